@@ -1,5 +1,6 @@
 /* The lists as tables: which columns, in which order. Names follow smcr and smcss where they have one. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "ctl/show.h"
@@ -23,22 +24,61 @@ struct column {
 	void (*call)(const json_t *item, char *buf, size_t cap);
 };
 
+/* Behind what is there already; cut off where the buffer ends. */
+static void __attribute__((format(printf, 3, 4))) append(char *buf, size_t cap, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(buf + len, cap - len, fmt, ap);
+	va_end(ap);
+}
+
+/* Texts with commas between. */
+static void
+append_list(char *buf, size_t cap, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+
+		append(buf, cap, "%s%s", i > 0 ? "," : "", text != NULL ? text : "");
+	}
+}
+
 /* The reasons of a fallback of both sides, codes and words; nothing when there are none. */
 static void
 reason_cell(const json_t *c, char *buf, size_t cap)
 {
-	const json_t *r = json_object_get(c, "reason");
+	const json_t *r = json_object_get(c, "reason"), *offered = json_object_get(r, "offered");
 	const char *local_text = get_string(r, "local_text"), *peer_text = get_string(r, "peer_text");
 	const char *detail = get_string(r, "detail"), *mpa_peer = get_string(r, "mpa_peer");
-	bool both = local_text[0] != '\0' && peer_text[0] != '\0', held_off = get_bool(r, "held_off");
+	const char *over = get_string(r, "transport");
+	bool held_off = get_bool(r, "held_off");
 
 	buf[0] = '\0';
-	if (local_text[0] != '\0' || peer_text[0] != '\0' || held_off)
-		snprintf(buf, cap, "%s/%s %s%s%s%s%s%s%s%s%s%s", get_string(r, "local_code"),
-		    get_string(r, "peer_code"), local_text, detail[0] != '\0' ? ": " : "", detail,
-		    mpa_peer[0] != '\0' ? " at " : "", mpa_peer, both ? "; " : "", peer_text[0] != '\0' ? "peer: " : "",
-		    peer_text, get_bool(r, "out_of_sync") ? " (out of sync)" : "",
-		    held_off ? " (peer held off after failures)" : "");
+	if (local_text[0] == '\0' && peer_text[0] == '\0' && !held_off)
+		return;
+	append(buf, cap, "%s/%s %s", get_string(r, "local_code"), get_string(r, "peer_code"), local_text);
+	if (detail[0] != '\0')
+		append(buf, cap, ": %s", detail);
+	if (mpa_peer[0] != '\0')
+		append(buf, cap, " at %s", mpa_peer);
+	if (peer_text[0] != '\0')
+		append(buf, cap, "%speer: %s", local_text[0] != '\0' ? "; " : "", peer_text);
+	if (over[0] != '\0')
+		append(buf, cap, " (over %s%s)", over,
+		    get_bool(r, "sctp_held_off") ? "; the peer's next go over another transport, where both have one"
+		                                 : "");
+	if (json_array_size(offered) > 0) {
+		append(buf, cap, " (the client offers ");
+		append_list(buf, cap, offered);
+		append(buf, cap, ")");
+	}
+	if (get_bool(r, "out_of_sync"))
+		append(buf, cap, " (out of sync)");
+	if (held_off)
+		append(buf, cap, " (peer held off after failures)");
 }
 
 static void
@@ -157,15 +197,8 @@ card_cell(const json_t *d, char *buf, size_t cap)
 static void
 addresses_cell(const json_t *d, char *buf, size_t cap)
 {
-	const json_t *list = json_object_get(d, "addresses");
-	size_t len = 0;
-
 	buf[0] = '\0';
-	for (size_t i = 0; i < json_array_size(list) && len < cap; i++) {
-		const char *text = json_string_value(json_array_get(list, i));
-
-		len += (size_t)snprintf(buf + len, cap - len, "%s%s", i > 0 ? "," : "", text != NULL ? text : "");
-	}
+	append_list(buf, cap, json_object_get(d, "addresses"));
 }
 
 static void
@@ -410,8 +443,8 @@ static const struct column card_stats[] = {
 
 static const struct column soft_stats[] = {
 	{ .heading = "DEVICE", .key = "name" },
-	{ .heading = "FPDUS-OUT", .kind = COLUMN_NUMBER, .key = "fpdus_sent" },
-	{ .heading = "FPDUS-IN", .kind = COLUMN_NUMBER, .key = "fpdus_received" },
+	{ .heading = "SEGMENTS-OUT", .kind = COLUMN_NUMBER, .key = "fpdus_sent" },
+	{ .heading = "SEGMENTS-IN", .kind = COLUMN_NUMBER, .key = "fpdus_received" },
 	{ .heading = "READS-SENT", .kind = COLUMN_NUMBER, .key = "reads_sent" },
 	{ .heading = "REFUSED-TOKEN", .kind = COLUMN_NUMBER, .key = "mpa_refused_token" },
 	{ .heading = "REFUSED-EARLY", .kind = COLUMN_NUMBER, .key = "mpa_refused_parked" },

@@ -29,7 +29,7 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 	} kinds[] = {
 		[SMCR_LOG_GROUP_UP] = { LOG_LVL_NOTICE, "link group up", "role", NULL },
 		[SMCR_LOG_GROUP_DOWN] = { LOG_LVL_NOTICE, "link group down", "reason", NULL },
-		[SMCR_LOG_LINK_UP] = { LOG_LVL_NOTICE, "link up", "device", NULL },
+		[SMCR_LOG_LINK_UP] = { LOG_LVL_NOTICE, "link up", "transport", NULL },
 		[SMCR_LOG_LINK_ENDED] = { LOG_LVL_NOTICE, "link ended", "reason", NULL },
 		[SMCR_LOG_LINK_DOWN] = { LOG_LVL_WARNING, "link down", "reason", NULL },
 		[SMCR_LOG_HELD_OFF] = { LOG_LVL_WARNING, "peer held off", "reason", "for_ms" },
@@ -70,7 +70,7 @@ log_text_mpa_peer(const struct smcr_diag *diag, char buf[ADDR_STR_MAX])
 const char *
 log_text_diag(const struct smcr_diag *diag, char *buf, size_t cap)
 {
-	char peer[ADDR_STR_MAX];
+	char peer[ADDR_STR_MAX], transports[CLC_TRANSPORTS_STR_MAX];
 
 	buf[0] = '\0';
 	if (diag->local != 0)
@@ -81,6 +81,14 @@ log_text_diag(const struct smcr_diag *diag, char *buf, size_t cap)
 		add(buf, cap, " mpa_peer=%s", log_text_mpa_peer(diag, peer));
 	if (diag->peer != 0)
 		add(buf, cap, " peer_code=0x%08x peer_reason=\"%s\"", diag->peer, clc_diag_str(diag->peer));
+	if (diag->over != NULL)
+		add(buf, cap, " transport=%s", diag->over);
+	if (diag->sctp_held_off)
+		add(buf, cap, " sctp_held_off=yes");
+	if (diag->offered != 0) {
+		clc_transports_str(diag->offered, transports);
+		add(buf, cap, " offered=%s", transports);
+	}
 	if (diag->out_of_sync)
 		add(buf, cap, " out_of_sync=yes");
 	if (diag->held_off)

@@ -109,6 +109,13 @@ report_reason(struct json_writer *jw, const char *key, const struct smcr_diag *d
 	if (d->local != 0 && d->mpa_port != 0)
 		addr_from_v6(d->rnic.b, d->mpa_port, &mpa_peer);
 	report_sockaddr(jw, "mpa_peer", &mpa_peer);
+	jw_string(jw, "transport", d->over != NULL ? d->over : "");
+	jw_array(jw, "offered");
+	for (unsigned bit = 1; bit < CLC_TRANSPORT_PREWARM; bit <<= 1)
+		if ((d->offered & bit) != 0 && clc_transport_str(bit) != NULL)
+			jw_string(jw, NULL, clc_transport_str(bit));
+	jw_array_end(jw);
+	jw_bool(jw, "sctp_held_off", d->sctp_held_off);
 	jw_bool(jw, "out_of_sync", d->out_of_sync);
 	jw_bool(jw, "held_off", d->held_off);
 	jw_object_end(jw);

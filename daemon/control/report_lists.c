@@ -131,13 +131,6 @@ write_group(struct report *r)
 	return ITEM_WRITTEN;
 }
 
-static const char *const transport_words[] = {
-	[RNIC_TRANSPORT_ROCE] = "roce",
-	[RNIC_TRANSPORT_IWARP] = "iwarp",
-	[RNIC_TRANSPORT_IWARP_SCTP] = "iwarp-sctp",
-	[RNIC_TRANSPORT_IWARP_SCTP_UDP] = "iwarp-sctp-udp",
-};
-
 static const char *const path_state_words[] = {
 	[RNIC_PATH_UNKNOWN] = "unknown",
 	[RNIC_PATH_ACTIVE] = "active",
@@ -205,7 +198,7 @@ write_link(struct report *r)
 	report_peer(jw, &l.peer);
 	jw_string(jw, "state", l.state);
 	jw_string(jw, "device", l.device);
-	jw_string(jw, "transport", transport_words[l.transport]);
+	jw_string(jw, "transport", rnic_transport_str(l.transport));
 	report_gid(jw, "gid", &l.gid);
 	report_gid(jw, "peer_gid", &l.peer_gid);
 	report_mac(jw, "mac", l.mac);
@@ -274,7 +267,7 @@ begin_device(struct json_writer *jw, unsigned nr, const struct device_info *d)
 	jw_string(jw, "name", d->rnic.name);
 	jw_uint(jw, "worker", nr + 1);
 	jw_string(jw, "provider", d->rnic.provider);
-	jw_string(jw, "transport", transport_words[d->rnic.transport]);
+	jw_string(jw, "transport", rnic_transport_str(d->rnic.transport));
 	jw_string(jw, "stack", d->rnic.stack != NULL ? d->rnic.stack : "");
 	jw_string(jw, "profile", d->rnic.profile != NULL ? d->rnic.profile : "");
 	jw_string(jw, "port", d->rnic.port == RNIC_PORT_UP ? "up" : "down");

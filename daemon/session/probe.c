@@ -78,18 +78,22 @@ static void
 verdict_fallback(struct probe *p)
 {
 	const struct smcr_diag *d = &p->result.diag;
-	char addr[ADDR_STR_MAX];
+	char addr[ADDR_STR_MAX], offered[CLC_TRANSPORTS_STR_MAX];
 
 	smcr_fallback(p->conn, &p->result.diag);
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
 	if (d->peer != 0) {
-		verdict(p, "%s declined: %s (0x%08x)", p->peer, clc_diag_str(d->peer), d->peer);
+		clc_transports_str(d->offered, offered);
+		verdict(p, "%s declined: %s (0x%08x)%s%s%s%s", p->peer, clc_diag_str(d->peer), d->peer,
+		    d->over != NULL ? " over " : "", d->over != NULL ? d->over : "",
+		    offered[0] != '\0' ? "; this side offers " : "", offered);
 	} else {
 		/* Our own reason, with the device's words and address where it has any. */
 		bool at = d->detail != NULL && d->mpa_port != 0;
 
-		verdict(p, "declined by this side: %s (0x%08x)%s%s%s%s%s%s", clc_diag_str(d->local), d->local,
+		verdict(p, "declined by this side: %s (0x%08x)%s%s%s%s%s%s%s%s", clc_diag_str(d->local), d->local,
+		    d->over != NULL ? " over " : "", d->over != NULL ? d->over : "",
 		    d->held_off ? ", held off after failures" : "", d->detail != NULL ? ": " : "",
 		    d->detail != NULL ? d->detail : "", at ? " (" : "", at ? log_text_mpa_peer(d, addr) : "",
 		    at ? ")" : "");

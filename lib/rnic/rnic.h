@@ -59,6 +59,20 @@ rnic_is_iwarp(enum rnic_transport transport)
 	return transport == RNIC_TRANSPORT_IWARP || rnic_is_sctp(transport);
 }
 
+/* As reports have it. */
+static inline const char *
+rnic_transport_str(enum rnic_transport transport)
+{
+	static const char *const words[] = {
+		[RNIC_TRANSPORT_ROCE] = "roce",
+		[RNIC_TRANSPORT_IWARP] = "iwarp",
+		[RNIC_TRANSPORT_IWARP_SCTP] = "iwarp-sctp",
+		[RNIC_TRANSPORT_IWARP_SCTP_UDP] = "iwarp-sctp-udp",
+	};
+
+	return words[transport];
+}
+
 /* How the packets of a port are addressed, the same at both ends of a link. A port may be several devices, one for each kind.
  * SMC-R version 1 of Linux takes RoCE v1 alone, version 2 takes RoCE v2 with IPv4. */
 enum rnic_gid_type {

@@ -232,8 +232,14 @@ struct smcr_diag {
 	uint32_t peer;    /* the peer's Decline, 0 = none */
 	bool out_of_sync; /* a Decline carried the S bit (C.4): trying again at once makes sense */
 	bool held_off;    /* the peer is held off after repeated failures */
-	/* With `local`, when the first link of a group failed: why, in the device's words (static), or NULL; and the
-	 * peer's RNIC, with the MPA port if that was to be connected, or 0. */
+	/* When the first link of a group failed: what it was to go over, NULL for other reasons; and does the peer's next one go over
+	 * something else than SCTP, if both ends have that (a server alone decides it). */
+	const char *over;
+	bool sctp_held_off;
+	/* With CLC_DIAG_NO_DEVICE of either end: CLC_TRANSPORT_ bits that the client offered, 0: it is no smcrd. */
+	uint8_t offered;
+	/* With `local`: more words (static), of the device when the first link of a group failed, or NULL; and the
+	 * peer's RNIC, with its port for iWARP if that was to be connected, or 0. */
 	const char *detail;
 	struct rnic_gid rnic;
 	uint16_t mpa_port;
@@ -444,7 +450,7 @@ void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
 enum smcr_log_type {
 	SMCR_LOG_GROUP_UP, /* text = our role */
 	SMCR_LOG_GROUP_DOWN,
-	SMCR_LOG_LINK_UP,    /* text = device */
+	SMCR_LOG_LINK_UP,    /* device; text = transport */
 	SMCR_LOG_LINK_ENDED, /* in order: its group was of no more use */
 	SMCR_LOG_LINK_DOWN,
 	SMCR_LOG_HELD_OFF,     /* value = ms */
@@ -463,7 +469,7 @@ struct smcr_log {
 	uint8_t link;
 	char peer[64]; /* peer id in hex, or the peer key */
 	uint64_t value;
-	char device[RNIC_NAME_MAX]; /* "" but for its troubles */
+	char device[RNIC_NAME_MAX]; /* "" but for its troubles, and links that are up */
 	char text[128];             /* "" when there is nothing to add */
 };
 

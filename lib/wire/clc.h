@@ -267,6 +267,12 @@ uint32_t clc_size_bytes(unsigned code);
 /* QP MTU: code 1..5 -> 256..4096; 0 for others. */
 uint32_t clc_mtu_bytes(unsigned code);
 
+/* One CLC_TRANSPORT_ bit of a device's, as reports have it; NULL for others. */
+const char *clc_transport_str(unsigned bit);
+#define CLC_TRANSPORTS_STR_MAX 48
+/* All of them, with commas between. */
+void clc_transports_str(unsigned transports, char text[CLC_TRANSPORTS_STR_MAX]);
+
 /* The code in words; "unknown code" for one that is not listed (a foreign implementation has its own: print the number
  * too). */
 const char *clc_diag_str(uint32_t diag);

@@ -2,6 +2,7 @@
 #include "wire/clc.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* -- enterprise ids and host names -- */
@@ -115,4 +116,38 @@ clc_diag_str(uint32_t diag)
 		if (diags[i].diag == diag)
 			return diags[i].words;
 	return "unknown code";
+}
+
+/* -- transports -- */
+
+const char *
+clc_transport_str(unsigned bit)
+{
+	switch (bit) {
+	case CLC_TRANSPORT_ROCE:
+		return "roce";
+	case CLC_TRANSPORT_IWARP:
+		return "iwarp";
+	case CLC_TRANSPORT_IWARP_SCTP:
+		return "iwarp-sctp";
+	case CLC_TRANSPORT_IWARP_SCTP_UDP:
+		return "iwarp-sctp-udp";
+	default:
+		return NULL;
+	}
+}
+
+void
+clc_transports_str(unsigned transports, char text[CLC_TRANSPORTS_STR_MAX])
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (unsigned bit = 1; bit < CLC_TRANSPORT_PREWARM; bit <<= 1) {
+		const char *word = (transports & bit) != 0 ? clc_transport_str(bit) : NULL;
+
+		if (word != NULL)
+			len += (size_t)snprintf(
+			    text + len, CLC_TRANSPORTS_STR_MAX - len, "%s%s", len > 0 ? "," : "", word);
+	}
 }

@@ -81,19 +81,12 @@ word_of(const struct word *words, size_t cnt, uint32_t value)
 static void
 add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 {
-	static const struct word transports[] = {
-		{ CLC_TRANSPORT_ROCE, "roce" },
-		{ CLC_TRANSPORT_IWARP, "iwarp" },
-		{ CLC_TRANSPORT_IWARP_SCTP, "iwarp-sctp" },
-		{ CLC_TRANSPORT_IWARP_SCTP_UDP, "iwarp-sctp-udp" },
-	};
+	char text[CLC_TRANSPORTS_STR_MAX];
 
 	if (!ext->present)
 		return;
-	add(l, " smcrd=v%u", ext->version);
-	for (size_t i = 0; i < N_OF(transports); i++)
-		if ((ext->transports & transports[i].value) != 0)
-			add(l, ",%s", transports[i].text);
+	clc_transports_str(ext->transports, text);
+	add(l, " smcrd=v%u%s%s", ext->version, text[0] != '\0' ? "," : "", text);
 	add(l, " mpa-port=%u recv-depth=%u", ext->mpa_port, ext->recv_depth);
 }
 

@@ -43,13 +43,12 @@ def _(t):
     check("device port up: device=a1 address=10.77.1.1" in a.log(), "the log says what came up")
 
 
-@case("a firewall drops the MPA port: the fallback says which, at the default log level",
-      one_worker="one MPA port is looked at")
-def _(t):
+def port_is_dropped(t, transport, words):
     net = Net(t)
-    a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}],
+    device = {"type": "siw", "transport": transport}
+    a = Daemon(t, "a", {"devices": [dict(device, interface="a2", connect_timeout="300ms")], "workers": 1,
                         "ingress": [{"name": "x", "listen": "127.0.0.1:12001", "to": "10.77.1.2:12000"}]})
-    b = Daemon(t, "b", {"devices": [{"type": "siw", "interface": "b2"}],
+    b = Daemon(t, "b", {"devices": [dict(device, interface="b2")], "workers": 1,
                         "egress": [{"name": "x", "listen": "10.77.1.2:12000", "to": "10.77.1.1:12002"}]}, wrap=net.b.wrap())
     server = Server(t, echo, "10.77.1.1", 12002)
     wait_devices(b, {"b2": ("up", "10.77.2.2")})
@@ -59,10 +58,22 @@ def _(t):
         c.sendall(b"hello")
         same_bytes(recv_exact(c, 5), b"hello", "echo on TCP")
         reason = a.connections()[0]["reason"]
-        equal((reason["detail"], reason["mpa_peer"]), ("the peer's MPA port does not answer", f"10.77.2.2:{port}"), "reason")
-    check(f'detail="the peer\'s MPA port does not answer" mpa_peer=10.77.2.2:{port}' in a.log(), a.log())
+        equal((reason["detail"], reason["mpa_peer"]), (words, f"10.77.2.2:{port}"), "reason")
+        over = [d.connections()[0]["reason"]["transport"] for d in (a, b)]
+        equal(over, [b.ctl("devices")["devices"][0]["transport"]] * 2, "what it was to go over, at both ends")
+    check(f'detail="{words}" mpa_peer=10.77.2.2:{port}' in a.log(), a.log())
     check('peer_reason="queue pair could not be made ready"' in b.log(), b.log())
     server.ok()
+
+
+@case("a firewall drops the MPA port: the fallback says which, at the default log level")
+def _(t):
+    port_is_dropped(t, "tcp", "the peer's MPA port does not answer")
+
+
+@case("a firewall drops the SCTP port: the fallback says which, at the default log level")
+def _(t):
+    port_is_dropped(t, "sctp", "the peer's SCTP port does not answer")
 
 
 @case("addresses come and go; an address that comes back in time finds its device")

@@ -3,17 +3,26 @@
 from harness import case, check, echo, equal, main, pair_to, pattern, recv_exact, soft_device
 
 
-def echoed(t, a, b):
-    """Gateways with devices of these transports, between which a connection has carried something and is still there."""
-    def daemon(transports):
-        return {"workers": 1, "devices": [soft_device(t.addr, x) for x in transports]}
-    pair = pair_to(t, echo, a=daemon(a), b=daemon(b))
-    s = pair.connect()
+def send_some(s):
     data = pattern(300000, 1)
     for i in range(0, len(data), 10000):
         part = data[i:i + 10000]
         s.sendall(part)
         equal(recv_exact(s, len(part)), part, "what comes back")
+
+
+def gateways(t, a, b):
+    """With devices of these transports, or with more settings of each."""
+    def daemon(devices):
+        return {"workers": 1,
+                "devices": [soft_device(t.addr, **(x if isinstance(x, dict) else {"transport": x})) for x in devices]}
+    return pair_to(t, echo, a=daemon(a), b=daemon(b))
+
+
+def echoed(t, a, b):
+    """Such gateways, between which a connection has carried something and is still there."""
+    pair = gateways(t, a, b)
+    send_some(pair.connect())
     return pair
 
 
@@ -62,11 +71,72 @@ def _(t):
     paths_are_told(pair, sctp=False)
 
 
-@case("nothing in common: TCP, and the reason")
+def reasons(pair):
+    """Of the last connection of each end."""
+    return [d.connections()[-1]["reason"] for d in (pair.a, pair.b)]
+
+
+def words(pair, n, *ours):
+    """In gateway n's log and in its connections as text."""
+    d = (pair.a, pair.b)[n]
+    text = d.ctl_text("connections")
+    for w in ours:
+        check(w in text, f"daemon {d.name} says \"{w}\":\n{text}")
+
+
+@case("nothing in common: TCP, and the reason on both sides")
 def _(t):
-    pair = echoed(t, ["sctp"], ["tcp"])
+    for a, b, offer in ((["sctp"], ["tcp"], "iwarp-sctp-udp"), (["tcp"], ["sctp"], "iwarp")):
+        pair = echoed(t, a, b)
+        equal(carriers(pair), [set()] * 2, "transports")
+        equal(pair.modes(), (0, 2), "connections on SMC-R, on TCP")
+        ra, rb = reasons(pair)
+        equal((ra["peer_text"], ra["offered"]), ("no RDMA device", [offer]), f"the client's reason: {ra}")
+        equal((rb["local_text"], rb["offered"]), ("no RDMA device", [offer]), f"the server's reason: {rb}")
+        equal(rb["detail"], "our devices have none of the transports that the peer offers", f"the server's reason: {rb}")
+        for n, d in enumerate((pair.a, pair.b)):
+            words(pair, n, f"(the client offers {offer})")
+            check(f"offered={offer}" in d.log(), d.log())
+
+
+def contact_failed(pair):
+    """A connection on TCP, as first contact over SCTP has failed: who says what."""
+    s = pair.connect()
+    send_some(s)
+    ra, rb = reasons(pair)
+    why = ("the peer does another thing than DDP on SCTP", "the peer reset the association, or does not answer")
+    equal(ra["local_text"], "queue pair could not be made ready", f"the client's reason: {ra}")
+    check(ra["detail"] in why, f"the client's reason: {ra}")
+    equal(rb["peer_text"], "queue pair could not be made ready", f"the server's reason: {rb}")
+    equal([r["transport"] for r in (ra, rb)], ["iwarp-sctp-udp"] * 2, "what it was to go over")
+    equal([r["sctp_held_off"] for r in (ra, rb)], [False, True], "the server chooses what is next")
+    words(pair, 0, ra["detail"], "(over iwarp-sctp-udp)")
+    words(pair, 1, "(over iwarp-sctp-udp; the peer's next go over another transport, where both have one)")
+    check("SCTP to the peer held off" in pair.b.log() and "sctp_held_off=yes" in pair.b.log(), pair.b.log())
+    check("transport=iwarp-sctp-udp" in pair.a.log(), pair.a.log())
+
+
+@case("SCTP fails: the next one takes MPA on TCP, and both say why")
+def _(t):
+    draft = {"transport": "sctp", "sctp_profile": "draft-00"}
+    pair = gateways(t, [draft, "tcp"], ["sctp", "tcp"])
+    contact_failed(pair)
+    send_some(pair.connect())
+    equal(carriers(pair), [{"iwarp"}] * 2, "transports")
+    for d in (pair.a, pair.b):
+        check("transport=iwarp\n" in d.log(), "the log says what the link goes over")
+    equal(pair.b.counters()["sctp_shunned"], 1, "first contacts over something else")
+
+
+@case("SCTP fails and there is nothing else: TCP, and both say why")
+def _(t):
+    pair = gateways(t, [{"transport": "sctp", "sctp_profile": "draft-00"}], ["sctp"])
+    contact_failed(pair)
+    contact_failed(pair)
+    send_some(pair.connect())
+    check(reasons(pair)[0]["held_off"], "the peer is held off")
+    words(pair, 0, "(peer held off after failures)")
     equal(carriers(pair), [set()] * 2, "transports")
-    equal(pair.modes(), (0, 2), "connections on SMC-R, on TCP")
 
 
 main()

@@ -332,6 +332,24 @@ START_TEST(extension_in_a_proposal)
 	check_again(&in, &m);
 }
 
+START_TEST(transports_in_words)
+{
+	static const struct {
+		unsigned transports;
+		const char *text;
+	} rows[] = { { 0, "" }, { 0x01, "roce" }, { 0x02, "iwarp" }, { 0x08, "iwarp-sctp-udp" },
+		{ 0x8f, "roce,iwarp,iwarp-sctp,iwarp-sctp-udp" }, { 0xf0, "" }, { 0x84, "iwarp-sctp" } };
+	char text[CLC_TRANSPORTS_STR_MAX];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		clc_transports_str(rows[i].transports, text);
+		ck_assert_str_eq(text, rows[i].text);
+	}
+	ck_assert_str_eq(clc_transport_str(CLC_TRANSPORT_IWARP_SCTP), "iwarp-sctp");
+	ck_assert_ptr_null(clc_transport_str(CLC_TRANSPORT_PREWARM));
+	ck_assert_ptr_null(clc_transport_str(3));
+}
+
 /* What may be on offer, and what an smcrd that does not know SCTP sees of it, in the same place of a message of the same
  * length. */
 START_TEST(transports_of_an_extension)

@@ -14,8 +14,8 @@ static const struct {
 	    "link group up: group=1 peer=" PEER " role=server" },
 	{ { .type = SMCR_LOG_GROUP_DOWN, .group_id = 1, .peer = PEER, .text = "no link left" }, LOG_LVL_NOTICE,
 	    "link group down: group=1 peer=" PEER " reason=\"no link left\"" },
-	{ { .type = SMCR_LOG_LINK_UP, .group_id = 1, .link = 2, .peer = PEER, .text = "siw0" }, LOG_LVL_NOTICE,
-	    "link up: group=1 link=2 peer=" PEER " device=siw0" },
+	{ { .type = SMCR_LOG_LINK_UP, .group_id = 1, .link = 2, .peer = PEER, .device = "siw0", .text = "iwarp" },
+	    LOG_LVL_NOTICE, "link up: group=1 link=2 peer=" PEER " device=siw0 transport=iwarp" },
 	{ { .type = SMCR_LOG_LINK_ENDED, .group_id = 1, .link = 2, .peer = PEER, .text = "group deleted" },
 	    LOG_LVL_NOTICE, "link ended: group=1 link=2 peer=" PEER " reason=\"group deleted\"" },
 	{ { .type = SMCR_LOG_LINK_DOWN, .group_id = 1, .link = 2, .peer = "192.0.2.1:15432", .text = "timed out" },
@@ -78,6 +78,11 @@ START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
 		    " detail=\"the peer's MPA port does not answer\" mpa_peer=192.0.2.2:7471" },
 		{ { .peer = 0x09990002, .detail = "whatever", .mpa_port = 7471 },
 		    " peer_code=0x09990002 peer_reason=\"queue pair could not be made ready\"" },
+		{ { .peer = 0x09990002, .over = "iwarp-sctp-udp", .sctp_held_off = true },
+		    " peer_code=0x09990002 peer_reason=\"queue pair could not be made ready\""
+		    " transport=iwarp-sctp-udp sctp_held_off=yes" },
+		{ { .peer = 0x03030000, .offered = 0x0f },
+		    " peer_code=0x03030000 peer_reason=\"no RDMA device\" offered=roce,iwarp,iwarp-sctp,iwarp-sctp-udp" },
 	};
 
 	char buf[LOG_TEXT_MAX];

@@ -71,6 +71,8 @@ START_TEST(server_without_device_declines)
 	ck_assert(BOTH(0, FALLBACK));
 	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
+	ck_assert_ptr_null(s[0].diag.detail); /* it has none of whatever transport */
+	ck_assert_uint_ne(s[0].diag.offered, 0);
 	ck_assert(!IS(s[0], PROPOSAL));
 }
 
@@ -108,6 +110,7 @@ START_TEST(a_foreign_peer_finds_no_iwarp_device)
 	duo_run(10);
 	ck_assert(IS(s[0], FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
+	ck_assert_uint_eq(s[0].diag.offered, 0);
 }
 
 /* 3.5.1.2: RoCE stays within a subnet, of either family, with the same length of prefix. */
@@ -1005,6 +1008,11 @@ START_LOOP_TEST(hosts_without_a_common_transport_fall_back_and_know_why, 0, TRAN
 	ck_assert(BOTH(0, FALLBACK));
 	ck_assert_uint_eq(s[0].diag.local, CLC_DIAG_NO_DEVICE);
 	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
+	/* What the client has, at both ends; the server has something else. */
+	ck_assert_uint_eq(c[0].diag.offered, rdv_transport_bit(t[A]));
+	ck_assert_uint_eq(s[0].diag.offered, rdv_transport_bit(t[A]));
+	ck_assert_str_eq(s[0].diag.detail, "our devices have none of the transports that the peer offers");
+	ck_assert_ptr_null(s[0].diag.over);
 }
 
 /* Of transports that both have, a server takes that of the device that it has first; a client's order does not matter. Links
@@ -1051,6 +1059,11 @@ contact_fails(unsigned pair)
 	ck_assert_uint_eq(c[pair].diag.local, CLC_DIAG_READY_LINK);
 	ck_assert_str_eq(c[pair].diag.detail, "no SCTP association in time");
 	ck_assert_uint_eq(s[pair].diag.peer, CLC_DIAG_READY_LINK);
+	/* Both ends say over what. The server alone decides what is next. */
+	ck_assert_str_eq(c[pair].diag.over, "iwarp-sctp");
+	ck_assert_str_eq(s[pair].diag.over, "iwarp-sctp");
+	ck_assert(!c[pair].diag.sctp_held_off);
+	ck_assert(s[pair].diag.sctp_held_off);
 }
 
 /* What comes next goes over TCP, even when it comes later than any hold-off, and so does all within it. */

@@ -251,9 +251,15 @@ static const struct {
 } sessions[] = {
 	{ CONFIG_INGRESS, SESSION_SMCR, "established", { 0 }, &conns[0], 4000, 123456789, 5 * S, S / 100 },
 	{ CONFIG_EGRESS, SESSION_SMCR, "closing", { 0 }, &conns[1], 0, 7, 90061 * S, 61 * S },
-	{ CONFIG_INGRESS, SESSION_TCP, "established", { .local = CLC_DIAG_PEER_DECLINED, .peer = CLC_DIAG_NO_DEVICE },
-	    NULL, 1 << 20, 1 << 10, 3600 * S, 3 * S },
-	{ CONFIG_EGRESS, SESSION_TCP, "established", { .local = CLC_DIAG_SYNC, .out_of_sync = true, .held_off = true },
+	{ CONFIG_INGRESS, SESSION_TCP, "established",
+	    { .local = CLC_DIAG_PEER_DECLINED, .peer = CLC_DIAG_NO_DEVICE, .offered = 0x8f }, NULL, 1 << 20, 1 << 10,
+	    3600 * S, 3 * S },
+	{ CONFIG_EGRESS, SESSION_TCP, "established",
+	    { .local = CLC_DIAG_SYNC,
+	        .out_of_sync = true,
+	        .held_off = true,
+	        .over = "iwarp-sctp",
+	        .sctp_held_off = true },
 	    NULL, 0, 0, 59 * S, 59 * S },
 	{ CONFIG_INGRESS, SESSION_SETUP, "rendezvous", { 0 }, &conns[2], 0, 0, S / 10, 0 },
 };

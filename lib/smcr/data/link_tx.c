@@ -324,7 +324,7 @@ link_tell_up(struct link *link)
 	if (link->state != LINK_ACTIVE || link->told_up)
 		return;
 	link->told_up = true;
-	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, link->info.name);
+	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, rnic_transport_str(link->info.transport));
 }
 
 void

@@ -160,7 +160,7 @@ peer_shuns(const struct peer *p, int64_t now_ns)
 
 /* A firewall does not change soon, and each try costs a connection its SMC-R: the longest hold-off at once. */
 static void
-note_sctp(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
+note_sctp(struct smcr *eng, struct peer *p, struct smcr_conn *leader, enum peer_outcome outcome)
 {
 	int64_t hold = eng->cfg.holdoff_max_ms * MS;
 
@@ -169,8 +169,9 @@ note_sctp(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 	p->sctp_failed = p->over_sctp && outcome == PEER_FAILED;
 	if (p->sctp_failed) {
 		p->sctp_until_ns = eng->now_ns + hold;
+		leader->diag.sctp_held_off = true;
 		log_hold(eng, p, SMCR_LOG_SCTP_SHUNNED, hold,
-		    "first contact over it failed: the next one takes TCP or RoCE, where both ends have it");
+		    "first contact over it failed: the next one takes iWARP on TCP, or RoCE, where both ends have it");
 	} else if (p->over_sctp) {
 		p->sctp_until_ns = 0;
 	}
@@ -199,13 +200,13 @@ void
 peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 {
 	bool outer = !p->busy;
-	struct smcr_conn *conn;
+	struct smcr_conn *leader = p->leader, *conn;
 
-	if (p->leader->rdv != NULL)
-		p->leader->rdv->peer_ent = NULL;
+	if (leader->rdv != NULL)
+		leader->rdv->peer_ent = NULL;
 	p->leader = NULL;
 	p->busy = true;
-	note_sctp(eng, p, outcome);
+	note_sctp(eng, p, leader, outcome);
 	p->over_sctp = false;
 	if (outcome == PEER_OK) {
 		p->attempts = p->failures = 0;

@@ -41,7 +41,10 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	struct peer *p = r->peer_ent;
 	struct lgr *lgr = r->lgr;
 	bool formed = rdv_forms_group(conn);
+	const struct link *link = rdv_first_link(conn);
 
+	if (link != NULL && outcome == PEER_FAILED)
+		conn->diag.over = rnic_transport_str(link->info.transport);
 	rdv_set_group(r, NULL);
 	if (formed)
 		lgr->contact.conn = NULL;
@@ -202,6 +205,16 @@ rdv_quit(
 	conn_end(conn, reason, detail, false);
 }
 
+/* Why there is no device, in more words. */
+static void
+note_offer(struct smcr_conn *conn, uint32_t diag)
+{
+	const struct clc_smcrd_ext *ext = &conn->rdv->proposal.ext;
+
+	if (diag == CLC_DIAG_NO_DEVICE && ext->present)
+		conn->diag.offered = ext->transports & (uint8_t)~CLC_TRANSPORT_PREWARM;
+}
+
 static void
 send_decline(struct smcr_conn *conn, uint32_t diag)
 {
@@ -225,6 +238,7 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 	if (!r->kept_back)
 		send_decline(conn, diag);
 	conn->diag.local = diag;
+	note_offer(conn, diag);
 	conn->diag.out_of_sync = diag == CLC_DIAG_SYNC;
 	conn->eng->ctr.fallback_local++;
 	conn->eng->ctr.out_of_sync += diag == CLC_DIAG_SYNC;
@@ -254,6 +268,7 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 		return;
 	}
 	conn->diag.peer = d->diag;
+	note_offer(conn, d->diag);
 	conn->diag.out_of_sync = d->out_of_sync;
 	conn->eng->ctr.fallback_peer++;
 	if (contact && declines_may_cross(conn) && rdv_declines_are_answered(conn))

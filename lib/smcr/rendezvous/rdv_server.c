@@ -122,8 +122,11 @@ take_v1(struct smcr_conn *conn)
 		return CLC_DIAG_MODE_MISMATCH;
 	if (!p->ext.present && conn->eng->cfg.smc_version == 2)
 		return CLC_DIAG_VERSION_MISMATCH;
-	if (rdv_pick_device(conn->eng, kinds_of(p), NULL, NULL) == NULL)
+	if (rdv_pick_device(conn->eng, kinds_of(p), NULL, NULL) == NULL) {
+		if (rdv_transports(conn->eng) != 0)
+			conn->diag.detail = "our devices have none of the transports that the peer offers";
 		return CLC_DIAG_NO_DEVICE;
+	}
 	if (rdv_pick_device(conn->eng, kinds_within_reach(conn), NULL, NULL) == NULL && find_group(conn, &full) == NULL)
 		return CLC_DIAG_PREFIX_MISMATCH;
 	return 0;

@@ -51,6 +51,8 @@ engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, con
 		snprintf(l->peer, sizeof(l->peer), "%s", lgr->peer_key);
 	l->group_id = lgr->id;
 	l->link = link != NULL ? link->number : 0;
+	if (type == SMCR_LOG_LINK_UP)
+		memcpy(l->device, link->info.name, sizeof(l->device));
 }
 
 void
