@@ -17,5 +17,5 @@ enum log_level log_text_engine(const struct smcr_log *, char *buf, size_t cap);
 
 /* Why a connection is not on SMC-R, as keys with a space before each; "" when nobody gave a reason. */
 const char *log_text_diag(const struct smcr_diag *, char *buf, size_t cap);
-/* Where the peer accepts MPA connections, as far as diag knows (mpa_port is not 0); returns buf. */
+/* Where the peer accepts iWARP connections, as far as diag knows (mpa_port is not 0); returns buf. */
 const char *log_text_mpa_peer(const struct smcr_diag *, char buf[ADDR_STR_MAX]);

@@ -137,7 +137,7 @@ struct config {
 	struct smcr_config smcr;
 	struct config_net *mpa_peers; /* where servers' RDMA devices may be; none: see mpa_policy.h */
 	unsigned mpa_peers_cnt;
-	struct config_net *mpa_clients; /* where MPA connections may come from; none: see mpa_policy.h */
+	struct config_net *mpa_clients; /* where iWARP connections may come from; none: see mpa_policy.h */
 	unsigned mpa_clients_cnt;
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];

@@ -8,7 +8,7 @@
 #include "daemon/device/device_plan.h"
 #include "daemon/device/devices.h"
 
-#define DEVICE_LOGGED_CNT 9 /* counters that are logged */
+#define DEVICE_LOGGED_CNT 10 /* counters that are logged */
 
 struct device {
 	struct rnic_dev *dev;

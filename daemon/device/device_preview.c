@@ -28,7 +28,8 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		return;
 	}
 	a = ifs != NULL ? netifs_find(ifs, &w->addr) : NULL;
-	fprintf(out, "soft iWARP, address %s", addr_format(&w->addr, text, sizeof(text)));
+	fprintf(out, "soft iWARP%s, address %s", w->cfg->siw.transport == SIW_SCTP ? " over SCTP" : "",
+	    addr_format(&w->addr, text, sizeof(text)));
 	if (a != NULL)
 		fprintf(out, ", interface %s, %s\n", interface_name(ifs, a->index), state);
 	else

@@ -95,8 +95,9 @@ open_one(struct devices *d, const struct device_want *want, const char **why)
 	rc = smcr_add_device(d->env->eng, me->dev);
 	assert(rc == 0);
 	d->cnt++;
-	log_msg(LOG_LVL_INFO, "device opened: device=%s %s port=%s", me->name,
-	    device_where(want, "=", where, sizeof(where)), me->state == RNIC_PORT_UP ? "up" : "down");
+	log_msg(LOG_LVL_INFO, "device opened: device=%s %s transport=%s port=%s", me->name,
+	    device_where(want, "=", where, sizeof(where)), rnic_transport_str(rnic_query(me->dev).transport),
+	    me->state == RNIC_PORT_UP ? "up" : "down");
 	return 0;
 }
 

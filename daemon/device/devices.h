@@ -14,7 +14,7 @@
 
 struct devices;
 
-/* Decides who may open MPA connections to soft iWARP devices, as in struct siw_config. */
+/* Decides who may open iWARP connections to soft iWARP devices, as in struct siw_config. */
 struct devices_gate {
 	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
 	void *ctx;

@@ -1,5 +1,5 @@
 /*
- * Which MPA connections of iWARP devices may be. A link group's token is asked
+ * Which iWARP connections may be, of MPA or of SCTP. A link group's token is asked
  * for all the same; this keeps strangers from taking places before they have
  * shown any, and a bad server from sending us anywhere.
  */

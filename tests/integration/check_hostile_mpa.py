@@ -78,7 +78,7 @@ def _(s):
         tried += 1
     asked = flood.result()
     s.t.note(f"{asked} requests, {tried} first contacts")
-    wait_until(lambda: told(s.b, "MPA connections from addresses that may not connect")[1] >= asked // 2, "most are told of")
+    wait_until(lambda: told(s.b, "iWARP connections from addresses that may not connect")[1] >= asked // 2, "most are told of")
     s.bound(s.b, rss=4 * MIB)
 
 
@@ -89,7 +89,7 @@ def _(s):
     for _ in range(200):
         s.tcp(at).sendall(b"GET / HTTP/1.0\r\nHost: smcrd\r\n\r\n")
         s.leave()
-    words = "MPA connections without a proper request"
+    words = "iWARP connections without a proper request"
     wait_until(lambda: told(s.b, words)[1] == 200, "all are told of")
     took = time.monotonic() - start
     lines = told(s.b, words)[0]

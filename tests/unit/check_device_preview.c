@@ -8,7 +8,7 @@
 #include "fake_verbs.h"
 #include "unit.h"
 
-static struct config_device entries[4];
+static struct config_device entries[5];
 static struct config cfg;
 static struct netif ifs[2];
 static struct netif_addr addrs[2];
@@ -66,9 +66,12 @@ START_TEST(cards_and_soft_devices)
 	entries[2] = (struct config_device){ .interface = "eth1", .name = "soft" };
 	entries[3] = (struct config_device){ .name = "siw3" };
 	ck_assert_int_eq(addr_parse("127.0.0.9", &entries[3].addr), 0);
-	cfg.device_cnt = 4;
+	entries[4] = (struct config_device){ .name = "siw4", .siw.transport = SIW_SCTP };
+	ck_assert_int_eq(addr_parse("127.0.0.9", &entries[4].addr), 0);
+	cfg.device_cnt = 5;
 	ck_assert_str_eq(preview(),
 	    "device siw3: soft iWARP, address 127.0.0.9, which no interface has\n"
+	    "device siw4: soft iWARP over SCTP, address 127.0.0.9, which no interface has\n"
 	    "device soft: soft iWARP, address 192.0.2.1, interface eth0, up\n"
 	    "device soft:2: soft iWARP, address 2001:db8::1, interface eth1, down\n"
 	    "device mlx5_0: card mlx5_0 (fake) port 1, interface eth0, GID ::ffff:192.0.2.1, RoCE v2, index 1, port up\n");

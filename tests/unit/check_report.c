@@ -2,11 +2,15 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "control/counters.h"
 #include "daemon/control/report.h"
 #include "fake_worker.h"
 #include "fake_workers.h"
 #include "golden.h"
+#include "rnic/siw/siw.h"
+#include "tests/poll_loop.h"
+#include "tests/rnic_end.h"
 #include "unit.h"
 #include "wire/clc.h"
 
@@ -105,6 +109,34 @@ START_LOOP_TEST(reports_are_as_always, 0, sizeof(reports) / sizeof(reports[0]))
 
 	compare(w, reports[_i].request, reports[_i].golden);
 	fake_worker_free(w);
+}
+
+/* A counter of soft iWARP that is not in the list would be kept from everybody. */
+START_TEST(all_that_soft_iwarp_counts_is_reported)
+{
+	struct rnic_stat stats[RNIC_STATS_MAX];
+	struct poll_loop loop;
+	struct siw_config c;
+	struct rnic_dev *dev;
+	const char *err;
+	struct rng rng;
+
+	siw_config_init(&c);
+	ck_assert_int_eq(addr_parse("127.0.0.1", &c.addr), 0);
+	rng_init_kernel(&rng);
+	poll_loop_init(&loop);
+	struct rnic_loop l = poll_loop_rnic(&loop);
+	ck_assert_int_eq(siw_open(&c, &l, &rng, &dev, &err), 0);
+	unsigned cnt = dev->ops->stats(dev, stats);
+	for (unsigned i = 0; i < cnt; i++) {
+		const char *const *name = report_device_stats;
+
+		while (*name != NULL && strcmp(*name, stats[i].name) != 0)
+			name++;
+		ck_assert_msg(*name != NULL, "%s is not reported", stats[i].name);
+	}
+	rnic_end(dev);
+	poll_loop_fini(&loop);
 }
 
 START_TEST(an_idle_daemon_reports_the_same_shape)

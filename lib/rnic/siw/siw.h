@@ -1,7 +1,7 @@
 /*
- * The soft iWARP device: MPA/DDP/RDMAP (RFC 5044, 5041, 5040) with enhanced
- * MPA connection set-up (RFC 6581) on TCP sockets, in user space. Needs no
- * kernel module, no card and no privilege. Implements rnic.h.
+ * The soft iWARP device: RDMAP and DDP (RFC 5040, 5041) with enhanced connection
+ * set-up (RFC 6581), on MPA (RFC 5044) and TCP or over SCTP (RFC 5043), in user
+ * space. Needs no kernel module, no card and no privilege. Implements rnic.h.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ enum siw_sctp_profile {
 struct siw_config {
 	char name[RNIC_NAME_MAX];     /* e.g. "siw0" */
 	struct sockaddr_storage addr; /* the address of this device; its port is ignored */
-	uint16_t port_min;            /* MPA port: the first free one of the range; 0 = any */
+	uint16_t port_min;            /* to be connected to: the first free one of the range; 0 = any */
 	uint16_t port_max;
 	/* SCTP in UDP, on this port of UDP and of SCTP; 0: libusrsctp takes one of the range, the kernel does without UDP. The
 	 * kernel has one UDP port for all, sysctl net.sctp.udp_port, which has to be this one. */
@@ -61,12 +61,12 @@ struct siw_config {
 	uint16_t ird;        /* inbound Read depth offered, >= 1 */
 	uint16_t ord;        /* outbound Read depth wanted, >= 1 */
 	uint32_t fpdu_max;   /* largest ULPDU with a software peer; 0 = MULPDU from the MSS */
-	uint32_t connect_ms; /* TCP connect + MPA negotiation, active and passive */
+	uint32_t connect_ms; /* connection and negotiation, active and passive */
 	uint32_t answer_ms;  /* fence unanswered this long = link failure */
 	uint32_t fence_ms;   /* a fence follows a signaled request after this, at the latest */
 	uint32_t max_qp;
 	struct siw_addrs more_addrs; /* SCTP of the kernel: further addresses of the device, of the same family */
-	/* May this address open MPA connections to us? NULL: every address may. Asked at accept, before anything is kept. */
+	/* May this address connect to us? NULL: every address may. Asked at accept, before anything is kept. */
 	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
 	void *may_connect_ctx;
 };
@@ -82,7 +82,7 @@ siw_same_llp(const struct siw_config *a, const struct siw_config *b)
 void siw_config_init(struct siw_config *);
 
 /*
- * Opens the device: listens for MPA connections on its address. Random keys
+ * Opens the device: listens for connections on its address. Random keys
  * come from rng (kept, not owned), readiness from loop (copied).
  * 0, or a negative errno with *err a static text that names the setting at fault.
  */
@@ -100,7 +100,7 @@ struct siw_stats {
 	uint64_t mpa_refused_token;   /* stranger, used token, token for another link */
 	uint64_t mpa_refused_parked;  /* came early and was not claimed in time, or no place */
 	uint64_t mpa_refused_address; /* may not connect, see siw_config.may_connect */
-	uint64_t mpa_bad;             /* malformed or too slow MPA request */
+	uint64_t mpa_bad;             /* malformed or too slow request */
 	uint64_t terminates_sent, terminates_received;
 	uint64_t crc_errors;
 	uint64_t recv_stalls;       /* reading stopped: no receive posted */

@@ -143,7 +143,7 @@ struct lgr {
 	uint8_t peer_id[8]; /* as the peer calls itself; of version 2 a client may do so in its Confirm first */
 	uint16_t vlan;      /* of the devices of all of its links (2, 5.1) */
 	char peer_key[64];  /* client */
-	uint64_t token;     /* secret of both ends: MPA connections show it, and the server's Accepts (owner.h) */
+	uint64_t token;     /* secret of both ends: iWARP connections show it, and the server's Accepts (owner.h) */
 	int64_t born_ns;
 	int64_t active_ns;     /* since when; 0: not yet */
 	int64_t idle_since_ns; /* while it is unused */
