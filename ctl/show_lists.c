@@ -457,6 +457,7 @@ static const struct column soft_stats[] = {
 	{ .heading = "ACCEPT-PAUSES", .kind = COLUMN_NUMBER, .key = "accept_pauses" },
 	{ .heading = "LINGER-REFUSED", .kind = COLUMN_NUMBER, .key = "linger_refused" },
 	{ .heading = "STRANGERS-LIMITED", .kind = COLUMN_NUMBER, .key = "strangers_limited" },
+	{ .heading = "SCTP-RETRANSMITS", .kind = COLUMN_NUMBER, .key = "sctp_retransmits" },
 	{ .heading = "NO-MEMORY", .kind = COLUMN_NUMBER, .key = "no_memory" },
 	{ 0 },
 };

@@ -255,7 +255,7 @@ const char *const report_device_stats[] = {
 	/* of soft iWARP */
 	"fpdus_sent", "fpdus_received", "bytes_sent", "bytes_received", "reads_served", "mpa_refused_address",
 	"mpa_bad", "terminates_sent", "terminates_received", "crc_errors", "recv_stalls", "accept_pauses",
-	"linger_refused", "strangers_limited", "no_memory", NULL
+	"linger_refused", "strangers_limited", "sctp_retransmits", "no_memory", NULL
 };
 
 static void

@@ -119,6 +119,7 @@ START_LOOP_TEST(what_the_network_does_is_made_good, 0, 2)
 	memset(&bad, 0, sizeof(bad));
 	UNTIL(a.wc_cnt == ROUNDS / 4);
 	ck_assert_uint_gt(stats(&a).crc_errors + stats(&b).crc_errors, 0);
+	ck_assert_uint_gt(stats(&a).sctp_retransmits, 0);
 }
 
 /* Windows go by the round trip of the path. The stack's own figure rises with acknowledgements that wait for a second message. */

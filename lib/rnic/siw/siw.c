@@ -68,7 +68,7 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 	static const char *const names[] = { "fpdus_sent", "fpdus_received", "bytes_sent", "bytes_received",
 		"reads_sent", "reads_served", "mpa_refused_token", "mpa_refused_parked", "mpa_refused_address",
 		"mpa_bad", "terminates_sent", "terminates_received", "crc_errors", "recv_stalls", "accept_pauses",
-		"linger_refused", "strangers_limited", "no_memory" };
+		"linger_refused", "strangers_limited", "sctp_retransmits", "no_memory" };
 	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
 	_Static_assert(CNT == sizeof(struct siw_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");

@@ -107,5 +107,6 @@ struct siw_stats {
 	uint64_t accept_pauses;     /* out of descriptors: accepting stopped for a while */
 	uint64_t linger_refused;    /* closed with something left to say: too many such sockets, or too much of it */
 	uint64_t strangers_limited; /* SCTP: packets of no association, more than are looked at */
+	uint64_t sctp_retransmits;  /* libusrsctp: messages sent again, by all devices of the process */
 	uint64_t no_memory;         /* connections closed, or Terminates not sent, for want of memory */
 };

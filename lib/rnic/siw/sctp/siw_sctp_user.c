@@ -546,6 +546,16 @@ run_marks(void)
 
 /* -- the device -- */
 
+/* While something is under way there are ticks, so none is missed. */
+static void
+count_retransmits(struct siw_dev *dev)
+{
+	struct sctpstat st;
+
+	usrsctp_get_stat(&st);
+	dev->stats.sctp_retransmits = st.sctps_sendretransdata;
+}
+
 static void
 tick(struct timer *t)
 {
@@ -554,6 +564,7 @@ tick(struct timer *t)
 	tell_time(d->dev);
 	follow_paths(d);
 	run_marks();
+	count_retransmits(d->dev);
 	if (must_tick(d))
 		siw_arm(d->dev, &d->tick, TICK_MS);
 }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/addr.h"
+#include "base/minmax.h"
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #define FRESH_NS 1000000000 /* so long an answer is good */
@@ -59,7 +60,7 @@ siw_tcp_conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 		.rtt_us = info.tcpi_rtt,
 		.rto_us = info.tcpi_rto,
 		.mtu = info.tcpi_pmtu,
-		.cwnd = info.tcpi_snd_cwnd * info.tcpi_snd_mss,
+		.cwnd = (uint32_t)min_u64((uint64_t)info.tcpi_snd_cwnd * info.tcpi_snd_mss, UINT32_MAX),
 	};
 	addr_to_v6(&peer, path->to.b);
 }
