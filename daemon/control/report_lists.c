@@ -139,15 +139,22 @@ static const char *const path_state_words[] = {
 	[RNIC_PATH_UNCONFIRMED] = "unconfirmed",
 };
 
+static void
+report_ip_addr(struct json_writer *jw, const char *key, const struct sockaddr_storage *ss)
+{
+	char text[ADDR_STR_MAX];
+
+	jw_string(jw, key, addr_format(ss, text, sizeof(text)));
+}
+
 /* As an IP address, which a GID of iWARP is. */
 static void
 report_ip(struct json_writer *jw, const char *key, const struct rnic_gid *gid)
 {
 	struct sockaddr_storage ss = { 0 };
-	char text[ADDR_STR_MAX];
 
 	addr_from_v6(gid->b, 0, &ss);
-	jw_string(jw, key, addr_format(&ss, text, sizeof(text)));
+	report_ip_addr(jw, key, &ss);
 }
 
 static int64_t
@@ -276,6 +283,8 @@ begin_device(struct json_writer *jw, unsigned nr, const struct device_info *d)
 	jw_array(jw, "addresses");
 	if (rnic_is_iwarp(d->rnic.transport))
 		report_ip(jw, NULL, &d->rnic.gid);
+	for (unsigned i = 0; d->more_addrs != NULL && i < d->more_addrs->cnt; i++)
+		report_ip_addr(jw, NULL, &d->more_addrs->at[i]);
 	jw_array_end(jw);
 	report_mac(jw, "mac", d->rnic.mac);
 	jw_uint(jw, "mtu", clc_mtu_bytes(d->rnic.mtu_code));

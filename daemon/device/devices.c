@@ -467,6 +467,8 @@ devices_info(const struct devices *d, unsigned i, struct device_info *info)
 			if (info->card->gids[k].type == me->gid_type &&
 			    memcmp(&info->card->gids[k].gid, &me->gid, sizeof(me->gid)) == 0)
 				info->gid = info->card->gids[k];
+	} else {
+		info->more_addrs = &me->siw.more_addrs;
 	}
 	info->interface = devices_interface(d, device_is_verbs(me) ? info->gid.ifindex : ifindex_of(d, &me->siw.addr));
 	return true;

@@ -46,7 +46,8 @@ bool devices_near(const struct devices *, const struct rnic_gid *);
 
 struct device_info {
 	struct rnic_info rnic;
-	const char *interface; /* of its address or GID; "" when there is none or it is not known */
+	const char *interface;              /* of its address or GID; "" when there is none or it is not known */
+	const struct siw_addrs *more_addrs; /* besides that of its GID; NULL: none */
 	/* verbs only; otherwise NULL, unset and 0 */
 	const struct verbs_port *card;
 	struct verbs_gid gid; /* in use: type, index */

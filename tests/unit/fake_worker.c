@@ -173,8 +173,14 @@ devices_info(const struct devices *devs, unsigned i, struct device_info *info)
 				601 + info->stat_cnt };
 		return true;
 	}
-	if (i == 2)
+	if (i == 2) {
+		static struct siw_addrs more = { .cnt = 2 };
+
+		addr(&more.at[0], "198.51.100.1:1");
+		addr(&more.at[1], "[2001:db8::1]:1");
+		info->more_addrs = &more;
 		return true;
+	}
 	fill_card(&card);
 	info->interface = "eth7";
 	info->card = &card;

@@ -51,7 +51,7 @@ struct siw_dev {
 	struct events events;
 	uint16_t port;
 	enum rnic_transport transport;
-	const char *stack; /* of SCTP, see struct rnic_info */
+	const char *stack;        /* of SCTP, see struct rnic_info */
 	bool unfinished;          /* the LLP has more to do for the device in the next turn */
 	struct list_node pending; /* siw_pend whose request is not complete, oldest first */
 	struct list_node parked;  /* siw_pend whose request is complete, no QP expects them yet */
