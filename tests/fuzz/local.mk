@@ -59,9 +59,10 @@ tests_fuzz_fuzz_engine_SOURCES = tests/fuzz/fuzz_engine.c $(FUZZ_STEPS) \
 tests_fuzz_fuzz_engine_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
 tests_fuzz_fuzz_engine_LDADD = $(FUZZ_LIBS)
 
-# The device's system calls go to sockets in memory.
-tests_fuzz_fuzz_siw_SOURCES = tests/fuzz/fuzz_siw.c $(FUZZ_STEPS) tests/fuzz/guarded_pages.c \
-	tests/fuzz/mpa_rival.c tests/fuzz/mpa_rival.h \
+# A soft iWARP device, its user and an honest peer; the device's system calls go to sockets in memory.
+FUZZ_SIW_ARENA = tests/fuzz/siw_arena.c tests/fuzz/siw_arena.h tests/fuzz/ddp_rival.c tests/fuzz/ddp_rival.h \
 	tests/fuzz/twist.c tests/fuzz/twist.h
+tests_fuzz_fuzz_siw_SOURCES = tests/fuzz/fuzz_siw.c $(FUZZ_STEPS) tests/fuzz/guarded_pages.c \
+	$(FUZZ_SIW_ARENA) tests/fuzz/mpa_rival.c tests/fuzz/mpa_rival.h
 tests_fuzz_fuzz_siw_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
 tests_fuzz_fuzz_siw_LDADD = $(FUZZ_LIBS)

@@ -1,25 +1,16 @@
-/* The peer of a soft iWARP device that lies: its end of one connection. It builds MPA frames, FPDUs and the DDP and
- * RDMAP headers in them right, from what the device has said, and then changes some of their fields (twist.h). */
+/* The peer of a soft iWARP device that lies: its end of one connection. It builds MPA frames and
+ * FPDUs right, from what the device has said, and then changes some of their fields (twist.h). */
 #pragma once
 
+#include "ddp_rival.h"
 #include "iwarp/fpdu.h"
-#include "rnic/rnic.h"
 #include "rnic/mpa_pdata.h"
-#include "twist.h"
 #include "wire/mpa.h"
-#include "wire/rdmap.h"
-
-#define MPA_RIVAL_READS 32
 
 struct mpa_rival {
 	int fd;      /* -1: free */
 	bool active; /* we have dialled */
-	/* whom we talk to: the queue pair of the device, the secret of its link, and a region of it that we may use */
-	uint32_t qpn, psn;
-	uint64_t token;
-	uint32_t stag;
-	uint64_t base;
-	size_t region_len;
+	struct ddp_rival ddp;
 	/* start-up */
 	bool started; /* its frame has been seen, ours is out */
 	bool said, heard;
@@ -29,24 +20,8 @@ struct mpa_rival {
 	bool crc, markers_tx, markers_rx;
 	uint32_t pos; /* of our stream */
 	struct fpdu_rx rx;
-	uint32_t msn[RDMAP_QN_CNT];               /* next one of ours */
-	struct rdmap_read reads[MPA_RIVAL_READS]; /* of the device, not answered */
-	unsigned read_cnt;
-	uint64_t got_sends;
 	uint8_t in[2 * MPA_FPDU_MAX];
 	size_t in_len;
-};
-
-enum {
-	FPDU_KIND_WRITE,
-	FPDU_KIND_SEND,
-	FPDU_KIND_READ,
-	FPDU_KIND_ANSWER,
-	FPDU_KIND_TERMINATE,
-	FPDU_KIND_SEND_SE,
-	FPDU_KIND_SEND_INV,
-	FPDU_KIND_EMPTY_WRITE,
-	FPDU_KIND_CNT,
 };
 
 enum {
@@ -74,6 +49,6 @@ bool mpa_rival_turn(struct mpa_rival *);
 /* Our Request or Reply. rtr: kinds, RTR_*. */
 void mpa_rival_frame(
     struct mpa_rival *, unsigned opts, unsigned rtr, struct twists *, void (*gather)(struct lore *, void *), void *ctx);
-/* mo: of an untagged one, or the offset in the region. */
+/* kind: SEGMENT_*. */
 void mpa_rival_fpdu(struct mpa_rival *, unsigned kind, unsigned how, size_t len, uint32_t mo, struct twists *,
     void (*gather)(struct lore *, void *), void *ctx);
