@@ -71,7 +71,7 @@ fuzz() {
 		name=${target##*/}
 		[ -f "$target" ] && [ -x "$target" ] && [ "$name" = "${name%.*}" ] || continue
 		mkdir -p "$dir/new/$name" "$dir/found/$name"
-		case $name in fuzz_engine|fuzz_siw) seconds=$program_seconds;; *) seconds=$fuzz_seconds;; esac
+		case $name in fuzz_engine|fuzz_siw|fuzz_siw_sctp) seconds=$program_seconds;; *) seconds=$fuzz_seconds;; esac
 		if "$target" -max_total_time=$seconds -artifact_prefix="$dir/found/$name/" "$dir/new/$name" \
 			"tests/fuzz/corpus/$name" > "$dir/$name.log" 2>&1 < /dev/null; then
 			passed=$((passed + 1))

@@ -17,6 +17,9 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_ssn \
 	tests/fuzz/fuzz_engine \
 	tests/fuzz/fuzz_siw
+if HAVE_USRSCTP
+FUZZ_TARGETS += tests/fuzz/fuzz_siw_sctp
+endif
 
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
@@ -66,3 +69,13 @@ tests_fuzz_fuzz_siw_SOURCES = tests/fuzz/fuzz_siw.c $(FUZZ_STEPS) tests/fuzz/gua
 	$(FUZZ_SIW_ARENA) tests/fuzz/mpa_rival.c tests/fuzz/mpa_rival.h
 tests_fuzz_fuzz_siw_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
 tests_fuzz_fuzz_siw_LDADD = $(FUZZ_LIBS)
+
+# The same over SCTP: datagrams in memory, and libusrsctp's clock is the target's.
+DATAGRAMS_WRAP = \
+	-Wl,--wrap=socket -Wl,--wrap=bind -Wl,--wrap=connect -Wl,--wrap=getsockname -Wl,--wrap=getsockopt \
+	-Wl,--wrap=setsockopt -Wl,--wrap=sendto -Wl,--wrap=recvfrom -Wl,--wrap=close -Wl,--wrap=getifaddrs
+tests_fuzz_fuzz_siw_sctp_SOURCES = tests/fuzz/fuzz_siw_sctp.c $(FUZZ_STEPS) tests/fuzz/guarded_pages.c \
+	$(FUZZ_SIW_ARENA) tests/fuzz/sctp_rival.c tests/fuzz/sctp_rival.h \
+	tests/fuzz/datagrams.c tests/fuzz/datagrams.h
+tests_fuzz_fuzz_siw_sctp_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(DATAGRAMS_WRAP) -Wl,--wrap=pages_alloc -Wl,--wrap=pages_free
+tests_fuzz_fuzz_siw_sctp_LDADD = $(FUZZ_LIBS)
