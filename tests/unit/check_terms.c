@@ -780,12 +780,15 @@ START_LOOP_TEST(a_group_is_not_joined_on_other_terms, 0, ACCEPT_LIES)
 	duo_bystander_is_well();
 }
 
-enum { F_EID, F_VERSION, F_ID, F_GID, CONFIRM_LIES };
+enum { F_EID, F_VERSION, F_ID, F_ID_OF_NOBODY, F_GID, CONFIRM_LIES };
 
-/* Behind the Accept of a subsequent contact nothing can be declined: whoever confirms something else is reset, alone. */
+/* Behind the Accept of a subsequent contact nothing can be declined: whoever confirms something else is reset, alone. Who named
+ * nobody in its Proposal has joined a group, and is its client. */
 START_LOOP_TEST(a_confirm_on_other_terms_ends_its_connection, 0, CONFIRM_LIES)
 {
 	duo_init_linux(v2, &ueid);
+	if (_i == F_ID_OF_NOBODY)
+		memset(d.eng[A]->peer_id, 0, sizeof(d.eng[A]->peer_id));
 	duo_connect(0, 1, 500);
 	duo_open(1);
 	s[1].hold = true;
@@ -797,7 +800,7 @@ START_LOOP_TEST(a_confirm_on_other_terms_ends_its_connection, 0, CONFIRM_LIES)
 	ck_assert_int_eq(msg.type, CLC_CONFIRM);
 	msg.accept.eid.b[0] ^= _i == F_EID ? 'A' ^ 'B' : 0;
 	msg.version = _i == F_VERSION ? 1 : 2;
-	msg.accept.peer_id[3] ^= _i == F_ID;
+	msg.accept.peer_id[3] ^= _i == F_ID || _i == F_ID_OF_NOBODY;
 	msg.accept.gid[15] ^= _i == F_GID ? 0x40 : 0;
 	duo_feed_msg(&s[1], &msg);
 	duo_run(5);
