@@ -98,12 +98,27 @@ arena_fail(struct arena *a, unsigned what, unsigned after, unsigned cnt)
 	a->fail_cnt = cnt;
 }
 
+static enum rnic_transport
+transport_of(const struct arena *a, unsigned n)
+{
+	static const enum rnic_transport mixed[ARENA_DEVS] = { RNIC_TRANSPORT_IWARP, RNIC_TRANSPORT_IWARP_SCTP,
+		RNIC_TRANSPORT_IWARP_SCTP_UDP, RNIC_TRANSPORT_IWARP };
+
+	if ((a->flags & (ARENA_ROCE | ARENA_V2)) != 0)
+		return RNIC_TRANSPORT_ROCE;
+	if ((a->flags & ARENA_MIXED) != 0)
+		return mixed[n];
+	if ((a->flags & ARENA_SCTP) != 0)
+		return RNIC_TRANSPORT_IWARP_SCTP;
+	return (a->flags & ARENA_SCTP_UDP) != 0 ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP;
+}
+
 struct rnic_dev *
 arena_device(struct arena *a, unsigned h, unsigned n)
 {
 	char name[8] = { (char)('a' + h), (char)('0' + n), '\0' };
 
-	return sim_dev_at(a->fab, name, a->transport, h, n, n);
+	return sim_dev_at(a->fab, name, transport_of(a, n), h, n, n);
 }
 
 void
@@ -202,7 +217,7 @@ arena_init(struct arena *a, unsigned flags)
 
 	memset(a, 0, sizeof(*a));
 	arena = a;
-	a->transport = (flags & (ARENA_ROCE | ARENA_V2)) != 0 ? RNIC_TRANSPORT_ROCE : RNIC_TRANSPORT_IWARP;
+	a->flags = flags;
 	sim_config_init(&sim);
 	sim.ctx = a;
 	sim.breach = on_breach;

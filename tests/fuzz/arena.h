@@ -34,11 +34,11 @@ struct rival;
 struct witness;
 
 struct arena {
+	unsigned flags;
 	struct sim_fabric *fab;
 	struct rng rng;
 	struct smcr *eng;
 	struct smcr_config cfg;
-	enum rnic_transport transport;
 	struct rnic_dev *dev[ARENA_DEVS]; /* NULL: not there at the moment */
 	int64_t now_ns;
 	unsigned fail_what, fail_after, fail_cnt;
@@ -58,13 +58,17 @@ enum {
 	ARENA_CONFIRMS = 1 << 6, /* completions wait for rnic_ops.confirm */
 	ARENA_ONE_DEV = 1 << 7,
 	ARENA_V2 = 1 << 8, /* the engine has a UEID, and RoCE */
+	/* Without these two last: soft iWARP over TCP. */
+	ARENA_SCTP = 1 << 9,
+	ARENA_SCTP_UDP = 1 << 10,
+	ARENA_MIXED = 1 << 11, /* each host has soft iWARP of every kind */
 };
 
 void arena_init(struct arena *, unsigned flags);
 /* The engine first, while its peers still have their ends; then rival and witness, which the caller frees. */
 void arena_free_engine(struct arena *);
 void arena_free_fabric(struct arena *);
-/* A GID and MAC of their own for the n-th device of host h. */
+/* A GID and MAC of their own for the n-th device of host h; its transport is that of all with this number. */
 struct rnic_dev *arena_device(struct arena *, unsigned h, unsigned n);
 /* Everything that happens at this instant. */
 void arena_settle(struct arena *);

@@ -562,12 +562,17 @@ static void (*const ops[])(struct run *, const struct step *) = {
 static void
 begin(struct run *r, const uint8_t header[STEPS_HEADER])
 {
+	static const unsigned kind[8] = { [2] = ARENA_V2,
+		[3] = ARENA_V2,
+		[4] = ARENA_SCTP,
+		[5] = ARENA_SCTP_UDP,
+		[6] = ARENA_MIXED,
+		[7] = ARENA_MIXED };
 	unsigned rival = header[1] ^ (RIVAL_ADMITS | RIVAL_ANSWERS); /* zero is the easy way */
-	bool v2 = header[3] % 8 == 2 || header[3] % 8 == 3;
 
-	if (v2)
+	if (kind[header[3] % 8] == ARENA_V2)
 		rival |= RIVAL_V2 | (header[3] % 8 == 3 ? RIVAL_LITTLE : 0);
-	arena_init(&r->arena, header[0] | (v2 ? ARENA_V2 : 0));
+	arena_init(&r->arena, header[0] | kind[header[3] % 8]);
 	witness_init(&r->witness, &r->arena, header[2] % 2 == 0 ? SMCR_SERVER : SMCR_CLIENT);
 	r->rival = rival_new(&r->arena, rival);
 }

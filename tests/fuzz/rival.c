@@ -44,6 +44,32 @@ rival_link_new(struct rival *r, struct rival_group *g, enum smcr_role role, unsi
 	return l;
 }
 
+unsigned
+rival_transport(const struct rival *r, unsigned dev)
+{
+	static const uint8_t bits[] = {
+		[RNIC_TRANSPORT_ROCE] = CLC_TRANSPORT_ROCE,
+		[RNIC_TRANSPORT_IWARP] = CLC_TRANSPORT_IWARP,
+		[RNIC_TRANSPORT_IWARP_SCTP] = CLC_TRANSPORT_IWARP_SCTP,
+		[RNIC_TRANSPORT_IWARP_SCTP_UDP] = CLC_TRANSPORT_IWARP_SCTP_UDP,
+	};
+
+	return bits[rnic_query(r->dev[dev]).transport];
+}
+
+unsigned
+rival_device_for(const struct rival_mid *m)
+{
+	/* Where there is a choice, different groups get different ones. */
+	bool mixed = (m->of->arena->flags & ARENA_MIXED) != 0;
+	unsigned first = mixed ? (unsigned)(m->group - m->of->group) : 0;
+
+	for (unsigned i = 0; i < RIVAL_DEVS; i++)
+		if ((m->transports & rival_transport(m->of, (first + i) % RIVAL_DEVS)) != 0)
+			return (first + i) % RIVAL_DEVS;
+	return 0;
+}
+
 static void
 event(const struct rnic_event *ev)
 {
@@ -275,10 +301,11 @@ take_accept(struct rival_mid *m, const struct clc_accept *a, bool accept)
 
 	m->theirs = *a;
 	m->has_theirs = true;
+	m->transports = a->ext.transports;
 	if (accept && a->first_contact) {
 		m->contact = true;
 		m->group->token = a->ext.token;
-		l = rival_link_new(r, m->group, SMCR_SERVER, 0);
+		l = rival_link_new(r, m->group, SMCR_SERVER, rival_device_for(m));
 	} else if (!accept && m->contact) {
 		l = m->link;
 	} else if (l != NULL) {
@@ -304,6 +331,7 @@ parse(struct rival_mid *m)
 		if (msg.type == CLC_PROPOSAL) {
 			m->has_proposal = true;
 			m->offer = msg.proposal.v2;
+			m->transports = msg.proposal.ext.transports;
 		} else if (msg.type == CLC_ACCEPT || msg.type == CLC_CONFIRM) {
 			take_accept(m, &msg.accept, msg.type == CLC_ACCEPT);
 		}

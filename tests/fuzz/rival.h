@@ -72,6 +72,7 @@ struct rival_mid {
 	uint8_t in[512]; /* from it */
 	size_t in_len;
 	bool has_proposal, has_theirs, contact;
+	unsigned transports;       /* its Proposal's, or Accept's */
 	struct clc_v2_offer offer; /* its Proposal's */
 	struct clc_accept theirs;  /* its Accept or Confirm */
 	struct rival_link *link;
@@ -124,6 +125,10 @@ void rival_clc_bytes(struct rival_mid *, const uint8_t *, size_t len);
 
 /* -- links -- */
 struct rival_link *rival_link_new(struct rival *, struct rival_group *, enum smcr_role of_engine, unsigned dev);
+/* CLC_TRANSPORT_ bit of a device of ours. */
+unsigned rival_transport(const struct rival *, unsigned dev);
+/* A device over what the engine can, or has chosen; our first one when there is none. */
+unsigned rival_device_for(const struct rival_mid *);
 void rival_link_free(struct rival_link *);
 /* Towards link->remote; nothing when it is under way already. */
 void rival_link_connect(struct rival_link *);

@@ -5,12 +5,12 @@
 #include "rival.h"
 
 static struct clc_smcrd_ext
-extension(const struct rival *r, uint16_t port, uint64_t token)
+extension(const struct rival *r, unsigned transports, uint16_t port, uint64_t token)
 {
 	return (struct clc_smcrd_ext){
 		.present = (r->flags & RIVAL_NO_EXT) == 0,
 		.version = CLC_SMCRD_EXT_VERSION,
-		.transports = r->arena->transport == RNIC_TRANSPORT_IWARP ? CLC_TRANSPORT_IWARP : CLC_TRANSPORT_ROCE,
+		.transports = (uint8_t)transports,
 		.features = CLC_FEATURES,
 		.mpa_port = port,
 		.recv_depth = RIVAL_RQ,
@@ -22,7 +22,10 @@ static void
 build_proposal(struct rival_mid *m, struct clc_proposal *p, bool prewarm)
 {
 	struct rnic_info info = rnic_query(m->of->dev[0]);
+	unsigned transports = 0;
 
+	for (unsigned i = 0; i < RIVAL_DEVS; i++)
+		transports |= rival_transport(m->of, i);
 	memcpy(p->peer_id, m->group->peer_id, sizeof(p->peer_id));
 	memcpy(p->gid, info.gid.b, sizeof(p->gid));
 	memcpy(p->mac, info.mac, sizeof(p->mac));
@@ -30,7 +33,7 @@ build_proposal(struct rival_mid *m, struct clc_proposal *p, bool prewarm)
 	p->ipv4_len = 16;
 	p->ipv6_cnt = 1;
 	p->ipv6[0] = (struct clc_prefix6){ .addr = { 0xfd }, .len = 64 };
-	p->ext = extension(m->of, 0, 0);
+	p->ext = extension(m->of, transports, 0, 0);
 	if (prewarm)
 		p->ext.transports |= CLC_TRANSPORT_PREWARM;
 }
@@ -93,7 +96,7 @@ link_to_name(struct rival_mid *m, bool accept, bool join)
 		if (r->link[i].used && r->link[i].group == m->group && r->link[i].role == SMCR_CLIENT)
 			return &r->link[i];
 	m->contact = true;
-	return rival_link_new(r, m->group, SMCR_CLIENT, 0);
+	return rival_link_new(r, m->group, SMCR_CLIENT, rival_device_for(m));
 }
 
 static bool
@@ -116,7 +119,7 @@ build_accept(struct rival_mid *m, struct clc_accept *a, bool accept, bool join)
 	a->rmbe_idx = (uint8_t)(m->slot + 1);
 	a->alert_token = RIVAL_TOKEN + m->slot;
 	a->mtu_code = 5;
-	a->ext = extension(m->of, info.mpa_port, accept ? m->group->token : 0);
+	a->ext = extension(m->of, rival_transport(m->of, l->dev), info.mpa_port, accept ? m->group->token : 0);
 	if ((m->of->flags & RIVAL_V2) != 0) {
 		a->first_contact = m->contact; /* Linux sets it in its Confirm, too */
 		build_terms(m, a, accept);
