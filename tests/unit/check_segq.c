@@ -246,7 +246,9 @@ START_TEST(room_for_so_much)
 	ck_assert(!segq_room(&q, 1000));
 	ck_assert(segq_room(&q, RING % 1000));
 	ck_assert(segq_room(&q, SEGQ_COPY_MAX + 1)); /* which takes none of the ring */
-	(void)sent(0, 2000, &h, &len);
+	(void)sent(0, 600, &h, &len);
+	ck_assert(!segq_room(&q, 999)); /* what is left of a message is still there */
+	(void)sent(0, 600, &h, &len);
 	/* a whole ring is not told from an empty one */
 	ck_assert(!segq_room(&q, 1000));
 	ck_assert(segq_room(&q, 999));
