@@ -1,4 +1,6 @@
 /* Soft iWARP and the ways of cards and kernels, played by a peer made by hand: what they need, and how they end. */
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "base/addr.h"
@@ -205,7 +207,12 @@ connect_between(const char *addr, const char *at)
 	addr_set_port(&to, rnic_query(b.dev).mpa_port);
 	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, addr_len(&from)), 0);
-	ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, addr_len(&to)), 0);
+	/* A worker of the kernel makes the way to a new IPv6 address, some time after `ip addr add` has returned. */
+	int64_t end = poll_loop_now() + 20000000000;
+	while (connect(fd, (struct sockaddr *)&to, addr_len(&to)) != 0) {
+		ck_assert_msg(errno == ENETUNREACH && poll_loop_now() < end, "%s to %s: %m", addr, at);
+		usleep(1000);
+	}
 	return fd;
 }
 
@@ -251,28 +258,41 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 	raw_close();
 }
 
+/* A Request from this socket for no link that b expects; b has looked at it when this returns. */
+static void
+ask_early(int fd)
+{
+	struct mpa_pdata d = raw_pdata();
+	int left = 1;
+
+	raw.fd = fd;
+	raw_send_frame(raw_frame(MPA_REQUEST), &d);
+	UNTIL(ioctl(fd, SIOCOUTQ, &left) == 0 && left == 0);
+	/* all of it is there: accepted in one turn, read in the next */
+	for (unsigned t = 0; t < 3; t++)
+		turn_one(&b, 1);
+}
+
 /* Requests that nobody expects yet: one address cannot fill the places, all together have 64. */
 START_TEST(early_requests_of_one_address_leave_room)
 {
 	static const char *const from[] = { "127.0.0.2", "127.0.0.3", "127.0.0.4" };
 	static const unsigned refused[] = { 1, 1, 2 }; /* after 33, then 32, then one more requests */
 	struct siw_config c = config();
-	struct mpa_pdata d;
 	int fd[66];
 	unsigned n = 0;
 
 	open_both(&c, &c);
 	end_qp(&b, 16, 8, TOKEN); /* it expects nobody */
+	b.loop.stands_ns = poll_loop_now();
 	for (unsigned i = 0; i < 3; i++) {
 		for (unsigned k = i == 0 ? 33 : i == 1 ? 32 : 1; k > 0; k--) {
-			raw.fd = fd[n++] = connect_from(from[i]);
-			d = raw_pdata();
-			raw_send_frame(raw_frame(MPA_REQUEST), &d);
-			for (unsigned t = 0; t < 3; t++)
-				turn_one(&b, 1);
+			fd[n] = connect_from(from[i]);
+			ask_early(fd[n++]);
 		}
 		ck_assert_uint_eq(stats(&b).mpa_refused_parked, refused[i]);
 	}
+	b.loop.stands_ns = 0;
 	while (n > 0)
 		close(fd[--n]);
 }
@@ -282,15 +302,9 @@ static uint64_t
 refused_of(unsigned cnt, const char *one, const char *other)
 {
 	uint64_t before = stats(&b).mpa_refused_parked;
-	struct mpa_pdata d;
 
-	for (unsigned i = 0; i < cnt; i++) {
-		raw.fd = connect_between(i % 2 == 0 ? one : other, "fd09:1::1");
-		d = raw_pdata();
-		raw_send_frame(raw_frame(MPA_REQUEST), &d);
-		for (unsigned t = 0; t < 3; t++)
-			turn_one(&b, 1);
-	}
+	for (unsigned i = 0; i < cnt; i++)
+		ask_early(connect_between(i % 2 == 0 ? one : other, "fd09:1::1"));
 	return stats(&b).mpa_refused_parked - before;
 }
 
@@ -305,9 +319,11 @@ START_TEST(an_ipv6_network_is_one_source)
 	ck_assert_int_eq(addr_parse("fd09:1::1", &c.addr), 0);
 	end_open(&b, &c);
 	end_qp(&b, 16, 8, TOKEN); /* it expects nobody */
+	b.loop.stands_ns = poll_loop_now();
 	ck_assert_uint_eq(refused_of(34, "fd09:1::2", "fd09:1::3"), 2);
 	ck_assert_uint_eq(refused_of(32, "fd09:2::1", "fd09:2::2"), 0);
 	ck_assert_uint_eq(refused_of(1, "fd09:2::1", NULL), 1);
+	b.loop.stands_ns = 0;
 	end_close(&b);
 }
 
@@ -319,6 +335,7 @@ START_TEST(the_refused_who_stay_are_bounded)
 	int fd[70];
 
 	open_for_raw(&c);
+	b.loop.stands_ns = poll_loop_now();
 	for (unsigned i = 0; i < 70; i++) {
 		raw.fd = fd[i] = connect_from("127.0.0.2");
 		d = raw_pdata();
@@ -327,6 +344,7 @@ START_TEST(the_refused_who_stay_are_bounded)
 		UNTIL(stats(&b).mpa_refused_token == i + 1);
 	}
 	ck_assert_uint_eq(stats(&b).linger_refused, 6);
+	b.loop.stands_ns = 0;
 	for (unsigned i = 0; i < 70; i++)
 		close(fd[i]);
 }
