@@ -49,8 +49,8 @@ int __wrap_connect(int fd, const struct sockaddr *addr, socklen_t len);
 int __wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len);
 int __wrap_getsockname(int fd, struct sockaddr *addr, socklen_t *len);
 int __wrap_setsockopt(int fd, int level, int name, const void *val, socklen_t len);
-ssize_t __wrap_sendto(int fd, const void *p, size_t len, int flags, const struct sockaddr *to, socklen_t to_len);
-ssize_t __wrap_recvfrom(int fd, void *p, size_t len, int flags, struct sockaddr *from, socklen_t *from_len);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *, int flags);
 int __wrap_close(int fd);
 int __real_close(int fd);
 int __wrap_getifaddrs(struct ifaddrs **list);
@@ -216,38 +216,57 @@ __wrap_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	return 0;
 }
 
-ssize_t
-__wrap_sendto(int fd, const void *p, size_t len, int flags, const struct sockaddr *to, socklen_t to_len)
+/* Of several packets, cut apart as the kernel does it. */
+static size_t
+each_of(const struct msghdr *msg)
 {
-	uint16_t from = sock_of(fd)->port, port = port_of(to);
+	const struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	uint16_t each = 0;
+
+	if (c == NULL)
+		return msg->msg_iov->iov_len;
+	memcpy(&each, CMSG_DATA(c), sizeof(each));
+	return each;
+}
+
+ssize_t
+__wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	uint16_t from = sock_of(fd)->port, port = port_of(msg->msg_name);
+	const uint8_t *bytes = msg->msg_iov->iov_base;
+	size_t len = msg->msg_iov->iov_len, each = each_of(msg);
 	struct sock *peer = sock_at(port);
 
 	(void)flags;
-	(void)to_len;
 	if (fails(&net.send))
 		return -1;
-	if (peer != NULL)
-		deliver(peer, from, p, len);
-	else
-		net.sink(net.ctx, from, port, p, len);
+	for (size_t off = 0; off < len; off += each) {
+		size_t n = len - off < each ? len - off : each;
+
+		if (peer != NULL)
+			deliver(peer, from, bytes + off, n);
+		else
+			net.sink(net.ctx, from, port, bytes + off, n);
+	}
 	return (ssize_t)len;
 }
 
 ssize_t
-__wrap_recvfrom(int fd, void *p, size_t len, int flags, struct sockaddr *from, socklen_t *from_len)
+__wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct sock *s = sock_of(fd);
 	const struct datagram *d = &s->queue[s->head];
-	size_t n = d->len < len ? d->len : len;
+	size_t n = d->len < msg->msg_iov->iov_len ? d->len : msg->msg_iov->iov_len;
 
 	(void)flags;
 	if (s->cnt == 0) {
 		errno = EAGAIN;
 		return -1;
 	}
-	memcpy(p, d->bytes, n);
-	*(struct sockaddr_in *)(void *)from = address(d->from);
-	*from_len = sizeof(struct sockaddr_in);
+	memcpy(msg->msg_iov->iov_base, d->bytes, n);
+	*(struct sockaddr_in *)msg->msg_name = address(d->from);
+	msg->msg_namelen = sizeof(struct sockaddr_in);
+	msg->msg_controllen = 0;
 	drop_first(s);
 	return (ssize_t)n;
 }

@@ -16,7 +16,7 @@ typedef void (*datagrams_sink)(void *ctx, uint16_t from, uint16_t to, const uint
 void datagrams_init(datagrams_sink, void *ctx);
 /* All descriptors were closed. */
 void datagrams_fini(void);
-/* After so many calls, the next socket() or sendto() fails with err. */
+/* After so many calls, the next socket() or sendmsg() fails with err. */
 void datagrams_fail_socket(unsigned after, int err);
 void datagrams_fail_send(unsigned after, int err);
 struct rnic_loop datagrams_loop(void);

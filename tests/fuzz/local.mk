@@ -73,7 +73,7 @@ tests_fuzz_fuzz_siw_LDADD = $(FUZZ_LIBS)
 # The same over SCTP: datagrams in memory, and libusrsctp's clock is the target's.
 DATAGRAMS_WRAP = \
 	-Wl,--wrap=socket -Wl,--wrap=bind -Wl,--wrap=connect -Wl,--wrap=getsockname -Wl,--wrap=getsockopt \
-	-Wl,--wrap=setsockopt -Wl,--wrap=sendto -Wl,--wrap=recvfrom -Wl,--wrap=close -Wl,--wrap=getifaddrs
+	-Wl,--wrap=setsockopt -Wl,--wrap=sendmsg -Wl,--wrap=recvmsg -Wl,--wrap=close -Wl,--wrap=getifaddrs
 tests_fuzz_fuzz_siw_sctp_SOURCES = tests/fuzz/fuzz_siw_sctp.c $(FUZZ_STEPS) tests/fuzz/guarded_pages.c \
 	$(FUZZ_SIW_ARENA) tests/fuzz/sctp_rival.c tests/fuzz/sctp_rival.h \
 	tests/fuzz/datagrams.c tests/fuzz/datagrams.h

@@ -9,7 +9,10 @@ os.environ.update(SMCRD_TRANSPORT="sctp", SMCRD_WORKERS="1")	# before the harnes
 
 from capture import Capture, Undissected, numbers, traffic, until_dissected	# noqa: E402
 from harness import Pair, Server, Skip, case, check, echo, equal, main, need, pattern, same_bytes, wait_until, TOP_SRC	# noqa: E402
+from netns import enter	# noqa: E402
 from programs import Redis, RedisClient	# noqa: E402
+
+enter()
 
 BRIDGE = os.path.join(TOP_SRC, "tests", "tools", "ddp_sctp.lua")
 SEGMENT, CONTROL = 16, 17
@@ -55,7 +58,13 @@ def need_lua(t):
         raise Skip("this tshark has no Lua")
 
 
+def packets_as_on_a_wire(t):
+    """Those that go together are cut apart before they are captured, and not behind that."""
+    t.run([need("ip"), "link", "set", "lo", "up", "gso_max_segs", "1"])
+
+
 def attempt(t):
+    packets_as_on_a_wire(t)
     server = Server(t, echo)
     redis = Redis(t)
     pair = Pair(t, {"x": server.at, "redis": (redis.host, redis.port)})

@@ -5,6 +5,7 @@
 #include "siw_ends.h"
 
 #include <fcntl.h>
+#include <netinet/udp.h>
 #include <sys/socket.h>
 
 #include "wire/mpa.h"
@@ -28,28 +29,32 @@ static struct {
 	socklen_t to_len;
 } kept; /* goes behind the next one */
 
-static size_t longest; /* datagram since this was set to 0 */
+static size_t longest;    /* packet since this was set to 0 */
+static unsigned together; /* calls of the kernel with several packets */
 
-ssize_t __real_sendto(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
-ssize_t __wrap_sendto(int, const void *, size_t, int, const struct sockaddr *, socklen_t);
+ssize_t __real_sendmsg(int, const struct msghdr *, int);
+ssize_t __wrap_sendmsg(int, const struct msghdr *, int);
 
-ssize_t
-__wrap_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to, socklen_t to_len)
+static bool
+goes(int fd, const void *buf, size_t len, const struct sockaddr *to, socklen_t to_len)
+{
+	return sendto(fd, buf, len, MSG_DONTWAIT | MSG_NOSIGNAL, to, to_len) >= 0;
+}
+
+static bool
+one_goes(int fd, const void *buf, size_t len, const struct sockaddr *to, socklen_t to_len)
 {
 	unsigned d = rng_below(&dice, 100);
-	const struct timespec way = { .tv_nsec = bad.way_ms * 1000000 };
 	uint8_t other[65536];
 
 	longest = len > longest ? len : longest;
-	if (bad.way_ms > 0)
-		(void)nanosleep(&way, NULL);
 	if (d < bad.lost)
-		return (ssize_t)len;
+		return true;
 	d -= bad.lost;
 	if (d < bad.damaged) {
 		memcpy(other, buf, len);
 		other[rng_below(&dice, (uint32_t)len)] ^= 0x10;
-		return __real_sendto(fd, other, len, flags, to, to_len);
+		return goes(fd, other, len, to, to_len);
 	}
 	d -= bad.damaged;
 	if (d < bad.swapped && kept.len == 0) {
@@ -58,17 +63,51 @@ __wrap_sendto(int fd, const void *buf, size_t len, int flags, const struct socka
 		memcpy(kept.bytes, buf, len);
 		memcpy(&kept.to, to, to_len);
 		kept.to_len = to_len;
-		return (ssize_t)len;
+		return true;
 	}
 	d -= bad.swapped;
-	if (__real_sendto(fd, buf, len, flags, to, to_len) < 0)
-		return -1;
+	if (!goes(fd, buf, len, to, to_len))
+		return false;
 	if (d < bad.doubled)
-		(void)__real_sendto(fd, buf, len, flags, to, to_len);
+		(void)goes(fd, buf, len, to, to_len);
 	if (kept.len > 0) {
-		(void)__real_sendto(kept.fd, kept.bytes, kept.len, flags, (struct sockaddr *)&kept.to, kept.to_len);
+		(void)goes(kept.fd, kept.bytes, kept.len, (struct sockaddr *)&kept.to, kept.to_len);
 		kept.len = 0;
 	}
+	return true;
+}
+
+static size_t
+each_of(const struct msghdr *msg)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	uint16_t each = 0;
+
+	if (c == NULL)
+		return msg->msg_iov->iov_len;
+	ck_assert_int_eq(c->cmsg_type, UDP_SEGMENT);
+	memcpy(&each, CMSG_DATA(c), sizeof(each));
+	return each;
+}
+
+/* What goes together is cut apart here, and not by the kernel: but for a good network. */
+ssize_t
+__wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	const struct timespec way = { .tv_nsec = bad.way_ms * 1000000 };
+	const uint8_t *bytes = msg->msg_iov->iov_base;
+	size_t len = msg->msg_iov->iov_len, each = each_of(msg);
+
+	if (bad.way_ms > 0)
+		(void)nanosleep(&way, NULL);
+	together += len > each;
+	if (bad.lost + bad.doubled + bad.swapped + bad.damaged == 0) {
+		longest = each > longest ? each : longest;
+		return __real_sendmsg(fd, msg, flags);
+	}
+	for (size_t off = 0; off < len; off += each)
+		if (!one_goes(fd, bytes + off, len - off < each ? len - off : each, msg->msg_name, msg->msg_namelen))
+			return -1;
 	return (ssize_t)len;
 }
 
@@ -276,8 +315,8 @@ START_TEST(strangers_are_limited)
 		uint8_t junk[64];
 
 		rng.fill(&rng, junk, sizeof(junk));
-		(void)__real_sendto(fd, init, sizeof(init), 0, (struct sockaddr *)&to, sizeof(to));
-		(void)__real_sendto(fd, junk, rng_below(&rng, sizeof(junk)), 0, (struct sockaddr *)&to, sizeof(to));
+		(void)sendto(fd, init, sizeof(init), 0, (struct sockaddr *)&to, sizeof(to));
+		(void)sendto(fd, junk, rng_below(&rng, sizeof(junk)), 0, (struct sockaddr *)&to, sizeof(to));
 		if (i % 16 == 0)
 			turn();
 		while (recv(fd, junk, sizeof(junk), 0) > 0)

@@ -25,6 +25,7 @@ if HAVE_USRSCTP
 lib_libsiw_la_SOURCES += \
 	lib/rnic/siw/sctp/siw_sctp_clock.c \
 	lib/rnic/siw/sctp/siw_sctp_udp.c lib/rnic/siw/sctp/siw_sctp_udp.h \
+	lib/rnic/siw/sctp/siw_sctp_udp_tx.c lib/rnic/siw/sctp/siw_sctp_udp_tx.h \
 	lib/rnic/siw/sctp/siw_sctp_user.c
 else
 lib_libsiw_la_SOURCES += lib/rnic/siw/sctp/siw_sctp_none.c
@@ -45,9 +46,11 @@ check_UNIT += \
 if HAVE_USRSCTP
 check_UNIT += \
 	tests/unit/check_siw_lossy \
-	tests/unit/check_siw_sctp
-tests_unit_check_siw_lossy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendto
+	tests/unit/check_siw_sctp \
+	tests/unit/check_siw_sctp_udp_tx
+tests_unit_check_siw_lossy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
+tests_unit_check_siw_sctp_udp_tx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg -Wl,--wrap=setsockopt
 else
-EXTRA_DIST += tests/unit/check_siw_lossy.c tests/unit/check_siw_sctp.c
+EXTRA_DIST += tests/unit/check_siw_lossy.c tests/unit/check_siw_sctp.c tests/unit/check_siw_sctp_udp_tx.c
 endif
 tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP)

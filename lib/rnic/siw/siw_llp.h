@@ -57,6 +57,8 @@ struct siw_llp {
 	void (*push_begin)(struct siw_qp *);
 	/* Sends of what is queued, adding to *sent; with SIW_PUSH_SENT and nothing added: try again. */
 	enum siw_push (*push)(struct siw_qp *, size_t *sent);
+	/* The device's turn of sending is over: what was pushed goes. NULL: it has gone. */
+	void (*flush)(struct siw_dev *);
 	/* One bounded turn of receiving. */
 	void (*rx_turn)(struct siw_qp *);
 	/* Receives were posted: a Send may have waited for one. */

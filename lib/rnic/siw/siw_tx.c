@@ -251,4 +251,6 @@ siw_flush(struct rnic_dev *rdev)
 	list_move_all(&turn, &dev->tx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		tx_turn(CONTAINER_OF(n, struct siw_qp, tx_node));
+	if (dev->llp->flush != NULL)
+		dev->llp->flush(dev);
 }

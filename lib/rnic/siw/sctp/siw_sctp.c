@@ -8,14 +8,23 @@
 #define FRESH_NS 1000000000 /* so long an answer about the path is good */
 #define NS_PER_US 1000
 
+static void
+flush(struct siw_dev *dev)
+{
+	if (siw_sctp_stack(dev)->flush != NULL)
+		siw_sctp_stack(dev)->flush(dev);
+}
+
 bool
 siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
 {
-	const struct siw_dev *dev = a->dev;
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)message, .iov_len = (size_t)len };
-
-	return len > 0 &&
+	struct siw_dev *dev = a->dev;
+	bool said = len > 0 &&
 	    siw_sctp_stack(dev)->send(a, sctp_ddp_values[siw_sctp_profile(dev)].ppid_control, &iov, 1) == 0;
+
+	flush(dev);
+	return said;
 }
 
 /* -- birth -- */
@@ -268,6 +277,7 @@ const struct siw_llp siw_sctp_llp = {
 	.is_empty = is_empty,
 	.push_begin = push_begin,
 	.push = push,
+	.flush = flush,
 	.rx_turn = siw_sctp_rx_turn,
 	.recv_posted = recv_posted,
 	.finish = finish,

@@ -49,9 +49,11 @@ struct siw_sctp_stack {
 	void (*go_on)(struct siw_dev *);
 	/* *out is there, though not up. 0 or a negative errno. */
 	int (*connect)(struct siw_dev *, const struct rnic_remote *, struct siw_assoc **out);
-	/* One message on stream 0, unordered, copied. 0; -EAGAIN: no room, `ready` tells; -EMSGSIZE: message_max is less now;
+	/* One message on stream 0, unordered, copied; it may wait for flush(). 0; -EAGAIN: no room, `ready` tells; -EMSGSIZE: message_max is less now;
 	 * another errno: the association is lost. */
 	int (*send)(struct siw_assoc *, uint32_t ppid, const struct iovec *, unsigned cnt);
+	/* What was sent goes now, and not with others of the turn. NULL: it has gone. */
+	void (*flush)(struct siw_dev *);
 	/* What is next; of messages, whole ones only. */
 	enum siw_assoc_in (*take)(struct siw_assoc *, struct siw_assoc_msg *out);
 	/* As struct rnic_ops.conn_info. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include "base/addr.h"
 #include "base/minmax.h"
 #include "iwarp/segq.h"
+#include "rnic/siw/sctp/siw_sctp_udp_tx.h"
 #include "wire/mpa.h"
 
 #define PACKET_MAX 9216 /* that we send: a larger one would not be quicker */
@@ -50,10 +52,10 @@ struct siw_udp {
 	siw_udp_packet packet;
 	void *ctx;
 	int fd;
+	struct siw_udp_tx tx;
 	uint64_t key;     /* of opaque values */
 	uint32_t headers; /* of a packet, SCTP's included */
 	uint32_t path_mtu;
-	bool narrower;            /* for one of the peers at least */
 	int64_t strangers_due_ns; /* so many may come, see STRANGERS_AT_ONCE */
 	int64_t source_due_ns[SOURCES];
 	uint8_t *in; /* PACKET_ROOM */
@@ -148,6 +150,7 @@ siw_udp_peer_put(struct siw_udp_peer *p)
 
 	if (--p->refs > 0)
 		return;
+	siw_udp_tx_flush(&p->udp->tx);
 	usrsctp_deregister_address((void *)(uintptr_t)p->opaque);
 	while (*at != p)
 		at = &(*at)->next;
@@ -170,49 +173,6 @@ siw_udp_peer_gid(const struct siw_udp_peer *p)
 	return gid;
 }
 
-/* -- the path's MTU -- */
-
-/* Packets that are longer than the path takes: may they go in fragments? */
-static void
-set_fragments(const struct siw_udp *u, int fd, bool may)
-{
-	int v4 = may ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO, v6 = may ? IPV6_PMTUDISC_DONT : IPV6_PMTUDISC_DO;
-
-	if (u->dev->cfg.addr.ss_family == AF_INET)
-		(void)setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof(v4));
-	else
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof(v6));
-}
-
-/* As the kernel knows it, of IP; 0: it does not. */
-static uint32_t
-ask_mtu(const struct siw_udp *u, const struct siw_udp_peer *p)
-{
-	bool is_v4 = u->dev->cfg.addr.ss_family == AF_INET;
-	struct sockaddr_storage own = u->dev->cfg.addr;
-	socklen_t len = sizeof(int);
-	int fd = socket(own.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), mtu = 0;
-
-	if (fd < 0)
-		return 0;
-	addr_set_port(&own, 0);
-	if (bind(fd, (const struct sockaddr *)&own, addr_len(&own)) < 0 ||
-	    connect(fd, (const struct sockaddr *)&p->at, addr_len(&p->at)) < 0 ||
-	    getsockopt(fd, is_v4 ? IPPROTO_IP : IPPROTO_IPV6, is_v4 ? IP_MTU : IPV6_MTU, &mtu, &len) < 0)
-		mtu = 0;
-	close(fd);
-	return (uint32_t)max_i64(mtu, 0);
-}
-
-bool
-siw_udp_narrower(struct siw_udp *u)
-{
-	bool narrower = u->narrower;
-
-	u->narrower = false;
-	return narrower;
-}
-
 uint32_t
 siw_udp_peer_path_mtu(struct siw_udp_peer *p)
 {
@@ -222,20 +182,19 @@ siw_udp_peer_path_mtu(struct siw_udp_peer *p)
 	if (p->too_long == 0)
 		return p->path_mtu;
 	below = (uint32_t)p->too_long - SCTP_HEADER_LEN;
-	mtu = ask_mtu(u, p);
+	mtu = siw_udp_path_mtu_of(&u->dev->cfg.addr, &p->at);
 	mtu = mtu > u->headers ? mtu - u->headers : 0;
 	p->too_long = 0;
 	p->path_mtu = max_u32(mtu > 0 && mtu < below ? mtu : SHORTER(below), PATH_MTU_MIN);
 	return p->path_mtu;
 }
 
-/* -- packets -- */
+/* -- packets that go -- */
 
 int
 siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df)
 {
 	struct siw_udp_peer *p = peer_find((uintptr_t)opaque);
-	const struct sockaddr_storage *to = p != NULL ? &p->at : &world.from;
 	struct siw_udp *u = p != NULL ? p->udp : world.udp;
 
 	(void)tos;
@@ -244,19 +203,25 @@ siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_
 	if (u == NULL || len < SCTP_HEADER_LEN || (p == NULL && world.opaque != (uintptr_t)opaque))
 		return 0;
 	mpa_crc_put((uint8_t *)packet + CRC_AT, mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, packet, len)));
-	/* What does not go is lost, as on the way: the library finds out. A packet that has become too long has a number already, so it
-	 * cannot be cut any more. */
-	if (sendto(u->fd, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, addr_len(to)) < 0 &&
-	    errno == EMSGSIZE && p != NULL) {
-		p->too_long = p->too_long == 0 ? len : min_size(p->too_long, len);
-		u->narrower = true;
-		set_fragments(u, u->fd, true);
-		(void)sendto(
-		    u->fd, packet, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)to, addr_len(to));
-		set_fragments(u, u->fd, false);
-	}
+	if (p != NULL)
+		siw_udp_tx_put(&u->tx, &p->at, &p->too_long, packet, len);
+	else
+		siw_udp_tx_put(&u->tx, &world.from, NULL, packet, len);
 	return 0;
 }
+
+bool
+siw_udp_flush(struct siw_udp *u)
+{
+	bool narrower;
+
+	siw_udp_tx_flush(&u->tx);
+	narrower = u->tx.narrow;
+	u->tx.narrow = false;
+	return narrower;
+}
+
+/* -- packets that come -- */
 
 static bool
 crc_is_right(uint8_t *packet, size_t len)
@@ -293,12 +258,12 @@ stranger_may_come(struct siw_udp *u, const struct rnic_gid *from)
 }
 
 static void
-packet_in(struct siw_udp *u, const struct sockaddr_storage *from, size_t len)
+packet_in(struct siw_udp *u, const struct sockaddr_storage *from, uint8_t *packet, size_t len)
 {
 	uint64_t opaque = opaque_of(u, from);
 	struct rnic_gid gid;
 
-	if (len < SCTP_HEADER_LEN || !crc_is_right(u->in, len)) {
+	if (len < SCTP_HEADER_LEN || !crc_is_right(packet, len)) {
 		u->dev->stats.crc_errors++;
 		return;
 	}
@@ -314,23 +279,47 @@ packet_in(struct siw_udp *u, const struct sockaddr_storage *from, size_t len)
 	world.udp = u;
 	world.opaque = opaque;
 	world.from = *from;
-	u->packet(u, (void *)(uintptr_t)opaque, u->in, len);
+	u->packet(u, (void *)(uintptr_t)opaque, packet, len);
 	world.udp = NULL;
 	world.opaque = 0;
+}
+
+/* The length of each packet but the last, when the kernel has put several of one peer together (UDP_GRO): or `len`. */
+static size_t
+each_of(struct msghdr *msg, size_t len)
+{
+	int each = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c))
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
+			memcpy(&each, CMSG_DATA(c), sizeof(each));
+	return each > 0 ? (size_t)each : len;
 }
 
 void
 siw_udp_read(struct siw_udp *u)
 {
-	for (unsigned i = 0; i < READ_BUDGET; i++) {
+	for (unsigned i = 0; i < READ_BUDGET;) {
+		union {
+			struct cmsghdr align;
+			uint8_t bytes[CMSG_SPACE(sizeof(int))];
+		} control;
 		struct sockaddr_storage from = { 0 };
-		socklen_t from_len = sizeof(from);
-		ssize_t n = recvfrom(u->fd, u->in, PACKET_ROOM, MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
+		struct iovec iov = { .iov_base = u->in, .iov_len = PACKET_ROOM };
+		struct msghdr msg = { .msg_name = &from,
+			.msg_namelen = sizeof(from),
+			.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = &control,
+			.msg_controllen = sizeof(control) };
+		ssize_t n = recvmsg(u->fd, &msg, MSG_DONTWAIT);
+		size_t len = (size_t)max_i64(n, 0), each = each_of(&msg, len);
 
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n > 0)
-			packet_in(u, &from, (size_t)n);
+		for (size_t off = 0; off < len; off += each, i++)
+			packet_in(u, &from, u->in + off, min_size(each, len - off));
+		i += len == 0;
 	}
 	u->dev->unfinished = true;
 }
@@ -342,13 +331,14 @@ static int
 socket_on(const struct siw_config *cfg, uint16_t port)
 {
 	struct sockaddr_storage ss = cfg->addr;
-	const int buffer = SOCKET_BUFFER;
+	const int buffer = SOCKET_BUFFER, on = 1;
 	int fd = socket(ss.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	(void)setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)); /* where the kernel can do it */
 	addr_set_port(&ss, port);
 	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0)
 		return fd;
@@ -383,6 +373,7 @@ siw_udp_open(
 {
 	uint32_t headers = siw_udp_headers(dev), mtu = min_u32(dev->iface.mtu, PACKET_MAX);
 	struct siw_udp *u;
+	int rc;
 
 	if (mtu < headers + PATH_MTU_MIN) {
 		*err = "SCTP: the MTU of the interface is too small";
@@ -400,14 +391,16 @@ siw_udp_open(
 	u->key = rng_u64(dev->rng);
 	u->headers = headers;
 	u->path_mtu = mtu - headers;
-	u->fd = siw_open_port(dev, socket_on, readable, ctx, err);
-	if (u->fd < 0) {
-		int rc = u->fd;
-
+	u->fd = rc = siw_open_port(dev, socket_on, readable, ctx, err);
+	if (rc >= 0) {
+		rc = siw_udp_tx_init(&u->tx, u->fd, dev->cfg.addr.ss_family);
+		if (rc < 0)
+			*err = "memory";
+	}
+	if (rc < 0) {
 		siw_udp_close(u);
 		return rc;
 	}
-	set_fragments(u, u->fd, false);
 	*out = u;
 	return 0;
 }
@@ -418,9 +411,11 @@ siw_udp_close(struct siw_udp *u)
 	if (u == NULL)
 		return;
 	if (u->fd >= 0) {
+		siw_udp_tx_flush(&u->tx);
 		u->dev->loop.unwatch(u->dev->loop.ctx, u->fd);
 		close(u->fd);
 	}
+	siw_udp_tx_fini(&u->tx);
 	free(u->in);
 	free(u);
 }

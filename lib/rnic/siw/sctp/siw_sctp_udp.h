@@ -24,12 +24,13 @@ uint32_t siw_udp_headers(const struct siw_dev *);
 /* Largest SCTP packet without its header, as the library counts a path's MTU. */
 uint32_t siw_udp_path_mtu(const struct siw_udp *);
 
-/* Since it was asked last, has a packet to a peer found its path narrower? Asked behind calls of the library. */
-bool siw_udp_narrower(struct siw_udp *);
+/* What the library has sent goes, unless it went before: to be called behind its calls, before anything else is waited for. True: a
+ * packet to a peer has found its path narrower, since this was called last. */
+bool siw_udp_flush(struct siw_udp *);
 
-/* Reads a bounded number of packets; with more to read dev->unfinished is set. What they are answered by is sent. */
+/* Reads a bounded number of packets; with more to read dev->unfinished is set. What they are answered by waits for siw_udp_flush(). */
 void siw_udp_read(struct siw_udp *);
-/* The library's output callback: the packet goes at once. */
+/* The library's output callback. A stranger's packet goes at once, others may wait for siw_udp_flush(). */
 int siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df);
 
 /* A reference to a peer, for an association: 0 or a negative errno. */

@@ -272,6 +272,7 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 		return rc;
 	}
 	keep_ticking(d);
+	(void)siw_udp_flush(d->udp);
 	*out = &u->assoc;
 	return 0;
 }
@@ -315,11 +316,13 @@ follow_path(struct user_assoc *u)
 		u->assoc.message_max = min_size(u->assoc.message_max, st.sstat_fragmentation_point & ~3u);
 }
 
-/* Behind calls of the stack that may have sent something. */
+/* Behind calls of the stack that may have sent something; where a path has become narrower, messages become shorter. */
 static void
-follow_paths(struct user_dev *d)
+flush(struct siw_dev *dev)
 {
-	if (!siw_udp_narrower(d->udp))
+	struct user_dev *d = user_dev(dev);
+
+	if (!siw_udp_flush(d->udp))
 		return;
 	LIST_EACH(struct user_assoc, u, &d->assocs, node) {
 		const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
@@ -357,7 +360,6 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 	if (usrsctp_sendv(u->so, d->sent, len, NULL, 0, (void *)(uintptr_t)&info, sizeof(info), SCTP_SENDV_SNDINFO, 0) <
 	    0)
 		return errno == EWOULDBLOCK ? -EAGAIN : errno == EMSGSIZE ? -EPIPE : -errno;
-	follow_paths(d);
 	return 0;
 }
 
@@ -498,17 +500,19 @@ static void
 end(struct siw_assoc *a, bool in_order)
 {
 	struct user_assoc *u = user_assoc(a);
+	struct siw_dev *dev = a->dev;
 
 	u->ends = true;
-	tell_time(a->dev);
-	keep_ticking(user_dev(a->dev));
-	if (!in_order) {
+	tell_time(dev);
+	keep_ticking(user_dev(dev));
+	if (in_order) {
+		(void)usrsctp_shutdown(u->so, SHUT_WR);
+		siw_arm(dev, &u->linger, LINGER_MS);
+		mark(u);
+	} else {
 		assoc_free(u);
-		return;
 	}
-	(void)usrsctp_shutdown(u->so, SHUT_WR);
-	siw_arm(a->dev, &u->linger, LINGER_MS);
-	mark(u);
+	flush(dev);
 }
 
 /* An association without owner: is it over? */
@@ -562,8 +566,8 @@ tick(struct timer *t)
 	struct user_dev *d = CONTAINER_OF(t, struct user_dev, tick);
 
 	tell_time(d->dev);
-	follow_paths(d);
 	run_marks();
+	flush(d->dev);
 	count_retransmits(d->dev);
 	if (must_tick(d))
 		siw_arm(d->dev, &d->tick, TICK_MS);
@@ -577,7 +581,6 @@ packet_in(struct siw_udp *udp, void *opaque, const void *packet, size_t len)
 	tell_time(d->dev);
 	usrsctp_conninput(opaque, packet, len, 0);
 	accept_all(d);
-	follow_paths(d);
 	keep_ticking(d);
 }
 
@@ -587,6 +590,7 @@ go_on(struct siw_dev *dev)
 	dev->unfinished = false;
 	siw_udp_read(user_dev(dev)->udp);
 	run_marks();
+	flush(dev);
 }
 
 static void
@@ -598,6 +602,7 @@ readable(void *arg, int fd, unsigned events)
 	(void)events;
 	siw_udp_read(d->udp);
 	run_marks();
+	flush(d->dev);
 }
 
 static int
@@ -696,6 +701,7 @@ const struct siw_sctp_stack siw_sctp_user = {
 	.go_on = go_on,
 	.connect = connect_to,
 	.send = send_message,
+	.flush = flush,
 	.take = take,
 	.info = info,
 	.last_words = last_words,
