@@ -20,7 +20,8 @@ struct siw_assoc {
 	/* Its owner, who is told when there may be something to take, or room to send. */
 	void (*ready)(void *owner);
 	void *owner;
-	size_t message_max; /* longest message that goes in one packet; falls with the path's MTU */
+	bool comm_up, is_up; /* in its stack; and the peer does DDP */
+	size_t message_max;  /* longest message that goes in one packet; falls with the path's MTU */
 };
 
 enum siw_assoc_in {
@@ -81,9 +82,7 @@ siw_assoc_lost(struct siw_assoc_msg *out, const char *why)
 
 #define SIW_LOST_RESET "the peer reset the association, or does not answer"
 #define SIW_LOST_SILENT "the peer's SCTP port does not answer"
-#define SIW_LOST_ANEW "the peer began anew"
 #define SIW_LOST_NO_DDP "the peer does no DDP on SCTP"
-#define SIW_LOST_OTHER "the peer does another thing than DDP on SCTP"
 #define SIW_LOST_FRAGMENTS "the peer sends messages in fragments"
 
 /* -- a queue pair's part -- */

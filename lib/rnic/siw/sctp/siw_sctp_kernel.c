@@ -13,7 +13,7 @@
 
 #include "base/addr.h"
 #include "base/minmax.h"
-#include "rnic/siw/sctp/siw_sctp.h"
+#include "rnic/siw/sctp/siw_sctp_event.h"
 
 #define LINGER_MS 2000       /* of an association that ends in order */
 #define BUFFER (1024 * 1024) /* of a socket, each way; the kernel counts its own overhead, and has a limit of its own */
@@ -40,9 +40,8 @@ struct kernel_assoc {
 	struct siw_assoc assoc;
 	struct list_node node; /* of its device's */
 	int fd;
-	bool comm_up, is_up; /* in the kernel; the peer does DDP */
-	bool last;           /* its last words are said: what finds no room is kept in rests */
-	bool ends;           /* its owner has let go */
+	bool last; /* its last words are said: what finds no room is kept in rests */
+	bool ends; /* its owner has let go */
 	bool is_shut;
 	struct list_node rests;
 	size_t rest_bytes;
@@ -267,7 +266,6 @@ came_up(struct kernel_assoc *k)
 {
 	const struct sctp_paddrparams beat = { .spp_flags = SPP_HB_ENABLE, .spp_hbinterval = HEARTBEAT_MS };
 
-	k->comm_up = true;
 	follow_path(k);
 	/* One path is looked after by soft iWARP itself, and an idle link sends nothing. */
 	if (has_several_paths(k->fd))
@@ -444,43 +442,6 @@ send_rests(struct kernel_assoc *k)
 
 /* -- what arrives -- */
 
-/* NOTHING: passed over. */
-static enum siw_assoc_in
-notified(struct kernel_assoc *k, size_t len, struct siw_assoc_msg *out)
-{
-	const union sctp_notification *n = (const void *)kernel_dev(k->assoc.dev)->message;
-
-	if (len < sizeof(n->sn_header))
-		return SIW_ASSOC_NOTHING;
-	switch (n->sn_header.sn_type) {
-	case SCTP_ADAPTATION_INDICATION:
-		if (n->sn_adaptation_event.sai_adaptation_ind !=
-		    sctp_ddp_values[siw_sctp_profile(k->assoc.dev)].adaptation)
-			return siw_assoc_lost(out, SIW_LOST_OTHER);
-		k->is_up = true;
-		return SIW_ASSOC_UP;
-	case SCTP_SHUTDOWN_EVENT:
-		return SIW_ASSOC_CLOSED;
-	case SCTP_ASSOC_CHANGE:
-		break;
-	default:
-		return SIW_ASSOC_NOTHING;
-	}
-	switch (n->sn_assoc_change.sac_state) {
-	case SCTP_COMM_UP:
-		came_up(k);
-		return SIW_ASSOC_NOTHING;
-	case SCTP_SHUTDOWN_COMP:
-		return SIW_ASSOC_CLOSED;
-	case SCTP_CANT_STR_ASSOC:
-		return siw_assoc_lost(out, SIW_LOST_SILENT);
-	case SCTP_RESTART:
-		return siw_assoc_lost(out, SIW_LOST_ANEW);
-	default:
-		return siw_assoc_lost(out, SIW_LOST_RESET);
-	}
-}
-
 static bool
 message_of(struct msghdr *msg, size_t len, struct siw_assoc_msg *out, const uint8_t *bytes)
 {
@@ -522,7 +483,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 	uint8_t *bytes = kernel_dev(a->dev)->message;
 
 	if (is_reset(k))
-		return siw_assoc_lost(out, k->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
+		return siw_assoc_lost(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
 	for (;;) {
 		union {
 			struct cmsghdr align;
@@ -537,20 +498,24 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && (errno == EAGAIN || (errno == ENOTCONN && !k->comm_up)))
+		if (n < 0 && (errno == EAGAIN || (errno == ENOTCONN && !a->comm_up)))
 			/* The indication comes with the news that the association is up, or not at all. */
-			return k->comm_up && !k->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
+			return a->comm_up && !a->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
 		if (n < 0)
-			return siw_assoc_lost(out, k->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
+			return siw_assoc_lost(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
 		if (n == 0)
 			return SIW_ASSOC_CLOSED;
 		if (msg.msg_flags & MSG_NOTIFICATION) {
-			in = notified(k, (size_t)n, out);
+			bool was_up = a->comm_up;
+
+			in = siw_sctp_notified(a, bytes, (size_t)n, out);
+			if (a->comm_up && !was_up)
+				came_up(k);
 			if (in != SIW_ASSOC_NOTHING)
 				return in;
 			continue;
 		}
-		if (!k->is_up)
+		if (!a->is_up)
 			return siw_assoc_lost(out, SIW_LOST_NO_DDP);
 		if (!(msg.msg_flags & MSG_EOR))
 			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);

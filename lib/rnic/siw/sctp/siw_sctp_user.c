@@ -12,7 +12,7 @@
 #include <usrsctp.h>
 
 #include "base/minmax.h"
-#include "rnic/siw/sctp/siw_sctp.h"
+#include "rnic/siw/sctp/siw_sctp_event.h"
 #include "rnic/siw/sctp/siw_sctp_udp.h"
 
 #define TICK_MS 10          /* while there is something to time */
@@ -32,10 +32,9 @@ struct user_assoc {
 	struct list_node marked;
 	struct socket *so;
 	struct siw_udp_peer *peer;
-	uint32_t path_mtu;   /* as the stack was told */
-	bool comm_up, is_up; /* in the stack; the peer does DDP */
-	bool ends;           /* its owner has let go */
-	bool dead;           /* to be closed by ABORT */
+	uint32_t path_mtu; /* as the stack was told */
+	bool ends;         /* its owner has let go */
+	bool dead;         /* to be closed by ABORT */
 	struct timer linger;
 };
 
@@ -113,7 +112,7 @@ has_unacked(const struct user_assoc *u)
 	struct sctp_status st = { 0 };
 	socklen_t len = sizeof(st);
 
-	return !u->comm_up || u->ends || usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0 ||
+	return !u->assoc.comm_up || u->ends || usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0 ||
 	    st.sstat_unackdata > 0;
 }
 
@@ -369,47 +368,9 @@ came_up(struct user_assoc *u)
 {
 	const struct sctp_paddrparams quiet = { .spp_address.ss_family = AF_CONN, .spp_flags = SPP_HB_DISABLE };
 
-	u->comm_up = true;
 	/* An idle association has no timer that way: soft iWARP finds out by itself whether a peer is there. */
 	(void)set(u->so, SCTP_PEER_ADDR_PARAMS, &quiet, sizeof(quiet));
 	follow_path(u);
-}
-
-/* NOTHING: passed over. */
-static enum siw_assoc_in
-notified(struct user_assoc *u, size_t len, struct siw_assoc_msg *out)
-{
-	const union sctp_notification *n = (const void *)user_dev(u->assoc.dev)->message;
-
-	if (len < sizeof(n->sn_header))
-		return SIW_ASSOC_NOTHING;
-	switch (n->sn_header.sn_type) {
-	case SCTP_ADAPTATION_INDICATION:
-		if (n->sn_adaptation_event.sai_adaptation_ind !=
-		    sctp_ddp_values[siw_sctp_profile(u->assoc.dev)].adaptation)
-			return siw_assoc_lost(out, SIW_LOST_OTHER);
-		u->is_up = true;
-		return SIW_ASSOC_UP;
-	case SCTP_SHUTDOWN_EVENT:
-		return SIW_ASSOC_CLOSED;
-	case SCTP_ASSOC_CHANGE:
-		break;
-	default:
-		return SIW_ASSOC_NOTHING;
-	}
-	switch (n->sn_assoc_change.sac_state) {
-	case SCTP_COMM_UP:
-		came_up(u);
-		return SIW_ASSOC_NOTHING;
-	case SCTP_SHUTDOWN_COMP:
-		return SIW_ASSOC_CLOSED;
-	case SCTP_CANT_STR_ASSOC:
-		return siw_assoc_lost(out, SIW_LOST_SILENT);
-	case SCTP_RESTART:
-		return siw_assoc_lost(out, SIW_LOST_ANEW);
-	default:
-		return siw_assoc_lost(out, SIW_LOST_RESET);
-	}
 }
 
 static enum siw_assoc_in
@@ -435,18 +396,22 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 		*out = (struct siw_assoc_msg){ 0 };
 		if (n < 0 && (errno == EWOULDBLOCK || errno == EAGAIN))
 			/* The indication comes with the news that the association is up, or not at all. */
-			return u->comm_up && !u->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
+			return a->comm_up && !a->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
 		if (n < 0)
 			return siw_assoc_lost(out, SIW_LOST_RESET);
 		if (n == 0)
 			return SIW_ASSOC_CLOSED;
 		if (flags & MSG_NOTIFICATION) {
-			in = notified(u, (size_t)n, out);
+			bool was_up = a->comm_up;
+
+			in = siw_sctp_notified(a, d->message, (size_t)n, out);
+			if (a->comm_up && !was_up)
+				came_up(u);
 			if (in != SIW_ASSOC_NOTHING)
 				return in;
 			continue;
 		}
-		if (!u->is_up)
+		if (!a->is_up)
 			return siw_assoc_lost(out, SIW_LOST_NO_DDP);
 		if (!(flags & MSG_EOR))
 			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);
