@@ -108,6 +108,17 @@ load_group(struct config_build *b, const struct config_section *sec, enum config
 	}
 }
 
+/* Where the settings of this group may be from: those of a device, by its type, if that is known. */
+static unsigned
+places_of(const struct config_section *sec, const config_setting_t *group)
+{
+	const char *type;
+
+	if (sec->place == CONFIG_AT_DEVICE && config_setting_lookup_string(group, "type", &type) == CONFIG_TRUE)
+		return strcmp(type, "verbs") == 0 ? CONFIG_AT_VERBS : CONFIG_AT_SIW;
+	return sec->place;
+}
+
 static void
 find_unknown(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
 {
@@ -115,8 +126,14 @@ find_unknown(struct config_build *b, const struct config_section *sec, const con
 		const config_setting_t *s = config_setting_get_elem(group, (unsigned)i);
 		const char *name = config_setting_name(s);
 
-		if (config_key_find(sec->place, name) == NULL &&
-		    (sec->place != CONFIG_AT_TOP || config_section_find(name) == NULL))
+		if (config_key_find(sec->place, name) != NULL ||
+		    (sec->place == CONFIG_AT_TOP && config_section_find(name) != NULL))
+			continue;
+		const char *like = config_nearest(places_of(sec, group), name);
+		if (like != NULL)
+			config_error(b, config_setting_source_line(s), "unknown key %s%s, did you mean \"%s\"?",
+			    sec->prefix, name, like);
+		else
 			config_error(b, config_setting_source_line(s), "unknown key %s%s", sec->prefix, name);
 	}
 }

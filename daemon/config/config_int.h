@@ -31,8 +31,12 @@ unsigned config_line(const struct config_setting_t *group, const char *name);
 /* The group or setting of this name in the group; NULL when there is none. */
 const struct config_setting_t *config_member(const struct config_setting_t *group, const char *name);
 
+/* The key, or at top level the section, of these places (CONFIG_AT_ bits) that an unknown name is like; NULL when none is. */
+const char *config_nearest(unsigned places, const char *name);
+
 /* Refuses what libconfig (1.5) accepts or reports without a place: numbers beyond 32 bits that it wraps, strings and
- * comments without end, deep nesting, NUL bytes, @include. Without an error libconfig may parse the text. */
+ * comments without end, deep nesting, NUL bytes, @include, and whatever is against the grammar. Without an error libconfig
+ * may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
 /* Duplicates, overlapping listen addresses, settings that exclude each other. */
 void config_check(struct config_build *);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config/config_grammar.h"
 #include "daemon/config/config_int.h"
 
-#define DEPTH_MAX 8
 #define LINES_MAX 65000 /* libconfig counts lines in 16 bits */
 
 /* -- messages -- */
@@ -102,6 +102,8 @@ scan_number(struct scan *s, const char *from)
 	if (errno == ERANGE || n > (*p == 'L' ? (unsigned long long)LLONG_MAX : INT_MAX))
 		config_error(
 		    s->b, line_of(s, from), "number out of range: %.*s", (int)(p - from < 40 ? p - from : 40), from);
+	for (unsigned i = 0; i < 2 && *p == 'L'; i++)
+		p++;
 	return p;
 }
 
@@ -119,43 +121,76 @@ scan_string(struct scan *s, const char *from)
 	return p;
 }
 
+/* The comment at p, or what only libconfig's own includes have; NULL when there is none. */
+static const char *
+skip_comment(struct scan *s, const char *p)
+{
+	const char *end;
+
+	if (*p == '@')
+		config_error(s->b, line_of(s, p), "@include is not supported");
+	if (*p == '#' || *p == '@' || strncmp(p, "//", 2) == 0)
+		return p + strcspn(p, "\n");
+	if (strncmp(p, "/*", 2) != 0)
+		return NULL;
+	end = strstr(p + 2, "*/");
+	if (end == NULL)
+		config_error(s->b, line_of(s, p), "comment without end");
+	return end != NULL ? end + 2 : p + strlen(p);
+}
+
+/* The end of the token at p, and of which kind it is. */
+static const char *
+scan_token(struct scan *s, const char *p, enum grammar_token *token)
+{
+	if (*p == '"') {
+		*token = GRAMMAR_STRING;
+		return scan_string(s, p);
+	}
+	if (isalpha((unsigned char)*p) || *p == '*') {
+		*token = GRAMMAR_NAME;
+		while (isalnum((unsigned char)*p) || *p == '_' || *p == '-' || *p == '*')
+			p++;
+		return p;
+	}
+	if (isdigit((unsigned char)*p) || *p == '-' || *p == '+') {
+		*token = GRAMMAR_NUMBER;
+		return scan_number(s, p);
+	}
+	*token = GRAMMAR_MARK;
+	return p + 1;
+}
+
 void
 config_scan(struct config_build *b, const char *text, size_t len)
 {
 	struct scan s = { .b = b, .seen = text, .line = 1 };
-	const char *p = text;
-	unsigned depth = 0;
+	struct grammar g = { .b = b };
+	enum grammar_token token;
+	const char *p = text, *end;
 
 	if (strlen(text) != len) {
 		config_error(b, 0, "has a NUL byte: not a configuration file");
 		return;
 	}
 	while (*p != '\0') {
-		if (*p == '#' || *p == '@' || strncmp(p, "//", 2) == 0) {
-			if (*p == '@')
-				config_error(b, line_of(&s, p), "@include is not supported");
-			p += strcspn(p, "\n");
-		} else if (strncmp(p, "/*", 2) == 0) {
-			const char *end = strstr(p + 2, "*/");
+		unsigned line, errors = b->errors;
 
-			if (end == NULL)
-				config_error(b, line_of(&s, p), "comment without end");
-			p = end != NULL ? end + 2 : p + strlen(p);
-		} else if (*p == '"') {
-			p = scan_string(&s, p);
-		} else if (isalpha((unsigned char)*p) || *p == '*') {
-			while (isalnum((unsigned char)*p) || *p == '_' || *p == '-' || *p == '*')
-				p++;
-		} else if (isdigit((unsigned char)*p) || *p == '-' || *p == '+') {
-			p = scan_number(&s, p);
-		} else {
-			if (strchr("{([", *p) != NULL && ++depth == DEPTH_MAX + 1)
-				config_error(b, line_of(&s, p), "nested deeper than %d", DEPTH_MAX);
-			else if (strchr("})]", *p) != NULL && depth > 0)
-				depth--;
-			p++;
+		end = skip_comment(&s, p);
+		if (end == NULL && isspace((unsigned char)*p))
+			end = p + 1;
+		if (end != NULL) {
+			p = end;
+			continue;
 		}
+		line = line_of(&s, p);
+		end = scan_token(&s, p, &token);
+		/* What comes behind a string without end is in it. */
+		g.lost = g.lost || (token == GRAMMAR_STRING && b->errors > errors);
+		grammar_take(&g, token, p, (size_t)(end - p), line);
+		p = end;
 	}
+	grammar_end(&g, line_of(&s, p));
 	if (line_of(&s, p) > LINES_MAX)
 		config_error(b, 0, "has more than %d lines", LINES_MAX);
 }

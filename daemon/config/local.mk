@@ -8,6 +8,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_value_eid.c \
 	daemon/config/config_lookup.c \
 	daemon/config/config_text.c \
+	daemon/config/config_grammar.c daemon/config/config_grammar.h \
+	daemon/config/config_hint.c \
 	daemon/config/config_check.c \
 	daemon/config/config_devices.c \
 	daemon/config/config_plan.c \

@@ -1,0 +1,188 @@
+/* The grammar of the configuration file: see config_grammar.h. */
+#include "daemon/config/config_grammar.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "daemon/config/config_int.h"
+
+#define SHOW_MAX 40
+
+/* The token as written, printable and short. */
+static const char *
+show(const char *text, size_t len, char buf[SHOW_MAX + 1])
+{
+	size_t n = 0;
+
+	for (; n < len && n < SHOW_MAX; n++)
+		buf[n] = (char)(isprint((unsigned char)text[n]) ? text[n] : '?');
+	buf[n] = '\0';
+	return buf;
+}
+
+static char
+innermost(const struct grammar *g)
+{
+	return g->depth > 0 ? g->open[g->depth - 1].mark : '\0';
+}
+
+static bool
+in_list(const struct grammar *g)
+{
+	return innermost(g) == '(' || innermost(g) == '[';
+}
+
+static const char *
+bracket_words(char mark)
+{
+	return mark == '{' ? "group" : mark == '(' ? "list" : "array";
+}
+
+static char
+closing(char mark)
+{
+	return mark == '{' ? '}' : mark == '(' ? ')' : ']';
+}
+
+/* Says once what would have been right. what: "'=' was expected"; where is of the innermost bracket. */
+static void
+wrong(struct grammar *g, const char *what, const char *text, size_t len, unsigned line)
+{
+	char buf[SHOW_MAX + 1], where[64] = "";
+
+	if (g->depth > 0)
+		snprintf(where, sizeof(where), " (in the %s that begins with '%c' in line %u)",
+		    bracket_words(innermost(g)), innermost(g), g->open[g->depth - 1].line);
+	config_error(g->b, line, "%s, not %s%s", what, len > 0 ? show(text, len, buf) : "the end of the file", where);
+	g->lost = true;
+}
+
+static void
+open_bracket(struct grammar *g, char mark, unsigned line)
+{
+	if (g->depth == GRAMMAR_DEPTH_MAX) {
+		config_error(g->b, line, "nested deeper than %d", GRAMMAR_DEPTH_MAX);
+		g->lost = true;
+		return;
+	}
+	g->open[g->depth].mark = mark;
+	g->open[g->depth++].line = line;
+	g->at = mark == '{' ? GRAMMAR_AT_NAME : GRAMMAR_AT_VALUE;
+	g->comma = 0;
+}
+
+static void
+close_bracket(struct grammar *g, char mark)
+{
+	if (g->at == GRAMMAR_AT_VALUE && g->comma != 0) {
+		config_error(g->b, g->comma, "the last ',' of the %s is one too many: nothing follows it before '%c'",
+		    bracket_words(innermost(g)), mark);
+		g->lost = true;
+		return;
+	}
+	g->depth--;
+	g->at = GRAMMAR_BEHIND_VALUE;
+	g->joins = false;
+}
+
+/* Does the mark close the innermost bracket, at a place where that may end? */
+static bool
+closes(const struct grammar *g, char mark)
+{
+	return g->depth > 0 && mark == closing(innermost(g)) && g->at != GRAMMAR_AT_EQUALS &&
+	    (g->at != GRAMMAR_AT_VALUE || in_list(g));
+}
+
+static void
+take_value(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned line)
+{
+	bool word = token == GRAMMAR_NAME &&
+	    !((len == 4 && strncasecmp(text, "true", 4) == 0) || (len == 5 && strncasecmp(text, "false", 5) == 0));
+
+	if (token == GRAMMAR_MARK && strchr("{([", *text) != NULL) {
+		open_bracket(g, *text, line);
+	} else if (token == GRAMMAR_MARK || word) {
+		wrong(g, word ? "a value was expected (strings stand in double quotes)" : "a value was expected", text,
+		    len, line);
+	} else {
+		g->at = GRAMMAR_BEHIND_VALUE;
+		g->joins = token == GRAMMAR_STRING;
+	}
+}
+
+/* Behind a value: the next setting, with or without ';', or the next value of a list. */
+static void
+take_next(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned line)
+{
+	bool mark = token == GRAMMAR_MARK;
+	char what[32];
+
+	if (token == GRAMMAR_STRING && g->joins)
+		return;
+	if (in_list(g) && mark && *text == ',') {
+		g->at = GRAMMAR_AT_VALUE;
+		g->comma = line;
+	} else if (in_list(g)) {
+		snprintf(what, sizeof(what), "',' or '%c' was expected", closing(innermost(g)));
+		wrong(g, what, text, len, line);
+	} else if (mark && (*text == ';' || *text == ',')) {
+		g->at = GRAMMAR_AT_NAME;
+	} else if (token == GRAMMAR_NAME) {
+		g->at = GRAMMAR_AT_EQUALS;
+	} else {
+		wrong(g, innermost(g) == '{' ? "';' or '}' was expected" : "';' was expected", text, len, line);
+	}
+}
+
+void
+grammar_take(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned line)
+{
+	bool mark = token == GRAMMAR_MARK;
+
+	if (g->lost)
+		return;
+	if (mark && closes(g, *text)) {
+		close_bracket(g, *text);
+		return;
+	}
+	switch (g->at) {
+	case GRAMMAR_AT_NAME:
+		if (token == GRAMMAR_NAME)
+			g->at = GRAMMAR_AT_EQUALS;
+		else
+			wrong(g,
+			    mark && g->depth > 0 && strchr("})]", *text) != NULL ? "'}' was expected"
+			                                                         : "the name of a setting was expected",
+			    text, len, line);
+		break;
+	case GRAMMAR_AT_EQUALS:
+		if (mark && (*text == '=' || *text == ':'))
+			g->at = GRAMMAR_AT_VALUE;
+		else
+			wrong(g, "'=' was expected", text, len, line);
+		g->comma = 0;
+		break;
+	case GRAMMAR_AT_VALUE:
+		take_value(g, token, text, len, line);
+		break;
+	case GRAMMAR_BEHIND_VALUE:
+		take_next(g, token, text, len, line);
+		break;
+	}
+}
+
+void
+grammar_end(struct grammar *g, unsigned line)
+{
+	if (g->lost)
+		return;
+	if (g->depth > 0)
+		config_error(
+		    g->b, g->open[g->depth - 1].line, "'%c' without '%c'", innermost(g), closing(innermost(g)));
+	else if (g->at == GRAMMAR_AT_EQUALS)
+		wrong(g, "'=' was expected", "", 0, line);
+	else if (g->at == GRAMMAR_AT_VALUE)
+		wrong(g, "a value was expected", "", 0, line);
+}

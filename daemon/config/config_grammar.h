@@ -1,0 +1,42 @@
+/* libconfig's grammar, token by token, for errors that say what was expected and where a bracket was opened: libconfig
+ * itself says "syntax error", often in a later line. What passes here may still be refused by libconfig; what it
+ * accepts passes. Owner: config_scan, for one text. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct config_build;
+
+#define GRAMMAR_DEPTH_MAX 8
+
+enum grammar_token {
+	GRAMMAR_NAME, /* or true, false */
+	GRAMMAR_STRING,
+	GRAMMAR_NUMBER,
+	GRAMMAR_MARK, /* one character that is none of these */
+};
+
+struct grammar {
+	struct config_build *b;
+	/* What comes next, in the innermost bracket, or at top level. */
+	enum {
+		GRAMMAR_AT_NAME,
+		GRAMMAR_AT_EQUALS,
+		GRAMMAR_AT_VALUE,
+		GRAMMAR_BEHIND_VALUE,
+	} at;
+	bool lost;      /* an error was said: what follows from it would only confuse */
+	bool joins;     /* the value before is a string, which another string continues */
+	unsigned comma; /* line of the comma before this value; 0 = the first value of a list */
+	unsigned depth; /* brackets that are open */
+	struct {
+		char mark;
+		unsigned line;
+	} open[GRAMMAR_DEPTH_MAX];
+};
+
+/* A token of the text; an error is reported with the line. */
+void grammar_take(struct grammar *, enum grammar_token, const char *text, size_t len, unsigned line);
+/* The text ends, in this line. */
+void grammar_end(struct grammar *, unsigned line);
