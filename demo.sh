@@ -3,6 +3,11 @@
 # compared with what was sent, and the proof that all of it went by SMC-R. Installs what is missing (as root), builds in
 # build-demo/, leaves nothing else behind. Needs no RDMA hardware, no kernel module; as root only for the packages.
 set -u
+if [ $# -gt 0 ]; then
+	[ "$*" = --help ] && exec sed -n '/^#!/d; /^#/!q; s/^# \{0,1\}//p' "$0"
+	echo "demo.sh: unexpected argument $1; it takes none but --help" >&2
+	exit 2
+fi
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
 build=build-demo

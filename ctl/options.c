@@ -67,8 +67,8 @@ static const char help_options[] =
     "check:          --timeout SECONDS (10)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
-    "refused; link\n"
-    "delete, rebalance: not there); 2 in case of an error. More in smcrctl(8).\n";
+    "refused; link delete, rebalance: not there); 2 in case of an error.\n"
+    "More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */
 static int

@@ -10,12 +10,11 @@
 
 enum {
 	OPT_HELP = 256,
-	OPT_VERSION,
 };
 
 static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -30,7 +29,8 @@ print_help(FILE *out)
 	    "  -t          check the configuration and exit\n"
 	    "  -T          check it, print it with every default written out, and exit\n"
 	    "  -d LEVEL    log level: error, warning, notice, info or debug\n"
-	    "  --version   print the version and exit\n"
+	    "  -V, --version\n"
+	    "              print the version and exit\n"
 	    "  --help      print this and exit\n\n"
 	    "Signals: HUP reloads, TERM or INT drains and ends, a second one ends at once.\n",
 	    out);
@@ -56,16 +56,18 @@ options_parse(int argc, char **argv, struct options *out)
 	int c;
 
 	optind = 0; /* glibc: start anew, for tests that call twice */
-	while ((c = getopt_long(argc, argv, "f:tTd:", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "f:tTd:V", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'f':
 			o.path = optarg;
 			break;
 		case 't':
-			action = OPTIONS_TEST;
-			break;
 		case 'T':
-			action = OPTIONS_PRINT;
+			if (action != OPTIONS_RUN && action != (c == 't' ? OPTIONS_TEST : OPTIONS_PRINT)) {
+				fputs("smcrd: -t and -T exclude each other: -T checks as well.\n", stderr);
+				return OPTIONS_BAD;
+			}
+			action = c == 't' ? OPTIONS_TEST : OPTIONS_PRINT;
 			break;
 		case 'd':
 			o.log_level = find_level(optarg);
@@ -75,7 +77,7 @@ options_parse(int argc, char **argv, struct options *out)
 		case OPT_HELP:
 			print_help(stdout);
 			return OPTIONS_DONE;
-		case OPT_VERSION:
+		case 'V':
 			puts("smcrd " PACKAGE_VERSION);
 			return OPTIONS_DONE;
 		default:

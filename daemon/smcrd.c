@@ -58,10 +58,27 @@ struct daemon {
 	void (*reload_done)(void *arg, int rc, const char *msgs); /* the control socket's, or NULL */
 	void *reload_arg;
 	struct config_plan plan; /* of the last reload */
+	uint64_t fds_needed;     /* open files; the last configuration that was looked at for it */
 	char note[NOTE_MAX];     /* of the last reload when it failed, for the status */
 };
 
 /* -- messages -- */
+
+#define LINE_MAX_LEN 900
+
+/* The level of a line says that it is a warning, so the word is left out. */
+static void
+log_line(const char *line, size_t len, const char *word, enum log_level level)
+{
+	static const size_t word_len = sizeof("warning: ") - 1;
+	size_t head = word != NULL ? (size_t)(word - line) : 0, tail = word != NULL ? head + word_len : 0;
+
+	if (word != NULL)
+		level = LOG_LVL_WARNING;
+	if (len > LINE_MAX_LEN + tail)
+		len = LINE_MAX_LEN + tail;
+	log_msg(level, "%.*s%.*s", (int)head, line, (int)(len - tail), line + tail);
+}
 
 /* Returns the first line that is not a warning, or the last one, for where only one line is shown. */
 static const char *
@@ -72,13 +89,13 @@ log_lines(const char *text, enum log_level level)
 
 	for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
 		len = strcspn(text, "\n");
-		bool warning = memmem(text, len, "warning: ", 9) != NULL;
+		const char *warning = memmem(text, len, "warning: ", 9);
 
 		if (len > 0)
-			log_msg(warning ? LOG_LVL_WARNING : level, "%.*s", (int)(len < 900 ? len : 900), text);
+			log_line(text, len, warning, level);
 		if (!error)
 			shown = text;
-		error = error || !warning;
+		error = error || warning == NULL;
 	}
 	return shown;
 }
@@ -153,17 +170,20 @@ raise_fd_limit(void)
 		log_msg(LOG_LVL_WARNING, "cannot raise the limit of open files: error=\"%s\"", strerror(errno));
 }
 
-/* Warns when it is lower than what this configuration may need at most. */
+/* Warns when it is lower than what this configuration may need at most, and that was not said of the one before. */
 static void
-check_fd_limit(const struct config *cfg)
+check_fd_limit(struct daemon *d)
 {
+	const struct config *cfg = d->cfg;
 	uint64_t each = FDS_PER_WORKER + cfg->service_cnt + (uint64_t)cfg->device_cnt * FDS_PER_DEVICE;
 	uint64_t other = FDS_OTHER + each * workers_wanted(cfg), needed = other;
 	struct rlimit lim;
 
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		needed += (uint64_t)cfg->services[i].max_connections * FDS_PER_CONNECTION;
-	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || needed <= lim.rlim_cur)
+	bool said = needed == d->fds_needed;
+	d->fds_needed = needed;
+	if (said || getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || needed <= lim.rlim_cur)
 		return;
 	log_msg(LOG_LVL_WARNING,
 	    "the limit of open files is too low for max_connections of all services, "
@@ -204,7 +224,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 		config_free(d->cfg);
 		d->cfg = next;
 		log_set_level(level(d));
-		check_fd_limit(next);
+		check_fd_limit(d);
 	} else {
 		config_free(next);
 	}
@@ -519,7 +539,7 @@ run(struct daemon *d)
 	if (d->cfg->service_cnt == 0)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
 	raise_fd_limit();
-	check_fd_limit(d->cfg);
+	check_fd_limit(d);
 	int code = start(d);
 	if (code == SMCRD_EXIT_OK) {
 		notify_init(&d->notify, loop_now(d->loop));

@@ -411,6 +411,7 @@ START_TEST(reloads)
 	in_log("info: service a changed: listen");
 	in_log("info: service b added");
 	in_log("warning: control.path cannot be changed by a reload");
+	ck_assert_ptr_null(strstr(log_text(), "warning: warning:"));
 	in_log("configuration reloaded");
 	in_log("added=1 changed=1 removed=0 settings=0 restart_needed_for=1");
 	end_daemon(SIGTERM);
@@ -511,6 +512,10 @@ static const struct {
 	{ "", { "-d", "loud", NULL }, SMCRD_EXIT_USAGE, "unknown log level loud" },
 	{ "", { "more", NULL }, SMCRD_EXIT_USAGE, "unexpected argument more" },
 	{ "", { "--version", NULL }, SMCRD_EXIT_OK, "smcrd 0." },
+	{ "", { "-V", NULL }, SMCRD_EXIT_OK, "smcrd 0." },
+	{ "", { "-tT", NULL }, SMCRD_EXIT_USAGE, "-t and -T exclude each other" },
+	{ "", { "-T", "-t", NULL }, SMCRD_EXIT_USAGE, "-t and -T exclude each other" },
+	{ "", { "-tt", NULL }, SMCRD_EXIT_OK, ": ok, 0 services" },
 	{ "", { "--help", NULL }, SMCRD_EXIT_OK, "usage: smcrd" },
 };
 
@@ -542,6 +547,15 @@ START_TEST(says_when_descriptors_will_not_do)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
 	start_ready("a", NULL);
 	in_log("limit=1000 needed=8297 enough_for_connections=447");
+	/* Said again when it is another number. */
+	kill(child, SIGHUP);
+	hear("READY=1", 2);
+	write_file("egress = ( " SVC("a", "2") "," SVC("b", "3") " );");
+	kill(child, SIGHUP);
+	hear("READY=1", 3);
+	in_log("needed=16490 ");
+	const char *first = strstr(log_text(), "limit=1000 needed=8297 ");
+	ck_assert_ptr_null(strstr(first + 1, "limit=1000 needed=8297 "));
 	end_daemon(SIGTERM);
 }
 
