@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += daemon/libsmcrd.la
 daemon_libsmcrd_la_SOURCES = \
 	daemon/smcrd.c daemon/smcrd.h \
 	daemon/options.c daemon/options.h \
+	daemon/advice.c daemon/advice.h \
 	daemon/notify.c daemon/notify.h \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/loop.c daemon/loop.h daemon/spin.c daemon/spin.h daemon/env.h \
@@ -29,6 +30,7 @@ smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiw
 
 check_UNIT += \
 	tests/unit/check_smcrd \
+	tests/unit/check_advice \
 	tests/unit/check_smcopt \
 	tests/unit/check_loop \
 	tests/unit/check_spin \

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "daemon/advice.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/confine/confine.h"
@@ -592,6 +593,8 @@ smcrd_main(int argc, char **argv)
 		printf("%s: ok, %u services, %u devices\n", d.cfg->path, d.cfg->service_cnt, d.cfg->device_cnt);
 		device_preview(d.cfg, stdout);
 		print_rights(&d);
+		(void)fflush(stdout);
+		advice_print(d.cfg, ADVICE_WAIT_MS, stderr);
 	}
 	config_free(d.cfg);
 	return fflush(stdout) == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;

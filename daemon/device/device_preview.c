@@ -14,6 +14,18 @@ interface_name(const struct netifs *ifs, unsigned index)
 	return i != NULL ? i->name : "unknown";
 }
 
+/* Why the place of a soft device is not there now. */
+static const char *
+why_no_place(const struct config_device *d, const struct netifs *ifs)
+{
+	if (d->interface[0] == '\0')
+		return "the address may not be used yet";
+	if (ifs != NULL && strcmp(d->interface, CONFIG_ALL_INTERFACES) != 0 &&
+	    netifs_by_name(ifs, d->interface) == NULL)
+		return "there is no such interface";
+	return "it has no address";
+}
+
 static void
 print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 {
@@ -60,7 +72,7 @@ device_preview_print(const struct config *cfg, const struct netifs *ifs, const s
 	}
 	for (unsigned i = 0; i < cfg->device_cnt; i++) {
 		const struct config_device *d = &cfg->devices[i];
-		const char *why = d->interface[0] != '\0' ? "it has no address" : "the address may not be used yet";
+		const char *why = why_no_place(d, ifs);
 
 		if (device_plan_serves(d, want, cnt))
 			continue;

@@ -10,7 +10,7 @@
 
 static struct config_device entries[5];
 static struct config cfg;
-static struct netif ifs[2];
+static struct netif ifs[3];
 static struct netif_addr addrs[2];
 static struct netifs table;
 static char *text;
@@ -23,11 +23,12 @@ setup(void)
 	cfg = (struct config){ .devices = entries };
 	ifs[0] = (struct netif){ .index = 2, .name = "eth0", .up = true };
 	ifs[1] = (struct netif){ .index = 3, .name = "eth1" };
+	ifs[2] = (struct netif){ .index = 4, .name = "eth2", .up = true };
 	addrs[0] = (struct netif_addr){ .index = 2, .usable = true, .lasting = true };
 	addrs[1] = (struct netif_addr){ .index = 3, .usable = true, .lasting = true };
 	ck_assert_int_eq(addr_parse("192.0.2.1", &addrs[0].addr), 0);
 	ck_assert_int_eq(addr_parse("2001:db8::1", &addrs[1].addr), 0);
-	table = (struct netifs){ .ifs = ifs, .if_cnt = 2, .addrs = addrs, .addr_cnt = 2 };
+	table = (struct netifs){ .ifs = ifs, .if_cnt = 3, .addrs = addrs, .addr_cnt = 2 };
 }
 
 static const char *
@@ -82,16 +83,19 @@ START_TEST(why_there_are_none)
 	entries[0] = (struct config_device){ .type = CONFIG_DEVICE_VERBS, .card = "mlx5_0", .port = 2 };
 	entries[1] = (struct config_device){ .type = CONFIG_DEVICE_VERBS, .interface = "eth9" };
 	entries[2] = (struct config_device){ .interface = "eth9" };
-	cfg.device_cnt = 3;
+	entries[3] = (struct config_device){ .interface = "eth2" };
+	cfg.device_cnt = 4;
 	ck_assert_str_eq(preview(),
 	    "no device for device \"mlx5_0\" port 2 now: this machine has no RDMA device\n"
 	    "no device for interface \"eth9\" now: this machine has no RDMA device\n"
-	    "no device for interface \"eth9\" now: it has no address\n");
+	    "no device for interface \"eth9\" now: there is no such interface\n"
+	    "no device for interface \"eth2\" now: it has no address\n");
 	fake_verbs_gid(fake_verbs_port("mlx5_0", 1, 2), "192.0.2.1", RNIC_GID_ROCE_V2, 2);
 	ck_assert_str_eq(preview(),
 	    "no device for device \"mlx5_0\" port 2 now: the card has no such port\n"
 	    "no device for interface \"eth9\" now: there is no such interface\n"
-	    "no device for interface \"eth9\" now: it has no address\n");
+	    "no device for interface \"eth9\" now: there is no such interface\n"
+	    "no device for interface \"eth2\" now: it has no address\n");
 }
 
 /* Cards are not looked for when nobody wants them. */

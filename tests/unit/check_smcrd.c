@@ -506,6 +506,7 @@ static const struct {
 	{ "nope = 1;", { "-t", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
 	{ "nope = 1;", { "-T", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
 	{ "egress = ( " SVC("a", "2") " );", { "-t", NULL }, SMCRD_EXIT_OK, ": ok, 1 services, 1 devices" },
+	{ "", { "-t", NULL }, SMCRD_EXIT_OK, ": warning: no ingress and no egress: nothing to do\n" },
 	{ "", { "-T", NULL }, SMCRD_EXIT_OK, "drain_timeout = \"30s\";" },
 	{ "", { "-x", NULL }, SMCRD_EXIT_USAGE, "smcrd --help" },
 	{ "", { "-f", NULL }, SMCRD_EXIT_USAGE, "smcrd --help" },

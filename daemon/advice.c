@@ -1,0 +1,192 @@
+/* Advice about a configuration: see advice.h. */
+#include "daemon/advice.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/net.h"
+
+static const char *
+kind_word(const struct config_service *svc)
+{
+	return svc->kind == CONFIG_INGRESS ? "ingress" : "egress";
+}
+
+static void __attribute__((format(printf, 3, 4))) warn(const struct config *cfg, FILE *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(out, "%s: warning: ", cfg->path);
+	va_start(ap, fmt);
+	vfprintf(out, fmt, ap);
+	va_end(ap);
+	fputc('\n', out);
+}
+
+/* -- who may connect, and where -- */
+
+static void
+look_at_access(const struct config *cfg, const struct config_service *svc, FILE *out)
+{
+	char listen[ADDR_STR_MAX], to[CONFIG_TARGET_STR_MAX];
+
+	if (svc->listen.ss_family == AF_UNIX || addr_is_loopback(&svc->listen) || svc->allow_cnt > 0)
+		return;
+	warn(cfg, out, "%s \"%s\" has no allow list: whoever reaches %s can connect to %s", kind_word(svc), svc->name,
+	    addr_format_port(&svc->listen, listen, sizeof(listen)), config_target_str(&svc->to, to));
+}
+
+/* The kernel knows which addresses are local, those that no interface names (127.0.0.2) included. The port does not matter
+ * here, and a daemon that runs has it. */
+static void
+look_at_address(const struct config *cfg, const struct config_service *svc, FILE *out)
+{
+	struct sockaddr_storage ss = svc->listen;
+	char text[ADDR_STR_MAX];
+	int fd;
+
+	if (ss.ss_family == AF_UNIX)
+		return;
+	addr_set_port(&ss, 0);
+	fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) != 0)
+		warn(cfg, out, "%s \"%s\" cannot listen on %s now: %s", kind_word(svc), svc->name,
+		    addr_format(&ss, text, sizeof(text)), strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* -- are the servers there? -- */
+
+/* An address of a server. */
+struct
+try {
+	const struct config_service *svc;
+	int fd; /* -1 = over */
+	int err;
+};
+
+struct tries {
+	struct try at[ADVICE_SERVERS_MAX];
+	unsigned cnt;
+};
+
+static int64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void
+end_try(struct try *t, int err)
+{
+	close(t->fd);
+	t->fd = -1;
+	t->err = err;
+}
+
+/* The servers whose addresses all have room, in the order of the file. Returns the first service that has none; NULL. */
+static const struct config_service *
+begin_tries(const struct config *cfg, struct tries *tries)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++) {
+		const struct config_service *svc = &cfg->services[i];
+
+		if (svc->kind != CONFIG_EGRESS)
+			continue;
+		if (svc->to.addr_cnt > ADVICE_SERVERS_MAX - tries->cnt)
+			return svc;
+		for (unsigned k = 0; k < svc->to.addr_cnt; k++) {
+			struct try *t = &tries->at[tries->cnt++];
+			int fd = net_connect(&svc->to.addrs[k], NULL, &cfg->keepalive, NULL);
+
+			*t = (struct try){ .svc = svc, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
+		}
+	}
+	return NULL;
+}
+
+/* Until all are over, or for wait_ms. */
+static void
+await_tries(struct tries *tries, unsigned wait_ms)
+{
+	const int64_t end = now_ms() + wait_ms;
+	struct pollfd fds[ADVICE_SERVERS_MAX];
+	unsigned left = 1;
+
+	while (left > 0) {
+		int64_t rest = end - now_ms();
+
+		left = 0;
+		for (unsigned i = 0; i < tries->cnt; i++) {
+			fds[i] = (struct pollfd){ .fd = tries->at[i].fd, .events = POLLOUT };
+			left += tries->at[i].fd >= 0;
+		}
+		int n = left > 0 ? poll(fds, tries->cnt, rest > 0 ? (int)rest : 0) : 0;
+		if (n < 0 && errno != EINTR)
+			break;
+		for (unsigned i = 0; i < tries->cnt && n > 0; i++)
+			if (fds[i].fd >= 0 && fds[i].revents != 0)
+				end_try(&tries->at[i], net_error(fds[i].fd));
+		if (n == 0 && rest <= 0)
+			break;
+	}
+	for (unsigned i = 0; i < tries->cnt; i++)
+		if (tries->at[i].fd >= 0)
+			end_try(&tries->at[i], ETIMEDOUT);
+}
+
+/* A server is there when one of its addresses is; otherwise the last one's error stands for all. */
+static void
+tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
+{
+	char to[CONFIG_TARGET_STR_MAX];
+	bool there = false;
+
+	for (unsigned i = 0; i < tries->cnt; i++) {
+		const struct try *t = &tries->at[i];
+
+		there = there || t->err == 0;
+		if (i + 1 < tries->cnt && tries->at[i + 1].svc == t->svc)
+			continue;
+		if (!there)
+			warn(cfg, out, "egress \"%s\": its server %s cannot be connected now: %s", t->svc->name,
+			    config_target_str(&t->svc->to, to),
+			    t->err == ETIMEDOUT ? "it does not answer" : strerror(t->err));
+		there = false;
+	}
+}
+
+static void
+look_at_servers(const struct config *cfg, unsigned wait_ms, FILE *out)
+{
+	struct tries tries = { .cnt = 0 };
+	const struct config_service *rest = begin_tries(cfg, &tries);
+
+	await_tries(&tries, wait_ms);
+	tell_tries(cfg, &tries, out);
+	if (rest != NULL)
+		warn(cfg, out, "servers of egress \"%s\" and of those behind it were not tried: they are too many",
+		    rest->name);
+}
+
+void
+advice_print(const struct config *cfg, unsigned wait_ms, FILE *out)
+{
+	if (cfg->service_cnt == 0)
+		warn(cfg, out, "no ingress and no egress: nothing to do");
+	for (unsigned i = 0; i < cfg->service_cnt; i++) {
+		look_at_access(cfg, &cfg->services[i], out);
+		look_at_address(cfg, &cfg->services[i], out);
+	}
+	look_at_servers(cfg, wait_ms, out);
+}

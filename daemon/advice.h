@@ -1,0 +1,15 @@
+/* What smcrd -t advises about a configuration that is right as such: who may connect, whether its addresses are this
+ * host's, whether the servers of egress services are there. Called by smcrd.c. */
+#pragma once
+
+#include <stdio.h>
+
+#include "daemon/config/config.h"
+
+#define ADVICE_WAIT_MS 1000     /* for all servers together */
+#define ADVICE_SERVERS_MAX 256u /* addresses of servers that are tried */
+
+/* One line each, "FILE: warning: ...". Binds sockets to the addresses that services listen on, without listening; connects to
+ * the servers of egress services and closes at once. Peers of ingress services are left alone: they would take it for a
+ * stranger (`smcrctl check` asks them). Returns after wait_ms at most. */
+void advice_print(const struct config *, unsigned wait_ms, FILE *out);
