@@ -7,12 +7,10 @@
 #include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
-#define FILE_MAX (1u << 20)
 #define DIGITS_MAX 24 /* any integer as text */
 
 /* -- groups of settings -- */
@@ -85,7 +83,7 @@ load_setting(struct config_build *b, const struct config_section *sec, const str
 	char why[CONFIG_WHY_MAX];
 
 	if (config_value_set(key, base, &v, why) != 0)
-		config_error(b, config_setting_source_line(s), "%s%s %s", sec->prefix, key->name, why);
+		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, why);
 }
 
 /* All settings of one place of the section: defaults for what the group (may be NULL) does not have, errors for what it
@@ -120,21 +118,27 @@ places_of(const struct config_section *sec, const config_setting_t *group)
 }
 
 static void
+unknown_key(
+    struct config_build *b, const struct config_section *sec, const config_setting_t *group, const config_setting_t *s)
+{
+	const char *name = config_setting_name(s), *like = config_nearest(places_of(sec, group), name);
+
+	if (like != NULL)
+		config_error(b, config_place_of(s), "unknown key %s%s, did you mean \"%s\"?", sec->prefix, name, like);
+	else
+		config_error(b, config_place_of(s), "unknown key %s%s", sec->prefix, name);
+}
+
+static void
 find_unknown(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
 {
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *s = config_setting_get_elem(group, (unsigned)i);
 		const char *name = config_setting_name(s);
 
-		if (config_key_find(sec->place, name) != NULL ||
-		    (sec->place == CONFIG_AT_TOP && config_section_find(name) != NULL))
-			continue;
-		const char *like = config_nearest(places_of(sec, group), name);
-		if (like != NULL)
-			config_error(b, config_setting_source_line(s), "unknown key %s%s, did you mean \"%s\"?",
-			    sec->prefix, name, like);
-		else
-			config_error(b, config_setting_source_line(s), "unknown key %s%s", sec->prefix, name);
+		if (config_key_find(sec->place, name) == NULL &&
+		    (sec->place != CONFIG_AT_TOP || config_section_find(name) == NULL))
+			unknown_key(b, sec, group, s);
 	}
 }
 
@@ -163,24 +167,38 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 		const char *name = config_setting_name(s);
 
 		if (config_key_find(CONFIG_AT_DEVICE, name) != NULL && config_key_find(place, name) == NULL)
-			config_error(b, config_setting_source_line(s), "%s%s is not a setting of type \"%s\"",
-			    sec->prefix, name, config_setting_get_string(type));
+			config_error(b, config_place_of(s), "%s%s is not a setting of type \"%s\"", sec->prefix, name,
+			    config_setting_get_string(type));
 	}
 	load_group(b, sec, place, group, dev);
+}
+
+/* Of a list, from all files so far. */
+static unsigned
+count_entries(const struct config *cfg, enum config_place place)
+{
+	enum config_kind kind = place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
+	unsigned cnt = 0;
+
+	if (place == CONFIG_AT_DEVICE)
+		return cfg->device_cnt;
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		cnt += cfg->services[i].kind == kind;
+	return cnt;
 }
 
 static void
 load_list(struct config_build *b, const struct config_section *sec, const config_setting_t *list)
 {
 	int type = config_setting_type(list), cnt = config_setting_length(list);
-	unsigned line = config_setting_source_line(list);
+	unsigned line = config_place_of(list);
 
 	/* libconfig takes [] for an empty array, which is as good as an empty list. */
 	if (type != CONFIG_TYPE_LIST && !(type == CONFIG_TYPE_ARRAY && cnt == 0)) {
 		config_error(b, line, "%s must be a list, ( { ... }, ... )", sec->name);
 		return;
 	}
-	if ((unsigned)cnt > sec->list_max) {
+	if ((unsigned)cnt + count_entries(b->cfg, sec->place) > sec->list_max) {
 		config_error(b, line, "%s has more than %u entries", sec->name, sec->list_max);
 		return;
 	}
@@ -189,7 +207,7 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 		struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
 
 		if (!config_setting_is_group(s)) {
-			config_error(b, config_setting_source_line(s), "%s must have only groups, { ... }", sec->name);
+			config_error(b, config_place_of(s), "%s must have only groups, { ... }", sec->name);
 			continue;
 		}
 		find_unknown(b, sec, s);
@@ -205,39 +223,75 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 
 /* -- the whole -- */
 
-static unsigned
-list_length(const config_setting_t *root, const char *name)
+/* All but lists, of the main file. */
+static void
+load_groups(struct config_build *b)
 {
-	const config_setting_t *s = config_setting_get_member(root, name);
+	const config_setting_t *root = b->files[0].root;
 
-	return s != NULL ? (unsigned)config_setting_length(s) : 0;
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+		const config_setting_t *s = sec->place == CONFIG_AT_TOP ? root : config_member(root, sec->name);
+
+		if (sec->list_max > 0)
+			continue;
+		if (s != NULL && !config_setting_is_group(s)) {
+			config_error(b, config_place_of(s), "%s must be a group, { ... }", sec->name);
+			continue;
+		}
+		if (s != NULL)
+			find_unknown(b, sec, s);
+		load_group(b, sec, sec->place, s, b->cfg);
+	}
+}
+
+/* Lists are all that an included file may have. */
+static void
+find_misplaced(struct config_build *b, const config_setting_t *root)
+{
+	static const struct config_section included = { "", "", CONFIG_AT_INCLUDED, 0 };
+
+	for (int i = 0; i < config_setting_length(root); i++) {
+		const config_setting_t *s = config_setting_get_elem(root, (unsigned)i);
+		const char *name = config_setting_name(s);
+		const struct config_section *sec = config_section_find(name);
+
+		if (sec == NULL && config_key_find(CONFIG_AT_TOP, name) == NULL)
+			unknown_key(b, &included, root, s);
+		else if (sec == NULL || sec->list_max == 0)
+			config_error(b, config_place_of(s), "%s may stand in the main file only, %s", name, b->path);
+	}
 }
 
 static void
-build(struct config_build *b, const config_setting_t *root, unsigned flags)
+load_lists(struct config_build *b)
 {
-	/* Room for all that the lists name; load_list enforces the limits. One more keeps calloc from 0. */
-	b->cfg->services = calloc(
-	    list_length(root, "ingress") + list_length(root, "egress") + 1, sizeof(*b->cfg->services));
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+		for (unsigned i = 0; sec->list_max > 0 && i < b->file_cnt; i++) {
+			const config_setting_t *s = config_member(b->files[i].root, sec->name);
+
+			if (s != NULL)
+				load_list(b, sec, s);
+		}
+	}
+}
+
+static void
+build(struct config_build *b, unsigned flags)
+{
+	/* load_list enforces the limits. */
+	b->cfg->services = calloc(2 * CONFIG_SERVICES_MAX, sizeof(*b->cfg->services));
 	b->cfg->devices = calloc(SMCR_LINKS_MAX, sizeof(*b->cfg->devices));
 	if (b->cfg->services == NULL || b->cfg->devices == NULL) {
 		config_error(b, 0, "out of memory");
 		return;
 	}
-	b->top_src = root;
-	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
-		const config_setting_t *s = sec->place == CONFIG_AT_TOP ? root : config_member(root, sec->name);
-
-		if (s != NULL && sec->list_max > 0) {
-			load_list(b, sec, s);
-		} else if (s != NULL && !config_setting_is_group(s)) {
-			config_error(b, config_setting_source_line(s), "%s must be a group, { ... }", sec->name);
-		} else if (sec->list_max == 0) {
-			if (s != NULL)
-				find_unknown(b, sec, s);
-			load_group(b, sec, sec->place, s, b->cfg);
-		}
-	}
+	load_groups(b);
+	if ((flags & CONFIG_NO_LOOKUP) == 0)
+		config_files_include(b);
+	for (unsigned i = 1; i < b->file_cnt; i++)
+		if (b->files[i].root != NULL)
+			find_misplaced(b, b->files[i].root);
+	load_lists(b);
 	config_check(b);
 	if (b->errors > 0 || (flags & CONFIG_NO_LOOKUP) != 0)
 		return;
@@ -250,7 +304,6 @@ int
 config_parse(const char *path, const char *text, size_t len, unsigned flags, FILE *err, struct config **out)
 {
 	struct config_build b = { .cfg = calloc(1, sizeof(*b.cfg)), .err = err, .path = path };
-	config_t lc;
 
 	if (b.cfg == NULL) {
 		config_error(&b, 0, "out of memory");
@@ -260,14 +313,9 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		config_error(&b, 0, "the path is longer than %zu characters", sizeof(b.cfg->path) - 1);
 	else
 		strcpy(b.cfg->path, path);
-	config_init(&lc);
-	if (b.errors == 0)
-		config_scan(&b, text, len);
-	if (b.errors == 0 && config_read_string(&lc, text) != CONFIG_TRUE)
-		config_error(&b, (unsigned)config_error_line(&lc), "%s", config_error_text(&lc));
-	if (b.errors == 0)
-		build(&b, config_root_setting(&lc), flags);
-	config_destroy(&lc);
+	if (b.errors == 0 && config_files_open(&b, path, text, len) == 0)
+		build(&b, flags);
+	config_files_close(&b);
 	if (b.errors > 0) {
 		config_free(b.cfg);
 		return b.again == b.errors ? -EAGAIN : -EINVAL;
@@ -279,31 +327,15 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 int
 config_load(const char *path, FILE *err, struct config **out)
 {
-	FILE *f = fopen(path, "re");
-	const char *why = NULL;
-	char *text = NULL;
-	size_t len = 0;
-	struct stat st;
+	const char *why;
+	size_t len;
+	char *text = config_file_read(path, false, &len, &why);
 	int rc = -EINVAL;
 
-	if (f == NULL) {
-		why = strerror(errno);
-	} else if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
-		why = "is a directory";
-	} else if ((text = malloc(FILE_MAX + 1)) == NULL) {
-		why = "out of memory";
-	} else {
-		len = fread(text, 1, FILE_MAX + 1, f);
-		why = ferror(f) ? strerror(errno) : len > FILE_MAX ? "larger than 1 MiB" : NULL;
-	}
-	if (f != NULL)
-		fclose(f);
-	if (why != NULL) {
+	if (text == NULL)
 		fprintf(err, "%s: cannot be read: %s\n", path, why);
-	} else {
-		text[len] = '\0';
+	else
 		rc = config_parse(path, text, len, 0, err, out);
-	}
 	free(text);
 	return rc;
 }
@@ -343,7 +375,7 @@ static void
 print_settings(unsigned place, int family, const void *base, const char *indent, FILE *out)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		if ((k->where & place) == 0 || !config_key_fits(k, family))
+		if ((k->where & place) == 0 || !config_key_fits(k, family) || (k->flags & CONFIG_NOT_PRINTED) != 0)
 			continue;
 		if (!config_value_is_empty(k, base)) {
 			fprintf(out, "%s%s = ", indent, k->name);

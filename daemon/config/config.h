@@ -129,6 +129,7 @@ struct config_keepalive {
 
 struct config {
 	char path[CONFIG_HOST_MAX];
+	char include[CONFIG_HOST_MAX]; /* the pattern as written; "" = none */
 	struct config_service *services;
 	unsigned service_cnt;
 	struct config_device *devices; /* none in the file: a soft iWARP device on each service's middle address */
@@ -159,6 +160,9 @@ struct config {
  * Names are resolved here: blocking, at start and on reload only. */
 int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
+/* Where a reload looks for included files: the directory, above all that is variable in the pattern. 0, or -ENOENT when there
+ * is none. buf has PATH_MAX bytes. */
+int config_include_dir(const struct config *, char *buf);
 /* As written: "host:port", "[IPv6]:port", "unix:/path"; buf has CONFIG_TARGET_STR_MAX bytes and is returned. */
 const char *config_target_str(const struct config_target *, char *buf);
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */

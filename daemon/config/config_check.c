@@ -34,6 +34,14 @@ connects_to_itself(const struct config_service *svc)
 	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0]));
 }
 
+/* Where the other one has this setting, seen from the one. */
+static const char *
+there(const struct config_build *b, const struct config_setting_t *here, const struct config_setting_t *other,
+    const char *name, char buf[CONFIG_THERE_MAX])
+{
+	return config_there(b, config_line(here, name), config_line(other, name), buf);
+}
+
 static const char between_hosts[] = "cannot be a UNIX socket: between the gateways SMC-R begins on TCP";
 
 /* A setting for the other kind of listening socket would have no effect. */
@@ -66,14 +74,14 @@ check_service(struct config_build *b, unsigned i)
 {
 	const struct config_service *svc = &b->cfg->services[i], *others = b->cfg->services;
 	const struct config_setting_t *src = b->service_src[i];
-	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX];
+	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX], where[CONFIG_THERE_MAX];
 	unsigned j = 0;
 
 	while (j < i && (svc->name[0] == '\0' || strcmp(svc->name, others[j].name) != 0))
 		j++;
 	if (j < i)
-		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in line %u",
-		    kind_words[svc->kind], svc->name, config_line(b->service_src[j], "name"));
+		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in %s", kind_words[svc->kind],
+		    svc->name, there(b, src, b->service_src[j], "name", where));
 	j = 0;
 	while (j < i && !listen_overlaps(&svc->listen, &others[j].listen))
 		j++;
@@ -81,9 +89,10 @@ check_service(struct config_build *b, unsigned i)
 		addr_format_port(&svc->listen, mine, sizeof(mine));
 		addr_format_port(&others[j].listen, other, sizeof(other));
 		config_error(b, config_line(src, "listen"),
-		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in line %u"
-		                             : "%s.listen %s overlaps %s of \"%s\" in line %u",
-		    kind_words[svc->kind], mine, other, others[j].name, config_line(b->service_src[j], "listen"));
+		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in %s"
+		                             : "%s.listen %s overlaps %s of \"%s\" in %s",
+		    kind_words[svc->kind], mine, other, others[j].name,
+		    there(b, src, b->service_src[j], "listen", where));
 	}
 	check_unix(b, svc, src);
 	if (connects_to_itself(svc))
@@ -207,22 +216,22 @@ static void
 check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 {
 	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
-	unsigned line = config_line(b->device_src[i], "mpa_ports"),
-	         other_line = config_line(b->device_src[j], "mpa_ports");
+	unsigned line = config_line(b->device_src[i], "mpa_ports");
+	char where[CONFIG_THERE_MAX];
 	enum place place = same_place(dev, other);
 
 	if (place == PLACE_OTHER || is_over_sctp(dev) || is_over_sctp(other) ||
 	    !ports_overlap(mpa_ports(dev), mpa_ports(other)))
 		return;
+	there(b, b->device_src[i], b->device_src[j], "mpa_ports", where);
 	if (place == PLACE_SAME)
 		config_error(b, line,
-		    "devices.mpa_ports overlaps that of line %u, a device of another type on the same address",
-		    other_line);
+		    "devices.mpa_ports overlaps that of %s, a device of another type on the same address", where);
 	else
 		config_warning(b, line,
-		    "devices.mpa_ports overlaps that of line %u: should an iWARP card and soft iWARP have the same address, "
+		    "devices.mpa_ports overlaps that of %s: should an iWARP card and soft iWARP have the same address, "
 		    "soft iWARP cannot be reached there",
-		    other_line);
+		    where);
 }
 
 /* Of the same type, for the same place. */
@@ -231,10 +240,11 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 {
 	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
 	const struct config_setting_t *src = b->device_src[i], *other_src = b->device_src[j];
+	char where[CONFIG_THERE_MAX];
 
 	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
-		config_error(b, config_line(src, "name"), "devices.name \"%s\" is already used in line %u", dev->name,
-		    config_line(other_src, "name"));
+		config_error(b, config_line(src, "name"), "devices.name \"%s\" is already used in %s", dev->name,
+		    there(b, src, other_src, "name", where));
 	if (dev->type != other->type) {
 		check_mpa_ports(b, i, j);
 		return;
@@ -244,16 +254,16 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 	    (dev->siw.transport != other->siw.transport || dev->siw.sctp_stack != other->siw.sctp_stack))
 		return;
 	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
-		config_error(b, config_line(src, "interface"), "devices.interface \"%s\" is already used in line %u",
-		    dev->interface, config_line(other_src, "interface"));
+		config_error(b, config_line(src, "interface"), "devices.interface \"%s\" is already used in %s",
+		    dev->interface, there(b, src, other_src, "interface", where));
 	/* A card may be in two entries, by port. */
 	if (dev->card[0] != '\0' && strcmp(dev->card, other->card) == 0 &&
 	    (dev->port == other->port || dev->port == 0 || other->port == 0))
-		config_error(b, config_line(src, "device"), "devices.device \"%s\" is already used in line %u",
-		    dev->card, config_line(other_src, "device"));
+		config_error(b, config_line(src, "device"), "devices.device \"%s\" is already used in %s", dev->card,
+		    there(b, src, other_src, "device", where));
 	if (dev->addr.ss_family != 0 && addr_same_host(&dev->addr, &other->addr))
-		config_error(b, config_line(src, "address"), "devices.address is already used in line %u",
-		    config_line(other_src, "address"));
+		config_error(b, config_line(src, "address"), "devices.address is already used in %s",
+		    there(b, src, other_src, "address", where));
 }
 
 static void
@@ -273,7 +283,7 @@ void
 config_check(struct config_build *b)
 {
 	const struct smcr_config *smcr = &b->cfg->smcr;
-	const struct config_setting_t *src = config_member(b->top_src, "smcr");
+	const struct config_setting_t *src = config_member(b->files[0].root, "smcr");
 
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
 		check_service(b, i);

@@ -48,27 +48,27 @@ closing(char mark)
 
 /* Says once what would have been right. what: "'=' was expected"; where is of the innermost bracket. */
 static void
-wrong(struct grammar *g, const char *what, const char *text, size_t len, unsigned line)
+wrong(struct grammar *g, const char *what, const char *text, size_t len, unsigned place)
 {
 	char buf[SHOW_MAX + 1], where[64] = "";
 
 	if (g->depth > 0)
 		snprintf(where, sizeof(where), " (in the %s that begins with '%c' in line %u)",
-		    bracket_words(innermost(g)), innermost(g), g->open[g->depth - 1].line);
-	config_error(g->b, line, "%s, not %s%s", what, len > 0 ? show(text, len, buf) : "the end of the file", where);
+		    bracket_words(innermost(g)), innermost(g), g->open[g->depth - 1].place & 0xffff);
+	config_error(g->b, place, "%s, not %s%s", what, len > 0 ? show(text, len, buf) : "the end of the file", where);
 	g->lost = true;
 }
 
 static void
-open_bracket(struct grammar *g, char mark, unsigned line)
+open_bracket(struct grammar *g, char mark, unsigned place)
 {
 	if (g->depth == GRAMMAR_DEPTH_MAX) {
-		config_error(g->b, line, "nested deeper than %d", GRAMMAR_DEPTH_MAX);
+		config_error(g->b, place, "nested deeper than %d", GRAMMAR_DEPTH_MAX);
 		g->lost = true;
 		return;
 	}
 	g->open[g->depth].mark = mark;
-	g->open[g->depth++].line = line;
+	g->open[g->depth++].place = place;
 	g->at = mark == '{' ? GRAMMAR_AT_NAME : GRAMMAR_AT_VALUE;
 	g->comma = 0;
 }
@@ -96,16 +96,16 @@ closes(const struct grammar *g, char mark)
 }
 
 static void
-take_value(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned line)
+take_value(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned place)
 {
 	bool word = token == GRAMMAR_NAME &&
 	    !((len == 4 && strncasecmp(text, "true", 4) == 0) || (len == 5 && strncasecmp(text, "false", 5) == 0));
 
 	if (token == GRAMMAR_MARK && strchr("{([", *text) != NULL) {
-		open_bracket(g, *text, line);
+		open_bracket(g, *text, place);
 	} else if (token == GRAMMAR_MARK || word) {
 		wrong(g, word ? "a value was expected (strings stand in double quotes)" : "a value was expected", text,
-		    len, line);
+		    len, place);
 	} else {
 		g->at = GRAMMAR_BEHIND_VALUE;
 		g->joins = token == GRAMMAR_STRING;
@@ -114,7 +114,7 @@ take_value(struct grammar *g, enum grammar_token token, const char *text, size_t
 
 /* Behind a value: the next setting, with or without ';', or the next value of a list. */
 static void
-take_next(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned line)
+take_next(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned place)
 {
 	bool mark = token == GRAMMAR_MARK;
 	char what[32];
@@ -123,21 +123,21 @@ take_next(struct grammar *g, enum grammar_token token, const char *text, size_t 
 		return;
 	if (in_list(g) && mark && *text == ',') {
 		g->at = GRAMMAR_AT_VALUE;
-		g->comma = line;
+		g->comma = place;
 	} else if (in_list(g)) {
 		snprintf(what, sizeof(what), "',' or '%c' was expected", closing(innermost(g)));
-		wrong(g, what, text, len, line);
+		wrong(g, what, text, len, place);
 	} else if (mark && (*text == ';' || *text == ',')) {
 		g->at = GRAMMAR_AT_NAME;
 	} else if (token == GRAMMAR_NAME) {
 		g->at = GRAMMAR_AT_EQUALS;
 	} else {
-		wrong(g, innermost(g) == '{' ? "';' or '}' was expected" : "';' was expected", text, len, line);
+		wrong(g, innermost(g) == '{' ? "';' or '}' was expected" : "';' was expected", text, len, place);
 	}
 }
 
 void
-grammar_take(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned line)
+grammar_take(struct grammar *g, enum grammar_token token, const char *text, size_t len, unsigned place)
 {
 	bool mark = token == GRAMMAR_MARK;
 
@@ -155,34 +155,34 @@ grammar_take(struct grammar *g, enum grammar_token token, const char *text, size
 			wrong(g,
 			    mark && g->depth > 0 && strchr("})]", *text) != NULL ? "'}' was expected"
 			                                                         : "the name of a setting was expected",
-			    text, len, line);
+			    text, len, place);
 		break;
 	case GRAMMAR_AT_EQUALS:
 		if (mark && (*text == '=' || *text == ':'))
 			g->at = GRAMMAR_AT_VALUE;
 		else
-			wrong(g, "'=' was expected", text, len, line);
+			wrong(g, "'=' was expected", text, len, place);
 		g->comma = 0;
 		break;
 	case GRAMMAR_AT_VALUE:
-		take_value(g, token, text, len, line);
+		take_value(g, token, text, len, place);
 		break;
 	case GRAMMAR_BEHIND_VALUE:
-		take_next(g, token, text, len, line);
+		take_next(g, token, text, len, place);
 		break;
 	}
 }
 
 void
-grammar_end(struct grammar *g, unsigned line)
+grammar_end(struct grammar *g, unsigned place)
 {
 	if (g->lost)
 		return;
 	if (g->depth > 0)
 		config_error(
-		    g->b, g->open[g->depth - 1].line, "'%c' without '%c'", innermost(g), closing(innermost(g)));
+		    g->b, g->open[g->depth - 1].place, "'%c' without '%c'", innermost(g), closing(innermost(g)));
 	else if (g->at == GRAMMAR_AT_EQUALS)
-		wrong(g, "'=' was expected", "", 0, line);
+		wrong(g, "'=' was expected", "", 0, place);
 	else if (g->at == GRAMMAR_AT_VALUE)
-		wrong(g, "a value was expected", "", 0, line);
+		wrong(g, "a value was expected", "", 0, place);
 }

@@ -28,15 +28,15 @@ struct grammar {
 	} at;
 	bool lost;      /* an error was said: what follows from it would only confuse */
 	bool joins;     /* the value before is a string, which another string continues */
-	unsigned comma; /* line of the comma before this value; 0 = the first value of a list */
+	unsigned comma; /* place of the comma before this value; 0 = the first value of a list */
 	unsigned depth; /* brackets that are open */
 	struct {
 		char mark;
-		unsigned line;
+		unsigned place;
 	} open[GRAMMAR_DEPTH_MAX];
 };
 
-/* A token of the text; an error is reported with the line. */
-void grammar_take(struct grammar *, enum grammar_token, const char *text, size_t len, unsigned line);
-/* The text ends, in this line. */
-void grammar_end(struct grammar *, unsigned line);
+/* A token of the text; an error is reported with its place. */
+void grammar_take(struct grammar *, enum grammar_token, const char *text, size_t len, unsigned place);
+/* The text ends here. */
+void grammar_end(struct grammar *, unsigned place);

@@ -54,9 +54,9 @@ config_nearest(unsigned places, const char *name)
 			nearest = k->name;
 		}
 	}
-	for (const struct config_section *s = config_sections + 1; (places & CONFIG_AT_TOP) != 0 && s->name != NULL;
-	     s++) {
-		unsigned d = distance(name, s->name);
+	for (const struct config_section *s = config_sections + 1; s->name != NULL; s++) {
+		bool here = (places & CONFIG_AT_TOP) != 0 || ((places & CONFIG_AT_INCLUDED) != 0 && s->list_max > 0);
+		unsigned d = here ? distance(name, s->name) : best;
 
 		if (d < best) {
 			best = d;

@@ -9,24 +9,47 @@
 #include "daemon/config/config_keys.h"
 
 struct config_setting_t; /* libconfig's: a setting or group, where it stands in the file */
+struct config_t;         /* and a file */
+
+#define CONFIG_FILES_MAX 257u /* the main one, and those that it includes */
+
+struct config_file {
+	char *path;
+	struct config_t *tree;
+	const struct config_setting_t *root; /* NULL: it has errors of syntax */
+};
 
 /* The configuration while it is being built. */
 struct config_build {
 	struct config *cfg;
 	FILE *err; /* where messages go */
 	const char *path;
-	unsigned errors; /* counted, so that all of them are reported before the load fails */
-	unsigned again;  /* of these, those that may go away by themselves */
-	/* For config_line: the file, services and devices of cfg. */
-	const struct config_setting_t *top_src;
+	struct config_file *files;  /* the main one first */
+	unsigned file_cnt, reading; /* the one whose text is being looked at */
+	unsigned errors;            /* counted, so that all of them are reported before the load fails */
+	unsigned again;             /* of these, those that may go away by themselves */
+	/* For config_line: services and devices of cfg. */
 	const struct config_setting_t *service_src[2 * CONFIG_SERVICES_MAX];
 	const struct config_setting_t *device_src[SMCR_LINKS_MAX];
 };
 
-/* "PATH:LINE: ..."; line 0 = about the file as a whole, "PATH: ...". */
-void config_error(struct config_build *, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void config_warning(struct config_build *, unsigned line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Line of a setting of this group, or of the group where it has none; 0 without a group. */
+/* Where something stands: the number of the file and the line, which libconfig counts in 16 bits. Line 0 is the file as a
+ * whole, and 0 the main file. */
+static inline unsigned
+config_place(unsigned file, unsigned line)
+{
+	return file << 16 | (line & 0xffff);
+}
+
+/* "PATH:LINE: ...", of a place; "PATH: ..." of line 0. */
+void config_error(struct config_build *, unsigned place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void config_warning(struct config_build *, unsigned place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+#define CONFIG_THERE_MAX (4096 + 16) /* a path and a line */
+/* "line 7", or "PATH:7" when that is not the file of the other place. Returns buf. */
+const char *config_there(const struct config_build *, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX]);
+/* Place of a setting. */
+unsigned config_place_of(const struct config_setting_t *);
+/* Place of a setting of this group, or of the group where it has none; 0 without a group. */
 unsigned config_line(const struct config_setting_t *group, const char *name);
 /* The group or setting of this name in the group; NULL when there is none. */
 const struct config_setting_t *config_member(const struct config_setting_t *group, const char *name);
@@ -38,6 +61,14 @@ const char *config_nearest(unsigned places, const char *name);
  * comments without end, deep nesting, NUL bytes, @include, and whatever is against the grammar. Without an error libconfig
  * may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
+/* Reads and parses the main file: 0 or negative with errors reported. b->files has it. */
+int config_files_open(struct config_build *, const char *path, const char *text, size_t len);
+/* The files that cfg->include names, in the order of their names. */
+void config_files_include(struct config_build *);
+void config_files_close(struct config_build *);
+/* The text, to be freed, with a NUL behind it; NULL and why, static or strerror's. */
+char *config_file_read(const char *path, bool included, size_t *len, const char **why);
+
 /* Duplicates, overlapping listen addresses, settings that exclude each other. */
 void config_check(struct config_build *);
 /* Fills in what names of hosts, users and groups stand for. */
@@ -46,7 +77,8 @@ void config_look_up(struct config_build *);
 void config_default_devices(struct config_build *);
 
 enum {
-	CONFIG_NO_LOOKUP = 1 << 0, /* resolve no names, look at no interfaces: for tests and fuzzing */
+	CONFIG_NO_LOOKUP =
+	    1 << 0, /* resolve no names, look at no interfaces and no other files: for tests and fuzzing */
 };
 
 /* config_load for a text in memory; path is used in messages. The text ends with a NUL at text[len]. */

@@ -68,6 +68,8 @@ const struct config_key config_keys[] = {
 	{ "drain_timeout", TOP, CONFIG_T_MS, LIVE, 0, DAY_MS, "30s", CFG(drain_ms), NULL },
 	{ "spin", TOP, CONFIG_T_US_WORD, LIVE, 1, 1000, "off", CFG(spin_us), spin_words },
 
+	{ "include", TOP, CONFIG_T_PATTERN, LIVE | CONFIG_NOT_PRINTED, 0, 0, NULL, CFG(include), NULL },
+
 	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
 

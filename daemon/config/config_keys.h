@@ -18,6 +18,7 @@ enum config_place {
 	CONFIG_AT_INGRESS = 1 << 6,
 	CONFIG_AT_EGRESS = 1 << 7,
 	CONFIG_AT_CONFINE = 1 << 8,
+	CONFIG_AT_INCLUDED = 1 << 9, /* an included file, which has no settings of its own, only lists */
 };
 
 /* The types of settings: as written in the file -> as stored at config_key.off of the struct (the base). */
@@ -37,6 +38,7 @@ enum config_type {
 	CONFIG_T_IFNAME,  /* string, name of an interface, or "*" -> char[len] */
 	CONFIG_T_CARD,    /* string, name of an RDMA card, or "*" -> char[len] */
 	CONFIG_T_PATH,    /* string, absolute path -> char[len] */
+	CONFIG_T_PATTERN, /* string, a pattern of file names -> char[len] */
 	CONFIG_T_MODE,    /* string, octal -> uint32_t */
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
 	CONFIG_T_ADDRS,   /* list of strings, addresses without port -> struct siw_addrs */
@@ -55,9 +57,10 @@ enum {
 	CONFIG_RELOAD = 1 << 1,  /* a reload can change it */
 	CONFIG_OR_ZERO = 1 << 2, /* 0 is allowed beside min..max */
 	CONFIG_POW2 = 1 << 3,
-	CONFIG_AUTO = 1 << 4,      /* of a number: "auto", which is stored as 0, is allowed beside min..max */
-	CONFIG_TCP_ONLY = 1 << 5,  /* for a service that listens on TCP */
-	CONFIG_UNIX_ONLY = 1 << 6, /* for one that listens on a UNIX socket */
+	CONFIG_AUTO = 1 << 4,        /* of a number: "auto", which is stored as 0, is allowed beside min..max */
+	CONFIG_TCP_ONLY = 1 << 5,    /* for a service that listens on TCP */
+	CONFIG_UNIX_ONLY = 1 << 6,   /* for one that listens on a UNIX socket */
+	CONFIG_NOT_PRINTED = 1 << 7, /* -T has what it stands for instead, and only that is compared */
 };
 
 struct config_word {

@@ -129,7 +129,8 @@ config_plan(const struct config *old, const struct config *next, struct config_p
 	}
 	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
 		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-			if ((k->where & sec->place & PLACES_CFG) == 0 || config_value_equal(k, old, next))
+			if ((k->where & sec->place & PLACES_CFG) == 0 || (k->flags & CONFIG_NOT_PRINTED) != 0 ||
+			    config_value_equal(k, old, next))
 				continue;
 			if ((k->flags & CONFIG_RELOAD) != 0) {
 				plan->settings++;

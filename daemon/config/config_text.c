@@ -17,35 +17,59 @@
 /* -- messages -- */
 
 static void __attribute__((format(printf, 4, 0)))
-report(struct config_build *b, unsigned line, const char *kind, const char *fmt, va_list ap)
+report(struct config_build *b, unsigned place, const char *kind, const char *fmt, va_list ap)
 {
+	const unsigned file = place >> 16, line = place & 0xffff;
+
+	fputs(file > 0 ? b->files[file].path : b->path, b->err);
 	if (line > 0)
-		fprintf(b->err, "%s:%u: %s", b->path, line, kind);
-	else
-		fprintf(b->err, "%s: %s", b->path, kind);
+		fprintf(b->err, ":%u", line);
+	fprintf(b->err, ": %s", kind);
 	vfprintf(b->err, fmt, ap);
 	fputc('\n', b->err);
 }
 
 void
-config_error(struct config_build *b, unsigned line, const char *fmt, ...)
+config_error(struct config_build *b, unsigned place, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	report(b, line, "", fmt, ap);
+	report(b, place, "", fmt, ap);
 	va_end(ap);
 	b->errors++;
 }
 
 void
-config_warning(struct config_build *b, unsigned line, const char *fmt, ...)
+config_warning(struct config_build *b, unsigned place, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	report(b, line, "warning: ", fmt, ap);
+	report(b, place, "warning: ", fmt, ap);
 	va_end(ap);
+}
+
+const char *
+config_there(const struct config_build *b, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX])
+{
+	const unsigned file = place >> 16, line = place & 0xffff;
+
+	if (here >> 16 == file)
+		snprintf(buf, CONFIG_THERE_MAX, "line %u", line);
+	else
+		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", file > 0 ? b->files[file].path : b->path, line);
+	return buf;
+}
+
+unsigned
+config_place_of(const config_setting_t *s)
+{
+	const config_setting_t *root = s;
+
+	while (config_setting_parent(root) != NULL)
+		root = config_setting_parent(root);
+	return config_place((unsigned)(uintptr_t)config_setting_get_hook(root), config_setting_source_line(s));
 }
 
 unsigned
@@ -55,7 +79,7 @@ config_line(const config_setting_t *group, const char *name)
 
 	if (s == NULL)
 		s = group;
-	return s != NULL ? config_setting_source_line(s) : 0;
+	return s != NULL ? config_place_of(s) : 0;
 }
 
 const config_setting_t *
@@ -72,13 +96,13 @@ struct scan {
 	unsigned line;
 };
 
-/* The line of p, which is not before any place that was asked for. */
+/* The place of p, which is not before any that was asked for. */
 static unsigned
-line_of(struct scan *s, const char *p)
+place_of(struct scan *s, const char *p)
 {
 	for (; s->seen < p; s->seen++)
 		s->line += *s->seen == '\n';
-	return s->line;
+	return config_place(s->b->reading, s->line);
 }
 
 /* Numbers without the suffix L have to fit in 32 bits (libconfig 1.5 would wrap them), with it in 64. */
@@ -101,7 +125,7 @@ scan_number(struct scan *s, const char *from)
 	}
 	if (errno == ERANGE || n > (*p == 'L' ? (unsigned long long)LLONG_MAX : INT_MAX))
 		config_error(
-		    s->b, line_of(s, from), "number out of range: %.*s", (int)(p - from < 40 ? p - from : 40), from);
+		    s->b, place_of(s, from), "number out of range: %.*s", (int)(p - from < 40 ? p - from : 40), from);
 	for (unsigned i = 0; i < 2 && *p == 'L'; i++)
 		p++;
 	return p;
@@ -117,7 +141,7 @@ scan_string(struct scan *s, const char *from)
 		p += p[0] == '\\' && p[1] != '\0' ? 2 : 1;
 	if (*p == '"')
 		return p + 1;
-	config_error(s->b, line_of(s, from), "string without end");
+	config_error(s->b, place_of(s, from), "string without end");
 	return p;
 }
 
@@ -128,14 +152,14 @@ skip_comment(struct scan *s, const char *p)
 	const char *end;
 
 	if (*p == '@')
-		config_error(s->b, line_of(s, p), "@include is not supported");
+		config_error(s->b, place_of(s, p), "@include is not supported");
 	if (*p == '#' || *p == '@' || strncmp(p, "//", 2) == 0)
 		return p + strcspn(p, "\n");
 	if (strncmp(p, "/*", 2) != 0)
 		return NULL;
 	end = strstr(p + 2, "*/");
 	if (end == NULL)
-		config_error(s->b, line_of(s, p), "comment without end");
+		config_error(s->b, place_of(s, p), "comment without end");
 	return end != NULL ? end + 2 : p + strlen(p);
 }
 
@@ -170,11 +194,11 @@ config_scan(struct config_build *b, const char *text, size_t len)
 	const char *p = text, *end;
 
 	if (strlen(text) != len) {
-		config_error(b, 0, "has a NUL byte: not a configuration file");
+		config_error(b, config_place(b->reading, 0), "has a NUL byte: not a configuration file");
 		return;
 	}
 	while (*p != '\0') {
-		unsigned line, errors = b->errors;
+		unsigned place, errors = b->errors;
 
 		end = skip_comment(&s, p);
 		if (end == NULL && isspace((unsigned char)*p))
@@ -183,14 +207,14 @@ config_scan(struct config_build *b, const char *text, size_t len)
 			p = end;
 			continue;
 		}
-		line = line_of(&s, p);
+		place = place_of(&s, p);
 		end = scan_token(&s, p, &token);
 		/* What comes behind a string without end is in it. */
 		g.lost = g.lost || (token == GRAMMAR_STRING && b->errors > errors);
-		grammar_take(&g, token, p, (size_t)(end - p), line);
+		grammar_take(&g, token, p, (size_t)(end - p), place);
 		p = end;
 	}
-	grammar_end(&g, line_of(&s, p));
-	if (line_of(&s, p) > LINES_MAX)
-		config_error(b, 0, "has more than %d lines", LINES_MAX);
+	grammar_end(&g, place_of(&s, p));
+	if (s.line > LINES_MAX)
+		config_error(b, config_place(b->reading, 0), "has more than %d lines", LINES_MAX);
 }

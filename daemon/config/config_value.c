@@ -382,6 +382,23 @@ set_path(const struct config_key *key, void *at, const struct config_value *v, c
 	return 0;
 }
 
+static int
+set_pattern(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	size_t len = strlen(v->text);
+
+	/* Not what editors and packages leave beside it. */
+	if (len < 5 || strcmp(v->text + len - 5, ".conf") != 0)
+		return VALUE_BAD_TYPE;
+	if (len >= key->len)
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (iscntrl((unsigned char)*p))
+			return value_bad(why, "has a control character");
+	strcpy(at, v->text);
+	return 0;
+}
+
 static void
 print_string(const struct config_key *key, const void *at, FILE *out)
 {
@@ -465,6 +482,8 @@ static const struct type_ops types[] = {
 	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), set_name, STRING_OPS },
 	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
 	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
+	[CONFIG_T_PATTERN] = { "a string, a pattern of file names like \"conf.d/*.conf\"", BIT(TEXT), set_pattern,
+	    STRING_OPS },
 	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), set_path, STRING_OPS },
 	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
 	[CONFIG_T_ADDRS] = { "a list of strings, IPv4 or IPv6 addresses", BIT(LIST), value_set_addrs, value_print_addrs,

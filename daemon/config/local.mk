@@ -10,6 +10,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_text.c \
 	daemon/config/config_grammar.c daemon/config/config_grammar.h \
 	daemon/config/config_hint.c \
+	daemon/config/config_files.c \
 	daemon/config/config_check.c \
 	daemon/config/config_devices.c \
 	daemon/config/config_plan.c \
@@ -17,5 +18,6 @@ daemon_libsmcrd_la_SOURCES += \
 
 check_UNIT += \
 	tests/unit/check_config \
+	tests/unit/check_config_files \
 	tests/unit/check_config_plan \
 	tests/unit/check_config_doc

@@ -164,6 +164,8 @@ restrict_self(const struct config *cfg, int abi)
 	allow_around(&r, cfg->path, LOOK);
 	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
 		allow_around(&r, real, LOOK);
+	if (config_include_dir(cfg, real) == 0)
+		allow(&r, real, LOOK);
 	/* Sockets are removed at the end, and others made by a reload. */
 	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
 	for (unsigned i = 0; i < cfg->service_cnt; i++)

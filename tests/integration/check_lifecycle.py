@@ -179,6 +179,39 @@ def _(t):
     equal(t.run([SMCRD, "-T", "-f", t.path("canonical.conf")]), canonical, "canonical form of the canonical form")
 
 
+@case("included files: a reload of the confined daemon sees new ones, and a bad one leaves all as it was")
+def _(t):
+    directory = t.path("elsewhere")	# not the configuration's own
+    os.mkdir(directory)
+    port = [t.port(), t.port()]
+
+    def write(name, text):
+        with open(os.path.join(directory, name), "w") as f:
+            f.write(text)
+
+    def service(name, port):
+        return f'egress = ( {{ name = "{name}"; listen = "{hostport(t.addr, port)}"; to = "{t.addr}:1"; }} );\n'
+
+    def services(d):
+        return sorted(s["name"] for s in d.status()["services"])
+
+    write("10.conf", service("first", port[0]))
+    d = Daemon(t, "d", {"include": os.path.join(directory, "*.conf"),
+                        "devices": [{"type": "siw", "address": t.addr}]})
+    equal(services(d), ["first"], "services at the start")
+    write("20.conf", service("second", port[1]))
+    d.ctl_text("reload")
+    equal(services(d), ["first", "second"], "services with a second file")
+    write("30.conf", "egress = (\n{ name = 7; },\n);\n")
+    d.send_signal(signal.SIGHUP)
+    wait_until(lambda: f"{directory}/30.conf:2: the last ',' of the list" in d.log(), "the bad file in the log")
+    equal(services(d), ["first", "second"], "services after a bad file")
+    os.unlink(os.path.join(directory, "30.conf"))
+    os.unlink(os.path.join(directory, "10.conf"))
+    d.ctl_text("reload")
+    equal(services(d), ["second"], "services without the first file")
+
+
 @case("a port that is taken: the start fails and says which")
 def _(t):
     taken = Server(t, echo)

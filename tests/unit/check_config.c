@@ -736,7 +736,7 @@ START_TEST(refuses_text_with_nul)
 
 static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
-    "log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
+    "include = \"conf.d/*.conf\"; log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
@@ -921,7 +921,7 @@ static bool
 same_group(enum config_place place, const void *a, const void *b)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & place) != 0 && !config_value_equal(k, a, b))
+		if ((k->where & place) != 0 && (k->flags & CONFIG_NOT_PRINTED) == 0 && !config_value_equal(k, a, b))
 			return false;
 	return true;
 }
@@ -953,6 +953,8 @@ round_trip(const char *text)
 static void
 name_is_printed(const struct config_section *sec, const struct config_key *key)
 {
+	if ((key->flags & CONFIG_NOT_PRINTED) != 0)
+		return;
 	struct config *cfg = parse_ok((key->flags & CONFIG_UNIX_ONLY) != 0 ? local : full);
 	char *text = print(cfg), setting[128];
 

@@ -40,6 +40,8 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "Name of an interface or *";
 	case CONFIG_T_CARD:
 		return "Name of an RDMA card or *";
+	case CONFIG_T_PATTERN:
+		return "Pattern of file names";
 	case CONFIG_T_PATH:
 		return "Absolute path";
 	case CONFIG_T_ADDR:

@@ -1,0 +1,189 @@
+/* The files of a configuration: the main one, and those that it includes, which may have services and devices only. Each
+ * is a tree of libconfig's own; a setting's place in messages is the number of its file above 16 bits of line. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <libconfig.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config/config_int.h"
+
+#define FILE_MAX (1u << 20)
+#define FILES_SIZE_MAX (4u << 20) /* all together */
+
+/* -- one file -- */
+
+/* 0, -EINVAL with errors reported. The text ends with a NUL at text[len]. */
+static int
+parse(struct config_build *b, const char *path, const char *text, size_t len)
+{
+	struct config_file *file = &b->files[b->file_cnt];
+	unsigned errors = b->errors;
+
+	file->path = strdup(path);
+	file->tree = malloc(sizeof(*file->tree));
+	if (file->path == NULL || file->tree == NULL) {
+		config_error(b, 0, "out of memory");
+		free(file->path);
+		free(file->tree);
+		return -EINVAL;
+	}
+	config_init(file->tree);
+	b->reading = b->file_cnt++;
+	config_scan(b, text, len);
+	if (b->errors == errors && config_read_string(file->tree, text) != CONFIG_TRUE)
+		config_error(b, config_place(b->reading, (unsigned)config_error_line(file->tree)), "%s",
+		    config_error_text(file->tree));
+	if (b->errors > errors)
+		return -EINVAL;
+	file->root = config_root_setting(file->tree);
+	config_setting_set_hook(config_root_setting(file->tree), (void *)(uintptr_t)b->reading);
+	return 0;
+}
+
+int
+config_files_open(struct config_build *b, const char *path, const char *text, size_t len)
+{
+	b->files = calloc(CONFIG_FILES_MAX, sizeof(*b->files));
+	if (b->files == NULL) {
+		config_error(b, 0, "out of memory");
+		return -ENOMEM;
+	}
+	return parse(b, path, text, len);
+}
+
+void
+config_files_close(struct config_build *b)
+{
+	for (unsigned i = 0; i < b->file_cnt; i++) {
+		config_destroy(b->files[i].tree);
+		free(b->files[i].tree);
+		free(b->files[i].path);
+	}
+	free(b->files);
+}
+
+char *
+config_file_read(const char *path, bool included, size_t *len, const char **why)
+{
+	/* A pipe is as good as a file for the main one; among others it would be a trap. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | (included ? O_NONBLOCK : 0));
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	char *text = NULL;
+	struct stat st;
+
+	*why = NULL;
+	if (f == NULL) {
+		*why = strerror(errno);
+	} else if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+		*why = "is a directory";
+	} else if (included && !S_ISREG(st.st_mode)) {
+		*why = "is no regular file";
+	} else if ((text = malloc(FILE_MAX + 1)) == NULL) {
+		*why = "out of memory";
+	} else {
+		*len = fread(text, 1, FILE_MAX + 1, f);
+		*why = ferror(f) ? strerror(errno) : *len > FILE_MAX ? "larger than 1 MiB" : NULL;
+	}
+	if (f != NULL)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+	if (*why != NULL) {
+		free(text);
+		return NULL;
+	}
+	text[*len] = '\0';
+	return text;
+}
+
+/* -- those that are included -- */
+
+/* The pattern as the system takes it: relative to the directory of the main file. 0 or -ENAMETOOLONG. */
+static int
+full_pattern(const struct config *cfg, char *buf)
+{
+	const char *slash = strrchr(cfg->path, '/');
+	int dir_len = cfg->include[0] != '/' && slash != NULL ? (int)(slash + 1 - cfg->path) : 0;
+
+	return snprintf(buf, PATH_MAX, "%.*s%s", dir_len, cfg->path, cfg->include) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int
+config_include_dir(const struct config *cfg, char *buf)
+{
+	size_t len;
+
+	if (cfg->include[0] == '\0' || full_pattern(cfg, buf) != 0)
+		return -ENOENT;
+	len = strcspn(buf, "*?[\\");
+	while (len > 0 && buf[len - 1] != '/')
+		len--;
+	strcpy(buf + len, len > 0 ? "" : ".");
+	return 0;
+}
+
+static bool
+same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+static void
+include_one(struct config_build *b, unsigned place, const char *path, size_t *size)
+{
+	const char *why;
+	size_t len = 0;
+	char *text;
+
+	if (same_file(path, b->files[0].path)) {
+		config_error(b, place, "include has %s, which is this file itself", path);
+		return;
+	}
+	text = config_file_read(path, true, &len, &why);
+	*size += len;
+	if (text == NULL)
+		config_error(b, place, "include has %s, which cannot be read: %s", path, why);
+	else if (*size > FILES_SIZE_MAX)
+		config_error(b, place, "include has files of more than %u MiB", FILES_SIZE_MAX >> 20);
+	else
+		(void)parse(b, path, text, len);
+	free(text);
+}
+
+void
+config_files_include(struct config_build *b)
+{
+	const unsigned place = config_line(b->files[0].root, "include");
+	char pattern[PATH_MAX];
+	glob_t found = { 0 };
+	size_t size = 0;
+	int rc;
+
+	if (b->cfg->include[0] == '\0')
+		return;
+	if (full_pattern(b->cfg, pattern) != 0) {
+		config_error(b, place, "include is too long");
+		return;
+	}
+	errno = 0;
+	rc = glob(pattern, GLOB_ERR, NULL, &found);
+	if (rc == GLOB_NOMATCH && strpbrk(b->cfg->include, "*?[") == NULL)
+		config_error(b, place, "include: there is no file %s", pattern);
+	else if (rc == GLOB_NOSPACE)
+		config_error(b, place, "out of memory");
+	else if (rc == GLOB_ABORTED)
+		config_error(b, place, "include: the directory of %s cannot be read: %s", pattern,
+		    errno != 0 ? strerror(errno) : "unknown error");
+	else if (rc == 0 && found.gl_pathc > CONFIG_FILES_MAX - 1)
+		config_error(b, place, "include has %zu files, more than %u", found.gl_pathc, CONFIG_FILES_MAX - 1);
+	for (size_t i = 0; rc == 0 && i < found.gl_pathc && found.gl_pathc < CONFIG_FILES_MAX; i++)
+		include_one(b, place, found.gl_pathv[i], &size);
+	globfree(&found);
+}
