@@ -86,6 +86,16 @@ load_setting(struct config_build *b, const struct config_section *sec, const str
 		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, why);
 }
 
+/* What `defaults` says for a service that does not say it itself, and that listens where it counts; NULL. */
+static const config_setting_t *
+default_setting(const struct config_build *b, const struct config_section *sec, const struct config_key *key,
+    const struct config_service *svc)
+{
+	if ((sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) == 0 || !config_key_fits(key, svc->listen.ss_family))
+		return NULL;
+	return config_member(b->defaults[svc->kind], key->name);
+}
+
 /* All settings of one place of the section: defaults for what the group (may be NULL) does not have, errors for what it
  * lacks. */
 static void
@@ -97,6 +107,9 @@ load_group(struct config_build *b, const struct config_section *sec, enum config
 
 		if ((k->where & place) == 0)
 			continue;
+		/* The table has `listen` of a service before all that depends on it. */
+		if (s == NULL)
+			s = default_setting(b, sec, k, base);
 		if (s != NULL)
 			load_setting(b, sec, k, s, base);
 		else if ((k->flags & CONFIG_REQUIRED) != 0)
@@ -223,6 +236,63 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 
 /* -- the whole -- */
 
+static void
+free_service(struct config_service *svc)
+{
+	free(svc->to.addrs);
+	free(svc->allow);
+	free(svc->allow_users);
+}
+
+/* Of one kind of services. They are tried out here, so that a mistake is told once, not for each service. */
+static void
+load_defaults_of(struct config_build *b, enum config_kind kind, const config_setting_t *group)
+{
+	static const struct config_section sections[] = {
+		[CONFIG_INGRESS] = { "defaults.ingress", "defaults.ingress.", CONFIG_AT_INGRESS, 0 },
+		[CONFIG_EGRESS] = { "defaults.egress", "defaults.egress.", CONFIG_AT_EGRESS, 0 },
+	};
+	const struct config_section *sec = &sections[kind];
+	struct config_service svc = { .kind = kind };
+	unsigned errors = b->errors;
+
+	if (!config_setting_is_group(group)) {
+		config_error(b, config_place_of(group), "%s must be a group, { ... }", sec->name);
+		return;
+	}
+	find_unknown(b, sec, group);
+	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+		const config_setting_t *s = config_member(group, k->name);
+
+		if ((k->where & sec->place) == 0 || s == NULL)
+			continue;
+		if ((k->flags & CONFIG_REQUIRED) != 0)
+			config_error(
+			    b, config_place_of(s), "%s%s: each service has to have its own", sec->prefix, k->name);
+		else
+			load_setting(b, sec, k, s, &svc);
+	}
+	free_service(&svc);
+	if (b->errors == errors)
+		b->defaults[kind] = group;
+}
+
+static void
+load_defaults(struct config_build *b, const config_setting_t *group)
+{
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *s = config_setting_get_elem(group, (unsigned)i);
+		const char *name = config_setting_name(s);
+
+		if (strcmp(name, "ingress") == 0)
+			load_defaults_of(b, CONFIG_INGRESS, s);
+		else if (strcmp(name, "egress") == 0)
+			load_defaults_of(b, CONFIG_EGRESS, s);
+		else
+			config_error(b, config_place_of(s), "unknown key defaults.%s: it has ingress and egress", name);
+	}
+}
+
 /* All but lists, of the main file. */
 static void
 load_groups(struct config_build *b)
@@ -236,6 +306,10 @@ load_groups(struct config_build *b)
 			continue;
 		if (s != NULL && !config_setting_is_group(s)) {
 			config_error(b, config_place_of(s), "%s must be a group, { ... }", sec->name);
+			continue;
+		}
+		if (s != NULL && sec->place == CONFIG_AT_DEFAULTS) {
+			load_defaults(b, s);
 			continue;
 		}
 		if (s != NULL)
@@ -345,11 +419,8 @@ config_free(struct config *cfg)
 {
 	if (cfg == NULL)
 		return;
-	for (unsigned i = 0; i < cfg->service_cnt; i++) {
-		free(cfg->services[i].to.addrs);
-		free(cfg->services[i].allow);
-		free(cfg->services[i].allow_users);
-	}
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		free_service(&cfg->services[i]);
 	free(cfg->services);
 	free(cfg->devices);
 	free(cfg->mpa_peers);
@@ -422,7 +493,7 @@ config_print(const struct config *cfg, FILE *out)
 			print_list(cfg, sec, out);
 		} else if (sec->place == CONFIG_AT_TOP) {
 			print_settings(sec->place, AF_UNSPEC, cfg, "", out);
-		} else {
+		} else if (sec->place != CONFIG_AT_DEFAULTS) { /* services have them */
 			fprintf(out, "\n%s = {\n", sec->name);
 			print_settings(sec->place, AF_UNSPEC, cfg, "\t", out);
 			fputs("};\n", out);

@@ -24,10 +24,11 @@ struct config_build {
 	struct config *cfg;
 	FILE *err; /* where messages go */
 	const char *path;
-	struct config_file *files;  /* the main one first */
-	unsigned file_cnt, reading; /* the one whose text is being looked at */
-	unsigned errors;            /* counted, so that all of them are reported before the load fails */
-	unsigned again;             /* of these, those that may go away by themselves */
+	struct config_file *files;                                  /* the main one first */
+	unsigned file_cnt, reading;                                 /* the one whose text is being looked at */
+	const struct config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = none */
+	unsigned errors; /* counted, so that all of them are reported before the load fails */
+	unsigned again;  /* of these, those that may go away by themselves */
 	/* For config_line: services and devices of cfg. */
 	const struct config_setting_t *service_src[2 * CONFIG_SERVICES_MAX];
 	const struct config_setting_t *device_src[SMCR_LINKS_MAX];

@@ -201,6 +201,7 @@ const struct config_section config_sections[] = {
 	{ "confine", "confine.", CONFIG_AT_CONFINE, 0 },
 	{ "keepalive", "keepalive.", CONFIG_AT_KEEPALIVE, 0 },
 	{ "smcr", "smcr.", CONFIG_AT_SMCR, 0 },
+	{ "defaults", "defaults.", CONFIG_AT_DEFAULTS, 0 },
 	{ "devices", "devices.", CONFIG_AT_DEVICE, SMCR_LINKS_MAX },
 	{ "ingress", "ingress.", CONFIG_AT_INGRESS, CONFIG_SERVICES_MAX },
 	{ "egress", "egress.", CONFIG_AT_EGRESS, CONFIG_SERVICES_MAX },

@@ -625,6 +625,18 @@ static const struct {
 	{ "\nlog_level = debug;", "t.conf:2: a value was expected (strings stand in double quotes), not debug\n" },
 	{ "\na = 127.0.0.1:80", "t.conf:2: ';' was expected, not :\n" },
 	{ "\na = \x01", "t.conf:2: a value was expected, not ?\n" },
+	/* defaults */
+	{ "\ndefaults = ( );", "t.conf:2: defaults must be a group, { ... }\n" },
+	{ "defaults = {\ningress = ( ); };", "t.conf:2: defaults.ingress must be a group, { ... }\n" },
+	{ "defaults = {\nfallback = \"tcp\"; };",
+	    "t.conf:2: unknown key defaults.fallback: it has ingress and egress\n" },
+	{ "defaults = { ingress = {\nlisten = \"127.0.0.1:1\"; }; };",
+	    "t.conf:2: defaults.ingress.listen: each service has to have its own\n" },
+	{ "defaults = { egress = {\nname = \"a\"; }; };", "t.conf:2: defaults.egress.name: each service" },
+	{ "defaults = { egress = {\nto = \"a:1\"; }; };", "t.conf:2: defaults.egress.to: each service" },
+	{ "defaults = { egress = {\nprewarm = true; }; };", "t.conf:2: unknown key defaults.egress.prewarm\n" },
+	{ "defaults = { egress = {\nalow = [ ]; }; };",
+	    "t.conf:2: unknown key defaults.egress.alow, did you mean \"allow\"?\n" },
 	/* unknown keys */
 	{ "ingress = ( {\nlisen = 1; } )", "t.conf:2: unknown key ingress.lisen, did you mean \"listen\"?\n" },
 	{ "egress = ( {\nprewarn = 1; } )", "t.conf:2: unknown key egress.prewarn\n" },
@@ -970,6 +982,50 @@ START_TEST(prints_canonical_form_that_parses_to_the_same)
 	round_trip(full);
 	round_trip(local);
 	each_key(name_is_printed);
+}
+
+static const char with_defaults[] =
+    "egress = ( { name = \"a\"; listen = \"127.0.0.1:1\"; to = \"127.0.0.1:5\"; },\n"
+    "  { name = \"b\"; listen = \"127.0.0.1:2\"; to = \"127.0.0.1:5\"; allow = [ \"::1\" ]; fallback = \"tcp\"; } );\n"
+    "ingress = ( { name = \"c\"; listen = \"127.0.0.1:3\"; to = \"127.0.0.1:5\"; },\n"
+    "  { name = \"d\"; listen = \"unix:/d\"; to = \"127.0.0.1:5\"; } );\n"
+    "defaults = {\n"
+    "  egress = { allow = [ \"192.0.2.0/24\", \"2001:db8::/32\" ]; fallback = \"refuse\"; max_connections = 7; };\n"
+    "  ingress = { allow = [ \"127.0.0.0/8\" ]; allow_users = [ \"root\" ]; listen_mode = \"0600\"; };\n"
+    "};\n";
+
+START_TEST(defaults_are_for_services_that_do_not_say_otherwise)
+{
+	struct config *cfg = parse_ok(with_defaults);
+	const struct config_service *svc = cfg->services; /* ingress first */
+
+	ck_assert_str_eq(msgs, "");
+	ck_assert_str_eq(svc[0].name, "c");
+	/* Only what is for the place that it listens on. */
+	ck_assert_uint_eq(svc[0].allow_cnt, 1);
+	ck_assert_uint_eq(svc[0].allow_users_cnt, 0);
+	ck_assert_uint_eq(svc[0].max_connections, 4096);
+	ck_assert_uint_eq(svc[1].allow_cnt, 0);
+	ck_assert_uint_eq(svc[1].allow_users_cnt, 1);
+	ck_assert_uint_eq(svc[1].listen_mode, 0600);
+	ck_assert_uint_eq(svc[2].allow_cnt, 2);
+	ck_assert_int_eq(svc[2].fallback, CONFIG_FALLBACK_REFUSE);
+	ck_assert_uint_eq(svc[2].max_connections, 7);
+	ck_assert_uint_eq(svc[3].allow_cnt, 1);
+	ck_assert_int_eq(svc[3].fallback, CONFIG_FALLBACK_TCP);
+	ck_assert_uint_eq(svc[3].max_connections, 7);
+	config_free(cfg);
+	round_trip(with_defaults);
+}
+
+START_TEST(a_mistake_in_defaults_is_told_once)
+{
+	parse_bad(
+	    "defaults = { egress = {\nmax_connections = 0; }; };\n"
+	    "egress = ( { name = \"a\"; listen = \"127.0.0.1:1\"; to = \"127.0.0.1:5\"; },\n"
+	    "{ name = \"b\"; listen = \"127.0.0.1:2\"; to = \"127.0.0.1:5\"; } );\n",
+	    "t.conf:2: defaults.egress.max_connections must be from 1 to 1048576, not 0\n");
+	ck_assert_ptr_eq(strchr(msgs, '\n'), strrchr(msgs, '\n'));
 }
 
 START_TEST(spinning_is_a_word_or_a_time)
