@@ -75,15 +75,23 @@ read_value(const config_setting_t *s, struct items *items)
 }
 
 static void
+load_value(struct config_build *b, const struct config_section *sec, const struct config_key *key,
+    const config_setting_t *s, const struct config_value *v, void *base)
+{
+	char why[CONFIG_WHY_MAX];
+
+	if (config_value_set(key, base, v, why) != 0)
+		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, why);
+}
+
+static void
 load_setting(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *s, void *base)
 {
 	struct items items;
 	const struct config_value v = read_value(s, &items);
-	char why[CONFIG_WHY_MAX];
 
-	if (config_value_set(key, base, &v, why) != 0)
-		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, why);
+	load_value(b, sec, key, s, &v, base);
 }
 
 /* What `defaults` says for a service that does not say it itself, and that listens where it counts; NULL. */
@@ -96,27 +104,32 @@ default_setting(const struct config_build *b, const struct config_section *sec, 
 	return config_member(b->defaults[svc->kind], key->name);
 }
 
-/* All settings of one place of the section: defaults for what the group (may be NULL) does not have, errors for what it
- * lacks. */
+/* From the group (may be NULL), or a default; an error when the group has to have it. */
+static void
+load_key(struct config_build *b, const struct config_section *sec, const struct config_key *key,
+    const config_setting_t *group, void *base)
+{
+	const config_setting_t *s = config_member(group, key->name);
+
+	/* The table has `listen` of a service before all that depends on it. */
+	if (s == NULL)
+		s = default_setting(b, sec, key, base);
+	if (s != NULL)
+		load_setting(b, sec, key, s, base);
+	else if ((key->flags & CONFIG_REQUIRED) != 0)
+		config_error(b, config_line(group, ""), "%s%s is missing", sec->prefix, key->name);
+	else if (config_value_set_default(key, base) != 0)
+		config_error(b, 0, "out of memory");
+}
+
+/* All settings of one place of the section. */
 static void
 load_group(struct config_build *b, const struct config_section *sec, enum config_place place,
     const config_setting_t *group, void *base)
 {
-	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		const config_setting_t *s = config_member(group, k->name);
-
-		if ((k->where & place) == 0)
-			continue;
-		/* The table has `listen` of a service before all that depends on it. */
-		if (s == NULL)
-			s = default_setting(b, sec, k, base);
-		if (s != NULL)
-			load_setting(b, sec, k, s, base);
-		else if ((k->flags & CONFIG_REQUIRED) != 0)
-			config_error(b, config_line(group, ""), "%s%s is missing", sec->prefix, k->name);
-		else if (config_value_set_default(k, base) != 0)
-			config_error(b, 0, "out of memory");
-	}
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & place) != 0)
+			load_key(b, sec, k, group, base);
 }
 
 /* Where the settings of this group may be from: those of a device, by its type, if that is known. */
@@ -200,6 +213,53 @@ count_entries(const struct config *cfg, enum config_place place)
 	return cnt;
 }
 
+/* Service nr of a range. */
+static void
+load_ranged(struct config_build *b, const struct config_section *sec, const config_setting_t *group,
+    const struct config_range *range, unsigned nr, struct config_service *svc)
+{
+	char buf[CONFIG_TARGET_STR_MAX];
+
+	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+		struct config_value v = { .kind = CONFIG_V_TEXT };
+
+		if ((k->where & sec->place) == 0)
+			continue;
+		v.text = config_range_text(range, nr, k->name, buf);
+		if (v.text != NULL)
+			load_value(b, sec, k, config_member(group, k->name), &v, svc);
+		else
+			load_key(b, sec, k, group, svc);
+	}
+}
+
+/* An entry of ingress or egress: one service, or one for each port of its range. */
+static void
+load_services(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
+{
+	struct config_range range = { .cnt = 1 };
+	enum config_range_kind kind = config_range_of(b, sec, group, &range);
+	unsigned errors = b->errors;
+
+	if (kind == CONFIG_RANGE_WRONG)
+		return;
+	if (range.cnt + count_entries(b->cfg, sec->place) > sec->list_max) {
+		config_error(b, config_place_of(group), "%s has more than %u entries", sec->name, sec->list_max);
+		return;
+	}
+	/* A mistake would be told for each. */
+	for (unsigned i = 0; i < range.cnt && b->errors == errors; i++) {
+		struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
+
+		b->service_src[b->cfg->service_cnt++] = group;
+		svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
+		if (kind == CONFIG_RANGE_SOME)
+			load_ranged(b, sec, group, &range, i, svc);
+		else
+			load_group(b, sec, sec->place, group, svc);
+	}
+}
+
 static void
 load_list(struct config_build *b, const struct config_section *sec, const config_setting_t *list)
 {
@@ -217,20 +277,13 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 	}
 	for (int i = 0; i < cnt; i++) {
 		const config_setting_t *s = config_setting_get_elem(list, (unsigned)i);
-		struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
 
 		if (!config_setting_is_group(s)) {
 			config_error(b, config_place_of(s), "%s must have only groups, { ... }", sec->name);
 			continue;
 		}
 		find_unknown(b, sec, s);
-		if (sec->place == CONFIG_AT_DEVICE) {
-			load_device(b, sec, s);
-			continue;
-		}
-		b->service_src[b->cfg->service_cnt++] = s;
-		svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
-		load_group(b, sec, sec->place, s, svc);
+		(sec->place == CONFIG_AT_DEVICE ? load_device : load_services)(b, sec, s);
 	}
 }
 

@@ -62,6 +62,26 @@ const char *config_nearest(unsigned places, const char *name);
  * comments without end, deep nesting, NUL bytes, @include, and whatever is against the grammar. Without an error libconfig
  * may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
+/* A service that is many: ranges of as many ports in `listen` and `to`. */
+struct config_range {
+	const char *name, *listen, *to; /* as written */
+	int listen_len, to_len;         /* of the hosts */
+	unsigned listen_port, to_port;  /* the first ones */
+	unsigned cnt;
+};
+
+enum config_range_kind {
+	CONFIG_RANGE_NONE,
+	CONFIG_RANGE_SOME,
+	CONFIG_RANGE_WRONG, /* errors are reported */
+};
+
+enum config_range_kind config_range_of(struct config_build *, const struct config_section *,
+    const struct config_setting_t *group, struct config_range *out);
+/* The text of the key for service i of the range; NULL of keys that all have alike. */
+const char *config_range_text(
+    const struct config_range *, unsigned i, const char *key, char buf[CONFIG_TARGET_STR_MAX]);
+
 /* Reads and parses the main file: 0 or negative with errors reported. b->files has it. */
 int config_files_open(struct config_build *, const char *path, const char *text, size_t len);
 /* The files that cfg->include names, in the order of their names. */

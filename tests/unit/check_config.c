@@ -345,6 +345,8 @@ START_TEST(every_default_is_valid)
 
 #define SCTP_DEVICE "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; transport = \"sctp\"; "
 
+#define RANGE(listen, to) "egress = ( { name = \"a\";\nlisten = \"" listen "\";\nto = \"" to "\"; } );\n"
+
 static const struct {
 	const char *text;
 	const char *msg;
@@ -637,6 +639,21 @@ static const struct {
 	{ "defaults = { egress = {\nprewarm = true; }; };", "t.conf:2: unknown key defaults.egress.prewarm\n" },
 	{ "defaults = { egress = {\nalow = [ ]; }; };",
 	    "t.conf:2: unknown key defaults.egress.alow, did you mean \"allow\"?\n" },
+	/* ranges of ports */
+	{ RANGE("127.0.0.1:1-2", "h:1"), "t.conf:2: egress.listen has a range of ports, to has none\n" },
+	{ RANGE("127.0.0.1:1", "h:1-2"), "t.conf:3: egress.to has a range of ports, listen has none\n" },
+	{ RANGE("127.0.0.1:1-2", "h:1-3"), "t.conf:3: egress.to has 3 ports, listen 2\n" },
+	{ RANGE("127.0.0.1:2-1", "h:1-2"), "t.conf:2: egress.listen must have the lower port first\n" },
+	{ RANGE("127.0.0.1:1-2", "h:2-1"), "t.conf:3: egress.to must have the lower port first\n" },
+	{ RANGE("127.0.0.1:0-1", "h:1-2"), "t.conf:2: egress.listen must have ports from 1 to 65535\n" },
+	{ RANGE("127.0.0.1:65535-65536", "h:1-2"), "t.conf:2: egress.listen must have ports from 1 to 65535\n" },
+	{ RANGE("127.0.0.1:1-2", "h:1-99999999999999999999999"), "t.conf:3: egress.to must have ports from 1 to" },
+	{ RANGE("127.0.0.1:1-", "h:1-"), "t.conf:2: egress.listen must be a string \"address:port\"" },
+	{ RANGE("127.0.0.300:1-2", "h:1-2"), "t.conf:2: egress.listen must be a string \"address:port\"" },
+	{ RANGE("127.0.0.1:1-1025", "h:1-1025"), "t.conf:1: egress has more than 1024 entries\n" },
+	{ RANGE(
+	      "127.0.0.1:1-1024", "h:1-1024") "ingress = ( { name = \"b\"; listen = \"0.0.0.0:7\";\nto = \"h:1\"; } );",
+	    "t.conf:2: egress.listen 127.0.0.1:7 overlaps 0.0.0.0:7 of \"b\" in line 4\n" },
 	/* unknown keys */
 	{ "ingress = ( {\nlisen = 1; } )", "t.conf:2: unknown key ingress.lisen, did you mean \"listen\"?\n" },
 	{ "egress = ( {\nprewarn = 1; } )", "t.conf:2: unknown key egress.prewarn\n" },
@@ -1025,6 +1042,49 @@ START_TEST(a_mistake_in_defaults_is_told_once)
 	    "egress = ( { name = \"a\"; listen = \"127.0.0.1:1\"; to = \"127.0.0.1:5\"; },\n"
 	    "{ name = \"b\"; listen = \"127.0.0.1:2\"; to = \"127.0.0.1:5\"; } );\n",
 	    "t.conf:2: defaults.egress.max_connections must be from 1 to 1048576, not 0\n");
+	ck_assert_ptr_eq(strchr(msgs, '\n'), strrchr(msgs, '\n'));
+}
+
+START_TEST(a_range_of_ports_is_a_service_for_each)
+{
+	static const char text[] =
+	    "ingress = ( { name = \"web\"; listen = \"[::1]:8000-8010\"; to = \"web.example:18000-18010\";\n"
+	    "allow = [ \"::1\" ]; max_connections = 7; }, { name = \"one\"; listen = \"127.0.0.1:1-1\"; to = \"a:2-2\"; },\n"
+	    "{ name = \"last\"; listen = \"unix:/run/a:1-b\"; to = \"a-b:3\"; } );";
+	struct config *cfg = parse_ok(text);
+	char buf[ADDR_STR_MAX], to[CONFIG_TARGET_STR_MAX];
+
+	ck_assert_uint_eq(cfg->service_cnt, 13);
+	for (unsigned i = 0; i < 11; i++) {
+		const struct config_service *svc = &cfg->services[i];
+
+		snprintf(buf, sizeof(buf), "web-%u", 8000 + i);
+		ck_assert_str_eq(svc->name, buf);
+		snprintf(buf, sizeof(buf), "web.example:%u", 18000 + i);
+		ck_assert_str_eq(config_target_str(&svc->to, to), buf);
+		ck_assert_uint_eq(addr_port(&svc->listen), 8000 + i);
+		ck_assert_int_eq(svc->listen.ss_family, AF_INET6);
+		ck_assert_uint_eq(svc->allow_cnt, 1);
+		ck_assert_uint_eq(svc->max_connections, 7);
+	}
+	ck_assert_str_eq(cfg->services[11].name, "one-1");
+	ck_assert_str_eq(cfg->services[12].name, "last");
+	config_free(cfg);
+	round_trip(text);
+	config_free(parse_ok(RANGE("127.0.0.1:1-1024", "h:64512-65535")));
+}
+
+/* A name without room for the port; once. */
+START_TEST(a_mistake_in_a_range_is_told_once)
+{
+	parse_bad(
+	    "egress = ( { name = \"0123456789012345678901234567890123456789012345678901234567\";\n"
+	    "listen = \"127.0.0.1:80000-80001\"; to = \"h:1-2\"; } );",
+	    "t.conf:2: egress.listen must have ports from 1 to 65535\n");
+	parse_bad(
+	    "egress = ( {\nname = \"01234567890123456789012345678901234567890123456789012345678\";\n"
+	    "listen = \"127.0.0.1:8000-8001\"; to = \"h:1-2\"; } );",
+	    "t.conf:2: egress.name is longer than 63 characters\n");
 	ck_assert_ptr_eq(strchr(msgs, '\n'), strrchr(msgs, '\n'));
 }
 
