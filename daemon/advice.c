@@ -51,7 +51,7 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 	char text[ADDR_STR_MAX];
 	int fd;
 
-	if (ss.ss_family == AF_UNIX)
+	if (ss.ss_family == AF_UNIX || svc->freebind)
 		return;
 	addr_set_port(&ss, 0);
 	fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -61,8 +61,8 @@ static void
 open_low(struct early *e, const struct config_service *svc, const struct smcopt *option)
 {
 	for (unsigned w = 0; w < e->workers; w++) {
-		int fd = net_listen(
-		    &svc->listen, net_share_of(w, e->workers), peer_rule_wants_option(svc->peer) ? option : NULL);
+		int fd = net_listen(&svc->listen, net_share_of(w, e->workers), svc->freebind,
+		    peer_rule_wants_option(svc->peer) ? option : NULL);
 
 		if (fd < 0) {
 			while (w-- > 0)

@@ -124,7 +124,7 @@ bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
 }
 
 int
-net_listen(const struct sockaddr_storage *ss, enum net_share share, const struct smcopt *opt)
+net_listen(const struct sockaddr_storage *ss, enum net_share share, bool freebind, const struct smcopt *opt)
 {
 	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
 
@@ -133,6 +133,8 @@ net_listen(const struct sockaddr_storage *ss, enum net_share share, const struct
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (ss->ss_family == AF_INET6)
 		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (freebind)
+		set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* of IPv6 as well */
 	if (opt != NULL)
 		smcopt_mark_listener(opt, fd);
 	err = bind_and_listen(fd, ss, share);

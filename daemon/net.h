@@ -52,9 +52,9 @@ enum net_share {
 /* Of the listener of worker nr, where cnt workers have one each and open them in their order. */
 enum net_share net_share_of(unsigned nr, unsigned cnt);
 
-/* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default.
- * SYN/ACKs have SMC-R's option unless it is NULL. */
-int net_listen(const struct sockaddr_storage *, enum net_share, const struct smcopt *);
+/* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default. With freebind the
+ * address need not be this host's yet. SYN/ACKs have SMC-R's option unless it is NULL. */
+int net_listen(const struct sockaddr_storage *, enum net_share, bool freebind, const struct smcopt *);
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
 bool net_shares_port(int fd);

@@ -66,6 +66,7 @@ struct config_service {
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX]; /* unique over all services */
 	struct sockaddr_storage listen;
+	bool freebind; /* listen may be an address that this host does not have yet */
 	struct config_target to;
 	struct config_net *allow; /* who may connect; empty = everybody */
 	unsigned allow_cnt;

@@ -59,13 +59,15 @@ check_unix(struct config_build *b, const struct config_service *svc, const struc
 		config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
 	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_path) == 0)
 		config_error(b, config_line(src, "listen"), "ingress.listen is the path of the control socket");
+	if (family == AF_UNIX && config_member(src, "allow") != NULL)
+		config_error(b, config_line(src, "allow"),
+		    "ingress.allow is for TCP; allow_users says who may connect to a UNIX socket");
 	for (const struct config_key *k = config_keys; family != 0 && k->name != NULL; k++)
 		if ((k->where & CONFIG_AT_INGRESS) != 0 && config_member(src, k->name) != NULL &&
-		    !config_key_fits(k, family))
+		    !config_key_fits(k, family) && strcmp(k->name, "allow") != 0)
 			config_error(b, config_line(src, k->name),
-			    family == AF_UNIX
-			        ? "ingress.%s is for TCP; allow_users says who may connect to a UNIX socket"
-			        : "ingress.%s is for a service that listens on a UNIX socket",
+			    family == AF_UNIX ? "ingress.%s is for a service that listens on TCP"
+			                      : "ingress.%s is for a service that listens on a UNIX socket",
 			    k->name);
 }
 

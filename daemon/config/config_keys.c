@@ -168,6 +168,7 @@ const struct config_key config_keys[] = {
 	{ "listen_mode", IN, CONFIG_T_MODE, LIVE | UNIX, 0, 0777, "0660", OF_SVC(listen_mode), NULL },
 	{ "listen_owner", IN, CONFIG_T_USER, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_owner), NULL },
 	{ "listen_group", IN, CONFIG_T_GROUP, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_group), NULL },
+	{ "freebind", SVC, CONFIG_T_BOOL, LIVE | TCP, 0, 0, "false", OF_SVC(freebind), NULL },
 	{ "allow", SVC, CONFIG_T_NETS, LIVE | TCP, 0, 0, NULL, OF_SVC(allow), NULL },
 	{ "allow_users", IN, CONFIG_T_USERS, LIVE | UNIX, 0, 0, NULL, OF_SVC(allow_users), NULL },
 	{ "max_connections", SVC, CONFIG_T_UINT, LIVE, 1, 1048576, "4096", OF_SVC(max_connections), NULL },

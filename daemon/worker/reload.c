@@ -90,11 +90,11 @@ listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 	const struct smcopt *option = peer_rule_wants_option(cfg->peer) ? pool->option : NULL;
 	const struct sockaddr_storage *addr = &cfg->listen;
 	const enum net_share share = net_share_of(pool->place.nr, pool->place.cnt);
-	int fd = net_listen(addr, share, option);
+	int fd = net_listen(addr, share, cfg->freebind, option);
 
 	if (fd != -EADDRINUSE || share_port(pool, addr_port(addr), true) == 0)
 		return fd;
-	fd = net_listen(addr, NET_BESIDE, option);
+	fd = net_listen(addr, NET_BESIDE, cfg->freebind, option);
 	if (share == NET_ALONE) {
 		(void)share_port(pool, addr_port(addr), false);
 		if (fd >= 0)

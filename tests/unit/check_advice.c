@@ -77,9 +77,11 @@ START_TEST(who_may_connect)
 /* 203.0.113.0/24 is nobody's (RFC 5737); 127.0.0.0/8 is all the loopback interface's. */
 START_TEST(addresses_that_are_not_here)
 {
-	ck_assert_str_eq(advise("ingress = ( { name = \"a\"; listen = \"203.0.113.7:80\"; to = \"h:81\"; " ALLOW " },\n"
-	                        "{ name = \"b\"; listen = \"127.99.0.2:80\"; to = \"h:81\"; } );",
-	                     0),
+	ck_assert_str_eq(
+	    advise("ingress = ( { name = \"a\"; listen = \"203.0.113.7:80\"; to = \"h:81\"; " ALLOW " },\n"
+	           "{ name = \"f\"; listen = \"203.0.113.8:80\"; to = \"h:81\"; freebind = true; " ALLOW " },\n"
+	           "{ name = \"b\"; listen = \"127.99.0.2:80\"; to = \"h:81\"; } );",
+	        0),
 	    "t.conf: warning: ingress \"a\" cannot listen on 203.0.113.7 now: Cannot assign requested address\n");
 }
 

@@ -397,6 +397,8 @@ static const struct {
 	    "t.conf:3: ingress.listen unix:/s is the same as unix:/s of \"web\" in line 2" },
 	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow = [ \"::1\" ]; } );",
 	    "t.conf:3: ingress.allow is for TCP; allow_users says who may connect to a UNIX socket" },
+	{ "ingress = ( { name = \"a\";\nlisten = \"unix:/s\"; to = \"h:1\";\nfreebind = false; } );",
+	    "t.conf:3: ingress.freebind is for a service that listens on TCP\n" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nallow_users = [ \"root\" ]; } );",
 	    "t.conf:3: ingress.allow_users is for a service that listens on a UNIX socket" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nlisten_mode = \"0600\"; } );",

@@ -22,7 +22,7 @@ listen_shared(const char *addr, unsigned cnt, bool deal, struct sockaddr_storage
 
 	ck_assert_int_eq(addr_parse(addr, at), 0);
 	for (unsigned i = 0; i < cnt; i++) {
-		listener[i] = net_listen(at, i == 0 ? NET_FIRST : NET_BESIDE, NULL);
+		listener[i] = net_listen(at, i == 0 ? NET_FIRST : NET_BESIDE, false, NULL);
 		ck_assert_int_ge(listener[i], 0);
 		if (i == 0) {
 			ck_assert_int_eq(getsockname(listener[0], (struct sockaddr *)at, &len), 0);
@@ -150,7 +150,7 @@ START_TEST(alone)
 	struct sockaddr_storage at;
 
 	ck_assert_int_eq(addr_parse("127.0.0.1", &at), 0);
-	int fd = net_listen(&at, NET_ALONE, NULL);
+	int fd = net_listen(&at, NET_ALONE, false, NULL);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ports_deal(fd, 2), -EINVAL);
 	close(fd);

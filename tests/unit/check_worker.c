@@ -277,13 +277,29 @@ START_TEST(a_service_may_go_from_one_address_to_all)
 		gw.svc[GW_IN].listen = i % 2 == 0 ? all : one;
 		ck_assert_msg(gw_reload() == 0, "%s", gw.err);
 		gw_carries_both_ways();
-		other = net_listen(&all, NET_ALONE, NULL);
+		other = net_listen(&all, NET_ALONE, false, NULL);
 		ck_assert_int_eq(other, -EADDRINUSE);
 		close(client);
 		close(server);
 		/* gw_client() connects to the address of the configuration. */
 		gw_connect();
 	}
+}
+
+/* 203.0.113.0/24 and 2001:db8::/32 are for documents, and nobody's. */
+START_LOOP_TEST(a_service_may_listen_where_an_address_comes_later, 0, 2)
+{
+	struct sockaddr_storage one = gw.svc[GW_IN].listen, later;
+
+	ck_assert_int_eq(addr_parse_port(_i == 0 ? "203.0.113.7:7777" : "[2001:db8::7]:7777", &later), 0);
+	gw_start();
+	gw.svc[GW_IN].listen = later;
+	ck_assert_int_eq(gw_reload(), -EADDRNOTAVAIL);
+	gw.svc[GW_IN].freebind = true;
+	ck_assert_msg(gw_reload() == 0, "%s", gw.err);
+	ck_assert_int_eq(net_listen(&later, NET_ALONE, true, NULL), -EADDRINUSE);
+	gw.svc[GW_IN].listen = one;
+	ck_assert_msg(gw_reload() == 0, "%s", gw.err);
 }
 
 /* The address is somebody else's: as before. */

@@ -163,7 +163,7 @@ START_TEST(connections_go_to_all_workers)
 
 START_TEST(a_port_of_another_process_is_in_use_even_when_it_shares_it)
 {
-	int other = net_listen(&gw.svc[GW_IN].listen, NET_BESIDE, NULL);
+	int other = net_listen(&gw.svc[GW_IN].listen, NET_BESIDE, false, NULL);
 
 	ck_assert_int_ge(other, 0);
 	ck_assert_int_eq(begin(WORKERS), -EADDRINUSE);
@@ -171,8 +171,8 @@ START_TEST(a_port_of_another_process_is_in_use_even_when_it_shares_it)
 	close(other);
 	/* And the other way round: ours is out of reach for who does not share. */
 	ck_assert_int_eq(begin(WORKERS), 0);
-	ck_assert_int_eq(net_listen(&gw.svc[GW_IN].listen, NET_ALONE, NULL), -EADDRINUSE);
-	ck_assert_int_eq(net_listen(&gw.svc[GW_IN].listen, NET_FIRST, NULL), -EADDRINUSE);
+	ck_assert_int_eq(net_listen(&gw.svc[GW_IN].listen, NET_ALONE, false, NULL), -EADDRINUSE);
+	ck_assert_int_eq(net_listen(&gw.svc[GW_IN].listen, NET_FIRST, false, NULL), -EADDRINUSE);
 	workers_free(ws);
 }
 
@@ -201,20 +201,20 @@ START_TEST(a_reload_is_all_or_nothing)
 	ck_assert_int_eq(begin(WORKERS), 0);
 	ck_assert_uint_eq(services(), WORKERS * GW_SERVICES);
 	/* The last service's new port is taken: nobody has the first one's new settings, or a socket more. */
-	int taken = net_listen(&gw.server_addrs[0], NET_ALONE, NULL);
+	int taken = net_listen(&gw.server_addrs[0], NET_ALONE, false, NULL);
 	struct sockaddr_storage was = gw.svc[GW_IN].listen;
 	gw_free_addr(&gw.svc[GW_IN].listen);
 	struct sockaddr_storage wanted = gw.svc[GW_IN].listen, out = gw.svc[GW_OUT].listen;
 	socklen_t len = sizeof(gw.svc[GW_OUT].listen);
 	if (taken < 0) {
 		gw_free_addr(&gw.svc[GW_OUT].listen);
-		taken = net_listen(&gw.svc[GW_OUT].listen, NET_ALONE, NULL);
+		taken = net_listen(&gw.svc[GW_OUT].listen, NET_ALONE, false, NULL);
 	}
 	ck_assert_int_ge(taken, 0);
 	ck_assert_int_eq(getsockname(taken, (struct sockaddr *)&gw.svc[GW_OUT].listen, &len), 0);
 	ck_assert_int_eq(reload(), -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(said, "service out: cannot listen on"));
-	int free_again = net_listen(&wanted, NET_ALONE, NULL);
+	int free_again = net_listen(&wanted, NET_ALONE, false, NULL);
 	ck_assert_int_ge(free_again, 0);
 	close(free_again);
 	close(dial(&was));
@@ -222,7 +222,7 @@ START_TEST(a_reload_is_all_or_nothing)
 	close(taken);
 	gw.svc[GW_OUT].listen = out;
 	ck_assert_int_eq(reload(), 0);
-	ck_assert_int_eq(net_listen(&wanted, NET_ALONE, NULL), -EADDRINUSE);
+	ck_assert_int_eq(net_listen(&wanted, NET_ALONE, false, NULL), -EADDRINUSE);
 	ck_assert_uint_eq(services(), WORKERS * GW_SERVICES);
 	gw.cfg.service_cnt = 1;
 	ck_assert_int_eq(reload(), 0);
