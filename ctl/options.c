@@ -67,7 +67,8 @@ static const char help_options[] =
     "check:          --timeout SECONDS (10)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
-    "refused; link delete, rebalance: not there); 2 in case of an error.\n"
+    "refused; link delete, rebalance: not there; --service, --group, --smcr, --tcp,\n"
+    "--setup: nothing matches); 2 in case of an error.\n"
     "More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */
@@ -216,6 +217,18 @@ match_command(char **args, const char *name)
 	return 0;
 }
 
+/* The first of a command's words. */
+static bool
+is_beginning(const char *word)
+{
+	size_t len = strlen(word);
+
+	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++)
+		if (strncmp(control_commands[i].name, word, len) == 0 && control_commands[i].name[len] == '-')
+			return true;
+	return false;
+}
+
 /* Command and arguments; given: the fields of the request that options gave. */
 static int
 take_command(char **next, unsigned given, struct options *o, FILE *err)
@@ -233,6 +246,8 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 	}
 	if (cmd == NULL && *next == NULL)
 		return refuse(err, "no command given", "");
+	if (cmd == NULL && is_beginning(*next))
+		return refuse(err, "this is only the beginning of a command (see --help): ", *next);
 	if (cmd == NULL)
 		return refuse(err, "unknown command: ", *next);
 	if ((given & ~(cmd->takes & ~cmd->named)) != 0)

@@ -55,6 +55,16 @@ tell_error(const json_t *error)
 	return refused || no ? EXIT_NO : EXIT_TROUBLE;
 }
 
+/* Were only some of a list's items asked for, and there are none? */
+static bool
+nothing_matches(const struct options *o, const json_t *data)
+{
+	const json_t *list = json_object_get(data, control_commands[o->command].name);
+
+	return (o->service != NULL || o->mode != NULL || o->group != 0) && json_is_array(list) &&
+	    json_array_size(list) == 0;
+}
+
 /* Prints an answer one way or the other: exit status. */
 static int
 print_answer(const struct options *o, const char *line, const json_t *root)
@@ -71,6 +81,10 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 	}
 	if (!o->json)
 		show_answer(stdout, o->command, data, o->detail);
+	if (nothing_matches(o, data)) {
+		fprintf(stderr, "smcrctl: nothing matches: there are no such %s\n", control_commands[o->command].name);
+		return EXIT_NO;
+	}
 	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))
 		return EXIT_NO;
 	return EXIT_WELL;

@@ -76,6 +76,15 @@ run 0 connections --tcp && [ "$(wc -l <"$dir/out")" -eq 3 ] && ! grep -q 'SMC-R'
 	grep -q '0x05000000/0x03030000 peer declined; peer: no RDMA device' "$dir/out"
 result "a filter, and a reason in words" $?
 
+ok=0
+for f in 'connections --service nope' 'connections --group 77' 'links --group 77' 'rmbs --group 77 --json'; do
+	run 1 $f && grep -q "nothing matches: there are no such ${f%% *}\$" "$dir/err" || ok=1
+done
+result "a filter that matches nothing says so, and is 1" $ok
+
+run 2 link && grep -q 'only the beginning of a command (see --help): link$' "$dir/err"
+result "half a command" $?
+
 run 0 --json groups && [ "$(wc -l <"$dir/out")" -eq 1 ] && grep -q '^{"schema":1,"command":"groups",.*}$' "$dir/out"
 result "JSON is one line, as the daemon wrote it" $?
 
