@@ -254,6 +254,11 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		return refuse(err, cmd->name, " does not take one of these options");
 	if (o->watch_ms != 0 && cmd->once)
 		return refuse(err, cmd->name, " cannot be watched");
+	if ((cmd->named & CONTROL_F_SERVICE) != 0) {
+		if (*next == NULL)
+			return refuse(err, "the name of a service is needed", "");
+		o->service = *next++;
+	}
 	if ((cmd->named & CONTROL_F_PEER) != 0 && take_peer(*next++, o, err) != 0)
 		return -EINVAL;
 	if ((cmd->named & CONTROL_F_GROUP) != 0 && (*next != NULL || (cmd->needs & CONTROL_F_GROUP) != 0)) {

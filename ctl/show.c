@@ -29,9 +29,8 @@ get_bool(const json_t *o, const char *key)
 }
 
 static void
-print_conn_counts(FILE *f, const json_t *data)
+print_conn_counts(FILE *f, const json_t *c)
 {
-	const json_t *c = json_object_get(data, "connections");
 	int64_t smcr = get_int(c, "smcr"), tcp = get_int(c, "tcp"), setup = get_int(c, "setup");
 
 	fprintf(f, "%" PRId64 ": %" PRId64 " on SMC-R, %" PRId64 " on TCP, %" PRId64 " in set-up\n", smcr + tcp + setup,
@@ -91,7 +90,7 @@ show_status(FILE *f, const json_t *d, bool detail)
 	fprintf(f, "smcrd %s, pid %" PRId64 ", up %s%s\n", get_string(d, "version"), get_int(d, "pid"),
 	    human_duration(a, get_int(d, "uptime_ms")), get_bool(d, "draining") ? ", DRAINING" : "");
 	fputs("Connections  ", f);
-	print_conn_counts(f, d);
+	print_conn_counts(f, json_object_get(d, "connections"));
 	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " links\n", get_int(d, "groups"), get_int(d, "links"));
 	fprintf(
 	    f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
@@ -107,6 +106,47 @@ show_status(FILE *f, const json_t *d, bool detail)
 		fputc('\n', f);
 	}
 	show_list(f, d, "services", detail);
+}
+
+static void
+show_service(FILE *f, const json_t *d)
+{
+	const json_t *modes = json_object_get(d, "modes"), *outage = json_object_get(d, "outage");
+	const json_t *addrs = json_object_get(d, "addresses"), *settings = json_object_get(d, "settings");
+	char age[HUMAN_MAX];
+
+	fprintf(f, "%s ", get_string(d, "kind"));
+	print_clean(f, get_string(d, "name"));
+	fputs("\nConnections  ", f);
+	print_conn_counts(f, modes);
+	fprintf(f, "Accepted     %" PRId64 ", gone to TCP %" PRId64 ", ended by a reset %" PRId64 "\n",
+	    get_int(d, "accepted"), get_int(d, "fallbacks"), get_int(d, "resets"));
+	fprintf(f,
+	    "Refused      not allowed %" PRId64 ", too many %" PRId64 ", too many of one %" PRId64
+	    ", far end not reached %" PRId64 ", no SMC-R %" PRId64 "\n",
+	    get_int(d, "refused_allow"), get_int(d, "refused_max"), get_int(d, "refused_per_peer"),
+	    get_int(d, "refused_connect"), get_int(d, "refused_fallback"));
+	fputs("Far end      ", f);
+	print_clean(f, get_string(d, "to"));
+	for (size_t i = 0; i < json_array_size(addrs); i++) {
+		fputs(i == 0 ? ", addresses " : ", ", f);
+		print_clean(f, get_string(json_array_get(addrs, i), "address"));
+	}
+	if (get_string(outage, "text")[0] != '\0') {
+		fprintf(f, "\nOutage       for %s, %" PRId64 " connections failed: ",
+		    human_duration(age, get_int(outage, "age_ms")), get_int(outage, "failed"));
+		print_clean(f, get_string(outage, "text"));
+	}
+	fputs("\n\nSettings\n", f);
+	for (size_t i = 0; i < json_array_size(settings); i++) {
+		const json_t *s = json_array_get(settings, i);
+
+		/* "allow = nothing" would be taken for the opposite of what it is. */
+		bool is_set = get_string(s, "value")[0] != '\0';
+		fprintf(f, "  %s%s", get_string(s, "name"), is_set ? " = " : " is not set");
+		print_clean(f, get_string(s, "value"));
+		fputc('\n', f);
+	}
 }
 
 /* With the heading if it was not printed yet. */
@@ -184,6 +224,9 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 	case CONTROL_STATUS:
 		show_status(f, d, detail);
 		break;
+	case CONTROL_SERVICE:
+		show_service(f, d);
+		break;
 	case CONTROL_STATS:
 		show_stats(f, d);
 		break;
@@ -204,7 +247,7 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 		break;
 	case CONTROL_DRAIN:
 		fputs("draining; connections left ", f);
-		print_conn_counts(f, d);
+		print_conn_counts(f, json_object_get(d, "connections"));
 		break;
 	case CONTROL_TRACE: /* the lines that follow are shown */
 	case CONTROL_COMMAND_CNT:

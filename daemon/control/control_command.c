@@ -40,6 +40,33 @@ start_report(struct control_client *c)
 	c->state = CLIENT_REPORTING;
 }
 
+struct service_question {
+	const char *name;
+	bool found;
+};
+
+static void
+find_service(struct worker *w, void *arg)
+{
+	struct service_question *q = arg;
+	struct outage_info outage;
+	struct service_info info;
+
+	q->found = worker_service_find(w, q->name, &info, &outage);
+}
+
+static void
+start_service(struct control_client *c)
+{
+	struct service_question q = { .name = c->req.service };
+
+	workers_call(c->ctl->workers, 0, find_service, &q);
+	if (q.found)
+		start_report(c);
+	else
+		client_answer_error(c, "not-found", "there is no such service");
+}
+
 /* A client that changes something is named in the log. */
 static void
 log_request(const struct control_client *c, const char *what)
@@ -444,8 +471,9 @@ start_trace(struct control_client *c)
 void
 client_answer(struct control_client *c, const struct control_request *req)
 {
-	/* The commands that act; the others only look. */
+	/* The commands that act, or may fail; the others only look. */
 	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *) = {
+		[CONTROL_SERVICE] = start_service,
 		[CONTROL_DRAIN] = start_drain,
 		[CONTROL_RELOAD] = start_reload,
 		[CONTROL_CHECK] = start_check,

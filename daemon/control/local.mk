@@ -8,6 +8,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
 	daemon/control/report_lists.c \
+	daemon/control/report_service.c \
 	daemon/control/trace_tap.c daemon/control/trace_tap.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c \

@@ -261,13 +261,13 @@ total_of(const struct report *r)
 	return all;
 }
 
-static void
-write_conn_counts(struct json_writer *jw, const struct report_sum *sum)
+void
+report_conn_counts(struct json_writer *jw, const char *key, const uint64_t conns[3])
 {
-	jw_object(jw, "connections");
-	jw_uint(jw, "smcr", sum->conns[SESSION_SMCR]);
-	jw_uint(jw, "tcp", sum->conns[SESSION_TCP]);
-	jw_uint(jw, "setup", sum->conns[SESSION_SETUP]);
+	jw_object(jw, key);
+	jw_uint(jw, "smcr", conns[SESSION_SMCR]);
+	jw_uint(jw, "tcp", conns[SESSION_TCP]);
+	jw_uint(jw, "setup", conns[SESSION_SETUP]);
 	jw_object_end(jw);
 }
 
@@ -299,7 +299,7 @@ write_summary(struct report *r)
 	report_ms(jw, "uptime_ms", ws.uptime_ns);
 	jw_bool(jw, "draining", ws.draining);
 	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
-	write_conn_counts(jw, &sum);
+	report_conn_counts(jw, "connections", sum.conns);
 	jw_uint(jw, "groups", sum.groups);
 	jw_uint(jw, "links", sum.links);
 	jw_uint(jw, "rmb_bytes", sum.rmb_bytes);
@@ -325,19 +325,18 @@ write_worker(struct json_writer *jw, unsigned nr, const struct report_sum *sum)
 	jw_object(jw, NULL);
 	jw_uint(jw, "worker", nr + 1);
 	jw_uint(jw, "turns", sum->turns);
-	write_conn_counts(jw, sum);
+	report_conn_counts(jw, "connections", sum->conns);
 	jw_uint(jw, "groups", sum->groups);
 	jw_uint(jw, "links", sum->links);
 	jw_uint(jw, "rmb_bytes", sum->rmb_bytes);
 	jw_object_end(jw);
 }
 
-static void
-write_service(struct json_writer *jw, const struct service_info *s)
+void
+report_write_service(struct json_writer *jw, const struct service_info *s)
 {
 	char text[CONFIG_TARGET_STR_MAX];
 
-	jw_object(jw, NULL);
 	jw_string(jw, "name", s->cfg->name);
 	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
 	report_sockaddr(jw, "listen", &s->cfg->listen);
@@ -353,11 +352,10 @@ write_service(struct json_writer *jw, const struct service_info *s)
 	jw_uint(jw, "refused_fallback", s->refused_fallback);
 	jw_uint(jw, "fallbacks", s->fallbacks);
 	jw_uint(jw, "resets", s->resets);
-	jw_object_end(jw);
 }
 
-static void
-add_service(struct service_info *sum, const struct service_info *one)
+void
+report_add_service(struct service_info *sum, const struct service_info *one)
 {
 	sum->cfg = one->cfg;
 	sum->connections += one->connections;
@@ -380,12 +378,14 @@ step_service(struct report *r)
 
 	if (!worker_service_next(r->worker, &pos, &one))
 		return false;
-	add_service(&r->service, &one);
+	report_add_service(&r->service, &one);
 	if (r->nr < r->last) {
 		r->nr++;
 		return true;
 	}
-	write_service(&r->jw, &r->service);
+	jw_object(&r->jw, NULL);
+	report_write_service(&r->jw, &r->service);
+	jw_object_end(&r->jw);
 	r->service = (struct service_info){ 0 };
 	r->pos = pos;
 	r->nr = r->first;
@@ -444,7 +444,7 @@ report_drain(struct report *r)
 	worker_stats(r->worker, &ws);
 	const struct report_sum sum = total_of(r);
 	jw_bool(&r->jw, "draining", ws.draining);
-	write_conn_counts(&r->jw, &sum);
+	report_conn_counts(&r->jw, "connections", sum.conns);
 	return false;
 }
 
@@ -511,6 +511,7 @@ report_stats(struct report *r)
 /* A maker does one step and writes members of "data"; false when there are no more. It keeps its place in phase and pos. */
 static bool (*const makers[])(struct report *) = {
 	[CONTROL_STATUS] = report_status,
+	[CONTROL_SERVICE] = report_service,
 	[CONTROL_DEVICES] = report_list,
 	[CONTROL_GROUPS] = report_list,
 	[CONTROL_LINKS] = report_list,

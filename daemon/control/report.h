@@ -69,6 +69,13 @@ struct report {
 			struct service_info service; /* in all workers so far */
 		};
 
+		/* service */
+		struct {
+			struct service_info of_one; /* in all workers so far; cfg: the last one's, in its step only */
+			struct outage_info outage;
+			uint64_t modes[3]; /* connections by enum session_mode */
+		};
+
 		/* stats */
 		struct {
 			uint64_t counters[REPORT_COUNTERS];
@@ -110,10 +117,16 @@ void report_hex32(struct json_writer *, const char *key, uint32_t);
 /* Nanoseconds as whole milliseconds. */
 void report_ms(struct json_writer *, const char *key, int64_t ns);
 
-/* -- between report.c and report_lists.c -- */
+/* -- between report.c, report_lists.c and report_service.c -- */
 
 /* Goes on to the next worker that is asked for, and the beginning of its objects; false when this was the last. */
 bool report_next_worker(struct report *);
+void report_add_service(struct service_info *sum, const struct service_info *one);
+/* Members of an object. */
+void report_write_service(struct json_writer *, const struct service_info *);
+void report_conn_counts(struct json_writer *, const char *key, const uint64_t conns[3]);
+/* One step of the report about one service. */
+bool report_service(struct report *);
 /* One step of a command whose answer is the list of its name; false when there is no more. */
 bool report_list(struct report *);
 /* The counters of all kinds of devices, by name, so that each device is shown with the same ones. Ends with NULL. */

@@ -19,7 +19,7 @@ far_word(const struct service *svc)
 }
 
 static void
-log_outage(struct service *svc, const union net_addr *far)
+describe(const struct outage *o, char *buf, size_t cap)
 {
 	static const char *const words[] = {
 		[OUTAGE_NONE] = "",
@@ -29,9 +29,16 @@ log_outage(struct service *svc, const union net_addr *far)
 		[OUTAGE_NO_SMC] = "is no SMC-R peer",
 		[OUTAGE_SETUP] = "the set-up failed",
 	};
+	const char *more = o->err != 0 ? strerror(o->err) : o->why;
+
+	(void)snprintf(buf, cap, "%s%s%s", words[o->kind], more[0] != '\0' ? ": " : "", more);
+}
+
+static void
+log_outage(struct service *svc, const union net_addr *far)
+{
 	struct session_pool *pool = svc->pool;
 	struct outage *o = &svc->outage;
-	const char *more = o->err != 0 ? strerror(o->err) : o->why;
 	int64_t now_ns = pool->env->now_ns;
 	char addr[ADDR_STR_MAX], why[256];
 
@@ -43,7 +50,7 @@ log_outage(struct service *svc, const union net_addr *far)
 	if (o->window_cnt++ >= WINDOW_LINES)
 		return;
 	o->logged = true;
-	(void)snprintf(why, sizeof(why), "%s%s%s", words[o->kind], more[0] != '\0' ? ": " : "", more);
+	describe(o, why, sizeof(why));
 	log_limited(&pool->lim_outage, now_ns, LOG_LVL_WARNING,
 	    "%s not available: service=%s %s=%s why=\"%s\" failed=%llu", far_word(svc), svc->settings->cfg.name,
 	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), why, (unsigned long long)o->failed);
@@ -85,6 +92,19 @@ outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 	    "%s available again: service=%s %s=%s failed=%llu after_ms=%lld", far_word(svc), svc->settings->cfg.name,
 	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), (unsigned long long)o->failed,
 	    (long long)((svc->pool->env->now_ns - o->since_ns) / NS_PER_MS));
+}
+
+void
+outage_look(const struct service *svc, struct outage_info *out)
+{
+	const struct outage *o = &svc->outage;
+
+	*out = (struct outage_info){ .text = "" };
+	if (o->kind == OUTAGE_NONE)
+		return;
+	describe(o, out->text, sizeof(out->text));
+	out->failed = o->failed;
+	out->age_ns = svc->pool->env->now_ns - o->since_ns;
 }
 
 void

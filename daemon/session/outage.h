@@ -44,9 +44,17 @@ struct outage {
 	unsigned window_cnt;
 };
 
+/* For reports: "" and zeros without an outage. */
+struct outage_info {
+	char text[256];
+	uint64_t failed;
+	int64_t age_ns;
+};
+
 /* One more connection failed. far: the address that was tried; why, static, "" or more words; err: errno or 0. */
 void outage_failed(struct service *, enum outage_kind, const union net_addr *far, const char *why, int err);
 /* The kinds of OUTAGE_ENDED_ have ended; cheap when there is no outage. */
 void outage_end(struct service *, unsigned kinds, const union net_addr *far);
+void outage_look(const struct service *, struct outage_info *);
 /* Logs a connection to an egress that comes from no SMC-R peer. */
 void outage_stranger(struct service *, const union net_addr *from, const char *why);

@@ -345,6 +345,20 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 
 /* *pos counts the services passed. */
 bool
+worker_service_find(const struct worker *w, const char *name, struct service_info *info, struct outage_info *outage)
+{
+	LIST_EACH(struct service, svc, &w->sessions.services, node) {
+		if (strcmp(svc->settings->cfg.name, name) != 0)
+			continue;
+		*info = svc->ctr;
+		info->cfg = &svc->settings->cfg;
+		outage_look(svc, outage);
+		return true;
+	}
+	return false;
+}
+
+bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *info)
 {
 	uint32_t i = 0;

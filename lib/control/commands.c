@@ -5,6 +5,9 @@
 const struct control_command_row control_commands[] = {
 	[CONTROL_STATUS] = { .name = "status", .summary = "version, connections, memory, services",
 	    .takes = CONTROL_F_WORKER },
+	[CONTROL_SERVICE] = { .name = "service", .summary = "one service: settings, counts, is its far end there",
+	    .args = "NAME", .takes = CONTROL_F_SERVICE | CONTROL_F_WORKER, .needs = CONTROL_F_SERVICE,
+	    .named = CONTROL_F_SERVICE },
 	[CONTROL_CONNECTIONS] = { .name = "connections", .summary = "every proxied connection: SMC-R or TCP, and why",
 	    .takes = CONTROL_F_SERVICE | CONTROL_F_MODE | CONTROL_F_GROUP | CONTROL_F_WORKER },
 	[CONTROL_GROUPS] = { .name = "groups", .summary = "link groups", .takes = CONTROL_F_WORKER },

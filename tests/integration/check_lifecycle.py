@@ -179,6 +179,29 @@ def _(t):
     equal(t.run([SMCRD, "-T", "-f", t.path("canonical.conf")]), canonical, "canonical form of the canonical form")
 
 
+@case("smcrctl service: settings, connections by mode, and what keeps the far end from serving")
+def _(t):
+    pair = echo_pair(t)
+    works(pair.connect())
+    one = pair.b.ctl("service", "x")
+    equal(one["modes"], {"smcr": 1, "tcp": 0, "setup": 0}, "connections by mode")
+    equal(one["addresses"], [{"address": one["to"]}], "addresses of the server")
+    equal(one["outage"], {"text": "", "failed": 0, "age_ms": 0}, "no outage")
+    settings = {s["name"]: s["value"] for s in one["settings"]}
+    equal(settings["max_connections"], "4096", "a setting that the file does not name")
+    equal(settings["listen"], f'"{one["listen"]}"', "one that it names")
+    check("prewarm" not in settings, "a setting of ingress services at an egress")
+    check("there is no such service" in t.run([SMCRCTL, "--socket", pair.b.control, "service", "y"], status=1,
+                                              stderr=subprocess.STDOUT).decode(), "a service that is not there")
+
+    down = Pair(t, {"x": (t.addr, t.port())})
+    check(down.turned_away(), "a client whose server is down")
+    outage = down.b.ctl("service", "x")["outage"]
+    equal(outage["text"], "cannot be connected: Connection refused", "why the server cannot be reached")
+    equal(outage["failed"], 1, "connections that failed")
+    check("Outage       for " in down.b.ctl_text("service", "x"), "the outage in the text")
+
+
 @case("included files: a reload of the confined daemon sees new ones, and a bad one leaves all as it was")
 def _(t):
     directory = t.path("elsewhere")	# not the configuration's own

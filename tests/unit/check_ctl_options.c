@@ -43,6 +43,7 @@ START_TEST(command_lines_become_requests)
 	requests("connections --setup", "{\"command\":\"connections\",\"version\":1,\"mode\":\"setup\"}");
 	requests("trace --clc --cdc --token=0x0001000a",
 	    "{\"command\":\"trace\",\"version\":1,\"token\":65546,\"kinds\":[\"clc\",\"cdc\"]}");
+	requests("service web", "{\"command\":\"service\",\"version\":1,\"service\":\"web\"}");
 	requests("trace", "{\"command\":\"trace\",\"version\":1}");
 	requests("rebalance", "{\"command\":\"rebalance\",\"version\":1}");
 	requests("rebalance 7", "{\"command\":\"rebalance\",\"version\":1,\"group\":7}");
@@ -72,6 +73,9 @@ START_TEST(options_of_all_commands)
 
 static const char *const wrong[] = {
 	"",
+	"service",
+	"service a b",
+	"service --service a",
 	"dance",
 	"status status",
 	"status --tcp",

@@ -42,6 +42,7 @@ static const struct {
 } shown[] = {
 	{ "control/status.json", CONTROL_STATUS, "control/status.txt", NULL },
 	{ "control/status-idle.json", CONTROL_STATUS, "control/status-idle.txt", NULL },
+	{ "control/service.json", CONTROL_SERVICE, "control/service.txt", NULL },
 	{ "control/devices.json", CONTROL_DEVICES, "control/devices.txt", "control/devices-detail.txt" },
 	{ "control/groups.json", CONTROL_GROUPS, "control/groups.txt", "control/groups-detail.txt" },
 	{ "control/links.json", CONTROL_LINKS, "control/links.txt", "control/links-detail.txt" },

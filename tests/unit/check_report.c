@@ -91,6 +91,7 @@ static const struct {
 	const char *request, *golden;
 } reports[] = {
 	{ "{\"command\":\"status\"}", "control/status.json" },
+	{ "{\"command\":\"service\",\"service\":\"web\"}", "control/service.json" },
 	{ "{\"command\":\"devices\"}", "control/devices.json" },
 	{ "{\"command\":\"groups\"}", "control/groups.json" },
 	{ "{\"command\":\"links\"}", "control/links.json" },
@@ -152,6 +153,51 @@ START_TEST(an_idle_daemon_reports_the_same_shape)
 		snprintf(name, sizeof(name), "control/%s-idle.json", golden[i]);
 		compare(w, request, name);
 	}
+	fake_worker_free(w);
+}
+
+/* A setting that is too long for a step ends with "..."; run_report() looks at the bytes. */
+START_TEST(a_long_setting_is_cut)
+{
+	struct worker *w = fake_worker_new();
+
+	fake_worker.allow_cnt = 1024;
+	char *line = run_report(w, 1, "{\"command\":\"service\",\"service\":\"web\"}");
+	json_t *root = load(line), *settings = json_object_get(json_object_get(root, "data"), "settings"), *s;
+	size_t i, cut = 0;
+	json_array_foreach(settings, i, s)
+	{
+		const char *value = json_string_value(json_object_get(s, "value"));
+		size_t len = strlen(value);
+
+		if (strcmp(json_string_value(json_object_get(s, "name")), "allow") != 0)
+			continue;
+		ck_assert_uint_eq(len, 2000);
+		ck_assert_str_eq(value + len - 3, "...");
+		cut++;
+	}
+	ck_assert_uint_eq(cut, 1);
+	json_decref(root);
+	free(line);
+	fake_worker_free(w);
+}
+
+START_TEST(a_service_is_the_sum_of_all_workers)
+{
+	struct worker *w = fake_worker_new();
+	char *line = run_report(w, 3, "{\"command\":\"service\",\"service\":\"web\"}");
+	json_t *root = load(line), *data = json_object_get(root, "data");
+	const json_t *modes = json_object_get(data, "modes"), *outage = json_object_get(data, "outage");
+
+	ck_assert_int_eq(json_integer_value(json_object_get(data, "accepted")), 30);
+	ck_assert_int_eq(json_integer_value(json_object_get(modes, "smcr")), 3);
+	ck_assert_int_eq(json_integer_value(json_object_get(modes, "tcp")), 3);
+	ck_assert_int_eq(json_integer_value(json_object_get(modes, "setup")), 3);
+	ck_assert_int_eq(json_integer_value(json_object_get(outage, "failed")), 21);
+	ck_assert_int_eq(json_integer_value(json_object_get(outage, "age_ms")), 90061);
+	ck_assert_str_eq(json_string_value(json_object_get(outage, "text")), "cannot be connected: Connection refused");
+	json_decref(root);
+	free(line);
 	fake_worker_free(w);
 }
 

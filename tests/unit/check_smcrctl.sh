@@ -82,6 +82,10 @@ for f in 'connections --service nope' 'connections --group 77' 'links --group 77
 done
 result "a filter that matches nothing says so, and is 1" $ok
 
+run 0 service web && grep -q '^ingress web$' "$dir/out" && grep -q '^  max_connections = 1000$' "$dir/out" &&
+	run 1 service nope && grep -q 'there is no such service' "$dir/err"
+result "one service, and one that is not there" $?
+
 run 2 link && grep -q 'only the beginning of a command (see --help): link$' "$dir/err"
 result "half a command" $?
 

@@ -196,11 +196,14 @@ devices_info(const struct devices *devs, unsigned i, struct device_info *info)
 static const struct config_service *
 service_cfg(unsigned i)
 {
+	static struct config_net everybody[1024];
 	static struct config_service s[2];
 
 	s[0] = (struct config_service){ .kind = CONFIG_INGRESS,
 		.name = "web",
 		.to = { .host = "server.example", .port = 443 },
+		.allow = everybody,
+		.allow_cnt = fake_worker.allow_cnt,
 		.max_connections = 1000 };
 	addr(&s[0].listen, "127.0.0.1:8080");
 	s[1] = (struct config_service){ .kind = CONFIG_EGRESS,
@@ -225,6 +228,20 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 	out->cfg = service_cfg(*pos);
 	(*pos)++;
 	return true;
+}
+
+bool
+worker_service_find(const struct worker *w, const char *name, struct service_info *info, struct outage_info *outage)
+{
+	static const struct outage_info down = { "cannot be connected: Connection refused", 7, 90061000000 };
+
+	for (uint32_t pos = 0; worker_service_next(w, &pos, info);) {
+		if (strcmp(info->cfg->name, name) != 0)
+			continue;
+		*outage = w->full && info->cfg->kind == CONFIG_INGRESS ? down : (struct outage_info){ .text = "" };
+		return true;
+	}
+	return false;
 }
 
 #define LINUX_PEER                                                       \

@@ -8,6 +8,7 @@
 struct fake_worker {
 	uint32_t sessions;   /* that there are; more than five are one alike the other */
 	unsigned looked_at;  /* sessions */
+	unsigned allow_cnt;  /* entries of the allow list of "web", all ::/0; at most 1024 */
 	int check_rc;        /* of worker_check */
 	unsigned checks;     /* that run */
 	uint16_t check_port; /* of the oldest check */

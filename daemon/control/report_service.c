@@ -1,0 +1,140 @@
+/* The report about one service: how it is configured, what its connections are on, whether its far end is there. The service is
+ * looked up anew in each step, as a reload may come between two. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/config_value.h"
+#include "daemon/control/report.h"
+
+#define SETTING_MAX 2000 /* characters: a step has room for twice as many in JSON, and for escapes */
+
+enum {
+	SERVICE_SESSIONS,
+	SERVICE_COUNTERS,
+	SERVICE_SUMMARY,
+	SERVICE_SETTINGS,
+};
+
+/* Up to REPORT_STEP_ITEMS connections of the worker; false when all are counted. */
+static bool
+count_modes(struct report *r)
+{
+	struct session_info s;
+
+	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
+		if (!worker_session_next(r->worker, &r->pos, &s))
+			return false;
+		if (strcmp(s.service, r->req.service) == 0)
+			r->modes[s.mode]++;
+	}
+	return true;
+}
+
+static void
+add_counters(struct report *r, const struct service_info *one, const struct outage_info *outage)
+{
+	report_add_service(&r->of_one, one);
+	/* Workers find an outage each for itself: the words of the first, since the longest. */
+	if (r->outage.text[0] == '\0')
+		memcpy(r->outage.text, outage->text, sizeof(r->outage.text));
+	r->outage.failed += outage->failed;
+	if (outage->age_ns > r->outage.age_ns)
+		r->outage.age_ns = outage->age_ns;
+}
+
+static void
+write_summary(struct report *r, const struct config_service *cfg)
+{
+	struct json_writer *jw = &r->jw;
+
+	report_write_service(jw, &r->of_one);
+	report_conn_counts(jw, "modes", r->modes);
+	jw_array(jw, "addresses");
+	for (unsigned i = 0; i < cfg->to.addr_cnt; i++) {
+		jw_object(jw, NULL);
+		report_sockaddr(jw, "address", &cfg->to.addrs[i]);
+		jw_object_end(jw);
+	}
+	jw_array_end(jw);
+	jw_object(jw, "outage");
+	jw_string(jw, "text", r->outage.text);
+	jw_uint(jw, "failed", r->outage.failed);
+	report_ms(jw, "age_ms", r->outage.age_ns);
+	jw_object_end(jw);
+	jw_array(jw, "settings");
+}
+
+/* As the file would have it; what does not fit ends with "...". */
+static void
+write_setting(struct json_writer *jw, const struct config_key *key, const struct config_service *cfg)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f == NULL)
+		return;
+	if (!config_value_is_empty(key, cfg))
+		config_value_print(key, cfg, f);
+	if (fclose(f) == 0) {
+		if (len > SETTING_MAX)
+			strcpy(text + SETTING_MAX - 3, "...");
+		jw_object(jw, NULL);
+		jw_string(jw, "name", key->name);
+		jw_string(jw, "value", text);
+		jw_object_end(jw);
+	}
+	free(text);
+}
+
+/* The next one that a service of this kind, listening where it does, has; false when there is none. */
+static bool
+step_setting(struct report *r, const struct config_service *cfg)
+{
+	unsigned place = cfg->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
+
+	for (const struct config_key *k = config_keys + r->pos; k->name != NULL; k++) {
+		r->pos++;
+		if ((k->where & place) == 0 || !config_key_fits(k, cfg->listen.ss_family))
+			continue;
+		write_setting(&r->jw, k, cfg);
+		return true;
+	}
+	return false;
+}
+
+bool
+report_service(struct report *r)
+{
+	struct outage_info outage;
+	struct service_info one;
+	bool found = worker_service_find(r->worker, r->req.service, &one, &outage);
+
+	switch (r->phase) {
+	case SERVICE_SESSIONS:
+		if (!count_modes(r))
+			r->phase = SERVICE_COUNTERS;
+		return true;
+	case SERVICE_COUNTERS:
+		if (found)
+			add_counters(r, &one, &outage);
+		r->phase = report_next_worker(r) ? SERVICE_SESSIONS : SERVICE_SUMMARY;
+		return true;
+	case SERVICE_SUMMARY:
+		if (!found) /* a reload took it meanwhile */
+			return false;
+		r->of_one.cfg = one.cfg;
+		write_summary(r, one.cfg);
+		r->phase = SERVICE_SETTINGS;
+		r->pos = 0;
+		return true;
+	default:
+		if (found && step_setting(r, one.cfg))
+			return true;
+		jw_array_end(&r->jw);
+		return false;
+	}
+}
