@@ -12,6 +12,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_hint.c \
 	daemon/config/config_files.c \
 	daemon/config/config_range.c \
+	daemon/config/config_print.c \
 	daemon/config/config_check.c \
 	daemon/config/config_devices.c \
 	daemon/config/config_plan.c \

@@ -1,0 +1,66 @@
+/* A configuration in canonical form (smcrd -T): every setting of the table, in its order, defaults written out. */
+#include <sys/socket.h>
+
+#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/config_value.h"
+
+/* family: that a service listens on, which has no settings of the other one; 0 of all else. */
+static void
+print_settings(unsigned place, int family, const void *base, const char *indent, FILE *out)
+{
+	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+		if ((k->where & place) == 0 || !config_key_fits(k, family) || (k->flags & CONFIG_NOT_PRINTED) != 0)
+			continue;
+		if (!config_value_is_empty(k, base)) {
+			fprintf(out, "%s%s = ", indent, k->name);
+			config_value_print(k, base, out);
+			fputs(";\n", out);
+		} else if (k->type == CONFIG_T_NETS || k->type == CONFIG_T_USERS) {
+			/* Written as an empty list this would not parse again: see value_set_nets. */
+			fprintf(out, "%s# %s: everybody\n", indent, k->name);
+		}
+	}
+}
+
+/* The entries of a list, those of this kind if they are services. */
+static void
+print_list(const struct config *cfg, const struct config_section *sec, FILE *out)
+{
+	bool devices = sec->place == CONFIG_AT_DEVICE;
+	enum config_kind kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
+	const char *sep = "";
+
+	if (devices && cfg->devices_default)
+		fputs("\n# The file names no devices; these are the default ones.", out);
+	fprintf(out, "\n%s = (", sec->name);
+	for (unsigned i = 0; i < (devices ? cfg->device_cnt : cfg->service_cnt); i++) {
+		if (!devices && cfg->services[i].kind != kind)
+			continue;
+		fprintf(out, "%s\n\t{\n", sep);
+		if (devices)
+			print_settings(
+			    config_device_place(cfg->devices[i].type), AF_UNSPEC, &cfg->devices[i], "\t\t", out);
+		else
+			print_settings(sec->place, cfg->services[i].listen.ss_family, &cfg->services[i], "\t\t", out);
+		fputs("\t}", out);
+		sep = ",";
+	}
+	fprintf(out, "%s);\n", sep[0] != '\0' ? "\n" : "");
+}
+
+void
+config_print(const struct config *cfg, FILE *out)
+{
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+		if (sec->list_max > 0) {
+			print_list(cfg, sec, out);
+		} else if (sec->place == CONFIG_AT_TOP) {
+			print_settings(sec->place, AF_UNSPEC, cfg, "", out);
+		} else if (sec->place != CONFIG_AT_DEFAULTS) { /* services have them */
+			fprintf(out, "\n%s = {\n", sec->name);
+			print_settings(sec->place, AF_UNSPEC, cfg, "\t", out);
+			fputs("};\n", out);
+		}
+	}
+}
