@@ -5,6 +5,7 @@
 
 #include "base/addr.h"
 #include "daemon/config/config_int.h"
+#include "daemon/config/config_value.h"
 
 static const char *const kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
 
@@ -149,6 +150,16 @@ check_addresses(struct config_build *b, unsigned i)
 	}
 }
 
+/* As a canonical form has each setting. */
+static bool
+is_default(const struct config_device *dev, const char *name)
+{
+	const struct config_key *key = config_key_find(CONFIG_AT_SIW, name);
+	struct config_device fresh = { 0 };
+
+	return config_value_set_default(key, &fresh) == 0 && config_value_equal(key, dev, &fresh);
+}
+
 static void
 check_sctp(struct config_build *b, unsigned i)
 {
@@ -159,7 +170,7 @@ check_sctp(struct config_build *b, unsigned i)
 	if (dev->type != CONFIG_DEVICE_SIW)
 		return;
 	for (unsigned k = 0; k < sizeof(settings) / sizeof(settings[0]) && dev->siw.transport != SIW_SCTP; k++)
-		if (config_member(src, settings[k]) != NULL)
+		if (config_member(src, settings[k]) != NULL && !is_default(dev, settings[k]))
 			config_warning(b, config_line(src, settings[k]),
 			    "devices.%s has no effect: devices.transport is tcp", settings[k]);
 	if (dev->siw.transport != SIW_SCTP)

@@ -1174,6 +1174,8 @@ START_TEST(warns_without_failing)
 	ck_assert_str_eq(msgs, "t.conf:2: warning: devices.sctp_profile has no effect: devices.transport is tcp\n");
 	config_free(parse_ok("devices = ( { type = \"siw\"; address = \"::1\";\nsctp_udp = 1; } );"));
 	ck_assert_str_eq(msgs, "t.conf:2: warning: devices.sctp_udp has no effect: devices.transport is tcp\n");
+	config_free(parse_ok("devices = ( { type = \"siw\"; address = \"::1\"; sctp_udp = 0; addresses = [ ]; } );"));
+	ck_assert_str_eq(msgs, "");
 	config_free(parse_ok(SCTP_DEVICE "sctp_udp = 9899; } );"));
 	ck_assert_str_eq(msgs, "");
 	config_free(parse_ok("workers = 4; " SCTP_DEVICE "sctp_stack = \"kernel\"; addresses = [ ]; } );"));
