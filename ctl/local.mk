@@ -15,7 +15,6 @@ smcrctl_LDADD = ctl/libsmcrctl.la
 
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = ctl/completion/smcrctl
-EXTRA_DIST += doc/json-schema.md
 
 check_UNIT += \
 	tests/unit/check_ctl_show \

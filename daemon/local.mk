@@ -39,4 +39,3 @@ check_UNIT += \
 	tests/unit/check_ports \
 	tests/unit/check_log_text
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)
-EXTRA_DIST += doc/port-mapper.md

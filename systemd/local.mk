@@ -1,6 +1,9 @@
 # Under systemd/ the snippets have other names than installed: sysusers.d/smcrd.conf and tmpfiles.d/smcrd.conf.
 systemdsystemunit_DATA = systemd/smcrd.service
 CLEANFILES += systemd/smcrd.service
+# An example, not installed as a unit: which ports there are is in smcrd.conf.
+examplesdir = $(docdir)/examples
+dist_examples_DATA = systemd/smcrd.socket
 EXTRA_DIST += systemd/smcrd.service.in systemd/sysusers.conf systemd/tmpfiles.conf
 
 systemd/smcrd.service: $(top_srcdir)/systemd/smcrd.service.in Makefile
@@ -16,7 +19,17 @@ install-snippets:
 uninstall-local: uninstall-snippets
 uninstall-snippets:
 	rm -f $(DESTDIR)$(sysusersdir)/smcrd.conf $(DESTDIR)$(tmpfilesdir)/smcrd.conf
-.PHONY: install-snippets uninstall-snippets
+# What an installation lacks. A package, which installs below DESTDIR, does all of it by itself.
+install-data-hook:
+	@test -n "$(DESTDIR)" || $(MAKE) -s after-install
+after-install:
+	@printf '%s\n' '' 'What is left to do, as root:' \
+		'  systemd-sysusers $(sysusersdir)/smcrd.conf	makes the user and the group smcrd' \
+		'  systemctl daemon-reload			makes the unit known' \
+		'  usermod -aG smcrd NAME			lets NAME use smcrctl, from the next login on' \
+		'  write $(sysconfdir)/smcrd/smcrd.conf (beside it is an example), look at it with smcrd -t' \
+		'  systemctl enable --now smcrd			starts it, now and at boot'
+.PHONY: install-snippets uninstall-snippets after-install
 
 AM_DISTCHECK_CONFIGURE_FLAGS = --with-systemdsystemunitdir='$${prefix}/lib/systemd/system'
 

@@ -1,16 +1,18 @@
 #!/bin/bash
 # "make install" puts everything where it belongs, and what it installed works: the daemon takes the installed example
 # as it is. Everything goes below a directory of its own.
+src=$(cd "${top_srcdir:-.}" && pwd) || exit 1
 cd "${top_builddir:-build}" || exit 1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 unset MAKEFLAGS MAKELEVEL MFLAGS
 dirs=(prefix=/usr exec_prefix=/usr bindir=/usr/bin sbindir=/usr/sbin sysconfdir=/etc mandir=/usr/share/man
 	datarootdir=/usr/share datadir=/usr/share systemdsystemunitdir=/usr/lib/systemd/system
-	sysusersdir=/usr/lib/sysusers.d tmpfilesdir=/usr/lib/tmpfiles.d)
+	sysusersdir=/usr/lib/sysusers.d tmpfilesdir=/usr/lib/tmpfiles.d docdir=/usr/share/doc/smcrd)
 expected=(/usr/sbin/smcrd /usr/bin/smcrctl /etc/smcrd/smcrd.conf.example /usr/share/man/man8/smcrd.8
 	/usr/share/man/man8/smcrctl.8 /usr/share/man/man5/smcrd.conf.5 /usr/lib/systemd/system/smcrd.service
-	/usr/lib/sysusers.d/smcrd.conf /usr/lib/tmpfiles.d/smcrd.conf)
+	/usr/lib/sysusers.d/smcrd.conf /usr/lib/tmpfiles.d/smcrd.conf /usr/share/doc/smcrd/README.md
+	/usr/share/doc/smcrd/examples/smcrd.socket)
 n=0
 # result NAME COMMAND...
 result() {
@@ -25,11 +27,37 @@ result() {
 	fi
 }
 
-echo "1..$((${#expected[@]} + 3))"
+# Documents that manual pages and README.md send their readers to.
+documents_named() {
+	grep -oh '/usr/share/doc/smcrd/[a-z./-]*[a-z]' "$src"/man/*.[0-9]
+	grep -oh 'doc/[a-z-]*\.md' "$src/README.md" | sed 's,^doc,/usr/share/doc/smcrd,'
+}
+documents() {
+	local f lacks=0
+	for f in $(documents_named | sort -u); do
+		case $f in */architecture.md) continue ;; esac	# for who changes the program, as README.md says
+		[ -s "$tmp$f" ] || { echo "no $f"; lacks=1; }
+	done
+	return $lacks
+}
+# An installation on this machine, and not one for a package, has steps left.
+says_what_is_left() {
+	local said word
+	said=$(make -s install "${dirs[@]/=/=$tmp/here}" 2>&1) || { echo "$said"; return 1; }
+	for word in "systemd-sysusers $tmp/here/usr/lib/sysusers.d/smcrd.conf" 'systemctl daemon-reload' 'usermod -aG smcrd' \
+		"$tmp/here/etc/smcrd/smcrd.conf"; do
+		[[ $said == *"$word"* ]] || { printf 'not said: %s\n%s\n' "$word" "$said"; return 1; }
+	done
+}
+
+echo "1..$((${#expected[@]} + 6))"
 result 'make install' make -s install DESTDIR="$tmp" "${dirs[@]}"
+result 'a package has no steps left' test -z "$(make -s install DESTDIR="$tmp" "${dirs[@]}" | grep systemctl)"
+result 'make install says what is left to do' says_what_is_left
+result 'the documents that are named' documents
 for f in "${expected[@]}"; do
 	result "$f" test -s "$tmp$f"
 done
 result 'smcrd -t takes the example' "$tmp/usr/sbin/smcrd" -t -f "$tmp/etc/smcrd/smcrd.conf.example"
 make -s uninstall DESTDIR="$tmp" "${dirs[@]}" > "$tmp/log" 2>&1
-result 'make uninstall leaves nothing' test -z "$(find "$tmp" -type f ! -path "$tmp/log")"
+result 'make uninstall leaves nothing' test -z "$(find "$tmp" -type f ! -path "$tmp/log" ! -path "$tmp/here/*")"

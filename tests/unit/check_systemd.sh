@@ -21,14 +21,16 @@ mkdir -p "$tmp/sbin" "$tmp/root/etc"
 printf '#!/bin/sh\n' > "$tmp/sbin/smcrd"
 chmod +x "$tmp/sbin/smcrd"
 sed -e "s,@sbindir@,$tmp/sbin,g" -e 's,@sysconfdir@,/etc,g' "$src/smcrd.service.in" > "$tmp/smcrd.service"
-# It complains about some mistakes and still succeeds: no output is what counts.
+cp "$src/smcrd.socket" "$tmp"
+# quiet_verify [UNIT]: smcrd.service, with another one. systemd-analyze complains about some mistakes and still succeeds: no
+# output is what counts.
 quiet_verify() {
-	out=$(systemd-analyze verify --man=no "$tmp/smcrd.service" 2>&1) || out="$out (failed)"
+	out=$(systemd-analyze verify --man=no "$tmp/smcrd.service" "$@" 2>&1) || out="$out (failed)"
 	echo "$out"
 	[ -z "$out" ]
 }
 
-echo 1..8
+echo 1..9
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -132,7 +134,9 @@ option_drop_in() {
 if command -v systemd-analyze >/dev/null; then
 	result 7 'the drop-in of smcrd(8) that narrows' drop_in 1 IPAddressAllow
 	result 8 'the drop-in of smcrd(8) for the TCP option' option_drop_in
+	result 9 'smcrd.socket, the example' quiet_verify "$tmp/smcrd.socket"
 else
 	skip 7 'the drop-in of smcrd(8) that narrows' 'systemd-analyze is not installed'
 	skip 8 'the drop-in of smcrd(8) for the TCP option' 'systemd-analyze is not installed'
+	skip 9 'smcrd.socket, the example' 'systemd-analyze is not installed'
 fi
