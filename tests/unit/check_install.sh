@@ -50,7 +50,20 @@ says_what_is_left() {
 	done
 }
 
-echo "1..$((${#expected[@]} + 6))"
+# Every file that is installed is one that the RPM spec names, and the other way round.
+spec=$src/packaging/smcrd.spec
+rpm_files() {
+	local listed installed
+	[ "$(rpmspec -q --qf '%{version}' "$spec")" = "$(sed -n 's/^PACKAGE_VERSION = //p' Makefile)" ] ||
+		{ echo 'the spec has another version'; return 1; }
+	listed=$(rpmspec --define '_unitdir /usr/lib/systemd/system' --define '_sysusersdir /usr/lib/sysusers.d' \
+		--define '_tmpfilesdir /usr/lib/tmpfiles.d' -P "$spec") || { echo "$listed"; return 1; }
+	listed=$(sed -n '/^%files/,/^%changelog/{s,^%doc \(.*\),\1/*,; /^\//p}' <<< "$listed" | sort -u)
+	installed=$(cd "$tmp" && find etc usr -type f -printf '/%p\n' | sed -E 's,(/share/doc/smcrd/).*,\1*,; s,/man/.*,&*,' | sort -u)
+	diff <(echo "$listed") <(echo "$installed")
+}
+
+echo "1..$((${#expected[@]} + 7))"
 result 'make install' make -s install DESTDIR="$tmp" "${dirs[@]}"
 result 'a package has no steps left' test -z "$(make -s install DESTDIR="$tmp" "${dirs[@]}" | grep systemctl)"
 result 'make install says what is left to do' says_what_is_left
@@ -59,5 +72,11 @@ for f in "${expected[@]}"; do
 	result "$f" test -s "$tmp$f"
 done
 result 'smcrd -t takes the example' "$tmp/usr/sbin/smcrd" -t -f "$tmp/etc/smcrd/smcrd.conf.example"
+if command -v rpmspec > /dev/null; then
+	result 'the RPM spec has all that is installed' rpm_files
+else
+	n=$((n + 1))
+	echo "ok $n - the RPM spec has all that is installed # SKIP rpmspec is not installed (Debian package rpm)"
+fi
 make -s uninstall DESTDIR="$tmp" "${dirs[@]}" > "$tmp/log" 2>&1
 result 'make uninstall leaves nothing' test -z "$(find "$tmp" -type f ! -path "$tmp/log" ! -path "$tmp/here/*")"

@@ -1,0 +1,1 @@
+EXTRA_DIST += packaging/Containerfile packaging/smcrd.spec
