@@ -313,13 +313,14 @@ siw_udp_read(struct siw_udp *u)
 			.msg_control = &control,
 			.msg_controllen = sizeof(control) };
 		ssize_t n = recvmsg(u->fd, &msg, MSG_DONTWAIT);
-		size_t len = (size_t)max_i64(n, 0), each = each_of(&msg, len);
+		size_t len = (size_t)max_i64(n, 0), each;
 
 		if (n < 0 && errno == EAGAIN)
 			return;
+		each = n > 0 ? each_of(&msg, len) : 1;
 		for (size_t off = 0; off < len; off += each, i++)
 			packet_in(u, &from, u->in + off, min_size(each, len - off));
-		i += len == 0;
+		i += len == 0; /* an error, or a datagram of nothing */
 	}
 	u->dev->unfinished = true;
 }
