@@ -34,13 +34,13 @@ open_stack(struct siw_dev *dev, const struct siw_sctp_stack *stack, const char *
 {
 	int rc = stack->open(dev, err);
 
-	if (rc == 0)
-		((struct siw_sctp_dev *)dev->llp_dev)->stack = stack;
-	else
+	if (rc < 0) {
 		free(dev->llp_dev);
-	if (rc < 0)
 		dev->llp_dev = NULL;
-	return rc;
+		return rc;
+	}
+	((struct siw_sctp_dev *)dev->llp_dev)->stack = stack;
+	return 0;
 }
 
 static int
