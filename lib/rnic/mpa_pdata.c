@@ -27,6 +27,9 @@ mpa_pdata_decode(struct span in, struct mpa_pdata *out)
 	d.read_to = rcur_be64(&r);
 	if (r.failed)
 		d.read_stag = 0;
+	d.flags = rcur_be32(&r);
+	if (r.failed)
+		d.flags = 0;
 	*out = d;
 	return 0;
 }
@@ -47,6 +50,7 @@ mpa_pdata_encode(const struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
 	wcur_be32(&w, d->ulpdu_max);
 	wcur_be32(&w, d->read_stag);
 	wcur_be64(&w, d->read_to);
+	wcur_be32(&w, d->flags);
 }
 
 const char *

@@ -1,7 +1,7 @@
 /*
  * The MPA private data of iWARP devices, soft or cards: who is meant, who asks, what
- * each side can take. 44 bytes, big-endian; a receiver takes longer ones and
- * skips what it does not know, and the last two fields may be missing. Internal
+ * each side can take. 48 bytes, big-endian; a receiver takes longer ones and
+ * skips what it does not know, and the last three fields may be missing. Internal
  * to lib/rnic.
  *
  *	 0  "SMCr"
@@ -16,6 +16,7 @@
  *	32  STag and
  *	36  tagged offset (64) of MPA_FENCE_LEN bytes that the receiver's fences
  *	    may read; STag 0 = none, they are to read nothing
+ *	44  flags (32): MPA_PACKETS_TOGETHER
  */
 #pragma once
 
@@ -23,7 +24,7 @@
 
 #include "base/span.h"
 
-#define MPA_PDATA_LEN 44
+#define MPA_PDATA_LEN 48
 #define MPA_PDATA_MIN 32 /* of a sender who has nothing to be read */
 #define MPA_PDATA_VERSION 1
 
@@ -32,6 +33,9 @@
  * before had (6.1), which ends the stream.
  */
 #define MPA_FENCE_LEN 4
+
+/* Of SCTP in UDP: packets may come many in one datagram that the sender's kernel has not cut apart (UDP_SEGMENT). */
+#define MPA_PACKETS_TOGETHER 1
 
 enum mpa_verdict {
 	MPA_ACCEPTED,
@@ -55,6 +59,7 @@ struct mpa_pdata {
 	uint32_t ulpdu_max;
 	uint32_t read_stag;
 	uint64_t read_to;
+	uint32_t flags;
 };
 
 /* 0; -EPROTO: not ours, or a version we do not know. */

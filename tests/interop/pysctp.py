@@ -35,6 +35,7 @@ KNOWN = (1, 5, 6, COOKIE, UNRECOGNIZED, 9, 11, 12, ADAPTATION)
 WINDOW = 256 << 10
 RTO, RTO_MAX, TRIES = 0.4, 1.6, 12
 MASK = 0xffffffff
+UDP_GRO = 104			# of the socket: datagrams may be several packets
 
 # -- packets --
 
@@ -229,6 +230,8 @@ class Port:
         self.sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.bind((host, udp))
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self.sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
+        self.together = 0		# datagrams that were several packets, which the sender's kernel had not cut apart
         self.at = self.sock.getsockname()[:2]
         self.port = self.at[1] if port is None else port
         self.adaptation, self.listening, self.rto = adaptation, listening, rto
@@ -289,8 +292,7 @@ class Port:
                 came = select.select([self.sock], [], [], 0.01)[0]
                 with self.cond:
                     if came:
-                        data, at = self.sock.recvfrom(1 << 16)
-                        self._packet_in(data, at[:2])
+                        self._datagram_in(*self.sock.recvmsg(1 << 16, socket.CMSG_SPACE(4)))
                     for assoc in list(self.associations.values()):
                         assoc.tick(time.monotonic())
         except Exception as e:
@@ -299,6 +301,15 @@ class Port:
             with self.cond:
                 self.sock.close()
                 self.cond.notify_all()
+
+    def _datagram_in(self, data, control, _flags, at):
+        each = len(data)
+        for level, kind, value in control:
+            if (level, kind) == (socket.IPPROTO_UDP, UDP_GRO):
+                each = struct.unpack("i", value[:4])[0]
+        self.together += each < len(data)
+        for i in range(0, len(data), each or 1):
+            self._packet_in(data[i:i + each], at[:2])
 
     def _packet_in(self, data, at):
         if len(data) < 16 or crc32c(data[:8] + bytes(4) + data[12:]) != struct.unpack_from("<I", data, 8)[0]:

@@ -164,21 +164,29 @@ def clc_read(sock, timeout=5.0):
 # -- MPA private data between smcrd peers, layout in mpa_pdata.h; what is to be read by confirming Reads is left out --
 
 
+PACKETS_TOGETHER = 1
+
+
 class Pdata:
-    def __init__(self, qpn=0, psn=0, token=0, from_qpn=0, recv_depth=256, ulpdu_max=0, verdict=0, version=1):
+    """flags: 0 for a peer that knows none."""
+
+    def __init__(self, qpn=0, psn=0, token=0, from_qpn=0, recv_depth=256, ulpdu_max=0, verdict=0, version=1, flags=0):
         self.qpn, self.psn, self.token, self.from_qpn = qpn, psn, token, from_qpn
         self.recv_depth, self.ulpdu_max, self.verdict, self.version = recv_depth, ulpdu_max, verdict, version
+        self.flags = flags
 
     def encode(self):
-        return struct.pack(">4sBBHIIQII", b"SMCr", self.version, self.verdict, self.recv_depth, self.qpn, self.psn,
-                           self.token, self.from_qpn, self.ulpdu_max)
+        known = struct.pack(">4sBBHIIQII", b"SMCr", self.version, self.verdict, self.recv_depth, self.qpn, self.psn,
+                            self.token, self.from_qpn, self.ulpdu_max)
+        return known + (struct.pack(">IQI", 0, 0, self.flags) if self.flags else b"")
 
     @classmethod
     def decode(cls, data):
         if len(data) < 32 or data[:4] != b"SMCr":
             raise SmcError(f"MPA private data {data.hex()}")
         version, verdict, depth, qpn, psn, token, from_qpn, ulpdu_max = struct.unpack(">BBHIIQII", data[4:32])
-        return cls(qpn, psn, token, from_qpn, depth, ulpdu_max, verdict, version)
+        flags = struct.unpack_from(">I", data, 44)[0] if len(data) >= 48 else 0
+        return cls(qpn, psn, token, from_qpn, depth, ulpdu_max, verdict, version, flags)
 
     def __repr__(self):
         return f"<Pdata {({k: v for k, v in self.__dict__.items() if k != 'token'})}>"

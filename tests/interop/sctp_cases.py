@@ -11,12 +11,13 @@ import pyiwarp as iw
 import pysctp
 import pysctp_ddp as ddp
 from iwarp_cases import stream_errors
-from pysmc import Pdata
-from siw_scene import MS, SOON, Bad, exchange, from_host, host_case, pd_reply, start_active, to_host
+from pysmc import PACKETS_TOGETHER, Pdata
+from siw_scene import MS, SOON, Bad, confirm_all, exchange, from_host, host_case, pd_reply, start_active, to_host
 from harness import Failure, case, check, equal, pattern, same_bytes, wait_until
 
 # What is lost comes again after 200 ms and more: a device without patience would take that for a peer that is gone.
 PATIENT = {"connect_ms": 20 * MS, "answer_ms": 20 * MS}
+AMOUNT = 60000
 CASES = []		# (name, function of a Host, whether for both profiles)
 
 
@@ -68,6 +69,26 @@ def register_ways(*transports, where=""):
     host_case(f"a Write is placed before its turn, a Send waits for it{where}", transports[0])(early_write)
     for transport in transports:
         host_case(f"a bad path, {transport.profile.name}{where}", transport, **PATIENT)(bad_path)
+        if transport.settings.get("sctp_stack") != "kernel":
+            host_case(f"packets go together to a peer that takes them, {transport.profile.name}{where}", transport)(together)
+
+
+def together(host):
+    """And one by one to any other: Linux's SCTP in UDP crashes on packets that a neighbour's kernel has not cut apart."""
+    src = host.mr(AMOUNT)
+    for flags in (0, PACKETS_TOGETHER, 0xffffffff ^ PACKETS_TOGETHER):
+        for role in ("passive", "active"):
+            if role == "passive":
+                qp, ep = to_host(host, flags=flags)
+            else:
+                qp, ep = from_host(host, over={"flags": flags})
+            region = ep.register(AMOUNT)
+            confirm_all(ep, qp, [qp.write(src, 0, AMOUNT, region.stag, region.base)])
+            came = ep.stream.assoc.port.together
+            equal(came > 0, flags == PACKETS_TOGETHER, f"{role}, flags {flags:#x}: {came} datagrams of several packets")
+            ep.close()
+            qp.event("qp_error")
+            qp.destroy()
 
 
 # -- ways to connect --

@@ -274,13 +274,13 @@ def to_host(host, request=None, rtr=None, recvs=4, size=1024, how=None, **over):
     return qp, ep
 
 
-def from_host(host, recvs=4, **answer):
-    """The device initiates: (Qp, Endpoint); its request is ep.request."""
+def from_host(host, recvs=4, over={}, **answer):
+    """The device initiates: (Qp, Endpoint); its request is ep.request. over: of the private data."""
     lst = host.listener()
     qp = host.qp()
     qp.recv(recvs)
     start_active(host, qp, lst)
-    ep = lst.serve(SOON, private=pd_reply, **answer)
+    ep = lst.serve(SOON, private=lambda request: pd_reply(request, **over), **answer)
     host.t.later(ep.close)
     qp.event("connected")
     qp.first = 0

@@ -15,10 +15,11 @@ static const struct mpa_pdata sample = {
 	.ulpdu_max = 16384,
 	.read_stag = 0xa1b2c3d4,
 	.read_to = 0x8877665544332211,
+	.flags = 0x99aabbcc,
 };
 static const char sample_hex[] =
     "534d4372 01 03 1234 00abcdef 00010203 1122334455667788 0000fedc 00004000"
-    "a1b2c3d4 8877665544332211";
+    "a1b2c3d4 8877665544332211 99aabbcc";
 
 START_TEST(format)
 {
@@ -38,6 +39,7 @@ START_TEST(format)
 	ck_assert_uint_eq(d.ulpdu_max, sample.ulpdu_max);
 	ck_assert_uint_eq(d.read_stag, sample.read_stag);
 	ck_assert_uint_eq(d.read_to, sample.read_to);
+	ck_assert_uint_eq(d.flags, sample.flags);
 }
 
 START_TEST(others_are_distinguished)
@@ -59,7 +61,7 @@ START_TEST(others_are_distinguished)
 	ck_assert_int_eq(mpa_pdata_decode((struct span){ buf, sizeof(buf) }, &d), 0);
 }
 
-START_TEST(nothing_to_be_read)
+START_TEST(what_older_peers_leave_out)
 {
 	uint8_t buf[MPA_PDATA_LEN];
 	struct mpa_pdata d;
@@ -68,7 +70,8 @@ START_TEST(nothing_to_be_read)
 	for (size_t n = MPA_PDATA_MIN; n < MPA_PDATA_LEN; n++) {
 		ck_assert_int_eq(mpa_pdata_decode((struct span){ buf, n }, &d), 0);
 		ck_assert_uint_eq(d.ulpdu_max, sample.ulpdu_max);
-		ck_assert_uint_eq(d.read_stag, 0);
+		ck_assert_uint_eq(d.read_stag, n < MPA_PDATA_LEN - 4 ? 0 : sample.read_stag);
+		ck_assert_uint_eq(d.flags, 0);
 	}
 }
 

@@ -96,7 +96,7 @@ teardown(void)
 static void
 put(unsigned peer, size_t len)
 {
-	siw_udp_tx_put(&tx, &to[peer], &too_long[peer], packet, len);
+	siw_udp_tx_gather(&tx, &to[peer], &too_long[peer], packet, len);
 }
 
 /* The call n of the kernel had so many bytes to this peer, in packets of `each`; 0: one packet. */
@@ -168,6 +168,23 @@ START_TEST(no_more_than_the_kernel_takes)
 	put(0, 65400); /* one that is too long to wait */
 	ck_assert_uint_eq(kernel.cnt, 5);
 	went(4, 0, 65400, 0);
+}
+
+/* In the order in which packets were given. */
+START_TEST(packets_of_a_peer_that_takes_one_at_a_time)
+{
+	put(0, 200);
+	for (unsigned i = 1; i <= 2; i++) {
+		siw_udp_tx_put(&tx, &to[1], &too_long[1], packet, 200);
+		ck_assert_uint_eq(kernel.cnt, 1 + i);
+		went(i, 1, 200, 0);
+	}
+	went(0, 0, 200, 0);
+	kernel.path = 100;
+	siw_udp_tx_put(&tx, &to[1], &too_long[1], packet, 200);
+	ck_assert_uint_eq(kernel.cnt, 4);
+	ck_assert_uint_eq(too_long[1], 200);
+	ck_assert(tx.narrow);
 }
 
 START_TEST(a_stranger_is_answered_at_once)

@@ -57,6 +57,8 @@ struct siw_sctp_stack {
 	void (*flush)(struct siw_dev *);
 	/* What is next; of messages, whole ones only. */
 	enum siw_assoc_in (*take)(struct siw_assoc *, struct siw_assoc_msg *out);
+	/* The peer takes packets in UDP that come together (MPA_PACKETS_TOGETHER), as this stack does. NULL: it does not. */
+	void (*gather)(struct siw_assoc *);
 	/* As struct rnic_ops.conn_info. */
 	void (*info)(struct siw_assoc *, struct rnic_conn_info *);
 	/* More than usual may be sent from now on, as it is the end. */

@@ -31,6 +31,27 @@ encoded(const struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
 	return (struct span){ .ptr = out, .len = MPA_PDATA_LEN };
 }
 
+static struct mpa_pdata
+own_pdata(const struct siw_qp *qp, const struct rnic_remote *to)
+{
+	struct mpa_pdata d = siw_own_pdata(qp, to);
+
+	d.flags = siw_sctp_stack(qp->dev)->gather != NULL ? MPA_PACKETS_TOGETHER : 0;
+	return d;
+}
+
+static void
+start(struct siw_qp *qp, const struct mpa_pdata *peer, bool rtr_send)
+{
+	const struct siw_sctp_stack *stack = siw_sctp_stack(qp->dev);
+	struct siw_sctp *s = siw_sctp(qp);
+
+	if (stack->gather != NULL && (peer->flags & MPA_PACKETS_TOGETHER) != 0)
+		stack->gather(s->assoc);
+	siw_sctp_learn_rtt(qp);
+	siw_stream_start(qp, peer, s->session.depths.ord, rtr_send);
+}
+
 static int
 order_init(struct siw_qp *qp, uint16_t first)
 {
@@ -72,7 +93,7 @@ void
 siw_sctp_up(struct siw_qp *qp)
 {
 	struct siw_sctp *s = siw_sctp(qp);
-	const struct mpa_pdata mine = siw_own_pdata(qp, &qp->remote);
+	const struct mpa_pdata mine = own_pdata(qp, &qp->remote);
 	uint8_t pd[MPA_PDATA_LEN], message[SCTP_DDP_CONTROL_MAX];
 	int len;
 
@@ -97,8 +118,7 @@ siw_sctp_accepted(struct siw_qp *qp, struct span pdata)
 		return false;
 	}
 	siw_qp_set_state(qp, SIW_RTS);
-	siw_sctp_learn_rtt(qp);
-	siw_stream_start(qp, &peer, s->session.depths.ord, false);
+	start(qp, &peer, false);
 	siw_tx_schedule(qp);
 	siw_cm_check_connected(qp);
 	return qp->state == SIW_RTS;
@@ -186,16 +206,14 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	own(qp, pend_free(t));
 	qp->peer_qpn = peer.from_qpn;
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
-	mine = siw_own_pdata(qp, NULL);
+	mine = own_pdata(qp, NULL);
 	if (order_init(qp, next) < 0 ||
 	    !siw_sctp_say(
 	        s->assoc, message, ddp_session_accept(&s->session, encoded(&mine, pd), message, sizeof(message)))) {
 		siw_qp_break(qp, "the DDP stream session's Accept could not be sent", RNIC_WC_FLUSHED, NULL);
 		return;
 	}
-	siw_sctp_learn_rtt(qp);
-	siw_stream_start(
-	    qp, &peer, s->session.depths.ord, s->session.depths.p2p && (s->session.depths.rtr & RTR_SEND) != 0);
+	start(qp, &peer, s->session.depths.p2p && (s->session.depths.rtr & RTR_SEND) != 0);
 	/* We may speak at once, unlike over MPA. */
 	if (siw_rx_started(qp))
 		siw_rx_schedule(qp);

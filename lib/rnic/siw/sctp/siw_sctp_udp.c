@@ -43,6 +43,7 @@ struct siw_udp_peer {
 	uint64_t opaque;
 	struct sockaddr_storage at;
 	unsigned refs;
+	bool takes_together; /* packets that its kernel has not cut apart */
 	size_t too_long; /* shortest packet that the path did not take in one piece, since it was looked at; 0: none */
 	uint32_t path_mtu; /* as siw_udp_peer_path_mtu() */
 };
@@ -164,6 +165,12 @@ siw_udp_peer_opaque(const struct siw_udp_peer *p)
 	return (void *)(uintptr_t)p->opaque;
 }
 
+void
+siw_udp_peer_gather(struct siw_udp_peer *p)
+{
+	p->takes_together = true;
+}
+
 struct rnic_gid
 siw_udp_peer_gid(const struct siw_udp_peer *p)
 {
@@ -203,7 +210,9 @@ siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_
 	if (u == NULL || len < SCTP_HEADER_LEN || (p == NULL && world.opaque != (uintptr_t)opaque))
 		return 0;
 	mpa_crc_put((uint8_t *)packet + CRC_AT, mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, packet, len)));
-	if (p != NULL)
+	if (p != NULL && p->takes_together)
+		siw_udp_tx_gather(&u->tx, &p->at, &p->too_long, packet, len);
+	else if (p != NULL)
 		siw_udp_tx_put(&u->tx, &p->at, &p->too_long, packet, len);
 	else
 		siw_udp_tx_put(&u->tx, &world.from, NULL, packet, len);

@@ -30,7 +30,7 @@ bool siw_udp_flush(struct siw_udp *);
 
 /* Reads a bounded number of packets; with more to read dev->unfinished is set. What they are answered by waits for siw_udp_flush(). */
 void siw_udp_read(struct siw_udp *);
-/* The library's output callback. A stranger's packet goes at once, others may wait for siw_udp_flush(). */
+/* The library's output callback. Packets of peers that take several together may wait for siw_udp_flush(). */
 int siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df);
 
 /* A reference to a peer, for an association: 0 or a negative errno. */
@@ -39,6 +39,11 @@ int siw_udp_peer_get(struct siw_udp *, const struct rnic_gid *, uint16_t port, s
 struct siw_udp_peer *siw_udp_peer_of(struct siw_udp *, void *opaque);
 void siw_udp_peer_put(struct siw_udp_peer *);
 void *siw_udp_peer_opaque(const struct siw_udp_peer *);
+/*
+ * From now on it gets packets together: it has said that it takes them so. Linux does not: where the kernel's SCTP is handed such
+ * packets (by a neighbour on the same host, as no wire carries them) it cuts them apart and breaks its own memory (6.1).
+ */
+void siw_udp_peer_gather(struct siw_udp_peer *);
 /* As siw_udp_path_mtu(), but less when the way to this peer is narrower. */
 uint32_t siw_udp_peer_path_mtu(struct siw_udp_peer *);
 struct rnic_gid siw_udp_peer_gid(const struct siw_udp_peer *);

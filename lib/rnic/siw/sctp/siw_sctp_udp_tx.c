@@ -95,12 +95,20 @@ void
 siw_udp_tx_put(
     struct siw_udp_tx *tx, const struct sockaddr_storage *to, size_t *too_long, const void *packet, size_t len)
 {
-	if (!fits(tx, too_long, len))
-		siw_udp_tx_flush(tx);
-	if (too_long == NULL || len > TOGETHER_LEN) {
-		send_one(tx, to, too_long, packet, len);
+	siw_udp_tx_flush(tx);
+	send_one(tx, to, too_long, packet, len);
+}
+
+void
+siw_udp_tx_gather(
+    struct siw_udp_tx *tx, const struct sockaddr_storage *to, size_t *too_long, const void *packet, size_t len)
+{
+	if (len > TOGETHER_LEN) {
+		siw_udp_tx_put(tx, to, too_long, packet, len);
 		return;
 	}
+	if (!fits(tx, too_long, len))
+		siw_udp_tx_flush(tx);
 	if (tx->cnt == 0) {
 		tx->to = to;
 		tx->too_long = too_long;

@@ -1,6 +1,7 @@
 /*
  * The way out of SCTP packets in UDP: packets of one length to one peer are gathered and handed to the kernel together, which cuts
- * them apart as late as it can (UDP_SEGMENT); and how long a packet may be.
+ * them apart as late as it can (UDP_SEGMENT), for another network namespace or virtual machine of the same host only where they
+ * are received; and how long a packet may be.
  */
 #pragma once
 
@@ -26,11 +27,13 @@ int siw_udp_tx_init(struct siw_udp_tx *, int fd, int family);
 /* What waits is lost. All zero is nothing. */
 void siw_udp_tx_fini(struct siw_udp_tx *);
 /*
- * Sends a packet, now or with siw_udp_tx_flush(); it is copied. What does not go is lost, as on the way. One that is too long for the
- * path goes in fragments, and *too_long becomes its length, unless there is a shorter one. NULL: it goes at once, or not at all.
- * `to` and too_long are good until the next flush.
+ * Sends a packet. What does not go is lost, as on the way. One that is too long for the path goes in fragments, and *too_long becomes
+ * its length, unless there is a shorter one; NULL: it does not go.
  */
 void siw_udp_tx_put(
+    struct siw_udp_tx *, const struct sockaddr_storage *to, size_t *too_long, const void *packet, size_t len);
+/* The same with siw_udp_tx_flush(), or before; the packet is copied, `to` and too_long are good until then. */
+void siw_udp_tx_gather(
     struct siw_udp_tx *, const struct sockaddr_storage *to, size_t *too_long, const void *packet, size_t len);
 void siw_udp_tx_flush(struct siw_udp_tx *);
 

@@ -454,6 +454,12 @@ info(struct siw_assoc *a, struct rnic_conn_info *out)
 }
 
 static void
+gather(struct siw_assoc *a)
+{
+	siw_udp_peer_gather(user_assoc(a)->peer);
+}
+
+static void
 last_words(struct siw_assoc *a)
 {
 	const int more = LAST_WORDS;
@@ -668,6 +674,7 @@ const struct siw_sctp_stack siw_sctp_user = {
 	.send = send_message,
 	.flush = flush,
 	.take = take,
+	.gather = gather,
 	.info = info,
 	.last_words = last_words,
 	.end = end,
