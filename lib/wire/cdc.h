@@ -17,7 +17,8 @@
 #define CDC_UPDATE_REQUESTED 0x10 /* R: wants the consumer cursor now */
 #define CDC_FAILOVER 0x08         /* F: only token and seq count */
 #define CDC_STARTED_OVER 0x04     /* S, between two smcrd: prod counts from the element's start; reserved in RFC 7609 */
-#define CDC_PROD_FLAGS 0xfc
+#define CDC_IN_PEACE 0x02 /* with F, between two smcrd: nothing was under way when the link was left; reserved */
+#define CDC_PROD_FLAGS 0xfe
 
 /* conn_flags */
 #define CDC_SENDING_DONE 0x80 /* D */

@@ -347,6 +347,7 @@ wire_describe_cdc(struct span in, char *buf, size_t cap)
 		{ CDC_UPDATE_REQUESTED, "update-requested" },
 		{ CDC_FAILOVER, "failover" },
 		{ CDC_STARTED_OVER, "started-over" },
+		{ CDC_IN_PEACE, "in-peace" },
 	};
 	static const struct word conn[] = {
 		{ CDC_SENDING_DONE, "sending-done" },

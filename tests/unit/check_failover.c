@@ -767,6 +767,54 @@ START_TEST(what_arrives_while_its_link_is_given_up_counts)
 	transfer(&c[1], &s[1], 10000);
 }
 
+static bool
+is_test_link(const struct sim_msg *m)
+{
+	return m->op == RNIC_WR_SEND && m->len == LLC_LEN && m->data[0] == LLC_TEST_LINK;
+}
+
+/* A connection comes back to a link before a TEST LINK was answered there: it had left in peace, so nothing was closed to it. Moved by
+ * somebody, or because the link that it had moved to is lost, with or without its word of the move; over two links, or three. */
+START_LOOP_TEST(a_connection_comes_back_at_once, 0, 8)
+{
+	bool lost = (_i & 1) != 0, unsaid = (_i & 2) != 0, by_a_third = (_i & 4) != 0;
+	unsigned cnt = 2 + by_a_third;
+
+	begin(cnt, cnt, &three_links);
+	duo_run(100);
+	duo_expect_links(cnt);
+	failover_ask(c[0].conn, duo_link_nr(A, (uint8_t)cnt));
+	transfer(&c[0], &s[0], 1000);
+	duo_run(100);
+	/* When that is lost, the first of the others that are left is next. */
+	struct link *first = c[0].conn->link, *other = duo_link_nr(A, (uint8_t)cnt - 1);
+
+	d.holds = is_test_link;
+	failover_ask(c[0].conn, other);
+	if (!unsaid) {
+		duo_write(&c[0], 5000);
+		duo_run(5);
+		ck_assert_uint_eq(duo_read(&s[0]), 5000);
+		ck_assert_uint_eq(s[0].conn->rx.link, other->number);
+		duo_write(&c[0], 1000);
+	}
+	ck_assert_ptr_eq(c[0].conn->link, other);
+	if (lost)
+		duo_lose(other, "test");
+	if (by_a_third) {
+		failover_ask(c[0].conn, duo_link_nr(A, 1));
+		duo_write(&c[0], 1000);
+		duo_run(5);
+	}
+	failover_ask(c[0].conn, first);
+	duo_run(5);
+	ck_assert_ptr_eq(c[0].conn->link, first);
+	transfer(&c[0], &s[0], 100000);
+	ck_assert_int_eq(first->state, LINK_ACTIVE);
+	d.holds = NULL;
+	ck_assert_uint_eq(d.eng[B]->ctr.failover_lost, 0);
+}
+
 /* Both close at once, each over another link. The peer's C says nothing of ours, which is lost with its link. */
 START_TEST(c_that_is_lost_with_its_link_is_said_again)
 {
@@ -1038,6 +1086,40 @@ arrives(struct link *link, const struct cdc_msg *msg)
 	ck_assert_int_eq(cdc_encode(msg, link->recv_buf, CDC_LEN), CDC_LEN);
 	link_recv(link, &(struct rnic_wc){ .qp = link->qp, .op = RNIC_WC_RECV, .status = RNIC_WC_OK, .len = CDC_LEN });
 	link->recv_repost_cnt = 0;
+}
+
+static unsigned validations, in_peace;
+
+static bool
+counts_validations(const struct sim_msg *m)
+{
+	struct cdc_msg msg;
+
+	if (m->op == RNIC_WR_SEND && cdc_decode((struct span){ m->data, m->len }, &msg) > 0 &&
+	    (msg.prod_flags & CDC_FAILOVER) != 0 && m->from != d.dev[B] && m->from != d.more[B][0]) {
+		validations++;
+		in_peace += (msg.prod_flags & CDC_IN_PEACE) != 0;
+	}
+	return false;
+}
+
+/* The bit is reserved: it is not said to Linux, and means nothing when Linux has it. */
+START_TEST(linux_knows_nothing_of_peace)
+{
+	begin_linux();
+	struct link *old = duo_link_nr(A, c[0].conn->rx.link), *other = duo_link_nr(A, old->number == 1 ? 2 : 1);
+
+	validations = in_peace = 0;
+	d.holds = counts_validations;
+	failover_ask(c[0].conn, c[0].conn->link == old ? other : old);
+	duo_run(5);
+	d.holds = NULL;
+	ck_assert_uint_eq(validations, 1);
+	ck_assert_uint_eq(in_peace, 0);
+	arrives(other,
+	    &(struct cdc_msg){
+	        .seq = c[0].conn->rx.seq, .token = c[0].conn->id, .prod_flags = CDC_FAILOVER | CDC_IN_PEACE });
+	ck_assert(rmb_elem_denied(c[0].conn->rmb, c[0].conn->elem_idx, old));
 }
 
 /* F is ahead of what has come over the other link. It waits, with what comes behind it over its own link and nothing else, and the

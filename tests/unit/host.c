@@ -295,7 +295,8 @@ describe_cdc(const uint8_t *buf, char *out, size_t cap)
 		uint8_t flag;
 		char name;
 	} prod[] = { { CDC_WRITE_BLOCKED, 'B' }, { CDC_URGENT_PENDING, 'P' }, { CDC_URGENT_PRESENT, 'U' },
-		{ CDC_UPDATE_REQUESTED, 'R' }, { CDC_FAILOVER, 'F' }, { CDC_STARTED_OVER, 'S' } },
+		{ CDC_UPDATE_REQUESTED, 'R' }, { CDC_FAILOVER, 'F' }, { CDC_STARTED_OVER, 'S' },
+		{ CDC_IN_PEACE, 'I' } },
 	  conn[] = { { CDC_SENDING_DONE, 'D' }, { CDC_CLOSED, 'C' }, { CDC_ABORT, 'A' } };
 
 	char flags[12] = " ";

@@ -65,18 +65,19 @@ struct conn_tx {
 	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
 	 * smcr_tx_space has no room. */
 	uint64_t urgent[2];
-	uint16_t seq;        /* sequence of the last CDC posted */
-	uint16_t done_seq;   /* of the last CDC complete */
-	uint8_t done_flags;  /* and its conn flags */
-	uint8_t move_to;     /* link number: to go over there when all is complete; 0 = stay */
-	uint8_t probes;      /* bytes of the peer's element that are kept back as a rule and may be used now (tx.c) */
-	bool any;            /* a CDC was posted */
-	bool validate;       /* a failover validation message is owed */
-	bool resumes;        /* counted in lgr->failover.left */
-	bool pending;        /* a CDC is owed even without data */
-	bool full;           /* smcr_tx_space answered 0: raise WRITABLE */
-	bool ring_short;     /* full because the group had no ring to lend */
-	bool blocked;        /* B is set in our last CDC */
+	uint16_t seq;       /* sequence of the last CDC posted */
+	uint16_t done_seq;  /* of the last CDC complete */
+	uint8_t done_flags; /* and its conn flags */
+	uint8_t move_to;    /* link number: to go over there when all is complete; 0 = stay */
+	uint8_t probes;     /* bytes of the peer's element that are kept back as a rule and may be used now (tx.c) */
+	bool any;           /* a CDC was posted */
+	bool validate;      /* a failover validation message is owed */
+	bool in_peace;   /* and can say that nothing was under way over the links that were left since the last one */
+	bool resumes;    /* counted in lgr->failover.left */
+	bool pending;    /* a CDC is owed even without data */
+	bool full;       /* smcr_tx_space answered 0: raise WRITABLE */
+	bool ring_short; /* full because the group had no ring to lend */
+	bool blocked;    /* B is set in our last CDC */
 	bool urgent_pending; /* P is set in our last CDC */
 	bool asks;           /* R is set in our last CDC */
 };

@@ -19,7 +19,7 @@ is_settled(const struct conn_tx *tx)
 }
 
 static void
-change_link(struct smcr_conn *conn, struct link *to)
+change_link(struct smcr_conn *conn, struct link *to, bool in_peace)
 {
 	struct link *from = conn->link;
 
@@ -28,6 +28,9 @@ change_link(struct smcr_conn *conn, struct link *to)
 	to->conn_cnt++;
 	conn->link = to;
 	conn->tx.move_to = 0;
+	/* While a message of the last move is owed, nothing was said over the link that is left. */
+	if (!conn->tx.validate)
+		conn->tx.in_peace = in_peace;
 	/* Owed unless nothing was said or the last word is complete. */
 	conn->tx.validate = conn->tx.any && (conn->tx.done_flags & LAST) == 0;
 	if (from->retiring && from->conn_cnt == 0)
@@ -192,7 +195,7 @@ failover_link(struct link *link)
 			conn->tx.move_to = 0;
 		if (conn->link != link)
 			continue;
-		change_link(conn, lgr_pick_link(lgr));
+		change_link(conn, lgr_pick_link(lgr), false);
 		go_back(conn);
 		lgr->failover.left += conn->tx.resumes;
 		moved++;
@@ -224,7 +227,7 @@ failover_ask(struct smcr_conn *conn, struct link *to)
 		return;
 	conn->tx.move_to = to->number;
 	if (is_settled(&conn->tx))
-		change_link(conn, to);
+		change_link(conn, to, true);
 	else
 		conn->link->want_fence = true;
 	conn_tx_schedule(conn);
@@ -254,7 +257,7 @@ failover_stays(struct smcr_conn *conn)
 		conn->link->want_fence = true;
 		return false;
 	}
-	change_link(conn, to);
+	change_link(conn, to, true);
 	conn_tx_schedule(conn);
 	return false;
 }

@@ -147,16 +147,17 @@ conn_rx_lost(struct smcr_conn *conn)
 /*
  * The peer has left its link for this one, because it is lost or not. From here on the element is closed to the one that it has
  * left: what is still under way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened
- * again.
+ * again. In peace: it has said that nothing is under way.
  */
 static void
-moved(struct smcr_conn *conn, const struct link *now)
+moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 {
 	if (conn->rx.link == now->number)
 		return;
 	LGR_EACH_LINK(l, now->lgr) {
 		/* Where nothing has come yet: whichever it was. */
-		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
+		if (in_peace || l->state != LINK_ACTIVE || l == now ||
+		    (conn->rx.link != 0 && l->number != conn->rx.link))
 			continue;
 		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
 		link_want_proof(l);
@@ -198,7 +199,7 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 	else if (ahead(conn, msg) > 1 && (conn->close.rx_flags & CDC_SENDING_DONE) == 0)
 		lost_in_failover(conn, link);
 	else
-		moved(conn, link); /* behind its D nothing but cursors can be missing */
+		moved(conn, link, false); /* behind its D nothing but cursors can be missing */
 	return conn->rx.link == link->number;
 }
 
@@ -212,7 +213,7 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		if (ahead(conn, msg) > 0)
 			lost_in_failover(conn, link);
 		else
-			moved(conn, link);
+			moved(conn, link, !conn->lgr->dialect.foreign && (msg->prod_flags & CDC_IN_PEACE) != 0);
 		if (conn_is_open(conn))
 			conn_tx_probe(conn);
 		return;

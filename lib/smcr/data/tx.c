@@ -359,11 +359,15 @@ wants_fence(const struct smcr_conn *conn)
 	return conn->close.want_close || ring_used(conn) > conn->tx.sndbuf->size / 2;
 }
 
-/* F: the sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1). */
+/* F: the sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1), but that an
+ * smcrd need not close its element to a link that was left in peace, which the connection may come back to. */
 static int
 post_validation(struct smcr_conn *conn, struct rnic_credits *room)
 {
-	struct cdc_msg msg = { .seq = conn->tx.done_seq, .token = conn->peer_token, .prod_flags = CDC_FAILOVER };
+	uint8_t in_peace = conn->tx.in_peace && !conn->lgr->dialect.foreign ? CDC_IN_PEACE : 0;
+	struct cdc_msg msg = {
+		.seq = conn->tx.done_seq, .token = conn->peer_token, .prod_flags = CDC_FAILOVER | in_peace
+	};
 	struct link_wr what = { .kind = LINK_WR_FAILOVER, .conn_id = conn->id };
 	int err = send_cdc(conn, &msg, &what, room);
 
