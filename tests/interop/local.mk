@@ -41,6 +41,7 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/machine.py \
 	tests/interop/vm/kernel.sh \
 	tests/interop/vm/siw.sh \
+	tests/interop/vm/system.sh \
 	tests/interop/vm/init \
 	tests/interop/vm/guest \
 	tests/interop/vm/rxe.py \
@@ -74,6 +75,7 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/check_sctp.py \
 	tests/interop/vm/check_sctp_kernel.py \
 	tests/interop/vm/check_siw.py \
+	tests/interop/vm/check_system.py \
 	tests/interop/vm/check_traffic.py \
 	tests/interop/vm/check_verbs.py \
 	tests/interop/vm/check_wire.py \

@@ -8,7 +8,8 @@ PACKAGES_TEST="check clang clang-format libclang-rt-14-dev libasan8 libubsan1 ng
 	lintian"
 # For tests/interop/vm; the kernel itself is downloaded, not installed, and so is what its module siw is made of.
 PACKAGES_VM="qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 ibverbs-providers ibverbs-utils rdmacm-utils
-	redis-server redis-tools nginx-light curl wrk iperf3 tcpdump tshark gcc-12 make binutils libelf1"
+	redis-server redis-tools nginx-light curl wrk iperf3 tcpdump tshark gcc-12 make binutils libelf1
+	mmdebstrap"
 
 # Those of "$@" that are not installed.
 packages_missing() {

@@ -28,7 +28,7 @@ fetch() {
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tmp/new" --wildcards --no-wildcards-match-slash \
 		'./boot/vmlinuz-*' './lib/modules/*/modules.*' './lib/modules/*/kernel/arch' './lib/modules/*/kernel/crypto' \
 		'./lib/modules/*/kernel/lib' './lib/modules/*/kernel/net' './lib/modules/*/kernel/fs/9p' \
-		'./lib/modules/*/kernel/fs/netfs' './lib/modules/*/kernel/fs/fscache' './lib/modules/*/kernel/fs/configfs' \
+		'./lib/modules/*/kernel/fs/netfs' './lib/modules/*/kernel/fs/overlayfs' './lib/modules/*/kernel/fs/fscache' './lib/modules/*/kernel/fs/configfs' \
 		'./lib/modules/*/kernel/drivers/infiniband' './lib/modules/*/kernel/drivers/virtio' \
 		'./lib/modules/*/kernel/drivers/char/hw_random' './lib/modules/*/kernel/drivers/net/*.ko*' 2> "$tmp/log" ||
 		grep -q 'Not found in archive' "$tmp/log" || { cat "$tmp/log"; exit 1; }
@@ -65,7 +65,7 @@ initramfs() {
 	busybox=$(command -v busybox)
 	mkdir -p "$root"/{bin,modules,proc,sys,dev,lower,root,share}
 	cp -L "$busybox" "$root/bin/busybox"
-	for name in virtio_pci virtio_rng 9pnet_virtio 9p; do
+	for name in virtio_pci virtio_rng 9pnet_virtio 9p overlay; do
 		modprobe -d "$dir" -S "$version" --show-depends "$name" 2> /dev/null || true
 	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' > "$root/order"
 	while read -r module; do
@@ -93,7 +93,8 @@ if [ -z "$image" ]; then	# no package lists: what was fetched before will do
 	image=$(cat "$cache/image-of-$wanted" 2> /dev/null || true)
 	[ -n "$image" ] || cannot "apt knows no $wanted (apt-get update?)"
 fi
-if [ -f "$cache/$image/kernel" ] && [ -f "$cache/$image/initrd" ]; then
+if [ -f "$cache/$image/kernel" ] && [ -f "$cache/$image/initrd" ] &&
+	compgen -G "$cache/$image/lib/modules/*/kernel/fs/overlayfs" > /dev/null; then
 	if [ "$here/init" -nt "$cache/$image/initrd" ] || [ "$here/kernel.sh" -nt "$cache/$image/initrd" ]; then
 		prepare "$cache/$image"
 	fi

@@ -25,6 +25,8 @@ CPU = "max,erms=off"	# kernel and libc would copy and clear by "rep movsb", whic
 BOOT = "acpi=off cryptomgr.notests initcall_blacklist=jent_mod_init,load_system_certificate_list"
 # Without what protects a kernel or serves its operator, where speed is not measured: 7 % of the time of check_afsmc_ends.py.
 QUICK = "init_on_alloc=0 hardened_usercopy=off psi=0 audit=0 preempt=none nowatchdog"
+# What boots has deadlines of its own; the measured speed of an emulated processor may be wrong by a factor of 30.
+SYSTEM = "tsc=unstable"
 BOOT_S = 60		# until it takes commands; usually 3
 TRIES = 3		# a guest kernel now and then panics while it boots
 PATIENCE = 4		# the harness's deadlines are for a real machine
@@ -56,15 +58,17 @@ def wire(share, end, cards=1):
 
 
 class Machine:
-    def __init__(self, kernel, script, limit, case="", name="vm", share=None, qemu_args=(), icount=None):
+    def __init__(self, kernel, script, limit, case="", name="vm", share=None, qemu_args=(), icount=None, system=""):
         """kernel: directory made by kernel.sh; script: what to run, beside this file; limit: its seconds. The directory
         that is shared, `share`, is the caller's, who may give one that has files in it. With icount each instruction takes
-        2^icount ns of the machine's time, however busy the host is: for measurements of speed."""
+        2^icount ns of the machine's time, however busy the host is: for measurements of speed. system: the directory of one that
+        boots, in place of the host's files alone."""
         self.kernel, self.script, self.limit = os.path.abspath(kernel), script, limit
         self.name, self.case = name, case
         self.share = share or tempfile.mkdtemp(prefix="smcrd-vm-")
         self.qemu_args = list(qemu_args)
         self.icount = icount
+        self.system = system and os.path.abspath(system)
         self.proc = None
         self.boot_s = None
 
@@ -81,6 +85,7 @@ class Machine:
     def _write_env(self):
         env = {"TOP_SRC": TOP_SRC, "TOP_BUILD": TOP_BUILD, "KERNEL": self.kernel, "SHARE": self.share,
                "SCRIPT": self.script, "LIMIT": self.limit, "CASE": self.case, "MACHINE": self.name,
+               "SYSTEM": self.system,
                "PATIENCE": os.environ.get("SMCRD_PATIENCE", PATIENCE)}
         with open(self.path("env"), "w") as f:
             f.write("".join(f"{k}={shlex.quote(str(v))}\n" for k, v in env.items()))
@@ -100,7 +105,7 @@ class Machine:
                 "-serial", f"file:{self.path('console')}",
                 "-kernel", os.path.join(self.kernel, "kernel"), "-initrd", os.path.join(self.kernel, "initrd"),
                 "-append", f"console=ttyS0 edd=off panic=-1 oops=panic quiet net.ifnames=0 mitigations=off {BOOT} "
-                           f"{QUICK if self.icount is None else ''}",
+                           f"{QUICK if self.icount is None else ''} {SYSTEM if self.system else ''}",
                 "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
                 "-virtfs", f"local,path={self.share},mount_tag=share,security_model=none",
                 "-device", "virtio-rng-pci", *(self.qemu_args or ["-nic", "none"])]
