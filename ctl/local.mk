@@ -14,7 +14,10 @@ smcrctl_SOURCES = ctl/smcrctl.c
 smcrctl_LDADD = ctl/libsmcrctl.la
 
 bashcompletiondir = $(datadir)/bash-completion/completions
-dist_bashcompletion_DATA = ctl/completion/smcrctl
+dist_bashcompletion_DATA = ctl/completion/smcrctl ctl/completion/smcrd
+# Debian's zsh looks in another directory: debian/rules.
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = ctl/completion/_smcrctl ctl/completion/_smcrd
 
 check_UNIT += \
 	tests/unit/check_ctl_show \
@@ -24,5 +27,5 @@ check_UNIT += \
 check_PROGRAMS += tests/unit/fake_smcrd
 tests_unit_fake_smcrd_SOURCES = tests/unit/fake_smcrd.c $(FAKE_WORKER)
 tests_unit_fake_smcrd_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.la
-check_TAP += tests/unit/check_smcrctl.sh
-EXTRA_DIST += tests/unit/check_smcrctl.sh
+check_TAP += tests/unit/check_completion.sh tests/unit/check_smcrctl.sh
+EXTRA_DIST += tests/unit/check_completion.sh tests/unit/check_smcrctl.sh
