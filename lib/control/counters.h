@@ -43,6 +43,7 @@
 	X(SMCR, sndbuf_short, "send buffer missing (pool empty)") \
 	X(SMCR, closed_ok, "connections closed in order") \
 	X(SMCR, closed_reset, "connections aborted") \
+	X(SMCR, closed_peer_operator, "of them, by the peer's operator") \
 	H("Link groups, links and memory") \
 	X(SMCR, groups_deleted, "link groups ended") \
 	X(SMCR, groups_ended_for_room, "link groups ended early, as queue pairs were short") \

@@ -563,6 +563,12 @@ smcr_drain(struct smcr *eng)
 			lgr_delete(lgr, LLC_DELETE_OPERATOR);
 }
 
+void
+smcr_undrain(struct smcr *eng)
+{
+	eng->draining = false;
+}
+
 bool
 smcr_idle(const struct smcr *eng)
 {

@@ -284,6 +284,7 @@ enum smcr_reason {
 	SMCR_R_NO_MEMORY,
 	SMCR_R_REFUSED,  /* the server leg could not be connected */
 	SMCR_R_TIMEOUT,  /* an idle or other limit of the user */
+	SMCR_R_OPERATOR, /* an operator wanted it */
 	SMCR_R_SHUTDOWN, /* the daemon ends */
 };
 
@@ -316,12 +317,26 @@ void smcr_release(struct smcr_conn *);
 struct smcr_conn *smcr_prewarm(struct smcr *, const struct smcr_open *, int *err);
 /* Stops offering groups and ends each one in the orderly way once it has no connections. */
 void smcr_drain(struct smcr *);
+/* Takes that back. Groups whose end has begun end all the same. */
+void smcr_undrain(struct smcr *);
 /* Spreads the connections of a group (0: of all groups) evenly over its active links; each moves when all that it has sent
  * is complete. How many are to move, or -ENOENT. */
 int smcr_rebalance(struct smcr *, uint32_t group_id);
 /* Takes a link out of its group in the orderly way: its connections move first. 0, -ENOENT, or -EBUSY when it is the last
  * active one. */
 int smcr_link_delete(struct smcr *, uint32_t group_id, uint8_t number);
+/* Asks for one more link of the group now, whatever was planned: a server offers it, a client tells the server. 0: it is under way, and may
+ * fail all the same, which is planned again then. -ENOENT; -EMLINK: it has as many as both ends agreed; -ENODEV: no device is left for it. */
+int smcr_link_add(struct smcr *, uint32_t group_id);
+
+struct smcr_retried {
+	unsigned peers; /* no longer held off, or kept from SCTP */
+	unsigned links; /* groups with a link that was to be tried again later */
+};
+
+/* Ends all waits of the engine's own that go on because something failed: peers held off, transports not taken, links to be
+ * added. Of the peer at this address, its first contacts as client those whose peer_key begins with key; both NULL: of all peers. */
+struct smcr_retried smcr_retry(struct smcr *, const uint8_t addr[16], const char *key);
 /* True when no group is left. */
 bool smcr_idle(const struct smcr *);
 
@@ -333,6 +348,7 @@ struct smcr_counters {
 	uint64_t fallback_local, fallback_peer, fallback_held_off;
 	uint64_t sctp_shunned; /* first contacts over something else, as SCTP had failed with the peer */
 	uint64_t closed_ok, closed_reset;
+	uint64_t closed_peer_operator; /* of closed_reset: the peer's operator wanted it */
 	uint64_t bytes_sent, bytes_received;
 	uint64_t writes, cdc_sent, cdc_received, llc_sent, llc_received, clc_sent, clc_received;
 	uint64_t urgent_sent, urgent_received;

@@ -24,7 +24,8 @@
 #define CDC_SENDING_DONE 0x80 /* D */
 #define CDC_CLOSED 0x40       /* C */
 #define CDC_ABORT 0x20        /* A */
-#define CDC_CONN_FLAGS 0xe0
+#define CDC_OPERATOR 0x10     /* O, between two smcrd, beside A: an operator wanted it; reserved in RFC 7609 */
+#define CDC_CONN_FLAGS 0xf0
 
 struct cdc_cursor {
 	uint16_t wrap;  /* how often the count has passed the end */

@@ -51,7 +51,8 @@ enum clc_path {
 #define CLC_SMCRD_EXT_VERSION 1
 /* Features, each used when both ends have it. */
 #define CLC_FEATURE_START_OVER 0x01 /* knows CDC_STARTED_OVER */
-#define CLC_FEATURES (CLC_FEATURE_START_OVER)
+#define CLC_FEATURE_OPERATOR 0x02   /* and CDC_OPERATOR */
+#define CLC_FEATURES (CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR)
 
 /* The extension that only smcrd peers send each other. In a Proposal it is in the area for future growth, which
  * others skip; in Accept and Confirm it follows the PSN and may be sent only to a peer whose Proposal had one. 28

@@ -353,6 +353,7 @@ wire_describe_cdc(struct span in, char *buf, size_t cap)
 		{ CDC_SENDING_DONE, "sending-done" },
 		{ CDC_CLOSED, "closed" },
 		{ CDC_ABORT, "abort" },
+		{ CDC_OPERATOR, "by the operator" },
 	};
 	struct line l = line_make(buf, cap);
 	struct cdc_msg m;

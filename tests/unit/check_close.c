@@ -348,6 +348,37 @@ START_TEST(abort_is_answered_once)
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined + b.eng.ctr.elems_quarantined, 0);
 }
 
+/* 4.8.2 has no reason; between two smcrd that know it, a reserved flag tells the one that is worth it. */
+START_LOOP_TEST(an_operators_abort_says_so_to_who_knows_it, 0, 2)
+{
+	ca->lgr->dialect.says_operator = cb->lgr->dialect.says_operator = _i == 1;
+	smcr_abort(ca, SMCR_R_OPERATOR);
+	expect_closed(ca, SMCR_R_OPERATOR);
+	ck_assert(host_carry_one(&a, &b));
+	host_saw(&a, 0, _i == 1 ? "C prod=0/0 cons=0/0 AO" : "C prod=0/0 cons=0/0 A");
+	const char *detail;
+	ck_assert_int_eq(smcr_closed(cb, &detail), SMCR_R_PEER_ABORT);
+	ck_assert_str_eq(detail, _i == 1 ? "closed by the operator there" : "");
+	ck_assert_uint_eq(b.eng.ctr.closed_peer_operator, _i);
+	hosts_carry(&a, &b);
+	host_saw(&b, 0, "C prod=0/0 cons=0/0 A"); /* the answer is no operator's */
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+	ck_assert_uint_eq(a.eng.ctr.closed_peer_operator, 0);
+}
+
+/* From a peer that never said that it knows the flag, or without A, it is a reserved bit. */
+START_LOOP_TEST(the_operators_flag_alone_is_nothing, 0, 2)
+{
+	cb->lgr->dialect.says_operator = _i == 1;
+	conn_peer_flags(cb, CDC_OPERATOR);
+	ck_assert_int_eq(cb->state, CONN_ACTIVE);
+	ck_assert_uint_eq(cb->close.rx_flags, 0);
+	conn_peer_flags(cb, CDC_OPERATOR | CDC_SENDING_DONE);
+	ck_assert_uint_eq(cb->close.rx_flags, CDC_SENDING_DONE);
+	smcr_abort(ca, SMCR_R_APP_RESET);
+	hosts_carry(&a, &b);
+}
+
 START_TEST(both_abort_at_once)
 {
 	smcr_abort(ca, SMCR_R_APP_RESET);

@@ -617,6 +617,54 @@ START_LOOP_TEST(the_operator_takes_a_link_out_without_replay, 0, 2)
 	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 2), -EBUSY);
 }
 
+/* A link that was taken out stays away until somebody asks for one. */
+START_LOOP_TEST(the_operator_asks_for_a_link, 0, 2)
+{
+	unsigned host = (unsigned)_i;
+
+	begin(2, 2, NULL);
+	const uint32_t id = duo_lgr(host)->id;
+	ck_assert_int_eq(smcr_link_add(d.eng[host], id), -EMLINK);
+	ck_assert_int_eq(smcr_link_add(d.eng[host], id + 1), -ENOENT);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], id, 1), 0);
+	duo_run(5000);
+	duo_expect_links(1);
+	ck_assert(!timer_armed(&duo_lgr(A)->add_retry) && !timer_armed(&duo_lgr(B)->add_retry));
+	ck_assert_int_eq(smcr_link_add(d.eng[host], id), 0);
+	duo_run(500);
+	duo_expect_links(2);
+	transfer(&c[0], &s[0], 10000);
+	ck_assert_int_eq(smcr_link_add(d.eng[host], id), -EMLINK);
+}
+
+START_LOOP_TEST(a_link_needs_a_device_that_has_none, 0, 2)
+{
+	unsigned host = (unsigned)_i;
+
+	begin(2, 2, NULL);
+	sim_port(d.more[host][0], RNIC_PORT_DOWN);
+	duo_run(1000);
+	ck_assert_int_eq(smcr_link_add(d.eng[host], duo_lgr(host)->id), -ENODEV);
+}
+
+/* The wait for another try, which doubles, ends on the operator's word. */
+START_TEST(a_planned_retry_is_made_at_once)
+{
+	begin(2, 2, NULL);
+	sim_block_connect(d.more[A][0], true);
+	sim_block_connect(d.more[B][0], true);
+	duo_lose(duo_link_nr(B, 2), "cut");
+	duo_run(30000);
+	ck_assert(timer_armed(&duo_lgr(B)->add_retry));
+	ck_assert_uint_gt(duo_lgr(B)->add_retry_ms, 1000);
+	sim_block_connect(d.more[A][0], false);
+	sim_block_connect(d.more[B][0], false);
+	ck_assert_uint_eq(smcr_retry(d.eng[B], (const uint8_t[16]){ 77 }, "x").links, 0);
+	ck_assert_uint_eq(smcr_retry(d.eng[B], NULL, NULL).links, 1);
+	duo_run(500);
+	duo_expect_links(2);
+}
+
 /* What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So
  * the sender does not write where it would do harm. */
 

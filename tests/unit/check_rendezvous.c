@@ -357,6 +357,40 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 	ck_assert(list_empty(&d.eng[A]->peers));
 }
 
+/* The peer is well again, and the operator does not wait for the end of the hold-off. */
+START_LOOP_TEST(a_hold_off_ends_on_the_operators_word, 0, 4)
+{
+	static const struct {
+		uint8_t addr;
+		const char *key; /* NULL: everybody */
+		unsigned peers;
+	} cases[] = { { 9, "server:1", 1 }, { 9, "server:", 1 }, { 9, NULL, 1 }, { 9, "server:12", 0 } };
+	const uint8_t addr[16] = { cases[_i].addr };
+	struct smcr_retried done;
+
+	duo_init(true, true, &short_hold);
+	sim_block_connect(d.dev[B], true);
+	for (unsigned i = 0; i < 3; i++) {
+		duo_open(i);
+		while (!IS(c[i], FALLBACK))
+			duo_run(10);
+	}
+	duo_open(3);
+	duo_run(1);
+	ck_assert(IS(c[3], FALLBACK) && c[3].diag.held_off);
+	sim_block_connect(d.dev[B], false);
+	done = smcr_retry(d.eng[A], cases[_i].key != NULL ? addr : NULL, cases[_i].key);
+	ck_assert_uint_eq(done.peers, cases[_i].peers);
+	ck_assert_uint_eq(done.links, 0);
+	/* The server holds the client off as well, by its address. */
+	done = smcr_retry(d.eng[B], NULL, NULL);
+	ck_assert_uint_eq(done.peers, 1);
+	duo_open(4);
+	duo_run(500);
+	ck_assert(cases[_i].peers > 0 ? IS(c[4], ESTABLISHED) : IS(c[4], FALLBACK) && c[4].diag.held_off);
+	ck_assert_uint_eq(smcr_retry(d.eng[A], NULL, NULL).peers, 1 - cases[_i].peers);
+}
+
 /* RoCE v1 and RoCE v2 do not hear each other, which two smcrd cannot tell by a GID: as with any path that lets nothing through, the
  * server's card gives up what is not acknowledged. */
 START_LOOP_TEST(roce_of_two_kinds_is_tcp_and_held_off, 0, 2)
@@ -1172,6 +1206,24 @@ START_TEST(a_draining_server_declines_and_ends_its_groups)
 	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_OK);
 	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 1);
 	ck_assert(smcr_idle(d.eng[A]) && smcr_idle(d.eng[B]));
+}
+
+START_TEST(a_drain_that_is_taken_back_leaves_no_trace)
+{
+	duo_begin(NULL);
+	smcr_drain(d.eng[B]);
+	duo_open(1);
+	duo_run(100);
+	ck_assert(IS(c[1], FALLBACK));
+	smcr_undrain(d.eng[B]);
+	duo_connect(2, 1, 100);
+	duo_close(0);
+	duo_close(2);
+	duo_run(1000);
+	ck_assert(IS(c[0], CLOSED) && c[0].reason == SMCR_OK);
+	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 0);
+	duo_connect(3, 1, 100);
+	ck_assert_uint_eq(duo_count(B, "ACCEPT first contact"), 1);
 }
 
 START_TEST(a_second_name_of_a_peer_is_remembered)

@@ -297,7 +297,7 @@ describe_cdc(const uint8_t *buf, char *out, size_t cap)
 	} prod[] = { { CDC_WRITE_BLOCKED, 'B' }, { CDC_URGENT_PENDING, 'P' }, { CDC_URGENT_PRESENT, 'U' },
 		{ CDC_UPDATE_REQUESTED, 'R' }, { CDC_FAILOVER, 'F' }, { CDC_STARTED_OVER, 'S' },
 		{ CDC_IN_PEACE, 'I' } },
-	  conn[] = { { CDC_SENDING_DONE, 'D' }, { CDC_CLOSED, 'C' }, { CDC_ABORT, 'A' } };
+	  conn[] = { { CDC_SENDING_DONE, 'D' }, { CDC_CLOSED, 'C' }, { CDC_ABORT, 'A' }, { CDC_OPERATOR, 'O' } };
 
 	char flags[12] = " ";
 	size_t n = 1;

@@ -246,8 +246,11 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 	uint8_t flags = conn->close.tx_flags;
 
 	/* What has been said is not taken back. */
-	if (conn->close.want_abort)
-		return flags | conn->close.tx_flags_ever | CDC_ABORT;
+	if (conn->close.want_abort) {
+		bool says = conn->reason == SMCR_R_OPERATOR && conn->lgr->dialect.says_operator;
+
+		return flags | conn->close.tx_flags_ever | CDC_ABORT | (says ? CDC_OPERATOR : 0);
+	}
 	if (end < conn->tx.head)
 		return flags;
 	if (conn->close.shut_wr)
@@ -276,6 +279,9 @@ conn_flags_posted(struct smcr_conn *conn, uint8_t conn_flags)
 void
 conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 {
+	/* O says something of A alone, and only where both ends know it. */
+	if ((conn_flags & CDC_OPERATOR) != 0 && ((conn_flags & CDC_ABORT) == 0 || !conn->lgr->dialect.says_operator))
+		conn_flags &= (uint8_t)~CDC_OPERATOR;
 	uint8_t fresh = (uint8_t)(conn_flags & ~conn->close.rx_flags);
 	/* A peer that closes before it has taken all that we wrote loses data: a reset (4.8.1, 4A). */
 	bool lost = conn->tx.acked < conn->tx.head;
@@ -284,7 +290,10 @@ conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 	if (conn->state == CONN_RENDEZVOUS)
 		return; /* conn_establish comes back to them */
 	if ((fresh & CDC_ABORT) != 0) {
-		conn_report(conn, SMCR_R_PEER_ABORT, "");
+		bool by_operator = (conn_flags & CDC_OPERATOR) != 0;
+
+		conn->eng->ctr.closed_peer_operator += by_operator && !conn->reported;
+		conn_report(conn, SMCR_R_PEER_ABORT, by_operator ? "closed by the operator there" : "");
 		close_event(conn, CLOSE_PEER_ABORT);
 		return;
 	}

@@ -55,6 +55,7 @@ static const char *const reason_names[] = {
 	[SMCR_R_NO_MEMORY] = "out of memory",
 	[SMCR_R_REFUSED] = "refused by the server",
 	[SMCR_R_TIMEOUT] = "timeout",
+	[SMCR_R_OPERATOR] = "closed by the operator",
 	[SMCR_R_SHUTDOWN] = "shutdown",
 };
 

@@ -225,7 +225,7 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 		return;
 	}
 	if ((msg->conn_flags & CDC_ABORT) != 0) {
-		conn_peer_flags(conn, CDC_ABORT); /* nothing else counts then */
+		conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_OPERATOR)); /* nothing else counts then */
 		return;
 	}
 	uint64_t prod, cons;
@@ -281,7 +281,7 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
 		/* After A only the peer's answer counts (4.8.2). */
 		if (!failover)
-			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_CLOSED));
+			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_OPERATOR | CDC_CLOSED));
 	} else if (conn->state != CONN_LAST_WAIT) {
 		handle(conn, link, &msg);
 	}

@@ -342,15 +342,39 @@ smcr_rebalance(struct smcr *eng, uint32_t group_id)
 	return found ? (int)moved : -ENOENT;
 }
 
+static struct lgr *
+find_active(struct smcr *eng, uint32_t group_id)
+{
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		if (lgr->id == group_id && lgr->state == LGR_ACTIVE)
+			return lgr;
+	return NULL;
+}
+
 int
 smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 {
-	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
-		if (lgr->id != group_id || lgr->state != LGR_ACTIVE)
-			continue;
-		LGR_EACH_LINK(l, lgr)
-			if (l->state == LINK_ACTIVE && l->number == number)
-				return lgr->active_cnt > 1 ? llc_retire_link(l, LLC_DELETE_OPERATOR) : -EBUSY;
-	}
+	struct lgr *lgr = find_active(eng, group_id);
+
+	if (lgr == NULL)
+		return -ENOENT;
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE && l->number == number)
+			return lgr->active_cnt > 1 ? llc_retire_link(l, LLC_DELETE_OPERATOR) : -EBUSY;
 	return -ENOENT;
+}
+
+int
+smcr_link_add(struct smcr *eng, uint32_t group_id)
+{
+	struct lgr *lgr = find_active(eng, group_id);
+
+	if (lgr == NULL)
+		return -ENOENT;
+	if (topology_symmetric_cnt(lgr) >= lgr->links_limit)
+		return -EMLINK;
+	if ((lgr->role == SMCR_SERVER ? topology_device_to_offer(lgr) : topology_spare_device(lgr)) == NULL)
+		return -ENODEV;
+	llc_ask_now(lgr);
+	return 0;
 }

@@ -27,6 +27,8 @@ void llc_no_add_link(struct lgr *);
 void llc_want_link(struct lgr *);
 /* The engine has a device that it had not, or its port is up again. */
 void llc_device_appeared(struct lgr *);
+/* The wait for another try at a link is over: at once, and later ones are near again. */
+void llc_ask_now(struct lgr *);
 /* The link has ended. Exchanges that ran over it or about it end, by C.7.1. True when the group need not do anything more about
  * it: it was but being added. */
 bool llc_link_lost(struct link *);

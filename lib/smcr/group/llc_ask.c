@@ -26,6 +26,14 @@ llc_device_appeared(struct lgr *lgr)
 }
 
 void
+llc_ask_now(struct lgr *lgr)
+{
+	timer_cancel(&lgr->eng->timers, &lgr->add_retry);
+	lgr->add_retry_ms = 0;
+	llc_device_appeared(lgr);
+}
+
+void
 llc_ask_later(struct lgr *lgr)
 {
 	const struct smcr_config *cfg = &lgr->eng->cfg;

@@ -4,6 +4,7 @@
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
+#include "smcr/group/llc.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 #include "smcr/rendezvous/rendezvous.h"
@@ -239,4 +240,47 @@ peer_free_all(struct smcr *eng)
 {
 	LIST_EACH(struct peer, p, &eng->peers, node)
 		peer_free(p);
+}
+
+/* -- on the operator's word -- */
+
+static bool
+is_meant(const struct peer *p, const uint8_t *addr, const char *key)
+{
+	if (addr == NULL)
+		return true;
+	if (p->role == SMCR_CLIENT)
+		return strncmp(p->key, key, strlen(key)) == 0;
+	return memcmp(p->owner.remote.addr, addr, sizeof(p->owner.remote.addr)) == 0;
+}
+
+/* What has failed is forgotten: as if the peer were new. */
+static bool
+forgive(struct smcr *eng, struct peer *p)
+{
+	bool waits = p->hold_until_ns > eng->now_ns || p->sctp_until_ns > eng->now_ns;
+
+	p->hold_until_ns = p->sctp_until_ns = 0;
+	p->failures = p->attempts = 0;
+	p->sctp_failed = false;
+	peer_settle(p);
+	return waits;
+}
+
+struct smcr_retried
+smcr_retry(struct smcr *eng, const uint8_t addr[16], const char *key)
+{
+	struct smcr_retried done = { 0 };
+
+	LIST_EACH(struct peer, p, &eng->peers, node)
+		if (is_meant(p, addr, key))
+			done.peers += forgive(eng, p);
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
+		if ((addr != NULL && memcmp(lgr->owner.remote.addr, addr, sizeof(lgr->owner.remote.addr)) != 0) ||
+		    lgr->state != LGR_ACTIVE || !timer_armed(&lgr->add_retry))
+			continue;
+		llc_ask_now(lgr);
+		done.links++;
+	}
+	return done;
 }

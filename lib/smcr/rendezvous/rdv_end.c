@@ -296,7 +296,7 @@ end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
 	const struct rdv *r = conn->rdv;
 
 	if (reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
-	    reason == SMCR_R_TIMEOUT)
+	    reason == SMCR_R_TIMEOUT || reason == SMCR_R_OPERATOR)
 		return false;
 	/* A client that goes away before its Confirm, a health check for one, never tried the link. */
 	if (r->step == RDV_WAIT_CONFIRM && r->failed == 0 && (reason == SMCR_R_TCP_RESET || reason == SMCR_R_TCP_FIN))

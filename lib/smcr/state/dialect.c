@@ -21,7 +21,10 @@ dialect_choose(struct dialect *d, const struct clc_smcrd_ext *ext, uint8_t featu
 {
 	uint8_t common = ext->present ? ext->features & features : 0;
 
-	*d = (struct dialect){ .starts_over = (common & CLC_FEATURE_START_OVER) != 0 };
+	*d = (struct dialect){
+		.starts_over = (common & CLC_FEATURE_START_OVER) != 0,
+		.says_operator = (common & CLC_FEATURE_OPERATOR) != 0,
+	};
 	if (!ext->present)
 		dialect_no_extension(d);
 }

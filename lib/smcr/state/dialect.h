@@ -48,6 +48,8 @@ struct dialect {
 	/* Between two smcrd that both know CDC_STARTED_OVER (doc/engine.md): a writer of which everything was consumed goes on at the
 	 * start of the element. */
 	bool starts_over;
+	/* Between two smcrd that both know CDC_OPERATOR: an abort that an operator wanted says so. */
+	bool says_operator;
 };
 
 /* When a group is made: from what its peer's CLC messages have of our extension, and the features that we know. */
