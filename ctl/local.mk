@@ -5,6 +5,8 @@ ctl_libsmcrctl_la_SOURCES = \
 	ctl/options.c ctl/options.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
+	ctl/top.c ctl/top.h \
+	ctl/delta.c ctl/delta.h \
 	ctl/text.c ctl/text.h
 ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)

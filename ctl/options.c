@@ -35,6 +35,8 @@ static const struct option longs[] = {
 	{ "group", required_argument, NULL, FIELD(GROUP) },
 	{ "token", required_argument, NULL, FIELD(TOKEN) },
 	{ "worker", required_argument, NULL, FIELD(WORKER) },
+	{ "peer", required_argument, NULL, FIELD(PEER) },
+	{ "delta", no_argument, NULL, 'D' },
 	{ "timeout", required_argument, NULL, FIELD(TIMEOUT_MS) },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
@@ -60,6 +62,9 @@ static const char help_options[] =
     "  -V, --version           the version\n"
     "\n"
     "connections:    --service NAME, --smcr, --tcp, --setup: only those\n"
+    "close:          --service NAME, --peer ADDRESS[:PORT]: all of those\n"
+    "top:            --service NAME: only that one\n"
+    "stats:          --delta: what changes until the next look, and how fast\n"
     "connections, links, rmbs, trace:  --group ID: only of this link group\n"
     "most:           --worker N: only of this worker of the daemon\n"
     "trace:          --clc, --llc, --cdc: only these kinds\n"
@@ -67,8 +72,8 @@ static const char help_options[] =
     "check:          --timeout SECONDS (10)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
-    "refused; link delete, rebalance: not there; --service, --group, --smcr, --tcp,\n"
-    "--setup: nothing matches); 2 in case of an error.\n"
+    "refused; other orders: not there, or not possible now; --service, --group,\n"
+    "--peer, --smcr, --tcp, --setup: nothing matches); 2 in case of an error.\n"
     "More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */
@@ -110,10 +115,9 @@ print_help(FILE *out)
 		char usage[32];
 		int len = snprintf(usage, sizeof(usage), "%s%s%s", cmd->name, cmd->args != NULL ? " " : "",
 		    cmd->args != NULL ? cmd->args : "");
-		char *hyphen = strchr(usage, '-');
 
-		if (hyphen != NULL)
-			*hyphen = ' ';
+		for (size_t k = 0; k < strlen(cmd->name); k++)
+			usage[k] = usage[k] == '-' ? ' ' : usage[k] == '_' ? '-' : usage[k];
 		fprintf(out, "  %-*s  %s\n", len > 15 ? 23 : 15, usage, cmd->summary);
 	}
 	fputs(help_options, out);
@@ -124,6 +128,18 @@ refuse(FILE *err, const char *text, const char *more)
 {
 	fprintf(err, "smcrctl: %s%s\n", text, more);
 	return -EINVAL;
+}
+
+/* Of somebody who is there: with port, or without for any. */
+static int
+take_address(const char *text, struct options *o, FILE *err)
+{
+	struct sockaddr_storage ss;
+
+	if (addr_parse_port(text, &ss) != 0 && addr_parse(text, &ss) != 0)
+		return refuse(err, "not an address, with port or without: ", text);
+	o->peer = text;
+	return 0;
 }
 
 /* The option longs[place] (or a short one) into *o: 0, or -EINVAL with a line on err. */
@@ -142,6 +158,9 @@ take_option(int opt, int place, struct options *o, FILE *err)
 		break;
 	case 'd':
 		o->detail = true;
+		break;
+	case 'D':
+		o->delta = true;
 		break;
 	case 'w':
 		o->watch_ms = WATCH_DEFAULT_MS;
@@ -168,6 +187,8 @@ take_option(int opt, int place, struct options *o, FILE *err)
 		if (parse_u32(optarg, &o->worker) != 0)
 			wrong = "--worker takes the number of a worker: ";
 		break;
+	case FIELD(PEER):
+		return take_address(optarg, o, err);
 	case FIELD(KINDS):
 		o->kinds |= 1u << place;
 		break;
@@ -198,6 +219,13 @@ take_peer(const char *text, struct options *o, FILE *err)
 	return 0;
 }
 
+/* A character of a command's name as it is typed. */
+static char
+typed(char c)
+{
+	return c == '_' ? '-' : c;
+}
+
 /* "link-delete" is two words on the command line. How many words name[] is in args; 0 = it is not. */
 static unsigned
 match_command(char **args, const char *name)
@@ -207,8 +235,11 @@ match_command(char **args, const char *name)
 	while (args[n] != NULL) {
 		size_t len = strcspn(name, "-");
 
-		if (strlen(args[n]) != len || memcmp(args[n], name, len) != 0)
+		if (strlen(args[n]) != len)
 			return 0;
+		for (size_t i = 0; i < len; i++)
+			if (args[n][i] != typed(name[i]))
+				return 0;
 		n++;
 		name += len;
 		if (*name++ == '\0')
@@ -227,6 +258,67 @@ is_beginning(const char *word)
 		if (strncmp(control_commands[i].name, word, len) == 0 && control_commands[i].name[len] == '-')
 			return true;
 	return false;
+}
+
+static int
+take_id(const char *text, struct options *o, FILE *err)
+{
+	char *end;
+
+	errno = 0;
+	o->id = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || o->id == 0 || o->id > INT64_MAX)
+		return refuse(err, "the ID of a connection is needed, as 'connections' shows it: ", text);
+	return 0;
+}
+
+static int
+take_level(const char *text, struct options *o, FILE *err)
+{
+#define OR_LEVEL(level, word) word,
+	static const char *const words[] = { CONTROL_LEVEL_WORDS(OR_LEVEL) CONTROL_LEVEL_DEFAULT };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i], text) == 0)
+			o->level = words[i];
+	return o->level != NULL
+	    ? 0
+	    : refuse(err, "a level is one of error, warning, notice, info, debug and " CONTROL_LEVEL_DEFAULT ", not ",
+	          text);
+}
+
+/* The arguments of a command. */
+static int
+take_named(const struct control_command_row *cmd, char ***args, struct options *o, FILE *err)
+{
+	char **next = *args;
+	int rc = 0;
+
+	if ((cmd->named & CONTROL_F_SERVICE) != 0) {
+		if (*next == NULL)
+			return refuse(err, "the name of a service is needed", "");
+		o->service = *next++;
+	}
+	if ((cmd->named & CONTROL_F_PEER) != 0 && (cmd->needs & CONTROL_F_PEER) != 0)
+		rc = take_peer(*next != NULL ? *next++ : NULL, o, err);
+	else if ((cmd->named & CONTROL_F_PEER) != 0 && *next != NULL)
+		rc = take_address(*next++, o, err);
+	if (rc == 0 && (cmd->named & CONTROL_F_ID) != 0 && *next != NULL)
+		rc = take_id(*next++, o, err);
+	if (rc == 0 && (cmd->named & CONTROL_F_LEVEL) != 0 && *next != NULL)
+		rc = take_level(*next++, o, err);
+	if ((cmd->named & CONTROL_F_GROUP) != 0 && (*next != NULL || (cmd->needs & CONTROL_F_GROUP) != 0)) {
+		if (*next == NULL || parse_u32(*next, &o->group) != 0)
+			return refuse(err, "the number of a link group is needed: ", *next != NULL ? *next : "");
+		next++;
+	}
+	if ((cmd->named & CONTROL_F_LINK) != 0) {
+		if (*next == NULL || parse_u32(*next, &o->link) != 0 || o->link > UINT8_MAX)
+			return refuse(err, "the number of a link in its group is needed: ", *next != NULL ? *next : "");
+		next++;
+	}
+	*args = next;
+	return rc;
 }
 
 /* Command and arguments; given: the fields of the request that options gave. */
@@ -254,23 +346,14 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		return refuse(err, cmd->name, " does not take one of these options");
 	if (o->watch_ms != 0 && cmd->once)
 		return refuse(err, cmd->name, " cannot be watched");
-	if ((cmd->named & CONTROL_F_SERVICE) != 0) {
-		if (*next == NULL)
-			return refuse(err, "the name of a service is needed", "");
-		o->service = *next++;
-	}
-	if ((cmd->named & CONTROL_F_PEER) != 0 && take_peer(*next++, o, err) != 0)
+	if (o->delta && o->command != CONTROL_STATS)
+		return refuse(err, "--delta is for stats", "");
+	if (o->json && cmd->kind == CONTROL_LOCAL)
+		return refuse(err, cmd->name, " is for people: ask for status and connections");
+	if (take_named(cmd, &next, o, err) != 0)
 		return -EINVAL;
-	if ((cmd->named & CONTROL_F_GROUP) != 0 && (*next != NULL || (cmd->needs & CONTROL_F_GROUP) != 0)) {
-		if (*next == NULL || parse_u32(*next, &o->group) != 0)
-			return refuse(err, "the number of a link group is needed: ", *next != NULL ? *next : "");
-		next++;
-	}
-	if ((cmd->named & CONTROL_F_LINK) != 0) {
-		if (*next == NULL || parse_u32(*next, &o->link) != 0 || o->link > UINT8_MAX)
-			return refuse(err, "the number of a link in its group is needed: ", *next != NULL ? *next : "");
-		next++;
-	}
+	if (cmd->needs_any != 0 && o->id == 0 && (given & cmd->needs_any) == 0)
+		return refuse(err, cmd->name, " needs the ID of a connection, --service or --peer");
 	return *next != NULL ? refuse(err, "too many arguments: ", *next) : 0;
 }
 
@@ -321,6 +404,9 @@ options_request(const struct options *o, const char *peer)
 			json_array_append_new(kinds, json_string(longs[i].name));
 	if (o->kinds != 0)
 		json_object_set(root, "kinds", kinds);
+	json_object_set_new(root, "id", o->id != 0 ? json_integer((json_int_t)o->id) : NULL);
+	json_object_set_new(root, "peer", json_string(o->peer));
+	json_object_set_new(root, "level", json_string(o->level));
 	if (peer != NULL) {
 		json_object_set_new(root, "peer", json_string(peer));
 		json_object_set_new(root, "timeout_ms", json_integer(o->timeout_ms));

@@ -17,9 +17,13 @@ struct options {
 	int64_t watch_ms; /* 0 = once */
 	/* filters; 0 or NULL = none */
 	const char *service;
-	const char *mode; /* as in a request */
-	uint32_t group;   /* also what a command is about */
-	uint32_t link;    /* link delete */
+	const char *mode;  /* as in a request */
+	uint32_t group;    /* also what a command is about */
+	uint32_t link;     /* link delete */
+	uint64_t id;       /* close */
+	const char *peer;  /* close, retry; an address */
+	const char *level; /* log-level */
+	bool delta;        /* stats: differences */
 	uint32_t token;
 	uint32_t worker;
 	unsigned kinds; /* of trace messages: bits that options_request knows */

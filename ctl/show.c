@@ -117,15 +117,15 @@ show_service(FILE *f, const json_t *d)
 
 	fprintf(f, "%s ", get_string(d, "kind"));
 	print_clean(f, get_string(d, "name"));
-	fputs("\nConnections  ", f);
+	fputs(get_bool(d, "disabled") ? ", DISABLED\nConnections  " : "\nConnections  ", f);
 	print_conn_counts(f, modes);
 	fprintf(f, "Accepted     %" PRId64 ", gone to TCP %" PRId64 ", ended by a reset %" PRId64 "\n",
 	    get_int(d, "accepted"), get_int(d, "fallbacks"), get_int(d, "resets"));
 	fprintf(f,
 	    "Refused      not allowed %" PRId64 ", too many %" PRId64 ", too many of one %" PRId64
-	    ", far end not reached %" PRId64 ", no SMC-R %" PRId64 "\n",
+	    ", far end not reached %" PRId64 ", no SMC-R %" PRId64 ", disabled %" PRId64 "\n",
 	    get_int(d, "refused_allow"), get_int(d, "refused_max"), get_int(d, "refused_per_peer"),
-	    get_int(d, "refused_connect"), get_int(d, "refused_fallback"));
+	    get_int(d, "refused_connect"), get_int(d, "refused_fallback"), get_int(d, "refused_disabled"));
 	fputs("Far end      ", f);
 	print_clean(f, get_string(d, "to"));
 	for (size_t i = 0; i < json_array_size(addrs); i++) {
@@ -149,28 +149,41 @@ show_service(FILE *f, const json_t *d)
 	}
 }
 
-/* With the heading if it was not printed yet. */
+/* What print_stat needs to know: the heading if it was not printed yet, and of differences in which time they came about. */
+struct stats_list {
+	FILE *f;
+	const char *heading;
+	int64_t interval_ms; /* 0: since the start */
+};
+
+/* Of differences only what there is, with the rate. */
 static void
-print_stat(FILE *f, const char **heading, const json_t *value, const char *words)
+print_stat(struct stats_list *l, const json_t *value, const char *words)
 {
 	char num[HUMAN_MAX];
 
-	if (*heading != NULL)
-		fprintf(f, "%s\n", *heading);
-	*heading = NULL;
-	fprintf(f, "%16s  %s\n", human_count(num, (uint64_t)json_integer_value(value)), words);
+	if (l->interval_ms > 0 && json_integer_value(value) == 0)
+		return;
+	if (l->heading != NULL)
+		fprintf(l->f, "%s\n", l->heading);
+	l->heading = NULL;
+	fprintf(l->f, "%16s  ", human_count(num, (uint64_t)json_integer_value(value)));
+	if (l->interval_ms > 0)
+		fprintf(l->f, "%14.1f/s  ", (double)json_integer_value(value) * 1000 / (double)l->interval_ms);
+	fprintf(l->f, "%s\n", words);
 }
 
 static void
-print_reasons(FILE *f, const char *heading, const json_t *list)
+print_reasons(struct stats_list *l, const char *heading, const json_t *list)
 {
 	char words[256];
 
+	l->heading = heading;
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *r = json_array_get(list, i);
 
 		snprintf(words, sizeof(words), "%s %s", get_string(r, "code"), get_string(r, "text"));
-		print_stat(f, &heading, json_object_get(r, "count"), words);
+		print_stat(l, json_object_get(r, "count"), words);
 	}
 }
 
@@ -185,29 +198,47 @@ show_stats(FILE *f, const json_t *d)
 		const char *key, *words;
 	} stats[] = { CONTROL_COUNTERS(HEADING, COUNTER) };
 	json_t *rest = json_copy(json_object_get(d, "counters")), *v;
-	const char *heading = NULL, *key;
+	struct stats_list l = { .f = f, .interval_ms = get_int(d, "interval_ms") };
+	const char *key;
 
 	for (size_t i = 0; i < sizeof(stats) / sizeof(stats[0]); i++) {
 		if (stats[i].key == NULL) {
-			heading = stats[i].words;
+			l.heading = stats[i].words;
 			continue;
 		}
 		v = json_object_get(rest, stats[i].key);
 		if (v == NULL) /* an older daemon */
 			continue;
-		print_stat(f, &heading, v, stats[i].words);
+		print_stat(&l, v, stats[i].words);
 		(void)json_object_del(rest, stats[i].key);
 	}
 	/* Counters of a newer daemon, by their bare names. */
-	heading = "Other";
+	l.heading = "Other";
 	json_object_foreach(rest, key, v)
 	{
-		print_stat(f, &heading, v, key);
+		print_stat(&l, v, key);
 	}
 	json_decref(rest);
-	print_reasons(f, "Most frequent reasons against SMC-R, ours", json_object_get(d, "fallback_reasons_local"));
+	print_reasons(&l, "Most frequent reasons against SMC-R, ours", json_object_get(d, "fallback_reasons_local"));
 	print_reasons(
-	    f, "Most frequent reasons against SMC-R, the peers'", json_object_get(d, "fallback_reasons_peer"));
+	    &l, "Most frequent reasons against SMC-R, the peers'", json_object_get(d, "fallback_reasons_peer"));
+}
+
+static void
+show_disabled(FILE *f, const json_t *d)
+{
+	fputs("service ", f);
+	print_clean(f, get_string(d, "service"));
+	fputs(get_bool(d, "disabled") ? " is disabled: new connections are refused, those that it has go on\n"
+	                              : " is enabled\n",
+	    f);
+}
+
+static void
+show_level(FILE *f, const json_t *d)
+{
+	fprintf(f, "%s%s%s\n", get_string(d, "level"), get_bool(d, "set") ? ", until smcrd ends; configured: " : "",
+	    get_bool(d, "set") ? get_string(d, "configured") : "");
 }
 
 void
@@ -234,6 +265,25 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 		print_clean(f, get_string(d, "text"));
 		fputc('\n', f);
 		break;
+	case CONTROL_CLOSE:
+		fprintf(f, "connections closed: %" PRId64 "\n", get_int(d, "closed"));
+		break;
+	case CONTROL_DISABLE:
+	case CONTROL_ENABLE:
+		show_disabled(f, d);
+		break;
+	case CONTROL_LINK_ADD:
+		fprintf(f, "another link is asked for in link group %" PRId64 "\n", get_int(d, "group"));
+		break;
+	case CONTROL_RETRY:
+		fprintf(f,
+		    "peers held off no longer: %" PRId64 "; link groups that ask for a link now: %" PRId64
+		    ", that are made ahead now: %" PRId64 "\n",
+		    get_int(d, "peers"), get_int(d, "links"), get_int(d, "prewarms"));
+		break;
+	case CONTROL_LOG_LEVEL:
+		show_level(f, d);
+		break;
 	case CONTROL_REBALANCE:
 		fprintf(f, "connections to be moved: %" PRId64 "\n", get_int(d, "moving"));
 		break;
@@ -249,6 +299,11 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 		fputs("draining; connections left ", f);
 		print_conn_counts(f, json_object_get(d, "connections"));
 		break;
+	case CONTROL_UNDRAIN:
+		fputs("drains no longer; connections ", f);
+		print_conn_counts(f, json_object_get(d, "connections"));
+		break;
+	case CONTROL_TOP:   /* top.c */
 	case CONTROL_TRACE: /* the lines that follow are shown */
 	case CONTROL_COMMAND_CNT:
 		break;

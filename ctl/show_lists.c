@@ -18,7 +18,7 @@ enum column_kind {
 struct column {
 	const char *heading;
 	enum column_kind kind;
-	const char *key, *more[5]; /* more ends with NULL */
+	const char *key, *more[6]; /* more ends with NULL */
 	bool detail;               /* only with --detail */
 	/* Writes the cell in place of kind and key. */
 	void (*call)(const json_t *item, char *buf, size_t cap);
@@ -335,19 +335,27 @@ static const struct column rmbs[] = {
 	{ 0 },
 };
 
+/* Of an older daemon every service is open. */
+static void
+service_state_cell(const json_t *s, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s", get_bool(s, "disabled") ? "disabled" : "open");
+}
+
 static const struct column services[] = {
 	{ .heading = "SERVICE", .key = "name" },
 	{ .heading = "KIND", .key = "kind" },
+	{ .heading = "STATE", .call = service_state_cell },
 	{ .heading = "LISTEN", .key = "listen" },
 	{ .heading = "TO", .key = "to" },
 	{ .heading = "CONNS/MAX", .kind = COLUMN_NUMBER, .key = "connections", .more = { "connections_max" } },
 	{ .heading = "ACCEPTED", .kind = COLUMN_NUMBER, .key = "accepted" },
 	{ .heading = "FALLBACKS", .kind = COLUMN_NUMBER, .key = "fallbacks" },
 	{ .heading = "RESETS", .kind = COLUMN_NUMBER, .key = "resets" },
-	{ .heading = "REFUSED-ALLOW/MAX/PEER/CONNECT/FALLBACK",
+	{ .heading = "REFUSED-ALLOW/MAX/PEER/CONNECT/FALLBACK/DISABLED",
 	    .kind = COLUMN_NUMBER,
 	    .key = "refused_allow",
-	    .more = { "refused_max", "refused_per_peer", "refused_connect", "refused_fallback" } },
+	    .more = { "refused_max", "refused_per_peer", "refused_connect", "refused_fallback", "refused_disabled" } },
 	{ 0 },
 };
 

@@ -4,17 +4,22 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
 #include "ctl/ask.h"
+#include "ctl/delta.h"
 #include "ctl/options.h"
 #include "ctl/show.h"
 #include "ctl/text.h"
+#include "ctl/top.h"
 
 #define ANSWER_MS 15000  /* without a byte from the daemon */
 #define RELOAD_MS 180000 /* it resolves names */
+#define DELTA_MS 2000    /* between two looks, when --watch does not say */
+#define TOP_ROWS 20      /* connections, without a screen */
 
 enum {
 	EXIT_WELL = 0,
@@ -42,8 +47,14 @@ tell_error(const json_t *error)
 {
 	const char *code = json_string_value(json_object_get(error, "code"));
 	const char *text = json_string_value(json_object_get(error, "text"));
+	/* What was asked for is well, and cannot be had now. */
+	static const char *const no_codes[] = { "not-found", "last-link", "complete", "no-device", "not-draining",
+		"stopping" };
 	bool refused = code != NULL && strcmp(code, "reload-failed") == 0;
-	bool no = code != NULL && (strcmp(code, "not-found") == 0 || strcmp(code, "last-link") == 0);
+	bool no = false;
+
+	for (size_t i = 0; code != NULL && i < sizeof(no_codes) / sizeof(no_codes[0]); i++)
+		no = no || strcmp(code, no_codes[i]) == 0;
 
 	if (refused)
 		fputs("smcrctl: the new configuration was refused, the old one stays in force:\n", stderr);
@@ -55,10 +66,12 @@ tell_error(const json_t *error)
 	return refused || no ? EXIT_NO : EXIT_TROUBLE;
 }
 
-/* Were only some of a list's items asked for, and there are none? */
+/* Were only some of a list's items asked for, or meant, and there are none? */
 static bool
 nothing_matches(const struct options *o, const json_t *data)
 {
+	if (o->command == CONTROL_CLOSE)
+		return json_integer_value(json_object_get(data, "closed")) == 0;
 	const json_t *list = json_object_get(data, control_commands[o->command].name);
 
 	return (o->service != NULL || o->mode != NULL || o->group != 0) && json_is_array(list) &&
@@ -82,7 +95,8 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 	if (!o->json)
 		show_answer(stdout, o->command, data, o->detail);
 	if (nothing_matches(o, data)) {
-		fprintf(stderr, "smcrctl: nothing matches: there are no such %s\n", control_commands[o->command].name);
+		fprintf(stderr, "smcrctl: nothing matches: there are no such %s\n",
+		    o->command == CONTROL_CLOSE ? "connections" : control_commands[o->command].name);
 		return EXIT_NO;
 	}
 	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))
@@ -168,6 +182,141 @@ run_check(const struct options *o)
 	return status;
 }
 
+/* -- what is made of several answers -- */
+
+/* The answer to one command, to be freed; NULL, and the reason is said. */
+static json_t *
+fetch(const struct options *o, struct ask *a, enum control_command command)
+{
+	struct options one = { .command = command, .worker = o->worker };
+	char *request = options_request(&one, NULL);
+	const char *line = request != NULL && ask_send(a, request, stderr) == 0 ? ask_line(a, stderr) : NULL;
+	json_t *root = line != NULL ? parse_line(line) : NULL;
+	const json_t *error = json_object_get(root, "error");
+
+	free(request);
+	if (json_is_object(error)) {
+		(void)tell_error(error);
+		json_decref(root);
+		return NULL;
+	}
+	return root;
+}
+
+static void
+wait_ms(int64_t ms)
+{
+	struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+static json_t *
+fetch_stats(const struct options *o)
+{
+	json_t *root = NULL;
+	struct ask a;
+
+	if (ask_open(&a, o->socket, ANSWER_MS, stderr) == 0) {
+		root = fetch(o, &a, CONTROL_STATS);
+		ask_close(&a);
+	}
+	return root;
+}
+
+static void watch_heading(const struct options *);
+
+/* Of two looks, or with --watch of each and the one before, until the daemon is not there. */
+static int
+run_delta(const struct options *o)
+{
+	json_t *before = fetch_stats(o), *after = NULL;
+	bool more = before != NULL;
+
+	while (more) {
+		wait_ms(o->watch_ms != 0 ? o->watch_ms : DELTA_MS);
+		after = fetch_stats(o);
+		json_t *diff = after != NULL ? delta_make(before, after) : NULL;
+		if (diff != NULL && o->watch_ms != 0)
+			watch_heading(o);
+		char *line = diff != NULL && o->json ? json_dumps(diff, JSON_COMPACT) : NULL;
+		if (line != NULL)
+			puts(line);
+		else if (diff != NULL)
+			show_answer(stdout, CONTROL_STATS, json_object_get(diff, "data"), o->detail);
+		free(line);
+		json_decref(diff);
+		json_decref(before);
+		before = after;
+		more = after != NULL && o->watch_ms != 0 && fflush(stdout) == 0;
+	}
+	int status = after != NULL ? EXIT_WELL : EXIT_TROUBLE;
+	json_decref(before);
+	return status;
+}
+
+/* The screen that stdout is; all 0: none. */
+static struct winsize
+screen(void)
+{
+	struct winsize size = { 0 };
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+		return (struct winsize){ 0 };
+	if (size.ws_row == 0)
+		size.ws_row = 24;
+	if (size.ws_col == 0)
+		size.ws_col = 80;
+	return size;
+}
+
+/* One look. Without a screen the text as it is. */
+static int
+show_top(const struct options *o, struct top *t)
+{
+	const struct winsize size = screen();
+	char *text = NULL;
+	struct ask a;
+	size_t len;
+
+	if (ask_open(&a, o->socket, ANSWER_MS, stderr) != 0)
+		return EXIT_TROUBLE;
+	json_t *status = fetch(o, &a, CONTROL_STATUS);
+	json_t *conns = status != NULL ? fetch(o, &a, CONTROL_CONNECTIONS) : NULL;
+	FILE *f = conns != NULL ? open_memstream(&text, &len) : NULL;
+
+	ask_close(&a);
+	if (f != NULL) {
+		t->rows = size.ws_row != 0 ? size.ws_row : TOP_ROWS;
+		top_show(t, f, json_object_get(status, "data"), json_object_get(conns, "data"),
+		    json_integer_value(json_object_get(conns, "time_ms")), o->service);
+		fclose(f);
+		if (size.ws_row != 0)
+			top_paint(stdout, text, size.ws_row, size.ws_col);
+		else
+			printf("%s\n", text);
+	}
+	free(text);
+	json_decref(status);
+	json_decref(conns);
+	return f != NULL ? EXIT_WELL : EXIT_TROUBLE;
+}
+
+/* Until the daemon is not there, or nobody reads. */
+static int
+run_top(const struct options *o)
+{
+	struct top t = { 0 };
+	int status = show_top(o, &t);
+
+	while (status == EXIT_WELL && fflush(stdout) == 0) {
+		wait_ms(o->watch_ms != 0 ? o->watch_ms : DELTA_MS);
+		status = show_top(o, &t);
+	}
+	top_fini(&t);
+	return status;
+}
+
 static int
 run_once(const struct options *o)
 {
@@ -206,7 +355,6 @@ daemon_runs(const struct options *o)
 static int
 run_watch(const struct options *o)
 {
-	struct timespec pause = { .tv_sec = o->watch_ms / 1000, .tv_nsec = o->watch_ms % 1000 * 1000000 };
 	bool drain = o->command == CONTROL_DRAIN;
 
 	for (bool first = true;; first = false) {
@@ -221,8 +369,18 @@ run_watch(const struct options *o)
 			return status;
 		if (fflush(stdout) != 0)
 			return EXIT_TROUBLE;
-		nanosleep(&pause, NULL);
+		wait_ms(o->watch_ms);
 	}
+}
+
+static int
+run(const struct options *o)
+{
+	if (o->command == CONTROL_TOP)
+		return run_top(o);
+	if (o->delta)
+		return run_delta(o);
+	return o->watch_ms != 0 ? run_watch(o) : run_once(o);
 }
 
 int
@@ -234,7 +392,7 @@ main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	switch (options_parse(argc, argv, &o, stdout, stderr)) {
 	case OPTIONS_RUN:
-		status = o.watch_ms != 0 ? run_watch(&o) : run_once(&o);
+		status = run(&o);
 		break;
 	case OPTIONS_DONE:
 		return EXIT_WELL;

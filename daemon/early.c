@@ -80,8 +80,9 @@ take_passed(struct early *e, unsigned cnt, FILE *err)
 	int rc = 0;
 
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {
-		const struct lsock sock = lsock_of_fd(SD_LISTEN_FDS_START + (int)i);
+		struct lsock sock = lsock_of_fd(SD_LISTEN_FDS_START + (int)i);
 
+		sock.elsewhere = true;
 		rc = add_shared(e, &sock);
 	}
 	if (rc != 0)

@@ -138,7 +138,10 @@ lsock_of_fd(int fd)
 struct lsock
 lsock_copy(const struct lsock *l)
 {
-	return lsock_of_fd(fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
+	struct lsock copy = lsock_of_fd(fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
+
+	copy.elsewhere = l->elsewhere;
+	return copy;
 }
 
 int

@@ -15,8 +15,9 @@
 #include "daemon/config/config.h"
 
 struct lsock {
-	int fd;   /* -1 = none */
-	int lock; /* of the directory, until we listen; -1 = none */
+	int fd;         /* -1 = none */
+	int lock;       /* of the directory, until we listen; -1 = none */
+	bool elsewhere; /* another process has it, too: systemd. What is done to the socket is done to that one's */
 	/* The file that is ours; "" = none: a TCP socket, or one of systemd's. */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	dev_t dev;

@@ -45,14 +45,16 @@ struct daemon {
 	struct control *control;
 	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
 	 * devices take requests only from a process that still has the rights with which it opened them. */
-	struct lsock listen; /* control_new takes it over */
-	struct early early;  /* workers_new takes the sockets over */
+	struct lsock listen[CONTROL_PORTS]; /* control_new takes them over */
+	struct early early;                 /* workers_new takes the sockets over */
 	struct smcopt option;
 	struct confine_state confine;
 	struct notify notify;
 	bool draining;
+	bool drained;
 	bool broken;    /* a worker's loop has failed */
 	bool term_seen; /* the drain may be a control client's: the first signal does not cut it short */
+	int level_set;  /* of the log, by a control client; -1 = none */
 
 	struct loader *loader;                                    /* while a reload is going on */
 	bool reload_again;                                        /* SIGHUP came meanwhile */
@@ -196,9 +198,29 @@ check_fd_limit(struct daemon *d)
 /* -- reload -- */
 
 static enum log_level
-level(const struct daemon *d)
+configured_level(const struct daemon *d)
 {
 	return (enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level);
+}
+
+static enum log_level
+level(const struct daemon *d)
+{
+	return d->level_set >= 0 ? (enum log_level)d->level_set : configured_level(d);
+}
+
+static struct control_level
+level_for_control(void *arg, int set)
+{
+	struct daemon *d = arg;
+
+	if (set != CONTROL_LEVEL_ASK) {
+		d->level_set = set == CONTROL_LEVEL_RESET ? -1 : set;
+		log_set_level(level(d));
+	}
+	return (struct control_level){
+		.now = (int)level(d), .configured = (int)configured_level(d), .set = d->level_set >= 0
+	};
 }
 
 /* Puts next in force, or frees it: all stays as before then, and text says why. Changes in words go there only after
@@ -225,6 +247,10 @@ apply(struct daemon *d, struct config *next, FILE *text)
 		config_free(d->cfg);
 		d->cfg = next;
 		log_set_level(level(d));
+		if (d->level_set >= 0)
+			fprintf(text,
+			    "warning: the level of the log stays as it was set: take it back by \"smcrctl log-level " CONTROL_LEVEL_DEFAULT
+			    "\"\n");
 		check_fd_limit(d);
 	} else {
 		config_free(next);
@@ -340,6 +366,8 @@ on_drained(void *arg)
 		log_msg(LOG_LVL_WARNING, "drain_timeout is over, connections are reset: connections=%llu", left);
 	else
 		log_msg(LOG_LVL_NOTICE, "drained");
+	d->drained = true;
+	notify_stopping(&d->notify, 0);
 	loop_stop(d->loop);
 }
 
@@ -365,9 +393,24 @@ drain(void *arg)
 		return;
 	d->draining = true;
 	stop_reload(d);
-	notify_stopping(&d->notify, d->cfg->drain_ms);
 	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", count_all(d).connections, d->cfg->drain_ms);
 	workers_drain(d->workers, d->cfg->drain_ms, on_drained, d);
+}
+
+static int
+undrain(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (!d->draining)
+		return -ENOENT;
+	if (d->term_seen || d->drained)
+		return -EBUSY;
+	int rc = workers_undrain(d->workers);
+	d->draining = false;
+	log_msg(LOG_LVL_NOTICE, "drains no longer: connections=%llu", count_all(d).connections);
+	notify_ready(&d->notify);
+	return rc;
 }
 
 static void
@@ -393,6 +436,9 @@ on_term(void *arg)
 	} else {
 		drain(d);
 	}
+	/* Not of a control client's drain, which may be taken back: to systemd this is the end. */
+	if (!d->term_seen)
+		notify_stopping(&d->notify, d->cfg->drain_ms);
 	d->term_seen = true;
 }
 
@@ -436,16 +482,20 @@ open_all(struct daemon *d, FILE *err)
 		.arg = d,
 		.reload = reload_for_control,
 		.drain = drain,
+		.undrain = undrain,
+		.log_level = level_for_control,
 		.confine = &d->confine,
-		.listen = &d->listen,
+		.listen = d->listen,
 	};
 	const struct workers_hooks workers_hooks = { .arg = d, .failed = on_failed };
-	const struct lsock_file control = control_file(d->cfg);
 
 	open_option(d);
 	int rc = early_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, err);
-	if (rc == 0)
-		rc = lsock_open(&d->listen, &control, err);
+	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
+		const struct lsock_file file = control_file(d->cfg, i);
+
+		rc = file.path[0] != '\0' ? lsock_open(&d->listen[i], &file, err) : 0;
+	}
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
@@ -523,7 +573,8 @@ end(struct daemon *d)
 	if (d->loop != NULL)
 		stop_reload(d);
 	control_free(d->control);
-	lsock_close(&d->listen);
+	for (unsigned i = 0; i < CONTROL_PORTS; i++)
+		lsock_close(&d->listen[i]);
 	workers_free(d->workers);
 	early_fini(&d->early);
 	smcopt_close(&d->option);
@@ -575,7 +626,9 @@ print_rights(struct daemon *d)
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = { .listen = LSOCK_NONE, .option = { .map = -1, .link = -1 } };
+	struct daemon d = {
+		.listen = { LSOCK_NONE, LSOCK_NONE }, .level_set = -1, .option = { .map = -1, .link = -1 }
+	};
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 

@@ -143,7 +143,9 @@ struct config {
 	unsigned mpa_clients_cnt;
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];
-	uint32_t control_mode; /* file mode of the control socket */
+	uint32_t control_mode;      /* file mode of the control socket */
+	char control_readonly[108]; /* path of the second one, on which is only asked; "": there is none */
+	uint32_t control_readonly_mode;
 
 	struct {
 		enum config_confine mode;

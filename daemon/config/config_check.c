@@ -60,6 +60,9 @@ check_unix(struct config_build *b, const struct config_service *svc, const struc
 		config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
 	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_path) == 0)
 		config_error(b, config_line(src, "listen"), "ingress.listen is the path of the control socket");
+	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_readonly) == 0)
+		config_error(
+		    b, config_line(src, "listen"), "ingress.listen is the path of the read-only control socket");
 	if (family == AF_UNIX && config_member(src, "allow") != NULL)
 		config_error(b, config_line(src, "allow"),
 		    "ingress.allow is for TCP; allow_users says who may connect to a UNIX socket");
@@ -292,6 +295,15 @@ check_versions(struct config_build *b, const struct config_setting_t *src)
 		config_warning(b, config_line(src, "ueids"), "smcr.ueids has no effect: smcr.smc_version is 1");
 }
 
+static void
+check_control(struct config_build *b)
+{
+	const struct config_setting_t *src = config_member(b->files[0].root, "control");
+
+	if (b->cfg->control_readonly[0] != '\0' && strcmp(b->cfg->control_readonly, b->cfg->control_path) == 0)
+		config_error(b, config_line(src, "readonly"), "control.readonly is control.path: they are two sockets");
+}
+
 void
 config_check(struct config_build *b)
 {
@@ -317,6 +329,7 @@ config_check(struct config_build *b)
 		config_error(b, config_line(src, "add_link_retry"),
 		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
 	check_versions(b, src);
+	check_control(b);
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		const struct config_service *svc = &b->cfg->services[i];
 

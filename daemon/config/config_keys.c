@@ -72,6 +72,8 @@ const struct config_key config_keys[] = {
 
 	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
+	{ "readonly", CONTROL, CONFIG_T_PATH, 0, 0, 0, NULL, CFG(control_readonly), NULL },
+	{ "readonly_mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0666", CFG(control_readonly_mode), NULL },
 
 	{ "mode", CONFINE, CONFIG_T_WORD, 0, 0, 0, "auto", CFG(confine.mode), confine_words },
 	{ "low_ports", CONFINE, CONFIG_T_BOOL, 0, 0, 0, "false", CFG(confine.low_ports), NULL },

@@ -32,15 +32,15 @@ is_trusted(int fd)
 }
 
 static bool
-has_place(const struct control *ctl, bool trusted)
+has_place(const struct control_port *port, bool trusted)
 {
 	unsigned living = 0, strangers = 0;
 
-	LIST_EACH(const struct control_client, c, &ctl->clients, node) {
-		living += !c->dead;
-		strangers += !c->dead && !c->trusted;
+	LIST_EACH(const struct control_client, c, &port->ctl->clients, node) {
+		living += c->port == port && !c->dead;
+		strangers += c->port == port && !c->dead && !c->trusted;
 	}
-	return living < CONTROL_CLIENTS_MAX && (trusted || strangers < CONTROL_CLIENTS_MAX - CONTROL_CLIENTS_KEPT);
+	return living < port->clients_max && (trusted || strangers < port->clients_max - CONTROL_CLIENTS_KEPT);
 }
 
 /* Ends the oldest trace that has to make room for a client of this kind, if there is one; its client is dead then. */
@@ -76,10 +76,10 @@ control_make_trace_place(struct control *ctl, const struct control_client *for_w
 static void
 on_listener(struct loop_io *io, unsigned events)
 {
-	struct control *ctl = CONTAINER_OF(io, struct control, io);
+	struct control_port *port = CONTAINER_OF(io, struct control_port, io);
 
 	(void)events;
-	ctl->acceptable = true;
+	port->acceptable = true;
 }
 
 /* One line, as far as it goes, to a client that is not let in. */
@@ -99,28 +99,38 @@ refuse_client(struct control *ctl, int fd)
 	close(fd);
 }
 
-static void
-accept_clients(struct control *ctl, int64_t now_ns)
+/* Traces are clients of the control socket: one that ends is no place among readers. */
+static bool
+make_place(const struct control_port *port, bool trusted)
 {
+	return has_place(port, trusted) ||
+	    (!port->readonly && evict_trace(port->ctl, trusted) && has_place(port, trusted));
+}
+
+static void
+accept_clients(struct control_port *port, int64_t now_ns)
+{
+	struct control *ctl = port->ctl;
+
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
-		int fd = accept4(ctl->listen.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(port->listen.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0 && errno == EAGAIN) {
-			ctl->acceptable = false;
+			port->acceptable = false;
 			return;
 		}
 		if (fd < 0) { /* out of descriptors: they wait in the backlog */
-			ctl->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
+			port->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
 		bool trusted = is_trusted(fd);
-		if (!has_place(ctl, trusted) && !(evict_trace(ctl, trusted) && has_place(ctl, trusted))) {
+		if (!make_place(port, trusted)) {
 			refuse_client(ctl, fd);
 			continue;
 		}
-		struct control_client *c = client_new(ctl, fd);
+		struct control_client *c = client_new(port, fd);
 		if (c == NULL) {
 			ctl->stats.clients_refused++;
 			continue;
@@ -140,10 +150,12 @@ control_turn(void *arg, int64_t now_ns)
 	int64_t next = INT64_MAX;
 	bool more = false;
 
-	if (ctl->acceptable && now_ns >= ctl->accept_at_ns)
-		accept_clients(ctl, now_ns);
-	if (ctl->acceptable)
-		next = ctl->accept_at_ns;
+	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++) {
+		if (port->acceptable && now_ns >= port->accept_at_ns)
+			accept_clients(port, now_ns);
+		if (port->acceptable)
+			next = min_i64(next, port->accept_at_ns);
+	}
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		if (client_run(c, now_ns, &budget))
 			more = true;
@@ -165,19 +177,57 @@ control_turn(void *arg, int64_t now_ns)
 	return more ? INT64_MIN : next;
 }
 
+/* Opened by now, or before; without a path there is none. 0, or -errno with a line in err. */
 static int
-watch_listener(struct control *ctl, FILE *err)
+start_port(struct control_port *port, const struct lsock_file *file, struct lsock *opened, FILE *err)
 {
-	ctl->io = (struct loop_io){ .fd = ctl->listen.fd, .cb = on_listener };
-	int rc = loop_add(ctl->loop, &ctl->io);
-	if (rc != 0) {
-		fprintf(err, "control socket %s: cannot watch it: error %d\n", ctl->listen.path, -rc);
-		return rc;
+	int rc = 0;
+
+	if (file->path[0] == '\0')
+		return 0;
+	if (opened != NULL) {
+		port->listen = *opened;
+		*opened = LSOCK_NONE;
+	} else {
+		rc = lsock_open(&port->listen, file, err);
 	}
-	rc = loop_add_turn(ctl->loop, control_turn, ctl);
+	if (rc == 0)
+		rc = lsock_start(&port->listen, file->what, BACKLOG, err);
+	if (rc != 0)
+		return rc;
+	port->io.fd = port->listen.fd;
+	rc = loop_add(port->ctl->loop, &port->io);
 	if (rc != 0) {
-		fprintf(err, "control socket %s: no turn of the loop left\n", ctl->listen.path);
-		loop_del(ctl->loop, &ctl->io);
+		fprintf(err, "%s %s: cannot watch it: error %d\n", file->what, file->path, -rc);
+		port->io.fd = -1;
+	}
+	return rc;
+}
+
+static void
+stop_ports(struct control *ctl)
+{
+	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++) {
+		if (port->io.fd >= 0)
+			loop_del(ctl->loop, &port->io);
+		lsock_close(&port->listen);
+	}
+}
+
+static int
+start(struct control *ctl, const struct config *cfg, struct lsock *opened, FILE *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
+		const struct lsock_file file = control_file(cfg, i);
+
+		rc = start_port(&ctl->ports[i], &file, opened != NULL ? &opened[i] : NULL, err);
+	}
+	if (rc == 0) {
+		rc = loop_add_turn(ctl->loop, control_turn, ctl);
+		if (rc != 0)
+			fprintf(err, "control socket %s: no turn of the loop left\n", cfg->control_path);
 	}
 	return rc;
 }
@@ -186,9 +236,7 @@ int
 control_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct control_hooks *hooks,
     FILE *err, struct control **out)
 {
-	const struct lsock_file file = control_file(cfg);
 	struct control *ctl = calloc(1, sizeof(*ctl));
-	int rc = 0;
 
 	if (ctl != NULL)
 		ctl->taps = calloc(workers_cnt(ws), sizeof(ctl->taps[0]));
@@ -202,18 +250,17 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	ctl->hooks = *hooks;
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
-	if (hooks->listen != NULL) {
-		ctl->listen = *hooks->listen;
-		*hooks->listen = LSOCK_NONE;
-	} else {
-		rc = lsock_open(&ctl->listen, &file, err);
-	}
-	if (rc == 0)
-		rc = lsock_start(&ctl->listen, file.what, BACKLOG, err);
-	if (rc == 0)
-		rc = watch_listener(ctl, err);
+	for (unsigned i = 0; i < CONTROL_PORTS; i++)
+		ctl->ports[i] = (struct control_port){
+			.ctl = ctl,
+			.listen = LSOCK_NONE,
+			.io = { .fd = -1, .cb = on_listener },
+			.clients_max = i == CONTROL_FULL ? CONTROL_CLIENTS_MAX : CONTROL_READERS_MAX,
+			.readonly = i == CONTROL_READONLY,
+		};
+	int rc = start(ctl, cfg, hooks->listen, err);
 	if (rc != 0) {
-		lsock_close(&ctl->listen);
+		stop_ports(ctl);
 		free(ctl->taps);
 		free(ctl);
 		return rc;
@@ -240,8 +287,7 @@ control_free(struct control *ctl)
 		list_remove(&k->node);
 	}
 	loop_del_turn(ctl->loop, control_turn, ctl);
-	loop_del(ctl->loop, &ctl->io);
-	lsock_close(&ctl->listen);
+	stop_ports(ctl);
 	free(ctl->taps);
 	free(ctl);
 }

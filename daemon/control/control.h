@@ -1,7 +1,8 @@
 /*
  * The control socket: a Unix stream socket on which smcrctl (or any program)
  * asks and gets JSON; doc/json-schema.md is its reference. Who may ask is
- * decided by the file mode of the socket. Bounded in clients, input, output
+ * decided by the file mode of the socket. A second one, if configured, takes
+ * questions alone, and has places of its own. Bounded in clients, input, output
  * and work per loop turn, so that no client can disturb the data path. Runs in
  * the main loop; what it wants of a worker, it has that do (workers_call).
  * Owner: main, which frees it when the loop has stopped.
@@ -10,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "control/commands.h"
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
 #include "daemon/lsock.h"
@@ -17,6 +19,13 @@
 #include "daemon/worker/workers.h"
 
 struct control;
+
+/* Levels of the log, enum log_level. */
+struct control_level {
+	int now;
+	int configured; /* or of the command line */
+	bool set;       /* on the control socket */
+};
 
 /* The daemon's actions on request of an operator. Called from the control socket's turn function. */
 struct control_hooks {
@@ -31,20 +40,31 @@ struct control_hooks {
 	/* Starts what SIGTERM starts: no new connections, the daemon ends when the last one has. Asked again while
 	 * that runs: nothing. */
 	void (*drain)(void *arg);
+	/* Takes that back. 0; -ENOENT: it does not drain; -EBUSY: a signal has asked it to end; another -errno: it no longer drains, but
+	 * a service cannot listen again, which is logged. */
+	int (*undrain)(void *arg);
+	/* Sets the level of the log: an enum log_level, or one of CONTROL_LEVEL_; and says what holds then. */
+	struct control_level (*log_level)(void *arg, int level);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
-	/* The listening socket if it was opened before, moved out of here; NULL: control_new opens it. */
+	/* The listening sockets if they were opened before, moved out of here; NULL: control_new opens them. */
 	struct lsock *listen;
 };
 
-/* The file of the listening socket. */
+enum {
+	CONTROL_FULL,
+	CONTROL_READONLY, /* only if it has a path */
+	CONTROL_PORTS,
+};
+
+/* The file of a listening socket. */
 static inline struct lsock_file
-control_file(const struct config *cfg)
+control_file(const struct config *cfg, unsigned port)
 {
 	return (struct lsock_file){
-		.what = "control socket",
-		.path = cfg->control_path,
-		.mode = cfg->control_mode,
+		.what = port == CONTROL_FULL ? "control socket" : "read-only control socket",
+		.path = port == CONTROL_FULL ? cfg->control_path : cfg->control_readonly,
+		.mode = port == CONTROL_FULL ? cfg->control_mode : cfg->control_readonly_mode,
 		.owner = (uid_t)-1,
 		.group = (gid_t)-1,
 		.waits = true,
@@ -52,7 +72,7 @@ control_file(const struct config *cfg)
 }
 
 /*
- * Listens at cfg->control_path with cfg->control_mode; a socket that a dead daemon left behind is replaced, a live
+ * Listens at cfg->control_path with cfg->control_mode, and at cfg->control_readonly if there is one; a socket that a dead daemon left behind is replaced, a live
  * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks.
  */
 int control_new(struct loop *, struct workers *, const struct config *cfg, const struct control_hooks *, FILE *err,

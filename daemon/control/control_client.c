@@ -34,12 +34,14 @@ on_client(struct loop_io *io, unsigned events)
 }
 
 struct control_client *
-client_new(struct control *ctl, int fd)
+client_new(const struct control_port *port, int fd)
 {
+	struct control *ctl = port->ctl;
 	struct control_client *c = calloc(1, sizeof(*c));
 
 	if (c != NULL && outbuf_init(&c->out, CONTROL_OUT_BYTES) == 0) {
 		c->ctl = ctl;
+		c->port = port;
 		c->can_read = c->can_write = true;
 		c->io = (struct loop_io){ .fd = fd, .cb = on_client };
 		list_init(&c->node);

@@ -1,5 +1,5 @@
 /*
- * Requests carried out: those that only look are reports (report.h), the others are here.
+ * Requests carried out: those that only look are reports (report.h), orders are in control_order.c, the others are here.
  *
  * A trace gives a client the protocol messages that it asked for as they come, by way of a tap of each worker. The client's buffer
  * is its queue: a message that finds no room is counted and left out, and no engine waits. Without such clients none traces.
@@ -22,16 +22,15 @@ client_answer_error(struct control_client *c, const char *code, const char *text
 	report_error(&c->out, control_commands[c->req.command].name, report_wall_ms(), code, text);
 }
 
-/* Is this worker among those that the request is about? A group is one worker's. */
-static bool
-wants_worker(const struct control_request *req, const struct workers *ws, unsigned nr)
+bool
+client_wants_worker(const struct control_request *req, const struct workers *ws, unsigned nr)
 {
 	return (req->worker == 0 || req->worker == nr + 1) &&
 	    (req->group == 0 || workers_of_group(ws, req->group) == nr);
 }
 
-static void
-start_report(struct control_client *c)
+void
+client_start_report(struct control_client *c)
 {
 	struct report_source src;
 
@@ -62,21 +61,9 @@ start_service(struct control_client *c)
 
 	workers_call(c->ctl->workers, 0, find_service, &q);
 	if (q.found)
-		start_report(c);
+		client_start_report(c);
 	else
 		client_answer_error(c, "not-found", "there is no such service");
-}
-
-/* A client that changes something is named in the log. */
-static void
-log_request(const struct control_client *c, const char *what)
-{
-	struct ucred cred = { 0 };
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
-		log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d", what, (unsigned)cred.uid,
-		    (int)cred.pid);
 }
 
 /* The answer that the client waited for is in its buffer. */
@@ -114,7 +101,6 @@ start_reload(struct control_client *c)
 {
 	struct control *ctl = c->ctl;
 
-	log_request(c, "reload");
 	int rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 	if (rc != 0) {
 		client_answer_error(c, rc == -EBUSY ? "busy" : "failed",
@@ -123,81 +109,6 @@ start_reload(struct control_client *c)
 	}
 	ctl->reloader = c;
 	c->state = CLIENT_WAITING;
-}
-
-/* What a worker is to do, and what came of it: negative errno, or a count. */
-struct order {
-	uint32_t group;
-	uint8_t link;
-	int rc;
-};
-
-static void
-rebalance_worker(struct worker *w, void *arg)
-{
-	struct order *o = arg;
-	int moving = smcr_rebalance(worker_engine(w), o->group);
-
-	o->rc = moving < 0 ? moving : o->rc + moving;
-}
-
-static void
-rebalance(struct control_client *c)
-{
-	struct order o = { .group = c->req.group };
-	struct workers *ws = c->ctl->workers;
-	struct json_writer jw;
-	bool asked = false;
-
-	log_request(c, "rebalance");
-	for (unsigned i = 0; i < workers_cnt(ws) && o.rc >= 0; i++) {
-		if (!wants_worker(&c->req, ws, i))
-			continue;
-		workers_call(ws, i, rebalance_worker, &o);
-		asked = true;
-	}
-	if (!asked) /* the group would be another worker's */
-		o.rc = -ENOENT;
-	if (o.rc < 0) {
-		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
-		    o.rc == -ENOENT ? "there is no such link group" : strerror(-o.rc));
-		return;
-	}
-	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
-	jw_uint(&jw, "moving", (uint64_t)o.rc);
-	report_end(&jw);
-}
-
-static void
-link_delete_worker(struct worker *w, void *arg)
-{
-	struct order *o = arg;
-
-	o->rc = smcr_link_delete(worker_engine(w), o->group, o->link);
-}
-
-static void
-link_delete(struct control_client *c)
-{
-	struct order o = { .group = c->req.group, .link = (uint8_t)c->req.link };
-	struct workers *ws = c->ctl->workers;
-	struct json_writer jw;
-
-	log_request(c, "link delete");
-	workers_call(ws, workers_of_group(ws, c->req.group), link_delete_worker, &o);
-	int rc = o.rc;
-	if (rc == -ENOENT)
-		client_answer_error(c, "not-found", "there is no such active link");
-	else if (rc == -EBUSY)
-		client_answer_error(c, "last-link", "this is the last active link of its group");
-	else if (rc != 0)
-		client_answer_error(c, "failed", strerror(-rc));
-	if (rc != 0)
-		return;
-	report_begin(&jw, &c->out, CONTROL_LINK_DELETE, report_wall_ms());
-	jw_uint(&jw, "group", c->req.group);
-	jw_uint(&jw, "link", c->req.link);
-	report_end(&jw);
 }
 
 static void
@@ -289,14 +200,6 @@ start_check(struct control_client *c)
 	c->state = CLIENT_WAITING;
 }
 
-static void
-start_drain(struct control_client *c)
-{
-	log_request(c, "drain");
-	c->ctl->hooks.drain(c->ctl->hooks.arg);
-	start_report(c);
-}
-
 /* -- traces -- */
 
 /* One line; t is NULL for one that only says how many were left out. */
@@ -341,7 +244,7 @@ count_left_out(struct control *ctl, unsigned nr, uint64_t cnt)
 {
 	ctl->stats.trace_dropped += cnt;
 	LIST_EACH(struct control_client, c, &ctl->clients, node)
-		if (c->state == CLIENT_TRACING && wants_worker(&c->req, ctl->workers, nr))
+		if (c->state == CLIENT_TRACING && client_wants_worker(&c->req, ctl->workers, nr))
 			c->dropped += cnt;
 }
 
@@ -363,7 +266,8 @@ on_message(struct trace_tap *tap, const struct smcr_trace *t, int64_t time_us, u
 	}
 	text[0] = '\0';
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
-		if (c->state != CLIENT_TRACING || !wants_worker(&c->req, ctl->workers, nr) || !wants_message(c, t))
+		if (c->state != CLIENT_TRACING || !client_wants_worker(&c->req, ctl->workers, nr) ||
+		    !wants_message(c, t))
 			continue;
 		if (outbuf_room(&c->out) < CONTROL_TRACE_BYTES) {
 			c->dropped++;
@@ -415,7 +319,7 @@ control_update_trace(struct control *ctl)
 		unsigned kinds = 0;
 
 		LIST_EACH(const struct control_client, c, &ctl->clients, node)
-			if (c->state == CLIENT_TRACING && wants_worker(&c->req, ctl->workers, i))
+			if (c->state == CLIENT_TRACING && client_wants_worker(&c->req, ctl->workers, i))
 				kinds |= c->req.kinds;
 		update_tap(ctl, i, kinds);
 	}
@@ -439,7 +343,7 @@ have_taps(struct control *ctl, const struct control_request *req)
 	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++) {
 		struct trace_tap *tap = &ctl->taps[i];
 
-		if (tap->main != NULL || !wants_worker(req, ctl->workers, i))
+		if (tap->main != NULL || !client_wants_worker(req, ctl->workers, i))
 			continue;
 		if (trace_tap_init(tap, workers_mailbox(ctl->workers)) != 0)
 			return false;
@@ -471,21 +375,30 @@ start_trace(struct control_client *c)
 void
 client_answer(struct control_client *c, const struct control_request *req)
 {
-	/* The commands that act, or may fail; the others only look. */
+	/* What needs more than a report; orders are in a file of their own. */
 	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *) = {
 		[CONTROL_SERVICE] = start_service,
-		[CONTROL_DRAIN] = start_drain,
 		[CONTROL_RELOAD] = start_reload,
 		[CONTROL_CHECK] = start_check,
 		[CONTROL_TRACE] = start_trace,
-		[CONTROL_REBALANCE] = rebalance,
-		[CONTROL_LINK_DELETE] = link_delete,
 	};
+	const enum control_kind kind = control_request_kind(req);
 
 	c->req = *req;
+	if (c->port->readonly && kind != CONTROL_ASKS) {
+		client_answer_error(c, "read-only",
+		    "this socket takes questions alone, and that is an order, or costs connections something: ask on the "
+		    "control socket");
+		return;
+	}
 	if (req->worker > workers_cnt(c->ctl->workers)) {
 		client_answer_error(c, "not-found", "there is no such worker");
 		return;
 	}
-	(actions[req->command] != NULL ? actions[req->command] : start_report)(c);
+	if (kind == CONTROL_ORDERS)
+		client_log_order(c);
+	if (actions[req->command] != NULL)
+		actions[req->command](c);
+	else if (!client_order(c))
+		client_start_report(c);
 }

@@ -12,8 +12,9 @@
 #include "daemon/control/report.h"
 #include "daemon/control/trace_tap.h"
 
-#define CONTROL_CLIENTS_MAX 16
-#define CONTROL_CLIENTS_KEPT 2                        /* of them, for the daemon's user and root */
+#define CONTROL_CLIENTS_MAX 16                        /* of the control socket */
+#define CONTROL_READERS_MAX 8                         /* of the read-only one, besides */
+#define CONTROL_CLIENTS_KEPT 2                        /* of each, for the daemon's user and root */
 #define CONTROL_TRACES_MAX 8                          /* running at once */
 #define CONTROL_CHECKS_MAX 8                          /* running at once */
 #define CONTROL_LINE_MAX 4096                         /* bytes of a request */
@@ -22,14 +23,22 @@
 #define CONTROL_STEPS_PER_TURN 64                     /* report steps of all clients together */
 #define CONTROL_TIMEOUT_NS (30 * INT64_C(1000000000)) /* without a complete request or a byte taken */
 
+/* A listening socket, and the places of its clients. */
+struct control_port {
+	struct control *ctl;
+	struct lsock listen; /* none: it is not configured */
+	struct loop_io io;
+	unsigned clients_max;
+	bool readonly;        /* takes questions alone */
+	bool acceptable;      /* clients may be waiting */
+	int64_t accept_at_ns; /* not before: out of descriptors */
+};
+
 struct control {
 	struct loop *loop;
 	struct workers *workers;
 	struct control_hooks hooks;
-	struct lsock listen;
-	struct loop_io io;
-	bool acceptable;          /* the listener may have clients waiting */
-	int64_t accept_at_ns;     /* not before: out of descriptors */
+	struct control_port ports[CONTROL_PORTS];
 	struct list_node clients; /* struct control_client.node */
 	uint64_t traces_begun;
 	struct list_node checks; /* struct control_check.node */
@@ -51,6 +60,7 @@ enum client_state {
 struct control_client {
 	struct list_node node;
 	struct control *ctl;
+	const struct control_port *port;
 	struct loop_io io;
 	enum client_state state;
 	bool can_read, can_write; /* the socket, as far as known */
@@ -81,7 +91,7 @@ struct control_check {
 };
 
 /* control_client.c: owns fd from here on, also on failure. NULL when memory is out. */
-struct control_client *client_new(struct control *, int fd);
+struct control_client *client_new(const struct control_port *, int fd);
 /* Takes it out of its list, too. */
 void client_free(struct control_client *);
 /* Reads, works and sends as far as it goes; each report step takes one off *budget. True when there is more to do
@@ -99,9 +109,18 @@ bool control_make_trace_place(struct control *, const struct control_client *for
 void client_answer(struct control_client *, const struct control_request *);
 /* Why its request, which was read, could not be carried out. */
 void client_answer_error(struct control_client *, const char *code, const char *text);
+/* Its answer is made in steps, by the client's turns. */
+void client_start_report(struct control_client *);
+/* Is this worker, from 0, among those that the request is about? A group is one worker's. */
+bool client_wants_worker(const struct control_request *, const struct workers *, unsigned nr);
 /* Asks the workers for what the tracing clients want; nothing when there are none. Once a turn. */
 void control_update_trace(struct control *);
 /* Ends all traces, whoever listens. */
 void control_end_traces(struct control *);
 /* Tells how many lines were left out, when there is room for it. */
 void client_flush_dropped(struct control_client *);
+
+/* control_order.c: carries out what changes something, and answers; false when the command is no such. */
+bool client_order(struct control_client *);
+/* Who asked for it goes into the log. */
+void client_log_order(const struct control_client *);

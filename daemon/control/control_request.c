@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/log.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SHOWN_MAX 40 /* of a client's text in an error message */
@@ -21,6 +22,10 @@
 #define KIND_ROW(kind, word) [SMCR_TRACE_##kind] = word,
 #define OR_WORD(constant, word) ", \"" word "\""
 
+#define LEVEL_ROW(level, word) [LOG_LVL_##level] = word,
+
+const char *const control_level_words[] = { CONTROL_LEVEL_WORDS(LEVEL_ROW) };
+static const char level_list[] = CONTROL_LEVEL_WORDS(OR_WORD);
 const char *const control_mode_words[] = { CONTROL_MODE_WORDS(MODE_ROW) };
 const char *const control_kind_words[] = { CONTROL_KIND_WORDS(KIND_ROW) };
 /* The words as a list for error texts, with a comma in front. */
@@ -86,15 +91,43 @@ take_kinds(const json_t *v, struct control_request *req, struct control_error *e
 	return bad ? refuse(err, "bad-request", "\"kinds\" must be a list of %s", kind_list + 2) : 0;
 }
 
-/* Numeric only: looking up names would hold the data path. */
+/* Numeric only: looking up names would hold the data path. Who is to be connected to has a port; who is there need not. */
 static int
 take_peer(const json_t *v, struct control_request *req, struct control_error *err)
 {
 	const char *s = json_string_value(v);
 
+	if (req->command != CONTROL_CHECK) {
+		if (s != NULL && (addr_parse_port(s, &req->peer) == 0 || addr_parse(s, &req->peer) == 0))
+			return 0;
+		return refuse(err, "bad-request",
+		    "\"peer\" must be an IP address, with port or without, such as \"192.0.2.1\" or "
+		    "\"[2001:db8::1]:80\"");
+	}
 	if (s == NULL || addr_parse_port(s, &req->peer) != 0)
 		return refuse(err, "bad-request",
 		    "\"peer\" must be an IP address with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\"");
+	return 0;
+}
+
+static int
+take_id(const json_t *v, struct control_request *req, struct control_error *err)
+{
+	if (!json_is_integer(v) || json_integer_value(v) < 1)
+		return refuse(err, "bad-request", "\"id\" must be that of a connection, a whole number from 1");
+	req->id = (uint64_t)json_integer_value(v);
+	return 0;
+}
+
+static int
+take_level(const json_t *v, struct control_request *req, struct control_error *err)
+{
+	int i = find_word(control_level_words, ARRAY_LEN(control_level_words), v);
+
+	if (i < 0 && (!json_is_string(v) || strcmp(json_string_value(v), CONTROL_LEVEL_DEFAULT) != 0))
+		return refuse(
+		    err, "bad-request", "\"level\" must be one of %s, \"" CONTROL_LEVEL_DEFAULT "\"", level_list + 2);
+	req->level = i >= 0 ? i : CONTROL_LEVEL_RESET;
 	return 0;
 }
 
@@ -119,6 +152,8 @@ static const struct field {
 	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds },
 	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer },
 	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS) },
+	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id },
+	{ .name = "level", .bit = CONTROL_F_LEVEL, .take = take_level },
 	{ 0 },
 };
 
@@ -134,14 +169,24 @@ take_number(const struct field *f, const json_t *v, struct control_request *req,
 	return 0;
 }
 
+/* Says which of these fields there have to be, with this word between. */
+static int
+refuse_without(const char *command, unsigned bits, const char *word, struct control_error *err)
+{
+	char list[64] = "";
+	size_t n = 0;
+
+	for (const struct field *f = fields; f->name != NULL; f++)
+		if ((bits & f->bit) != 0 && n < sizeof(list))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? word : "", f->name);
+	return refuse(err, "bad-request", "\"%s\" needs %s", command, list);
+}
+
 static int
 parse_fields(json_t *root, struct control_request *req, struct control_error *err)
 {
 	const struct control_command_row *cmd = &control_commands[req->command];
-	unsigned missing = cmd->needs;
-	char list[64] = "";
 	const char *name;
-	size_t n = 0;
 	json_t *v;
 
 	json_object_foreach(root, name, v)
@@ -155,20 +200,21 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 			    err, "unknown-field", "\"%s\" does not take \"%.*s\"", cmd->name, SHOWN_MAX, name);
 		if (f->take != NULL ? f->take(v, req, err) != 0 : f->max > 0 && take_number(f, v, req, err) != 0)
 			return -EINVAL;
-		missing &= ~f->bit;
+		req->given |= f->bit;
 	}
-	if (missing == 0)
-		return 0;
-	for (const struct field *f = fields; f->name != NULL; f++)
-		if ((cmd->needs & f->bit) != 0 && n < sizeof(list))
-			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? " and " : "", f->name);
-	return refuse(err, "bad-request", "\"%s\" needs %s", cmd->name, list);
+	if ((cmd->needs & ~req->given) != 0)
+		return refuse_without(cmd->name, cmd->needs, " and ", err);
+	if (cmd->needs_any != 0 && (cmd->needs_any & req->given) == 0)
+		return refuse_without(cmd->name, cmd->needs_any, " or ", err);
+	return 0;
 }
 
 static int
 parse_root(json_t *root, struct control_request *out, struct control_error *err)
 {
-	struct control_request req = { .modes = ~0u, .kinds = ~0u, .timeout_ms = CONTROL_CHECK_MS };
+	struct control_request req = {
+		.modes = ~0u, .kinds = ~0u, .timeout_ms = CONTROL_CHECK_MS, .level = CONTROL_LEVEL_ASK
+	};
 	const json_t *version = json_object_get(root, "version");
 	const char *name = json_string_value(json_object_get(root, "command"));
 
@@ -179,7 +225,9 @@ parse_root(json_t *root, struct control_request *out, struct control_error *err)
 		    err, "unsupported-version", "this daemon understands \"version\": %d only", CONTROL_VERSION);
 	if (name == NULL)
 		return refuse(err, "bad-request", "\"command\" is missing or is no string");
-	while (req.command < CONTROL_COMMAND_CNT && strcmp(control_commands[req.command].name, name) != 0)
+	while (req.command < CONTROL_COMMAND_CNT &&
+	    (control_commands[req.command].kind == CONTROL_LOCAL ||
+	        strcmp(control_commands[req.command].name, name) != 0))
 		req.command++;
 	if (req.command == CONTROL_COMMAND_CNT)
 		return refuse(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, name);
@@ -200,4 +248,12 @@ control_request_parse(const char *line, size_t len, struct control_request *out,
 	int rc = parse_root(root, out, err);
 	json_decref(root);
 	return rc;
+}
+
+enum control_kind
+control_request_kind(const struct control_request *req)
+{
+	const struct control_command_row *cmd = &control_commands[req->command];
+
+	return (cmd->orders_with & req->given) != 0 ? CONTROL_ORDERS : cmd->kind;
 }

@@ -23,9 +23,15 @@ struct control_request {
 	unsigned modes;  /* 1 << enum session_mode; never 0 */
 	unsigned kinds;  /* 1 << enum smcr_trace_kind; never 0 */
 	/* check */
-	struct sockaddr_storage peer;
+	struct sockaddr_storage peer; /* also close, retry: port 0 = any, no family = not asked for */
 	uint32_t timeout_ms;
+	uint64_t id;    /* of a proxied connection */
+	int level;      /* enum log_level, or one of CONTROL_LEVEL_ */
+	unsigned given; /* CONTROL_F_ of the fields that there were */
 };
+
+/* Does the request change something? */
+enum control_kind control_request_kind(const struct control_request *);
 
 /* Why a request failed: a fixed word for programs, a sentence for people. */
 struct control_error {
@@ -37,5 +43,6 @@ struct control_error {
 int control_request_parse(const char *line, size_t len, struct control_request *out, struct control_error *err)
     __attribute__((warn_unused_result));
 
-extern const char *const control_mode_words[]; /* by enum session_mode */
-extern const char *const control_kind_words[]; /* by enum smcr_trace_kind */
+extern const char *const control_level_words[]; /* by enum log_level */
+extern const char *const control_mode_words[];  /* by enum session_mode */
+extern const char *const control_kind_words[];  /* by enum smcr_trace_kind */

@@ -9,9 +9,11 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/report.c daemon/control/report.h \
 	daemon/control/report_lists.c \
 	daemon/control/report_service.c \
+	daemon/control/report_close.c \
 	daemon/control/trace_tap.c daemon/control/trace_tap.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c \
+	daemon/control/control_order.c \
 	daemon/control/control.c daemon/control/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS)

@@ -342,6 +342,7 @@ report_write_service(struct json_writer *jw, const struct service_info *s)
 	report_sockaddr(jw, "listen", &s->cfg->listen);
 	jw_string(jw, "to", config_target_str(&s->cfg->to, text));
 	jw_string(jw, "peer", peer_rule_word(s->cfg->peer));
+	jw_bool(jw, "disabled", s->disabled);
 	jw_uint(jw, "connections", s->connections);
 	jw_uint(jw, "connections_max", s->cfg->max_connections);
 	jw_uint(jw, "accepted", s->accepted);
@@ -350,6 +351,7 @@ report_write_service(struct json_writer *jw, const struct service_info *s)
 	jw_uint(jw, "refused_per_peer", s->refused_per_peer);
 	jw_uint(jw, "refused_connect", s->refused_connect);
 	jw_uint(jw, "refused_fallback", s->refused_fallback);
+	jw_uint(jw, "refused_disabled", s->refused_disabled);
 	jw_uint(jw, "fallbacks", s->fallbacks);
 	jw_uint(jw, "resets", s->resets);
 }
@@ -365,6 +367,8 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 	sum->refused_per_peer += one->refused_per_peer;
 	sum->refused_connect += one->refused_connect;
 	sum->refused_fallback += one->refused_fallback;
+	sum->refused_disabled += one->refused_disabled;
+	sum->disabled = sum->disabled || one->disabled;
 	sum->fallbacks += one->fallbacks;
 	sum->resets += one->resets;
 }
@@ -518,7 +522,9 @@ static bool (*const makers[])(struct report *) = {
 	[CONTROL_CONNECTIONS] = report_list,
 	[CONTROL_RMBS] = report_list,
 	[CONTROL_STATS] = report_stats,
+	[CONTROL_CLOSE] = report_close,
 	[CONTROL_DRAIN] = report_drain,
+	[CONTROL_UNDRAIN] = report_drain,
 	[CONTROL_COMMAND_CNT] = NULL, /* none for those that act */
 };
 
@@ -550,6 +556,9 @@ run_batch(struct worker *w, void *arg)
 	do {
 		--*b->budget;
 		b->more = makers[r->req.command](r);
+		if (r->tired)
+			*b->budget = 0;
+		r->tired = false;
 	} while (b->more && *b->budget > 0 && r->nr == nr && outbuf_room(r->jw.out) >= REPORT_STEP_BYTES);
 	r->worker = NULL;
 }

@@ -61,6 +61,7 @@ struct report {
 	unsigned first, last;  /* the workers that are asked for, from 0 */
 	unsigned nr;           /* the one that the next step looks at */
 	struct worker *worker; /* that one, during a step */
+	bool tired;            /* the step was work enough for this turn, whatever is left of the budget */
 
 	union {
 		/* status, drain */
@@ -75,6 +76,9 @@ struct report {
 			struct outage_info outage;
 			uint64_t modes[3]; /* connections by enum session_mode */
 		};
+
+		/* close */
+		uint64_t closed;
 
 		/* stats */
 		struct {
@@ -127,6 +131,8 @@ void report_write_service(struct json_writer *, const struct service_info *);
 void report_conn_counts(struct json_writer *, const char *key, const uint64_t conns[3]);
 /* One step of the report about one service. */
 bool report_service(struct report *);
+/* One step of closing connections. */
+bool report_close(struct report *);
 /* One step of a command whose answer is the list of its name; false when there is no more. */
 bool report_list(struct report *);
 /* The counters of all kinds of devices, by name, so that each device is shown with the same ones. Ends with NULL. */

@@ -303,6 +303,14 @@ on_timer(struct timer *t)
 	loop_again(d->env->loop);
 }
 
+void
+devices_retry(struct devices *d)
+{
+	d->look_ns = d->env->now_ns;
+	d->due = true;
+	loop_again(d->env->loop);
+}
+
 int
 devices_new(struct env *env, const struct config *cfg, const struct devices_gate *gate, FILE *err, struct devices **out)
 {

@@ -30,6 +30,7 @@ enum session_event {
 	SEV_CONNECT_FAILED, /* no address of the peer (CONNECT) or the server answers */
 	SEV_REFUSED,        /* fallback is forbidden, or SMC-R cannot start at all, or starts where it may not */
 	SEV_TIMEOUT,        /* idle, or the limit for connecting */
+	SEV_OPERATOR,       /* an operator wants it closed */
 	SEV_STOP,           /* the daemon ends */
 	SEV_FALLBACK,       /* SMCR_EV_FALLBACK */
 	SEV_ENGINE_OK,      /* SMCR_EV_CLOSED, in the orderly way */

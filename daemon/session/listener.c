@@ -8,10 +8,12 @@
 #include "base/addr.h"
 #include "daemon/net.h"
 #include "daemon/session/colleagues.h"
+#include "daemon/session/peer_rule.h"
 #include "daemon/session/session.h"
 
 #define ACCEPT_BATCH 64 /* connections of a listener in a turn */
 #define PAUSE_MS 100
+#define LAST_BATCHES (NET_BACKLOG / ACCEPT_BATCH)
 
 static void
 on_listener(struct loop_io *io, unsigned events)
@@ -40,23 +42,63 @@ listener_init(struct listener *l)
 	timer_init(&l->pause, on_pause_end);
 }
 
+static bool
+is_watched(enum listener_mode mode)
+{
+	return mode == LISTENER_OPEN || mode == LISTENER_REFUSES;
+}
+
+static void
+unwatch(struct service *svc)
+{
+	struct env *env = svc->pool->env;
+
+	loop_del(env->loop, &svc->listener.io);
+	timer_cancel(&env->timers, &svc->listener.pause);
+	list_remove(&svc->listener.accepting);
+}
+
+/* Of a socket that is shut, or was when another service had it; it keeps its address, and is marked and tuned as a new one is.
+ * The first worker's is the first again, too: those that share a port have left it together. */
+static int
+listen_again(struct service *svc, int fd)
+{
+	const struct worker_place *place = &svc->pool->place;
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0)
+		return 0;
+	if (svc->pool->option != NULL && peer_rule_wants_option(svc->settings->cfg.peer))
+		smcopt_mark_listener(svc->pool->option, fd);
+	if (listen(fd, NET_BACKLOG) != 0)
+		return -errno;
+	if (place->cnt > 1 && place->nr == 0 && net_shares_port(fd) && svc->settings->cfg.kind == CONFIG_EGRESS)
+		(void)ports_deal(fd, place->cnt);
+	return 0;
+}
+
 int
 listener_start(struct service *svc, const struct lsock *sock)
 {
 	const struct worker_place *place = &svc->pool->place;
 
+	int err = listen_again(svc, sock->fd);
+	if (err != 0)
+		return err;
 	svc->listener.io.fd = sock->fd;
-	int err = loop_add(svc->pool->env->loop, &svc->listener.io);
+	err = loop_add(svc->pool->env->loop, &svc->listener.io);
 	if (err != 0) {
 		svc->listener.io.fd = -1;
 		return err;
 	}
+	svc->listener.mode = LISTENER_OPEN;
 	svc->listener.sock = *sock;
 	svc->listener.shared = place->cnt > 1 && !net_shares_port(sock->fd);
 	if (place->cnt > 1 && place->nr == 0 && !svc->listener.shared && svc->settings->cfg.kind == CONFIG_EGRESS)
 		(void)ports_deal(sock->fd, place->cnt);
 	listener_tune(svc);
-	return 0;
+	return listener_follow(svc);
 }
 
 void
@@ -69,15 +111,13 @@ listener_tune(struct service *svc)
 struct lsock
 listener_stop(struct service *svc)
 {
-	struct env *env = svc->pool->env;
 	struct lsock sock = svc->listener.sock;
 
 	svc->listener.sock = LSOCK_NONE;
 	if (sock.fd < 0)
 		return sock;
-	loop_del(env->loop, &svc->listener.io);
-	timer_cancel(&env->timers, &svc->listener.pause);
-	list_remove(&svc->listener.accepting);
+	if (is_watched(svc->listener.mode))
+		unwatch(svc);
 	svc->listener.io.fd = -1;
 	return sock;
 }
@@ -106,6 +146,11 @@ listener_admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 		net_addr_set_client(peer, fd);
 	else
 		net_addr_set(peer, ss);
+	if (svc->listener.mode == LISTENER_REFUSES) {
+		refuse(svc, fd, peer, svc->disabled ? "the service is disabled" : "the daemon drains",
+		    &svc->ctr.refused_disabled);
+		return;
+	}
 	svc->ctr.accepted++;
 	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
 		refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
@@ -156,7 +201,8 @@ accept_batch(struct service *svc)
 		int fd = accept4(svc->listener.io.fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			if (!svc->listener.shared || !colleagues_deal(svc, fd, &peer))
+			if (!svc->listener.shared || svc->listener.mode != LISTENER_OPEN ||
+			    !colleagues_deal(svc, fd, &peer))
 				listener_admit(svc, fd, &peer);
 		} else if (errno == EAGAIN) {
 			return false;
@@ -171,6 +217,53 @@ accept_batch(struct service *svc)
 		}
 	}
 	return true;
+}
+
+/* A program that knows itself connected would be reset. */
+static void
+take_the_backlog(struct service *svc)
+{
+	for (unsigned i = 0; i < LAST_BATCHES && accept_batch(svc); i++)
+		;
+}
+
+static enum listener_mode
+wanted(const struct service *svc)
+{
+	if (!svc->disabled && !svc->pool->draining)
+		return LISTENER_OPEN;
+	if (svc->listener.sock.elsewhere)
+		return svc->pool->draining ? LISTENER_IDLE : LISTENER_REFUSES;
+	/* A UNIX socket that was shut cannot listen again, and rights to make another file may be gone. */
+	return svc->settings->cfg.listen.ss_family == AF_UNIX ? LISTENER_REFUSES : LISTENER_SHUT;
+}
+
+/*
+ * As haproxy pauses a listener: shutdown() of a listening TCP socket has the kernel refuse connections, the socket stays bound,
+ * and listen() opens it again. Closed, it would be lost where the right to its port was given up at the start.
+ */
+int
+listener_follow(struct service *svc)
+{
+	struct listener *l = &svc->listener;
+	enum listener_mode want = wanted(svc);
+
+	if (l->sock.fd < 0 || want == l->mode)
+		return 0;
+	if (l->mode == LISTENER_OPEN)
+		take_the_backlog(svc);
+	int rc = is_watched(want) ? listen_again(svc, l->io.fd) : 0;
+	if (rc == 0 && is_watched(want) && !is_watched(l->mode))
+		rc = loop_add(svc->pool->env->loop, &l->io);
+	if (rc != 0)
+		return rc;
+	if (!is_watched(want) && is_watched(l->mode))
+		unwatch(svc);
+	if (want == LISTENER_SHUT)
+		(void)shutdown(l->io.fd, SHUT_RD);
+	l->mode = want;
+	listener_tune(svc);
+	return 0;
 }
 
 bool

@@ -16,6 +16,9 @@ struct devices;
 
 /* Whoever is at the other end, as the engine knows it. */
 struct smcr_identity middle_identity(const struct sockaddr_storage *peer);
+/* The name that the engine knows a peer by, or, with port 0, its beginning for all ports of the address. buf has ADDR_STR_MAX bytes at
+ * least and is returned. */
+const char *middle_key(const struct sockaddr_storage *peer, char *buf, size_t cap);
 /* Fills in what the engine wants to know of a connected middle: networks, the device to use, the peer's name. */
 void middle_describe(
     const struct leg *mid, const struct devices *, const struct sockaddr_storage *peer, struct smcr_open *);

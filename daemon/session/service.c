@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
+
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
 #define TIMEOUT_MS 15000
@@ -127,11 +129,35 @@ void
 service_prewarm(struct service *svc)
 {
 	prewarm_stop(svc);
-	if (!svc->settings->cfg.prewarm || svc->settings->cfg.kind != CONFIG_INGRESS)
+	if (!svc->settings->cfg.prewarm || svc->settings->cfg.kind != CONFIG_INGRESS || svc->disabled ||
+	    svc->pool->draining)
 		return;
 	svc->prewarm.pause_ms = PAUSE_MIN_MS;
 	svc->prewarm.failure[0] = '\0';
 	attempt(svc);
+}
+
+static bool
+leads_to(const struct config_service *cfg, const struct sockaddr_storage *peer)
+{
+	for (unsigned i = 0; i < cfg->to.addr_cnt; i++)
+		if ((addr_port(peer) != 0 ? addr_same_place : addr_same_host)(peer, &cfg->to.addrs[i]))
+			return true;
+	return false;
+}
+
+unsigned
+services_retry(struct session_pool *pool, const struct sockaddr_storage *peer)
+{
+	unsigned cnt = 0;
+
+	LIST_EACH(struct service, svc, &pool->services, node) {
+		if (!timer_armed(&svc->prewarm.pause) || (peer != NULL && !leads_to(&svc->settings->cfg, peer)))
+			continue;
+		service_prewarm(svc);
+		cnt++;
+	}
+	return cnt;
 }
 
 /* -- life -- */
@@ -177,4 +203,16 @@ service_stop(struct service *svc)
 
 	prewarm_stop(svc);
 	lsock_close(&sock);
+}
+
+int
+service_follow(struct service *svc)
+{
+	int rc = listener_follow(svc);
+
+	if (rc != 0)
+		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", svc->settings->cfg.name,
+		    strerror(-rc));
+	service_prewarm(svc);
+	return rc;
 }

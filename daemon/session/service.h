@@ -28,7 +28,16 @@ struct settings {
 	struct sockaddr_storage addrs[]; /* of cfg.to; cfg.allow and cfg.allow_users behind them */
 };
 
+/* What becomes of who connects. */
+enum listener_mode {
+	LISTENER_OPEN,
+	LISTENER_SHUT,    /* the kernel refuses; the address stays bound */
+	LISTENER_REFUSES, /* accepted, and reset: of a socket that cannot be shut and opened again */
+	LISTENER_IDLE,    /* waits in the backlog, for another process that has the socket */
+};
+
 struct listener {
+	enum listener_mode mode;
 	struct loop_io io; /* of sock; fd < 0: closed */
 	struct lsock sock;
 	struct list_node accepting; /* pool->accepting while connections wait */
@@ -53,6 +62,7 @@ struct service {
 	struct prewarm prewarm;
 	struct outage outage;
 	struct elem_need elem_need;
+	bool disabled;               /* by the operator: takes no connections */
 	struct admission *admission; /* shared with the other workers */
 	struct service_info ctr;     /* all but cfg */
 };
@@ -73,8 +83,12 @@ struct service *service_new(struct session_pool *, const struct config_service *
 void service_drop(struct service *);
 /* Makes a link group ahead if the settings want it, anew when they have changed. */
 void service_prewarm(struct service *);
+/* Those that pause before another try to do so, with this peer (port 0: any) or, NULL, with any, try now. How many. */
+unsigned services_retry(struct session_pool *, const struct sockaddr_storage *peer);
 /* Closes the listening socket and ends the prewarming; harmless when there is none. */
 void service_stop(struct service *);
+/* disabled, or pool->draining, is another: listener and prewarming follow. 0, or -errno: it cannot listen, which is logged. */
+int service_follow(struct service *);
 
 /* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
 struct settings *settings_new(struct service *, const struct config_service *);
@@ -82,8 +96,11 @@ void settings_put(struct settings *);
 
 /* listener.c */
 void listener_init(struct listener *);
-/* Takes a listening socket over and accepts from now on: 0, or -errno and the socket is still the caller's. */
+/* Takes a listening socket over and accepts from now on, if the service is not disabled: 0, or -errno and the socket is still the
+ * caller's. */
 int listener_start(struct service *, const struct lsock *);
+/* The mode that service and pool want. What waits in the backlog of a listener that was open is taken first. 0 or -errno. */
+int listener_follow(struct service *);
 /* Puts changed keepalive settings in force. */
 void listener_tune(struct service *);
 /* What was accepted: a session begins, or it is refused. peer: as accept(2) says. */

@@ -124,6 +124,7 @@ static const struct {
 	[SEV_MID_RESET] = { { "peer reset the TCP connection", "peer reset the TCP connection" }, SMCR_R_TCP_RESET },
 	[SEV_CONNECT_FAILED] = { { "peer cannot be connected", "server cannot be connected" }, SMCR_R_REFUSED },
 	[SEV_TIMEOUT] = { { "idle for too long", "idle for too long" }, SMCR_R_TIMEOUT },
+	[SEV_OPERATOR] = { { "closed by the operator", "closed by the operator" }, SMCR_R_OPERATOR },
 	[SEV_STOP] = { { "daemon ends", "daemon ends" }, SMCR_R_SHUTDOWN },
 };
 
@@ -404,4 +405,28 @@ session_info(const struct session *s, struct session_info *info)
 		.idle_ns = s->pool->env->now_ns - s->active_ns,
 	};
 	net_addr_get(&s->mid_peer, &info->middle_peer);
+}
+
+/* -- on the operator's word -- */
+
+bool
+session_matches(const struct session *s, const struct close_filter *f)
+{
+	struct sockaddr_storage peer = { 0 };
+
+	net_addr_get(&s->mid_peer, &peer);
+	return (f->id == 0 || f->id == session_number(s)) &&
+	    (f->service[0] == '\0' || strcmp(f->service, s->settings->cfg.name) == 0) &&
+	    (f->peer.ss_family == AF_UNSPEC ||
+	        (addr_port(&f->peer) != 0 ? addr_same_place : addr_same_host)(&f->peer, &peer));
+}
+
+bool
+session_close(struct session *s)
+{
+	if (s->state == SES_DEAD || s->state == SES_ABORTING)
+		return false;
+	s->pool->stats.closed_operator++;
+	session_event(s, SEV_OPERATOR);
+	return true;
 }

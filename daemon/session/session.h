@@ -95,6 +95,9 @@ void session_event(struct session *, enum session_event);
 /* Frees a dead session. */
 void session_free(struct session *);
 void session_info(const struct session *, struct session_info *);
+bool session_matches(const struct session *, const struct close_filter *);
+/* On the operator's word: both app legs are reset, and the peer hears why if it is an smcrd. False: its end has begun before. */
+bool session_close(struct session *);
 
 /* -- among the session files -- */
 

@@ -143,11 +143,18 @@ session_pool_reap(struct session_pool *pool)
 	probes_reap(pool);
 }
 
-void
-session_pool_stop_services(struct session_pool *pool)
+int
+session_pool_drain(struct session_pool *pool, bool on)
 {
-	LIST_EACH(struct service, svc, &pool->services, node)
-		service_stop(svc);
+	int rc = 0;
+
+	pool->draining = on;
+	LIST_EACH(struct service, svc, &pool->services, node) {
+		int err = service_follow(svc);
+
+		rc = err != 0 ? err : rc;
+	}
+	return rc;
 }
 
 void
@@ -155,7 +162,8 @@ session_pool_stop(struct session_pool *pool)
 {
 	struct session *s;
 
-	session_pool_stop_services(pool);
+	LIST_EACH(struct service, svc, &pool->services, node)
+		service_stop(svc);
 	probes_stop(pool);
 	/* The first round sends messages to the peers, the second one cuts off what is left. */
 	for (int round = 0; round < 2; round++) {

@@ -23,8 +23,9 @@ struct conn_owner {
 
 struct session_stats {
 	uint64_t opened, closed, reset;
-	uint64_t accept_pauses; /* EMFILE */
-	uint64_t tcp_bytes;     /* carried on fallen-back connections */
+	uint64_t closed_operator; /* of reset: on the operator's word */
+	uint64_t accept_pauses;   /* EMFILE */
+	uint64_t tcp_bytes;       /* carried on fallen-back connections */
 	/* SMC-R's TCP option, of services that want it */
 	uint64_t option_agreed, option_missing, option_unknown;
 	uint64_t option_stray_clc; /* a CLC message all the same */
@@ -77,6 +78,7 @@ struct session_pool {
 	struct idtable sessions;       /* by session id */
 	struct list_node services;     /* offered */
 	struct list_node old_services; /* removed, with live sessions */
+	bool draining;                 /* no service takes connections */
 	struct list_node accepting;    /* listeners with connections waiting */
 	struct list_node scheduled;    /* sessions to be pumped */
 	struct list_node dead;         /* sessions to be freed at the end of the turn */
@@ -112,8 +114,9 @@ bool session_pool_has_work(const struct session_pool *);
 /* Frees what has ended. */
 void session_pool_reap(struct session_pool *);
 
-/* Ends listening and prewarming of all services. */
-void session_pool_stop_services(struct session_pool *);
+/* No service takes connections, nor makes link groups ahead; or, when that is taken back, each does again that is not disabled.
+ * 0, or -errno when one cannot listen again, which is logged; the others do. */
+int session_pool_drain(struct session_pool *, bool on);
 /* Ends and frees all: services, probes (done is called for each) and sessions, after a word to their peers. */
 void session_pool_stop(struct session_pool *);
 
@@ -140,9 +143,18 @@ struct session_info {
 	int64_t idle_ns;
 };
 
+/* Which connections are to be closed; what is not asked for is 0, "" or of no family. */
+struct close_filter {
+	uint64_t id; /* as in struct session_info */
+	const char *service;
+	struct sockaddr_storage peer; /* the other daemon; port 0: any */
+};
+
 struct service_info {
 	const struct config_service *cfg;
 	uint32_t connections;
 	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
 	uint64_t fallbacks, resets;
+	uint64_t refused_disabled;
+	bool disabled; /* by the operator */
 };

@@ -13,6 +13,7 @@
 #include "base/addr.h"
 #include "base/minmax.h"
 #include "daemon/log_text.h"
+#include "daemon/session/middle.h"
 #include "daemon/session/session.h"
 #include "daemon/worker/mpa_policy.h"
 
@@ -271,13 +272,24 @@ worker_abort(struct worker *w)
 void
 worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
 {
-	session_pool_stop_services(&w->sessions);
+	(void)session_pool_drain(&w->sessions, true);
 	smcr_drain(w->env.eng);
 	w->draining = true;
 	w->drain.done = done;
 	w->drain.arg = arg;
 	env_arm(&w->env, &w->drain.timer, deadline_ms);
 	loop_again(w->env.loop);
+}
+
+int
+worker_undrain(struct worker *w)
+{
+	w->draining = false;
+	w->drain.done = NULL;
+	timer_cancel(&w->env.timers, &w->drain.timer);
+	smcr_undrain(w->env.eng);
+	loop_again(w->env.loop);
+	return session_pool_drain(&w->sessions, false);
 }
 
 /* Cards may take their time to end. */
@@ -352,6 +364,7 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 			continue;
 		*info = svc->ctr;
 		info->cfg = &svc->settings->cfg;
+		info->disabled = svc->disabled;
 		outage_look(svc, outage);
 		return true;
 	}
@@ -368,6 +381,7 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 			continue;
 		*info = svc->ctr;
 		info->cfg = &svc->settings->cfg;
+		info->disabled = svc->disabled;
 		++*pos;
 		return true;
 	}
@@ -385,6 +399,7 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 		.sessions_opened = s->opened,
 		.sessions_closed = s->closed,
 		.sessions_reset = s->reset,
+		.sessions_closed_operator = s->closed_operator,
 		.tcp_bytes = s->tcp_bytes,
 		.option_agreed = s->option_agreed,
 		.option_missing = s->option_missing,
@@ -420,4 +435,49 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 	};
 
 	return probe_start(&w->sessions, &target, done, arg) != NULL ? 0 : -ENOMEM;
+}
+
+/* -- orders -- */
+
+bool
+worker_close_next(struct worker *w, uint32_t *pos, const struct close_filter *filter, bool *closed)
+{
+	struct session *s = idtable_next(&w->sessions.sessions, pos);
+
+	*closed = s != NULL && session_matches(s, filter) && session_close(s);
+	if (*closed)
+		loop_again(w->env.loop);
+	return s != NULL;
+}
+
+int
+worker_set_disabled(struct worker *w, const char *name, bool disabled)
+{
+	LIST_EACH(struct service, svc, &w->sessions.services, node) {
+		if (strcmp(svc->settings->cfg.name, name) != 0)
+			continue;
+		if (w->sessions.place.nr == 0 && svc->disabled != disabled)
+			log_msg(LOG_LVL_NOTICE, "service %s: service=%s", disabled ? "disabled" : "enabled", name);
+		svc->disabled = disabled;
+		return service_follow(svc);
+	}
+	return -ENOENT;
+}
+
+struct worker_retried
+worker_retry(struct worker *w, const struct sockaddr_storage *peer)
+{
+	struct worker_retried done = { .prewarms = services_retry(&w->sessions, peer) };
+	char key[ADDR_STR_MAX + 1];
+	uint8_t addr[16];
+
+	if (peer == NULL) {
+		devices_retry(w->devices);
+		done.engine = smcr_retry(w->env.eng, NULL, NULL);
+	} else {
+		addr_to_v6(peer, addr);
+		done.engine = smcr_retry(w->env.eng, addr, middle_key(peer, key, sizeof(key)));
+	}
+	loop_again(w->env.loop);
+	return done;
 }

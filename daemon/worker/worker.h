@@ -36,6 +36,8 @@ void worker_commit(struct worker *, const struct config *next, FILE *err);
 void worker_abort(struct worker *);
 /* Stops accepting; ends groups as connections end; calls done(arg) when all are gone or deadline_ms has passed. */
 void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
+/* Takes a drain back: nobody is told of its end any more. 0, or -errno when a service cannot listen again, which is logged. */
+int worker_undrain(struct worker *);
 /* Ends everything; runs the loop until cards have let go of their queue pairs, for 5 s at most. NULL is allowed. */
 void worker_free(struct worker *);
 
@@ -59,7 +61,7 @@ struct session_pool *worker_sessions(struct worker *);
 
 struct worker_stats {
 	uint64_t accept_pauses; /* EMFILE */
-	uint64_t sessions_opened, sessions_closed, sessions_reset;
+	uint64_t sessions_opened, sessions_closed, sessions_reset, sessions_closed_operator;
 	uint64_t tcp_bytes; /* carried on fallen-back connections */
 	uint64_t option_agreed, option_missing, option_unknown, option_stray_clc;
 	uint64_t turns;                                  /* of the loop */
@@ -79,3 +81,18 @@ void worker_stats(const struct worker *, struct worker_stats *);
  * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
 int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t timeout_ms,
     void (*done)(void *arg, const struct check_result *), void *arg);
+
+/* -- orders of an operator -- */
+
+/* One step of a walk as above: closes the next connection if it is meant, and says whether; false at the end. */
+bool worker_close_next(struct worker *, uint32_t *pos, const struct close_filter *, bool *closed);
+/* The service takes no connections until it is enabled; those that it has go on. 0, -ENOENT, or -errno: it cannot listen again. */
+int worker_set_disabled(struct worker *, const char *name, bool disabled);
+
+struct worker_retried {
+	struct smcr_retried engine;
+	unsigned prewarms; /* link groups to be made ahead, of services that waited for another try */
+};
+
+/* Ends waits that go on because something failed, of this peer (port 0: any) or, NULL, of all, and then of devices, too. */
+struct worker_retried worker_retry(struct worker *, const struct sockaddr_storage *peer);

@@ -202,7 +202,7 @@ on_all_drained(struct mail *mail)
 {
 	struct workers *ws = CONTAINER_OF(mail, struct member, drained)->all;
 
-	if (--ws->draining == 0 && !ws->ending)
+	if (--ws->draining == 0 && !ws->ending && ws->drained != NULL)
 		ws->drained(ws->drained_arg);
 }
 
@@ -452,4 +452,25 @@ workers_drain(struct workers *ws, uint32_t deadline_ms, void (*done)(void *arg),
 	ws->drained_arg = arg;
 	ws->draining = ws->cnt;
 	workers_call_all(ws, drain, &d);
+}
+
+static void
+undrain(struct worker *w, void *arg)
+{
+	int *err = arg, rc = worker_undrain(w);
+
+	*err = rc != 0 ? rc : *err;
+}
+
+int
+workers_undrain(struct workers *ws)
+{
+	int rc = 0;
+
+	ws->drained = NULL;
+	workers_call_all(ws, undrain, &rc);
+	/* The word of one that had drained may be under way; it is a part of the worker, for the next time. */
+	mailbox_run(&ws->mail);
+	ws->draining = 0;
+	return rc;
 }

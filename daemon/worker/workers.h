@@ -44,3 +44,5 @@ struct mailbox *workers_mailbox(struct workers *);
 int workers_reload(struct workers *, const struct config *next, FILE *err);
 /* As worker_drain for each; done(arg) in the main loop when all are done. */
 void workers_drain(struct workers *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
+/* Takes that back; done is not called any more. 0, or -errno of a worker_undrain, and all have done it. */
+int workers_undrain(struct workers *);

@@ -20,12 +20,20 @@ enum control_command {
 	CONTROL_RMBS,
 	CONTROL_DEVICES,
 	CONTROL_STATS,
+	CONTROL_TOP,
 	CONTROL_CHECK,
 	CONTROL_TRACE,
+	CONTROL_CLOSE,
+	CONTROL_DISABLE,
+	CONTROL_ENABLE,
 	CONTROL_REBALANCE,
+	CONTROL_LINK_ADD,
 	CONTROL_LINK_DELETE,
+	CONTROL_RETRY,
+	CONTROL_LOG_LEVEL,
 	CONTROL_RELOAD,
 	CONTROL_DRAIN,
+	CONTROL_UNDRAIN,
 	CONTROL_COMMAND_CNT,
 };
 
@@ -40,16 +48,30 @@ enum {
 	CONTROL_F_PEER = 1 << 6,
 	CONTROL_F_TIMEOUT_MS = 1 << 7,
 	CONTROL_F_WORKER = 1 << 8,
+	CONTROL_F_ID = 1 << 9,
+	CONTROL_F_LEVEL = 1 << 10,
+};
+
+/* What a command does to the daemon. */
+enum control_kind {
+	CONTROL_ASKS,   /* it only looks: what the read-only socket takes */
+	CONTROL_TRIES,  /* it looks, and costs the daemon's connections or somebody else something: not there */
+	CONTROL_ORDERS, /* it changes something: who asked is logged */
+	CONTROL_LOCAL,  /* smcrctl's own, made of other answers: no request has this name */
 };
 
 struct control_command_row {
-	const char *name;    /* in a request; on smcrctl's command line a hyphen is the end of a word */
+	const char
+	    *name; /* in a request; on smcrctl's command line a hyphen is the end of a word, and '_' is a hyphen */
 	const char *summary; /* for the help */
 	const char *args;    /* what follows it there, as the help shows it; NULL: nothing */
 	unsigned takes;      /* the fields that its request may have */
 	unsigned needs;      /* of them, those that it must have */
+	unsigned needs_any;  /* of them, those of which it must have one */
 	unsigned named;      /* of them, those that are arguments of smcrctl, not options */
 	bool once;           /* smcrctl --watch makes no sense */
+	enum control_kind kind;
+	unsigned orders_with; /* one that asks is an order with one of these */
 };
 
 extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];
@@ -63,3 +85,16 @@ extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];
 	X(CLC, "clc")         \
 	X(LLC, "llc")         \
 	X(CDC, "cdc")
+/* ... and levels of the log ("level"); the last one is no level but takes back what was set. */
+#define CONTROL_LEVEL_WORDS(X) \
+	X(ERROR, "error")      \
+	X(WARNING, "warning")  \
+	X(NOTICE, "notice")    \
+	X(INFO, "info")        \
+	X(DEBUG, "debug")
+#define CONTROL_LEVEL_DEFAULT "default"
+
+enum {
+	CONTROL_LEVEL_ASK = -2,   /* what it is */
+	CONTROL_LEVEL_RESET = -1, /* as configured */
+};

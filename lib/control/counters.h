@@ -11,6 +11,7 @@
 	X(WORKER, sessions_opened, "opened") \
 	X(WORKER, sessions_closed, "closed") \
 	X(WORKER, sessions_reset, "ended by a reset") \
+	X(WORKER, sessions_closed_operator, "of them, closed by the operator") \
 	X(WORKER, tcp_bytes, "bytes carried on TCP after fallback") \
 	H("SMC-R's TCP option, where a service looks at it") \
 	X(WORKER, option_agreed, "both ends had it") \

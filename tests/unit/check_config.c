@@ -393,6 +393,11 @@ static const struct {
 	    "t.conf:2: egress.listen cannot be a UNIX socket: between the gateways SMC-R begins on TCP" },
 	{ "control = { path = \"/s\"; }; ingress = ( {\n" WEB("unix:/s", "b:1") "} );",
 	    "t.conf:2: ingress.listen is the path of the control socket" },
+	{ "control = { readonly = \"/s\"; }; ingress = ( {\n" WEB("unix:/s", "b:1") "} );",
+	    "t.conf:2: ingress.listen is the path of the read-only control socket" },
+	{ "control = { path = \"/s\";\nreadonly = \"/s\"; };",
+	    "t.conf:2: control.readonly is control.path: they are two sockets" },
+	{ "control = {\nreadonly = \"s\"; };", "t.conf:2: control.readonly must be a string, an absolute path" },
 	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "}, { name = \"b\";\nlisten = \"unix:/s\"; to = \"b:2\"; } );",
 	    "t.conf:3: ingress.listen unix:/s is the same as unix:/s of \"web\" in line 2" },
 	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow = [ \"::1\" ]; } );",
@@ -768,7 +773,7 @@ START_TEST(refuses_text_with_nul)
 static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
     "include = \"conf.d/*.conf\"; log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
-    "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; };\n"
+    "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; readonly = \"/run/r\"; readonly_mode = \"0644\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
     "  ueids = [ \"LAB-1.X\", \"0123456789ABCDEFGHIJKLMNOPQRSTU.\" ]; smc_version = 2;\n"
@@ -812,6 +817,8 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->spin_us, 50);
 	ck_assert_str_eq(cfg->control_path, "/run/a \"b\\");
 	ck_assert_uint_eq(cfg->control_mode, 0600);
+	ck_assert_str_eq(cfg->control_readonly, "/run/r");
+	ck_assert_uint_eq(cfg->control_readonly_mode, 0644);
 	ck_assert(!cfg->keepalive.enabled);
 	ck_assert_uint_eq(cfg->keepalive.idle_s, 7200);
 	ck_assert_uint_eq(cfg->keepalive.interval_s, 75);
@@ -1144,6 +1151,8 @@ START_TEST(an_empty_file_is_all_defaults)
 	ck_assert_uint_eq(cfg->service_cnt, 0);
 	ck_assert_uint_eq(cfg->device_cnt, 0);
 	ck_assert_str_eq(cfg->control_path, RUNSTATEDIR "/smcrd/control");
+	ck_assert_str_eq(cfg->control_readonly, "");
+	ck_assert_uint_eq(cfg->control_readonly_mode, 0666);
 	ck_assert_uint_eq(cfg->drain_ms, 30000);
 	ck_assert(cfg->keepalive.enabled);
 	config_free(cfg);

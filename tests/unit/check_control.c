@@ -35,7 +35,7 @@ client_cnt(void)
 		cnt++;
 	return cnt;
 }
-static char dir[64], path[80];
+static char dir[64], path[80], readonly[88];
 static unsigned reloads, drains;
 static int reload_rc;
 static void (*reload_done)(void *, int, const char *);
@@ -60,14 +60,39 @@ on_drain(void *arg)
 	drains++;
 }
 
+static int undrain_rc;
+
+static int
+on_undrain(void *arg)
+{
+	ck_assert_ptr_eq(arg, &reloads);
+	return undrain_rc;
+}
+
+static int level_set;
+
+static struct control_level
+on_log_level(void *arg, int level)
+{
+	ck_assert_ptr_eq(arg, &reloads);
+	if (level != CONTROL_LEVEL_ASK)
+		level_set = level;
+	return (struct control_level){ level_set >= 0 ? level_set : LOG_LVL_NOTICE, LOG_LVL_NOTICE, level_set >= 0 };
+}
+
 static int
 try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **out)
 {
-	static const struct control_hooks hooks = { .arg = &reloads, .reload = on_reload, .drain = on_drain };
-	struct config cfg = { .control_mode = mode };
+	static const struct control_hooks hooks = { .arg = &reloads,
+		.reload = on_reload,
+		.drain = on_drain,
+		.undrain = on_undrain,
+		.log_level = on_log_level };
+	struct config cfg = { .control_mode = mode, .control_readonly_mode = 0666 };
 	FILE *err = fmemopen(text, cap, "w");
 
 	snprintf(cfg.control_path, sizeof(cfg.control_path), "%s", at);
+	snprintf(cfg.control_readonly, sizeof(cfg.control_readonly), "%s.r", at);
 	int rc = control_new(loop, workers, &cfg, &hooks, err, out);
 	fclose(err);
 	return rc;
@@ -82,12 +107,14 @@ setup(void)
 	strcpy(dir, "/tmp/check_control.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/control", dir);
+	snprintf(readonly, sizeof(readonly), "%s.r", path);
 	loop = loop_new();
 	worker = fake_worker_new();
 	workers = fake_workers_new(loop, worker, 1);
 	ck_assert_msg(try_new(path, 0640, text, sizeof(text), &ctl) == 0, "%s", text);
 	reloads = drains = 0;
-	reload_rc = 0;
+	reload_rc = undrain_rc = 0;
+	level_set = CONTROL_LEVEL_RESET;
 }
 
 static void
@@ -98,6 +125,7 @@ teardown(void)
 	fake_workers_free(workers);
 	loop_free(loop);
 	unlink(path);
+	unlink(readonly);
 	rmdir(dir);
 }
 
@@ -580,8 +608,8 @@ START_TEST(a_live_socket_is_refused_a_dead_one_replaced)
 /* Made while the process has all rights, used when it has started. */
 START_TEST(a_file_made_early_is_for_clients_later)
 {
-	struct lsock early;
-	struct control_hooks hooks = { .listen = &early };
+	struct lsock early[CONTROL_PORTS] = { LSOCK_NONE, LSOCK_NONE };
+	struct control_hooks hooks = { .listen = early };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct config cfg = { .control_mode = 0600 };
 	struct control *second;
@@ -589,13 +617,13 @@ START_TEST(a_file_made_early_is_for_clients_later)
 
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/early", dir);
 	strcpy(cfg.control_path, sun.sun_path);
-	const struct lsock_file file = control_file(&cfg);
-	ck_assert_int_eq(lsock_open(&early, &file, stderr), 0);
+	const struct lsock_file file = control_file(&cfg, CONTROL_FULL);
+	ck_assert_int_eq(lsock_open(&early[0], &file, stderr), 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), -1);
 	ck_assert_int_eq(errno, ECONNREFUSED);
 	ck_assert_int_eq(control_new(loop, workers, &cfg, &hooks, stderr, &second), 0);
-	ck_assert_int_eq(early.fd, -1);
-	lsock_close(&early);
+	ck_assert_int_eq(early[0].fd, -1);
+	lsock_close(&early[0]);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
 	close(fd);
 	control_free(second);
@@ -712,6 +740,206 @@ START_TEST(links_are_managed)
 	close(fd);
 }
 
+/* An order, and what the answer has. */
+static const struct {
+	const char *request, *answer;
+} asked[] = {
+	{ "{\"command\":\"close\",\"id\":3}", "\"closed\":1" }, { "{\"command\":\"close\",\"id\":7}", "\"closed\":0" },
+	{ "{\"command\":\"close\",\"service\":\"web\"}", "\"closed\":3" },
+	{ "{\"command\":\"close\",\"peer\":\"192.0.2.9\"}", "\"closed\":3" },
+	{ "{\"command\":\"close\",\"service\":\"gone\"}", "\"closed\":0" },
+	{ "{\"command\":\"disable\",\"service\":\"web\"}", "{\"service\":\"web\",\"disabled\":true}" },
+	{ "{\"command\":\"enable\",\"service\":\"web\"}", "{\"service\":\"web\",\"disabled\":false}" },
+	{ "{\"command\":\"disable\",\"service\":\"none\"}", "\"code\":\"not-found\"" },
+	{ "{\"command\":\"link-add\",\"group\":2}", "{\"group\":2}" },
+	{ "{\"command\":\"link-add\",\"group\":1}", "\"code\":\"complete\"" },
+	{ "{\"command\":\"link-add\",\"group\":3}", "\"code\":\"no-device\"" },
+	{ "{\"command\":\"link-add\",\"group\":4}", "\"code\":\"not-found\"" },
+	{ "{\"command\":\"retry\"}", "{\"peers\":2,\"links\":1,\"prewarms\":3}" },
+	{ "{\"command\":\"retry\",\"peer\":\"192.0.2.9:81\"}", "{\"peers\":2,\"links\":1,\"prewarms\":3}" },
+	{ "{\"command\":\"log_level\"}", "{\"level\":\"notice\",\"configured\":\"notice\",\"set\":false}" },
+	{ "{\"command\":\"log_level\",\"level\":\"debug\"}",
+	    "{\"level\":\"debug\",\"configured\":\"notice\",\"set\":true}" },
+	{ "{\"command\":\"log_level\",\"level\":\"default\"}",
+	    "{\"level\":\"notice\",\"configured\":\"notice\",\"set\":false}" },
+	{ "{\"command\":\"undrain\"}", "\"draining\":true" }, /* the worker of fixed data says so */
+};
+
+START_LOOP_TEST(orders_are_carried_out_and_logged, 0, sizeof(asked) / sizeof(asked[0]))
+{
+	bool is_order = strstr(asked[_i].request, "log_level\"}") == NULL;
+	int fd, log[2], err = dup(STDERR_FILENO);
+	char text[1024], who[64];
+
+	ck_assert_int_eq(pipe2(log, O_NONBLOCK), 0);
+	log_init(LOG_LVL_NOTICE);
+	ck_assert_int_eq(dup2(log[1], STDERR_FILENO), STDERR_FILENO);
+	fd = dial(path);
+	say(fd, asked[_i].request);
+	say(fd, "\n");
+	char *line = hear(fd);
+	ck_assert_int_eq(dup2(err, STDERR_FILENO), STDERR_FILENO);
+	ssize_t n = read(log[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	ck_assert_msg(strstr(line, asked[_i].answer) != NULL, "%s%s", asked[_i].request, line);
+	/* Whoever asked is in the log, and so is what it was about. */
+	snprintf(
+	    who, sizeof(who), "asked for on the control socket: uid=%u pid=%d", (unsigned)geteuid(), (int)getpid());
+	ck_assert_msg((strstr(text, who) != NULL) == is_order, "%s: %s", asked[_i].request, text);
+	if (strstr(asked[_i].request, "192.0.2.9:81") != NULL) {
+		ck_assert_ptr_nonnull(strstr(text, " peer=192.0.2.9:81\n"));
+		ck_assert_int_eq(fake_worker.retried, 81);
+	}
+	if (strstr(asked[_i].request, "debug") != NULL)
+		ck_assert_ptr_nonnull(strstr(text, "log-level asked for on the control socket"));
+	free(line);
+	close(fd);
+	close(err);
+	close(log[0]);
+	close(log[1]);
+}
+
+START_TEST(a_drain_is_taken_back_or_not)
+{
+	static const struct {
+		int rc;
+		const char *code, *text;
+	} cases[] = { { -ENOENT, "not-draining", "does not drain" }, { -EBUSY, "stopping", "a signal" },
+		{ -EADDRINUSE, "failed", "a service cannot listen again" } };
+	int fd = dial(path);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		undrain_rc = cases[i].rc;
+		say(fd, "{\"command\":\"undrain\"}\n");
+		hear_error(fd, "undrain", cases[i].code, cases[i].text);
+	}
+	close(fd);
+}
+
+/* Each costs system calls: of many, some a turn. */
+START_TEST(closing_many_takes_many_turns)
+{
+	int fd = dial(path);
+
+	fake_worker.sessions = 10 * REPORT_STEP_ITEMS;
+	say(fd, "{\"command\":\"close\",\"peer\":\"192.0.2.9\"}\n");
+	for (unsigned before = 0, i = 0; i < 10; i++) {
+		turns(1);
+		ck_assert_uint_le(fake_worker.closed - before, REPORT_STEP_ITEMS / 2);
+		ck_assert_uint_gt(fake_worker.closed, before);
+		before = fake_worker.closed;
+	}
+	json_t *root = hear_json(fd);
+	ck_assert_int_eq(
+	    json_integer_value(json_object_get(json_object_get(root, "data"), "closed")), 5 * REPORT_STEP_ITEMS);
+	json_decref(root);
+	close(fd);
+}
+
+/* -- the read-only socket -- */
+
+/* Of each command the least that is a whole request. */
+static void
+least_request(int command, char *buf, size_t cap)
+{
+	const struct control_command_row *row = &control_commands[command];
+	unsigned needs = row->needs | (row->needs_any & CONTROL_F_ID);
+
+	snprintf(buf, cap, "{\"command\":\"%s\"%s%s%s%s%s}\n", row->name,
+	    (needs & CONTROL_F_SERVICE) != 0 ? ",\"service\":\"web\"" : "",
+	    (needs & CONTROL_F_PEER) != 0 ? ",\"peer\":\"192.0.2.9:1\"" : "",
+	    (needs & CONTROL_F_GROUP) != 0 ? ",\"group\":2" : "", (needs & CONTROL_F_LINK) != 0 ? ",\"link\":1" : "",
+	    (needs & CONTROL_F_ID) != 0 ? ",\"id\":1" : "");
+}
+
+START_LOOP_TEST(the_readonly_socket_takes_questions_alone, 0, CONTROL_COMMAND_CNT)
+{
+	const struct control_command_row *row = &control_commands[_i];
+	char line[256];
+	int fd = dial(readonly);
+
+	if (row->kind == CONTROL_LOCAL)
+		return;
+	least_request(_i, line, sizeof(line));
+	say(fd, line);
+	if (row->kind == CONTROL_ASKS)
+		hear_ok(fd, row->name);
+	else
+		hear_error(fd, row->name, "read-only", "takes questions alone");
+	ck_assert_uint_eq(reloads + drains + fake_worker.closed + fake_worker.deleted + fake_worker.checks, 0);
+	ck_assert(!fake_worker.disabled && fake_worker.retried == 0);
+	if (row->orders_with != 0) {
+		say(fd, "{\"command\":\"log_level\",\"level\":\"debug\"}\n");
+		hear_error(fd, row->name, "read-only", "takes questions alone");
+		ck_assert_int_eq(level_set, CONTROL_LEVEL_RESET);
+	}
+	/* It goes on. */
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	close(fd);
+}
+
+START_TEST(readers_take_no_place_of_an_operator)
+{
+	int readers[CONTROL_READERS_MAX], fds[CONTROL_CLIENTS_MAX];
+
+	for (unsigned i = 0; i < CONTROL_READERS_MAX; i++)
+		readers[i] = dial(readonly);
+	turns(4);
+	int more = dial(readonly);
+	hear_error(more, "", "busy", "too many");
+	hear_close(more);
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		fds[i] = dial(path);
+	turns(4);
+	ck_assert_uint_eq(client_cnt(), CONTROL_READERS_MAX + CONTROL_CLIENTS_MAX);
+	say(fds[CONTROL_CLIENTS_MAX - 1], "{\"command\":\"status\"}\n");
+	hear_ok(fds[CONTROL_CLIENTS_MAX - 1], "status");
+	/* Nor the other way round. */
+	close(readers[0]);
+	turns(2);
+	readers[0] = dial(readonly);
+	say(readers[0], "{\"command\":\"stats\"}\n");
+	hear_ok(readers[0], "stats");
+	for (unsigned i = 0; i < CONTROL_READERS_MAX; i++)
+		close(readers[i]);
+	for (unsigned i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		close(fds[i]);
+}
+
+START_TEST(a_reader_ends_no_trace)
+{
+	int traces[CONTROL_TRACES_MAX], readers[CONTROL_READERS_MAX];
+
+	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++) {
+		traces[i] = dial(path);
+		say(traces[i], "{\"command\":\"trace\"}\n");
+		hear_ok(traces[i], "trace");
+	}
+	for (unsigned i = 0; i < CONTROL_READERS_MAX; i++)
+		readers[i] = dial(readonly);
+	turns(4);
+	int more = dial(readonly);
+	hear_error(more, "", "busy", "too many");
+	ck_assert_uint_eq(client_cnt(), CONTROL_TRACES_MAX + CONTROL_READERS_MAX);
+	close(more);
+	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++)
+		close(traces[i]);
+	for (unsigned i = 0; i < CONTROL_READERS_MAX; i++)
+		close(readers[i]);
+}
+
+START_TEST(the_readonly_socket_has_a_mode_and_goes_with_the_daemon)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(readonly, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 0777, 0666);
+	control_free(ctl);
+	ctl = NULL;
+	ck_assert_int_ne(access(readonly, F_OK), 0);
+}
+
 START_TEST(an_order_goes_to_the_worker_that_it_is_about)
 {
 	static const struct {
@@ -724,6 +952,10 @@ START_TEST(an_order_goes_to_the_worker_that_it_is_about)
 		{ "{\"command\":\"rebalance\",\"group\":2}\n", 2, NULL },
 		{ "{\"command\":\"rebalance\",\"group\":2,\"worker\":3}\n", 0, "not-found" },
 		{ "{\"command\":\"link-delete\",\"group\":2,\"link\":1}\n", 2, NULL },
+		{ "{\"command\":\"link-add\",\"group\":2}\n", 2, NULL },
+		{ "{\"command\":\"disable\",\"service\":\"web\"}\n", 7, NULL },
+		{ "{\"command\":\"retry\"}\n", 7, NULL },
+		{ "{\"command\":\"close\",\"id\":1}\n", 7, NULL },
 		{ "{\"command\":\"trace\",\"worker\":4}\n", 0, "not-found" },
 	};
 

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/log.h"
 #include "daemon/control/control_request.h"
 #include "unit.h"
 
@@ -20,7 +21,8 @@ START_TEST(every_command_is_known_by_its_name)
 	char line[64];
 
 	for (int c = 0; c < CONTROL_COMMAND_CNT; c++) {
-		if (control_commands[c].needs != 0)
+		if (control_commands[c].needs != 0 || control_commands[c].needs_any != 0 ||
+		    control_commands[c].kind == CONTROL_LOCAL)
 			continue;
 		snprintf(line, sizeof(line), "{\"command\":\"%s\"}", control_commands[c].name);
 		ck_assert_int_eq(parse(line), 0);
@@ -67,9 +69,54 @@ START_TEST(check_takes_a_numeric_address)
 	ck_assert_uint_eq(req.timeout_ms, CONTROL_CHECK_MS);
 }
 
+START_TEST(who_is_meant_by_an_address_may_have_a_port)
+{
+	char text[ADDR_STR_MAX];
+
+	ck_assert_int_eq(parse("{\"command\":\"close\",\"peer\":\"192.0.2.1\"}"), 0);
+	ck_assert_str_eq(addr_format(&req.peer, text, sizeof(text)), "192.0.2.1");
+	ck_assert_uint_eq(addr_port(&req.peer), 0);
+	ck_assert_int_eq(parse("{\"command\":\"retry\",\"peer\":\"[2001:db8::1]:80\"}"), 0);
+	ck_assert_str_eq(addr_format_port(&req.peer, text, sizeof(text)), "[2001:db8::1]:80");
+	ck_assert_int_eq(parse("{\"command\":\"retry\"}"), 0);
+	ck_assert_int_eq(req.peer.ss_family, AF_UNSPEC);
+}
+
+START_TEST(ids_and_levels_are_taken)
+{
+	ck_assert_int_eq(parse("{\"command\":\"close\",\"id\":9223372036854775807}"), 0);
+	ck_assert_uint_eq(req.id, INT64_MAX);
+	ck_assert_int_eq(parse("{\"command\":\"log_level\"}"), 0);
+	ck_assert_int_eq(req.level, CONTROL_LEVEL_ASK);
+	ck_assert_int_eq(control_request_kind(&req), CONTROL_ASKS);
+	ck_assert_int_eq(parse("{\"command\":\"log_level\",\"level\":\"info\"}"), 0);
+	ck_assert_int_eq(req.level, LOG_LVL_INFO);
+	ck_assert_int_eq(control_request_kind(&req), CONTROL_ORDERS);
+	ck_assert_int_eq(parse("{\"command\":\"log_level\",\"level\":\"default\"}"), 0);
+	ck_assert_int_eq(req.level, CONTROL_LEVEL_RESET);
+	ck_assert_int_eq(control_request_kind(&req), CONTROL_ORDERS);
+}
+
 static const struct {
 	const char *line, *code;
 } bad[] = {
+	{ "{\"command\":\"top\"}", "unknown-command" },
+	{ "{\"command\":\"close\"}", "bad-request" },
+	{ "{\"command\":\"close\",\"id\":0}", "bad-request" },
+	{ "{\"command\":\"close\",\"id\":-3}", "bad-request" },
+	{ "{\"command\":\"close\",\"id\":\"3\"}", "bad-request" },
+	{ "{\"command\":\"close\",\"group\":3}", "unknown-field" },
+	{ "{\"command\":\"close\",\"peer\":\"host.example\"}", "bad-request" },
+	{ "{\"command\":\"close\",\"peer\":\"\"}", "bad-request" },
+	{ "{\"command\":\"close\",\"peer\":7}", "bad-request" },
+	{ "{\"command\":\"disable\"}", "bad-request" },
+	{ "{\"command\":\"enable\",\"worker\":1,\"service\":\"web\"}", "unknown-field" },
+	{ "{\"command\":\"link-add\"}", "bad-request" },
+	{ "{\"command\":\"link-add\",\"group\":1,\"link\":1}", "unknown-field" },
+	{ "{\"command\":\"log_level\",\"level\":\"loud\"}", "bad-request" },
+	{ "{\"command\":\"log_level\",\"level\":3}", "bad-request" },
+	{ "{\"command\":\"log-level\"}", "unknown-command" },
+	{ "{\"command\":\"undrain\",\"service\":\"a\"}", "unknown-field" },
 	{ "", "bad-json" },
 	{ " ", "bad-json" },
 	{ "{", "bad-json" },

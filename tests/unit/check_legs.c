@@ -11,18 +11,18 @@
 /* -- the table -- */
 
 /* A column for each event in their order: end and reset of the app leg, FIN and RST on the middle, peer done, both done;
- * connect failed, refused, timeout, stop; fallback, engine's end in order and by reset. */
+ * connect failed, refused, timeout, operator, stop; fallback, engine's end in order and by reset. */
 static const char *const cells[SES_STATE_CNT] = {
-	[SES_CONNECT] = "ix.... xxxx ...",
-	[SES_LOOK] = "ixix.. xxxx ...",
-	[SES_RENDEZVOUS] = "iafr.. axaa leo",
-	[SES_LEAVING] = "ixix.. xxxx ...",
-	[SES_SMCR] = "dafrDc ..aa .xx",
-	[SES_CLOSING] = "..fr.. ..iA .ex",
-	[SES_ABORTING] = "..fr.. ..ix xxx",
-	[SES_TCP_CONNECT] = ".xix.. xxxx ...",
-	[SES_TCP] = "mxDx.e .xxx ...",
-	[SES_DEAD] = "...... .... ...",
+	[SES_CONNECT] = "ix.... xxxxx ...",
+	[SES_LOOK] = "ixix.. xxxxx ...",
+	[SES_RENDEZVOUS] = "iafr.. axaaa leo",
+	[SES_LEAVING] = "ixix.. xxxxx ...",
+	[SES_SMCR] = "dafrDc ..aaa .xx",
+	[SES_CLOSING] = "..fr.. ..iAA .ex",
+	[SES_ABORTING] = "..fr.. ..iix xxx",
+	[SES_TCP_CONNECT] = ".xix.. xxxxx ...",
+	[SES_TCP] = "mxDx.e .xxxx ...",
+	[SES_DEAD] = "...... ..... ...",
 };
 
 static unsigned

@@ -101,6 +101,14 @@ worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), vo
 		loop_add_turn(w->loop, say_drained, w);
 }
 
+int
+worker_undrain(struct worker *w)
+{
+	loop_del_turn(w->loop, say_drained, w);
+	log_msg(LOG_LVL_NOTICE, "worker undrained");
+	return config_find_service(w->cfg, "shut") != NULL ? -EADDRINUSE : 0;
+}
+
 void
 worker_free(struct worker *w)
 {
@@ -125,7 +133,8 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *i
 	return (*pos)++ < 2;
 }
 
-/* -- the control socket: SIGUSR1 is a client's "reload", SIGUSR2 its "drain" -- */
+/* -- the control socket: SIGUSR1 is a client's "reload", SIGUSR2 its "drain", SIGWINCH its "undrain", SIGURG its "log-level
+ * debug", and then "default" -- */
 
 static struct control_hooks hooks;
 
@@ -150,6 +159,22 @@ on_usr2(void *arg)
 	hooks.drain(hooks.arg);
 }
 
+static void
+on_winch(void *arg)
+{
+	log_msg(LOG_LVL_NOTICE, "undrain rc=%d", hooks.undrain(hooks.arg));
+}
+
+static void
+on_urg(void *arg)
+{
+	struct control_level l = hooks.log_level(hooks.arg, CONTROL_LEVEL_ASK);
+
+	l = hooks.log_level(hooks.arg, l.set ? CONTROL_LEVEL_RESET : LOG_LVL_DEBUG);
+	log_msg(LOG_LVL_ERROR, "level now=%d configured=%d set=%d", l.now, l.configured, l.set);
+	log_msg(LOG_LVL_DEBUG, "level is debug");
+}
+
 int
 control_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct control_hooks *h, FILE *err,
     struct control **out)
@@ -161,6 +186,8 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	hooks = *h;
 	ck_assert_int_eq(loop_signal(loop, SIGUSR1, on_usr1, NULL), 0);
 	ck_assert_int_eq(loop_signal(loop, SIGUSR2, on_usr2, NULL), 0);
+	ck_assert_int_eq(loop_signal(loop, SIGWINCH, on_winch, NULL), 0);
+	ck_assert_int_eq(loop_signal(loop, SIGURG, on_urg, NULL), 0);
 	*out = NULL;
 	return 0;
 }
@@ -395,6 +422,52 @@ START_TEST(the_first_signal_does_not_cut_a_clients_drain_short)
 	ck_assert_int_eq(waitpid(child, NULL, WNOHANG), 0);
 	end_daemon(SIGTERM);
 	in_log("ending at once");
+}
+
+/* systemd is told of the end only when it is one: from STOPPING=1 there is no way back. */
+START_TEST(a_clients_drain_is_taken_back)
+{
+	start_ready("busy", NULL);
+	kill(child, SIGWINCH);
+	wait_for_log("undrain rc=-2"); /* ENOENT */
+	kill(child, SIGUSR2);
+	hear("STATUS=Draining: 3 connections, 2 link groups", 1);
+	kill(child, SIGWINCH);
+	wait_for_log("undrain rc=0");
+	in_log("worker undrained");
+	in_log("drains no longer: connections=3");
+	hear("STATUS=3 connections, 2 link groups\n", 2);
+	ck_assert_ptr_null(strstr(heard, "STOPPING"));
+	kill(child, SIGHUP);
+	hear("READY=1", 3);
+	kill(child, SIGTERM);
+	hear("STOPPING=1", 1);
+	kill(child, SIGWINCH);
+	wait_for_log("undrain rc=-16"); /* EBUSY */
+	end_daemon(SIGINT);
+}
+
+START_TEST(a_clients_drain_ends_with_a_word_to_systemd)
+{
+	start_ready("a", NULL);
+	kill(child, SIGUSR2);
+	hear("STOPPING=1", 1);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("drained");
+}
+
+START_TEST(the_level_of_the_log_stays_as_set)
+{
+	start_ready("a", NULL);
+	kill(child, SIGURG);
+	wait_for_log("level now=4 configured=2 set=1");
+	in_log("level is debug");
+	kill(child, SIGHUP);
+	hear("READY=1", 2);
+	in_log("the level of the log stays as it was set");
+	kill(child, SIGURG);
+	wait_for_log("level now=2 configured=2 set=0");
+	end_daemon(SIGTERM);
 }
 
 START_TEST(reloads)

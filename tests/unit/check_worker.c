@@ -469,6 +469,245 @@ START_TEST(a_drain_waits_for_the_last_connection)
 	ck_assert_int_lt(gw_reload(), 0);
 }
 
+/* The same sockets listen again: rights to make others may be gone. */
+START_TEST(a_drain_is_taken_back)
+{
+	unsigned one = 1;
+
+	gw_begin();
+	const int fd = service_find(gw_pool(GW_IN), CONFIG_INGRESS, gw.svc[GW_IN].name)->listener.io.fd;
+	drained = 0;
+	worker_drain(gw.w, 50, on_drained, &one);
+	ck_assert(refuses(&gw.svc[GW_IN].listen) && refuses(&gw.svc[GW_OUT].listen));
+	ck_assert_int_eq(worker_undrain(gw.w), 0);
+	ck_assert_int_eq(service_find(gw_pool(GW_IN), CONFIG_INGRESS, gw.svc[GW_IN].name)->listener.io.fd, fd);
+	gw_carries_both_ways();
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	UNTIL(gw_sessions() == 0);
+	gw_run_ms(100);
+	ck_assert_uint_eq(drained, 0);
+	gw_connect();
+	ck_assert_int_eq(gw_reload(), 0);
+	/* And it drains again. */
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	worker_drain(gw.w, 10000, on_drained, &one);
+	UNTIL(drained == 1);
+}
+
+/* Another process has taken the port meanwhile: that service is out of order, the others are not. */
+START_TEST(a_service_that_cannot_listen_again_is_reported)
+{
+	unsigned one = 1;
+
+	gw_begin();
+	worker_drain(gw.w, 10000, on_drained, &one);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	const struct sockaddr_storage *at = &gw.svc[GW_OUT].listen;
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)at, sizeof(struct sockaddr_in)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	log_init(LOG_LVL_ERROR);
+	int err = dup(STDERR_FILENO);
+	(void)!freopen("/dev/null", "w", stderr);
+	ck_assert_int_eq(worker_undrain(gw.w), -EADDRINUSE);
+	ck_assert_int_eq(dup2(err, STDERR_FILENO), STDERR_FILENO);
+	close(err);
+	ck_assert(!refuses(&gw.svc[GW_IN].listen));
+	close(fd);
+	/* It is well once somebody asks again. */
+	ck_assert_int_eq(worker_set_disabled(gw.w, gw.svc[GW_OUT].name, false), 0);
+	ck_assert(!refuses(at));
+}
+
+/* -- disabled services -- */
+
+START_TEST(a_disabled_service_refuses_and_its_connections_go_on)
+{
+	const char *name = gw.svc[GW_IN].name;
+	struct service_info info;
+	struct outage_info outage;
+
+	gw_begin();
+	ck_assert_int_eq(worker_set_disabled(gw.w, "none", true), -ENOENT);
+	ck_assert_int_eq(worker_set_disabled(gw.w, name, true), 0);
+	ck_assert(refuses(&gw.svc[GW_IN].listen));
+	ck_assert(!refuses(&gw.svc[GW_OUT].listen));
+	ck_assert(worker_service_find(gw.w, name, &info, &outage) && info.disabled);
+	gw_carries_both_ways();
+	/* Again is nothing, and a reload leaves it so, even where it moves. */
+	ck_assert_int_eq(worker_set_disabled(gw.w, name, true), 0);
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(refuses(&gw.svc[GW_IN].listen));
+	struct sockaddr_storage old = gw.svc[GW_IN].listen;
+	gw_free_addr(&gw.svc[GW_IN].listen);
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert(refuses(&gw.svc[GW_IN].listen) && refuses(&old));
+	gw_carries_both_ways();
+	ck_assert_int_eq(worker_set_disabled(gw.w, name, false), 0);
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	UNTIL(gw_sessions() == 0);
+	gw_connect();
+	ck_assert(worker_service_find(gw.w, name, &info, &outage) && !info.disabled);
+}
+
+/* Who is in the backlog knows itself connected. */
+START_TEST(what_waits_in_the_backlog_is_taken)
+{
+	gw_start();
+	client = gw_client();
+	ck_assert_int_eq(worker_set_disabled(gw.w, gw.svc[GW_IN].name, true), 0);
+	server = gw_accept();
+	gw_carries_both_ways();
+}
+
+/* The socket of a disabled service goes to another one, which listens. */
+START_TEST(a_service_takes_the_socket_of_a_disabled_one)
+{
+	gw_start();
+	ck_assert_int_eq(worker_set_disabled(gw.w, gw.svc[GW_IN].name, true), 0);
+	strcpy(gw.svc[GW_IN].name, "heir");
+	ck_assert_int_eq(gw_reload(), 0);
+	gw_connect();
+}
+
+/* One that cannot be shut and opened again, or is not ours alone, takes connections and resets them. */
+START_LOOP_TEST(sockets_that_stay_open_turn_clients_away, 0, 2)
+{
+	struct lsock sock = LSOCK_NONE;
+	char c;
+
+	if (_i == 0) {
+		gw_listen_at("s");
+	} else {
+		sock = lsock_of_fd(gw_listen(&gw.svc[GW_IN].listen));
+		sock.elsewhere = true;
+	}
+	ck_assert_msg(gw_try_start(&sock, 1) == 0, "%s", gw.err);
+	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
+	gw_connect();
+	ck_assert_int_eq(worker_set_disabled(gw.w, gw.svc[GW_IN].name, true), 0);
+	int other = gw_client();
+	while (recv(other, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		gw_once();
+	ck_assert_uint_eq(gw_info(GW_IN).refused_disabled, 1);
+	ck_assert_uint_eq(gw_info(GW_IN).accepted, 1);
+	close(other);
+	gw_carries_both_ways();
+	ck_assert_int_eq(worker_set_disabled(gw.w, gw.svc[GW_IN].name, false), 0);
+	other = gw_client();
+	UNTIL(gw_info(GW_IN).connections == 2);
+	close(other);
+}
+
+/* Another process has it, too, and goes on: who comes waits for that one. */
+START_TEST(a_drain_leaves_connections_to_the_other_owner_of_a_socket)
+{
+	struct lsock sock = lsock_of_fd(gw_listen(&gw.svc[GW_IN].listen));
+	const int twin = dup(sock.fd);
+	unsigned one = 1;
+
+	sock.elsewhere = true;
+	ck_assert_msg(gw_try_start(&sock, 1) == 0, "%s", gw.err);
+	ck_assert_int_eq(loop_add_turn(gw.loop, gw_turn, NULL), 0);
+	gw_connect();
+	worker_drain(gw.w, 10000, on_drained, &one);
+	int other = gw_client();
+	gw_run_ms(20);
+	ck_assert_uint_eq(gw_info(GW_IN).connections, 1);
+	int fd = accept4(twin, NULL, NULL, SOCK_NONBLOCK);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	close(other);
+	close(twin);
+}
+
+/* -- connections closed by the operator -- */
+
+static unsigned
+close_all(struct close_filter f)
+{
+	unsigned cnt = 0;
+	uint32_t pos = 0;
+	bool closed;
+
+	if (f.service == NULL)
+		f.service = "";
+	while (worker_close_next(gw.w, &pos, &f, &closed))
+		cnt += closed;
+	return cnt;
+}
+
+START_TEST(connections_are_closed_by_what_they_are)
+{
+	struct close_filter f = { .service = "none" };
+	struct session_info info;
+	uint32_t pos = 0;
+
+	gw_begin();
+	ck_assert_uint_eq(close_all(f), 0);
+	ck_assert(worker_session_next(gw.w, &pos, &info));
+	ck_assert_uint_eq(close_all((struct close_filter){ .id = info.id + 1000 }), 0);
+	f = (struct close_filter){ .peer = gw.svc[GW_OUT].listen };
+	addr_set_port(&f.peer, 1);
+	ck_assert_uint_eq(close_all(f), 0);
+	gw_carries_both_ways();
+	/* The ingress's is known by its number; both ends reset their programs. */
+	ck_assert_uint_eq(close_all((struct close_filter){ .id = info.id }), 1);
+	gw_expect_reset(client);
+	gw_expect_reset(server);
+	UNTIL(gw_sessions() == 0);
+	ck_assert_uint_eq(close_all((struct close_filter){ .id = info.id }), 0);
+	struct worker_stats ws;
+	worker_stats(gw.w, &ws);
+	ck_assert_uint_eq(ws.sessions_closed_operator, 1);
+	ck_assert_uint_eq(ws.sessions_reset, 2);
+	gw_hang_up(&client);
+	gw_hang_up(&server);
+	/* By the address of the other daemon, whatever its port. */
+	gw_connect();
+	f.peer = gw.svc[GW_OUT].listen;
+	addr_set_port(&f.peer, 0);
+	ck_assert_uint_ge(close_all(f), 1);
+	gw_expect_reset(client);
+	gw_expect_reset(server);
+}
+
+/* A reload has taken the service away; it is known by its name as long as it has connections. */
+START_TEST(connections_of_a_removed_service_are_closed)
+{
+	char name[CONFIG_NAME_MAX];
+
+	gw_begin();
+	strcpy(name, gw.svc[GW_IN].name);
+	strcpy(gw.svc[GW_IN].name, "another");
+	ck_assert_int_eq(gw_reload(), 0);
+	gw_carries_both_ways();
+	ck_assert_uint_eq(close_all((struct close_filter){ .service = "another" }), 0);
+	ck_assert_uint_eq(close_all((struct close_filter){ .service = name }), 1);
+	gw_expect_reset(client);
+	UNTIL(gw_sessions() == 0);
+	ck_assert(list_empty(&gw_pool(GW_IN)->old_services));
+}
+
+START_TEST(a_retry_names_the_peer_as_the_engine_knows_it)
+{
+	struct sockaddr_storage peer;
+
+	gw_start();
+	ck_assert_uint_eq(worker_retry(gw.w, NULL).engine.peers, 1);
+	ck_assert_str_eq(fake_seen.retried, "*");
+	ck_assert_int_eq(addr_parse_port("[2001:db8::1]:81", &peer), 0);
+	(void)worker_retry(gw.w, &peer);
+	ck_assert_str_eq(fake_seen.retried, "[2001:db8::1]:81");
+	ck_assert_int_eq(addr_parse("192.0.2.9", &peer), 0);
+	(void)worker_retry(gw.w, &peer);
+	ck_assert_str_eq(fake_seen.retried, "192.0.2.9:");
+}
+
 START_LOOP_TEST(a_drain_does_not_wait_for_ever, 0, 2)
 {
 	unsigned one = 1;

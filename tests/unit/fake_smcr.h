@@ -44,6 +44,7 @@ extern struct fake_knobs fake;
 struct fake_seen {
 	unsigned opens, aborts, closes, declines;
 	struct smcr_config cfg; /* the last one */
+	char retried[64];       /* smcr_retry: the key; "*": all */
 };
 extern struct fake_seen fake_seen;
 

@@ -219,8 +219,8 @@ bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
 	/* connections, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets */
-	static const struct service_info infos[] = { { NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4 },
-		{ NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0 } };
+	static const struct service_info infos[] = { { NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4, 7, true },
+		{ NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0, 0, false } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;
@@ -495,6 +495,14 @@ smcr_rebalance(struct smcr *eng, uint32_t group_id)
 }
 
 int
+smcr_link_add(struct smcr *eng, uint32_t group_id)
+{
+	static const int rcs[] = { -ENOENT, -EMLINK, 0, -ENODEV };
+
+	return group_id < 4 ? rcs[group_id] : -ENOENT;
+}
+
+int
 smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 {
 	if (group_id > 2 || number > 2)
@@ -523,7 +531,7 @@ void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
 	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514,
-		true, 98765 * S }
+		515, true, 98765 * S }
 	               : (struct worker_stats){ .uptime_ns = 98765 * S };
 }
 
@@ -531,6 +539,39 @@ struct session_pool *
 worker_sessions(struct worker *w)
 {
 	return &w->sessions;
+}
+
+/* -- orders -- */
+
+/* The connections are numbers 1, 2, ...; of "web" and of 192.0.2.9 is every second one. */
+bool
+worker_close_next(struct worker *w, uint32_t *pos, const struct close_filter *f, bool *closed)
+{
+	if (*pos >= fake_worker.sessions)
+		return false;
+	fake_worker.looked_at++;
+	*closed = (f->id == 0 || f->id == *pos + 1) &&
+	    (f->service[0] == '\0' || (strcmp(f->service, "web") == 0 && *pos % 2 == 0)) &&
+	    (f->peer.ss_family == AF_UNSPEC || *pos % 2 == 0);
+	fake_worker.closed += *closed;
+	++*pos;
+	return true;
+}
+
+int
+worker_set_disabled(struct worker *w, const char *name, bool disabled)
+{
+	if (strcmp(name, "web") != 0)
+		return -ENOENT;
+	fake_worker.disabled = disabled;
+	return fake_worker.disable_rc;
+}
+
+struct worker_retried
+worker_retry(struct worker *w, const struct sockaddr_storage *peer)
+{
+	fake_worker.retried = peer != NULL ? addr_port(peer) : -1;
+	return (struct worker_retried){ .engine = { .peers = 2, .links = 1 }, .prewarms = 3 };
 }
 
 /* -- the worker -- */

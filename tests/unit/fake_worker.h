@@ -15,6 +15,10 @@ struct fake_worker {
 	uint32_t rebalanced; /* smcr_rebalance */
 	/* smcr_link_delete: group << 8 | number. Group 1 has one link, group 2 two; there are no others. */
 	uint32_t deleted;
+	unsigned closed; /* worker_close_next */
+	bool disabled;   /* the service "web" */
+	int disable_rc;  /* of worker_set_disabled */
+	int retried;     /* worker_retry: the peer's port; -1 = all peers */
 };
 extern struct fake_worker fake_worker;
 

@@ -60,3 +60,10 @@ workers_call(struct workers *ws, unsigned nr, void (*fn)(struct worker *, void *
 	fake_workers_asked |= 1u << nr;
 	fn(ws->w, arg);
 }
+
+void
+workers_call_all(struct workers *ws, void (*fn)(struct worker *, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < workers_cnt(ws); i++)
+		workers_call(ws, i, fn, arg);
+}

@@ -1,0 +1,8 @@
+/* What two answers to stats differ in. Pure. */
+#pragma once
+
+#include <jansson.h>
+
+/* An answer like the second one, with differences for "data" and, first, "interval_ms" between the two; a daemon that was started
+ * anew meanwhile counts from 0. Either may be any JSON. To be freed; NULL when memory is out. */
+json_t *delta_make(const json_t *before, json_t *after);

@@ -1,0 +1,280 @@
+/* Orders: what a client wants changed. Who asked is logged, whatever comes of it. Closing connections takes as many steps as a
+ * report of them, and is one (report_close.c). */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/addr.h"
+#include "base/log.h"
+#include "daemon/control/control_parts.h"
+
+/* "key=value" of a field that the request has. */
+static void __attribute__((format(printf, 3, 4))) add(char *buf, size_t cap, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(buf + len, cap - len, fmt, ap);
+	va_end(ap);
+}
+
+static void
+describe(const struct control_request *r, char *buf, size_t cap)
+{
+	char text[ADDR_STR_MAX];
+
+	buf[0] = '\0';
+	if (r->id != 0)
+		add(buf, cap, " id=%llu", (unsigned long long)r->id);
+	if (r->service[0] != '\0')
+		add(buf, cap, " service=%s", r->service);
+	if (r->peer.ss_family != AF_UNSPEC)
+		add(buf, cap, " peer=%s",
+		    (addr_port(&r->peer) != 0 ? addr_format_port : addr_format)(&r->peer, text, sizeof(text)));
+	if (r->group != 0)
+		add(buf, cap, " group=%u", r->group);
+	if (r->link != 0)
+		add(buf, cap, " link=%u", r->link);
+	if ((r->given & CONTROL_F_LEVEL) != 0)
+		add(buf, cap, " level=%s", r->level >= 0 ? control_level_words[r->level] : CONTROL_LEVEL_DEFAULT);
+}
+
+void
+client_log_order(const struct control_client *c)
+{
+	struct ucred cred = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(cred);
+	char what[CONFIG_NAME_MAX + ADDR_STR_MAX + 128], name[32];
+
+	snprintf(name, sizeof(name), "%s", control_commands[c->req.command].name);
+	for (char *p = name; *p != '\0'; p++)
+		if (*p == '-' || *p == '_')
+			*p = *p == '-' ? ' ' : '-';
+	describe(&c->req, what, sizeof(what));
+	(void)getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+	log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d%s", name, (unsigned)cred.uid,
+	    (int)cred.pid, what);
+}
+
+/* What a worker is to do, and what came of it: negative errno, or a count. */
+struct order {
+	const struct control_request *req;
+	int rc;
+	struct worker_retried retried;
+};
+
+/* -- services -- */
+
+static void
+set_disabled_worker(struct worker *w, void *arg)
+{
+	struct order *o = arg;
+	int rc = worker_set_disabled(w, o->req->service, o->req->command == CONTROL_DISABLE);
+
+	o->rc = rc != 0 ? rc : o->rc;
+}
+
+static void
+set_disabled(struct control_client *c)
+{
+	struct order o = { .req = &c->req };
+	struct json_writer jw;
+
+	workers_call_all(c->ctl->workers, set_disabled_worker, &o);
+	if (o.rc != 0) {
+		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
+		    o.rc == -ENOENT ? "there is no such service" : strerror(-o.rc));
+		return;
+	}
+	report_begin(&jw, &c->out, c->req.command, report_wall_ms());
+	jw_string(&jw, "service", c->req.service);
+	jw_bool(&jw, "disabled", c->req.command == CONTROL_DISABLE);
+	report_end(&jw);
+}
+
+/* -- link groups -- */
+
+static void
+rebalance_worker(struct worker *w, void *arg)
+{
+	struct order *o = arg;
+	int moving = smcr_rebalance(worker_engine(w), o->req->group);
+
+	o->rc = moving < 0 ? moving : o->rc + moving;
+}
+
+static void
+rebalance(struct control_client *c)
+{
+	struct order o = { .req = &c->req };
+	struct workers *ws = c->ctl->workers;
+	struct json_writer jw;
+	bool asked = false;
+
+	for (unsigned i = 0; i < workers_cnt(ws) && o.rc >= 0; i++) {
+		if (!client_wants_worker(&c->req, ws, i))
+			continue;
+		workers_call(ws, i, rebalance_worker, &o);
+		asked = true;
+	}
+	if (!asked) /* the group would be another worker's */
+		o.rc = -ENOENT;
+	if (o.rc < 0) {
+		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
+		    o.rc == -ENOENT ? "there is no such link group" : strerror(-o.rc));
+		return;
+	}
+	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
+	jw_uint(&jw, "moving", (uint64_t)o.rc);
+	report_end(&jw);
+}
+
+static void
+link_add_worker(struct worker *w, void *arg)
+{
+	struct order *o = arg;
+
+	o->rc = smcr_link_add(worker_engine(w), o->req->group);
+}
+
+static void
+link_delete_worker(struct worker *w, void *arg)
+{
+	struct order *o = arg;
+
+	o->rc = smcr_link_delete(worker_engine(w), o->req->group, (uint8_t)o->req->link);
+}
+
+/* What an errno of these two says. */
+static const struct {
+	enum control_command command;
+	int rc;
+	const char *code, *text;
+} link_errors[] = {
+	{ CONTROL_LINK_ADD, -ENOENT, "not-found", "there is no such link group" },
+	{ CONTROL_LINK_ADD, -EMLINK, "complete", "the link group has as many links as both ends agreed" },
+	{ CONTROL_LINK_ADD, -ENODEV, "no-device", "no device is left for another link of the group" },
+	{ CONTROL_LINK_DELETE, -ENOENT, "not-found", "there is no such active link" },
+	{ CONTROL_LINK_DELETE, -EBUSY, "last-link", "this is the last active link of its group" },
+};
+
+static void
+refuse_link(struct control_client *c, int rc)
+{
+	for (size_t i = 0; i < sizeof(link_errors) / sizeof(link_errors[0]); i++) {
+		if (link_errors[i].command != c->req.command || link_errors[i].rc != rc)
+			continue;
+		client_answer_error(c, link_errors[i].code, link_errors[i].text);
+		return;
+	}
+	client_answer_error(c, "failed", strerror(-rc));
+}
+
+static void
+order_link(struct control_client *c)
+{
+	struct order o = { .req = &c->req };
+	struct workers *ws = c->ctl->workers;
+	bool add_it = c->req.command == CONTROL_LINK_ADD;
+	struct json_writer jw;
+
+	workers_call(ws, workers_of_group(ws, c->req.group), add_it ? link_add_worker : link_delete_worker, &o);
+	if (o.rc != 0) {
+		refuse_link(c, o.rc);
+		return;
+	}
+	report_begin(&jw, &c->out, c->req.command, report_wall_ms());
+	jw_uint(&jw, "group", c->req.group);
+	if (!add_it)
+		jw_uint(&jw, "link", c->req.link);
+	report_end(&jw);
+}
+
+static void
+retry_worker(struct worker *w, void *arg)
+{
+	struct order *o = arg;
+	const struct worker_retried one = worker_retry(w, o->req->peer.ss_family != AF_UNSPEC ? &o->req->peer : NULL);
+
+	o->retried.engine.peers += one.engine.peers;
+	o->retried.engine.links += one.engine.links;
+	o->retried.prewarms += one.prewarms;
+}
+
+static void
+retry(struct control_client *c)
+{
+	struct order o = { .req = &c->req };
+	struct json_writer jw;
+
+	workers_call_all(c->ctl->workers, retry_worker, &o);
+	report_begin(&jw, &c->out, CONTROL_RETRY, report_wall_ms());
+	jw_uint(&jw, "peers", o.retried.engine.peers);
+	jw_uint(&jw, "links", o.retried.engine.links);
+	jw_uint(&jw, "prewarms", o.retried.prewarms);
+	report_end(&jw);
+}
+
+/* -- the daemon -- */
+
+/* Also without a level, which is no order. */
+static void
+log_level(struct control_client *c)
+{
+	const struct control_level l = c->ctl->hooks.log_level(c->ctl->hooks.arg, c->req.level);
+	struct json_writer jw;
+
+	report_begin(&jw, &c->out, CONTROL_LOG_LEVEL, report_wall_ms());
+	jw_string(&jw, "level", control_level_words[l.now]);
+	jw_string(&jw, "configured", control_level_words[l.configured]);
+	jw_bool(&jw, "set", l.set);
+	report_end(&jw);
+}
+
+static void
+drain(struct control_client *c)
+{
+	c->ctl->hooks.drain(c->ctl->hooks.arg);
+	client_start_report(c);
+}
+
+static void
+undrain(struct control_client *c)
+{
+	int rc = c->ctl->hooks.undrain(c->ctl->hooks.arg);
+
+	if (rc == 0)
+		client_start_report(c);
+	else if (rc == -ENOENT)
+		client_answer_error(c, "not-draining", "the daemon does not drain");
+	else if (rc == -EBUSY)
+		client_answer_error(c, "stopping", "a signal has asked the daemon to end, which is not taken back");
+	else
+		client_answer_error(
+		    c, "failed", "the daemon drains no longer, but a service cannot listen again: see its log");
+}
+
+bool
+client_order(struct control_client *c)
+{
+	static void (*const orders[CONTROL_COMMAND_CNT])(struct control_client *) = {
+		[CONTROL_CLOSE] = client_start_report,
+		[CONTROL_DISABLE] = set_disabled,
+		[CONTROL_ENABLE] = set_disabled,
+		[CONTROL_REBALANCE] = rebalance,
+		[CONTROL_LINK_ADD] = order_link,
+		[CONTROL_LINK_DELETE] = order_link,
+		[CONTROL_RETRY] = retry,
+		[CONTROL_LOG_LEVEL] = log_level,
+		[CONTROL_DRAIN] = drain,
+		[CONTROL_UNDRAIN] = undrain,
+	};
+
+	if (orders[c->req.command] == NULL)
+		return false;
+	orders[c->req.command](c);
+	return true;
+}
