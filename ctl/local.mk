@@ -23,6 +23,8 @@ dist_zshcompletion_DATA = ctl/completion/_smcrctl ctl/completion/_smcrd
 
 check_UNIT += \
 	tests/unit/check_ctl_show \
+	tests/unit/check_top \
+	tests/unit/check_delta \
 	tests/unit/check_ctl_options
 
 # smcrctl itself against the real control socket in front of a worker of fixed data.

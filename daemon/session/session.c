@@ -80,7 +80,7 @@ session_end(struct session *s, bool reset)
 	}
 	s->conn = NULL;
 	leg_close(&s->app, pool->env->loop, reset);
-	leg_close(&s->mid, pool->env->loop, reset);
+	leg_close(&s->mid, pool->env->loop, reset && (s->flags & SF_TOLD) == 0);
 	for (int i = 0; i < WAY_CNT; i++) {
 		bufpool_put(&pool->bufs, s->held[i]);
 		s->held[i] = NULL;
@@ -421,11 +421,25 @@ session_matches(const struct session *s, const struct close_filter *f)
 	        (addr_port(&f->peer) != 0 ? addr_same_place : addr_same_host)(&f->peer, &peer));
 }
 
+/* Behind FIN an smcrd waits for our A (fin_grace_ms), as it would have nothing to say of the end otherwise. AF_SMC needs no word. */
+static bool
+will_be_told(const struct session *s)
+{
+	struct smcr_conn_info info;
+
+	if (s->state != SES_SMCR)
+		return false;
+	smcr_conn_info(s->conn, &info);
+	return !info.peer.foreign;
+}
+
 bool
 session_close(struct session *s)
 {
 	if (s->state == SES_DEAD || s->state == SES_ABORTING)
 		return false;
+	if (will_be_told(s))
+		s->flags |= SF_TOLD;
 	s->pool->stats.closed_operator++;
 	session_event(s, SEV_OPERATOR);
 	return true;

@@ -30,6 +30,7 @@ enum {
 	SF_RETRIED = 1 << 4,     /* the one retry after an out-of-sync Decline was made */
 	SF_COUNTED = 1 << 5,     /* by its source (admission.h): the address that connected */
 	SF_UNSEEN = 1 << 6,      /* on TCP for want of the option, and the peer's first bytes have not come yet */
+	SF_TOLD = 1 << 7, /* the peer hears of the end, and why, on SMC-R: a reset of the middle would be there first */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */

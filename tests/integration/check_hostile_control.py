@@ -13,9 +13,12 @@ NOBODY = 65534
 PLACES, KEPT, TRACES = 16, 2, 8	# of control_parts.h
 
 
-def control(pair):
+READERS = 8
+
+
+def control(pair, path=None):
     s = socket.socket(socket.AF_UNIX)
-    s.connect(pair.b.control)	# blocking: waits for a place in the backlog
+    s.connect(path or pair.b.control)	# blocking: waits for a place in the backlog
     s.settimeout(20 * PATIENCE)
     return s
 
@@ -93,6 +96,70 @@ def _(t):
     for s in traces:
         s.close()
     scene.bound(scene.b, fds=20, rss=4 * MIB)
+    scene.finish()
+
+
+@case("the read-only socket: garbage, orders, silence and more readers than places; nobody else notices", timeout=90)
+def _(t):
+    rnd = random.Random(2)
+    scene = Scene(t, control={"readonly": True, "readonly_mode": "0600"})
+    pair, path = scene.pair, scene.b.readonly
+    orders = ("close", "disable", "enable", "drain", "undrain", "reload", "rebalance", "link-add", "link-delete", "retry",
+              "check", "trace")
+    lines = [b"\n", b"[" * 5000 + b"\n", b"x" * 100000, b'{"command":"log_level","level":"debug"}\n',
+             b'{"command":"close","id":1}\n', b'{"command":"close","service":"good"}\n', b'{"command":"disable","service":"good"}\n',
+             b'{"command":"link-delete","group":1,"link":1}\n', b'{"command":"check","peer":"127.0.0.1:1"}\n',
+             *(b'{"command":"%s"}\n' % o.encode() for o in orders), *(rnd.randbytes(rnd.randrange(1, 3000)) for _ in range(50))]
+    for line in lines:
+        s = control(pair, path)
+        with contextlib.suppress(OSError):
+            s.sendall(line)
+            s.shutdown(socket.SHUT_WR)
+            while part := s.recv(65536):
+                check(b'"error":null' not in part, f"{line[:80]}: {part[:200]}")
+        s.close()
+    silent = []
+    for _ in range(3 * READERS):
+        s = control(pair, path)
+        with contextlib.suppress(OSError):
+            s.sendall(b'{"command":"connections"}\n' * 100)
+        silent.append(s)
+    # Places and time of the control socket are its own.
+    for _ in range(20):
+        equal(ask(scene.b, "status")["draining"], False, "status for an operator")
+    many = [control(pair) for _ in range(PLACES - 1)]
+    equal(ask(scene.b, "status")["draining"], False, "status for an operator")
+    for s in silent + many:
+        s.close()
+    status = ask(scene.b, "status")
+    equal([s["disabled"] for s in status["services"]], [False], "disabled")
+    check("asked for on the control socket" not in scene.b.log(), "nothing was ordered")
+    scene.bound(scene.b, fds=20, rss=4 * MIB)
+    scene.finish()
+
+
+@case("the new orders on the control socket: everything wrong with them is an error, in haste and again and again")
+def _(t):
+    scene = Scene(t)
+    pair = scene.pair
+    wrong = (b'{"command":"close"}', b'{"command":"close","id":0}', b'{"command":"close","id":1e3}', b'{"command":"close","id":[1]}',
+             b'{"command":"close","peer":"::::"}', b'{"command":"close","service":"%s"}' % (b"x" * 3000),
+             b'{"command":"disable"}', b'{"command":"disable","service":"\\u0000"}', b'{"command":"enable","service":7}',
+             b'{"command":"link-add","group":99999999999999}', b'{"command":"retry","peer":""}', b'{"command":"retry","peer":{}}',
+             b'{"command":"log_level","level":""}', b'{"command":"log_level","level":"%s"}' % (b"y" * 3000), b'{"command":"top"}',
+             b'{"command":"undrain","worker":1}', b'{"command":"undrain"}', b'{"command":"disable","service":"none"}',
+             b'{"command":"link-add","group":4711}')
+    s = control(pair)
+    f = s.makefile("rb")
+    for line in wrong:
+        s.sendall(line + b"\n")
+        answer = f.readline()
+        check(b'"data":null' in answer, f"{line[:80]}: {answer[:200]}")
+    for _ in range(300 // SHRINK):
+        s.sendall(b'{"command":"close","id":9000000}\n{"command":"retry"}\n{"command":"log_level","level":"info"}\n')
+        for _ in range(3):
+            check(b'"error":null' in f.readline(), "harmless orders")
+    s.close()
     scene.finish()
 
 

@@ -413,6 +413,7 @@ class Daemon(Proc):
         os.mkdir(self.dir)
         self.conf_path = os.path.join(self.dir, "smcrd.conf")
         self.control = os.path.join(self.dir, "control")
+        self.readonly = os.path.join(self.dir, "readonly")
         self.name = name
         self.env = env
         self.allowed_log = []
@@ -434,6 +435,8 @@ class Daemon(Proc):
         if VALGRIND:		# whose own system calls are none of the daemon's
             full.setdefault("confine", {"mode": "off"})
         full["control"] = dict(full["control"], path=self.control)
+        if full["control"].get("readonly") is True:	# each daemon its own
+            full["control"]["readonly"] = self.readonly
         with open(self.conf_path, "w") as f:
             f.write("".join(f"{k} = {conf_text(v)};\n" for k, v in full.items() if v is not None))
 

@@ -71,6 +71,33 @@ START_TEST(options_of_all_commands)
 	ck_assert_ptr_eq(strstr(said, "smcrctl "), said);
 }
 
+static const struct {
+	const char *line, *request;
+} orders[] = {
+	{ "close 17", "{\"command\":\"close\",\"version\":1,\"id\":17}" },
+	{ "close --service web --peer 192.0.2.1",
+	    "{\"command\":\"close\",\"version\":1,\"service\":\"web\",\"peer\":\"192.0.2.1\"}" },
+	{ "close --peer [2001:db8::1]:80", "{\"command\":\"close\",\"version\":1,\"peer\":\"[2001:db8::1]:80\"}" },
+	{ "disable web", "{\"command\":\"disable\",\"version\":1,\"service\":\"web\"}" },
+	{ "enable web", "{\"command\":\"enable\",\"version\":1,\"service\":\"web\"}" },
+	{ "link add 7", "{\"command\":\"link-add\",\"version\":1,\"group\":7}" },
+	{ "retry", "{\"command\":\"retry\",\"version\":1}" },
+	{ "retry 2001:db8::1", "{\"command\":\"retry\",\"version\":1,\"peer\":\"2001:db8::1\"}" },
+	{ "log-level", "{\"command\":\"log_level\",\"version\":1}" },
+	{ "log-level debug", "{\"command\":\"log_level\",\"version\":1,\"level\":\"debug\"}" },
+	{ "log-level default", "{\"command\":\"log_level\",\"version\":1,\"level\":\"default\"}" },
+	{ "undrain", "{\"command\":\"undrain\",\"version\":1}" },
+	{ "stats --delta -w3", "{\"command\":\"stats\",\"version\":1}" },
+};
+
+START_LOOP_TEST(orders_are_what_they_say, 0, sizeof(orders) / sizeof(orders[0]))
+{
+	ck_assert_msg(parse(orders[_i].line) == OPTIONS_RUN, "%s: %s", orders[_i].line, said);
+	char *request = options_request(&o, NULL);
+	ck_assert_str_eq(request, orders[_i].request);
+	free(request);
+}
+
 static const char *const wrong[] = {
 	"",
 	"service",
@@ -117,6 +144,33 @@ static const char *const wrong[] = {
 	"link delete 1 256",
 	"link delete 1 2 3",
 	"link delete 1 2 --watch",
+	"close",
+	"close 0",
+	"close -3",
+	"close 12x",
+	"close 9223372036854775808",
+	"close 1 2",
+	"close --peer host.example",
+	"close --group 1",
+	"close 1 --watch",
+	"disable",
+	"disable a b",
+	"enable --service a",
+	"link add",
+	"link add 0",
+	"link add 1 2",
+	"retry host.example",
+	"retry 192.0.2.1 192.0.2.2",
+	"retry 192.0.2.1:70000",
+	"log-level loud",
+	"log-level info debug",
+	"log_level",
+	"log level",
+	"undrain now",
+	"top --json",
+	"top --group 1",
+	"status --delta",
+	"connections --peer 192.0.2.1",
 	"status --bogus",
 	"--socket",
 };

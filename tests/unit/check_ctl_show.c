@@ -92,6 +92,18 @@ START_TEST(answers_of_commands)
 	prints(CONTROL_CHECK,
 	    "{\"peer\":\"192.0.2.1:80\",\"possible\":true,\"text\":\"yes: SMC-R to 192.0.2.1:80 works\"}",
 	    "yes: SMC-R to 192.0.2.1:80 works\n");
+	prints(CONTROL_CLOSE, "{\"closed\":3}", "connections closed: 3\n");
+	prints(CONTROL_DISABLE, "{\"service\":\"w\\u001b\",\"disabled\":true}",
+	    "service w? is disabled: new connections are refused, those that it has go on\n");
+	prints(CONTROL_ENABLE, "{\"service\":\"web\",\"disabled\":false}", "service web is enabled\n");
+	prints(CONTROL_LINK_ADD, "{\"group\":3}", "another link is asked for in link group 3\n");
+	prints(CONTROL_RETRY, "{\"peers\":2,\"links\":1,\"prewarms\":0}",
+	    "peers held off no longer: 2; link groups that ask for a link now: 1, that are made ahead now: 0\n");
+	prints(CONTROL_LOG_LEVEL, "{\"level\":\"debug\",\"configured\":\"notice\",\"set\":true}",
+	    "debug, until smcrd ends; configured: notice\n");
+	prints(CONTROL_LOG_LEVEL, "{\"level\":\"info\",\"configured\":\"info\",\"set\":false}", "info\n");
+	prints(CONTROL_UNDRAIN, "{\"draining\":false,\"connections\":{\"smcr\":1,\"tcp\":2,\"setup\":0}}",
+	    "drains no longer; connections 3: 1 on SMC-R, 2 on TCP, 0 in set-up\n");
 	prints(CONTROL_REBALANCE, "{\"moving\":12}", "connections to be moved: 12\n");
 	prints(CONTROL_LINK_DELETE, "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
 }

@@ -126,6 +126,22 @@ kill "$pid"
 wait "$pid" 2>/dev/null
 result "watch shows again and again" $status
 
+"$ctl" --socket "$sock" top --watch=0.1 >"$dir/out" 2>"$dir/err" &
+pid=$!
+wait_for eval '[ "$(grep -c "^smcrd " "$dir/out")" -ge 3 ]'
+status=$?
+kill "$pid"
+wait "$pid" 2>/dev/null
+[ $status -eq 0 ] && grep -q '/s' "$dir/out" && ! grep -q "$(printf '\033')" "$dir/out"
+result "top goes on, in a pipe without escapes" $?
+
+run 0 stats --delta --json && grep -q '"interval_ms":' "$dir/out" && [ "$(wc -l <"$dir/out")" -eq 1 ]
+result "differences once" $?
+
+run 0 close --service web && grep -q 'connections closed: 3' "$dir/out" && run 1 close --service none &&
+	grep -q 'there are no such connections' "$dir/err" && run 1 disable none && run 0 disable web && run 0 enable web
+result "orders: 0 if well, 1 if there is nothing to it" $?
+
 "$ctl" --socket "$sock" status >/dev/full 2>"$dir/err"
 [ $? -eq 2 ] && grep -q 'cannot write' "$dir/err"
 result "output that cannot be written is an error" $?

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Steering running daemons by smcrctl: close, disable and enable, undrain, link add, retry, log-level, top, the read-only socket."""
+import json
+import os
+import re
+import signal
+import threading
+
+from harness import (Pair, Server, case, check, echo, equal, hostport, main, outcome, pair_to, pattern, recv_exact, same_bytes,
+                     soft_device, unlinkable_pair, wait_until, SMCRCTL)
+from hostile import stranger
+from load import Probe
+from programs import Redis
+
+
+def works(s, seed=0, n=30000):
+    data = pattern(n, seed)
+    s.sendall(data)
+    same_bytes(recv_exact(s, n), data, "echo")
+
+
+def status_of(d, *args):
+    return d.t.exit_status([SMCRCTL, "--socket", d.control, *args])
+
+
+def service(d, name="redis"):
+    return next(s for s in d.services() if s["name"] == name)
+
+
+def refused(pair):
+    """A new connection is refused by the kernel, not accepted and reset."""
+    try:
+        pair.connect().close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+class Bulk:
+    """A client that writes and a server that drains, until somebody ends it."""
+
+    def __init__(self, pair):
+        self.sock = pair.connect()
+        self.port = self.sock.getsockname()[1]
+        self.how = None
+        self.sent = 0
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        block = pattern(1 << 16)
+        try:
+            while True:
+                self.sock.sendall(block)
+                self.sent += len(block)
+        except OSError as e:
+            self.how = type(e).__name__
+
+    def id(self, d):
+        return next(c["id"] for c in d.connections() if c["app"].endswith(f":{self.port}"))
+
+
+def sink(s):
+    while s.recv(1 << 18):
+        pass
+
+
+@case("close ID, --peer and --service while bulk runs: reset, both ends say why, and a bystander goes on")
+def _(t):
+    def either(s):
+        (sink if s.recv(1) == pattern(1) else echo)(s)
+    pair = Pair(t, {"x": Server(t, sink).at, "y": Server(t, echo).at})
+    bystander = pair.connect("y")
+    works(bystander)
+    first, second = Bulk(pair), Bulk(pair)
+    wait_until(lambda: first.sent > 1 << 20 and second.sent > 1 << 20, "bulk runs")
+    out = pair.a.ctl_text("close", str(first.id(pair.a)))
+    equal(out.strip(), "connections closed: 1", "close ID")
+    wait_until(lambda: first.how, "the client hears of it")
+    check(first.how in ("ConnectionResetError", "BrokenPipeError"), first.how)
+    before = second.sent
+    wait_until(lambda: second.sent > before + (1 << 20), "the other one goes on")
+    wait_until(lambda: pair.b.counters()["closed_peer_operator"] == 1, "the far daemon counts it")
+    equal(pair.a.counters()["sessions_closed_operator"], 1, "counted here")
+    wait_until(lambda: 'closed by the operator"' in pair.a.log(), "the reason in the log here")
+    wait_until(lambda: "closed by the operator there" in pair.b.log(), "and there")
+    check(re.search(rf"close asked for on the control socket: uid={os.geteuid()} pid=\d+ id=\d+\n", pair.a.log()),
+          "who asked is in the log")
+    # From the other end: of what comes from that daemon, which is of both services.
+    peer = pair.b.connections()[0]["peer"].rpartition(":")[0]
+    equal(pair.b.ctl_text("close", "--peer", peer, "--service", "x").strip(), "connections closed: 1", "close --peer")
+    wait_until(lambda: second.how, "the client hears of it")
+    works(bystander, 1)
+    equal(pair.a.ctl_text("close", "--service", "y").strip(), "connections closed: 1", "close --service")
+    equal(outcome(bystander)[0], "reset", "the bystander's turn")
+    pair.quiet()
+    for args in (("close", "4711"), ("close", "--service", "nope"), ("close", "--peer", "203.0.113.1")):
+        equal(status_of(pair.a, *args), 1, f"nothing matches: {args}")
+    equal(status_of(pair.a, "close"), 2, "close of nothing")
+
+
+@case("close reaches connections of a service that a reload has removed, and those on TCP")
+def _(t):
+    pair = pair_to(t, echo)
+    old = pair.connect()
+    works(old)
+    conf = dict(pair.conf_a, ingress=[])
+    pair.a.write_conf(conf)
+    pair.a.ctl_text("reload")
+    works(old, 1)
+    equal(pair.a.services(), [], "services")
+    equal(pair.a.ctl_text("close", "--service", "x").strip(), "connections closed: 1", "close")
+    equal(outcome(old)[0], "reset", "the client")
+    bad = unlinkable_pair(t, {"x": pair.server.at})
+    fallen = bad.connect()
+    works(fallen)
+    equal(bad.modes()[0], 0, "on SMC-R")
+    equal(bad.b.ctl_text("close", "--service", "x").strip(), "connections closed: 1", "close on TCP")
+    equal(outcome(fallen)[0], "reset", "the client on TCP")
+
+
+@case("disable and enable under load: connects are refused, what runs goes on, a reload changes nothing")
+def _(t):
+    redis = Redis(t)
+    pair = Pair(t, {"redis": (redis.host, redis.port)})
+    probe = Probe(pair, "steer")
+    probe.goes_on()
+    for name in ("a", "b", "a"):
+        d = getattr(pair, name)
+        d.ctl_text("disable", "redis")
+        equal(service(d)["disabled"], True, "status")
+        check(" disabled " in d.ctl_text("status"), "status in words")
+        if name == "a":
+            check(refused(pair), "a new connect")
+            d.ctl_text("reload")
+            check(refused(pair), "a new connect after a reload")
+        else:
+            check(pair.turned_away(), "a new connect, whose egress is disabled")
+        probe.goes_on()
+        d.ctl_text("enable", "redis")
+        equal(service(d)["disabled"], False, "status")
+        new = redis_ping(pair)
+        equal(new, b"+PONG\r\n", "a new connection")
+    probe.stop()
+    equal(status_of(pair.a, "disable", "nope"), 1, "a service that is not there")
+    check("service disabled: service=redis" in pair.a.log(), "the log")
+
+
+def redis_ping(pair):
+    with pair.connect() as s:
+        s.sendall(b"PING\r\n")
+        return s.recv(100)
+
+
+@case("a drain that is taken back: what runs goes on, and new connections are taken by the same sockets")
+def _(t):
+    pair = pair_to(t, echo)
+    old = pair.connect()
+    works(old)
+    for d in (pair.a, pair.b):
+        equal(status_of(d, "undrain"), 1, "nothing to be taken back")
+        d.ctl_text("drain")
+        equal(d.status()["draining"], True, "draining")
+        check(pair.turned_away(), "a new connection while draining")
+        works(old, 1)
+        check("drains no longer" in d.ctl_text("undrain"), "undrain")
+        equal(d.status()["draining"], False, "draining no longer")
+        new = pair.connect()
+        works(new, 2)
+        new.close()
+        works(old, 3)
+    old.close()
+    pair.quiet()
+    # Nobody ends it now that it has no connection; a signal's drain is no operator's to take back.
+    works(pair.connect(), 4)
+    pair.a.expect_dead = True
+    pair.a.send_signal(signal.SIGTERM)
+    wait_until(lambda: pair.a.status()["draining"], "a signal drains")
+    equal(status_of(pair.a, "undrain"), 1, "undrain after a signal")
+
+
+@case("link delete and link add, from either end", one_worker="links of one group are looked at")
+def _(t):
+    other = stranger(t)
+    two = {"devices": [soft_device(t.addr), soft_device(other)], "smcr": {"mpa_peers": [t.addr, other]}}
+    server = Server(t, echo)
+    pair = Pair(t, {"x": server.at}, a=two, b=two)
+    s = pair.connect()
+    works(s)
+    links = lambda: [l for l in pair.a.ctl("links")["links"] if l["state"] == "active"]
+    wait_until(lambda: len(links()) == 2, "two links")
+    for d in (pair.a, pair.b):
+        group = d.groups()[0]["id"]
+        equal(status_of(d, "link", "add", str(group)), 1, "there are two")
+        d.ctl_text("link", "delete", str(group), str(links()[0]["number"]))
+        wait_until(lambda: len(links()) == 1, "one link")
+        works(s, 1)
+        d.ctl_text("link", "add", str(group))
+        wait_until(lambda: len(links()) == 2, "the link is back")
+        works(s, 2)
+    equal(status_of(pair.a, "link", "add", "4711"), 1, "no such group")
+
+
+@case("retry ends a hold-off", one_worker="each worker holds off for itself")
+def _(t):
+    server = Server(t, echo)
+    hold = {"smcr": {"hold_off": "1m", "hold_off_max": "1m"}}
+    pair = unlinkable_pair(t, {"x": server.at}, a=hold, b=hold)
+
+    def reason():
+        with pair.connect() as s:
+            works(s)
+            return pair.a.connections()[0]["reason"]
+    wait_until(lambda: reason()["held_off"], "the peer is held off")
+    equal(status_of(pair.a, "retry", "203.0.113.1"), 0, "another peer")
+    check(reason()["held_off"], "held off as before")
+    out = pair.a.ctl("retry", t.addr)
+    equal(out["peers"], 1, f"retry: {out}")
+    pair.b.ctl("retry")
+    check(not reason()["held_off"], "tried at once")
+
+
+@case("log-level for all workers, and over a reload")
+def _(t):
+    pair = pair_to(t, echo)
+    equal(pair.a.ctl_text("log-level").strip(), "info", "as configured")
+    check("session state" not in pair.a.log(), "no debug lines")
+    pair.a.ctl_text("log-level", "debug")
+    check("stays as it was set" in pair.a.ctl_text("reload"), "reload says so")
+    works(pair.connect())
+    wait_until(lambda: "session state" in pair.a.log(), "debug lines")
+    equal(pair.a.ctl("log-level"), {"level": "debug", "configured": "info", "set": True}, "the answer")
+    equal(pair.a.ctl_text("log-level", "default").strip(), "info", "taken back")
+    equal(status_of(pair.a, "log-level", "loud"), 2, "no such level")
+
+
+@case("the read-only socket answers questions, for anybody, and refuses orders")
+def _(t):
+    pair = pair_to(t, echo, a={"control": {"readonly": True}})
+    path = pair.a.readonly
+    s = pair.connect()
+    works(s)
+    ask = [SMCRCTL, "--socket", path]
+    data = json.loads(t.run([*ask, "--json", "status"]))["data"]
+    equal(sum(data["connections"].values()), 1, "status there")
+    for command in ("connections", "groups", "links", "rmbs", "devices", "stats", "log-level"):
+        t.run([*ask, command])
+    for order in (["close", "--service", "x"], ["disable", "x"], ["enable", "x"], ["drain"], ["undrain"], ["reload"],
+                  ["rebalance"], ["link", "add", "1"], ["link", "delete", "1", "1"], ["retry"], ["log-level", "debug"],
+                  ["check", hostport(t.addr, pair.middle["x"])], ["trace"]):
+        equal(t.exit_status([*ask, *order]), 2, f"{order}")
+    works(s, 1)
+    equal(pair.a.status()["draining"], False, "no drain")
+    check("asked for on the control socket" not in pair.a.log(), "nothing was ordered")
+    equal(os.stat(path).st_mode & 0o777, 0o666, "its mode")
+    pair.a.expect_dead = True
+    s.close()
+    pair.a.stop()
+    check(not os.path.exists(path), "the file is gone with the daemon")
+
+
+@case("stats --delta and top tell what goes on", timeout=90)
+def _(t):
+    pair = Pair(t, {"x": Server(t, sink).at})
+    bulk = Bulk(pair)
+    wait_until(lambda: bulk.sent > 1 << 20, "bulk runs")
+    out = t.run([SMCRCTL, "--socket", pair.a.control, "--json", "stats", "--delta"])
+    data = json.loads(out)["data"]
+    check(data["counters"]["bytes_sent"] > 1 << 20, f"bytes in the interval: {data['counters']['bytes_sent']}")
+    check(data["interval_ms"] >= 1900, f"interval: {data['interval_ms']}")
+    equal(data["counters"]["sessions_opened"], 0, "opened in the interval")
+    top = t.spawn([SMCRCTL, "--socket", pair.a.control, "top", "--watch=0.3"], "top")
+    # Text without escapes, once an interval; after the first look there are rates.
+    wait_until(lambda: top.log().count("smcrd ") >= 3, "top goes on")
+    text = top.log()
+    check("\033" not in text, "no escapes in a pipe")
+    line = re.findall(rf"^ *\d+ +x +smcr +(\S+)/s", text, re.M)
+    check(len(line) >= 2 and line[-1] not in ("0", "-"), f"rate of the connection: {line}")
+    top.stop()
+    pair.a.ctl_text("close", "--service", "x")
+
+
+main()
