@@ -208,11 +208,13 @@ service_stop(struct service *svc)
 int
 service_follow(struct service *svc)
 {
+	enum listener_mode before = svc->listener.mode;
 	int rc = listener_follow(svc);
 
 	if (rc != 0)
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", svc->settings->cfg.name,
 		    strerror(-rc));
-	service_prewarm(svc);
+	if (svc->listener.mode != before)
+		service_prewarm(svc);
 	return rc;
 }

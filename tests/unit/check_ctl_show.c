@@ -104,6 +104,12 @@ START_TEST(answers_of_commands)
 	prints(CONTROL_LOG_LEVEL, "{\"level\":\"info\",\"configured\":\"info\",\"set\":false}", "info\n");
 	prints(CONTROL_UNDRAIN, "{\"draining\":false,\"connections\":{\"smcr\":1,\"tcp\":2,\"setup\":0}}",
 	    "drains no longer; connections 3: 1 on SMC-R, 2 on TCP, 0 in set-up\n");
+	prints(CONTROL_SERVICE,
+	    "{\"name\":\"w\",\"kind\":\"egress\",\"to\":\"h:1\",\"disabled\":true,\"refused_disabled\":4}",
+	    "egress w, DISABLED\nConnections  0: 0 on SMC-R, 0 on TCP, 0 in set-up\n"
+	    "Accepted     0, gone to TCP 0, ended by a reset 0\n"
+	    "Refused      not allowed 0, too many 0, too many of one 0, far end not reached 0, no SMC-R 0, disabled 4\n"
+	    "Far end      h:1\n\nSettings\n");
 	prints(CONTROL_REBALANCE, "{\"moving\":12}", "connections to be moved: 12\n");
 	prints(CONTROL_LINK_DELETE, "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
 }

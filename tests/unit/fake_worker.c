@@ -219,8 +219,8 @@ bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
 	/* connections, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets */
-	static const struct service_info infos[] = { { NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4, 7, true },
-		{ NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0, 0, false } };
+	static const struct service_info infos[] = { { NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4, 7, false },
+		{ NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0, 0, true } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;
