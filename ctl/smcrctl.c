@@ -211,14 +211,15 @@ wait_ms(int64_t ms)
 	nanosleep(&pause, NULL);
 }
 
+/* Of one command alone. */
 static json_t *
-fetch_stats(const struct options *o)
+fetch_one(const struct options *o, enum control_command command)
 {
 	json_t *root = NULL;
 	struct ask a;
 
 	if (ask_open(&a, o->socket, ANSWER_MS, stderr) == 0) {
-		root = fetch(o, &a, CONTROL_STATS);
+		root = fetch(o, &a, command);
 		ask_close(&a);
 	}
 	return root;
@@ -230,12 +231,12 @@ static void watch_heading(const struct options *);
 static int
 run_delta(const struct options *o)
 {
-	json_t *before = fetch_stats(o), *after = NULL;
+	json_t *before = fetch_one(o, CONTROL_STATS), *after = NULL;
 	bool more = before != NULL;
 
 	while (more) {
 		wait_ms(o->watch_ms != 0 ? o->watch_ms : DELTA_MS);
-		after = fetch_stats(o);
+		after = fetch_one(o, CONTROL_STATS);
 		json_t *diff = after != NULL ? delta_make(before, after) : NULL;
 		if (diff != NULL && o->watch_ms != 0)
 			watch_heading(o);
@@ -351,6 +352,34 @@ daemon_runs(const struct options *o)
 	return true;
 }
 
+/* How far a drain is. It is asked for once: somebody may have taken it back, and does not want another one. */
+static int
+show_drain(const struct options *o)
+{
+	json_t *root = fetch_one(o, CONTROL_STATUS), *part = json_object();
+	const json_t *data = json_object_get(root, "data");
+	bool draining = json_is_true(json_object_get(data, "draining"));
+
+	if (root != NULL) {
+		json_object_set(part, "draining", json_object_get(data, "draining"));
+		json_object_set(part, "connections", json_object_get(data, "connections"));
+		json_object_set_new(root, "command", json_string(control_commands[CONTROL_DRAIN].name));
+		json_object_set(root, "data", part);
+	}
+	char *line = root != NULL && o->json ? json_dumps(root, JSON_COMPACT) : NULL;
+	if (line != NULL)
+		puts(line);
+	else if (draining)
+		show_answer(stdout, CONTROL_DRAIN, part, o->detail);
+	int status = root == NULL ? EXIT_TROUBLE : draining ? EXIT_WELL : EXIT_NO;
+	if (status == EXIT_NO)
+		fprintf(stderr, "smcrctl: the drain was taken back\n");
+	free(line);
+	json_decref(part);
+	json_decref(root);
+	return status;
+}
+
 /* A failure of the first request ends it; later ones are shown, and it goes on, as a daemon may be restarted. */
 static int
 run_watch(const struct options *o)
@@ -364,8 +393,8 @@ run_watch(const struct options *o)
 			return EXIT_WELL;
 		}
 		watch_heading(o);
-		int status = run_once(o);
-		if (status == EXIT_TROUBLE && first)
+		int status = drain && !first ? show_drain(o) : run_once(o);
+		if (first ? status == EXIT_TROUBLE : drain && status == EXIT_NO)
 			return status;
 		if (fflush(stdout) != 0)
 			return EXIT_TROUBLE;

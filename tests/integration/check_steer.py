@@ -169,6 +169,13 @@ def _(t):
         works(new, 2)
         new.close()
         works(old, 3)
+    # Who watches a drain asks for it once.
+    watch = t.spawn([SMCRCTL, "--socket", pair.a.control, "drain", "--watch=0.2"], "watch")
+    wait_until(lambda: watch.log().count("connections left 1") >= 2, "the drain is watched")
+    pair.a.ctl_text("undrain")
+    equal(watch.wait(), 1, "exit status of the watch")
+    check("the drain was taken back" in watch.log(), "it says why")
+    equal(pair.a.status()["draining"], False, "draining no longer")
     old.close()
     pair.quiet()
     # Nobody ends it now that it has no connection; a signal's drain is no operator's to take back.

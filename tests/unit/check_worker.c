@@ -882,6 +882,31 @@ START_TEST(prewarm_says_once_why_it_fails)
 	capture_end();
 }
 
+/* The pause before another try ends on the operator's word, if the peer is meant; a disabled service makes none. */
+START_TEST(an_operator_ends_the_pause_of_a_prewarm)
+{
+	struct sockaddr_storage other = gw.peer_addrs[0];
+	struct prewarm *pw;
+
+	gw.svc[GW_IN].prewarm = true;
+	gw.cfg.service_cnt = 1;
+	gw_start();
+	pw = prewarm_failed();
+	const uint32_t pause_ms = pw->pause_ms;
+	addr_set_port(&other, (uint16_t)(addr_port(&other) ^ 1));
+	ck_assert_uint_eq(worker_retry(gw.w, &other).prewarms, 0);
+	ck_assert_ptr_null(pw->probe);
+	ck_assert_uint_eq(worker_retry(gw.w, &gw.peer_addrs[0]).prewarms, 1);
+	ck_assert_ptr_nonnull(pw->probe);
+	ck_assert_ptr_eq(prewarm_failed(), pw);
+	ck_assert_uint_eq(pw->pause_ms, pause_ms); /* it begins anew */
+	ck_assert_uint_eq(worker_retry(gw.w, NULL).prewarms, 1);
+	ck_assert_int_eq(worker_set_disabled(gw.w, gw.svc[GW_IN].name, true), 0);
+	ck_assert(pw->probe == NULL && !timer_armed(&pw->pause));
+	ck_assert_int_eq(worker_set_disabled(gw.w, gw.svc[GW_IN].name, false), 0);
+	ck_assert_ptr_nonnull(pw->probe);
+}
+
 START_LOOP_TEST(the_worker_ends_while_prewarming, 0, 2)
 {
 	gw.svc[GW_IN].prewarm = true;
