@@ -120,6 +120,8 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.conn_cnt = l->conn_cnt,
 		.idle_ns = eng->now_ns - l->last_rx_ns,
 		.rtt_ns = l->rtt_ns,
+		.is_active = l->state == LINK_ACTIVE,
+		.is_tested = l->test_pending,
 		.peer_depths = { .ird = -1, .ord = -1 },
 		.conn = rnic_conn_info(l->qp),
 		.peer = peer_info(lgr),
@@ -171,6 +173,7 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.link = c->link != NULL ? c->link->number : 0,
 		.state = c->state == CONN_RENDEZVOUS && c->rdv != NULL ? rdv_step_str(c->rdv->step)
 		                                                       : conn_state_str(c->state),
+		.phase = c->state == CONN_RENDEZVOUS && c->rdv != NULL ? rdv_step_phase(c->rdv->step) : SMCR_PHASE_NONE,
 		.peer_token = c->peer_token,
 		.elem_size = c->rmb != NULL ? c->rmb->elem_size : 0,
 		.peer_elem_size = c->peer_elem_size,

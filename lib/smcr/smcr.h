@@ -203,6 +203,9 @@ struct smcr_open {
 	unsigned subnet_cnt;
 	struct rnic_gid local_addr;  /* of the middle: its device is preferred */
 	struct smcr_identity remote; /* who the middle comes from, or leads to */
+	/* Of smcr_prewarm, for an operator who asks: tried though the peer is held off, here or at a peer that is an smcrd. If it
+	 * succeeds the hold-off ends; if it fails others are held off neither sooner nor longer. */
+	bool insist;
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the
@@ -227,6 +230,15 @@ size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 /* Server: the server leg is connected, the Accept may go. To refuse: smcr_abort. */
 void smcr_admit(struct smcr_conn *);
 
+/* How far a client's rendezvous is. */
+enum smcr_phase {
+	SMCR_PHASE_NONE,    /* over, or a server's */
+	SMCR_PHASE_TURN,    /* another connection makes the link group */
+	SMCR_PHASE_CLC,     /* the Proposal is out */
+	SMCR_PHASE_CONNECT, /* first contact: the queue pair is being connected */
+	SMCR_PHASE_LINK, /* CONFIRM LINK, or the CONFIRM RKEY of a new RMB; then what a new group does before its first data */
+};
+
 struct smcr_diag {
 	uint32_t local;   /* enum clc_diag: our reason, 0 = none */
 	uint32_t peer;    /* the peer's Decline, 0 = none */
@@ -243,9 +255,10 @@ struct smcr_diag {
 	const char *detail;
 	struct rnic_gid rnic;
 	uint16_t mpa_port;
+	enum smcr_phase phase; /* in which the rendezvous ended */
 };
 
-/* After SMCR_EV_FALLBACK: why. */
+/* After SMCR_EV_FALLBACK: why. After SMCR_EV_CLOSED only `phase` and `over` say something. */
 void smcr_fallback(const struct smcr_conn *, struct smcr_diag *);
 
 /* Free space of the send ring: up to two pieces to read() into; total bytes (0: wait for SMCR_EV_WRITABLE). Valid
@@ -315,6 +328,15 @@ void smcr_release(struct smcr_conn *);
  * and ends with SMCR_EV_CLOSED (SMCR_OK) or SMCR_EV_FALLBACK. Same rules as smcr_open. Who is no smcrd cannot be told: its
  * program sees a connection that ends at once. */
 struct smcr_conn *smcr_prewarm(struct smcr *, const struct smcr_open *, int *err);
+/* Server: the peer has opened the connection by smcr_prewarm. Known from its Proposal on. */
+bool smcr_is_prewarm(const struct smcr_conn *);
+/* Sends a TEST LINK over an active link of the group now, unless one is under way there: its number, 0 = there is none. The answer
+ * shows in smcr_link_info; without one in time the link is lost, as ever. */
+uint8_t smcr_test_link(struct smcr *, uint32_t group_id);
+/* Client: for how long connections by this key (smcr_open) will not be tried yet; 0: they are. */
+int64_t smcr_held_off_ns(const struct smcr *, const char *peer_key);
+/* Client: they are tried from now on. */
+void smcr_end_hold_off(struct smcr *, const char *peer_key);
 /* Stops offering groups and ends each one in the orderly way once it has no connections. */
 void smcr_drain(struct smcr *);
 /* Takes that back. Groups whose end has begun end all the same. */
@@ -422,8 +444,9 @@ struct smcr_link_info {
 	uint32_t qpn, peer_qpn;
 	uint8_t mtu_code;
 	uint32_t conn_cnt;
-	int64_t idle_ns; /* since something was received */
-	int64_t rtt_ns;  /* of the last TEST LINK; -1 = none yet */
+	int64_t idle_ns;           /* since something was received */
+	int64_t rtt_ns;            /* of the last TEST LINK; -1 = none yet */
+	bool is_active, is_tested; /* it carries connections; a TEST LINK is under way */
 	struct rnic_depths peer_depths;
 	struct rnic_conn_info conn; /* that carries the link */
 	struct smcr_peer_info peer;
@@ -453,6 +476,7 @@ struct smcr_conn_info {
 	bool writer_blocked, peer_blocked;
 	int64_t age_ns;
 	struct smcr_peer_info peer;
+	enum smcr_phase phase;
 };
 
 /* Walks: *pos starts at 0; false at the end. The set may change between two turns, not between two calls of one. */

@@ -100,7 +100,7 @@ lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 	ext->present = true;
 	ext->version = codec_u8(c, ext->version);
 	ext->transports = codec_u8(c, ext->transports) & CLC_TRANSPORT_KNOWN;
-	ext->features = codec_u8(c, ext->features) & CLC_FEATURES;
+	ext->features = codec_u8(c, ext->features) & CLC_FEATURES_KNOWN;
 	ext->mpa_port = codec_be16(c, ext->mpa_port);
 	ext->recv_depth = codec_be16(c, ext->recv_depth);
 	ext->token = codec_be64(c, ext->token);
@@ -425,7 +425,8 @@ static void
 encode_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
 	codec_need(c,
-	    ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0 && (ext->features & ~CLC_FEATURES) == 0);
+	    ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0 &&
+	        (ext->features & ~CLC_FEATURES_KNOWN) == 0);
 	wcur_bytes(&c->w, ext_magic, sizeof(ext_magic));
 	lay_ext(c, ext);
 	codec_reserved(c, 8);

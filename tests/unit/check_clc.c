@@ -402,7 +402,7 @@ START_TEST(foreign_growth_areas_are_no_extension)
 	in.b[58] = 0xff; /* transports of the future */
 	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, 0x8f);
 	in.b[59] = 0xff; /* features of the future */
-	ck_assert_uint_eq(expect_ok(&in).proposal.ext.features, CLC_FEATURES);
+	ck_assert_uint_eq(expect_ok(&in).proposal.ext.features, CLC_FEATURES_KNOWN);
 	in.b[59] = 0; /* of a smcrd before there were any */
 	ck_assert(expect_ok(&in).proposal.ext.present && expect_ok(&in).proposal.ext.features == 0);
 }
@@ -482,7 +482,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	acc.accept.ext = an_ext;
 	REFUSE(acc, accept.ext.version, 0);
 	REFUSE(acc, accept.ext.transports, 0x10);
-	REFUSE(acc, accept.ext.features, 0x80);
+	REFUSE(acc, accept.ext.features, 0x40);
 	REFUSE(prop, version, 3);
 	REFUSE(prop, proposal.growth_len, 41);
 	REFUSE(prop, proposal.ipv4_len, 33);

@@ -2,6 +2,7 @@
 #include "fake_worker.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,9 +258,9 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 
 static struct smcr_conn conns[] = {
 	{ { 0x1000a, NULL, SMCR_CLIENT, 1, 1, "ACTIVE", 0xbeef, 65536, 32768, 65536, 3, 4, 123456789, 123456000,
-	    123450000, 4096, 4000, true, false, 5 * S, LINUX_PEER } },
+	    123450000, 4096, 4000, true, false, 5 * S, LINUX_PEER, SMCR_PHASE_NONE } },
 	{ { 0x1000b, NULL, SMCR_SERVER, 2, 2, "PEERCLOSEWAIT1", 0x20001, 16384, 524288, 65536, 1, 255, 7, 7, 7, 0, 0,
-	    false, true, 90061 * S, SMCRD_PEER } },
+	    false, true, 90061 * S, SMCRD_PEER, SMCR_PHASE_NONE } },
 	{ { .id = 0x1000c, .role = SMCR_CLIENT, .state = "CLC: Accept awaited", .age_ns = S / 10 } },
 };
 
@@ -644,6 +645,18 @@ fake_worker_free(struct worker *w)
 }
 
 /* -- checks and traces -- */
+
+void
+smcr_end_hold_off(struct smcr *eng, const char *key)
+{
+	snprintf(fake_worker.tried_again, sizeof(fake_worker.tried_again), "%s", key);
+}
+
+int64_t
+smcr_held_off_ns(const struct smcr *eng, const char *key)
+{
+	return strcmp(key, "192.0.2.7:443") == 0 ? 42 * S : 0;
+}
 
 int
 worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t timeout_ms,

@@ -6,13 +6,14 @@
 
 /* What the test may change and look at; fake_worker_new begins anew, so one worker at a time. */
 struct fake_worker {
-	uint32_t sessions;   /* that there are; more than five are one alike the other */
-	unsigned looked_at;  /* sessions */
-	unsigned allow_cnt;  /* entries of the allow list of "web", all ::/0; at most 1024 */
-	int check_rc;        /* of worker_check */
-	unsigned checks;     /* that run */
-	uint16_t check_port; /* of the oldest check */
-	uint32_t rebalanced; /* smcr_rebalance */
+	uint32_t sessions;    /* that there are; more than five are one alike the other */
+	unsigned looked_at;   /* sessions */
+	unsigned allow_cnt;   /* entries of the allow list of "web", all ::/0; at most 1024 */
+	int check_rc;         /* of worker_check */
+	unsigned checks;      /* that run */
+	uint16_t check_port;  /* of the oldest check */
+	char tried_again[64]; /* the last peer whose hold-off was ended */
+	uint32_t rebalanced;  /* smcr_rebalance */
 	/* smcr_link_delete: group << 8 | number. Group 1 has one link, group 2 two; there are no others. */
 	uint32_t deleted;
 	unsigned closed; /* worker_close_next */

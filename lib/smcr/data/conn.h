@@ -139,6 +139,7 @@ struct smcr_conn {
 	bool released;      /* by the user */
 	bool reported;      /* SMCR_EV_CLOSED was raised, or would have been */
 	bool established;   /* SMCR_EV_ESTABLISHED was raised, and not taken back because there is no user for data */
+	bool prewarm;       /* nobody is behind it, at neither end */
 	struct rdv *rdv;    /* the rendezvous, while it lasts */
 	struct conn_mark *mark; /* in rdv */
 	struct smcr_diag diag;

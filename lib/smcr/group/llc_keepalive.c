@@ -32,6 +32,21 @@ llc_prove(struct link *link)
 		send_test(link);
 }
 
+uint8_t
+smcr_test_link(struct smcr *eng, uint32_t group_id)
+{
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
+		LGR_EACH_LINK(l, lgr) {
+			if (lgr->id != group_id || l->state != LINK_ACTIVE)
+				continue;
+			if (!l->test_pending)
+				send_test(l);
+			return link_has_ended(l) ? 0 : l->number;
+		}
+	}
+	return 0;
+}
+
 /*
  * C.7.1 takes a missing answer for the loss of the link. But Linux drops a request that meets an exchange of its own, and the
  * link may be the last one: so it is asked whether it lives, and what was not answered is tried again.

@@ -104,11 +104,21 @@ peer_lead(struct peer *p, struct smcr_conn *conn)
 }
 
 bool
+rdv_insists(const struct smcr_conn *conn)
+{
+	const struct rdv *r = conn->rdv;
+
+	if (r == NULL || !conn->prewarm)
+		return false;
+	return conn->role == SMCR_CLIENT ? r->open.insist : (r->proposal.ext.features & CLC_FEATURE_CHECK) != 0;
+}
+
+bool
 peer_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 {
 	if (p == NULL) {
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
-	} else if (p->hold_until_ns > conn->eng->now_ns) {
+	} else if (p->hold_until_ns > conn->eng->now_ns && !rdv_insists(conn)) {
 		rdv_give_up(conn);
 	} else if (p->leader != NULL) {
 		conn->rdv->peer_ent = p;
@@ -209,6 +219,8 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 	p->busy = true;
 	note_sctp(eng, p, leader, outcome);
 	p->over_sctp = false;
+	if (outcome == PEER_FAILED && rdv_insists(leader))
+		outcome = PEER_VOID;
 	if (outcome == PEER_OK) {
 		p->attempts = p->failures = 0;
 		p->hold_until_ns = 0;
@@ -232,6 +244,38 @@ peer_leave(struct peer *p, struct smcr_conn *conn)
 {
 	list_remove(&conn->rdv->wait);
 	conn->rdv->peer_ent = NULL;
+	peer_settle(p);
+}
+
+/* -- what an operator asks -- */
+
+static struct peer *
+held_off(const struct smcr *eng, const char *key)
+{
+	LIST_EACH(struct peer, p, &eng->peers, node) {
+		if (p->role == SMCR_CLIENT && strcmp(p->key, key) == 0)
+			return p->hold_until_ns > eng->now_ns ? p : NULL;
+	}
+	return NULL;
+}
+
+int64_t
+smcr_held_off_ns(const struct smcr *eng, const char *key)
+{
+	const struct peer *p = held_off(eng, key);
+
+	return p != NULL ? p->hold_until_ns - eng->now_ns : 0;
+}
+
+void
+smcr_end_hold_off(struct smcr *eng, const char *key)
+{
+	struct peer *p = held_off(eng, key);
+
+	if (p == NULL)
+		return;
+	p->attempts = p->failures = 0;
+	p->hold_until_ns = 0;
 	peer_settle(p);
 }
 

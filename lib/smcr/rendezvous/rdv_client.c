@@ -43,8 +43,8 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
-		.transports = rdv_transports(conn->eng) | (conn->rdv->prewarm ? CLC_TRANSPORT_PREWARM : 0),
-		.features = conn->eng->cfg.features,
+		.transports = rdv_transports(conn->eng) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0),
+		.features = conn->eng->cfg.features | (rdv_insists(conn) ? CLC_FEATURE_CHECK : 0),
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 	};
 }

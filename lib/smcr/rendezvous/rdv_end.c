@@ -42,7 +42,10 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	struct lgr *lgr = r->lgr;
 	bool formed = rdv_forms_group(conn);
 	const struct link *link = rdv_first_link(conn);
+	enum smcr_phase phase = rdv_step_phase(r->step);
 
+	if (phase != SMCR_PHASE_NONE)
+		conn->diag.phase = phase;
 	if (link != NULL && outcome == PEER_FAILED)
 		conn->diag.over = rnic_transport_str(link->info.transport);
 	rdv_set_group(r, NULL);

@@ -168,7 +168,6 @@ rdv_act_on_rmb(struct lgr *lgr)
 void
 rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 {
-	bool prewarm = conn->rdv->prewarm;
 	enum smcr_reason abort = conn->rdv->abort;
 
 	if (conn->lgr == NULL)
@@ -176,13 +175,13 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	lgr->joined_ns = conn->eng->now_ns;
 	rdv_ended(conn);
 	conn_establish(conn);
-	if (prewarm || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */
+	if (conn->prewarm || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */
 		conn->events &= ~(unsigned)(SMCR_EV_ESTABLISHED | SMCR_EV_READABLE | SMCR_EV_WRITABLE);
 		conn->established = false;
 	}
 	if (abort != SMCR_OK)
 		smcr_abort(conn, abort);
-	else if (prewarm)
+	else if (conn->prewarm)
 		smcr_close(conn);
 }
 

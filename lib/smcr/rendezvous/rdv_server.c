@@ -164,15 +164,15 @@ proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 	uint32_t diag;
 
 	conn->rdv->proposal = msg->proposal;
+	conn->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
 	diag = conn->eng->draining ? CLC_DIAG_CONFIG : take_proposal(conn, msg->version);
 	if (diag != 0) {
 		rdv_decline(conn, diag);
 		return;
 	}
-	conn->rdv->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
 	rdv_peer_waits(conn);
 	rdv_step(conn, RDV_WAIT_ADMIT, rdv_patience_ms(conn));
-	if (conn->rdv->prewarm)
+	if (conn->prewarm)
 		rdv_server_choose(conn);
 	else
 		conn_raise(conn, SMCR_EV_PROPOSAL);

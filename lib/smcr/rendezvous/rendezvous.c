@@ -18,20 +18,26 @@
  * Decline, or the end, with what did not come. */
 static const struct {
 	const char *name;
+	enum smcr_phase phase;
 	bool reads;
 	bool in_turn;     /* the peer may be at others first */
 	uint32_t decline; /* with this diagnosis; 0: none */
 	const char *missing;
 } steps[] = {
 	[RDV_NONE] = { .name = "Rendezvous" },
-	[RDV_WAIT_TURN] = { .name = "waits for another first contact", .decline = CLC_DIAG_READY_LINK },
+	[RDV_WAIT_TURN] = { .name = "waits for another first contact",
+	    .phase = SMCR_PHASE_TURN,
+	    .decline = CLC_DIAG_READY_LINK },
 	[RDV_WAIT_ACCEPT] = { .name = "waits for Accept",
+	    .phase = SMCR_PHASE_CLC,
 	    .reads = true,
 	    .in_turn = true,
 	    .missing = "no answer to the Proposal: it speaks no SMC-R, or hangs" },
-	[RDV_CONNECTING] = { .name = "connects the queue pair", .decline = CLC_DIAG_READY_LINK },
-	[RDV_WAIT_RKEY] = { .name = "confirms an RMB", .decline = CLC_DIAG_RTOKEN },
-	[RDV_WAIT_GROUP] = { .name = "first contact", .reads = true },
+	[RDV_CONNECTING] = { .name = "connects the queue pair",
+	    .phase = SMCR_PHASE_CONNECT,
+	    .decline = CLC_DIAG_READY_LINK },
+	[RDV_WAIT_RKEY] = { .name = "confirms an RMB", .phase = SMCR_PHASE_LINK, .decline = CLC_DIAG_RTOKEN },
+	[RDV_WAIT_GROUP] = { .name = "first contact", .phase = SMCR_PHASE_LINK, .reads = true },
 	[RDV_LATE_DECLINE] = { .name = "falls back",
 	    .reads = true,
 	    .missing = "first contact failed, and no Decline of the peer's came" },
@@ -50,6 +56,12 @@ const char *
 rdv_step_str(enum rdv_step step)
 {
 	return steps[step].name;
+}
+
+enum smcr_phase
+rdv_step_phase(enum rdv_step step)
+{
+	return steps[step].phase;
 }
 
 void
@@ -277,7 +289,7 @@ rdv_open(struct smcr *eng, const struct smcr_open *open, bool prewarm, int *err)
 	r->conn = conn;
 	r->open = *open;
 	r->open.peer_key[sizeof(r->open.peer_key) - 1] = '\0';
-	r->prewarm = prewarm;
+	conn->prewarm = prewarm;
 	list_init(&r->wait);
 	list_init(&r->mark.node);
 	timer_init(&r->timer, rdv_timeout);
@@ -305,6 +317,12 @@ struct smcr_conn *
 smcr_prewarm(struct smcr *eng, const struct smcr_open *open, int *err)
 {
 	return rdv_open(eng, open, true, err);
+}
+
+bool
+smcr_is_prewarm(const struct smcr_conn *conn)
+{
+	return conn->prewarm;
 }
 
 void

@@ -53,7 +53,6 @@ struct rdv {
 	unsigned heard;               /* version of the peer's last message, which a Decline of ours has, too */
 	unsigned version;             /* of SMC, which the Accept has settled; the terms go with it */
 	struct lgr_terms terms;
-	bool prewarm;           /* no application behind: made for the group alone */
 	bool confirm_in;        /* server: the Confirm of a first contact has arrived */
 	enum smcr_reason abort; /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;        /* server, first contact: decline with this when the Confirm comes */
@@ -95,6 +94,7 @@ struct peer {
 };
 
 const char *rdv_step_str(enum rdv_step);
+enum smcr_phase rdv_step_phase(enum rdv_step);
 
 /* -- for the engine -- */
 
@@ -166,6 +166,8 @@ void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
 struct window_want rdv_want(const struct smcr_conn *);
 /* The peer's CLC messages so far have our extension. */
 bool rdv_is_smcrd(const struct smcr_conn *);
+/* An operator asks for it: a hold-off does not count, nor does it become one. */
+bool rdv_insists(const struct smcr_conn *);
 
 /* -- rdv_device.c -- */
 

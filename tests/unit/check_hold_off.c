@@ -1,0 +1,127 @@
+/* Peers that are held off after failures, and the operator who asks all the same: what smcrctl check is made of in the engine. */
+#include <string.h>
+
+#include "duo.h"
+#include "unit.h"
+
+UNIT_CASE(duo_case(tc, 40000));
+
+#define KEY "server:1"
+
+static const struct smcr_config hold = { .holdoff_ms = 20000, .holdoff_max_ms = 30000, .group_idle_ms = 100 };
+
+/* Both ends hold the other off: two first contacts have failed. */
+static void
+held_off(void)
+{
+	duo_init(true, true, &hold);
+	sim_block_connect(d.dev[B], true);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_open(i);
+		for (unsigned t = 0; t < 1200 && !BOTH(i, FALLBACK); t++)
+			duo_run(10);
+		ck_assert(BOTH(i, FALLBACK) && !c[i].diag.held_off);
+		ck_assert_int_eq(c[i].diag.phase, SMCR_PHASE_CONNECT);
+	}
+	ck_assert_int_gt(smcr_held_off_ns(d.eng[A], KEY), 0);
+	ck_assert_int_eq(smcr_held_off_ns(d.eng[A], "server:2"), 0);
+}
+
+static void
+prewarm(unsigned pair, bool insist)
+{
+	d.insist = insist;
+	duo_open_one(&s[pair], SMCR_SERVER, false);
+	duo_open_one(&c[pair], SMCR_CLIENT, true);
+	duo_join(pair);
+	d.insist = false;
+}
+
+static void
+is_turned_away(unsigned pair)
+{
+	duo_open(pair);
+	duo_run(1);
+	ck_assert(IS(c[pair], FALLBACK) && c[pair].diag.held_off);
+}
+
+START_TEST(who_insists_ends_it)
+{
+	held_off();
+	is_turned_away(2);
+	sim_block_connect(d.dev[B], false);
+	prewarm(3, false);
+	duo_run(1);
+	ck_assert(IS(c[3], FALLBACK) && c[3].diag.held_off);
+	prewarm(4, true);
+	duo_run(500);
+	ck_assert(BOTH(4, CLOSED));
+	ck_assert_int_eq(c[4].reason, SMCR_OK);
+	ck_assert(smcr_is_prewarm(s[4].conn) && smcr_is_prewarm(c[4].conn));
+	ck_assert_int_eq(smcr_held_off_ns(d.eng[A], KEY), 0);
+	duo_connect(5, 1, 500);
+	ck_assert(!smcr_is_prewarm(s[5].conn));
+}
+
+/* The server alone holds off: its client has forgotten. */
+START_TEST(a_server_hears_who_insists)
+{
+	held_off();
+	smcr_end_hold_off(d.eng[A], KEY);
+	sim_block_connect(d.dev[B], false);
+	duo_open(2);
+	duo_run(100);
+	ck_assert(IS(c[2], FALLBACK) && !c[2].diag.held_off && s[2].diag.held_off);
+	prewarm(3, false);
+	duo_run(100);
+	ck_assert(BOTH(3, FALLBACK) && s[3].diag.held_off && smcr_is_prewarm(s[3].conn));
+	prewarm(4, true);
+	duo_run(500);
+	ck_assert(BOTH(4, CLOSED));
+	duo_connect(5, 1, 500);
+}
+
+/* The operator's failure is nobody else's. */
+START_TEST(who_insists_in_vain_changes_nothing)
+{
+	int64_t left;
+
+	held_off();
+	left = d.now_ns + smcr_held_off_ns(d.eng[A], KEY);
+	prewarm(2, true);
+	for (unsigned t = 0; t < 1200 && !BOTH(2, FALLBACK); t++)
+		duo_run(10);
+	ck_assert(BOTH(2, FALLBACK) && !c[2].diag.held_off && !s[2].diag.held_off);
+	ck_assert_ptr_nonnull(strstr(c[2].diag.detail, "MPA"));
+	ck_assert_int_eq(c[2].diag.phase, SMCR_PHASE_CONNECT);
+	ck_assert_int_eq(d.now_ns + smcr_held_off_ns(d.eng[A], KEY), left);
+	is_turned_away(3);
+	/* Nor does it begin one. */
+	smcr_end_hold_off(d.eng[A], KEY);
+	smcr_end_hold_off(d.eng[A], "nobody:1");
+	for (unsigned i = 4; i < 8; i++) {
+		prewarm(i, true);
+		duo_run(3000);
+		ck_assert(IS(c[i], FALLBACK));
+	}
+	ck_assert_int_eq(smcr_held_off_ns(d.eng[A], KEY), 0);
+}
+
+START_TEST(a_link_is_tested_on_demand)
+{
+	struct smcr_link_info l;
+	uint32_t pos = 0;
+
+	duo_begin(NULL);
+	ck_assert_uint_eq(smcr_test_link(d.eng[A], duo_lgr(A)->id + 1), 0);
+	uint8_t nr = smcr_test_link(d.eng[A], duo_lgr(A)->id);
+	ck_assert_uint_ne(nr, 0);
+	ck_assert_uint_eq(smcr_test_link(d.eng[A], duo_lgr(A)->id), nr);
+	ck_assert(smcr_link_next(d.eng[A], &pos, &l));
+	ck_assert(l.is_active && l.is_tested && l.number == nr);
+	duo_run(100);
+	pos = 0;
+	ck_assert(smcr_link_next(d.eng[A], &pos, &l));
+	ck_assert(l.is_active && !l.is_tested && l.rtt_ns >= 0);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->test_links, 1);
+}
