@@ -241,6 +241,45 @@ show_level(FILE *f, const json_t *d)
 	    get_bool(d, "set") ? get_string(d, "configured") : "");
 }
 
+/* The daemon's sentence says it all: yes or no, the peer, whose reason, its code; then how far it got, and in what time. */
+static void
+show_check(FILE *f, const json_t *d)
+{
+	static const struct {
+		const char *step, *words;
+	} names[] = {
+		{ "tcp", "TCP connect" },
+		{ "clc", "CLC" },
+		{ "connect", "queue pair connect" },
+		{ "link", "link confirmed" },
+		{ "round-trip", "round trip" },
+	};
+	const json_t *steps = json_object_get(d, "steps");
+	char time[HUMAN_MAX];
+
+	print_clean(f, get_string(d, "text"));
+	fputc('\n', f);
+	for (size_t i = 0; i < json_array_size(steps); i++) {
+		const json_t *s = json_array_get(steps, i);
+		const char *words = get_string(s, "step"), *result = get_string(s, "result");
+		bool took = strcmp(result, "ok") == 0 || strcmp(result, "failed") == 0;
+
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+			if (strcmp(names[n].step, words) == 0)
+				words = names[n].words;
+		fprintf(f, "  %-18s %8s  %s", words, took ? human_us(time, get_int(s, "took_us")) : "-", result);
+		if (!took && get_string(s, "text")[0] != '\0') {
+			fputs(": ", f);
+			print_clean(f, get_string(s, "text"));
+		}
+		fputc('\n', f);
+	}
+	if (get_int(d, "held_off_ms") > 0)
+		fprintf(f, "It was held off after failures, for another %s%s.\n",
+		    human_duration(time, get_int(d, "held_off_ms")),
+		    get_bool(d, "possible") ? ": it is not any more" : "");
+}
+
 void
 show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 {
@@ -261,9 +300,8 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 	case CONTROL_STATS:
 		show_stats(f, d);
 		break;
-	case CONTROL_CHECK: /* the daemon's sentence says it all: yes or no, the peer, whose reason, its code */
-		print_clean(f, get_string(d, "text"));
-		fputc('\n', f);
+	case CONTROL_CHECK:
+		show_check(f, d);
 		break;
 	case CONTROL_CLOSE:
 		fprintf(f, "connections closed: %" PRId64 "\n", get_int(d, "closed"));

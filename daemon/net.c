@@ -201,6 +201,15 @@ net_rtt_ns(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 ? info.tcpi_rtt * 1000LL : 0;
 }
 
+bool
+net_is_acked(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_unacked == 0;
+}
+
 int
 net_error(int fd)
 {

@@ -71,6 +71,8 @@ void net_tune_unix(int fd);
 void net_tune_idle_middle(int fd, const struct config_keepalive *);
 /* The round trip of a TCP connection, as its handshake took; 0: not known. */
 int64_t net_rtt_ns(int fd);
+/* Has the other end's TCP acknowledged all that was sent? */
+bool net_is_acked(int fd);
 /* The pending error of a socket, cleared by asking: 0 or an errno. */
 int net_error(int fd);
 /* Close with RST instead of FIN. A UNIX socket has no RST: its peer gets ECONNRESET when bytes of it are unread, which is

@@ -66,9 +66,8 @@ start_service(struct control_client *c)
 		client_answer_error(c, "not-found", "there is no such service");
 }
 
-/* The answer that the client waited for is in its buffer. */
-static void
-end_wait(struct control_client *c)
+void
+client_end_wait(struct control_client *c)
 {
 	c->active_ns = loop_now(c->ctl->loop);
 	c->state = CLIENT_READING;
@@ -93,7 +92,7 @@ on_reload_done(void *arg, int rc, const char *msgs)
 		jw_string(&jw, "messages", text);
 		report_end(&jw);
 	}
-	end_wait(c);
+	client_end_wait(c);
 }
 
 static void
@@ -108,95 +107,6 @@ start_reload(struct control_client *c)
 		return;
 	}
 	ctl->reloader = c;
-	c->state = CLIENT_WAITING;
-}
-
-static void
-answer_check(struct control_client *c, const struct control_check *k)
-{
-	const struct check_result *res = &k->result;
-	struct json_writer jw;
-
-	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
-	report_sockaddr(&jw, "peer", &k->peer);
-	jw_bool(&jw, "possible", res->possible);
-	jw_string(&jw, "text", res->text);
-	report_reason(&jw, "reason", &res->diag);
-	if (res->group.id != 0)
-		report_peer(&jw, &res->group.peer);
-	report_end(&jw);
-	c->check = NULL;
-	end_wait(c);
-}
-
-/* In the main loop; the client's own turn sends the answer. */
-static void
-on_check_over(struct mail *mail)
-{
-	struct control_check *k = CONTAINER_OF(mail, struct control_check, mail);
-
-	if (k->client != NULL)
-		answer_check(k->client, k);
-	if (k->ctl != NULL) {
-		k->ctl->check_cnt--;
-		list_remove(&k->node);
-	}
-	free(k);
-}
-
-/* In the worker's thread. */
-static void
-on_check_done(void *arg, const struct check_result *res)
-{
-	struct control_check *k = arg;
-
-	k->result = *res;
-	mailbox_post(k->main, &k->mail);
-}
-
-struct check_order {
-	struct control_check *check;
-	uint32_t timeout_ms;
-	int rc;
-};
-
-static void
-check_worker(struct worker *w, void *arg)
-{
-	struct check_order *o = arg;
-
-	o->rc = worker_check(w, &o->check->peer, o->timeout_ms, on_check_done, o->check);
-}
-
-static void
-start_check(struct control_client *c)
-{
-	struct control *ctl = c->ctl;
-
-	if (ctl->check_cnt >= CONTROL_CHECKS_MAX) {
-		client_answer_error(c, "busy", "too many checks are running");
-		return;
-	}
-	struct control_check *k = malloc(sizeof(*k));
-	struct check_order o = { .check = k, .timeout_ms = c->req.timeout_ms, .rc = -ENOMEM };
-	if (k != NULL) {
-		*k = (struct control_check){
-			.mail.fn = on_check_over,
-			.main = workers_mailbox(ctl->workers),
-			.ctl = ctl,
-			.client = c,
-			.peer = c->req.peer,
-		};
-		workers_call(ctl->workers, c->req.worker > 0 ? c->req.worker - 1 : 0, check_worker, &o);
-	}
-	if (o.rc != 0) {
-		free(k);
-		client_answer_error(c, "failed", strerror(-o.rc));
-		return;
-	}
-	list_push(&ctl->checks, &k->node);
-	ctl->check_cnt++;
-	c->check = k;
 	c->state = CLIENT_WAITING;
 }
 
@@ -379,7 +289,7 @@ client_answer(struct control_client *c, const struct control_request *req)
 	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *) = {
 		[CONTROL_SERVICE] = start_service,
 		[CONTROL_RELOAD] = start_reload,
-		[CONTROL_CHECK] = start_check,
+		[CONTROL_CHECK] = client_check,
 		[CONTROL_TRACE] = start_trace,
 	};
 	const enum control_kind kind = control_request_kind(req);

@@ -107,6 +107,10 @@ bool control_make_trace_place(struct control *, const struct control_client *for
 
 /* control_command.c: answers a request, at once or by a new state of the client. */
 void client_answer(struct control_client *, const struct control_request *);
+/* control_check.c: does what a request for a check asks. */
+void client_check(struct control_client *);
+/* The answer that the client waited for is in its buffer. */
+void client_end_wait(struct control_client *);
 /* Why its request, which was read, could not be carried out. */
 void client_answer_error(struct control_client *, const char *code, const char *text);
 /* Its answer is made in steps, by the client's turns. */

@@ -12,7 +12,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/report_close.c \
 	daemon/control/trace_tap.c daemon/control/trace_tap.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
-	daemon/control/control_command.c \
+	daemon/control/control_command.c daemon/control/control_check.c \
 	daemon/control/control_order.c \
 	daemon/control/control.c daemon/control/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -52,6 +52,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_TIMEOUT] = ACT_END_RESET,
 		[SEV_OPERATOR] = ACT_END_RESET,
 		[SEV_STOP] = ACT_END_RESET,
+		[SEV_ENGINE_OK] = ACT_END,	/* a probe of the peer's daemon was told why not */
 	},
 	[SES_SMCR] = {
 		[SEV_APP_EOF] = ACT_SEND_DONE,

@@ -128,6 +128,7 @@ refuse(struct service *svc, int fd, const union net_addr *peer, const char *why,
 	char addr[ADDR_STR_MAX];
 
 	++*counter;
+	svc->ctr.accepted += svc->settings->cfg.kind == CONFIG_EGRESS;
 	log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "connection refused: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
 	    net_addr_str(peer, addr, sizeof(addr)), why);
@@ -151,7 +152,8 @@ listener_admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 		    &svc->ctr.refused_disabled);
 		return;
 	}
-	svc->ctr.accepted++;
+	/* Of an egress, when it is known to be a client's: a session's business, if it is to be one. */
+	svc->ctr.accepted += cfg->kind == CONFIG_INGRESS;
 	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
 		refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
 		return;

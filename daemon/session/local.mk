@@ -17,7 +17,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/leg.c daemon/session/leg.h \
 	daemon/session/middle.c daemon/session/middle.h \
 	daemon/session/proxy.c daemon/session/proxy.h \
-	daemon/session/probe.c daemon/session/probe.h
+	daemon/session/probe.c daemon/session/probe.h \
+	daemon/session/check_result.c daemon/session/check_result.h
 
 check_UNIT += \
 	tests/unit/check_leg \
@@ -30,6 +31,7 @@ check_UNIT += \
 	tests/unit/check_admission \
 	tests/unit/check_colleagues \
 	tests/unit/check_outage \
+	tests/unit/check_check_result \
 	tests/unit/check_session
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(FAKE_ENGINE) $(FAKE_VERBS)
 tests_unit_check_session_SOURCES = tests/unit/check_session.c $(FAKE_ENGINE) $(FAKE_VERBS)

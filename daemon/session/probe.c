@@ -25,6 +25,7 @@ struct probe {
 	struct timer timer;
 	unsigned events;         /* SMCR_EV_ not yet looked at */
 	uint32_t group;          /* that the rendezvous has made or joined, 0 = none yet */
+	uint8_t link;            /* of it: its TEST LINK is awaited; 0 = not yet */
 	char peer[ADDR_STR_MAX]; /* that is dialed */
 	struct check_result result;
 	struct probe_target target; /* its addresses are below */
@@ -46,58 +47,74 @@ on_engine(struct conn_owner *owner, unsigned events)
 	CONTAINER_OF(owner, struct probe, owner)->events |= events;
 }
 
+/* The middle has done what it was for. */
+static void
+leave_middle(struct probe *p)
+{
+	if (p->conn != NULL)
+		smcr_release(p->conn);
+	p->conn = NULL;
+	leg_close(&p->mid, p->pool->env->loop, false);
+}
+
 /* Gives all back but the memory. */
 void
 probe_cancel(struct probe *p)
 {
 	struct session_pool *pool = p->pool;
 
-	if (p->conn != NULL)
-		smcr_release(p->conn);
-	p->conn = NULL;
-	leg_close(&p->mid, pool->env->loop, false);
+	leave_middle(p);
 	timer_cancel(&pool->env->timers, &p->timer);
 	timerq_unreserve(&pool->env->timers, 1);
 	list_remove(&p->node);
 	list_push(&pool->dead_probes, &p->node);
 }
 
-__attribute__((format(printf, 2, 3))) static void
-verdict(struct probe *p, const char *fmt, ...)
+/* Ends it with the verdict in place. */
+static void
+end(struct probe *p)
+{
+	check_end(&p->result, p->pool->env->now_ns);
+	probe_cancel(p);
+	p->done(p->arg, &p->result);
+}
+
+__attribute__((format(printf, 3, 4))) static void
+verdict(struct probe *p, enum check_finding finding, const char *fmt, ...)
 {
 	va_list ap;
 
+	p->result.finding = finding;
 	va_start(ap, fmt);
 	(void)vsnprintf(p->result.text, sizeof(p->result.text), fmt, ap);
 	va_end(ap);
-	probe_cancel(p);
-	p->done(p->arg, &p->result);
+	end(p);
 }
 
 static void
 verdict_fallback(struct probe *p)
 {
-	const struct smcr_diag *d = &p->result.diag;
-	char addr[ADDR_STR_MAX], offered[CLC_TRANSPORTS_STR_MAX];
-
 	smcr_fallback(p->conn, &p->result.diag);
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
-	if (d->peer != 0) {
-		clc_transports_str(d->offered, offered);
-		verdict(p, "%s declined: %s (0x%08x)%s%s%s%s", p->peer, clc_diag_str(d->peer), d->peer,
-		    d->over != NULL ? " over " : "", d->over != NULL ? d->over : "",
-		    offered[0] != '\0' ? "; this side offers " : "", offered);
-	} else {
-		/* Our own reason, with the device's words and address where it has any. */
-		bool at = d->detail != NULL && d->mpa_port != 0;
+	check_say_declined(&p->result, p->peer);
+	end(p);
+}
 
-		verdict(p, "declined by this side: %s (0x%08x)%s%s%s%s%s%s%s%s", clc_diag_str(d->local), d->local,
-		    d->over != NULL ? " over " : "", d->over != NULL ? d->over : "",
-		    d->held_off ? ", held off after failures" : "", d->detail != NULL ? ": " : "",
-		    d->detail != NULL ? d->detail : "", at ? " (" : "", at ? log_text_mpa_peer(d, addr) : "",
-		    at ? ")" : "");
-	}
+static void
+verdict_broken(struct probe *p, enum smcr_reason reason, const char *detail)
+{
+	const struct check_break b = {
+		.reason = reason,
+		.detail = detail,
+		.in = &p->in,
+		.acked = net_is_acked(p->mid.io.fd),
+		.hint = p->hint,
+	};
+
+	smcr_fallback(p->conn, &p->result.diag);
+	check_say_broken(&p->result, p->peer, &b);
+	end(p);
 }
 
 /* It is possible, and in which way. The group may have ended since. */
@@ -107,19 +124,12 @@ verdict_done(struct probe *p)
 	struct smcr_group_info *g = &p->result.group;
 	uint32_t pos = 0;
 
-	p->result.possible = true;
 	while (smcr_group_next(p->pool->env->eng, &pos, g) && g->id != p->group)
 		continue;
-	if (p->group == 0 || g->id != p->group) {
+	if (p->group == 0 || g->id != p->group)
 		*g = (struct smcr_group_info){ .id = 0 };
-		verdict(p, "rendezvous with %s done", p->peer);
-	} else if (g->peer.version == 1) {
-		verdict(
-		    p, "rendezvous with %s done: %s version 1", p->peer, g->peer.foreign ? "SMC-R" : "smcrd, SMC-R");
-	} else {
-		verdict(p, "rendezvous with %s done: SMC-R version 2.%u, EID %s, %s%s%s", p->peer, g->peer.release,
-		    g->peer.eid, clc_os_str(g->peer.os), g->peer.host[0] != '\0' ? ", host " : "", g->peer.host);
-	}
+	check_say_done(&p->result, p->peer);
+	end(p);
 }
 
 /* -- the steps -- */
@@ -134,7 +144,7 @@ dial_on(struct probe *p)
 
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
 	if (err != 0)
-		verdict(p, "cannot connect to %s: %s", p->peer, strerror(-err));
+		verdict(p, CHECK_UNREACHABLE, "cannot connect to %s: %s", p->peer, strerror(-err));
 }
 
 /* Connected: begins the rendezvous, if the option lets us. */
@@ -147,6 +157,7 @@ begin(struct probe *p)
 		.peer = p->target.peer,
 		.app = &p->owner,
 		.elem_size = p->target.elem_size,
+		.insist = p->target.insist,
 	};
 	int err;
 
@@ -158,16 +169,18 @@ begin(struct probe *p)
 	else if (state == SMCOPT_UNKNOWN && rule->way != PEER_CLC)
 		p->hint = unused_option;
 	if (rule->way != PEER_CLC && !p->target.insist) {
-		verdict(p, "%s: %s (0x%08x)%s%s", p->peer, clc_diag_str(rule->diag), rule->diag,
+		verdict(p, CHECK_NO_OPTION, "%s: %s (0x%08x)%s%s", p->peer, clc_diag_str(rule->diag), rule->diag,
 		    rule->detail != NULL ? ": " : "", rule->detail != NULL ? rule->detail : "");
 		return;
 	}
 	if (rule->way != PEER_CLC)
 		o.peer = SMCR_PEER_SMCRD;
 	middle_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
+	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
+	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
 	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
 	if (p->conn == NULL)
-		verdict(p, "no SMC-R connection is free: %s", strerror(-err));
+		verdict(p, CHECK_NOT_TRIED, "no SMC-R connection is free: %s", strerror(-err));
 }
 
 static void
@@ -181,31 +194,85 @@ pump_dial(struct probe *p)
 		begin(p);
 }
 
+static const char has_group[] = "there was a link group already";
+
+/* How far the rendezvous is. */
+static void
+look(struct probe *p)
+{
+	static const enum check_step steps[] = {
+		[SMCR_PHASE_NONE] = CHECK_CLC,
+		[SMCR_PHASE_TURN] = CHECK_CLC,
+		[SMCR_PHASE_CLC] = CHECK_CLC,
+		[SMCR_PHASE_CONNECT] = CHECK_CONNECT,
+		[SMCR_PHASE_LINK] = CHECK_LINK,
+	};
+	struct smcr_conn_info info;
+
+	smcr_conn_info(p->conn, &info);
+	if (info.group_id != 0)
+		p->group = info.group_id;
+	check_step(&p->result, steps[info.phase], p->pool->env->now_ns, has_group);
+}
+
+/* The rendezvous is through. */
+static void
+begin_test(struct probe *p)
+{
+	struct env *env = p->pool->env;
+
+	leave_middle(p);
+	if (!p->target.insist) {
+		verdict_done(p);
+		return;
+	}
+	check_step(&p->result, CHECK_TEST, env->now_ns, has_group);
+	p->link = smcr_test_link(env->eng, p->group);
+	if (p->link == 0) {
+		p->result.steps[CHECK_TEST].result = CHECK_STEP_SKIPPED;
+		p->result.steps[CHECK_TEST].text = "the link group has ended";
+		verdict_done(p);
+	}
+}
+
+static void
+pump_test(struct probe *p)
+{
+	struct smcr_link_info l;
+	uint32_t pos = 0;
+
+	while (smcr_link_next(p->pool->env->eng, &pos, &l)) {
+		if (l.group_id != p->group || l.number != p->link || !l.is_active)
+			continue;
+		if (!l.is_tested)
+			verdict_done(p);
+		return;
+	}
+	verdict(p, CHECK_LINK_FAILED, "%s: the link was lost during its TEST LINK", p->peer);
+}
+
 static void
 pump_rendezvous(struct probe *p)
 {
 	unsigned events = p->events;
-	struct smcr_conn_info info;
+	const char *detail;
 
 	p->events = 0;
-	smcr_conn_info(p->conn, &info);
-	if (info.group_id != 0)
-		p->group = info.group_id;
+	look(p);
 	if ((events & SMCR_EV_FALLBACK) != 0) {
 		verdict_fallback(p);
 	} else if ((events & SMCR_EV_CLOSED) != 0) {
-		const char *detail;
 		enum smcr_reason reason = smcr_closed(p->conn, &detail);
 
 		if (reason == SMCR_OK)
-			verdict_done(p);
+			begin_test(p);
 		else
-			verdict(p, "%s: %s%s%s%s", p->peer, smcr_reason_str(reason), detail[0] != '\0' ? ": " : "",
-			    detail, p->hint);
+			verdict_broken(p, reason, detail);
 	} else if (leg_broken(&p->mid) != 0) {
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 	} else {
 		clc_pump(&p->mid, p->conn, &p->in, &p->out);
+		look(p);
 	}
 }
 
@@ -213,9 +280,17 @@ static void
 on_timeout(struct timer *t)
 {
 	struct probe *p = CONTAINER_OF(t, struct probe, timer);
+	static const char *const what[CHECK_STEP_CNT] = {
+		[CHECK_TCP] = "did not answer",
+		[CHECK_CLC] = "did not finish the rendezvous",
+		[CHECK_CONNECT] = "did not finish the rendezvous: the queue pair is not connected",
+		[CHECK_LINK] = "did not finish the rendezvous: the link is not confirmed",
+		[CHECK_TEST] = "did not answer TEST LINK",
+	};
+	enum check_step step = p->result.step;
 
-	verdict(p, "%s %s within %u ms%s", p->peer,
-	    p->conn == NULL ? "did not answer" : "did not finish the rendezvous", p->target.timeout_ms, p->hint);
+	verdict(p, step == CHECK_TCP ? CHECK_UNREACHABLE : CHECK_TIMEOUT, "%s %s within %u ms%s", p->peer, what[step],
+	    p->target.timeout_ms, p->hint);
 }
 
 /* -- all of them -- */
@@ -236,6 +311,7 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	p->done = done;
 	p->arg = arg;
 	p->hint = "";
+	check_begin(&p->result, pool->env->now_ns);
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, on_mid);
 	p->dial = (struct dial){
@@ -258,7 +334,9 @@ probes_pump(struct session_pool *pool)
 {
 	LIST_EACH(struct probe, p, &pool->probes, node) {
 		/* An address without a route fails before anything is watched. */
-		if (!p->dial.busy && p->conn == NULL)
+		if (p->link != 0)
+			pump_test(p);
+		else if (!p->dial.busy && p->conn == NULL)
 			dial_on(p);
 		else if (p->dial.busy)
 			pump_dial(p);
@@ -271,7 +349,7 @@ void
 probes_stop(struct session_pool *pool)
 {
 	LIST_EACH(struct probe, p, &pool->probes, node)
-		verdict(p, "the daemon ends");
+		verdict(p, CHECK_NOT_TRIED, "the daemon ends");
 }
 
 void

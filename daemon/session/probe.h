@@ -5,9 +5,8 @@
  */
 #pragma once
 
+#include "daemon/session/check_result.h"
 #include "daemon/session/session_pool.h"
-
-#define CHECK_TEXT_MAX 256
 
 struct probe;
 
@@ -17,14 +16,9 @@ struct probe_target {
 	uint32_t elem_size;
 	uint32_t timeout_ms; /* for everything together */
 	enum smcr_peer_kind peer;
-	bool insist; /* when the TCP option does not tell that it speaks SMC-R, it is asked as an smcrd all the same */
-};
-
-struct check_result {
-	bool possible;
-	char text[CHECK_TEXT_MAX]; /* in words: what was done, or what failed and whose reason */
-	struct smcr_diag diag;
-	struct smcr_group_info group; /* that serves the peer, when it is possible; id 0: it has ended */
+	/* An operator asks: it is tried though it is held off, and as an smcrd when the TCP option does not tell that it speaks
+	 * SMC-R; and the link is tested. */
+	bool insist;
 };
 
 /* done is called once, later, from the worker's turn or by probes_stop. NULL when memory is out. */

@@ -34,11 +34,20 @@ session_idles(struct session *s)
 }
 
 void
+session_is_client(struct session *s)
+{
+	s->settings->svc->ctr.accepted += (s->flags & SF_UNTOLD) != 0;
+	s->flags &= ~(unsigned)SF_UNTOLD;
+}
+
+void
 session_set_state(struct session *s, enum session_state state)
 {
 	log_msg(LOG_LVL_DEBUG, "session state: id=%llu from=\"%s\" to=\"%s\"", session_number(s),
 	    session_state_str(s->state), session_state_str(state));
 	s->state = state;
+	if (state != SES_RENDEZVOUS && state != SES_LOOK && (s->flags & SF_PROBE) == 0)
+		session_is_client(s);
 	if (state == SES_SMCR || state == SES_TCP)
 		session_idles(s);
 }
@@ -54,6 +63,14 @@ log_end(struct session *s)
 	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
 	struct log_limit unlimited = { .burst = 1 };
 
+	if ((s->flags & SF_PROBE) != 0) {
+		log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_INFO,
+		    "probe of a peer's daemon over: service=%s peer=%s duration_ms=%lld reason=\"%s\"",
+		    s->settings->cfg.name, net_addr_str(&s->mid_peer, mid, sizeof(mid)),
+		    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS),
+		    s->why != NULL ? s->why : "normal end");
+		return;
+	}
 	if (s->path == PATH_TCP || s->path == PATH_REFUSED)
 		log_text_diag(&s->diag, diag, sizeof(diag));
 	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
@@ -91,7 +108,7 @@ session_end(struct session *s, bool reset)
 	timer_cancel(&pool->env->timers, &s->timer);
 	pool->stats.closed++;
 	pool->stats.reset += reset;
-	svc->ctr.resets += reset;
+	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0;
 	svc->ctr.connections--;
 	/* By the address of the accepted leg, which stays what it was. */
 	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
@@ -140,7 +157,7 @@ blame_event(struct session *s, enum session_event event)
 		s->why = smcr_reason_str(smcr_closed(s->conn, &detail));
 		s->why_detail = detail[0] != '\0' ? detail : NULL;
 	} else if (event == SEV_ENGINE_OK && s->state == SES_RENDEZVOUS) {
-		s->why = "link group made ahead for the peer";
+		s->why = "SMC-R is possible";
 	}
 }
 
@@ -268,6 +285,8 @@ on_engine(struct conn_owner *owner, unsigned events)
 
 	s->events |= events;
 	session_schedule(s);
+	if (s->state == SES_RENDEZVOUS && smcr_is_prewarm(s->conn))
+		s->flags |= SF_PROBE;
 	if ((events & SMCR_EV_FALLBACK) != 0)
 		session_event(s, SEV_FALLBACK);
 	else if ((events & SMCR_EV_CLOSED) != 0)
@@ -372,6 +391,8 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	*(ingress ? &s->app_peer : &s->mid_peer) = *peer;
 	if (counted)
 		s->flags |= SF_COUNTED;
+	if (!ingress)
+		s->flags |= SF_UNTOLD;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
 	unsigned kind = peer->sa.sa_family == AF_UNIX ? LEG_UNIX : 0;
 	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd, kind);

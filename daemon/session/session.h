@@ -30,7 +30,9 @@ enum {
 	SF_RETRIED = 1 << 4,     /* the one retry after an out-of-sync Decline was made */
 	SF_COUNTED = 1 << 5,     /* by its source (admission.h): the address that connected */
 	SF_UNSEEN = 1 << 6,      /* on TCP for want of the option, and the peer's first bytes have not come yet */
-	SF_TOLD = 1 << 7, /* the peer hears of the end, and why, on SMC-R: a reset of the middle would be there first */
+	SF_TOLD = 1 << 7,        /* the peer hears of the end, and why, on SMC-R: a reset of the middle would be there first */
+	SF_UNTOLD = 1 << 8,      /* egress: not counted as accepted yet, as it may be a probe of the peer's daemon */
+	SF_PROBE = 1 << 9,       /* egress: it is one: a check, or a link group made ahead. No client is behind it */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */
@@ -120,6 +122,8 @@ void session_set_state(struct session *, enum session_state);
 void session_idles(struct session *);
 /* Puts it on the list of this turn, or of the next one while it is pumped. */
 void session_schedule(struct session *);
+/* It is a client's: counted as accepted, once. */
+void session_is_client(struct session *);
 /* Remembers the first cause of the end. */
 void session_blame(struct session *, const char *why, int err);
 

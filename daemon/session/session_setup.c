@@ -220,10 +220,29 @@ setup_take_path(struct session *s)
 		setup_dial(s);
 }
 
+/* The peer's daemon has asked for itself, and hears why not: there is no client to go on for. */
+static void
+turn_probe_away(struct session *s)
+{
+	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
+
+	log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_NOTICE,
+	    "no SMC-R, as a probe of the peer's daemon finds: service=%s peer=%s%s", s->settings->cfg.name,
+	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), log_text_diag(&s->diag, why, sizeof(why)));
+	session_blame(s, "SMC-R is not possible", 0);
+	clc_out_take(&s->setup->out, s->conn);
+	(void)clc_out_flush(&s->setup->out, &s->mid);
+	session_event(s, SEV_ENGINE_OK);
+}
+
 static void
 fall_back(struct session *s)
 {
 	smcr_fallback(s->conn, &s->diag);
+	if ((s->flags & SF_PROBE) != 0) {
+		turn_probe_away(s);
+		return;
+	}
 	if (session_kind(s) == CONFIG_INGRESS && s->diag.peer != 0)
 		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
 	setup_choose_path(s);
@@ -305,6 +324,7 @@ pump_rendezvous(struct session *s, unsigned events)
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
 		session_set_state(s, SES_SMCR);
 	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
+		session_is_client(s);
 		/* It is there, or on its way, where the first bytes had to say what this is. */
 		if (s->app.io.fd >= 0 && !s->setup->dial.busy)
 			smcr_admit(s->conn);

@@ -21,6 +21,7 @@ check_INTEGRATION = \
 	tests/integration/check_outages.py \
 	tests/integration/check_ctl.py \
 	tests/integration/check_steer.py \
+	tests/integration/check_diagnosis.py \
 	tests/integration/check_hostile.py \
 	tests/integration/check_hostile_clc.py \
 	tests/integration/check_hostile_llc.py \

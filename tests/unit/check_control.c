@@ -981,7 +981,13 @@ static const char check_line[] = "{\"command\":\"check\",\"peer\":\"192.0.2.1:80
 
 START_TEST(check_is_answered_when_the_worker_knows)
 {
-	static const struct check_result no = { .text = "peer declined: no RDMA device",
+	static const struct check_result no = { .finding = CHECK_PEER_DECLINED,
+		.text = "peer declined: no RDMA device",
+		.took_ns = 7500000,
+		.held_off_ns = 3 * S,
+		.steps = { [CHECK_TCP] = { CHECK_STEP_OK, 1500000, NULL },
+		    [CHECK_CLC] = { CHECK_STEP_FAILED, 6000000, NULL },
+		    [CHECK_LINK] = { CHECK_STEP_SKIPPED, 0, "why" } },
 		.diag = { .local = 0x05000000, .peer = 0x03030000 } };
 	int fd = dial(path);
 
@@ -999,7 +1005,24 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	ck_assert_str_eq(json_string_value(json_object_get(data, "text")), no.text);
 	ck_assert_str_eq(
 	    json_string_value(json_object_get(json_object_get(data, "reason"), "peer_text")), "no RDMA device");
+	ck_assert_str_eq(json_string_value(json_object_get(data, "finding")), "declined");
+	ck_assert_int_eq(json_integer_value(json_object_get(data, "took_us")), 7500);
+	ck_assert_int_eq(json_integer_value(json_object_get(data, "held_off_ms")), 3000);
+	char *steps = json_dumps(json_object_get(data, "steps"), JSON_COMPACT);
+	ck_assert_str_eq(steps,
+	    "[{\"step\":\"tcp\",\"result\":\"ok\",\"took_us\":1500,\"text\":\"\"},"
+	    "{\"step\":\"clc\",\"result\":\"failed\",\"took_us\":6000,\"text\":\"peer declined: no RDMA device\"},"
+	    "{\"step\":\"connect\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"},"
+	    "{\"step\":\"link\",\"result\":\"skipped\",\"took_us\":0,\"text\":\"why\"},"
+	    "{\"step\":\"round-trip\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"}]");
+	free(steps);
+	ck_assert_str_eq(fake_worker.tried_again, "");
 	json_decref(root);
+	say(fd, check_line);
+	turns(5);
+	fake_worker_end_check(worker, &(const struct check_result){ .possible = true, .text = "yes" });
+	hear_ok(fd, "check");
+	ck_assert_str_eq(fake_worker.tried_again, "192.0.2.1:80");
 	say(fd, "{\"command\":\"status\"}\n");
 	hear_ok(fd, "status");
 	close(fd);

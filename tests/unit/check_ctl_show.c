@@ -110,6 +110,18 @@ START_TEST(answers_of_commands)
 	    "Accepted     0, gone to TCP 0, ended by a reset 0\n"
 	    "Refused      not allowed 0, too many 0, too many of one 0, far end not reached 0, no SMC-R 0, disabled 4\n"
 	    "Far end      h:1\n\nSettings\n");
+	prints(CONTROL_CHECK,
+	    "{\"possible\":false,\"text\":\"no\\u001b\",\"held_off_ms\":42000,\"steps\":["
+	    "{\"step\":\"tcp\",\"result\":\"ok\",\"took_us\":310,\"text\":\"\"},"
+	    "{\"step\":\"clc\",\"result\":\"failed\",\"took_us\":2000000,\"text\":\"no\"},"
+	    "{\"step\":\"connect\",\"result\":\"skipped\",\"took_us\":0,\"text\":\"there was one\"},"
+	    "{\"step\":\"teleport\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"}]}",
+	    "no?\n"
+	    "  TCP connect           310us  ok\n"
+	    "  CLC                    2.0s  failed\n"
+	    "  queue pair connect        -  skipped: there was one\n"
+	    "  teleport                  -  not-reached\n"
+	    "It was held off after failures, for another 42.0s.\n");
 	prints(CONTROL_REBALANCE, "{\"moving\":12}", "connections to be moved: 12\n");
 	prints(CONTROL_LINK_DELETE, "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
 }

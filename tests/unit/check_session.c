@@ -478,7 +478,31 @@ START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
 	ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
 	gw_expect_eof(client);
 	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).accepted, 0);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
+}
+
+/* Nor one that is told why it cannot be: nobody goes on for it over TCP. A client that is told so does count. */
+START_LOOP_TEST(a_probe_that_is_declined_needs_no_server, 0, 2)
+{
+	uint8_t msg[FAKE_MSG_LEN];
+
+	fake.server_declines = 0x03030000;
+	gw_start();
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	fake_encode(msg, FAKE_PROPOSAL, _i == 0 ? FAKE_F_PREWARM : 0, 12345);
+	ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
+	UNTIL(recv(client, msg, sizeof(msg), 0) == FAKE_MSG_LEN);
+	ck_assert_int_eq(msg[4], FAKE_DECLINE);
+	if (_i == 0) {
+		gw_expect_eof(client);
+		ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
+	} else {
+		UNTIL((server = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK)) >= 0);
+	}
+	ck_assert_uint_eq(gw_info(GW_OUT).accepted, _i == 0 ? 0 : 1);
+	ck_assert_uint_eq(gw_info(GW_OUT).fallbacks, _i == 0 ? 0 : 1);
+	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
 }
 
 static int

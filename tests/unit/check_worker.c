@@ -756,6 +756,68 @@ START_TEST(a_check_says_yes)
 	ck_assert_msg(result.possible, "%s", result.text);
 	ck_assert_ptr_nonnull(strstr(result.text, " done: SMC-R version 2.1, EID FAKE.EID, Linux, host fake"));
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
+	/* Of the steps the stand-in knows the first two. */
+	ck_assert_int_eq(result.steps[CHECK_TCP].result, CHECK_STEP_OK);
+	ck_assert_int_eq(result.steps[CHECK_CLC].result, CHECK_STEP_OK);
+	ck_assert_int_eq(result.steps[CHECK_CONNECT].result, CHECK_STEP_SKIPPED);
+	ck_assert_int_eq(result.steps[CHECK_TEST].result, CHECK_STEP_OK);
+	ck_assert_uint_eq(fake_seen.tests, 1);
+	ck_assert(fake_seen.insisted);
+	/* No client of the service at the other end. */
+	UNTIL(gw_sessions() == 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).accepted, 0);
+}
+
+START_TEST(a_check_waits_for_the_answer_on_the_link)
+{
+	gw_start();
+	fake.test_turns = 3;
+	fake.held_off_ns = 7;
+	check(&gw.peer_addrs[0], 5000);
+	ck_assert_msg(result.possible, "%s", result.text);
+	ck_assert_uint_eq(fake.test_turns, 0);
+	ck_assert_int_eq(result.held_off_ns, 7);
+	fake.no_link = true;
+	check(&gw.peer_addrs[0], 5000);
+	ck_assert(result.possible);
+	ck_assert_int_eq(result.steps[CHECK_TEST].result, CHECK_STEP_SKIPPED);
+	fake.no_link = false;
+	fake.link_dies = true;
+	check(&gw.peer_addrs[0], 5000);
+	ck_assert(!result.possible);
+	ck_assert_int_eq(result.steps[CHECK_TEST].result, CHECK_STEP_FAILED);
+	ck_assert_ptr_nonnull(strstr(result.text, "link was lost"));
+	fake.link_dies = false;
+	fake.test_turns = 1000000;
+	check(&gw.peer_addrs[0], 100);
+	ck_assert(!result.possible);
+	ck_assert_ptr_nonnull(strstr(result.text, "did not answer TEST LINK within 100 ms"));
+	fake.test_turns = 0;
+}
+
+/* At once: a server that says something else, and one that closes. */
+START_TEST(a_check_knows_a_plain_server)
+{
+	static const char hello[] = "-ERR unknown command\r\n";
+	struct sockaddr_storage at;
+	int ls = gw_listen(&at), fd;
+
+	gw_start();
+	for (unsigned i = 0; i < 2; i++) {
+		results = 0;
+		ck_assert_int_eq(worker_check(gw.w, &at, 60000, on_result, &result), 0);
+		UNTIL((fd = accept4(ls, NULL, NULL, SOCK_NONBLOCK)) >= 0);
+		if (i == 0) {
+			ck_assert_int_eq(send(fd, hello, sizeof(hello) - 1, 0), sizeof(hello) - 1);
+			UNTIL(results == 1);
+		}
+		close(fd);
+		UNTIL(results == 1);
+		ck_assert(!result.possible);
+		ck_assert_int_eq(result.finding, i == 0 ? CHECK_PLAIN : CHECK_CLOSED);
+		ck_assert_int_eq(result.steps[CHECK_CLC].result, CHECK_STEP_FAILED);
+	}
+	close(ls);
 }
 
 START_TEST(a_check_says_no_and_why)
@@ -827,7 +889,8 @@ START_TEST(prewarm_waits_for_the_peer)
 	/* Now the peer comes up. */
 	gw.cfg.service_cnt = 2;
 	ck_assert_int_eq(gw_reload(), 0);
-	UNTIL(gw_info(GW_OUT).accepted == 1 && gw_sessions() == 0);
+	UNTIL(fake_seen.opens == 2 && gw_sessions() == 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).accepted, 0);
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 	gw_run_ms(50);
 	ck_assert(list_empty(&gw_pool(GW_IN)->probes));

@@ -263,6 +263,7 @@ open_conn(struct smcr *eng, const struct smcr_open *o, bool prewarm, int *err)
 	c->o = *o;
 	c->id = eng->next_id++;
 	c->prewarm = prewarm;
+	fake_seen.insisted = o->insist;
 	c->tx.ring = malloc(RING_SIZE);
 	list_push(&eng->conns, &c->node);
 	list_init(&c->ev_node);
@@ -285,6 +286,31 @@ struct smcr_conn *
 smcr_prewarm(struct smcr *eng, const struct smcr_open *o, int *err)
 {
 	return open_conn(eng, o, true, err);
+}
+
+bool
+smcr_is_prewarm(const struct smcr_conn *c)
+{
+	return c->prewarm || c->prewarmed_by_peer;
+}
+
+uint8_t
+smcr_test_link(struct smcr *eng, uint32_t group_id)
+{
+	fake_seen.tests++;
+	return fake.no_link ? 0 : 1;
+}
+
+int64_t
+smcr_held_off_ns(const struct smcr *eng, const char *key)
+{
+	return fake.held_off_ns;
+}
+
+void
+smcr_end_hold_off(struct smcr *eng, const char *key)
+{
+	fake_seen.hold_offs_ended++;
 }
 
 void *
@@ -557,6 +583,19 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *i
 		    .eid = "FAKE.EID",
 		    .os = CLC_OS_LINUX,
 		    .host = "fake" } };
+	return (*pos)++ == 0;
+}
+
+bool
+smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *info)
+{
+	(void)eng;
+	*info = (struct smcr_link_info){ .group_id = FAKE_GROUP,
+		.number = 1,
+		.is_active = !fake.link_dies,
+		.is_tested = fake.test_turns > 0,
+		.rtt_ns = MS };
+	fake.test_turns -= fake.test_turns > 0;
 	return (*pos)++ == 0;
 }
 

@@ -37,12 +37,17 @@ struct fake_knobs {
 	bool busy;                /* smcr_idle is never true */
 	unsigned device_turns;    /* so many turns until smcr_has_devices is false */
 	bool late_device;         /* the address of the device "late" is there */
+	bool no_link;             /* smcr_test_link: there is none */
+	bool link_dies;           /* it is lost while it is tested */
+	unsigned test_turns;      /* so many looks until the TEST LINK is answered */
+	int64_t held_off_ns;      /* of every peer */
 };
 extern struct fake_knobs fake;
 
 /* What was seen. */
 struct fake_seen {
-	unsigned opens, aborts, closes, declines;
+	unsigned opens, aborts, closes, declines, tests, hold_offs_ended;
+	bool insisted;          /* the last one opened */
 	struct smcr_config cfg; /* the last one */
 	char retried[64];       /* smcr_retry: the key; "*": all */
 };

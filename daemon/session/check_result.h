@@ -1,0 +1,87 @@
+/*
+ * What came of a check: the steps of a rendezvous with how long each took, and
+ * the verdict in words. Pure; filled in by probes (probe.c), read by reports.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/session/middle.h"
+#include "smcr/smcr.h"
+
+#define CHECK_TEXT_MAX 320
+
+/*
+ * X(constant, word), the words for programs. Steps, in their order: TCP; CLC, from the Proposal to the peer's Accept, or to the end
+ * of the rendezvous where there is a link group; the queue pair, over iWARP MPA's start-up or its equal; CONFIRM LINK, and what
+ * else a new group does before its first data; a TEST LINK. Then what became of a step, and what a check has found.
+ */
+#define CHECK_STEPS(X)        \
+	X(TCP, "tcp")         \
+	X(CLC, "clc")         \
+	X(CONNECT, "connect") \
+	X(LINK, "link")       \
+	X(TEST, "round-trip")
+#define CHECK_STEP_RESULTS(X)         \
+	X(NOT_REACHED, "not-reached") \
+	X(OK, "ok")                   \
+	X(FAILED, "failed")           \
+	X(SKIPPED, "skipped")
+#define CHECK_FINDINGS(X)             \
+	X(POSSIBLE, "possible")       \
+	X(UNREACHABLE, "unreachable") \
+	X(NO_OPTION, "no-option")     \
+	X(PLAIN, "plain-server")      \
+	X(CLOSED, "closed")           \
+	X(SILENT, "silent")           \
+	X(PEER_DECLINED, "declined")  \
+	X(DECLINED, "declined-here")  \
+	X(LINK_FAILED, "link-failed") \
+	X(TIMEOUT, "timeout")         \
+	X(NOT_TRIED, "not-tried")
+
+#define CHECK_STEP_RESULT(constant, word) CHECK_STEP_##constant,
+#define CHECK_FINDING(constant, word) CHECK_##constant,
+enum check_step { CHECK_STEPS(CHECK_FINDING) CHECK_STEP_CNT };
+enum check_step_result { CHECK_STEP_RESULTS(CHECK_STEP_RESULT) };
+enum check_finding { CHECK_FINDINGS(CHECK_FINDING) };
+
+struct check_result {
+	bool possible;
+	enum check_finding finding;
+	char text[CHECK_TEXT_MAX]; /* in words: what was done, or what failed and whose reason */
+	struct {
+		enum check_step_result result;
+		int64_t took_ns;
+		const char *text; /* static: why it was skipped; NULL */
+	} steps[CHECK_STEP_CNT];
+	enum check_step step; /* at which it is, or ended */
+	int64_t step_ns;      /* since when */
+	int64_t begun_ns, took_ns;
+	int64_t held_off_ns; /* for how long others would not have tried the peer when it began; 0 */
+	struct smcr_diag diag;
+	struct smcr_group_info group; /* that serves the peer, when it is possible; id 0: it has ended */
+};
+
+/* The first step begins. */
+void check_begin(struct check_result *, int64_t now_ns);
+/* This step begins, unless it has; the one before is through, and steps between are skipped, with why (static). */
+void check_step(struct check_result *, enum check_step, int64_t now_ns, const char *skipped);
+/* The end, by the verdict in place: the step at hand is through when it is possible, else failed. */
+void check_end(struct check_result *, int64_t now_ns);
+
+/* The verdict of a rendezvous, by result->diag and group, in words. peer: its address. */
+void check_say_declined(struct check_result *, const char *peer);
+void check_say_done(struct check_result *, const char *peer);
+
+/* A rendezvous that has ended without either. */
+struct check_break {
+	enum smcr_reason reason;
+	const char *detail;      /* the engine's */
+	const struct clc_in *in; /* what was read last of the middle */
+	bool acked;              /* the peer's TCP has taken all that was sent */
+	const char *hint;        /* more words, or "" */
+};
+
+void check_say_broken(struct check_result *, const char *peer, const struct check_break *);

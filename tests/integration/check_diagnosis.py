@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""smcrctl check and doctor: what is in the way, step by step, and that asking costs nobody anything."""
+import json
+import socket
+import subprocess
+import time
+
+import netns
+from harness import (PATIENCE, SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, listener, main, need,
+                     pair_to, recv_exact, same_bytes, wait_until)
+from netns import Net
+from programs import Redis
+
+netns.enter()
+subprocess.run([need("ip"), "link", "set", "lo", "up"], check=True)
+STEPS = ("tcp", "clc", "connect", "link", "round-trip")
+
+
+def ask(t, d, at, *options):
+    """The answer to a check, which is the same in text."""
+    out = t.run([SMCRCTL, "--socket", d.control, "--json", "check", *options, hostport(*at)], status=None)
+    data = json.loads(out)["data"]
+    equal(tuple(s["step"] for s in data["steps"]), STEPS, "the steps")
+    t.note(f"{at}: {data['finding']}, {data['text']}, {[(s['result'], s['took_us']) for s in data['steps']]}")
+    return data
+
+
+def results(data):
+    return [s["result"] for s in data["steps"]]
+
+
+def works(sock):
+    sock.sendall(b"hello")
+    same_bytes(recv_exact(sock, 5), b"hello", "echo")
+    sock.close()
+
+
+@case("check: each step with its time, at a first contact and with a link group; no client for the peer's service",
+      one_worker="each worker makes a link group of its own")
+def _(t):
+    pair = pair_to(t, echo)
+    at = (t.addr, pair.middle["x"])
+    data = ask(t, pair.a, at)
+    equal((data["possible"], data["finding"], results(data)), (True, "possible", ["ok"] * 5), "first contact")
+    check(all(s["took_us"] >= 0 for s in data["steps"]), f"times: {data['steps']}")
+    check(data["took_us"] >= sum(s["took_us"] for s in data["steps"]) - 10, f"together: {data}")
+    equal(data["held_off_ms"], 0, "hold-off")
+    again = ask(t, pair.a, at)
+    equal(results(again), ["ok", "ok", "skipped", "skipped", "ok"], "with a link group")
+    check("link group already" in again["steps"][2]["text"], f"why: {again['steps']}")
+    text = pair.a.ctl_text("check", hostport(*at))
+    check(text.startswith("rendezvous with ") and "round trip" in text, text)
+    wait_until(lambda: not pair.b.connections(), "no connection is left")
+    served = pair.b.services()[0]
+    equal((served["accepted"], served["resets"], served["fallbacks"]), (0, 0, 0), "a check is no client")
+    equal(pair.b.log().count("probe of a peer's daemon over"), 3, "in the log")
+    check("connection closed" not in pair.b.log(), "nor a client there")
+    works(pair.connect())
+    wait_until(lambda: pair.b.services()[0]["accepted"] == 1, "a client is counted")
+
+
+@case("check: servers that speak no SMC-R: at once when they answer or close, and what is known of those that do not", timeout=90)
+def _(t):
+    a = Daemon(t, "a", {"devices": [{"type": "siw", "address": t.addr}], "smcr": {"clc_timeout": "1s"}})
+
+    def talks(s):
+        s.recv(1000)
+        s.sendall(b"HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n")
+        s.recv(1000)
+
+    def closes(s):
+        s.recv(1000)
+    patient = Daemon(t, "p", {"devices": [{"type": "siw", "address": t.addr}], "smcr": {"clc_timeout": "60s"}})
+    for fn, finding, words in ((talks, "plain-server", 'it answers "HTTP/1.1 400 Bad Request"'),
+                               (closes, "closed", "the connection on our Proposal: a plain server")):
+        begun = time.monotonic()
+        data = ask(t, patient, Server(t, fn).at, "--timeout", "50")
+        equal((data["finding"], results(data)[:3]), (finding, ["ok", "failed", "not-reached"]), finding)
+        check(words in data["text"] and data["steps"][1]["text"] == data["text"], f"{finding}: {data}")
+        check(time.monotonic() - begun < 10 * PATIENCE, "at once")
+    redis = Redis(t, unix=False)
+    never = listener(t)		# accepts nobody
+    for what, at in (("redis", (redis.host, redis.port)), ("one that never accepts", never.getsockname()[:2])):
+        data = ask(t, a, at)
+        equal((data["finding"], results(data)[:2]), ("silent", ["ok", "failed"]), what)
+        check("its TCP has taken the Proposal" in data["text"], f"{what}: {data['text']}")
+    data = ask(t, a, (t.addr, t.port()))
+    equal((data["finding"], results(data)[:2]), ("unreachable", ["failed", "not-reached"]), "nobody")
+    check("Connection refused" in data["text"], data["text"])
+
+
+def blocked(t):
+    """Two hosts whose middle is on one wire and whose devices are on another, which lets nothing pass; the peer is held off."""
+    net = Net(t)
+    port, middle = t.port(), t.port()
+    a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}], "ingress": [
+        {"name": "x", "listen": hostport("10.77.1.1", port), "to": hostport("10.77.1.2", middle)}]})
+    back = Server(t, echo, host="10.77.1.1")
+    b = Daemon(t, "b", {"devices": [{"type": "siw", "interface": "b2", "connect_timeout": "300ms"}], "egress": [
+        {"name": "x", "listen": hostport("10.77.1.2", middle), "to": hostport(*back.at), "allow": ["10.77.0.0/16"]}]},
+        wrap=net.b.wrap())
+    net.silence(2)
+
+    def client():
+        s = socket.create_connection(("10.77.1.1", port), 20 * PATIENCE)
+        t.later(s.close)
+        works(s)
+    return net, a, b, ("10.77.1.2", middle), client
+
+
+@case("check: a blocked MPA port is named; a held-off peer is tried all the same, and is held off no more when it is well",
+      one_worker="each worker holds the peer off for itself")
+def _(t):
+    net, a, b, at, client = blocked(t)
+    while not a.counters()["fallback_held_off"]:
+        client()
+    mpa = hostport("10.77.2.2", b.ctl("devices")["devices"][0]["mpa_port"])
+    data = ask(t, a, at)
+    equal((data["finding"], results(data)), ("link-failed", ["ok", "ok", "failed", "not-reached", "not-reached"]), "blocked")
+    check(f"the peer's MPA port does not answer ({mpa}): firewall?" in data["text"], data["text"])
+    check(data["held_off_ms"] > 0 and not data["reason"]["held_off"], f"held off: {data}")
+    net.unsilence(2)
+    held = a.counters()["fallback_held_off"]
+    client()
+    equal(a.counters()["fallback_held_off"], held + 1, "nobody else is let through")
+    data = ask(t, a, at)
+    equal((data["finding"], results(data)), ("possible", ["ok"] * 5), "the way is free")
+    check(data["held_off_ms"] > 0, f"it was held off: {data}")
+    equal(ask(t, a, at)["held_off_ms"], 0, "it is no more")
+    client()
+    equal(a.counters()["fallback_held_off"], held + 1, "nor are clients")
+    check(a.established() > 2, "on SMC-R")
+
+
+main()
