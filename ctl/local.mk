@@ -2,6 +2,8 @@
 noinst_LTLIBRARIES += ctl/libsmcrctl.la
 ctl_libsmcrctl_la_SOURCES = \
 	ctl/ask.c ctl/ask.h \
+	ctl/doctor.c ctl/doctor.h \
+	ctl/doctor_rules.c \
 	ctl/options.c ctl/options.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
@@ -25,6 +27,7 @@ check_UNIT += \
 	tests/unit/check_ctl_show \
 	tests/unit/check_top \
 	tests/unit/check_delta \
+	tests/unit/check_doctor_rules \
 	tests/unit/check_ctl_options
 
 # smcrctl itself against the real control socket in front of a worker of fixed data.

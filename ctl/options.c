@@ -69,11 +69,12 @@ static const char help_options[] =
     "most:           --worker N: only of this worker of the daemon\n"
     "trace:          --clc, --llc, --cdc: only these kinds\n"
     "                --token TOKEN: only of this connection (connections -d)\n"
-    "check:          --timeout SECONDS (10)\n"
+    "check, doctor:  --timeout SECONDS (10)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
     "refused; other orders: not there, or not possible now; --service, --group,\n"
     "--peer, --smcr, --tcp, --setup: nothing matches); 2 in case of an error.\n"
+    "doctor: 0 if all is well, 1 with warnings, 2 with problems.\n"
     "More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */
@@ -348,7 +349,7 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		return refuse(err, cmd->name, " cannot be watched");
 	if (o->delta && o->command != CONTROL_STATS)
 		return refuse(err, "--delta is for stats", "");
-	if (o->json && cmd->kind == CONTROL_LOCAL)
+	if (o->json && o->command == CONTROL_TOP)
 		return refuse(err, cmd->name, " is for people: ask for status and connections");
 	if (take_named(cmd, &next, o, err) != 0)
 		return -EINVAL;

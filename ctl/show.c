@@ -280,6 +280,24 @@ show_check(FILE *f, const json_t *d)
 		    get_bool(d, "possible") ? ": it is not any more" : "");
 }
 
+/* One line for each finding: how bad, about what, what it is, and what to do. */
+static void
+show_doctor(FILE *f, const json_t *d)
+{
+	const json_t *findings = json_object_get(d, "findings");
+
+	for (size_t i = 0; i < json_array_size(findings); i++) {
+		const json_t *one = json_array_get(findings, i);
+		const char *advice = get_string(one, "advice");
+
+		fprintf(f, "%-8s %-9s ", get_string(one, "level"), get_string(one, "area"));
+		print_clean(f, get_string(one, "what"));
+		fputs(advice[0] != '\0' ? ". To do: " : "", f);
+		print_clean(f, advice);
+		fputc('\n', f);
+	}
+}
+
 void
 show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 {
@@ -321,6 +339,9 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 		break;
 	case CONTROL_LOG_LEVEL:
 		show_level(f, d);
+		break;
+	case CONTROL_DOCTOR:
+		show_doctor(f, d);
 		break;
 	case CONTROL_REBALANCE:
 		fprintf(f, "connections to be moved: %" PRId64 "\n", get_int(d, "moving"));

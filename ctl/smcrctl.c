@@ -11,6 +11,7 @@
 #include "base/addr.h"
 #include "ctl/ask.h"
 #include "ctl/delta.h"
+#include "ctl/doctor.h"
 #include "ctl/options.h"
 #include "ctl/show.h"
 #include "ctl/text.h"
@@ -321,6 +322,8 @@ run_top(const struct options *o)
 static int
 run_once(const struct options *o)
 {
+	if (o->command == CONTROL_DOCTOR)
+		return doctor_run(o);
 	return o->command == CONTROL_CHECK ? run_check(o) : run_request(o, NULL);
 }
 

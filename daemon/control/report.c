@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +33,15 @@ report_wall_ms(void)
 	return report_wall_us() / 1000;
 }
 
+static int64_t
+limit_of(int resource)
+{
+	struct rlimit lim;
+
+	return getrlimit((__rlimit_resource_t)resource, &lim) == 0 && lim.rlim_cur <= INT64_MAX ? (int64_t)lim.rlim_cur
+	                                                                                        : -1;
+}
+
 void
 report_source_init(struct report_source *src, struct workers *ws, const struct control_stats *stats,
     const struct confine_state *confine)
@@ -51,6 +61,8 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
 		.wall_ms = report_wall_ms(),
 		.pid = (uint32_t)getpid(),
 		.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE),
+		.open_files_max = limit_of(RLIMIT_NOFILE),
+		.locked_bytes_max = limit_of(RLIMIT_MEMLOCK),
 	};
 }
 
@@ -299,6 +311,8 @@ write_summary(struct report *r)
 	report_ms(jw, "uptime_ms", ws.uptime_ns);
 	jw_bool(jw, "draining", ws.draining);
 	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
+	jw_int(jw, "open_files_max", r->src.open_files_max);
+	jw_int(jw, "locked_bytes_max", r->src.locked_bytes_max);
 	report_conn_counts(jw, "connections", sum.conns);
 	jw_uint(jw, "groups", sum.groups);
 	jw_uint(jw, "links", sum.links);

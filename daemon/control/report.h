@@ -38,6 +38,7 @@ struct report_source {
 	int64_t wall_ms; /* time of day, since 1970 */
 	uint32_t pid;
 	uint64_t rss_bytes;
+	int64_t open_files_max, locked_bytes_max; /* the process's limits; -1: none */
 };
 
 /* What a worker has, or all of them. */
@@ -74,7 +75,8 @@ struct report {
 		struct {
 			struct service_info of_one; /* in all workers so far; cfg: the last one's, in its step only */
 			struct outage_info outage;
-			uint64_t modes[3]; /* connections by enum session_mode */
+			uint64_t modes[3];   /* connections by enum session_mode */
+			int64_t held_off_ns; /* the longest, of its addresses in all workers */
 		};
 
 		/* close */

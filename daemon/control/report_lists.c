@@ -279,6 +279,7 @@ begin_device(struct json_writer *jw, unsigned nr, const struct device_info *d)
 	jw_string(jw, "profile", d->rnic.profile != NULL ? d->rnic.profile : "");
 	jw_string(jw, "port", d->rnic.port == RNIC_PORT_UP ? "up" : "down");
 	jw_string(jw, "interface", d->interface);
+	jw_uint(jw, "interface_mtu", d->interface_mtu);
 	report_gid(jw, "gid", &d->rnic.gid);
 	jw_array(jw, "addresses");
 	if (rnic_is_iwarp(d->rnic.transport))

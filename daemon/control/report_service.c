@@ -45,6 +45,29 @@ add_counters(struct report *r, const struct service_info *one, const struct outa
 		r->outage.age_ns = outage->age_ns;
 }
 
+/* An ingress's far end, in this worker. */
+static void
+add_hold_off(struct report *r, const struct config_service *cfg)
+{
+	char key[ADDR_STR_MAX];
+
+	for (unsigned i = 0; cfg->kind == CONFIG_INGRESS && i < cfg->to.addr_cnt; i++) {
+		int64_t ns = smcr_held_off_ns(
+		    worker_engine(r->worker), addr_format_port(&cfg->to.addrs[i], key, sizeof(key)));
+
+		if (ns > r->held_off_ns)
+			r->held_off_ns = ns;
+	}
+}
+
+/* With `freebind` a service may listen where no interface is yet. */
+static bool
+listens_here(const struct report *r, const struct config_service *cfg)
+{
+	return !cfg->freebind || cfg->listen.ss_family == AF_UNIX ||
+	    devices_have_addr(worker_devices(r->worker), &cfg->listen);
+}
+
 static void
 write_summary(struct report *r, const struct config_service *cfg)
 {
@@ -59,6 +82,8 @@ write_summary(struct report *r, const struct config_service *cfg)
 		jw_object_end(jw);
 	}
 	jw_array_end(jw);
+	jw_bool(jw, "listens_here", listens_here(r, cfg));
+	report_ms(jw, "held_off_ms", r->held_off_ns);
 	jw_object(jw, "outage");
 	jw_string(jw, "text", r->outage.text);
 	jw_uint(jw, "failed", r->outage.failed);
@@ -119,8 +144,10 @@ report_service(struct report *r)
 			r->phase = SERVICE_COUNTERS;
 		return true;
 	case SERVICE_COUNTERS:
-		if (found)
+		if (found) {
 			add_counters(r, &one, &outage);
+			add_hold_off(r, one.cfg);
+		}
 		r->phase = report_next_worker(r) ? SERVICE_SESSIONS : SERVICE_SUMMARY;
 		return true;
 	case SERVICE_SUMMARY:

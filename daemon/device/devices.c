@@ -478,8 +478,17 @@ devices_info(const struct devices *d, unsigned i, struct device_info *info)
 	} else {
 		info->more_addrs = &me->siw.more_addrs;
 	}
-	info->interface = devices_interface(d, device_is_verbs(me) ? info->gid.ifindex : ifindex_of(d, &me->siw.addr));
+	const unsigned index = device_is_verbs(me) ? info->gid.ifindex : ifindex_of(d, &me->siw.addr);
+	const struct netif *netif = netifs_by_index(netwatch_table(d->netwatch), index);
+	info->interface = netif != NULL ? netif->name : "";
+	info->interface_mtu = netif != NULL ? netif->mtu : 0;
 	return true;
+}
+
+bool
+devices_have_addr(const struct devices *d, const struct sockaddr_storage *addr)
+{
+	return netifs_find(netwatch_table(d->netwatch), addr) != NULL;
 }
 
 const char *

@@ -49,6 +49,7 @@ bool devices_near(const struct devices *, const struct rnic_gid *);
 struct device_info {
 	struct rnic_info rnic;
 	const char *interface;              /* of its address or GID; "" when there is none or it is not known */
+	unsigned interface_mtu;             /* bytes; 0: not known */
 	const struct siw_addrs *more_addrs; /* besides that of its GID; NULL: none */
 	/* verbs only; otherwise NULL, unset and 0 */
 	const struct verbs_port *card;
@@ -61,5 +62,7 @@ struct device_info {
 /* NULL and false behind the last. */
 struct rnic_dev *devices_get(const struct devices *, unsigned i);
 bool devices_info(const struct devices *, unsigned i, struct device_info *);
+/* Has an interface of this host the address? */
+bool devices_have_addr(const struct devices *, const struct sockaddr_storage *);
 /* The name of an interface; "" when it is not known. */
 const char *devices_interface(const struct devices *, unsigned index);

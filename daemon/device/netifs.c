@@ -238,6 +238,9 @@ decode_link(const struct nlmsghdr *nh, struct netif *out)
 	if (len == 0 || len >= sizeof(out->name))
 		return false;
 	memcpy(out->name, RTA_DATA(name), len);
+	const struct rtattr *mtu = find_attr(IFLA_RTA(ifi), IFLA_PAYLOAD(nh), IFLA_MTU);
+	if (mtu != NULL && RTA_PAYLOAD(mtu) == sizeof(uint32_t))
+		memcpy(&out->mtu, RTA_DATA(mtu), sizeof(uint32_t));
 	return true;
 }
 

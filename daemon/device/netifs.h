@@ -16,6 +16,7 @@
 
 struct netif {
 	unsigned index;
+	unsigned mtu; /* 0: not known */
 	char name[IF_NAMESIZE];
 	bool enabled; /* switched on, with or without carrier */
 	bool up;      /* may carry traffic: switched on, with carrier */

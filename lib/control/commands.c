@@ -21,6 +21,8 @@ const struct control_command_row control_commands[] = {
 	[CONTROL_CHECK] = { .name = "check", .summary = "is SMC-R possible to that peer, and if not, why",
 	    .args = "HOST:PORT", .takes = CONTROL_F_PEER | CONTROL_F_TIMEOUT_MS | CONTROL_F_WORKER,
 	    .needs = CONTROL_F_PEER, .named = CONTROL_F_PEER, .kind = CONTROL_TRIES },
+	[CONTROL_DOCTOR] = { .name = "doctor", .summary = "checks every ingress, limits, devices; says what to do",
+	    .takes = CONTROL_F_TIMEOUT_MS, .once = true, .kind = CONTROL_LOCAL },
 	[CONTROL_TRACE] = { .name = "trace", .summary = "CLC, LLC and CDC messages as they come and go",
 	    .takes = CONTROL_F_GROUP | CONTROL_F_TOKEN | CONTROL_F_KINDS | CONTROL_F_WORKER, .once = true,
 	    .kind = CONTROL_TRIES },

@@ -13,6 +13,7 @@ from programs import Redis
 
 netns.enter()
 subprocess.run([need("ip"), "link", "set", "lo", "up"], check=True)
+SMALL = {"max_connections": 100}
 STEPS = ("tcp", "clc", "connect", "link", "round-trip")
 
 
@@ -93,8 +94,9 @@ def blocked(t):
     """Two hosts whose middle is on one wire and whose devices are on another, which lets nothing pass; the peer is held off."""
     net = Net(t)
     port, middle = t.port(), t.port()
-    a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}], "ingress": [
-        {"name": "x", "listen": hostport("10.77.1.1", port), "to": hostport("10.77.1.2", middle)}]})
+    a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}],
+                        "smcr": {"hold_off": "60s"}, "ingress": [
+        {"name": "x", "listen": hostport("10.77.1.1", port), "to": hostport("10.77.1.2", middle), **SMALL}]})
     back = Server(t, echo, host="10.77.1.1")
     b = Daemon(t, "b", {"devices": [{"type": "siw", "interface": "b2", "connect_timeout": "300ms"}], "egress": [
         {"name": "x", "listen": hostport("10.77.1.2", middle), "to": hostport(*back.at), "allow": ["10.77.0.0/16"]}]},
@@ -130,6 +132,66 @@ def _(t):
     client()
     equal(a.counters()["fallback_held_off"], held + 1, "nor are clients")
     check(a.established() > 2, "on SMC-R")
+
+
+def doctor(t, d):
+    """Its data, and {(level, area): [what]} of the findings."""
+    got = subprocess.run([SMCRCTL, "--socket", d.control, "--json", "doctor"], stdout=subprocess.PIPE, timeout=60 * PATIENCE)
+    data = json.loads(got.stdout)["data"]
+    equal(got.returncode, ("ok", "warning", "problem").index(data["verdict"]), "exit status")
+    found = {}
+    for f in data["findings"]:
+        t.note(f"{f['level']} {f['area']}: {f['what']} -> {f['advice']}")
+        equal(bool(f["advice"]), f["level"] != "ok", f"something to do: {f}")
+        found.setdefault((f["level"], f["area"]), []).append(f["what"])
+    return data, found
+
+
+@case("doctor: all is well; then what was refused, and went to TCP, is told", one_worker="a hold-off is each worker's own")
+def _(t):
+    pair = pair_to(t, echo, ingress=SMALL, egress=SMALL)
+    data, found = doctor(t, pair.a)
+    equal((data["verdict"], {level for level, _ in found}), ("ok", {"ok"}), "a well gateway")
+    check(f"SMC-R to {hostport(t.addr, pair.middle['x'])} works" in found["ok", "check"][0], found)
+    equal([c["finding"] for c in data["checks"]], ["possible"], "the checks")
+    equal(len(pair.a.ctl_text("doctor").splitlines()), len(data["findings"]), "lines of text")
+    data, found = doctor(t, pair.b)
+    equal((data["verdict"], data["checks"]), ("ok", []), "its peer has nothing to check")
+    strict = pair_to(t, echo, ingress=SMALL, egress={**SMALL, "allow": ["192.0.2.0/24"]})
+    check(strict.turned_away(), "not on the allow list")
+    data, found = doctor(t, strict.b)
+    equal(data["verdict"], "warning", "refused")
+    check(any("not on the allow list" in w for w in found["warning", "services"]), found)
+    data, found = doctor(t, strict.a)
+    equal(data["verdict"], "problem", "the other end")
+    check("allow" in found["problem", "check"][0] and ("problem", "services") in found, found)
+
+
+@case("doctor: many ingresses at once, of which some lead nowhere; a firewall; and no daemon", timeout=90,
+      one_worker="each worker holds the peer off for itself")
+def _(t):
+    net, a, b, at, client = blocked(t)
+    for _ in range(3):
+        client()
+    data, found = doctor(t, a)
+    check("10.77.2.2" in found["problem", "check"][0] and "firewall?" in found["problem", "check"][0], found)
+    check(any("held off" in w for w in found["warning", "services"]), found)
+    check(("warning", "reasons") in found and any("gone to TCP" in w for w in found["warning", "services"]), found)
+    net.unsilence(2)
+    data, found = doctor(t, a)
+    check("works" in found["ok", "check"][0], f"the way is free: {found}")
+    check(not any("held off" in w for w in doctor(t, a)[1]["warning", "services"]), "the hold-off is over")
+    never = listener(t)
+    ports = [t.port() for _ in range(10)]
+    many = Daemon(t, "m", {"smcr": {"clc_timeout": "500ms"}, "devices": [{"type": "siw", "interface": "a2"}], "ingress": [
+        {"name": f"s{i}", "listen": hostport(t.addr, p), "to": hostport(*never.getsockname()[:2]) if i < 5 else
+         hostport(t.addr, p + 20000), **SMALL} for i, p in enumerate(ports)]})
+    begun = time.monotonic()
+    data, found = doctor(t, many)
+    equal([c["finding"] for c in data["checks"]], ["silent"] + ["unreachable"] * 5, "one for each address")
+    check(time.monotonic() - begun < 20 * PATIENCE, "at once")
+    many.stop()
+    equal(t.exit_status([SMCRCTL, "--socket", many.control, "doctor"]), 2, "no daemon")
 
 
 main()

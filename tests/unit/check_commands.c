@@ -69,7 +69,7 @@ START_TEST(every_command_has_its_answer_and_its_fields_in_the_schema)
 			continue;
 		snprintf(text, sizeof(text), "\n## %s\n", control_commands[i].name);
 		ck_assert_msg(strstr(doc, text) != NULL, "%s", text);
-		for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
+		for (size_t f = 0; !control_commands[i].local && f < sizeof(fields) / sizeof(fields[0]); f++) {
 			bool said = false;
 
 			/* | `group` | integer | connections, links | ... */

@@ -159,6 +159,7 @@ static const struct {
 	{ "{\"command\":\"trace\",\"kinds\":[\"clc\",1]}", "bad-request" },
 	{ "{\"command\":\"trace\",\"kinds\":[\"ipx\"]}", "bad-request" },
 	{ "{\"command\":\"check\"}", "bad-request" },
+	{ "{\"command\":\"doctor\"}", "unknown-command" },
 	{ "{\"command\":\"rebalance\",\"link\":1}", "unknown-field" },
 	{ "{\"command\":\"rebalance\",\"group\":0}", "bad-request" },
 	{ "{\"command\":\"links\",\"link\":1}", "unknown-field" },

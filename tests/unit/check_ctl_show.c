@@ -122,6 +122,12 @@ START_TEST(answers_of_commands)
 	    "  queue pair connect        -  skipped: there was one\n"
 	    "  teleport                  -  not-reached\n"
 	    "It was held off after failures, for another 42.0s.\n");
+	prints(CONTROL_DOCTOR,
+	    "{\"verdict\":\"problem\",\"findings\":["
+	    "{\"level\":\"ok\",\"area\":\"limits\",\"what\":\"enough\",\"advice\":\"\"},"
+	    "{\"level\":\"problem\",\"area\":\"check\",\"what\":\"x\\u001b: no\",\"advice\":\"look\"}]}",
+	    "ok       limits    enough\n"
+	    "problem  check     x?: no. To do: look\n");
 	prints(CONTROL_REBALANCE, "{\"moving\":12}", "connections to be moved: 12\n");
 	prints(CONTROL_LINK_DELETE, "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
 }

@@ -37,7 +37,9 @@ run_report(struct worker *w, unsigned cnt, const char *request)
 		.version = "1.2.3",
 		.wall_ms = 1763719200123,
 		.pid = 4711,
-		.rss_bytes = 12 << 20 };
+		.rss_bytes = 12 << 20,
+		.open_files_max = 1024,
+		.locked_bytes_max = -1 };
 	struct control_request req;
 	struct control_error err;
 	struct report r;

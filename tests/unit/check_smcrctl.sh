@@ -57,6 +57,9 @@ result() {
 run 2 status && grep -q 'smcrd does not run' "$dir/err" && grep -q -- '--socket' "$dir/err" && [ ! -s "$dir/out" ]
 result "no daemon: said how to start it" $?
 
+run 2 doctor && grep -q 'smcrd does not run' "$dir/err" && [ ! -s "$dir/out" ]
+result "doctor without a daemon is an error" $?
+
 run 2 dance && grep -q 'unknown command: dance' "$dir/err" && grep -q -- --help "$dir/err"
 result "wrong usage" $?
 

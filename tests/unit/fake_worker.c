@@ -58,7 +58,7 @@ query(struct rnic_dev *dev, struct rnic_info *info)
 {
 	static const struct rnic_info infos[] = {
 		{ .name = "siw0",
-		    .provider = "soft-iwarp",
+		    .provider = "siw",
 		    .transport = RNIC_TRANSPORT_IWARP,
 		    .port = RNIC_PORT_UP,
 		    .gid = { { [10] = 0xff, 0xff, 192, 0, 2, 1 } },
@@ -89,7 +89,7 @@ query(struct rnic_dev *dev, struct rnic_info *info)
 		    .max_sge = 30,
 		    .max_inline = 220 },
 		{ .name = "siw1",
-		    .provider = "soft-iwarp",
+		    .provider = "siw",
 		    .transport = RNIC_TRANSPORT_IWARP_SCTP_UDP,
 		    .stack = "user",
 		    .profile = "rfc5043",
@@ -133,6 +133,12 @@ devices_interface(const struct devices *devs, unsigned index)
 	return index == 7 ? "eth7" : index == 8 ? "eth7.100" : "";
 }
 
+bool
+devices_have_addr(const struct devices *devs, const struct sockaddr_storage *ss)
+{
+	return false;
+}
+
 /* The card has as many GIDs as there may be, so that they do not fit in one step. */
 static void
 fill_card(struct verbs_port *p)
@@ -165,7 +171,9 @@ devices_info(const struct devices *devs, unsigned i, struct device_info *info)
 
 	if (!w->full || i >= FAKE_DEVS)
 		return false;
-	*info = (struct device_info){ .rnic = rnic_query((struct rnic_dev *)&w->dev[i]), .interface = "eth0" };
+	*info = (struct device_info){
+		.rnic = rnic_query((struct rnic_dev *)&w->dev[i]), .interface = "eth0", .interface_mtu = 1500
+	};
 	if (i == 0) {
 		static const char *const counted[] = { "fpdus_sent", "mpa_refused_token", "mpa_bad", "crc_errors" };
 
@@ -184,6 +192,7 @@ devices_info(const struct devices *devs, unsigned i, struct device_info *info)
 	}
 	fill_card(&card);
 	info->interface = "eth7";
+	info->interface_mtu = 9000;
 	info->card = &card;
 	info->gid = card.gids[1];
 	for (info->stat_cnt = 0; info->stat_cnt < 15; info->stat_cnt++)

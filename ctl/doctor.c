@@ -1,0 +1,212 @@
+/* Asks the daemon what doctor_rules.c wants to know; see doctor.h. */
+#include "ctl/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ctl/ask.h"
+#include "ctl/options.h"
+#include "ctl/show.h"
+#include "ctl/text.h"
+
+#define ANSWER_MS 15000
+#define CHECKS_AT_ONCE 4 /* of the 8 that the daemon runs: others may want some */
+#define CHECKS_MAX 256
+#define SCHEMA 1
+
+/* The answer to what was asked: its "data", to be given back, or NULL; quiet: an error is not said. */
+static json_t *
+take_answer(struct ask *a, bool quiet)
+{
+	const char *line = ask_line(a, stderr);
+	json_t *root = line != NULL ? json_loads(line, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	json_t *data = json_incref(json_object_get(root, "data"));
+	const char *error = get_string(json_object_get(root, "error"), "text");
+
+	if (!json_is_object(data)) {
+		if (!quiet && line != NULL)
+			fprintf(stderr, "smcrctl: smcrd says: %s\n",
+			    error[0] != '\0' ? error : "nothing that can be understood");
+		json_decref(data);
+		data = NULL;
+	}
+	json_decref(root);
+	return data;
+}
+
+/* Sends it on a connection of its own: 0, or a negative errno (said). Owns request. */
+static int
+send_request(const struct options *o, struct ask *a, json_t *request, unsigned patience_ms)
+{
+	char *text = json_dumps(request, JSON_COMPACT);
+	int rc = text != NULL ? ask_open(a, o->socket, patience_ms, stderr) : -1;
+
+	if (rc == 0) {
+		rc = ask_send(a, text, stderr);
+		if (rc != 0)
+			ask_close(a);
+	}
+	free(text);
+	json_decref(request);
+	return rc;
+}
+
+static json_t *
+ask_for(const struct options *o, const char *command, const char *service)
+{
+	json_t *request = json_pack("{s:s, s:s*}", "command", command, "service", service), *data;
+	struct ask a;
+
+	if (send_request(o, &a, request, ANSWER_MS) != 0)
+		return NULL;
+	data = take_answer(&a, service != NULL); /* a reload may have taken it away */
+	ask_close(&a);
+	return data;
+}
+
+/* -- checks: some at once, in their order -- */
+
+struct running {
+	struct ask ask;
+	const char *service;
+};
+
+struct checks {
+	const struct options *o;
+	struct running running[CHECKS_AT_ONCE];
+	unsigned first, cnt, begun;
+	json_t *seen;    /* addresses */
+	json_t *results; /* array */
+	int64_t left_out;
+};
+
+static void
+end_first(struct checks *c)
+{
+	struct running *r = &c->running[c->first];
+	json_t *data = take_answer(&r->ask, false);
+
+	if (data != NULL) {
+		json_object_set_new(data, "service", json_string(r->service));
+		json_array_append_new(c->results, data);
+	}
+	ask_close(&r->ask);
+	c->first = (c->first + 1) % CHECKS_AT_ONCE;
+	c->cnt--;
+}
+
+static void
+begin_check(struct checks *c, const char *service, const char *address)
+{
+	struct running *r;
+	json_t *request;
+
+	/* Services on ranges of ports lead to different ones, others may share one. */
+	if (address[0] == '\0' || json_object_get(c->seen, address) != NULL)
+		return;
+	json_object_set_new(c->seen, address, json_true());
+	if (c->begun == CHECKS_MAX) {
+		c->left_out++;
+		return;
+	}
+	if (c->cnt == CHECKS_AT_ONCE)
+		end_first(c);
+	r = &c->running[(c->first + c->cnt) % CHECKS_AT_ONCE];
+	r->service = service;
+	request = json_pack(
+	    "{s:s, s:s, s:i}", "command", "check", "peer", address, "timeout_ms", (int)c->o->timeout_ms);
+	if (send_request(c->o, &r->ask, request, ANSWER_MS + c->o->timeout_ms) != 0)
+		return;
+	c->cnt++;
+	c->begun++;
+}
+
+static void
+run_checks(struct checks *c, const json_t *services)
+{
+	c->seen = json_object();
+	c->results = json_array();
+	for (size_t i = 0; i < json_array_size(services); i++) {
+		const json_t *s = json_array_get(services, i), *addresses = json_object_get(s, "addresses");
+
+		if (strcmp(get_string(s, "kind"), "ingress") != 0)
+			continue;
+		for (size_t k = 0; k < json_array_size(addresses); k++)
+			begin_check(c, get_string(s, "name"), get_string(json_array_get(addresses, k), "address"));
+	}
+	while (c->cnt > 0)
+		end_first(c);
+	json_decref(c->seen);
+}
+
+/* -- all of it -- */
+
+static json_t *
+ask_for_services(const struct options *o, const json_t *status)
+{
+	const json_t *list = json_object_get(status, "services");
+	json_t *services = json_array();
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		json_t *s = ask_for(o, "service", get_string(json_array_get(list, i), "name"));
+
+		if (json_object_size(s) > 0)
+			json_array_append(services, s);
+		json_decref(s);
+	}
+	return services;
+}
+
+static int
+report(const struct options *o, json_t *findings, json_t *checks)
+{
+	enum doctor_level verdict = doctor_verdict(findings);
+	json_t *data = json_pack(
+	    "{s:s, s:O, s:O}", "verdict", doctor_level_str(verdict), "findings", findings, "checks", checks);
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (o->json) {
+		json_int_t ms = (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+		json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:O}", "schema", SCHEMA, "command", "doctor", "time_ms",
+		    ms, "error", "data", data);
+
+		json_dumpf(root, stdout, JSON_COMPACT);
+		putchar('\n');
+		json_decref(root);
+	} else {
+		show_answer(stdout, CONTROL_DOCTOR, data, o->detail);
+	}
+	json_decref(data);
+	return (int)verdict;
+}
+
+int
+doctor_run(const struct options *o)
+{
+	json_t *status = ask_for(o, "status", NULL), *devices, *groups, *links, *stats, *services, *findings;
+	struct checks checks = { .o = o };
+
+	if (status == NULL)
+		return DOCTOR_PROBLEM;
+	services = ask_for_services(o, status);
+	/* Before the checks, which count, too; but links as these have left them. */
+	stats = ask_for(o, "stats", NULL);
+	run_checks(&checks, services);
+	devices = ask_for(o, "devices", NULL);
+	groups = ask_for(o, "groups", NULL);
+	links = ask_for(o, "links", NULL);
+	findings = doctor_findings(&(const struct doctor_facts){
+	    status, devices, groups, links, stats, services, checks.results, checks.left_out });
+	int rc = report(o, findings, checks.results);
+	json_decref(findings);
+	json_decref(checks.results);
+	json_decref(services);
+	json_decref(stats);
+	json_decref(links);
+	json_decref(groups);
+	json_decref(devices);
+	json_decref(status);
+	return rc;
+}

@@ -1,0 +1,178 @@
+/* What smcrctl doctor makes of the daemon's answers. */
+#include "ctl/doctor.h"
+
+#include <string.h>
+
+#include "ctl/show.h"
+#include "golden.h"
+#include "unit.h"
+
+#define GOOD_STATUS                                                                                           \
+	"{\"version\":\"1.2.3\",\"uptime_ms\":61000,\"draining\":false,\"open_files_max\":1048576,"           \
+	"\"locked_bytes_max\":65536,\"rmb_bytes\":1000,\"rmb_bytes_max\":4000000,"                            \
+	"\"confinement\":{\"mode\":\"auto\"},\"tcp_option\":{\"services\":0,\"usable\":false,\"text\":\"\"}," \
+	"\"services\":[{\"name\":\"x\",\"connections_max\":1000}]}"
+#define GOOD_DEVICES                                                                                                     \
+	"{\"devices\":[{\"name\":\"siw0\",\"transport\":\"iwarp\",\"port\":\"up\",\"interface\":\"eth0\",\"card\":\"\"," \
+	"\"interface_mtu\":1500,\"mpa_port\":7471,\"stats\":{\"mpa_bad\":0,\"fpdus_sent\":9}}]}"
+#define GOOD_SERVICE                                                                                             \
+	"[{\"name\":\"x\",\"kind\":\"ingress\",\"to\":\"h:1\",\"listen\":\"127.0.0.1:1\",\"listens_here\":true," \
+	"\"held_off_ms\":0,\"connections\":1,\"connections_max\":1000,\"outage\":{\"text\":\"\"}}]"
+#define GOOD_CHECK                                                                                               \
+	"[{\"service\":\"x\",\"peer\":\"192.0.2.2:1\",\"possible\":true,\"finding\":\"possible\",\"text\":\"\"," \
+	"\"steps\":[{\"step\":\"round-trip\",\"took_us\":85}]}]"
+#define GOOD_LINKS                                                                                         \
+	"{\"links\":[{\"group\":1,\"number\":2,\"device\":\"siw0\",\"paths\":[{\"address\":\"192.0.2.2\"," \
+	"\"mtu\":1500}]}]}"
+#define GOOD_GROUPS "{\"groups\":[{\"id\":1,\"peer\":\"192.0.2.2:1\",\"links\":1,\"type\":\"single\"}]}"
+
+enum { STATUS, DEVICES, GROUPS, LINKS, STATS, SERVICES, CHECKS, PARTS };
+
+static const char *const good[PARTS] = {
+	[STATUS] = GOOD_STATUS,
+	[DEVICES] = GOOD_DEVICES,
+	[GROUPS] = GOOD_GROUPS,
+	[LINKS] = GOOD_LINKS,
+	[STATS] = "{\"counters\":{\"turns\":5}}",
+	[SERVICES] = GOOD_SERVICE,
+	[CHECKS] = GOOD_CHECK,
+};
+
+/* Findings when one part is another. */
+static json_t *
+findings(int part, const char *json, int64_t left_out)
+{
+	json_t *p[PARTS], *found;
+
+	for (int i = 0; i < PARTS; i++) {
+		p[i] = json_loads(i == part ? json : good[i], 0, NULL);
+		ck_assert_ptr_nonnull(p[i]);
+	}
+	found = doctor_findings(&(const struct doctor_facts){
+	    p[STATUS], p[DEVICES], p[GROUPS], p[LINKS], p[STATS], p[SERVICES], p[CHECKS], left_out });
+	for (int i = 0; i < PARTS; i++)
+		json_decref(p[i]);
+	return found;
+}
+
+START_TEST(all_is_well)
+{
+	static const char *const areas[] = { "daemon", "limits", "memory", "devices", "mtu", "links", "services",
+		"reasons", "check" };
+	json_t *found = findings(-1, NULL, 0);
+
+	ck_assert_int_eq(doctor_verdict(found), DOCTOR_OK);
+	ck_assert_uint_eq(json_array_size(found), sizeof(areas) / sizeof(areas[0]));
+	for (size_t i = 0; i < json_array_size(found); i++) {
+		ck_assert_str_eq(get_string(json_array_get(found, i), "area"), areas[i]);
+		ck_assert_str_eq(get_string(json_array_get(found, i), "advice"), "");
+		ck_assert_uint_gt(strlen(get_string(json_array_get(found, i), "what")), 10);
+	}
+	json_decref(found);
+}
+
+/* Each is found, once, and nothing else with it; with what to do. */
+static const struct {
+	int part;
+	const char *json;
+	enum doctor_level level;
+	const char *area, *what;
+} ills[] = {
+	{ STATUS, "{\"draining\":true,\"open_files_max\":-1}", DOCTOR_WARNING, "daemon", "drains" },
+	{ STATUS, "{\"confinement\":{\"mode\":\"off\"},\"open_files_max\":-1}", DOCTOR_WARNING, "daemon",
+	    "not confined" },
+	{ STATUS, "{\"tcp_option\":{\"services\":1,\"usable\":false,\"text\":\"no CAP_BPF\"}}", DOCTOR_WARNING,
+	    "daemon", "no CAP_BPF" },
+	{ STATUS, "{\"open_files_max\":1024,\"services\":[{\"connections_max\":1000}]}", DOCTOR_WARNING, "limits",
+	    "2256" },
+	{ STATUS, "{\"rmb_bytes\":900,\"rmb_bytes_max\":1000}", DOCTOR_WARNING, "memory", "900 of at most 1000" },
+	{ STATS, "{\"counters\":{\"accept_pauses\":3}}", DOCTOR_PROBLEM, "limits", "paused 3 times" },
+	{ STATS, "{\"counters\":{\"refused_rmb_memory\":4}}", DOCTOR_WARNING, "memory", "4 receive buffers refused" },
+	{ STATS, "{\"fallback_reasons_local\":[{\"code\":\"0x09990002\",\"text\":\"queue pair\",\"count\":6}]}",
+	    DOCTOR_WARNING, "reasons", "ours: queue pair (0x09990002), 6 times" },
+	{ DEVICES, "{\"devices\":[]}", DOCTOR_PROBLEM, "devices", "no RDMA device" },
+	{ DEVICES, "{\"devices\":[{\"name\":\"a\",\"transport\":\"iwarp\",\"port\":\"up\",\"mpa_port\":0}]}",
+	    DOCTOR_PROBLEM, "devices", "a does not listen" },
+	{ DEVICES, "{\"devices\":[{\"name\":\"a\",\"transport\":\"roce\",\"port\":\"up\",\"card\":\"mlx5_0\"}]}",
+	    DOCTOR_WARNING, "limits", "65536 bytes" },
+	{ DEVICES, "{\"devices\":[{\"name\":\"a\",\"port\":\"up\",\"stats\":{\"crc_errors\":7}}]}", DOCTOR_WARNING,
+	    "devices", "a: 7 frames" },
+	{ DEVICES,
+	    "{\"devices\":[{\"name\":\"a\",\"port\":\"up\"},{\"name\":\"b\",\"port\":\"down\",\"interface\":\"eth1\"}]}",
+	    DOCTOR_WARNING, "devices", "port of b on eth1 is down" },
+	{ LINKS,
+	    "{\"links\":[{\"group\":1,\"number\":2,\"device\":\"siw0\",\"paths\":[{\"address\":\"192.0.2.2\",\"mtu\":1400}]}]}",
+	    DOCTOR_WARNING, "mtu",
+	    "link 1/2: the path to 192.0.2.2 takes packets of 1400 bytes, eth0 sends up to 1500" },
+	{ GROUPS, "{\"groups\":[{\"id\":7,\"links\":0,\"state\":\"dead\"}]}", DOCTOR_WARNING, "links", "7" },
+	{ GROUPS, "{\"groups\":[{\"id\":7,\"links\":2,\"type\":\"asymmetric peer\"}]}", DOCTOR_WARNING, "links",
+	    "asymmetric peer" },
+	{ SERVICES, "[]", DOCTOR_WARNING, "services", "nothing to do" },
+	{ SERVICES, "[{\"name\":\"x\",\"refused_allow\":5}]", DOCTOR_WARNING, "services",
+	    "x: 5 connections refused: not on" },
+	{ SERVICES, "[{\"name\":\"x\",\"connections\":9,\"connections_max\":10}]", DOCTOR_WARNING, "services",
+	    "9 connections of at most 10" },
+	{ SERVICES, "[{\"name\":\"x\",\"listens_here\":false,\"listen\":\"192.0.2.9:1\"}]", DOCTOR_WARNING, "services",
+	    "no interface has its address, 192.0.2.9:1" },
+	{ SERVICES, "[{\"name\":\"x\",\"held_off_ms\":42000}]", DOCTOR_WARNING, "services", "held off after failures" },
+	{ SERVICES, "[{\"name\":\"x\",\"to\":\"h:1\",\"outage\":{\"text\":\"cannot be connected\"}}]", DOCTOR_PROBLEM,
+	    "services", "x: h:1 cannot be connected" },
+	{ CHECKS,
+	    "[{\"service\":\"x\",\"possible\":false,\"finding\":\"link-failed\",\"text\":\"the device's words\"}]",
+	    DOCTOR_PROBLEM, "check", "x: the device's words" },
+	{ CHECKS, "[{\"service\":\"x\",\"possible\":false,\"finding\":\"no-option\",\"text\":\"plain\"}]",
+	    DOCTOR_WARNING, "check", "x: plain" },
+	{ CHECKS, "[{\"service\":\"x\",\"possible\":false,\"finding\":\"of a newer daemon\",\"text\":\"new\"}]",
+	    DOCTOR_PROBLEM, "check", "x: new" },
+	{ CHECKS,
+	    "[{\"service\":\"x\",\"possible\":false,\"finding\":\"unreachable\",\"text\":\"one\"},"
+	    "{\"service\":\"x\",\"possible\":true,\"peer\":\"b:1\"}]",
+	    DOCTOR_WARNING, "check", "x: one" },
+};
+
+START_LOOP_TEST(what_is_wrong_is_found, 0, sizeof(ills) / sizeof(ills[0]))
+{
+	json_t *found = findings(ills[_i].part, ills[_i].json, 0);
+	unsigned cnt = 0;
+
+	for (size_t i = 0; i < json_array_size(found); i++) {
+		const json_t *one = json_array_get(found, i);
+
+		if (strcmp(get_string(one, "level"), "ok") == 0)
+			continue;
+		cnt++;
+		ck_assert_str_eq(get_string(one, "level"), doctor_level_str(ills[_i].level));
+		ck_assert_str_eq(get_string(one, "area"), ills[_i].area);
+		ck_assert_msg(strstr(get_string(one, "what"), ills[_i].what) != NULL, "%s", get_string(one, "what"));
+		ck_assert_str_ne(get_string(one, "advice"), "");
+	}
+	ck_assert_uint_eq(cnt, 1);
+	ck_assert_int_eq(doctor_verdict(found), ills[_i].level);
+	json_decref(found);
+}
+
+START_TEST(checks_that_were_left_out_are_told)
+{
+	json_t *found = findings(CHECKS, "[]", 17);
+
+	ck_assert_int_eq(doctor_verdict(found), DOCTOR_WARNING);
+	json_decref(found);
+}
+
+/* Answers that were not had, or are of other types: nothing is found, and nothing breaks. */
+START_TEST(strange_answers)
+{
+	static const char *const strange[] = { "{}", "[]", "[1,null,[]]",
+		"{\"services\":7,\"devices\":{},\"links\":[1]}",
+		"{\"devices\":[1,{\"stats\":[]}],\"links\":[{\"paths\":[3]}],\"groups\":[0]}" };
+	json_t *found = doctor_findings(&(const struct doctor_facts){ .left_out = 0 });
+
+	ck_assert_int_eq(doctor_verdict(found), DOCTOR_PROBLEM); /* no device */
+	json_decref(found);
+	for (int part = 0; part < PARTS; part++)
+		for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++) {
+			found = findings(part, strange[i], 0);
+			ck_assert_uint_gt(json_array_size(found), 0);
+			json_decref(found);
+		}
+}
