@@ -38,6 +38,7 @@ static const struct option longs[] = {
 	{ "peer", required_argument, NULL, FIELD(PEER) },
 	{ "delta", no_argument, NULL, 'D' },
 	{ "timeout", required_argument, NULL, FIELD(TIMEOUT_MS) },
+	{ "bulk", optional_argument, NULL, FIELD(BULK_BYTES) },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
 	{ 0 },
@@ -70,6 +71,7 @@ static const char help_options[] =
     "trace:          --clc, --llc, --cdc: only these kinds\n"
     "                --token TOKEN: only of this connection (connections -d)\n"
     "check, doctor:  --timeout SECONDS (10)\n"
+    "check:          --bulk[=SIZE]: measure both paths, so many bytes each way (32M)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
     "refused; other orders: not there, or not possible now; --service, --group,\n"
@@ -88,6 +90,23 @@ parse_seconds(const char *text, int64_t min_ms, int64_t max_ms, int64_t *out)
 	if (end == text || *end != '\0' || errno != 0 || !(v >= (double)min_ms && v <= (double)max_ms))
 		return -EINVAL;
 	*out = (int64_t)v;
+	return 0;
+}
+
+/* Bytes, with K or M: 0 or -EINVAL. */
+static int
+parse_size(const char *text, uint32_t max, uint32_t *out)
+{
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	unsigned long long v = strtoull(text, &end, 10);
+	unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+	if (end[shift != 0] != '\0' || errno != 0 || v == 0 || v > max >> shift)
+		return -EINVAL;
+	*out = (uint32_t)(v << shift);
 	return 0;
 }
 
@@ -198,6 +217,11 @@ take_option(int opt, int place, struct options *o, FILE *err)
 			wrong = "--timeout takes seconds, up to 60: ";
 		else
 			o->timeout_ms = (uint32_t)ms;
+		break;
+	case FIELD(BULK_BYTES):
+		o->bulk_bytes = CONTROL_BULK_BYTES;
+		if (optarg != NULL && parse_size(optarg, CONTROL_BULK_MAX, &o->bulk_bytes) != 0)
+			wrong = "--bulk takes bytes, as 64K or 16M, up to 256M: --bulk=";
 		break;
 	default: /* getopt has said what is wrong */
 		return -EINVAL;
@@ -411,6 +435,7 @@ options_request(const struct options *o, const char *peer)
 	if (peer != NULL) {
 		json_object_set_new(root, "peer", json_string(peer));
 		json_object_set_new(root, "timeout_ms", json_integer(o->timeout_ms));
+		json_object_set_new(root, "bulk_bytes", o->bulk_bytes != 0 ? json_integer(o->bulk_bytes) : NULL);
 	}
 	char *text = json_dumps(root, JSON_COMPACT);
 	json_decref(kinds);

@@ -31,6 +31,7 @@ struct options {
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
 	uint32_t timeout_ms;
+	uint32_t bulk_bytes; /* 0 = none */
 };
 
 enum options_result {

@@ -241,6 +241,32 @@ show_level(FILE *f, const json_t *d)
 	    get_bool(d, "set") ? get_string(d, "configured") : "");
 }
 
+static void
+show_bulk(FILE *f, const json_t *d)
+{
+	const json_t *bulk = json_object_get(d, "bulk");
+	char rate[HUMAN_MAX], bytes[HUMAN_MAX], time[HUMAN_MAX];
+
+	for (size_t i = 0; i < json_array_size(bulk); i++) {
+		const json_t *b = json_array_get(bulk, i);
+		int64_t n = get_int(b, "bytes"), us = get_int(b, "took_us");
+		bool tcp = strcmp(get_string(b, "path"), "tcp") == 0,
+		     back = strcmp(get_string(b, "direction"), "back") == 0;
+
+		fprintf(f, "  %-18s %8s/s  %s in %s\n",
+		    tcp        ? back ? "TCP, from peer" : "TCP, to peer"
+		        : back ? "SMC-R, from peer"
+		               : "SMC-R, to peer",
+		    human_bytes(rate, us > 0 ? (uint64_t)((double)n * 1e6 / (double)us) : 0),
+		    human_bytes(bytes, (uint64_t)n), human_us(time, us));
+	}
+	if (get_string(d, "bulk_text")[0] != '\0') {
+		fputs("Not measured: ", f);
+		print_clean(f, get_string(d, "bulk_text"));
+		fputc('\n', f);
+	}
+}
+
 /* The daemon's sentence says it all: yes or no, the peer, whose reason, its code; then how far it got, and in what time. */
 static void
 show_check(FILE *f, const json_t *d)
@@ -274,6 +300,7 @@ show_check(FILE *f, const json_t *d)
 		}
 		fputc('\n', f);
 	}
+	show_bulk(f, d);
 	if (get_int(d, "held_off_ms") > 0)
 		fprintf(f, "It was held off after failures, for another %s%s.\n",
 		    human_duration(time, get_int(d, "held_off_ms")),

@@ -30,6 +30,29 @@ write_steps(struct json_writer *jw, const struct check_result *res)
 	jw_array_end(jw);
 }
 
+/* Four rows, or none. */
+static void
+write_bulk(struct json_writer *jw, const struct check_result *res)
+{
+	static const char *const paths[] = { [CHECK_SMCR] = "smcr", [CHECK_MIDDLE] = "tcp" };
+
+	jw_array(jw, "bulk");
+	for (unsigned i = 0; i < 2 * CHECK_PATH_CNT; i++) {
+		const struct check_bulk *b = &res->bulk[i / 2];
+
+		if (b->bytes == 0)
+			continue;
+		jw_object(jw, NULL);
+		jw_string(jw, "path", paths[i / 2]);
+		jw_string(jw, "direction", i % 2 == 0 ? "out" : "back");
+		jw_uint(jw, "bytes", b->bytes);
+		jw_int(jw, "took_us", (i % 2 == 0 ? b->out_ns : b->back_ns) / 1000);
+		jw_object_end(jw);
+	}
+	jw_array_end(jw);
+	jw_string(jw, "bulk_text", res->bulk_text != NULL ? res->bulk_text : "");
+}
+
 static void
 answer_check(struct control_client *c, const struct control_check *k)
 {
@@ -44,6 +67,7 @@ answer_check(struct control_client *c, const struct control_check *k)
 	jw_int(&jw, "took_us", res->took_ns / 1000);
 	report_ms(&jw, "held_off_ms", res->held_off_ns);
 	write_steps(&jw, res);
+	write_bulk(&jw, res);
 	report_reason(&jw, "reason", &res->diag);
 	if (res->group.id != 0)
 		report_peer(&jw, &res->group.peer);
@@ -99,6 +123,7 @@ on_check_done(void *arg, const struct check_result *res)
 struct check_order {
 	struct control_check *check;
 	uint32_t timeout_ms;
+	uint64_t bulk;
 	int rc;
 };
 
@@ -107,7 +132,7 @@ check_worker(struct worker *w, void *arg)
 {
 	struct check_order *o = arg;
 
-	o->rc = worker_check(w, &o->check->peer, o->timeout_ms, on_check_done, o->check);
+	o->rc = worker_check(w, &o->check->peer, o->timeout_ms, o->bulk, on_check_done, o->check);
 }
 
 void
@@ -120,7 +145,9 @@ client_check(struct control_client *c)
 		return;
 	}
 	struct control_check *k = malloc(sizeof(*k));
-	struct check_order o = { .check = k, .timeout_ms = c->req.timeout_ms, .rc = -ENOMEM };
+	struct check_order o = {
+		.check = k, .timeout_ms = c->req.timeout_ms, .bulk = c->req.bulk_bytes, .rc = -ENOMEM
+	};
 	if (k != NULL) {
 		*k = (struct control_check){
 			.mail.fn = on_check_over,

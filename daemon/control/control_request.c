@@ -154,6 +154,7 @@ static const struct field {
 	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS) },
 	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id },
 	{ .name = "level", .bit = CONTROL_F_LEVEL, .take = take_level },
+	{ .name = "bulk_bytes", .bit = CONTROL_F_BULK_BYTES, NUMBER(bulk_bytes, CONTROL_BULK_MAX) },
 	{ 0 },
 };
 

@@ -40,6 +40,12 @@ check_step(struct check_result *r, enum check_step step, int64_t now_ns, const c
 }
 
 void
+check_step_done(struct check_result *r, int64_t now_ns)
+{
+	end_step(r, CHECK_STEP_OK, now_ns);
+}
+
+void
 check_end(struct check_result *r, int64_t now_ns)
 {
 	r->possible = r->finding == CHECK_POSSIBLE;

@@ -47,6 +47,14 @@ enum check_step { CHECK_STEPS(CHECK_FINDING) CHECK_STEP_CNT };
 enum check_step_result { CHECK_STEP_RESULTS(CHECK_STEP_RESULT) };
 enum check_finding { CHECK_FINDINGS(CHECK_FINDING) };
 
+/* A measurement over one of both paths. */
+enum check_path { CHECK_SMCR, CHECK_MIDDLE, CHECK_PATH_CNT };
+
+struct check_bulk {
+	uint64_t bytes;          /* each way; 0: it was not made */
+	int64_t out_ns, back_ns; /* until all had arrived at the peer, as it answers; from there until all was back */
+};
+
 struct check_result {
 	bool possible;
 	enum check_finding finding;
@@ -60,6 +68,8 @@ struct check_result {
 	int64_t step_ns;      /* since when */
 	int64_t begun_ns, took_ns;
 	int64_t held_off_ns; /* for how long others would not have tried the peer when it began; 0 */
+	struct check_bulk bulk[CHECK_PATH_CNT];
+	const char *bulk_text; /* static: why a measurement that was wanted is missing; NULL */
 	struct smcr_diag diag;
 	struct smcr_group_info group; /* that serves the peer, when it is possible; id 0: it has ended */
 };
@@ -68,6 +78,8 @@ struct check_result {
 void check_begin(struct check_result *, int64_t now_ns);
 /* This step begins, unless it has; the one before is through, and steps between are skipped, with why (static). */
 void check_step(struct check_result *, enum check_step, int64_t now_ns, const char *skipped);
+/* The step at hand is through, and was the last. */
+void check_step_done(struct check_result *, int64_t now_ns);
 /* The end, by the verdict in place: the step at hand is through when it is possible, else failed. */
 void check_end(struct check_result *, int64_t now_ns);
 

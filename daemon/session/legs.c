@@ -67,6 +67,16 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_ENGINE_OK] = ACT_END_RESET,	/* before both ways were done: not orderly for us */
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
 	},
+	[SES_MEASURE] = {
+		[SEV_MID_EOF] = ACT_PASS_FIN,
+		[SEV_MID_RESET] = ACT_PASS_RST,
+		[SEV_BOTH_DONE] = ACT_SEND_CLOSED | ACT_CLOSE_APP,
+		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_OPERATOR] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_ENGINE_OK] = ACT_END_RESET,
+		[SEV_ENGINE_RESET] = ACT_END_RESET,
+	},
 	[SES_CLOSING] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
 		[SEV_MID_RESET] = ACT_PASS_RST,
@@ -125,6 +135,7 @@ session_state_str(enum session_state state)
 		[SES_RENDEZVOUS] = "rendezvous",
 		[SES_LEAVING] = "leaving SMC-R",
 		[SES_SMCR] = "SMC-R",
+		[SES_MEASURE] = "measuring",
 		[SES_CLOSING] = "closing",
 		[SES_ABORTING] = "aborting",
 		[SES_TCP_CONNECT] = "TCP, connecting to server",

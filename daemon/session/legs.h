@@ -12,6 +12,7 @@ enum session_state {
 	SES_RENDEZVOUS,  /* CLC runs on the middle */
 	SES_LEAVING,     /* the engine has given the middle back: TCP, a retry or a refusal comes next */
 	SES_SMCR,        /* data on RDMA */
+	SES_MEASURE,     /* a measurement of the peer's: no app leg */
 	SES_CLOSING,     /* done both ways: C is sent, the app leg is closed, the engine's end is awaited */
 	SES_ABORTING,    /* A is sent, the app leg is reset, the engine's end is awaited */
 	SES_TCP_CONNECT, /* fallen back; egress: the server leg is being connected */

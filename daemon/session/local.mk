@@ -13,6 +13,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/session_meet.c \
 	daemon/session/peer_rule.c daemon/session/peer_rule.h \
 	daemon/session/session_pump.c \
+	daemon/session/session_measure.c \
+	daemon/session/measure.c daemon/session/measure.h \
 	daemon/session/legs.c daemon/session/legs.h \
 	daemon/session/leg.c daemon/session/leg.h \
 	daemon/session/middle.c daemon/session/middle.h \
@@ -30,6 +32,7 @@ check_UNIT += \
 	tests/unit/check_sources \
 	tests/unit/check_admission \
 	tests/unit/check_colleagues \
+	tests/unit/check_measure \
 	tests/unit/check_outage \
 	tests/unit/check_check_result \
 	tests/unit/check_session

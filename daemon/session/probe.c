@@ -8,10 +8,19 @@
 
 #include "base/addr.h"
 #include "daemon/session/leg.h"
+#include "daemon/session/measure.h"
 #include "daemon/log_text.h"
 #include "daemon/session/middle.h"
 #include "daemon/session/peer_rule.h"
 #include "wire/clc.h"
+
+enum probe_stage {
+	STAGE_DIAL,
+	STAGE_RENDEZVOUS,
+	STAGE_TEST,
+	STAGE_BULK,
+	STAGE_CLOSE, /* the measurement is over, its connection not yet */
+};
 
 struct probe {
 	struct conn_owner owner;
@@ -23,9 +32,12 @@ struct probe {
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
-	unsigned events;         /* SMCR_EV_ not yet looked at */
-	uint32_t group;          /* that the rendezvous has made or joined, 0 = none yet */
-	uint8_t link;            /* of it: its TEST LINK is awaited; 0 = not yet */
+	unsigned events; /* SMCR_EV_ not yet looked at */
+	uint32_t group;  /* that the rendezvous has made or joined, 0 = none yet */
+	uint8_t link;    /* of it, that is tested */
+	enum probe_stage stage;
+	enum check_path path; /* STAGE_BULK */
+	struct measure measure;
 	char peer[ADDR_STR_MAX]; /* that is dialed */
 	struct check_result result;
 	struct probe_target target; /* its addresses are below */
@@ -158,6 +170,7 @@ begin(struct probe *p)
 		.app = &p->owner,
 		.elem_size = p->target.elem_size,
 		.insist = p->target.insist,
+		.measure = p->target.bulk > 0,
 	};
 	int err;
 
@@ -179,6 +192,7 @@ begin(struct probe *p)
 	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
 	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
 	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
+	p->stage = STAGE_RENDEZVOUS;
 	if (p->conn == NULL)
 		verdict(p, CHECK_NOT_TRIED, "no SMC-R connection is free: %s", strerror(-err));
 }
@@ -215,24 +229,56 @@ look(struct probe *p)
 	check_step(&p->result, steps[info.phase], p->pool->env->now_ns, has_group);
 }
 
-/* The rendezvous is through. */
+/* What was measured, if anything, is enough. */
 static void
-begin_test(struct probe *p)
+stop_bulk(struct probe *p, const char *why)
 {
+	p->result.bulk_text = why;
+	verdict_done(p);
+}
+
+static void
+begin_bulk(struct probe *p, enum check_path path)
+{
+	p->stage = STAGE_BULK;
+	p->path = path;
+	measure_ask(&p->measure, p->target.bulk, p->target.bulk, p->pool->env->now_ns);
+}
+
+/* The rendezvous is through. A connection that is established is for a measurement. */
+static void
+begin_test(struct probe *p, bool established)
+{
+	static const char no_measure[] = "the peer takes no part in a measurement: it is no smcrd, or an older one";
 	struct env *env = p->pool->env;
 
-	leave_middle(p);
+	if (!established)
+		leave_middle(p);
 	if (!p->target.insist) {
 		verdict_done(p);
 		return;
 	}
+	if (p->target.bulk > 0 && !established)
+		p->result.bulk_text = no_measure;
 	check_step(&p->result, CHECK_TEST, env->now_ns, has_group);
+	p->stage = STAGE_TEST;
 	p->link = smcr_test_link(env->eng, p->group);
 	if (p->link == 0) {
 		p->result.steps[CHECK_TEST].result = CHECK_STEP_SKIPPED;
 		p->result.steps[CHECK_TEST].text = "the link group has ended";
 		verdict_done(p);
 	}
+}
+
+static void
+test_is_over(struct probe *p)
+{
+	if (p->conn == NULL) {
+		verdict_done(p);
+		return;
+	}
+	check_step_done(&p->result, p->pool->env->now_ns);
+	begin_bulk(p, CHECK_SMCR);
 }
 
 static void
@@ -245,10 +291,43 @@ pump_test(struct probe *p)
 		if (l.group_id != p->group || l.number != p->link || !l.is_active)
 			continue;
 		if (!l.is_tested)
-			verdict_done(p);
+			test_is_over(p);
 		return;
 	}
 	verdict(p, CHECK_LINK_FAILED, "%s: the link was lost during its TEST LINK", p->peer);
+}
+
+static void
+pump_bulk(struct probe *p)
+{
+	struct env *env = p->pool->env;
+	struct measure *m = &p->measure;
+	int more;
+
+	if ((p->events & SMCR_EV_CLOSED) != 0) {
+		stop_bulk(p, "the connection ended during the measurement");
+		return;
+	}
+	if (p->path == CHECK_SMCR)
+		more = measure_pump_smcr(m, p->conn, env->now_ns);
+	else
+		more = measure_pump_tcp(m, &p->mid, env->now_ns);
+	if (more < 0 || leg_broken(&p->mid) != 0) {
+		stop_bulk(p, "the measurement broke off");
+	} else if (m->phase != MEASURE_DONE) {
+		if (more > 0)
+			loop_again(env->loop);
+	} else {
+		p->result.bulk[p->path] = (struct check_bulk){ p->target.bulk, m->turned_ns - m->begun_ns,
+			m->done_ns - m->turned_ns };
+		if (p->path == CHECK_SMCR) {
+			begin_bulk(p, CHECK_MIDDLE);
+			loop_again(env->loop);
+			return;
+		}
+		p->stage = STAGE_CLOSE;
+		smcr_close(p->conn);
+	}
 }
 
 static void
@@ -265,7 +344,7 @@ pump_rendezvous(struct probe *p)
 		enum smcr_reason reason = smcr_closed(p->conn, &detail);
 
 		if (reason == SMCR_OK)
-			begin_test(p);
+			begin_test(p, false);
 		else
 			verdict_broken(p, reason, detail);
 	} else if (leg_broken(&p->mid) != 0) {
@@ -273,7 +352,27 @@ pump_rendezvous(struct probe *p)
 	} else {
 		clc_pump(&p->mid, p->conn, &p->in, &p->out);
 		look(p);
+		if ((events & SMCR_EV_ESTABLISHED) != 0)
+			begin_test(p, true);
 	}
+}
+
+static void
+pump(struct probe *p)
+{
+	/* An address without a route fails before anything is watched. */
+	if (p->stage == STAGE_DIAL && !p->dial.busy)
+		dial_on(p);
+	else if (p->stage == STAGE_DIAL)
+		pump_dial(p);
+	if (p->stage == STAGE_RENDEZVOUS && p->conn != NULL)
+		pump_rendezvous(p);
+	else if (p->stage == STAGE_TEST)
+		pump_test(p);
+	else if (p->stage == STAGE_BULK)
+		pump_bulk(p);
+	else if (p->stage == STAGE_CLOSE && (p->events & SMCR_EV_CLOSED) != 0)
+		verdict_done(p);
 }
 
 static void
@@ -289,6 +388,10 @@ on_timeout(struct timer *t)
 	};
 	enum check_step step = p->result.step;
 
+	if (p->stage == STAGE_BULK || p->stage == STAGE_CLOSE) {
+		stop_bulk(p, "the measurement took too long");
+		return;
+	}
 	verdict(p, step == CHECK_TCP ? CHECK_UNREACHABLE : CHECK_TIMEOUT, "%s %s within %u ms%s", p->peer, what[step],
 	    p->target.timeout_ms, p->hint);
 }
@@ -332,17 +435,8 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 void
 probes_pump(struct session_pool *pool)
 {
-	LIST_EACH(struct probe, p, &pool->probes, node) {
-		/* An address without a route fails before anything is watched. */
-		if (p->link != 0)
-			pump_test(p);
-		else if (!p->dial.busy && p->conn == NULL)
-			dial_on(p);
-		else if (p->dial.busy)
-			pump_dial(p);
-		if (p->conn != NULL)
-			pump_rendezvous(p);
-	}
+	LIST_EACH(struct probe, p, &pool->probes, node)
+		pump(p);
 }
 
 void

@@ -19,6 +19,8 @@ struct probe_target {
 	/* An operator asks: it is tried though it is held off, and as an smcrd when the TCP option does not tell that it speaks
 	 * SMC-R; and the link is tested. */
 	bool insist;
+	uint64_t
+	    bulk; /* with insist: so many bytes are sent each way on both paths, if the peer serves that; 0: none */
 };
 
 /* done is called once, later, from the worker's turn or by probes_stop. NULL when memory is out. */

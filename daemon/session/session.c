@@ -92,10 +92,13 @@ session_end(struct session *s, bool reset)
 
 	log_end(s);
 	if (s->conn != NULL) {
-		elem_need_learn(&svc->elem_need, smcr_elem_need(s->conn));
+		if ((s->flags & SF_PROBE) == 0)
+			elem_need_learn(&svc->elem_need, smcr_elem_need(s->conn));
 		smcr_release(s->conn);
 	}
 	s->conn = NULL;
+	if ((s->flags & SF_PROBE) != 0)
+		measure_end(s);
 	leg_close(&s->app, pool->env->loop, reset);
 	leg_close(&s->mid, pool->env->loop, reset && (s->flags & SF_TOLD) == 0);
 	for (int i = 0; i < WAY_CNT; i++) {
@@ -304,7 +307,7 @@ on_timer(struct timer *t)
 		session_schedule(s);
 	else if (idles && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
-	else if (idles)
+	else if (idles || s->state == SES_MEASURE)
 		session_event(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
 		setup_dial_timeout(s);
@@ -332,6 +335,8 @@ session_pump(struct session *s)
 			session_pump_smcr(s);
 		else if (s->state == SES_TCP)
 			session_pump_tcp(s);
+		else if (s->state == SES_MEASURE)
+			session_pump_measure(s);
 		else if (s->state != SES_DEAD)
 			setup_pump(s);
 	} while (s->state != before);

@@ -7,6 +7,7 @@
  *	session.c		birth, events by the table of legs.c, end, log line
  *	session_setup.c		connecting, rendezvous, fallback's beginning
  *	session_meet.c		SMC-R's TCP option: rendezvous or plain TCP
+ *	session_measure.c	no client, but a measurement of the peer's
  *	session_pump.c		data between app leg and engine, or app leg and middle
  *
  * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the
@@ -18,6 +19,7 @@
 #include "daemon/net.h"
 #include "daemon/session/leg.h"
 #include "daemon/session/legs.h"
+#include "daemon/session/measure.h"
 #include "daemon/session/middle.h"
 #include "daemon/session/peer_rule.h"
 #include "daemon/session/service.h"
@@ -159,6 +161,11 @@ void meet_peer(struct session *);
 void meet_look(struct session *);
 /* SF_UNSEEN: the peer's first bytes have come, and are data. False while there are none, or when the session has ended. */
 bool meet_first_bytes_done(struct session *);
+
+/* session_measure.c: SES_MEASURE. The end of one is to be told. */
+void measure_begin(struct session *);
+void measure_end(const struct session *);
+void session_pump_measure(struct session *);
 
 /* session_pump.c: SES_SMCR, SES_CLOSING */
 void session_pump_smcr(struct session *);

@@ -48,6 +48,7 @@ session_pool_fini(struct session_pool *pool)
 	assert(pool->bufs.lent == 0);
 	for (struct buf *b; (b = pool->bufs.free) != NULL; free(b))
 		pool->bufs.free = b->next;
+	free(pool->measuring);
 	slab_fini(&pool->session_slab);
 	slab_fini(&pool->setup_slab);
 	idtable_fini(&pool->sessions);

@@ -37,6 +37,8 @@ struct session_fallbacks {
 	struct tally peer;
 };
 
+#define SESSION_MEASURES_MAX 4 /* sessions in SES_MEASURE */
+
 #define BUF_SIZE (32u * 1024)
 
 /* Bytes of a fallen-back connection on their way. */
@@ -84,6 +86,7 @@ struct session_pool {
 	struct list_node dead;         /* sessions to be freed at the end of the turn */
 	bool turns_wait;               /* sessions in SES_LOOK wait for the end of a first contact */
 	uint64_t contacts_over;        /* of these, the engine's count when that was last looked at */
+	struct measuring *measuring;   /* SESSION_MEASURES_MAX of them; NULL while there was none yet */
 	struct list_node probes;
 	struct list_node dead_probes;
 	struct session_stats stats;

@@ -322,7 +322,10 @@ pump_rendezvous(struct session *s, unsigned events)
 			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
 		clc_out_take(&s->setup->out, s->conn);
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
-		session_set_state(s, SES_SMCR);
+		if ((s->flags & SF_PROBE) != 0)
+			measure_begin(s);
+		else
+			session_set_state(s, SES_SMCR);
 	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
 		session_is_client(s);
 		/* It is there, or on its way, where the first bytes had to say what this is. */

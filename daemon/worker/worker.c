@@ -422,13 +422,14 @@ worker_sessions(struct worker *w)
 }
 
 int
-worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t timeout_ms,
+worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t timeout_ms, uint64_t bulk,
     void (*done)(void *arg, const struct check_result *), void *arg)
 {
 	const struct probe_target target = {
 		.addrs = peer,
 		.addr_cnt = 1,
-		.elem_size = SMCR_ELEM_MIN,
+		.elem_size = bulk > 0 ? 0 : SMCR_ELEM_MIN, /* measured as services have it */
+		.bulk = bulk,
 		.timeout_ms = timeout_ms,
 		.peer = SMCR_PEER_AUTO,
 		.insist = true,

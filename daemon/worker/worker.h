@@ -78,8 +78,8 @@ bool worker_service_find(const struct worker *, const char *name, struct service
 void worker_stats(const struct worker *, struct worker_stats *);
 
 /* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the verdict, never before
- * this returned; worker_free calls it for those still running. 0 or -errno (then done is not called). */
-int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t timeout_ms,
+ * this returned; worker_free calls it for those still running. bulk: bytes of a measurement, or 0 (probe.h). 0 or -errno (then done is not called). */
+int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t timeout_ms, uint64_t bulk,
     void (*done)(void *arg, const struct check_result *), void *arg);
 
 /* -- orders of an operator -- */

@@ -19,7 +19,7 @@ const struct control_command_row control_commands[] = {
 	[CONTROL_TOP] = { .name = "top", .summary = "services and connections by their rate, again and again",
 	    .takes = CONTROL_F_SERVICE | CONTROL_F_WORKER, .kind = CONTROL_LOCAL },
 	[CONTROL_CHECK] = { .name = "check", .summary = "is SMC-R possible to that peer, and if not, why",
-	    .args = "HOST:PORT", .takes = CONTROL_F_PEER | CONTROL_F_TIMEOUT_MS | CONTROL_F_WORKER,
+	    .args = "HOST:PORT", .takes = CONTROL_F_PEER | CONTROL_F_TIMEOUT_MS | CONTROL_F_WORKER | CONTROL_F_BULK_BYTES,
 	    .needs = CONTROL_F_PEER, .named = CONTROL_F_PEER, .kind = CONTROL_TRIES },
 	[CONTROL_DOCTOR] = { .name = "doctor", .summary = "checks every ingress, limits, devices; says what to do",
 	    .takes = CONTROL_F_TIMEOUT_MS, .once = true, .kind = CONTROL_LOCAL },

@@ -10,6 +10,8 @@
 #define CONTROL_VERSION 1      /* of requests */
 #define CONTROL_CHECK_MS 10000 /* a check takes at most this long when the request does not say */
 #define CONTROL_CHECK_MAX_MS 60000
+#define CONTROL_BULK_BYTES (32u << 20) /* each way, when smcrctl is not told how many */
+#define CONTROL_BULK_MAX (256u << 20)
 
 enum control_command {
 	CONTROL_STATUS,
@@ -51,6 +53,7 @@ enum {
 	CONTROL_F_WORKER = 1 << 8,
 	CONTROL_F_ID = 1 << 9,
 	CONTROL_F_LEVEL = 1 << 10,
+	CONTROL_F_BULK_BYTES = 1 << 11,
 };
 
 /* What a command does to the daemon. */

@@ -206,6 +206,9 @@ struct smcr_open {
 	/* Of smcr_prewarm, for an operator who asks: tried though the peer is held off, here or at a peer that is an smcrd. If it
 	 * succeeds the hold-off ends; if it fails others are held off neither sooner nor longer. */
 	bool insist;
+	/* Of smcr_prewarm: the connection is to become established, for a measurement, if the peer serves that. Otherwise it ends
+	 * as ever. A server's does if its peer asks for that: then smcr_is_prewarm. */
+	bool measure;
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the

@@ -55,7 +55,9 @@ enum clc_path {
 #define CLC_FEATURES (CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR)
 /* Proposal of a link group made ahead: an operator asks for it, so it is tried though the client is held off. */
 #define CLC_FEATURE_CHECK 0x80
-#define CLC_FEATURES_KNOWN (CLC_FEATURES | CLC_FEATURE_CHECK)
+/* The same: a measurement is wanted on the connection. Accept: it is served. */
+#define CLC_FEATURE_MEASURE 0x40
+#define CLC_FEATURES_KNOWN (CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE)
 
 /* The extension that only smcrd peers send each other. In a Proposal it is in the area for future growth, which
  * others skip; in Accept and Confirm it follows the PSN and may be sent only to a peer whose Proposal had one. 28

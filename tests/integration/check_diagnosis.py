@@ -134,6 +134,27 @@ def _(t):
     check(a.established() > 2, "on SMC-R")
 
 
+@case("check --bulk: both paths, each way, between two smcrd; nothing of it reaches a server")
+def _(t):
+    pair = pair_to(t, echo)
+    at = (t.addr, pair.middle["x"])
+    for size in (1, 4 << 20):
+        data = ask(t, pair.a, at, f"--bulk={size}", "--timeout", "60")
+        check(data["possible"] and data["bulk_text"] == "", f"measured: {data}")
+        equal([(b["path"], b["direction"], b["bytes"]) for b in data["bulk"]],
+              [(p, d, size) for p in ("smcr", "tcp") for d in ("out", "back")], "the rows")
+        check(all(b["took_us"] >= 0 for b in data["bulk"]), f"times: {data['bulk']}")
+    check(all(b["took_us"] > 0 for b in data["bulk"]), f"times: {data['bulk']}")
+    c = pair.a.counters()
+    check(c["bytes_sent"] >= 4 << 20 and c["bytes_received"] >= 4 << 20, f"it went over SMC-R: {c}")
+    text = pair.a.ctl_text("check", "--bulk=64K", hostport(*at))
+    check("SMC-R, to peer" in text and "TCP, from peer" in text, text)
+    wait_until(lambda: not pair.b.connections(), "no connection is left")
+    served = pair.b.services()[0]
+    equal((served["accepted"], served["resets"], served["fallbacks"]), (0, 0, 0), "no client")
+    works(pair.connect())
+
+
 def doctor(t, d):
     """Its data, and {(level, area): [what]} of the findings."""
     got = subprocess.run([SMCRCTL, "--socket", d.control, "--json", "doctor"], stdout=subprocess.PIPE, timeout=60 * PATIENCE)

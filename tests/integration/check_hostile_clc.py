@@ -13,6 +13,8 @@ from hostile import MIB, SOON, scene_case, how_it_ends, iw, smc
 # The header of a message that is long and no Decline, and half of what it promises.
 HALF = smc.EYE + struct.pack(">BHB", smc.CONFIRM, 2048, 0x10) + bytes(1000)
 
+MEASURE = 0x40	# CLC_FEATURE_MEASURE
+
 
 # -- messages out of place --
 
@@ -212,6 +214,42 @@ def _(s):
             pass
         s.leave()
         s.witness.alive()
+
+
+@scene_case("measurements of nothing, one that begins as none does, and more at once than are served",
+            one_worker="the limit is each worker's")
+def _(s):
+    def measuring():
+        c = s.client(prewarm=True)
+        c.peer.features |= MEASURE
+        c.run()
+        equal(c.accept.ext.features & MEASURE, MEASURE, "it is served")
+        wait_until(lambda: any(x["state"] == "measuring" for x in s.b.connections()), "the daemon measures")
+        return c
+
+    def ended(sock):
+        sock.settimeout(SOON)
+        try:
+            return sock.recv(1) == b""
+        except ConnectionError:
+            return True
+    c = measuring()
+    c.sock.sendall(b"GET / HTTP/1.0\r\n" * 3)
+    check(ended(c.sock), "no request: reset")
+    wait_until(lambda: "the peer measures as nobody does" in s.b.log(), "and said")
+    c = measuring()
+    c.sock.sendall(struct.pack(">4sIQQ", b"smrM", 1, 1 << 60, 1))
+    check(ended(c.sock), "more than may be: reset")
+    many = [measuring() for _ in range(4)]
+    c = s.client(prewarm=True)
+    c.peer.features |= MEASURE
+    c.run()
+    check(ended(c.sock), "one too many: reset")
+    for c in many:	# whoever is gone makes room
+        c.sock.close()
+    wait_until(lambda: not any(x["state"] == "measuring" for x in s.b.connections()), "they are over")
+    measuring().sock.close()
+    s.witness.alive()
 
 
 # -- what one address, what one stranger may have --

@@ -19,6 +19,7 @@ static const struct {
 	{ "worker", "--worker" },
 	{ "id", NULL },
 	{ "level", NULL },
+	{ "bulk_bytes", "--bulk" },
 };
 
 /* The name as it is typed. */

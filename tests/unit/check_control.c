@@ -1017,11 +1017,22 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	    "{\"step\":\"round-trip\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"}]");
 	free(steps);
 	ck_assert_str_eq(fake_worker.tried_again, "");
+	ck_assert_uint_eq(json_array_size(json_object_get(data, "bulk")), 0);
 	json_decref(root);
-	say(fd, check_line);
+	say(fd, "{\"command\":\"check\",\"peer\":\"192.0.2.1:80\",\"bulk_bytes\":4096}\n");
 	turns(5);
-	fake_worker_end_check(worker, &(const struct check_result){ .possible = true, .text = "yes" });
-	hear_ok(fd, "check");
+	ck_assert_uint_eq(fake_worker.check_bulk, 4096);
+	fake_worker_end_check(worker,
+	    &(const struct check_result){
+	        .possible = true, .text = "yes", .bulk = { { 4096, 5000, 7000 } }, .bulk_text = "no TCP" });
+	root = hear_json(fd);
+	steps = json_dumps(json_object_get(json_object_get(root, "data"), "bulk"), JSON_COMPACT);
+	ck_assert_str_eq(steps,
+	    "[{\"path\":\"smcr\",\"direction\":\"out\",\"bytes\":4096,\"took_us\":5},"
+	    "{\"path\":\"smcr\",\"direction\":\"back\",\"bytes\":4096,\"took_us\":7}]");
+	free(steps);
+	ck_assert_str_eq(json_string_value(json_object_get(json_object_get(root, "data"), "bulk_text")), "no TCP");
+	json_decref(root);
 	ck_assert_str_eq(fake_worker.tried_again, "192.0.2.1:80");
 	say(fd, "{\"command\":\"status\"}\n");
 	hear_ok(fd, "status");

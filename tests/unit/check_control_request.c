@@ -160,6 +160,8 @@ static const struct {
 	{ "{\"command\":\"trace\",\"kinds\":[\"ipx\"]}", "bad-request" },
 	{ "{\"command\":\"check\"}", "bad-request" },
 	{ "{\"command\":\"doctor\"}", "unknown-command" },
+	{ "{\"command\":\"check\",\"peer\":\"192.0.2.1:1\",\"bulk_bytes\":0}", "bad-request" },
+	{ "{\"command\":\"check\",\"peer\":\"192.0.2.1:1\",\"bulk_bytes\":268435457}", "bad-request" },
 	{ "{\"command\":\"rebalance\",\"link\":1}", "unknown-field" },
 	{ "{\"command\":\"rebalance\",\"group\":0}", "bad-request" },
 	{ "{\"command\":\"links\",\"link\":1}", "unknown-field" },

@@ -49,6 +49,10 @@ START_TEST(command_lines_become_requests)
 	requests("rebalance 7", "{\"command\":\"rebalance\",\"version\":1,\"group\":7}");
 	requests("link delete 0x10 255", "{\"command\":\"link-delete\",\"version\":1,\"group\":16,\"link\":255}");
 	requests("link --json delete 2 3", "{\"command\":\"link-delete\",\"version\":1,\"group\":2,\"link\":3}");
+	requests("check host.example:80 --bulk=16M",
+	    "{\"command\":\"check\",\"version\":1,\"peer\":\"192.0.2.1:80\",\"timeout_ms\":10000,\"bulk_bytes\":16777216}");
+	requests("check host.example:80 --bulk",
+	    "{\"command\":\"check\",\"version\":1,\"peer\":\"192.0.2.1:80\",\"timeout_ms\":10000,\"bulk_bytes\":33554432}");
 	requests("check host.example:80 --timeout 2.5",
 	    "{\"command\":\"check\",\"version\":1,\"peer\":\"192.0.2.1:80\",\"timeout_ms\":2500}");
 }
@@ -125,6 +129,14 @@ static const char *const wrong[] = {
 	"check host",
 	"check host:0",
 	"check host:80 --timeout 0",
+	"check host:80 --bulk=0",
+	"check host:80 --bulk=257M",
+	"check host:80 --bulk=-1",
+	"check host:80 --bulk=1MB",
+	"check host:80 --bulk=18446744073709551616",
+	"doctor --bulk",
+	"doctor --watch",
+	"doctor host:80",
 	"check host:80 --timeout 61",
 	"check 2001:db8::1",
 	"check host:80 more",

@@ -122,6 +122,15 @@ START_TEST(answers_of_commands)
 	    "  queue pair connect        -  skipped: there was one\n"
 	    "  teleport                  -  not-reached\n"
 	    "It was held off after failures, for another 42.0s.\n");
+	prints(CONTROL_CHECK,
+	    "{\"possible\":true,\"text\":\"yes\",\"bulk\":["
+	    "{\"path\":\"smcr\",\"direction\":\"out\",\"bytes\":33554432,\"took_us\":16000},"
+	    "{\"path\":\"tcp\",\"direction\":\"back\",\"bytes\":33554432,\"took_us\":0}],"
+	    "\"bulk_text\":\"half of it\"}",
+	    "yes\n"
+	    "  SMC-R, to peer         1.9G/s  32M in 16.0ms\n"
+	    "  TCP, from peer            0/s  32M in 0us\n"
+	    "Not measured: half of it\n");
 	prints(CONTROL_DOCTOR,
 	    "{\"verdict\":\"problem\",\"findings\":["
 	    "{\"level\":\"ok\",\"area\":\"limits\",\"what\":\"enough\",\"advice\":\"\"},"

@@ -125,3 +125,36 @@ START_TEST(a_link_is_tested_on_demand)
 	ck_assert(l.is_active && !l.is_tested && l.rtt_ns >= 0);
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->test_links, 1);
 }
+
+/* A prewarmed connection that both ends want to measure over is established; to a peer that does not know of that it is one
+ * that ends. */
+START_LOOP_TEST(a_measurement_takes_two, 0, 2)
+{
+	duo_init(true, true, NULL);
+	d.measure = true;
+	prewarm(0, true);
+	d.measure = false;
+	c[0].hold = true;
+	duo_run(5);
+	ck_assert_uint_gt(c[0].out_len, 59);
+	ck_assert_uint_eq(c[0].out[59] & CLC_FEATURE_MEASURE, CLC_FEATURE_MEASURE);
+	if (_i == 1) /* as an older smcrd reads it */
+		c[0].out[59] &= (uint8_t)~CLC_FEATURE_MEASURE;
+	duo_feed_held(&c[0], &s[0]);
+	c[0].hold = false;
+	duo_run(500);
+	ck_assert(smcr_is_prewarm(s[0].conn) && !IS(s[0], PROPOSAL));
+	if (_i == 1) {
+		ck_assert(BOTH(0, CLOSED) && !IS(c[0], ESTABLISHED) && !IS(s[0], ESTABLISHED));
+		ck_assert_int_eq(c[0].reason, SMCR_OK);
+		return;
+	}
+	ck_assert(BOTH(0, ESTABLISHED) && !IS(c[0], CLOSED));
+	ck_assert_uint_eq(duo_write(&c[0], 1000), 1000);
+	duo_run(100);
+	ck_assert_uint_eq(duo_read(&s[0]), 1000);
+	duo_close(0);
+	duo_run(500);
+	ck_assert(BOTH(0, CLOSED));
+	ck_assert_int_eq(c[0].reason, SMCR_OK);
+}

@@ -18,6 +18,7 @@ static const char *const cells[SES_STATE_CNT] = {
 	[SES_RENDEZVOUS] = "iafr.. axaaa leo",
 	[SES_LEAVING] = "ixix.. xxxxx .e.",
 	[SES_SMCR] = "dafrDc ..aaa .xx",
+	[SES_MEASURE] = "..fr.c ..aaa .xx",
 	[SES_CLOSING] = "..fr.. ..iAA .ex",
 	[SES_ABORTING] = "..fr.. ..iix xxx",
 	[SES_TCP_CONNECT] = ".xix.. xxxxx ...",

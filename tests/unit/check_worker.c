@@ -742,7 +742,7 @@ static void
 check(const struct sockaddr_storage *peer, uint32_t timeout_ms)
 {
 	results = 0;
-	ck_assert_int_eq(worker_check(gw.w, peer, timeout_ms, on_result, &result), 0);
+	ck_assert_int_eq(worker_check(gw.w, peer, timeout_ms, 0, on_result, &result), 0);
 	ck_assert_uint_eq(results, 0);
 	UNTIL(results == 1);
 	gw_once();
@@ -805,7 +805,7 @@ START_TEST(a_check_knows_a_plain_server)
 	gw_start();
 	for (unsigned i = 0; i < 2; i++) {
 		results = 0;
-		ck_assert_int_eq(worker_check(gw.w, &at, 60000, on_result, &result), 0);
+		ck_assert_int_eq(worker_check(gw.w, &at, 60000, 0, on_result, &result), 0);
 		UNTIL((fd = accept4(ls, NULL, NULL, SOCK_NONBLOCK)) >= 0);
 		if (i == 0) {
 			ck_assert_int_eq(send(fd, hello, sizeof(hello) - 1, 0), sizeof(hello) - 1);
@@ -860,7 +860,7 @@ START_TEST(a_check_is_answered_when_the_worker_ends)
 	gw_start();
 	gw_black_hole(&hole);
 	results = 0;
-	ck_assert_int_eq(worker_check(gw.w, &hole, 5000, on_result, &result), 0);
+	ck_assert_int_eq(worker_check(gw.w, &hole, 5000, 0, on_result, &result), 0);
 	gw_once();
 	worker_free(gw.w);
 	gw.w = NULL;

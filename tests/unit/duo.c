@@ -308,7 +308,8 @@ duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 		.subnet_cnt = 1,
 		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
 		.remote.addr[15] = d.remote,
-		.insist = d.insist };
+		.insist = d.insist,
+		.measure = d.measure };
 	int err = 0;
 
 	if (d.ipv4)

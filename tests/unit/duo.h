@@ -57,6 +57,7 @@ struct duo {
 	uint8_t remote; /* who is at the other end of connections that are opened from here on (smcr_identity) */
 	bool ipv4;      /* the middles of those are over IPv4 */
 	bool insist;    /* those of smcr_prewarm are for an operator who asks */
+	bool measure;   /* ... and for a measurement */
 	enum smcr_peer_kind peer; /* and whom their clients expect */
 	int64_t now_ns;
 	unsigned breaches;

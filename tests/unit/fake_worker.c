@@ -668,7 +668,7 @@ smcr_held_off_ns(const struct smcr *eng, const char *key)
 }
 
 int
-worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t timeout_ms,
+worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t timeout_ms, uint64_t bulk,
     void (*done)(void *arg, const struct check_result *), void *arg)
 {
 	if (peer->ss_family == AF_UNSPEC || timeout_ms == 0)
@@ -677,6 +677,7 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 		return fake_worker.check_rc != 0 ? fake_worker.check_rc : -EBUSY;
 	w->checks[fake_worker.checks].done = done;
 	w->checks[fake_worker.checks].port = addr_port(peer);
+	fake_worker.check_bulk = bulk;
 	w->checks[fake_worker.checks++].arg = arg;
 	fake_worker.check_port = w->checks[0].port;
 	return 0;

@@ -12,6 +12,7 @@ struct fake_worker {
 	int check_rc;         /* of worker_check */
 	unsigned checks;      /* that run */
 	uint16_t check_port;  /* of the oldest check */
+	uint64_t check_bulk;  /* of the last one */
 	char tried_again[64]; /* the last peer whose hold-off was ended */
 	uint32_t rebalanced;  /* smcr_rebalance */
 	/* smcr_link_delete: group << 8 | number. Group 1 has one link, group 2 two; there are no others. */

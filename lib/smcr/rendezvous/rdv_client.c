@@ -40,11 +40,14 @@ propose_v1(const struct smcr_conn *conn, struct clc_proposal *p, struct rnic_dev
 static void
 propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 {
+	const unsigned asks = (rdv_insists(conn) ? CLC_FEATURE_CHECK : 0) |
+	    (conn->prewarm && conn->rdv->open.measure ? CLC_FEATURE_MEASURE : 0);
+
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
 		.transports = rdv_transports(conn->eng) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0),
-		.features = conn->eng->cfg.features | (rdv_insists(conn) ? CLC_FEATURE_CHECK : 0),
+		.features = (uint8_t)(conn->eng->cfg.features | asks),
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 	};
 }

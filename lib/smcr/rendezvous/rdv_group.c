@@ -165,23 +165,35 @@ rdv_act_on_rmb(struct lgr *lgr)
 		mark_exchanges(lgr);
 }
 
+/* Somebody is behind it at both ends, though the group was what it is for. */
+static bool
+is_measured(const struct smcr_conn *conn)
+{
+	const struct rdv *r = conn->rdv;
+
+	if (conn->role == SMCR_SERVER)
+		return r->measure;
+	return r->open.measure && r->peer.ext.present && (r->peer.ext.features & CLC_FEATURE_MEASURE) != 0;
+}
+
 void
 rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 {
 	enum smcr_reason abort = conn->rdv->abort;
+	const bool alone = conn->prewarm && !is_measured(conn);
 
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);
 	lgr->joined_ns = conn->eng->now_ns;
 	rdv_ended(conn);
 	conn_establish(conn);
-	if (conn->prewarm || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */
+	if (alone || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */
 		conn->events &= ~(unsigned)(SMCR_EV_ESTABLISHED | SMCR_EV_READABLE | SMCR_EV_WRITABLE);
 		conn->established = false;
 	}
 	if (abort != SMCR_OK)
 		smcr_abort(conn, abort);
-	else if (conn->prewarm)
+	else if (alone)
 		smcr_close(conn);
 }
 

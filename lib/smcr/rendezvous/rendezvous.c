@@ -259,6 +259,8 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 		a->ext.version = CLC_SMCRD_EXT_VERSION;
 		a->ext.transports = rdv_transport_bit(link->info.transport);
 		a->ext.features = conn->eng->cfg.features;
+		if (conn->rdv->measure)
+			a->ext.features |= CLC_FEATURE_MEASURE;
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
 		/* At first contact it is agreed; later it shows that the group is ours to offer. */

@@ -53,6 +53,7 @@ struct rdv {
 	unsigned heard;               /* version of the peer's last message, which a Decline of ours has, too */
 	unsigned version;             /* of SMC, which the Accept has settled; the terms go with it */
 	struct lgr_terms terms;
+	bool measure;           /* server: the peer has asked for it, and it is served */
 	bool confirm_in;        /* server: the Confirm of a first contact has arrived */
 	enum smcr_reason abort; /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;        /* server, first contact: decline with this when the Confirm comes */

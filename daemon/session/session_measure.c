@@ -1,0 +1,74 @@
+/*
+ * SES_MEASURE: an smcrctl check --bulk of the peer's daemon. What comes over SMC-R,
+ * and then over the middle, is thrown away, and as much as was asked for goes back;
+ * there is no server. Bounded in number, bytes (measure.h) and time. See session.h.
+ */
+#include "daemon/session/session.h"
+
+#include <stdlib.h>
+
+#define MAX_MS 60000
+
+struct measuring {
+	const struct session *by; /* NULL: free */
+	struct measure smcr, tcp;
+};
+
+static struct measuring *
+find(const struct session_pool *pool, const struct session *s)
+{
+	for (unsigned i = 0; pool->measuring != NULL && i < SESSION_MEASURES_MAX; i++)
+		if (pool->measuring[i].by == s)
+			return &pool->measuring[i];
+	return NULL;
+}
+
+void
+measure_begin(struct session *s)
+{
+	struct session_pool *pool = s->pool;
+
+	if (pool->measuring == NULL)
+		pool->measuring = calloc(SESSION_MEASURES_MAX, sizeof(*pool->measuring));
+	struct measuring *m = find(pool, NULL);
+	session_set_state(s, SES_MEASURE);
+	if (m == NULL) {
+		session_blame(s, "too many measurements", 0);
+		session_event(s, SEV_TIMEOUT);
+		return;
+	}
+	m->by = s;
+	measure_serve(&m->smcr);
+	measure_serve(&m->tcp);
+	env_arm(pool->env, &s->timer, MAX_MS);
+}
+
+void
+measure_end(const struct session *s)
+{
+	struct measuring *m = find(s->pool, s);
+
+	if (m != NULL)
+		m->by = NULL;
+}
+
+void
+session_pump_measure(struct session *s)
+{
+	struct measuring *m = find(s->pool, s);
+	int64_t now_ns = s->pool->env->now_ns;
+
+	s->events = 0;
+	session_pump_middle(s);
+	if (s->state != SES_MEASURE)
+		return;
+	int smcr = measure_pump_smcr(&m->smcr, s->conn, now_ns), tcp = measure_pump_tcp(&m->tcp, &s->mid, now_ns);
+	if (smcr < 0 || tcp < 0) {
+		session_blame(s, "the peer measures as nobody does", smcr < 0 ? -smcr : -tcp);
+		session_event(s, SEV_MID_RESET);
+	} else if (smcr_rx_eof(s->conn)) {
+		session_event(s, SEV_BOTH_DONE);
+	} else if (smcr > 0 || tcp > 0) {
+		session_schedule(s);
+	}
+}
