@@ -1,6 +1,7 @@
 /* A rendezvous of the daemon's own; see probe.h. */
 #include "daemon/session/probe.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,7 +156,13 @@ dial_on(struct probe *p)
 	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
 
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
-	if (err != 0)
+	/* Connected, and reset before we saw it. */
+	if (err == -ECONNRESET)
+		verdict(p, CHECK_CLOSED,
+		    "%s reset the connection at once: an smcrd that does not let us in (allow, max_connections), or what is "
+		    "in between: see its log",
+		    p->peer);
+	else if (err != 0)
 		verdict(p, CHECK_UNREACHABLE, "cannot connect to %s: %s", p->peer, strerror(-err));
 }
 

@@ -185,7 +185,7 @@ def _(t):
     check(any("not on the allow list" in w for w in found["warning", "services"]), found)
     data, found = doctor(t, strict.a)
     equal(data["verdict"], "problem", "the other end")
-    check("allow" in found["problem", "check"][0] and ("problem", "services") in found, found)
+    check("(allow, max_connections)" in found["problem", "check"][0] and ("problem", "services") in found, found)
 
 
 @case("doctor: many ingresses at once, of which some lead nowhere; a firewall; and no daemon", timeout=90,

@@ -820,6 +820,26 @@ START_TEST(a_check_knows_a_plain_server)
 	close(ls);
 }
 
+/* An allow list turns away before the connect is looked at. */
+START_TEST(a_check_that_is_reset_at_once_was_connected)
+{
+	struct sockaddr_storage at;
+	int ls = gw_listen(&at), fd = -1;
+
+	gw_start();
+	results = 0;
+	ck_assert_int_eq(worker_check(gw.w, &at, 60000, 0, on_result, &result), 0);
+	while (fd < 0) {
+		fd = accept4(ls, NULL, NULL, SOCK_NONBLOCK);
+		if (fd < 0)
+			gw_once();
+	}
+	net_reset(fd);
+	UNTIL(results == 1);
+	ck_assert_msg(result.finding == CHECK_CLOSED && strstr(result.text, " reset ") != NULL, "%s", result.text);
+	close(ls);
+}
+
 START_TEST(a_check_says_no_and_why)
 {
 	struct sockaddr_storage nobody, hole;
