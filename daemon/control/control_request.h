@@ -26,9 +26,9 @@ struct control_request {
 	struct sockaddr_storage peer; /* also close, retry: port 0 = any, no family = not asked for */
 	uint32_t timeout_ms;
 	uint32_t bulk_bytes; /* 0: none */
-	uint64_t id;    /* of a proxied connection */
-	int level;      /* enum log_level, or one of CONTROL_LEVEL_ */
-	unsigned given; /* CONTROL_F_ of the fields that there were */
+	uint64_t id;         /* of a proxied connection */
+	int level;           /* enum log_level, or one of CONTROL_LEVEL_ */
+	unsigned given;      /* CONTROL_F_ of the fields that there were */
 };
 
 /* Does the request change something? */

@@ -66,11 +66,12 @@ START_TEST(every_command_has_its_answer_and_its_fields_in_the_schema)
 	char *doc = golden_read("../../../doc/json-schema.md"), text[4096];
 
 	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
-		if (control_commands[i].kind == CONTROL_LOCAL)
+		if (i == CONTROL_TOP) /* for people only */
 			continue;
 		snprintf(text, sizeof(text), "\n## %s\n", control_commands[i].name);
 		ck_assert_msg(strstr(doc, text) != NULL, "%s", text);
-		for (size_t f = 0; !control_commands[i].local && f < sizeof(fields) / sizeof(fields[0]); f++) {
+		for (size_t f = 0; control_commands[i].kind != CONTROL_LOCAL && f < sizeof(fields) / sizeof(fields[0]);
+		     f++) {
 			bool said = false;
 
 			/* | `group` | integer | connections, links | ... */
