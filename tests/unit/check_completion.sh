@@ -79,12 +79,12 @@ words_of() { tr -s ' ' '\n' | grep . | sort -u | paste -sd ' '; }
 
 # usages: the commands as the help shows them; what an example of each is on the command line.
 usages() { smcrctl --help | sed -n '/^Commands:/,/^$/s/^  \([a-z].*[^ ]\) \{2,\}[^ ].*/\1/p'; }
-examples() { usages | sed 's/ \[.*\]//; s/HOST:PORT/127.0.0.1:1/; s/[A-Z][A-Z]*/1/g'; }
+examples() { usages | sed 's/ \[.*\]//; s/HOST:PORT/127.0.0.1:1/; s/[A-Z][A-Z]*/1/g; s/^close$/close 1/'; }
 # takes COMMAND OPTION: does smcrctl take the option? It is not that far when it finds that no daemon runs. An
 # option that wants an argument has one.
 takes() {
 	local try said
-	for try in "$2=1" "$2"; do
+	for try in "$2=1" "$2=127.0.0.1" "$2"; do
 		# shellcheck disable=SC2086
 		said=$(timeout 10 smcrctl -s "$dir/none" $1 "$try" 2>&1)
 		[[ $said == *'smcrd does not run'* || $said == *'smcrctl '[0-9]* || $said == Usage* ]] && return 0
