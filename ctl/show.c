@@ -82,6 +82,22 @@ show_option(FILE *f, const json_t *o)
 	fputc('\n', f);
 }
 
+/* Services that have no address to connect to. */
+static void
+show_waiting(FILE *f, const json_t *services)
+{
+	for (size_t i = 0; i < json_array_size(services); i++) {
+		const json_t *s = json_array_get(services, i);
+
+		if (get_string(s, "waiting")[0] == '\0')
+			continue;
+		print_clean(f, get_string(s, "name"));
+		fputs(" is ", f);
+		print_clean(f, get_string(s, "waiting"));
+		fputc('\n', f);
+	}
+}
+
 static void
 show_status(FILE *f, const json_t *d, bool detail)
 {
@@ -106,13 +122,43 @@ show_status(FILE *f, const json_t *d, bool detail)
 		fputc('\n', f);
 	}
 	show_list(f, d, "services", detail);
+	show_waiting(f, json_object_get(d, "services"));
+}
+
+/* A line for each; an older daemon says nothing of how it does. */
+static void
+show_address(FILE *f, const json_t *a)
+{
+	fputs("\n             ", f);
+	print_clean(f, get_string(a, "address"));
+	if (json_object_get(a, "state") == NULL)
+		return;
+	fprintf(f, " %s, connections %" PRId64 ", failures %" PRId64 ", passed over %" PRId64, get_string(a, "state"),
+	    get_int(a, "connections"), get_int(a, "failures"), get_int(a, "passed_over"));
+	if (get_string(a, "text")[0] == '\0')
+		return;
+	fputs(": ", f);
+	print_clean(f, get_string(a, "text"));
+}
+
+/* One that is not found. */
+static void
+show_name(FILE *f, const json_t *t)
+{
+	if (get_string(t, "name_error")[0] == '\0')
+		return;
+	fputs("\nName         ", f);
+	print_clean(f, get_string(t, "target"));
+	fputs(" is not found: ", f);
+	print_clean(f, get_string(t, "name_error"));
 }
 
 static void
 show_service(FILE *f, const json_t *d)
 {
 	const json_t *modes = json_object_get(d, "modes"), *outage = json_object_get(d, "outage");
-	const json_t *addrs = json_object_get(d, "addresses"), *settings = json_object_get(d, "settings");
+	const json_t *targets = json_object_get(d, "targets"), *addrs = json_object_get(d, "addresses");
+	const json_t *settings = json_object_get(d, "settings");
 	char age[HUMAN_MAX];
 
 	fprintf(f, "%s ", get_string(d, "kind"));
@@ -128,10 +174,10 @@ show_service(FILE *f, const json_t *d)
 	    get_int(d, "refused_connect"), get_int(d, "refused_fallback"), get_int(d, "refused_disabled"));
 	fputs("Far end      ", f);
 	print_clean(f, get_string(d, "to"));
-	for (size_t i = 0; i < json_array_size(addrs); i++) {
-		fputs(i == 0 ? ", addresses " : ", ", f);
-		print_clean(f, get_string(json_array_get(addrs, i), "address"));
-	}
+	for (size_t i = 0; i < json_array_size(addrs); i++)
+		show_address(f, json_array_get(addrs, i));
+	for (size_t i = 0; i < json_array_size(targets); i++)
+		show_name(f, json_array_get(targets, i));
 	if (get_string(outage, "text")[0] != '\0') {
 		fprintf(f, "\nOutage       for %s, %" PRId64 " connections failed: ",
 		    human_duration(age, get_int(outage, "age_ms")), get_int(outage, "failed"));

@@ -34,12 +34,12 @@ static void __attribute__((format(printf, 3, 4))) warn(const struct config *cfg,
 static void
 look_at_access(const struct config *cfg, const struct config_service *svc, FILE *out)
 {
-	char listen[ADDR_STR_MAX], to[CONFIG_TARGET_STR_MAX];
+	char listen[ADDR_STR_MAX], to[CONFIG_TO_STR_MAX];
 
 	if (svc->listen.ss_family == AF_UNIX || addr_is_loopback(&svc->listen) || svc->allow_cnt > 0)
 		return;
 	warn(cfg, out, "%s \"%s\" has no allow list: whoever reaches %s can connect to %s", kind_word(svc), svc->name,
-	    addr_format_port(&svc->listen, listen, sizeof(listen)), config_target_str(&svc->to, to));
+	    addr_format_port(&svc->listen, listen, sizeof(listen)), config_to_str(svc, to));
 }
 
 /* The kernel knows which addresses are local, those that no interface names (127.0.0.2) included. The port does not matter
@@ -68,6 +68,7 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 struct
 try {
 	const struct config_service *svc;
+	const struct config_target *to;
 	int fd; /* -1 = over */
 	int err;
 };
@@ -94,6 +95,22 @@ end_try(struct try *t, int err)
 	t->err = err;
 }
 
+/* False: there is no room for its addresses. */
+static bool
+begin_target(
+    const struct config *cfg, const struct config_service *svc, const struct config_target *to, struct tries *tries)
+{
+	if (to->addr_cnt > ADVICE_SERVERS_MAX - tries->cnt)
+		return false;
+	for (unsigned i = 0; i < to->addr_cnt; i++) {
+		struct try *t = &tries->at[tries->cnt++];
+		int fd = net_connect(&to->addrs[i], NULL, &cfg->keepalive, NULL);
+
+		*t = (struct try){ .svc = svc, .to = to, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
+	}
+	return true;
+}
+
 /* The servers whose addresses all have room, in the order of the file. Returns the first service that has none; NULL. */
 static const struct config_service *
 begin_tries(const struct config *cfg, struct tries *tries)
@@ -103,14 +120,9 @@ begin_tries(const struct config *cfg, struct tries *tries)
 
 		if (svc->kind != CONFIG_EGRESS)
 			continue;
-		if (svc->to.addr_cnt > ADVICE_SERVERS_MAX - tries->cnt)
-			return svc;
-		for (unsigned k = 0; k < svc->to.addr_cnt; k++) {
-			struct try *t = &tries->at[tries->cnt++];
-			int fd = net_connect(&svc->to.addrs[k], NULL, &cfg->keepalive, NULL);
-
-			*t = (struct try){ .svc = svc, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
-		}
+		for (unsigned k = 0; k < svc->to_cnt; k++)
+			if (!begin_target(cfg, svc, &svc->to[k], tries))
+				return svc;
 	}
 	return NULL;
 }
@@ -156,11 +168,11 @@ tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
 		const struct try *t = &tries->at[i];
 
 		there = there || t->err == 0;
-		if (i + 1 < tries->cnt && tries->at[i + 1].svc == t->svc)
+		if (i + 1 < tries->cnt && tries->at[i + 1].svc == t->svc && tries->at[i + 1].to == t->to)
 			continue;
 		if (!there)
 			warn(cfg, out, "egress \"%s\": its server %s cannot be connected now: %s", t->svc->name,
-			    config_target_str(&t->svc->to, to),
+			    config_target_str(t->to, to),
 			    t->err == ETIMEDOUT ? "it does not answer" : strerror(t->err));
 		there = false;
 	}

@@ -24,6 +24,7 @@
 #include "daemon/early.h"
 #include "daemon/loop.h"
 #include "daemon/lsock.h"
+#include "daemon/names/names.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
 #include "daemon/session/peer_rule.h"
@@ -43,6 +44,7 @@ struct daemon {
 	struct config *cfg; /* in force */
 	struct workers *workers;
 	struct control *control;
+	struct names *names;
 	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
 	 * devices take requests only from a process that still has the rights with which it opened them. */
 	struct lsock listen[CONTROL_PORTS]; /* control_new takes them over */
@@ -246,6 +248,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 		fputs(changes, text);
 		config_free(d->cfg);
 		d->cfg = next;
+		names_apply(d->names, next);
 		log_set_level(level(d));
 		if (d->level_set >= 0)
 			fprintf(text,
@@ -257,6 +260,24 @@ apply(struct daemon *d, struct config *next, FILE *text)
 	}
 	free(changes);
 	return rc;
+}
+
+/* -- names -- */
+
+static void
+tell_of_targets(struct worker *w, void *arg)
+{
+	worker_targets_came(w, arg);
+}
+
+static void
+on_targets_came(void *arg, const char *service)
+{
+	struct daemon *d = arg;
+	char name[CONFIG_NAME_MAX];
+
+	(void)snprintf(name, sizeof(name), "%s", service);
+	workers_call_all(d->workers, tell_of_targets, name);
 }
 
 static int start_reload(struct daemon *);
@@ -508,8 +529,16 @@ open_all(struct daemon *d, FILE *err)
 	if (rc != 0)
 		return rc;
 	rc = workers_start(d->workers);
-	if (rc != 0)
+	if (rc != 0) {
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
+		return rc;
+	}
+	const struct names_hooks names = { .arg = d, .came = on_targets_came };
+	rc = names_new(d->loop, workers_targets(d->workers), &names, &d->names);
+	if (rc != 0)
+		fprintf(err, "cannot set up the resolver: %s\n", strerror(-rc));
+	else
+		names_apply(d->names, d->cfg);
 	return rc;
 }
 
@@ -575,6 +604,7 @@ end(struct daemon *d)
 	control_free(d->control);
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
 		lsock_close(&d->listen[i]);
+	names_free(d->names);
 	workers_free(d->workers);
 	early_fini(&d->early);
 	smcopt_close(&d->option);

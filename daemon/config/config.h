@@ -16,6 +16,9 @@
 #define CONFIG_NAME_MAX 64
 #define CONFIG_HOST_MAX 256
 #define CONFIG_TARGET_STR_MAX (CONFIG_HOST_MAX + 16)
+#define CONFIG_TARGETS_MAX 16 /* of a service */
+#define CONFIG_TO_STR_MAX 512
+#define CONFIG_TARGET_ADDRS_MAX 16 /* that count */
 #define CONFIG_WORKERS_MAX 64
 
 enum config_fallback {
@@ -53,12 +56,20 @@ struct config_id {
 	uint32_t id;
 };
 
-/* host:port as written, and the addresses it stood for when the configuration was loaded; or "unix:/path", port 0. */
+/* host:port as written, and the addresses it stood for when the configuration was loaded; or "unix:/path", port 0; or
+ * "srv:name", whose host is the name, port 0. */
 struct config_target {
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
-	struct sockaddr_storage *addrs; /* at least one; tried in order */
+	bool srv;                       /* host is where SRV records are */
+	struct sockaddr_storage *addrs; /* tried in order; none: a name that is still to be looked up */
 	unsigned addr_cnt;
+};
+
+/* Which of several targets a connection gets. */
+enum config_policy {
+	CONFIG_POLICY_FIRST,  /* in the order of the list */
+	CONFIG_POLICY_SPREAD, /* in turn */
 };
 
 /* One ingress mapping or egress service. */
@@ -66,8 +77,11 @@ struct config_service {
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX]; /* unique over all services */
 	struct sockaddr_storage listen;
-	bool freebind; /* listen may be an address that this host does not have yet */
-	struct config_target to;
+	bool freebind;            /* listen may be an address that this host does not have yet */
+	struct config_target *to; /* at least one */
+	unsigned to_cnt;
+	enum config_policy policy;
+	uint32_t retry_ms;        /* a target that failed is looked at again so often */
 	struct config_net *allow; /* who may connect; empty = everybody */
 	unsigned allow_cnt;
 	/* Of an ingress that listens on a UNIX socket. */
@@ -160,14 +174,23 @@ struct config {
 
 /* Reads and checks the file. 0, or negative with all errors printed to err, "FILE:LINE: what"; lines "FILE:LINE:
  * warning: what" may come with success too. -EAGAIN when nothing is wrong but that the name service did not answer.
- * Names are resolved here: blocking, at start and on reload only. */
+ * Names are asked for here: blocking, at start and on reload only. One that is not found is no mistake: the names of a daemon that
+ * runs are daemon/names', where that is there (config_names_wait). */
 int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
+/* A name that does not resolve makes its service wait, as it is looked up again; false: it is a mistake of the file. */
+bool config_names_wait(void);
 /* Where a reload looks for included files: the directory, above all that is variable in the pattern. 0, or -ENOENT when there
  * is none. buf has PATH_MAX bytes. */
 int config_include_dir(const struct config *, char *buf);
 /* As written: "host:port", "[IPv6]:port", "unix:/path"; buf has CONFIG_TARGET_STR_MAX bytes and is returned. */
 const char *config_target_str(const struct config_target *, char *buf);
+/* All targets of a service, separated by commas; buf has CONFIG_TO_STR_MAX bytes and is returned. What has no room is "...". */
+const char *config_to_str(const struct config_service *, char *buf);
+/* Written the same. */
+bool config_target_same(const struct config_target *, const struct config_target *);
+/* It has addresses by itself: an IP address, or the path of a UNIX socket. */
+bool config_target_is_literal(const struct config_target *);
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */
 void config_print(const struct config *, FILE *out);
 

@@ -29,10 +29,17 @@ listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage 
 static bool
 connects_to_itself(const struct config_service *svc)
 {
-	if (svc->to.addr_cnt == 0 || svc->listen.ss_family == 0 || svc->to.port != addr_port(&svc->listen))
+	if (svc->listen.ss_family == 0)
 		return false;
-	return addr_same_host(&svc->to.addrs[0], &svc->listen) ||
-	    (addr_is_any(&svc->listen) && addr_is_loopback(&svc->to.addrs[0]));
+	for (unsigned i = 0; i < svc->to_cnt; i++) {
+		const struct config_target *to = &svc->to[i];
+
+		if (to->addr_cnt > 0 && to->port == addr_port(&svc->listen) &&
+		    (addr_same_host(&to->addrs[0], &svc->listen) ||
+		        (addr_is_any(&svc->listen) && addr_is_loopback(&to->addrs[0]))))
+			return true;
+	}
+	return false;
 }
 
 /* Where the other one has this setting, seen from the one. */
@@ -56,8 +63,9 @@ check_unix(struct config_build *b, const struct config_service *svc, const struc
 			config_error(b, config_line(src, "listen"), "egress.listen %s", between_hosts);
 		return;
 	}
-	if (svc->to.addr_cnt > 0 && svc->to.addrs[0].ss_family == AF_UNIX)
-		config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
+	for (unsigned i = 0; i < svc->to_cnt; i++)
+		if (svc->to[i].addr_cnt > 0 && svc->to[i].addrs[0].ss_family == AF_UNIX)
+			config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
 	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_path) == 0)
 		config_error(b, config_line(src, "listen"), "ingress.listen is the path of the control socket");
 	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_readonly) == 0)

@@ -42,6 +42,13 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 	addr_set_port(&dev->addr, 0);
 }
 
+/* Where the default route goes: of addresses that nobody has (RFC 5737, RFC 3849). */
+static void
+outside(bool v6, struct sockaddr_storage *out)
+{
+	(void)addr_parse_port(v6 ? "[2001:db8::1]:9" : "192.0.2.1:9", out);
+}
+
 /* The local address that the kernel would use to the first address of the target that has a route: connect on a datagram
  * socket looks up the route and sends nothing. */
 static bool
@@ -103,6 +110,39 @@ devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 	freeifaddrs(list);
 }
 
+/* A name that has no address yet is taken to be where the default route goes. */
+static bool
+local_address_unknown(struct sockaddr_storage *out)
+{
+	struct sockaddr_storage ss;
+	const struct config_target any = { .addrs = &ss, .addr_cnt = 1 };
+
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		outside(v6, &ss);
+		if (local_address_to(&any, out))
+			return true;
+	}
+	return false;
+}
+
+/* Without a route there is no SMC-R for a target until a reload or restart, but TCP may work later. */
+static void
+devices_for_targets(struct config_build *b, unsigned nr, unsigned *wanted)
+{
+	const struct config_service *svc = &b->cfg->services[nr];
+
+	for (unsigned i = 0; i < svc->to_cnt; i++) {
+		const struct config_target *to = &svc->to[i];
+		struct sockaddr_storage local;
+
+		if (to->addr_cnt > 0 ? local_address_to(to, &local) : local_address_unknown(&local))
+			want_device(b, wanted, &local);
+		else
+			config_warning(b, config_line(b->service_src[nr], "to"),
+			    "no route to %s now: no default device for \"%s\"", to->host, svc->name);
+	}
+}
+
 void
 config_default_devices(struct config_build *b)
 {
@@ -113,14 +153,9 @@ config_default_devices(struct config_build *b)
 	b->cfg->devices_default = true;
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		const struct config_service *svc = &cfg->services[i];
-		struct sockaddr_storage local;
 
-		/* Without a route there is no SMC-R for a service until a reload or restart, but TCP may work later. */
-		if (svc->kind == CONFIG_INGRESS && local_address_to(&svc->to, &local))
-			want_device(b, &wanted, &local);
-		else if (svc->kind == CONFIG_INGRESS)
-			config_warning(b, config_line(b->service_src[i], "to"),
-			    "no route to %s now: no default device for \"%s\"", svc->to.host, svc->name);
+		if (svc->kind == CONFIG_INGRESS)
+			devices_for_targets(b, i, &wanted);
 		else if (!addr_is_any(&svc->listen))
 			want_device(b, &wanted, &svc->listen);
 		else if (svc->listen.ss_family == AF_INET)

@@ -29,6 +29,7 @@ struct config_build {
 	const struct config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = none */
 	unsigned errors; /* counted, so that all of them are reported before the load fails */
 	unsigned again;  /* of these, those that may go away by themselves */
+	bool silent;     /* a name server has not answered */
 	/* For config_line: services and devices of cfg. */
 	const struct config_setting_t *service_src[2 * CONFIG_SERVICES_MAX];
 	const struct config_setting_t *device_src[SMCR_LINKS_MAX];

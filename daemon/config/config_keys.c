@@ -12,6 +12,8 @@
 static const struct config_word log_words[] = { { "error", LOG_LVL_ERROR }, { "warning", LOG_LVL_WARNING },
 	{ "notice", LOG_LVL_NOTICE }, { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }, { NULL, 0 } };
 static const struct config_word spin_words[] = { { "off", 0 }, { "auto", CONFIG_SPIN_AUTO }, { NULL, 0 } };
+static const struct config_word policy_words[] = { { "first", CONFIG_POLICY_FIRST }, { "spread", CONFIG_POLICY_SPREAD },
+	{ NULL, 0 } };
 static const struct config_word fallback_words[] = { { "tcp", CONFIG_FALLBACK_TCP },
 	{ "refuse", CONFIG_FALLBACK_REFUSE }, { NULL, 0 } };
 static const struct config_word peer_words[] = { { "smcrd", SMCR_PEER_SMCRD }, { "linux", SMCR_PEER_LINUX },
@@ -166,6 +168,8 @@ const struct config_key config_keys[] = {
 	{ "name", SVC, CONFIG_T_NAME, REQ | LIVE, 0, 0, NULL, OF_SVC(name), NULL },
 	{ "listen", SVC, CONFIG_T_LISTEN, REQ | LIVE, 0, 0, NULL, OF_SVC(listen), NULL },
 	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
+	{ "policy", SVC, CONFIG_T_WORD, LIVE, 0, 0, "first", OF_SVC(policy), policy_words },
+	{ "target_retry", SVC, CONFIG_T_MS, LIVE, 1000, 3600000, "10s", OF_SVC(retry_ms), NULL },
 	/* The file is made once: a reload changes it with the path. */
 	{ "listen_mode", IN, CONFIG_T_MODE, LIVE | UNIX, 0, 0777, "0660", OF_SVC(listen_mode), NULL },
 	{ "listen_owner", IN, CONFIG_T_USER, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_owner), NULL },
@@ -192,6 +196,7 @@ const struct config_key config_keys[] = {
 
 BEHIND(struct siw_config, port_max, port_min, uint16_t);
 BEHIND(struct verbs_config, mpa_port_max, mpa_port_min, uint16_t);
+BEHIND(struct config_service, to_cnt, to, struct config_target *);
 BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
 BEHIND(struct config_service, allow_users_cnt, allow_users, struct config_id *);
 BEHIND(struct smcr_config, ueids, ueid_cnt, uint8_t);

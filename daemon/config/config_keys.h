@@ -44,7 +44,7 @@ enum config_type {
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
 	CONFIG_T_ADDRS,   /* list of strings, addresses without port -> struct siw_addrs */
 	CONFIG_T_LISTEN,  /* string, address:port or unix:/path -> struct sockaddr_storage */
-	CONFIG_T_TARGET,  /* string, host:port or unix:/path -> struct config_target, not resolved */
+	CONFIG_T_TARGET,  /* string, host:port, unix:/path or srv:name, or a list -> as CONFIG_T_NETS, not resolved */
 	CONFIG_T_NETS,    /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
 	CONFIG_T_PORTS,   /* integer or "first-last" -> two uint16_t */
 	CONFIG_T_USER,    /* string or integer, name or uid -> struct config_id, a name not resolved */

@@ -1,9 +1,12 @@
 /* Names of hosts, users and groups, when all else of a file is right: see config_int.h. Asks the name service, so it may take
  * its time. */
+#include <config.h>
 #include <errno.h>
 #include <grp.h>
 #include <netdb.h>
 #include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,35 +14,58 @@
 #include "base/addr.h"
 #include "daemon/config/config_int.h"
 
-#define TARGET_ADDRS_MAX 16
 #define ENTRY_MIN 1024 /* memory for an entry of the user or group database */
 #define ENTRY_MAX (1u << 20)
 
+bool
+config_names_wait(void)
+{
+	return HAVE_CARES;
+}
+
+/* It is looked up again where the daemon can do that, so it is worth a word, no more. */
+__attribute__((format(printf, 3, 4))) static void
+not_found(struct config_build *b, unsigned line, const char *fmt, ...)
+{
+	char text[CONFIG_HOST_MAX + 128];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (config_names_wait())
+		config_warning(b, line, "cannot resolve %s: its service waits until the name is there", text);
+	else
+		config_error(b, line, "cannot resolve %s", text);
+}
+
+/* After a name server has not answered once the next names are not asked for here, as each would take as long. */
 static void
 look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
 	struct addrinfo *list;
 
-	if (t->addr_cnt > 0 || t->host[0] == '\0')
+	if (t->addr_cnt > 0 || t->host[0] == '\0' || t->srv || (config_names_wait() && b->silent))
 		return;
 	int rc = getaddrinfo(t->host, NULL, &hints, &list);
 	if (rc != 0) {
-		b->again += rc == EAI_AGAIN;
-		config_error(
-		    b, line, "cannot resolve %s: %s", t->host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+		b->again += rc == EAI_AGAIN && !config_names_wait();
+		b->silent = b->silent || rc == EAI_AGAIN;
+		not_found(b, line, "%s: %s", t->host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 		return;
 	}
-	t->addrs = calloc(TARGET_ADDRS_MAX, sizeof(*t->addrs));
+	t->addrs = calloc(CONFIG_TARGET_ADDRS_MAX, sizeof(*t->addrs));
 	for (const struct addrinfo *ai = list; ai != NULL && t->addrs != NULL; ai = ai->ai_next) {
-		if ((ai->ai_family != AF_INET && ai->ai_family != AF_INET6) || t->addr_cnt == TARGET_ADDRS_MAX)
+		if ((ai->ai_family != AF_INET && ai->ai_family != AF_INET6) || t->addr_cnt == CONFIG_TARGET_ADDRS_MAX)
 			continue;
 		memcpy(&t->addrs[t->addr_cnt], ai->ai_addr, ai->ai_addrlen);
 		addr_set_port(&t->addrs[t->addr_cnt++], t->port);
 	}
-	if (t->addr_cnt == 0)
-		config_error(b, line, "cannot resolve %s: %s", t->host,
-		    t->addrs == NULL ? "out of memory" : "no IPv4 or IPv6 address");
+	if (t->addrs == NULL)
+		config_error(b, line, "out of memory");
+	else if (t->addr_cnt == 0)
+		not_found(b, line, "%s: no IPv4 or IPv6 address", t->host);
 	freeaddrinfo(list);
 }
 
@@ -97,7 +123,8 @@ config_look_up(struct config_build *b)
 		struct config_service *svc = &b->cfg->services[i];
 		const struct config_setting_t *src = b->service_src[i];
 
-		look_up_target(b, config_line(src, "to"), &svc->to);
+		for (unsigned k = 0; k < svc->to_cnt; k++)
+			look_up_target(b, config_line(src, "to"), &svc->to[k]);
 		look_up_id(b, config_line(src, "listen_owner"), USERS, &svc->listen_owner);
 		look_up_id(b, config_line(src, "listen_group"), GROUPS, &svc->listen_group);
 		for (unsigned k = 0; k < svc->allow_users_cnt; k++)

@@ -103,6 +103,8 @@ value_addrs_equal(const void *at_a, const void *at_b)
 	return true;
 }
 
+#define SRV_PREFIX "srv:"
+
 /* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
 static bool
 is_host_name(const char *text)
@@ -114,6 +116,20 @@ is_host_name(const char *text)
 		if (!value_is_name_char(*p) || (p[0] == '.' && (p == text || p[1] == '.')))
 			return false;
 	return text[0] != '\0' && strspn(last, "0123456789") < strlen(last);
+}
+
+static int
+set_srv(struct config_target *out, const char *name, char why[CONFIG_WHY_MAX])
+{
+	if (!config_names_wait())
+		return value_bad(
+		    why, "has \"%s\": SRV records need c-ares, which this smcrd was built without", SRV_PREFIX);
+	if (strlen(name) >= sizeof(out->host) || !is_host_name(name) || strchr(name, '.') == NULL)
+		return value_bad(
+		    why, "must have the name of SRV records, like \"%s_postgres._tcp.example.com\"", SRV_PREFIX);
+	strcpy(out->host, name);
+	out->srv = true;
+	return 0;
 }
 
 /* A target that needs no look-up. */
@@ -132,15 +148,15 @@ set_one(struct config_target *out, const struct sockaddr_storage *ss, char why[C
 	return 0;
 }
 
-int
-value_set_target(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+static int
+set_target(struct config_target *out, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	struct config_target *out = at;
 	struct sockaddr_storage ss;
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
 
-	(void)key;
+	if (strncmp(v->text, SRV_PREFIX, strlen(SRV_PREFIX)) == 0)
+		return set_srv(out, v->text + strlen(SRV_PREFIX), why);
 	if (addr_is_unix_text(v->text)) {
 		int rc = set_unix(v, &ss, why);
 
@@ -161,26 +177,101 @@ value_set_target(const struct config_key *key, void *at, const struct config_val
 	return set_one(out, &ss, why);
 }
 
+static void
+free_targets(struct config_target *to, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		free(to[i].addrs);
+	free(to);
+}
+
+/* One, or a list of them. */
+int
+value_set_target(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	unsigned cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
+	struct config_target *to;
+	char buf[VALUE_SHOW_MAX];
+
+	(void)key;
+	if (cnt == 0 || cnt > CONFIG_TARGETS_MAX)
+		return value_bad(why, cnt == 0 ? "is empty" : "has more than %u targets", CONFIG_TARGETS_MAX);
+	to = calloc(cnt, sizeof(*to));
+	if (to == NULL) {
+		value_bad(why, "out of memory");
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct config_value item = { .kind = CONFIG_V_TEXT,
+			.text = v->kind == CONFIG_V_LIST ? v->items[i] : v->text };
+		int rc = set_target(&to[i], &item, why);
+
+		if (rc == VALUE_BAD_TYPE && v->kind == CONFIG_V_LIST)
+			rc = value_bad(why,
+			    "has %s, which is no \"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\"",
+			    value_show(&item, buf));
+		for (unsigned k = 0; rc == 0 && k < i; k++)
+			if (config_target_same(&to[k], &to[i]))
+				rc = value_bad(why, "has %s twice", value_show(&item, buf));
+		if (rc != 0) {
+			free_targets(to, cnt);
+			return rc;
+		}
+	}
+	memcpy(at, &to, sizeof(to));
+	memcpy((char *)at + sizeof(to), &cnt, sizeof(cnt));
+	return 0;
+}
+
+/* The list, and how many are in it. */
+static const struct config_target *
+load_targets(const void *at, unsigned *cnt)
+{
+	const struct config_target *to;
+
+	memcpy(&to, at, sizeof(to));
+	memcpy(cnt, (const char *)at + sizeof(to), sizeof(*cnt));
+	return to;
+}
+
 void
 value_print_target(const struct config_key *key, const void *at, FILE *out)
 {
 	char buf[CONFIG_TARGET_STR_MAX];
+	unsigned cnt;
+	const struct config_target *to = load_targets(at, &cnt);
 
 	(void)key;
-	fprintf(out, "\"%s\"", config_target_str(at, buf));
+	for (unsigned i = 0; i < cnt; i++)
+		fprintf(out, "%s\"%s\"", i > 0 ? ", " : cnt > 1 ? "[ " : "", config_target_str(&to[i], buf));
+	if (cnt > 1)
+		fputs(" ]", out);
 }
 
-bool
-value_target_equal(const void *at_a, const void *at_b)
+/* Where names are looked up again their addresses are no setting. */
+static bool
+same_addresses(const struct config_target *a, const struct config_target *b)
 {
-	const struct config_target *a = at_a, *b = at_b;
-
-	if (strcmp(a->host, b->host) != 0 || a->port != b->port || a->addr_cnt != b->addr_cnt)
+	if (config_names_wait())
+		return true;
+	if (a->addr_cnt != b->addr_cnt)
 		return false;
 	for (unsigned i = 0; i < a->addr_cnt; i++)
 		if (!addr_same_host(&a->addrs[i], &b->addrs[i]))
 			return false;
 	return true;
+}
+
+bool
+value_target_equal(const void *at_a, const void *at_b)
+{
+	unsigned a_cnt, b_cnt;
+	const struct config_target *a = load_targets(at_a, &a_cnt), *b = load_targets(at_b, &b_cnt);
+
+	for (unsigned i = 0; a_cnt == b_cnt && i < a_cnt; i++)
+		if (!config_target_same(&a[i], &b[i]) || !same_addresses(&a[i], &b[i]))
+			return false;
+	return a_cnt == b_cnt;
 }
 
 /* -- networks -- */

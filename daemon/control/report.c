@@ -14,6 +14,7 @@
 
 #include "base/addr.h"
 #include "daemon/session/peer_rule.h"
+#include "daemon/session/targets.h"
 #include "wire/clc.h"
 
 #define REASONS_SHOWN 10
@@ -349,12 +350,13 @@ write_worker(struct json_writer *jw, unsigned nr, const struct report_sum *sum)
 void
 report_write_service(struct json_writer *jw, const struct service_info *s)
 {
-	char text[CONFIG_TARGET_STR_MAX];
+	char text[CONFIG_TO_STR_MAX], waits[TARGETS_WAIT_MAX];
 
 	jw_string(jw, "name", s->cfg->name);
 	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
 	report_sockaddr(jw, "listen", &s->cfg->listen);
-	jw_string(jw, "to", config_target_str(&s->cfg->to, text));
+	jw_string(jw, "to", config_to_str(s->cfg, text));
+	jw_string(jw, "waiting", targets_waiting(s->targets, waits));
 	jw_string(jw, "peer", peer_rule_word(s->cfg->peer));
 	jw_bool(jw, "disabled", s->disabled);
 	jw_uint(jw, "connections", s->connections);
@@ -374,6 +376,7 @@ void
 report_add_service(struct service_info *sum, const struct service_info *one)
 {
 	sum->cfg = one->cfg;
+	sum->targets = one->targets;
 	sum->connections += one->connections;
 	sum->accepted += one->accepted;
 	sum->refused_allow += one->refused_allow;

@@ -8,6 +8,7 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 #include "daemon/control/report.h"
+#include "daemon/session/targets.h"
 
 #define SETTING_MAX 2000 /* characters: a step has room for twice as many in JSON, and for escapes */
 
@@ -15,6 +16,8 @@ enum {
 	SERVICE_SESSIONS,
 	SERVICE_COUNTERS,
 	SERVICE_SUMMARY,
+	SERVICE_TARGETS,
+	SERVICE_ADDRESSES,
 	SERVICE_SETTINGS,
 };
 
@@ -47,13 +50,13 @@ add_counters(struct report *r, const struct service_info *one, const struct outa
 
 /* An ingress's far end, in this worker. */
 static void
-add_hold_off(struct report *r, const struct config_service *cfg)
+add_hold_off(struct report *r, const struct service_info *one)
 {
 	char key[ADDR_STR_MAX];
+	struct endpoint e;
 
-	for (unsigned i = 0; cfg->kind == CONFIG_INGRESS && i < cfg->to.addr_cnt; i++) {
-		int64_t ns = smcr_held_off_ns(
-		    worker_engine(r->worker), addr_format_port(&cfg->to.addrs[i], key, sizeof(key)));
+	for (unsigned i = 0; one->cfg->kind == CONFIG_INGRESS && targets_address(one->targets, i, &e); i++) {
+		int64_t ns = smcr_held_off_ns(worker_engine(r->worker), addr_format_port(&e.addr, key, sizeof(key)));
 
 		if (ns > r->held_off_ns)
 			r->held_off_ns = ns;
@@ -69,21 +72,61 @@ listens_here(const struct report *r, const struct config_service *cfg)
 }
 
 static void
-write_summary(struct report *r, const struct config_service *cfg)
+write_summary(struct report *r)
+{
+	report_write_service(&r->jw, &r->of_one);
+	report_conn_counts(&r->jw, "modes", r->modes);
+	jw_array(&r->jw, "targets");
+}
+
+/* Each of `to`; false when there are no more. */
+static bool
+step_target(struct report *r, const struct service_info *one)
+{
+	struct json_writer *jw = &r->jw;
+	char text[CONFIG_TARGET_STR_MAX], why[ENDPOINT_WHY_MAX];
+
+	if (r->pos >= one->cfg->to_cnt)
+		return false;
+	jw_object(jw, NULL);
+	jw_string(jw, "target", config_target_str(&one->cfg->to[r->pos], text));
+	jw_string(jw, "name_error", targets_name_error(one->targets, r->pos, why));
+	jw_object_end(jw);
+	r->pos++;
+	return true;
+}
+
+/* What they stand for at present; the same. */
+static bool
+step_address(struct report *r, const struct service_info *one)
+{
+	struct json_writer *jw = &r->jw;
+	char text[CONFIG_TARGET_STR_MAX];
+	struct endpoint e;
+
+	if (!targets_address(one->targets, r->pos, &e) || e.target >= one->cfg->to_cnt)
+		return false;
+	bool failed = e.fault != ENDPOINT_OK;
+	jw_object(jw, NULL);
+	report_sockaddr(jw, "address", &e.addr);
+	jw_string(jw, "target", config_target_str(&one->cfg->to[e.target], text));
+	jw_uint(jw, "priority", e.priority);
+	jw_uint(jw, "weight", e.weight);
+	jw_string(jw, "state", failed ? "failed" : "ok");
+	jw_string(jw, "text", failed ? e.why : "");
+	jw_uint(jw, "connections", e.connections);
+	jw_uint(jw, "failures", e.failures);
+	jw_uint(jw, "passed_over", e.passed_over);
+	jw_object_end(jw);
+	r->pos++;
+	return true;
+}
+
+static void
+write_outage(struct report *r)
 {
 	struct json_writer *jw = &r->jw;
 
-	report_write_service(jw, &r->of_one);
-	report_conn_counts(jw, "modes", r->modes);
-	jw_array(jw, "addresses");
-	for (unsigned i = 0; i < cfg->to.addr_cnt; i++) {
-		jw_object(jw, NULL);
-		report_sockaddr(jw, "address", &cfg->to.addrs[i]);
-		jw_object_end(jw);
-	}
-	jw_array_end(jw);
-	jw_bool(jw, "listens_here", listens_here(r, cfg));
-	report_ms(jw, "held_off_ms", r->held_off_ns);
 	jw_object(jw, "outage");
 	jw_string(jw, "text", r->outage.text);
 	jw_uint(jw, "failed", r->outage.failed);
@@ -146,7 +189,7 @@ report_service(struct report *r)
 	case SERVICE_COUNTERS:
 		if (found) {
 			add_counters(r, &one, &outage);
-			add_hold_off(r, one.cfg);
+			add_hold_off(r, &one);
 		}
 		r->phase = report_next_worker(r) ? SERVICE_SESSIONS : SERVICE_SUMMARY;
 		return true;
@@ -154,7 +197,26 @@ report_service(struct report *r)
 		if (!found) /* a reload took it meanwhile */
 			return false;
 		r->of_one.cfg = one.cfg;
-		write_summary(r, one.cfg);
+		r->of_one.targets = one.targets;
+		write_summary(r);
+		r->phase = SERVICE_TARGETS;
+		r->pos = 0;
+		return true;
+	case SERVICE_TARGETS:
+		if (found && step_target(r, &one))
+			return true;
+		jw_array_end(&r->jw);
+		jw_array(&r->jw, "addresses");
+		r->phase = SERVICE_ADDRESSES;
+		r->pos = 0;
+		return true;
+	case SERVICE_ADDRESSES:
+		if (found && step_address(r, &one))
+			return true;
+		jw_array_end(&r->jw);
+		jw_bool(&r->jw, "listens_here", found && listens_here(r, one.cfg));
+		report_ms(&r->jw, "held_off_ms", r->held_off_ns);
+		write_outage(r);
 		r->phase = SERVICE_SETTINGS;
 		r->pos = 0;
 		return true;

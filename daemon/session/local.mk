@@ -7,6 +7,9 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/colleagues.c daemon/session/colleagues.h \
 	daemon/session/sources.c daemon/session/sources.h \
 	daemon/session/admission.c daemon/session/admission.h \
+	daemon/session/endpoints.c daemon/session/endpoints.h \
+	daemon/session/targets.c daemon/session/targets.h \
+	daemon/session/retry.c daemon/session/retry.h \
 	daemon/session/outage.c daemon/session/outage.h \
 	daemon/session/session.c daemon/session/session.h \
 	daemon/session/session_setup.c \
@@ -33,6 +36,8 @@ check_UNIT += \
 	tests/unit/check_admission \
 	tests/unit/check_colleagues \
 	tests/unit/check_measure \
+	tests/unit/check_endpoints \
+	tests/unit/check_targets \
 	tests/unit/check_outage \
 	tests/unit/check_check_result \
 	tests/unit/check_session

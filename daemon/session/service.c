@@ -11,7 +11,7 @@
 #define PAUSE_MAX_MS 60000
 #define TIMEOUT_MS 15000
 
-#define TIMERS 2 /* of listener and prewarm: starting them may not fail for want of memory */
+#define TIMERS 3 /* of listener, prewarm and retry: starting them may not fail for want of memory */
 
 static void
 service_put(struct service *svc)
@@ -26,22 +26,48 @@ service_put(struct service *svc)
 	free(svc);
 }
 
+static unsigned
+count_addrs(const struct config_service *cfg)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < cfg->to_cnt; i++)
+		cnt += cfg->to[i].addr_cnt;
+	return cnt;
+}
+
+static void
+copy_targets(struct settings *s, const struct config_service *cfg)
+{
+	struct sockaddr_storage *addrs = s->addrs;
+
+	for (unsigned i = 0; i < cfg->to_cnt; i++) {
+		s->cfg.to[i] = cfg->to[i];
+		s->cfg.to[i].addrs = addrs;
+		for (unsigned k = 0; k < cfg->to[i].addr_cnt; k++)
+			*addrs++ = cfg->to[i].addrs[k];
+	}
+}
+
 /* One piece of memory with all that cfg points to. */
 struct settings *
 settings_new(struct service *svc, const struct config_service *cfg)
 {
-	size_t addrs_len = cfg->to.addr_cnt * sizeof(*cfg->to.addrs), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
+	size_t to_len = cfg->to_cnt * sizeof(*cfg->to), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
 	size_t users_len = cfg->allow_users_cnt * sizeof(*cfg->allow_users);
-	struct settings *s = malloc(sizeof(*s) + addrs_len + users_len + allow_len);
+	unsigned addr_cnt = count_addrs(cfg);
+	struct settings *s = malloc(sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + to_len + users_len + allow_len);
+	struct targets *targets = s != NULL ? targets_get(svc->pool->place.targets, cfg) : NULL;
 
-	if (s == NULL)
+	if (targets == NULL) {
+		free(s);
 		return NULL;
-	*s = (struct settings){ .cfg = *cfg, .svc = svc, .refs = 1 };
-	s->cfg.to.addrs = s->addrs;
-	s->cfg.allow_users = (void *)(s->addrs + cfg->to.addr_cnt);
+	}
+	*s = (struct settings){ .cfg = *cfg, .svc = svc, .targets = targets, .refs = 1 };
+	s->cfg.to = (void *)(s->addrs + addr_cnt);
+	s->cfg.allow_users = (void *)(s->cfg.to + cfg->to_cnt);
 	s->cfg.allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);
-	if (addrs_len > 0)
-		memcpy(s->cfg.to.addrs, cfg->to.addrs, addrs_len);
+	copy_targets(s, cfg);
 	if (users_len > 0)
 		memcpy(s->cfg.allow_users, cfg->allow_users, users_len);
 	if (allow_len > 0)
@@ -58,6 +84,7 @@ settings_put(struct settings *s)
 	assert(s->refs > 0);
 	if (--s->refs > 0)
 		return;
+	targets_put(svc->pool->place.targets, s->targets);
 	free(s);
 	service_put(svc);
 }
@@ -93,18 +120,37 @@ on_verdict(void *arg, const struct check_result *r)
 	pause_before_next(svc);
 }
 
+/* As a connection would try them. */
+static unsigned
+pick_addrs(struct service *svc, struct sockaddr_storage addrs[CONFIG_TARGET_ADDRS_MAX])
+{
+	struct env *env = svc->pool->env;
+	struct endpoint_pick pick;
+	uint64_t tried = 0;
+	unsigned cnt = 0;
+
+	while (cnt < CONFIG_TARGET_ADDRS_MAX &&
+	    targets_pick(svc->settings->targets, env->now_ns, &env->rng, &tried, &pick))
+		addrs[cnt++] = pick.addr;
+	return cnt;
+}
+
 static void
 attempt(struct service *svc)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
+	struct sockaddr_storage addrs[CONFIG_TARGET_ADDRS_MAX];
 	const struct probe_target target = {
-		.addrs = cfg->to.addrs,
-		.addr_cnt = cfg->to.addr_cnt,
+		.addrs = addrs,
+		.addr_cnt = pick_addrs(svc, addrs),
 		.elem_size = cfg->elem_size,
 		.timeout_ms = TIMEOUT_MS,
 		.peer = cfg->peer,
 	};
 
+	/* No name is found yet: service_prewarm is called when one is. */
+	if (target.addr_cnt == 0)
+		return;
 	svc->prewarm.probe = probe_start(svc->pool, &target, on_verdict, svc);
 	if (svc->prewarm.probe == NULL)
 		pause_before_next(svc);
@@ -138,10 +184,12 @@ service_prewarm(struct service *svc)
 }
 
 static bool
-leads_to(const struct config_service *cfg, const struct sockaddr_storage *peer)
+leads_to(const struct service *svc, const struct sockaddr_storage *peer)
 {
-	for (unsigned i = 0; i < cfg->to.addr_cnt; i++)
-		if ((addr_port(peer) != 0 ? addr_same_place : addr_same_host)(peer, &cfg->to.addrs[i]))
+	struct endpoint e;
+
+	for (unsigned i = 0; targets_address(svc->settings->targets, i, &e); i++)
+		if ((addr_port(peer) != 0 ? addr_same_place : addr_same_host)(peer, &e.addr))
 			return true;
 	return false;
 }
@@ -152,7 +200,7 @@ services_retry(struct session_pool *pool, const struct sockaddr_storage *peer)
 	unsigned cnt = 0;
 
 	LIST_EACH(struct service, svc, &pool->services, node) {
-		if (!timer_armed(&svc->prewarm.pause) || (peer != NULL && !leads_to(&svc->settings->cfg, peer)))
+		if (!timer_armed(&svc->prewarm.pause) || (peer != NULL && !leads_to(svc, peer)))
 			continue;
 		service_prewarm(svc);
 		cnt++;
@@ -176,6 +224,7 @@ service_new(struct session_pool *pool, const struct config_service *cfg)
 	list_init(&svc->node);
 	listener_init(&svc->listener);
 	timer_init(&svc->prewarm.pause, on_pause_over);
+	retry_init(&svc->retry);
 	svc->admission = admission_get(pool->place.admissions, cfg, rng_u64(&pool->env->rng));
 	svc->settings = svc->admission != NULL ? settings_new(svc, cfg) : NULL;
 	if (svc->settings != NULL)
@@ -202,6 +251,7 @@ service_stop(struct service *svc)
 	struct lsock sock = listener_stop(svc);
 
 	prewarm_stop(svc);
+	retry_stop(svc);
 	lsock_close(&sock);
 }
 

@@ -6,6 +6,7 @@
  *
  *	service.c	services and their settings; makes the link group of an ingress before its first client comes:
  *			a probe, repeated with growing pauses while the peer is not there
+ *	retry.c		targets that failed, looked at again in the background
  *	listener.c	accepts in batches, checks who comes and how many are there, starts sessions; pauses when
  *			descriptors or memory run out
  */
@@ -18,14 +19,16 @@
 #include "daemon/session/elem_need.h"
 #include "daemon/session/outage.h"
 #include "daemon/session/probe.h"
+#include "daemon/session/retry.h"
 #include "daemon/session/session_pool.h"
 
 /* The settings of a service at one time. */
 struct settings {
 	struct config_service cfg; /* a deep copy */
 	struct service *svc;
+	struct targets *targets; /* counted; what cfg.to stands for at present */
 	unsigned refs;
-	struct sockaddr_storage addrs[]; /* of cfg.to; cfg.allow and cfg.allow_users behind them */
+	struct sockaddr_storage addrs[]; /* of cfg.to; cfg.to, cfg.allow_users and cfg.allow behind them */
 };
 
 /* What becomes of who connects. */
@@ -60,11 +63,12 @@ struct service {
 	unsigned refs;             /* settings in use, and one while configured */
 	struct listener listener;
 	struct prewarm prewarm;
+	struct retry retry;
 	struct outage outage;
 	struct elem_need elem_need;
 	bool disabled;               /* by the operator: takes no connections */
 	struct admission *admission; /* shared with the other workers */
-	struct service_info ctr;     /* all but cfg */
+	struct service_info ctr;     /* all but cfg and targets */
 };
 
 /* The configured one of that name; NULL: there is none. */

@@ -196,27 +196,35 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 		leg_close(&s->app, s->pool->env->loop, (act & ACT_RESET_APP) != 0);
 }
 
+/* What a broken rendezvous says of the far end; of the other reasons nothing. */
+static const enum outage_kind outage_kinds[SMCR_R_SHUTDOWN + 1] = {
+	[SMCR_R_TCP_RESET] = OUTAGE_RESET,
+	[SMCR_R_TCP_FIN] = OUTAGE_RESET,
+	[SMCR_R_PROTOCOL] = OUTAGE_NO_SMC,
+	[SMCR_R_CLC_TIMEOUT] = OUTAGE_NO_SMC,
+	[SMCR_R_LINK_LOST] = OUTAGE_SETUP,
+	[SMCR_R_GROUP_DELETED] = OUTAGE_SETUP,
+	[SMCR_R_LLC_TIMEOUT] = OUTAGE_SETUP,
+	[SMCR_R_PEER_ABORT] = OUTAGE_SETUP,
+	[SMCR_R_PEER_CLOSED] = OUTAGE_SETUP,
+	[SMCR_R_CLOSE_TIMEOUT] = OUTAGE_SETUP,
+	[SMCR_R_ELEM_CONFLICT] = OUTAGE_SETUP,
+};
+
+static bool
+is_targets_fault(const struct session *s)
+{
+	return s->state == SES_RENDEZVOUS && outage_kinds[smcr_closed(s->conn, NULL)] != OUTAGE_NONE;
+}
+
 /* The engine has broken off the rendezvous: notes it where that was the far end's fault. */
 static void
 note_outage(struct session *s)
 {
-	static const enum outage_kind kinds[SMCR_R_SHUTDOWN + 1] = {
-		[SMCR_R_TCP_RESET] = OUTAGE_RESET,
-		[SMCR_R_TCP_FIN] = OUTAGE_RESET,
-		[SMCR_R_PROTOCOL] = OUTAGE_NO_SMC,
-		[SMCR_R_CLC_TIMEOUT] = OUTAGE_NO_SMC,
-		[SMCR_R_LINK_LOST] = OUTAGE_SETUP,
-		[SMCR_R_GROUP_DELETED] = OUTAGE_SETUP,
-		[SMCR_R_LLC_TIMEOUT] = OUTAGE_SETUP,
-		[SMCR_R_PEER_ABORT] = OUTAGE_SETUP,
-		[SMCR_R_PEER_CLOSED] = OUTAGE_SETUP,
-		[SMCR_R_CLOSE_TIMEOUT] = OUTAGE_SETUP,
-		[SMCR_R_ELEM_CONFLICT] = OUTAGE_SETUP,
-	};
 	struct service *svc = s->settings->svc;
 	const char *detail;
 	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-	enum outage_kind kind = kinds[reason];
+	enum outage_kind kind = outage_kinds[reason];
 
 	if (kind == OUTAGE_NONE)
 		return;
@@ -238,6 +246,8 @@ void
 session_event(struct session *s, enum session_event event)
 {
 	if (s->state == SES_DEAD)
+		return;
+	if (event == SEV_ENGINE_RESET && is_targets_fault(s) && setup_redial(s))
 		return;
 	unsigned act = legs_actions(s->state, event);
 	if (act == 0) {

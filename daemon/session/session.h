@@ -53,7 +53,9 @@ enum {
 
 /* Only until data flows, and on TCP while the peer's Decline may still come. */
 struct setup {
-	struct dial dial; /* ingress: the middle; egress: the app leg */
+	struct dial dial;          /* ingress: the middle; egress: the app leg */
+	struct endpoint_pick pick; /* the address that it connects to */
+	uint64_t tried;            /* those that this connection has been sent to (endpoints.h) */
 	struct clc_in in;
 	struct clc_out out;
 	const struct peer_rule *rule; /* SES_LOOK */
@@ -151,6 +153,9 @@ bool setup_finish(struct session *);
 /* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when the
  * session has ended. */
 bool setup_decline_done(struct session *);
+/* The target has ended the rendezvous. Goes on to another one, if there is one that works: nothing is lost, as no data has been
+ * carried, or read. False: there is none. */
+bool setup_redial(struct session *);
 /* An attempt to connect is under way, or waits to be made once more. */
 bool setup_dialing(const struct session *);
 

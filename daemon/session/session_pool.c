@@ -24,6 +24,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 		.lim_refused = limit,
 		.lim_failed = limit,
 		.lim_outage = limit,
+		.lim_target = limit,
 		.lim_outage_end = limit,
 		.lim_stranger = limit,
 	};

@@ -63,6 +63,7 @@ struct worker_place {
 	unsigned nr; /* from 0; what is to be said once is said by that */
 	unsigned cnt;
 	struct admissions *admissions; /* of all of them; it outlives them */
+	struct targets_all *targets;   /* the same */
 	struct colleague *all;         /* cnt of them, in the order of nr; outlive them, too */
 };
 
@@ -95,6 +96,7 @@ struct session_pool {
 	struct log_limit lim_failed;     /* about connections that never carried data */
 	struct log_limit lim_outage;     /* about services whose far end does not serve */
 	struct log_limit lim_outage_end; /* ... does again */
+	struct log_limit lim_target;     /* about targets that fail, and work again */
 	struct log_limit lim_stranger;   /* about connections that come from no SMC-R peer */
 };
 
@@ -155,6 +157,7 @@ struct close_filter {
 
 struct service_info {
 	const struct config_service *cfg;
+	struct targets *targets; /* what cfg->to stands for at present; both as long as the worker stands still */
 	uint32_t connections;
 	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
 	uint64_t fallbacks, resets;

@@ -14,6 +14,7 @@
 #define DIAL_PAUSE_MAX_MS 100
 
 static const char backlog_full[] = "its backlog is full";
+static const char no_name[] = "its name has no address so far";
 
 bool
 setup_dialing(const struct session *s)
@@ -23,7 +24,8 @@ setup_dialing(const struct session *s)
 
 /* -- connecting -- */
 
-/* Until the address is given up, or for a while that doubles where the kernel tells nothing of a place in the backlog. */
+/* Until the address is given up, or for a while that doubles where nobody tells that the wait is over: a place in the backlog, a
+ * name that has just been asked for. */
 static void
 arm_dial(struct session *s)
 {
@@ -37,13 +39,79 @@ arm_dial(struct session *s)
 	timer_arm(&s->pool->env->timers, &s->timer, at_ns);
 }
 
+/* Of this host, not of the target. */
+static bool
+is_our_own(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL ||
+	    err == EPERM;
+}
+
+/* Of a UNIX socket where nobody accepts, EAGAIN would be no word for that. */
+static bool
+is_full(const struct dial *d)
+{
+	return d->err == EAGAIN && d->cnt > 0 && dial_addr(d)->ss_family == AF_UNIX;
+}
+
+/* Takes the attempt that runs for failed, and starts the next one. 0, or -errno of the last one: no target is left. */
+static int
+dial_on(struct session *s, int why)
+{
+	struct session_pool *pool = s->pool;
+	struct setup *setup = s->setup;
+	struct dial *d = &setup->dial;
+	int err = dial_next(d, pool->env->loop, &pool->keepalive, why);
+
+	while (err != 0) {
+		if (d->cnt > 0 && !is_our_own(-err))
+			retry_bad(
+			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(-err));
+		if (!targets_pick(
+		        s->settings->targets, pool->env->now_ns, &pool->env->rng, &setup->tried, &setup->pick))
+			break;
+		d->addrs = &setup->pick.addr;
+		d->cnt = 1;
+		d->next = 0;
+		err = dial_next(d, pool->env->loop, &pool->keepalive, 0);
+	}
+	return err;
+}
+
+/* The path of a UNIX socket is pointed at for as long as the session lives (net.h): the settings have it, as they name it. */
+static const struct sockaddr_storage *
+lasting(const struct session *s, const struct sockaddr_storage *addr)
+{
+	const struct config_service *cfg = &s->settings->cfg;
+
+	for (unsigned i = 0; i < cfg->to_cnt && addr->ss_family == AF_UNIX; i++)
+		if (cfg->to[i].addr_cnt > 0 && addr_same_place(&cfg->to[i].addrs[0], addr))
+			return &cfg->to[i].addrs[0];
+	return addr;
+}
+
+/* It has been asked for, and there was no answer yet, as in the first moment after the start. */
+static bool
+waits_for_name(const struct session *s)
+{
+	return s->pool->env->now_ns < s->setup->dial_until_ns && targets_pending(s->settings->targets);
+}
+
 void
 setup_dial_next(struct session *s, int why)
 {
 	union net_addr *far = session_kind(s) == CONFIG_INGRESS ? &s->mid_peer : &s->app_peer;
-	int err = dial_next(&s->setup->dial, s->pool->env->loop, &s->pool->keepalive, why);
+	struct dial *d = &s->setup->dial;
+	int err = dial_on(s, why);
+	const char *words = is_full(d) ? backlog_full : d->cnt == 0 ? no_name : NULL;
 
-	net_addr_set(far, dial_addr(&s->setup->dial));
+	if (d->cnt > 0)
+		net_addr_set(far, lasting(s, dial_addr(d)));
+	if (err != 0 && d->cnt == 0 && waits_for_name(s)) {
+		d->busy = d->waits = true;
+		arm_dial(s);
+		return;
+	}
 	if (err == 0) {
 		s->setup->dial_until_ns = s->pool->env->now_ns + s->settings->cfg.connect_ms * NS_PER_MS;
 		s->setup->dial_pause_ms = 0;
@@ -51,12 +119,10 @@ setup_dial_next(struct session *s, int why)
 		return;
 	}
 	s->settings->svc->ctr.refused_connect++;
-	/* Of a UNIX socket where nobody accepts, EAGAIN would be no word for that. */
-	bool full = err == -EAGAIN && far->sa.sa_family == AF_UNIX;
-	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, full ? backlog_full : "", full ? 0 : -err);
+	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, words != NULL ? words : "", words != NULL ? 0 : -err);
 	if (s->why == NULL) {
-		s->why_detail = full ? backlog_full : NULL;
-		s->err = full ? 0 : -err;
+		s->why_detail = words;
+		s->err = words != NULL ? 0 : -err;
 	}
 	session_event(s, SEV_CONNECT_FAILED);
 }
@@ -66,7 +132,9 @@ setup_dial_timeout(struct session *s)
 {
 	struct dial *d = &s->setup->dial;
 
-	if (!d->waits || s->pool->env->now_ns >= s->setup->dial_until_ns)
+	if (d->cnt == 0)
+		setup_dial_next(s, 0);
+	else if (!d->waits || s->pool->env->now_ns >= s->setup->dial_until_ns)
 		setup_dial_next(s, d->waits ? EAGAIN : ETIMEDOUT);
 	else if (dial_again(d, s->pool->env->loop, &s->pool->keepalive) == 0)
 		arm_dial(s);
@@ -82,12 +150,35 @@ setup_dial(struct session *s)
 
 	s->setup->dial = (struct dial){
 		.leg = to_peer ? &s->mid : &s->app,
-		.addrs = cfg->to.addrs,
-		.cnt = cfg->to.addr_cnt,
 		.ports = to_peer ? &s->pool->ports : NULL,
 		.option = to_peer && peer_rule_wants_option(cfg->peer) ? s->pool->option : NULL,
 	};
+	s->setup->dial_until_ns = s->pool->env->now_ns + cfg->connect_ms * NS_PER_MS;
+	s->setup->dial_pause_ms = 0;
 	setup_dial_next(s, 0);
+}
+
+bool
+setup_redial(struct session *s)
+{
+	struct setup *setup = s->setup;
+	const char *detail;
+
+	if (session_kind(s) != CONFIG_INGRESS || s->state != SES_RENDEZVOUS || setup == NULL)
+		return false;
+	enum smcr_reason reason = smcr_closed(s->conn, &detail);
+	retry_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail[0] != '\0' ? detail : smcr_reason_str(reason));
+	if (!targets_have_other(s->settings->targets, setup->tried))
+		return false;
+	smcr_release(s->conn);
+	s->conn = NULL;
+	s->events = 0;
+	s->flags &= ~(unsigned)SF_MID_FIN;
+	leg_close(&s->mid, s->pool->env->loop, true);
+	setup->in.off = setup->in.len = setup->out.len = 0;
+	session_set_state(s, SES_CONNECT);
+	setup_dial(s);
+	return true;
 }
 
 /* -- rendezvous -- */
@@ -214,6 +305,8 @@ setup_take_path(struct session *s)
 		session_event(s, SEV_REFUSED);
 		return;
 	}
+	if (session_kind(s) == CONFIG_INGRESS)
+		retry_good(s->settings, &s->setup->pick, true);
 	bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
 	session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
 	if (s->app.io.fd < 0 && !setup_dialing(s))
@@ -257,6 +350,7 @@ fall_back(struct session *s)
 		/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh
 		 * (C.4). FIN, not RST, which could overtake the Decline. */
 		s->flags |= SF_RETRIED;
+		s->setup->tried = 0;
 		leg_close(&s->mid, s->pool->env->loop, false);
 		s->setup->in.off = s->setup->in.len = s->setup->out.len = 0;
 		session_set_state(s, SES_CONNECT);
@@ -297,6 +391,7 @@ pump_dial(struct session *s)
 	if (r <= 0)
 		return;
 	timer_cancel(&s->pool->env->timers, &s->timer);
+	retry_good(s->settings, &s->setup->pick, false);
 	if (session_kind(s) == CONFIG_INGRESS) {
 		meet_peer(s);
 		return;
@@ -318,8 +413,10 @@ pump_rendezvous(struct session *s, unsigned events)
 	clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 	if ((events & SMCR_EV_ESTABLISHED) != 0) {
 		s->path = PATH_SMCR;
-		if (session_kind(s) == CONFIG_INGRESS)
+		if (session_kind(s) == CONFIG_INGRESS) {
 			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
+			retry_good(s->settings, &s->setup->pick, true);
+		}
 		clc_out_take(&s->setup->out, s->conn);
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
 		if ((s->flags & SF_PROBE) != 0)

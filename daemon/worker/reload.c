@@ -205,14 +205,17 @@ services_abort(struct services_plan *p)
 static void
 commit(struct services_plan *p, struct step *st)
 {
-	char text[ADDR_STR_MAX], to[CONFIG_TARGET_STR_MAX];
+	char text[ADDR_STR_MAX], to[CONFIG_TO_STR_MAX];
 	bool changed = st->next != NULL;
 	int rc = 0;
 
 	if (changed) {
 		settings_put(st->svc->settings);
 		st->svc->settings = st->next;
+		retry_restart(st->svc);
 	}
+	if (p->pool->place.nr == 0)
+		targets_load(st->svc->settings->targets, st->cfg);
 	if (st->moves)
 		rc = listener_start(st->svc, &st->sock);
 	else
@@ -228,8 +231,7 @@ commit(struct services_plan *p, struct step *st)
 			log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s",
 			    st->is_new ? "added" : "changed", st->cfg->name,
 			    st->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress",
-			    addr_format_port(&st->cfg->listen, text, sizeof(text)),
-			    config_target_str(&st->cfg->to, to));
+			    addr_format_port(&st->cfg->listen, text, sizeof(text)), config_to_str(st->cfg, to));
 		service_prewarm(st->svc);
 	}
 }

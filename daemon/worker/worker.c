@@ -292,6 +292,14 @@ worker_undrain(struct worker *w)
 	return session_pool_drain(&w->sessions, false);
 }
 
+void
+worker_targets_came(struct worker *w, const char *service)
+{
+	LIST_EACH(struct service, svc, &w->sessions.services, node)
+		if (!w->draining && strcmp(svc->settings->cfg.name, service) == 0)
+			service_prewarm(svc);
+}
+
 /* Cards may take their time to end. */
 static int64_t
 ending_turn(void *arg, int64_t now_ns)
@@ -365,6 +373,7 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 		*info = svc->ctr;
 		info->cfg = &svc->settings->cfg;
 		info->disabled = svc->disabled;
+		info->targets = svc->settings->targets;
 		outage_look(svc, outage);
 		return true;
 	}
@@ -382,6 +391,7 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 		*info = svc->ctr;
 		info->cfg = &svc->settings->cfg;
 		info->disabled = svc->disabled;
+		info->targets = svc->settings->targets;
 		++*pos;
 		return true;
 	}

@@ -34,6 +34,8 @@ int worker_share(const struct worker *, struct lsock *socks);
 void worker_commit(struct worker *, const struct config *next, FILE *err);
 /* Or drops it: all is as before. */
 void worker_abort(struct worker *);
+/* The names of a service that waited for them have addresses: a link group may be made ahead. */
+void worker_targets_came(struct worker *, const char *service);
 /* Stops accepting; ends groups as connections end; calls done(arg) when all are gone or deadline_ms has passed. */
 void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
 /* Takes a drain back: nobody is told of its end any more. 0, or -errno when a service cannot listen again, which is logged. */

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/colleagues.h"
+#include "daemon/session/targets.h"
 
 #define PATIENCE_S 10 /* a worker that does not answer for so long is told of in the log, each time again */
 
@@ -31,6 +32,7 @@ struct workers {
 	struct workers_hooks hooks;
 	struct mailbox mail; /* to main */
 	struct admissions admissions;
+	struct targets_all targets;
 	void (*drained)(void *arg);
 	void *drained_arg;
 	unsigned draining; /* that have not ended yet */
@@ -132,6 +134,12 @@ workers_mailbox(struct workers *ws)
 	return &ws->mail;
 }
 
+struct targets_all *
+workers_targets(struct workers *ws)
+{
+	return &ws->targets;
+}
+
 /* -- what is said once --
  *
  * What the first worker has to say of a configuration goes for all; another one is heard only when it fails.
@@ -227,9 +235,11 @@ static int
 member_init(struct member *m, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
     unsigned sock_cnt, FILE *err)
 {
-	const struct worker_place place = {
-		.nr = m->nr, .cnt = m->all->cnt, .admissions = &m->all->admissions, .all = m->all->colleagues
-	};
+	const struct worker_place place = { .nr = m->nr,
+		.cnt = m->all->cnt,
+		.admissions = &m->all->admissions,
+		.targets = &m->all->targets,
+		.all = m->all->colleagues };
 	int rc = -ENOMEM;
 
 	m->loop = loop_new();
@@ -261,6 +271,7 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	ws->hooks = *hooks;
 	ws->cnt = cnt;
 	admissions_init(&ws->admissions);
+	targets_all_init(&ws->targets);
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {
 		struct member *m = &ws->member[i];
 		struct told told;
@@ -327,6 +338,7 @@ workers_free(struct workers *ws)
 	mailbox_run(&ws->mail);
 	mailbox_fini(&ws->mail);
 	admissions_fini(&ws->admissions);
+	targets_all_fini(&ws->targets);
 	free(ws->colleagues);
 	free(ws);
 }

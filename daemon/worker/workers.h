@@ -40,6 +40,9 @@ void workers_call_all(struct workers *, void (*fn)(struct worker *, void *arg), 
 /* Main's own, for what workers have to say; there as long as they are. */
 struct mailbox *workers_mailbox(struct workers *);
 
+/* The targets of all services; there as long as the workers are. */
+struct targets_all *workers_targets(struct workers *);
+
 /* All of them or none; see worker_prepare. next is in force when it returns 0, and what was before is used by nobody. */
 int workers_reload(struct workers *, const struct config *next, FILE *err);
 /* As worker_drain for each; done(arg) in the main loop when all are done. */

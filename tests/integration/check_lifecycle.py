@@ -185,7 +185,9 @@ def _(t):
     works(pair.connect())
     one = pair.b.ctl("service", "x")
     equal(one["modes"], {"smcr": 1, "tcp": 0, "setup": 0}, "connections by mode")
-    equal(one["addresses"], [{"address": one["to"]}], "addresses of the server")
+    equal(one["targets"], [{"target": one["to"], "name_error": ""}], "targets")
+    equal(one["addresses"], [{"address": one["to"], "target": one["to"], "priority": 0, "weight": 0, "state": "ok", "text": "",
+                              "connections": 1, "failures": 0, "passed_over": 0}], "addresses of the server")
     equal(one["outage"], {"text": "", "failed": 0, "age_ms": 0}, "no outage")
     settings = {s["name"]: s["value"] for s in one["settings"]}
     equal(settings["max_connections"], "4096", "a setting that the file does not name")

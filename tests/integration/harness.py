@@ -749,6 +749,9 @@ class Server:
         return (self.host, self.port)
 
     def _close(self):
+        """Nobody listens there any more; may be called by a test."""
+        if self.closing:
+            return
         self.closing = True
         # Wakes the thread: a call that is under way when the socket is closed may be begun anew by the kernel, with the number
         # of a descriptor that is the next case's server by then.

@@ -18,6 +18,7 @@ check_INTEGRATION = \
 	tests/integration/check_windows.py \
 	tests/integration/check_proxy.py \
 	tests/integration/check_fallback.py \
+	tests/integration/check_names.py \
 	tests/integration/check_outages.py \
 	tests/integration/check_ctl.py \
 	tests/integration/check_steer.py \
@@ -57,6 +58,7 @@ EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) \
 	tests/integration/capture.py \
 	tests/integration/clc.py \
 	tests/integration/hostile.py \
+	tests/integration/dns.py \
 	tests/integration/load.py \
 	tests/integration/netns.py \
 	tests/integration/many.py

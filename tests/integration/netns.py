@@ -14,14 +14,16 @@ ADDR_A, ADDR_B = "10.77.100.1", "10.77.100.2"
 NOWHERE = "02:00:00:00:00:99"
 
 
-def enter():
-    """Runs this script again in a network namespace of its own; without one all its cases are skipped."""
+def enter(mount=False):
+    """Runs this script again in a network namespace of its own, mount: and with mounts of its own; without one all its cases are
+    skipped."""
+    spaces = ["--net", "--mount"] if mount else ["--net"]
     if os.environ.get("SMCRD_NETNS"):
         return
     try:
         unshare, _ = need("unshare", "nsenter")
         need("ip")
-        ok = subprocess.run([unshare, "--net", "true"], stderr=subprocess.DEVNULL).returncode == 0
+        ok = subprocess.run([unshare, *spaces, "true"], stderr=subprocess.DEVNULL).returncode == 0
         why = "no right to make network namespaces"
     except Skip as e:
         ok, why = False, str(e)
@@ -29,7 +31,7 @@ def enter():
         print(f"1..0 # SKIP {why}")
         sys.exit(0)
     os.environ["SMCRD_NETNS"] = "1"
-    os.execv(unshare, [unshare, "--net", "--", sys.executable, *sys.argv])
+    os.execv(unshare, [unshare, *spaces, "--", sys.executable, *sys.argv])
 
 
 class Side:

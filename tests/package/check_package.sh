@@ -97,7 +97,7 @@ result 'the package makes the user, and starts nothing without a configuration' 
 # Some distributions have no SCTP in user space; Debian has, and the package must not lose it unnoticed.
 libraries() {
 	local library
-	for library in libusrsctp libseccomp libibverbs librdmacm libsystemd; do
+	for library in libcares libusrsctp libseccomp libibverbs librdmacm libsystemd; do
 		readelf -d "$tmp/root/usr/sbin/smcrd" | grep -q "NEEDED.*$library" || { echo "$library is not used"; return 1; }
 	done
 }

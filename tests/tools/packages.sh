@@ -1,7 +1,7 @@
 # Sourced by demo.sh and test.sh: Debian packages that are needed to build, to demonstrate and to test.
 
 PACKAGES_BUILD="gcc libc6-dev make autoconf automake libtool pkg-config python3 libevent-dev libconfig-dev
-	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev"
+	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev libc-ares-dev"
 PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
 PACKAGES_TEST="check clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
 	postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2 mandoc systemd dpkg-dev debhelper

@@ -342,6 +342,7 @@ START_TEST(every_default_is_valid)
 #define LONG_PATH \
 	"123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.123456789.1234567"
 #define WEB(listen, to) "name = \"web\"; listen = \"" listen "\"; to = \"" to "\";"
+#define TO(targets) "name = \"w\"; listen = \"127.0.0.1:80\"; to = " targets "; "
 
 #define SCTP_DEVICE "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; transport = \"sctp\"; "
 
@@ -432,6 +433,24 @@ static const struct {
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "::1:80") "} );", "t.conf:2: ingress.to must be" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "[::1:80") "} );", "t.conf:2: ingress.to must be" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "0.0.0.0:80") "} );", "t.conf:2: ingress.to must name a host" },
+	{ "egress = ( {\n" TO("[ ]") "} );", "t.conf:2: egress.to is empty" },
+	{ "egress = ( {\n" TO("[ \"b:1\", \"c\" ]") "} );",
+	    "t.conf:2: egress.to has \"c\", which is no \"host:port\"" },
+	{ "egress = ( {\n" TO("[ \"b:1\", \"b:2\", \"b:1\" ]") "} );", "t.conf:2: egress.to has \"b:1\" twice" },
+	{ "egress = ( {\n" TO("( \"b:1\", 7 )") "} );", "t.conf:2: egress.to must be a string \"host:port\"" },
+	{ "egress = ( {\n" TO("[ \"b:1\", \"127.0.0.1:80\" ]") "} );", "t.conf:2: egress.to is the service's own" },
+	{ "ingress = ( {\n" TO("[ \"b:1\", \"unix:/s\" ]") "} );", "t.conf:2: ingress.to cannot be a UNIX socket" },
+	{ "egress = ( {\n" TO(
+	      "[ \"b:1\", \"b:2\", \"b:3\", \"b:4\", \"b:5\", \"b:6\", \"b:7\", \"b:8\", \"b:9\", \"b:10\", "
+	      "\"b:11\", \"b:12\", \"b:13\", \"b:14\", \"b:15\", \"b:16\", \"b:17\" ]") "} );",
+	    "t.conf:2: egress.to has more than 16 targets" },
+	{ "egress = ( {\n" TO("\"srv:\"") "} );", "t.conf:2: egress.to " },
+	{ "egress = ( {\n" TO("\"srv:_a._tcp.b:80\"") "} );", "t.conf:2: egress.to " },
+	{ "egress = ( {\n" TO("\"srv:_a\"") "} );", "t.conf:2: egress.to " },
+	{ "egress = ( {\n" TO("\"b:1\"") "policy = \"random\"; } );",
+	    "t.conf:2: egress.policy must be one of \"first\", \"spread\"" },
+	{ "egress = ( {\n" TO("\"b:1\"") "target_retry = \"999ms\"; } );",
+	    "t.conf:2: egress.target_retry must be from 1s to 1h" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"10.0.0.1/8\" ]; } );",
 	    "t.conf:3: ingress.allow has \"10.0.0.1/8\", which has address bits behind its prefix" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nallow = [ \"10.0.0.0/33\" ]; } );",
@@ -878,8 +897,8 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->service_cnt, 2);
 	ck_assert_int_eq(web->kind, CONFIG_INGRESS);
 	ck_assert_str_eq(web->name, "web");
-	ck_assert_str_eq(web->to.host, "web.example");
-	ck_assert_uint_eq(web->to.port, 80);
+	ck_assert_str_eq(web->to[0].host, "web.example");
+	ck_assert_uint_eq(web->to[0].port, 80);
 	ck_assert_uint_eq(web->allow_cnt, 5);
 	ck_assert_uint_eq(web->allow[0].prefix_len, 104);
 	ck_assert_uint_eq(web->allow[1].prefix_len, 128);
@@ -893,12 +912,49 @@ START_TEST(stores_what_is_written)
 	ck_assert(web->prewarm);
 	ck_assert_int_eq(web->proxy_protocol, CONFIG_PROXY_V2);
 	ck_assert_int_eq(db->kind, CONFIG_EGRESS);
-	ck_assert_str_eq(db->to.host, "::1");
-	ck_assert_uint_eq(db->to.addr_cnt, 1);
+	ck_assert_str_eq(db->to[0].host, "::1");
+	ck_assert_uint_eq(db->to[0].addr_cnt, 1);
 	ck_assert_uint_eq(db->elem_size, 0); /* auto */
 	ck_assert_int_eq(web->peer, SMCR_PEER_AUTO);
 	ck_assert_int_eq(db->peer, SMCR_PEER_SMCRD);
 	config_free(cfg);
+}
+
+START_TEST(stores_several_targets)
+{
+	struct config *cfg = parse_ok("egress = ( { " TO(
+	                  "[ \"pg1:5432\", \"192.0.2.1:5433\" ]") "policy = \"spread\"; target_retry = 3; } );"),
+	              *other = parse_ok("egress = ( { " TO(
+	                  "[ \"pg1:5432\", \"192.0.2.1:5434\" ]") "policy = \"spread\"; target_retry = 3; } );");
+	const struct config_service *svc = &cfg->services[0];
+	char buf[CONFIG_TO_STR_MAX];
+
+	ck_assert_uint_eq(svc->to_cnt, 2);
+	ck_assert(!config_target_is_literal(&svc->to[0]));
+	ck_assert(config_target_is_literal(&svc->to[1]));
+	ck_assert_uint_eq(svc->to[0].addr_cnt, 0);
+	ck_assert_uint_eq(svc->to[1].addr_cnt, 1);
+	ck_assert_int_eq(svc->policy, CONFIG_POLICY_SPREAD);
+	ck_assert_uint_eq(svc->retry_ms, 3000);
+	ck_assert_str_eq(config_to_str(svc, buf), "pg1:5432, 192.0.2.1:5433");
+	ck_assert(!config_service_equal(svc, &other->services[0]));
+	ck_assert(config_service_equal(svc, svc));
+	config_free(cfg);
+	config_free(other);
+}
+
+START_TEST(a_long_list_of_targets_is_cut_where_it_is_shown)
+{
+	struct config_target to[CONFIG_TARGETS_MAX] = { { .port = 0 } };
+	const struct config_service svc = { .to = to, .to_cnt = CONFIG_TARGETS_MAX };
+	char buf[CONFIG_TO_STR_MAX];
+
+	for (unsigned i = 0; i < CONFIG_TARGETS_MAX; i++) {
+		memset(to[i].host, 'a', 100);
+		to[i].port = 65535;
+	}
+	ck_assert_uint_lt(strlen(config_to_str(&svc, buf)), sizeof(buf));
+	ck_assert_str_eq(buf + strlen(buf) - 6, "5, ...");
 }
 
 START_TEST(stores_unix_sockets)
@@ -920,9 +976,9 @@ START_TEST(stores_unix_sockets)
 	ck_assert_uint_eq(plain->listen_mode, 0660);
 	ck_assert_str_eq(plain->listen_owner.name, "");
 	ck_assert_uint_eq(plain->allow_users_cnt, 0);
-	ck_assert_uint_eq(db->to.addr_cnt, 1);
-	ck_assert_str_eq(addr_path(&db->to.addrs[0]), "/run/postgresql/.s.PGSQL.5432");
-	ck_assert_str_eq(config_target_str(&db->to, buf), "unix:/run/postgresql/.s.PGSQL.5432");
+	ck_assert_uint_eq(db->to[0].addr_cnt, 1);
+	ck_assert_str_eq(addr_path(&db->to[0].addrs[0]), "/run/postgresql/.s.PGSQL.5432");
+	ck_assert_str_eq(config_target_str(db->to, buf), "unix:/run/postgresql/.s.PGSQL.5432");
 	config_free(cfg);
 }
 
@@ -1070,7 +1126,7 @@ START_TEST(a_range_of_ports_is_a_service_for_each)
 		snprintf(buf, sizeof(buf), "web-%u", 8000 + i);
 		ck_assert_str_eq(svc->name, buf);
 		snprintf(buf, sizeof(buf), "web.example:%u", 18000 + i);
-		ck_assert_str_eq(config_target_str(&svc->to, to), buf);
+		ck_assert_str_eq(config_target_str(svc->to, to), buf);
 		ck_assert_uint_eq(addr_port(&svc->listen), 8000 + i);
 		ck_assert_int_eq(svc->listen.ss_family, AF_INET6);
 		ck_assert_uint_eq(svc->allow_cnt, 1);
@@ -1268,8 +1324,8 @@ START_TEST(one_default_device_for_each_local_address)
 	ck_assert_str_eq(cfg->devices[0].name, "siw0");
 	ck_assert_str_eq(cfg->devices[1].name, "siw1");
 	ck_assert_uint_eq(cfg->devices[1].siw.port_min, 7471);
-	ck_assert_uint_ge(cfg->services[1].to.addr_cnt, 1);
-	ck_assert_uint_eq(addr_port(&cfg->services[1].to.addrs[0]), 81);
+	ck_assert_uint_ge(cfg->services[1].to[0].addr_cnt, 1);
+	ck_assert_uint_eq(addr_port(&cfg->services[1].to[0].addrs[0]), 81);
 	char *text = print(cfg);
 	config_free(cfg);
 	cfg = parse_ok(text);

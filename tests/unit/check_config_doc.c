@@ -51,7 +51,7 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 	case CONFIG_T_LISTEN:
 		return "Address and port, or UNIX socket";
 	case CONFIG_T_TARGET:
-		return "Host and port, or UNIX socket";
+		return "Host and port, UNIX socket, SRV records, or a list of these";
 	case CONFIG_T_NETS:
 		return "List of addresses and networks";
 	case CONFIG_T_USER:

@@ -23,7 +23,7 @@ check() {
 	result "$bad" "$dir includes only what it may"
 }
 
-echo "1..25"
+echo "1..27"
 check lib/base base/
 check lib/wire base/ wire/
 check lib/control control/
@@ -55,6 +55,7 @@ check daemon/config $below daemon/config/
 check daemon/confine $below daemon/config/config.h daemon/confine/
 check daemon/device $below daemon/config/ daemon/device/
 check daemon/session $below daemon/config/ daemon/device/ daemon/session/
+check daemon/names $below daemon/config/ daemon/session/endpoints.h daemon/session/targets.h daemon/names/
 check daemon/worker $below daemon/config/ daemon/device/ daemon/session/ daemon/worker/
 check daemon/control $below control/ daemon/config/ daemon/confine/ daemon/device/ daemon/session/ daemon/worker/ daemon/control/
 check daemon base/ wire/ smcr/smcr.h rnic/ daemon/
@@ -62,6 +63,8 @@ check ctl base/ control/ ctl/
 
 result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l 'event2/\|<event\.h>' | grep -v '^daemon/loop.c$')" \
 	"only daemon/loop.c knows libevent"
+result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l '<ares' | grep -v '^daemon/names/resolver.c$')" \
+	"only daemon/names/resolver.c knows c-ares"
 
 # The protocol code does no I/O, reads no clock, writes no log.
 result "$(find lib/wire lib/smcr lib/iwarp -name '*.[ch]' | xargs grep -nE \

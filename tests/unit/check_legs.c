@@ -403,8 +403,8 @@ START_LOOP_TEST(addresses_are_tried_in_order, 0, MODES)
 	gw_free_addr(&gw.peer_addrs[0]);
 	gw_black_hole(&gw.peer_addrs[1]);
 	gw_free_addr(&gw.server_addrs[0]);
-	gw.svc[GW_IN].to.addr_cnt = 3;
-	gw.svc[GW_OUT].to.addr_cnt = 2;
+	gw.to[GW_IN].addr_cnt = 3;
+	gw.to[GW_OUT].addr_cnt = 2;
 	gw.svc[GW_IN].connect_ms = 300; /* the last address is to answer in time on a busy machine, too */
 	connected(_i);
 	gw_say(client, "hello");

@@ -106,7 +106,7 @@ START_TEST(the_accept_waits_for_the_server)
 {
 	gw.server_addrs[1] = gw.server_addrs[0];
 	gw_black_hole(&gw.server_addrs[0]);
-	gw.svc[GW_OUT].to.addr_cnt = 2;
+	gw.to[GW_OUT].addr_cnt = 2;
 	gw.svc[GW_OUT].connect_ms = 100;
 	start(SMCR_PEER_SMCRD, SMCR_PEER_AUTO);
 	gw_connect();
@@ -160,7 +160,7 @@ START_LOOP_TEST(other_first_bytes_are_data, 0, 4)
 /* An ingress that cannot have the option sends a plain server nothing of its own. */
 START_LOOP_TEST(a_plain_server_gets_no_stray_byte, 0, 4)
 {
-	gw.svc[GW_IN].to.addrs = gw.server_addrs;
+	gw.to[GW_IN].addrs = gw.server_addrs;
 	gw.svc[GW_IN].fallback = _i / 2 == 0 ? CONFIG_FALLBACK_TCP : CONFIG_FALLBACK_REFUSE;
 	start(kinds[_i % 2], SMCR_PEER_SMCRD);
 	client = gw_client();

@@ -110,6 +110,11 @@ worker_undrain(struct worker *w)
 }
 
 void
+worker_targets_came(struct worker *w, const char *service)
+{
+}
+
+void
 worker_free(struct worker *w)
 {
 	log_msg(LOG_LVL_NOTICE, "worker freed");

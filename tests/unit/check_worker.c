@@ -942,7 +942,7 @@ START_TEST(prewarm_says_once_why_it_fails)
 
 	gw.svc[GW_IN].prewarm = true;
 	gw.svc[GW_IN].peer = SMCR_PEER_AUTO;
-	gw.svc[GW_IN].to.addrs = gw.server_addrs;
+	gw.to[GW_IN].addrs = gw.server_addrs;
 	gw.cfg.service_cnt = 1;
 	capture_begin(LOG_LVL_NOTICE);
 	gw_start();

@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "control/counters.h"
 #include "daemon/control/report.h"
+#include "daemon/session/targets.h"
 #include "daemon/smcopt.h"
 #include "wire/clc.h"
 
@@ -208,34 +209,78 @@ service_cfg(unsigned i)
 {
 	static struct config_net everybody[1024];
 	static struct config_service s[2];
+	static struct sockaddr_storage addrs[3];
+	static struct config_target to[3] = { { .host = "server.example", .port = 443, .addrs = addrs, .addr_cnt = 2 },
+		{ .host = "_web._tcp.example.com", .srv = true },
+		{ .host = "2001:db8::5", .port = 5432, .addrs = addrs + 2, .addr_cnt = 1 } };
+
+	addr(&addrs[0], "192.0.2.1:443");
+	addr(&addrs[1], "[2001:db8::1]:443");
+	addr(&addrs[2], "[2001:db8::5]:5432");
 
 	s[0] = (struct config_service){ .kind = CONFIG_INGRESS,
 		.name = "web",
-		.to = { .host = "server.example", .port = 443 },
+		.to = to,
+		.to_cnt = 2,
 		.allow = everybody,
 		.allow_cnt = fake_worker.allow_cnt,
 		.max_connections = 1000 };
 	addr(&s[0].listen, "127.0.0.1:8080");
 	s[1] = (struct config_service){ .kind = CONFIG_EGRESS,
 		.name = "db \"main\" é\x1b[31m",
-		.to = { .host = "2001:db8::5", .port = 5432 },
+		.to = to + 2,
+		.to_cnt = 1,
 		.peer = SMCR_PEER_LINUX,
 		.max_connections = 20 };
 	addr(&s[1].listen, "[::]:15432");
 	return &s[i];
 }
 
+/* Those of an idle daemon have not been found. */
+static struct targets *
+service_targets(bool full, unsigned i)
+{
+	static struct targets_all all;
+	static struct targets *made[2][2];
+	struct config_target to[2];
+	struct config_service cfg = *service_cfg(i);
+	struct endpoint_pick pick;
+	struct rng rng;
+	uint64_t tried = 0;
+
+	if (made[full][i] != NULL)
+		return made[full][i];
+	if (all.list.next == NULL)
+		targets_all_init(&all);
+	memcpy(to, cfg.to, cfg.to_cnt * sizeof(to[0]));
+	to[0].addr_cnt = full ? to[0].addr_cnt : 0;
+	cfg.to = to;
+	snprintf(cfg.name, sizeof(cfg.name), "%d%u", full, i);
+	struct targets *t = made[full][i] = targets_get(&all, &cfg);
+	if (i > 0)
+		return t;
+	(void)targets_unresolved(t, 1, "NXDOMAIN, there is no such name");
+	rng_init_seeded(&rng, 1);
+	for (unsigned k = 0; targets_pick(t, 0, &rng, &tried, &pick); k++)
+		(void)(k == 0 ? targets_good(t, &pick, false)
+		              : targets_bad(t, &pick, ENDPOINT_CONNECT, "Connection refused", 0, 10 * S, 0));
+	tried = 0;
+	(void)targets_pick(t, 0, &rng, &tried, &pick);
+	return t;
+}
+
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
 	/* connections, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets */
-	static const struct service_info infos[] = { { NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4, 7, false },
-		{ NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0, 0, true } };
+	static const struct service_info infos[] = { { NULL, NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4, 7, false },
+		{ NULL, NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0, 0, true } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;
 	*out = w->full ? infos[*pos] : (struct service_info){ 0 };
 	out->cfg = service_cfg(*pos);
+	out->targets = service_targets(w->full, *pos);
 	(*pos)++;
 	return true;
 }

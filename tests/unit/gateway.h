@@ -43,6 +43,7 @@ enum { GW_IN, GW_OUT, GW_SERVICES };
 struct gateway {
 	struct loop *loop;
 	struct admissions admissions;
+	struct targets_all targets;
 	struct worker_place place;
 	struct colleague colleague;
 	struct worker *w;  /* the only one, or the ingress's */
@@ -50,6 +51,7 @@ struct gateway {
 	struct config cfg;
 	struct config cfg2; /* of w2 */
 	struct config_service svc[GW_SERVICES];
+	struct config_target to[GW_SERVICES]; /* of svc */
 	struct config_device device;
 	struct sockaddr_storage peer_addrs[4], server_addrs[4];
 	const struct smcopt *option;
@@ -197,10 +199,14 @@ gw_init(void)
 	memset(&gw, 0, sizeof(gw));
 	gw.listener = gw_listen(&gw.server_addrs[0]);
 	gw_free_addr(&gw.peer_addrs[0]);
+	gw.to[GW_IN] = (struct config_target){ .host = "peer", .addrs = gw.peer_addrs, .addr_cnt = 1 };
+	gw.to[GW_OUT] = (struct config_target){ .host = "server", .addrs = gw.server_addrs, .addr_cnt = 1 };
 	gw.svc[GW_IN] = (struct config_service){
 		.kind = CONFIG_INGRESS,
 		.name = "in",
-		.to = { .host = "peer", .addrs = gw.peer_addrs, .addr_cnt = 1 },
+		.to = &gw.to[GW_IN],
+		.to_cnt = 1,
+		.retry_ms = 10000,
 		.max_connections = 1000,
 		.connect_ms = 5000,
 		.elem_size = 65536,
@@ -210,7 +216,9 @@ gw_init(void)
 		.kind = CONFIG_EGRESS,
 		.name = "out",
 		.listen = gw.peer_addrs[0],
-		.to = { .host = "server", .addrs = gw.server_addrs, .addr_cnt = 1 },
+		.to = &gw.to[GW_OUT],
+		.to_cnt = 1,
+		.retry_ms = 10000,
 		.max_connections = 1000,
 		.connect_ms = 5000,
 		.elem_size = 65536,
@@ -220,7 +228,10 @@ gw_init(void)
 	gw.cfg.service_cnt = GW_SERVICES;
 	gw.loop = loop_new();
 	admissions_init(&gw.admissions);
-	gw.place = (struct worker_place){ .cnt = 1, .admissions = &gw.admissions, .all = &gw.colleague };
+	targets_all_init(&gw.targets);
+	gw.place = (struct worker_place){
+		.cnt = 1, .admissions = &gw.admissions, .targets = &gw.targets, .all = &gw.colleague
+	};
 	ck_assert_ptr_nonnull(gw.loop);
 #ifdef GATEWAY_REAL
 	siw_config_init(&gw.device.siw);
@@ -293,6 +304,7 @@ gw_stop(void)
 {
 	gw_free_workers();
 	admissions_fini(&gw.admissions);
+	targets_all_fini(&gw.targets);
 	loop_free(gw.loop);
 	if (gw.listener >= 0)
 		close(gw.listener);

@@ -1,0 +1,316 @@
+/* The names of services' targets, looked up by the time that their answers last; see names.h. Called by smcrd.c. */
+#include "daemon/names/names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/minmax.h"
+#include "daemon/names/resolver.h"
+
+#define ASKING_MAX 32 /* look-ups at the same time; others wait for their turn */
+#define NS_PER_S INT64_C(1000000000)
+
+/* A target of a service with this name. */
+struct user {
+	struct user *next;
+	struct targets *targets; /* counted */
+	unsigned nr;
+	char service[CONFIG_NAME_MAX];
+	struct sockaddr_storage listen;
+};
+
+/* A name, with its port: services that have the same one are told the same answer. */
+struct name {
+	struct list_node node; /* names->list; alone once it is dropped */
+	struct names *all;     /* NULL: dropped while it was asked for */
+	struct user *users;
+	struct config_target spec;
+	int64_t due_ns;
+	bool asking;
+	bool found; /* the last look-up did */
+	unsigned failed;
+	char said[ENDPOINT_WHY_MAX +
+	    CONFIG_TARGET_ADDRS_MAX * ADDR_STR_MAX]; /* what the log says last: why, or the addresses */
+};
+
+struct names {
+	struct loop *loop;
+	struct targets_all *targets;
+	struct names_hooks hooks;
+	struct resolver *resolver; /* NULL: there is none */
+	struct list_node list;
+	unsigned asking;
+};
+
+/* -- life of a name -- */
+
+static void
+free_name(struct names *all, struct name *n)
+{
+	while (n->users != NULL) {
+		struct user *u = n->users;
+
+		n->users = u->next;
+		targets_put(all->targets, u->targets);
+		free(u);
+	}
+	list_remove(&n->node);
+	if (n->asking)
+		n->all = NULL;
+	else
+		free(n);
+}
+
+static struct name *
+find_name(struct names *all, const struct config_target *spec)
+{
+	LIST_EACH(struct name, n, &all->list, node)
+		if (config_target_same(&n->spec, spec))
+			return n;
+	return NULL;
+}
+
+static struct name *
+add_name(struct names *all, const struct config_target *spec)
+{
+	struct name *n = find_name(all, spec);
+
+	if (n != NULL || (n = calloc(1, sizeof(*n))) == NULL)
+		return n;
+	n->all = all;
+	n->spec = *spec;
+	n->spec.addrs = NULL;
+	n->spec.addr_cnt = 0;
+	n->due_ns = INT64_MIN;
+	list_push(&all->list, &n->node);
+	return n;
+}
+
+static bool
+add_user(struct names *all, const struct config_service *svc, unsigned nr)
+{
+	struct user *u = calloc(1, sizeof(*u));
+	struct name *n = u != NULL ? add_name(all, &svc->to[nr]) : NULL;
+
+	if (n != NULL)
+		u->targets = targets_get(all->targets, svc);
+	if (n == NULL || u->targets == NULL) {
+		free(u);
+		return false;
+	}
+	u->nr = nr;
+	u->listen = svc->listen;
+	memcpy(u->service, svc->name, sizeof(u->service));
+	u->next = n->users;
+	n->users = u;
+	return true;
+}
+
+/* -- answers -- */
+
+/* What the target of this service gets: a name that has this service's own address would use up its connections at once. */
+static unsigned
+for_user(const struct user *u, const struct resolver_answer *a, struct target_addr *out)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < a->cnt; i++)
+		if (!addr_same_place(&a->addrs[i].ss, &u->listen))
+			out[cnt++] = a->addrs[i];
+	return cnt;
+}
+
+/* Returns how many services have no address at all. */
+static unsigned
+tell_users(const struct name *n, const struct resolver_answer *a)
+{
+	struct target_addr addrs[CONFIG_TARGET_ADDRS_MAX];
+	unsigned waiting = 0;
+
+	for (const struct user *u = n->users; u != NULL; u = u->next) {
+		unsigned cnt = for_user(u, a, addrs);
+
+		if (cnt == 0)
+			waiting += targets_unresolved(
+			    u->targets, u->nr, a->why != NULL ? a->why : "it has the service's own address alone");
+		else if (targets_set(u->targets, u->nr, n->spec.srv, addrs, cnt))
+			n->all->hooks.came(n->all->hooks.arg, u->service);
+	}
+	return waiting;
+}
+
+/* In an order that does not depend on the name server's, which often changes it each time. */
+static int
+by_bytes(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void
+describe(const struct resolver_answer *a, char *buf, size_t cap)
+{
+	char texts[CONFIG_TARGET_ADDRS_MAX][ADDR_STR_MAX];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < a->cnt; i++)
+		(void)addr_format_port(&a->addrs[i].ss, texts[i], sizeof(texts[i]));
+	qsort(texts, a->cnt, sizeof(texts[0]), by_bytes);
+	buf[0] = '\0';
+	for (unsigned i = 0; i < a->cnt && len < cap; i++)
+		len += (size_t)snprintf(buf + len, cap - len, "%s%s", i > 0 ? "," : "", texts[i]);
+}
+
+/* Each change once. */
+static void
+log_change(struct name *n, const struct resolver_answer *a, unsigned waiting, uint32_t next_s)
+{
+	char text[sizeof(n->said)], name[CONFIG_TARGET_STR_MAX];
+	bool first = n->said[0] == '\0', was_found = n->found;
+
+	if (a->why != NULL)
+		(void)snprintf(text, sizeof(text), "%s", a->why);
+	else
+		describe(a, text, sizeof(text));
+	n->found = a->why == NULL;
+	if (strcmp(n->said, text) == 0)
+		return;
+	memcpy(n->said, text, sizeof(n->said));
+	(void)config_target_str(&n->spec, name);
+	if (a->why != NULL)
+		log_msg(LOG_LVL_WARNING, "name not found: name=%s why=\"%s\" services_waiting=%u again_in_s=%u", name,
+		    text, waiting, next_s);
+	else
+		log_msg(first || was_found ? LOG_LVL_INFO : LOG_LVL_NOTICE, "%s: name=%s addresses=%s again_in_s=%u",
+		    first           ? "name found"
+		        : was_found ? "name has other addresses"
+		                    : "name found again",
+		    name, text, next_s);
+}
+
+static void
+on_answer(void *arg, const struct resolver_answer *a)
+{
+	struct name *n = arg;
+	struct names *all = n->all;
+
+	n->asking = false;
+	if (all == NULL) {
+		free(n);
+		return;
+	}
+	all->asking--;
+	n->failed = a->why == NULL ? 0 : n->failed + 1;
+	const struct dns_outcome outcome = {
+		.found = a->why == NULL, .lasts = a->lasts, .ttl_s = a->ttl_s, .failed = n->failed
+	};
+	uint32_t next_s = dns_next_s(&outcome);
+	n->due_ns = loop_now(all->loop) + next_s * NS_PER_S;
+	log_change(n, a, tell_users(n, a), next_s);
+	loop_again(all->loop);
+}
+
+/* -- the turn -- */
+
+static int64_t
+names_turn(void *arg, int64_t now_ns)
+{
+	struct names *all = arg;
+	int64_t next = INT64_MAX;
+
+	LIST_EACH(struct name, n, &all->list, node) {
+		if (n->asking)
+			continue;
+		if (n->due_ns > now_ns) {
+			next = min_i64(next, n->due_ns);
+		} else if (all->asking < ASKING_MAX) {
+			n->asking = true;
+			all->asking++;
+			resolver_ask(all->resolver, n->spec.host, n->spec.srv, n->spec.port, on_answer, n);
+		}
+	}
+	return min_i64(next, resolver_turn(all->resolver, now_ns));
+}
+
+/* -- life -- */
+
+int
+names_new(struct loop *loop, struct targets_all *targets, const struct names_hooks *hooks, struct names **out)
+{
+	struct names *all = calloc(1, sizeof(*all));
+
+	if (all == NULL)
+		return -ENOMEM;
+	*all = (struct names){ .loop = loop, .targets = targets, .hooks = *hooks };
+	list_init(&all->list);
+	int rc = resolver_new(loop, &all->resolver);
+	if (rc == 0)
+		rc = loop_add_turn(loop, names_turn, all);
+	if (rc != 0 && rc != -ENOSYS) {
+		resolver_free(all->resolver);
+		free(all);
+		return rc;
+	}
+	*out = all;
+	return 0;
+}
+
+static void
+drop_all(struct names *all)
+{
+	LIST_EACH(struct name, n, &all->list, node)
+		free_name(all, n);
+	all->asking = 0;
+}
+
+/* The log goes on from what it has said of a name that stays. */
+static void
+keep_said(struct list_node *old, struct names *all)
+{
+	LIST_EACH(struct name, was, old, node) {
+		struct name *n = find_name(all, &was->spec);
+
+		if (n == NULL)
+			continue;
+		memcpy(n->said, was->said, sizeof(n->said));
+		n->found = was->found;
+	}
+}
+
+void
+names_apply(struct names *all, const struct config *cfg)
+{
+	struct list_node old;
+	bool ok = true;
+
+	if (all->resolver == NULL)
+		return;
+	list_move_all(&old, &all->list);
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		for (unsigned k = 0; k < cfg->services[i].to_cnt; k++)
+			if (!config_target_is_literal(&cfg->services[i].to[k]))
+				ok = add_user(all, &cfg->services[i], k) && ok;
+	if (!ok)
+		log_msg(LOG_LVL_ERROR, "out of memory: names are not looked up again until a reload");
+	keep_said(&old, all);
+	LIST_EACH(struct name, n, &old, node)
+		free_name(all, n);
+	all->asking = 0;
+	loop_again(all->loop);
+}
+
+void
+names_free(struct names *all)
+{
+	if (all == NULL)
+		return;
+	drop_all(all);
+	if (all->resolver != NULL)
+		loop_del_turn(all->loop, names_turn, all);
+	resolver_free(all->resolver);
+	free(all);
+}

@@ -1,0 +1,437 @@
+/* Looking up names by c-ares; see resolver.h. Called by names.c. */
+#include "daemon/names/resolver.h"
+
+#include <ares.h>
+#include <arpa/nameser.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/addr.h"
+#include "base/list.h"
+#include "base/minmax.h"
+
+/* Of each name server: 2 s and then 4 s. c-ares' own are 75 s in all, which is long for a service that waits. */
+#define TRIES 2
+#define TIMEOUT_MS 2000
+#define FILE_TTL_S 60 /* of an entry of /etc/hosts */
+#define ROUNDS 64     /* of a socket in a turn */
+#define SOCKS_A_TURN 32
+#define SRV_HOSTS_MAX 16
+
+static const char resolv_conf[] = "/etc/resolv.conf";
+
+/* A socket of c-ares. */
+struct sock {
+	struct loop_io io;
+	struct list_node node;
+	struct resolver *r;
+	bool writes; /* waits for room */
+};
+
+struct resolver {
+	struct loop *loop;
+	ares_channel channel;
+	bool open; /* there is a channel */
+	struct list_node socks;
+	struct timespec conf; /* when resolv.conf was changed last */
+	ino_t conf_ino;
+	unsigned under_way; /* queries */
+	bool more;          /* a socket has more than was read */
+};
+
+struct srv_host {
+	char name[CONFIG_HOST_MAX];
+	uint16_t port, priority, weight;
+};
+
+/* A look-up. */
+struct query {
+	struct resolver *r;
+	resolver_done done;
+	void *arg;
+	char name[CONFIG_HOST_MAX];
+	uint16_t port;
+	bool srv;
+	struct srv_host hosts[SRV_HOSTS_MAX]; /* by priority */
+	unsigned host_cnt, host;              /* the one whose addresses are asked for */
+	struct resolver_answer answer;
+};
+
+/* -- sockets on the loop -- */
+
+static struct sock *
+find_sock(struct resolver *r, ares_socket_t fd)
+{
+	LIST_EACH(struct sock, s, &r->socks, node)
+		if (s->io.fd == fd)
+			return s;
+	return NULL;
+}
+
+/* The loop tells edges, and c-ares may read less than there is. */
+static void
+serve(struct resolver *r, int fd)
+{
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct sock *s = find_sock(r, fd);
+
+		if (s == NULL)
+			return;
+		struct pollfd p = { .fd = fd, .events = (short)(POLLIN | (s->writes ? POLLOUT : 0)) };
+		if (poll(&p, 1, 0) <= 0)
+			return;
+		ares_process_fd(r->channel, (p.revents & ~POLLOUT) != 0 ? fd : ARES_SOCKET_BAD,
+		    (p.revents & POLLOUT) != 0 ? fd : ARES_SOCKET_BAD);
+	}
+	r->more = true;
+	loop_again(r->loop);
+}
+
+/* Serving one may end others: by their numbers. */
+static void
+serve_all(struct resolver *r)
+{
+	int fds[SOCKS_A_TURN];
+	unsigned cnt = 0;
+
+	r->more = false;
+	LIST_EACH(struct sock, s, &r->socks, node)
+		if (cnt < SOCKS_A_TURN)
+			fds[cnt++] = s->io.fd;
+	while (cnt > 0)
+		serve(r, fds[--cnt]);
+}
+
+static void
+on_sock(struct loop_io *io, unsigned events)
+{
+	(void)events;
+	serve(CONTAINER_OF(io, struct sock, io)->r, io->fd);
+}
+
+/* c-ares waits for these events of a socket from now on; for none: it closes it. */
+static void
+on_sock_state(void *arg, ares_socket_t fd, int readable, int writable)
+{
+	struct resolver *r = arg;
+	struct sock *s = find_sock(r, fd);
+
+	if (!readable && !writable) {
+		if (s == NULL)
+			return;
+		loop_del(r->loop, &s->io);
+		list_remove(&s->node);
+		free(s);
+		return;
+	}
+	if (s == NULL) {
+		/* Without memory the answer is not seen: the query ends by its timeout. */
+		s = calloc(1, sizeof(*s));
+		if (s == NULL)
+			return;
+		s->r = r;
+		s->io = (struct loop_io){ .fd = fd, .cb = on_sock };
+		if (loop_add(r->loop, &s->io) != 0) {
+			free(s);
+			return;
+		}
+		list_push(&r->socks, &s->node);
+	}
+	s->writes = writable != 0;
+}
+
+/* -- the channel -- */
+
+/* It has changed since it was looked at last. */
+static bool
+conf_changed(struct resolver *r)
+{
+	struct stat st = { .st_ino = 0 };
+
+	(void)stat(resolv_conf, &st);
+	bool same = st.st_ino == r->conf_ino && st.st_mtim.tv_sec == r->conf.tv_sec &&
+	    st.st_mtim.tv_nsec == r->conf.tv_nsec;
+	r->conf = st.st_mtim;
+	r->conf_ino = st.st_ino;
+	return !same;
+}
+
+static int
+open_channel(struct resolver *r)
+{
+	struct ares_options options = {
+		.tries = TRIES, .timeout = TIMEOUT_MS, .sock_state_cb = on_sock_state, .sock_state_cb_data = r
+	};
+
+	(void)conf_changed(r);
+	int rc = ares_init_options(&r->channel, &options, ARES_OPT_TRIES | ARES_OPT_TIMEOUTMS | ARES_OPT_SOCK_STATE_CB);
+	r->open = rc == ARES_SUCCESS;
+	return r->open ? 0 : rc == ARES_ENOMEM ? -ENOMEM : -EIO;
+}
+
+static void
+close_channel(struct resolver *r)
+{
+	if (r->open)
+		ares_destroy(r->channel);
+	r->open = false;
+}
+
+int
+resolver_new(struct loop *loop, struct resolver **out)
+{
+	struct resolver *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return -ENOMEM;
+	r->loop = loop;
+	list_init(&r->socks);
+	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS) {
+		free(r);
+		return -ENOMEM;
+	}
+	*out = r;
+	return 0;
+}
+
+void
+resolver_free(struct resolver *r)
+{
+	if (r == NULL)
+		return;
+	close_channel(r);
+	ares_library_cleanup();
+	free(r);
+}
+
+/* -- answers -- */
+
+static const char *
+status_words(int status)
+{
+	switch (status) {
+	case ARES_ENOTFOUND:
+		return "NXDOMAIN, there is no such name";
+	case ARES_ENODATA:
+		return "NODATA, the name has no such record";
+	case ARES_ESERVFAIL:
+		return "SERVFAIL, the name server has failed";
+	case ARES_EREFUSED:
+		return "REFUSED, the name server does not answer this host";
+	case ARES_ETIMEOUT:
+		return "timeout, no name server answers";
+	case ARES_ECONNREFUSED: /* what c-ares 1.18 says when all of them have failed, in whatever way */
+		return "no name server can be reached, or they answer SERVFAIL or REFUSED";
+	case ARES_EBADRESP:
+	case ARES_EFORMERR:
+		return "a broken answer of the name server";
+	case ARES_ECANCELLED:
+	case ARES_EDESTRUCTION:
+		return "the look-up was broken off";
+	default:
+		return ares_strerror(status);
+	}
+}
+
+static void
+finish(struct query *q, const char *why)
+{
+	q->r->under_way--;
+	q->answer.why = q->answer.cnt > 0 ? NULL : why;
+	q->done(q->arg, &q->answer);
+	free(q);
+}
+
+static void
+lasts_for(struct query *q, uint32_t ttl_s)
+{
+	q->answer.ttl_s = q->answer.lasts ? min_u32(q->answer.ttl_s, ttl_s) : ttl_s;
+	q->answer.lasts = true;
+}
+
+static void
+on_negative(void *arg, int status, int timeouts, unsigned char *msg, int len)
+{
+	struct query *q = arg;
+	uint32_t ttl_s;
+
+	(void)timeouts;
+	if (len > 0 && dns_negative_ttl(msg, (size_t)len, &ttl_s))
+		lasts_for(q, ttl_s);
+	finish(q, status_words(status == ARES_SUCCESS ? ARES_ENODATA : status));
+}
+
+/* For how long there is nothing of that name only the message itself says, and c-ares shows that of a single question alone. */
+static void
+fail_host(struct query *q, int status)
+{
+	if ((status == ARES_ENOTFOUND || status == ARES_ENODATA) && !q->srv)
+		ares_query(q->r->channel, q->name, C_IN, T_A, on_negative, q);
+	else
+		finish(q, status_words(status));
+}
+
+static bool
+is_in_hosts(struct query *q, const char *name)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct hostent *h = NULL;
+
+		if (ares_gethostbyname_file(q->r->channel, name, families[i], &h) != ARES_SUCCESS)
+			continue;
+		ares_free_hostent(h);
+		return true;
+	}
+	return false;
+}
+
+/* What comes with a record of another kind in the way is left out. */
+static void
+add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_host *from, const char *name)
+{
+	uint32_t ttl_s = UINT32_MAX;
+
+	for (const struct ares_addrinfo_cname *c = res->cnames; c != NULL; c = c->next)
+		ttl_s = min_u32(ttl_s, (uint32_t)(c->ttl > 0 ? c->ttl : 0));
+	for (const struct ares_addrinfo_node *n = res->nodes; n != NULL; n = n->ai_next) {
+		struct target_addr a = { .priority = from->priority, .weight = from->weight };
+
+		if ((n->ai_family != AF_INET && n->ai_family != AF_INET6) || q->answer.cnt == CONFIG_TARGET_ADDRS_MAX)
+			continue;
+		memcpy(&a.ss, n->ai_addr, (size_t)n->ai_addrlen);
+		addr_set_port(&a.ss, from->port);
+		/* It stands for any of this host's, and where it comes from nobody means that. */
+		if (addr_is_any(&a.ss))
+			continue;
+		q->answer.addrs[q->answer.cnt++] = a;
+		ttl_s = min_u32(ttl_s, (uint32_t)(n->ai_ttl > 0 ? n->ai_ttl : 0));
+	}
+	if (ttl_s == 0 && is_in_hosts(q, name))
+		ttl_s = FILE_TTL_S;
+	if (ttl_s != UINT32_MAX)
+		lasts_for(q, ttl_s);
+}
+
+static void ask_host(struct query *);
+
+static void
+on_addrs(void *arg, int status, int timeouts, struct ares_addrinfo *res)
+{
+	struct query *q = arg;
+	const struct srv_host plain = { .port = q->port };
+	const struct srv_host *from = q->srv ? &q->hosts[q->host] : &plain;
+	unsigned before = q->answer.cnt;
+	bool ending = status == ARES_EDESTRUCTION || status == ARES_ECANCELLED;
+
+	(void)timeouts;
+	if (status == ARES_SUCCESS) {
+		add_addrs(q, res, from, q->srv ? from->name : q->name);
+		ares_freeaddrinfo(res);
+		if (q->answer.cnt == before)
+			status = ARES_ENODATA;
+	}
+	if (q->srv && !ending && ++q->host < q->host_cnt && q->answer.cnt < CONFIG_TARGET_ADDRS_MAX)
+		ask_host(q);
+	else if (q->answer.cnt > 0)
+		finish(q, NULL);
+	else
+		fail_host(q, status);
+}
+
+static void
+ask_host(struct query *q)
+{
+	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+
+	ares_getaddrinfo(q->r->channel, q->srv ? q->hosts[q->host].name : q->name, NULL, &hints, on_addrs, q);
+}
+
+/* -- SRV records (RFC 2782) -- */
+
+static void
+take_hosts(struct query *q, const struct ares_srv_reply *list)
+{
+	for (const struct ares_srv_reply *s = list; s != NULL && q->host_cnt < SRV_HOSTS_MAX; s = s->next) {
+		unsigned at = q->host_cnt;
+
+		/* The root: the service is decidedly not there. */
+		if (s->host[0] == '\0' || strcmp(s->host, ".") == 0 || strlen(s->host) >= CONFIG_HOST_MAX ||
+		    s->port == 0)
+			continue;
+		for (; at > 0 && q->hosts[at - 1].priority > s->priority; at--)
+			q->hosts[at] = q->hosts[at - 1];
+		q->hosts[at] = (struct srv_host){ .port = s->port, .priority = s->priority, .weight = s->weight };
+		strcpy(q->hosts[at].name, s->host);
+		q->host_cnt++;
+	}
+}
+
+static void
+on_srv(void *arg, int status, int timeouts, unsigned char *msg, int len)
+{
+	struct query *q = arg;
+	struct ares_srv_reply *list = NULL;
+	uint32_t ttl_s;
+
+	(void)timeouts;
+	if (status == ARES_SUCCESS)
+		status = ares_parse_srv_reply(msg, len, &list);
+	if (status == ARES_SUCCESS) {
+		take_hosts(q, list);
+		ares_free_data(list);
+		if (dns_answer_ttl(msg, (size_t)len, &ttl_s))
+			lasts_for(q, ttl_s);
+	} else if (len > 0 && dns_negative_ttl(msg, (size_t)len, &ttl_s)) {
+		lasts_for(q, ttl_s);
+	}
+	if (q->host_cnt > 0)
+		ask_host(q);
+	else
+		finish(q, status == ARES_SUCCESS ? "its SRV records name no host" : status_words(status));
+}
+
+/* -- asking -- */
+
+void
+resolver_ask(struct resolver *r, const char *name, bool srv, uint16_t port, resolver_done done, void *arg)
+{
+	const struct resolver_answer failed = { .why = "the resolver cannot be set up" };
+	struct query *q = calloc(1, sizeof(*q));
+
+	/* A channel that is in use is read anew when it is not. */
+	if (r->open && r->under_way == 0 && conf_changed(r))
+		close_channel(r);
+	if (q == NULL || strlen(name) >= sizeof(q->name) || (!r->open && open_channel(r) != 0)) {
+		free(q);
+		done(arg, &failed);
+		return;
+	}
+	*q = (struct query){ .r = r, .done = done, .arg = arg, .port = port, .srv = srv };
+	strcpy(q->name, name);
+	r->under_way++;
+	if (srv)
+		ares_query(r->channel, q->name, C_IN, T_SRV, on_srv, q);
+	else
+		ask_host(q);
+}
+
+int64_t
+resolver_turn(struct resolver *r, int64_t now_ns)
+{
+	struct timeval tv, *next;
+
+	if (!r->open || r->under_way == 0)
+		return INT64_MAX;
+	if (r->more)
+		serve_all(r);
+	ares_process_fd(r->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	next = ares_timeout(r->channel, NULL, &tv);
+	if (next == NULL)
+		return INT64_MAX;
+	return now_ns + next->tv_sec * INT64_C(1000000000) + (next->tv_usec + 1000) * INT64_C(1000);
+}

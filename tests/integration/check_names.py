@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+"""Names of targets, looked up again by their TTL, SRV records; several targets, of which some fail. With a name server of our own,
+at the address that a resolv.conf of our own names."""
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+
+import netns
+from dns import REFUSED, SERVFAIL, Name, NameServer
+from harness import (Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, need, recv_exact, same_bytes, soft_device,
+                     wait_until)
+
+CONF = "/etc/resolv.conf"
+PATIENT = 30
+
+
+def write_resolv_conf(server):
+    with open(CONF, "w") as f:
+        f.write(f"nameserver {server}\n")
+
+
+def own_resolv_conf():
+    """Over the host's, in this mount namespace alone."""
+    subprocess.run([need("ip"), "link", "set", "lo", "up"], check=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
+        f.write("nameserver 127.0.0.1\n")
+        f.flush()
+        os.chmod(f.name, 0o644)
+        subprocess.run([need("mount"), "--make-rprivate", "/"], check=True)
+        subprocess.run([need("mount"), "--bind", f.name, CONF], check=True)
+
+
+def says(text):
+    """A server that tells its clients who it is."""
+    def fn(s):
+        s.sendall(text)
+        echo(s)
+    return fn
+
+
+class Names:
+    """A daemon with a plain egress for each of `to`, and ingresses in front: client -> a -> b -> server."""
+
+    def __init__(self, t, to, egress=None):
+        self.t = t
+        self.ports = {name: t.port() for name in to}
+        self.middle = {name: t.port() for name in to}
+        device = soft_device(t.addr)
+        self.b = Daemon(t, "b", {
+            "log_level": "info", "devices": [device],
+            "egress": [{"name": name, "listen": hostport(t.addr, self.middle[name]), "to": target, **(egress or {})}
+                       for name, target in to.items()]})
+        self.a = Daemon(t, "a", {
+            "log_level": "info", "devices": [device],
+            "ingress": [{"name": name, "listen": hostport(t.addr, self.ports[name]), "to": hostport(t.addr, self.middle[name])}
+                        for name in to]})
+
+    def who(self, name):
+        """What the server says that a client of this service gets; b"" when it is turned away."""
+        try:
+            with socket.create_connection((self.t.addr, self.ports[name]), PATIENT) as s:
+                return s.recv(16)
+        except ConnectionError:
+            return b""
+
+    def service(self, name):
+        return self.b.ctl("service", name)
+
+    def name_error(self, name):
+        return self.service(name)["targets"][0]["name_error"]
+
+    def addresses(self, name):
+        return {a["address"]: a for a in self.service(name)["addresses"]}
+
+    def again(self):
+        """All names are looked up anew."""
+        self.b.ctl_text("reload")
+
+
+def lines(daemon, *texts):
+    return [x for x in daemon.log().splitlines() if all(text in x for text in texts)]
+
+
+def server(t, text, host, port):
+    return Server(t, says(text), host=host, port=port)
+
+
+HOST_A, HOST_B, HOST_C = "127.0.0.11", "127.0.0.12", "127.0.0.13"
+
+
+@case("a name that does not exist makes its own service wait, and is found when it is there; then its address changes",
+      timeout=90)
+def _(t):
+    dns, port = NameServer(t), t.port()
+    server(t, b"a", HOST_A, port), server(t, b"b", HOST_B, port)
+    n = Names(t, {"x": hostport(HOST_A, port), "y": f"db.test:{port}"})
+    wait_until(lambda: "NXDOMAIN" in n.name_error("y"), "the name is known not to be there")
+    equal(n.who("x"), b"a", "the other service works")
+    equal(n.who("y"), b"", "this one does not")
+    waits = {s["name"]: s["waiting"] for s in n.b.services()}
+    equal(waits["x"], "", "nothing to wait for")
+    check(waits["y"].startswith("waiting for the name db.test: NXDOMAIN"), waits["y"])
+    check("y is waiting for the name db.test: NXDOMAIN" in n.b.ctl_text("status"), "in words")
+    check("NXDOMAIN" in n.b.ctl_text("service", "y"), "in words, of the service")
+    dns.names["db.test"] = Name(a=[HOST_A])
+    wait_until(lambda: n.service("y")["waiting"] == "", "it is looked up again by itself", PATIENT)
+    equal(n.who("y"), b"a", "works")
+    equal(len(lines(n.b, "name not found", "db.test")), 1, "told once")
+    equal(len(lines(n.b, "name found again", "db.test")), 1, "told once")
+    with socket.create_connection((t.addr, n.ports["y"]), PATIENT) as s:
+        equal(s.recv(1), b"a", "a connection from before the change")
+        dns.names["db.test"] = Name(a=[HOST_B])
+        wait_until(lambda: n.who("y") == b"b", "new connections go to the new address", PATIENT)
+        s.sendall(b"still there")
+        same_bytes(recv_exact(s, 11), b"still there", "the old one goes on")
+    equal(list(n.addresses("y")), [hostport(HOST_B, port)], "addresses")
+    asked = dns.count("db.test")
+    check(asked < 30, f"{asked} questions")
+
+
+@case("names that cannot be looked up any more keep their addresses", timeout=90)
+def _(t):
+    dns, port = NameServer(t), t.port()
+    server(t, b"a", HOST_A, port)
+    broken = {"servfail": (Name(rcode=SERVFAIL), "SERVFAIL"), "refused": (Name(rcode=REFUSED), "REFUSED"),
+              "gone": (None, "NXDOMAIN"), "empty": (Name(), "NODATA"), "silent": (Name(mode="silent"), "timeout"),
+              "garbage": (Name(a=[HOST_B], mode="garbage"), ""), "short": (Name(a=[HOST_B], mode="short"), ""),
+              "other": (Name(a=[HOST_B], mode="other"), ""), "any": (Name(a=["0.0.0.0"]), "NODATA")}
+    dns.names = {f"{x}.test": Name(a=[HOST_A], ttl=3600) for x in broken}
+    n = Names(t, {x: f"{x}.test:{port}" for x in broken})
+    for x in broken:
+        equal(n.who(x), b"a", f"{x} at first")
+    dns.names = {f"{x}.test": entry for x, (entry, _) in broken.items() if entry}
+    n.again()
+    for x, (_, words) in broken.items():
+        wait_until(lambda: n.name_error(x) != "", f"it is seen that {x} has no good answer", PATIENT)
+        check(words in n.name_error(x), f"{x}: {n.name_error(x)}")
+        equal(n.who(x), b"a", f"{x} all the same")
+        equal(list(n.addresses(x)), [hostport(HOST_A, port)], f"addresses of {x}")
+    dns.names = {f"{x}.test": Name(a=[HOST_A, HOST_B], mode="truncated") for x in broken}
+    n.again()
+    wait_until(lambda: all(len(n.addresses(x)) == 2 for x in broken), "the whole answers come over TCP", PATIENT)
+    check(("gone.test", 1, "tcp") in dns.asked, "asked over TCP")
+
+
+@case("SRV records: priorities and weights count, and a host without an address is left out", timeout=90)
+def _(t):
+    dns, (p1, p2, p3) = NameServer(t), (t.port(), t.port(), t.port())
+    servers = {b"a": server(t, b"a", HOST_A, p1), b"b": server(t, b"b", HOST_B, p2), b"c": server(t, b"c", HOST_C, p3)}
+    dns.names.update({
+        "_db._tcp.test": Name(srv=[(20, 1, p3, "c.test"), (10, 3, p1, "a.test"), (10, 1, p2, "b.test"), (5, 1, 1, "no.test")],
+                              ttl=3600),
+        "a.test": Name(a=[HOST_A]), "b.test": Name(a=[HOST_B]), "c.test": Name(a=[HOST_C])})
+    n = Names(t, {"x": "srv:_db._tcp.test"}, {"target_retry": "1s"})
+    check(n.who("x") in (b"a", b"b"), "the first client waits for the answer")
+    equal(len(n.addresses("x")), 3, "its hosts")
+    equal([(a["address"], a["priority"], a["weight"]) for a in n.service("x")["addresses"]],
+          [(hostport(HOST_A, p1), 10, 3), (hostport(HOST_B, p2), 10, 1), (hostport(HOST_C, p3), 20, 1)], "in their order")
+    got = [n.who("x") for _ in range(60)]
+    check(got.count(b"a") > got.count(b"b") > 0 and got.count(b"a") + got.count(b"b") == 60, f"by weight: {got}")
+    servers[b"a"]._close(), servers[b"b"]._close()
+    equal([n.who("x") for _ in range(5)], [b"c"] * 5, "the next priority")
+    dns.names["_db._tcp.test"] = Name(srv=[(0, 0, 0, "")])
+    n.again()
+    wait_until(lambda: "name no host" in n.name_error("x"), "a service that is decidedly not there", PATIENT)
+
+
+@case("resolv.conf is read again when it has changed")
+def _(t):
+    dns, port = NameServer(t), t.port()
+    server(t, b"a", HOST_A, port)
+    dns.names["db.test"] = Name(a=[HOST_A])
+    t.later(lambda: write_resolv_conf("127.0.0.1"))
+    write_resolv_conf("127.0.0.2")		# where nobody answers
+    n = Names(t, {"x": f"db.test:{port}"})
+    wait_until(lambda: "no name server can be reached" in n.name_error("x"), "the name server is not there", PATIENT)
+    equal(n.who("x"), b"", "turned away")
+    write_resolv_conf("127.0.0.1")
+    wait_until(lambda: n.service("x")["waiting"] == "", "the other name server is asked", PATIENT)
+    equal(n.who("x"), b"a", "works")
+
+
+@case("before the first answer clients wait for it")
+def _(t):
+    dns, port = NameServer(t), t.port()
+    server(t, b"a", HOST_A, port)
+    dns.names.update({"_db._tcp.test": Name(mode="silent"), "a.test": Name(a=[HOST_A])})
+    n = Names(t, {"x": "srv:_db._tcp.test"})
+    client = in_thread(n.who, "x")
+    wait_until(lambda: any(s["connections"] for s in n.b.services()), "the client's connection has come", PATIENT)
+    equal(n.service("x")["waiting"], "waiting for the name _db._tcp.test (SRV): no answer yet", "in the report")
+    dns.names["_db._tcp.test"] = Name(srv=[(1, 1, port, "a.test")])
+    equal(client.result(), b"a", "the client got")
+
+
+def two_targets(t, policy):
+    """An ingress with two daemons, each with a server of its own, behind it; b1, b2, a, port."""
+    servers = [Server(t, says(b"1")), Server(t, says(b"2"))]
+    middles = [t.port(), t.port()]
+    device = soft_device(t.addr)
+    bs = [Daemon(t, f"b{i + 1}", {"log_level": "info", "devices": [device],
+                                  "egress": [{"name": "x", "listen": hostport(t.addr, middles[i]), "to": hostport(*servers[i].at)}]})
+          for i in range(2)]
+    port = t.port()
+    a = Daemon(t, "a", {"log_level": "info", "devices": [device],
+                        "ingress": [{"name": "x", "listen": hostport(t.addr, port), "policy": policy, "target_retry": "1s",
+                                     "to": [hostport(t.addr, m) for m in middles]}]})
+    return a, bs, servers, middles, port
+
+
+class Load:
+    """Clients that connect, talk and end, over and over. `lost` are those that were turned away or broken."""
+
+    def __init__(self, t, port, cnt=4):
+        self.t, self.port, self.over = t, port, False
+        self.done, self.lost = [], []
+        self.threads = [threading.Thread(target=self._run, daemon=True) for _ in range(cnt)]
+        t.later(self.stop)
+        for x in self.threads:
+            x.start()
+
+    def _run(self):
+        while not self.over:
+            who = b""
+            try:
+                with socket.create_connection((self.t.addr, self.port), PATIENT) as s:
+                    who = s.recv(1)
+                    s.sendall(b"ping")
+                    ok = s.recv(4, socket.MSG_WAITALL) == b"ping"
+            except OSError:
+                ok = False
+            (self.done if ok else self.lost).append(who)
+
+    def stop(self):
+        self.over = True
+        for x in self.threads:
+            x.join(PATIENT)
+
+    def more(self, who, cnt=20):
+        was = self.done.count(who)
+        wait_until(lambda: self.done.count(who) > was + cnt, f"connections to {who}", PATIENT)
+
+
+def dies_and_comes_back(t, policy):
+    a, (b1, _), _, middles, port = two_targets(t, policy)
+    load = Load(t, port)
+    load.more(b"1")
+    b1.expect_dead = True
+    b1.kill()
+    load.more(b"2", 60)
+    lost = list(load.lost)
+    check(all(x in (b"1", b"") for x in lost), f"lost: {lost}")
+    check(len(lost) <= 4, f"lost: {len(lost)}, of 4 at a time")
+    state = a.ctl("service", "x")["addresses"]
+    equal([x["state"] for x in state], ["failed", "ok"], "states")
+    check(state[0]["passed_over"] > 10, f"passed over: {state[0]}")
+    b1.start()
+    b1.expect_dead = False
+    load.more(b"1")
+    load.stop()
+    equal(len(load.lost), len(lost), "lost while it came back")
+    state = a.ctl("service", "x")["addresses"]
+    equal([x["state"] for x in state], ["ok", "ok"], "states")
+    check(lines(a, "target failed", hostport(t.addr, middles[0])), "told")
+    check(lines(a, "target works again", hostport(t.addr, middles[0])), "told")
+    equal(load.done.count(b"2") > 60, True, "the other one served meanwhile")
+    return load
+
+
+@case("two targets, the first in front: it dies under load and comes back", timeout=90)
+def _(t):
+    dies_and_comes_back(t, "first")
+
+
+@case("two targets in turn: one dies under load and comes back", timeout=90)
+def _(t):
+    dies_and_comes_back(t, "spread")
+
+
+@case("policy spread: connections are dealt out evenly")
+def _(t):
+    a, _, _, _, port = two_targets(t, "spread")
+    got = []
+    for _ in range(20):
+        with socket.create_connection((t.addr, port), PATIENT) as s:
+            got.append(s.recv(1))
+    equal((got.count(b"1"), got.count(b"2")), (10, 10), "connections to each")
+    equal([x["connections"] for x in a.ctl("service", "x")["addresses"]], [10, 10], "counted")
+
+
+@case("a gateway whose server is down: the connection goes on to another one, which is remembered", timeout=90)
+def _(t):
+    a, _, servers, middles, port = two_targets(t, "first")
+    load = Load(t, port, 1)
+    load.more(b"1", 3)
+    load.stop()
+    host, at = servers[0].at
+    servers[0]._close()
+    load = Load(t, port)
+    load.more(b"2", 40)
+    equal(load.lost, [], "no client notices")
+    equal(len(lines(a, "target failed", hostport(t.addr, middles[0]))), 1, "told once")
+    servers[0] = Server(t, says(b"1"), host=host, port=at)
+    load.more(b"1", 3)
+    load.stop()
+    equal(load.lost, [], "nor that it is back")
+    wait_until(lambda: [x["state"] for x in a.ctl("service", "x")["addresses"]] == ["ok", "ok"], "states")
+
+
+@case("a reload with a name that does not exist is done, and nobody asks again before it is time")
+def _(t):
+    dns, port = NameServer(t, negative=300), t.port()
+    server(t, b"a", HOST_A, port)
+    dns.names["db.test"] = Name(a=[HOST_A], ttl=3600)
+    n = Names(t, {"x": f"db.test:{port}"})
+    equal(n.who("x"), b"a", "at first")
+    n.b.write_conf(dict(n.b.conf, egress=[*n.b.conf["egress"], {"name": "z", "listen": hostport(t.addr, t.port()),
+                                                                "to": ["no.test:1", "no-more.test:1"]}]))
+    n.b.send_signal(signal.SIGHUP)
+    wait_until(lambda: any(s["waiting"].startswith("waiting for the name no.test and others: NXDOMAIN") for s in n.b.services()),
+               "the new service waits")
+    equal(n.who("x"), b"a", "the other one does not")
+    asked, later = len(dns.asked), n.b.status()["uptime_ms"] + 6000	# past the shortest time
+    wait_until(lambda: n.b.status()["uptime_ms"] > later, "a while is over", PATIENT)
+    equal(len(dns.asked), asked, "questions meanwhile")
+
+
+if __name__ == "__main__":
+    netns.enter(mount=True)
+    own_resolv_conf()
+    main()
