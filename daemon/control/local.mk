@@ -3,6 +3,8 @@ noinst_LTLIBRARIES += daemon/libcontrol.la
 daemon_libcontrol_la_SOURCES = \
 	daemon/confine/confine_words.c \
 	daemon/mailbox.c daemon/mailbox.h \
+	daemon/session/cause.c daemon/session/cause.h \
+	daemon/session/figures_merge.c \
 	daemon/control/outbuf.c daemon/control/outbuf.h \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "daemon/session/cause.h"
 #include "daemon/session/peer_rule.h"
+#include "daemon/session/session.h"
 #include "daemon/session/targets.h"
 #include "wire/clc.h"
 
@@ -507,6 +509,99 @@ add_counters(struct report *r)
 		r->counters[i] += values[i];
 	tally_merge(&r->fallbacks.local, &fb->local);
 	tally_merge(&r->fallbacks.peer, &fb->peer);
+	const struct smcr_histograms *h = smcr_histograms(worker_engine(r->worker));
+	histogram_merge(&r->histograms.write_size, &h->write_size);
+	histogram_merge(&r->histograms.blocked, &h->blocked);
+}
+
+/* -- stats: histograms, and what the sessions of each service come to -- */
+
+static void
+write_bounds(struct json_writer *jw, const char *key, const uint64_t bounds[HISTOGRAM_BOUNDS])
+{
+	jw_array(jw, key);
+	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++)
+		jw_uint(jw, NULL, bounds[i]);
+	jw_array_end(jw);
+}
+
+static void
+write_histogram(struct json_writer *jw, const char *key, const struct histogram *h, const char *sum_key, uint64_t unit)
+{
+	jw_object(jw, key);
+	jw_array(jw, "counts");
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+		jw_uint(jw, NULL, h->cnt[i]);
+	jw_array_end(jw);
+	jw_uint(jw, sum_key, h->sum / unit);
+	jw_object_end(jw);
+}
+
+static void
+write_histograms(struct json_writer *jw, const struct smcr_histograms *h)
+{
+	write_bounds(jw, "time_bounds_us", histogram_times_us);
+	write_bounds(jw, "size_bounds_bytes", histogram_sizes);
+	write_histogram(jw, "write_size", &h->write_size, "sum_bytes", 1);
+	write_histogram(jw, "blocked_time", &h->blocked, "sum_us", 1000);
+}
+
+static void
+write_resets(struct json_writer *jw, enum config_kind kind, const struct tally *t)
+{
+	struct tally_entry top[TALLY_KEYS];
+	unsigned n = tally_top(t, top, TALLY_KEYS);
+
+	jw_array(jw, "reset_reasons");
+	for (unsigned i = 0; i < n; i++) {
+		jw_object(jw, NULL);
+		jw_string(jw, "text", cause_str(kind, top[i].key));
+		jw_uint(jw, "count", top[i].cnt);
+		jw_object_end(jw);
+	}
+	jw_array_end(jw);
+}
+
+static void
+write_figures(struct json_writer *jw, const struct config_service *cfg, const struct service_figures *f)
+{
+	jw_object(jw, NULL);
+	jw_string(jw, "name", cfg->name);
+	jw_string(jw, "kind", cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
+	report_conn_counts(jw, "modes", f->modes);
+	jw_uint(jw, "bytes_from_app", f->bytes[WAY_FROM_APP]);
+	jw_uint(jw, "bytes_to_app", f->bytes[WAY_TO_APP]);
+	write_histogram(jw, "setup_time", &f->setup, "sum_us", 1000);
+	write_histogram(jw, "connect_time", &f->connect, "sum_us", 1000);
+	write_histogram(jw, "life_time", &f->life, "sum_us", 1000);
+	write_reasons(jw, "fallback_reasons_local", &f->reasons->local);
+	write_reasons(jw, "fallback_reasons_peer", &f->reasons->peer);
+	write_resets(jw, cfg->kind, &f->reasons->reset);
+	jw_object_end(jw);
+}
+
+/* As step_service. */
+static bool
+step_figures(struct report *r)
+{
+	const struct service_figures *one;
+	const struct config_service *cfg;
+	uint32_t pos = r->pos;
+
+	if (!worker_figures_next(r->worker, &pos, &cfg, &one))
+		return false;
+	r->figures.reasons = &r->reasons;
+	figures_merge(&r->figures, one);
+	if (r->nr < r->last) {
+		r->nr++;
+		return true;
+	}
+	write_figures(&r->jw, cfg, &r->figures);
+	r->figures = (struct service_figures){ 0 };
+	r->reasons = (struct service_reasons){ 0 };
+	r->pos = pos;
+	r->nr = r->first;
+	return true;
 }
 
 static bool
@@ -515,6 +610,12 @@ report_stats(struct report *r)
 	static const char *const keys[] = { CONTROL_COUNTERS(REPORT_NONE, KEY) };
 	struct json_writer *jw = &r->jw;
 
+	if (r->phase > 0) {
+		if (step_figures(r))
+			return true;
+		jw_array_end(jw);
+		return false;
+	}
 	add_counters(r);
 	if (report_next_worker(r))
 		return true;
@@ -524,7 +625,12 @@ report_stats(struct report *r)
 	jw_object_end(jw);
 	write_reasons(jw, "fallback_reasons_local", &r->fallbacks.local);
 	write_reasons(jw, "fallback_reasons_peer", &r->fallbacks.peer);
-	return false;
+	write_histograms(jw, &r->histograms);
+	jw_array(jw, "services");
+	r->phase++;
+	r->pos = 0;
+	r->nr = r->first;
+	return true;
 }
 
 /* -- the walk -- */

@@ -2,6 +2,7 @@
 daemon_libsmcrd_la_SOURCES += \
 	daemon/session/session_pool.c daemon/session/session_pool.h \
 	daemon/session/elem_need.h \
+	daemon/session/figures.c daemon/session/figures.h \
 	daemon/session/service.c daemon/session/service.h \
 	daemon/session/listener.c \
 	daemon/session/colleagues.c daemon/session/colleagues.h \
@@ -40,8 +41,10 @@ check_UNIT += \
 	tests/unit/check_targets \
 	tests/unit/check_outage \
 	tests/unit/check_check_result \
+	tests/unit/check_figures \
 	tests/unit/check_session
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(FAKE_ENGINE) $(FAKE_VERBS)
+tests_unit_check_figures_SOURCES = tests/unit/check_figures.c $(FAKE_ENGINE) $(FAKE_VERBS)
 tests_unit_check_session_SOURCES = tests/unit/check_session.c $(FAKE_ENGINE) $(FAKE_VERBS)
 # check_legs with the real engine and device.
 tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c

@@ -23,6 +23,7 @@ service_put(struct service *svc)
 	list_remove(&svc->node);
 	if (svc->admission != NULL)
 		admission_put(svc->pool->place.admissions, svc->admission);
+	figures_fini(&svc->figures);
 	free(svc);
 }
 

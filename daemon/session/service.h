@@ -17,6 +17,7 @@
 #include "daemon/lsock.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/elem_need.h"
+#include "daemon/session/figures.h"
 #include "daemon/session/outage.h"
 #include "daemon/session/probe.h"
 #include "daemon/session/retry.h"
@@ -69,6 +70,7 @@ struct service {
 	bool disabled;               /* by the operator: takes no connections */
 	struct admission *admission; /* shared with the other workers */
 	struct service_info ctr;     /* all but cfg and targets */
+	struct service_figures figures;
 };
 
 /* The configured one of that name; NULL: there is none. */

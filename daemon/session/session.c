@@ -7,6 +7,7 @@
 
 #include "base/addr.h"
 #include "daemon/log_text.h"
+#include "daemon/session/cause.h"
 
 /* -- small things the session files share -- */
 
@@ -48,8 +49,18 @@ session_set_state(struct session *s, enum session_state state)
 	s->state = state;
 	if (state != SES_RENDEZVOUS && state != SES_LOOK && (s->flags & SF_PROBE) == 0)
 		session_is_client(s);
+	if (state != SES_DEAD)
+		figures_travels(s);
 	if (state == SES_SMCR || state == SES_TCP)
 		session_idles(s);
+}
+
+enum session_mode
+session_mode(const struct session *s)
+{
+	if (s->path == PATH_SMCR)
+		return SESSION_SMCR;
+	return s->state == SES_TCP ? SESSION_TCP : SESSION_SETUP;
 }
 
 /* -- the end -- */
@@ -112,6 +123,7 @@ session_end(struct session *s, bool reset)
 	pool->stats.closed++;
 	pool->stats.reset += reset;
 	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0;
+	figures_ended(s, reset);
 	svc->ctr.connections--;
 	/* By the address of the accepted leg, which stays what it was. */
 	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
@@ -135,17 +147,14 @@ session_free(struct session *s)
 
 /* -- events -- */
 
-/* What an event that ends a session is called in the log, of an ingress and an egress, and to the engine. */
-static const struct {
-	const char *why[2];
-	enum smcr_reason reason; /* of smcr_abort */
-} causes[SEV_EVENT_CNT] = {
-	[SEV_APP_RESET] = { { "client reset the connection", "server reset the connection" }, SMCR_R_APP_RESET },
-	[SEV_MID_RESET] = { { "peer reset the TCP connection", "peer reset the TCP connection" }, SMCR_R_TCP_RESET },
-	[SEV_CONNECT_FAILED] = { { "peer cannot be connected", "server cannot be connected" }, SMCR_R_REFUSED },
-	[SEV_TIMEOUT] = { { "idle for too long", "idle for too long" }, SMCR_R_TIMEOUT },
-	[SEV_OPERATOR] = { { "closed by the operator", "closed by the operator" }, SMCR_R_OPERATOR },
-	[SEV_STOP] = { { "daemon ends", "daemon ends" }, SMCR_R_SHUTDOWN },
+/* What an event that ends a session is to the engine. */
+static const enum smcr_reason abort_reasons[SEV_EVENT_CNT] = {
+	[SEV_APP_RESET] = SMCR_R_APP_RESET,
+	[SEV_MID_RESET] = SMCR_R_TCP_RESET,
+	[SEV_CONNECT_FAILED] = SMCR_R_REFUSED,
+	[SEV_TIMEOUT] = SMCR_R_TIMEOUT,
+	[SEV_OPERATOR] = SMCR_R_OPERATOR,
+	[SEV_STOP] = SMCR_R_SHUTDOWN,
 };
 
 static void
@@ -153,9 +162,11 @@ blame_event(struct session *s, enum session_event event)
 {
 	const char *detail;
 
+	if (s->cause == 0)
+		s->cause = event == SEV_ENGINE_RESET ? cause_engine(smcr_closed(s->conn, NULL)) : cause_event(event);
 	if (s->why != NULL)
 		return;
-	s->why = causes[event].why[session_kind(s) != CONFIG_INGRESS];
+	s->why = cause_of_event(event, session_kind(s));
 	if (event == SEV_ENGINE_RESET) {
 		s->why = smcr_reason_str(smcr_closed(s->conn, &detail));
 		s->why_detail = detail[0] != '\0' ? detail : NULL;
@@ -183,7 +194,7 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 	if ((act & ACT_SEND_CLOSED) != 0)
 		smcr_close(s->conn);
 	if ((act & ACT_ABORT) != 0)
-		smcr_abort(s->conn, causes[event].reason);
+		smcr_abort(s->conn, abort_reasons[event]);
 	if ((act & ACT_PASS_FIN) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	if ((act & ACT_PASS_RST) != 0)
@@ -409,6 +420,7 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	if (!ingress)
 		s->flags |= SF_UNTOLD;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
+	figures_travels(s);
 	unsigned kind = peer->sa.sa_family == AF_UNIX ? LEG_UNIX : 0;
 	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd, kind);
 	if (err != 0) {
@@ -429,9 +441,7 @@ session_info(const struct session *s, struct session_info *info)
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
 		.app_peer = s->app_peer,
-		.mode = s->path == PATH_SMCR ? SESSION_SMCR
-		    : s->state == SES_TCP    ? SESSION_TCP
-		                             : SESSION_SETUP,
+		.mode = session_mode(s),
 		.state = session_state_str(s->state),
 		.diag = s->diag,
 		.conn = s->path != PATH_TCP ? s->conn : NULL,

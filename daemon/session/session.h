@@ -88,6 +88,9 @@ struct session {
 	enum session_path path;
 	unsigned events;         /* SMCR_EV_ not yet looked at */
 	unsigned flags;          /* SF_ */
+	uint8_t cause;           /* why it ended (cause.h), for counts; 0 = none */
+	bool counted;            /* mode is counted in the figures of the service */
+	enum session_mode mode;  /* as counted there */
 	union net_addr app_peer; /* family 0 until known */
 	union net_addr mid_peer;
 };
@@ -115,6 +118,14 @@ session_number(const struct session *s)
 	return (unsigned long long)s->id * s->pool->place.cnt + s->pool->place.nr;
 }
 
+/* Bytes of the program's, one way. */
+static inline void
+session_carried(struct session *s, int way, size_t len)
+{
+	s->bytes[way] += len;
+	s->settings->svc->figures.bytes[way] += len;
+}
+
 static inline enum config_kind
 session_kind(const struct session *s)
 {
@@ -122,6 +133,8 @@ session_kind(const struct session *s)
 }
 
 void session_set_state(struct session *, enum session_state);
+/* How it travels now. */
+enum session_mode session_mode(const struct session *);
 /* From now on it may be idle for too long. */
 void session_idles(struct session *);
 /* Puts it on the list of this turn, or of the next one while it is pumped. */

@@ -100,7 +100,7 @@ from_app(struct session *s)
 			app_unreadable(s, n, SEV_APP_RESET);
 			return;
 		}
-		s->bytes[WAY_FROM_APP] += (size_t)n;
+		session_carried(s, WAY_FROM_APP, (size_t)n);
 		budget -= (size_t)n;
 		if (n > 0)
 			s->active_ns = s->pool->env->now_ns;
@@ -131,7 +131,7 @@ to_app(struct session *s)
 		if (n == 0)
 			break;
 		smcr_rx_consume(s->conn, (size_t)n);
-		s->bytes[WAY_TO_APP] += (size_t)n;
+		session_carried(s, WAY_TO_APP, (size_t)n);
 		s->active_ns = s->pool->env->now_ns;
 		budget -= (size_t)n;
 	}
@@ -216,7 +216,7 @@ fill_held(struct session *s, int way, struct leg *from)
 
 		n = leg_read(from, &iov, 1, &b->urgent);
 		if (n > 0) {
-			s->bytes[way] += (size_t)n;
+			session_carried(s, way, (size_t)n);
 			s->pool->stats.tcp_bytes += (size_t)n;
 		}
 	}

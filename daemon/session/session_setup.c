@@ -231,6 +231,7 @@ setup_choose_path(struct session *s)
 		s->path = PATH_REFUSED;
 	svc->ctr.fallbacks += s->path == PATH_TCP;
 	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
+	figures_no_smc(s, s->diag.local, s->diag.peer);
 	if (s->diag.local != 0)
 		tally_count(&pool->fallbacks.local, s->diag.local);
 	if (s->diag.peer != 0)
@@ -267,7 +268,7 @@ leave_engine(struct session *s)
 		memcpy(b->data, bytes, n);
 		b->len = (uint32_t)n;
 		s->held[WAY_TO_APP] = b;
-		s->bytes[WAY_TO_APP] += n;
+		session_carried(s, WAY_TO_APP, n);
 		s->pool->stats.tcp_bytes += n;
 	}
 	smcr_release(s->conn);
@@ -288,6 +289,7 @@ setup_decline_done(struct session *s)
 	if ((s->mid.flags & LEG_EOF) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	smcr_fallback(s->conn, &s->diag);
+	figures_no_smc(s, 0, s->diag.peer);
 	if (s->diag.peer != 0)
 		tally_count(&s->pool->fallbacks.peer, s->diag.peer);
 	if (n < 0 || !leave_engine(s)) {
@@ -392,6 +394,7 @@ pump_dial(struct session *s)
 		return;
 	timer_cancel(&s->pool->env->timers, &s->timer);
 	retry_good(s->settings, &s->setup->pick, false);
+	figures_connected(s);
 	if (session_kind(s) == CONFIG_INGRESS) {
 		meet_peer(s);
 		return;

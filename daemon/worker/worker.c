@@ -398,6 +398,23 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 	return false;
 }
 
+bool
+worker_figures_next(
+    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_figures **figures)
+{
+	uint32_t i = 0;
+
+	LIST_EACH(struct service, svc, &w->sessions.services, node) {
+		if (i++ < *pos)
+			continue;
+		*cfg = &svc->settings->cfg;
+		*figures = &svc->figures;
+		++*pos;
+		return true;
+	}
+	return false;
+}
+
 void
 worker_stats(const struct worker *w, struct worker_stats *stats)
 {

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "daemon/lsock.h"
+#include "daemon/session/figures.h"
 #include "daemon/session/outage.h"
 #include "daemon/session/probe.h"
 #include "daemon/session/session_pool.h"
@@ -77,6 +78,9 @@ bool worker_session_next(const struct worker *, uint32_t *pos, struct session_in
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 /* The service of this name, and whether its far end serves: false when there is none. */
 bool worker_service_find(const struct worker *, const char *name, struct service_info *, struct outage_info *);
+/* What its sessions come to; both are the worker's, until its thread goes on. */
+bool worker_figures_next(
+    const struct worker *, uint32_t *pos, const struct config_service **, const struct service_figures **);
 void worker_stats(const struct worker *, struct worker_stats *);
 
 /* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the verdict, never before

@@ -8,6 +8,7 @@ lib_libbase_la_SOURCES = \
 	lib/base/pages.c lib/base/pages.h \
 	lib/base/rng.c lib/base/rng.h \
 	lib/base/tally.c lib/base/tally.h \
+	lib/base/histogram.c lib/base/histogram.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/slab.c lib/base/slab.h
 
@@ -19,5 +20,6 @@ check_UNIT += \
 	tests/unit/check_pages \
 	tests/unit/check_list \
 	tests/unit/check_tally \
+	tests/unit/check_histogram \
 	tests/unit/check_log \
 	tests/unit/check_slab

@@ -542,6 +542,12 @@ smcr_counters(const struct smcr *eng)
 	return &eng->ctr;
 }
 
+const struct smcr_histograms *
+smcr_histograms(const struct smcr *eng)
+{
+	return &eng->hist;
+}
+
 uint64_t
 smcr_rmb_bytes_max(const struct smcr *eng)
 {

@@ -30,6 +30,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/histogram.h"
 #include "base/rng.h"
 #include "rnic/rnic.h"
 #include "wire/clc.h"
@@ -398,6 +399,11 @@ struct smcr_counters {
 	uint64_t elems_shrunk; /* asked for when memory did not allow the size that fits */
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
+/* Of all connections: the sizes of RDMA writes, and for how long a peer's full buffer held writing up, in one piece. */
+struct smcr_histograms {
+	struct histogram write_size, blocked;
+};
+const struct smcr_histograms *smcr_histograms(const struct smcr *);
 /* smcr_config.rmb_bytes_max, as it is in force. */
 uint64_t smcr_rmb_bytes_max(const struct smcr *);
 /* smcr_config.clc_ms, as it is in force. */

@@ -72,6 +72,44 @@ START_TEST(what_waits_for_a_window_does_not_wait_for_the_user)
 	ck_assert(!eng->unblocked);
 }
 
+static uint64_t
+counts(const struct histogram *h)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+		n += h->cnt[i];
+	return n;
+}
+
+/* Each write once, by its size; each time that the peer's buffer was full once, for as long as it was, when it is over: by room
+ * (0), or by the end of the connection (1). */
+START_LOOP_TEST(writes_and_waits_are_counted, 0, 2)
+{
+	const struct smcr_histograms *h;
+
+	duo_begin(NULL);
+	h = smcr_histograms(d.eng[A]);
+	while (duo_write(&c[0], 10000) > 0)
+		duo_run(5);
+	ck_assert(c[0].conn->tx.blocked);
+	ck_assert_uint_eq(counts(&h->blocked), smcr_counters(d.eng[A])->writer_blocked - 1);
+	uint64_t before = h->blocked.sum;
+	duo_run(1000);
+	if (_i == 1)
+		smcr_abort(c[0].conn, SMCR_R_APP_RESET);
+	for (int i = 0; i < 10; i++) {
+		if (_i == 0)
+			duo_read(&s[0]);
+		duo_run(10);
+	}
+	ck_assert_uint_eq(counts(&h->blocked), smcr_counters(d.eng[A])->writer_blocked);
+	ck_assert_uint_ge(h->blocked.sum - before, UINT64_C(1000000000));
+	ck_assert_uint_lt(h->blocked.sum - before, UINT64_C(1200000000));
+	ck_assert_uint_eq(counts(&h->write_size), smcr_counters(d.eng[A])->writes);
+	ck_assert_uint_eq(h->write_size.sum, smcr_counters(d.eng[A])->bytes_sent);
+}
+
 /* A link that posting finds broken is lost with the next look at marks, whatever else waits for the flush. */
 START_TEST(a_link_that_fails_in_a_flush_is_lost_afterwards)
 {

@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "control/counters.h"
 #include "daemon/control/report.h"
+#include "daemon/session/cause.h"
 #include "daemon/session/targets.h"
 #include "daemon/smcopt.h"
 #include "wire/clc.h"
@@ -299,6 +300,41 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 	return false;
 }
 
+bool
+worker_figures_next(
+    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_figures **out)
+{
+	static struct service_reasons reasons;
+	static const struct service_figures all[] = {
+		{ .modes = { 1, 1, 1 },
+		    .bytes = { 4096, 1234567890123 },
+		    .setup = { .cnt = { 3, 2, [5] = 1 }, .sum = 12345678 },
+		    .connect = { .cnt = { 6 }, .sum = 600000 },
+		    .life = { .cnt = { [8] = 4, [HISTOGRAM_BOUNDS] = 1 }, .sum = 200000000000000000 },
+		    .reasons = &reasons },
+		{ .modes = { 0, 2, 0 } },
+	}, none;
+
+	if (*pos >= (w->full ? 2u : 1u))
+		return false;
+	*cfg = service_cfg(*pos);
+	*out = w->full ? &all[*pos] : &none;
+	memset(&reasons, 0, sizeof(reasons));
+	tally_count(&reasons.local, CLC_DIAG_NO_DEVICE);
+	tally_count(&reasons.peer, 0xdeadbeef);
+	tally_count(&reasons.reset, cause_event(SEV_APP_RESET));
+	tally_count(&reasons.reset, cause_engine(SMCR_R_LINK_LOST));
+	tally_count(&reasons.reset, 0);
+	(*pos)++;
+	return true;
+}
+
+const char *
+smcr_reason_str(enum smcr_reason r)
+{
+	return r == SMCR_R_LINK_LOST ? "last link lost" : "another reason";
+}
+
 #define LINUX_PEER                                                       \
 	{                                                                \
 		2, true, 1, CLC_OS_LINUX, "LAB-1", "node\x1b[31m\"b\x9b" \
@@ -580,6 +616,17 @@ const struct smcr_counters *
 smcr_counters(const struct smcr *eng)
 {
 	return &eng->counters;
+}
+
+const struct smcr_histograms *
+smcr_histograms(const struct smcr *eng)
+{
+	static const struct smcr_histograms some = {
+		.write_size = { .cnt = { 5, [10] = 7 }, .sum = 458752 },
+		.blocked = { .cnt = { [3] = 2 }, .sum = 5000000 },
+	}, none;
+
+	return eng->counters.writes != 0 ? &some : &none;
 }
 
 void

@@ -258,6 +258,7 @@ conn_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail, bo
 	if (conn->state == CONN_CLOSED)
 		return;
 	timer_cancel(&conn->eng->timers, &conn->timer);
+	tx_set_blocked(conn, false);
 	conn_set_state(conn, CONN_CLOSED);
 	conn_detach(conn, quarantine);
 	conn_report(conn, reason, detail);

@@ -62,6 +62,7 @@ struct conn_tx {
 	/* What was sent from here on may still be on its way over a link that was lost (failover.c); UINT64_MAX: no such
 	 * link is left. */
 	uint64_t late;
+	int64_t blocked_ns; /* since when `blocked` is set */
 	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
 	 * smcr_tx_space has no room. */
 	uint64_t urgent[2];
@@ -199,6 +200,8 @@ void conn_release(struct smcr_conn *);
 
 /* Puts the connection on its link's ready list, for the next flush. */
 void conn_tx_schedule(struct smcr_conn *);
+/* The peer's full buffer holds writing up, or does so no more; counted. */
+void tx_set_blocked(struct smcr_conn *, bool);
 /* Posts what may go now within `room`, which it lowers; true when more could go but for the room. */
 bool conn_tx_post(struct smcr_conn *, struct rnic_credits *room);
 /* The peer's consumer cursor moved. */

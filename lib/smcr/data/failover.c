@@ -172,7 +172,8 @@ go_back(struct smcr_conn *conn)
 			tx->sent = from;
 		}
 		conn->close.tx_flags = tx->done_flags;
-		tx->blocked = tx->urgent_pending = false;
+		tx_set_blocked(conn, false);
+		tx->urgent_pending = false;
 		/* The cursor that the last messages announced may be lost as well. */
 		tx->pending = tx->validate;
 	}

@@ -248,6 +248,22 @@ plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 
 /* -- posting -- */
 
+void
+tx_set_blocked(struct smcr_conn *conn, bool blocked)
+{
+	struct conn_tx *tx = &conn->tx;
+
+	if (blocked == tx->blocked)
+		return;
+	tx->blocked = blocked;
+	if (blocked) {
+		conn->eng->ctr.writer_blocked++;
+		tx->blocked_ns = conn->eng->now_ns;
+	} else {
+		histogram_add_time(&conn->eng->hist.blocked, conn->eng->now_ns - tx->blocked_ns);
+	}
+}
+
 /* Writes [tx.sent, end): two requests when it passes the end of the element. */
 static int
 post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
@@ -280,6 +296,7 @@ post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
 		room->wrs--;
 		room->bytes -= len;
 		conn->eng->ctr.writes++;
+		histogram_add_size(&conn->eng->hist.write_size, len);
 	}
 	return 0;
 }
@@ -329,8 +346,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 		return err;
 	if (step->end > tx->sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
 		ctr->urgent_sent++;
-	if (blocked && !tx->blocked)
-		ctr->writer_blocked++;
+	tx_set_blocked(conn, blocked);
 	if (step->end > tx->high) {
 		ctr->bytes_sent += step->end - tx->high;
 		tx->high = step->end;
@@ -338,7 +354,6 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 	tx->seq = msg.seq;
 	tx->any = true;
 	tx->sent = step->end;
-	tx->blocked = blocked;
 	tx->urgent_pending = (step->prod_flags & CDC_URGENT_PENDING) != 0;
 	tx->asks = (step->prod_flags & CDC_UPDATE_REQUESTED) != 0;
 	tx->pending = conn->close.ask = false;

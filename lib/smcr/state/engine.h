@@ -45,6 +45,7 @@ struct smcr {
 	uint64_t rmb_bytes, sndbuf_bytes; /* of all RMBs and send rings */
 	uint64_t contacts_over;
 	struct smcr_counters ctr;
+	struct smcr_histograms hist;
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;
 	uint64_t log_lost;

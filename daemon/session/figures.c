@@ -1,0 +1,81 @@
+/* Numbers of a service's sessions; see figures.h. */
+#include "daemon/session/figures.h"
+
+#include <stdlib.h>
+
+#include "daemon/session/session.h"
+
+void
+figures_fini(struct service_figures *f)
+{
+	free(f->reasons);
+	f->reasons = NULL;
+}
+
+static struct service_figures *
+of(const struct session *s)
+{
+	return &s->settings->svc->figures;
+}
+
+static struct service_reasons *
+reasons_of(const struct session *s)
+{
+	struct service_figures *f = of(s);
+
+	if (f->reasons == NULL)
+		f->reasons = calloc(1, sizeof(*f->reasons));
+	return f->reasons;
+}
+
+void
+figures_travels(struct session *s)
+{
+	enum session_mode mode = session_mode(s);
+
+	if (s->counted && s->mode == mode)
+		return;
+	if (s->counted)
+		of(s)->modes[s->mode]--;
+	if (s->counted && s->mode == SESSION_SETUP)
+		histogram_add_time(&of(s)->setup, s->pool->env->now_ns - s->born_ns);
+	of(s)->modes[mode]++;
+	s->counted = true;
+	s->mode = mode;
+}
+
+void
+figures_connected(struct session *s)
+{
+	/* Each address has connect_timeout from when it is tried. */
+	int64_t began_ns = s->setup->dial_until_ns - s->settings->cfg.connect_ms * NS_PER_MS;
+
+	histogram_add_time(&of(s)->connect, s->pool->env->now_ns - began_ns);
+}
+
+void
+figures_no_smc(struct session *s, uint32_t local, uint32_t peer)
+{
+	struct service_reasons *r = local != 0 || peer != 0 ? reasons_of(s) : NULL;
+
+	if (r != NULL && local != 0)
+		tally_count(&r->local, local);
+	if (r != NULL && peer != 0)
+		tally_count(&r->peer, peer);
+}
+
+void
+figures_ended(struct session *s, bool reset)
+{
+	struct service_reasons *r;
+
+	if (s->counted)
+		of(s)->modes[s->mode]--;
+	s->counted = false;
+	if ((s->flags & SF_PROBE) != 0) /* no client was behind it */
+		return;
+	r = reset ? reasons_of(s) : NULL;
+	histogram_add_time(&of(s)->life, s->pool->env->now_ns - s->born_ns);
+	if (r != NULL)
+		tally_count(&r->reset, s->cause);
+}

@@ -1,0 +1,31 @@
+/* How often values fell into which of a few fixed ranges, and their sum. The ranges are the same everywhere, so counts of several
+ * histograms are added; the last count is of what is above all bounds. Zeroed memory is an empty one. */
+#pragma once
+
+#include <stdint.h>
+
+#define HISTOGRAM_BOUNDS 16
+
+struct histogram {
+	uint64_t cnt[HISTOGRAM_BOUNDS + 1];
+	uint64_t sum;
+};
+
+/* Upper bounds, inclusive: of times in microseconds, of sizes in bytes. */
+extern const uint64_t histogram_times_us[HISTOGRAM_BOUNDS];
+extern const uint64_t histogram_sizes[HISTOGRAM_BOUNDS];
+
+/* A time; a negative one counts as 0. The sum is in nanoseconds. */
+void histogram_add_time(struct histogram *, int64_t ns);
+/* Adds the counts of one to sum. */
+void histogram_merge(struct histogram *sum, const struct histogram *one);
+
+/* A size, at a place where it happens for each RDMA write: powers of two from 64 bytes on, without a search. */
+static inline void
+histogram_add_size(struct histogram *h, uint32_t len)
+{
+	unsigned i = len <= 64 ? 0 : 26 - (unsigned)__builtin_clz(len - 1);
+
+	h->cnt[i < HISTOGRAM_BOUNDS ? i : HISTOGRAM_BOUNDS]++;
+	h->sum += len;
+}
