@@ -32,6 +32,18 @@ static void __attribute__((format(printf, 3, 4))) warn(const struct config *cfg,
 /* -- who may connect, and where -- */
 
 static void
+look_at_metrics(const struct config *cfg, FILE *out)
+{
+	const struct sockaddr_storage *at = &cfg->metrics.listen;
+	char text[ADDR_STR_MAX];
+
+	if (at->ss_family == 0 || at->ss_family == AF_UNIX || addr_is_loopback(at) || cfg->metrics.allow_cnt > 0)
+		return;
+	warn(cfg, out, "metrics has no allow list: whoever reaches %s can read it",
+	    addr_format_port(at, text, sizeof(text)));
+}
+
+static void
 look_at_access(const struct config *cfg, const struct config_service *svc, FILE *out)
 {
 	char listen[ADDR_STR_MAX], to[CONFIG_TO_STR_MAX];
@@ -196,6 +208,7 @@ advice_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 {
 	if (cfg->service_cnt == 0)
 		warn(cfg, out, "no ingress and no egress: nothing to do");
+	look_at_metrics(cfg, out);
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		look_at_access(cfg, &cfg->services[i], out);
 		look_at_address(cfg, &cfg->services[i], out);

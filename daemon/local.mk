@@ -13,9 +13,9 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/lsock.c daemon/lsock.h \
 	daemon/smcopt.c daemon/smcopt.h \
 	daemon/smcopt_prog.c daemon/smcopt_prog.h
-daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS) \
+daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(EVHTTP_CFLAGS) $(JANSSON_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS) \
 	$(CARES_CFLAGS)
-daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) \
+daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(EVHTTP_LIBS) $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) \
 	$(SECCOMP_LIBS) $(CARES_LIBS)
 
 include daemon/config/local.mk
@@ -25,6 +25,7 @@ include daemon/session/local.mk
 include daemon/worker/local.mk
 include daemon/control/local.mk
 include daemon/names/local.mk
+include daemon/metrics/local.mk
 
 sbin_PROGRAMS += smcrd
 smcrd_SOURCES = daemon/main.c

@@ -24,6 +24,7 @@
 #include "daemon/early.h"
 #include "daemon/loop.h"
 #include "daemon/lsock.h"
+#include "daemon/metrics/metrics.h"
 #include "daemon/names/names.h"
 #include "daemon/notify.h"
 #include "daemon/options.h"
@@ -36,6 +37,7 @@
 #define FDS_PER_CONNECTION 2 /* client and middle, or middle and server */
 #define FDS_PER_DEVICE 32    /* listener and some links */
 #define FDS_PER_WORKER 8     /* loop, mailbox, netlink */
+#define FDS_METRICS 128      /* clients, those sent away included */
 #define FDS_OTHER 64         /* standard streams, loop, control clients, log */
 
 struct daemon {
@@ -45,9 +47,11 @@ struct daemon {
 	struct workers *workers;
 	struct control *control;
 	struct names *names;
+	struct metrics *metrics; /* NULL: not configured */
 	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
 	 * devices take requests only from a process that still has the rights with which it opened them. */
 	struct lsock listen[CONTROL_PORTS]; /* control_new takes them over */
+	struct lsock metrics_listen;        /* metrics_new does */
 	struct early early;                 /* workers_new takes the sockets over */
 	struct smcopt option;
 	struct confine_state confine;
@@ -181,7 +185,8 @@ check_fd_limit(struct daemon *d)
 {
 	const struct config *cfg = d->cfg;
 	uint64_t each = FDS_PER_WORKER + cfg->service_cnt + (uint64_t)cfg->device_cnt * FDS_PER_DEVICE;
-	uint64_t other = FDS_OTHER + each * workers_wanted(cfg), needed = other;
+	uint64_t metrics = cfg->metrics.listen.ss_family != 0 ? FDS_METRICS : 0;
+	uint64_t other = FDS_OTHER + metrics + each * workers_wanted(cfg), needed = other;
 	struct rlimit lim;
 
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
@@ -254,6 +259,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 			fprintf(text,
 			    "warning: the level of the log stays as it was set: take it back by \"smcrctl log-level " CONTROL_LEVEL_DEFAULT
 			    "\"\n");
+		metrics_reload(d->metrics, next);
 		check_fd_limit(d);
 	} else {
 		config_free(next);
@@ -413,6 +419,7 @@ drain(void *arg)
 	if (d->draining)
 		return;
 	d->draining = true;
+	metrics_drains(d->metrics, true);
 	stop_reload(d);
 	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", count_all(d).connections, d->cfg->drain_ms);
 	workers_drain(d->workers, d->cfg->drain_ms, on_drained, d);
@@ -429,6 +436,7 @@ undrain(void *arg)
 		return -EBUSY;
 	int rc = workers_undrain(d->workers);
 	d->draining = false;
+	metrics_drains(d->metrics, false);
 	log_msg(LOG_LVL_NOTICE, "drains no longer: connections=%llu", count_all(d).connections);
 	notify_ready(&d->notify);
 	return rc;
@@ -518,6 +526,8 @@ open_all(struct daemon *d, FILE *err)
 		rc = file.path[0] != '\0' ? lsock_open(&d->listen[i], &file, err) : 0;
 	}
 	if (rc == 0)
+		rc = metrics_listen(d->cfg, &d->metrics_listen, err);
+	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
 		rc = workers_new(d->loop, d->early.workers, d->cfg, &d->option, d->early.socks, d->early.cnt,
@@ -525,10 +535,15 @@ open_all(struct daemon *d, FILE *err)
 	if (rc == 0)
 		rc = control_new(d->loop, d->workers, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
+		rc = metrics_new(d->loop, d->workers, d->cfg, &d->metrics_listen, control_counters(d->control),
+		    &d->confine, err, &d->metrics);
+	if (rc == 0)
 		rc = confine_calls(&d->confine);
 	if (rc != 0)
 		return rc;
 	rc = workers_start(d->workers);
+	if (rc == 0)
+		rc = metrics_start(d->metrics);
 	if (rc != 0) {
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
 		return rc;
@@ -601,6 +616,8 @@ end(struct daemon *d)
 {
 	if (d->loop != NULL)
 		stop_reload(d);
+	metrics_free(d->metrics);
+	lsock_close(&d->metrics_listen);
 	control_free(d->control);
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
 		lsock_close(&d->listen[i]);
@@ -656,9 +673,10 @@ print_rights(struct daemon *d)
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = {
-		.listen = { LSOCK_NONE, LSOCK_NONE }, .level_set = -1, .option = { .map = -1, .link = -1 }
-	};
+	struct daemon d = { .listen = { LSOCK_NONE, LSOCK_NONE },
+		.metrics_listen = LSOCK_NONE,
+		.level_set = -1,
+		.option = { .map = -1, .link = -1 } };
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 

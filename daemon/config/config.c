@@ -481,6 +481,7 @@ config_free(struct config *cfg)
 	free(cfg->devices);
 	free(cfg->mpa_peers);
 	free(cfg->mpa_clients);
+	free(cfg->metrics.allow);
 	free(cfg);
 }
 

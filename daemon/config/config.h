@@ -161,6 +161,14 @@ struct config {
 	char control_readonly[108]; /* path of the second one, on which is only asked; "": there is none */
 	uint32_t control_readonly_mode;
 
+	/* What is counted, over HTTP. */
+	struct {
+		struct sockaddr_storage listen; /* no family: nowhere */
+		uint32_t mode;                  /* file mode of a UNIX socket */
+		struct config_net *allow;       /* who may connect over TCP; empty = everybody */
+		unsigned allow_cnt;
+	} metrics;
+
 	struct {
 		enum config_confine mode;
 		bool low_ports; /* a reload may listen on ports below 1024 */

@@ -312,6 +312,27 @@ check_control(struct config_build *b)
 		config_error(b, config_line(src, "readonly"), "control.readonly is control.path: they are two sockets");
 }
 
+/* Where what is counted is served: not where something else listens. */
+static void
+check_metrics(struct config_build *b, const struct config_setting_t *src)
+{
+	const struct sockaddr_storage *at = &b->cfg->metrics.listen;
+	unsigned line = config_line(src, "listen");
+
+	if (at->ss_family == AF_UNIX && strcmp(addr_path(at), b->cfg->control_path) == 0)
+		config_error(b, line, "metrics.listen is the path of the control socket");
+	if (at->ss_family == AF_UNIX && strcmp(addr_path(at), b->cfg->control_readonly) == 0)
+		config_error(b, line, "metrics.listen is the path of the read-only control socket");
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
+		if (listen_overlaps(at, &b->cfg->services[i].listen))
+			config_error(b, line, "metrics.listen overlaps listen of \"%s\"", b->cfg->services[i].name);
+	if (at->ss_family == AF_UNIX && b->cfg->metrics.allow_cnt > 0)
+		config_error(
+		    b, config_line(src, "allow"), "metrics.allow is for TCP; metrics.mode is that of a UNIX socket");
+	if (at->ss_family == 0 && src != NULL && config_setting_length(src) > 0 && config_member(src, "listen") == NULL)
+		config_warning(b, config_line(src, ""), "metrics has no effect without metrics.listen");
+}
+
 void
 config_check(struct config_build *b)
 {
@@ -338,6 +359,7 @@ config_check(struct config_build *b)
 		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
 	check_versions(b, src);
 	check_control(b);
+	check_metrics(b, config_member(b->files[0].root, "metrics"));
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		const struct config_service *svc = &b->cfg->services[i];
 

@@ -41,6 +41,7 @@ static const struct config_word profile_words[] = { { "rfc5043", SIW_RFC5043 }, 
 enum {
 	TOP = CONFIG_AT_TOP,
 	CONTROL = CONFIG_AT_CONTROL,
+	METRICS = CONFIG_AT_METRICS,
 	CONFINE = CONFIG_AT_CONFINE,
 	ALIVE = CONFIG_AT_KEEPALIVE,
 	SMCR = CONFIG_AT_SMCR,
@@ -76,6 +77,10 @@ const struct config_key config_keys[] = {
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
 	{ "readonly", CONTROL, CONFIG_T_PATH, 0, 0, 0, NULL, CFG(control_readonly), NULL },
 	{ "readonly_mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0666", CFG(control_readonly_mode), NULL },
+
+	{ "listen", METRICS, CONFIG_T_LISTEN, 0, 0, 0, NULL, CFG(metrics.listen), NULL },
+	{ "mode", METRICS, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(metrics.mode), NULL },
+	{ "allow", METRICS, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(metrics.allow), NULL },
 
 	{ "mode", CONFINE, CONFIG_T_WORD, 0, 0, 0, "auto", CFG(confine.mode), confine_words },
 	{ "low_ports", CONFINE, CONFIG_T_BOOL, 0, 0, 0, "false", CFG(confine.low_ports), NULL },
@@ -201,11 +206,13 @@ BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
 BEHIND(struct config_service, allow_users_cnt, allow_users, struct config_id *);
 BEHIND(struct smcr_config, ueids, ueid_cnt, uint8_t);
 BEHIND(struct config, mpa_clients_cnt, mpa_clients, struct config_net *);
+BEHIND(struct config, metrics.allow_cnt, metrics.allow, struct config_net *);
 BEHIND(struct config, mpa_peers_cnt, mpa_peers, struct config_net *);
 
 const struct config_section config_sections[] = {
 	{ "", "", CONFIG_AT_TOP, 0 },
 	{ "control", "control.", CONFIG_AT_CONTROL, 0 },
+	{ "metrics", "metrics.", CONFIG_AT_METRICS, 0 },
 	{ "confine", "confine.", CONFIG_AT_CONFINE, 0 },
 	{ "keepalive", "keepalive.", CONFIG_AT_KEEPALIVE, 0 },
 	{ "smcr", "smcr.", CONFIG_AT_SMCR, 0 },

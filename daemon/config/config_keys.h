@@ -19,7 +19,8 @@ enum config_place {
 	CONFIG_AT_EGRESS = 1 << 7,
 	CONFIG_AT_CONFINE = 1 << 8,
 	CONFIG_AT_DEFAULTS = 1 << 10, /* groups of settings that services of a kind have unless they say otherwise */
-	CONFIG_AT_INCLUDED = 1 << 9,  /* an included file, which has no settings of its own, only lists */
+	CONFIG_AT_METRICS = 1 << 11,
+	CONFIG_AT_INCLUDED = 1 << 9, /* an included file, which has no settings of its own, only lists */
 };
 
 /* The types of settings: as written in the file -> as stored at config_key.off of the struct (the base). */

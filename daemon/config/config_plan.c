@@ -9,7 +9,9 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 
-#define PLACES_CFG (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR)
+#define PLACES_CFG                                                                                         \
+	(CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_METRICS | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | \
+	    CONFIG_AT_SMCR)
 
 static enum config_place
 place_of(const struct config_service *svc)

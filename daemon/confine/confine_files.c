@@ -170,6 +170,8 @@ restrict_self(const struct config *cfg, int abi)
 	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
 	if (cfg->control_readonly[0] != '\0')
 		allow_around(&r, cfg->control_readonly, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
+	if (cfg->metrics.listen.ss_family == AF_UNIX)
+		allow_around(&r, addr_path(&cfg->metrics.listen), LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		if (cfg->services[i].listen.ss_family == AF_UNIX)
 			allow_around(&r, addr_path(&cfg->services[i].listen), LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);

@@ -269,6 +269,12 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	return 0;
 }
 
+const struct control_stats *
+control_counters(const struct control *ctl)
+{
+	return &ctl->stats;
+}
+
 void
 control_free(struct control *ctl)
 {

@@ -77,5 +77,7 @@ control_file(const struct config *cfg, unsigned port)
  */
 int control_new(struct loop *, struct workers *, const struct config *cfg, const struct control_hooks *, FILE *err,
     struct control **out);
+/* There as long as it. */
+const struct control_stats *control_counters(const struct control *);
 /* Before workers_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
 void control_free(struct control *);

@@ -218,17 +218,17 @@ class Scene(Strangers):
     """witness -> a (ingress "good") == SMC-R == b (egress "good") -> echo server. A hostile client talks to b at smc_at; a
     hostile server is where a's ingress "evil" leads, with its clients at evil_at.
 
-    smcr, device, service: settings of both daemons, of their device and of their services; egress: of b's service; files:
-    descriptors that b may have."""
+    smcr, device, service: settings of both daemons, of their device and of their services; egress: of b's service; b: of b;
+    files: descriptors that b may have."""
 
-    def __init__(self, t, smcr=None, device=None, service=None, egress=None, hostile_server=False, files=None, **more):
+    def __init__(self, t, smcr=None, device=None, service=None, egress=None, hostile_server=False, files=None, b=None, **more):
         self.t = t
         echo = listener(t)
         echo.settimeout(None)
         t.fork(serve_echo, echo)
         common = {"smcr": {**TIMERS, **(smcr or {})}, **more, "devices": [
             soft_device(t.addr, **{"connect_timeout": "500ms", "answer_timeout": "2s", **(device or {})})]}
-        self.pair = Pair(t, {"good": echo.getsockname()[:2]}, a=common, b=common, ingress=service,
+        self.pair = Pair(t, {"good": echo.getsockname()[:2]}, a=common, b={**common, **(b or {})}, ingress=service,
                          egress={**(service or {}), **(egress or {})}, start=False)
         self.smc_at = (t.addr, self.pair.middle["good"])
         if hostile_server:

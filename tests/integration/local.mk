@@ -29,6 +29,8 @@ check_INTEGRATION = \
 	tests/integration/check_hostile_mpa.py \
 	tests/integration/check_hostile_link.py \
 	tests/integration/check_hostile_control.py \
+	tests/integration/check_metrics.py \
+	tests/integration/check_hostile_http.py \
 	tests/integration/check_capture.py \
 	tests/integration/check_confine.py \
 	tests/integration/check_option.py \
@@ -59,6 +61,6 @@ EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) \
 	tests/integration/clc.py \
 	tests/integration/hostile.py \
 	tests/integration/dns.py \
-	tests/integration/load.py \
+	tests/integration/load.py tests/integration/scrape.py \
 	tests/integration/netns.py \
 	tests/integration/many.py

@@ -74,6 +74,18 @@ START_TEST(who_may_connect)
 	    "t.conf: warning: egress \"f\" has no allow list: whoever reaches [::]:84 can connect to localhost:85\n");
 }
 
+START_TEST(who_may_look_at_metrics)
+{
+	static const char warned[] =
+	    "t.conf: warning: no ingress and no egress: nothing to do\n"
+	    "t.conf: warning: metrics has no allow list: whoever reaches 0.0.0.0:9471 can read it\n";
+
+	ck_assert_str_eq(advise("metrics = { listen = \"0.0.0.0:9471\"; };", 0), warned);
+	ck_assert_ptr_null(strstr(advise("metrics = { listen = \"0.0.0.0:9471\"; " ALLOW " };", 0), "metrics"));
+	ck_assert_ptr_null(strstr(advise("metrics = { listen = \"127.0.0.1:9471\"; };", 0), "metrics"));
+	ck_assert_ptr_null(strstr(advise("metrics = { listen = \"unix:/s\"; };", 0), "metrics"));
+}
+
 /* 203.0.113.0/24 is nobody's (RFC 5737); 127.0.0.0/8 is all the loopback interface's. */
 START_TEST(addresses_that_are_not_here)
 {

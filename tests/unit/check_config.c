@@ -614,6 +614,14 @@ static const struct {
 	{ "control = {\npath = \"/a\\nb\"; };", "t.conf:2: control.path has a control character" },
 	{ "control = {\nmode = \"0888\"; };", "t.conf:2: control.mode must be a string of octal digits" },
 	{ "control = {\nmode = \"07777\"; };", "t.conf:2: control.mode must be from 0000 to 0777" },
+	{ "metrics = {\nlisten = \"unix:" RUNSTATEDIR "/smcrd/control\"; };",
+	    "t.conf:2: metrics.listen is the path of the control socket" },
+	{ "control = { readonly = \"/r\"; }; metrics = {\nlisten = \"unix:/r\"; };",
+	    "t.conf:2: metrics.listen is the path of the read-only control socket" },
+	{ "metrics = {\nlisten = \"127.0.0.1:80\"; };\ningress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"127.0.0.1:81\"; } );",
+	    "t.conf:2: metrics.listen overlaps listen of \"a\"" },
+	{ "metrics = { listen = \"unix:/s\";\nallow = [ \"::1\" ]; };",
+	    "t.conf:2: metrics.allow is for TCP; metrics.mode is that of a UNIX socket" },
 	{ "keepalive = {\nidle = \"10500ms\"; };", "t.conf:2: keepalive.idle must be whole seconds" },
 	/* libconfig's own */
 	{ "log_level = \"info\";\nlog_level = \"info\";", "t.conf:2: duplicate setting name" },
@@ -1029,8 +1037,9 @@ round_trip(const char *text)
 	struct config *b = parse_ok(once);
 	char *twice = print(b);
 	ck_assert_str_eq(once, twice);
-	ck_assert(same_group(
-	    CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR, a, b));
+	ck_assert(same_group(CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_METRICS | CONFIG_AT_CONFINE |
+	        CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR,
+	    a, b));
 	ck_assert_uint_eq(a->service_cnt, b->service_cnt);
 	for (unsigned i = 0; i < a->service_cnt; i++)
 		ck_assert(same_group(CONFIG_AT_INGRESS, &a->services[i], &b->services[i]) &&

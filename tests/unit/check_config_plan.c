@@ -127,7 +127,8 @@ parse_changed(const struct config_key *k)
 	char file[128];
 
 	if (k->type == CONFIG_T_NETS) { /* what is at the key's place is a pointer */
-		snprintf(file, sizeof(file), "smcr = { %s = [\"192.0.2.0/24\"]; };", k->name);
+		snprintf(file, sizeof(file), "%s = { %s = [\"192.0.2.0/24\"]; };",
+		    k->where == CONFIG_AT_METRICS ? "metrics" : "smcr", k->name);
 		return parse(file);
 	}
 	struct config *cfg = parse("");
@@ -140,8 +141,8 @@ START_TEST(no_key_is_forgotten)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		if ((k->where &
-		        (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE |
-		            CONFIG_AT_SMCR)) == 0 ||
+		        (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_METRICS | CONFIG_AT_CONFINE |
+		            CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR)) == 0 ||
 		    (k->flags & CONFIG_NOT_PRINTED) != 0)
 			continue;
 		forget();

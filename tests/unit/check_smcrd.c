@@ -16,6 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
+#include "daemon/metrics/metrics.h"
 #include "daemon/smcrd.h"
 #include "daemon/worker/workers.h"
 #include "unit.h"
@@ -195,6 +196,49 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	ck_assert_int_eq(loop_signal(loop, SIGURG, on_urg, NULL), 0);
 	*out = NULL;
 	return 0;
+}
+
+const struct control_stats *
+control_counters(const struct control *ctl)
+{
+	static const struct control_stats none;
+
+	return &none;
+}
+
+int
+metrics_listen(const struct config *cfg, struct lsock *out, FILE *err)
+{
+	return 0;
+}
+
+int
+metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, struct lsock *listen,
+    const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
+{
+	return 0;
+}
+
+int
+metrics_start(struct metrics *m)
+{
+	return 0;
+}
+
+void
+metrics_reload(struct metrics *m, const struct config *cfg)
+{
+}
+
+void
+metrics_drains(struct metrics *m, bool drains)
+{
+	log_msg(LOG_LVL_NOTICE, "metrics told drains=%d", drains);
+}
+
+void
+metrics_free(struct metrics *m)
+{
 }
 
 void
@@ -390,6 +434,7 @@ START_TEST(starts_and_ends)
 	hear("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000", 1);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 	in_log("draining: connections=3 timeout_ms=30000");
+	in_log("metrics told drains=1");
 	in_log("drained");
 	in_log("worker freed");
 	ck_assert_ptr_null(strstr(heard, "RELOADING"));
@@ -440,6 +485,7 @@ START_TEST(a_clients_drain_is_taken_back)
 	kill(child, SIGWINCH);
 	wait_for_log("undrain rc=0");
 	in_log("worker undrained");
+	in_log("metrics told drains=0");
 	in_log("drains no longer: connections=3");
 	hear("STATUS=3 connections, 2 link groups\n", 2);
 	ck_assert_ptr_null(strstr(heard, "STOPPING"));

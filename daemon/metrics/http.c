@@ -1,0 +1,478 @@
+/* HTTP clients; see http.h. Everything but what is under the lock belongs to the thread. */
+#include "daemon/metrics/http.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+
+#include "base/log.h"
+#include "base/minmax.h"
+#include "daemon/metrics/web.h"
+#include "daemon/net.h"
+
+#define GUARDS_MAX (HTTP_CLIENTS_MAX + HTTP_ACCEPTS) /* some have been sent away and are not gone yet */
+
+/* A connection. The bufferevent is held by us too, so that evhttp's freeing it is seen: it has no callbacks then. */
+struct guard {
+	struct bufferevent *bev;
+	int64_t until_ms;
+	bool asked; /* its request is complete */
+	bool away;  /* sent away: the socket is shut down, and evhttp will find out */
+	bool known; /* its address was looked at */
+};
+
+struct waiting {
+	struct evhttp_request *req; /* evhttp's; it stays ours to answer when the connection ends before */
+	enum web_page page;
+};
+
+struct http {
+	pthread_t thread;
+	bool running;
+	struct event_base *base;
+	struct evhttp *evhttp;
+	struct evconnlistener *listener;
+	struct event *wake, *tick, *soon;
+	int wake_fd;
+	struct http_hooks hooks;
+	struct guard guards[GUARDS_MAX]; /* in the order of accepting */
+	unsigned guard_cnt;
+	unsigned accepts; /* left in this tick */
+	struct waiting waiting[GUARDS_MAX];
+	unsigned waiting_cnt;
+	struct documents *docs;
+	int64_t docs_ms;
+	bool wanted;
+	int64_t wanted_ms;
+
+	pthread_mutex_t lock;
+	struct documents *delivered;
+	bool has_delivered, stop;
+	struct config_net *allow;
+	unsigned allow_cnt;
+};
+
+static int64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* -- connections -- */
+
+static bool
+may_connect(struct http *h, int fd)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+
+	if (getpeername(fd, (struct sockaddr *)&ss, &len) != 0)
+		return false;
+	if (ss.ss_family == AF_UNIX)
+		return true;
+	(void)pthread_mutex_lock(&h->lock);
+	bool may = net_allowed(h->allow, h->allow_cnt, &ss);
+	(void)pthread_mutex_unlock(&h->lock);
+	return may;
+}
+
+/* evhttp reads the end, or fails to write, and lets the connection go. */
+static void
+send_away(struct guard *g)
+{
+	g->away = true;
+	(void)shutdown(bufferevent_getfd(g->bev), SHUT_RDWR);
+}
+
+static bool
+is_gone(const struct guard *g)
+{
+	bufferevent_event_cb cb = NULL;
+
+	bufferevent_getcb(g->bev, NULL, NULL, &cb, NULL);
+	return cb == NULL;
+}
+
+/* Whoever has been there longest without a request, or else the newest, goes when there are too many. */
+static void
+make_room(struct http *h)
+{
+	struct guard *oldest = NULL;
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < h->guard_cnt; i++) {
+		cnt += !h->guards[i].away;
+		if (!h->guards[i].away && !h->guards[i].asked && oldest == NULL)
+			oldest = &h->guards[i];
+	}
+	if (cnt > HTTP_CLIENTS_MAX && oldest != NULL)
+		send_away(oldest);
+}
+
+/* Forgets those that have gone, sends away who may not be here and whose time is over. */
+static void
+sweep(struct http *h)
+{
+	const int64_t now = now_ms();
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < h->guard_cnt; i++) {
+		struct guard *g = &h->guards[i];
+
+		if (is_gone(g)) {
+			bufferevent_decref(g->bev);
+			continue;
+		}
+		if (!g->away && ((!g->known && !may_connect(h, bufferevent_getfd(g->bev))) || now >= g->until_ms))
+			send_away(g);
+		g->known = true;
+		h->guards[kept++] = *g;
+	}
+	h->guard_cnt = kept;
+	make_room(h);
+}
+
+/* For evhttp: the next connection's. Its descriptor is set when this has returned. */
+static struct bufferevent *
+new_connection(struct event_base *base, void *arg)
+{
+	struct http *h = arg;
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+
+	if (bev == NULL)
+		return NULL;
+	h->accepts -= h->accepts > 0;
+	if (h->accepts == 0 || h->guard_cnt + 1 >= GUARDS_MAX)
+		(void)evconnlistener_disable(h->listener);
+	bufferevent_setwatermark(bev, EV_READ, 0, 2 * HTTP_REQUEST_BYTES);
+	if (h->guard_cnt < GUARDS_MAX) {
+		bufferevent_incref(bev);
+		h->guards[h->guard_cnt++] = (struct guard){ .bev = bev, .until_ms = now_ms() + HTTP_REQUEST_MS };
+	}
+	event_active(h->soon, EV_TIMEOUT, 1);
+	return bev;
+}
+
+static struct guard *
+guard_of(struct http *h, struct evhttp_request *req)
+{
+	const struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+
+	for (unsigned i = 0; i < h->guard_cnt; i++)
+		if (h->guards[i].bev == bev)
+			return &h->guards[i];
+	return NULL;
+}
+
+/* -- answers -- */
+
+static void
+answer(struct evhttp_request *req, const struct web_answer *a)
+{
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+	struct evbuffer *body = evbuffer_new();
+	char len[24];
+
+	for (unsigned i = 0; web_headers[i][0] != NULL; i++)
+		(void)evhttp_add_header(headers, web_headers[i][0], web_headers[i][1]);
+	snprintf(len, sizeof(len), "%zu", a->body.len);
+	(void)evhttp_add_header(headers, "Content-Type", a->type);
+	(void)evhttp_add_header(headers, "Content-Length", len);
+	(void)evhttp_add_header(headers, "Connection", "close");
+	if (body != NULL && evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
+		(void)evbuffer_add(body, a->body.p, a->body.len);
+	evhttp_send_reply(req, a->status, a->reason, body);
+	if (body != NULL)
+		evbuffer_free(body);
+}
+
+static void
+answer_all(struct http *h)
+{
+	for (unsigned i = 0; i < h->waiting_cnt; i++) {
+		const struct web_answer a = web_answer(h->docs, h->waiting[i].page);
+
+		answer(h->waiting[i].req, &a);
+	}
+	h->waiting_cnt = 0;
+}
+
+static bool
+is_fresh(const struct http *h, int64_t now)
+{
+	return h->docs != NULL && now - h->docs_ms < HTTP_FRESH_MS;
+}
+
+static void
+forget_docs(struct http *h)
+{
+	documents_free(h->docs);
+	h->docs = NULL;
+}
+
+static void
+on_request(struct evhttp_request *req, void *arg)
+{
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
+	struct web_answer refusal;
+	struct http *h = arg;
+	struct guard *g = guard_of(h, req);
+	const int64_t now = now_ms();
+	enum web_page page;
+
+	if (g == NULL || g->away || !may_connect(h, bufferevent_getfd(g->bev))) {
+		refusal = web_refusal(WEB_FORBIDDEN);
+		answer(req, &refusal);
+		return;
+	}
+	g->asked = true;
+	g->until_ms = now + HTTP_ANSWER_MS;
+	if (!web_find(path != NULL ? path : "", accept, &page) || h->waiting_cnt == GUARDS_MAX) {
+		refusal = web_refusal(h->waiting_cnt == GUARDS_MAX ? WEB_BUSY : WEB_NOT_FOUND);
+		answer(req, &refusal);
+		return;
+	}
+	h->waiting[h->waiting_cnt++] = (struct waiting){ .req = req, .page = page };
+	if (is_fresh(h, now)) {
+		answer_all(h);
+	} else if (!h->wanted) {
+		h->wanted = true;
+		h->wanted_ms = now;
+		h->hooks.want(h->hooks.arg);
+	}
+}
+
+/* -- the thread -- */
+
+static void
+on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+
+	(void)fd;
+	(void)what;
+	sweep(h);
+	if (h->waiting_cnt > 0 && h->wanted && now_ms() - h->wanted_ms >= HTTP_COLLECT_MS) {
+		forget_docs(h);
+		answer_all(h);
+	}
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+
+	on_soon(fd, what, arg);
+	h->accepts = HTTP_ACCEPTS;
+	if (h->guard_cnt < GUARDS_MAX / 2 + HTTP_CLIENTS_MAX / 2)
+		(void)evconnlistener_enable(h->listener);
+}
+
+/* Out of descriptors, mostly: they wait in the backlog until the next tick. */
+static void
+on_accept_error(struct evconnlistener *listener, void *arg)
+{
+	(void)arg;
+	(void)evconnlistener_disable(listener);
+}
+
+static void
+on_wake(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+	uint64_t n;
+
+	(void)what;
+	(void)!read(fd, &n, sizeof(n));
+	(void)pthread_mutex_lock(&h->lock);
+	struct documents *docs = h->delivered;
+	bool has = h->has_delivered, stop = h->stop;
+	h->delivered = NULL;
+	h->has_delivered = false;
+	(void)pthread_mutex_unlock(&h->lock);
+	if (has) {
+		forget_docs(h);
+		h->docs = docs;
+		h->docs_ms = now_ms();
+		h->wanted = false;
+		answer_all(h);
+	}
+	if (stop)
+		(void)event_base_loopbreak(h->base);
+}
+
+static void *
+run(void *arg)
+{
+	struct http *h = arg;
+
+	(void)event_base_dispatch(h->base);
+	/* Those whose connection is gone would be nobody's. */
+	forget_docs(h);
+	answer_all(h);
+	return NULL;
+}
+
+static void
+log_libevent(int severity, const char *msg)
+{
+	(void)severity;
+	log_msg(LOG_LVL_DEBUG, "libevent: %s", msg);
+}
+
+static int
+set_up(struct http *h, int fd)
+{
+	const struct timeval every = { .tv_usec = HTTP_TICK_MS * 1000 };
+
+	event_set_log_callback(log_libevent);
+	h->base = event_base_new();
+	h->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	h->evhttp = h->base != NULL ? evhttp_new(h->base) : NULL;
+	if (h->evhttp == NULL || h->wake_fd < 0)
+		return -ENOMEM;
+	h->wake = event_new(h->base, h->wake_fd, EV_READ | EV_PERSIST, on_wake, h);
+	h->tick = event_new(h->base, -1, EV_PERSIST, on_tick, h);
+	h->soon = event_new(h->base, -1, 0, on_soon, h);
+	if (h->wake == NULL || h->tick == NULL || h->soon == NULL || event_add(h->wake, NULL) != 0 ||
+	    event_add(h->tick, &every) != 0)
+		return -ENOMEM;
+	evhttp_set_allowed_methods(h->evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+	evhttp_set_max_headers_size(h->evhttp, HTTP_REQUEST_BYTES);
+	evhttp_set_max_body_size(h->evhttp, 0);
+	evhttp_set_timeout(h->evhttp, HTTP_ANSWER_MS / 1000);
+	evhttp_set_bevcb(h->evhttp, new_connection, h);
+	evhttp_set_gencb(h->evhttp, on_request, h);
+	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(h->evhttp, fd);
+	if (bound == NULL)
+		return -ENOMEM;
+	h->listener = evhttp_bound_socket_get_listener(bound);
+	evconnlistener_set_error_cb(h->listener, on_accept_error);
+	return 0;
+}
+
+int
+http_new(int fd, const struct config *cfg, const struct http_hooks *hooks, struct http **out)
+{
+	struct http *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (h == NULL)
+		return -ENOMEM;
+	h->hooks = *hooks;
+	h->wake_fd = -1;
+	h->accepts = HTTP_ACCEPTS;
+	(void)pthread_mutex_init(&h->lock, NULL);
+	rc = http_allow(h, cfg->metrics.allow, cfg->metrics.allow_cnt);
+	if (rc == 0)
+		rc = set_up(h, fd);
+	if (rc == 0)
+		*out = h;
+	else
+		http_free(h);
+	return rc;
+}
+
+int
+http_start(struct http *h)
+{
+	int err = pthread_create(&h->thread, NULL, run, h);
+
+	h->running = err == 0;
+	return -err;
+}
+
+static void
+wake(struct http *h)
+{
+	const uint64_t one = 1;
+
+	(void)!write(h->wake_fd, &one, sizeof(one));
+}
+
+void
+http_stop(struct http *h)
+{
+	if (!h->running)
+		return;
+	(void)pthread_mutex_lock(&h->lock);
+	h->stop = true;
+	(void)pthread_mutex_unlock(&h->lock);
+	wake(h);
+	(void)pthread_join(h->thread, NULL);
+	h->running = false;
+}
+
+void
+http_free(struct http *h)
+{
+	if (h == NULL)
+		return;
+	http_stop(h);
+	if (h->evhttp != NULL)
+		evhttp_free(h->evhttp);
+	for (unsigned i = 0; i < h->guard_cnt; i++)
+		bufferevent_decref(h->guards[i].bev);
+	if (h->wake != NULL)
+		event_free(h->wake);
+	if (h->tick != NULL)
+		event_free(h->tick);
+	if (h->soon != NULL)
+		event_free(h->soon);
+	/* What is freed later, at its next turn, is. */
+	if (h->base != NULL)
+		(void)event_base_loop(h->base, EVLOOP_NONBLOCK);
+	if (h->base != NULL)
+		event_base_free(h->base);
+	if (h->wake_fd >= 0)
+		close(h->wake_fd);
+	documents_free(h->docs);
+	documents_free(h->delivered);
+	free(h->allow);
+	(void)pthread_mutex_destroy(&h->lock);
+	free(h);
+}
+
+void
+http_deliver(struct http *h, struct documents *docs)
+{
+	(void)pthread_mutex_lock(&h->lock);
+	documents_free(h->delivered);
+	h->delivered = docs;
+	h->has_delivered = true;
+	(void)pthread_mutex_unlock(&h->lock);
+	wake(h);
+}
+
+int
+http_allow(struct http *h, const struct config_net *nets, unsigned cnt)
+{
+	struct config_net *copy = malloc((cnt + 1) * sizeof(*copy));
+
+	if (copy == NULL)
+		return -ENOMEM;
+	if (cnt > 0)
+		memcpy(copy, nets, cnt * sizeof(*copy));
+	(void)pthread_mutex_lock(&h->lock);
+	struct config_net *old = h->allow;
+	h->allow = copy;
+	h->allow_cnt = cnt;
+	(void)pthread_mutex_unlock(&h->lock);
+	free(old);
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* Collecting documents in the main thread; see metrics.h. */
+#include "daemon/metrics/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/log.h"
+#include "daemon/metrics/http.h"
+#include "daemon/net.h"
+
+#define BACKLOG 16
+#define STEPS_PER_TURN 64
+#define BLOCK_BYTES (64u * 1024)
+#define DOCUMENTS_MAX (32u * 1024 * 1024) /* bytes of all documents of a look */
+
+static const enum control_command commands[DOC_CNT] = {
+	[DOC_STATUS] = CONTROL_STATUS,
+	[DOC_STATS] = CONTROL_STATS,
+	[DOC_GROUPS] = CONTROL_GROUPS,
+	[DOC_LINKS] = CONTROL_LINKS,
+	[DOC_DEVICES] = CONTROL_DEVICES,
+};
+
+struct metrics {
+	struct loop *loop;
+	struct workers *workers;
+	const struct control_stats *control;
+	const struct confine_state *confine;
+	struct lsock listen; /* has the file; the socket is http's as well */
+	struct http *http;
+	struct mail wanted; /* from the thread of http */
+	bool draining;
+
+	/* While documents are being collected. */
+	struct documents *docs; /* NULL: none are */
+	unsigned doc;           /* the one that report makes */
+	size_t bytes;
+	struct report report;
+	struct outbuf out;
+};
+
+static const char what[] = "metrics";
+
+static int
+listen_unix(const struct config *cfg, struct lsock *out, FILE *err)
+{
+	const struct lsock_file file = {
+		.what = "metrics socket",
+		.path = addr_path(&cfg->metrics.listen),
+		.mode = cfg->metrics.mode,
+		.owner = (uid_t)-1,
+		.group = (gid_t)-1,
+		.waits = true,
+	};
+	int rc = lsock_open(out, &file, err);
+
+	if (rc != 0)
+		return rc;
+	rc = lsock_start(out, file.what, BACKLOG, err);
+	if (rc != 0)
+		lsock_close(out);
+	return rc;
+}
+
+int
+metrics_listen(const struct config *cfg, struct lsock *out, FILE *err)
+{
+	char text[ADDR_STR_MAX];
+
+	*out = LSOCK_NONE;
+	if (cfg->metrics.listen.ss_family == 0)
+		return 0;
+	if (cfg->metrics.listen.ss_family == AF_UNIX)
+		return listen_unix(cfg, out, err);
+	int fd = net_listen(&cfg->metrics.listen, NET_ALONE, false, NULL);
+	if (fd < 0) {
+		fprintf(err, "%s: cannot listen on %s: %s\n", what,
+		    addr_format_port(&cfg->metrics.listen, text, sizeof(text)), strerror(-fd));
+		return fd;
+	}
+	(void)listen(fd, BACKLOG); /* fewer than a service may have waiting */
+	*out = lsock_of_fd(fd);
+	return 0;
+}
+
+/* -- collecting -- */
+
+static void
+begin_report(struct metrics *m)
+{
+	const struct control_request req = { .command = commands[m->doc] };
+	struct report_source src;
+
+	report_source_init(&src, m->workers, m->control, m->confine);
+	report_start(&m->report, &src, &req, &m->out);
+}
+
+static void
+end_collecting(struct metrics *m, bool failed)
+{
+	struct documents *docs = m->docs;
+
+	if (docs != NULL)
+		docs->failed = failed;
+	if (docs != NULL)
+		docs->draining = m->draining;
+	m->docs = NULL;
+	outbuf_fini(&m->out);
+	http_deliver(m->http, docs);
+}
+
+/* In the main thread: clients wait. */
+static void
+on_wanted(struct mail *mail)
+{
+	struct metrics *m = CONTAINER_OF(mail, struct metrics, wanted);
+
+	m->doc = 0;
+	m->bytes = 0;
+	m->docs = calloc(1, sizeof(*m->docs));
+	if (m->docs == NULL || outbuf_init(&m->out, BLOCK_BYTES) != 0)
+		end_collecting(m, true);
+	else
+		begin_report(m);
+}
+
+/* Takes over what a report has written. False when there is too much of it, or no memory. */
+static bool
+take(struct metrics *m)
+{
+	struct text *doc = &m->docs->doc[m->doc];
+	size_t len;
+	const char *p = outbuf_data(&m->out, &len);
+
+	m->bytes += len;
+	char *bytes = m->bytes <= DOCUMENTS_MAX ? realloc(doc->p, doc->len + len + 1) : NULL;
+	if (bytes == NULL)
+		return false;
+	memcpy(bytes + doc->len, p, len);
+	doc->p = bytes;
+	doc->len += len;
+	outbuf_consume(&m->out, len);
+	return true;
+}
+
+static int64_t
+collect(void *arg, int64_t now_ns)
+{
+	unsigned budget = STEPS_PER_TURN;
+	struct metrics *m = arg;
+
+	(void)now_ns;
+	while (m->docs != NULL && budget > 0) {
+		bool more = report_run(&m->report, &budget);
+
+		if (!take(m))
+			end_collecting(m, true);
+		else if (!more && ++m->doc < DOC_CNT)
+			begin_report(m);
+		else if (!more)
+			end_collecting(m, false);
+	}
+	return m->docs != NULL ? INT64_MIN : INT64_MAX;
+}
+
+/* In the thread of http. */
+static void
+want(void *arg)
+{
+	struct metrics *m = arg;
+
+	mailbox_post(workers_mailbox(m->workers), &m->wanted);
+}
+
+/* -- life -- */
+
+int
+metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, struct lsock *listen,
+    const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
+{
+	struct metrics *m;
+	int rc = -ENOMEM, fd;
+
+	*out = NULL;
+	if (listen->fd < 0)
+		return 0;
+	m = calloc(1, sizeof(*m));
+	if (m != NULL) {
+		*m = (struct metrics){ .loop = loop, .workers = ws, .control = control, .confine = confine };
+		m->listen = LSOCK_NONE;
+		m->wanted.fn = on_wanted;
+		fd = lsock_copy(listen).fd;
+		rc = fd < 0 ? -errno : http_new(fd, cfg, &(struct http_hooks){ .arg = m, .want = want }, &m->http);
+		if (rc != 0 && fd >= 0)
+			close(fd);
+	}
+	if (rc == 0)
+		rc = loop_add_turn(loop, collect, m);
+	if (rc != 0) {
+		fprintf(err, "%s: %s\n", what, strerror(-rc));
+		metrics_free(m);
+		return rc;
+	}
+	m->listen = *listen;
+	*listen = LSOCK_NONE;
+	*out = m;
+	return 0;
+}
+
+int
+metrics_start(struct metrics *m)
+{
+	return m != NULL ? http_start(m->http) : 0;
+}
+
+void
+metrics_reload(struct metrics *m, const struct config *cfg)
+{
+	if (m != NULL && http_allow(m->http, cfg->metrics.allow, cfg->metrics.allow_cnt) != 0)
+		log_msg(LOG_LVL_WARNING, "metrics.allow stays as it was: out of memory");
+}
+
+void
+metrics_drains(struct metrics *m, bool drains)
+{
+	if (m != NULL)
+		m->draining = drains;
+}
+
+void
+metrics_free(struct metrics *m)
+{
+	if (m == NULL)
+		return;
+	/* What the thread has posted is behind it when it has ended; it finds nobody then. */
+	struct http *http = m->http;
+	if (http != NULL)
+		http_stop(http);
+	mailbox_run(workers_mailbox(m->workers));
+	loop_del_turn(m->loop, collect, m);
+	outbuf_fini(&m->out);
+	documents_free(m->docs);
+	http_free(http);
+	lsock_close(&m->listen);
+	free(m);
+}

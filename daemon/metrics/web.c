@@ -1,0 +1,106 @@
+/* Pages and their answers; see web.h. */
+#include "daemon/metrics/web.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/metrics/exposition.h"
+#include "daemon/metrics/page.h"
+
+#define TEXT "text/plain; charset=utf-8"
+
+const char *const web_headers[][2] = {
+	{ "Cache-Control", "no-store" },
+	{ "Content-Security-Policy",
+	    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'" },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ NULL, NULL },
+};
+
+static const struct {
+	const char *path;
+	enum web_page page;
+} paths[] = {
+	{ "/metrics", WEB_METRICS },
+	{ "/healthz", WEB_HEALTH },
+	{ "/status.json", WEB_STATUS },
+	{ "/", WEB_INDEX },
+};
+
+static const char *const types[WEB_CNT] = {
+	[WEB_METRICS] = "text/plain; version=0.0.4; charset=utf-8",
+	[WEB_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
+	[WEB_HEALTH] = TEXT,
+	[WEB_STATUS] = "application/json",
+	[WEB_INDEX] = "text/html; charset=utf-8",
+};
+
+bool
+web_find(const char *path, const char *accept, enum web_page *page)
+{
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (strcmp(path, paths[i].path) != 0)
+			continue;
+		*page = paths[i].page;
+		if (*page == WEB_METRICS && accept != NULL && strstr(accept, "application/openmetrics-text") != NULL)
+			*page = WEB_OPENMETRICS;
+		return true;
+	}
+	return false;
+}
+
+static struct web_answer
+plain(int status, const char *reason, const char *text)
+{
+	/* evhttp copies it. */
+	return (struct web_answer){ status, reason, TEXT, { (char *)(uintptr_t)text, strlen(text) } };
+}
+
+static int
+make(struct documents *d, enum web_page page)
+{
+	struct text *out = &d->made[page];
+	FILE *f = open_memstream(&out->p, &out->len);
+	int rc;
+
+	if (f == NULL)
+		return -1;
+	if (page == WEB_INDEX)
+		rc = page_write(d, f);
+	else
+		rc = exposition_write(d, page == WEB_OPENMETRICS, f);
+	if (fclose(f) == 0 && rc == 0)
+		return 0;
+	free(out->p);
+	*out = (struct text){ 0 };
+	return -1;
+}
+
+struct web_answer
+web_answer(struct documents *d, enum web_page page)
+{
+	if (d == NULL)
+		return plain(503, "Service Unavailable", "the daemon does not answer\n");
+	if (page == WEB_HEALTH)
+		return d->draining ? plain(503, "Service Unavailable", "draining\n") : plain(200, "OK", "ok\n");
+	const struct text *body = page == WEB_STATUS ? &d->doc[DOC_STATUS] : &d->made[page];
+	if (d->failed || (body->p == NULL && (page == WEB_STATUS || make(d, page) != 0)))
+		return plain(503, "Service Unavailable", "out of memory, or there is too much to show\n");
+	return (struct web_answer){ 200, "OK", types[page], *body };
+}
+
+struct web_answer
+web_refusal(enum web_refusal r)
+{
+	switch (r) {
+	case WEB_FORBIDDEN:
+		return plain(403, "Forbidden", "not on the allow list\n");
+	case WEB_NOT_FOUND:
+		return plain(404, "Not Found", "there are /, /metrics, /healthz and /status.json\n");
+	case WEB_BUSY:
+		break;
+	}
+	return plain(503, "Service Unavailable", "too many clients\n");
+}

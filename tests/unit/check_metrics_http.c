@@ -1,0 +1,265 @@
+/* HTTP clients against the thread of http.c, with documents that the test delivers: who may come, how many, for how long. */
+#include "daemon/metrics/http.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/net.h"
+#include "golden.h"
+#include "unit.h"
+
+static struct http *http;
+static struct sockaddr_storage at;
+static int wants; /* written by the thread */
+static bool answers;
+
+static struct documents *
+documents(void)
+{
+	static const char *const names[DOC_CNT] = { "status", "stats", "groups", "links", "devices" };
+	struct documents *d = calloc(1, sizeof(*d));
+
+	for (unsigned i = 0; i < DOC_CNT; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "control/%s.json", names[i]);
+		d->doc[i].p = golden_read(name);
+		d->doc[i].len = strlen(d->doc[i].p);
+	}
+	return d;
+}
+
+static void
+want(void *arg)
+{
+	(void)arg;
+	__atomic_add_fetch(&wants, 1, __ATOMIC_SEQ_CST);
+	if (answers)
+		http_deliver(http, documents());
+}
+
+static void
+begin(const struct config_net *allow, unsigned allow_cnt)
+{
+	const struct config cfg = { .metrics = {
+		                        .allow = (struct config_net *)(uintptr_t)allow, .allow_cnt = allow_cnt } };
+	const struct http_hooks hooks = { .want = want };
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+
+	memset(&at, 0, sizeof(at));
+	memcpy(&at, &sin, sizeof(sin));
+	int fd = net_listen(&at, NET_ALONE, false, NULL);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	wants = 0;
+	answers = true;
+	ck_assert_int_eq(http_new(fd, &cfg, &hooks, &http), 0);
+	ck_assert_int_eq(http_start(http), 0);
+}
+
+static void
+teardown(void)
+{
+	http_free(http);
+	http = NULL;
+}
+
+static void
+setup(void)
+{
+	log_init(LOG_LVL_ERROR);
+	(void)signal(SIGPIPE, SIG_IGN); /* as smcrd.c does */
+}
+
+UNIT_FIXTURE(setup, teardown);
+
+static int
+dial(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof(struct sockaddr_in)), 0);
+	return fd;
+}
+
+static void
+say(int fd, const char *text)
+{
+	(void)!send(fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+/* All until the end, or until ms have passed; what there was before a reset, too. The status; 0: there was none. */
+static int
+status_of(int fd, int ms)
+{
+	char buf[512] = "", rest[4096];
+	size_t len = 0;
+	ssize_t n = 1;
+	int status = 0;
+
+	while (n > 0) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+
+		ck_assert_msg(poll(&p, 1, ms) == 1, "neither an answer nor an end");
+		n = recv(fd, rest, sizeof(rest), 0);
+		for (ssize_t i = 0; i < n && len < sizeof(buf) - 1; i++)
+			buf[len++] = rest[i];
+	}
+	(void)sscanf(buf, "HTTP/1.%*d %d", &status);
+	close(fd);
+	return status;
+}
+
+static int
+get(const char *request)
+{
+	int fd = dial();
+
+	say(fd, request);
+	return status_of(fd, 10000);
+}
+
+START_TEST(pages_and_methods)
+{
+	begin(NULL, 0);
+	ck_assert_int_eq(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	ck_assert_int_eq(get("GET /metrics?a=b HTTP/1.0\r\n\r\n"), 200);
+	ck_assert_int_eq(get("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	ck_assert_int_eq(get("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	ck_assert_int_eq(get("GET /status.json HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	ck_assert_int_eq(get("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"), 404);
+	ck_assert_int_ge(get("POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"), 400);
+	ck_assert_int_ge(get("GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"), 400);
+	ck_assert_int_ge(get("\r\n\r\nnonsense\r\n\r\n"), 0);
+	ck_assert_int_eq(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+}
+
+/* Many clients within a second are served by one collection. */
+START_TEST(one_collection_serves_all)
+{
+	begin(NULL, 0);
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	ck_assert_int_le(__atomic_load_n(&wants, __ATOMIC_SEQ_CST), 4);
+}
+
+START_TEST(an_address_that_is_not_allowed)
+{
+	const struct config_net other = { .addr = { [10] = 0xff, 0xff, 192, 0, 2, 1 }, .prefix_len = 128 };
+
+	begin(&other, 1);
+	int status = get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	ck_assert(status == 0 || status == 403);
+	ck_assert_int_eq(wants, 0);
+	/* One that says nothing is not kept either. */
+	ck_assert_int_eq(status_of(dial(), HTTP_REQUEST_MS / 2), 0);
+	ck_assert_int_eq(http_allow(http, NULL, 0), 0);
+	ck_assert_int_eq(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+}
+
+/* The oldest silent ones make room. */
+START_TEST(silent_clients_make_room)
+{
+	int fds[HTTP_CLIENTS_MAX + 8];
+
+	begin(NULL, 0);
+	for (unsigned i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		fds[i] = dial();
+		say(fds[i], "GET /metr");
+		ck_assert_int_eq(get("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+	}
+	ck_assert_int_eq(status_of(fds[0], HTTP_REQUEST_MS / 2), 0);
+	for (unsigned i = 1; i < sizeof(fds) / sizeof(fds[0]); i++)
+		close(fds[i]);
+}
+
+/* A byte now and then is not enough. */
+START_TEST(a_request_has_its_time)
+{
+	begin(NULL, 0);
+	int fd = dial();
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int ms = 0;
+
+	say(fd, "GET /metrics HTTP/1.1\r\n");
+	while (ms < 3 * HTTP_REQUEST_MS && poll(&p, 1, 100) == 0) {
+		say(fd, "X-A: b\r\n");
+		ms += 100;
+	}
+	ck_assert_int_gt(ms, HTTP_REQUEST_MS / 2);
+	ck_assert_int_lt(ms, 2 * HTTP_REQUEST_MS);
+	close(fd);
+}
+
+START_LOOP_TEST(a_request_has_its_length, 0, 3)
+{
+	static const char *const begins[] = { "GET /", "GET /metrics HTTP/1.1\r\nX: ", "GET /metrics HTTP/1.1\r\n" };
+	static char part[4096];
+	size_t sent = 0;
+	ssize_t n = 0;
+
+	begin(NULL, 0);
+	memset(part, 'x', sizeof(part) - 1);
+	for (size_t i = 0; _i == 2 && i + 8 < sizeof(part); i += 8)
+		memcpy(part + i, "X: yyy\r\n", 8);
+	int fd = dial();
+	say(fd, begins[_i]);
+	while (sent < 64u << 20 && n >= 0) {
+		n = send(fd, part, sizeof(part) - 16, MSG_NOSIGNAL);
+		sent += n > 0 ? (size_t)n : 0;
+	}
+	ck_assert_uint_lt(sent, 16u << 20);
+	close(fd);
+	ck_assert_int_eq(get("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+}
+
+/* What nobody delivers: the client that has gone meanwhile, the one that shut down its side, and the end of all. */
+START_TEST(clients_that_wait_when_it_ends)
+{
+	begin(NULL, 0);
+	answers = false;
+	int gone = dial(), half = dial(), waits = dial();
+
+	say(gone, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	while (__atomic_load_n(&wants, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+	close(gone);
+	say(half, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	(void)shutdown(half, SHUT_WR);
+	say(waits, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+	http_deliver(http, documents());
+	ck_assert_int_eq(status_of(waits, 10000), 200);
+	ck_assert_int_eq(status_of(half, 10000), 200);
+	ck_assert_int_eq(wants, 1);
+	answers = false;
+	(void)poll(NULL, 0, HTTP_FRESH_MS + 10);
+	waits = dial();
+	say(waits, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	while (__atomic_load_n(&wants, __ATOMIC_SEQ_CST) == 1)
+		(void)poll(NULL, 0, 1);
+	http_stop(http);
+	http_deliver(http, documents());
+	teardown();
+	(void)status_of(waits, 1000);
+}
+
+START_TEST(what_could_not_be_collected)
+{
+	begin(NULL, 0);
+	answers = false;
+	int fd = dial();
+
+	say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	while (__atomic_load_n(&wants, __ATOMIC_SEQ_CST) == 0)
+		(void)poll(NULL, 0, 1);
+	http_deliver(http, NULL);
+	ck_assert_int_eq(status_of(fd, 10000), 503);
+}

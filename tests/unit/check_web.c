@@ -1,0 +1,100 @@
+/* Which page is at which path, and what becomes of it. */
+#include "daemon/metrics/web.h"
+
+#include <string.h>
+
+#include "golden.h"
+#include "unit.h"
+
+static const struct {
+	const char *path, *accept;
+	bool found;
+	enum web_page page;
+} paths[] = {
+	{ "/metrics", NULL, true, WEB_METRICS },
+	{ "/metrics", "text/plain", true, WEB_METRICS },
+	{ "/metrics", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", true,
+	    WEB_OPENMETRICS },
+	{ "/status.json", "application/openmetrics-text", true, WEB_STATUS },
+	{ "/healthz", "", true, WEB_HEALTH },
+	{ "/", NULL, true, WEB_INDEX },
+	{ "", NULL, false, WEB_CNT },
+	{ "/metrics/", NULL, false, WEB_CNT },
+	{ "/../metrics", NULL, false, WEB_CNT },
+	{ "/METRICS", NULL, false, WEB_CNT },
+};
+
+START_LOOP_TEST(pages_are_found_by_their_path, 0, sizeof(paths) / sizeof(paths[0]))
+{
+	enum web_page page = WEB_CNT;
+
+	ck_assert(web_find(paths[_i].path, paths[_i].accept, &page) == paths[_i].found);
+	ck_assert_int_eq(page, paths[_i].page);
+}
+
+static struct documents *
+documents(void)
+{
+	static const char *const names[DOC_CNT] = { "status", "stats", "groups", "links", "devices" };
+	struct documents *d = calloc(1, sizeof(*d));
+
+	for (unsigned i = 0; i < DOC_CNT; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "control/%s.json", names[i]);
+		d->doc[i].p = golden_read(name);
+		d->doc[i].len = strlen(d->doc[i].p);
+	}
+	return d;
+}
+
+START_LOOP_TEST(each_page_is_made_once, 0, WEB_CNT)
+{
+	struct documents *d = documents();
+	const struct web_answer a = web_answer(d, (enum web_page)_i), b = web_answer(d, (enum web_page)_i);
+
+	ck_assert_int_eq(a.status, 200);
+	ck_assert_uint_gt(a.body.len, 0);
+	ck_assert_ptr_eq(a.body.p, b.body.p);
+	documents_free(d);
+}
+
+START_TEST(status_is_the_answer_of_the_control_socket)
+{
+	struct documents *d = documents();
+
+	ck_assert_ptr_eq(web_answer(d, WEB_STATUS).body.p, d->doc[DOC_STATUS].p);
+	documents_free(d);
+}
+
+START_TEST(health_is_bad_while_draining)
+{
+	struct documents *d = documents();
+
+	ck_assert_int_eq(web_answer(d, WEB_HEALTH).status, 200);
+	d->draining = true;
+	ck_assert_int_eq(web_answer(d, WEB_HEALTH).status, 503);
+	ck_assert_int_eq(web_answer(d, WEB_METRICS).status, 200);
+	documents_free(d);
+}
+
+/* Without documents (0), with none that can be used (1), with one that is no JSON (2). */
+START_LOOP_TEST(what_cannot_be_had_is_unavailable, 0, 3)
+{
+	struct documents *d = documents();
+
+	d->failed = _i == 1;
+	if (_i == 2)
+		d->doc[DOC_STATS].p[0] = 'x';
+	const struct web_answer a = web_answer(_i == 0 ? NULL : d, WEB_METRICS);
+	ck_assert_int_eq(a.status, 503);
+	ck_assert_uint_gt(a.body.len, 0);
+	documents_free(d);
+}
+
+START_TEST(refusals_have_words)
+{
+	ck_assert_int_eq(web_refusal(WEB_FORBIDDEN).status, 403);
+	ck_assert_int_eq(web_refusal(WEB_NOT_FOUND).status, 404);
+	ck_assert_int_eq(web_refusal(WEB_BUSY).status, 503);
+}
