@@ -11,4 +11,5 @@ daemon_libsmcrd_la_SOURCES += \
 check_UNIT += \
 	tests/unit/check_exposition \
 	tests/unit/check_web \
+	tests/unit/check_page \
 	tests/unit/check_metrics_http

@@ -4,7 +4,7 @@ PACKAGES_BUILD="gcc libc6-dev make autoconf automake libtool pkg-config python3 
 	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev libc-ares-dev"
 PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
 PACKAGES_TEST="check clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
-	prometheus postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2 mandoc systemd dpkg-dev debhelper
+	chromium prometheus postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2 mandoc systemd dpkg-dev debhelper
 	lintian zsh"
 # For tests/interop/vm; the kernel itself is downloaded, not installed, and so is what its module siw is made of.
 PACKAGES_VM="qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 ibverbs-providers ibverbs-utils rdmacm-utils
