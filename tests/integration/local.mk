@@ -32,6 +32,7 @@ check_INTEGRATION = \
 	tests/integration/check_metrics.py \
 	tests/integration/check_hostile_http.py \
 	tests/integration/check_page.py \
+	tests/integration/check_prometheus.py \
 	tests/integration/check_capture.py \
 	tests/integration/check_confine.py \
 	tests/integration/check_option.py \
