@@ -123,14 +123,14 @@ laboratory() {
 # threads DIR: tests in which threads meet, on ThreadSanitizer's build there.
 threads() {
 	local dir=$1 name log ok not
-	for name in unit/check_mailbox unit/check_admission unit/check_workers integration/check_workers.py \
-		integration/check_redis.py integration/check_lifecycle.py; do
+	for name in unit/check_mailbox unit/check_admission unit/check_workers unit/check_metrics_http integration/check_workers.py \
+		integration/check_metrics.py integration/check_redis.py integration/check_lifecycle.py; do
 		log=$dir/${name##*/}.tsan.log
 		case $name in
 		unit/*) set -- "$dir/tests/$name" ;;
 		*) set -- "tests/$name" ;;
 		esac
-		SMCRD_WORKERS=3 top_builddir=$PWD/$dir timeout -k 60 600 "$@" > "$log" 2>&1 < /dev/null
+		SMCRD_WORKERS=3 top_srcdir=$PWD top_builddir=$PWD/$dir timeout -k 60 600 "$@" > "$log" 2>&1 < /dev/null
 		ok=$(grep -c '^ok ' "$log") not=$(grep -cE '^not ok |^WARNING: ThreadSanitizer' "$log")
 		if [ "$not" -gt 0 ] || [ "$ok" -eq 0 ]; then
 			head -n 200 "$log"
@@ -166,7 +166,7 @@ for stage in $stages; do
 		say "TSan"
 		mkdir -p build-tsan
 		if ( cd build-tsan && ../configure -q CC=gcc --enable-tsan && make -s -j"$jobs" smcrd smcrctl &&
-			make -s -j"$jobs" tests/unit/check_mailbox tests/unit/check_admission tests/unit/check_workers ) \
+			make -s -j"$jobs" tests/unit/check_mailbox tests/unit/check_admission tests/unit/check_workers tests/unit/check_metrics_http ) \
 			> build-tsan/build.log 2>&1; then
 			threads build-tsan
 		else

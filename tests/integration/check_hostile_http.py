@@ -4,7 +4,7 @@ import random
 import socket
 import time
 
-from harness import case, check, equal, hostport, in_thread, main, wait_until, PATIENCE, SHRINK
+from harness import case, check, equal, hostport, in_thread, main, wait_until, PATIENCE, SANITIZERS, SHRINK
 from hostile import MIB, Scene
 from scrape import get, scrape, value
 
@@ -55,7 +55,7 @@ def finish(t, scene, at):
     watch = scene.watch[scene.b]
     t.note(str(watch))
     check(watch.grown("fds") <= FDS, f"descriptors: {watch.grown('fds')}")
-    check(watch.grown("rss") < 32 * MIB, f"memory: {watch.grown('rss') / MIB:.1f} MiB")
+    check(SANITIZERS or watch.grown("rss") < 32 * MIB, f"memory: {watch.grown('rss') / MIB:.1f} MiB")
     scene.witness.finish(t)
 
 
@@ -147,7 +147,7 @@ def _(t):
     finish(t, scene, at)
 
 
-@case("everybody asks at once: the workers are asked once a second")
+@case("everybody asks at once, all the time: traffic goes on")
 def _(t):
     scene, at = scene_with_metrics(t)
     until = time.monotonic() + 2
