@@ -18,44 +18,86 @@ static void __attribute__((format(printf, 3, 4))) add(char *buf, size_t cap, con
 	va_end(ap);
 }
 
+/* The places of an entry in the event; 0: it means nothing there. */
+static const struct {
+	int kind; /* enum event_kind, or -1: it is a line only */
+	enum { NO_TEXT, IS_REASON, IS_ROLE, IS_TRANSPORT } text;
+	enum { NO_VALUE, IS_FOR_MS, IS_AFTER_MS } value;
+} entries[] = {
+	[SMCR_LOG_GROUP_UP] = { EVENT_GROUP_UP, IS_ROLE, NO_VALUE },
+	[SMCR_LOG_GROUP_DOWN] = { EVENT_GROUP_DOWN, IS_REASON, NO_VALUE },
+	[SMCR_LOG_LINK_UP] = { EVENT_LINK_UP, IS_TRANSPORT, NO_VALUE },
+	[SMCR_LOG_LINK_ENDED] = { EVENT_LINK_ENDED, IS_REASON, NO_VALUE },
+	[SMCR_LOG_LINK_DOWN] = { EVENT_LINK_DOWN, IS_REASON, NO_VALUE },
+	[SMCR_LOG_HELD_OFF] = { EVENT_HOLDOFF_BEGINS, IS_REASON, IS_FOR_MS },
+	[SMCR_LOG_HELD_LONGER] = { -1, NO_TEXT, NO_VALUE },
+	[SMCR_LOG_HOLD_OVER] = { EVENT_HOLDOFF_ENDS, NO_TEXT, IS_AFTER_MS },
+	[SMCR_LOG_SCTP_SHUNNED] = { EVENT_SCTP_HELD_OFF, IS_REASON, IS_FOR_MS },
+	[SMCR_LOG_REFUSED] = { EVENT_LINK_REFUSED, IS_REASON, NO_VALUE },
+	[SMCR_LOG_PROTOCOL] = { EVENT_PROTOCOL_VIOLATION, IS_REASON, NO_VALUE },
+	[SMCR_LOG_DEVICE] = { EVENT_DEVICE_TROUBLE, IS_REASON, NO_VALUE },
+	[SMCR_LOG_STATE] = { -1, NO_TEXT, NO_VALUE },
+	[SMCR_LOG_OVERRUN] = { -1, NO_TEXT, NO_VALUE },
+};
+
+/* Its key, or its address as far as known. */
+static void
+put_peer(const struct smcr_log *l, struct event *e)
+{
+	static const uint8_t none[sizeof(l->remote)];
+	struct sockaddr_storage ss;
+
+	if (l->is_key) {
+		add(e->peer, sizeof(e->peer), "%s", l->peer);
+	} else if (memcmp(l->remote, none, sizeof(none)) != 0) {
+		addr_from_v6(l->remote, 0, &ss);
+		addr_format(&ss, e->peer, sizeof(e->peer));
+	}
+	add(e->host, sizeof(e->host), "%s", l->host);
+	add(e->peer_id, sizeof(e->peer_id), "%s", l->peer_id);
+}
+
+bool
+log_text_event(const struct smcr_log *l, struct event *out)
+{
+	if (entries[l->type].kind < 0)
+		return false;
+	*out = (struct event){ .kind = (enum event_kind)entries[l->type].kind, .group = l->group_id, .link = l->link };
+	put_peer(l, out);
+	add(out->device, sizeof(out->device), "%s", l->device);
+	if (entries[l->type].text == IS_REASON)
+		add(out->reason, sizeof(out->reason), "%s", l->text);
+	else if (entries[l->type].text == IS_ROLE)
+		add(out->role, sizeof(out->role), "%s", l->text);
+	else if (entries[l->type].text == IS_TRANSPORT)
+		add(out->transport, sizeof(out->transport), "%s", l->text);
+	if (entries[l->type].value == IS_FOR_MS)
+		out->for_ms = l->value;
+	else if (entries[l->type].value == IS_AFTER_MS)
+		out->after_ms = l->value;
+	return true;
+}
+
 enum log_level
 log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 {
-	static const struct {
-		enum log_level level;
-		const char *phrase;
-		const char *text_key;
-		const char *value_key; /* NULL: the value means nothing */
-	} kinds[] = {
-		[SMCR_LOG_GROUP_UP] = { LOG_LVL_NOTICE, "link group up", "role", NULL },
-		[SMCR_LOG_GROUP_DOWN] = { LOG_LVL_NOTICE, "link group down", "reason", NULL },
-		[SMCR_LOG_LINK_UP] = { LOG_LVL_NOTICE, "link up", "transport", NULL },
-		[SMCR_LOG_LINK_ENDED] = { LOG_LVL_NOTICE, "link ended", "reason", NULL },
-		[SMCR_LOG_LINK_DOWN] = { LOG_LVL_WARNING, "link down", "reason", NULL },
-		[SMCR_LOG_HELD_OFF] = { LOG_LVL_WARNING, "peer held off", "reason", "for_ms" },
-		[SMCR_LOG_SCTP_SHUNNED] = { LOG_LVL_WARNING, "SCTP to the peer held off", "reason", "for_ms" },
-		[SMCR_LOG_REFUSED] = { LOG_LVL_WARNING, "link of the peer refused", "reason", NULL },
-		[SMCR_LOG_PROTOCOL] = { LOG_LVL_WARNING, "protocol violation by the peer", "what", NULL },
-		[SMCR_LOG_DEVICE] = { LOG_LVL_WARNING, "device trouble", "reason", NULL },
-		[SMCR_LOG_STATE] = { LOG_LVL_DEBUG, "state", "change", NULL },
-		[SMCR_LOG_OVERRUN] = { LOG_LVL_WARNING, "engine log lines lost", "reason", "count" },
-	};
-
 	buf[0] = '\0';
-	add(buf, cap, "%s:", kinds[l->type].phrase);
+	if (l->type == SMCR_LOG_OVERRUN) {
+		add(buf, cap, "engine log lines lost: count=%llu", (unsigned long long)l->value);
+		return LOG_LVL_WARNING;
+	}
+	if (l->type == SMCR_LOG_HELD_LONGER) {
+		add(buf, cap, "peer still held off: peer=%s for_ms=%llu reason=\"%s\"", l->peer,
+		    (unsigned long long)l->value, l->text);
+		return LOG_LVL_INFO;
+	}
+	add(buf, cap, "state:");
 	if (l->group_id != 0)
 		add(buf, cap, " group=%u", l->group_id);
 	if (l->link != 0)
 		add(buf, cap, " link=%u", l->link);
-	if (l->peer[0] != '\0')
-		add(buf, cap, " peer=%s", l->peer);
-	if (l->device[0] != '\0')
-		add(buf, cap, " device=%s", l->device);
-	if (kinds[l->type].value_key != NULL)
-		add(buf, cap, " %s=%llu", kinds[l->type].value_key, (unsigned long long)l->value);
-	if (l->text[0] != '\0')
-		add(buf, cap, strchr(l->text, ' ') != NULL ? " %s=\"%s\"" : " %s=%s", kinds[l->type].text_key, l->text);
-	return kinds[l->type].level;
+	add(buf, cap, " peer=%s change=\"%s\"", l->peer, l->text);
+	return LOG_LVL_DEBUG;
 }
 
 const char *

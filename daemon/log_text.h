@@ -8,11 +8,14 @@
 
 #include "base/addr.h"
 #include "base/log.h"
+#include "daemon/event/event_kinds.h"
 #include "smcr/smcr.h"
 
 #define LOG_TEXT_MAX 480
 
-/* Writes the line for an entry of the engine's log; returns its level. */
+/* An entry of the engine's log as an event: false when it is none. */
+bool log_text_event(const struct smcr_log *, struct event *);
+/* Writes the line for an entry that is none; returns its level. */
 enum log_level log_text_engine(const struct smcr_log *, char *buf, size_t cap);
 
 /* Why a connection is not on SMC-R, as keys with a space before each; "" when nobody gave a reason. */

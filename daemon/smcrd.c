@@ -22,6 +22,7 @@
 #include "daemon/device/device_preview.h"
 #include "daemon/config/loader.h"
 #include "daemon/early.h"
+#include "daemon/event/news.h"
 #include "daemon/loop.h"
 #include "daemon/lsock.h"
 #include "daemon/metrics/metrics.h"
@@ -55,6 +56,7 @@ struct daemon {
 	struct early early;                 /* workers_new takes the sockets over */
 	struct smcopt option;
 	struct confine_state confine;
+	struct news news;
 	struct notify notify;
 	bool draining;
 	bool drained;
@@ -515,8 +517,9 @@ open_all(struct daemon *d, FILE *err)
 		.log_level = level_for_control,
 		.confine = &d->confine,
 		.listen = d->listen,
+		.news = &d->news,
 	};
-	const struct workers_hooks workers_hooks = { .arg = d, .failed = on_failed };
+	const struct workers_hooks workers_hooks = { .arg = d, .news = &d->news, .failed = on_failed };
 
 	open_option(d);
 	int rc = early_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, err);
@@ -582,6 +585,10 @@ start(struct daemon *d)
 		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
 		return SMCRD_EXIT_FAILURE;
 	}
+	if (news_init(&d->news) != 0) {
+		log_msg(LOG_LVL_ERROR, "out of memory");
+		return SMCRD_EXIT_FAILURE;
+	}
 	(void)signal(SIGPIPE, SIG_IGN);
 	int rc = loop_signal(d->loop, SIGTERM, on_term, d);
 	if (rc == 0)
@@ -623,6 +630,7 @@ end(struct daemon *d)
 		lsock_close(&d->listen[i]);
 	names_free(d->names);
 	workers_free(d->workers);
+	news_fini(&d->news);
 	early_fini(&d->early);
 	smcopt_close(&d->option);
 	loop_free(d->loop);

@@ -4,6 +4,9 @@ CLEANFILES += systemd/smcrd.service
 # An example, not installed as a unit: which ports there are is in smcrd.conf.
 examplesdir = $(docdir)/examples
 dist_examples_DATA = systemd/smcrd.socket
+# Explanations of journal entries. systemd's package makes them known when a package brings them (a trigger).
+catalogdir = $(prefix)/lib/systemd/catalog
+dist_catalog_DATA = systemd/smcrd.catalog
 EXTRA_DIST += systemd/smcrd.service.in systemd/sysusers.conf systemd/tmpfiles.conf
 
 systemd/smcrd.service: $(top_srcdir)/systemd/smcrd.service.in Makefile
@@ -26,6 +29,7 @@ after-install:
 	@printf '%s\n' '' 'What is left to do, as root:' \
 		'  systemd-sysusers $(sysusersdir)/smcrd.conf	makes the user and the group smcrd' \
 		'  systemctl daemon-reload			makes the unit known' \
+		'  journalctl --update-catalog			makes the explanations of journalctl -x known' \
 		'  usermod -aG smcrd NAME			lets NAME use smcrctl, from the next login on' \
 		'  write $(sysconfdir)/smcrd/smcrd.conf (beside it is an example), look at it with smcrd -t' \
 		'  systemctl enable --now smcrd			starts it, now and at boot'

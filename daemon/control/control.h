@@ -14,6 +14,7 @@
 #include "control/commands.h"
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
+#include "daemon/event/news.h"
 #include "daemon/lsock.h"
 #include "daemon/loop.h"
 #include "daemon/worker/workers.h"
@@ -47,6 +48,7 @@ struct control_hooks {
 	struct control_level (*log_level)(void *arg, int level);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
+	struct news *news; /* what operators are told; there as long as the control socket. NULL: no events are kept */
 	/* The listening sockets if they were opened before, moved out of here; NULL: control_new opens them. */
 	struct lsock *listen;
 };

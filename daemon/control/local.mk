@@ -5,6 +5,9 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/mailbox.c daemon/mailbox.h \
 	daemon/session/cause.c daemon/session/cause.h \
 	daemon/session/figures_merge.c \
+	daemon/event/event_kinds.c daemon/event/event_kinds.h \
+	daemon/event/news.c daemon/event/news.h \
+	daemon/event/journal.c daemon/event/journal.h \
 	daemon/control/outbuf.c daemon/control/outbuf.h \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \
@@ -17,10 +20,11 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_command.c daemon/control/control_check.c \
 	daemon/control/control_order.c \
 	daemon/control/control.c daemon/control/control.h
-daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS)
+daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBSYSTEMD_CFLAGS)
+daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS) $(LIBSYSTEMD_LIBS)
 
 check_UNIT += \
+	tests/unit/check_news \
 	tests/unit/check_json_writer \
 	tests/unit/check_control_request \
 	tests/unit/check_report \

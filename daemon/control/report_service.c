@@ -40,12 +40,7 @@ static void
 add_counters(struct report *r, const struct service_info *one, const struct outage_info *outage)
 {
 	report_add_service(&r->of_one, one);
-	/* Workers find an outage each for itself: the words of the first, since the longest. */
-	if (r->outage.text[0] == '\0')
-		memcpy(r->outage.text, outage->text, sizeof(r->outage.text));
-	r->outage.failed += outage->failed;
-	if (outage->age_ns > r->outage.age_ns)
-		r->outage.age_ns = outage->age_ns;
+	r->outage = *outage; /* the service's over all workers: each says the same, the last one what is newest */
 }
 
 /* An ingress's far end, in this worker. */

@@ -5,13 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/session/outage.h"
 #include "daemon/session/sources.h"
+#include "daemon/session/spells.h"
 
 struct admission {
 	struct list_node node; /* struct admissions.list; alone once retired */
 	unsigned refs;
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX];
+	struct outage outage;
+	struct spells spells;
 	pthread_mutex_t lock; /* of what follows */
 	uint32_t connections;
 	struct sources sources; /* counted whether there is a limit or not: a reload may bring one */
@@ -50,6 +54,8 @@ admission_get(struct admissions *all, const struct config_service *cfg, uint64_t
 		memcpy(a->name, cfg->name, sizeof(a->name));
 		a->sources.seed = seed;
 		(void)pthread_mutex_init(&a->lock, NULL);
+		outage_init(&a->outage);
+		spells_init(&a->spells);
 		list_push(&all->list, &a->node);
 	}
 	if (a != NULL)
@@ -79,8 +85,22 @@ admission_put(struct admissions *all, struct admission *a)
 		return;
 	assert(a->connections == 0);
 	sources_fini(&a->sources);
+	outage_fini(&a->outage);
+	spells_fini(&a->spells);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
+}
+
+struct outage *
+admission_outage(struct admission *a)
+{
+	return &a->outage;
+}
+
+struct spells *
+admission_spells(struct admission *a)
+{
+	return &a->spells;
 }
 
 enum admission_verdict

@@ -1,7 +1,8 @@
 /*
  * Who may come in: the connections of a service, over all workers, and the limits on them. One for each service, which the
  * workers' services of that name share; under a lock, which each connection takes when it begins and when it ends, for
- * as long as counting takes. Nothing else of a service is shared.
+ * as long as counting takes. Beside them is what is told of a service once, whichever worker sees it (outage.h, spells.h).
+ * Nothing else of a service is shared.
  */
 #pragma once
 
@@ -14,6 +15,8 @@
 #include "daemon/net.h"
 
 struct admission;
+struct outage;
+struct spells;
 
 /* All of them; owned by the workers' owner, which frees it when it has freed the workers. */
 struct admissions {
@@ -31,6 +34,10 @@ struct admission *admission_get(struct admissions *, const struct config_service
 /* A service of this name that comes later is another one, and counts from 0. */
 void admission_retire(struct admissions *, struct admission *);
 void admission_put(struct admissions *, struct admission *);
+
+/* For as long as the caller has it. */
+struct outage *admission_outage(struct admission *);
+struct spells *admission_spells(struct admission *);
 
 enum admission_verdict {
 	ADMISSION_OK,

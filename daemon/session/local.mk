@@ -12,6 +12,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/targets.c daemon/session/targets.h \
 	daemon/session/retry.c daemon/session/retry.h \
 	daemon/session/outage.c daemon/session/outage.h \
+	daemon/session/spells.c daemon/session/spells.h \
+	daemon/session/far_name.c daemon/session/far_name.h \
 	daemon/session/session.c daemon/session/session.h \
 	daemon/session/session_setup.c \
 	daemon/session/session_meet.c \
@@ -42,6 +44,8 @@ check_UNIT += \
 	tests/unit/check_outage \
 	tests/unit/check_check_result \
 	tests/unit/check_figures \
+	tests/unit/check_spells \
+	tests/unit/check_far_name \
 	tests/unit/check_session
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(FAKE_ENGINE) $(FAKE_VERBS)
 tests_unit_check_figures_SOURCES = tests/unit/check_figures.c $(FAKE_ENGINE) $(FAKE_VERBS)

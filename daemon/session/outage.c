@@ -1,21 +1,30 @@
-/* Outages in the log; see outage.h. */
+/* Outages, told of; see outage.h. */
 #include "daemon/session/outage.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/minmax.h"
 #include "daemon/net.h"
+#include "daemon/session/far_name.h"
 #include "daemon/session/service.h"
 
-#define LOG_AGAIN_NS (600 * INT64_C(1000000000)) /* an outage that lasts */
+#define TELL_AGAIN_NS (600 * INT64_C(1000000000)) /* an outage that lasts */
 #define WINDOW_NS (60 * INT64_C(1000000000))
-#define WINDOW_LINES 4 /* of a service in that time; the ends come on top */
+#define WINDOW_EVENTS 4 /* of a service in that time; the ends come on top */
 
-static const char *
-far_word(const struct service *svc)
+void
+outage_init(struct outage *o)
 {
-	return svc->settings->cfg.kind == CONFIG_INGRESS ? "peer" : "server";
+	*o = (struct outage){ 0 };
+	(void)pthread_mutex_init(&o->lock, NULL);
+}
+
+void
+outage_fini(struct outage *o)
+{
+	(void)pthread_mutex_destroy(&o->lock);
 }
 
 static void
@@ -34,87 +43,125 @@ describe(const struct outage *o, char *buf, size_t cap)
 	(void)snprintf(buf, cap, "%s%s%s", words[o->kind], more[0] != '\0' ? ": " : "", more);
 }
 
-static void
-log_outage(struct service *svc, const union net_addr *far)
+static struct event
+event_of(const struct service *svc, bool begins, const union net_addr *far)
 {
-	struct session_pool *pool = svc->pool;
-	struct outage *o = &svc->outage;
-	int64_t now_ns = pool->env->now_ns;
-	char addr[ADDR_STR_MAX], why[256];
+	const bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
+	struct sockaddr_storage there;
+	struct event e = {
+		.kind = ingress ? (begins ? EVENT_PEER_UNREACHABLE : EVENT_PEER_REACHABLE)
+		                : (begins ? EVENT_SERVER_UNREACHABLE : EVENT_SERVER_REACHABLE),
+		.connections = svc->outage->failed,
+	};
 
-	o->logged_ns = now_ns;
+	(void)snprintf(e.service, sizeof(e.service), "%s", svc->settings->cfg.name);
+	net_addr_str(far, ingress ? e.peer : e.server, ADDR_STR_MAX);
+	net_addr_get(far, &there);
+	(void)snprintf(e.host, sizeof(e.host), "%s", far_name_of(svc, &there));
+	return e;
+}
+
+/* It may have begun in another worker's turn, which is later than ours. */
+static int64_t
+age_of(const struct service *svc)
+{
+	return max_i64(svc->pool->env->now_ns - svc->outage->since_ns, 0);
+}
+
+/* Not too often; true with the event filled in. */
+static bool
+may_begin(struct service *svc, const union net_addr *far, struct event *e)
+{
+	struct outage *o = svc->outage;
+	int64_t now_ns = svc->pool->env->now_ns;
+
+	o->told_ns = now_ns;
 	if (o->window_cnt == 0 || now_ns - o->window_ns >= WINDOW_NS) {
 		o->window_ns = now_ns;
 		o->window_cnt = 0;
 	}
-	if (o->window_cnt++ >= WINDOW_LINES)
-		return;
-	o->logged = true;
-	describe(o, why, sizeof(why));
-	log_limited(&pool->lim_outage, now_ns, LOG_LVL_WARNING,
-	    "%s not available: service=%s %s=%s why=\"%s\" failed=%llu", far_word(svc), svc->settings->cfg.name,
-	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), why, (unsigned long long)o->failed);
+	if (o->window_cnt++ >= WINDOW_EVENTS)
+		return false;
+	o->told = true;
+	*e = event_of(svc, true, far);
+	describe(o, e->reason, sizeof(e->reason));
+	return true;
 }
 
 void
 outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *far, const char *why, int err)
 {
-	struct outage *o = &svc->outage;
-	bool other = o->kind != kind || o->err != err || strcmp(o->why, why) != 0;
+	struct outage *o = svc->outage;
+	int64_t now_ns = svc->pool->env->now_ns;
+	struct event e;
 
 	if (svc->settings == NULL) /* no longer configured */
 		return;
+	(void)pthread_mutex_lock(&o->lock);
+	bool other = o->kind != kind || o->err != err || strcmp(o->why, why) != 0;
 	if (o->kind == OUTAGE_NONE) {
-		o->since_ns = svc->pool->env->now_ns;
+		o->since_ns = now_ns;
 		o->failed = 0;
-		o->logged = false;
+		o->told = false;
 	}
 	o->kind = kind;
 	o->err = err;
 	o->why = why;
 	o->failed++;
-	if (other || svc->pool->env->now_ns - o->logged_ns >= LOG_AGAIN_NS)
-		log_outage(svc, far);
+	atomic_store_explicit(&o->is, true, memory_order_relaxed);
+	bool tell = (other || now_ns - o->told_ns >= TELL_AGAIN_NS) && may_begin(svc, far, &e);
+	/* Under the lock, so that its end is not told first. */
+	if (tell)
+		session_pool_tell(svc->pool, &e);
+	(void)pthread_mutex_unlock(&o->lock);
 }
 
 void
 outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 {
-	struct outage *o = &svc->outage;
-	char addr[ADDR_STR_MAX];
+	struct outage *o = svc->outage;
 
-	if (o->kind == OUTAGE_NONE || (kinds & 1u << o->kind) == 0)
+	if (!atomic_load_explicit(&o->is, memory_order_relaxed))
 		return;
-	o->kind = OUTAGE_NONE;
-	if (!o->logged || svc->settings == NULL)
-		return;
-	log_limited(&svc->pool->lim_outage_end, svc->pool->env->now_ns, LOG_LVL_NOTICE,
-	    "%s available again: service=%s %s=%s failed=%llu after_ms=%lld", far_word(svc), svc->settings->cfg.name,
-	    far_word(svc), net_addr_str(far, addr, sizeof(addr)), (unsigned long long)o->failed,
-	    (long long)((svc->pool->env->now_ns - o->since_ns) / NS_PER_MS));
+	(void)pthread_mutex_lock(&o->lock);
+	bool ends = o->kind != OUTAGE_NONE && (kinds & 1u << o->kind) != 0;
+	if (ends) {
+		o->kind = OUTAGE_NONE;
+		atomic_store_explicit(&o->is, false, memory_order_relaxed);
+	}
+	if (ends && o->told && svc->settings != NULL) {
+		struct event e = event_of(svc, false, far);
+
+		e.after_ms = (uint64_t)age_of(svc) / NS_PER_MS;
+		session_pool_tell(svc->pool, &e);
+	}
+	(void)pthread_mutex_unlock(&o->lock);
 }
 
 void
 outage_look(const struct service *svc, struct outage_info *out)
 {
-	const struct outage *o = &svc->outage;
+	struct outage *o = svc->outage;
 
 	*out = (struct outage_info){ .text = "" };
-	if (o->kind == OUTAGE_NONE)
-		return;
-	describe(o, out->text, sizeof(out->text));
-	out->failed = o->failed;
-	out->age_ns = svc->pool->env->now_ns - o->since_ns;
+	(void)pthread_mutex_lock(&o->lock);
+	if (o->kind != OUTAGE_NONE) {
+		describe(o, out->text, sizeof(out->text));
+		out->failed = o->failed;
+		out->age_ns = age_of(svc);
+	}
+	(void)pthread_mutex_unlock(&o->lock);
 }
 
 void
 outage_stranger(struct service *svc, const union net_addr *from, const char *why)
 {
-	char addr[ADDR_STR_MAX];
+	struct event e = { .kind = EVENT_STRANGER };
 
 	if (svc->settings == NULL)
 		return;
-	log_limited(&svc->pool->lim_stranger, svc->pool->env->now_ns, LOG_LVL_NOTICE,
-	    "no SMC-R peer, or a broken one: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
-	    net_addr_str(from, addr, sizeof(addr)), why);
+	(void)snprintf(e.service, sizeof(e.service), "%s", svc->settings->cfg.name);
+	(void)snprintf(e.reason, sizeof(e.reason), "%s", why);
+	net_addr_str(from, e.peer, sizeof(e.peer));
+	session_pool_tell(svc->pool, &e);
 }

@@ -1,13 +1,17 @@
 /*
  * Outages: what keeps the far end of a service from serving (the peer of an
- * ingress, the server of an egress), logged once when it begins, when its reason
+ * ingress, the server of an egress), told once when it begins, when its reason
  * changes, and when it ends; never for each connection. And strangers: what
  * connects to an egress and is no SMC-R peer.
  *
- * Embedded in struct service. Called by session*.c.
+ * One for each service, which the workers' services of that name share
+ * (admission.h), so that it is told once, whichever worker sees it. Called by
+ * session*.c.
  */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,14 +36,16 @@ enum {
 };
 
 struct outage {
+	atomic_bool is;       /* there is one: so connections that are well take no lock */
+	pthread_mutex_t lock; /* of what follows */
 	enum outage_kind kind;
-	bool logged; /* its beginning was, so its end will be */
-	int err;     /* errno of OUTAGE_CONNECT */
+	bool told; /* its beginning was, so its end will be */
+	int err;   /* errno of OUTAGE_CONNECT */
 	const char *why;
 	uint64_t failed; /* connections so far */
 	int64_t since_ns;
-	int64_t logged_ns;
-	/* Of the service, so that one which goes on and off fills no log. */
+	int64_t told_ns;
+	/* Of the service, so that one which comes and goes fills no log. */
 	int64_t window_ns;
 	unsigned window_cnt;
 };
@@ -51,10 +57,13 @@ struct outage_info {
 	int64_t age_ns;
 };
 
+void outage_init(struct outage *);
+void outage_fini(struct outage *);
+
 /* One more connection failed. far: the address that was tried; why, static, "" or more words; err: errno or 0. */
 void outage_failed(struct service *, enum outage_kind, const union net_addr *far, const char *why, int err);
 /* The kinds of OUTAGE_ENDED_ have ended; cheap when there is no outage. */
 void outage_end(struct service *, unsigned kinds, const union net_addr *far);
 void outage_look(const struct service *, struct outage_info *);
-/* Logs a connection to an egress that comes from no SMC-R peer. */
+/* Tells of a connection to an egress that comes from no SMC-R peer. */
 void outage_stranger(struct service *, const union net_addr *from, const char *why);

@@ -227,7 +227,11 @@ service_new(struct session_pool *pool, const struct config_service *cfg)
 	timer_init(&svc->prewarm.pause, on_pause_over);
 	retry_init(&svc->retry);
 	svc->admission = admission_get(pool->place.admissions, cfg, rng_u64(&pool->env->rng));
-	svc->settings = svc->admission != NULL ? settings_new(svc, cfg) : NULL;
+	if (svc->admission != NULL) {
+		svc->outage = admission_outage(svc->admission);
+		svc->spells = admission_spells(svc->admission);
+		svc->settings = settings_new(svc, cfg);
+	}
 	if (svc->settings != NULL)
 		return svc;
 	service_put(svc);

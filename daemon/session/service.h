@@ -22,6 +22,7 @@
 #include "daemon/session/probe.h"
 #include "daemon/session/retry.h"
 #include "daemon/session/session_pool.h"
+#include "daemon/session/spells.h"
 
 /* The settings of a service at one time. */
 struct settings {
@@ -65,11 +66,12 @@ struct service {
 	struct listener listener;
 	struct prewarm prewarm;
 	struct retry retry;
-	struct outage outage;
 	struct elem_need elem_need;
 	bool disabled;               /* by the operator: takes no connections */
-	struct admission *admission; /* shared with the other workers */
-	struct service_info ctr;     /* all but cfg and targets */
+	struct admission *admission; /* shared with the other workers, and what is in it: */
+	struct outage *outage;
+	struct spells *spells;
+	struct service_info ctr; /* all but cfg and targets */
 	struct service_figures figures;
 };
 

@@ -23,10 +23,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 		.keepalive = *keepalive,
 		.lim_refused = limit,
 		.lim_failed = limit,
-		.lim_outage = limit,
 		.lim_target = limit,
-		.lim_outage_end = limit,
-		.lim_stranger = limit,
 	};
 	place->all[place->nr].pool = pool;
 	ports_init(&pool->ports, place->nr, place->cnt, (uint32_t)rng_u64(&env->rng));

@@ -13,6 +13,7 @@
 #include "daemon/config/config.h"
 #include "daemon/device/devices.h"
 #include "daemon/env.h"
+#include "daemon/event/news.h"
 #include "daemon/net.h"
 #include "daemon/ports.h"
 
@@ -65,6 +66,7 @@ struct worker_place {
 	struct admissions *admissions; /* of all of them; it outlives them */
 	struct targets_all *targets;   /* the same */
 	struct colleague *all;         /* cnt of them, in the order of nr; outlive them, too */
+	struct news *news;             /* what operators are told; outlives them. NULL in tests: only the log */
 };
 
 struct session_pool {
@@ -92,18 +94,22 @@ struct session_pool {
 	struct list_node dead_probes;
 	struct session_stats stats;
 	struct session_fallbacks fallbacks;
-	struct log_limit lim_refused;    /* lines about refused connections */
-	struct log_limit lim_failed;     /* about connections that never carried data */
-	struct log_limit lim_outage;     /* about services whose far end does not serve */
-	struct log_limit lim_outage_end; /* ... does again */
-	struct log_limit lim_target;     /* about targets that fail, and work again */
-	struct log_limit lim_stranger;   /* about connections that come from no SMC-R peer */
+	struct log_limit lim_refused; /* lines about refused connections */
+	struct log_limit lim_failed;  /* about connections that never carried data */
+	struct log_limit lim_target;  /* about targets that fail, and work again */
 };
 
 void session_pool_init(
     struct session_pool *, struct env *, const struct worker_place *, const struct config_keepalive *);
 /* After session_pool_stop, or before anything was started. */
 void session_pool_fini(struct session_pool *);
+
+/* An operator is to hear of it. */
+static inline void
+session_pool_tell(const struct session_pool *pool, const struct event *e)
+{
+	news_tell(pool->place.news, pool->env->now_ns, pool->place.nr + 1, e);
+}
 
 /* An empty buffer; NULL when memory is out. */
 struct buf *bufpool_get(struct bufpool *);

@@ -239,7 +239,9 @@ setup_choose_path(struct session *s)
 	/* With peer = "auto" plain ends are nothing to take note of. */
 	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
 	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
-	log_limited(&pool->lim_failed, pool->env->now_ns, expected ? LOG_LVL_INFO : LOG_LVL_NOTICE,
+	if (!expected && s->path != PATH_NONE)
+		spell_note(svc, &s->mid_peer, &s->diag);
+	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_INFO,
 	    "no SMC-R: id=%llu service=%s peer=%s fallback=%s%s", session_number(s), s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
@@ -420,6 +422,7 @@ pump_rendezvous(struct session *s, unsigned events)
 			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
 			retry_good(s->settings, &s->setup->pick, true);
 		}
+		spell_end(s->settings->svc, &s->mid_peer);
 		clc_out_take(&s->setup->out, s->conn);
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
 		if ((s->flags & SF_PROBE) != 0)

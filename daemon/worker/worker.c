@@ -13,6 +13,7 @@
 #include "base/addr.h"
 #include "base/minmax.h"
 #include "daemon/log_text.h"
+#include "daemon/session/far_name.h"
 #include "daemon/session/middle.h"
 #include "daemon/session/session.h"
 #include "daemon/worker/mpa_policy.h"
@@ -36,10 +37,29 @@ struct worker {
 	bool draining;
 	int64_t started_ns, ends_ns;
 	uint64_t turns;
-	struct log_limit lim_engine[SMCR_LOG_TYPE_CNT]; /* each on its own: a bad peer hides no link that goes down */
 };
 
 /* -- the turn -- */
+
+/* By the configuration, which may know more than the peer has said. */
+static void
+name_peer(const struct worker *w, struct event *e)
+{
+	const struct service *svc;
+	struct sockaddr_storage ss;
+	bool is_target = addr_parse_port(e->peer, &ss) == 0;
+	unsigned cnt;
+
+	if (!is_target && addr_parse(e->peer, &ss) != 0)
+		return;
+	svc = far_name_find(&w->sessions, &ss, &cnt);
+	if (svc == NULL)
+		return;
+	if (is_target && cnt == 1)
+		(void)snprintf(e->service, sizeof(e->service), "%s", svc->settings->cfg.name);
+	if (far_name_of(svc, &ss)[0] != '\0')
+		(void)snprintf(e->host, sizeof(e->host), "%s", far_name_of(svc, &ss));
+}
 
 static void
 log_engine(struct worker *w)
@@ -48,12 +68,16 @@ log_engine(struct worker *w)
 	char text[LOG_TEXT_MAX];
 
 	while (smcr_next_log(w->env.eng, &l)) {
-		enum log_level level = log_text_engine(&l, text, sizeof(text));
+		struct event e;
 
-		if (l.type == SMCR_LOG_STATE)
+		if (log_text_event(&l, &e)) {
+			name_peer(w, &e);
+			session_pool_tell(&w->sessions, &e);
+		} else {
+			enum log_level level = log_text_engine(&l, text, sizeof(text));
+
 			log_msg(level, "%s", text);
-		else
-			log_limited(&w->lim_engine[l.type], w->env.now_ns, level, "%s", text);
+		}
 	}
 	smcr_log_states(w->env.eng, log_is_on(LOG_LVL_DEBUG));
 }
@@ -221,8 +245,6 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
 	session_pool_init(&w->sessions, &w->env, place, &cfg->keepalive);
 	w->sessions.option = option;
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
-	for (unsigned i = 0; i < SMCR_LOG_TYPE_CNT; i++)
-		w->lim_engine[i] = (struct log_limit){ .burst = 20, .interval_ms = 1000 };
 	int rc = start(w, cfg, socks, sock_cnt, err);
 	if (rc != 0)
 		worker_free(w);

@@ -235,11 +235,14 @@ static int
 member_init(struct member *m, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
     unsigned sock_cnt, FILE *err)
 {
-	const struct worker_place place = { .nr = m->nr,
+	const struct worker_place place = {
+		.nr = m->nr,
 		.cnt = m->all->cnt,
 		.admissions = &m->all->admissions,
 		.targets = &m->all->targets,
-		.all = m->all->colleagues };
+		.all = m->all->colleagues,
+		.news = m->all->hooks.news,
+	};
 	int rc = -ENOMEM;
 
 	m->loop = loop_new();

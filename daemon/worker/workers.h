@@ -13,6 +13,7 @@ struct workers;
 
 struct workers_hooks {
 	void *arg;
+	struct news *news; /* what workers tell operators; outlives them. NULL in tests */
 	/* In the main loop: the loop of a worker cannot go on. The worker still answers, but serves nobody. */
 	void (*failed)(void *arg, unsigned nr, int err);
 };

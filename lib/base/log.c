@@ -40,20 +40,33 @@ log_is_on(enum log_level level)
 	return (int)level <= atomic_load_explicit(&log_max, memory_order_relaxed);
 }
 
+static const struct {
+	int prio;
+	const char *word;
+} levels[] = {
+	[LOG_LVL_ERROR] = { 3, "error" },
+	[LOG_LVL_WARNING] = { 4, "warning" },
+	[LOG_LVL_NOTICE] = { 5, "notice" },
+	[LOG_LVL_INFO] = { 6, "info" },
+	[LOG_LVL_DEBUG] = { 7, "debug" },
+};
+
+bool
+log_is_journal(void)
+{
+	return to_journal;
+}
+
+int
+log_priority(enum log_level level)
+{
+	return levels[level].prio;
+}
+
 /* <syslog priority> for journald, time and word for people. */
 static size_t
 put_prefix(char *line, size_t cap, enum log_level level)
 {
-	static const struct {
-		int prio;
-		const char *word;
-	} levels[] = {
-		[LOG_LVL_ERROR] = { 3, "error" },
-		[LOG_LVL_WARNING] = { 4, "warning" },
-		[LOG_LVL_NOTICE] = { 5, "notice" },
-		[LOG_LVL_INFO] = { 6, "info" },
-		[LOG_LVL_DEBUG] = { 7, "debug" },
-	};
 	struct timespec ts;
 	struct tm tm;
 	size_t n;
@@ -102,26 +115,40 @@ log_msg(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 }
 
-void
-log_limited(struct log_limit *l, int64_t now_ns, enum log_level level, const char *fmt, ...)
+bool
+log_limit_take(struct log_limit *l, int64_t now_ns, uint64_t *left_out)
 {
-	va_list ap;
-
-	if (!log_is_on(level))
-		return;
+	*left_out = 0;
 	if (l->cnt == 0 || now_ns - l->since_ns >= (int64_t)l->interval_ms * 1000000) {
-		if (l->dropped > 0)
-			log_msg(level, "lines like the next left out, too many: count=%llu",
-			    (unsigned long long)l->dropped);
+		*left_out = l->dropped;
 		l->since_ns = now_ns;
 		l->cnt = 0;
 		l->dropped = 0;
 	}
 	if (l->cnt >= l->burst) {
 		l->dropped++;
-		return;
+		return false;
 	}
 	l->cnt++;
+	return true;
+}
+
+void
+log_left_out(enum log_level level, uint64_t cnt)
+{
+	log_msg(level, "lines like the next left out, too many: count=%llu", (unsigned long long)cnt);
+}
+
+void
+log_limited(struct log_limit *l, int64_t now_ns, enum log_level level, const char *fmt, ...)
+{
+	uint64_t left_out;
+	va_list ap;
+
+	if (!log_is_on(level) || !log_limit_take(l, now_ns, &left_out))
+		return;
+	if (left_out > 0)
+		log_left_out(level, left_out);
 	va_start(ap, fmt);
 	log_line(level, fmt, ap);
 	va_end(ap);

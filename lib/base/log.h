@@ -18,6 +18,10 @@ void log_init(enum log_level level);
 void log_set_level(enum log_level level);
 /* Lines of this level are written: what costs time to find out is worth it. */
 bool log_is_on(enum log_level level);
+/* Is it journald that reads the lines? */
+bool log_is_journal(void);
+/* syslog's number for it. */
+int log_priority(enum log_level level);
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* For lines that a peer can trigger: at most `burst` per `interval_ms`; says how many were left out. */
@@ -29,5 +33,9 @@ struct log_limit {
 	uint64_t dropped;
 };
 
+/* One more line: true when it may be written. *left_out: how many were not since the last time that this was said; to be said
+ * before the line (log_left_out). */
+bool log_limit_take(struct log_limit *, int64_t now_ns, uint64_t *left_out);
+void log_left_out(enum log_level level, uint64_t cnt);
 void log_limited(struct log_limit *, int64_t now_ns, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

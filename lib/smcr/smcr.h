@@ -255,7 +255,8 @@ struct smcr_diag {
 	/* With CLC_DIAG_NO_DEVICE of either end: CLC_TRANSPORT_ bits that the client offered, 0: it is no smcrd. */
 	uint8_t offered;
 	/* With `local`: more words (static), of the device when the first link of a group failed, or NULL; and the
-	 * peer's RNIC, with its port for iWARP if that was to be connected, or 0. */
+	 * peer's RNIC, with its port for iWARP if that was to be connected, or 0. At a server without `local`, whose peer says that
+	 * its queue pair could not be made ready: our own, to which that was to be connected. */
 	const char *detail;
 	struct rnic_gid rnic;
 	uint16_t mpa_port;
@@ -502,7 +503,9 @@ enum smcr_log_type {
 	SMCR_LOG_LINK_UP,    /* device; text = transport */
 	SMCR_LOG_LINK_ENDED, /* in order: its group was of no more use */
 	SMCR_LOG_LINK_DOWN,
-	SMCR_LOG_HELD_OFF,     /* value = ms */
+	SMCR_LOG_HELD_OFF,     /* value = ms; the first time since first contact with the peer has succeeded */
+	SMCR_LOG_HELD_LONGER,  /* value = ms; first contact has failed again */
+	SMCR_LOG_HOLD_OVER,    /* value = ms since the first time: first contact has succeeded */
 	SMCR_LOG_SCTP_SHUNNED, /* value = ms: over other transports meanwhile */
 	SMCR_LOG_REFUSED,      /* what the peer offered; text says why */
 	SMCR_LOG_PROTOCOL,     /* the peer broke the protocol; text says how */
@@ -516,7 +519,11 @@ struct smcr_log {
 	enum smcr_log_type type;
 	uint32_t group_id;
 	uint8_t link;
-	char peer[64]; /* peer id in hex, or the peer key */
+	char peer[64];               /* the peer key of a client's peer, else the peer id */
+	bool is_key;                 /* the former */
+	char peer_id[48];            /* in hex, or what stands in for it; "" while it is not known */
+	uint8_t remote[16];          /* the peer's address, as in struct smcr_identity; zeros while it is not known */
+	char host[CLC_HOST_LEN + 1]; /* what a peer of SMC version 2 calls its host, else "" */
 	uint64_t value;
 	char device[RNIC_NAME_MAX]; /* "" but for its troubles, and links that are up */
 	char text[128];             /* "" when there is nothing to add */

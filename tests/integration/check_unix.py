@@ -434,7 +434,7 @@ def _(t):
 
     def told(why):
         check(pair.turned_away(), f"while it is so: {why}")
-        line = f'server not available: service=x server=unix:{path} why="cannot be connected: {why}"'
+        line = f'server not available: service=x server=unix:{path} reason="cannot be connected: {why}"'
         wait_until(lambda: line in pair.b.log(), f"{line} in {pair.b.log()}")
     told("No such file or directory")
     lsn = unix_listener(t, path, backlog=0)

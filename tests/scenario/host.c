@@ -121,6 +121,8 @@ drain_log(struct host *h)
 		[SMCR_LOG_LINK_ENDED] = "link ended",
 		[SMCR_LOG_LINK_DOWN] = "link down",
 		[SMCR_LOG_HELD_OFF] = "held off",
+		[SMCR_LOG_HELD_LONGER] = "held longer",
+		[SMCR_LOG_HOLD_OVER] = "hold over",
 		[SMCR_LOG_SCTP_SHUNNED] = "sctp held off",
 		[SMCR_LOG_REFUSED] = "refused",
 		[SMCR_LOG_PROTOCOL] = "protocol",

@@ -14,7 +14,7 @@ expected=(/usr/sbin/smcrd /usr/bin/smcrctl /etc/smcrd/smcrd.conf.example /usr/sh
 	/usr/lib/sysusers.d/smcrd.conf /usr/lib/tmpfiles.d/smcrd.conf /usr/share/doc/smcrd/README.md
 	/usr/share/doc/smcrd/examples/smcrd.socket /usr/share/bash-completion/completions/smcrctl
 	/usr/share/bash-completion/completions/smcrd /usr/share/zsh/site-functions/_smcrctl
-	/usr/share/zsh/site-functions/_smcrd)
+	/usr/share/zsh/site-functions/_smcrd /usr/lib/systemd/catalog/smcrd.catalog)
 n=0
 # result NAME COMMAND...
 result() {
@@ -46,7 +46,7 @@ documents() {
 says_what_is_left() {
 	local said word
 	said=$(make -s install "${dirs[@]/=/=$tmp/here}" 2>&1) || { echo "$said"; return 1; }
-	for word in "systemd-sysusers $tmp/here/usr/lib/sysusers.d/smcrd.conf" 'systemctl daemon-reload' 'usermod -aG smcrd' \
+	for word in "systemd-sysusers $tmp/here/usr/lib/sysusers.d/smcrd.conf" 'systemctl daemon-reload' 'journalctl --update-catalog' 'usermod -aG smcrd' \
 		"$tmp/here/etc/smcrd/smcrd.conf"; do
 		[[ $said == *"$word"* ]] || { printf 'not said: %s\n%s\n' "$word" "$said"; return 1; }
 	done

@@ -23,7 +23,7 @@ check() {
 	result "$bad" "$dir includes only what it may"
 }
 
-echo "1..28"
+echo "1..29"
 check lib/base base/
 check lib/wire base/ wire/
 check lib/control control/
@@ -50,7 +50,8 @@ check lib/smcr/rendezvous $smcr smcr/data/ smcr/group/ smcr/rendezvous/
 check lib/smcr $smcr smcr/
 
 # The daemon's. What is in daemon/ itself is below all rooms (loop, sockets, words) or puts them together.
-below='base/ wire/ smcr/smcr.h rnic/ daemon/loop.h daemon/mailbox.h daemon/env.h daemon/net.h daemon/ports.h daemon/lsock.h daemon/smcopt.h daemon/log_text.h'
+below='base/ wire/ smcr/smcr.h rnic/ daemon/loop.h daemon/mailbox.h daemon/env.h daemon/net.h daemon/ports.h daemon/lsock.h daemon/smcopt.h daemon/log_text.h daemon/event/'
+check daemon/event base/ daemon/mailbox.h daemon/loop.h daemon/event/
 check daemon/config $below daemon/config/
 check daemon/confine $below daemon/config/config.h daemon/confine/
 check daemon/device $below daemon/config/ daemon/device/

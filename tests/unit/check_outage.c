@@ -15,6 +15,8 @@ static struct env env;
 static struct session_pool pool;
 static struct settings settings;
 static struct service svc;
+static struct outage outage;
+static struct news news;
 static union net_addr far;
 
 static void
@@ -24,12 +26,14 @@ setup(void)
 	memset(&svc, 0, sizeof(svc));
 	env.now_ns = 1000 * S;
 	pool.env = &env;
-	pool.lim_outage = pool.lim_outage_end = pool.lim_stranger = (struct log_limit){ .burst = 20,
-		.interval_ms = 1000 };
+	ck_assert_int_eq(news_init(&news), 0);
+	pool.place.news = &news;
 	settings.cfg.kind = CONFIG_INGRESS;
 	strcpy(settings.cfg.name, "redis");
 	svc.pool = &pool;
 	svc.settings = &settings;
+	outage_init(&outage);
+	svc.outage = &outage;
 	far.in4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(16379) };
 	ck_assert_int_eq(inet_pton(AF_INET, "192.0.2.2", &far.in4.sin_addr), 1);
 	capture_begin(LOG_LVL_NOTICE);
@@ -55,7 +59,15 @@ one_line(const char *wanted)
 	    captured.text);
 }
 
-UNIT_FIXTURE(setup, capture_end);
+static void
+teardown(void)
+{
+	capture_end();
+	outage_fini(&outage);
+	news_fini(&news);
+}
+
+UNIT_FIXTURE(setup, teardown);
 
 START_TEST(the_beginning_and_the_end_are_logged_once)
 {
@@ -65,10 +77,10 @@ START_TEST(the_beginning_and_the_end_are_logged_once)
 	}
 	one_line(
 	    "warning: peer not available: service=redis peer=192.0.2.2:16379 "
-	    "why=\"cannot be connected: Connection refused\" failed=1");
+	    "reason=\"cannot be connected: Connection refused\" connections=1");
 	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
-	one_line("notice: peer available again: service=redis peer=192.0.2.2:16379 failed=50 after_ms=50000");
+	one_line("notice: peer available again: service=redis peer=192.0.2.2:16379 connections=50 after_ms=50000");
 }
 
 START_TEST(another_reason_is_logged_and_a_long_outage_again)
@@ -76,14 +88,14 @@ START_TEST(another_reason_is_logged_and_a_long_outage_again)
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
 	one_line("Connection timed out");
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
-	one_line("Connection refused\" failed=2");
+	one_line("Connection refused\" connections=2");
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	one_line("ended the connection in its set-up; its server may be down");
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	ck_assert_uint_eq(logged(), 0);
 	env.now_ns += 601 * S;
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
-	one_line("failed=5");
+	one_line("connections=5");
 }
 
 START_LOOP_TEST(what_proves_less_than_the_outage_does_not_end_it, 0, 8)
@@ -136,13 +148,13 @@ START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 {
 	settings.cfg.kind = CONFIG_EGRESS;
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
-	one_line("server not available: service=redis server=192.0.2.2:16379 why=\"cannot be connected: ");
+	one_line("server not available: service=redis server=192.0.2.2:16379 reason=\"cannot be connected: ");
 	outage_end(&svc, OUTAGE_ENDED_CONNECTED, &far);
 	one_line("server available again: service=redis server=192.0.2.2:16379");
 	outage_stranger(&svc, &far, "no CLC message where one was expected");
 	one_line(
-	    "notice: no SMC-R peer, or a broken one: service=redis from=192.0.2.2:16379 "
-	    "why=\"no CLC message where one was expected\"");
+	    "notice: no SMC-R peer, or a broken one: service=redis peer=192.0.2.2:16379 "
+	    "reason=\"no CLC message where one was expected\"");
 	for (int i = 0; i < 1000; i++)
 		outage_stranger(&svc, &far, "no Proposal came");
 	ck_assert_uint_le(logged(), 20);
@@ -157,4 +169,31 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 	outage_stranger(&svc, &far, "no Proposal came");
 	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	ck_assert_uint_eq(logged(), 0);
+}
+
+START_TEST(the_name_in_the_configuration_is_told_besides_the_address)
+{
+	strcpy(settings.cfg.to.host, "pg1.example");
+	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	one_line("peer=192.0.2.2:16379 host=pg1.example reason=");
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	one_line("peer=192.0.2.2:16379 host=pg1.example connections=1");
+	strcpy(settings.cfg.to.host, "192.0.2.2");
+	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	one_line("peer=192.0.2.2:16379 reason=");
+}
+
+/* Another worker's service of the same name has the same outage. */
+START_TEST(workers_tell_of_one_outage_once)
+{
+	struct session_pool other_pool = pool;
+	struct service other = svc;
+
+	other.pool = &other_pool;
+	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&other, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	one_line("connections=1");
+	outage_end(&other, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	one_line("peer available again: service=redis peer=192.0.2.2:16379 connections=2");
 }

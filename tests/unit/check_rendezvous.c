@@ -320,6 +320,64 @@ START_TEST(first_contacts_at_once_are_bounded_and_counted)
 	(void)smcr_flush(d.eng[A]);
 }
 
+/* How many lines of this type the host's log has had since it was looked at last, for any type. */
+static unsigned held_lines[2][SMCR_LOG_TYPE_CNT];
+static bool cut_short; /* hold-offs, by the operator */
+
+static unsigned
+log_lines(unsigned host, enum smcr_log_type type)
+{
+	struct smcr_log l;
+
+	while (smcr_next_log(d.eng[host], &l)) {
+		held_lines[host][l.type]++;
+		if (l.type != SMCR_LOG_HELD_OFF && l.type != SMCR_LOG_HOLD_OVER)
+			continue;
+		ck_assert_int_eq(l.is_key, host == A);
+		ck_assert(host == A || l.peer_id[0] != '\0');
+		ck_assert_uint_ge(l.value, l.type == SMCR_LOG_HELD_OFF || !cut_short ? 2000 : 1);
+	}
+	return held_lines[host][type];
+}
+
+START_TEST(a_hold_off_is_told_at_both_ends_when_it_begins_and_when_it_ends)
+{
+	memset(held_lines, 0, sizeof(held_lines));
+	cut_short = false;
+	duo_init(true, true, &short_hold);
+	sim_block_connect(d.dev[B], true);
+	for (unsigned i = 0; i < 4; i++) {
+		duo_open(i);
+		duo_run(12000); /* more than the hold */
+		ck_assert_uint_eq(log_lines(A, SMCR_LOG_HELD_OFF), i > 0);
+		ck_assert_uint_eq(log_lines(A, SMCR_LOG_HELD_LONGER), i > 1 ? i - 1 : 0);
+		ck_assert_uint_eq(log_lines(B, SMCR_LOG_HELD_OFF), i > 0);
+		ck_assert_uint_eq(log_lines(A, SMCR_LOG_HOLD_OVER) + log_lines(B, SMCR_LOG_HOLD_OVER), 0);
+	}
+	sim_block_connect(d.dev[B], false);
+	duo_run(4000);
+	duo_connect(4, 1, 500);
+	for (unsigned host = A; host <= B; host++) {
+		ck_assert_uint_eq(log_lines(host, SMCR_LOG_HOLD_OVER), 1);
+		ck_assert_uint_eq(log_lines(host, SMCR_LOG_HELD_OFF), 1);
+	}
+}
+
+START_TEST(a_server_knows_which_of_its_ports_the_client_could_not_use)
+{
+	struct rnic_info info;
+
+	duo_init(true, true, &short_hold);
+	sim_block_connect(d.dev[B], true);
+	duo_open(0);
+	duo_run(12000);
+	info = rnic_query(d.dev[B]);
+	ck_assert(s[0].diag.local == 0 && s[0].diag.peer == CLC_DIAG_READY_LINK);
+	ck_assert_mem_eq(&s[0].diag.rnic, &info.gid, sizeof(info.gid));
+	ck_assert_uint_ne(info.mpa_port, 0);
+	ck_assert_uint_eq(s[0].diag.mpa_port, info.mpa_port);
+}
+
 START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 {
 	struct rnic_info info;
@@ -368,6 +426,8 @@ START_LOOP_TEST(a_hold_off_ends_on_the_operators_word, 0, 4)
 	const uint8_t addr[16] = { cases[_i].addr };
 	struct smcr_retried done;
 
+	memset(held_lines, 0, sizeof(held_lines));
+	cut_short = true;
 	duo_init(true, true, &short_hold);
 	sim_block_connect(d.dev[B], true);
 	for (unsigned i = 0; i < 3; i++) {
@@ -388,6 +448,10 @@ START_LOOP_TEST(a_hold_off_ends_on_the_operators_word, 0, 4)
 	duo_open(4);
 	duo_run(500);
 	ck_assert(cases[_i].peers > 0 ? IS(c[4], ESTABLISHED) : IS(c[4], FALLBACK) && c[4].diag.held_off);
+	/* What was told to have begun has its end told. */
+	ck_assert_uint_eq(log_lines(A, SMCR_LOG_HOLD_OVER), cases[_i].peers);
+	ck_assert_uint_eq(log_lines(B, SMCR_LOG_HOLD_OVER), cases[_i].peers);
+	ck_assert_uint_eq(log_lines(A, SMCR_LOG_HELD_OFF), 1);
 	ck_assert_uint_eq(smcr_retry(d.eng[A], NULL, NULL).peers, 1 - cases[_i].peers);
 }
 

@@ -30,7 +30,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..9
+echo 1..10
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -139,4 +139,19 @@ else
 	skip 7 'the drop-in of smcrd(8) that narrows' 'systemd-analyze is not installed'
 	skip 8 'the drop-in of smcrd(8) for the TCP option' 'systemd-analyze is not installed'
 	skip 9 'smcrd.socket, the example' 'systemd-analyze is not installed'
+fi
+
+# Each entry of the catalog is one that journalctl finds.
+catalog_is_taken() {
+	mkdir -p "$tmp/j/usr/lib/systemd/catalog" "$tmp/j/var/lib/systemd/catalog"
+	cp "$src/smcrd.catalog" "$tmp/j/usr/lib/systemd/catalog"
+	journalctl --root="$tmp/j" --update-catalog || return 1
+	journalctl --root="$tmp/j" --list-catalog | cut -d' ' -f1 | sort > "$tmp/listed"
+	sed -n 's/^-- //p' "$src/smcrd.catalog" | sort > "$tmp/written"
+	[ -s "$tmp/written" ] && diff "$tmp/listed" "$tmp/written"
+}
+if command -v journalctl >/dev/null; then
+	result 10 'smcrd.catalog' catalog_is_taken
+else
+	skip 10 'smcrd.catalog' 'journalctl is not installed'
 fi

@@ -131,11 +131,12 @@ peer_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 	return false;
 }
 
-/* Nothing to remember: gone. */
+/* Nothing to remember, nor an end of a hold-off to be told: gone. */
 static void
 peer_settle(struct peer *p)
 {
-	if (!peer_in_use(p) && !p->busy && p->failures == 0 && p->sctp_until_ns == 0 && !p->owner_known)
+	if (!peer_in_use(p) && !p->busy && p->failures == 0 && p->held_ns == 0 && p->sctp_until_ns == 0 &&
+	    !p->owner_known)
 		peer_free(p);
 }
 
@@ -154,13 +155,13 @@ pop_waiting(struct peer *p)
 static void
 log_hold(struct smcr *eng, const struct peer *p, enum smcr_log_type type, int64_t hold, const char *why)
 {
-	char what[sizeof(((struct smcr_log *)0)->peer)];
+	char id[sizeof(((struct smcr_log *)0)->peer_id)] = "";
+	bool known = p->role == SMCR_SERVER || p->owner_known;
 
-	if (p->role == SMCR_CLIENT)
-		memcpy(what, p->key, sizeof(what));
-	else
-		owner_str(&p->owner, what, sizeof(what));
-	engine_log_peer(eng, type, what, (uint64_t)(hold / MS), why);
+	if (known)
+		owner_str(&p->owner, id, sizeof(id));
+	engine_log_peer(eng, type, p->role == SMCR_CLIENT ? p->key : NULL, id, known ? &p->owner.remote : NULL,
+	    (uint64_t)(hold / MS), why);
 }
 
 unsigned
@@ -201,7 +202,10 @@ peer_failed(struct smcr *eng, struct peer *p)
 			hold *= 2;
 		hold = min_i64(hold, hold_max);
 		p->hold_until_ns = eng->now_ns + hold;
-		log_hold(eng, p, SMCR_LOG_HELD_OFF, hold, "first contact failed repeatedly");
+		log_hold(eng, p, p->held_ns == 0 ? SMCR_LOG_HELD_OFF : SMCR_LOG_HELD_LONGER, hold,
+		    "first contact failed repeatedly");
+		if (p->held_ns == 0)
+			p->held_ns = eng->now_ns;
 	}
 	while ((conn = pop_waiting(p)) != NULL)
 		rdv_give_up(conn);
@@ -224,6 +228,9 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 	if (outcome == PEER_OK) {
 		p->attempts = p->failures = 0;
 		p->hold_until_ns = 0;
+		if (p->held_ns != 0)
+			log_hold(eng, p, SMCR_LOG_HOLD_OVER, eng->now_ns - p->held_ns, NULL);
+		p->held_ns = 0;
 	}
 	if (outcome == PEER_FAILED && (list_empty(&p->waiting) || ++p->attempts >= ATTEMPTS_MAX))
 		peer_failed(eng, p);

@@ -218,6 +218,18 @@ note_offer(struct smcr_conn *conn, uint32_t diag)
 		conn->diag.offered = ext->transports & (uint8_t)~CLC_TRANSPORT_PREWARM;
 }
 
+/* The client could not make its queue pair ready: where it should have connected to. */
+static void
+note_own_port(struct smcr_conn *conn, uint32_t diag)
+{
+	const struct link *link = rdv_first_link(conn);
+
+	if (conn->role != SMCR_SERVER || link == NULL || diag != CLC_DIAG_READY_LINK || conn->diag.local != 0)
+		return;
+	conn->diag.rnic = link->info.gid;
+	conn->diag.mpa_port = link->info.mpa_port;
+}
+
 static void
 send_decline(struct smcr_conn *conn, uint32_t diag)
 {
@@ -272,6 +284,7 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	}
 	conn->diag.peer = d->diag;
 	note_offer(conn, d->diag);
+	note_own_port(conn, d->diag);
 	conn->diag.out_of_sync = d->out_of_sync;
 	conn->eng->ctr.fallback_peer++;
 	if (contact && declines_may_cross(conn) && rdv_declines_are_answered(conn))

@@ -86,6 +86,7 @@ struct peer {
 	unsigned attempts;        /* leaders that failed while others waited */
 	unsigned failures;        /* rounds that failed in a row */
 	int64_t hold_until_ns;
+	int64_t held_ns; /* when it was held off first; 0: first contact has succeeded since, or it never was */
 	/* Server: SCTP may be blocked where TCP passes. After a failure the next first contact goes over something else whenever it
 	 * comes, and others for a while. */
 	bool over_sctp;        /* the leader's goes over it */

@@ -21,15 +21,26 @@ new_line(struct smcr *eng, enum smcr_log_type type, const char *text)
 	return l;
 }
 
+static void
+set_peer(struct smcr_log *l, const char *key, const char *id, const struct smcr_identity *remote)
+{
+	l->is_key = key != NULL;
+	snprintf(l->peer, sizeof(l->peer), "%s", key != NULL ? key : id);
+	snprintf(l->peer_id, sizeof(l->peer_id), "%s", id);
+	if (remote != NULL)
+		memcpy(l->remote, remote->addr, sizeof(l->remote));
+}
+
 void
-engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *peer, uint64_t value, const char *text)
+engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *key, const char *id,
+    const struct smcr_identity *remote, uint64_t value, const char *text)
 {
 	struct smcr_log *l = new_line(eng, type, text);
 
 	if (l == NULL)
 		return;
 	l->value = value;
-	snprintf(l->peer, sizeof(l->peer), "%s", peer);
+	set_peer(l, key, id, remote);
 }
 
 void
@@ -43,12 +54,15 @@ void
 engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link, const char *text)
 {
 	struct smcr_log *l = new_line(eng, type, text);
+	char id[17];
 
 	if (l == NULL || lgr == NULL)
 		return;
-	engine_hex_id(lgr->peer_id, l->peer);
-	if (lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0')
-		snprintf(l->peer, sizeof(l->peer), "%s", lgr->peer_key);
+	engine_hex_id(lgr->peer_id, id);
+	set_peer(
+	    l, lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0' ? lgr->peer_key : NULL, id, &lgr->owner.remote);
+	if (lgr->version >= 2)
+		clc_host_str(lgr->terms.peer_host, l->host);
 	l->group_id = lgr->id;
 	l->link = link != NULL ? link->number : 0;
 	if (type == SMCR_LOG_LINK_UP)

@@ -1,0 +1,152 @@
+/* The tables of events and their fields, and the line that is made of them; see event_kinds.h. */
+#include "daemon/event/event_kinds.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT(name, upper, member)                                                                         \
+	{                                                                                                 \
+		name, "SMCRD_" upper, offsetof(struct event, member), sizeof(((struct event *)0)->member) \
+	}
+#define NUMBER(name, upper, member)                                     \
+	{                                                               \
+		name, "SMCRD_" upper, offsetof(struct event, member), 0 \
+	}
+
+const struct event_field event_fields[EVENT_FIELD_CNT] = {
+	[EVENT_F_SERVICE] = TEXT("service", "SERVICE", service),
+	[EVENT_F_GROUP] = NUMBER("group", "GROUP", group),
+	[EVENT_F_LINK] = NUMBER("link", "LINK", link),
+	[EVENT_F_PEER] = TEXT("peer", "PEER", peer),
+	[EVENT_F_SERVER] = TEXT("server", "SERVER", server),
+	[EVENT_F_HOST] = TEXT("host", "HOST", host),
+	[EVENT_F_PEER_ID] = TEXT("peer_id", "PEER_ID", peer_id),
+	[EVENT_F_DEVICE] = TEXT("device", "DEVICE", device),
+	[EVENT_F_TRANSPORT] = TEXT("transport", "TRANSPORT", transport),
+	[EVENT_F_ROLE] = TEXT("role", "ROLE", role),
+	[EVENT_F_MPA] = TEXT("mpa", "MPA", mpa),
+	[EVENT_F_FALLBACK] = TEXT("fallback", "FALLBACK", fallback),
+	[EVENT_F_FOR_MS] = NUMBER("for_ms", "FOR_MS", for_ms),
+	[EVENT_F_REASON] = TEXT("reason", "REASON", reason),
+	[EVENT_F_CONNECTIONS] = NUMBER("connections", "CONNECTIONS", connections),
+	[EVENT_F_AFTER_MS] = NUMBER("after_ms", "AFTER_MS", after_ms),
+};
+
+#define F(name) (1u << EVENT_F_##name)
+#define F_OUTAGE (F(SERVICE) | F(HOST) | F(REASON) | F(CONNECTIONS))
+#define F_OVER (F(SERVICE) | F(HOST) | F(CONNECTIONS) | F(AFTER_MS))
+#define F_WHO (F(SERVICE) | F(PEER) | F(HOST) | F(PEER_ID))
+#define F_GROUP (F(GROUP) | F_WHO)
+#define F_LINK (F(LINK) | F_GROUP)
+
+/* clang-format off */
+const struct event_kind_row event_kinds[EVENT_KIND_CNT] = {
+	[EVENT_PEER_UNREACHABLE] = { "peer-unreachable", "peer not available",
+	    "63386f12de80407d98a591a7cc5d295e", LOG_LVL_WARNING, F_OUTAGE | F(PEER) },
+	[EVENT_PEER_REACHABLE] = { "peer-reachable", "peer available again",
+	    "bb310f05d34c4e5ebb85d796d66f9897", LOG_LVL_NOTICE, F_OVER | F(PEER) },
+	[EVENT_SERVER_UNREACHABLE] = { "server-unreachable", "server not available",
+	    "64b65102294d4b738a90d3ff6b2de798", LOG_LVL_WARNING, F_OUTAGE | F(SERVER) },
+	[EVENT_SERVER_REACHABLE] = { "server-reachable", "server available again",
+	    "6a353865d20e4c03a470a9e02029eb3a", LOG_LVL_NOTICE, F_OVER | F(SERVER) },
+	[EVENT_STRANGER] = { "stranger", "no SMC-R peer, or a broken one",
+	    "181d79e43c2d487f8ac2c0e7f8059775", LOG_LVL_NOTICE, F(SERVICE) | F(PEER) | F(REASON) },
+	[EVENT_FALLBACK_BEGINS] = { "fallback-begins", "fallback begins",
+	    "e2433a1f399246269259c9bb5f127f4d", LOG_LVL_WARNING, F_OUTAGE | F(PEER) | F(FALLBACK) },
+	[EVENT_FALLBACK_ENDS] = { "fallback-ends", "fallback ends",
+	    "d4a174f21c284a2dbb62e8146dbed2cc", LOG_LVL_NOTICE, F_OVER | F(PEER) },
+	[EVENT_MPA_BLOCKED] = { "mpa-blocked", "MPA port cannot be used",
+	    "1aa8672841984c17b7394571d1d0c1f0", LOG_LVL_WARNING, F(SERVICE) | F(PEER) | F(HOST) | F(MPA) | F(REASON) },
+	[EVENT_MPA_OPEN] = { "mpa-open", "MPA port can be used again",
+	    "e619df5edf544d01849181fd8de19128", LOG_LVL_NOTICE, F(SERVICE) | F(PEER) | F(HOST) | F(MPA) | F(AFTER_MS) },
+	[EVENT_HOLDOFF_BEGINS] = { "holdoff-begins", "peer held off",
+	    "e9fb63dcf3954d7b8302f9c4c270c284", LOG_LVL_WARNING, F_WHO | F(FOR_MS) | F(REASON) },
+	[EVENT_HOLDOFF_ENDS] = { "holdoff-ends", "peer no longer held off",
+	    "45efb6e8036a4f0798a9bbd91209de39", LOG_LVL_NOTICE, F_WHO | F(AFTER_MS) },
+	[EVENT_SCTP_HELD_OFF] = { "sctp-held-off", "SCTP to the peer held off",
+	    "be4950c191d444689d7904db7a417c71", LOG_LVL_WARNING, F_WHO | F(FOR_MS) | F(REASON) },
+	[EVENT_GROUP_UP] = { "group-up", "link group up",
+	    "5e99780b169f40e19bd7370bde28dd2b", LOG_LVL_NOTICE, F_GROUP | F(ROLE) },
+	[EVENT_GROUP_DOWN] = { "group-down", "link group down",
+	    "5ef0a5d9d14646c9beb235b376359490", LOG_LVL_NOTICE, F_GROUP | F(REASON) },
+	[EVENT_LINK_UP] = { "link-up", "link up",
+	    "d56e1c1abc884536a69a0ff6af0764b6", LOG_LVL_NOTICE, F_LINK | F(DEVICE) | F(TRANSPORT) },
+	[EVENT_LINK_ENDED] = { "link-ended", "link ended",
+	    "c7a2b3d5c38f4a37a7fbf7d3bd69f6de", LOG_LVL_NOTICE, F_LINK | F(REASON) },
+	[EVENT_LINK_DOWN] = { "link-down", "link down",
+	    "66d227b4488c4729a628b7ddf5c6c9a1", LOG_LVL_WARNING, F_LINK | F(REASON) },
+	[EVENT_LINK_REFUSED] = { "link-refused", "link of the peer refused",
+	    "11fcd5a6f88243fcbf7d3b0ab05cc8aa", LOG_LVL_WARNING, F_LINK | F(REASON) },
+	[EVENT_PROTOCOL_VIOLATION] = { "protocol-violation", "protocol violation by the peer",
+	    "222f2230d3a0412badc2c0b6ddb2d668", LOG_LVL_WARNING, F_LINK | F(REASON) },
+	[EVENT_DEVICE_TROUBLE] = { "device-trouble", "device trouble",
+	    "16028f60d92a498085786c47ccebb73f", LOG_LVL_WARNING, F(DEVICE) | F(REASON) },
+};
+/* clang-format on */
+
+uint64_t
+event_number(const struct event *e, const struct event_field *f)
+{
+	uint64_t n;
+
+	memcpy(&n, (const char *)e + f->off, sizeof(n));
+	return n;
+}
+
+const char *
+event_value(const struct event *e, const struct event_field *f, char *buf)
+{
+	if (f->cap > 0)
+		return (const char *)e + f->off;
+	uint64_t n = event_number(e, f);
+	buf[0] = '\0';
+	if (n != 0)
+		(void)snprintf(buf, 24, "%" PRIu64, n);
+	return buf;
+}
+
+/* Behind what is there already; cut off where the buffer ends. */
+static void __attribute__((format(printf, 2, 3))) add(char *buf, const char *fmt, ...)
+{
+	size_t len = strlen(buf);
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(buf + len, EVENT_TEXT_MAX - len, fmt, ap);
+	va_end(ap);
+}
+
+char *
+event_text(const struct event *e, char *buf)
+{
+	const struct event_kind_row *kind = &event_kinds[e->kind];
+	char number[24];
+
+	buf[0] = '\0';
+	add(buf, "%s:", kind->phrase);
+	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
+		const char *value = event_value(e, &event_fields[i], number);
+
+		if ((kind->fields & 1u << i) == 0 || value[0] == '\0')
+			continue;
+		add(buf, strchr(value, ' ') != NULL ? " %s=\"%s\"" : " %s=%s", event_fields[i].key, value);
+	}
+	return buf;
+}
+
+void
+event_clean(struct event *e)
+{
+	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
+		char *p = (char *)e + event_fields[i].off;
+
+		for (size_t n = event_fields[i].cap; n > 0 && *p != '\0'; n--, p++) {
+			if ((unsigned char)*p < ' ' || *p == 0x7f)
+				*p = '?';
+			else if (*p == '"')
+				*p = '\'';
+		}
+	}
+}

@@ -1,0 +1,109 @@
+/*
+ * What an operator is told of: every kind of event and every field that one may have, a row each. The line of the log, the
+ * fields of a journal entry and the lines of smcrctl events are all made of these rows; a test (check_event_kinds.c) holds the
+ * journal's catalog, smcrd(8) and doc/json-schema.md to them. Pure.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/log.h"
+
+enum event_kind {
+	EVENT_PEER_UNREACHABLE,
+	EVENT_PEER_REACHABLE,
+	EVENT_SERVER_UNREACHABLE,
+	EVENT_SERVER_REACHABLE,
+	EVENT_STRANGER,
+	EVENT_FALLBACK_BEGINS,
+	EVENT_FALLBACK_ENDS,
+	EVENT_MPA_BLOCKED,
+	EVENT_MPA_OPEN,
+	EVENT_HOLDOFF_BEGINS,
+	EVENT_HOLDOFF_ENDS,
+	EVENT_SCTP_HELD_OFF,
+	EVENT_GROUP_UP,
+	EVENT_GROUP_DOWN,
+	EVENT_LINK_UP,
+	EVENT_LINK_ENDED,
+	EVENT_LINK_DOWN,
+	EVENT_LINK_REFUSED,
+	EVENT_PROTOCOL_VIOLATION,
+	EVENT_DEVICE_TROUBLE,
+	EVENT_KIND_CNT,
+};
+
+#define EVENT_NAME_MAX 64
+#define EVENT_HOST_MAX 256
+#define EVENT_REASON_MAX 320
+#define EVENT_TEXT_MAX 900 /* of the line, which is cut there */
+
+/* What is not known is "" or 0. All strings are copies. */
+struct event {
+	enum event_kind kind;
+	char service[EVENT_NAME_MAX];
+	uint64_t group;
+	uint64_t link;
+	char peer[ADDR_STR_MAX];   /* its address; with port where we connect to it */
+	char server[ADDR_STR_MAX]; /* the same of an egress's server */
+	char host[EVENT_HOST_MAX]; /* the name of either, as the configuration has it, or as the peer calls itself */
+	char peer_id[48];
+	char device[EVENT_NAME_MAX];
+	char transport[24];
+	char role[16];
+	char mpa[ADDR_STR_MAX]; /* where iWARP connections are accepted */
+	char fallback[16];      /* what becomes of connections: "tcp", "refuse" */
+	uint64_t for_ms;
+	char reason[EVENT_REASON_MAX];
+	uint64_t connections; /* so far */
+	uint64_t after_ms;
+};
+
+struct event_field {
+	const char *key;     /* in the line and in JSON */
+	const char *journal; /* the name of the journal's field */
+	size_t off;          /* in struct event: a string, or a uint64_t */
+	size_t cap;          /* of the string; 0: a number */
+};
+
+/* In the order of the line. */
+enum event_field_nr {
+	EVENT_F_SERVICE,
+	EVENT_F_GROUP,
+	EVENT_F_LINK,
+	EVENT_F_PEER,
+	EVENT_F_SERVER,
+	EVENT_F_HOST,
+	EVENT_F_PEER_ID,
+	EVENT_F_DEVICE,
+	EVENT_F_TRANSPORT,
+	EVENT_F_ROLE,
+	EVENT_F_MPA,
+	EVENT_F_FALLBACK,
+	EVENT_F_FOR_MS,
+	EVENT_F_REASON,
+	EVENT_F_CONNECTIONS,
+	EVENT_F_AFTER_MS,
+	EVENT_FIELD_CNT,
+};
+
+struct event_kind_row {
+	const char *word;   /* for programs */
+	const char *phrase; /* the line begins with it */
+	const char *id;     /* MESSAGE_ID, 32 hex digits, made once by chance and never changed */
+	enum log_level level;
+	unsigned fields; /* 1 << enum event_field_nr: those that it may have */
+};
+
+extern const struct event_field event_fields[EVENT_FIELD_CNT];
+extern const struct event_kind_row event_kinds[EVENT_KIND_CNT];
+
+/* The value of a field: a string as it is; a number in buf, which has 24 bytes, "" for 0. */
+const char *event_value(const struct event *, const struct event_field *, char *buf);
+uint64_t event_number(const struct event *, const struct event_field *);
+/* The line, "phrase: key=value ..."; buf has EVENT_TEXT_MAX bytes and is returned. */
+char *event_text(const struct event *, char *buf);
+/* Replaces what could be taken for something else in a line: control characters and quotation marks. */
+void event_clean(struct event *);

@@ -1,0 +1,128 @@
+/* Events on their way to whoever wants to know; see news.h. */
+#include "daemon/event/news.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/list.h"
+#include "daemon/event/journal.h"
+
+static void
+on_mail(struct mail *mail)
+{
+	struct news *news = CONTAINER_OF(mail, struct news, mail);
+
+	/* That the loop turns is all that it is for: the control socket's turn looks for what is new. */
+	(void)pthread_mutex_lock(&news->lock);
+	news->told = false;
+	(void)pthread_mutex_unlock(&news->lock);
+}
+
+int
+news_init(struct news *news)
+{
+	*news = (struct news){ .mail.fn = on_mail };
+	news->kept = calloc(NEWS_KEPT, sizeof(news->kept[0]));
+	if (news->kept == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < EVENT_KIND_CNT; i++)
+		news->limits[i] = (struct log_limit){ .burst = NEWS_BURST, .interval_ms = NEWS_BURST_MS };
+	(void)pthread_mutex_init(&news->lock, NULL);
+	return 0;
+}
+
+void
+news_fini(struct news *news)
+{
+	if (news->kept == NULL)
+		return;
+	free(news->kept);
+	(void)pthread_mutex_destroy(&news->lock);
+	*news = (struct news){ 0 };
+}
+
+static int64_t
+wall_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
+}
+
+/* Keeps it, and wakes who follows; false: it comes too often. */
+static bool
+keep(struct news *news, int64_t now_ns, unsigned worker, const struct event *e, uint64_t *left_out)
+{
+	(void)pthread_mutex_lock(&news->lock);
+	bool may = log_limit_take(&news->limits[e->kind], now_ns, left_out);
+	if (may) {
+		struct event_record *r = &news->kept[++news->last % NEWS_KEPT];
+
+		*r = (struct event_record){
+			.nr = news->last, .time_us = wall_us(), .left_out = *left_out, .worker = worker, .event = *e
+		};
+		/* Under the lock: who ends his interest knows then whether a mail is under way. */
+		if (news->to != NULL && !news->told) {
+			news->told = true;
+			mailbox_post(news->to, &news->mail);
+		}
+	}
+	(void)pthread_mutex_unlock(&news->lock);
+	return may;
+}
+
+void
+news_tell(struct news *news, int64_t now_ns, unsigned worker, const struct event *told)
+{
+	const enum log_level level = event_kinds[told->kind].level;
+	struct event e = *told;
+	char text[EVENT_TEXT_MAX];
+	uint64_t left_out = 0;
+
+	event_clean(&e);
+	if (news != NULL && !keep(news, now_ns, worker, &e, &left_out))
+		return;
+	if (!log_is_on(level))
+		return;
+	if (left_out > 0)
+		log_left_out(level, left_out);
+	event_text(&e, text);
+	if (!log_is_journal() || !journal_send(&e, text))
+		log_msg(level, "%s", text);
+}
+
+bool
+news_next(struct news *news, uint64_t after, struct event_record *out)
+{
+	(void)pthread_mutex_lock(&news->lock);
+	bool found = after < news->last;
+	if (found) {
+		uint64_t nr = after + 1;
+
+		if (news->last - after > NEWS_KEPT)
+			nr = news->last - NEWS_KEPT + 1;
+		*out = news->kept[nr % NEWS_KEPT];
+	}
+	(void)pthread_mutex_unlock(&news->lock);
+	return found;
+}
+
+uint64_t
+news_last(struct news *news)
+{
+	(void)pthread_mutex_lock(&news->lock);
+	uint64_t last = news->last;
+	(void)pthread_mutex_unlock(&news->lock);
+	return last;
+}
+
+void
+news_wake(struct news *news, struct mailbox *to)
+{
+	(void)pthread_mutex_lock(&news->lock);
+	news->to = to;
+	(void)pthread_mutex_unlock(&news->lock);
+}

@@ -1,0 +1,52 @@
+/*
+ * What an operator is told of, from wherever it happens: a line of the log, or an entry of the journal with fields, and a place
+ * in memory for smcrctl events. All three are made of one struct event (event_kinds.h). Any thread tells; nobody waits for a
+ * reader. What comes too often is left out everywhere and counted, each kind on its own. Owned by main, which frees it behind
+ * the workers.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/event/event_kinds.h"
+#include "daemon/mailbox.h"
+
+#define NEWS_KEPT 256
+#define NEWS_BURST 20 /* of a kind, */
+#define NEWS_BURST_MS 1000
+
+struct event_record {
+	uint64_t nr;       /* from 1, without gaps */
+	int64_t time_us;   /* of day, since 1970 */
+	uint64_t left_out; /* like this one, before it */
+	unsigned worker;   /* from 1; 0: main, or all of them */
+	struct event event;
+};
+
+struct news {
+	pthread_mutex_t lock; /* of all below */
+	struct log_limit limits[EVENT_KIND_CNT];
+	struct event_record *kept; /* NEWS_KEPT, by number */
+	uint64_t last;             /* number of the newest; 0: none yet */
+	/* Somebody follows: he is told by a mail, unless that is under way. */
+	struct mailbox *to;
+	struct mail mail;
+	bool told;
+};
+
+/* 0 or -ENOMEM. */
+int news_init(struct news *);
+/* When nobody tells any more. A zeroed one is left alone. */
+void news_fini(struct news *);
+
+/* now_ns: of a clock that goes on evenly, for the limit. Without events (NULL, in tests) there is a line all the same. */
+void news_tell(struct news *, int64_t now_ns, unsigned worker, const struct event *);
+
+/* Copies the first one behind number `after` that is still there: false when there is none. */
+bool news_next(struct news *, uint64_t after, struct event_record *);
+/* The number of the newest. */
+uint64_t news_last(struct news *);
+/* From now on each event wakes the loop of this mailbox; NULL: none does. */
+void news_wake(struct news *, struct mailbox *);
