@@ -39,6 +39,8 @@ static const struct option longs[] = {
 	{ "delta", no_argument, NULL, 'D' },
 	{ "timeout", required_argument, NULL, FIELD(TIMEOUT_MS) },
 	{ "bulk", optional_argument, NULL, FIELD(BULK_BYTES) },
+	{ "kind", required_argument, NULL, FIELD(KIND) },
+	{ "follow", no_argument, NULL, FIELD(FOLLOW) },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
 	{ 0 },
@@ -70,13 +72,15 @@ static const char help_options[] =
     "most:           --worker N: only of this worker of the daemon\n"
     "trace:          --clc, --llc, --cdc: only these kinds\n"
     "                --token TOKEN: only of this connection (connections -d)\n"
+    "events:         -f, --follow: go on with those that come\n"
+    "                --kind KIND, --service NAME, --group ID: only those\n"
     "check, doctor:  --timeout SECONDS (10)\n"
     "check:          --bulk[=SIZE]: measure both paths, so many bytes each way (32M)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
     "refused; other orders: not there, or not possible now; --service, --group,\n"
-    "--peer, --smcr, --tcp, --setup: nothing matches); 2 in case of an error.\n"
-    "doctor: 0 if all is well, 1 with warnings, 2 with problems.\n"
+    "--peer, --kind, --smcr, --tcp, --setup: nothing matches); 2 in case of an\n"
+    "error. doctor: 0 if all is well, 1 with warnings, 2 with problems.\n"
     "More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */
@@ -211,6 +215,13 @@ take_option(int opt, int place, struct options *o, FILE *err)
 		return take_address(optarg, o, err);
 	case FIELD(KINDS):
 		o->kinds |= 1u << place;
+		break;
+	case FIELD(KIND):
+		o->kind = optarg;
+		break;
+	case 'f':
+	case FIELD(FOLLOW):
+		o->follow = true;
 		break;
 	case FIELD(TIMEOUT_MS):
 		if (parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, &ms) != 0)
@@ -390,7 +401,7 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 
 	*o = (struct options){ .socket = DEFAULT_SOCKET, .timeout_ms = CONTROL_CHECK_MS };
 	optind = 0; /* tests call this more than once */
-	while (rc == 0 && (opt = getopt_long(argc, argv, "s:jdw::hV", longs, &place)) != -1) {
+	while (rc == 0 && (opt = getopt_long(argc, argv, "s:jdw::hVf", longs, &place)) != -1) {
 		if (opt == 'h') {
 			print_help(out);
 			return OPTIONS_DONE;
@@ -399,7 +410,7 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 			fprintf(out, "smcrctl %s\n", PACKAGE_VERSION);
 			return OPTIONS_DONE;
 		}
-		given |= (unsigned)opt >> FIELD_SHIFT;
+		given |= opt == 'f' ? CONTROL_F_FOLLOW : (unsigned)opt >> FIELD_SHIFT;
 		rc = take_option(opt, place, o, err);
 	}
 	if (rc == 0)
@@ -424,6 +435,8 @@ options_request(const struct options *o, const char *peer)
 	json_object_set_new(root, "link", o->link != 0 ? json_integer(o->link) : NULL);
 	json_object_set_new(root, "worker", o->worker != 0 ? json_integer(o->worker) : NULL);
 	json_object_set_new(root, "token", o->token != 0 ? json_integer(o->token) : NULL);
+	json_object_set_new(root, "kind", json_string(o->kind));
+	json_object_set_new(root, "follow", o->follow ? json_true() : NULL);
 	for (unsigned i = 0; longs[i].name != NULL; i++)
 		if (longs[i].val == FIELD(KINDS) && (o->kinds & 1u << i) != 0)
 			json_array_append_new(kinds, json_string(longs[i].name));

@@ -26,7 +26,9 @@ struct options {
 	bool delta;        /* stats: differences */
 	uint32_t token;
 	uint32_t worker;
-	unsigned kinds; /* of trace messages: bits that options_request knows */
+	unsigned kinds;   /* of trace messages: bits that options_request knows */
+	const char *kind; /* of events */
+	bool follow;      /* events, as they come */
 	/* check */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;

@@ -435,7 +435,8 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 		fputs("drains no longer; connections ", f);
 		print_conn_counts(f, json_object_get(d, "connections"));
 		break;
-	case CONTROL_TOP:   /* top.c */
+	case CONTROL_TOP: /* top.c */
+	case CONTROL_EVENTS:
 	case CONTROL_TRACE: /* the lines that follow are shown */
 	case CONTROL_COMMAND_CNT:
 		break;
@@ -466,5 +467,29 @@ show_trace(FILE *f, const json_t *ev)
 		fprintf(f, " %s", token);
 	fputc(' ', f);
 	print_clean(f, get_string(ev, "text"));
+	fputc('\n', f);
+}
+
+void
+show_event(FILE *f, const json_t *ev)
+{
+	int64_t us = get_int(ev, "time_us"), dropped = get_int(ev, "dropped");
+	time_t sec = (time_t)(us / 1000000);
+	char clock[32] = "";
+	struct tm tm;
+
+	if (localtime_r(&sec, &tm) != NULL)
+		strftime(clock, sizeof(clock), "%Y-%m-%d %H:%M:%S", &tm);
+	if (dropped > 0)
+		fprintf(f, "%s.%03d -- %" PRId64 " events left out, the reader is too slow\n", clock,
+		    (int)(us % 1000000 / 1000), dropped);
+	if (strcmp(get_string(ev, "event"), "change") != 0)
+		return;
+	fprintf(f, "%s.%03d ", clock, (int)(us % 1000000 / 1000));
+	print_clean(f, get_string(ev, "level"));
+	fputs(": ", f);
+	print_clean(f, get_string(ev, "text"));
+	if (get_int(ev, "left_out") > 0)
+		fprintf(f, " (and %" PRId64 " like it before, too many)", get_int(ev, "left_out"));
 	fputc('\n', f);
 }

@@ -14,6 +14,8 @@
 void show_answer(FILE *, enum control_command, const json_t *data, bool detail);
 /* Prints one line of a trace. */
 void show_trace(FILE *, const json_t *event);
+/* Prints one event. */
+void show_event(FILE *, const json_t *event);
 
 /* -- between show.c and show_lists.c -- */
 

@@ -105,11 +105,41 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 	return EXIT_WELL;
 }
 
-/* The answer; of a trace also the lines that follow, until the daemon or the reader of our output goes. */
+/* A line behind the answer. False: it is the last one. */
+static bool
+print_line(const struct options *o, const char *line, const json_t *root, unsigned *shown)
+{
+	const char *what = json_string_value(json_object_get(root, "event"));
+	bool last = what != NULL && strcmp(what, "end") == 0;
+
+	*shown += !last;
+	if (o->json && !last)
+		puts(line);
+	else if (!o->json && o->command == CONTROL_EVENTS)
+		show_event(stdout, root);
+	else if (!o->json)
+		show_trace(stdout, root);
+	return !last;
+}
+
+/* All events that are kept are printed. */
+static int
+events_over(const struct options *o, unsigned shown)
+{
+	if (shown > 0 || (o->service == NULL && o->group == 0 && o->kind == NULL))
+		return EXIT_WELL;
+	fprintf(stderr, "smcrctl: nothing matches: there are no such events\n");
+	return EXIT_NO;
+}
+
+/* The answer; of a trace or events also the lines that follow, until the last one, or the daemon or the reader of our output
+ * goes. */
 static int
 ask_and_print(const struct options *o, struct ask *a, const char *request)
 {
 	const char *line = ask_send(a, request, stderr) == 0 ? ask_line(a, stderr) : NULL;
+	bool lines_follow = o->command == CONTROL_TRACE || o->command == CONTROL_EVENTS;
+	unsigned shown = 0;
 
 	for (bool following = false; line != NULL; line = ask_line(a, stderr)) {
 		json_t *root = parse_line(line);
@@ -118,13 +148,14 @@ ask_and_print(const struct options *o, struct ask *a, const char *request)
 		if (root == NULL)
 			return EXIT_TROUBLE;
 		if (following && !json_is_object(error)) {
-			if (o->json)
-				puts(line);
-			else
-				show_trace(stdout, root);
-		} else if (o->command == CONTROL_TRACE && json_is_null(error)) {
+			if (!print_line(o, line, root, &shown)) {
+				json_decref(root);
+				return events_over(o, shown);
+			}
+		} else if (lines_follow && json_is_null(error)) {
 			following = true;
-			ask_set_timeout(a, 0);
+			if (o->command == CONTROL_TRACE || o->follow)
+				ask_set_timeout(a, 0);
 		} else {
 			int status = print_answer(o, line, root);
 

@@ -16,9 +16,10 @@
 /*
  * -- places --
  *
- * A client that may connect by the socket's mode may hold a place for as long as a trace is silent; so some places are
- * kept for the daemon's own user and root, traces are bounded, and when there is no place left, the oldest trace makes
- * room. A trace of those two users makes room for them alone.
+ * A client that may connect by the socket's mode may hold a place for as long as a trace is silent, or no event comes; so some
+ * places are kept for the daemon's own user and root, traces are bounded, and when there is no place left, the oldest trace makes
+ * room. A trace of those two users makes room for them alone. Who follows events counts as a trace. Each socket has its own
+ * places, so one makes no room for a client of the other.
  */
 
 /* Is the process at the other end the daemon's own user, or root? */
@@ -45,12 +46,12 @@ has_place(const struct control_port *port, bool trusted)
 
 /* Ends the oldest trace that has to make room for a client of this kind, if there is one; its client is dead then. */
 static bool
-evict_trace(struct control *ctl, bool trusted)
+evict_trace(const struct control_port *port, bool trusted)
 {
 	struct control_client *best = NULL;
 
-	LIST_EACH(struct control_client, c, &ctl->clients, node) {
-		if (c->dead || c->state != CLIENT_TRACING || (c->trusted && !trusted))
+	LIST_EACH(struct control_client, c, &port->ctl->clients, node) {
+		if (c->port != port || c->dead || !client_listens(c) || (c->trusted && !trusted))
 			continue;
 		if (best == NULL || (best->trusted && !c->trusted) ||
 		    (best->trusted == c->trusted && c->trace_nr < best->trace_nr))
@@ -62,13 +63,13 @@ evict_trace(struct control *ctl, bool trusted)
 }
 
 bool
-control_make_trace_place(struct control *ctl, const struct control_client *for_whom)
+control_make_trace_place(const struct control_client *for_whom)
 {
 	unsigned cnt = 0;
 
-	LIST_EACH(const struct control_client, c, &ctl->clients, node)
-		cnt += !c->dead && c->state == CLIENT_TRACING;
-	return cnt < CONTROL_TRACES_MAX || evict_trace(ctl, for_whom->trusted);
+	LIST_EACH(const struct control_client, c, &for_whom->ctl->clients, node)
+		cnt += c->port == for_whom->port && !c->dead && client_listens(c);
+	return cnt < CONTROL_TRACES_MAX || evict_trace(for_whom->port, for_whom->trusted);
 }
 
 /* -- the listener -- */
@@ -99,12 +100,10 @@ refuse_client(struct control *ctl, int fd)
 	close(fd);
 }
 
-/* Traces are clients of the control socket: one that ends is no place among readers. */
 static bool
 make_place(const struct control_port *port, bool trusted)
 {
-	return has_place(port, trusted) ||
-	    (!port->readonly && evict_trace(port->ctl, trusted) && has_place(port, trusted));
+	return has_place(port, trusted) || (evict_trace(port, trusted) && has_place(port, trusted));
 }
 
 static void
@@ -174,6 +173,7 @@ control_turn(void *arg, int64_t now_ns)
 	if (!list_empty(&ctl->clients))
 		list_push(&ctl->clients, list_pop(&ctl->clients));
 	control_update_trace(ctl);
+	control_update_events(ctl);
 	return more ? INT64_MIN : next;
 }
 
@@ -288,6 +288,7 @@ control_free(struct control *ctl)
 		client_free(c);
 	}
 	control_end_traces(ctl);
+	control_update_events(ctl);
 	LIST_EACH(struct control_check, k, &ctl->checks, node) {
 		k->ctl = NULL;
 		list_remove(&k->node);

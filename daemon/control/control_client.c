@@ -72,7 +72,7 @@ int64_t
 client_deadline(const struct control_client *c)
 {
 	/* Checks and reloads have limits of their own, and a trace may be silent for long. */
-	if (c->state == CLIENT_WAITING || (c->state == CLIENT_TRACING && c->out.len == 0))
+	if (c->state == CLIENT_WAITING || (client_listens(c) && c->out.len == 0))
 		return INT64_MAX;
 	return c->active_ns + CONTROL_TIMEOUT_NS;
 }
@@ -132,6 +132,22 @@ step_reading(struct control_client *c, int64_t now_ns)
 }
 
 static enum step
+step_events(struct control_client *c, unsigned *budget)
+{
+	c->dead = c->hup;
+	switch (control_events_step(c, budget)) {
+	case EVENTS_OVER:
+		c->state = CLIENT_READING;
+		return STEP_MOVED;
+	case EVENTS_BUDGET:
+		return STEP_BUDGET;
+	case EVENTS_WAIT:
+		break;
+	}
+	return STEP_BLOCKED;
+}
+
+static enum step
 client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 {
 	switch (c->state) {
@@ -152,6 +168,8 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 		c->dead = c->hup;
 		client_flush_dropped(c);
 		return STEP_BLOCKED;
+	case CLIENT_EVENTS:
+		return step_events(c, budget);
 	case CLIENT_CLOSING:
 		c->dead = c->out.len == 0;
 		return c->dead ? STEP_MOVED : STEP_BLOCKED;

@@ -268,7 +268,7 @@ start_trace(struct control_client *c)
 {
 	struct json_writer jw;
 
-	if (!control_make_trace_place(c->ctl, c)) {
+	if (!control_make_trace_place(c)) {
 		client_answer_error(c, "busy", "too many traces");
 		return;
 	}
@@ -291,6 +291,7 @@ client_answer(struct control_client *c, const struct control_request *req)
 		[CONTROL_RELOAD] = start_reload,
 		[CONTROL_CHECK] = client_check,
 		[CONTROL_TRACE] = start_trace,
+		[CONTROL_EVENTS] = control_start_events,
 	};
 	const enum control_kind kind = control_request_kind(req);
 

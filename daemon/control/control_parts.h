@@ -15,7 +15,7 @@
 #define CONTROL_CLIENTS_MAX 16                        /* of the control socket */
 #define CONTROL_READERS_MAX 8                         /* of the read-only one, besides */
 #define CONTROL_CLIENTS_KEPT 2                        /* of each, for the daemon's user and root */
-#define CONTROL_TRACES_MAX 8                          /* running at once */
+#define CONTROL_TRACES_MAX 8                          /* running at once, at each */
 #define CONTROL_CHECKS_MAX 8                          /* running at once */
 #define CONTROL_LINE_MAX 4096                         /* bytes of a request */
 #define CONTROL_OUT_BYTES 65536                       /* buffered for a client */
@@ -45,6 +45,7 @@ struct control {
 	unsigned check_cnt;
 	struct control_client *reloader; /* waits for the end of a reload; NULL = nobody */
 	struct trace_tap *taps;          /* one for each worker */
+	bool events_followed;            /* each event wakes the main loop */
 	struct control_stats stats;
 };
 
@@ -53,6 +54,7 @@ enum client_state {
 	CLIENT_REPORTING, /* an answer is being made */
 	CLIENT_WAITING,   /* for a check or a reload */
 	CLIENT_TRACING,   /* gets trace lines until it goes */
+	CLIENT_EVENTS,    /* gets events: those kept, and if it follows, others until it goes */
 	CLIENT_CLOSING,   /* closed when the last byte is sent */
 };
 
@@ -68,7 +70,7 @@ struct control_client {
 	bool hup;                 /* the client is gone */
 	bool dead;                /* to be freed by control.c */
 	bool trusted;             /* the daemon's user, or root */
-	uint64_t trace_nr;        /* of all traces: the lower, the older */
+	uint64_t trace_nr;        /* of all traces and listeners to events: the lower, the older */
 	int64_t active_ns;
 	char in[CONTROL_LINE_MAX];
 	size_t in_len;
@@ -76,7 +78,9 @@ struct control_client {
 	struct report report;
 	struct control_request req; /* of a trace: its filter */
 	struct control_check *check;
-	uint64_t dropped; /* trace lines since the last one delivered */
+	uint64_t dropped;     /* trace lines or events since the last one delivered */
+	uint64_t event_nr;    /* of events: the last one that it got, or does not want */
+	uint64_t event_until; /* the last one that it asked for, if it does not follow */
 };
 
 /* A check that runs in a worker; it may outlive its client and the control socket. Freed when it is done. */
@@ -102,8 +106,15 @@ int64_t client_deadline(const struct control_client *);
 /* Ends a trace whose place another client needs: an error is sent if it fits, and the client is dead. */
 void client_evict(struct control_client *);
 
+/* Has no end of its own, and may be silent for long. */
+static inline bool
+client_listens(const struct control_client *c)
+{
+	return c->state == CLIENT_TRACING || (c->state == CLIENT_EVENTS && c->req.follow);
+}
+
 /* control.c: is there a place for one more trace? Maybe another had to end for it, which is dead then. */
-bool control_make_trace_place(struct control *, const struct control_client *for_whom);
+bool control_make_trace_place(const struct control_client *for_whom);
 
 /* control_command.c: answers a request, at once or by a new state of the client. */
 void client_answer(struct control_client *, const struct control_request *);
@@ -121,6 +132,19 @@ bool client_wants_worker(const struct control_request *, const struct workers *,
 void control_update_trace(struct control *);
 /* Ends all traces, whoever listens. */
 void control_end_traces(struct control *);
+
+/* control_events.c */
+void control_start_events(struct control_client *);
+enum events_step {
+	EVENTS_WAIT,   /* for an event, or room */
+	EVENTS_BUDGET, /* more to do, but not in this turn */
+	EVENTS_OVER,   /* all are in its block */
+};
+/* Writes as many as there is room for; each one looked at takes one off *budget. */
+enum events_step control_events_step(struct control_client *, unsigned *budget);
+/* Wakes the main loop for events no longer when nobody follows. Once a turn. */
+void control_update_events(struct control *);
+
 /* Tells how many lines were left out, when there is room for it. */
 void client_flush_dropped(struct control_client *);
 

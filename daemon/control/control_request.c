@@ -14,6 +14,7 @@
 
 #include "base/addr.h"
 #include "base/log.h"
+#include "daemon/event/event_kinds.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SHOWN_MAX 40 /* of a client's text in an error message */
@@ -91,6 +92,31 @@ take_kinds(const json_t *v, struct control_request *req, struct control_error *e
 	return bad ? refuse(err, "bad-request", "\"kinds\" must be a list of %s", kind_list + 2) : 0;
 }
 
+static int
+take_kind(const json_t *v, struct control_request *req, struct control_error *err)
+{
+	char list[sizeof(err->text)] = "";
+
+	for (unsigned i = 0; json_is_string(v) && i < EVENT_KIND_CNT; i++)
+		if (strcmp(event_kinds[i].word, json_string_value(v)) == 0) {
+			req->event_kinds = 1u << i;
+			return 0;
+		}
+	for (unsigned i = 0; i < EVENT_KIND_CNT; i++)
+		(void)snprintf(
+		    list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? " " : "", event_kinds[i].word);
+	return refuse(err, "bad-request", "\"kind\" must be one of %s", list);
+}
+
+static int
+take_follow(const json_t *v, struct control_request *req, struct control_error *err)
+{
+	if (!json_is_boolean(v))
+		return refuse(err, "bad-request", "\"follow\" must be true or false");
+	req->follow = json_is_true(v);
+	return 0;
+}
+
 /* Numeric only: looking up names would hold the data path. Who is to be connected to has a port; who is there need not. */
 static int
 take_peer(const json_t *v, struct control_request *req, struct control_error *err)
@@ -150,6 +176,8 @@ static const struct field {
 	{ .name = "token", .bit = CONTROL_F_TOKEN, NUMBER(token, UINT32_MAX) },
 	{ .name = "worker", .bit = CONTROL_F_WORKER, NUMBER(worker, CONFIG_WORKERS_MAX) },
 	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds },
+	{ .name = "kind", .bit = CONTROL_F_KIND, .take = take_kind },
+	{ .name = "follow", .bit = CONTROL_F_FOLLOW, .take = take_follow },
 	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer },
 	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS) },
 	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id },
@@ -213,9 +241,11 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 static int
 parse_root(json_t *root, struct control_request *out, struct control_error *err)
 {
-	struct control_request req = {
-		.modes = ~0u, .kinds = ~0u, .timeout_ms = CONTROL_CHECK_MS, .level = CONTROL_LEVEL_ASK
-	};
+	struct control_request req = { .modes = ~0u,
+		.kinds = ~0u,
+		.event_kinds = ~0u,
+		.timeout_ms = CONTROL_CHECK_MS,
+		.level = CONTROL_LEVEL_ASK };
 	const json_t *version = json_object_get(root, "version");
 	const char *name = json_string_value(json_object_get(root, "command"));
 

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -17,11 +18,13 @@ struct control_request {
 	/* Filters; what is not asked for is 0 or "". group and link also say what a command is about. */
 	char service[CONFIG_NAME_MAX];
 	uint32_t group;
-	uint32_t link;   /* its number in the group */
-	uint32_t token;  /* of a connection */
-	uint32_t worker; /* from 1 */
-	unsigned modes;  /* 1 << enum session_mode; never 0 */
-	unsigned kinds;  /* 1 << enum smcr_trace_kind; never 0 */
+	uint32_t link;        /* its number in the group */
+	uint32_t token;       /* of a connection */
+	uint32_t worker;      /* from 1 */
+	unsigned modes;       /* 1 << enum session_mode; never 0 */
+	unsigned kinds;       /* 1 << enum smcr_trace_kind; never 0 */
+	unsigned event_kinds; /* 1 << enum event_kind; never 0 */
+	bool follow;          /* events, as they come */
 	/* check */
 	struct sockaddr_storage peer; /* also close, retry: port 0 = any, no family = not asked for */
 	uint32_t timeout_ms;
@@ -37,7 +40,7 @@ enum control_kind control_request_kind(const struct control_request *);
 /* Why a request failed: a fixed word for programs, a sentence for people. */
 struct control_error {
 	const char *code;
-	char text[256];
+	char text[512];
 };
 
 /* One request without its line end: 0, or -EINVAL with *err set. *out is written on success only. */

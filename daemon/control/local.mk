@@ -18,12 +18,14 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/trace_tap.c daemon/control/trace_tap.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c daemon/control/control_check.c \
+	daemon/control/control_events.c \
 	daemon/control/control_order.c \
 	daemon/control/control.c daemon/control/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBSYSTEMD_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS) $(LIBSYSTEMD_LIBS)
 
 check_UNIT += \
+	tests/unit/check_event_kinds \
 	tests/unit/check_news \
 	tests/unit/check_json_writer \
 	tests/unit/check_control_request \

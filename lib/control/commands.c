@@ -26,6 +26,8 @@ const struct control_command_row control_commands[] = {
 	[CONTROL_TRACE] = { .name = "trace", .summary = "CLC, LLC and CDC messages as they come and go",
 	    .takes = CONTROL_F_GROUP | CONTROL_F_TOKEN | CONTROL_F_KINDS | CONTROL_F_WORKER, .once = true,
 	    .kind = CONTROL_TRIES },
+	[CONTROL_EVENTS] = { .name = "events", .summary = "what was out and is well again: the last ones, -f: and what comes",
+	    .takes = CONTROL_F_SERVICE | CONTROL_F_GROUP | CONTROL_F_KIND | CONTROL_F_FOLLOW, .once = true },
 	[CONTROL_CLOSE] = { .name = "close", .summary = "end connections, by a reset",
 	    .args = "[ID]", .takes = CONTROL_F_ID | CONTROL_F_SERVICE | CONTROL_F_PEER,
 	    .needs_any = CONTROL_F_ID | CONTROL_F_SERVICE | CONTROL_F_PEER, .named = CONTROL_F_ID, .once = true,

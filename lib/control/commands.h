@@ -26,6 +26,7 @@ enum control_command {
 	CONTROL_CHECK,
 	CONTROL_DOCTOR,
 	CONTROL_TRACE,
+	CONTROL_EVENTS,
 	CONTROL_CLOSE,
 	CONTROL_DISABLE,
 	CONTROL_ENABLE,
@@ -54,6 +55,8 @@ enum {
 	CONTROL_F_ID = 1 << 9,
 	CONTROL_F_LEVEL = 1 << 10,
 	CONTROL_F_BULK_BYTES = 1 << 11,
+	CONTROL_F_KIND = 1 << 12,
+	CONTROL_F_FOLLOW = 1 << 13,
 };
 
 /* What a command does to the daemon. */

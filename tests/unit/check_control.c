@@ -25,6 +25,7 @@ static struct loop *loop;
 static struct worker *worker;
 static struct workers *workers;
 static struct control *ctl;
+static struct news news;
 
 static unsigned
 client_cnt(void)
@@ -87,7 +88,8 @@ try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **
 		.reload = on_reload,
 		.drain = on_drain,
 		.undrain = on_undrain,
-		.log_level = on_log_level };
+		.log_level = on_log_level,
+		.news = &news };
 	struct config cfg = { .control_mode = mode, .control_readonly_mode = 0666 };
 	FILE *err = fmemopen(text, cap, "w");
 
@@ -111,6 +113,7 @@ setup(void)
 	loop = loop_new();
 	worker = fake_worker_new();
 	workers = fake_workers_new(loop, worker, 1);
+	ck_assert_int_eq(news_init(&news), 0);
 	ck_assert_msg(try_new(path, 0640, text, sizeof(text), &ctl) == 0, "%s", text);
 	reloads = drains = 0;
 	reload_rc = undrain_rc = 0;
@@ -123,6 +126,7 @@ teardown(void)
 	control_free(ctl);
 	fake_worker_free(worker);
 	fake_workers_free(workers);
+	news_fini(&news);
 	loop_free(loop);
 	unlink(path);
 	unlink(readonly);
@@ -203,6 +207,17 @@ hear_ok(int fd, const char *command)
 	ck_assert_str_eq(json_string_value(json_object_get(root, "command")), command);
 	ck_assert(json_is_null(json_object_get(root, "error")));
 	ck_assert(json_is_object(json_object_get(root, "data")));
+	json_decref(root);
+}
+
+static void
+hear_event(int fd, const char *kind, uint64_t number)
+{
+	json_t *root = hear_json(fd);
+
+	ck_assert_str_eq(json_string_value(json_object_get(root, "event")), kind[0] != '\0' ? "change" : "end");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "kind")), kind);
+	ck_assert_uint_eq((uint64_t)json_integer_value(json_object_get(root, "number")), number);
 	json_decref(root);
 }
 
@@ -873,6 +888,8 @@ START_LOOP_TEST(the_readonly_socket_takes_questions_alone, 0, CONTROL_COMMAND_CN
 		hear_error(fd, row->name, "read-only", "takes questions alone");
 		ck_assert_int_eq(level_set, CONTROL_LEVEL_RESET);
 	}
+	if (_i == CONTROL_EVENTS)
+		hear_event(fd, "", 0);
 	/* It goes on. */
 	say(fd, "{\"command\":\"status\"}\n");
 	hear_ok(fd, "status");
@@ -1196,4 +1213,181 @@ START_TEST(a_trace_that_nobody_reads_ends)
 	}
 	ck_assert(!fake_worker_trace(worker, &t));
 	close(fd);
+}
+
+/* -- events -- */
+
+/* Far apart, so that the limit of a kind does not count. */
+static void
+tell(enum event_kind kind, const char *service, uint64_t group)
+{
+	static int64_t now_ns;
+	struct event e = { .kind = kind, .group = group, .peer = "192.0.2.1", .reason = "because" };
+
+	strcpy(e.service, service);
+	news_tell(&news, now_ns += 10 * S, 2, &e);
+}
+
+START_TEST(events_that_are_kept_are_told_and_no_others)
+{
+	int fd = dial(path);
+
+	tell(EVENT_PEER_UNREACHABLE, "web", 0);
+	tell(EVENT_LINK_UP, "", 7);
+	say(fd, "{\"command\":\"events\"}\n");
+	hear_ok(fd, "events");
+	json_t *root = hear_json(fd);
+	ck_assert_str_eq(json_string_value(json_object_get(root, "event")), "change");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "kind")), "peer-unreachable");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "level")), "warning");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "service")), "web");
+	ck_assert_str_eq(json_string_value(json_object_get(root, "text")),
+	    "peer not available: service=web peer=192.0.2.1 reason=because");
+	ck_assert_int_eq(json_integer_value(json_object_get(root, "worker")), 2);
+	ck_assert_uint_eq(json_object_size(root), 10 + EVENT_FIELD_CNT);
+	json_decref(root);
+	hear_event(fd, "link-up", 2);
+	hear_event(fd, "", 0);
+	tell(EVENT_LINK_UP, "", 7);
+	turns(3);
+	ck_assert_int_eq(recv(fd, &(char){ 0 }, 1, 0), -1);
+	/* The same client may go on asking. */
+	say(fd, "{\"command\":\"events\",\"kind\":\"link-down\"}\n");
+	hear_ok(fd, "events");
+	hear_event(fd, "", 0);
+	close(fd);
+}
+
+START_TEST(events_are_filtered_for_each_client)
+{
+	static const char *const requests[] = {
+		"{\"command\":\"events\",\"service\":\"web\"}\n",
+		"{\"command\":\"events\",\"group\":7}\n",
+		"{\"command\":\"events\",\"kind\":\"group-up\"}\n",
+	};
+
+	tell(EVENT_PEER_UNREACHABLE, "web", 0);
+	tell(EVENT_LINK_UP, "", 7);
+	tell(EVENT_GROUP_UP, "", 8);
+	for (uint64_t i = 0; i < 3; i++) {
+		static const char *const kinds[] = { "peer-unreachable", "link-up", "group-up" };
+		int fd = dial(path);
+
+		say(fd, requests[i]);
+		hear_ok(fd, "events");
+		hear_event(fd, kinds[i], i + 1);
+		hear_event(fd, "", 0);
+		close(fd);
+	}
+}
+
+START_TEST(who_follows_events_hears_what_comes_and_wakes_nobody_afterwards)
+{
+	int fd = dial(path);
+
+	tell(EVENT_PEER_UNREACHABLE, "web", 0);
+	say(fd, "{\"command\":\"events\",\"follow\":true}\n");
+	hear_ok(fd, "events");
+	hear_event(fd, "peer-unreachable", 1);
+	fake_loop_advance(loop, 1000 * S); /* silence is no reason to end it */
+	turns(2);
+	tell(EVENT_PEER_REACHABLE, "web", 0);
+	ck_assert(news.told);
+	hear_event(fd, "peer-reachable", 2);
+	close(fd);
+	turns(2);
+	tell(EVENT_PEER_UNREACHABLE, "web", 0);
+	ck_assert(!news.told);
+}
+
+START_TEST(events_are_more_than_a_block_and_a_reader_that_is_too_slow_is_told)
+{
+	int fd = dial(path);
+	uint64_t heard = 0, dropped = 0, last = 0;
+
+	for (unsigned i = 0; i < NEWS_KEPT; i++)
+		tell(EVENT_LINK_UP, "", 7);
+	say(fd, "{\"command\":\"events\",\"follow\":true}\n");
+	hear_ok(fd, "events");
+	turns(50);
+	/* Its block and its socket are full: of these it will not hear. */
+	for (unsigned i = 0; i < 8 * NEWS_KEPT; i++)
+		tell(EVENT_LINK_UP, "", 7);
+	while (last < 9 * NEWS_KEPT) {
+		json_t *root = hear_json(fd);
+
+		heard++;
+		dropped += (uint64_t)json_integer_value(json_object_get(root, "dropped"));
+		last = (uint64_t)json_integer_value(json_object_get(root, "number"));
+		ck_assert_uint_eq(heard + dropped, last);
+		json_decref(root);
+	}
+	ck_assert_uint_gt(dropped, 100);
+	close(fd);
+}
+
+START_TEST(who_follows_makes_room_as_traces_do)
+{
+	int fds[CONTROL_TRACES_MAX], fd;
+
+	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++) {
+		fds[i] = dial(path);
+		say(fds[i], "{\"command\":\"events\",\"follow\":true}\n");
+		hear_ok(fds[i], "events");
+	}
+	fd = dial(path);
+	say(fd, "{\"command\":\"trace\"}\n");
+	hear_ok(fd, "trace");
+	hear_error(fds[0], "events", "busy", "has ended");
+	close(fd);
+	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++)
+		close(fds[i]);
+}
+
+START_TEST(readers_who_follow_make_room_for_readers_alone)
+{
+	int trace = dial(path), fds[CONTROL_READERS_MAX];
+
+	say(trace, "{\"command\":\"trace\"}\n");
+	hear_ok(trace, "trace");
+	for (unsigned i = 0; i < CONTROL_READERS_MAX; i++) {
+		fds[i] = dial(readonly);
+		say(fds[i], "{\"command\":\"events\",\"follow\":true}\n");
+		hear_ok(fds[i], "events");
+	}
+	int fd = dial(readonly);
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	hear_error(fds[0], "events", "busy", "has ended");
+	/* Who asks once takes nobody's place. */
+	say(fd, "{\"command\":\"events\"}\n");
+	hear_ok(fd, "events");
+	hear_event(fd, "", 0);
+	turns(2);
+	ck_assert_uint_eq(client_cnt(), 1 + CONTROL_READERS_MAX);
+	tell(EVENT_LINK_UP, "", 7);
+	hear_event(fds[1], "link-up", 1);
+	close(trace);
+	close(fd);
+	for (unsigned i = 0; i < CONTROL_READERS_MAX; i++)
+		close(fds[i]);
+}
+
+START_TEST(who_asks_for_events_once_ends_no_trace)
+{
+	int traces[CONTROL_TRACES_MAX], fd = dial(path);
+
+	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++) {
+		traces[i] = dial(path);
+		say(traces[i], "{\"command\":\"trace\"}\n");
+		hear_ok(traces[i], "trace");
+	}
+	say(fd, "{\"command\":\"events\"}\n");
+	hear_ok(fd, "events");
+	hear_event(fd, "", 0);
+	turns(2);
+	ck_assert_uint_eq(client_cnt(), 1 + CONTROL_TRACES_MAX);
+	close(fd);
+	for (unsigned i = 0; i < CONTROL_TRACES_MAX; i++)
+		close(traces[i]);
 }

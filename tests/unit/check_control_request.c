@@ -3,6 +3,7 @@
 #include "base/addr.h"
 #include "base/log.h"
 #include "daemon/control/control_request.h"
+#include "daemon/event/event_kinds.h"
 #include "unit.h"
 
 static struct control_request req;
@@ -45,6 +46,12 @@ START_TEST(filters_are_taken)
 	ck_assert_int_eq(parse("{\"command\":\"trace\",\"kinds\":[\"llc\",\"cdc\"],\"token\":17,\"group\":2}"), 0);
 	ck_assert_uint_eq(req.kinds, 1u << SMCR_TRACE_LLC | 1u << SMCR_TRACE_CDC);
 	ck_assert_uint_eq(req.token, 17);
+	ck_assert_int_eq(parse("{\"command\":\"events\",\"kind\":\"link-down\",\"follow\":true}"), 0);
+	ck_assert_uint_eq(req.event_kinds, 1u << EVENT_LINK_DOWN);
+	ck_assert(req.follow);
+	ck_assert_int_eq(parse("{\"command\":\"events\",\"follow\":false}"), 0);
+	ck_assert_uint_eq(req.event_kinds, ~0u);
+	ck_assert(!req.follow);
 }
 
 START_TEST(groups_and_links_are_named)
@@ -158,6 +165,10 @@ static const struct {
 	{ "{\"command\":\"trace\",\"kinds\":\"clc\"}", "bad-request" },
 	{ "{\"command\":\"trace\",\"kinds\":[\"clc\",1]}", "bad-request" },
 	{ "{\"command\":\"trace\",\"kinds\":[\"ipx\"]}", "bad-request" },
+	{ "{\"command\":\"events\",\"kind\":\"weather\"}", "bad-request" },
+	{ "{\"command\":\"events\",\"kind\":[\"link-up\"]}", "bad-request" },
+	{ "{\"command\":\"events\",\"follow\":1}", "bad-request" },
+	{ "{\"command\":\"trace\",\"follow\":true}", "unknown-field" },
 	{ "{\"command\":\"check\"}", "bad-request" },
 	{ "{\"command\":\"doctor\"}", "unknown-command" },
 	{ "{\"command\":\"check\",\"peer\":\"192.0.2.1:1\",\"bulk_bytes\":0}", "bad-request" },

@@ -45,6 +45,10 @@ START_TEST(command_lines_become_requests)
 	    "{\"command\":\"trace\",\"version\":1,\"token\":65546,\"kinds\":[\"clc\",\"cdc\"]}");
 	requests("service web", "{\"command\":\"service\",\"version\":1,\"service\":\"web\"}");
 	requests("trace", "{\"command\":\"trace\",\"version\":1}");
+	requests("events", "{\"command\":\"events\",\"version\":1}");
+	requests("events -f --service web --group 3 --kind link-up",
+	    "{\"command\":\"events\",\"version\":1,\"service\":\"web\",\"group\":3,\"kind\":\"link-up\",\"follow\":true}");
+	requests("events --follow", "{\"command\":\"events\",\"version\":1,\"follow\":true}");
 	requests("rebalance", "{\"command\":\"rebalance\",\"version\":1}");
 	requests("rebalance 7", "{\"command\":\"rebalance\",\"version\":1,\"group\":7}");
 	requests("link delete 0x10 255", "{\"command\":\"link-delete\",\"version\":1,\"group\":16,\"link\":255}");
@@ -120,6 +124,11 @@ static const char *const wrong[] = {
 	"connections --token 1",
 	"trace --token zz",
 	"trace --watch",
+	"trace --follow",
+	"status -f",
+	"events --watch",
+	"events --clc",
+	"events x",
 	"reload --watch=3",
 	"status --watch=0",
 	"status --watch=never",

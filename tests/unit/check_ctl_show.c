@@ -76,6 +76,8 @@ prints(enum control_command command, const char *json, const char *want)
 	ck_assert_ptr_nonnull(data);
 	if (command == CONTROL_TRACE)
 		show_trace(f, data);
+	else if (command == CONTROL_EVENTS)
+		show_event(f, data);
 	else
 		show_answer(f, command, data, false);
 	fclose(f);
@@ -139,6 +141,22 @@ START_TEST(answers_of_commands)
 	    "problem  check     x?: no. To do: look\n");
 	prints(CONTROL_REBALANCE, "{\"moving\":12}", "connections to be moved: 12\n");
 	prints(CONTROL_LINK_DELETE, "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
+}
+
+START_TEST(events_are_lines)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+	prints(CONTROL_EVENTS,
+	    "{\"event\":\"change\",\"time_us\":1763719200120123,\"dropped\":0,\"level\":\"warning\",\"left_out\":0,"
+	    "\"text\":\"link down: group=1\\u001b[2J\"}",
+	    "2025-11-21 10:00:00.120 warning: link down: group=1?[2J\n");
+	prints(CONTROL_EVENTS,
+	    "{\"event\":\"change\",\"time_us\":1763719200120123,\"dropped\":3,\"level\":\"notice\",\"left_out\":7,"
+	    "\"text\":\"link up\"}",
+	    "2025-11-21 10:00:00.120 -- 3 events left out, the reader is too slow\n"
+	    "2025-11-21 10:00:00.120 notice: link up (and 7 like it before, too many)\n");
+	prints(CONTROL_EVENTS, "{\"event\":\"end\",\"time_us\":1763719200120123,\"dropped\":0}", "");
 }
 
 START_TEST(trace_lines)

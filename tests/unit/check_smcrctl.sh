@@ -121,6 +121,20 @@ result "trace prints as it comes" $status
 [ "$(grep -c '"event":"message"' "$dir/out")" -eq 4 ]
 result "trace as JSON, into a reader that goes" $?
 
+run 0 events && grep -q 'warning: link down: service=web group=3 link=1 reason="port down"' "$dir/out" &&
+	[ "$(wc -l <"$dir/out")" -eq 2 ] && run 0 events --json --kind link-up && [ "$(wc -l <"$dir/out")" -eq 1 ] &&
+	run 1 events --service nope && grep -q 'nothing matches' "$dir/err" &&
+	run 2 events --kind weather && grep -q 'must be one of peer-unreachable ' "$dir/err"
+result "events prints those that are kept; filters that match nothing say so" $?
+
+"$ctl" --socket "$sock" events -f --group 3 >"$dir/out" 2>"$dir/err" &
+pid=$!
+wait_for grep -q 'link up: group=3 link=2' "$dir/out" && kill -0 "$pid"
+status=$?
+kill "$pid"
+wait "$pid" 2>/dev/null
+result "events --follow goes on" $status
+
 "$ctl" --socket "$sock" --watch=0.1 status >"$dir/out" 2>"$dir/err" &
 pid=$!
 wait_for eval '[ "$(grep -c "^smcrd " "$dir/out")" -ge 3 ]'

@@ -86,14 +86,23 @@ turn(void *arg, int64_t now_ns)
 int
 main(int argc, char **argv)
 {
-	static const struct control_hooks hooks = { .reload = on_reload, .drain = on_drain };
+	static struct news news;
+	static const struct control_hooks hooks = { .reload = on_reload, .drain = on_drain, .news = &news };
+	const struct event down = {
+		.kind = EVENT_LINK_DOWN, .group = 3, .link = 1, .service = "web", .reason = "port down"
+	};
+	const struct event up = { .kind = EVENT_LINK_UP, .group = 3, .link = 2 };
 	struct config cfg = { .control_mode = 0600 };
 	struct control *ctl = NULL;
 
 	if (argc != 2 || strlen(argv[1]) >= sizeof(cfg.control_path))
 		return 2;
 	strcpy(cfg.control_path, argv[1]);
-	log_init(LOG_LVL_WARNING);
+	log_init(LOG_LVL_ERROR);
+	if (news_init(&news) != 0)
+		return 1;
+	news_tell(&news, 1, 1, &down);
+	news_tell(&news, 1, 1, &up);
 	loop = loop_new();
 	worker = fake_worker_new();
 	struct workers *workers = fake_workers_new(loop, worker, 1);
@@ -104,6 +113,7 @@ main(int argc, char **argv)
 	control_free(ctl);
 	fake_worker_free(worker);
 	fake_workers_free(workers);
+	news_fini(&news);
 	loop_free(loop);
 	return 0;
 }

@@ -1,0 +1,127 @@
+/*
+ * Events for control clients: those that are kept (news.h), a line each, and for who follows those that come. A client has a
+ * place in their row and takes what is new there when its turn comes and its block has room, so nothing waits for it, and what it
+ * is too slow for is counted.
+ */
+#include <string.h>
+
+#include "daemon/control/control_parts.h"
+
+#define LINE_CHANGE "change"
+#define LINE_END "end"
+
+static bool
+wants_event(const struct control_request *want, const struct event *e)
+{
+	return (want->event_kinds & 1u << e->kind) != 0 && (want->group == 0 || want->group == e->group) &&
+	    (want->service[0] == '\0' || strcmp(want->service, e->service) == 0);
+}
+
+/* One line; the end has no event of its own. */
+static void
+write_line(struct control_client *c, const char *what, const struct event_record *r)
+{
+	static const char *const levels[] = { "error", "warning", "notice", "info", "debug" };
+	const bool change = r->nr != 0;
+	char text[EVENT_TEXT_MAX] = "";
+	struct json_writer jw;
+
+	if (c->out.len == 0)
+		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
+	jw_init(&jw, &c->out);
+	jw_object(&jw, NULL);
+	jw_int(&jw, "schema", REPORT_SCHEMA);
+	jw_string(&jw, "event", what);
+	jw_int(&jw, "time_us", change ? r->time_us : report_wall_us());
+	jw_uint(&jw, "dropped", c->dropped);
+	jw_uint(&jw, "number", r->nr);
+	jw_string(&jw, "kind", change ? event_kinds[r->event.kind].word : "");
+	jw_string(&jw, "level", change ? levels[event_kinds[r->event.kind].level] : "");
+	jw_uint(&jw, "left_out", r->left_out);
+	jw_uint(&jw, "worker", r->worker);
+	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
+		const struct event_field *f = &event_fields[i];
+
+		if (f->cap > 0)
+			jw_string(&jw, f->key, event_value(&r->event, f, NULL));
+		else
+			jw_uint(&jw, f->key, event_number(&r->event, f));
+	}
+	jw_string(&jw, "text", change ? event_text(&r->event, text) : "");
+	jw_object_end(&jw);
+	jw_end(&jw);
+	c->dropped = 0;
+}
+
+/* The next one that is there: false when there is none. */
+static bool
+take(struct control_client *c)
+{
+	struct event_record r;
+
+	if ((!c->req.follow && c->event_nr >= c->event_until) || !news_next(c->ctl->hooks.news, c->event_nr, &r))
+		return false;
+	c->dropped += r.nr - c->event_nr - 1;
+	c->event_nr = r.nr;
+	if (wants_event(&c->req, &r.event))
+		write_line(c, LINE_CHANGE, &r);
+	return true;
+}
+
+enum events_step
+control_events_step(struct control_client *c, unsigned *budget)
+{
+	while (outbuf_room(&c->out) >= CONTROL_TRACE_BYTES) {
+		if (*budget == 0)
+			return EVENTS_BUDGET;
+		--*budget;
+		if (take(c))
+			continue;
+		if (c->req.follow)
+			return EVENTS_WAIT;
+		write_line(c, LINE_END, &(struct event_record){ 0 });
+		return EVENTS_OVER;
+	}
+	return EVENTS_WAIT;
+}
+
+void
+control_start_events(struct control_client *c)
+{
+	struct news *news = c->ctl->hooks.news;
+	struct json_writer jw;
+
+	if (news == NULL) {
+		client_answer_error(c, "failed", "no events are kept");
+		return;
+	}
+	if (c->req.follow && !control_make_trace_place(c)) {
+		client_answer_error(c, "busy", "too many traces");
+		return;
+	}
+	if (c->req.follow) {
+		news_wake(news, workers_mailbox(c->ctl->workers));
+		c->ctl->events_followed = true;
+	}
+	c->event_until = news_last(news);
+	c->event_nr = c->event_until > NEWS_KEPT ? c->event_until - NEWS_KEPT : 0;
+	c->trace_nr = ++c->ctl->traces_begun;
+	report_begin(&jw, &c->out, CONTROL_EVENTS, report_wall_ms());
+	report_end(&jw);
+	c->state = CLIENT_EVENTS;
+}
+
+void
+control_update_events(struct control *ctl)
+{
+	bool followed = false;
+
+	if (!ctl->events_followed)
+		return;
+	LIST_EACH(const struct control_client, c, &ctl->clients, node)
+		followed = followed || (c->state == CLIENT_EVENTS && c->req.follow);
+	if (followed)
+		return;
+	news_wake(ctl->hooks.news, NULL);
+	ctl->events_followed = false;
+}
