@@ -18,6 +18,7 @@ static struct service svc;
 static struct outage outage;
 static struct news news;
 static union net_addr far;
+static struct config_target to;
 
 static void
 setup(void)
@@ -30,6 +31,9 @@ setup(void)
 	pool.place.news = &news;
 	settings.cfg.kind = CONFIG_INGRESS;
 	strcpy(settings.cfg.name, "redis");
+	strcpy(to.host, "192.0.2.2");
+	settings.cfg.to = &to;
+	settings.cfg.to_cnt = 1;
 	svc.pool = &pool;
 	svc.settings = &settings;
 	outage_init(&outage);
@@ -173,12 +177,12 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 
 START_TEST(the_name_in_the_configuration_is_told_besides_the_address)
 {
-	strcpy(settings.cfg.to.host, "pg1.example");
+	strcpy(to.host, "pg1.example");
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	one_line("peer=192.0.2.2:16379 host=pg1.example reason=");
 	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	one_line("peer=192.0.2.2:16379 host=pg1.example connections=1");
-	strcpy(settings.cfg.to.host, "192.0.2.2");
+	strcpy(to.host, "192.0.2.2");
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	one_line("peer=192.0.2.2:16379 reason=");
 }

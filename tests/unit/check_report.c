@@ -195,7 +195,7 @@ START_TEST(a_service_is_the_sum_of_all_workers)
 	ck_assert_int_eq(json_integer_value(json_object_get(modes, "smcr")), 3);
 	ck_assert_int_eq(json_integer_value(json_object_get(modes, "tcp")), 3);
 	ck_assert_int_eq(json_integer_value(json_object_get(modes, "setup")), 3);
-	ck_assert_int_eq(json_integer_value(json_object_get(outage, "failed")), 21);
+	ck_assert_int_eq(json_integer_value(json_object_get(outage, "failed")), 7);
 	ck_assert_int_eq(json_integer_value(json_object_get(outage, "age_ms")), 90061);
 	ck_assert_str_eq(json_string_value(json_object_get(outage, "text")), "cannot be connected: Connection refused");
 	json_decref(root);

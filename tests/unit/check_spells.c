@@ -19,6 +19,7 @@ static struct service svc;
 static struct spells spells;
 static struct news news;
 static union net_addr far;
+static struct config_target to;
 
 static const struct smcr_diag no_device = { .local = CLC_DIAG_NO_DEVICE };
 static const struct smcr_diag says_no_device = { .peer = CLC_DIAG_NO_DEVICE };
@@ -48,6 +49,9 @@ setup(void)
 	pool.place.news = &news;
 	settings.cfg.kind = CONFIG_INGRESS;
 	strcpy(settings.cfg.name, "redis");
+	strcpy(to.host, "192.0.2.2");
+	settings.cfg.to = &to;
+	settings.cfg.to_cnt = 1;
 	svc.pool = &pool;
 	svc.settings = &settings;
 	spells_init(&spells);
