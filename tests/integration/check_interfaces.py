@@ -61,8 +61,8 @@ def port_is_dropped(t, transport, words):
         equal((reason["detail"], reason["mpa_peer"]), (words, f"10.77.2.2:{port}"), "reason")
         over = [d.connections()[0]["reason"]["transport"] for d in (a, b)]
         equal(over, [b.ctl("devices")["devices"][0]["transport"]] * 2, "what it was to go over, at both ends")
-    check(f'detail="{words}" mpa_peer=10.77.2.2:{port}' in a.log(), a.log())
-    check('peer_reason="queue pair could not be made ready"' in b.log(), b.log())
+    check(f'mpa=10.77.2.2:{port} reason="{words}"' in a.log(), a.log())
+    check('reason="the peer says: queue pair could not be made ready"' in b.log(), b.log())
     server.ok()
 
 
