@@ -127,6 +127,17 @@ siw_set_port_state(struct rnic_dev *dev, enum rnic_port_state to)
 {
 }
 
+int
+siw_listening(const struct rnic_dev *dev)
+{
+	return -1;
+}
+
+void
+siw_stop_listening(struct rnic_dev *dev)
+{
+}
+
 /* -- the test's hands -- */
 
 static void

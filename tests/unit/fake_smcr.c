@@ -781,6 +781,17 @@ dev_free(struct rnic_dev *dev)
 }
 static const struct rnic_ops dev_ops = { .query = dev_query, .free = dev_free };
 
+int
+siw_listening(const struct rnic_dev *dev)
+{
+	return -1;
+}
+
+void
+siw_stop_listening(struct rnic_dev *dev)
+{
+}
+
 void
 siw_set_port_state(struct rnic_dev *dev, enum rnic_port_state to)
 {

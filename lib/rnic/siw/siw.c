@@ -377,6 +377,23 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	return 0;
 }
 
+int
+siw_listening(const struct rnic_dev *rdev)
+{
+	const struct siw_dev *dev = CONTAINER_OF(rdev, const struct siw_dev, dev);
+
+	return dev->acceptor != NULL ? dev->acceptor->fd : -1;
+}
+
+void
+siw_stop_listening(struct rnic_dev *rdev)
+{
+	struct siw_dev *dev = siw_dev(rdev);
+
+	if (dev->acceptor != NULL)
+		siw_acceptor_close(dev->acceptor);
+}
+
 void
 siw_set_port_state(struct rnic_dev *rdev, enum rnic_port_state to)
 {

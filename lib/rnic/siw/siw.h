@@ -43,11 +43,20 @@ enum siw_sctp_profile {
 	SIW_DRAFT00, /* draft-ietf-rddp-sctp-00 */
 };
 
+/* A listening socket on TCP that another process had before. */
+struct siw_spare {
+	int fd;
+	bool used; /* by a device, which has a descriptor of its own */
+};
+
 struct siw_config {
 	char name[RNIC_NAME_MAX];     /* e.g. "siw0" */
 	struct sockaddr_storage addr; /* the address of this device; its port is ignored */
 	uint16_t port_min;            /* to be connected to: the first free one of the range; 0 = any */
 	uint16_t port_max;
+	/* Over TCP, where no port of the range is free: one of these at the device's address. Looked at by siw_open alone. */
+	struct siw_spare *spares;
+	unsigned spare_cnt;
 	/* SCTP in UDP, on this port of UDP and of SCTP; 0: libusrsctp takes one of the range, the kernel does without UDP. The
 	 * kernel has one UDP port for all, sysctl net.sctp.udp_port, which has to be this one. */
 	uint16_t sctp_udp;
@@ -88,6 +97,11 @@ void siw_config_init(struct siw_config *);
  */
 int siw_open(
     const struct siw_config *, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev, const char **err);
+
+/* The socket on which peers connect to it over TCP, still the device's; -1 when there is none. */
+int siw_listening(const struct rnic_dev *);
+/* Nobody connects any more: another process accepts on its port. Links that are there stay. */
+void siw_stop_listening(struct rnic_dev *);
 
 /* What the interface of the device's address does: gives RNIC_EV_PORT_DOWN or RNIC_EV_PORT_UP when it changes. The
  * device itself cannot know; its links break when the caller of poll_event takes them down. Starts as up. */

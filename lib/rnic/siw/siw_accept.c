@@ -1,5 +1,6 @@
 /* Soft iWARP: a device's port, and accepting on it; see siw_int.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,6 +9,26 @@
 
 #define ACCEPT_BUDGET 64
 #define ACCEPT_RETRY_MS 100
+
+/* One at the device's address and in its range that no other device has taken: its descriptor, or -EADDRINUSE. */
+static int
+take_spare(struct siw_dev *dev)
+{
+	for (unsigned i = 0; i < dev->cfg.spare_cnt; i++) {
+		struct siw_spare *spare = &dev->cfg.spares[i];
+		struct sockaddr_storage ss = { 0 };
+		socklen_t len = sizeof(ss);
+
+		if (spare->used || getsockname(spare->fd, (struct sockaddr *)&ss, &len) != 0 ||
+		    !addr_same_host(&ss, &dev->cfg.addr) || addr_port(&ss) < dev->cfg.port_min ||
+		    addr_port(&ss) > dev->cfg.port_max)
+			continue;
+		int fd = fcntl(spare->fd, F_DUPFD_CLOEXEC, 0);
+		spare->used = fd >= 0;
+		return fd >= 0 ? fd : -errno;
+	}
+	return -EADDRINUSE;
+}
 
 int
 siw_open_port(struct siw_dev *dev, int (*open_on)(const struct siw_config *, uint16_t port), rnic_io_cb ready,
@@ -21,6 +42,8 @@ siw_open_port(struct siw_dev *dev, int (*open_on)(const struct siw_config *, uin
 	do
 		fd = open_on(&dev->cfg, (uint16_t)port);
 	while (fd == -EADDRINUSE && ++port <= dev->cfg.port_max);
+	if (fd == -EADDRINUSE && dev->cfg.transport == SIW_TCP)
+		fd = take_spare(dev);
 	if (fd < 0) {
 		*err = fd == -EADDRINUSE ? "no free port in the range" : "address";
 		return fd;
@@ -42,6 +65,8 @@ siw_acceptor_run(struct siw_acceptor *a)
 	struct siw_dev *dev = a->dev;
 
 	dev->unfinished = false;
+	if (a->fd < 0)
+		return;
 	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
 		struct sockaddr_storage from = { 0 };
 		socklen_t len = sizeof(from);
@@ -89,6 +114,8 @@ siw_acceptor_open(struct siw_acceptor *a, struct siw_dev *dev, int (*open_on)(co
 		return a->fd;
 	}
 	a->fd = siw_open_port(dev, open_on, ready, a, err);
+	if (dev->cfg.transport == SIW_TCP)
+		dev->acceptor = a;
 	return a->fd < 0 ? a->fd : 0;
 }
 

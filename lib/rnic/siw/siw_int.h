@@ -49,6 +49,7 @@ struct siw_dev {
 	uint64_t mr_bytes;
 	struct iface iface; /* of our address */
 	struct events events;
+	struct siw_acceptor *acceptor; /* over TCP: the LLP's; NULL = none */
 	uint16_t port;
 	enum rnic_transport transport;
 	const char *stack;        /* of SCTP, see struct rnic_info */
