@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -74,8 +75,9 @@ clear_path(const struct sockaddr_un *sun, const char *what, FILE *err)
 	}
 	int rc = probe(sun);
 	if (rc == -EADDRINUSE) {
-		fprintf(
-		    err, "%s %s: a running daemon listens there; stop it or set another path\n", what, sun->sun_path);
+		fprintf(err,
+		    "%s %s: a running daemon listens there; stop it, set another path, or start with --take-over\n",
+		    what, sun->sun_path);
 		return rc;
 	}
 	if (rc == 0 && unlink(sun->sun_path) != 0)
@@ -141,7 +143,28 @@ lsock_copy(const struct lsock *l)
 	struct lsock copy = lsock_of_fd(fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
 
 	copy.elsewhere = l->elsewhere;
+	copy.copy = copy.shared = true;
 	return copy;
+}
+
+int
+lsock_append(struct lsock *l, const struct lsock *more)
+{
+	struct lsock *behind = malloc(sizeof(*behind));
+
+	if (behind == NULL)
+		return -ENOMEM;
+	*behind = *more;
+	behind->next = l->next;
+	l->next = behind;
+	return 0;
+}
+
+void
+lsock_set_lent(struct lsock *l, bool lent)
+{
+	for (; l != NULL; l = l->next)
+		l->lent = lent;
 }
 
 int
@@ -217,16 +240,78 @@ lsock_listens_at(const struct lsock *l, const struct sockaddr_storage *addr)
 	    addr_same_place(&ss, addr);
 }
 
-void
-lsock_close(struct lsock *l)
+static void
+close_one(struct lsock *l)
 {
 	struct stat st;
 
 	unlock(l);
 	if (l->fd < 0)
 		return;
-	if (l->path[0] != '\0' && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+	if (l->path[0] != '\0' && !l->lent && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
 		unlink(l->path);
 	close(l->fd);
 	l->fd = -1;
+}
+
+void
+lsock_close(struct lsock *l)
+{
+	close_one(l);
+	for (struct lsock *more; (more = l->next) != NULL; free(more)) {
+		l->next = more->next;
+		close_one(more);
+	}
+}
+
+/* -- lists -- */
+
+int
+lsock_list_add(struct lsock_list *list, const struct lsock *l)
+{
+	struct lsock dropped = *l;
+
+	if (list->cnt == list->cap) {
+		unsigned cap = list->cap == 0 ? 16 : list->cap * 2;
+		struct lsock *v = realloc(list->v, cap * sizeof(*v));
+
+		if (v == NULL) {
+			lsock_close(&dropped);
+			return -ENOMEM;
+		}
+		list->v = v;
+		list->cap = cap;
+	}
+	list->v[list->cnt++] = *l;
+	return 0;
+}
+
+int
+lsock_list_add_copies(struct lsock_list *list, const struct lsock *l)
+{
+	int rc = 0;
+
+	for (; l != NULL && l->fd >= 0 && rc == 0; l = l->next) {
+		struct lsock other = *l;
+
+		if (l->copy)
+			continue;
+		other.fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+		other.lock = -1;
+		other.lent = true;
+		other.next = NULL;
+		rc = other.fd >= 0 ? lsock_list_add(list, &other) : -errno;
+	}
+	return rc;
+}
+
+void
+lsock_list_fini(struct lsock_list *list)
+{
+	for (unsigned i = 0; i < list->cnt; i++) {
+		lsock_set_lent(&list->v[i], true);
+		lsock_close(&list->v[i]);
+	}
+	free(list->v);
+	*list = (struct lsock_list){ 0 };
 }

@@ -22,9 +22,21 @@ struct lsock {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	dev_t dev;
 	ino_t ino;
+	bool lent;   /* the file is another process's, or will be: it stays when this is closed */
+	bool copy;   /* of a socket that another worker has */
+	bool unit;   /* of a socket unit of systemd, which has it anyway */
+	bool shared; /* others have copies of it, or it is one */
+	/* More sockets of the same address, when more were passed than there are workers; owned by this one. */
+	struct lsock *next;
 };
 
 #define LSOCK_NONE ((struct lsock){ .fd = -1, .lock = -1 })
+
+/* Sockets to be passed on; their files stay when the list is freed. */
+struct lsock_list {
+	struct lsock *v;
+	unsigned cnt, cap;
+};
 
 /* What a file is to be like. */
 struct lsock_file {
@@ -41,6 +53,10 @@ struct lsock lsock_of_fd(int fd);
 /* Another descriptor of the same socket, for another thread that accepts from it; the file stays with the first. None, and errno
  * says why, when it cannot be had. */
 struct lsock lsock_copy(const struct lsock *);
+/* Puts a socket of the same address behind another one, which owns it then. 0 or -ENOMEM. */
+int lsock_append(struct lsock *, const struct lsock *more);
+/* The same for it and those behind it. */
+void lsock_set_lent(struct lsock *, bool lent);
 /* Makes the file, on which nobody listens yet: connecting fails. Replaces a socket that no process has open; never anything
  * else. 0, or -errno with one line in err. */
 int lsock_open(struct lsock *, const struct lsock_file *, FILE *err);
@@ -52,3 +68,9 @@ int lsock_listen(struct lsock *, const struct config_service *, bool waits, FILE
 bool lsock_listens_at(const struct lsock *, const struct sockaddr_storage *);
 /* Closes the descriptor and removes the file if it is still ours. Harmless when there is none. */
 void lsock_close(struct lsock *);
+
+/* Takes a socket over; on failure it is closed. 0 or -ENOMEM. */
+int lsock_list_add(struct lsock_list *, const struct lsock *);
+/* Adds other descriptors of a socket, and of those behind it, but none of a copy. 0 or -errno. */
+int lsock_list_add_copies(struct lsock_list *, const struct lsock *);
+void lsock_list_fini(struct lsock_list *);

@@ -2,6 +2,7 @@
 #include "daemon/session/service.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,13 +17,24 @@
 #define LAST_BATCHES (NET_BACKLOG / ACCEPT_BATCH)
 
 static void
-on_listener(struct loop_io *io, unsigned events)
+come(struct service *svc)
 {
-	struct service *svc = CONTAINER_OF(io, struct service, listener.io);
-
-	(void)events;
 	if (list_empty(&svc->listener.accepting) && !timer_armed(&svc->listener.pause))
 		list_push(&svc->pool->accepting, &svc->listener.accepting);
+}
+
+static void
+on_listener(struct loop_io *io, unsigned events)
+{
+	(void)events;
+	come(CONTAINER_OF(io, struct service, listener.io));
+}
+
+static void
+on_more(struct loop_io *io, unsigned events)
+{
+	(void)events;
+	come(CONTAINER_OF(io, struct listener_more, io)->svc);
 }
 
 static void
@@ -49,10 +61,56 @@ is_watched(enum listener_mode mode)
 }
 
 static void
+unwatch_more(struct service *svc)
+{
+	for (struct listener_more *m; (m = svc->listener.more) != NULL; free(m)) {
+		svc->listener.more = m->next;
+		loop_del(svc->pool->env->loop, &m->io);
+	}
+}
+
+/* The sockets behind the first one. */
+static int
+watch_more(struct service *svc, const struct lsock *sock)
+{
+	int err = 0;
+
+	for (; sock != NULL && err == 0; sock = sock->next) {
+		struct listener_more *m = malloc(sizeof(*m));
+
+		if (m == NULL)
+			return -ENOMEM;
+		*m = (struct listener_more){ .io = { .fd = sock->fd, .cb = on_more }, .svc = svc };
+		err = loop_add(svc->pool->env->loop, &m->io);
+		if (err != 0) {
+			free(m);
+			continue;
+		}
+		m->next = svc->listener.more;
+		svc->listener.more = m;
+	}
+	return err;
+}
+
+/* Edges of connections that wait since before come at once. */
+static int
+watch(struct service *svc, const struct lsock *sock)
+{
+	int err = loop_add(svc->pool->env->loop, &svc->listener.io);
+
+	if (err == 0 && (err = watch_more(svc, sock->next)) != 0) {
+		unwatch_more(svc);
+		loop_del(svc->pool->env->loop, &svc->listener.io);
+	}
+	return err;
+}
+
+static void
 unwatch(struct service *svc)
 {
 	struct env *env = svc->pool->env;
 
+	unwatch_more(svc);
 	loop_del(env->loop, &svc->listener.io);
 	timer_cancel(&env->timers, &svc->listener.pause);
 	list_remove(&svc->listener.accepting);
@@ -61,21 +119,32 @@ unwatch(struct service *svc)
 /* Of a socket that is shut, or was when another service had it; it keeps its address, and is marked and tuned as a new one is.
  * The first worker's is the first again, too: those that share a port have left it together. */
 static int
-listen_again(struct service *svc, int fd)
+listen_one(struct service *svc, const struct lsock *sock)
 {
 	const struct worker_place *place = &svc->pool->place;
 	int on = 0;
 	socklen_t len = sizeof(on);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0)
+	if (sock->lent || (getsockopt(sock->fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0))
 		return 0;
 	if (svc->pool->option != NULL && peer_rule_wants_option(svc->settings->cfg.peer))
-		smcopt_mark_listener(svc->pool->option, fd);
-	if (listen(fd, NET_BACKLOG) != 0)
+		smcopt_mark_listener(svc->pool->option, sock->fd);
+	if (listen(sock->fd, NET_BACKLOG) != 0)
 		return -errno;
-	if (place->cnt > 1 && place->nr == 0 && net_shares_port(fd) && svc->settings->cfg.kind == CONFIG_EGRESS)
-		(void)ports_deal(fd, place->cnt);
+	if (place->cnt > 1 && place->nr == 0 && !sock->shared && net_shares_port(sock->fd) &&
+	    svc->settings->cfg.kind == CONFIG_EGRESS)
+		(void)ports_deal(sock->fd, place->cnt);
 	return 0;
+}
+
+static int
+listen_again(struct service *svc, const struct lsock *sock)
+{
+	int rc = 0;
+
+	for (; sock != NULL && rc == 0; sock = sock->next)
+		rc = listen_one(svc, sock);
+	return rc;
 }
 
 int
@@ -83,19 +152,21 @@ listener_start(struct service *svc, const struct lsock *sock)
 {
 	const struct worker_place *place = &svc->pool->place;
 
-	int err = listen_again(svc, sock->fd);
+	int err = listen_again(svc, sock);
 	if (err != 0)
 		return err;
 	svc->listener.io.fd = sock->fd;
-	err = loop_add(svc->pool->env->loop, &svc->listener.io);
+	err = watch(svc, sock);
 	if (err != 0) {
 		svc->listener.io.fd = -1;
 		return err;
 	}
 	svc->listener.mode = LISTENER_OPEN;
 	svc->listener.sock = *sock;
-	svc->listener.shared = place->cnt > 1 && !net_shares_port(sock->fd);
-	if (place->cnt > 1 && place->nr == 0 && !svc->listener.shared && svc->settings->cfg.kind == CONFIG_EGRESS)
+	svc->listener.shared = place->cnt > 1 && (sock->shared || !net_shares_port(sock->fd));
+	/* Of sockets that another process has, too, nothing is changed. */
+	if (place->cnt > 1 && place->nr == 0 && !sock->lent && !svc->listener.shared &&
+	    svc->settings->cfg.kind == CONFIG_EGRESS)
 		(void)ports_deal(sock->fd, place->cnt);
 	listener_tune(svc);
 	return listener_follow(svc);
@@ -104,8 +175,10 @@ listener_start(struct service *svc, const struct lsock *sock)
 void
 listener_tune(struct service *svc)
 {
-	if (svc->settings->cfg.listen.ss_family != AF_UNIX)
-		net_tune(svc->listener.io.fd, &svc->pool->keepalive);
+	if (svc->settings->cfg.listen.ss_family == AF_UNIX)
+		return;
+	for (const struct lsock *l = &svc->listener.sock; l != NULL; l = l->next)
+		net_tune(l->fd, &svc->pool->keepalive);
 }
 
 struct lsock
@@ -193,14 +266,14 @@ is_of_connection(int err)
 
 /* True when more may be waiting. */
 static bool
-accept_batch(struct service *svc)
+accept_from(struct service *svc, int listening)
 {
 	struct session_pool *pool = svc->pool;
 
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		struct sockaddr_storage peer = { 0 };
 		socklen_t len = sizeof(peer);
-		int fd = accept4(svc->listener.io.fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(listening, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			if (!svc->listener.shared || svc->listener.mode != LISTENER_OPEN ||
@@ -219,6 +292,18 @@ accept_batch(struct service *svc)
 		}
 	}
 	return true;
+}
+
+static bool
+accept_batch(struct service *svc)
+{
+	bool more = accept_from(svc, svc->listener.io.fd);
+
+	for (const struct listener_more *m = svc->listener.more; m != NULL && !timer_armed(&svc->listener.pause);
+	     m = m->next)
+		if (accept_from(svc, m->io.fd))
+			more = true;
+	return more;
 }
 
 /* A program that knows itself connected would be reset. */
@@ -254,15 +339,16 @@ listener_follow(struct service *svc)
 		return 0;
 	if (l->mode == LISTENER_OPEN)
 		take_the_backlog(svc);
-	int rc = is_watched(want) ? listen_again(svc, l->io.fd) : 0;
+	int rc = is_watched(want) ? listen_again(svc, &l->sock) : 0;
 	if (rc == 0 && is_watched(want) && !is_watched(l->mode))
-		rc = loop_add(svc->pool->env->loop, &l->io);
+		rc = watch(svc, &l->sock);
 	if (rc != 0)
 		return rc;
 	if (!is_watched(want) && is_watched(l->mode))
 		unwatch(svc);
 	if (want == LISTENER_SHUT)
-		(void)shutdown(l->io.fd, SHUT_RD);
+		for (const struct lsock *s = &l->sock; s != NULL; s = s->next)
+			(void)shutdown(s->fd, SHUT_RD);
 	l->mode = want;
 	listener_tune(svc);
 	return 0;

@@ -41,10 +41,18 @@ enum listener_mode {
 	LISTENER_IDLE,    /* waits in the backlog, for another process that has the socket */
 };
 
+/* One more socket of the same address. */
+struct listener_more {
+	struct loop_io io;
+	struct service *svc;
+	struct listener_more *next;
+};
+
 struct listener {
 	enum listener_mode mode;
 	struct loop_io io; /* of sock; fd < 0: closed */
 	struct lsock sock;
+	struct listener_more *more; /* of the sockets behind it */
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
 	bool shared;                /* by all workers: what is accepted is dealt out to them */

@@ -221,3 +221,53 @@ START_TEST(a_copy_has_no_file)
 	ck_assert_int_eq(lsock_copy(&l).fd, -1);
 	ck_assert_int_eq(errno, EBADF);
 }
+
+/* Another process's, until it is ours. */
+START_TEST(a_lent_file_stays)
+{
+	struct lsock l = open_here(), more = lsock_copy(&l), lent = l;
+
+	ck_assert_int_eq(lsock_append(&l, &more), 0);
+	lsock_set_lent(&l, true);
+	ck_assert(l.lent && l.next->lent);
+	lent.fd = dup(l.fd);
+	lsock_close(&l);
+	ck_assert_ptr_null(l.next);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	lsock_set_lent(&lent, false);
+	lsock_close(&lent);
+	ck_assert_int_ne(access(path, F_OK), 0);
+}
+
+START_TEST(those_behind_it_are_closed_with_it)
+{
+	struct lsock l = open_here(), a = lsock_copy(&l), b = lsock_copy(&l);
+
+	ck_assert_int_eq(lsock_append(&l, &a), 0);
+	ck_assert_int_eq(lsock_append(&l, &b), 0);
+	lsock_close(&l);
+	ck_assert_int_eq(fcntl(a.fd, F_GETFD), -1);
+	ck_assert_int_eq(fcntl(b.fd, F_GETFD), -1);
+	ck_assert_int_ne(access(path, F_OK), 0);
+}
+
+START_TEST(a_list_has_other_descriptors_of_all_but_copies)
+{
+	struct lsock l = open_here(), copy = lsock_copy(&l), more = lsock_of_fd(dup(l.fd));
+	const struct lsock none = LSOCK_NONE;
+	struct lsock_list list = { 0 };
+
+	ck_assert_int_eq(lsock_append(&l, &more), 0);
+	ck_assert_int_eq(lsock_append(&l, &copy), 0);
+	ck_assert_int_eq(lsock_list_add_copies(&list, &none), 0);
+	ck_assert_int_eq(lsock_list_add_copies(&list, &l), 0);
+	ck_assert_uint_eq(list.cnt, 2);
+	ck_assert_int_ne(list.v[0].fd, l.fd);
+	ck_assert_str_eq(list.v[0].path, path);
+	lsock_list_fini(&list);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	lsock_close(&l);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	ck_assert_int_eq(lsock_list_add_copies(&list, &(struct lsock){ .fd = 1000 }), -EBADF);
+	lsock_list_fini(&list);
+}
