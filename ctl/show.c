@@ -105,6 +105,8 @@ show_status(FILE *f, const json_t *d, bool detail)
 
 	fprintf(f, "smcrd %s, pid %" PRId64 ", up %s%s\n", get_string(d, "version"), get_int(d, "pid"),
 	    human_duration(a, get_int(d, "uptime_ms")), get_bool(d, "draining") ? ", DRAINING" : "");
+	if (get_int(d, "successor") != 0)
+		fprintf(f, "Successor    pid %" PRId64 " has the listening sockets\n", get_int(d, "successor"));
 	fputs("Connections  ", f);
 	print_conn_counts(f, json_object_get(d, "connections"));
 	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " links\n", get_int(d, "groups"), get_int(d, "links"));

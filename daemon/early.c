@@ -2,16 +2,20 @@
 #include "daemon/early.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
 #include "base/addr.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/net.h"
+#include "daemon/notify.h"
 #include "daemon/session/peer_rule.h"
 
 #define LOW_PORTS 1024
+#define PASSED_MAX 65536 /* services, times workers */
 
 static struct lsock *
 place(const struct early *e, unsigned worker, unsigned i)
@@ -19,19 +23,36 @@ place(const struct early *e, unsigned worker, unsigned i)
 	return &e->socks[(size_t)worker * e->cnt + i];
 }
 
-/* One of systemd's, or a UNIX socket, is one socket, whoever accepts from it. Takes it over. */
+/*
+ * Sockets of one address, which were passed or made before. There may be fewer than workers: one of systemd's, or a UNIX socket,
+ * is one socket, whoever accepts from it, so the others have copies. There may be more, when a daemon with more workers had them:
+ * all of them have connections in their backlogs, so nothing is closed. Takes all of them over.
+ */
 static int
-add_shared(struct early *e, const struct lsock *sock)
+add_group(struct early *e, const struct lsock *group, unsigned cnt)
 {
-	unsigned i = e->used++;
+	const unsigned i = e->used++;
+	int rc = 0;
 
-	*place(e, 0, i) = *sock;
-	for (unsigned w = 1; w < e->workers; w++) {
-		*place(e, w, i) = lsock_copy(sock);
-		if (place(e, w, i)->fd < 0)
-			return -errno;
+	for (unsigned j = 0; j < cnt; j++) {
+		struct lsock dropped = group[j];
+
+		if (j < e->workers)
+			*place(e, j, i) = group[j];
+		else if (rc == 0)
+			rc = lsock_append(place(e, j % e->workers, i), &group[j]);
+		if (rc != 0 && j >= e->workers)
+			lsock_close(&dropped);
 	}
-	return 0;
+	for (unsigned w = cnt; w < e->workers && rc == 0; w++) {
+		struct lsock *of = place(e, w % cnt, i);
+
+		of->shared = true;
+		*place(e, w, i) = lsock_copy(of);
+		if (place(e, w, i)->fd < 0)
+			rc = -errno;
+	}
+	return rc;
 }
 
 static bool
@@ -51,7 +72,7 @@ open_unix(struct early *e, const struct config_service *svc, FILE *err)
 
 	if (rc != 0)
 		return rc;
-	rc = add_shared(e, &sock);
+	rc = add_group(e, &sock, 1);
 	if (rc != 0)
 		fprintf(err, "service %s: socket %s: %s\n", svc->name, addr_path(&svc->listen), strerror(-rc));
 	return rc;
@@ -74,41 +95,116 @@ open_low(struct early *e, const struct config_service *svc, const struct smcopt 
 	e->used++;
 }
 
-static int
-take_passed(struct early *e, unsigned cnt, FILE *err)
+/* A socket that systemd has kept for us: its file is the one that the process before us has made. */
+static void
+own_kept_file(struct lsock *l)
 {
-	int rc = 0;
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	struct stat st;
 
-	for (unsigned i = 0; i < cnt && rc == 0; i++) {
-		struct lsock sock = lsock_of_fd(SD_LISTEN_FDS_START + (int)i);
+	if (getsockname(l->fd, (struct sockaddr *)&ss, &len) != 0 || addr_path(&ss)[0] == '\0' ||
+	    lstat(addr_path(&ss), &st) != 0 || !S_ISSOCK(st.st_mode))
+		return;
+	snprintf(l->path, sizeof(l->path), "%s", addr_path(&ss));
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+}
 
-		sock.elsewhere = true;
-		rc = add_shared(e, &sock);
+static bool
+is_listening(int fd)
+{
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0;
+}
+
+/* Systemd's go to the end of the list. */
+static int
+take_systemds(struct lsock_list *passed, FILE *err)
+{
+	char **names = NULL;
+	int n = sd_listen_fds_with_names(1, &names), rc = n < 0 ? n : 0;
+
+	if (n > PASSED_MAX)
+		rc = -E2BIG;
+	for (int i = 0; i < n; i++) {
+		struct lsock sock = lsock_of_fd(SD_LISTEN_FDS_START + i);
+
+		(void)fcntl(sock.fd, F_SETFL, O_NONBLOCK);
+		if (strcmp(names[i], NOTIFY_FDNAME) == 0)
+			own_kept_file(&sock);
+		else
+			sock.unit = sock.elsewhere = true;
+		/* Of a service that was disabled when its process ended: it is opened anew. */
+		if (!sock.unit && !is_listening(sock.fd))
+			lsock_close(&sock);
+		else if (rc == 0)
+			rc = lsock_list_add(passed, &sock);
+		free(names[i]);
 	}
+	free(names);
 	if (rc != 0)
 		fprintf(err, "sockets passed by systemd: %s\n", strerror(-rc));
 	return rc;
 }
 
-int
-early_open(struct early *e, const struct config *cfg, unsigned workers, const struct smcopt *option, FILE *err)
+static bool
+same_place(const struct lsock *a, const struct lsock *b)
 {
-	int n = sd_listen_fds(1);
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
 
-	*e = (struct early){ .workers = workers };
-	if (n < 0 || n > CONFIG_SERVICES_MAX) {
-		fprintf(err, "sockets passed by systemd: %s\n", n < 0 ? strerror(-n) : "too many");
-		return -EINVAL;
+	return getsockname(a->fd, (struct sockaddr *)&ss, &len) == 0 && lsock_listens_at(a, &ss) &&
+	    lsock_listens_at(b, &ss);
+}
+
+/* Those of one address together; group has room for all. */
+static int
+take_passed(struct early *e, struct lsock_list *passed, struct lsock *group, FILE *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < passed->cnt && rc == 0; i++) {
+		unsigned cnt = 0;
+
+		if (passed->v[i].fd < 0)
+			continue;
+		group[cnt++] = passed->v[i];
+		for (unsigned j = i + 1; j < passed->cnt; j++)
+			if (passed->v[j].fd >= 0 && same_place(&passed->v[i], &passed->v[j])) {
+				group[cnt++] = passed->v[j];
+				passed->v[j] = LSOCK_NONE;
+			}
+		passed->v[i] = LSOCK_NONE;
+		rc = add_group(e, group, cnt);
 	}
-	e->cnt = (unsigned)n + cfg->service_cnt;
+	if (rc != 0)
+		fprintf(err, "passed sockets: %s\n", strerror(-rc));
+	return rc;
+}
+
+int
+early_open(struct early *e, const struct config *cfg, unsigned workers, const struct smcopt *option,
+    struct lsock_list *passed, FILE *err)
+{
+	*e = (struct early){ .workers = workers };
+	int rc = take_systemds(passed, err);
+	if (rc != 0)
+		return rc;
+	struct lsock *group = malloc((passed->cnt + 1) * sizeof(*group));
+	e->cnt = passed->cnt + cfg->service_cnt;
 	e->socks = malloc(((size_t)workers * e->cnt + 1) * sizeof(e->socks[0]));
-	if (e->socks == NULL) {
+	if (e->socks == NULL || group == NULL) {
+		free(group);
 		fprintf(err, "listening sockets: %s\n", strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < (size_t)workers * e->cnt; i++)
 		e->socks[i] = LSOCK_NONE;
-	int rc = take_passed(e, (unsigned)n, err);
+	rc = take_passed(e, passed, group, err);
+	free(group);
 	for (unsigned i = 0; i < cfg->service_cnt && rc == 0; i++) {
 		const struct config_service *svc = &cfg->services[i];
 

@@ -1,6 +1,7 @@
 /*
- * Listening sockets that are there before the process gives its rights up: systemd's, then ours on ports below 1024 and on UNIX
- * sockets; each worker has its own of each, or a copy of one. Owner: smcrd.c; what workers take over is none here then.
+ * Listening sockets that are there before the process gives its rights up: systemd's, those of the daemon that this one takes
+ * over from, then ours on ports below 1024 and on UNIX sockets; each worker has its own of each, or a copy of one. Owner:
+ * smcrd.c; what workers take over is none here then.
  */
 #pragma once
 
@@ -17,8 +18,9 @@ struct early {
 	struct lsock *socks; /* those of worker 0 first, which have the files, then those of worker 1 */
 };
 
-/* 0, or -errno and err says why: early_fini is needed all the same. A port that cannot be had is left out: who wants it hears
- * of it then. */
-int early_open(struct early *, const struct config *, unsigned workers, const struct smcopt *, FILE *err);
+/* Sockets of passed are taken out of it; systemd's are put there before. 0, or -errno and err says why: early_fini is needed all
+ * the same. A port that cannot be had is left out: who wants it hears of it then. */
+int early_open(struct early *, const struct config *, unsigned workers, const struct smcopt *,
+    struct lsock_list *passed, FILE *err);
 /* Closes those that nobody took. Harmless when all is zeroed. */
 void early_fini(struct early *);

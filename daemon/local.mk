@@ -8,6 +8,9 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/loop.c daemon/loop.h daemon/spin.c daemon/spin.h daemon/env.h \
 	daemon/early.c daemon/early.h \
+	daemon/takeover.c daemon/takeover.h \
+	daemon/upgrade.c daemon/upgrade.h \
+	daemon/background.c daemon/background.h \
 	daemon/net.c daemon/net.h \
 	daemon/ports.c daemon/ports.h \
 	daemon/lsock.c daemon/lsock.h \
@@ -38,6 +41,7 @@ check_UNIT += \
 	tests/unit/check_loop \
 	tests/unit/check_spin \
 	tests/unit/check_lsock \
+	tests/unit/check_handover \
 	tests/unit/check_mailbox \
 	tests/unit/check_ports \
 	tests/unit/check_log_text

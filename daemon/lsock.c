@@ -143,6 +143,7 @@ lsock_copy(const struct lsock *l)
 	struct lsock copy = lsock_of_fd(fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
 
 	copy.elsewhere = l->elsewhere;
+	copy.unit = l->unit;
 	copy.copy = copy.shared = true;
 	return copy;
 }
@@ -163,8 +164,10 @@ lsock_append(struct lsock *l, const struct lsock *more)
 void
 lsock_set_lent(struct lsock *l, bool lent)
 {
-	for (; l != NULL; l = l->next)
+	for (; l != NULL; l = l->next) {
 		l->lent = lent;
+		l->elsewhere = lent || l->unit;
+	}
 }
 
 int

@@ -103,6 +103,15 @@ net_shares_port(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) == 0 && on != 0;
 }
 
+bool
+net_saves_syn(int fd)
+{
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, &len) == 0 && on != 0;
+}
+
 enum net_share
 net_share_of(unsigned nr, unsigned cnt)
 {

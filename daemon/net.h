@@ -58,6 +58,8 @@ int net_listen(const struct sockaddr_storage *, enum net_share, bool freebind, c
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
 bool net_shares_port(int fd);
+/* Was it armed for SMC-R's option, by this process or another one? */
+bool net_saves_syn(int fd);
 /* Starts connecting without blocking: the descriptor or -errno; how it ended, net_error() says once writable. The SYN has
  * SMC-R's option unless it is NULL; it comes from these ports unless they are NULL. -EAGAIN: the backlog of a UNIX socket is
  * full, which nothing tells the end of. */

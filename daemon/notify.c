@@ -11,6 +11,7 @@
 
 #define STATUS_INTERVAL_NS (5 * 1000000000LL)
 #define STOP_MARGIN_MS 10000u
+#define STORE_BATCH 64 /* descriptors of a message; the kernel takes 253 */
 
 void
 notify_init(struct notify *n, int64_t now_ns)
@@ -43,9 +44,42 @@ notify_reloading(void)
 void
 notify_stopping(struct notify *n, uint32_t stop_ms)
 {
+	if (!n->enabled)
+		return;
 	(void)sd_notifyf(
 	    0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", ((unsigned long long)stop_ms + STOP_MARGIN_MS) * 1000);
 	n->status_at_ns = INT64_MIN;
+}
+
+void
+notify_successor(struct notify *n, uint32_t pid)
+{
+	if (n->enabled)
+		(void)sd_notifyf(0, "MAINPID=%u", (unsigned)pid);
+	n->enabled = false;
+}
+
+void
+notify_unstore(void)
+{
+	(void)sd_notify(0, "FDSTOREREMOVE=1\nFDNAME=" NOTIFY_FDNAME);
+}
+
+void
+notify_store(const struct lsock_list *list)
+{
+	int fds[STORE_BATCH];
+
+	notify_unstore();
+	for (unsigned i = 0; i < list->cnt;) {
+		unsigned n = 0;
+
+		for (; n < STORE_BATCH && i < list->cnt; i++)
+			if (!list->v[i].unit)
+				fds[n++] = list->v[i].fd;
+		if (n > 0)
+			(void)sd_pid_notify_with_fds(0, 0, "FDSTORE=1\nFDNAME=" NOTIFY_FDNAME, fds, n);
+	}
 }
 
 bool

@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/lsock.h"
+
 #define NOTIFY_STATUS_MAX 256
+#define NOTIFY_FDNAME "smcrd-listen" /* of listening sockets in systemd's store */
 
 struct notify {
 	bool enabled;        /* somebody listens: a status is worth making */
@@ -26,6 +29,14 @@ void notify_ready(struct notify *);
 void notify_reloading(void);
 /* The end may take up to stop_ms from now; the status follows at once. */
 void notify_stopping(struct notify *, uint32_t stop_ms);
+
+/* Another process is the service's from here on; this one tells nothing more. */
+void notify_successor(struct notify *, uint32_t pid);
+/* Systemd keeps these for the next process, in place of what it has had of us; those of socket units it has anyway. */
+void notify_store(const struct lsock_list *);
+
+/* Systemd keeps nothing any more. */
+void notify_unstore(void);
 
 /* The next notify_turn gives the sign of life. */
 bool notify_watchdog_due(const struct notify *, int64_t now_ns);

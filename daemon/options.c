@@ -10,10 +10,14 @@
 
 enum {
 	OPT_HELP = 256,
+	OPT_TAKE_OVER,
+	OPT_BACKGROUND,
 };
 
 static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPT_HELP },
+	{ "take-over", optional_argument, NULL, OPT_TAKE_OVER },
+	{ "background", no_argument, NULL, OPT_BACKGROUND },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -22,13 +26,18 @@ static void
 print_help(FILE *out)
 {
 	fputs(
-	    "usage: smcrd [-f FILE] [-t | -T] [-d LEVEL]\n"
+	    "usage: smcrd [-f FILE] [-t | -T] [-d LEVEL] [--take-over[=SOCKET]] [--background]\n"
 	    "Gateway between TCP and RDMA (SMC-R, RFC 7609).\n\n"
 	    "  -f FILE     configuration file (" SYSCONFDIR
 	    "/smcrd/smcrd.conf)\n"
 	    "  -t          check the configuration and exit\n"
 	    "  -T          check it, print it with every default written out, and exit\n"
 	    "  -d LEVEL    log level: error, warning, notice, info or debug\n"
+	    "  --take-over[=SOCKET]\n"
+	    "              take the listening sockets of the running daemon over, which drains then;\n"
+	    "              SOCKET is its control socket, when it is another one than the configuration's\n"
+	    "  --background\n"
+	    "              return when the daemon is ready, or has failed\n"
 	    "  -V, --version\n"
 	    "              print the version and exit\n"
 	    "  --help      print this and exit\n\n"
@@ -74,6 +83,13 @@ options_parse(int argc, char **argv, struct options *out)
 			if (o.log_level < 0)
 				return OPTIONS_BAD;
 			break;
+		case OPT_TAKE_OVER:
+			o.take_over = true;
+			o.take_over_from = optarg;
+			break;
+		case OPT_BACKGROUND:
+			o.background = true;
+			break;
 		case OPT_HELP:
 			print_help(stdout);
 			return OPTIONS_DONE;
@@ -87,6 +103,10 @@ options_parse(int argc, char **argv, struct options *out)
 	}
 	if (optind < argc) {
 		fprintf(stderr, "smcrd: unexpected argument %s\nTry smcrd --help.\n", argv[optind]);
+		return OPTIONS_BAD;
+	}
+	if (action != OPTIONS_RUN && (o.take_over || o.background)) {
+		fputs("smcrd: --take-over and --background are for starting it, not for -t and -T.\n", stderr);
 		return OPTIONS_BAD;
 	}
 	*out = o;

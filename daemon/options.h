@@ -1,6 +1,8 @@
 /* The command line of smcrd. */
 #pragma once
 
+#include <stdbool.h>
+
 enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_TEST,  /* -t: check the configuration */
@@ -11,6 +13,9 @@ enum options_action {
 
 struct options {
 	const char *path;
+	bool take_over;
+	const char *take_over_from; /* a control socket; NULL = that of the configuration */
+	bool background;
 	int log_level; /* enum log_level, -1 = as the configuration says */
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "daemon/advice.h"
+#include "daemon/background.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/confine/confine.h"
@@ -31,6 +32,8 @@
 #include "daemon/options.h"
 #include "daemon/session/peer_rule.h"
 #include "daemon/smcopt.h"
+#include "daemon/takeover.h"
+#include "daemon/upgrade.h"
 #include "daemon/worker/workers.h"
 
 #define NOTE_MAX 160
@@ -58,8 +61,12 @@ struct daemon {
 	struct confine_state confine;
 	struct news news;
 	struct notify notify;
+	struct takeover takeover; /* while starting */
+	struct background background;
+	uint32_t successor; /* the process that has taken over; 0 = none */
 	bool draining;
 	bool drained;
+	bool ends_service; /* a client has asked for the end: systemd keeps no sockets */
 	bool broken;    /* a worker's loop has failed */
 	bool term_seen; /* the drain may be a control client's: the first signal does not cut it short */
 	int level_set;  /* of the log, by a control client; -1 = none */
@@ -247,6 +254,8 @@ apply(struct daemon *d, struct config *next, FILE *text)
 		if (fclose(f) == 0)
 			rc = config_keep_fixed(d->cfg, next);
 	}
+	/* What a process that is taking over has got would not be all, or too much. */
+	control_stop_handover(d->control);
 	if (rc != 0)
 		fputs("out of memory\n", text);
 	else
@@ -263,6 +272,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 			    "\"\n");
 		metrics_reload(d->metrics, next);
 		check_fd_limit(d);
+		upgrade_store(d->workers, &d->notify);
 	} else {
 		config_free(next);
 	}
@@ -423,6 +433,11 @@ drain(void *arg)
 	d->draining = true;
 	metrics_drains(d->metrics, true);
 	stop_reload(d);
+	if (d->successor == 0) {
+		control_stop_handover(d->control);
+		/* Systemd has them for the next process, and so their files stay. */
+		upgrade_lend(d->workers, d->notify.enabled && !d->ends_service);
+	}
 	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", count_all(d).connections, d->cfg->drain_ms);
 	workers_drain(d->workers, d->cfg->drain_ms, on_drained, d);
 }
@@ -434,14 +449,49 @@ undrain(void *arg)
 
 	if (!d->draining)
 		return -ENOENT;
-	if (d->term_seen || d->drained)
+	if (d->term_seen || d->drained || d->successor != 0)
 		return -EBUSY;
 	int rc = workers_undrain(d->workers);
-	d->draining = false;
+	d->draining = d->ends_service = false;
 	metrics_drains(d->metrics, false);
 	log_msg(LOG_LVL_NOTICE, "drains no longer: connections=%llu", count_all(d).connections);
+	upgrade_store(d->workers, &d->notify);
 	notify_ready(&d->notify);
 	return rc;
+}
+
+static int
+sockets_for_successor(void *arg, struct lsock_list *services, struct lsock_list *ports)
+{
+	struct daemon *d = arg;
+	int rc = upgrade_sockets(d->workers, services);
+
+	return rc == 0 ? upgrade_ports(d->workers, ports) : rc;
+}
+
+static void
+hand_over(void *arg, uint32_t pid, const struct lsock_list *ports)
+{
+	struct daemon *d = arg;
+
+	d->successor = pid;
+	notify_successor(&d->notify, pid);
+	upgrade_let_go(d->workers);
+	upgrade_drop_ports(d->workers, ports);
+	drain(d);
+}
+
+/* The service ends, so nobody is to wait in its sockets. */
+static void
+drain_for_control(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (d->notify.enabled && !d->draining) {
+		notify_unstore();
+		d->ends_service = true;
+	}
+	drain(d);
 }
 
 static void
@@ -501,6 +551,36 @@ rights_to_keep(const struct daemon *d)
 	return d->option.keeps_right ? CONFINE_KEEP_BPF : 0;
 }
 
+/* The sockets of the running daemon, if this one is to take its place and it runs; else the control socket is ours to make. */
+static int
+take_over(struct daemon *d, FILE *err)
+{
+	const char *from = d->opt.take_over_from != NULL ? d->opt.take_over_from : d->cfg->control_path;
+	int rc = d->opt.take_over ? takeover_begin(&d->takeover, from, err) : 0;
+
+	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++)
+		if (d->takeover.control[i].fd >= 0 &&
+		    strcmp(d->takeover.control[i].path, control_file(d->cfg, i).path) == 0) {
+			d->listen[i] = d->takeover.control[i];
+			d->takeover.control[i] = LSOCK_NONE;
+		}
+	return rc;
+}
+
+/* This process accepts; the other one may go. */
+static int
+finish_take_over(struct daemon *d, FILE *err)
+{
+	if (d->takeover.sock < 0)
+		return 0;
+	int rc = takeover_finish(&d->takeover, d->cfg, err);
+	if (rc == 0) {
+		control_adopt(d->control);
+		upgrade_lend(d->workers, false);
+	}
+	return rc;
+}
+
 /*
  * Opens first what takes rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket. Then
  * gives the rights up; threads and devices come with what is left, the workers' threads last. 0, CONFINE_REFUSED, or -errno
@@ -512,9 +592,11 @@ open_all(struct daemon *d, FILE *err)
 	const struct control_hooks hooks = {
 		.arg = d,
 		.reload = reload_for_control,
-		.drain = drain,
+		.drain = drain_for_control,
 		.undrain = undrain,
 		.log_level = level_for_control,
+		.sockets = sockets_for_successor,
+		.handed_over = hand_over,
 		.confine = &d->confine,
 		.listen = d->listen,
 		.news = &d->news,
@@ -522,19 +604,24 @@ open_all(struct daemon *d, FILE *err)
 	const struct workers_hooks workers_hooks = { .arg = d, .news = &d->news, .failed = on_failed };
 
 	open_option(d);
-	int rc = early_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, err);
+	int rc = take_over(d, err);
+	if (rc == 0)
+		rc = early_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, &d->takeover.services, err);
 	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
 		const struct lsock_file file = control_file(d->cfg, i);
 
-		rc = file.path[0] != '\0' ? lsock_open(&d->listen[i], &file, err) : 0;
+		rc = file.path[0] != '\0' && d->listen[i].fd < 0 ? lsock_open(&d->listen[i], &file, err) : 0;
 	}
 	if (rc == 0)
 		rc = metrics_listen(d->cfg, &d->metrics_listen, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)
+		rc = takeover_offer_ports(&d->takeover, d->cfg);
+	if (rc == 0)
 		rc = workers_new(d->loop, d->early.workers, d->cfg, &d->option, d->early.socks, d->early.cnt,
 		    &workers_hooks, err, &d->workers);
+	takeover_settle_ports(&d->takeover, d->cfg);
 	if (rc == 0)
 		rc = control_new(d->loop, d->workers, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
@@ -557,7 +644,7 @@ open_all(struct daemon *d, FILE *err)
 		fprintf(err, "cannot set up the resolver: %s\n", strerror(-rc));
 	else
 		names_apply(d->names, d->cfg);
-	return rc;
+	return rc == 0 ? finish_take_over(d, err) : rc;
 }
 
 static void
@@ -632,6 +719,7 @@ end(struct daemon *d)
 	workers_free(d->workers);
 	news_fini(&d->news);
 	early_fini(&d->early);
+	takeover_fini(&d->takeover);
 	smcopt_close(&d->option);
 	loop_free(d->loop);
 	config_free(d->cfg);
@@ -651,6 +739,8 @@ run(struct daemon *d)
 	if (code == SMCRD_EXIT_OK) {
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
+		upgrade_store(d->workers, &d->notify);
+		background_ready(&d->background);
 		log_msg(LOG_LVL_NOTICE, "ready");
 		int rc = loop_run(d->loop);
 		if (rc != 0) {
@@ -681,10 +771,14 @@ print_rights(struct daemon *d)
 int
 smcrd_main(int argc, char **argv)
 {
-	struct daemon d = { .listen = { LSOCK_NONE, LSOCK_NONE },
+	struct daemon d = {
+		.listen = { LSOCK_NONE, LSOCK_NONE },
 		.metrics_listen = LSOCK_NONE,
 		.level_set = -1,
-		.option = { .map = -1, .link = -1 } };
+		.option = { .map = -1, .link = -1 },
+		.takeover = TAKEOVER_NONE,
+		.background = BACKGROUND_NONE,
+	};
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;
 
@@ -694,8 +788,14 @@ smcrd_main(int argc, char **argv)
 	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
 	if (rc != 0)
 		return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
-	if (action == OPTIONS_RUN)
-		return run(&d);
+	if (action == OPTIONS_RUN) {
+		rc = d.opt.background ? background_start(&d.background) : 0;
+		if (rc == 0)
+			return run(&d);
+		fprintf(stderr, "smcrd: no second process: %s\n", strerror(-rc));
+		config_free(d.cfg);
+		return SMCRD_EXIT_FAILURE;
+	}
 	if (action == OPTIONS_PRINT) {
 		config_print(d.cfg, stdout);
 	} else {

@@ -1,9 +1,9 @@
 # Under systemd/ the snippets have other names than installed: sysusers.d/smcrd.conf and tmpfiles.d/smcrd.conf.
 systemdsystemunit_DATA = systemd/smcrd.service
 CLEANFILES += systemd/smcrd.service
-# An example, not installed as a unit: which ports there are is in smcrd.conf.
+# Examples, not installed as units: which ports there are is in smcrd.conf, and a reload is an upgrade for a moment only.
 examplesdir = $(docdir)/examples
-dist_examples_DATA = systemd/smcrd.socket
+dist_examples_DATA = systemd/smcrd.socket systemd/upgrade.conf
 # Explanations of journal entries. systemd's package makes them known when a package brings them (a trigger).
 catalogdir = $(prefix)/lib/systemd/catalog
 dist_catalog_DATA = systemd/smcrd.catalog

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/minmax.h"
 #include "daemon/control/control_parts.h"
 
@@ -191,7 +193,7 @@ start_port(struct control_port *port, const struct lsock_file *file, struct lsoc
 	} else {
 		rc = lsock_open(&port->listen, file, err);
 	}
-	if (rc == 0)
+	if (rc == 0 && !port->listen.lent)
 		rc = lsock_start(&port->listen, file->what, BACKLOG, err);
 	if (rc != 0)
 		return rc;
@@ -205,13 +207,20 @@ start_port(struct control_port *port, const struct lsock_file *file, struct lsoc
 }
 
 static void
+stop_port(struct control_port *port)
+{
+	if (port->io.fd >= 0)
+		loop_del(port->ctl->loop, &port->io);
+	port->io.fd = -1;
+	port->acceptable = false;
+	lsock_close(&port->listen);
+}
+
+static void
 stop_ports(struct control *ctl)
 {
-	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++) {
-		if (port->io.fd >= 0)
-			loop_del(ctl->loop, &port->io);
-		lsock_close(&port->listen);
-	}
+	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++)
+		stop_port(port);
 }
 
 static int
@@ -248,6 +257,7 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	ctl->loop = loop;
 	ctl->workers = ws;
 	ctl->hooks = *hooks;
+	ctl->mode = cfg->control_mode;
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
@@ -297,4 +307,47 @@ control_free(struct control *ctl)
 	stop_ports(ctl);
 	free(ctl->taps);
 	free(ctl);
+}
+
+void
+control_adopt(struct control *ctl)
+{
+	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++)
+		lsock_set_lent(&port->listen, false);
+}
+
+int
+control_move(struct control *ctl, const char *path)
+{
+	const struct lsock_file file = {
+		.what = "control socket", .path = path, .mode = ctl->mode, .owner = (uid_t)-1, .group = (gid_t)-1
+	};
+	struct control_port *port = &ctl->ports[CONTROL_FULL];
+	char *text = NULL;
+	size_t len;
+	FILE *err = open_memstream(&text, &len);
+
+	/* Readers find the new process. */
+	for (unsigned i = 0; i < CONTROL_PORTS; i++) {
+		lsock_set_lent(&ctl->ports[i].listen, true);
+		stop_port(&ctl->ports[i]);
+	}
+	int rc = err != NULL ? lsock_open(&port->listen, &file, err) : -ENOMEM;
+	if (rc == 0)
+		rc = lsock_start(&port->listen, file.what, BACKLOG, err);
+	if (rc == 0) {
+		port->io.fd = port->listen.fd;
+		rc = loop_add(ctl->loop, &port->io);
+	}
+	if (rc != 0) {
+		port->io.fd = -1;
+		lsock_close(&port->listen);
+	}
+	if (err != NULL)
+		fclose(err);
+	if (rc != 0)
+		log_msg(LOG_LVL_WARNING, "no control socket while draining: %.*s",
+		    text != NULL ? (int)strcspn(text, "\n") : 0, text != NULL ? text : "");
+	free(text);
+	return rc;
 }

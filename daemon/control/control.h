@@ -46,6 +46,14 @@ struct control_hooks {
 	int (*undrain)(void *arg);
 	/* Sets the level of the log: an enum log_level, or one of CONTROL_LEVEL_; and says what holds then. */
 	struct control_level (*log_level)(void *arg, int level);
+	/*
+	 * For a process that is to take this one's place: its listening sockets, the files of which stay when the list is
+	 * freed, and the ports of its soft devices. 0 or -errno; -EALREADY when another process has taken over.
+	 */
+	int (*sockets)(void *arg, struct lsock_list *services, struct lsock_list *ports);
+	/* That process accepts: this one stops, leaves the files alone, and drains. On these ports of
+	 * soft devices it accepts, too. */
+	void (*handed_over)(void *arg, uint32_t pid, const struct lsock_list *ports);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
 	struct news *news; /* what operators are told; there as long as the control socket. NULL: no events are kept */
@@ -83,3 +91,7 @@ int control_new(struct loop *, struct workers *, const struct config *cfg, const
 const struct control_stats *control_counters(const struct control *);
 /* Before workers_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
 void control_free(struct control *);
+/* Drops a successor that has not taken over yet; it hears that. For what changes listening sockets. */
+void control_stop_handover(struct control *);
+/* The listening socket that was passed to control_new is all ours: its file goes at the end. */
+void control_adopt(struct control *);

@@ -61,6 +61,7 @@ client_free(struct control_client *c)
 		c->check->client = NULL;
 	if (c->ctl->reloader == c)
 		c->ctl->reloader = NULL;
+	handover_end(c);
 	list_remove(&c->node);
 	loop_del(c->ctl->loop, &c->io);
 	close(c->io.fd);
@@ -83,6 +84,14 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 {
 	struct control_request req;
 	struct control_error err;
+
+	if (handover_is_request(c->in, len)) {
+		c->ctl->stats.requests++;
+		c->active_ns = now_ns;
+		handover_start(c, c->in, len);
+		c->in_len = 0; /* it waits for our answer */
+		return;
+	}
 	int rc = control_request_parse(c->in, len, &req, &err);
 
 	c->ctl->stats.requests++;
@@ -170,6 +179,8 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 		return STEP_BLOCKED;
 	case CLIENT_EVENTS:
 		return step_events(c, budget);
+	case CLIENT_TAKING:
+		return handover_step(c, now_ns) ? STEP_MOVED : STEP_BLOCKED;
 	case CLIENT_CLOSING:
 		c->dead = c->out.len == 0;
 		return c->dead ? STEP_MOVED : STEP_BLOCKED;

@@ -35,6 +35,7 @@ client_start_report(struct control_client *c)
 	struct report_source src;
 
 	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.confine);
+	src.successor = c->ctl->successor_pid;
 	report_start(&c->report, &src, &c->req, &c->out);
 	c->state = CLIENT_REPORTING;
 }

@@ -39,13 +39,16 @@ struct control {
 	struct workers *workers;
 	struct control_hooks hooks;
 	struct control_port ports[CONTROL_PORTS];
+	uint32_t mode; /* of the control socket's file */
 	struct list_node clients; /* struct control_client.node */
 	uint64_t traces_begun;
 	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
-	struct control_client *reloader; /* waits for the end of a reload; NULL = nobody */
-	struct trace_tap *taps;          /* one for each worker */
-	bool events_followed;            /* each event wakes the main loop */
+	struct control_client *reloader;  /* waits for the end of a reload; NULL = nobody */
+	struct trace_tap *taps;           /* one for each worker */
+	bool events_followed;             /* each event wakes the main loop */
+	struct control_client *successor; /* takes over; NULL = nobody */
+	uint32_t successor_pid;           /* has taken over; 0 = nobody */
 	struct control_stats stats;
 };
 
@@ -55,6 +58,7 @@ enum client_state {
 	CLIENT_WAITING,   /* for a check or a reload */
 	CLIENT_TRACING,   /* gets trace lines until it goes */
 	CLIENT_EVENTS,    /* gets events: those kept, and if it follows, others until it goes */
+	CLIENT_TAKING,    /* takes over from this process: control_handover.c moves its bytes */
 	CLIENT_CLOSING,   /* closed when the last byte is sent */
 };
 
@@ -78,6 +82,7 @@ struct control_client {
 	struct report report;
 	struct control_request req; /* of a trace: its filter */
 	struct control_check *check;
+	struct handover *handover;
 	uint64_t dropped;     /* trace lines or events since the last one delivered */
 	uint64_t event_nr;    /* of events: the last one that it got, or does not want */
 	uint64_t event_until; /* the last one that it asked for, if it does not follow */
@@ -115,6 +120,18 @@ client_listens(const struct control_client *c)
 
 /* control.c: is there a place for one more trace? Maybe another had to end for it, which is dead then. */
 bool control_make_trace_place(const struct control_client *for_whom);
+
+/* Listens at another path than before, whose file stays. 0, or -errno: the control socket has no listener then. */
+int control_move(struct control *, const char *path);
+
+/* control_handover.c: is this line a successor's request? */
+bool handover_is_request(const char *line, size_t len);
+/* Begins it; the client gets a reason when it may not. */
+void handover_start(struct control_client *, const char *line, size_t len);
+/* As far as it goes. True when something has moved. The client may be dead after it. */
+bool handover_step(struct control_client *, int64_t now_ns);
+/* Of a client that goes: all stays as it was unless the hand-over is complete. */
+void handover_end(struct control_client *);
 
 /* control_command.c: answers a request, at once or by a new state of the client. */
 void client_answer(struct control_client *, const struct control_request *);

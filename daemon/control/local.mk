@@ -20,6 +20,8 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_command.c daemon/control/control_check.c \
 	daemon/control/control_events.c \
 	daemon/control/control_order.c \
+	daemon/control/control_handover.c \
+	daemon/handover.c daemon/handover.h \
 	daemon/control/control.c daemon/control/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBSYSTEMD_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS) $(LIBSYSTEMD_LIBS)

@@ -313,6 +313,7 @@ write_summary(struct report *r)
 	jw_uint(jw, "pid", r->src.pid);
 	report_ms(jw, "uptime_ms", ws.uptime_ns);
 	jw_bool(jw, "draining", ws.draining);
+	jw_uint(jw, "successor", r->src.successor);
 	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
 	jw_int(jw, "open_files_max", r->src.open_files_max);
 	jw_int(jw, "locked_bytes_max", r->src.locked_bytes_max);

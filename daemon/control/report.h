@@ -37,6 +37,7 @@ struct report_source {
 	const char *version;
 	int64_t wall_ms; /* time of day, since 1970 */
 	uint32_t pid;
+	uint32_t successor; /* the process that has taken over; 0 = none */
 	uint64_t rss_bytes;
 	int64_t open_files_max, locked_bytes_max; /* the process's limits; -1: none */
 };

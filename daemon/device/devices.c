@@ -458,6 +458,31 @@ devices_get(const struct devices *d, unsigned i)
 	return i < d->cnt ? d->devs[i].dev : NULL;
 }
 
+int
+devices_add_ports(const struct devices *d, struct lsock_list *out)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < d->cnt && rc == 0; i++) {
+		const struct lsock port = lsock_of_fd(
+		    device_is_verbs(&d->devs[i]) ? -1 : siw_listening(d->devs[i].dev));
+
+		rc = lsock_list_add_copies(out, &port);
+	}
+	return rc;
+}
+
+void
+devices_drop_port(struct devices *d, const struct sockaddr_storage *port)
+{
+	for (unsigned i = 0; i < d->cnt; i++) {
+		const struct lsock own = lsock_of_fd(device_is_verbs(&d->devs[i]) ? -1 : siw_listening(d->devs[i].dev));
+
+		if (own.fd >= 0 && lsock_listens_at(&own, port))
+			siw_stop_listening(d->devs[i].dev);
+	}
+}
+
 bool
 devices_info(const struct devices *d, unsigned i, struct device_info *info)
 {

@@ -10,6 +10,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/env.h"
+#include "daemon/lsock.h"
 #include "rnic/verbs/verbs.h"
 
 struct devices;
@@ -45,6 +46,11 @@ void devices_free(struct devices *);
 void devices_describe(const struct devices *, const struct sockaddr_storage *local, struct smcr_open *);
 /* Is the address in a network that a device of ours is in? */
 bool devices_near(const struct devices *, const struct rnic_gid *);
+
+/* Adds other descriptors of the sockets on which peers connect to soft devices over TCP. 0 or -errno. */
+int devices_add_ports(const struct devices *, struct lsock_list *out);
+/* Another process has this port: nobody connects to ours. */
+void devices_drop_port(struct devices *, const struct sockaddr_storage *port);
 
 struct device_info {
 	struct rnic_info rnic;

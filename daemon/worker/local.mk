@@ -3,6 +3,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/worker/worker.c daemon/worker/worker.h \
 	daemon/worker/workers.c daemon/worker/workers.h \
 	daemon/worker/reload.c \
+	daemon/worker/worker_sockets.c \
 	daemon/worker/mpa_policy.c daemon/worker/mpa_policy.h
 
 check_UNIT += \

@@ -200,6 +200,19 @@ services_abort(struct services_plan *p)
 
 /* -- the change -- */
 
+/* A socket of a daemon before us that was armed for the option before listen(): our program has to know it, too. */
+static void
+keep_option(const struct services_plan *p, const struct step *st)
+{
+	const struct smcopt *option = p->pool->option;
+
+	if (!st->moves || !peer_rule_wants_option(st->cfg->peer) || st->cfg->listen.ss_family == AF_UNIX)
+		return;
+	for (const struct lsock *l = &st->sock; l != NULL; l = l->next)
+		if (l->lent && option != NULL && net_saves_syn(l->fd))
+			smcopt_mark(option, l->fd);
+}
+
 /* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
  * and leaves a service that does not listen. */
 static void
@@ -216,6 +229,7 @@ commit(struct services_plan *p, struct step *st)
 	}
 	if (p->pool->place.nr == 0)
 		targets_load(st->svc->settings->targets, st->cfg);
+	keep_option(p, st);
 	if (st->moves)
 		rc = listener_start(st->svc, &st->sock);
 	else

@@ -361,6 +361,12 @@ worker_free(struct worker *w)
 	free(w);
 }
 
+void
+worker_drop_port(struct worker *w, const struct sockaddr_storage *port)
+{
+	devices_drop_port(w->devices, port);
+}
+
 /* -- what smcrctl shows, and asks for -- */
 
 struct smcr *

@@ -44,6 +44,17 @@ int worker_undrain(struct worker *);
 /* Ends everything; runs the loop until cards have let go of their queue pairs, for 5 s at most. NULL is allowed. */
 void worker_free(struct worker *);
 
+/* worker_sockets.c: adds other descriptors of its services' listening sockets. 0 or -errno. */
+int worker_add_sockets(struct worker *, struct lsock_list *out);
+/* And of the ports of its soft devices on TCP. */
+int worker_add_ports(struct worker *, struct lsock_list *out);
+/* In worker.c: another process accepts on this one of them. */
+void worker_drop_port(struct worker *, const struct sockaddr_storage *port);
+/* Files of these stay when they are closed, or not. */
+void worker_lend_sockets(struct worker *, bool lent);
+/* Stops accepting; the files stay. */
+void worker_let_go(struct worker *);
+
 /* reload.c: what is to be done to make pool->services what cfg says, which stays there until that is done or dropped. Listening
  * sockets among socks are used where their address fits, and are none there then. starting: the process has the rights to give
  * a socket's file to another user. 0, or -errno: all is as before and err says what is wrong. */

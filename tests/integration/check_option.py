@@ -449,4 +449,23 @@ def _(t):
     server.server.ok()
 
 
+@case("a process that takes over has the option on the sockets that the old one armed, also when that one has ended")
+def _(t):
+    need_bpf(t)
+    server = Recorder(t)
+    at, port = (t.addr, t.port()), t.port()
+    b = Daemon(t, "b", {"log_level": "info", "devices": device(t), "workers": 2, "egress": [
+        {"name": "e", "listen": hostport(*at), "to": hostport(*server.at), "peer": "auto"}]})
+    Daemon(t, "a", {"log_level": "info", "devices": device(t), "ingress": [
+        {"name": "i", "listen": hostport(t.addr, port), "to": hostport(*at), "peer": "auto"}]})
+    for n in range(1, 4):
+        equal(talk((t.addr, port), b"")[0], b"hello", "echo")
+        equal(b.counters()["option_agreed"], 1, "with the option")
+        old, b = b, b.successor()
+        equal(old.wait(), 0, "exit status")
+        check("without SMC-R's TCP option" not in b.log(), b.log())
+    equal(talk((t.addr, port), b"")[0], b"hello", "echo")
+    equal((b.counters()["option_agreed"], b.established()), (1, 1), "with the option, on SMC-R")
+
+
 main()

@@ -18,6 +18,7 @@ SMCRD_VALGRIND=1 runs daemons under valgrind, which speaks of errors and leaks a
 SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT; SMCRD_WORKERS=N
 gives every daemon so many workers, but in cases that are about one.
 """
+import copy
 import ctypes
 import fcntl
 import json
@@ -443,14 +444,14 @@ class Daemon(Proc):
     def alive(self):
         return self.popen is not None and super().alive()
 
-    def start(self, ready=True):
+    def start(self, ready=True, args=()):
         if not os.path.exists(self.program):
             raise Failure(f"{self.program} is not built")
         env = dict(os.environ, **(self.env or {}))
         env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
         env.setdefault("SMCRD_CONFINE_TEST", "kill")	# a system call that is not in the table fails the test
-        argv = [*self.wrap, *VALGRIND, self.program, "-f", self.conf_path]
+        argv = [*self.wrap, *VALGRIND, self.program, "-f", self.conf_path, *args]
         if os.environ.get("SMCRD_STRACE"):	# a directory: tests/tools/syscalls.py; -D keeps smcrd our child
             argv = ["strace", "-f", "-D", "-s0", "-o",
                     os.path.join(os.environ["SMCRD_STRACE"], f"{os.getpid()}.{self.t.count()}.{self.name}"), *argv]
@@ -458,6 +459,29 @@ class Daemon(Proc):
         if ready:
             wait_until(self._ready, f"daemon {self.name} answers on its control socket", 15)
         return self
+
+    def successor(self, conf=None, ready=True, args=("--take-over",), env=None):
+        """A second process that takes this one's place. When it is ready, this one answers at another control socket."""
+        new = copy.copy(self)
+        new.popen = None
+        new.allowed_log = []
+        new.log_path = os.path.join(self.dir, f"log.{self.t.count()}")
+        new.env = dict(self.env or {}, **(env or {}))
+        new.write_conf(conf or self.conf)
+        self.t.daemons.append(new)
+        new.start(ready=False, args=args)
+        if ready:
+            new.wait_ready()
+            self.expect_dead = True
+            self.control = f"{self.control}.{self.pid}"
+        return new
+
+    def wait_ready(self):
+        def ready():
+            if not self.alive():
+                raise Failure(f"daemon {self.name} ended at start with status {self.popen.returncode}: {self.log()}")
+            return re.search(r"\bready$", self.log(), re.M)
+        wait_until(ready, f"daemon {self.name} is ready", 15)
 
     def _ready(self):
         if not self.alive():

@@ -14,6 +14,7 @@ check_INTEGRATION = \
 	tests/integration/check_reset.py \
 	tests/integration/check_slow.py \
 	tests/integration/check_lifecycle.py \
+	tests/integration/check_upgrade.py \
 	tests/integration/check_limits.py \
 	tests/integration/check_windows.py \
 	tests/integration/check_proxy.py \

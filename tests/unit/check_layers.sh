@@ -58,7 +58,7 @@ check daemon/device $below daemon/config/ daemon/device/
 check daemon/session $below daemon/config/ daemon/device/ daemon/session/
 check daemon/names $below daemon/config/ daemon/session/endpoints.h daemon/session/targets.h daemon/names/
 check daemon/worker $below daemon/config/ daemon/device/ daemon/session/ daemon/worker/
-check daemon/control $below control/ daemon/config/ daemon/confine/ daemon/device/ daemon/session/ daemon/worker/ daemon/control/
+check daemon/control $below control/ daemon/handover.h daemon/config/ daemon/confine/ daemon/device/ daemon/session/ daemon/worker/ daemon/control/
 check daemon/metrics $below control/ daemon/config/ daemon/confine/confine.h daemon/session/ daemon/worker/ daemon/control/ daemon/metrics/
 check daemon base/ wire/ smcr/smcr.h rnic/ daemon/
 check ctl base/ control/ ctl/

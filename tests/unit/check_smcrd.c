@@ -121,6 +121,47 @@ worker_free(struct worker *w)
 	log_msg(LOG_LVL_NOTICE, "worker freed");
 }
 
+/* One listening socket, and one port of a device. */
+static int
+add_socket(struct lsock_list *out)
+{
+	struct lsock l = lsock_of_fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	int rc = listen(l.fd, 1) == 0 ? lsock_list_add_copies(out, &l) : -errno;
+
+	lsock_close(&l);
+	return rc;
+}
+
+int
+worker_add_sockets(struct worker *w, struct lsock_list *out)
+{
+	return add_socket(out);
+}
+
+int
+worker_add_ports(struct worker *w, struct lsock_list *out)
+{
+	return add_socket(out);
+}
+
+void
+worker_drop_port(struct worker *w, const struct sockaddr_storage *port)
+{
+	log_msg(LOG_LVL_NOTICE, "worker drops port");
+}
+
+void
+worker_lend_sockets(struct worker *w, bool lent)
+{
+	log_msg(LOG_LVL_NOTICE, "worker files %s", lent ? "stay" : "go");
+}
+
+void
+worker_let_go(struct worker *w)
+{
+	log_msg(LOG_LVL_NOTICE, "worker lets go");
+}
+
 struct smcr *
 worker_engine(struct worker *w)
 {
@@ -140,7 +181,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *i
 }
 
 /* -- the control socket: SIGUSR1 is a client's "reload", SIGUSR2 its "drain", SIGWINCH its "undrain", SIGURG its "log-level
- * debug", and then "default" -- */
+ * debug", and then "default"; SIGPWR is one that has taken over -- */
 
 static struct control_hooks hooks;
 
@@ -181,6 +222,30 @@ on_urg(void *arg)
 	log_msg(LOG_LVL_DEBUG, "level is debug");
 }
 
+static void
+on_pwr(void *arg)
+{
+	struct lsock_list services = { 0 }, ports = { 0 };
+
+	ck_assert_int_eq(hooks.sockets(hooks.arg, &services, &ports), 0);
+	ck_assert_uint_eq(services.cnt, 1);
+	ck_assert_uint_eq(ports.cnt, 1);
+	hooks.handed_over(hooks.arg, 4711, &ports);
+	lsock_list_fini(&services);
+	lsock_list_fini(&ports);
+}
+
+void
+control_adopt(struct control *ctl)
+{
+}
+
+void
+control_stop_handover(struct control *ctl)
+{
+	log_msg(LOG_LVL_NOTICE, "control stops a hand-over");
+}
+
 int
 control_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct control_hooks *h, FILE *err,
     struct control **out)
@@ -194,6 +259,7 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	ck_assert_int_eq(loop_signal(loop, SIGUSR2, on_usr2, NULL), 0);
 	ck_assert_int_eq(loop_signal(loop, SIGWINCH, on_winch, NULL), 0);
 	ck_assert_int_eq(loop_signal(loop, SIGURG, on_urg, NULL), 0);
+	ck_assert_int_eq(loop_signal(loop, SIGPWR, on_pwr, NULL), 0);
 	*out = NULL;
 	return 0;
 }
@@ -438,6 +504,46 @@ START_TEST(starts_and_ends)
 	in_log("drained");
 	in_log("worker freed");
 	ck_assert_ptr_null(strstr(heard, "RELOADING"));
+}
+
+/* It drains, and says nothing more to systemd than who is the service now. */
+START_TEST(a_successor_speaks_for_the_service)
+{
+	start_ready("a", NULL);
+	hear("STATUS=3 connections, 2 link groups\n", 1);
+	kill(child, SIGPWR);
+	hear("MAINPID=4711", 1);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("worker lets go");
+	in_log("worker drops port");
+	in_log("draining: connections=3");
+	ck_assert_ptr_null(strstr(heard, "STOPPING"));
+	ck_assert_ptr_null(strstr(log_text(), "worker files"));
+}
+
+/* What systemd keeps is what there is, after the start and after each reload; files of what it keeps stay at the end. */
+START_TEST(systemd_keeps_the_listening_sockets)
+{
+	start_ready("a", NULL);
+	hear("FDSTOREREMOVE=1\nFDNAME=smcrd-listen\n", 1);
+	hear("FDSTORE=1\nFDNAME=smcrd-listen\n", 1);
+	kill(child, SIGHUP);
+	hear("FDSTOREREMOVE=1", 2);
+	hear("FDSTORE=1\n", 2);
+	end_daemon(SIGTERM);
+	in_log("control stops a hand-over");
+	in_log("worker files stay");
+}
+
+/* A client's drain is the end of the service, SIGTERM may be half a restart. */
+START_TEST(a_drain_by_a_client_leaves_systemd_nothing)
+{
+	start_ready("a", NULL);
+	hear("FDSTORE=1\n", 1);
+	kill(child, SIGUSR2);
+	hear("FDSTOREREMOVE=1", 2);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+	in_log("worker files go");
 }
 
 START_TEST(says_when_a_drain_was_cut_off)

@@ -135,10 +135,13 @@ if command -v systemd-analyze >/dev/null; then
 	result 7 'the drop-in of smcrd(8) that narrows' drop_in 1 IPAddressAllow
 	result 8 'the drop-in of smcrd(8) for the TCP option' option_drop_in
 	result 9 'smcrd.socket, the example' quiet_verify "$tmp/smcrd.socket"
+	sed "s,/usr/sbin,$tmp/sbin," "$src/upgrade.conf" > "$drop"
+	result 10 'upgrade.conf, the example' quiet_verify
 else
 	skip 7 'the drop-in of smcrd(8) that narrows' 'systemd-analyze is not installed'
 	skip 8 'the drop-in of smcrd(8) for the TCP option' 'systemd-analyze is not installed'
 	skip 9 'smcrd.socket, the example' 'systemd-analyze is not installed'
+	skip 10 'upgrade.conf, the example' 'systemd-analyze is not installed'
 fi
 
 # Each entry of the catalog is one that journalctl finds.

@@ -1,0 +1,287 @@
+/*
+ * The old process's side of a hand-over (daemon/handover.h), to a client of the control socket: sends the listening sockets, waits
+ * until the new process accepts, and tells it when this one does not any more. Until then nothing changes here, whatever becomes
+ * of the client. What is to be done is the daemon's (control_hooks).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/control/control_parts.h"
+#include "daemon/handover.h"
+
+#define REQUEST_LEN (sizeof(HANDOVER_REQUEST) - 1)
+
+/* Owner: its client. */
+struct handover {
+	struct lsock_list socks; /* copies: the control sockets first, the read-only one behind the other */
+	unsigned control_cnt;    /* of them */
+	struct lsock_list ports; /* of soft devices; those taken are none */
+	struct lsock_list taken; /* of them, those that the other process uses */
+	unsigned sent;           /* messages: HELLO, one for each of socks, END */
+	bool done;               /* the other process has everything */
+	uint32_t pid;            /* of it */
+	struct handover_rx rx;
+};
+
+bool
+handover_is_request(const char *line, size_t len)
+{
+	return len >= REQUEST_LEN && memcmp(line, HANDOVER_REQUEST, REQUEST_LEN) == 0;
+}
+
+static void
+refuse(struct control_client *c, const char *why)
+{
+	struct handover_msg m = { .type = HANDOVER_REFUSED };
+	uint8_t bytes[HANDOVER_LEN];
+
+	snprintf(m.text, sizeof(m.text), "%s", why);
+	handover_encode(&m, bytes);
+	outbuf_put(&c->out, bytes, sizeof(bytes));
+	c->state = CLIENT_CLOSING;
+	log_msg(LOG_LVL_WARNING, "hand-over refused: why=\"%s\"", m.text);
+}
+
+static bool
+version_fits(const char *line, size_t len)
+{
+	char text[16] = "", *end;
+
+	if (len <= REQUEST_LEN || len - REQUEST_LEN >= sizeof(text))
+		return false;
+	memcpy(text, line + REQUEST_LEN, len - REQUEST_LEN);
+	return text[0] == ' ' && strtol(text, &end, 10) == HANDOVER_VERSION && *end == '\0';
+}
+
+/* Reasons to refuse; NULL when there is none. */
+static const char *
+may_start(struct control_client *c, const char *line, size_t len, struct ucred *cred)
+{
+	socklen_t cred_len = sizeof(*cred);
+
+	if (c->ctl->hooks.sockets == NULL || getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, cred, &cred_len) != 0)
+		return "not supported";
+	/* Not even root's: the control socket's directory and the files would be another user's. */
+	if (cred->uid != geteuid())
+		return "only a process of the daemon's own user may take over";
+	if (!version_fits(line, len))
+		return "this daemon hands over in version 1 of the protocol only";
+	if (c->ctl->successor_pid != 0)
+		return "another process has taken over";
+	if (c->ctl->successor != NULL)
+		return "another process is taking over";
+	return NULL;
+}
+
+static void
+free_handover(struct handover *h)
+{
+	if (h == NULL)
+		return;
+	handover_rx_fini(&h->rx);
+	lsock_list_fini(&h->socks);
+	lsock_list_fini(&h->ports);
+	lsock_list_fini(&h->taken);
+	free(h);
+}
+
+void
+handover_start(struct control_client *c, const char *line, size_t len)
+{
+	struct ucred cred = { 0 };
+	const char *why = may_start(c, line, len, &cred);
+
+	if (why != NULL) {
+		refuse(c, why);
+		return;
+	}
+	struct handover *h = calloc(1, sizeof(*h));
+	int rc = -ENOMEM;
+	if (h != NULL) {
+		h->rx = HANDOVER_RX_NONE;
+		h->pid = (uint32_t)cred.pid;
+		rc = lsock_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_FULL].listen);
+		if (rc == 0)
+			rc = lsock_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_READONLY].listen);
+		h->control_cnt = h->socks.cnt;
+	}
+	if (rc == 0)
+		rc = c->ctl->hooks.sockets(c->ctl->hooks.arg, &h->socks, &h->ports);
+	if (rc == 0 && h->socks.cnt + h->ports.cnt > HANDOVER_SOCKETS_MAX)
+		rc = -E2BIG;
+	if (rc != 0) {
+		free_handover(h);
+		refuse(c, strerror(-rc));
+		return;
+	}
+	c->handover = h;
+	c->ctl->successor = c;
+	c->state = CLIENT_TAKING;
+	log_msg(LOG_LVL_NOTICE, "a process takes over: pid=%u sockets=%u", (unsigned)h->pid, h->socks.cnt);
+}
+
+static struct handover_msg
+hello(const struct handover *h)
+{
+	const char *notify = getenv("NOTIFY_SOCKET"), *watchdog = getenv("WATCHDOG_USEC");
+	struct handover_msg m = {
+		.type = HANDOVER_HELLO, .cnt = h->socks.cnt + h->ports.cnt, .pid = (uint32_t)getpid()
+	};
+
+	if (notify != NULL && strlen(notify) < sizeof(m.text))
+		strcpy(m.text, notify);
+	if (watchdog != NULL)
+		m.watchdog_us = strtoull(watchdog, NULL, 10);
+	return m;
+}
+
+static struct handover_msg
+describe(const struct lsock *l, enum handover_kind kind)
+{
+	struct handover_msg m = { .type = HANDOVER_SOCKET, .kind = kind, .cnt = l->unit };
+
+	if (l->path[0] == '\0')
+		return m;
+	snprintf(m.text, sizeof(m.text), "%s", l->path);
+	m.dev = l->dev;
+	m.ino = l->ino;
+	return m;
+}
+
+static int
+send_next(struct control_client *c)
+{
+	struct handover *h = c->handover;
+	struct handover_msg m = { .type = HANDOVER_END };
+	int fd = -1;
+
+	if (h->sent == 0) {
+		m = hello(h);
+	} else if (h->sent <= h->socks.cnt) {
+		m = describe(&h->socks.v[h->sent - 1], h->sent <= h->control_cnt ? HANDOVER_CONTROL : HANDOVER_SERVICE);
+		fd = h->socks.v[h->sent - 1].fd;
+	} else if (h->sent - h->socks.cnt <= h->ports.cnt) {
+		const struct lsock *port = &h->ports.v[h->sent - h->socks.cnt - 1];
+
+		m = describe(port, HANDOVER_MPA);
+		fd = port->fd;
+	}
+	int rc = handover_send(c->io.fd, &m, fd);
+	if (rc == 0)
+		h->sent++;
+	else if (rc == -EAGAIN)
+		c->can_write = false;
+	return rc;
+}
+
+/* The new process accepts. From here on this one is the old one, whether it hears that or not. */
+static void
+complete(struct control_client *c)
+{
+	struct handover_msg m = { .type = HANDOVER_DONE };
+	struct control *ctl = c->ctl;
+	char path[sizeof(ctl->ports[CONTROL_FULL].listen.path) + 16];
+	uint8_t bytes[HANDOVER_LEN];
+
+	snprintf(path, sizeof(path), "%s.%u", ctl->ports[CONTROL_FULL].listen.path, (unsigned)getpid());
+	c->handover->done = true;
+	ctl->successor_pid = c->handover->pid;
+	ctl->hooks.handed_over(ctl->hooks.arg, c->handover->pid, &c->handover->taken);
+	if (control_move(ctl, path) == 0)
+		memcpy(m.text, path, strnlen(path, sizeof(m.text) - 1));
+	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u control=%s", (unsigned)ctl->successor_pid, m.text);
+	handover_encode(&m, bytes);
+	outbuf_put(&c->out, bytes, sizeof(bytes));
+	c->state = CLIENT_CLOSING;
+}
+
+static int
+take_used(struct handover *h, uint32_t nr)
+{
+	if (nr >= h->ports.cnt || h->ports.v[nr].fd < 0)
+		return -EPROTO;
+	int rc = lsock_list_add(&h->taken, &h->ports.v[nr]);
+	h->ports.v[nr] = LSOCK_NONE;
+	return rc;
+}
+
+/* It may have died since it said so. */
+static bool
+has_closed(const struct control_client *c)
+{
+	char byte;
+
+	return recv(c->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static int
+hear_ready(struct control_client *c)
+{
+	struct handover_msg m;
+	int fd, rc = handover_recv(c->io.fd, &c->handover->rx, &m, &fd);
+
+	if (rc == -EAGAIN)
+		c->can_read = false;
+	if (rc != 0)
+		return rc;
+	if (m.type == HANDOVER_USED)
+		return take_used(c->handover, m.cnt);
+	if (m.type != HANDOVER_READY) {
+		if (fd >= 0)
+			close(fd);
+		return -EPROTO;
+	}
+	if (has_closed(c))
+		return -ECONNRESET;
+	complete(c);
+	return 0;
+}
+
+bool
+handover_step(struct control_client *c, int64_t now_ns)
+{
+	struct handover *h = c->handover;
+	int rc = -EAGAIN;
+
+	if (h->sent < h->socks.cnt + h->ports.cnt + 2) {
+		if (c->can_write)
+			rc = send_next(c);
+	} else if (c->can_read) {
+		rc = hear_ready(c);
+	}
+	if (rc == 0)
+		c->active_ns = now_ns;
+	if (rc == 0 || (rc == -EAGAIN && !c->hup))
+		return rc == 0;
+	c->dead = true;
+	return false;
+}
+
+void
+handover_end(struct control_client *c)
+{
+	struct handover *h = c->handover;
+
+	if (h == NULL)
+		return;
+	if (!h->done)
+		log_msg(LOG_LVL_WARNING, "the process that was taking over is gone or silent, this one goes on: pid=%u",
+		    (unsigned)h->pid);
+	if (c->ctl->successor == c)
+		c->ctl->successor = NULL;
+	free_handover(h);
+	c->handover = NULL;
+}
+
+void
+control_stop_handover(struct control *ctl)
+{
+	if (ctl == NULL || ctl->successor == NULL || ctl->successor->handover->done)
+		return;
+	ctl->successor->dead = true;
+}

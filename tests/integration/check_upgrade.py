@@ -1,0 +1,647 @@
+#!/usr/bin/env python3
+"""
+A new process takes the place of a running daemon: nobody's connect is refused, no connection is cut while the old one drains, and
+when the new one fails, nothing has happened. Restarts under systemd, which keeps the listening sockets.
+"""
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+from harness import (SMCRD, UNIX, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
+                     recv_exact, same_bytes, soft_device, wait_until)
+from programs import Nginx, Redis, RedisClient
+
+
+def works(s, seed=0, n=30000):
+    data = pattern(n, seed)
+    task = in_thread(s.sendall, data)
+    same_bytes(recv_exact(s, n), data, "echo")
+    task.result()
+
+
+def echo_pair(t, **kw):
+    return Pair(t, {"x": Server(t, echo).at}, **kw)
+
+
+def with_workers(d, n):
+    return dict(d.conf, workers=n)
+
+
+class Knocking:
+    """Connects one after the other from a thread, each of which has to be served."""
+
+    def __init__(self, pair):
+        self.pair = pair
+        self.done = 0
+        self.ending = False
+        self.task = in_thread(self._run)
+
+    def _run(self):
+        while not self.ending:
+            with self.pair.connect() as s:
+                works(s, self.done, 2000)
+            self.done += 1
+
+    def more(self, n=5):
+        want = self.done + n
+        wait_until(lambda: self.done >= want or not self.task.is_alive(), f"{n} more connections")
+        if not self.task.is_alive():
+            self.task.result()
+
+    def end(self):
+        self.ending = True
+        self.task.result()
+
+
+@case("one process after the other takes over, on either side: old and new connections go on; who is who", timeout=90)
+def _(t):
+    pair = echo_pair(t)
+    for side in ("a", "b"):
+        old = getattr(pair, side)
+        running = pair.connect()
+        works(running, 1)
+        knocking = Knocking(pair)
+        new = old.successor()
+        setattr(pair, side, new)
+        equal(new.status()["pid"], new.pid, "who answers at the control socket")
+        status = old.status()
+        equal((status["pid"], status["draining"], status["successor"]), (old.pid, True, new.pid), "status of the old one")
+        check(f"pid {new.pid} has the listening sockets" in old.ctl_text("status"), "smcrctl says who")
+        knocking.more()
+        works(running, 2, 1000000)
+        check(old.alive(), "the old one waits for its connection")
+        knocking.end()
+        running.close()
+        equal(old.wait(), 0, "exit status of the old one")
+        check(not os.path.exists(old.control), "its control socket is gone")
+        with pair.connect() as s:
+            works(s, 3)
+    pair.quiet()
+    for d in (pair.a, pair.b):
+        equal(sum(s["fallbacks"] for s in d.services()), 0, f"fallbacks of {d.name}")
+    for d in (pair.a, pair.b):
+        d.finish()
+        check(not os.path.exists(d.control), "the file of the control socket goes with the last process")
+
+
+
+class Download:
+    """A file that comes slowly, over one connection."""
+
+    def __init__(self, pair, data, rate):
+        self.data, self.got, self.rate = data, bytearray(), rate
+        self.sock = pair.connect("http")
+        self.sock.sendall(f"GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+
+    def take(self):
+        """One piece more; the rest waits in both daemons, and at the server."""
+        piece = recv_exact(self.sock, self.rate)
+        check(piece, "the download goes on")
+        self.got += piece
+
+    def end(self):
+        while True:
+            piece = self.sock.recv(1 << 20)
+            if not piece:
+                break
+            self.got += piece
+        head, _, body = bytes(self.got).partition(b"\r\n\r\n")
+        check(head.startswith(b"HTTP/1.1 200"), head)
+        same_bytes(body, self.data, "download")
+
+
+def repeat(t, argv, bad):
+    """Runs a program again and again until stopped; what it must not print ends it with a failure."""
+    stop = threading.Event()
+
+    def run():
+        n = 0
+        while not stop.is_set():
+            out = t.run(argv, stderr=subprocess.STDOUT).decode()
+            check(not any(b in out for b in bad), f"{argv[0]}: {out}")
+            n += 1
+        return n
+    task = in_thread(run)
+    return stop, task
+
+
+def twenty(t, workers):
+    """20 upgrades, of the two sides in turn, each of which has other numbers of workers one after the other."""
+    need("redis-benchmark")
+    redis, nginx = Redis(t), Nginx(t)
+    data = pattern(24 << 20, 7)
+    nginx.file("big", data)
+    pair = Pair(t, {"redis": (redis.host, redis.port), "http": (nginx.host, nginx.port)}, a={"workers": workers[0]},
+                b={"workers": workers[0]})
+    client = RedisClient(pair.connect("redis"))
+    download = Download(pair, data, (24 << 20) // 32)
+    url = f"http://{pair.host}:{pair.port['http']}/small"
+    loads = [repeat(t, [need("redis-benchmark"), "-h", pair.host, "-p", str(pair.port["redis"]), "-t", "set,get", "-c", "8", "-n",
+                        "300", "-k", "0", "-q"], ["Could not connect", "Error", "error"]),
+             repeat(t, [need("wrk"), "-t", "1", "-c", "8", "-d", "1", "-H", "Connection: close", url], ["Socket errors", "Non-2xx"])]
+    olds = []
+    for i in range(20):
+        side = "ab"[i % 2]
+        old = getattr(pair, side)
+        new = old.successor(dict(old.conf, workers=workers[(i // 2 + 1) % len(workers)]))
+        setattr(pair, side, new)
+        olds.append(old)
+        wait_until(lambda new=new: all(service["accepted"] >= 20 for service in new.services()), "connections of both loads")
+        client.send("APPEND", "long", b"%04d" % i)
+        equal(int(client.reply()), 4 * (i + 1), "the long connection's answer")
+        download.take()
+        for _, task in loads:
+            if not task.is_alive():
+                task.result()
+    for stop, _ in loads:
+        stop.set()
+    t.note(f"runs of redis-benchmark and wrk: {[task.result() for _, task in loads]}")
+    equal(client.call("GET", "long"), b"".join(b"%04d" % i for i in range(20)), "what the long connection stored")
+    download.end()
+    check(olds[0].alive() and olds[1].alive(), "the first ones wait for the long connections")
+    client.sock.close()
+    client.file.close()
+    download.sock.close()
+    for old in olds:
+        equal(old.wait(), 0, "exit status of an old one")
+
+
+@case("20 upgrades under redis-benchmark and wrk: no connect refused, no connection cut; one worker", timeout=120)
+def _(t):
+    twenty(t, [1])
+
+
+@case("20 upgrades under redis-benchmark and wrk: workers from 3 to 3, to 1, to 2, and back", timeout=120)
+def _(t):
+    twenty(t, [3, 3, 1, 2])
+
+
+
+
+@case("a range of ports for links that the old one has taken whole: the new one takes them over, links and new ones go on")
+def _(t):
+    port = t.port()
+    t.port()
+    one = {"devices": [soft_device(t.addr, mpa_ports=f"{port}-{port + 1}")], "workers": 2}
+    pair = echo_pair(t, b=one)
+    running = [pair.connect() for _ in range(4)]
+    old = pair.b
+    ports = sorted(d["mpa_port"] for d in old.ctl("devices")["devices"])
+    equal(ports, [port, port + 1], "ports of the old one")
+    for workers in (2, 1, 1):
+        before, pair.b = pair.b, pair.b.successor(dict(one, egress=old.conf["egress"], log_level="info", workers=workers))
+        for i, s in enumerate(running):
+            works(s, i)
+        running.append(pair.connect())
+        works(running[-1], 9)
+        check(all(port <= d["mpa_port"] <= port + 1 for d in pair.b.ctl("devices")["devices"]), "ports of the new one")
+    pair.a.finish()
+    for s in running:
+        s.close()
+    equal(old.wait(), 0, "exit status")
+    fallbacks = sum(s["fallbacks"] for s in pair.b.services())
+    equal(fallbacks, 0, "fallbacks")
+
+
+# -- what fails --
+
+
+class Taker:
+    """The new process's words, without the process."""
+
+    def __init__(self, d, request=b"smcrd-take-over 1\n"):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(20)
+        self.sock.connect(d.control)
+        self.sock.sendall(request)
+
+    def hear(self):
+        """(type, kind, text, descriptors) of the next message; None at the end."""
+        data, fds = b"", []
+        while len(data) < 160:
+            more, got, _, _ = socket.recv_fds(self.sock, 160 - len(data), 4)
+            fds += got
+            if not more:
+                equal(data, b"", "a message cut short")
+                return None
+            data += more
+        magic, version, kind_of, kind = struct.unpack_from(">4sHHH", data)
+        equal((magic, version), (b"SMCH", 1), "head")
+        return kind_of, kind, data[48:].rstrip(b"\0").decode(), fds
+
+    def take(self):
+        """Everything up to END; the descriptors."""
+        fds = []
+        equal(self.hear()[0], HELLO, "the first message")
+        while True:
+            what, _, _, got = self.hear()
+            fds += got
+            if what == END:
+                return fds
+            equal((what, len(got)), (SOCKET, 1), "a socket")
+
+    def close(self):
+        self.sock.close()
+
+
+HELLO, REFUSED, SOCKET, END, USED, READY, DONE = range(1, 8)
+
+
+def message(what, kind=0, cnt=0, pid=1, text="", version=1):
+    return struct.pack(">4sHHH6xIIQQQ112s", b"SMCH", version, what, kind, cnt, pid, 0, 0, 0, text.encode())
+
+
+def goes_on(pair, running, d):
+    """As if nothing had been asked."""
+    works(running, 5)
+    with pair.connect() as s:
+        works(s, 6)
+    status = d.status()
+    equal((status["pid"], status["draining"], status["successor"]), (d.pid, False, 0), "status")
+
+
+def ends_with(new, *words, status=1):
+    new.expect_dead = True
+    equal(new.wait(), status, f"exit status: {new.log()}")
+    for word in words:
+        check(word in new.log(), f"{word} in the log: {new.log()}")
+
+
+@case("a new process that fails before it is ready: the old one has lost nothing, UNIX sockets and their files neither")
+def _(t):
+    pair = echo_pair(t, unix=True, a={"workers": 2})
+    old, running = pair.a, pair.connect()
+    works(running)
+    files = os.stat(pair.path["x"]).st_ino, os.stat(old.control).st_ino
+    good = old.conf
+    knocking = Knocking(pair)
+    taken = socket.socket()
+    t.later(taken.close)
+    taken.bind((t.addr, 0))
+    taken.listen()
+    in_use = dict(good, ingress=[*good["ingress"], dict(good["ingress"][0], name="y", listen="%s:%d" % taken.getsockname())])
+    for conf, status, words in ((dict(good, nonsense=1), 78, ["unknown key nonsense"]),
+                                (in_use, 1, ["taking over from a running daemon", "Address already in use"])):
+        ends_with(old.successor(conf, ready=False), *words, status=status)
+        old.write_conf(good)
+        goes_on(pair, running, old)
+        knocking.more(2)
+        equal((os.stat(pair.path["x"]).st_ino, os.stat(old.control).st_ino), files, "the files")
+    taker = Taker(old)
+    fds = taker.take()
+    equal(len(fds), 4, "sockets: control, one for both workers, the port of each one's device")
+    for fd in fds:
+        os.close(fd)
+    taker.close()	# killed before it was ready
+    wait_until(lambda: "this one goes on" in old.log(), "the old one notices")
+    goes_on(pair, running, old)
+    knocking.end()
+    pair.a = old.successor()
+    works(running, 9)
+    running.close()
+    equal(old.wait(), 0, "exit status")
+
+
+@case("who may take over, and in which words; one at a time, and none from one that has a successor or ends")
+def _(t):
+    pair = echo_pair(t)
+    d, running = pair.a, pair.connect()
+    for request in (b"smcrd-take-over\n", b"smcrd-take-over 2\n", b"smcrd-take-over 1 \n", b"smcrd-take-overs\n"):
+        taker = Taker(d, request)
+        what, _, text, _ = taker.hear()
+        equal((what, text), (REFUSED, "this daemon hands over in version 1 of the protocol only"), request)
+        equal(taker.hear(), None, "the end")
+    first, second = Taker(d), None
+    fds = first.take()
+    second = Taker(d)
+    equal(second.hear()[2], "another process is taking over", "the second one")
+    for words in (message(DONE), b"x" * 160, message(READY, version=2), None):
+        if words is None:	# a descriptor with READY
+            socket.send_fds(first.sock, [message(READY)], [fds[0]])
+        else:
+            first.sock.sendall(words)
+        equal(first.hear(), None, "it is dropped")
+        goes_on(pair, running, d)
+        first = Taker(d)
+        for fd in fds:
+            os.close(fd)
+        fds = first.take()
+    d.send_signal(signal.SIGSTOP)
+    first.sock.sendall(message(READY))
+    first.close()
+    d.send_signal(signal.SIGCONT)
+    wait_until(lambda: d.log().count("this one goes on") == 5, "who was ready and has died since takes nothing over")
+    goes_on(pair, running, d)
+    first = Taker(d)
+    for fd in fds:
+        os.close(fd)
+    fds = first.take()
+    d.ctl("reload")
+    equal(first.hear(), None, "a reload ends it")
+    goes_on(pair, running, d)
+    first = Taker(d)
+    for fd in fds:
+        os.close(fd)
+    fds = first.take()
+    first.sock.sendall(message(READY)[:80])
+    first.sock.shutdown(socket.SHUT_WR)
+    equal(first.hear(), None, "half a message")
+    goes_on(pair, running, d)
+    if os.geteuid() == 0:
+        os.chmod(d.control, 0o666)
+        os.chmod(os.path.dirname(d.control), 0o755)
+
+        def as_nobody():
+            os.setgid(65534)
+            os.setuid(65534)
+            return Taker(d).hear()[2]
+        equal(t.fork(as_nobody).result(), "only a process of the daemon's own user may take over", "another user")
+    old_fds, before = d.fds(), d
+    new = d.successor()
+    equal(Taker(d).hear()[2], "another process has taken over", "one that has a successor")
+    pair.a, last = new, Taker(new)
+    last.take()
+    new.expect_dead = True
+    new.send_signal(signal.SIGTERM)
+    equal(last.hear(), None, "one that ends meanwhile drops who takes over")
+    new.wait()
+    running.close()
+    before.wait()
+    check(old_fds < 100, "descriptors of takers that are gone")
+
+
+@case("a daemon that is none: whatever it sends is a clear error")
+def _(t):
+    conf = {"devices": [{"type": "siw", "address": t.addr}]}
+    lsn, not_listening, datagram = socket.socket(), socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    lsn.bind((t.addr, 0))
+    lsn.listen()
+    for s in (lsn, not_listening, datagram):
+        t.later(s.close)
+    sock = ("sent something else than the listening socket", message(SOCKET, 1, text="/nowhere"))
+    talks = [("of a version that cannot hand over", [(b'{"schema":1,"error":{}}\n', [])]),
+             ("another version of this protocol", [(message(HELLO, version=9), [])]),
+             ("refused: not today", [(message(REFUSED, text="not today"), [])]),
+             ("out of order", [(message(READY), [])]),
+             ("Protocol error", [(b"S" * 160, [])]),
+             ("Protocol error", [(message(HELLO, cnt=1 << 20), [])]),
+             ("Protocol error", [(message(HELLO, cnt=1), [lsn])]),
+             ("has ended the hand-over", [(message(HELLO)[:100], [])]),
+             ("Protocol error", [(message(HELLO, cnt=1), []), (message(SOCKET, 2), [])]),
+             ("Protocol error", [(message(HELLO, cnt=1), []), (message(SOCKET, 2), [lsn, lsn])]),
+             ("Protocol error", [(message(HELLO, cnt=1), []), (message(SOCKET, 2), [lsn] * 9)]),
+             (sock[0], [(message(HELLO, cnt=1), []), (sock[1], [lsn])]),
+             (sock[0], [(message(HELLO, cnt=1), []), (message(SOCKET, 2, text="/tmp/x"), [lsn])]),
+             (sock[0], [(message(HELLO, cnt=1), []), (message(SOCKET, 2), [not_listening])]),
+             (sock[0], [(message(HELLO, cnt=1), []), (message(SOCKET, 3), [datagram])]),
+             ("out of order", [(message(HELLO, cnt=2), []), (message(SOCKET, 2), [lsn]), (message(END), [])]),
+             ("did not send its control socket", [(message(HELLO, cnt=1), []), (message(SOCKET, 2), [lsn]), (message(END), [])])]
+    d = Daemon(t, "lonely", conf, start=False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as fake:
+        fake.bind(d.control)
+        fake.listen()
+        for words, talk in talks:
+            d.log_path = t.path(f"log.{t.count()}")
+            d.start(ready=False, args=["--take-over"])
+            s, _ = fake.accept()
+            with s:
+                equal(s.recv(100), b"smcrd-take-over 1\n", "request")
+                for data, fds in talk:
+                    socket.send_fds(s, [data], [f.fileno() for f in fds])
+                s.shutdown(socket.SHUT_WR)
+                ends_with(d, words)
+    check(os.path.exists(d.control), "the file is left alone")
+
+
+@case("beside one that drains already, and where nobody runs; an error names the option")
+def _(t):
+    pair = echo_pair(t)
+    old, running = pair.a, pair.connect()
+    works(running)
+    old.send_signal(signal.SIGTERM)
+    wait_until(lambda: old.status()["draining"], "it drains")
+    ends_with(old.successor(ready=False, args=()), "a running daemon listens there", "--take-over")
+    pair.a = old.successor()
+    with pair.connect() as s:
+        works(s)
+    works(running)
+    running.close()
+    equal(old.wait(), 0, "exit status")
+    pair.a.finish()
+    pair.a.start(args=["--take-over"])
+    check("no daemon to take over from" in pair.a.log(), pair.a.log())
+    with pair.connect() as s:
+        works(s)
+
+
+@case("another configuration: services come and go, UNIX sockets with their files; reloads afterwards; another control socket")
+def _(t):
+    pair = echo_pair(t, unix=True, a={"workers": 3})
+    old, first = pair.a, pair.path["x"]
+    second = t.socket_path("second")
+    both = dict(old.conf, ingress=[*old.conf["ingress"], dict(old.conf["ingress"][0], name="y", listen=f"unix:{second}")])
+    ino = os.stat(first).st_ino
+    a = old.successor(dict(both, workers=1))
+    old.wait()
+    equal(os.stat(first).st_ino, ino, "the file stays the same")
+    pair.path = {"x": first, "y": second}
+    for name in "xy":
+        works(pair.connect(name))
+    a.write_conf(dict(both, workers=1, ingress=both["ingress"][1:]))
+    a.ctl("reload")
+    check(not os.path.exists(first), "a reload removes it as if it had been made here")
+    b = a.successor(dict(both, workers=2, ingress=both["ingress"][:1]))
+    check(not os.path.exists(second), "the new configuration has no use for it")
+    works(pair.connect("x"))
+    before = b.control
+    b.expect_dead = True
+    c = Daemon(t, "c", b.conf, start=False)
+    c.start(ready=False, args=[f"--take-over={before}"])
+    c.wait_ready()
+    equal(c.status()["pid"], c.pid, "at its own control socket")
+    check(not os.path.exists(before), "the old control socket is gone")
+    works(pair.connect("x"))
+    pair.a = c
+    c.finish()
+    check(not os.path.exists(first), "files go with the last process")
+
+
+@case("--background returns when the daemon is ready, with 1 when it fails")
+def _(t):
+    pair = echo_pair(t)
+    argv = [SMCRD, "-f", pair.a.conf_path, "--background"]
+    pair.a.expect_dead = True
+    t.run([*argv], status=1, stderr=subprocess.STDOUT)
+    with open(t.path("background.log"), "wb") as log:
+        subprocess.run([*argv, "--take-over"], check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=60)
+    equal(pair.a.wait(), 0, "the old one")
+    pid = pair.a.status()["pid"]
+    t.later(lambda: os.kill(pid, signal.SIGKILL))
+    check(pid != pair.a.pid, "another process")
+    with pair.connect() as s:
+        works(s)
+
+
+# -- systemd --
+
+EXEC_WITH = """
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+s.connect(sys.argv[1])
+data, fds, _, _ = socket.recv_fds(s, 4096, 200)
+n = len(fds)
+for i, fd in enumerate(fds):
+    os.dup2(fd, 100 + i)
+for i in range(n):
+    os.dup2(100 + i, 3 + i)
+for i in range(n):
+    os.set_inheritable(3 + i, True)
+if n:
+    os.environ.update(LISTEN_FDS=str(n), LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=data.decode().partition(" ")[2])
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Manager:
+    """As much of systemd as keeps descriptors of a service, and gives them to the next process."""
+
+    def __init__(self, t):
+        self.path, self.give = t.path("notify"), t.path("give")
+        self.stored, self.said = [], []
+        self.of_unit = []	# of a socket unit
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.sock.bind(self.path)
+        self.lsn = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.lsn.bind(self.give)
+        self.lsn.listen()
+        self.env = {"NOTIFY_SOCKET": self.path}
+        self.wrap = [sys.executable, "-c", EXEC_WITH, self.give]
+        threading.Thread(target=self._hear, daemon=True).start()
+        threading.Thread(target=self._give, daemon=True).start()
+        t.later(self.sock.close)
+        t.later(self.lsn.close)
+
+    def _hear(self):
+        while True:
+            try:
+                data, fds, _, _ = socket.recv_fds(self.sock, 4096, 250)
+            except OSError:
+                return
+            words = dict(line.split("=", 1) for line in data.decode().splitlines())
+            self.said.append(words)
+            if "FDSTOREREMOVE" in words:
+                while self.stored:
+                    os.close(self.stored.pop())
+            self.stored += fds if "FDSTORE" in words else []
+
+    def _give(self):
+        while True:
+            try:
+                s, _ = self.lsn.accept()
+            except OSError:
+                return
+            with s:
+                names = ["smcrd.socket"] * len(self.of_unit) + ["smcrd-listen"] * len(self.stored)
+                socket.send_fds(s, [b"names " + ":".join(names).encode()], [*self.of_unit, *self.stored])
+
+    def has_said(self, key, value):
+        return any(words.get(key) == str(value) for words in self.said)
+
+
+@case("systemd's store: connects wait while the daemon is restarted, TCP and UNIX; a reload changes what is stored", timeout=90)
+def _(t):
+    pair = echo_pair(t, a={"workers": 2}, start=False)
+    manager, path, d = Manager(t), t.socket_path("x"), pair.a
+    conf = dict(d.conf, ingress=[*d.conf["ingress"], dict(d.conf["ingress"][0], name="u", listen=f"unix:{path}")])
+    d.write_conf(conf)
+    d.env, d.wrap = manager.env, manager.wrap
+    pair.b.start()
+    d.start()
+    wait_until(lambda: len(manager.stored) == 3, "a socket for each worker, and the UNIX socket")
+    ino = os.stat(path).st_ino
+    for _ in range(3):
+        d.stop()
+        waiting = [pair.connect("x") for _ in range(6)]
+        u = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        t.later(u.close)
+        u.connect(path)
+        u.settimeout(20)
+        task = [in_thread(works, s, i) for i, s in enumerate([*waiting, u])]
+        d.log_path = t.path(f"log.{t.count()}")
+        d.start(ready=False)
+        d.wait_ready()
+        for one in task:
+            one.result()
+        for s in [*waiting, u]:
+            s.close()
+        wait_until(lambda: not d.connections(), "no connections")
+        check("closed: address" not in d.log(), d.log())
+    equal(os.stat(path).st_ino, ino, "the file")
+    d.write_conf(dict(conf, ingress=conf["ingress"][:1]))
+    d.ctl("reload")
+    wait_until(lambda: len(manager.stored) == 2, "the UNIX socket is stored no more")
+    check(not os.path.exists(path), "nor is its file there")
+
+
+@case("sockets of a socket unit are not stored, as systemd has them, nor are their files removed; a successor knows that, too")
+def _(t):
+    pair = echo_pair(t, unix=True, start=False)
+    manager, d, path = Manager(t), pair.a, pair.path["x"]
+    unit = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    t.later(unit.close)
+    unit.bind(path)
+    unit.listen()
+    manager.of_unit = [unit.fileno()]
+    other = t.port()
+    d.write_conf(dict(d.conf, ingress=[*d.conf["ingress"], dict(d.conf["ingress"][0], name="y", listen=f"{t.addr}:{other}")]))
+    d.env, d.wrap = manager.env, manager.wrap
+    pair.b.start()
+    d.start()
+    wait_until(lambda: len(manager.stored) == 1, "the other service's socket is stored")
+    works(pair.connect())
+    d.wrap = []
+    new = pair.a = d.successor()
+    works(pair.connect())
+    wait_until(lambda: manager.has_said("MAINPID", new.pid) and
+               [w for w in manager.said if w.get("READY")][1:], "the new one is ready")
+    new.ctl("reload")
+    wait_until(lambda: sum("FDSTOREREMOVE" in w for w in manager.said) == 3 and len(manager.stored) == 1, "stored by the new one")
+    for p in (d, new):
+        p.send_signal(signal.SIGTERM)
+        p.stop()
+    check(os.path.exists(path), "the unit's file stays")
+
+
+@case("systemd is told which process is the service's now, and the new one speaks for it")
+def _(t):
+    pair = echo_pair(t, start=False)
+    manager, old = Manager(t), pair.a
+    old.env = dict(manager.env, WATCHDOG_USEC="30000000")
+    pair.b.start()
+    old.start()
+    running = pair.connect()
+    works(running)
+    wait_until(lambda: manager.has_said("READY", 1), "READY")
+    manager.said.clear()
+    old.env = {}	# started by hand: it learns from the old one where systemd hears
+    pair.a = new = old.successor()
+    wait_until(lambda: manager.has_said("READY", 1), "READY of the new one")
+    said = list(manager.said)
+    check(manager.has_said("MAINPID", new.pid), said)
+    check([k for words in said for k in words if k in ("MAINPID", "READY")][:2] == ["MAINPID", "READY"], f"in this order: {said}")
+    check(not manager.has_said("STOPPING", 1), f"the service does not stop: {said}")
+    running.close()
+    equal(old.wait(), 0, "exit status")
+    check(not manager.has_said("STOPPING", 1), "the old one says nothing at its end")
+    new.send_signal(signal.SIGTERM)
+    wait_until(lambda: manager.has_said("STOPPING", 1), "the new one speaks for the service")
+    new.expect_dead = True
+    new.wait()
+
+
+if __name__ == "__main__":
+    main()
