@@ -60,6 +60,22 @@ def talk(s, n=10000):
     check(recv_exact(s, n) == data, f"{n} bytes come back as they were sent")
 
 
+def refused(port=INGRESS):
+    try:
+        connect(port).close()
+        return False
+    except ConnectionError:
+        return True
+
+
+def ends(s):
+    """The end of a connection without a byte."""
+    try:
+        return s.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
 def server(t):
     return Server(t, echo, "127.0.0.1", SERVER)
 
@@ -109,13 +125,7 @@ def _(t):
         write(CONF, SERVICES % MORE)
         systemctl(t, "reload", "smcrd")
 
-        def added():
-            try:
-                connect(ADDED).close()
-                return True
-            except ConnectionRefusedError:
-                return False
-        wait_until(added, "the new service listens", 30)
+        wait_until(lambda: not refused(ADDED), "the new service listens", 30)
         write(CONF, "ingress = nonsense")
         systemctl(t, "reload", "smcrd", status=1)
         equal(show("MainPID", "ActiveState"), [before, "active"], "after a bad file the daemon")
@@ -165,20 +175,22 @@ def _(t):
     systemctl(t, "start", "smcrd")
 
 
-@case("stop waits for what runs, and accepts nothing more")
+@case("stop waits for what runs, and serves nobody more; smcrctl drain has new connections refused at once")
 def _(t):
     server(t)
     with connect() as s:
         talk(s)
         systemctl(t, "stop", "--no-block", "smcrd")
         wait_until(lambda: show("ActiveState")[0] == "deactivating", "it stops", 30)
-
-        def refused():
-            try:
-                connect().close()
-                return False
-            except ConnectionError:
-                return True
+        late = connect()	# waits: it might be a restart
+        talk(s)
+    wait_until(lambda: show("ActiveState", "Result") == ["inactive", "success"], "it has ended well", 60)
+    check(ends(late), "who came late is told at the end")
+    check(refused(), "nobody listens")
+    systemctl(t, "start", "smcrd")
+    with connect() as s:
+        talk(s)
+        t.run(["smcrctl", "drain"])
         wait_until(refused, "it accepts nothing more", 30)
         talk(s)
     wait_until(lambda: show("ActiveState", "Result") == ["inactive", "success"], "it has ended well", 60)
@@ -218,6 +230,49 @@ def _(t):
     os.unlink("/run/systemd/system/smcrd.socket")
     systemctl(t, "daemon-reload")
     systemctl(t, "start", "smcrd")
+
+
+@case("a restart without a socket unit: systemd keeps the sockets, and connects wait")
+def _(t):
+    server(t)
+    for _ in range(2):
+        (before,) = show("MainPID")
+        systemctl(t, "restart", "--no-block", "smcrd")
+        with connect() as s:
+            talk(s)
+        wait_until(lambda: show("ActiveState")[0] == "active", "it runs", 60)
+        check(show("MainPID") != [before] and show("NFileDescriptorStore")[0] > 0, "another process, and what systemd keeps")
+
+
+@case("an upgrade by the drop-in: reload starts the new process in the unit; what runs goes on, the watchdog hears the new one")
+def _(t):
+    server(t)
+    drop_in = "/run/systemd/system/smcrd.service.d/upgrade.conf"
+    with open("/usr/share/doc/smcrd/examples/upgrade.conf") as f:
+        write(drop_in, f.read() + "WatchdogSec=5\n")
+    systemctl(t, "daemon-reload")
+    systemctl(t, "restart", "smcrd")
+    with connect() as running:
+        talk(running)
+        pids = show("MainPID")
+        for _ in range(2):
+            systemctl(t, "reload", "smcrd")
+            pids += show("MainPID")
+            equal(show("ActiveState")[0], "active", "the unit")
+            talk(running)
+            with connect() as s:
+                talk(s)
+        check(len(set(pids)) == 3, f"three processes, one after the other: {pids}")
+        write(CONF, "ingress = nonsense")
+        systemctl(t, "reload", "smcrd", status=1)
+        write(CONF, SERVICES % "")
+        equal(show("MainPID", "ActiveState"), [pids[-1], "active"], "after one that failed")
+        time.sleep(8)	# longer than the watchdog's time
+        talk(running)
+    wait_until(lambda: not os.path.exists(f"/proc/{pids[0]}"), "the first one ends with its connection", 60)
+    equal(show("MainPID", "ActiveState", "NRestarts"), [pids[-1], "active", 0], "the unit goes on with the last one")
+    os.unlink(drop_in)
+    systemctl(t, "daemon-reload")
 
 
 @case("an upgrade of the package: what runs ends well, the new daemon takes over")
