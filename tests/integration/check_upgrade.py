@@ -602,16 +602,17 @@ def _(t):
     pair.b.start()
     d.start()
     wait_until(lambda: len(manager.stored) == 1, "the other service's socket is stored")
-    works(pair.connect())
+    with pair.connect() as s:
+        works(s)
     d.wrap = []
     new = pair.a = d.successor()
-    works(pair.connect())
+    with pair.connect() as s:
+        works(s)
     wait_until(lambda: manager.has_said("MAINPID", new.pid) and
                [w for w in manager.said if w.get("READY")][1:], "the new one is ready")
     new.ctl("reload")
     wait_until(lambda: sum("FDSTOREREMOVE" in w for w in manager.said) == 3 and len(manager.stored) == 1, "stored by the new one")
     for p in (d, new):
-        p.send_signal(signal.SIGTERM)
         p.stop()
     check(os.path.exists(path), "the unit's file stays")
 
