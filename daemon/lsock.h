@@ -15,9 +15,10 @@
 #include "daemon/config/config.h"
 
 struct lsock {
-	int fd;         /* -1 = none */
-	int lock;       /* of the directory, until we listen; -1 = none */
-	bool elsewhere; /* another process has it, too: systemd. What is done to the socket is done to that one's */
+	int fd;   /* -1 = none */
+	int lock; /* of the directory, until we listen; -1 = none */
+	bool
+	    elsewhere; /* another process has it, too: systemd, or one before or after us. What is done to it is done to that one's */
 	/* The file that is ours; "" = none: a TCP socket, or one of systemd's. */
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	dev_t dev;
@@ -55,7 +56,7 @@ struct lsock lsock_of_fd(int fd);
 struct lsock lsock_copy(const struct lsock *);
 /* Puts a socket of the same address behind another one, which owns it then. 0 or -ENOMEM. */
 int lsock_append(struct lsock *, const struct lsock *more);
-/* The same for it and those behind it. */
+/* The same for it and those behind it. What is lent is elsewhere, too. */
 void lsock_set_lent(struct lsock *, bool lent);
 /* Makes the file, on which nobody listens yet: connecting fails. Replaces a socket that no process has open; never anything
  * else. 0, or -errno with one line in err. */

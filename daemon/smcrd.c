@@ -67,9 +67,9 @@ struct daemon {
 	bool draining;
 	bool drained;
 	bool ends_service; /* a client has asked for the end: systemd keeps no sockets */
-	bool broken;    /* a worker's loop has failed */
-	bool term_seen; /* the drain may be a control client's: the first signal does not cut it short */
-	int level_set;  /* of the log, by a control client; -1 = none */
+	bool broken;       /* a worker's loop has failed */
+	bool term_seen;    /* the drain may be a control client's: the first signal does not cut it short */
+	int level_set;     /* of the log, by a control client; -1 = none */
 
 	struct loader *loader;                                    /* while a reload is going on */
 	bool reload_again;                                        /* SIGHUP came meanwhile */

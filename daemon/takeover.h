@@ -13,8 +13,8 @@
 #include "daemon/lsock.h"
 
 struct takeover {
-	int sock;                   /* to the running daemon; -1 = nobody is there, or nothing was asked */
-	uint32_t pid;               /* of it */
+	int sock;                            /* to the running daemon; -1 = nobody is there, or nothing was asked */
+	uint32_t pid;                        /* of it */
 	struct lsock control[CONTROL_PORTS]; /* its control sockets, in the order of enum */
 	unsigned control_cnt;
 	struct lsock_list services; /* lent; early_open takes them */

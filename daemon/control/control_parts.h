@@ -39,7 +39,7 @@ struct control {
 	struct workers *workers;
 	struct control_hooks hooks;
 	struct control_port ports[CONTROL_PORTS];
-	uint32_t mode; /* of the control socket's file */
+	uint32_t mode;            /* of the control socket's file */
 	struct list_node clients; /* struct control_client.node */
 	uint64_t traces_begun;
 	struct list_node checks; /* struct control_check.node */

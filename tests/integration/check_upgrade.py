@@ -3,6 +3,7 @@
 A new process takes the place of a running daemon: nobody's connect is refused, no connection is cut while the old one drains, and
 when the new one fails, nothing has happened. Restarts under systemd, which keeps the listening sockets.
 """
+import json
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-from harness import (SMCRD, UNIX, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
+from harness import (SMCRCTL, SMCRD, UNIX, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
                      recv_exact, same_bytes, soft_device, wait_until)
 from programs import Nginx, Redis, RedisClient
 
@@ -436,6 +437,32 @@ def _(t):
     check("no daemon to take over from" in pair.a.log(), pair.a.log())
     with pair.connect() as s:
         works(s)
+
+
+@case("a disabled service, a drain that was taken back, the read-only socket: a new process takes over")
+def _(t):
+    pair = echo_pair(t, a={"control": {"readonly": True}})
+    old, running = pair.a, pair.connect()
+    works(running)
+    old.ctl_text("disable", "x")
+    old.ctl_text("enable", "x")
+    old.ctl_text("drain")
+    old.ctl_text("undrain")
+    pair.a = old.successor()
+    with pair.connect() as s:
+        works(s)
+    equal(t.exit_status([SMCRCTL, "--socket", old.control, "undrain"]), 1, "undrain of one that has a successor")
+    readonly = json.loads(t.run([SMCRCTL, "--socket", old.readonly, "--json", "status"]))["data"]
+    equal(readonly["pid"], pair.a.status()["pid"], "who answers readers")
+    works(running)
+    running.close()
+    equal(old.wait(), 0, "exit status")
+    old = pair.a
+    old.ctl_text("disable", "x")
+    pair.a = old.successor()
+    with pair.connect() as s:
+        works(s)
+    equal(old.wait(), 0, "exit status")
 
 
 @case("another configuration: services come and go, UNIX sockets with their files; reloads afterwards; another control socket")

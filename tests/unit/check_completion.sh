@@ -55,7 +55,7 @@ cat > "$dir/offers.zsh" <<-EOZ
 			case \$spec in
 				-s) ;;
 				*:\(*\)) [[ \$words[CURRENT-1] == \${spec%%+*} ]] && { print -l -- \${=\${\${spec##*:\(}%\)}}; return; } ;|
-				-*) [[ \$words[CURRENT] == -* ]] && print -r -- \${\${spec%%\[*}%+} ;;
+				-*) [[ \$words[CURRENT] == -* ]] && print -r -- \${\${\${spec%%\[*}%+}%=-} ;;
 			esac
 		done
 	}
@@ -112,7 +112,7 @@ while read -r example; do
 	taken[$example]=$(options_taken "$example")
 done < <(examples)
 levels=$(sed -n '/^\.It Ic log_level$/{n; s/One of \(.*\); default.*/\1/; s/,//g; p}' "$src/man/smcrd.conf.5" | words_of)
-options=$(smcrd --help | grep -oE '^  -[a-zA-Z]|--[a-z]+' | words_of)
+options=$(smcrd --help | grep -oE '^  -[a-zA-Z]|--[a-z][a-z-]*' | words_of)
 
 for shell in bash zsh; do
 	if ! command -v "$shell" >/dev/null; then
