@@ -464,8 +464,11 @@ static int
 sockets_for_successor(void *arg, struct lsock_list *services, struct lsock_list *ports)
 {
 	struct daemon *d = arg;
+	const struct lsock *metrics = metrics_socket(d->metrics);
 	int rc = upgrade_sockets(d->workers, services);
 
+	if (rc == 0 && metrics != NULL)
+		rc = lsock_list_add_copies(services, metrics);
 	return rc == 0 ? upgrade_ports(d->workers, ports) : rc;
 }
 
@@ -478,6 +481,8 @@ hand_over(void *arg, uint32_t pid, const struct lsock_list *ports)
 	notify_successor(&d->notify, pid);
 	upgrade_let_go(d->workers);
 	upgrade_drop_ports(d->workers, ports);
+	metrics_hand_over(d->metrics);
+	d->metrics = NULL;
 	drain(d);
 }
 
@@ -576,6 +581,7 @@ finish_take_over(struct daemon *d, FILE *err)
 	int rc = takeover_finish(&d->takeover, d->cfg, err);
 	if (rc == 0) {
 		control_adopt(d->control);
+		metrics_adopt(d->metrics);
 		upgrade_lend(d->workers, false);
 	}
 	return rc;
@@ -606,14 +612,14 @@ open_all(struct daemon *d, FILE *err)
 	open_option(d);
 	int rc = take_over(d, err);
 	if (rc == 0)
+		rc = metrics_listen(d->cfg, &d->takeover.services, &d->metrics_listen, err);
+	if (rc == 0)
 		rc = early_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, &d->takeover.services, err);
 	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
 		const struct lsock_file file = control_file(d->cfg, i);
 
 		rc = file.path[0] != '\0' && d->listen[i].fd < 0 ? lsock_open(&d->listen[i], &file, err) : 0;
 	}
-	if (rc == 0)
-		rc = metrics_listen(d->cfg, &d->metrics_listen, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
 	if (rc == 0)

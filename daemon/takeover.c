@@ -297,6 +297,8 @@ remove_unused(const struct lsock *file, const struct config *cfg)
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		if (strcmp(addr_path(&cfg->services[i].listen), file->path) == 0)
 			return;
+	if (strcmp(addr_path(&cfg->metrics.listen), file->path) == 0)
+		return;
 	if (lstat(file->path, &st) == 0 && st.st_dev == file->dev && st.st_ino == file->ino)
 		unlink(file->path);
 }

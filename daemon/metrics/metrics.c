@@ -65,13 +65,26 @@ listen_unix(const struct config *cfg, struct lsock *out, FILE *err)
 	return rc;
 }
 
+/* One of those, if it is there. */
+static bool
+take_passed(struct lsock_list *passed, const struct sockaddr_storage *addr, struct lsock *out)
+{
+	for (unsigned i = 0; i < passed->cnt; i++)
+		if (passed->v[i].fd >= 0 && lsock_listens_at(&passed->v[i], addr)) {
+			*out = passed->v[i];
+			passed->v[i] = LSOCK_NONE;
+			return true;
+		}
+	return false;
+}
+
 int
-metrics_listen(const struct config *cfg, struct lsock *out, FILE *err)
+metrics_listen(const struct config *cfg, struct lsock_list *passed, struct lsock *out, FILE *err)
 {
 	char text[ADDR_STR_MAX];
 
 	*out = LSOCK_NONE;
-	if (cfg->metrics.listen.ss_family == 0)
+	if (cfg->metrics.listen.ss_family == 0 || take_passed(passed, &cfg->metrics.listen, out))
 		return 0;
 	if (cfg->metrics.listen.ss_family == AF_UNIX)
 		return listen_unix(cfg, out, err);
@@ -228,6 +241,27 @@ metrics_drains(struct metrics *m, bool drains)
 {
 	if (m != NULL)
 		m->draining = drains;
+}
+
+void
+metrics_adopt(struct metrics *m)
+{
+	if (m != NULL)
+		lsock_set_lent(&m->listen, false);
+}
+
+const struct lsock *
+metrics_socket(const struct metrics *m)
+{
+	return m != NULL ? &m->listen : NULL;
+}
+
+void
+metrics_hand_over(struct metrics *m)
+{
+	if (m != NULL)
+		lsock_set_lent(&m->listen, true);
+	metrics_free(m);
 }
 
 void

@@ -13,8 +13,9 @@
 
 struct metrics;
 
-/* Opens where cfg says; none when it says nothing. For when the process still has its rights. 0, or -errno and err says why. */
-int metrics_listen(const struct config *cfg, struct lsock *out, FILE *err);
+/* Opens where cfg says, or takes the socket that listens there out of `passed`; none when it says nothing. For when the process
+ * still has its rights. 0, or -errno and err says why. */
+int metrics_listen(const struct config *cfg, struct lsock_list *passed, struct lsock *out, FILE *err);
 /* Takes the socket over when it succeeds; none: *out is NULL. The confinement's state, and the control socket's counters, are there
  * as long as it. No thread yet. 0, or -errno and err says why. */
 int metrics_new(struct loop *main, struct workers *, const struct config *, struct lsock *,
@@ -23,5 +24,11 @@ int metrics_new(struct loop *main, struct workers *, const struct config *, stru
 int metrics_start(struct metrics *);
 void metrics_reload(struct metrics *, const struct config *);
 void metrics_drains(struct metrics *, bool drains);
+/* Of a socket that was passed: its file is ours from here on. */
+void metrics_adopt(struct metrics *);
+/* The socket, for a process that takes over; NULL: there is none. */
+const struct lsock *metrics_socket(const struct metrics *);
+/* Another process has it now: as metrics_free, but the file stays. */
+void metrics_hand_over(struct metrics *);
 /* Before workers_free. */
 void metrics_free(struct metrics *);

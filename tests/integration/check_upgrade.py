@@ -14,6 +14,7 @@ import threading
 
 from harness import (SMCRCTL, SMCRD, UNIX, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
                      recv_exact, same_bytes, soft_device, wait_until)
+from scrape import get
 from programs import Nginx, Redis, RedisClient
 
 
@@ -495,6 +496,32 @@ def _(t):
     pair.a = c
     c.finish()
     check(not os.path.exists(first), "files go with the last process")
+
+
+def asked(at):
+    """The process that answers at the metrics endpoint."""
+    status, _, body = get(at, "/status.json")
+    equal(status, 200, "status of /status.json")
+    return json.loads(body)["data"]["pid"]
+
+
+@case("the metrics endpoint is the new one's, at an address and at a path")
+def _(t):
+    at = (t.addr, t.port())
+    path = t.socket_path("metrics")
+    for where, listen in ((at, f"{at[0]}:{at[1]}"), (path, f"unix:{path}")):
+        pair = echo_pair(t, a={"metrics": {"listen": listen}})
+        old, running = pair.a, pair.connect()
+        equal(asked(where), old.pid, "who answers first")
+        pair.a = old.successor()
+        equal(asked(where), pair.a.pid, "who answers then")
+        works(running)
+        equal(asked(where), pair.a.pid, "and while the old one drains")
+        running.close()
+        equal(old.wait(), 0, "exit status")
+        equal(asked(where), pair.a.pid, "who answers when it has ended")
+    pair.a.finish()
+    check(not os.path.exists(path), "the file goes with the last process")
 
 
 @case("--background returns when the daemon is ready, with 1 when it fails")

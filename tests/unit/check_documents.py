@@ -76,7 +76,7 @@ def bad_smcrctl(text):
 
 
 def bad_smcrd(text):
-    known = set(re.findall(r"-[a-zA-Z]\b|--[a-z]+", run(f"{BUILD}/smcrd", "--help")[1]))
+    known = set(re.findall(r"-[a-zA-Z]\b|--[a-z]+(?:-[a-z]+)*", run(f"{BUILD}/smcrd", "--help")[1]))
     for c in commands(text, "smcrd"):
         for option in re.findall(r"(?<=\s)-\S+", c):
             if option not in known:

@@ -273,7 +273,7 @@ control_counters(const struct control *ctl)
 }
 
 int
-metrics_listen(const struct config *cfg, struct lsock *out, FILE *err)
+metrics_listen(const struct config *cfg, struct lsock_list *passed, struct lsock *out, FILE *err)
 {
 	return 0;
 }
@@ -300,6 +300,22 @@ void
 metrics_drains(struct metrics *m, bool drains)
 {
 	log_msg(LOG_LVL_NOTICE, "metrics told drains=%d", drains);
+}
+
+void
+metrics_adopt(struct metrics *m)
+{
+}
+
+const struct lsock *
+metrics_socket(const struct metrics *m)
+{
+	return NULL;
+}
+
+void
+metrics_hand_over(struct metrics *m)
+{
 }
 
 void
