@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 
-from harness import (SMCRCTL, SMCRD, UNIX, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
+from harness import (SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
                      recv_exact, same_bytes, soft_device, wait_until)
 from scrape import get
 from programs import Nginx, Redis, RedisClient
@@ -655,7 +655,7 @@ def _(t):
     d.env, d.wrap = manager.env, manager.wrap
     pair.b.start()
     d.start()
-    wait_until(lambda: len(manager.stored) == 1, "the other service's socket is stored")
+    wait_until(lambda: len(manager.stored) == (WORKERS or 1), "the other service's sockets are stored, one a worker")
     with pair.connect() as s:
         works(s)
     d.wrap = []
@@ -665,7 +665,8 @@ def _(t):
     wait_until(lambda: manager.has_said("MAINPID", new.pid) and
                [w for w in manager.said if w.get("READY")][1:], "the new one is ready")
     new.ctl("reload")
-    wait_until(lambda: sum("FDSTOREREMOVE" in w for w in manager.said) == 3 and len(manager.stored) == 1, "stored by the new one")
+    wait_until(lambda: sum("FDSTOREREMOVE" in w for w in manager.said) == 3 and len(manager.stored) == (WORKERS or 1),
+               "stored by the new one")
     for p in (d, new):
         p.stop()
     check(os.path.exists(path), "the unit's file stays")
