@@ -8,33 +8,32 @@
 
 static const struct metric_labels none = { .array = NULL };
 static const struct metric_labels service = { "services", NULL, { { "service", "name" }, { "kind", "kind" } },
-	{ { NULL } } };
+	{ { 0 } } };
 static const struct metric_labels local = { "services", "fallback_reasons_local",
 	{ { "service", "name" }, { "kind", "kind" } }, { { "code", "code" }, { "reason", "text" } } };
 static const struct metric_labels peer = { "services", "fallback_reasons_peer",
 	{ { "service", "name" }, { "kind", "kind" } }, { { "code", "code" }, { "reason", "text" } } };
 static const struct metric_labels resets = { "services", "reset_reasons", { { "service", "name" }, { "kind", "kind" } },
 	{ { "reason", "text" } } };
-static const struct metric_labels worker = { "workers", NULL, { { "worker", "worker" } }, { { NULL } } };
-static const struct metric_labels group = { "groups", NULL, { { "group", "id" } }, { { NULL } } };
+static const struct metric_labels worker = { "workers", NULL, { { "worker", "worker" } }, { { 0 } } };
+static const struct metric_labels group = { "groups", NULL, { { "group", "id" } }, { { 0 } } };
 static const struct metric_labels group_info = { "groups", NULL,
 	{ { "group", "id" }, { "worker", "worker" }, { "role", "role" }, { "type", "type" }, { "state", "state" },
 	    { "peer", "peer" }, { "peer_id", "peer_id" } },
-	{ { NULL } } };
+	{ { 0 } } };
 static const struct metric_labels link = { "links", NULL,
-	{ { "group", "group" }, { "link", "number" }, { "user_id", "user_id" }, { "device", "device" } },
-	{ { NULL } } };
+	{ { "group", "group" }, { "link", "number" }, { "user_id", "user_id" }, { "device", "device" } }, { { 0 } } };
 static const struct metric_labels link_info = { "links", NULL,
 	{ { "group", "group" }, { "link", "number" }, { "user_id", "user_id" }, { "device", "device" },
 	    { "transport", "transport" }, { "state", "state" }, { "gid", "gid" } },
-	{ { NULL } } };
+	{ { 0 } } };
 static const struct metric_labels device = { "devices", NULL, { { "device", "name" }, { "worker", "worker" } },
-	{ { NULL } } };
+	{ { 0 } } };
 static const struct metric_labels device_info = { "devices", NULL,
 	{ { "device", "name" }, { "worker", "worker" }, { "provider", "provider" }, { "transport", "transport" },
 	    { "interface", "interface" }, { "gid", "gid" }, { "card", "card" } },
-	{ { NULL } } };
-static const struct metric_labels build = { NULL, NULL, { { "version", "version" } }, { { NULL } } };
+	{ { 0 } } };
+static const struct metric_labels build = { NULL, NULL, { { "version", "version" } }, { { 0 } } };
 
 #define REFUSED(member, why)                                                                             \
 	{                                                                                                \
