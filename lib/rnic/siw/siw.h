@@ -54,9 +54,6 @@ struct siw_config {
 	struct sockaddr_storage addr; /* the address of this device; its port is ignored */
 	uint16_t port_min;            /* to be connected to: the first free one of the range; 0 = any */
 	uint16_t port_max;
-	/* Over TCP, where no port of the range is free: one of these at the device's address. Looked at by siw_open alone. */
-	struct siw_spare *spares;
-	unsigned spare_cnt;
 	/* SCTP in UDP, on this port of UDP and of SCTP; 0: libusrsctp takes one of the range, the kernel does without UDP. The
 	 * kernel has one UDP port for all, sysctl net.sctp.udp_port, which has to be this one. */
 	uint16_t sctp_udp;
@@ -78,6 +75,9 @@ struct siw_config {
 	/* May this address connect to us? NULL: every address may. Asked at accept, before anything is kept. */
 	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
 	void *may_connect_ctx;
+	/* Over TCP, where no port of the range is free: one of these at the device's address. Looked at by siw_open alone. */
+	struct siw_spare *spares;
+	unsigned spare_cnt;
 };
 
 /* An address may have a device over TCP and one over SCTP of each stack. */
