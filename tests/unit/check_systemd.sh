@@ -30,7 +30,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..10
+echo 1..11
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -154,7 +154,7 @@ catalog_is_taken() {
 	[ -s "$tmp/written" ] && diff "$tmp/listed" "$tmp/written"
 }
 if command -v journalctl >/dev/null; then
-	result 10 'smcrd.catalog' catalog_is_taken
+	result 11 'smcrd.catalog' catalog_is_taken
 else
-	skip 10 'smcrd.catalog' 'journalctl is not installed'
+	skip 11 'smcrd.catalog' 'journalctl is not installed'
 fi
