@@ -244,12 +244,14 @@ stop_bulk(struct probe *p, const char *why)
 	verdict_done(p);
 }
 
+/* From the next turn on, which nothing else need bring. */
 static void
 begin_bulk(struct probe *p, enum check_path path)
 {
 	p->stage = STAGE_BULK;
 	p->path = path;
 	measure_ask(&p->measure, p->target.bulk, p->target.bulk, p->pool->env->now_ns);
+	loop_again(p->pool->env->loop);
 }
 
 /* The rendezvous is through. A connection that is established is for a measurement. */
@@ -329,7 +331,6 @@ pump_bulk(struct probe *p)
 			m->done_ns - m->turned_ns };
 		if (p->path == CHECK_SMCR) {
 			begin_bulk(p, CHECK_MIDDLE);
-			loop_again(env->loop);
 			return;
 		}
 		p->stage = STAGE_CLOSE;

@@ -7,7 +7,7 @@ import time
 
 import netns
 from harness import (PATIENCE, SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, listener, main, need,
-                     pair_to, recv_exact, same_bytes, wait_until)
+                     pair_to, recv_exact, same_bytes, soft_device, wait_until)
 from netns import Net
 from programs import Redis
 
@@ -153,6 +153,17 @@ def _(t):
     served = pair.b.services()[0]
     equal((served["accepted"], served["resets"], served["fallbacks"]), (0, 0, 0), "no client")
     works(pair.connect())
+
+
+@case("a measurement waits for nothing else that happens: on an idle daemon, with confirmations that come late")
+def _(t):
+    late = {"devices": [soft_device(t.addr, confirm_delay="1s")]}
+    pair = pair_to(t, echo, a=late, b=late)
+    took = []
+    for _ in range(3):		# a busy machine may stand still in one of them
+        rows = ask(t, pair.a, (t.addr, pair.middle["x"]), "--bulk=2000")["bulk"]
+        took.append(next(b["took_us"] for b in rows if (b["path"], b["direction"]) == ("smcr", "out")))
+    check(min(took) < 50000, f"2000 bytes to the peer took {took} us")
 
 
 def doctor(t, d):
