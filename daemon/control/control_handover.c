@@ -66,6 +66,8 @@ may_start(struct control_client *c, const char *line, size_t len, struct ucred *
 
 	if (c->ctl->hooks.sockets == NULL || getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, cred, &cred_len) != 0)
 		return "not supported";
+	if (c->port->readonly)
+		return "this socket takes questions alone";
 	/* Not even root's: the control socket's directory and the files would be another user's. */
 	if (cred->uid != geteuid())
 		return "only a process of the daemon's own user may take over";

@@ -449,6 +449,7 @@ def _(t):
     old.ctl_text("enable", "x")
     old.ctl_text("drain")
     old.ctl_text("undrain")
+    ends_with(old.successor(ready=False, args=(f"--take-over={old.readonly}",)), "refused", "takes questions alone")
     pair.a = old.successor()
     with pair.connect() as s:
         works(s)
