@@ -305,6 +305,7 @@ struct rnic_path {
 	uint32_t rtt_us, rto_us, mtu, cwnd;
 };
 
+#define RNIC_FAR_NS 1000000 /* a round trip: the path holds more than what is sent and taken meanwhile */
 #define RNIC_PATHS_MAX 8
 
 struct rnic_conn_info {
@@ -355,7 +356,8 @@ struct rnic_ops {
 	void (*credits)(const struct rnic_qp *, struct rnic_credits *);
 	/* Of the peer that accepted us, was accepted, or rejected us. NULL = the device does not learn them. */
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
-	/* The shortest round trip of the path that is known, in ns; -1: none. NULL = the device does not learn it. */
+	/* The shortest round trip of the path that is known, in ns; -1: none. From RNIC_FAR_NS on the path is long. NULL = the device
+	 * does not learn it. */
 	int64_t (*path_rtt)(struct rnic_qp *);
 	/* What the transport protocol below knows of the queue pair's connection, for the operator: fills *out, which says that nothing
 	 * is known, as far as it knows better. NULL = nothing. */

@@ -9,7 +9,7 @@
 #include "rnic/siw/siw_llp.h"
 #include "rnic/wr.h"
 
-#define TIMERS (2 + FENCE_TIMERS) /* of a QP */
+#define TIMERS (3 + FENCE_TIMERS) /* of a QP */
 
 /* -- completions -- */
 

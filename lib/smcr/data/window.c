@@ -10,7 +10,6 @@
 #define RATE 100           /* bytes a microsecond that one connection reaches over a path with delay */
 #define RATE_MAX 2500      /* and the fastest one over any */
 #define NS_PER_US 1000
-#define FAR_NS 1000000
 #define RING_MAX (2 * SMCR_ELEM_MAX)
 #define PART 4 /* of the memory that is left, so much may go into what is made next */
 
@@ -42,7 +41,7 @@ path_rtt(const struct lgr *lgr)
 bool
 window_is_far(const struct lgr *lgr)
 {
-	return !lgr->dialect.foreign && path_rtt(lgr) >= FAR_NS;
+	return !lgr->dialect.foreign && path_rtt(lgr) >= RNIC_FAR_NS;
 }
 
 /* While a window goes there and its consumption comes back, the next one is filled: twice what the path holds. */

@@ -85,6 +85,8 @@ qp_init(struct siw_qp *qp)
 	if (t == NULL)
 		return -ENOMEM;
 	t->fd = -1;
+	t->qp = qp;
+	timer_init(&t->refill, siw_tcp_refill);
 	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
 	t->rx_buf = pages_alloc(TCP_RX_BUF);
 	return t->rx_buf == NULL || txq_init(&t->txq, TX_RING) < 0 ? -ENOMEM : 0;
@@ -136,6 +138,7 @@ finish(struct siw_qp *qp, bool last_word)
 	int fd = t->fd;
 
 	t->fd = -1;
+	timer_cancel(&qp->dev->timers, &t->refill);
 	if (fd < 0)
 		return;
 	qp->dev->loop.unwatch(qp->dev->loop.ctx, fd);

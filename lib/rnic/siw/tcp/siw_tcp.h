@@ -42,6 +42,8 @@ struct siw_tcp {
 	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
 	/* sending */
 	struct txq txq;
+	struct timer refill; /* looks whether the socket takes more: siw_tcp_tx.c */
+	struct siw_qp *qp;
 };
 
 static inline struct siw_tcp_dev *
@@ -102,6 +104,7 @@ size_t siw_tcp_queued(const struct siw_qp *);
 bool siw_tcp_is_empty(const struct siw_qp *);
 void siw_tcp_push_begin(struct siw_qp *);
 enum siw_push siw_tcp_push(struct siw_qp *, size_t *sent);
+void siw_tcp_refill(struct timer *);
 /* Of a sendmsg() of what txq_gather() gave. */
 static inline int
 siw_tcp_send_flags(const struct txq *q)

@@ -4,9 +4,12 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "base/minmax.h"
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #define SEG_MIN 128
+#define LOOKS 16 /* a round trip */
+#define NS_PER_MS 1000000
 
 void
 siw_tcp_set_seg_max(struct siw_qp *qp, size_t max)
@@ -59,6 +62,25 @@ siw_tcp_push_begin(struct siw_qp *qp)
 		siw_tcp_follow_mss(qp);
 }
 
+void
+siw_tcp_refill(struct timer *timer)
+{
+	siw_tx_unblocked(CONTAINER_OF(timer, struct siw_tcp, refill)->qp);
+}
+
+/*
+ * The kernel calls a socket writable when a third of its send buffer is free, so a path that holds all of one would have two thirds
+ * under way. Over a long one we look ourselves, too.
+ */
+static void
+look_again(struct siw_qp *qp)
+{
+	int64_t rtt_ns = siw_tcp_path_rtt(qp);
+
+	if (rtt_ns >= RNIC_FAR_NS)
+		siw_arm(qp->dev, &siw_tcp(qp)->refill, (uint32_t)max_u64((uint64_t)rtt_ns / LOOKS / NS_PER_MS, 1));
+}
+
 enum siw_push
 siw_tcp_push(struct siw_qp *qp, size_t *sent)
 {
@@ -69,8 +91,10 @@ siw_tcp_push(struct siw_qp *qp, size_t *sent)
 
 	if (n < 0 && errno == EINTR)
 		return SIW_PUSH_SENT;
-	if (n < 0 && errno == EAGAIN)
+	if (n < 0 && errno == EAGAIN) {
+		look_again(qp);
 		return SIW_PUSH_BLOCKED;
+	}
 	if (n < 0) {
 		siw_tcp_lost(qp, errno);
 		return SIW_PUSH_LOST;
