@@ -737,6 +737,33 @@ START_LOOP_TEST(a_link_that_breaks_while_its_group_is_deleted_has_ended_in_order
 	ck_assert_uint_eq(ended, 1);
 }
 
+/* The server's daemon stops, say: nothing was lost, at either end. Not so when it says that it is no orderly end. */
+START_LOOP_TEST(a_group_that_its_server_deletes_ends_as_the_server_says, 0, 2)
+{
+	bool is_orderly = _i == 0;
+	unsigned ended = 0, down = 0;
+	struct smcr_log l;
+
+	duo_begin(NULL);
+	if (is_orderly) {
+		lgr_delete(duo_lgr(B), LLC_DELETE_OPERATOR);
+	} else {
+		const struct llc_msg msg = { .type = LLC_DELETE_LINK,
+			.delete_link = { .all = true, .reason = LLC_DELETE_OPERATOR } };
+
+		duo_inject(duo_link(A), &msg);
+	}
+	duo_run(100);
+	while (smcr_next_log(d.eng[A], &l)) {
+		ended += l.type == SMCR_LOG_LINK_ENDED;
+		down += l.type == SMCR_LOG_LINK_DOWN;
+		if (l.type == SMCR_LOG_LINK_ENDED || l.type == SMCR_LOG_LINK_DOWN)
+			ck_assert_str_eq(l.text, "DELETE LINK: operator");
+	}
+	ck_assert_uint_eq(ended, is_orderly);
+	ck_assert_uint_eq(down, !is_orderly);
+}
+
 /* -- devices -- */
 
 static const struct rnic_ops *full;

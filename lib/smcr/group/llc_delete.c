@@ -357,6 +357,8 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 	struct link *gone = m->all ? NULL : llc_link_by_number(lgr, m->link_num);
 
 	if (m->all) {
+		if (m->orderly && lgr->state == LGR_ACTIVE)
+			lgr_set_state(lgr, LGR_DELETING, NULL);
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, why(m->reason)->ours);
 		return;
 	}
