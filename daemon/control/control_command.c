@@ -74,6 +74,26 @@ client_end_wait(struct control_client *c)
 	c->state = CLIENT_READING;
 }
 
+/* As many whole lines as there is place for, and how many are left out: the log has all. */
+static void
+first_lines(const char *msgs, char text[MESSAGES_MAX])
+{
+	char more[64] = "";
+	size_t len = strlen(msgs);
+	unsigned left = 0;
+
+	if (len >= MESSAGES_MAX) {
+		for (len = MESSAGES_MAX - sizeof(more); len > 0 && msgs[len - 1] != '\n'; len--)
+			;
+		for (const char *p = msgs + len; *p != '\0'; left++) {
+			p += strcspn(p, "\n");
+			p += *p == '\n';
+		}
+		(void)snprintf(more, sizeof(more), "and %u more, which the log has\n", left);
+	}
+	(void)snprintf(text, MESSAGES_MAX, "%.*s%s", (int)len, msgs, more);
+}
+
 static void
 on_reload_done(void *arg, int rc, const char *msgs)
 {
@@ -85,7 +105,7 @@ on_reload_done(void *arg, int rc, const char *msgs)
 	if (c == NULL)
 		return;
 	ctl->reloader = NULL;
-	snprintf(text, sizeof(text), "%s", msgs);
+	first_lines(msgs, text);
 	if (rc != 0) {
 		client_answer_error(c, "reload-failed", text);
 	} else {

@@ -696,6 +696,31 @@ START_TEST(reload_passes_on_what_the_daemon_says)
 	close(fd);
 }
 
+/* A thousand services, say: whole lines, and how many are left out. */
+START_TEST(what_a_long_reload_says_is_cut_between_lines)
+{
+	static char msgs[1000 * 32];
+	int fd = dial(path);
+	size_t len = 0;
+	unsigned left;
+
+	for (unsigned i = 0; i < 1000; i++)
+		len += (size_t)snprintf(msgs + len, sizeof(msgs) - len, "service many-%u added\n", 10000 + i);
+	say(fd, "{\"command\":\"reload\"}\n");
+	turns(3);
+	reload_done(reload_done_arg, 0, msgs);
+	json_t *root = hear_json(fd);
+	const char *text = json_string_value(json_object_get(json_object_get(root, "data"), "messages"));
+	const char *more = strstr(text, "\nand ");
+	ck_assert_ptr_nonnull(more);
+	size_t shown = (size_t)(more + 1 - text);
+	ck_assert_int_eq(strncmp(text, msgs, shown), 0);
+	ck_assert_int_eq(sscanf(more, "\nand %u more, which the log has\n", &left), 1);
+	ck_assert_uint_eq(left, 1000 - shown / strlen("service many-10000 added\n"));
+	json_decref(root);
+	close(fd);
+}
+
 START_TEST(reload_outlives_its_client_and_one_at_a_time)
 {
 	static char huge[100000];
