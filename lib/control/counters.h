@@ -57,8 +57,8 @@
 	X(SMCR, failover_validations, "moves that the peer told us") \
 	X(SMCR, failover_lost, "of them, data was lost: connection reset") \
 	X(SMCR, links_added, "links added to a group") \
-	X(SMCR, add_link_rejected, "ADD LINK rejected, ours or by us") \
-	X(SMCR, add_link_failed, "links that could not be added") \
+	X(SMCR, add_link_rejected, "ADD LINK rejected, ours or by us: usual where a side has one device") \
+	X(SMCR, add_link_failed, "attempts at another link that came to none, rejections included") \
 	X(SMCR, add_link_retries, "missing links tried again") \
 	X(SMCR, delete_link_resent, "DELETE LINK sent again over another link") \
 	X(SMCR, rkey_retries, "CONFIRM RKEY tried again") \
