@@ -5,6 +5,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/options.c daemon/options.h \
 	daemon/advice.c daemon/advice.h \
 	daemon/notify.c daemon/notify.h \
+	daemon/open_files.c daemon/open_files.h \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/log_lines.c daemon/log_lines.h \
 	daemon/loop.c daemon/loop.h daemon/spin.c daemon/spin.h daemon/env.h \
@@ -46,5 +47,6 @@ check_UNIT += \
 	tests/unit/check_mailbox \
 	tests/unit/check_ports \
 	tests/unit/check_log_text \
-	tests/unit/check_log_lines
+	tests/unit/check_log_lines \
+	tests/unit/check_open_files
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)

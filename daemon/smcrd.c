@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -30,6 +29,7 @@
 #include "daemon/metrics/metrics.h"
 #include "daemon/names/names.h"
 #include "daemon/notify.h"
+#include "daemon/open_files.h"
 #include "daemon/options.h"
 #include "daemon/session/peer_rule.h"
 #include "daemon/smcopt.h"
@@ -38,12 +38,6 @@
 #include "daemon/worker/workers.h"
 
 #define NOTE_MAX 160
-
-#define FDS_PER_CONNECTION 2 /* client and middle, or middle and server */
-#define FDS_PER_DEVICE 32    /* listener and some links */
-#define FDS_PER_WORKER 8     /* loop, mailbox, netlink */
-#define FDS_METRICS 128      /* clients, those sent away included */
-#define FDS_OTHER 64         /* standard streams, loop, control clients, log */
 
 struct daemon {
 	struct options opt;
@@ -77,7 +71,7 @@ struct daemon {
 	void (*reload_done)(void *arg, int rc, const char *msgs); /* the control socket's, or NULL */
 	void *reload_arg;
 	struct config_plan plan; /* of the last reload */
-	uint64_t fds_needed;     /* open files; the last configuration that was looked at for it */
+	struct open_files files; /* of the last configuration that was looked at for it */
 	char note[NOTE_MAX];     /* of the last reload when it failed, for the status */
 };
 
@@ -135,43 +129,6 @@ daemon_turn(void *arg, int64_t now_ns)
 	if (notify_watchdog_due(&d->notify, now_ns))
 		workers_call_all(d->workers, answer, NULL);
 	return notify_turn(&d->notify, now_ns, describe, d);
-}
-
-/* -- the limit of open files -- */
-
-static void
-raise_fd_limit(void)
-{
-	struct rlimit lim;
-
-	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == lim.rlim_max)
-		return;
-	lim.rlim_cur = lim.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &lim) != 0)
-		log_msg(LOG_LVL_WARNING, "cannot raise the limit of open files: error=\"%s\"", strerror(errno));
-}
-
-/* Warns when it is lower than what this configuration may need at most, and that was not said of the one before. */
-static void
-check_fd_limit(struct daemon *d)
-{
-	const struct config *cfg = d->cfg;
-	uint64_t each = FDS_PER_WORKER + cfg->service_cnt + (uint64_t)cfg->device_cnt * FDS_PER_DEVICE;
-	uint64_t metrics = cfg->metrics.listen.ss_family != 0 ? FDS_METRICS : 0;
-	uint64_t other = FDS_OTHER + metrics + each * workers_wanted(cfg), needed = other;
-	struct rlimit lim;
-
-	for (unsigned i = 0; i < cfg->service_cnt; i++)
-		needed += (uint64_t)cfg->services[i].max_connections * FDS_PER_CONNECTION;
-	bool said = needed == d->fds_needed;
-	d->fds_needed = needed;
-	if (said || getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || needed <= lim.rlim_cur)
-		return;
-	log_msg(LOG_LVL_WARNING,
-	    "the limit of open files is too low for max_connections of all services, "
-	    "accepting pauses when it is reached: limit=%llu needed=%llu enough_for_connections=%llu",
-	    (unsigned long long)lim.rlim_cur, (unsigned long long)needed,
-	    (unsigned long long)(lim.rlim_cur > other ? (lim.rlim_cur - other) / FDS_PER_CONNECTION : 0));
 }
 
 /* -- reload -- */
@@ -234,7 +191,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 			    "warning: the level of the log stays as it was set: take it back by \"smcrctl log-level " CONTROL_LEVEL_DEFAULT
 			    "\"\n");
 		metrics_reload(d->metrics, next);
-		check_fd_limit(d);
+		open_files_check(&d->files, d->cfg);
 		upgrade_store(d->workers, &d->notify);
 	} else {
 		config_free(next);
@@ -702,8 +659,8 @@ run(struct daemon *d)
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	if (d->cfg->service_cnt == 0)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
-	raise_fd_limit();
-	check_fd_limit(d);
+	open_files_raise();
+	open_files_check(&d->files, d->cfg);
 	int code = start(d);
 	if (code == SMCRD_EXIT_OK) {
 		notify_init(&d->notify, loop_now(d->loop));
