@@ -8,6 +8,7 @@ daemon_libsmcrd_la_SOURCES = \
 	daemon/open_files.c daemon/open_files.h \
 	daemon/log_text.c daemon/log_text.h \
 	daemon/log_lines.c daemon/log_lines.h \
+	daemon/log_choice.c daemon/log_choice.h \
 	daemon/loop.c daemon/loop.h daemon/spin.c daemon/spin.h daemon/env.h \
 	daemon/early.c daemon/early.h \
 	daemon/takeover.c daemon/takeover.h \
@@ -48,5 +49,6 @@ check_UNIT += \
 	tests/unit/check_ports \
 	tests/unit/check_log_text \
 	tests/unit/check_log_lines \
+	tests/unit/check_log_choice \
 	tests/unit/check_open_files
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)

@@ -23,6 +23,7 @@
 #include "daemon/config/loader.h"
 #include "daemon/early.h"
 #include "daemon/event/news.h"
+#include "daemon/log_choice.h"
 #include "daemon/log_lines.h"
 #include "daemon/loop.h"
 #include "daemon/lsock.h"
@@ -64,7 +65,7 @@ struct daemon {
 	bool ends_service; /* a client has asked for the end: systemd keeps no sockets */
 	bool broken;       /* a worker's loop has failed */
 	bool term_seen;    /* the drain may be a control client's: the first signal does not cut it short */
-	int level_set;     /* of the log, by a control client; -1 = none */
+	struct log_choice log;
 
 	struct loader *loader;                                    /* while a reload is going on */
 	bool reload_again;                                        /* SIGHUP came meanwhile */
@@ -133,30 +134,12 @@ daemon_turn(void *arg, int64_t now_ns)
 
 /* -- reload -- */
 
-static enum log_level
-configured_level(const struct daemon *d)
-{
-	return (enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : d->cfg->log_level);
-}
-
-static enum log_level
-level(const struct daemon *d)
-{
-	return d->level_set >= 0 ? (enum log_level)d->level_set : configured_level(d);
-}
-
 static struct control_level
 level_for_control(void *arg, int set)
 {
 	struct daemon *d = arg;
 
-	if (set != CONTROL_LEVEL_ASK) {
-		d->level_set = set == CONTROL_LEVEL_RESET ? -1 : set;
-		log_set_level(level(d));
-	}
-	return (struct control_level){
-		.now = (int)level(d), .configured = (int)configured_level(d), .set = d->level_set >= 0
-	};
+	return log_choice_by_client(&d->log, set);
 }
 
 /* Puts next in force, or frees it: all stays as before then, and text says why. Changes in words go there only after
@@ -185,8 +168,7 @@ apply(struct daemon *d, struct config *next, FILE *text)
 		config_free(d->cfg);
 		d->cfg = next;
 		names_apply(d->names, next);
-		log_set_level(level(d));
-		if (d->level_set >= 0)
+		if (log_choice_configure(&d->log, next->log_level))
 			fprintf(text,
 			    "warning: the level of the log stays as it was set: take it back by \"smcrctl log-level " CONTROL_LEVEL_DEFAULT
 			    "\"\n");
@@ -654,7 +636,8 @@ end(struct daemon *d)
 static int
 run(struct daemon *d)
 {
-	log_init(level(d));
+	d->log = (struct log_choice){ .option = d->opt.log_level, .configured = d->cfg->log_level, .client = -1 };
+	log_init(log_choice_level(&d->log));
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	if (d->cfg->service_cnt == 0)
@@ -700,7 +683,6 @@ smcrd_main(int argc, char **argv)
 	struct daemon d = {
 		.listen = { LSOCK_NONE, LSOCK_NONE },
 		.metrics_listen = LSOCK_NONE,
-		.level_set = -1,
 		.option = { .map = -1, .link = -1 },
 		.takeover = TAKEOVER_NONE,
 		.background = BACKGROUND_NONE,
