@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES += daemon/libsmcrd.la
 daemon_libsmcrd_la_SOURCES = \
 	daemon/smcrd.c daemon/smcrd.h \
+	daemon/reloading.c daemon/reloading.h \
 	daemon/options.c daemon/options.h \
 	daemon/advice.c daemon/advice.h \
 	daemon/notify.c daemon/notify.h \
@@ -39,6 +40,7 @@ smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiw
 
 check_UNIT += \
 	tests/unit/check_smcrd \
+	tests/unit/check_reloading \
 	tests/unit/check_advice \
 	tests/unit/check_smcopt \
 	tests/unit/check_loop \

@@ -20,7 +20,6 @@
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
 #include "daemon/device/device_preview.h"
-#include "daemon/config/loader.h"
 #include "daemon/early.h"
 #include "daemon/event/news.h"
 #include "daemon/log_choice.h"
@@ -32,13 +31,12 @@
 #include "daemon/notify.h"
 #include "daemon/open_files.h"
 #include "daemon/options.h"
+#include "daemon/reloading.h"
 #include "daemon/session/peer_rule.h"
 #include "daemon/smcopt.h"
 #include "daemon/takeover.h"
 #include "daemon/upgrade.h"
 #include "daemon/worker/workers.h"
-
-#define NOTE_MAX 160
 
 struct daemon {
 	struct options opt;
@@ -67,13 +65,8 @@ struct daemon {
 	bool term_seen;    /* the drain may be a control client's: the first signal does not cut it short */
 	struct log_choice log;
 
-	struct loader *loader;                                    /* while a reload is going on */
-	bool reload_again;                                        /* SIGHUP came meanwhile */
-	void (*reload_done)(void *arg, int rc, const char *msgs); /* the control socket's, or NULL */
-	void *reload_arg;
-	struct config_plan plan; /* of the last reload */
+	struct reloading reloading;
 	struct open_files files; /* of the last configuration that was looked at for it */
-	char note[NOTE_MAX];     /* of the last reload when it failed, for the status */
 };
 
 /* What is going on, in all workers. */
@@ -111,7 +104,7 @@ describe(void *arg, char *buf, size_t cap)
 	const struct census c = count_all(d);
 
 	snprintf(buf, cap, "%s%llu connections, %u link groups%s%s", d->draining ? "Draining: " : "", c.connections,
-	    c.groups, d->note[0] != '\0' ? "; " : "", d->note);
+	    c.groups, d->reloading.note[0] != '\0' ? "; " : "", d->reloading.note);
 }
 
 static void
@@ -142,18 +135,18 @@ level_for_control(void *arg, int set)
 	return log_choice_by_client(&d->log, set);
 }
 
-/* Puts next in force, or frees it: all stays as before then, and text says why. Changes in words go there only after
- * success. */
+/* For struct reloading. */
 static int
-apply(struct daemon *d, struct config *next, FILE *text)
+apply(void *arg, struct config *next, struct config_plan *plan, FILE *text)
 {
+	struct daemon *d = arg;
 	char *changes = NULL;
 	size_t len;
 	FILE *f = open_memstream(&changes, &len);
 	int rc = -ENOMEM;
 
 	if (f != NULL) {
-		config_plan(d->cfg, next, &d->plan, f);
+		config_plan(d->cfg, next, plan, f);
 		if (fclose(f) == 0)
 			rc = config_keep_fixed(d->cfg, next);
 	}
@@ -200,73 +193,6 @@ on_targets_came(void *arg, const char *service)
 	workers_call_all(d->workers, tell_of_targets, name);
 }
 
-static int start_reload(struct daemon *);
-
-/* Reports how the reload ended to the log, to systemd, and to the client that asked for it. */
-static void
-finish_reload(struct daemon *d, int rc, const char *text)
-{
-	void (*done)(void *arg, int rc, const char *msgs) = d->reload_done;
-	/* The worker logs services at notice as it changes them. */
-	const char *line = log_lines(text, rc == 0 ? LOG_LVL_INFO : LOG_LVL_ERROR);
-
-	d->reload_done = NULL;
-	d->note[0] = '\0';
-	if (rc == 0) {
-		log_msg(LOG_LVL_NOTICE,
-		    "configuration reloaded: file=%s added=%u changed=%u removed=%u settings=%u "
-		    "restart_needed_for=%u",
-		    d->cfg->path, d->plan.added, d->plan.changed, d->plan.removed, d->plan.settings, d->plan.fixed);
-	} else {
-		log_msg(LOG_LVL_ERROR, "reload failed, the old configuration stays in force: file=%s", d->opt.path);
-		snprintf(d->note, sizeof(d->note), "reload failed, old configuration in force: %.*s",
-		    (int)strcspn(line, "\n"), line);
-	}
-	notify_ready(&d->notify);
-	if (done != NULL)
-		done(d->reload_arg, rc, text);
-	if (d->reload_again) {
-		d->reload_again = false;
-		(void)start_reload(d);
-	}
-}
-
-static void
-on_loaded(void *arg, int rc, struct config *next, const char *msgs)
-{
-	struct daemon *d = arg;
-	char *text = NULL;
-	size_t len;
-	FILE *f = rc == 0 ? open_memstream(&text, &len) : NULL;
-
-	d->loader = NULL;
-	if (f != NULL) {
-		fputs(msgs, f);
-		rc = apply(d, next, f);
-		fclose(f);
-		msgs = text != NULL ? text : "";
-	} else if (rc == 0) {
-		config_free(next);
-		rc = -ENOMEM;
-		msgs = "out of memory\n";
-	}
-	finish_reload(d, rc, msgs);
-	free(text);
-}
-
-/* 0, or -errno and nothing was started. */
-static int
-start_reload(struct daemon *d)
-{
-	int rc = loader_start(d->loop, d->opt.path, on_loaded, d, &d->loader);
-
-	if (rc != 0)
-		log_msg(LOG_LVL_ERROR, "reload cannot start: error=\"%s\"", strerror(-rc));
-	else
-		notify_reloading();
-	return rc;
-}
-
 static void
 on_hup(void *arg)
 {
@@ -274,10 +200,8 @@ on_hup(void *arg)
 
 	if (d->draining)
 		log_msg(LOG_LVL_WARNING, "no reload while draining");
-	else if (d->loader != NULL)
-		d->reload_again = true;
 	else
-		(void)start_reload(d);
+		reloading_want(&d->reloading);
 }
 
 static int
@@ -285,14 +209,7 @@ reload_for_control(void *arg, void (*done)(void *done_arg, int rc, const char *m
 {
 	struct daemon *d = arg;
 
-	if (d->loader != NULL || d->draining)
-		return -EBUSY;
-	int rc = start_reload(d);
-	if (rc == 0) {
-		d->reload_done = done;
-		d->reload_arg = done_arg;
-	}
-	return rc;
+	return d->draining ? -EBUSY : reloading_start_for(&d->reloading, done, done_arg);
 }
 
 /* -- end -- */
@@ -313,19 +230,6 @@ on_drained(void *arg)
 }
 
 static void
-stop_reload(struct daemon *d)
-{
-	void (*done)(void *arg, int rc, const char *msgs) = d->reload_done;
-
-	loader_cancel(d->loader);
-	d->loader = NULL;
-	d->reload_again = false;
-	d->reload_done = NULL;
-	if (done != NULL)
-		done(d->reload_arg, -ECANCELED, "the daemon is ending\n");
-}
-
-static void
 drain(void *arg)
 {
 	struct daemon *d = arg;
@@ -334,7 +238,7 @@ drain(void *arg)
 		return;
 	d->draining = true;
 	metrics_drains(d->metrics, true);
-	stop_reload(d);
+	reloading_cancel(&d->reloading);
 	if (d->successor == 0) {
 		control_stop_handover(d->control);
 		/* Systemd has them for the next process, and so their files stay. */
@@ -580,6 +484,8 @@ start(struct daemon *d)
 		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
 		return SMCRD_EXIT_FAILURE;
 	}
+	d->reloading =
+	    (struct reloading){ .loop = d->loop, .path = d->opt.path, .notify = &d->notify, .apply = apply, .arg = d };
 	if (news_init(&d->news) != 0) {
 		log_msg(LOG_LVL_ERROR, "out of memory");
 		return SMCRD_EXIT_FAILURE;
@@ -616,8 +522,7 @@ start(struct daemon *d)
 static void
 end(struct daemon *d)
 {
-	if (d->loop != NULL)
-		stop_reload(d);
+	reloading_cancel(&d->reloading);
 	metrics_free(d->metrics);
 	lsock_close(&d->metrics_listen);
 	control_free(d->control);
