@@ -1,7 +1,11 @@
 # All of the daemon but main(), so that tests link the real code; its rooms add what is theirs.
 noinst_LTLIBRARIES += daemon/libsmcrd.la
 daemon_libsmcrd_la_SOURCES = \
-	daemon/smcrd.c daemon/smcrd.h \
+	daemon/smcrd.c daemon/smcrd.h daemon/smcrd_parts.h \
+	daemon/smcrd_open.c \
+	daemon/smcrd_apply.c \
+	daemon/smcrd_end.c \
+	daemon/census.c daemon/census.h \
 	daemon/reloading.c daemon/reloading.h \
 	daemon/options.c daemon/options.h \
 	daemon/advice.c daemon/advice.h \
@@ -41,6 +45,7 @@ smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiw
 check_UNIT += \
 	tests/unit/check_smcrd \
 	tests/unit/check_reloading \
+	tests/unit/check_census \
 	tests/unit/check_advice \
 	tests/unit/check_smcopt \
 	tests/unit/check_loop \
@@ -54,3 +59,4 @@ check_UNIT += \
 	tests/unit/check_log_choice \
 	tests/unit/check_open_files
 tests_unit_check_smcrd_SOURCES = tests/unit/check_smcrd.c $(FAKE_VERBS)
+tests_unit_check_census_SOURCES = tests/unit/check_census.c $(FAKE_WORKERS)

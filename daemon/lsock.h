@@ -1,7 +1,7 @@
 /*
  * Listening sockets. One that we give a name in the file system, the control
  * socket's or a service's, has a file, which is made, told apart from that of a
- * live process, and removed at the end. Called by smcrd.c, control.c and
+ * live process, and removed at the end. Called by smcrd_open.c, control.c and
  * reload.c; owned by whoever has it, and plain data: it is moved by copying.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /*
  * Listening sockets that outlive this process, of all workers: for a process that takes over, and in systemd's store of
- * descriptors, from which the next process gets them at a restart. Called by smcrd.c.
+ * descriptors, from which the next process gets them at a restart. Called by smcrd*.c.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The names of services' targets, looked up by the time that their answers last; see names.h. Called by smcrd.c. */
+/* The names of services' targets, looked up by the time that their answers last; see names.h. Called by smcrd*.c. */
 #include "daemon/names/names.h"
 
 #include <errno.h>

@@ -537,6 +537,21 @@ START_TEST(a_successor_speaks_for_the_service)
 	ck_assert_ptr_null(strstr(log_text(), "worker files"));
 }
 
+/* Nobody accepts here any more. */
+START_TEST(a_drain_for_a_successor_is_not_taken_back)
+{
+	start_ready("busy", NULL);
+	kill(child, SIGPWR);
+	hear("MAINPID=4711", 1);
+	kill(child, SIGWINCH);
+	wait_for_log("undrain rc=-16"); /* EBUSY */
+	kill(child, SIGUSR1);
+	wait_for_log("client refused rc=-16");
+	kill(child, SIGTERM);
+	wait_for_log("draining already");
+	end_daemon(SIGTERM);
+}
+
 /* What systemd keeps is what there is, after the start and after each reload; files of what it keeps stay at the end. */
 START_TEST(systemd_keeps_the_listening_sockets)
 {

@@ -1,0 +1,28 @@
+/* How much is going on; see census.h. */
+#include "daemon/census.h"
+
+#include <stdint.h>
+
+#include "smcr/smcr.h"
+
+static void
+count_one(struct worker *w, void *arg)
+{
+	struct census *c = arg;
+	struct smcr_group_info group;
+	struct worker_stats ws;
+
+	worker_stats(w, &ws);
+	c->connections += ws.sessions_opened - ws.sessions_closed;
+	for (uint32_t pos = 0; smcr_group_next(worker_engine(w), &pos, &group);)
+		c->groups++;
+}
+
+struct census
+census_take(struct workers *ws)
+{
+	struct census c = { 0 };
+
+	workers_call_all(ws, count_one, &c);
+	return c;
+}

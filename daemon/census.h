@@ -1,0 +1,11 @@
+/* How much is going on in all workers, for the log and the status. Called by smcrd*.c. */
+#pragma once
+
+#include "daemon/worker/workers.h"
+
+struct census {
+	unsigned long long connections;
+	unsigned groups; /* link groups */
+};
+
+struct census census_take(struct workers *);

@@ -1,0 +1,88 @@
+/*
+ * The daemon as a whole: what it is made of, shared by smcrd*.c alone. Each of these files is one time of its life: smcrd.c has it
+ * from begin to end, smcrd_open.c what is opened at the start, smcrd_apply.c a configuration that comes into force, smcrd_end.c
+ * how it comes to an end, with a successor or without.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "daemon/background.h"
+#include "daemon/config/config.h"
+#include "daemon/confine/confine.h"
+#include "daemon/control/control.h"
+#include "daemon/early.h"
+#include "daemon/event/news.h"
+#include "daemon/log_choice.h"
+#include "daemon/loop.h"
+#include "daemon/lsock.h"
+#include "daemon/metrics/metrics.h"
+#include "daemon/names/names.h"
+#include "daemon/notify.h"
+#include "daemon/open_files.h"
+#include "daemon/options.h"
+#include "daemon/reloading.h"
+#include "daemon/smcopt.h"
+#include "daemon/takeover.h"
+#include "daemon/worker/workers.h"
+
+struct daemon {
+	struct options opt;
+	struct loop *loop;
+	struct config *cfg; /* in force */
+	struct workers *workers;
+	struct control *control;
+	struct names *names;
+	struct metrics *metrics; /* NULL: not configured */
+	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
+	 * devices take requests only from a process that still has the rights with which it opened them. */
+	struct lsock listen[CONTROL_PORTS]; /* control_new takes them over */
+	struct lsock metrics_listen;        /* metrics_new does */
+	struct early early;                 /* workers_new takes the sockets over */
+	struct smcopt option;
+	struct confine_state confine;
+	struct news news;
+	struct notify notify;
+	struct takeover takeover; /* while starting */
+	struct background background;
+	uint32_t successor; /* the process that has taken over; 0 = none */
+	bool draining;
+	bool drained;
+	bool ends_service; /* a client has asked for the end: systemd keeps no sockets */
+	bool broken;       /* a worker's loop has failed */
+	bool term_seen;    /* the drain may be a control client's: the first signal does not cut it short */
+	struct log_choice log;
+	struct reloading reloading;
+	struct open_files files; /* of the last configuration that was looked at for it */
+};
+
+/* smcrd.c, for workers_hooks: the loop of a worker cannot go on. */
+void smcrd_on_worker_failed(void *daemon, unsigned nr, int err);
+
+/*
+ * smcrd_open.c: opens first what takes rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket. Then
+ * gives the rights up; threads and devices come with what is left, the workers' threads last. 0, CONFINE_REFUSED, or -errno
+ * and err says why.
+ */
+int smcrd_open(struct daemon *, FILE *err);
+/* For `smcrd -t`. The option is tried out, for a configuration that wants it, as it says which rights are kept. */
+void smcrd_print_rights(struct daemon *);
+
+/* smcrd_apply.c, for struct reloading. */
+int smcrd_apply(void *daemon, struct config *next, struct config_plan *, FILE *text);
+void smcrd_on_hup(void *daemon);
+/* For control_hooks. */
+int smcrd_reload_for_client(void *daemon, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
+struct control_level smcrd_level_for_client(void *daemon, int level);
+/* For names_hooks. */
+void smcrd_on_targets_came(void *daemon, const char *service);
+
+/* smcrd_end.c */
+void smcrd_on_term(void *daemon);
+/* For control_hooks. */
+void smcrd_drain_for_client(void *daemon);
+int smcrd_undrain(void *daemon);
+int smcrd_sockets_for_successor(void *daemon, struct lsock_list *services, struct lsock_list *ports);
+void smcrd_hand_over(void *daemon, uint32_t pid, const struct lsock_list *ports);
