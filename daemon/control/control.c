@@ -111,6 +111,7 @@ make_place(const struct control_port *port, bool trusted)
 static void
 accept_clients(struct control_port *port, int64_t now_ns)
 {
+	const struct pause_place at = { .now_ns = now_ns, .service = "" };
 	struct control *ctl = port->ctl;
 
 	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
@@ -120,9 +121,10 @@ accept_clients(struct control_port *port, int64_t now_ns)
 			continue;
 		if (fd < 0 && errno == EAGAIN) {
 			port->acceptable = false;
-			return;
+			break;
 		}
 		if (fd < 0) { /* out of descriptors: they wait in the backlog */
+			pauses_failed(workers_pauses(ctl->workers), &port->paused, &at, errno);
 			port->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
@@ -141,6 +143,7 @@ accept_clients(struct control_port *port, int64_t now_ns)
 		ctl->stats.clients++;
 		list_push(&ctl->clients, &c->node);
 	}
+	pauses_over(workers_pauses(ctl->workers), &port->paused, &at);
 }
 
 static int64_t
@@ -213,6 +216,7 @@ stop_port(struct control_port *port)
 		loop_del(port->ctl->loop, &port->io);
 	port->io.fd = -1;
 	port->acceptable = false;
+	pauses_forget(workers_pauses(port->ctl->workers), &port->paused);
 	lsock_close(&port->listen);
 }
 

@@ -32,6 +32,7 @@ struct control_port {
 	bool readonly;        /* takes questions alone */
 	bool acceptable;      /* clients may be waiting */
 	int64_t accept_at_ns; /* not before: out of descriptors */
+	struct pause paused;  /* as it is told */
 };
 
 struct control {

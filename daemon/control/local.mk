@@ -7,6 +7,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/session/figures_merge.c \
 	daemon/event/event_kinds.c daemon/event/event_kinds.h \
 	daemon/event/news.c daemon/event/news.h \
+	daemon/event/pauses.c daemon/event/pauses.h \
 	daemon/event/journal.c daemon/event/journal.h \
 	daemon/control/outbuf.c daemon/control/outbuf.h \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
@@ -28,6 +29,7 @@ daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS) $(LIBSYSTEMD_LIBS)
 
 check_UNIT += \
 	tests/unit/check_event_kinds \
+	tests/unit/check_pauses \
 	tests/unit/check_news \
 	tests/unit/check_json_writer \
 	tests/unit/check_control_request \

@@ -31,6 +31,7 @@ const struct event_field event_fields[EVENT_FIELD_CNT] = {
 	[EVENT_F_FOR_MS] = NUMBER("for_ms", "FOR_MS", for_ms),
 	[EVENT_F_REASON] = TEXT("reason", "REASON", reason),
 	[EVENT_F_CONNECTIONS] = NUMBER("connections", "CONNECTIONS", connections),
+	[EVENT_F_FAILURES] = NUMBER("failures", "FAILURES", failures),
 	[EVENT_F_AFTER_MS] = NUMBER("after_ms", "AFTER_MS", after_ms),
 };
 
@@ -83,6 +84,10 @@ const struct event_kind_row event_kinds[EVENT_KIND_CNT] = {
 	    "222f2230d3a0412badc2c0b6ddb2d668", LOG_LVL_WARNING, F_LINK | F(REASON) },
 	[EVENT_DEVICE_TROUBLE] = { "device-trouble", "device trouble",
 	    "16028f60d92a498085786c47ccebb73f", LOG_LVL_WARNING, F(DEVICE) | F(REASON) },
+	[EVENT_ACCEPTING_PAUSED] = { "accepting-paused", "accepting paused",
+	    "f3db854af7ef4299ba1bac72e7a699e3", LOG_LVL_WARNING, F(SERVICE) | F(REASON) | F(FAILURES) },
+	[EVENT_ACCEPTING_GOES_ON] = { "accepting-goes-on", "accepting goes on",
+	    "40401e68a1eb4ad9aa18b0983de35c39", LOG_LVL_NOTICE, F(SERVICE) | F(FAILURES) | F(AFTER_MS) },
 };
 /* clang-format on */
 

@@ -32,6 +32,8 @@ enum event_kind {
 	EVENT_LINK_REFUSED,
 	EVENT_PROTOCOL_VIOLATION,
 	EVENT_DEVICE_TROUBLE,
+	EVENT_ACCEPTING_PAUSED,
+	EVENT_ACCEPTING_GOES_ON,
 	EVENT_KIND_CNT,
 };
 
@@ -58,6 +60,7 @@ struct event {
 	uint64_t for_ms;
 	char reason[EVENT_REASON_MAX];
 	uint64_t connections; /* so far */
+	uint64_t failures;    /* of accept(), so far */
 	uint64_t after_ms;
 };
 
@@ -85,6 +88,7 @@ enum event_field_nr {
 	EVENT_F_FOR_MS,
 	EVENT_F_REASON,
 	EVENT_F_CONNECTIONS,
+	EVENT_F_FAILURES,
 	EVENT_F_AFTER_MS,
 	EVENT_FIELD_CNT,
 };

@@ -22,6 +22,9 @@
 
 #define GUARDS_MAX (HTTP_CLIENTS_MAX + HTTP_ACCEPTS) /* some have been sent away and are not gone yet */
 
+/* libevent gives the listener's callback of errors what is evhttp's. */
+static _Thread_local struct http *http_of_thread;
+
 /* A connection. The bufferevent is held by us too, so that evhttp's freeing it is seen: it has no callbacks then. */
 struct guard {
 	struct bufferevent *bev;
@@ -48,6 +51,8 @@ struct http {
 	struct guard guards[GUARDS_MAX]; /* in the order of accepting */
 	unsigned guard_cnt;
 	unsigned accepts; /* left in this tick */
+	bool paused;      /* accepting has failed, */
+	bool tried;       /* and not again since it was tried */
 	struct waiting waiting[GUARDS_MAX];
 	unsigned waiting_cnt;
 	struct documents *docs;
@@ -279,16 +284,28 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 
 	on_soon(fd, what, arg);
 	h->accepts = HTTP_ACCEPTS;
-	if (h->guard_cnt < GUARDS_MAX / 2 + HTTP_CLIENTS_MAX / 2)
+	if (h->paused && h->tried) {
+		h->paused = false;
+		h->hooks.accepting(h->hooks.arg, now_ms(), 0);
+	}
+	if (h->guard_cnt < GUARDS_MAX / 2 + HTTP_CLIENTS_MAX / 2) {
+		h->tried = true;
 		(void)evconnlistener_enable(h->listener);
+	}
 }
 
 /* Out of descriptors, mostly: they wait in the backlog until the next tick. */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
+	struct http *h = http_of_thread;
+	int err = EVUTIL_SOCKET_ERROR();
+
 	(void)arg;
 	(void)evconnlistener_disable(listener);
+	h->paused = true;
+	h->tried = false;
+	h->hooks.accepting(h->hooks.arg, now_ms(), err);
 }
 
 static void
@@ -321,6 +338,7 @@ run(void *arg)
 {
 	struct http *h = arg;
 
+	http_of_thread = h;
 	(void)event_base_dispatch(h->base);
 	/* Those whose connection is gone would be nobody's. */
 	forget_docs(h);

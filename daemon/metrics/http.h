@@ -28,6 +28,8 @@ struct http_hooks {
 	void *arg;
 	/* In the thread of http: new documents are wanted. Not called again until they were delivered. */
 	void (*want)(void *arg);
+	/* In the same thread: accepting has failed by this error, and pauses until the next tick; 0: it goes on. */
+	void (*accepting)(void *arg, int64_t now_ms, int err);
 };
 
 /* Takes fd, a listening socket that does not block, over when it succeeds. No thread yet. 0 or -errno. */

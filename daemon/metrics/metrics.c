@@ -33,6 +33,7 @@ struct metrics {
 	struct http *http;
 	struct mail wanted; /* from the thread of http */
 	bool draining;
+	struct pause paused; /* the thread's */
 
 	/* While documents are being collected. */
 	struct documents *docs; /* NULL: none are */
@@ -188,6 +189,19 @@ want(void *arg)
 	mailbox_post(workers_mailbox(m->workers), &m->wanted);
 }
 
+/* The same. */
+static void
+accepting(void *arg, int64_t now_ms, int err)
+{
+	struct metrics *m = arg;
+	const struct pause_place at = { .now_ns = now_ms * NS_PER_MS, .service = "" };
+
+	if (err != 0)
+		pauses_failed(workers_pauses(m->workers), &m->paused, &at, err);
+	else
+		pauses_over(workers_pauses(m->workers), &m->paused, &at);
+}
+
 /* -- life -- */
 
 int
@@ -202,11 +216,13 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, str
 		return 0;
 	m = calloc(1, sizeof(*m));
 	if (m != NULL) {
+		const struct http_hooks hooks = { .arg = m, .want = want, .accepting = accepting };
+
 		*m = (struct metrics){ .loop = loop, .workers = ws, .control = control, .confine = confine };
 		m->listen = LSOCK_NONE;
 		m->wanted.fn = on_wanted;
 		fd = lsock_copy(listen).fd;
-		rc = fd < 0 ? -errno : http_new(fd, cfg, &(struct http_hooks){ .arg = m, .want = want }, &m->http);
+		rc = fd < 0 ? -errno : http_new(fd, cfg, &hooks, &m->http);
 		if (rc != 0 && fd >= 0)
 			close(fd);
 	}
@@ -273,6 +289,7 @@ metrics_free(struct metrics *m)
 	struct http *http = m->http;
 	if (http != NULL)
 		http_stop(http);
+	pauses_forget(workers_pauses(m->workers), &m->paused);
 	mailbox_run(workers_mailbox(m->workers));
 	loop_del_turn(m->loop, collect, m);
 	outbuf_fini(&m->out);

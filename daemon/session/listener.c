@@ -16,6 +16,14 @@
 #define PAUSE_MS 100
 #define LAST_BATCHES (NET_BACKLOG / ACCEPT_BATCH)
 
+static struct pause_place
+place_of(const struct service *svc)
+{
+	return (struct pause_place){
+		.now_ns = svc->pool->env->now_ns, .worker = svc->pool->place.nr + 1, .service = svc->settings->cfg.name
+	};
+}
+
 static void
 come(struct service *svc)
 {
@@ -113,6 +121,7 @@ unwatch(struct service *svc)
 	unwatch_more(svc);
 	loop_del(env->loop, &svc->listener.io);
 	timer_cancel(&env->timers, &svc->listener.pause);
+	pauses_forget(svc->pool->place.pauses, &svc->listener.paused);
 	list_remove(&svc->listener.accepting);
 }
 
@@ -264,12 +273,22 @@ is_of_connection(int err)
 	return false;
 }
 
+/* Out of descriptors or memory, mostly: there are some again when connections end, which brings no edge here. Whatever else it
+ * is, it must not keep the loop from sleeping. */
+static void
+pause_accepting(struct service *svc, int err)
+{
+	const struct pause_place at = place_of(svc);
+
+	pauses_failed(svc->pool->place.pauses, &svc->listener.paused, &at, err);
+	svc->pool->stats.accept_pauses++;
+	env_arm(svc->pool->env, &svc->listener.pause, PAUSE_MS);
+}
+
 /* True when more may be waiting. */
 static bool
 accept_from(struct service *svc, int listening)
 {
-	struct session_pool *pool = svc->pool;
-
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		struct sockaddr_storage peer = { 0 };
 		socklen_t len = sizeof(peer);
@@ -282,12 +301,7 @@ accept_from(struct service *svc, int listening)
 		} else if (errno == EAGAIN) {
 			return false;
 		} else if (!is_of_connection(errno)) {
-			/* Out of descriptors or memory, mostly: there are some again when connections end, which brings
-			 * no edge here. Whatever else it is, it must not keep the loop from sleeping. */
-			log_limited(&pool->lim_refused, pool->env->now_ns, LOG_LVL_WARNING,
-			    "accepting paused: service=%s why=\"%s\"", svc->settings->cfg.name, strerror(errno));
-			pool->stats.accept_pauses++;
-			env_arm(pool->env, &svc->listener.pause, PAUSE_MS);
+			pause_accepting(svc, errno);
 			return false;
 		}
 	}
@@ -303,6 +317,11 @@ accept_batch(struct service *svc)
 	     m = m->next)
 		if (accept_from(svc, m->io.fd))
 			more = true;
+	if (svc->listener.paused.on && !timer_armed(&svc->listener.pause)) {
+		const struct pause_place at = place_of(svc);
+
+		pauses_over(svc->pool->place.pauses, &svc->listener.paused, &at);
+	}
 	return more;
 }
 

@@ -55,6 +55,7 @@ struct listener {
 	struct listener_more *more; /* of the sockets behind it */
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
+	struct pause paused;        /* as it is told */
 	bool shared;                /* by all workers: what is accepted is dealt out to them */
 	unsigned dealt;             /* how many were */
 };

@@ -14,6 +14,7 @@
 #include "daemon/device/devices.h"
 #include "daemon/env.h"
 #include "daemon/event/news.h"
+#include "daemon/event/pauses.h"
 #include "daemon/net.h"
 #include "daemon/ports.h"
 
@@ -66,6 +67,7 @@ struct worker_place {
 	struct admissions *admissions; /* of all of them; it outlives them */
 	struct targets_all *targets;   /* the same */
 	struct colleague *all;         /* cnt of them, in the order of nr; outlive them, too */
+	struct pauses *pauses;         /* of accepting; outlives them, too */
 	struct news *news;             /* what operators are told; outlives them. NULL in tests: only the log */
 };
 

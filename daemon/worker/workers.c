@@ -33,6 +33,7 @@ struct workers {
 	struct mailbox mail; /* to main */
 	struct admissions admissions;
 	struct targets_all targets;
+	struct pauses pauses;
 	void (*drained)(void *arg);
 	void *drained_arg;
 	unsigned draining; /* that have not ended yet */
@@ -140,6 +141,12 @@ workers_targets(struct workers *ws)
 	return &ws->targets;
 }
 
+struct pauses *
+workers_pauses(struct workers *ws)
+{
+	return &ws->pauses;
+}
+
 /* -- what is said once --
  *
  * What the first worker has to say of a configuration goes for all; another one is heard only when it fails.
@@ -241,6 +248,7 @@ member_init(struct member *m, const struct config *cfg, const struct smcopt *opt
 		.admissions = &m->all->admissions,
 		.targets = &m->all->targets,
 		.all = m->all->colleagues,
+		.pauses = &m->all->pauses,
 		.news = m->all->hooks.news,
 	};
 	int rc = -ENOMEM;
@@ -275,6 +283,7 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	ws->cnt = cnt;
 	admissions_init(&ws->admissions);
 	targets_all_init(&ws->targets);
+	pauses_init(&ws->pauses, hooks->news);
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {
 		struct member *m = &ws->member[i];
 		struct told told;
@@ -342,6 +351,7 @@ workers_free(struct workers *ws)
 	mailbox_fini(&ws->mail);
 	admissions_fini(&ws->admissions);
 	targets_all_fini(&ws->targets);
+	pauses_fini(&ws->pauses);
 	free(ws->colleagues);
 	free(ws);
 }

@@ -44,6 +44,9 @@ struct mailbox *workers_mailbox(struct workers *);
 /* The targets of all services; there as long as the workers are. */
 struct targets_all *workers_targets(struct workers *);
 
+/* Of all listening sockets of the daemon, not of the workers' alone; there as long as the workers are. */
+struct pauses *workers_pauses(struct workers *);
+
 /* All of them or none; see worker_prepare. next is in force when it returns 0, and what was before is used by nobody. */
 int workers_reload(struct workers *, const struct config *next, FILE *err);
 /* As worker_drain for each; done(arg) in the main loop when all are done. */

@@ -10,10 +10,13 @@ enter()
 import json								# noqa: E402
 import os								# noqa: E402
 import re								# noqa: E402
+import resource								# noqa: E402
 import socket								# noqa: E402
+import time								# noqa: E402
 
-from harness import (SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, main, need, recv_exact,	# noqa: E402
-                     same_bytes, wait_until)
+from harness import (SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, in_thread, main, need,	# noqa: E402
+                     recv_exact, same_bytes, wait_until)
+from scrape import get							# noqa: E402
 
 PORT, MIDDLE, SERVER = 12000, 13000, 14000
 DEFAULT = {"log_level": None}		# as if the file said nothing
@@ -44,11 +47,12 @@ def only(daemon, kind, **fields):
 
 
 class Gateways:
-    def __init__(self, t, to=None, egress=None, wrap_a=(), log=None, env_a=None):
+    def __init__(self, t, to=None, egress=None, wrap_a=(), log=None, env_a=None, more_a=None):
         self.t = t
         self.net = Net(t)
         self.a = Daemon(t, "a", {
-            **(log or DEFAULT), "smcr": HOLD, "devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}],
+            **(log or DEFAULT), **(more_a or {}), "smcr": HOLD,
+            "devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}],
             "ingress": [{"name": "x", "listen": f"127.0.0.1:{PORT}", "to": to or f"10.77.1.2:{MIDDLE}"}]},
             wrap=wrap_a, env=env_a)
         self.b = Daemon(t, "b", {
@@ -142,6 +146,57 @@ def _(t):
     check(gw.refused(), "nobody is there")
     e = only(gw.a, "peer-unreachable", service="x", host="localhost", peer=re.compile(r"^(127\.0\.0\.1|\[::1\]):13000$"))
     check(f"peer={e['peer']} host=localhost reason=" in e["text"], e["text"])
+
+
+class NoFiles:
+    """No further descriptor for a daemon; those that it has stay."""
+
+    def __init__(self, daemon):
+        self.pid = daemon.pid
+        self.before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+        used = {int(fd) for fd in os.listdir(f"/proc/{self.pid}/fd")}
+        first = next(fd for fd in range(len(used) + 1) if fd not in used)
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (first, self.before[1]))
+
+    def over(self):
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, self.before)
+
+
+@case("descriptors that run out: told once for services, control and metrics, and once when all are served; doctor names it")
+def _(t):
+    metrics = ("127.0.0.1", PORT + 1)
+    gw = Gateways(t, more_a={"metrics": {"listen": hostport(*metrics)}})
+    gw.serve()
+    with socket.create_connection(("127.0.0.1", PORT), 20) as there:
+        there.sendall(b"hello")
+        same_bytes(recv_exact(there, 5), b"hello", "echo")
+        before = gw.a.fds()
+        equal(get(metrics, "/healthz")[0], 200, "the metrics' socket")
+        wait_until(lambda: gw.a.fds() <= before, "that connection is gone, so nothing gets free later")
+        limit = NoFiles(gw.a)
+        waiting = [socket.create_connection(("127.0.0.1", PORT), 20) for _ in range(7)]
+        for s in waiting:
+            t.later(s.close)
+        wait_until(lambda: "warning: accepting paused: service=x " in gw.a.log(), "it is told")
+        asked = [in_thread(gw.a.status), in_thread(get, metrics, "/healthz")]
+        time.sleep(1.5)		# for what must not come
+        equal(gw.a.log().count("accepting "), 1, "lines about accepting, however often it is tried")
+        there.sendall(b"world")
+        same_bytes(recv_exact(there, 5), b"world", "echo of one that was there before")
+        limit.over()
+    for s in waiting:
+        s.sendall(b"hello")
+        same_bytes(recv_exact(s, 5), b"hello", "echo of one that has waited")
+    check(asked[0].result()["pid"] == gw.a.pid, "smcrctl is answered")
+    equal(asked[1].result()[0], 200, "who asked for metrics is answered")
+    over = only(gw.a, "accepting-goes-on", level="notice")
+    only(gw.a, "accepting-paused", service="x", reason="Too many open files", failures=1, level="warning")
+    check(over["failures"] >= 10, f"all attempts are counted: {over}")
+    check(1500 <= over["after_ms"] < 60000, f"how long it was: {over}")
+    check(gw.a.counters()["accept_pauses"] > 0, "the counter")
+    found = gw.a.t.run([SMCRCTL, "--socket", gw.a.control, "--json", "doctor"], status=None)
+    found = [f for f in json.loads(found)["data"]["findings"] if f["area"] == "limits"]
+    check(any("accepting has paused" in f["what"] for f in found), f"doctor: {found}")
 
 
 @case("smcrctl events: text, filters, what comes", one_worker="what is told of links is of each worker")

@@ -477,9 +477,33 @@ START_TEST(clients_wait_while_descriptors_are_out)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ck_assert(!fake_loop_turn(loop)); /* no spinning */
 	ck_assert_int_eq(fake_loop_next(loop), loop_now(loop) + S / 10);
+	fake_loop_advance(loop, S / 10);
+	ck_assert(!fake_loop_turn(loop));
+	ck_assert_uint_eq(workers_pauses(workers)->paused, 1);
+	ck_assert_uint_eq(workers_pauses(workers)->failures, 2);
+	ck_assert_int_eq(workers_pauses(workers)->err, EMFILE);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	fake_loop_advance(loop, S / 10);
 	hear_ok(fd, "status");
+	close(fd);
+	ck_assert_uint_eq(workers_pauses(workers)->paused, 0);
+}
+
+START_TEST(a_socket_that_is_closed_pauses_no_more)
+{
+	struct rlimit old, none;
+	int fd = dial(path);
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 3;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	fake_loop_turn(loop);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	ck_assert_uint_eq(workers_pauses(workers)->paused, 1);
+	control_free(ctl);
+	ctl = NULL;
+	ck_assert_uint_eq(workers_pauses(workers)->paused, 0);
 	close(fd);
 }
 

@@ -4,9 +4,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,7 +19,8 @@
 
 static struct http *http;
 static struct sockaddr_storage at;
-static int wants; /* written by the thread */
+static int wants;               /* written by the thread, as are */
+static int paused_err, goes_on; /* what it told of accepting last, and how often that it goes on */
 static bool answers;
 
 static struct documents *
@@ -46,11 +49,21 @@ want(void *arg)
 }
 
 static void
+accepting(void *arg, int64_t now_ms, int err)
+{
+	(void)arg;
+	ck_assert_int_gt(now_ms, 0);
+	__atomic_store_n(&paused_err, err, __ATOMIC_SEQ_CST);
+	if (err == 0)
+		__atomic_add_fetch(&goes_on, 1, __ATOMIC_SEQ_CST);
+}
+
+static void
 begin(const struct config_net *allow, unsigned allow_cnt)
 {
 	const struct config cfg = { .metrics = {
 		                        .allow = (struct config_net *)(uintptr_t)allow, .allow_cnt = allow_cnt } };
-	const struct http_hooks hooks = { .want = want };
+	const struct http_hooks hooks = { .want = want, .accepting = accepting };
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(at);
 
@@ -59,7 +72,7 @@ begin(const struct config_net *allow, unsigned allow_cnt)
 	int fd = net_listen(&at, NET_ALONE, false, NULL);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-	wants = 0;
+	wants = paused_err = goes_on = 0;
 	answers = true;
 	ck_assert_int_eq(http_new(fd, &cfg, &hooks, &http), 0);
 	ck_assert_int_eq(http_start(http), 0);
@@ -262,4 +275,45 @@ START_TEST(what_could_not_be_collected)
 		(void)poll(NULL, 0, 1);
 	http_deliver(http, NULL);
 	ck_assert_int_eq(status_of(fd, 10000), 503);
+}
+
+static void
+wait_for(const int *what, int value)
+{
+	for (int ms = 0; __atomic_load_n(what, __ATOMIC_SEQ_CST) != value; ms += 10) {
+		ck_assert_msg(ms < 20000, "%d", __atomic_load_n(what, __ATOMIC_SEQ_CST));
+		usleep(10000);
+	}
+}
+
+/* Clients wait in the backlog, and accepting is tried again; when somebody else was so long, nobody waits. */
+START_LOOP_TEST(descriptors_that_run_out, 0, 2)
+{
+	struct rlimit old, none;
+
+	begin(NULL, 0);
+	ck_assert_int_eq(get("GET /metrics HTTP/1.0\r\n\r\n"), 200);
+	int fd = dial();
+	say(fd, "GET /metrics HTTP/1.0\r\n\r\n");
+	ck_assert_int_eq(status_of(fd, 10000), 200);
+	ck_assert_int_eq(goes_on, 0);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof(struct sockaddr_in)), 0);
+	say(fd, "GET /metrics HTTP/1.0\r\n\r\n");
+	wait_for(&paused_err, EMFILE);
+	usleep(3 * HTTP_TICK_MS * 1000); /* for what must not happen */
+	ck_assert_int_eq(goes_on, 0);
+	if (_i == 1)
+		close(fd);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	if (_i == 0)
+		ck_assert_int_eq(status_of(fd, 10000), 200);
+	wait_for(&goes_on, 1);
+	ck_assert_int_eq(paused_err, 0);
+	ck_assert_int_eq(get("GET /metrics HTTP/1.0\r\n\r\n"), 200);
+	ck_assert_int_eq(goes_on, 1);
 }

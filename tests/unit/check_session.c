@@ -324,12 +324,24 @@ START_LOOP_TEST(no_more_connections_than_are_allowed, 0, 4)
 	ck_assert_uint_eq(gw_info(service).refused_max, per_peer ? 0 : 1);
 }
 
+/* How often it was logged. */
+static unsigned
+logged(const char *log, const char *what)
+{
+	unsigned n = 0;
+
+	for (const char *p = log; (p = strstr(p, what)) != NULL; p++)
+		n++;
+	return n;
+}
+
 START_TEST(accepting_goes_on_after_descriptors_ran_out)
 {
 	struct rlimit lim = { .rlim_cur = 0 }, old;
 	int waiting[8];
 
 	gw_begin();
+	capture_begin(LOG_LVL_NOTICE);
 	for (int i = 0; i < 8; i++)
 		waiting[i] = gw_client();
 	getrlimit(RLIMIT_NOFILE, &old);
@@ -337,10 +349,13 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	lim.rlim_cur = (rlim_t)dup(0);
 	close((int)lim.rlim_cur);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
-	UNTIL(gw_pool(GW_IN)->stats.accept_pauses > 0);
+	UNTIL(gw_pool(GW_IN)->stats.accept_pauses >= 3);
 	gw_carries_both_ways();
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	UNTIL(gw_info(GW_IN).accepted == 9);
+	const char *log = capture_take();
+	ck_assert_msg(logged(log, "warning: accepting paused: ") == 1, "not once:\n%s", log);
+	ck_assert_msg(logged(log, "notice: accepting goes on: ") == 1, "not once:\n%s", log);
 	for (int i = 0; i < 8; i++)
 		close(waiting[i]);
 	for (int fd, i = 0; i < 8; i += fd >= 0)
@@ -349,6 +364,26 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 		else
 			gw_once();
 	gw_carries_both_ways();
+	capture_end();
+}
+
+START_TEST(a_listener_that_is_closed_pauses_no_more)
+{
+	struct rlimit lim = { .rlim_cur = 0 }, old;
+
+	gw_begin();
+	int waiting = gw_client();
+	getrlimit(RLIMIT_NOFILE, &old);
+	lim.rlim_max = old.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	UNTIL(gw_pool(GW_IN)->stats.accept_pauses > 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	ck_assert_uint_eq(gw.pauses.paused, 1);
+	gw.cfg.services = &gw.svc[GW_OUT];
+	gw.cfg.service_cnt = 1;
+	ck_assert_int_eq(gw_reload(), 0);
+	ck_assert_uint_eq(gw.pauses.paused, 0);
+	close(waiting);
 }
 
 /* -- hostile peers, on the egress's port -- */

@@ -9,6 +9,7 @@ unsigned fake_workers_asked;
 
 struct workers {
 	struct mailbox mail;
+	struct pauses pauses;
 	struct worker *w;
 	unsigned cnt;
 };
@@ -18,6 +19,7 @@ fake_workers_new(struct loop *loop, struct worker *w, unsigned cnt)
 {
 	struct workers *ws = calloc(1, sizeof(*ws));
 
+	pauses_init(&ws->pauses, NULL);
 	ws->w = w;
 	ws->cnt = cnt;
 	if (loop != NULL && mailbox_init(&ws->mail, loop) != 0)
@@ -31,6 +33,7 @@ fake_workers_free(struct workers *ws)
 	if (ws->mail.loop != NULL)
 		mailbox_run(&ws->mail);
 	mailbox_fini(&ws->mail);
+	pauses_fini(&ws->pauses);
 	free(ws);
 }
 
@@ -50,6 +53,12 @@ struct mailbox *
 workers_mailbox(struct workers *ws)
 {
 	return &ws->mail;
+}
+
+struct pauses *
+workers_pauses(struct workers *ws)
+{
+	return &ws->pauses;
 }
 
 void

@@ -44,6 +44,7 @@ struct gateway {
 	struct loop *loop;
 	struct admissions admissions;
 	struct targets_all targets;
+	struct pauses pauses;
 	struct worker_place place;
 	struct colleague colleague;
 	struct worker *w;  /* the only one, or the ingress's */
@@ -229,9 +230,12 @@ gw_init(void)
 	gw.loop = loop_new();
 	admissions_init(&gw.admissions);
 	targets_all_init(&gw.targets);
-	gw.place = (struct worker_place){
-		.cnt = 1, .admissions = &gw.admissions, .targets = &gw.targets, .all = &gw.colleague
-	};
+	pauses_init(&gw.pauses, NULL);
+	gw.place = (struct worker_place){ .cnt = 1,
+		.admissions = &gw.admissions,
+		.targets = &gw.targets,
+		.all = &gw.colleague,
+		.pauses = &gw.pauses };
 	ck_assert_ptr_nonnull(gw.loop);
 #ifdef GATEWAY_REAL
 	siw_config_init(&gw.device.siw);
@@ -304,6 +308,7 @@ gw_stop(void)
 {
 	gw_free_workers();
 	admissions_fini(&gw.admissions);
+	pauses_fini(&gw.pauses);
 	targets_all_fini(&gw.targets);
 	loop_free(gw.loop);
 	if (gw.listener >= 0)

@@ -1,0 +1,99 @@
+/* Pauses of accepting, told of; see pauses.h. */
+#include "daemon/event/pauses.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/minmax.h"
+
+#define TELL_AGAIN_NS (600 * INT64_C(1000000000)) /* one that lasts */
+#define WINDOW_NS (60 * INT64_C(1000000000))
+#define WINDOW_EVENTS 4 /* in that time; the ends come on top */
+
+void
+pauses_init(struct pauses *all, struct news *news)
+{
+	*all = (struct pauses){ .news = news };
+	(void)pthread_mutex_init(&all->lock, NULL);
+}
+
+void
+pauses_fini(struct pauses *all)
+{
+	(void)pthread_mutex_destroy(&all->lock);
+}
+
+static struct event
+event_of(const struct pauses *all, enum event_kind kind, const struct pause_place *at)
+{
+	struct event e = { .kind = kind, .failures = all->failures };
+
+	(void)snprintf(e.service, sizeof(e.service), "%s", at->service);
+	return e;
+}
+
+/* Not too often. */
+static void
+tell_begin(struct pauses *all, const struct pause_place *at)
+{
+	struct event e = event_of(all, EVENT_ACCEPTING_PAUSED, at);
+
+	all->told_ns = at->now_ns;
+	if (all->window_cnt == 0 || at->now_ns - all->window_ns >= WINDOW_NS) {
+		all->window_ns = at->now_ns;
+		all->window_cnt = 0;
+	}
+	if (all->window_cnt++ >= WINDOW_EVENTS)
+		return;
+	all->told = true;
+	(void)snprintf(e.reason, sizeof(e.reason), "%s", strerror(all->err));
+	news_tell(all->news, at->now_ns, at->worker, &e);
+}
+
+void
+pauses_failed(struct pauses *all, struct pause *me, const struct pause_place *at, int err)
+{
+	(void)pthread_mutex_lock(&all->lock);
+	bool begins = all->paused == 0, other = begins || err != all->err;
+	if (begins) {
+		all->since_ns = at->now_ns;
+		all->failures = 0;
+		all->told = false;
+	}
+	all->paused += !me->on;
+	me->on = true;
+	all->err = err;
+	all->failures++;
+	/* Under the lock, so that its end is not told first. */
+	if (other || at->now_ns - all->told_ns >= TELL_AGAIN_NS)
+		tell_begin(all, at);
+	(void)pthread_mutex_unlock(&all->lock);
+}
+
+void
+pauses_over(struct pauses *all, struct pause *me, const struct pause_place *at)
+{
+	if (!me->on)
+		return;
+	me->on = false;
+	(void)pthread_mutex_lock(&all->lock);
+	if (--all->paused == 0 && all->told) {
+		struct event e = event_of(all, EVENT_ACCEPTING_GOES_ON, at);
+
+		/* It may have begun in another thread's turn, which is later than ours. */
+		e.after_ms = (uint64_t)max_i64(at->now_ns - all->since_ns, 0) / 1000000;
+		news_tell(all->news, at->now_ns, at->worker, &e);
+	}
+	(void)pthread_mutex_unlock(&all->lock);
+}
+
+void
+pauses_forget(struct pauses *all, struct pause *me)
+{
+	if (!me->on)
+		return;
+	me->on = false;
+	(void)pthread_mutex_lock(&all->lock);
+	all->paused--;
+	(void)pthread_mutex_unlock(&all->lock);
+}

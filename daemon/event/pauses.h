@@ -1,0 +1,49 @@
+/*
+ * Pauses of accepting: descriptors or memory have run out, or accept() has another error that is no connection's. What runs out
+ * is the process's, and all its listening sockets notice it, so it is told once for all of them: when the first one pauses, when
+ * the reason changes, and when none pauses any more, with how often accept() failed meanwhile. Any thread. Owner: struct workers.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/event/news.h"
+
+struct pauses {
+	struct news *news;
+	pthread_mutex_t lock; /* of what follows */
+	unsigned paused;      /* sockets; none: it is over */
+	int err;              /* of the last failure */
+	bool told;            /* its beginning was, so its end will be */
+	uint64_t failures;
+	int64_t since_ns;
+	int64_t told_ns;
+	/* So that one which comes and goes fills no log. */
+	int64_t window_ns;
+	unsigned window_cnt;
+};
+
+/* The part of a listening socket, or of several that pause together. Its thread's alone; zeroed: it does not pause. */
+struct pause {
+	bool on;
+};
+
+/* Who tells. */
+struct pause_place {
+	int64_t now_ns;      /* as for news_tell */
+	unsigned worker;     /* from 1; 0: main, or another thread */
+	const char *service; /* "": it is no service's */
+};
+
+/* news as for news_tell. */
+void pauses_init(struct pauses *, struct news *);
+void pauses_fini(struct pauses *);
+
+/* accept() has failed by err: this one pauses, or goes on doing so. */
+void pauses_failed(struct pauses *, struct pause *, const struct pause_place *, int err);
+/* It works again, or nobody waits; cheap when it does not pause. */
+void pauses_over(struct pauses *, struct pause *, const struct pause_place *);
+/* The socket accepts no more: it goes on no more than it pauses. */
+void pauses_forget(struct pauses *, struct pause *);
