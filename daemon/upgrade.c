@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 struct collected {
+	int (*add)(struct worker *, struct lsock_list *);
 	struct lsock_list *list;
 	int rc;
 };
@@ -16,33 +17,24 @@ collect(struct worker *w, void *arg)
 	struct collected *c = arg;
 
 	if (c->rc == 0)
-		c->rc = worker_add_sockets(w, c->list);
+		c->rc = c->add(w, c->list);
 }
 
 int
 upgrade_sockets(struct workers *ws, struct lsock_list *out)
 {
-	struct collected c = { .list = out };
+	struct collected c = { .add = worker_add_sockets, .list = out };
 
 	workers_call_all(ws, collect, &c);
 	return c.rc;
 }
 
-static void
-collect_ports(struct worker *w, void *arg)
-{
-	struct collected *c = arg;
-
-	if (c->rc == 0)
-		c->rc = worker_add_ports(w, c->list);
-}
-
 int
 upgrade_ports(struct workers *ws, struct lsock_list *out)
 {
-	struct collected c = { .list = out };
+	struct collected c = { .add = worker_add_ports, .list = out };
 
-	workers_call_all(ws, collect_ports, &c);
+	workers_call_all(ws, collect, &c);
 	return c.rc;
 }
 
