@@ -336,17 +336,9 @@ control_move(struct control *ctl, const char *path)
 		lsock_set_lent(&ctl->ports[i].listen, true);
 		stop_port(&ctl->ports[i]);
 	}
-	int rc = err != NULL ? lsock_open(&port->listen, &file, err) : -ENOMEM;
-	if (rc == 0)
-		rc = lsock_start(&port->listen, file.what, BACKLOG, err);
-	if (rc == 0) {
-		port->io.fd = port->listen.fd;
-		rc = loop_add(ctl->loop, &port->io);
-	}
-	if (rc != 0) {
-		port->io.fd = -1;
+	int rc = err != NULL ? start_port(port, &file, NULL, err) : -ENOMEM;
+	if (rc != 0)
 		lsock_close(&port->listen);
-	}
 	if (err != NULL)
 		fclose(err);
 	if (rc != 0)
