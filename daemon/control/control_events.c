@@ -21,7 +21,6 @@ wants_event(const struct control_request *want, const struct event *e)
 static void
 write_line(struct control_client *c, const char *what, const struct event_record *r)
 {
-	static const char *const levels[] = { "error", "warning", "notice", "info", "debug" };
 	const bool change = r->nr != 0;
 	char text[EVENT_TEXT_MAX] = "";
 	struct json_writer jw;
@@ -36,7 +35,7 @@ write_line(struct control_client *c, const char *what, const struct event_record
 	jw_uint(&jw, "dropped", c->dropped);
 	jw_uint(&jw, "number", r->nr);
 	jw_string(&jw, "kind", change ? event_kinds[r->event.kind].word : "");
-	jw_string(&jw, "level", change ? levels[event_kinds[r->event.kind].level] : "");
+	jw_string(&jw, "level", change ? control_level_words[event_kinds[r->event.kind].level] : "");
 	jw_uint(&jw, "left_out", r->left_out);
 	jw_uint(&jw, "worker", r->worker);
 	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
