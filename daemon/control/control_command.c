@@ -133,20 +133,27 @@ start_reload(struct control_client *c)
 
 /* -- traces -- */
 
+void
+client_begin_line(struct control_client *c, struct json_writer *jw, const char *what, int64_t time_us)
+{
+	if (c->out.len == 0)
+		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
+	jw_init(jw, &c->out);
+	jw_object(jw, NULL);
+	jw_int(jw, "schema", REPORT_SCHEMA);
+	jw_string(jw, "event", what);
+	jw_int(jw, "time_us", time_us);
+	jw_uint(jw, "dropped", c->dropped);
+	c->dropped = 0;
+}
+
 /* One line; t is NULL for one that only says how many were left out. */
 static void
 write_line(struct control_client *c, const struct smcr_trace *t, int64_t time_us, unsigned worker, const char *text)
 {
 	struct json_writer jw;
 
-	if (c->out.len == 0)
-		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
-	jw_init(&jw, &c->out);
-	jw_object(&jw, NULL);
-	jw_int(&jw, "schema", REPORT_SCHEMA);
-	jw_string(&jw, "event", t != NULL ? "message" : "dropped");
-	jw_int(&jw, "time_us", time_us);
-	jw_uint(&jw, "dropped", c->dropped);
+	client_begin_line(c, &jw, t != NULL ? "message" : "dropped", time_us);
 	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
 	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
 	jw_uint(&jw, "worker", worker);
@@ -157,7 +164,6 @@ write_line(struct control_client *c, const struct smcr_trace *t, int64_t time_us
 	jw_string(&jw, "text", text);
 	jw_object_end(&jw);
 	jw_end(&jw);
-	c->dropped = 0;
 }
 
 static bool

@@ -25,14 +25,7 @@ write_line(struct control_client *c, const char *what, const struct event_record
 	char text[EVENT_TEXT_MAX] = "";
 	struct json_writer jw;
 
-	if (c->out.len == 0)
-		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
-	jw_init(&jw, &c->out);
-	jw_object(&jw, NULL);
-	jw_int(&jw, "schema", REPORT_SCHEMA);
-	jw_string(&jw, "event", what);
-	jw_int(&jw, "time_us", change ? r->time_us : report_wall_us());
-	jw_uint(&jw, "dropped", c->dropped);
+	client_begin_line(c, &jw, what, change ? r->time_us : report_wall_us());
 	jw_uint(&jw, "number", r->nr);
 	jw_string(&jw, "kind", change ? event_kinds[r->event.kind].word : "");
 	jw_string(&jw, "level", change ? control_level_words[event_kinds[r->event.kind].level] : "");
@@ -49,7 +42,6 @@ write_line(struct control_client *c, const char *what, const struct event_record
 	jw_string(&jw, "text", change ? event_text(&r->event, text) : "");
 	jw_object_end(&jw);
 	jw_end(&jw);
-	c->dropped = 0;
 }
 
 /* The next one that is there: false when there is none. */

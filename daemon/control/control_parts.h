@@ -163,6 +163,8 @@ enum events_step control_events_step(struct control_client *, unsigned *budget);
 /* Wakes the main loop for events no longer when nobody follows. Once a turn. */
 void control_update_events(struct control *);
 
+/* Begins a line for who listens: what traces and events have in common, with how many were left out since the last one. */
+void client_begin_line(struct control_client *, struct json_writer *, const char *what, int64_t time_us);
 /* Tells how many lines were left out, when there is room for it. */
 void client_flush_dropped(struct control_client *);
 
