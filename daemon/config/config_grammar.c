@@ -46,17 +46,44 @@ closing(char mark)
 	return mark == '{' ? '}' : mark == '(' ? ')' : ']';
 }
 
+/* What editors and web pages make of plain quotes. */
+static bool
+is_curly_quote(const char *text, size_t len)
+{
+	static const char *const curly[] = { "\u201c", "\u201d", "\u201e", "\u201f", "\u2018", "\u2019", "\u201a",
+		"\u00ab", "\u00bb" };
+
+	for (size_t i = 0; i < sizeof(curly) / sizeof(curly[0]); i++)
+		if (strlen(curly[i]) == len && memcmp(curly[i], text, len) == 0)
+			return true;
+	return false;
+}
+
+size_t
+grammar_quote_len(const char *text)
+{
+	for (size_t len = strnlen(text, 3); len > 1; len--)
+		if (is_curly_quote(text, len))
+			return len;
+	return 0;
+}
+
 /* Says once what would have been right. what: "'=' was expected"; where is of the innermost bracket. */
 static void
 wrong(struct grammar *g, const char *what, const char *text, size_t len, unsigned place)
 {
 	char buf[SHOW_MAX + 1], where[64] = "";
 
+	g->lost = true;
+	if (is_curly_quote(text, len)) {
+		config_error(g->b, place, "%.*s is no quote here: strings stand in plain double quotes, \"...\"",
+		    (int)len, text);
+		return;
+	}
 	if (g->depth > 0)
 		snprintf(where, sizeof(where), " (in the %s that begins with '%c' in line %u)",
 		    bracket_words(innermost(g)), innermost(g), g->open[g->depth - 1].place & 0xffff);
 	config_error(g->b, place, "%s, not %s%s", what, len > 0 ? show(text, len, buf) : "the end of the file", where);
-	g->lost = true;
 }
 
 static void
@@ -64,6 +91,15 @@ open_bracket(struct grammar *g, char mark, unsigned place)
 {
 	if (g->depth == GRAMMAR_DEPTH_MAX) {
 		config_error(g->b, place, "nested deeper than %d", GRAMMAR_DEPTH_MAX);
+		g->lost = true;
+		return;
+	}
+	if (innermost(g) == '[') {
+		config_error(g->b, place, "%s stands in a list, ( ... ), not in [ ... ] (which begins in line %u)",
+		    mark == '{'       ? "a group"
+		        : mark == '(' ? "a list"
+		                      : "an array",
+		    g->open[g->depth - 1].place & 0xffff);
 		g->lost = true;
 		return;
 	}
@@ -100,12 +136,14 @@ take_value(struct grammar *g, enum grammar_token token, const char *text, size_t
 {
 	bool word = token == GRAMMAR_NAME &&
 	    !((len == 4 && strncasecmp(text, "true", 4) == 0) || (len == 5 && strncasecmp(text, "false", 5) == 0));
+	bool quote = token == GRAMMAR_MARK && *text == '\'';
 
 	if (token == GRAMMAR_MARK && strchr("{([", *text) != NULL) {
 		open_bracket(g, *text, place);
 	} else if (token == GRAMMAR_MARK || word) {
-		wrong(g, word ? "a value was expected (strings stand in double quotes)" : "a value was expected", text,
-		    len, place);
+		wrong(g,
+		    word || quote ? "a value was expected (strings stand in double quotes)" : "a value was expected",
+		    text, len, place);
 	} else {
 		g->at = GRAMMAR_BEHIND_VALUE;
 		g->joins = token == GRAMMAR_STRING;

@@ -167,6 +167,8 @@ skip_comment(struct scan *s, const char *p)
 static const char *
 scan_token(struct scan *s, const char *p, enum grammar_token *token)
 {
+	const size_t quote_len = grammar_quote_len(p);
+
 	if (*p == '"') {
 		*token = GRAMMAR_STRING;
 		return scan_string(s, p);
@@ -182,7 +184,7 @@ scan_token(struct scan *s, const char *p, enum grammar_token *token)
 		return scan_number(s, p);
 	}
 	*token = GRAMMAR_MARK;
-	return p + 1;
+	return p + (quote_len > 0 ? quote_len : 1);
 }
 
 void
