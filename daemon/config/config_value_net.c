@@ -29,6 +29,49 @@ set_unix(const struct config_value *v, struct sockaddr_storage *out, char why[CO
 	return 0;
 }
 
+/* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
+static bool
+is_host_name(const char *text)
+{
+	const char *dot = strrchr(text, '.');
+	const char *last = dot != NULL ? dot + 1 : text;
+
+	for (const char *p = text; *p != '\0'; p++)
+		if (!value_is_name_char(*p) || (p[0] == '.' && (p == text || p[1] == '.')))
+			return false;
+	return text[0] != '\0' && strspn(last, "0123456789") < strlen(last);
+}
+
+/* Is all right but the port, a number that none may have? */
+static bool
+is_bad_port(const char *text)
+{
+	char host[CONFIG_HOST_MAX], probe[CONFIG_HOST_MAX];
+	const char *colon = strrchr(text, ':');
+	uint16_t port;
+
+	if (colon == NULL || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0' ||
+	    addr_split(text, host, sizeof(host), &port) == 0)
+		return false;
+	return snprintf(probe, sizeof(probe), "%.*s:1", (int)(colon - text), text) < (int)sizeof(probe) &&
+	    addr_split(probe, host, sizeof(host), &port) == 0;
+}
+
+/* What is no address with a port, nor a path. */
+static int
+bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	char host[CONFIG_HOST_MAX], buf[VALUE_SHOW_MAX];
+	uint16_t port;
+
+	if (is_bad_port(v->text))
+		return value_bad(why, "must have a port from 1 to 65535, not %s", value_show(v, buf));
+	if (addr_split(v->text, host, sizeof(host), &port) != 0 || !is_host_name(host))
+		return VALUE_BAD_TYPE;
+	return value_bad(
+	    why, "must be an IP address and a port, as names are for \"to\" alone, not %s", value_show(v, buf));
+}
+
 int
 value_set_addr(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
@@ -36,7 +79,7 @@ value_set_addr(const struct config_key *key, void *at, const struct config_value
 		return addr_parse(v->text, at) == 0 ? 0 : VALUE_BAD_TYPE;
 	if (addr_is_unix_text(v->text))
 		return set_unix(v, at, why);
-	return addr_parse_port(v->text, at) == 0 ? 0 : VALUE_BAD_TYPE;
+	return addr_parse_port(v->text, at) == 0 ? 0 : bad_listen(v, why);
 }
 
 void
@@ -105,19 +148,6 @@ value_addrs_equal(const void *at_a, const void *at_b)
 
 #define SRV_PREFIX "srv:"
 
-/* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
-static bool
-is_host_name(const char *text)
-{
-	const char *dot = strrchr(text, '.');
-	const char *last = dot != NULL ? dot + 1 : text;
-
-	for (const char *p = text; *p != '\0'; p++)
-		if (!value_is_name_char(*p) || (p[0] == '.' && (p == text || p[1] == '.')))
-			return false;
-	return text[0] != '\0' && strspn(last, "0123456789") < strlen(last);
-}
-
 static int
 set_srv(struct config_target *out, const char *name, char why[CONFIG_WHY_MAX])
 {
@@ -152,7 +182,7 @@ static int
 set_target(struct config_target *out, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	struct sockaddr_storage ss;
-	char host[CONFIG_HOST_MAX];
+	char host[CONFIG_HOST_MAX], buf[VALUE_SHOW_MAX];
 	uint16_t port;
 
 	if (strncmp(v->text, SRV_PREFIX, strlen(SRV_PREFIX)) == 0)
@@ -162,6 +192,8 @@ set_target(struct config_target *out, const struct config_value *v, char why[CON
 
 		return rc == 0 ? set_one(out, &ss, why) : rc;
 	}
+	if (is_bad_port(v->text))
+		return value_bad(why, "must have a port from 1 to 65535, not %s", value_show(v, buf));
 	if (addr_split(v->text, host, sizeof(host), &port) != 0)
 		return VALUE_BAD_TYPE;
 	if (addr_parse(host, &ss) != 0) {
