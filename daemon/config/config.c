@@ -79,10 +79,12 @@ static void
 load_value(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *s, const struct config_value *v, void *base)
 {
-	char why[CONFIG_WHY_MAX];
+	char why[CONFIG_WHY_MAX], *save = NULL;
 
-	if (config_value_set(key, base, v, why) != 0)
-		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, why);
+	if (config_value_set(key, base, v, why) == 0)
+		return;
+	for (char *one = strtok_r(why, "\n", &save); one != NULL; one = strtok_r(NULL, "\n", &save))
+		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, one);
 }
 
 static void
@@ -437,6 +439,7 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 
 	if (b.cfg == NULL) {
 		config_error(&b, 0, "out of memory");
+		config_tell(&b);
 		return -ENOMEM;
 	}
 	if (strlen(path) >= sizeof(b.cfg->path))
@@ -445,6 +448,7 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		strcpy(b.cfg->path, path);
 	if (b.errors == 0 && config_files_open(&b, path, text, len) == 0)
 		build(&b, flags);
+	config_tell(&b);
 	config_files_close(&b);
 	if (b.errors > 0) {
 		config_free(b.cfg);

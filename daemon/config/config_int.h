@@ -1,5 +1,5 @@
-/* Between the parts of the configuration reader: config.c (settings to struct), config_text.c (messages, and what
- * libconfig would let pass), config_check.c (rules across settings), config_devices.c (default devices); for tests,
+/* Between the parts of the configuration reader: config.c (settings to struct), config_msgs.c (messages),
+ * config_text.c (what libconfig would let pass), config_check.c (rules across settings), config_devices.c (default devices); for tests,
  * too. */
 #pragma once
 
@@ -19,10 +19,14 @@ struct config_file {
 	const struct config_setting_t *root; /* NULL: it has errors of syntax */
 };
 
+struct config_msg; /* one message, of config_msgs.c */
+
 /* The configuration while it is being built. */
 struct config_build {
 	struct config *cfg;
-	FILE *err; /* where messages go */
+	FILE *err; /* where messages go, by config_tell */
+	struct config_msg *msgs;
+	unsigned msg_cnt;
 	const char *path;
 	struct config_file *files;                                  /* the main one first */
 	unsigned file_cnt, reading;                                 /* the one whose text is being looked at */
@@ -46,6 +50,9 @@ config_place(unsigned file, unsigned line)
 /* "PATH:LINE: ...", of a place; "PATH: ..." of line 0. */
 void config_error(struct config_build *, unsigned place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void config_warning(struct config_build *, unsigned place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Prints what was reported by these two, sorted by place; what is said twice of one place is printed once. To be called once,
+ * while the files' names are there. */
+void config_tell(struct config_build *);
 #define CONFIG_THERE_MAX (4096 + 16) /* a path and a line */
 /* "line 7", or "PATH:7" when that is not the file of the other place. Returns buf. */
 const char *config_there(const struct config_build *, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX]);

@@ -1,10 +1,9 @@
-/* The configuration file as a text: messages with its lines, and a look at it before libconfig gets it, which knows just
- * enough of libconfig's grammar to tell strings, comments, names and numbers apart. See config_int.h. */
+/* The configuration file as a text: the lines of settings, and a look at it before libconfig gets it, which knows just enough of
+ * libconfig's grammar to tell strings, comments, names and numbers apart. See config_int.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <libconfig.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,53 +13,7 @@
 
 #define LINES_MAX 65000 /* libconfig counts lines in 16 bits */
 
-/* -- messages -- */
-
-static void __attribute__((format(printf, 4, 0)))
-report(struct config_build *b, unsigned place, const char *kind, const char *fmt, va_list ap)
-{
-	const unsigned file = place >> 16, line = place & 0xffff;
-
-	fputs(file > 0 ? b->files[file].path : b->path, b->err);
-	if (line > 0)
-		fprintf(b->err, ":%u", line);
-	fprintf(b->err, ": %s", kind);
-	vfprintf(b->err, fmt, ap);
-	fputc('\n', b->err);
-}
-
-void
-config_error(struct config_build *b, unsigned place, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(b, place, "", fmt, ap);
-	va_end(ap);
-	b->errors++;
-}
-
-void
-config_warning(struct config_build *b, unsigned place, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	report(b, place, "warning: ", fmt, ap);
-	va_end(ap);
-}
-
-const char *
-config_there(const struct config_build *b, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX])
-{
-	const unsigned file = place >> 16, line = place & 0xffff;
-
-	if (here >> 16 == file)
-		snprintf(buf, CONFIG_THERE_MAX, "line %u", line);
-	else
-		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", file > 0 ? b->files[file].path : b->path, line);
-	return buf;
-}
+/* -- places of settings -- */
 
 unsigned
 config_place_of(const config_setting_t *s)

@@ -18,7 +18,7 @@ struct unit {
 struct type_ops {
 	const char *words; /* what a value looks like: "a string \"address:port\"" */
 	unsigned kinds;    /* the kinds of config_value that set is called for, 1 << CONFIG_V_ */
-	/* Stores *v. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why; nothing is stored unless 0. */
+	/* Stores *v. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why, "" before; nothing is stored unless 0. */
 	int (*set)(const struct config_key *, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX]);
 	void (*print)(const struct config_key *, const void *at, FILE *);
 	bool (*equal)(const void *a, const void *b); /* NULL: key->len bytes are compared */
@@ -36,6 +36,8 @@ static const struct unit no_units[] = { { "", 1 } };
 
 /* -- messages -- */
 
+#define ONE_MAX 512 /* a reason */
+
 int
 value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 {
@@ -44,6 +46,25 @@ value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, CONFIG_WHY_MAX, fmt, ap);
 	va_end(ap);
+	return -EINVAL;
+}
+
+int
+value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
+{
+	static const char rest[] = "has more that are wrong";
+	char one[ONE_MAX];
+	size_t len = strlen(why);
+	va_list ap;
+
+	if (len >= CONFIG_WHY_MAX - ONE_MAX)
+		return -EINVAL;
+	va_start(ap, fmt);
+	vsnprintf(one, sizeof(one), fmt, ap);
+	va_end(ap);
+	len += (size_t)snprintf(why + len, CONFIG_WHY_MAX - len, "%s%s", len > 0 ? "\n" : "", one);
+	if (len >= CONFIG_WHY_MAX - ONE_MAX)
+		snprintf(why + len, CONFIG_WHY_MAX - len, "\n%s", rest);
 	return -EINVAL;
 }
 
@@ -282,6 +303,7 @@ set_words(const struct config_key *key, void *at, const struct config_value *v, 
 	char digits[VALUE_SHOW_MAX];
 	const char *one = v->kind == CONFIG_V_INT ? value_show(v, digits) : v->text;
 	const char *const *items = v->kind == CONFIG_V_LIST ? v->items : &one;
+	int rc = 0;
 
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct config_value text = { .kind = CONFIG_V_TEXT, .text = items[i] };
@@ -294,14 +316,15 @@ set_words(const struct config_key *key, void *at, const struct config_value *v, 
 				n += (size_t)snprintf(
 				    list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? ", " : "", w->text);
 		if (w->text == NULL)
-			return value_bad(why, "must be one of %s, not %s", list,
+			rc = value_also_bad(why, "must be one of %s, not %s", list,
 			    value_show(v->kind == CONFIG_V_INT ? v : &text, buf));
 		bits |= w->value;
 	}
 	if (cnt == 0)
 		return value_bad(why, "must not be empty");
-	store_number(key, at, bits);
-	return 0;
+	if (rc == 0)
+		store_number(key, at, bits);
+	return rc;
 }
 
 static void
@@ -512,6 +535,7 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 	char buf[VALUE_SHOW_MAX];
 	int rc = VALUE_BAD_TYPE;
 
+	why[0] = '\0';
 	if ((t->kinds & 1u << v->kind) != 0) {
 		if (v->item_cnt > CONFIG_ITEMS_MAX)
 			return value_bad(why, "has more than %u entries", CONFIG_ITEMS_MAX);

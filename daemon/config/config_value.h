@@ -7,7 +7,7 @@
 
 #include "daemon/config/config_keys.h"
 
-#define CONFIG_WHY_MAX 256
+#define CONFIG_WHY_MAX 4096 /* of a list there may be several reasons, a line each */
 
 /* As written in the file. */
 struct config_value {
@@ -26,7 +26,8 @@ struct config_value {
 	unsigned item_cnt;
 };
 
-/* Stores v at its place below base. 0, or -EINVAL (-ENOMEM) with the reason in why and nothing stored. */
+/* Stores v at its place below base. 0, or -EINVAL (-ENOMEM) with the reason in why, of a list those of all its
+ * entries that are wrong, and nothing stored. */
 int config_value_set(const struct config_key *, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX]);
 /* Stores the default, if there is one. 0 or -ENOMEM. */
 int config_value_set_default(const struct config_key *, void *base);
@@ -46,6 +47,8 @@ bool config_value_equal(const struct config_key *, const void *base_a, const voi
 
 /* -EINVAL, with the reason in why. */
 int value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same with one more reason, of another entry of a list: behind those that are there. why was "" before the first. */
+int value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The value as written, short and printable, for messages. */
 const char *value_show(const struct config_value *, char buf[VALUE_SHOW_MAX]);
 /* Decimal digits alone. 0, -EINVAL or -ERANGE (more than 64 bits). */

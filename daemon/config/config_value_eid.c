@@ -10,20 +10,26 @@ value_set_eids(const struct config_key *key, void *at, const struct config_value
 	struct clc_eid eids[CLC_MAX_EIDS];
 	uint8_t cnt = (uint8_t)v->item_cnt;
 	char buf[VALUE_SHOW_MAX];
+	int rc = 0;
 
 	if (v->item_cnt > CLC_MAX_EIDS)
 		return value_bad(why, "has more than %d entries", CLC_MAX_EIDS);
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = v->items[i] };
 
-		if (clc_eid_parse(v->items[i], &eids[i]) != 0)
-			return value_bad(why,
+		if (clc_eid_parse(v->items[i], &eids[i]) != 0) {
+			memset(&eids[i], 0, sizeof(eids[i]));
+			rc = value_also_bad(why,
 			    "has %s, which is no UEID: 1 to %d of A-Z, 0-9, '.' and '-', a letter or digit first, no two dots together",
 			    value_show(&item, buf), CLC_EID_LEN);
+			continue;
+		}
 		for (unsigned k = 0; k < i; k++)
 			if (memcmp(&eids[k], &eids[i], sizeof(eids[i])) == 0)
-				return value_bad(why, "has %s twice", value_show(&item, buf));
+				rc = value_also_bad(why, "has %s twice", value_show(&item, buf));
 	}
+	if (rc != 0)
+		return rc;
 	memset(at, 0, key->len);
 	memcpy(at, &cnt, sizeof(cnt));
 	memcpy((uint8_t *)at + sizeof(cnt), eids, cnt * sizeof(eids[0]));

@@ -97,11 +97,22 @@ value_addr_equal(const void *a, const void *b)
 	return addr_same_place(a, b);
 }
 
+/* Is entry i one of those before it? Those that are no addresses have no family. */
+static bool
+is_there(const struct siw_addrs *addrs, unsigned i)
+{
+	for (unsigned k = 0; k < i; k++)
+		if (addrs->at[k].ss_family != 0 && addr_same_host(&addrs->at[k], &addrs->at[i]))
+			return true;
+	return false;
+}
+
 int
 value_set_addrs(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	struct siw_addrs addrs = { .cnt = v->item_cnt };
 	char buf[VALUE_SHOW_MAX];
+	int rc = 0;
 
 	(void)key;
 	if (v->item_cnt > SIW_MORE_ADDRS_MAX)
@@ -110,15 +121,15 @@ value_set_addrs(const struct config_key *key, void *at, const struct config_valu
 		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = v->items[i] };
 
 		if (addr_parse(v->items[i], &addrs.at[i]) != 0)
-			return value_bad(why, "has %s, which is no address", value_show(&item, buf));
-		if (addr_is_any(&addrs.at[i]))
-			return value_bad(why, "has %s: a wildcard is no address", value_show(&item, buf));
-		for (unsigned k = 0; k < i; k++)
-			if (addr_same_host(&addrs.at[k], &addrs.at[i]))
-				return value_bad(why, "has %s twice", value_show(&item, buf));
+			rc = value_also_bad(why, "has %s, which is no address", value_show(&item, buf));
+		else if (addr_is_any(&addrs.at[i]))
+			rc = value_also_bad(why, "has %s: a wildcard is no address", value_show(&item, buf));
+		else if (is_there(&addrs, i))
+			rc = value_also_bad(why, "has %s twice", value_show(&item, buf));
 	}
-	memcpy(at, &addrs, sizeof(addrs));
-	return 0;
+	if (rc == 0)
+		memcpy(at, &addrs, sizeof(addrs));
+	return rc;
 }
 
 void
@@ -223,7 +234,8 @@ value_set_target(const struct config_key *key, void *at, const struct config_val
 {
 	unsigned cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
 	struct config_target *to;
-	char buf[VALUE_SHOW_MAX];
+	char buf[VALUE_SHOW_MAX], reason[CONFIG_WHY_MAX];
+	int rc = 0;
 
 	(void)key;
 	if (cnt == 0 || cnt > CONFIG_TARGETS_MAX)
@@ -236,19 +248,23 @@ value_set_target(const struct config_key *key, void *at, const struct config_val
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct config_value item = { .kind = CONFIG_V_TEXT,
 			.text = v->kind == CONFIG_V_LIST ? v->items[i] : v->text };
-		int rc = set_target(&to[i], &item, why);
+		int one = set_target(&to[i], &item, reason);
 
-		if (rc == VALUE_BAD_TYPE && v->kind == CONFIG_V_LIST)
-			rc = value_bad(why,
+		if (one == VALUE_BAD_TYPE && v->kind == CONFIG_V_LIST)
+			one = value_bad(reason,
 			    "has %s, which is no \"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\"",
 			    value_show(&item, buf));
-		for (unsigned k = 0; rc == 0 && k < i; k++)
+		for (unsigned k = 0; one == 0 && k < i; k++)
 			if (config_target_same(&to[k], &to[i]))
-				rc = value_bad(why, "has %s twice", value_show(&item, buf));
-		if (rc != 0) {
-			free_targets(to, cnt);
-			return rc;
-		}
+				one = value_bad(reason, "has %s twice", value_show(&item, buf));
+		if (one < 0)
+			(void)value_also_bad(why, "%s", reason);
+		if (one != 0)
+			rc = one;
+	}
+	if (rc != 0) {
+		free_targets(to, cnt);
+		return rc;
 	}
 	memcpy(at, &to, sizeof(to));
 	memcpy((char *)at + sizeof(to), &cnt, sizeof(cnt));
@@ -322,19 +338,20 @@ parse_net(const char *text, struct config_net *out, char why[CONFIG_WHY_MAX])
 
 	snprintf(host, sizeof(host), "%.*s", (int)len, text);
 	if (len >= sizeof(host) || strpbrk(host, "%[") != NULL || addr_parse(host, &ss) != 0)
-		return value_bad(why, "has %s, which is no address", value_show(&v, buf));
+		return value_also_bad(why, "has %s, which is no address", value_show(&v, buf));
 	base = ss.ss_family == AF_INET ? 96 : 0;
 	prefix = 128 - base;
 	/* ::ffff:10.0.0.0/104 would be ambiguous */
 	if (base != 0 && strchr(host, ':') != NULL)
-		return value_bad(why, "has %s: write it as an IPv4 address", value_show(&v, buf));
+		return value_also_bad(why, "has %s: write it as an IPv4 address", value_show(&v, buf));
 	if (text[len] == '/' && (value_parse_uint(text + len + 1, &prefix) != 0 || prefix > 128 - base))
-		return value_bad(why, "has %s, whose prefix is not 0..%u", value_show(&v, buf), 128 - base);
+		return value_also_bad(why, "has %s, whose prefix is not 0..%u", value_show(&v, buf), 128 - base);
 	addr_to_v6(&ss, net.addr);
 	net.prefix_len = (uint8_t)(base + prefix);
 	for (unsigned bit = net.prefix_len; bit < 128; bit++)
 		if ((net.addr[bit / 8] & 0x80 >> bit % 8) != 0)
-			return value_bad(why, "has %s, which has address bits behind its prefix", value_show(&v, buf));
+			return value_also_bad(
+			    why, "has %s, which has address bits behind its prefix", value_show(&v, buf));
 	*out = net;
 	return 0;
 }
@@ -344,6 +361,7 @@ value_set_nets(const struct config_key *key, void *at, const struct config_value
 {
 	unsigned cnt = v->item_cnt;
 	struct config_net *nets;
+	int rc = 0;
 
 	(void)key;
 	/* An empty list means "everybody" in struct config_service; somebody who writes [] means the opposite. */
@@ -354,11 +372,12 @@ value_set_nets(const struct config_key *key, void *at, const struct config_value
 		value_bad(why, "out of memory");
 		return -ENOMEM;
 	}
-	for (unsigned i = 0; i < cnt; i++) {
-		if (parse_net(v->items[i], &nets[i], why) != 0) {
-			free(nets);
-			return -EINVAL;
-		}
+	for (unsigned i = 0; i < cnt; i++)
+		if (parse_net(v->items[i], &nets[i], why) != 0)
+			rc = -EINVAL;
+	if (rc != 0) {
+		free(nets);
+		return rc;
 	}
 	memcpy(at, &nets, sizeof(nets));
 	memcpy((char *)at + sizeof(nets), &cnt, sizeof(cnt));

@@ -66,6 +66,7 @@ value_set_users(const struct config_key *key, void *at, const struct config_valu
 	unsigned cnt = v->item_cnt;
 	char buf[VALUE_SHOW_MAX];
 	struct config_id *ids;
+	int rc = 0;
 
 	(void)key;
 	/* As with networks: an empty list would mean "everybody" in struct config_service. */
@@ -79,10 +80,12 @@ value_set_users(const struct config_key *key, void *at, const struct config_valu
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = v->items[i] };
 
-		if (parse_id(v->items[i], &ids[i]) != 0) {
-			free(ids);
-			return value_bad(why, "has %s, which is no user", value_show(&item, buf));
-		}
+		if (parse_id(v->items[i], &ids[i]) != 0)
+			rc = value_also_bad(why, "has %s, which is no user", value_show(&item, buf));
+	}
+	if (rc != 0) {
+		free(ids);
+		return rc;
 	}
 	memcpy(at, &ids, sizeof(ids));
 	memcpy((char *)at + sizeof(ids), &cnt, sizeof(cnt));

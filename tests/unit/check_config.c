@@ -812,6 +812,79 @@ START_TEST(reports_all_errors_at_once)
 	    "t.conf:6: ingress.listen 127.0.0.1:80 is the same as 127.0.0.1:80 of \"b\" in line 5\n");
 }
 
+/* The load looks at top-level settings, lists and unknown keys each in a turn of its own. */
+START_TEST(messages_stand_in_the_order_of_the_file)
+{
+	parse_bad(
+	    "egress = ( { name = \"e\"; listen = \"127.0.0.1:1\"; to = 7; } );\n"
+	    "ingress = ( { name = 8; listen = \"127.0.0.1:2\"; to = \"h:1\";\n"
+	    "nope = 1; allow = [ ]; } );\n"
+	    "log_level = 7;\n",
+	    "t.conf:1: egress.to must be");
+	const char *at = msgs;
+	for (unsigned line = 1; line <= 4; line++) {
+		char begin[32];
+
+		snprintf(begin, sizeof(begin), "t.conf:%u: ", line);
+		ck_assert_msg(strncmp(at, begin, strlen(begin)) == 0, "line %u in:\n%s", line, msgs);
+		at = strchr(at, '\n') + 1;
+		if (line == 3) {
+			ck_assert_msg(strncmp(at, begin, strlen(begin)) == 0, "line %u in:\n%s", line, msgs);
+			at = strchr(at, '\n') + 1;
+		}
+	}
+	ck_assert_str_eq(at, "");
+}
+
+START_TEST(all_bad_entries_of_a_list_are_told)
+{
+	static const struct {
+		const char *text, *says;
+	} lists[] = {
+		{ "ingress = ( {\n" WEB(
+		      "127.0.0.1:80", "b:80") " allow = [ \"x\", \"::1\", \"10.0.0.1/8\", \"::/200\" ]; } );",
+		    "t.conf:2: ingress.allow has \"x\", which is no address\n"
+		    "t.conf:2: ingress.allow has \"10.0.0.1/8\", which has address bits behind its prefix\n"
+		    "t.conf:2: ingress.allow has \"::/200\", whose prefix is not 0..128\n" },
+		{ "egress = ( {\n" TO("[ \"b\", \"c:1\", \"d:0\", \"c:1\" ]") " } );",
+		    "t.conf:2: egress.to has \"b\", which is no \"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or "
+		    "\"srv:name\"\n"
+		    "t.conf:2: egress.to must have a port from 1 to 65535, not \"d:0\"\n"
+		    "t.conf:2: egress.to has \"c:1\" twice\n" },
+		{ "smcr = {\nueids = [ \"A\", \"-\", \"A\" ]; };",
+		    "t.conf:2: smcr.ueids has \"-\", which is no UEID: 1 to 32 of A-Z, 0-9, '.' and '-', a letter or digit first, "
+		    "no two dots together\n"
+		    "t.conf:2: smcr.ueids has \"A\" twice\n" },
+		{ "ingress = ( {\n" WEB("unix:/s", "b:1") " allow_users = ( \"a b\", \"c\", -5 ); } );",
+		    "t.conf:2: ingress.allow_users has \"a b\", which is no user\n"
+		    "t.conf:2: ingress.allow_users has \"-5\", which is no user\n" },
+		{ "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; transport = \"sctp\"; sctp_stack = \"kernel\";\n"
+		  "addresses = [ \"x\", \"0.0.0.0\" ]; } );",
+		    "t.conf:2: devices.addresses has \"x\", which is no address\n"
+		    "t.conf:2: devices.addresses has \"0.0.0.0\": a wildcard is no address\n" },
+		{ "devices = ( { type = \"siw\"; address = \"::1\";\nrtr = [ \"push\", \"pull\" ]; } );",
+		    "t.conf:2: devices.rtr must be one of \"send\", \"write\", \"read\", not \"push\"\n"
+		    "t.conf:2: devices.rtr must be one of \"send\", \"write\", \"read\", not \"pull\"\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		parse_bad(lists[i].text, "t.conf:2: ");
+		ck_assert_str_eq(msgs, lists[i].says);
+	}
+}
+
+START_TEST(a_long_list_of_bad_entries_ends_with_a_word)
+{
+	char text[8192] = "ingress = ( { name = \"a\"; listen = \"127.0.0.1:1\"; to = \"b:1\"; allow = [";
+	static const char last[] = "t.conf:1: ingress.allow has more that are wrong\n";
+
+	for (unsigned i = 0; i < 400; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s\"host%u\"", i > 0 ? "," : "", i);
+	strcat(text, "]; } );");
+	parse_bad(text, "ingress.allow has \"host7\", which is no address\n");
+	ck_assert_msg(strlen(msgs) > strlen(last) && strcmp(msgs + strlen(msgs) - strlen(last), last) == 0, "%s", msgs);
+}
+
 START_TEST(refuses_text_with_nul)
 {
 	static const char text[] = "log_level = \"info\";\0 nope = 1;";

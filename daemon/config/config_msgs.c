@@ -1,0 +1,131 @@
+/* Messages about a configuration, each with its file and line. The load finds mistakes in an order of its own, so they are kept
+ * and told at its end, sorted by where they stand. See config_int.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/config/config_int.h"
+
+#define STEP 64
+
+struct config_msg {
+	unsigned place, nr;
+	char *text;
+};
+
+/* A place for one more; NULL: no memory. */
+static struct config_msg *
+next_msg(struct config_build *b)
+{
+	struct config_msg *more = b->msgs;
+
+	if (b->msg_cnt % STEP == 0)
+		more = realloc(b->msgs, (b->msg_cnt + STEP) * sizeof(*more));
+	if (more == NULL)
+		return NULL;
+	b->msgs = more;
+	return &more[b->msg_cnt];
+}
+
+static void __attribute__((format(printf, 5, 0)))
+print(const struct config_build *b, unsigned place, const char *kind, FILE *out, const char *fmt, va_list ap)
+{
+	const unsigned file = place >> 16, line = place & 0xffff;
+
+	fputs(file > 0 ? b->files[file].path : b->path, out);
+	if (line > 0)
+		fprintf(out, ":%u", line);
+	fprintf(out, ": %s", kind);
+	vfprintf(out, fmt, ap);
+	fputc('\n', out);
+}
+
+/* Without memory it is told at once. */
+static void __attribute__((format(printf, 4, 0)))
+report(struct config_build *b, unsigned place, const char *kind, const char *fmt, va_list ap)
+{
+	struct config_msg *msg = next_msg(b);
+	char *text = NULL;
+	size_t len;
+	FILE *f = msg != NULL ? open_memstream(&text, &len) : NULL;
+
+	print(b, place, kind, f != NULL ? f : b->err, fmt, ap);
+	if (f == NULL)
+		return;
+	if (fclose(f) != 0 || text == NULL) {
+		free(text);
+		fprintf(b->err, "%s: out of memory for messages\n", b->path);
+		return;
+	}
+	*msg = (struct config_msg){ .place = place, .nr = b->msg_cnt++, .text = text };
+}
+
+void
+config_error(struct config_build *b, unsigned place, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(b, place, "", fmt, ap);
+	va_end(ap);
+	b->errors++;
+}
+
+void
+config_warning(struct config_build *b, unsigned place, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(b, place, "warning: ", fmt, ap);
+	va_end(ap);
+}
+
+/* By file, the main one first, by line, and as they came. */
+static int
+compare(const void *at_a, const void *at_b)
+{
+	const struct config_msg *a = at_a, *b = at_b;
+
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	return a->nr < b->nr ? -1 : a->nr > b->nr;
+}
+
+/* The services of a range say the same, each of them. */
+static bool
+is_told(const struct config_msg *msgs, unsigned i)
+{
+	for (unsigned k = i; k-- > 0 && msgs[k].place == msgs[i].place;)
+		if (strcmp(msgs[k].text, msgs[i].text) == 0)
+			return true;
+	return false;
+}
+
+void
+config_tell(struct config_build *b)
+{
+	if (b->msg_cnt > 0)
+		qsort(b->msgs, b->msg_cnt, sizeof(b->msgs[0]), compare);
+	for (unsigned i = 0; i < b->msg_cnt; i++)
+		if (!is_told(b->msgs, i))
+			fputs(b->msgs[i].text, b->err);
+	for (unsigned i = 0; i < b->msg_cnt; i++)
+		free(b->msgs[i].text);
+	free(b->msgs);
+	b->msgs = NULL;
+	b->msg_cnt = 0;
+}
+
+const char *
+config_there(const struct config_build *b, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX])
+{
+	const unsigned file = place >> 16, line = place & 0xffff;
+
+	if (here >> 16 == file)
+		snprintf(buf, CONFIG_THERE_MAX, "line %u", line);
+	else
+		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", file > 0 ? b->files[file].path : b->path, line);
+	return buf;
+}
