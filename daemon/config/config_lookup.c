@@ -69,6 +69,23 @@ look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 	freeaddrinfo(list);
 }
 
+/* The next service of a range has the same host, which is asked for once; that it is not there was said, too. */
+static void
+take_over(struct config_build *b, struct config_target *t, const struct config_target *before)
+{
+	if (t->addr_cnt > 0 || before->addr_cnt == 0)
+		return;
+	t->addrs = calloc(CONFIG_TARGET_ADDRS_MAX, sizeof(*t->addrs));
+	if (t->addrs == NULL) {
+		config_error(b, 0, "out of memory");
+		return;
+	}
+	for (; t->addr_cnt < before->addr_cnt; t->addr_cnt++) {
+		t->addrs[t->addr_cnt] = before->addrs[t->addr_cnt];
+		addr_set_port(&t->addrs[t->addr_cnt], t->port);
+	}
+}
+
 enum database {
 	USERS,
 	GROUPS,
@@ -123,7 +140,11 @@ config_look_up(struct config_build *b)
 		struct config_service *svc = &b->cfg->services[i];
 		const struct config_setting_t *src = b->service_src[i];
 
-		for (unsigned k = 0; k < svc->to_cnt; k++)
+		bool of_range = i > 0 && b->service_src[i - 1] == src;
+
+		if (of_range)
+			take_over(b, &svc->to[0], &svc[-1].to[0]);
+		for (unsigned k = 0; k < svc->to_cnt && !of_range; k++)
 			look_up_target(b, config_line(src, "to"), &svc->to[k]);
 		look_up_id(b, config_line(src, "listen_owner"), USERS, &svc->listen_owner);
 		look_up_id(b, config_line(src, "listen_group"), GROUPS, &svc->listen_group);

@@ -1417,6 +1417,36 @@ load_file(const char *text, struct config **cfg)
 	return rc;
 }
 
+/* RFC 6761: nobody has it. */
+START_TEST(a_name_of_a_range_is_looked_up_once)
+{
+	struct config *cfg = NULL;
+
+	(void)load_file(
+	    "egress = ( { name = \"a\"; listen = \"127.0.0.1:8001-8009\"; to = \"no-such.invalid:1-9\"; } );", &cfg);
+	ck_assert_ptr_nonnull(strstr(msgs, ":1: "));
+	ck_assert_ptr_nonnull(strstr(msgs, "cannot resolve no-such.invalid: "));
+	ck_assert_ptr_eq(strchr(msgs, '\n'), strrchr(msgs, '\n'));
+	config_free(cfg);
+	cfg = NULL;
+	ck_assert_msg(
+	    load_file(
+	        "egress = ( { name = \"a\"; listen = \"127.0.0.1:8001-8003\"; to = \"localhost:1-3\"; } );", &cfg) == 0,
+	    "%s", msgs);
+	ck_assert_uint_eq(cfg->service_cnt, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct config_target *to = &cfg->services[i].to[0];
+
+		ck_assert_uint_ge(to->addr_cnt, 1);
+		ck_assert_uint_eq(to->addr_cnt, cfg->services[0].to[0].addr_cnt);
+		for (unsigned k = 0; k < to->addr_cnt; k++) {
+			ck_assert(addr_same_host(&to->addrs[k], &cfg->services[0].to[0].addrs[k]));
+			ck_assert_uint_eq(addr_port(&to->addrs[k]), i + 1);
+		}
+	}
+	config_free(cfg);
+}
+
 START_TEST(one_default_device_for_each_local_address)
 {
 	struct config *cfg;
