@@ -161,14 +161,13 @@ check_addresses(struct config_build *b, unsigned i)
 	}
 }
 
-/* As a canonical form has each setting. */
+/* As a canonical form has each setting. base: the struct of the place, fresh: one of that type, zeroed. */
 static bool
-is_default(const struct config_device *dev, const char *name)
+is_default(enum config_place place, const char *name, const void *base, void *fresh)
 {
-	const struct config_key *key = config_key_find(CONFIG_AT_SIW, name);
-	struct config_device fresh = { 0 };
+	const struct config_key *key = config_key_find(place, name);
 
-	return config_value_set_default(key, &fresh) == 0 && config_value_equal(key, dev, &fresh);
+	return config_value_set_default(key, fresh) == 0 && config_value_equal(key, base, fresh);
 }
 
 static void
@@ -177,11 +176,12 @@ check_sctp(struct config_build *b, unsigned i)
 	static const char *const settings[] = { "addresses", "sctp_stack", "sctp_udp", "sctp_profile" };
 	const struct config_device *dev = &b->cfg->devices[i];
 	const struct config_setting_t *src = b->device_src[i];
+	struct config_device fresh = { 0 };
 
 	if (dev->type != CONFIG_DEVICE_SIW)
 		return;
 	for (unsigned k = 0; k < sizeof(settings) / sizeof(settings[0]) && dev->siw.transport != SIW_SCTP; k++)
-		if (config_member(src, settings[k]) != NULL && !is_default(dev, settings[k]))
+		if (config_member(src, settings[k]) != NULL && !is_default(CONFIG_AT_SIW, settings[k], dev, &fresh))
 			config_warning(b, config_line(src, settings[k]),
 			    "devices.%s has no effect: devices.transport is tcp", settings[k]);
 	if (dev->siw.transport != SIW_SCTP)
@@ -312,6 +312,18 @@ check_control(struct config_build *b)
 		config_error(b, config_line(src, "readonly"), "control.readonly is control.path: they are two sockets");
 }
 
+static bool
+has_metrics_settings(const struct config *cfg, const struct config_setting_t *src)
+{
+	struct config fresh = { 0 };
+
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & CONFIG_AT_METRICS) != 0 && config_member(src, k->name) != NULL &&
+		    !is_default(CONFIG_AT_METRICS, k->name, cfg, &fresh))
+			return true;
+	return false;
+}
+
 /* Where what is counted is served: not where something else listens. */
 static void
 check_metrics(struct config_build *b, const struct config_setting_t *src)
@@ -329,7 +341,7 @@ check_metrics(struct config_build *b, const struct config_setting_t *src)
 	if (at->ss_family == AF_UNIX && b->cfg->metrics.allow_cnt > 0)
 		config_error(
 		    b, config_line(src, "allow"), "metrics.allow is for TCP; metrics.mode is that of a UNIX socket");
-	if (at->ss_family == 0 && src != NULL && config_setting_length(src) > 0 && config_member(src, "listen") == NULL)
+	if (at->ss_family == 0 && config_member(src, "listen") == NULL && has_metrics_settings(b->cfg, src))
 		config_warning(b, config_line(src, ""), "metrics has no effect without metrics.listen");
 }
 
@@ -362,9 +374,12 @@ config_check(struct config_build *b)
 	check_metrics(b, config_member(b->files[0].root, "metrics"));
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		const struct config_service *svc = &b->cfg->services[i];
+		enum config_place place = svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
+		struct config_service fresh = { 0 };
 
 		if (smcr->conns_max != 0 && svc->max_connections > smcr->conns_max &&
-		    config_member(b->service_src[i], "max_connections") != NULL)
+		    config_member(b->service_src[i], "max_connections") != NULL &&
+		    !is_default(place, "max_connections", svc, &fresh))
 			config_warning(b, config_line(b->service_src[i], "max_connections"),
 			    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
 			    kind_words[svc->kind], svc->max_connections, smcr->conns_max);

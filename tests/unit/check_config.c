@@ -1368,6 +1368,31 @@ START_TEST(warns_without_failing)
 	    strstr(msgs, "t.conf:3: warning: devices.mpa_ports overlaps that of line 1: ") != NULL, "%s", msgs);
 }
 
+/* What -T prints has every default written out. */
+START_TEST(defaults_written_out_are_no_reason_to_warn)
+{
+	static const char *const texts[] = {
+		"",
+		"metrics = { };",
+		"smcr = { max_connections = 10; }; ingress = ( { " WEB("127.0.0.1:80", "b:80") " } );",
+		"devices = ( { type = \"siw\"; address = \"::1\"; } );",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct config *cfg = parse_ok(texts[i]);
+		char *text = print(cfg);
+
+		config_free(cfg);
+		config_free(parse_ok(text));
+		ck_assert_msg(strcmp(msgs, "") == 0, "%s\nfor:\n%s", msgs, text);
+		free(text);
+	}
+	config_free(parse_ok("\nmetrics = { mode = \"0600\"; };"));
+	ck_assert_str_eq(msgs, "t.conf:2: warning: metrics has no effect without metrics.listen\n");
+	config_free(parse_ok("\nmetrics = { allow = [ \"::1\" ]; };"));
+	ck_assert_str_eq(msgs, "t.conf:2: warning: metrics has no effect without metrics.listen\n");
+}
+
 START_TEST(ports_of_sctp_are_no_cards)
 {
 	config_free(
