@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "daemon/loop.h"
+#include "daemon/names/resolver.h"
 #include "daemon/net.h"
 
 static const char *
@@ -74,6 +76,124 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 		close(fd);
 }
 
+/* -- SRV records -- */
+
+/* Those of one target. Other names were looked up when the file was read. */
+struct record {
+	const struct config_service *svc;
+	const struct config_target *to;
+	struct records *all;
+	bool answered;
+	struct resolver_answer answer;
+};
+
+struct records {
+	struct record *at; /* NULL: there are none, or no memory */
+	unsigned cnt, left;
+	bool too_many;
+	struct loop *loop;
+	struct resolver *resolver;
+	int64_t end_ns;
+};
+
+static const struct record *
+find_record(const struct records *records, const struct config_target *to)
+{
+	for (unsigned i = 0; i < records->cnt; i++)
+		if (records->at[i].to == to)
+			return &records->at[i];
+	return NULL;
+}
+
+static void
+add_records(const struct config_service *svc, struct records *records)
+{
+	for (unsigned i = 0; i < svc->to_cnt; i++) {
+		if (!svc->to[i].srv)
+			continue;
+		if (records->at == NULL)
+			records->at = calloc(ADVICE_RECORDS_MAX, sizeof(*records->at));
+		if (records->at == NULL || records->cnt == ADVICE_RECORDS_MAX) {
+			records->too_many = true;
+			return;
+		}
+		records->at[records->cnt++] = (struct record){ .svc = svc, .to = &svc->to[i], .all = records };
+	}
+}
+
+static void
+on_answer(void *arg, const struct resolver_answer *answer)
+{
+	struct record *r = arg;
+
+	r->answer = *answer;
+	r->answered = true;
+	r->all->left--;
+}
+
+static int64_t
+turn(void *arg, int64_t now_ns)
+{
+	struct records *records = arg;
+	int64_t next = resolver_turn(records->resolver, now_ns);
+
+	if (records->left == 0 || now_ns >= records->end_ns)
+		loop_stop(records->loop);
+	return next < records->end_ns ? next : records->end_ns;
+}
+
+/* 0, or -errno: none was asked for. */
+static int
+ask_for_records(struct records *records, unsigned wait_ms)
+{
+	int rc;
+
+	records->loop = loop_new();
+	if (records->loop == NULL)
+		return -ENOMEM;
+	rc = resolver_new(records->loop, &records->resolver);
+	if (rc == 0)
+		rc = loop_add_turn(records->loop, turn, records);
+	if (rc == 0) {
+		records->end_ns = loop_now(records->loop) + (int64_t)wait_ms * 1000000;
+		records->left = records->cnt;
+		for (unsigned i = 0; i < records->cnt; i++)
+			resolver_ask(records->resolver, records->at[i].to->host, true, 0, on_answer, &records->at[i]);
+		rc = loop_run(records->loop);
+	}
+	for (unsigned i = 0; i < records->cnt; i++)
+		if (!records->at[i].answered)
+			records->at[i].answer.why = rc != 0 ? strerror(-rc) : "no name server has answered yet";
+	return rc;
+}
+
+/* Of all services, ingress services' too: a name server is no peer, and asking it disturbs nobody. */
+static void
+look_at_records(const struct config *cfg, unsigned wait_ms, struct records *records, FILE *out)
+{
+	char to[CONFIG_TARGET_STR_MAX];
+
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		add_records(&cfg->services[i], records);
+	if (records->cnt > 0)
+		(void)ask_for_records(records, wait_ms);
+	for (unsigned i = 0; i < records->cnt; i++)
+		if (records->at[i].answer.why != NULL)
+			warn(cfg, out, "%s \"%s\": cannot resolve %s now: %s; it waits until the name is there",
+			    kind_word(records->at[i].svc), records->at[i].svc->name,
+			    config_target_str(records->at[i].to, to), records->at[i].answer.why);
+	if (records->too_many)
+		warn(cfg, out, "not all SRV records were looked up: they are too many");
+}
+
+static void
+forget_records(struct records *records)
+{
+	resolver_free(records->resolver);
+	loop_free(records->loop);
+	free(records->at);
+}
+
 /* -- are the servers there? -- */
 
 /* An address of a server. */
@@ -109,14 +229,18 @@ end_try(struct try *t, int err)
 
 /* False: there is no room for its addresses. */
 static bool
-begin_target(
-    const struct config *cfg, const struct config_service *svc, const struct config_target *to, struct tries *tries)
+begin_target(const struct config *cfg, const struct config_service *svc, const struct config_target *to,
+    const struct records *records, struct tries *tries)
 {
-	if (to->addr_cnt > ADVICE_SERVERS_MAX - tries->cnt)
+	const struct record *r = to->srv ? find_record(records, to) : NULL;
+	unsigned cnt = r != NULL ? r->answer.cnt : to->addr_cnt;
+
+	if (cnt > ADVICE_SERVERS_MAX - tries->cnt)
 		return false;
-	for (unsigned i = 0; i < to->addr_cnt; i++) {
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct sockaddr_storage *addr = r != NULL ? &r->answer.addrs[i].ss : &to->addrs[i];
 		struct try *t = &tries->at[tries->cnt++];
-		int fd = net_connect(&to->addrs[i], NULL, &cfg->keepalive, NULL);
+		int fd = net_connect(addr, NULL, &cfg->keepalive, NULL);
 
 		*t = (struct try){ .svc = svc, .to = to, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
 	}
@@ -125,7 +249,7 @@ begin_target(
 
 /* The servers whose addresses all have room, in the order of the file. Returns the first service that has none; NULL. */
 static const struct config_service *
-begin_tries(const struct config *cfg, struct tries *tries)
+begin_tries(const struct config *cfg, const struct records *records, struct tries *tries)
 {
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		const struct config_service *svc = &cfg->services[i];
@@ -133,7 +257,7 @@ begin_tries(const struct config *cfg, struct tries *tries)
 		if (svc->kind != CONFIG_EGRESS)
 			continue;
 		for (unsigned k = 0; k < svc->to_cnt; k++)
-			if (!begin_target(cfg, svc, &svc->to[k], tries))
+			if (!begin_target(cfg, svc, &svc->to[k], records, tries))
 				return svc;
 	}
 	return NULL;
@@ -191,10 +315,10 @@ tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
 }
 
 static void
-look_at_servers(const struct config *cfg, unsigned wait_ms, FILE *out)
+look_at_servers(const struct config *cfg, const struct records *records, unsigned wait_ms, FILE *out)
 {
 	struct tries tries = { .cnt = 0 };
-	const struct config_service *rest = begin_tries(cfg, &tries);
+	const struct config_service *rest = begin_tries(cfg, records, &tries);
 
 	await_tries(&tries, wait_ms);
 	tell_tries(cfg, &tries, out);
@@ -206,6 +330,8 @@ look_at_servers(const struct config *cfg, unsigned wait_ms, FILE *out)
 void
 advice_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 {
+	struct records records = { .cnt = 0 };
+
 	if (cfg->service_cnt == 0)
 		warn(cfg, out, "no ingress and no egress: nothing to do");
 	look_at_metrics(cfg, out);
@@ -213,5 +339,7 @@ advice_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 		look_at_access(cfg, &cfg->services[i], out);
 		look_at_address(cfg, &cfg->services[i], out);
 	}
-	look_at_servers(cfg, wait_ms, out);
+	look_at_records(cfg, wait_ms, &records, out);
+	look_at_servers(cfg, &records, wait_ms, out);
+	forget_records(&records);
 }

@@ -168,6 +168,41 @@ START_TEST(peers_are_left_alone)
 	close(fd);
 }
 
+/* Whether a name server says that there is no such name (RFC 6761), none is there, or none answers in time. */
+START_TEST(srv_records_that_are_not_there)
+{
+	static const char first[] = "t.conf: warning: egress \"a\": cannot resolve srv:_x._tcp.invalid now: ";
+	static const char second[] = "t.conf: warning: ingress \"b\": cannot resolve srv:_y._tcp.invalid now: ";
+	static const char end[] = "; it waits until the name is there\n";
+
+	if (!config_names_wait())
+		return;
+	const char *said = advise(
+	    "egress = ( { name = \"a\"; listen = \"127.0.0.1:80\"; to = \"srv:_x._tcp.invalid\"; } );\n"
+	    "ingress = ( { name = \"b\"; listen = \"127.0.0.1:81\"; to = \"srv:_y._tcp.invalid\"; } );",
+	    300);
+	const char *a = strstr(said, first), *b = strstr(said, second);
+	ck_assert_msg(a != NULL && b != NULL, "%s", said);
+	ck_assert_ptr_nonnull(strstr(a, end));
+	ck_assert_ptr_nonnull(strstr(b, end));
+	ck_assert_ptr_null(strstr(said, "cannot be connected"));
+}
+
+START_TEST(srv_records_are_bounded)
+{
+	char file[16384] = "ingress = (";
+
+	if (!config_names_wait())
+		return;
+	for (unsigned i = 0; i <= ADVICE_RECORDS_MAX; i++)
+		snprintf(file + strlen(file), sizeof(file) - strlen(file),
+		    "%s{ name = \"s%u\"; listen = \"127.0.0.1:%u\"; to = \"srv:_s%u._tcp.invalid\"; }",
+		    i > 0 ? "," : "", i, 1000 + i, i);
+	strcat(file, ");");
+	ck_assert_ptr_nonnull(
+	    strstr(advise(file, 0), "t.conf: warning: not all SRV records were looked up: they are too many\n"));
+}
+
 START_TEST(servers_are_bounded)
 {
 	size_t cap = 64 * 1024, n = 0;
