@@ -10,7 +10,7 @@ import threading
 
 import netns
 from dns import REFUSED, SERVFAIL, Name, NameServer
-from harness import (Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, need, recv_exact, same_bytes, soft_device,
+from harness import (SMCRD, Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, need, recv_exact, same_bytes, soft_device,
                      wait_until)
 
 CONF = "/etc/resolv.conf"
@@ -181,6 +181,26 @@ def _(t):
     write_resolv_conf("127.0.0.1")
     wait_until(lambda: n.service("x")["waiting"] == "", "the other name server is asked", PATIENT)
     equal(n.who("x"), b"a", "works")
+
+
+@case("smcrd -t looks SRV records up, and tries the servers that they name")
+def _(t):
+    dns, port, middle = NameServer(t), t.port(), t.port()
+    there = server(t, b"a", HOST_A, port)
+    path = os.path.join(t.dir, "srv.conf")
+    with open(path, "w") as f:
+        f.write(f'egress = ( {{ name = "x"; listen = "{hostport(t.addr, middle)}"; to = "srv:_db._tcp.test"; }} );\n')
+
+    def advice():
+        return [x for x in t.run([SMCRD, "-t", "-f", path], stderr=subprocess.STDOUT).decode().splitlines() if "warning" in x]
+
+    check("cannot resolve srv:_db._tcp.test now: NXDOMAIN" in "".join(advice()), "a name that is not there")
+    dns.names.update({"_db._tcp.test": Name(srv=[(1, 1, port, "a.test")]), "a.test": Name(a=[HOST_A])})
+    equal(advice(), [], "all is there")
+    there._close()
+    check("its server srv:_db._tcp.test cannot be connected now: Connection refused" in "".join(advice()), "no server")
+    dns.names["_db._tcp.test"] = Name(mode="silent")
+    check("no name server has answered yet" in "".join(advice()), "no answer in time")
 
 
 @case("before the first answer clients wait for it")
