@@ -197,7 +197,9 @@ smcrd_main(int argc, char **argv)
 	if (action == OPTIONS_PRINT) {
 		config_print(d.cfg, stdout);
 	} else {
-		printf("%s: ok, %u services, %u devices\n", d.cfg->path, d.cfg->service_cnt, d.cfg->device_cnt);
+		/* What there is of the devices now, device_preview says. */
+		printf("%s: ok, %u service%s, %u device entr%s\n", d.cfg->path, d.cfg->service_cnt,
+		    d.cfg->service_cnt == 1 ? "" : "s", d.cfg->device_cnt, d.cfg->device_cnt == 1 ? "y" : "ies");
 		device_preview(d.cfg, stdout);
 		smcrd_print_rights(&d);
 		(void)fflush(stdout);

@@ -766,7 +766,7 @@ static const struct {
 	{ "nope = 1;", { NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
 	{ "nope = 1;", { "-t", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
 	{ "nope = 1;", { "-T", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
-	{ "egress = ( " SVC("a", "2") " );", { "-t", NULL }, SMCRD_EXIT_OK, ": ok, 1 services, 1 devices" },
+	{ "egress = ( " SVC("a", "2") " );", { "-t", NULL }, SMCRD_EXIT_OK, ": ok, 1 service, 1 device entry\n" },
 	{ "", { "-t", NULL }, SMCRD_EXIT_OK, ": warning: no ingress and no egress: nothing to do\n" },
 	{ "", { "-T", NULL }, SMCRD_EXIT_OK, "drain_timeout = \"30s\";" },
 	{ "", { "-x", NULL }, SMCRD_EXIT_USAGE, "smcrd --help" },
@@ -777,7 +777,7 @@ static const struct {
 	{ "", { "-V", NULL }, SMCRD_EXIT_OK, "smcrd 0." },
 	{ "", { "-tT", NULL }, SMCRD_EXIT_USAGE, "-t and -T exclude each other" },
 	{ "", { "-T", "-t", NULL }, SMCRD_EXIT_USAGE, "-t and -T exclude each other" },
-	{ "", { "-tt", NULL }, SMCRD_EXIT_OK, ": ok, 0 services" },
+	{ "", { "-tt", NULL }, SMCRD_EXIT_OK, ": ok, 0 services, 0 device entries\n" },
 	{ "", { "--help", NULL }, SMCRD_EXIT_OK, "usage: smcrd" },
 };
 
