@@ -132,6 +132,7 @@ end(struct daemon *d)
 	takeover_fini(&d->takeover);
 	smcopt_close(&d->option);
 	loop_free(d->loop);
+	free(d->load_msgs);
 	config_free(d->cfg);
 }
 
@@ -142,6 +143,7 @@ run(struct daemon *d)
 	log_init(log_choice_level(&d->log));
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
+	(void)log_lines(d->load_msgs != NULL ? d->load_msgs : "", LOG_LVL_WARNING);
 	if (d->cfg->service_cnt == 0)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
 	open_files_raise();
@@ -167,6 +169,24 @@ run(struct daemon *d)
 	return code;
 }
 
+/* A daemon has what there is to say of its file in the log; run does that, unless there is nothing to run. */
+static int
+load_to_run(struct daemon *d)
+{
+	size_t len;
+	FILE *err = open_memstream(&d->load_msgs, &len);
+	int rc = config_load(d->opt.path, err != NULL ? err : stderr, &d->cfg);
+
+	if (err != NULL)
+		(void)fclose(err);
+	if (rc == 0)
+		return 0;
+	log_init((enum log_level)(d->opt.log_level >= 0 ? d->opt.log_level : (int)LOG_LVL_NOTICE));
+	(void)log_lines(d->load_msgs != NULL ? d->load_msgs : "", LOG_LVL_ERROR);
+	free(d->load_msgs);
+	return rc;
+}
+
 int
 smcrd_main(int argc, char **argv)
 {
@@ -182,7 +202,7 @@ smcrd_main(int argc, char **argv)
 
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
-	rc = config_load(d.opt.path, stderr, &d.cfg);
+	rc = action == OPTIONS_RUN ? load_to_run(&d) : config_load(d.opt.path, stderr, &d.cfg);
 	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
 	if (rc != 0)
 		return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
@@ -191,6 +211,7 @@ smcrd_main(int argc, char **argv)
 		if (rc == 0)
 			return run(&d);
 		fprintf(stderr, "smcrd: no second process: %s\n", strerror(-rc));
+		free(d.load_msgs);
 		config_free(d.cfg);
 		return SMCRD_EXIT_FAILURE;
 	}

@@ -30,6 +30,7 @@
 
 struct daemon {
 	struct options opt;
+	char *load_msgs; /* of the file, until the log is set up */
 	struct loop *loop;
 	struct config *cfg; /* in force */
 	struct workers *workers;

@@ -764,6 +764,8 @@ static const struct {
 	const char *says;
 } runs[] = {
 	{ "nope = 1;", { NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
+	{ "nope = 1;", { NULL }, SMCRD_EXIT_CONFIG, " error: /tmp/check_smcrd." },
+	{ "nope = 1;", { "-d", "debug", NULL }, SMCRD_EXIT_CONFIG, " error: /tmp/check_smcrd." },
 	{ "nope = 1;", { "-t", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
 	{ "nope = 1;", { "-T", NULL }, SMCRD_EXIT_CONFIG, ":1: unknown key nope" },
 	{ "egress = ( " SVC("a", "2") " );", { "-t", NULL }, SMCRD_EXIT_OK, ": ok, 1 service, 1 device entry\n" },
@@ -800,6 +802,21 @@ START_TEST(the_command_line_level_wins_over_the_file)
 	hear("READY=1", 2);
 	end_daemon(SIGTERM);
 	ck_assert_str_eq(log_text(), "");
+}
+
+/* As those of a reload are; of -t they are plain. */
+START_TEST(warnings_of_the_file_are_lines_of_the_log)
+{
+	char plain[128], line[128];
+
+	snprintf(plain, sizeof(plain), "\n%s:1: warning: metrics has no effect", conf);
+	snprintf(line, sizeof(line), " warning: %s:1: metrics has no effect without metrics.listen\n", conf);
+	write_file("metrics = { mode = \"0600\"; };");
+	start_daemon(NULL);
+	hear("READY=1", 1);
+	in_log(line);
+	ck_assert_ptr_null(strstr(log_text(), plain));
+	end_daemon(SIGTERM);
 }
 
 START_TEST(says_when_descriptors_will_not_do)
