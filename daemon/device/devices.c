@@ -20,8 +20,9 @@
 /* The network does not tell when cards come and go. They are listed so often while an entry has none, and otherwise. */
 #define LOOK_MS 2000
 #define LOOK_IDLE_MS 10000
-#define WATCH_MS 1000     /* between two questions whether those in use are still there */
-#define SETTLE_MS 1000    /* GIDs follow addresses a little later; also: no two lists within this time */
+#define WATCH_MS 1000  /* between two questions whether those in use are still there */
+#define SETTLE_MS 1000 /* GIDs follow addresses a little later; also: no two lists within this time */
+#define RANGE_MAX 40
 #define LOG_PAUSE_MS 1000 /* between two looks at the counters */
 
 /* Why follow() is called. */
@@ -134,12 +135,25 @@ is_open(const struct devices *d, const struct device_want *want)
 	return false;
 }
 
+/* The setting and its range, of a device that finds no port in it; "" otherwise. */
+static const char *
+range_words(const struct device_want *want, int rc, char buf[RANGE_MAX])
+{
+	const uint16_t *range = want->port != NULL ? &want->cfg->verbs.mpa_port_min : &want->cfg->siw.port_min;
+
+	buf[0] = '\0';
+	if (rc == -EADDRINUSE && range[0] != 0)
+		(void)snprintf(buf, RANGE_MAX, ", mpa_ports = \"%u-%u\"", range[0], range[1]);
+	return buf;
+}
+
 /* Opens what is missing; what does not open is logged, again only when the reason has changed. 0, or at start -errno with the
  * reason in err: a daemon that cannot have the address in its configuration is of no use; what may come later is waited for. */
 static int
 open_missing(struct devices *d, const struct device_round *r, enum occasion when, FILE *err)
 {
 	struct failure failures[DEVICE_WANTS_MAX];
+	char range[RANGE_MAX];
 	unsigned cnt = 0;
 	const char *why;
 
@@ -153,14 +167,16 @@ open_missing(struct devices *d, const struct device_round *r, enum occasion when
 		f->rc = rc;
 		device_where(want, " ", f->where, sizeof(f->where));
 		if (when == AT_START && want->port == NULL && rc != -EADDRNOTAVAIL && want->cfg->interface[0] == '\0') {
-			fprintf(err, "device %s at %s: %s: %s\n", want->base, f->where, why, strerror(-rc));
+			fprintf(err, "device %s at %s: %s%s: %s\n", want->base, f->where, why,
+			    range_words(want, rc, range), strerror(-rc));
 			return rc;
 		}
 		for (unsigned k = 0; k < d->failure_cnt; k++)
 			if (strcmp(d->failures[k].where, f->where) == 0)
 				logged = d->failures[k].rc;
 		if (logged != rc)
-			warn(err, "device %s at %s is not there: %s: %s", want->base, f->where, why, strerror(-rc));
+			warn(err, "device %s at %s is not there: %s%s: %s", want->base, f->where, why,
+			    range_words(want, rc, range), strerror(-rc));
 		cnt++;
 	}
 	memcpy(d->failures, failures, cnt * sizeof(failures[0]));

@@ -54,9 +54,12 @@ START_TEST(a_device_that_does_not_open_is_reported)
 		{ .name = "broken" },
 	};
 
+	devs[1].siw.port_min = 7471;
+	devs[1].siw.port_max = 7570;
 	devices_are(devs, 2);
 	ck_assert_int_eq(gw_try_start(NULL, 0), -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(gw.err, "broken"));
+	ck_assert_ptr_nonnull(strstr(gw.err, ", mpa_ports = \"7471-7570\": Address already in use\n"));
 	gw.cfg.device_cnt = 1;
 	gw_start();
 	ck_assert_ptr_nonnull(devices_get(worker_devices(gw.w), 0));
