@@ -61,10 +61,21 @@ probe(const struct sockaddr_un *sun)
 	return rc == ECONNREFUSED || rc == ENOENT ? 0 : -rc;
 }
 
+/* What a reload may not, a start may. */
+static const char *
+confined_words(const struct lsock_file *f, int rc)
+{
+	return rc == -EACCES && !f->waits
+	    ? " (once confined, smcrd makes sockets only in directories where it had some at its start, see Confinement in smcrd(8): "
+	      "restart it)"
+	    : "";
+}
+
 /* Makes way for our socket. */
 static int
-clear_path(const struct sockaddr_un *sun, const char *what, FILE *err)
+clear_path(const struct sockaddr_un *sun, const struct lsock_file *f, FILE *err)
 {
+	const char *what = f->what;
 	struct stat st;
 
 	if (lstat(sun->sun_path, &st) != 0)
@@ -83,7 +94,8 @@ clear_path(const struct sockaddr_un *sun, const char *what, FILE *err)
 	if (rc == 0 && unlink(sun->sun_path) != 0)
 		rc = -errno;
 	if (rc != 0)
-		fprintf(err, "%s %s: cannot replace the old one: %s\n", what, sun->sun_path, strerror(-rc));
+		fprintf(err, "%s %s: cannot replace the old one: %s%s\n", what, sun->sun_path, strerror(-rc),
+		    confined_words(f, rc));
 	return rc;
 }
 
@@ -124,7 +136,7 @@ bind_file(struct lsock *l, const struct sockaddr_un *sun, const struct lsock_fil
 	int rc = bind(l->fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : -errno;
 
 	umask(old);
-	*step = rc == -ENOENT ? " (its directory has to be made first)" : "";
+	*step = rc == -ENOENT ? " (its directory has to be made first)" : confined_words(f, rc);
 	return rc == 0 ? own_file(l, f, step) : rc;
 }
 
@@ -184,7 +196,7 @@ lsock_open(struct lsock *l, const struct lsock_file *f, FILE *err)
 	strcpy(sun.sun_path, f->path);
 	strcpy(l->path, f->path);
 	l->lock = lock_directory(f->path, f->waits ? LOCK_TRIES : 1);
-	int rc = clear_path(&sun, f->what, err);
+	int rc = clear_path(&sun, f, err);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		rc = l->fd >= 0 ? bind_file(l, &sun, f, &step) : -errno;

@@ -132,6 +132,27 @@ def _(t):
     check("CAP_NET_BIND_SERVICE" in kept.status()["confinement"]["capabilities"]["text"], "status says what is kept")
 
 
+@case("a UNIX socket in a directory that the confinement has not: refused at a reload in words, made at a start")
+def _(t):
+    conf = {"log_level": "info", "devices": [{"type": "siw", "address": t.addr}],
+            "ingress": [{"name": "local", "listen": hostport(t.addr, t.port()), "to": "127.0.0.1:9"}]}
+    elsewhere = os.path.join(t.dir, "elsewhere")
+    os.mkdir(elsewhere)
+    d = Daemon(t, "d", conf)
+    if not d.status()["confinement"]["files"]["on"]:
+        raise Skip("no Landlock here")
+    there = dict(conf, ingress=[dict(conf["ingress"][0], listen=f"unix:{elsewhere}/s")])
+    d.write_conf(there)
+    try:
+        d.ctl("reload")
+    except Failure as e:
+        check("Permission denied" in str(e) and "see Confinement in smcrd(8)" in str(e), e)
+    else:
+        raise Failure("a socket was made where the confinement forbids it")
+    d.finish()
+    Daemon(t, "again", there).finish()
+
+
 @case("a user without rights, confined, and nothing left at the end")
 def _(t):
     if os.geteuid() != 0:

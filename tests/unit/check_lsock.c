@@ -9,16 +9,19 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/addr.h"
 #include "unit.h"
 
 static char dir[64], path[96], text[512];
+static bool starts; /* not a reload */
 
 static void
 setup(void)
 {
+	starts = true;
 	strcpy(dir, "/tmp/check_lsock.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
@@ -37,7 +40,7 @@ static int
 try_open(struct lsock *l, uint32_t mode, uid_t owner, gid_t group)
 {
 	const struct lsock_file file = {
-		.what = "test socket", .path = path, .mode = mode, .owner = owner, .group = group
+		.what = "test socket", .path = path, .mode = mode, .owner = owner, .group = group, .waits = starts
 	};
 
 	memset(text, 0, sizeof(text));
@@ -160,6 +163,36 @@ START_TEST(the_file_of_another_is_not_removed)
 	ck_assert_int_eq(dial(), 0);
 	lsock_close(&other);
 	ck_assert_int_eq(dial(), -ENOENT);
+}
+
+/* 0: it was not allowed, and the message has the words or has them not. */
+static int
+try_where_nothing_may_be_made(bool at_start)
+{
+	struct lsock l;
+
+	starts = at_start;
+	if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+		return 2;
+	return try_open(&l, 0600, (uid_t)-1, (gid_t)-1) == -EACCES && strstr(text, ": Permission denied") != NULL &&
+	        (strstr(text, "see Confinement in smcrd(8): restart it)\n") == NULL) == at_start
+	    ? 0
+	    : 1;
+}
+
+/* As Landlock answers to a reload: who stands in its way has to be named. At start it is the directory's mode alone. */
+START_LOOP_TEST(a_reload_names_the_confinement, 0, 2)
+{
+	int status;
+
+	ck_assert_int_eq(chmod(dir, 0555), 0);
+	fflush(NULL);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(try_where_nothing_may_be_made(_i == 0));
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(chmod(dir, 0700), 0);
 }
 
 START_TEST(what_is_no_socket_is_never_removed)
