@@ -78,9 +78,12 @@ open_unix(struct early *e, const struct config_service *svc, FILE *err)
 	return rc;
 }
 
-static void
-open_low(struct early *e, const struct config_service *svc, const struct smcopt *option)
+/* What is in the way is told here: without the rights the kernel has one answer for all of it. */
+static int
+open_low(struct early *e, const struct config_service *svc, const struct smcopt *option, FILE *err)
 {
+	char text[ADDR_STR_MAX];
+
 	for (unsigned w = 0; w < e->workers; w++) {
 		int fd = net_listen(&svc->listen, net_share_of(w, e->workers), svc->freebind,
 		    peer_rule_wants_option(svc->peer) ? option : NULL);
@@ -88,11 +91,15 @@ open_low(struct early *e, const struct config_service *svc, const struct smcopt 
 		if (fd < 0) {
 			while (w-- > 0)
 				lsock_close(place(e, w, e->used));
-			return;
+			fprintf(err, "service %s: cannot listen on %s: %s%s\n", svc->name,
+			    addr_format_port(&svc->listen, text, sizeof(text)), strerror(-fd),
+			    fd == -EACCES ? ": ports below 1024 take root or CAP_NET_BIND_SERVICE" : "");
+			return fd;
 		}
 		*place(e, w, e->used) = lsock_of_fd(fd);
 	}
 	e->used++;
+	return 0;
 }
 
 /* A socket that systemd has kept for us: its file is the one that the process before us has made. */
@@ -213,7 +220,7 @@ early_open(struct early *e, const struct config *cfg, unsigned workers, const st
 		if (svc->listen.ss_family == AF_UNIX)
 			rc = open_unix(e, svc, err);
 		else if (addr_port(&svc->listen) < LOW_PORTS)
-			open_low(e, svc, option);
+			rc = open_low(e, svc, option, err);
 	}
 	return rc;
 }

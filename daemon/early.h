@@ -19,7 +19,7 @@ struct early {
 };
 
 /* Sockets of passed are taken out of it; systemd's are put there before. 0, or -errno and err says why: early_fini is needed all
- * the same. A port that cannot be had is left out: who wants it hears of it then. */
+ * the same. */
 int early_open(struct early *, const struct config *, unsigned workers, const struct smcopt *,
     struct lsock_list *passed, FILE *err);
 /* Closes those that nobody took. Harmless when all is zeroed. */

@@ -47,6 +47,7 @@ check_UNIT += \
 	tests/unit/check_reloading \
 	tests/unit/check_census \
 	tests/unit/check_advice \
+	tests/unit/check_early \
 	tests/unit/check_smcopt \
 	tests/unit/check_loop \
 	tests/unit/check_spin \

@@ -130,7 +130,7 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 	if (fd < 0)
 		fprintf(err, "service %s: cannot listen on %s: %s%s\n", cfg->name,
 		    addr_format_port(addr, text, sizeof(text)), strerror(-fd),
-		    fd == -EACCES && addr_port(addr) < 1024
+		    fd == -EACCES && !p->starting && addr_port(addr) < 1024
 		        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
 		        : "");
 	else
