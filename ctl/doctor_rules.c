@@ -11,8 +11,14 @@
 #define TEXT_MAX 640
 #define NEARLY(now, most) ((most) > 0 && (now)*10 >= (most)*9)
 #define PACKET_MAX 65535 /* of IP; loopback's MTU is more */
+/* As the daemon counts at its start. */
 #define FDS_PER_CONNECTION 2
-#define FDS_OTHER 256 /* devices, links, workers, control clients: some */
+#define FDS_PER_DEVICE 32
+#define FDS_PER_WORKER 8
+#define FDS_OTHER 64
+/* max_connections of a service is a bound, no plan: that all services reach theirs at once is nothing to expect of a limit like this
+ * one, a quarter of the unit's, and where it does come to it `accept_pauses` says so. */
+#define FDS_AMPLE 65536
 
 static const char *const level_words[] = {
 	[DOCTOR_OK] = "ok",
@@ -99,32 +105,50 @@ look_at_daemon(struct doctor *d, const struct doctor_facts *f)
 	    human_duration(up, get_int(f->status, "uptime_ms")));
 }
 
+/* Open files that all services at their max_connections take. Devices are each worker's own. */
+static int64_t
+files_needed(const struct doctor_facts *f)
+{
+	const json_t *services = json_object_get(f->status, "services");
+	size_t workers = json_array_size(json_object_get(f->status, "workers"));
+	size_t devices = json_array_size(json_object_get(f->devices, "devices"));
+	size_t each = FDS_PER_WORKER + json_array_size(services);
+	int64_t needed = (int64_t)(FDS_OTHER + devices * FDS_PER_DEVICE + each * (workers > 0 ? workers : 1));
+
+	for (size_t i = 0; i < json_array_size(services); i++)
+		needed += get_int(json_array_get(services, i), "connections_max") * FDS_PER_CONNECTION;
+	return needed;
+}
+
 static void
 look_at_limits(struct doctor *d, const struct doctor_facts *f)
 {
-	const json_t *services = json_object_get(f->status, "services"),
-	             *devices = json_object_get(f->devices, "devices");
+	const json_t *devices = json_object_get(f->devices, "devices");
 	int64_t files = get_int(f->status, "open_files_max"), locked = get_int(f->status, "locked_bytes_max");
-	int64_t needed = FDS_OTHER;
+	int64_t needed = files_needed(f);
 	bool cards = false;
 
 	begin_area(d, "limits");
-	for (size_t i = 0; i < json_array_size(services); i++)
-		needed += get_int(json_array_get(services, i), "connections_max") * FDS_PER_CONNECTION;
 	for (size_t i = 0; i < json_array_size(devices); i++)
 		cards = cards || get_string(json_array_get(devices, i), "card")[0] != '\0';
 	if (counter(f, "accept_pauses") > 0)
 		find(d, DOCTOR_PROBLEM, "raise LimitNOFILE of the unit (ulimit -n)",
 		    "accepting has paused %" PRId64 " times, as there were no descriptors left of %" PRId64,
 		    counter(f, "accept_pauses"), files);
-	else if (files > 0 && files < needed)
+	else if (files > 0 && files < needed && files < FDS_AMPLE)
 		find(d, DOCTOR_WARNING, "raise LimitNOFILE of the unit (ulimit -n), or lower max_connections",
 		    "%" PRId64 " open files are allowed, and max_connections of all services may need about %" PRId64,
 		    files, needed);
 	if (cards && locked >= 0)
 		find(d, DOCTOR_WARNING, "set LimitMEMLOCK=infinity in the unit (ulimit -l unlimited)",
 		    "locked memory is limited to %" PRId64 " bytes, and RDMA cards need it for all buffers", locked);
-	end_area(d, "open files and locked memory are enough");
+	if (files > 0 && files < needed)
+		end_area(d,
+		    "%" PRId64
+		    " open files are ample; all services at their max_connections at once would need about %" PRId64,
+		    files, needed);
+	else
+		end_area(d, "open files and locked memory are enough");
 }
 
 /* Counters of what was refused because something was full. */

@@ -71,6 +71,24 @@ START_TEST(all_is_well)
 	json_decref(found);
 }
 
+/* The daemon's numbers: FDS_ of daemon/. Bounds that nobody reaches at once are no reason to warn where the limit is ample. */
+START_TEST(an_ample_limit_of_open_files_is_well)
+{
+	json_t *found = findings(STATUS,
+	    "{\"open_files_max\":65536,\"workers\":[{},{}],\"services\":[{\"connections_max\":40000},{\"connections_max\":1}]}",
+	    0);
+	bool told = false;
+
+	ck_assert_int_eq(doctor_verdict(found), DOCTOR_OK);
+	for (size_t i = 0; i < json_array_size(found); i++)
+		told = told ||
+		    strcmp(get_string(json_array_get(found, i), "what"),
+		        "65536 open files are ample; all services at their max_connections at once would need about 80118") ==
+		        0;
+	ck_assert(told);
+	json_decref(found);
+}
+
 /* Each is found, once, and nothing else with it; with what to do. */
 static const struct {
 	int part;
@@ -84,7 +102,9 @@ static const struct {
 	{ STATUS, "{\"tcp_option\":{\"services\":1,\"usable\":false,\"text\":\"no CAP_BPF\"}}", DOCTOR_WARNING,
 	    "daemon", "no CAP_BPF" },
 	{ STATUS, "{\"open_files_max\":1024,\"services\":[{\"connections_max\":1000}]}", DOCTOR_WARNING, "limits",
-	    "2256" },
+	    "1024 open files are allowed, and max_connections of all services may need about 2105" },
+	{ STATUS, "{\"open_files_max\":65535,\"services\":[{\"connections_max\":40000}]}", DOCTOR_WARNING, "limits",
+	    "may need about 80105" },
 	{ STATUS, "{\"rmb_bytes\":900,\"rmb_bytes_max\":1000}", DOCTOR_WARNING, "memory", "900 of at most 1000" },
 	{ STATS, "{\"counters\":{\"accept_pauses\":3}}", DOCTOR_PROBLEM, "limits", "paused 3 times" },
 	{ STATS, "{\"counters\":{\"refused_rmb_memory\":4}}", DOCTOR_WARNING, "memory", "4 receive buffers refused" },
