@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/typo.h"
 #include "control/commands.h"
 
 #define DEFAULT_SOCKET RUNSTATEDIR "/smcrd/control"
@@ -151,6 +152,15 @@ static int
 refuse(FILE *err, const char *text, const char *more)
 {
 	fprintf(err, "smcrctl: %s%s\n", text, more);
+	return -EINVAL;
+}
+
+/* given: NULL when it is missing. */
+static int
+refuse_number(FILE *err, const char *of, const char *given)
+{
+	fprintf(err, "smcrctl: the number of %s is needed%s%s\n", of, given != NULL ? ", not " : "",
+	    given != NULL ? given : "");
 	return -EINVAL;
 }
 
@@ -345,16 +355,60 @@ take_named(const struct control_command_row *cmd, char ***args, struct options *
 		rc = take_level(*next++, o, err);
 	if ((cmd->named & CONTROL_F_GROUP) != 0 && (*next != NULL || (cmd->needs & CONTROL_F_GROUP) != 0)) {
 		if (*next == NULL || parse_u32(*next, &o->group) != 0)
-			return refuse(err, "the number of a link group is needed: ", *next != NULL ? *next : "");
+			return refuse_number(err, "a link group", *next);
 		next++;
 	}
 	if ((cmd->named & CONTROL_F_LINK) != 0) {
 		if (*next == NULL || parse_u32(*next, &o->link) != 0 || o->link > UINT8_MAX)
-			return refuse(err, "the number of a link in its group is needed: ", *next != NULL ? *next : "");
+			return refuse_number(err, "a link in its group", *next);
 		next++;
 	}
 	*args = next;
 	return rc;
+}
+
+/* What an unknown command was probably meant to be: a typing error, or the seconds of --watch that stand apart from it. */
+static int
+refuse_command(const char *word, const struct options *o, FILE *err)
+{
+	char names[CONTROL_COMMAND_CNT][TYPO_WORD_MAX + 1];
+	struct typo typo = typo_of(word);
+	int64_t ms;
+
+	if (o->watch_ms != 0 && parse_seconds(word, WATCH_MIN_MS, WATCH_MAX_MS, &ms) == 0) {
+		fprintf(err, "smcrctl: unknown command: %s (seconds stand right behind -w: -w%s, or --watch=%s)\n",
+		    word, word, word);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		const char *name = control_commands[i].name;
+		size_t len = strcspn(name, "-");
+
+		for (size_t k = 0; k < len; k++)
+			names[i][k] = typed(name[k]);
+		names[i][len] = '\0';
+		typo_compare(&typo, names[i]);
+	}
+	fprintf(err, "smcrctl: unknown command: %s%s%s%s\n", word, typo.nearest != NULL ? "; did you mean " : "",
+	    typo.nearest != NULL ? typo.nearest : "", typo.nearest != NULL ? "?" : "");
+	return -EINVAL;
+}
+
+/* The first of the options that were given for these fields of the request. */
+static const char *
+option_of(unsigned fields, const struct options *o)
+{
+	unsigned i = 0;
+
+	for (; longs[i].name != NULL; i++) {
+		unsigned field = (unsigned)longs[i].val >> FIELD_SHIFT & fields;
+
+		if (field == CONTROL_F_MODE        ? strcmp(longs[i].name, o->mode) == 0
+		        : field == CONTROL_F_KINDS ? (o->kinds & 1u << i) != 0
+		                                   : field != 0)
+			break;
+	}
+	return longs[i].name;
 }
 
 /* Command and arguments; given: the fields of the request that options gave. */
@@ -377,9 +431,12 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 	if (cmd == NULL && is_beginning(*next))
 		return refuse(err, "this is only the beginning of a command (see --help): ", *next);
 	if (cmd == NULL)
-		return refuse(err, "unknown command: ", *next);
-	if ((given & ~(cmd->takes & ~cmd->named)) != 0)
-		return refuse(err, cmd->name, " does not take one of these options");
+		return refuse_command(*next, o, err);
+	unsigned refused = given & ~(cmd->takes & ~cmd->named);
+	if (refused != 0) {
+		fprintf(err, "smcrctl: %s does not take --%s\n", cmd->name, option_of(refused, o));
+		return -EINVAL;
+	}
 	if (o->watch_ms != 0 && cmd->once)
 		return refuse(err, cmd->name, " cannot be watched");
 	if (o->delta && o->command != CONTROL_STATS)
@@ -412,6 +469,10 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 		}
 		given |= opt == 'f' ? CONTROL_F_FOLLOW : (unsigned)opt >> FIELD_SHIFT;
 		rc = take_option(opt, place, o, err);
+	}
+	if (rc == 0 && argv[optind] != NULL && strcmp(argv[optind], "help") == 0) {
+		print_help(out);
+		return OPTIONS_DONE;
 	}
 	if (rc == 0)
 		rc = take_command(argv + optind, given, o, err);

@@ -10,7 +10,8 @@ lib_libbase_la_SOURCES = \
 	lib/base/tally.c lib/base/tally.h \
 	lib/base/histogram.c lib/base/histogram.h \
 	lib/base/log.c lib/base/log.h \
-	lib/base/slab.c lib/base/slab.h
+	lib/base/slab.c lib/base/slab.h \
+	lib/base/typo.c lib/base/typo.h
 
 check_UNIT += \
 	tests/unit/check_addr \
@@ -22,4 +23,5 @@ check_UNIT += \
 	tests/unit/check_tally \
 	tests/unit/check_histogram \
 	tests/unit/check_log \
-	tests/unit/check_slab
+	tests/unit/check_slab \
+	tests/unit/check_typo

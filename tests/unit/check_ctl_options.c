@@ -75,6 +75,8 @@ START_TEST(options_of_all_commands)
 	ck_assert_uint_eq(o.port, 443);
 	ck_assert_int_eq(parse("--help nonsense"), OPTIONS_DONE);
 	ck_assert_ptr_nonnull(strstr(said, "Usage: smcrctl"));
+	ck_assert_int_eq(parse("help"), OPTIONS_DONE);
+	ck_assert_ptr_nonnull(strstr(said, "Usage: smcrctl"));
 	ck_assert_int_eq(parse("--version"), OPTIONS_DONE);
 	ck_assert_ptr_eq(strstr(said, "smcrctl "), said);
 }
@@ -200,4 +202,34 @@ START_LOOP_TEST(wrong_command_lines_are_reported, 0, sizeof(wrong) / sizeof(wron
 {
 	ck_assert_msg(parse(wrong[_i]) == OPTIONS_WRONG, "%s", wrong[_i]);
 	ck_assert_ptr_nonnull(strstr(said, "--help"));
+}
+
+/* What is said, up to the end of the line. */
+static const struct {
+	const char *line, *says;
+} explained[] = {
+	{ "dance", "unknown command: dance" },
+	{ "staus", "unknown command: staus; did you mean status?" },
+	{ "log-levle", "unknown command: log-levle; did you mean log-level?" },
+	{ "lnik", "unknown command: lnik; did you mean link?" },
+	{ "-w 1 status", "unknown command: 1 (seconds stand right behind -w: -w1, or --watch=1)" },
+	{ "1 status", "unknown command: 1" },
+	{ "status --tcp", "status does not take --tcp" },
+	{ "connections --llc", "connections does not take --llc" },
+	{ "trace --service x --llc", "trace does not take --service" },
+	{ "stats --peer 192.0.2.1", "stats does not take --peer" },
+	{ "rebalance --group 1", "rebalance does not take --group" },
+	{ "link add", "the number of a link group is needed" },
+	{ "link add x", "the number of a link group is needed, not x" },
+	{ "link delete 1", "the number of a link in its group is needed" },
+	{ "link delete 1 256", "the number of a link in its group is needed, not 256" },
+};
+
+START_LOOP_TEST(what_is_wrong_is_named, 0, sizeof(explained) / sizeof(explained[0]))
+{
+	char want[256];
+
+	snprintf(want, sizeof(want), "smcrctl: %s\nTry ", explained[_i].says);
+	ck_assert_int_eq(parse(explained[_i].line), OPTIONS_WRONG);
+	ck_assert_msg(strncmp(said, want, strlen(want)) == 0, "%s: %s", explained[_i].line, said);
 }
