@@ -9,13 +9,12 @@
 #include "daemon/config/config_keys.h"
 
 enum {
-	OPT_HELP = 256,
-	OPT_TAKE_OVER,
+	OPT_TAKE_OVER = 256,
 	OPT_BACKGROUND,
 };
 
 static const struct option long_options[] = {
-	{ "help", no_argument, NULL, OPT_HELP },
+	{ "help", no_argument, NULL, 'h' },
 	{ "take-over", optional_argument, NULL, OPT_TAKE_OVER },
 	{ "background", no_argument, NULL, OPT_BACKGROUND },
 	{ "version", no_argument, NULL, 'V' },
@@ -40,7 +39,7 @@ print_help(FILE *out)
 	    "              return when the daemon is ready, or has failed\n"
 	    "  -V, --version\n"
 	    "              print the version and exit\n"
-	    "  --help      print this and exit\n\n"
+	    "  -h, --help  print this and exit\n\n"
 	    "Signals: HUP reloads, TERM or INT drains and ends, a second one ends at once.\n",
 	    out);
 }
@@ -65,7 +64,7 @@ options_parse(int argc, char **argv, struct options *out)
 	int c;
 
 	optind = 0; /* glibc: start anew, for tests that call twice */
-	while ((c = getopt_long(argc, argv, "f:tTd:V", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "f:tTd:Vh", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'f':
 			o.path = optarg;
@@ -90,7 +89,7 @@ options_parse(int argc, char **argv, struct options *out)
 		case OPT_BACKGROUND:
 			o.background = true;
 			break;
-		case OPT_HELP:
+		case 'h':
 			print_help(stdout);
 			return OPTIONS_DONE;
 		case 'V':

@@ -781,6 +781,7 @@ static const struct {
 	{ "", { "-T", "-t", NULL }, SMCRD_EXIT_USAGE, "-t and -T exclude each other" },
 	{ "", { "-tt", NULL }, SMCRD_EXIT_OK, ": ok, 0 services, 0 device entries\n" },
 	{ "", { "--help", NULL }, SMCRD_EXIT_OK, "usage: smcrd" },
+	{ "", { "-h", NULL }, SMCRD_EXIT_OK, "usage: smcrd" },
 };
 
 START_LOOP_TEST(options_and_exit_codes, 0, sizeof(runs) / sizeof(runs[0]))
