@@ -15,17 +15,23 @@
 #define CHECKS_MAX 256
 #define SCHEMA 1
 
-/* The answer to what was asked: its "data", to be given back, or NULL; quiet: an error is not said. */
+/* The answer to what was asked: its "data", to be given back, or NULL; quiet: an error is not said. *read_only when the error is
+ * that this socket does not do it, which a finding says. */
 static json_t *
-take_answer(struct ask *a, bool quiet)
+take_answer(struct ask *a, bool quiet, bool *read_only)
 {
 	const char *line = ask_line(a, stderr);
 	json_t *root = line != NULL ? json_loads(line, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	json_t *data = json_incref(json_object_get(root, "data"));
-	const char *error = get_string(json_object_get(root, "error"), "text");
+	const json_t *said = json_object_get(root, "error");
+	const char *error = get_string(said, "text");
 
 	if (!json_is_object(data)) {
-		if (!quiet && line != NULL)
+		bool refused = read_only != NULL && strcmp(get_string(said, "code"), "read-only") == 0;
+
+		if (refused)
+			*read_only = true;
+		if (!quiet && !refused && line != NULL)
 			fprintf(stderr, "smcrctl: smcrd says: %s\n",
 			    error[0] != '\0' ? error : "nothing that can be understood");
 		json_decref(data);
@@ -60,7 +66,7 @@ ask_for(const struct options *o, const char *command, const char *service)
 
 	if (send_request(o, &a, request, ANSWER_MS) != 0)
 		return NULL;
-	data = take_answer(&a, service != NULL); /* a reload may have taken it away */
+	data = take_answer(&a, service != NULL, NULL); /* a reload may have taken it away */
 	ask_close(&a);
 	return data;
 }
@@ -69,26 +75,28 @@ ask_for(const struct options *o, const char *command, const char *service)
 
 struct running {
 	struct ask ask;
-	const char *service;
+	json_t *services; /* of seen */
 };
 
 struct checks {
 	const struct options *o;
 	struct running running[CHECKS_AT_ONCE];
 	unsigned first, cnt, begun;
-	json_t *seen;    /* addresses */
+	json_t *seen;    /* addresses, each with the names of its services */
 	json_t *results; /* array */
 	int64_t left_out;
+	bool read_only;
 };
 
 static void
 end_first(struct checks *c)
 {
 	struct running *r = &c->running[c->first];
-	json_t *data = take_answer(&r->ask, false);
+	json_t *data = take_answer(&r->ask, false, &c->read_only);
 
 	if (data != NULL) {
-		json_object_set_new(data, "service", json_string(r->service));
+		json_object_set(data, "service", json_array_get(r->services, 0));
+		json_object_set(data, "services", r->services);
 		json_array_append_new(c->results, data);
 	}
 	ask_close(&r->ask);
@@ -99,13 +107,16 @@ end_first(struct checks *c)
 static void
 begin_check(struct checks *c, const char *service, const char *address)
 {
+	json_t *request, *services = json_object_get(c->seen, address);
 	struct running *r;
-	json_t *request;
 
 	/* Services on ranges of ports lead to different ones, others may share one. */
-	if (address[0] == '\0' || json_object_get(c->seen, address) != NULL)
+	if (services != NULL)
+		json_array_append_new(services, json_string(service));
+	if (address[0] == '\0' || services != NULL || c->read_only)
 		return;
-	json_object_set_new(c->seen, address, json_true());
+	services = json_pack("[s]", service);
+	json_object_set_new(c->seen, address, services);
 	if (c->begun == CHECKS_MAX) {
 		c->left_out++;
 		return;
@@ -113,7 +124,7 @@ begin_check(struct checks *c, const char *service, const char *address)
 	if (c->cnt == CHECKS_AT_ONCE)
 		end_first(c);
 	r = &c->running[(c->first + c->cnt) % CHECKS_AT_ONCE];
-	r->service = service;
+	r->services = services;
 	request = json_pack(
 	    "{s:s, s:s, s:i}", "command", "check", "peer", address, "timeout_ms", (int)c->o->timeout_ms);
 	if (send_request(c->o, &r->ask, request, ANSWER_MS + c->o->timeout_ms) != 0)
@@ -198,7 +209,7 @@ doctor_run(const struct options *o)
 	groups = ask_for(o, "groups", NULL);
 	links = ask_for(o, "links", NULL);
 	findings = doctor_findings(&(const struct doctor_facts){
-	    status, devices, groups, links, stats, services, checks.results, checks.left_out });
+	    status, devices, groups, links, stats, services, checks.results, checks.left_out, checks.read_only });
 	int rc = report(o, findings, checks.results);
 	json_decref(findings);
 	json_decref(checks.results);

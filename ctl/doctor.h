@@ -7,6 +7,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -19,9 +20,11 @@ enum doctor_level { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_PROBLEM };
 struct doctor_facts {
 	const json_t *status, *devices, *groups, *links, *stats;
 	const json_t *services; /* array: of `service`, one for each service */
-	/* array: of `check`, with "service" added; of several addresses of a service those that were tried */
+	/* array: of `check`, with "service" added, the first service with that address, and "services", all of them; of several
+	 * addresses of a service those that were tried */
 	const json_t *checks;
 	int64_t left_out; /* addresses that were not checked, as they are too many */
+	bool read_only;   /* the socket takes no checks */
 };
 
 /* Findings: an array of objects with "level", "area", "what" and "advice". */

@@ -9,6 +9,7 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXT_MAX 640
+#define SERVICES_MAX 120
 #define NEARLY(now, most) ((most) > 0 && (now)*10 >= (most)*9)
 #define PACKET_MAX 65535 /* of IP; loopback's MTU is more */
 /* As the daemon counts at its start. */
@@ -76,6 +77,14 @@ static void __attribute__((format(printf, 2, 3))) end_area(struct doctor *d, con
 	find(d, DOCTOR_OK, "", "%s", what);
 }
 
+static const char *
+string_at(const json_t *array, size_t i)
+{
+	const char *s = json_string_value(json_array_get(array, i));
+
+	return s != NULL ? s : "";
+}
+
 static int64_t
 counter(const struct doctor_facts *f, const char *name)
 {
@@ -133,8 +142,8 @@ look_at_limits(struct doctor *d, const struct doctor_facts *f)
 		cards = cards || get_string(json_array_get(devices, i), "card")[0] != '\0';
 	if (counter(f, "accept_pauses") > 0)
 		find(d, DOCTOR_PROBLEM, "raise LimitNOFILE of the unit (ulimit -n)",
-		    "accepting has paused %" PRId64 " times, as there were no descriptors left of %" PRId64,
-		    counter(f, "accept_pauses"), files);
+		    "accepting has paused %" PRId64 " time%s, as there were no descriptors left of %" PRId64,
+		    counter(f, "accept_pauses"), plural(counter(f, "accept_pauses")), files);
 	else if (files > 0 && files < needed && files < FDS_AMPLE)
 		find(d, DOCTOR_WARNING, "raise LimitNOFILE of the unit (ulimit -n), or lower max_connections",
 		    "%" PRId64 " open files are allowed, and max_connections of all services may need about %" PRId64,
@@ -308,7 +317,11 @@ look_at_links(struct doctor *d, const struct doctor_facts *f)
 			    "link group %" PRId64 " with %s is %s", get_int(g, "id"), get_string(g, "peer"),
 			    get_string(g, "type"));
 	}
-	end_area(d, "%zu link groups, each with links", json_array_size(groups));
+	if (json_array_size(groups) == 0)
+		end_area(d, "no link group so far");
+	else
+		end_area(d, "%zu link group%s, %s", json_array_size(groups), plural((int64_t)json_array_size(groups)),
+		    json_array_size(groups) == 1 ? "with a link" : "each with a link");
 }
 
 /* -- services -- */
@@ -317,27 +330,56 @@ static void
 look_at_refusals(struct doctor *d, const json_t *s)
 {
 	static const struct {
-		const char *counter, *what, *advice;
+		const char *counter, *what, *advice, *local; /* local: of a service on a UNIX socket, if it differs */
 	} refusals[] = {
 		{ "refused_allow", "refused: not on the allow list",
-		    "the log has their addresses; add them to allow if they may" },
-		{ "refused_max", "refused: too many at once", "raise max_connections" },
-		{ "refused_per_peer", "refused: too many of one source", "raise max_connections_per_peer" },
+		    "the log has their addresses; add them to allow if they may",
+		    "the log has their users; add them to allow_users if they may" },
+		{ "refused_max", "refused: too many at once", "raise max_connections", NULL },
+		{ "refused_per_peer", "refused: too many of one source", "raise max_connections_per_peer", NULL },
 		{ "refused_connect", "refused: the far end was not reached, or broke off",
-		    "see smcrctl service, and the log" },
-		{ "refused_fallback", "refused: no SMC-R, and fallback = \"refuse\"", "smcrctl stats has the reasons" },
-		{ "fallbacks", "gone to TCP", "smcrctl stats has the reasons" },
+		    "see smcrctl service, and the log", NULL },
+		{ "refused_fallback", "refused: no SMC-R, and fallback = \"refuse\"", "smcrctl stats has the reasons",
+		    NULL },
+		{ "fallbacks", "gone to TCP", "smcrctl stats has the reasons", NULL },
 	};
 	const char *name = get_string(s, "name");
+	bool local = strncmp(get_string(s, "listen"), "unix:", 5) == 0;
 	int64_t now = get_int(s, "connections"), most = get_int(s, "connections_max");
 
-	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
-		if (get_int(s, refusals[i].counter) > 0)
-			find(d, DOCTOR_WARNING, refusals[i].advice, "%s: %" PRId64 " connections %s, since the start",
-			    name, get_int(s, refusals[i].counter), refusals[i].what);
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		int64_t cnt = get_int(s, refusals[i].counter);
+
+		if (cnt > 0)
+			find(d, DOCTOR_WARNING,
+			    local && refusals[i].local != NULL ? refusals[i].local : refusals[i].advice,
+			    "%s: %" PRId64 " connection%s %s, since the start", name, cnt, plural(cnt),
+			    refusals[i].what);
+	}
 	if (NEARLY(now, most))
-		find(d, DOCTOR_WARNING, "raise max_connections", "%s: %" PRId64 " connections of at most %" PRId64,
-		    name, now, most);
+		find(d, DOCTOR_WARNING, "raise max_connections", "%s: %" PRId64 " connection%s of at most %" PRId64,
+		    name, now, plural(now), most);
+}
+
+/* A name that is not found leaves the service without an address, or with fewer. True: it is what a client fails for. */
+static bool
+look_at_names(struct doctor *d, const json_t *s)
+{
+	const json_t *targets = json_object_get(s, "targets");
+	bool waits = json_array_size(json_object_get(s, "addresses")) == 0, found = false;
+
+	for (size_t i = 0; i < json_array_size(targets); i++) {
+		const json_t *t = json_array_get(targets, i);
+
+		if (get_string(t, "name_error")[0] == '\0')
+			continue;
+		find(d, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
+		    "look at the name in `to`, and at DNS on this host (resolv.conf, getent hosts, dig)",
+		    "%s: the name of %s is not found: %s%s", get_string(s, "name"), get_string(t, "target"),
+		    get_string(t, "name_error"), waits ? "; the service waits for it" : "");
+		found = true;
+	}
+	return found && waits;
 }
 
 static void
@@ -351,6 +393,7 @@ look_at_services(struct doctor *d, const struct doctor_facts *f)
 		const char *name = get_string(s, "name");
 
 		look_at_refusals(d, s);
+		bool waits = look_at_names(d, s);
 		if (json_is_false(json_object_get(s, "listens_here")))
 			find(d, DOCTOR_WARNING, "nothing, if another host has it now; else add it (ip addr add)",
 			    "%s: no interface has its address, %s", name, get_string(s, "listen"));
@@ -358,7 +401,7 @@ look_at_services(struct doctor *d, const struct doctor_facts *f)
 			find(d, DOCTOR_WARNING, "see what the check says",
 			    "%s: the peer was held off after failures, for another %s", name,
 			    human_duration(time, get_int(s, "held_off_ms")));
-		if (get_string(outage, "text")[0] != '\0')
+		if (!waits && get_string(outage, "text")[0] != '\0')
 			find(d, DOCTOR_PROBLEM, "look at the far end", "%s: %s %s", name, get_string(s, "to"),
 			    get_string(outage, "text"));
 	}
@@ -379,9 +422,10 @@ look_at_reasons(struct doctor *d, const struct doctor_facts *f)
 
 		for (size_t i = 0; i < json_array_size(list); i++)
 			find(d, DOCTOR_WARNING, "smcrctl connections --tcp shows who",
-			    "against SMC-R, %s: %s (%s), %" PRId64 " times", whose[w][1],
+			    "against SMC-R, %s: %s (%s), %" PRId64 " time%s", whose[w][1],
 			    get_string(json_array_get(list, i), "text"), get_string(json_array_get(list, i), "code"),
-			    get_int(json_array_get(list, i), "count"));
+			    get_int(json_array_get(list, i), "count"),
+			    plural(get_int(json_array_get(list, i), "count")));
 	}
 	end_area(d, "none against SMC-R so far");
 }
@@ -413,15 +457,43 @@ advice_for(const char *finding)
 	return "try again";
 }
 
-/* Did another address of the service do? A client takes that. */
+/* Has a check that went well this service among those of its address? */
 static bool
-another_does(const json_t *checks, const char *service)
+works_for(const json_t *checks, const char *service)
 {
-	for (size_t i = 0; i < json_array_size(checks); i++)
-		if (strcmp(get_string(json_array_get(checks, i), "service"), service) == 0 &&
-		    get_bool(json_array_get(checks, i), "possible"))
-			return true;
+	for (size_t i = 0; i < json_array_size(checks); i++) {
+		const json_t *c = json_array_get(checks, i), *services = json_object_get(c, "services");
+
+		for (size_t k = 0; get_bool(c, "possible") && k < json_array_size(services); k++)
+			if (strcmp(string_at(services, k), service) == 0)
+				return true;
+	}
 	return false;
+}
+
+/* Did another address do, for each service with this one? A client takes that. */
+static bool
+others_do(const json_t *checks, const json_t *services)
+{
+	for (size_t k = 0; k < json_array_size(services); k++)
+		if (!works_for(checks, string_at(services, k)))
+			return false;
+	return json_array_size(services) > 0;
+}
+
+/* The services of one address, with commas between. */
+static const char *
+services_str(const json_t *services, char buf[SERVICES_MAX])
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t k = 0; k < json_array_size(services) && len < SERVICES_MAX - 1; k++)
+		len += (size_t)snprintf(
+		    buf + len, SERVICES_MAX - len, "%s%s", k > 0 ? ", " : "", string_at(services, k));
+	if (len >= SERVICES_MAX)
+		strcpy(buf + SERVICES_MAX - 4, "...");
+	return buf;
 }
 
 static int64_t
@@ -438,12 +510,12 @@ round_trip_us(const json_t *check)
 static void
 look_at_checks(struct doctor *d, const struct doctor_facts *f)
 {
-	char time[HUMAN_MAX];
+	char time[HUMAN_MAX], names[SERVICES_MAX];
 
 	begin_area(d, "check");
 	for (size_t i = 0; i < json_array_size(f->checks); i++) {
-		const json_t *c = json_array_get(f->checks, i);
-		const char *service = get_string(c, "service"), *finding = get_string(c, "finding");
+		const json_t *c = json_array_get(f->checks, i), *services = json_object_get(c, "services");
+		const char *finding = get_string(c, "finding"), *service = services_str(services, names);
 		/* Where plain ends are expected, too, they are no problem. */
 		bool plain = strcmp(finding, "no-option") == 0;
 
@@ -451,13 +523,16 @@ look_at_checks(struct doctor *d, const struct doctor_facts *f)
 			find(d, DOCTOR_OK, "", "%s: SMC-R to %s works, round trip %s", service, get_string(c, "peer"),
 			    human_us(time, round_trip_us(c)));
 		else
-			find(d, plain || another_does(f->checks, service) ? DOCTOR_WARNING : DOCTOR_PROBLEM,
+			find(d, plain || others_do(f->checks, services) ? DOCTOR_WARNING : DOCTOR_PROBLEM,
 			    advice_for(finding), "%s: %s", service, get_string(c, "text"));
 	}
 	if (f->left_out > 0)
 		find(d, DOCTOR_WARNING, "smcrctl check HOST:PORT looks at one",
-		    "%" PRId64 " addresses were not checked: too many", f->left_out);
-	if (json_array_size(f->checks) == 0)
+		    "%" PRId64 " address%s not checked: too many", f->left_out, f->left_out == 1 ? " was" : "es were");
+	if (f->read_only)
+		find(d, DOCTOR_WARNING, "ask on the control socket itself (control.path, smcrctl's default)",
+		    "no peer was checked: a check costs something, and this socket takes questions alone");
+	else if (json_array_size(f->checks) == 0)
 		find(d, DOCTOR_OK, "", "no ingress service whose peer could be checked");
 }
 

@@ -77,6 +77,12 @@ human_count(char buf[HUMAN_MAX], uint64_t n)
 	return buf;
 }
 
+const char *
+plural(int64_t cnt)
+{
+	return cnt == 1 ? "" : "s";
+}
+
 void
 table_fini(struct table *t)
 {

@@ -18,6 +18,9 @@ char *human_us(char buf[HUMAN_MAX], int64_t us);
 /* "1,234,567". */
 char *human_count(char buf[HUMAN_MAX], uint64_t n);
 
+/* The end of a noun behind a number: "s", or "" of one. */
+const char *plural(int64_t cnt);
+
 #define TABLE_COLUMNS_MAX 32
 
 /* Rows of cells, columns as wide as their widest cell; the last one is not padded. All zero at first. */

@@ -18,8 +18,8 @@
 #define GOOD_SERVICE                                                                                             \
 	"[{\"name\":\"x\",\"kind\":\"ingress\",\"to\":\"h:1\",\"listen\":\"127.0.0.1:1\",\"listens_here\":true," \
 	"\"held_off_ms\":0,\"connections\":1,\"connections_max\":1000,\"outage\":{\"text\":\"\"}}]"
-#define GOOD_CHECK                                                                                               \
-	"[{\"service\":\"x\",\"peer\":\"192.0.2.2:1\",\"possible\":true,\"finding\":\"possible\",\"text\":\"\"," \
+#define GOOD_CHECK                                                                                                  \
+	"[{\"services\":[\"x\"],\"peer\":\"192.0.2.2:1\",\"possible\":true,\"finding\":\"possible\",\"text\":\"\"," \
 	"\"steps\":[{\"step\":\"round-trip\",\"took_us\":85}]}]"
 #define GOOD_LINKS                                                                                         \
 	"{\"links\":[{\"group\":1,\"number\":2,\"device\":\"siw0\",\"paths\":[{\"address\":\"192.0.2.2\"," \
@@ -49,7 +49,7 @@ findings(int part, const char *json, int64_t left_out)
 		ck_assert_ptr_nonnull(p[i]);
 	}
 	found = doctor_findings(&(const struct doctor_facts){
-	    p[STATUS], p[DEVICES], p[GROUPS], p[LINKS], p[STATS], p[SERVICES], p[CHECKS], left_out });
+	    p[STATUS], p[DEVICES], p[GROUPS], p[LINKS], p[STATS], p[SERVICES], p[CHECKS], left_out, false });
 	for (int i = 0; i < PARTS; i++)
 		json_decref(p[i]);
 	return found;
@@ -130,6 +130,16 @@ static const struct {
 	{ SERVICES, "[]", DOCTOR_WARNING, "services", "nothing to do" },
 	{ SERVICES, "[{\"name\":\"x\",\"refused_allow\":5}]", DOCTOR_WARNING, "services",
 	    "x: 5 connections refused: not on" },
+	{ SERVICES, "[{\"name\":\"x\",\"refused_allow\":1}]", DOCTOR_WARNING, "services", "x: 1 connection refused" },
+	{ SERVICES,
+	    "[{\"name\":\"x\",\"targets\":[{\"target\":\"srv:_a._tcp.example\",\"name_error\":\"no such name\"}],"
+	    "\"addresses\":[],\"outage\":{\"text\":\"waiting for the name\"}}]",
+	    DOCTOR_PROBLEM, "services",
+	    "x: the name of srv:_a._tcp.example is not found: no such name; the service waits for it" },
+	{ SERVICES,
+	    "[{\"name\":\"x\",\"targets\":[{\"target\":\"a:1\",\"name_error\":\"\"},"
+	    "{\"target\":\"b:1\",\"name_error\":\"no such name\"}],\"addresses\":[{\"address\":\"192.0.2.1:1\"}]}]",
+	    DOCTOR_WARNING, "services", "x: the name of b:1 is not found: no such name" },
 	{ SERVICES, "[{\"name\":\"x\",\"connections\":9,\"connections_max\":10}]", DOCTOR_WARNING, "services",
 	    "9 connections of at most 10" },
 	{ SERVICES, "[{\"name\":\"x\",\"listens_here\":false,\"listen\":\"192.0.2.9:1\"}]", DOCTOR_WARNING, "services",
@@ -138,16 +148,25 @@ static const struct {
 	{ SERVICES, "[{\"name\":\"x\",\"to\":\"h:1\",\"outage\":{\"text\":\"cannot be connected\"}}]", DOCTOR_PROBLEM,
 	    "services", "x: h:1 cannot be connected" },
 	{ CHECKS,
-	    "[{\"service\":\"x\",\"possible\":false,\"finding\":\"link-failed\",\"text\":\"the device's words\"}]",
+	    "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"link-failed\",\"text\":\"the device's words\"}]",
 	    DOCTOR_PROBLEM, "check", "x: the device's words" },
-	{ CHECKS, "[{\"service\":\"x\",\"possible\":false,\"finding\":\"no-option\",\"text\":\"plain\"}]",
+	{ CHECKS, "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"no-option\",\"text\":\"plain\"}]",
 	    DOCTOR_WARNING, "check", "x: plain" },
-	{ CHECKS, "[{\"service\":\"x\",\"possible\":false,\"finding\":\"of a newer daemon\",\"text\":\"new\"}]",
+	{ CHECKS, "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"of a newer daemon\",\"text\":\"new\"}]",
 	    DOCTOR_PROBLEM, "check", "x: new" },
 	{ CHECKS,
-	    "[{\"service\":\"x\",\"possible\":false,\"finding\":\"unreachable\",\"text\":\"one\"},"
-	    "{\"service\":\"x\",\"possible\":true,\"peer\":\"b:1\"}]",
+	    "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"unreachable\",\"text\":\"one\"},"
+	    "{\"services\":[\"x\"],\"possible\":true,\"peer\":\"b:1\"}]",
 	    DOCTOR_WARNING, "check", "x: one" },
+	/* Services that share addresses: each has one that works, or one has not. */
+	{ CHECKS,
+	    "[{\"services\":[\"x\",\"y\"],\"possible\":false,\"finding\":\"unreachable\",\"text\":\"one\"},"
+	    "{\"services\":[\"x\",\"y\"],\"possible\":true,\"peer\":\"b:1\"}]",
+	    DOCTOR_WARNING, "check", "x, y: one" },
+	{ CHECKS,
+	    "[{\"services\":[\"x\",\"y\"],\"possible\":false,\"finding\":\"unreachable\",\"text\":\"one\"},"
+	    "{\"services\":[\"x\"],\"possible\":true,\"peer\":\"b:1\"}]",
+	    DOCTOR_PROBLEM, "check", "x, y: one" },
 };
 
 START_LOOP_TEST(what_is_wrong_is_found, 0, sizeof(ills) / sizeof(ills[0]))
@@ -168,6 +187,45 @@ START_LOOP_TEST(what_is_wrong_is_found, 0, sizeof(ills) / sizeof(ills[0]))
 	}
 	ck_assert_uint_eq(cnt, 1);
 	ck_assert_int_eq(doctor_verdict(found), ills[_i].level);
+	json_decref(found);
+}
+
+/* The advice of the only finding that is not well. */
+static void
+advises(int part, const char *json, const char *advice)
+{
+	json_t *found = findings(part, json, 0);
+	bool seen = false;
+
+	for (size_t i = 0; i < json_array_size(found); i++)
+		seen = seen || strstr(get_string(json_array_get(found, i), "advice"), advice) != NULL;
+	ck_assert_msg(seen, "%s", advice);
+	json_decref(found);
+}
+
+START_TEST(advice_fits_the_service)
+{
+	advises(SERVICES, "[{\"name\":\"x\",\"listen\":\"127.0.0.1:1\",\"refused_allow\":1}]", "add them to allow if");
+	advises(SERVICES, "[{\"name\":\"x\",\"listen\":\"unix:/run/x\",\"refused_allow\":1}]", "allow_users");
+	advises(SERVICES, "[{\"name\":\"x\",\"targets\":[{\"target\":\"a:1\",\"name_error\":\"no\"}]}]", "DNS");
+}
+
+/* A socket that takes no checks has not found that all is well. */
+START_TEST(a_read_only_socket_is_told)
+{
+	json_t *found = doctor_findings(&(const struct doctor_facts){ .read_only = true });
+	unsigned told = 0;
+
+	for (size_t i = 0; i < json_array_size(found); i++) {
+		const json_t *one = json_array_get(found, i);
+
+		if (strcmp(get_string(one, "area"), "check") != 0)
+			continue;
+		ck_assert_str_eq(get_string(one, "level"), "warning");
+		ck_assert_ptr_nonnull(strstr(get_string(one, "what"), "no peer was checked"));
+		told++;
+	}
+	ck_assert_uint_eq(told, 1);
 	json_decref(found);
 }
 

@@ -25,9 +25,9 @@ wait_for() {
 }
 
 start() {
-	"$builddir/tests/unit/fake_smcrd" "$sock" 2>"$dir/daemon.err" &
+	"$builddir/tests/unit/fake_smcrd" "$sock" "$sock.ro" 2>"$dir/daemon.err" &
 	daemon=$!
-	wait_for test -S "$sock"
+	wait_for test -S "$sock" && wait_for test -S "$sock.ro"
 }
 
 # run STATUS ARGUMENT...: runs smcrctl, output in $dir/out and $dir/err
@@ -104,6 +104,13 @@ result "check: not possible is 1" $?
 
 run 2 check no-such-host.invalid:80 && grep -q 'no address for no-such-host.invalid' "$dir/err"
 result "check: a name without address is 2" $?
+
+# Of the fake's devices and services some are ill.
+run 2 doctor && grep -q '^problem  check     web: ' "$dir/out" && ! grep -q 'no peer was checked' "$dir/out" &&
+	run 2 doctor --socket "$sock.ro" && [ ! -s "$dir/err" ] &&
+	grep -q '^warning  check     no peer was checked: .*To do: ask on the control socket' "$dir/out" &&
+	! grep -q '^ok       check' "$dir/out"
+result "doctor checks peers, and says that it cannot on the read-only socket" $?
 
 run 0 reload && grep -q reloaded "$dir/out" && run 1 reload && grep -q 'smcrd.conf:3: wrong' "$dir/err" &&
 	grep -q 'old one stays' "$dir/err" && [ ! -s "$dir/out" ]

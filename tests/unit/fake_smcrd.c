@@ -1,6 +1,6 @@
 /*
  * A program that answers smcrctl like smcrd, with the real loop and control socket and a worker of fixed data. Usage:
- * fake_smcrd SOCKET. Checks succeed for port 1 and fail for others; a reload fails every second time; a trace gets a
+ * fake_smcrd SOCKET [READ-ONLY-SOCKET]. Checks succeed for port 1 and fail for others; a reload fails every second time; a trace gets a
  * message each turn; drain ends the program half a second later.
  */
 #include <signal.h>
@@ -92,12 +92,15 @@ main(int argc, char **argv)
 		.kind = EVENT_LINK_DOWN, .group = 3, .link = 1, .service = "web", .reason = "port down"
 	};
 	const struct event up = { .kind = EVENT_LINK_UP, .group = 3, .link = 2 };
-	struct config cfg = { .control_mode = 0600 };
+	struct config cfg = { .control_mode = 0600, .control_readonly_mode = 0600 };
 	struct control *ctl = NULL;
 
-	if (argc != 2 || strlen(argv[1]) >= sizeof(cfg.control_path))
+	if (argc < 2 || argc > 3 || strlen(argv[1]) >= sizeof(cfg.control_path) ||
+	    (argc == 3 && strlen(argv[2]) >= sizeof(cfg.control_readonly)))
 		return 2;
 	strcpy(cfg.control_path, argv[1]);
+	if (argc == 3)
+		strcpy(cfg.control_readonly, argv[2]);
 	log_init(LOG_LVL_ERROR);
 	if (news_init(&news) != 0)
 		return 1;
