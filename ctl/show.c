@@ -109,7 +109,8 @@ show_status(FILE *f, const json_t *d, bool detail)
 		fprintf(f, "Successor    pid %" PRId64 " has the listening sockets\n", get_int(d, "successor"));
 	fputs("Connections  ", f);
 	print_conn_counts(f, json_object_get(d, "connections"));
-	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " links\n", get_int(d, "groups"), get_int(d, "links"));
+	fprintf(f, "Link groups  %" PRId64 " with %" PRId64 " link%s\n", get_int(d, "groups"), get_int(d, "links"),
+	    plural(get_int(d, "links")));
 	fprintf(
 	    f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
 	fprintf(f, "Memory       %s resident; RMBs %s of at most %s, send buffers %s\n",
@@ -181,8 +182,9 @@ show_service(FILE *f, const json_t *d)
 	for (size_t i = 0; i < json_array_size(targets); i++)
 		show_name(f, json_array_get(targets, i));
 	if (get_string(outage, "text")[0] != '\0') {
-		fprintf(f, "\nOutage       for %s, %" PRId64 " connections failed: ",
-		    human_duration(age, get_int(outage, "age_ms")), get_int(outage, "failed"));
+		fprintf(f, "\nOutage       for %s, %" PRId64 " connection%s failed: ",
+		    human_duration(age, get_int(outage, "age_ms")), get_int(outage, "failed"),
+		    plural(get_int(outage, "failed")));
 		print_clean(f, get_string(outage, "text"));
 	}
 	fputs("\n\nSettings\n", f);
@@ -289,6 +291,15 @@ show_level(FILE *f, const json_t *d)
 	    get_bool(d, "set") ? get_string(d, "configured") : "");
 }
 
+/* Bytes of powers of 1024, with a unit that says so. */
+static char *
+bytes_unit(char buf[HUMAN_MAX], uint64_t bytes)
+{
+	strcat(human_bytes(buf, bytes), bytes >= 1024 ? "iB" : "B");
+	return buf;
+}
+
+/* What took no microsecond has no rate. */
 static void
 show_bulk(FILE *f, const json_t *d)
 {
@@ -301,12 +312,12 @@ show_bulk(FILE *f, const json_t *d)
 		bool tcp = strcmp(get_string(b, "path"), "tcp") == 0,
 		     back = strcmp(get_string(b, "direction"), "back") == 0;
 
-		fprintf(f, "  %-18s %8s/s  %s in %s\n",
+		fprintf(f, "  %-18s %8s%s  %s in %s\n",
 		    tcp        ? back ? "TCP, from peer" : "TCP, to peer"
 		        : back ? "SMC-R, from peer"
 		               : "SMC-R, to peer",
-		    human_bytes(rate, us > 0 ? (uint64_t)((double)n * 1e6 / (double)us) : 0),
-		    human_bytes(bytes, (uint64_t)n), human_us(time, us));
+		    us > 0 ? bytes_unit(rate, (uint64_t)((double)n * 1e6 / (double)us)) : "-", us > 0 ? "/s" : "  ",
+		    bytes_unit(bytes, (uint64_t)n), us > 0 ? human_us(time, us) : "less than 1us");
 	}
 	if (get_string(d, "bulk_text")[0] != '\0') {
 		fputs("Not measured: ", f);
@@ -355,7 +366,7 @@ show_check(FILE *f, const json_t *d)
 		    get_bool(d, "possible") ? ": it is not any more" : "");
 }
 
-/* One line for each finding: how bad, about what, what it is, and what to do. */
+/* One line for each finding: how bad, about what, what it is, and what to do. A finding may end as a sentence, or a question. */
 static void
 show_doctor(FILE *f, const json_t *d)
 {
@@ -363,11 +374,12 @@ show_doctor(FILE *f, const json_t *d)
 
 	for (size_t i = 0; i < json_array_size(findings); i++) {
 		const json_t *one = json_array_get(findings, i);
-		const char *advice = get_string(one, "advice");
+		const char *what = get_string(one, "what"), *advice = get_string(one, "advice");
+		bool ended = what[0] != '\0' && strchr(".?!", what[strlen(what) - 1]) != NULL;
 
 		fprintf(f, "%-8s %-9s ", get_string(one, "level"), get_string(one, "area"));
-		print_clean(f, get_string(one, "what"));
-		fputs(advice[0] != '\0' ? ". To do: " : "", f);
+		print_clean(f, what);
+		fputs(advice[0] == '\0' ? "" : ended ? " To do: " : ". To do: ", f);
 		print_clean(f, advice);
 		fputc('\n', f);
 	}

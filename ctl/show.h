@@ -17,7 +17,7 @@ void show_trace(FILE *, const json_t *event);
 /* Prints one event. */
 void show_event(FILE *, const json_t *event);
 
-/* -- between show.c and show_lists.c -- */
+/* -- between show.c, show_lists.c, and who makes text of his own -- */
 
 /* "" , 0 and false for a member that is missing or of another type. */
 const char *get_string(const json_t *, const char *key);
@@ -26,3 +26,5 @@ bool get_bool(const json_t *, const char *key);
 
 /* Prints the list of this key in data as a table, one line for each item. */
 void show_list(FILE *, const json_t *data, const char *key, bool detail);
+/* How a connection runs, in words. */
+const char *show_mode(const json_t *connection);

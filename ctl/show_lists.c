@@ -6,9 +6,12 @@
 #include "ctl/show.h"
 #include "ctl/text.h"
 
+#define CODE_NO_ACTIVE_LINK "0x030a0000" /* CLC_DIAG_NO_ACTIVE_LINK, as reports have codes */
+
 enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_NUMBER, /* with more: "3/255" */
+	COLUMN_SUM,    /* with more: all of them together */
 	COLUMN_BYTES,  /* with more: their sum */
 	COLUMN_AGE,    /* milliseconds */
 	COLUMN_MICRO,  /* microseconds */
@@ -65,7 +68,10 @@ reason_cell(const json_t *c, char *buf, size_t cap)
 	if (mpa_peer[0] != '\0')
 		append(buf, cap, " at %s", mpa_peer);
 	if (peer_text[0] != '\0')
-		append(buf, cap, "%speer: %s", local_text[0] != '\0' ? "; " : "", peer_text);
+		append(buf, cap, "%speer: %s%s", local_text[0] != '\0' ? "; " : "", peer_text,
+		    strcmp(get_string(r, "peer_code"), CODE_NO_ACTIVE_LINK) == 0
+		        ? " (an smcrd that holds us off after failures says so, too)"
+		        : "");
 	if (over[0] != '\0')
 		append(buf, cap, " (over %s%s)", over,
 		    get_bool(r, "sctp_held_off") ? "; the peer's next go over another transport, where both have one"
@@ -81,18 +87,22 @@ reason_cell(const json_t *c, char *buf, size_t cap)
 		append(buf, cap, " (peer held off after failures)");
 }
 
+const char *
+show_mode(const json_t *connection)
+{
+	const char *mode = get_string(connection, "mode");
+
+	if (strcmp(mode, "smcr") == 0)
+		return "SMC-R";
+	if (strcmp(mode, "tcp") == 0)
+		return "TCP";
+	return strcmp(mode, "setup") == 0 ? "set-up" : mode;
+}
+
 static void
 mode_cell(const json_t *c, char *buf, size_t cap)
 {
-	const char *mode = get_string(c, "mode");
-
-	if (strcmp(mode, "smcr") == 0)
-		mode = "SMC-R";
-	else if (strcmp(mode, "tcp") == 0)
-		mode = "TCP";
-	else if (strcmp(mode, "setup") == 0)
-		mode = "set-up";
-	snprintf(buf, cap, "%s", mode);
+	snprintf(buf, cap, "%s", show_mode(c));
 }
 
 /* The uid of a program on a UNIX socket; nothing on TCP. */
@@ -342,6 +352,9 @@ service_state_cell(const json_t *s, char *buf, size_t cap)
 	snprintf(buf, cap, "%s", get_bool(s, "disabled") ? "disabled" : "open");
 }
 
+#define REFUSED_MORE "refused_max", "refused_per_peer", "refused_connect", "refused_fallback", "refused_disabled"
+
+/* Up to REFUSED it fits 100 columns, with a name and addresses of usual length. */
 static const struct column services[] = {
 	{ .heading = "SERVICE", .key = "name" },
 	{ .heading = "KIND", .key = "kind" },
@@ -351,11 +364,13 @@ static const struct column services[] = {
 	{ .heading = "CONNS/MAX", .kind = COLUMN_NUMBER, .key = "connections", .more = { "connections_max" } },
 	{ .heading = "ACCEPTED", .kind = COLUMN_NUMBER, .key = "accepted" },
 	{ .heading = "FALLBACKS", .kind = COLUMN_NUMBER, .key = "fallbacks" },
-	{ .heading = "RESETS", .kind = COLUMN_NUMBER, .key = "resets" },
+	{ .heading = "REFUSED", .kind = COLUMN_SUM, .key = "refused_allow", .more = { REFUSED_MORE } },
+	{ .heading = "RESETS", .kind = COLUMN_NUMBER, .key = "resets", .detail = true },
 	{ .heading = "REFUSED-ALLOW/MAX/PEER/CONNECT/FALLBACK/DISABLED",
 	    .kind = COLUMN_NUMBER,
 	    .key = "refused_allow",
-	    .more = { "refused_max", "refused_per_peer", "refused_connect", "refused_fallback", "refused_disabled" } },
+	    .more = { REFUSED_MORE },
+	    .detail = true },
 	{ 0 },
 };
 
@@ -497,6 +512,11 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 		len = (size_t)snprintf(buf, cap, "%" PRId64, v);
 		for (unsigned i = 0; c->more[i] != NULL; i++)
 			len += (size_t)snprintf(buf + len, cap - len, "/%" PRId64, get_int(item, c->more[i]));
+		break;
+	case COLUMN_SUM:
+		for (unsigned i = 0; c->more[i] != NULL; i++)
+			v += get_int(item, c->more[i]);
+		snprintf(buf, cap, "%" PRId64, v);
 		break;
 	case COLUMN_BYTES:
 		for (unsigned i = 0; c->more[i] != NULL; i++)

@@ -172,7 +172,7 @@ show_flows(FILE *f, const struct flow *flows, size_t cnt, bool known)
 
 		number_cell(&table, get_int(c, "id"));
 		table_cell(&table, get_string(c, "service"));
-		table_cell(&table, get_string(c, "mode"));
+		table_cell(&table, show_mode(c));
 		rate_cell(&table, flows[i].from, known);
 		rate_cell(&table, flows[i].to, known);
 		table_cell(&table, human_duration(text, get_int(c, "age_ms")));
@@ -193,10 +193,10 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	size_t cnt;
 	struct flow *flows = measure(t, list, ms, service, &cnt);
 
-	fprintf(f, "smcrd %s, up %s%s; %zu connections, %" PRId64 " link groups, %s resident\n\n",
+	fprintf(f, "smcrd %s, up %s%s; %zu connection%s, %" PRId64 " link group%s, %s resident\n\n",
 	    get_string(status, "version"), human_duration(a, get_int(status, "uptime_ms")),
-	    get_bool(status, "draining") ? ", DRAINING" : "", cnt, get_int(status, "groups"),
-	    human_bytes(b, (uint64_t)get_int(status, "rss_bytes")));
+	    get_bool(status, "draining") ? ", DRAINING" : "", cnt, plural((int64_t)cnt), get_int(status, "groups"),
+	    plural(get_int(status, "groups")), human_bytes(b, (uint64_t)get_int(status, "rss_bytes")));
 	if (flows == NULL)
 		return;
 	show_services(t, f, services, flows, cnt, ms, service);

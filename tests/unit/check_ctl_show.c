@@ -40,7 +40,7 @@ static const struct {
 	enum control_command command;
 	const char *text, *detail;
 } shown[] = {
-	{ "control/status.json", CONTROL_STATUS, "control/status.txt", NULL },
+	{ "control/status.json", CONTROL_STATUS, "control/status.txt", "control/status-detail.txt" },
 	{ "control/status-idle.json", CONTROL_STATUS, "control/status-idle.txt", NULL },
 	{ "control/service.json", CONTROL_SERVICE, "control/service.txt", NULL },
 	{ "control/devices.json", CONTROL_DEVICES, "control/devices.txt", "control/devices-detail.txt" },
@@ -127,20 +127,47 @@ START_TEST(answers_of_commands)
 	prints(CONTROL_CHECK,
 	    "{\"possible\":true,\"text\":\"yes\",\"bulk\":["
 	    "{\"path\":\"smcr\",\"direction\":\"out\",\"bytes\":33554432,\"took_us\":16000},"
+	    "{\"path\":\"smcr\",\"direction\":\"back\",\"bytes\":999,\"took_us\":1000000},"
 	    "{\"path\":\"tcp\",\"direction\":\"back\",\"bytes\":33554432,\"took_us\":0}],"
 	    "\"bulk_text\":\"half of it\"}",
 	    "yes\n"
-	    "  SMC-R, to peer         1.9G/s  32M in 16.0ms\n"
-	    "  TCP, from peer            0/s  32M in 0us\n"
+	    "  SMC-R, to peer       1.9GiB/s  32MiB in 16.0ms\n"
+	    "  SMC-R, from peer       999B/s  999B in 1.0s\n"
+	    "  TCP, from peer            -    32MiB in less than 1us\n"
 	    "Not measured: half of it\n");
 	prints(CONTROL_DOCTOR,
 	    "{\"verdict\":\"problem\",\"findings\":["
 	    "{\"level\":\"ok\",\"area\":\"limits\",\"what\":\"enough\",\"advice\":\"\"},"
-	    "{\"level\":\"problem\",\"area\":\"check\",\"what\":\"x\\u001b: no\",\"advice\":\"look\"}]}",
+	    "{\"level\":\"problem\",\"area\":\"check\",\"what\":\"x\\u001b: no\",\"advice\":\"look\"},"
+	    "{\"level\":\"problem\",\"area\":\"check\",\"what\":\"firewall?\",\"advice\":\"open it\"}]}",
 	    "ok       limits    enough\n"
-	    "problem  check     x?: no. To do: look\n");
+	    "problem  check     x?: no. To do: look\n"
+	    "problem  check     firewall? To do: open it\n");
 	prints(CONTROL_REBALANCE, "{\"moving\":12}", "connections to be moved: 12\n");
 	prints(CONTROL_LINK_DELETE, "{\"group\":3,\"link\":2}", "link 2 of link group 3 is being taken out\n");
+}
+
+/* What a peer says that holds us off reads like something else. */
+START_TEST(a_hold_off_of_the_peer_is_hinted_at)
+{
+	static const char hint[] = "peer: no active link in the link group (an smcrd that holds us off after failures";
+	static const char *const codes[] = { "0x030a0000", "0x03030000" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		json_t *data = json_pack("{s:[{s:s, s:{s:s, s:s, s:s, s:s}}]}", "connections", "mode", "tcp", "reason",
+		    "local_code", "0x00000000", "peer_code", codes[i], "local_text", "", "peer_text",
+		    "no active link in the link group");
+		char *text = NULL;
+		size_t len;
+		FILE *f = open_memstream(&text, &len);
+
+		ck_assert_ptr_nonnull(data);
+		show_answer(f, CONTROL_CONNECTIONS, data, false);
+		fclose(f);
+		ck_assert_msg((strstr(text, hint) != NULL) == (i == 0), "%s", text);
+		free(text);
+		json_decref(data);
+	}
 }
 
 START_TEST(events_are_lines)
