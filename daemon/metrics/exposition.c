@@ -212,7 +212,7 @@ write_family(const struct exposition *x, const struct metric *m)
 
 	metric_name(m, name, &per);
 	fprintf(x->out, "# TYPE %s%s %s\n# HELP %s%s ", name, suffix, type, name, suffix);
-	exposition_label_value(m->help, x->out);
+	exposition_label_value(metric_help(m), x->out);
 	putc('\n', x->out);
 }
 

@@ -182,13 +182,30 @@ const struct metric metric_table[] = {
 
 const unsigned metric_cnt = sizeof(metric_table) / sizeof(metric_table[0]);
 
+static bool
+is_us(const struct metric *m)
+{
+	const size_t len = strlen(m->name);
+
+	return len > 3 && strcmp(m->name + len - 3, "_us") == 0;
+}
+
 char *
 metric_name(const struct metric *m, char buf[METRIC_NAME_MAX], unsigned *per)
 {
 	const size_t len = strlen(m->name);
-	bool us = len > 3 && strcmp(m->name + len - 3, "_us") == 0;
+	bool us = is_us(m);
 
 	snprintf(buf, METRIC_NAME_MAX, "smcrd_%.*s%s", (int)(us ? len - 3 : len), m->name, us ? "_seconds" : "");
 	*per = us ? 1000000 : m->per;
 	return buf;
+}
+
+const char *
+metric_help(const struct metric *m)
+{
+	static const char micro[] = "micro";
+	const size_t len = sizeof(micro) - 1;
+
+	return is_us(m) && strncmp(m->help, micro, len) == 0 ? m->help + len : m->help;
 }

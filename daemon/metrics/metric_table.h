@@ -48,3 +48,5 @@ extern const unsigned metric_cnt;
 /* The name of a family in full but for the ending of its samples. A counter of smcrctl stats that is in microseconds is in seconds
  * here, and *per says so. Returns buf. */
 char *metric_name(const struct metric *, char buf[METRIC_NAME_MAX], unsigned *per);
+/* What it is; of these counters in seconds, too. */
+const char *metric_help(const struct metric *);

@@ -96,6 +96,8 @@ START_TEST(families_hold_together)
 		for (const char *p = m->name; *p != '\0'; p++)
 			ck_assert_msg(
 			    islower((unsigned char)*p) || *p == '_' || isdigit((unsigned char)*p), "%s", m->name);
+		/* Nothing is in microseconds here. */
+		ck_assert_msg(strstr(metric_help(m), "micro") == NULL, "%s: %s", m->name, metric_help(m));
 		for (unsigned k = i + 1; k < metric_cnt; k++) {
 			const struct metric *other = &metric_table[k];
 
@@ -191,7 +193,7 @@ rows(void)
 			continue;
 		fprintf(f, "| `%s%s` | %s | ", metric_name(m, name, &per), endings[m->type], types[m->type]);
 		write_labels(f, m);
-		fprintf(f, " | %s |\n", m->help);
+		fprintf(f, " | %s |\n", metric_help(m));
 	}
 	fclose(f);
 	return text;
