@@ -148,7 +148,8 @@ verdict_done(struct probe *p)
 /* -- the steps -- */
 
 static const char no_option[] = " (no SMC-R option in its SYN/ACK: its kernel has no SMC, or a middlebox drops it)";
-static const char unused_option[] = " (this host could not use the SMC-R option, so that only an smcrd can answer)";
+static const char unused_option[] =
+    " (tried without SMC-R's TCP option, which an smcrd does not need, but an AF_SMC peer)";
 
 static void
 dial_on(struct probe *p)
