@@ -40,5 +40,6 @@ struct confine_call {
 };
 
 extern const struct confine_call confine_allowed[]; /* ends with names == NULL */
-/* Refused with ENOSYS, also in tests: the C library then takes a call whose arguments can be looked at. */
+/* Refused with ENOSYS, also in tests, and without a line in the kernel's log: the C library then takes a call whose arguments can be
+ * looked at. */
 extern const char *const confine_absent[]; /* ends with NULL */

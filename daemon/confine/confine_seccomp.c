@@ -1,6 +1,7 @@
 /* System calls: a seccomp filter of what the table allows, in all threads. Any other call fails with ENOSYS, the
  * sign for C libraries to use an older call, and the kernel logs it (audit, type SECCOMP). In tests it ends the
- * process. */
+ * process. In front of it a small one refuses the calls that libraries try first as a matter of course (confine_absent):
+ * whether refusals are logged is a filter's attribute, and each new thread would leave a line that looks like an attack. */
 #include <errno.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -81,13 +82,6 @@ add_rules(scmp_filter_ctx ctx)
 {
 	int known = 0;
 
-	for (unsigned i = 0; confine_absent[i] != NULL; i++) {
-		int nr = seccomp_syscall_resolve_name(confine_absent[i]);
-		int rc = nr != __NR_SCMP_ERROR ? seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), nr, 0) : 0;
-
-		if (rc != 0 && rc != -EACCES) /* that is what the filter does anyway */
-			return rc;
-	}
 	for (const struct confine_call *c = confine_allowed; c->names != NULL; c++) {
 		int added = add_row(ctx, c);
 
@@ -96,6 +90,53 @@ add_rules(scmp_filter_ctx ctx)
 		known += added;
 	}
 	return known;
+}
+
+/* The same thing for each of confine_absent, where it exists. */
+static int
+add_absent(scmp_filter_ctx ctx, uint32_t action)
+{
+	for (unsigned i = 0; confine_absent[i] != NULL; i++) {
+		int nr = seccomp_syscall_resolve_name(confine_absent[i]);
+		int rc = nr != __NR_SCMP_ERROR ? seccomp_rule_add(ctx, action, nr, 0) : 0;
+
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* With a line in the kernel's log for each refusal, or without; a search tree in place of a list. The processor's guard against
+ * reading past stores is for programs that run foreign code, and costs every one of ours; kernels since 5.16 leave it off by
+ * themselves. Attributes that libseccomp or the kernel does not know are done without, but a filter has to be for all threads. */
+static int
+set_attributes(scmp_filter_ctx ctx, bool log)
+{
+	int rc;
+
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, log);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
+	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	return rc;
+}
+
+/* 0 or negative. */
+static int
+filter_absent(enum confine_do what)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	int rc;
+
+	if (ctx == NULL)
+		return -ENOMEM;
+	rc = set_attributes(ctx, false);
+	if (rc == 0)
+		rc = add_absent(ctx, SCMP_ACT_ERRNO(ENOSYS));
+	if (rc == 0 && what == CONFINE_APPLY)
+		rc = seccomp_load(ctx);
+	seccomp_release(ctx);
+	return rc;
 }
 
 /* How many rules there are, or negative. */
@@ -108,14 +149,12 @@ filter(enum confine_do what, const struct violation *v)
 
 	if (ctx == NULL)
 		return -ENOMEM;
-	/* A line in the kernel's log for each refusal; a search tree in place of a list. The processor's guard against
-	 * reading past stores is for programs that run foreign code, and costs every one of ours; kernels since 5.16
-	 * leave it off by themselves. Attributes that libseccomp or the kernel does not know are done without, but the
-	 * filter has to be for all threads. */
-	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, 1);
-	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
-	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
+	/* The other one, which the kernel asks as well, has refused these. It has to be there first: this one lets no other in. */
+	rc = filter_absent(what);
+	if (rc == 0)
+		rc = set_attributes(ctx, true);
+	if (rc == 0)
+		rc = add_absent(ctx, SCMP_ACT_ALLOW);
 	known = rc == 0 ? add_rules(ctx) : rc;
 	if (known > 0 && what == CONFINE_APPLY) {
 		/* A thread that blocks signals ends the process without the word. */

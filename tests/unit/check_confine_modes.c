@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -292,4 +293,59 @@ START_TEST(only_logs_when_asked)
 	setenv(CONFINE_TEST_ENV, "log", 1);
 	/* The part is not on then. */
 	check_exit("memfd", confined(try_memfd, CONFINE_PRIVILEGES), 0);
+}
+
+/* -- the kernel's log -- */
+
+static int
+try_clone3_and_memfd(void)
+{
+	(void)syscall(SYS_clone3, NULL, 0);
+	return try_memfd();
+}
+
+/* Does the kernel's log have a refusal of this call by the process? Negative: the log cannot be read. */
+static int
+is_logged(pid_t pid, long call)
+{
+	static char log[1 << 20];
+	char by[32], nr[32];
+	int len = klogctl(3 /* SYSLOG_ACTION_READ_ALL */, log, sizeof(log) - 1), found = 0;
+
+	if (len < 0)
+		return -1;
+	log[len] = '\0';
+	snprintf(by, sizeof(by), " pid=%d ", (int)pid);
+	snprintf(nr, sizeof(nr), " syscall=%ld ", call);
+	for (char *line = strtok(log, "\n"); line != NULL; line = strtok(NULL, "\n"))
+		found |= strstr(line, "type=1326") != NULL && strstr(line, by) != NULL && strstr(line, nr) != NULL;
+	return found;
+}
+
+/* A new thread asks for clone3 first, so that a reload looked like an attempt at something. */
+START_TEST(a_refused_clone3_is_not_logged)
+{
+	struct confine_state state;
+	int status;
+
+	fflush(NULL);
+	pid_t pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		if (confine_self(&state) != 0 || !state.part[CONFINE_SYSTEM_CALLS].on)
+			_exit(EXIT_NO_PART);
+		_exit(try_clone3_and_memfd() < 0 ? errno : 0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	check_exit("clone3, memfd", status, ENOSYS);
+	/* The kernel writes them in their order, when it comes to it, and of many at once only some. */
+	int logged = is_logged(pid, SYS_memfd_create);
+	for (unsigned i = 0; logged == 0 && i < 100; i++) {
+		usleep(20000);
+		logged = is_logged(pid, SYS_memfd_create);
+	}
+	if (logged != 1)
+		puts("# the kernel's log cannot be read, or does not have this refusal");
+	else
+		ck_assert_int_eq(is_logged(pid, SYS_clone3), 0);
 }
