@@ -289,6 +289,10 @@ pause_accepting(struct service *svc, int err)
 static bool
 accept_from(struct service *svc, int listening)
 {
+	if (svc->pool->env->now_ns < svc->pool->short_until_ns) {
+		pause_accepting(svc, EMFILE);
+		return false;
+	}
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		struct sockaddr_storage peer = { 0 };
 		socklen_t len = sizeof(peer);

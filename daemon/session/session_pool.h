@@ -86,6 +86,7 @@ struct session_pool {
 	struct list_node services;     /* offered */
 	struct list_node old_services; /* removed, with live sessions */
 	bool draining;                 /* no service takes connections */
+	int64_t short_until_ns;        /* sessions wait for a descriptor: until then nobody else comes in */
 	struct list_node accepting;    /* listeners with connections waiting */
 	struct list_node scheduled;    /* sessions to be pumped */
 	struct list_node dead;         /* sessions to be freed at the end of the turn */

@@ -97,6 +97,22 @@ waits_for_name(const struct session *s)
 	return s->pool->env->now_ns < s->setup->dial_until_ns && targets_pending(s->settings->targets);
 }
 
+/* The process has no descriptor left, which is no fault of any target: whoever has come in waits, and who has not stays where it
+ * is. Connections that end make room. */
+static void
+wait_for_descriptor(struct session *s)
+{
+	struct setup *setup = s->setup;
+	int64_t now_ns = s->pool->env->now_ns;
+
+	setup->dial.cnt = setup->dial.next = 0;
+	setup->dial.busy = setup->dial.waits = true;
+	setup->tried = 0;
+	setup->dial_until_ns = now_ns + s->settings->cfg.connect_ms * NS_PER_MS;
+	s->pool->short_until_ns = now_ns + 2 * DIAL_PAUSE_MAX_MS * NS_PER_MS;
+	arm_dial(s);
+}
+
 void
 setup_dial_next(struct session *s, int why)
 {
@@ -107,6 +123,10 @@ setup_dial_next(struct session *s, int why)
 
 	if (d->cnt > 0)
 		net_addr_set(far, lasting(s, dial_addr(d)));
+	if (err == -EMFILE || err == -ENFILE) {
+		wait_for_descriptor(s);
+		return;
+	}
 	if (err != 0 && d->cnt == 0 && waits_for_name(s)) {
 		d->busy = d->waits = true;
 		arm_dial(s);

@@ -149,14 +149,14 @@ def _(t):
 
 
 class NoFiles:
-    """No further descriptor for a daemon; those that it has stay."""
+    """No further descriptor for a daemon than `free`; those that it has stay."""
 
-    def __init__(self, daemon):
+    def __init__(self, daemon, free=0):
         self.pid = daemon.pid
         self.before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
         used = {int(fd) for fd in os.listdir(f"/proc/{self.pid}/fd")}
-        first = next(fd for fd in range(len(used) + 1) if fd not in used)
-        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (first, self.before[1]))
+        unused = [fd for fd in range(len(used) + free + 1) if fd not in used]
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (unused[free], self.before[1]))
 
     def over(self):
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, self.before)
@@ -197,6 +197,30 @@ def _(t):
     found = gw.a.t.run([SMCRCTL, "--socket", gw.a.control, "--json", "doctor"], status=None)
     found = [f for f in json.loads(found)["data"]["findings"] if f["area"] == "limits"]
     check(any("accepting has paused" in f["what"] for f in found), f"doctor: {found}")
+
+
+@case("a connection takes two descriptors: who gets one alone waits for the other and is not reset, at either end")
+def _(t):
+    gw = Gateways(t)
+    gw.serve()
+    equal(gw.talk(), "smcr", "the link is there")
+    for daemon in gw.a, gw.b:
+        for free in 1, 2, 3:
+            before = daemon.fds()
+            limit = NoFiles(daemon, free)
+            clients = [socket.create_connection(("127.0.0.1", PORT), 20) for _ in range(6)]
+            for s in clients:
+                s.sendall(b"hello")
+            time.sleep(0.4)		# for what must not come
+            limit.over()
+            for s in clients:
+                same_bytes(recv_exact(s, 5), b"hello", f"echo, {free} free of {daemon.name}")
+                s.close()
+            wait_until(lambda: daemon.fds() <= before, "they are gone")
+    for daemon in gw.a, gw.b:
+        equal(daemon.services()[0]["refused_connect"], 0, "none was turned away")
+        check(daemon.counters()["accept_pauses"] > 0, f"{daemon.name} has paused")
+        check("unreachable" not in daemon.log() and "not available" not in daemon.log(), daemon.log())
 
 
 @case("smcrctl events: text, filters, what comes", one_worker="what is told of links is of each worker")

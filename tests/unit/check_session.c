@@ -367,6 +367,37 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 	capture_end();
 }
 
+/* The last one goes to the client's leg, and there is none for the middle. */
+START_TEST(who_was_accepted_with_the_last_descriptor_waits_for_another)
+{
+	struct rlimit lim = { .rlim_cur = 0 }, old;
+	int waiting[3];
+
+	gw_begin();
+	for (int i = 0; i < 3; i++)
+		waiting[i] = gw_client();
+	getrlimit(RLIMIT_NOFILE, &old);
+	lim.rlim_max = old.rlim_max;
+	lim.rlim_cur = (rlim_t)dup(0) + 1;
+	close((int)lim.rlim_cur - 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	UNTIL(gw_pool(GW_IN)->stats.accept_pauses >= 4);
+	ck_assert_uint_eq(gw_info(GW_IN).accepted, 2);
+	for (int i = 0; i < 3; i++)
+		ck_assert(recv(waiting[i], &(char){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	gw_carries_both_ways();
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	for (int fd, i = 0; i < 3; i += fd >= 0)
+		if ((fd = accept4(gw.listener, NULL, NULL, 0)) >= 0)
+			close(fd);
+		else
+			gw_once();
+	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 0);
+	for (int i = 0; i < 3; i++)
+		close(waiting[i]);
+	gw_carries_both_ways();
+}
+
 START_TEST(a_listener_that_is_closed_pauses_no_more)
 {
 	struct rlimit lim = { .rlim_cur = 0 }, old;
