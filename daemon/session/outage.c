@@ -116,6 +116,21 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
+static void
+set_over(struct outage *o)
+{
+	o->kind = OUTAGE_NONE;
+	atomic_store_explicit(&o->is, false, memory_order_relaxed);
+}
+
+void
+outage_forget(struct service *svc)
+{
+	(void)pthread_mutex_lock(&svc->outage->lock);
+	set_over(svc->outage);
+	(void)pthread_mutex_unlock(&svc->outage->lock);
+}
+
 void
 outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 {
@@ -125,10 +140,8 @@ outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 		return;
 	(void)pthread_mutex_lock(&o->lock);
 	bool ends = o->kind != OUTAGE_NONE && (kinds & 1u << o->kind) != 0;
-	if (ends) {
-		o->kind = OUTAGE_NONE;
-		atomic_store_explicit(&o->is, false, memory_order_relaxed);
-	}
+	if (ends)
+		set_over(o);
 	if (ends && o->told && svc->settings != NULL) {
 		struct event e = event_of(svc, false, far);
 

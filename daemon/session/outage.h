@@ -62,6 +62,8 @@ void outage_fini(struct outage *);
 
 /* One more connection failed. far: the address that was tried; why, static, "" or more words; err: errno or 0. */
 void outage_failed(struct service *, enum outage_kind, const union net_addr *far, const char *why, int err);
+/* The service has other targets now: what was out is of no more interest, nor told as well again. */
+void outage_forget(struct service *);
 /* The kinds of OUTAGE_ENDED_ have ended; cheap when there is no outage. */
 void outage_end(struct service *, unsigned kinds, const union net_addr *far);
 void outage_look(const struct service *, struct outage_info *);

@@ -223,6 +223,8 @@ commit(struct services_plan *p, struct step *st)
 	int rc = 0;
 
 	if (changed) {
+		if (p->pool->place.nr == 0 && st->next->targets != st->svc->settings->targets)
+			outage_forget(st->svc);
 		settings_put(st->svc->settings);
 		st->svc->settings = st->next;
 		retry_restart(st->svc);

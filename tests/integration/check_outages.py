@@ -79,6 +79,21 @@ def _(t):
     out_and_back(t, 'reason="cannot be connected: Connection refused"')
 
 
+@case("a reload to another target that is down, too: that is told as well, and counted from there")
+def _(t):
+    pair = pair_to(t, echo, a=DEFAULT, b=DEFAULT)
+    nobody = [hostport(t.addr, t.port()) for _ in range(2)]
+    for to in nobody:
+        pair.a.conf["ingress"][0]["to"] = to
+        pair.a.write_conf(pair.a.conf)
+        pair.a.ctl("reload")
+        for _ in range(2):
+            check(pair.turned_away(), "nobody is there")
+        found = wait_until(lambda: lines(pair.a, f"peer={to} reason="), f"{to} is told")
+        check(len(found) == 1 and found[0].endswith(" connections=1"), f"{found}")
+    equal(lines(pair.a, "available again"), [], "nothing is well")
+
+
 @case("the server behind the egress is down: told on both hosts, counted as a connect that failed on both")
 def _(t):
     port = t.port()

@@ -102,6 +102,24 @@ START_TEST(another_reason_is_logged_and_a_long_outage_again)
 	one_line("connections=5");
 }
 
+START_TEST(other_targets_begin_afresh)
+{
+	struct outage_info info;
+
+	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	one_line("Connection refused");
+	outage_forget(&svc);
+	outage_look(&svc, &info);
+	ck_assert_str_eq(info.text, "");
+	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	ck_assert_uint_eq(logged(), 0);
+	env.now_ns += 5 * S;
+	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	one_line("Connection refused\" connections=1");
+	outage_look(&svc, &info);
+	ck_assert_int_eq(info.age_ns, 0);
+}
+
 START_LOOP_TEST(what_proves_less_than_the_outage_does_not_end_it, 0, 8)
 {
 	static const struct {
