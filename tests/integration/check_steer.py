@@ -281,7 +281,7 @@ def _(t):
     wait_until(lambda: top.log().count("smcrd ") >= 3, "top goes on")
     text = top.log()
     check("\033" not in text, "no escapes in a pipe")
-    line = re.findall(rf"^ *\d+ +x +smcr +(\S+)/s", text, re.M)
+    line = re.findall(rf"^ *\d+ +x +SMC-R +(\S+)/s", text, re.M)
     check(len(line) >= 2 and line[-1] not in ("0", "-"), f"rate of the connection: {line}")
     top.stop()
     pair.a.ctl_text("close", "--service", "x")
