@@ -331,6 +331,58 @@ START_TEST(a_card_that_does_not_open_is_reported_and_tried_again)
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 }
 
+/* -- on the operator's word -- */
+
+START_TEST(a_missing_card_is_looked_for_on_the_operators_word)
+{
+	entry("c0");
+	start();
+	pass(500);
+	card("c0", "192.0.2.1");
+	pass(500);
+	ck_assert_str_eq(devices(), "");
+	devices_retry(devs);
+	pass(100);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+	ck_assert_uint_eq(fake_verbs.lists, 2);
+}
+
+START_TEST(a_card_that_did_not_open_is_tried_on_the_operators_word)
+{
+	entry("c0");
+	card("c0", "192.0.2.1");
+	fake_verbs.open_rc = -ENOMEM;
+	fake_verbs.why = "RLIMIT_MEMLOCK";
+	start();
+	/* It fails again, and is tried again by itself as long after that as after any other try. */
+	pass(5000);
+	devices_retry(devs);
+	pass(9000);
+	ck_assert_str_eq(devices(), "");
+	fake_verbs.open_rc = 0;
+	pass(900);
+	ck_assert_str_eq(devices(), "");
+	devices_retry(devs);
+	pass(100);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+}
+
+/* Nothing is opened twice, told anew or closed, and the next look is as rare as before. */
+START_TEST(a_complete_set_stays_on_the_operators_word)
+{
+	one_card();
+	pass(5000);
+	for (unsigned i = 0; i < 3; i++)
+		devices_retry(devs);
+	pass(100);
+	ck_assert_uint_eq(fake_verbs.lists, 2);
+	pass(9800);
+	ck_assert_uint_eq(fake_verbs.lists, 2);
+	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+	ck_assert_uint_eq(fake_verbs.opens, 1);
+	ck_assert_uint_eq(fake_verbs.frees, 0);
+}
+
 /* -- how often -- */
 
 START_TEST(without_an_entry_nobody_asks_for_cards)
@@ -340,6 +392,8 @@ START_TEST(without_an_entry_nobody_asks_for_cards)
 	if_news = true;
 	pass(30000);
 	reload();
+	devices_retry(devs);
+	pass(2000);
 	ck_assert_uint_eq(fake_verbs.lists, 0);
 }
 
