@@ -79,9 +79,10 @@ static const char help_options[] =
     "check:          --bulk[=SIZE]: measure both paths, so many bytes each way (32M)\n"
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
-    "refused; other orders: not there, or not possible now; --service, --group,\n"
-    "--peer, --kind, --smcr, --tcp, --setup: nothing matches); 2 in case of an\n"
-    "error. doctor: 0 if all is well, 1 with warnings, 2 with problems.\n"
+    "refused; retry: nothing waited; other orders: not there, or not possible\n"
+    "now; --service, --group, --peer, --kind, --smcr, --tcp, --setup: nothing\n"
+    "matches); 2 in case of an error. doctor: 0 if all is well, 1 with warnings,\n"
+    "2 with problems.\n"
     "More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */

@@ -421,8 +421,8 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 	case CONTROL_RETRY:
 		fprintf(f,
 		    "peers held off no longer: %" PRId64 "; link groups that ask for a link now: %" PRId64
-		    ", that are made ahead now: %" PRId64 "\n",
-		    get_int(d, "peers"), get_int(d, "links"), get_int(d, "prewarms"));
+		    ", that are made ahead now: %" PRId64 "; missing devices that are looked for now: %" PRId64 "\n",
+		    get_int(d, "peers"), get_int(d, "links"), get_int(d, "prewarms"), get_int(d, "devices"));
 		break;
 	case CONTROL_LOG_LEVEL:
 		show_level(f, d);

@@ -79,6 +79,18 @@ nothing_matches(const struct options *o, const json_t *data)
 	    json_array_size(list) == 0;
 }
 
+/* What a retry is about: has anything waited? */
+static bool
+nothing_waited(const json_t *data)
+{
+	static const char *const keys[] = { "peers", "links", "prewarms", "devices" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (json_integer_value(json_object_get(data, keys[i])) != 0)
+			return false;
+	return true;
+}
+
 /* Prints an answer one way or the other: exit status. */
 static int
 print_answer(const struct options *o, const char *line, const json_t *root)
@@ -98,6 +110,12 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 	if (nothing_matches(o, data)) {
 		fprintf(stderr, "smcrctl: nothing matches: there are no such %s\n",
 		    o->command == CONTROL_CLOSE ? "connections" : control_commands[o->command].name);
+		return EXIT_NO;
+	}
+	if (o->command == CONTROL_RETRY && nothing_waited(data)) {
+		fprintf(stderr, "smcrctl: nothing to retry: nothing %s\n",
+		    o->peer != NULL ? "with this peer waits for another try"
+		                    : "waits for another try, and no device is missing");
 		return EXIT_NO;
 	}
 	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))

@@ -202,6 +202,7 @@ retry_worker(struct worker *w, void *arg)
 	o->retried.engine.peers += one.engine.peers;
 	o->retried.engine.links += one.engine.links;
 	o->retried.prewarms += one.prewarms;
+	o->retried.devices += one.devices;
 }
 
 static void
@@ -215,6 +216,7 @@ retry(struct control_client *c)
 	jw_uint(&jw, "peers", o.retried.engine.peers);
 	jw_uint(&jw, "links", o.retried.engine.links);
 	jw_uint(&jw, "prewarms", o.retried.prewarms);
+	jw_uint(&jw, "devices", o.retried.devices);
 	report_end(&jw);
 }
 

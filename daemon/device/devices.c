@@ -51,9 +51,10 @@ struct devices {
 	unsigned cnt;
 	struct failure failures[DEVICE_WANTS_MAX];
 	unsigned failure_cnt;
-	bool memlock_seen; /* the limit was looked at */
-	int64_t look_ns;   /* a whole round is due */
-	int64_t log_ns;    /* the counters are looked at no sooner */
+	unsigned cardless_cnt; /* entries of type "verbs" that have no device */
+	bool memlock_seen;     /* the limit was looked at */
+	int64_t look_ns;       /* a whole round is due */
+	int64_t log_ns;        /* the counters are looked at no sooner */
 	struct timer timer;
 	bool due;     /* the timer has fired */
 	bool changed; /* the engine has heard of a change from a device */
@@ -245,15 +246,17 @@ static void
 arm_again(struct devices *d, const struct device_round *r)
 {
 	int64_t now_ns = d->env->now_ns, at = INT64_MAX;
-	bool lacks_card = false; /* an entry of type "verbs" has no device */
+	bool lacks_card = false;
 
+	d->cardless_cnt = 0;
 	for (unsigned i = 0; i < d->cnt; i++) {
 		at = min_i64(at, device_deadline(&d->devs[i]));
 		lacks_card |= device_is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0;
 	}
 	for (unsigned i = 0; i < d->cfg->device_cnt; i++)
-		lacks_card |= d->cfg->devices[i].type == CONFIG_DEVICE_VERBS &&
+		d->cardless_cnt += d->cfg->devices[i].type == CONFIG_DEVICE_VERBS &&
 		    !device_plan_serves(&d->cfg->devices[i], r->want, r->want_cnt);
+	lacks_card |= d->cardless_cnt > 0;
 	if (d->failure_cnt > 0)
 		at = min_i64(at, now_ns + RETRY_MS * NS_PER_MS);
 	if (device_plan_has_verbs(d->cfg)) {
@@ -319,12 +322,13 @@ on_timer(struct timer *t)
 	loop_again(d->env->loop);
 }
 
-void
+unsigned
 devices_retry(struct devices *d)
 {
 	d->look_ns = d->env->now_ns;
 	d->due = true;
 	loop_again(d->env->loop);
+	return d->failure_cnt + d->cardless_cnt;
 }
 
 int

@@ -34,8 +34,9 @@ bool devices_listen(struct devices *);
 int64_t devices_log(struct devices *);
 /* Opens the devices of a new configuration that are not there yet; err gets warnings. */
 void devices_reload(struct devices *, const struct config *next, FILE *err);
-/* Devices that did not open are tried again in the next turn, and cards looked for. */
-void devices_retry(struct devices *);
+/* Devices that did not open are tried again in the next turn, and cards looked for. Returns how many that is about: devices that did
+ * not open, and entries of the configuration that no card serves. */
+unsigned devices_retry(struct devices *);
 /* Takes the devices from the engine, which frees them. */
 void devices_close(struct devices *);
 /* Closes them if need be; their descriptors are watched no longer. NULL is allowed. */

@@ -528,7 +528,7 @@ worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 	uint8_t addr[16];
 
 	if (peer == NULL) {
-		devices_retry(w->devices);
+		done.devices = devices_retry(w->devices);
 		done.engine = smcr_retry(w->env.eng, NULL, NULL);
 	} else {
 		addr_to_v6(peer, addr);

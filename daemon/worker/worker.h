@@ -109,6 +109,7 @@ int worker_set_disabled(struct worker *, const char *name, bool disabled);
 struct worker_retried {
 	struct smcr_retried engine;
 	unsigned prewarms; /* link groups to be made ahead, of services that waited for another try */
+	unsigned devices;  /* that are missing */
 };
 
 /* Ends waits that go on because something failed, of this peer (port 0: any) or, NULL, of all, and then of devices, too. */

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Devices by interface: they come and go with interfaces and addresses, and their ports go down and up."""
 import socket
+import subprocess
 
 from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
-from harness import (Daemon, Server, case, check, echo, equal, hostport, main, recv_exact, same_bytes,	# noqa: E402
+from harness import (SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, main, recv_exact, same_bytes,	# noqa: E402
                      wait_until)
 from programs import Redis, RedisClient							# noqa: E402
 
@@ -124,6 +125,22 @@ def _(t):
     wait_devices(a, have)
     net.ip("a", "link del a9")
     wait_devices(a, dict(have, a9=("down", "10.77.9.1"), siw3=("down", "10.77.7.1")))
+
+
+@case("a device that does not open is tried at once on the operator's word, which says if there is none",
+      one_worker="each worker has the devices")
+def _(t):
+    net = Net(t, 1)
+    taken = socket.create_server(("10.77.1.1", 7480))
+    t.later(taken.close)
+    a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a1", "mpa_ports": "7480-7480"}]})
+    wait_until(lambda: "device a1 at 10.77.1.1 is not there" in a.log(), "the log says what is missing")
+    equal(a.ctl("retry")["devices"], 1, "devices that are looked for")	# in vain; the next look by itself is in 10 s
+    taken.close()
+    check("missing devices that are looked for now: 1" in a.ctl_text("retry"), "smcrctl says so")
+    wait_until(lambda: devices(a) == {"a1": ("up", "10.77.1.1")}, "the device is there", 5)
+    out = t.run([SMCRCTL, "--socket", a.control, "retry"], status=1, stderr=subprocess.STDOUT).decode()
+    check("nothing to retry: nothing waits for another try, and no device is missing" in out, out)
 
 
 @case("interface \"*\": all that are up, but loopback")

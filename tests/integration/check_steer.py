@@ -219,11 +219,12 @@ def _(t):
             works(s)
             return pair.a.connections()[0]["reason"]
     wait_until(lambda: reason()["held_off"], "the peer is held off")
-    equal(status_of(pair.a, "retry", "203.0.113.1"), 0, "another peer")
+    equal(status_of(pair.a, "retry", "203.0.113.1"), 1, "another peer")
     check(reason()["held_off"], "held off as before")
     out = pair.a.ctl("retry", t.addr)
-    equal(out["peers"], 1, f"retry: {out}")
+    equal(out, {"peers": 1, "links": 0, "prewarms": 0, "devices": 0}, "retry")
     pair.b.ctl("retry")
+    equal([status_of(pair.a, "retry", t.addr), status_of(pair.a, "retry")], [1, 1], "nothing waits any more")
     check(not reason()["held_off"], "tried at once")
 
 

@@ -341,10 +341,11 @@ START_TEST(a_missing_card_is_looked_for_on_the_operators_word)
 	card("c0", "192.0.2.1");
 	pass(500);
 	ck_assert_str_eq(devices(), "");
-	devices_retry(devs);
+	ck_assert_uint_eq(devices_retry(devs), 1);
 	pass(100);
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
 	ck_assert_uint_eq(fake_verbs.lists, 2);
+	ck_assert_uint_eq(devices_retry(devs), 0);
 }
 
 START_TEST(a_card_that_did_not_open_is_tried_on_the_operators_word)
@@ -356,15 +357,37 @@ START_TEST(a_card_that_did_not_open_is_tried_on_the_operators_word)
 	start();
 	/* It fails again, and is tried again by itself as long after that as after any other try. */
 	pass(5000);
-	devices_retry(devs);
+	ck_assert_uint_eq(devices_retry(devs), 1);
 	pass(9000);
 	ck_assert_str_eq(devices(), "");
 	fake_verbs.open_rc = 0;
 	pass(900);
 	ck_assert_str_eq(devices(), "");
-	devices_retry(devs);
+	ck_assert_uint_eq(devices_retry(devs), 1);
 	pass(100);
 	ck_assert_str_eq(devices(), "c0 192.0.2.1 up");
+	ck_assert_uint_eq(devices_retry(devs), 0);
+}
+
+/* Entries without a card, and devices of others that do not open; a card that is gone makes its entry one of the former. */
+START_TEST(an_operator_is_told_how_many_devices_are_missing)
+{
+	entry("c0");
+	entry("c1");
+	strcpy(entry("")->interface, "eth1");
+	card("c1", "192.0.2.1");
+	fake_verbs.open_rc = -ENOMEM;
+	fake_verbs.why = "RLIMIT_MEMLOCK";
+	start();
+	ck_assert_uint_eq(devices_retry(devs), 3);
+	fake_verbs.open_rc = 0;
+	pass(100);
+	ck_assert_str_eq(devices(), "c1 192.0.2.1 up");
+	ck_assert_uint_eq(devices_retry(devs), 2);
+	fake_verbs_unplug("c1");
+	pass(20000);
+	ck_assert_str_eq(devices(), "");
+	ck_assert_uint_eq(devices_retry(devs), 3);
 }
 
 /* Nothing is opened twice, told anew or closed, and the next look is as rare as before. */
@@ -373,7 +396,7 @@ START_TEST(a_complete_set_stays_on_the_operators_word)
 	one_card();
 	pass(5000);
 	for (unsigned i = 0; i < 3; i++)
-		devices_retry(devs);
+		ck_assert_uint_eq(devices_retry(devs), 0);
 	pass(100);
 	ck_assert_uint_eq(fake_verbs.lists, 2);
 	pass(9800);
@@ -392,7 +415,7 @@ START_TEST(without_an_entry_nobody_asks_for_cards)
 	if_news = true;
 	pass(30000);
 	reload();
-	devices_retry(devs);
+	ck_assert_uint_eq(devices_retry(devs), 0);
 	pass(2000);
 	ck_assert_uint_eq(fake_verbs.lists, 0);
 }

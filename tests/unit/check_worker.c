@@ -711,6 +711,27 @@ START_TEST(a_retry_names_the_peer_as_the_engine_knows_it)
 	ck_assert_str_eq(fake_seen.retried, "192.0.2.9:");
 }
 
+/* A device concerns no peer: it is left alone when one is named. */
+START_TEST(a_retry_of_all_looks_for_missing_devices)
+{
+	struct config_device late = { .name = "late" };
+	struct sockaddr_storage peer;
+
+	devices_are(&late, 1);
+	gw_start();
+	ck_assert_uint_eq(worker_retry(gw.w, NULL).devices, 1);
+	gw_run_ms(20);
+	fake.late_device = true;
+	ck_assert_int_eq(addr_parse("192.0.2.9", &peer), 0);
+	ck_assert_uint_eq(worker_retry(gw.w, &peer).devices, 0);
+	gw_run_ms(20);
+	ck_assert_ptr_null(devices_get(worker_devices(gw.w), 0));
+	ck_assert_uint_eq(worker_retry(gw.w, NULL).devices, 1);
+	UNTIL(devices_get(worker_devices(gw.w), 0) != NULL);
+	ck_assert_uint_eq(worker_retry(gw.w, NULL).devices, 0);
+	gw.cfg.device_cnt = 0;
+}
+
 START_LOOP_TEST(a_drain_does_not_wait_for_ever, 0, 2)
 {
 	unsigned one = 1;

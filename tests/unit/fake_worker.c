@@ -673,7 +673,11 @@ struct worker_retried
 worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 {
 	fake_worker.retried = peer != NULL ? addr_port(peer) : -1;
-	return (struct worker_retried){ .engine = { .peers = 2, .links = 1 }, .prewarms = 3 };
+	if (fake_worker.retried == FAKE_WELL_PORT)
+		return (struct worker_retried){ 0 };
+	return (struct worker_retried){
+		.engine = { .peers = 2, .links = 1 }, .prewarms = 3, .devices = peer == NULL ? 4 : 0
+	};
 }
 
 /* -- the worker -- */

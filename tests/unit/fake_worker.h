@@ -20,9 +20,11 @@ struct fake_worker {
 	unsigned closed; /* worker_close_next */
 	bool disabled;   /* the service "web" */
 	int disable_rc;  /* of worker_set_disabled */
-	int retried;     /* worker_retry: the peer's port; -1 = all peers */
+	int retried;     /* worker_retry: the peer's port; -1 = all peers. Nothing has failed at FAKE_WELL_PORT */
 };
 extern struct fake_worker fake_worker;
+
+#define FAKE_WELL_PORT 9
 
 /* Two services, five connections, two groups, three links, three RMBs, two devices. */
 struct worker *fake_worker_new(void);
