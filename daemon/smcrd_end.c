@@ -51,6 +51,7 @@ smcrd_undrain(void *arg)
 		return -ENOENT;
 	if (d->term_seen || d->drained || d->successor != 0)
 		return -EBUSY;
+	control_stop_handover(d->control);
 	int rc = workers_undrain(d->workers);
 	d->draining = d->ends_service = false;
 	metrics_drains(d->metrics, false);

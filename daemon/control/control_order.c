@@ -84,6 +84,9 @@ set_disabled(struct control_client *c)
 	struct json_writer jw;
 
 	workers_call_all(c->ctl->workers, set_disabled_worker, &o);
+	/* What a process that takes over has got would be shut under it, or not be all. */
+	if (o.rc != -ENOENT)
+		control_stop_handover(c->ctl);
 	if (o.rc != 0) {
 		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
 		    o.rc == -ENOENT ? "there is no such service" : strerror(-o.rc));

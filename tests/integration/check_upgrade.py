@@ -5,6 +5,7 @@ when the new one fails, nothing has happened. Restarts under systemd, which keep
 """
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -13,7 +14,7 @@ import sys
 import threading
 
 from harness import (SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
-                     recv_exact, same_bytes, soft_device, wait_until)
+                     recv_exact, same_bytes, soft_device, unix_connect, wait_until)
 from scrape import get
 from programs import Nginx, Redis, RedisClient
 
@@ -465,6 +466,93 @@ def _(t):
     with pair.connect() as s:
         works(s)
     equal(old.wait(), 0, "exit status")
+
+
+def refused(pair, name):
+    """Does the kernel refuse a connect at once?"""
+    try:
+        pair.connect(name, 5).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def served(d, names):
+    """Services of the daemon that are enabled, and are all of these."""
+    return sorted(s["name"] for s in d.services() if not s["disabled"]) == sorted(names)
+
+
+def three_services(t, **kw):
+    """x and y on TCP, u on a UNIX socket; nothing runs yet."""
+    pair = echo_pair(t, start=False, **kw)
+    d, path = pair.a, t.socket_path("u")
+    one = d.conf["ingress"][0]
+    pair.port["y"] = t.port()
+    pair.unix = path
+    d.write_conf(dict(d.conf, ingress=[one, dict(one, name="y", listen=f"{t.addr}:{pair.port['y']}"),
+                                       dict(one, name="u", listen=f"unix:{path}")]))
+    return pair
+
+
+def tries(pair, name, ending):
+    """Connects again and again: "refused" or "served", each time."""
+    said = []
+    while not (ending.is_set() and "served" in said[-1:]):
+        try:
+            with pair.connect(name) as s:
+                works(s, len(said), 2000)
+            said.append("served")
+        except ConnectionRefusedError:
+            said.append("refused")
+    return said
+
+
+@case("disabled services: a socket that is shut is not handed over, who disables or enables one meanwhile ends that; the new process "
+      "has all enabled", timeout=90)
+def _(t):
+    pair = three_services(t, a={"workers": 2}, unix=False)
+    d, at = pair.a, (t.addr, pair.port["x"])
+    pair.b.start()
+    d.start()
+    running = pair.connect("y")
+    works(running)
+    for order, name, ports in (("disable", "x", 2), ("enable", "x", 0), ("disable", "u", 2), ("enable", "u", 2)):
+        taker = Taker(d)
+        socks = [socket.socket(fileno=fd) for fd in taker.take()]
+        check(all(s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) for s in socks), "all that is handed over listens")
+        equal([s.getsockname() for s in socks].count(at), ports, f"sockets of x before {order} {name}")
+        d.ctl_text(order, name)
+        equal(taker.hear(), None, f"{order} {name} ends the hand-over")
+        taker.close()
+        for s in socks:
+            s.close()
+        works(running)
+    taker = Taker(d)
+    fds = taker.take()
+    d.ctl_text("disable", "none", status=1)
+    d.status()
+    equal(select.select([taker.sock], [], [], 0)[0], [], "an order about no service ends nothing")
+    d.ctl_text("drain")
+    equal(taker.hear(), None, "drain ends it")
+    taker = Taker(d)
+    for fd in [*fds, *taker.take()]:
+        os.close(fd)
+    d.ctl_text("undrain")
+    equal(taker.hear(), None, "undrain ends it")
+    works(running)
+    for name in "xu":
+        d.ctl_text("disable", name)
+    ending = threading.Event()
+    task = in_thread(tries, pair, "x", ending)
+    new = pair.a = d.successor()
+    ending.set()
+    said = task.result()
+    equal(said, sorted(said), "refused until the new process listens, and then served")
+    check(served(new, "xyu") and served(d, "y"), "what both processes say")
+    for s in (pair.connect("x"), unix_connect(pair.unix), running):
+        works(s)
+        s.close()
+    equal(d.wait(), 0, "exit status of the old one")
 
 
 @case("another configuration: services come and go, UNIX sockets with their files; reloads afterwards; another control socket")
