@@ -87,6 +87,16 @@ smcrd_hand_over(void *arg, uint32_t pid, const struct lsock_list *ports)
 	drain(d);
 }
 
+/* A process that drains has told systemd its last word about its sockets. */
+void
+smcrd_listening(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (!d->draining)
+		upgrade_store(d->workers, &d->notify);
+}
+
 /* The service ends, so nobody is to wait in its sockets. */
 void
 smcrd_drain_for_client(void *arg)

@@ -71,6 +71,7 @@ smcrd_open(struct daemon *d, FILE *err)
 		.reload = smcrd_reload_for_client,
 		.drain = smcrd_drain_for_client,
 		.undrain = smcrd_undrain,
+		.listening = smcrd_listening,
 		.log_level = smcrd_level_for_client,
 		.sockets = smcrd_sockets_for_successor,
 		.handed_over = smcrd_hand_over,

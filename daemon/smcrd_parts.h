@@ -85,5 +85,6 @@ void smcrd_on_term(void *daemon);
 /* For control_hooks. */
 void smcrd_drain_for_client(void *daemon);
 int smcrd_undrain(void *daemon);
+void smcrd_listening(void *daemon);
 int smcrd_sockets_for_successor(void *daemon, struct lsock_list *services, struct lsock_list *ports);
 void smcrd_hand_over(void *daemon, uint32_t pid, const struct lsock_list *ports);

@@ -44,6 +44,8 @@ struct control_hooks {
 	/* Takes that back. 0; -ENOENT: it does not drain; -EBUSY: a signal has asked it to end; another -errno: it no longer drains, but
 	 * a service cannot listen again, which is logged. */
 	int (*undrain)(void *arg);
+	/* A service was disabled or enabled: others listen than before. */
+	void (*listening)(void *arg);
 	/* Sets the level of the log: an enum log_level, or one of CONTROL_LEVEL_; and says what holds then. */
 	struct control_level (*log_level)(void *arg, int level);
 	/*

@@ -85,8 +85,10 @@ set_disabled(struct control_client *c)
 
 	workers_call_all(c->ctl->workers, set_disabled_worker, &o);
 	/* What a process that takes over has got would be shut under it, or not be all. */
-	if (o.rc != -ENOENT)
+	if (o.rc != -ENOENT) {
 		control_stop_handover(c->ctl);
+		c->ctl->hooks.listening(c->ctl->hooks.arg);
+	}
 	if (o.rc != 0) {
 		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
 		    o.rc == -ENOENT ? "there is no such service" : strerror(-o.rc));

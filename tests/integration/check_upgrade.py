@@ -761,6 +761,45 @@ def _(t):
     check(os.path.exists(path), "the unit's file stays")
 
 
+@case("systemd's store has the sockets of a service that was disabled and is enabled again")
+def _(t):
+    pair = three_services(t, a={"workers": 2}, unix=False)
+    manager, d = Manager(t), pair.a
+    d.env, d.wrap = manager.env, manager.wrap
+    pair.b.start()
+    d.start()
+    wait_until(lambda: len(manager.stored) == 5, "two for each port, one for the UNIX socket")
+    for reloads in (False, True):
+        d.ctl_text("disable", "x")
+        wait_until(lambda: len(manager.stored) == 3, "what is shut is not kept")
+        if reloads:
+            d.ctl("reload")
+        d.ctl_text("enable", "x")
+        wait_until(lambda: len(manager.stored) == 5, "all are kept again")
+        d.stop()
+        waiting = [pair.connect("x") for _ in range(4)]
+        task = [in_thread(works, s, i) for i, s in enumerate(waiting)]
+        d.log_path = t.path(f"log.{t.count()}")
+        d.start(ready=False)
+        d.wait_ready()
+        for one in task:
+            one.result()
+        for s in waiting:
+            s.close()
+        wait_until(lambda: len(manager.stored) == 5, "and by the next process")
+    running = pair.connect("y")
+    works(running)
+    manager.said.clear()
+    d.ctl_text("drain")
+    for order in ("disable", "enable"):
+        d.ctl_text(order, "x")
+    d.expect_dead = True
+    running.close()
+    equal(d.wait(), 0, "exit status")
+    wait_until(lambda: manager.has_said("STOPPING", 1), "its last word")
+    equal(manager.stored, [], "a drain ends the service: nothing is kept, whatever is enabled then")
+
+
 @case("systemd is told which process is the service's now, and the new one speaks for it")
 def _(t):
     pair = echo_pair(t, start=False)

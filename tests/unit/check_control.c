@@ -61,6 +61,15 @@ on_drain(void *arg)
 	drains++;
 }
 
+static unsigned listenings;
+
+static void
+on_listening(void *arg)
+{
+	ck_assert_ptr_eq(arg, &reloads);
+	listenings++;
+}
+
 static int undrain_rc;
 
 static int
@@ -88,6 +97,7 @@ try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **
 		.reload = on_reload,
 		.drain = on_drain,
 		.undrain = on_undrain,
+		.listening = on_listening,
 		.log_level = on_log_level,
 		.news = &news };
 	struct config cfg = { .control_mode = mode, .control_readonly_mode = 0666 };
@@ -115,7 +125,7 @@ setup(void)
 	workers = fake_workers_new(loop, worker, 1);
 	ck_assert_int_eq(news_init(&news), 0);
 	ck_assert_msg(try_new(path, 0640, text, sizeof(text), &ctl) == 0, "%s", text);
-	reloads = drains = 0;
+	reloads = drains = listenings = 0;
 	reload_rc = undrain_rc = 0;
 	level_set = CONTROL_LEVEL_RESET;
 }
@@ -857,6 +867,7 @@ START_LOOP_TEST(orders_are_carried_out_and_logged, 0, sizeof(asked) / sizeof(ask
 		ck_assert_ptr_nonnull(strstr(text, " peer=192.0.2.9:81\n"));
 		ck_assert_int_eq(fake_worker.retried, 81);
 	}
+	ck_assert_uint_eq(listenings, strstr(asked[_i].answer, "\"service\":\"web\"") != NULL ? 1 : 0);
 	if (strstr(asked[_i].request, "debug") != NULL)
 		ck_assert_ptr_nonnull(strstr(text, "log-level asked for on the control socket"));
 	free(line);

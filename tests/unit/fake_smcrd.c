@@ -40,6 +40,12 @@ on_drain(void *arg)
 }
 
 static void
+on_listening(void *arg)
+{
+	(void)arg;
+}
+
+static void
 on_term(void *arg)
 {
 	(void)arg;
@@ -87,7 +93,9 @@ int
 main(int argc, char **argv)
 {
 	static struct news news;
-	static const struct control_hooks hooks = { .reload = on_reload, .drain = on_drain, .news = &news };
+	static const struct control_hooks hooks = {
+		.reload = on_reload, .drain = on_drain, .listening = on_listening, .news = &news
+	};
 	const struct event down = {
 		.kind = EVENT_LINK_DOWN, .group = 3, .link = 1, .service = "web", .reason = "port down"
 	};
