@@ -203,13 +203,13 @@ early_open(struct early *e, const struct config *cfg, unsigned workers, const st
 	struct lsock *group = malloc((passed->cnt + 1) * sizeof(*group));
 	e->cnt = passed->cnt + cfg->service_cnt;
 	e->socks = malloc(((size_t)workers * e->cnt + 1) * sizeof(e->socks[0]));
+	for (size_t i = 0; e->socks != NULL && i < (size_t)workers * e->cnt; i++)
+		e->socks[i] = LSOCK_NONE;
 	if (e->socks == NULL || group == NULL) {
 		free(group);
 		fprintf(err, "listening sockets: %s\n", strerror(ENOMEM));
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < (size_t)workers * e->cnt; i++)
-		e->socks[i] = LSOCK_NONE;
 	rc = take_passed(e, passed, group, err);
 	free(group);
 	for (unsigned i = 0; i < cfg->service_cnt && rc == 0; i++) {

@@ -164,10 +164,10 @@ keep(struct takeover *t, const struct handover_msg *m, const struct lsock *l)
 	case HANDOVER_NONE:
 		break;
 	}
+	/* First, as the descriptor is nobody's before that. */
+	rc = lsock_list_add(&t->services, l);
 	file.fd = -1;
-	if (l->path[0] != '\0')
-		rc = lsock_list_add(&t->files, &file);
-	return rc == 0 ? lsock_list_add(&t->services, l) : rc;
+	return rc == 0 && l->path[0] != '\0' ? lsock_list_add(&t->files, &file) : rc;
 }
 
 static int

@@ -1,10 +1,16 @@
 /* The daemon when memory runs out: each allocation in turn of its start, of a reload, of connections and of reading a
  * configuration, with the real engine and device. It says so, goes on with the next one, and nobody else notices. */
 #define GATEWAY_REAL
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "daemon/config/config_int.h"
 #include "daemon/control/control.h"
+#include "daemon/early.h"
+#include "daemon/handover.h"
+#include "daemon/takeover.h"
 #include "fake_workers.h"
 #include "gateway.h"
 #include "sweep.h"
@@ -216,6 +222,136 @@ START_LOOP_TEST(control_clients_are_served_or_turned_away, 0, 2)
 		gw_teardown();
 	}
 	unlink(path);
+	rmdir(dir);
+}
+
+/* -- listening sockets of a process before this one -- */
+
+static unsigned
+open_fds(void)
+{
+	unsigned cnt = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+START_TEST(sockets_that_are_passed_are_taken_or_closed)
+{
+	for (struct sweep s = { 0 }; sweep_next(&s);) {
+		struct lsock_list passed = { 0 };
+		struct early early = { 0 };
+		FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
+
+		begin();
+		gw.err[0] = '\0';
+		int fd = gw_listen(&gw.svc[GW_IN].listen);
+		const unsigned before = open_fds();
+		for (unsigned i = 0; i < 3; i++) {
+			const struct lsock l = lsock_of_fd(dup(fd));
+
+			ck_assert_int_eq(lsock_list_add(&passed, &l), 0);
+		}
+		sweep_arm(&s);
+		int rc = early_open(&early, &gw.cfg, 2, NULL, &passed, err);
+		if (!sweep_over(&s))
+			ck_assert_int_eq(rc, 0);
+		fclose(err);
+		ck_assert(rc == 0 || gw.err[0] != '\0');
+		early_fini(&early);
+		lsock_list_fini(&passed);
+		ck_assert_uint_eq(open_fds(), before);
+		close(fd);
+		gw_teardown();
+	}
+}
+
+static int
+listen_at(const char *path)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	ck_assert_int_eq(listen(fd, 4), 0);
+	return fd;
+}
+
+/* What a process says that runs at this control socket: the socket, that of a service with its file, the port of a device. */
+static void
+be_taken_over_from(int control, const char *path, int service, const char *file, int port)
+{
+	const struct handover_msg hello = { .type = HANDOVER_HELLO, .cnt = 3, .pid = (uint32_t)getpid() },
+	                          end = { .type = HANDOVER_END };
+	struct handover_msg socks[3] = { { .kind = HANDOVER_CONTROL }, { .kind = HANDOVER_SERVICE },
+		{ .kind = HANDOVER_MPA } };
+	const int fds[3] = { control, service, port };
+	const char *const paths[3] = { path, file, NULL };
+	int s = accept(control, NULL, NULL), rc = handover_send(s, &hello, -1);
+	char request[64];
+
+	for (unsigned i = 0; i < 3 && rc == 0; i++) {
+		struct stat st = { 0 };
+
+		socks[i].type = HANDOVER_SOCKET;
+		if (paths[i] != NULL && lstat(paths[i], &st) == 0)
+			strcpy(socks[i].text, paths[i]);
+		socks[i].dev = st.st_dev;
+		socks[i].ino = st.st_ino;
+		rc = handover_send(s, &socks[i], fds[i]);
+	}
+	if (rc == 0)
+		rc = handover_send(s, &end, -1);
+	while (rc == 0 && recv(s, request, sizeof(request), 0) > 0)
+		;
+	_exit(0); /* it may have given up */
+}
+
+START_TEST(a_process_takes_over_or_has_taken_nothing)
+{
+	char dir[] = "/tmp/check_daemon_memory.XXXXXX", path[64], file[64];
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/control", dir);
+	snprintf(file, sizeof(file), "%s/service", dir);
+	begin();
+	const int control = listen_at(path), service = listen_at(file), port = gw_listen(&gw.svc[GW_IN].listen);
+	const unsigned before = open_fds();
+	for (struct sweep s = { 0 }; sweep_next(&s);) {
+		FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
+		struct takeover t;
+		int status;
+
+		gw.err[0] = '\0';
+		pid_t old = fork();
+		if (old == 0)
+			be_taken_over_from(control, path, service, file, port);
+		sweep_arm(&s);
+		int rc = takeover_begin(&t, path, err);
+		fflush(err);
+		ck_assert(rc == 0 || (gw.err[0] != '\0' && t.sock < 0));
+		if (rc == 0)
+			rc = takeover_offer_ports(&t, &gw.cfg);
+		if (!sweep_over(&s))
+			ck_assert_msg(
+			    rc == 0 && t.control_cnt == 1 && t.services.cnt == 1 && t.mpa.cnt == 1, "%s", gw.err);
+		fclose(err);
+		if (rc == 0)
+			takeover_settle_ports(&t, &gw.cfg);
+		takeover_fini(&t);
+		ck_assert_int_eq(waitpid(old, &status, 0), old);
+		ck_assert_int_eq(status, 0);
+		ck_assert_uint_eq(open_fds(), before);
+	}
+	ck_assert(access(path, F_OK) == 0 && access(file, F_OK) == 0);
+	close(control);
+	close(service);
+	close(port);
+	gw_teardown();
+	unlink(path);
+	unlink(file);
 	rmdir(dir);
 }
 
