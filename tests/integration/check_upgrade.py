@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-from harness import (SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, pattern,
+from harness import (SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, outcome, pattern,
                      recv_exact, same_bytes, soft_device, unix_connect, wait_until)
 from scrape import get
 from programs import Nginx, Redis, RedisClient
@@ -759,6 +759,51 @@ def _(t):
     for p in (d, new):
         p.stop()
     check(os.path.exists(path), "the unit's file stays")
+
+
+@case("systemd's store and disabled services: refused until the next process is there, which has them enabled; a crash, too", timeout=90)
+def _(t):
+    pair = three_services(t, a={"workers": 2}, unix=False)
+    manager, d = Manager(t), pair.a
+    d.env, d.wrap = manager.env, manager.wrap
+    pair.b.start()
+    d.start()
+    shut = socket.socket()	# as a daemon leaves it that dies before it has told systemd
+    t.later(shut.close)
+    shut.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for crashes in (False, True):
+        for name in "xu":
+            d.ctl_text("disable", name)
+        check(refused(pair, "x"), "a disabled service on TCP")
+        equal(outcome(unix_connect(pair.unix))[1], b"", "a disabled service on a UNIX socket")
+        check(served(d, "y"), "the other one is as it was")
+        running = pair.connect("y")
+        works(running)
+        if crashes:
+            d.kill()
+        else:
+            d.send_signal(signal.SIGTERM)
+            wait_until(lambda: d.status()["draining"], "it drains")
+        waiting = [pair.connect("y"), unix_connect(pair.unix)]
+        check(refused(pair, "x"), "nobody waits for a service that is disabled, at a port")
+        running.close()
+        d.expect_dead = True
+        equal(d.wait(), -signal.SIGKILL if crashes else 0, "exit status")
+        check(refused(pair, "x"), "the same when no process is there")
+        task = [in_thread(works, s, i) for i, s in enumerate(waiting)]
+        if crashes:
+            shut.bind((t.addr, pair.port["x"]))
+            manager.stored.append(os.dup(shut.fileno()))
+        d.log_path = t.path(f"log.{t.count()}")
+        d.start(ready=False)
+        d.wait_ready()
+        check("closed: address" not in d.log(), d.log())
+        for one in task:
+            one.result()
+        for s in [*waiting, pair.connect("x"), pair.connect("y"), unix_connect(pair.unix)]:
+            works(s)
+            s.close()
+        check(served(d, "xyu"), "all are enabled")
 
 
 @case("systemd's store has the sockets of a service that was disabled and is enabled again")

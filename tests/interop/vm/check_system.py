@@ -242,6 +242,16 @@ def _(t):
             talk(s)
         wait_until(lambda: show("ActiveState")[0] == "active", "it runs", 60)
         check(show("MainPID") != [before] and show("NFileDescriptorStore")[0] > 0, "another process, and what systemd keeps")
+    kept = show("NFileDescriptorStore")[0]
+    t.run(["smcrctl", "disable", "web"])
+    check(refused(), "a disabled service")
+    wait_until(lambda: show("NFileDescriptorStore")[0] < kept, "what is shut is not kept", 30)
+    t.run(["smcrctl", "enable", "web"])
+    wait_until(lambda: show("NFileDescriptorStore")[0] == kept, "and is kept when it listens again", 30)
+    t.run(["smcrctl", "disable", "web"])
+    systemctl(t, "restart", "smcrd")
+    with connect() as s:
+        talk(s)
 
 
 @case("an upgrade by the drop-in: reload starts the new process in the unit; what runs goes on, the watchdog hears the new one")
