@@ -1,6 +1,5 @@
 /* Names of hosts, users and groups, when all else of a file is right: see config_int.h. Asks the name service, so it may take
  * its time. */
-#include <config.h>
 #include <errno.h>
 #include <grp.h>
 #include <netdb.h>
@@ -16,12 +15,6 @@
 
 #define ENTRY_MIN 1024 /* memory for an entry of the user or group database */
 #define ENTRY_MAX (1u << 20)
-
-bool
-config_names_wait(void)
-{
-	return HAVE_CARES;
-}
 
 /* It is looked up again where the daemon can do that, so it is worth a word, no more. */
 __attribute__((format(printf, 3, 4))) static void

@@ -6,6 +6,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_value_net.c \
 	daemon/config/config_value_user.c \
 	daemon/config/config_value_eid.c \
+	daemon/config/config_built.c \
 	daemon/config/config_lookup.c \
 	daemon/config/config_text.c \
 	daemon/config/config_msgs.c \
@@ -21,6 +22,9 @@ daemon_libsmcrd_la_SOURCES += \
 
 check_UNIT += \
 	tests/unit/check_config \
+	tests/unit/check_config_built \
 	tests/unit/check_config_files \
 	tests/unit/check_config_plan \
 	tests/unit/check_config_doc
+# Another build than this one, without c-ares.
+tests_unit_check_config_built_SOURCES = tests/unit/check_config_built.c daemon/names/resolver_none.c

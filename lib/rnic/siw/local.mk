@@ -43,6 +43,7 @@ check_UNIT += \
 	tests/unit/check_siw_raw \
 	tests/unit/check_siw_route \
 	tests/unit/check_siw_sctp_kernel \
+	tests/unit/check_siw_sctp_none \
 	tests/unit/check_siw_time
 if HAVE_USRSCTP
 check_UNIT += \
@@ -54,4 +55,6 @@ tests_unit_check_siw_sctp_udp_tx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg -Wl,
 else
 EXTRA_DIST += tests/unit/check_siw_lossy.c tests/unit/check_siw_sctp.c tests/unit/check_siw_sctp_udp_tx.c
 endif
+# Another build than this one, without libusrsctp.
+tests_unit_check_siw_sctp_none_SOURCES = tests/unit/check_siw_sctp_none.c lib/rnic/siw/sctp/siw_sctp_none.c
 tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP)

@@ -1,0 +1,10 @@
+/* What this build has of what a configuration may ask for. A file of its own, so that a test can be another build. */
+#include <config.h>
+
+#include "daemon/config/config.h"
+
+bool
+config_names_wait(void)
+{
+	return HAVE_CARES;
+}
