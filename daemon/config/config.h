@@ -188,6 +188,8 @@ int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
 /* A name that does not resolve makes its service wait, as it is looked up again; false: it is a mistake of the file. */
 bool config_names_wait(void);
+/* SCTP can be libusrsctp's. */
+bool config_has_user_sctp(void);
 /* Where a reload looks for included files: the directory, above all that is variable in the pattern. 0, or -ENOENT when there
  * is none. buf has PATH_MAX bytes. */
 int config_include_dir(const struct config *, char *buf);

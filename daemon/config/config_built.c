@@ -8,3 +8,9 @@ config_names_wait(void)
 {
 	return HAVE_CARES;
 }
+
+bool
+config_has_user_sctp(void)
+{
+	return HAVE_USRSCTP;
+}

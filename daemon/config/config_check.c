@@ -187,6 +187,9 @@ check_sctp(struct config_build *b, unsigned i)
 	if (dev->siw.transport != SIW_SCTP)
 		return;
 	check_addresses(b, i);
+	if (dev->siw.sctp_stack == SIW_STACK_USER && !config_has_user_sctp())
+		config_error(b, config_line(src, "sctp_stack"),
+		    "devices.sctp_stack \"user\" needs libusrsctp, which this smcrd was built without");
 	if (b->cfg->workers == 1)
 		return;
 	/* libusrsctp has one stack a process, for one thread; a port is one worker's. */

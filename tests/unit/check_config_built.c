@@ -1,5 +1,5 @@
-/* A build without c-ares, in any build: this program is one, with resolver_none.c in the resolver's place. Names are looked up when
- * the file is read, and by nobody afterwards; SRV records are refused. */
+/* A build without c-ares and libusrsctp, in any build: this program is one, with resolver_none.c in the resolver's place. Names are
+ * looked up when the file is read, and by nobody afterwards; SRV records are refused, and so is SCTP in user space. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,12 @@
 
 bool
 config_names_wait(void)
+{
+	return false;
+}
+
+bool
+config_has_user_sctp(void)
 {
 	return false;
 }
@@ -32,18 +38,37 @@ teardown(void)
 UNIT_FIXTURE(NULL, teardown);
 
 static int
-parse(const char *to, struct config **out)
+parse_text(const char *file, struct config **out)
 {
-	char file[256];
 	size_t len;
 
-	snprintf(
-	    file, sizeof(file), "egress = ( { name = \"x\"; listen = \"127.0.0.1:15001\"; to = \"%s\"; } );\n", to);
 	free(text);
 	FILE *err = open_memstream(&text, &len);
 	int rc = config_parse("t.conf", file, strlen(file), 0, err, out);
 	fclose(err);
 	return rc;
+}
+
+static int
+parse(const char *to, struct config **out)
+{
+	char file[256];
+
+	snprintf(
+	    file, sizeof(file), "egress = ( { name = \"x\"; listen = \"127.0.0.1:15001\"; to = \"%s\"; } );\n", to);
+	return parse_text(file, out);
+}
+
+#define SCTP_DEVICE "devices = ( { type = \"siw\"; address = \"127.0.0.1\"; transport = \"sctp\";"
+
+/* The kernel may have it. */
+START_TEST(sctp_in_user_space_is_refused_with_the_reason)
+{
+	ck_assert_int_lt(parse_text(SCTP_DEVICE "\nsctp_stack = \"user\"; } );", &cfg), 0);
+	ck_assert_str_eq(
+	    text, "t.conf:2: devices.sctp_stack \"user\" needs libusrsctp, which this smcrd was built without\n");
+	ck_assert_msg(parse_text(SCTP_DEVICE " } );", &cfg) == 0, "%s", text);
+	ck_assert_msg(parse_text(SCTP_DEVICE "sctp_stack = \"kernel\"; } );", &next) == 0, "%s", text);
 }
 
 START_TEST(srv_records_are_refused_with_the_reason)
