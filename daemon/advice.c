@@ -76,6 +76,29 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 		close(fd);
 }
 
+/* -- names -- */
+
+/* Said once, of the first one. */
+static void
+look_at_names(const struct config *cfg, FILE *out)
+{
+	char to[CONFIG_TARGET_STR_MAX];
+
+	for (unsigned i = 0; i < cfg->service_cnt && !config_names_wait(); i++) {
+		const struct config_service *svc = &cfg->services[i];
+
+		for (unsigned k = 0; k < svc->to_cnt; k++) {
+			if (config_target_is_literal(&svc->to[k]))
+				continue;
+			warn(cfg, out,
+			    "names, like %s of %s \"%s\", are looked up at start and at a reload only: "
+			    "this smcrd was built without c-ares",
+			    config_target_str(&svc->to[k], to), kind_word(svc), svc->name);
+			return;
+		}
+	}
+}
+
 /* -- SRV records -- */
 
 /* Those of one target. Other names were looked up when the file was read. */
@@ -339,6 +362,7 @@ advice_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 		look_at_access(cfg, &cfg->services[i], out);
 		look_at_address(cfg, &cfg->services[i], out);
 	}
+	look_at_names(cfg, out);
 	look_at_records(cfg, wait_ms, &records, out);
 	look_at_servers(cfg, &records, wait_ms, out);
 	forget_records(&records);

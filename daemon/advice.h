@@ -1,5 +1,6 @@
 /* What smcrd -t advises about a configuration that is right as such: who may connect, whether its addresses are this
- * host's, whether names of SRV records and the servers of egress services are there. Called by smcrd.c. */
+ * host's, whether names are looked up again, whether those of SRV records and the servers of egress services are there.
+ * Called by smcrd.c. */
 #pragma once
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "daemon/advice.h"
 #include "daemon/config/config_int.h"
 #include "daemon/names/names.h"
 #include "daemon/names/resolver.h"
@@ -83,6 +84,30 @@ START_TEST(a_name_has_its_addresses_when_the_file_is_read)
 	ck_assert_msg(parse("localhost:5432", &cfg) == 0, "%s", text);
 	ck_assert_uint_gt(cfg->services[0].to[0].addr_cnt, 0);
 	ck_assert_uint_eq(addr_port(&cfg->services[0].to[0].addrs[0]), 5432);
+}
+
+static const char *
+advice(const struct config *of)
+{
+	size_t len;
+
+	free(text);
+	FILE *f = open_memstream(&text, &len);
+	advice_print(of, 0, f);
+	fclose(f);
+	return text;
+}
+
+START_TEST(smcrd_t_says_that_names_are_not_looked_up_again)
+{
+	static const char words[] =
+	    "t.conf: warning: names, like localhost:5432 of egress \"x\", are looked up at start and at a "
+	    "reload only: this smcrd was built without c-ares\n";
+
+	ck_assert_int_eq(parse("localhost:5432", &cfg), 0);
+	ck_assert_msg(strstr(advice(cfg), words) != NULL, "%s", text);
+	ck_assert_int_eq(parse("127.0.0.1:5432", &next), 0);
+	ck_assert_msg(strstr(advice(next), "c-ares") == NULL, "%s", text);
 }
 
 /* -EAGAIN when no name server answers, which may be better later. */
