@@ -7,7 +7,7 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
-from harness import (SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, main, recv_exact, same_bytes,	# noqa: E402
+from harness import (SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, main, need_built_with, recv_exact, same_bytes,	# noqa: E402
                      wait_until)
 from programs import Redis, RedisClient							# noqa: E402
 
@@ -74,6 +74,7 @@ def _(t):
 
 @case("a firewall drops the SCTP port: the fallback says which, at the default log level")
 def _(t):
+    need_built_with("libusrsctp", "usrsctp_init")
     port_is_dropped(t, "sctp", "the peer's SCTP port does not answer")
 
 

@@ -10,8 +10,8 @@ import threading
 
 import netns
 from dns import REFUSED, SERVFAIL, Name, NameServer
-from harness import (SMCRD, Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, need, recv_exact, same_bytes, soft_device,
-                     wait_until)
+from harness import (SMCRD, Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, need, need_built_with, recv_exact, same_bytes,
+                     soft_device, wait_until)
 
 CONF = "/etc/resolv.conf"
 PATIENT = 30
@@ -39,6 +39,12 @@ def says(text):
         s.sendall(text)
         echo(s)
     return fn
+
+
+def name_server(t, **kw):
+    """What it says is looked up by c-ares alone."""
+    need_built_with("c-ares", "ares_init_options")
+    return NameServer(t, **kw)
 
 
 class Names:
@@ -94,7 +100,7 @@ HOST_A, HOST_B, HOST_C = "127.0.0.11", "127.0.0.12", "127.0.0.13"
 @case("a name that does not exist makes its own service wait, and is found when it is there; then its address changes",
       timeout=90)
 def _(t):
-    dns, port = NameServer(t), t.port()
+    dns, port = name_server(t), t.port()
     server(t, b"a", HOST_A, port), server(t, b"b", HOST_B, port)
     n = Names(t, {"x": hostport(HOST_A, port), "y": f"db.test:{port}"})
     wait_until(lambda: "NXDOMAIN" in n.name_error("y"), "the name is known not to be there")
@@ -123,7 +129,7 @@ def _(t):
 
 @case("names that cannot be looked up any more keep their addresses", timeout=90)
 def _(t):
-    dns, port = NameServer(t), t.port()
+    dns, port = name_server(t), t.port()
     server(t, b"a", HOST_A, port)
     broken = {"servfail": (Name(rcode=SERVFAIL), "SERVFAIL"), "refused": (Name(rcode=REFUSED), "REFUSED"),
               "gone": (None, "NXDOMAIN"), "empty": (Name(), "NODATA"), "silent": (Name(mode="silent"), "timeout"),
@@ -148,7 +154,7 @@ def _(t):
 
 @case("SRV records: priorities and weights count, and a host without an address is left out", timeout=90)
 def _(t):
-    dns, (p1, p2, p3) = NameServer(t), (t.port(), t.port(), t.port())
+    dns, (p1, p2, p3) = name_server(t), (t.port(), t.port(), t.port())
     servers = {b"a": server(t, b"a", HOST_A, p1), b"b": server(t, b"b", HOST_B, p2), b"c": server(t, b"c", HOST_C, p3)}
     dns.names.update({
         "_db._tcp.test": Name(srv=[(20, 1, p3, "c.test"), (10, 3, p1, "a.test"), (10, 1, p2, "b.test"), (5, 1, 1, "no.test")],
@@ -170,7 +176,7 @@ def _(t):
 
 @case("resolv.conf is read again when it has changed")
 def _(t):
-    dns, port = NameServer(t), t.port()
+    dns, port = name_server(t), t.port()
     server(t, b"a", HOST_A, port)
     dns.names["db.test"] = Name(a=[HOST_A])
     t.later(lambda: write_resolv_conf("127.0.0.1"))
@@ -185,7 +191,7 @@ def _(t):
 
 @case("smcrd -t looks SRV records up, and tries the servers that they name")
 def _(t):
-    dns, port, middle = NameServer(t), t.port(), t.port()
+    dns, port, middle = name_server(t), t.port(), t.port()
     there = server(t, b"a", HOST_A, port)
     path = os.path.join(t.dir, "srv.conf")
     with open(path, "w") as f:
@@ -205,7 +211,7 @@ def _(t):
 
 @case("before the first answer clients wait for it")
 def _(t):
-    dns, port = NameServer(t), t.port()
+    dns, port = name_server(t), t.port()
     server(t, b"a", HOST_A, port)
     dns.names.update({"_db._tcp.test": Name(mode="silent"), "a.test": Name(a=[HOST_A])})
     n = Names(t, {"x": "srv:_db._tcp.test"})
@@ -332,7 +338,7 @@ def _(t):
 
 @case("a reload with a name that does not exist is done, and nobody asks again before it is time")
 def _(t):
-    dns, port = NameServer(t, negative=300), t.port()
+    dns, port = name_server(t, negative=300), t.port()
     server(t, b"a", HOST_A, port)
     dns.names["db.test"] = Name(a=[HOST_A], ttl=3600)
     n = Names(t, {"x": f"db.test:{port}"})

@@ -125,6 +125,13 @@ def need(*programs):
     return found[0] if len(found) == 1 else found
 
 
+def need_built_with(library, function):
+    """Skips the case when smcrd is a build without that library, of which it would use the function."""
+    with open(SMCRD, "rb") as f:
+        if function.encode() not in f.read():
+            raise Skip(f"this smcrd was built without {library}")
+
+
 def pattern(n, seed=0):
     """n bytes that repeat nowhere soon and differ by seed, so that lost, doubled and foreign bytes all show."""
     block = b"".join(struct.pack(">II", seed & 0xffffffff, i) for i in range(min(n, 65536 * 8) // 8 + 1))
