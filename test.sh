@@ -1,9 +1,9 @@
 #!/bin/bash
 # Everything that can be checked, from a clean clone, with one command: installs what is missing (as root), builds with
 # gcc and -Werror, runs all tests; the same with ASan and UBSan, and three workers in each daemon; those of threads with
-# TSan; builds with clang without a warning; lets each fuzzer look for new inputs for a few seconds; and runs the tests that
-# need RDMA devices in a virtual machine. The last line is "N passed, N failed, N skipped" over all suites; the exit status is
-# non-zero when anything failed.
+# TSan; builds with clang without a warning, with all libraries and without those that smcrd can do without; lets each fuzzer
+# look for new inputs for a few seconds; and runs the tests that need RDMA devices in a virtual machine. The last line is
+# "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
 #
 # Usage: ./test.sh [gcc] [sanitizers] [threads] [clang] [fuzz] [vm]	without arguments: all six
 set -u
@@ -141,6 +141,30 @@ threads() {
 	done
 }
 
+# bare DIR: the programs with clang, without the libraries that they can do without, and the tests of what they say about that.
+bare() {
+	local dir=$1 name out ok not tests="check_config check_config_built check_config_files check_targets check_siw check_siw_sctp_none check_confine"
+	mkdir -p "$dir"
+	if ! ( cd "$dir" && ../configure -q CC=clang --enable-werror --without-libibverbs --without-libcares --without-usrsctp \
+		--without-libseccomp && make -s -j"$jobs" smcrd smcrctl $(printf 'tests/unit/%s ' $tests) ) > "$dir/build.log" 2>&1; then
+		grep -nE -A4 'error|warning' "$dir/build.log" | head -n 60 || tail -n 40 "$dir/build.log"
+		echo "FAILED: build in $dir, see $dir/build.log"
+		failed=$((failed + 1))
+		return
+	fi
+	passed=$((passed + 1))
+	for name in $tests; do
+		out=$(top_srcdir=$PWD top_builddir=$PWD/$dir timeout -k 60 300 "$dir/tests/unit/$name" 2>&1 < /dev/null)
+		ok=$(grep -c '^ok ' <<< "$out") not=$(grep -c '^not ok ' <<< "$out")
+		if [ "$not" -gt 0 ] || [ "$ok" -eq 0 ]; then
+			head -n 200 <<< "$out"
+			[ "$not" -gt 0 ] || not=1
+		fi
+		passed=$((passed + ok)) failed=$((failed + not))
+	done
+	echo "$dir: without libibverbs, c-ares, libusrsctp and libseccomp"
+}
+
 case " $stages " in *" vm "*) packages_vm=$PACKAGES_VM;; *) packages_vm=;; esac
 say packages
 packages_install $PACKAGES_BUILD $PACKAGES_TEST $packages_vm || { failed=1; finish; }
@@ -175,7 +199,9 @@ for stage in $stages; do
 		fi ;;
 	clang)
 		say "clang, -Werror"
-		build build-clang CC=clang --enable-werror ;;
+		build build-clang CC=clang --enable-werror
+		say "clang, without what is optional"
+		bare build-bare ;;
 	fuzz)
 		say "fuzzers"
 		build build-fuzz CC=clang --enable-fuzzing && fuzz build-fuzz ;;
