@@ -10,6 +10,7 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_cdc \
 	tests/fuzz/fuzz_tcpopt \
 	tests/fuzz/fuzz_control \
+	tests/fuzz/fuzz_handover \
 	tests/fuzz/fuzz_config \
 	tests/fuzz/fuzz_mpa \
 	tests/fuzz/fuzz_stream \
@@ -40,6 +41,15 @@ tests_fuzz_fuzz_llc_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_cdc_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_tcpopt_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_control_LDADD = daemon/libcontrol.la $(FUZZ_LIBS)
+# Both sides of a hand-over: the old one's control socket with a worker of fixed data, and the new one, whose connect() leads to
+# what the target has said before. Allocations can be refused.
+tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/fuzz_handover.h $(FUZZ_STEPS) \
+	tests/fuzz/handover_old.c tests/fuzz/handover_new.c \
+	tests/fuzz/handover_rival.c tests/fuzz/handover_rival.h \
+	tests/fuzz/descriptors.c tests/fuzz/descriptors.h \
+	$(FAKE_WORKER) $(FAKE_LOOP)
+tests_fuzz_fuzz_handover_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) -Wl,--wrap=connect
+tests_fuzz_fuzz_handover_LDADD = daemon/libsmcrd.la $(FUZZ_LIBS)
 tests_fuzz_fuzz_config_LDADD = daemon/libsmcrd.la $(FUZZ_LIBS)
 tests_fuzz_fuzz_mpa_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_stream_LDADD = $(FUZZ_LIBS)
