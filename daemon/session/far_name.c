@@ -5,12 +5,6 @@
 #include "daemon/session/service.h"
 #include "daemon/session/targets.h"
 
-static bool
-is_there(const struct endpoint *e, const struct sockaddr_storage *there)
-{
-	return addr_port(there) != 0 ? addr_same_place(&e->addr, there) : addr_same_host(&e->addr, there);
-}
-
 /* Which of the service's targets leads there; to_cnt: none. */
 static unsigned
 target_to(const struct service *svc, const struct sockaddr_storage *there)
@@ -19,7 +13,7 @@ target_to(const struct service *svc, const struct sockaddr_storage *there)
 	struct endpoint e;
 
 	for (unsigned i = 0; targets_address(st->targets, i, &e); i++)
-		if (e.target < st->cfg.to_cnt && is_there(&e, there))
+		if (e.target < st->cfg.to_cnt && addr_matches(there, &e.addr))
 			return e.target;
 	return st->cfg.to_cnt;
 }

@@ -190,7 +190,7 @@ leads_to(const struct service *svc, const struct sockaddr_storage *peer)
 	struct endpoint e;
 
 	for (unsigned i = 0; targets_address(svc->settings->targets, i, &e); i++)
-		if ((addr_port(peer) != 0 ? addr_same_place : addr_same_host)(peer, &e.addr))
+		if (addr_matches(peer, &e.addr))
 			return true;
 	return false;
 }

@@ -463,8 +463,7 @@ session_matches(const struct session *s, const struct close_filter *f)
 	net_addr_get(&s->mid_peer, &peer);
 	return (f->id == 0 || f->id == session_number(s)) &&
 	    (f->service[0] == '\0' || strcmp(f->service, s->settings->cfg.name) == 0) &&
-	    (f->peer.ss_family == AF_UNSPEC ||
-	        (addr_port(&f->peer) != 0 ? addr_same_place : addr_same_host)(&f->peer, &peer));
+	    (f->peer.ss_family == AF_UNSPEC || addr_matches(&f->peer, &peer));
 }
 
 /* Behind FIN an smcrd waits for our A (fin_grace_ms), as it would have nothing to say of the end otherwise. AF_SMC needs no word. */

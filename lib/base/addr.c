@@ -245,6 +245,12 @@ addr_same_place(const struct sockaddr_storage *a, const struct sockaddr_storage 
 	return addr_same_host(a, b) && addr_port(a) == addr_port(b);
 }
 
+bool
+addr_matches(const struct sockaddr_storage *pattern, const struct sockaddr_storage *ss)
+{
+	return addr_same_host(pattern, ss) && (addr_port(pattern) == 0 || addr_port(pattern) == addr_port(ss));
+}
+
 void
 addr_to_v6(const struct sockaddr_storage *ss, uint8_t out[16])
 {

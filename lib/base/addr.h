@@ -38,6 +38,8 @@ bool addr_is_loopback(const struct sockaddr_storage *);
 bool addr_same_host(const struct sockaddr_storage *, const struct sockaddr_storage *);
 /* ... and the same port. */
 bool addr_same_place(const struct sockaddr_storage *, const struct sockaddr_storage *);
+/* The place that the pattern names; a pattern without port stands for every place of its host. */
+bool addr_matches(const struct sockaddr_storage *pattern, const struct sockaddr_storage *);
 /* As IPv6 in network order; IPv4 mapped. */
 void addr_to_v6(const struct sockaddr_storage *, uint8_t out[16]);
 /* Are the first `bits` bits of two addresses in network order the same? */

@@ -139,6 +139,43 @@ START_TEST(a_unix_socket_is_a_path)
 	ck_assert(!addr_same_host(&a, &b));
 }
 
+START_LOOP_TEST(a_pattern_without_port_is_a_host, 0, 9)
+{
+	static const struct {
+		const char *pattern, *ss;
+		uint16_t pattern_port, port;
+		bool matches;
+	} row[] = {
+		{ "192.0.2.1", "192.0.2.1", 80, 80, true },
+		{ "192.0.2.1", "192.0.2.1", 80, 81, false },
+		{ "192.0.2.1", "192.0.2.1", 0, 81, true },
+		{ "192.0.2.1", "192.0.2.1", 80, 0, false }, /* only the pattern leaves it open */
+		{ "192.0.2.1", "192.0.2.2", 80, 80, false },
+		{ "192.0.2.1", "192.0.2.2", 0, 80, false },
+		{ "2001:db8::1", "2001:db8::1", 0, 80, true },
+		{ "2001:db8::1", "2001:db8::1", 81, 80, false },
+		{ "2001:db8::1", "192.0.2.1", 0, 80, false },
+	};
+	struct sockaddr_storage pattern, ss;
+
+	ck_assert_int_eq(addr_parse(row[_i].pattern, &pattern), 0);
+	ck_assert_int_eq(addr_parse(row[_i].ss, &ss), 0);
+	addr_set_port(&pattern, row[_i].pattern_port);
+	addr_set_port(&ss, row[_i].port);
+	ck_assert_int_eq(addr_matches(&pattern, &ss), row[_i].matches);
+}
+
+START_TEST(a_path_matches_itself)
+{
+	struct sockaddr_storage pattern, ss;
+
+	ck_assert_int_eq(addr_parse_unix("unix:/run/s", &pattern), 0);
+	ck_assert_int_eq(addr_parse_unix("unix:/run/s", &ss), 0);
+	ck_assert(addr_matches(&pattern, &ss));
+	ck_assert_int_eq(addr_parse_unix("unix:/run/t", &ss), 0);
+	ck_assert(!addr_matches(&pattern, &ss));
+}
+
 START_TEST(prefixes_are_of_any_length)
 {
 	static const uint8_t one[16] = { 10, 0, 0x80, 1, [15] = 1 }, other[16] = { 10, 0, 0xc0, 1, [15] = 0 };
