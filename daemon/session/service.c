@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/addr.h"
-
 #define PAUSE_MIN_MS 1000
 #define PAUSE_MAX_MS 60000
 #define TIMEOUT_MS 15000
@@ -184,24 +182,14 @@ service_prewarm(struct service *svc)
 	attempt(svc);
 }
 
-static bool
-leads_to(const struct service *svc, const struct sockaddr_storage *peer)
-{
-	struct endpoint e;
-
-	for (unsigned i = 0; targets_address(svc->settings->targets, i, &e); i++)
-		if (addr_matches(peer, &e.addr))
-			return true;
-	return false;
-}
-
 unsigned
 services_retry(struct session_pool *pool, const struct sockaddr_storage *peer)
 {
-	unsigned cnt = 0;
+	unsigned cnt = 0, nr;
 
 	LIST_EACH(struct service, svc, &pool->services, node) {
-		if (!timer_armed(&svc->prewarm.pause) || (peer != NULL && !leads_to(svc, peer)))
+		if (!timer_armed(&svc->prewarm.pause) ||
+		    (peer != NULL && !targets_find(svc->settings->targets, peer, &nr)))
 			continue;
 		service_prewarm(svc);
 		cnt++;

@@ -289,6 +289,25 @@ targets_are_several(struct targets *t)
 	return several;
 }
 
+/* -- who is there -- */
+
+bool
+targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *target)
+{
+	const struct endpoints *es = &t->endpoints;
+	unsigned first = t->cnt;
+
+	(void)pthread_mutex_lock(&t->lock);
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((es->used >> i & 1) != 0 && es->at[i].target < first && addr_matches(there, &es->at[i].addr))
+			first = es->at[i].target;
+	(void)pthread_mutex_unlock(&t->lock);
+	if (first == t->cnt)
+		return false;
+	*target = first;
+	return true;
+}
+
 /* -- what smcrctl shows -- */
 
 static bool

@@ -57,6 +57,11 @@ bool targets_looked(struct targets *, const struct endpoint_pick *, bool connect
 /* More than one address. */
 bool targets_are_several(struct targets *);
 
+/* -- who is there -- */
+
+/* The first target that leads to this place, with port 0: to this host (addr_matches); false: none does. */
+bool targets_find(struct targets *, const struct sockaddr_storage *there, unsigned *target);
+
 /* -- what smcrctl shows -- */
 
 /* A copy of address i of 0..ENDPOINTS_MAX - 1, by target and order; false: there are no more. */

@@ -127,3 +127,30 @@ START_TEST(a_reload_brings_new_addresses)
 	ck_assert(targets_address(t, 0, &e));
 	targets_put(&all, t);
 }
+
+START_TEST(a_place_is_found_with_the_first_target_that_leads_there)
+{
+	cfg.to_cnt = 2;
+	struct targets *t = targets_get(&all, &cfg);
+	struct sockaddr_storage host = addrs[0];
+	struct target_addr a[2] = { { .ss = addrs[0] }, { .ss = addrs[0] } };
+	unsigned nr = 77;
+
+	addr_set_port(&host, 0);
+	ck_assert(!targets_find(t, &addrs[0], &nr) && !targets_find(t, &host, &nr));
+	(void)targets_set(t, 1, false, a, 1);
+	ck_assert(!targets_find(t, &addrs[1], &nr));
+	ck_assert_uint_eq(nr, 77);
+	ck_assert(targets_find(t, &addrs[0], &nr));
+	ck_assert_uint_eq(nr, 1);
+	/* The same host by other ports; what is known first is not what stands first. */
+	addr_set_port(&a[1].ss, 81);
+	(void)targets_set(t, 0, false, &a[1], 1);
+	addr_set_port(&a[1].ss, 82);
+	(void)targets_set(t, 1, false, a, 2);
+	ck_assert(targets_find(t, &addrs[0], &nr));
+	ck_assert_uint_eq(nr, 1);
+	ck_assert(targets_find(t, &host, &nr));
+	ck_assert_uint_eq(nr, 0);
+	targets_put(&all, t);
+}
