@@ -10,14 +10,10 @@
 #include "daemon/session/far_name.h"
 #include "daemon/session/service.h"
 
-#define TELL_AGAIN_NS (600 * INT64_C(1000000000)) /* an outage that lasts */
-#define WINDOW_NS (60 * INT64_C(1000000000))
-#define WINDOW_EVENTS 4 /* of a service in that time; the ends come on top */
-
 void
 outage_init(struct outage *o)
 {
-	*o = (struct outage){ 0 };
+	*o = (struct outage){ .limit = TELL_LIMIT };
 	(void)pthread_mutex_init(&o->lock, NULL);
 }
 
@@ -73,14 +69,10 @@ static bool
 may_begin(struct service *svc, const union net_addr *far, struct event *e)
 {
 	struct outage *o = svc->outage;
-	int64_t now_ns = svc->pool->env->now_ns;
+	uint64_t left_out; /* not said: the event has the number of connections */
 
-	o->told_ns = now_ns;
-	if (o->window_cnt == 0 || now_ns - o->window_ns >= WINDOW_NS) {
-		o->window_ns = now_ns;
-		o->window_cnt = 0;
-	}
-	if (o->window_cnt++ >= WINDOW_EVENTS)
+	o->told_ns = svc->pool->env->now_ns;
+	if (!log_limit_take(&o->limit, o->told_ns, &left_out))
 		return false;
 	o->told = true;
 	*e = event_of(svc, true, far);

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
+
 struct service;
 union net_addr;
 
@@ -44,10 +46,8 @@ struct outage {
 	const char *why;
 	uint64_t failed; /* connections so far */
 	int64_t since_ns;
-	int64_t told_ns;
-	/* Of the service, so that one which comes and goes fills no log. */
-	int64_t window_ns;
-	unsigned window_cnt;
+	int64_t told_ns;        /* or would have been, but for the limit */
+	struct log_limit limit; /* of the service, so that one which comes and goes fills no log */
 };
 
 /* For reports: "" and zeros without an outage. */

@@ -12,11 +12,7 @@
 #include "daemon/session/service.h"
 #include "wire/clc.h"
 
-#define TELL_AGAIN_NS (600 * INT64_C(1000000000)) /* a spell that lasts */
-#define WINDOW_NS (60 * INT64_C(1000000000))
-#define WINDOW_EVENTS 4 /* of a peer in that time; the ends come on top */
-
-/* What is known of a peer. Kept behind the end, for the window. */
+/* What is known of a peer. Kept behind the end, for the limit. */
 struct spell {
 	struct list_node node;
 	struct sockaddr_storage peer; /* at an egress without port */
@@ -25,8 +21,8 @@ struct spell {
 	char reason[EVENT_REASON_MAX];
 	char mpa[ADDR_STR_MAX]; /* told of; "": none */
 	uint64_t connections;
-	int64_t since_ns, told_ns, mpa_ns, window_ns;
-	unsigned window_cnt;
+	int64_t since_ns, told_ns, mpa_ns; /* told_ns: or would have been, but for the limit */
+	struct log_limit limit;            /* of the peer */
 };
 
 void
@@ -81,7 +77,7 @@ add(struct spells *all, const struct sockaddr_storage *peer)
 	}
 	if (s == NULL)
 		return NULL;
-	*s = (struct spell){ .peer = *peer };
+	*s = (struct spell){ .peer = *peer, .limit = TELL_LIMIT };
 	list_init(&s->node);
 	list_push(&all->list, &s->node);
 	all->known++;
@@ -137,15 +133,11 @@ describe(const struct smcr_diag *diag, char buf[EVENT_REASON_MAX])
 static void
 tell_spell(struct service *svc, struct spell *s, const struct smcr_diag *diag)
 {
-	int64_t now_ns = svc->pool->env->now_ns;
+	uint64_t left_out; /* not said: the event has the number of connections */
 	struct event e;
 
-	s->told_ns = now_ns;
-	if (s->window_cnt == 0 || now_ns - s->window_ns >= WINDOW_NS) {
-		s->window_ns = now_ns;
-		s->window_cnt = 0;
-	}
-	if (s->window_cnt++ >= WINDOW_EVENTS)
+	s->told_ns = svc->pool->env->now_ns;
+	if (!log_limit_take(&s->limit, s->told_ns, &left_out))
 		return;
 	s->told = true;
 	if (diag->mpa_port != 0 && s->mpa[0] == '\0')
