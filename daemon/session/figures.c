@@ -53,15 +53,24 @@ figures_connected(struct session *s)
 	histogram_add_time(&of(s)->connect, s->pool->env->now_ns - began_ns);
 }
 
+static void
+count_code(struct tally *of_all, struct tally *of_service, uint32_t code)
+{
+	if (code == 0)
+		return;
+	tally_count(of_all, code);
+	if (of_service != NULL)
+		tally_count(of_service, code);
+}
+
 void
 figures_no_smc(struct session *s, uint32_t local, uint32_t peer)
 {
+	struct session_fallbacks *all = &s->pool->fallbacks;
 	struct service_reasons *r = local != 0 || peer != 0 ? reasons_of(s) : NULL;
 
-	if (r != NULL && local != 0)
-		tally_count(&r->local, local);
-	if (r != NULL && peer != 0)
-		tally_count(&r->peer, peer);
+	count_code(&all->local, r != NULL ? &r->local : NULL, local);
+	count_code(&all->peer, r != NULL ? &r->peer : NULL, peer);
 }
 
 void

@@ -34,6 +34,6 @@ void figures_merge(struct service_figures *sum, const struct service_figures *on
 void figures_travels(struct session *);
 /* The leg that was being connected is. */
 void figures_connected(struct session *);
-/* No SMC-R: counts those codes that are not 0. */
+/* No SMC-R: counts those codes that are not 0, also among those of the whole pool. */
 void figures_no_smc(struct session *, uint32_t local, uint32_t peer);
 void figures_ended(struct session *, bool reset);

@@ -252,10 +252,6 @@ setup_choose_path(struct session *s)
 	svc->ctr.fallbacks += s->path == PATH_TCP;
 	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
 	figures_no_smc(s, s->diag.local, s->diag.peer);
-	if (s->diag.local != 0)
-		tally_count(&pool->fallbacks.local, s->diag.local);
-	if (s->diag.peer != 0)
-		tally_count(&pool->fallbacks.peer, s->diag.peer);
 	/* With peer = "auto" plain ends are nothing to take note of. */
 	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
 	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
@@ -312,8 +308,6 @@ setup_decline_done(struct session *s)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	smcr_fallback(s->conn, &s->diag);
 	figures_no_smc(s, 0, s->diag.peer);
-	if (s->diag.peer != 0)
-		tally_count(&s->pool->fallbacks.peer, s->diag.peer);
 	if (n < 0 || !leave_engine(s)) {
 		session_event(s, SEV_MID_RESET);
 		return false;
