@@ -314,12 +314,23 @@ worker_undrain(struct worker *w)
 	return session_pool_drain(&w->sessions, false);
 }
 
+/* Ingresses and egresses have no name in common. */
+static struct service *
+find_by_name(const struct worker *w, const char *name)
+{
+	LIST_EACH(struct service, svc, &w->sessions.services, node)
+		if (strcmp(svc->settings->cfg.name, name) == 0)
+			return svc;
+	return NULL;
+}
+
 void
 worker_targets_came(struct worker *w, const char *service)
 {
-	LIST_EACH(struct service, svc, &w->sessions.services, node)
-		if (!w->draining && strcmp(svc->settings->cfg.name, service) == 0)
-			service_prewarm(svc);
+	struct service *svc = find_by_name(w, service);
+
+	if (svc != NULL && !w->draining)
+		service_prewarm(svc);
 }
 
 /* Cards may take their time to end. */
@@ -392,55 +403,62 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 }
 
 /* *pos counts the services passed. */
-bool
-worker_service_find(const struct worker *w, const char *name, struct service_info *info, struct outage_info *outage)
+static const struct service *
+next_service(const struct worker *w, uint32_t *pos)
 {
-	LIST_EACH(struct service, svc, &w->sessions.services, node) {
-		if (strcmp(svc->settings->cfg.name, name) != 0)
+	uint32_t i = 0;
+
+	LIST_EACH(const struct service, svc, &w->sessions.services, node) {
+		if (i++ < *pos)
 			continue;
-		*info = svc->ctr;
-		info->cfg = &svc->settings->cfg;
-		info->disabled = svc->disabled;
-		info->targets = svc->settings->targets;
-		outage_look(svc, outage);
-		return true;
+		++*pos;
+		return svc;
 	}
-	return false;
+	return NULL;
+}
+
+static void
+fill_info(const struct service *svc, struct service_info *info)
+{
+	*info = svc->ctr;
+	info->cfg = &svc->settings->cfg;
+	info->disabled = svc->disabled;
+	info->targets = svc->settings->targets;
 }
 
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *info)
 {
-	uint32_t i = 0;
+	const struct service *svc = next_service(w, pos);
 
-	LIST_EACH(struct service, svc, &w->sessions.services, node) {
-		if (i++ < *pos)
-			continue;
-		*info = svc->ctr;
-		info->cfg = &svc->settings->cfg;
-		info->disabled = svc->disabled;
-		info->targets = svc->settings->targets;
-		++*pos;
-		return true;
-	}
-	return false;
+	if (svc != NULL)
+		fill_info(svc, info);
+	return svc != NULL;
+}
+
+bool
+worker_service_find(const struct worker *w, const char *name, struct service_info *info, struct outage_info *outage)
+{
+	const struct service *svc = find_by_name(w, name);
+
+	if (svc == NULL)
+		return false;
+	fill_info(svc, info);
+	outage_look(svc, outage);
+	return true;
 }
 
 bool
 worker_figures_next(
     const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_figures **figures)
 {
-	uint32_t i = 0;
+	const struct service *svc = next_service(w, pos);
 
-	LIST_EACH(struct service, svc, &w->sessions.services, node) {
-		if (i++ < *pos)
-			continue;
-		*cfg = &svc->settings->cfg;
-		*figures = &svc->figures;
-		++*pos;
-		return true;
-	}
-	return false;
+	if (svc == NULL)
+		return false;
+	*cfg = &svc->settings->cfg;
+	*figures = &svc->figures;
+	return true;
 }
 
 void
@@ -509,15 +527,14 @@ worker_close_next(struct worker *w, uint32_t *pos, const struct close_filter *fi
 int
 worker_set_disabled(struct worker *w, const char *name, bool disabled)
 {
-	LIST_EACH(struct service, svc, &w->sessions.services, node) {
-		if (strcmp(svc->settings->cfg.name, name) != 0)
-			continue;
-		if (w->sessions.place.nr == 0 && svc->disabled != disabled)
-			log_msg(LOG_LVL_NOTICE, "service %s: service=%s", disabled ? "disabled" : "enabled", name);
-		svc->disabled = disabled;
-		return service_follow(svc);
-	}
-	return -ENOENT;
+	struct service *svc = find_by_name(w, name);
+
+	if (svc == NULL)
+		return -ENOENT;
+	if (w->sessions.place.nr == 0 && svc->disabled != disabled)
+		log_msg(LOG_LVL_NOTICE, "service %s: service=%s", disabled ? "disabled" : "enabled", name);
+	svc->disabled = disabled;
+	return service_follow(svc);
 }
 
 struct worker_retried
