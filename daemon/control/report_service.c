@@ -13,7 +13,6 @@
 #define SETTING_MAX 2000 /* characters: a step has room for twice as many in JSON, and for escapes */
 
 enum {
-	SERVICE_SESSIONS,
 	SERVICE_COUNTERS,
 	SERVICE_SUMMARY,
 	SERVICE_TARGETS,
@@ -21,24 +20,13 @@ enum {
 	SERVICE_SETTINGS,
 };
 
-/* Up to REPORT_STEP_ITEMS connections of the worker; false when all are counted. */
-static bool
-count_modes(struct report *r)
-{
-	struct session_info s;
-
-	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
-		if (!worker_session_next(r->worker, &r->pos, &s))
-			return false;
-		if (strcmp(s.service, r->req.service) == 0)
-			r->modes[s.mode]++;
-	}
-	return true;
-}
-
 static void
 add_counters(struct report *r, const struct service_info *one, const struct outage_info *outage)
 {
+	const struct service_figures *figures = worker_service_figures(r->worker, one->cfg->name);
+
+	for (unsigned mode = 0; mode < 3; mode++)
+		r->modes[mode] += figures->modes[mode];
 	report_add_service(&r->of_one, one);
 	r->outage = *outage; /* the service's over all workers: each says the same, the last one what is newest */
 }
@@ -177,16 +165,13 @@ report_service(struct report *r)
 	bool found = worker_service_find(r->worker, r->req.service, &one, &outage);
 
 	switch (r->phase) {
-	case SERVICE_SESSIONS:
-		if (!count_modes(r))
-			r->phase = SERVICE_COUNTERS;
-		return true;
 	case SERVICE_COUNTERS:
 		if (found) {
 			add_counters(r, &one, &outage);
 			add_hold_off(r, &one);
 		}
-		r->phase = report_next_worker(r) ? SERVICE_SESSIONS : SERVICE_SUMMARY;
+		if (!report_next_worker(r))
+			r->phase = SERVICE_SUMMARY;
 		return true;
 	case SERVICE_SUMMARY:
 		if (!found) /* a reload took it meanwhile */

@@ -448,6 +448,14 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 	return true;
 }
 
+const struct service_figures *
+worker_service_figures(const struct worker *w, const char *name)
+{
+	const struct service *svc = find_by_name(w, name);
+
+	return svc != NULL ? &svc->figures : NULL;
+}
+
 bool
 worker_figures_next(
     const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_figures **figures)

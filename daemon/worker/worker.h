@@ -89,7 +89,8 @@ bool worker_session_next(const struct worker *, uint32_t *pos, struct session_in
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 /* The service of this name, and whether its far end serves: false when there is none. */
 bool worker_service_find(const struct worker *, const char *name, struct service_info *, struct outage_info *);
-/* What its sessions come to; both are the worker's, until its thread goes on. */
+/* What its sessions come to; NULL: there is none of this name. The worker's, until its thread goes on; and as a walk. */
+const struct service_figures *worker_service_figures(const struct worker *, const char *name);
 bool worker_figures_next(
     const struct worker *, uint32_t *pos, const struct config_service **, const struct service_figures **);
 void worker_stats(const struct worker *, struct worker_stats *);

@@ -73,6 +73,14 @@ START_LOOP_TEST(a_connection_is_counted_from_its_beginning_to_its_end, 0, 2)
 	}
 }
 
+START_TEST(the_worker_knows_them_by_the_name_of_the_service)
+{
+	gw_begin();
+	for (int i = 0; i < GW_SERVICES; i++)
+		ck_assert_ptr_eq(worker_service_figures(gw_worker(i), gw.svc[i].name), figures(i));
+	ck_assert_ptr_null(worker_service_figures(gw.w, "none"));
+}
+
 START_TEST(a_fallback_has_its_reason_at_both_ends)
 {
 	fake.server_declines = DIAG;

@@ -329,6 +329,18 @@ worker_figures_next(
 	return true;
 }
 
+const struct service_figures *
+worker_service_figures(const struct worker *w, const char *name)
+{
+	const struct service_figures *figures;
+	const struct config_service *cfg;
+
+	for (uint32_t pos = 0; worker_figures_next(w, &pos, &cfg, &figures);)
+		if (strcmp(cfg->name, name) == 0)
+			return figures;
+	return NULL;
+}
+
 const char *
 smcr_reason_str(enum smcr_reason r)
 {
