@@ -118,15 +118,6 @@ own_kept_file(struct lsock *l)
 	l->ino = st.st_ino;
 }
 
-static bool
-is_listening(int fd)
-{
-	int on = 0;
-	socklen_t len = sizeof(on);
-
-	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0;
-}
-
 /* Systemd's go to the end of the list. */
 static int
 take_systemds(struct lsock_list *passed, FILE *err)
@@ -145,7 +136,7 @@ take_systemds(struct lsock_list *passed, FILE *err)
 		else
 			sock.unit = sock.elsewhere = true;
 		/* Of a service that was disabled when its process ended: it is opened anew. */
-		if (!sock.unit && !is_listening(sock.fd))
+		if (!sock.unit && !net_is_listening(sock.fd))
 			lsock_close(&sock);
 		else if (rc == 0)
 			rc = lsock_list_add(passed, &sock);

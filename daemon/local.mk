@@ -51,6 +51,7 @@ check_UNIT += \
 	tests/unit/check_smcopt \
 	tests/unit/check_loop \
 	tests/unit/check_spin \
+	tests/unit/check_net \
 	tests/unit/check_lsock \
 	tests/unit/check_handover \
 	tests/unit/check_mailbox \

@@ -246,13 +246,12 @@ bool
 lsock_listens_at(const struct lsock *l, const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss), int_len = sizeof(int);
-	int type = 0, on = 0;
+	socklen_t len = sizeof(ss), type_len = sizeof(int);
+	int type = 0;
 
-	(void)getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &int_len);
-	(void)getsockopt(l->fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &int_len);
-	return type == SOCK_STREAM && on != 0 && getsockname(l->fd, (struct sockaddr *)&ss, &len) == 0 &&
-	    addr_same_place(&ss, addr);
+	(void)getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &type_len);
+	return type == SOCK_STREAM && net_is_listening(l->fd) &&
+	    getsockname(l->fd, (struct sockaddr *)&ss, &len) == 0 && addr_same_place(&ss, addr);
 }
 
 static void

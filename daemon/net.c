@@ -88,6 +88,21 @@ set_int(int fd, int level, int name, int value)
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
+static bool
+is_on(int fd, int level, int name)
+{
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	return getsockopt(fd, level, name, &on, &len) == 0 && on != 0;
+}
+
+bool
+net_is_listening(int fd)
+{
+	return is_on(fd, SOL_SOCKET, SO_ACCEPTCONN);
+}
+
 void
 net_share_port(int fd, bool on)
 {
@@ -97,19 +112,13 @@ net_share_port(int fd, bool on)
 bool
 net_shares_port(int fd)
 {
-	int on = 0;
-	socklen_t len = sizeof(on);
-
-	return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) == 0 && on != 0;
+	return is_on(fd, SOL_SOCKET, SO_REUSEPORT);
 }
 
 bool
 net_saves_syn(int fd)
 {
-	int on = 0;
-	socklen_t len = sizeof(on);
-
-	return getsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, &len) == 0 && on != 0;
+	return is_on(fd, IPPROTO_TCP, TCP_SAVE_SYN);
 }
 
 enum net_share

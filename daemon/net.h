@@ -55,6 +55,8 @@ enum net_share net_share_of(unsigned nr, unsigned cnt);
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 too, whatever the system's default. With freebind the
  * address need not be this host's yet. SYN/ACKs have SMC-R's option unless it is NULL. */
 int net_listen(const struct sockaddr_storage *, enum net_share, bool freebind, const struct smcopt *);
+/* Does it listen? Not before listen(), nor once it was shut. */
+bool net_is_listening(int fd);
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
 bool net_shares_port(int fd);

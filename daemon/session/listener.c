@@ -131,10 +131,8 @@ static int
 listen_one(struct service *svc, const struct lsock *sock)
 {
 	const struct worker_place *place = &svc->pool->place;
-	int on = 0;
-	socklen_t len = sizeof(on);
 
-	if (sock->lent || (getsockopt(sock->fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on != 0))
+	if (sock->lent || net_is_listening(sock->fd))
 		return 0;
 	if (svc->pool->option != NULL && peer_rule_wants_option(svc->settings->cfg.peer))
 		smcopt_mark_listener(svc->pool->option, sock->fd);
