@@ -125,22 +125,30 @@ unwatch(struct service *svc)
 	list_remove(&svc->listener.accepting);
 }
 
+/* The first worker says for all that share the port who gets which connection. Of a socket that another process has, too, nothing
+ * is changed. */
+static void
+deal_port(const struct service *svc, const struct lsock *sock)
+{
+	const struct worker_place *place = &svc->pool->place;
+
+	if (place->cnt > 1 && place->nr == 0 && !sock->lent && !sock->shared && net_shares_port(sock->fd) &&
+	    svc->settings->cfg.kind == CONFIG_EGRESS)
+		(void)ports_deal(sock->fd, place->cnt);
+}
+
 /* Of a socket that is shut, or was when another service had it; it keeps its address, and is marked and tuned as a new one is.
  * The first worker's is the first again, too: those that share a port have left it together. */
 static int
 listen_one(struct service *svc, const struct lsock *sock)
 {
-	const struct worker_place *place = &svc->pool->place;
-
 	if (sock->lent || net_is_listening(sock->fd))
 		return 0;
 	if (svc->pool->option != NULL && peer_rule_wants_option(svc->settings->cfg.peer))
 		smcopt_mark_listener(svc->pool->option, sock->fd);
 	if (listen(sock->fd, NET_BACKLOG) != 0)
 		return -errno;
-	if (place->cnt > 1 && place->nr == 0 && !sock->shared && net_shares_port(sock->fd) &&
-	    svc->settings->cfg.kind == CONFIG_EGRESS)
-		(void)ports_deal(sock->fd, place->cnt);
+	deal_port(svc, sock);
 	return 0;
 }
 
@@ -171,10 +179,7 @@ listener_start(struct service *svc, const struct lsock *sock)
 	svc->listener.mode = LISTENER_OPEN;
 	svc->listener.sock = *sock;
 	svc->listener.shared = place->cnt > 1 && (sock->shared || !net_shares_port(sock->fd));
-	/* Of sockets that another process has, too, nothing is changed. */
-	if (place->cnt > 1 && place->nr == 0 && !sock->lent && !svc->listener.shared &&
-	    svc->settings->cfg.kind == CONFIG_EGRESS)
-		(void)ports_deal(sock->fd, place->cnt);
+	deal_port(svc, sock);
 	listener_tune(svc);
 	return listener_follow(svc);
 }
