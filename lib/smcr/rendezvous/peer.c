@@ -189,6 +189,14 @@ note_sctp(struct smcr *eng, struct peer *p, struct smcr_conn *leader, enum peer_
 	}
 }
 
+/* First contact is tried again, as if it had never failed. */
+static void
+forget_failures(struct peer *p)
+{
+	p->attempts = p->failures = 0;
+	p->hold_until_ns = 0;
+}
+
 static void
 peer_failed(struct smcr *eng, struct peer *p)
 {
@@ -226,8 +234,7 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 	if (outcome == PEER_FAILED && rdv_insists(leader))
 		outcome = PEER_VOID;
 	if (outcome == PEER_OK) {
-		p->attempts = p->failures = 0;
-		p->hold_until_ns = 0;
+		forget_failures(p);
 		if (p->held_ns != 0)
 			log_hold(eng, p, SMCR_LOG_HOLD_OVER, eng->now_ns - p->held_ns, NULL);
 		p->held_ns = 0;
@@ -281,8 +288,7 @@ smcr_end_hold_off(struct smcr *eng, const char *key)
 
 	if (p == NULL)
 		return;
-	p->attempts = p->failures = 0;
-	p->hold_until_ns = 0;
+	forget_failures(p);
 	peer_settle(p);
 }
 
@@ -311,8 +317,8 @@ forgive(struct smcr *eng, struct peer *p)
 {
 	bool waits = p->hold_until_ns > eng->now_ns || p->sctp_until_ns > eng->now_ns;
 
-	p->hold_until_ns = p->sctp_until_ns = 0;
-	p->failures = p->attempts = 0;
+	forget_failures(p);
+	p->sctp_until_ns = 0;
 	p->sctp_failed = false;
 	peer_settle(p);
 	return waits;
