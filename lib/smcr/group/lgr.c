@@ -342,11 +342,11 @@ smcr_rebalance(struct smcr *eng, uint32_t group_id)
 	return found ? (int)moved : -ENOENT;
 }
 
-static struct lgr *
-find_active(struct smcr *eng, uint32_t group_id)
+struct lgr *
+lgr_find(struct smcr *eng, uint32_t id)
 {
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
-		if (lgr->id == group_id && lgr->state == LGR_ACTIVE)
+		if (lgr->id == id)
 			return lgr;
 	return NULL;
 }
@@ -354,9 +354,9 @@ find_active(struct smcr *eng, uint32_t group_id)
 int
 smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 {
-	struct lgr *lgr = find_active(eng, group_id);
+	struct lgr *lgr = lgr_find(eng, group_id);
 
-	if (lgr == NULL)
+	if (lgr == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOENT;
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_ACTIVE && l->number == number)
@@ -367,9 +367,9 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 int
 smcr_link_add(struct smcr *eng, uint32_t group_id)
 {
-	struct lgr *lgr = find_active(eng, group_id);
+	struct lgr *lgr = lgr_find(eng, group_id);
 
-	if (lgr == NULL)
+	if (lgr == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOENT;
 	if (topology_symmetric_cnt(lgr) >= lgr->links_limit)
 		return -EMLINK;

@@ -24,6 +24,9 @@ void lgr_sweep(struct smcr *);
 /* The links that have ended so far are about to have that last look; dev NULL: of any device. */
 void lgr_last_look(struct smcr *, const struct rnic_dev *dev);
 
+/* By the number that operators see, whatever its state; NULL: there is none. */
+struct lgr *lgr_find(struct smcr *, uint32_t id);
+
 /* Has, or can make, a free element of this size. */
 bool lgr_has_place(const struct lgr *, struct window_want);
 /* New connections may join: nothing is to end it, and the peer lets go of enough elements. */

@@ -35,14 +35,16 @@ llc_prove(struct link *link)
 uint8_t
 smcr_test_link(struct smcr *eng, uint32_t group_id)
 {
-	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
-		LGR_EACH_LINK(l, lgr) {
-			if (lgr->id != group_id || l->state != LINK_ACTIVE)
-				continue;
-			if (!l->test_pending)
-				send_test(l);
-			return link_has_ended(l) ? 0 : l->number;
-		}
+	struct lgr *lgr = lgr_find(eng, group_id);
+
+	if (lgr == NULL)
+		return 0;
+	LGR_EACH_LINK(l, lgr) {
+		if (l->state != LINK_ACTIVE)
+			continue;
+		if (!l->test_pending)
+			send_test(l);
+		return link_has_ended(l) ? 0 : l->number;
 	}
 	return 0;
 }
