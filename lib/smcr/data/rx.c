@@ -144,24 +144,28 @@ conn_rx_lost(struct smcr_conn *conn)
 	lost_in_failover(conn, conn->link);
 }
 
-/*
- * The peer has left its link for this one, because it is lost or not. From here on the element is closed to the one that it has
- * left: what is still under way must not be placed over newer data. When a TEST LINK shows that the link lives on, it is opened
- * again. In peace: it has said that nothing is under way.
- */
+/* What is still under way over the link that the peer has left must not be placed over newer data. When a TEST LINK shows that
+ * the link lives on, the element is opened to it again. */
+static void
+deny_left(struct smcr_conn *conn, const struct link *now)
+{
+	LGR_EACH_LINK(l, now->lgr) {
+		/* Where nothing has come yet: whichever it was. */
+		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
+			continue;
+		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
+		link_want_proof(l);
+	}
+}
+
+/* The peer has left its link for this one, because it is lost or not. In peace: it has said that nothing is under way. */
 static void
 moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 {
 	if (conn->rx.link == now->number)
 		return;
-	LGR_EACH_LINK(l, now->lgr) {
-		/* Where nothing has come yet: whichever it was. */
-		if (in_peace || l->state != LINK_ACTIVE || l == now ||
-		    (conn->rx.link != 0 && l->number != conn->rx.link))
-			continue;
-		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
-		link_want_proof(l);
-	}
+	if (!in_peace)
+		deny_left(conn, now);
 	conn->rx.link = now->number;
 	conn->rx.unheard_ns = 0;
 	conn_doubt(conn, false);
