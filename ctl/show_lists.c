@@ -1,8 +1,8 @@
 /* The lists as tables: which columns, in which order. Names follow smcr and smcss where they have one. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "ctl/show.h"
 #include "ctl/text.h"
 
@@ -27,17 +27,6 @@ struct column {
 	void (*call)(const json_t *item, char *buf, size_t cap);
 };
 
-/* Behind what is there already; cut off where the buffer ends. */
-static void __attribute__((format(printf, 3, 4))) append(char *buf, size_t cap, const char *fmt, ...)
-{
-	size_t len = strlen(buf);
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(buf + len, cap - len, fmt, ap);
-	va_end(ap);
-}
-
 /* Texts with commas between. */
 static void
 append_list(char *buf, size_t cap, const json_t *list)
@@ -45,7 +34,7 @@ append_list(char *buf, size_t cap, const json_t *list)
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *text = json_string_value(json_array_get(list, i));
 
-		append(buf, cap, "%s%s", i > 0 ? "," : "", text != NULL ? text : "");
+		str_append(buf, cap, "%s%s", i > 0 ? "," : "", text != NULL ? text : "");
 	}
 }
 
@@ -62,29 +51,29 @@ reason_cell(const json_t *c, char *buf, size_t cap)
 	buf[0] = '\0';
 	if (local_text[0] == '\0' && peer_text[0] == '\0' && !held_off)
 		return;
-	append(buf, cap, "%s/%s %s", get_string(r, "local_code"), get_string(r, "peer_code"), local_text);
+	str_append(buf, cap, "%s/%s %s", get_string(r, "local_code"), get_string(r, "peer_code"), local_text);
 	if (detail[0] != '\0')
-		append(buf, cap, ": %s", detail);
+		str_append(buf, cap, ": %s", detail);
 	if (mpa_peer[0] != '\0')
-		append(buf, cap, " at %s", mpa_peer);
+		str_append(buf, cap, " at %s", mpa_peer);
 	if (peer_text[0] != '\0')
-		append(buf, cap, "%speer: %s%s", local_text[0] != '\0' ? "; " : "", peer_text,
+		str_append(buf, cap, "%speer: %s%s", local_text[0] != '\0' ? "; " : "", peer_text,
 		    strcmp(get_string(r, "peer_code"), CODE_NO_ACTIVE_LINK) == 0
 		        ? " (an smcrd that holds us off after failures says so, too)"
 		        : "");
 	if (over[0] != '\0')
-		append(buf, cap, " (over %s%s)", over,
+		str_append(buf, cap, " (over %s%s)", over,
 		    get_bool(r, "sctp_held_off") ? "; the peer's next go over another transport, where both have one"
 		                                 : "");
 	if (json_array_size(offered) > 0) {
-		append(buf, cap, " (the client offers ");
+		str_append(buf, cap, " (the client offers ");
 		append_list(buf, cap, offered);
-		append(buf, cap, ")");
+		str_append(buf, cap, ")");
 	}
 	if (get_bool(r, "out_of_sync"))
-		append(buf, cap, " (out of sync)");
+		str_append(buf, cap, " (out of sync)");
 	if (held_off)
-		append(buf, cap, " (peer held off after failures)");
+		str_append(buf, cap, " (peer held off after failures)");
 }
 
 const char *
@@ -490,7 +479,6 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 {
 	int64_t v = get_int(item, c->key);
 	char num[HUMAN_MAX];
-	size_t len;
 
 	if (c->call != NULL) {
 		c->call(item, buf, cap);
@@ -509,9 +497,9 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 			snprintf(buf, cap, "-");
 			break;
 		}
-		len = (size_t)snprintf(buf, cap, "%" PRId64, v);
+		snprintf(buf, cap, "%" PRId64, v);
 		for (unsigned i = 0; c->more[i] != NULL; i++)
-			len += (size_t)snprintf(buf + len, cap - len, "/%" PRId64, get_int(item, c->more[i]));
+			str_append(buf, cap, "/%" PRId64, get_int(item, c->more[i]));
 		break;
 	case COLUMN_SUM:
 		for (unsigned i = 0; c->more[i] != NULL; i++)

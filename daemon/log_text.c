@@ -1,22 +1,11 @@
 /* Wording of the log lines about the engine; see log_text.h. */
 #include "daemon/log_text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "wire/clc.h"
-
-/* Behind what is there already; cut off where the buffer ends. */
-static void __attribute__((format(printf, 3, 4))) add(char *buf, size_t cap, const char *fmt, ...)
-{
-	size_t len = strlen(buf);
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(buf + len, cap - len, fmt, ap);
-	va_end(ap);
-}
 
 /* The places of an entry in the event; 0: it means nothing there. */
 static const struct {
@@ -48,13 +37,13 @@ put_peer(const struct smcr_log *l, struct event *e)
 	struct sockaddr_storage ss;
 
 	if (l->is_key) {
-		add(e->peer, sizeof(e->peer), "%s", l->peer);
+		str_append(e->peer, sizeof(e->peer), "%s", l->peer);
 	} else if (memcmp(l->remote, none, sizeof(none)) != 0) {
 		addr_from_v6(l->remote, 0, &ss);
 		addr_format(&ss, e->peer, sizeof(e->peer));
 	}
-	add(e->host, sizeof(e->host), "%s", l->host);
-	add(e->peer_id, sizeof(e->peer_id), "%s", l->peer_id);
+	str_append(e->host, sizeof(e->host), "%s", l->host);
+	str_append(e->peer_id, sizeof(e->peer_id), "%s", l->peer_id);
 }
 
 bool
@@ -64,13 +53,13 @@ log_text_event(const struct smcr_log *l, struct event *out)
 		return false;
 	*out = (struct event){ .kind = (enum event_kind)entries[l->type].kind, .group = l->group_id, .link = l->link };
 	put_peer(l, out);
-	add(out->device, sizeof(out->device), "%s", l->device);
+	str_append(out->device, sizeof(out->device), "%s", l->device);
 	if (entries[l->type].text == IS_REASON)
-		add(out->reason, sizeof(out->reason), "%s", l->text);
+		str_append(out->reason, sizeof(out->reason), "%s", l->text);
 	else if (entries[l->type].text == IS_ROLE)
-		add(out->role, sizeof(out->role), "%s", l->text);
+		str_append(out->role, sizeof(out->role), "%s", l->text);
 	else if (entries[l->type].text == IS_TRANSPORT)
-		add(out->transport, sizeof(out->transport), "%s", l->text);
+		str_append(out->transport, sizeof(out->transport), "%s", l->text);
 	if (entries[l->type].value == IS_FOR_MS)
 		out->for_ms = l->value;
 	else if (entries[l->type].value == IS_AFTER_MS)
@@ -83,20 +72,20 @@ log_text_engine(const struct smcr_log *l, char *buf, size_t cap)
 {
 	buf[0] = '\0';
 	if (l->type == SMCR_LOG_OVERRUN) {
-		add(buf, cap, "engine log lines lost: count=%llu", (unsigned long long)l->value);
+		str_append(buf, cap, "engine log lines lost: count=%llu", (unsigned long long)l->value);
 		return LOG_LVL_WARNING;
 	}
 	if (l->type == SMCR_LOG_HELD_LONGER) {
-		add(buf, cap, "peer still held off: peer=%s for_ms=%llu reason=\"%s\"", l->peer,
+		str_append(buf, cap, "peer still held off: peer=%s for_ms=%llu reason=\"%s\"", l->peer,
 		    (unsigned long long)l->value, l->text);
 		return LOG_LVL_INFO;
 	}
-	add(buf, cap, "state:");
+	str_append(buf, cap, "state:");
 	if (l->group_id != 0)
-		add(buf, cap, " group=%u", l->group_id);
+		str_append(buf, cap, " group=%u", l->group_id);
 	if (l->link != 0)
-		add(buf, cap, " link=%u", l->link);
-	add(buf, cap, " peer=%s change=\"%s\"", l->peer, l->text);
+		str_append(buf, cap, " link=%u", l->link);
+	str_append(buf, cap, " peer=%s change=\"%s\"", l->peer, l->text);
 	return LOG_LVL_DEBUG;
 }
 
@@ -116,24 +105,24 @@ log_text_diag(const struct smcr_diag *diag, char *buf, size_t cap)
 
 	buf[0] = '\0';
 	if (diag->local != 0)
-		add(buf, cap, " local_code=0x%08x local_reason=\"%s\"", diag->local, clc_diag_str(diag->local));
+		str_append(buf, cap, " local_code=0x%08x local_reason=\"%s\"", diag->local, clc_diag_str(diag->local));
 	if (diag->local != 0 && diag->detail != NULL)
-		add(buf, cap, " detail=\"%s\"", diag->detail);
+		str_append(buf, cap, " detail=\"%s\"", diag->detail);
 	if (diag->local != 0 && diag->mpa_port != 0)
-		add(buf, cap, " mpa_peer=%s", log_text_mpa_peer(diag, peer));
+		str_append(buf, cap, " mpa_peer=%s", log_text_mpa_peer(diag, peer));
 	if (diag->peer != 0)
-		add(buf, cap, " peer_code=0x%08x peer_reason=\"%s\"", diag->peer, clc_diag_str(diag->peer));
+		str_append(buf, cap, " peer_code=0x%08x peer_reason=\"%s\"", diag->peer, clc_diag_str(diag->peer));
 	if (diag->over != NULL)
-		add(buf, cap, " transport=%s", diag->over);
+		str_append(buf, cap, " transport=%s", diag->over);
 	if (diag->sctp_held_off)
-		add(buf, cap, " sctp_held_off=yes");
+		str_append(buf, cap, " sctp_held_off=yes");
 	if (diag->offered != 0) {
 		clc_transports_str(diag->offered, transports);
-		add(buf, cap, " offered=%s", transports);
+		str_append(buf, cap, " offered=%s", transports);
 	}
 	if (diag->out_of_sync)
-		add(buf, cap, " out_of_sync=yes");
+		str_append(buf, cap, " out_of_sync=yes");
 	if (diag->held_off)
-		add(buf, cap, " held_off=yes");
+		str_append(buf, cap, " held_off=yes");
 	return buf;
 }

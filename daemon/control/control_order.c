@@ -1,26 +1,16 @@
 /* Orders: what a client wants changed. Who asked is logged, whatever comes of it. Closing connections takes as many steps as a
  * report of them, and is one (report_close.c). */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/addr.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "daemon/control/control_parts.h"
 
-/* "key=value" of a field that the request has. */
-static void __attribute__((format(printf, 3, 4))) add(char *buf, size_t cap, const char *fmt, ...)
-{
-	size_t len = strlen(buf);
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(buf + len, cap - len, fmt, ap);
-	va_end(ap);
-}
-
+/* " key=value" of each field that the request has. */
 static void
 describe(const struct control_request *r, char *buf, size_t cap)
 {
@@ -28,18 +18,19 @@ describe(const struct control_request *r, char *buf, size_t cap)
 
 	buf[0] = '\0';
 	if (r->id != 0)
-		add(buf, cap, " id=%llu", (unsigned long long)r->id);
+		str_append(buf, cap, " id=%llu", (unsigned long long)r->id);
 	if (r->service[0] != '\0')
-		add(buf, cap, " service=%s", r->service);
+		str_append(buf, cap, " service=%s", r->service);
 	if (r->peer.ss_family != AF_UNSPEC)
-		add(buf, cap, " peer=%s",
+		str_append(buf, cap, " peer=%s",
 		    (addr_port(&r->peer) != 0 ? addr_format_port : addr_format)(&r->peer, text, sizeof(text)));
 	if (r->group != 0)
-		add(buf, cap, " group=%u", r->group);
+		str_append(buf, cap, " group=%u", r->group);
 	if (r->link != 0)
-		add(buf, cap, " link=%u", r->link);
+		str_append(buf, cap, " link=%u", r->link);
 	if ((r->given & CONTROL_F_LEVEL) != 0)
-		add(buf, cap, " level=%s", r->level >= 0 ? control_level_words[r->level] : CONTROL_LEVEL_DEFAULT);
+		str_append(
+		    buf, cap, " level=%s", r->level >= 0 ? control_level_words[r->level] : CONTROL_LEVEL_DEFAULT);
 }
 
 void

@@ -14,6 +14,7 @@
 
 #include "base/addr.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "daemon/event/event_kinds.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -203,11 +204,10 @@ static int
 refuse_without(const char *command, unsigned bits, const char *word, struct control_error *err)
 {
 	char list[64] = "";
-	size_t n = 0;
 
 	for (const struct field *f = fields; f->name != NULL; f++)
-		if ((bits & f->bit) != 0 && n < sizeof(list))
-			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? word : "", f->name);
+		if ((bits & f->bit) != 0)
+			str_append(list, sizeof(list), "%s\"%s\"", list[0] != '\0' ? word : "", f->name);
 	return refuse(err, "bad-request", "\"%s\" needs %s", command, list);
 }
 

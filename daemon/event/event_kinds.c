@@ -2,9 +2,10 @@
 #include "daemon/event/event_kinds.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/str.h"
 
 #define TEXT(name, upper, member)                                                                         \
 	{                                                                                                 \
@@ -112,17 +113,6 @@ event_value(const struct event *e, const struct event_field *f, char *buf)
 	return buf;
 }
 
-/* Behind what is there already; cut off where the buffer ends. */
-static void __attribute__((format(printf, 2, 3))) add(char *buf, const char *fmt, ...)
-{
-	size_t len = strlen(buf);
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(buf + len, EVENT_TEXT_MAX - len, fmt, ap);
-	va_end(ap);
-}
-
 char *
 event_text(const struct event *e, char *buf)
 {
@@ -130,13 +120,14 @@ event_text(const struct event *e, char *buf)
 	char number[24];
 
 	buf[0] = '\0';
-	add(buf, "%s:", kind->phrase);
+	str_append(buf, EVENT_TEXT_MAX, "%s:", kind->phrase);
 	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
 		const char *value = event_value(e, &event_fields[i], number);
 
 		if ((kind->fields & 1u << i) == 0 || value[0] == '\0')
 			continue;
-		add(buf, strchr(value, ' ') != NULL ? " %s=\"%s\"" : " %s=%s", event_fields[i].key, value);
+		str_append(buf, EVENT_TEXT_MAX, strchr(value, ' ') != NULL ? " %s=\"%s\"" : " %s=%s",
+		    event_fields[i].key, value);
 	}
 	return buf;
 }

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/minmax.h"
+#include "base/str.h"
 #include "daemon/names/resolver.h"
 
 #define ASKING_MAX 32 /* look-ups at the same time; others wait for their turn */
@@ -155,14 +156,13 @@ static void
 describe(const struct resolver_answer *a, char *buf, size_t cap)
 {
 	char texts[CONFIG_TARGET_ADDRS_MAX][ADDR_STR_MAX];
-	size_t len = 0;
 
 	for (unsigned i = 0; i < a->cnt; i++)
 		(void)addr_format_port(&a->addrs[i].ss, texts[i], sizeof(texts[i]));
 	qsort(texts, a->cnt, sizeof(texts[0]), by_bytes);
 	buf[0] = '\0';
-	for (unsigned i = 0; i < a->cnt && len < cap; i++)
-		len += (size_t)snprintf(buf + len, cap - len, "%s%s", i > 0 ? "," : "", texts[i]);
+	for (unsigned i = 0; i < a->cnt; i++)
+		str_append(buf, cap, "%s%s", i > 0 ? "," : "", texts[i]);
 }
 
 /* Each change once. */
