@@ -8,22 +8,14 @@
 
 #include "daemon/control/report.h"
 #include "daemon/metrics/metric_table.h"
-#include "golden.h"
+#include "golden_documents.h"
 #include "unit.h"
 
 static void
 load_documents(struct documents *d, const char *kind)
 {
-	static const char *const names[DOC_CNT] = { "status", "stats", "groups", "links", "devices" };
-
 	*d = (struct documents){ .failed = false };
-	for (unsigned i = 0; i < DOC_CNT; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "control/%s%s.json", names[i], kind);
-		d->doc[i].p = golden_read(name);
-		d->doc[i].len = strlen(d->doc[i].p);
-	}
+	golden_documents_load(d, kind);
 }
 
 static void

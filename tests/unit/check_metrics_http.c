@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "daemon/net.h"
-#include "golden.h"
+#include "golden_documents.h"
 #include "unit.h"
 
 static struct http *http;
@@ -23,29 +23,13 @@ static int wants;               /* written by the thread, as are */
 static int paused_err, goes_on; /* what it told of accepting last, and how often that it goes on */
 static bool answers;
 
-static struct documents *
-documents(void)
-{
-	static const char *const names[DOC_CNT] = { "status", "stats", "groups", "links", "devices" };
-	struct documents *d = calloc(1, sizeof(*d));
-
-	for (unsigned i = 0; i < DOC_CNT; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "control/%s.json", names[i]);
-		d->doc[i].p = golden_read(name);
-		d->doc[i].len = strlen(d->doc[i].p);
-	}
-	return d;
-}
-
 static void
 want(void *arg)
 {
 	(void)arg;
 	__atomic_add_fetch(&wants, 1, __ATOMIC_SEQ_CST);
 	if (answers)
-		http_deliver(http, documents());
+		http_deliver(http, golden_documents());
 }
 
 static void
@@ -248,7 +232,7 @@ START_TEST(clients_that_wait_when_it_ends)
 	say(half, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
 	(void)shutdown(half, SHUT_WR);
 	say(waits, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-	http_deliver(http, documents());
+	http_deliver(http, golden_documents());
 	ck_assert_int_eq(status_of(waits, 10000), 200);
 	ck_assert_int_eq(status_of(half, 10000), 200);
 	ck_assert_int_eq(wants, 1);
@@ -259,7 +243,7 @@ START_TEST(clients_that_wait_when_it_ends)
 	while (__atomic_load_n(&wants, __ATOMIC_SEQ_CST) == 1)
 		(void)poll(NULL, 0, 1);
 	http_stop(http);
-	http_deliver(http, documents());
+	http_deliver(http, golden_documents());
 	teardown();
 	(void)status_of(waits, 1000);
 }

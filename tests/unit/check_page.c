@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "golden.h"
+#include "golden_documents.h"
 #include "unit.h"
 
 static struct documents docs;
@@ -13,16 +13,9 @@ static char *html;
 static void
 make(const char *kind)
 {
-	static const char *const names[DOC_CNT] = { "status", "stats", "groups", "links", "devices" };
 	size_t len;
 
-	for (unsigned i = 0; i < DOC_CNT; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "control/%s%s.json", names[i], kind);
-		docs.doc[i].p = golden_read(name);
-		docs.doc[i].len = strlen(docs.doc[i].p);
-	}
+	golden_documents_load(&docs, kind);
 	FILE *f = open_memstream(&html, &len);
 	ck_assert_int_eq(page_write(&docs, f), 0);
 	fclose(f);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "golden.h"
+#include "golden_documents.h"
 #include "unit.h"
 
 static const struct {
@@ -32,25 +32,9 @@ START_LOOP_TEST(pages_are_found_by_their_path, 0, sizeof(paths) / sizeof(paths[0
 	ck_assert_int_eq(page, paths[_i].page);
 }
 
-static struct documents *
-documents(void)
-{
-	static const char *const names[DOC_CNT] = { "status", "stats", "groups", "links", "devices" };
-	struct documents *d = calloc(1, sizeof(*d));
-
-	for (unsigned i = 0; i < DOC_CNT; i++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "control/%s.json", names[i]);
-		d->doc[i].p = golden_read(name);
-		d->doc[i].len = strlen(d->doc[i].p);
-	}
-	return d;
-}
-
 START_LOOP_TEST(each_page_is_made_once, 0, WEB_CNT)
 {
-	struct documents *d = documents();
+	struct documents *d = golden_documents();
 	const struct web_answer a = web_answer(d, (enum web_page)_i), b = web_answer(d, (enum web_page)_i);
 
 	ck_assert_int_eq(a.status, 200);
@@ -61,7 +45,7 @@ START_LOOP_TEST(each_page_is_made_once, 0, WEB_CNT)
 
 START_TEST(status_is_the_answer_of_the_control_socket)
 {
-	struct documents *d = documents();
+	struct documents *d = golden_documents();
 
 	ck_assert_ptr_eq(web_answer(d, WEB_STATUS).body.p, d->doc[DOC_STATUS].p);
 	documents_free(d);
@@ -69,7 +53,7 @@ START_TEST(status_is_the_answer_of_the_control_socket)
 
 START_TEST(health_is_bad_while_draining)
 {
-	struct documents *d = documents();
+	struct documents *d = golden_documents();
 
 	ck_assert_int_eq(web_answer(d, WEB_HEALTH).status, 200);
 	d->draining = true;
@@ -81,7 +65,7 @@ START_TEST(health_is_bad_while_draining)
 /* Without documents (0), with none that can be used (1), with one that is no JSON (2). */
 START_LOOP_TEST(what_cannot_be_had_is_unavailable, 0, 3)
 {
-	struct documents *d = documents();
+	struct documents *d = golden_documents();
 
 	d->failed = _i == 1;
 	if (_i == 2)
