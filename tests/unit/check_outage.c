@@ -1,47 +1,29 @@
 /* What the log tells of outages: once when they begin, when their reason changes, when they are over. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/net.h"
 #include "daemon/session/outage.h"
-#include "daemon/session/service.h"
-#include "captured.h"
+#include "one_service.h"
 #include "unit.h"
 
-#define S INT64_C(1000000000)
-
-static struct env env;
-static struct session_pool pool;
-static struct settings settings;
-static struct service svc;
 static struct outage outage;
-static struct news news;
-static union net_addr far;
-static struct config_target to;
 
 static void
 setup(void)
 {
-	memset(&pool, 0, sizeof(pool));
-	memset(&svc, 0, sizeof(svc));
-	env.now_ns = 1000 * S;
-	pool.env = &env;
-	ck_assert_int_eq(news_init(&news), 0);
-	pool.place.news = &news;
-	settings.cfg.kind = CONFIG_INGRESS;
-	strcpy(settings.cfg.name, "redis");
-	strcpy(to.host, "192.0.2.2");
-	settings.cfg.to = &to;
-	settings.cfg.to_cnt = 1;
-	svc.pool = &pool;
-	svc.settings = &settings;
+	one_service_begin();
 	outage_init(&outage);
 	svc.outage = &outage;
-	far.in4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(16379) };
-	ck_assert_int_eq(inet_pton(AF_INET, "192.0.2.2", &far.in4.sin_addr), 1);
-	capture_begin(LOG_LVL_NOTICE);
 }
+
+static void
+teardown(void)
+{
+	one_service_end();
+	outage_fini(&outage);
+}
+
+UNIT_FIXTURE(setup, teardown);
 
 /* The number of lines that were logged since the last call; the lines are in captured.text. */
 static unsigned
@@ -62,16 +44,6 @@ one_line(const char *wanted)
 	ck_assert_msg(lines == 1 && strstr(captured.text, wanted) != NULL, "%u lines, want \"%s\":\n%s", lines, wanted,
 	    captured.text);
 }
-
-static void
-teardown(void)
-{
-	capture_end();
-	outage_fini(&outage);
-	news_fini(&news);
-}
-
-UNIT_FIXTURE(setup, teardown);
 
 START_TEST(the_beginning_and_the_end_are_logged_once)
 {

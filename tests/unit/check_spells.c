@@ -1,25 +1,12 @@
 /* Spells of TCP: told when one begins, when its reason changes, when it ends; each peer on its own. */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <string.h>
 
-#include "captured.h"
-#include "daemon/net.h"
-#include "daemon/session/service.h"
 #include "daemon/session/spells.h"
+#include "one_service.h"
 #include "unit.h"
 #include "wire/clc.h"
 
-#define S INT64_C(1000000000)
-
-static struct env env;
-static struct session_pool pool;
-static struct settings settings;
-static struct service svc;
 static struct spells spells;
-static struct news news;
-static union net_addr far;
-static struct config_target to;
 
 static const struct smcr_diag no_device = { .local = CLC_DIAG_NO_DEVICE };
 static const struct smcr_diag says_no_device = { .peer = CLC_DIAG_NO_DEVICE };
@@ -30,42 +17,18 @@ static const struct smcr_diag mpa_silent = { .local = CLC_DIAG_READY_LINK,
 	.rnic = { { [10] = 0xff, [11] = 0xff, [12] = 192, [13] = 0, [14] = 2, [15] = 2 } } };
 
 static void
-set_far(const char *addr)
-{
-	far.in4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(16379) };
-	ck_assert_int_eq(inet_pton(AF_INET, addr, &far.in4.sin_addr), 1);
-}
-
-static void
 setup(void)
 {
-	memset(&pool, 0, sizeof(pool));
-	memset(&svc, 0, sizeof(svc));
-	memset(&settings, 0, sizeof(settings));
-	env.now_ns = 1000 * S;
-	pool.env = &env;
-	list_init(&pool.services);
-	ck_assert_int_eq(news_init(&news), 0);
-	pool.place.news = &news;
-	settings.cfg.kind = CONFIG_INGRESS;
-	strcpy(settings.cfg.name, "redis");
-	strcpy(to.host, "192.0.2.2");
-	settings.cfg.to = &to;
-	settings.cfg.to_cnt = 1;
-	svc.pool = &pool;
-	svc.settings = &settings;
+	one_service_begin();
 	spells_init(&spells);
 	svc.spells = &spells;
-	set_far("192.0.2.2");
-	capture_begin(LOG_LVL_NOTICE);
 }
 
 static void
 teardown(void)
 {
-	capture_end();
+	one_service_end();
 	spells_fini(&spells);
-	news_fini(&news);
 }
 
 UNIT_FIXTURE(setup, teardown);
