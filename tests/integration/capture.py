@@ -2,8 +2,7 @@
 import functools
 import socket
 
-from harness import (Failure, Skip, check, in_thread, need, pattern, recv_exact, same_bytes, set_reset_on_close, wait_until,
-                     SHRINK)
+from harness import Failure, Skip, check, need, recv_exact, set_reset_on_close, wait_until, works, SHRINK
 
 
 OURS = {"smc", "iwarp_mpa"}
@@ -67,10 +66,7 @@ def traffic(t, pair):
     """Bulk, small messages, an urgent byte, a reset, orderly ends."""
     socks = [pair.connect() for _ in range(8)]
     for i, s in enumerate(socks):
-        data = pattern(400000 // SHRINK + i * 1111, i)
-        writer = in_thread(s.sendall, data)
-        same_bytes(recv_exact(s, len(data)), data, "echo")
-        writer.result()
+        works(s, i, 400000 // SHRINK + i * 1111)
         for n in (1, 2, 3, 5, 44, 1000):
             s.sendall(bytes(n))
             recv_exact(s, n)

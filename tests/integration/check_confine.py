@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from harness import (SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, hostport, main,	# noqa: E402
-                     need, pattern, recv_exact, wait_until)
+                     need, wait_until, works)
 
 PARTS = ("no_new_privs", "capabilities", "files", "system_calls")
 LANDLOCK_CREATE_RULESET = 444
@@ -34,12 +34,6 @@ def kernel_says(d):
 
 def has_landlock():
     return ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1) > 0
-
-
-def works(s, seed=0):
-    data = pattern(10000, seed)
-    s.sendall(data)
-    equal(recv_exact(s, len(data)), data, "echoed")
 
 
 def low_port(t):

@@ -3,8 +3,8 @@
 import socket
 
 import clc
-from harness import (PATIENCE, Pair, pair_to, Server, case, check, echo, equal, hostport, in_thread, main, pattern, read_marked,
-                     recv_all, recv_exact, same_bytes, unlinkable_pair, wait_until, Daemon, SHRINK)
+from harness import (PATIENCE, Pair, exchange, pair_to, Server, case, check, echo, equal, hostport, in_thread, main, pattern,
+                     read_marked, recv_all, recv_exact, same_bytes, unlinkable_pair, wait_until, Daemon, SHRINK)
 from many import echo_server, rounds
 
 def outcome(s):
@@ -87,10 +87,7 @@ def _(t):
         else:
             s.sendall(clc.proposal())
             equal(clc.read_message(s)[0], clc.DECLINE, "answer to a RoCE-only Proposal")
-        data = pattern(2000000, 3)
-        writer = in_thread(s.sendall, data)
-        same_bytes(recv_exact(s, len(data)), data, "echo on TCP")
-        writer.result()
+        exchange(s, pattern(2000000, 3), "echo on TCP")
         all_tcp(pair.b, 1)
         s.close()
         pair.quiet()
@@ -125,9 +122,7 @@ def _(t):
     socks = [pair.connect() for _ in range(10)]
     data = pattern(1000000, 4)
     for s in socks:
-        writer = in_thread(s.sendall, data)
-        same_bytes(recv_exact(s, len(data)), data, "echo on TCP")
-        writer.result()
+        exchange(s, data, "echo on TCP")
     for d in (pair.a, pair.b):
         all_tcp(d, 10)
         equal(sum(s["fallbacks"] for s in d.services()), 10, f"fallbacks counted by daemon {d.name}")

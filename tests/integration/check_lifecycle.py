@@ -5,15 +5,7 @@ import re
 import signal
 import subprocess
 
-from harness import (Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, pattern, recv_exact,
-                     same_bytes, wait_until, SMCRCTL, SMCRD)
-
-
-def works(s, seed=0, n=30000):
-    data = pattern(n, seed)
-    task = in_thread(s.sendall, data)
-    same_bytes(recv_exact(s, n), data, "echo")
-    task.result()
+from harness import Daemon, Pair, Server, case, check, echo, equal, hostport, main, wait_until, works, SMCRCTL, SMCRD
 
 
 def echo_pair(t, **kw):

@@ -4,15 +4,12 @@ element sizes, the RFC's cursors, and the variants of MPA."""
 import socket
 import time
 
-from harness import (Pair, Server, case, check, echo, equal, in_thread, main, pattern, recv_all, recv_exact,
+from harness import (Pair, Server, case, check, echo, equal, exchange, in_thread, main, pattern, recv_all, recv_exact,
                      same_bytes, wait_until, SHRINK)
 
 
 def works(s, seed=0, n=300000):
-    data = pattern(n, seed)
-    writer = in_thread(s.sendall, data)
-    same_bytes(recv_exact(s, n), data, "echo")
-    writer.result()
+    exchange(s, pattern(n, seed))
 
 
 def outcome(s):

@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 
-from harness import (Pair, Server, Skip, case, check, echo, equal, hostport, in_thread, main, pattern, recv_exact,
-                     same_bytes, unlinkable_pair, wait_until)
+from harness import Pair, Server, Skip, case, check, echo, equal, hostport, main, unlinkable_pair, wait_until, works
 from scrape import get, scrape, value
 
 
@@ -23,10 +22,7 @@ def with_metrics(t, make=Pair, servers=None, **kw):
 
 def talk(pair, n, name=None):
     s = pair.connect(name)
-    data = pattern(n, 1)
-    writer = in_thread(s.sendall, data)
-    same_bytes(recv_exact(s, n), data, "echo")
-    writer.result()
+    works(s, 1, n)
     return s
 
 

@@ -6,17 +6,11 @@ import re
 import signal
 import threading
 
-from harness import (Pair, Server, case, check, echo, equal, hostport, main, outcome, pair_to, pattern, recv_exact, same_bytes,
-                     soft_device, unlinkable_pair, wait_until, SMCRCTL)
+from harness import (Pair, Server, case, check, echo, equal, hostport, main, outcome, pair_to, pattern, soft_device,
+                     unlinkable_pair, wait_until, works, SMCRCTL)
 from hostile import stranger
 from load import Probe
 from programs import Redis
-
-
-def works(s, seed=0, n=30000):
-    data = pattern(n, seed)
-    s.sendall(data)
-    same_bytes(recv_exact(s, n), data, "echo")
 
 
 def status_of(d, *args):

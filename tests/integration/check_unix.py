@@ -17,7 +17,7 @@ import tempfile
 
 from harness import (SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, hostport, in_thread, listener, main,
                      need, outcome, pair_to, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, unix_connect,
-                     unix_listener, unlinkable_pair, wait_until)
+                     unix_listener, unlinkable_pair, wait_until, works)
 from programs import Postgres, Redis, postgres_bin
 
 NOBODY = 65534
@@ -26,13 +26,6 @@ NOBODY = 65534
 def only_root(why):
     if os.geteuid() != 0:
         raise Skip(f"only root can {why}")
-
-
-def works(s, seed=0, n=30000):
-    data = pattern(n, seed)
-    task = in_thread(s.sendall, data)
-    same_bytes(recv_exact(s, n), data, "echo")
-    task.result()
 
 
 def as_nobody(path):

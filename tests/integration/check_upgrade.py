@@ -14,16 +14,9 @@ import sys
 import threading
 
 from harness import (SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, outcome, pattern,
-                     recv_exact, same_bytes, soft_device, unix_connect, wait_until)
+                     recv_exact, same_bytes, soft_device, unix_connect, wait_until, works)
 from scrape import get
 from programs import Nginx, Redis, RedisClient
-
-
-def works(s, seed=0, n=30000):
-    data = pattern(n, seed)
-    task = in_thread(s.sendall, data)
-    same_bytes(recv_exact(s, n), data, "echo")
-    task.result()
 
 
 def echo_pair(t, **kw):

@@ -2,8 +2,7 @@
 """Sizes of receive and send buffers that the daemon chooses, and the memory that comes back from connections that rest."""
 import time
 
-from harness import (PATIENCE, SANITIZERS, Pair, Server, case, check, echo, equal, in_thread, main, pattern, recv_exact,
-                     same_bytes, wait_until)
+from harness import PATIENCE, SANITIZERS, Pair, Server, case, check, echo, equal, exchange, main, pattern, wait_until
 
 MIB = 1 << 20
 CONNECTIONS = 60
@@ -11,12 +10,6 @@ CONNECTIONS = 60
 
 def pair_of(t, **kw):
     return Pair(t, {"x": Server(t, echo).at}, **kw)
-
-
-def talk(s, data):
-    writer = in_thread(s.sendall, data)
-    same_bytes(recv_exact(s, len(data)), data, "echo")
-    writer.result()
 
 
 def sizes(d):
@@ -28,7 +21,7 @@ def sizes(d):
 def _(t):
     pair = pair_of(t)
     s = pair.connect()
-    talk(s, b"x" * 1000)
+    exchange(s, b"x" * 1000)
     for d in (pair.a, pair.b):
         equal(sizes(d), {(512 * 1024, 512 * 1024, MIB)}, f"sizes at {d.name}")
 
@@ -37,7 +30,7 @@ def _(t):
 def _(t):
     pair = pair_of(t, a={"smcr": {"send_buffer": "128K"}}, ingress={"rmb_element": "4M"}, egress={"rmb_element": "16K"})
     s = pair.connect()
-    talk(s, pattern(3 * MIB))
+    exchange(s, pattern(3 * MIB))
     equal(sizes(pair.a), {(4 * MIB, 16 * 1024, 128 * 1024)}, "sizes at a")
     equal(sizes(pair.b), {(16 * 1024, 4 * MIB, 8 * MIB)}, "sizes at b")
     pair.only_smcr(1)
@@ -48,7 +41,7 @@ def _(t):
     pair = pair_of(t)
     s = pair.connect()
     for i in range(300):
-        talk(s, b"%1000d" % i)
+        exchange(s, b"%1000d" % i)
     for d in (pair.a, pair.b):
         check(d.counters()["started_over"] > 200, f"{d.name}: {d.counters()['started_over']} times")
 
@@ -59,34 +52,34 @@ def _(t):
     little = {"smcr": {"rmb_memory_max": "24M"}}
     pair = pair_of(t, a=little, b=little)
     first = pair.connect()
-    talk(first, b"first")
+    exchange(first, b"first")
     socks = [pair.connect() for _ in range(20)]
     for s in socks:
-        talk(s, b"hello")
+        exchange(s, b"hello")
     used = {c["rmbe_bytes"] for c in pair.a.connections()}
     check(len(used) > 1 and min(used) >= 64 * 1024, f"sizes: {used}")
     check(pair.a.counters()["elems_shrunk"] > 0, "they are counted")
     pair.only_smcr(21)
-    talk(first, pattern(MIB))
+    exchange(first, pattern(MIB))
 
 
 @case("connections that have carried 1 MB and rest hold no more than fresh ones", timeout=120)
 def _(t):
     brief = {"smcr": {"rmb_idle": "300ms"}}
     pair = pair_of(t, a=brief, b=brief)
-    talk(pair.connect(), pattern(MIB))	# what is there once
+    exchange(pair.connect(), pattern(MIB))	# what is there once
     socks = [pair.connect() for _ in range(CONNECTIONS)]
     for s in socks:
-        talk(s, b"fresh")
+        exchange(s, b"fresh")
     time.sleep(0.7)
     fresh = {d.name: d.rss() for d in (pair.a, pair.b)}
     for s in socks:
-        talk(s, pattern(MIB))
+        exchange(s, pattern(MIB))
     for d in (pair.a, pair.b):
         wait_until(lambda d=d: SANITIZERS or d.rss() < fresh[d.name] + MIB, f"{d.name} is as it was", 10 * PATIENCE)
         wait_until(lambda d=d: d.counters()["pages_given_back"] > CONNECTIONS * 65536, "it is counted", 10 * PATIENCE)
     for s in socks:
-        talk(s, pattern(MIB))
+        exchange(s, pattern(MIB))
 
 
 main()

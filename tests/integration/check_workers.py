@@ -9,15 +9,12 @@ import subprocess
 import sys
 import time
 
-from harness import (Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, hostport, in_thread, main, pattern,
-                     recv_exact, same_bytes, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
+from harness import (Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, exchange, hostport, main, pattern,
+                     recv_exact, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
 
 
 def works(s, seed=0, n=3000):
-    data = pattern(n, seed)
-    task = in_thread(s.sendall, data)
-    same_bytes(recv_exact(s, n), data, "echo")
-    task.result()
+    exchange(s, pattern(n, seed))
 
 
 def pair_of(t, workers, **kw):

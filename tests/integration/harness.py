@@ -841,6 +841,18 @@ def in_thread(fn, *args):
     return task
 
 
+def exchange(s, data, what="echo"):
+    """The data to an echo and back, both ways at the same time."""
+    writer = in_thread(s.sendall, data)
+    same_bytes(recv_exact(s, len(data)), data, what)
+    writer.result()
+
+
+def works(s, seed=0, n=30000):
+    """A connection to an echo carries n bytes there and back."""
+    exchange(s, pattern(n, seed))
+
+
 # -- cases --
 
 _cases = []
