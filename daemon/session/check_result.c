@@ -89,7 +89,7 @@ check_say_declined(struct check_result *r, const char *peer)
 	}
 	/* Our own reason, with the device's words and address where it has any. What lets no packet through mostly means to. */
 	bool at = d->detail != NULL && d->mpa_port != 0;
-	bool silent = at && strstr(d->detail, "does not answer") != NULL;
+	bool silent = at && d->silent;
 
 	say(r, is_of_link(d) ? CHECK_LINK_FAILED : CHECK_DECLINED,
 	    "declined by this side: %s (0x%08x)%s%s%s%s%s%s%s%s%s", clc_diag_str(d->local), d->local,

@@ -88,8 +88,10 @@ poll_qp(struct events *e, struct rnic_event *out)
 	q = CONTAINER_OF(n, struct qp_events, node);
 	*out = (struct rnic_event){ .qp = q->qp, .ctx = q->qp->ctx };
 	(void)take_bit(&q->bits, order, sizeof(order) / sizeof(order[0]), &out->type);
-	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED)
+	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED) {
 		out->why = q->why;
+		out->silent = q->silent;
+	}
 	if (q->bits != 0)
 		list_push(&e->qps, &q->node);
 	return true;

@@ -22,6 +22,7 @@ struct qp_events {
 	struct rnic_qp *qp;
 	unsigned bits;   /* of enum rnic_event_type */
 	const char *why; /* goes with CONNECT_FAILED and QP_ERROR */
+	bool silent;     /* the same */
 };
 
 void events_init(struct events *, enum rnic_port_state);

@@ -273,6 +273,8 @@ struct rnic_event {
 	struct rnic_qp *qp; /* NULL for port and device events; of RNIC_EV_QP_FREED, not to be looked at */
 	void *ctx;          /* the qp's */
 	const char *why;    /* static text for the operator; NULL: none */
+	bool
+	    silent; /* of CONNECT_FAILED and QP_ERROR: the peer does not answer, or what is in between lets nothing pass */
 };
 
 /* What may be posted on a QP now. */

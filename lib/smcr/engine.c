@@ -278,6 +278,14 @@ smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt
 /* -- the turn -- */
 
 static void
+qp_failed(struct link *link, const struct rnic_event *ev, const char *words)
+{
+	if (!link_has_ended(link))
+		link->silent = ev->silent;
+	link_lost(link, ev->why != NULL ? ev->why : words);
+}
+
+static void
 device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
 {
 	struct link *link = ev->ctx;
@@ -289,10 +297,10 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 			rdv_link_connected(link->lgr);
 		break;
 	case RNIC_EV_CONNECT_FAILED:
-		link_lost(link, ev->why != NULL ? ev->why : "queue pair could not be connected");
+		qp_failed(link, ev, "queue pair could not be connected");
 		break;
 	case RNIC_EV_QP_ERROR:
-		link_lost(link, ev->why != NULL ? ev->why : "queue pair error");
+		qp_failed(link, ev, "queue pair error");
 		break;
 	case RNIC_EV_CREDITS:
 		link_schedule(link);

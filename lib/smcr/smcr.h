@@ -258,6 +258,7 @@ struct smcr_diag {
 	 * peer's RNIC, with its port for iWARP if that was to be connected, or 0. At a server without `local`, whose peer says that
 	 * its queue pair could not be made ready: our own, to which that was to be connected. */
 	const char *detail;
+	bool silent; /* the words of the device are for a peer that does not answer */
 	struct rnic_gid rnic;
 	uint16_t mpa_port;
 	enum smcr_phase phase; /* in which the rendezvous ended */

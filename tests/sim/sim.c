@@ -105,7 +105,9 @@ sim_note(struct sim_qp *qp, enum rnic_event_type type, const char *why)
 {
 	struct sim_note *n = sim_alloc(sizeof(*n));
 
-	n->ev = (struct rnic_event){ .type = type, .qp = &qp->base, .ctx = qp->base.ctx, .why = why };
+	n->ev = (struct rnic_event){
+		.type = type, .qp = &qp->base, .ctx = qp->base.ctx, .why = why, .silent = why != NULL && qp->silent
+	};
 	list_push(&qp->dev->events, &n->node);
 	sim_log(qp->dev->fab, "%s qp %06x event %d %s", qp->dev->info.name, qp->base.qpn, (int)type,
 	    why != NULL ? why : "");

@@ -928,6 +928,7 @@ conn_fire(struct timer *t)
 	}
 	to = qp->side == RNIC_ACTIVE ? mpa_target(qp) : NULL;
 	if (to == NULL && fab->now_ns >= qp->conn_until_ns) {
+		qp->silent = qp->side == RNIC_ACTIVE;
 		sim_qp_break(qp, RNIC_WC_FLUSHED,
 		    rnic_is_sctp(qp->dev->info.transport) ? "no SCTP association in time" : "MPA connection timed out");
 		return;

@@ -160,6 +160,7 @@ struct sim_qp {
 	struct list_node end_node;
 	enum rnic_wc_status fail_status;
 	const char *fail_why;
+	bool silent; /* it breaks as the peer does not answer */
 };
 
 /* -- sim.c -- */

@@ -74,6 +74,7 @@ START_TEST(declines)
 	r = (struct check_result){ .diag = { .local = CLC_DIAG_READY_LINK,
 		                       .over = "iwarp",
 		                       .detail = "the peer's MPA port does not answer",
+		                       .silent = true,
 		                       .rnic = { { [10] = 0xff, 0xff, 192, 0, 2, 2 } },
 		                       .mpa_port = 7471,
 		                       .phase = SMCR_PHASE_CONNECT } };
@@ -82,6 +83,14 @@ START_TEST(declines)
 	ck_assert_msg(
 	    strstr(r.text, "over iwarp: the peer's MPA port does not answer (192.0.2.2:7471): firewall?") != NULL, "%s",
 	    r.text);
+	r.diag.silent = false;
+	check_say_declined(&r, "192.0.2.2:80");
+	ck_assert_msg(strstr(r.text, "firewall") == NULL, "%s", r.text);
+	/* RoCE has no port that could be blocked. */
+	r.diag.silent = true;
+	r.diag.mpa_port = 0;
+	check_say_declined(&r, "192.0.2.2:80");
+	ck_assert_msg(strstr(r.text, "firewall") == NULL, "%s", r.text);
 	r.diag = (struct smcr_diag){ .local = CLC_DIAG_NO_ACTIVE_LINK, .held_off = true, .phase = SMCR_PHASE_CLC };
 	check_say_declined(&r, "192.0.2.2:80");
 	ck_assert_str_eq(check_finding_words[r.finding], "declined-here");

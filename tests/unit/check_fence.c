@@ -187,6 +187,7 @@ START_TEST(events_have_an_order)
 	events_add(&e, &q[0], RNIC_EV_CONNECTED);
 	events_add(&e, &q[0], RNIC_EV_CONNECTED);
 	q[0].why = "broken";
+	q[0].silent = true;
 	events_add(&e, &q[1], RNIC_EV_CREDITS);
 	e.trouble = "trouble";
 	ck_assert(events_set_port(&e, RNIC_PORT_DOWN));
@@ -198,6 +199,7 @@ START_TEST(events_have_an_order)
 		ck_assert_int_eq(ev.type, want[i]);
 		ck_assert_ptr_eq(ev.qp, i < 3 ? NULL : ev.type == RNIC_EV_CREDITS ? &qp[1] : &qp[0]);
 		ck_assert_int_eq(ev.why != NULL, ev.type == RNIC_EV_TROUBLE || ev.type == RNIC_EV_QP_ERROR);
+		ck_assert_int_eq(ev.silent, ev.type == RNIC_EV_QP_ERROR);
 	}
 	ck_assert(!events_poll(&e, &ev));
 	events_add(&e, &q[0], RNIC_EV_CONNECTED);

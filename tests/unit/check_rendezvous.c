@@ -392,6 +392,7 @@ START_TEST(a_peer_that_fails_repeatedly_is_held_off_for_a_while)
 		/* In the device's words, and which address it is about. */
 		ck_assert_ptr_nonnull(c[i].diag.detail);
 		ck_assert(strstr(c[i].diag.detail, "MPA") != NULL && c[i].diag.mpa_port != 0);
+		ck_assert(c[i].diag.silent && !s[i].diag.silent);
 		info = rnic_query(d.dev[B]);
 		ck_assert_mem_eq(&c[i].diag.rnic, &info.gid, sizeof(info.gid));
 		if (i == 0)

@@ -356,6 +356,7 @@ START_TEST(a_peer_that_does_not_answer_breaks_the_qp)
 	UNTIL(a.errors == 1);
 	ck_assert_int_ge(poll_loop_now() - start, 150000000);
 	ck_assert_str_eq(a.why, "the peer does not answer");
+	ck_assert(a.silent);
 	ck_assert_uint_eq(a.wc_cnt, 3);
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_RETRY_EXC);
 	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
@@ -383,6 +384,7 @@ START_TEST(a_peer_that_takes_nothing_breaks_the_qp)
 	}
 	ck_assert_uint_eq(stats(&a).reads_sent, 0);
 	ck_assert_str_eq(a.why, "the peer does not answer");
+	ck_assert(a.silent);
 	run_b = &b;
 	UNTIL(b.errors == 1);
 }
@@ -851,6 +853,7 @@ START_TEST(disconnect_flushes_everything_once)
 	UNTIL(b.errors == 1);
 	ck_assert_str_eq(
 	    b.why, BY_LLP("the peer reset the connection", "the peer reset the association, or does not answer"));
+	ck_assert_int_eq(b.silent, BY_LLP(false, true));
 	a.dev->ops->qp_disconnect(a.qp, true); /* again: harmless */
 }
 

@@ -139,10 +139,37 @@ START_TEST(nobody_listens)
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
 	UNTIL(a.failed == 1);
 	ck_assert_str_eq(a.why, "the peer's MPA port refuses connections");
+	ck_assert(!a.silent);
 	ck_assert_int_eq(try_post(&a, RNIC_WR_WRITE, 1, 0, 0, 0, &a, 0), -ENOTCONN);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), -EINVAL);
 	end_close(&a);
 	run_b = &b;
+}
+
+/* SYNs get no answer where the backlog is full, as where a firewall drops them. */
+START_TEST(a_port_that_does_not_answer)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	int full = socket(AF_INET, SOCK_STREAM, 0), filler = socket(AF_INET, SOCK_STREAM, 0);
+	struct siw_config c = config();
+
+	ck_assert_int_eq(bind(full, (struct sockaddr *)&at, len), 0);
+	ck_assert_int_eq(listen(full, 0), 0);
+	ck_assert_int_eq(getsockname(full, (struct sockaddr *)&at, &len), 0);
+	ck_assert_int_eq(connect(filler, (struct sockaddr *)&at, len), 0);
+	c.connect_ms = 100;
+	open_both(&c, &c);
+	end_qp(&a, 8, 8, TOKEN);
+	end_qp(&b, 8, 8, TOKEN);
+	struct rnic_remote r = remote(&b);
+	r.mpa_port = ntohs(at.sin_port);
+	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &r), 0);
+	UNTIL(a.failed == 1);
+	ck_assert_str_eq(a.why, "the peer's MPA port does not answer");
+	ck_assert(a.silent);
+	close(filler);
+	close(full);
 }
 
 START_TEST(wrong_address_family)
@@ -285,6 +312,7 @@ START_TEST(the_peer_never_comes)
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	UNTIL(b.failed == 1);
 	ck_assert_str_eq(b.why, "the peer did not open its MPA connection in time");
+	ck_assert(!b.silent);
 }
 
 /* It came and went before CLC asked for it. */

@@ -77,6 +77,7 @@ START_TEST(an_answer_has_its_time)
 	ck_assert_int_eq(sleep_on(&a) - from, c.answer_ms * MS);
 	ck_assert_uint_eq(a.errors, 1);
 	ck_assert_str_eq(a.why, "the peer does not answer");
+	ck_assert(a.silent);
 }
 
 START_TEST(confirmation_has_its_time)

@@ -266,6 +266,7 @@ START_TEST(a_connection_that_fails_says_why)
 		fake_rtr_go(cases[i].err);
 		UNTIL(a.failed == 1);
 		ck_assert_str_eq(a.why, cases[i].why);
+		ck_assert_int_eq(a.silent, i < 3);
 		ck_assert_uint_eq(a.connected, 0);
 		ck_assert_uint_eq(a.wc_cnt, 1); /* with it, the receives end */
 		check_wc(&a, 0, 5, RNIC_WC_RECV, RNIC_WC_FLUSHED);

@@ -313,6 +313,7 @@ START_TEST(the_reason_comes_with_the_failure)
 		check_wc(&a, 0, 1, RNIC_WC_WRITE, cases[i].ours);
 		ck_assert_uint_eq(a.errors, 1);
 		ck_assert_str_eq(a.why, cases[i].why);
+		ck_assert_int_eq(a.silent, cases[i].ours == RNIC_WC_RETRY_EXC);
 		close_both();
 	}
 }

@@ -363,6 +363,7 @@ active_fails(const char *why)
 	ck_assert_int_eq(go_active(), 0);
 	UNTIL(a.failed == 1);
 	ck_assert_str_eq(a.why, why);
+	ck_assert_int_eq(a.silent, fake_cm.unreachable == ETIMEDOUT);
 	ck_assert_uint_eq(a.connected + a.errors, 0);
 	ck_assert_uint_eq(a.wc_cnt, 3);
 	for (unsigned i = 0; i < 3; i++)
@@ -492,6 +493,7 @@ START_TEST(silence_ends_it)
 		pass_deadline(e);
 		UNTIL(e->failed == 1);
 		ck_assert_str_eq(e->why, why[i]);
+		ck_assert_int_eq(e->silent, i == 4);
 		ck_assert_uint_eq(e->wc_cnt, 1);
 		check_wc(e, 0, 100, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 		fake_cm_event_all(0, RDMA_CM_EVENT_CONNECT_ERROR);

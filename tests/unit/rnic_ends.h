@@ -23,6 +23,7 @@ struct end {
 	uint8_t *buf;
 	unsigned connected, failed, errors, freed, rooms, ups, downs, gones, troubles;
 	const char *why;
+	bool silent; /* the last of CONNECT_FAILED and QP_ERROR */
 	struct rnic_wc wc[8192];
 	unsigned wc_cnt;
 };
@@ -50,6 +51,8 @@ collect(struct end *e)
 		e->troubles += ev.type == RNIC_EV_TROUBLE;
 		if (ev.why != NULL)
 			e->why = ev.why;
+		if (ev.type == RNIC_EV_CONNECT_FAILED || ev.type == RNIC_EV_QP_ERROR)
+			e->silent = ev.silent;
 	}
 }
 

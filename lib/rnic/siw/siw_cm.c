@@ -72,6 +72,8 @@ siw_cm_connect_timeout(struct timer *t)
 {
 	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, connect_timer);
 
+	if (qp->state == SIW_CONNECTING)
+		siw_qp_note_silence(qp);
 	siw_qp_break(qp, qp->dev->llp->timeout_why[qp->state], RNIC_WC_FLUSHED, NULL);
 }
 

@@ -186,6 +186,13 @@ void siw_qp_set_state(struct siw_qp *, enum siw_state);
  * be sent first, if the socket takes it.
  */
 void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const struct rdmap_term *term);
+/* Ahead of it: the reason is that the peer does not answer. */
+static inline void
+siw_qp_note_silence(struct siw_qp *qp)
+{
+	if (qp->state < SIW_BROKEN)
+		qp->events.silent = true;
+}
 
 int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);

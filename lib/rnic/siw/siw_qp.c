@@ -128,8 +128,10 @@ fence_delayed(struct timer *t)
 static void
 fence_silence(struct timer *t)
 {
-	siw_qp_break(
-	    CONTAINER_OF(t, struct siw_qp, fence.answer_timer), "the peer does not answer", RNIC_WC_RETRY_EXC, NULL);
+	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, fence.answer_timer);
+
+	siw_qp_note_silence(qp);
+	siw_qp_break(qp, "the peer does not answer", RNIC_WC_RETRY_EXC, NULL);
 }
 
 /* -- posting -- */

@@ -134,23 +134,21 @@ iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
 }
 
 /* NULL, or why the QP is broken. */
-static const char *
+static const struct meaning *
 take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
 {
 	bool recv = (wc->wr_id & VERBS_ID_RECV) != 0;
 	enum rnic_wc_status status = RNIC_WC_OK;
-	const char *why = NULL;
+	const struct meaning *m = NULL;
 
 	if (wc->wr_id & VERBS_ID_DRAIN) {
 		qp->drained = true;
 		return NULL;
 	}
 	if (wc->status != IBV_WC_SUCCESS) {
-		const struct meaning *m = meaning_of(wc->status, recv);
-
+		m = meaning_of(wc->status, recv);
 		(*(uint64_t *)(void *)((char *)&qp->dev->stats + m->counter))++;
 		status = m->status;
-		why = m->why;
 	}
 	if (recv)
 		recv_ended(qp, (uint32_t)wc->wr_id, status, status == RNIC_WC_OK ? wc->byte_len : 0);
@@ -158,7 +156,7 @@ take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
 		iwarp_send_ended(qp, wc->wr_id, status);
 	else
 		send_ended(qp, (uint32_t)wc->wr_id, status);
-	return why;
+	return m;
 }
 
 void
@@ -180,7 +178,7 @@ static unsigned
 take_some(struct verbs_qp *qp)
 {
 	struct ibv_wc wc[VERBS_POLL];
-	const char *why = NULL;
+	const struct meaning *broken = NULL;
 	int n = ibv_poll_cq(qp->cq, VERBS_POLL, wc);
 
 	qp->dev->stats.polls++;
@@ -194,13 +192,16 @@ take_some(struct verbs_qp *qp)
 	if (n > 0 && qp->dev->cfg.busy_poll_us != 0)
 		qp->dev->busy_until_ns = qp->dev->dev.now_ns + (int64_t)qp->dev->cfg.busy_poll_us * 1000;
 	for (int i = 0; i < n; i++) {
-		const char *one = take_wc(qp, &wc[i]);
+		const struct meaning *one = take_wc(qp, &wc[i]);
 
-		why = why != NULL ? why : one;
+		broken = broken != NULL ? broken : one;
 	}
 	/* Not earlier: it may take what came later from the CQ. While the kernel connects it, it flushes before it says why. */
-	if (why != NULL && !verbs_qp_is_held(qp))
-		verbs_qp_break(qp, why);
+	if (broken != NULL && !verbs_qp_is_held(qp)) {
+		if (broken->status == RNIC_WC_RETRY_EXC)
+			verbs_qp_note_silence(qp);
+		verbs_qp_break(qp, broken->why);
+	}
 	if (n > 0)
 		verbs_qp_check_end(qp);
 	return (unsigned)n;

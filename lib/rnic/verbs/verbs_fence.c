@@ -76,6 +76,7 @@ on_silence(struct timer *t)
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.answer_timer);
 
 	verbs_fail_oldest(qp, RNIC_WC_RETRY_EXC);
+	verbs_qp_note_silence(qp);
 	verbs_qp_break(qp, "the peer does not answer");
 	verbs_qp_reap(qp);
 }

@@ -322,6 +322,13 @@ bool verbs_qp_is_held(const struct verbs_qp *);
 void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
 /* The QP is of no further use: to the error state; events follow when all requests have ended. Of no effect once it ends. */
 void verbs_qp_break(struct verbs_qp *, const char *why);
+/* Ahead of it: the reason is that the peer does not answer. */
+static inline void
+verbs_qp_note_silence(struct verbs_qp *qp)
+{
+	if (qp->phase < VERBS_LINGER)
+		qp->events.silent = true;
+}
 /* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. Before phase
  * DESTROY only, and no thread has it. */
 void verbs_qp_kill(struct verbs_qp *, const char *why);

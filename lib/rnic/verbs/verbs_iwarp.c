@@ -137,10 +137,12 @@ iwarp_holds(const struct verbs_qp *qp)
 /* -- the active side -- */
 
 static const char *
-connect_error(int err)
+connect_error(struct verbs_qp *qp, int err)
 {
 	if (err == ENODEV)
 		return "the way to the peer's RNIC is not by this card";
+	if (err == ETIMEDOUT)
+		verbs_qp_note_silence(qp);
 	return mpa_connect_error(err == ECONNRESET ? ECONNREFUSED : err == EADDRINUSE ? EADDRNOTAVAIL : err);
 }
 
@@ -173,7 +175,7 @@ connect_done(struct verbs_job *job)
 	if (job->err != 0)
 		conn->asked = false; /* and no event follows */
 	if (job->err != 0 || conn->qp->phase > VERBS_LINGER)
-		conn_over(conn, connect_error(job->err));
+		conn_over(conn, connect_error(conn->qp, job->err));
 }
 
 static void
@@ -214,12 +216,12 @@ reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 }
 
 static const char *
-rejected_why(const struct rdma_conn_param *p, int status)
+rejected_why(struct verbs_qp *qp, const struct rdma_conn_param *p, int status)
 {
 	struct mpa_pdata d;
 
 	if (p->private_data_len == 0)
-		return connect_error(status < 0 ? -status : ECONNREFUSED);
+		return connect_error(qp, status < 0 ? -status : ECONNREFUSED);
 	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &d) < 0)
 		return mpa_verdict_str(MPA_ACCEPTED);
 	return mpa_verdict_str(d.verdict);
@@ -244,7 +246,7 @@ start_connect(struct verbs_qp *qp)
 		return "out of resources";
 	if (rdma_resolve_addr(
 	        conn->id, (struct sockaddr *)&from, (struct sockaddr *)&to, (int)qp->dev->cfg.connect_ms) != 0)
-		return connect_error(errno);
+		return connect_error(qp, errno);
 	return NULL;
 }
 
@@ -276,12 +278,15 @@ iwarp_timed_out(struct verbs_qp *qp)
 {
 	const char *why = "the peer's first message did not come in time";
 
-	if (qp->phase <= VERBS_EXPECTING)
+	if (qp->phase <= VERBS_EXPECTING) {
 		why = "the peer did not open its MPA connection in time";
-	else if (qp->side == RNIC_ACTIVE && qp->conn != NULL)
-		why = qp->conn->up    ? "the peer does not answer on the new connection"
-		    : qp->conn->asked ? "the peer did not answer the MPA Request in time"
+	} else if (qp->side == RNIC_ACTIVE && qp->conn != NULL && qp->conn->up) {
+		verbs_qp_note_silence(qp);
+		why = "the peer does not answer on the new connection";
+	} else if (qp->side == RNIC_ACTIVE && qp->conn != NULL) {
+		why = qp->conn->asked ? "the peer did not answer the MPA Request in time"
 		                      : "the peer's RNIC cannot be found";
+	}
 	verbs_qp_break(qp, why);
 }
 
@@ -329,9 +334,9 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		if (!verbs_id_is_ours(conn->dev, conn->id))
-			conn_over(conn, connect_error(ENODEV));
+			conn_over(conn, connect_error(conn->qp, ENODEV));
 		else if (rdma_resolve_route(conn->id, (int)conn->dev->cfg.connect_ms) != 0)
-			conn_over(conn, connect_error(errno));
+			conn_over(conn, connect_error(conn->qp, errno));
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		start_asking(conn);
@@ -345,11 +350,11 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		conn->asked = false;
-		conn_over(conn, connect_error(ev->status < 0 ? -ev->status : EIO));
+		conn_over(conn, connect_error(conn->qp, ev->status < 0 ? -ev->status : EIO));
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		conn->asked = false;
-		conn_over(conn, rejected_why(p, ev->status));
+		conn_over(conn, rejected_why(conn->qp, p, ev->status));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		conn->asked = false;

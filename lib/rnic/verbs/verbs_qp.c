@@ -385,13 +385,14 @@ verbs_qp_connected(struct verbs_qp *qp, enum verbs_phase to)
 }
 
 static const char *
-connect_why(int err)
+connect_why(struct verbs_qp *qp, int err)
 {
 	switch (err) {
 	case ETIMEDOUT:
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 	case EHOSTDOWN:
+		verbs_qp_note_silence(qp);
 		return "the peer's address does not answer";
 	case EINVAL:
 		return "the RDMA device does not take the connection's attributes";
@@ -408,7 +409,7 @@ verbs_qp_job_done(struct verbs_qp *qp)
 	else if (qp->phase == VERBS_CANCEL)
 		flush(qp, "connecting was called off");
 	else if (qp->job.err != 0)
-		verbs_qp_break(qp, connect_why(qp->job.err));
+		verbs_qp_break(qp, connect_why(qp, qp->job.err));
 	else
 		verbs_qp_connected(qp, qp->job.to_rts ? VERBS_RTS : VERBS_RTR);
 	verbs_qp_reap(qp);

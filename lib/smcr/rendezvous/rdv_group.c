@@ -220,6 +220,7 @@ group_failed(struct smcr_conn *conn, uint32_t diag, enum smcr_reason reason, con
 	/* For whoever falls back because of it. */
 	conn->diag.detail = why;
 	if (link != NULL) {
+		conn->diag.silent = link->silent;
 		conn->diag.rnic = link->remote.gid;
 		conn->diag.mpa_port = conn->role == SMCR_CLIENT ? link->remote.mpa_port : 0;
 	}

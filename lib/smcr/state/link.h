@@ -82,6 +82,7 @@ struct link {
 	bool path_lost;            /* it ended because its path was lost, as either side says */
 	int64_t gone_ns;           /* LINK_GONE: since */
 	const char *down_why;      /* static text */
+	bool silent;               /* and the reason is that the peer did not answer */
 	uint8_t number;            /* link number of the peers, never 0 */
 	uint32_t qpn;              /* ours */
 	bool retiring;             /* takes no connections; those that it has are moving away */

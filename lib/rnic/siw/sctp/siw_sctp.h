@@ -37,6 +37,7 @@ struct siw_assoc_msg {
 	uint16_t stream;
 	struct span bytes; /* until the next call for any association of the device */
 	const char *why;   /* static */
+	bool silent;       /* the peer does not answer, as far as can be told */
 };
 
 struct siw_sctp_stack {
@@ -79,6 +80,14 @@ static inline enum siw_assoc_in
 siw_assoc_lost(struct siw_assoc_msg *out, const char *why)
 {
 	*out = (struct siw_assoc_msg){ .why = why };
+	return SIW_ASSOC_LOST;
+}
+
+/* The same: by a peer that does not answer, or may not. */
+static inline enum siw_assoc_in
+siw_assoc_silent(struct siw_assoc_msg *out, const char *why)
+{
+	*out = (struct siw_assoc_msg){ .why = why, .silent = true };
 	return SIW_ASSOC_LOST;
 }
 

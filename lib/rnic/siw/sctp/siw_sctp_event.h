@@ -32,10 +32,10 @@ siw_sctp_notified(struct siw_assoc *a, const void *bytes, size_t len, struct siw
 	case SCTP_SHUTDOWN_COMP:
 		return SIW_ASSOC_CLOSED;
 	case SCTP_CANT_STR_ASSOC:
-		return siw_assoc_lost(out, SIW_LOST_SILENT);
+		return siw_assoc_silent(out, SIW_LOST_SILENT);
 	case SCTP_RESTART:
 		return siw_assoc_lost(out, "the peer began anew");
 	default:
-		return siw_assoc_lost(out, SIW_LOST_RESET);
+		return siw_assoc_silent(out, SIW_LOST_RESET);
 	}
 }

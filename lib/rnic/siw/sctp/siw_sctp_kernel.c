@@ -484,7 +484,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 	uint8_t *bytes = kernel_dev(a->dev)->message;
 
 	if (is_reset(k))
-		return siw_assoc_lost(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
+		return siw_assoc_silent(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
 	for (;;) {
 		union {
 			struct cmsghdr align;
@@ -503,7 +503,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 			/* The indication comes with the news that the association is up, or not at all. */
 			return a->comm_up && !a->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
 		if (n < 0)
-			return siw_assoc_lost(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
+			return siw_assoc_silent(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
 		if (n == 0)
 			return SIW_ASSOC_CLOSED;
 		if (msg.msg_flags & MSG_NOTIFICATION) {
@@ -521,7 +521,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 		if (!(msg.msg_flags & MSG_EOR))
 			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);
 		if (!message_of(&msg, (size_t)n, out, bytes))
-			return siw_assoc_lost(out, SIW_LOST_RESET);
+			return siw_assoc_silent(out, SIW_LOST_RESET);
 		return SIW_ASSOC_MESSAGE;
 	}
 }

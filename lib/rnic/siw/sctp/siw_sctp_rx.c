@@ -160,6 +160,8 @@ take_one(struct siw_qp *qp)
 		siw_sctp(qp)->closed = true;
 		return false;
 	case SIW_ASSOC_LOST:
+		if (msg.silent)
+			siw_qp_note_silence(qp);
 		siw_stream_lost(qp, msg.why, NULL);
 		return false;
 	}

@@ -382,7 +382,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 	/* Behind an ABORT nothing is taken, not even what came before it: the peer may have moved on to another link meanwhile, and
 	 * written newer bytes there. */
 	if (usrsctp_get_events(u->so) & SCTP_EVENT_ERROR)
-		return siw_assoc_lost(out, SIW_LOST_RESET);
+		return siw_assoc_silent(out, SIW_LOST_RESET);
 	for (;;) {
 		struct sockaddr_conn from;
 		struct sctp_rcvinfo info = { 0 };
@@ -398,7 +398,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 			/* The indication comes with the news that the association is up, or not at all. */
 			return a->comm_up && !a->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
 		if (n < 0)
-			return siw_assoc_lost(out, SIW_LOST_RESET);
+			return siw_assoc_silent(out, SIW_LOST_RESET);
 		if (n == 0)
 			return SIW_ASSOC_CLOSED;
 		if (flags & MSG_NOTIFICATION) {

@@ -90,6 +90,8 @@ connect_io(void *arg, int fd, unsigned events)
 		int err = 0;
 
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+			if (err == ETIMEDOUT)
+				siw_qp_note_silence(qp);
 			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
 			return;
 		}
