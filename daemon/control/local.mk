@@ -13,6 +13,9 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
+	daemon/control/report_parts.c \
+	daemon/control/report_status.c \
+	daemon/control/report_stats.c \
 	daemon/control/report_lists.c \
 	daemon/control/report_service.c \
 	daemon/control/report_close.c \

@@ -126,20 +126,27 @@ void report_mac(struct json_writer *, const char *key, const uint8_t mac[6]);
 void report_hex32(struct json_writer *, const char *key, uint32_t);
 /* Nanoseconds as whole milliseconds. */
 void report_ms(struct json_writer *, const char *key, int64_t ns);
+/* By enum session_mode, as an object. */
+void report_conn_counts(struct json_writer *, const char *key, const uint64_t conns[3]);
 
-/* -- between report.c, report_lists.c and report_service.c -- */
+/* -- between report.c and the makers, which do one step and write members of "data"; false when there are no more -- */
 
 /* Goes on to the next worker that is asked for, and the beginning of its objects; false when this was the last. */
 bool report_next_worker(struct report *);
+/* In report_service.c, for `status`, too. */
 void report_add_service(struct service_info *sum, const struct service_info *one);
 /* Members of an object. */
 void report_write_service(struct json_writer *, const struct service_info *);
-void report_conn_counts(struct json_writer *, const char *key, const uint64_t conns[3]);
-/* One step of the report about one service. */
+
+bool report_status(struct report *);
+bool report_drain(struct report *);
+bool report_stats(struct report *);
+/* About one service. */
 bool report_service(struct report *);
-/* One step of closing connections. */
+/* Closing connections. */
 bool report_close(struct report *);
-/* One step of a command whose answer is the list of its name; false when there is no more. */
+/* Of a command whose answer is the list of its name. */
 bool report_list(struct report *);
+
 /* The counters of all kinds of devices, by name, so that each device is shown with the same ones. Ends with NULL. */
 extern const char *const report_device_stats[];

@@ -8,6 +8,7 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 #include "daemon/control/report.h"
+#include "daemon/session/peer_rule.h"
 #include "daemon/session/targets.h"
 
 #define SETTING_MAX 2000 /* characters: a step has room for twice as many in JSON, and for escapes */
@@ -19,6 +20,53 @@ enum {
 	SERVICE_ADDRESSES,
 	SERVICE_SETTINGS,
 };
+
+/* -- what it is in `status`, too -- */
+
+void
+report_write_service(struct json_writer *jw, const struct service_info *s)
+{
+	char text[CONFIG_TO_STR_MAX], waits[TARGETS_WAIT_MAX];
+
+	jw_string(jw, "name", s->cfg->name);
+	jw_string(jw, "kind", s->cfg->kind == CONFIG_INGRESS ? "ingress" : "egress");
+	report_sockaddr(jw, "listen", &s->cfg->listen);
+	jw_string(jw, "to", config_to_str(s->cfg, text));
+	jw_string(jw, "waiting", targets_waiting(s->targets, waits));
+	jw_string(jw, "peer", peer_rule_word(s->cfg->peer));
+	jw_bool(jw, "disabled", s->disabled);
+	jw_uint(jw, "connections", s->connections);
+	jw_uint(jw, "connections_max", s->cfg->max_connections);
+	jw_uint(jw, "accepted", s->accepted);
+	jw_uint(jw, "refused_allow", s->refused_allow);
+	jw_uint(jw, "refused_max", s->refused_max);
+	jw_uint(jw, "refused_per_peer", s->refused_per_peer);
+	jw_uint(jw, "refused_connect", s->refused_connect);
+	jw_uint(jw, "refused_fallback", s->refused_fallback);
+	jw_uint(jw, "refused_disabled", s->refused_disabled);
+	jw_uint(jw, "fallbacks", s->fallbacks);
+	jw_uint(jw, "resets", s->resets);
+}
+
+void
+report_add_service(struct service_info *sum, const struct service_info *one)
+{
+	sum->cfg = one->cfg;
+	sum->targets = one->targets;
+	sum->connections += one->connections;
+	sum->accepted += one->accepted;
+	sum->refused_allow += one->refused_allow;
+	sum->refused_max += one->refused_max;
+	sum->refused_per_peer += one->refused_per_peer;
+	sum->refused_connect += one->refused_connect;
+	sum->refused_fallback += one->refused_fallback;
+	sum->refused_disabled += one->refused_disabled;
+	sum->disabled = sum->disabled || one->disabled;
+	sum->fallbacks += one->fallbacks;
+	sum->resets += one->resets;
+}
+
+/* -- the report -- */
 
 static void
 add_counters(struct report *r, const struct service_info *one, const struct outage_info *outage)
