@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/addr.h"
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
@@ -487,49 +486,4 @@ config_free(struct config *cfg)
 	free(cfg->mpa_clients);
 	free(cfg->metrics.allow);
 	free(cfg);
-}
-
-const char *
-config_target_str(const struct config_target *t, char *buf)
-{
-	if (t->port == 0)
-		snprintf(buf, CONFIG_TARGET_STR_MAX, "%s%s", t->srv ? "srv:" : "", t->host);
-	else
-		snprintf(buf, CONFIG_TARGET_STR_MAX, strchr(t->host, ':') != NULL ? "[%s]:%u" : "%s:%u", t->host,
-		    (unsigned)t->port);
-	return buf;
-}
-
-const char *
-config_to_str(const struct config_service *svc, char *buf)
-{
-	char one[CONFIG_TARGET_STR_MAX];
-	size_t n = 0;
-
-	buf[0] = '\0';
-	for (unsigned i = 0; i < svc->to_cnt; i++) {
-		const char *text = config_target_str(&svc->to[i], one);
-		size_t len = strlen(text);
-
-		if (n + 2 + len + sizeof(", ...") > CONFIG_TO_STR_MAX)
-			text = "...";
-		n += (size_t)snprintf(buf + n, CONFIG_TO_STR_MAX - n, "%s%s", n > 0 ? ", " : "", text);
-		if (strcmp(text, "...") == 0)
-			break;
-	}
-	return buf;
-}
-
-bool
-config_target_same(const struct config_target *a, const struct config_target *b)
-{
-	return a->srv == b->srv && a->port == b->port && strcmp(a->host, b->host) == 0;
-}
-
-bool
-config_target_is_literal(const struct config_target *t)
-{
-	struct sockaddr_storage ss;
-
-	return !t->srv && (addr_is_unix_text(t->host) || addr_parse(t->host, &ss) == 0);
 }
