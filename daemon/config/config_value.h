@@ -39,8 +39,8 @@ void config_number_format(const struct config_key *, uint64_t n, char *buf, size
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 
-/* -- between config_value.c, with the table of types, config_value_net.c, the types of addresses and networks,
- * config_value_user.c and config_value_eid.c -- */
+/* -- between config_value.c, with the table of types, config_value_text.c, those that are strings, config_value_net.c, those of
+ * addresses and networks, config_value_user.c and config_value_eid.c -- */
 
 #define VALUE_SHOW_MAX 72
 #define VALUE_BAD_TYPE 1 /* of a set function: config_value_set says what the type looks like */
@@ -55,7 +55,15 @@ const char *value_show(const struct config_value *, char buf[VALUE_SHOW_MAX]);
 int value_parse_uint(const char *text, uint64_t *out);
 bool value_is_name_char(char c);
 
-/* Operations of config_value_net.c, with the contracts of struct type_ops. */
+/* Operations of config_value_text.c, with the contracts of struct type_ops. */
+int value_set_name(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+int value_set_ifname(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+int value_set_path(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+int value_set_pattern(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+void value_print_string(const struct config_key *, const void *at, FILE *);
+bool value_string_equal(const void *, const void *);
+
+/* The same of config_value_net.c. */
 int value_set_addr(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 int value_set_addrs(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 int value_set_target(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);

@@ -1,0 +1,87 @@
+/* Strings as values of settings: names, paths, patterns; see config_value.h. */
+#include <ctype.h>
+#include <string.h>
+
+#include "daemon/config/config_value.h"
+
+bool
+value_is_name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
+}
+
+int
+value_set_name(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (v->text[0] == '\0')
+		return value_bad(why, "must not be empty");
+	if (strlen(v->text) >= key->len)
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (!value_is_name_char(*p))
+			return VALUE_BAD_TYPE;
+	strcpy(at, v->text);
+	return 0;
+}
+
+/* Cards are named like interfaces. */
+int
+value_set_ifname(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (strcmp(v->text, ".") == 0 || strcmp(v->text, "..") == 0)
+		return VALUE_BAD_TYPE;
+	if (strcmp(v->text, "*") != 0)
+		return value_set_name(key, at, v, why);
+	strcpy(at, v->text);
+	return 0;
+}
+
+int
+value_set_path(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (v->text[0] != '/')
+		return VALUE_BAD_TYPE;
+	if (strlen(v->text) >= key->len)
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (iscntrl((unsigned char)*p))
+			return value_bad(why, "has a control character");
+	strcpy(at, v->text);
+	return 0;
+}
+
+int
+value_set_pattern(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	size_t len = strlen(v->text);
+
+	/* Not what editors and packages leave beside it. */
+	if (len < 5 || strcmp(v->text + len - 5, ".conf") != 0)
+		return VALUE_BAD_TYPE;
+	if (len >= key->len)
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (iscntrl((unsigned char)*p))
+			return value_bad(why, "has a control character");
+	strcpy(at, v->text);
+	return 0;
+}
+
+void
+value_print_string(const struct config_key *key, const void *at, FILE *out)
+{
+	(void)key;
+	fputc('"', out);
+	for (const char *p = at; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			fputc('\\', out);
+		fputc(*p, out);
+	}
+	fputc('"', out);
+}
+
+bool
+value_string_equal(const void *a, const void *b)
+{
+	return strcmp(a, b) == 0;
+}
