@@ -1,6 +1,7 @@
 # The worker: engine, devices, services and sessions put together.
 daemon_libsmcrd_la_SOURCES += \
-	daemon/worker/worker.c daemon/worker/worker.h \
+	daemon/worker/worker.c daemon/worker/worker.h daemon/worker/worker_int.h \
+	daemon/worker/worker_info.c \
 	daemon/worker/workers.c daemon/worker/workers.h \
 	daemon/worker/reload.c \
 	daemon/worker/worker_sockets.c \
