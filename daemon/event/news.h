@@ -13,6 +13,11 @@
 #include "daemon/event/event_kinds.h"
 #include "daemon/mailbox.h"
 
+/* How often an operator hears of the same thing, an outage, say: again when it has lasted so long; when it comes and goes, so
+ * many times, and the ends on top. */
+#define TELL_AGAIN_NS (600 * INT64_C(1000000000))
+#define TELL_LIMIT ((struct log_limit){ .burst = 4, .interval_ms = 60000 })
+
 #define NEWS_KEPT 256
 #define NEWS_BURST 20 /* of a kind, */
 #define NEWS_BURST_MS 1000

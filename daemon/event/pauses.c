@@ -6,14 +6,10 @@
 
 #include "base/minmax.h"
 
-#define TELL_AGAIN_NS (600 * INT64_C(1000000000)) /* one that lasts */
-#define WINDOW_NS (60 * INT64_C(1000000000))
-#define WINDOW_EVENTS 4 /* in that time; the ends come on top */
-
 void
 pauses_init(struct pauses *all, struct news *news)
 {
-	*all = (struct pauses){ .news = news };
+	*all = (struct pauses){ .news = news, .limit = TELL_LIMIT };
 	(void)pthread_mutex_init(&all->lock, NULL);
 }
 
@@ -37,13 +33,10 @@ static void
 tell_begin(struct pauses *all, const struct pause_place *at)
 {
 	struct event e = event_of(all, EVENT_ACCEPTING_PAUSED, at);
+	uint64_t left_out; /* not said: the event has the number of failures */
 
 	all->told_ns = at->now_ns;
-	if (all->window_cnt == 0 || at->now_ns - all->window_ns >= WINDOW_NS) {
-		all->window_ns = at->now_ns;
-		all->window_cnt = 0;
-	}
-	if (all->window_cnt++ >= WINDOW_EVENTS)
+	if (!log_limit_take(&all->limit, at->now_ns, &left_out))
 		return;
 	all->told = true;
 	(void)snprintf(e.reason, sizeof(e.reason), "%s", strerror(all->err));

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "daemon/event/news.h"
 
 struct pauses {
@@ -20,9 +21,7 @@ struct pauses {
 	uint64_t failures;
 	int64_t since_ns;
 	int64_t told_ns;
-	/* So that one which comes and goes fills no log. */
-	int64_t window_ns;
-	unsigned window_cnt;
+	struct log_limit limit; /* so that one which comes and goes fills no log; ends come on top */
 };
 
 /* The part of a listening socket, or of several that pause together. Its thread's alone; zeroed: it does not pause. */

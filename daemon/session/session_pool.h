@@ -107,11 +107,6 @@ void session_pool_init(
 /* After session_pool_stop, or before anything was started. */
 void session_pool_fini(struct session_pool *);
 
-/* How often an operator hears of the same thing, an outage or a spell: again when it has lasted so long; when it comes and goes, so
- * many times, and the ends on top. */
-#define TELL_AGAIN_NS (600 * INT64_C(1000000000))
-#define TELL_LIMIT ((struct log_limit){ .burst = 4, .interval_ms = 60000 })
-
 /* An operator is to hear of it. */
 static inline void
 session_pool_tell(const struct session_pool *pool, const struct event *e)
