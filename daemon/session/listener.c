@@ -332,7 +332,7 @@ accept_batch(struct service *svc)
 	return more;
 }
 
-/* A program that knows itself connected would be reset. */
+/* A program that knows itself connected would be reset, unless another process has the socket and serves it. */
 static void
 take_the_backlog(struct service *svc)
 {
@@ -363,7 +363,7 @@ listener_follow(struct service *svc)
 
 	if (l->sock.fd < 0 || want == l->mode)
 		return 0;
-	if (l->mode == LISTENER_OPEN)
+	if (l->mode == LISTENER_OPEN && want != LISTENER_IDLE)
 		take_the_backlog(svc);
 	int rc = is_watched(want) ? listen_again(svc, &l->sock) : 0;
 	if (rc == 0 && is_watched(want) && !is_watched(l->mode))

@@ -417,6 +417,25 @@ START_TEST(a_listener_that_is_closed_pauses_no_more)
 	close(waiting);
 }
 
+/* Served here, clients that wait would wait for the end of this process and their peers, if these are services of the same one, for
+ * the next. */
+START_LOOP_TEST(a_drain_takes_whom_no_other_process_will_serve, 0, 2)
+{
+	bool elsewhere = _i == 1;
+
+	gw_begin();
+	LIST_EACH(struct service, svc, &gw_pool(GW_IN)->services, node)
+		svc->listener.sock.elsewhere = elsewhere;
+	uint64_t before = gw_info(GW_IN).accepted;
+	int waiting = gw_client();
+	ck_assert_int_eq(session_pool_drain(gw_pool(GW_IN), true), 0);
+	ck_assert_uint_eq(gw_info(GW_IN).accepted, before + !elsewhere);
+	ck_assert_int_eq(session_pool_drain(gw_pool(GW_IN), false), 0);
+	close(gw_accept());
+	ck_assert_uint_eq(gw_info(GW_IN).accepted, before + 1);
+	close(waiting);
+}
+
 /* -- hostile peers, on the egress's port -- */
 
 static const char *const garbage[] = { "GET / HTTP/1.0\r\n\r\n", "F", "FAK\n", "FAKE1234567890123456789" };
