@@ -36,11 +36,9 @@ value_set_ifname(const struct config_key *key, void *at, const struct config_val
 	return 0;
 }
 
-int
-value_set_path(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+static int
+set_file(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	if (v->text[0] != '/')
-		return VALUE_BAD_TYPE;
 	if (strlen(v->text) >= key->len)
 		return value_bad(why, "is longer than %zu characters", key->len - 1);
 	for (const char *p = v->text; *p != '\0'; p++)
@@ -51,6 +49,12 @@ value_set_path(const struct config_key *key, void *at, const struct config_value
 }
 
 int
+value_set_path(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	return v->text[0] == '/' ? set_file(key, at, v, why) : VALUE_BAD_TYPE;
+}
+
+int
 value_set_pattern(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	size_t len = strlen(v->text);
@@ -58,13 +62,7 @@ value_set_pattern(const struct config_key *key, void *at, const struct config_va
 	/* Not what editors and packages leave beside it. */
 	if (len < 5 || strcmp(v->text + len - 5, ".conf") != 0)
 		return VALUE_BAD_TYPE;
-	if (len >= key->len)
-		return value_bad(why, "is longer than %zu characters", key->len - 1);
-	for (const char *p = v->text; *p != '\0'; p++)
-		if (iscntrl((unsigned char)*p))
-			return value_bad(why, "has a control character");
-	strcpy(at, v->text);
-	return 0;
+	return set_file(key, at, v, why);
 }
 
 void

@@ -1,7 +1,6 @@
 /* The daemon when memory runs out: each allocation in turn of its start, of a reload, of connections and of reading a
  * configuration, with the real engine and device. It says so, goes on with the next one, and nobody else notices. */
 #define GATEWAY_REAL
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 #include "daemon/takeover.h"
 #include "fake_workers.h"
 #include "gateway.h"
+#include "open_fds.h"
 #include "sweep.h"
 #include "unit.h"
 
@@ -226,16 +226,6 @@ START_LOOP_TEST(control_clients_are_served_or_turned_away, 0, 2)
 }
 
 /* -- listening sockets of a process before this one -- */
-
-static unsigned
-open_fds(void)
-{
-	unsigned cnt = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		cnt += fcntl(fd, F_GETFD) >= 0;
-	return cnt;
-}
 
 START_TEST(sockets_that_are_passed_are_taken_or_closed)
 {

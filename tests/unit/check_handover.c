@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "open_fds.h"
 #include "unit.h"
 
 static const struct handover_msg hello = {
@@ -156,16 +157,6 @@ teardown(void)
 }
 
 UNIT_FIXTURE(setup, teardown);
-
-static unsigned
-open_fds(void)
-{
-	unsigned cnt = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		cnt += fcntl(fd, F_GETFD) >= 0;
-	return cnt;
-}
 
 /* Bytes with some descriptors, as only another program would send them. */
 static void

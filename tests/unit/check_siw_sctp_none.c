@@ -1,6 +1,5 @@
 /* A build without libusrsctp, in any build: this program is one, with siw_sctp_none.c in the place of the stack in user space. */
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -8,6 +7,7 @@
 #include "base/rng.h"
 #include "rnic/siw/siw.h"
 #include "tests/poll_loop.h"
+#include "open_fds.h"
 #include "unit.h"
 
 static struct poll_loop loop;
@@ -27,16 +27,6 @@ teardown(void)
 }
 
 UNIT_FIXTURE(setup, teardown);
-
-static unsigned
-open_fds(void)
-{
-	unsigned cnt = 0;
-
-	for (int fd = 0; fd < 256; fd++)
-		cnt += fcntl(fd, F_GETFD) >= 0;
-	return cnt;
-}
 
 static int
 try(enum siw_transport transport, enum siw_sctp_stack_kind stack, struct rnic_dev **dev, const char **err)
