@@ -112,13 +112,10 @@ add_absent(scmp_filter_ctx ctx, uint32_t action)
 static int
 set_attributes(scmp_filter_ctx ctx, bool log)
 {
-	int rc;
-
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_LOG, log);
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_SSB, 1);
 	(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
-	return rc;
+	return seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 }
 
 /* 0 or negative. */

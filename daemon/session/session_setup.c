@@ -39,12 +39,18 @@ arm_dial(struct session *s)
 	timer_arm(&s->pool->env->timers, &s->timer, at_ns);
 }
 
+/* The process, or the host, has no descriptor left. */
+static bool
+lacks_descriptor(int err)
+{
+	return err == EMFILE || err == ENFILE;
+}
+
 /* Of this host, not of the target. */
 static bool
 is_our_own(int err)
 {
-	return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL ||
-	    err == EPERM;
+	return lacks_descriptor(err) || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL || err == EPERM;
 }
 
 /* Of a UNIX socket where nobody accepts, EAGAIN would be no word for that. */
@@ -54,7 +60,8 @@ is_full(const struct dial *d)
 	return d->err == EAGAIN && d->cnt > 0 && dial_addr(d)->ss_family == AF_UNIX;
 }
 
-/* Takes the attempt that runs for failed, and starts the next one. 0, or -errno of the last one: no target is left. */
+/* Takes the attempt that runs for failed, and starts the next one. 0, or -errno of the last one: no target is left, or no descriptor
+ * for any. */
 static int
 dial_on(struct session *s, int why)
 {
@@ -63,7 +70,7 @@ dial_on(struct session *s, int why)
 	struct dial *d = &setup->dial;
 	int err = dial_next(d, pool->env->loop, &pool->keepalive, why);
 
-	while (err != 0) {
+	while (err != 0 && !lacks_descriptor(-err)) {
 		if (d->cnt > 0 && !is_our_own(-err))
 			retry_bad(
 			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(-err));
@@ -97,7 +104,7 @@ waits_for_name(const struct session *s)
 	return s->pool->env->now_ns < s->setup->dial_until_ns && targets_pending(s->settings->targets);
 }
 
-/* The process has no descriptor left, which is no fault of any target: whoever has come in waits, and who has not stays where it
+/* That there is no descriptor left is no fault of any target: whoever has come in waits, and who has not stays where it
  * is. Connections that end make room. */
 static void
 wait_for_descriptor(struct session *s)
@@ -106,6 +113,7 @@ wait_for_descriptor(struct session *s)
 	int64_t now_ns = s->pool->env->now_ns;
 
 	setup->dial.cnt = setup->dial.next = 0;
+	setup->dial.err = 0;
 	setup->dial.busy = setup->dial.waits = true;
 	setup->tried = 0;
 	setup->dial_until_ns = now_ns + s->settings->cfg.connect_ms * NS_PER_MS;
@@ -123,7 +131,7 @@ setup_dial_next(struct session *s, int why)
 
 	if (d->cnt > 0)
 		net_addr_set(far, lasting(s, dial_addr(d)));
-	if (err == -EMFILE || err == -ENFILE) {
+	if (lacks_descriptor(-err)) {
 		wait_for_descriptor(s);
 		return;
 	}
