@@ -35,6 +35,27 @@ capture_take(void)
 	return captured.text;
 }
 
+/* The number of lines that were logged since the last call; the lines are in captured.text. */
+static inline unsigned
+capture_lines(void)
+{
+	unsigned lines = 0;
+
+	for (const char *p = capture_take(); (p = strchr(p, '\n')) != NULL; p++)
+		lines++;
+	return lines;
+}
+
+/* One line, with these words in it. */
+static inline void
+capture_one_line(const char *wanted)
+{
+	unsigned lines = capture_lines();
+
+	ck_assert_msg(lines == 1 && strstr(captured.text, wanted) != NULL, "%u lines, want \"%s\":\n%s", lines, wanted,
+	    captured.text);
+}
+
 static inline void
 capture_end(void)
 {

@@ -33,30 +33,10 @@ teardown(void)
 	news_fini(&news);
 }
 
-/* The number of lines that were logged since the last call; the lines are in captured.text. */
-static unsigned
-logged(void)
-{
-	unsigned lines = 0;
-
-	for (const char *p = capture_take(); (p = strchr(p, '\n')) != NULL; p++)
-		lines++;
-	return lines;
-}
-
-static void
-one_line(const char *wanted)
-{
-	unsigned lines = logged();
-
-	ck_assert_msg(lines == 1 && strstr(captured.text, wanted) != NULL, "%u lines, want \"%s\":\n%s", lines, wanted,
-	    captured.text);
-}
-
 static void
 nothing(void)
 {
-	ck_assert_msg(logged() == 0, "%s", captured.text);
+	ck_assert_msg(capture_lines() == 0, "%s", captured.text);
 }
 
 UNIT_FIXTURE(setup, teardown);
@@ -69,19 +49,19 @@ START_TEST(the_beginning_and_the_end_are_told_once)
 		pauses_failed(&all, &one, &here, EMFILE);
 		here.now_ns += S / 10;
 	}
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	ck_assert(one.on);
 	pauses_over(&all, &one, &here);
-	one_line(GOES_ON "37 after_ms=3700\n");
+	capture_one_line(GOES_ON "37 after_ms=3700\n");
 	ck_assert(!one.on);
 	ck_assert(news_next(&news, 1, &r));
 	ck_assert_uint_eq(r.worker, 2);
 	/* The next one has numbers of its own. */
 	pauses_failed(&all, &one, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	here.now_ns += S;
 	pauses_over(&all, &one, &here);
-	one_line(GOES_ON "1 after_ms=1000\n");
+	capture_one_line(GOES_ON "1 after_ms=1000\n");
 }
 
 START_TEST(a_socket_that_does_not_pause_tells_nothing)
@@ -90,12 +70,12 @@ START_TEST(a_socket_that_does_not_pause_tells_nothing)
 	pauses_forget(&all, &one);
 	nothing();
 	pauses_failed(&all, &two, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	pauses_over(&all, &one, &here);
 	pauses_over(&all, &one, &here);
 	nothing();
 	pauses_over(&all, &two, &here);
-	one_line(GOES_ON "1\n");
+	capture_one_line(GOES_ON "1\n");
 	pauses_over(&all, &two, &here);
 	nothing();
 }
@@ -108,7 +88,7 @@ START_TEST(all_sockets_are_one)
 	pauses_failed(&all, &two, &here, EMFILE);
 	pauses_failed(&all, &three, &control, EMFILE);
 	pauses_failed(&all, &one, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	pauses_over(&all, &two, &here);
 	pauses_over(&all, &one, &here);
 	nothing();
@@ -117,24 +97,24 @@ START_TEST(all_sockets_are_one)
 	pauses_over(&all, &two, &here);
 	nothing();
 	pauses_over(&all, &three, &control);
-	one_line("notice: accepting goes on: failures=5 after_ms=2000\n");
+	capture_one_line("notice: accepting goes on: failures=5 after_ms=2000\n");
 }
 
 START_TEST(another_reason_is_told_and_a_long_pause_again)
 {
 	pauses_failed(&all, &one, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	pauses_failed(&all, &one, &here, ENOBUFS);
-	one_line("service=redis reason=\"No buffer space available\" failures=2\n");
+	capture_one_line("service=redis reason=\"No buffer space available\" failures=2\n");
 	pauses_failed(&all, &one, &here, ENOBUFS);
 	here.now_ns += 599 * S;
 	pauses_failed(&all, &one, &here, ENOBUFS);
 	nothing();
 	here.now_ns += S;
 	pauses_failed(&all, &one, &here, ENOBUFS);
-	one_line("failures=5\n");
+	capture_one_line("failures=5\n");
 	pauses_over(&all, &one, &here);
-	one_line(GOES_ON "5 after_ms=600000\n");
+	capture_one_line(GOES_ON "5 after_ms=600000\n");
 }
 
 START_TEST(what_comes_and_goes_is_told_four_times_a_minute)
@@ -146,38 +126,38 @@ START_TEST(what_comes_and_goes_is_told_four_times_a_minute)
 		here.now_ns += S / 4;
 	}
 	/* Each with its end: 50 s. */
-	ck_assert_uint_eq(logged(), 8);
+	ck_assert_uint_eq(capture_lines(), 8);
 	here.now_ns += 10 * S;
 	pauses_failed(&all, &one, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 }
 
 /* Another worker's turn may be later than ours. */
 START_TEST(an_end_before_its_beginning_took_no_time)
 {
 	pauses_failed(&all, &one, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	here.now_ns -= S;
 	pauses_over(&all, &one, &here);
-	one_line(GOES_ON "1\n");
+	capture_one_line(GOES_ON "1\n");
 }
 
 START_TEST(a_socket_that_is_closed_does_not_go_on)
 {
 	pauses_failed(&all, &one, &here, EMFILE);
 	pauses_failed(&all, &two, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	pauses_forget(&all, &one);
 	ck_assert(!one.on);
 	pauses_forget(&all, &one);
 	nothing();
 	pauses_over(&all, &two, &here);
-	one_line(GOES_ON "2\n");
+	capture_one_line(GOES_ON "2\n");
 	/* When it was the only one, it is over all the same. */
 	pauses_failed(&all, &one, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 	pauses_forget(&all, &one);
 	nothing();
 	pauses_failed(&all, &one, &here, EMFILE);
-	one_line(PAUSED "1\n");
+	capture_one_line(PAUSED "1\n");
 }
