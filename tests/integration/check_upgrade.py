@@ -754,13 +754,19 @@ def _(t):
     check(os.path.exists(path), "the unit's file stays")
 
 
-@case("systemd's store and disabled services: refused until the next process is there, which has them enabled; a crash, too", timeout=90)
-def _(t):
+def under_systemd(t):
+    """A pair with three_services() that runs, a as a service of systemd: it, systemd's stand-in, a."""
     pair = three_services(t, a={"workers": 2}, unix=False)
     manager, d = Manager(t), pair.a
     d.env, d.wrap = manager.env, manager.wrap
     pair.b.start()
     d.start()
+    return pair, manager, d
+
+
+@case("systemd's store and disabled services: refused until the next process is there, which has them enabled; a crash, too", timeout=90)
+def _(t):
+    pair, manager, d = under_systemd(t)
     shut = socket.socket()	# as a daemon leaves it that dies before it has told systemd
     t.later(shut.close)
     shut.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -801,11 +807,7 @@ def _(t):
 
 @case("systemd's store has the sockets of a service that was disabled and is enabled again")
 def _(t):
-    pair = three_services(t, a={"workers": 2}, unix=False)
-    manager, d = Manager(t), pair.a
-    d.env, d.wrap = manager.env, manager.wrap
-    pair.b.start()
-    d.start()
+    pair, manager, d = under_systemd(t)
     wait_until(lambda: len(manager.stored) == 5, "two for each port, one for the UNIX socket")
     for reloads in (False, True):
         d.ctl_text("disable", "x")
