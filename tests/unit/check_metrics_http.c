@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -19,15 +20,15 @@
 
 static struct http *http;
 static struct sockaddr_storage at;
-static int wants;               /* written by the thread, as are */
-static int paused_err, goes_on; /* what it told of accepting last, and how often that it goes on */
+static atomic_int wants;               /* written by the thread, as are */
+static atomic_int paused_err, goes_on; /* what it told of accepting last, and how often that it goes on */
 static bool answers;
 
 static void
 want(void *arg)
 {
 	(void)arg;
-	__atomic_add_fetch(&wants, 1, __ATOMIC_SEQ_CST);
+	wants++;
 	if (answers)
 		http_deliver(http, golden_documents());
 }
@@ -37,9 +38,9 @@ accepting(void *arg, int64_t now_ms, int err)
 {
 	(void)arg;
 	ck_assert_int_gt(now_ms, 0);
-	__atomic_store_n(&paused_err, err, __ATOMIC_SEQ_CST);
+	paused_err = err;
 	if (err == 0)
-		__atomic_add_fetch(&goes_on, 1, __ATOMIC_SEQ_CST);
+		goes_on++;
 }
 
 static void
@@ -145,7 +146,7 @@ START_TEST(one_collection_serves_all)
 	begin(NULL, 0);
 	for (int i = 0; i < 20; i++)
 		ck_assert_int_eq(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
-	ck_assert_int_le(__atomic_load_n(&wants, __ATOMIC_SEQ_CST), 4);
+	ck_assert_int_le(wants, 4);
 }
 
 START_TEST(an_address_that_is_not_allowed)
@@ -226,7 +227,7 @@ START_TEST(clients_that_wait_when_it_ends)
 	int gone = dial(), half = dial(), waits = dial();
 
 	say(gone, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-	while (__atomic_load_n(&wants, __ATOMIC_SEQ_CST) == 0)
+	while (wants == 0)
 		(void)poll(NULL, 0, 1);
 	close(gone);
 	say(half, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -240,7 +241,7 @@ START_TEST(clients_that_wait_when_it_ends)
 	(void)poll(NULL, 0, HTTP_FRESH_MS + 10);
 	waits = dial();
 	say(waits, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-	while (__atomic_load_n(&wants, __ATOMIC_SEQ_CST) == 1)
+	while (wants == 1)
 		(void)poll(NULL, 0, 1);
 	http_stop(http);
 	http_deliver(http, golden_documents());
@@ -255,17 +256,17 @@ START_TEST(what_could_not_be_collected)
 	int fd = dial();
 
 	say(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-	while (__atomic_load_n(&wants, __ATOMIC_SEQ_CST) == 0)
+	while (wants == 0)
 		(void)poll(NULL, 0, 1);
 	http_deliver(http, NULL);
 	ck_assert_int_eq(status_of(fd, 10000), 503);
 }
 
 static void
-wait_for(const int *what, int value)
+wait_for(const atomic_int *what, int value)
 {
-	for (int ms = 0; __atomic_load_n(what, __ATOMIC_SEQ_CST) != value; ms += 10) {
-		ck_assert_msg(ms < 20000, "%d", __atomic_load_n(what, __ATOMIC_SEQ_CST));
+	for (int ms = 0; *what != value; ms += 10) {
+		ck_assert_msg(ms < 20000, "%d", *what);
 		usleep(10000);
 	}
 }
