@@ -66,8 +66,7 @@ slab_fini(struct slab *s)
 		chunk_free(s, c);
 	LIST_EACH(struct slab_chunk, c, &s->full, node)
 		chunk_free(s, c);
-	s->used = 0;
-	s->empty = NULL;
+	s->used = s->empty_cnt = 0;
 }
 
 static void
@@ -92,6 +91,7 @@ chunk_new(struct slab *s)
 		push_free(s, c, (struct slab_head *)(void *)((char *)c->objs + (i - 1) * s->obj_size));
 	list_push(&s->partial, &c->node);
 	s->chunk_cnt++;
+	s->empty_cnt++;
 	return c;
 }
 
@@ -103,8 +103,8 @@ slab_get(struct slab *s)
 
 	if (c == NULL && (c = chunk_new(s)) == NULL)
 		return NULL;
-	if (c == s->empty)
-		s->empty = NULL;
+	if (c->used == 0)
+		s->empty_cnt--;
 	h = c->free;
 	c->free = h->next_free;
 	c->used++;
@@ -134,7 +134,8 @@ slab_put(struct slab *s, void *obj)
 		return;
 	}
 	list_push(&s->partial, &c->node);
-	if (s->empty != NULL)
-		chunk_free(s, s->empty);
-	s->empty = c;
+	if (s->empty_cnt < SLAB_EMPTY_MAX)
+		s->empty_cnt++;
+	else
+		chunk_free(s, c);
 }

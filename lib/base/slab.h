@@ -1,11 +1,13 @@
-/* Objects of one size in chunks from the kernel. A chunk goes back when its last object is freed (one empty chunk is
- * kept), so that a burst leaves nothing behind; last freed, first given out again. Under ASan a free object is
- * poisoned. */
+/* Objects of one size in chunks from the kernel. A chunk goes back when its last object is freed, so that a burst leaves
+ * little behind; a few that are empty are kept, so that coming and going costs no system call. Last freed, first given out
+ * again. Under ASan a free object is poisoned. */
 #pragma once
 
 #include <stddef.h>
 
 #include "base/list.h"
+
+#define SLAB_EMPTY_MAX 4 /* chunks */
 
 struct slab_chunk;
 
@@ -14,9 +16,9 @@ struct slab {
 	size_t per_chunk;
 	size_t used; /* objects */
 	size_t chunk_cnt;
-	struct list_node partial; /* chunks with free objects, the empty one last */
+	size_t empty_cnt;         /* of the chunks, up to SLAB_EMPTY_MAX */
+	struct list_node partial; /* chunks with free objects, empty ones last */
 	struct list_node full;
-	struct slab_chunk *empty; /* at most one, kept; NULL */
 };
 
 /* Not to be moved afterwards. */
