@@ -284,6 +284,26 @@ show_disabled(FILE *f, const json_t *d)
 	    f);
 }
 
+/* What waited; when nothing has, smcrctl says so. */
+static void
+show_retry(FILE *f, const json_t *d)
+{
+	static const struct {
+		const char *key, *what;
+	} kinds[] = {
+		{ "peers", "peers held off no longer" },
+		{ "links", "link groups that ask for a link now" },
+		{ "prewarms", "link groups that are made ahead now" },
+		{ "targets", "failed targets that are tried now" },
+		{ "devices", "missing devices that are looked for now" },
+		{ "names", "names that are looked up now" },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (get_int(d, kinds[i].key) != 0)
+			fprintf(f, "%s: %" PRId64 "\n", kinds[i].what, get_int(d, kinds[i].key));
+}
+
 static void
 show_level(FILE *f, const json_t *d)
 {
@@ -419,10 +439,7 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 		fprintf(f, "another link is asked for in link group %" PRId64 "\n", get_int(d, "group"));
 		break;
 	case CONTROL_RETRY:
-		fprintf(f,
-		    "peers held off no longer: %" PRId64 "; link groups that ask for a link now: %" PRId64
-		    ", that are made ahead now: %" PRId64 "; missing devices that are looked for now: %" PRId64 "\n",
-		    get_int(d, "peers"), get_int(d, "links"), get_int(d, "prewarms"), get_int(d, "devices"));
+		show_retry(f, d);
 		break;
 	case CONTROL_LOG_LEVEL:
 		show_level(f, d);

@@ -83,11 +83,10 @@ nothing_matches(const struct options *o, const json_t *data)
 static bool
 nothing_waited(const json_t *data)
 {
-	static const char *const keys[] = { "peers", "links", "prewarms", "devices" };
+	const char *key;
+	const json_t *value;
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (json_integer_value(json_object_get(data, keys[i])) != 0)
-			return false;
+	json_object_foreach((json_t *)(uintptr_t)data, key, value) if (json_integer_value(value) != 0) return false;
 	return true;
 }
 
@@ -115,7 +114,7 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 	if (o->command == CONTROL_RETRY && nothing_waited(data)) {
 		fprintf(stderr, "smcrctl: nothing to retry: nothing %s\n",
 		    o->peer != NULL ? "with this peer waits for another try"
-		                    : "waits for another try, and no device is missing");
+		                    : "waits for another try, and neither device nor name is missing");
 		return EXIT_NO;
 	}
 	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))

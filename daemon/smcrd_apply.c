@@ -76,6 +76,14 @@ smcrd_level_for_client(void *arg, int set)
 	return log_choice_by_client(&d->log, set);
 }
 
+unsigned
+smcrd_retry_names(void *arg)
+{
+	const struct daemon *d = arg;
+
+	return names_retry(d->names);
+}
+
 static void
 tell_of_targets(struct worker *w, void *arg)
 {

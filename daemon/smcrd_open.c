@@ -73,6 +73,7 @@ smcrd_open(struct daemon *d, FILE *err)
 		.undrain = smcrd_undrain,
 		.listening = smcrd_listening,
 		.log_level = smcrd_level_for_client,
+		.retry_names = smcrd_retry_names,
 		.sockets = smcrd_sockets_for_successor,
 		.handed_over = smcrd_hand_over,
 		.confine = &d->confine,

@@ -77,6 +77,7 @@ void smcrd_on_hup(void *daemon);
 /* For control_hooks. */
 int smcrd_reload_for_client(void *daemon, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
 struct control_level smcrd_level_for_client(void *daemon, int level);
+unsigned smcrd_retry_names(void *daemon);
 /* For names_hooks. */
 void smcrd_on_targets_came(void *daemon, const char *service);
 

@@ -48,6 +48,8 @@ struct control_hooks {
 	void (*listening)(void *arg);
 	/* Sets the level of the log: an enum log_level, or one of CONTROL_LEVEL_; and says what holds then. */
 	struct control_level (*log_level)(void *arg, int level);
+	/* Names of targets that were not found are looked up now: how many. */
+	unsigned (*retry_names)(void *arg);
 	/*
 	 * For a process that is to take this one's place: its listening sockets, the files of which stay when the list is
 	 * freed, and the ports of its soft devices. 0 or -errno; -EALREADY when another process has taken over.

@@ -198,21 +198,26 @@ retry_worker(struct worker *w, void *arg)
 	o->retried.engine.peers += one.engine.peers;
 	o->retried.engine.links += one.engine.links;
 	o->retried.prewarms += one.prewarms;
+	o->retried.targets += one.targets;
 	o->retried.devices += one.devices;
 }
 
 static void
 retry(struct control_client *c)
 {
+	const struct control_hooks *hooks = &c->ctl->hooks;
 	struct order o = { .req = &c->req };
 	struct json_writer jw;
 
 	workers_call_all(c->ctl->workers, retry_worker, &o);
+	const unsigned names = o.req->peer.ss_family == AF_UNSPEC ? hooks->retry_names(hooks->arg) : 0;
 	report_begin(&jw, &c->out, CONTROL_RETRY, report_wall_ms());
 	jw_uint(&jw, "peers", o.retried.engine.peers);
 	jw_uint(&jw, "links", o.retried.engine.links);
 	jw_uint(&jw, "prewarms", o.retried.prewarms);
+	jw_uint(&jw, "targets", o.retried.targets);
 	jw_uint(&jw, "devices", o.retried.devices);
+	jw_uint(&jw, "names", names);
 	report_end(&jw);
 }
 

@@ -303,6 +303,21 @@ names_apply(struct names *all, const struct config *cfg)
 	loop_again(all->loop);
 }
 
+unsigned
+names_retry(struct names *all)
+{
+	unsigned cnt = 0;
+
+	LIST_EACH(struct name, n, &all->list, node) {
+		if (n->failed == 0 || n->asking)
+			continue;
+		n->due_ns = INT64_MIN;
+		cnt++;
+	}
+	loop_again(all->loop);
+	return cnt;
+}
+
 void
 names_free(struct names *all)
 {

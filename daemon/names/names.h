@@ -23,5 +23,7 @@ struct names_hooks {
 int names_new(struct loop *, struct targets_all *, const struct names_hooks *, struct names **);
 /* The names of this configuration from now on, all of which are looked up at once; cfg is looked at until this returns. */
 void names_apply(struct names *, const struct config *cfg);
+/* Those that were not found, and wait for another look, are looked up now. How many. */
+unsigned names_retry(struct names *);
 /* NULL is allowed. */
 void names_free(struct names *);

@@ -289,19 +289,25 @@ endpoints_bad(struct endpoints *es, const struct endpoint_pick *p, enum endpoint
 }
 
 /* A single one is tried by each connection, and nobody needs to know before. */
+static bool
+is_looked_at(const struct endpoints *es, unsigned place, unsigned prober)
+{
+	const struct endpoint *e = &es->at[place];
+
+	return is_used(es, place) && endpoints_count(es) > 1 && e->fault != ENDPOINT_OK && !e->trial &&
+	    e->prober == prober;
+}
+
 bool
 endpoints_due(const struct endpoints *es, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns)
 {
 	const struct endpoint *first = NULL;
 
 	*at_ns = INT64_MAX;
-	if (endpoints_count(es) < 2)
-		return false;
 	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
 		const struct endpoint *e = &es->at[i];
 
-		if (!is_used(es, i) || e->fault == ENDPOINT_OK || e->trial || e->prober != prober ||
-		    e->due_ns >= *at_ns)
+		if (!is_looked_at(es, i, prober) || e->due_ns >= *at_ns)
 			continue;
 		*at_ns = e->due_ns;
 		first = e;
@@ -310,6 +316,22 @@ endpoints_due(const struct endpoints *es, unsigned prober, int64_t now_ns, struc
 		return false;
 	*out = (struct endpoint_pick){ .addr = first->addr, .place = (unsigned)(first - es->at), .id = first->id };
 	return true;
+}
+
+unsigned
+endpoints_hurry(struct endpoints *es, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+		struct endpoint *e = &es->at[i];
+
+		if (!is_looked_at(es, i, prober) || (peer != NULL && !addr_matches(peer, &e->addr)))
+			continue;
+		e->due_ns = now_ns;
+		cnt++;
+	}
+	return cnt;
 }
 
 bool

@@ -79,5 +79,7 @@ bool endpoints_bad(struct endpoints *, const struct endpoint_pick *, enum endpoi
 /* The next one that this prober has to look at, if it is due; false: not yet, *at_ns is when, INT64_MAX: there is none. */
 bool endpoints_due(
     const struct endpoints *, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns);
+/* All that this prober has to look at are due now; those of this peer (port 0: any) or, NULL, of all. How many. */
+unsigned endpoints_hurry(struct endpoints *, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns);
 /* What a look has found: it can be connected, or cannot, and is looked at again at due_ns. True when it is good, which is news. */
 bool endpoints_looked(struct endpoints *, const struct endpoint_pick *, bool connected, int64_t due_ns);

@@ -138,3 +138,14 @@ retry_restart(struct service *svc)
 	retry_stop(svc);
 	go_on(svc);
 }
+
+unsigned
+retry_hurry(struct service *svc, const struct sockaddr_storage *peer)
+{
+	const struct session_pool *pool = svc->pool;
+	unsigned cnt = targets_hurry(svc->settings->targets, pool->place.nr, peer, pool->env->now_ns);
+
+	if (cnt > 0 && !svc->retry.dial.busy)
+		go_on(svc);
+	return cnt;
+}

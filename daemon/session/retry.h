@@ -31,6 +31,9 @@ void retry_stop(struct service *);
 /* The service's settings have changed. */
 void retry_restart(struct service *);
 
+/* Failed targets of this peer (port 0: any) or, NULL, all of them are looked at now, one after the other. How many. */
+unsigned retry_hurry(struct service *, const struct sockaddr_storage *peer);
+
 /* A connection with these settings got through to the target, or, served, to what is behind it. */
 void retry_good(const struct settings *, const struct endpoint_pick *, bool served);
 /* It did not. */

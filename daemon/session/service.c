@@ -197,6 +197,16 @@ services_retry(struct session_pool *pool, const struct sockaddr_storage *peer)
 	return cnt;
 }
 
+unsigned
+services_hurry(struct session_pool *pool, const struct sockaddr_storage *peer)
+{
+	unsigned cnt = 0;
+
+	LIST_EACH(struct service, svc, &pool->services, node)
+		cnt += retry_hurry(svc, peer);
+	return cnt;
+}
+
 /* -- life -- */
 
 struct service *

@@ -102,6 +102,8 @@ void service_drop(struct service *);
 void service_prewarm(struct service *);
 /* Those that pause before another try to do so, with this peer (port 0: any) or, NULL, with any, try now. How many. */
 unsigned services_retry(struct session_pool *, const struct sockaddr_storage *peer);
+/* Their failed targets, too, are looked at now (retry_hurry). How many. */
+unsigned services_hurry(struct session_pool *, const struct sockaddr_storage *peer);
 /* Closes the listening socket and ends the prewarming; harmless when there is none. */
 void service_stop(struct service *);
 /* disabled, or pool->draining, is another: listener and prewarming follow. 0, or -errno: it cannot listen, which is logged. */

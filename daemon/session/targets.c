@@ -271,6 +271,15 @@ targets_due(struct targets *t, unsigned prober, int64_t now_ns, struct endpoint_
 	return ok;
 }
 
+unsigned
+targets_hurry(struct targets *t, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	unsigned cnt = endpoints_hurry(&t->endpoints, prober, peer, now_ns);
+	(void)pthread_mutex_unlock(&t->lock);
+	return cnt;
+}
+
 bool
 targets_looked(struct targets *t, const struct endpoint_pick *p, bool connected, int64_t due_ns)
 {

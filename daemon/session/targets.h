@@ -53,6 +53,7 @@ bool targets_good(struct targets *, const struct endpoint_pick *, bool served);
 bool targets_bad(struct targets *, const struct endpoint_pick *, enum endpoint_fault, const char *why, int64_t now_ns,
     int64_t due_ns, unsigned prober);
 bool targets_due(struct targets *, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns);
+unsigned targets_hurry(struct targets *, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns);
 bool targets_looked(struct targets *, const struct endpoint_pick *, bool connected, int64_t due_ns);
 /* More than one address. */
 bool targets_are_several(struct targets *);

@@ -110,6 +110,7 @@ int worker_set_disabled(struct worker *, const char *name, bool disabled);
 struct worker_retried {
 	struct smcr_retried engine;
 	unsigned prewarms; /* link groups to be made ahead, of services that waited for another try */
+	unsigned targets;  /* that have failed, and are tried now */
 	unsigned devices;  /* that are missing */
 };
 

@@ -186,7 +186,10 @@ worker_set_disabled(struct worker *w, const char *name, bool disabled)
 struct worker_retried
 worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 {
-	struct worker_retried done = { .prewarms = services_retry(&w->sessions, peer) };
+	struct worker_retried done = {
+		.prewarms = services_retry(&w->sessions, peer),
+		.targets = services_hurry(&w->sessions, peer),
+	};
 	char key[ADDR_STR_MAX + 1];
 	uint8_t addr[16];
 

@@ -141,7 +141,7 @@ def _(t):
     check("missing devices that are looked for now: 1" in a.ctl_text("retry"), "smcrctl says so")
     wait_until(lambda: devices(a) == {"a1": ("up", "10.77.1.1")}, "the device is there", 5)
     out = t.run([SMCRCTL, "--socket", a.control, "retry"], status=1, stderr=subprocess.STDOUT).decode()
-    check("nothing to retry: nothing waits for another try, and no device is missing" in out, out)
+    check("nothing to retry: nothing waits for another try, and neither device nor name is missing" in out, out)
 
 
 @case("interface \"*\": all that are up, but loopback")

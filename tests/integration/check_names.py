@@ -222,7 +222,7 @@ def _(t):
     equal(client.result(), b"a", "the client got")
 
 
-def two_targets(t, policy):
+def two_targets(t, policy, retry="1s"):
     """An ingress with two daemons, each with a server of its own, behind it; b1, b2, a, port."""
     servers = [Server(t, says(b"1")), Server(t, says(b"2"))]
     middles = [t.port(), t.port()]
@@ -232,7 +232,7 @@ def two_targets(t, policy):
           for i in range(2)]
     port = t.port()
     a = Daemon(t, "a", {"log_level": "info", "devices": [device],
-                        "ingress": [{"name": "x", "listen": hostport(t.addr, port), "policy": policy, "target_retry": "1s",
+                        "ingress": [{"name": "x", "listen": hostport(t.addr, port), "policy": policy, "target_retry": retry,
                                      "to": [hostport(t.addr, m) for m in middles]}]})
     return a, bs, servers, middles, port
 
@@ -304,6 +304,30 @@ def _(t):
 @case("two targets in turn: one dies under load and comes back", timeout=90)
 def _(t):
     dies_and_comes_back(t, "spread")
+
+
+@case("retry: a failed target is tried, and a name looked up, at once")
+def _(t):
+    dns, port = name_server(t, negative=300), t.port()
+    server(t, b"a", HOST_A, port)
+    n = Names(t, {"x": f"db.test:{port}"})
+    wait_until(lambda: "NXDOMAIN" in n.name_error("x"), "the name is known not to be there")
+    dns.names["db.test"] = Name(a=[HOST_A])
+    check("names that are looked up now: 1" in n.b.ctl_text("retry"), "said")
+    wait_until(lambda: n.service("x")["waiting"] == "", "found", 20)
+    equal(n.who("x"), b"a", "works")
+
+    a, (b1, _), _, middles, port = two_targets(t, "first", retry="1h")
+    b1.expect_dead = True
+    b1.kill()
+    with socket.create_connection((t.addr, port), PATIENT) as s:
+        equal(s.recv(1), b"2", "the other one serves")
+    b1.start()
+    b1.expect_dead = False
+    states = lambda: [x["state"] for x in a.ctl("service", "x")["addresses"]]
+    equal(states(), ["failed", "ok"], "states")
+    equal(a.ctl("retry", hostport(t.addr, middles[0]))["targets"], 1, "targets that are tried")
+    wait_until(lambda: states() == ["ok", "ok"], "it is back", 20)
 
 
 @case("policy spread: connections are dealt out evenly")

@@ -216,7 +216,7 @@ def _(t):
     equal(status_of(pair.a, "retry", "203.0.113.1"), 1, "another peer")
     check(reason()["held_off"], "held off as before")
     out = pair.a.ctl("retry", t.addr)
-    equal(out, {"peers": 1, "links": 0, "prewarms": 0, "devices": 0}, "retry")
+    equal(out, {"peers": 1, "links": 0, "prewarms": 0, "targets": 0, "devices": 0, "names": 0}, "retry")
     pair.b.ctl("retry")
     equal([status_of(pair.a, "retry", t.addr), status_of(pair.a, "retry")], [1, 1], "nothing waits any more")
     check(not reason()["held_off"], "tried at once")

@@ -90,6 +90,13 @@ on_log_level(void *arg, int level)
 	return (struct control_level){ level_set >= 0 ? level_set : LOG_LVL_NOTICE, LOG_LVL_NOTICE, level_set >= 0 };
 }
 
+static unsigned
+on_retry_names(void *arg)
+{
+	ck_assert_ptr_eq(arg, &reloads);
+	return 6;
+}
+
 static int
 try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **out)
 {
@@ -99,6 +106,7 @@ try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **
 		.undrain = on_undrain,
 		.listening = on_listening,
 		.log_level = on_log_level,
+		.retry_names = on_retry_names,
 		.news = &news };
 	struct config cfg = { .control_mode = mode, .control_readonly_mode = 0666 };
 	FILE *err = fmemopen(text, cap, "w");
@@ -829,11 +837,12 @@ static const struct {
 	{ "{\"command\":\"link-add\",\"group\":1}", "\"code\":\"complete\"" },
 	{ "{\"command\":\"link-add\",\"group\":3}", "\"code\":\"no-device\"" },
 	{ "{\"command\":\"link-add\",\"group\":4}", "\"code\":\"not-found\"" },
-	{ "{\"command\":\"retry\"}", "{\"peers\":2,\"links\":1,\"prewarms\":3,\"devices\":4}" },
+	{ "{\"command\":\"retry\"}",
+	    "{\"peers\":2,\"links\":1,\"prewarms\":3,\"targets\":5,\"devices\":4,\"names\":6}" },
 	{ "{\"command\":\"retry\",\"peer\":\"192.0.2.9:81\"}",
-	    "{\"peers\":2,\"links\":1,\"prewarms\":3,\"devices\":0}" },
+	    "{\"peers\":2,\"links\":1,\"prewarms\":3,\"targets\":5,\"devices\":0,\"names\":0}" },
 	{ "{\"command\":\"retry\",\"peer\":\"192.0.2.9:9\"}",
-	    "{\"peers\":0,\"links\":0,\"prewarms\":0,\"devices\":0}" },
+	    "{\"peers\":0,\"links\":0,\"prewarms\":0,\"targets\":0,\"devices\":0,\"names\":0}" },
 	{ "{\"command\":\"log_level\"}", "{\"level\":\"notice\",\"configured\":\"notice\",\"set\":false}" },
 	{ "{\"command\":\"log_level\",\"level\":\"debug\"}",
 	    "{\"level\":\"debug\",\"configured\":\"notice\",\"set\":true}" },

@@ -99,9 +99,12 @@ START_TEST(answers_of_commands)
 	    "service w? is disabled: new connections are refused, those that it has go on\n");
 	prints(CONTROL_ENABLE, "{\"service\":\"web\",\"disabled\":false}", "service web is enabled\n");
 	prints(CONTROL_LINK_ADD, "{\"group\":3}", "another link is asked for in link group 3\n");
-	prints(CONTROL_RETRY, "{\"peers\":2,\"links\":1,\"prewarms\":0,\"devices\":3}",
-	    "peers held off no longer: 2; link groups that ask for a link now: 1, that are made ahead now: 0; "
-	    "missing devices that are looked for now: 3\n");
+	prints(CONTROL_RETRY, "{\"peers\":2,\"links\":1,\"prewarms\":4,\"targets\":5,\"devices\":3,\"names\":6}",
+	    "peers held off no longer: 2\nlink groups that ask for a link now: 1\nlink groups that are made ahead now: 4\n"
+	    "failed targets that are tried now: 5\nmissing devices that are looked for now: 3\n"
+	    "names that are looked up now: 6\n");
+	prints(CONTROL_RETRY, "{\"peers\":0,\"links\":0,\"prewarms\":0,\"targets\":1,\"devices\":0,\"names\":0}",
+	    "failed targets that are tried now: 1\n");
 	prints(CONTROL_LOG_LEVEL, "{\"level\":\"debug\",\"configured\":\"notice\",\"set\":true}",
 	    "debug, until smcrd ends; configured: notice\n");
 	prints(CONTROL_LOG_LEVEL, "{\"level\":\"info\",\"configured\":\"info\",\"set\":false}", "info\n");

@@ -198,6 +198,35 @@ START_TEST(a_look_is_due_after_a_while_and_makes_it_good)
 	ck_assert_int_eq(at_ns, INT64_MAX);
 }
 
+START_TEST(an_operator_has_it_looked_at_at_once)
+{
+	struct sockaddr_storage peer;
+	struct endpoint_pick due;
+	int64_t at_ns;
+
+	have(0, "1");
+	have(1, "1");
+	have(2, "1");
+	(void)first();
+	(void)fails();
+	peer = picked.addr;
+	ck_assert_str_eq(next(), "1.1");
+	ck_assert_uint_eq(endpoints_hurry(&es, 1, NULL, now), 0); /* another worker's */
+	addr_set_port(&peer, (uint16_t)(addr_port(&peer) ^ 1));
+	ck_assert_uint_eq(endpoints_hurry(&es, 0, &peer, now), 0);
+	ck_assert(!endpoints_due(&es, 0, now, &due, &at_ns));
+	addr_set_port(&peer, 0);
+	ck_assert_uint_eq(endpoints_hurry(&es, 0, &peer, now), 1);
+	ck_assert(endpoints_due(&es, 0, now, &due, &at_ns));
+	ck_assert(addr_same_host(&due.addr, &peer));
+	ck_assert(!endpoints_looked(&es, &due, false, now + 10 * S));
+	ck_assert(!endpoints_due(&es, 0, now, &due, &at_ns));
+	ck_assert_uint_eq(endpoints_hurry(&es, 0, NULL, now), 1);
+	ck_assert(endpoints_due(&es, 0, now, &due, &at_ns));
+	ck_assert(endpoints_looked(&es, &due, true, now + 10 * S));
+	ck_assert_uint_eq(endpoints_hurry(&es, 0, NULL, now), 0); /* it has not failed */
+}
+
 START_TEST(a_gateway_that_answers_gets_one_connection_to_find_out)
 {
 	struct endpoint_pick due;

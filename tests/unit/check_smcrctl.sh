@@ -166,7 +166,8 @@ run 0 close --service web && grep -q 'connections closed: 3' "$dir/out" && run 1
 	grep -q 'there are no such connections' "$dir/err" && run 1 disable none && run 0 disable web && run 0 enable web
 result "orders: 0 if well, 1 if there is nothing to it" $?
 
-run 0 retry && grep -q 'missing devices that are looked for now: 4$' "$dir/out" && [ ! -s "$dir/err" ] &&
+run 0 retry && grep -q 'missing devices that are looked for now: 4$' "$dir/out" &&
+	grep -q 'names that are looked up now: 6$' "$dir/out" && [ ! -s "$dir/err" ] &&
 	run 1 retry 192.0.2.9:9 && grep -q '^smcrctl: nothing to retry: nothing with this peer waits for another try$' "$dir/err" &&
 	run 1 --json retry 192.0.2.9:9 && grep -q '"peers":0' "$dir/out"
 result "retry: 0 if anything waited, 1 if nothing did" $?

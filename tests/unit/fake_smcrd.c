@@ -45,6 +45,13 @@ on_listening(void *arg)
 	(void)arg;
 }
 
+static unsigned
+on_retry_names(void *arg)
+{
+	(void)arg;
+	return 6;
+}
+
 static void
 on_term(void *arg)
 {
@@ -93,9 +100,11 @@ int
 main(int argc, char **argv)
 {
 	static struct news news;
-	static const struct control_hooks hooks = {
-		.reload = on_reload, .drain = on_drain, .listening = on_listening, .news = &news
-	};
+	static const struct control_hooks hooks = { .reload = on_reload,
+		.drain = on_drain,
+		.listening = on_listening,
+		.retry_names = on_retry_names,
+		.news = &news };
 	const struct event down = {
 		.kind = EVENT_LINK_DOWN, .group = 3, .link = 1, .service = "web", .reason = "port down"
 	};

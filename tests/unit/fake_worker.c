@@ -688,7 +688,10 @@ worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 	if (fake_worker.retried == FAKE_WELL_PORT)
 		return (struct worker_retried){ 0 };
 	return (struct worker_retried){
-		.engine = { .peers = 2, .links = 1 }, .prewarms = 3, .devices = peer == NULL ? 4 : 0
+		.engine = { .peers = 2, .links = 1 },
+		.prewarms = 3,
+		.targets = 5,
+		.devices = peer == NULL ? 4 : 0,
 	};
 }
 
