@@ -52,6 +52,7 @@ EXTRA_DIST += tests/interop/vm/run \
 	tests/interop/vm/preload_smc.c \
 	tests/interop/vm/real.py \
 	tests/interop/vm/sctp_wire.py \
+	tests/interop/vm/verbs_host.py \
 	tests/interop/vm/smcnl.py \
 	tests/interop/vm/traffic.py \
 	tests/interop/vm/check_afsmc.py \

@@ -234,6 +234,33 @@ START_TEST(inline_data_is_copied_at_once)
 	ck_assert_int_eq(b.buf[64], 'y');
 }
 
+/* Its bytes go with the request, in one piece, wherever they come from; those of a longer one the card fetches. */
+START_TEST(a_short_write_is_inline)
+{
+	struct rnic_send_wr wr = {
+		.op = RNIC_WR_WRITE,
+		.sge_cnt = 2,
+	};
+
+	open_connected();
+	for (size_t i = 0; i < 200; i++)
+		a.buf[i] = (uint8_t)(i + 1);
+	wr.sge[0] = (struct rnic_sge){ .mr = a.mr, .ptr = a.buf + 100, .len = 3 };
+	wr.sge[1] = (struct rnic_sge){ .mr = a.mr, .ptr = a.buf, .len = 61 };
+	wr.raddr = b.mr->addr + 1000;
+	wr.rkey = b.mr->rkey;
+	ck_assert_int_eq(a.dev->ops->post_send(a.qp, &wr), 0);
+	turns();
+	ck_assert_uint_eq(fake.inlined, 1);
+	ck_assert_mem_eq(b.buf + 1000, a.buf + 100, 3);
+	ck_assert_mem_eq(b.buf + 1003, a.buf, 61);
+	wr.sge[1].len++;
+	ck_assert_int_eq(a.dev->ops->post_send(a.qp, &wr), 0);
+	turns();
+	ck_assert_uint_eq(fake.inlined, 1);
+	ck_assert_mem_eq(b.buf + 1003, a.buf, 62);
+}
+
 /* More than one chain, over the ends of all rings. */
 START_TEST(a_card_without_inline_data_gets_it_from_memory)
 {

@@ -57,8 +57,18 @@ chain_inline(struct verbs_qp *qp, uint32_t pos, struct ibv_sge *sge, const struc
 	};
 }
 
+/*
+ * A short write, too, though its bytes would stay where they are: the card need not fetch them. And Linux's siw (6.1) sends other
+ * bytes than these when up to 32 of them cross the border of a page, and it comes to them after the system call that posted them.
+ */
+static bool
+is_inline(const struct rnic_send_wr *wr, size_t len)
+{
+	return (wr->flags & RNIC_INLINE) != 0 || (wr->op == RNIC_WR_WRITE && len <= VERBS_INLINE);
+}
+
 static void
-chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, uint32_t pos, bool signaled)
+chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32_t pos, bool signaled)
 {
 	struct ibv_send_wr *to = &qp->chain->wr[qp->chain_cnt];
 	struct ibv_sge *sge = qp->chain->sge[qp->chain_cnt];
@@ -70,17 +80,18 @@ chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, uint32_t pos, bool
 		.num_sge = (int)wr->sge_cnt,
 		.opcode = wr->op == RNIC_WR_SEND ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
 	};
-	if (wr->flags & RNIC_INLINE) {
+	if (is_inline(wr, len)) {
 		chain_inline(qp, pos, sge, wr);
-		to->num_sge = sge->length > 0 ? 1 : 0;
+		to->num_sge = len > 0 ? 1 : 0;
 		flags |= qp->msg_mr == NULL ? IBV_SEND_INLINE : 0u;
+	} else {
+		for (unsigned i = 0; i < wr->sge_cnt; i++)
+			sge[i] = (struct ibv_sge){
+				.addr = (uintptr_t)wr->sge[i].ptr,
+				.length = wr->sge[i].len,
+				.lkey = wr->sge[i].mr->lkey,
+			};
 	}
-	for (unsigned i = 0; !(wr->flags & RNIC_INLINE) && i < wr->sge_cnt; i++)
-		sge[i] = (struct ibv_sge){
-			.addr = (uintptr_t)wr->sge[i].ptr,
-			.length = wr->sge[i].len,
-			.lkey = wr->sge[i].mr->lkey,
-		};
 	if (wr->op == RNIC_WR_WRITE) {
 		to->wr.rdma.remote_addr = wr->raddr;
 		to->wr.rdma.rkey = wr->rkey;
@@ -145,7 +156,7 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	    qp->sq.head - qp->sq_sig >= (qp->sq.depth + 1) / 2;
 	if (signaled)
 		qp->sq_sig = qp->sq.head;
-	chain_add(qp, wr, pos, signaled);
+	chain_add(qp, wr, len, pos, signaled);
 	qp->wrs[pos & qp->wr_mask] = (struct verbs_wr){
 		.wr_id = wr->wr_id,
 		.len = (uint32_t)len,

@@ -13,6 +13,7 @@ from gates import Gates, siw as soft, verbs as card
 from harness import (PATIENCE, Failure, Server, case, check, echo, equal, in_thread, main, need, pattern, recv_exact, same_bytes,
                      wait_until)
 from programs import listens
+from verbs_host import run_case
 
 MIB = 1 << 20
 SIDES = (("soft client, card server", soft, card), ("card client, soft server", card, soft), ("cards", card, card))
@@ -206,6 +207,11 @@ def _(t):
         scene.check_links()
         s.close()
         scene.finish()
+
+
+@case("short writes that cross a page arrive as they were sent", timeout=90)
+def _(t):
+    run_case(t, siw.Wires(t), siw.device, "short")
 
 
 @case("siw knows no markers: TCP, and the reason in words", timeout=90)

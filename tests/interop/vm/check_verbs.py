@@ -1,37 +1,13 @@
 #!/usr/bin/env python3
 # takes: 40 s
 """The verbs device alone (verbs_host.c) on rxe devices: what a real one does, and what the kernel has of ours afterwards."""
-import os
-import subprocess
-
 import rxe
-from harness import Failure, Skip, case, check, main
-
-HOST = os.path.join(os.environ["top_builddir"], "tests", "interop", "vm", "verbs_host")
-ABSENT = "10.78.1.77"		# of the wire's subnet, nobody's
+from harness import case, check, main
+from verbs_host import ABSENT, run_case
 
 
 def host(t, net, name, **doing):
-    """Runs a case; doing: what it asks for -> function. Its words are notes of ours."""
-    if not os.path.exists(HOST):
-        raise Skip("verbs_host is not built (make vm, or make check TESTS=)")
-    p = subprocess.Popen([HOST, name, *[rxe.device(s, 1) for s in "ab"], *[rxe.address(s, 1) for s in "ab"], ABSENT],
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
-    t.later(p.kill)
-    said = []
-    for line in p.stdout:
-        said.append(line.strip())
-        if line.startswith("do: "):
-            doing[line[4:].strip()]()
-            p.stdin.write("done\n")
-            p.stdin.flush()
-    status = p.wait(10)
-    for line in said:
-        t.note(f"{name}: {line}")
-    if status != 0:
-        raise Failure(f"verbs_host {name}: exit status {status}")
-    net.let_go("qp", "mr", "cq", "pd")
-    return said
+    return run_case(t, net, rxe.device, name, **doing)
 
 
 @case("data goes both ways; many requests take few completions")

@@ -23,6 +23,7 @@
 
 #define BUF (4u << 20)
 #define DEPTH 256
+#define TOKEN 4711 /* iWARP's */
 
 struct end {
 	struct poll_loop loop;
@@ -164,6 +165,7 @@ end_open(struct end *e, unsigned n)
 	(void)snprintf(c.dev, sizeof(c.dev), "%s", arg_dev[n]);
 	NEED(addr_parse(arg_addr[n], &ss) == 0);
 	addr_to_v6(&ss, c.gid.b);
+	c.addr = ss;
 	int rc = verbs_open(&c, &l, &rng, &e->dev, &why);
 	if (rc < 0)
 		fail("%s: %s: %s", arg_dev[n], why, strerror(-rc));
@@ -176,7 +178,7 @@ end_open(struct end *e, unsigned n)
 static void
 end_qp(struct end *e)
 {
-	const struct rnic_qp_attr attr = { .ctx = e, .sq_depth = DEPTH, .rq_depth = DEPTH };
+	const struct rnic_qp_attr attr = { .ctx = e, .sq_depth = DEPTH, .rq_depth = DEPTH, .token = TOKEN };
 
 	NEED(e->dev->ops->qp_create(e->pd, &attr, &e->qp) == 0);
 }
@@ -212,6 +214,7 @@ remote(const struct end *e)
 		.qpn = e->qp->qpn,
 		.psn = e->qp->psn,
 		.mtu_code = rnic_query(e->dev).mtu_code,
+		.mpa_port = rnic_query(e->dev).mpa_port,
 	};
 }
 
@@ -225,6 +228,7 @@ connect_ends(void)
 	end_qp(&b);
 	struct rnic_remote ra = remote(&a);
 	struct rnic_remote rb = remote(&b);
+	NEED(b.dev->ops->qp_expect(b.qp) == 0);
 	NEED(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb) == 0);
 	NEED(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra) == 0);
 	UNTIL(a.connected && b.connected);
@@ -254,14 +258,15 @@ receives(struct end *e, unsigned n, uint32_t len)
 static unsigned next_id;
 
 static int
-post(struct end *e, enum rnic_wr_op op, unsigned flags, uint32_t len, const struct end *to, size_t to_off)
+post_from(
+    struct end *e, size_t off, enum rnic_wr_op op, unsigned flags, uint32_t len, const struct end *to, size_t to_off)
 {
 	struct rnic_send_wr wr = {
 		.wr_id = next_id,
 		.op = op,
 		.flags = flags,
 		.sge_cnt = 1,
-		.sge = { { .mr = flags & RNIC_INLINE ? NULL : e->mr, .ptr = e->buf, .len = len } },
+		.sge = { { .mr = flags & RNIC_INLINE ? NULL : e->mr, .ptr = e->buf + off, .len = len } },
 		.raddr = to->mr->addr + to_off,
 		.rkey = to->mr->rkey,
 	};
@@ -269,6 +274,12 @@ post(struct end *e, enum rnic_wr_op op, unsigned flags, uint32_t len, const stru
 
 	next_id += rc == 0;
 	return rc;
+}
+
+static int
+post(struct end *e, enum rnic_wr_op op, unsigned flags, uint32_t len, const struct end *to, size_t to_off)
+{
+	return post_from(e, 0, op, flags, len, to, to_off);
 }
 
 static void
@@ -335,6 +346,54 @@ case_many(void)
 	    (unsigned long long)(st.writes_posted + st.sends_posted), (unsigned long long)st.doorbells,
 	    (unsigned long long)st.completions, (unsigned long long)st.polls, (unsigned long long)st.wakeups);
 	NEED(st.completions < 100);
+}
+
+/*
+ * Short writes that cross a page, behind one so long that the card's driver has not sent it when the request is posted.
+ * Each length up to what is inline, and some more; each place of the border.
+ */
+static void
+case_short(void)
+{
+	enum { LONG = 256 << 10, SHORT_MAX = 80, PAGE = 4096, SLOT = 128, ROUND = 100 };
+	unsigned len = 2, cut = 1, rounds = 0;
+
+	open_connected();
+	const size_t page = (PAGE - (uintptr_t)a.buf % PAGE) % PAGE;
+	for (size_t i = 0; i < BUF; i++)
+		a.buf[i] = (uint8_t)rng_below(&rng, 256);
+	for (; len <= SHORT_MAX; rounds++) {
+		struct {
+			size_t from;
+			unsigned len;
+		} was[ROUND];
+		unsigned cnt = 0;
+
+		receives(&b, 1, 64);
+		UNTIL(({
+			struct rnic_credits r;
+			a.dev->ops->credits(a.qp, &r);
+			r.wrs > ROUND + 1 && r.bytes > LONG;
+		}));
+		NEED(post(&a, RNIC_WR_WRITE, 0, LONG, &b, BUF / 4) == 0);
+		for (; cnt < ROUND && len <= SHORT_MAX; cnt++) {
+			was[cnt].from = page + (cnt + 1) * PAGE - cut;
+			was[cnt].len = len;
+			NEED(post_from(&a, was[cnt].from, RNIC_WR_WRITE, 0, len, &b, cnt * SLOT) == 0);
+			if (++cut == len) {
+				cut = 1;
+				len++;
+			}
+		}
+		message(&a, &b);
+		UNTIL(b.recvs[RNIC_WC_OK] == rounds + 1);
+		NEED(memcmp(a.buf, b.buf + BUF / 4, LONG) == 0);
+		for (unsigned i = 0; i < cnt; i++)
+			if (memcmp(a.buf + was[i].from, b.buf + i * SLOT, was[i].len) != 0)
+				fail("%u bytes, %u of them before the border of a page, are not what was sent",
+				    was[i].len, (unsigned)(PAGE - (was[i].from - page) % PAGE));
+	}
+	printf("%u rounds\n", rounds);
 }
 
 /* A wrong key: the peer refuses, both ends break, each request ends once. */
@@ -562,6 +621,7 @@ static const struct {
 } cases[] = {
 	{ "data", case_data },
 	{ "many", case_many },
+	{ "short", case_short },
 	{ "access", case_access },
 	{ "too_long", case_too_long },
 	{ "rnr", case_rnr },
