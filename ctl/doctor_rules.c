@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "control/files.h"
 #include "ctl/doctor.h"
 #include "ctl/show.h"
 #include "ctl/text.h"
@@ -12,14 +13,6 @@
 #define SERVICES_MAX 120
 #define NEARLY(now, most) ((most) > 0 && (now)*10 >= (most)*9)
 #define PACKET_MAX 65535 /* of IP; loopback's MTU is more */
-/* As the daemon counts at its start. */
-#define FDS_PER_CONNECTION 2
-#define FDS_PER_DEVICE 32
-#define FDS_PER_WORKER 8
-#define FDS_OTHER 64
-/* max_connections of a service is a bound, no plan: that all services reach theirs at once is nothing to expect of a limit like this
- * one, a quarter of the unit's, and where it does come to it `accept_pauses` says so. */
-#define FDS_AMPLE 65536
 
 static const char *const level_words[] = {
 	[DOCTOR_OK] = "ok",
@@ -114,19 +107,21 @@ look_at_daemon(struct doctor *d, const struct doctor_facts *f)
 	    human_duration(up, get_int(f->status, "uptime_ms")));
 }
 
-/* Open files that all services at their max_connections take. Devices are each worker's own. */
+/* Open files that all services at their max_connections take. */
 static int64_t
-files_needed(const struct doctor_facts *f)
+most_files(const struct doctor_facts *f)
 {
 	const json_t *services = json_object_get(f->status, "services");
 	size_t workers = json_array_size(json_object_get(f->status, "workers"));
-	size_t devices = json_array_size(json_object_get(f->devices, "devices"));
-	size_t each = FDS_PER_WORKER + json_array_size(services);
-	int64_t needed = (int64_t)(FDS_OTHER + devices * FDS_PER_DEVICE + each * (workers > 0 ? workers : 1));
+	struct files files = {
+		.workers = workers > 0 ? workers : 1,
+		.services = json_array_size(services),
+		.devices = json_array_size(json_object_get(f->devices, "devices")),
+	};
 
 	for (size_t i = 0; i < json_array_size(services); i++)
-		needed += get_int(json_array_get(services, i), "connections_max") * FDS_PER_CONNECTION;
-	return needed;
+		files.connections += (uint64_t)get_int(json_array_get(services, i), "connections_max");
+	return (int64_t)files_needed(&files);
 }
 
 static void
@@ -134,7 +129,7 @@ look_at_limits(struct doctor *d, const struct doctor_facts *f)
 {
 	const json_t *devices = json_object_get(f->devices, "devices");
 	int64_t files = get_int(f->status, "open_files_max"), locked = get_int(f->status, "locked_bytes_max");
-	int64_t needed = files_needed(f);
+	int64_t needed = most_files(f);
 	bool cards = false;
 
 	begin_area(d, "limits");
@@ -144,7 +139,7 @@ look_at_limits(struct doctor *d, const struct doctor_facts *f)
 		find(d, DOCTOR_PROBLEM, "raise LimitNOFILE of the unit (ulimit -n)",
 		    "accepting has paused %" PRId64 " time%s, as there were no descriptors left of %" PRId64,
 		    counter(f, "accept_pauses"), plural(counter(f, "accept_pauses")), files);
-	else if (files > 0 && files < needed && files < FDS_AMPLE)
+	else if (files > 0 && files_are_few((uint64_t)files, (uint64_t)needed))
 		find(d, DOCTOR_WARNING, "raise LimitNOFILE of the unit (ulimit -n), or lower max_connections",
 		    "%" PRId64 " open files are allowed, and max_connections of all services may need about %" PRId64,
 		    files, needed);

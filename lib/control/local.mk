@@ -1,6 +1,6 @@
 # What daemon and smcrctl agree about.
 lib_libbase_la_SOURCES += \
 	lib/control/commands.c lib/control/commands.h \
-	lib/control/counters.h
+	lib/control/counters.h lib/control/files.h
 
 check_UNIT += tests/unit/check_commands

@@ -71,7 +71,7 @@ START_TEST(all_is_well)
 	json_decref(found);
 }
 
-/* The daemon's numbers: FDS_ of daemon/. Bounds that nobody reaches at once are no reason to warn where the limit is ample. */
+/* The daemon's numbers (control/files.h). Bounds that nobody reaches at once are no reason to warn where the limit is ample. */
 START_TEST(an_ample_limit_of_open_files_is_well)
 {
 	json_t *found = findings(STATUS,

@@ -60,7 +60,7 @@ check daemon/names $below daemon/config/ daemon/session/endpoints.h daemon/sessi
 check daemon/worker $below daemon/config/ daemon/device/ daemon/session/ daemon/worker/
 check daemon/control $below control/ daemon/handover.h daemon/config/ daemon/confine/ daemon/device/ daemon/session/ daemon/worker/ daemon/control/
 check daemon/metrics $below control/ daemon/config/ daemon/confine/confine.h daemon/session/ daemon/worker/ daemon/control/ daemon/metrics/
-check daemon base/ wire/ smcr/smcr.h rnic/ daemon/
+check daemon base/ wire/ control/ smcr/smcr.h rnic/ daemon/
 check ctl base/ control/ ctl/
 
 result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l 'event2/\|<event\.h>' | grep -v '^daemon/loop.c$\|^daemon/metrics/http.c$')" \

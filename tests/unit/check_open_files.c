@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "captured.h"
+#include "control/files.h"
 #include "unit.h"
 
 static struct config_service services[2] = { { .max_connections = 4096 }, { .max_connections = UINT32_MAX } };
@@ -105,4 +106,13 @@ START_LOOP_TEST(a_limit_that_will_do_is_not, 0, 2)
 	set_limit(64 + 8 + 1 + 32 + 200 - (rlim_t)_i, 1000);
 	open_files_check(&before, &cfg);
 	ck_assert_int_eq(capture_take()[0] == '\0', _i == 0);
+}
+
+/* It is no plan that all services reach their max_connections at once. */
+START_TEST(an_ample_limit_is_not)
+{
+	ck_assert(files_are_few(65535, 65536));
+	ck_assert(!files_are_few(65536, UINT64_MAX));
+	ck_assert(!files_are_few(1000, 1000));
+	ck_assert(files_are_few(999, 1000));
 }
