@@ -1,6 +1,7 @@
 /* The daemon when memory runs out: each allocation in turn of its start, of a reload, of connections and of reading a
  * configuration, with the real engine and device. It says so, goes on with the next one, and nobody else notices. */
 #define GATEWAY_REAL
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -279,9 +280,11 @@ be_taken_over_from(int control, const char *path, int service, const char *file,
 		{ .kind = HANDOVER_MPA } };
 	const int fds[3] = { control, service, port };
 	const char *const paths[3] = { path, file, NULL };
-	int s = accept(control, NULL, NULL), rc = handover_send(s, &hello, -1);
+	struct pollfd come = { .fd = control, .events = POLLIN }; /* who takes it over has made it non-blocking */
 	char request[64];
 
+	(void)poll(&come, 1, -1);
+	int s = accept(control, NULL, NULL), rc = handover_send(s, &hello, -1);
 	for (unsigned i = 0; i < 3 && rc == 0; i++) {
 		struct stat st = { 0 };
 
