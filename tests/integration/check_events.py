@@ -199,7 +199,8 @@ def _(t):
     check(any("accepting has paused" in f["what"] for f in found), f"doctor: {found}")
 
 
-@case("a connection takes two descriptors: who gets one alone waits for the other and is not reset, at either end")
+@case("a connection takes two descriptors: who gets one alone waits for the other and is not reset, at either end",
+      one_worker="the first connection of each takes descriptors of a link")
 def _(t):
     gw = Gateways(t)
     gw.serve()
