@@ -86,7 +86,11 @@ nothing_waited(const json_t *data)
 	const char *key;
 	const json_t *value;
 
-	json_object_foreach((json_t *)(uintptr_t)data, key, value) if (json_integer_value(value) != 0) return false;
+	json_object_foreach((json_t *)(uintptr_t)data, key, value)
+	{
+		if (json_integer_value(value) != 0)
+			return false;
+	}
 	return true;
 }
 
