@@ -330,6 +330,20 @@ def _(t):
     wait_until(lambda: states() == ["ok", "ok"], "it is back", 20)
 
 
+@case("retry behind a reload that drops a service with a failed target: it is not tried, and a connection goes on")
+def _(t):
+    a, (b1, _), _, _, port = two_targets(t, "first", retry="1h")
+    b1.expect_dead = True
+    b1.kill()
+    with socket.create_connection((t.addr, port), PATIENT) as s:
+        equal(s.recv(1), b"2", "the other one serves")
+        a.write_conf({**a.conf, "ingress": []})
+        a.ctl_text("reload")
+        equal(a.ctl("retry")["targets"], 0, "targets that are tried")
+        s.sendall(b"still there")
+        same_bytes(recv_exact(s, 11), b"still there", "it goes on")
+
+
 @case("policy spread: connections are dealt out evenly")
 def _(t):
     a, _, _, _, port = two_targets(t, "spread")
