@@ -80,6 +80,24 @@ def server(t):
     return Server(t, echo, "127.0.0.1", SERVER)
 
 
+def restart_in_use(t):
+    """Restarts the daemon while it serves a connection, for which it waits; who connects meanwhile is served by the next one."""
+    (before,) = show("MainPID")
+    with connect() as running:
+        talk(running)
+        systemctl(t, "restart", "--no-block", "smcrd")
+        wait_until(lambda: show("StatusText")[0].startswith("Draining"), "it serves nobody more", 30)
+        late = connect()
+        talk(running)
+    with late:
+        talk(late)
+
+    def another():
+        pid, state = show("MainPID", "ActiveState")
+        return state == "active" and pid not in (0, before)
+    wait_until(another, "another process runs", 60)
+
+
 def apt(t, *args):
     t.run(["apt-get", "-q", "-y", *args], timeout=60, env=dict(os.environ, DEBIAN_FRONTEND="noninteractive"))
 
@@ -223,9 +241,7 @@ def _(t):
     with connect() as s:		# starts the daemon
         talk(s)
     for _ in range(2):
-        systemctl(t, "restart", "--no-block", "smcrd")
-        with connect() as s:
-            talk(s)
+        restart_in_use(t)
     systemctl(t, "stop", "smcrd.socket", "smcrd")
     os.unlink("/run/systemd/system/smcrd.socket")
     systemctl(t, "daemon-reload")
@@ -236,15 +252,7 @@ def _(t):
 def _(t):
     server(t)
     for _ in range(2):
-        (before,) = show("MainPID")
-        systemctl(t, "restart", "--no-block", "smcrd")
-        with connect() as s:	# the one that ends, or the next one, serves it
-            talk(s)
-
-        def another():
-            pid, state = show("MainPID", "ActiveState")
-            return state == "active" and pid not in (0, before)
-        wait_until(another, "another process runs", 60)
+        restart_in_use(t)
         check(show("NFileDescriptorStore")[0] > 0, "what systemd keeps")
     kept = show("NFileDescriptorStore")[0]
     t.run(["smcrctl", "disable", "web"])
