@@ -37,6 +37,10 @@ class Died(Exception):
     """The machine ended before it should; the text is what its console said last."""
 
 
+class Hangs(Exception):
+    """The script does not end."""
+
+
 def _child_setup():
     LIBC.prctl(1, signal.SIGKILL)	# ends with us, however that happens
 
@@ -114,6 +118,7 @@ class Machine:
 
     def boot(self):
         """Until it begins with the script."""
+        self.boot_s = None
         self._write_env()
         for attempt in range(1, TRIES + 1):
             start = time.monotonic()
@@ -133,40 +138,30 @@ class Machine:
         said = [x for x in console.split("\n") if re.search(r"Oops|BUG|panic|RIP:|no files", x)] or console.split("\n")[-6:]
         return " / ".join(x for x in [self.read("qemu").strip(), *said[:8]] if x)
 
-    def lines(self):
-        """What the script says, line by line, as it says it. Ends when it has ended."""
+    def finish(self, watch=lambda: None):
+        """Waits until the script has ended, and the machine is off: the lines that the script has said. Raises Died, Hangs, and
+        what watch() raises, which is called all the time."""
         end = time.monotonic() + self.limit + 60
-        at, rest = 0, ""
-        while True:
-            ended = self.proc.poll() is not None or os.path.exists(self.path("status"))
-            try:
-                with open(self.path("out"), "rb") as f:
-                    f.seek(at)
-                    part = f.read()
-            except FileNotFoundError:
-                part = b""
-            at += len(part)
-            *whole, rest = (rest + part.decode(errors="replace")).split("\n")
-            yield from whole
-            if ended and not part:
-                if rest:
-                    yield rest
-                return
+        while self.proc.poll() is None and not os.path.exists(self.path("status")):
+            watch()
             if time.monotonic() > end:
-                raise Died(f"{self.script} still runs after {self.limit + 60} s")
-            if not part:
-                time.sleep(0.05)
-
-    def wait(self):
-        """Until the machine is off: the script's exit status."""
+                raise Hangs(f"{self.script} still runs after {self.limit + 60} s")
+            time.sleep(0.05)
         try:
             self.proc.wait(30)
         except subprocess.TimeoutExpired:
             self.kill()
-        status = self.read("status").strip()
-        if not status:
-            raise Died(f"ended in the middle of {self.script}; {self.last_words()}")
-        return int(status)
+        if not self.read("status"):
+            raise self._died()
+        return self.read("out").split("\n")
+
+    def check_alive(self):
+        """Raises Died when it was up and has ended by itself: not killed, and not because its script had ended."""
+        if self.boot_s is not None and self.proc.poll() not in (None, -signal.SIGKILL) and not self.read("status"):
+            raise self._died()
+
+    def _died(self):
+        return Died(f"ended in the middle of {self.script}; {self.last_words()}")
 
     def kill(self):
         """As a power failure does."""
