@@ -9,13 +9,14 @@
 set -u
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
-trap packages_cleanup EXIT
+trap 'kill $(jobs -p) 2> /dev/null; packages_cleanup' EXIT
 trap 'exit 130' INT TERM HUP
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
 stages=${*:-gcc sanitizers threads clang fuzz vm}
 fuzz_seconds=5 program_seconds=20
+fuzzers=$(ls tests/fuzz/corpus)
 
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
 
@@ -25,12 +26,18 @@ finish() {
 	exit
 }
 
-# build DIR CONFIGURE-ARGUMENT...: configures and makes everything, tests included, in a directory of its own.
+# build DIR TARGETS CONFIGURE-ARGUMENT...: configures and makes the targets, or "everything", tests included, in a directory of
+# its own.
 build() {
-	local dir=$1; shift
+	local dir=$1 targets=$2
+	shift 2
 	mkdir -p "$dir"
-	if ! ( cd "$dir" && ../configure -q "$@" && make -s -j"$jobs" all && make -s -j"$jobs" check TESTS= ) \
-		> "$dir/build.log" 2>&1; then
+	if ! ( cd "$dir" && ../configure -q "$@" &&
+		if [ "$targets" = everything ]; then
+			make -s -j"$jobs" all && make -s -j"$jobs" check TESTS=
+		else
+			make -s -j"$jobs" $targets
+		fi ) > "$dir/build.log" 2>&1; then
 		grep -nE -A4 'error|warning' "$dir/build.log" | head -n 60 || tail -n 40 "$dir/build.log"
 		echo "FAILED: build in $dir, see $dir/build.log"
 		failed=$((failed + 1))
@@ -41,11 +48,12 @@ build() {
 
 count() { sed -n "s/^# $2: *//p" "$1" | head -n 1; }
 
-# suite DIR: runs the tests there and adds up what they say.
+# suite DIR PATIENCE: runs the tests there and adds up what they say. Most of them wait most of their time, so two share a
+# processor, and deadlines are longer than where a test has one of its own.
 suite() {
-	local dir=$1 log=$1/test-suite.log n
+	local dir=$1 patience=$2 log=$1/test-suite.log n
 	rm -f "$log"
-	( cd "$dir" && timeout -k 60 2400 make -s -j"$jobs" -k check ) > "$dir/check.log" 2>&1 < /dev/null
+	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 2400 make -s -j$((2 * jobs)) -k check ) > "$dir/check.log" 2>&1 < /dev/null
 	grep -E '^(FAIL|ERROR|XPASS):' "$dir/check.log"
 	if [ ! -f "$log" ]; then
 		tail -n 40 "$dir/check.log"
@@ -64,16 +72,26 @@ suite() {
 	echo "$dir: $(count "$log" PASS) passed, $n failed, $(count "$log" SKIP) skipped"
 }
 
-# fuzz DIR: what was found stays in DIR/found.
+# fuzz_one DIR NAME: the new inputs that it finds are in DIR/new, those that break something stay in DIR/found.
+fuzz_one() {
+	local dir=$1 name=$2 seconds
+	mkdir -p "$dir/new/$name" "$dir/found/$name"
+	case $name in fuzz_engine|fuzz_siw|fuzz_siw_sctp) seconds=$program_seconds;; *) seconds=$fuzz_seconds;; esac
+	"$dir/tests/fuzz/$name" -max_total_time=$seconds -artifact_prefix="$dir/found/$name/" "$dir/new/$name" \
+		"tests/fuzz/corpus/$name" > "$dir/$name.log" 2>&1 < /dev/null
+	echo $? > "$dir/$name.status"
+}
+
+# fuzz DIR: as many of them at once as there are processors.
 fuzz() {
-	local dir=$1 target name seconds
-	for target in "$dir"/tests/fuzz/fuzz_*; do
-		name=${target##*/}
-		[ -f "$target" ] && [ -x "$target" ] && [ "$name" = "${name%.*}" ] || continue
-		mkdir -p "$dir/new/$name" "$dir/found/$name"
-		case $name in fuzz_engine|fuzz_siw|fuzz_siw_sctp) seconds=$program_seconds;; *) seconds=$fuzz_seconds;; esac
-		if "$target" -max_total_time=$seconds -artifact_prefix="$dir/found/$name/" "$dir/new/$name" \
-			"tests/fuzz/corpus/$name" > "$dir/$name.log" 2>&1 < /dev/null; then
+	local dir=$1 name
+	for name in $fuzzers; do
+		while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+		fuzz_one "$dir" "$name" &
+	done
+	wait
+	for name in $fuzzers; do
+		if [ "$(cat "$dir/$name.status")" = 0 ]; then
 			passed=$((passed + 1))
 		else
 			failed=$((failed + 1))
@@ -121,10 +139,11 @@ laboratory() {
 }
 
 # threads DIR: tests in which threads meet, on ThreadSanitizer's build there.
+threaded_units="check_mailbox check_admission check_workers check_metrics_http"
 threads() {
 	local dir=$1 name log ok not
-	for name in unit/check_mailbox unit/check_admission unit/check_workers unit/check_metrics_http integration/check_workers.py \
-		integration/check_metrics.py integration/check_redis.py integration/check_lifecycle.py; do
+	for name in $(printf 'unit/%s ' $threaded_units) integration/check_workers.py integration/check_metrics.py \
+		integration/check_redis.py integration/check_lifecycle.py; do
 		log=$dir/${name##*/}.tsan.log
 		case $name in
 		unit/*) set -- "$dir/tests/$name" ;;
@@ -141,19 +160,11 @@ threads() {
 	done
 }
 
-# bare DIR: the programs with clang, without the libraries that they can do without, and the tests of what they say about that.
+# bare DIR: tests of what the programs say about libraries that they can do without, on a build there without these.
+bare_units="check_config check_config_built check_config_files check_targets check_siw check_siw_sctp_none check_confine"
 bare() {
-	local dir=$1 name out ok not tests="check_config check_config_built check_config_files check_targets check_siw check_siw_sctp_none check_confine"
-	mkdir -p "$dir"
-	if ! ( cd "$dir" && ../configure -q CC=clang --enable-werror --without-libibverbs --without-libcares --without-usrsctp \
-		--without-libseccomp && make -s -j"$jobs" smcrd smcrctl $(printf 'tests/unit/%s ' $tests) ) > "$dir/build.log" 2>&1; then
-		grep -nE -A4 'error|warning' "$dir/build.log" | head -n 60 || tail -n 40 "$dir/build.log"
-		echo "FAILED: build in $dir, see $dir/build.log"
-		failed=$((failed + 1))
-		return
-	fi
-	passed=$((passed + 1))
-	for name in $tests; do
+	local dir=$1 name out ok not
+	for name in $bare_units; do
 		out=$(top_srcdir=$PWD top_builddir=$PWD/$dir timeout -k 60 300 "$dir/tests/unit/$name" 2>&1 < /dev/null)
 		ok=$(grep -c '^ok ' <<< "$out") not=$(grep -c '^not ok ' <<< "$out")
 		if [ "$not" -gt 0 ] || [ "$ok" -eq 0 ]; then
@@ -164,6 +175,8 @@ bare() {
 	done
 	echo "$dir: without libibverbs, c-ares, libusrsctp and libseccomp"
 }
+
+units() { printf 'tests/unit/%s ' "$@"; }
 
 case " $stages " in *" vm "*) packages_vm=$PACKAGES_VM;; *) packages_vm=;; esac
 say packages
@@ -181,33 +194,26 @@ for stage in $stages; do
 	case $stage in
 	gcc)
 		say "gcc, -Werror"
-		build build-gcc CC=gcc --enable-werror && say "tests" && suite build-gcc ;;
+		build build-gcc everything CC=gcc --enable-werror && say "tests" && suite build-gcc 3 ;;
 	sanitizers)
 		say "ASan and UBSan"
-		build build-sanitizers CC=gcc --enable-sanitizers &&
-			say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers ;;
+		build build-sanitizers everything CC=gcc --enable-sanitizers &&
+			say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers 6 ;;
 	threads)
 		say "TSan"
-		mkdir -p build-tsan
-		if ( cd build-tsan && ../configure -q CC=gcc --enable-tsan && make -s -j"$jobs" smcrd smcrctl &&
-			make -s -j"$jobs" tests/unit/check_mailbox tests/unit/check_admission tests/unit/check_workers tests/unit/check_metrics_http ) \
-			> build-tsan/build.log 2>&1; then
-			threads build-tsan
-		else
-			tail -n 40 build-tsan/build.log
-			failed=$((failed + 1))
-		fi ;;
+		build build-tsan "smcrd smcrctl $(units $threaded_units)" CC=gcc --enable-tsan && threads build-tsan ;;
 	clang)
 		say "clang, -Werror"
-		build build-clang CC=clang --enable-werror
+		build build-clang everything CC=clang --enable-werror
 		say "clang, without what is optional"
-		bare build-bare ;;
+		build build-bare "smcrd smcrctl $(units $bare_units)" CC=clang --enable-werror --without-libibverbs --without-libcares \
+			--without-usrsctp --without-libseccomp && bare build-bare ;;
 	fuzz)
 		say "fuzzers"
-		build build-fuzz CC=clang --enable-fuzzing && fuzz build-fuzz ;;
+		build build-fuzz "$(printf 'tests/fuzz/%s ' $fuzzers)" CC=clang --enable-fuzzing && fuzz build-fuzz ;;
 	vm)
 		say "virtual machine"
-		{ [ -x build-gcc/smcrd ] || build build-gcc CC=gcc --enable-werror; } && laboratory build-gcc
+		{ [ -x build-gcc/smcrd ] || build build-gcc everything CC=gcc --enable-werror; } && laboratory build-gcc
 		[ ! -x build-sanitizers/smcrd ] || laboratory build-sanitizers traffic:Redis links:device ;;
 	*)
 		echo "unknown stage $stage"
