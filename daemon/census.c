@@ -14,6 +14,7 @@ count_one(struct worker *w, void *arg)
 
 	worker_stats(w, &ws);
 	c->connections += ws.sessions_opened - ws.sessions_closed;
+	c->setups += ws.setups;
 	for (uint32_t pos = 0; smcr_group_next(worker_engine(w), &pos, &group);)
 		c->groups++;
 }

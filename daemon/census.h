@@ -5,7 +5,8 @@
 
 struct census {
 	unsigned long long connections;
-	unsigned groups; /* link groups */
+	unsigned long long setups; /* of them, those that are being set up */
+	unsigned groups;           /* link groups */
 };
 
 struct census census_take(struct workers *);

@@ -5,9 +5,11 @@
  *	new                                     old
  *	HANDOVER_REQUEST and the version   -->
  *	                                   <--  HELLO, SOCKET for each, END; or REFUSED
- *	(starts, and accepts)
+ *	(starts, up to its first accept)
  *	USED for each MPA that it needs, READY  -->
- *	                                   <--  DONE: accepts no more, and drains
+ *	                                        (accepts no more, ends what is being set up)
+ *	                                   <--  DONE: it drains
+ *	(accepts)
  *
  * Until READY either end may go away: the old process goes on as before.
  */

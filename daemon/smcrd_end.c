@@ -74,13 +74,28 @@ smcrd_sockets_for_successor(void *arg, struct lsock_list *services, struct lsock
 }
 
 void
-smcrd_hand_over(void *arg, uint32_t pid, const struct lsock_list *ports)
+smcrd_let_go(void *arg, uint32_t pid)
 {
 	struct daemon *d = arg;
 
 	d->successor = pid;
-	notify_successor(&d->notify, pid);
 	upgrade_let_go(d->workers);
+}
+
+bool
+smcrd_settled(void *arg)
+{
+	const struct daemon *d = arg;
+
+	return census_take(d->workers).setups == 0;
+}
+
+void
+smcrd_hand_over(void *arg, const struct lsock_list *ports)
+{
+	struct daemon *d = arg;
+
+	notify_successor(&d->notify, d->successor);
 	upgrade_drop_ports(d->workers, ports);
 	metrics_hand_over(d->metrics);
 	d->metrics = NULL;

@@ -48,7 +48,7 @@ take_over(struct daemon *d, FILE *err)
 	return rc;
 }
 
-/* This process accepts; the other one may go. */
+/* This process is ready to accept; the other one may go. */
 static int
 finish_take_over(struct daemon *d, FILE *err)
 {
@@ -75,6 +75,8 @@ smcrd_open(struct daemon *d, FILE *err)
 		.log_level = smcrd_level_for_client,
 		.retry_names = smcrd_retry_names,
 		.sockets = smcrd_sockets_for_successor,
+		.let_go = smcrd_let_go,
+		.settled = smcrd_settled,
 		.handed_over = smcrd_hand_over,
 		.confine = &d->confine,
 		.listen = d->listen,
@@ -123,7 +125,11 @@ smcrd_open(struct daemon *d, FILE *err)
 		fprintf(err, "cannot set up the resolver: %s\n", strerror(-rc));
 	else
 		names_apply(d->names, d->cfg);
-	return rc == 0 ? finish_take_over(d, err) : rc;
+	if (rc == 0)
+		rc = finish_take_over(d, err);
+	if (rc == 0)
+		workers_release(d->workers);
+	return rc;
 }
 
 void

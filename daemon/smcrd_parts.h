@@ -88,4 +88,6 @@ void smcrd_drain_for_client(void *daemon);
 int smcrd_undrain(void *daemon);
 void smcrd_listening(void *daemon);
 int smcrd_sockets_for_successor(void *daemon, struct lsock_list *services, struct lsock_list *ports);
-void smcrd_hand_over(void *daemon, uint32_t pid, const struct lsock_list *ports);
+void smcrd_let_go(void *daemon, uint32_t pid);
+bool smcrd_settled(void *daemon);
+void smcrd_hand_over(void *daemon, const struct lsock_list *ports);

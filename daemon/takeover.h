@@ -18,7 +18,7 @@ struct takeover {
 	struct lsock control[CONTROL_PORTS]; /* its control sockets, in the order of enum */
 	unsigned control_cnt;
 	struct lsock_list services; /* lent; early_open takes them */
-	struct lsock_list mpa;      /* ports of soft iWARP, for devices that have no other */
+	struct lsock_list mpa;      /* ports of soft iWARP */
 	struct siw_spare *spares;   /* the same, while devices are opened */
 	struct lsock_list files;    /* what was in services with a file; fd is -1 */
 };
@@ -28,13 +28,13 @@ struct takeover {
 /* Asks who listens at path. 0, with sock -1 when nobody does; or -errno and err says why. The environment variables by which
  * systemd is told things are those of the running daemon then, unless this process has its own. */
 int takeover_begin(struct takeover *, const char *path, FILE *err);
-/* Soft devices that are opened from here on, up to takeover_settle_ports, may use the other one's ports when no other is free.
+/* Soft devices that are opened from here on, up to takeover_settle_ports, take the other one's ports over.
  * 0 or -ENOMEM. */
 int takeover_offer_ports(struct takeover *, struct config *);
 /* Which ones they have used is known, the others are closed. */
 void takeover_settle_ports(struct takeover *, struct config *);
-/* This process accepts: the other one stops to. Its files are ours from here on; those that the configuration has no use for are
- * removed. 0; or -errno, and the other one may go on as before. */
+/* This process is ready to accept: the other one stops to. Its files are ours from here on; those that the configuration has no use
+ * for are removed. 0; or -errno, and the other one may go on as before. */
 int takeover_finish(struct takeover *, const struct config *, FILE *err);
 /* Harmless when nothing was taken. */
 void takeover_fini(struct takeover *);

@@ -172,7 +172,7 @@ control_turn(void *arg, int64_t now_ns)
 		if (c->dead)
 			client_free(c);
 		else
-			next = min_i64(next, client_deadline(c));
+			next = min_i64(next, min_i64(client_deadline(c), handover_wakes(c)));
 	}
 	/* The first client of this turn is the last of the next, so that a big report does not take all steps. */
 	if (!list_empty(&ctl->clients))

@@ -15,6 +15,8 @@
 #include "daemon/handover.h"
 
 #define REQUEST_LEN (sizeof(HANDOVER_REQUEST) - 1)
+#define SETTLE_NS 300000000 /* nobody accepts so long, at the most */
+#define LOOK_NS 2000000
 
 /* Owner: its client. */
 struct handover {
@@ -23,7 +25,9 @@ struct handover {
 	struct lsock_list ports; /* of soft devices; those taken are none */
 	struct lsock_list taken; /* of them, those that the other process uses */
 	unsigned sent;           /* messages: HELLO, one for each of socks, END */
-	bool done;               /* the other process has everything */
+	bool done;               /* the other process has everything, this one accepts no more */
+	int64_t until_ns;        /* then: what is being set up here has so long */
+	int64_t look_ns;         /* and is looked at then; INT64_MAX = never */
 	uint32_t pid;            /* of it */
 	struct handover_rx rx;
 };
@@ -106,6 +110,7 @@ handover_start(struct control_client *c, const char *line, size_t len)
 	int rc = -ENOMEM;
 	if (h != NULL) {
 		h->rx = HANDOVER_RX_NONE;
+		h->look_ns = INT64_MAX;
 		h->pid = (uint32_t)cred.pid;
 		rc = lsock_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_FULL].listen);
 		if (rc == 0)
@@ -181,7 +186,23 @@ send_next(struct control_client *c)
 	return rc;
 }
 
-/* The new process accepts. From here on this one is the old one, whether it hears that or not. */
+/*
+ * The new process is ready. From here on this one is the old one, whether it hears that or not. Links for connections that are being
+ * set up here come by the ports that the other one will accept at, so it has to wait for them.
+ */
+static void
+let_go(struct control_client *c, int64_t now_ns)
+{
+	struct handover *h = c->handover;
+	struct control *ctl = c->ctl;
+
+	h->done = true;
+	h->until_ns = now_ns + (h->taken.cnt > 0 ? SETTLE_NS : 0);
+	h->look_ns = now_ns;
+	ctl->successor_pid = h->pid;
+	ctl->hooks.let_go(ctl->hooks.arg, h->pid);
+}
+
 static void
 complete(struct control_client *c)
 {
@@ -191,9 +212,8 @@ complete(struct control_client *c)
 	uint8_t bytes[HANDOVER_LEN];
 
 	snprintf(path, sizeof(path), "%s.%u", ctl->ports[CONTROL_FULL].listen.path, (unsigned)getpid());
-	c->handover->done = true;
-	ctl->successor_pid = c->handover->pid;
-	ctl->hooks.handed_over(ctl->hooks.arg, c->handover->pid, &c->handover->taken);
+	c->handover->look_ns = INT64_MAX;
+	ctl->hooks.handed_over(ctl->hooks.arg, &c->handover->taken);
 	if (control_move(ctl, path) == 0)
 		memcpy(m.text, path, strnlen(path, sizeof(m.text) - 1));
 	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u control=%s", (unsigned)ctl->successor_pid, m.text);
@@ -221,8 +241,29 @@ has_closed(const struct control_client *c)
 	return recv(c->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+/* Nobody else accepts before this one has come to its end, whatever becomes of the client. */
+static bool
+settle(struct control_client *c, int64_t now_ns)
+{
+	struct handover *h = c->handover;
+
+	if (now_ns < h->look_ns)
+		return false;
+	h->look_ns = now_ns + LOOK_NS;
+	if (now_ns < h->until_ns && !c->ctl->hooks.settled(c->ctl->hooks.arg))
+		return false;
+	complete(c);
+	return true;
+}
+
+int64_t
+handover_wakes(const struct control_client *c)
+{
+	return c->handover != NULL ? c->handover->look_ns : INT64_MAX;
+}
+
 static int
-hear_ready(struct control_client *c)
+hear_ready(struct control_client *c, int64_t now_ns)
 {
 	struct handover_msg m;
 	int fd, rc = handover_recv(c->io.fd, &c->handover->rx, &m, &fd);
@@ -240,7 +281,7 @@ hear_ready(struct control_client *c)
 	}
 	if (has_closed(c))
 		return -ECONNRESET;
-	complete(c);
+	let_go(c, now_ns);
 	return 0;
 }
 
@@ -250,11 +291,13 @@ handover_step(struct control_client *c, int64_t now_ns)
 	struct handover *h = c->handover;
 	int rc = -EAGAIN;
 
+	if (h->done)
+		return settle(c, now_ns);
 	if (h->sent < h->socks.cnt + h->ports.cnt + 2) {
 		if (c->can_write)
 			rc = send_next(c);
 	} else if (c->can_read) {
-		rc = hear_ready(c);
+		rc = hear_ready(c, now_ns);
 	}
 	if (rc == 0)
 		c->active_ns = now_ns;

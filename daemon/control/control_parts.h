@@ -131,6 +131,8 @@ bool handover_is_request(const char *line, size_t len);
 void handover_start(struct control_client *, const char *line, size_t len);
 /* As far as it goes. True when something has moved. The client may be dead after it. */
 bool handover_step(struct control_client *, int64_t now_ns);
+/* When it has to be looked at again; INT64_MAX for never. */
+int64_t handover_wakes(const struct control_client *);
 /* Of a client that goes: all stays as it was unless the hand-over is complete. */
 void handover_end(struct control_client *);
 

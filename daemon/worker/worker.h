@@ -82,6 +82,7 @@ struct worker_stats {
 	uint64_t spins, spin_hits, spin_wanted, spun_us; /* spin.h */
 	bool draining;
 	int64_t uptime_ns;
+	uint64_t setups; /* connections that are being set up now */
 };
 
 /* Walks as in smcr.h: *pos starts at 0. */

@@ -131,6 +131,7 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 		.spun_us = spin->spun_us,
 		.draining = w->draining,
 		.uptime_ns = w->env.now_ns - w->started_ns,
+		.setups = w->sessions.setup_slab.used,
 	};
 }
 

@@ -36,8 +36,10 @@ struct workers {
 	struct pauses pauses;
 	void (*drained)(void *arg);
 	void *drained_arg;
-	unsigned draining; /* that have not ended yet */
-	bool ending;       /* nobody is told of anything any more */
+	pthread_mutex_t gate; /* a thread goes through it before its loop */
+	bool held;            /* main's: it has the gate, no loop turns */
+	unsigned draining;    /* that have not ended yet */
+	bool ending;          /* nobody is told of anything any more */
 	struct colleague *colleagues;
 	unsigned cnt;
 	struct member member[];
@@ -95,7 +97,7 @@ workers_call(struct workers *ws, unsigned nr, void (*fn)(struct worker *, void *
 	struct call c = { .mail = { .fn = on_call }, .worker = m->worker, .fn = fn, .arg = arg };
 	pthread_condattr_t attr;
 
-	if (!m->running) {
+	if (!m->running || ws->held) {
 		fn(m->worker, arg);
 		return;
 	}
@@ -229,6 +231,8 @@ run(void *arg)
 
 	(void)snprintf(name, sizeof(name), "smcrd-worker-%u", m->nr + 1);
 	(void)pthread_setname_np(pthread_self(), name);
+	(void)pthread_mutex_lock(&m->all->gate);
+	(void)pthread_mutex_unlock(&m->all->gate);
 	m->err = loop_run(m->loop);
 	if (m->err != 0)
 		mailbox_post(&m->all->mail, &m->failed);
@@ -281,6 +285,7 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	ws->colleagues = colleagues;
 	ws->hooks = *hooks;
 	ws->cnt = cnt;
+	(void)pthread_mutex_init(&ws->gate, NULL);
 	admissions_init(&ws->admissions);
 	targets_all_init(&ws->targets);
 	pauses_init(&ws->pauses, hooks->news);
@@ -312,6 +317,8 @@ workers_start(struct workers *ws)
 	sigset_t all, before;
 	int rc = 0;
 
+	(void)pthread_mutex_lock(&ws->gate);
+	ws->held = true;
 	/* Signals are main's. A call that the daemon has no right to make is answered in the thread that made it. */
 	(void)sigfillset(&all);
 	(void)sigdelset(&all, SIGSYS);
@@ -325,11 +332,21 @@ workers_start(struct workers *ws)
 }
 
 void
+workers_release(struct workers *ws)
+{
+	if (!ws->held)
+		return;
+	ws->held = false;
+	(void)pthread_mutex_unlock(&ws->gate);
+}
+
+void
 workers_free(struct workers *ws)
 {
 	if (ws == NULL)
 		return;
 	ws->ending = true;
+	workers_release(ws);
 	for (unsigned i = 0; i < ws->cnt; i++)
 		if (ws->member[i].running)
 			mailbox_post(&ws->member[i].mail, &ws->member[i].stopped);
@@ -352,6 +369,7 @@ workers_free(struct workers *ws)
 	admissions_fini(&ws->admissions);
 	targets_all_fini(&ws->targets);
 	pauses_fini(&ws->pauses);
+	(void)pthread_mutex_destroy(&ws->gate);
 	free(ws->colleagues);
 	free(ws);
 }

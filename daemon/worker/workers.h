@@ -25,8 +25,11 @@ unsigned workers_wanted(const struct config *);
  * and the option see worker_new. */
 int workers_new(struct loop *main, unsigned cnt, const struct config *cfg, const struct smcopt *, struct lsock *socks,
     unsigned sock_cnt, const struct workers_hooks *, FILE *err, struct workers **);
-/* From now on they run. 0 or -errno. */
+/* There are threads, but no loop turns before workers_release: until then calls below are made in the caller's thread. 0 or
+ * -errno. */
 int workers_start(struct workers *);
+/* From now on they run. */
+void workers_release(struct workers *);
 /* Ends the threads, and with each its worker; calls neither hooks nor what waits for a drain, but the mails of others. NULL is
  * allowed. */
 void workers_free(struct workers *);

@@ -62,7 +62,7 @@ static struct {
 	enum descriptor services[SERVICES_MAX], ports[PORTS_MAX];
 	unsigned service_cnt, port_cnt;
 	bool fails; /* the sockets cannot be had */
-	unsigned handed_over;
+	unsigned let_go, looked, handed_over;
 } me;
 
 /* -- the daemon's part -- */
@@ -91,10 +91,25 @@ on_sockets(void *arg, struct lsock_list *services, struct lsock_list *ports)
 }
 
 static void
-on_handed_over(void *arg, uint32_t pid, const struct lsock_list *ports)
+on_let_go(void *arg, uint32_t pid)
 {
 	(void)arg;
-	FUZZ_CHECK(me.handed_over++ == 0 && pid == (uint32_t)getpid() && ports->cnt <= me.port_cnt);
+	FUZZ_CHECK(me.let_go++ == 0 && pid == (uint32_t)getpid());
+}
+
+/* At the third look. */
+static bool
+on_settled(void *arg)
+{
+	(void)arg;
+	return ++me.looked >= 3;
+}
+
+static void
+on_handed_over(void *arg, const struct lsock_list *ports)
+{
+	(void)arg;
+	FUZZ_CHECK(me.let_go == 1 && me.handed_over++ == 0 && ports->cnt <= me.port_cnt);
 	for (unsigned i = 0; i < ports->cnt; i++) {
 		FUZZ_CHECK(ports->v[i].fd >= 0);
 		for (unsigned k = 0; k < i; k++)
@@ -358,6 +373,8 @@ end(void)
 	}
 	oom_disarm();
 	turns(LAST_TURNS);
+	fake_loop_advance(me.loop, S); /* a hand-over that waits for connections in set-up has waited long enough */
+	turns(LAST_TURNS);
 	FUZZ_CHECK(list_empty(&me.ctl->clients) && me.ctl->successor == NULL);
 	FUZZ_CHECK((me.ctl->successor_pid != 0) == (me.handed_over != 0));
 	control_free(me.ctl);
@@ -386,6 +403,8 @@ handover_old_run(const struct handover_header *h, struct steps *steps)
 		.listening = on_listening,
 		.log_level = on_log_level,
 		.sockets = on_sockets,
+		.let_go = on_let_go,
+		.settled = on_settled,
 		.handed_over = on_handed_over,
 	};
 	struct config cfg = { .control_mode = 0600, .control_readonly_mode = 0600 };

@@ -12,9 +12,10 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
-from harness import (SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main, need, outcome, pattern,
-                     recv_exact, same_bytes, soft_device, unix_connect, wait_until, works)
+from harness import (PATIENCE, SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main,
+                     need, outcome, pattern, recv_exact, same_bytes, soft_device, unix_connect, wait_until, works)
 from scrape import get
 from programs import Nginx, Redis, RedisClient
 
@@ -139,7 +140,7 @@ def twenty(t, workers):
     loads = [repeat(t, [need("redis-benchmark"), "-h", pair.host, "-p", str(pair.port["redis"]), "-t", "set,get", "-c", "8", "-n",
                         "300", "-k", "0", "-q"], ["Could not connect", "Error", "error"]),
              repeat(t, [need("wrk"), "-t", "1", "-c", "8", "-d", "1", "-H", "Connection: close", url], ["Socket errors", "Non-2xx"])]
-    olds = []
+    olds, fallbacks = [], 0
     for i in range(20):
         side = "ab"[i % 2]
         old = getattr(pair, side)
@@ -150,12 +151,14 @@ def twenty(t, workers):
         client.send("APPEND", "long", b"%04d" % i)
         equal(int(client.reply()), 4 * (i + 1), "the long connection's answer")
         download.take()
+        fallbacks += sum(service["fallbacks"] for service in new.services())
         for _, task in loads:
             if not task.is_alive():
                 task.result()
     for stop, _ in loads:
         stop.set()
     t.note(f"runs of redis-benchmark and wrk: {[task.result() for _, task in loads]}")
+    equal(fallbacks, 0, "connections that fell back to TCP")
     equal(client.call("GET", "long"), b"".join(b"%04d" % i for i in range(20)), "what the long connection stored")
     download.end()
     check(olds[0].alive() and olds[1].alive(), "the first ones wait for the long connections")
@@ -178,29 +181,84 @@ def _(t):
 
 
 
-@case("a range of ports for links that the old one has taken whole: the new one takes them over, links and new ones go on")
+def mpa_ports(d):
+    return sorted(x["mpa_port"] for x in d.ctl("devices")["devices"])
+
+
+@case("ports for links are taken over, though the range has others: a firewall may let no other one pass; links and new ones go on")
 def _(t):
     port = t.port()
     t.port()
-    one = {"devices": [soft_device(t.addr, mpa_ports=f"{port}-{port + 1}")], "workers": 2}
+    one = {"devices": [soft_device(t.addr, mpa_ports=f"{port}-{port + 1}")], "workers": 1}
+    pair = echo_pair(t, b=one)
+    old, running = pair.b, [pair.connect()]
+    for _ in range(3):
+        pair.b = pair.b.successor(dict(one, egress=old.conf["egress"]))
+        equal(mpa_ports(pair.b), [port], "port of the new one")
+        running.append(pair.connect())
+        for i, s in enumerate(running):
+            works(s, i)
+        equal(pair.b.services()[0]["fallbacks"], 0, "fallbacks")
+    pair.a.finish()
+    for s in running:
+        s.close()
+    equal(old.wait(), 0, "exit status")
+
+
+@case("ports for links are taken over by fewer workers, and by more, which need others")
+def _(t):
+    port = t.port()
+    t.port()
+    t.port()
+    one = {"devices": [soft_device(t.addr, mpa_ports=f"{port}-{port + 2}")], "workers": 2}
     pair = echo_pair(t, b=one)
     running = [pair.connect() for _ in range(4)]
     old = pair.b
-    ports = sorted(d["mpa_port"] for d in old.ctl("devices")["devices"])
-    equal(ports, [port, port + 1], "ports of the old one")
-    for workers in (2, 1, 1):
+    equal(mpa_ports(old), [port, port + 1], "ports of the old one")
+    for workers, has in ((2, [port, port + 1]), (1, [port]), (2, [port, port + 2])):	# that of one that drains is its own
         before, pair.b = pair.b, pair.b.successor(dict(one, egress=old.conf["egress"], log_level="info", workers=workers))
         for i, s in enumerate(running):
             works(s, i)
         running.append(pair.connect())
         works(running[-1], 9)
-        check(all(port <= d["mpa_port"] <= port + 1 for d in pair.b.ctl("devices")["devices"]), "ports of the new one")
+        equal(mpa_ports(pair.b), has, "ports of the new one")
     pair.a.finish()
     for s in running:
         s.close()
     equal(old.wait(), 0, "exit status")
     fallbacks = sum(s["fallbacks"] for s in pair.b.services())
     equal(fallbacks, 0, "fallbacks")
+
+
+@case("who connects and says nothing holds no hand-over up: others wait for less than a second")
+def _(t):
+    pair = echo_pair(t)
+    running = pair.connect()
+    works(running, 1)
+    silent = socket.create_connection((t.addr, int(pair.b.conf["egress"][0]["listen"].rsplit(":", 1)[1])), timeout=20)
+    wait_until(lambda: pair.b.status()["connections"]["setup"] == 1, "it is being set up")
+    took = []
+
+    def connects():
+        while not done.is_set():
+            begin = time.monotonic()
+            with pair.connect() as s:
+                works(s, 2)
+            took.append(time.monotonic() - begin)
+    done = threading.Event()
+    task = in_thread(connects)
+    old, pair.b = pair.b, pair.b.successor()
+    with pair.connect() as s:
+        works(s, 3)
+    done.set()
+    task.result()
+    check(max(took) < 1 + PATIENCE, f"a connection took {max(took):.1f} s")
+    equal(mpa_ports(pair.b), mpa_ports(old), "its port")
+    equal(sum(d.services()[0]["fallbacks"] for d in (old, pair.a, pair.b)), 0, "fallbacks")
+    works(running, 4)
+    silent.close()
+    running.close()
+    equal(old.wait(), 0, "exit status")
 
 
 # -- what fails --

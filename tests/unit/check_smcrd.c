@@ -230,7 +230,8 @@ on_pwr(void *arg)
 	ck_assert_int_eq(hooks.sockets(hooks.arg, &services, &ports), 0);
 	ck_assert_uint_eq(services.cnt, 1);
 	ck_assert_uint_eq(ports.cnt, 1);
-	hooks.handed_over(hooks.arg, 4711, &ports);
+	hooks.let_go(hooks.arg, 4711);
+	hooks.handed_over(hooks.arg, &ports);
 	lsock_list_fini(&services);
 	lsock_list_fini(&ports);
 }

@@ -35,8 +35,10 @@ begin(unsigned cnt)
 	gw.cfg.service_cnt = GW_SERVICES;
 	int rc = workers_new(gw.loop, cnt, &gw.cfg, NULL, NULL, 0, &hooks, err, &ws);
 	fclose(err);
-	if (rc == 0)
+	if (rc == 0) {
 		ck_assert_int_eq(workers_start(ws), 0);
+		workers_release(ws);
+	}
 	return rc;
 }
 

@@ -645,7 +645,7 @@ void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
 	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514,
-		515, true, 98765 * S }
+		515, true, 98765 * S, 0 }
 	               : (struct worker_stats){ .uptime_ns = 98765 * S };
 }
 

@@ -75,7 +75,7 @@ struct siw_config {
 	/* May this address connect to us? NULL: every address may. Asked at accept, before anything is kept. */
 	bool (*may_connect)(void *ctx, const struct rnic_gid *from);
 	void *may_connect_ctx;
-	/* Over TCP, where no port of the range is free: one of these at the device's address. Looked at by siw_open alone. */
+	/* Over TCP: one of these at the device's address and in the range goes before a free port. Looked at by siw_open alone. */
 	struct siw_spare *spares;
 	unsigned spare_cnt;
 };

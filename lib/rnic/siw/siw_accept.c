@@ -39,11 +39,9 @@ siw_open_port(struct siw_dev *dev, int (*open_on)(const struct siw_config *, uin
 	uint32_t port = dev->cfg.port_min;
 	int fd, rc;
 
-	do
+	fd = dev->cfg.transport == SIW_TCP ? take_spare(dev) : -EADDRINUSE;
+	for (; fd == -EADDRINUSE && port <= dev->cfg.port_max; port++)
 		fd = open_on(&dev->cfg, (uint16_t)port);
-	while (fd == -EADDRINUSE && ++port <= dev->cfg.port_max);
-	if (fd == -EADDRINUSE && dev->cfg.transport == SIW_TCP)
-		fd = take_spare(dev);
 	if (fd < 0) {
 		*err = fd == -EADDRINUSE ? "no free port in the range" : "address";
 		return fd;
