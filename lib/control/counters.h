@@ -50,6 +50,7 @@
 	X(SMCR, groups_ended_for_room, "link groups ended early, as queue pairs were short") \
 	X(SMCR, links_up, "links came up") \
 	X(SMCR, links_down, "links went down") \
+	X(SMCR, links_lost, "of them, those that broke") \
 	X(SMCR, failovers, "links lost while others went on") \
 	X(SMCR, conns_moved, "connections moved to another link") \
 	X(SMCR, conns_replayed, "of them, with data sent again") \

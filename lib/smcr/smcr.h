@@ -382,7 +382,7 @@ struct smcr_counters {
 	uint64_t urgent_sent, urgent_received;
 	uint64_t first_contacts, first_contacts_v2, first_contacts_failed, no_common_ueid, groups_deleted,
 	    groups_ended_for_room;
-	uint64_t links_up, links_down;
+	uint64_t links_up, links_down, links_lost; /* lost: of those down, not in order */
 	uint64_t rmbs_made, rmbs_deleted;
 	uint64_t pages_given_back;                                              /* bytes of idle elements */
 	uint64_t elems_reused, elems_quarantined, elems_let_go, elem_conflicts; /* let go: by the peer, later */

@@ -294,6 +294,7 @@ counter(const struct smcr_counters *c, const char *name, bool *known)
 		C(groups_deleted),
 		C(links_up),
 		C(links_down),
+		C(links_lost),
 		C(rmbs_made),
 		C(rmbs_deleted),
 		C(elems_reused),

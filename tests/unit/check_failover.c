@@ -458,7 +458,9 @@ START_LOOP_TEST(a_broken_link_moves_its_connections_and_is_made_again, 0, 6)
 		ck_assert_uint_eq(d.eng[h]->ctr.failovers, 1);
 		ck_assert_uint_eq(d.eng[h]->ctr.conns_moved, 5);
 		ck_assert_uint_eq(d.eng[h]->ctr.failover_lost, 0);
+		ck_assert_uint_eq(d.eng[h]->ctr.links_down, 1);
 	}
+	ck_assert_uint_ge(d.eng[A]->ctr.links_lost + d.eng[B]->ctr.links_lost, 1);
 	ck_assert_uint_eq(duo_count(A, "DELETE LINK response"), 1);
 	/* Numbers are not used again. */
 	ck_assert_ptr_nonnull(duo_link_nr(A, 3));
@@ -614,6 +616,7 @@ START_LOOP_TEST(the_operator_takes_a_link_out_without_replay, 0, 2)
 	duo_expect_links(1);
 	ck_assert_ptr_null(duo_link_nr(A, 1));
 	ck_assert_uint_eq(d.eng[A]->ctr.bytes_replayed + d.eng[B]->ctr.bytes_replayed, 0);
+	ck_assert_uint_eq(d.eng[A]->ctr.links_lost + d.eng[B]->ctr.links_lost, 0);
 	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 2), -EBUSY);
 }
 

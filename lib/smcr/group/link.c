@@ -202,13 +202,13 @@ stop(struct link *link, enum link_state next, const char *why, bool in_order)
 {
 	struct lgr *lgr = link->lgr;
 	struct smcr *eng = lgr->eng;
+	/* The peer may be quicker to end a group than our last request. */
+	bool wanted = in_order || lgr->state == LGR_DELETING;
 
 	eng->ctr.links_down += link->state == LINK_ACTIVE;
-	if (link->told_up) {
-		/* The peer may be quicker to end a group than our last request. */
-		engine_log(eng, in_order || lgr->state == LGR_DELETING ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr,
-		    link, why);
-	}
+	eng->ctr.links_lost += link->state == LINK_ACTIVE && !wanted;
+	if (link->told_up)
+		engine_log(eng, wanted ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr, link, why);
 	link_set_state(link, next, why);
 	link->down_why = why;
 	link->llc_cnt = 0;
