@@ -12,6 +12,8 @@
 #define TEXT_MAX 640
 #define SERVICES_MAX 120
 #define NEARLY(now, most) ((most) > 0 && (now)*10 >= (most)*9)
+/* From three quarters on send buffers are small (smcr/data/window.c); of RMB elements that are, elems_shrunk is told. */
+#define SHORT_OF_SEND(now, most) ((most) > 0 && (now) >= (most) / 4 * 3)
 #define PACKET_MAX 65535 /* of IP; loopback's MTU is more */
 
 static const char *const level_words[] = {
@@ -177,19 +179,27 @@ static const struct {
 static void
 look_at_memory(struct doctor *d, const struct doctor_facts *f)
 {
-	int64_t now = get_int(f->status, "rmb_bytes"), most = get_int(f->status, "rmb_bytes_max");
-	char a[HUMAN_MAX], b[HUMAN_MAX];
+	int64_t rmbs = get_int(f->status, "rmb_bytes"), rmbs_max = get_int(f->status, "rmb_bytes_max");
+	int64_t send = get_int(f->status, "sndbuf_bytes"), send_max = get_int(f->status, "sndbuf_bytes_max");
+	char a[HUMAN_MAX], b[HUMAN_MAX], send_text[TEXT_MAX] = "";
 
 	begin_area(d, "memory");
-	if (NEARLY(now, most))
+	if (NEARLY(rmbs, rmbs_max))
 		find(d, DOCTOR_WARNING, "raise rmb_memory_max", "receive buffers take %s of at most %s",
-		    human_bytes(a, (uint64_t)now), human_bytes(b, (uint64_t)most));
+		    human_bytes(a, (uint64_t)rmbs), human_bytes(b, (uint64_t)rmbs_max));
+	if (SHORT_OF_SEND(send, send_max))
+		find(d, DOCTOR_WARNING, "raise send_memory_max",
+		    "send buffers take %s of at most %s: further ones are small", human_bytes(a, (uint64_t)send),
+		    human_bytes(b, (uint64_t)send_max));
 	for (size_t i = 0; i < ARRAY_LEN(caps); i++)
 		if (counter(f, caps[i].counter) > 0)
 			find(d, DOCTOR_WARNING, caps[i].advice, "%" PRId64 " %s", counter(f, caps[i].counter),
 			    caps[i].what);
-	end_area(d, "receive buffers take %s of at most %s, and nothing was refused for want of room",
-	    human_bytes(a, (uint64_t)now), human_bytes(b, (uint64_t)most));
+	if (send_max > 0) /* an older daemon does not tell */
+		snprintf(send_text, sizeof(send_text), ", send buffers %s of at most %s",
+		    human_bytes(a, (uint64_t)send), human_bytes(b, (uint64_t)send_max));
+	end_area(d, "receive buffers take %s of at most %s%s, and nothing was refused for want of room",
+	    human_bytes(a, (uint64_t)rmbs), human_bytes(b, (uint64_t)rmbs_max), send_text);
 }
 
 /* Counters of a device that are 0 when all is well. */

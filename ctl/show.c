@@ -99,9 +99,24 @@ show_waiting(FILE *f, const json_t *services)
 }
 
 static void
+show_memory(FILE *f, const json_t *d)
+{
+	const json_t *send_max = json_object_get(d, "sndbuf_bytes_max"); /* an older daemon has none */
+	char now[HUMAN_MAX], most[HUMAN_MAX];
+
+	fprintf(f, "Memory       %s resident; ", human_bytes(now, (uint64_t)get_int(d, "rss_bytes")));
+	fprintf(f, "RMBs %s of at most %s, ", human_bytes(now, (uint64_t)get_int(d, "rmb_bytes")),
+	    human_bytes(most, (uint64_t)get_int(d, "rmb_bytes_max")));
+	fprintf(f, "send buffers %s", human_bytes(now, (uint64_t)get_int(d, "sndbuf_bytes")));
+	if (json_is_integer(send_max))
+		fprintf(f, " of at most %s", human_bytes(most, (uint64_t)json_integer_value(send_max)));
+	fputc('\n', f);
+}
+
+static void
 show_status(FILE *f, const json_t *d, bool detail)
 {
-	char a[HUMAN_MAX], b[HUMAN_MAX], c[HUMAN_MAX], most[HUMAN_MAX];
+	char a[HUMAN_MAX];
 
 	fprintf(f, "smcrd %s, pid %" PRId64 ", up %s%s\n", get_string(d, "version"), get_int(d, "pid"),
 	    human_duration(a, get_int(d, "uptime_ms")), get_bool(d, "draining") ? ", DRAINING" : "");
@@ -113,10 +128,7 @@ show_status(FILE *f, const json_t *d, bool detail)
 	    plural(get_int(d, "links")));
 	fprintf(
 	    f, "Devices      %" PRId64 ", %" PRId64 " with port up\n", get_int(d, "devices"), get_int(d, "devices_up"));
-	fprintf(f, "Memory       %s resident; RMBs %s of at most %s, send buffers %s\n",
-	    human_bytes(a, (uint64_t)get_int(d, "rss_bytes")), human_bytes(b, (uint64_t)get_int(d, "rmb_bytes")),
-	    human_bytes(most, (uint64_t)get_int(d, "rmb_bytes_max")),
-	    human_bytes(c, (uint64_t)get_int(d, "sndbuf_bytes")));
+	show_memory(f, d);
 	show_confinement(f, json_object_get(d, "confinement"), detail);
 	show_option(f, json_object_get(d, "tcp_option"));
 	fputc('\n', f);

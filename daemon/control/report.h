@@ -45,7 +45,7 @@ struct report_source {
 /* What a worker has, or all of them. */
 struct report_sum {
 	uint64_t conns[3]; /* by enum session_mode */
-	uint64_t groups, links, rmb_bytes, rmb_bytes_max, sndbuf_bytes;
+	uint64_t groups, links, rmb_bytes, rmb_bytes_max, sndbuf_bytes, sndbuf_bytes_max;
 	uint64_t devices, devices_up, turns;
 };
 

@@ -50,6 +50,7 @@ count_rest(struct report *r)
 	worker_stats(r->worker, &ws);
 	sum->turns = ws.turns;
 	sum->rmb_bytes_max = smcr_rmb_bytes_max(worker_engine(r->worker));
+	sum->sndbuf_bytes_max = smcr_sndbuf_bytes_max(worker_engine(r->worker));
 	while ((dev = devices_get(worker_devices(r->worker), (unsigned)sum->devices)) != NULL) {
 		sum->devices++;
 		sum->devices_up += rnic_query(dev).port == RNIC_PORT_UP;
@@ -71,6 +72,7 @@ total_of(const struct report *r)
 		all.rmb_bytes += one->rmb_bytes;
 		all.rmb_bytes_max += one->rmb_bytes_max;
 		all.sndbuf_bytes += one->sndbuf_bytes;
+		all.sndbuf_bytes_max += one->sndbuf_bytes_max;
 		all.devices += one->devices;
 		all.devices_up += one->devices_up;
 	}
@@ -114,6 +116,7 @@ write_summary(struct report *r)
 	jw_uint(jw, "rmb_bytes", sum.rmb_bytes);
 	jw_uint(jw, "rmb_bytes_max", sum.rmb_bytes_max);
 	jw_uint(jw, "sndbuf_bytes", sum.sndbuf_bytes);
+	jw_uint(jw, "sndbuf_bytes_max", sum.sndbuf_bytes_max);
 	jw_uint(jw, "devices", sum.devices);
 	jw_uint(jw, "devices_up", sum.devices_up);
 	jw_object(jw, "confinement");

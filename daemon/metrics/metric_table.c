@@ -91,6 +91,7 @@ const struct metric metric_table[] = {
 	GAUGE("rmb_bytes", DOC_STATUS, &none, "rmb_bytes", "Memory of our RMBs now."),
 	GAUGE("rmb_bytes_limit", DOC_STATUS, &none, "rmb_bytes_max", "What all RMBs together may have (rmb_memory_max)."),
 	GAUGE("send_buffer_bytes", DOC_STATUS, &none, "sndbuf_bytes", "Memory of send buffers now."),
+	GAUGE("send_buffer_bytes_limit", DOC_STATUS, &none, "sndbuf_bytes_max", "What all send buffers together may have (send_memory_max)."),
 	GAUGE("devices", DOC_STATUS, &none, "devices", "RDMA devices now."),
 	GAUGE("devices_up", DOC_STATUS, &none, "devices_up", "RDMA devices now, of them those whose port is up."),
 	COUNTER("worker_turns", DOC_STATUS, &worker, "turns", "Turns of a worker's event loop."),

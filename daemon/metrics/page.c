@@ -30,7 +30,7 @@ static const char head[] =
     "*{box-sizing:border-box}body{margin:0 auto;max-width:80rem;padding:1rem;background:var(--bg);color:var(--fg);"
     "font:15px/1.45 system-ui,sans-serif}\n"
     "h1{font-size:1.3rem;margin:0}h2{font-size:1rem;margin:1.4rem 0 .5rem}p{margin:.2rem 0;color:var(--dim)}\n"
-    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.2rem,1fr));gap:.6rem;margin-top:.8rem}\n"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(7.8rem,1fr));gap:.6rem;margin-top:.8rem}\n"
     ".tile,.box{background:var(--box);border:1px solid var(--line);border-radius:.5rem}\n"
     ".tile{padding:.5rem .7rem}.tile b{display:block;font-size:1.35rem;font-weight:600}.tile span{color:var(--dim);"
     "font-size:.85rem}\n"
@@ -292,6 +292,17 @@ tile(const struct page *p, const char *class, const char *what, int64_t n)
 	    n != 0 ? class : "", n, what);
 }
 
+/* What is taken, and of how much. */
+static void
+memory_tile(const struct page *p, const char *what, int64_t taken, int64_t most)
+{
+	fputs("<div class=\"tile\"><b>", p->out);
+	bytes(p->out, taken);
+	fprintf(p->out, "</b><span>%s, of ", what);
+	bytes(p->out, most);
+	fputs("</span></div>\n", p->out);
+}
+
 static void
 tiles(const struct page *p)
 {
@@ -309,11 +320,9 @@ tiles(const struct page *p)
 	    number_of(status, "devices_up") == number_of(status, "devices") ? "ok" : "bad",
 	    number_of(status, "devices_up"), number_of(status, "devices"));
 	tile(p, "warn", "failovers", number_of(counters, "failovers"));
-	fputs("<div class=\"tile\"><b>", p->out);
-	bytes(p->out, number_of(status, "rmb_bytes"));
-	fputs("</b><span>RMBs, of ", p->out);
-	bytes(p->out, number_of(status, "rmb_bytes_max"));
-	fputs("</span></div>\n</div>\n", p->out);
+	memory_tile(p, "RMBs", number_of(status, "rmb_bytes"), number_of(status, "rmb_bytes_max"));
+	memory_tile(p, "send buffers", number_of(status, "sndbuf_bytes"), number_of(status, "sndbuf_bytes_max"));
+	fputs("</div>\n", p->out);
 }
 
 static void

@@ -562,6 +562,12 @@ smcr_rmb_bytes_max(const struct smcr *eng)
 	return eng->cfg.rmb_bytes_max;
 }
 
+uint64_t
+smcr_sndbuf_bytes_max(const struct smcr *eng)
+{
+	return eng->cfg.sndbuf_bytes_max;
+}
+
 uint32_t
 smcr_clc_ms(const struct smcr *eng)
 {

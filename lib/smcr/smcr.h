@@ -406,8 +406,9 @@ struct smcr_histograms {
 	struct histogram write_size, blocked;
 };
 const struct smcr_histograms *smcr_histograms(const struct smcr *);
-/* smcr_config.rmb_bytes_max, as it is in force. */
+/* smcr_config.rmb_bytes_max and sndbuf_bytes_max, as they are in force. */
 uint64_t smcr_rmb_bytes_max(const struct smcr *);
+uint64_t smcr_sndbuf_bytes_max(const struct smcr *);
 /* smcr_config.clc_ms, as it is in force. */
 uint32_t smcr_clc_ms(const struct smcr *);
 

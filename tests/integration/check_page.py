@@ -76,7 +76,7 @@ def _(t):
         needs, colour, rows, tiles = re.search(r"<title>([^<]*)</title>", dom)[1].split(";")
         t.note(f"{width} wide: the page needs {needs}, {colour}, {rows} rows")
         check(width / 2 < int(needs) <= width, f"it needs {needs} of {width}")
-        check(int(rows) >= 8 and int(tiles) == 8, f"{rows} rows, {tiles} tiles")
+        check(int(rows) >= 8 and int(tiles) == 9, f"{rows} rows, {tiles} tiles")
         seen[width, scheme] = sum(map(int, re.findall(r"\d+", colour)[:3]))
     check(seen[390, LIGHT] > 600 and seen[390, DARK] < 150, f"brightness: {seen}")
 

@@ -9,7 +9,8 @@
 
 #define GOOD_STATUS                                                                                           \
 	"{\"version\":\"1.2.3\",\"uptime_ms\":61000,\"draining\":false,\"open_files_max\":1048576,"           \
-	"\"locked_bytes_max\":65536,\"rmb_bytes\":1000,\"rmb_bytes_max\":4000000,"                            \
+	"\"locked_bytes_max\":65536,\"rmb_bytes\":899,\"rmb_bytes_max\":1000,"                                \
+	"\"sndbuf_bytes\":749,\"sndbuf_bytes_max\":1000,"                                                     \
 	"\"confinement\":{\"mode\":\"auto\"},\"tcp_option\":{\"services\":0,\"usable\":false,\"text\":\"\"}," \
 	"\"services\":[{\"name\":\"x\",\"connections_max\":1000}]}"
 #define GOOD_DEVICES                                                                                                     \
@@ -71,22 +72,36 @@ START_TEST(all_is_well)
 	json_decref(found);
 }
 
-/* The daemon's numbers (control/files.h). Bounds that nobody reaches at once are no reason to warn where the limit is ample. */
-START_TEST(an_ample_limit_of_open_files_is_well)
+/* All is well, and this is said of it. */
+static void
+tells(int part, const char *json, const char *what)
 {
-	json_t *found = findings(STATUS,
-	    "{\"open_files_max\":65536,\"workers\":[{},{}],\"services\":[{\"connections_max\":40000},{\"connections_max\":1}]}",
-	    0);
+	json_t *found = findings(part, json, 0);
 	bool told = false;
 
 	ck_assert_int_eq(doctor_verdict(found), DOCTOR_OK);
 	for (size_t i = 0; i < json_array_size(found); i++)
-		told = told ||
-		    strcmp(get_string(json_array_get(found, i), "what"),
-		        "65536 open files are ample; all services at their max_connections at once would need about 80118") ==
-		        0;
-	ck_assert(told);
+		told = told || strcmp(get_string(json_array_get(found, i), "what"), what) == 0;
+	ck_assert_msg(told, "%s", what);
 	json_decref(found);
+}
+
+/* The daemon's numbers (control/files.h). Bounds that nobody reaches at once are no reason to warn where the limit is ample. */
+START_TEST(an_ample_limit_of_open_files_is_well)
+{
+	tells(STATUS,
+	    "{\"open_files_max\":65536,\"workers\":[{},{}],\"services\":[{\"connections_max\":40000},{\"connections_max\":1}]}",
+	    "65536 open files are ample; all services at their max_connections at once would need about 80118");
+}
+
+START_TEST(both_kinds_of_buffers_are_told)
+{
+	tells(-1, NULL,
+	    "receive buffers take 899 of at most 1000, send buffers 749 of at most 1000, and nothing was refused for "
+	    "want of room");
+	/* A daemon that does not tell the limit of send buffers. */
+	tells(STATUS, "{\"rmb_bytes\":899,\"rmb_bytes_max\":1000,\"sndbuf_bytes\":749}",
+	    "receive buffers take 899 of at most 1000, and nothing was refused for want of room");
 }
 
 /* Each is found, once, and nothing else with it; with what to do. */
@@ -105,7 +120,10 @@ static const struct {
 	    "1024 open files are allowed, and max_connections of all services may need about 2105" },
 	{ STATUS, "{\"open_files_max\":65535,\"services\":[{\"connections_max\":40000}]}", DOCTOR_WARNING, "limits",
 	    "may need about 80105" },
-	{ STATUS, "{\"rmb_bytes\":900,\"rmb_bytes_max\":1000}", DOCTOR_WARNING, "memory", "900 of at most 1000" },
+	{ STATUS, "{\"rmb_bytes\":900,\"rmb_bytes_max\":1000}", DOCTOR_WARNING, "memory",
+	    "receive buffers take 900 of at most 1000" },
+	{ STATUS, "{\"sndbuf_bytes\":750,\"sndbuf_bytes_max\":1000}", DOCTOR_WARNING, "memory",
+	    "send buffers take 750 of at most 1000: further ones are small" },
 	{ STATS, "{\"counters\":{\"accept_pauses\":3}}", DOCTOR_PROBLEM, "limits", "paused 3 times" },
 	{ STATS, "{\"counters\":{\"refused_rmb_memory\":4}}", DOCTOR_WARNING, "memory", "4 receive buffers refused" },
 	{ STATS, "{\"fallback_reasons_local\":[{\"code\":\"0x09990002\",\"text\":\"queue pair\",\"count\":6}]}",

@@ -371,6 +371,7 @@ START_TEST(workers_are_summed)
 	ck_assert_int_eq(number(data, NULL, "links"), 12);
 	ck_assert_int_eq(number(data, NULL, "devices"), 9);
 	ck_assert_int_eq(number(data, NULL, "rmb_bytes_max"), 12ll << 30);
+	ck_assert_int_eq(number(data, NULL, "sndbuf_bytes_max"), 3ll << 30);
 	ck_assert_uint_eq(json_array_size(json_object_get(data, "workers")), 3);
 	for (unsigned i = 0; i < 3; i++) {
 		json_t *one = json_array_get(json_object_get(data, "workers"), i);

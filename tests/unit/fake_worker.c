@@ -624,6 +624,12 @@ smcr_rmb_bytes_max(const struct smcr *eng)
 	return 4ull << 30;
 }
 
+uint64_t
+smcr_sndbuf_bytes_max(const struct smcr *eng)
+{
+	return 1ull << 30;
+}
+
 const struct smcr_counters *
 smcr_counters(const struct smcr *eng)
 {
