@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "control/files.h"
 #include "ctl/doctor.h"
 #include "ctl/show.h"
@@ -366,6 +367,34 @@ look_at_refusals(struct doctor *d, const json_t *s)
 		    name, now, plural(now), most);
 }
 
+/* The value of a setting; NULL when the service has none of this name. */
+static const char *
+setting(const json_t *s, const char *name)
+{
+	const json_t *settings = json_object_get(s, "settings");
+
+	for (size_t i = 0; i < json_array_size(settings); i++)
+		if (strcmp(get_string(json_array_get(settings, i), "name"), name) == 0)
+			return get_string(json_array_get(settings, i), "value");
+	return NULL;
+}
+
+/* Who may connect: what smcrd -t warns of, too, and what an operator has ordered and may have forgotten. */
+static void
+look_at_access(struct doctor *d, const json_t *s)
+{
+	const char *name = get_string(s, "name"), *listen = get_string(s, "listen"), *allow = setting(s, "allow");
+	struct sockaddr_storage at;
+
+	if (allow != NULL && allow[0] == '\0' && addr_parse_port(listen, &at) == 0 && addr_is_exposed(&at))
+		find(d, DOCTOR_WARNING, "set allow; [ \"::/0\" ] if everybody may",
+		    "%s: it has no allow list: whoever reaches %s can connect to %s", name, listen,
+		    get_string(s, "to"));
+	if (get_bool(s, "disabled"))
+		find(d, DOCTOR_WARNING, "smcrctl enable NAME, when it may have connections again",
+		    "%s: it is disabled: new connections are refused", name);
+}
+
 /* A name that is not found leaves the service without an address, or with fewer. True: it is what a client fails for. */
 static bool
 look_at_names(struct doctor *d, const json_t *s)
@@ -397,6 +426,7 @@ look_at_services(struct doctor *d, const struct doctor_facts *f)
 		const json_t *s = json_array_get(f->services, i), *outage = json_object_get(s, "outage");
 		const char *name = get_string(s, "name");
 
+		look_at_access(d, s);
 		look_at_refusals(d, s);
 		bool waits = look_at_names(d, s);
 		if (json_is_false(json_object_get(s, "listens_here")))

@@ -39,7 +39,7 @@ look_at_metrics(const struct config *cfg, FILE *out)
 	const struct sockaddr_storage *at = &cfg->metrics.listen;
 	char text[ADDR_STR_MAX];
 
-	if (at->ss_family == 0 || at->ss_family == AF_UNIX || addr_is_loopback(at) || cfg->metrics.allow_cnt > 0)
+	if (!addr_is_exposed(at) || cfg->metrics.allow_cnt > 0)
 		return;
 	warn(cfg, out, "metrics has no allow list: whoever reaches %s can read it",
 	    addr_format_port(at, text, sizeof(text)));
@@ -50,7 +50,7 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 {
 	char listen[ADDR_STR_MAX], to[CONFIG_TO_STR_MAX];
 
-	if (svc->listen.ss_family == AF_UNIX || addr_is_loopback(&svc->listen) || svc->allow_cnt > 0)
+	if (!addr_is_exposed(&svc->listen) || svc->allow_cnt > 0)
 		return;
 	warn(cfg, out, "%s \"%s\" has no allow list: whoever reaches %s can connect to %s", kind_word(svc), svc->name,
 	    addr_format_port(&svc->listen, listen, sizeof(listen)), config_to_str(svc, to));

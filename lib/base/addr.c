@@ -224,6 +224,12 @@ addr_is_loopback(const struct sockaddr_storage *ss)
 }
 
 bool
+addr_is_exposed(const struct sockaddr_storage *ss)
+{
+	return (ss->ss_family == AF_INET || ss->ss_family == AF_INET6) && !addr_is_loopback(ss);
+}
+
+bool
 addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	uint8_t va[16], vb[16];

@@ -34,6 +34,8 @@ void addr_set_port(struct sockaddr_storage *, uint16_t port);
 socklen_t addr_len(const struct sockaddr_storage *);
 bool addr_is_any(const struct sockaddr_storage *);
 bool addr_is_loopback(const struct sockaddr_storage *);
+/* May other hosts reach who listens there? Neither a UNIX socket nor a loopback address. */
+bool addr_is_exposed(const struct sockaddr_storage *);
 /* Same family and address (and scope), or path; the port is not looked at. */
 bool addr_same_host(const struct sockaddr_storage *, const struct sockaddr_storage *);
 /* ... and the same port. */

@@ -199,6 +199,18 @@ def _(t):
     check("(allow, max_connections)" in found["problem", "check"][0] and ("problem", "services") in found, found)
 
 
+@case("doctor: what smcrd -t warns of, a service that lets everybody in, and one that was disabled and forgotten")
+def _(t):
+    d = Daemon(t, "d", {"egress": [{"name": name, "listen": hostport(at, t.port()), "to": hostport(t.addr, t.port()), **SMALL, **more}
+                                   for name, at, more in (("open", "0.0.0.0", {}), ("kept", "0.0.0.0", {"allow": ["192.0.2.0/24"]}),
+                                                          ("local", t.addr, {}))]})
+    warned = doctor(t, d)[1]["warning", "services"]
+    equal([w.split(":")[:2] for w in warned], [["open", " it has no allow list"]], "who lets everybody in")
+    d.ctl_text("disable", "local")
+    warned = doctor(t, d)[1]["warning", "services"]
+    equal([w.split(":")[:2] for w in warned], [["open", " it has no allow list"], ["local", " it is disabled"]], "and who was disabled")
+
+
 @case("doctor: many ingresses at once, of which some lead nowhere; a firewall; and no daemon", timeout=90,
       one_worker="each worker holds the peer off for itself")
 def _(t):

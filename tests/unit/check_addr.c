@@ -98,6 +98,20 @@ START_TEST(compares)
 	ck_assert(!addr_same_host(&a, &b));
 }
 
+START_TEST(other_hosts_reach_some)
+{
+	static const char *const exposed[] = { "0.0.0.0:1", "192.0.2.1:1", "[::]:1", "[2001:db8::1]:1" };
+	static const char *const own[] = { "127.0.0.1:1", "127.99.0.2:1", "[::1]:1", "[::ffff:127.0.0.1]:1" };
+	struct sockaddr_storage at = { .ss_family = 0 };
+
+	ck_assert(!addr_is_exposed(&at));
+	for (size_t i = 0; i < sizeof(exposed) / sizeof(exposed[0]); i++)
+		ck_assert_msg(addr_parse_port(exposed[i], &at) == 0 && addr_is_exposed(&at), "%s", exposed[i]);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		ck_assert_msg(addr_parse_port(own[i], &at) == 0 && !addr_is_exposed(&at), "%s", own[i]);
+	ck_assert(addr_parse_unix("unix:/s", &at) == 0 && !addr_is_exposed(&at));
+}
+
 START_TEST(a_unix_socket_is_a_path)
 {
 	static const struct {

@@ -94,6 +94,23 @@ START_TEST(an_ample_limit_of_open_files_is_well)
 	    "65536 open files are ample; all services at their max_connections at once would need about 80118");
 }
 
+#define NO_ALLOW "\"settings\":[{\"name\":\"allow\",\"value\":\"\"}]"
+
+/* Nobody else reaches it, it has a list, or nothing is known of one. */
+START_TEST(services_that_need_no_allow_list)
+{
+	static const char *const fine[] = { "[{\"name\":\"x\",\"listen\":\"127.0.0.3:1\"," NO_ALLOW "}]",
+		"[{\"name\":\"x\",\"listen\":\"[::1]:1\"," NO_ALLOW "}]",
+		"[{\"name\":\"x\",\"listen\":\"unix:/s\"," NO_ALLOW "}]",
+		"[{\"name\":\"x\",\"listen\":\"no address\"," NO_ALLOW "}]",
+		"[{\"name\":\"x\",\"listen\":\"0.0.0.0:1\",\"settings\":[{\"name\":\"allow\",\"value\":\"[ \\\"::/0\\\" ]\"}]}]",
+		"[{\"name\":\"x\",\"listen\":\"0.0.0.0:1\",\"settings\":[{\"name\":\"allow_users\",\"value\":\"\"}]}]",
+		"[{\"name\":\"x\",\"listen\":\"0.0.0.0:1\"}]" };
+
+	for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+		tells(SERVICES, fine[i], "1, and no connection was refused or has gone to TCP");
+}
+
 START_TEST(both_kinds_of_buffers_are_told)
 {
 	tells(-1, NULL,
@@ -146,6 +163,12 @@ static const struct {
 	{ GROUPS, "{\"groups\":[{\"id\":7,\"links\":2,\"type\":\"asymmetric peer\"}]}", DOCTOR_WARNING, "links",
 	    "asymmetric peer" },
 	{ SERVICES, "[]", DOCTOR_WARNING, "services", "nothing to do" },
+	{ SERVICES, "[{\"name\":\"x\",\"listen\":\"0.0.0.0:1\",\"to\":\"h:2\"," NO_ALLOW "}]", DOCTOR_WARNING,
+	    "services", "x: it has no allow list: whoever reaches 0.0.0.0:1 can connect to h:2" },
+	{ SERVICES, "[{\"name\":\"x\",\"listen\":\"[2001:db8::1]:1\"," NO_ALLOW "}]", DOCTOR_WARNING, "services",
+	    "whoever reaches [2001:db8::1]:1" },
+	{ SERVICES, "[{\"name\":\"x\",\"disabled\":true}]", DOCTOR_WARNING, "services",
+	    "x: it is disabled: new connections are refused" },
 	{ SERVICES, "[{\"name\":\"x\",\"refused_allow\":5}]", DOCTOR_WARNING, "services",
 	    "x: 5 connections refused: not on" },
 	{ SERVICES, "[{\"name\":\"x\",\"refused_allow\":1}]", DOCTOR_WARNING, "services", "x: 1 connection refused" },
@@ -260,6 +283,7 @@ START_TEST(strange_answers)
 {
 	static const char *const strange[] = { "{}", "[]", "[1,null,[]]",
 		"{\"services\":7,\"devices\":{},\"links\":[1]}",
+		"[{\"settings\":7,\"disabled\":7,\"listen\":{}},{\"listen\":\"0.0.0.0:1\",\"settings\":[1,{\"name\":\"allow\",\"value\":3}]}]",
 		"{\"devices\":[1,{\"stats\":[]}],\"links\":[{\"paths\":[3]}],\"groups\":[0]}" };
 	json_t *found = doctor_findings(&(const struct doctor_facts){ .left_out = 0 });
 
