@@ -278,11 +278,39 @@ look_at_path(struct doctor *d, const json_t *devices, const json_t *link, int64_
 	}
 }
 
+/* Those of devices. An address that is no interface's has none that is known. */
+static void
+tell_mtus(struct doctor *d, const json_t *devices)
+{
+	int64_t least = 0, most = 0;
+	size_t cnt = json_array_size(devices), known = 0;
+	char unknown[HUMAN_MAX * 2] = "", range[HUMAN_MAX * 2] = "";
+
+	for (size_t i = 0; i < cnt; i++) {
+		int64_t mtu = get_int(json_array_get(devices, i), "interface_mtu");
+
+		if (mtu <= 0)
+			continue;
+		least = known == 0 || mtu < least ? mtu : least;
+		most = mtu > most ? mtu : most;
+		known++;
+	}
+	if (known == 0) {
+		end_area(d, "not known of any device's interface");
+		return;
+	}
+	if (known < cnt)
+		snprintf(unknown, sizeof(unknown), ", not known of %zu device%s", cnt - known,
+		    plural((int64_t)(cnt - known)));
+	if (least < most)
+		snprintf(range, sizeof(range), "%" PRId64 " to ", least);
+	end_area(d, "%s%" PRId64 " bytes on the interfaces of devices%s", range, most, unknown);
+}
+
 static void
 look_at_mtu(struct doctor *d, const struct doctor_facts *f)
 {
 	const json_t *links = json_object_get(f->links, "links"), *devices = json_object_get(f->devices, "devices");
-	int64_t least = 0, most = 0;
 
 	begin_area(d, "mtu");
 	for (size_t i = 0; i < json_array_size(links); i++) {
@@ -292,18 +320,7 @@ look_at_mtu(struct doctor *d, const struct doctor_facts *f)
 			look_at_path(d, devices, link, get_int(json_array_get(paths, k), "mtu"),
 			    get_string(json_array_get(paths, k), "address"));
 	}
-	for (size_t i = 0; i < json_array_size(devices); i++) {
-		int64_t mtu = get_int(json_array_get(devices, i), "interface_mtu");
-
-		if (mtu > 0 && (least == 0 || mtu < least))
-			least = mtu;
-		if (mtu > most)
-			most = mtu;
-	}
-	if (least == most)
-		end_area(d, "%" PRId64 " bytes on the interfaces of devices", most);
-	else
-		end_area(d, "%" PRId64 " to %" PRId64 " bytes on the interfaces of devices", least, most);
+	tell_mtus(d, devices);
 }
 
 static void

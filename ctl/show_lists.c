@@ -23,6 +23,7 @@ struct column {
 	enum column_kind kind;
 	const char *key, *more[6]; /* more ends with NULL */
 	bool detail;               /* only with --detail */
+	bool zero_unknown;         /* 0 stands for what is not known */
 	/* Writes the cell in place of kind and key. */
 	void (*call)(const json_t *item, char *buf, size_t cap);
 };
@@ -316,8 +317,8 @@ static const struct column link_paths[] = {
 	{ .heading = "PRIMARY", .call = primary_cell },
 	{ .heading = "RTT", .kind = COLUMN_MICRO, .key = "rtt_us" },
 	{ .heading = "RTO", .kind = COLUMN_MICRO, .key = "rto_us" },
-	{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu" },
-	{ .heading = "CWND", .kind = COLUMN_BYTES, .key = "cwnd_bytes" },
+	{ .heading = "MTU", .kind = COLUMN_NUMBER, .key = "mtu", .zero_unknown = true },
+	{ .heading = "CWND", .kind = COLUMN_BYTES, .key = "cwnd_bytes", .zero_unknown = true },
 	{ 0 },
 };
 
@@ -484,7 +485,8 @@ format_cell(const struct column *c, const json_t *item, char *buf, size_t cap)
 		c->call(item, buf, cap);
 		return;
 	}
-	if (json_object_get(item, c->key) == NULL) { /* another version of the daemon */
+	/* Another version of the daemon has none. */
+	if (json_object_get(item, c->key) == NULL || (c->zero_unknown && v == 0)) {
 		snprintf(buf, cap, "-");
 		return;
 	}

@@ -186,6 +186,7 @@ def _(t):
     equal((data["verdict"], {level for level, _ in found}), ("ok", {"ok"}), "a well gateway")
     check(f"SMC-R to {hostport(t.addr, pair.middle['x'])} works" in found["ok", "check"][0], found)
     equal([c["finding"] for c in data["checks"]], ["possible"], "the checks")
+    equal(found["ok", "mtu"], ["not known of any device's interface"], "an address that no interface names")
     equal(len(pair.a.ctl_text("doctor").splitlines()), len(data["findings"]), "lines of text")
     data, found = doctor(t, pair.b)
     equal((data["verdict"], data["checks"]), ("ok", []), "its peer has nothing to check")

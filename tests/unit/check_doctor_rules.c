@@ -94,6 +94,22 @@ START_TEST(an_ample_limit_of_open_files_is_well)
 	    "65536 open files are ample; all services at their max_connections at once would need about 80118");
 }
 
+/* 0 is that of an address which is no interface's. */
+START_TEST(an_mtu_that_is_not_known_is_no_number)
+{
+	tells(-1, NULL, "1500 bytes on the interfaces of devices");
+	tells(DEVICES, "{\"devices\":[{\"name\":\"a\",\"port\":\"up\",\"interface_mtu\":0}]}",
+	    "not known of any device's interface");
+	tells(DEVICES,
+	    "{\"devices\":[{\"name\":\"a\",\"port\":\"up\",\"interface_mtu\":0},"
+	    "{\"name\":\"b\",\"port\":\"up\",\"interface_mtu\":1500}]}",
+	    "1500 bytes on the interfaces of devices, not known of 1 device");
+	tells(DEVICES,
+	    "{\"devices\":[{\"name\":\"a\",\"port\":\"up\"},{\"name\":\"b\",\"port\":\"up\",\"interface_mtu\":9000},"
+	    "{\"name\":\"c\",\"port\":\"up\",\"interface_mtu\":1500},{\"name\":\"d\",\"port\":\"up\"}]}",
+	    "1500 to 9000 bytes on the interfaces of devices, not known of 2 devices");
+}
+
 #define NO_ALLOW "\"settings\":[{\"name\":\"allow\",\"value\":\"\"}]"
 
 /* Nobody else reaches it, it has a list, or nothing is known of one. */
