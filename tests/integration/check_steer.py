@@ -193,9 +193,13 @@ def _(t):
     for d in (pair.a, pair.b):
         group = d.groups()[0]["id"]
         equal(status_of(d, "link", "add", str(group)), 1, "there are two")
-        d.ctl_text("link", "delete", str(group), str(links()[0]["number"]))
+        number = links()[0]["number"]
+        d.ctl_text("link", "delete", str(group), str(number))
         wait_until(lambda: len(links()) == 1, "one link")
         works(s, 1)
+        for at in (pair.a, pair.b):
+            told = rf'link ended: .*group=\d+ link={number} .*reason="{"DELETE LINK" if at is d else "peer"}: operator"'
+            wait_until(lambda: re.search(told, at.log()), f"{told} in the log of {at.name}, as {d.name}'s operator did it")
         d.ctl_text("link", "add", str(group))
         wait_until(lambda: len(links()) == 2, "the link is back")
         works(s, 2)

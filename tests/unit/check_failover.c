@@ -620,6 +620,129 @@ START_LOOP_TEST(the_operator_takes_a_link_out_without_replay, 0, 2)
 	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 2), -EBUSY);
 }
 
+/* What the host has logged of the end of this link; "" when nothing. */
+static const char *
+ended_reason(unsigned host, uint8_t number)
+{
+	static struct smcr_log ended;
+	struct smcr_log l;
+
+	ended.text[0] = '\0';
+	while (smcr_next_log(d.eng[host], &l))
+		if (l.type == SMCR_LOG_LINK_ENDED && l.link == number)
+			ended = l;
+	return ended.text;
+}
+
+/* Each host says whose operator it was, although it is the server that deletes. */
+START_LOOP_TEST(both_ends_say_whose_operator_took_a_link_out, 0, 2)
+{
+	unsigned host = (unsigned)_i;
+
+	begin(2, 2, NULL);
+	transfer(&c[0], &s[0], 10000);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 1), 0);
+	duo_run(500);
+	duo_expect_links(1);
+	ck_assert_str_eq(ended_reason(host, 1), "DELETE LINK: operator");
+	ck_assert_str_eq(ended_reason(1 - host, 1), "peer: operator");
+}
+
+/* Both operators mean the same link at the same time. */
+START_TEST(both_operators_take_a_link_out)
+{
+	begin(2, 2, NULL);
+	transfer(&c[0], &s[0], 10000);
+	for (unsigned host = 0; host < 2; host++)
+		ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 1), 0);
+	duo_run(500);
+	duo_expect_links(1);
+	for (unsigned host = 0; host < 2; host++)
+		ck_assert_str_eq(ended_reason(host, 1), "DELETE LINK: operator");
+}
+
+static const struct {
+	uint32_t reason;
+	const char *text;
+} peers_deletions[] = {
+	{ LLC_DELETE_OPERATOR, "peer: operator" },
+	{ LLC_DELETE_ASYM_NOT_NEEDED, "peer: asymmetric link no longer needed" },
+	{ LLC_DELETE_PROTOCOL, "peer: protocol violation" },
+	{ 0, "peer: DELETE LINK" },
+	{ 0xffffffff, "peer: DELETE LINK" },
+};
+
+/* What nobody here has asked for is the peer's, whatever it names as the reason; in order, or not from a server. */
+START_LOOP_TEST(a_deletion_that_nobody_asked_for_is_the_peers, 0, 3 * 5)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_LINK };
+	unsigned host = _i < 5 ? B : A;
+
+	begin(2, 2, NULL);
+	transfer(&c[0], &s[0], 10000);
+	msg.delete_link.link_num = 1;
+	msg.delete_link.orderly = _i < 10;
+	msg.delete_link.reason = peers_deletions[_i % 5].reason;
+	duo_inject(duo_link_nr(host, 2), &msg);
+	duo_run(500);
+	ck_assert_str_eq(ended_reason(host, 1), peers_deletions[_i % 5].text);
+}
+
+static bool
+is_delete_link(const struct sim_msg *msg)
+{
+	return msg->op == RNIC_WR_SEND && msg->data[0] == LLC_DELETE_LINK;
+}
+
+static bool
+is_delete_link_of_a(const struct sim_msg *msg)
+{
+	return is_delete_link(msg) && (msg->from == d.dev[A] || msg->from == d.more[A][0]);
+}
+
+/* The client closes a link at once, and what it answers goes over another one: no link is lost. */
+START_LOOP_TEST(a_deleted_link_may_be_closed_before_the_answer, 0, 2)
+{
+	unsigned host = (unsigned)_i;
+
+	begin(2, 2, NULL);
+	transfer(&c[0], &s[0], 10000);
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 1), 0);
+	duo_until(B, "DELETE LINK");
+	d.holds = is_delete_link_of_a;
+	duo_run(20);
+	ck_assert_ptr_null(duo_link_nr(A, 1));
+	ck_assert_int_eq(duo_link_nr(B, 1)->state, LINK_LOST);
+	ck_assert_str_eq(ended_reason(B, 1), host == B ? "DELETE LINK: operator" : "peer: operator");
+	d.holds = NULL;
+	duo_run(500);
+	duo_expect_links(1);
+}
+
+/* This operator has asked for the end of link 1, and the peer deletes it for another reason, or link 2 for the same one. */
+START_LOOP_TEST(a_deletion_other_than_the_one_asked_for_is_the_peers, 0, 4)
+{
+	struct llc_msg msg = { .type = LLC_DELETE_LINK };
+	unsigned host = (unsigned)_i / 2;
+	bool other_link = _i % 2 == 1;
+
+	begin(3, 3, &limit_8);
+	duo_run(500);
+	duo_expect_links(3);
+	transfer(&c[0], &s[0], 10000);
+	d.holds = is_delete_link;
+	ck_assert_int_eq(smcr_link_delete(d.eng[host], duo_lgr(host)->id, 1), 0);
+	msg.delete_link.link_num = other_link ? 2 : 1;
+	msg.delete_link.orderly = true;
+	msg.delete_link.reason = other_link ? LLC_DELETE_OPERATOR : LLC_DELETE_PROTOCOL;
+	duo_inject(duo_link_nr(host, 3), &msg);
+	duo_run(20);
+	d.holds = NULL;
+	duo_run(1000);
+	ck_assert_str_eq(
+	    ended_reason(host, other_link ? 2 : 1), other_link ? "peer: operator" : "peer: protocol violation");
+}
+
 /* A link that was taken out stays away until somebody asks for one. */
 START_LOOP_TEST(the_operator_asks_for_a_link, 0, 2)
 {

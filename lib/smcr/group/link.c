@@ -202,13 +202,15 @@ stop(struct link *link, enum link_state next, const char *why, bool in_order)
 {
 	struct lgr *lgr = link->lgr;
 	struct smcr *eng = lgr->eng;
-	/* The peer may be quicker to end a group than our last request. */
-	bool wanted = in_order || lgr->state == LGR_DELETING;
+	/* The peer may be quicker to end a group than our last request, or a link than its answer over another one. */
+	const char *deleted = in_order ? NULL : llc_retired_why(link);
+	bool wanted = in_order || deleted != NULL || lgr->state == LGR_DELETING;
 
 	eng->ctr.links_down += link->state == LINK_ACTIVE;
 	eng->ctr.links_lost += link->state == LINK_ACTIVE && !wanted;
 	if (link->told_up)
-		engine_log(eng, wanted ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr, link, why);
+		engine_log(
+		    eng, wanted ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr, link, deleted != NULL ? deleted : why);
 	link_set_state(link, next, why);
 	link->down_why = why;
 	link->llc_cnt = 0;

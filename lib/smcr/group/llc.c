@@ -309,7 +309,7 @@ next_for_server(struct lgr *lgr)
 	struct link *gone = to_be_deleted(lgr), *asymmetric = topology_asymmetric_link(lgr);
 
 	if (gone == NULL && asymmetric != NULL && topology_symmetric_cnt(lgr) > 1) {
-		asymmetric->delete_reason = LLC_DELETE_ASYM_NOT_NEEDED;
+		asymmetric->delete_reason = asymmetric->delete_wanted = LLC_DELETE_ASYM_NOT_NEEDED;
 		lgr->eng->ctr.asymmetric_replaced++;
 		gone = asymmetric;
 	}

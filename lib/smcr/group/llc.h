@@ -35,8 +35,10 @@ bool llc_link_lost(struct link *);
 /* The connections of a lost link have moved: the peer hears of it (DELETE LINK). */
 void llc_link_gone(struct link *);
 
-/* Takes an active link out in the orderly way. 0 or -ENOBUFS, -ENOTCONN. */
+/* This end wants an active link taken out in the orderly way. 0 or -ENOBUFS, -ENOTCONN. */
 int llc_retire_link(struct link *, uint32_t reason);
+/* A server's DELETE LINK for a link that retires is out, and the peer may close it: why it is deleted. NULL: it is not so. */
+const char *llc_retired_why(const struct link *);
 /* DELETE LINK for all links; the group goes down when it is through. */
 void llc_delete_group(struct lgr *, uint32_t reason);
 /* The exchange has ended, or was given up; llc_next may start another. */

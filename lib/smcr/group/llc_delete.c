@@ -42,6 +42,22 @@ why(uint32_t reason)
 	return w;
 }
 
+/* Of a link that ends in order: ours only for the reason that this end had itself. Who sends DELETE LINK says nothing of that: the
+ * server does, for the client, too; and it may name any reason. */
+static const char *
+why_deleted(const struct link *gone, uint32_t reason)
+{
+	const struct why *w = why(reason);
+
+	return gone->delete_wanted != 0 && gone->delete_wanted == reason ? w->ours : w->peers;
+}
+
+const char *
+llc_retired_why(const struct link *link)
+{
+	return link->retiring && link->delete_sent ? why_deleted(link, link->delete_reason) : NULL;
+}
+
 /* -- the whole group -- */
 
 void
@@ -204,13 +220,11 @@ llc_delete_timeout(struct lgr *lgr)
 
 /* -- in order: connections leave first -- */
 
-int
-llc_retire_link(struct link *link, uint32_t reason)
+static int
+retire(struct link *link, uint32_t reason)
 {
 	struct lgr *lgr = link->lgr;
 
-	if (link->retiring)
-		return 0;
 	link->delete_reason = reason;
 	link->retiring = true;
 	if (lgr->role == SMCR_SERVER) {
@@ -220,6 +234,19 @@ llc_retire_link(struct link *link, uint32_t reason)
 	struct link *over = lgr_pick_link(lgr);
 	int err = over != NULL ? send_delete(over, link) : -ENOTCONN;
 	link->retiring = err == 0;
+	return err;
+}
+
+int
+llc_retire_link(struct link *link, uint32_t reason)
+{
+	int err;
+
+	if (link->retiring)
+		return 0;
+	err = retire(link, reason);
+	if (err == 0)
+		link->delete_wanted = reason;
 	return err;
 }
 
@@ -247,7 +274,7 @@ static void
 comply(struct link *over, struct link *gone, const struct llc_delete_link *req)
 {
 	answer(over, req, req->reason);
-	deleted(gone, why(req->reason)->peers);
+	deleted(gone, why_deleted(gone, req->reason));
 }
 
 /* No connection is left on it, or those that are left have had their time: they go as from a lost link. */
@@ -286,7 +313,7 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 	/* The messages have crossed. What Linux says of a link that it has lost is all that it says: it drops ours. */
 	if (f->step == LLC_WAIT_DELETE_LINK_RSP && f->gone == gone && !is_orderly(m)) {
 		llc_done(lgr, LLC_FLOW_LINK);
-		deleted(gone, why(m->reason)->peers);
+		deleted(gone, why_deleted(gone, m->reason));
 		return;
 	}
 	if (gone->state == LINK_LOST || (gone->retiring && is_orderly(m)))
@@ -294,7 +321,7 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 	if (gone == f->new_link)
 		llc_add_failed(lgr, "the client gave the new link up");
 	else if (is_orderly(m))
-		llc_retire_link(gone, m->reason);
+		(void)retire(gone, m->reason);
 	else
 		link_lost(gone, why(m->reason)->peers); /* the exchange follows when no other is under way */
 }
@@ -344,7 +371,7 @@ llc_delete_link_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_LINK);
-	deleted(gone, why(gone->delete_reason)->ours);
+	deleted(gone, why_deleted(gone, gone->delete_reason));
 }
 
 /* -- client -- */
@@ -387,7 +414,7 @@ llc_delete_link_unknown(struct link *link, const struct llc_msg *msg)
 	struct link *gone = llc_link_by_number(link->lgr, msg->delete_link.link_num);
 
 	if (gone != NULL && gone->state == LINK_LOST)
-		deleted(gone, why(gone->delete_reason)->ours);
+		deleted(gone, why_deleted(gone, gone->delete_reason));
 	else
 		link->lgr->eng->ctr.llc_ignored++;
 }

@@ -90,6 +90,7 @@ struct link {
 	uint8_t delete_over;       /* number of the link that it went over */
 	uint8_t delete_cnt;        /* how often */
 	uint32_t delete_reason;    /* what its DELETE LINK says, LLC_DELETE_ */
+	uint32_t delete_wanted;    /* this end's own reason, LLC_DELETE_; 0: none, or the peer was first */
 	struct timer delete_timer; /* client, LINK_LOST: the server's DELETE LINK is awaited, asked for or not */
 	uint32_t user_id, peer_user_id;
 
