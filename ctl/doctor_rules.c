@@ -207,9 +207,11 @@ look_at_memory(struct doctor *d, const struct doctor_facts *f)
 static const struct {
 	const char *counter, *what, *advice;
 } troubles[] = {
-	{ "mpa_bad", "strangers or broken peers on its MPA port", "set mpa_clients, or a firewall rule" },
-	{ "mpa_refused_token", "MPA connections without the token of a link group", "see the log for who it was" },
-	{ "mpa_refused_address", "MPA connections from addresses that may not", "set mpa_clients if they were peers" },
+	{ "mpa_bad", "strangers or broken peers on its MPA port",
+	    "see the log for who it was last; set mpa_clients, or a firewall rule" },
+	{ "mpa_refused_token", "MPA connections without the token of a link group", "see the log for who it was last" },
+	{ "mpa_refused_address", "MPA connections from addresses that may not",
+	    "see the log for who it was last; set mpa_clients if that is a peer" },
 	{ "crc_errors", "frames with a wrong checksum", "look for a broken network card, cable or middlebox" },
 	{ "accept_pauses", "pauses of accepting", "raise LimitNOFILE" },
 	{ "retry_exc", "links lost, as the peer did not answer", "look at the path: cable, switch, PFC or ECN" },

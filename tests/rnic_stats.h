@@ -4,7 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "rnic/rnic.h"
+
+/* Whom the device has counted there last, "address:port", or "nobody". */
+static inline const char *
+rnic_last_refused(const struct rnic_dev *dev, const char *counter)
+{
+	static char text[ADDR_STR_MAX];
+	struct sockaddr_storage from;
+
+	return dev->ops->last_refused(dev, counter, &from) ? addr_format_port(&from, text, sizeof(text)) : "nobody";
+}
 
 static inline void
 rnic_stats_of(const struct rnic_dev *dev, void *out, size_t len)

@@ -163,6 +163,21 @@ static const struct {
 	{ "no_memory", "out of memory" },
 };
 
+/* One line about what a counter has counted since the last one. The address is that of the last one who was refused. */
+static void
+log_counter(const struct device *me, const struct rnic_stat *stat, uint64_t before, const char *words)
+{
+	const struct rnic_ops *ops = me->dev->ops;
+	struct sockaddr_storage from;
+	char text[ADDR_STR_MAX] = "";
+
+	if (ops->last_refused != NULL && ops->last_refused(me->dev, stat->name, &from))
+		(void)addr_format_port(&from, text, sizeof(text));
+	log_msg(LOG_LVL_NOTICE, "%s: device=%s count=%llu total=%llu%s%s", words, me->name,
+	    (unsigned long long)(stat->value - before), (unsigned long long)stat->value,
+	    text[0] != '\0' ? " from=" : "", text);
+}
+
 void
 device_log_counters(struct device *me)
 {
@@ -171,13 +186,10 @@ device_log_counters(struct device *me)
 
 	for (unsigned i = 0; i < DEVICE_LOGGED_CNT; i++) {
 		for (unsigned k = 0; k < cnt; k++) {
-			uint64_t value = stats[k].value;
-
-			if (strcmp(stats[k].name, watched[i].counter) != 0 || value == me->logged[i])
+			if (strcmp(stats[k].name, watched[i].counter) != 0 || stats[k].value == me->logged[i])
 				continue;
-			log_msg(LOG_LVL_NOTICE, "%s: device=%s count=%llu total=%llu", watched[i].words, me->name,
-			    (unsigned long long)(value - me->logged[i]), (unsigned long long)value);
-			me->logged[i] = value;
+			log_counter(me, &stats[k], me->logged[i], watched[i].words);
+			me->logged[i] = stats[k].value;
 		}
 	}
 }

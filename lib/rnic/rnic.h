@@ -325,12 +325,17 @@ struct rnic_stat {
 
 #define RNIC_STATS_MAX 32
 
+struct sockaddr_storage;
+
 struct rnic_ops {
 	/* Fills *info, in-use figures included. */
 	void (*query)(struct rnic_dev *, struct rnic_info *info);
 	/* What the device has counted: fills stats[RNIC_STATS_MAX], always the same names in the same order; returns their
 	 * number. NULL = nothing. */
 	unsigned (*stats)(const struct rnic_dev *, struct rnic_stat *stats);
+	/* Who made this one of its counters go up last: true and his address and port in *from, or false when that is not known.
+	 * NULL = it never is. */
+	bool (*last_refused)(const struct rnic_dev *, const char *counter, struct sockaddr_storage *from);
 
 	/* All return 0 or a negative errno; outputs are set on success only. */
 	int (*pd_alloc)(struct rnic_dev *, struct rnic_pd **);

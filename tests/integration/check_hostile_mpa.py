@@ -3,8 +3,8 @@
 import socket
 import time
 
-from harness import check, equal, main, set_reset_on_close, wait_until
-from hostile import MIB, SOON, iw, scene_case, smc, stranger, told
+from harness import check, equal, hostport, main, set_reset_on_close, wait_until
+from hostile import MIB, SOON, iw, refused_ones, scene_case, smc, stranger, told
 
 REQUEST = iw.MpaFrame(enhanced=iw.Enhanced(), private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode()).encode()
 
@@ -78,7 +78,9 @@ def _(s):
         tried += 1
     asked = flood.result()
     s.t.note(f"{asked} requests, {tried} first contacts")
-    wait_until(lambda: told(s.b, "iWARP connections from addresses that may not connect")[1] >= asked // 2, "most are told of")
+    words = "iWARP connections from addresses that may not connect"
+    wait_until(lambda: told(s.b, words)[1] >= asked // 2, "most are told of")
+    equal(refused_ones(s.b, words)[-1].rsplit(":", 1)[0], stranger(s.t), "who it was")
     s.bound(s.b, rss=4 * MIB)
 
 
@@ -87,10 +89,13 @@ def _(s):
     at = (s.t.addr, s.mpa_ports()[1])
     start = time.monotonic()
     for _ in range(200):
-        s.tcp(at).sendall(b"GET / HTTP/1.0\r\nHost: smcrd\r\n\r\n")
+        sock = s.tcp(at)
+        sock.sendall(b"GET / HTTP/1.0\r\nHost: smcrd\r\n\r\n")
+        last = hostport(*sock.getsockname()[:2])
         s.leave()
     words = "iWARP connections without a proper request"
     wait_until(lambda: told(s.b, words)[1] == 200, "all are told of")
+    equal(refused_ones(s.b, words)[-1], last, "who it was last")
     took = time.monotonic() - start
     lines = told(s.b, words)[0]
     check(lines <= took + 2, f"{lines} lines in {took:.1f} s")

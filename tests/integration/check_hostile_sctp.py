@@ -10,7 +10,7 @@ import time
 os.environ.update(SMCRD_TRANSPORT="sctp", SMCRD_WORKERS="1")	# before the harness reads them
 
 from harness import Failure, case, check, equal, main, same_bytes, wait_until, PATIENCE, SECONDS, SHRINK	# noqa: E402
-from hostile import MIB, SOON, Scene, how_it_ends, iw, scene_case, smc, stranger	# noqa: E402
+from hostile import MIB, SOON, Scene, how_it_ends, iw, refused_ones, scene_case, smc, stranger	# noqa: E402
 import pysctp as sctp	# noqa: E402
 import pysctp_ddp as ddp	# noqa: E402
 
@@ -105,8 +105,8 @@ def storm(at, source, seconds):
         return n
 
 
-def through_storm(s, turned_away):
-    """First contacts of others while the first stranger sends INITs, most of which this counter counts."""
+def through_storm(s, turned_away, words):
+    """First contacts of others while the first stranger sends INITs, most of which this counter counts, and the log tells of."""
     flood = s.t.fork(storm, sctp_at(s), stranger(s.t), SECONDS + 1)
     wait_until(lambda: counted(s.b, turned_away) > 0, "some are turned away")
     tried = good = 0
@@ -118,17 +118,19 @@ def through_storm(s, turned_away):
     # The kernel drops what the socket has no room for; the peer's next try comes too late.
     check(good > 0 and good >= tried * 3 // 4, f"{good} of {tried} first contacts")
     check(counted(s.b, turned_away) > sent // 4, f"{counted(s.b, turned_away)} of {sent} INITs turned away")
+    # Others are turned away, too, where no address may connect.
+    check(stranger(s.t) in [x.rsplit(":", 1)[0] for x in refused_ones(s.b, words)], f"who it was: {refused_ones(s.b, words)}")
     s.bound(s.b, rss=4 * MIB)
 
 
 @scene_case("INITs from one address, as many as one core can make: links are made meanwhile", smcr=EVERYBODY)
 def _(s):
-    through_storm(s, "strangers_limited")
+    through_storm(s, "strangers_limited", "SCTP packets of no association, more than are looked at")
 
 
 @scene_case("INITs from an address that may not connect: turned away before they are looked at", smcr={"mpa_clients": ["192.0.2.1"]})
 def _(s):
-    through_storm(s, "mpa_refused_address")
+    through_storm(s, "mpa_refused_address", "iWARP connections from addresses that may not connect")
 
 
 @scene_case("associations that say nothing: they are ended, and links are made meanwhile", smcr=EVERYBODY)

@@ -92,6 +92,11 @@ def told(d, words):
     return len(counts), sum(map(int, counts))
 
 
+def refused_ones(d, words):
+    """Whom such lines of the log name, the newest last."""
+    return re.findall(re.escape(words) + r": device=\S+ count=\d+ total=\d+ from=(\S+)$", d.log(), re.M)
+
+
 class Watch(threading.Thread):
     """Samples what a daemon holds; keeps the most of each."""
 

@@ -602,13 +602,20 @@ START_TEST(refusals_of_a_device_are_logged)
 	ck_assert_msg(strstr(text, "iWARP connections refused: not of a peer") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, "device=c0 count=3 total=3\n") != NULL, "%s", text);
 	fake_verbs.refused = 10;
+	fake_verbs.from = "192.0.2.7:40000";
 	int64_t at = env.now_ns + 1000 * NS_PER_MS;
 	env.now_ns += 10 * NS_PER_MS;
 	ck_assert_int_eq(devices_log(devs), at);
 	env.now_ns = at;
 	ck_assert_int_eq(devices_log(devs), INT64_MAX);
 	text = capture_take();
-	ck_assert_msg(strstr(text, "device=c0 count=7 total=10\n") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "device=c0 count=7 total=10 from=192.0.2.7:40000\n") != NULL, "%s", text);
+	fake_verbs.from = "[2001:db8::7]:40000";
+	fake_verbs.refused = 11;
+	env.now_ns += 5000 * NS_PER_MS;
+	(void)devices_log(devs);
+	text = capture_take();
+	ck_assert_msg(strstr(text, "device=c0 count=1 total=11 from=[2001:db8::7]:40000\n") != NULL, "%s", text);
 	capture_end();
 }
 

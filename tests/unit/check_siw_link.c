@@ -212,6 +212,7 @@ START_TEST(token_binds_the_link)
 	wrong.psn ^= 1;
 	attempt(wrong, TOKEN, "rejected by the peer: wrong token");
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, 2);
+	ck_assert_ptr_nonnull(strstr(rnic_last_refused(b.dev, "mpa_refused_token"), "127.0.0.1:"));
 	attempt(r, TOKEN, NULL);
 	/* the second one with the right token comes too late */
 	{

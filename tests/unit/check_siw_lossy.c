@@ -324,6 +324,9 @@ START_TEST(strangers_are_limited)
 		while (recv(fd, junk, sizeof(junk), 0) > 0)
 			answers++;
 	}
+	char me[ADDR_STR_MAX];
+	(void)snprintf(me, sizeof(me), "127.0.0.1%s", strrchr(name_of(fd), ':'));
+	ck_assert_str_eq(rnic_last_refused(b.dev, "strangers_limited"), me);
 	close(fd);
 	ck_assert_uint_gt(answers, 0); /* one of them might have been a peer */
 	ck_assert_uint_lt(answers, PACKETS / 2);

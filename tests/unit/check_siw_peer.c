@@ -247,12 +247,14 @@ START_TEST(an_address_that_may_not_connect_is_turned_away)
 		turn_one(&b, 0);
 	}
 	UNTIL(stats(&b).mpa_refused_address == 200);
+	ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_refused_address"), name_of(fd[199]));
 	ck_assert_int_eq(recv(fd[0], &byte, 1, 0), -1);
 	ck_assert_int_eq(errno, ECONNRESET);
 	struct mpa_pdata d = raw_pdata();
 	raw_send_frame(raw_frame(MPA_REQUEST), &d);
 	ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 0);
+	ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_bad"), "nobody");
 	for (unsigned i = 0; i < 200; i++)
 		close(fd[i]);
 	raw_close();
@@ -291,6 +293,7 @@ START_TEST(early_requests_of_one_address_leave_room)
 			ask_early(fd[n++]);
 		}
 		ck_assert_uint_eq(stats(&b).mpa_refused_parked, refused[i]);
+		ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_refused_parked"), name_of(fd[i == 1 ? 32 : n - 1]));
 	}
 	b.loop.stands_ns = 0;
 	while (n > 0)
@@ -342,6 +345,7 @@ START_TEST(the_refused_who_stay_are_bounded)
 		d.recv_depth = 0;
 		raw_send_frame(raw_frame(MPA_REQUEST), &d);
 		UNTIL(stats(&b).mpa_refused_token == i + 1);
+		ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_refused_token"), name_of(fd[i]));
 	}
 	ck_assert_uint_eq(stats(&b).linger_refused, 6);
 	b.loop.stands_ns = 0;

@@ -187,6 +187,7 @@ START_LOOP_TEST(malformed_requests_are_dropped, 0, 8)
 	UNTIL(raw_read(), raw.eof);
 	ck_assert_uint_eq(raw.len, 0);
 	ck_assert_uint_eq(stats(&b).mpa_bad, 1);
+	ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_bad"), name_of(raw.fd));
 	raw_close();
 }
 
@@ -203,6 +204,7 @@ START_TEST(silent_connections_do_not_keep_others_out)
 		turn();
 	}
 	UNTIL(stats(&b).mpa_bad == 12);
+	ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_bad"), name_of(fds[11]));
 	connect_ends();
 	ck_assert_uint_eq(b.connected, 1);
 	for (unsigned i = 0; i < 140; i++)

@@ -249,6 +249,7 @@ START_TEST(refused_by_its_private_data)
 		pd[cases[i].off] ^= cases[i].flip;
 		ck_assert_uint_eq(verdict_of(fake_cm_request(1, pd, sizeof(pd))), cases[i].verdict);
 		ck_assert_uint_eq(stats(&b).mpa_refused_token, i + 1);
+		ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_refused_token"), "192.0.2.9:40009");
 	}
 	for (uint8_t len = 0; len < MPA_PDATA_MIN; len++) {
 		uint8_t pd[MPA_PDATA_LEN];
@@ -306,6 +307,7 @@ START_TEST(an_early_request_waits)
 			UNTIL(a.failed == 1);
 			ck_assert_str_eq(a.why, mpa_verdict_str(MPA_NOT_EXPECTED));
 			ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1);
+			ck_assert_str_eq(rnic_last_refused(b.dev, "mpa_refused_parked"), "192.0.2.9:40009");
 		}
 		teardown();
 	}

@@ -429,6 +429,9 @@ request(struct fake_id *from, struct fake_id *l, const void *pd, uint8_t len)
 	bind_to(f, (int)l->dev);
 	fake_cm.id_cnt++;
 	e = push(l, RDMA_CM_EVENT_CONNECT_REQUEST, 0, pd, len);
+	f->id.route.addr.dst_sin = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000209), .sin_port = htons(40009)
+	};
 	e->ev.id = &f->id;
 	e->ev.listen_id = &l->id;
 	e->ev.param.conn.initiator_depth = fake_cm.ord;

@@ -169,6 +169,14 @@ dev_stats(const struct rnic_dev *dev, struct rnic_stat *stats)
 	return 2;
 }
 
+static bool
+dev_last_refused(const struct rnic_dev *dev, const char *counter, struct sockaddr_storage *from)
+{
+	(void)dev;
+	return strcmp(counter, "mpa_refused_token") == 0 && fake_verbs.from != NULL &&
+	    addr_parse_port(fake_verbs.from, from) == 0;
+}
+
 static void
 dev_free(struct rnic_dev *dev)
 {
@@ -180,7 +188,9 @@ int
 verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **dev,
     const char **why)
 {
-	static const struct rnic_ops ops = { .query = dev_query, .stats = dev_stats, .free = dev_free };
+	static const struct rnic_ops ops = {
+		.query = dev_query, .stats = dev_stats, .last_refused = dev_last_refused, .free = dev_free
+	};
 	struct fake_dev *d;
 
 	(void)loop;

@@ -14,6 +14,7 @@ struct fake_verbs {
 	const char *why;
 	uint32_t qps;              /* in use on each device */
 	uint64_t refused, flushed; /* counters of each device */
+	const char *from;          /* who was refused last; NULL: not known */
 	/* seen */
 	unsigned lists, opens, frees;
 	struct verbs_config last; /* opened */

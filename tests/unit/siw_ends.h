@@ -34,6 +34,18 @@ config(void)
 	return c;
 }
 
+/* A socket's own address, "address:port". */
+static inline const char *
+name_of(int fd)
+{
+	static char text[ADDR_STR_MAX];
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
+	return addr_format_port(&ss, text, sizeof(text));
+}
+
 static inline void
 end_open(struct end *e, const struct siw_config *c)
 {

@@ -75,6 +75,12 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 	return rnic_stats_fill(names, CNT, &siw_dev(rdev)->stats, out);
 }
 
+static bool
+last_refused(const struct rnic_dev *rdev, const char *counter, struct sockaddr_storage *from)
+{
+	return strangers_last(&siw_dev(rdev)->strangers, counter, from);
+}
+
 /* -- memory -- */
 
 static int
@@ -271,6 +277,7 @@ dev_end(struct rnic_dev *rdev)
 static const struct rnic_ops siw_ops = {
 	.query = query,
 	.stats = stats,
+	.last_refused = last_refused,
 	.pd_alloc = pd_alloc,
 	.pd_free = pd_free,
 	.mr_reg = mr_reg,

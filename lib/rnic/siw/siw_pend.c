@@ -9,12 +9,27 @@
 #include "base/addr.h"
 #include "rnic/siw/siw_llp.h"
 
-bool
-siw_may_come(struct siw_dev *dev, const struct rnic_gid *from)
+void
+siw_refused(struct siw_dev *dev, enum stranger_kind kind, const struct stranger *from)
 {
-	if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, from))
+	uint64_t *const counters[STRANGER_KINDS] = {
+		[STRANGER_ADDRESS] = &dev->stats.mpa_refused_address,
+		[STRANGER_BAD] = &dev->stats.mpa_bad,
+		[STRANGER_TOKEN] = &dev->stats.mpa_refused_token,
+		[STRANGER_PARKED] = &dev->stats.mpa_refused_parked,
+		[STRANGER_LIMITED] = &dev->stats.strangers_limited,
+	};
+
+	(*counters[kind])++;
+	strangers_note(&dev->strangers, kind, from);
+}
+
+bool
+siw_may_come(struct siw_dev *dev, const struct stranger *from)
+{
+	if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, &from->at))
 		return true;
-	dev->stats.mpa_refused_address++;
+	siw_refused(dev, STRANGER_ADDRESS, from);
 	return false;
 }
 
@@ -22,10 +37,9 @@ siw_may_come(struct siw_dev *dev, const struct rnic_gid *from)
 static void
 pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 {
-	if (verdict == MPA_NOT_EXPECTED || verdict == MPA_BUSY)
-		p->dev->stats.mpa_refused_parked++;
-	else
-		p->dev->stats.mpa_refused_token++;
+	bool early = verdict == MPA_NOT_EXPECTED || verdict == MPA_BUSY;
+
+	siw_refused(p->dev, early ? STRANGER_PARKED : STRANGER_TOKEN, &p->from);
 	p->dev->llp->pend_refuse(p, verdict);
 }
 
@@ -37,18 +51,20 @@ pend_timeout(struct timer *t)
 	if (p->parked) {
 		pend_refuse(p, MPA_NOT_EXPECTED);
 	} else {
-		p->dev->stats.mpa_bad++;
+		siw_refused(p->dev, STRANGER_BAD, &p->from);
 		p->dev->llp->pend_drop(p);
 	}
 }
 
 int
-siw_pend_add(struct siw_dev *dev, struct siw_pend *p, const struct rnic_gid *from)
+siw_pend_add(struct siw_dev *dev, struct siw_pend *p, const struct stranger *from)
 {
 	/* A place for the newcomer: slow ones are the last to have a claim. */
 	if (dev->pending_cnt >= SIW_PENDING_MAX && !list_empty(&dev->pending)) {
-		dev->stats.mpa_bad++;
-		dev->llp->pend_drop(LIST_FIRST(struct siw_pend, &dev->pending, node));
+		struct siw_pend *slowest = LIST_FIRST(struct siw_pend, &dev->pending, node);
+
+		siw_refused(dev, STRANGER_BAD, &slowest->from);
+		dev->llp->pend_drop(slowest);
 	}
 	if (timerq_reserve(&dev->timers, 1) < 0)
 		return -ENOMEM;
@@ -78,10 +94,10 @@ static void
 pend_park(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
-	unsigned of_source = 0, bits = addr_source_bits(p->from.b);
+	unsigned of_source = 0, bits = addr_source_bits(p->from.at.b);
 
 	LIST_EACH(struct siw_pend, other, &dev->parked, node)
-		of_source += addr_same_prefix(other->from.b, p->from.b, bits);
+		of_source += addr_same_prefix(other->from.at.b, p->from.at.b, bits);
 	if (dev->parked_cnt >= SIW_PARKED_MAX || of_source >= SIW_PARKED_OF_ONE) {
 		pend_refuse(p, MPA_BUSY);
 		return;

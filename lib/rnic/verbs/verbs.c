@@ -270,9 +270,16 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 	return rnic_stats_fill(names, CNT, &verbs_dev_const(rdev)->stats, out);
 }
 
+static bool
+last_refused(const struct rnic_dev *rdev, const char *counter, struct sockaddr_storage *from)
+{
+	return strangers_last(&verbs_dev_const(rdev)->strangers, counter, from);
+}
+
 static const struct rnic_ops verbs_ops = {
 	.query = query,
 	.stats = stats,
+	.last_refused = last_refused,
 	.pd_alloc = pd_alloc,
 	.pd_free = pd_free,
 	.mr_reg = mr_reg,

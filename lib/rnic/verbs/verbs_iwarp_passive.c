@@ -17,6 +17,19 @@
 
 /* -- requests -- */
 
+/* Counts one who is refused. An address of another kind than these is not remembered. */
+static void
+count(struct verbs_dev *dev, const struct rdma_cm_id *id, enum stranger_kind kind)
+{
+	const struct sockaddr_storage *from = &id->route.addr.dst_storage;
+	const struct stranger who = stranger_of(from);
+
+	dev->stats.mpa_refused_parked += kind == STRANGER_PARKED;
+	dev->stats.mpa_refused_token += kind == STRANGER_TOKEN;
+	if (from->ss_family == AF_INET || from->ss_family == AF_INET6)
+		strangers_note(&dev->strangers, kind, &who);
+}
+
 static void
 reject(struct rdma_cm_id *id, uint32_t peer_qpn, enum mpa_verdict verdict)
 {
@@ -51,7 +64,7 @@ park_timeout(struct timer *t)
 	struct verbs_conn *conn = CONTAINER_OF(t, struct verbs_conn, timer);
 
 	unpark(conn);
-	conn->dev->stats.mpa_refused_parked++;
+	count(conn->dev, conn->id, STRANGER_PARKED);
 	refuse(conn, MPA_NOT_EXPECTED);
 }
 
@@ -61,7 +74,7 @@ park(struct verbs_conn *conn)
 	struct verbs_dev *dev = conn->dev;
 
 	if (dev->iwarp->parked_cnt >= VERBS_PARKED_MAX || timerq_reserve(&dev->timers, 1) < 0) {
-		dev->stats.mpa_refused_parked++;
+		count(dev, conn->id, STRANGER_PARKED);
 		refuse(conn, MPA_BUSY);
 		return;
 	}
@@ -130,12 +143,12 @@ dispatch(struct verbs_conn *conn)
 	if (qp == NULL) {
 		park(conn);
 	} else if (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token) {
-		dev->stats.mpa_refused_token++;
+		count(dev, conn->id, STRANGER_TOKEN);
 		refuse(conn, MPA_BAD_TOKEN);
 	} else if (qp->phase == VERBS_INIT) {
 		park(conn);
 	} else if (qp->phase != VERBS_EXPECTING) {
-		dev->stats.mpa_refused_token++;
+		count(dev, conn->id, STRANGER_TOKEN);
 		refuse(conn, qp->phase > VERBS_RTS ? MPA_GONE : MPA_USED);
 	} else {
 		adopt(conn, qp);
@@ -153,7 +166,7 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 	/* A peer without receives could never be sent anything. */
 	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
 	    pdata.recv_depth == 0) {
-		dev->stats.mpa_refused_token++;
+		count(dev, ev->id, STRANGER_TOKEN);
 		reject(ev->id, 0, MPA_STRANGER);
 		(void)rdma_destroy_id(ev->id);
 		return;

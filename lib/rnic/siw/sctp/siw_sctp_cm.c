@@ -242,7 +242,7 @@ pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 		siw_pend_dispatch(&t->pend, (struct span){ .ptr = t->session.pd, .len = t->session.pd_len });
 		return false;
 	}
-	t->pend.dev->stats.mpa_bad++;
+	siw_refused(t->pend.dev, STRANGER_BAD, &t->pend.from);
 	pend_end(t, message,
 	    ddp_session_may(&t->session, DDP_SESSION_TERMINATE)
 	        ? ddp_session_terminate(&t->session, message, sizeof(message))
@@ -269,7 +269,8 @@ pend_ready(void *arg)
 			break;
 		case SIW_ASSOC_CLOSED:
 		case SIW_ASSOC_LOST:
-			dev->stats.mpa_bad += !t->pend.parked;
+			if (!t->pend.parked)
+				siw_refused(dev, STRANGER_BAD, &t->pend.from);
 			siw_sctp_pend_drop(&t->pend);
 			return;
 		}

@@ -194,7 +194,7 @@ assoc_new(struct siw_dev *dev, int fd, const struct sockaddr_storage *peer)
 		return NULL;
 	}
 	k->assoc.dev = dev;
-	addr_to_v6(peer, k->assoc.from.b);
+	k->assoc.from = stranger_of(peer);
 	k->assoc.message_max = max_u32(min_u32(MESSAGE_MAX, dev->iface.mtu), SEGQ_MESSAGE_MIN);
 	k->fd = fd;
 	k->looked_ns = -1;
@@ -571,11 +571,10 @@ static void
 accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 {
 	const struct linger reset = { .l_onoff = 1 };
+	const struct stranger who = stranger_of(from);
 	struct kernel_assoc *k;
-	struct rnic_gid gid;
 
-	addr_to_v6(from, gid.b);
-	if (!siw_may_come(dev, &gid)) {
+	if (!siw_may_come(dev, &who)) {
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 		close(fd);
 		return;

@@ -171,13 +171,10 @@ siw_udp_peer_gather(struct siw_udp_peer *p)
 	p->takes_together = true;
 }
 
-struct rnic_gid
-siw_udp_peer_gid(const struct siw_udp_peer *p)
+struct stranger
+siw_udp_peer_address(const struct siw_udp_peer *p)
 {
-	struct rnic_gid gid;
-
-	addr_to_v6(&p->at, gid.b);
-	return gid;
+	return stranger_of(&p->at);
 }
 
 uint32_t
@@ -256,9 +253,9 @@ takes_turn(int64_t *due_ns, int64_t now, int64_t at_once, int64_t every_ns)
 
 /* One that belongs to no association: they are limited in number. */
 static bool
-stranger_may_come(struct siw_udp *u, const struct rnic_gid *from)
+stranger_may_come(struct siw_udp *u, const struct stranger *from)
 {
-	uint64_t source = hash_of(u, from->b, addr_source_bits(from->b) / 8, 0) % SOURCES;
+	uint64_t source = hash_of(u, from->at.b, addr_source_bits(from->at.b) / 8, 0) % SOURCES;
 	int64_t now = u->dev->dev.now_ns;
 
 	return takes_turn(&u->source_due_ns[source], now, STRANGERS_AT_ONCE / OF_SOURCE,
@@ -270,18 +267,18 @@ static void
 packet_in(struct siw_udp *u, const struct sockaddr_storage *from, uint8_t *packet, size_t len)
 {
 	uint64_t opaque = opaque_of(u, from);
-	struct rnic_gid gid;
 
 	if (len < SCTP_HEADER_LEN || !crc_is_right(packet, len)) {
 		u->dev->stats.crc_errors++;
 		return;
 	}
 	if (peer_find(opaque) == NULL) {
-		addr_to_v6(from, gid.b);
-		if (!siw_may_come(u->dev, &gid))
+		const struct stranger who = stranger_of(from);
+
+		if (!siw_may_come(u->dev, &who))
 			return;
-		if (!stranger_may_come(u, &gid)) {
-			u->dev->stats.strangers_limited++;
+		if (!stranger_may_come(u, &who)) {
+			siw_refused(u->dev, STRANGER_LIMITED, &who);
 			return;
 		}
 	}

@@ -213,7 +213,7 @@ assoc_new(struct siw_dev *dev, struct socket *so, struct siw_udp_peer *peer)
 		return NULL;
 	}
 	u->assoc.dev = dev;
-	u->assoc.from = siw_udp_peer_gid(peer);
+	u->assoc.from = siw_udp_peer_address(peer);
 	u->assoc.message_max = u->path_mtu = siw_udp_path_mtu(d->udp);
 	u->so = so;
 	u->peer = peer;
@@ -443,7 +443,7 @@ info(struct siw_assoc *a, struct rnic_conn_info *out)
 	out->unacked = st.sstat_unackdata;
 	out->path_cnt = 1;
 	out->paths[0] = (struct rnic_path){
-		.to = a->from,
+		.to = a->from.at,
 		.state = path_state(st.sstat_primary.spinfo_state),
 		.primary = true,
 		.rtt_us = st.sstat_primary.spinfo_srtt * 1000,

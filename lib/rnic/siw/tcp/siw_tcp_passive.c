@@ -124,7 +124,8 @@ pend_io(void *arg, int fd, unsigned events)
 		}
 	}
 	/* The request is malformed, the peer talks before it was answered, or it is gone: a parked one may go. */
-	p->dev->stats.mpa_bad += n > 0 || !p->parked;
+	if (n > 0 || !p->parked)
+		siw_refused(p->dev, STRANGER_BAD, &p->from);
 	siw_tcp_pend_drop(p);
 }
 
@@ -133,18 +134,17 @@ static void
 accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 {
 	const struct linger reset = { .l_onoff = 1 };
-	struct rnic_gid gid;
+	const struct stranger who = stranger_of(from);
 	struct tcp_pend *t;
 
-	addr_to_v6(from, gid.b);
-	if (!siw_may_come(dev, &gid)) {
+	if (!siw_may_come(dev, &who)) {
 		/* No TIME_WAIT for strangers. */
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 		close(fd);
 		return;
 	}
 	t = calloc(1, sizeof(*t));
-	if (t == NULL || siw_pend_add(dev, &t->pend, &gid) < 0) {
+	if (t == NULL || siw_pend_add(dev, &t->pend, &who) < 0) {
 		dev->stats.no_memory++;
 		free(t);
 		close(fd);
