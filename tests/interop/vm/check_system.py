@@ -168,6 +168,27 @@ def _(t):
     check(not any(x["MESSAGE"].startswith("<") for x in ours), "the priority is no part of the message")
 
 
+@case("journal fields find what broke, and the catalog explains it")
+def _(t):
+    connect().close()			# nobody serves
+    found = []
+
+    def told():
+        out = t.run(["journalctl", "-u", "smcrd", "-o", "json", "--no-pager", "SMCRD_SERVICE=server",
+                     "SMCRD_EVENT=server-unreachable"], timeout=60)
+        found[:] = [json.loads(x) for x in out.decode().splitlines()]
+        return found
+    wait_until(told, "an entry of the egress", 60)
+    entry = found[-1]
+    for name, want in (("SMCRD_SERVER", f"127.0.0.1:{SERVER}"), ("PRIORITY", "4"),
+                       ("MESSAGE_ID", "64b65102294d4b738a90d3ff6b2de798")):
+        equal(entry.get(name), want, f"{name} of {entry}")
+    text = t.run(["journalctl", "-x", "-u", "smcrd", "--no-pager", f"MESSAGE_ID={entry['MESSAGE_ID']}"], timeout=60).decode()
+    for words in (f"the server 127.0.0.1:{SERVER} of service server cannot be reached", "Is the server running",
+                  "smcrctl service server"):
+        check(words in text, f"{words}: {text}")
+
+
 @case("who hangs is ended by the watchdog, who crashes is started again, who is told nonsense stays down")
 def _(t):
     write(DROP_IN, "[Service]\nWatchdogSec=5\nTimeoutAbortSec=1\nRestartSec=1\n")
