@@ -80,9 +80,9 @@ static const char help_options[] =
     "\n"
     "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
     "refused; retry: nothing waited; other orders: not there, or not possible\n"
-    "now; --service, --group, --peer, --kind, --smcr, --tcp, --setup: nothing\n"
-    "matches); 2 in case of an error. doctor: 0 if all is well, 1 with warnings,\n"
-    "2 with problems.\n"
+    "now; --service, --group, --token, --peer, --kind, --smcr, --tcp, --setup:\n"
+    "nothing matches); 2 in case of an error. doctor: 0 if all is well, 1 with\n"
+    "warnings, 2 with problems.\n"
     "More in smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */

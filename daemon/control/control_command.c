@@ -290,11 +290,46 @@ have_taps(struct control *ctl, const struct control_request *req)
 	return true;
 }
 
+/* What a trace is to be of, in the workers asked so far. */
+struct trace_question {
+	const struct control_request *req;
+	bool has_group, has_conn;
+};
+
+static void
+find_traced(struct worker *w, void *arg)
+{
+	struct trace_question *q = arg;
+
+	q->has_group = q->has_group || smcr_has_group(worker_engine(w), q->req->group);
+	q->has_conn = q->has_conn || smcr_has_conn(worker_engine(w), q->req->token);
+}
+
+/* Why nothing would ever be traced, as nobody knows the ids of what is still to come; NULL: there is what was asked for. */
+static const char *
+nothing_to_trace(const struct control_client *c)
+{
+	const struct control_request *req = &c->req;
+	struct trace_question q = { .req = req, .has_group = req->group == 0, .has_conn = req->token == 0 };
+
+	for (unsigned i = 0; i < workers_cnt(c->ctl->workers) && !(q.has_group && q.has_conn); i++)
+		if (client_wants_worker(req, c->ctl->workers, i))
+			workers_call(c->ctl->workers, i, find_traced, &q);
+	if (!q.has_group)
+		return "there is no such link group";
+	return q.has_conn ? NULL : "there is no such connection";
+}
+
 static void
 start_trace(struct control_client *c)
 {
+	const char *nothing = nothing_to_trace(c);
 	struct json_writer jw;
 
+	if (nothing != NULL) {
+		client_answer_error(c, "not-found", nothing);
+		return;
+	}
 	if (!control_make_trace_place(c)) {
 		client_answer_error(c, "busy", "too many traces");
 		return;

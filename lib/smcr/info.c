@@ -204,3 +204,18 @@ smcr_conn_next(const struct smcr *eng, uint32_t *pos, struct smcr_conn_info *out
 	smcr_conn_info(c, out);
 	return true;
 }
+
+bool
+smcr_has_group(const struct smcr *eng, uint32_t id)
+{
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
+		if (lgr->id == id)
+			return true;
+	return false;
+}
+
+bool
+smcr_has_conn(const struct smcr *eng, uint32_t id)
+{
+	return idtable_get(&eng->conns, id) != NULL;
+}

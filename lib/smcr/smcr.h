@@ -497,6 +497,9 @@ bool smcr_link_next(const struct smcr *, uint32_t *pos, struct smcr_link_info *)
 bool smcr_rmb_next(const struct smcr *, uint32_t *pos, struct smcr_rmb_info *);
 bool smcr_conn_next(const struct smcr *, uint32_t *pos, struct smcr_conn_info *);
 void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
+/* Is it one of those that the walks show, by its id? */
+bool smcr_has_group(const struct smcr *, uint32_t id);
+bool smcr_has_conn(const struct smcr *, uint32_t id);
 
 /* Lifecycle of groups and links, for the log: pulled like connection events, bounded (oldest kept, the rest counted). */
 enum smcr_log_type {

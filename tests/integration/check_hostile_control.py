@@ -11,6 +11,7 @@ from hostile import MIB, Scene, ask
 
 NOBODY = 65534
 PLACES, KEPT, TRACES = 16, 2, 8	# of control_parts.h
+SILENT_TRACE = b'{"command": "trace", "kinds": ["clc"]}\n'	# as long as there is no new connection
 
 
 READERS = 8
@@ -90,7 +91,7 @@ def _(t):
     traces = []
     for _ in range(40):
         s = control(scene.pair)
-        s.sendall(b'{"command": "trace", "group": 4711}\n')
+        s.sendall(SILENT_TRACE)
         traces.append(s)
         equal(ask(scene.b, "status")["draining"], False, f"status beside {len(traces)} traces")
     for s in traces:
@@ -222,8 +223,7 @@ def _(t):
 def _(t):
     scene = Scene(t)
     let_in(scene.b.control)
-    trace = b'{"command": "trace", "group": 4711}\n'
-    traces = nobodys(scene.pair, PLACES - KEPT, trace)
+    traces = nobodys(scene.pair, PLACES - KEPT, SILENT_TRACE)
     wait_until(lambda: sum(map(ended, traces)) == PLACES - KEPT - TRACES, "the oldest traces end")
     idle = nobodys(scene.pair, PLACES - KEPT - TRACES)
     with as_nobody():

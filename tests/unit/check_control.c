@@ -1046,6 +1046,7 @@ START_TEST(an_order_goes_to_the_worker_that_it_is_about)
 		{ "{\"command\":\"retry\"}\n", 7, NULL },
 		{ "{\"command\":\"close\",\"id\":1}\n", 7, NULL },
 		{ "{\"command\":\"trace\",\"worker\":4}\n", 0, "not-found" },
+		{ "{\"command\":\"trace\",\"group\":2}\n", 2, NULL },
 	};
 
 	control_free(ctl);
@@ -1214,12 +1215,12 @@ START_TEST(trace_runs_only_while_somebody_listens)
 
 START_TEST(trace_is_filtered_for_each_client)
 {
-	struct smcr_trace llc = message(SMCR_TRACE_LLC, 1, 0), cdc = message(SMCR_TRACE_CDC, 2, 77);
+	struct smcr_trace llc = message(SMCR_TRACE_LLC, 1, 0), cdc = message(SMCR_TRACE_CDC, 2, 0x1000a);
 	int a = dial(path), b = dial(path), c = dial(path);
 
 	say(a, "{\"command\":\"trace\",\"kinds\":[\"cdc\"]}\n");
 	say(b, "{\"command\":\"trace\",\"group\":1}\n");
-	say(c, "{\"command\":\"trace\",\"token\":77}\n");
+	say(c, "{\"command\":\"trace\",\"token\":65546}\n");
 	hear_ok(a, "trace");
 	hear_ok(b, "trace");
 	hear_ok(c, "trace");
@@ -1238,6 +1239,40 @@ START_TEST(trace_is_filtered_for_each_client)
 	close(a);
 	close(b);
 	close(c);
+}
+
+/* It would be silent for ever. */
+START_TEST(trace_of_what_is_not_there_is_refused)
+{
+	static const struct {
+		const char *filter, *text;
+	} none[] = {
+		{ "\"group\":99", "there is no such link group" },
+		{ "\"group\":99,\"token\":65546", "there is no such link group" },
+		{ "\"token\":77", "there is no such connection" },
+		{ "\"group\":1,\"token\":77", "there is no such connection" },
+		{ "\"group\":2,\"worker\":1", "there is no such link group" }, /* it is the second one's */
+	};
+	struct smcr_trace t = message(SMCR_TRACE_LLC, 1, 0);
+	char line[128];
+
+	control_free(ctl);
+	fake_workers_free(workers);
+	workers = fake_workers_new(loop, worker, 2);
+	ck_assert_int_eq(try_new(path, 0640, (char[256]){ "" }, 256, &ctl), 0);
+	int fd = dial(path);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		(void)snprintf(line, sizeof(line), "{\"command\":\"trace\",%s}\n", none[i].filter);
+		say(fd, line);
+		hear_error(fd, "trace", "not-found", none[i].text);
+		turns(1);
+		ck_assert(!fake_worker_trace(worker, &t));
+	}
+	/* The client may go on, and ask for what is there. */
+	say(fd, "{\"command\":\"trace\",\"group\":2,\"worker\":2,\"token\":65546}\n");
+	hear_ok(fd, "trace");
+	ck_assert(fake_worker_trace(worker, &t));
+	close(fd);
 }
 
 START_TEST(trace_lines_that_find_no_room_are_counted)

@@ -118,15 +118,20 @@ result "reload: well is 0, refused is 1 with the reason" $?
 
 "$ctl" --socket "$sock" trace --llc >"$dir/out" 2>"$dir/err" &
 pid=$!
-wait_for grep -q ' > 3/1 LLC TEST LINK' "$dir/out"
+wait_for grep -q ' > 1/1 LLC TEST LINK' "$dir/out"
 status=$?
 kill "$pid"
 wait "$pid" 2>/dev/null
 result "trace prints as it comes" $status
 
-"$ctl" --socket "$sock" trace --json --group 3 | head -n 4 >"$dir/out" 2>"$dir/err"
+"$ctl" --socket "$sock" trace --json --group 1 | head -n 4 >"$dir/out" 2>"$dir/err"
 [ "$(grep -c '"event":"message"' "$dir/out")" -eq 4 ]
 result "trace as JSON, into a reader that goes" $?
+
+run 1 trace --group 99 && grep -q 'there is no such link group$' "$dir/err" && [ ! -s "$dir/out" ] &&
+	run 1 trace --token 0x99 && grep -q 'there is no such connection$' "$dir/err" &&
+	run 1 --json trace --group 99 && grep -q '"code":"not-found"' "$dir/out"
+result "trace of a group or a connection that is not there says so, and is 1" $?
 
 run 0 events && grep -q 'warning: link down: service=web group=3 link=1 reason="port down"' "$dir/out" &&
 	[ "$(wc -l <"$dir/out")" -eq 2 ] && run 0 events --json --kind link-up && [ "$(wc -l <"$dir/out")" -eq 1 ] &&

@@ -1,7 +1,7 @@
 /*
  * A program that answers smcrctl like smcrd, with the real loop and control socket and a worker of fixed data. Usage:
  * fake_smcrd SOCKET [READ-ONLY-SOCKET]. Checks succeed for port 1 and fail for others; a reload fails every second time; a trace gets a
- * message each turn; drain ends the program half a second later.
+ * message each turn, of link group 1; drain ends the program half a second later.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ say_something(void)
 	static const uint8_t test_link[44] = { 7, 44, 0, 0, 1, 2, 3 };
 	static const struct smcr_trace t = { .kind = SMCR_TRACE_LLC,
 		.sent = true,
-		.group_id = 3,
+		.group_id = 1,
 		.link = 1,
 		.msg = test_link,
 		.len = sizeof(test_link) };

@@ -590,6 +590,18 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 	return true;
 }
 
+bool
+smcr_has_group(const struct smcr *eng, uint32_t id)
+{
+	return eng->counters.conns_client != 0 && (id == 1 || id == 2);
+}
+
+bool
+smcr_has_conn(const struct smcr *eng, uint32_t token)
+{
+	return eng->counters.conns_client != 0 && token == conns[0].info.id;
+}
+
 int
 smcr_rebalance(struct smcr *eng, uint32_t group_id)
 {
