@@ -324,36 +324,54 @@ screen(void)
 	return size;
 }
 
-/* One look. Without a screen the text as it is. */
+/* Without a screen the text as it is. */
+static int
+print_top(const struct options *o, struct top *t, const json_t *status, const json_t *conns)
+{
+	const json_t *services = json_object_get(status, "data"), *connections = json_object_get(conns, "data");
+	const struct winsize size = screen();
+	char *text = NULL;
+	size_t len;
+
+	/* Later on a reload may take a service away, and bring it back. */
+	if (t->time_ms == 0 && !top_knows(services, connections, o->service)) {
+		fprintf(stderr, "smcrctl: nothing matches: there is no such service\n");
+		return EXIT_NO;
+	}
+	FILE *f = open_memstream(&text, &len);
+	if (f == NULL) {
+		fprintf(stderr, "smcrctl: out of memory\n");
+		return EXIT_TROUBLE;
+	}
+	t->rows = size.ws_row != 0 ? size.ws_row : TOP_ROWS;
+	top_show(t, f, services, connections, json_integer_value(json_object_get(conns, "time_ms")), o->service);
+	fclose(f);
+	if (size.ws_row != 0)
+		top_paint(stdout, text, size.ws_row, size.ws_col);
+	else
+		printf("%s\n", text);
+	free(text);
+	return EXIT_WELL;
+}
+
+/* One look. */
 static int
 show_top(const struct options *o, struct top *t)
 {
-	const struct winsize size = screen();
-	char *text = NULL;
+	int rc = EXIT_TROUBLE;
 	struct ask a;
-	size_t len;
 
 	if (ask_open(&a, o->socket, ANSWER_MS, stderr) != 0)
 		return EXIT_TROUBLE;
 	json_t *status = fetch(o, &a, CONTROL_STATUS);
 	json_t *conns = status != NULL ? fetch(o, &a, CONTROL_CONNECTIONS) : NULL;
-	FILE *f = conns != NULL ? open_memstream(&text, &len) : NULL;
 
 	ask_close(&a);
-	if (f != NULL) {
-		t->rows = size.ws_row != 0 ? size.ws_row : TOP_ROWS;
-		top_show(t, f, json_object_get(status, "data"), json_object_get(conns, "data"),
-		    json_integer_value(json_object_get(conns, "time_ms")), o->service);
-		fclose(f);
-		if (size.ws_row != 0)
-			top_paint(stdout, text, size.ws_row, size.ws_col);
-		else
-			printf("%s\n", text);
-	}
-	free(text);
+	if (conns != NULL)
+		rc = print_top(o, t, status, conns);
 	json_decref(status);
 	json_decref(conns);
-	return f != NULL ? EXIT_WELL : EXIT_TROUBLE;
+	return rc;
 }
 
 /* Until the daemon is not there, or nobody reads. */

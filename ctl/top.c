@@ -8,17 +8,28 @@
 #include "ctl/show.h"
 #include "ctl/text.h"
 
-/* A connection, or a service with the sum of its connections that are there. */
+/* A connection that is there. */
 struct flow {
 	const json_t *item;
 	int64_t from, to; /* bytes a second, of the application and to it */
-	int64_t taken;    /* connections a second, in tenths */
 };
+
+#define DIFF_MAX (INT64_MAX / 2000) /* so that the sum of two rates is a number, whatever the daemon says */
 
 static int64_t
 per_second(int64_t diff, int64_t ms)
 {
-	return diff > 0 && ms > 0 ? diff * 1000 / ms : 0;
+	if (diff <= 0 || ms <= 0)
+		return 0;
+	return (diff < DIFF_MAX ? diff : DIFF_MAX) * 1000 / ms;
+}
+
+static int64_t
+count_of(const json_t *item, const char *key)
+{
+	int64_t n = get_int(item, key);
+
+	return n > 0 ? n : 0;
 }
 
 static void
@@ -62,11 +73,31 @@ measure(const struct top *t, const json_t *list, int64_t ms, const char *service
 			continue;
 		flows[(*cnt)++] = (struct flow){
 			.item = c,
-			.from = per_second(get_int(c, "bytes_from_app") - get_int(before, "from"), ms),
-			.to = per_second(get_int(c, "bytes_to_app") - get_int(before, "to"), ms),
+			.from = per_second(count_of(c, "bytes_from_app") - count_of(before, "from"), ms),
+			.to = per_second(count_of(c, "bytes_to_app") - count_of(before, "to"), ms),
 		};
 	}
 	return flows;
+}
+
+static void
+forget(struct top *t)
+{
+	json_decref(t->before);
+	json_decref(t->services);
+	t->before = t->services = NULL;
+}
+
+/* What another process has counted is nothing to compare with: all that this one has is new. */
+static void
+forget_another_daemon(struct top *t, const json_t *status)
+{
+	int64_t pid = get_int(status, "pid"), uptime_ms = get_int(status, "uptime_ms");
+
+	if (pid != t->pid || uptime_ms < t->uptime_ms)
+		forget(t);
+	t->pid = pid;
+	t->uptime_ms = uptime_ms;
 }
 
 static void
@@ -74,10 +105,9 @@ remember(struct top *t, const json_t *services, const json_t *list, int64_t time
 {
 	char key[48];
 
-	json_decref(t->before);
-	json_decref(t->taken);
+	forget(t);
 	t->before = json_object();
-	t->taken = json_object();
+	t->services = json_object();
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *c = json_array_get(list, i);
 		json_t *bytes = json_object();
@@ -88,9 +118,9 @@ remember(struct top *t, const json_t *services, const json_t *list, int64_t time
 		json_object_set_new(t->before, key, bytes);
 	}
 	for (size_t i = 0; i < json_array_size(services); i++) {
-		const json_t *s = json_array_get(services, i);
+		json_t *s = json_array_get(services, i);
 
-		json_object_set(t->taken, get_string(s, "name"), json_object_get(s, "accepted"));
+		json_object_set_new(t->services, get_string(s, "name"), json_copy(s));
 	}
 	t->time_ms = time_ms;
 }
@@ -114,12 +144,36 @@ number_cell(struct table *table, int64_t n)
 	table_cell(table, text);
 }
 
+/* What a service has counted since the look before. Below what it was there: a reload took it out and brought it back. */
+static int64_t
+counted(const json_t *before, const json_t *s, const char *key)
+{
+	int64_t a = count_of(before, key), b = count_of(s, key);
+
+	return b >= a ? b - a : b;
+}
+
+/* All of its connections, also those that came and went between two looks. An older daemon does not tell their bytes. */
 static void
-show_services(const struct top *t, FILE *f, const json_t *services, const struct flow *flows, size_t cnt, int64_t ms,
-    const char *only)
+show_service(struct table *table, const json_t *before, const json_t *s, int64_t ms)
+{
+	bool tells = ms > 0 && json_is_integer(json_object_get(s, "bytes_from_app"));
+	double taken = ms > 0 ? (double)counted(before, s, "accepted") * 1000 / (double)ms : 0;
+	char text[HUMAN_MAX];
+
+	table_cell(table, get_string(s, "name"));
+	table_cell(table, get_bool(s, "disabled") ? "disabled" : "open");
+	number_cell(table, get_int(s, "connections"));
+	snprintf(text, sizeof(text), "%.1f", taken);
+	table_cell(table, ms > 0 ? text : "");
+	rate_cell(table, per_second(counted(before, s, "bytes_from_app"), ms), tells);
+	rate_cell(table, per_second(counted(before, s, "bytes_to_app"), ms), tells);
+}
+
+static void
+show_services(const struct top *t, FILE *f, const json_t *services, int64_t ms, const char *only)
 {
 	struct table table = { 0 };
-	char text[HUMAN_MAX];
 
 	table_column(&table, "SERVICE", false);
 	table_column(&table, "STATE", false);
@@ -129,25 +183,9 @@ show_services(const struct top *t, FILE *f, const json_t *services, const struct
 	table_column(&table, "TO-APP", true);
 	for (size_t i = 0; i < json_array_size(services); i++) {
 		const json_t *s = json_array_get(services, i);
-		const char *name = get_string(s, "name");
-		int64_t from = 0, to = 0, taken = get_int(s, "accepted") - get_int(t->taken, name);
 
-		if (!is_shown(s, "name", only))
-			continue;
-		for (size_t k = 0; k < cnt; k++) {
-			bool mine = strcmp(get_string(flows[k].item, "service"), name) == 0;
-
-			from += mine ? flows[k].from : 0;
-			to += mine ? flows[k].to : 0;
-		}
-		table_cell(&table, name);
-		table_cell(&table, get_bool(s, "disabled") ? "disabled" : "open");
-		number_cell(&table, get_int(s, "connections"));
-		snprintf(
-		    text, sizeof(text), "%.1f", ms > 0 ? (double)(taken > 0 ? taken : 0) * 1000 / (double)ms : 0.0);
-		table_cell(&table, ms > 0 ? text : "");
-		rate_cell(&table, from, ms > 0);
-		rate_cell(&table, to, ms > 0);
+		if (is_shown(s, "name", only))
+			show_service(&table, json_object_get(t->services, get_string(s, "name")), s, ms);
 	}
 	table_print(&table, f);
 	table_fini(&table);
@@ -191,6 +229,8 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	int64_t ms = t->time_ms != 0 ? time_ms - t->time_ms : 0;
 	char a[HUMAN_MAX], b[HUMAN_MAX];
 	size_t cnt;
+
+	forget_another_daemon(t, status);
 	struct flow *flows = measure(t, list, ms, service, &cnt);
 
 	fprintf(f, "smcrd %s, up %s%s; %zu connection%s, %" PRId64 " link group%s, %s resident\n\n",
@@ -199,7 +239,7 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	    plural(get_int(status, "groups")), human_bytes(b, (uint64_t)get_int(status, "rss_bytes")));
 	if (flows == NULL)
 		return;
-	show_services(t, f, services, flows, cnt, ms, service);
+	show_services(t, f, services, ms, service);
 	qsort(flows, cnt, sizeof(*flows), by_rate);
 	fputc('\n', f);
 	show_flows(f, flows, t->rows != 0 && cnt > t->rows ? t->rows : cnt, ms > 0);
@@ -210,8 +250,24 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 void
 top_fini(struct top *t)
 {
-	json_decref(t->before);
-	json_decref(t->taken);
+	forget(t);
+}
+
+static bool
+has_item(const json_t *list, const char *key, const char *service)
+{
+	bool has = false;
+
+	for (size_t i = 0; !has && i < json_array_size(list); i++)
+		has = is_shown(json_array_get(list, i), key, service);
+	return has;
+}
+
+bool
+top_knows(const json_t *status, const json_t *connections, const char *service)
+{
+	return service == NULL || has_item(json_object_get(status, "services"), "name", service) ||
+	    has_item(json_object_get(connections, "connections"), "service", service);
 }
 
 void

@@ -5,13 +5,15 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct top {
-	json_t *before;  /* connections of the last look, by worker and id: "from" and "to", their bytes so far */
-	json_t *taken;   /* services: what they had accepted */
-	int64_t time_ms; /* of that look; 0 = there was none */
-	unsigned rows;   /* of connections that are shown */
+	json_t *before;         /* connections of the last look, by id: "from" and "to", their bytes so far */
+	json_t *services;       /* its services, by name, as they were */
+	int64_t pid, uptime_ms; /* of the daemon there */
+	int64_t time_ms;        /* of that look; 0 = there was none */
+	unsigned rows;          /* of connections that are shown */
 };
 
 void top_fini(struct top *);
@@ -19,6 +21,9 @@ void top_fini(struct top *);
  * alone; NULL: all. */
 void top_show(
     struct top *, FILE *, const json_t *status, const json_t *connections, int64_t time_ms, const char *service);
+
+/* Does the "data" of the answers have a service of this name, or connections of one that is not configured any longer? NULL: any. */
+bool top_knows(const json_t *status, const json_t *connections, const char *service);
 
 /* A screen: text from the upper left corner on, cut off at its sides, and nothing else on it. */
 void top_paint(FILE *, const char *text, unsigned rows, unsigned columns);

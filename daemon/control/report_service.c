@@ -46,6 +46,8 @@ report_write_service(struct json_writer *jw, const struct service_info *s)
 	jw_uint(jw, "refused_disabled", s->refused_disabled);
 	jw_uint(jw, "fallbacks", s->fallbacks);
 	jw_uint(jw, "resets", s->resets);
+	jw_uint(jw, "bytes_from_app", s->bytes_from_app);
+	jw_uint(jw, "bytes_to_app", s->bytes_to_app);
 }
 
 void
@@ -64,6 +66,8 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 	sum->disabled = sum->disabled || one->disabled;
 	sum->fallbacks += one->fallbacks;
 	sum->resets += one->resets;
+	sum->bytes_from_app += one->bytes_from_app;
+	sum->bytes_to_app += one->bytes_to_app;
 }
 
 /* -- the report -- */

@@ -80,7 +80,7 @@ struct service {
 	struct admission *admission; /* shared with the other workers, and what is in it: */
 	struct outage *outage;
 	struct spells *spells;
-	struct service_info ctr; /* all but cfg and targets */
+	struct service_info ctr; /* its counters of connections; what else there is worker_info.c adds */
 	struct service_figures figures;
 };
 

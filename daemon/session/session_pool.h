@@ -172,4 +172,5 @@ struct service_info {
 	uint64_t fallbacks, resets;
 	uint64_t refused_disabled;
 	bool disabled; /* by the operator */
+	uint64_t bytes_from_app, bytes_to_app;
 };

@@ -62,6 +62,8 @@ fill_info(const struct service *svc, struct service_info *info)
 	info->cfg = &svc->settings->cfg;
 	info->disabled = svc->disabled;
 	info->targets = svc->settings->targets;
+	info->bytes_from_app = svc->figures.bytes[WAY_FROM_APP];
+	info->bytes_to_app = svc->figures.bytes[WAY_TO_APP];
 }
 
 bool

@@ -5,9 +5,10 @@ import os
 import re
 import signal
 import threading
+import time
 
-from harness import (Pair, Server, case, check, echo, equal, hostport, main, outcome, pair_to, pattern, soft_device,
-                     unlinkable_pair, wait_until, works, SMCRCTL)
+from harness import (Pair, Server, case, check, echo, equal, hostport, main, outcome, pair_to, pattern, recv_exact,
+                     soft_device, unlinkable_pair, wait_until, works, SMCRCTL)
 from hostile import stranger
 from load import Probe
 from programs import Redis
@@ -284,6 +285,92 @@ def _(t):
     check(len(line) >= 2 and line[-1] not in ("0", "-"), f"rate of the connection: {line}")
     top.stop()
     pair.a.ctl_text("close", "--service", "x")
+
+
+class Short:
+    """Connections one behind the other, each with a few bytes there and one byte back."""
+    SIZE = 20000
+
+    def __init__(self, pair):
+        self.pair = pair
+        self.cnt = 0
+        self.over = False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        block = pattern(self.SIZE)
+        while not self.over:
+            with self.pair.connect() as s:
+                s.sendall(block)
+                if s.recv(1) != b".":
+                    return
+            self.cnt += 1
+
+    def stop(self):
+        self.over = True
+        self.thread.join()
+
+
+def answers(s):
+    """One byte for each client's; the connection is the client's to end."""
+    recv_exact(s, Short.SIZE)
+    s.sendall(b".")
+    s.recv(1)
+
+
+def human(text):
+    """Bytes, of what is shown; cut off behind its last digit."""
+    unit = "KMG".find(text[-1]) + 1
+    return float(text.rstrip("KMG")) * 1024 ** unit
+
+
+@case("top has the rate of a service whose connections come and go between two looks", timeout=90)
+def _(t):
+    pair = Pair(t, {"x": Server(t, answers).at})
+    short = Short(pair)
+    wait_until(lambda: short.cnt > 5, "connections come and go")
+    top = t.spawn([SMCRCTL, "--socket", pair.a.control, "top", "--watch=0.5", "--service", "x"], "top")
+    rates = lambda: re.findall(r"^x +open +\d+ +(\S+) +(\S+)/s +(\S+)/s$", top.log(), re.M)
+    wait_until(lambda: rates(), "the first rates")
+    first, cnt, began = len(rates()), short.cnt, time.monotonic()
+    wait_until(lambda: len(rates()) >= first + 6, "looks")
+    truth = (short.cnt - cnt) / (time.monotonic() - began)
+    short.stop()
+    top.stop()
+    seen = rates()[first:first + 6]
+    new, out, back = (sum(human(r[i]) for r in seen) / len(seen) for i in range(3))
+    near = lambda rate, want: want / 2 < rate < want * 2
+    check(short.cnt - cnt > 20, f"connections: {short.cnt - cnt}")
+    check(near(new, truth), f"connections a second: {new}, in truth {truth}")
+    check(near(out, truth * Short.SIZE), f"bytes a second from the clients: {out}, in truth {truth * Short.SIZE}")
+    check(near(back, truth), f"bytes a second to the clients: {back}, in truth {truth}")
+    # Each of both ends has counted all of it.
+    pair.quiet()
+    for d, there, here in ((pair.a, "bytes_from_app", "bytes_to_app"), (pair.b, "bytes_to_app", "bytes_from_app")):
+        s = service(d, "x")
+        equal((s[there], s[here]), (short.cnt * Short.SIZE, short.cnt), f"what daemon {d.name} has counted")
+
+
+@case("top and trace of what is not there say so and end; top goes on with a removed service's connections")
+def _(t):
+    pair = pair_to(t, echo)
+    s = pair.connect()
+    works(s)
+    group = pair.a.groups()[0]["id"]
+    for args in (("top", "--service", "nope"), ("trace", "--group", "4711"), ("trace", "--token", "0x4711"),
+                 ("trace", "--group", str(group), "--token", "0x4711")):
+        equal(status_of(pair.a, *args), 1, f"nothing matches: {args}")
+    pair.a.write_conf(dict(pair.conf_a, ingress=[]))
+    pair.a.ctl_text("reload")
+    equal(pair.a.services(), [], "services")
+    top = t.spawn([SMCRCTL, "--socket", pair.a.control, "top", "--watch=0.2", "--service", "x"], "top")
+    token = pair.a.connections()[0]["token"]
+    trace = t.spawn([SMCRCTL, "--socket", pair.a.control, "trace", "--group", str(group), "--token", token], "trace")
+    wait_until(lambda: len(re.findall(r"^ *\d+ +x +SMC-R ", top.log(), re.M)) >= 3, "top goes on")
+    wait_until(lambda: works(s, 1) or f"{token} CDC" in trace.log(), "messages of the connection")
+    top.stop()
+    trace.stop()
 
 
 main()

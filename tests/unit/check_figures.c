@@ -81,6 +81,19 @@ START_TEST(the_worker_knows_them_by_the_name_of_the_service)
 	ck_assert_ptr_null(worker_service_figures(gw.w, "none"));
 }
 
+/* Both ways, and not one for the other. */
+START_TEST(the_bytes_of_a_service_are_told_with_its_counters)
+{
+	gw_begin();
+	for (int i = 0; i < GW_SERVICES; i++) {
+		struct service *svc = service_find(gw_pool(i), gw.svc[i].kind, gw.svc[i].name);
+
+		svc->figures.bytes[WAY_TO_APP] += 7;
+		ck_assert_uint_eq(gw_info(i).bytes_from_app, 4);
+		ck_assert_uint_eq(gw_info(i).bytes_to_app, 4 + 7);
+	}
+}
+
 START_TEST(a_fallback_has_its_reason_at_both_ends)
 {
 	fake.server_declines = DIAG;

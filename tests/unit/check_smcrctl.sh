@@ -164,6 +164,9 @@ wait "$pid" 2>/dev/null
 [ $status -eq 0 ] && grep -q '/s' "$dir/out" && ! grep -q "$(printf '\033')" "$dir/out"
 result "top goes on, in a pipe without escapes" $?
 
+run 1 top --service nope && grep -q '^smcrctl: nothing matches: there is no such service$' "$dir/err" && [ ! -s "$dir/out" ]
+result "top of a service that is not there says so, and is 1" $?
+
 run 0 stats --delta --json && grep -q '"interval_ms":' "$dir/out" && [ "$(wc -l <"$dir/out")" -eq 1 ]
 result "differences once" $?
 
