@@ -80,7 +80,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.age_ns = eng->now_ns - lgr->born_ns,
 		.links_limit = lgr->links_limit,
 		.waits_for = llc_waits_for(lgr),
-		.add_retry_ns = timer_armed(&lgr->add_retry) ? lgr->add_retry.at_ns - eng->now_ns : -1,
+		.add_retry_ns = llc_add_retry_ns(lgr),
 		.failover_age_ns = lgr->failover.why != NULL ? eng->now_ns - lgr->failover.began_ns : -1,
 		.failover_ns = lgr->failover.left > 0 ? eng->now_ns - lgr->failover.began_ns : lgr->failover.took_ns,
 		.failover_why = lgr->failover.why != NULL ? lgr->failover.why : "",

@@ -437,7 +437,7 @@ struct smcr_group_info {
 	int64_t age_ns;
 	uint8_t links_limit;   /* symmetric links at most, as both ends agreed */
 	const char *waits_for; /* what data of the first connection waits for, or "" */
-	int64_t add_retry_ns;  /* until a missing link is tried again; -1 = not planned */
+	int64_t add_retry_ns;  /* until a missing link is tried again; -1 = not planned, or known to be in vain */
 	/* the last failover; failover_age_ns -1 = none yet */
 	int64_t failover_age_ns, failover_ns; /* since it began; from there until the peer had heard of every move */
 	const char *failover_why;

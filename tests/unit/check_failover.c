@@ -38,6 +38,17 @@ type_of(unsigned host)
 	return info.type;
 }
 
+/* What is shown of the next try at a missing link. */
+static int64_t
+retry_in(unsigned host)
+{
+	struct smcr_group_info info;
+	uint32_t pos = 0;
+
+	ck_assert(smcr_group_next(d.eng[host], &pos, &info));
+	return info.add_retry_ns;
+}
+
 /* Both ways, until all has arrived; lost or wrong bytes fail. */
 static void
 transfer(struct duo_end *x, struct duo_end *y, size_t len)
@@ -789,6 +800,49 @@ START_TEST(a_planned_retry_is_made_at_once)
 	ck_assert_uint_eq(smcr_retry(d.eng[B], NULL, NULL).links, 1);
 	duo_run(500);
 	duo_expect_links(2);
+}
+
+/* The server offers its only device again and again, for the sake of a client that gets another one; nobody misses a link. */
+START_TEST(with_one_device_each_no_retry_is_shown)
+{
+	begin(1, 1, &quick_retry);
+	for (unsigned i = 0; i < 20; i++) {
+		duo_run(500);
+		ck_assert_int_eq(retry_in(A), -1);
+		ck_assert_int_eq(retry_in(B), -1);
+	}
+	ck_assert(timer_armed(&duo_lgr(B)->add_retry));
+	ck_assert_uint_gt(d.eng[B]->ctr.add_link_rejected, 2);
+	/* A device that has nothing to join yet is one to spare. */
+	sim_block_connect(d.dev[B], true);
+	duo_add_device(A);
+	duo_run(300);
+	ck_assert_int_gt(retry_in(A), 0);
+}
+
+START_TEST(the_retry_of_a_server_with_a_device_to_spare_is_shown)
+{
+	begin(2, 2, &quick_retry);
+	ck_assert_int_eq(retry_in(B), -1);
+	sim_block_connect(d.more[A][0], true);
+	sim_block_connect(d.more[B][0], true);
+	duo_lose(duo_link_nr(B, 2), "cut");
+	duo_run(5000);
+	ck_assert_int_gt(retry_in(B), 0);
+	ck_assert_int_le(retry_in(B), 4000 * DUO_MS);
+}
+
+/* No rejection: the client may have a device to spare. */
+START_TEST(the_retry_of_an_offer_without_an_answer_is_shown)
+{
+	begin(1, 1, &quick_retry);
+	duo_run(100);
+	ck_assert_int_eq(retry_in(B), -1);
+	d.holds = is_add_link;
+	for (unsigned i = 0; i < 100 && retry_in(B) < 0; i++)
+		duo_run(100);
+	ck_assert_int_gt(retry_in(B), 0);
+	d.holds = NULL;
 }
 
 /* What is on its way over a link that was lost may arrive when the element has wrapped, and a card cannot refuse it. So

@@ -50,6 +50,8 @@ void llc_cont_fired(struct timer *);
 void llc_keepalive_fired(struct timer *);
 void llc_deletion_fired(struct timer *);
 void llc_add_retry_fired(struct timer *);
+/* Until a missing link is tried again; -1: not planned, or nothing can come of it as far as is known. */
+int64_t llc_add_retry_ns(const struct lgr *);
 /* Starts the interval of TEST LINK (4.5.3) as it is configured now: an active link whose test is not under way. */
 void llc_keepalive_arm(struct link *);
 /* link->want_proof: tests the link now. */

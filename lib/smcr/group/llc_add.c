@@ -90,6 +90,7 @@ static void
 retry_later(struct lgr *lgr)
 {
 	lgr->eng->ctr.add_link_failed++;
+	lgr->add_rejected = false;
 	llc_ask_later(lgr);
 }
 
@@ -529,6 +530,7 @@ llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 		lgr->eng->ctr.add_link_rejected++;
 		link_retire(link, "rejected by the client");
 		llc_add_ended(lgr, false);
+		lgr->add_rejected = true;
 	} else if (link_has_ended(link)) {
 		llc_add_failed(lgr, "the new link broke before it was answered");
 	} else if (clc_mtu_bytes(m->mtu_code) == 0) {

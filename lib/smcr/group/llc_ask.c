@@ -71,6 +71,22 @@ llc_add_retry_fired(struct timer *t)
 		llc_device_appeared(lgr);
 }
 
+/* A client without a device to spare has nothing to say. A server goes on offering a device that has a link already (3.5.1.6):
+ * a client that has rejected that has no other one either, and says so itself when it gets one. */
+static bool
+is_vain(const struct lgr *lgr)
+{
+	if (lgr->role == SMCR_CLIENT)
+		return topology_spare_device(lgr) == NULL;
+	return lgr->add_rejected && !topology_can_add(lgr);
+}
+
+int64_t
+llc_add_retry_ns(const struct lgr *lgr)
+{
+	return timer_armed(&lgr->add_retry) && !is_vain(lgr) ? lgr->add_retry.at_ns - lgr->eng->now_ns : -1;
+}
+
 /* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it, so it does until it has none. */
 void
 llc_tell_of_device(struct lgr *lgr)
@@ -120,6 +136,7 @@ llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 
+	lgr->add_rejected = false; /* for want of a device that is there now */
 	if (msg->type == LLC_REQUEST_ADD_LINK) {
 		lgr->terms.peer_gid_cnt = msg->request_add_link.gid_cnt;
 		memcpy(lgr->terms.peer_gids, msg->request_add_link.gids,

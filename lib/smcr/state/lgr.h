@@ -160,6 +160,7 @@ struct lgr {
 	bool want_link;         /* another link is to be tried; a client asks for it */
 	struct timer add_retry; /* server: ADD LINK again; client: the server hears again of an idle device (C.8) */
 	uint32_t add_retry_ms;  /* 0: the last attempt went well */
+	bool add_rejected;      /* server: the last attempt was, and the client has not told of a device since */
 	int64_t add_due_ns;     /* by when the offers of links so far are worked off (llc_offer_due) */
 	/* Server: a REQUEST ADD LINK that came over this link is owed an ADD LINK or an answer, over any link when that one has
 	 * ended; 0: none. */
