@@ -49,7 +49,9 @@ smcrd_undrain(void *arg)
 
 	if (!d->draining)
 		return -ENOENT;
-	if (d->term_seen || d->drained || d->successor != 0)
+	if (d->successor != 0)
+		return -EALREADY;
+	if (d->term_seen || d->drained)
 		return -EBUSY;
 	control_stop_handover(d->control);
 	int rc = workers_undrain(d->workers);

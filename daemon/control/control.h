@@ -41,8 +41,8 @@ struct control_hooks {
 	/* Starts what SIGTERM starts: no new connections, the daemon ends when the last one has. Asked again while
 	 * that runs: nothing. */
 	void (*drain)(void *arg);
-	/* Takes that back. 0; -ENOENT: it does not drain; -EBUSY: a signal has asked it to end; another -errno: it no longer drains, but
-	 * a service cannot listen again, which is logged. */
+	/* Takes that back. 0; -ENOENT: it does not drain; -EBUSY: a signal has asked it to end; -EALREADY: another process has taken
+	 * over; another -errno: it no longer drains, but a service cannot listen again, which is logged. */
 	int (*undrain)(void *arg);
 	/* A service was disabled or enabled: others listen than before. */
 	void (*listening)(void *arg);

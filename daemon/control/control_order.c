@@ -255,6 +255,8 @@ undrain(struct control_client *c)
 		client_answer_error(c, "not-draining", "the daemon does not drain");
 	else if (rc == -EBUSY)
 		client_answer_error(c, "stopping", "a signal has asked the daemon to end, which is not taken back");
+	else if (rc == -EALREADY)
+		client_answer_error(c, "stopping", "another process has taken over, which is not taken back");
 	else
 		client_answer_error(
 		    c, "failed", "the daemon drains no longer, but a service cannot listen again: see its log");

@@ -505,7 +505,9 @@ def _(t):
     pair.a = old.successor()
     with pair.connect() as s:
         works(s)
-    equal(t.exit_status([SMCRCTL, "--socket", old.control, "undrain"]), 1, "undrain of one that has a successor")
+    undrain = subprocess.run([SMCRCTL, "--socket", old.control, "undrain"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    equal(undrain.returncode, 1, "undrain of one that has a successor")
+    check(b"another process has taken over" in undrain.stderr, f"it says why: {undrain.stderr}")
     readonly = json.loads(t.run([SMCRCTL, "--socket", old.readonly, "--json", "status"]))["data"]
     equal(readonly["pid"], pair.a.status()["pid"], "who answers readers")
     works(running)

@@ -892,6 +892,7 @@ START_TEST(a_drain_is_taken_back_or_not)
 		int rc;
 		const char *code, *text;
 	} cases[] = { { -ENOENT, "not-draining", "does not drain" }, { -EBUSY, "stopping", "a signal" },
+		{ -EALREADY, "stopping", "another process has taken over" },
 		{ -EADDRINUSE, "failed", "a service cannot listen again" } };
 	int fd = dial(path);
 

@@ -545,7 +545,7 @@ START_TEST(a_drain_for_a_successor_is_not_taken_back)
 	kill(child, SIGPWR);
 	hear("MAINPID=4711", 1);
 	kill(child, SIGWINCH);
-	wait_for_log("undrain rc=-16"); /* EBUSY */
+	wait_for_log("undrain rc=-114"); /* EALREADY */
 	kill(child, SIGUSR1);
 	wait_for_log("client refused rc=-16");
 	kill(child, SIGTERM);
