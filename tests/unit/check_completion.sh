@@ -116,7 +116,7 @@ options=$(smcrd --help | grep -oE '^  -[a-zA-Z]|--[a-z][a-z-]*' | words_of)
 
 for shell in bash zsh; do
 	if ! command -v "$shell" >/dev/null; then
-		for what in options levels commands 'options of commands' names; do
+		for what in options levels commands 'options of commands' names 'names of an attached socket' 'levels of log-level'; do
 			skip "$shell: $what" "$shell is not installed"
 		done
 		continue
@@ -131,12 +131,16 @@ for shell in bash zsh; do
 	done
 	equal "$shell: options of each command" "$wanted" "$got"
 	got=
-	for line in 'service ' 'connections --service ' 'rebalance ' 'links --group ' 'link ' 'link delete ' 'link delete 1 ' \
-		'status --worker '; do
+	for line in 'service ' 'disable ' 'enable ' 'close ' 'connections --service ' 'rebalance ' 'links --group ' 'link ' \
+		'link delete ' 'link delete 1 ' 'status --worker '; do
 		# shellcheck disable=SC2086
 		got+="$line: $(offered $shell smcrctl -s "$sock" $line ''), "
 	done
-	equal "$shell: names of services, groups, links and workers" "service : db web, connections --service : db web, rebalance : 1 2, links\
+	equal "$shell: names of services, groups, links and workers" "service : db web, disable : db web, enable :\
+ db web, close : 1 2 3 4 5, connections --service : db web, rebalance : 1 2, links\
  --group : 1 2, link : $(usages | sed -n 's/^link \([a-z]*\).*/\1/p' | words_of), link delete : 1 2, link delete 1 : 1, status --worker : 1, " "$got"
+	equal "$shell: names, of a socket that is attached to its option" 'db web, db web' \
+		"$(offered $shell smcrctl "-s$sock" service ''), $(offered $shell smcrctl "--socket=$sock" service '')"
+	equal "$shell: levels of log-level" "$(words_of <<<"$levels default")" "$(offered $shell smcrctl log-level '')"
 done
 echo "1..$n"
