@@ -174,6 +174,29 @@ def _(t):
     wait_until(lambda: "name no host" in n.name_error("x"), "a service that is decidedly not there", PATIENT)
 
 
+@case("SRV records are looked up again by their TTL, and their hosts by theirs, without a reload", timeout=90)
+def _(t):
+    dns, (p1, p2) = name_server(t), (t.port(), t.port())
+    server(t, b"a", HOST_A, p1), server(t, b"b", HOST_B, p2), server(t, b"c", HOST_C, p2)
+    dns.names.update({"_db._tcp.test": Name(srv=[(1, 1, p1, "a.test")], ttl=1),
+                      "a.test": Name(a=[HOST_A], ttl=3600), "b.test": Name(a=[HOST_B], ttl=3600)})
+    n = Names(t, {"x": "srv:_db._tcp.test"})
+    equal(n.who("x"), b"a", "at first")
+    with socket.create_connection((t.addr, n.ports["x"]), PATIENT) as s:
+        equal(s.recv(1), b"a", "a connection from before the change")
+        dns.names["_db._tcp.test"] = Name(srv=[(1, 1, p2, "b.test")], ttl=3600)
+        dns.names["b.test"] = Name(a=[HOST_B], ttl=1)
+        wait_until(lambda: n.who("x") == b"b", "new connections go to the new record's host and port", PATIENT)
+        s.sendall(b"still there")
+        same_bytes(recv_exact(s, 11), b"still there", "the old one goes on")
+    equal(list(n.addresses("x")), [hostport(HOST_B, p2)], "addresses")
+    dns.names["b.test"] = Name(a=[HOST_C], ttl=1)
+    wait_until(lambda: n.who("x") == b"c", "new connections go to the host's new address", PATIENT)
+    equal(list(n.addresses("x")), [hostport(HOST_C, p2)], "addresses")
+    check(dns.count("_db._tcp.test") < 20, f"{dns.count('_db._tcp.test')} questions")
+    equal(lines(n.b, "reload"), [], "nobody has asked for a reload")
+
+
 @case("resolv.conf is read again when it has changed")
 def _(t):
     dns, port = name_server(t), t.port()
