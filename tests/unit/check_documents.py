@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """
 The documents for operators name what there is: commands and options that smcrctl and smcrd take, settings that the manual
-page has (check_config_doc compares that with the table), counters, configuration that smcrd -t takes, documents that exist.
+page has (check_config_doc compares that with the table), counters, configuration that smcrd -t takes, documents that exist, figures
+that another document has.
 """
 import os
 import re
@@ -131,9 +132,59 @@ def bad_documents(text):
             yield name
 
 
+def measured():
+    """What doc/performance.md has of smcrd: (row, row below it or "") -> its first number, of the first table that has the row."""
+    found, column, row = {}, None, ""
+    for line in read("doc/performance.md").split("\n"):
+        cells = [c.strip() for c in line.split("|")[1:-1]]
+        if "smcrd" in cells and "unit" in cells:
+            column = cells.index("smcrd")
+        elif column is None or len(cells) <= column:
+            column = None
+        elif (m := re.match(r"[\d.]+", cells[column])) is not None:
+            below = cells[0].startswith("- ")
+            row = row if below else cells[0]
+            found.setdefault((row, cells[0][2:] if below else ""), float(m.group()))
+    return found
+
+
+# A row of sizing.md; the row of performance.md that it is made of, and by what factor; what a core does in a second is the last
+# number divided by the figure.
+FIGURES = [("new connection (both hosts)", ("new connections", "CPU"), 1, 1e6),
+           ("small request and answer, one at a time", ("Redis GET, 1 connection", "CPU"), 1, 1e6),
+           ("small request and answer, 64 connections", ("Redis GET, 64 connections", "CPU"), 1, 1e6),
+           ("the same over UNIX sockets of the programs", ("UNIX sockets: Redis GET, 64 connections", "CPU"), 1, 1e6),
+           ("GB of bulk data", ("bulk, 1 stream", "CPU"), 1, 8),
+           ("10,000 connections that rest", ("10,000 idle connections", "CPU"), 1 / 30, None)]
+
+
+def far_from(a, b):
+    return abs(a - b) > 0.03 * b
+
+
+def bad_figures(text):
+    """Processor time is what performance.md has, but for rounding."""
+    if "## Processor time" not in text:
+        return
+    there, first = measured(), {}
+    for name, where, scale, second in FIGURES:
+        m = re.search(r"^\| " + re.escape(name) + r" \| ([\d.]+) [^|]*\| ([\d,.]+|-)", text, flags=re.M)
+        if m is None or where not in there:
+            yield f"no figure: {name}"
+            continue
+        first[name] = float(m.group(1))
+        if far_from(first[name], there[where] * scale):
+            yield f"{name}: {m.group(1)}, where performance.md has {there[where] * scale:g}"
+        if second is not None and far_from(float(m.group(2).replace(",", "")), second / first[name]):
+            yield f"{name}: one core does {second / first[name]:g}, not {m.group(2)}"
+    m = re.search(r"cores of both daemons = ([\d.]+) s x GB/s \+ ([\d.]+) us x requests/s \+ ([\d.]+) us x new", text)
+    if m is None or [float(x) for x in m.groups()] != [first.get(FIGURES[i][0]) for i in (4, 2, 0)]:
+        yield "the sum of cores has other figures than the table above it"
+
+
 CHECKS = [("commands of smcrctl", bad_smcrctl), ("options of smcrd", bad_smcrd), ("settings and counters", bad_names),
           ("settings with values", bad_settings), ("configurations", bad_blocks), ("words of smcrctl stats", bad_counters),
-          ("documents", bad_documents)]
+          ("documents", bad_documents), ("figures of performance.md", bad_figures)]
 
 
 def main():
