@@ -104,6 +104,7 @@ open_bracket(struct grammar *g, char mark, unsigned place)
 		return;
 	}
 	g->open[g->depth].mark = mark;
+	g->open[g->depth].name_cnt = g->name_cnt;
 	g->open[g->depth++].place = place;
 	g->at = mark == '{' ? GRAMMAR_AT_NAME : GRAMMAR_AT_VALUE;
 	g->comma = 0;
@@ -119,8 +120,39 @@ close_bracket(struct grammar *g, char mark)
 		return;
 	}
 	g->depth--;
+	g->name_cnt = g->open[g->depth].name_cnt;
 	g->at = GRAMMAR_BEHIND_VALUE;
 	g->joins = false;
+}
+
+/* Is it one of those that are lists at top level? */
+static bool
+is_list_name(const char *text, size_t len)
+{
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++)
+		if (sec->list_max > 0 && strlen(sec->name) == len && memcmp(sec->name, text, len) == 0)
+			return true;
+	return false;
+}
+
+/* The name of a setting: each group has it once. libconfig would not say which one is twice. */
+static void
+take_name(struct grammar *g, const char *text, size_t len, unsigned place)
+{
+	char buf[SHOW_MAX + 1];
+	unsigned i = g->depth > 0 ? g->open[g->depth - 1].name_cnt : 0;
+
+	g->at = GRAMMAR_AT_EQUALS;
+	while (i < g->name_cnt && (g->names[i].len != len || memcmp(g->names[i].text, text, len) != 0))
+		i++;
+	if (i < g->name_cnt)
+		config_error(g->b, place,
+		    g->depth == 0 && is_list_name(text, len)
+		        ? "%s is there already, in line %u: one list has all entries, but for those of included files"
+		        : "%s is set already, in line %u",
+		    show(text, len, buf), g->names[i].place & 0xffff);
+	else if (g->name_cnt < GRAMMAR_NAMES_MAX)
+		g->names[g->name_cnt++] = (struct grammar_name){ .text = text, .len = len, .place = place };
 }
 
 /* Does the mark close the innermost bracket, at a place where that may end? */
@@ -168,7 +200,7 @@ take_next(struct grammar *g, enum grammar_token token, const char *text, size_t 
 	} else if (mark && (*text == ';' || *text == ',')) {
 		g->at = GRAMMAR_AT_NAME;
 	} else if (token == GRAMMAR_NAME) {
-		g->at = GRAMMAR_AT_EQUALS;
+		take_name(g, text, len, place);
 	} else {
 		wrong(g, innermost(g) == '{' ? "';' or '}' was expected" : "';' was expected", text, len, place);
 	}
@@ -188,7 +220,7 @@ grammar_take(struct grammar *g, enum grammar_token token, const char *text, size
 	switch (g->at) {
 	case GRAMMAR_AT_NAME:
 		if (token == GRAMMAR_NAME)
-			g->at = GRAMMAR_AT_EQUALS;
+			take_name(g, text, len, place);
 		else
 			wrong(g,
 			    mark && g->depth > 0 && strchr("})]", *text) != NULL ? "'}' was expected"

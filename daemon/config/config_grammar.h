@@ -9,6 +9,7 @@
 struct config_build;
 
 #define GRAMMAR_DEPTH_MAX 8
+#define GRAMMAR_NAMES_MAX 256 /* that are known at a time; of more libconfig finds out which are twice */
 
 enum grammar_token {
 	GRAMMAR_NAME, /* or true, false */
@@ -33,7 +34,17 @@ struct grammar {
 	struct {
 		char mark;
 		unsigned place;
+		unsigned name_cnt; /* of names outside the bracket */
 	} open[GRAMMAR_DEPTH_MAX];
+
+	/* The names of all open groups, top level's first. */
+	struct grammar_name {
+		const char *text; /* in the text that is read */
+		size_t len;
+		unsigned place;
+	} names[GRAMMAR_NAMES_MAX];
+
+	unsigned name_cnt;
 };
 
 /* Bytes of the typographic quotation mark that begins here, a mistake that is worth a word of its own; 0: there is none. */

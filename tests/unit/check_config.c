@@ -641,8 +641,17 @@ static const struct {
 	{ "metrics = { listen = \"unix:/s\";\nallow = [ \"::1\" ]; };",
 	    "t.conf:2: metrics.allow is for TCP; metrics.mode is that of a UNIX socket" },
 	{ "keepalive = {\nidle = \"10500ms\"; };", "t.conf:2: keepalive.idle must be whole seconds" },
+	/* names that a group has twice */
+	{ "log_level = \"info\";\nlog_level = \"info\";", "t.conf:2: log_level is set already, in line 1\n" },
+	{ "egress = ( );\nlog_level = \"info\";\negress = ( );",
+	    "t.conf:3: egress is there already, in line 1: one list has all entries, but for those of included files\n" },
+	{ "devices = ( );\ndevices : [ ];", "t.conf:2: devices is there already, in line 1: one list has" },
+	{ "egress = ( { name = \"a\"; },\n{ name = \"b\";\nname = \"c\"; } );",
+	    "t.conf:3: name is set already, in line 2\n" },
+	{ "smcr = { ueids = [ \"A\" ]; };\ndefaults = { egress = { idle_timeout = 1;\nidle_timeout = 2; }; };",
+	    "t.conf:3: idle_timeout is set already, in line 2\n" },
+	{ "defaults = { egress = { };\negress = { }; };", "t.conf:2: egress is set already, in line 1\n" },
 	/* libconfig's own */
-	{ "log_level = \"info\";\nlog_level = \"info\";", "t.conf:2: duplicate setting name" },
 	{ "true = 1;", "t.conf:1: syntax error" },
 	{ "a = [ 1,\n\"x\" ];", "t.conf:2: mismatched element type in array" },
 	/* what libconfig would let pass */
@@ -1218,6 +1227,20 @@ START_TEST(a_mistake_in_defaults_is_told_once)
 	    "{ name = \"b\"; listen = \"127.0.0.1:2\"; to = \"127.0.0.1:5\"; } );\n",
 	    "t.conf:2: defaults.egress.max_connections must be from 1 to 1048576, not 0\n");
 	ck_assert_ptr_eq(strchr(msgs, '\n'), strrchr(msgs, '\n'));
+}
+
+/* Names are looked at one by one: so many at most. libconfig knows the others. */
+START_TEST(names_that_are_too_many_to_be_known)
+{
+	char text[8192];
+	size_t n = 0;
+
+	for (unsigned i = 0; i <= 256; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "a%u = 1;\n", i);
+	snprintf(text + n, sizeof(text) - n, "a256 = 1;\n");
+	parse_bad(text, "t.conf:258: duplicate setting name\n");
+	snprintf(text + n, sizeof(text) - n, "a255 = 1;\n");
+	parse_bad(text, "t.conf:258: a255 is set already, in line 256\n");
 }
 
 START_TEST(a_range_of_ports_is_a_service_for_each)

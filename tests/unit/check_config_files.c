@@ -186,8 +186,7 @@ START_TEST(what_cannot_be_included)
 	load_bad(
 	    "%/smcrd.conf:2: include: the directory of %/conf.e/*.conf cannot be read: No such file or directory\n");
 	write_file("smcrd.conf", "\ninclude = \"conf.d/*\";");
-	load_bad(
-	    "%/smcrd.conf:2: include must be a string, a pattern of file names like \"conf.d/*.conf\", not \"conf.d/*\"\n");
+	load_bad("%/smcrd.conf:2: include must end in \".conf\", like \"conf.d/*.conf\", not \"conf.d/*\"\n");
 }
 
 START_TEST(limits)
