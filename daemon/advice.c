@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,16 +19,8 @@ kind_word(const struct config_service *svc)
 	return svc->kind == CONFIG_INGRESS ? "ingress" : "egress";
 }
 
-static void __attribute__((format(printf, 3, 4))) warn(const struct config *cfg, FILE *out, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(out, "%s: warning: ", cfg->path);
-	va_start(ap, fmt);
-	vfprintf(out, fmt, ap);
-	va_end(ap);
-	fputc('\n', out);
-}
+/* About the main file as a whole. */
+#define WHOLE ((struct config_source){ 0 })
 
 /* -- who may connect, and where -- */
 
@@ -41,7 +32,7 @@ look_at_metrics(const struct config *cfg, FILE *out)
 
 	if (!addr_is_exposed(at) || cfg->metrics.allow_cnt > 0)
 		return;
-	warn(cfg, out, "metrics has no allow list: whoever reaches %s can read it",
+	config_advise(cfg, WHOLE, out, "metrics has no allow list: whoever reaches %s can read it",
 	    addr_format_port(at, text, sizeof(text)));
 }
 
@@ -52,8 +43,8 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 
 	if (!addr_is_exposed(&svc->listen) || svc->allow_cnt > 0)
 		return;
-	warn(cfg, out, "%s \"%s\" has no allow list: whoever reaches %s can connect to %s", kind_word(svc), svc->name,
-	    addr_format_port(&svc->listen, listen, sizeof(listen)), config_to_str(svc, to));
+	config_advise(cfg, svc->src, out, "%s \"%s\" has no allow list: whoever reaches %s can connect to %s",
+	    kind_word(svc), svc->name, addr_format_port(&svc->listen, listen, sizeof(listen)), config_to_str(svc, to));
 }
 
 /* The kernel knows which addresses are local, those that no interface names (127.0.0.2) included. The port does not matter
@@ -70,7 +61,7 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 	addr_set_port(&ss, 0);
 	fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) != 0)
-		warn(cfg, out, "%s \"%s\" cannot listen on %s now: %s", kind_word(svc), svc->name,
+		config_advise(cfg, svc->src, out, "%s \"%s\" cannot listen on %s now: %s", kind_word(svc), svc->name,
 		    addr_format(&ss, text, sizeof(text)), strerror(errno));
 	if (fd >= 0)
 		close(fd);
@@ -90,7 +81,7 @@ look_at_names(const struct config *cfg, FILE *out)
 		for (unsigned k = 0; k < svc->to_cnt; k++) {
 			if (config_target_is_literal(&svc->to[k]))
 				continue;
-			warn(cfg, out,
+			config_advise(cfg, svc->src, out,
 			    "names, like %s of %s \"%s\", are looked up at start and at a reload only: "
 			    "this smcrd was built without c-ares",
 			    config_target_str(&svc->to[k], to), kind_word(svc), svc->name);
@@ -202,11 +193,12 @@ look_at_records(const struct config *cfg, unsigned wait_ms, struct records *reco
 		(void)ask_for_records(records, wait_ms);
 	for (unsigned i = 0; i < records->cnt; i++)
 		if (records->at[i].answer.why != NULL)
-			warn(cfg, out, "%s \"%s\": cannot resolve %s now: %s; it waits until the name is there",
+			config_advise(cfg, records->at[i].svc->src, out,
+			    "%s \"%s\": cannot resolve %s now: %s; it waits until the name is there",
 			    kind_word(records->at[i].svc), records->at[i].svc->name,
 			    config_target_str(records->at[i].to, to), records->at[i].answer.why);
 	if (records->too_many)
-		warn(cfg, out, "not all SRV records were looked up: they are too many");
+		config_advise(cfg, WHOLE, out, "not all SRV records were looked up: they are too many");
 }
 
 static void
@@ -330,8 +322,8 @@ tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
 		if (i + 1 < tries->cnt && tries->at[i + 1].svc == t->svc && tries->at[i + 1].to == t->to)
 			continue;
 		if (!there)
-			warn(cfg, out, "egress \"%s\": its server %s cannot be connected now: %s", t->svc->name,
-			    config_target_str(t->to, to),
+			config_advise(cfg, t->svc->src, out, "egress \"%s\": its server %s cannot be connected now: %s",
+			    t->svc->name, config_target_str(t->to, to),
 			    t->err == ETIMEDOUT ? "it does not answer" : strerror(t->err));
 		there = false;
 	}
@@ -346,8 +338,8 @@ look_at_servers(const struct config *cfg, const struct records *records, unsigne
 	await_tries(&tries, wait_ms);
 	tell_tries(cfg, &tries, out);
 	if (rest != NULL)
-		warn(cfg, out, "servers of egress \"%s\" and of those behind it were not tried: they are too many",
-		    rest->name);
+		config_advise(cfg, rest->src, out,
+		    "servers of egress \"%s\" and of those behind it were not tried: they are too many", rest->name);
 }
 
 void
@@ -356,7 +348,7 @@ advice_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 	struct records records = { .cnt = 0 };
 
 	if (cfg->service_cnt == 0)
-		warn(cfg, out, "no ingress and no egress: nothing to do");
+		config_advise(cfg, WHOLE, out, "no ingress and no egress: nothing to do");
 	look_at_metrics(cfg, out);
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		look_at_access(cfg, &cfg->services[i], out);

@@ -188,6 +188,7 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 	place = config_device_place(dev->type);
 	if (dev->type == CONFIG_DEVICE_SIW && config_member(group, "interface") == NULL)
 		snprintf(dev->name, sizeof(dev->name), "siw%u", b->cfg->device_cnt);
+	dev->src = config_source_of(config_place_of(group));
 	b->device_src[b->cfg->device_cnt++] = group;
 	/* Settings of another type are no typing errors, but would have no effect. */
 	for (int i = 0; i < config_setting_length(group); i++) {
@@ -254,6 +255,7 @@ load_services(struct config_build *b, const struct config_section *sec, const co
 		struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
 
 		b->service_src[b->cfg->service_cnt++] = group;
+		svc->src = config_source_of(config_place_of(group));
 		svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
 		if (kind == CONFIG_RANGE_SOME)
 			load_ranged(b, sec, group, &range, i, svc);
@@ -447,6 +449,8 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		strcpy(b.cfg->path, path);
 	if (b.errors == 0 && config_files_open(&b, path, text, len) == 0)
 		build(&b, flags);
+	if (b.errors == 0 && config_files_keep_names(&b) != 0)
+		config_error(&b, 0, "out of memory");
 	config_tell(&b);
 	config_files_close(&b);
 	if (b.errors > 0) {
@@ -480,6 +484,9 @@ config_free(struct config *cfg)
 		return;
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		free_service(&cfg->services[i]);
+	for (unsigned i = 0; i < cfg->included_cnt; i++)
+		free(cfg->included[i]);
+	free(cfg->included);
 	free(cfg->services);
 	free(cfg->devices);
 	free(cfg->mpa_peers);

@@ -44,6 +44,12 @@ enum config_kind {
 	CONFIG_EGRESS,  /* SMC-R in, plain TCP or a UNIX socket out to `to` */
 };
 
+/* Where something stands in the files, for config_advise. No setting: what differs in this alone is the same. */
+struct config_source {
+	unsigned file; /* of struct config's files */
+	unsigned line; /* 0: nowhere in particular */
+};
+
 /* An address block of an allow list, IPv4 as IPv6-mapped. */
 struct config_net {
 	uint8_t addr[16];
@@ -74,6 +80,7 @@ enum config_policy {
 
 /* One ingress mapping or egress service. */
 struct config_service {
+	struct config_source src;
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX]; /* unique over all services */
 	struct sockaddr_storage listen;
@@ -119,6 +126,7 @@ enum config_gid_type {
 /* One device, or as many as an interface has addresses, or as there are ports of cards. Exactly one of addr,
  * interface and card says where. */
 struct config_device {
+	struct config_source src;
 	enum config_device_type type;
 	char name[RNIC_NAME_MAX]; /* "": the interface's or the card's */
 	struct sockaddr_storage addr;
@@ -145,6 +153,8 @@ struct config_keepalive {
 struct config {
 	char path[CONFIG_HOST_MAX];
 	char include[CONFIG_HOST_MAX]; /* the pattern as written; "" = none */
+	char **included;               /* paths of files 1 and up; file 0 is path */
+	unsigned included_cnt;
 	struct config_service *services;
 	unsigned service_cnt;
 	struct config_device *devices; /* none in the file: a soft iWARP device on each service's middle address */
@@ -201,6 +211,9 @@ const char *config_to_str(const struct config_service *, char *buf);
 bool config_target_same(const struct config_target *, const struct config_target *);
 /* It has addresses by itself: an IP address, or the path of a UNIX socket. */
 bool config_target_is_literal(const struct config_target *);
+/* Prints a line "FILE:LINE: warning: ..." about what stands there, "FILE: warning: ..." of the file as a whole. */
+void config_advise(const struct config *, struct config_source, FILE *out, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Canonical form, with every default written out; parses again to the same configuration (-T). */
 void config_print(const struct config *, FILE *out);
 

@@ -67,6 +67,23 @@ config_files_close(struct config_build *b)
 	free(b->files);
 }
 
+int
+config_files_keep_names(struct config_build *b)
+{
+	struct config *cfg = b->cfg;
+
+	if (b->file_cnt < 2)
+		return 0;
+	cfg->included = calloc(b->file_cnt - 1, sizeof(*cfg->included));
+	if (cfg->included == NULL)
+		return -ENOMEM;
+	for (; cfg->included_cnt < b->file_cnt - 1; cfg->included_cnt++) {
+		cfg->included[cfg->included_cnt] = b->files[cfg->included_cnt + 1].path;
+		b->files[cfg->included_cnt + 1].path = NULL;
+	}
+	return 0;
+}
+
 char *
 config_file_read(const char *path, bool included, size_t *len, const char **why)
 {

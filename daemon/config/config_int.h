@@ -56,6 +56,13 @@ void config_tell(struct config_build *);
 #define CONFIG_THERE_MAX (4096 + 16) /* a path and a line */
 /* "line 7", or "PATH:7" when that is not the file of the other place. Returns buf. */
 const char *config_there(const struct config_build *, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX]);
+/* A place as the configuration keeps it. */
+static inline struct config_source
+config_source_of(unsigned place)
+{
+	return (struct config_source){ .file = place >> 16, .line = place & 0xffff };
+}
+
 /* Place of a setting. */
 unsigned config_place_of(const struct config_setting_t *);
 /* Place of a setting of this group, or of the group where it has none; 0 without a group. */
@@ -94,6 +101,8 @@ const char *config_range_text(
 int config_files_open(struct config_build *, const char *path, const char *text, size_t len);
 /* The files that cfg->include names, in the order of their names. */
 void config_files_include(struct config_build *);
+/* Moves the names of included files to the configuration, when nothing more is to be told. 0 or -ENOMEM. */
+int config_files_keep_names(struct config_build *);
 void config_files_close(struct config_build *);
 /* The text, to be freed, with a NUL behind it; NULL and why, static or strerror's. */
 char *config_file_read(const char *path, bool included, size_t *len, const char **why);

@@ -118,6 +118,22 @@ config_tell(struct config_build *b)
 	b->msg_cnt = 0;
 }
 
+void
+config_advise(const struct config *cfg, struct config_source src, FILE *out, const char *fmt, ...)
+{
+	bool included = src.file > 0 && src.file <= cfg->included_cnt;
+	va_list ap;
+
+	fputs(included ? cfg->included[src.file - 1] : cfg->path, out);
+	if (src.line > 0)
+		fprintf(out, ":%u", src.line);
+	fputs(": warning: ", out);
+	va_start(ap, fmt);
+	vfprintf(out, fmt, ap);
+	va_end(ap);
+	fputc('\n', out);
+}
+
 const char *
 config_there(const struct config_build *b, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX])
 {

@@ -165,8 +165,10 @@ config_keep_fixed(const struct config *old, struct config *next)
 	if (all == NULL)
 		return -ENOMEM;
 	/* The devices of old as they are, and behind them those that only next has; they own no memory: plain copies. */
-	for (; cnt < old->device_cnt; cnt++)
+	for (; cnt < old->device_cnt; cnt++) {
 		all[cnt] = old->devices[cnt];
+		all[cnt].src = (struct config_source){ 0 }; /* it was in the files of old */
+	}
 	for (unsigned i = 0; i < next->device_cnt; i++) {
 		struct config_device *dev = &all[cnt];
 

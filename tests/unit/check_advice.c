@@ -83,8 +83,8 @@ START_TEST(who_may_connect)
 	                        "{ name = \"e\"; listen = \"[::1]:83\"; to = \"h:81\"; } );\n"
 	                        "egress = ( { name = \"f\"; listen = \"[::]:84\"; to = \"localhost:85\"; } );",
 	                     0),
-	    "t.conf: warning: ingress \"a\" has no allow list: whoever reaches 0.0.0.0:80 can connect to h:81\n"
-	    "t.conf: warning: egress \"f\" has no allow list: whoever reaches [::]:84 can connect to localhost:85\n");
+	    "t.conf:1: warning: ingress \"a\" has no allow list: whoever reaches 0.0.0.0:80 can connect to h:81\n"
+	    "t.conf:6: warning: egress \"f\" has no allow list: whoever reaches [::]:84 can connect to localhost:85\n");
 }
 
 START_TEST(who_may_look_at_metrics)
@@ -107,7 +107,7 @@ START_TEST(addresses_that_are_not_here)
 	           "{ name = \"f\"; listen = \"203.0.113.8:80\"; to = \"h:81\"; freebind = true; " ALLOW " },\n"
 	           "{ name = \"b\"; listen = \"127.99.0.2:80\"; to = \"h:81\"; } );",
 	        0),
-	    "t.conf: warning: ingress \"a\" cannot listen on 203.0.113.7 now: Cannot assign requested address\n");
+	    "t.conf:1: warning: ingress \"a\" cannot listen on 203.0.113.7 now: Cannot assign requested address\n");
 }
 
 static const char *
@@ -133,11 +133,12 @@ START_TEST(servers_that_are_there_and_not)
 	ck_assert_int_eq(recv(client, &byte, 1, 0), 0); /* not a byte, and the end */
 	close(client);
 	close(fd);
-	ck_assert_ptr_nonnull(strstr(advise_server(to, 5000), "t.conf: warning: egress \"a\": its server 127.0.0.1:"));
+	ck_assert_ptr_nonnull(
+	    strstr(advise_server(to, 5000), "t.conf:1: warning: egress \"a\": its server 127.0.0.1:"));
 	ck_assert_ptr_nonnull(strstr(text, " cannot be connected now: Connection refused\n"));
 	advise_server("unix:/no/such/socket", 5000);
 	ck_assert_str_eq(text,
-	    "t.conf: warning: egress \"a\": its server unix:/no/such/socket cannot be connected now: "
+	    "t.conf:1: warning: egress \"a\": its server unix:/no/such/socket cannot be connected now: "
 	    "No such file or directory\n");
 }
 
@@ -184,8 +185,8 @@ START_TEST(peers_are_left_alone)
 /* Whether a name server says that there is no such name (RFC 6761), none is there, or none answers in time. */
 START_TEST(srv_records_that_are_not_there)
 {
-	static const char first[] = "t.conf: warning: egress \"a\": cannot resolve srv:_x._tcp.invalid now: ";
-	static const char second[] = "t.conf: warning: ingress \"b\": cannot resolve srv:_y._tcp.invalid now: ";
+	static const char first[] = "t.conf:1: warning: egress \"a\": cannot resolve srv:_x._tcp.invalid now: ";
+	static const char second[] = "t.conf:2: warning: ingress \"b\": cannot resolve srv:_y._tcp.invalid now: ";
 	static const char end[] = "; it waits until the name is there\n";
 
 	if (!config_names_wait())
@@ -229,8 +230,8 @@ START_TEST(servers_are_bounded)
 		    1000 + i);
 	snprintf(file + n, cap - n, ");");
 	const char *said = advise(file, 0);
-	char *last = strstr(
-	    said, "servers of egress \"s256\" and of those behind it were not tried: they are too many\n");
+	char *last = strstr(said,
+	    "t.conf:1: warning: servers of egress \"s256\" and of those behind it were not tried: they are too many\n");
 	ck_assert_msg(last != NULL, "%s", said);
 	unsigned lines = 0;
 	for (const char *p = said; *p != '\0'; p++)

@@ -101,7 +101,7 @@ advice(const struct config *of)
 START_TEST(smcrd_t_says_that_names_are_not_looked_up_again)
 {
 	static const char words[] =
-	    "t.conf: warning: names, like localhost:5432 of egress \"x\", are looked up at start and at a "
+	    "t.conf:1: warning: names, like localhost:5432 of egress \"x\", are looked up at start and at a "
 	    "reload only: this smcrd was built without c-ares\n";
 
 	ck_assert_int_eq(parse("localhost:5432", &cfg), 0);

@@ -189,6 +189,48 @@ START_TEST(what_cannot_be_included)
 	load_bad("%/smcrd.conf:2: include must end in \".conf\", like \"conf.d/*.conf\", not \"conf.d/*\"\n");
 }
 
+/* What is advised about a place, with the directory's name in front left out. */
+static const char *
+advise(struct config_source src)
+{
+	static char buf[PATH_MAX];
+	FILE *f = fmemopen(buf, sizeof(buf), "w");
+
+	ck_assert_ptr_nonnull(f);
+	config_advise(cfg, src, f, "so %s", "what");
+	fclose(f);
+	ck_assert_int_eq(strncmp(buf, dir, strlen(dir)), 0);
+	return buf + strlen(dir);
+}
+
+START_TEST(advice_names_the_file_and_the_line)
+{
+	write_file("smcrd.conf",
+	    "include = \"conf.d/*.conf\";\n"
+	    "egress = ( " SVC("main", "1001") " );");
+	write_file("conf.d/10.conf", "\n\ningress = (\n" SVC("a", "1002") " );");
+	write_file("conf.d/20.conf",
+	    "ingress = (\n{ name = \"r\"; listen = \"127.0.0.1:1003-1004\"; to = \"127.0.0.1:1-2\"; } );\n"
+	    "devices = ( { type = \"siw\"; address = \"127.0.0.1\"; } );");
+	(void)load();
+	ck_assert_msg(cfg != NULL, "%s", msgs);
+	ck_assert_str_eq(advise(cfg->services[0].src), "/conf.d/10.conf:4: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->services[1].src), "/conf.d/20.conf:2: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->services[2].src), "/conf.d/20.conf:2: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->services[3].src), "/smcrd.conf:2: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->devices[0].src), "/conf.d/20.conf:3: warning: so what\n");
+	ck_assert_str_eq(advise((struct config_source){ 0 }), "/smcrd.conf: warning: so what\n");
+
+	/* Devices that stay over a reload were in files that the new configuration does not know. */
+	struct config *old = cfg;
+	cfg = NULL;
+	write_file("smcrd.conf", "");
+	ck_assert_msg(load() == 0, "%s", msgs);
+	ck_assert_int_eq(config_keep_fixed(old, cfg), 0);
+	config_free(old);
+	ck_assert_str_eq(advise(cfg->devices[0].src), "/smcrd.conf: warning: so what\n");
+}
+
 START_TEST(limits)
 {
 	char name[64], big[] = "conf.d/0.conf", *text = malloc((1 << 20) + 1);
