@@ -221,7 +221,7 @@ smcrd_main(int argc, char **argv)
 		/* What there is of the devices now, device_preview says. */
 		printf("%s: ok, %u service%s, %u device entr%s\n", d.cfg->path, d.cfg->service_cnt,
 		    d.cfg->service_cnt == 1 ? "" : "s", d.cfg->device_cnt, d.cfg->device_cnt == 1 ? "y" : "ies");
-		device_preview(d.cfg, stdout);
+		device_preview(d.cfg, stdout, stderr);
 		smcrd_print_rights(&d);
 		(void)fflush(stdout);
 		advice_print(d.cfg, ADVICE_WAIT_MS, stderr);

@@ -57,6 +57,38 @@ is_bad_port(const char *text)
 	    addr_split(probe, host, sizeof(host), &port) == 0;
 }
 
+/* Has this host the interface, by name or number? */
+static bool
+has_interface(const char *name)
+{
+	char text[CONFIG_HOST_MAX];
+	struct sockaddr_storage ss;
+
+	return snprintf(text, sizeof(text), "fe80::1%%%s", name) < (int)sizeof(text) && addr_parse(text, &ss) == 0;
+}
+
+/* "fe80::1%eth9" or "[fe80::1%eth9]:80" would be an IPv6 address if there were an interface eth9: says so. */
+static int
+bad_interface(const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	const char *name = strchr(v->text, '%');
+	size_t len = name != NULL ? strcspn(name + 1, "]") : 0;
+	char text[CONFIG_HOST_MAX], buf[VALUE_SHOW_MAX], shown[VALUE_SHOW_MAX];
+	const struct config_value interface = { .kind = CONFIG_V_TEXT, .text = text };
+	struct sockaddr_storage ss;
+
+	if (len == 0 || strlen(v->text) >= sizeof(text))
+		return VALUE_BAD_TYPE;
+	snprintf(text, sizeof(text), "%.*s%s", (int)(name - v->text), v->text, name + 1 + len);
+	if ((addr_parse(text, &ss) != 0 && addr_parse_port(text, &ss) != 0) || ss.ss_family != AF_INET6)
+		return VALUE_BAD_TYPE;
+	snprintf(text, sizeof(text), "%.*s", (int)len, name + 1);
+	if (has_interface(text))
+		return VALUE_BAD_TYPE;
+	return value_bad(
+	    why, "has %s, but there is no interface %s here", value_show(v, buf), value_show(&interface, shown));
+}
+
 /* What is no address with a port, nor a path. */
 static int
 bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
@@ -67,7 +99,7 @@ bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
 	if (is_bad_port(v->text))
 		return value_bad(why, "must have a port from 1 to 65535, not %s", value_show(v, buf));
 	if (addr_split(v->text, host, sizeof(host), &port) != 0 || !is_host_name(host))
-		return VALUE_BAD_TYPE;
+		return bad_interface(v, why);
 	return value_bad(
 	    why, "must be an IP address and a port, as names are for \"to\" alone, not %s", value_show(v, buf));
 }
@@ -76,7 +108,7 @@ int
 value_set_addr(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	if (key->type == CONFIG_T_ADDR)
-		return addr_parse(v->text, at) == 0 ? 0 : VALUE_BAD_TYPE;
+		return addr_parse(v->text, at) == 0 ? 0 : bad_interface(v, why);
 	if (addr_is_unix_text(v->text))
 		return set_unix(v, at, why);
 	return addr_parse_port(v->text, at) == 0 ? 0 : bad_listen(v, why);
@@ -111,7 +143,7 @@ int
 value_set_addrs(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	struct siw_addrs addrs = { .cnt = v->item_cnt };
-	char buf[VALUE_SHOW_MAX];
+	char buf[VALUE_SHOW_MAX], one[CONFIG_WHY_MAX];
 	int rc = 0;
 
 	(void)key;
@@ -121,7 +153,9 @@ value_set_addrs(const struct config_key *key, void *at, const struct config_valu
 		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = v->items[i] };
 
 		if (addr_parse(v->items[i], &addrs.at[i]) != 0)
-			rc = value_also_bad(why, "has %s, which is no address", value_show(&item, buf));
+			rc = bad_interface(&item, one) < 0
+			    ? value_also_bad(why, "%s", one)
+			    : value_also_bad(why, "has %s, which is no address", value_show(&item, buf));
 		else if (addr_is_any(&addrs.at[i]))
 			rc = value_also_bad(why, "has %s: a wildcard is no address", value_show(&item, buf));
 		else if (is_there(&addrs, i))
@@ -209,7 +243,7 @@ set_target(struct config_target *out, const struct config_value *v, char why[CON
 		return VALUE_BAD_TYPE;
 	if (addr_parse(host, &ss) != 0) {
 		if (!is_host_name(host))
-			return VALUE_BAD_TYPE;
+			return bad_interface(v, why);
 		strcpy(out->host, host);
 		out->port = port;
 		return 0;

@@ -48,13 +48,23 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		fputs(", which no interface has\n", out);
 }
 
+/* Is its address one that the host should have, and has not? It has all of the loopback network; of default devices the addresses are
+ * services', which advice.c is about. */
+static bool
+lacks_address(const struct config *cfg, const struct device_want *w, const struct netifs *ifs)
+{
+	return !cfg->devices_default && w->port == NULL && ifs != NULL && !addr_is_loopback(&w->addr) &&
+	    netifs_find(ifs, &w->addr) == NULL;
+}
+
 void
-device_preview_print(const struct config *cfg, const struct netifs *ifs, const struct device_cards *cards, FILE *out)
+device_preview_print(
+    const struct config *cfg, const struct netifs *ifs, const struct device_cards *cards, FILE *out, FILE *warnings)
 {
 	const struct device_view view = { .ifs = ifs, .ports = cards->ports, .port_cnt = cards->cnt };
 	struct device_want want[DEVICE_WANTS_MAX];
 	unsigned cnt = device_plan(cfg, &view, want, DEVICE_WANTS_MAX);
-	char text[DEVICE_WHERE_MAX];
+	char text[DEVICE_WHERE_MAX], addr[ADDR_STR_MAX];
 
 	for (unsigned i = 0; i < cnt; i++) {
 		unsigned n = 1;
@@ -69,6 +79,10 @@ device_preview_print(const struct config *cfg, const struct netifs *ifs, const s
 			fprintf(out, ":%u", n);
 		fputs(": ", out);
 		print_device(&want[i], ifs, out);
+		if (lacks_address(cfg, &want[i], ifs))
+			config_advise(cfg, want[i].cfg->src, warnings,
+			    "no interface has the address %s of device %s now",
+			    addr_format(&want[i].addr, addr, sizeof(addr)), want[i].base);
 	}
 	for (unsigned i = 0; i < cfg->device_cnt; i++) {
 		const struct config_device *d = &cfg->devices[i];
@@ -78,12 +92,13 @@ device_preview_print(const struct config *cfg, const struct netifs *ifs, const s
 			continue;
 		if (d->type == CONFIG_DEVICE_VERBS)
 			why = cards->rc != 0 ? cards->why : device_plan_why_not(d, &view);
-		fprintf(out, "no device for %s now: %s\n", device_entry_name(d, text, sizeof(text)), why);
+		config_advise(
+		    cfg, d->src, warnings, "no device for %s now: %s", device_entry_name(d, text, sizeof(text)), why);
 	}
 }
 
 void
-device_preview(const struct config *cfg, FILE *out)
+device_preview(const struct config *cfg, FILE *out, FILE *warnings)
 {
 	struct device_cards cards = { 0 };
 	struct netifs ifs;
@@ -91,7 +106,7 @@ device_preview(const struct config *cfg, FILE *out)
 
 	if (device_plan_has_verbs(cfg))
 		device_cards_list(&cards, 0);
-	device_preview_print(cfg, known ? &ifs : NULL, &cards, out);
+	device_preview_print(cfg, known ? &ifs : NULL, &cards, out, warnings);
 	device_cards_forget(&cards);
 	if (known)
 		netifs_fini(&ifs);

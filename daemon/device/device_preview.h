@@ -5,7 +5,8 @@
 
 #include "daemon/device/device_plan.h"
 
-/* Looks at interfaces and, when an entry asks for them, at cards. */
-void device_preview(const struct config *, FILE *out);
+/* Devices go to out, and what is not there to warnings. Looks at interfaces and, when an entry asks for them, at cards. */
+void device_preview(const struct config *, FILE *out, FILE *warnings);
 /* The same with what is given. */
-void device_preview_print(const struct config *, const struct netifs *, const struct device_cards *, FILE *out);
+void device_preview_print(
+    const struct config *, const struct netifs *, const struct device_cards *, FILE *out, FILE *warnings);

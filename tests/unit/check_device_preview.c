@@ -13,14 +13,14 @@ static struct config cfg;
 static struct netif ifs[3];
 static struct netif_addr addrs[2];
 static struct netifs table;
-static char *text;
+static char *text, *warnings;
 
 static void
 setup(void)
 {
 	fake_verbs_reset();
 	memset(entries, 0, sizeof(entries));
-	cfg = (struct config){ .devices = entries };
+	cfg = (struct config){ .path = "t.conf", .devices = entries };
 	ifs[0] = (struct netif){ .index = 2, .name = "eth0", .up = true };
 	ifs[1] = (struct netif){ .index = 3, .name = "eth1" };
 	ifs[2] = (struct netif){ .index = 4, .name = "eth2", .up = true };
@@ -35,15 +35,17 @@ static const char *
 preview(void)
 {
 	struct device_cards cards = { 0 };
-	size_t len;
+	size_t len, warn_len;
 
 	free(text);
-	FILE *f = open_memstream(&text, &len);
+	free(warnings);
+	FILE *f = open_memstream(&text, &len), *warn = open_memstream(&warnings, &warn_len);
 	if (device_plan_has_verbs(&cfg))
 		device_cards_list(&cards, 0);
-	device_preview_print(&cfg, &table, &cards, f);
+	device_preview_print(&cfg, &table, &cards, f, warn);
 	device_cards_forget(&cards);
 	fclose(f);
+	fclose(warn);
 	return text;
 }
 
@@ -51,7 +53,8 @@ static void
 teardown(void)
 {
 	free(text);
-	text = NULL;
+	free(warnings);
+	text = warnings = NULL;
 }
 
 UNIT_FIXTURE(setup, teardown);
@@ -85,17 +88,38 @@ START_TEST(why_there_are_none)
 	entries[2] = (struct config_device){ .interface = "eth9" };
 	entries[3] = (struct config_device){ .interface = "eth2" };
 	cfg.device_cnt = 4;
-	ck_assert_str_eq(preview(),
-	    "no device for device \"mlx5_0\" port 2 now: this machine has no RDMA device\n"
-	    "no device for interface \"eth9\" now: this machine has no RDMA device\n"
-	    "no device for interface \"eth9\" now: there is no such interface\n"
-	    "no device for interface \"eth2\" now: it has no address\n");
+	for (unsigned i = 0; i < 3; i++)
+		entries[i].src.line = i + 1;
+	ck_assert_str_eq(preview(), "");
+	ck_assert_str_eq(warnings,
+	    "t.conf:1: warning: no device for device \"mlx5_0\" port 2 now: this machine has no RDMA device\n"
+	    "t.conf:2: warning: no device for interface \"eth9\" now: this machine has no RDMA device\n"
+	    "t.conf:3: warning: no device for interface \"eth9\" now: there is no such interface\n"
+	    "t.conf: warning: no device for interface \"eth2\" now: it has no address\n");
 	fake_verbs_gid(fake_verbs_port("mlx5_0", 1, 2), "192.0.2.1", RNIC_GID_ROCE_V2, 2);
+	ck_assert_str_eq(preview(), "");
+	ck_assert_str_eq(warnings,
+	    "t.conf:1: warning: no device for device \"mlx5_0\" port 2 now: the card has no such port\n"
+	    "t.conf:2: warning: no device for interface \"eth9\" now: there is no such interface\n"
+	    "t.conf:3: warning: no device for interface \"eth9\" now: there is no such interface\n"
+	    "t.conf: warning: no device for interface \"eth2\" now: it has no address\n");
+}
+
+/* All of 127.0.0.0/8 is there, whatever interfaces say. */
+START_TEST(an_address_that_no_interface_has)
+{
+	entries[0] = (struct config_device){ .name = "siw0" };
+	ck_assert_int_eq(addr_parse("127.0.0.9", &entries[0].addr), 0);
+	entries[1] = (struct config_device){ .name = "siw1", .src.line = 7 };
+	ck_assert_int_eq(addr_parse("203.0.113.9", &entries[1].addr), 0);
+	cfg.device_cnt = 2;
 	ck_assert_str_eq(preview(),
-	    "no device for device \"mlx5_0\" port 2 now: the card has no such port\n"
-	    "no device for interface \"eth9\" now: there is no such interface\n"
-	    "no device for interface \"eth9\" now: there is no such interface\n"
-	    "no device for interface \"eth2\" now: it has no address\n");
+	    "device siw0: soft iWARP, address 127.0.0.9, which no interface has\n"
+	    "device siw1: soft iWARP, address 203.0.113.9, which no interface has\n");
+	ck_assert_str_eq(warnings, "t.conf:7: warning: no interface has the address 203.0.113.9 of device siw1 now\n");
+	cfg.devices_default = true;
+	(void)preview();
+	ck_assert_str_eq(warnings, "");
 }
 
 /* Cards are not looked for when nobody wants them. */
@@ -108,7 +132,7 @@ START_TEST(the_real_interfaces)
 	ck_assert_int_eq(addr_parse("127.0.0.1", &entries[0].addr), 0);
 	strcpy(entries[0].name, "siw0");
 	cfg.device_cnt = 1;
-	device_preview(&cfg, f);
+	device_preview(&cfg, f, stderr);
 	fclose(f);
 	ck_assert_ptr_nonnull(strstr(out, "device siw0: soft iWARP, address 127.0.0.1"));
 	ck_assert_uint_eq(fake_verbs.lists, 0);
