@@ -221,15 +221,13 @@ static void
 load_ranged(struct config_build *b, const struct config_section *sec, const config_setting_t *group,
     const struct config_range *range, unsigned nr, struct config_service *svc)
 {
-	char buf[CONFIG_TARGET_STR_MAX];
+	struct config_range_texts texts;
+	struct config_value v;
 
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		struct config_value v = { .kind = CONFIG_V_TEXT };
-
 		if ((k->where & sec->place) == 0)
 			continue;
-		v.text = config_range_text(range, nr, k->name, buf);
-		if (v.text != NULL)
+		if (config_range_value(range, nr, k->name, &texts, &v))
 			load_value(b, sec, k, config_member(group, k->name), &v, svc);
 		else
 			load_key(b, sec, k, group, svc);

@@ -10,6 +10,7 @@
 
 struct config_setting_t; /* libconfig's: a setting or group, where it stands in the file */
 struct config_t;         /* and a file */
+struct config_value;
 
 #define CONFIG_FILES_MAX 257u /* the main one, and those that it includes */
 
@@ -77,11 +78,20 @@ const char *config_nearest(unsigned places, const char *name);
  * comments without end, deep nesting, NUL bytes, @include, and whatever is against the grammar. Without an error libconfig
  * may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
-/* A service that is many: ranges of as many ports in `listen` and `to`. */
+/* Of a range: the host of the text, which is as written, and the first port. */
+struct config_range_end {
+	const char *text;
+	int host_len;
+	unsigned port;
+};
+
+/* A service that is many: ranges of as many ports in `listen` and each target of `to`. What is missing or of another type is NULL,
+ * or no target. */
 struct config_range {
-	const char *name, *listen, *to; /* as written */
-	int listen_len, to_len;         /* of the hosts */
-	unsigned listen_port, to_port;  /* the first ones */
+	const char *name;
+	struct config_range_end listen, to[CONFIG_TARGETS_MAX];
+	unsigned to_cnt;
+	bool to_is_list;
 	unsigned cnt;
 };
 
@@ -93,9 +103,16 @@ enum config_range_kind {
 
 enum config_range_kind config_range_of(struct config_build *, const struct config_section *,
     const struct config_setting_t *group, struct config_range *out);
-/* The text of the key for service i of the range; NULL of keys that all have alike. */
-const char *config_range_text(
-    const struct config_range *, unsigned i, const char *key, char buf[CONFIG_TARGET_STR_MAX]);
+
+/* What a value of config_range_value points to. */
+struct config_range_texts {
+	char text[CONFIG_TARGETS_MAX][CONFIG_TARGET_STR_MAX];
+	const char *items[CONFIG_TARGETS_MAX];
+};
+
+/* The value of the key for service i of the range; false of keys that all have alike, or that are to be told as missing or wrong. */
+bool config_range_value(
+    const struct config_range *, unsigned i, const char *key, struct config_range_texts *, struct config_value *out);
 
 /* Reads and parses the main file: 0 or negative with errors reported. b->files has it. */
 int config_files_open(struct config_build *, const char *path, const char *text, size_t len);

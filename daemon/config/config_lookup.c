@@ -135,10 +135,13 @@ config_look_up(struct config_build *b)
 
 		bool of_range = i > 0 && b->service_src[i - 1] == src;
 
-		if (of_range)
-			take_over(b, &svc->to[0], &svc[-1].to[0]);
-		for (unsigned k = 0; k < svc->to_cnt && !of_range; k++)
-			look_up_target(b, config_line(src, "to"), &svc->to[k]);
+		/* The services of a range have as many targets. */
+		for (unsigned k = 0; k < svc->to_cnt; k++) {
+			if (of_range)
+				take_over(b, &svc->to[k], &svc[-1].to[k]);
+			else
+				look_up_target(b, config_line(src, "to"), &svc->to[k]);
+		}
 		look_up_id(b, config_line(src, "listen_owner"), USERS, &svc->listen_owner);
 		look_up_id(b, config_line(src, "listen_group"), GROUPS, &svc->listen_group);
 		for (unsigned k = 0; k < svc->allow_users_cnt; k++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/config/config_int.h"
+#include "daemon/config/config_value.h"
 
 #define DIGITS "0123456789"
 
@@ -35,68 +36,157 @@ split(const char *text, struct ports *out)
 	return true;
 }
 
-/* Reports what is wrong with it; false then. */
-static bool
-is_right(struct config_build *b, const struct config_section *sec, const config_setting_t *group, const char *key,
-    const struct ports *p)
+/* `listen`, or a target. */
+struct end {
+	const config_setting_t *at;
+	const char *key, *text; /* text is NULL: it is no string */
+	bool many;              /* it has a range, ports */
+	struct ports ports;
+};
+
+static struct end
+end_of(const char *key, const config_setting_t *s)
 {
+	struct end e = { .at = s, .key = key, .text = s != NULL ? config_setting_get_string(s) : NULL };
+
+	e.many = e.text != NULL && split(e.text, &e.ports);
+	return e;
+}
+
+/* One, or those of a list. Returns how many; 0: it is missing, or of another type. */
+static unsigned
+targets_of(const config_setting_t *s, struct end to[CONFIG_TARGETS_MAX])
+{
+	unsigned cnt;
+
+	if (s == NULL || config_setting_is_group(s))
+		return 0;
+	if (!config_setting_is_aggregate(s)) {
+		to[0] = end_of("to", s);
+		return to[0].text != NULL;
+	}
+	cnt = (unsigned)config_setting_length(s);
+	for (unsigned i = 0; i < cnt && cnt <= CONFIG_TARGETS_MAX; i++) {
+		to[i] = end_of("to", config_setting_get_elem(s, i));
+		if (to[i].text == NULL)
+			return 0;
+	}
+	return cnt <= CONFIG_TARGETS_MAX ? cnt : 0;
+}
+
+static const char *
+show(const struct end *e, char buf[VALUE_SHOW_MAX])
+{
+	return value_show(&(struct config_value){ .kind = CONFIG_V_TEXT, .text = e->text }, buf);
+}
+
+/* Reports what is wrong with its range; false then. */
+static bool
+is_right(struct config_build *b, const struct config_section *sec, const struct end *e)
+{
+	const struct ports *p = &e->ports;
+	char buf[VALUE_SHOW_MAX];
+
+	if (!e->many)
+		return true;
 	if (p->first == 0 || p->first > 65535 || p->last > 65535)
-		config_error(b, config_line(group, key), "%s%s must have ports from 1 to 65535", sec->prefix, key);
+		config_error(b, config_place_of(e->at), "%s%s %s must have ports from 1 to 65535", sec->prefix, e->key,
+		    show(e, buf));
 	else if (p->first > p->last)
-		config_error(b, config_line(group, key), "%s%s must have the lower port first", sec->prefix, key);
+		config_error(b, config_place_of(e->at), "%s%s %s must have the lower port first", sec->prefix, e->key,
+		    show(e, buf));
 	else
 		return true;
 	return false;
+}
+
+static unsigned
+cnt_of(const struct end *e)
+{
+	return e->many ? (unsigned)(e->ports.last - e->ports.first) + 1 : 1;
+}
+
+/* Reports what does not fit; false then. Both are right. */
+static bool
+fits(struct config_build *b, const struct config_section *sec, const struct end *listen, const struct end *to)
+{
+	char buf[VALUE_SHOW_MAX];
+
+	if (listen->many && !to->many)
+		config_error(b, config_place_of(listen->at), "%slisten has a range of ports, to %s has none",
+		    sec->prefix, show(to, buf));
+	else if (to->many && !listen->many)
+		config_error(b, config_place_of(to->at), "%sto %s has a range of ports, listen has none", sec->prefix,
+		    show(to, buf));
+	else if (cnt_of(listen) != cnt_of(to))
+		config_error(b, config_place_of(to->at), "%sto %s has %u ports, listen %u", sec->prefix, show(to, buf),
+		    cnt_of(to), cnt_of(listen));
+	else
+		return true;
+	return false;
+}
+
+static struct config_range_end
+first_of(const struct end *e)
+{
+	return (struct config_range_end){ e->text, e->ports.host_len, (unsigned)e->ports.first };
 }
 
 enum config_range_kind
 config_range_of(
     struct config_build *b, const struct config_section *sec, const config_setting_t *group, struct config_range *out)
 {
-	struct ports listen = { 0 }, to = { 0 };
-	struct config_range r = { 0 };
-	bool many, many_to;
+	const config_setting_t *targets = config_member(group, "to");
+	const struct end listen = end_of("listen", config_member(group, "listen"));
+	struct end to[CONFIG_TARGETS_MAX];
+	struct config_range r = { .to_cnt = targets_of(targets, to) };
+	bool many = listen.many, right = is_right(b, sec, &listen);
 
-	/* What is missing or of another type is an error of the service, whose ports do not matter then. */
-	if (!config_setting_lookup_string(group, "name", &r.name) ||
-	    !config_setting_lookup_string(group, "listen", &r.listen) ||
-	    !config_setting_lookup_string(group, "to", &r.to))
-		return CONFIG_RANGE_NONE;
-	many = split(r.listen, &listen);
-	many_to = split(r.to, &to);
-	if (!many && !many_to)
-		return CONFIG_RANGE_NONE;
-	if (many != many_to) {
-		config_error(b, config_line(group, many ? "listen" : "to"), "%s%s has a range of ports, %s has none",
-		    sec->prefix, many ? "listen" : "to", many ? "to" : "listen");
-		return CONFIG_RANGE_WRONG;
+	for (unsigned i = 0; i < r.to_cnt; i++) {
+		many = many || to[i].many;
+		right = is_right(b, sec, &to[i]) && right;
 	}
-	if (!is_right(b, sec, group, "listen", &listen) || !is_right(b, sec, group, "to", &to))
-		return CONFIG_RANGE_WRONG;
-	if (to.last - to.first != listen.last - listen.first) {
-		config_error(b, config_line(group, "to"), "%sto has %lu ports, listen %lu", sec->prefix,
-		    to.last - to.first + 1, listen.last - listen.first + 1);
-		return CONFIG_RANGE_WRONG;
+	if (!many)
+		return CONFIG_RANGE_NONE;
+	for (unsigned i = 0; i < r.to_cnt && right; i++) {
+		right = listen.text == NULL || fits(b, sec, &listen, &to[i]);
+		r.to[i] = first_of(&to[i]);
 	}
-	r.listen_len = listen.host_len;
-	r.to_len = to.host_len;
-	r.listen_port = (unsigned)listen.first;
-	r.to_port = (unsigned)to.first;
-	r.cnt = (unsigned)(listen.last - listen.first) + 1;
+	if (!right)
+		return CONFIG_RANGE_WRONG;
+	r.listen = first_of(&listen);
+	r.to_is_list = r.to_cnt > 0 && config_setting_is_aggregate(targets);
+	(void)config_setting_lookup_string(group, "name", &r.name);
+	r.cnt = cnt_of(&listen);
 	*out = r;
 	return CONFIG_RANGE_SOME;
 }
 
-const char *
-config_range_text(const struct config_range *r, unsigned i, const char *key, char buf[CONFIG_TARGET_STR_MAX])
+static const char *
+end_text(const struct config_range_end *e, unsigned i, char buf[CONFIG_TARGET_STR_MAX])
 {
-	if (strcmp(key, "name") == 0)
-		snprintf(buf, CONFIG_TARGET_STR_MAX, "%s-%u", r->name, r->listen_port + i);
-	else if (strcmp(key, "listen") == 0)
-		snprintf(buf, CONFIG_TARGET_STR_MAX, "%.*s:%u", r->listen_len, r->listen, r->listen_port + i);
-	else if (strcmp(key, "to") == 0)
-		snprintf(buf, CONFIG_TARGET_STR_MAX, "%.*s:%u", r->to_len, r->to, r->to_port + i);
-	else
-		return NULL;
+	snprintf(buf, CONFIG_TARGET_STR_MAX, "%.*s:%u", e->host_len, e->text, e->port + i);
 	return buf;
+}
+
+bool
+config_range_value(const struct config_range *r, unsigned i, const char *key, struct config_range_texts *texts,
+    struct config_value *out)
+{
+	struct config_value v = { .kind = CONFIG_V_TEXT, .text = texts->text[0], .items = texts->items };
+
+	if (strcmp(key, "name") == 0 && r->name != NULL && r->listen.text != NULL) {
+		snprintf(texts->text[0], sizeof(texts->text[0]), "%s-%u", r->name, r->listen.port + i);
+	} else if (strcmp(key, "listen") == 0 && r->listen.text != NULL) {
+		(void)end_text(&r->listen, i, texts->text[0]);
+	} else if (strcmp(key, "to") == 0 && r->to_cnt > 0) {
+		for (unsigned k = 0; k < r->to_cnt; k++)
+			texts->items[k] = end_text(&r->to[k], i, texts->text[k]);
+		v.kind = r->to_is_list ? CONFIG_V_LIST : CONFIG_V_TEXT;
+		v.item_cnt = r->to_is_list ? r->to_cnt : 0;
+	} else {
+		return false;
+	}
+	*out = v;
+	return true;
 }

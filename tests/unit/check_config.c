@@ -346,6 +346,7 @@ START_TEST(every_default_is_valid)
 
 #define SCTP_DEVICE "devices = ( { type = \"siw\"; address = \"192.0.2.1\"; transport = \"sctp\"; "
 
+#define RANGES(listen, to) "egress = ( { name = \"a\";\nlisten = \"" listen "\";\nto = " to "; } );\n"
 #define RANGE(listen, to) "egress = ( { name = \"a\";\nlisten = \"" listen "\";\nto = \"" to "\"; } );\n"
 
 static const struct {
@@ -729,14 +730,35 @@ static const struct {
 	{ "ingress = ( { " TO("\"[fe80::x%no-such0]:80\"") "} );",
 	    "t.conf:1: ingress.to must be a string \"host:port\"" },
 	/* ranges of ports */
-	{ RANGE("127.0.0.1:1-2", "h:1"), "t.conf:2: egress.listen has a range of ports, to has none\n" },
-	{ RANGE("127.0.0.1:1", "h:1-2"), "t.conf:3: egress.to has a range of ports, listen has none\n" },
-	{ RANGE("127.0.0.1:1-2", "h:1-3"), "t.conf:3: egress.to has 3 ports, listen 2\n" },
-	{ RANGE("127.0.0.1:2-1", "h:1-2"), "t.conf:2: egress.listen must have the lower port first\n" },
-	{ RANGE("127.0.0.1:1-2", "h:2-1"), "t.conf:3: egress.to must have the lower port first\n" },
-	{ RANGE("127.0.0.1:0-1", "h:1-2"), "t.conf:2: egress.listen must have ports from 1 to 65535\n" },
-	{ RANGE("127.0.0.1:65535-65536", "h:1-2"), "t.conf:2: egress.listen must have ports from 1 to 65535\n" },
-	{ RANGE("127.0.0.1:1-2", "h:1-99999999999999999999999"), "t.conf:3: egress.to must have ports from 1 to" },
+	{ RANGE("127.0.0.1:1-2", "h:1"), "t.conf:2: egress.listen has a range of ports, to \"h:1\" has none\n" },
+	{ RANGE("127.0.0.1:1", "h:1-2"), "t.conf:3: egress.to \"h:1-2\" has a range of ports, listen has none\n" },
+	{ RANGE("127.0.0.1:1-2", "h:1-3"), "t.conf:3: egress.to \"h:1-3\" has 3 ports, listen 2\n" },
+	{ RANGE("127.0.0.1:2-1", "h:1-2"),
+	    "t.conf:2: egress.listen \"127.0.0.1:2-1\" must have the lower port first\n" },
+	{ RANGE("127.0.0.1:1-2", "h:2-1"), "t.conf:3: egress.to \"h:2-1\" must have the lower port first\n" },
+	{ RANGE("127.0.0.1:0-1", "h:1-2"),
+	    "t.conf:2: egress.listen \"127.0.0.1:0-1\" must have ports from 1 to 65535\n" },
+	{ RANGE("127.0.0.1:65535-65536", "h:1-2"),
+	    "t.conf:2: egress.listen \"127.0.0.1:65535-65536\" must have ports from 1 to 65535\n" },
+	{ RANGE("127.0.0.1:1-2", "h:1-99999999999999999999999"),
+	    "t.conf:3: egress.to \"h:1-99999999999999999999999\" must have ports from 1 to" },
+	{ RANGES("127.0.0.1:1-2", "[ \"h:1-2\",\n\"i:1\" ]"),
+	    "t.conf:2: egress.listen has a range of ports, to \"i:1\" has none\n" },
+	{ RANGES("127.0.0.1:1", "[ \"h:1\",\n\"i:1-2\" ]"),
+	    "t.conf:4: egress.to \"i:1-2\" has a range of ports, listen has none\n" },
+	{ RANGES("127.0.0.1:1-2", "[ \"h:1-2\",\n\"i:1-3\" ]"),
+	    "t.conf:4: egress.to \"i:1-3\" has 3 ports, listen 2\n" },
+	{ RANGES("127.0.0.1:1-2", "[ \"h:1-2\",\n\"i:2-1\" ]"),
+	    "t.conf:4: egress.to \"i:2-1\" must have the lower port first\n" },
+	{ RANGES("127.0.0.1:1-2", "[ \"h:1-2\", \"h:1-2\" ]"), "t.conf:3: egress.to has \"h:1\" twice\n" },
+	{ RANGES("127.0.0.1:1-2", "[ ]"), "t.conf:3: egress.to is empty\n" },
+	{ RANGES("127.0.0.1:1-2", "[ 1, 2 ]"), "t.conf:3: egress.to must be a string \"host:port\"" },
+	{ RANGES("127.0.0.1:1-2", "( \"h:1-2\", 2 )"), "t.conf:3: egress.to must be a string \"host:port\"" },
+	{ RANGES("127.0.0.1:1-2", "7"), "t.conf:3: egress.to must be a string \"host:port\"" },
+	{ RANGES("127.0.0.1:1-2",
+	      "[ \"a:1-2\", \"b:1-2\", \"c:1-2\", \"d:1-2\", \"e:1-2\", \"f:1-2\", \"g:1-2\", \"h:1-2\", \"i:1-2\", "
+	      "\"j:1-2\", \"k:1-2\", \"l:1-2\", \"m:1-2\", \"n:1-2\", \"o:1-2\", \"p:1-2\", \"q:1-2\" ]"),
+	    "t.conf:3: egress.to has more than 16 targets\n" },
 	{ RANGE("127.0.0.1:1-", "h:1-"), "t.conf:2: egress.listen must be a string \"address:port\"" },
 	{ RANGE("127.0.0.300:1-2", "h:1-2"), "t.conf:2: egress.listen must be a string \"address:port\"" },
 	{ RANGE("127.0.0.1:1-1025", "h:1-1025"), "t.conf:1: egress has more than 1024 entries\n" },
@@ -1290,13 +1312,53 @@ START_TEST(a_range_of_ports_is_a_service_for_each)
 	config_free(parse_ok(RANGE("127.0.0.1:1-1024", "h:64512-65535")));
 }
 
+START_TEST(a_range_of_ports_may_have_several_targets)
+{
+	static const char text[] =
+	    "ingress = ( { name = \"web\"; listen = \"127.0.0.1:8000-8002\"; policy = \"spread\";\n"
+	    "to = [ \"127.0.0.1:18000-18002\", \"h2:18100-18102\", \"[::1]:3-5\" ]; } );";
+	struct config *cfg = parse_ok(text);
+	char to[CONFIG_TO_STR_MAX], expected[128];
+
+	ck_assert_uint_eq(cfg->service_cnt, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(expected, sizeof(expected), "127.0.0.1:%u, h2:%u, [::1]:%u", 18000 + i, 18100 + i, 3 + i);
+		ck_assert_str_eq(config_to_str(&cfg->services[i], to), expected);
+		ck_assert_uint_eq(addr_port(&cfg->services[i].listen), 8000 + i);
+	}
+	config_free(cfg);
+	round_trip(text);
+	cfg = parse_ok(RANGES("127.0.0.1:1-2", "[ \"h:3-4\" ]"));
+	ck_assert_uint_eq(cfg->services[1].to_cnt, 1);
+	ck_assert_str_eq(config_to_str(&cfg->services[1], to), "h:4");
+	config_free(cfg);
+}
+
+/* All that is wrong with an entry is in one line: not the range as well, which is right. */
+START_TEST(a_range_with_wrong_targets_is_told_once)
+{
+	static const char *const wrong[] = {
+		RANGES("127.0.0.1:1-2", "[ \"h:1-2\", \"i:1\" ]"),
+		RANGES("127.0.0.1:1-2", "[ 1, 2 ]"),
+		RANGES("127.0.0.1:1-2", "[ ]"),
+		"egress = ( { name = \"a\"; listen = \"127.0.0.1:1-2\"; } );",
+		"egress = ( { name = \"a\"; to = \"127.0.0.1:1-2\"; } );",
+		"egress = ( { listen = \"127.0.0.1:1-2\"; to = \"h:1-2\"; } );",
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		parse_bad(wrong[i], "t.conf:");
+		ck_assert_msg(strchr(msgs, '\n') == strrchr(msgs, '\n'), "%s", msgs);
+	}
+}
+
 /* A name without room for the port; once. */
 START_TEST(a_mistake_in_a_range_is_told_once)
 {
 	parse_bad(
 	    "egress = ( { name = \"0123456789012345678901234567890123456789012345678901234567\";\n"
 	    "listen = \"127.0.0.1:80000-80001\"; to = \"h:1-2\"; } );",
-	    "t.conf:2: egress.listen must have ports from 1 to 65535\n");
+	    "t.conf:2: egress.listen \"127.0.0.1:80000-80001\" must have ports from 1 to 65535\n");
 	parse_bad(
 	    "egress = ( {\nname = \"01234567890123456789012345678901234567890123456789012345678\";\n"
 	    "listen = \"127.0.0.1:8000-8001\"; to = \"h:1-2\"; } );",
@@ -1508,17 +1570,18 @@ START_TEST(a_name_of_a_range_is_looked_up_once)
 	}
 	ck_assert_msg(
 	    load_file(
-	        "egress = ( { name = \"a\"; listen = \"127.0.0.1:8001-8003\"; to = \"localhost:1-3\"; } );", &cfg) == 0,
+	        "egress = ( { name = \"a\"; listen = \"127.0.0.1:8001-8003\"; to = [ \"127.0.0.1:1-3\", \"localhost:4-6\" ]; } );",
+	        &cfg) == 0,
 	    "%s", msgs);
 	ck_assert_uint_eq(cfg->service_cnt, 3);
 	for (unsigned i = 0; i < 3; i++) {
-		const struct config_target *to = &cfg->services[i].to[0];
+		const struct config_target *to = &cfg->services[i].to[1];
 
 		ck_assert_uint_ge(to->addr_cnt, 1);
-		ck_assert_uint_eq(to->addr_cnt, cfg->services[0].to[0].addr_cnt);
+		ck_assert_uint_eq(to->addr_cnt, cfg->services[0].to[1].addr_cnt);
 		for (unsigned k = 0; k < to->addr_cnt; k++) {
-			ck_assert(addr_same_host(&to->addrs[k], &cfg->services[0].to[0].addrs[k]));
-			ck_assert_uint_eq(addr_port(&to->addrs[k]), i + 1);
+			ck_assert(addr_same_host(&to->addrs[k], &cfg->services[0].to[1].addrs[k]));
+			ck_assert_uint_eq(addr_port(&to->addrs[k]), i + 4);
 		}
 	}
 	config_free(cfg);
