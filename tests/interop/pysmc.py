@@ -447,7 +447,7 @@ class Link:
             while not self.closing:
                 with self.cond:
                     while (ulpdu := self.ep.stream.pop()) is not None:
-                        self._event(self.ep.take(ulpdu))
+                        self._take(ulpdu)
                     self.cond.notify_all()
                 self.ep.stream.fill(0.1)
         except (OSError, ValueError, iw.Error, SmcError) as e:
@@ -457,6 +457,12 @@ class Link:
                 if self.ended is None:
                     self.ended = e
                 self.cond.notify_all()
+
+    def _take(self, ulpdu):
+        try:
+            self._event(self.ep.take(ulpdu))
+        except iw.Closed:
+            pass	# the answer cannot be sent any more; what is still to be read says how the link has ended
 
     def _event(self, event):
         if event is None:
