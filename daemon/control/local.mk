@@ -37,7 +37,9 @@ check_UNIT += \
 	tests/unit/check_json_writer \
 	tests/unit/check_control_request \
 	tests/unit/check_report \
-	tests/unit/check_control
+	tests/unit/check_control \
+	tests/unit/check_control_handover
 tests_unit_check_report_SOURCES = tests/unit/check_report.c $(FAKE_WORKER) $(FAKE_LOOP)
 tests_unit_check_control_SOURCES = tests/unit/check_control.c $(FAKE_WORKER) $(FAKE_LOOP)
+tests_unit_check_control_handover_SOURCES = tests/unit/check_control_handover.c $(FAKE_WORKER) $(FAKE_LOOP)
 EXTRA_DIST += tests/unit/golden
