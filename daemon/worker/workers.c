@@ -39,7 +39,7 @@ struct workers {
 	pthread_mutex_t gate; /* a thread goes through it before its loop */
 	bool held;            /* main's: it has the gate, no loop turns */
 	unsigned draining;    /* that have not ended yet */
-	bool ending;          /* nobody is told of anything any more */
+	bool ending;          /* nobody is told of anything any more; set behind the gate */
 	struct colleague *colleagues;
 	unsigned cnt;
 	struct member member[];
@@ -232,8 +232,10 @@ run(void *arg)
 	(void)snprintf(name, sizeof(name), "smcrd-worker-%u", m->nr + 1);
 	(void)pthread_setname_np(pthread_self(), name);
 	(void)pthread_mutex_lock(&m->all->gate);
+	bool runs = !m->all->ending;
 	(void)pthread_mutex_unlock(&m->all->gate);
-	m->err = loop_run(m->loop);
+	if (runs)
+		m->err = loop_run(m->loop);
 	if (m->err != 0)
 		mailbox_post(&m->all->mail, &m->failed);
 	while (!m->stop)
@@ -311,14 +313,22 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	return rc;
 }
 
+static void
+hold(struct workers *ws)
+{
+	if (ws->held)
+		return;
+	(void)pthread_mutex_lock(&ws->gate);
+	ws->held = true;
+}
+
 int
 workers_start(struct workers *ws)
 {
 	sigset_t all, before;
 	int rc = 0;
 
-	(void)pthread_mutex_lock(&ws->gate);
-	ws->held = true;
+	hold(ws);
 	/* Signals are main's. A call that the daemon has no right to make is answered in the thread that made it. */
 	(void)sigfillset(&all);
 	(void)sigdelset(&all, SIGSYS);
@@ -345,6 +355,8 @@ workers_free(struct workers *ws)
 {
 	if (ws == NULL)
 		return;
+	/* Those that still wait at the gate do not begin: what they have may be lent. */
+	hold(ws);
 	ws->ending = true;
 	workers_release(ws);
 	for (unsigned i = 0; i < ws->cnt; i++)

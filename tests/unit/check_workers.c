@@ -26,7 +26,7 @@ on_failed(void *arg, unsigned nr, int err)
 }
 
 static int
-begin(unsigned cnt)
+begin_held(unsigned cnt)
 {
 	static const struct workers_hooks hooks = { .failed = on_failed };
 	FILE *err = fmemopen(said, sizeof(said), "w");
@@ -35,10 +35,18 @@ begin(unsigned cnt)
 	gw.cfg.service_cnt = GW_SERVICES;
 	int rc = workers_new(gw.loop, cnt, &gw.cfg, NULL, NULL, 0, &hooks, err, &ws);
 	fclose(err);
-	if (rc == 0) {
+	if (rc == 0)
 		ck_assert_int_eq(workers_start(ws), 0);
+	return rc;
+}
+
+static int
+begin(unsigned cnt)
+{
+	int rc = begin_held(cnt);
+
+	if (rc == 0)
 		workers_release(ws);
-	}
 	return rc;
 }
 
@@ -161,6 +169,53 @@ START_TEST(connections_go_to_all_workers)
 	for (unsigned i = 0; i < 120; i++)
 		close(fds[i]);
 	workers_free(ws);
+}
+
+/* A process that takes over is ready, and waits until the other one has come to its end. */
+START_TEST(nobody_accepts_before_the_release)
+{
+	struct seen seen = { 0 };
+	unsigned total = 0;
+
+	ck_assert_int_eq(begin_held(WORKERS), 0);
+	int fd = dial(&gw.svc[GW_IN].listen);
+	usleep(100000);
+	ck_assert_uint_eq(accepted_by(0) + accepted_by(1) + accepted_by(2), 0);
+	workers_call_all(ws, look, &seen);
+	ck_assert(pthread_equal(seen.thread[0], pthread_self()));
+	workers_release(ws);
+	for (unsigned round = 0; round < 5000 && total == 0; round++) {
+		usleep(1000);
+		total = accepted_by(0) + accepted_by(1) + accepted_by(2);
+	}
+	ck_assert_uint_eq(total, 1);
+	close(fd);
+	workers_free(ws);
+}
+
+/* Nothing was begun, so nothing is lost: here a connection that waits, which another process could serve. */
+START_TEST(who_is_freed_before_the_release_has_accepted_nothing)
+{
+	ck_assert_int_eq(begin_held(1), 0);
+	int shared = -1, fd = dial(&gw.svc[GW_IN].listen);
+
+	for (int i = 3; i < 200 && shared < 0; i++) {
+		struct sockaddr_storage at = { 0 };
+		socklen_t len = sizeof(at), on_len = sizeof(int);
+		int on = 0;
+
+		if (getsockopt(i, SOL_SOCKET, SO_ACCEPTCONN, &on, &on_len) == 0 && on != 0 &&
+		    getsockname(i, (struct sockaddr *)&at, &len) == 0 &&
+		    memcmp(&at, &gw.svc[GW_IN].listen, sizeof(struct sockaddr_in)) == 0)
+			shared = dup(i);
+	}
+	ck_assert_int_ge(shared, 0);
+	workers_free(ws);
+	int got = accept(shared, NULL, NULL);
+	ck_assert_int_ge(got, 0);
+	close(got);
+	close(shared);
+	close(fd);
 }
 
 START_TEST(a_port_of_another_process_is_in_use_even_when_it_shares_it)
