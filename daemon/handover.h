@@ -7,8 +7,8 @@
  *	                                   <--  HELLO, SOCKET for each, END; or REFUSED
  *	(starts, up to its first accept)
  *	USED for each MPA that it needs, READY  -->
- *	                                        (accepts no more, ends what is being set up)
- *	                                   <--  DONE: it drains
+ *	                                        (accepts no more, drains; ends what is being set up)
+ *	                                   <--  DONE
  *	(accepts)
  *
  * Until READY either end may go away: the old process goes on as before.

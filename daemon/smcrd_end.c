@@ -81,7 +81,11 @@ smcrd_let_go(void *arg, uint32_t pid)
 	struct daemon *d = arg;
 
 	d->successor = pid;
+	notify_successor(&d->notify, pid);
 	upgrade_let_go(d->workers);
+	metrics_hand_over(d->metrics);
+	d->metrics = NULL;
+	drain(d);
 }
 
 bool
@@ -93,15 +97,11 @@ smcrd_settled(void *arg)
 }
 
 void
-smcrd_hand_over(void *arg, const struct lsock_list *ports)
+smcrd_leave_ports(void *arg, const struct lsock_list *ports)
 {
-	struct daemon *d = arg;
+	const struct daemon *d = arg;
 
-	notify_successor(&d->notify, d->successor);
 	upgrade_drop_ports(d->workers, ports);
-	metrics_hand_over(d->metrics);
-	d->metrics = NULL;
-	drain(d);
 }
 
 /* A process that drains has told systemd its last word about its sockets. */

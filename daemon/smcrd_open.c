@@ -77,7 +77,7 @@ smcrd_open(struct daemon *d, FILE *err)
 		.sockets = smcrd_sockets_for_successor,
 		.let_go = smcrd_let_go,
 		.settled = smcrd_settled,
-		.handed_over = smcrd_hand_over,
+		.leave_ports = smcrd_leave_ports,
 		.confine = &d->confine,
 		.listen = d->listen,
 		.news = &d->news,

@@ -90,4 +90,4 @@ void smcrd_listening(void *daemon);
 int smcrd_sockets_for_successor(void *daemon, struct lsock_list *services, struct lsock_list *ports);
 void smcrd_let_go(void *daemon, uint32_t pid);
 bool smcrd_settled(void *daemon);
-void smcrd_hand_over(void *daemon, const struct lsock_list *ports);
+void smcrd_leave_ports(void *daemon, const struct lsock_list *ports);

@@ -296,8 +296,9 @@ control_free(struct control *ctl)
 
 	if (ctl == NULL)
 		return;
-	/* The answer to the "drain" that ended the daemon may still be here. */
+	/* The answer to the "drain" that ended the daemon may still be here, or a process that is to take its place. */
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
+		handover_hurry(c);
 		client_run(c, loop_now(ctl->loop), &budget);
 		client_free(c);
 	}

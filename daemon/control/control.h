@@ -55,12 +55,13 @@ struct control_hooks {
 	 * freed, and the ports of its soft devices. 0 or -errno; -EALREADY when another process has taken over.
 	 */
 	int (*sockets)(void *arg, struct lsock_list *services, struct lsock_list *ports);
-	/* That process is ready to accept: this one accepts no more, and leaves the files alone. */
+	/* That process is ready to accept: this one accepts no more, leaves the files alone, and drains. Links may still come by all
+	 * ports of its soft devices. */
 	void (*let_go)(void *arg, uint32_t pid);
 	/* Is no connection being set up here any more? */
 	bool (*settled)(void *arg);
-	/* That process accepts, on these ports of soft devices, too, which this one leaves: it drains. */
-	void (*handed_over)(void *arg, const struct lsock_list *ports);
+	/* That process accepts at these of them from here on. */
+	void (*leave_ports)(void *arg, const struct lsock_list *ports);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
 	struct news *news; /* what operators are told; there as long as the control socket. NULL: no events are kept */

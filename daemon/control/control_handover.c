@@ -213,7 +213,7 @@ complete(struct control_client *c)
 
 	snprintf(path, sizeof(path), "%s.%u", ctl->ports[CONTROL_FULL].listen.path, (unsigned)getpid());
 	c->handover->look_ns = INT64_MAX;
-	ctl->hooks.handed_over(ctl->hooks.arg, &c->handover->taken);
+	ctl->hooks.leave_ports(ctl->hooks.arg, &c->handover->taken);
 	if (control_move(ctl, path) == 0)
 		memcpy(m.text, path, strnlen(path, sizeof(m.text) - 1));
 	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u control=%s", (unsigned)ctl->successor_pid, m.text);
@@ -247,13 +247,18 @@ settle(struct control_client *c, int64_t now_ns)
 {
 	struct handover *h = c->handover;
 
-	if (now_ns < h->look_ns)
-		return false;
 	h->look_ns = now_ns + LOOK_NS;
 	if (now_ns < h->until_ns && !c->ctl->hooks.settled(c->ctl->hooks.arg))
 		return false;
 	complete(c);
 	return true;
+}
+
+void
+handover_hurry(struct control_client *c)
+{
+	if (c->handover != NULL)
+		c->handover->until_ns = INT64_MIN;
 }
 
 int64_t

@@ -133,6 +133,8 @@ void handover_start(struct control_client *, const char *line, size_t len);
 bool handover_step(struct control_client *, int64_t now_ns);
 /* When it has to be looked at again; INT64_MAX for never. */
 int64_t handover_wakes(const struct control_client *);
+/* This process ends: what is being set up is waited for no longer, so that the other one hears that it may accept. */
+void handover_hurry(struct control_client *);
 /* Of a client that goes: all stays as it was unless the hand-over is complete. */
 void handover_end(struct control_client *);
 

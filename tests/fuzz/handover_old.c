@@ -106,7 +106,7 @@ on_settled(void *arg)
 }
 
 static void
-on_handed_over(void *arg, const struct lsock_list *ports)
+on_leave_ports(void *arg, const struct lsock_list *ports)
 {
 	(void)arg;
 	FUZZ_CHECK(me.let_go == 1 && me.handed_over++ == 0 && ports->cnt <= me.port_cnt);
@@ -405,7 +405,7 @@ handover_old_run(const struct handover_header *h, struct steps *steps)
 		.sockets = on_sockets,
 		.let_go = on_let_go,
 		.settled = on_settled,
-		.handed_over = on_handed_over,
+		.leave_ports = on_leave_ports,
 	};
 	struct config cfg = { .control_mode = 0600, .control_readonly_mode = 0600 };
 	struct step st;

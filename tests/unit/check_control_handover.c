@@ -49,7 +49,7 @@ on_settled(void *arg)
 }
 
 static void
-on_handed_over(void *arg, const struct lsock_list *ports)
+on_leave_ports(void *arg, const struct lsock_list *ports)
 {
 	(void)arg;
 	(void)ports;
@@ -61,7 +61,7 @@ static void
 setup(void)
 {
 	static const struct control_hooks hooks = {
-		.sockets = on_sockets, .let_go = on_let_go, .settled = on_settled, .handed_over = on_handed_over
+		.sockets = on_sockets, .let_go = on_let_go, .settled = on_settled, .leave_ports = on_leave_ports
 	};
 	struct config cfg = { .control_mode = 0600 };
 
@@ -208,4 +208,18 @@ START_TEST(the_other_process_may_be_gone_meanwhile)
 	fake_loop_advance(loop, 301 * MS);
 	turns(20);
 	ck_assert_uint_eq(handed_over, 1);
+}
+
+/* It has drained meanwhile, or a signal ends it at once. */
+START_LOOP_TEST(a_daemon_that_ends_meanwhile_says_so_before, 0, 2)
+{
+	struct handover_rx rx;
+	int fd = taker(&rx, true);
+
+	is_settled = _i == 0;
+	control_free(ctl);
+	ctl = NULL;
+	ck_assert_uint_eq(handed_over, 1);
+	ck_assert_int_eq(hear(fd, &rx), HANDOVER_DONE);
+	close(fd);
 }

@@ -231,7 +231,10 @@ on_pwr(void *arg)
 	ck_assert_uint_eq(services.cnt, 1);
 	ck_assert_uint_eq(ports.cnt, 1);
 	hooks.let_go(hooks.arg, 4711);
-	hooks.handed_over(hooks.arg, &ports);
+	/* No service listens again here, however long links are still waited for. */
+	ck_assert_int_eq(hooks.reload(hooks.arg, NULL, NULL), -EBUSY);
+	ck_assert_int_eq(hooks.undrain(hooks.arg), -EALREADY);
+	hooks.leave_ports(hooks.arg, &ports);
 	lsock_list_fini(&services);
 	lsock_list_fini(&ports);
 }
