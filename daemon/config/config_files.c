@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/config/config_char.h"
 #include "daemon/config/config_int.h"
 
 #define FILE_MAX (1u << 20)
@@ -17,13 +18,16 @@
 
 /* -- one file -- */
 
-/* 0, -EINVAL with errors reported. The text ends with a NUL at text[len]. */
+/* 0, -EINVAL with errors reported. The text ends with a NUL at text[len]; a byte order mark before it is skipped. */
 static int
 parse(struct config_build *b, const char *path, const char *text, size_t len)
 {
 	struct config_file *file = &b->files[b->file_cnt];
 	unsigned errors = b->errors;
+	size_t mark_len = config_char_mark_len(text);
 
+	text += mark_len;
+	len -= mark_len;
 	file->path = strdup(path);
 	file->tree = malloc(sizeof(*file->tree));
 	if (file->path == NULL || file->tree == NULL) {
@@ -100,7 +104,7 @@ config_file_read(const char *path, bool included, size_t *len, const char **why)
 		*why = "is a directory";
 	} else if (included && !S_ISREG(st.st_mode)) {
 		*why = "is no regular file";
-	} else if ((text = malloc(FILE_MAX + 1)) == NULL) {
+	} else if ((text = malloc(FILE_MAX + 2)) == NULL) {
 		*why = "out of memory";
 	} else {
 		*len = fread(text, 1, FILE_MAX + 1, f);
@@ -114,6 +118,9 @@ config_file_read(const char *path, bool included, size_t *len, const char **why)
 		free(text);
 		return NULL;
 	}
+	/* libconfig (1.5) knows no comment that ends with the file. */
+	if (*len > 0 && text[*len - 1] != '\n')
+		text[(*len)++] = '\n';
 	text[*len] = '\0';
 	return text;
 }

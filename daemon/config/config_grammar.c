@@ -6,16 +6,20 @@
 #include <string.h>
 #include <strings.h>
 
+#include "daemon/config/config_char.h"
 #include "daemon/config/config_int.h"
 
 #define SHOW_MAX 40
+#define SHOW_SIZE 64 /* the longest name of a character */
 
-/* The token as written, printable and short. */
+/* The token as written, printable and short; a character that a reader could not see by its name. */
 static const char *
-show(const char *text, size_t len, char buf[SHOW_MAX + 1])
+show(const char *text, size_t len, char buf[SHOW_SIZE])
 {
 	size_t n = 0;
 
+	if (len > 0 && !isprint((unsigned char)*text))
+		return config_char_name(text, buf, SHOW_SIZE);
 	for (; n < len && n < SHOW_MAX; n++)
 		buf[n] = (char)(isprint((unsigned char)text[n]) ? text[n] : '?');
 	buf[n] = '\0';
@@ -46,38 +50,16 @@ closing(char mark)
 	return mark == '{' ? '}' : mark == '(' ? ')' : ']';
 }
 
-/* What editors and web pages make of plain quotes. */
-static bool
-is_curly_quote(const char *text, size_t len)
-{
-	static const char *const curly[] = { "\u201c", "\u201d", "\u201e", "\u201f", "\u2018", "\u2019", "\u201a",
-		"\u00ab", "\u00bb" };
-
-	for (size_t i = 0; i < sizeof(curly) / sizeof(curly[0]); i++)
-		if (strlen(curly[i]) == len && memcmp(curly[i], text, len) == 0)
-			return true;
-	return false;
-}
-
-size_t
-grammar_quote_len(const char *text)
-{
-	for (size_t len = strnlen(text, 3); len > 1; len--)
-		if (is_curly_quote(text, len))
-			return len;
-	return 0;
-}
-
 /* Says once what would have been right. what: "'=' was expected"; where is of the innermost bracket. */
 static void
 wrong(struct grammar *g, const char *what, const char *text, size_t len, unsigned place)
 {
-	char buf[SHOW_MAX + 1], where[64] = "";
+	char buf[SHOW_SIZE], where[64] = "";
 
 	g->lost = true;
-	if (is_curly_quote(text, len)) {
-		config_error(g->b, place, "%.*s is no quote here: strings stand in plain double quotes, \"...\"",
-		    (int)len, text);
+	if (config_char_is_quote(text)) {
+		config_error(g->b, place, "%.*s (%s) is no quote here: strings stand in plain double quotes, \"...\"",
+		    (int)len, text, show(text, len, buf));
 		return;
 	}
 	if (g->depth > 0)
@@ -139,7 +121,7 @@ is_list_name(const char *text, size_t len)
 static void
 take_name(struct grammar *g, const char *text, size_t len, unsigned place)
 {
-	char buf[SHOW_MAX + 1];
+	char buf[SHOW_SIZE];
 	unsigned i = g->depth > 0 ? g->open[g->depth - 1].name_cnt : 0;
 
 	g->at = GRAMMAR_AT_EQUALS;

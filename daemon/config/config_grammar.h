@@ -15,7 +15,7 @@ enum grammar_token {
 	GRAMMAR_NAME, /* or true, false */
 	GRAMMAR_STRING,
 	GRAMMAR_NUMBER,
-	GRAMMAR_MARK, /* one character that is none of these; of those beyond ASCII a byte, or a whole quote */
+	GRAMMAR_MARK, /* one character that is none of these; beyond ASCII all its bytes, or one of no UTF-8 */
 };
 
 struct grammar {
@@ -47,8 +47,6 @@ struct grammar {
 	unsigned name_cnt;
 };
 
-/* Bytes of the typographic quotation mark that begins here, a mistake that is worth a word of its own; 0: there is none. */
-size_t grammar_quote_len(const char *text);
 /* A token of the text; an error is reported with its place. */
 void grammar_take(struct grammar *, enum grammar_token, const char *text, size_t len, unsigned place);
 /* The text ends here. */

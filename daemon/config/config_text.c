@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config/config_char.h"
 #include "daemon/config/config_grammar.h"
 #include "daemon/config/config_int.h"
 
@@ -120,8 +121,6 @@ skip_comment(struct scan *s, const char *p)
 static const char *
 scan_token(struct scan *s, const char *p, enum grammar_token *token)
 {
-	const size_t quote_len = grammar_quote_len(p);
-
 	if (*p == '"') {
 		*token = GRAMMAR_STRING;
 		return scan_string(s, p);
@@ -137,7 +136,7 @@ scan_token(struct scan *s, const char *p, enum grammar_token *token)
 		return scan_number(s, p);
 	}
 	*token = GRAMMAR_MARK;
-	return p + (quote_len > 0 ? quote_len : 1);
+	return p + config_char_len(p);
 }
 
 void
@@ -148,8 +147,10 @@ config_scan(struct config_build *b, const char *text, size_t len)
 	enum grammar_token token;
 	const char *p = text, *end;
 
-	if (strlen(text) != len) {
-		config_error(b, config_place(b->reading, 0), "has a NUL byte: not a configuration file");
+	if (strlen(text) != len || config_char_is_utf16(text, len)) {
+		config_error(b, config_place(b->reading, 0),
+		    config_char_is_utf16(text, len) ? "is UTF-16: save it as UTF-8"
+		                                    : "has a NUL byte: not a configuration file");
 		return;
 	}
 	while (*p != '\0') {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
+
 void
 jw_init(struct json_writer *w, struct outbuf *out)
 {
@@ -18,36 +20,12 @@ put_str(struct json_writer *w, const char *s)
 	outbuf_put(w->out, s, strlen(s));
 }
 
-/* Length of the UTF-8 sequence at s (Unicode 15, table 3-7), its code point in *cp; 0 when it is none. */
-static unsigned
-utf8_len(const unsigned char *s, uint32_t *cp)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-
-	if (s[0] < 0x80) {
-		*cp = s[0];
-		return 1;
-	}
-	unsigned n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	*cp = s[0] & (0x7fu >> n);
-	for (unsigned i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80) /* also the end of the string */
-			return 0;
-		*cp = *cp << 6 | (s[i] & 0x3f);
-	}
-	if (*cp < least[n] || *cp > 0x10ffff || (*cp >= 0xd800 && *cp <= 0xdfff))
-		return 0;
-	return n;
-}
-
 /* One character that is not plain; how many bytes of s it takes. */
 static unsigned
 put_special(struct json_writer *w, const unsigned char *s)
 {
 	uint32_t cp = 0;
-	unsigned n = utf8_len(s, &cp);
+	unsigned n = str_utf8_len((const char *)s, &cp);
 	char esc[8];
 
 	if (n == 0) {

@@ -1,4 +1,4 @@
-/* Text put together piece by piece: see str.h. Used by whoever words lines, reports and tables. */
+/* Text put together piece by piece, and its characters: see str.h. Used by whoever words lines, reports and tables. */
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -14,4 +14,28 @@ str_append(char *buf, size_t cap, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(buf + len, cap - len, fmt, ap);
 	va_end(ap);
+}
+
+unsigned
+str_utf8_len(const char *text, uint32_t *cp)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *s = (const unsigned char *)text;
+
+	if (s[0] < 0x80) {
+		*cp = s[0];
+		return 1;
+	}
+	unsigned n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	*cp = s[0] & (0x7fu >> n);
+	for (unsigned i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80) /* also the end of the string */
+			return 0;
+		*cp = *cp << 6 | (s[i] & 0x3f);
+	}
+	if (*cp < least[n] || *cp > 0x10ffff || (*cp >= 0xd800 && *cp <= 0xdfff))
+		return 0;
+	return n;
 }

@@ -89,12 +89,12 @@ load_bad(const char *says)
 START_TEST(services_and_devices_of_all_files)
 {
 	write_file("smcrd.conf",
-	    "include = \"conf.d/*.conf\"; log_level = \"info\";\n"
+	    "\ufeffinclude = \"conf.d/*.conf\"; log_level = \"info\";\n"
 	    "egress = ( " SVC("main", "1001") " );");
 	write_file("conf.d/20.conf", "ingress = ( " SVC("b", "1003") " ); egress = ( );");
-	write_file("conf.d/10.conf", "ingress = ( " SVC("a", "1002") " );\n"
+	write_file("conf.d/10.conf", "\ufeffingress = ( " SVC("a", "1002") " );\n"
 	                             "devices = ( { type = \"siw\"; address = \"127.0.0.1\"; } );");
-	write_file("conf.d/30.conf", "");
+	write_file("conf.d/30.conf", "\ufeff// a comment up to the end of the file");
 	write_file("conf.d/40.conf~", "nonsense");
 	write_file("conf.d/.50.conf", "nonsense");
 	ck_assert_msg(load() == 0, "%s", msgs);
@@ -144,6 +144,10 @@ START_TEST(errors_name_the_file)
 	load_bad("%/conf.d/1.conf:6: unknown key includes\n");
 	write_file("conf.d/1.conf", "\na = \"");
 	load_bad("%/conf.d/1.conf:2: string without end\n");
+	write_file("conf.d/1.conf", "\ufeff\na\u00a0= 1");
+	load_bad("%/conf.d/1.conf:2: '=' was expected, not U+00A0, no-break space\n");
+	write_file("conf.d/1.conf", "\xff\xfe=");
+	load_bad("%/conf.d/1.conf: is UTF-16: save it as UTF-8\n");
 	write_file(
 	    "conf.d/1.conf", "egress = ( { name = \"x\"; listen = \"127.0.0.1:9\";\n to = \"no-such.invalid:1\"; } );");
 	write_file("conf.d/2.conf", "");
