@@ -59,6 +59,7 @@ check_TAP += $(check_INTEGRATION_SCTP)
 endif
 EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) \
 	tests/integration/again.py \
+	tests/integration/basics.py tests/integration/procs.py tests/integration/daemons.py tests/integration/sockets.py \
 	tests/integration/harness.py \
 	tests/integration/programs.py \
 	tests/integration/capture.py \

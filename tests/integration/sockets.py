@@ -1,0 +1,202 @@
+"""Sockets of the tests: clients, listeners, servers, how a stream ends; see harness.py."""
+import fcntl
+import os
+import select
+import socket
+import struct
+import threading
+import traceback
+
+from basics import PATIENCE, UNIX, check, pattern, same_bytes
+
+
+def recv_exact(s, n):
+    """n bytes, or what came before the end."""
+    out = bytearray(n)
+    view, at = memoryview(out), 0
+    while at < n:
+        got = s.recv_into(view[at:], min(n - at, 1 << 20))
+        if got == 0:
+            break
+        at += got
+    return bytes(out[:at])
+
+
+def outcome(s):
+    """How the stream ends: "reset" or "end", with the bytes that came before."""
+    got = bytearray()
+    try:
+        while part := s.recv(1 << 16):
+            got += part
+        return "end", bytes(got)
+    except ConnectionResetError:
+        return "reset", bytes(got)
+
+
+def recv_all(s):
+    """Everything up to the end of the stream."""
+    parts = []
+    while True:
+        part = s.recv(1 << 18)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def at_mark(s):
+    """Is the next byte the urgent one? (SIOCATMARK)"""
+    return struct.unpack("i", fcntl.ioctl(s, 0x8905, b"\0" * 4))[0] != 0
+
+
+def read_marked(s, total):
+    """Reads total bytes from a socket with SO_OOBINLINE; gives them, and the places where a byte was seen as urgent."""
+    out, marks = bytearray(), []
+    while len(out) < total:
+        check(select.select([s], [], [], 20 * PATIENCE)[0], f"{len(out)} of {total} bytes came")
+        if at_mark(s) and (not marks or marks[-1] != len(out)):
+            marks.append(len(out))
+            part = s.recv(1)
+        else:
+            part = s.recv(total - len(out))	# stops at the mark
+        if not part:
+            break
+        out += part
+    return bytes(out), marks
+
+
+def set_reset_on_close(s):
+    """close() then sends RST."""
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def unix_connect(path, timeout=20.0):
+    """A client's socket to a UNIX socket."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        s.settimeout(timeout * PATIENCE)
+        s.connect(path)
+        return s
+    except BaseException:
+        s.close()
+        raise
+
+
+def unix_listener(t, path=None, backlog=4096):
+    """A listening UNIX socket, for everybody."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    t.later(s.close)
+    path = path or t.socket_path("server")
+    s.bind(path)
+    os.chmod(path, 0o777)
+    s.listen(backlog)
+    s.settimeout(20 * PATIENCE)
+    return s
+
+
+def listener(t, host=None, port=None, backlog=4096):
+    """A listening socket on the test's address."""
+    host = host or t.addr
+    s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((host, port or (t.port6() if ":" in host else t.port())))
+    s.listen(backlog)
+    s.settimeout(20 * PATIENCE)
+    t.later(s.close)
+    return s
+
+
+class Server:
+    """Runs fn(socket) in a thread for each connection to a port, or UNIX socket, of its own; `errors` collects what went
+    wrong."""
+
+    def __init__(self, t, fn, host=None, port=None, unix=None):
+        """unix: True, or a path."""
+        if (UNIX and not host and not port) if unix is None else unix:
+            self.sock = unix_listener(t, unix if isinstance(unix, str) else None)
+            self.host, self.port = f"unix:{self.sock.getsockname()}", 0
+        else:
+            self.sock = listener(t, host, port)
+            self.host, self.port = self.sock.getsockname()[:2]
+        self.errors = []
+        self.fn = fn
+        self.sock.settimeout(None)
+        self.closing = False
+        t.later(self._close)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def at(self):
+        return (self.host, self.port)
+
+    def _close(self):
+        """Nobody listens there any more; may be called by a test."""
+        if self.closing:
+            return
+        self.closing = True
+        # Wakes the thread: a call that is under way when the socket is closed may be begun anew by the kernel, with the number
+        # of a descriptor that is the next case's server by then.
+        self.sock.shutdown(socket.SHUT_RDWR)
+        self.sock.close()
+
+    def _accept(self):
+        while True:
+            try:
+                s, _ = self.sock.accept()
+            except OSError:
+                return
+            s.settimeout(30 * PATIENCE)
+            threading.Thread(target=self._serve, args=(s,), daemon=True).start()
+
+    def _serve(self, s):
+        try:
+            with s:
+                self.fn(s)
+        except Exception:
+            if not self.closing:
+                self.errors.append(traceback.format_exc())
+
+    def ok(self):
+        check(not self.errors, f"in the server: {self.errors and self.errors[0]}")
+
+
+def echo(s):
+    """Sends back what comes, until the client is done."""
+    while True:
+        data = s.recv(1 << 16)
+        if not data:
+            return
+        s.sendall(data)
+
+
+def in_thread(fn, *args):
+    """Runs fn beside the test; join() gives its value or raises what it raised."""
+    class Task(threading.Thread):
+        value = error = None
+
+        def run(self):
+            try:
+                self.value = fn(*args)
+            except BaseException as e:
+                self.error = e
+
+        def result(self, timeout=60.0):
+            self.join(timeout * PATIENCE)
+            check(not self.is_alive(), f"{getattr(fn, '__name__', fn)} still runs after {timeout * PATIENCE:.0f} s")
+            if self.error:
+                raise self.error
+            return self.value
+    task = Task(daemon=True)
+    task.start()
+    return task
+
+
+def exchange(s, data, what="echo"):
+    """The data to an echo and back, both ways at the same time."""
+    writer = in_thread(s.sendall, data)
+    same_bytes(recv_exact(s, len(data)), data, what)
+    writer.result()
+
+
+def works(s, seed=0, n=30000):
+    """A connection to an echo carries n bytes there and back."""
+    exchange(s, pattern(n, seed))
