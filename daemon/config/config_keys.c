@@ -86,9 +86,9 @@ const struct config_key config_keys[] = {
 	{ "low_ports", CONFINE, CONFIG_T_BOOL, 0, 0, 0, "false", CFG(confine.low_ports), NULL },
 
 	{ "enabled", ALIVE, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(keepalive.enabled), NULL },
-	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "10m", CFG(keepalive.idle_s), NULL },
+	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "2m", CFG(keepalive.idle_s), NULL },
 	{ "interval", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.interval_s), NULL },
-	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "5", CFG(keepalive.probes), NULL },
+	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "13", CFG(keepalive.probes), NULL },
 	{ "smcr_idle_min", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.smcr_min_s), NULL },
 
 	{ "max_connections", SMCR, CONFIG_T_UINT, 0, 1, IDTABLE_MAX, "65536", CFG(smcr.conns_max), NULL },

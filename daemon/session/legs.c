@@ -1,6 +1,6 @@
 /*
  * The table of the three legs. Read it by column: what one state makes of each
- * event. RST travels: app leg -> A and RST on the middle -> the far app leg.
+ * event. RST of an app leg travels as A; RST on the middle means something only if no link answers.
  * EOF travels as D, never as C, since close and shutdown(SHUT_WR) look alike.
  */
 #include "daemon/session/legs.h"
@@ -58,7 +58,8 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_APP_EOF] = ACT_SEND_DONE,
 		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_MID_EOF] = ACT_PASS_FIN,
-		[SEV_MID_RESET] = ACT_PASS_RST,
+		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
+		[SEV_MID_LOST] = ACT_CLOSE_MID,
 		[SEV_PEER_DONE] = ACT_FIN_APP,
 		[SEV_BOTH_DONE] = ACT_SEND_CLOSED | ACT_CLOSE_APP,
 		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
@@ -69,7 +70,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	},
 	[SES_MEASURE] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
-		[SEV_MID_RESET] = ACT_PASS_RST,
+		[SEV_MID_RESET] = ACT_ABORT | ACT_RESET_APP, /* half of it goes over the middle */
 		[SEV_BOTH_DONE] = ACT_SEND_CLOSED | ACT_CLOSE_APP,
 		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_OPERATOR] = ACT_ABORT | ACT_RESET_APP,
@@ -79,7 +80,8 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	},
 	[SES_CLOSING] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
-		[SEV_MID_RESET] = ACT_PASS_RST,
+		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
+		[SEV_MID_LOST] = ACT_CLOSE_MID,
 		[SEV_TIMEOUT] = ACT_IGNORE,	/* the engine has its own limit for the end */
 		[SEV_OPERATOR] = ACT_ABORT,
 		[SEV_STOP] = ACT_ABORT,
@@ -88,7 +90,8 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	},
 	[SES_ABORTING] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
-		[SEV_MID_RESET] = ACT_PASS_RST,
+		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
+		[SEV_MID_LOST] = ACT_CLOSE_MID,
 		[SEV_TIMEOUT] = ACT_IGNORE,
 		[SEV_OPERATOR] = ACT_IGNORE,
 		[SEV_STOP] = ACT_END_RESET,
@@ -154,6 +157,7 @@ session_event_str(enum session_event event)
 		[SEV_APP_RESET] = "app leg reset",
 		[SEV_MID_EOF] = "FIN on the middle",
 		[SEV_MID_RESET] = "middle reset",
+		[SEV_MID_LOST] = "middle lost",
 		[SEV_PEER_DONE] = "peer done sending",
 		[SEV_BOTH_DONE] = "done both ways",
 		[SEV_CONNECT_FAILED] = "connect failed",

@@ -26,6 +26,7 @@ enum session_event {
 	SEV_APP_RESET, /* RST, or a write failed */
 	SEV_MID_EOF,   /* FIN of the middle; on TCP: all its bytes passed on */
 	SEV_MID_RESET,
+	SEV_MID_LOST,       /* beside data on SMC-R: its packets get no answer, or an error of the network */
 	SEV_PEER_DONE,      /* SMC-R: D (or C) received and all delivered */
 	SEV_BOTH_DONE,      /* follows when both directions have ended */
 	SEV_CONNECT_FAILED, /* no address of the peer (CONNECT) or the server answers */
@@ -54,6 +55,7 @@ enum {
 	ACT_END = 1 << 11,       /* the session ends: FIN on the middle */
 	ACT_END_RESET = 1 << 12, /* the session ends: RST on both legs */
 	ACT_IGNORE = 1 << 13,    /* known, and nothing is to be done */
+	ACT_CLOSE_MID = 1 << 14, /* it has ended; the links go on */
 };
 
 /* 0 for what cannot happen: a defect of ours. */

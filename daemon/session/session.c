@@ -205,6 +205,8 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 		pass_fin(s, &s->mid);
 	if ((act & (ACT_CLOSE_APP | ACT_RESET_APP)) != 0)
 		leg_close(&s->app, s->pool->env->loop, (act & ACT_RESET_APP) != 0);
+	if ((act & ACT_CLOSE_MID) != 0)
+		leg_close(&s->mid, s->pool->env->loop, true);
 }
 
 /* What a broken rendezvous says of the far end; of the other reasons nothing. */
@@ -334,22 +336,44 @@ on_timer(struct timer *t)
 		setup_dial_timeout(s);
 }
 
-/* A leg that is being connected is the dial's business. */
-static bool
-is_broken(struct session *s, struct leg *leg)
+/* The errno, or 0. A leg that is being connected is the dial's business. */
+static int
+broken(struct session *s, struct leg *leg)
 {
-	return (!setup_dialing(s) || s->setup->dial.leg != leg) && leg_broken(leg) != 0;
+	return !setup_dialing(s) || s->setup->dial.leg != leg ? leg_broken(leg) : 0;
+}
+
+/*
+ * Beside data on SMC-R, what the network says of the middle is nothing of the peer's (RFC 7609 4.5.3): its packets may go
+ * another way than the links', or a firewall has forgotten it. The peer itself resets it.
+ */
+static void
+middle_broken(struct session *s, int err)
+{
+	bool beside = s->path == PATH_SMCR &&
+	    (s->state == SES_SMCR || s->state == SES_CLOSING || s->state == SES_ABORTING);
+	char peer[ADDR_STR_MAX];
+
+	if (!beside || err == ECONNRESET || err == EPIPE) {
+		session_event(s, SEV_MID_RESET);
+		return;
+	}
+	log_limited(&s->pool->lim_middle, s->pool->env->now_ns, LOG_LVL_NOTICE,
+	    "TCP connection beneath SMC-R lost, its link goes on: id=%llu service=%s peer=%s reason=\"%s\"",
+	    session_number(s), s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), strerror(err));
+	session_event(s, SEV_MID_LOST);
 }
 
 void
 session_pump(struct session *s)
 {
 	enum session_state before;
+	int err;
 
-	if (is_broken(s, &s->app))
+	if (broken(s, &s->app) != 0)
 		session_event(s, SEV_APP_RESET);
-	if (is_broken(s, &s->mid))
-		session_event(s, SEV_MID_RESET);
+	if ((err = broken(s, &s->mid)) != 0)
+		middle_broken(s, err);
 	do {
 		before = s->state;
 		if (s->state == SES_SMCR || s->state == SES_CLOSING)

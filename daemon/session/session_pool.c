@@ -24,6 +24,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 		.lim_refused = limit,
 		.lim_failed = limit,
 		.lim_target = limit,
+		.lim_middle = limit,
 	};
 	place->all[place->nr].pool = pool;
 	ports_init(&pool->ports, place->nr, place->cnt, (uint32_t)rng_u64(&env->rng));

@@ -100,6 +100,7 @@ struct session_pool {
 	struct log_limit lim_refused; /* lines about refused connections */
 	struct log_limit lim_failed;  /* about connections that never carried data */
 	struct log_limit lim_target;  /* about targets that fail, and work again */
+	struct log_limit lim_middle;  /* about middles that are lost beside their links */
 };
 
 void session_pool_init(

@@ -41,6 +41,7 @@ check_INTEGRATION = \
 	tests/integration/check_interfaces.py \
 	tests/integration/check_failover.py \
 	tests/integration/check_idle.py \
+	tests/integration/check_middle.py \
 	tests/integration/check_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)

@@ -580,9 +580,18 @@ START_TEST(fin_shortens_a_pending_close)
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 }
 
-START_TEST(rst_is_an_abort)
+/* A peer that is gone resets the middle, and does not answer over any link. */
+START_TEST(rst_is_an_abort_when_no_link_answers)
 {
 	smcr_tcp_event(ca, SMCR_TCP_RST);
+	ck_assert(ca->link->want_proof);
+	host_advance(&a, 1500);
+	/* Neither our own data nor a second RST prolong the grace. */
+	host_write(ca, 10, false);
+	hosts_carry(&a, &b);
+	smcr_tcp_event(ca, SMCR_TCP_RST);
+	ck_assert_uint_eq(host_events(ca), 0);
+	host_advance(&a, 500);
 	expect_closed(ca, SMCR_R_TCP_RESET);
 	hosts_carry(&a, &b);
 	expect_closed(cb, SMCR_R_PEER_ABORT);
@@ -591,15 +600,60 @@ START_TEST(rst_is_an_abort)
 	ck_assert_uint_eq(host_events(cb), 0);
 }
 
+/* A firewall that has forgotten the connection resets it while the peer works. _i: has the peer's FIN come as well? That is its own. */
+START_LOOP_TEST(rst_means_nothing_when_a_link_answers, 0, 2)
+{
+	smcr_tcp_event(ca, SMCR_TCP_RST);
+	if (_i == 1)
+		smcr_tcp_event(ca, SMCR_TCP_FIN);
+	host_advance(&a, 1);
+	ca->link->last_rx_ns = a.eng.now_ns; /* the answer to TEST LINK */
+	host_advance(&a, 1999);
+	if (_i == 1) {
+		expect_closed(ca, SMCR_R_TCP_FIN);
+		return;
+	}
+	host_advance(&a, 1000000);
+	ck_assert_uint_eq(host_events(ca), 0);
+	host_write(cb, 10, false);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(host_read(ca, 100, NULL), 10);
+}
+
+/* It was there before, and says nothing of the peer now. */
+START_TEST(what_came_with_the_rst_is_no_answer)
+{
+	host_advance(&a, 5);
+	ca->link->last_rx_ns = a.eng.now_ns;
+	smcr_tcp_event(ca, SMCR_TCP_RST);
+	host_advance(&a, 2000);
+	expect_closed(ca, SMCR_R_TCP_RESET);
+}
+
+START_TEST(rst_behind_the_peers_close_means_nothing)
+{
+	host_write(cb, 10, false);
+	smcr_close(cb);
+	hosts_carry(&a, &b);
+	host_complete(&b);
+	hosts_carry(&a, &b);
+	smcr_tcp_event(ca, SMCR_TCP_RST);
+	host_advance(&a, 1000000);
+	ck_assert_uint_eq(host_events(ca) & SMCR_EV_CLOSED, 0);
+	ck_assert_uint_eq(host_read(ca, 100, NULL), 10);
+}
+
 START_TEST(rst_after_our_close_waits_for_the_peers_last_word)
 {
 	smcr_close(ca);
 	host_flush(&a);
 	smcr_tcp_event(ca, SMCR_TCP_RST);
-	expect_closed(ca, SMCR_R_TCP_RESET);
+	host_advance(&a, 1999);
+	ck_assert_uint_eq(host_events(ca), 0);
 	ck_assert_int_eq(ca->state, CONN_PEER_CLOSE_WAIT1);
 	smcr_abort(cb, SMCR_R_TCP_RESET);
 	hosts_carry(&a, &b);
+	expect_closed(ca, SMCR_R_PEER_ABORT);
 	ck_assert_int_eq(ca->state, CONN_CLOSED);
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, 0);
 	/* Only our C was sent. */

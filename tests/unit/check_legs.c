@@ -10,20 +10,20 @@
 
 /* -- the table -- */
 
-/* A column for each event in their order: end and reset of the app leg, FIN and RST on the middle, peer done, both done;
+/* A column for each event in their order: end and reset of the app leg, FIN and RST on the middle, its loss, peer done, both done;
  * connect failed, refused, timeout, operator, stop; fallback, engine's end in order and by reset. */
 static const char *const cells[SES_STATE_CNT] = {
-	[SES_CONNECT] = "ix.... xxxxx ...",
-	[SES_LOOK] = "ixix.. xxxxx ...",
-	[SES_RENDEZVOUS] = "iafr.. axaaa leo",
-	[SES_LEAVING] = "ixix.. xxxxx .e.",
-	[SES_SMCR] = "dafrDc ..aaa .xx",
-	[SES_MEASURE] = "..fr.c ..aaa .xx",
-	[SES_CLOSING] = "..fr.. ..iAA .ex",
-	[SES_ABORTING] = "..fr.. ..iix xxx",
-	[SES_TCP_CONNECT] = ".xix.. xxxxx ...",
-	[SES_TCP] = "mxDx.e .xxxx ...",
-	[SES_DEAD] = "...... ..... ...",
+	[SES_CONNECT] = "ix..... xxxxx ...",
+	[SES_LOOK] = "ixix... xxxxx ...",
+	[SES_RENDEZVOUS] = "iafr... axaaa leo",
+	[SES_LEAVING] = "ixix... xxxxx .e.",
+	[SES_SMCR] = "dafRLDc ..aaa .xx",
+	[SES_MEASURE] = "..fa..c ..aaa .xx",
+	[SES_CLOSING] = "..fRL.. ..iAA .ex",
+	[SES_ABORTING] = "..fRL.. ..iix xxx",
+	[SES_TCP_CONNECT] = ".xix... xxxxx ...",
+	[SES_TCP] = "mxDx..e .xxxx ...",
+	[SES_DEAD] = "....... ..... ...",
 };
 
 static unsigned
@@ -43,6 +43,8 @@ actions(char cell)
 		{ 'l', ACT_LEAVE },
 		{ 'f', ACT_PASS_FIN },
 		{ 'r', ACT_PASS_RST },
+		{ 'R', ACT_PASS_RST | ACT_CLOSE_MID },
+		{ 'L', ACT_CLOSE_MID },
 		{ 'd', ACT_SEND_DONE },
 		{ 'c', ACT_SEND_CLOSED | ACT_CLOSE_APP },
 		{ 'D', ACT_FIN_APP },
@@ -285,9 +287,33 @@ START_LOOP_TEST(a_reset_after_both_ends_were_read_is_no_error, 0, MODES)
 	all_gone(false);
 }
 
-START_LOOP_TEST(rst_on_the_middle_resets_both_app_legs, 0, MODES)
+/* Beside data on SMC-R the links decide, and the end needs no middle. _i: how it ends, and at which end that is noticed. */
+START_LOOP_TEST(data_on_smcr_goes_on_without_the_middle, 0, 4)
 {
-	connected(_i);
+	connected(ON_SMCR);
+	struct session *s = gw_session(_i % 2 == 0 ? GW_IN : GW_OUT);
+	if (_i < 2)
+		gw_break(s->mid.io.fd);
+	else
+		session_event(s, SEV_MID_LOST);
+	UNTIL(s->mid.io.fd < 0);
+	/* Longer than the grace for a peer that is gone. */
+	for (int i = 0; i < 5; i++) {
+		gw_run_ms(50);
+		gw_say(client, "ping");
+		gw_expect(server, "ping", GW_OPEN);
+	}
+	shutdown(client, SHUT_WR);
+	gw_expect_eof(server);
+	gw_say(server, "last");
+	shutdown(server, SHUT_WR);
+	gw_expect(client, "last", GW_EOF);
+	all_gone(false);
+}
+
+START_TEST(rst_on_the_middle_resets_both_app_legs_on_tcp)
+{
+	connected(ON_TCP);
 	gw_break(gw_session(GW_IN)->mid.io.fd);
 	gw_expect_reset(server);
 	gw_expect_reset(client);

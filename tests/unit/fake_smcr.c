@@ -602,6 +602,8 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *inf
 void
 smcr_tcp_event(struct smcr_conn *c, enum smcr_tcp_event ev)
 {
+	if (ev == SMCR_TCP_RST && c->step == OPEN)
+		return; /* the link answers */
 	if (ev == SMCR_TCP_RST) {
 		if (c->peer != NULL)
 			end(c->peer, SMCR_R_PEER_ABORT);

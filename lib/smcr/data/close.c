@@ -6,6 +6,7 @@
  */
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
+#include "smcr/data/link_tx.h"
 #include "smcr/state/engine.h"
 
 enum close_action {
@@ -133,12 +134,32 @@ fin_too_early(const struct smcr_conn *conn)
 	return conn->close.tcp_fin && conn->close.rx_flags == 0 && !is_aborting(conn);
 }
 
+/*
+ * A RST of the middle may be a firewall's that has forgotten the connection, or forged. A peer that resets has sent A before,
+ * which a link delivers; one that is gone does not answer over any. Behind C the peer has nothing to say.
+ */
+static bool
+rst_unanswered(const struct smcr_conn *conn)
+{
+	return conn->close.tcp_rst && (conn->close.rx_flags & CDC_CLOSED) == 0 && !is_aborting(conn);
+}
+
+/* Has anything come over a link of the group since the RST? The peer was asked by TEST LINK. */
+static bool
+link_answered(const struct smcr_conn *conn)
+{
+	LGR_EACH_LINK(l, conn->lgr)
+		if (l->state == LINK_ACTIVE && l->last_rx_ns > conn->close.rst_ns)
+			return true;
+	return false;
+}
+
 /* The present state may not last for ever once our own user can do nothing. */
 static void
 update_timer(struct smcr_conn *conn)
 {
 	struct smcr *eng = conn->eng;
-	bool fin = fin_too_early(conn);
+	bool fin = fin_too_early(conn) || rst_unanswered(conn);
 	uint32_t ms = 0;
 
 	if (is_aborting(conn))
@@ -147,7 +168,7 @@ update_timer(struct smcr_conn *conn)
 		ms = eng->cfg.close_ms;
 	if (fin && (ms == 0 || eng->cfg.fin_grace_ms < ms))
 		ms = eng->cfg.fin_grace_ms;
-	/* Progress does not prolong the grace after FIN. */
+	/* Progress does not prolong the grace after FIN or RST. */
 	if (ms == 0)
 		timer_cancel(&eng->timers, &conn->timer);
 	else if (!fin || !timer_armed(&conn->timer) || conn->timer.at_ns > eng->now_ns + ms * MS)
@@ -158,8 +179,17 @@ void
 conn_timer_fired(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
+	bool reset = rst_unanswered(conn), fin = fin_too_early(conn);
 
-	conn_report(conn, fin_too_early(conn) ? SMCR_R_TCP_FIN : SMCR_R_CLOSE_TIMEOUT,
+	if (reset && !fin && link_answered(conn)) {
+		conn->close.tcp_rst = false;
+		update_timer(conn);
+		return;
+	}
+	conn_report(conn,
+	    fin         ? SMCR_R_TCP_FIN
+	        : reset ? SMCR_R_TCP_RESET
+	                : SMCR_R_CLOSE_TIMEOUT,
 	    conn->close.doubt ? "not a word of the peer since its link was lost" : "");
 	close_event(conn, CLOSE_TIMEOUT);
 }
@@ -186,6 +216,19 @@ void
 conn_fin_seen(struct smcr_conn *conn)
 {
 	conn->close.tcp_fin = true;
+	update_timer(conn);
+}
+
+void
+conn_rst_seen(struct smcr_conn *conn)
+{
+	if (conn->close.tcp_rst)
+		return;
+	conn->close.tcp_rst = true;
+	conn->close.rst_ns = conn->eng->now_ns;
+	LGR_EACH_LINK(l, conn->lgr)
+		if (l->state == LINK_ACTIVE)
+			link_want_proof(l);
 	update_timer(conn);
 }
 

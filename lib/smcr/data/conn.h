@@ -121,11 +121,13 @@ struct conn_close {
 	bool want_close;  /* smcr_close was called */
 	bool want_abort;  /* A is owed */
 	bool tcp_fin;     /* FIN seen on the middle */
+	bool tcp_rst;     /* RST seen on the middle, and no link has answered since */
 	bool doubt;       /* our D or C is out, and the peer's last word may be lost with a link (failover.c) */
 	bool ask;         /* and R is owed */
 	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover takes back those that may not have arrived */
 	uint8_t tx_flags_ever; /* ever sent */
 	uint8_t rx_flags;      /* conn flags received */
+	int64_t rst_ns;        /* when tcp_rst was set */
 };
 
 struct smcr_conn {
@@ -256,5 +258,7 @@ void conn_timer_fired(struct timer *);
 void conn_doubt(struct smcr_conn *, bool doubt);
 /* FIN on the middle: D, C or A has to follow within fin_grace_ms. */
 void conn_fin_seen(struct smcr_conn *);
+/* RST on the middle: a link has to answer within fin_grace_ms, else the connection is aborted. */
+void conn_rst_seen(struct smcr_conn *);
 /* The peer gives the element of an established connection to another one (4.4.2). */
 void conn_elem_taken(struct smcr_conn *);

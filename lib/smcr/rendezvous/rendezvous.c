@@ -370,7 +370,7 @@ smcr_tcp_event(struct smcr_conn *conn, enum smcr_tcp_event ev)
 	else if (!conn_is_open(conn))
 		return;
 	else if (ev == SMCR_TCP_RST)
-		conn_abort(conn, SMCR_R_TCP_RESET, "");
+		conn_rst_seen(conn);
 	else
 		conn_fin_seen(conn);
 }

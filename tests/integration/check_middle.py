@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""
+The TCP connection between two gateways, and what network and hosts do to it beside the links: middle connections run over pair 1 of
+the network namespaces, links over pair 2, connections to servers over pair 3, so that each can be cut alone.
+"""
+from netns import ADDR_A, ADDR_B, Net, enter
+
+enter()
+
+import time								# noqa: E402
+
+from harness import (PATIENCE, Daemon, Server, Skip, case, check, echo, equal, main, need, recv_all, recv_exact,	# noqa: E402
+                     wait_until)
+
+PORT, MIDDLE = 12000, 13000
+ALIVE = {"idle": "1s", "interval": "1s", "probes": 2, "smcr_idle_min": "1s"}
+LOST = "beneath SMC-R lost"
+
+
+class Gateways:
+    """client, a (here) == b (over there) -> server, here."""
+
+    def __init__(self, t, serve=echo, smcr=None, device=None, fallback=False, **conf):
+        self.net = Net(t, 3)
+        self.server = Server(t, serve, host="10.77.3.1")
+        common = {"log_level": "info", "keepalive": ALIVE, "smcr": dict({"links_max": 1}, **(smcr or {})), **conf}
+        devices = {side: [] if fallback else [dict(self.net.devices(side)[1], **(device or {}))] for side in "ab"}
+        self.a = Daemon(t, "a", dict(common, devices=devices["a"], ingress=[
+            {"name": "x", "listen": f"{ADDR_A}:{PORT}", "to": f"10.77.1.2:{MIDDLE}"}]))
+        self.b = Daemon(t, "b", dict(common, devices=devices["b"], egress=[
+            {"name": "x", "listen": f"10.77.1.2:{MIDDLE}", "to": f"10.77.3.1:{self.server.port}"}]), wrap=self.net.b.wrap())
+        self.both = (self.a, self.b)
+
+    def connect(self, mode="smcr"):
+        s = self.net.connect(PORT)
+        talk(s, b"hello")
+        for d in self.both:
+            wait_until(lambda d=d: {x["mode"] for x in d.connections()} == {mode}, f"{d.name}: data on {mode}")
+        return s
+
+    def ends_well(self, s):
+        """The end of the connection is passed on at once, and neither gateway keeps anything of it."""
+        start = time.monotonic()
+        s.close()
+        for d in self.both:
+            wait_until(lambda d=d: not d.connections(), f"{d.name} is through with the connection")
+            equal(d.counters()["closed_reset"], 0, f"{d.name}: resets")
+        check(time.monotonic() - start < 1 * PATIENCE, "the end does not wait for the middle")
+
+
+def talk(s, data):
+    s.sendall(data)
+    equal(recv_exact(s, len(data)), data, "echo")
+
+
+def outcome(s):
+    """How the connection ends."""
+    try:
+        return "end" if recv_all(s) is not None else ""
+    except OSError as e:
+        return "reset" if isinstance(e, ConnectionResetError) else repr(e)
+
+
+def middles(gw, side, *args):
+    """The connections between the gateways that the kernel of a side has."""
+    where = gw.net.t if side == "a" else gw.net.b
+    out = where.run([need("ss"), *args, "-Htn", "state", "established", f"( dport = :{MIDDLE} or sport = :{MIDDLE} )"])
+    return out.decode().split("\n")[:-1]
+
+
+def destroy_middle(gw, side):
+    """The kernel resets the middle, and its own gateway has the error ECONNABORTED."""
+    if not middles(gw, side, "-K"):
+        raise Skip("the kernel does not end connections for ss -K")
+
+
+@case("the network is silent beneath a connection, or says that it does not know the way: SMC-R goes on")
+def _(t):
+    gw = Gateways(t, smcr={"test_link_interval": "300ms", "test_link_timeout": "1s"})
+    s = gw.connect()
+    gw.net.silence(1)
+    for d in gw.both:
+        wait_until(lambda d=d: LOST in d.log(), f"{d.name} logs it", 20)
+    talk(s, b"still there")
+    gw.ends_well(s)
+    gw.net.unsilence(1)
+    s = gw.connect()
+    gw.net.ip("b", f"rule add to 10.77.1.1 ipproto tcp sport {MIDDLE} unreachable pref 10")
+    for d in gw.both:
+        wait_until(lambda d=d: d.log().count(LOST) == 2, f"{d.name} logs it once for each connection", 20)
+    talk(s, b"still there")
+    # The link alone says now that the peer is gone.
+    gw.net.silence(2)
+    equal(outcome(s), "reset", "at the client")
+
+
+@case("the middle is reset while the link works: SMC-R goes on")
+def _(t):
+    gw = Gateways(t, smcr={"fin_grace": "300ms"})
+    for side in "ab":
+        s = gw.connect()
+        destroy_middle(gw, side)
+        wait_until(lambda: LOST in (gw.a if side == "a" else gw.b).log(), "one gateway logs the loss")
+        end = time.monotonic() + 1	# the other one was reset; longer than fin_grace
+        while time.monotonic() < end:
+            talk(s, b"still there")
+        gw.ends_well(s)
+
+
+@case("the middle is reset and no link answers: the connection is over after fin_grace")
+def _(t):
+    long = {"answer_timeout": "60s"}
+    gw = Gateways(t, smcr={"fin_grace": "300ms", "test_link_timeout": "60s", "test_link_interval": "0s"}, device=long)
+    s = gw.connect()
+    gw.net.silence(2)
+    destroy_middle(gw, "b")
+    start = time.monotonic()
+    equal(outcome(s), "reset", "at the client")
+    check(time.monotonic() - start < 5 * PATIENCE, "as soon as the time for an answer is over")
+
+
+main()
