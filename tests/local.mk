@@ -3,6 +3,7 @@ include tests/fuzz/local.mk
 include tests/sim/local.mk
 include tests/unit/local.mk
 include tests/scenario/local.mk
+include tests/referee/local.mk
 include tests/interop/local.mk
 EXTRA_DIST += demo.sh test.sh tests/tools/ddp_sctp.lua tests/tools/packages.sh tests/tools/syscalls.py
 include tests/bench/local.mk

@@ -1,0 +1,82 @@
+"""
+What two runs of a conversation have to have in common: everything that a Step has. What may differ, and why:
+
+- connect() to a port that nobody serves fails directly. A gateway has accepted before it can know: the connection is reset then.
+- On a rough direction (draw.py) how much has arrived: a gateway has buffers of its own. The player compares the bytes with those
+  that were sent, and the end of the stream with its kind, once all is read; not when they come.
+- Whether a socket can be written while more is under way than a window holds, for the same reason.
+
+On UNIX legs, where a gateway has TCP's notion of a connection (doc/daemon.md, "UNIX sockets"):
+
+- A peer that closes ends its stream, as shutdown(SHUT_WR) would: EOF and POLLRDHUP, but no POLLHUP yet.
+- So a write after that may be taken, and fails later; then what the other side had sent before may be lost, and the end may
+  be an error, as on TCP.
+- A reset is an error only to a program of whose bytes the gateway has some unread; to others it is an end.
+- shutdown(SHUT_RD) refuses the other side's writes, which TCP cannot; it is not drawn. SO_LINGER has no meaning there.
+"""
+
+
+def fits(one, other, conv):
+    """Is `other` a step that may be seen where `one` was seen directly?"""
+    if one.what != other.what or len(one.says) != len(other.says):
+        return False
+    if not conv.unix:
+        return one.says == other.says and one.sees == other.sees
+    return all(_unix_says(a, b, other.late) for a, b in zip(one.says, other.says)) and all(_unix_sees(one.sees[w], other.sees.get(w)) for w in one.sees)
+
+
+def _unix_says(one, other, late):
+    if one == other or one == "0 EPIPE" and (other.isdigit() or other == "0 ECONNRESET"):
+        return True
+    if one in ("EPIPE", "ECONNRESET") and other in ("EPIPE", "ECONNRESET", "sent"):
+        return True
+    if one.endswith("ECONNRESET"):
+        return other == one.replace("ECONNRESET", "end") or other.startswith("end after") or other == "0:00000000"
+    if late and one == "0:00000000":
+        return other == "ECONNRESET"
+    return late and one.endswith("end") and (other == one.replace("end", "ECONNRESET") or other.startswith("end after"))
+
+
+def _unix_sees(one, other):
+    if one is None or other is None:
+        return one is other
+
+    def coarse(seen):
+        words = seen[0].split()
+        return "in" in words, "hup" in words or "rdhup" in words, seen[1]
+    return coarse(one) == coarse(other)
+
+
+def refused(run):
+    """Does the client see that nobody serves?"""
+    says = run[0].says if len(run) == 1 else ()
+    return says[:1] in (("ECONNREFUSED",), ("ECONNRESET",)) or says == ("connect", "ECONNRESET")
+
+
+def same(one, other, conv):
+    if conv.setup["accept"] == "refuse":
+        return refused(one) and refused(other)
+    return len(one) == len(other) and all(fits(a, b, conv) for a, b in zip(one, other))
+
+
+def transcript(conv, runs, titles):
+    """The script, and the runs side by side: lines of text."""
+    out = list(conv.lines())
+    for i in range(max(len(r) for r in runs)):
+        what = next(r[i].what for r in runs if len(r) > i)
+        texts = [_text(r[i]) if len(r) > i else ["-"] for r in runs]
+        if all(t == texts[0] for t in texts):
+            out.append(f"  step {what}: " + "; ".join(texts[0]))
+            continue
+        out.append(f"* step {what}:")
+        out += [f"    {title:9} " + "; ".join(t) for title, t in zip(titles, texts)]
+    return out
+
+
+def _text(step):
+    words = ["says " + ", ".join(step.says)] if step.says else []
+    for w, seen in sorted(step.sees.items()):
+        name = "client" if w == "c" else "server"
+        words.append(f"{name} closed" if seen is None else f"{name} sees [{seen[0]}] {seen[1]} unread"
+                     + (" at the mark" if seen[2] else ""))
+    return words

@@ -1,0 +1,64 @@
+"""Ways from client to server: directly, and through pairs of daemons that serve many conversations at a time. Each way belongs to
+one conversation at a time, so the connection that comes out is the one that went in."""
+import os
+import socket
+
+from harness import Pair, unlinkable_pair
+
+
+class Way:
+    def __init__(self, t, unix, behind, address=None):
+        """behind: where the server listens; address: where clients connect to, there without one."""
+        self.unix = unix
+        self.family = socket.AF_UNIX if unix else socket.AF_INET
+        self.behind = behind
+        self.address = address or behind
+        self.tiny = None
+        self.listener = None
+        self.listen()
+        t.later(self.unlisten)
+
+    def listen(self):
+        s = socket.socket(self.family, socket.SOCK_STREAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if self.tiny:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.tiny)
+        if self.unix and os.path.exists(self.behind):
+            os.unlink(self.behind)
+        s.bind(self.behind)
+        if self.unix:
+            os.chmod(self.behind, 0o777)
+        s.listen(64)
+        s.setblocking(False)
+        self.listener = s
+
+    def unlisten(self):
+        if self.listener is not None:
+            self.listener.close()
+        self.listener = None
+
+    def begin(self, tiny):
+        """Nothing of an earlier conversation is left; connections that come have a receive buffer of that size."""
+        if tiny != self.tiny:
+            self.unlisten()
+            self.tiny = tiny
+            self.listen()
+        while True:
+            try:
+                self.listener.accept()[0].close()
+            except BlockingIOError:
+                return
+
+
+def direct(t, unix, count):
+    return [Way(t, unix, t.socket_path("direct") if unix else (t.addr, t.port())) for _ in range(count)]
+
+
+def through(t, mode, unix, count):
+    """A pair of daemons, which is returned, and so many ways through it."""
+    behind = [t.socket_path("server") if unix else (t.addr, t.port()) for _ in range(count)]
+    servers = {f"x{i}": (f"unix:{b}", 0) if unix else b for i, b in enumerate(behind)}
+    make = unlinkable_pair if mode == "fallback" else Pair
+    pair = make(t, servers, unix=unix, a={"log_level": "warning"}, b={"log_level": "warning"})
+    at = [pair.path[name] if unix else (pair.host, pair.port[name]) for name in servers]
+    return pair, [Way(t, unix, b, a) for a, b in zip(at, behind)]
