@@ -45,6 +45,7 @@ smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiw
 check_UNIT += \
 	tests/unit/check_smcrd \
 	tests/unit/check_reloading \
+	tests/unit/check_notify \
 	tests/unit/check_census \
 	tests/unit/check_advice \
 	tests/unit/check_early \

@@ -26,6 +26,7 @@
 
 #include <event2/event.h>
 
+#include "base/log.h"
 #include "base/minmax.h"
 
 #define BATCH 256       /* epoll events taken a turn; more wait for the next turn */
@@ -97,6 +98,14 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 	s->cb(s->arg);
 }
 
+/* Without it libevent writes to stderr, and waits for whoever reads it. It is the same for HTTP's. */
+static void
+log_libevent(int severity, const char *msg)
+{
+	(void)severity;
+	log_msg(LOG_LVL_DEBUG, "libevent: %s", msg);
+}
+
 struct loop *
 loop_new(void)
 {
@@ -104,6 +113,7 @@ loop_new(void)
 
 	if (l == NULL)
 		return NULL;
+	event_set_log_callback(log_libevent);
 	l->now_ns = l->signals_ns = clock_ns();
 	l->base = event_base_new();
 	l->ep = epoll_create1(EPOLL_CLOEXEC);

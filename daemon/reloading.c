@@ -73,7 +73,7 @@ start(struct reloading *r)
 	if (rc != 0)
 		log_msg(LOG_LVL_ERROR, "reload cannot start: error=\"%s\"", strerror(-rc));
 	else
-		notify_reloading();
+		notify_reloading(r->notify);
 	return rc;
 }
 

@@ -42,6 +42,8 @@ daemon_turn(void *arg, int64_t now_ns)
 	/* No sign of life unless each worker's loop turns: it waits here until they have. */
 	if (notify_watchdog_due(&d->notify, now_ns))
 		workers_call_all(d->workers, answer, NULL);
+	if (notify_store_due(&d->notify, now_ns))
+		smcrd_listening(d);
 	return notify_turn(&d->notify, now_ns, describe, d);
 }
 
@@ -166,6 +168,7 @@ run(struct daemon *d)
 	end(d);
 	if (code == SMCRD_EXIT_OK)
 		log_msg(LOG_LVL_NOTICE, "smcrd ends");
+	log_stop();
 	return code;
 }
 

@@ -121,7 +121,7 @@ smcrd_drain_for_client(void *arg)
 	struct daemon *d = arg;
 
 	if (d->notify.enabled && !d->draining) {
-		notify_unstore();
+		notify_unstore(&d->notify);
 		d->ends_service = true;
 	}
 	drain(d);

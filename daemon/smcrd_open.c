@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "daemon/session/peer_rule.h"
 #include "daemon/smcrd_parts.h"
 #include "daemon/upgrade.h"
@@ -97,6 +98,9 @@ smcrd_open(struct daemon *d, FILE *err)
 	}
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
+	/* A thread has the rights of its maker, and no loop turns before this one is there. */
+	if (rc == 0 && (rc = log_start()) != 0)
+		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
 	if (rc == 0)
 		rc = takeover_offer_ports(&d->takeover, d->cfg);
 	if (rc == 0)

@@ -82,7 +82,7 @@ upgrade_lend(struct workers *ws, bool lent)
 }
 
 void
-upgrade_store(struct workers *ws, const struct notify *n)
+upgrade_store(struct workers *ws, struct notify *n)
 {
 	struct lsock_list list = { 0 };
 
@@ -92,6 +92,6 @@ upgrade_store(struct workers *ws, const struct notify *n)
 	if (rc != 0)
 		log_msg(LOG_LVL_WARNING, "listening sockets are not kept over a restart: error=\"%s\"", strerror(-rc));
 	else
-		notify_store(&list);
+		notify_store(n, &list);
 	lsock_list_fini(&list);
 }

@@ -19,4 +19,4 @@ void upgrade_let_go(struct workers *);
 /* The files of listening sockets go with them (lent: they stay). */
 void upgrade_lend(struct workers *, bool lent);
 /* Tells systemd to keep them, in place of those that it has of us. Nothing without systemd. */
-void upgrade_store(struct workers *, const struct notify *);
+void upgrade_store(struct workers *, struct notify *);

@@ -2,38 +2,46 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION /* where in our source it was said is of no use to an operator */
 #include "daemon/event/journal.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
+#include "base/str.h"
+
 #define SOCKET "/run/systemd/journal/socket"
 #define FIXED 4 /* MESSAGE, MESSAGE_ID, PRIORITY, SMCRD_EVENT */
 #define NAME_MAX_LEN 32
+/* Room for all that there can be: no field is cut, so each ends with a newline. */
+#define ENTRY_MAX (FIXED * NAME_MAX_LEN + EVENT_TEXT_MAX + EVENT_FIELD_CNT * (NAME_MAX_LEN + EVENT_REASON_MAX))
 
-bool
-journal_send(const struct event *e, const char *text)
+/* In the thread that writes the log. The library's socket blocks. */
+static bool
+send_entry(const char *entry, size_t len)
 {
-	const struct event_kind_row *kind = &event_kinds[e->kind];
-	char fixed[FIXED][EVENT_TEXT_MAX + NAME_MAX_LEN], fields[EVENT_FIELD_CNT][EVENT_REASON_MAX + NAME_MAX_LEN];
 	struct iovec iov[FIXED + EVENT_FIELD_CNT];
-	unsigned cnt = FIXED;
-	char number[24];
+	unsigned cnt = 0;
 
-	(void)snprintf(fixed[0], sizeof(fixed[0]), "MESSAGE=%s", text);
-	(void)snprintf(fixed[1], sizeof(fixed[1]), "MESSAGE_ID=%s", kind->id);
-	(void)snprintf(fixed[2], sizeof(fixed[2]), "PRIORITY=%d", log_priority(kind->level));
-	(void)snprintf(fixed[3], sizeof(fixed[3]), "SMCRD_EVENT=%s", kind->word);
-	for (unsigned i = 0; i < FIXED; i++)
-		iov[i] = (struct iovec){ fixed[i], strlen(fixed[i]) };
-	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
-		const char *value = event_value(e, &event_fields[i], number);
-
-		if ((kind->fields & 1u << i) == 0 || value[0] == '\0')
-			continue;
-		(void)snprintf(fields[i], sizeof(fields[i]), "%s=%s", event_fields[i].journal, value);
-		iov[cnt++] = (struct iovec){ fields[i], strlen(fields[i]) };
+	for (const char *p = entry, *end; p < entry + len; p = end + 1) {
+		end = memchr(p, '\n', (size_t)(entry + len - p));
+		iov[cnt++] = (struct iovec){ (void *)(uintptr_t)p, (size_t)(end - p) };
 	}
 	/* Where nobody has the path, the library says that all is well. */
 	return access(SOCKET, F_OK) == 0 && sd_journal_sendv(iov, (int)cnt) == 0;
+}
+
+void
+journal_log(const struct event *e, const char *text)
+{
+	const struct event_kind_row *kind = &event_kinds[e->kind];
+	char entry[ENTRY_MAX] = "", number[24];
+
+	str_append(entry, sizeof(entry), "MESSAGE=%s\nMESSAGE_ID=%s\nPRIORITY=%d\nSMCRD_EVENT=%s\n", text, kind->id,
+	    log_priority(kind->level), kind->word);
+	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
+		const char *value = event_value(e, &event_fields[i], number);
+
+		if ((kind->fields & 1u << i) != 0 && value[0] != '\0')
+			str_append(entry, sizeof(entry), "%s=%s\n", event_fields[i].journal, value);
+	}
+	log_entry(kind->level, text, send_entry, entry);
 }

@@ -90,7 +90,9 @@ news_tell(struct news *news, int64_t now_ns, unsigned worker, const struct event
 	if (left_out > 0)
 		log_left_out(level, left_out);
 	event_text(&e, text);
-	if (!log_is_journal() || !journal_send(&e, text))
+	if (log_is_journal())
+		journal_log(&e, text);
+	else
 		log_msg(level, "%s", text);
 }
 

@@ -15,7 +15,6 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 
-#include "base/log.h"
 #include "base/minmax.h"
 #include "daemon/metrics/web.h"
 #include "daemon/net.h"
@@ -346,19 +345,11 @@ run(void *arg)
 	return NULL;
 }
 
-static void
-log_libevent(int severity, const char *msg)
-{
-	(void)severity;
-	log_msg(LOG_LVL_DEBUG, "libevent: %s", msg);
-}
-
 static int
 set_up(struct http *h, int fd)
 {
 	const struct timeval every = { .tv_usec = HTTP_TICK_MS * 1000 };
 
-	event_set_log_callback(log_libevent);
 	h->base = event_base_new();
 	h->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	h->evhttp = h->base != NULL ? evhttp_new(h->base) : NULL;

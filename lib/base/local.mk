@@ -10,6 +10,7 @@ lib_libbase_la_SOURCES = \
 	lib/base/tally.c lib/base/tally.h \
 	lib/base/histogram.c lib/base/histogram.h \
 	lib/base/log.c lib/base/log.h \
+	lib/base/log_writer.c lib/base/log_writer.h \
 	lib/base/str.c lib/base/str.h \
 	lib/base/slab.c lib/base/slab.h \
 	lib/base/typo.c lib/base/typo.h
@@ -24,6 +25,7 @@ check_UNIT += \
 	tests/unit/check_tally \
 	tests/unit/check_histogram \
 	tests/unit/check_log \
+	tests/unit/check_log_writer \
 	tests/unit/check_str \
 	tests/unit/check_slab \
 	tests/unit/check_typo

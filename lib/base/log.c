@@ -1,16 +1,20 @@
-/* Log lines to stderr, one write(2) each, so that lines of several threads or processes never mix. The level and the
- * kind of stderr belong to the process and are set once at start (the level again on reload). */
+/* Log lines to stderr, one write(2) each, so that lines of several processes never mix. The level and the kind of stderr
+ * belong to the process and are set once at start (the level again on reload). */
 #include "base/log.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log_writer.h"
+
 #define LINE_MAX_LEN 1024
+#define STOP_MS 1000
 
 static atomic_int log_max = LOG_LVL_INFO; /* a reload sets it while other threads log */
 static bool to_journal;
@@ -80,27 +84,85 @@ put_prefix(char *line, size_t cap, enum log_level level)
 	return n;
 }
 
-static void __attribute__((format(printf, 2, 0))) log_line(enum log_level level, const char *fmt, va_list ap)
+/* The line with its end, in LINE_MAX_LEN bytes; returns its length, 0 if there is none. */
+static size_t __attribute__((format(printf, 3, 0)))
+put_line(char *line, enum log_level level, const char *fmt, va_list ap)
 {
-	char line[LINE_MAX_LEN];
-	size_t at = put_prefix(line, sizeof(line), level);
-	int len = vsnprintf(line + at, sizeof(line) - at, fmt, ap);
+	size_t at = put_prefix(line, LINE_MAX_LEN, level);
+	int len = vsnprintf(line + at, LINE_MAX_LEN - at, fmt, ap);
 	size_t end;
 
 	if (len < 0)
-		return;
+		return 0;
 	end = at + (size_t)len;
-	if (end > sizeof(line) - 1) {
-		end = sizeof(line) - 1;
+	if (end > LINE_MAX_LEN - 1) {
+		end = LINE_MAX_LEN - 1;
 		line[end - 1] = line[end - 2] = line[end - 3] = '.';
 	}
 	for (size_t i = at; i < end; i++)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
 	line[end] = '\n';
+	return end + 1;
+}
+
+static void
+hand_over(const struct log_record *r)
+{
 	/* Where should a failure to log be logged? */
-	if (write(STDERR_FILENO, line, end + 1) < 0)
-		return;
+	if (r->line_len > 0 && !log_writer_put(r))
+		(void)log_write(r);
+}
+
+static void __attribute__((format(printf, 2, 0))) log_line(enum log_level level, const char *fmt, va_list ap)
+{
+	char line[LINE_MAX_LEN];
+
+	hand_over(&(struct log_record){ .entry = "", .line = line, .line_len = put_line(line, level, fmt, ap) });
+}
+
+static size_t __attribute__((format(printf, 3, 4))) put_words(char *line, enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	size_t len = put_line(line, level, fmt, ap);
+	va_end(ap);
+	return len;
+}
+
+void
+log_entry(enum log_level level, const char *text, log_send_fn send, const char *entry)
+{
+	char line[LINE_MAX_LEN];
+
+	hand_over(&(struct log_record){ .send = send,
+	    .entry = entry,
+	    .entry_len = strlen(entry),
+	    .line = line,
+	    .line_len = put_words(line, level, "%s", text) });
+}
+
+static bool
+report_lost(uint64_t cnt)
+{
+	char line[LINE_MAX_LEN];
+
+	return log_write(&(struct log_record){ .line = line,
+	    .line_len = put_words(line, LOG_LVL_WARNING, "log lines lost, they could not be written: count=%llu",
+	        (unsigned long long)cnt) });
+}
+
+int
+log_start(void)
+{
+	return log_writer_start(report_lost);
+}
+
+void
+log_stop(void)
+{
+	log_writer_stop(STOP_MS);
 }
 
 void

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum log_level {
@@ -23,6 +24,17 @@ bool log_is_journal(void);
 /* syslog's number for it. */
 int log_priority(enum log_level level);
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* From here on a thread writes, and nobody else waits for a reader: lines that cannot be written are dropped, and their
+ * count is logged. Before that, who logs writes. 0 or -errno. */
+int log_start(void);
+/* At the end of the process: waits for the thread, but not long. */
+void log_stop(void);
+
+/* Sends an entry by another way than stderr; it may wait. False: the line is to be written. */
+typedef bool (*log_send_fn)(const char *entry, size_t len);
+/* A line that has such a way, whatever the level is. */
+void log_entry(enum log_level level, const char *text, log_send_fn, const char *entry);
 
 /* For lines that a peer can trigger: at most `burst` per `interval_ms`; says how many were left out. */
 struct log_limit {

@@ -162,6 +162,22 @@ class Daemon(Proc):
         counters = self.counters()
         return counters["established_client"] + counters["established_server"]
 
+    def log(self):
+        """All that was logged by now: the daemon's thread that writes it has nothing left, or waits for a reader."""
+        def written():
+            try:
+                tasks = f"/proc/{self.pid}/task"
+                for tid in os.listdir(tasks):
+                    with open(f"{tasks}/{tid}/stat") as f:
+                        name, state = re.fullmatch(r"\d+ \((.*)\) (.) .*", f.read(), re.S).groups()
+                    if name == "smcrd-log":
+                        return state not in "RD"
+            except OSError:		# it has ended
+                pass
+            return True
+        wait_until(written, f"daemon {self.name} has written its log")
+        return super().log()
+
     def check_log(self):
         """No sanitizer report, and no death that nobody asked for."""
         if self.popen is None:

@@ -22,6 +22,7 @@ check_INTEGRATION = \
 	tests/integration/check_names.py \
 	tests/integration/check_outages.py \
 	tests/integration/check_events.py \
+	tests/integration/check_stuck.py \
 	tests/integration/check_ctl.py \
 	tests/integration/check_steer.py \
 	tests/integration/check_diagnosis.py \

@@ -60,8 +60,9 @@ loader_cancel(struct loader *l)
 }
 
 void
-notify_reloading(void)
+notify_reloading(struct notify *n)
 {
+	(void)n;
 	hear("RELOADING ");
 }
 

@@ -1,0 +1,201 @@
+/* The thread that writes the log; see log_writer.h. */
+#include "base/log_writer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum state {
+	NO_THREAD,
+	RUNS,
+	STOPS,    /* it ends when everything is written */
+	ENDED,    /* it has */
+	GIVEN_UP, /* it waits for a reader while the process ends */
+};
+
+static struct {
+	pthread_mutex_t lock; /* of all but `out`; held for as long as a copy takes */
+	pthread_cond_t more;  /* the thread waits for it */
+	pthread_cond_t ended; /* log_writer_stop does */
+	pthread_t thread;
+	log_lost_fn report_lost;
+	enum state state;
+	char *in, *out; /* records that wait, and those that are being written; they are exchanged */
+	size_t in_len;
+	uint64_t lost; /* and not reported */
+} w = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
+
+/* -- writing -- */
+
+/* A descriptor that does not block was made so by whoever shares it. */
+static bool
+write_line(const char *p, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(STDERR_FILENO, p, len);
+
+		if (n >= 0) {
+			p += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			struct pollfd writable = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+			(void)poll(&writable, 1, -1);
+		} else if (errno != EINTR) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+log_write(const struct log_record *r)
+{
+	return (r->send != NULL && r->send(r->entry, r->entry_len)) || write_line(r->line, r->line_len);
+}
+
+/* Those in out; returns how many are lost. */
+static uint64_t
+write_all(size_t len)
+{
+	struct log_record r;
+	uint64_t lost = 0;
+
+	for (const char *p = w.out; p < w.out + len; p = r.line + r.line_len) {
+		memcpy(&r, p, sizeof(r));
+		r.entry = p + sizeof(r);
+		r.line = r.entry + r.entry_len;
+		lost += !log_write(&r);
+	}
+	return lost;
+}
+
+static void *
+run(void *arg)
+{
+	(void)arg;
+	(void)pthread_setname_np(pthread_self(), "smcrd-log");
+	(void)pthread_mutex_lock(&w.lock);
+	for (;;) {
+		while (w.in_len == 0 && w.state == RUNS)
+			(void)pthread_cond_wait(&w.more, &w.lock);
+		if (w.in_len == 0)
+			break;
+		char *full = w.in;
+		size_t len = w.in_len;
+		uint64_t lost = w.lost;
+
+		w.in = w.out;
+		w.out = full;
+		w.in_len = 0;
+		w.lost = 0;
+		(void)pthread_mutex_unlock(&w.lock);
+		lost += write_all(len);
+		if (lost > 0 && w.report_lost(lost))
+			lost = 0;
+		(void)pthread_mutex_lock(&w.lock);
+		w.lost += lost;
+	}
+	w.state = ENDED;
+	(void)pthread_cond_signal(&w.ended);
+	(void)pthread_mutex_unlock(&w.lock);
+	return NULL;
+}
+
+/* -- the others' threads -- */
+
+bool
+log_writer_put(const struct log_record *r)
+{
+	const size_t len = sizeof(*r) + r->entry_len + r->line_len;
+
+	(void)pthread_mutex_lock(&w.lock);
+	bool taken = w.state != NO_THREAD;
+	if (taken && (w.state == GIVEN_UP || len > LOG_WRITER_ROOM - w.in_len)) {
+		w.lost++;
+	} else if (taken) {
+		char *p = w.in + w.in_len;
+
+		memcpy(p, r, sizeof(*r));
+		memcpy(p + sizeof(*r), r->entry, r->entry_len);
+		memcpy(p + sizeof(*r) + r->entry_len, r->line, r->line_len);
+		if (w.in_len == 0)
+			(void)pthread_cond_signal(&w.more);
+		w.in_len += len;
+	}
+	(void)pthread_mutex_unlock(&w.lock);
+	return taken;
+}
+
+static void
+free_room(void)
+{
+	free(w.in);
+	free(w.out);
+	w.in = w.out = NULL;
+}
+
+int
+log_writer_start(log_lost_fn report_lost)
+{
+	pthread_condattr_t attr;
+	sigset_t all, before;
+
+	w.in = malloc(LOG_WRITER_ROOM);
+	w.out = malloc(LOG_WRITER_ROOM);
+	if (w.in == NULL || w.out == NULL) {
+		free_room();
+		return -ENOMEM;
+	}
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&w.ended, &attr);
+	(void)pthread_condattr_destroy(&attr);
+	w.report_lost = report_lost;
+	w.state = RUNS;
+	/* Signals are main's. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	int err = pthread_create(&w.thread, NULL, run, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err != 0) {
+		w.state = NO_THREAD;
+		free_room();
+	}
+	return -err;
+}
+
+void
+log_writer_stop(unsigned wait_ms)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += wait_ms / 1000;
+	until.tv_nsec += wait_ms % 1000 * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	(void)pthread_mutex_lock(&w.lock);
+	bool ran = w.state == RUNS;
+	if (ran) {
+		w.state = STOPS;
+		(void)pthread_cond_signal(&w.more);
+	}
+	while (w.state == STOPS && pthread_cond_timedwait(&w.ended, &w.lock, &until) == 0)
+		;
+	bool ended = w.state == ENDED;
+	if (w.state == STOPS)
+		w.state = GIVEN_UP;
+	(void)pthread_mutex_unlock(&w.lock);
+	if (!ended)
+		return;
+	(void)pthread_join(w.thread, NULL);
+	free_room();
+	w.in_len = 0;
+	w.state = NO_THREAD;
+}
