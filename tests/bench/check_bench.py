@@ -158,7 +158,7 @@ def _(t):
                 before = state["requests"]
                 state["requests"] += n
                 if before < 200 <= before + n:
-                    time.sleep(0.5)	# the stall is what is measured
+                    time.sleep(0.5)	# raw: the stall is what is measured
             sock.sendall(b"$3\r\nabc\r\n" * n)
 
     lock, state = threading.Lock(), {"requests": 0}

@@ -1,9 +1,8 @@
 """Measurements of connections that stand still: their memory, what they cost in CPU, which worker has them."""
 import resource
-import socket
 import time
 
-from harness import check, recv_exact, wait_until
+from harness import check, connect_to, recv_exact, wait_until
 from ways import VALUES
 
 FRESH = 5000
@@ -15,7 +14,7 @@ def connected(way, count):
     """So many sockets to Redis, each of which has had an answer."""
     socks = []
     for _ in range(count):
-        s = socket.create_connection(way.at("redis"), 20)
+        s = connect_to(way.at("redis"), 20)
         s.sendall(b"PING\r\n")
         check(recv_exact(s, 7) == b"+PONG\r\n", "Redis answers")
         socks.append(s)
@@ -66,7 +65,7 @@ def many(bench, setup, side):
         socks = connected(way, many_count())
         rss = way.rss()
         cpu, since = way.cpu(), time.monotonic()
-        time.sleep(15 * bench.seconds)	# what an idle process does is what is measured
+        time.sleep(15 * bench.seconds)	# raw: what an idle process does is what is measured
         cpu, took = way.cpu() - cpu, time.monotonic() - since
         check(way.fallbacks() == 0, "all connections are on SMC-R")
         for s in socks + first:

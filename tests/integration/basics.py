@@ -81,7 +81,7 @@ def wait_until(fn, what, timeout=10.0):
             return got
         if time.monotonic() > end:
             raise Failure(f"not within {timeout * PATIENCE:.0f} s: {what}")
-        time.sleep(pause)
+        time.sleep(pause)	# raw: between two looks
         pause = min(pause * 1.5, 0.1)
 
 

@@ -13,8 +13,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from harness import (SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, hostport, main,	# noqa: E402
-                     need, wait_until, works)
+from harness import (SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal,	# noqa: E402
+                     hostport, main, need, wait_until, works)
 
 PARTS = ("no_new_privs", "capabilities", "files", "system_calls")
 LANDLOCK_CREATE_RULESET = 444
@@ -99,7 +99,7 @@ def _(t):
     pair.a.conf_path = old
     pair.a.ctl("reload")
     equal({s["name"] for s in pair.a.services()}, {"one", "two"}, "services")
-    socket.create_connection((t.addr, port)).close()
+    connect_to((t.addr, port)).close()
     works(pair.connect())
 
 

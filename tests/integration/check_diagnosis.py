@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """smcrctl check and doctor: what is in the way, step by step, and that asking costs nobody anything."""
 import json
-import socket
 import subprocess
 import time
 
 import netns
-from harness import (PATIENCE, SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, listener, main, need,
-                     pair_to, recv_exact, same_bytes, soft_device, wait_until)
+from harness import (PATIENCE, SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, listener,
+                     main, need, pair_to, recv_exact, same_bytes, soft_device, wait_until)
 from netns import Net
 from programs import Redis
 
@@ -104,7 +103,7 @@ def blocked(t):
     net.silence(2)
 
     def client():
-        s = socket.create_connection(("10.77.1.1", port), 20 * PATIENCE)
+        s = connect_to(("10.77.1.1", port), 20)
         t.later(s.close)
         works(s)
     return net, a, b, ("10.77.1.2", middle), client

@@ -14,8 +14,8 @@ import resource								# noqa: E402
 import socket								# noqa: E402
 import time								# noqa: E402
 
-from harness import (SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, in_thread, main, need,	# noqa: E402
-                     recv_exact, same_bytes, wait_until)
+from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, in_thread,	# noqa: E402
+                     main, need, recv_exact, same_bytes, turned_away, wait_until)
 from scrape import get							# noqa: E402
 
 PORT, MIDDLE, SERVER = 12000, 13000, 14000
@@ -71,19 +71,14 @@ class Gateways:
         self.server = Server(self.t, echo, "10.77.1.1", SERVER)
 
     def talk(self):
-        with socket.create_connection(("127.0.0.1", PORT), 20) as c:
+        with connect_to(("127.0.0.1", PORT), 20) as c:
             c.sendall(b"hello")
             same_bytes(recv_exact(c, 5), b"hello", "echo")
             one = wait_until(lambda: (lambda x: x if len(x) == 1 else None)(self.a.connections()), "the ones before have gone")
             return one[0]["mode"]
 
     def refused(self):
-        try:
-            with socket.create_connection(("127.0.0.1", PORT), 20) as c:
-                c.settimeout(20)
-                return c.recv(10) == b""
-        except ConnectionError:
-            return True
+        return turned_away(connect_to, ("127.0.0.1", PORT))
 
 
 @case("an MPA port that is blocked: named on both hosts, fallback and hold-off begin and end, each told once",
@@ -167,19 +162,19 @@ def _(t):
     metrics = ("127.0.0.1", PORT + 1)
     gw = Gateways(t, more_a={"metrics": {"listen": hostport(*metrics)}})
     gw.serve()
-    with socket.create_connection(("127.0.0.1", PORT), 20) as there:
+    with connect_to(("127.0.0.1", PORT), 20) as there:
         there.sendall(b"hello")
         same_bytes(recv_exact(there, 5), b"hello", "echo")
         before = gw.a.fds()
         equal(get(metrics, "/healthz")[0], 200, "the metrics' socket")
         wait_until(lambda: gw.a.fds() <= before, "that connection is gone, so nothing gets free later")
         limit = NoFiles(gw.a)
-        waiting = [socket.create_connection(("127.0.0.1", PORT), 20) for _ in range(7)]
+        waiting = [connect_to(("127.0.0.1", PORT), 20) for _ in range(7)]
         for s in waiting:
             t.later(s.close)
         wait_until(lambda: "warning: accepting paused: service=x " in gw.a.log(), "it is told")
         asked = [in_thread(gw.a.status), in_thread(get, metrics, "/healthz")]
-        time.sleep(1.5)		# for what must not come
+        time.sleep(1.5)		# raw: for what must not come
         equal(gw.a.log().count("accepting "), 1, "lines about accepting, however often it is tried")
         there.sendall(b"world")
         same_bytes(recv_exact(there, 5), b"world", "echo of one that was there before")
@@ -209,10 +204,10 @@ def _(t):
         for free in 1, 2, 3:
             before = daemon.fds()
             limit = NoFiles(daemon, free)
-            clients = [socket.create_connection(("127.0.0.1", PORT), 20) for _ in range(6)]
+            clients = [connect_to(("127.0.0.1", PORT), 20) for _ in range(6)]
             for s in clients:
                 s.sendall(b"hello")
-            time.sleep(0.4)		# for what must not come
+            time.sleep(0.4)		# raw: for what must not come
             limit.over()
             for s in clients:
                 same_bytes(recv_exact(s, 5), b"hello", f"echo, {free} free of {daemon.name}")

@@ -3,8 +3,9 @@
 import socket
 
 import clc
-from harness import (PATIENCE, Pair, exchange, pair_to, Server, case, check, echo, equal, hostport, in_thread, main, pattern,
-                     read_marked, recv_all, recv_exact, same_bytes, unlinkable_pair, wait_until, Daemon, SHRINK)
+from harness import (PATIENCE, Pair, connect_to, exchange, pair_to, Server, case, check, echo, equal, hostport,
+                     in_thread, main, pattern, read_marked, recv_all, recv_exact, same_bytes, unlinkable_pair,
+                     wait_until, Daemon, SHRINK)
 from many import echo_server, rounds
 
 def outcome(s):
@@ -54,7 +55,7 @@ def _(t):
     port = t.port()
     a = Daemon(t, "a", {"log_level": "info", "devices": [{"type": "siw", "address": t.addr}],
                         "ingress": [{"name": "x", "listen": hostport(t.addr, port), "to": hostport(*peer.at)}]})
-    c = socket.create_connection((t.addr, port), 30)
+    c = connect_to((t.addr, port), 30)
     c.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     c.sendall(b"0123")
     c.send(b"!", socket.MSG_OOB)
@@ -80,7 +81,7 @@ def _(t):
 def _(t):
     pair = pair_to(t, echo)
     for how in ("decline", "propose"):
-        s = socket.create_connection((t.addr, pair.middle["x"]), 30)
+        s = connect_to((t.addr, pair.middle["x"]), 30)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
         if how == "decline":
             s.sendall(clc.decline())
@@ -104,7 +105,7 @@ def _(t):
         s.sendall(b"ab")
         s.send(b"!", socket.MSG_OOB)
     pair = pair_to(t, serve)
-    s = socket.create_connection((t.addr, pair.middle["x"]), 30)
+    s = connect_to((t.addr, pair.middle["x"]), 30)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     s.sendall(clc.decline() + b"0123")
     wait_until(lambda: any(c["bytes_to_app"] == 4 for c in pair.b.connections()), "four bytes went to the server")
@@ -168,7 +169,7 @@ def _(t):
     Daemon(t, "a", {"devices": [{"type": "siw", "address": t.addr}],
                     "ingress": [{"name": "x", "listen": hostport(t.addr, port), "to": hostport(*peer.at),
                                  "fallback": "refuse"}]})
-    c = socket.create_connection((t.addr, port), 30)
+    c = connect_to((t.addr, port), 30)
     c.sendall(b"secret")
     equal(outcome(c), "reset", "at the client")
     wait_until(lambda: after, "the peer has seen the end")
@@ -176,7 +177,7 @@ def _(t):
 
     pair = Pair(t, {"y": server.at}, egress={"fallback": "refuse"})
     for first in (clc.decline(), clc.proposal()):
-        s = socket.create_connection((t.addr, pair.middle["y"]), 30)
+        s = connect_to((t.addr, pair.middle["y"]), 30)
         s.sendall(first)
         got = outcome(s)
         check(got == "reset" or got[:4] in (b"", clc.EYE) and b"secret" not in got, f"at the SMC client: {got}")

@@ -341,7 +341,7 @@ def _(s):
 
     def calm():
         before = s.b.cpu()
-        time.sleep(1)
+        time.sleep(1)	# raw: what it does in a second is what is measured
         return s.b.cpu() - before < 0.5
     wait_until(calm, "less than half a second of processor time in a second", 5)
     s.witness.alive()

@@ -6,7 +6,7 @@ import random
 import socket
 import time
 
-from harness import case, check, equal, main, wait_until, PATIENCE, Skip, SHRINK
+from harness import case, check, connect_to, equal, main, wait_until, Skip, SHRINK
 from hostile import MIB, Scene, ask
 
 NOBODY = 65534
@@ -18,10 +18,7 @@ READERS = 8
 
 
 def control(pair, path=None):
-    s = socket.socket(socket.AF_UNIX)
-    s.connect(path or pair.b.control)	# blocking: waits for a place in the backlog
-    s.settimeout(20 * PATIENCE)
-    return s
+    return connect_to(path or pair.b.control)
 
 
 @case("the control socket: garbage, endless lines, slow and many clients", timeout=90)
@@ -61,7 +58,7 @@ def _(t):
         s = control(pair)
         try:
             s.sendall(b"{")
-            time.sleep(0.05)
+            time.sleep(0.05)	# raw: the pace of a slow client
             s.sendall(b'"')
             return s
         except OSError:
@@ -70,7 +67,7 @@ def _(t):
     for byte in b"co":
         slow.sendall(bytes([byte]))
         equal(pair.b.status()["draining"], False, "status for somebody else")
-        time.sleep(0.2)
+        time.sleep(0.2)		# raw: the pace of a slow client
     slow.close()
     # A client that asks and never reads.
     deaf = control(pair)
@@ -128,11 +125,12 @@ def _(t):
     # Places and time of the control socket are its own.
     for _ in range(20):
         equal(ask(scene.b, "status")["draining"], False, "status for an operator")
-    many = [control(pair) for _ in range(PLACES - 1)]
-    equal(ask(scene.b, "status")["draining"], False, "status for an operator")
-    for s in silent + many:
-        s.close()
-    status = ask(scene.b, "status")
+    with scene.watch[scene.b].asking:
+        many = [control(pair) for _ in range(PLACES - 1)]
+        equal(ask(scene.b, "status")["draining"], False, "status for an operator")
+        for s in silent + many:
+            s.close()
+        status = ask(scene.b, "status")
     equal([s["disabled"] for s in status["services"]], [False], "disabled")
     check("asked for on the control socket" not in scene.b.log(), "nothing was ordered")
     scene.bound(scene.b, fds=20, rss=4 * MIB)
@@ -210,9 +208,10 @@ def ended(s):
 def _(t):
     scene = Scene(t)
     let_in(scene.b.control)
-    idle = nobodys(scene.pair, PLACES + 4)
-    wait_until(lambda: sum(map(ended, idle)) == KEPT + 4, "those that find no place are turned away")
-    equal(ask(scene.b, "status")["draining"], False, "status for the operator beside them")
+    with scene.watch[scene.b].asking:
+        idle = nobodys(scene.pair, PLACES + 4)
+        wait_until(lambda: sum(map(ended, idle)) == KEPT + 4, "those that find no place are turned away")
+        equal(ask(scene.b, "status")["draining"], False, "status for the operator beside them")
     for s in idle:
         s.close()
     scene.bound(scene.b, fds=20, rss=4 * MIB)
@@ -223,11 +222,12 @@ def _(t):
 def _(t):
     scene = Scene(t)
     let_in(scene.b.control)
-    traces = nobodys(scene.pair, PLACES - KEPT, SILENT_TRACE)
-    wait_until(lambda: sum(map(ended, traces)) == PLACES - KEPT - TRACES, "the oldest traces end")
-    idle = nobodys(scene.pair, PLACES - KEPT - TRACES)
-    with as_nobody():
-        equal(ask(scene.b, "status")["draining"], False, "status for another user")
+    with scene.watch[scene.b].asking:
+        traces = nobodys(scene.pair, PLACES - KEPT, SILENT_TRACE)
+        wait_until(lambda: sum(map(ended, traces)) == PLACES - KEPT - TRACES, "the oldest traces end")
+        idle = nobodys(scene.pair, PLACES - KEPT - TRACES)
+        with as_nobody():
+            equal(ask(scene.b, "status")["draining"], False, "status for another user")
     for s in traces + idle:
         s.close()
     scene.bound(scene.b, fds=20, rss=4 * MIB)

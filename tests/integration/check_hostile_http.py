@@ -4,7 +4,7 @@ import random
 import socket
 import time
 
-from harness import case, check, equal, hostport, in_thread, main, wait_until, PATIENCE, SANITIZERS, SHRINK
+from harness import Client, case, check, connect_to, equal, hostport, in_thread, main, wait_until, SANITIZERS, SHRINK
 from hostile import MIB, Scene
 from scrape import get, scrape, value
 
@@ -20,10 +20,7 @@ def scene_with_metrics(t):
 
 
 def dial(at):
-    s = socket.socket()
-    s.settimeout(10 * PATIENCE)
-    s.connect(at)
-    return s
+    return connect_to(at, 10)
 
 
 def send_all(s, data):
@@ -111,7 +108,7 @@ def _(t):
     # Who asks for much and takes none of it.
     deaf = []
     for _ in range(20):
-        s = socket.socket()
+        s = Client()
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         s.connect(at)
         send_all(s, GET + b"\r\n")
@@ -125,7 +122,7 @@ def _(t):
     def storm():
         n = 0
         while time.monotonic() < until:
-            s = socket.socket()
+            s = Client()
             s.settimeout(0.2)
             try:
                 s.connect(at)
@@ -158,7 +155,7 @@ def _(t):
             try:
                 n += get(at)[0] == 200
             except OSError:
-                time.sleep(0.01)
+                time.sleep(0.01)	# raw: turned away, asks again
         return n
     asking = [in_thread(ask) for _ in range(3)]
     n = sum(a.result() for a in asking)

@@ -166,7 +166,7 @@ def _(s):
     c = s.connected()
     c.link.closing = True	# nobody reads any more
     c.link.thread.join()
-    c.link.ep.settimeout(0.5)
+    c.link.ep.settimeout(0.5)	# raw: until nothing goes
     end, sent = time.monotonic() + 1.5, 0
     try:
         while time.monotonic() < end:
@@ -271,7 +271,7 @@ def _(s):
                 if link.ended:
                     break
             if link.thread and not link.ended:
-                time.sleep(0.02)
+                time.sleep(0.02)	# raw: the random peer's pace
         except STRANGE:
             pass
         s.leave()

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Strangers on the MPA port."""
-import socket
 import time
 
-from harness import check, equal, hostport, main, set_reset_on_close, wait_until
+from harness import check, connect_to, equal, hostport, main, set_reset_on_close, wait_until
 from hostile import MIB, SOON, iw, refused_ones, scene_case, smc, stranger, told
 
 REQUEST = iw.MpaFrame(enhanced=iw.Enhanced(), private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode()).encode()
@@ -23,7 +22,7 @@ def storm(at, source, seconds):
     end, n = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         try:
-            with socket.create_connection(at, 5, (source, 0)) as sock:
+            with connect_to(at, 5, source=source) as sock:
                 set_reset_on_close(sock)
                 sock.sendall(REQUEST)
             n += 1

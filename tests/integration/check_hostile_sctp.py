@@ -41,7 +41,7 @@ class Raw:
     def __init__(self, s, i=1):
         self.at = sctp_at(s)
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.sock.bind((stranger(s.t, i), 0))
+        self.sock.bind((stranger(s.t, i), 0))	# raw: held from here on
         self.sock.settimeout(SOON)
         self.port = self.sock.getsockname()[1]
         self.tag = random.randrange(1, 1 << 32)
@@ -95,7 +95,7 @@ class Raw:
 def storm(at, source, seconds):
     """INITs, as many as one core can make; how many."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind((source, 0))
+        sock.bind((source, 0))	# raw: held from here on
         packet = sctp.encode_packet(sock.getsockname()[1], at[1], 0, init())
         end, n = time.monotonic() + seconds, 0
         while time.monotonic() < end:
@@ -227,7 +227,7 @@ def _(s):
     for i, (name, lie) in enumerate(LIES.items()):
         for first in (None, ddp.Control(ddp.INITIATE, private=b"garbage"), REQUEST):
             session = ddp.associate(sctp_at(s), SOON, source=stranger(s.t, 1 + i % 8))
-            session.settimeout(1)
+            session.settimeout(SOON)
             if first:
                 session.send_control(first)
             sins(session, lie)
@@ -250,7 +250,7 @@ def _(s):
         _, v = s.proposed()
         v.send_accept()
         session, _ = s.server.mpa.accept(SOON)
-        session.settimeout(1)
+        session.settimeout(SOON)
         sins(session, LIES[name])
         ends(session, name)
         s.leave()
@@ -264,7 +264,7 @@ def _(s):
     for name, lie in LIES.items():
         c = s.connected()
         session = c.link.ep.stream
-        session.settimeout(1)
+        session.settimeout(SOON)
         with c.link.cond:
             sins(session, lie)
         ends(session, name)

@@ -38,7 +38,7 @@ class Gateways:
 
 def rest():
     """Until timers of the event loop that were armed for what is over have rung."""
-    time.sleep(2.2 * ANSWER_MS / 1000)
+    time.sleep(2.2 * ANSWER_MS / 1000)	# raw: timers cannot be seen
 
 
 def took(t, what, start, limit_ms):
@@ -115,7 +115,7 @@ def _(t):
         talk(s, b"hello")
     rest()
     before = [wakes(d) for d in (gw.a, gw.b)]
-    time.sleep(ASLEEP_S)	# what happens meanwhile is the question
+    time.sleep(ASLEEP_S)	# raw: what happens meanwhile is the question
     for d, was in zip((gw.a, gw.b), before):
         n = wakes(d) - was
         t.note(f"{d.name}: {n} times awake in {ASLEEP_S} s")

@@ -7,8 +7,8 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
-from harness import (SMCRCTL, Daemon, Server, case, check, echo, equal, hostport, main, need_built_with, recv_exact, same_bytes,	# noqa: E402
-                     wait_until)
+from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, main,	# noqa: E402
+                     need_built_with, recv_exact, same_bytes, wait_until)
 from programs import Redis, RedisClient							# noqa: E402
 
 
@@ -55,7 +55,7 @@ def port_is_dropped(t, transport, words):
     wait_devices(b, {"b2": ("up", "10.77.2.2")})
     port = b.ctl("devices")["devices"][0]["mpa_port"]
     net.silence(2, "a")
-    with socket.create_connection(("127.0.0.1", 12001), 20) as c:
+    with connect_to(("127.0.0.1", 12001), 20) as c:
         c.sendall(b"hello")
         same_bytes(recv_exact(c, 5), b"hello", "echo on TCP")
         reason = a.connections()[0]["reason"]

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 
-from harness import Pair, Server, Skip, case, check, echo, equal, hostport, main, unlinkable_pair, wait_until, works
+from harness import PATIENCE, Pair, Server, Skip, case, check, echo, equal, hostport, main, unlinkable_pair, wait_until, works
 from scrape import get, scrape, value
 
 
@@ -88,7 +88,7 @@ def _(t):
     s = talk(pair, 100000)
     for at in pair.at:
         body = get(at)[2]
-        done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, timeout=60)
+        done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True, timeout=60 * PATIENCE)
         equal((done.returncode, done.stdout + done.stderr), (0, b""), "promtool check metrics")
     s.close()
 

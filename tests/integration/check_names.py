@@ -10,8 +10,8 @@ import threading
 
 import netns
 from dns import REFUSED, SERVFAIL, Name, NameServer
-from harness import (SMCRD, Daemon, Pair, Server, case, check, echo, equal, hostport, in_thread, main, need, need_built_with, recv_exact, same_bytes,
-                     soft_device, wait_until)
+from harness import (SMCRD, Daemon, Pair, Server, case, check, connect_to, echo, equal, hostport, in_thread, main,
+                     need, need_built_with, recv_exact, same_bytes, soft_device, wait_until)
 
 CONF = "/etc/resolv.conf"
 PATIENT = 30
@@ -67,7 +67,7 @@ class Names:
     def who(self, name):
         """What the server says that a client of this service gets; b"" when it is turned away."""
         try:
-            with socket.create_connection((self.t.addr, self.ports[name]), PATIENT) as s:
+            with connect_to((self.t.addr, self.ports[name]), PATIENT) as s:
                 return s.recv(16)
         except ConnectionError:
             return b""
@@ -116,7 +116,7 @@ def _(t):
     equal(n.who("y"), b"a", "works")
     equal(len(lines(n.b, "name not found", "db.test")), 1, "told once")
     equal(len(lines(n.b, "name found again", "db.test")), 1, "told once")
-    with socket.create_connection((t.addr, n.ports["y"]), PATIENT) as s:
+    with connect_to((t.addr, n.ports["y"]), PATIENT) as s:
         equal(s.recv(1), b"a", "a connection from before the change")
         dns.names["db.test"] = Name(a=[HOST_B])
         wait_until(lambda: n.who("y") == b"b", "new connections go to the new address", PATIENT)
@@ -182,7 +182,7 @@ def _(t):
                       "a.test": Name(a=[HOST_A], ttl=3600), "b.test": Name(a=[HOST_B], ttl=3600)})
     n = Names(t, {"x": "srv:_db._tcp.test"})
     equal(n.who("x"), b"a", "at first")
-    with socket.create_connection((t.addr, n.ports["x"]), PATIENT) as s:
+    with connect_to((t.addr, n.ports["x"]), PATIENT) as s:
         equal(s.recv(1), b"a", "a connection from before the change")
         dns.names["_db._tcp.test"] = Name(srv=[(1, 1, p2, "b.test")], ttl=3600)
         dns.names["b.test"] = Name(a=[HOST_B], ttl=1)
@@ -275,7 +275,7 @@ class Load:
         while not self.over:
             who = b""
             try:
-                with socket.create_connection((self.t.addr, self.port), PATIENT) as s:
+                with connect_to((self.t.addr, self.port), PATIENT) as s:
                     who = s.recv(1)
                     s.sendall(b"ping")
                     ok = s.recv(4, socket.MSG_WAITALL) == b"ping"
@@ -343,7 +343,7 @@ def _(t):
     a, (b1, _), _, middles, port = two_targets(t, "first", retry="1h")
     b1.expect_dead = True
     b1.kill()
-    with socket.create_connection((t.addr, port), PATIENT) as s:
+    with connect_to((t.addr, port), PATIENT) as s:
         equal(s.recv(1), b"2", "the other one serves")
     b1.start()
     b1.expect_dead = False
@@ -358,7 +358,7 @@ def _(t):
     a, (b1, _), _, _, port = two_targets(t, "first", retry="1h")
     b1.expect_dead = True
     b1.kill()
-    with socket.create_connection((t.addr, port), PATIENT) as s:
+    with connect_to((t.addr, port), PATIENT) as s:
         equal(s.recv(1), b"2", "the other one serves")
         a.write_conf({**a.conf, "ingress": []})
         a.ctl_text("reload")
@@ -372,7 +372,7 @@ def _(t):
     a, _, _, _, port = two_targets(t, "spread")
     got = []
     for _ in range(20):
-        with socket.create_connection((t.addr, port), PATIENT) as s:
+        with connect_to((t.addr, port), PATIENT) as s:
             got.append(s.recv(1))
     equal((got.count(b"1"), got.count(b"2")), (10, 10), "connections to each")
     equal([x["connections"] for x in a.ctl("service", "x")["addresses"]], [10, 10], "counted")

@@ -6,7 +6,7 @@ import re
 import subprocess
 import urllib.parse
 
-from harness import (Pair, Server, case, check, echo, equal, hostport, main, need, pattern, recv_exact, wait_until)
+from harness import (PATIENCE, Pair, Server, case, check, echo, equal, hostport, main, need, pattern, recv_exact, wait_until)
 from scrape import get
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
@@ -14,7 +14,7 @@ EXAMPLES = os.path.join(SOURCE, "prometheus")
 
 
 def promtool(*args, **kw):
-    done = subprocess.run([need("promtool"), *args], capture_output=True, text=True, timeout=120, **kw)
+    done = subprocess.run([need("promtool"), *args], capture_output=True, text=True, timeout=120 * PATIENCE, **kw)
     return done.returncode, done.stdout + done.stderr
 
 

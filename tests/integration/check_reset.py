@@ -79,7 +79,7 @@ def _(t):
 @case("reset while the other side's reader is stuck and every buffer is full")
 def _(t):
     pair, client, server = pair_with_ends(t)
-    client.settimeout(0.5)
+    client.settimeout(0.5)	# raw: until every buffer is full
     try:
         while True:
             client.sendall(bytes(1 << 20))

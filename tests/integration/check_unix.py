@@ -15,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-from harness import (SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, hostport, in_thread, listener, main,
-                     need, outcome, pair_to, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, unix_connect,
-                     unix_listener, unlinkable_pair, wait_until, works)
+from harness import (PATIENCE, SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal, hostport,
+                     in_thread, listener, main, need, outcome, pair_to, pattern, recv_all, recv_exact, same_bytes,
+                     set_reset_on_close, unix_connect, unix_listener, unlinkable_pair, wait_until, works)
 from programs import Postgres, Redis, postgres_bin
 
 NOBODY = 65534
@@ -157,13 +157,13 @@ def _(t):
     equal(outcome(client), ("end", b""), "at a client that has said nothing since")
 
     client, server = ends()
-    client.settimeout(0.5)
+    client.settimeout(0.5)	# raw: until every buffer is full
     try:
         while True:
             client.sendall(bytes(1 << 20))	# until every buffer is full
     except TimeoutError:
         pass
-    client.settimeout(20)
+    client.settimeout(20 * PATIENCE)
     set_reset_on_close(server)
     server.close()
     equal(outcome(client), ("reset", b""), "at a client whose words were not read")
@@ -179,7 +179,7 @@ def _(t):
     c.send(b"!", socket.MSG_OOB)
     c.sendall(b"cd")
     s, _ = lsn.accept()
-    s.settimeout(20)
+    s.settimeout(20 * PATIENCE)
     same_bytes(recv_exact(s, 5), b"ab!cd", "at the server")
     c.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     try:
@@ -322,7 +322,7 @@ def _(t):
     at(a)
     port = t.port()
     reload(one=hostport(t.addr, port), two=f"unix:{b}").ctl("reload")
-    with socket.create_connection((t.addr, port)) as s:
+    with connect_to((t.addr, port)) as s:
         works(s)
     at(b)
     equal([os.path.exists(p) for p in (a, b, c)], [False, True, False], "files")

@@ -14,8 +14,9 @@ import sys
 import threading
 import time
 
-from harness import (PATIENCE, SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, echo, equal, in_thread, main,
-                     need, outcome, pattern, recv_exact, same_bytes, soft_device, unix_connect, wait_until, works)
+from harness import (PATIENCE, SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, connect_to,
+                     echo, equal, in_thread, main, need, outcome, pattern, recv_exact, same_bytes, soft_device,
+                     unix_connect, wait_until, works)
 from scrape import get
 from programs import Nginx, Redis, RedisClient
 
@@ -235,7 +236,7 @@ def _(t):
     pair = echo_pair(t)
     running = pair.connect()
     works(running, 1)
-    silent = socket.create_connection((t.addr, int(pair.b.conf["egress"][0]["listen"].rsplit(":", 1)[1])), timeout=20)
+    silent = connect_to((t.addr, int(pair.b.conf["egress"][0]["listen"].rsplit(":", 1)[1])), 20)
     wait_until(lambda: pair.b.status()["connections"]["setup"] == 1, "it is being set up")
     took = []
 
@@ -268,9 +269,7 @@ class Taker:
     """The new process's words, without the process."""
 
     def __init__(self, d, request=b"smcrd-take-over 1\n"):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(20)
-        self.sock.connect(d.control)
+        self.sock = connect_to(d.control)
         self.sock.sendall(request)
 
     def hear(self):
@@ -335,7 +334,7 @@ def _(t):
     knocking = Knocking(pair)
     taken = socket.socket()
     t.later(taken.close)
-    taken.bind((t.addr, 0))
+    taken.bind((t.addr, t.port()))
     taken.listen()
     in_use = dict(good, ingress=[*good["ingress"], dict(good["ingress"][0], name="y", listen="%s:%d" % taken.getsockname())])
     for conf, status, words in ((dict(good, nonsense=1), 78, ["unknown key nonsense"]),
@@ -432,7 +431,7 @@ def _(t):
 def _(t):
     conf = {"devices": [{"type": "siw", "address": t.addr}]}
     lsn, not_listening, datagram = socket.socket(), socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    lsn.bind((t.addr, 0))
+    lsn.bind((t.addr, t.port()))
     lsn.listen()
     for s in (lsn, not_listening, datagram):
         t.later(s.close)
@@ -673,7 +672,7 @@ def _(t):
     pair.a.expect_dead = True
     t.run([*argv], status=1, stderr=subprocess.STDOUT)
     with open(t.path("background.log"), "wb") as log:
-        subprocess.run([*argv, "--take-over"], check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=60)
+        subprocess.run([*argv, "--take-over"], check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=60 * PATIENCE)
     equal(pair.a.wait(), 0, "the old one")
     pid = pair.a.status()["pid"]
     t.later(lambda: os.kill(pid, signal.SIGKILL))
@@ -762,10 +761,8 @@ def _(t):
     for _ in range(3):
         d.stop()
         waiting = [pair.connect("x") for _ in range(6)]
-        u = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        u = connect_to(path)
         t.later(u.close)
-        u.connect(path)
-        u.settimeout(20)
         task = [in_thread(works, s, i) for i, s in enumerate([*waiting, u])]
         d.log_path = t.path(f"log.{t.count()}")
         d.start(ready=False)

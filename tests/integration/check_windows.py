@@ -71,7 +71,7 @@ def _(t):
     socks = [pair.connect() for _ in range(CONNECTIONS)]
     for s in socks:
         exchange(s, b"fresh")
-    time.sleep(0.7)
+    time.sleep(0.7)		# raw: what has been idle for rmb_idle is given back meanwhile
     fresh = {d.name: d.rss() for d in (pair.a, pair.b)}
     for s in socks:
         exchange(s, pattern(MIB))

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 
-from harness import (Daemon, Failure, Pair, Server, Skip, case, check, echo, equal, exchange, hostport, main, pattern,
-                     recv_exact, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
+from harness import (Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal, exchange, hostport,
+                     main, pattern, recv_exact, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
 
 
 def works(s, seed=0, n=3000):
@@ -254,7 +254,7 @@ def _(t):
     check("service taken: cannot listen on" in said and said.count("cannot listen") == 1, f"reload says: {said}")
     equal([s["name"] for s in pair.a.services()], ["x"], "services")
     try:
-        socket.create_connection((t.addr, new)).close()
+        connect_to((t.addr, new)).close()
         raise Failure("a service of a failed reload listens")
     except ConnectionRefusedError:
         pass
@@ -288,7 +288,6 @@ def shares_by_unix(t, pair, path, cnt):
     def spread():
         for _ in range(cnt):
             socks.append(unix_connect(path))
-            socks[-1].settimeout(30)
         for s in socks[-cnt:]:
             works(s)
         return min(n - b for n, b in zip(per_worker(pair.a), before)) > 0
@@ -353,7 +352,6 @@ def _(t):
     for s in socks:
         works(s)
     with unix_connect(path) as s:
-        s.settimeout(30)
         equal(s.recv(1), b"", "one too many of this user")
     equal(pair.a.services()[0]["refused_per_peer"], 1, "refused")
     socks.pop().close()

@@ -4,11 +4,10 @@ import json
 import os
 import re
 import signal
-import socket
 
-from basics import PATIENCE, REPORT, SMCRCTL, SMCRD, TRANSPORT, UNIX, VALGRIND, Failure, check, equal, wait_until
+from basics import REPORT, SMCRCTL, SMCRD, TRANSPORT, UNIX, VALGRIND, Failure, check, equal, wait_until
 from procs import Proc
-from sockets import Server, unix_connect
+from sockets import Server, connect_to, turned_away
 
 
 def conf_text(value, indent=0):
@@ -126,12 +125,11 @@ class Daemon(Proc):
     def _ready(self):
         if not self.alive():
             raise Failure(f"daemon {self.name} ended at start with status {self.popen.returncode}")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            try:
-                s.connect(self.control)
-                return True
-            except OSError:
-                return False
+        try:
+            connect_to(self.control).close()
+            return True
+        except OSError:
+            return False
 
     def ctl(self, *args, timeout=20.0):
         """The data of smcrctl's JSON answer."""
@@ -248,20 +246,13 @@ class Pair:
     def connect(self, name=None, timeout=20.0):
         """A client's socket to the ingress of that name (of the only one)."""
         name = name or next(iter(self.port))
-        if self.path:
-            s = unix_connect(self.path[name], timeout)
-        else:
-            s = socket.create_connection((self.host, self.port[name]), timeout * PATIENCE)
+        s = connect_to(self.path[name] if self.path else (self.host, self.port[name]), timeout)
         self.t.later(s.close)
         return s
 
     def turned_away(self, name=None):
-        """How a new client fares that is not to be served: True when it gets a reset or an end without a byte."""
-        try:
-            with self.connect(name) as s:
-                return s.recv(100) == b""
-        except ConnectionError:
-            return True
+        """A new client is not served: it gets a reset or an end without a byte."""
+        return turned_away(self.connect, name)
 
     def modes(self):
         """(connections on SMC-R, others) of both daemons, now."""

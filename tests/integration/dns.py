@@ -3,6 +3,8 @@ import socket
 import struct
 import threading
 
+from harness import PATIENCE
+
 A, NS, CNAME, SOA, AAAA, SRV = 1, 2, 5, 6, 28, 33
 NXDOMAIN, SERVFAIL, REFUSED = 3, 2, 5
 
@@ -110,7 +112,7 @@ class NameServer:
             try:
                 s, _ = self.tcp.accept()
                 with s:
-                    s.settimeout(5)
+                    s.settimeout(20 * PATIENCE)
                     while True:
                         head = s.recv(2, socket.MSG_WAITALL)
                         if len(head) < 2:

@@ -20,8 +20,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.p
 
 import pyiwarp as iw
 import pysmc as smc
-from harness import (Failure, Pair, check, equal, hostport, listener, need, pattern, recv_exact, same_bytes,
-                     soft_device, wait_until, PATIENCE, SANITIZERS, TRANSPORT)
+from harness import (Failure, Pair, check, connect_to, equal, hostport, listener, need, pattern, recv_exact,
+                     same_bytes, soft_device, wait_until, PATIENCE, SANITIZERS, TRANSPORT)
 from smc_scene import scene_case as smc_scene_case, SOON, Strangers, TIMERS, how_it_ends  # the checks take these from here
 
 MIB = 1 << 20
@@ -41,9 +41,7 @@ def stranger(t, i=1):
 
 def ask(d, command):
     """What the daemon answers on its control socket, without a program in between; None when it is too busy."""
-    with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(10 * PATIENCE)
-        s.connect(d.control)
+    with connect_to(d.control, 10) as s:
         s.sendall(json.dumps({"command": command}).encode() + b"\n")
         s.shutdown(socket.SHUT_WR)
         answer = b""
@@ -104,6 +102,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.d = d
         self.over = threading.Event()
+        self.asking = threading.Lock()		# who holds it has the control socket's places to itself
         self.start_values = self.look()
         self.cpu = d.cpu()
         self.peak = dict(self.start_values)
@@ -119,7 +118,8 @@ class Watch(threading.Thread):
         while not self.over.wait(0.02):
             turn += 1
             try:
-                now = self.look() if turn % 5 == 0 else {"rss": self.d.rss(), "fds": self.d.fds()}
+                with self.asking:
+                    now = self.look() if turn % 5 == 0 else {"rss": self.d.rss(), "fds": self.d.fds()}
             except (OSError, ValueError):
                 continue	# it has ended, or has no place for one more client: others look at that
             for what, n in now.items():
@@ -169,7 +169,7 @@ class Witness:
         return self.get(2) / 1e9
 
     def work(self, at):
-        sock = socket.create_connection(at, 20 * PATIENCE)
+        sock = connect_to(at, 20)
         while self.get(0) != self.STOP:
             self.put(3, self.get(0) == self.PAUSE)
             if self.get(0) == self.RUN:
@@ -179,7 +179,7 @@ class Witness:
                 same_bytes(recv_exact(sock, len(data)), data, f"witness' echo {self.turns}")
                 self.put(2, max(self.get(2), time.monotonic_ns() - start))
                 self.put(1, self.turns + 1)
-            time.sleep(0.005)
+            time.sleep(0.005)	# raw: the witness' pace
         sock.close()
 
     def alive(self):
@@ -384,7 +384,7 @@ class Scene(Strangers):
         """Nobody does anything now, the daemons neither; and memory is given back."""
         self.witness.pause()
         before = {d: d.cpu() for d in self.daemons}
-        time.sleep(IDLE)
+        time.sleep(IDLE)	# raw: what happens meanwhile is the question
         for d in self.daemons:
             used = (d.cpu() - before[d]) / IDLE
             check(used < 0.1, f"daemon {d.name} uses {used:.0%} of a processor and has nothing to do")

@@ -37,7 +37,7 @@ class Probe:
                 self.count += 1
                 if got != b"%d" % self.count:
                     raise Failure(f"{self.key}: answer {got!r} to number {self.count}")
-                time.sleep(self.pause)
+                time.sleep(self.pause)	# raw: the load's pace
         except Exception as e:
             self.error = e
 

@@ -4,11 +4,10 @@ Two network namespaces joined by pairs of virtual Ethernet interfaces: the test 
 interfaces ai - bi; each side has an address on its loopback interface that is routed over whichever pair works.
 """
 import os
-import socket
 import subprocess
 import sys
 
-from harness import PATIENCE, Skip, need, wait_until
+from harness import Skip, connect_to, need, wait_until
 
 ADDR_A, ADDR_B = "10.77.100.1", "10.77.100.2"
 NOWHERE = "02:00:00:00:00:99"
@@ -123,7 +122,7 @@ class Net:
 
     def connect(self, port, timeout=20.0):
         """A client of the daemon on this side."""
-        s = socket.create_connection((ADDR_A, port), timeout * PATIENCE)
+        s = connect_to((ADDR_A, port), timeout)
         self.t.later(s.close)
         return s
 

@@ -115,15 +115,18 @@ class Case:
         return Case._port
 
     def port6(self):
-        """A port that is free on ::1, which all scripts share."""
+        """A port on ::1, which all scripts share: one of ours has it from here on, by a name in the network namespace."""
         for _ in range(200):
             port = 10000 + int.from_bytes(os.urandom(2), "big") % 22000
-            with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as s:
-                try:
-                    s.bind(("::1", port))
-                    return port
-                except OSError:
-                    continue
+            name, probe = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_INET6)
+            try:
+                with probe:
+                    name.bind(f"\0smcrd-test-port6-{port}")
+                    probe.bind(("::1", port))
+                self.later(name.close)
+                return port
+            except OSError:
+                name.close()
         raise Skip("no free port on ::1")
 
     def socket_path(self, what):
@@ -179,7 +182,7 @@ class Case:
                 pass
         for p in reversed(self.procs):
             try:
-                p.popen.wait(5)
+                p.popen.wait(5)	# raw: then it is killed
             except subprocess.TimeoutExpired:
                 p.popen.kill()
                 p.popen.wait()

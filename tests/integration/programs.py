@@ -9,7 +9,7 @@ import pwd
 import shutil
 import socket
 
-from harness import UNIX, Failure, Skip, check, need, unix_connect, wait_until
+from harness import UNIX, Failure, Skip, check, connect_to, need, unix_connect, wait_until
 
 
 def listens(host, port, pid="self"):
@@ -75,7 +75,7 @@ class Redis:
         """A client's socket without any daemon between."""
         if self.port == 0:
             return unix_connect(self.host.partition(":")[2])
-        return socket.create_connection((self.host, self.port))
+        return connect_to((self.host, self.port))
 
 
 class RedisClient:

@@ -1,9 +1,8 @@
 """HTTP to a daemon's metrics endpoint, by Python's own client, and its text read into numbers."""
 import http.client
 import re
-import socket
 
-from harness import check, equal, PATIENCE
+from harness import check, connect_to, equal, PATIENCE
 
 SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -17,9 +16,7 @@ class UnixConnection(http.client.HTTPConnection):
         self.path = path
 
     def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
+        self.sock = connect_to(self.path)
 
 
 def get(at, path="/metrics", method="GET", **headers):

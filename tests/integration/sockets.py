@@ -69,16 +69,63 @@ def set_reset_on_close(s):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def unix_connect(path, timeout=20.0):
-    """A client's socket to a UNIX socket."""
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+class Client(socket.socket):
+    """A client's socket. The other end may reset it so early that connect() already fails of that, on a busy machine: then the
+    first call after it fails, as on any other."""
+
+    early = None
+
+    def connect(self, at):
+        try:
+            super().connect(at)
+        except ConnectionResetError as e:
+            self.early = e
+
+
+def _unless_reset(name):
+    def call(self, *args):
+        if self.early:
+            raise self.early
+        return getattr(socket.socket, name)(self, *args)
+    return call
+
+
+for _name in ("recv", "recv_into", "send", "sendall", "shutdown", "getpeername"):
+    setattr(Client, _name, _unless_reset(_name))
+
+
+def connect_to(at, timeout=20.0, source=None):
+    """A client's socket: at (host, port) or the path of a UNIX socket, from the address `source`. The timeout, before PATIENCE, is
+    that of later calls, too."""
+    unix = isinstance(at, str)
+    s = Client(socket.AF_UNIX if unix else socket.AF_INET6 if ":" in at[0] else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        s.settimeout(timeout * PATIENCE)
-        s.connect(path)
+        seconds = timeout * PATIENCE
+        if unix:	# it waits for a place in the backlog only when it blocks
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(seconds) + 1, 0))
+        else:
+            s.settimeout(seconds)
+        if source:
+            s.bind((source, 0))	# raw: as connect() would choose it
+        s.connect(at)	# raw: here alone
+        s.settimeout(seconds)
         return s
     except BaseException:
         s.close()
         raise
+
+
+unix_connect = connect_to
+
+
+def turned_away(connect, *args):
+    """How a client fares that is not to be served, connected by that function: True when it gets a reset or an end without a
+    byte."""
+    try:
+        with connect(*args) as s:
+            return s.recv(100) == b""
+    except ConnectionError:
+        return True
 
 
 def unix_listener(t, path=None, backlog=4096):

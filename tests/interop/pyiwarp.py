@@ -763,8 +763,8 @@ def tcp_connect(at, timeout=5.0, source=None, mss=None):
         if mss:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, mss)
         if source:
-            sock.bind((source, 0))
-        sock.connect(at)
+            sock.bind((source, 0))	# raw: as connect() would choose it
+        sock.connect(at)	# raw: a reset is Closed, now or later
     except ConnectionError as e:
         sock.close()
         raise Closed(True, str(e)) from None

@@ -110,7 +110,7 @@ class Host:
 
     def quiet(self, start, seconds=0.15):
         """Nothing of that kind happens for a while."""
-        time.sleep(seconds)
+        time.sleep(seconds)	# raw: for what must not come
         with self.cond:
             got = [x for x in self.news if x.startswith(start)]
         check(not got, f"{got}, nothing was expected")
@@ -123,7 +123,7 @@ class Host:
         while self.stats()[key] < at_least:
             if time.monotonic() > end:
                 raise Failure(f"{key} is {self.stats()[key]}, expected {at_least}")
-            time.sleep(0.01)
+            time.sleep(0.01)	# raw: between two looks
 
     @contextlib.contextmanager
     def still(self):
@@ -146,7 +146,7 @@ class Host:
                 self.proc.popen.stdin.flush()
             except BrokenPipeError:
                 pass
-        self.proc.wait(10)
+        self.proc.wait(10)	# raw: Proc's, with patience
 
     def check_end(self):
         """Ends it; nothing leaked (the sanitizers tell by the status)."""

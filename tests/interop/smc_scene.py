@@ -5,7 +5,6 @@ gone from the daemons, and the witness never noticed.
 """
 import os
 import select
-import socket
 import sys
 import threading
 import time
@@ -16,8 +15,8 @@ sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "integration")]
 
 import pyiwarp as iw
 import pysmc as smc
-from harness import (PATIENCE, Daemon, Failure, case, check, equal, hostport, in_thread, listener, pattern, recv_exact,
-                     same_bytes, wait_until)
+from harness import (PATIENCE, Daemon, Failure, case, check, connect_to, equal, hostport, in_thread, listener,
+                     pattern, recv_exact, same_bytes, wait_until)
 
 MS = int(300 * PATIENCE)	# what the daemons wait for an answer
 TIMERS = {
@@ -94,7 +93,7 @@ class Witness:
             same_bytes(recv_exact(self.sock, len(data)), data, f"witness' echo {self.turns}")
             self.longest = max(self.longest, time.monotonic() - start)
             self.turns += 1
-            time.sleep(0.005)
+            time.sleep(0.005)	# raw: the witness' pace
 
     def check(self):
         if not self.task.is_alive():
@@ -239,7 +238,7 @@ class Scene(Strangers):
         self.mark()
 
     def tcp(self, at):
-        s = socket.create_connection(at, SOON)
+        s = connect_to(at, 6)
         self.t.later(s.close)
         return s
 
@@ -337,7 +336,7 @@ class Scene(Strangers):
         if self.looked:
             # The daemon logs no more than some lines a second of what strangers do.
             self.looked = False
-            time.sleep(max(0.0, 0.12 - took))
+            time.sleep(max(0.0, 0.12 - took))	# raw: the log's own time
 
     def fail(self, name, e):
         at = [f"{os.path.basename(f.filename)}:{f.lineno}" for f in traceback.extract_tb(e.__traceback__)]

@@ -352,7 +352,7 @@ def _(host):
     try:
         for byte in data:
             sock.sendall(bytes((byte,)))
-            time.sleep(MS / 1000 / 20)
+            time.sleep(MS / 1000 / 20)	# raw: the pace of a slow peer
         iw.Stream(sock).at_end(SOON)
     except OSError:
         pass
@@ -360,7 +360,7 @@ def _(host):
     sock = iw.tcp_connect((host.addr, host.port), SOON)
     for byte in data:
         sock.sendall(bytes((byte,)))
-        time.sleep(0.0005)
+        time.sleep(0.0005)	# raw: the pace of a slow peer
     reply = iw.read_mpa(sock, SOON)
     check(not reply.reject, "byte at a time")
     ep = iw.full_operation(sock, good, reply)
@@ -445,7 +445,7 @@ def _(t):
         qp.recv()
         data = two(i)
         ep.stream.send_raw(data[:i])
-        time.sleep(0.001)
+        time.sleep(0.001)	# raw: a pause between two parts
         ep.stream.send_raw(data[i:])
         same_bytes(qp.received(i), pattern(30, i), f"Send, cut at {i}")
         same_bytes(mr.get(i, 60), pattern(60, i), f"Write, cut at {i}")
@@ -471,7 +471,7 @@ def _(t):
         qp.recv()
         data = ep.stream.encode(ep.segments_of_send(pattern(40, i))[0])
         ep.stream.send_raw(data[:i])
-        time.sleep(0.001)
+        time.sleep(0.001)	# raw: a pause between two parts
         ep.stream.send_raw(data[i:])
         same_bytes(qp.received(i), pattern(40, i), f"Send, cut at {i}")
     # Many messages in one piece, a message in many segments.

@@ -154,7 +154,7 @@ def decline_slowly(s):
     c = s.client()
     for byte in smc.clc_decline(bytes(8), smc.NO_DEVICE):
         c.sock.sendall(bytes((byte,)))
-        time.sleep(0.002)
+        time.sleep(0.002)	# raw: the pace of a slow peer
     s.tcp_echoes(c.sock)
 
 
@@ -392,7 +392,7 @@ def terminate_early(s):
 def mpa_gone_early(s):
     c = reached(s, "mpa")
     c.link.ep.close()
-    time.sleep(0.05)
+    time.sleep(0.05)	# raw: either order is in order
     c.confirm()
     # The server cannot chase its Accept; it answers the Confirm.
     try:

@@ -267,9 +267,9 @@ def _(t):
     # A third party, in no network that a device of the daemon is in.
     third = socket.socket()
     t.later(third.close)
-    third.bind(("127.99.99.99", 0))
+    third.bind(("127.99.99.99", 0))	# raw: held from here on
     third.listen(10)
-    third.settimeout(0.3)
+    third.settimeout(0.3)	# raw: for what must not come
     s = Scene(t)
     port = third.getsockname()[1]
     gid = bytes(10) + b"\xff\xff" + socket.inet_aton("127.99.99.99")
@@ -556,7 +556,7 @@ def rkey_exchange(s, answer, alive=True):
         talk(app, first)
         return
     if answer and first.link.ended is None:
-        time.sleep(0.05)
+        time.sleep(0.05)	# raw: for what must not come
         if first.link.ended is None:
             talk(app, first)	# a refusal is no broken link
             return

@@ -32,7 +32,7 @@ def read(name):
 
 
 def run(*argv):
-    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)  # raw: an end of it all
     return p.returncode, p.stdout.decode()
 
 

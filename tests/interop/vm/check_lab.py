@@ -72,7 +72,7 @@ def _(t):
     net.lossy(1, 5)
 
     def for_a_second():		# the last acknowledgement must not be lost: whoever got it is gone, and the other would wait for ever
-        time.sleep(1)
+        time.sleep(1)	# raw: so long it loses packets
         net.lossy(1, 0)
     t.note(pingpong(t, net, "a", "b", 1, 3000, for_a_second))
 

@@ -68,7 +68,7 @@ class Flow(threading.Thread):
             part = self.data[at:at + BLOCK]
             self.source.sendall(part)
             self.sent += len(part)
-            time.sleep(PAUSE)
+            time.sleep(PAUSE)	# raw: the load's pace
         self.source.shutdown(socket.SHUT_WR)
 
     def _read(self):
@@ -139,7 +139,7 @@ class Scene:
         for flow in self.flows:
             flow.longest_s = 0.0
         break_it()
-        time.sleep(0.1)		# what is under way when it breaks still arrives
+        time.sleep(0.1)		# raw: what is under way when it breaks still arrives
         self.go_on()
         return max(flow.longest_s for flow in self.flows)
 

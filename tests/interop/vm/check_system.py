@@ -9,11 +9,11 @@ import glob
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 
-from harness import TOP_BUILD, Failure, Server, case, check, equal, echo, main, pattern, recv_exact, wait_until
+from harness import (PATIENCE, TOP_BUILD, Failure, Server, case, check, connect_to, equal, echo, main, pattern, recv_exact,
+                     wait_until)
 
 CONF = "/etc/smcrd/smcrd.conf"
 DROP_IN = "/run/systemd/system/smcrd.service.d/lab.conf"
@@ -45,13 +45,13 @@ def systemctl(t, *args, status=0):
 
 def show(*names):
     """Properties of the unit; numbers as such."""
-    r = subprocess.run(["systemctl", "show", "smcrd", "-p", ",".join(names)], stdout=subprocess.PIPE, timeout=60)
+    r = subprocess.run(["systemctl", "show", "smcrd", "-p", ",".join(names)], stdout=subprocess.PIPE, timeout=60 * PATIENCE)
     got = dict(line.split("=", 1) for line in r.stdout.decode().strip().split("\n"))
     return [int(got[n]) if got[n].isdigit() else got[n] for n in names]
 
 
 def connect(port=INGRESS):
-    return socket.create_connection(("127.0.0.1", port), timeout=60)
+    return connect_to(("127.0.0.1", port), 60)
 
 
 def talk(s, n=10000):
@@ -310,7 +310,7 @@ def _(t):
         systemctl(t, "reload", "smcrd", status=1)
         write(CONF, SERVICES % "")
         equal(show("MainPID", "ActiveState"), [pids[-1], "active"], "after one that failed")
-        time.sleep(8)	# longer than the watchdog's time
+        time.sleep(8)	# raw: longer than the watchdog's time
         talk(running)
     wait_until(lambda: not os.path.exists(f"/proc/{pids[0]}"), "the first one ends with its connection", 60)
     equal(show("MainPID", "ActiveState", "NRestarts"), [pids[-1], "active", 0], "the unit goes on with the last one")

@@ -129,7 +129,7 @@ class Machine:
                     return attempt
                 if self.proc.poll() is not None:
                     break
-                time.sleep(0.05)
+                time.sleep(0.05)	# raw: between two looks
             self.kill()
         raise Died(f"does not boot, {TRIES} times tried; {self.last_words()}")
 
@@ -146,9 +146,9 @@ class Machine:
             watch()
             if time.monotonic() > end:
                 raise Hangs(f"{self.script} still runs after {self.limit + 60} s")
-            time.sleep(0.05)
+            time.sleep(0.05)	# raw: between two looks
         try:
-            self.proc.wait(30)
+            self.proc.wait(30)	# raw: then it is killed
         except subprocess.TimeoutExpired:
             self.kill()
         if not self.read("status"):
@@ -199,7 +199,7 @@ class Peer:
         self._wish("end")
         try:
             if self.machine.proc:
-                self.machine.proc.wait(15)
+                self.machine.proc.wait(15)	# raw: then it is killed
         except subprocess.TimeoutExpired:
             pass
         self.machine.kill()

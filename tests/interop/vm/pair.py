@@ -14,7 +14,8 @@ import time
 
 import rxe
 from gates import Gates
-from harness import (Case, Daemon, Failure, Server, echo, hostport, in_thread, recv_exact, same_bytes, wait_until)
+from harness import (PATIENCE, Case, Daemon, Failure, Server, connect_to, echo, hostport, in_thread, recv_exact, same_bytes,
+                     wait_until)
 
 PEER_SHARE = os.path.join(rxe.SHARE, "peer")	# side a's view of what side b shares with the host
 CALLS = (rxe.address("b", 1), 7001)
@@ -70,7 +71,7 @@ class Clients:
         self.count = silent + busy
         self.socks = []
         for _ in range(self.count):
-            s = socket.create_connection((host, port), 30)
+            s = connect_to((host, port), 30)
             t.later(s.close)
             exchange(s, 10000)
             self.socks.append(s)
@@ -127,7 +128,7 @@ class Served:
         self.objects["clients"] = Clients(self.t, *args)
 
     def exchange(self, host, port, size):
-        with socket.create_connection((host, port), 30) as s:
+        with connect_to((host, port), 30) as s:
             exchange(s, size)
 
     def check_daemon(self):
@@ -164,8 +165,8 @@ class Far:
 
     def __getattr__(self, method):
         def call(*args, **named):
-            with socket.create_connection(CALLS, 5) as s, s.makefile("rw") as f:
-                s.settimeout(120)
+            with connect_to(CALLS, 5) as s, s.makefile("rw") as f:
+                s.settimeout(30 * PATIENCE)
                 f.write(json.dumps([self._of, method, args, named]) + "\n")
                 f.flush()
                 answer = json.loads(f.readline() or '{"failure": "no answer"}')
@@ -185,7 +186,7 @@ class Other:
         """Until it takes calls."""
         def answers():
             try:
-                with socket.create_connection(CALLS, 2):
+                with connect_to(CALLS, 2):
                     return True
             except OSError:
                 return False

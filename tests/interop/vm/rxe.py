@@ -206,5 +206,5 @@ class Wires(Devices):
         at once, as it does within one machine."""
         for side, i in ends:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-                s.bind((address(side, i), 0))
+                s.bind((address(side, i), 0))	# raw: whichever port
                 s.sendto(b"", (address(other(side), i), 9))

@@ -47,7 +47,7 @@ def _ask(protocol, kind, flags, body):
     """Sends a request; the bodies of all that comes back."""
     out = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol) as s:
-        s.settimeout(20)
+        s.settimeout(20)	# raw: the kernel answers at once, or never
         s.send(struct.pack("=IHHII", 16 + len(body), kind, REQUEST | flags, 1, 0) + body)
         while True:
             data, at = s.recv(1 << 18), 0

@@ -156,7 +156,7 @@ def urgent_server(s, settings, mode):
 def slow_server(s, settings, mode):
     """Reads only after a while, and then in small pieces at first."""
     mode()
-    time.sleep(settings["pause"])
+    time.sleep(settings["pause"])	# raw: the slow reader's
     crc = got = 0
     while got < settings["size"]:
         part = s.recv(1000 if got < 50000 else 1 << 18)
@@ -182,7 +182,7 @@ def _stream(s, settings, on=lambda: None):
         s.sendall(part)
         size, crc = size + len(part), zlib.crc32(part, crc)
         on()
-        time.sleep(0.02)		# others want the machine, too
+        time.sleep(0.02)		# raw: others want the machine, too
     s.shutdown(socket.SHUT_WR)
     return size, crc
 
@@ -190,7 +190,7 @@ def _stream(s, settings, on=lambda: None):
 def _last(s, settings):
     """Waits for the word, sends what fits into all buffers, and closes with it under way; count and checksum."""
     while not _told(settings, "close"):
-        time.sleep(0.02)
+        time.sleep(0.02)	# raw: between two looks
     crc = _send(s, settings["last"])
     return settings["last"], crc
 
@@ -202,7 +202,7 @@ def _end(s, kind, first, settings, on=lambda: None):
     if kind == "late" and not first:
         got = _receive(s)
         while not _told(settings, "until"):
-            time.sleep(0.02)
+            time.sleep(0.02)	# raw: between two looks
         return {"got": list(got), "sent": [settings["last"], _send(s, settings["last"])]}
     if kind in ("half", "late"):
         if first:
@@ -344,9 +344,9 @@ def _aborted(s):
 
 def _send_urgent(s):
     s.sendall(b"0123456789")
-    time.sleep(0.2)
+    time.sleep(0.2)	# raw: or it would be one segment
     s.send(b"!", socket.MSG_OOB)
-    time.sleep(0.2)
+    time.sleep(0.2)	# raw: or it would be one segment
     s.sendall(b"abcde")
 
 
