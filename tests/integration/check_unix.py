@@ -28,16 +28,19 @@ def only_root(why):
         raise Skip(f"only root can {why}")
 
 
-def as_nobody(path):
-    """What another user finds at the socket: an errno of connect(), or how the connection ends."""
+def as_nobody(path, times=1):
+    """What another user finds at the socket, so many times: an errno of connect(), or how the connection ends."""
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)
-    try:
-        with unix_connect(path) as s:
-            return outcome(s)[0]
-    except OSError as e:
-        return errno.errorcode[e.errno]
+    found = set()
+    for _ in range(times):
+        try:
+            with unix_connect(path) as s:
+                found.add(outcome(s)[0])
+        except OSError as e:
+            found.add(errno.errorcode[e.errno])
+    return " ".join(sorted(found))
 
 
 def refused_start(t, conf, name="refused"):
@@ -203,11 +206,18 @@ def _(t):
     path = pair.path["x"]
     bystander = pair.connect()
     works(bystander)
-    for _ in range(50):
-        equal(t.fork(as_nobody, path).result(), "end", "at the other user")
-    equal(pair.a.services()[0]["refused_allow"], 50, "counted")
-    lines = [line for line in pair.a.log().split("\n") if "connection refused" in line]
-    check(0 < len(lines) < 50, f"{len(lines)} lines: limited")
+    lines, tried = [], 0
+
+    def limited():
+        """So many in so little time, however busy the machine is, that lines are left out."""
+        nonlocal tried
+        equal(t.fork(as_nobody, path, 50).result(), "end", "at the other user")
+        tried += 50
+        lines[:] = [line for line in pair.a.log().split("\n") if "connection refused" in line]
+        return len(lines) < tried
+    wait_until(limited, "the log is limited")
+    equal(pair.a.services()[0]["refused_allow"], tried, "counted")
+    check(lines, "some are logged")
     check(re.search(r'notice: .*service=x from=unix:uid=65534,pid=\d+ why="not on the allow_users list"', lines[0]), lines[0])
     works(bystander, 1)
     conf = dict(pair.conf_a, ingress=[dict(pair.conf_a["ingress"][0], allow_users=["root", str(NOBODY)])])
