@@ -90,6 +90,11 @@ tests/interop/vm/preload_smc.so: tests/interop/vm/preload_smc.c
 	@$(MKDIR_P) tests/interop/vm
 	$(AM_V_GEN)$(CC) -D_GNU_SOURCE $(WARN_CFLAGS) $(CFLAGS) -fPIC -shared -o $@ $(srcdir)/tests/interop/vm/preload_smc.c
 
+# How fast the machines' clock goes.
+vm_needs += tests/interop/vm/tsc_khz
+check_PROGRAMS += tests/interop/vm/tsc_khz
+tests_interop_vm_tsc_khz_LDADD =
+
 # What check_verbs.py drives there.
 if HAVE_IBVERBS
 vm_needs += tests/interop/vm/verbs_host
