@@ -5,15 +5,27 @@
 # look for new inputs for a few seconds; and runs the tests that need RDMA devices in a virtual machine. The last line is
 # "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
 #
-# Usage: ./test.sh [gcc] [sanitizers] [threads] [clang] [fuzz] [vm]	without arguments: all six
+# Usage: ./test.sh [--times N] [--beside N] [gcc] [sanitizers] [threads] [clang] [fuzz] [vm]
+# Without arguments: all six. `./test.sh quick`: the unit tests and ten of the others. --times: gcc's and the sanitizers' suite so
+# often; --beside: with so many processes that take all of the processor that they get, to find what fails of that alone.
 set -u
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
-trap 'kill $(jobs -p) 2> /dev/null; packages_cleanup' EXIT
+builder=
+trap '[ -z "$builder" ] || kill -- -"$builder" 2> /dev/null; kill $(jobs -p) 2> /dev/null; packages_cleanup' EXIT
 trap 'exit 130' INT TERM HUP
 
 passed=0 failed=0 skipped=0
 jobs=$(nproc)
+times=1 beside=0
+while [[ ${1:-} == --* && $# -gt 1 ]]; do
+	case $1 in
+	--times) times=$2 ;;
+	--beside) beside=$2 ;;
+	*) break ;;
+	esac
+	shift 2
+done
 stages=${*:-gcc sanitizers threads clang fuzz vm}
 fuzz_seconds=5 program_seconds=20
 fuzzers=$(ls tests/fuzz/corpus)
@@ -32,12 +44,41 @@ build() {
 	local dir=$1 targets=$2
 	shift 2
 	mkdir -p "$dir"
-	if ! ( cd "$dir" && ../configure -q "$@" &&
+	( cd "$dir" && ../configure -q "$@" &&
 		if [ "$targets" = everything ]; then
 			make -s -j"$jobs" all && make -s -j"$jobs" check TESTS=
 		else
 			make -s -j"$jobs" $targets
-		fi ) > "$dir/build.log" 2>&1; then
+		fi ) > "$dir/build.log" 2>&1 < /dev/null
+	echo $? > "$dir/build.status"
+}
+
+# builds: all of them, one after another, beside the tests of those before, which wait most of their time. With ccache, clang's
+# second one has most of the first one's work. Warnings are what clang is asked for, not quick code.
+builds() {
+	local stage none="--without-libibverbs --without-libcares --without-usrsctp --without-libseccomp"
+	local clang="CFLAGS=-O0 --disable-hardening --enable-werror"
+	trap - EXIT INT TERM HUP
+	renice -n 5 $BASHPID > /dev/null
+	case " $stages " in *" gcc "*|*" quick "*|*" vm "*) build build-gcc everything CC="ccache gcc" --enable-werror ;; esac
+	for stage in $stages; do
+		case $stage in
+		sanitizers) build build-sanitizers everything CC="ccache gcc" --enable-sanitizers ;;
+		threads) build build-tsan "smcrd smcrctl $(units $threaded_units)" CC="ccache gcc" --enable-tsan ;;
+		clang)
+			build build-clang everything CC="ccache clang" $clang
+			build build-bare "smcrd smcrctl $(units $bare_units)" CC="ccache clang" $clang $none ;;
+		fuzz) build build-fuzz "$(printf 'tests/fuzz/%s ' $fuzzers)" CC="ccache clang" --enable-fuzzing ;;
+		vm) virtual build-gcc build-gcc/vm.prepare.log --prepare ;;
+		esac
+	done
+}
+
+# built DIR: waits until that has been built; did it work?
+built() {
+	local dir=$1
+	while [ ! -s "$dir/build.status" ] && kill -0 "$builder" 2> /dev/null; do sleep 0.2; done
+	if [ "$(cat "$dir/build.status" 2> /dev/null)" != 0 ]; then
 		grep -nE -A4 'error|warning' "$dir/build.log" | head -n 60 || tail -n 40 "$dir/build.log"
 		echo "FAILED: build in $dir, see $dir/build.log"
 		failed=$((failed + 1))
@@ -46,14 +87,48 @@ build() {
 	passed=$((passed + 1))
 }
 
+# room N: waits until fewer than N of the processes in `running` are left.
+running=
+room() {
+	local pid left
+	while :; do
+		left=
+		for pid in $running; do ! kill -0 "$pid" 2> /dev/null || left="$left $pid"; done
+		running=$left
+		[ "$(wc -w <<< "$running")" -ge "$1" ] || return
+		wait -n $running
+	done
+}
+
 count() { sed -n "s/^# $2: *//p" "$1" | head -n 1; }
 
-# suite DIR PATIENCE: runs the tests there and adds up what they say. Most of them wait most of their time, so two share a
-# processor, and deadlines are longer than where a test has one of its own.
+# burn: processes that take what they get of the processors; they end with the suite.
+burn() {
+	burning=
+	for _ in $(seq "$beside"); do
+		( trap - EXIT INT TERM HUP; while :; do :; done ) &
+		burning="$burning $!"
+	done
+}
+
+# suite DIR PATIENCE [MAKE-ARGUMENT...]: runs the tests there and adds up what they say. Most of them wait most of their time, so
+# three share a processor, and deadlines are longer than where a test has one of its own.
 suite() {
+	local turn
+	for turn in $(seq "$times"); do
+		[ "$times" -eq 1 ] || say "$1, $turn of $times"
+		burn
+		suite_once "$@"
+		[ -z "$burning" ] || kill $burning
+	done
+}
+
+suite_once() {
 	local dir=$1 patience=$2 log=$1/test-suite.log n
+	shift 2
 	rm -f "$log"
-	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 2400 make -s -j$((2 * jobs)) -k check ) > "$dir/check.log" 2>&1 < /dev/null
+	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 $((2400 * (1 + beside))) make -s -j$((3 * jobs)) -k check "$@" ) \
+		> "$dir/check.log" 2>&1 < /dev/null
 	grep -E '^(FAIL|ERROR|XPASS):' "$dir/check.log"
 	if [ ! -f "$log" ]; then
 		tail -n 40 "$dir/check.log"
@@ -86,10 +161,11 @@ fuzz_one() {
 fuzz() {
 	local dir=$1 name
 	for name in $fuzzers; do
-		while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+		room "$jobs"
 		fuzz_one "$dir" "$name" &
+		running="$running $!"
 	done
-	wait
+	room 1
 	for name in $fuzzers; do
 		if [ "$(cat "$dir/$name.status")" = 0 ]; then
 			passed=$((passed + 1))
@@ -105,7 +181,7 @@ fuzz() {
 virtual() {
 	local dir=$1 log=$2
 	shift 2
-	top_builddir=$PWD/$dir SMCRD_VM_CACHE=$PWD/build-gcc/tests/interop/vm/kernel \
+	top_builddir=$PWD/$dir SMCRD_VM_CACHE=${SMCRD_VM_CACHE:-$PWD/build-gcc/tests/interop/vm/kernel} \
 		timeout -k 60 1800 tests/interop/vm/run "$@" > "$log" 2>&1 < /dev/null
 }
 
@@ -138,18 +214,25 @@ laboratory() {
 	echo "$dir, in the virtual machine: $ok passed, $not failed, $skip skipped"
 }
 
-# threads DIR: tests in which threads meet, on ThreadSanitizer's build there.
+# threads DIR: tests in which threads meet, on ThreadSanitizer's build there, two for each processor.
 threaded_units="check_mailbox check_admission check_workers check_metrics_http"
+threaded="$(printf 'unit/%s ' $threaded_units) integration/check_workers.py integration/check_metrics.py
+	integration/check_redis.py integration/check_lifecycle.py"
 threads() {
 	local dir=$1 name log ok not
-	for name in $(printf 'unit/%s ' $threaded_units) integration/check_workers.py integration/check_metrics.py \
-		integration/check_redis.py integration/check_lifecycle.py; do
-		log=$dir/${name##*/}.tsan.log
+	for name in $threaded; do
 		case $name in
 		unit/*) set -- "$dir/tests/$name" ;;
 		*) set -- "tests/$name" ;;
 		esac
-		SMCRD_WORKERS=3 top_srcdir=$PWD top_builddir=$PWD/$dir timeout -k 60 600 "$@" > "$log" 2>&1 < /dev/null
+		room $((2 * jobs))
+		SMCRD_WORKERS=3 SMCRD_PATIENCE=6 top_srcdir=$PWD top_builddir=$PWD/$dir timeout -k 60 600 "$@" \
+			> "$dir/${name##*/}.tsan.log" 2>&1 < /dev/null &
+		running="$running $!"
+	done
+	room 1
+	for name in $threaded; do
+		log=$dir/${name##*/}.tsan.log
 		ok=$(grep -c '^ok ' "$log") not=$(grep -cE '^not ok |^WARNING: ThreadSanitizer' "$log")
 		if [ "$not" -gt 0 ] || [ "$ok" -eq 0 ]; then
 			head -n 200 "$log"
@@ -190,30 +273,38 @@ if ! ./autogen.sh > autogen.log 2>&1; then
 fi
 rm -f autogen.log
 
+rm -f build-*/build.status
+set -m		# a process group of its own, to be ended as a whole
+builds &
+builder=$!
+set +m
+
 for stage in $stages; do
 	case $stage in
 	gcc)
 		say "gcc, -Werror"
-		build build-gcc everything CC=gcc --enable-werror && say "tests" && suite build-gcc 3 ;;
+		built build-gcc && say "tests" && suite build-gcc 3 ;;
+	quick)
+		say "gcc, -Werror"
+		built build-gcc && say "unit tests, and some others" && suite build-gcc 3 'TESTS=$(check_QUICK) $(check_FUZZ) $(check_UNIT)' ;;
 	sanitizers)
 		say "ASan and UBSan"
-		build build-sanitizers everything CC=gcc --enable-sanitizers &&
-			say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers 6 ;;
+		built build-sanitizers && say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers 6 ;;
 	threads)
 		say "TSan"
-		build build-tsan "smcrd smcrctl $(units $threaded_units)" CC=gcc --enable-tsan && threads build-tsan ;;
+		built build-tsan && threads build-tsan ;;
 	clang)
 		say "clang, -Werror"
-		build build-clang everything CC=clang --enable-werror
+		built build-clang
 		say "clang, without what is optional"
-		build build-bare "smcrd smcrctl $(units $bare_units)" CC=clang --enable-werror --without-libibverbs --without-libcares \
-			--without-usrsctp --without-libseccomp && bare build-bare ;;
+		built build-bare && bare build-bare ;;
 	fuzz)
 		say "fuzzers"
-		build build-fuzz "$(printf 'tests/fuzz/%s ' $fuzzers)" CC=clang --enable-fuzzing && fuzz build-fuzz ;;
+		built build-fuzz && fuzz build-fuzz ;;
 	vm)
 		say "virtual machine"
-		{ [ -x build-gcc/smcrd ] || build build-gcc everything CC=gcc --enable-werror; } && laboratory build-gcc
+		while kill -0 $builder 2> /dev/null; do sleep 0.2; done		# it prepares what machines need
+		case " $stages " in *" gcc "*) [ -x build-gcc/smcrd ] ;; *) built build-gcc ;; esac && laboratory build-gcc
 		[ ! -x build-sanitizers/smcrd ] || laboratory build-sanitizers traffic:Redis links:device ;;
 	*)
 		echo "unknown stage $stage"

@@ -34,5 +34,6 @@ check_UNIT += \
 check_PROGRAMS += tests/unit/fake_smcrd
 tests_unit_fake_smcrd_SOURCES = tests/unit/fake_smcrd.c $(FAKE_WORKER)
 tests_unit_fake_smcrd_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.la
-check_TAP += tests/unit/check_completion.sh tests/unit/check_smcrctl.sh
+check_ONCE += tests/unit/check_completion.sh
+check_TAP += tests/unit/check_smcrctl.sh
 EXTRA_DIST += tests/unit/check_completion.sh tests/unit/check_smcrctl.sh

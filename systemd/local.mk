@@ -37,5 +37,5 @@ after-install:
 
 AM_DISTCHECK_CONFIGURE_FLAGS = --with-systemdsystemunitdir='$${prefix}/lib/systemd/system'
 
-check_TAP += tests/unit/check_systemd.sh tests/unit/check_install.sh
+check_ONCE += tests/unit/check_systemd.sh tests/unit/check_install.sh
 EXTRA_DIST += tests/unit/check_systemd.sh tests/unit/check_install.sh

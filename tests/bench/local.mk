@@ -1,5 +1,5 @@
 check_BENCH = tests/bench/check_bench.py
-check_TAP += $(check_BENCH)
+check_ONCE += $(check_BENCH)
 EXTRA_DIST += $(check_BENCH) \
 	tests/bench/bench.py \
 	tests/bench/document.py \

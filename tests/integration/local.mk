@@ -46,6 +46,17 @@ check_INTEGRATION = \
 	tests/integration/check_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
+check_QUICK += \
+	tests/integration/check_redis.py \
+	tests/integration/check_halfclose.py \
+	tests/integration/check_reset.py \
+	tests/integration/check_slow.py \
+	tests/integration/check_lifecycle.py \
+	tests/integration/check_upgrade.py \
+	tests/integration/check_fallback.py \
+	tests/integration/check_failover.py \
+	tests/integration/check_hostile_clc.py \
+	tests/integration/check_ctl.py
 check_INTEGRATION_SCTP = \
 	tests/integration/check_transport.py \
 	tests/integration/check_redis_sctp.py \

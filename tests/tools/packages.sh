@@ -3,7 +3,7 @@
 PACKAGES_BUILD="gcc libc6-dev make autoconf automake libtool pkg-config python3 libevent-dev libconfig-dev
 	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev libc-ares-dev"
 PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
-PACKAGES_TEST="check clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
+PACKAGES_TEST="check ccache clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
 	chromium prometheus postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2 mandoc systemd dpkg-dev debhelper
 	lintian zsh"
 # For tests/interop/vm; the kernel itself is downloaded, not installed, and so is what its module siw is made of.

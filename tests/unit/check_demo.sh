@@ -8,7 +8,7 @@ result() {
 }
 
 echo "1..2"
-out=$(timeout 5 ./demo.sh --help 2>&1) && [[ $out == *"two daemons on loopback"* && $out != *"set -u"* ]]
+out=$(timeout 60 ./demo.sh --help 2>&1) && [[ $out == *"two daemons on loopback"* && $out != *"set -u"* ]]
 result "--help says what it does" $?
-out=$(timeout 5 ./demo.sh quick 2>&1); [ $? -eq 2 ] && [[ $out == *"unexpected argument quick"* ]]
+out=$(timeout 60 ./demo.sh quick 2>&1); [ $? -eq 2 ] && [[ $out == *"unexpected argument quick"* ]]
 result "arguments are refused" $?

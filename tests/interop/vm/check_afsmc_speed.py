@@ -47,10 +47,10 @@ def rates(t, peer):
         scene = Scene(t, peer, **own)
         clock = Late(scene)
         for way in WAYS:
-            flow = scene.start(way, "sink", size=3 * MIB, buffer=kib << 10, service={"rmb_element": f"{kib}K"})
+            flow = scene.start(way, "sink", size=2 * MIB, buffer=kib << 10, service={"rmb_element": f"{kib}K"})
             _, *took = seconds(flow, 4)
             flow.only_smcr()
-            got[f"{way}, buffers of {kib} KiB, MB/s"] = 3 * MIB / 1e6 / statistics.median(took)
+            got[f"{way}, buffers of {kib} KiB, MB/s"] = 2 * MIB / 1e6 / statistics.median(took)
             if kib == 64:
                 flow = scene.start(way, "echo")
                 flow.wait(flow.client("ping", count=20))
