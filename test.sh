@@ -126,6 +126,7 @@ suite() {
 suite_once() {
 	local dir=$1 patience=$2 log=$1/test-suite.log n
 	shift 2
+	patience=$((patience * (4 + beside) / 4))
 	rm -f "$log"
 	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 $((2400 * (1 + beside))) make -s -j$((3 * jobs)) -k check "$@" ) \
 		> "$dir/check.log" 2>&1 < /dev/null
@@ -283,10 +284,10 @@ for stage in $stages; do
 	case $stage in
 	gcc)
 		say "gcc, -Werror"
-		built build-gcc && say "tests" && suite build-gcc 3 ;;
+		built build-gcc && say "tests" && suite build-gcc 4 ;;
 	quick)
 		say "gcc, -Werror"
-		built build-gcc && say "unit tests, and some others" && suite build-gcc 3 'TESTS=$(check_QUICK) $(check_FUZZ) $(check_UNIT)' ;;
+		built build-gcc && say "unit tests, and some others" && suite build-gcc 4 'TESTS=$(check_QUICK) $(check_FUZZ) $(check_UNIT)' ;;
 	sanitizers)
 		say "ASan and UBSan"
 		built build-sanitizers && say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers 6 ;;

@@ -154,7 +154,7 @@ class Player:
             if setup["rcvbuf_c"] == "tiny":
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, TINY)
             if setup["connect"] == "bind":
-                s.bind((self.way.address[0], 0))
+                s.bind((self.way.address[0], 0))	# raw: what a program does
         if setup["connect"] == "nonblock":
             s.setblocking(False)
             rc = s.connect_ex(self.way.address)
@@ -171,7 +171,7 @@ class Player:
         else:
             s.settimeout(self.deadline)
             try:
-                s.connect(self.way.address)
+                s.connect(self.way.address)	# raw: what it says is what is compared
             except OSError as e:
                 said = [name_of(e)]
         self._options(s, "c")

@@ -38,7 +38,7 @@ class Referee:
             at, _, task = heapq.heappop(due)
             wait = at - time.monotonic()
             if wait > 0:
-                time.sleep(wait)
+                time.sleep(wait)	# raw: until the next task is due
             try:
                 pause = next(task)
             except StopIteration:

@@ -86,7 +86,7 @@ takes() {
 	local try said
 	for try in "$2=1" "$2=127.0.0.1" "$2"; do
 		# shellcheck disable=SC2086
-		said=$(timeout 10 smcrctl -s "$dir/none" $1 "$try" 2>&1)
+		said=$(timeout 60 smcrctl -s "$dir/none" $1 "$try" 2>&1)
 		[[ $said == *'smcrd does not run'* || $said == *'smcrctl '[0-9]* || $said == Usage* ]] && return 0
 	done
 	return 1

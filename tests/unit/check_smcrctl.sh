@@ -34,7 +34,7 @@ start() {
 run() {
 	local want=$1
 	shift
-	timeout 20 "$ctl" --socket "$sock" "$@" >"$dir/out" 2>"$dir/err"
+	timeout 120 "$ctl" --socket "$sock" "$@" >"$dir/out" 2>"$dir/err"
 	status=$?
 	[ "$status" -eq "$want" ]
 }

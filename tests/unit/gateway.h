@@ -30,7 +30,7 @@
 #endif
 
 #define MS 1000000LL
-#define GW_DEADLINE (10000 * MS)
+#define GW_DEADLINE (60000 * MS)
 
 enum { GW_IN, GW_OUT, GW_SERVICES };
 

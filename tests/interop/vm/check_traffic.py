@@ -82,7 +82,7 @@ def _(t):
         result["there"] = _digest(s, BULK)
         result["back"] = task.result(120)
     server = Server(t, serve)
-    gw = Gates(t, net, {"bulk": server.at})
+    gw = Gates(t, net, {"bulk": server.at}, smcr={"group_idle": "1m"})	# looked at when all is over
     s = gw.connect()
     task = in_thread(_send, s, _block())
     back = _digest(s, BULK)
