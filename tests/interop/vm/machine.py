@@ -25,7 +25,7 @@ CPU = "max,erms=off"	# kernel and libc would copy and clear by "rep movsb", whic
 BOOT = "acpi=off cryptomgr.notests initcall_blacklist=jent_mod_init,load_system_certificate_list"
 # Without what protects a kernel or serves its operator, where speed is not measured: 7 % of the time of check_afsmc_ends.py.
 QUICK = "init_on_alloc=0 hardened_usercopy=off psi=0 audit=0 preempt=none nowatchdog"
-BOOT_S = 60		# until it takes commands; usually 3
+BOOT_S = 150		# until it takes commands; usually 3, and 15 with systemd; beside others many times that
 TRIES = 3		# a guest kernel now and then panics while it boots
 PATIENCE = 4		# the harness's deadlines are for a real machine
 LIBC = ctypes.CDLL(None)
