@@ -9,7 +9,7 @@ import time
 
 os.environ.update(SMCRD_TRANSPORT="sctp", SMCRD_WORKERS="1")	# before the harness reads them
 
-from harness import Failure, case, check, equal, main, same_bytes, wait_until, PATIENCE, SECONDS, SHRINK	# noqa: E402
+from harness import Failure, Skip, case, check, equal, main, same_bytes, wait_until, PATIENCE, SECONDS, SHRINK	# noqa: E402
 from hostile import MIB, SOON, Scene, how_it_ends, iw, refused_ones, scene_case, smc, stranger	# noqa: E402
 import pysctp as sctp	# noqa: E402
 import pysctp_ddp as ddp	# noqa: E402
@@ -143,6 +143,105 @@ def _(s):
     for raw in silent:
         raw.expect(sctp.ABORT)
     wait_until(lambda: counted(s.b, "mpa_bad") - bad >= len(silent), "all are counted")
+    s.bound(s.b, rss=4 * MIB)
+
+
+def swarm(at, source, seconds):
+    """Associations from one UDP address, as many as one core can make, each with a first message that is none; how many."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((source, 0))	# raw: held from here on
+        sock.setblocking(False)
+        rnd, wrong = random.Random(1), sctp.Data(1, 0, 0, ddp.RFC5043.control, b"\0\0garbage!")
+        end, begun, made = time.monotonic() + seconds, 0, 0
+
+        def send(port, tag, *chunks):
+            sock.sendto(sctp.encode_packet(port, at[1], tag, *chunks), at)
+
+        while time.monotonic() < end:
+            for _ in range(8):
+                begun += 1
+                send(1 + begun % 65535, 0, init(rnd.randrange(1, 1 << 32)))
+            try:
+                while True:
+                    data = sock.recv(1 << 16)
+                    port, chunk = struct.unpack_from(">H", data, 2)[0], sctp.chunks_of(data[12:])[0]
+                    if chunk.type == sctp.INIT_ACK:
+                        send(port, sctp.read_init(chunk)[0], sctp.Chunk(sctp.COOKIE_ECHO, 0, sctp.cookie_of(chunk)), wrong)
+                    made += chunk.type == sctp.COOKIE_ACK
+            except BlockingIOError:
+                pass
+        return made
+
+
+@scene_case("associations from one UDP address, one behind the other, all refused: links of others go on", smcr=EVERYBODY)
+def _(s):
+    bad, start = counted(s.b, "mpa_bad"), time.monotonic()
+    bystander = s.connected(s.peer(60))
+    floods = [s.t.fork(swarm, sctp_at(s), stranger(s.t), SECONDS + 1) for _ in range(3)]
+    echoes = 0
+    while any(flood.alive() for flood in floods):
+        s.echoes(bystander, 100)
+        echoes += 1
+    made, took = sum(flood.result() for flood in floods), time.monotonic() - start
+    s.t.note(f"{made / took:.0f} associations/s, {echoes / took:.0f} echoes/s")
+    # Two packets make one, and of one source 250 packets a second are looked at behind the first 64.
+    check(counted(s.b, "mpa_bad") - bad <= 125 * took + 100, f"{counted(s.b, 'mpa_bad') - bad} were refused in {took:.1f} s")
+    check(counted(s.b, "strangers_limited") > 0, "INITs were turned away")
+    s.bound(s.b, rss=6 * MIB)
+
+
+@scene_case("associations that are refused and acknowledge nothing: so many linger, from whatever address", smcr=EVERYBODY)
+def _(s):
+    floods = [s.t.fork(swarm, sctp_at(s), stranger(s.t, 1 + i), SECONDS + 1) for i in range(4)]
+    wait_until(lambda: counted(s.b, "linger_refused") > 0, "some have to go before their time")
+    made = sum(flood.result() for flood in floods)
+    s.t.note(f"{made} associations, {counted(s.b, 'linger_refused')} ended early")
+    s.bound(s.b, rss=6 * MIB)
+
+
+def forged(source, at, packets, seconds):
+    """These packets again and again, under an address that is not ours, as fast as it goes; how many."""
+    with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
+        hosts = socket.inet_aton(source[0]) + socket.inet_aton(at[0])
+        frames = [struct.pack(">BBHIBBH", 0x45, 0, 28 + len(p), 0, 64, socket.IPPROTO_UDP, 0) + hosts +
+                  struct.pack(">HHHH", source[1], at[1], 8 + len(p), 0) + p for p in packets]
+        end, n = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            for frame in frames:
+                sock.sendto(frame, (at[0], 0))
+            n += len(frames)
+        return n
+
+
+@scene_case("an INIT of many parameters that nobody knows: not answered, as the answer has each of them", smcr=EVERYBODY)
+def _(s):
+    raw = Raw(s)
+
+    def ask(unknown):
+        body = init(raw.tag).body + b"".join(sctp.parameter(0xc100 + i, b"") for i in range(unknown))
+        raw.send(sctp.Chunk(sctp.INIT, 0, body), tag=0)
+
+    before = counted(s.b, "strangers_limited")
+    for _ in range(10):
+        ask(120)
+    wait_until(lambda: counted(s.b, "strangers_limited") - before == 10, "all of them are turned away")
+    raw.asked(lambda: ask(60), sctp.INIT_ACK)	# one of less than 512 bytes
+
+
+@scene_case("INITs and more under the address of a peer that has a link: limited as any, and the link goes on", smcr=EVERYBODY)
+def _(s):
+    if os.geteuid() != 0:
+        raise Skip("only root can send under the address of others")
+    peer, at = (s.t.addr, s.mpa_ports()[0]), sctp_at(s)	# from which the link of the witness comes
+    packets = [sctp.encode_packet(1024 + i, at[1], 0, init(i + 1)) for i in range(50)]
+    packets += [sctp.encode_packet(1024 + i, at[1], 99, sctp.Chunk(type, 0, os.urandom(64)))
+                for i in range(10) for type in (sctp.COOKIE_ECHO, sctp.DATA, sctp.HEARTBEAT, sctp.ABORT, sctp.SHUTDOWN_ACK)]
+    before, echoes = counted(s.b, "strangers_limited"), s.witness.turns
+    flood = s.t.fork(forged, peer, at, packets, SECONDS + 1)
+    sent = flood.result()
+    limited = counted(s.b, "strangers_limited") - before
+    s.t.note(f"{sent / (SECONDS + 1):.0f} packets/s, {limited} limited, {s.witness.turns - echoes} echoes meanwhile")
+    check(limited > 0, "none was limited")
     s.bound(s.b, rss=4 * MIB)
 
 

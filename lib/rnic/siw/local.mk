@@ -5,6 +5,7 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/siw.c lib/rnic/siw/siw.h lib/rnic/siw/siw_int.h lib/rnic/siw/siw_llp.h \
 	lib/rnic/siw/siw_accept.c \
 	lib/rnic/siw/siw_cm.c \
+	lib/rnic/siw/siw_linger.c \
 	lib/rnic/siw/siw_pend.c \
 	lib/rnic/siw/siw_qp.c \
 	lib/rnic/siw/siw_rx.c \
@@ -37,6 +38,7 @@ lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la $(USRSCTP_LIBS)
 check_UNIT += \
 	tests/unit/check_siw \
 	tests/unit/check_siw_link \
+	tests/unit/check_siw_linger \
 	tests/unit/check_siw_memory \
 	tests/unit/check_mpa_pdata \
 	tests/unit/check_siw_peer \

@@ -363,6 +363,8 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	timerq_init(&dev->timers);
 	list_init(&dev->pending);
 	list_init(&dev->parked);
+	for (unsigned kind = 0; kind < SIW_LINGER_KINDS; kind++)
+		list_init(&dev->lingering[kind]);
 	list_init(&dev->rx_list);
 	list_init(&dev->tx_list);
 	list_init(&dev->cq_list);

@@ -2,7 +2,8 @@
  * What the files of the soft iWARP device share. siw.c: the device, its
  * memory and its list of calls; siw_qp.c: queue pairs, their requests and
  * completions; siw_cm.c and siw_pend.c: connection set-up; siw_rx.c and
- * siw_tx.c: the established stream. What is below DDP is behind siw_llp.h.
+ * siw_tx.c: the established stream; siw_linger.c: what is left of a connection
+ * at its end. What is below DDP is behind siw_llp.h.
  */
 #pragma once
 
@@ -34,6 +35,9 @@
 #define SIW_PENDING_MAX 128 /* peers whose request is not complete, parked ones included */
 #define SIW_NUDGE_MS 100    /* the active side says a second word when nothing was heard after the first */
 
+/* Had a connection that lingers ever a queue pair? */
+enum siw_linger_kind { SIW_LINGER_STRANGER, SIW_LINGER_QP, SIW_LINGER_KINDS };
+
 struct siw_dev {
 	struct rnic_dev dev;
 	struct siw_config cfg;
@@ -59,6 +63,8 @@ struct siw_dev {
 	struct list_node parked;  /* siw_pend whose request is complete, no QP expects them yet */
 	unsigned pending_cnt;
 	unsigned parked_cnt;
+	struct list_node lingering[SIW_LINGER_KINDS]; /* siw_linger, oldest first */
+	unsigned linger_cnt[SIW_LINGER_KINDS];
 	struct list_node rx_list; /* siw_qp with bytes to read or to decode */
 	struct list_node tx_list; /* siw_qp with something to send */
 	struct list_node cq_list; /* siw_qp with completions */
@@ -299,6 +305,23 @@ void siw_rx_schedule(struct siw_qp *);
 const char *siw_terminate_str(struct span segment);
 /* The connection is lost: status RNIC_WC_RETRY_EXC, or REMOTE_ERR when the peer's last words (may be NULL) say why. */
 void siw_stream_lost(struct siw_qp *, const char *why, const char *last_words);
+
+/* -- siw_linger.c -- */
+
+/* A part of an LLP's connection that has no owner any more; a timer is reserved for it. */
+struct siw_linger {
+	struct list_node node;
+	struct timer timer;
+	struct siw_dev *dev;
+	enum siw_linger_kind kind;
+	void (*over)(struct siw_linger *); /* its time or its place is gone */
+};
+
+void siw_linger_init(struct siw_linger *, struct siw_dev *, void (*over)(struct siw_linger *));
+void siw_linger_start(struct siw_linger *, enum siw_linger_kind);
+/* Also of one that was not started. */
+void siw_linger_stop(struct siw_linger *);
+void siw_linger_end_all(struct siw_dev *);
 
 /* -- siw_tx.c -- */
 

@@ -21,7 +21,8 @@ struct siw_assoc {
 	void (*ready)(void *owner);
 	void *owner;
 	bool comm_up, is_up; /* in its stack; and the peer does DDP */
-	size_t message_max;  /* longest message that goes in one packet; falls with the path's MTU */
+	enum siw_linger_kind kind;
+	size_t message_max; /* longest message that goes in one packet; falls with the path's MTU */
 };
 
 enum siw_assoc_in {
@@ -64,7 +65,7 @@ struct siw_sctp_stack {
 	void (*info)(struct siw_assoc *, struct rnic_conn_info *);
 	/* More than usual may be sent from now on, as it is the end. */
 	void (*last_words)(struct siw_assoc *);
-	/* The owner lets go: in order behind what was sent, within a time limit of the stack's, or by ABORT. */
+	/* The owner lets go: in order behind what was sent, within the limits of siw_linger.c, or by ABORT. */
 	void (*end)(struct siw_assoc *, bool in_order);
 };
 

@@ -71,6 +71,7 @@ own(struct siw_qp *qp, struct siw_assoc *a)
 {
 	siw_sctp(qp)->assoc = a;
 	a->owner = qp;
+	a->kind = SIW_LINGER_QP;
 	a->ready = siw_sctp_qp_ready;
 }
 

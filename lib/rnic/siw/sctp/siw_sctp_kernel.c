@@ -15,7 +15,6 @@
 #include "base/minmax.h"
 #include "rnic/siw/sctp/siw_sctp_event.h"
 
-#define LINGER_MS 2000       /* of an association that ends in order */
 #define BUFFER (1024 * 1024) /* of a socket, each way; the kernel counts its own overhead, and has a limit of its own */
 #define LAST_WORDS (1024 * 1024) /* kept beyond that */
 #define MESSAGE_MAX (9216 - 100) /* that we send */
@@ -47,7 +46,7 @@ struct kernel_assoc {
 	struct list_node rests;
 	size_t rest_bytes;
 	int64_t looked_ns; /* the turn in which errors were asked for last */
-	struct timer linger;
+	struct siw_linger linger;
 };
 
 struct kernel_dev {
@@ -170,16 +169,16 @@ assoc_free(struct kernel_assoc *k)
 	dev->loop.unwatch(dev->loop.ctx, k->fd);
 	(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(k->fd);
-	timer_cancel(&dev->timers, &k->linger);
+	siw_linger_stop(&k->linger);
 	timerq_unreserve(&dev->timers, 1);
 	list_remove(&k->node);
 	free(k);
 }
 
 static void
-linger_over(struct timer *t)
+linger_over(struct siw_linger *l)
 {
-	assoc_free(CONTAINER_OF(t, struct kernel_assoc, linger));
+	assoc_free(CONTAINER_OF(l, struct kernel_assoc, linger));
 }
 
 /* Takes over the descriptor. NULL: it is closed. */
@@ -199,7 +198,7 @@ assoc_new(struct siw_dev *dev, int fd, const struct sockaddr_storage *peer)
 	k->fd = fd;
 	k->looked_ns = -1;
 	list_init(&k->rests);
-	timer_init(&k->linger, linger_over);
+	siw_linger_init(&k->linger, dev, linger_over);
 	list_init(&k->node);
 	list_push(&kernel_dev(dev)->assocs, &k->node);
 	if (dev->loop.watch(dev->loop.ctx, fd, ready, k) < 0) {
@@ -562,7 +561,7 @@ end(struct siw_assoc *a, bool in_order)
 	if (!in_order || !send_rests(k) || is_over(k))
 		assoc_free(k);
 	else
-		siw_arm(a->dev, &k->linger, LINGER_MS);
+		siw_linger_start(&k->linger, a->kind);
 }
 
 /* -- the device -- */

@@ -30,12 +30,18 @@
 #define SHORTER(len) ((len) / 4 * 3)         /* where the kernel does not say how long a packet may be */
 #define SOCKET_BUFFER (1024 * 1024)
 #define BUCKETS 256
-/* Packets that belong to no association: each may cost an answer, and the library remembers set-ups for a minute. */
+/* Packets that belong to no association, and all that make one, whatever else comes from their address: each may cost an answer, and
+ * the library remembers set-ups for a minute. */
 #define STRANGERS_AT_ONCE 256
 #define STRANGER_EVERY_NS 1000000
 /* A quarter of that is for addresses that share a place in a small table: one that takes all it gets leaves others theirs. */
 #define SOURCES 64
 #define OF_SOURCE 4
+/* Chunks that make associations; the first one of a packet decides what a stack does with it that finds none (RFC 9260 8.4, 8.5). */
+#define CHUNK_INIT 1
+#define CHUNK_COOKIE_ECHO 10
+/* Each parameter that we do not know comes back in the answer: 16 addresses of IPv6 and what a stack says of itself fit. */
+#define INIT_PACKET_MAX 512
 
 struct siw_udp_peer {
 	struct siw_udp_peer *next;
@@ -263,25 +269,33 @@ stranger_may_come(struct siw_udp *u, const struct stranger *from)
 	    takes_turn(&u->strangers_due_ns, now, STRANGERS_AT_ONCE, STRANGER_EVERY_NS);
 }
 
+/* Of a packet that no association is known for, or that may make one: may it go on? */
+static bool
+may_go_on(struct siw_udp *u, const struct sockaddr_storage *from, bool too_long)
+{
+	const struct stranger who = stranger_of(from);
+
+	if (!siw_may_come(u->dev, &who))
+		return false;
+	if (!too_long && stranger_may_come(u, &who))
+		return true;
+	siw_refused(u->dev, STRANGER_LIMITED, &who);
+	return false;
+}
+
 static void
 packet_in(struct siw_udp *u, const struct sockaddr_storage *from, uint8_t *packet, size_t len)
 {
+	uint8_t chunk = len > SCTP_HEADER_LEN ? packet[SCTP_HEADER_LEN] : 0;
 	uint64_t opaque = opaque_of(u, from);
 
 	if (len < SCTP_HEADER_LEN || !crc_is_right(packet, len)) {
 		u->dev->stats.crc_errors++;
 		return;
 	}
-	if (peer_find(opaque) == NULL) {
-		const struct stranger who = stranger_of(from);
-
-		if (!siw_may_come(u->dev, &who))
-			return;
-		if (!stranger_may_come(u, &who)) {
-			siw_refused(u->dev, STRANGER_LIMITED, &who);
-			return;
-		}
-	}
+	if ((peer_find(opaque) == NULL || chunk == CHUNK_INIT || chunk == CHUNK_COOKIE_ECHO) &&
+	    !may_go_on(u, from, chunk == CHUNK_INIT && len > INIT_PACKET_MAX))
+		return;
 	world.udp = u;
 	world.opaque = opaque;
 	world.from = *from;

@@ -17,7 +17,6 @@
 
 #define TICK_MS 10          /* while there is something to time */
 #define TICK_AFTER_MS 250   /* and so long after the last packet: delayed acknowledgements */
-#define LINGER_MS 2000      /* of an association that ends in order */
 #define BUFFER (256 * 1024) /* of an association, each way; user bytes */
 #define LAST_WORDS (1024 * 1024)
 #define MESSAGE_LEN_MAX 65536
@@ -35,7 +34,7 @@ struct user_assoc {
 	uint32_t path_mtu; /* as the stack was told */
 	bool ends;         /* its owner has let go */
 	bool dead;         /* to be closed by ABORT */
-	struct timer linger;
+	struct siw_linger linger;
 };
 
 struct user_dev {
@@ -191,9 +190,9 @@ open_socket(struct siw_dev *dev, uint16_t port, struct socket **out)
 }
 
 static void
-linger_over(struct timer *t)
+linger_over(struct siw_linger *l)
 {
-	struct user_assoc *u = CONTAINER_OF(t, struct user_assoc, linger);
+	struct user_assoc *u = CONTAINER_OF(l, struct user_assoc, linger);
 
 	u->dead = true;
 	mark(u);
@@ -217,7 +216,7 @@ assoc_new(struct siw_dev *dev, struct socket *so, struct siw_udp_peer *peer)
 	u->assoc.message_max = u->path_mtu = siw_udp_path_mtu(d->udp);
 	u->so = so;
 	u->peer = peer;
-	timer_init(&u->linger, linger_over);
+	siw_linger_init(&u->linger, dev, linger_over);
 	list_init(&u->marked);
 	list_init(&u->node);
 	list_push(&d->assocs, &u->node);
@@ -234,7 +233,7 @@ assoc_free(struct user_assoc *u)
 	(void)usrsctp_setsockopt(u->so, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	usrsctp_close(u->so);
 	siw_udp_peer_put(u->peer);
-	timer_cancel(&dev->timers, &u->linger);
+	siw_linger_stop(&u->linger);
 	timerq_unreserve(&dev->timers, 1);
 	list_remove(&u->node);
 	list_remove(&u->marked);
@@ -478,7 +477,7 @@ end(struct siw_assoc *a, bool in_order)
 	keep_ticking(user_dev(dev));
 	if (in_order) {
 		(void)usrsctp_shutdown(u->so, SHUT_WR);
-		siw_arm(dev, &u->linger, LINGER_MS);
+		siw_linger_start(&u->linger, a->kind);
 		mark(u);
 	} else {
 		assoc_free(u);

@@ -19,8 +19,6 @@
 struct siw_tcp_dev {
 	struct neg_config neg_cfg; /* by the device's configuration */
 	struct siw_acceptor acceptor;
-	struct list_node lingering;
-	unsigned linger_cnt;
 };
 
 /* A queue pair's part. */
@@ -121,7 +119,6 @@ siw_tcp_send_flags(const struct txq *q)
 void siw_tcp_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
 /* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */
 void siw_tcp_linger_qp(struct siw_qp *, int fd);
-void siw_tcp_linger_end(struct siw_dev *);
 
 /* -- siw_tcp_path.c -- */
 

@@ -2,7 +2,7 @@
  * Soft iWARP, MPA on TCP: sockets whose QP is gone but that have something left to send, a
  * Terminate, a rejecting Reply or the rest of a graceful end. Closing them at
  * once could reset the connection before the peer read it. Bounded in number
- * and time.
+ * and time by siw_linger.c.
  */
 #include "rnic/siw/tcp/siw_tcp.h"
 
@@ -13,14 +13,10 @@
 #include <unistd.h>
 
 #define BYTES_MAX (1024u * 1024) /* kept for a socket that does not take them now */
-#define LINGER_MAX 64
-#define LINGER_MS 2000
 
-struct siw_linger {
-	struct list_node node;
-	struct siw_dev *dev;
+struct tcp_linger {
+	struct siw_linger linger;
 	int fd;
-	struct timer timer;
 	uint8_t *buf; /* unsent */
 	size_t len;
 	size_t off;
@@ -28,29 +24,27 @@ struct siw_linger {
 };
 
 static void
-linger_free(struct siw_linger *l)
+linger_free(struct tcp_linger *l)
 {
-	struct siw_dev *dev = l->dev;
+	struct siw_dev *dev = l->linger.dev;
 
-	timer_cancel(&dev->timers, &l->timer);
+	siw_linger_stop(&l->linger);
 	timerq_unreserve(&dev->timers, 1);
 	dev->loop.unwatch(dev->loop.ctx, l->fd);
 	close(l->fd);
-	list_remove(&l->node);
-	siw_tcp_dev(dev)->linger_cnt--;
 	free(l->buf);
 	free(l);
 }
 
 static void
-linger_timeout(struct timer *t)
+linger_over(struct siw_linger *l)
 {
-	linger_free(CONTAINER_OF(t, struct siw_linger, timer));
+	linger_free(CONTAINER_OF(l, struct tcp_linger, linger));
 }
 
 /* Sends what is left, then FIN; reads and drops. False: the socket is broken, or the peer is done, too. */
 static bool
-linger_goes_on(struct siw_linger *l)
+linger_goes_on(struct tcp_linger *l)
 {
 	uint8_t waste[16384];
 
@@ -88,43 +82,34 @@ linger_io(void *arg, int fd, unsigned events)
 		linger_free(arg);
 }
 
-/* NULL: no place or memory; the caller closes fd. */
-static struct siw_linger *
+/* NULL: no memory; the caller closes fd. */
+static struct tcp_linger *
 linger_new(struct siw_dev *dev, int fd)
 {
-	struct siw_linger *l;
+	struct tcp_linger *l = calloc(1, sizeof(*l));
 
-	if (siw_tcp_dev(dev)->linger_cnt >= LINGER_MAX) {
-		dev->stats.linger_refused++;
-		return NULL;
-	}
-	l = calloc(1, sizeof(*l));
 	if (l == NULL || timerq_reserve(&dev->timers, 1) < 0) {
 		dev->stats.no_memory++;
 		free(l);
 		return NULL;
 	}
-	l->dev = dev;
 	l->fd = fd;
-	timer_init(&l->timer, linger_timeout);
-	list_init(&l->node);
-	list_push(&siw_tcp_dev(dev)->lingering, &l->node);
-	siw_tcp_dev(dev)->linger_cnt++;
+	siw_linger_init(&l->linger, dev, linger_over);
 	return l;
 }
 
 static bool
-linger_append(struct siw_linger *l, const void *bytes, size_t len)
+linger_append(struct tcp_linger *l, const void *bytes, size_t len)
 {
 	uint8_t *buf;
 
 	if (l->len + len > BYTES_MAX) {
-		l->dev->stats.linger_refused++;
+		l->linger.dev->stats.linger_refused++;
 		return false;
 	}
 	buf = realloc(l->buf, l->len + len);
 	if (buf == NULL) {
-		l->dev->stats.no_memory++;
+		l->linger.dev->stats.no_memory++;
 		return false;
 	}
 	memcpy(buf + l->len, bytes, len);
@@ -134,11 +119,11 @@ linger_append(struct siw_linger *l, const void *bytes, size_t len)
 }
 
 static void
-linger_start(struct siw_linger *l)
+linger_start(struct tcp_linger *l, enum siw_linger_kind kind)
 {
-	struct siw_dev *dev = l->dev;
+	struct siw_dev *dev = l->linger.dev;
 
-	siw_arm(dev, &l->timer, LINGER_MS);
+	siw_linger_start(&l->linger, kind);
 	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0)
 		linger_free(l);
 	else
@@ -148,7 +133,7 @@ linger_start(struct siw_linger *l)
 void
 siw_tcp_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 {
-	struct siw_linger *l = linger_new(dev, fd);
+	struct tcp_linger *l = linger_new(dev, fd);
 
 	if (l == NULL) {
 		(void)send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -156,14 +141,14 @@ siw_tcp_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 	} else if (!linger_append(l, bytes, len)) {
 		linger_free(l);
 	} else {
-		linger_start(l);
+		linger_start(l, SIW_LINGER_STRANGER);
 	}
 }
 
 void
 siw_tcp_linger_qp(struct siw_qp *qp, int fd)
 {
-	struct siw_linger *l = linger_new(qp->dev, fd);
+	struct tcp_linger *l = linger_new(qp->dev, fd);
 	struct txq *q = &siw_tcp(qp)->txq;
 	struct iovec iov[TCP_IOV];
 
@@ -186,12 +171,5 @@ siw_tcp_linger_qp(struct siw_qp *qp, int fd)
 		}
 		txq_sent(q, (size_t)n);
 	}
-	linger_start(l);
-}
-
-void
-siw_tcp_linger_end(struct siw_dev *dev)
-{
-	LIST_EACH(struct siw_linger, l, &siw_tcp_dev(dev)->lingering, node)
-		linger_free(l);
+	linger_start(l, SIW_LINGER_QP);
 }

@@ -201,13 +201,12 @@ siw_tcp_listen(struct siw_dev *dev, const char **err)
 		.markers = cfg->markers,
 		.depths = dev->depths,
 	};
-	list_init(&t->lingering);
 	return siw_acceptor_open(&t->acceptor, dev, listen_on, accepted, err);
 }
 
 void
 siw_tcp_unlisten(struct siw_dev *dev)
 {
-	siw_tcp_linger_end(dev);
+	siw_linger_end_all(dev);
 	siw_acceptor_close(&siw_tcp_dev(dev)->acceptor);
 }
