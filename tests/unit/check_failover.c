@@ -147,6 +147,36 @@ START_LOOP_TEST(a_peer_that_names_no_number_of_links_goes_by_ours, 0, 2)
 	ck_assert_uint_eq(duo_lgr(host)->links_limit, 2);
 }
 
+static uint8_t told_links; /* in the client's answer to CONFIRM LINK */
+
+static bool
+reads_confirm_link(const struct sim_msg *msg)
+{
+	struct llc_msg m;
+
+	if (msg->op == RNIC_WR_SEND && msg->from == d.dev[A] && msg->data[0] == LLC_CONFIRM_LINK &&
+	    llc_decode((struct span){ .ptr = msg->data, .len = msg->len }, LLC_VERSION, &m) > 0)
+		told_links = m.confirm_link.max_links;
+	return false;
+}
+
+/* 2.2.2: a client's number cannot exceed its server's, and 0 of a server's leaves ours. */
+START_LOOP_TEST(a_client_tells_no_more_links_than_its_server, 0, 4)
+{
+	static const struct {
+		uint32_t server, client, told;
+	} rows[] = { { 3, 8, 3 }, { 2, 8, 2 }, { 8, 3, 3 }, { 0, 2, 2 } };
+
+	told_links = 99;
+	duo_init(true, true, NULL);
+	d.holds = reads_confirm_link;
+	d.eng[A]->cfg.links_max = rows[_i].client;
+	d.eng[B]->cfg.links_max = rows[_i].server;
+	duo_connect(0, 1, 1000);
+	ck_assert_uint_eq(told_links, rows[_i].told);
+	ck_assert_uint_eq(duo_lgr(A)->links_limit, rows[_i].told);
+}
+
 START_TEST(no_link_is_offered_beyond_the_agreed_number)
 {
 	begin(2, 2, &limit_1);

@@ -50,13 +50,10 @@ fits(struct link *link, const struct llc_confirm_link *m)
 	return true;
 }
 
-/* The first CONFIRM LINK settles things for the whole group, and from here on the peer may send on the first connection, which
- * opens only with the group. */
+/* The first CONFIRM LINK settles things for the whole group; a client's answer has what is settled (2.2.2). */
 static void
-first_link_up(struct link *link, const struct llc_confirm_link *m)
+settle_limits(struct lgr *lgr, const struct llc_confirm_link *m)
 {
-	struct lgr *lgr = link->lgr;
-
 	/* A peer that does not say how many (0) goes by our number. */
 	lgr->links_limit = our_links_limit(lgr);
 	if (m->max_links != 0)
@@ -64,6 +61,15 @@ first_link_up(struct link *link, const struct llc_confirm_link *m)
 	/* Nor does one of release 0, and less than the least is nothing said. */
 	if (lgr->version == LLC_VERSION_2 && m->max_conns >= CLC_MIN_MAX_CONNS)
 		lgr->conns_limit = min_u8(lgr->conns_limit, m->max_conns);
+}
+
+/* From here on the peer may send on the first connection, which opens only with the group. */
+static void
+first_link_up(struct link *link, const struct llc_confirm_link *m)
+{
+	struct lgr *lgr = link->lgr;
+
+	settle_limits(lgr, m);
 	/* A peer without Linux's flags follows RFC 7609: then the group has eye catchers and cursors from 4. */
 	lgr->eye_catcher = lgr->rfc_cursors || !m->no_eyecatcher;
 	link_set_active(link);
@@ -103,6 +109,7 @@ confirm_first(struct link *link, const struct llc_confirm_link *m)
 	}
 	link->number = m->link_num;
 	(void)link->dev->ops->qp_rts(link->qp);
+	settle_limits(lgr, m);
 	if (llc_send_confirm_link(link, true) < 0) {
 		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be answered");
 		return;
