@@ -369,7 +369,8 @@ decode_accept(struct codec *c, enum clc_type type, unsigned version, struct clc_
 		read_accept_ext(c, a);
 	if (c->r.failed || c->bad)
 		return -EBADMSG;
-	return a->first_contact && clc_mtu_bytes(a->mtu_code) == 0 ? -EPROTO : 0;
+	/* A Confirm has no such flag (A.2.4): whose group is new knows itself that the MTU counts. */
+	return type == CLC_ACCEPT && a->first_contact && clc_mtu_bytes(a->mtu_code) == 0 ? -EPROTO : 0;
 }
 
 int

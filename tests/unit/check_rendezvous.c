@@ -802,6 +802,34 @@ START_LOOP_TEST(a_confirm_that_names_something_else_ends_the_connection, 0, 4)
 	ck_assert(!IS(s[0], CLOSED)); /* nobody else is disturbed */
 }
 
+/* Reserved values of a Confirm, past the Accept: those that may be ignored are, and nothing is declined. */
+START_LOOP_TEST(a_confirm_of_later_contact_is_never_declined, 0, 3)
+{
+	static const struct {
+		uint8_t version_byte, mtu;
+		bool goes_on;
+	} rows[] = { { 0x08, 0x00, true }, { 0x08, 0x0f, true }, { 0x20, 0x03, false } };
+
+	duo_begin(NULL);
+	duo_open(1);
+	c[1].hold = true;
+	duo_run(0);
+	duo_feed_held(&c[1], &s[1]);
+	duo_run(50);
+	ck_assert_uint_gt(c[1].out_len, 50);
+	if (rows[_i].goes_on)
+		c[1].out[7] |= rows[_i].version_byte;
+	else
+		c[1].out[7] = (uint8_t)((c[1].out[7] & 0x0f) | 0x30); /* version 3 */
+	c[1].out[50] = (uint8_t)((c[1].out[50] & 0xf0) | rows[_i].mtu);
+	duo_feed(&s[1], c[1].out, c[1].out_len);
+	duo_run(5);
+	ck_assert(!IS(s[1], FALLBACK));
+	ck_assert_int_eq(IS(s[1], ESTABLISHED), rows[_i].goes_on);
+	ck_assert_int_eq(IS(s[1], CLOSED), !rows[_i].goes_on);
+	ck_assert_uint_eq(s[1].out_len, 0);
+}
+
 /* The client kept an RMB whose DELETE RKEY it refused, and the server has another one there now, with elements of another size. */
 START_TEST(an_rmb_that_nobody_uses_may_change_its_size)
 {

@@ -171,6 +171,15 @@ rdv_protocol_error(struct smcr_conn *conn, const char *what)
 	rdv_end(conn, SMCR_R_PROTOCOL, what);
 }
 
+/* Not behind a Confirm, whose peer waits for CONFIRM LINK, nor behind an Accept for a group that is there (C.1). */
+static bool
+may_decline(const struct smcr_conn *conn)
+{
+	enum rdv_step step = conn->rdv->step;
+
+	return step != RDV_WAIT_GROUP && step != RDV_WAIT_LINK && (step != RDV_WAIT_CONFIRM || rdv_forms_group(conn));
+}
+
 /* One whole message is in. */
 static void
 rdv_message(struct smcr_conn *conn)
@@ -184,8 +193,7 @@ rdv_message(struct smcr_conn *conn)
 	conn->eng->ctr.clc_received++;
 	r->in_len = 0;
 	r->heard = r->in[7] >> 4;
-	/* A reserved value where we may still decline (C.6); a Confirm's peer waits for CONFIRM LINK instead. */
-	if (n == -EPROTO && r->step != RDV_WAIT_GROUP && r->step != RDV_WAIT_LINK) {
+	if (n == -EPROTO && may_decline(conn)) { /* a reserved value (C.6) */
 		conn->eng->ctr.bad_clc++;
 		rdv_decline(conn, clc_bad_value_diag(in));
 		return;
