@@ -54,12 +54,13 @@ neg_reply_in(struct neg *n, const struct mpa_frame *f)
 		n->why = "rejected by the peer";
 		return n->state = NEG_REJECTED;
 	}
-	if (enhanced != n->cfg.enhanced)
-		return neg_fail(n, "MPA Reply does not match the Request (enhanced block)", 0);
 	n->res.enhanced = enhanced;
 	n->res.crc = n->cfg.crc || f->flags & MPA_CRC;
 	n->res.markers_rx = n->cfg.markers;
 	n->res.markers_tx = (f->flags & MPA_MARKERS) != 0;
+	if (enhanced != n->cfg.enhanced)
+		return neg_fail(
+		    n, "MPA Reply does not match the Request (enhanced block)", enhanced ? 0 : ENHANCED_TERM_LOCAL);
 	if (enhanced) {
 		const char *why;
 		uint8_t code = depths_adopt(&n->res.depths, &n->cfg.depths, &f->enh, &why);

@@ -187,13 +187,17 @@ START_TEST(reply_of_the_other_kind_fails)
 
 	neg_init(&n, &c);
 	neg_request(&n, &req);
+	/* with its code, in FPDUs as the Reply has them (RFC 6581 9.3) */
+	plain.flags = MPA_CRC | MPA_MARKERS;
 	ck_assert_int_eq(neg_reply_in(&n, &plain), NEG_FAILED);
-	ck_assert_uint_eq(n.term_code, 0);
-	/* a reply of a higher revision than was asked for */
+	ck_assert_uint_eq(n.term_code, ENHANCED_TERM_LOCAL);
+	ck_assert(n.res.crc && n.res.markers_tx);
+	/* a reply of a higher revision than was asked for: nobody knows what FPDUs it takes */
 	c.enhanced = false;
 	neg_init(&n, &c);
 	neg_request(&n, &req);
 	ck_assert_int_eq(neg_reply_in(&n, &enhanced), NEG_FAILED);
+	ck_assert_uint_eq(n.term_code, 0);
 }
 
 START_TEST(revisions)

@@ -408,6 +408,8 @@ START_LOOP_TEST(bad_replies, 0, 12)
 		f.rev = _i == 2 ? 3 : f.rev;
 		f.flags = _i == 3 ? MPA_CRC : f.flags;
 		raw_send_frame(f, &d);
+		if (_i == 3)
+			expect_terminate(2, 0, 5);
 		break;
 	case 4:
 	case 5:
