@@ -244,6 +244,37 @@ def _(host):
     ep.close()
 
 
+@shared("an Initiate that waits for its queue pair is given up")
+def _(host):
+    """In order, it is no mistake; anything else is one."""
+    qpn = 0
+    for name, more, mistakes in (("a Terminate", lambda s: s.send_control(ddp.Control(ddp.TERMINATE)), 0),
+                                 ("a second Initiate", lambda s: s.send_control(host.transport.request()), 1),
+                                 ("a segment", lambda s: s.send_ulpdu(iw.untagged(iw.SEND, 0, 1, 0, b"x")), 1)):
+        before, qpn = host.stats()["mpa_bad"], qpn + 1
+        session = host.transport.associate((host.addr, host.port), SOON)
+        session.send_control(host.transport.request(private=Pdata(qpn=qpn, psn=6, token=7, from_qpn=8).encode()))
+        more(session)
+        check(session.assoc.wait_end(SOON) in ("closed", "reset"), name)
+        equal(host.stats()["mpa_bad"] - before, mistakes, f"{name}: mistakes that were counted")
+
+
+@shared("depths of an Accept that does not fit are known", both=True)
+def _(host):
+    if not host.transport.profile.enhanced:
+        return
+    lst = host.listener()
+    q = host.qp()
+    start_active(host, q, lst)
+    session, request = lst.accept(SOON)
+    session.send_control(ddp.Control(ddp.ACCEPT, iw.Enhanced(ird=5, ord=3000), pd_reply(request)))
+    q.event("connect_failed")
+    equal(q.depths(), (5, 3000), "depths of the peer")
+    session.reset()
+    lst.close()
+    q.destroy()
+
+
 @shared("lies in the place of an Accept, beside a link that goes on", both=True)
 def _(host):
     first = host.transport.profile.first_ssn

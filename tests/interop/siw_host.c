@@ -319,6 +319,16 @@ qp_room(struct rnic_qp *qp, char **arg)
 }
 
 static int
+qp_depths(struct rnic_qp *qp, char **arg)
+{
+	struct rnic_depths depths = dev->ops->peer_depths(qp);
+
+	(void)arg;
+	say("ok ird=%d ord=%d", depths.ird, depths.ord);
+	return ANSWERED;
+}
+
+static int
 qp_disconnect(struct rnic_qp *qp, char **arg)
 {
 	dev->ops->qp_disconnect(qp, arg[1] != NULL && strcmp(arg[1], "graceful") == 0);
@@ -356,6 +366,7 @@ static const struct command {
 	{ "write", NULL, qp_write },
 	{ "confirm", NULL, qp_confirm },
 	{ "room", NULL, qp_room },
+	{ "depths", NULL, qp_depths },
 	{ "disconnect", NULL, qp_disconnect },
 	{ "destroy", NULL, qp_destroy },
 };

@@ -218,6 +218,11 @@ class Qp:
         """The engine's side of the passive set-up: the peer is known now."""
         self.host.cmd(f"connect {self.id} passive {self.host.peer} {0x4242} 1 0")
 
+    def depths(self):
+        """IRD and ORD of the peer, as it named them."""
+        got = self.host.cmd(f"depths {self.id}")
+        return got["ird"], got["ord"]
+
     def recv(self, n=1, size=1024):
         for _ in range(n):
             self.host.cmd(f"recv {self.id} {self.recvs} {self.buf.id} {self.recvs % self.rq * 1024} {size}")

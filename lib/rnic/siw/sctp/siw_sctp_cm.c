@@ -220,8 +220,8 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		siw_rx_schedule(qp);
 }
 
-/* A message before the session is accepted: a Negotiate of the draft, or the Initiate. False: it was the Initiate, or the association
- * is at its end. */
+/* A message before the session is accepted: a Negotiate of the draft, the Initiate, or a Terminate behind it. False: it was the
+ * Initiate, or the association is at its end. */
 static bool
 pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 {
@@ -231,9 +231,9 @@ pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 	struct span body, pd;
 	uint16_t number;
 
-	if (t->pend.parked || msg->stream != 0 || msg->ppid != ppid ||
-	    sctp_ddp_ssn_decode(msg->bytes, &number, &body) < 0 || number != t->next)
-		ev = ddp_session_fail(&t->session, "more than an Initiate before its answer");
+	if (msg->stream != 0 || msg->ppid != ppid || sctp_ddp_ssn_decode(msg->bytes, &number, &body) < 0 ||
+	    number != t->next)
+		ev = ddp_session_fail(&t->session, "no message of session control in its turn");
 	else
 		ev = ddp_session_control_in(&t->session, body, &pd);
 	t->next++;
@@ -243,7 +243,8 @@ pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 		siw_pend_dispatch(&t->pend, (struct span){ .ptr = t->session.pd, .len = t->session.pd_len });
 		return false;
 	}
-	siw_refused(t->pend.dev, STRANGER_BAD, &t->pend.from);
+	if (ev != DDP_SESSION_EV_TERMINATED) /* that is an Initiate that was given up */
+		siw_refused(t->pend.dev, STRANGER_BAD, &t->pend.from);
 	pend_end(t, message,
 	    ddp_session_may(&t->session, DDP_SESSION_TERMINATE)
 	        ? ddp_session_terminate(&t->session, message, sizeof(message))

@@ -18,6 +18,8 @@ break_by(struct siw_qp *qp, const struct rdmap_term *term)
 void
 siw_sctp_broken(struct siw_qp *qp)
 {
+	/* Also those of an Accept that does not fit. */
+	siw_set_peer_depths(qp, &siw_sctp(qp)->session.depths);
 	break_by(qp, &(struct rdmap_term){ .layer = RDMAP_LAYER_LLP, .code = siw_sctp(qp)->session.term_code });
 }
 
