@@ -26,7 +26,8 @@
  *	        it can tell is in the Enhanced Reject: the depths and the kinds of
  *	        RTR that it needs. A Terminate never has private data.
  *
- * One mistake at most is reported; what comes behind it is passed over.
+ * One mistake at most is reported; what comes behind it is passed over. In SCTP
+ * our Terminate may overtake our Accept (rddp-sctp-00 3.6): DDP-SSNs order them.
  */
 #pragma once
 

@@ -48,6 +48,7 @@ enum clc_path {
 #define CLC_TRANSPORT_PREWARM 0x80        /* Proposal: for the link group alone, no application is behind it */
 #define CLC_TRANSPORT_IWARP_ANY (CLC_TRANSPORT_IWARP | CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP)
 #define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP_ANY | CLC_TRANSPORT_PREWARM)
+/* SMC version 2.1 has an OUI of vendors where a Proposal has our extension: "smr" is none, as both low bits of 's' are set. */
 #define CLC_SMCRD_EXT_VERSION 1
 /* Features, each used when both ends have it. */
 #define CLC_FEATURE_START_OVER 0x01 /* knows CDC_STARTED_OVER */

@@ -15,6 +15,7 @@ lib_libwire_la_SOURCES = \
 	lib/wire/rdmap.c lib/wire/rdmap.h
 
 check_UNIT += \
+	tests/unit/check_deviations \
 	tests/unit/check_clc \
 	tests/unit/check_clc_v2 \
 	tests/unit/check_llc \
