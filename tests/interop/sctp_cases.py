@@ -67,6 +67,9 @@ def register(*transports, where=""):
 def register_ways(*transports, where=""):
     """What takes a peer with an SCTP of its own: chunks that are held back or lost."""
     host_case(f"a Write is placed before its turn, a Send waits for it{where}", transports[0])(early_write)
+    host_case(f"a message goes though an earlier one is not acknowledged{where}", transports[0])(
+        nothing_waits_for_an_acknowledgement)
+    host_case(f"a message that never ends{where}", transports[0])(endless_message)
     for transport in transports:
         host_case(f"a bad path, {transport.profile.name}{where}", transport, **PATIENT)(bad_path)
         if transport.settings.get("sctp_stack") != "kernel":
@@ -193,6 +196,32 @@ def early_write(host):
     held.release()
     equal([qp.received(i) for i in range(2)], [b"first", b"second"], "Sends")
     ep.close()
+
+
+def nothing_waits_for_an_acknowledgement(host):
+    """SCTP_NODELAY (the draft's 8.2): a short message goes while an earlier one is not acknowledged."""
+    qp, ep = to_host(host, recvs=0)
+    held = ep.stream.assoc.port.way.hold(pysctp.of_type(pysctp.SACK))
+    src = host.mr(100)
+    for _ in range(3):
+        qp.send(src, 0, 10)
+        equal(len(ep.recv(SOON)), 10, "a Send before any SACK")
+    check(held.held, "SACKs were held back")
+    held.release()
+    ep.close()
+
+
+def endless_message(host):
+    """More of one message than the stack keeps: it hands over a part, which DDP cannot take."""
+    qp, ep = to_host(host, recvs=1)
+    assoc = ep.stream.assoc
+    try:
+        for i in range(400):
+            assoc.send(bytes(1000), 16, flags=pysctp.UNORDERED | (pysctp.FIRST if i == 0 else 0))
+    except (iw.Closed, iw.Timeout):
+        pass
+    qp.event("qp_error", "the peer sends messages in fragments")
+    qp.destroy()
 
 
 def bad_path(host):

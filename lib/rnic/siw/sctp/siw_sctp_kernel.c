@@ -2,6 +2,7 @@
  * Soft iWARP, DDP over SCTP: associations by Linux's SCTP, one socket each; see siw_sctp.h. As protocol 132, with as many paths as
  * the peer has addresses, or in UDP (RFC 6951), if the configuration names its port. Needs no privilege, but the kernel's module.
  */
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 #define LAST_WORDS (1024 * 1024) /* kept beyond that */
 #define MESSAGE_MAX (9216 - 100) /* that we send */
 #define MESSAGE_ROOM 65536
+#define SKB_LEAST 256 /* what the kernel counts for a message at least */
+static_assert(2 * BUFFER / SKB_LEAST + SIW_MAX_SQ < 32767, "as in siw_sctp_user.c");
 #define MESSAGE_STEP 64 /* shorter by so much, when the kernel does not know yet how short */
 #define CONNECT_TRIES 4
 #define RTO_MIN_MS 200

@@ -5,6 +5,7 @@
  * The library has one stack for the whole process, so this file has state of its own, for one thread: devices of another are
  * refused. Its callbacks come while it works and holds locks: they only set marks, which run_marks() acts on afterwards.
  */
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,6 +21,9 @@
 #define BUFFER (256 * 1024) /* of an association, each way; user bytes */
 #define LAST_WORDS (1024 * 1024)
 #define MESSAGE_LEN_MAX 65536
+/* RFC 5043 and the draft (7): at most 32,767 messages that are not acknowledged. The shortest one has 16 bytes, and behind a full buffer
+ * last words are what a queue pair has queued and posted. */
+static_assert(BUFFER / 16 + SIW_MAX_SQ < 32767, "DDP-SSNs do not wrap around what is under way");
 #define CONNECT_TRIES 4
 #define RTO_MIN_MS 200
 #define RTO_MAX_MS 1000
