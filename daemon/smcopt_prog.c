@@ -181,6 +181,7 @@ smcopt_prog_make(struct bpf_insn out[SMCOPT_INSNS_MAX], int map)
 		LABEL(L_SYN),
 		FIND_OURS(map),
 		LABEL(L_OURS),
+		PUT_OPTION(), /* over what was found: one that is longer than ours is not ours to repeat */
 		OPTION_ARGS(),
 		MOV_I(R4, 0),
 		LOAD_W(R5, R6, CTX(op)),

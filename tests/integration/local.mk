@@ -39,6 +39,7 @@ check_INTEGRATION = \
 	tests/integration/check_capture.py \
 	tests/integration/check_confine.py \
 	tests/integration/check_option.py \
+	tests/integration/check_hostile_option.py \
 	tests/integration/check_interfaces.py \
 	tests/integration/check_failover.py \
 	tests/integration/check_idle.py \
