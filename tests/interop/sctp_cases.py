@@ -282,8 +282,9 @@ def _(host):
                                  ("a segment", lambda s: s.send_ulpdu(iw.untagged(iw.SEND, 0, 1, 0, b"x")), 1)):
         before, qpn = host.stats()["mpa_bad"], qpn + 1
         session = host.transport.associate((host.addr, host.port), SOON)
-        session.send_control(host.transport.request(private=Pdata(qpn=qpn, psn=6, token=7, from_qpn=8).encode()))
-        more(session)
+        with host.still():	# both are there when it looks
+            session.send_control(host.transport.request(private=Pdata(qpn=qpn, psn=6, token=7, from_qpn=8).encode()))
+            more(session)
         check(session.assoc.wait_end(SOON) in ("closed", "reset"), name)
         equal(host.stats()["mpa_bad"] - before, mistakes, f"{name}: mistakes that were counted")
 

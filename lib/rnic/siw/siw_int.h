@@ -280,8 +280,8 @@ int siw_pend_add(struct siw_dev *, struct siw_pend *, const struct stranger *fro
 /* Off all lists; the LLP frees it. */
 void siw_pend_remove(struct siw_pend *);
 /* Its request is complete, with these private data: it goes to the QP that they name, waits for one a little (parked), or is
- * refused. */
-void siw_pend_dispatch(struct siw_pend *, struct span pdata);
+ * refused. True: it waits; else it has ended. */
+bool siw_pend_dispatch(struct siw_pend *, struct span pdata);
 /* A QP expects its peer, who may be there. */
 void siw_pend_expected(struct siw_qp *);
 void siw_pend_drop_all(struct siw_dev *);

@@ -90,7 +90,7 @@ siw_pend_remove(struct siw_pend *p)
 	dev->parked_cnt -= p->parked;
 }
 
-static void
+static bool
 pend_park(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
@@ -100,17 +100,18 @@ pend_park(struct siw_pend *p)
 		of_source += addr_same_prefix(other->from.at.b, p->from.at.b, bits);
 	if (dev->parked_cnt >= SIW_PARKED_MAX || of_source >= SIW_PARKED_OF_ONE) {
 		pend_refuse(p, MPA_BUSY);
-		return;
+		return false;
 	}
 	p->parked = true;
 	dev->parked_cnt++;
 	list_remove(&p->node);
 	list_push(&dev->parked, &p->node);
 	siw_arm(dev, &p->timer, SIW_PARKED_MS);
+	return true;
 }
 
-/* Finds the QP that is meant. */
-static void
+/* Finds the QP that is meant. False: the pend has ended, by it or refused. */
+static bool
 pend_route(struct siw_pend *p)
 {
 	struct siw_qp *qp = siw_qp_find(p->dev, p->pdata.qpn);
@@ -118,21 +119,22 @@ pend_route(struct siw_pend *p)
 	if (qp != NULL && (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token))
 		pend_refuse(p, MPA_BAD_TOKEN);
 	else if (qp == NULL || qp->state == SIW_IDLE)
-		pend_park(p);
+		return pend_park(p);
 	else if (qp->state != SIW_EXPECTING)
 		pend_refuse(p, qp->state >= SIW_BROKEN ? MPA_GONE : MPA_USED);
 	else
 		p->dev->llp->pend_adopt(p, qp);
+	return false;
 }
 
-void
+bool
 siw_pend_dispatch(struct siw_pend *p, struct span pdata)
 {
 	/* A peer without receives could never be sent anything. */
-	if (mpa_pdata_decode(pdata, &p->pdata) < 0 || p->pdata.recv_depth == 0)
-		pend_refuse(p, MPA_STRANGER);
-	else
-		pend_route(p);
+	if (mpa_pdata_decode(pdata, &p->pdata) == 0 && p->pdata.recv_depth != 0)
+		return pend_route(p);
+	pend_refuse(p, MPA_STRANGER);
+	return false;
 }
 
 void
@@ -140,7 +142,7 @@ siw_pend_expected(struct siw_qp *qp)
 {
 	LIST_EACH(struct siw_pend, p, &qp->dev->parked, node)
 		if (qp->state == SIW_EXPECTING && p->pdata.qpn == qp->qp.qpn)
-			pend_route(p);
+			(void)pend_route(p);
 }
 
 void

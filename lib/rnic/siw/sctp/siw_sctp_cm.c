@@ -220,8 +220,8 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		siw_rx_schedule(qp);
 }
 
-/* A message before the session is accepted: a Negotiate of the draft, the Initiate, or a Terminate behind it. False: it was the
- * Initiate, or the association is at its end. */
+/* A message before the session is accepted: a Negotiate of the draft, the Initiate, or a Terminate behind it. False: it has a
+ * queue pair, or is at its end. */
 static bool
 pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 {
@@ -239,10 +239,8 @@ pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 	t->next++;
 	if (ev == DDP_SESSION_EV_NEGOTIATE)
 		return true;
-	if (ev == DDP_SESSION_EV_ASKED) {
-		siw_pend_dispatch(&t->pend, (struct span){ .ptr = t->session.pd, .len = t->session.pd_len });
-		return false;
-	}
+	if (ev == DDP_SESSION_EV_ASKED)
+		return siw_pend_dispatch(&t->pend, (struct span){ .ptr = t->session.pd, .len = t->session.pd_len });
 	if (ev != DDP_SESSION_EV_TERMINATED) /* that is an Initiate that was given up */
 		siw_refused(t->pend.dev, STRANGER_BAD, &t->pend.from);
 	pend_end(t, message,

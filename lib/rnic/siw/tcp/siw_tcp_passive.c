@@ -119,7 +119,7 @@ pend_io(void *arg, int fd, unsigned events)
 		if (used == 0)
 			return;
 		if (used > 0 && (size_t)used == t->len && t->frame.rev >= 1 && t->frame.rev <= 2) {
-			siw_pend_dispatch(p, t->frame.pd);
+			(void)siw_pend_dispatch(p, t->frame.pd);
 			return;
 		}
 	}
