@@ -26,7 +26,7 @@ def seeds():
         return [args.seed]
     with open(os.path.join(HERE, "seeds.txt")) as f:
         kept = [int(word) for line in f for word in line.split("#")[0].split()]
-    return [*kept, *range(args.start, args.start + (args.count or 240 // SHRINK))]
+    return dict.fromkeys([*kept, *range(args.start, args.start + (args.count or 300 // SHRINK))])
 
 
 def judge(t, unix):

@@ -54,13 +54,13 @@ def draw(seed, unix=False):
         conv.setup["accept"] = "refuse"
         return conv
     half = {w: _Half(tiny[w]) for w in "cs"}
-    for number in range(r.randint(1, 7)):
+    for number in range(r.randint(2, 9)):
         who = "c" if number == 0 and conv.setup["accept"] == "late" else r.choice("cs")
         if half[who].closed:
             who = OTHER[who]
         me, peer = half[who], half[OTHER[who]]
         # When a reset comes to a program with bytes unread on a rough direction depends on buffers, too.
-        if me.closed or me.rough and me.reset:
+        if me.closed or me.reset and (me.rough or peer.rough):
             break
         ops = []
         alone = me.rough or peer.rough or me.reset
@@ -74,7 +74,7 @@ def draw(seed, unix=False):
             if op is None:
                 break
             ops.append(op)
-            if op[0] in ("stream", "duplex", "flood", "oob", "recvoob"):
+            if op[0] in ("stream", "duplex", "flood"):
                 break
             if me.rough or peer.rough:
                 break
@@ -88,7 +88,7 @@ def _draw_op(r, conv, who, me, peer, late):
     kinds = [("send", 30), ("recv", 22), ("peek", 5), ("drain", 8), ("shut", 9), ("close", 7), ("linger", 4), ("kill", 3),
              ("pause", 3)]
     if not late:
-        kinds += [("stream", 4), ("duplex", 2), ("flood", 2)]
+        kinds += [("stream", 4), ("duplex", 3), ("flood", 4)]
         if not conv.unix:
             kinds += [("oob", 6), ("recvoob", 3)]
     kind = r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
@@ -103,6 +103,8 @@ def _draw_op(r, conv, who, me, peer, late):
                     return None
                 peer.rough = True
         elif peer.closed or peer.refuses:
+            if peer.rough:		# the answer may come between two parts of it
+                return None
             me.reset = True
         return kind, n
     if kind == "oob":
@@ -124,6 +126,8 @@ def _draw_op(r, conv, who, me, peer, late):
     if kind == "pause":
         return kind, r.choice((1, 5, 30))
     if kind == "shut":
+        if me.refuses:		# the peer's FIN would change the answer, and can be seen by nothing else
+            return None
         how = "w" if conv.unix else r.choice(("r", "w", "w", "w", "rw"))
         if "r" in how:
             if me.rough:

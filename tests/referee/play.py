@@ -33,14 +33,18 @@ STREAM = {w: memoryview(b) for w, b in _blocks.items()}
 
 
 class Wrong(Exception):
-    """A byte is not the one that was sent, or a step does not come to its end."""
+    """A byte is not the one that was sent, or a connection does not come."""
+
+
+class Astray(Wrong):
+    """The last step is none that was seen directly."""
 
 
 class Step:
     """says: of each call of the actor's; sees: side -> what it can ask for; came: side -> bytes that its kernel has."""
 
     def __init__(self, what, says=(), late=False):
-        """late: somebody wrote to a side that had closed."""
+        """late: somebody wrote to a side that had closed, or shut both ways."""
         self.what, self.says, self.late = what, tuple(says), late
         self.sees, self.came = {}, {}
 
@@ -53,9 +57,13 @@ class End:
         self.sock = None
         self.sent = self.got = 0
         self.ended = None		# how the stream to this side ended, once it was read
-        self.closed = self.finished = False
+        self.finished = self.shut_read = False
         self.wrote_late = self.broken = False
         self.poll = None
+
+    def refuses(self):
+        """Does its kernel answer data with a reset?"""
+        return self.finished and (self.sock is None or self.shut_read)
 
     def take(self, sock):
         sock.setblocking(False)
@@ -97,7 +105,7 @@ class Player:
         self.urgent = any(op == "oob" for _, ops in conv.blocks for op, _ in ops)
         self.ends = {w: End(w) for w in "cs"}
         self.steps = []
-        self.wrong = None
+        self.wrong, self.astray, self.never_came = None, False, False
 
     # -- the whole --
 
@@ -105,7 +113,7 @@ class Player:
         try:
             yield from self._run()
         except Wrong as e:
-            self.wrong = str(e)
+            self.wrong, self.astray = str(e), isinstance(e, Astray)
         finally:
             for e in self.ends.values():
                 if e.sock is not None:
@@ -141,7 +149,7 @@ class Player:
             self.steps[-1] = self._step(last.what, last.says)
             self.steps[-1].sees = self._sees(rough)
             if not fits(last, self.steps[-1], self.conv):
-                raise Wrong("something came after all was over")
+                raise Astray("something came after all was over")
 
     def _step(self, what, says):
         return Step(what, says, any(e.wrote_late for e in self.ends.values()))
@@ -192,6 +200,7 @@ class Player:
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
+                    self.never_came = True
                     raise Wrong("no connection came to the server") from None
                 yield 0.001
         self._options(s, "s")
@@ -257,7 +266,7 @@ class Player:
             if any(fits(r, step, self.conv) and all(step.came[w] >= r.came.get(w, 0) for w in step.came) for r in runs):
                 return
             if time.monotonic() - begun > (self.deadline if runs else 0.05):
-                raise Wrong("not what is seen directly")
+                raise Astray("not what is seen directly")
             yield pause
             pause = min(pause * 1.5, 0.01)
 
@@ -288,7 +297,7 @@ class Player:
     def _write(self, me, n, flags=0):
         """Bytes that were taken, and the error or "full" that came then."""
         done = 0
-        me.wrote_late = me.wrote_late or self.ends[OTHER[me.who]].closed
+        me.wrote_late = me.wrote_late or self.ends[OTHER[me.who]].refuses()
         while done < n:
             try:
                 k = me.sock.send(piece(me.who, me.sent, n - done), flags | socket.MSG_NOSIGNAL)
@@ -439,11 +448,12 @@ class Player:
         except OSError as e:
             return name_of(e)
         me.finished = me.finished or "w" in how
+        me.shut_read = me.shut_read or "r" in how
         return how
 
     def _op_close(self, me, peer, _, rough):
         me.sock.close()
-        me.sock, me.closed, me.finished = None, True, True
+        me.sock, me.finished = None, True
         return "closed"
 
     def _op_linger(self, me, peer, _, rough):
@@ -470,7 +480,7 @@ class Player:
         me.sock.close()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        me.sock, me.closed, me.finished = None, True, True
+        me.sock, me.finished = None, True
         return "killed"
 
     def _op_pause(self, me, peer, ms, rough):

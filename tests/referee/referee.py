@@ -4,7 +4,7 @@ import time
 
 from draw import draw
 from play import Player
-from verdict import fits, same, transcript
+from verdict import fits, need_not_come, same, transcript
 
 DIRECT_RUNS = 2		# of each seed, and so many more before a difference is believed
 MORE_RUNS = 8
@@ -81,8 +81,10 @@ class Referee:
             yield 0.3		# what is left of it comes to its end
 
     def _agrees(self, p, runs, conv, part=False):
-        """part: it was given up where it went another way than the runs that there were."""
-        if part:
+        """part: it was given up where it went astray of the runs that there were."""
+        if p.never_came and need_not_come(conv):
+            return True
+        if part and (p.astray or not p.wrong):
             return any(same(r[:len(p.steps)], p.steps, conv) for r in runs)
         return not p.wrong and any(same(r, p.steps, conv) for r in runs)
 

@@ -2,6 +2,8 @@
 What two runs of a conversation have to have in common: everything that a Step has. What may differ, and why:
 
 - connect() to a port that nobody serves fails directly. A gateway has accepted before it can know: the connection is reset then.
+- A client that resets before the server has accepted, and has sent nothing, never comes to the server. Directly it has a place in
+  the queue; a gateway that connects to the server because of it would do so for nobody.
 - On a rough direction (draw.py) how much has arrived: a gateway has buffers of its own. The player compares the bytes with those
   that were sent, and the end of the stream with its kind, once all is read; not when they come.
 - Whether a socket can be written while more is under way than a window holds, for the same reason.
@@ -51,6 +53,14 @@ def refused(run):
     """Does the client see that nobody serves?"""
     says = run[0].says if len(run) == 1 else ()
     return says[:1] in (("ECONNREFUSED",), ("ECONNRESET",)) or says == ("connect", "ECONNRESET")
+
+
+def need_not_come(conv):
+    """Does the client reset before anybody has seen it?"""
+    ops = conv.blocks[0][1] if conv.blocks else []
+    speaks = [i for i, (op, _) in enumerate(ops) if op == "send"]
+    mute = [i for i, (op, how) in enumerate(ops) if op == "shut" and "w" in how]
+    return conv.setup["accept"] == "late" and ops[-1:] == [("linger", None)] and (not speaks or bool(mute) and mute[0] < speaks[0])
 
 
 def same(one, other, conv):
