@@ -55,6 +55,8 @@ const struct event_kind_row event_kinds[EVENT_KIND_CNT] = {
 	    "6a353865d20e4c03a470a9e02029eb3a", LOG_LVL_NOTICE, F_OVER | F(SERVER) },
 	[EVENT_STRANGER] = { "stranger", "no SMC-R peer, or a broken one",
 	    "181d79e43c2d487f8ac2c0e7f8059775", LOG_LVL_NOTICE, F(SERVICE) | F(PEER) | F(REASON) },
+	[EVENT_CIRCLE] = { "circle", "services lead in a circle",
+	    "736bdb27466541b081325a7c5cca88cc", LOG_LVL_WARNING, F(SERVICE) | F(PEER) | F(REASON) },
 	[EVENT_FALLBACK_BEGINS] = { "fallback-begins", "fallback begins",
 	    "e2433a1f399246269259c9bb5f127f4d", LOG_LVL_WARNING, F_OUTAGE | F(PEER) | F(FALLBACK) },
 	[EVENT_FALLBACK_ENDS] = { "fallback-ends", "fallback ends",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/net.h"
+#include "daemon/session/circle.h"
 
 void
 leg_init(struct leg *leg, void (*cb)(struct loop_io *, unsigned events))
@@ -206,7 +207,7 @@ dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, 
 		d->err = why;
 	while (d->next < d->cnt) {
 		const struct sockaddr_storage *to = &d->addrs[d->next++];
-		int fd = net_connect(to, d->ports, ka, d->option);
+		int fd = circle_connect(d->circles, d->circle, to, d->ports, ka, d->option);
 		int err = fd >= 0 ? leg_open(d->leg, loop, fd, to->ss_family == AF_UNIX ? LEG_UNIX : 0) : fd;
 
 		d->waits = err == -EAGAIN && to->ss_family == AF_UNIX;

@@ -65,6 +65,8 @@ struct dial {
 	const struct sockaddr_storage *addrs; /* somebody else's, outlives the dial */
 	unsigned cnt;
 	struct ports *ports;         /* to connect from; NULL: any */
+	struct circles *circles;     /* NULL: no session's */
+	struct circle_leg *circle;   /* then in this table */
 	const struct smcopt *option; /* SMC-R's TCP option is wanted; NULL: it is not */
 	unsigned next;               /* which address comes next */
 	int err;                     /* of the last attempt, an errno; 0 = none failed yet */

@@ -30,6 +30,7 @@ enum session_event {
 	SEV_PEER_DONE,      /* SMC-R: D (or C) received and all delivered */
 	SEV_BOTH_DONE,      /* follows when both directions have ended */
 	SEV_CONNECT_FAILED, /* no address of the peer (CONNECT) or the server answers */
+	SEV_CIRCLE,         /* it has come through too many services: they lead to each other */
 	SEV_REFUSED,        /* fallback is forbidden, or SMC-R cannot start at all, or starts where it may not */
 	SEV_TIMEOUT,        /* idle, or the limit for connecting */
 	SEV_OPERATOR,       /* an operator wants it closed */

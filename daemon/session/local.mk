@@ -13,6 +13,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/retry.c daemon/session/retry.h \
 	daemon/session/outage.c daemon/session/outage.h \
 	daemon/session/spells.c daemon/session/spells.h \
+	daemon/session/circle.c daemon/session/circle.h \
 	daemon/session/far_name.c daemon/session/far_name.h \
 	daemon/session/session.c daemon/session/session.h \
 	daemon/session/session_setup.c \

@@ -124,6 +124,7 @@ session_end(struct session *s, bool reset)
 	pool->stats.reset += reset;
 	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0;
 	figures_ended(s, reset);
+	circle_ended(s);
 	svc->ctr.connections--;
 	/* By the address of the accepted leg, which stays what it was. */
 	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
@@ -152,6 +153,7 @@ static const enum smcr_reason abort_reasons[SEV_EVENT_CNT] = {
 	[SEV_APP_RESET] = SMCR_R_APP_RESET,
 	[SEV_MID_RESET] = SMCR_R_TCP_RESET,
 	[SEV_CONNECT_FAILED] = SMCR_R_REFUSED,
+	[SEV_CIRCLE] = SMCR_R_REFUSED,
 	[SEV_TIMEOUT] = SMCR_R_TIMEOUT,
 	[SEV_OPERATOR] = SMCR_R_OPERATOR,
 	[SEV_STOP] = SMCR_R_SHUTDOWN,
@@ -439,6 +441,7 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 		return;
 	}
 	*(ingress ? &s->app_peer : &s->mid_peer) = *peer;
+	circle_accepted(s, fd, peer);
 	if (counted)
 		s->flags |= SF_COUNTED;
 	if (!ingress)

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "daemon/net.h"
+#include "daemon/session/circle.h"
 #include "daemon/session/leg.h"
 #include "daemon/session/legs.h"
 #include "daemon/session/measure.h"
@@ -86,8 +87,10 @@ struct session {
 	uint32_t id;
 	enum session_state state;
 	enum session_path path;
-	unsigned events;         /* SMCR_EV_ not yet looked at */
-	unsigned flags;          /* SF_ */
+	unsigned events; /* SMCR_EV_ not yet looked at */
+	unsigned flags;  /* SF_ */
+	struct circle_leg circle;
+	uint8_t hops;            /* services of gateways that the connection has come through (circle.h) */
 	uint8_t cause;           /* why it ended (cause.h), for counts; 0 = none */
 	bool counted;            /* mode is counted in the figures of the service */
 	enum session_mode mode;  /* as counted there */

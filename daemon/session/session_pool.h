@@ -66,6 +66,7 @@ struct worker_place {
 	unsigned cnt;
 	struct admissions *admissions; /* of all of them; it outlives them */
 	struct targets_all *targets;   /* the same */
+	struct circles *circles;       /* the same */
 	struct colleague *all;         /* cnt of them, in the order of nr; outlive them, too */
 	struct pauses *pauses;         /* of accepting; outlives them, too */
 	struct news *news;             /* what operators are told; outlives them. NULL in tests: only the log */

@@ -176,9 +176,15 @@ setup_dial(struct session *s)
 	const struct config_service *cfg = &s->settings->cfg;
 	bool to_peer = cfg->kind == CONFIG_INGRESS;
 
+	if (!circle_may_go_on(s)) {
+		session_event(s, SEV_CIRCLE);
+		return;
+	}
 	s->setup->dial = (struct dial){
 		.leg = to_peer ? &s->mid : &s->app,
 		.ports = to_peer ? &s->pool->ports : NULL,
+		.circles = s->pool->place.circles,
+		.circle = &s->circle,
 		.option = to_peer && peer_rule_wants_option(cfg->peer) ? s->pool->option : NULL,
 	};
 	s->setup->dial_until_ns = s->pool->env->now_ns + cfg->connect_ms * NS_PER_MS;
@@ -220,6 +226,8 @@ setup_open_conn(struct session *s)
 		.app = &s->owner,
 		.elem_size = s->settings->cfg.elem_size,
 		.elem_need = s->settings->svc->elem_need.bytes,
+		.hops = (uint8_t)(s->hops + 1),
+		.origin = circle_origin(&s->app_peer),
 	};
 	struct sockaddr_storage peer;
 	int err;
@@ -453,6 +461,10 @@ pump_rendezvous(struct session *s, unsigned events)
 			session_set_state(s, SES_SMCR);
 	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
 		session_is_client(s);
+		if (!circle_proposed(s)) {
+			session_event(s, SEV_CIRCLE);
+			return;
+		}
 		/* It is there, or on its way, where the first bytes had to say what this is. */
 		if (s->app.io.fd >= 0 && !s->setup->dial.busy)
 			smcr_admit(s->conn);

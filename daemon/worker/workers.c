@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/list.h"
+#include "daemon/session/circle.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/colleagues.h"
 #include "daemon/session/targets.h"
@@ -33,6 +34,7 @@ struct workers {
 	struct mailbox mail; /* to main */
 	struct admissions admissions;
 	struct targets_all targets;
+	struct circles circles;
 	struct pauses pauses;
 	void (*drained)(void *arg);
 	void *drained_arg;
@@ -253,6 +255,7 @@ member_init(struct member *m, const struct config *cfg, const struct smcopt *opt
 		.cnt = m->all->cnt,
 		.admissions = &m->all->admissions,
 		.targets = &m->all->targets,
+		.circles = &m->all->circles,
 		.all = m->all->colleagues,
 		.pauses = &m->all->pauses,
 		.news = m->all->hooks.news,
@@ -290,6 +293,7 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	(void)pthread_mutex_init(&ws->gate, NULL);
 	admissions_init(&ws->admissions);
 	targets_all_init(&ws->targets);
+	circles_init(&ws->circles);
 	pauses_init(&ws->pauses, hooks->news);
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {
 		struct member *m = &ws->member[i];
@@ -380,6 +384,7 @@ workers_free(struct workers *ws)
 	mailbox_fini(&ws->mail);
 	admissions_fini(&ws->admissions);
 	targets_all_fini(&ws->targets);
+	circles_fini(&ws->circles);
 	pauses_fini(&ws->pauses);
 	(void)pthread_mutex_destroy(&ws->gate);
 	free(ws->colleagues);

@@ -210,6 +210,9 @@ struct smcr_open {
 	/* Of smcr_prewarm: the connection is to become established, for a measurement, if the peer serves that. Otherwise it ends
 	 * as ever. A server's does if its peer asks for that: then smcr_is_prewarm. */
 	bool measure;
+	/* Client: what the Proposal tells an smcrd of the connection's way so far (struct clc_smcrd_ext). */
+	uint8_t hops;
+	uint32_t origin;
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the
@@ -336,6 +339,8 @@ void smcr_release(struct smcr_conn *);
 struct smcr_conn *smcr_prewarm(struct smcr *, const struct smcr_open *, int *err);
 /* Server: the peer has opened the connection by smcr_prewarm. Known from its Proposal on. */
 bool smcr_is_prewarm(const struct smcr_conn *);
+/* Server, at SMCR_EV_PROPOSAL: what the client has said of its way (smcr_open.hops, .origin); zeros of a peer that is no smcrd. */
+void smcr_proposed_way(const struct smcr_conn *, uint8_t *hops, uint32_t *origin);
 /* Sends a TEST LINK over an active link of the group now, unless one is under way there: its number, 0 = there is none. The answer
  * shows in smcr_link_info; without one in time the link is lost, as ever. */
 uint8_t smcr_test_link(struct smcr *, uint32_t group_id);

@@ -93,7 +93,7 @@ clc_peek_len(struct span in)
 
 /* -- layouts, for both directions -- */
 
-/* Our extension behind magic and length, without the zeroes at its end. */
+/* Our extension behind magic and length. */
 static void
 lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
@@ -104,6 +104,9 @@ lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 	ext->mpa_port = codec_be16(c, ext->mpa_port);
 	ext->recv_depth = codec_be16(c, ext->recv_depth);
 	ext->token = codec_be64(c, ext->token);
+	ext->hops = codec_u8(c, ext->hops);
+	codec_reserved(c, 3);
+	ext->origin = codec_be32(c, ext->origin);
 }
 
 static void
@@ -430,7 +433,6 @@ encode_ext(struct codec *c, struct clc_smcrd_ext *ext)
 	        (ext->features & ~CLC_FEATURES_KNOWN) == 0);
 	wcur_bytes(&c->w, ext_magic, sizeof(ext_magic));
 	lay_ext(c, ext);
-	codec_reserved(c, 8);
 }
 
 static void

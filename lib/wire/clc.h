@@ -62,7 +62,7 @@ enum clc_path {
 
 /* The extension that only smcrd peers send each other. In a Proposal it is in the area for future growth, which
  * others skip; in Accept and Confirm it follows the PSN and may be sent only to a peer whose Proposal had one. 28
- * bytes: "smrd", length 28, version, transports, features, MPA port, receive depth, token, 8 x 0. */
+ * bytes: "smrd", length 28, version, transports, features, MPA port, receive depth, token, hops, 3 x 0, origin. */
 struct clc_smcrd_ext {
 	bool present;        /* the rest counts only then */
 	uint8_t version;     /* from 1; a higher one only adds to the end */
@@ -71,6 +71,10 @@ struct clc_smcrd_ext {
 	uint16_t mpa_port;   /* for MPA connections, or associations: of SCTP, and of UDP alike; 0 when there is none */
 	uint16_t recv_depth; /* receives kept posted per link */
 	uint64_t token;      /* of the link group: goes into the MPA private data; secret, never log it */
+	/* Proposal, or 0: how many services of gateways the connection has come through, as far as is known, and a hash of the
+	 * client's address and port (daemon/session/circle.h). */
+	uint8_t hops;
+	uint32_t origin;
 };
 
 /* An enterprise id: capital letters, digits, '.' and '-', blanks behind. Two ends of version 2 have one in common. */

@@ -450,6 +450,23 @@ START_TEST(extension_length_in_an_accept)
 	ck_assert_uint_eq(expect_ok(&longer).accept.ext.mpa_port, 4791);
 }
 
+/* Where a daemon without it has zeros. */
+START_TEST(a_proposal_has_the_way_so_far)
+{
+	struct clc_msg m = a_proposal();
+
+	m.proposal.ext = (struct clc_smcrd_ext){
+		.present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP, .hops = 7, .origin = 0x01020304
+	};
+	struct buf in = encoded(&m);
+	const uint8_t *ext = memmem(in.b, in.len, "smrd", 4);
+	ck_assert_ptr_nonnull(ext);
+	ck_assert_mem_eq(ext + 20, "\x07\0\0\0\x01\x02\x03\x04", 8);
+	struct clc_msg out = expect_ok(&in);
+	ck_assert_uint_eq(out.proposal.ext.hops, 7);
+	ck_assert_uint_eq(out.proposal.ext.origin, 0x01020304);
+}
+
 START_TEST(unknown_content_in_an_accept_is_skipped)
 {
 	for (unsigned more = 1; more <= 64; more++) {

@@ -11,19 +11,19 @@
 /* -- the table -- */
 
 /* A column for each event in their order: end and reset of the app leg, FIN and RST on the middle, its loss, peer done, both done;
- * connect failed, refused, timeout, operator, stop; fallback, engine's end in order and by reset. */
+ * connect failed, circle, refused, timeout, operator, stop; fallback, engine's end in order and by reset. */
 static const char *const cells[SES_STATE_CNT] = {
-	[SES_CONNECT] = "ix..... xxxxx ...",
-	[SES_LOOK] = "ixix... xxxxx ...",
-	[SES_RENDEZVOUS] = "iafr... axaaa leo",
-	[SES_LEAVING] = "ixix... xxxxx .e.",
-	[SES_SMCR] = "dafRLDc ..aaa .xx",
-	[SES_MEASURE] = "..fa..c ..aaa .xx",
-	[SES_CLOSING] = "..fRL.. ..iAA .ex",
-	[SES_ABORTING] = "..fRL.. ..iix xxx",
-	[SES_TCP_CONNECT] = ".xix... xxxxx ...",
-	[SES_TCP] = "mxDx..e .xxxx ...",
-	[SES_DEAD] = "....... ..... ...",
+	[SES_CONNECT] = "ix..... xxxxxx ...",
+	[SES_LOOK] = "ixix... xxxxxx ...",
+	[SES_RENDEZVOUS] = "iafr... aaxaaa leo",
+	[SES_LEAVING] = "ixix... xxxxxx .e.",
+	[SES_SMCR] = "dafRLDc ...aaa .xx",
+	[SES_MEASURE] = "..fa..c ...aaa .xx",
+	[SES_CLOSING] = "..fRL.. ...iAA .ex",
+	[SES_ABORTING] = "..fRL.. ...iix xxx",
+	[SES_TCP_CONNECT] = ".xix... xxxxxx ...",
+	[SES_TCP] = "mxDx..e ..xxxx ...",
+	[SES_DEAD] = "....... ...... ...",
 };
 
 static unsigned

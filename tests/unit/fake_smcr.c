@@ -294,6 +294,14 @@ smcr_is_prewarm(const struct smcr_conn *c)
 	return c->prewarm || c->prewarmed_by_peer;
 }
 
+void
+smcr_proposed_way(const struct smcr_conn *c, uint8_t *hops, uint32_t *origin)
+{
+	(void)c;
+	*hops = 0;
+	*origin = 0;
+}
+
 uint8_t
 smcr_test_link(struct smcr *eng, uint32_t group_id)
 {

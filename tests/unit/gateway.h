@@ -21,6 +21,7 @@
 #include "base/addr.h"
 #include "checks.h"
 #include "daemon/net.h"
+#include "daemon/session/circle.h"
 #include "daemon/session/admission.h"
 #include "daemon/session/session.h"
 #include "daemon/session/colleagues.h"
@@ -44,6 +45,7 @@ struct gateway {
 	struct loop *loop;
 	struct admissions admissions;
 	struct targets_all targets;
+	struct circles circles;
 	struct pauses pauses;
 	struct worker_place place;
 	struct colleague colleague;
@@ -230,10 +232,12 @@ gw_init(void)
 	gw.loop = loop_new();
 	admissions_init(&gw.admissions);
 	targets_all_init(&gw.targets);
+	circles_init(&gw.circles);
 	pauses_init(&gw.pauses, NULL);
 	gw.place = (struct worker_place){ .cnt = 1,
 		.admissions = &gw.admissions,
 		.targets = &gw.targets,
+		.circles = &gw.circles,
 		.all = &gw.colleague,
 		.pauses = &gw.pauses };
 	ck_assert_ptr_nonnull(gw.loop);
@@ -310,6 +314,7 @@ gw_stop(void)
 	admissions_fini(&gw.admissions);
 	pauses_fini(&gw.pauses);
 	targets_all_fini(&gw.targets);
+	circles_fini(&gw.circles);
 	loop_free(gw.loop);
 	if (gw.listener >= 0)
 		close(gw.listener);

@@ -49,6 +49,8 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 		.transports = rdv_transports(conn->eng) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0),
 		.features = (uint8_t)(conn->eng->cfg.features | asks),
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
+		.hops = conn->rdv->open.hops,
+		.origin = conn->rdv->open.origin,
 	};
 }
 

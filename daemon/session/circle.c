@@ -1,0 +1,199 @@
+/* Services that lead to each other; see circle.h. Called by session.c, session_setup.c and leg.c. */
+#include "daemon/session/circle.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "daemon/session/session.h"
+
+void
+circles_init(struct circles *all)
+{
+	*all = (struct circles){ .at = { NULL } };
+	(void)pthread_mutex_init(&all->lock, NULL);
+	(void)pthread_rwlock_init(&all->connecting, NULL);
+}
+
+void
+circles_fini(struct circles *all)
+{
+	for (unsigned i = 0; i < CIRCLE_PLACES; i++)
+		assert(all->at[i] == NULL);
+	(void)pthread_mutex_destroy(&all->lock);
+	(void)pthread_rwlock_destroy(&all->connecting);
+}
+
+/* FNV-1a. Two daemons come to the same. */
+uint32_t
+circle_origin(const union net_addr *addr)
+{
+	struct sockaddr_storage ss;
+	uint32_t hash = 2166136261u;
+	uint8_t bytes[18];
+
+	if (addr->sa.sa_family != AF_INET && addr->sa.sa_family != AF_INET6)
+		return 0;
+	net_addr_get(addr, &ss);
+	addr_to_v6(&ss, bytes);
+	bytes[16] = (uint8_t)(addr_port(&ss) >> 8);
+	bytes[17] = (uint8_t)addr_port(&ss);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	return hash != 0 ? hash : 1;
+}
+
+/* -- the table -- */
+
+static struct circle_leg **
+place_of(struct circles *all, uint32_t origin)
+{
+	return &all->at[origin & (CIRCLE_PLACES - 1)];
+}
+
+/* 0: it is no leg of ours. */
+static unsigned
+hops_from(struct circles *all, uint32_t origin)
+{
+	unsigned hops = 0;
+
+	if (origin == 0)
+		return 0;
+	(void)pthread_mutex_lock(&all->lock);
+	for (const struct circle_leg *l = *place_of(all, origin); l != NULL; l = l->next)
+		if (l->origin == origin)
+			hops = max_u32(hops, l->hops);
+	(void)pthread_mutex_unlock(&all->lock);
+	return hops;
+}
+
+static void
+forget(struct circles *all, struct circle_leg *leg)
+{
+	if (leg->origin == 0)
+		return;
+	(void)pthread_mutex_lock(&all->lock);
+	struct circle_leg **p = place_of(all, leg->origin);
+	while (*p != leg)
+		p = &(*p)->next;
+	*p = leg->next;
+	(void)pthread_mutex_unlock(&all->lock);
+	leg->origin = 0;
+}
+
+static void
+remember(struct circles *all, struct circle_leg *leg, int fd)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	union net_addr local;
+
+	(void)getsockname(fd, (struct sockaddr *)&ss, &len);
+	net_addr_set(&local, &ss);
+	leg->origin = circle_origin(&local);
+	if (leg->origin == 0)
+		return;
+	(void)pthread_mutex_lock(&all->lock);
+	struct circle_leg **p = place_of(all, leg->origin);
+	leg->next = *p;
+	*p = leg;
+	(void)pthread_mutex_unlock(&all->lock);
+}
+
+int
+circle_connect(struct circles *all, struct circle_leg *leg, const struct sockaddr_storage *to, struct ports *ports,
+    const struct config_keepalive *ka, const struct smcopt *opt)
+{
+	if (all == NULL || to->ss_family == AF_UNIX)
+		return net_connect(to, ports, ka, opt);
+	forget(all, leg);
+	(void)pthread_rwlock_rdlock(&all->connecting);
+	int fd = net_connect(to, ports, ka, opt);
+	if (fd >= 0)
+		remember(all, leg, fd);
+	(void)pthread_rwlock_unlock(&all->connecting);
+	return fd;
+}
+
+/* -- sessions -- */
+
+static struct circles *
+all_of(const struct session *s)
+{
+	return s->pool->place.circles;
+}
+
+/* It comes from a loopback address, or from the one that it was accepted at: the kernel's choice for what stays on a host. */
+static bool
+is_of_this_host(int fd, const union net_addr *from)
+{
+	struct sockaddr_storage peer, local = { 0 };
+	socklen_t len = sizeof(local);
+	union net_addr at;
+
+	net_addr_get(from, &peer);
+	if (addr_is_loopback(&peer))
+		return true;
+	(void)getsockname(fd, (struct sockaddr *)&local, &len);
+	net_addr_set(&at, &local);
+	if (at.sa.sa_family != peer.ss_family)
+		return false;
+	net_addr_get(&at, &local);
+	return addr_same_host(&local, &peer);
+}
+
+void
+circle_accepted(struct session *s, int fd, const union net_addr *from)
+{
+	struct circles *all = all_of(s);
+	uint32_t origin = circle_origin(from);
+
+	if (origin == 0)
+		return;
+	if (s->pool->place.cnt > 1 && is_of_this_host(fd, from)) {
+		(void)pthread_rwlock_wrlock(&all->connecting);
+		(void)pthread_rwlock_unlock(&all->connecting);
+	}
+	s->hops = (uint8_t)hops_from(all, origin);
+	s->circle.hops = (uint8_t)(s->hops + 1);
+}
+
+bool
+circle_may_go_on(const struct session *s)
+{
+	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
+	struct event e = { .kind = EVENT_CIRCLE };
+
+	if (s->hops < CIRCLE_HOPS_MAX)
+		return true;
+	(void)snprintf(e.service, sizeof(e.service), "%s", s->settings->cfg.name);
+	(void)snprintf(e.reason, sizeof(e.reason), "a connection has come through %u services of gateways", s->hops);
+	net_addr_str(from, e.peer, sizeof(e.peer));
+	session_pool_tell(s->pool, &e);
+	return false;
+}
+
+bool
+circle_proposed(struct session *s)
+{
+	uint32_t origin;
+	uint8_t hops;
+
+	smcr_proposed_way(s->conn, &hops, &origin);
+	unsigned ours = hops_from(all_of(s), origin);
+	hops = (uint8_t)min_u32(max_u32(hops, ours > 0 ? ours + 1 : 0), CIRCLE_HOPS_MAX);
+	if (hops <= s->hops)
+		return true;
+	s->hops = hops;
+	(void)pthread_mutex_lock(&all_of(s)->lock); /* it may be connected, and in the table, already */
+	s->circle.hops = (uint8_t)(hops + 1);
+	(void)pthread_mutex_unlock(&all_of(s)->lock);
+	return circle_may_go_on(s);
+}
+
+void
+circle_ended(struct session *s)
+{
+	forget(all_of(s), &s->circle);
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Services that lead to each other in a circle: a client is reset after a few connections, wherever the circle runs; a long way
+that ends at a server is none."""
+import json
+
+from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, hostport, main, recv_exact, same_bytes, soft_device, wait_until)
+
+HOPS_MAX = 8
+
+
+def events_of(daemon):
+    out = daemon.t.run([SMCRCTL, "--socket", daemon.control, "--json", "events"], status=None)
+    return [json.loads(line) for line in out.decode().splitlines()]
+
+
+class Hosts:
+    """Daemons by name, each service a (kind, daemon, listen, to); listen and to are ports of one address. b: settings of that daemon."""
+
+    def __init__(self, t, services, b=None, **conf):
+        self.t = t
+        self.daemons = {}
+        for daemon in sorted({s[1] for s in services}):
+            lists = {"ingress": [], "egress": []}
+            for kind, d, listen, to in services:
+                if d == daemon:
+                    lists[kind].append({"name": f"{kind}{len(lists[kind])}", "listen": hostport(t.addr, listen), "to": hostport(t.addr, to)})
+            self.daemons[daemon] = Daemon(t, daemon, {"log_level": "info", "devices": [soft_device(t.addr)], **lists, **conf,
+                                                **((b if daemon == "b" else None) or {})})
+
+    def accepted(self):
+        return sum(s["accepted"] for d in self.daemons.values() for s in d.services())
+
+    def connections(self):
+        return sum(s["connections"] for d in self.daemons.values() for s in d.services())
+
+    def is_broken_at(self, port):
+        """Twice, as the second time there are link groups."""
+        for i in range(1, 3):
+            try:
+                with connect_to((self.t.addr, port)) as s:
+                    check(s.recv(1) == b"", "no byte comes out of a circle")
+            except ConnectionError:
+                pass
+            wait_until(lambda: self.connections() == 0, "all of it has ended")
+            check(self.accepted() <= i * (2 * HOPS_MAX + 4), f"{self.accepted()} connections of {i} clients")
+        told = [line for d in self.daemons.values() for line in d.log().splitlines() if "services lead in a circle" in line]
+        check(told and f"a connection has come through {HOPS_MAX} services" in told[0], f"told: {told}")
+        events = [e for d in self.daemons.values() for e in events_of(d) if e["kind"] == "circle"]
+        check(events and events[0]["service"], f"events: {events}")
+        reasons = [r["text"] for d in self.daemons.values() for s in d.ctl("stats")["services"] for r in s["reset_reasons"]]
+        check("services lead in a circle" in reasons, f"counted by reason: {reasons}")
+
+
+@case("within one daemon")
+def _(t):
+    front, middle = t.port(), t.port()
+    Hosts(t, [("ingress", "a", front, middle), ("egress", "a", middle, front)]).is_broken_at(front)
+
+
+@case("within one daemon, of ingresses alone, which no Proposal is answered in")
+def _(t):
+    one, two = t.port(), t.port()
+    Hosts(t, [("ingress", "a", one, two), ("ingress", "a", two, one)]).is_broken_at(one)
+
+
+@case("over two daemons, from one's egress to the other's ingress")
+def _(t):
+    front, middle = t.port(), t.port()
+    Hosts(t, [("ingress", "a", front, middle), ("egress", "b", middle, front)]).is_broken_at(front)
+
+
+@case("over two daemons, each with a pair of services")
+def _(t):
+    a, b, ab, ba = (t.port() for _ in range(4))
+    Hosts(t, [("ingress", "a", a, ab), ("egress", "b", ab, b), ("ingress", "b", b, ba), ("egress", "a", ba, a)]).is_broken_at(a)
+
+
+@case("over two daemons, on TCP")
+def _(t):
+    """Where b says that there is no SMC-R: the Proposal has been sent."""
+    front, middle = t.port(), t.port()
+    Hosts(t, [("ingress", "a", front, middle), ("egress", "b", middle, front)], b={"devices": []}).is_broken_at(front)
+
+
+@case("with several workers")
+def _(t):
+    a, b, ab, ba = (t.port() for _ in range(4))
+    Hosts(t, [("ingress", "a", a, ab), ("egress", "b", ab, b), ("ingress", "b", b, ba), ("egress", "a", ba, a)],
+          workers=2).is_broken_at(a)
+
+
+@case("a way through four pairs of services within two daemons leads to the server")
+def _(t):
+    server = Server(t, echo)
+    ports = [t.port() for _ in range(HOPS_MAX)]
+    services = [(("ingress", "egress")[i % 2], "aabb"[i % 4], ports[i], (ports + [server.port])[i + 1]) for i in range(HOPS_MAX)]
+    Hosts(t, services)
+    for _ in range(2):
+        with connect_to((t.addr, ports[0])) as s:
+            s.sendall(b"hello")
+            same_bytes(recv_exact(s, 5), b"hello", "echo")
+
+
+main()
