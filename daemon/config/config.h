@@ -211,6 +211,15 @@ const char *config_to_str(const struct config_service *, char *buf);
 bool config_target_same(const struct config_target *, const struct config_target *);
 /* It has addresses by itself: an IP address, or the path of a UNIX socket. */
 bool config_target_is_literal(const struct config_target *);
+/* Loopback, link-local, multicast and unspecified addresses lead to this host, or not beyond the segment that it is in: whoever answers
+ * for a name would choose what is asked there. */
+bool config_addr_is_special(const struct sockaddr_storage *);
+/* The host itself says what the name stands for: localhost, or in /etc/hosts. Then it may be a special address. */
+bool config_name_is_this_hosts(const char *name);
+extern const char config_only_special[], config_only_ours[]; /* why a name has no address: words */
+/* Would a connection to this address come to who listens there? Asks the kernel whether it is this host's where that is the
+ * question, sending nothing. */
+bool config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen);
 /* Prints a line "FILE:LINE: warning: ..." about what stands there, "FILE: warning: ..." of the file as a whole. */
 void config_advise(const struct config *, struct config_source, FILE *out, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -29,16 +29,9 @@ listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage 
 static bool
 connects_to_itself(const struct config_service *svc)
 {
-	if (svc->listen.ss_family == 0)
-		return false;
-	for (unsigned i = 0; i < svc->to_cnt; i++) {
-		const struct config_target *to = &svc->to[i];
-
-		if (to->addr_cnt > 0 && to->port == addr_port(&svc->listen) &&
-		    (addr_same_host(&to->addrs[0], &svc->listen) ||
-		        (addr_is_any(&svc->listen) && addr_is_loopback(&to->addrs[0]))))
+	for (unsigned i = 0; i < svc->to_cnt; i++)
+		if (svc->to[i].addr_cnt > 0 && config_leads_to(&svc->to[i].addrs[0], &svc->listen))
 			return true;
-	}
 	return false;
 }
 

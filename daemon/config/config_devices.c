@@ -49,24 +49,28 @@ outside(bool v6, struct sockaddr_storage *out)
 	(void)addr_parse_port(v6 ? "[2001:db8::1]:9" : "192.0.2.1:9", out);
 }
 
-/* The local address that the kernel would use to the first address of the target that has a route: connect on a datagram
- * socket looks up the route and sends nothing. */
+bool
+config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out)
+{
+	int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*out);
+
+	*out = (struct sockaddr_storage){ 0 };
+	bool ok = fd >= 0 && connect(fd, (const struct sockaddr *)(const void *)to, addr_len(to)) == 0 &&
+	    getsockname(fd, (struct sockaddr *)(void *)out, &len) == 0 && !addr_is_any(out);
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+/* The local address that the kernel would use to the first address of the target that has a route. */
 static bool
 local_address_to(const struct config_target *to, struct sockaddr_storage *out)
 {
 	bool ok = false;
 
-	for (unsigned i = 0; i < to->addr_cnt && !ok; i++) {
-		const struct sockaddr_storage *peer = &to->addrs[i];
-		int fd = socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		socklen_t len = sizeof(*out);
-
-		*out = (struct sockaddr_storage){ 0 };
-		ok = fd >= 0 && connect(fd, (const struct sockaddr *)(const void *)peer, addr_len(peer)) == 0 &&
-		    getsockname(fd, (struct sockaddr *)(void *)out, &len) == 0 && !addr_is_any(out);
-		if (fd >= 0)
-			close(fd);
-	}
+	for (unsigned i = 0; i < to->addr_cnt && !ok; i++)
+		ok = config_source_to(&to->addrs[i], out);
 	return ok;
 }
 

@@ -126,6 +126,8 @@ char *config_file_read(const char *path, bool included, size_t *len, const char 
 
 /* Duplicates, overlapping listen addresses, settings that exclude each other. */
 void config_check(struct config_build *);
+/* The local address that the kernel would connect from: connect on a datagram socket looks up the route and sends nothing. */
+bool config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out);
 /* Fills in what names of hosts, users and groups stand for. */
 void config_look_up(struct config_build *);
 /* One soft iWARP device for each local address that SMC-R traffic of the services uses. */

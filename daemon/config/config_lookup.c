@@ -62,6 +62,39 @@ look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 	freeaddrinfo(list);
 }
 
+/* A literal address leads where the operator wants. */
+static bool
+is_barred(const struct config_build *b, const struct sockaddr_storage *addr, bool dns, const char **why)
+{
+	if (dns && config_addr_is_special(addr)) {
+		*why = config_only_special;
+		return true;
+	}
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
+		if (config_leads_to(addr, &b->cfg->services[i].listen)) {
+			*why = config_only_ours;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* As daemon/names does with answers that come later. */
+static void
+leave_out(struct config_build *b, unsigned line, struct config_target *t)
+{
+	const bool dns = !config_name_is_this_hosts(t->host);
+	const char *why = NULL;
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < t->addr_cnt; i++)
+		if (!is_barred(b, &t->addrs[i], dns, &why))
+			t->addrs[cnt++] = t->addrs[i];
+	if (cnt == 0 && why != NULL)
+		not_found(b, line, "%s: %s", t->host, why);
+	t->addr_cnt = cnt;
+}
+
 /* The next service of a range has the same host, which is asked for once; that it is not there was said, too. */
 static void
 take_over(struct config_build *b, struct config_target *t, const struct config_target *before)
@@ -141,6 +174,8 @@ config_look_up(struct config_build *b)
 				take_over(b, &svc->to[k], &svc[-1].to[k]);
 			else
 				look_up_target(b, config_line(src, "to"), &svc->to[k]);
+			if (svc->to[k].addr_cnt > 0 && !config_target_is_literal(&svc->to[k]))
+				leave_out(b, config_line(src, "to"), &svc->to[k]);
 		}
 		look_up_id(b, config_line(src, "listen_owner"), USERS, &svc->listen_owner);
 		look_up_id(b, config_line(src, "listen_group"), GROUPS, &svc->listen_group);

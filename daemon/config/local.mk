@@ -10,6 +10,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_built.c \
 	daemon/config/config_target.c \
 	daemon/config/config_lookup.c \
+	daemon/config/config_special.c \
 	daemon/config/config_text.c \
 	daemon/config/config_msgs.c \
 	daemon/config/config_char.c daemon/config/config_char.h \

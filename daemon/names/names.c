@@ -22,7 +22,6 @@ struct user {
 	struct targets *targets; /* counted */
 	unsigned nr;
 	char service[CONFIG_NAME_MAX];
-	struct sockaddr_storage listen;
 };
 
 /* A name, with its port: services that have the same one are told the same answer. */
@@ -37,6 +36,7 @@ struct name {
 	unsigned failed;
 	char said[ENDPOINT_WHY_MAX +
 	    CONFIG_TARGET_ADDRS_MAX * ADDR_STR_MAX]; /* what the log says last: why, or the addresses */
+	char left_out[ADDR_STR_MAX];                 /* the same of an address that is left out */
 };
 
 struct names {
@@ -45,6 +45,8 @@ struct names {
 	struct names_hooks hooks;
 	struct resolver *resolver; /* NULL: there is none */
 	struct list_node list;
+	struct sockaddr_storage *listens; /* of all services */
+	unsigned listen_cnt;
 	unsigned asking;
 };
 
@@ -105,7 +107,6 @@ add_user(struct names *all, const struct config_service *svc, unsigned nr)
 		return false;
 	}
 	u->nr = nr;
-	u->listen = svc->listen;
 	memcpy(u->service, svc->name, sizeof(u->service));
 	u->next = n->users;
 	n->users = u;
@@ -114,32 +115,42 @@ add_user(struct names *all, const struct config_service *svc, unsigned nr)
 
 /* -- answers -- */
 
-/* What the target of this service gets: a name that has this service's own address would use up its connections at once. */
-static unsigned
-for_user(const struct user *u, const struct resolver_answer *a, struct target_addr *out)
+static bool
+is_ours(const struct names *all, const struct sockaddr_storage *addr)
+{
+	for (unsigned i = 0; i < all->listen_cnt; i++)
+		if (config_leads_to(addr, &all->listens[i]))
+			return true;
+	return false;
+}
+
+/* Leaves out where the daemon itself listens: whoever makes the zone file would lead services to each other. */
+static void
+leave_out_ours(const struct names *all, struct resolver_answer *a)
 {
 	unsigned cnt = 0;
 
-	for (unsigned i = 0; i < a->cnt; i++)
-		if (!addr_same_place(&a->addrs[i].ss, &u->listen))
-			out[cnt++] = a->addrs[i];
-	return cnt;
+	for (unsigned i = 0; i < a->cnt; i++) {
+		if (!is_ours(all, &a->addrs[i].ss))
+			a->addrs[cnt++] = a->addrs[i];
+		else if (a->left_out_cnt++ == 0)
+			a->left_out = a->addrs[i].ss;
+	}
+	if (cnt == 0 && a->why == NULL)
+		a->why = config_only_ours;
+	a->cnt = cnt;
 }
 
 /* Returns how many services have no address at all. */
 static unsigned
 tell_users(const struct name *n, const struct resolver_answer *a)
 {
-	struct target_addr addrs[CONFIG_TARGET_ADDRS_MAX];
 	unsigned waiting = 0;
 
 	for (const struct user *u = n->users; u != NULL; u = u->next) {
-		unsigned cnt = for_user(u, a, addrs);
-
-		if (cnt == 0)
-			waiting += targets_unresolved(
-			    u->targets, u->nr, a->why != NULL ? a->why : "it has the service's own address alone");
-		else if (targets_set(u->targets, u->nr, n->spec.srv, addrs, cnt))
+		if (a->cnt == 0)
+			waiting += targets_unresolved(u->targets, u->nr, a->why);
+		else if (targets_set(u->targets, u->nr, n->spec.srv, a->addrs, a->cnt))
 			n->all->hooks.came(n->all->hooks.arg, u->service);
 	}
 	return waiting;
@@ -163,6 +174,25 @@ describe(const struct resolver_answer *a, char *buf, size_t cap)
 	buf[0] = '\0';
 	for (unsigned i = 0; i < a->cnt; i++)
 		str_append(buf, cap, "%s%s", i > 0 ? "," : "", texts[i]);
+}
+
+static void
+log_barred(struct name *n, const struct resolver_answer *a)
+{
+	char text[ADDR_STR_MAX] = "", name[CONFIG_TARGET_STR_MAX];
+
+	if (a->left_out_cnt > 0)
+		(void)addr_format_port(&a->left_out, text, sizeof(text));
+	if (strcmp(n->left_out, text) == 0)
+		return;
+	memcpy(n->left_out, text, sizeof(n->left_out));
+	if (a->left_out_cnt > 0)
+		log_msg(LOG_LVL_WARNING,
+		    "address of a name left out: name=%s address=%s addresses_left_out=%u why=\"%s\"",
+		    config_target_str(&n->spec, name), text, a->left_out_cnt,
+		    is_ours(n->all, &a->left_out) ? "this daemon itself listens there"
+		                                  : "a name server may not choose loopback, link-local or multicast "
+		                                    "addresses: /etc/hosts may");
 }
 
 /* Each change once. */
@@ -193,8 +223,9 @@ log_change(struct name *n, const struct resolver_answer *a, unsigned waiting, ui
 }
 
 static void
-on_answer(void *arg, const struct resolver_answer *a)
+on_answer(void *arg, const struct resolver_answer *answer)
 {
+	struct resolver_answer own = *answer, *a = &own;
 	struct name *n = arg;
 	struct names *all = n->all;
 
@@ -204,6 +235,8 @@ on_answer(void *arg, const struct resolver_answer *a)
 		return;
 	}
 	all->asking--;
+	leave_out_ours(all, a);
+	log_barred(n, a);
 	n->failed = a->why == NULL ? 0 : n->failed + 1;
 	const struct dns_outcome outcome = {
 		.found = a->why == NULL, .lasts = a->lasts, .ttl_s = a->ttl_s, .failed = n->failed
@@ -267,6 +300,20 @@ drop_all(struct names *all)
 	all->asking = 0;
 }
 
+/* False: memory is out, and nothing is known. */
+static bool
+keep_listens(struct names *all, const struct config *cfg)
+{
+	free(all->listens);
+	all->listen_cnt = 0;
+	all->listens = calloc(cfg->service_cnt + 1, sizeof(all->listens[0]));
+	if (all->listens == NULL)
+		return false;
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		all->listens[all->listen_cnt++] = cfg->services[i].listen;
+	return true;
+}
+
 /* The log goes on from what it has said of a name that stays. */
 static void
 keep_said(struct list_node *old, struct names *all)
@@ -277,6 +324,7 @@ keep_said(struct list_node *old, struct names *all)
 		if (n == NULL)
 			continue;
 		memcpy(n->said, was->said, sizeof(n->said));
+		memcpy(n->left_out, was->left_out, sizeof(n->left_out));
 		n->found = was->found;
 	}
 }
@@ -285,10 +333,11 @@ void
 names_apply(struct names *all, const struct config *cfg)
 {
 	struct list_node old;
-	bool ok = true;
+	bool ok;
 
 	if (all->resolver == NULL)
 		return;
+	ok = keep_listens(all, cfg);
 	list_move_all(&old, &all->list);
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		for (unsigned k = 0; k < cfg->services[i].to_cnt; k++)
@@ -327,5 +376,6 @@ names_free(struct names *all)
 	if (all->resolver != NULL)
 		loop_del_turn(all->loop, names_turn, all);
 	resolver_free(all->resolver);
+	free(all->listens);
 	free(all);
 }

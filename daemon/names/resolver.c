@@ -240,7 +240,7 @@ static void
 finish(struct query *q, const char *why)
 {
 	q->r->under_way--;
-	q->answer.why = q->answer.cnt > 0 ? NULL : why;
+	q->answer.why = q->answer.cnt > 0 ? NULL : q->answer.left_out_cnt > 0 ? config_only_special : why;
 	q->done(q->arg, &q->answer);
 	free(q);
 }
@@ -274,20 +274,30 @@ fail_host(struct query *q, int status)
 		finish(q, status_words(status));
 }
 
+/* A name of the configuration may be the host's own; that of an SRV record is the name server's choice. */
 static bool
-is_in_hosts(struct query *q, const char *name)
+may_be_special(const struct query *q)
 {
-	static const int families[] = { AF_INET, AF_INET6 };
+	return !q->srv && config_name_is_this_hosts(q->name);
+}
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct hostent *h = NULL;
+/* ::ffff:127.0.0.1 is 127.0.0.1. */
+static void
+plain_v4(struct sockaddr_storage *addr)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	uint8_t v6[16];
 
-		if (ares_gethostbyname_file(q->r->channel, name, families[i], &h) != ARES_SUCCESS)
-			continue;
-		ares_free_hostent(h);
-		return true;
-	}
-	return false;
+	addr_to_v6(addr, v6);
+	if (addr->ss_family == AF_INET6 && memcmp(v6, mapped, sizeof(mapped)) == 0)
+		addr_from_v6(v6, 0, addr);
+}
+
+static void
+leave_out(struct query *q, const struct sockaddr_storage *addr)
+{
+	if (q->answer.left_out_cnt++ == 0)
+		q->answer.left_out = *addr;
 }
 
 /* What comes with a record of another kind in the way is left out. */
@@ -304,14 +314,16 @@ add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_hos
 		if ((n->ai_family != AF_INET && n->ai_family != AF_INET6) || q->answer.cnt == CONFIG_TARGET_ADDRS_MAX)
 			continue;
 		memcpy(&a.ss, n->ai_addr, (size_t)n->ai_addrlen);
+		plain_v4(&a.ss);
 		addr_set_port(&a.ss, from->port);
-		/* It stands for any of this host's, and where it comes from nobody means that. */
-		if (addr_is_any(&a.ss))
+		if (config_addr_is_special(&a.ss) && (addr_is_any(&a.ss) || !may_be_special(q))) {
+			leave_out(q, &a.ss);
 			continue;
+		}
 		q->answer.addrs[q->answer.cnt++] = a;
 		ttl_s = min_u32(ttl_s, (uint32_t)(n->ai_ttl > 0 ? n->ai_ttl : 0));
 	}
-	if (ttl_s == 0 && is_in_hosts(q, name))
+	if (ttl_s == 0 && config_name_is_this_hosts(name))
 		ttl_s = FILE_TTL_S;
 	if (ttl_s != UINT32_MAX)
 		lasts_for(q, ttl_s);
@@ -337,7 +349,7 @@ on_addrs(void *arg, int status, int timeouts, struct ares_addrinfo *res)
 	}
 	if (q->srv && !ending && ++q->host < q->host_cnt && q->answer.cnt < CONFIG_TARGET_ADDRS_MAX)
 		ask_host(q);
-	else if (q->answer.cnt > 0)
+	else if (q->answer.cnt > 0 || q->answer.left_out_cnt > 0)
 		finish(q, NULL);
 	else
 		fail_host(q, status);

@@ -17,6 +17,9 @@ struct resolver_answer {
 	/* In the order that they are to be tried in (RFC 6724); those of SRV records by priority. */
 	struct target_addr addrs[CONFIG_TARGET_ADDRS_MAX];
 	unsigned cnt;
+	/* Addresses that no name server may choose, and /etc/hosts does not say, are not among them: how many, and the first. */
+	unsigned left_out_cnt;
+	struct sockaddr_storage left_out;
 };
 
 typedef void (*resolver_done)(void *arg, const struct resolver_answer *);

@@ -22,15 +22,22 @@ def write_resolv_conf(server):
         f.write(f"nameserver {server}\n")
 
 
-def own_resolv_conf():
+def own_file(path, text):
     """Over the host's, in this mount namespace alone."""
-    subprocess.run([need("ip"), "link", "set", "lo", "up"], check=True)
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as f:
-        f.write("nameserver 127.0.0.1\n")
+        f.write(text)
         f.flush()
         os.chmod(f.name, 0o644)
-        subprocess.run([need("mount"), "--make-rprivate", "/"], check=True)
-        subprocess.run([need("mount"), "--bind", f.name, CONF], check=True)
+        subprocess.run([need("mount"), "--bind", f.name, path], check=True)
+
+
+def own_host():
+    subprocess.run([need("ip"), "link", "set", "lo", "up"], check=True)
+    for host in HOSTS:
+        subprocess.run([need("ip"), "addr", "add", host + "/32", "dev", "lo"], check=True)
+    subprocess.run([need("mount"), "--make-rprivate", "/"], check=True)
+    own_file(CONF, "nameserver 127.0.0.1\n")
+    own_file("/etc/hosts", "127.0.0.1 localhost\n127.0.0.1 here.test\n")
 
 
 def says(text):
@@ -94,7 +101,7 @@ def server(t, text, host, port):
     return Server(t, says(text), host=host, port=port)
 
 
-HOST_A, HOST_B, HOST_C = "127.0.0.11", "127.0.0.12", "127.0.0.13"
+HOST_A, HOST_B, HOST_C = HOSTS = "192.0.2.11", "192.0.2.12", "192.0.2.13"		# of this host, and no loopback addresses
 
 
 @case("a name that does not exist makes its own service wait, and is found when it is there; then its address changes",
@@ -134,7 +141,7 @@ def _(t):
     broken = {"servfail": (Name(rcode=SERVFAIL), "SERVFAIL"), "refused": (Name(rcode=REFUSED), "REFUSED"),
               "gone": (None, "NXDOMAIN"), "empty": (Name(), "NODATA"), "silent": (Name(mode="silent"), "timeout"),
               "garbage": (Name(a=[HOST_B], mode="garbage"), ""), "short": (Name(a=[HOST_B], mode="short"), ""),
-              "other": (Name(a=[HOST_B], mode="other"), ""), "any": (Name(a=["0.0.0.0"]), "NODATA")}
+              "other": (Name(a=[HOST_B], mode="other"), ""), "any": (Name(a=["0.0.0.0"]), "DNS may not choose")}
     dns.names = {f"{x}.test": Name(a=[HOST_A], ttl=3600) for x in broken}
     n = Names(t, {x: f"{x}.test:{port}" for x in broken})
     for x in broken:
@@ -230,6 +237,57 @@ def _(t):
     check("its server srv:_db._tcp.test cannot be connected now: Connection refused" in "".join(advice()), "no server")
     dns.names["_db._tcp.test"] = Name(mode="silent")
     check("no name server has answered yet" in "".join(advice()), "no answer in time")
+
+
+@case("a name server may not choose addresses of the loopback interface and the like; /etc/hosts may", timeout=90)
+def _(t):
+    dns, port = name_server(t), t.port()
+    server(t, b"a", HOST_A, port), server(t, b"l", "127.0.0.1", port)
+    bad = {"lo": Name(a=["127.0.0.1"]), "net": Name(a=["127.255.1.2"]), "link": Name(a=["169.254.1.1"]), "multi": Name(a=["224.0.0.1"]),
+           "all": Name(a=["255.255.255.255"]), "any": Name(a=["0.0.0.0"]), "lo6": Name(aaaa=["::1"]), "any6": Name(aaaa=["::"]),
+           "link6": Name(aaaa=["fe80::1"]), "multi6": Name(aaaa=["ff02::1"]), "mapped": Name(aaaa=["::ffff:127.0.0.1"])}
+    dns.names = {f"{x}.test": name for x, name in bad.items()}
+    dns.names.update({"both.test": Name(a=["127.0.0.1", HOST_A]), "_lo._tcp.test": Name(srv=[(1, 1, port, "lo.test")]),
+                      "_localhost._tcp.test": Name(srv=[(1, 1, port, "localhost")]),
+                      "_here._tcp.test": Name(srv=[(1, 1, port, "here.test")])})
+    srv = {x: f"srv:_{x[3:]}._tcp.test" for x in ("srvlo", "srvlocalhost", "srvhere")}
+    n = Names(t, {**{x: f"{x}.test:{port}" for x in bad}, **srv, "both": f"both.test:{port}", "here": f"here.test:{port}",
+                  "localhost": f"localhost:{port}"})
+    for x in [*bad, *srv]:
+        wait_until(lambda: "DNS may not choose" in n.name_error(x), f"{x} has no address", PATIENT)
+        equal(n.who(x), b"", f"{x} turns clients away")
+    equal(list(n.addresses("both")), [hostport(HOST_A, port)], "what is left")
+    equal(n.who("both"), b"a", "the other address")
+    for x in ("here", "localhost"):
+        equal(n.who(x), b"l", f"{x} is in /etc/hosts")
+    n.again()
+    wait_until(lambda: dns.count("both.test") >= 4, "it is looked up again", PATIENT)
+    for x in ("lo.test", "both.test"):
+        told = lines(n.b, "address of a name left out", f"name={x}:{port}", f"address=127.0.0.1:{port}")
+        equal(len(told), 1, f"{x} is told once: {told}")
+
+
+@case("a name server cannot lead services to where the daemon itself listens, wildcards included", timeout=90)
+def _(t):
+    dns, port = name_server(t), t.port()
+    n = Names(t, {"x": f"loop.test:{port}", "y": f"other.test:{port}"})
+    dns.names = {"loop.test": Name(a=[HOST_A, HOST_B]), "other.test": Name(a=["192.0.2.77"])}
+    for service, at in zip(n.b.conf["egress"], ("0.0.0.0", HOST_C)):
+        service["listen"] = hostport(at, port) if at != HOST_C else hostport(at, port + 1)
+    n.b.write_conf(n.b.conf)
+    n.again()
+    wait_until(lambda: "where this daemon itself listens" in n.name_error("x"), "x has no address", PATIENT)
+    equal(list(n.addresses("y")), [hostport("192.0.2.77", port)], "the same port of another host")
+    with connect_to((HOST_A, port), PATIENT) as s:
+        try:
+            equal(s.recv(1), b"", "turned away")
+        except ConnectionError:
+            pass
+    check(sum(s["accepted"] for s in n.b.services()) <= 1, "one connection")
+    equal(len(lines(n.b, "address of a name left out", "this daemon itself listens there")), 1, "told once")
+    dns.names["other.test"] = Name(a=[HOST_B])
+    n.again()
+    wait_until(lambda: "where this daemon itself listens" in n.name_error("y"), "y would lead to x", PATIENT)
 
 
 @case("before the first answer clients wait for it")
@@ -417,5 +475,5 @@ def _(t):
 
 if __name__ == "__main__":
     netns.enter(mount=True)
-    own_resolv_conf()
+    own_host()
     main()

@@ -376,6 +376,8 @@ static const struct {
 	    "t.conf:2: ingress.listen [::]:80 overlaps" },
 	{ "egress = ( { name = \"a\"; listen = \"0.0.0.0:80\";\n to = \"127.0.0.1:80\"; } );",
 	    "t.conf:2: egress.to is the service's own listen address" },
+	{ "egress = ( { name = \"a\"; listen = \"[::]:80\";\n to = \"127.0.0.1:80\"; } );",
+	    "t.conf:2: egress.to is the service's own listen address" },
 	{ "ingress = ( {\n" WEB("127.0.0.1", "b:1") "} );",
 	    "t.conf:2: ingress.listen must be a string \"address:port\"" },
 	{ "ingress = ( {\n" WEB("localhost:80", "b:1") "} );",
