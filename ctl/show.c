@@ -178,7 +178,8 @@ show_service(FILE *f, const json_t *d)
 
 	fprintf(f, "%s ", get_string(d, "kind"));
 	print_clean(f, get_string(d, "name"));
-	fputs(get_bool(d, "disabled") ? ", DISABLED\nConnections  " : "\nConnections  ", f);
+	fputs(get_bool(d, "disabled") ? ", DISABLED" : get_bool(d, "closed") ? ", CLOSED: no target works" : "", f);
+	fputs("\nConnections  ", f);
 	print_conn_counts(f, modes);
 	fprintf(f, "Accepted     %" PRId64 ", gone to TCP %" PRId64 ", ended by a reset %" PRId64 "\n",
 	    get_int(d, "accepted"), get_int(d, "fallbacks"), get_int(d, "resets"));

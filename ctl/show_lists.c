@@ -339,7 +339,7 @@ static const struct column rmbs[] = {
 static void
 service_state_cell(const json_t *s, char *buf, size_t cap)
 {
-	snprintf(buf, cap, "%s", get_bool(s, "disabled") ? "disabled" : "open");
+	snprintf(buf, cap, "%s", get_bool(s, "disabled") ? "disabled" : get_bool(s, "closed") ? "closed" : "open");
 }
 
 #define REFUSED_MORE "refused_max", "refused_per_peer", "refused_connect", "refused_fallback", "refused_disabled"

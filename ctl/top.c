@@ -162,7 +162,7 @@ show_service(struct table *table, const json_t *before, const json_t *s, int64_t
 	char text[HUMAN_MAX];
 
 	table_cell(table, get_string(s, "name"));
-	table_cell(table, get_bool(s, "disabled") ? "disabled" : "open");
+	table_cell(table, get_bool(s, "disabled") ? "disabled" : get_bool(s, "closed") ? "closed" : "open");
 	number_cell(table, get_int(s, "connections"));
 	snprintf(text, sizeof(text), "%.1f", taken);
 	table_cell(table, ms > 0 ? text : "");

@@ -73,6 +73,12 @@ struct config_target {
 };
 
 /* Which of several targets a connection gets. */
+/* What becomes of clients while no target works. */
+enum config_when_down {
+	CONFIG_DOWN_ACCEPT,         /* each is a try */
+	CONFIG_DOWN_CLOSE_LISTENER, /* the kernel refuses them; targets are looked at in the background */
+};
+
 enum config_policy {
 	CONFIG_POLICY_FIRST,  /* in the order of the list */
 	CONFIG_POLICY_SPREAD, /* in turn */
@@ -88,7 +94,8 @@ struct config_service {
 	struct config_target *to; /* at least one */
 	unsigned to_cnt;
 	enum config_policy policy;
-	uint32_t retry_ms;        /* a target that failed is looked at again so often */
+	uint32_t retry_ms; /* a target that failed is looked at again so often */
+	enum config_when_down when_down;
 	struct config_net *allow; /* who may connect; empty = everybody */
 	unsigned allow_cnt;
 	/* Of an ingress that listens on a UNIX socket. */

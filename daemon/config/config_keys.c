@@ -12,6 +12,8 @@
 static const struct config_word log_words[] = { { "error", LOG_LVL_ERROR }, { "warning", LOG_LVL_WARNING },
 	{ "notice", LOG_LVL_NOTICE }, { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }, { NULL, 0 } };
 static const struct config_word spin_words[] = { { "off", 0 }, { "auto", CONFIG_SPIN_AUTO }, { NULL, 0 } };
+static const struct config_word down_words[] = { { "accept", CONFIG_DOWN_ACCEPT },
+	{ "close_listener", CONFIG_DOWN_CLOSE_LISTENER }, { NULL, 0 } };
 static const struct config_word policy_words[] = { { "first", CONFIG_POLICY_FIRST }, { "spread", CONFIG_POLICY_SPREAD },
 	{ NULL, 0 } };
 static const struct config_word fallback_words[] = { { "tcp", CONFIG_FALLBACK_TCP },
@@ -175,6 +177,7 @@ const struct config_key config_keys[] = {
 	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
 	{ "policy", SVC, CONFIG_T_WORD, LIVE, 0, 0, "first", OF_SVC(policy), policy_words },
 	{ "target_retry", SVC, CONFIG_T_MS, LIVE, 1000, 3600000, "10s", OF_SVC(retry_ms), NULL },
+	{ "when_down", SVC, CONFIG_T_WORD, LIVE | TCP, 0, 0, "accept", OF_SVC(when_down), down_words },
 	/* The file is made once: a reload changes it with the path. */
 	{ "listen_mode", IN, CONFIG_T_MODE, LIVE | UNIX, 0, 0777, "0660", OF_SVC(listen_mode), NULL },
 	{ "listen_owner", IN, CONFIG_T_USER, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_owner), NULL },

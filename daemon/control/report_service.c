@@ -35,6 +35,7 @@ report_write_service(struct json_writer *jw, const struct service_info *s)
 	jw_string(jw, "waiting", targets_waiting(s->targets, waits));
 	jw_string(jw, "peer", peer_rule_word(s->cfg->peer));
 	jw_bool(jw, "disabled", s->disabled);
+	jw_bool(jw, "closed", s->closed);
 	jw_uint(jw, "connections", s->connections);
 	jw_uint(jw, "connections_max", s->cfg->max_connections);
 	jw_uint(jw, "accepted", s->accepted);
@@ -64,6 +65,7 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 	sum->refused_fallback += one->refused_fallback;
 	sum->refused_disabled += one->refused_disabled;
 	sum->disabled = sum->disabled || one->disabled;
+	sum->closed = sum->closed || one->closed;
 	sum->fallbacks += one->fallbacks;
 	sum->resets += one->resets;
 	sum->bytes_from_app += one->bytes_from_app;

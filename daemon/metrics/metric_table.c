@@ -102,6 +102,7 @@ const struct metric metric_table[] = {
 
 	MODES("service_connections", DOC_STATS, &service, "modes", "Proxied connections of a service now."),
 	GAUGE("service_connections_limit", DOC_STATUS, &service, "connections_max", "Connections that a service may have (max_connections)."),
+	GAUGE("service_closed", DOC_STATUS, &service, "closed", "1 when a service does not listen, as no target works (when_down)."),
 	GAUGE("service_disabled", DOC_STATUS, &service, "disabled", "1 when a service takes no new connections, as an operator has disabled it."),
 	COUNTER("service_accepted", DOC_STATUS, &service, "accepted", "Connections that were accepted, those refused included."),
 	REFUSED("refused_allow", "not_allowed"),

@@ -233,6 +233,15 @@ endpoints_pick(struct endpoints *es, int64_t now_ns, struct rng *rng, uint64_t *
 }
 
 bool
+endpoints_down(const struct endpoints *es)
+{
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if (is_used(es, i) && (es->at[i].fault == ENDPOINT_OK || es->at[i].trial))
+			return false;
+	return true;
+}
+
+bool
 endpoints_have_other(const struct endpoints *es, uint64_t tried)
 {
 	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
@@ -288,13 +297,13 @@ endpoints_bad(struct endpoints *es, const struct endpoint_pick *p, enum endpoint
 	return news;
 }
 
-/* A single one is tried by each connection, and nobody needs to know before. */
+/* A single one is tried by each connection, and nobody needs to know before, unless connections are kept away. */
 static bool
 is_looked_at(const struct endpoints *es, unsigned place, unsigned prober)
 {
 	const struct endpoint *e = &es->at[place];
 
-	return is_used(es, place) && endpoints_count(es) > 1 && e->fault != ENDPOINT_OK && !e->trial &&
+	return is_used(es, place) && (es->watched || endpoints_count(es) > 1) && e->fault != ENDPOINT_OK && !e->trial &&
 	    e->prober == prober;
 }
 

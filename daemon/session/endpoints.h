@@ -48,6 +48,7 @@ struct endpoints {
 	uint64_t used; /* places; what is free is not looked at */
 	struct endpoint at[ENDPOINTS_MAX];
 	enum config_policy policy;
+	bool watched; /* a single one that failed is looked at, too: nobody else finds out that it is back */
 	uint32_t turn, addr_turn; /* of policy "spread" */
 	uint32_t last_id;
 };
@@ -64,6 +65,9 @@ unsigned endpoints_count(const struct endpoints *);
  * of it, and one that another target has is that one's. What has no room is left out: returns how many there are. */
 unsigned endpoints_set(
     struct endpoints *, unsigned target, bool by_weight, const struct target_addr *addrs, unsigned cnt);
+
+/* There is none, or each has failed, and none is to be found out about by a connection. */
+bool endpoints_down(const struct endpoints *);
 
 /* The next one for a connection that has tried those of the set; false: all were. Puts it into the set. */
 bool endpoints_pick(struct endpoints *, int64_t now_ns, struct rng *, uint64_t *tried, struct endpoint_pick *out);

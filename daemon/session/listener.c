@@ -180,6 +180,9 @@ listener_start(struct service *svc, const struct lsock *sock)
 	svc->listener.sock = *sock;
 	svc->listener.shared = place->cnt > 1 && (sock->shared || !net_shares_port(sock->fd));
 	deal_port(svc, sock);
+	if (sock->unit && place->nr == 0 && svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
+		log_msg(LOG_LVL_WARNING, "when_down has no effect on a socket of a socket unit: service=%s",
+		    svc->settings->cfg.name);
 	listener_tune(svc);
 	return listener_follow(svc);
 }
@@ -340,11 +343,21 @@ take_the_backlog(struct service *svc)
 		;
 }
 
+/* It listens while a target works. Not a socket of systemd's, which has to find it listening. */
+static bool
+is_down(const struct service *svc)
+{
+	const struct listener *l = &svc->listener;
+
+	return svc->settings->cfg.listen.ss_family != AF_UNIX && targets_down(svc->settings->targets) &&
+	    (l->mode == LISTENER_SHUT || !l->sock.elsewhere);
+}
+
 static enum listener_mode
 wanted(const struct service *svc)
 {
 	if (!svc->disabled && !svc->pool->draining)
-		return LISTENER_OPEN;
+		return is_down(svc) ? LISTENER_SHUT : LISTENER_OPEN;
 	if (svc->listener.sock.elsewhere)
 		return svc->pool->draining ? LISTENER_IDLE : LISTENER_REFUSES;
 	/* A UNIX socket that was shut cannot listen again, and rights to make another file may be gone. */

@@ -3,7 +3,7 @@
  * (targets.h) and to the log, once for each change.
  *
  * A look is a TCP connection that is closed at once, made by the worker that saw the target fail, one at a time, every
- * `target_retry`, only while a target is failed and there is another one. So a server that works never sees one, and one
+ * `target_retry`, only while a target is failed and there is another one, or the listener is closed (when_down). So a server that works never sees one, and one
  * that comes back sees a single one: no client has to wait for a host that is gone to find out whether it is back. A
  * gateway takes it for a client that thought better of it. Whether what is behind a gateway is back a connection has to find out: one,
  * which goes on to another target if it is not (setup_redial).

@@ -258,6 +258,23 @@ service_stop(struct service *svc)
 	lsock_close(&sock);
 }
 
+static void
+log_when_down(const struct service *svc, enum listener_mode before)
+{
+	struct session_pool *pool = svc->pool;
+
+	if (pool->place.nr != 0 || svc->disabled || pool->draining ||
+	    svc->settings->cfg.when_down != CONFIG_DOWN_CLOSE_LISTENER)
+		return;
+	if (service_is_closed(svc))
+		log_limited(&pool->lim_target, pool->env->now_ns, LOG_LVL_WARNING,
+		    "listener closed, no target works: service=%s looked_at_every_ms=%u", svc->settings->cfg.name,
+		    svc->settings->cfg.retry_ms);
+	else if (before == LISTENER_SHUT)
+		log_limited(&pool->lim_target, pool->env->now_ns, LOG_LVL_NOTICE,
+		    "listener open again, a target works: service=%s", svc->settings->cfg.name);
+}
+
 int
 service_follow(struct service *svc)
 {
@@ -267,7 +284,23 @@ service_follow(struct service *svc)
 	if (rc != 0)
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", svc->settings->cfg.name,
 		    strerror(-rc));
-	if (svc->listener.mode != before)
+	if (svc->listener.mode != before) {
 		service_prewarm(svc);
+		log_when_down(svc, before);
+	}
 	return rc;
+}
+
+bool
+service_is_closed(const struct service *svc)
+{
+	return svc->listener.mode == LISTENER_SHUT && !svc->disabled && !svc->pool->draining;
+}
+
+void
+services_follow(struct session_pool *pool)
+{
+	LIST_EACH(struct service, svc, &pool->services, node)
+		if (svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
+			(void)service_follow(svc);
 }

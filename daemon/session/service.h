@@ -108,6 +108,10 @@ unsigned services_hurry(struct session_pool *, const struct sockaddr_storage *pe
 void service_stop(struct service *);
 /* disabled, or pool->draining, is another: listener and prewarming follow. 0, or -errno: it cannot listen, which is logged. */
 int service_follow(struct service *);
+/* Those whose listener depends on their targets do so. */
+void services_follow(struct session_pool *);
+/* No target works, and it does not listen therefore (when_down). */
+bool service_is_closed(const struct service *);
 
 /* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
 struct settings *settings_new(struct service *, const struct config_service *);

@@ -174,5 +174,6 @@ struct service_info {
 	uint64_t fallbacks, resets;
 	uint64_t refused_disabled;
 	bool disabled; /* by the operator */
+	bool closed;   /* its listener is, as no target works */
 	uint64_t bytes_from_app, bytes_to_app;
 };

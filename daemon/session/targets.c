@@ -2,6 +2,7 @@
 #include "daemon/session/targets.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,9 @@ struct targets {
 	unsigned refs;
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX]; /* of the service */
-	pthread_mutex_t lock;       /* of what follows */
+	struct targets_all *all;
+	atomic_bool down;     /* read without the lock */
+	pthread_mutex_t lock; /* of what follows */
 	struct endpoints endpoints;
 	unsigned cnt;
 	struct target target[];
@@ -30,6 +33,7 @@ struct targets {
 void
 targets_all_init(struct targets_all *all)
 {
+	*all = (struct targets_all){ .changed = NULL };
 	(void)pthread_mutex_init(&all->lock, NULL);
 	list_init(&all->list);
 }
@@ -52,10 +56,16 @@ has_address(const struct endpoints *es, unsigned target, const struct sockaddr_s
 }
 
 static bool
+is_watched(const struct config_service *cfg)
+{
+	return cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER;
+}
+
+static bool
 is_of(const struct targets *t, const struct config_service *cfg)
 {
 	if (t->kind != cfg->kind || strcmp(t->name, cfg->name) != 0 || t->cnt != cfg->to_cnt ||
-	    t->endpoints.policy != cfg->policy)
+	    t->endpoints.policy != cfg->policy || t->endpoints.watched != is_watched(cfg))
 		return false;
 	for (unsigned i = 0; i < t->cnt; i++) {
 		if (!config_target_same(&t->target[i].spec, &cfg->to[i]))
@@ -100,15 +110,17 @@ load(struct targets *t, const struct config_service *cfg)
 }
 
 static struct targets *
-make(const struct config_service *cfg)
+make(struct targets_all *all, const struct config_service *cfg)
 {
 	struct targets *t = calloc(1, sizeof(*t) + cfg->to_cnt * sizeof(t->target[0]));
 
 	if (t == NULL)
 		return NULL;
+	t->all = all;
 	t->kind = cfg->kind;
 	memcpy(t->name, cfg->name, sizeof(t->name));
 	t->endpoints.policy = cfg->policy;
+	t->endpoints.watched = is_watched(cfg);
 	t->cnt = cfg->to_cnt;
 	(void)pthread_mutex_init(&t->lock, NULL);
 	for (unsigned i = 0; i < t->cnt; i++) {
@@ -127,7 +139,7 @@ targets_get(struct targets_all *all, const struct config_service *cfg)
 {
 	(void)pthread_mutex_lock(&all->lock);
 	struct targets *t = find(all, cfg);
-	if (t == NULL && (t = make(cfg)) != NULL)
+	if (t == NULL && (t = make(all, cfg)) != NULL)
 		list_push(&all->list, &t->node);
 	if (t != NULL)
 		t->refs++;
@@ -135,12 +147,41 @@ targets_get(struct targets_all *all, const struct config_service *cfg)
 	return t;
 }
 
+/* An answer is to come, and the first one. */
+static bool
+is_pending(const struct targets *t)
+{
+	bool pending = false;
+
+	for (unsigned i = 0; i < t->cnt && config_names_wait(); i++)
+		pending = pending || (!t->target[i].known && t->target[i].why[0] == '\0');
+	return pending && endpoints_count(&t->endpoints) == 0;
+}
+
+/* Something may have changed. */
+static void
+unlock(struct targets *t)
+{
+	bool down = t->endpoints.watched && endpoints_down(&t->endpoints) && !is_pending(t);
+	bool changed = atomic_exchange(&t->down, down) != down;
+
+	(void)pthread_mutex_unlock(&t->lock);
+	if (changed && t->all->changed != NULL)
+		t->all->changed(t->all->arg);
+}
+
+bool
+targets_down(const struct targets *t)
+{
+	return atomic_load(&t->down);
+}
+
 void
 targets_load(struct targets *t, const struct config_service *cfg)
 {
 	(void)pthread_mutex_lock(&t->lock);
 	load(t, cfg);
-	(void)pthread_mutex_unlock(&t->lock);
+	unlock(t);
 }
 
 void
@@ -166,7 +207,7 @@ targets_set(struct targets *t, unsigned nr, bool by_weight, const struct target_
 	(void)pthread_mutex_lock(&t->lock);
 	bool none = endpoints_count(&t->endpoints) == 0;
 	set_addresses(t, nr, by_weight, addrs, cnt);
-	(void)pthread_mutex_unlock(&t->lock);
+	unlock(t);
 	return none;
 }
 
@@ -176,7 +217,7 @@ targets_unresolved(struct targets *t, unsigned nr, const char *why)
 	(void)pthread_mutex_lock(&t->lock);
 	(void)snprintf(t->target[nr].why, sizeof(t->target[nr].why), "%s", why);
 	bool none = endpoints_count(&t->endpoints) == 0;
-	(void)pthread_mutex_unlock(&t->lock);
+	unlock(t);
 	return none;
 }
 
@@ -202,12 +243,8 @@ targets_waiting(struct targets *t, char buf[TARGETS_WAIT_MAX])
 bool
 targets_pending(struct targets *t)
 {
-	bool pending = false;
-
 	(void)pthread_mutex_lock(&t->lock);
-	for (unsigned i = 0; i < t->cnt && config_names_wait(); i++)
-		pending = pending || (!t->target[i].known && t->target[i].why[0] == '\0');
-	pending = pending && endpoints_count(&t->endpoints) == 0;
+	bool pending = is_pending(t);
 	(void)pthread_mutex_unlock(&t->lock);
 	return pending;
 }
@@ -230,7 +267,7 @@ targets_pick(struct targets *t, int64_t now_ns, struct rng *rng, uint64_t *tried
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool ok = endpoints_pick(&t->endpoints, now_ns, rng, tried, out);
-	(void)pthread_mutex_unlock(&t->lock);
+	unlock(t);
 	return ok;
 }
 
@@ -248,7 +285,7 @@ targets_good(struct targets *t, const struct endpoint_pick *p, bool served)
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool news = endpoints_good(&t->endpoints, p, served);
-	(void)pthread_mutex_unlock(&t->lock);
+	unlock(t);
 	return news;
 }
 
@@ -258,7 +295,7 @@ targets_bad(struct targets *t, const struct endpoint_pick *p, enum endpoint_faul
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool news = endpoints_bad(&t->endpoints, p, fault, why, now_ns, due_ns, prober);
-	(void)pthread_mutex_unlock(&t->lock);
+	unlock(t);
 	return news;
 }
 
@@ -285,7 +322,7 @@ targets_looked(struct targets *t, const struct endpoint_pick *p, bool connected,
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool news = endpoints_looked(&t->endpoints, p, connected, due_ns);
-	(void)pthread_mutex_unlock(&t->lock);
+	unlock(t);
 	return news;
 }
 

@@ -19,6 +19,10 @@ struct targets;
 struct targets_all {
 	pthread_mutex_t lock; /* of the list and its members' references */
 	struct list_node list;
+	/* A service whose listener depends on it (when_down) has no target that works, or has one again; from any thread. NULL:
+	 * nobody asks. */
+	void (*changed)(void *arg);
+	void *arg;
 };
 
 void targets_all_init(struct targets_all *);
@@ -55,6 +59,8 @@ bool targets_bad(struct targets *, const struct endpoint_pick *, enum endpoint_f
 bool targets_due(struct targets *, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns);
 unsigned targets_hurry(struct targets *, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns);
 bool targets_looked(struct targets *, const struct endpoint_pick *, bool connected, int64_t due_ns);
+/* With when_down = "close_listener": no target works. */
+bool targets_down(const struct targets *);
 /* More than one address. */
 bool targets_are_several(struct targets *);
 

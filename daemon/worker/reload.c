@@ -236,6 +236,8 @@ commit(struct services_plan *p, struct step *st)
 		rc = listener_start(st->svc, &st->sock);
 	else
 		listener_tune(st->svc);
+	if (changed && !st->moves) /* of other targets, or no longer of these */
+		(void)service_follow(st->svc);
 	if (rc != 0) {
 		lsock_close(&st->sock);
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));

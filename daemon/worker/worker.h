@@ -107,6 +107,8 @@ int worker_check(struct worker *, const struct sockaddr_storage *peer, uint32_t 
 bool worker_close_next(struct worker *, uint32_t *pos, const struct close_filter *, bool *closed);
 /* The service takes no connections until it is enabled; those that it has go on. 0, -ENOENT, or -errno: it cannot listen again. */
 int worker_set_disabled(struct worker *, const char *name, bool disabled);
+/* A service has no target that works, or has one again: listeners follow (when_down). */
+void worker_follow_targets(struct worker *);
 
 struct worker_retried {
 	struct smcr_retried engine;

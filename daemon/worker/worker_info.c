@@ -61,6 +61,7 @@ fill_info(const struct service *svc, struct service_info *info)
 	*info = svc->ctr;
 	info->cfg = &svc->settings->cfg;
 	info->disabled = svc->disabled;
+	info->closed = service_is_closed(svc);
 	info->targets = svc->settings->targets;
 	info->bytes_from_app = svc->figures.bytes[WAY_FROM_APP];
 	info->bytes_to_app = svc->figures.bytes[WAY_TO_APP];
@@ -184,6 +185,12 @@ worker_set_disabled(struct worker *w, const char *name, bool disabled)
 		log_msg(LOG_LVL_NOTICE, "service %s: service=%s", disabled ? "disabled" : "enabled", name);
 	svc->disabled = disabled;
 	return service_follow(svc);
+}
+
+void
+worker_follow_targets(struct worker *w)
+{
+	services_follow(&w->sessions);
 }
 
 struct worker_retried

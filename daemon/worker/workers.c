@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,6 +37,8 @@ struct workers {
 	struct targets_all targets;
 	struct circles circles;
 	struct pauses pauses;
+	struct mail follow; /* targets have changed: on its way while following */
+	atomic_bool following;
 	void (*drained)(void *arg);
 	void *drained_arg;
 	pthread_mutex_t gate; /* a thread goes through it before its loop */
@@ -273,6 +276,33 @@ member_init(struct member *m, const struct config *cfg, const struct smcopt *opt
 	return rc;
 }
 
+static void
+follow(struct worker *w, void *arg)
+{
+	(void)arg;
+	worker_follow_targets(w);
+}
+
+/* One worker after the other: those that share a port are to listen again in their order. */
+static void
+on_follow(struct mail *mail)
+{
+	struct workers *ws = CONTAINER_OF(mail, struct workers, follow);
+
+	atomic_store(&ws->following, false);
+	if (!ws->ending)
+		workers_call_all(ws, follow, NULL);
+}
+
+static void
+on_targets_changed(void *arg)
+{
+	struct workers *ws = arg;
+
+	if (!atomic_exchange(&ws->following, true))
+		mailbox_post(&ws->mail, &ws->follow);
+}
+
 int
 workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
     unsigned sock_cnt, const struct workers_hooks *hooks, FILE *err, struct workers **out)
@@ -293,6 +323,9 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	(void)pthread_mutex_init(&ws->gate, NULL);
 	admissions_init(&ws->admissions);
 	targets_all_init(&ws->targets);
+	ws->targets.changed = on_targets_changed;
+	ws->targets.arg = ws;
+	ws->follow.fn = on_follow;
 	circles_init(&ws->circles);
 	pauses_init(&ws->pauses, hooks->news);
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {

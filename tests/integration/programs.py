@@ -115,7 +115,7 @@ class Postgres:
         self.bin = bins[-1]
         unix = UNIX and not host if unix is None else unix
         self.host, self.port = host or t.addr, t.port()
-        self.dir = t.path("pgdata")
+        self.dir = t.path(f"pgdata.{t.count()}")
         os.mkdir(self.dir)
         where = ["-h", self.host, "-k", ""]
         self.at = (self.host, self.port)

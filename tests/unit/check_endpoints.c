@@ -265,6 +265,41 @@ START_TEST(a_single_address_is_never_looked_at)
 }
 
 /* Its worker may have lost it, by a reload. */
+/* Where clients are kept away nobody else finds out that it is back. */
+START_TEST(a_single_address_is_looked_at_where_clients_are_kept_away)
+{
+	int64_t at_ns;
+
+	es.watched = true;
+	ck_assert(endpoints_down(&es));
+	have(0, "1");
+	ck_assert(!endpoints_down(&es));
+	ck_assert_str_eq(first(), "0.1");
+	ck_assert(endpoints_bad(&es, &picked, ENDPOINT_CONNECT, "refused", now, now + 10 * S, 3));
+	ck_assert(endpoints_down(&es));
+	ck_assert(!endpoints_due(&es, 3, now, &picked, &at_ns));
+	ck_assert_int_eq(at_ns, now + 10 * S);
+	now += 10 * S;
+	ck_assert(endpoints_due(&es, 3, now, &picked, &at_ns));
+	ck_assert(endpoints_looked(&es, &picked, true, now + 10 * S));
+	ck_assert(!endpoints_down(&es));
+}
+
+START_TEST(a_gateway_that_answers_is_down_but_for_one_connection)
+{
+	es.watched = true;
+	have(0, "1");
+	ck_assert_str_eq(first(), "0.1");
+	ck_assert(endpoints_bad(&es, &picked, ENDPOINT_SETUP, "reset", now, now + 10 * S, 3));
+	ck_assert(endpoints_down(&es));
+	ck_assert(!endpoints_looked(&es, &picked, true, now + 20 * S));
+	ck_assert(!endpoints_down(&es));
+	ck_assert_str_eq(first(), "0.1");
+	ck_assert(endpoints_down(&es));
+	ck_assert(endpoints_good(&es, &picked, true));
+	ck_assert(!endpoints_down(&es));
+}
+
 START_TEST(one_that_nobody_looks_at_gets_a_connection_at_last)
 {
 	have(0, "1");

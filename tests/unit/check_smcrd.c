@@ -111,6 +111,12 @@ worker_undrain(struct worker *w)
 }
 
 void
+worker_follow_targets(struct worker *w)
+{
+	(void)w;
+}
+
+void
 worker_targets_came(struct worker *w, const char *service)
 {
 }

@@ -64,6 +64,53 @@ START_TEST(settings_of_the_same_targets_share_them)
 	targets_put(&all, again);
 }
 
+static unsigned changes;
+
+static void
+on_change(void *arg)
+{
+	ck_assert_ptr_eq(arg, &changes);
+	changes++;
+}
+
+/* Once for each change, and not while the first answer is to come. */
+START_TEST(whoever_depends_on_it_hears_that_no_target_works)
+{
+	const struct target_addr a = { .ss = addrs[0] };
+	struct endpoint_pick pick;
+	uint64_t tried = 0;
+	struct rng rng;
+
+	rng_init_seeded(&rng, 1);
+	changes = 0;
+	all.changed = on_change;
+	all.arg = &changes;
+	struct targets *plain = targets_get(&all, &cfg);
+	cfg.when_down = CONFIG_DOWN_CLOSE_LISTENER;
+	struct targets *t = targets_get(&all, &cfg);
+	ck_assert_ptr_ne(t, plain);
+	ck_assert(!config_names_wait() || !targets_down(t));
+	for (unsigned i = 0; i < cfg.to_cnt; i++) {
+		(void)targets_unresolved(t, i, "no such name");
+		(void)targets_unresolved(plain, i, "no such name");
+	}
+	ck_assert(targets_down(t) && !targets_down(plain));
+	ck_assert_uint_eq(changes, 1);
+	ck_assert(targets_set(t, 0, false, &a, 1));
+	ck_assert(!targets_down(t));
+	ck_assert_uint_eq(changes, 2);
+	ck_assert(targets_pick(t, 0, &rng, &tried, &pick));
+	ck_assert(targets_bad(t, &pick, ENDPOINT_CONNECT, "refused", 0, 1, 0));
+	ck_assert(!targets_bad(t, &pick, ENDPOINT_CONNECT, "refused", 0, 1, 0));
+	ck_assert(targets_down(t));
+	ck_assert_uint_eq(changes, 3);
+	ck_assert(targets_good(t, &pick, true));
+	ck_assert(!targets_down(t));
+	ck_assert_uint_eq(changes, 4);
+	targets_put(&all, plain);
+	targets_put(&all, t);
+}
+
 START_TEST(a_name_is_waited_for_until_it_has_an_address)
 {
 	struct targets *t = targets_get(&all, &cfg);
