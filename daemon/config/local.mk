@@ -28,6 +28,7 @@ check_UNIT += \
 	tests/unit/check_config \
 	tests/unit/check_config_built \
 	tests/unit/check_config_files \
+	tests/unit/check_config_special \
 	tests/unit/check_config_plan \
 	tests/unit/check_config_doc
 # Another build than this one, without c-ares.

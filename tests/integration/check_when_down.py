@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """when_down = "close_listener": while no target of a service works its clients are refused by the kernel, as by the server itself, so
 that clients with a list of hosts go on to the next one. And the default, with which they are accepted and reset."""
+import os
 import signal
-import socket
 
-from harness import Daemon, Pair, Server, case, check, equal, hostport, main, need, wait_until
+from harness import Daemon, Pair, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need, recv_exact, same_bytes, wait_until
 from programs import Postgres
 
 TRIES = 20
@@ -22,7 +22,7 @@ def says(text):
 def ask(host, port):
     """What the server there says of itself, or how the connection fails."""
     try:
-        s = socket.create_connection((host, port), 20)
+        s = connect_to((host, port))
     except ConnectionRefusedError:
         return REFUSED
     except ConnectionError:
@@ -139,7 +139,7 @@ def _(t):
     def ask_plain():
         """A plain client of peer = auto."""
         try:
-            with socket.create_connection(plain, 20) as s:
+            with connect_to(plain) as s:
                 s.sendall(b"h")
                 return s.recv(1).decode() or CUT
         except ConnectionRefusedError:
@@ -213,6 +213,23 @@ def _(t):
     h.b.start()
     becomes(new, "open")
     equal(h.tries(), ["1"] * TRIES, "again")
+
+
+@case("a port that takes a right which is given up after the start")
+def _(t):
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    server, at = Server(t, echo, unix=False), (t.addr, 81)
+    d = Daemon(t, "d", {"egress": [{"name": "x", "listen": hostport(*at), "to": hostport(*server.at), "peer": "auto", **CLOSES}]})
+    server._close()
+    ask(*at)
+    becomes(d, "closed")
+    equal(ask(*at), REFUSED, "closed")
+    Server(t, echo, host=server.host, port=server.port)
+    becomes(d, "open")
+    with connect_to(at) as s:
+        s.sendall(b"hello")
+        same_bytes(recv_exact(s, 5), b"hello", "echo")
 
 
 @case("libpq with two hosts", timeout=120)
