@@ -12,7 +12,7 @@ WAYS = ("in", "out")
 SHORT = 300		# more than a group has places: they are used again
 
 
-@case("12 MiB both ways, with a checksum", timeout=60)
+@case("12 MiB both ways at the same time, with a checksum", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd")
     for way in WAYS:
