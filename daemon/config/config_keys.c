@@ -120,6 +120,7 @@ const struct config_key config_keys[] = {
 	{ "add_link_retry_max", SMCR, CONFIG_T_MS, LIVE, 10000, DAY_MS, "10m", CFG(smcr.add_link_retry_max_ms), NULL },
 	{ "test_link_interval", SMCR, CONFIG_T_MS, LIVE | ZERO, 100, DAY_MS, "30s", CFG(smcr.keepalive_ms), NULL },
 	{ "test_link_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "2s", CFG(smcr.keepalive_answer_ms), NULL },
+	{ "last_link_timeout", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "15m", CFG(smcr.last_link_ms), NULL },
 	{ "group_idle", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "10m", CFG(smcr.group_idle_ms), NULL },
 	{ "rmb_idle", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "1m", CFG(smcr.rmb_idle_ms), NULL },
 	{ "close_timeout", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "1m", CFG(smcr.close_ms), NULL },

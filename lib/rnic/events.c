@@ -77,6 +77,7 @@ poll_qp(struct events *e, struct rnic_event *out)
 		RNIC_EV_CONNECTED,
 		RNIC_EV_CONNECT_FAILED,
 		RNIC_EV_CREDITS,
+		RNIC_EV_SILENT,
 		RNIC_EV_QP_ERROR,
 		RNIC_EV_QP_FREED,
 	};

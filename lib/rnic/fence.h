@@ -3,7 +3,7 @@
  * small RDMA Read behind it was answered, because the peer answers in order
  * (RFC 5040 5.5). One Read at a time: when a user waits for a completion or
  * asks, at once or after a little, or when half of a queue or of the peer's
- * receives is used up. Unanswered for too long, it is the end of the link.
+ * receives is used up. Unanswered for too long, the device reports RNIC_EV_SILENT.
  *
  * This has the rules and the time limits; devices send the Read and say when it
  * was answered. Internal to lib/rnic.
@@ -23,7 +23,7 @@ struct fence {
 	const struct rnic_dev *dev; /* whose time counts */
 	struct timerq *timers;
 	uint32_t delay_ms;                /* a signaled request is fenced after this, at the latest */
-	uint32_t answer_ms;               /* a Read unanswered for this long is the end */
+	uint32_t answer_ms;               /* a Read unanswered for this long is reported, and again after as long */
 	uint8_t bytes[2 * MPA_FENCE_LEN]; /* what the peer's Reads read, then what ours have for a target */
 	uint32_t peer_stag;               /* of what ours read; 0: nothing, they are empty */
 	uint64_t peer_to;

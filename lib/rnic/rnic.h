@@ -259,8 +259,10 @@ enum rnic_event_type {
 	RNIC_EV_CONNECTED,      /* qp may be used (RoCE passive: at once) */
 	RNIC_EV_CONNECT_FAILED, /* qp is of no further use */
 	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions are ready to be polled */
-	RNIC_EV_CREDITS,        /* something of struct rnic_credits was used up and is there again */
-	RNIC_EV_QP_FREED,       /* a destroyed qp is no more */
+	RNIC_EV_SILENT, /* iWARP: the peer has not answered for the device's time limit. The qp goes on: its user ends it, or waits;
+	                 * comes again after each further such time without an answer */
+	RNIC_EV_CREDITS,  /* something of struct rnic_credits was used up and is there again */
+	RNIC_EV_QP_FREED, /* a destroyed qp is no more */
 	RNIC_EV_PORT_UP,
 	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,

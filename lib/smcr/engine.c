@@ -46,6 +46,7 @@ smcr_config_init(struct smcr_config *cfg)
 		.add_link_retry_max_ms = 600000,
 		.keepalive_ms = 30000,
 		.keepalive_answer_ms = 2000,
+		.last_link_ms = 900000,
 		.group_idle_ms = 600000,
 		.rmb_idle_ms = 60000,
 		.close_ms = 60000,
@@ -301,6 +302,9 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 		break;
 	case RNIC_EV_QP_ERROR:
 		qp_failed(link, ev, "queue pair error");
+		break;
+	case RNIC_EV_SILENT:
+		llc_suspect(link, "the peer does not answer");
 		break;
 	case RNIC_EV_CREDITS:
 		link_schedule(link);

@@ -110,7 +110,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.number = l->number,
 		.user_id = l->user_id,
 		.peer_user_id = l->peer_user_id,
-		.state = link_state_str(l->state),
+		.state = l->state == LINK_ACTIVE && l->suspect != NULL ? "silent" : link_state_str(l->state),
 		.transport = l->info.transport,
 		.gid = l->info.gid,
 		.peer_gid = l->remote.gid,

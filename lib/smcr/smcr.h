@@ -76,6 +76,7 @@ struct smcr_config {
 	uint32_t add_link_retry_max_ms;
 	uint32_t keepalive_ms; /* TEST LINK when idle this long (4.5.3); 0 = off */
 	uint32_t keepalive_answer_ms;
+	uint32_t last_link_ms;  /* a silent link that no other link can stand in for is kept for this long */
 	uint32_t group_idle_ms; /* server ends a group without connections (3.5.4); the client waits 10 s longer */
 	uint32_t rmb_idle_ms;   /* RMB without elements in use is deleted */
 	uint32_t close_ms;      /* PeerCloseWait1/2 after both sides closed, PeerFinCloseWait (4.8.1) */
@@ -513,6 +514,8 @@ enum smcr_log_type {
 	SMCR_LOG_LINK_UP,    /* device; text = transport */
 	SMCR_LOG_LINK_ENDED, /* in order: its group was of no more use */
 	SMCR_LOG_LINK_DOWN,
+	SMCR_LOG_LINK_SILENT,  /* it is kept, as no other link can stand in; value = ms: at most so long */
+	SMCR_LOG_LINK_ANSWERS, /* value = ms since LINK_SILENT */
 	SMCR_LOG_HELD_OFF,     /* value = ms; the first time since first contact with the peer has succeeded */
 	SMCR_LOG_HELD_LONGER,  /* value = ms; first contact has failed again */
 	SMCR_LOG_HOLD_OVER,    /* value = ms since the first time: first contact has succeeded */

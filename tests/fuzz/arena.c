@@ -183,6 +183,7 @@ configure(struct smcr_config *cfg, unsigned flags)
 	cfg->add_link_retry_max_ms = 4000;
 	cfg->keepalive_ms = 2000;
 	cfg->keepalive_answer_ms = 300;
+	cfg->last_link_ms = 2000;
 	cfg->group_idle_ms = 5000;
 	cfg->rmb_idle_ms = 1500;
 	cfg->close_ms = 3000;

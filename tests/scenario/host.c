@@ -120,6 +120,8 @@ drain_log(struct host *h)
 		[SMCR_LOG_LINK_UP] = "link up",
 		[SMCR_LOG_LINK_ENDED] = "link ended",
 		[SMCR_LOG_LINK_DOWN] = "link down",
+		[SMCR_LOG_LINK_SILENT] = "link silent",
+		[SMCR_LOG_LINK_ANSWERS] = "link answers",
 		[SMCR_LOG_HELD_OFF] = "held off",
 		[SMCR_LOG_HELD_LONGER] = "held longer",
 		[SMCR_LOG_HOLD_OVER] = "hold over",
@@ -329,6 +331,7 @@ engine_config(const struct plan *p, unsigned nr, struct smcr_config *cfg)
 	COPY(add_link_retry_max_ms);
 	COPY(keepalive_ms);
 	COPY(keepalive_answer_ms);
+	COPY(last_link_ms);
 	COPY(group_idle_ms);
 	COPY(rmb_idle_ms);
 	COPY(close_ms);

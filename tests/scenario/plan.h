@@ -62,7 +62,7 @@ struct plan_fault {
 	X(vlans, 0, 4095)		/* three bits per host: these devices are in a VLAN */ \
 	X(rdma_delay_us, 1, 100000) X(rdma_spread_us, 0, 100000) X(ack_us, 0, 100000) \
 	X(confirm_ms, 0, 1000)		/* completions wait for a fence */ \
-	X(retry_ms, 1, 60000) X(connect_ms, 1, 60000) \
+	X(retry_ms, 1, 1000000) X(connect_ms, 1, 60000) \
 	X(room_kb, 1, 65536) X(tear_percent, 0, 100) X(enomem_per_mille, 0, 1000) \
 	X(early_percent, 0, 100)	/* iWARP: writes that are placed before their turn */ \
 	X(late_cut, 0, 2)		/* enum sim_cut of FAULT_FATE */ \
@@ -84,6 +84,7 @@ struct plan_fault {
 	X(add_link_retry_ms, 1, 600000) X(add_link_retry_max_ms, 1, 600000) \
 	X(clc_ms, 1, 600000) X(llc_ms, 1, 600000) X(confirm_link_ms, 1, 600000) X(add_link_ms, 1, 600000) \
 	X(keepalive_ms, 0, 600000) X(keepalive_answer_ms, 1, 600000) \
+	X(last_link_ms, 0, 1000000) \
 	X(group_idle_ms, 1, 600000) X(rmb_idle_ms, 1, 600000) \
 	X(close_ms, 1, 600000) X(abort_ms, 1, 600000) X(fin_grace_ms, 1, 600000) \
 	X(holdoff_ms, 1, 600000) X(holdoff_max_ms, 1, 600000) \

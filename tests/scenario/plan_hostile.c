@@ -68,6 +68,7 @@ draw_engines(struct plan *p, struct rng *r)
 	p->add_link_retry_max_ms = 400;
 	p->keepalive_ms = even(r, 100, 300);
 	p->keepalive_answer_ms = even(r, 60, 120);
+	p->last_link_ms = p->keepalive_answer_ms % 3 * 100;
 	p->group_idle_ms = hostile_scale(r, 1, 600);
 	p->rmb_idle_ms = hostile_scale(r, 1, 300);
 	p->close_ms = even(r, 1000, 2000);

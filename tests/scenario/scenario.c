@@ -220,7 +220,7 @@ settle_ns(const struct plan *p)
 {
 	uint32_t ms = p->close_ms > p->abort_ms ? p->close_ms : p->abort_ms;
 
-	return (ms + p->llc_ms * 2 + p->retry_ms + p->keepalive_answer_ms + 1000) * MS;
+	return (ms + p->llc_ms * 2 + p->retry_ms + p->keepalive_answer_ms + p->last_link_ms + 1000) * MS;
 }
 
 static bool
@@ -302,7 +302,8 @@ static void
 agree(struct scenario *s)
 {
 	const struct plan *p = s->plan;
-	int64_t until = s->w.now_ns + (2 * p->keepalive_ms + 2 * p->keepalive_answer_ms + 4 * p->llc_ms + 30000) * MS;
+	int64_t until = s->w.now_ns +
+	    (2 * p->keepalive_ms + 2 * p->keepalive_answer_ms + p->last_link_ms + 4 * p->llc_ms + 30000) * MS;
 	char why[WHY_LEN] = "";
 
 	if (plan_faulty(p) && p->keepalive_ms == 0)

@@ -40,7 +40,7 @@ static void
 look(const struct watch *w, struct flow *f, int i)
 {
 	struct flow_half *h = &f->half[i];
-	int64_t patience = plan_faulty(w->plan) ? PATIENCE_FAULTY_NS : PATIENCE_NS;
+	int64_t patience = plan_faulty(w->plan) ? PATIENCE_FAULTY_NS + w->plan->last_link_ms * MS : PATIENCE_NS;
 	uint64_t sent = 0;
 
 	if (f->hostile || !waits(h, &f->half[1 - i], &sent) || h->waits_ns == 0 || h->waits_at != sent) {

@@ -66,7 +66,7 @@ struct sim_config {
 	int64_t delay_max_ns;
 	int64_t ack_max_ns; /* a completion comes up to this much later than it could */
 	int64_t fence_ns;   /* completions wait this long for rnic_ops.fence (iWARP); 0 = they need none */
-	int64_t retry_ns;   /* a request fails when not answered this long */
+	int64_t retry_ns;   /* a request fails when not answered this long; iWARP: RNIC_EV_SILENT */
 	int64_t connect_ns; /* iWARP: connecting fails after */
 	int64_t end_ns;     /* a queue pair takes so long to end; 0 = it is at once */
 	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;

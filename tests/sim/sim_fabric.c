@@ -247,6 +247,7 @@ arm_fail(struct sim_qp *qp, int64_t at_ns, enum rnic_wc_status status, const cha
 {
 	if (qp->state != SIM_QP_READY || (timer_armed(&qp->fail_timer) && qp->fail_timer.at_ns <= at_ns))
 		return;
+	qp->only_silent = false;
 	qp->fail_status = status;
 	qp->fail_why = why;
 	timer_arm(&qp->dev->fab->timers, &qp->fail_timer, at_ns);
@@ -257,6 +258,11 @@ fail_fire(struct timer *t)
 {
 	struct sim_qp *qp = CONTAINER_OF(t, struct sim_qp, fail_timer);
 
+	if (qp->only_silent) {
+		sim_note(qp, RNIC_EV_SILENT, NULL);
+		timer_arm(&qp->dev->fab->timers, t, qp->dev->fab->now_ns + qp->dev->fab->cfg.retry_ns);
+		return;
+	}
 	sim_qp_break(qp, qp->fail_status, qp->fail_why);
 }
 
@@ -370,6 +376,14 @@ chan_delay(struct sim_chan *chan, int64_t by_ns)
 		chan_next(chan);
 }
 
+/* RoCE gives the QP up; iWARP's TCP goes on. */
+static void
+arm_silence(struct sim_qp *qp)
+{
+	arm_fail(qp, qp->dev->fab->now_ns + qp->dev->fab->cfg.retry_ns, RNIC_WC_RETRY_EXC, "the peer does not answer");
+	qp->only_silent = rnic_is_iwarp(qp->dev->info.transport);
+}
+
 /* One end of a link that breaks: it notices after notice_ns; what it sent may take late_ns longer. */
 static void
 cut_end(struct sim_qp *qp, enum sim_cut cut, int64_t notice_ns, int64_t late_ns)
@@ -383,8 +397,7 @@ cut_end(struct sim_qp *qp, enum sim_cut cut, int64_t notice_ns, int64_t late_ns)
 	if (cut != SIM_CUT_SILENT)
 		arm_fail(qp, qp->dev->fab->now_ns + notice_ns, RNIC_WC_RETRY_EXC, "connection lost");
 	else if (!list_empty(&qp->sq))
-		arm_fail(qp, qp->dev->fab->now_ns + qp->dev->fab->cfg.retry_ns, RNIC_WC_RETRY_EXC,
-		    "the peer does not answer");
+		arm_silence(qp);
 }
 
 /* `first` notices first. */
@@ -458,9 +471,18 @@ chan_hold(struct sim_chan *chan, bool patient)
 	struct sim_qp *from = sim_qp_get(fab, chan->from);
 	int64_t waited;
 
-	if (chan->held_ns < 0)
+	if (chan->held_ns < 0) {
 		chan->held_ns = fab->now_ns;
+		chan->silences = 0;
+	}
 	waited = fab->now_ns - chan->held_ns;
+	if (!patient && from != NULL && rnic_is_iwarp(from->dev->info.transport) && from->state == SIM_QP_READY) {
+		if (waited / fab->cfg.retry_ns > chan->silences) {
+			chan->silences++;
+			sim_note(from, RNIC_EV_SILENT, NULL);
+		}
+		patient = true;
+	}
 	if (patient || waited < fab->cfg.retry_ns) {
 		timer_arm(&fab->timers, &chan->timer, fab->now_ns + fab->cfg.delay_max_ns + waited / 4 + 1);
 		return;

@@ -69,6 +69,7 @@ struct sim_chan {
 	struct timer timer; /* arrival of the first one */
 	int64_t last_ns;    /* arrival of the last one */
 	int64_t held_ns;    /* since when the first one waits at a closed port; -1 = it does not */
+	int64_t silences;   /* iWARP: how often the sender was told of that */
 	size_t bytes;       /* payload on the way */
 	bool dead;          /* nothing more arrives */
 	bool ghost;         /* what comes is acknowledged and forgotten */
@@ -160,7 +161,8 @@ struct sim_qp {
 	struct list_node end_node;
 	enum rnic_wc_status fail_status;
 	const char *fail_why;
-	bool silent; /* it breaks as the peer does not answer */
+	bool only_silent; /* but for now it only says that the peer does not answer */
+	bool silent;      /* it breaks as the peer does not answer */
 };
 
 /* -- sim.c -- */

@@ -113,6 +113,7 @@ configure(struct smcr_config *cfg, const struct smcr_config *change)
 	TAKE(holdoff_ms);
 	TAKE(keepalive_answer_ms);
 	TAKE(keepalive_ms);
+	TAKE(last_link_ms);
 	TAKE(links_max);
 	TAKE(llc_ms);
 	TAKE(quarantine_max);

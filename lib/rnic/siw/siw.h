@@ -68,7 +68,7 @@ struct siw_config {
 	uint16_t ord;        /* outbound Read depth wanted, >= 1 */
 	uint32_t fpdu_max;   /* largest ULPDU with a software peer; 0 = MULPDU from the MSS */
 	uint32_t connect_ms; /* connection and negotiation, active and passive */
-	uint32_t answer_ms;  /* fence unanswered this long = link failure */
+	uint32_t answer_ms;  /* fence unanswered this long: RNIC_EV_SILENT */
 	uint32_t fence_ms;   /* a fence follows a signaled request after this, at the latest */
 	uint32_t max_qp;
 	struct siw_addrs more_addrs; /* SCTP of the kernel: further addresses of the device, of the same family */

@@ -130,6 +130,11 @@ fence_silence(struct timer *t)
 {
 	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, fence.answer_timer);
 
+	if (qp->state == SIW_RTS && qp->connected) {
+		events_add(&qp->dev->events, &qp->events, RNIC_EV_SILENT);
+		fence_expect_answer(&qp->fence);
+		return;
+	}
 	siw_qp_note_silence(qp);
 	siw_qp_break(qp, "the peer does not answer", RNIC_WC_RETRY_EXC, NULL);
 }

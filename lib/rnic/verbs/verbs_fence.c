@@ -75,6 +75,11 @@ on_silence(struct timer *t)
 {
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.answer_timer);
 
+	if (qp->phase == VERBS_RTS) {
+		events_add(&qp->dev->events, &qp->events, RNIC_EV_SILENT);
+		fence_expect_answer(&qp->fence);
+		return;
+	}
 	verbs_fail_oldest(qp, RNIC_WC_RETRY_EXC);
 	verbs_qp_note_silence(qp);
 	verbs_qp_break(qp, "the peer does not answer");

@@ -181,6 +181,11 @@ conn_timer_fired(struct timer *t)
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
 	bool reset = rst_unanswered(conn), fin = fin_too_early(conn);
 
+	/* What is awaited comes when its link is heard again, and ends with that link. */
+	if (!reset && !is_aborting(conn) && conn->link->suspect != NULL && !link_has_ended(conn->link)) {
+		update_timer(conn);
+		return;
+	}
 	if (reset && !fin && link_answered(conn)) {
 		conn->close.tcp_rst = false;
 		update_timer(conn);

@@ -421,6 +421,7 @@ link_set_active(struct link *link)
 	link->was_active = true;
 	link->lgr->eng->ctr.links_up++;
 	llc_keepalive_arm(link);
+	llc_link_proven(link);
 	/* A server has an answer over it. */
 	if (link->lgr->role == SMCR_SERVER)
 		link_tell_up(link);

@@ -332,7 +332,7 @@ next_for_server(struct lgr *lgr)
 bool
 llc_may_begin_rkey(struct lgr *lgr)
 {
-	return llc_is_idle(lgr, LLC_FLOW_RKEY) && llc_is_idle(lgr, LLC_FLOW_LINK) &&
+	return llc_is_idle(lgr, LLC_FLOW_RKEY) && llc_is_idle(lgr, LLC_FLOW_LINK) && !lgr_is_silent(lgr) &&
 	    !(lgr->role == SMCR_SERVER && to_be_deleted(lgr) != NULL);
 }
 
@@ -344,7 +344,7 @@ llc_next(struct lgr *lgr)
 	if (f->step == LLC_DRAIN_LINK && f->gone->conn_cnt == 0)
 		llc_drained(lgr);
 	if (lgr->state != LGR_ACTIVE || !llc_is_idle(lgr, LLC_FLOW_LINK) || !llc_is_idle(lgr, LLC_FLOW_RKEY) ||
-	    lgr->cont_rmb != NULL)
+	    lgr->cont_rmb != NULL || lgr_is_silent(lgr))
 		return;
 	if (lgr->role == SMCR_SERVER && next_for_server(lgr))
 		return;

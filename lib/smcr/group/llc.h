@@ -54,6 +54,10 @@ void llc_add_retry_fired(struct timer *);
 int64_t llc_add_retry_ns(const struct lgr *);
 /* Starts the interval of TEST LINK (4.5.3) as it is configured now: an active link whose test is not under way. */
 void llc_keepalive_arm(struct link *);
+/* The peer has not answered over the link for as long as an answer may take: it is lost, or kept, as llc_keepalive.c says. */
+void llc_suspect(struct link *, const char *why);
+/* The peer has answered over the link. */
+void llc_link_proven(struct link *);
 /* link->want_proof: tests the link now. */
 void llc_prove(struct link *);
 /* What the first connection of a forming group waits for, or "". */

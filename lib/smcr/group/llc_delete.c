@@ -182,6 +182,13 @@ unanswered(struct link *gone)
 		ask_again(gone);
 }
 
+/* Whether the peer lives is not known yet, and the request may be as late as the test: nothing is agreed, nor asked again. */
+static bool
+awaits_test(const struct link *over)
+{
+	return over != NULL && over->state == LINK_ACTIVE && over->test_pending;
+}
+
 void
 llc_deletion_fired(struct timer *t)
 {
@@ -191,6 +198,10 @@ llc_deletion_fired(struct timer *t)
 
 	if (!link->delete_sent && lgr->state == LGR_ACTIVE) {
 		llc_delete_link(link);
+		return;
+	}
+	if (awaits_test(over)) {
+		engine_arm(lgr->eng, &link->delete_timer, lgr->eng->cfg.llc_ms);
 		return;
 	}
 	lgr->eng->ctr.llc_timeouts++;
@@ -211,6 +222,10 @@ llc_delete_timeout(struct lgr *lgr)
 
 	if (lgr->state == LGR_FORMING) {
 		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
+		return;
+	}
+	if (awaits_test(over)) {
+		engine_arm(lgr->eng, &lgr->flow[LLC_FLOW_LINK].timer, lgr->eng->cfg.llc_ms);
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_LINK);

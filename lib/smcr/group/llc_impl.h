@@ -31,7 +31,7 @@ llc_is_idle(const struct lgr *lgr, enum llc_flow_kind kind)
 int llc_send_confirm_link(struct link *, bool response);
 
 /* -- llc_keepalive.c -- */
-/* A request over the link was not answered: a TEST LINK that is not answered either takes it down. */
+/* A request over the link was not answered: a TEST LINK that is not answered either makes it suspect. */
 void llc_doubt(struct link *, const char *what);
 
 /* -- llc_add.c -- */

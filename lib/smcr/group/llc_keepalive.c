@@ -1,6 +1,14 @@
-/* TEST LINK: is the link alive (RFC 7609 4.5.3)? Links without connections are tested too. */
+/*
+ * TEST LINK: is the link alive (RFC 7609 4.5.3)? Links without connections are tested too.
+ *
+ * A link that is silent for longer than an answer may take is suspect: TEST LINK is not answered, or the device reports silence. It is
+ * lost as soon as another link of the group answers a test, as its connections go on there. Until then nothing would be gained: the
+ * peer may stand still, or the network, and TCP would go on behind that. So it is kept for last_link_ms. A test that is answered shows
+ * that both ends hear that link, so the two ends cannot each give up the link that the other one keeps.
+ */
 #include <string.h>
 
+#include "base/minmax.h"
 #include "smcr/group/llc_impl.h"
 
 static void
@@ -63,6 +71,82 @@ llc_doubt(struct link *link, const char *what)
 		send_test(link);
 }
 
+/* -- suspect links -- */
+
+static bool
+another_answers(const struct link *link)
+{
+	LGR_EACH_LINK(l, link->lgr)
+		if (l != link && l->state == LINK_ACTIVE && l->suspect == NULL && l->proven_ns >= link->suspect_ns)
+			return true;
+	return false;
+}
+
+/* It is lost, or looked at again after the time of an answer. */
+static void
+judge(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+	int64_t until_ns = max_i64(link->suspect_ns, link->last_rx_ns) + eng->cfg.last_link_ms * MS;
+
+	if (another_answers(link) || until_ns <= eng->now_ns) {
+		link_lost(link, link->suspect);
+		return;
+	}
+	timer_arm(&eng->timers, &link->keepalive, min_i64(until_ns, eng->now_ns + eng->cfg.keepalive_answer_ms * MS));
+}
+
+void
+llc_suspect(struct link *link, const char *why)
+{
+	struct lgr *lgr = link->lgr;
+
+	if (link_has_ended(link))
+		return;
+	if (link->state != LINK_ACTIVE || lgr->state == LGR_FORMING) {
+		link->silent = true;
+		link_lost(link, why);
+		return;
+	}
+	if (link->suspect == NULL) {
+		link->suspect = why;
+		link->suspect_ns = lgr->eng->now_ns;
+	} else if (!link->told_silent) { /* others had the time to answer */
+		engine_log_link(lgr->eng, SMCR_LOG_LINK_SILENT, link, lgr->eng->cfg.last_link_ms, link->suspect);
+		link->told_silent = true;
+	}
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE && !l->test_pending)
+			send_test(l);
+	if (link->state == LINK_ACTIVE)
+		judge(link);
+}
+
+void
+llc_link_proven(struct link *link)
+{
+	struct smcr *eng = link->lgr->eng;
+	bool was_suspect = link->suspect != NULL;
+
+	link->proven_ns = eng->now_ns;
+	link->suspect = NULL;
+	if (link->told_silent)
+		engine_log_link(
+		    eng, SMCR_LOG_LINK_ANSWERS, link, (uint64_t)(eng->now_ns - link->suspect_ns) / MS, NULL);
+	link->told_silent = false;
+	if (was_suspect)
+		mark_exchanges(link->lgr); /* they have waited */
+	LGR_EACH_LINK(l, link->lgr) {
+		if (l->state != LINK_ACTIVE || l->suspect == NULL)
+			continue;
+		/* What kept both from answering may have ended for both: the other one has the time of an answer. */
+		if (was_suspect)
+			engine_arm(eng, &l->keepalive, eng->cfg.keepalive_answer_ms);
+		else
+			judge(l);
+	}
+}
+
 /*
  * A connection's idle time is never shorter than its link's, and a link is
  * tested only when both are longer than the interval: so the link's counts.
@@ -75,7 +159,7 @@ llc_keepalive_fired(struct timer *t)
 	int64_t due = link->last_rx_ns + eng->cfg.keepalive_ms * MS;
 
 	if (link->test_pending) {
-		link_lost(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
+		llc_suspect(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
 		return;
 	}
 	if (eng->cfg.keepalive_ms == 0)
@@ -126,6 +210,7 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 	link->doubt = NULL;
 	link->rtt_ns = eng->now_ns - link->test_sent_ns;
 	llc_keepalive_arm(link);
+	llc_link_proven(link);
 	if (link->test_again) {
 		link->test_again = false;
 		send_test(link);

@@ -278,7 +278,7 @@ rdv_client_join(struct smcr_conn *conn)
 	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
 	/* The link that the Confirm names, over which we send. */
 	struct link *link = lgr->dialect.confirm_repeats_link ? via : lgr_pick_link(lgr);
-	if (diag == 0 && (link == NULL || link->state != LINK_ACTIVE))
+	if (diag == 0 && (link == NULL || link->state != LINK_ACTIVE || lgr_is_silent(lgr)))
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
 	if (diag != 0) {
 		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);

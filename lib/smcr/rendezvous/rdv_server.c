@@ -103,8 +103,8 @@ find_group(const struct smcr_conn *conn, bool *full)
 			continue;
 		*full = *full || quarantine_is_full(lgr);
 		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&
-		    lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) && lgr_has_place(lgr, rdv_want(conn)) &&
-		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
+		    !lgr_is_silent(lgr) && lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
+		    lgr_has_place(lgr, rdv_want(conn)) && (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
 	}
 	return best;

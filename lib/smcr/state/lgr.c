@@ -114,6 +114,13 @@ llc_flow_set_step(struct llc_flow *f, enum llc_step next)
 
 /* -- what every room asks -- */
 
+/* The smaller, the better for a message or a connection. */
+static unsigned
+rank(const struct link *l)
+{
+	return (l->suspect != NULL ? 2u : 0u) + (l->retiring ? 1u : 0u);
+}
+
 struct link *
 lgr_pick_link(struct lgr *lgr)
 {
@@ -122,11 +129,19 @@ lgr_pick_link(struct lgr *lgr)
 	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
-		if (best == NULL || (best->retiring && !l->retiring) ||
-		    (best->retiring == l->retiring && l->conn_cnt < best->conn_cnt))
+		if (best == NULL || rank(l) < rank(best) || (rank(l) == rank(best) && l->conn_cnt < best->conn_cnt))
 			best = l;
 	}
 	return best;
+}
+
+bool
+lgr_is_silent(const struct lgr *lgr)
+{
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE && l->suspect == NULL)
+			return false;
+	return lgr->active_cnt > 0;
 }
 
 uint32_t

@@ -208,9 +208,11 @@ void lgr_set_state(struct lgr *, enum lgr_state, const char *why);
 const char *lgr_state_str(enum lgr_state);
 /* The same for the step of an exchange. */
 void llc_flow_set_step(struct llc_flow *, enum llc_step);
-/* An active link for a connection's sending: the one with the fewest connections, not a retiring one when there is
- * another; NULL when there is none. */
+/* An active link for a connection's sending: the one with the fewest connections, not a suspect or a retiring one when
+ * there is another; NULL when there is none. */
 struct link *lgr_pick_link(struct lgr *);
+/* All of its active links are suspect: nothing is to be begun over them. */
+bool lgr_is_silent(const struct lgr *);
 /* Connections at most, as both ends agreed and we are set to. */
 uint32_t lgr_conns_max(const struct lgr *);
 /* No connections, and none waits for an RMB. */

@@ -150,6 +150,11 @@ struct link {
 	bool test_pending;
 	bool test_again;   /* another one is to follow the one under way */
 	const char *doubt; /* what was not answered over it: why it is lost when its test is not answered either */
+	/* It is silent for longer than an answer may take, and for this reason; NULL: it is not. Its test is under way. */
+	const char *suspect;
+	int64_t suspect_ns; /* since */
+	int64_t proven_ns;  /* a test or CONFIRM LINK was answered last */
+	bool told_silent;   /* in the log */
 	/* RTokens that were told when it was made, of RMBs that we did not know: their CONFIRM RKEY may be late */
 	uint8_t rtokens_ahead;
 	uint8_t late_rkeys; /* RKEY exchanges that were given up: their answers may come yet */

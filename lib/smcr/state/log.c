@@ -70,6 +70,16 @@ engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, con
 }
 
 void
+engine_log_link(struct smcr *eng, enum smcr_log_type type, const struct link *link, uint64_t value, const char *text)
+{
+	unsigned cnt = eng->log_cnt;
+
+	engine_log(eng, type, link->lgr, link, text);
+	if (eng->log_cnt > cnt)
+		eng->log[(eng->log_first + cnt) % SMCR_LOG_MAX].value = value;
+}
+
+void
 engine_log_device(struct smcr *eng, struct rnic_dev *dev, const char *text)
 {
 	struct smcr_log *l = new_line(eng, SMCR_LOG_DEVICE, text);

@@ -91,12 +91,15 @@ configure(int fd, const struct siw_config *cfg)
 		.sinit_max_attempts = CONNECT_TRIES,
 		.sinit_max_init_timeo = RTO_MAX_MS };
 	const struct sctp_rtoinfo rto = { .srto_initial = RTO_MIN_MS, .srto_min = RTO_MIN_MS, .srto_max = RTO_MAX_MS };
+	/* Silence is for the device's user to judge (RNIC_EV_SILENT). */
+	const struct sctp_assocparams patient = { .sasoc_asocmaxrxt = UINT16_MAX };
 	const struct sctp_sack_info sack = { .sack_delay = SACK_MS, .sack_freq = 2 };
 	const struct sctp_paddrparams path = { .spp_flags = SPP_HB_DISABLE };
 	bool ok = set(fd, SCTP_NODELAY, &on, sizeof(on)) && set(fd, SCTP_DISABLE_FRAGMENTS, &on, sizeof(on)) &&
 	    set(fd, SCTP_RECVRCVINFO, &on, sizeof(on)) && set(fd, SCTP_ADAPTATION_LAYER, &ind, sizeof(ind)) &&
 	    set(fd, SCTP_INITMSG, &init, sizeof(init)) && set(fd, SCTP_RTOINFO, &rto, sizeof(rto)) &&
-	    set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) && set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
+	    set(fd, SCTP_ASSOCINFO, &patient, sizeof(patient)) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
+	    set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
 
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
 		const struct sctp_event e = { .se_type = events[i], .se_on = 1 };

@@ -150,13 +150,16 @@ configure(struct socket *so, const struct siw_dev *dev)
 		.sinit_max_attempts = CONNECT_TRIES,
 		.sinit_max_init_timeo = RTO_MAX_MS };
 	const struct sctp_rtoinfo rto = { .srto_initial = RTO_MIN_MS, .srto_min = RTO_MIN_MS, .srto_max = RTO_MAX_MS };
+	/* Silence is for the device's user to judge (RNIC_EV_SILENT). */
+	const struct sctp_assocparams patient = { .sasoc_asocmaxrxt = UINT16_MAX };
 	const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
 		.spp_flags = SPP_PMTUD_DISABLE,
 		.spp_pathmtu = siw_udp_path_mtu(user_dev(dev)->udp) };
 	bool bad = usrsctp_set_non_blocking(so, 1) != 0 || set(so, SCTP_NODELAY, &on, sizeof(on)) < 0 ||
 	    set(so, SCTP_DISABLE_FRAGMENTS, &on, sizeof(on)) < 0 || set(so, SCTP_RECVRCVINFO, &on, sizeof(on)) < 0 ||
 	    set(so, SCTP_ADAPTATION_LAYER, &ind, sizeof(ind)) < 0 || set(so, SCTP_INITMSG, &init, sizeof(init)) < 0 ||
-	    set(so, SCTP_RTOINFO, &rto, sizeof(rto)) < 0 || set(so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) < 0 ||
+	    set(so, SCTP_RTOINFO, &rto, sizeof(rto)) < 0 || set(so, SCTP_ASSOCINFO, &patient, sizeof(patient)) < 0 ||
+	    set(so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) < 0 ||
 	    usrsctp_setsockopt(so, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) < 0 ||
 	    usrsctp_setsockopt(so, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) < 0;
 
