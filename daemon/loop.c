@@ -10,12 +10,18 @@
  * with EV_ET it misses it again. libevent's own descriptor cannot be nested in
  * ours, so its signals are blocked but for the wait, which they interrupt, and
  * only then libevent is asked what has come.
+ *
+ * Time is that of CLOCK_MONOTONIC without the spells in which the thread stood
+ * still: SIGSTOP, a frozen cgroup, a paused or migrated VM whose clock jumps, or
+ * a turn of our own that took too long. A turn that begins much later than it
+ * was to begin shows one, and its time counts against nobody: every time limit
+ * in the daemon is taken from this clock, and what arrived meanwhile is handled
+ * before it goes on. CLOCK_BOOTTIME would count a suspended host in addition.
  */
 #include "daemon/loop.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -34,7 +40,10 @@
 #define TURNS_MAX 8
 #define SIGS_MAX 8
 #define NS_PER_MS 1000000
-#define SIGNALS_NS (50 * NS_PER_MS) /* a loop that does not sleep lets signals in so often */
+#define STALL_NS (1000LL * NS_PER_MS)       /* a turn begins this much late: the thread stood still */
+#define STALL_COUNTS_NS (100LL * NS_PER_MS) /* so much of it counts: slow turns, one after the other, stop no clock */
+#define SLEEP_MS 10000                      /* a longer sleep would hide as long a stall */
+#define SIGNALS_NS (50 * NS_PER_MS)         /* a loop that does not sleep lets signals in so often */
 
 struct turn {
 	int64_t (*fn)(void *arg, int64_t now_ns);
@@ -59,6 +68,9 @@ struct loop {
 	bool again;
 	bool ticked; /* now_ns was read in this turn */
 	int64_t now_ns;
+	int64_t stalled_ns; /* what the thread stood still so far, as far as it does not count */
+	int64_t asked_ns;   /* the wait was to take so long, at most; -1: there was none */
+	struct log_limit stall_log;
 	struct spin spin;
 	struct turn turns[TURNS_MAX];
 	unsigned turn_cnt;
@@ -77,12 +89,28 @@ clock_ns(void)
 }
 
 static void
+note_stall(struct loop *l, int64_t late_ns)
+{
+	l->stalled_ns += late_ns - STALL_COUNTS_NS;
+	l->now_ns += STALL_COUNTS_NS;
+	log_limited(
+	    &l->stall_log, l->now_ns, LOG_LVL_NOTICE, "stood still: for_ms=%lld", (long long)(late_ns / NS_PER_MS));
+}
+
+static void
 tick(struct loop *l)
 {
+	int64_t now;
+
 	if (l->ticked)
 		return;
 	l->ticked = true;
-	l->now_ns = clock_ns();
+	now = clock_ns() - l->stalled_ns;
+	/* When it began nobody knows: all of the time since the last turn is left out. */
+	if (l->asked_ns >= 0 && now - l->now_ns > l->asked_ns + STALL_NS)
+		note_stall(l, now - l->now_ns);
+	else
+		l->now_ns = now;
 	for (unsigned i = 0; i < l->turn_cnt; i++)
 		if (l->turns[i].fn != NULL && l->turns[i].clock != NULL)
 			l->turns[i].clock(l->turns[i].arg, l->now_ns);
@@ -115,6 +143,8 @@ loop_new(void)
 		return NULL;
 	event_set_log_callback(log_libevent);
 	l->now_ns = l->signals_ns = clock_ns();
+	l->asked_ns = -1;
+	l->stall_log = (struct log_limit){ .burst = 3, .interval_ms = 60000 };
 	l->base = event_base_new();
 	l->ep = epoll_create1(EPOLL_CLOEXEC);
 	if (l->base != NULL && l->ep >= 0)
@@ -235,16 +265,13 @@ run_turns(struct loop *l)
 	return next;
 }
 
-/* Milliseconds until then, rounded up, as epoll wants them. */
+/* Milliseconds until then, rounded up, as epoll wants them; SLEEP_MS at most. */
 static int
 timeout_ms(const struct loop *l, int64_t until_ns)
 {
 	if (until_ns <= l->now_ns)
 		return 0;
-	if (until_ns == INT64_MAX)
-		return -1;
-	int64_t ms = (until_ns - l->now_ns - 1) / NS_PER_MS + 1;
-	return ms < INT_MAX ? (int)ms : INT_MAX;
+	return (int)min_i64((until_ns - l->now_ns - 1) / NS_PER_MS + 1, SLEEP_MS);
 }
 
 /* A wait that finds events, or need not wait, lets no signal in. */
@@ -300,6 +327,7 @@ wait_until(struct loop *l, int64_t until_ns)
 		from_ns = clock_ns();
 		ns = spin_begin(&l->spin, from_ns);
 	}
+	l->asked_ns = ns + (int64_t)ms * NS_PER_MS;
 	if (ns > 0)
 		n = look_awhile(l, from_ns, ns);
 	if (n == 0)
@@ -315,6 +343,7 @@ loop_run(struct loop *l)
 	int64_t next;
 
 	l->stop = false;
+	l->asked_ns = -1;
 	next = run_turns(l);
 	while (!l->stop) {
 		int n = wait_until(l, next);

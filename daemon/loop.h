@@ -56,7 +56,7 @@ void loop_again(struct loop *);
 void loop_set_spin(struct loop *, int64_t max_ns);
 const struct spin_counters *loop_spin_counters(const struct loop *);
 
-/* Monotonic time, read once per turn. */
+/* Monotonic time without the spells in which the thread stood still, read once per turn. Each loop has its own. */
 int64_t loop_now(const struct loop *);
 /* Runs until loop_stop; 0 or -errno. */
 int loop_run(struct loop *);

@@ -434,6 +434,7 @@ report(void)
 		[RNIC_EV_CONNECTED] = "connected",
 		[RNIC_EV_CONNECT_FAILED] = "connect_failed",
 		[RNIC_EV_QP_ERROR] = "qp_error",
+		[RNIC_EV_SILENT] = "silent",
 		[RNIC_EV_CREDITS] = "room",
 		[RNIC_EV_PORT_UP] = "port_up",
 		[RNIC_EV_PORT_DOWN] = "port_down",

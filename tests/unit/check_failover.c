@@ -12,7 +12,7 @@ static const struct smcr_config limit_8 = { .links_max = 8, .rmb_elems = 1 };
 
 static const struct smcr_config limit_1 = { .links_max = 1 };
 
-static const struct smcr_config keepalive = { .keepalive_ms = 500, .keepalive_answer_ms = 500 };
+static const struct smcr_config keepalive = { .keepalive_ms = 500, .keepalive_answer_ms = 500, .last_link_ms = 1 };
 
 static const struct smcr_config quick_retry = { .add_link_retry_ms = 1000, .add_link_retry_max_ms = 4000 };
 

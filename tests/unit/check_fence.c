@@ -173,7 +173,7 @@ START_TEST(a_silent_peer_is_noticed)
 START_TEST(events_have_an_order)
 {
 	static const enum rnic_event_type want[] = { RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP, RNIC_EV_TROUBLE,
-		RNIC_EV_CONNECTED, RNIC_EV_CREDITS, RNIC_EV_QP_ERROR };
+		RNIC_EV_CONNECTED, RNIC_EV_CREDITS, RNIC_EV_SILENT, RNIC_EV_QP_ERROR };
 	struct events e;
 	struct qp_events q[2];
 	struct rnic_qp qp[2];
@@ -186,6 +186,7 @@ START_TEST(events_have_an_order)
 	events_add(&e, &q[0], RNIC_EV_QP_ERROR);
 	events_add(&e, &q[0], RNIC_EV_CONNECTED);
 	events_add(&e, &q[0], RNIC_EV_CONNECTED);
+	events_add(&e, &q[0], RNIC_EV_SILENT);
 	q[0].why = "broken";
 	q[0].silent = true;
 	events_add(&e, &q[1], RNIC_EV_CREDITS);

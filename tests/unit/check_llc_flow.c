@@ -368,6 +368,7 @@ START_TEST(a_first_link_that_is_deleted_makes_no_group)
 /* -- TEST LINK -- */
 
 static const struct smcr_config keepalive = { .keepalive_ms = 1000, .keepalive_answer_ms = 200 };
+static const struct smcr_config not_kept = { .keepalive_ms = 1000, .keepalive_answer_ms = 200, .last_link_ms = 1 };
 
 START_TEST(idle_links_are_tested_with_and_without_connections)
 {
@@ -388,7 +389,7 @@ START_TEST(idle_links_are_tested_with_and_without_connections)
 
 START_TEST(a_dead_peer_is_noticed_within_interval_and_answer_time)
 {
-	duo_begin(&keepalive);
+	duo_begin(&not_kept);
 	sim_freeze(d.dev[B], true);
 	duo_run(1000 + 200 + 50);
 	ck_assert(IS(c[0], CLOSED));
@@ -552,6 +553,7 @@ START_TEST(a_link_that_answers_nothing_goes_down)
 {
 	duo_begin(&two_elements);
 	d.eng[B]->cfg.keepalive_answer_ms = 200;
+	d.eng[B]->cfg.last_link_ms = 0;
 	d.holds = is_llc_of_a;
 	for (unsigned i = 1; i < 5; i++)
 		duo_open(i);

@@ -427,6 +427,54 @@ asking_turn(void *arg, int64_t now_ns)
 	return INT64_MAX;
 }
 
+/* -- a thread that stands still -- */
+
+static unsigned stand_still_ms, fired;
+static int64_t due_ns;
+
+static int64_t
+stalling_turn(void *arg, int64_t now_ns)
+{
+	const struct timespec ts = { .tv_sec = stand_still_ms / 1000, .tv_nsec = stand_still_ms % 1000 * MS };
+
+	stand_still_ms = 0;
+	(void)nanosleep(&ts, NULL);
+	fired += now_ns >= due_ns;
+	return due_ns;
+}
+
+/* The time that it stood still is no time of the loop: what was due in it has its full rest, and input comes first. */
+START_TEST(time_stands_still_with_the_thread)
+{
+	int64_t from = loop_now(lp);
+
+	fired = 0;
+	due_ns = from + 800 * MS;
+	stand_still_ms = 1500;
+	ck_assert_int_eq(loop_add_turn(lp, stalling_turn, NULL), 0);
+	run_for(400 * MS);
+	ck_assert_uint_eq(fired, 0);
+	ck_assert_int_lt(loop_now(lp) - from, 1400 * MS);
+	run_until(&fired, 1, 0);
+	ck_assert_int_ge(loop_now(lp), due_ns);
+	loop_del_turn(lp, stalling_turn, NULL);
+}
+
+/* A turn that is slow each time does not stop the clock. */
+START_TEST(slow_turns_let_time_pass)
+{
+	int64_t from = loop_now(lp);
+
+	due_ns = INT64_MAX;
+	ck_assert_int_eq(loop_add_turn(lp, stalling_turn, NULL), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		stand_still_ms = 1200;
+		run_for(150 * MS);
+	}
+	ck_assert_int_ge(loop_now(lp) - from, 250 * MS);
+	loop_del_turn(lp, stalling_turn, NULL);
+}
+
 START_TEST(another_turn_can_be_asked_for)
 {
 	int64_t from = loop_now(lp);

@@ -21,7 +21,7 @@ struct end {
 	struct rnic_mr *mr;
 	struct rnic_qp *qp;
 	uint8_t *buf;
-	unsigned connected, failed, errors, freed, rooms, ups, downs, gones, troubles;
+	unsigned connected, failed, errors, silences, freed, rooms, ups, downs, gones, troubles;
 	const char *why;
 	bool silent; /* the last of CONNECT_FAILED and QP_ERROR */
 	struct rnic_wc wc[8192];
@@ -43,6 +43,7 @@ collect(struct end *e)
 		e->connected += ev.type == RNIC_EV_CONNECTED;
 		e->failed += ev.type == RNIC_EV_CONNECT_FAILED;
 		e->errors += ev.type == RNIC_EV_QP_ERROR;
+		e->silences += ev.type == RNIC_EV_SILENT;
 		e->freed += ev.type == RNIC_EV_QP_FREED;
 		e->rooms += ev.type == RNIC_EV_CREDITS;
 		e->ups += ev.type == RNIC_EV_PORT_UP;

@@ -82,14 +82,14 @@ another_answers(const struct link *link)
 	return false;
 }
 
-/* It is lost, or looked at again after the time of an answer. */
+/* It is lost, or looked at again after the time of an answer. Of one that the peer is said not to know no answer is expected. */
 static void
 judge(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
 	int64_t until_ns = max_i64(link->suspect_ns, link->last_rx_ns) + eng->cfg.last_link_ms * MS;
 
-	if (another_answers(link) || until_ns <= eng->now_ns) {
+	if (another_answers(link) || link->doubted || until_ns <= eng->now_ns) {
 		link_lost(link, link->suspect);
 		return;
 	}
