@@ -31,7 +31,7 @@ class Gateways:
         self.port = {name: 12000 + i for i, name in enumerate(servers)}
         middle = {name: 13000 + i for i, name in enumerate(servers)}
         smcr = {"links_max": links_max, "test_link_interval": f"{INTERVAL_MS}ms", "test_link_timeout": f"{ANSWER_MS}ms",
-                "llc_timeout": "1s", "add_link_retry": "200ms", "hold_off": "100ms", "hold_off_max": "1s"}
+                "llc_timeout": "1s", "last_link_timeout": "1s", "add_link_retry": "200ms", "hold_off": "100ms", "hold_off_max": "1s"}
         common = {"log_level": "info", "smcr": smcr}
         device = {"answer_timeout": "500ms", "connect_timeout": "1s"}
         self.a = Daemon(t, "a", {
@@ -102,7 +102,7 @@ def mend_pair(net, i, how):
 @case("one link: its loss resets what was on it, everything is freed, and the next connection works")
 def _(t):
     gw = Gateways(t, {"redis": Redis}, pairs=1, links_max=1)
-    for how, within in (("down a", 0.5), ("down b", 0.5), ("silent", (INTERVAL_MS + ANSWER_MS) / 1000 + 0.5)):
+    for how, within in (("down a", 0.5), ("down b", 0.5), ("silent", (INTERVAL_MS + ANSWER_MS) / 1000 + 1.5)):
         c = RedisClient(gw.connect("redis"))
         equal(c.call("SET", "k", "v"), b"OK", "answer")
         equal(list(gw.links(gw.a)), [1], "links of a")

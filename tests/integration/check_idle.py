@@ -13,7 +13,7 @@ import time								# noqa: E402
 from harness import PATIENCE, Daemon, Server, case, check, echo, equal, main, recv_exact, wait_until	# noqa: E402
 
 PORT, MIDDLE = 12000, 13000
-CONNECT_MS, ANSWER_MS = 1000, 1000
+CONNECT_MS, ANSWER_MS, LAST_MS = 1000, 1000, 1000
 LONG = "60s"
 IDLE, ASLEEP_S = 100, 5
 
@@ -25,7 +25,8 @@ class Gateways:
             side.run(["sh", "-c", "for f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do echo 1 >$f; done"])
         server = Server(t, echo, host=ADDR_A)
         limits = {"connect_timeout": f"{connect_ms}ms" if connect_ms else LONG, "answer_timeout": f"{ANSWER_MS}ms"}
-        smcr = {"links_max": links, "test_link_interval": LONG, "add_link_retry": LONG, "add_link_retry_max": LONG}
+        smcr = {"links_max": links, "test_link_interval": LONG, "add_link_retry": LONG, "add_link_retry_max": LONG,
+                "last_link_timeout": f"{LAST_MS}ms"}
         self.a = Daemon(t, "a", {
             "log_level": "debug", "smcr": smcr, "devices": [dict(d, **limits) for d in self.net.devices("a")[1:]],
             "ingress": [{"name": "echo", "listen": f"{ADDR_A}:{PORT}", "to": f"{ADDR_B}:{MIDDLE}"}]})
@@ -73,7 +74,7 @@ def _(t):
     took(t, "the check", start, CONNECT_MS)
 
 
-@case("one link: the peer's silence ends it after answer_timeout")
+@case("one link: the peer's silence ends it after answer_timeout and last_link_timeout")
 def _(t):
     gw = Gateways(t, 1)
     s = gw.net.connect(PORT)
@@ -87,7 +88,7 @@ def _(t):
         end = s.recv(1)
     except ConnectionResetError:
         end = "reset"
-    took(t, "the reset", start, ANSWER_MS)
+    took(t, "the reset", start, ANSWER_MS + LAST_MS)
     equal(end, "reset", "what the client sees")
 
 

@@ -152,8 +152,10 @@ configure(struct socket *so, const struct siw_dev *dev)
 	const struct sctp_rtoinfo rto = { .srto_initial = RTO_MIN_MS, .srto_min = RTO_MIN_MS, .srto_max = RTO_MAX_MS };
 	/* Silence is for the device's user to judge (RNIC_EV_SILENT). */
 	const struct sctp_assocparams patient = { .sasoc_asocmaxrxt = UINT16_MAX };
+	/* An inactive path is not used again without heartbeats, and there is no other. */
 	const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
 		.spp_flags = SPP_PMTUD_DISABLE,
+		.spp_pathmaxrxt = UINT16_MAX,
 		.spp_pathmtu = siw_udp_path_mtu(user_dev(dev)->udp) };
 	bool bad = usrsctp_set_non_blocking(so, 1) != 0 || set(so, SCTP_NODELAY, &on, sizeof(on)) < 0 ||
 	    set(so, SCTP_DISABLE_FRAGMENTS, &on, sizeof(on)) < 0 || set(so, SCTP_RECVRCVINFO, &on, sizeof(on)) < 0 ||
@@ -591,6 +593,7 @@ start(const struct siw_dev *dev, const char **err)
 	}
 	usrsctp_init_nothreads(0, siw_udp_output, NULL);
 	usrsctp_enable_crc32c_offload();
+	usrsctp_sysctl_set_sctp_max_retran_chunk(0); /* else the 30th repetition of a message ends its association */
 	/* What nobody here needs, a stranger cannot use. */
 	usrsctp_sysctl_set_sctp_ecn_enable(0);
 	usrsctp_sysctl_set_sctp_auto_asconf(0);
