@@ -16,8 +16,11 @@
 #include "base/addr.h"
 #include "daemon/net.h"
 
-#define LOCK_TRIES 100
 #define LOCK_WAIT_NS 10000000
+
+/* How often a start may wait for a lock. Whoever may open a directory may lock it, for as long as he likes: so this is for all
+ * sockets together. Starting is one thread's. */
+static unsigned waits_left = 100;
 
 /*
  * Two daemons that start at once must not both find a dead socket and then
@@ -25,15 +28,16 @@
  * When that cannot be had, it is no reason not to start.
  */
 static int
-lock_directory(const char *path, unsigned tries)
+lock_directory(const char *path, bool waits)
 {
 	char copy[PATH_MAX];
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	for (unsigned i = 0; fd >= 0 && i < tries && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
-		if (i + 1 < tries)
-			nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && waits && waits_left > 0) {
+		waits_left--;
+		nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
+	}
 	return fd;
 }
 
@@ -195,7 +199,7 @@ lsock_open(struct lsock *l, const struct lsock_file *f, FILE *err)
 	}
 	strcpy(sun.sun_path, f->path);
 	strcpy(l->path, f->path);
-	l->lock = lock_directory(f->path, f->waits ? LOCK_TRIES : 1);
+	l->lock = lock_directory(f->path, f->waits);
 	int rc = clear_path(&sun, f, err);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -127,6 +127,26 @@ START_LOOP_TEST(a_lock_is_waited_for_where_that_may_be, 0, 2)
 }
 
 /* Nobody who listens is disturbed, not even by a connection. */
+/* He delays a start with many sockets by a second in all, not for each. */
+START_TEST(a_lock_is_waited_for_once)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY);
+	struct timespec from, to;
+
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (unsigned i = 0; i < 10; i++) {
+		struct lsock l = open_here();
+
+		lsock_close(&l);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	long ms = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+	ck_assert_int_ge(ms, 990);
+	ck_assert_int_lt(ms, 8000);
+	close(fd);
+}
+
 START_TEST(a_live_socket_is_left_alone)
 {
 	struct lsock l = open_here(), other;
