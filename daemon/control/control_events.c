@@ -95,7 +95,7 @@ control_start_events(struct control_client *c)
 		c->ctl->events_followed = true;
 	}
 	c->event_until = news_last(news);
-	c->event_nr = c->event_until > NEWS_KEPT ? c->event_until - NEWS_KEPT : 0;
+	c->event_nr = 0;
 	c->trace_nr = ++c->ctl->traces_begun;
 	report_begin(&jw, &c->out, CONTROL_EVENTS, report_wall_ms());
 	report_end(&jw);

@@ -28,7 +28,8 @@ news_init(struct news *news)
 	if (news->kept == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < EVENT_KIND_CNT; i++)
-		news->limits[i] = (struct log_limit){ .burst = NEWS_BURST, .interval_ms = NEWS_BURST_MS };
+		news->limits[i] = (struct log_limit){ .burst = NEWS_BURST,
+			.interval_ms = i == EVENT_STRANGER ? NEWS_STRANGERS_MS : NEWS_BURST_MS };
 	(void)pthread_mutex_init(&news->lock, NULL);
 	return 0;
 }
@@ -52,6 +53,27 @@ wall_us(void)
 	return ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
 }
 
+/* For the newest: the oldest of the kind that has most makes room. */
+static struct event_record *
+make_place(struct news *news, enum event_kind kind)
+{
+	unsigned place = news->cnt, most = 0, i = 0;
+
+	if (news->cnt == NEWS_KEPT) {
+		for (unsigned k = 1; k < EVENT_KIND_CNT; k++)
+			most = news->of_kind[k] > news->of_kind[most] ? k : most;
+		while (news->kept[news->order[i].place].event.kind != (enum event_kind)most)
+			i++;
+		place = news->order[i].place;
+		news->of_kind[most]--;
+		memmove(&news->order[i], &news->order[i + 1], (--news->cnt - i) * sizeof(news->order[0]));
+	}
+	news->of_kind[kind]++;
+	news->order[news->cnt].nr = ++news->last;
+	news->order[news->cnt++].place = place;
+	return &news->kept[place];
+}
+
 /* Keeps it, and wakes who follows; false: it comes too often. */
 static bool
 keep(struct news *news, int64_t now_ns, unsigned worker, const struct event *e, uint64_t *left_out)
@@ -59,7 +81,7 @@ keep(struct news *news, int64_t now_ns, unsigned worker, const struct event *e, 
 	(void)pthread_mutex_lock(&news->lock);
 	bool may = log_limit_take(&news->limits[e->kind], now_ns, left_out);
 	if (may) {
-		struct event_record *r = &news->kept[++news->last % NEWS_KEPT];
+		struct event_record *r = make_place(news, e->kind);
 
 		*r = (struct event_record){
 			.nr = news->last, .time_us = wall_us(), .left_out = *left_out, .worker = worker, .event = *e
@@ -99,15 +121,14 @@ news_tell(struct news *news, int64_t now_ns, unsigned worker, const struct event
 bool
 news_next(struct news *news, uint64_t after, struct event_record *out)
 {
-	(void)pthread_mutex_lock(&news->lock);
-	bool found = after < news->last;
-	if (found) {
-		uint64_t nr = after + 1;
+	unsigned i = 0;
 
-		if (news->last - after > NEWS_KEPT)
-			nr = news->last - NEWS_KEPT + 1;
-		*out = news->kept[nr % NEWS_KEPT];
-	}
+	(void)pthread_mutex_lock(&news->lock);
+	while (i < news->cnt && news->order[i].nr <= after)
+		i++;
+	bool found = i < news->cnt;
+	if (found)
+		*out = news->kept[news->order[i].place];
 	(void)pthread_mutex_unlock(&news->lock);
 	return found;
 }

@@ -1,6 +1,6 @@
 /*
  * What an operator is told of, from wherever it happens: a line of the log, or an entry of the journal with fields, and a place
- * in memory for smcrctl events. All three are made of one struct event (event_kinds.h). Any thread tells; nobody waits for a
+ * in memory for smcrctl events, where the kind that has most makes room, so that no kind empties the history of others. All three are made of one struct event (event_kinds.h). Any thread tells; nobody waits for a
  * reader. What comes too often is left out everywhere and counted, each kind on its own. Owned by main, which frees it behind
  * the workers.
  */
@@ -21,9 +21,10 @@
 #define NEWS_KEPT 256
 #define NEWS_BURST 20 /* of a kind, */
 #define NEWS_BURST_MS 1000
+#define NEWS_STRANGERS_MS 60000 /* of strangers, who come without end */
 
 struct event_record {
-	uint64_t nr;       /* from 1, without gaps */
+	uint64_t nr;       /* from 1; those that are not kept leave gaps */
 	int64_t time_us;   /* of day, since 1970 */
 	uint64_t left_out; /* like this one, before it */
 	unsigned worker;   /* from 1; 0: main, or all of them */
@@ -33,8 +34,13 @@ struct event_record {
 struct news {
 	pthread_mutex_t lock; /* of all below */
 	struct log_limit limits[EVENT_KIND_CNT];
-	struct event_record *kept; /* NEWS_KEPT, by number */
-	uint64_t last;             /* number of the newest; 0: none yet */
+	struct event_record *kept; /* NEWS_KEPT places */
+	struct {
+		uint64_t nr;
+		unsigned place;
+	} order[NEWS_KEPT]; /* those in use, by number */
+	unsigned cnt, of_kind[EVENT_KIND_CNT];
+	uint64_t last; /* number of the newest; 0: none yet */
 	/* Somebody follows: he is told by a mail, unless that is under way. */
 	struct mailbox *to;
 	struct mail mail;

@@ -16,12 +16,13 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
     const struct config_keepalive *keepalive)
 {
 	static const struct log_limit limit = { .burst = 20, .interval_ms = 1000 };
+	static const struct log_limit strangers = { .burst = 20, .interval_ms = 10000 };
 
 	*pool = (struct session_pool){
 		.env = env,
 		.place = *place,
 		.keepalive = *keepalive,
-		.lim_refused = limit,
+		.lim_refused = strangers,
 		.lim_failed = limit,
 		.lim_target = limit,
 		.lim_middle = limit,

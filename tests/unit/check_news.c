@@ -108,6 +108,46 @@ START_TEST(the_oldest_make_room)
 	ck_assert_uint_eq(r.event.group, NEWS_KEPT + 10);
 }
 
+/* As long as one likes, and of as many kinds as a stranger can bring about. */
+START_TEST(what_comes_often_does_not_empty_the_history_of_others)
+{
+	struct event rare = event(EVENT_LINK_DOWN, 1), often = event(EVENT_PROTOCOL_VIOLATION, 2);
+	struct event other = event(EVENT_LINK_REFUSED, 3);
+	struct event_record r;
+	unsigned seen = 0, rares = 0;
+
+	for (unsigned i = 0; i < 40; i++)
+		news_tell(&news, 2 * S * i, 1, &rare);
+	for (unsigned i = 0; i < 5000; i++) {
+		news_tell(&news, S * (100 + i), 1, &often);
+		news_tell(&news, S * (100 + i), 1, &other);
+	}
+	for (uint64_t at = 0; news_next(&news, at, &r); at = r.nr, seen++) {
+		ck_assert_uint_gt(r.nr, at);
+		ck_assert_uint_eq(r.event.group,
+		    r.event.kind == EVENT_LINK_DOWN          ? 1
+		        : r.event.kind == EVENT_LINK_REFUSED ? 3
+		                                             : 2);
+		rares += r.event.kind == EVENT_LINK_DOWN;
+	}
+	ck_assert_uint_eq(seen, NEWS_KEPT);
+	ck_assert_uint_eq(rares, 40);
+	ck_assert_uint_eq(r.nr, news_last(&news));
+}
+
+START_TEST(strangers_have_few_lines_and_a_count)
+{
+	struct event e = event(EVENT_STRANGER, 0);
+
+	for (int i = 0; i < 3000; i++)
+		news_tell(&news, S + i * S / 50, 1, &e); /* a minute */
+	capture_take();
+	ck_assert_uint_eq(count("no SMC-R peer"), NEWS_BURST);
+	news_tell(&news, 62 * S, 1, &e);
+	capture_take();
+	ck_assert_uint_eq(count("left out, too many: count=2980"), 1);
+}
+
 START_TEST(what_a_peer_says_makes_no_line_of_its_own)
 {
 	struct event e = event(EVENT_LINK_DOWN, 1);
