@@ -39,6 +39,17 @@ struct documents {
 	bool failed; /* too large, or memory was out: nothing can be made of it */
 };
 
+/* Nothing more is made of them; what was made stays. */
+static inline void
+documents_trim(struct documents *d)
+{
+	for (unsigned i = 0; i < DOC_CNT; i++)
+		if (i != DOC_STATUS) {
+			free(d->doc[i].p);
+			d->doc[i] = (struct text){ 0 };
+		}
+}
+
 static inline void
 documents_free(struct documents *d)
 {

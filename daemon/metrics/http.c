@@ -15,7 +15,8 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 
-#include "base/minmax.h"
+#include "base/addr.h"
+#include "daemon/metrics/texts.h"
 #include "daemon/metrics/web.h"
 #include "daemon/net.h"
 
@@ -28,9 +29,14 @@ static _Thread_local struct http *http_of_thread;
 struct guard {
 	struct bufferevent *bev;
 	int64_t until_ms;
-	bool asked; /* its request is complete */
-	bool away;  /* sent away: the socket is shut down, and evhttp will find out */
-	bool known; /* its address was looked at */
+	bool asked;       /* its request is complete */
+	bool away;        /* sent away: the socket is shut down, and evhttp will find out */
+	bool known;       /* its address was looked at */
+	uint8_t from[16]; /* its source; a UNIX socket's and one that is not known are zero */
+	/* Its answer: */
+	size_t left;            /* what was not taken when it was looked at last */
+	int64_t moved_ms;       /* when that became less; 0: there is no answer yet */
+	const struct texts *of; /* what it is made of */
 };
 
 struct waiting {
@@ -54,7 +60,8 @@ struct http {
 	bool tried;       /* and not again since it was tried */
 	struct waiting waiting[GUARDS_MAX];
 	unsigned waiting_cnt;
-	struct documents *docs;
+	struct texts *texts; /* the newest first; those behind it are still being sent */
+	bool has_docs;       /* the newest may serve, as long as it is fresh */
 	int64_t docs_ms;
 	bool wanted;
 	int64_t wanted_ms;
@@ -77,16 +84,18 @@ now_ms(void)
 
 /* -- connections -- */
 
+/* Sets its source, too. */
 static bool
-may_connect(struct http *h, int fd)
+may_connect(struct http *h, struct guard *g)
 {
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
 
-	if (getpeername(fd, (struct sockaddr *)&ss, &len) != 0)
+	if (getpeername(bufferevent_getfd(g->bev), (struct sockaddr *)&ss, &len) != 0)
 		return false;
 	if (ss.ss_family == AF_UNIX)
 		return true;
+	addr_to_v6(&ss, g->from);
 	(void)pthread_mutex_lock(&h->lock);
 	bool may = net_allowed(h->allow, h->allow_cnt, &ss);
 	(void)pthread_mutex_unlock(&h->lock);
@@ -110,20 +119,67 @@ is_gone(const struct guard *g)
 	return cb == NULL;
 }
 
-/* Whoever has been there longest without a request, or else the newest, goes when there are too many. */
+static bool
+stands_still(const struct guard *g, int64_t now)
+{
+	return g->moved_ms != 0 && now - g->moved_ms >= HTTP_STALL_MS;
+}
+
+/* Of two clients of one source, a before b in the order of accepting: b is the one to go. */
+static bool
+goes_first(const struct guard *a, const struct guard *b, int64_t now)
+{
+	bool a_still = stands_still(a, now), b_still = stands_still(b, now);
+
+	if (a_still || b_still)
+		return b_still && (!a_still || b->moved_ms < a->moved_ms);
+	return a->asked;
+}
+
+static bool
+same_source(const struct guard *a, const struct guard *b)
+{
+	return addr_same_prefix(a->from, b->from, addr_source_bits(a->from));
+}
+
+/* One of the source that has the most; NULL: there are not too many. */
+static struct guard *
+one_too_many(struct http *h)
+{
+	struct guard *goes = NULL;
+	unsigned cnt = 0, most = 0;
+
+	for (unsigned i = 0; i < h->guard_cnt; i++) {
+		unsigned same = 0;
+
+		cnt += !h->guards[i].away;
+		for (unsigned j = 0; j < h->guard_cnt; j++)
+			same += !h->guards[j].away && same_source(&h->guards[i], &h->guards[j]);
+		if (h->guards[i].away || same < most)
+			continue;
+		if (same > most || goes_first(goes, &h->guards[i], now_ms()))
+			goes = &h->guards[i];
+		most = same;
+	}
+	return cnt > HTTP_CLIENTS_MAX ? goes : NULL;
+}
+
 static void
 make_room(struct http *h)
 {
-	struct guard *oldest = NULL;
-	unsigned cnt = 0;
+	for (struct guard *g; (g = one_too_many(h)) != NULL;)
+		send_away(g);
+}
 
-	for (unsigned i = 0; i < h->guard_cnt; i++) {
-		cnt += !h->guards[i].away;
-		if (!h->guards[i].away && !h->guards[i].asked && oldest == NULL)
-			oldest = &h->guards[i];
-	}
-	if (cnt > HTTP_CLIENTS_MAX && oldest != NULL)
-		send_away(oldest);
+/* How much of its answer is left. */
+static void
+look_at_answer(struct guard *g, int64_t now)
+{
+	size_t left = evbuffer_get_length(bufferevent_get_output(g->bev));
+
+	if (g->moved_ms != 0 && left < g->left)
+		g->moved_ms = now;
+	g->left = left;
 }
 
 /* Forgets those that have gone, sends away who may not be here and whose time is over. */
@@ -140,13 +196,37 @@ sweep(struct http *h)
 			bufferevent_decref(g->bev);
 			continue;
 		}
-		if (!g->away && ((!g->known && !may_connect(h, bufferevent_getfd(g->bev))) || now >= g->until_ms))
+		if (!g->away && ((!g->known && !may_connect(h, g)) || now >= g->until_ms))
 			send_away(g);
 		g->known = true;
+		look_at_answer(g, now);
 		h->guards[kept++] = *g;
 	}
 	h->guard_cnt = kept;
 	make_room(h);
+}
+
+/* libevent answers CONNECT without a length or twice, and takes another request then. So it is answered here, and the socket shut
+ * before libevent can write. */
+static void
+on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg)
+{
+	static const char connect[] = "CONNECT",
+	                  no[] =
+	                      "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n"
+	                      "Connection: close\r\n\r\n";
+	char method[sizeof(connect) - 1];
+	struct http *h = arg;
+
+	if (info->n_added == 0 || evbuffer_copyout(in, method, sizeof(method)) < (ssize_t)sizeof(method) ||
+	    memcmp(method, connect, sizeof(method)) != 0)
+		return;
+	for (unsigned i = 0; i < h->guard_cnt; i++)
+		if (bufferevent_get_input(h->guards[i].bev) == in && !h->guards[i].away) {
+			(void)!send(
+			    bufferevent_getfd(h->guards[i].bev), no, sizeof(no) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+			send_away(&h->guards[i]);
+		}
 }
 
 /* For evhttp: the next connection's. Its descriptor is set when this has returned. */
@@ -164,30 +244,64 @@ new_connection(struct event_base *base, void *arg)
 	bufferevent_setwatermark(bev, EV_READ, 0, 2 * HTTP_REQUEST_BYTES);
 	if (h->guard_cnt < GUARDS_MAX) {
 		bufferevent_incref(bev);
+		(void)evbuffer_add_cb(bufferevent_get_input(bev), on_input, h);
 		h->guards[h->guard_cnt++] = (struct guard){ .bev = bev, .until_ms = now_ms() + HTTP_REQUEST_MS };
 	}
 	event_active(h->soon, EV_TIMEOUT, 1);
 	return bev;
 }
 
+/* -- answers -- */
+
+/* For libevent: an answer was taken, or its client has gone. */
+static void
+on_taken(const void *p, size_t len, void *texts)
+{
+	(void)p;
+	(void)len;
+	texts_put(texts);
+}
+
+static void
+forget_docs(struct http *h)
+{
+	if (h->has_docs)
+		texts_retire(h->texts);
+	h->has_docs = false;
+}
+
+/* Who does not take the oldest text makes room for the newest. */
+static void
+take_docs(struct http *h, struct documents *docs)
+{
+	const struct texts *oldest;
+
+	forget_docs(h);
+	h->has_docs = docs != NULL && texts_push(&h->texts, docs) != NULL;
+	unsigned cnt = texts_count(h->texts, &oldest);
+	for (unsigned i = 0; i < h->guard_cnt && cnt > HTTP_TEXTS_MAX; i++)
+		if (h->guards[i].of == oldest && !h->guards[i].away)
+			send_away(&h->guards[i]);
+}
+
 static struct guard *
 guard_of(struct http *h, struct evhttp_request *req)
 {
-	const struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+	struct evhttp_connection *conn = evhttp_request_get_connection(req);
 
-	for (unsigned i = 0; i < h->guard_cnt; i++)
-		if (h->guards[i].bev == bev)
+	for (unsigned i = 0; i < h->guard_cnt && conn != NULL; i++)
+		if (h->guards[i].bev == evhttp_connection_get_bufferevent(conn))
 			return &h->guards[i];
 	return NULL;
 }
 
-/* -- answers -- */
-
+/* texts: what the body belongs to, which is not copied; NULL: it is copied. */
 static void
-answer(struct evhttp_request *req, const struct web_answer *a)
+answer(struct http *h, struct evhttp_request *req, const struct web_answer *a, struct texts *texts)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
 	struct evbuffer *body = evbuffer_new();
+	struct guard *g = guard_of(h, req);
 	char len[24];
 
 	for (unsigned i = 0; web_headers[i][0] != NULL; i++)
@@ -196,20 +310,31 @@ answer(struct evhttp_request *req, const struct web_answer *a)
 	(void)evhttp_add_header(headers, "Content-Type", a->type);
 	(void)evhttp_add_header(headers, "Content-Length", len);
 	(void)evhttp_add_header(headers, "Connection", "close");
-	if (body != NULL && evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
-		(void)evbuffer_add(body, a->body.p, a->body.len);
+	if (body != NULL && evhttp_request_get_command(req) != EVHTTP_REQ_HEAD) {
+		if (texts == NULL)
+			(void)evbuffer_add(body, a->body.p, a->body.len);
+		else if (evbuffer_add_reference(body, a->body.p, a->body.len, on_taken, texts) == 0)
+			texts->uses++;
+	}
+	if (g != NULL) {
+		g->of = texts;
+		g->moved_ms = now_ms();
+	}
 	evhttp_send_reply(req, a->status, a->reason, body);
 	if (body != NULL)
 		evbuffer_free(body);
+	if (g != NULL)
+		g->left = evbuffer_get_length(bufferevent_get_output(g->bev));
 }
 
 static void
 answer_all(struct http *h)
 {
 	for (unsigned i = 0; i < h->waiting_cnt; i++) {
-		const struct web_answer a = web_answer(h->docs, h->waiting[i].page);
+		struct texts *texts = h->has_docs ? h->texts : NULL;
+		const struct web_answer a = web_answer(texts != NULL ? texts->docs : NULL, h->waiting[i].page);
 
-		answer(h->waiting[i].req, &a);
+		answer(h, h->waiting[i].req, &a, a.shared ? texts : NULL);
 	}
 	h->waiting_cnt = 0;
 }
@@ -217,14 +342,22 @@ answer_all(struct http *h)
 static bool
 is_fresh(const struct http *h, int64_t now)
 {
-	return h->docs != NULL && now - h->docs_ms < HTTP_FRESH_MS;
+	return h->has_docs && now - h->docs_ms < HTTP_FRESH_MS;
 }
 
-static void
-forget_docs(struct http *h)
+/* Where a page in a browser of this host gets by giving its own name the address 127.0.0.1. */
+static bool
+came_by_loopback(const struct guard *g)
 {
-	documents_free(h->docs);
-	h->docs = NULL;
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	uint8_t v6[16];
+
+	if (getsockname(bufferevent_getfd(g->bev), (struct sockaddr *)&ss, &len) != 0 || ss.ss_family == AF_UNIX)
+		return false;
+	addr_to_v6(&ss, v6); /* it may be IPv4 in IPv6 */
+	addr_from_v6(v6, 0, &ss);
+	return addr_is_loopback(&ss);
 }
 
 static void
@@ -232,22 +365,28 @@ on_request(struct evhttp_request *req, void *arg)
 {
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
 	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
+	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 	struct web_answer refusal;
 	struct http *h = arg;
 	struct guard *g = guard_of(h, req);
 	const int64_t now = now_ms();
 	enum web_page page;
 
-	if (g == NULL || g->away || !may_connect(h, bufferevent_getfd(g->bev))) {
+	if (g == NULL || g->away || !may_connect(h, g)) {
 		refusal = web_refusal(WEB_FORBIDDEN);
-		answer(req, &refusal);
+		answer(h, req, &refusal, NULL);
 		return;
 	}
 	g->asked = true;
 	g->until_ms = now + HTTP_ANSWER_MS;
+	if (came_by_loopback(g) && !web_host_is_near(host)) {
+		refusal = web_refusal(WEB_MISDIRECTED);
+		answer(h, req, &refusal, NULL);
+		return;
+	}
 	if (!web_find(path != NULL ? path : "", accept, &page) || h->waiting_cnt == GUARDS_MAX) {
 		refusal = web_refusal(h->waiting_cnt == GUARDS_MAX ? WEB_BUSY : WEB_NOT_FOUND);
-		answer(req, &refusal);
+		answer(h, req, &refusal, NULL);
 		return;
 	}
 	h->waiting[h->waiting_cnt++] = (struct waiting){ .req = req, .page = page };
@@ -322,8 +461,7 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 	h->has_delivered = false;
 	(void)pthread_mutex_unlock(&h->lock);
 	if (has) {
-		forget_docs(h);
-		h->docs = docs;
+		take_docs(h, docs);
 		h->docs_ms = now_ms();
 		h->wanted = false;
 		answer_all(h);
@@ -450,7 +588,7 @@ http_free(struct http *h)
 		event_base_free(h->base);
 	if (h->wake_fd >= 0)
 		close(h->wake_fd);
-	documents_free(h->docs);
+	forget_docs(h);
 	documents_free(h->delivered);
 	free(h->allow);
 	(void)pthread_mutex_destroy(&h->lock);

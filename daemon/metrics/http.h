@@ -4,7 +4,9 @@
  * watched by our loop, and neither main nor workers are to pay for what clients do.
  *
  * A client is known by its connection, which has one request. Clients, their bytes, their time, and how often new ones come are
- * bounded (the constants below); when there is no room, whoever has been connected longest without a complete request has to go.
+ * bounded (the constants below). When there is no room, the source (address, or the UNIX socket) with the most clients loses one: whose
+ * answer has stood still longest, beyond HTTP_STALL_MS; else who has been connected longest without a complete request; else the
+ * newest. Answers share the text that they are made of, and so many texts are kept at most as there are HTTP_TEXTS_MAX.
  */
 #pragma once
 
@@ -14,9 +16,11 @@
 #include "daemon/metrics/documents.h"
 
 #define HTTP_CLIENTS_MAX 32
-#define HTTP_REQUEST_MS 5000    /* from accepting to a complete request */
-#define HTTP_ANSWER_MS 20000    /* from there until the answer was taken */
-#define HTTP_FRESH_MS 1000      /* so long the same documents serve all */
+#define HTTP_REQUEST_MS 5000 /* from accepting to a complete request */
+#define HTTP_ANSWER_MS 20000 /* from there until the answer was taken */
+#define HTTP_STALL_MS 2000   /* an answer of which nothing was taken for so long gives its place to somebody else */
+#define HTTP_TEXTS_MAX 4   /* of different times, which clients have not taken yet; those with the oldest have to go */
+#define HTTP_FRESH_MS 1000 /* so long the same documents serve all */
 #define HTTP_COLLECT_MS 10000   /* without any until then: the answer is 503 */
 #define HTTP_REQUEST_BYTES 8192 /* of the request's lines; more are refused */
 #define HTTP_ACCEPTS 64         /* new clients in HTTP_TICK_MS */

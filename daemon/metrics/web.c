@@ -1,9 +1,11 @@
 /* Pages and their answers; see web.h. */
 #include "daemon/metrics/web.h"
 
+#include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "daemon/metrics/exposition.h"
 #include "daemon/metrics/page.h"
@@ -51,11 +53,25 @@ web_find(const char *path, const char *accept, enum web_page *page)
 	return false;
 }
 
+bool
+web_host_is_near(const char *host)
+{
+	char name[INET_ADDRSTRLEN] = "";
+	struct in_addr addr;
+
+	/* In brackets there is an address, as no name has any. */
+	if (host == NULL || strchr(host, '.') == NULL || host[0] == '[')
+		return true;
+	size_t len = strcspn(host, ":");
+	if (len < sizeof(name))
+		memcpy(name, host, len);
+	return inet_pton(AF_INET, name, &addr) == 1 || strcasecmp(name, "localhost.") == 0;
+}
+
 static struct web_answer
 plain(int status, const char *reason, const char *text)
 {
-	/* evhttp copies it. */
-	return (struct web_answer){ status, reason, TEXT, { (char *)(uintptr_t)text, strlen(text) } };
+	return (struct web_answer){ status, reason, TEXT, { (char *)(uintptr_t)text, strlen(text) }, false };
 }
 
 static int
@@ -88,7 +104,7 @@ web_answer(struct documents *d, enum web_page page)
 	const struct text *body = page == WEB_STATUS ? &d->doc[DOC_STATUS] : &d->made[page];
 	if (d->failed || (body->p == NULL && (page == WEB_STATUS || make(d, page) != 0)))
 		return plain(503, "Service Unavailable", "out of memory, or there is too much to show\n");
-	return (struct web_answer){ 200, "OK", types[page], *body };
+	return (struct web_answer){ 200, "OK", types[page], *body, true };
 }
 
 struct web_answer
@@ -97,6 +113,9 @@ web_refusal(enum web_refusal r)
 	switch (r) {
 	case WEB_FORBIDDEN:
 		return plain(403, "Forbidden", "not on the allow list\n");
+	case WEB_MISDIRECTED:
+		return plain(
+		    421, "Misdirected Request", "over loopback: by an address, localhost, or a name without a dot\n");
 	case WEB_NOT_FOUND:
 		return plain(404, "Not Found", "there are /, /metrics, /healthz and /status.json\n");
 	case WEB_BUSY:

@@ -4,11 +4,13 @@ import random
 import socket
 import time
 
-from harness import Client, case, check, connect_to, equal, hostport, in_thread, main, wait_until, SANITIZERS, SHRINK
+from harness import (Client, case, check, connect_to, equal, hostport, in_thread, main, soft_device, wait_until, Daemon, SANITIZERS,
+                     SHRINK)
 from hostile import MIB, Scene
 from scrape import get, scrape, value
 
 FDS = 128	# of http.h: 32 clients, 64 more that are sent away and not gone yet, and what others need meanwhile
+OTHER = "127.3.2.1"	# a source that no client has otherwise
 GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n"
 
 
@@ -142,6 +144,39 @@ def _(t):
             return False
     wait_until(answered, "it answers")
     finish(t, scene, at)
+
+
+@case("more clients that read nothing than there are places, and 1,000 services: others are answered, memory is bounded", timeout=120)
+def _(t):
+    at = (t.addr, t.port())
+    d = Daemon(t, "m", {"metrics": {"listen": hostport(*at)}, "workers": 1, "devices": [soft_device(t.addr)],
+                        "egress": [{"name": "s", "listen": f"{t.addr}:20000-20999", "to": f"{t.addr}:21000-21999"}]})
+    status, _, body = get(at)
+    check(status == 200 and len(body) > 4 * MIB, f"status {status}, {len(body)} bytes: more than sockets take")
+    before = d.rss()
+    deaf = []
+    for _ in range(200 // SHRINK):
+        s = Client()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        s.connect(at)
+        send_all(s, GET + b"\r\n")
+        deaf.append(s)
+
+    def answered():
+        try:
+            return get(at, "/healthz")[0] == 200
+        except OSError:
+            return False
+    for _ in range(5):	# another source has its place
+        s = connect_to(at, 10, source=OTHER)
+        s.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        got = ends(s)
+        check(b" 200 OK" in got[:20], f"another source is answered at once: {got[:100]}")
+    wait_until(answered, "the same source, when answers stand still", 8)
+    t.note(f"memory grew by {(d.rss() - before) / MIB:.1f} MiB")
+    check(SANITIZERS or d.rss() - before < 64 * MIB, "memory")
+    for s in deaf:
+        s.close()
 
 
 @case("everybody asks at once, all the time: traffic goes on")

@@ -23,14 +23,23 @@ static struct sockaddr_storage at;
 static atomic_int wants;               /* written by the thread, as are */
 static atomic_int paused_err, goes_on; /* what it told of accepting last, and how often that it goes on */
 static bool answers;
+static size_t big; /* so many bytes /metrics has, when it is not 0 */
 
 static void
 want(void *arg)
 {
 	(void)arg;
+	struct documents *d = golden_documents();
+
 	wants++;
+	if (big > 0) {
+		d->made[WEB_METRICS] = (struct text){ malloc(big), big };
+		memset(d->made[WEB_METRICS].p, 'x', big);
+	}
 	if (answers)
-		http_deliver(http, golden_documents());
+		http_deliver(http, d);
+	else
+		documents_free(d);
 }
 
 static void
@@ -79,13 +88,22 @@ setup(void)
 
 UNIT_FIXTURE(setup, teardown);
 
+/* last: of 127.0.0.x, where it comes from. */
+static int
+dial_from(uint32_t last)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + last) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof(struct sockaddr_in)), 0);
+	return fd;
+}
+
 static int
 dial(void)
 {
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof(struct sockaddr_in)), 0);
-	return fd;
+	return dial_from(1);
 }
 
 static void
@@ -117,12 +135,18 @@ status_of(int fd, int ms)
 }
 
 static int
-get(const char *request)
+get_from(uint32_t last, const char *request)
 {
-	int fd = dial();
+	int fd = dial_from(last);
 
 	say(fd, request);
 	return status_of(fd, 10000);
+}
+
+static int
+get(const char *request)
+{
+	return get_from(1, request);
 }
 
 START_TEST(pages_and_methods)
@@ -138,6 +162,40 @@ START_TEST(pages_and_methods)
 	ck_assert_int_ge(get("GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"), 400);
 	ck_assert_int_ge(get("\r\n\r\nnonsense\r\n\r\n"), 0);
 	ck_assert_int_eq(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
+}
+
+/* The name of somebody else's page, which leads here. */
+START_TEST(over_loopback_the_host_is_here)
+{
+	begin(NULL, 0);
+	ck_assert_int_eq(get("GET /status.json HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 421);
+	ck_assert_int_eq(get("GET /status.json HTTP/1.1\r\nHost: evil.example:9471\r\n\r\n"), 421);
+	ck_assert_int_eq(get("GET /status.json HTTP/1.1\r\nHost: 127.0.0.1:9471\r\n\r\n"), 200);
+	ck_assert_int_eq(wants, 1);
+}
+
+/* libevent would answer these twice, or the request behind them as well. */
+START_LOOP_TEST(connect_has_one_answer, 0, 4)
+{
+	static const char *const requests[] = { "CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n",
+		"CONNECT <x> HTTP/1.1\r\nHost: x\r\n\r\n", "CONNECT x:1 HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+		"CONNECT http://x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello" };
+	char buf[4096] = "";
+	size_t len = 0;
+	ssize_t n;
+
+	begin(NULL, 0);
+	int fd = dial();
+	say(fd, "CON"); /* in pieces */
+	(void)poll(NULL, 0, 20);
+	say(fd, requests[_i] + 3);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	while (poll(&p, 1, HTTP_REQUEST_MS / 2) == 1 && (n = recv(fd, buf + len, sizeof(buf) - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	ck_assert_str_eq(buf, "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+	ck_assert_int_eq(poll(&p, 1, 0), 1); /* it has ended */
+	close(fd);
+	ck_assert_int_eq(get("GET /metrics HTTP/1.0\r\n\r\n"), 200);
 }
 
 /* Many clients within a second are served by one collection. */
@@ -176,6 +234,106 @@ START_TEST(silent_clients_make_room)
 	}
 	ck_assert_int_eq(status_of(fds[0], HTTP_REQUEST_MS / 2), 0);
 	for (unsigned i = 1; i < sizeof(fds) / sizeof(fds[0]); i++)
+		close(fds[i]);
+}
+
+/* -- clients that ask for much and read nothing -- */
+
+#define MIB (1024 * 1024)
+#define METRICS "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+#define HEALTH "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+static int
+deaf(void)
+{
+	int fd = dial(), little = 4096;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+	say(fd, METRICS);
+	return fd;
+}
+
+static size_t
+resident(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%*u %lu", &pages), 1);
+	(void)fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void
+fill_with_deaf(int fds[HTTP_CLIENTS_MAX + 16])
+{
+	unsigned answered = 0;
+	char byte;
+
+	big = 16 * MIB;
+	begin(NULL, 0);
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX + 16; i++)
+		fds[i] = deaf();
+	/* An answer is under way, or there was no place. */
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX + 16; i++)
+		answered += recv(fds[i], &byte, 1, MSG_PEEK) == 1;
+	ck_assert_uint_ge(answered, HTTP_CLIENTS_MAX / 2);
+}
+
+START_TEST(who_reads_nothing_takes_places_of_his_own_source)
+{
+	int fds[HTTP_CLIENTS_MAX + 16];
+	size_t before = resident();
+
+	fill_with_deaf(fds);
+	for (unsigned i = 0; i < 20; i++)
+		ck_assert_int_eq(get_from(2, HEALTH), 200);
+	ck_assert_int_eq(get_from(2, METRICS), 200);
+	ck_assert_uint_lt(resident() - before, 100 * MIB);
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX + 16; i++)
+		close(fds[i]);
+}
+
+START_TEST(an_answer_that_stands_still_makes_room)
+{
+	int fds[HTTP_CLIENTS_MAX + 16];
+
+	fill_with_deaf(fds);
+	unsigned ms = 0;
+
+	while (ms < HTTP_ANSWER_MS / 2 && get(HEALTH) != 200) {
+		(void)poll(NULL, 0, HTTP_TICK_MS);
+		ms += HTTP_TICK_MS;
+	}
+	for (unsigned i = 0; i < 10; i++)
+		ck_assert_int_eq(get(HEALTH), 200);
+	for (unsigned i = 0; i < HTTP_CLIENTS_MAX + 16; i++)
+		close(fds[i]);
+}
+
+START_TEST(few_texts_are_kept)
+{
+	int fds[HTTP_TEXTS_MAX + 1];
+	char byte;
+
+	big = 16 * MIB;
+	begin(NULL, 0);
+	for (int i = 0; i <= HTTP_TEXTS_MAX; i++) {
+		fds[i] = deaf();
+		ck_assert_int_eq(recv(fds[i], &byte, 1, MSG_PEEK), 1);
+		ck_assert_int_eq(wants, i + 1);
+		(void)poll(NULL, 0, HTTP_FRESH_MS + 10);
+	}
+	/* What is on its way may still arrive, but nobody has the socket: what is sent to it is answered by a reset. */
+	for (unsigned ms = 0; send(fds[0], "x", 1, MSG_NOSIGNAL) == 1; ms += 10) {
+		ck_assert_uint_lt(ms, HTTP_ANSWER_MS / 4);
+		(void)poll(NULL, 0, 10);
+	}
+	ck_assert_int_eq(send(fds[1], "x", 1, MSG_NOSIGNAL), 1);
+	(void)poll(NULL, 0, 10);
+	ck_assert_int_eq(send(fds[1], "x", 1, MSG_NOSIGNAL), 1);
+	for (int i = 0; i <= HTTP_TEXTS_MAX; i++)
 		close(fds[i]);
 }
 

@@ -82,3 +82,17 @@ START_TEST(refusals_have_words)
 	ck_assert_int_eq(web_refusal(WEB_NOT_FOUND).status, 404);
 	ck_assert_int_eq(web_refusal(WEB_BUSY).status, 503);
 }
+
+START_TEST(hosts_that_are_here)
+{
+	static const char *const here[] = { "127.0.0.1", "127.0.0.1:9471", "[::1]:9471", "[::ffff:127.0.0.1]",
+		"localhost", "localhost:9471", "LocalHost.", "gateway", "gateway:9471", "" };
+	static const char *const elsewhere[] = { "evil.example", "evil.example:9471", "127.0.0.1.evil.example",
+		"localhost.evil.example", "evil.", "127.0.0.1.", "1.2.3.4.5", ".", "x[127.0.0.1]", "0x7f.1", "a.b:[" };
+
+	ck_assert(web_host_is_near(NULL));
+	for (unsigned i = 0; i < sizeof(here) / sizeof(here[0]); i++)
+		ck_assert_msg(web_host_is_near(here[i]), "%s", here[i]);
+	for (unsigned i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		ck_assert_msg(!web_host_is_near(elsewhere[i]), "%s", elsewhere[i]);
+}
