@@ -1,6 +1,7 @@
 /* Every counter; histograms, and what the sessions of each service come to. */
 #include "daemon/control/report.h"
 
+#include "base/log.h"
 #include "daemon/session/cause.h"
 #include "daemon/session/session.h"
 #include "wire/clc.h"
@@ -27,6 +28,7 @@ write_reasons(struct json_writer *jw, const char *key, const struct tally *t)
 #define OF_SMCR smcr
 #define OF_WORKER (&worker)
 #define OF_CONTROL control
+#define OF_LOG (&lines)
 #define KEY(source, field, words) CONTROL_COUNTER_KEY(source, field),
 #define VALUE(source, field, words) OF_##source->field,
 
@@ -37,6 +39,7 @@ add_counters(struct report *r)
 	const struct session_fallbacks *fb = &worker_sessions(r->worker)->fallbacks;
 	const struct smcr_counters *smcr = smcr_counters(worker_engine(r->worker));
 	const struct control_stats *control = r->nr == r->first ? r->src.control : &no_control; /* it is no worker's */
+	const struct log_counters lines = r->nr == r->first ? log_counters() : (struct log_counters){ 0 };
 	struct worker_stats worker;
 
 	worker_stats(r->worker, &worker);

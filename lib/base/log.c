@@ -159,6 +159,12 @@ log_start(void)
 	return log_writer_start(report_lost);
 }
 
+struct log_counters
+log_counters(void)
+{
+	return (struct log_counters){ .lines_lost = log_writer_lost() };
+}
+
 void
 log_stop(void)
 {

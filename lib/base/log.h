@@ -31,6 +31,11 @@ int log_start(void);
 /* At the end of the process: waits for the thread, but not long. */
 void log_stop(void);
 
+struct log_counters {
+	uint64_t lines_lost; /* that could not be written */
+};
+struct log_counters log_counters(void);
+
 /* Sends an entry by another way than stderr; it may wait. False: the line is to be written. */
 typedef bool (*log_send_fn)(const char *entry, size_t len);
 /* A line that has such a way, whatever the level is. */

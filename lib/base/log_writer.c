@@ -28,6 +28,7 @@ static struct {
 	char *in, *out; /* records that wait, and those that are being written; they are exchanged */
 	size_t in_len;
 	uint64_t lost; /* and not reported */
+	uint64_t total_lost;
 } w = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
 
 /* -- writing -- */
@@ -95,11 +96,13 @@ run(void *arg)
 		w.in_len = 0;
 		w.lost = 0;
 		(void)pthread_mutex_unlock(&w.lock);
-		lost += write_all(len);
+		uint64_t failed = write_all(len);
+		lost += failed;
 		if (lost > 0 && w.report_lost(lost))
 			lost = 0;
 		(void)pthread_mutex_lock(&w.lock);
 		w.lost += lost;
+		w.total_lost += failed;
 	}
 	w.state = ENDED;
 	(void)pthread_cond_signal(&w.ended);
@@ -118,6 +121,7 @@ log_writer_put(const struct log_record *r)
 	bool taken = w.state != NO_THREAD;
 	if (taken && (w.state == GIVEN_UP || len > LOG_WRITER_ROOM - w.in_len)) {
 		w.lost++;
+		w.total_lost++;
 	} else if (taken) {
 		char *p = w.in + w.in_len;
 
@@ -130,6 +134,15 @@ log_writer_put(const struct log_record *r)
 	}
 	(void)pthread_mutex_unlock(&w.lock);
 	return taken;
+}
+
+uint64_t
+log_writer_lost(void)
+{
+	(void)pthread_mutex_lock(&w.lock);
+	uint64_t lost = w.total_lost;
+	(void)pthread_mutex_unlock(&w.lock);
+	return lost;
 }
 
 static void

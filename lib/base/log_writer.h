@@ -29,5 +29,7 @@ typedef bool (*log_lost_fn)(uint64_t cnt);
 int log_writer_start(log_lost_fn);
 /* False: there is no thread, the caller has to write. Otherwise the record is queued, or dropped and counted. Never waits. */
 bool log_writer_put(const struct log_record *);
+/* How many were lost so far. */
+uint64_t log_writer_lost(void);
 /* Waits until all lines are written, wait_ms at most; what is not written by then is lost, and so is all that follows. */
 void log_writer_stop(unsigned wait_ms);

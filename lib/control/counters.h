@@ -1,6 +1,7 @@
 /*
  * Every counter of the daemon: X(source, field, words). The source is the struct that it is a field of: SMCR (struct
- * smcr_counters), WORKER (struct worker_stats) or CONTROL (struct control_stats, with "control_" before its name).
+ * smcr_counters), WORKER (struct worker_stats) or CONTROL (struct control_stats, with "control_" before its name),
+ * or LOG (struct log_counters, with "log_").
  * H(heading) begins a section of smcrctl's list. What the counters mean is in doc/json-schema.md.
  */
 #pragma once
@@ -110,6 +111,7 @@
 	X(WORKER, spin_hits, "of them ended by an event before the sleep") \
 	X(WORKER, spin_wanted, "of them given up: others wanted the processor") \
 	X(WORKER, spun_us, "microseconds of polling") \
+	X(LOG, lines_lost, "log lines lost (not written in time)") \
 	X(CONTROL, clients, "control clients") \
 	X(CONTROL, clients_refused, "control clients refused (too many)") \
 	X(CONTROL, clients_timed_out, "control clients timed out") \
@@ -125,3 +127,4 @@
 #define CONTROL_COUNTER_OF_SMCR
 #define CONTROL_COUNTER_OF_WORKER
 #define CONTROL_COUNTER_OF_CONTROL "control_"
+#define CONTROL_COUNTER_OF_LOG "log_"

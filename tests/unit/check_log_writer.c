@@ -104,6 +104,7 @@ START_TEST(a_reader_that_stands_still_holds_nobody)
 	unsigned lost = lost_of("n", LINES);
 	ck_assert_uint_gt(lost, 0);
 	ck_assert_uint_lt(lost, LINES - 1000);
+	ck_assert_uint_eq(log_counters().lines_lost, lost);
 }
 
 START_TEST(one_that_is_made_not_to_block_gets_all_lines)
@@ -200,4 +201,5 @@ START_TEST(lines_that_fail_are_counted)
 	ck_assert_int_eq(log_start(), 0);
 	log_msg(LOG_LVL_INFO, "again");
 	take_until("count=7\n");
+	ck_assert_uint_eq(log_counters().lines_lost, 7);
 }

@@ -304,11 +304,12 @@ START_TEST(errors_keep_the_frame)
 	outbuf_fini(&out);
 }
 
-enum source { SMCR, WORKER, CONTROL };
+enum source { SMCR, WORKER, CONTROL, LOG, SOURCES };
 
 #define OF_SMCR struct smcr_counters
 #define OF_WORKER struct worker_stats
 #define OF_CONTROL struct control_stats
+#define OF_LOG struct log_counters
 #define COUNTER(source, field, words) { CONTROL_COUNTER_KEY(source, field), source, offsetof(OF_##source, field) },
 #define NO_COUNTER(heading)
 
@@ -321,7 +322,7 @@ static const struct {
 /* Every field of the structs is in the tables once, so nothing that is counted stays unseen. */
 START_TEST(the_table_has_every_counter_once)
 {
-	unsigned by_source[3] = { 0 };
+	unsigned by_source[SOURCES] = { 0 };
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
 		by_source[counters[i].source]++;
@@ -334,6 +335,7 @@ START_TEST(the_table_has_every_counter_once)
 	    "a counter was added or removed: change lib/control/counters.h and doc/json-schema.md, "
 	    "then run this test and check_ctl_show with UPDATE_GOLDEN=1");
 	ck_assert_uint_eq(by_source[CONTROL], sizeof(struct control_stats) / sizeof(uint64_t));
+	ck_assert_uint_eq(by_source[LOG], sizeof(struct log_counters) / sizeof(uint64_t));
 	for (unsigned i = 0; report_device_stats[i] != NULL; i++)
 		for (unsigned k = 0; k < i; k++)
 			ck_assert_str_ne(report_device_stats[i], report_device_stats[k]);

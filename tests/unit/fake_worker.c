@@ -745,6 +745,7 @@ number_of(const char *name)
 #define COUNTER_SMCR(field) c->field = number_of(#field);
 #define COUNTER_WORKER(field)
 #define COUNTER_CONTROL(field)
+#define COUNTER_LOG(field)
 
 static void
 set_counters(struct smcr_counters *c)
