@@ -2,9 +2,11 @@
 #include "daemon/net.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -208,6 +210,31 @@ net_tune_idle_middle(int fd, const struct config_keepalive *ka)
 {
 	if (ka->enabled && ka->idle_s < ka->smcr_min_s)
 		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->smcr_min_s);
+}
+
+uint32_t
+net_ack_limit_s(const struct config_keepalive *ka)
+{
+	return ka->ack_s > 0 ? ka->ack_s : ka->enabled ? ka->idle_s + ka->interval_s * ka->probes : 0;
+}
+
+bool
+net_unacked(int fd, struct net_unacked *u)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	int bytes;
+
+	if (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes == 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return false;
+	/* FIN counts as a byte, and its repetitions not as data; who lives takes it, however full its buffer. */
+	bool fin = bytes == 1 && info.tcpi_state != TCP_ESTABLISHED && info.tcpi_state != TCP_CLOSE_WAIT;
+	*u = (struct net_unacked){
+		.sent = info.tcpi_unacked > 0 && (fin || info.tcpi_last_data_sent < info.tcpi_last_ack_recv),
+		.probes = info.tcpi_probes,
+		.quiet_ms = info.tcpi_last_ack_recv,
+	};
+	return true;
 }
 
 int64_t

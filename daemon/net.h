@@ -73,6 +73,16 @@ void net_tune(int fd, const struct config_keepalive *);
 void net_tune_unix(int fd);
 /* The middle of a connection whose data is on SMC-R: keepalive no more often than it may be there. */
 void net_tune_idle_middle(int fd, const struct config_keepalive *);
+/* How long sent data may stay unacknowledged, in seconds; 0: as long as TCP tries. */
+uint32_t net_ack_limit_s(const struct config_keepalive *);
+struct net_unacked {
+	bool
+	    sent; /* and something was sent since an acknowledgment came, of whatever; else TCP waits before it sends again */
+	uint32_t probes;   /* of a closed window, one after the other, without an answer */
+	uint32_t quiet_ms; /* since an acknowledgment came */
+};
+/* False: nothing waits for an acknowledgment, or for the window. */
+bool net_unacked(int fd, struct net_unacked *);
 /* The round trip of a TCP connection, as its handshake took; 0: not known. */
 int64_t net_rtt_ns(int fd);
 /* Has the other end's TCP acknowledged all that was sent? */

@@ -152,6 +152,7 @@ struct config_keepalive {
 	uint32_t idle_s;
 	uint32_t interval_s;
 	uint32_t probes;
+	uint32_t ack_s;      /* sent data unacknowledged; 0: as long as keepalive takes, see net_ack_limit_s() */
 	uint32_t smcr_min_s; /* between gateways, with data on SMC-R: idle_s or this, the longer one (RFC 7609 4.5.3) */
 };
 

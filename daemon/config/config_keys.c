@@ -91,6 +91,7 @@ const struct config_key config_keys[] = {
 	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "2m", CFG(keepalive.idle_s), NULL },
 	{ "interval", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.interval_s), NULL },
 	{ "probes", ALIVE, CONFIG_T_UINT, LIVE, 1, 127, "13", CFG(keepalive.probes), NULL },
+	{ "ack_timeout", ALIVE, CONFIG_T_SECONDS, LIVE | ZERO, 1, 32767, "0", CFG(keepalive.ack_s), NULL },
 	{ "smcr_idle_min", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "1m", CFG(keepalive.smcr_min_s), NULL },
 
 	{ "max_connections", SMCR, CONFIG_T_UINT, 0, 1, IDTABLE_MAX, "65536", CFG(smcr.conns_max), NULL },

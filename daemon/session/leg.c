@@ -171,7 +171,32 @@ leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 	}
 	if ((size_t)n < iov_len(iov, cnt))
 		leg->flags &= ~(unsigned)LEG_WRITABLE;
+	leg->flags |= LEG_SENT;
 	return n;
+}
+
+bool
+leg_is_silent(struct leg *leg, int64_t now_ns, int64_t limit_ns, uint32_t probes)
+{
+	struct net_unacked u;
+
+	if ((leg->flags & LEG_SENT) == 0)
+		return false;
+	if ((leg->flags & LEG_UNIX) != 0 || !net_unacked(leg->io.fd, &u)) {
+		leg->flags &= ~(unsigned)LEG_SENT;
+		leg->unacked_ns = 0;
+		return false;
+	}
+	int64_t quiet_ns = u.quiet_ms * 1000000LL;
+	if (!u.sent) {
+		/* What was sent last had its answer, and TCP sends again, or probes a closed window, less and less often. */
+		leg->unacked_ns = now_ns;
+		return u.probes > probes && quiet_ns >= limit_ns;
+	}
+	/* Something was acknowledged, or is sent, since the last look. */
+	if (leg->unacked_ns == 0 || quiet_ns < now_ns - leg->unacked_ns)
+		leg->unacked_ns = now_ns;
+	return now_ns - leg->unacked_ns >= limit_ns;
 }
 
 void
@@ -179,7 +204,7 @@ leg_shut(struct leg *leg)
 {
 	if ((leg->flags & LEG_SHUT) == 0)
 		(void)shutdown(leg->io.fd, SHUT_WR);
-	leg->flags |= LEG_SHUT;
+	leg->flags |= LEG_SHUT | LEG_SENT;
 }
 
 void
@@ -194,6 +219,7 @@ leg_close(struct leg *leg, struct loop *loop, bool reset)
 		close(leg->io.fd);
 	leg->io.fd = -1;
 	leg->flags = 0;
+	leg->unacked_ns = 0;
 }
 
 /* -- connecting -- */

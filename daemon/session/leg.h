@@ -25,11 +25,14 @@ enum {
 	LEG_EOF = 1 << 17,    /* FIN was read */
 	LEG_SHUT = 1 << 18,   /* we sent FIN */
 	LEG_UNIX = 1 << 19,   /* a UNIX socket; stays until it is closed */
+	LEG_SENT = 1 << 20,   /* bytes or FIN were sent since the other end was last seen to have acknowledged all */
 };
 
 struct leg {
 	struct loop_io io; /* io.fd < 0: closed */
 	unsigned flags;
+	int64_t
+	    unacked_ns; /* since when something waits and nothing was acknowledged, as far as was seen; 0: nothing waits */
 };
 
 /* Makes it a closed leg. */
@@ -52,6 +55,9 @@ ssize_t leg_read(struct leg *, const struct iovec *iov, int cnt, bool *urgent);
 ssize_t leg_peek(const struct leg *, void *buf, size_t cap);
 /* Writes the pieces; with urgent they are one byte, which goes in line into a UNIX socket. >= 0: bytes taken (short: LEG_WRITABLE is cleared). < 0: -errno. */
 ssize_t leg_write(struct leg *, const struct iovec *iov, int cnt, bool urgent);
+/* Has the other end's TCP acknowledged nothing for so long, though something was sent? To be asked several times in that time. A
+ * window that is closed is an answer; more than so many probes of it in a row that have none are silence. */
+bool leg_is_silent(struct leg *, int64_t now_ns, int64_t limit_ns, uint32_t probes);
 /* No more bytes from us: FIN. */
 void leg_shut(struct leg *);
 /* Closes, by RST (net_reset) or FIN. Harmless when closed. */

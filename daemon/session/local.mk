@@ -6,6 +6,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/service.c daemon/session/service.h \
 	daemon/session/listener.c \
 	daemon/session/colleagues.c daemon/session/colleagues.h \
+	daemon/session/acks.c daemon/session/acks.h \
 	daemon/session/sources.c daemon/session/sources.h \
 	daemon/session/admission.c daemon/session/admission.h \
 	daemon/session/endpoints.c daemon/session/endpoints.h \

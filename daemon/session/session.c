@@ -7,6 +7,7 @@
 
 #include "base/addr.h"
 #include "daemon/log_text.h"
+#include "daemon/session/acks.h"
 #include "daemon/session/cause.h"
 
 /* -- small things the session files share -- */
@@ -387,6 +388,7 @@ session_pump(struct session *s)
 		else if (s->state != SES_DEAD)
 			setup_pump(s);
 	} while (s->state != before);
+	acks_note(s);
 }
 
 /* -- birth -- */

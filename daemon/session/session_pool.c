@@ -27,6 +27,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 		.lim_target = limit,
 		.lim_middle = limit,
 	};
+	acks_init(&pool->acks);
 	place->all[place->nr].pool = pool;
 	ports_init(&pool->ports, place->nr, place->cnt, (uint32_t)rng_u64(&env->rng));
 	slab_init(&pool->session_slab, sizeof(struct session), SESSIONS_PER_CHUNK);

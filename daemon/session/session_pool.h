@@ -17,6 +17,7 @@
 #include "daemon/event/pauses.h"
 #include "daemon/net.h"
 #include "daemon/ports.h"
+#include "daemon/session/acks.h"
 
 /* The owner of an engine connection: a session or a probe. First member of both. */
 struct conn_owner {
@@ -80,6 +81,7 @@ struct session_pool {
 	const struct smcopt *option; /* not NULL but in tests */
 	unsigned option_services;    /* that want it */
 	struct config_keepalive keepalive;
+	struct acks acks;
 	struct bufpool bufs;
 	struct slab session_slab;
 	struct slab setup_slab;

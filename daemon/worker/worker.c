@@ -176,7 +176,7 @@ start(struct worker *w, const struct config *cfg, struct lsock *socks, unsigned 
 {
 	const struct devices_gate gate = { mpa_may_connect, &w->policy };
 	const struct smcr_config smcr = engine_config(w, cfg);
-	int rc = timerq_reserve(&w->env.timers, 1);
+	int rc = timerq_reserve(&w->env.timers, 2); /* of the drain, and of sessions.acks */
 
 	if (rc == 0)
 		w->env.eng = smcr_new(&smcr, &w->env.rng, w->env.now_ns);
@@ -255,6 +255,7 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 	const struct smcr_config smcr = engine_config(w, next);
 
 	w->sessions.keepalive = next->keepalive;
+	acks_reload(&w->sessions);
 	services_commit(w->plan, err);
 	w->plan = NULL;
 	w->policy.cfg = next;

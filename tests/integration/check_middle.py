@@ -7,13 +7,15 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
+import socket								# noqa: E402
 import time								# noqa: E402
 
-from harness import (PATIENCE, Daemon, Server, Skip, case, check, echo, equal, main, need, recv_all, recv_exact,	# noqa: E402
-                     wait_until)
+from harness import (PATIENCE, Daemon, Server, Skip, case, check, echo, equal, in_thread, main, need, pattern,	# noqa: E402
+                     recv_all, recv_exact, same_bytes, wait_until)
 
 PORT, MIDDLE = 12000, 13000
 ALIVE = {"idle": "1s", "interval": "1s", "probes": 2, "smcr_idle_min": "1s"}
+NO_DEVICE = [{"type": "siw", "interface": "none0"}]
 LOST = "beneath SMC-R lost"
 
 
@@ -24,15 +26,15 @@ class Gateways:
         self.net = Net(t, 3)
         self.server = Server(t, serve, host="10.77.3.1")
         common = {"log_level": "info", "keepalive": ALIVE, "smcr": dict({"links_max": 1}, **(smcr or {})), **conf}
-        devices = {side: [] if fallback else [dict(self.net.devices(side)[1], **(device or {}))] for side in "ab"}
+        devices = {side: NO_DEVICE if fallback else [dict(self.net.devices(side)[1], **(device or {}))] for side in "ab"}
         self.a = Daemon(t, "a", dict(common, devices=devices["a"], ingress=[
             {"name": "x", "listen": f"{ADDR_A}:{PORT}", "to": f"10.77.1.2:{MIDDLE}"}]))
         self.b = Daemon(t, "b", dict(common, devices=devices["b"], egress=[
             {"name": "x", "listen": f"10.77.1.2:{MIDDLE}", "to": f"10.77.3.1:{self.server.port}"}]), wrap=self.net.b.wrap())
         self.both = (self.a, self.b)
 
-    def connect(self, mode="smcr"):
-        s = self.net.connect(PORT)
+    def connect(self, mode="smcr", port=PORT):
+        s = self.net.connect(port)
         talk(s, b"hello")
         for d in self.both:
             wait_until(lambda d=d: {x["mode"] for x in d.connections()} == {mode}, f"{d.name}: data on {mode}")
@@ -86,8 +88,7 @@ def _(t):
     gw.net.unsilence(1)
     s = gw.connect()
     gw.net.ip("b", f"rule add to 10.77.1.1 ipproto tcp sport {MIDDLE} unreachable pref 10")
-    for d in gw.both:
-        wait_until(lambda d=d: d.log().count(LOST) == 2, f"{d.name} logs it once for each connection", 20)
+    wait_until(lambda: gw.b.log().count(LOST) == 2, "b logs it once for each connection", 20)
     talk(s, b"still there")
     # The link alone says now that the peer is gone.
     gw.net.silence(2)
@@ -117,6 +118,120 @@ def _(t):
     start = time.monotonic()
     equal(outcome(s), "reset", "at the client")
     check(time.monotonic() - start < 5 * PATIENCE, "as soon as the time for an answer is over")
+
+
+
+# -- sent data that nobody acknowledges --
+
+LIMIT_S = 3	# of ALIVE: idle + interval * probes
+DATA = {"idle": b"", "a few bytes on the way": b"anybody there?", "bulk on the way": pattern(8 << 20)}
+
+
+def soon(what, condition):
+    """Within the limit for silence, and some more."""
+    start = time.monotonic()
+    wait_until(condition, what, 10 * LIMIT_S)
+    check(time.monotonic() - start < LIMIT_S * 1.5 + 2 * PATIENCE, f"{what}: late, {time.monotonic() - start:.1f} s")
+
+
+def sending(s, data):
+    """How it ends; whoever of a reader and a writer is told of a reset is the only one."""
+    try:
+        s.sendall(data)
+    except ConnectionResetError:
+        return "reset"
+    except BrokenPipeError:
+        pass
+    return "sent"
+
+
+def vanishes(t, mode, pair):
+    """What is beyond a pair vanishes: the client is reset, and the server's connection ends."""
+    over = []
+
+    def serve(s):
+        try:
+            echo(s)
+        finally:
+            over.append(True)
+    gw = Gateways(t, serve, fallback=mode == "tcp")
+    for what, data in DATA.items():
+        s = gw.connect(mode)
+        s.settimeout(60 * PATIENCE)
+        gw.net.silence(pair)
+        end, writer = in_thread(outcome, s), in_thread(sending, s, data)
+        soon(f"{mode}, {what}: the client is reset", lambda: not end.is_alive())
+        check("reset" in (end.result(), writer.result()), f"{mode}, {what}: the client sees no reset")
+        if pair == 1:
+            soon(f"{mode}, {what}: the server is freed", lambda: over)
+        gw.net.unsilence(pair)
+        for d in gw.both:
+            wait_until(lambda d=d: not d.connections(), f"{d.name} is through with it")
+        over.clear()
+
+
+@case("the server's host vanishes: its client is reset, on SMC-R")
+def _(t):
+    vanishes(t, "smcr", 3)
+
+
+@case("the server's host vanishes: its client is reset, on TCP")
+def _(t):
+    vanishes(t, "tcp", 3)
+
+
+@case("the far gateway's host vanishes, on TCP: both programs are freed")
+def _(t):
+    vanishes(t, "tcp", 1)
+
+
+class Beyond:
+    """Clients, here -> both gateways over there -> server, here: one on SMC-R, one on TCP (clients[fallback])."""
+
+    def __init__(self, t, serve):
+        self.net = Net(t, 3)
+        self.clients = {}
+        for fallback in (False, True):
+            server = Server(t, lambda s, fallback=fallback: serve(fallback, s), host="10.77.3.1")
+            port, middle = PORT + fallback, MIDDLE + fallback
+            common = {"log_level": "info", "keepalive": ALIVE,
+                      "devices": NO_DEVICE if fallback else [{"type": "siw", "address": "127.0.0.1"}]}
+            Daemon(t, f"b{port}", dict(common, egress=[
+                {"name": "x", "listen": f"127.0.0.1:{middle}", "to": f"10.77.3.1:{server.port}"}]), wrap=self.net.b.wrap())
+            Daemon(t, f"a{port}", dict(common, ingress=[
+                {"name": "x", "listen": f"10.77.1.2:{port}", "to": f"127.0.0.1:{middle}"}]), wrap=self.net.b.wrap())
+            self.clients[fallback] = socket.create_connection(("10.77.1.2", port), 60 * PATIENCE)
+            t.later(self.clients[fallback].close)
+
+
+@case("the client's host vanishes while a server speaks to it now and then: the server is freed")
+def _(t):
+    over = {False: [], True: []}
+
+    def serve(fallback, s):
+        try:
+            while True:
+                s.sendall(b"tick")
+                time.sleep(0.1)
+        except OSError:
+            over[fallback].append(True)
+    gw = Beyond(t, serve)
+    for c in gw.clients.values():
+        same_bytes(recv_exact(c, 8), b"ticktick", "what the server says")
+    gw.net.silence(1)
+    for fallback in over:
+        soon(f"the server is freed, fallback={fallback}", lambda fallback=fallback: over[fallback])
+
+
+@case("a client that does not read for three times that long is not cut")
+def _(t):
+    data = pattern(32 << 20)
+    gw = Beyond(t, lambda fallback, s: s.sendall(data))
+    for c in gw.clients.values():
+        same_bytes(recv_exact(c, 1000), data[:1000], "the first bytes")
+    time.sleep(3 * LIMIT_S)		# what happens meanwhile is the question
+    for c in gw.clients.values():
+        same_bytes(recv_all(c), data[1000:], "the others")
 
 
 main()

@@ -927,7 +927,7 @@ static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
     "include = \"conf.d/*.conf\"; log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; readonly = \"/run/r\"; readonly_mode = \"0644\"; };\n"
-    "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; smcr_idle_min = \"2m\"; };\n"
+    "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; ack_timeout = 42; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
     "  ueids = [ \"LAB-1.X\", \"0123456789ABCDEFGHIJKLMNOPQRSTU.\" ]; smc_version = 2;\n"
     "  mpa_peers = [ \"192.0.2.0/24\", \"2001:db8::1\" ]; mpa_clients = [ \"192.0.2.7\" ]; };\n"
@@ -976,6 +976,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(cfg->keepalive.idle_s, 7200);
 	ck_assert_uint_eq(cfg->keepalive.interval_s, 75);
 	ck_assert_uint_eq(cfg->keepalive.probes, 9);
+	ck_assert_uint_eq(cfg->keepalive.ack_s, 42);
 	ck_assert_uint_eq(cfg->keepalive.smcr_min_s, 120);
 	ck_assert_uint_eq(cfg->smcr.conns_max, 256);
 	ck_assert(cfg->smcr.rfc_cursors);

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -509,6 +510,95 @@ START_TEST(a_descriptor_cannot_be_passed)
 	say("more", 0);
 	await(LOOP_READ);
 	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), -ENOTSUP);
+}
+
+/* -- what the other end acknowledges -- */
+
+static int64_t
+clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
+}
+
+static bool
+silent_for(int64_t ms)
+{
+	return leg_is_silent(&leg, clock_ns(), ms * MS, 1);
+}
+
+static void
+put(const char *text)
+{
+	struct iovec iov = { (void *)(uintptr_t)text, strlen(text) };
+
+	ck_assert_int_eq(leg_write(&leg, &iov, 1, false), (ssize_t)strlen(text));
+}
+
+/* _i: bytes, or FIN */
+START_LOOP_TEST(a_peer_that_acknowledges_nothing_is_silent, 0, 2)
+{
+	ck_assert(!silent_for(0)); /* nothing was sent */
+	put("x");
+	while ((leg.flags & LEG_SENT) != 0)
+		ck_assert(!silent_for(5000));
+	tcp_vanish(peer);
+	if (_i == 0)
+		put("y");
+	else
+		leg_shut(&leg);
+	int64_t from = clock_ns();
+	while (!silent_for(200))
+		usleep(5000);
+	ck_assert_int_ge(clock_ns() - from, 190 * MS);
+	/* Back again: nothing counts of what was before. */
+	tcp_come_back(peer);
+	while ((leg.flags & LEG_SENT) != 0) {
+		usleep(5000);
+		(void)silent_for(60000);
+	}
+	ck_assert(!silent_for(0));
+}
+
+/* The time counts from when it was sent, however long nothing has come before. */
+START_TEST(an_idle_time_before_is_no_silence)
+{
+	int64_t from = clock_ns();
+
+	while (clock_ns() - from < 300 * MS)
+		usleep(10000);
+	tcp_vanish(peer);
+	put("x");
+	for (int i = 0; i < 5; i++) {
+		ck_assert(!silent_for(200));
+		usleep(20000);
+	}
+}
+
+/* A program that does not read acknowledges: its window stays closed for as long as it likes, and TCP asks less and less often. A
+ * host that vanishes then does not answer. _i: the window closes in order, or too late: what is sent then is dropped, and sent again */
+START_LOOP_TEST(a_peer_that_does_not_read_is_not_silent, 0, 2)
+{
+	static char block[65536];
+	struct iovec iov = { block, sizeof(block) };
+	int small = 1;
+	struct net_unacked u;
+
+	if (_i == 1)
+		setsockopt(peer, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	while (leg_write(&leg, &iov, 1, false) > 0)
+		;
+	int64_t from = clock_ns();
+	while (clock_ns() - from < 1500 * MS) {
+		ck_assert(net_unacked(leg.io.fd, &u));
+		ck_assert(!silent_for(500));
+		usleep(20000);
+	}
+	tcp_vanish(peer);
+	while (!silent_for(500))
+		usleep(20000);
 }
 
 /* -- connecting to one -- */

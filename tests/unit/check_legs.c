@@ -5,7 +5,10 @@
  */
 #include "daemon/session/legs.h"
 
+#include <errno.h>
+
 #include "gateway.h"
+#include "tcp_pair.h"
 #include "unit.h"
 
 /* -- the table -- */
@@ -331,6 +334,61 @@ START_TEST(fin_on_the_middle_alone_gets_a_grace)
 	gw_expect_reset(server);
 	gw_expect_reset(client);
 	all_gone(true);
+}
+
+/* keepalive does not see a peer that vanishes while something is on its way to it. */
+static void
+who_vanishes_frees_the_other(int mode, bool is_client)
+{
+	gw.cfg.keepalive = (struct config_keepalive){ .ack_s = 1, .probes = 3 };
+	connected(mode);
+	tcp_vanish(is_client ? client : server);
+	gw_say(is_client ? server : client, "tick");
+	gw_expect_reset(is_client ? server : client);
+	all_gone(true);
+}
+
+START_LOOP_TEST(a_client_that_vanishes_frees_its_server, 0, MODES)
+{
+	who_vanishes_frees_the_other(_i, true);
+}
+
+START_LOOP_TEST(a_server_that_vanishes_frees_its_client, 0, MODES)
+{
+	who_vanishes_frees_the_other(_i, false);
+}
+
+START_LOOP_TEST(a_gateway_that_vanishes_on_tcp_frees_both, 0, 2)
+{
+	gw.cfg.keepalive = (struct config_keepalive){ .ack_s = 1, .probes = 3 };
+	connected(ON_TCP);
+	tcp_vanish(gw_session(_i == 0 ? GW_IN : GW_OUT)->mid.io.fd);
+	tcp_vanish(gw_session(_i == 0 ? GW_OUT : GW_IN)->mid.io.fd);
+	gw_say(client, "tick");
+	gw_expect_reset(client);
+	gw_say(server, "tick");
+	gw_expect_reset(server);
+	all_gone(true);
+}
+
+START_LOOP_TEST(who_reads_nothing_for_long_is_not_cut, 0, MODES)
+{
+	static char block[1 << 20];
+	size_t sent = 0;
+
+	gw.cfg.keepalive = (struct config_keepalive){ .ack_s = 1, .probes = 3 };
+	connected(_i);
+	for (int i = 0; i < 60; i++) {
+		ssize_t n = send(server, block, sizeof(block), MSG_DONTWAIT | MSG_NOSIGNAL);
+		sent += n > 0 ? (size_t)n : 0;
+		gw_run_ms(50);
+	}
+	for (ssize_t n; sent > 0; sent -= n > 0 ? (size_t)n : 0) {
+		n = recv(client, block, sizeof(block), MSG_DONTWAIT);
+		ck_assert_msg(n > 0 || (n < 0 && errno == EAGAIN), "%zu bytes are lost: %s", sent, strerror(errno));
+		gw_once();
+	}
+	gw_carries_both_ways();
 }
 
 START_LOOP_TEST(an_idle_connection_is_ended_by_rst, 0, MODES)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,4 +24,22 @@ tcp_pair(int sv[2])
 	sv[1] = accept4(ls, NULL, NULL, SOCK_NONBLOCK);
 	ck_assert_int_ge(sv[1], 0);
 	close(ls);
+}
+
+/* From now on nothing reaches this socket, so that its TCP acknowledges nothing: as if its host was gone. */
+static inline void
+tcp_vanish(int fd)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog prog = { 1, &drop };
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)), 0);
+}
+
+static inline void
+tcp_come_back(int fd)
+{
+	const int none = 0;
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none)), 0);
 }
