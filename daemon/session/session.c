@@ -112,7 +112,7 @@ session_end(struct session *s, bool reset)
 	if ((s->flags & SF_PROBE) != 0)
 		measure_end(s);
 	leg_close(&s->app, pool->env->loop, reset);
-	leg_close(&s->mid, pool->env->loop, reset && (s->flags & SF_TOLD) == 0);
+	leg_close(&s->mid, pool->env->loop, reset ? (s->flags & SF_TOLD) == 0 : (s->flags & SF_MID_RST) != 0);
 	for (int i = 0; i < WAY_CNT; i++) {
 		bufpool_put(&pool->bufs, s->held[i]);
 		s->held[i] = NULL;

@@ -34,8 +34,9 @@ enum {
 	SF_COUNTED = 1 << 5,     /* by its source (admission.h): the address that connected */
 	SF_UNSEEN = 1 << 6,      /* on TCP for want of the option, and the peer's first bytes have not come yet */
 	SF_TOLD = 1 << 7, /* the peer hears of the end, and why, on SMC-R: a reset of the middle would be there first */
-	SF_UNTOLD = 1 << 8, /* egress: not counted as accepted yet, as it may be a probe of the peer's daemon */
-	SF_PROBE = 1 << 9,  /* egress: it is one: a check, or a link group made ahead. No client is behind it */
+	SF_UNTOLD = 1 << 8,   /* egress: not counted as accepted yet, as it may be a probe of the peer's daemon */
+	SF_PROBE = 1 << 9,    /* egress: it is one: a check, or a link group made ahead. No client is behind it */
+	SF_MID_RST = 1 << 10, /* after an end in order the middle is reset, which leaves no TIME_WAIT at either end */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */

@@ -455,6 +455,8 @@ pump_rendezvous(struct session *s, unsigned events)
 		spell_end(s->settings->svc, &s->mid_peer);
 		clc_out_take(&s->setup->out, s->conn);
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
+		if (smcr_may_reset_middle(s->conn) && (s->flags & SF_PROBE) == 0)
+			s->flags |= SF_MID_RST;
 		if ((s->flags & SF_PROBE) != 0)
 			measure_begin(s);
 		else

@@ -322,6 +322,9 @@ enum smcr_reason smcr_closed(const struct smcr_conn *, const char **detail);
 
 enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 
+/* Of an established connection: when it has ended in order, its middle may be reset, as the peer does not take that for an abort. */
+bool smcr_may_reset_middle(const struct smcr_conn *);
+
 /* Something happened to the middle of a connection that is not fallen back. */
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 

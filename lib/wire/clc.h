@@ -51,9 +51,10 @@ enum clc_path {
 /* SMC version 2.1 has an OUI of vendors where a Proposal has our extension: "smr" is none, as both low bits of 's' are set. */
 #define CLC_SMCRD_EXT_VERSION 1
 /* Features, each used when both ends have it. */
-#define CLC_FEATURE_START_OVER 0x01 /* knows CDC_STARTED_OVER */
-#define CLC_FEATURE_OPERATOR 0x02   /* and CDC_OPERATOR */
-#define CLC_FEATURES (CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR)
+#define CLC_FEATURE_START_OVER 0x01  /* knows CDC_STARTED_OVER */
+#define CLC_FEATURE_OPERATOR 0x02    /* and CDC_OPERATOR */
+#define CLC_FEATURE_RST_AFTER_C 0x04 /* takes a RST of the middle behind its own C for no abort */
+#define CLC_FEATURES (CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR | CLC_FEATURE_RST_AFTER_C)
 /* Proposal of a link group made ahead: an operator asks for it, so it is tried though the client is held off. */
 #define CLC_FEATURE_CHECK 0x80
 /* The same: a measurement is wanted on the connection. Accept: it is served. */

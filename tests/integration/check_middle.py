@@ -8,6 +8,7 @@ from netns import ADDR_A, ADDR_B, Net, enter
 enter()
 
 import socket								# noqa: E402
+import sys								# noqa: E402
 import time								# noqa: E402
 
 from harness import (PATIENCE, Daemon, Server, Skip, case, check, echo, equal, in_thread, main, need, pattern,	# noqa: E402
@@ -63,10 +64,15 @@ def outcome(s):
         return "reset" if isinstance(e, ConnectionResetError) else repr(e)
 
 
-def middles(gw, side, *args):
+def set_ports(ports):
+    with open("/proc/sys/net/ipv4/ip_local_port_range", "w") as f:
+        f.write(ports)
+
+
+def middles(gw, side, *args, state="established"):
     """The connections between the gateways that the kernel of a side has."""
     where = gw.net.t if side == "a" else gw.net.b
-    out = where.run([need("ss"), *args, "-Htn", "state", "established", f"( dport = :{MIDDLE} or sport = :{MIDDLE} )"])
+    out = where.run([need("ss"), *args, "-Htn", "state", state, f"( dport = :{MIDDLE} or sport = :{MIDDLE} )"])
     return out.decode().split("\n")[:-1]
 
 
@@ -119,6 +125,43 @@ def _(t):
     equal(outcome(s), "reset", "at the client")
     check(time.monotonic() - start < 5 * PATIENCE, "as soon as the time for an answer is over")
 
+
+
+CLIENTS = """
+import socket, sys
+well = 0
+for i in range(int(sys.argv[3])):
+    try:
+        with socket.create_connection((sys.argv[1], int(sys.argv[2])), 20) as s:
+            s.sendall(b"hello")
+            s.shutdown(socket.SHUT_WR)
+            got = b""
+            while data := s.recv(100):
+                got += data
+            well += got == b"hello"
+    except ConnectionError:
+        pass
+print(well)
+"""
+
+
+@case("three times as many short connections as there are ports for middles: all work, and no port waits")
+def _(t):
+    ports = "20000 20199"
+    gw = Gateways(t)
+    gw.connect().close()
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        before = f.read()
+    t.later(lambda: set_ports(before))
+    set_ports(ports)
+    out = gw.net.b.run([sys.executable, "-c", CLIENTS, ADDR_A, str(PORT), "600"], timeout=120)
+    equal(int(out), 600, "connections that went well")
+    for side in "ab":
+        equal(middles(gw, side, state="time-wait"), [], f"middles in TIME_WAIT, {side}")
+    for d in gw.both:
+        c = d.counters()
+        equal((c["closed_reset"], c["sessions_reset"], c["established_client"] + c["established_server"]), (0, 0, 601),
+              f"{d.name}: resets, and connections on SMC-R")
 
 
 # -- sent data that nobody acknowledges --

@@ -607,6 +607,12 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *inf
 	return (*pos)++ == 0;
 }
 
+bool
+smcr_may_reset_middle(const struct smcr_conn *c)
+{
+	return c->step == OPEN;
+}
+
 void
 smcr_tcp_event(struct smcr_conn *c, enum smcr_tcp_event ev)
 {

@@ -134,14 +134,22 @@ fin_too_early(const struct smcr_conn *conn)
 	return conn->close.tcp_fin && conn->close.rx_flags == 0 && !is_aborting(conn);
 }
 
+/* This user is through with the connection, or the peer is: nobody waits for data. */
+static bool
+rst_is_nothing(const struct smcr_conn *conn)
+{
+	return conn->close.want_close || (conn->close.rx_flags & CDC_CLOSED) != 0;
+}
+
 /*
  * A RST of the middle may be a firewall's that has forgotten the connection, or forged. A peer that resets has sent A before,
- * which a link delivers; one that is gone does not answer over any. Behind C the peer has nothing to say.
+ * which a link delivers; one that is gone does not answer over any. One that has ended the connection in order may reset it as well
+ * (smcr_may_reset_middle), and its C may still be on its way: it has got ours.
  */
 static bool
 rst_unanswered(const struct smcr_conn *conn)
 {
-	return conn->close.tcp_rst && (conn->close.rx_flags & CDC_CLOSED) == 0 && !is_aborting(conn);
+	return conn->close.tcp_rst && !rst_is_nothing(conn) && !is_aborting(conn);
 }
 
 /* Has anything come over a link of the group since the RST? The peer was asked by TEST LINK. */
@@ -227,7 +235,7 @@ conn_fin_seen(struct smcr_conn *conn)
 void
 conn_rst_seen(struct smcr_conn *conn)
 {
-	if (conn->close.tcp_rst)
+	if (conn->close.tcp_rst || rst_is_nothing(conn))
 		return;
 	conn->close.tcp_rst = true;
 	conn->close.rst_ns = conn->eng->now_ns;
@@ -373,6 +381,12 @@ conn_elem_taken(struct smcr_conn *conn)
 }
 
 /* -- the user's side -- */
+
+bool
+smcr_may_reset_middle(const struct smcr_conn *conn)
+{
+	return conn->lgr != NULL && conn->lgr->dialect.rst_after_c;
+}
 
 void
 smcr_shutdown_wr(struct smcr_conn *conn)

@@ -24,6 +24,7 @@ dialect_choose(struct dialect *d, const struct clc_smcrd_ext *ext, uint8_t featu
 	*d = (struct dialect){
 		.starts_over = (common & CLC_FEATURE_START_OVER) != 0,
 		.says_operator = (common & CLC_FEATURE_OPERATOR) != 0,
+		.rst_after_c = (common & CLC_FEATURE_RST_AFTER_C) != 0,
 	};
 	if (!ext->present)
 		dialect_no_extension(d);

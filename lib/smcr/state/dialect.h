@@ -50,6 +50,8 @@ struct dialect {
 	bool starts_over;
 	/* Between two smcrd that both know CDC_OPERATOR: an abort that an operator wanted says so. */
 	bool says_operator;
+	/* Between two smcrd that both know it: the middle of a connection that has ended in order may be reset. */
+	bool rst_after_c;
 };
 
 /* When a group is made: from what its peer's CLC messages have of our extension, and the features that we know. */
