@@ -7,12 +7,11 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
-import socket								# noqa: E402
 import sys								# noqa: E402
 import time								# noqa: E402
 
-from harness import (PATIENCE, Daemon, Server, Skip, case, check, echo, equal, in_thread, main, need, pattern,	# noqa: E402
-                     recv_all, recv_exact, same_bytes, wait_until)
+from harness import (PATIENCE, Daemon, Server, Skip, case, check, connect_to, echo, equal, in_thread, main,	# noqa: E402
+                     need, pattern, recv_all, recv_exact, same_bytes, wait_until)
 
 PORT, MIDDLE = 12000, 13000
 ALIVE = {"idle": "1s", "interval": "1s", "probes": 2, "smcr_idle_min": "1s"}
@@ -243,7 +242,7 @@ class Beyond:
                 {"name": "x", "listen": f"127.0.0.1:{middle}", "to": f"10.77.3.1:{server.port}"}]), wrap=self.net.b.wrap())
             Daemon(t, f"a{port}", dict(common, ingress=[
                 {"name": "x", "listen": f"10.77.1.2:{port}", "to": f"127.0.0.1:{middle}"}]), wrap=self.net.b.wrap())
-            self.clients[fallback] = socket.create_connection(("10.77.1.2", port), 60 * PATIENCE)
+            self.clients[fallback] = connect_to(("10.77.1.2", port), 60)
             t.later(self.clients[fallback].close)
 
 
@@ -255,7 +254,7 @@ def _(t):
         try:
             while True:
                 s.sendall(b"tick")
-                time.sleep(0.1)
+                time.sleep(0.1)	# raw: the pace
         except OSError:
             over[fallback].append(True)
     gw = Beyond(t, serve)
@@ -272,7 +271,7 @@ def _(t):
     gw = Beyond(t, lambda fallback, s: s.sendall(data))
     for c in gw.clients.values():
         same_bytes(recv_exact(c, 1000), data[:1000], "the first bytes")
-    time.sleep(3 * LIMIT_S)		# what happens meanwhile is the question
+    time.sleep(3 * LIMIT_S)	# raw: what happens meanwhile is the question
     for c in gw.clients.values():
         same_bytes(recv_all(c), data[1000:], "the others")
 

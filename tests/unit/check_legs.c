@@ -371,6 +371,21 @@ START_LOOP_TEST(a_gateway_that_vanishes_on_tcp_frees_both, 0, 2)
 	all_gone(true);
 }
 
+/* A gateway that stood still for longer than the limit does not count that against its peers. */
+START_LOOP_TEST(a_gateway_that_stood_still_counts_anew, 0, MODES)
+{
+	gw.cfg.keepalive = (struct config_keepalive){ .ack_s = 4, .probes = 3 };
+	connected(_i);
+	tcp_vanish(client);
+	gw_say(server, "tick");
+	gw_run_ms(600);
+	usleep(4200000);
+	gw_run_ms(100);
+	tcp_come_back(client); /* the next repetition arrives */
+	gw_expect(client, "tick", GW_OPEN);
+	gw_carries_both_ways();
+}
+
 START_LOOP_TEST(who_reads_nothing_for_long_is_not_cut, 0, MODES)
 {
 	static char block[1 << 20];
