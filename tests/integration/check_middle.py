@@ -144,7 +144,7 @@ print(well)
 """
 
 
-@case("three times as many short connections as there are ports for middles: all work, and no port waits")
+@case("three times as many short connections as there are ports for middles: all work, and no port waits", timeout=180)
 def _(t):
     ports = "20000 20199"
     gw = Gateways(t)
