@@ -201,7 +201,7 @@ rows_smcr(void)
 	/* Flags that Linux and the RFC know nothing of, and what says that a peer does. */
 	ck_assert_uint_eq((CDC_STARTED_OVER | CDC_IN_PEACE) & 0xf8, 0);
 	ck_assert_uint_eq(CDC_OPERATOR & 0xe0, 0);
-	ck_assert_uint_eq(CLC_FEATURES, CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR);
+	ck_assert_uint_eq(CLC_FEATURES, CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR | CLC_FEATURE_RST_AFTER_C);
 }
 
 static void
