@@ -20,7 +20,7 @@ if [ $status -eq 3 ]; then
 	echo "1..0 # SKIP $(tail -n 1 "$tmp/log")"
 	exit 0
 fi
-echo 1..8
+echo 1..10
 n=0
 # result NAME COMMAND...
 result() {
@@ -44,7 +44,7 @@ built() {
 	! grep -E '^[^ ]+:[0-9]+:[0-9]+: (warning|error):' "$tmp/log"
 }
 result 'the packages are built, without a warning of the compiler' built
-[ $status -eq 0 ] || { for i in $(seq 7); do skip 'what is in it' 'there is none'; done; exit 0; }
+[ $status -eq 0 ] || { for i in $(seq 9); do skip 'what is in it' 'there is none'; done; exit 0; }
 
 same_version() {
 	local want have
@@ -93,6 +93,46 @@ finishes() {
 		[ -f "$tmp/root/usr/lib/tmpfiles.d/smcrd.conf" ]
 }
 result 'the package makes the user, and starts nothing without a configuration' finishes
+
+# What root does at an upgrade and at a purge, when whoever runs as smcrd has left links where it may write: they are not followed. The
+# steps of the scripts are run, in a root of their own.
+follows_no_link() {
+	local root=$tmp/scene
+	mkdir -p "$root"/{etc/smcrd,run/smcrd,victim,dev} || return 1
+	printf 'root:x:0:0::/:/bin/sh\nsmcrd:x:990:990::/:/bin/false\n' > "$root/etc/passwd"
+	printf 'root:x:0:\nsmcrd:x:990:\n' > "$root/etc/group"
+	echo secret > "$root/victim/file"
+	ln -s ../../victim/file "$root/run/smcrd/control"
+	ln -s ../../victim "$root/run/smcrd/directory"
+	ln "$root/victim/file" "$root/run/smcrd/hard"
+	ln -s ../../victim/file "$root/etc/smcrd/smcrd.conf"
+	chown -Rh 990:990 "$root/run/smcrd" && chown -R 0:0 "$root/victim" && chmod 700 "$root/victim" || return 1
+	find "$root/victim" -printf '%P %m %u %g %s\n' > "$tmp/before"
+	systemd-tmpfiles --root="$root" --create --remove --clean "$tmp/root/usr/lib/tmpfiles.d/smcrd.conf" || return 1
+	# Of the script what is the package's own: paths are those of the scene.
+	sed "s|/etc/smcrd|$root/etc/smcrd|g" "$here/../../debian/smcrd.postrm" > "$tmp/postrm"
+	sh -e "$tmp/postrm" purge || return 1
+	[ ! -L "$root/etc/smcrd/smcrd.conf" ] || { echo 'the link is left'; return 1; }
+	find "$root/victim" -printf '%P %m %u %g %s\n' | diff "$tmp/before" - || return 1
+	[ "$(stat -c '%u %a' "$root/run/smcrd")" = '990 755' ]
+}
+if [ "$(id -u)" = 0 ] && command -v systemd-tmpfiles > /dev/null; then
+	result 'links of the user smcrd lead root nowhere at an upgrade and a purge' follows_no_link
+else
+	skip 'links of the user smcrd lead root nowhere at an upgrade and a purge' 'that takes root and systemd-tmpfiles'
+fi
+
+# Scripts touch nothing below a directory that smcrd may write to: what root would do there by name, smcrd could turn elsewhere.
+touches_nothing_of_smcrd() {
+	local at
+	at=$(grep -nE '/run/smcrd|/var/lib/smcrd|chown|chmod|rm -r' "$tmp"/control/{preinst,postinst,prerm,postrm} 2> /dev/null |
+		grep -v 'deb-systemd') || true
+	[ -z "$at" ] || { echo "$at"; return 1; }
+	[ "$(grep -vcE '^(#|$)' "$tmp/root/usr/lib/tmpfiles.d/smcrd.conf")" = 1 ] &&
+		grep -qE '^d /run/smcrd ' "$tmp/root/usr/lib/tmpfiles.d/smcrd.conf" &&
+		dpkg-deb -c "$deb"/smcrd_*.deb | awk '$2 != "root/root" { print; bad = 1 } END { exit bad }'
+}
+result 'what root does as the package is changed touches nothing that smcrd may write to' touches_nothing_of_smcrd
 
 # Some distributions have no SCTP in user space; Debian has, and the package must not lose it unnoticed.
 libraries() {
