@@ -38,6 +38,8 @@ class Gateways:
         talk(s, b"hello")
         for d in self.both:
             wait_until(lambda d=d: {x["mode"] for x in d.connections()} == {mode}, f"{d.name}: data on {mode}")
+        # There is no keepalive while a CLC message is not acknowledged.
+        wait_until(lambda: all(m.split()[1] == "0" for m in middles(self, "a")), "the middle has nothing under way")
         return s
 
     def ends_well(self, s):
@@ -83,7 +85,7 @@ def destroy_middle(gw, side):
 
 @case("the network is silent beneath a connection, or says that it does not know the way: SMC-R goes on")
 def _(t):
-    gw = Gateways(t, smcr={"test_link_interval": "300ms", "test_link_timeout": "1s"})
+    gw = Gateways(t, smcr={"test_link_interval": "300ms", "test_link_timeout": "1s", "last_link_timeout": "1s"})
     s = gw.connect()
     gw.net.silence(1)
     for d in gw.both:
