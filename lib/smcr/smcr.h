@@ -19,7 +19,7 @@
  * One proxied connection ("middle" = its SMC-R TCP connection):
  *	smcr_open, then move CLC bytes by smcr_clc_want/_input/_output until
  *	SMCR_EV_ESTABLISHED or SMCR_EV_FALLBACK; data by smcr_tx_* and
- *	smcr_rx_*; end by smcr_shutdown_wr, smcr_close or smcr_abort; after
+ *	smcr_rx_*; end by smcr_shutdown_wr, smcr_close, smcr_reset or smcr_abort; after
  *	SMCR_EV_CLOSED (or FALLBACK) smcr_release. A struct smcr_conn is valid
  *	until smcr_release, whatever happens to it.
  */
@@ -280,7 +280,8 @@ void smcr_tx_commit(struct smcr_conn *, size_t len, bool urgent);
 /* Received bytes in place: up to two pieces, total bytes. They stop before an urgent byte; when the next byte
  * is urgent, it comes alone with *urgent set. */
 size_t smcr_rx_data(struct smcr_conn *, struct iovec iov[2], bool *urgent);
-/* len of them were passed on. */
+/* len of them were passed on. Of a connection that its peer has reset, or that was lost, what had arrived by then can be read
+ * behind SMCR_EV_CLOSED, until smcr_release. */
 void smcr_rx_consume(struct smcr_conn *, size_t len);
 /* The peer is done sending and every byte was consumed. */
 bool smcr_rx_eof(const struct smcr_conn *);
@@ -316,6 +317,11 @@ const char *smcr_reason_str(enum smcr_reason);
 /* Abort: A to the peer when established (4.8.2); before that the middle is to be reset. SMCR_EV_CLOSED follows; on a
  * server that has sent its Accept only when the Confirm is in: CLC bytes are to be moved until then. */
 void smcr_abort(struct smcr_conn *, enum smcr_reason);
+
+/* The program has reset the connection: as smcr_abort with SMCR_R_APP_RESET, but behind all that was committed. SMCR_EV_CLOSED
+ * follows when A has arrived, however long the peer takes to read; smcr_abort cuts that short. What is received meanwhile is to
+ * be consumed. */
+void smcr_reset(struct smcr_conn *);
 
 /* After SMCR_EV_CLOSED: why; *detail, when not NULL, a static text that says more or "". */
 enum smcr_reason smcr_closed(const struct smcr_conn *, const char **detail);

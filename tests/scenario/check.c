@@ -23,6 +23,17 @@ check_well(const struct flow *f, const struct app *a)
 		    (unsigned long long)b->urgent[b->urgent_cnt - 1], a->server ? "server" : "client");
 }
 
+/* What one has sent before it reset the connection has come before the reset. Some systems discard what they have not read. */
+static void
+check_before_reset(const struct flow *f, const struct app *from, const struct app *to)
+{
+	if (from->state != APP_ABORTED || to->state != APP_RESET || f->plan->rst_discards || f->killed ||
+	    f->w->excuse != NULL || to->got == from->sent)
+		return;
+	world_fail(f->w, "flow %u: the %s got %llu of %llu bytes that were sent before a reset", f->nr,
+	    to->server ? "server" : "client", (unsigned long long)to->got, (unsigned long long)from->sent);
+}
+
 static bool
 was_cut(const struct app *a)
 {
@@ -71,6 +82,8 @@ check_flow(const struct flow *f)
 		    f->nr, app_state_str(c->state), app_state_str(s->state), smcr_reason_str(f->half[0].reason),
 		    f->half[0].detail != NULL ? f->half[0].detail : "", smcr_reason_str(f->half[1].reason),
 		    f->half[1].detail != NULL ? f->half[1].detail : "");
+	check_before_reset(f, c, s);
+	check_before_reset(f, s, c);
 	/* An application that saw a good end saw all bytes (checked above); the other one must not believe so. */
 	if (c->state != APP_DONE && !was_cut(c))
 		world_fail(

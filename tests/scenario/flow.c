@@ -253,8 +253,9 @@ app_fire(struct timer *t)
 		finish(a, APP_REFUSED);
 		return;
 	case STCP_RESET:
-		while (read_some(a))
-			;
+		do
+			a->next_read_ns = 0;
+		while (read_some(a));
 		finish(a, APP_RESET);
 		return;
 	case STCP_OPEN:

@@ -266,7 +266,10 @@ app_ready(struct session *s)
 	case STCP_OPEN:
 		return true;
 	case STCP_REFUSED:
+		break;
 	case STCP_RESET:
+		if (stcp_unread(s->app) > 0 || s->mode == SESSION_SMCR)
+			return true; /* the other end gets that first */
 		break;
 	}
 	if (s->mode == SESSION_TCP) {
@@ -375,12 +378,48 @@ engine_to_app(struct session *s)
 		stcp_shutdown(s->app);
 }
 
+/* The application has reset its leg. */
+static void
+reset_io(struct session *s)
+{
+	struct iovec iov[2] = { { 0 } };
+	bool urgent;
+	size_t n;
+
+	while ((n = smcr_rx_data(s->conn, iov, &urgent)) > 0)
+		smcr_rx_consume(s->conn, n);
+	if (s->aborted)
+		return;
+	app_to_engine(s);
+	if (stcp_unread(s->app) > 0)
+		return;
+	s->aborted = true;
+	smcr_reset(s->conn);
+}
+
+/* The engine's connection has ended by a reset. */
+static void
+deliver_io(struct session *s)
+{
+	struct iovec iov[2] = { { 0 } };
+	bool urgent;
+
+	if (stcp_state(s->app) == STCP_OPEN)
+		engine_to_app(s);
+	if (stcp_state(s->app) != STCP_OPEN || stcp_is_shut(s->app) || smcr_rx_data(s->conn, iov, &urgent) == 0)
+		session_end(s, true);
+}
+
 static void
 smcr_io(struct session *s)
 {
 	bool urgent;
 	uint8_t c;
 
+	if (s->delivers) {
+		deliver_io(s);
+		return;
+	}
 	watch_middle(s);
 	/* Where a link broke late in first contact the server may have declined: it resets soon. */
 	if (!plan_faulty(s->h->plan) && !s->f->hostile && stcp_unread(s->mid) > 0 &&
@@ -389,6 +428,10 @@ smcr_io(struct session *s)
 		    s, "flow %u %s: byte %02x on the middle though data goes over SMC-R", s->f->nr, side(s), c);
 	if (!app_ready(s))
 		return;
+	if (stcp_state(s->app) == STCP_RESET) {
+		reset_io(s);
+		return;
+	}
 	app_to_engine(s);
 	engine_to_app(s);
 	if (stcp_eof(s->app) && stcp_is_shut(s->app) && !s->closing) {
@@ -434,7 +477,10 @@ leave_engine(struct session *s)
 static void
 tcp_io(struct session *s)
 {
-	if (stcp_state(s->mid) != STCP_OPEN || s->hushed) {
+	bool mid_over = stcp_state(s->mid) != STCP_OPEN && stcp_unread(s->mid) == 0 && s->left_len == 0 &&
+	    (s->conn == NULL || smcr_clc_want(s->conn) > 0);
+
+	if (mid_over || s->hushed) {
 		session_end(s, true);
 		return;
 	}
@@ -446,8 +492,12 @@ tcp_io(struct session *s)
 		return;
 	}
 	want_server(s);
-	if (s->out_len > 0 || !app_ready(s))
+	if ((s->out_len > 0 && stcp_state(s->mid) == STCP_OPEN) || !app_ready(s))
 		return;
+	if (stcp_state(s->app) != STCP_OPEN && stcp_state(s->mid) != STCP_OPEN) {
+		session_end(s, true);
+		return;
+	}
 	copy(s, s->app, s->mid);
 	if (s->conn != NULL) {
 		clc_in(s);
@@ -461,6 +511,8 @@ tcp_io(struct session *s)
 	}
 	if (s->left_len == 0 && s->conn == NULL)
 		copy(s, s->mid, s->app);
+	if (stcp_state(s->app) == STCP_RESET || stcp_state(s->mid) == STCP_RESET)
+		session_wake(s); /* until what came before it was read */
 	if (stcp_eof(s->app) && stcp_eof(s->mid) && stcp_is_shut(s->app) && stcp_is_shut(s->mid))
 		session_end(s, false);
 }
@@ -599,7 +651,9 @@ was_closed(struct session *s)
 	h->closed = true;
 	world_log(s->h->w, "flow %u %s closed: %s%s%s", s->f->nr, side(s), smcr_reason_str(h->reason),
 	    *h->detail != '\0' ? ", " : "", h->detail);
-	session_end(s, h->reason != SMCR_OK);
+	s->delivers = h->reason != SMCR_OK && s->mode == SESSION_SMCR && s->app != NULL;
+	if (!s->delivers)
+		session_end(s, h->reason != SMCR_OK);
 }
 
 void

@@ -1,7 +1,7 @@
 /*
  * A session: one daemon's half of a flow. An application leg, a middle, and the engine's connection; the table of the
  * three TCP legs as the real daemon has it: EOF becomes D, D becomes a shutdown, D both ways becomes C, a reset
- * anywhere becomes a reset everywhere. Owned by its host.
+ * anywhere becomes a reset everywhere, behind the bytes that came before it. Owned by its host.
  */
 #pragma once
 
@@ -33,6 +33,7 @@ struct session {
 	bool admit;                 /* egress: the engine waits for smcr_admit */
 	bool closing;               /* smcr_close was called */
 	bool aborted;               /* smcr_abort was called */
+	bool delivers;              /* the engine's connection has ended: what it has goes before the reset */
 	bool fin_told, rst_told;    /* of the middle, to the engine */
 	enum liar_end lie_end;      /* of a liar: what comes behind what is in `out` */
 	bool hushed;                /* of a liar: nothing more is said on the middle */

@@ -682,6 +682,229 @@ START_TEST(rst_after_our_close_waits_for_the_peers_last_word)
 	ck_assert_uint_eq(a.steps, 1);
 }
 
+/* -- data before a reset -- */
+
+static const struct rmb *
+first_rmb(const struct host *h)
+{
+	return CONTAINER_OF(list_first(&h->lgr.rmbs), struct rmb, node);
+}
+
+static void
+by_abort(void)
+{
+	smcr_abort(cb, SMCR_R_TIMEOUT);
+	hosts_carry(&a, &b);
+}
+
+static void
+by_tcp_rst(void)
+{
+	smcr_tcp_event(ca, SMCR_TCP_RST);
+	host_advance(&a, 2000);
+}
+
+static void
+by_tcp_fin(void)
+{
+	smcr_tcp_event(ca, SMCR_TCP_FIN);
+	host_advance(&a, 2000);
+}
+
+static void
+by_c_too_early(void)
+{
+	host_write(ca, 10, false);
+	host_flush(&a);
+	smcr_close(cb);
+	host_complete(&b);
+	host_flush(&b);
+	while (host_carry_one(&b, &a))
+		continue;
+}
+
+static void
+by_lost_link(void)
+{
+	host_link_lost(ca);
+}
+
+static const struct {
+	void (*end)(void);
+	enum smcr_reason reason;
+} ends[] = {
+	{ by_abort, SMCR_R_PEER_ABORT },
+	{ by_tcp_rst, SMCR_R_TCP_RESET },
+	{ by_tcp_fin, SMCR_R_TCP_FIN },
+	{ by_c_too_early, SMCR_R_PEER_CLOSED },
+	{ by_lost_link, SMCR_R_LINK_LOST },
+};
+
+START_LOOP_TEST(what_has_arrived_is_read_behind_the_end, 0, (int)(sizeof(ends) / sizeof(ends[0])))
+{
+	struct iovec iov[2];
+
+	host_write(cb, 3000, false);
+	host_write(cb, 1, true);
+	hosts_carry(&a, &b);
+	unsigned urgent = 0;
+	size_t len = host_read(ca, 1000, &urgent);
+	ends[_i].end();
+	expect_closed(ca, ends[_i].reason);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	/* The protocol may come to its end before the user does. */
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	ck_assert(_i == 1 || _i == 2 || ca->state == CONN_CLOSED);
+	ck_assert_uint_eq(first_rmb(&a)->used, 1);
+	len += host_read(ca, ELEM, &urgent);
+	ck_assert_uint_eq(len, cb->tx.high);
+	ck_assert_uint_eq(urgent, 1);
+	host_forget(&a);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(a.steps, 0); /* nobody waits for the cursor */
+	smcr_release(ca);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	host_advance(&a, 10000);
+	ck_assert_uint_eq(first_rmb(&a)->used, first_rmb(&a)->quarantined);
+	ck_assert_uint_eq(a.lgr.reader_cnt, 0);
+}
+
+/* Its element goes to quarantine with the release, unless the peer's word has come meanwhile. */
+START_LOOP_TEST(a_reader_hears_that_the_peer_is_through, 0, 2)
+{
+	host_write(cb, 3000, false);
+	hosts_carry(&a, &b);
+	by_tcp_rst();
+	host_flush(&a);
+	host_advance(&a, 10000);
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+	ck_assert_uint_eq(host_read(ca, 1000, NULL), 1000);
+	if (_i == 1)
+		hosts_carry(&a, &b);
+	ck_assert_uint_eq(host_read(ca, ELEM, NULL), 2000);
+	smcr_release(ca);
+	host_flush(&a);
+	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, _i == 0);
+	ck_assert_uint_eq(first_rmb(&a)->used, _i == 0);
+	hosts_carry(&a, &b);
+}
+
+/* The user's own abort, and a peer that breaks the protocol. */
+START_LOOP_TEST(what_nobody_wants_is_not_kept, 0, 2)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	host_write(cb, 10, false);
+	hosts_carry(&a, &b);
+	if (_i == 0)
+		smcr_abort(ca, SMCR_R_OPERATOR);
+	else
+		host_rx(&a, ca, &(struct cdc_msg){ .seq = 2, .prod = { .count = ELEM + 1 } });
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 0);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	host_advance(&a, 10000);
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+	ck_assert_ptr_null(ca->lgr);
+}
+
+START_TEST(a_reset_waits_for_all_that_was_committed)
+{
+	struct iovec iov[2];
+
+	ck_assert_uint_eq(host_write(ca, ELEM, false), ELEM);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	ck_assert_uint_eq(host_write(ca, 5000, false), 5000);
+	host_write(cb, 100, false);
+	smcr_reset(ca);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	hosts_carry(&a, &b);
+	/* The peer's element is full. */
+	ck_assert_int_eq(ca->state, CONN_ACTIVE);
+	ck_assert_uint_eq(host_events(ca) & SMCR_EV_CLOSED, 0);
+	ck_assert_uint_eq(host_read(ca, 1000, NULL), 100);
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), ELEM);
+	hosts_carry(&a, &b);
+	ck_assert_int_eq(ca->state, CONN_ACTIVE); /* sent, and no completion yet */
+	host_forget(&a);
+	host_complete(&a);
+	ck_assert(host_carry_one(&a, &b));
+	host_saw(&a, 0, "C prod=1/5000 cons=0/100 A");
+	ck_assert_int_eq(ca->state, CONN_PEER_ABORT_WAIT);
+	ck_assert_uint_eq(host_events(ca) & SMCR_EV_CLOSED, 0);
+	ck_assert_uint_ge(a.dev.confirms, 1);
+	host_complete(&a);
+	expect_closed(ca, SMCR_R_APP_RESET);
+	expect_closed(cb, SMCR_R_PEER_ABORT);
+	ck_assert_uint_eq(host_read(cb, ELEM, NULL), 5000);
+	hosts_carry(&a, &b);
+	host_complete(&b);
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+	ck_assert_uint_eq(a.steps, 1);
+	ck_assert_uint_eq(a.eng.ctr.elems_quarantined + b.eng.ctr.elems_quarantined, 0);
+}
+
+/* The answer may be faster than the completion; the peer may go first. */
+START_LOOP_TEST(a_reset_is_over_with_the_peers_word, 0, 2)
+{
+	smcr_reset(ca);
+	smcr_reset(ca);
+	if (_i == 0)
+		host_flush(&a);
+	else
+		smcr_abort(cb, SMCR_R_TIMEOUT);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	expect_closed(ca, SMCR_R_APP_RESET);
+	ck_assert_int_eq(ca->state, CONN_CLOSED);
+	ck_assert_uint_eq(a.steps, 1);
+	ck_assert_uint_eq(a.eng.ctr.closed_reset, 1);
+}
+
+START_TEST(a_reset_that_takes_too_long_is_cut)
+{
+	host_write(ca, 100, false);
+	smcr_reset(ca);
+	hosts_carry(&a, &b);
+	ck_assert_int_eq(ca->state, CONN_ACTIVE);
+	smcr_abort(ca, SMCR_R_TIMEOUT);
+	expect_closed(ca, SMCR_R_APP_RESET);
+	hosts_carry(&a, &b);
+	host_saw(&a, 2, "C prod=0/100 cons=0/0 A");
+	expect_closed(cb, SMCR_R_PEER_ABORT);
+	ck_assert_uint_eq(host_read(cb, 1000, NULL), 100);
+}
+
+START_TEST(a_reset_behind_d)
+{
+	host_write(ca, 100, false);
+	smcr_shutdown_wr(ca);
+	hosts_carry(&a, &b);
+	smcr_reset(ca);
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	hosts_carry(&a, &b);
+	host_saw(&a, 1, "C prod=0/100 cons=0/0 D", "C prod=0/100 cons=0/0 DA");
+	ck_assert_uint_eq(host_read(cb, 1000, NULL), 100);
+	ck_assert(smcr_rx_eof(cb));
+}
+
+START_TEST(a_reset_that_is_released_is_an_abort)
+{
+	host_write(ca, 100, false);
+	smcr_reset(ca);
+	host_flush(&a);
+	smcr_release(ca);
+	hosts_carry(&a, &b);
+	expect_closed(cb, SMCR_R_PEER_ABORT);
+}
+
 /* -- release -- */
 
 START_TEST(release_aborts_and_the_rest_goes_on_inside)

@@ -144,6 +144,17 @@ START_TEST(after_our_a_it_ends_the_wait)
 	ck_assert_uint_eq(a.eng.ctr.elems_quarantined, 0);
 }
 
+/* The same when the user waits for it. */
+START_TEST(after_our_a_it_ends_a_reset)
+{
+	smcr_reset(ca);
+	host_flush(&a);
+	ck_assert_int_eq(ca->state, CONN_PEER_ABORT_WAIT);
+	conn_elem_taken(ca);
+	ck_assert_int_eq(smcr_closed(ca, NULL), SMCR_R_APP_RESET);
+	ck_assert_uint_eq(a.eng.ctr.elem_conflicts, 0);
+}
+
 /* -- send rings of a group -- */
 
 START_TEST(slabs_grow_and_are_lent_last_in_first_out)

@@ -376,7 +376,8 @@ conn_elem_taken(struct smcr_conn *conn)
 		conn_end(conn, SMCR_OK, "", false);
 		return;
 	}
-	conn->eng->ctr.elem_conflicts += !conn->reported;
+	/* The same with A, which the user of a reset waits for. */
+	conn->eng->ctr.elem_conflicts += !conn->reported && (conn->close.tx_flags_ever & CDC_ABORT) == 0;
 	conn_end(conn, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection", false);
 }
 
@@ -397,10 +398,28 @@ smcr_shutdown_wr(struct smcr_conn *conn)
 }
 
 void
+conn_reset(struct smcr_conn *conn)
+{
+	if (!conn_is_open(conn))
+		return;
+	conn->close.want_reset = true;
+	conn_tx_schedule(conn);
+}
+
+void
+conn_all_written(struct smcr_conn *conn)
+{
+	/* Each write is complete or consumed, as before C: no failover has to say anything again behind A. */
+	if (conn->close.want_reset && conn_is_open(conn))
+		close_event(conn, CLOSE_LOCAL_ABORT);
+}
+
+void
 conn_close(struct smcr_conn *conn)
 {
 	if (!conn_is_open(conn) || conn->close.want_close)
 		return;
+	conn->rx.dropped = true;
 	if (conn->rx.head > conn->rx.tail) {
 		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
 		return;

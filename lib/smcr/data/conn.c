@@ -139,6 +139,12 @@ conn_is_open(const struct smcr_conn *conn)
 	return conn->state >= CONN_ACTIVE && conn->state <= CONN_PEER_FIN_CLOSE_WAIT && !conn->reported;
 }
 
+bool
+conn_is_readable(const struct smcr_conn *conn)
+{
+	return conn->established && conn->rmb != NULL && !conn->rx.dropped && conn->state >= CONN_ACTIVE;
+}
+
 void
 conn_raise(struct smcr_conn *conn, unsigned events)
 {
@@ -159,6 +165,10 @@ conn_report(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 {
 	if (conn->reported)
 		return;
+	if (conn->close.want_reset) {
+		reason = SMCR_R_APP_RESET;
+		detail = NULL;
+	}
 	conn->reported = true;
 	conn->reason = reason;
 	conn->detail = detail != NULL ? detail : "";
@@ -223,13 +233,12 @@ conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct 
 	conn->peer_token = a->alert_token;
 }
 
-void
-conn_detach(struct smcr_conn *conn, bool quarantine)
+/* All goes back that others wait for: ring, places on the link and in the group. The elements stay. */
+static void
+leave_group(struct smcr_conn *conn)
 {
 	struct lgr *lgr = conn->lgr;
 
-	if (lgr == NULL)
-		return;
 	conn_tx_drop(conn);
 	failover_resumed(conn);
 	list_remove(&conn->ready_node);
@@ -237,7 +246,18 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	conn->link->conn_cnt--;
 	if (conn->link->retiring && conn->link->conn_cnt == 0)
 		mark_exchanges(lgr);
+	conn->link = NULL;
 	lgr->conn_cnt--;
+	lgr->reader_cnt++;
+	mark_conn_left(lgr);
+}
+
+static void
+give_back_elems(struct smcr_conn *conn, bool quarantine)
+{
+	struct lgr *lgr = conn->lgr;
+
+	lgr->reader_cnt--;
 	/* Only who closed in order wrote no more than its cursor says. */
 	if ((conn->close.rx_flags & CDC_CLOSED) == 0)
 		rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
@@ -247,9 +267,17 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
 	conn_drop_peer_elem(conn);
 	conn->rmb = NULL;
-	conn->link = NULL;
 	conn->lgr = NULL;
 	mark_conn_left(lgr);
+}
+
+void
+conn_detach(struct smcr_conn *conn, bool quarantine)
+{
+	if (conn->lgr == NULL)
+		return;
+	leave_group(conn);
+	give_back_elems(conn, quarantine);
 }
 
 void
@@ -260,7 +288,13 @@ conn_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail, bo
 	timer_cancel(&conn->eng->timers, &conn->timer);
 	tx_set_blocked(conn, false);
 	conn_set_state(conn, CONN_CLOSED);
-	conn_detach(conn, quarantine);
+	/* What the peer wrote before its end is the user's. */
+	if (!conn->released && conn_is_readable(conn) && conn->rx.head > conn->rx.tail) {
+		conn->close.quarantine = quarantine;
+		leave_group(conn);
+	} else {
+		conn_detach(conn, quarantine);
+	}
 	conn_report(conn, reason, detail);
 	if (conn->released)
 		list_push(&conn->eng->dead_conns, &conn->event_node);
@@ -271,6 +305,8 @@ conn_release(struct smcr_conn *conn)
 {
 	conn->released = true;
 	conn->events = 0;
+	if (conn->state == CONN_CLOSED && conn->lgr != NULL)
+		give_back_elems(conn, conn->close.quarantine);
 	list_remove(&conn->event_node);
 	if (conn->state == CONN_CLOSED || conn->state == CONN_FALLBACK)
 		list_push(&conn->eng->dead_conns, &conn->event_node);

@@ -110,6 +110,7 @@ struct conn_rx {
 	uint8_t link;              /* number of the link that the peer sends over, 0 = not known yet */
 	int64_t unheard_ns; /* since when that link is deleted, and the peer not heard over another one; 0: it is not */
 	bool far;           /* the path is long (window_is_far) */
+	bool dropped;       /* what is unread is of no use to the user */
 	bool any;           /* a CDC came */
 	bool blocked;       /* B in the peer's last CDC */
 	bool update_req;    /* R in the peer's last CDC */
@@ -119,11 +120,13 @@ struct conn_rx {
 struct conn_close {
 	bool shut_wr;     /* the user sends no more */
 	bool want_close;  /* smcr_close was called */
+	bool want_reset;  /* smcr_reset was called: A when all is written */
 	bool want_abort;  /* A is owed */
 	bool tcp_fin;     /* FIN seen on the middle */
 	bool tcp_rst;     /* RST seen on the middle, and no link has answered since */
 	bool doubt;       /* our D or C is out, and the peer's last word may be lost with a link (failover.c) */
 	bool ask;         /* and R is owed */
+	bool quarantine;  /* of a connection that has ended and reads on: its element goes there */
 	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover takes back those that may not have arrived */
 	uint8_t tx_flags_ever; /* ever sent */
 	uint8_t rx_flags;      /* conn flags received */
@@ -178,6 +181,8 @@ void conn_raise(struct smcr_conn *, unsigned events);
 void conn_report(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* The connection is established and not ended: its data path is alive. */
 bool conn_is_open(const struct smcr_conn *);
+/* The user may read what stands in our element, though the connection may have ended. */
+bool conn_is_readable(const struct smcr_conn *);
 /* Rendezvous is over: state ACTIVE, ESTABLISHED raised; the peer's element is written to from now on, and data that overtook
  * the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
@@ -193,7 +198,7 @@ void conn_drop_peer_elem(struct smcr_conn *);
 /* Gives the elements back (ours quarantined when the peer did not acknowledge) and leaves the group (mark_conn_left).
  * Also for a connection that has no element of the peer yet. */
 void conn_detach(struct smcr_conn *, bool quarantine);
-/* The end: state CLOSED, CLOSED raised, elements given back. */
+/* The end: state CLOSED, CLOSED raised, elements given back; but ours stays until release when something is unread there. */
 void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool quarantine);
 /* smcr_release of a connection that has ended, is aborting, or has fallen back: freed when the protocol is through with it. */
 void conn_release(struct smcr_conn *);
@@ -244,6 +249,10 @@ void close_event(struct smcr_conn *, enum close_event);
 void conn_abort(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* smcr_close of an established connection: C when all is written. */
 void conn_close(struct smcr_conn *);
+/* smcr_reset of one. */
+void conn_reset(struct smcr_conn *);
+/* All is written: what was to follow, follows. */
+void conn_all_written(struct smcr_conn *);
 /* Flags of a CDC message, or those that came before the connection was established. */
 void conn_peer_flags(struct smcr_conn *, uint8_t conn_flags);
 /* The flags that the next CDC message carries when everything up to `end` is written by then. */

@@ -53,6 +53,7 @@ bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
 	engine_log(conn->eng, SMCR_LOG_PROTOCOL, link->lgr, link, why);
 	/* Where it wrote is not known: all of the element may be dirty. */
 	rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
+	conn->rx.dropped = true;
 	if (conn->state == CONN_RENDEZVOUS)
 		mark_conn_end(conn->eng, conn->mark, false, SMCR_R_PROTOCOL, "");
 	else
@@ -282,6 +283,9 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 	if (conn == NULL) {
 		if (failover || !quarantine_take_flags(link->lgr, msg.token, msg.conn_flags))
 			eng->ctr.cdc_unknown++;
+	} else if (conn->state == CONN_CLOSED) {
+		if ((msg.conn_flags & (CDC_CLOSED | CDC_ABORT)) != 0) /* late, as for quarantine_take_flags */
+			conn->close.quarantine = false;
 	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
 		/* After A only the peer's answer counts (4.8.2). */
 		if (!failover)
@@ -301,10 +305,12 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 
 	iov[0] = iov[1] = (struct iovec){ 0 };
 	*urgent = false;
-	if (!conn->established || !conn_is_open(conn) || conn->rx.tail == end)
+	if (!conn_is_readable(conn) || conn->rx.tail == end)
 		return 0;
 	if (!rmb_elem_intact(conn->rmb, conn->elem_idx)) {
-		bad_cdc(conn, conn->link, "eye catcher of the RMB element overwritten");
+		conn->rx.dropped = true;
+		if (conn_is_open(conn))
+			bad_cdc(conn, conn->link, "eye catcher of the RMB element overwritten");
 		return 0;
 	}
 	if (conn->rx.urgent != 0) {
@@ -338,7 +344,7 @@ smcr_elem_need(const struct smcr_conn *conn)
 void
 smcr_rx_consume(struct smcr_conn *conn, size_t len)
 {
-	if (len == 0 || !conn_is_open(conn))
+	if (len == 0 || !conn_is_readable(conn))
 		return;
 	assert(len <= conn->rx.head - conn->rx.tail);
 	conn->rx.tail += len;
@@ -348,7 +354,8 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 
 	if (urgent)
 		conn->rx.urgent = 0;
-	if (urgent || update_due(conn)) /* the peer waits for an urgent byte whatever its window (4.7.5) */
+	if (conn_is_open(conn) &&
+	    (urgent || update_due(conn))) /* the peer waits for an urgent byte whatever its window (4.7.5) */
 		owe_update(conn);
 }
 

@@ -93,7 +93,7 @@ size_t
 smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 {
 	iov[0] = iov[1] = (struct iovec){ 0 };
-	if (!conn_is_open(conn) || conn->close.shut_wr || conn->close.want_close)
+	if (!conn_is_open(conn) || conn->close.shut_wr || conn->close.want_close || conn->close.want_reset)
 		return 0;
 	if (conn->tx.urgent[1] != 0) {
 		conn->tx.full = true;
@@ -367,11 +367,11 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 static bool
 wants_fence(const struct smcr_conn *conn)
 {
-	if (conn->state == CONN_PROCESS_ABORT)
+	if (conn->state == CONN_PROCESS_ABORT || (conn->state == CONN_PEER_ABORT_WAIT && !conn->reported))
 		return (conn->close.tx_flags & CDC_ABORT) != 0;
 	if (conn->tx.sndbuf == NULL || conn->tx.head > conn->tx.sent)
 		return false;
-	return conn->close.want_close || ring_used(conn) > conn->tx.sndbuf->size / 2;
+	return conn->close.want_close || conn->close.want_reset || ring_used(conn) > conn->tx.sndbuf->size / 2;
 }
 
 /* F: the sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1), but that an
@@ -409,6 +409,8 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 	}
 	if (failover_holds_back(conn))
 		return false;
+	if (tx_free(&conn->tx) == conn->tx.head)
+		conn_all_written(conn);
 	start_over(conn);
 	struct tx_step step = plan(conn, room);
 	if (step.cdc) {
@@ -461,7 +463,7 @@ released(struct smcr_conn *conn)
 	ring_give_back_unused(conn);
 	conn_close_progress(conn);
 	if (may_send_to(conn, UINT64_MAX) > conn->tx.sent ||
-	    conn_due_flags(conn, conn->tx.sent) != conn->close.tx_flags)
+	    conn_due_flags(conn, conn->tx.sent) != conn->close.tx_flags || conn->close.want_reset)
 		conn_tx_schedule(conn);
 }
 
@@ -499,6 +501,9 @@ conn_wr_done(struct smcr_conn *conn, const struct link_wr *what)
 	conn->tx.done_seq = what->seq;
 	conn->tx.done_flags = what->flags;
 	if ((what->flags & (CDC_CLOSED | CDC_ABORT)) != 0) {
+		/* A reset has arrived; the peer's answer may take until its program has closed. */
+		if ((what->flags & CDC_ABORT) != 0)
+			conn_report(conn, SMCR_R_APP_RESET, "");
 		close_event(conn, CLOSE_LAST_SENT);
 		return;
 	}

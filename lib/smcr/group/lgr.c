@@ -174,7 +174,7 @@ lgr_free(struct lgr *lgr)
 			link_free(l);
 		leaving = leaving || l->leaving;
 	}
-	if (leaving)
+	if (leaving || lgr->reader_cnt > 0)
 		return false;
 	while ((n = list_first(&lgr->rmbs)) != NULL)
 		rmb_free(CONTAINER_OF(n, struct rmb, node));

@@ -371,10 +371,20 @@ smcr_close(struct smcr_conn *conn)
 void
 smcr_abort(struct smcr_conn *conn, enum smcr_reason reason)
 {
+	conn->rx.dropped = true;
 	if (conn->state == CONN_RENDEZVOUS)
 		rdv_abort(conn, reason);
 	else if (conn->state != CONN_FALLBACK)
 		conn_abort(conn, reason, "");
+}
+
+void
+smcr_reset(struct smcr_conn *conn)
+{
+	if (conn->state == CONN_RENDEZVOUS)
+		rdv_abort(conn, SMCR_R_APP_RESET);
+	else
+		conn_reset(conn);
 }
 
 void

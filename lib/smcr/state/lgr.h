@@ -188,7 +188,8 @@ struct lgr {
 
 	struct list_node conns; /* all connections that hold elements of the group */
 	uint32_t conn_cnt;
-	uint32_t rdv_cnt; /* rendezvous that have the group as rdv->lgr */
+	uint32_t reader_cnt; /* connections that have left it, and read on in an element (conn_end) */
+	uint32_t rdv_cnt;    /* rendezvous that have the group as rdv->lgr */
 
 	struct list_node wait_rmb; /* rdv->wait of connections that wait for a new RMB to be confirmed */
 	struct llc_flow flow[LLC_FLOW_CNT];
