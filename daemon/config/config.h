@@ -173,6 +173,7 @@ struct config {
 	unsigned mpa_peers_cnt;
 	struct config_net *mpa_clients; /* where iWARP connections may come from; none: see mpa_policy.h */
 	unsigned mpa_clients_cnt;
+	uint32_t reset_grace_ms;           /* how long a reset waits while no byte before it moves */
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];
 	uint32_t control_mode;      /* file mode of the control socket */

@@ -127,6 +127,7 @@ const struct config_key config_keys[] = {
 	{ "close_timeout", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "1m", CFG(smcr.close_ms), NULL },
 	{ "abort_timeout", SMCR, CONFIG_T_MS, LIVE, 100, DAY_MS, "10s", CFG(smcr.abort_ms), NULL },
 	{ "fin_grace", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "2s", CFG(smcr.fin_grace_ms), NULL },
+	{ "reset_grace", SMCR, CONFIG_T_MS, LIVE, 10, 600000, "5s", CFG(reset_grace_ms), NULL },
 	{ "hold_off", SMCR, CONFIG_T_MS, LIVE, 10, 60000, "1s", CFG(smcr.holdoff_ms), NULL },
 	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
 	{ "mpa_clients", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_clients), NULL },

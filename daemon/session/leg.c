@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ leg_open(struct leg *leg, struct loop *loop, int fd, unsigned kind)
 		net_tune_unix(fd);
 	leg->io.fd = fd;
 	leg->flags = kind;
+	leg->err = 0;
 	int err = loop_add(loop, &leg->io);
 	if (err != 0) {
 		leg->io.fd = -1;
@@ -37,17 +39,36 @@ leg_latch(struct leg *leg, unsigned events)
 	leg->flags |= events;
 	if ((events & LOOP_READ) != 0)
 		leg->flags |= LEG_FRESH;
-	if ((events & (LOOP_URGENT | LOOP_RDHUP | LOOP_HUP)) != 0)
+	if ((events & (LOOP_URGENT | LOOP_RDHUP | LOOP_HUP | LOOP_ERR)) != 0)
 		leg->flags |= LEG_READABLE;
 }
 
 int
 leg_broken(struct leg *leg)
 {
-	if ((leg->flags & LEG_ERROR) == 0)
-		return 0;
+	if (leg->err == 0 && (leg->flags & LEG_ERROR) != 0)
+		leg->err = net_error(leg->io.fd);
 	leg->flags &= ~(unsigned)LEG_ERROR;
-	return net_error(leg->io.fd);
+	return leg->err;
+}
+
+bool
+leg_has_bytes(const struct leg *leg)
+{
+	int bytes = 0;
+
+	return leg->io.fd >= 0 && ioctl(leg->io.fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+unsigned
+leg_unsent(const struct leg *leg)
+{
+	int bytes = 0;
+
+	/* What is written into a UNIX socket is the reader's at once. */
+	if ((leg->flags & LEG_UNIX) != 0 || ioctl(leg->io.fd, SIOCOUTQ, &bytes) != 0)
+		return 0;
+	return (unsigned)bytes;
 }
 
 static size_t
@@ -91,8 +112,10 @@ at_mark(const struct leg *leg)
 static ssize_t
 read_failed(struct leg *leg, int err)
 {
-	if (!try_again(err))
-		return -err;
+	if (!try_again(err) && leg->err == 0)
+		leg->err = err;
+	if (leg->err != 0)
+		return -leg->err;
 	/* Empty, so the mark is behind us or not here yet: its byte brings an edge. */
 	leg->flags &= ~(unsigned)(LEG_READABLE | LEG_URGENT);
 	return 0;
@@ -134,6 +157,9 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 		n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
 	if (n < 0)
 		return read_failed(leg, errno);
+	/* The kernel tells an error once. EPIPE: FIN had come before the reset. */
+	if (n == 0 && leg->err != 0 && leg->err != EPIPE)
+		return -leg->err;
 	if (n == 0) {
 		leg->flags |= LEG_EOF;
 		leg->flags &= ~(unsigned)LEG_READABLE;
@@ -165,8 +191,11 @@ leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 	ssize_t n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags)
 	                     : sendmsg(leg->io.fd, &msg, flags);
 	if (n < 0) {
-		if (!try_again(errno))
-			return -errno;
+		if (!try_again(errno)) {
+			leg->err = leg->err != 0 ? leg->err : errno;
+			leg->flags |= LEG_READABLE;
+			return -leg->err;
+		}
 		n = 0;
 	}
 	if ((size_t)n < iov_len(iov, cnt))
@@ -220,6 +249,7 @@ leg_close(struct leg *leg, struct loop *loop, bool reset)
 	leg->io.fd = -1;
 	leg->flags = 0;
 	leg->unacked_ns = 0;
+	leg->err = 0;
 }
 
 /* -- connecting -- */

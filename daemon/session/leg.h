@@ -20,7 +20,7 @@ enum {
 	LEG_URGENT = LOOP_URGENT, /* an urgent byte is on its way or waits */
 	LEG_RDHUP = LOOP_RDHUP,   /* FIN came; bytes may stand before it */
 	LEG_HUP = LOOP_HUP,
-	LEG_ERROR = LOOP_ERR, /* look at leg_broken() */
+	LEG_ERROR = LOOP_ERR, /* the kernel knows an error: leg_broken() */
 	LEG_FRESH = 1 << 16,  /* an edge came since the last read: ordinary bytes stand first */
 	LEG_EOF = 1 << 17,    /* FIN was read */
 	LEG_SHUT = 1 << 18,   /* we sent FIN */
@@ -33,6 +33,7 @@ struct leg {
 	unsigned flags;
 	int64_t
 	    unacked_ns; /* since when something waits and nothing was acknowledged, as far as was seen; 0: nothing waits */
+	int err;        /* it is broken: an errno; bytes that came before may still be there to be read */
 };
 
 /* Makes it a closed leg. */
@@ -42,12 +43,16 @@ int leg_open(struct leg *, struct loop *, int fd, unsigned kind);
 
 /* To be called with the events of the loop. */
 void leg_latch(struct leg *, unsigned events);
-/* Once after the leg was reset or failed otherwise: the errno; 0 when it was not. */
+/* The leg was reset or failed otherwise: the errno; 0 when it was not. It is read to its end all the same, see leg_read. */
 int leg_broken(struct leg *);
+/* Are there bytes to be read? */
+bool leg_has_bytes(const struct leg *);
+/* Bytes written that the other end's kernel does not have yet, which a reset would take back. */
+unsigned leg_unsent(const struct leg *);
 
 /*
  * Reads into the pieces. > 0: bytes, with *urgent when it is one urgent byte.
- * 0: nothing now, or end of data (LEG_EOF is set then). < 0: -errno, broken;
+ * 0: nothing now, or end of data (LEG_EOF is set then). < 0: -errno, broken, and all that came before was read;
  * -ENOTSUP: a descriptor came over a UNIX socket, which cannot be passed on.
  */
 ssize_t leg_read(struct leg *, const struct iovec *iov, int cnt, bool *urgent);

@@ -1,6 +1,7 @@
 /*
  * The table of the three legs. Read it by column: what one state makes of each
- * event. RST of an app leg travels as A; RST on the middle means something only if no link answers.
+ * event. RST of an app leg travels as A, behind the bytes that came before it, unless an operator or a limit cuts them off; RST on
+ * the middle means something only if no link answers.
  * EOF travels as D, never as C, since close and shutdown(SHUT_WR) look alike.
  */
 #include "daemon/session/legs.h"
@@ -60,7 +61,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	},
 	[SES_SMCR] = {
 		[SEV_APP_EOF] = ACT_SEND_DONE,
-		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_APP_RESET] = ACT_DRAIN,
 		[SEV_MID_EOF] = ACT_PASS_FIN,
 		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
 		[SEV_MID_LOST] = ACT_CLOSE_MID,
@@ -70,7 +71,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_OPERATOR] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_ENGINE_OK] = ACT_END_RESET,	/* before both ways were done: not orderly for us */
-		[SEV_ENGINE_RESET] = ACT_END_RESET,
+		[SEV_ENGINE_RESET] = ACT_DRAIN,
 	},
 	[SES_MEASURE] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
@@ -92,16 +93,41 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_ENGINE_OK] = ACT_END,
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
 	},
+	[SES_DRAINING] = {
+		[SEV_APP_EOF] = ACT_SEND_DONE,	/* FIN, and then RST */
+		[SEV_APP_RESET] = ACT_IGNORE,
+		[SEV_MID_EOF] = ACT_PASS_FIN,
+		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
+		[SEV_MID_LOST] = ACT_CLOSE_MID,
+		[SEV_BOTH_DONE] = ACT_SEND_CLOSED | ACT_CLOSE_APP,
+		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_OPERATOR] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_ENGINE_OK] = ACT_END_RESET,
+		[SEV_ENGINE_RESET] = ACT_END_RESET,
+		[SEV_PASSED_ON] = ACT_RESET | ACT_RESET_APP,
+	},
 	[SES_ABORTING] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
 		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
 		[SEV_MID_LOST] = ACT_CLOSE_MID,
-		[SEV_TIMEOUT] = ACT_IGNORE,
+		[SEV_TIMEOUT] = ACT_ABORT,	/* without what the ring still has */
 		[SEV_OPERATOR] = ACT_IGNORE,
 		[SEV_STOP] = ACT_END_RESET,
 		[SEV_FALLBACK] = ACT_END_RESET,	/* it had fallen back before it was aborted */
 		[SEV_ENGINE_OK] = ACT_END_RESET,
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
+	},
+	[SES_DELIVERING] = {	/* the engine has said its last word */
+		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_MID_EOF] = ACT_IGNORE,
+		[SEV_MID_RESET] = ACT_IGNORE,
+		[SEV_PEER_DONE] = ACT_FIN_APP,
+		[SEV_BOTH_DONE] = ACT_END,
+		[SEV_TIMEOUT] = ACT_END_RESET,
+		[SEV_OPERATOR] = ACT_END_RESET,
+		[SEV_STOP] = ACT_END_RESET,
+		[SEV_PASSED_ON] = ACT_END_RESET,
 	},
 	[SES_TCP_CONNECT] = {
 		[SEV_APP_RESET] = ACT_END_RESET,
@@ -116,14 +142,26 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	},
 	[SES_TCP] = {
 		[SEV_APP_EOF] = ACT_FIN_MID,
-		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_APP_RESET] = ACT_DRAIN,
 		[SEV_MID_EOF] = ACT_FIN_APP,
-		[SEV_MID_RESET] = ACT_END_RESET,
+		[SEV_MID_RESET] = ACT_DRAIN,
 		[SEV_BOTH_DONE] = ACT_END,
 		[SEV_REFUSED] = ACT_END_RESET,	/* a CLC message came where data of a plain client was expected */
 		[SEV_TIMEOUT] = ACT_END_RESET,
 		[SEV_OPERATOR] = ACT_END_RESET,
 		[SEV_STOP] = ACT_END_RESET,
+	},
+	[SES_TCP_DRAINING] = {	/* resets are those of the leg that is written to */
+		[SEV_APP_EOF] = ACT_FIN_MID,
+		[SEV_APP_RESET] = ACT_END_RESET,
+		[SEV_MID_EOF] = ACT_FIN_APP,
+		[SEV_MID_RESET] = ACT_END_RESET,
+		[SEV_BOTH_DONE] = ACT_END,
+		[SEV_REFUSED] = ACT_END_RESET,
+		[SEV_TIMEOUT] = ACT_END_RESET,
+		[SEV_OPERATOR] = ACT_END_RESET,
+		[SEV_STOP] = ACT_END_RESET,
+		[SEV_PASSED_ON] = ACT_END_RESET,
 	},
 };
 
@@ -145,9 +183,12 @@ session_state_str(enum session_state state)
 		[SES_SMCR] = "SMC-R",
 		[SES_MEASURE] = "measuring",
 		[SES_CLOSING] = "closing",
+		[SES_DRAINING] = "resetting",
 		[SES_ABORTING] = "aborting",
+		[SES_DELIVERING] = "delivering before a reset",
 		[SES_TCP_CONNECT] = "TCP, connecting to server",
 		[SES_TCP] = "TCP",
+		[SES_TCP_DRAINING] = "TCP, resetting",
 		[SES_DEAD] = "closed",
 	};
 
@@ -174,6 +215,7 @@ session_event_str(enum session_event event)
 		[SEV_FALLBACK] = "fallback",
 		[SEV_ENGINE_OK] = "closed",
 		[SEV_ENGINE_RESET] = "reset by the engine",
+		[SEV_PASSED_ON] = "passed on what came before a reset",
 	};
 
 	return names[event];

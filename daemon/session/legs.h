@@ -7,23 +7,26 @@
 #pragma once
 
 enum session_state {
-	SES_CONNECT,     /* ingress: the middle is being connected */
-	SES_LOOK,        /* egress: no SMC-R option came; the first bytes say whether it is a plain client */
-	SES_RENDEZVOUS,  /* CLC runs on the middle */
-	SES_LEAVING,     /* the engine has given the middle back: TCP, a retry or a refusal comes next */
-	SES_SMCR,        /* data on RDMA */
-	SES_MEASURE,     /* a measurement of the peer's: no app leg */
-	SES_CLOSING,     /* done both ways: C is sent, the app leg is closed, the engine's end is awaited */
-	SES_ABORTING,    /* A is sent, the app leg is reset, the engine's end is awaited */
-	SES_TCP_CONNECT, /* fallen back; egress: the server leg is being connected */
-	SES_TCP,         /* fallen back: data on the middle */
-	SES_DEAD,        /* freed at the end of the turn */
+	SES_CONNECT,      /* ingress: the middle is being connected */
+	SES_LOOK,         /* egress: no SMC-R option came; the first bytes say whether it is a plain client */
+	SES_RENDEZVOUS,   /* CLC runs on the middle */
+	SES_LEAVING,      /* the engine has given the middle back: TCP, a retry or a refusal comes next */
+	SES_SMCR,         /* data on RDMA */
+	SES_MEASURE,      /* a measurement of the peer's: no app leg */
+	SES_CLOSING,      /* done both ways: C is sent, the app leg is closed, the engine's end is awaited */
+	SES_DRAINING,     /* SMC-R, the app leg was reset: what came before goes into the send ring */
+	SES_ABORTING,     /* A is sent, or due behind the ring; the app leg is reset, the engine's end is awaited */
+	SES_DELIVERING,   /* SMC-R has ended by a reset: what came before goes to the app leg */
+	SES_TCP_CONNECT,  /* fallen back; egress: the server leg is being connected */
+	SES_TCP,          /* fallen back: data on the middle */
+	SES_TCP_DRAINING, /* a leg was reset: what came before goes to the other one */
+	SES_DEAD,         /* freed at the end of the turn */
 	SES_STATE_CNT,
 };
 
 enum session_event {
 	SEV_APP_EOF,   /* FIN of the app leg, all its bytes passed on */
-	SEV_APP_RESET, /* RST, or a write failed */
+	SEV_APP_RESET, /* RST, or a write failed; bytes that came before may still be there, where data flows */
 	SEV_MID_EOF,   /* FIN of the middle; on TCP: all its bytes passed on */
 	SEV_MID_RESET,
 	SEV_MID_LOST,       /* beside data on SMC-R: its packets get no answer, or an error of the network */
@@ -38,6 +41,7 @@ enum session_event {
 	SEV_FALLBACK,       /* SMCR_EV_FALLBACK */
 	SEV_ENGINE_OK,      /* SMCR_EV_CLOSED, in the orderly way */
 	SEV_ENGINE_RESET,   /* SMCR_EV_CLOSED for any other reason */
+	SEV_PASSED_ON,      /* all that came before a reset was */
 	SEV_EVENT_CNT,
 };
 
@@ -57,6 +61,8 @@ enum {
 	ACT_END_RESET = 1 << 12, /* the session ends: RST on both legs */
 	ACT_IGNORE = 1 << 13,    /* known, and nothing is to be done */
 	ACT_CLOSE_MID = 1 << 14, /* it has ended; the links go on */
+	ACT_RESET = 1 << 15,     /* smcr_reset: A behind all that was committed */
+	ACT_DRAIN = 1 << 16,     /* the reset waits for the bytes that came before it */
 };
 
 /* 0 for what cannot happen: a defect of ours. */

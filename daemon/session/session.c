@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/minmax.h"
 #include "daemon/log_text.h"
 #include "daemon/session/acks.h"
 #include "daemon/session/cause.h"
+
+#define RESET_PAUSE_MAX_MS 64
 
 /* -- small things the session files share -- */
 
@@ -61,7 +64,7 @@ session_mode(const struct session *s)
 {
 	if (s->path == PATH_SMCR)
 		return SESSION_SMCR;
-	return s->state == SES_TCP ? SESSION_TCP : SESSION_SETUP;
+	return s->state == SES_TCP || s->state == SES_TCP_DRAINING ? SESSION_TCP : SESSION_SETUP;
 }
 
 /* -- the end -- */
@@ -188,6 +191,39 @@ pass_fin(struct session *s, struct leg *leg)
 		leg_shut(leg);
 }
 
+/* What came before a reset goes on: a look now and then tells whether it does. */
+static void
+watch_drain(struct session *s)
+{
+	int64_t now_ns = s->pool->env->now_ns, until_ns = s->active_ns + s->pool->reset_grace_ms * NS_PER_MS;
+	uint64_t at = session_reset_progress(s);
+
+	if (at != s->reset_at) {
+		s->reset_at = at;
+		s->active_ns = now_ns;
+		s->reset_pause_ms = 1;
+	} else if (now_ns >= until_ns) {
+		session_event(s, SEV_TIMEOUT);
+		return;
+	}
+	env_arm(s->pool->env, &s->timer, s->reset_pause_ms);
+	s->reset_pause_ms = min_u32(2 * s->reset_pause_ms, RESET_PAUSE_MAX_MS);
+	session_schedule(s);
+}
+
+static void
+drain(struct session *s, enum session_event event)
+{
+	bool smcr = s->state == SES_SMCR;
+
+	s->flags |= SF_RESETS;
+	s->reset_way = event == SEV_APP_RESET ? WAY_FROM_APP : WAY_TO_APP;
+	session_set_state(s, !smcr ? SES_TCP_DRAINING : event == SEV_APP_RESET ? SES_DRAINING : SES_DELIVERING);
+	s->active_ns = s->pool->env->now_ns;
+	s->reset_at = UINT64_MAX;
+	watch_drain(s);
+}
+
 /* Calls for the engine and the legs. */
 static void
 carry_out(struct session *s, enum session_event event, unsigned act)
@@ -196,6 +232,8 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 		smcr_shutdown_wr(s->conn);
 	if ((act & ACT_SEND_CLOSED) != 0)
 		smcr_close(s->conn);
+	if ((act & ACT_RESET) != 0)
+		smcr_reset(s->conn);
 	if ((act & ACT_ABORT) != 0)
 		smcr_abort(s->conn, abort_reasons[event]);
 	if ((act & ACT_PASS_FIN) != 0)
@@ -273,15 +311,17 @@ session_event(struct session *s, enum session_event event)
 	}
 	if ((act & ACT_OUTAGE) != 0)
 		note_outage(s);
-	if ((act & (ACT_ABORT | ACT_END | ACT_END_RESET)) != 0)
+	if ((act & (ACT_ABORT | ACT_DRAIN | ACT_END | ACT_END_RESET)) != 0)
 		blame_event(s, event);
 	carry_out(s, event, act);
 	if ((act & (ACT_END | ACT_END_RESET)) != 0)
 		session_end(s, (act & ACT_END_RESET) != 0);
 	else if ((act & ACT_SEND_CLOSED) != 0)
 		session_set_state(s, SES_CLOSING);
-	else if ((act & ACT_ABORT) != 0)
+	else if ((act & (ACT_ABORT | ACT_RESET)) != 0)
 		session_set_state(s, SES_ABORTING);
+	else if ((act & ACT_DRAIN) != 0)
+		drain(s, event);
 	else if ((act & ACT_LEAVE) != 0)
 		session_set_state(s, SES_LEAVING);
 }
@@ -314,6 +354,9 @@ on_engine(struct conn_owner *owner, unsigned events)
 
 	s->events |= events;
 	session_schedule(s);
+	/* All in one turn: it was established, its data came, and its end. */
+	if (s->state == SES_RENDEZVOUS && (s->events & SMCR_EV_ESTABLISHED) != 0 && (events & SMCR_EV_CLOSED) != 0)
+		setup_pump(s);
 	if (s->state == SES_RENDEZVOUS && smcr_is_prewarm(s->conn))
 		s->flags |= SF_PROBE;
 	if ((events & SMCR_EV_FALLBACK) != 0)
@@ -329,7 +372,9 @@ on_timer(struct timer *t)
 	int64_t idle_until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
 	bool idles = s->state == SES_SMCR || s->state == SES_TCP || (s->state == SES_LOOK && !setup_dialing(s));
 
-	if (s->state == SES_LOOK && !setup_dialing(s) && s->setup->met_ns != 0)
+	if ((s->flags & SF_RESETS) != 0)
+		watch_drain(s);
+	else if (s->state == SES_LOOK && !setup_dialing(s) && s->setup->met_ns != 0)
 		session_schedule(s);
 	else if (idles && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
@@ -339,11 +384,44 @@ on_timer(struct timer *t)
 		setup_dial_timeout(s);
 }
 
-/* The errno, or 0. A leg that is being connected is the dial's business. */
+bool
+session_will_read(const struct session *s, const struct leg *leg)
+{
+	bool is_app = leg == &s->app;
+
+	switch (s->state) {
+	case SES_CONNECT:
+	case SES_LOOK:
+	case SES_RENDEZVOUS:
+	case SES_LEAVING:
+	case SES_TCP_CONNECT:
+		/* Directly the other end would have been connected, and got them. */
+		if (!is_app && s->setup != NULL && s->setup->in.off < s->setup->in.len)
+			return true;
+		return leg_has_bytes(leg) || (!is_app && s->held[WAY_TO_APP] != NULL);
+	case SES_TCP_DRAINING:
+		return is_app == (s->reset_way == WAY_FROM_APP);
+	case SES_SMCR:
+	case SES_MEASURE:
+	case SES_CLOSING:
+	case SES_DRAINING:
+	case SES_ABORTING:
+	case SES_DELIVERING:
+	case SES_TCP:
+	case SES_DEAD:
+	case SES_STATE_CNT:
+		break;
+	}
+	return false;
+}
+
+/* The errno, or 0. A leg that is being connected is the dial's business; one that will be read tells it then. */
 static int
 broken(struct session *s, struct leg *leg)
 {
-	return !setup_dialing(s) || s->setup->dial.leg != leg ? leg_broken(leg) : 0;
+	int err = !setup_dialing(s) || s->setup->dial.leg != leg ? leg_broken(leg) : 0;
+
+	return err != 0 && session_will_read(s, leg) ? 0 : err;
 }
 
 /*
@@ -354,7 +432,7 @@ static void
 middle_broken(struct session *s, int err)
 {
 	bool beside = s->path == PATH_SMCR &&
-	    (s->state == SES_SMCR || s->state == SES_CLOSING || s->state == SES_ABORTING);
+	    (s->state == SES_SMCR || s->state == SES_CLOSING || s->state == SES_DRAINING || s->state == SES_ABORTING);
 	char peer[ADDR_STR_MAX];
 
 	if (!beside || err == ECONNRESET || err == EPIPE) {
@@ -383,6 +461,8 @@ session_pump(struct session *s)
 			session_pump_smcr(s);
 		else if (s->state == SES_TCP)
 			session_pump_tcp(s);
+		else if (s->state == SES_DRAINING || s->state == SES_DELIVERING || s->state == SES_TCP_DRAINING)
+			session_pump_reset(s);
 		else if (s->state == SES_MEASURE)
 			session_pump_measure(s);
 		else if (s->state != SES_DEAD)

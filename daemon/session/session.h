@@ -37,6 +37,9 @@ enum {
 	SF_UNTOLD = 1 << 8,   /* egress: not counted as accepted yet, as it may be a probe of the peer's daemon */
 	SF_PROBE = 1 << 9,    /* egress: it is one: a check, or a link group made ahead. No client is behind it */
 	SF_MID_RST = 1 << 10, /* after an end in order the middle is reset, which leaves no TIME_WAIT at either end */
+	SF_RESETS =
+	    1 << 11, /* a reset waits for the bytes that came before it, for reset_grace while none of them moves */
+	SF_READ_OUT = 1 << 12, /* on TCP: the leg that was reset has nothing more to be read */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */
@@ -80,7 +83,10 @@ struct session {
 	struct timer timer;        /* connecting, then idling */
 	uint64_t bytes[WAY_CNT];
 	int64_t born_ns;
-	int64_t active_ns;      /* data moved last */
+	int64_t active_ns; /* data moved last */
+	uint64_t reset_at; /* SF_RESETS: how far the bytes were at the last look, and ms until the next one */
+	uint32_t reset_pause_ms;
+	int reset_way;          /* which way they go */
 	const char *why;        /* static: why it ended; the first cause counts */
 	const char *why_detail; /* static, or NULL */
 	int err;                /* errno that goes with why, or 0 */
@@ -141,6 +147,8 @@ void session_set_state(struct session *, enum session_state);
 enum session_mode session_mode(const struct session *);
 /* From now on it may be idle for too long. */
 void session_idles(struct session *);
+/* The leg has bytes that came before its end, and will be read. */
+bool session_will_read(const struct session *, const struct leg *);
 /* Puts it on the list of this turn, or of the next one while it is pumped. */
 void session_schedule(struct session *);
 /* It is a client's: counted as accepted, once. */
@@ -191,6 +199,12 @@ void session_pump_measure(struct session *);
 
 /* session_pump.c: SES_SMCR, SES_CLOSING */
 void session_pump_smcr(struct session *);
+/* SES_DRAINING, SES_DELIVERING, SES_TCP_DRAINING */
+void session_pump_reset(struct session *);
+/* What has come for an app leg that was reset is dropped, so that its window holds up nobody. */
+void session_drop_received(struct session *);
+/* Grows with each byte that a reset has waited for. */
+uint64_t session_reset_progress(const struct session *);
 /* On the middle beside data on RDMA: writes what is left of CLC, passes FIN on to the engine, once. */
 void session_pump_middle(struct session *);
 /* SES_TCP */

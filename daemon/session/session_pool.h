@@ -82,6 +82,7 @@ struct session_pool {
 	unsigned option_services;    /* that want it */
 	struct config_keepalive keepalive;
 	struct acks acks;
+	uint32_t reset_grace_ms;
 	struct bufpool bufs;
 	struct slab session_slab;
 	struct slab setup_slab;

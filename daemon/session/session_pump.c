@@ -15,12 +15,13 @@
 /* Bytes of one session, turn and direction; then the next one has its turn. */
 #define PUMP_BUDGET (8 * BUF_SIZE)
 
-/* The app leg cannot be read any more; err: what leg_read said, negative. */
+/* A leg has nothing more to be read; err: what leg_read said, negative. */
 static void
-app_unreadable(struct session *s, ssize_t err, enum session_event event)
+read_out(struct session *s, ssize_t err, enum session_event event)
 {
 	if (err == -ENOTSUP)
 		session_blame(s, "a file descriptor came over the UNIX socket, which no gateway can pass on", 0);
+	s->flags |= SF_READ_OUT;
 	session_event(s, event);
 }
 
@@ -97,7 +98,7 @@ from_app(struct session *s)
 		ssize_t n = leg_read(&s->app, iov, cnt, &urgent);
 		smcr_tx_commit(s->conn, n > 0 ? (size_t)n : 0, urgent);
 		if (n < 0) {
-			app_unreadable(s, n, SEV_APP_RESET);
+			read_out(s, n, s->state == SES_DRAINING ? SEV_PASSED_ON : SEV_APP_RESET);
 			return;
 		}
 		session_carried(s, WAY_FROM_APP, (size_t)n);
@@ -222,8 +223,10 @@ fill_held(struct session *s, int way, struct leg *from)
 	}
 	if (n <= 0) {
 		bufpool_put(&s->pool->bufs, b);
-		if (n < 0)
-			app_unreadable(s, n, ways[way].from_broken);
+		if (n < 0 && s->state == SES_TCP_DRAINING)
+			s->flags |= SF_READ_OUT;
+		else if (n < 0)
+			read_out(s, n, ways[way].from_broken);
 		return false;
 	}
 	b->len = (uint32_t)n;
@@ -248,9 +251,18 @@ copy_way(struct session *s, int way)
 		if (!fill_held(s, way, from))
 			break;
 	}
-	if (s->state == SES_TCP && s->held[way] == NULL && (from->flags & LEG_EOF) != 0 &&
-	    (s->flags & ways[way].done) == 0)
+	if ((s->state == SES_TCP || s->state == SES_TCP_DRAINING) && s->held[way] == NULL &&
+	    (from->flags & LEG_EOF) != 0 && (s->flags & ways[way].done) == 0)
 		way_done(s, ways[way].done, ways[way].end);
+}
+
+static void
+to_app_by_tcp(struct session *s)
+{
+	if ((s->flags & SF_UNSEEN) != 0 && !meet_first_bytes_done(s))
+		return;
+	if (setup_decline_done(s))
+		copy_way(s, WAY_TO_APP);
 }
 
 void
@@ -260,10 +272,111 @@ session_pump_tcp(struct session *s)
 	if (!setup_finish(s))
 		return;
 	copy_way(s, WAY_FROM_APP);
-	if (s->state == SES_TCP && (s->flags & SF_UNSEEN) != 0 && !meet_first_bytes_done(s))
-		return;
-	if (s->state == SES_TCP && setup_decline_done(s))
-		copy_way(s, WAY_TO_APP);
+	if (s->state == SES_TCP)
+		to_app_by_tcp(s);
 	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
 		outage_end(s->settings->svc, OUTAGE_ENDED_BYTES, &s->mid_peer);
+}
+
+/* -- before a reset -- */
+
+void
+session_drop_received(struct session *s)
+{
+	struct iovec iov[2];
+	bool urgent;
+	size_t n;
+
+	while ((n = smcr_rx_data(s->conn, iov, &urgent)) > 0)
+		smcr_rx_consume(s->conn, n);
+}
+
+/* What this leg brings is for the one that was reset. Left there it might hold up the program that is to read the rest; but unread
+ * bytes are what makes a close of a UNIX socket a reset. */
+static void
+drop_read(struct session *s, struct leg *leg)
+{
+	struct buf *b = (leg->flags & LEG_UNIX) == 0 ? bufpool_get(&s->pool->bufs) : NULL;
+	size_t budget = PUMP_BUDGET;
+	bool urgent;
+
+	if (b == NULL)
+		return;
+	for (ssize_t n = 1; n > 0 && budget > 0; budget -= BUF_SIZE) {
+		struct iovec iov = { b->data, sizeof(b->data) };
+
+		n = leg_read(leg, &iov, 1, &urgent);
+	}
+	bufpool_put(&s->pool->bufs, b);
+	if (budget == 0)
+		session_schedule(s);
+}
+
+static void
+pump_draining(struct session *s)
+{
+	session_pump_middle(s);
+	if (s->state != SES_DRAINING)
+		return;
+	session_drop_received(s);
+	from_app(s);
+	/* FIN had come before the reset. */
+	if (s->state == SES_DRAINING && (s->app.flags & LEG_EOF) != 0)
+		session_event(s, SEV_PASSED_ON);
+}
+
+static void
+pump_delivering(struct session *s)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	drop_read(s, &s->app);
+	to_app(s);
+	if (s->state == SES_DELIVERING && smcr_rx_data(s->conn, iov, &urgent) == 0 && leg_unsent(&s->app) == 0)
+		session_event(s, SEV_PASSED_ON);
+}
+
+static void
+pump_tcp_draining(struct session *s)
+{
+	const int way = s->reset_way;
+	struct leg *from = way == WAY_FROM_APP ? &s->app : &s->mid, *to = way == WAY_FROM_APP ? &s->mid : &s->app;
+
+	if (!setup_finish(s))
+		return;
+	drop_read(s, to);
+	if (way == WAY_FROM_APP)
+		copy_way(s, way);
+	else
+		to_app_by_tcp(s);
+	if (s->state != SES_TCP_DRAINING || s->held[way] != NULL || leg_unsent(to) > 0)
+		return;
+	if ((s->flags & SF_READ_OUT) != 0 || (from->flags & LEG_EOF) != 0)
+		session_event(s, SEV_PASSED_ON);
+}
+
+void
+session_pump_reset(struct session *s)
+{
+	s->events = 0;
+	if (s->state == SES_DRAINING)
+		pump_draining(s);
+	else if (s->state == SES_DELIVERING)
+		pump_delivering(s);
+	else
+		pump_tcp_draining(s);
+}
+
+uint64_t
+session_reset_progress(const struct session *s)
+{
+	const struct buf *b = s->held[s->reset_way];
+	struct smcr_conn_info info;
+
+	if (s->state != SES_DRAINING && s->state != SES_ABORTING)
+		return s->bytes[s->reset_way] - (b != NULL ? b->len - b->off : 0) -
+		    leg_unsent(s->reset_way == WAY_FROM_APP ? &s->mid : &s->app);
+	smcr_conn_info(s->conn, &info);
+	return info.tx_written + info.tx_sent + info.tx_consumed;
 }

@@ -320,11 +320,11 @@ setup_decline_done(struct session *s)
 	do {
 		n = clc_read(&s->mid, s->conn, &s->setup->in);
 	} while (n > 0);
-	if ((s->mid.flags & LEG_EOF) != 0)
+	if (n < 0 || (s->mid.flags & LEG_EOF) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	smcr_fallback(s->conn, &s->diag);
 	figures_no_smc(s, 0, s->diag.peer);
-	if (n < 0 || !leave_engine(s)) {
+	if (!leave_engine(s)) {
 		session_event(s, SEV_MID_RESET);
 		return false;
 	}
@@ -345,6 +345,16 @@ setup_take_path(struct session *s)
 	session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
 	if (s->app.io.fd < 0 && !setup_dialing(s))
 		setup_dial(s);
+}
+
+/* To a peer that has reset the middle it need not go; what came before that still counts. */
+static void
+flush_clc(struct session *s)
+{
+	if (clc_out_flush(&s->setup->out, &s->mid) == 0)
+		return;
+	s->setup->out.len = 0;
+	session_schedule(s);
 }
 
 /* The peer's daemon has asked for itself, and hears why not: there is no client to go on for. */
@@ -378,9 +388,12 @@ fall_back(struct session *s)
 		smcr_release(s->conn);
 		s->conn = NULL;
 	}
-	if ((s->conn != NULL && !leave_engine(s)) || clc_out_flush(&s->setup->out, &s->mid) != 0) {
+	if (s->conn != NULL && !leave_engine(s)) {
 		session_event(s, SEV_MID_RESET);
-	} else if (s->path == PATH_NONE) {
+		return;
+	}
+	flush_clc(s);
+	if (s->path == PATH_NONE) {
 		/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh
 		 * (C.4). FIN, not RST, which could overtake the Decline. */
 		s->flags |= SF_RETRIED;
@@ -399,13 +412,10 @@ setup_finish(struct session *s)
 {
 	if (s->setup == NULL)
 		return true;
-	if (clc_out_flush(&s->setup->out, &s->mid) != 0) {
-		session_event(s, SEV_MID_RESET);
-		return false;
-	}
+	flush_clc(s);
 	if (s->setup->out.len > 0)
 		return false;
-	if (s->state == SES_TCP && s->conn != NULL)
+	if ((s->state == SES_TCP || s->state == SES_TCP_DRAINING) && s->conn != NULL)
 		return true;
 	slab_put(&s->pool->setup_slab, s->setup);
 	s->setup = NULL;
@@ -492,6 +502,9 @@ setup_pump(struct session *s)
 	else if (s->state == SES_ABORTING && smcr_clc_want(s->conn) > 0)
 		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
 		clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
-	else if (s->state == SES_ABORTING)
+	else if (s->state == SES_ABORTING) {
 		session_pump_middle(s);
+		if (s->state == SES_ABORTING)
+			session_drop_received(s);
+	}
 }

@@ -223,6 +223,7 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
 	timerq_init(&w->env.timers);
 	timer_init(&w->drain.timer, on_drain_timeout);
 	session_pool_init(&w->sessions, &w->env, place, &cfg->keepalive);
+	w->sessions.reset_grace_ms = cfg->reset_grace_ms;
 	w->sessions.option = option;
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	int rc = start(w, cfg, socks, sock_cnt, err);
@@ -256,6 +257,7 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 
 	w->sessions.keepalive = next->keepalive;
 	acks_reload(&w->sessions);
+	w->sessions.reset_grace_ms = next->reset_grace_ms;
 	services_commit(w->plan, err);
 	w->plan = NULL;
 	w->policy.cfg = next;

@@ -286,23 +286,59 @@ START_LOOP_TEST(an_urgent_byte_before_fin_comes_alone, 0, 2)
 	ck_assert_uint_eq(leg.flags & LEG_EOF, LEG_EOF);
 }
 
-START_TEST(a_reset_is_reported_once)
+START_TEST(a_reset_is_remembered)
 {
 	net_reset(peer);
 	peer = -1;
 	await(LOOP_ERR);
 	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
-	ck_assert_int_eq(leg_broken(&leg), 0);
+	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
 }
 
-START_TEST(a_reset_behind_unread_bytes_is_reported_at_once)
+/* _i: known from the edge, from a write, or only from reading. The kernel tells it once, and all bytes before it are read first. */
+START_LOOP_TEST(a_reset_stands_behind_unread_bytes, 0, 3)
 {
+	struct iovec iov = { (char[]){ "x" }, 1 };
+	char buf[10];
+	struct iovec in = { buf, sizeof(buf) };
+	bool urgent;
+
 	say("abc", 0);
 	await(LOOP_READ);
+	ck_assert(leg_has_bytes(&leg));
 	net_reset(peer);
 	peer = -1;
 	await(LOOP_ERR);
+	if (_i == 0)
+		ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
+	else if (_i == 1)
+		ck_assert_int_eq(leg_write(&leg, &iov, 1, false), -ECONNRESET);
+	ck_assert(leg_has_bytes(&leg));
+	ck_assert_int_eq(leg_read(&leg, &in, 1, &urgent), 3);
+	ck_assert(!leg_has_bytes(&leg));
+	ck_assert_int_eq(leg_read(&leg, &in, 1, &urgent), -ECONNRESET);
+	ck_assert_int_eq(leg_read(&leg, &in, 1, &urgent), -ECONNRESET);
 	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
+	ck_assert_uint_eq(leg.flags & LEG_EOF, 0);
+}
+
+START_TEST(a_fin_before_the_reset_is_an_end)
+{
+	struct iovec iov = { (char[]){ "x" }, 1 };
+	char buf[10];
+	struct iovec in = { buf, sizeof(buf) };
+	bool urgent;
+
+	say("abc", 0);
+	close(peer); /* and what comes now is answered by RST */
+	peer = -1;
+	await(LOOP_RDHUP);
+	ck_assert_int_eq(leg_write(&leg, &iov, 1, false), 1);
+	await(LOOP_ERR);
+	ck_assert_int_eq(leg_broken(&leg), EPIPE);
+	ck_assert_int_eq(leg_read(&leg, &in, 1, &urgent), 3);
+	ck_assert_int_eq(leg_read(&leg, &in, 1, &urgent), 0);
+	ck_assert_uint_ne(leg.flags & LEG_EOF, 0);
 }
 
 START_TEST(a_full_socket_is_not_written_until_it_has_room)
@@ -415,6 +451,19 @@ START_TEST(a_unix_peer_that_closes_is_at_its_end)
 	ck_assert_int_eq(leg_write(&leg, &iov, 1, false), -EPIPE);
 }
 
+START_LOOP_TEST(what_the_other_ends_kernel_does_not_have_is_unsent, 0, 2)
+{
+	static char big[1 << 22];
+	struct iovec iov = { big, sizeof(big) };
+
+	if (_i == 1)
+		use_unix();
+	ck_assert_uint_eq(leg_unsent(&leg), 0);
+	while (leg_write(&leg, &iov, 1, false) > 0)
+		continue;
+	ck_assert_int_eq(leg_unsent(&leg) > 0, _i == 0); /* a UNIX socket has no way to go */
+}
+
 START_TEST(a_unix_peer_that_leaves_bytes_unread_is_a_reset)
 {
 	struct iovec iov = { (char[]){ "x" }, 1 };
@@ -425,7 +474,6 @@ START_TEST(a_unix_peer_that_leaves_bytes_unread_is_a_reset)
 	peer = -1;
 	await(LOOP_ERR);
 	ck_assert_int_eq(leg_broken(&leg), ECONNRESET);
-	ck_assert_int_eq(leg_broken(&leg), 0);
 }
 
 /* What a UNIX socket has of a reset: bytes of the peer that nobody has read. */

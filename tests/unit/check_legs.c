@@ -6,6 +6,8 @@
 #include "daemon/session/legs.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 
 #include "gateway.h"
 #include "tcp_pair.h"
@@ -14,19 +16,22 @@
 /* -- the table -- */
 
 /* A column for each event in their order: end and reset of the app leg, FIN and RST on the middle, its loss, peer done, both done;
- * connect failed, circle, refused, timeout, operator, stop; fallback, engine's end in order and by reset. */
+ * connect failed, circle, refused, timeout, operator, stop; fallback, engine's end in order and by reset, all passed on before a reset. */
 static const char *const cells[SES_STATE_CNT] = {
-	[SES_CONNECT] = "ix..... xxxxxx ...",
-	[SES_LOOK] = "ixix... xxxxxx ...",
-	[SES_RENDEZVOUS] = "iafr... aaxaaa leo",
-	[SES_LEAVING] = "ixix... xxxxxx .e.",
-	[SES_SMCR] = "dafRLDc ...aaa .xx",
-	[SES_MEASURE] = "..fa..c ...aaa .xx",
-	[SES_CLOSING] = "..fRL.. ...iAA .ex",
-	[SES_ABORTING] = "..fRL.. ...iix xxx",
-	[SES_TCP_CONNECT] = ".xix... xxxxxx ...",
-	[SES_TCP] = "mxDx..e ..xxxx ...",
-	[SES_DEAD] = "....... ...... ...",
+	[SES_CONNECT] = "ix..... xxxxxx ....",
+	[SES_LOOK] = "ixix... xxxxxx ....",
+	[SES_RENDEZVOUS] = "iafr... aaxaaa leo.",
+	[SES_LEAVING] = "ixix... xxxxxx .e..",
+	[SES_SMCR] = "dwfRLDc ...aaa .xw.",
+	[SES_MEASURE] = "..fa..c ...aaa .xx.",
+	[SES_CLOSING] = "..fRL.. ...iAA .ex.",
+	[SES_DRAINING] = "difRL.c ...aaa .xxW",
+	[SES_ABORTING] = "..fRL.. ...Aix xxx.",
+	[SES_DELIVERING] = ".xii.De ...xxx ...x",
+	[SES_TCP_CONNECT] = ".xix... xxxxxx ....",
+	[SES_TCP] = "mwDw..e ..xxxx ....",
+	[SES_TCP_DRAINING] = "mxDx..e ..xxxx ...x",
+	[SES_DEAD] = "....... ...... ....",
 };
 
 static unsigned
@@ -43,6 +48,8 @@ actions(char cell)
 		{ 'e', ACT_END },
 		{ 'a', ACT_ABORT | ACT_RESET_APP },
 		{ 'A', ACT_ABORT },
+		{ 'w', ACT_DRAIN },
+		{ 'W', ACT_RESET | ACT_RESET_APP },
 		{ 'l', ACT_LEAVE },
 		{ 'f', ACT_PASS_FIN },
 		{ 'r', ACT_PASS_RST },
@@ -78,8 +85,9 @@ START_TEST(every_cell_is_what_the_design_says)
 /* The engine's connection may be released or fallen back there. */
 START_TEST(the_engine_is_asked_for_nothing_where_it_has_no_connection)
 {
-	static const enum session_state states[] = { SES_CONNECT, SES_LOOK, SES_LEAVING, SES_TCP_CONNECT, SES_TCP };
-	const unsigned engine = ACT_SEND_DONE | ACT_SEND_CLOSED | ACT_ABORT | ACT_PASS_FIN | ACT_PASS_RST;
+	static const enum session_state states[] = { SES_CONNECT, SES_LOOK, SES_LEAVING, SES_TCP_CONNECT, SES_TCP,
+		SES_TCP_DRAINING };
+	const unsigned engine = ACT_SEND_DONE | ACT_SEND_CLOSED | ACT_ABORT | ACT_RESET | ACT_PASS_FIN | ACT_PASS_RST;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		for (int ev = 0; ev < SEV_EVENT_CNT; ev++)
@@ -268,6 +276,7 @@ START_LOOP_TEST(rst_is_seen_though_reading_is_paused, 0, MODES)
 	static char block[65536];
 
 	/* The server does not read: everything on the way is full, then the client resets. */
+	gw.cfg.reset_grace_ms = 200;
 	connected(_i);
 	for (int idle = 0; idle < 20; gw_once())
 		idle = send(client, block, sizeof(block), MSG_NOSIGNAL) > 0 ? 0 : idle + 1;
@@ -279,6 +288,140 @@ START_LOOP_TEST(rst_is_seen_though_reading_is_paused, 0, MODES)
 	ck_assert_int_eq(errno, ECONNRESET);
 	all_gone(true);
 }
+
+/* -- bytes before a reset; _i / 2: of the client, or the server -- */
+
+static int *const ends[] = { &client, &server };
+
+static void
+resets(int *fd)
+{
+	net_reset(*fd);
+	*fd = -1;
+}
+
+START_LOOP_TEST(bytes_before_a_reset_arrive_before_it, 0, 2 * MODES)
+{
+	int *from = ends[_i / 2], *to = ends[1 - _i / 2];
+
+	connected(_i % 2);
+	gw_say(*from, "last ");
+	gw_once();
+	gw_say(*to, "for nobody");
+	gw_say(*from, "words");
+	resets(from);
+	gw_expect(*to, "last words", GW_RESET);
+	all_gone(true);
+}
+
+START_LOOP_TEST(bytes_behind_the_other_ends_fin_arrive_before_a_reset, 0, 2 * MODES)
+{
+	int *from = ends[_i / 2], *to = ends[1 - _i / 2];
+
+	connected(_i % 2);
+	shutdown(*to, SHUT_WR);
+	gw_expect_eof(*from);
+	gw_say(*from, "last words");
+	resets(from);
+	gw_expect(*to, "last words", GW_RESET);
+	all_gone(true);
+}
+
+/* Linux hands out the end, and not the reset behind it. */
+START_LOOP_TEST(a_fin_before_a_reset_arrives, 0, 2 * MODES)
+{
+	int *from = ends[_i / 2], *to = ends[1 - _i / 2];
+
+	connected(_i % 2);
+	gw_say(*from, "last words");
+	shutdown(*from, SHUT_WR);
+	resets(from);
+	gw_expect(*to, "last words", GW_EOF);
+	all_gone(true);
+}
+
+#ifdef GATEWAY_REAL
+/* The stand-in forgets what an ended connection has sent. */
+START_LOOP_TEST(bytes_before_a_reset_in_set_up_arrive, 0, 2 * MODES)
+{
+	start(_i % 2);
+	client = gw_client();
+	if (_i / 2 == 1)
+		server = gw_accept();
+	gw_say(*ends[_i / 2], "last words");
+	resets(ends[_i / 2]);
+	if (_i / 2 == 0)
+		server = gw_accept();
+	gw_expect(*ends[1 - _i / 2], "last words", GW_RESET);
+	all_gone(true);
+}
+
+static char piece[262144];
+
+/* Sends while anything moves, and resets; returns what was sent, but for what is in the sender's own kernel and so lost. */
+static size_t
+fill_and_reset(int *fd)
+{
+	size_t sent = 0;
+	int unsent = 0;
+
+	for (int idle = 0; idle < 20; gw_once()) {
+		ssize_t n = send(*fd, piece, sizeof(piece), MSG_NOSIGNAL);
+
+		sent += n > 0 ? (size_t)n : 0;
+		idle = n > 0 ? 0 : idle + 1;
+	}
+	ck_assert_int_eq(ioctl(*fd, SIOCOUTQ, &unsent), 0);
+	resets(fd);
+	return sent - (size_t)unsent;
+}
+
+/* Reads to the reset, with a pause behind each piece; returns how much. */
+static size_t
+read_all(int fd, int pause_ms)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	gw.give_up = loop_now(gw.loop) + 2 * GW_DEADLINE;
+	while ((n = recv(fd, piece, sizeof(piece), 0)) > 0 || (n < 0 && errno == EAGAIN)) {
+		ck_assert_int_lt(loop_now(gw.loop), gw.give_up);
+		got += n > 0 ? (size_t)n : 0;
+		gw_run_ms(pause_ms);
+	}
+	ck_assert_int_eq(errno, ECONNRESET);
+	return got;
+}
+
+/* It may take longer than reset_grace, as long as it goes on. */
+START_LOOP_TEST(a_slow_reader_gets_all_before_a_reset, 0, 2 * MODES)
+{
+	gw.cfg.reset_grace_ms = 500;
+	connected(_i % 2);
+	size_t sent = fill_and_reset(ends[_i / 2]);
+	ck_assert_uint_ge(read_all(*ends[1 - _i / 2], 10), sent);
+	all_gone(true);
+}
+
+/* What it writes is for nobody, but has to go, or it would never come to read. */
+START_LOOP_TEST(a_reader_that_writes_first_gets_all_before_a_reset, 0, 2 * MODES)
+{
+	gw.cfg.reset_grace_ms = 10000;
+	connected(_i % 2);
+	int to = *ends[1 - _i / 2];
+	size_t sent = fill_and_reset(ends[_i / 2]);
+	gw.give_up = loop_now(gw.loop) + 2 * GW_DEADLINE;
+	for (size_t left = 32u << 20; left > 0; gw_once()) {
+		ssize_t n = send(to, piece, left < sizeof(piece) ? left : sizeof(piece), MSG_NOSIGNAL);
+
+		ck_assert(n > 0 || errno == EAGAIN);
+		ck_assert_msg(loop_now(gw.loop) < gw.give_up, "%zu bytes are left to be written", left);
+		left -= n > 0 ? (size_t)n : 0;
+	}
+	ck_assert_uint_ge(read_all(to, 1), sent);
+	all_gone(true);
+}
+#endif
 
 START_LOOP_TEST(a_reset_after_both_ends_were_read_is_no_error, 0, MODES)
 {

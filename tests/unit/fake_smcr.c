@@ -49,7 +49,7 @@ struct smcr_conn {
 	struct smcr_open o;
 	uint32_t id;
 	enum step step;
-	bool prewarm, released, prewarmed_by_peer;
+	bool prewarm, released, prewarmed_by_peer, resets;
 	unsigned events;
 	uint8_t in[FAKE_MSG_LEN], out[4 * FAKE_MSG_LEN];
 	size_t in_len, out_len, left_len;
@@ -464,7 +464,7 @@ pieces(const struct stream *s, uint64_t from, size_t len, struct iovec iov[2])
 size_t
 smcr_tx_space(struct smcr_conn *c, struct iovec iov[2])
 {
-	if (c->step != OPEN || c->tx.done)
+	if (c->step != OPEN || c->tx.done || c->resets)
 		return 0;
 	size_t room = RING_SIZE - (size_t)(c->tx.head - c->tx.tail);
 	/* One urgent byte at a time. */
@@ -495,7 +495,7 @@ smcr_rx_data(struct smcr_conn *c, struct iovec iov[2], bool *urgent)
 	struct stream *s = rx(c);
 
 	*urgent = false;
-	if (s == NULL || c->step != OPEN)
+	if (s == NULL || (c->step != OPEN && c->reason != SMCR_R_PEER_ABORT))
 		return 0;
 	size_t len = (size_t)(s->sent - s->tail);
 	if (s->urgent > s->tail && s->urgent <= s->sent) {
@@ -561,6 +561,13 @@ smcr_abort(struct smcr_conn *c, enum smcr_reason reason)
 	if (c->peer != NULL)
 		end(c->peer, SMCR_R_PEER_ABORT);
 	end(c, reason);
+}
+
+/* A goes with the next flush, behind what was committed. */
+void
+smcr_reset(struct smcr_conn *c)
+{
+	c->resets = true;
 }
 
 enum smcr_reason
@@ -691,6 +698,10 @@ flush_conn(struct smcr_conn *c)
 	s->closed_sent = s->closed;
 	if (news)
 		raise_event(c->peer, SMCR_EV_READABLE);
+	if (c->resets) {
+		smcr_abort(c, SMCR_R_APP_RESET);
+		return;
+	}
 	if (s->closed_sent && c->peer->tx.closed_sent) {
 		end(c->peer, SMCR_OK);
 		end(c, SMCR_OK);

@@ -248,6 +248,7 @@ gw_init(void)
 	gw.cfg.device_cnt = 1;
 	gw.cfg.service_cnt = 1;
 	gw.cfg.smcr.fin_grace_ms = 100;
+	gw.cfg.reset_grace_ms = 2000;
 #endif
 }
 
