@@ -7,14 +7,19 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
+import array								# noqa: E402
+import fcntl								# noqa: E402
 import json								# noqa: E402
 import signal								# noqa: E402
+import sys								# noqa: E402
+import termios								# noqa: E402
 import time								# noqa: E402
+import zlib								# noqa: E402
 
 from harness import (PATIENCE, SANITIZERS, WORKERS, Daemon, Failure, case, check, equal, hostport, in_thread,	# noqa: E402
-                     main, need, wait_until)
+                     main, need, pattern, set_reset_on_close, wait_until)
 from load import Echo, Probe, Stream					# noqa: E402
-from programs import Iperf3, Postgres, Redis, RedisClient, postgres_bin	# noqa: E402
+from programs import Iperf3, Postgres, Redis, RedisClient, postgres_bin, wait_port	# noqa: E402
 
 INTERVAL_MS, ANSWER_MS = 300, 300
 ROUNDS = 30 if not SANITIZERS else 9
@@ -407,6 +412,56 @@ def _(t):
         for s in socks:
             s.close()
         works_again(gw, f"{victim.name} goes on")
+
+
+READER = """
+import socket, sys, time, zlib
+s, _ = socket.create_server((sys.argv[1], int(sys.argv[2]))).accept()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 131072)
+time.sleep(1)
+n = crc = 0
+try:
+    while part := s.recv(16384):
+        n, crc = n + len(part), zlib.crc32(part, crc)
+    print("read", n, crc, "end", flush=True)
+except OSError as e:
+    print("read", n, crc, type(e).__name__, flush=True)
+time.sleep(1000)
+"""
+
+
+class Reader:
+    """Reads late, and says how much came, and how it ended."""
+
+    def __init__(self, t):
+        self.host, self.port = t.addr, t.port()
+        self.proc = t.spawn([sys.executable, "-c", READER, self.host, str(self.port)], "reader")
+        wait_port(self.proc, self.host, self.port)
+
+
+@case("a reset whose data is on its way when its link is lost: all of it arrives before the reset")
+def _(t):
+    data = pattern(1500000)
+    for how in ("silent", "down a", "down b"):
+        gw = Gateways(t, {"reader": Reader, "redis": Redis})
+        reader = gw.servers["reader"].proc
+        keeps = RedisClient(gw.connect("redis"))
+        gw.need_links(2)
+        c = gw.connect("reader")
+        c.sendall(data)
+        wait_until(lambda: array.array("i", fcntl.ioctl(c, termios.TIOCOUTQ, b"\0" * 4))[0] == 0, "the gateway has all bytes")
+        conn = next(x for x in gw.a.connections() if x["service"] == "reader")
+        pair = next(int(x["device"][1:]) for x in gw.a.ctl("links")["links"] if x["number"] == conn["link"])
+        break_pair(gw.net, pair, how)
+        set_reset_on_close(c)
+        c.close()
+        wait_until(lambda: "read" in reader.log(), f"{how}: the reader's stream ends", 20)
+        equal(reader.log().split()[-4:], ["read", str(len(data)), str(zlib.crc32(data)), "ConnectionResetError"], how)
+        equal(keeps.call("PING"), b"PONG", "the other connection")
+        for d in (gw.a, gw.b):
+            check(d.counters()["failovers"] > 0, f"{how}: the connections of daemon {d.name} have moved")
+            d.finish()
+        gw.net.close()
 
 
 main()

@@ -12,6 +12,8 @@ check_INTEGRATION = \
 	tests/integration/check_slow_unix.py \
 	tests/integration/check_urgent.py \
 	tests/integration/check_reset.py \
+	tests/integration/check_last_words.py \
+	tests/integration/check_last_words_unix.py \
 	tests/integration/check_slow.py \
 	tests/integration/check_lifecycle.py \
 	tests/integration/check_upgrade.py \
@@ -67,6 +69,7 @@ check_INTEGRATION_SCTP = \
 	tests/integration/check_postgres_sctp.py \
 	tests/integration/check_http_sctp.py \
 	tests/integration/check_iperf3_sctp.py \
+	tests/integration/check_last_words_sctp.py \
 	tests/integration/check_hostile_link_sctp.py \
 	tests/integration/check_hostile_llc_sctp.py \
 	tests/integration/check_hostile_sctp.py \

@@ -831,6 +831,8 @@ START_TEST(a_reset_waits_for_all_that_was_committed)
 	ck_assert_uint_eq(host_read(ca, 1000, NULL), 100);
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), ELEM);
 	hosts_carry(&a, &b);
+	smcr_reset(ca);
+	hosts_carry(&a, &b);
 	ck_assert_int_eq(ca->state, CONN_ACTIVE); /* sent, and no completion yet */
 	host_forget(&a);
 	host_complete(&a);

@@ -195,6 +195,16 @@ def _(t):
             scene.hosts["b"].card(i, "plug")
 
 
+@case("bytes before a reset come before it", timeout=60)
+def _(t):
+    scene = Scene(t, "smcrd")
+    for way in WAYS:
+        for rests in (0, 0.5):		# Linux drops what it has not sent when its program resets
+            _, got = scene.run(way, "words", size=50000, pause=3, rests=rests)
+            t.note(f"{way}, {rests} s between last byte and reset: {got}")
+            check(got[0][0] == 50000 or (way == "in" and rests == 0), f"{way}: {got}")
+
+
 @case("smcrctl says who the peer is", timeout=40)
 def _(t):
     scene = Scene(t, "smcrd")

@@ -144,6 +144,20 @@ def abort_server(s, settings, mode):
     return _aborted(s)
 
 
+def words_server(s, settings, mode):
+    """Begins to read when the client has reset the connection: how much came, and how it ended."""
+    mode()
+    s.sendall(b"greeting")
+    time.sleep(settings["pause"])	# raw: nothing tells this program of the reset
+    got = 0
+    try:
+        while part := s.recv(1 << 16):
+            got += len(part)
+        return got, "end"
+    except OSError as e:
+        return got, errno.errorcode.get(e.errno, str(e))
+
+
 def urgent_server(s, settings, mode):
     mode()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
@@ -326,6 +340,16 @@ def abort_client(connect, settings, mode):
         return "aborted"
 
 
+def words_client(connect, settings, mode):
+    """Leaves most of the greeting unread."""
+    with connect() as s:
+        mode(s)
+        s.recv(1)
+        s.sendall(pattern(settings["size"]))
+        time.sleep(settings["rests"])	# raw: for the kernel to send it
+        set_reset_on_close(s)
+
+
 def _unread(s):
     """Says something, and waits for data that it will not read."""
     s.sendall(b"x" * 1000)
@@ -454,7 +478,7 @@ def ends_client(connect, settings, mode):
 
 
 SERVERS = {"echo": echo_server, "bulk": bulk_server, "sink": sink_server, "half": half_server, "abort": abort_server,
-           "urgent": urgent_server, "slow": slow_server, "ends": ends_server}
+           "urgent": urgent_server, "words": words_server, "slow": slow_server, "ends": ends_server}
 CLIENTS = {"bulk": bulk_client, "sink": sink_client, "ping": ping_client, "many": many_client, "short": short_client,
-           "half": half_client, "abort": abort_client, "urgent": urgent_client, "slow": slow_client, "try": try_client,
+           "half": half_client, "abort": abort_client, "urgent": urgent_client, "words": words_client, "slow": slow_client, "try": try_client,
            "busy": busy_client, "ends": ends_client}
