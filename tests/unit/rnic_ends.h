@@ -67,10 +67,10 @@ turn_one(struct end *e, int max_ms)
 	collect(e);
 }
 
-/* Turns until the condition (the last operand of a comma list) holds; fails after some seconds. */
+/* Turns until the condition (the last operand of a comma list) holds; fails after a minute. */
 #define UNTIL(...)                                                                             \
 	do {                                                                                   \
-		int64_t until_end = poll_loop_now() + 20000000000;                             \
+		int64_t until_end = poll_loop_now() + 60000000000;                             \
 		while (!(__VA_ARGS__)) {                                                       \
 			ck_assert_msg(poll_loop_now() < until_end, "never: %s", #__VA_ARGS__); \
 			turn();                                                                \
