@@ -211,13 +211,14 @@ ms_until(const struct smcr *eng, const struct timer *t)
 	return timer_armed(t) && t->at_ns > eng->now_ns ? (uint64_t)(t->at_ns - eng->now_ns) / MS : 0;
 }
 
-/* Something leads to an element for those who wait for one: an exchange, another try of ours, or marks that are to be acted on. */
+/* Something leads to an element for those who wait for one: an exchange, another try of ours, marks that are to be acted on, or the
+ * tests of a group whose links are all silent, where no exchange begins. */
 static bool
 rmb_is_under_way(const struct lgr *lgr)
 {
 	return lgr->flow[LLC_FLOW_LINK].step != LLC_IDLE || lgr->flow[LLC_FLOW_RKEY].step != LLC_IDLE ||
-	    lgr->cont_rmb != NULL || timer_armed(&lgr->rkey_retry) || !list_empty(&lgr->marks.node) ||
-	    !list_empty(&lgr->marks.turn_node);
+	    lgr->cont_rmb != NULL || timer_armed(&lgr->rkey_retry) || lgr_is_silent(lgr) ||
+	    !list_empty(&lgr->marks.node) || !list_empty(&lgr->marks.turn_node);
 }
 
 /* Whatever a peer is waited for has an end: the timer that ends it is set. */

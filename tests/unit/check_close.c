@@ -630,6 +630,23 @@ START_TEST(what_came_with_the_rst_is_no_answer)
 	expect_closed(ca, SMCR_R_TCP_RESET);
 }
 
+/* The peer's link was lost, and it has not moved: what it said last went with the link. _i: before the RST, or behind it. */
+START_LOOP_TEST(rst_of_a_peer_that_has_not_moved_is_an_abort, 0, 2)
+{
+	if (_i == 0)
+		conn_peer_moves(ca);
+	smcr_tcp_event(ca, SMCR_TCP_RST);
+	for (int i = 0; i < 1 + _i; i++) {
+		ck_assert_uint_eq(host_events(ca), 0);
+		host_advance(&a, 1);
+		ca->link->last_rx_ns = a.eng.now_ns;
+		host_advance(&a, 1999);
+		if (_i == 1 && i == 0)
+			conn_peer_moves(ca);
+	}
+	expect_closed(ca, SMCR_R_TCP_RESET);
+}
+
 START_TEST(rst_behind_the_peers_close_means_nothing)
 {
 	host_write(cb, 10, false);

@@ -142,9 +142,9 @@ rst_is_nothing(const struct smcr_conn *conn)
 }
 
 /*
- * A RST of the middle may be a firewall's that has forgotten the connection, or forged. A peer that resets has sent A before,
- * which a link delivers; one that is gone does not answer over any. One that has ended the connection in order may reset it as well
- * (smcr_may_reset_middle), and its C may still be on its way: it has got ours.
+ * A RST of the middle may be a firewall's that has forgotten the connection, or forged. A peer that resets has sent A or C before,
+ * which its link delivers; one that is gone does not answer over any. One that has ended the connection in order may reset it as
+ * well (smcr_may_reset_middle), and its C may still be on its way: it has got ours.
  */
 static bool
 rst_unanswered(const struct smcr_conn *conn)
@@ -152,10 +152,15 @@ rst_unanswered(const struct smcr_conn *conn)
 	return conn->close.tcp_rst && !rst_is_nothing(conn) && !is_aborting(conn);
 }
 
-/* Has anything come over a link of the group since the RST? The peer was asked by TEST LINK. */
+/*
+ * Has anything come over a link of the group since the RST? The peer was asked by TEST LINK. An smcrd whose link was lost moves
+ * each connection to another one, unless its A or C is complete: where it has not moved, that was lost with the link.
+ */
 static bool
 link_answered(const struct smcr_conn *conn)
 {
+	if (conn->rx.moves && !conn->lgr->dialect.closing_moves_unasked)
+		return false;
 	LGR_EACH_LINK(l, conn->lgr)
 		if (l->state == LINK_ACTIVE && l->last_rx_ns > conn->close.rst_ns)
 			return true;
@@ -243,6 +248,14 @@ conn_rst_seen(struct smcr_conn *conn)
 		if (l->state == LINK_ACTIVE)
 			link_want_proof(l);
 	update_timer(conn);
+}
+
+void
+conn_peer_moves(struct smcr_conn *conn)
+{
+	conn->rx.moves = true;
+	if (conn->close.rst_ns != 0)
+		conn_rst_seen(conn);
 }
 
 /* -- the machine -- */

@@ -114,6 +114,7 @@ struct conn_rx {
 	bool any;           /* a CDC came */
 	bool blocked;       /* B in the peer's last CDC */
 	bool update_req;    /* R in the peer's last CDC */
+	bool moves;         /* the link that the peer sends over was lost, and nothing has come over another one */
 };
 
 /* How far a connection's end has come. */
@@ -130,7 +131,7 @@ struct conn_close {
 	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover takes back those that may not have arrived */
 	uint8_t tx_flags_ever; /* ever sent */
 	uint8_t rx_flags;      /* conn flags received */
-	int64_t rst_ns;        /* when tcp_rst was set */
+	int64_t rst_ns;        /* when tcp_rst was set last; 0: never */
 };
 
 struct smcr_conn {
@@ -269,5 +270,7 @@ void conn_doubt(struct smcr_conn *, bool doubt);
 void conn_fin_seen(struct smcr_conn *);
 /* RST on the middle: a link has to answer within fin_grace_ms, else the connection is aborted. */
 void conn_rst_seen(struct smcr_conn *);
+/* The link that the peer may send over is lost. */
+void conn_peer_moves(struct smcr_conn *);
 /* The peer gives the element of an established connection to another one (4.4.2). */
 void conn_elem_taken(struct smcr_conn *);

@@ -194,6 +194,8 @@ failover_link(struct link *link)
 		conn->tx.asks = false; /* the answer may be lost with it */
 		if (conn->tx.move_to == link->number)
 			conn->tx.move_to = 0;
+		if (link->path_lost && (conn->rx.link == 0 || conn->rx.link == link->number))
+			conn_peer_moves(conn);
 		if (conn->link != link)
 			continue;
 		change_link(conn, lgr_pick_link(lgr), false);

@@ -169,6 +169,7 @@ moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 		deny_left(conn, now);
 	conn->rx.link = now->number;
 	conn->rx.unheard_ns = 0;
+	conn->rx.moves = false;
 	conn_doubt(conn, false);
 	conn_tx_schedule(conn); /* D or C may have waited for this */
 }
@@ -193,8 +194,10 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 		lost_in_failover(conn, link);
 		return false;
 	}
-	if (conn->rx.link == 0)
+	if (conn->rx.link == 0) {
 		conn->rx.link = link->number;
+		conn->rx.moves = false;
+	}
 	if (conn->rx.link == link->number)
 		return true;
 	if (link_has_ended(link) || rmb_elem_denied(conn->rmb, conn->elem_idx, link))
