@@ -25,6 +25,7 @@ TIMERS = {
     "hold_off": "10ms", "hold_off_max": "1s",
     # Not answered at all is what is tried; who is late because the machine is busy is in time.
     "test_link_interval": "2s", "test_link_timeout": f"{5 * MS}ms",
+    "last_link_timeout": "1s",
 }
 SOON = 6 * PATIENCE		# the longest that anything may take
 

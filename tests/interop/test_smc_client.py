@@ -742,7 +742,8 @@ def _(s):
     s.run("D, and never C", never_closed)
     s.run("C at once, with data on its way", closed_early)
     s.run("FIN on the middle, nothing else", middle_ends, False)
-    s.run("RST on the middle", middle_ends, True)
+    s.run("RST on the middle, and no answer to TEST LINK", middle_ends, True)
+    s.run("RST on the middle, and the link answers", middle_forgotten)
     s.run("bytes on the middle when established", middle_bytes)
     s.run("peer that never reads", never_reads)
 
@@ -786,12 +787,24 @@ def middle_ends(s, reset):
     ends = len(s.echo.ends)
     if reset:
         set_reset_on_close(c.middle)
+        c.link.answers[smc.TEST_LINK] = None
     c.middle.close()
     c.wait_state(smc.ABORT, SOON)
     c.abort()
     wait_until(lambda: s.echo.ends[ends:] == ["reset"], "the server sees a reset")
     c.link.forget(c)
-    s.joined(c)
+    if not reset:
+        s.joined(c)
+
+
+def middle_forgotten(s):
+    """As a firewall does that knows the connection no longer."""
+    c = s.echoing()
+    set_reset_on_close(c.middle)
+    c.middle.close()
+    c.link.wait_llc(smc.TEST_LINK, False, timeout=SOON)
+    time.sleep(0.3)	# raw: longer than fin_grace
+    s.echoes(c)
 
 
 def middle_bytes(s):

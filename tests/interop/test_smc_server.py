@@ -779,8 +779,9 @@ def _(s):
     s.run("wrong rkey on an existing group", wrong_subsequent, {"rkey": 0x777})
     s.run("wrong QPN on an existing group", wrong_subsequent, {"qpn": 0x777})
     s.run("FIN on the middle, nothing else", middle_ends, False)
-    s.run("RST on the middle", middle_ends, True)
-    s.run("a link that is silent: the Read behind the writes is not answered", silent_link)
+    s.run("RST on the middle, and no answer to TEST LINK", middle_ends, True)
+    s.run("RST on the middle, and the link answers", middle_forgotten)
+    s.run("a link that is silent: neither the Read behind the writes nor TEST LINK is answered", silent_link)
 
 
 def aborted(s, over, why):
@@ -896,16 +897,29 @@ def middle_ends(s, reset):
     app, c = talking(s)
     if reset:
         set_reset_on_close(c.middle)
+        c.link.answers[smc.TEST_LINK] = None
     c.middle.close()
     c.wait_state(smc.ABORT, SOON)
     c.abort()
     equal(how_it_ends(app), ("reset", b""), "the client")
-    talk(*s.served())
+    if not reset:
+        talk(*s.served())
+
+
+def middle_forgotten(s):
+    """As a firewall does that knows the connection no longer."""
+    app, c = talking(s)
+    set_reset_on_close(c.middle)
+    c.middle.close()
+    c.link.wait_llc(smc.TEST_LINK, False, timeout=SOON)
+    time.sleep(0.3)	# raw: longer than fin_grace
+    talk(app, c)
 
 
 def silent_link(s):
     app, c = talking(s)
     c.link.ep.answer_reads = False
+    c.link.answers[smc.TEST_LINK] = None
     app.sendall(b"does it arrive?")
     equal(how_it_ends(app), ("reset", b""), "the client")
     equal(how_it_ends(c.middle), ("reset", b""), "the middle")
