@@ -193,8 +193,8 @@ rdv_declines_are_answered(const struct smcr_conn *conn)
 
 /* Linux gives first contact up by itself, and has ceased to look for a Decline when it takes its link apart, for a second or more,
  * before it says its own: its program would get ours as data. */
-static bool
-is_too_late_for_linux(const struct smcr_conn *conn)
+bool
+rdv_is_too_late_for_linux(const struct smcr_conn *conn)
 {
 	return !rdv_is_smcrd(conn) && conn->eng->now_ns - conn->rdv->confirm_ns > DECLINE_MS * MS;
 }
@@ -249,7 +249,7 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 	struct rdv *r = conn->rdv;
 	bool contact = rdv_forms_group(conn);
 
-	r->kept_back = contact && declines_may_cross(conn) && is_too_late_for_linux(conn);
+	r->kept_back = contact && declines_may_cross(conn) && rdv_is_too_late_for_linux(conn);
 	if (!r->kept_back)
 		send_decline(conn, diag);
 	conn->diag.local = diag;

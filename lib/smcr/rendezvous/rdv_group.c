@@ -261,6 +261,10 @@ rdv_act_on_contact(struct lgr *lgr)
 			peer_done(lgr->eng, p, PEER_OK);
 	} else if (m.contact == CONTACT_FAILED) {
 		group_failed(conn, m.diag, m.reason, m.why);
+	} else if (m.reason == SMCR_R_LLC_TIMEOUT && conn->rdv->step == RDV_WAIT_LINK &&
+	    !lgr->contact.confirm_link_in && rdv_is_too_late_for_linux(conn)) {
+		conn->diag.detail = m.why;
+		rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK); /* no word of it goes out: that of Linux is awaited */
 	} else {
 		rdv_end(conn, m.reason, m.why);
 	}

@@ -138,6 +138,8 @@ void rdv_late_decline_input(struct smcr_conn *);
 void rdv_late_decline_waited(struct smcr_conn *);
 /* One of the peer's is sure to come. */
 bool rdv_declines_are_answered(const struct smcr_conn *);
+/* First contact: a Decline of ours would be taken for data. */
+bool rdv_is_too_late_for_linux(const struct smcr_conn *);
 /* Before it is established: aborted by its user. */
 void rdv_abort(struct smcr_conn *, enum smcr_reason);
 /* Sends a Decline and falls back; at first contact it may be the peer's Decline that is waited for. */
