@@ -70,6 +70,28 @@ class Scene:
         self.host.end()
 
 
+def lost_packets(t, client, **settings):
+    """No RoCE packet arrives: the peer is held off for all its ports, from the release of the connection that failed on."""
+    host = Host(t, lossy=1, **settings)
+    Card(host, 1, engine=True)
+    linux = Linux(host)
+    contact = linux.lost_client if client else linux.lost_server
+    took = [contact((port,)) for port in range(1, 10)]
+    check(min(took[:2]) > 2900 and max(took[2:]) < 10, f"two ports show it, the others do not stall: {took}")
+    check(contact((1, 62)) > 2900, "who has this peer id at another address is not held off")
+    host.idle(5000)	# the hold-off is over
+    stall, port = contact((10,)), 11
+    check(stall > 2900, f"tried again: {stall}")
+    released = host.now
+    while host.now < released + 1990000:	# twice the first one
+        check((stall := contact((port,))) < 10, f"{(host.now - released) // 1000} ms behind the release: {stall}, {host.logs}")
+        host.idle(50)
+        port += 1
+    host.idle(100)
+    check(contact((11,)) > 2900, "tried again")
+    host.end()
+
+
 def linux_case(client, name, cards=2, **settings):
     """@case for a function of a Scene, which is finished behind it."""
     def register(fn):
@@ -525,6 +547,9 @@ def both_roles(client):
             ("an idle group ends", idle_group, two),
             ("Linux declines", declines, one)):
         linux_case(client, name, **settings)(fn)
+    for retry_ms in (300, 1500, 4000, 10000):
+        case(f"no RoCE packet arrives, as the card notices after {retry_ms} ms")(
+            lambda t, retry_ms=retry_ms: lost_packets(t, client, retry_ms=retry_ms))
     for way in WAYS:
         linux_case(client, f"a link is lost ({way}) under connections in every state", **two)(
             lambda s, way=way: failover(s, way))

@@ -119,7 +119,7 @@ class Host:
 class App:
     """One connection of the engine with the program behind it, which sends everything back, or what it is told."""
 
-    def __init__(self, host, role, echo=True, elem=ELEM):
+    def __init__(self, host, role, echo=True, elem=ELEM, at=()):
         self.host, self.role, self.echo = host, role, echo
         self.name = host.name("app")
         self.clc, self.got, self.out = b"", b"", b""
@@ -128,7 +128,7 @@ class App:
         self.eof = self.closing = self.ended = False
         self.reading = True
         host.on[self.name] = self._event
-        host.cmd("open", self.name, role, elem)
+        host.cmd("open", self.name, role, elem, *at)
 
     def _event(self, kind, rest):
         if kind == "clc":
@@ -839,6 +839,38 @@ class Linux:
         self.host.within(lambda: group.adding is None, FIRST_MS)
         return conn
 
+    def lost_client(self, at):
+        """A connection whose first contact fails, as no RoCE packet arrives. Milliseconds until its program goes on."""
+        app, start = App(self.host, "server", at=at), self.host.now
+        app.clc_send(self.proposal())
+        try:
+            group, m = Group(self, client=True), app.clc_read()
+            link = group.new_link(self.cards[0])
+            conn = Conn(group, link, app, group.get_rmb(link, True), self.token())
+            link.connect(m.gid, m.mac, m.qpn, m.psn)
+            app.clc_send(self.clc(smc.CONFIRM, conn, True))
+            check(not self.host.within(lambda: link.active, WAIT_MS), "no CONFIRM LINK arrives")
+            self.gives_up(app, link)
+        except smc.Declined:
+            pass
+        return self.goes_on(app, start)
+
+    def gives_up(self, app, link):
+        """A Decline of the peer's is looked for, then the link is taken apart, then the Decline of our own."""
+        self.host.within(lambda: app.clc, SHORT_MS)
+        declined, app.clc = bool(app.clc), b""
+        link.kill()
+        self.host.idle(SHORT_MS)
+        if not declined:
+            check(not app.clc, "no Decline that the program would get")
+            self.decline(app, TIMEOUT_CONFIRM_LINK)
+
+    def goes_on(self, app, start):
+        app.clc_send(b"a line of the program")
+        self.host.wait(f"fallback; {app.state} {app.why}", lambda: app.state == "fallback")
+        app.release()
+        return (self.host.now - start) // 1000
+
     def next_client(self, app, m):
         group = self.group(True)
         link = group and next((x for x in group.active() if x.peer == (m.gid, m.mac, m.qpn)), None)
@@ -885,6 +917,23 @@ class Linux:
         link.active = True
         group.add_link()
         return conn
+
+    def lost_server(self, at):
+        """As lost_client."""
+        app, start = App(self.host, "client", at=at), self.host.now
+        try:
+            app.clc_read()
+            group = Group(self, client=False)
+            link = group.new_link(self.cards[0], 1)
+            conn = Conn(group, link, app, group.get_rmb(link, True), self.token())
+            app.clc_send(self.clc(smc.ACCEPT, conn, True))
+            m = app.clc_read()
+            link.connect(m.gid, m.mac, m.qpn, m.psn)
+            check(not group.ask(link, smc.CONFIRM_LINK, group.confirm_link_msg(link, False), FIRST_MS), "no answer arrives")
+            self.gives_up(app, link)
+        except smc.Declined:
+            pass
+        return self.goes_on(app, start)
 
     def next_server(self, app, group):
         link = group.by_number(self.favourite) or min(

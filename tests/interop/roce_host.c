@@ -6,7 +6,7 @@
  *	roce_host [KEY=VALUE ...]
  *
  * Settings: seed, links_max, rmb_elems, quarantine_max, smc_version, close_ms, abort_ms, llc_ms, keepalive_ms,
- * group_idle_ms, rmb_idle_ms, retry_ms and credit_bytes (of the cards).
+ * group_idle_ms, rmb_idle_ms, retry_ms and credit_bytes (of the cards), lossy (1: no packet of the cards arrives).
  *
  * Numbers are decimal or 0x hex, bytes are hex. NAME is a word of the script's choice. Each command is answered by one line,
  * "ok [...]" or "error TEXT"; commands:
@@ -21,7 +21,7 @@
  *	counter NAME		ok VALUE
  *	end			everything ends: ok breaches= qp= mr= pd=
  * of connections of the engine:
- *	open NAME client|server ELEMENT-SIZE
+ *	open NAME client|server ELEMENT-SIZE [PORT [HOST]]	of the script's host, 1 and 61 otherwise
  *	clc NAME HEX		bytes of the middle
  *	tcp NAME fin|rst	of the middle
  *	admit NAME
@@ -468,6 +468,11 @@ cmd_open(char **arg)
 
 	if (arg[2] == NULL)
 		return -EINVAL;
+	if (arg[3] != NULL) {
+		if (arg[4] != NULL)
+			o.remote.addr[15] = (uint8_t)num(arg[4]);
+		snprintf(o.peer_key, sizeof(o.peer_key), "linux%u:%u", o.remote.addr[15], (unsigned)num(arg[3]));
+	}
 	e = calloc(1, sizeof(*e));
 	o.app = e;
 	o.role = strcmp(arg[1], "client") == 0 ? SMCR_CLIENT : SMCR_SERVER;
@@ -801,6 +806,14 @@ on_breach(void *ctx, const struct rnic_dev *dev, const char *what)
 	breaches++;
 }
 
+static enum sim_fate
+lost(void *ctx, const struct sim_msg *m)
+{
+	(void)ctx;
+	(void)m;
+	return SIM_LOSE;
+}
+
 static bool
 setting(struct smcr_config *c, struct sim_config *s, const char *key, uint32_t n)
 {
@@ -830,7 +843,10 @@ setting(struct smcr_config *c, struct sim_config *s, const char *key, uint32_t n
 		s->retry_ns = n * MS;
 	else if (strcmp(key, "credit_bytes") == 0)
 		s->credit_bytes = n;
-	else if (strcmp(key, "smc_version") == 0)
+	else if (strcmp(key, "lossy") == 0 && n != 0) {
+		s->filter = lost;
+		s->cut = SIM_CUT_SILENT;
+	} else if (strcmp(key, "smc_version") == 0)
 		c->smc_version = (uint8_t)n;
 	else
 		return false;

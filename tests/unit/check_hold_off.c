@@ -107,6 +107,63 @@ START_TEST(who_insists_in_vain_changes_nothing)
 	ck_assert_int_eq(smcr_held_off_ns(d.eng[A], KEY), 0);
 }
 
+static bool
+key_is_held_off(unsigned port)
+{
+	char key[16];
+
+	snprintf(key, sizeof(key), "server:%u", port);
+	return smcr_held_off_ns(d.eng[A], key) > 0;
+}
+
+static void
+open_at(unsigned pair, unsigned port)
+{
+	d.port = port;
+	duo_open(pair);
+}
+
+static void
+falls_back(unsigned pair)
+{
+	for (unsigned t = 0; t < 1200 && !BOTH(pair, FALLBACK); t++)
+		duo_run(10);
+	ck_assert(BOTH(pair, FALLBACK));
+}
+
+/* A client's server is the same by several keys: its peer id and its address say so, together. */
+START_TEST(a_hold_off_counts_for_every_key_of_the_peer)
+{
+	duo_init(true, true, &hold);
+	sim_block_connect(d.dev[B], true);
+	open_at(0, 2); /* at the same time: one round */
+	open_at(1, 3);
+	falls_back(0);
+	falls_back(1);
+	ck_assert(!key_is_held_off(2) && !key_is_held_off(3));
+	open_at(2, 4);
+	falls_back(2);
+	ck_assert(!c[2].diag.held_off && key_is_held_off(2) && key_is_held_off(3) && key_is_held_off(4));
+	ck_assert(!key_is_held_off(5)); /* nobody knows whose it is */
+	smcr_retry(d.eng[B], NULL, NULL);
+	open_at(3, 5);
+	duo_run(100);
+	ck_assert(BOTH(3, FALLBACK) && c[3].diag.held_off && key_is_held_off(5));
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->first_contacts_failed, 3);
+	/* Somebody else may say that it is this peer. */
+	d.remote++;
+	open_at(4, 6);
+	falls_back(4);
+	ck_assert(!c[4].diag.held_off && !s[4].diag.held_off && !key_is_held_off(6));
+	d.remote--;
+	smcr_end_hold_off(d.eng[A], "server:5");
+	ck_assert(!key_is_held_off(2) && !key_is_held_off(3) && !key_is_held_off(4) && !key_is_held_off(5));
+	sim_block_connect(d.dev[B], false);
+	smcr_retry(d.eng[B], NULL, NULL);
+	d.port = 3;
+	duo_connect(5, 1, 500);
+}
+
 START_TEST(a_link_is_tested_on_demand)
 {
 	struct smcr_link_info l;

@@ -305,7 +305,6 @@ duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 		.peer = d.peer,
 		.app = e,
 		.elem_size = SMCR_ELEM_MIN,
-		.peer_key = "server:1",
 		.subnet_cnt = 1,
 		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
 		.remote.addr[15] = d.remote,
@@ -315,6 +314,7 @@ duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 
 	if (d.ipv4)
 		open.remote.addr[10] = open.remote.addr[11] = 0xff;
+	snprintf(open.peer_key, sizeof(open.peer_key), "server:%u", d.port != 0 ? d.port : 1);
 	*e = (struct duo_end){ .host = role == SMCR_CLIENT ? A : B };
 	e->conn = prewarm ? smcr_prewarm(d.eng[e->host], &open, &err) : smcr_open(d.eng[e->host], &open, &err);
 	ck_assert_ptr_nonnull(e->conn);

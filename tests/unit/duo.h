@@ -55,6 +55,7 @@ struct duo {
 	struct smcr *eng[2];
 	struct rng rng[2];
 	uint8_t remote; /* who is at the other end of connections that are opened from here on (smcr_identity) */
+	unsigned port;  /* and at which port, 0 for 1: clients' key is "server:PORT" */
 	bool ipv4;      /* the middles of those are over IPv4 */
 	bool insist;    /* those of smcr_prewarm are for an operator who asks */
 	bool measure;   /* ... and for a measurement */

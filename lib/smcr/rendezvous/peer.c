@@ -5,6 +5,7 @@
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/group/llc.h"
+#include "smcr/group/owner.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 #include "smcr/rendezvous/rendezvous.h"
@@ -17,6 +18,31 @@ static bool
 peer_is(const struct peer *p, const char *key, const struct owner *owner)
 {
 	return p->role == SMCR_CLIENT ? strcmp(p->key, key) == 0 : owner_same(&p->owner, owner);
+}
+
+/*
+ * A hold-off counts for both: a client's server is the same by several keys, once their Accepts have shown the same owner.
+ * That is a claim, so it needs the same address, too: who answers at one address cannot hold off what is at another.
+ */
+static bool
+share_failures(const struct peer *a, const struct peer *b)
+{
+	return a == b ||
+	    (a->role == SMCR_CLIENT && b->role == a->role && a->owner_met && b->owner_met &&
+	        owner_same(&a->owner, &b->owner));
+}
+
+static int64_t
+held_until_ns(const struct smcr *eng, const struct peer *p)
+{
+	int64_t until = p->hold_until_ns;
+
+	if (!p->owner_met)
+		return until;
+	LIST_EACH(const struct peer, q, &eng->peers, node)
+		if (share_failures(p, q))
+			until = max_i64(until, q->hold_until_ns);
+	return until;
 }
 
 static void
@@ -100,7 +126,21 @@ void
 peer_lead(struct peer *p, struct smcr_conn *conn)
 {
 	p->leader = conn;
+	p->began_ns = conn->eng->now_ns;
 	conn->rdv->peer_ent = p;
+}
+
+bool
+peer_meets(struct smcr_conn *conn, const struct owner *owner)
+{
+	struct peer *p = conn->rdv->peer_ent, met = { .role = SMCR_CLIENT, .owner = *owner, .owner_met = true };
+
+	if (p != NULL) {
+		p->owner_known = p->owner_known && owner_same(&p->owner, owner);
+		p->owner = *owner;
+		p->owner_met = true;
+	}
+	return held_until_ns(conn->eng, &met) <= conn->eng->now_ns || rdv_insists(conn);
 }
 
 bool
@@ -114,11 +154,17 @@ rdv_insists(const struct smcr_conn *conn)
 }
 
 bool
+peer_holds_off(const struct peer *p, const struct smcr_conn *conn)
+{
+	return held_until_ns(conn->eng, p) > conn->eng->now_ns && !rdv_insists(conn);
+}
+
+bool
 peer_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 {
 	if (p == NULL) {
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
-	} else if (p->hold_until_ns > conn->eng->now_ns && !rdv_insists(conn)) {
+	} else if (peer_holds_off(p, conn)) {
 		rdv_give_up(conn);
 	} else if (p->leader != NULL) {
 		conn->rdv->peer_ent = p;
@@ -133,10 +179,10 @@ peer_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 
 /* Nothing to remember, nor an end of a hold-off to be told: gone. */
 static void
-peer_settle(struct peer *p)
+peer_settle(const struct smcr *eng, struct peer *p)
 {
 	if (!peer_in_use(p) && !p->busy && p->failures == 0 && p->held_ns == 0 && p->sctp_until_ns == 0 &&
-	    !p->owner_known)
+	    !p->owner_known && held_until_ns(eng, p) <= eng->now_ns)
 		peer_free(p);
 }
 
@@ -156,7 +202,7 @@ static void
 log_hold(struct smcr *eng, const struct peer *p, enum smcr_log_type type, int64_t hold, const char *why)
 {
 	char id[sizeof(((struct smcr_log *)0)->peer_id)] = "";
-	bool known = p->role == SMCR_SERVER || p->owner_known;
+	bool known = p->role == SMCR_SERVER || p->owner_known || p->owner_met;
 
 	if (known)
 		owner_str(&p->owner, id, sizeof(id));
@@ -191,28 +237,74 @@ note_sctp(struct smcr *eng, struct peer *p, struct smcr_conn *leader, enum peer_
 
 /* First contact is tried again, as if it had never failed. */
 static void
-forget_failures(struct peer *p)
+forget_failures(struct smcr *eng, struct peer *p)
 {
-	p->attempts = p->failures = 0;
-	p->hold_until_ns = 0;
+	LIST_EACH(struct peer, q, &eng->peers, node)
+		if (share_failures(p, q)) {
+			q->attempts = q->failures = 0;
+			q->hold_until_ns = 0;
+		}
+}
+
+/* As if it had never been held off. */
+static void
+hold_over(struct smcr *eng, struct peer *p)
+{
+	forget_failures(eng, p);
+	LIST_EACH(struct peer, q, &eng->peers, node) {
+		if (!share_failures(p, q))
+			continue;
+		if (q->held_ns != 0)
+			log_hold(eng, q, SMCR_LOG_HOLD_OVER, eng->now_ns - q->held_ns, NULL);
+		q->held_ns = 0;
+		if (q != p)
+			peer_settle(eng, q);
+	}
+}
+
+static int64_t
+hold_ns(const struct smcr *eng, const struct peer *p)
+{
+	int64_t hold = eng->cfg.holdoff_ms * MS, hold_max = eng->cfg.holdoff_max_ms * MS;
+
+	for (unsigned i = HOLD_AFTER; i < p->failures && hold < hold_max; i++)
+		hold *= 2;
+	return min_i64(hold, hold_max);
+}
+
+/* Several keys' first contacts that went on at the same time have failed for one reason: one round. */
+static bool
+count_failure(const struct smcr *eng, struct peer *p)
+{
+	bool held = false, same_round = false;
+
+	LIST_EACH(const struct peer, q, &eng->peers, node) {
+		if (!share_failures(p, q))
+			continue;
+		p->failures = max_u32(p->failures, q->failures);
+		same_round = same_round || p->began_ns < q->failed_ns;
+		held = held || q->held_ns != 0;
+	}
+	p->failures += !same_round;
+	p->failed_ns = eng->now_ns;
+	return held;
 }
 
 static void
-peer_failed(struct smcr *eng, struct peer *p)
+peer_failed(struct smcr *eng, struct peer *p, uint32_t conn_id)
 {
-	int64_t hold = eng->cfg.holdoff_ms * MS, hold_max = eng->cfg.holdoff_max_ms * MS;
+	bool held = count_failure(eng, p);
 	struct smcr_conn *conn;
 
 	p->attempts = 0;
-	p->failures++;
 	if (p->failures >= HOLD_AFTER) {
-		for (unsigned i = HOLD_AFTER; i < p->failures && hold < hold_max; i++)
-			hold *= 2;
-		hold = min_i64(hold, hold_max);
+		int64_t hold = hold_ns(eng, p);
+
 		p->hold_until_ns = eng->now_ns + hold;
-		log_hold(eng, p, p->held_ns == 0 ? SMCR_LOG_HELD_OFF : SMCR_LOG_HELD_LONGER, hold,
-		    "first contact failed repeatedly");
-		if (p->held_ns == 0)
+		p->failed_id = conn_id;
+		log_hold(
+		    eng, p, held ? SMCR_LOG_HELD_LONGER : SMCR_LOG_HELD_OFF, hold, "first contact failed repeatedly");
+		if (!held)
 			p->held_ns = eng->now_ns;
 	}
 	while ((conn = pop_waiting(p)) != NULL)
@@ -233,14 +325,10 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 	p->over_sctp = false;
 	if (outcome == PEER_FAILED && rdv_insists(leader))
 		outcome = PEER_VOID;
-	if (outcome == PEER_OK) {
-		forget_failures(p);
-		if (p->held_ns != 0)
-			log_hold(eng, p, SMCR_LOG_HOLD_OVER, eng->now_ns - p->held_ns, NULL);
-		p->held_ns = 0;
-	}
+	if (outcome == PEER_OK)
+		hold_over(eng, p);
 	if (outcome == PEER_FAILED && (list_empty(&p->waiting) || ++p->attempts >= ATTEMPTS_MAX))
-		peer_failed(eng, p);
+		peer_failed(eng, p, leader->id);
 	/* Each one that goes on may become the next leader: then the rest waits for that one. */
 	while (p->leader == NULL && (conn = pop_waiting(p)) != NULL) {
 		if (conn->role == SMCR_CLIENT)
@@ -250,7 +338,7 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 	}
 	if (outer)
 		p->busy = false;
-	peer_settle(p);
+	peer_settle(eng, p);
 }
 
 void
@@ -258,7 +346,15 @@ peer_leave(struct peer *p, struct smcr_conn *conn)
 {
 	list_remove(&conn->rdv->wait);
 	conn->rdv->peer_ent = NULL;
-	peer_settle(p);
+	peer_settle(conn->eng, p);
+}
+
+void
+peer_hold_from(const struct smcr_conn *conn, int64_t from_ns)
+{
+	LIST_EACH(struct peer, p, &conn->eng->peers, node)
+		if (p->failed_id == conn->id && p->hold_until_ns > conn->eng->now_ns)
+			p->hold_until_ns = from_ns + hold_ns(conn->eng, p);
 }
 
 /* -- what an operator asks -- */
@@ -268,7 +364,7 @@ held_off(const struct smcr *eng, const char *key)
 {
 	LIST_EACH(struct peer, p, &eng->peers, node) {
 		if (p->role == SMCR_CLIENT && strcmp(p->key, key) == 0)
-			return p->hold_until_ns > eng->now_ns ? p : NULL;
+			return held_until_ns(eng, p) > eng->now_ns ? p : NULL;
 	}
 	return NULL;
 }
@@ -278,7 +374,7 @@ smcr_held_off_ns(const struct smcr *eng, const char *key)
 {
 	const struct peer *p = held_off(eng, key);
 
-	return p != NULL ? p->hold_until_ns - eng->now_ns : 0;
+	return p != NULL ? held_until_ns(eng, p) - eng->now_ns : 0;
 }
 
 void
@@ -288,8 +384,8 @@ smcr_end_hold_off(struct smcr *eng, const char *key)
 
 	if (p == NULL)
 		return;
-	forget_failures(p);
-	peer_settle(p);
+	forget_failures(eng, p);
+	peer_settle(eng, p);
 }
 
 void
@@ -315,12 +411,12 @@ is_meant(const struct peer *p, const uint8_t *addr, const char *key)
 static bool
 forgive(struct smcr *eng, struct peer *p)
 {
-	bool waits = p->hold_until_ns > eng->now_ns || p->sctp_until_ns > eng->now_ns;
+	bool waits = held_until_ns(eng, p) > eng->now_ns || p->sctp_until_ns > eng->now_ns;
 
-	forget_failures(p);
+	forget_failures(eng, p);
 	p->sctp_until_ns = 0;
 	p->sctp_failed = false;
-	peer_settle(p);
+	peer_settle(eng, p);
 	return waits;
 }
 

@@ -139,8 +139,13 @@ has_group(const struct smcr *eng, const char *key)
 void
 rdv_client_go_on(struct smcr_conn *conn, struct peer *p)
 {
-	if (!has_group(conn->eng, conn->rdv->open.peer_key))
+	if (!has_group(conn->eng, conn->rdv->open.peer_key)) {
+		if (peer_holds_off(p, conn)) {
+			rdv_give_up(conn);
+			return;
+		}
 		peer_lead(p, conn);
+	}
 	send_proposal(conn);
 }
 
@@ -209,6 +214,10 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 	struct link *link;
 	uint32_t diag = dev != NULL ? rdv_way_to_server(conn, dev, a) : CLC_DIAG_NO_DEVICE;
 
+	if (!peer_meets(conn, &server)) {
+		rdv_give_up(conn);
+		return;
+	}
 	if (diag != 0) {
 		rdv_decline(conn, diag);
 		return;

@@ -107,6 +107,7 @@ rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
 static void
 late_decline_over(struct smcr_conn *conn)
 {
+	peer_hold_from(conn, conn->eng->now_ns);
 	if (conn->state == CONN_RENDEZVOUS) {
 		rdv_fall_back(conn, PEER_VOID);
 		return;
@@ -262,6 +263,8 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 		return;
 	}
 	rdv_leave(conn, PEER_FAILED, SMCR_R_LINK_LOST, "first contact failed", false);
+	/* The peer's program may not have it before the peer gives up itself, which takes Linux as long as that. */
+	peer_hold_from(conn, conn->eng->now_ns + conn->eng->cfg.clc_ms * MS);
 	rdv_step(conn, RDV_LATE_DECLINE, rdv_declines_are_answered(conn) ? conn->eng->cfg.clc_ms : LATE_DECLINE_MS);
 	/* A header may be in part already. */
 	r->in_want = CLC_HDR_LEN;

@@ -79,13 +79,18 @@ struct peer {
 	struct list_node node; /* eng->peers */
 	enum smcr_role role;
 	char key[64];       /* client */
-	struct owner owner; /* server; client: of a group that the key leads to, when owner_known */
+	struct owner owner; /* server; client: of a group that the key leads to, when owner_known or owner_met */
 	bool owner_known;   /* client: that group was made under another key */
+	bool
+	    owner_met; /* client: named by the last Accept of a first contact. Failures count for all keys that lead to it */
 	struct smcr_conn *leader;
 	struct list_node waiting; /* rdv->wait */
 	unsigned attempts;        /* leaders that failed while others waited */
 	unsigned failures;        /* rounds that failed in a row */
-	int64_t hold_until_ns;
+	int64_t
+	    hold_until_ns; /* from the release of the connection that failed last: the peer's program waits until then */
+	uint32_t failed_id;          /* that connection's */
+	int64_t began_ns, failed_ns; /* when the last leader began; when the last round failed */
 	int64_t held_ns; /* when it was held off first; 0: first contact has succeeded since, or it never was */
 	/* Server: SCTP may be blocked where TCP passes. After a failure the next first contact goes over something else whenever it
 	 * comes, and others for a while. */
@@ -238,6 +243,9 @@ const struct owner *peer_known_owner(const struct smcr *, const char *key);
 /* Client: the key, with what was learned of it, leads to this group. */
 bool peer_key_leads_to(const char *key, const struct owner *known, const struct lgr *);
 void peer_lead(struct peer *, struct smcr_conn *);
+/* Client, first contact: the Accept names this owner. False: it is held off, perhaps by another key. */
+bool peer_meets(struct smcr_conn *, const struct owner *);
+bool peer_holds_off(const struct peer *, const struct smcr_conn *);
 /* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
  * for it); else it waits for the one that does, at the step `wait`, or is declined. */
 bool peer_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
@@ -255,6 +263,8 @@ enum peer_outcome {
 void peer_done(struct smcr *, struct peer *, enum peer_outcome);
 /* A waiting connection goes away. May free the peer. */
 void peer_leave(struct peer *, struct smcr_conn *);
+/* The connection led a round that failed, and is released at this time, expected or known: the hold-off starts then. */
+void peer_hold_from(const struct smcr_conn *, int64_t from_ns);
 void peer_free_all(struct smcr *);
 
 /* -- the roles' parts -- */
