@@ -5,6 +5,7 @@ registers them all for its own, by register().
 import contextlib
 import os
 import random
+import time
 
 import pyiwarp as iw
 from siw_scene import MS, SOON, Host, confirm_all, exchange, segment, take_all, to_host
@@ -66,27 +67,50 @@ def _(host):
     ep.close()
 
 
-@shared("a peer that never confirms, or takes nothing, is a link failure")
+@shared("a peer that never confirms, or takes nothing, is reported, again after as long, and nothing is lost")
 def _(host):
     for read in (True, False):
         qp, ep = to_host(host)
         ep.answer_reads = False
+        data = pattern(1 << 20, 7)
         src = host.mr(1 << 20)
+        src.set(0, data)
         region = ep.register(1 << 20)
         n = 100 if read else 1 << 20
-        wr = qp.write(src, 0, n, region.stag, region.base)
-        later = qp.write(src, 0, 10, region.stag, region.base)
+        start = time.monotonic()
+        wrs = [qp.write(src, 0, n, region.stag, region.base), qp.write(src, 0, 10, region.stag, region.base)]
         if read:
             ep.expect(iw.READ_REQ, SOON, skip=(iw.WRITE,))
-        line = host.wait(f"wc {qp.id} {wr} ")
-        check(line.split()[4] in ("retry_exc", "remote_err"), line)
-        qp.done(later, "flushed")
-        qp.event("qp_error")
+        for times in (1, 2):
+            qp.event("silent")
+            check(time.monotonic() - start >= times * MS / 1000, f"silence {times} after {time.monotonic() - start:.3f} s")
+        host.quiet(f"wc {qp.id}", 0)
+        # It is usable meanwhile, in both directions.
+        ep.send(b"still here")
+        same_bytes(qp.received(0), b"still here", "Send to the device")
+        wrs.append(qp.write(src, 0, 10, region.stag, region.base))
+        ep.answer_reads = True
+        ep.answer_held()
+        confirm_all(ep, qp, wrs)
+        same_bytes(region.bytes(region.base, n), data[:n], "Writes")
+        wrs = [qp.send(src, 0, 44)]
+        same_bytes(ep.recv(SOON), data[:44], "Send from the device")
+        confirm_all(ep, qp, wrs)
+        drop_silences(host, qp)
+        host.quiet(f"event {qp.id} silent", 1.5 * MS / 1000)
         ep.close()
+        host.wait(f"event {qp.id} qp_error")	# there may be one of room, too
         qp.destroy()
 
 
-@shared("a peer that talks, and takes nothing, is a link failure")
+def drop_silences(host, qp):
+    """Those that were reported before the answer."""
+    with contextlib.suppress(Failure):
+        while True:
+            host.wait(f"event {qp.id} silent", 0)
+
+
+@shared("a peer that talks, and takes nothing, is reported")
 def _(host):
     qp, ep = to_host(host)
     ep.answer_reads = False
@@ -95,16 +119,17 @@ def _(host):
     wr = qp.write(src, 0, 1 << 20, region.stag, region.base)
     for _ in range(20 * MS // 50):
         try:
-            line = host.wait(f"wc {qp.id} {wr} ", 0.05)
+            host.wait(f"event {qp.id} silent", 0.05)
             break
         except Failure:
-            with contextlib.suppress(iw.Closed):	# which the device says in a moment
-                ep.write(1, 0, b"")
+            ep.write(1, 0, b"")
     else:
         raise Failure("the device waits for ever")
-    check(line.split()[4] in ("retry_exc", "remote_err"), line)
-    qp.event("qp_error")
+    host.quiet(f"wc {qp.id}", 0)
     ep.close()
+    qp.event("qp_error")
+    line = host.wait(f"wc {qp.id} {wr} ")
+    check(line.split()[4] in ("retry_exc", "remote_err"), line)
 
 
 @shared("more Sends than receives: held back, not lost")
