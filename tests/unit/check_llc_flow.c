@@ -565,6 +565,24 @@ START_TEST(a_link_that_answers_nothing_goes_down)
 	d.holds = NULL;
 }
 
+/* What it sends of its own does not put off the end: TCP gives up a peer that acknowledges nothing, whatever that peer sends. */
+START_TEST(a_peer_that_talks_and_takes_nothing_is_given_up)
+{
+	duo_begin(&(struct smcr_config){ .keepalive_answer_ms = 200, .last_link_ms = 1000 });
+	d.holds = is_llc_of_a;
+	ck_assert_uint_ne(smcr_test_link(d.eng[A], duo_lgr(A)->id), 0);
+	for (unsigned i = 0; i < 12; i++) { /* 1150 ms */
+		ck_assert(!IS(c[0], CLOSED));
+		duo_write(&s[0], 100);
+		duo_run(i == 0 ? 50 : 100);
+		ck_assert_uint_eq(duo_read(&c[0]), 100);
+	}
+	duo_run(100);
+	ck_assert(IS(c[0], CLOSED));
+	ck_assert_int_eq(c[0].reason, SMCR_R_LINK_LOST);
+	d.holds = NULL;
+}
+
 /* A CONFIRM RKEY that goes on in a CONTINUATION, which the other has never sent. */
 static void
 take_unfinished_rkey(unsigned host)

@@ -3,8 +3,9 @@
  *
  * A link that is silent for longer than an answer may take is suspect: TEST LINK is not answered, or the device reports silence. It is
  * lost as soon as another link of the group answers a test, as its connections go on there. Until then nothing would be gained: the
- * peer may stand still, or the network, and TCP would go on behind that. So it is kept for last_link_ms. A test that is answered shows
- * that both ends hear that link, so the two ends cannot each give up the link that the other one keeps.
+ * peer may stand still, or the network, and TCP would go on behind that. So it is kept for last_link_ms, whatever the peer sends: TCP
+ * counts from the first byte that is not acknowledged, too. A test that is answered shows that both ends hear that link, so the two ends
+ * cannot each give up the link that the other one keeps.
  */
 #include <string.h>
 
@@ -87,7 +88,7 @@ static void
 judge(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
-	int64_t until_ns = max_i64(link->suspect_ns, link->last_rx_ns) + eng->cfg.last_link_ms * MS;
+	int64_t until_ns = link->suspect_ns + eng->cfg.last_link_ms * MS;
 
 	if (another_answers(link) || link->doubted || until_ns <= eng->now_ns) {
 		link_lost(link, link->suspect);
