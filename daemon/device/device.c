@@ -104,6 +104,9 @@ follow_siw(struct device *me, const struct device_want *want, int64_t now_ns)
 	if (!me->placed)
 		return NULL;
 	set_port(me, RNIC_PORT_DOWN, "the address is gone");
+	/* The last links of groups wait for it (smcr.last_link_timeout). */
+	if (rnic_query(me->dev).qp_cnt > 0)
+		me->gone_ns = now_ns;
 	return gone_for(me, now_ns, GONE_NS) ? "its address is gone" : NULL;
 }
 

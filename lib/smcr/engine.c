@@ -231,6 +231,43 @@ device_links_lost(struct smcr *eng, const struct rnic_dev *dev, const char *why)
 				link_lost(l, why);
 }
 
+/* A queue pair of RoCE does not live through it. */
+static bool
+outlives_port(const struct link *link)
+{
+	return link->state == LINK_ACTIVE && link->lgr->state == LGR_ACTIVE && rnic_is_iwarp(link->info.transport);
+}
+
+/* A link of the group is heard that is on another device, whose port is up. */
+static bool
+has_other_way(const struct lgr *lgr, const struct rnic_dev *dev)
+{
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE && l->suspect == NULL && l->dev != dev &&
+		    rnic_query(l->dev).port == RNIC_PORT_UP)
+			return true;
+	return false;
+}
+
+/* Connections move to another link of the group. Where there is none they wait, as those of TCP do, for the port or the end of
+ * last_link_ms. */
+static void
+port_down(struct smcr *eng, const struct rnic_dev *dev)
+{
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
+		bool moves = has_other_way(lgr, dev);
+
+		LGR_EACH_LINK(l, lgr) {
+			if (l->dev != dev)
+				continue;
+			if (!moves && outlives_port(l))
+				llc_suspect(l, "port down");
+			else
+				link_lost(l, "port down");
+		}
+	}
+}
+
 /* No link is to choose it, and its links are lost. */
 static void
 device_ends(struct smcr *eng, struct rnic_dev *dev, const char *why)
@@ -314,7 +351,7 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 		break;
 	case RNIC_EV_PORT_DOWN:
 		eng->devs_changed = true;
-		device_links_lost(eng, dev, "port down");
+		port_down(eng, dev);
 		break;
 	case RNIC_EV_DEV_GONE:
 		eng->devs_changed = true;

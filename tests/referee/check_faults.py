@@ -110,9 +110,9 @@ def _(t):
 @case("the address of either side is lost, and comes back", timeout=90)
 def _(t):
     w = World(t)
-    for side, end in (("b", 2), ("a", 1)):
+    for side, end, seconds in (("b", 2, 3), ("a", 1, 12)):	# 10: a device without links would be closed
         w.net.ip(side, f"addr del 10.77.1.{end}/24 dev {side}1")
-        for_a_while(3)
+        for_a_while(seconds)
         w.net.ip(side, f"addr add 10.77.1.{end}/24 dev {side}1")
         w.as_directly(f"after {side}")
 

@@ -564,6 +564,53 @@ START_TEST(with_the_last_link_connections_are_reset_and_the_next_one_makes_a_gro
 	duo_connect(1, 1, 1000);
 }
 
+static const struct smcr_config waits_5_s = { .keepalive_ms = 500, .keepalive_answer_ms = 500, .last_link_ms = 5000 };
+
+/* The last link of a group goes on with its port: TCP would. Of the two at first one moves its connections to the other. */
+START_LOOP_TEST(the_last_link_waits_for_its_port, 0, 4)
+{
+	unsigned host = (unsigned)_i % 2, devs = (unsigned)_i / 2 + 1;
+
+	begin(devs, devs, &waits_5_s);
+	if (devs == 2) {
+		sim_port(d.more[host][0], RNIC_PORT_DOWN);
+		duo_run(1000); /* another link to the other side's second device takes its place */
+		transfer(&c[0], &s[0], 1000);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t down = smcr_counters(d.eng[A])->links_down;
+
+		sim_port(d.dev[host], RNIC_PORT_DOWN);
+		ck_assert_uint_eq(duo_write(&c[0], 1000), 1000);
+		duo_run(3000);
+		duo_open(1 + i); /* another one does not wait */
+		duo_run(500);
+		ck_assert(!IS(c[0], CLOSED) && !IS(s[0], CLOSED) && BOTH(1 + i, FALLBACK));
+		sim_port(d.dev[host], RNIC_PORT_UP);
+		duo_run(2000);
+		ck_assert_uint_eq(duo_read(&s[0]), 1000);
+		transfer(&c[0], &s[0], 100000);
+		ck_assert_uint_eq(smcr_counters(d.eng[A])->links_down, down);
+	}
+	sim_port(d.dev[host], RNIC_PORT_DOWN);
+	duo_run(4500);
+	ck_assert(!IS(c[0], CLOSED) && !IS(s[0], CLOSED));
+	duo_run(3000);
+	ck_assert(BOTH(0, CLOSED));
+	ck_assert_int_eq(c[0].reason, SMCR_R_LINK_LOST);
+}
+
+START_LOOP_TEST(a_link_of_roce_does_not_wait_for_its_port, 0, 2)
+{
+	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+
+	duo_init_as(roce, true, &waits_5_s);
+	duo_connect(0, 1, 1000);
+	sim_port(d.dev[_i], RNIC_PORT_DOWN);
+	duo_run(10);
+	ck_assert(_i == A ? IS(c[0], CLOSED) : IS(s[0], CLOSED));
+}
+
 START_LOOP_TEST(a_port_that_comes_back_brings_the_link_back, 0, 2)
 {
 	begin(2, 2, NULL);
