@@ -600,6 +600,19 @@ START_LOOP_TEST(the_last_link_waits_for_its_port, 0, 4)
 	ck_assert_int_eq(c[0].reason, SMCR_R_LINK_LOST);
 }
 
+/* Without an answer over the other link, too. */
+START_TEST(where_another_link_is_a_port_is_left_at_once)
+{
+	begin(2, 2, &waits_5_s);
+	sim_freeze(d.more[B][0], true);
+	sim_port(d.dev[A], RNIC_PORT_DOWN);
+	duo_run(1);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->links_down, 1);
+	sim_freeze(d.more[B][0], false);
+	duo_run(2000);
+	transfer(&c[0], &s[0], 10000);
+}
+
 START_LOOP_TEST(a_link_of_roce_does_not_wait_for_its_port, 0, 2)
 {
 	static const enum rnic_transport roce[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
