@@ -2,16 +2,76 @@
 #include "daemon/session/circle.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/addr.h"
 #include "base/minmax.h"
 #include "daemon/session/session.h"
 
+/* -- origins -- */
+
+/* FNV-1a. Two daemons come to the same. */
+static uint32_t
+mix(uint32_t hash, const void *bytes, size_t len)
+{
+	for (const uint8_t *p = bytes; len > 0; p++, len--)
+		hash = (hash ^ *p) * 16777619u;
+	return hash;
+}
+
+static uint32_t
+mix_addr(uint32_t hash, const struct sockaddr_storage *ss)
+{
+	uint8_t bytes[18];
+
+	addr_to_v6(ss, bytes);
+	bytes[16] = (uint8_t)(addr_port(ss) >> 8);
+	bytes[17] = (uint8_t)addr_port(ss);
+	return mix(hash, bytes, sizeof(bytes));
+}
+
+/* Of the host since its boot, and its network namespace: where a loopback address means the same. */
+static uint32_t
+host_hash(void)
+{
+	char boot[64] = "";
+	struct stat st = { 0 };
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)!read(fd, boot, sizeof(boot));
+		close(fd);
+	}
+	(void)stat("/proc/self/ns/net", &st);
+	return mix(mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
+}
+
+/* Of a TCP connection, by both its ends: one port may be the local end of several. 0: it is none. */
+static uint32_t
+origin_of(const struct circles *all, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+{
+	if ((from->ss_family != AF_INET && from->ss_family != AF_INET6) || to->ss_family != from->ss_family)
+		return 0;
+	uint32_t hash = mix_addr(mix_addr(addr_is_loopback(to) ? all->host : 2166136261u, from), to);
+	return hash != 0 ? hash : 1;
+}
+
+static void
+local_end(int fd, struct sockaddr_storage *ss)
+{
+	socklen_t len = sizeof(*ss);
+
+	*ss = (struct sockaddr_storage){ 0 };
+	(void)getsockname(fd, (struct sockaddr *)ss, &len);
+}
+
 void
 circles_init(struct circles *all)
 {
-	*all = (struct circles){ .at = { NULL } };
+	*all = (struct circles){ .host = host_hash() };
 	(void)pthread_mutex_init(&all->lock, NULL);
 	(void)pthread_rwlock_init(&all->connecting, NULL);
 }
@@ -23,25 +83,6 @@ circles_fini(struct circles *all)
 		assert(all->at[i] == NULL);
 	(void)pthread_mutex_destroy(&all->lock);
 	(void)pthread_rwlock_destroy(&all->connecting);
-}
-
-/* FNV-1a. Two daemons come to the same. */
-uint32_t
-circle_origin(const union net_addr *addr)
-{
-	struct sockaddr_storage ss;
-	uint32_t hash = 2166136261u;
-	uint8_t bytes[18];
-
-	if (addr->sa.sa_family != AF_INET && addr->sa.sa_family != AF_INET6)
-		return 0;
-	net_addr_get(addr, &ss);
-	addr_to_v6(&ss, bytes);
-	bytes[16] = (uint8_t)(addr_port(&ss) >> 8);
-	bytes[17] = (uint8_t)addr_port(&ss);
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	return hash != 0 ? hash : 1;
 }
 
 /* -- the table -- */
@@ -83,15 +124,12 @@ forget(struct circles *all, struct circle_leg *leg)
 }
 
 static void
-remember(struct circles *all, struct circle_leg *leg, int fd)
+remember(struct circles *all, struct circle_leg *leg, int fd, const struct sockaddr_storage *to)
 {
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-	union net_addr local;
+	struct sockaddr_storage local;
 
-	(void)getsockname(fd, (struct sockaddr *)&ss, &len);
-	net_addr_set(&local, &ss);
-	leg->origin = circle_origin(&local);
+	local_end(fd, &local);
+	leg->origin = origin_of(all, &local, to);
 	if (leg->origin == 0)
 		return;
 	(void)pthread_mutex_lock(&all->lock);
@@ -111,7 +149,7 @@ circle_connect(struct circles *all, struct circle_leg *leg, const struct sockadd
 	(void)pthread_rwlock_rdlock(&all->connecting);
 	int fd = net_connect(to, ports, ka, opt);
 	if (fd >= 0)
-		remember(all, leg, fd);
+		remember(all, leg, fd, to);
 	(void)pthread_rwlock_unlock(&all->connecting);
 	return fd;
 }
@@ -126,36 +164,27 @@ all_of(const struct session *s)
 
 /* It comes from a loopback address, or from the one that it was accepted at: the kernel's choice for what stays on a host. */
 static bool
-is_of_this_host(int fd, const union net_addr *from)
+is_of_this_host(const struct sockaddr_storage *from, const struct sockaddr_storage *at)
 {
-	struct sockaddr_storage peer, local = { 0 };
-	socklen_t len = sizeof(local);
-	union net_addr at;
-
-	net_addr_get(from, &peer);
-	if (addr_is_loopback(&peer))
-		return true;
-	(void)getsockname(fd, (struct sockaddr *)&local, &len);
-	net_addr_set(&at, &local);
-	if (at.sa.sa_family != peer.ss_family)
-		return false;
-	net_addr_get(&at, &local);
-	return addr_same_host(&local, &peer);
+	return addr_is_loopback(from) || addr_same_host(at, from);
 }
 
 void
-circle_accepted(struct session *s, int fd, const union net_addr *from)
+circle_accepted(struct session *s, int fd, const union net_addr *peer)
 {
 	struct circles *all = all_of(s);
-	uint32_t origin = circle_origin(from);
+	struct sockaddr_storage from, at;
 
-	if (origin == 0)
+	net_addr_get(peer, &from);
+	local_end(fd, &at);
+	s->origin = origin_of(all, &from, &at);
+	if (s->origin == 0)
 		return;
-	if (s->pool->place.cnt > 1 && is_of_this_host(fd, from)) {
+	if (s->pool->place.cnt > 1 && is_of_this_host(&from, &at)) {
 		(void)pthread_rwlock_wrlock(&all->connecting);
 		(void)pthread_rwlock_unlock(&all->connecting);
 	}
-	s->hops = (uint8_t)hops_from(all, origin);
+	s->hops = (uint8_t)hops_from(all, s->origin);
 	s->circle.hops = (uint8_t)(s->hops + 1);
 }
 

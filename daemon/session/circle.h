@@ -4,8 +4,8 @@
  * CIRCLE_HOPS_MAX of them is reset before it connects anywhere.
  *
  * From an ingress to the other daemon's egress the hops go with the Proposal (struct clc_smcrd_ext). From the leg of a session to
- * a listener there is plain TCP, which says nothing; so a process remembers its own legs by a hash of their local address and
- * port, their origin, and knows them when it accepts them. An ingress that has accepted another daemon's leg passes
+ * a listener there is plain TCP, which says nothing; so a process remembers its own legs by a hash of both their ends, their
+ * origin, and knows them when it accepts them. An ingress that has accepted another daemon's leg passes
  * its origin on with the Proposal, and if that comes to the daemon whose leg it was, that one knows it.
  *
  * Not seen: a circle over daemons of which none meets a leg of its own again in these two ways, a NAT between them, and
@@ -43,13 +43,11 @@ struct circles {
 	pthread_mutex_t lock; /* of what follows */
 	struct circle_leg *at[CIRCLE_PLACES];
 	pthread_rwlock_t connecting; /* shared while a leg is not in the table yet */
+	uint32_t host;               /* a hash: where loopback addresses mean the same */
 };
 
 void circles_init(struct circles *);
 void circles_fini(struct circles *);
-
-/* Of an address with its port; 0 of a UNIX socket. */
-uint32_t circle_origin(const union net_addr *);
 
 /* net_connect() of the leg, which is in the table from then on in place of the one before. */
 int circle_connect(struct circles *, struct circle_leg *, const struct sockaddr_storage *, struct ports *,

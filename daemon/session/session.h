@@ -97,6 +97,7 @@ struct session {
 	unsigned events; /* SMCR_EV_ not yet looked at */
 	unsigned flags;  /* SF_ */
 	struct circle_leg circle;
+	uint32_t origin;         /* of the accepted leg (circle.h) */
 	uint8_t hops;            /* services of gateways that the connection has come through (circle.h) */
 	uint8_t cause;           /* why it ended (cause.h), for counts; 0 = none */
 	bool counted;            /* mode is counted in the figures of the service */

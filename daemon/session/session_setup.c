@@ -227,7 +227,7 @@ setup_open_conn(struct session *s)
 		.elem_size = s->settings->cfg.elem_size,
 		.elem_need = s->settings->svc->elem_need.bytes,
 		.hops = (uint8_t)(s->hops + 1),
-		.origin = circle_origin(&s->app_peer),
+		.origin = s->origin,
 	};
 	struct sockaddr_storage peer;
 	int err;
