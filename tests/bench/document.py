@@ -25,7 +25,7 @@ PROGRAMS = {"smcrd": "--version", "haproxy": "-v", "iperf3": "--version", "redis
 def _first_line(argv):
     try:
         out = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             check=False, timeout=20)  # raw: no test.stdout
+                             check=False, timeout=20).stdout  # raw: no test
         return out.decode(errors="replace").strip().split("\n")[0]
     except (OSError, subprocess.TimeoutExpired):
         return None
