@@ -426,7 +426,8 @@ broken(struct session *s, struct leg *leg)
 
 /*
  * Beside data on SMC-R, what the network says of the middle is nothing of the peer's (RFC 7609 4.5.3): its packets may go
- * another way than the links', or a firewall has forgotten it. The peer itself resets it.
+ * another way than the links', or a firewall has forgotten it. The peer itself resets it. But as long as the peer may not have got our
+ * Confirm, it can say that it has given up by the middle alone.
  */
 static void
 middle_broken(struct session *s, int err)
@@ -435,7 +436,7 @@ middle_broken(struct session *s, int err)
 	    (s->state == SES_SMCR || s->state == SES_CLOSING || s->state == SES_DRAINING || s->state == SES_ABORTING);
 	char peer[ADDR_STR_MAX];
 
-	if (!beside || err == ECONNRESET || err == EPIPE) {
+	if (!beside || err == ECONNRESET || err == EPIPE || !smcr_peer_is_there(s->conn)) {
 		session_event(s, SEV_MID_RESET);
 		return;
 	}

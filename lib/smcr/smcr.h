@@ -331,6 +331,10 @@ enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 /* Of an established connection: when it has ended in order, its middle may be reset, as the peer does not take that for an abort. */
 bool smcr_may_reset_middle(const struct smcr_conn *);
 
+/* Of an established connection: its peer has established it as well. A client knows from the first CDC message of the server, which
+ * may have given up before our Confirm came. */
+bool smcr_peer_is_there(const struct smcr_conn *);
+
 /* Something happened to the middle of a connection that is not fallen back. */
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 

@@ -600,9 +600,22 @@ START_TEST(rst_is_an_abort_when_no_link_answers)
 	ck_assert_uint_eq(host_events(cb), 0);
 }
 
+/* ca knows then that its peer is there. */
+static void
+server_speaks(void)
+{
+	host_write(cb, 10, false);
+	hosts_carry(&a, &b);
+	ck_assert_uint_eq(host_read(ca, 100, NULL), 10);
+	hosts_carry(&a, &b);
+	(void)host_events(ca);
+	(void)host_events(cb);
+}
+
 /* A firewall that has forgotten the connection resets it while the peer works. _i: has the peer's FIN come as well? That is its own. */
 START_LOOP_TEST(rst_means_nothing_when_a_link_answers, 0, 2)
 {
+	server_speaks();
 	smcr_tcp_event(ca, SMCR_TCP_RST);
 	if (_i == 1)
 		smcr_tcp_event(ca, SMCR_TCP_FIN);
@@ -620,6 +633,23 @@ START_LOOP_TEST(rst_means_nothing_when_a_link_answers, 0, 2)
 	ck_assert_uint_eq(host_read(ca, 100, NULL), 10);
 }
 
+/* A server that gave up before our Confirm came answers TEST LINK, and has no such connection. _i: it has spoken, so it has */
+START_LOOP_TEST(rst_of_a_server_that_never_spoke_is_an_abort, 0, 2)
+{
+	if (_i == 1)
+		server_speaks();
+	ck_assert_int_eq(smcr_peer_is_there(ca), _i == 1);
+	ck_assert(smcr_peer_is_there(cb));
+	smcr_tcp_event(ca, SMCR_TCP_RST);
+	host_advance(&a, 1);
+	ca->link->last_rx_ns = a.eng.now_ns; /* the answer to TEST LINK */
+	host_advance(&a, 1999);
+	if (_i == 0)
+		expect_closed(ca, SMCR_R_TCP_RESET);
+	else
+		ck_assert_uint_eq(host_events(ca), 0);
+}
+
 /* It was there before, and says nothing of the peer now. */
 START_TEST(what_came_with_the_rst_is_no_answer)
 {
@@ -633,6 +663,7 @@ START_TEST(what_came_with_the_rst_is_no_answer)
 /* The peer's link was lost, and it has not moved: what it said last went with the link. _i: before the RST, or behind it. */
 START_LOOP_TEST(rst_of_a_peer_that_has_not_moved_is_an_abort, 0, 2)
 {
+	server_speaks();
 	if (_i == 0)
 		conn_peer_moves(ca);
 	smcr_tcp_event(ca, SMCR_TCP_RST);

@@ -438,6 +438,9 @@ START_LOOP_TEST(data_on_smcr_goes_on_without_the_middle, 0, 4)
 {
 	connected(ON_SMCR);
 	struct session *s = gw_session(_i % 2 == 0 ? GW_IN : GW_OUT);
+	/* The ingress knows then that its peer has the connection. */
+	gw_say(server, "hello");
+	gw_expect(client, "hello", GW_OPEN);
 	if (_i < 2)
 		gw_break(s->mid.io.fd);
 	else

@@ -213,6 +213,7 @@ hosts_pair(struct host *x, struct host *y, uint32_t elem_size, struct smcr_conn 
 {
 	*cx = host_conn(x, elem_size, 4);
 	*cy = host_conn(y, elem_size, 4);
+	(*cy)->role = SMCR_SERVER;
 	hosts_join(x, *cx, y, *cy);
 	host_establish(*cx);
 	host_establish(*cy);

@@ -141,6 +141,12 @@ rst_is_nothing(const struct smcr_conn *conn)
 	return conn->close.want_close || (conn->close.rx_flags & CDC_CLOSED) != 0;
 }
 
+bool
+smcr_peer_is_there(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_SERVER || conn->rx.any;
+}
+
 /*
  * A RST of the middle may be a firewall's that has forgotten the connection, or forged. A peer that resets has sent A or C before,
  * which its link delivers; one that is gone does not answer over any. One that has ended the connection in order may reset it as
@@ -154,12 +160,13 @@ rst_unanswered(const struct smcr_conn *conn)
 
 /*
  * Has anything come over a link of the group since the RST? The peer was asked by TEST LINK. An smcrd whose link was lost moves
- * each connection to another one, unless its A or C is complete: where it has not moved, that was lost with the link.
+ * each connection to another one, unless its A or C is complete: where it has not moved, that was lost with the link. And a server
+ * that waited for our Confirm until it gave up had no way to send A.
  */
 static bool
 link_answered(const struct smcr_conn *conn)
 {
-	if (conn->rx.moves && !conn->lgr->dialect.closing_moves_unasked)
+	if ((conn->rx.moves && !conn->lgr->dialect.closing_moves_unasked) || !smcr_peer_is_there(conn))
 		return false;
 	LGR_EACH_LINK(l, conn->lgr)
 		if (l->state == LINK_ACTIVE && l->last_rx_ns > conn->close.rst_ns)
