@@ -398,6 +398,9 @@ session_will_read(const struct session *s, const struct leg *leg)
 		/* Directly the other end would have been connected, and got them. */
 		if (!is_app && s->setup != NULL && s->setup->in.off < s->setup->in.len)
 			return true;
+		/* EPIPE: FIN had come before the reset. */
+		if (leg->err == EPIPE && (is_app || s->state == SES_TCP_CONNECT))
+			return true;
 		return leg_has_bytes(leg) || (!is_app && s->held[WAY_TO_APP] != NULL);
 	case SES_TCP_DRAINING:
 		return is_app == (s->reset_way == WAY_FROM_APP);
@@ -452,11 +455,11 @@ session_pump(struct session *s)
 	enum session_state before;
 	int err;
 
-	if (broken(s, &s->app) != 0)
-		session_event(s, SEV_APP_RESET);
-	if ((err = broken(s, &s->mid)) != 0)
-		middle_broken(s, err);
 	do {
+		if (broken(s, &s->app) != 0)
+			session_event(s, SEV_APP_RESET);
+		if ((err = broken(s, &s->mid)) != 0)
+			middle_broken(s, err);
 		before = s->state;
 		if (s->state == SES_SMCR || s->state == SES_CLOSING)
 			session_pump_smcr(s);

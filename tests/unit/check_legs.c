@@ -356,6 +356,21 @@ START_LOOP_TEST(bytes_before_a_reset_in_set_up_arrive, 0, 2 * MODES)
 	all_gone(true);
 }
 
+START_LOOP_TEST(a_fin_before_a_reset_in_set_up_arrives, 0, 2 * MODES)
+{
+	start(_i % 2);
+	client = gw_client();
+	if (_i / 2 == 1)
+		server = gw_accept();
+	shutdown(*ends[_i / 2], SHUT_WR);
+	resets(ends[_i / 2]);
+	if (_i / 2 == 0)
+		server = gw_accept();
+	gw_expect(*ends[1 - _i / 2], "", GW_EOF);
+	UNTIL(send(*ends[1 - _i / 2], "", 0, MSG_NOSIGNAL) < 0);
+	all_gone(true);
+}
+
 static char piece[262144];
 
 /* Sends while anything moves, and resets; returns what was sent, but for what is in the sender's own kernel and so lost. */

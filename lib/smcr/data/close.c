@@ -429,6 +429,9 @@ conn_reset(struct smcr_conn *conn)
 void
 conn_all_written(struct smcr_conn *conn)
 {
+	/* D counts only in a message before A, whose completion brings us back here. */
+	if (conn->close.shut_wr && (conn->close.tx_flags & CDC_SENDING_DONE) == 0)
+		return;
 	/* Each write is complete or consumed, as before C: no failover has to say anything again behind A. */
 	if (conn->close.want_reset && conn_is_open(conn))
 		close_event(conn, CLOSE_LOCAL_ABORT);
