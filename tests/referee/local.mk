@@ -1,7 +1,7 @@
 # Conversations of socket calls, directly and through two daemons; see check_referee.py for how to play one by hand.
 check_REFEREE = tests/referee/check_referee.py tests/referee/check_faults.py
 check_REFEREE_SCTP = tests/referee/check_referee_sctp.py
-check_TAP += tests/referee/check_referee.py
+check_TAP += $(check_REFEREE)
 if HAVE_USRSCTP
 check_TAP += $(check_REFEREE_SCTP)
 endif
