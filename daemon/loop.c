@@ -244,6 +244,12 @@ loop_now(const struct loop *l)
 	return l->now_ns;
 }
 
+int64_t
+loop_stalled(const struct loop *l)
+{
+	return l->stalled_ns;
+}
+
 static int64_t
 run_turns(struct loop *l)
 {

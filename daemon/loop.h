@@ -58,6 +58,8 @@ const struct spin_counters *loop_spin_counters(const struct loop *);
 
 /* Monotonic time without the spells in which the thread stood still, read once per turn. Each loop has its own. */
 int64_t loop_now(const struct loop *);
+/* How long the thread has stood still so far, which that time leaves out. */
+int64_t loop_stalled(const struct loop *);
 /* Runs until loop_stop; 0 or -errno. */
 int loop_run(struct loop *);
 void loop_stop(struct loop *);

@@ -498,6 +498,12 @@ smcr_set_now(struct smcr *eng, int64_t now_ns)
 }
 
 void
+smcr_stood_still(struct smcr *eng, int64_t total_ns)
+{
+	eng->stalled_ns = total_ns;
+}
+
+void
 smcr_poll(struct smcr *eng, int64_t now_ns)
 {
 	smcr_set_now(eng, now_ns);

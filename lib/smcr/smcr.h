@@ -155,6 +155,8 @@ void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 /* A new turn begins: what the engine and its devices wait for counts from this time. A user that opens connections or hands
  * in bytes before smcr_poll calls this first; new timers that start at the time of the last turn would have fired already. */
 void smcr_set_now(struct smcr *, int64_t now_ns);
+/* How long this host has stood still so far, which now_ns leaves out. Time limits of peers went on meanwhile. */
+void smcr_stood_still(struct smcr *, int64_t total_ns);
 void smcr_poll(struct smcr *, int64_t now_ns);
 
 enum {

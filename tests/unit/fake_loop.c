@@ -100,6 +100,13 @@ loop_now(const struct loop *l)
 	return l->now_ns;
 }
 
+int64_t
+loop_stalled(const struct loop *l)
+{
+	(void)l;
+	return 0;
+}
+
 bool
 fake_loop_turn(struct loop *l)
 {

@@ -667,6 +667,13 @@ smcr_release(struct smcr_conn *c)
 }
 
 void
+smcr_stood_still(struct smcr *eng, int64_t total_ns)
+{
+	(void)eng;
+	(void)total_ns;
+}
+
+void
 smcr_poll(struct smcr *eng, int64_t now_ns)
 {
 	eng->now_ns = now_ns;

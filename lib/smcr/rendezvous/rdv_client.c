@@ -252,7 +252,7 @@ rdv_client_connected(struct smcr_conn *conn)
 	if (conn->rdv->step != RDV_CONNECTING)
 		return;
 	rdv_send_accept(conn, CLC_CONFIRM, rdv_first_link(conn), true);
-	conn->rdv->confirm_ns = conn->eng->now_ns;
+	conn->rdv->confirm_ns = conn->eng->now_ns + conn->eng->stalled_ns;
 	rdv_step(conn, RDV_WAIT_GROUP, 0); /* the LLC timers watch from here on */
 	rdv_read(conn);                    /* the server may still decline */
 	llc_first_contact(rdv_first_link(conn));

@@ -197,7 +197,9 @@ rdv_declines_are_answered(const struct smcr_conn *conn)
 bool
 rdv_is_too_late_for_linux(const struct smcr_conn *conn)
 {
-	return !rdv_is_smcrd(conn) && conn->eng->now_ns - conn->rdv->confirm_ns > DECLINE_MS * MS;
+	const struct smcr *eng = conn->eng;
+
+	return !rdv_is_smcrd(conn) && eng->now_ns + eng->stalled_ns - conn->rdv->confirm_ns > DECLINE_MS * MS;
 }
 
 static void

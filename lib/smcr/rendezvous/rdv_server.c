@@ -273,7 +273,7 @@ confirmed_first(struct smcr_conn *conn, const struct clc_msg *msg)
 	uint32_t diag = conn->rdv->failed;
 
 	conn->rdv->confirm_in = true;
-	conn->rdv->confirm_ns = conn->eng->now_ns;
+	conn->rdv->confirm_ns = conn->eng->now_ns + conn->eng->stalled_ns;
 	if (diag == 0)
 		diag = rdv_take_confirm(conn, msg);
 	if (diag == 0 && clc_mtu_bytes(a->mtu_code) == 0)

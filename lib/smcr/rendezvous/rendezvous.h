@@ -57,7 +57,7 @@ struct rdv {
 	bool confirm_in;        /* server: the Confirm of a first contact has arrived */
 	enum smcr_reason abort; /* server, Accept is out: aborted when the Confirm comes; SMCR_OK = not */
 	uint32_t failed;        /* server, first contact: decline with this when the Confirm comes */
-	int64_t confirm_ns;     /* first contact: when the Confirm went out, or came */
+	int64_t confirm_ns;     /* first contact: when the Confirm went out, or came; with stalled_ns */
 	bool kept_back;         /* our Decline, which would be taken for data: the peer's is awaited */
 	struct lgr *lgr;        /* the group being formed, or whose new RMB is awaited */
 	struct list_node wait;  /* peer->waiting or lgr->wait_rmb */

@@ -18,6 +18,7 @@ struct smcr {
 	struct smcr_config cfg;
 	struct rng *rng;
 	int64_t now_ns;
+	int64_t stalled_ns; /* what now_ns leaves out (smcr_stood_still) */
 	struct timerq timers;
 	uint8_t peer_id[8];                   /* ours: 2 random bytes and a MAC (A.2.1) */
 	uint8_t mac[6];                       /* random, for devices without one */

@@ -261,7 +261,7 @@ def _(t):
     net = siw.Wires(t)
     for name, a, b in SIDES:
         scene = Scene(t, net, a, b, smcr={"test_link_interval": "1s", "test_link_timeout": "4s", "hold_off": "100ms",
-                                          "hold_off_max": "1s"})
+                                          "hold_off_max": "1s", "last_link_timeout": "1s"})
         s = scene.exchange(MIB // 4)
         scene.check_links()
         net.down("b", 1)
