@@ -292,6 +292,12 @@ dial_check(struct dial *d)
 	if (err == 0 && (d->leg->flags & LEG_WRITABLE) == 0)
 		return 0;
 	d->leg->flags &= ~(unsigned)LEG_ERROR;
+	/* A SYN that is refused by RST has ECONNREFUSED: with these it was connected, and data or FIN may have come before the RST. */
+	if (err == ECONNRESET || err == EPIPE) {
+		d->leg->err = err;
+		d->leg->flags |= LEG_READABLE;
+		err = 0;
+	}
 	d->err = err;
 	if (err == 0)
 		d->busy = false;

@@ -696,3 +696,45 @@ START_TEST(a_full_backlog_is_waited_for)
 	close(ls);
 	unlink(path);
 }
+
+/* Before the loop has seen that it is connected. The data are there, then FIN where there was one, or the error. */
+START_TEST(a_reset_behind_the_handshake_is_no_failed_connect)
+{
+	static const struct {
+		const char *text;
+		bool fin;
+		int err;
+	} cases[] = { { "", false, ECONNRESET }, { "", true, EPIPE }, { "abc", false, ECONNRESET }, { "abc", true, EPIPE } };
+	const struct linger reset = { .l_onoff = 1 };
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sockaddr_storage ss = { .ss_family = AF_INET };
+		const struct config_keepalive ka = { 0 };
+		struct dial d = { .leg = &leg, .addrs = &ss, .cnt = 1 };
+		socklen_t len = sizeof(ss);
+		char buf[8];
+		bool urgent;
+		int ls = socket(AF_INET, SOCK_STREAM, 0);
+
+		leg_close(&leg, lp, false);
+		((struct sockaddr_in *)&ss)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		ck_assert_int_eq(bind(ls, (struct sockaddr *)&ss, sizeof(struct sockaddr_in)), 0);
+		ck_assert_int_eq(getsockname(ls, (struct sockaddr *)&ss, &len), 0);
+		ck_assert_int_eq(listen(ls, 1), 0);
+		ck_assert_int_eq(dial_next(&d, lp, &ka, 0), 0);
+		int fd = accept(ls, NULL, NULL);
+		ck_assert_int_eq(send(fd, cases[i].text, strlen(cases[i].text), 0), (ssize_t)strlen(cases[i].text));
+		if (cases[i].fin)
+			ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+		ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+		close(fd);
+		close(ls);
+		await(LOOP_ERR);
+		ck_assert_int_eq(dial_check(&d), 1);
+		ck_assert(!d.busy);
+		ck_assert_int_eq(leg_broken(&leg), cases[i].err);
+		if (cases[i].text[0] != '\0')
+			ck_assert_int_eq(get(buf, sizeof(buf), &urgent), (ssize_t)strlen(cases[i].text));
+		ck_assert_int_eq(get(buf, sizeof(buf), &urgent), cases[i].fin ? 0 : -cases[i].err);
+	}
+}
