@@ -206,3 +206,15 @@ notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *
 		next = min_i64(next, n->watchdog_at_ns);
 	return min_i64(next, n->status_at_ns);
 }
+
+void
+notify_end(struct notify *n)
+{
+	const struct timespec pause = { .tv_nsec = 10 * 1000000 };
+
+	send_kept(n);
+	for (unsigned ms = 0; n->kept_cnt > 0 && ms < NOTIFY_END_MS; ms += 10) {
+		(void)nanosleep(&pause, NULL);
+		send_kept(n);
+	}
+}

@@ -18,6 +18,7 @@
 #define NOTIFY_TEXT_MAX 80
 #define NOTIFY_KEPT 8
 #define NOTIFY_AGAIN_NS (100 * 1000000LL)
+#define NOTIFY_END_MS 2000 /* how long the end of the process waits for room */
 #define NOTIFY_FDNAME "smcrd-listen" /* of listening sockets in systemd's store */
 
 struct notify {
@@ -57,3 +58,6 @@ bool notify_watchdog_due(const struct notify *, int64_t now_ns);
 /* Each turn of the loop: the watchdog's sign of life and, every few seconds, the status if it changed.
  * Returns when it wants to be called again at the latest. */
 int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);
+
+/* The process ends: what is kept is sent, for which this waits up to NOTIFY_END_MS. No loop may run any more. */
+void notify_end(struct notify *);

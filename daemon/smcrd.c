@@ -166,6 +166,7 @@ run(struct daemon *d)
 			code = SMCRD_EXIT_FAILURE;
 	}
 	end(d);
+	notify_end(&d->notify);
 	if (code == SMCRD_EXIT_OK)
 		log_msg(LOG_LVL_NOTICE, "smcrd ends");
 	log_stop();

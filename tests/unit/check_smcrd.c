@@ -747,6 +747,24 @@ START_TEST(tells_the_control_client)
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }
 
+START_TEST(what_found_no_room_is_said_at_the_end)
+{
+	struct sockaddr_un sun;
+	socklen_t len = sizeof(sun);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+	start_ready("a", NULL);
+	ck_assert_int_eq(getsockname(notify_fd, (struct sockaddr *)&sun, &len), 0);
+	while (sendto(fd, "full", 4, 0, (struct sockaddr *)&sun, len) == 4)
+		;
+	ck_assert_int_eq(errno, EAGAIN);
+	close(fd);
+	kill(child, SIGTERM);
+	in_log("drained");
+	hear("STOPPING=1", 1);
+	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
+}
+
 START_TEST(feeds_the_watchdog)
 {
 	write_file("");
