@@ -1,6 +1,6 @@
 /*
  * Every metric: where its value is in the documents, and what is said of it. A family is one row or several that follow one
- * another with the same name. doc/metrics.md has the same table, which a test compares (check_exposition.c). Counters of
+ * another with the same name. doc/metrics-list.md is made of this table by a test (check_exposition.c). Counters of
  * smcrctl stats and of devices are rows, too, made of their own lists.
  */
 #pragma once

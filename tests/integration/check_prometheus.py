@@ -19,9 +19,9 @@ def promtool(*args, **kw):
 
 
 def documented():
-    """Names of samples, by doc/metrics.md."""
+    """Names of samples, by doc/metrics-list.md."""
     names = set()
-    with open(os.path.join(SOURCE, "doc", "metrics.md")) as f:
+    with open(os.path.join(SOURCE, "doc", "metrics-list.md")) as f:
         for name, kind in re.findall(r"^\| `(smcrd_\w+)` \| (\w+) \|", f.read(), re.M):
             names |= {name + end for end in ("_bucket", "_sum", "_count")} if kind == "histogram" else {name}
     return names

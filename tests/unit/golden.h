@@ -43,6 +43,11 @@ golden_compare(const char *name, const char *text)
 		return;
 	}
 	char *want = golden_read(name);
-	ck_assert_msg(strcmp(want, text) == 0, "differs from golden/%s; now it is\n%s", name, text);
+	size_t same = 0, line = 0;
+	for (; want[same] != '\0' && want[same] == text[same]; same++)
+		if (want[same] == '\n')
+			line = same + 1;
+	ck_assert_msg(want[same] == text[same], "differs from golden/%s in the line\n%.1000s; now it is\n%.1000s", name,
+	    want + line, text + line);
 	free(want);
 }
