@@ -12,8 +12,6 @@
 #include "base/log.h"
 #include "daemon/control/control_parts.h"
 
-#define CONTROL_ERROR_BYTES 512
-
 enum step {
 	STEP_MOVED,   /* go on */
 	STEP_BLOCKED, /* until the socket or somebody else moves */
@@ -188,39 +186,6 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 	return STEP_BLOCKED;
 }
 
-/* Sends what is there. True when it could send all of it or some. */
-static bool
-send_out(struct control_client *c, int64_t now_ns)
-{
-	size_t len;
-	const char *p = outbuf_data(&c->out, &len);
-
-	if (len == 0 || !c->can_write)
-		return false;
-	ssize_t n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0) {
-		if (errno == EAGAIN)
-			c->can_write = false;
-		else if (errno != EINTR)
-			c->dead = true;
-		return false;
-	}
-	outbuf_consume(&c->out, (size_t)n);
-	c->active_ns = now_ns;
-	return true;
-}
-
-void
-client_evict(struct control_client *c)
-{
-	c->ctl->stats.traces_evicted++;
-	c->state = CLIENT_CLOSING;
-	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
-		client_answer_error(c, "busy", "the trace has ended: its place is needed for another client");
-	(void)send_out(c, c->active_ns);
-	c->dead = true;
-}
-
 bool
 client_run(struct control_client *c, int64_t now_ns, unsigned *budget)
 {
@@ -234,7 +199,7 @@ client_run(struct control_client *c, int64_t now_ns, unsigned *budget)
 		}
 		if (s == STEP_MOVED)
 			continue;
-		if (!send_out(c, now_ns) || s == STEP_BUDGET)
+		if (!client_send(c, now_ns) || s == STEP_BUDGET)
 			return s == STEP_BUDGET && !c->dead;
 	}
 	return false;

@@ -16,30 +16,6 @@
 
 #define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
 
-void
-client_answer_error(struct control_client *c, const char *code, const char *text)
-{
-	report_error(&c->out, control_commands[c->req.command].name, report_wall_ms(), code, text);
-}
-
-bool
-client_wants_worker(const struct control_request *req, const struct workers *ws, unsigned nr)
-{
-	return (req->worker == 0 || req->worker == nr + 1) &&
-	    (req->group == 0 || workers_of_group(ws, req->group) == nr);
-}
-
-void
-client_start_report(struct control_client *c)
-{
-	struct report_source src;
-
-	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.confine);
-	src.successor = c->ctl->successor_pid;
-	report_start(&c->report, &src, &c->req, &c->out);
-	c->state = CLIENT_REPORTING;
-}
-
 struct service_question {
 	const char *name;
 	bool found;
@@ -65,13 +41,6 @@ start_service(struct control_client *c)
 		client_start_report(c);
 	else
 		client_answer_error(c, "not-found", "there is no such service");
-}
-
-void
-client_end_wait(struct control_client *c)
-{
-	c->active_ns = loop_now(c->ctl->loop);
-	c->state = CLIENT_READING;
 }
 
 /* As many whole lines as there is place for, and how many are left out: the log has all. */
@@ -133,39 +102,6 @@ start_reload(struct control_client *c)
 
 /* -- traces -- */
 
-void
-client_begin_line(struct control_client *c, struct json_writer *jw, const char *what, int64_t time_us)
-{
-	if (c->out.len == 0)
-		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
-	jw_init(jw, &c->out);
-	jw_object(jw, NULL);
-	jw_int(jw, "schema", REPORT_SCHEMA);
-	jw_string(jw, "event", what);
-	jw_int(jw, "time_us", time_us);
-	jw_uint(jw, "dropped", c->dropped);
-	c->dropped = 0;
-}
-
-/* One line; t is NULL for one that only says how many were left out. */
-static void
-write_line(struct control_client *c, const struct smcr_trace *t, int64_t time_us, unsigned worker, const char *text)
-{
-	struct json_writer jw;
-
-	client_begin_line(c, &jw, t != NULL ? "message" : "dropped", time_us);
-	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
-	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
-	jw_uint(&jw, "worker", worker);
-	jw_uint(&jw, "group", t != NULL ? t->group_id : 0);
-	jw_uint(&jw, "link", t != NULL ? t->link : 0);
-	report_hex32(&jw, "token", t != NULL ? t->conn_id : 0);
-	jw_uint(&jw, "bytes", t != NULL ? t->len : 0);
-	jw_string(&jw, "text", text);
-	jw_object_end(&jw);
-	jw_end(&jw);
-}
-
 static bool
 wants_message(const struct control_client *c, const struct smcr_trace *t)
 {
@@ -213,16 +149,9 @@ on_message(struct trace_tap *tap, const struct smcr_trace *t, int64_t time_us, u
 		}
 		if (text[0] == '\0')
 			(void)describe[t->kind]((struct span){ t->msg, t->len }, text, sizeof(text));
-		write_line(c, t, time_us, nr + 1, text);
+		client_write_message(c, t, time_us, nr + 1, text);
 		ctl->stats.trace_sent++;
 	}
-}
-
-void
-client_flush_dropped(struct control_client *c)
-{
-	if (c->dropped > 0 && outbuf_room(&c->out) >= CONTROL_TRACE_BYTES)
-		write_line(c, NULL, report_wall_us(), 0, "");
 }
 
 struct tap_order {

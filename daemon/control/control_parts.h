@@ -109,8 +109,6 @@ void client_free(struct control_client *);
 bool client_run(struct control_client *, int64_t now_ns, unsigned *budget);
 /* When the client has to be given up unless something moves; INT64_MAX for never. */
 int64_t client_deadline(const struct control_client *);
-/* Ends a trace whose place another client needs: an error is sent if it fits, and the client is dead. */
-void client_evict(struct control_client *);
 
 /* Has no end of its own, and may be silent for long. */
 static inline bool
@@ -119,11 +117,39 @@ client_listens(const struct control_client *c)
 	return c->state == CLIENT_TRACING || (c->state == CLIENT_EVENTS && c->req.follow);
 }
 
-/* control.c: is there a place for one more trace? Maybe another had to end for it, which is dead then. */
-bool control_make_trace_place(const struct control_client *for_whom);
-
+/* control_port.c: none listens yet. */
+void control_init_ports(struct control *);
+/* Sockets opened before are moved out of `opened`; NULL: they are opened here. 0, or -errno with a line in err. */
+int control_start_ports(struct control *, const struct config *, struct lsock *opened, FILE *err);
+void control_stop_ports(struct control *);
 /* Listens at another path than before, whose file stays. 0, or -errno: the control socket has no listener then. */
 int control_move(struct control *, const char *path);
+
+/* control_place.c: is the process at the other end the daemon's own user, or root? */
+bool control_is_trusted(int fd);
+/* Is there a place for one more client, or for one more trace? Maybe another trace had to end for it, whose client is dead then. */
+bool control_make_place(const struct control_port *, bool trusted);
+bool control_make_trace_place(const struct control_client *asking);
+
+/* control_answer.c: why its request, which was read, could not be carried out. */
+void client_answer_error(struct control_client *, const char *code, const char *text);
+/* Is this worker, from 0, among those that the request is about? A group is one worker's. */
+bool client_wants_worker(const struct control_request *, const struct workers *, unsigned nr);
+/* Its answer is made in steps, by the client's turns. */
+void client_start_report(struct control_client *);
+/* The answer that the client waited for is in its buffer. */
+void client_end_wait(struct control_client *);
+/* Begins a line of a trace, or of events: what both have in common, with how many were left out since the last one. */
+void client_begin_line(struct control_client *, struct json_writer *, const char *what, int64_t time_us);
+/* A line of a trace; the message is NULL when the line only says how many were left out. */
+void client_write_message(
+    struct control_client *, const struct smcr_trace *, int64_t time_us, unsigned worker, const char *text);
+/* Writes how many lines were left out, when there is room for it. */
+void client_flush_dropped(struct control_client *);
+/* Sends what is in its buffer. True when it could send all of it or some. */
+bool client_send(struct control_client *, int64_t now_ns);
+/* Ends a trace whose place another client needs: an error is sent if it fits, and the client is dead. */
+void client_evict(struct control_client *);
 
 /* control_handover.c: is this line a successor's request? */
 bool handover_is_request(const char *line, size_t len);
@@ -142,14 +168,6 @@ void handover_end(struct control_client *);
 void client_answer(struct control_client *, const struct control_request *);
 /* control_check.c: does what a request for a check asks. */
 void client_check(struct control_client *);
-/* The answer that the client waited for is in its buffer. */
-void client_end_wait(struct control_client *);
-/* Why its request, which was read, could not be carried out. */
-void client_answer_error(struct control_client *, const char *code, const char *text);
-/* Its answer is made in steps, by the client's turns. */
-void client_start_report(struct control_client *);
-/* Is this worker, from 0, among those that the request is about? A group is one worker's. */
-bool client_wants_worker(const struct control_request *, const struct workers *, unsigned nr);
 /* Asks the workers for what the tracing clients want; nothing when there are none. Once a turn. */
 void control_update_trace(struct control *);
 /* Ends all traces, whoever listens. */
@@ -166,11 +184,6 @@ enum events_step {
 enum events_step control_events_step(struct control_client *, unsigned *budget);
 /* Wakes the main loop for events no longer when nobody follows. Once a turn. */
 void control_update_events(struct control *);
-
-/* Begins a line for who listens: what traces and events have in common, with how many were left out since the last one. */
-void client_begin_line(struct control_client *, struct json_writer *, const char *what, int64_t time_us);
-/* Tells how many lines were left out, when there is room for it. */
-void client_flush_dropped(struct control_client *);
 
 /* control_order.c: carries out what changes something, and answers; false when the command is no such. */
 bool client_order(struct control_client *);

@@ -58,18 +58,6 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
 	};
 }
 
-/* -- the walk -- */
-
-bool
-report_next_worker(struct report *r)
-{
-	if (r->nr == r->last)
-		return false;
-	r->nr++;
-	r->pos = 0;
-	return true;
-}
-
 /* A maker does one step and writes members of "data"; false when there are no more. It keeps its place in phase and pos. */
 static bool (*const makers[])(struct report *) = {
 	[CONTROL_STATUS] = report_status,

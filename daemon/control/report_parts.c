@@ -1,4 +1,4 @@
-/* The frame around every answer, and what several of them have in common; see report.h. */
+/* The frame around every answer, and what several of them have in common, the walk over workers among it; see report.h. */
 #include "daemon/control/report.h"
 
 #include <arpa/inet.h>
@@ -135,4 +135,14 @@ report_conn_counts(struct json_writer *jw, const char *key, const uint64_t conns
 	jw_uint(jw, "tcp", conns[SESSION_TCP]);
 	jw_uint(jw, "setup", conns[SESSION_SETUP]);
 	jw_object_end(jw);
+}
+
+bool
+report_next_worker(struct report *r)
+{
+	if (r->nr == r->last)
+		return false;
+	r->nr++;
+	r->pos = 0;
+	return true;
 }

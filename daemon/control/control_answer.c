@@ -1,0 +1,113 @@
+/*
+ * What the parts of the control socket say to a client: errors, lines of traces and events, the start of a report; and its bytes on
+ * their way. Calls none of those parts.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "daemon/control/control_parts.h"
+
+#define CONTROL_ERROR_BYTES 512
+
+void
+client_answer_error(struct control_client *c, const char *code, const char *text)
+{
+	report_error(&c->out, control_commands[c->req.command].name, report_wall_ms(), code, text);
+}
+
+bool
+client_wants_worker(const struct control_request *req, const struct workers *ws, unsigned nr)
+{
+	return (req->worker == 0 || req->worker == nr + 1) &&
+	    (req->group == 0 || workers_of_group(ws, req->group) == nr);
+}
+
+void
+client_start_report(struct control_client *c)
+{
+	struct report_source src;
+
+	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.confine);
+	src.successor = c->ctl->successor_pid;
+	report_start(&c->report, &src, &c->req, &c->out);
+	c->state = CLIENT_REPORTING;
+}
+
+void
+client_end_wait(struct control_client *c)
+{
+	c->active_ns = loop_now(c->ctl->loop);
+	c->state = CLIENT_READING;
+}
+
+void
+client_begin_line(struct control_client *c, struct json_writer *jw, const char *what, int64_t time_us)
+{
+	if (c->out.len == 0)
+		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
+	jw_init(jw, &c->out);
+	jw_object(jw, NULL);
+	jw_int(jw, "schema", REPORT_SCHEMA);
+	jw_string(jw, "event", what);
+	jw_int(jw, "time_us", time_us);
+	jw_uint(jw, "dropped", c->dropped);
+	c->dropped = 0;
+}
+
+void
+client_write_message(
+    struct control_client *c, const struct smcr_trace *t, int64_t time_us, unsigned worker, const char *text)
+{
+	struct json_writer jw;
+
+	client_begin_line(c, &jw, t != NULL ? "message" : "dropped", time_us);
+	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
+	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
+	jw_uint(&jw, "worker", worker);
+	jw_uint(&jw, "group", t != NULL ? t->group_id : 0);
+	jw_uint(&jw, "link", t != NULL ? t->link : 0);
+	report_hex32(&jw, "token", t != NULL ? t->conn_id : 0);
+	jw_uint(&jw, "bytes", t != NULL ? t->len : 0);
+	jw_string(&jw, "text", text);
+	jw_object_end(&jw);
+	jw_end(&jw);
+}
+
+void
+client_flush_dropped(struct control_client *c)
+{
+	if (c->dropped > 0 && outbuf_room(&c->out) >= CONTROL_TRACE_BYTES)
+		client_write_message(c, NULL, report_wall_us(), 0, "");
+}
+
+bool
+client_send(struct control_client *c, int64_t now_ns)
+{
+	size_t len;
+	const char *p = outbuf_data(&c->out, &len);
+
+	if (len == 0 || !c->can_write)
+		return false;
+	ssize_t n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0) {
+		if (errno == EAGAIN)
+			c->can_write = false;
+		else if (errno != EINTR)
+			c->dead = true;
+		return false;
+	}
+	outbuf_consume(&c->out, (size_t)n);
+	c->active_ns = now_ns;
+	return true;
+}
+
+void
+client_evict(struct control_client *c)
+{
+	c->ctl->stats.traces_evicted++;
+	c->state = CLIENT_CLOSING;
+	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
+		client_answer_error(c, "busy", "the trace has ended: its place is needed for another client");
+	(void)client_send(c, c->active_ns);
+	c->dead = true;
+}

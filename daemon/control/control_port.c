@@ -1,0 +1,124 @@
+/* The listening sockets of control: their start and end, and the move to another path while the daemon drains. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/control/control_parts.h"
+
+#define BACKLOG 16
+
+static void
+on_listener(struct loop_io *io, unsigned events)
+{
+	struct control_port *port = CONTAINER_OF(io, struct control_port, io);
+
+	(void)events;
+	port->acceptable = true;
+}
+
+void
+control_init_ports(struct control *ctl)
+{
+	for (unsigned i = 0; i < CONTROL_PORTS; i++)
+		ctl->ports[i] = (struct control_port){
+			.ctl = ctl,
+			.listen = LSOCK_NONE,
+			.io = { .fd = -1, .cb = on_listener },
+			.clients_max = i == CONTROL_FULL ? CONTROL_CLIENTS_MAX : CONTROL_READERS_MAX,
+			.readonly = i == CONTROL_READONLY,
+		};
+}
+
+/* Opened by now, or before; without a path there is none. 0, or -errno with a line in err. */
+static int
+start_port(struct control_port *port, const struct lsock_file *file, struct lsock *opened, FILE *err)
+{
+	int rc = 0;
+
+	if (file->path[0] == '\0')
+		return 0;
+	if (opened != NULL) {
+		port->listen = *opened;
+		*opened = LSOCK_NONE;
+	} else {
+		rc = lsock_open(&port->listen, file, err);
+	}
+	if (rc == 0 && !port->listen.lent)
+		rc = lsock_start(&port->listen, file->what, BACKLOG, err);
+	if (rc != 0)
+		return rc;
+	port->io.fd = port->listen.fd;
+	rc = loop_add(port->ctl->loop, &port->io);
+	if (rc != 0) {
+		fprintf(err, "%s %s: cannot watch it: error %d\n", file->what, file->path, -rc);
+		port->io.fd = -1;
+	}
+	return rc;
+}
+
+int
+control_start_ports(struct control *ctl, const struct config *cfg, struct lsock *opened, FILE *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
+		const struct lsock_file file = control_file(cfg, i);
+
+		rc = start_port(&ctl->ports[i], &file, opened != NULL ? &opened[i] : NULL, err);
+	}
+	return rc;
+}
+
+static void
+stop_port(struct control_port *port)
+{
+	if (port->io.fd >= 0)
+		loop_del(port->ctl->loop, &port->io);
+	port->io.fd = -1;
+	port->acceptable = false;
+	pauses_forget(workers_pauses(port->ctl->workers), &port->paused);
+	lsock_close(&port->listen);
+}
+
+void
+control_stop_ports(struct control *ctl)
+{
+	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++)
+		stop_port(port);
+}
+
+void
+control_adopt(struct control *ctl)
+{
+	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++)
+		lsock_set_lent(&port->listen, false);
+}
+
+int
+control_move(struct control *ctl, const char *path)
+{
+	const struct lsock_file file = {
+		.what = "control socket", .path = path, .mode = ctl->mode, .owner = (uid_t)-1, .group = (gid_t)-1
+	};
+	struct control_port *port = &ctl->ports[CONTROL_FULL];
+	char *text = NULL;
+	size_t len;
+	FILE *err = open_memstream(&text, &len);
+
+	/* Readers find the new process. */
+	for (unsigned i = 0; i < CONTROL_PORTS; i++) {
+		lsock_set_lent(&ctl->ports[i].listen, true);
+		stop_port(&ctl->ports[i]);
+	}
+	int rc = err != NULL ? start_port(port, &file, NULL, err) : -ENOMEM;
+	if (rc != 0)
+		lsock_close(&port->listen);
+	if (err != NULL)
+		fclose(err);
+	if (rc != 0)
+		log_msg(LOG_LVL_WARNING, "no control socket while draining: %.*s",
+		    text != NULL ? (int)strcspn(text, "\n") : 0, text != NULL ? text : "");
+	free(text);
+	return rc;
+}
