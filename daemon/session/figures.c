@@ -29,10 +29,8 @@ reasons_of(const struct session *s)
 }
 
 void
-figures_travels(struct session *s)
+figures_travels(struct session *s, enum session_mode mode)
 {
-	enum session_mode mode = session_mode(s);
-
 	if (s->counted && s->mode == mode)
 		return;
 	if (s->counted)

@@ -9,7 +9,7 @@
 
 #include "base/histogram.h"
 #include "base/tally.h"
-#include "smcr/smcr.h"
+#include "daemon/session/session_pool.h"
 
 struct session;
 
@@ -31,7 +31,7 @@ void figures_fini(struct service_figures *);
 void figures_merge(struct service_figures *sum, const struct service_figures *one);
 
 /* A session has changed how it travels, or it is new. */
-void figures_travels(struct session *);
+void figures_travels(struct session *, enum session_mode);
 /* The leg that was being connected is. */
 void figures_connected(struct session *);
 /* No SMC-R: counts those codes that are not 0, also among those of the whole pool. */

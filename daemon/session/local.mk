@@ -17,6 +17,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/circle.c daemon/session/circle.h \
 	daemon/session/far_name.c daemon/session/far_name.h \
 	daemon/session/session.c daemon/session/session.h \
+	daemon/session/session_state.c \
 	daemon/session/session_setup.c \
 	daemon/session/session_meet.c \
 	daemon/session/peer_rule.c daemon/session/peer_rule.h \

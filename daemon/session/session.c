@@ -13,60 +13,6 @@
 
 #define RESET_PAUSE_MAX_MS 64
 
-/* -- small things the session files share -- */
-
-void
-session_schedule(struct session *s)
-{
-	if (list_empty(&s->node))
-		list_push(&s->pool->scheduled, &s->node);
-}
-
-void
-session_blame(struct session *s, const char *why, int err)
-{
-	if (s->why == NULL) {
-		s->why = why;
-		s->err = err;
-	}
-}
-
-void
-session_idles(struct session *s)
-{
-	if (s->settings->cfg.idle_ms > 0)
-		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
-}
-
-void
-session_is_client(struct session *s)
-{
-	s->settings->svc->ctr.accepted += (s->flags & SF_UNTOLD) != 0;
-	s->flags &= ~(unsigned)SF_UNTOLD;
-}
-
-void
-session_set_state(struct session *s, enum session_state state)
-{
-	log_msg(LOG_LVL_DEBUG, "session state: id=%llu from=\"%s\" to=\"%s\"", session_number(s),
-	    session_state_str(s->state), session_state_str(state));
-	s->state = state;
-	if (state != SES_RENDEZVOUS && state != SES_LOOK && (s->flags & SF_PROBE) == 0)
-		session_is_client(s);
-	if (state != SES_DEAD)
-		figures_travels(s);
-	if (state == SES_SMCR || state == SES_TCP)
-		session_idles(s);
-}
-
-enum session_mode
-session_mode(const struct session *s)
-{
-	if (s->path == PATH_SMCR)
-		return SESSION_SMCR;
-	return s->state == SES_TCP || s->state == SES_TCP_DRAINING ? SESSION_TCP : SESSION_SETUP;
-}
-
 /* -- the end -- */
 
 static void
@@ -384,8 +330,9 @@ on_timer(struct timer *t)
 		setup_dial_timeout(s);
 }
 
-bool
-session_will_read(const struct session *s, const struct leg *leg)
+/* The leg has bytes that came before its end, and will be read. */
+static bool
+will_read(const struct session *s, const struct leg *leg)
 {
 	bool is_app = leg == &s->app;
 
@@ -424,7 +371,7 @@ broken(struct session *s, struct leg *leg)
 {
 	int err = !setup_dialing(s) || s->setup->dial.leg != leg ? leg_broken(leg) : 0;
 
-	return err != 0 && session_will_read(s, leg) ? 0 : err;
+	return err != 0 && will_read(s, leg) ? 0 : err;
 }
 
 /*
@@ -533,7 +480,7 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	if (!ingress)
 		s->flags |= SF_UNTOLD;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
-	figures_travels(s);
+	figures_travels(s, session_mode(s));
 	unsigned kind = peer->sa.sa_family == AF_UNIX ? LEG_UNIX : 0;
 	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd, kind);
 	if (err != 0) {

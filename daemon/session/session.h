@@ -5,6 +5,7 @@
  * carries the data.
  *
  *	session.c		birth, events by the table of legs.c, end, log line
+ *	session_state.c		state, place in the turn, cause of the end: what all of these call
  *	session_setup.c		connecting, rendezvous, fallback's beginning
  *	session_meet.c		SMC-R's TCP option: rendezvous or plain TCP
  *	session_measure.c	no client, but a measurement of the peer's
@@ -143,13 +144,12 @@ session_kind(const struct session *s)
 	return s->settings->cfg.kind;
 }
 
+/* session_state.c */
 void session_set_state(struct session *, enum session_state);
 /* How it travels now. */
 enum session_mode session_mode(const struct session *);
 /* From now on it may be idle for too long. */
 void session_idles(struct session *);
-/* The leg has bytes that came before its end, and will be read. */
-bool session_will_read(const struct session *, const struct leg *);
 /* Puts it on the list of this turn, or of the next one while it is pumped. */
 void session_schedule(struct session *);
 /* It is a client's: counted as accepted, once. */

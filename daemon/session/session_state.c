@@ -1,0 +1,55 @@
+/* What every file of a session may call, and what calls none of them: its state, its place in the turn, the cause of its end. See
+ * session.h. */
+#include "daemon/session/session.h"
+
+void
+session_schedule(struct session *s)
+{
+	if (list_empty(&s->node))
+		list_push(&s->pool->scheduled, &s->node);
+}
+
+void
+session_blame(struct session *s, const char *why, int err)
+{
+	if (s->why == NULL) {
+		s->why = why;
+		s->err = err;
+	}
+}
+
+void
+session_idles(struct session *s)
+{
+	if (s->settings->cfg.idle_ms > 0)
+		env_arm(s->pool->env, &s->timer, s->settings->cfg.idle_ms);
+}
+
+void
+session_is_client(struct session *s)
+{
+	s->settings->svc->ctr.accepted += (s->flags & SF_UNTOLD) != 0;
+	s->flags &= ~(unsigned)SF_UNTOLD;
+}
+
+void
+session_set_state(struct session *s, enum session_state state)
+{
+	log_msg(LOG_LVL_DEBUG, "session state: id=%llu from=\"%s\" to=\"%s\"", session_number(s),
+	    session_state_str(s->state), session_state_str(state));
+	s->state = state;
+	if (state != SES_RENDEZVOUS && state != SES_LOOK && (s->flags & SF_PROBE) == 0)
+		session_is_client(s);
+	if (state != SES_DEAD)
+		figures_travels(s, session_mode(s));
+	if (state == SES_SMCR || state == SES_TCP)
+		session_idles(s);
+}
+
+enum session_mode
+session_mode(const struct session *s)
+{
+	if (s->path == PATH_SMCR)
+		return SESSION_SMCR;
+	return s->state == SES_TCP || s->state == SES_TCP_DRAINING ? SESSION_TCP : SESSION_SETUP;
+}
