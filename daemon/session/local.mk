@@ -1,6 +1,7 @@
 # A connection through the daemon: its three legs, its service.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/session/session_pool.c daemon/session/session_pool.h \
+	daemon/session/bufpool.c daemon/session/bufpool.h \
 	daemon/session/elem_need.h \
 	daemon/session/figures.c daemon/session/figures.h \
 	daemon/session/service.c daemon/session/service.h \

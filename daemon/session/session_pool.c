@@ -1,7 +1,6 @@
 /* The sessions of a worker and what they share; see session_pool.h. */
 #include "daemon/session/session_pool.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "daemon/session/colleagues.h"
@@ -9,7 +8,6 @@
 #include "daemon/session/session.h"
 
 #define SESSIONS_PER_CHUNK 64
-#define FREE_BUFS_KEPT 64
 
 void
 session_pool_init(struct session_pool *pool, struct env *env, const struct worker_place *place,
@@ -46,46 +44,11 @@ void
 session_pool_fini(struct session_pool *pool)
 {
 	pool->place.all[pool->place.nr].pool = NULL;
-	assert(pool->bufs.lent == 0);
-	for (struct buf *b; (b = pool->bufs.free) != NULL; free(b))
-		pool->bufs.free = b->next;
+	bufpool_fini(&pool->bufs);
 	free(pool->measuring);
 	slab_fini(&pool->session_slab);
 	slab_fini(&pool->setup_slab);
 	idtable_fini(&pool->sessions);
-}
-
-struct buf *
-bufpool_get(struct bufpool *p)
-{
-	struct buf *b = p->free;
-
-	if (b != NULL) {
-		p->free = b->next;
-		p->free_cnt--;
-	} else if ((b = malloc(sizeof(*b))) == NULL) {
-		return NULL;
-	}
-	p->lent++;
-	b->off = b->len = 0;
-	b->urgent = false;
-	return b;
-}
-
-void
-bufpool_put(struct bufpool *p, struct buf *b)
-{
-	if (b == NULL)
-		return;
-	assert(p->lent > 0);
-	p->lent--;
-	if (p->free_cnt < FREE_BUFS_KEPT) {
-		b->next = p->free;
-		p->free = b;
-		p->free_cnt++;
-	} else {
-		free(b);
-	}
 }
 
 /* First contacts that some wait for have ended. */

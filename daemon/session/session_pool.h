@@ -18,6 +18,7 @@
 #include "daemon/net.h"
 #include "daemon/ports.h"
 #include "daemon/session/acks.h"
+#include "daemon/session/bufpool.h"
 
 /* The owner of an engine connection: a session or a probe. First member of both. */
 struct conn_owner {
@@ -41,25 +42,6 @@ struct session_fallbacks {
 };
 
 #define SESSION_MEASURES_MAX 4 /* sessions in SES_MEASURE */
-
-#define BUF_SIZE (32u * 1024)
-
-/* Bytes of a fallen-back connection on their way. */
-struct buf {
-	struct buf *next; /* the pool's */
-	uint32_t off;     /* first byte not yet passed on */
-	uint32_t len;     /* bytes in it, passed on or not */
-	bool urgent;      /* one urgent byte */
-	uint8_t data[BUF_SIZE];
-};
-
-/* Lent only while bytes are in flight: an idle connection holds none. Last given back, first lent, so that a few warm ones
- * serve thousands of connections. */
-struct bufpool {
-	struct buf *free;
-	unsigned free_cnt;
-	unsigned lent;
-};
 
 /* Which of the workers this is. */
 struct worker_place {
@@ -118,11 +100,6 @@ session_pool_tell(const struct session_pool *pool, const struct event *e)
 {
 	news_tell(pool->place.news, pool->env->now_ns, pool->place.nr + 1, e);
 }
-
-/* An empty buffer; NULL when memory is out. */
-struct buf *bufpool_get(struct bufpool *);
-/* NULL is allowed. */
-void bufpool_put(struct bufpool *, struct buf *);
 
 /* The steps of a turn. Accepts connections that wait: true when more are waiting. */
 bool session_pool_accept(struct session_pool *);
