@@ -4,6 +4,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/bufpool.c daemon/session/bufpool.h \
 	daemon/session/elem_need.h \
 	daemon/session/figures.c daemon/session/figures.h \
+	daemon/session/settings.c \
 	daemon/session/service.c daemon/session/service.h \
 	daemon/session/listener.c \
 	daemon/session/colleagues.c daemon/session/colleagues.h \

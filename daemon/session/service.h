@@ -4,7 +4,8 @@
  * counted snapshot: a session keeps the one that it began with, whatever a
  * reload brings.
  *
- *	service.c	services and their settings; makes the link group of an ingress before its first client comes:
+ *	settings.c	settings, counted; frees a service with its last ones
+ *	service.c	services; makes the link group of an ingress before its first client comes:
  *			a probe, repeated with growing pauses while the peer is not there
  *	retry.c		targets that failed, looked at again in the background
  *	listener.c	accepts in batches, checks who comes and how many are there, starts sessions; pauses when
@@ -94,6 +95,9 @@ service_find(const struct session_pool *pool, enum config_kind kind, const char 
 	return NULL;
 }
 
+/* Of listener, prewarm and retry: starting them may not fail for lack of memory. */
+#define SERVICE_TIMERS 3
+
 /* A configured service without a listener yet; NULL when memory is out. */
 struct service *service_new(struct session_pool *, const struct config_service *);
 /* No longer configured: stopped, and freed once the last session is gone. */
@@ -113,9 +117,12 @@ void services_follow(struct session_pool *);
 /* No target works, and it does not listen therefore (when_down). */
 bool service_is_closed(const struct service *);
 
+/* settings.c */
 /* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
 struct settings *settings_new(struct service *, const struct config_service *);
 void settings_put(struct settings *);
+/* One reference less; without any the service is freed. */
+void service_put(struct service *);
 
 /* listener.c */
 void listener_init(struct listener *);
