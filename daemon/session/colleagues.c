@@ -12,6 +12,7 @@
 
 struct parcel {
 	struct mail mail;
+	colleague_admit admit;
 	struct colleague *from, *to;
 	enum config_kind kind;
 	char service[CONFIG_NAME_MAX];
@@ -34,14 +35,14 @@ on_parcel(struct mail *mail)
 		return;
 	}
 	if (svc != NULL)
-		listener_admit(svc, p->fd, &p->peer);
+		p->admit(svc, p->fd, &p->peer);
 	else
 		net_reset(p->fd);
 	free(p);
 }
 
 bool
-colleagues_deal(struct service *svc, int fd, const struct sockaddr_storage *peer)
+colleagues_deal(struct service *svc, int fd, const struct sockaddr_storage *peer, colleague_admit admit)
 {
 	const struct worker_place *place = &svc->pool->place;
 	const unsigned nr = (place->nr + svc->listener.dealt++) % place->cnt;
@@ -54,6 +55,7 @@ colleagues_deal(struct service *svc, int fd, const struct sockaddr_storage *peer
 		return false;
 	*p = (struct parcel){
 		.mail = { .fn = on_parcel },
+		.admit = admit,
 		.from = &place->all[place->nr],
 		.to = to,
 		.kind = svc->settings->cfg.kind,

@@ -19,7 +19,10 @@ struct colleague {
 	struct session_pool *pool; /* its own thread's; NULL: not there yet, or no more */
 };
 
+/* Begins a session, or refuses. */
+typedef void (*colleague_admit)(struct service *, int fd, const struct sockaddr_storage *peer);
+
 /* Gives a connection that the service's listener accepted to the worker whose turn it is, where the service of that name takes
- * it and has not too many waiting. A worker that has no such service, in the midst of a reload, gives it back, and one that has ended resets it. False: it is the
- * caller's own. */
-bool colleagues_deal(struct service *, int fd, const struct sockaddr_storage *peer);
+ * it and has not too many waiting. A worker that has no such service, in the midst of a reload, gives it back, and one that has
+ * ended resets it. The callback runs in the thread of the worker that gets it. False: it is the caller's own. */
+bool colleagues_deal(struct service *, int fd, const struct sockaddr_storage *peer, colleague_admit);

@@ -223,8 +223,8 @@ refuse(struct service *svc, int fd, const union net_addr *peer, const char *why,
 	net_reset(fd);
 }
 
-void
-listener_admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
+static void
+admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
 	bool local = ss->ss_family == AF_UNIX;
@@ -306,8 +306,8 @@ accept_from(struct service *svc, int listening)
 
 		if (fd >= 0) {
 			if (!svc->listener.shared || svc->listener.mode != LISTENER_OPEN ||
-			    !colleagues_deal(svc, fd, &peer))
-				listener_admit(svc, fd, &peer);
+			    !colleagues_deal(svc, fd, &peer, admit))
+				admit(svc, fd, &peer);
 		} else if (errno == EAGAIN) {
 			return false;
 		} else if (!is_of_connection(errno)) {

@@ -133,7 +133,5 @@ int listener_start(struct service *, const struct lsock *);
 int listener_follow(struct service *);
 /* Puts changed keepalive settings in force. */
 void listener_tune(struct service *);
-/* What was accepted: a session begins, or it is refused. peer: as accept(2) says. */
-void listener_admit(struct service *, int fd, const struct sockaddr_storage *peer);
 /* Accepts no more. Returns the socket, which is the caller's again; fd -1 when there was none. */
 struct lsock listener_stop(struct service *);

@@ -21,9 +21,8 @@ static struct mailbox mail[WORKERS];
 static struct loop *loop;
 static unsigned admitted[WORKERS];
 
-/* In place of listener.c. */
-void
-listener_admit(struct service *s, int fd, const struct sockaddr_storage *peer)
+static void
+admit(struct service *s, int fd, const struct sockaddr_storage *peer)
 {
 	ck_assert_int_eq(peer->ss_family, AF_UNIX);
 	admitted[s->pool->place.nr]++;
@@ -66,9 +65,9 @@ accept_one(unsigned nr, bool *dealt)
 	int fds[2];
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-	*dealt = colleagues_deal(&svc[nr], fds[0], &peer);
+	*dealt = colleagues_deal(&svc[nr], fds[0], &peer, admit);
 	if (!*dealt)
-		listener_admit(&svc[nr], fds[0], &peer);
+		admit(&svc[nr], fds[0], &peer);
 	return fds[1];
 }
 
