@@ -1,5 +1,6 @@
 /* The files of a configuration: the main one, and those that it includes, which may have services and devices only. Each
  * is a tree of libconfig's own; a setting's place in messages is the number of its file above 16 bits of line. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -10,13 +11,63 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/config/config_char.h"
 #include "daemon/config/config_int.h"
 
 #define FILE_MAX (1u << 20)
 #define FILES_SIZE_MAX (4u << 20) /* all together */
+#define SHOW_MAX 64               /* of a line */
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+/* -- places of settings -- */
+
+unsigned
+config_place_of(const config_setting_t *s)
+{
+	const config_setting_t *root = s;
+
+	while (config_setting_parent(root) != NULL)
+		root = config_setting_parent(root);
+	return config_place((unsigned)(uintptr_t)config_setting_get_hook(root), config_setting_source_line(s));
+}
+
+unsigned
+config_line(const config_setting_t *group, const char *name)
+{
+	const config_setting_t *s = config_member(group, name);
+
+	if (s == NULL)
+		s = group;
+	return s != NULL ? config_place_of(s) : 0;
+}
+
+const config_setting_t *
+config_member(const config_setting_t *group, const char *name)
+{
+	return group != NULL ? config_setting_get_member(group, name) : NULL;
+}
 
 /* -- one file -- */
+
+/* What libconfig says, and the line where it stopped: its "syntax error" may be what the line before lacks. */
+static void
+report_syntax(struct config_build *b, const config_t *tree, const char *text)
+{
+	const int line = config_error_line(tree);
+	char shown[SHOW_MAX];
+	size_t len;
+
+	for (int i = 1; i < line && strchr(text, '\n') != NULL; i++)
+		text = strchr(text, '\n') + 1;
+	text += strspn(text, " \t");
+	len = strcspn(text, "\r\n");
+	snprintf(shown, sizeof(shown), "%.*s", (int)len, text);
+	for (char *p = shown; *p != '\0'; p++)
+		if (!isprint((unsigned char)*p))
+			*p = '?';
+	config_error(b, config_place(b->reading, (unsigned)line), "%s at or just before %s%s", config_error_text(tree),
+	    len > 0 ? shown : "the end of the file", len >= sizeof(shown) ? "..." : "");
+}
 
 /* 0, -EINVAL with errors reported. The text ends with a NUL at text[len]; a byte order mark before it is skipped. */
 static int
@@ -24,7 +75,7 @@ parse(struct config_build *b, const char *path, const char *text, size_t len)
 {
 	struct config_file *file = &b->files[b->file_cnt];
 	unsigned errors = b->errors;
-	size_t mark_len = config_char_mark_len(text);
+	size_t mark_len = strncmp(text, BYTE_ORDER_MARK, 3) == 0 ? 3 : 0;
 
 	text += mark_len;
 	len -= mark_len;
@@ -40,8 +91,7 @@ parse(struct config_build *b, const char *path, const char *text, size_t len)
 	b->reading = b->file_cnt++;
 	config_scan(b, text, len);
 	if (b->errors == errors && config_read_string(file->tree, text) != CONFIG_TRUE)
-		config_error(b, config_place(b->reading, (unsigned)config_error_line(file->tree)), "%s",
-		    config_error_text(file->tree));
+		report_syntax(b, file->tree, text);
 	if (b->errors > errors)
 		return -EINVAL;
 	file->root = config_root_setting(file->tree);

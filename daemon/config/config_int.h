@@ -1,5 +1,5 @@
 /* Between the parts of the configuration reader: config.c (settings to struct), config_msgs.c (messages),
- * config_text.c (what libconfig would let pass), config_check.c (rules across settings), config_devices.c (default devices); for tests,
+ * config_scan.c (what libconfig would let pass), config_check.c (rules across settings), config_devices.c (default devices); for tests,
  * too. */
 #pragma once
 
@@ -71,12 +71,9 @@ unsigned config_line(const struct config_setting_t *group, const char *name);
 /* The group or setting of this name in the group; NULL when there is none. */
 const struct config_setting_t *config_member(const struct config_setting_t *group, const char *name);
 
-/* The key, or at top level the section, of these places (CONFIG_AT_ bits) that an unknown name is like; NULL when none is. */
-const char *config_nearest(unsigned places, const char *name);
-
-/* Refuses what libconfig (1.5) accepts or reports without a place: numbers beyond 32 bits that it wraps, strings and
- * comments without end, deep nesting, NUL bytes, @include, and whatever is against the grammar. Without an error libconfig
- * may parse the text. */
+/* Reports the first of what libconfig (1.5) accepts or calls a syntax error: integers that it wraps, strings and comments
+ * without end, NUL bytes, @include, and characters that have no place outside of strings and comments. Without an error
+ * libconfig may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
 /* Of a range: the host of the text, which is as written, and the first port. */
 struct config_range_end {

@@ -7,6 +7,7 @@
 
 #include "base/idtable.h"
 #include "base/log.h"
+#include "base/typo.h"
 #include "daemon/config/config.h"
 
 static const struct config_word log_words[] = { { "error", LOG_LVL_ERROR }, { "warning", LOG_LVL_WARNING },
@@ -257,4 +258,18 @@ config_section_find(const char *name)
 		if (strcmp(s->name, name) == 0)
 			return s;
 	return NULL;
+}
+
+const char *
+config_nearest(unsigned places, const char *name)
+{
+	struct typo typo = typo_of(name);
+
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & places) != 0)
+			typo_compare(&typo, k->name);
+	for (const struct config_section *s = config_sections + 1; s->name != NULL; s++)
+		if ((places & CONFIG_AT_TOP) != 0 || ((places & CONFIG_AT_INCLUDED) != 0 && s->list_max > 0))
+			typo_compare(&typo, s->name);
+	return typo.nearest;
 }

@@ -100,5 +100,7 @@ bool config_key_fits(const struct config_key *, int family);
 /* The place of a device's settings, by its type (enum config_device_type). */
 enum config_place config_device_place(unsigned type);
 const struct config_section *config_section_find(const char *name);
+/* The key, or at top level the section, of these places (CONFIG_AT_ bits) that an unknown name is like; NULL when none is. */
+const char *config_nearest(unsigned places, const char *name);
 #define CONFIG_SERVICES_MAX 1024
 #define CONFIG_ITEMS_MAX 1024 /* strings of a list */

@@ -11,11 +11,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_target.c \
 	daemon/config/config_lookup.c \
 	daemon/config/config_special.c \
-	daemon/config/config_text.c \
+	daemon/config/config_scan.c \
 	daemon/config/config_msgs.c \
-	daemon/config/config_char.c daemon/config/config_char.h \
-	daemon/config/config_grammar.c daemon/config/config_grammar.h \
-	daemon/config/config_hint.c \
 	daemon/config/config_files.c \
 	daemon/config/config_range.c \
 	daemon/config/config_print.c \

@@ -126,10 +126,10 @@ START_TEST(services_and_devices_of_all_files)
 START_TEST(errors_name_the_file)
 {
 	write_file("smcrd.conf", "\ninclude = \"conf.d/*.conf\";\negress = ( " SVC("a", "1001") " );");
-	write_file("conf.d/1.conf", "\negress = (\n" SVC("b", "1002") ",\n);");
+	write_file("conf.d/1.conf", "\negress = (\n" SVC("b", "1002") "\n}");
 	write_file("conf.d/2.conf", "\n\negress = ( " SVC("a", "1001") " );");
 	write_file("conf.d/3.conf", "egress = (\n" SVC("c", "1003") ",\n" SVC("c", "1004") ");");
-	load_bad("%/conf.d/1.conf:3: the last ',' of the list is one too many: ");
+	load_bad("%/conf.d/1.conf:4: syntax error at or just before }\n");
 	load_bad("%/conf.d/2.conf:3: egress.name \"a\" is already used in %/smcrd.conf:3\n");
 	load_bad(
 	    "%/conf.d/2.conf:3: egress.listen 127.0.0.1:1001 is the same as 127.0.0.1:1001 of \"a\" in %/smcrd.conf:3\n");
@@ -145,7 +145,7 @@ START_TEST(errors_name_the_file)
 	write_file("conf.d/1.conf", "\na = \"");
 	load_bad("%/conf.d/1.conf:2: string without end\n");
 	write_file("conf.d/1.conf", "\ufeff\na\u00a0= 1");
-	load_bad("%/conf.d/1.conf:2: '=' was expected, not U+00A0, no-break space\n");
+	load_bad("%/conf.d/1.conf:2: U+00A0, no-break space may stand only in comments and \"strings\"\n");
 	write_file("conf.d/1.conf", "\xff\xfe=");
 	load_bad("%/conf.d/1.conf: is UTF-16: save it as UTF-8\n");
 	write_file(
