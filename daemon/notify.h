@@ -18,7 +18,7 @@
 #define NOTIFY_TEXT_MAX 80
 #define NOTIFY_KEPT 8
 #define NOTIFY_AGAIN_NS (100 * 1000000LL)
-#define NOTIFY_END_MS 2000 /* how long the end of the process waits for room */
+#define NOTIFY_END_MS 2000           /* how long the end of the process waits for room */
 #define NOTIFY_FDNAME "smcrd-listen" /* of listening sockets in systemd's store */
 
 struct notify {

@@ -704,7 +704,8 @@ START_TEST(a_reset_behind_the_handshake_is_no_failed_connect)
 		const char *text;
 		bool fin;
 		int err;
-	} cases[] = { { "", false, ECONNRESET }, { "", true, EPIPE }, { "abc", false, ECONNRESET }, { "abc", true, EPIPE } };
+	} cases[] = { { "", false, ECONNRESET }, { "", true, EPIPE }, { "abc", false, ECONNRESET },
+		{ "abc", true, EPIPE } };
 	const struct linger reset = { .l_onoff = 1 };
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
