@@ -184,7 +184,7 @@ rows_smcr(void)
 	len = encoded(proposal(1, true));
 	SAYS("A Proposal to an smcrd has offset %u and, for IPv4, %d bytes, where A.2.2 has offset 0 and 52",
 	    proposed_offset(), len);
-	SAYS("of version 2 alone the offset is 0");
+	SAYS("In one of version 2 alone the offset is 0");
 	SAYS("`smc_version = 1`");
 	len = encoded(proposal(2, true));
 	size_t at = extension_at(len);
@@ -194,7 +194,7 @@ rows_smcr(void)
 	ck_assert_uint_eq(bytes[at] & 3, 3);
 	SAYS("has the flag of that (0x%02x)", first_contact_flag());
 	SAYS("in reserved bytes %d and %d (A.3.2), which are 0 for RoCE", port_at(), port_at() + 1);
-	SAYS("CONFIRM RKEY names %d other links (A.3.5 says 3 and 2)", LLC_LINKS_INLINE);
+	SAYS("CONFIRM RKEY names %d other links (A.3.5: 3 and 2)", LLC_LINKS_INLINE);
 	SAYS("Size codes 6 to %ld of an element (A.2.3 ends at %u KiB, code 5)",
 	    DEFINE("lib/wire/clc.c", "MAX_SIZE_CODE"), KIB(clc_size_bytes(5)));
 	SAYS("Up to %d (%u MiB) are sent", CLC_MAX_SIZE_CODE_SENT, MIB(clc_size_bytes(CLC_MAX_SIZE_CODE_SENT)));
@@ -210,14 +210,14 @@ rows_iwarp(void)
 	static const char linger[] = "lib/rnic/siw/siw_linger.c", tcp[] = "lib/rnic/siw/tcp/siw_tcp_linger.c";
 
 	SAYS("`mpa_revision = %d` gives the model of RFC 5044", (int)key("mpa_revision")->min);
-	SAYS("`mpa_revision = %d` says so", (int)key("mpa_revision")->min);
+	SAYS("A peer that needs that gets `mpa_revision = %d`", (int)key("mpa_revision")->min);
 	SAYS("Rejected is only an IRD of 0");
 	ck_assert_int_eq(key("ird")->max, key("ord")->max);
 	SAYS("We never offer 0x%04X, depths that the upper layer agrees on (6581 9.1; `ird` and `ord` end at 0x%04x)",
 	    DEPTH_NONE, (unsigned)key("ird")->max);
 	SAYS("(5041 7, 1/2/2)");
 	SAYS("an invalid STag (1/1/0), one into a closed element as out of bounds (1/1/1)");
-	SAYS("when %ld MiB would have to wait for the socket, when %ld newer ones of the device linger, after %ld s",
+	SAYS("if %ld MiB would have to wait for the socket, if %ld newer ones of the device linger, or after %ld s",
 	    MIB(DEFINE(tcp, "BYTES_MAX")), DEFINE(linger, "LINGER_MAX"), DEFINE(linger, "LINGER_MS") / 1000);
 	SAYS("goes on sending and 1 MiB is there at once");
 }
@@ -226,7 +226,7 @@ static void
 rows_sctp(void)
 {
 	SAYS("A = 0 and one of B, C, D");
-	SAYS("An initiator tells %d and %d, and %d for all that has no code of its own", ENHANCED_TERM_IRD,
+	SAYS("An initiator sends %d and %d, and %d for all that has no code of its own", ENHANCED_TERM_IRD,
 	    ENHANCED_TERM_RTR, ENHANCED_TERM_LOCAL);
 	SAYS("A session without the block gets %d as well", ENHANCED_TERM_LOCAL);
 	SAYS("A session takes %d Negotiates of the draft and sends none; private data are bounded by %d bytes there",
