@@ -1,5 +1,6 @@
 /* smcrd.conf.5 says of every setting what the table says: the page has each key below its section's heading, followed
- * by a line of facts (type, range, default, whether it needs a restart) that is made from the table here. */
+ * by a line of facts (type, range, default, whether it needs a restart) that is made from the table here. A section whose
+ * settings all need a restart says that once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -77,7 +78,7 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 			n += (size_t)snprintf(buf + n, cap - n, "%s%s", sep, w->text);
 		config_number_format(k, k->min, min, sizeof(min));
 		config_number_format(k, k->max, max, sizeof(max));
-		snprintf(buf + n, cap - n, ", or a time from %s to %s", min, max);
+		snprintf(buf + n, cap - n, ", or a time (%s-%s)", min, max);
 		return buf;
 	case CONFIG_T_SIZE:
 		what = "Size";
@@ -96,19 +97,36 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 	}
 	config_number_format(k, k->min, min, sizeof(min));
 	config_number_format(k, k->max, max, sizeof(max));
-	snprintf(buf, cap, "%s%s from %s to %s%s%s", what,
-	    (k->flags & CONFIG_OR_ZERO) != 0    ? ", 0 or"
-	        : (k->flags & CONFIG_AUTO) != 0 ? ", auto or"
+	snprintf(buf, cap, "%s (%s%s-%s)%s%s", what,
+	    (k->flags & CONFIG_OR_ZERO) != 0    ? "0 or "
+	        : (k->flags & CONFIG_AUTO) != 0 ? "auto or "
 	                                        : "",
-	    min, max, k->type == CONFIG_T_COUNT ? ", or " : "", k->type == CONFIG_T_COUNT ? k->words->text : "");
+	    min, max, k->type == CONFIG_T_COUNT ? " or " : "", k->type == CONFIG_T_COUNT ? k->words->text : "");
 	return buf;
+}
+
+/* Has the section settings, none of which changes by a reload? The page says so once, before the settings. */
+static bool
+all_need_a_restart(const struct config_section *sec)
+{
+	unsigned cnt = 0;
+
+	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
+		if ((k->where & sec->place) == 0)
+			continue;
+		if ((k->flags & CONFIG_RELOAD) != 0)
+			return false;
+		cnt++;
+	}
+	return cnt > 0;
 }
 
 /* The text that has to follow the heading of a key. */
 static void
-facts(const struct config_key *k, char *buf, size_t cap)
+facts(const struct config_section *sec, const struct config_key *k, char *buf, size_t cap)
 {
-	const char *def = k->def, *restart = (k->flags & CONFIG_RELOAD) != 0 ? "" : "Needs a restart.\n";
+	bool marked = (k->flags & CONFIG_RELOAD) == 0 && !all_need_a_restart(sec);
+	const char *def = k->def, *restart = marked ? "Needs a restart.\n" : "";
 	char type[256];
 
 	/* The page shows the usual directory. */
@@ -157,10 +175,15 @@ START_TEST(every_key_is_documented)
 		char *text = section_text(page, heading_of(sec));
 
 		ck_assert_msg(text != NULL, "no heading %s", heading_of(sec));
+		/* No section with a setting that a reload changes says that all need a restart. */
+		if ((strstr(text, "\nAll settings need a restart.\n") != NULL) != all_need_a_restart(sec)) {
+			printf("# smcrd.conf.5, %s: whether all settings need a restart\n", heading_of(sec));
+			missing++;
+		}
 		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 			if ((k->where & sec->place) == 0)
 				continue;
-			facts(k, expected, sizeof(expected));
+			facts(sec, k, expected, sizeof(expected));
 			if (strstr(text, expected) == NULL) {
 				printf("# smcrd.conf.5, %s, lacks:\n%s", heading_of(sec), expected);
 				missing++;
