@@ -1,7 +1,7 @@
 /* Far ends by name; see far_name.h. */
 #include "daemon/session/far_name.h"
 
-#include "daemon/session/service.h"
+#include "daemon/session/service_state.h"
 #include "daemon/session/targets.h"
 
 const char *

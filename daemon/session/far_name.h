@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 
 #include "daemon/config/config.h"
-#include "daemon/session/session_pool.h"
 
 struct service;
+struct session_pool;
 
 /* The name in the service's `to` that stands for this place (with several targets; with one it is that); "" when that is an address
  * or a UNIX socket, or no name stands for it any more. */

@@ -9,9 +9,16 @@
 
 #include "base/histogram.h"
 #include "base/tally.h"
-#include "daemon/session/session_pool.h"
+#include "smcr/smcr.h"
 
 struct session;
+
+/* How a session carries its data. */
+enum session_mode {
+	SESSION_SETUP,
+	SESSION_SMCR,
+	SESSION_TCP,
+};
 
 /* Only of services that had any: most have none. */
 struct service_reasons {

@@ -11,6 +11,7 @@
 #include "daemon/session/colleagues.h"
 #include "daemon/session/peer_rule.h"
 #include "daemon/session/session.h"
+#include "daemon/session/session_pool.h"
 
 #define ACCEPT_BATCH 64 /* connections of a listener in a turn */
 #define PAUSE_MS 100

@@ -1,11 +1,11 @@
 # A connection through the daemon: its three legs, its service.
 daemon_libsmcrd_la_SOURCES += \
-	daemon/session/session_pool.c daemon/session/session_pool.h \
+	daemon/session/session_pool.c daemon/session/session_pool.h daemon/session/pool_state.h \
 	daemon/session/bufpool.c daemon/session/bufpool.h \
 	daemon/session/elem_need.h \
 	daemon/session/figures.c daemon/session/figures.h \
 	daemon/session/settings.c \
-	daemon/session/service.c daemon/session/service.h \
+	daemon/session/service.c daemon/session/service.h daemon/session/service_state.h \
 	daemon/session/listener.c \
 	daemon/session/colleagues.c daemon/session/colleagues.h \
 	daemon/session/acks.c daemon/session/acks.h \

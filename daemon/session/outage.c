@@ -8,7 +8,7 @@
 #include "base/minmax.h"
 #include "daemon/net.h"
 #include "daemon/session/far_name.h"
-#include "daemon/session/service.h"
+#include "daemon/session/service_state.h"
 
 void
 outage_init(struct outage *o)

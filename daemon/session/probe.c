@@ -13,6 +13,7 @@
 #include "daemon/log_text.h"
 #include "daemon/session/middle.h"
 #include "daemon/session/peer_rule.h"
+#include "daemon/session/pool_state.h"
 #include "wire/clc.h"
 
 enum probe_stage {

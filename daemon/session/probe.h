@@ -6,9 +6,9 @@
 #pragma once
 
 #include "daemon/session/check_result.h"
-#include "daemon/session/session_pool.h"
 
 struct probe;
+struct session_pool;
 
 struct probe_target {
 	const struct sockaddr_storage *addrs; /* tried in order; copied */

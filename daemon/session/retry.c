@@ -2,7 +2,7 @@
 #include "daemon/session/retry.h"
 
 #include "base/addr.h"
-#include "daemon/session/service.h"
+#include "daemon/session/service_state.h"
 
 static void on_time(struct timer *);
 static void on_leg(struct loop_io *, unsigned events);

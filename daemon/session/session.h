@@ -24,7 +24,7 @@
 #include "daemon/session/measure.h"
 #include "daemon/session/middle.h"
 #include "daemon/session/peer_rule.h"
-#include "daemon/session/service.h"
+#include "daemon/session/service_state.h"
 
 enum {
 	SF_HEADER_OWED = 1 << 0, /* the PROXY header goes before the client's first byte */

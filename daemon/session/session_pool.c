@@ -5,6 +5,7 @@
 
 #include "daemon/session/colleagues.h"
 #include "daemon/session/probe.h"
+#include "daemon/session/service.h"
 #include "daemon/session/session.h"
 
 #define SESSIONS_PER_CHUNK 64

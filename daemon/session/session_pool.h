@@ -1,105 +1,12 @@
-/*
- * All that sessions of one worker share: the services that they belong to, their
- * memory, their counters, who is to be pumped and who to be freed. Embedded in
- * the worker, which calls its steps in each turn.
- */
+/* The steps of a turn, and the end, of all that sessions of one worker share (pool_state.h). The worker calls them. */
 #pragma once
 
-#include "base/idtable.h"
-#include "base/list.h"
-#include "base/log.h"
-#include "base/slab.h"
-#include "base/tally.h"
-#include "daemon/config/config.h"
-#include "daemon/device/devices.h"
-#include "daemon/env.h"
-#include "daemon/event/news.h"
-#include "daemon/event/pauses.h"
-#include "daemon/net.h"
-#include "daemon/ports.h"
-#include "daemon/session/acks.h"
-#include "daemon/session/bufpool.h"
-
-/* The owner of an engine connection: a session or a probe. First member of both. */
-struct conn_owner {
-	void (*on_event)(struct conn_owner *, unsigned events);
-};
-
-struct session_stats {
-	uint64_t opened, closed, reset;
-	uint64_t closed_operator; /* of reset: on the operator's word */
-	uint64_t accept_pauses;   /* EMFILE */
-	uint64_t tcp_bytes;       /* carried on fallen-back connections */
-	/* SMC-R's TCP option, of services that want it */
-	uint64_t option_agreed, option_missing, option_unknown;
-	uint64_t option_stray_clc; /* a CLC message all the same */
-};
-
-/* Why sessions went to TCP, or were refused instead: struct smcr_diag's codes, each counted when it is not 0. */
-struct session_fallbacks {
-	struct tally local;
-	struct tally peer;
-};
-
-#define SESSION_MEASURES_MAX 4 /* sessions in SES_MEASURE */
-
-/* Which of the workers this is. */
-struct worker_place {
-	unsigned nr; /* from 0; what is to be said once is said by that */
-	unsigned cnt;
-	struct admissions *admissions; /* of all of them; it outlives them */
-	struct targets_all *targets;   /* the same */
-	struct circles *circles;       /* the same */
-	struct colleague *all;         /* cnt of them, in the order of nr; outlive them, too */
-	struct pauses *pauses;         /* of accepting; outlives them, too */
-	struct news *news;             /* what operators are told; outlives them. NULL in tests: only the log */
-};
-
-struct session_pool {
-	struct env *env;
-	struct worker_place place;
-	const struct devices *devices;
-	struct ports ports;          /* of connections to other daemons */
-	const struct smcopt *option; /* not NULL but in tests */
-	unsigned option_services;    /* that want it */
-	struct config_keepalive keepalive;
-	struct acks acks;
-	uint32_t reset_grace_ms;
-	struct bufpool bufs;
-	struct slab session_slab;
-	struct slab setup_slab;
-	struct idtable sessions;       /* by session id */
-	struct list_node services;     /* offered */
-	struct list_node old_services; /* removed, with live sessions */
-	bool draining;                 /* no service takes connections */
-	int64_t short_until_ns;        /* sessions wait for a descriptor: until then nobody else comes in */
-	struct list_node accepting;    /* listeners with connections waiting */
-	struct list_node scheduled;    /* sessions to be pumped */
-	struct list_node dead;         /* sessions to be freed at the end of the turn */
-	bool turns_wait;               /* sessions in SES_LOOK wait for the end of a first contact */
-	uint64_t contacts_over;        /* of these, the engine's count when that was last looked at */
-	struct measuring *measuring;   /* SESSION_MEASURES_MAX of them; NULL while there was none yet */
-	struct list_node probes;
-	struct list_node dead_probes;
-	struct session_stats stats;
-	struct session_fallbacks fallbacks;
-	struct log_limit lim_refused; /* lines about refused connections */
-	struct log_limit lim_failed;  /* about connections that never carried data */
-	struct log_limit lim_target;  /* about targets that fail, and work again */
-	struct log_limit lim_middle;  /* about middles that are lost beside their links */
-};
+#include "daemon/session/pool_state.h"
 
 void session_pool_init(
     struct session_pool *, struct env *, const struct worker_place *, const struct config_keepalive *);
 /* After session_pool_stop, or before anything was started. */
 void session_pool_fini(struct session_pool *);
-
-/* An operator is to hear of it. */
-static inline void
-session_pool_tell(const struct session_pool *pool, const struct event *e)
-{
-	news_tell(pool->place.news, pool->env->now_ns, pool->place.nr + 1, e);
-}
 
 /* The steps of a turn. Accepts connections that wait: true when more are waiting. */
 bool session_pool_accept(struct session_pool *);
@@ -115,45 +22,3 @@ void session_pool_reap(struct session_pool *);
 int session_pool_drain(struct session_pool *, bool on);
 /* Ends and frees all: services, probes (done is called for each) and sessions, after a word to their peers. */
 void session_pool_stop(struct session_pool *);
-
-/* -- what smcrctl shows -- */
-
-enum session_mode {
-	SESSION_SETUP,
-	SESSION_SMCR,
-	SESSION_TCP,
-};
-
-struct session_info {
-	uint64_t id; /* over all workers */
-	const char *service;
-	enum config_kind kind;
-	enum session_mode mode;
-	const char *state;       /* words */
-	union net_addr app_peer; /* client of an ingress, server of an egress; as long as the session is there */
-	struct sockaddr_storage middle_peer; /* the other daemon */
-	struct smcr_diag diag;               /* when mode is TCP: why */
-	struct smcr_conn *conn;              /* NULL when on TCP */
-	uint64_t bytes_to_app, bytes_from_app;
-	int64_t age_ns;
-	int64_t idle_ns;
-};
-
-/* Which connections are to be closed; what is not asked for is 0, "" or of no family. */
-struct close_filter {
-	uint64_t id; /* as in struct session_info */
-	const char *service;
-	struct sockaddr_storage peer; /* the other daemon; port 0: any */
-};
-
-struct service_info {
-	const struct config_service *cfg;
-	struct targets *targets; /* what cfg->to stands for at present; both as long as the worker stands still */
-	uint32_t connections;
-	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
-	uint64_t fallbacks, resets;
-	uint64_t refused_disabled;
-	bool disabled; /* by the operator */
-	bool closed;   /* its listener is, as no target works */
-	uint64_t bytes_from_app, bytes_to_app;
-};

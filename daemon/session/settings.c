@@ -1,5 +1,5 @@
 /* The settings of a service, and its end when the last ones of a service that is not configured are put back; see service.h. */
-#include "daemon/session/service.h"
+#include "daemon/session/service_state.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/minmax.h"
 #include "daemon/log_text.h"
 #include "daemon/session/far_name.h"
-#include "daemon/session/service.h"
+#include "daemon/session/service_state.h"
 #include "wire/clc.h"
 
 /* What is known of a peer. Kept behind the end, for the limit. */

@@ -6,6 +6,7 @@
 #include "base/addr.h"
 #include "daemon/session/middle.h"
 #include "daemon/session/session.h"
+#include "daemon/session/service.h"
 #include "daemon/worker/worker_int.h"
 
 struct smcr *
