@@ -294,9 +294,7 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 static void
 free_service(struct config_service *svc)
 {
-	for (unsigned i = 0; i < svc->to_cnt; i++)
-		free(svc->to[i].addrs);
-	free(svc->to);
+	config_targets_free(svc->to, svc->to_cnt);
 	free(svc->allow);
 	free(svc->allow_users);
 }

@@ -72,13 +72,13 @@ struct config_target {
 	unsigned addr_cnt;
 };
 
-/* Which of several targets a connection gets. */
 /* What becomes of clients while no target works. */
 enum config_when_down {
 	CONFIG_DOWN_ACCEPT,         /* each is a try */
 	CONFIG_DOWN_CLOSE_LISTENER, /* the kernel refuses them; targets are looked at in the background */
 };
 
+/* Which of several targets a connection gets. */
 enum config_policy {
 	CONFIG_POLICY_FIRST,  /* in the order of the list */
 	CONFIG_POLICY_SPREAD, /* in turn */
@@ -216,6 +216,8 @@ int config_include_dir(const struct config *, char *buf);
 const char *config_target_str(const struct config_target *, char *buf);
 /* All targets of a service, separated by commas; buf has CONFIG_TO_STR_MAX bytes and is returned. What has no room is "...". */
 const char *config_to_str(const struct config_service *, char *buf);
+/* A list of them, with their addresses. */
+void config_targets_free(struct config_target *, unsigned cnt);
 /* Written the same. */
 bool config_target_same(const struct config_target *, const struct config_target *);
 /* It has addresses by itself: an IP address, or the path of a UNIX socket. */

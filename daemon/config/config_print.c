@@ -17,7 +17,7 @@ print_settings(unsigned place, int family, const void *base, const char *indent,
 			config_value_print(k, base, out);
 			fputs(";\n", out);
 		} else if (k->type == CONFIG_T_NETS || k->type == CONFIG_T_USERS) {
-			/* Written as an empty list this would not parse again: see value_set_nets. */
+			/* Written as an empty list this would not parse again: see value_set_list. */
 			fprintf(out, "%s# %s: everybody\n", indent, k->name);
 		}
 	}

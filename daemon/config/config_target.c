@@ -2,6 +2,7 @@
 #include "daemon/config/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -49,4 +50,12 @@ config_target_is_literal(const struct config_target *t)
 	struct sockaddr_storage ss;
 
 	return !t->srv && (addr_is_unix_text(t->host) || addr_parse(t->host, &ss) == 0);
+}
+
+void
+config_targets_free(struct config_target *to, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		free(to[i].addrs);
+	free(to);
 }

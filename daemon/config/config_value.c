@@ -1,4 +1,4 @@
-/* Values of settings: see config_value.h. Numbers, words, and the table of types; strings, addresses, users and EIDs are in
+/* Values of settings: see config_value.h. Numbers, words, and the table of types; strings, addresses, users and lists are in
  * config_value_*.c. */
 #include "daemon/config/config_value.h"
 
@@ -21,10 +21,10 @@ struct type_ops {
 	/* Stores *v. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why, "" before; nothing is stored unless 0. */
 	int (*set)(const struct config_key *, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX]);
 	void (*print)(const struct config_key *, const void *at, FILE *);
-	bool (*equal)(const void *a, const void *b); /* NULL: key->len bytes are compared */
-	const struct unit *units;                    /* of a number with one; NULL */
-	uint64_t int_factor;                         /* what an integer counts, in the smallest unit */
-	uint64_t stored_factor;                      /* what the stored number counts */
+	bool (*equal)(const struct config_key *, const void *a, const void *b); /* NULL: key->len bytes are compared */
+	const struct unit *units;                                               /* of a number with one; NULL */
+	uint64_t int_factor;    /* what an integer counts, in the smallest unit */
+	uint64_t stored_factor; /* what the stored number counts */
 };
 
 static const struct type_ops types[CONFIG_T_EIDS + 1];
@@ -397,6 +397,7 @@ print_number_or_word(const struct config_key *key, const void *at, FILE *out)
 #define NO_UNITS NULL, 0, 0
 #define ADDR_OPS value_set_addr, value_print_addr, value_addr_equal, NO_UNITS
 #define NUMBER_OPS set_number, print_number, NULL
+#define LIST_OPS value_set_list, value_print_list, value_list_equal, NO_UNITS
 #define STRING_OPS value_print_string, value_string_equal, NO_UNITS
 
 static const struct type_ops types[] = {
@@ -425,22 +426,20 @@ static const struct type_ops types[] = {
 	    STRING_OPS },
 	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), value_set_path, STRING_OPS },
 	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
-	[CONFIG_T_ADDRS] = { "a list of strings, IPv4 or IPv6 addresses", BIT(LIST), value_set_addrs, value_print_addrs,
-	    value_addrs_equal, NO_UNITS },
+	[CONFIG_T_ADDRS] = { "a list of strings, IPv4 or IPv6 addresses", BIT(LIST), LIST_OPS },
 	[CONFIG_T_LISTEN] = { "a string \"address:port\", \"[IPv6 address]:port\" or \"unix:/path\"", BIT(TEXT),
 	    ADDR_OPS },
 	[CONFIG_T_TARGET] = { "a string \"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\", or a list",
-	    BIT(TEXT) | BIT(LIST), value_set_target, value_print_target, value_target_equal, NO_UNITS },
-	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), value_set_nets,
-	    value_print_nets, value_nets_equal, NO_UNITS },
+	    BIT(TEXT) | BIT(LIST), LIST_OPS },
+	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), LIST_OPS },
 	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NO_UNITS },
 	[CONFIG_T_USER] = { "a string or an integer, a user", TEXT_OR_INT, value_set_user, value_print_user,
 	    value_user_equal, NO_UNITS },
 	[CONFIG_T_GROUP] = { "a string or an integer, a group", TEXT_OR_INT, value_set_user, value_print_user,
 	    value_user_equal, NO_UNITS },
 	[CONFIG_T_USERS] = { "a list of users, [ \"name\", ... ] or ( \"name\", number, ... )", BIT(LIST) | BIT(MIXED),
-	    value_set_users, value_print_users, value_users_equal, NO_UNITS },
-	[CONFIG_T_EIDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), value_set_eids, value_print_eids, NULL,
+	    LIST_OPS },
+	[CONFIG_T_EIDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), value_set_list, value_print_list, NULL,
 	    NO_UNITS },
 };
 
@@ -495,9 +494,9 @@ bool
 config_value_is_empty(const struct config_key *key, const void *base)
 {
 	static const _Alignas(max_align_t) char unset[512]; /* longer than the longest of these types */
-	bool (*equal)(const void *, const void *) = types[key->type].equal;
+	bool (*equal)(const struct config_key *, const void *, const void *) = types[key->type].equal;
 
-	return equal != NULL && equal((const char *)base + key->off, unset);
+	return equal != NULL && equal(key, (const char *)base + key->off, unset);
 }
 
 bool
@@ -506,5 +505,5 @@ config_value_equal(const struct config_key *key, const void *base_a, const void 
 	const void *a = (const char *)base_a + key->off, *b = (const char *)base_b + key->off;
 	const struct type_ops *t = &types[key->type];
 
-	return t->equal != NULL ? t->equal(a, b) : memcmp(a, b, key->len) == 0;
+	return t->equal != NULL ? t->equal(key, a, b) : memcmp(a, b, key->len) == 0;
 }

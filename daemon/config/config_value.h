@@ -40,7 +40,7 @@ bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 
 /* -- between config_value.c, with the table of types, config_value_text.c, those that are strings, config_value_net.c, those of
- * addresses and networks, config_value_user.c and config_value_eid.c -- */
+ * addresses and networks, config_value_user.c and config_value_list.c -- */
 
 #define VALUE_SHOW_MAX 72
 #define VALUE_BAD_TYPE 1 /* of a set function: config_value_set says what the type looks like */
@@ -61,30 +61,26 @@ int value_set_ifname(const struct config_key *, void *at, const struct config_va
 int value_set_path(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 int value_set_pattern(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 void value_print_string(const struct config_key *, const void *at, FILE *);
-bool value_string_equal(const void *, const void *);
+bool value_string_equal(const struct config_key *, const void *, const void *);
 
 /* The same of config_value_net.c. */
 int value_set_addr(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-int value_set_addrs(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-int value_set_target(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-int value_set_nets(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 void value_print_addr(const struct config_key *, const void *at, FILE *);
-void value_print_addrs(const struct config_key *, const void *at, FILE *);
-void value_print_target(const struct config_key *, const void *at, FILE *);
-void value_print_nets(const struct config_key *, const void *at, FILE *);
-bool value_addr_equal(const void *, const void *);
-bool value_addrs_equal(const void *, const void *);
-bool value_target_equal(const void *, const void *);
-bool value_nets_equal(const void *, const void *);
+bool value_addr_equal(const struct config_key *, const void *, const void *);
 
 /* The same of config_value_user.c. */
 int value_set_user(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-int value_set_users(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 void value_print_user(const struct config_key *, const void *at, FILE *);
-void value_print_users(const struct config_key *, const void *at, FILE *);
-bool value_user_equal(const void *, const void *);
-bool value_users_equal(const void *, const void *);
+bool value_user_equal(const struct config_key *, const void *, const void *);
 
-/* The same of config_value_eid.c. */
-int value_set_eids(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-void value_print_eids(const struct config_key *, const void *at, FILE *);
+/* The same of config_value_list.c. */
+int value_set_list(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+void value_print_list(const struct config_key *, const void *at, FILE *);
+bool value_list_equal(const struct config_key *, const void *, const void *);
+
+/* Entries of lists, of config_value_net.c and config_value_user.c: from a string. 0, VALUE_BAD_TYPE, or a negative errno with
+ * the reason in why. Of an entry that is wrong out is not used. */
+int value_parse_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+int value_parse_target(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+int value_parse_net(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+int value_parse_user(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);

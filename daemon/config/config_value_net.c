@@ -1,5 +1,4 @@
 /* Values of settings that are addresses and networks: see config_value.h. Looks nothing up. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,72 +123,23 @@ value_print_addr(const struct config_key *key, const void *at, FILE *out)
 }
 
 bool
-value_addr_equal(const void *a, const void *b)
+value_addr_equal(const struct config_key *key, const void *a, const void *b)
 {
+	(void)key;
 	return addr_same_place(a, b);
 }
 
-/* Is entry i one of those before it? Those that are no addresses have no family. */
-static bool
-is_there(const struct siw_addrs *addrs, unsigned i)
-{
-	for (unsigned k = 0; k < i; k++)
-		if (addrs->at[k].ss_family != 0 && addr_same_host(&addrs->at[k], &addrs->at[i]))
-			return true;
-	return false;
-}
-
 int
-value_set_addrs(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+value_parse_addr(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
-	struct siw_addrs addrs = { .cnt = v->item_cnt };
-	char buf[VALUE_SHOW_MAX], one[CONFIG_WHY_MAX];
-	int rc = 0;
+	char buf[VALUE_SHOW_MAX];
 
-	(void)key;
-	if (v->item_cnt > SIW_MORE_ADDRS_MAX)
-		return value_bad(why, "has more than %d entries", SIW_MORE_ADDRS_MAX);
-	for (unsigned i = 0; i < addrs.cnt; i++) {
-		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = v->items[i] };
-
-		if (addr_parse(v->items[i], &addrs.at[i]) != 0)
-			rc = bad_interface(&item, one) < 0
-			    ? value_also_bad(why, "%s", one)
-			    : value_also_bad(why, "has %s, which is no address", value_show(&item, buf));
-		else if (addr_is_any(&addrs.at[i]))
-			rc = value_also_bad(why, "has %s: a wildcard is no address", value_show(&item, buf));
-		else if (is_there(&addrs, i))
-			rc = value_also_bad(why, "has %s twice", value_show(&item, buf));
-	}
-	if (rc == 0)
-		memcpy(at, &addrs, sizeof(addrs));
-	return rc;
+	if (addr_parse(v->text, out) != 0)
+		return bad_interface(v, why);
+	return addr_is_any(out) ? value_bad(why, "has %s: a wildcard is no address", value_show(v, buf)) : 0;
 }
 
-void
-value_print_addrs(const struct config_key *key, const void *at, FILE *out)
-{
-	const struct siw_addrs *addrs = at;
-	char buf[ADDR_STR_MAX];
-
-	(void)key;
-	for (unsigned i = 0; i < addrs->cnt; i++)
-		fprintf(out, "%s\"%s\"", i == 0 ? "[ " : ", ", addr_format(&addrs->at[i], buf, sizeof(buf)));
-	fputs(addrs->cnt == 0 ? "[ ]" : " ]", out);
-}
-
-bool
-value_addrs_equal(const void *at_a, const void *at_b)
-{
-	const struct siw_addrs *a = at_a, *b = at_b;
-
-	if (a->cnt != b->cnt)
-		return false;
-	for (unsigned i = 0; i < a->cnt; i++)
-		if (!addr_same_host(&a->at[i], &b->at[i]))
-			return false;
-	return true;
-}
+/* -- targets -- */
 
 #define SRV_PREFIX "srv:"
 
@@ -223,9 +173,10 @@ set_one(struct config_target *out, const struct sockaddr_storage *ss, char why[C
 	return 0;
 }
 
-static int
-set_target(struct config_target *out, const struct config_value *v, char why[CONFIG_WHY_MAX])
+int
+value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_MAX])
 {
+	struct config_target *out = at;
 	struct sockaddr_storage ss;
 	char host[CONFIG_HOST_MAX], buf[VALUE_SHOW_MAX];
 	uint16_t port;
@@ -254,205 +205,34 @@ set_target(struct config_target *out, const struct config_value *v, char why[CON
 	return set_one(out, &ss, why);
 }
 
-static void
-free_targets(struct config_target *to, unsigned cnt)
-{
-	for (unsigned i = 0; i < cnt; i++)
-		free(to[i].addrs);
-	free(to);
-}
-
-/* One, or a list of them. */
-int
-value_set_target(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	unsigned cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
-	struct config_target *to;
-	char buf[VALUE_SHOW_MAX], reason[CONFIG_WHY_MAX];
-	int rc = 0;
-
-	(void)key;
-	if (cnt == 0 || cnt > CONFIG_TARGETS_MAX)
-		return value_bad(why, cnt == 0 ? "is empty" : "has more than %u targets", CONFIG_TARGETS_MAX);
-	to = calloc(cnt, sizeof(*to));
-	if (to == NULL) {
-		value_bad(why, "out of memory");
-		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < cnt; i++) {
-		const struct config_value item = { .kind = CONFIG_V_TEXT,
-			.text = v->kind == CONFIG_V_LIST ? v->items[i] : v->text };
-		int one = set_target(&to[i], &item, reason);
-
-		if (one == VALUE_BAD_TYPE && v->kind == CONFIG_V_LIST)
-			one = value_bad(reason,
-			    "has %s, which is no \"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\"",
-			    value_show(&item, buf));
-		for (unsigned k = 0; one == 0 && k < i; k++)
-			if (config_target_same(&to[k], &to[i]))
-				one = value_bad(reason, "has %s twice", value_show(&item, buf));
-		if (one < 0)
-			(void)value_also_bad(why, "%s", reason);
-		if (one != 0)
-			rc = one;
-	}
-	if (rc != 0) {
-		free_targets(to, cnt);
-		return rc;
-	}
-	memcpy(at, &to, sizeof(to));
-	memcpy((char *)at + sizeof(to), &cnt, sizeof(cnt));
-	return 0;
-}
-
-/* The list, and how many are in it. */
-static const struct config_target *
-load_targets(const void *at, unsigned *cnt)
-{
-	const struct config_target *to;
-
-	memcpy(&to, at, sizeof(to));
-	memcpy(cnt, (const char *)at + sizeof(to), sizeof(*cnt));
-	return to;
-}
-
-void
-value_print_target(const struct config_key *key, const void *at, FILE *out)
-{
-	char buf[CONFIG_TARGET_STR_MAX];
-	unsigned cnt;
-	const struct config_target *to = load_targets(at, &cnt);
-
-	(void)key;
-	for (unsigned i = 0; i < cnt; i++)
-		fprintf(out, "%s\"%s\"", i > 0 ? ", " : cnt > 1 ? "[ " : "", config_target_str(&to[i], buf));
-	if (cnt > 1)
-		fputs(" ]", out);
-}
-
-/* Where names are looked up again their addresses are no setting. */
-static bool
-same_addresses(const struct config_target *a, const struct config_target *b)
-{
-	if (config_names_wait())
-		return true;
-	if (a->addr_cnt != b->addr_cnt)
-		return false;
-	for (unsigned i = 0; i < a->addr_cnt; i++)
-		if (!addr_same_host(&a->addrs[i], &b->addrs[i]))
-			return false;
-	return true;
-}
-
-bool
-value_target_equal(const void *at_a, const void *at_b)
-{
-	unsigned a_cnt, b_cnt;
-	const struct config_target *a = load_targets(at_a, &a_cnt), *b = load_targets(at_b, &b_cnt);
-
-	for (unsigned i = 0; a_cnt == b_cnt && i < a_cnt; i++)
-		if (!config_target_same(&a[i], &b[i]) || !same_addresses(&a[i], &b[i]))
-			return false;
-	return a_cnt == b_cnt;
-}
-
 /* -- networks -- */
 
 /* "address" or "address/prefix"; bits behind the prefix have to be 0, a typing error otherwise. */
-static int
-parse_net(const char *text, struct config_net *out, char why[CONFIG_WHY_MAX])
+int
+value_parse_net(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
-	const struct config_value v = { .kind = CONFIG_V_TEXT, .text = text };
 	char host[ADDR_STR_MAX], buf[VALUE_SHOW_MAX];
-	size_t len = strcspn(text, "/");
+	size_t len = strcspn(v->text, "/");
 	struct sockaddr_storage ss;
 	struct config_net net;
 	uint64_t prefix;
 	unsigned base;
 
-	snprintf(host, sizeof(host), "%.*s", (int)len, text);
+	snprintf(host, sizeof(host), "%.*s", (int)len, v->text);
 	if (len >= sizeof(host) || strpbrk(host, "%[") != NULL || addr_parse(host, &ss) != 0)
-		return value_also_bad(why, "has %s, which is no address", value_show(&v, buf));
+		return VALUE_BAD_TYPE;
 	base = ss.ss_family == AF_INET ? 96 : 0;
 	prefix = 128 - base;
 	/* ::ffff:10.0.0.0/104 would be ambiguous */
 	if (base != 0 && strchr(host, ':') != NULL)
-		return value_also_bad(why, "has %s: write it as an IPv4 address", value_show(&v, buf));
-	if (text[len] == '/' && (value_parse_uint(text + len + 1, &prefix) != 0 || prefix > 128 - base))
-		return value_also_bad(why, "has %s, whose prefix is not 0..%u", value_show(&v, buf), 128 - base);
+		return value_bad(why, "has %s: write it as an IPv4 address", value_show(v, buf));
+	if (v->text[len] == '/' && (value_parse_uint(v->text + len + 1, &prefix) != 0 || prefix > 128 - base))
+		return value_bad(why, "has %s, whose prefix is not 0..%u", value_show(v, buf), 128 - base);
 	addr_to_v6(&ss, net.addr);
 	net.prefix_len = (uint8_t)(base + prefix);
 	for (unsigned bit = net.prefix_len; bit < 128; bit++)
 		if ((net.addr[bit / 8] & 0x80 >> bit % 8) != 0)
-			return value_also_bad(
-			    why, "has %s, which has address bits behind its prefix", value_show(&v, buf));
-	*out = net;
+			return value_bad(why, "has %s, which has address bits behind its prefix", value_show(v, buf));
+	memcpy(out, &net, sizeof(net));
 	return 0;
-}
-
-int
-value_set_nets(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	unsigned cnt = v->item_cnt;
-	struct config_net *nets;
-	int rc = 0;
-
-	(void)key;
-	/* An empty list means "everybody" in struct config_service; somebody who writes [] means the opposite. */
-	if (cnt == 0)
-		return value_bad(why, "is empty: leave it out to allow everybody");
-	nets = calloc(cnt, sizeof(*nets));
-	if (nets == NULL) {
-		value_bad(why, "out of memory");
-		return -ENOMEM;
-	}
-	for (unsigned i = 0; i < cnt; i++)
-		if (parse_net(v->items[i], &nets[i], why) != 0)
-			rc = -EINVAL;
-	if (rc != 0) {
-		free(nets);
-		return rc;
-	}
-	memcpy(at, &nets, sizeof(nets));
-	memcpy((char *)at + sizeof(nets), &cnt, sizeof(cnt));
-	return 0;
-}
-
-/* The list, and how many are in it. */
-static const struct config_net *
-load_nets(const void *at, unsigned *cnt)
-{
-	const struct config_net *nets;
-
-	memcpy(&nets, at, sizeof(nets));
-	memcpy(cnt, (const char *)at + sizeof(nets), sizeof(*cnt));
-	return nets;
-}
-
-void
-value_print_nets(const struct config_key *key, const void *at, FILE *out)
-{
-	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
-	char buf[INET6_ADDRSTRLEN];
-	unsigned cnt;
-	const struct config_net *nets = load_nets(at, &cnt);
-
-	(void)key;
-	for (unsigned i = 0; i < cnt; i++) {
-		bool is_v4 = nets[i].prefix_len >= 96 && memcmp(nets[i].addr, v4, sizeof(v4)) == 0;
-
-		inet_ntop(is_v4 ? AF_INET : AF_INET6, nets[i].addr + (is_v4 ? 12 : 0), buf, sizeof(buf));
-		fprintf(out, "%s\"%s/%u\"", i == 0 ? "[ " : ", ", buf, nets[i].prefix_len - (is_v4 ? 96u : 0u));
-	}
-	fputs(" ]", out);
-}
-
-bool
-value_nets_equal(const void *at_a, const void *at_b)
-{
-	unsigned a_cnt, b_cnt;
-	const struct config_net *a = load_nets(at_a, &a_cnt), *b = load_nets(at_b, &b_cnt);
-
-	/* struct config_net has no padding. */
-	return a_cnt == b_cnt && (a_cnt == 0 || memcmp(a, b, a_cnt * sizeof(*a)) == 0);
 }

@@ -80,7 +80,8 @@ value_print_string(const struct config_key *key, const void *at, FILE *out)
 }
 
 bool
-value_string_equal(const void *a, const void *b)
+value_string_equal(const struct config_key *key, const void *a, const void *b)
 {
+	(void)key;
 	return strcmp(a, b) == 0;
 }

@@ -6,7 +6,7 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_value_text.c \
 	daemon/config/config_value_net.c \
 	daemon/config/config_value_user.c \
-	daemon/config/config_value_eid.c \
+	daemon/config/config_value_list.c \
 	daemon/config/config_built.c \
 	daemon/config/config_target.c \
 	daemon/config/config_lookup.c \

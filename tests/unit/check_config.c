@@ -468,7 +468,7 @@ static const struct {
 	{ "egress = ( {\n" TO(
 	      "[ \"b:1\", \"b:2\", \"b:3\", \"b:4\", \"b:5\", \"b:6\", \"b:7\", \"b:8\", \"b:9\", \"b:10\", "
 	      "\"b:11\", \"b:12\", \"b:13\", \"b:14\", \"b:15\", \"b:16\", \"b:17\" ]") "} );",
-	    "t.conf:2: egress.to has more than 16 targets" },
+	    "t.conf:2: egress.to has more than 16 entries" },
 	{ "egress = ( {\n" TO("\"srv:\"") "} );", "t.conf:2: egress.to " },
 	{ "egress = ( {\n" TO("\"srv:_a._tcp.b:80\"") "} );", "t.conf:2: egress.to " },
 	{ "egress = ( {\n" TO("\"srv:_a\"") "} );", "t.conf:2: egress.to " },

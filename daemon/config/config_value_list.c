@@ -1,0 +1,237 @@
+/* Lists as values of settings: what the entries of each type are, and how a list of any is stored, printed and compared. See
+ * config_value.h; what an entry looks like is in config_value_net.c and config_value_user.c. Looks nothing up. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/config/config.h"
+#include "daemon/config/config_value.h"
+
+/* What a list has entries of. It is kept as a pointer to them with their count behind, or as the count with the entries behind. */
+struct list_ops {
+	size_t size;
+	size_t behind; /* where entries are that stand behind their count; 0: the list is a pointer */
+	unsigned max;
+	const char *empty; /* why there has to be an entry; NULL: there need not be */
+	const char *noun;
+	bool unique; /* an entry that is there twice is a mistake */
+	/* Of a string: 0, VALUE_BAD_TYPE, or a negative errno with the reason in why. */
+	int (*parse)(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+	const char *(*format)(const void *entry, char buf[CONFIG_TARGET_STR_MAX]);
+	bool (*equal)(const void *, const void *); /* NULL: the bytes are compared */
+};
+
+/* -- entries -- */
+
+static int
+parse_eid(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
+{
+	(void)why;
+	return clc_eid_parse(v->text, out) == 0 ? 0 : VALUE_BAD_TYPE;
+}
+
+static const char *
+format_eid(const void *eid, char buf[CONFIG_TARGET_STR_MAX])
+{
+	clc_eid_str(eid, buf);
+	return buf;
+}
+
+static const char *
+format_addr(const void *ss, char buf[CONFIG_TARGET_STR_MAX])
+{
+	return addr_format(ss, buf, CONFIG_TARGET_STR_MAX);
+}
+
+static bool
+addr_equal(const void *a, const void *b)
+{
+	return addr_same_host(a, b);
+}
+
+static const char *
+format_target(const void *target, char buf[CONFIG_TARGET_STR_MAX])
+{
+	return config_target_str(target, buf);
+}
+
+/* Where names are looked up again their addresses are no setting. */
+static bool
+target_equal(const void *at_a, const void *at_b)
+{
+	const struct config_target *a = at_a, *b = at_b;
+	const bool by_addrs = !config_names_wait();
+
+	if (!config_target_same(a, b) || (by_addrs && a->addr_cnt != b->addr_cnt))
+		return false;
+	for (unsigned i = 0; by_addrs && i < a->addr_cnt; i++)
+		if (!addr_same_host(&a->addrs[i], &b->addrs[i]))
+			return false;
+	return true;
+}
+
+static const char *
+format_net(const void *at, char buf[CONFIG_TARGET_STR_MAX])
+{
+	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
+	const struct config_net *net = at;
+	const bool is_v4 = net->prefix_len >= 96 && memcmp(net->addr, v4, sizeof(v4)) == 0;
+
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, net->addr + (is_v4 ? 12 : 0), buf, INET6_ADDRSTRLEN);
+	sprintf(buf + strlen(buf), "/%u", net->prefix_len - (is_v4 ? 96u : 0u));
+	return buf;
+}
+
+static const char *
+format_user(const void *id, char buf[CONFIG_TARGET_STR_MAX])
+{
+	(void)buf;
+	return ((const struct config_id *)id)->name;
+}
+
+/* -- lists -- */
+
+/* An empty list would mean "everybody" in struct config_service; an operator who writes [] means the opposite. */
+#define NOT_EMPTY "is empty: leave it out to allow everybody"
+
+static const struct list_ops lists[] = {
+	[CONFIG_T_TARGET] = { sizeof(struct config_target), 0, CONFIG_TARGETS_MAX, "is empty",
+	    "\"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\"", true, value_parse_target,
+	    format_target, target_equal },
+	[CONFIG_T_NETS] = { sizeof(struct config_net), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "address", false,
+	    value_parse_net, format_net, NULL },
+	[CONFIG_T_USERS] = { sizeof(struct config_id), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "user", false, value_parse_user,
+	    format_user, NULL },
+	[CONFIG_T_ADDRS] = { sizeof(struct sockaddr_storage), offsetof(struct siw_addrs, at), SIW_MORE_ADDRS_MAX, NULL,
+	    "address", true, value_parse_addr, format_addr, addr_equal },
+	[CONFIG_T_EIDS] = { sizeof(struct clc_eid), sizeof(uint8_t), CLC_MAX_EIDS, NULL,
+	    "UEID: 1 to 32 of A-Z, 0-9, '.' and '-', a letter or digit first, no two dots together", true, parse_eid,
+	    format_eid, NULL },
+};
+
+_Static_assert(CLC_EID_LEN == 32, "the words about a UEID");
+
+static bool
+equal(const struct list_ops *o, const char *a, const char *b)
+{
+	return o->equal != NULL ? o->equal(a, b) : memcmp(a, b, o->size) == 0;
+}
+
+/* The entries, and how many. */
+static const char *
+load(const struct config_key *key, const char *at, unsigned *cnt)
+{
+	const struct list_ops *o = &lists[key->type];
+	const char *first = at + o->behind;
+
+	if (o->behind == sizeof(uint8_t)) {
+		*cnt = *(const uint8_t *)at;
+		return first;
+	}
+	if (o->behind == 0)
+		memcpy(&first, at, sizeof(first));
+	memcpy(cnt, o->behind == 0 ? at + sizeof(first) : at, sizeof(*cnt));
+	return first;
+}
+
+/* Takes the entries over. */
+static void
+store(const struct config_key *key, char *at, char *all, unsigned cnt)
+{
+	const struct list_ops *o = &lists[key->type];
+
+	memset(at, 0, key->len);
+	if (o->behind == 0) {
+		memcpy(at, &all, sizeof(all));
+		memcpy(at + sizeof(all), &cnt, sizeof(cnt));
+		return;
+	}
+	if (o->behind == sizeof(uint8_t))
+		*at = (char)cnt;
+	else
+		memcpy(at, &cnt, sizeof(cnt));
+	memcpy(at + o->behind, all, cnt * o->size);
+	free(all);
+}
+
+/* An entry, after those from `all` on. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why. */
+static int
+parse_entry(
+    const struct list_ops *o, const struct config_value *v, const char *all, char *out, char why[CONFIG_WHY_MAX])
+{
+	char buf[VALUE_SHOW_MAX];
+	int rc = o->parse(v, out, why);
+
+	for (const char *one = all; rc == 0 && o->unique && one < out; one += o->size)
+		if (equal(o, one, out))
+			rc = value_bad(why, "has %s twice", value_show(v, buf));
+	return rc;
+}
+
+int
+value_set_list(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	const struct list_ops *o = &lists[key->type];
+	const bool alone = v->kind == CONFIG_V_TEXT; /* one that may stand without a list */
+	const unsigned cnt = alone ? 1 : v->item_cnt;
+	char buf[VALUE_SHOW_MAX], reason[CONFIG_WHY_MAX], *all;
+	int rc = 0;
+
+	if (cnt == 0 && o->empty != NULL)
+		return value_bad(why, "%s", o->empty);
+	if (cnt > o->max)
+		return value_bad(why, "has more than %u entries", o->max);
+	all = calloc(cnt + 1, o->size);
+	if (all == NULL) {
+		value_bad(why, "out of memory");
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = alone ? v->text : v->items[i] };
+		int one = parse_entry(o, &item, all, all + i * o->size, reason);
+
+		if (one == VALUE_BAD_TYPE && !alone)
+			one = value_bad(reason, "has %s, which is no %s", value_show(&item, buf), o->noun);
+		if (one < 0)
+			(void)value_also_bad(why, "%s", reason);
+		if (one != 0)
+			rc = one;
+	}
+	if (rc == 0)
+		store(key, at, all, cnt);
+	else if (key->type == CONFIG_T_TARGET)
+		config_targets_free((struct config_target *)(void *)all, cnt);
+	else
+		free(all);
+	return rc;
+}
+
+void
+value_print_list(const struct config_key *key, const void *at, FILE *out)
+{
+	const struct list_ops *o = &lists[key->type];
+	char buf[CONFIG_TARGET_STR_MAX];
+	unsigned cnt;
+	const char *all = load(key, at, &cnt);
+	const bool alone = key->type == CONFIG_T_TARGET && cnt == 1;
+
+	fputs(alone ? "" : "[ ", out);
+	for (unsigned i = 0; i < cnt; i++)
+		fprintf(out, "%s\"%s\"", i > 0 ? ", " : "", o->format(all + i * o->size, buf));
+	fputs(alone ? "" : cnt > 0 ? " ]" : "]", out);
+}
+
+bool
+value_list_equal(const struct config_key *key, const void *at_a, const void *at_b)
+{
+	const struct list_ops *o = &lists[key->type];
+	unsigned a_cnt, b_cnt;
+	const char *a = load(key, at_a, &a_cnt), *b = load(key, at_b, &b_cnt);
+
+	for (unsigned i = 0; a_cnt == b_cnt && i < a_cnt; i++)
+		if (!equal(o, a + i * o->size, b + i * o->size))
+			return false;
+	return a_cnt == b_cnt;
+}
