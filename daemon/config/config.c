@@ -19,6 +19,7 @@
 struct items {
 	const char *text[CONFIG_ITEMS_MAX];
 	char digits[CONFIG_ITEMS_MAX][DIGITS_MAX]; /* of integers */
+	char of_port[CONFIG_TARGETS_MAX][CONFIG_TARGET_STR_MAX];
 };
 
 /* The entries of a list: strings, or strings and integers. */
@@ -74,26 +75,35 @@ read_value(const config_setting_t *s, struct items *items)
 	return v;
 }
 
+/* Of an entry with a range of ports: name, address or targets of the service that is read. */
 static void
-load_value(struct config_build *b, const struct config_section *sec, const struct config_key *key,
-    const config_setting_t *s, const struct config_value *v, void *base)
+pick_port(const struct config_build *b, const struct config_key *key, struct items *items, struct config_value *v)
 {
-	char why[CONFIG_WHY_MAX], *save = NULL;
-
-	if (config_value_set(key, base, v, why) == 0)
-		return;
-	for (char *one = strtok_r(why, "\n", &save); one != NULL; one = strtok_r(NULL, "\n", &save))
-		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, one);
+	if (key->type == CONFIG_T_NAME && v->kind == CONFIG_V_TEXT && b->range_port != 0) {
+		snprintf(items->of_port[0], sizeof(items->of_port[0]), "%s-%u", v->text, b->range_port + b->range_nr);
+		v->text = items->of_port[0];
+	} else if ((key->type == CONFIG_T_LISTEN || key->type == CONFIG_T_TARGET) && v->kind == CONFIG_V_TEXT) {
+		v->text = config_range_text(v->text, b->range_nr, items->of_port[0]);
+	} else if (key->type == CONFIG_T_TARGET && v->kind == CONFIG_V_LIST) {
+		for (unsigned i = 0; i < v->item_cnt && i < CONFIG_TARGETS_MAX; i++)
+			items->text[i] = config_range_text(items->text[i], b->range_nr, items->of_port[i]);
+	}
 }
 
 static void
 load_setting(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *s, void *base)
 {
+	char why[CONFIG_WHY_MAX], *save = NULL;
 	struct items items;
-	const struct config_value v = read_value(s, &items);
+	struct config_value v = read_value(s, &items);
 
-	load_value(b, sec, key, s, &v, base);
+	if (b->ranged)
+		pick_port(b, key, &items, &v);
+	if (config_value_set(key, base, &v, why) == 0)
+		return;
+	for (char *one = strtok_r(why, "\n", &save); one != NULL; one = strtok_r(NULL, "\n", &save))
+		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, one);
 }
 
 /* What `defaults` says for a service that does not say it itself, and that listens where it counts; NULL. */
@@ -216,50 +226,25 @@ count_entries(const struct config *cfg, enum config_place place)
 	return cnt;
 }
 
-/* Service nr of a range. */
-static void
-load_ranged(struct config_build *b, const struct config_section *sec, const config_setting_t *group,
-    const struct config_range *range, unsigned nr, struct config_service *svc)
-{
-	struct config_range_texts texts;
-	struct config_value v;
-
-	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-		if ((k->where & sec->place) == 0)
-			continue;
-		if (config_range_value(range, nr, k->name, &texts, &v))
-			load_value(b, sec, k, config_member(group, k->name), &v, svc);
-		else
-			load_key(b, sec, k, group, svc);
-	}
-}
-
 /* An entry of ingress or egress: one service, or one for each port of its range. */
 static void
 load_services(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
 {
-	struct config_range range = { .cnt = 1 };
-	enum config_range_kind kind = config_range_of(b, sec, group, &range);
-	unsigned errors = b->errors;
+	const unsigned cnt = config_range_start(b, sec, group), errors = b->errors;
+	const bool fits = cnt + count_entries(b->cfg, sec->place) <= sec->list_max;
 
-	if (kind == CONFIG_RANGE_WRONG)
-		return;
-	if (range.cnt + count_entries(b->cfg, sec->place) > sec->list_max) {
+	if (!fits)
 		config_error(b, config_place_of(group), "%s has more than %u entries", sec->name, sec->list_max);
-		return;
-	}
 	/* A mistake would be told for each. */
-	for (unsigned i = 0; i < range.cnt && b->errors == errors; i++) {
+	for (b->range_nr = 0; fits && b->range_nr < cnt && b->errors == errors; b->range_nr++) {
 		struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
 
 		b->service_src[b->cfg->service_cnt++] = group;
 		svc->src = config_source_of(config_place_of(group));
 		svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
-		if (kind == CONFIG_RANGE_SOME)
-			load_ranged(b, sec, group, &range, i, svc);
-		else
-			load_group(b, sec, sec->place, group, svc);
+		load_group(b, sec, sec->place, group, svc);
 	}
+	b->ranged = false;
 }
 
 static void

@@ -10,7 +10,6 @@
 
 struct config_setting_t; /* libconfig's: a setting or group, where it stands in the file */
 struct config_t;         /* and a file */
-struct config_value;
 
 #define CONFIG_FILES_MAX 257u /* the main one, and those that it includes */
 
@@ -32,6 +31,10 @@ struct config_build {
 	struct config_file *files;                                  /* the main one first */
 	unsigned file_cnt, reading;                                 /* the one whose text is being looked at */
 	const struct config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = none */
+	/* The entry of services that is read has a range of ports: which of the services, and the first port of `listen` (0: there
+	 * is none). */
+	bool ranged;
+	unsigned range_nr, range_port;
 	unsigned errors; /* counted, so that all of them are reported before the load fails */
 	unsigned again;  /* of these, those that may go away by themselves */
 	bool silent;     /* a name server has not answered */
@@ -75,41 +78,11 @@ const struct config_setting_t *config_member(const struct config_setting_t *grou
  * without end, NUL bytes, @include, and characters that have no place outside of strings and comments. Without an error
  * libconfig may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
-/* Of a range: the host of the text, which is as written, and the first port. */
-struct config_range_end {
-	const char *text;
-	int host_len;
-	unsigned port;
-};
-
-/* A service that is many: ranges of as many ports in `listen` and each target of `to`. What is missing or of another type is NULL,
- * or no target. */
-struct config_range {
-	const char *name;
-	struct config_range_end listen, to[CONFIG_TARGETS_MAX];
-	unsigned to_cnt;
-	bool to_is_list;
-	unsigned cnt;
-};
-
-enum config_range_kind {
-	CONFIG_RANGE_NONE,
-	CONFIG_RANGE_SOME,
-	CONFIG_RANGE_WRONG, /* errors are reported */
-};
-
-enum config_range_kind config_range_of(struct config_build *, const struct config_section *,
-    const struct config_setting_t *group, struct config_range *out);
-
-/* What a value of config_range_value points to. */
-struct config_range_texts {
-	char text[CONFIG_TARGETS_MAX][CONFIG_TARGET_STR_MAX];
-	const char *items[CONFIG_TARGETS_MAX];
-};
-
-/* The value of the key for service i of the range; false of keys that all have alike, or that are to be told as missing or wrong. */
-bool config_range_value(
-    const struct config_range *, unsigned i, const char *key, struct config_range_texts *, struct config_value *out);
+/* Begins with an entry of ingress or egress that may have ranges of as many ports in `listen` and each target of `to`. Returns
+ * how many services it is, 1 without a range; 0 with errors reported. */
+unsigned config_range_start(struct config_build *, const struct config_section *, const struct config_setting_t *group);
+/* `listen` or a target of service nr of a range: buf, with its port, or the text when it has no range. */
+const char *config_range_text(const char *text, unsigned nr, char buf[CONFIG_TARGET_STR_MAX]);
 
 /* Reads and parses the main file: 0 or negative with errors reported. b->files has it. */
 int config_files_open(struct config_build *, const char *path, const char *text, size_t len);

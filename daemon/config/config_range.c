@@ -1,4 +1,4 @@
-/* A service for each of a range of ports: what `listen`, `to` and `name` of each are. See config_int.h. */
+/* A service for each of a range of ports: which ports there are, and what `listen` and `to` of each are. See config_int.h. */
 #include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,49 +8,39 @@
 
 #define DIGITS "0123456789"
 
-/* "HOST:FIRST-LAST". Numbers of any length: what is beyond 65535 is a mistake to tell. */
-struct ports {
-	int host_len;
-	unsigned long first, last;
-};
-
-/* Is there a range at all? */
-static bool
-split(const char *text, struct ports *out)
-{
-	const char *colon = strrchr(text, ':'), *dash;
-	size_t first_len, last_len;
-
-	if (colon == NULL)
-		return false;
-	first_len = strspn(colon + 1, DIGITS);
-	dash = colon + 1 + first_len;
-	last_len = *dash == '-' ? strspn(dash + 1, DIGITS) : 0;
-	if (first_len == 0 || last_len == 0 || dash[1 + last_len] != '\0')
-		return false;
-	*out = (struct ports){
-		.host_len = (int)(colon - text),
-		.first = strtoul(colon + 1, NULL, 10),
-		.last = strtoul(dash + 1, NULL, 10),
-	};
-	return true;
-}
-
 /* `listen`, or a target. */
 struct end {
 	const config_setting_t *at;
-	const char *key, *text; /* text is NULL: it is no string */
-	bool many;              /* it has a range, ports */
-	struct ports ports;
+	const char *key, *text;    /* text is NULL: it is no string */
+	bool many;                 /* it is "HOST:FIRST-LAST" */
+	int host_len;              /* of these */
+	unsigned long first, last; /* numbers of any length: what is beyond 65535 is a mistake to report */
 };
 
 static struct end
-end_of(const char *key, const config_setting_t *s)
+end_of(const char *key, const config_setting_t *at, const char *text)
 {
-	struct end e = { .at = s, .key = key, .text = s != NULL ? config_setting_get_string(s) : NULL };
+	struct end e = { .at = at, .key = key, .text = text };
+	const char *colon = text != NULL ? strrchr(text, ':') : NULL, *dash;
+	size_t last_len;
 
-	e.many = e.text != NULL && split(e.text, &e.ports);
+	if (colon == NULL)
+		return e;
+	dash = colon + 1 + strspn(colon + 1, DIGITS);
+	last_len = *dash == '-' ? strspn(dash + 1, DIGITS) : 0;
+	e.many = dash > colon + 1 && last_len > 0 && dash[1 + last_len] == '\0';
+	if (!e.many)
+		return e;
+	e.host_len = (int)(colon - text);
+	e.first = strtoul(colon + 1, NULL, 10);
+	e.last = strtoul(dash + 1, NULL, 10);
 	return e;
+}
+
+static struct end
+end_at(const char *key, const config_setting_t *s)
+{
+	return end_of(key, s, s != NULL ? config_setting_get_string(s) : NULL);
 }
 
 /* One, or those of a list. Returns how many; 0: it is missing, or of another type. */
@@ -62,12 +52,12 @@ targets_of(const config_setting_t *s, struct end to[CONFIG_TARGETS_MAX])
 	if (s == NULL || config_setting_is_group(s))
 		return 0;
 	if (!config_setting_is_aggregate(s)) {
-		to[0] = end_of("to", s);
+		to[0] = end_at("to", s);
 		return to[0].text != NULL;
 	}
 	cnt = (unsigned)config_setting_length(s);
 	for (unsigned i = 0; i < cnt && cnt <= CONFIG_TARGETS_MAX; i++) {
-		to[i] = end_of("to", config_setting_get_elem(s, i));
+		to[i] = end_at("to", config_setting_get_elem(s, i));
 		if (to[i].text == NULL)
 			return 0;
 	}
@@ -84,26 +74,20 @@ show(const struct end *e, char buf[VALUE_SHOW_MAX])
 static bool
 is_right(struct config_build *b, const struct config_section *sec, const struct end *e)
 {
-	const struct ports *p = &e->ports;
+	const bool in_range = e->first > 0 && e->first <= 65535 && e->last <= 65535;
 	char buf[VALUE_SHOW_MAX];
 
-	if (!e->many)
+	if (!e->many || (in_range && e->first <= e->last))
 		return true;
-	if (p->first == 0 || p->first > 65535 || p->last > 65535)
-		config_error(b, config_place_of(e->at), "%s%s %s must have ports from 1 to 65535", sec->prefix, e->key,
-		    show(e, buf));
-	else if (p->first > p->last)
-		config_error(b, config_place_of(e->at), "%s%s %s must have the lower port first", sec->prefix, e->key,
-		    show(e, buf));
-	else
-		return true;
+	config_error(b, config_place_of(e->at), "%s%s %s must have %s", sec->prefix, e->key, show(e, buf),
+	    in_range ? "the lower port first" : "ports from 1 to 65535");
 	return false;
 }
 
 static unsigned
 cnt_of(const struct end *e)
 {
-	return e->many ? (unsigned)(e->ports.last - e->ports.first) + 1 : 1;
+	return e->many ? (unsigned)(e->last - e->first) + 1 : 1;
 }
 
 /* Reports what does not fit; false then. Both are right. */
@@ -126,67 +110,32 @@ fits(struct config_build *b, const struct config_section *sec, const struct end 
 	return false;
 }
 
-static struct config_range_end
-first_of(const struct end *e)
+unsigned
+config_range_start(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
 {
-	return (struct config_range_end){ e->text, e->ports.host_len, (unsigned)e->ports.first };
-}
-
-enum config_range_kind
-config_range_of(
-    struct config_build *b, const struct config_section *sec, const config_setting_t *group, struct config_range *out)
-{
-	const config_setting_t *targets = config_member(group, "to");
-	const struct end listen = end_of("listen", config_member(group, "listen"));
+	const struct end listen = end_at("listen", config_member(group, "listen"));
 	struct end to[CONFIG_TARGETS_MAX];
-	struct config_range r = { .to_cnt = targets_of(targets, to) };
+	const unsigned to_cnt = targets_of(config_member(group, "to"), to);
 	bool many = listen.many, right = is_right(b, sec, &listen);
 
-	for (unsigned i = 0; i < r.to_cnt; i++) {
+	for (unsigned i = 0; i < to_cnt; i++) {
 		many = many || to[i].many;
 		right = is_right(b, sec, &to[i]) && right;
 	}
-	if (!many)
-		return CONFIG_RANGE_NONE;
-	for (unsigned i = 0; i < r.to_cnt && right; i++) {
-		right = listen.text == NULL || fits(b, sec, &listen, &to[i]);
-		r.to[i] = first_of(&to[i]);
-	}
-	if (!right)
-		return CONFIG_RANGE_WRONG;
-	r.listen = first_of(&listen);
-	r.to_is_list = r.to_cnt > 0 && config_setting_is_aggregate(targets);
-	(void)config_setting_lookup_string(group, "name", &r.name);
-	r.cnt = cnt_of(&listen);
-	*out = r;
-	return CONFIG_RANGE_SOME;
+	for (unsigned i = 0; i < to_cnt && right && many && listen.text != NULL; i++)
+		right = fits(b, sec, &listen, &to[i]);
+	b->ranged = many;
+	b->range_port = listen.many ? (unsigned)listen.first : 0;
+	return right ? cnt_of(&listen) : 0;
 }
 
-static const char *
-end_text(const struct config_range_end *e, unsigned i, char buf[CONFIG_TARGET_STR_MAX])
+const char *
+config_range_text(const char *text, unsigned nr, char buf[CONFIG_TARGET_STR_MAX])
 {
-	snprintf(buf, CONFIG_TARGET_STR_MAX, "%.*s:%u", e->host_len, e->text, e->port + i);
+	const struct end e = end_of("", NULL, text);
+
+	if (!e.many)
+		return text;
+	snprintf(buf, CONFIG_TARGET_STR_MAX, "%.*s:%lu", e.host_len, text, e.first + nr);
 	return buf;
-}
-
-bool
-config_range_value(const struct config_range *r, unsigned i, const char *key, struct config_range_texts *texts,
-    struct config_value *out)
-{
-	struct config_value v = { .kind = CONFIG_V_TEXT, .text = texts->text[0], .items = texts->items };
-
-	if (strcmp(key, "name") == 0 && r->name != NULL && r->listen.text != NULL) {
-		snprintf(texts->text[0], sizeof(texts->text[0]), "%s-%u", r->name, r->listen.port + i);
-	} else if (strcmp(key, "listen") == 0 && r->listen.text != NULL) {
-		(void)end_text(&r->listen, i, texts->text[0]);
-	} else if (strcmp(key, "to") == 0 && r->to_cnt > 0) {
-		for (unsigned k = 0; k < r->to_cnt; k++)
-			texts->items[k] = end_text(&r->to[k], i, texts->text[k]);
-		v.kind = r->to_is_list ? CONFIG_V_LIST : CONFIG_V_TEXT;
-		v.item_cnt = r->to_is_list ? r->to_cnt : 0;
-	} else {
-		return false;
-	}
-	*out = v;
-	return true;
 }

@@ -1366,6 +1366,31 @@ START_TEST(a_range_with_wrong_targets_is_told_once)
 	}
 }
 
+START_TEST(ranges_that_do_not_fit_are_named)
+{
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ RANGE("127.0.0.1:0-1", "h:1-2"),
+		    "t.conf:2: egress.listen \"127.0.0.1:0-1\" must have ports from 1 to 65535\n" },
+		{ RANGE("127.0.0.1:2-1", "h:1-2"),
+		    "t.conf:2: egress.listen \"127.0.0.1:2-1\" must have the lower port first\n" },
+		{ RANGE("127.0.0.1:1-2", "h:1"),
+		    "t.conf:2: egress.listen has a range of ports, to \"h:1\" has none\n" },
+		{ RANGE("127.0.0.1:1", "h:1-2"),
+		    "t.conf:3: egress.to \"h:1-2\" has a range of ports, listen has none\n" },
+		{ RANGE("127.0.0.1:1-2", "h:1-3"), "t.conf:3: egress.to \"h:1-3\" has 3 ports, listen 2\n" },
+		{ RANGES("127.0.0.1:1-2", "[ \"h:1-2\",\n\"i:2-1\" ]"),
+		    "t.conf:4: egress.to \"i:2-1\" must have the lower port first\n" },
+		{ RANGE("127.0.0.1:1-1025", "h:1-1025"), "t.conf:1: egress has more than 1024 entries\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		parse_bad(cases[i].text, "t.conf:");
+		ck_assert_str_eq(msgs, cases[i].says);
+	}
+}
+
 /* A name without room for the port; once. */
 START_TEST(a_mistake_in_a_range_is_told_once)
 {
