@@ -43,7 +43,7 @@ ROWS = [
     row("idle", "memory of a connection, both processes", PROXIES, idle.memory,
         (Figure("fresh", "fresh", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less")), setup="idle", fresh=True),
     row("idle-10k", "10,000 idle connections", PROXIES, idle.many,
-        (Figure("count", "", "in fact", "more"), Figure("memory", "memory of each, both processes", "KiB", "less"),
+        (Figure("count", "", "open", "more"), Figure("memory", "memory of each, both processes", "KiB", "less"),
          Figure("cpu", "CPU", "ms in 30 s", "less")), setup="many", fresh=True),
     row("unix-64", "UNIX sockets: Redis GET, 64 connections", ALL, measure.redis, (RATE, P99, CPU), setup="unix", clients=64),
     row("unix-512", "UNIX sockets: Redis GET, 512 connections", ALL, measure.redis, (RATE, P99, CPU), setup="unix", clients=512),

@@ -26,11 +26,11 @@ def number(x):
 
 
 def cell(values, form=number):
-    """Median (least to greatest)."""
+    """Median (least-greatest)."""
     s = stats.spread(values)
     if s is None:
         return "-"
-    return form(s.median) if s.rounds == 1 else f"{form(s.median)} ({form(s.least)} to {form(s.greatest)})"
+    return form(s.median) if s.rounds == 1 else f"{form(s.median)} ({form(s.least)}-{form(s.greatest)})"
 
 
 def groups(doc):
@@ -65,7 +65,7 @@ def about(doc):
     rounds = sorted({len(row["samples"]) for row in doc["rows"] if row["samples"]})
     versions = ", ".join(v for v in m["versions"].values() if v)
     return (f"{doc['date']}, commit {doc['commit'] or 'unknown'}: {m['cores']} cores of {m['cpu']}, {m['memory_gib']} GiB, "
-            f"Linux {m['kernel']}, {m['congestion_control']}; {versions}. Median (least to greatest) of "
+            f"Linux {m['kernel']}, {m['congestion_control']}; {versions}. Median (least-greatest) of "
             f"{' to '.join(str(n) for n in (rounds[:1] + rounds[1:][-1:])) or 'no'} rounds, "
             f"{doc['settings']['seconds']} s a measurement; ratios are taken round by round.")
 
