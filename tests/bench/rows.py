@@ -66,13 +66,13 @@ ROWS += [
          {"clients": 64, "command": ("-t", "set"), "size": 16 << 10}))
 ]
 
-# The link itself, then with delay (each way): buffers as they are by default, and the same ones for both.
+# The link itself, then with one-way delay: buffers as they are by default, and the same ones for both.
 FLIGHT = Figure("flight", "under way", "KiB", "more")
 ROWS.append(row("delay-0", "bulk, 1 stream, over the link without delay", ALL, measure.bulk_far, BULK_FIGURES[:1],
                 setup="delay-0", base="direct", round_trip_ms=0))
 for words, kind, sides in (("", "", ALL), (", buffers of 512 KiB", "-buffers", ("direct", "smcrd"))):
     for ms in (5, 20):
-        ROWS.append(row(f"delay-{ms}{kind}", f"bulk, 1 stream, {ms} ms each way{words}", sides, measure.bulk_far,
+        ROWS.append(row(f"delay-{ms}{kind}", f"bulk, 1 stream, {ms} ms one-way delay{words}", sides, measure.bulk_far,
                         (*BULK_FIGURES[:1], FLIGHT), setup=f"delay-{ms}{kind}", base="direct", round_trip_ms=2 * ms))
 
 # A/A: what differs between these two is noise.
