@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """
-The documents for operators name what there is: commands and options that smcrctl and smcrd take, settings that the manual
-page has (check_config_doc compares that with the table), counters, configuration that smcrd -t takes, documents that exist, figures
-that another document has.
+The documents for operators name what exists: commands and options of smcrctl and smcrd, settings of the manual page
+(check_config_doc compares that with the table), counters, log lines, configuration that smcrd -t accepts, documents, and numbers of
+another document.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import tempfile
 
 TOP = os.path.abspath(os.environ.get("top_srcdir", "."))
 BUILD = os.path.abspath(os.environ.get("top_builddir", "build"))
-DOCUMENTS = ["doc/tutorial.md", "doc/troubleshooting.md", "doc/sizing.md", "doc/faq.md", "README.md"]
+DOCUMENTS = ["doc/tutorial.md", "doc/troubleshooting.md", "doc/failover.md", "doc/sizing.md", "doc/faq.md", "README.md"]
 SECTIONS = ("ingress", "egress", "devices", "smcr", "control", "confine", "keepalive", "defaults")
 # Names of other programs' making that look like settings or counters.
 FOREIGN = {"smc_run", "smc_rnics", "smc_chk", "smc_pnet", "allow_abbrev"}
@@ -126,6 +126,29 @@ def bad_counters(text):
             yield f"not a counter: {quoted}"
 
 
+def sources():
+    """Text of the daemon's sources; literals that continue on the next line are one."""
+    found = []
+    for folder in ("daemon", "lib"):
+        for path, _, names in os.walk(os.path.join(TOP, folder)):
+            found += [read(os.path.join(path, n)) for n in names if n.endswith((".c", ".h"))]
+    return re.sub(r'"\s*\n\s*"', "", "\n".join(found))
+
+
+def bad_log_lines(text):
+    """The fixed phrase of each log line, and the keys behind it, are in the sources."""
+    lines = [m for b in blocks(text) for m in re.finditer(r"^(?:warning|notice): ([^:]+): (.*)", b, flags=re.M)]
+    source = sources() if lines else ""
+    for m in lines:
+        words = m.group(1).split(" ")
+        variants = [m.group(1)] + [" ".join(words[:i] + ["%s"] + words[i + 1:]) for i in range(len(words))]
+        if not any(v in source for v in variants):
+            yield f"no such log line: {m.group(1)}"
+        for key in re.findall(r'(?:^| )([a-z_]+)=', m.group(2)):
+            if f"{key}=" not in source and f'"{key}"' not in source:
+                yield f"no such key: {key} in {m.group(0)}"
+
+
 def bad_documents(text):
     for name in re.findall(r"(?<![\w/])(?:doc/)?([a-z0-9-]+\.md)", text):
         if not os.path.exists(os.path.join(TOP, "doc", name)) and not os.path.exists(os.path.join(TOP, name)):
@@ -184,7 +207,7 @@ def bad_figures(text):
 
 CHECKS = [("commands of smcrctl", bad_smcrctl), ("options of smcrd", bad_smcrd), ("settings and counters", bad_names),
           ("settings with values", bad_settings), ("configurations", bad_blocks), ("words of smcrctl stats", bad_counters),
-          ("documents", bad_documents), ("figures of performance.md", bad_figures)]
+          ("log lines", bad_log_lines), ("documents", bad_documents), ("figures of performance.md", bad_figures)]
 
 
 def main():
