@@ -132,8 +132,9 @@ config_files_keep_names(struct config_build *b)
 	if (cfg->included == NULL)
 		return -ENOMEM;
 	for (; cfg->included_cnt < b->file_cnt - 1; cfg->included_cnt++) {
-		cfg->included[cfg->included_cnt] = b->files[cfg->included_cnt + 1].path;
-		b->files[cfg->included_cnt + 1].path = NULL;
+		cfg->included[cfg->included_cnt] = strdup(b->files[cfg->included_cnt + 1].path);
+		if (cfg->included[cfg->included_cnt] == NULL)
+			return -ENOMEM;
 	}
 	return 0;
 }

@@ -88,7 +88,7 @@ const char *config_range_text(const char *text, unsigned nr, char buf[CONFIG_TAR
 int config_files_open(struct config_build *, const char *path, const char *text, size_t len);
 /* The files that cfg->include names, in the order of their names. */
 void config_files_include(struct config_build *);
-/* Moves the names of included files to the configuration, when nothing more is to be told. 0 or -ENOMEM. */
+/* Copies the names of included files to the configuration. 0 or -ENOMEM. */
 int config_files_keep_names(struct config_build *);
 void config_files_close(struct config_build *);
 /* The text, to be freed, with a NUL behind it; NULL and why, static or strerror's. */

@@ -11,54 +11,41 @@
 
 struct config_msg {
 	unsigned place, nr;
+	const char *kind;
 	char *text;
 };
 
-/* A place for one more; NULL: no memory. */
-static struct config_msg *
-next_msg(struct config_build *b)
+static const char *
+path_of(const struct config_build *b, unsigned place)
 {
-	struct config_msg *more = b->msgs;
-
-	if (b->msg_cnt % STEP == 0)
-		more = realloc(b->msgs, (b->msg_cnt + STEP) * sizeof(*more));
-	if (more == NULL)
-		return NULL;
-	b->msgs = more;
-	return &more[b->msg_cnt];
+	return place >> 16 > 0 ? b->files[place >> 16].path : b->path;
 }
 
-static void __attribute__((format(printf, 5, 0)))
-print(const struct config_build *b, unsigned place, const char *kind, FILE *out, const char *fmt, va_list ap)
+static void
+print_place(FILE *out, const char *path, unsigned line, const char *kind)
 {
-	const unsigned file = place >> 16, line = place & 0xffff;
-
-	fputs(file > 0 ? b->files[file].path : b->path, out);
+	fputs(path, out);
 	if (line > 0)
 		fprintf(out, ":%u", line);
 	fprintf(out, ": %s", kind);
-	vfprintf(out, fmt, ap);
-	fputc('\n', out);
 }
 
-/* Without memory it is told at once. */
 static void __attribute__((format(printf, 4, 0)))
 report(struct config_build *b, unsigned place, const char *kind, const char *fmt, va_list ap)
 {
-	struct config_msg *msg = next_msg(b);
-	char *text = NULL;
-	size_t len;
-	FILE *f = msg != NULL ? open_memstream(&text, &len) : NULL;
+	struct config_msg *more = b->msgs;
+	char *text;
 
-	print(b, place, kind, f != NULL ? f : b->err, fmt, ap);
-	if (f == NULL)
-		return;
-	if (fclose(f) != 0 || text == NULL) {
-		free(text);
+	if (b->msg_cnt % STEP == 0)
+		more = realloc(b->msgs, (b->msg_cnt + STEP) * sizeof(*more));
+	if (more != NULL)
+		b->msgs = more;
+	if (more == NULL || vasprintf(&text, fmt, ap) < 0) {
 		fprintf(b->err, "%s: out of memory for messages\n", b->path);
 		return;
 	}
-	*msg = (struct config_msg){ .place = place, .nr = b->msg_cnt++, .text = text };
+	b->msgs[b->msg_cnt] = (struct config_msg){ .place = place, .nr = b->msg_cnt, .kind = kind, .text = text };
+	b->msg_cnt++;
 }
 
 void
@@ -108,9 +95,14 @@ config_tell(struct config_build *b)
 {
 	if (b->msg_cnt > 0)
 		qsort(b->msgs, b->msg_cnt, sizeof(b->msgs[0]), compare);
-	for (unsigned i = 0; i < b->msg_cnt; i++)
-		if (!is_told(b->msgs, i))
-			fputs(b->msgs[i].text, b->err);
+	for (unsigned i = 0; i < b->msg_cnt; i++) {
+		const struct config_msg *msg = &b->msgs[i];
+
+		if (is_told(b->msgs, i))
+			continue;
+		print_place(b->err, path_of(b, msg->place), msg->place & 0xffff, msg->kind);
+		fprintf(b->err, "%s\n", msg->text);
+	}
 	for (unsigned i = 0; i < b->msg_cnt; i++)
 		free(b->msgs[i].text);
 	free(b->msgs);
@@ -124,10 +116,7 @@ config_advise(const struct config *cfg, struct config_source src, FILE *out, con
 	bool included = src.file > 0 && src.file <= cfg->included_cnt;
 	va_list ap;
 
-	fputs(included ? cfg->included[src.file - 1] : cfg->path, out);
-	if (src.line > 0)
-		fprintf(out, ":%u", src.line);
-	fputs(": warning: ", out);
+	print_place(out, included ? cfg->included[src.file - 1] : cfg->path, src.line, "warning: ");
 	va_start(ap, fmt);
 	vfprintf(out, fmt, ap);
 	va_end(ap);
@@ -137,11 +126,9 @@ config_advise(const struct config *cfg, struct config_source src, FILE *out, con
 const char *
 config_there(const struct config_build *b, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX])
 {
-	const unsigned file = place >> 16, line = place & 0xffff;
-
-	if (here >> 16 == file)
-		snprintf(buf, CONFIG_THERE_MAX, "line %u", line);
+	if (here >> 16 == place >> 16)
+		snprintf(buf, CONFIG_THERE_MAX, "line %u", place & 0xffff);
 	else
-		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", file > 0 ? b->files[file].path : b->path, line);
+		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", path_of(b, place), place & 0xffff);
 	return buf;
 }
