@@ -45,6 +45,18 @@ there(const struct config_build *b, const struct config_setting_t *here, const s
 
 static const char between_hosts[] = "cannot be a UNIX socket: between the gateways SMC-R begins on TCP";
 
+/* What listens on a UNIX socket has a path of its own. */
+static void
+check_path(struct config_build *b, const char *prefix, unsigned line, const struct sockaddr_storage *listen)
+{
+	const char *path = listen->ss_family == AF_UNIX ? addr_path(listen) : "";
+
+	if (path[0] != '\0' && strcmp(path, b->cfg->control_path) == 0)
+		config_error(b, line, "%s.listen is the path of the control socket", prefix);
+	if (path[0] != '\0' && strcmp(path, b->cfg->control_readonly) == 0)
+		config_error(b, line, "%s.listen is the path of the read-only control socket", prefix);
+}
+
 /* A setting for the other kind of listening socket would have no effect. */
 static void
 check_unix(struct config_build *b, const struct config_service *svc, const struct config_setting_t *src)
@@ -59,11 +71,7 @@ check_unix(struct config_build *b, const struct config_service *svc, const struc
 	for (unsigned i = 0; i < svc->to_cnt; i++)
 		if (svc->to[i].addr_cnt > 0 && svc->to[i].addrs[0].ss_family == AF_UNIX)
 			config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
-	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_path) == 0)
-		config_error(b, config_line(src, "listen"), "ingress.listen is the path of the control socket");
-	if (family == AF_UNIX && strcmp(addr_path(&svc->listen), b->cfg->control_readonly) == 0)
-		config_error(
-		    b, config_line(src, "listen"), "ingress.listen is the path of the read-only control socket");
+	check_path(b, "ingress", config_line(src, "listen"), &svc->listen);
 	if (family == AF_UNIX && config_member(src, "allow") != NULL)
 		config_error(b, config_line(src, "allow"),
 		    "ingress.allow is for TCP; allow_users says who may connect to a UNIX socket");
@@ -74,6 +82,30 @@ check_unix(struct config_build *b, const struct config_service *svc, const struc
 			    family == AF_UNIX ? "ingress.%s is for a service that listens on TCP"
 			                      : "ingress.%s is for a service that listens on a UNIX socket",
 			    k->name);
+}
+
+/* As a canonical form has each setting. base: the struct of the place, fresh: one of that type, zeroed. */
+static bool
+is_default(enum config_place place, const char *name, const void *base, void *fresh)
+{
+	const struct config_key *key = config_key_find(place, name);
+
+	return config_value_set_default(key, fresh) == 0 && config_value_equal(key, base, fresh);
+}
+
+/* The engine ends before it. */
+static void
+check_max_connections(struct config_build *b, const struct config_service *svc, const struct config_setting_t *src)
+{
+	const enum config_place place = svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
+	const uint32_t max = b->cfg->smcr.conns_max;
+	struct config_service fresh = { 0 };
+
+	if (max != 0 && svc->max_connections > max && config_member(src, "max_connections") != NULL &&
+	    !is_default(place, "max_connections", svc, &fresh))
+		config_warning(b, config_line(src, "max_connections"),
+		    "%s.max_connections %u will not be reached: smcr.max_connections is %u", kind_words[svc->kind],
+		    svc->max_connections, max);
 }
 
 static void
@@ -102,6 +134,7 @@ check_service(struct config_build *b, unsigned i)
 		    there(b, src, b->service_src[j], "listen", where));
 	}
 	check_unix(b, svc, src);
+	check_max_connections(b, svc, src);
 	if (connects_to_itself(svc))
 		config_error(
 		    b, config_line(src, "to"), "%s.to is the service's own listen address", kind_words[svc->kind]);
@@ -130,6 +163,9 @@ check_device_place(struct config_build *b, unsigned i)
 		    b, config_line(src, second), "devices.%s and devices.%s exclude each other", second, first);
 	if (dev->port != 0 && !one_card)
 		config_error(b, config_line(src, "port"), "devices.port is for one card, named in devices.device");
+	if (dev->addr.ss_family != 0 && addr_is_any(&dev->addr))
+		config_error(
+		    b, config_line(src, "address"), "devices.address must be one local address, not a wildcard");
 }
 
 /* Further addresses are of the device's one address, and each another one. */
@@ -152,15 +188,6 @@ check_addresses(struct config_build *b, unsigned i)
 		else if (addr_same_host(&more->at[k], &dev->addr))
 			config_error(b, line, "devices.addresses has devices.address");
 	}
-}
-
-/* As a canonical form has each setting. base: the struct of the place, fresh: one of that type, zeroed. */
-static bool
-is_default(enum config_place place, const char *name, const void *base, void *fresh)
-{
-	const struct config_key *key = config_key_find(place, name);
-
-	return config_value_set_default(key, fresh) == 0 && config_value_equal(key, base, fresh);
 }
 
 static void
@@ -254,17 +281,26 @@ check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 		    where);
 }
 
+/* A setting of two devices that only one may have. */
+static void
+used_twice(struct config_build *b, unsigned i, unsigned j, const char *key, const char *text)
+{
+	const struct config_setting_t *src = b->device_src[i];
+	char where[CONFIG_THERE_MAX];
+
+	config_error(b, config_line(src, key), "devices.%s \"%s\" is already used in %s", key, text,
+	    there(b, src, b->device_src[j], key, where));
+}
+
 /* Of the same type, for the same place. */
 static void
 check_device_twice(struct config_build *b, unsigned i, unsigned j)
 {
 	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
-	const struct config_setting_t *src = b->device_src[i], *other_src = b->device_src[j];
-	char where[CONFIG_THERE_MAX];
+	char addr[ADDR_STR_MAX];
 
 	if (dev->name[0] != '\0' && strcmp(dev->name, other->name) == 0)
-		config_error(b, config_line(src, "name"), "devices.name \"%s\" is already used in %s", dev->name,
-		    there(b, src, other_src, "name", where));
+		used_twice(b, i, j, "name", dev->name);
 	if (dev->type != other->type) {
 		check_mpa_ports(b, i, j);
 		return;
@@ -274,20 +310,17 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 	    (dev->siw.transport != other->siw.transport || dev->siw.sctp_stack != other->siw.sctp_stack))
 		return;
 	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
-		config_error(b, config_line(src, "interface"), "devices.interface \"%s\" is already used in %s",
-		    dev->interface, there(b, src, other_src, "interface", where));
+		used_twice(b, i, j, "interface", dev->interface);
 	/* A card may be in two entries, by port. */
 	if (dev->card[0] != '\0' && strcmp(dev->card, other->card) == 0 &&
 	    (dev->port == other->port || dev->port == 0 || other->port == 0))
-		config_error(b, config_line(src, "device"), "devices.device \"%s\" is already used in %s", dev->card,
-		    there(b, src, other_src, "device", where));
+		used_twice(b, i, j, "device", dev->card);
 	if (dev->addr.ss_family != 0 && addr_same_host(&dev->addr, &other->addr))
-		config_error(b, config_line(src, "address"), "devices.address is already used in %s",
-		    there(b, src, other_src, "address", where));
+		used_twice(b, i, j, "address", addr_format(&dev->addr, addr, sizeof(addr)));
 }
 
 static void
-check_versions(struct config_build *b, const struct config_setting_t *src)
+check_smcr(struct config_build *b, const struct config_setting_t *src)
 {
 	const struct config_setting_t *ueids = config_member(src, "ueids");
 	const struct smcr_config *smcr = &b->cfg->smcr;
@@ -297,15 +330,11 @@ check_versions(struct config_build *b, const struct config_setting_t *src)
 		config_error(b, config_line(src, "smc_version"), "smcr.smc_version 2 needs an entry in smcr.ueids");
 	if (smcr->smc_version == 1 && smcr->ueid_cnt > 0)
 		config_warning(b, config_line(src, "ueids"), "smcr.ueids has no effect: smcr.smc_version is 1");
-}
-
-static void
-check_control(struct config_build *b)
-{
-	const struct config_setting_t *src = config_member(b->files[0].root, "control");
-
-	if (b->cfg->control_readonly[0] != '\0' && strcmp(b->cfg->control_readonly, b->cfg->control_path) == 0)
-		config_error(b, config_line(src, "readonly"), "control.readonly is control.path: they are two sockets");
+	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
+		config_error(b, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
+	if (smcr->add_link_retry_max_ms != 0 && smcr->add_link_retry_ms > smcr->add_link_retry_max_ms)
+		config_error(b, config_line(src, "add_link_retry"),
+		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
 }
 
 static bool
@@ -327,10 +356,7 @@ check_metrics(struct config_build *b, const struct config_setting_t *src)
 	const struct sockaddr_storage *at = &b->cfg->metrics.listen;
 	unsigned line = config_line(src, "listen");
 
-	if (at->ss_family == AF_UNIX && strcmp(addr_path(at), b->cfg->control_path) == 0)
-		config_error(b, line, "metrics.listen is the path of the control socket");
-	if (at->ss_family == AF_UNIX && strcmp(addr_path(at), b->cfg->control_readonly) == 0)
-		config_error(b, line, "metrics.listen is the path of the read-only control socket");
+	check_path(b, "metrics", line, at);
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
 		if (listen_overlaps(at, &b->cfg->services[i].listen))
 			config_error(b, line, "metrics.listen overlaps listen of \"%s\"", b->cfg->services[i].name);
@@ -344,40 +370,20 @@ check_metrics(struct config_build *b, const struct config_setting_t *src)
 void
 config_check(struct config_build *b)
 {
-	const struct smcr_config *smcr = &b->cfg->smcr;
-	const struct config_setting_t *src = config_member(b->files[0].root, "smcr");
+	const struct config *cfg = b->cfg;
+	const struct config_setting_t *root = b->files[0].root;
 
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		check_service(b, i);
-	for (unsigned i = 0; i < b->cfg->device_cnt; i++) {
-		const struct sockaddr_storage *addr = &b->cfg->devices[i].addr;
-
+	for (unsigned i = 0; i < cfg->device_cnt; i++) {
 		check_device_place(b, i);
 		check_sctp(b, i);
-		if (addr->ss_family != 0 && addr_is_any(addr))
-			config_error(b, config_line(b->device_src[i], "address"),
-			    "devices.address must be one local address, not a wildcard");
 		for (unsigned j = 0; j < i; j++)
 			check_device_twice(b, i, j);
 	}
-	if (smcr->holdoff_max_ms != 0 && smcr->holdoff_ms > smcr->holdoff_max_ms)
-		config_error(b, config_line(src, "hold_off"), "smcr.hold_off is larger than smcr.hold_off_max");
-	if (smcr->add_link_retry_max_ms != 0 && smcr->add_link_retry_ms > smcr->add_link_retry_max_ms)
-		config_error(b, config_line(src, "add_link_retry"),
-		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
-	check_versions(b, src);
-	check_control(b);
-	check_metrics(b, config_member(b->files[0].root, "metrics"));
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
-		const struct config_service *svc = &b->cfg->services[i];
-		enum config_place place = svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
-		struct config_service fresh = { 0 };
-
-		if (smcr->conns_max != 0 && svc->max_connections > smcr->conns_max &&
-		    config_member(b->service_src[i], "max_connections") != NULL &&
-		    !is_default(place, "max_connections", svc, &fresh))
-			config_warning(b, config_line(b->service_src[i], "max_connections"),
-			    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
-			    kind_words[svc->kind], svc->max_connections, smcr->conns_max);
-	}
+	check_smcr(b, config_member(root, "smcr"));
+	if (cfg->control_readonly[0] != '\0' && strcmp(cfg->control_readonly, cfg->control_path) == 0)
+		config_error(b, config_line(config_member(root, "control"), "readonly"),
+		    "control.readonly is control.path: they are two sockets");
+	check_metrics(b, config_member(root, "metrics"));
 }

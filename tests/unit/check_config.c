@@ -544,10 +544,10 @@ static const struct {
 	{ "devices = ( { type = \"siw\";\naddress = \"127.0.0.1:80\"; } );", "t.conf:2: devices.address must be" },
 	{ "devices = ( { type = \"siw\";\naddress = \"0.0.0.0\"; } );", "t.conf:2: devices.address must be one local" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\"; },\n { type = \"siw\"; address = \"::1\"; } );",
-	    "t.conf:2: devices.address is already used in line 1" },
+	    "t.conf:2: devices.address \"::1\" is already used in line 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\"; transport = \"sctp\"; },\n"
 	  "{ type = \"siw\"; address = \"::1\"; transport = \"sctp\"; } );",
-	    "t.conf:2: devices.address is already used in line 1" },
+	    "t.conf:2: devices.address \"::1\" is already used in line 1" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\ntransport = \"udp\"; } );",
 	    "t.conf:2: devices.transport must be one of \"tcp\", \"sctp\", not" },
 	{ "devices = ( { type = \"siw\"; address = \"::1\";\nsctp_profile = \"draft\"; } );",
