@@ -207,6 +207,37 @@ def _(t):
     bulk(t, echo_pair(t, a=small), 12)
 
 
+@case("send_memory_max: send buffers are bounded, what waits for one loses nothing",
+      one_worker="the bound is a worker's")
+def _(t):
+    pair = echo_pair(t, a={"smcr": {"send_memory_max": "1M", "send_buffer": "512K"}})
+    bulk(t, pair, 24)
+    check(pair.a.counters()["refused_send_memory"] > 0, "send buffers that were refused are counted")
+
+
+@case("group_memory_max: the connections that a group has no memory for are on TCP",
+      one_worker="one link group is looked at")
+def _(t):
+    pair = echo_pair(t, a={"smcr": {"group_memory_max": "1M", "rmb_elements": 1}}, ingress={"rmb_element": "512K"})
+    socks = [pair.connect() for _ in range(24)]
+    for i, s in enumerate(socks):
+        works(s, i)
+    modes = [c["mode"] for c in pair.a.connections()]
+    check({"smcr", "tcp"} == set(modes), f"modes: {modes}")
+    check(pair.a.counters()["refused_rmb_memory"] > 0, "RMBs that were refused are counted")
+
+
+@case("groups_per_address: what needs another group of an address is on TCP", one_worker="the groups are a worker's")
+def _(t):
+    pair = echo_pair(t, a={"workers": 3}, b={"smcr": {"groups_per_address": 1}})		# a group for each worker of a
+    socks = [pair.connect() for _ in range(12)]
+    for i, s in enumerate(socks):
+        works(s, i)
+    equal({c["mode"] for c in pair.b.connections()}, {"smcr", "tcp"}, "modes")
+    equal(len(pair.b.groups()), 1, "groups")
+    check(pair.b.counters()["refused_groups_addr"] > 0, "groups that were refused are counted")
+
+
 def device(t, **kw):
     return {"devices": [dict({"type": "siw", "address": t.addr}, **kw)]}
 

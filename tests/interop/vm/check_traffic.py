@@ -8,7 +8,7 @@ import socket
 
 import many
 import rxe
-from gates import MTU, Gates
+from gates import MTU, Gates, verbs
 from harness import (SHRINK, Server, case, check, echo, equal, in_thread, main, need, pattern, same_bytes, wait_until)
 from load import Probe, all_go_on
 from programs import Redis, RedisClient
@@ -101,11 +101,12 @@ def _(t):
     gw.stop()
 
 
-@case("200 connections at once, each with bytes of its own, one queue pair a side", timeout=90)
+@case("200 connections at once, each with bytes of its own, one queue pair a side; settings of a card that are no defaults", timeout=90)
 def _(t):
     net = rxe.Wires(t, 1)
     server = many.echo_server(t)
-    gw = Gates(t, net, {"echo": server.at})
+    card = {"retry_count": 3, "rnr_timer": 12, "service_level": 1, "busy_poll": "1ms"}
+    gw = Gates(t, net, {"echo": server.at}, a=verbs(net, "a", **card), b=verbs(net, "b", **card))
 
     def full():
         equal([len([c for c in d.connections() if c["mode"] == "smcr"]) for d in gw.both], [200, 200], "connections")
