@@ -38,7 +38,8 @@ tests_interop_roce_host_SOURCES = tests/interop/roce_host.c tests/interop/words.
 tests_interop_roce_host_LDADD = $(REST_LIBS)
 
 # In a virtual machine: `make vm`, or a stage of test.sh. Not part of `make check`.
-EXTRA_DIST += tests/interop/vm/run \
+EXTRA_DIST += tests/interop/vm/README.md \
+	tests/interop/vm/run \
 	tests/interop/vm/machine.py \
 	tests/interop/vm/kernel.sh \
 	tests/interop/vm/siw.sh \
