@@ -50,7 +50,7 @@ static const struct option longs[] = {
 
 static const char help_commands[] =
     "Usage: smcrctl [OPTION]... COMMAND [ARGUMENT]\n"
-    "Look at and steer smcrd, the gateway between TCP and RDMA.\n"
+    "Monitor and control smcrd, the gateway between TCP and RDMA.\n"
     "\n"
     "Commands:\n";
 static const char help_options[] =
@@ -58,32 +58,32 @@ static const char help_options[] =
     "Options:\n"
     "  -j, --json              print the daemon's JSON instead of text\n"
     "  -d, --detail            more columns\n"
-    "  -w, --watch[=SECONDS]   again and again, every 2 seconds if not said\n"
+    "  -w, --watch[=SECONDS]   repeat, every 2 seconds by default\n"
     "  -s, --socket PATH       control socket of the daemon\n"
     "                          (" DEFAULT_SOCKET
     ")\n"
-    "  -h, --help              this text\n"
-    "  -V, --version           the version\n"
+    "  -h, --help              print this and exit\n"
+    "  -V, --version           print the version and exit\n"
     "\n"
-    "connections:    --service NAME, --smcr, --tcp, --setup: only those\n"
-    "close:          --service NAME, --peer ADDRESS[:PORT]: all of those\n"
-    "top:            --service NAME: only that one\n"
-    "stats:          --delta: what changes until the next look, and how fast\n"
+    "connections:    --service NAME, --smcr, --tcp, --setup: only these\n"
+    "close:          --service NAME, --peer ADDRESS[:PORT]: all of these\n"
+    "top:            --service NAME: only this service\n"
+    "stats:          --delta: changes until the next sample, and their rate\n"
     "connections, links, rmbs, trace:  --group ID: only of this link group\n"
-    "most:           --worker N: only of this worker of the daemon\n"
+    "most commands:  --worker N: only of this worker\n"
     "trace:          --clc, --llc, --cdc: only these kinds\n"
     "                --token TOKEN: only of this connection (connections -d)\n"
-    "events:         -f, --follow: go on with those that come\n"
-    "                --kind KIND, --service NAME, --group ID: only those\n"
-    "check, doctor:  --timeout SECONDS (10)\n"
-    "check:          --bulk[=SIZE]: measure both paths, so many bytes each way (32M)\n"
+    "events:         -f, --follow: continue with new ones\n"
+    "                --kind KIND, --service NAME, --group ID: only these\n"
+    "check, doctor:  --timeout SECONDS per address (10)\n"
+    "check:          --bulk[=SIZE]: measure both paths, SIZE (32M) per direction\n"
     "\n"
-    "Exit status: 0 if well; 1 if the answer is no (check: not possible; reload:\n"
-    "refused; retry: nothing waited; other orders: not there, or not possible\n"
-    "now; --service, --group, --token, --peer, --kind, --smcr, --tcp, --setup:\n"
-    "nothing matches); 2 in case of an error. doctor: 0 if all is well, 1 with\n"
-    "warnings, 2 with problems.\n"
-    "More in smcrctl(8).\n";
+    "Exit status: 0: success; 1: negative answer (check: not possible; reload:\n"
+    "refused; retry: nothing to retry; other orders: no such object, or not\n"
+    "possible now; --service, --group, --token, --peer, --kind, --smcr, --tcp,\n"
+    "--setup: no match); 2: error. doctor: 0: no warnings, 1: warnings,\n"
+    "2: problems.\n"
+    "See smcrctl(8).\n";
 
 /* Seconds with decimals, as milliseconds: 0 or -EINVAL. */
 static int
