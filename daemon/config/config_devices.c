@@ -42,13 +42,6 @@ want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_stor
 	addr_set_port(&dev->addr, 0);
 }
 
-/* Where the default route goes: of addresses that nobody has (RFC 5737, RFC 3849). */
-static void
-outside(bool v6, struct sockaddr_storage *out)
-{
-	(void)addr_parse_port(v6 ? "[2001:db8::1]:9" : "192.0.2.1:9", out);
-}
-
 bool
 config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out)
 {
@@ -63,15 +56,23 @@ config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out
 	return ok;
 }
 
-/* The local address that the kernel would use to the first address of the target that has a route. */
+/* The local address that the kernel would use to the first address of the target that has a route. A name that has no address
+ * yet is taken to be where the default route goes, as addresses that no host has (RFC 5737, RFC 3849). */
 static bool
 local_address_to(const struct config_target *to, struct sockaddr_storage *out)
 {
-	bool ok = false;
+	static const char *const nowhere[] = { "192.0.2.1:9", "[2001:db8::1]:9" };
 
-	for (unsigned i = 0; i < to->addr_cnt && !ok; i++)
-		ok = config_source_to(&to->addrs[i], out);
-	return ok;
+	for (unsigned i = 0; i < to->addr_cnt; i++)
+		if (config_source_to(&to->addrs[i], out))
+			return true;
+	for (unsigned i = 0; to->addr_cnt == 0 && i < 2; i++) {
+		struct sockaddr_storage ss;
+
+		if (addr_parse_port(nowhere[i], &ss) == 0 && config_source_to(&ss, out))
+			return true;
+	}
+	return false;
 }
 
 static bool
@@ -114,21 +115,6 @@ devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 	freeifaddrs(list);
 }
 
-/* A name that has no address yet is taken to be where the default route goes. */
-static bool
-local_address_unknown(struct sockaddr_storage *out)
-{
-	struct sockaddr_storage ss;
-	const struct config_target any = { .addrs = &ss, .addr_cnt = 1 };
-
-	for (unsigned v6 = 0; v6 < 2; v6++) {
-		outside(v6, &ss);
-		if (local_address_to(&any, out))
-			return true;
-	}
-	return false;
-}
-
 /* Without a route there is no SMC-R for a target until a reload or restart, but TCP may work later. */
 static void
 devices_for_targets(struct config_build *b, unsigned nr, unsigned *wanted)
@@ -139,7 +125,7 @@ devices_for_targets(struct config_build *b, unsigned nr, unsigned *wanted)
 		const struct config_target *to = &svc->to[i];
 		struct sockaddr_storage local;
 
-		if (to->addr_cnt > 0 ? local_address_to(to, &local) : local_address_unknown(&local))
+		if (local_address_to(to, &local))
 			want_device(b, wanted, &local);
 		else
 			config_warning(b, config_line(b->service_src[nr], "to"),
