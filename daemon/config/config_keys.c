@@ -30,7 +30,6 @@ static const struct config_word device_words[] = { { "siw", CONFIG_DEVICE_SIW },
 static const struct config_word gid_words[] = { { "any", CONFIG_GID_ANY }, { "roce_v1", CONFIG_GID_ROCE_V1 },
 	{ "roce_v2", CONFIG_GID_ROCE_V2 }, { NULL, 0 } };
 static const struct config_word version_words[] = { { "any", 0 }, { "1", 1 }, { "2", 2 }, { NULL, 0 } };
-static const struct config_word workers_words[] = { { "auto", 0 }, { NULL, 0 } };
 static const struct config_word rtr_words[] = { { "send", SIW_RTR_SEND }, { "write", SIW_RTR_WRITE },
 	{ "read", SIW_RTR_READ }, { NULL, 0 } };
 
@@ -70,7 +69,7 @@ enum {
 const struct config_key config_keys[] = {
 	/* name, where, type, flags, min, max, default, place in memory, words */
 	{ "log_level", TOP, CONFIG_T_WORD, LIVE, 0, 0, "notice", CFG(log_level), log_words },
-	{ "workers", TOP, CONFIG_T_COUNT, 0, 1, CONFIG_WORKERS_MAX, "1", CFG(workers), workers_words },
+	{ "workers", TOP, CONFIG_T_UINT, CONFIG_AUTO, 1, CONFIG_WORKERS_MAX, "1", CFG(workers), NULL },
 	{ "drain_timeout", TOP, CONFIG_T_MS, LIVE, 0, DAY_MS, "30s", CFG(drain_ms), NULL },
 	{ "spin", TOP, CONFIG_T_US_WORD, LIVE, 1, 1000, "off", CFG(spin_us), spin_words },
 

@@ -34,7 +34,6 @@ enum config_type {
 	CONFIG_T_SECONDS, /* the same, whole seconds only -> uint32_t seconds */
 	CONFIG_T_WORD,    /* string, one of words -> an enum or int */
 	CONFIG_T_CHOICE,  /* string or integer, one of words -> uint8_t, an enum or int */
-	CONFIG_T_COUNT,   /* integer, or a string, one of words -> uint32_t */
 	CONFIG_T_WORDS,   /* list of strings, each of words -> unsigned, bits or-ed */
 	CONFIG_T_NAME,    /* string of letters, digits, '.', '_', '-' -> char[len] */
 	CONFIG_T_IFNAME,  /* string, name of an interface, or "*" -> char[len] */

@@ -204,7 +204,7 @@ set_number(const struct config_key *key, void *at, const struct config_value *v,
 		return 0;
 	}
 	if (v->kind == CONFIG_V_TEXT)
-		rc = parse_scaled(v->text, t->units, &n);
+		rc = t->units != NULL ? parse_scaled(v->text, t->units, &n) : -EINVAL;
 	else if (v->num < 0)
 		rc = -ERANGE;
 	else
@@ -345,18 +345,6 @@ print_words(const struct config_key *key, const void *at, FILE *out)
 		fputs(" ]", out);
 }
 
-/* A number, or a word that stands for one. */
-static int
-set_count(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	char buf[VALUE_SHOW_MAX];
-
-	if ((v->kind == CONFIG_V_INT ? set_number : set_words)(key, at, v, why) == 0)
-		return 0;
-	return value_bad(why, "must be from %llu to %llu or \"%s\", not %s", (unsigned long long)key->min,
-	    (unsigned long long)key->max, key->words->text, value_show(v, buf));
-}
-
 /* -- a word or a time -- */
 
 static const struct config_word *
@@ -417,7 +405,6 @@ static const struct type_ops types[] = {
 	    NO_UNITS },
 	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_CHOICE] = { "a string or an integer", TEXT_OR_INT, set_words, print_words, NULL, NO_UNITS },
-	[CONFIG_T_COUNT] = { "an integer or a string", TEXT_OR_INT, set_count, print_number_or_word, NULL, NULL, 1, 1 },
 	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), value_set_name, STRING_OPS },
 	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), value_set_ifname, STRING_OPS },
@@ -447,11 +434,12 @@ int
 config_value_set(const struct config_key *key, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const struct type_ops *t = &types[key->type];
+	const unsigned kinds = t->kinds | ((key->flags & CONFIG_AUTO) != 0 ? BIT(TEXT) : 0);
 	char buf[VALUE_SHOW_MAX];
 	int rc = VALUE_BAD_TYPE;
 
 	why[0] = '\0';
-	if ((t->kinds & 1u << v->kind) != 0) {
+	if ((kinds & 1u << v->kind) != 0) {
 		if (v->item_cnt > CONFIG_ITEMS_MAX)
 			return value_bad(why, "has more than %u entries", CONFIG_ITEMS_MAX);
 		rc = t->set(key, (char *)base + key->off, v, why);

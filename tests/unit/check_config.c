@@ -132,10 +132,11 @@ wrong_types(const struct config_section *sec, const struct config_key *key)
 
 		if (key->type == CONFIG_T_BOOL && is_bool)
 			continue;
-		if ((key->type == CONFIG_T_UINT || key->type == CONFIG_T_COUNT) && is_int) {
+		if (key->type == CONFIG_T_UINT && is_int) {
 			if (key->min <= 7 && key->max >= 7)
 				continue;
-			try_setting(sec, key, values[i], "must be from ");
+			try_setting(sec, key, values[i],
+			    (key->flags & CONFIG_AUTO) != 0 ? "must be \"auto\" or from " : "must be from ");
 			continue;
 		}
 		if ((key->type == CONFIG_T_SIZE || key->type == CONFIG_T_MS || key->type == CONFIG_T_SECONDS ||
@@ -499,11 +500,11 @@ static const struct {
 	    "t.conf:2: smcr.ueids has more than 8 entries" },
 	{ "smcr = {\nueids = \"A\"; };",
 	    "t.conf:2: smcr.ueids must be a list of strings, [ \"...\", ... ], not \"A\"" },
-	{ "\nworkers = 0;", "t.conf:2: workers must be from 1 to 64 or \"auto\", not 0" },
-	{ "\nworkers = 65;", "t.conf:2: workers must be from 1 to 64 or \"auto\", not 65" },
-	{ "\nworkers = \"many\";", "t.conf:2: workers must be from 1 to 64 or \"auto\", not \"many\"" },
-	{ "\nworkers = \"2\";", "t.conf:2: workers must be from 1 to 64 or \"auto\", not \"2\"" },
-	{ "\nworkers = true;", "t.conf:2: workers must be an integer or a string, not true" },
+	{ "\nworkers = 0;", "t.conf:2: workers must be \"auto\" or from 1 to 64, not 0" },
+	{ "\nworkers = 65;", "t.conf:2: workers must be \"auto\" or from 1 to 64, not 65" },
+	{ "\nworkers = \"many\";", "t.conf:2: workers must be an integer, or \"auto\", not \"many\"" },
+	{ "\nworkers = \"2\";", "t.conf:2: workers must be an integer, or \"auto\", not \"2\"" },
+	{ "\nworkers = true;", "t.conf:2: workers must be an integer, or \"auto\", not true" },
 	{ "smcr = {\nsmc_version = 3; };", "t.conf:2: smcr.smc_version must be one of \"any\", \"1\", \"2\", not 3" },
 	{ "smcr = {\nsmc_version = \"v1\"; };",
 	    "t.conf:2: smcr.smc_version must be one of \"any\", \"1\", \"2\", not \"v1\"" },

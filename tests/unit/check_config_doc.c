@@ -91,17 +91,16 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 	case CONFIG_T_MODE:
 		what = "Octal string";
 		break;
-	case CONFIG_T_COUNT:
 	case CONFIG_T_UINT:
 		break;
 	}
 	config_number_format(k, k->min, min, sizeof(min));
 	config_number_format(k, k->max, max, sizeof(max));
-	snprintf(buf, cap, "%s (%s%s-%s)%s%s", what,
+	snprintf(buf, cap, "%s (%s%s-%s)", what,
 	    (k->flags & CONFIG_OR_ZERO) != 0    ? "0 or "
 	        : (k->flags & CONFIG_AUTO) != 0 ? "auto or "
 	                                        : "",
-	    min, max, k->type == CONFIG_T_COUNT ? " or " : "", k->type == CONFIG_T_COUNT ? k->words->text : "");
+	    min, max);
 	return buf;
 }
 
