@@ -558,7 +558,7 @@ duo_link(unsigned host)
 struct link *
 duo_link_nr(unsigned host, uint8_t number)
 {
-	return llc_link_by_number(duo_lgr(host), number);
+	return lgr_link_by_number(duo_lgr(host), number);
 }
 
 void

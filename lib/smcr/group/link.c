@@ -380,13 +380,6 @@ link_set_remote_clc(struct link *link, const struct clc_accept *a)
 	link_set_remote(link, &r);
 }
 
-bool
-link_leads_to(const struct link *link, const uint8_t gid[16], const uint8_t mac[6])
-{
-	return memcmp(link->remote.gid.b, gid, sizeof(link->remote.gid.b)) == 0 &&
-	    (link->lgr->version == LLC_VERSION_2 || memcmp(link->remote.mac, mac, sizeof(link->remote.mac)) == 0);
-}
-
 struct link *
 link_named(struct lgr *lgr, const struct clc_accept *a)
 {

@@ -10,8 +10,6 @@ int link_new(struct lgr *, struct rnic_dev *, struct link **);
 void link_set_remote(struct link *, const struct rnic_remote *);
 /* The same, as Accept or Confirm has it. */
 void link_set_remote_clc(struct link *, const struct clc_accept *);
-/* Its far end is this RNIC. Version 2 crosses routers, where a MAC may be the router's: the GID alone counts. */
-bool link_leads_to(const struct link *, const uint8_t gid[16], const uint8_t mac[6]);
 /* The link, active or lost of late, whose far end the message names; NULL when there is none. */
 struct link *link_named(struct lgr *, const struct clc_accept *);
 /* RNIC_EV_CONNECTED. */

@@ -397,15 +397,6 @@ llc_done(struct lgr *lgr, enum llc_flow_kind kind)
 
 /* -- links that end -- */
 
-struct link *
-llc_link_by_number(struct lgr *lgr, uint8_t number)
-{
-	LGR_EACH_LINK(l, lgr)
-		if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
-			return l;
-	return NULL;
-}
-
 bool
 llc_link_lost(struct link *link)
 {

@@ -311,7 +311,7 @@ connect_new(struct link *over, const struct llc_add_link *m, struct link **out)
 
 	if (clc_mtu_bytes(m->mtu_code) == 0)
 		return LLC_REJECT_BAD_MTU;
-	if (m->link_num != 0 && llc_link_by_number(lgr, m->link_num) == NULL)
+	if (m->link_num != 0 && lgr_link_by_number(lgr, m->link_num) == NULL)
 		dev = topology_device_for(lgr, &r.gid, r.mac);
 	if (dev == NULL)
 		return LLC_REJECT_NO_ALT_PATH;
@@ -408,7 +408,7 @@ send_cont(struct lgr *lgr)
 static bool
 is_late(struct lgr *lgr, uint8_t number)
 {
-	const struct link *link = llc_link_by_number(lgr, number);
+	const struct link *link = lgr_link_by_number(lgr, number);
 
 	return number != 0 && (link == NULL || link_has_ended(link) || number == lgr->flow[LLC_FLOW_LINK].number);
 }

@@ -118,7 +118,7 @@ void
 llc_answer_asked(struct lgr *lgr)
 {
 	struct llc_msg rsp = { .type = LLC_REQUEST_ADD_LINK, .response = true };
-	struct link *over = lgr->asked_over != 0 ? llc_link_by_number(lgr, lgr->asked_over) : NULL;
+	struct link *over = lgr->asked_over != 0 ? lgr_link_by_number(lgr, lgr->asked_over) : NULL;
 
 	if (lgr->asked_over != 0 && (over == NULL || over->state != LINK_ACTIVE))
 		over = lgr_pick_link(lgr); /* that one has ended, and the peer waits all the same */

@@ -194,7 +194,7 @@ llc_deletion_fired(struct timer *t)
 {
 	struct link *link = CONTAINER_OF(t, struct link, delete_timer);
 	struct lgr *lgr = link->lgr;
-	struct link *over = llc_link_by_number(lgr, link->delete_over);
+	struct link *over = lgr_link_by_number(lgr, link->delete_over);
 
 	if (!link->delete_sent && lgr->state == LGR_ACTIVE) {
 		llc_delete_link(link);
@@ -365,7 +365,7 @@ llc_delete_link_from_client(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 	const struct llc_delete_link *m = &msg->delete_link;
-	struct link *gone = m->all ? NULL : llc_link_by_number(lgr, m->link_num);
+	struct link *gone = m->all ? NULL : lgr_link_by_number(lgr, m->link_num);
 
 	if (m->all || (gone != NULL && gone->state == LINK_ACTIVE && lgr->active_cnt <= 1))
 		asked_for_all(lgr, m);
@@ -396,7 +396,7 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 	const struct llc_delete_link *m = &msg->delete_link;
-	struct link *gone = m->all ? NULL : llc_link_by_number(lgr, m->link_num);
+	struct link *gone = m->all ? NULL : lgr_link_by_number(lgr, m->link_num);
 
 	if (m->all) {
 		if (m->orderly && lgr->state == LGR_ACTIVE)
@@ -426,7 +426,7 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 void
 llc_delete_link_unknown(struct link *link, const struct llc_msg *msg)
 {
-	struct link *gone = llc_link_by_number(link->lgr, msg->delete_link.link_num);
+	struct link *gone = lgr_link_by_number(link->lgr, msg->delete_link.link_num);
 
 	if (gone != NULL && gone->state == LINK_LOST)
 		deleted(gone, why_deleted(gone, gone->delete_reason));

@@ -16,8 +16,6 @@
 void llc_start(struct lgr *, enum llc_flow_kind, enum llc_step, struct link *, uint32_t ms);
 /* The message does not fit: counted, logged, the link is lost (C.7.1). */
 void llc_protocol_error(struct link *, const char *what);
-/* By number, whatever its state; NULL when the group has no such link. */
-struct link *llc_link_by_number(struct lgr *, uint8_t number);
 /* An RKEY exchange of ours may begin: none is under way, and the server has deleted the links that are to go. A client
  * refuses all else while it is at a new link that we have given up. */
 bool llc_may_begin_rkey(struct lgr *);

@@ -195,7 +195,7 @@ take_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *
 	uint8_t here = min_u8(left, max);
 
 	for (unsigned i = 0; i < here; i++) {
-		struct link *l = llc_link_by_number(lgr, others[i].link_num);
+		struct link *l = lgr_link_by_number(lgr, others[i].link_num);
 
 		if (l == NULL)
 			continue;

@@ -2,6 +2,7 @@
 #include "smcr/state/lgr.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/minmax.h"
 #include "smcr/state/engine.h"
@@ -133,6 +134,22 @@ lgr_pick_link(struct lgr *lgr)
 			best = l;
 	}
 	return best;
+}
+
+struct link *
+lgr_link_by_number(struct lgr *lgr, uint8_t number)
+{
+	LGR_EACH_LINK(l, lgr)
+		if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
+			return l;
+	return NULL;
+}
+
+bool
+link_leads_to(const struct link *link, const uint8_t gid[16], const uint8_t mac[6])
+{
+	return memcmp(link->remote.gid.b, gid, sizeof(link->remote.gid.b)) == 0 &&
+	    (link->lgr->version == LLC_VERSION_2 || memcmp(link->remote.mac, mac, sizeof(link->remote.mac)) == 0);
 }
 
 bool

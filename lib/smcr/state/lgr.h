@@ -212,6 +212,8 @@ void llc_flow_set_step(struct llc_flow *, enum llc_step);
 /* An active link for a connection's sending: the one with the fewest connections, not a suspect or a retiring one when
  * there is another; NULL when there is none. */
 struct link *lgr_pick_link(struct lgr *);
+/* The link of this number that is set up, active or lost; NULL when the group has none. */
+struct link *lgr_link_by_number(struct lgr *, uint8_t number);
 /* All of its active links are suspect: nothing is to be begun over them. */
 bool lgr_is_silent(const struct lgr *);
 /* Connections at most, as both ends agreed and we are set to. */

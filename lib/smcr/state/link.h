@@ -171,6 +171,8 @@ struct link {
  * active_cnt, and writes it to the log at level debug. why is static text or NULL. */
 void link_set_state(struct link *, enum link_state, const char *why);
 const char *link_state_str(enum link_state);
+/* Its far end is this RNIC. Version 2 crosses routers, where a MAC may be the router's: the GID alone counts. */
+bool link_leads_to(const struct link *, const uint8_t gid[16], const uint8_t mac[6]);
 
 /* Nothing can be sent or received over it. */
 static inline bool
