@@ -37,7 +37,7 @@ lib/smcr/state/lgr.c: (link_states[link->state].next & (1u << next)) != 0
 lib/smcr/state/lgr.c: next == LLC_IDLE || (steps[f->step].next & (1u << next)) != 0
 	a message is accepted only at the steps in `rules`, and our exchange begins only when its flow is idle; the table lists what follows
 lib/smcr/data/rmb.c: elem_cnt >= 1 && elem_cnt <= 255
-	rmb_next_cnt is the only source: bounded by the configured number of elements (1 to 255), at least 1
+	window_next_cnt is the only source: bounded by the configured number of elements (1 to 255), at least 1
 lib/smcr/data/rmb.c: idx >= 1 && idx <= rmb->elem_cnt
 	elem_at: indexes of our elements come from take_free. A peer names them by alert token only; the index of its element is not used here.
 lib/smcr/data/rmb.c: idx >= 1 && idx <= rmb->elem_cnt

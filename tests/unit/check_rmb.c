@@ -222,22 +222,22 @@ START_TEST(the_bound_of_quarantine_is_a_number_of_the_group)
 START_TEST(memory_is_bounded)
 {
 	h.eng.cfg.rmb_bytes_max = 10 * ELEM;
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 8);
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, ELEM), 8);
 	struct rmb *first = rmb_new(&h.lgr, ELEM, 8);
 	ck_assert_uint_eq(h.eng.rmb_bytes, 8 * ELEM);
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 2); /* not 32 */
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 1);
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, ELEM), 2); /* not 32 */
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, 2 * ELEM), 1);
 	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 3));
 	ck_assert_uint_eq(h.eng.ctr.refused_rmb_memory, 1);
 	ck_assert_ptr_nonnull(rmb_new(&h.lgr, ELEM, 2));
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 1);
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, ELEM), 1);
 	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 1));
 	ck_assert_uint_eq(h.eng.ctr.refused_rmb_memory, 2);
 	rmb_free(first);
 	ck_assert_uint_eq(h.eng.rmb_bytes, 2 * ELEM);
 	ck_assert_ptr_nonnull(rmb_new(&h.lgr, ELEM, 8));
 	h.eng.cfg.rmb_bytes_max = ELEM; /* lowered by a reload: what is there stays */
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), 1);
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, ELEM), 1);
 	ck_assert_ptr_null(rmb_new(&h.lgr, ELEM, 1));
 	ck_assert_uint_eq(h.eng.ctr.refused_memory, 0);
 }
@@ -247,17 +247,17 @@ START_TEST(the_first_is_small_and_later_ones_grow)
 	static const uint32_t want[] = { 8, 32, 128, 87, 1, 1 };
 
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
-		ck_assert_uint_eq(rmb_next_cnt(&h.lgr, ELEM), want[i]);
+		ck_assert_uint_eq(window_next_cnt(&h.lgr, ELEM), want[i]);
 		ck_assert_ptr_nonnull(rmb_new(&h.lgr, ELEM, want[i]));
 		if (i == 3)
 			h.eng.cfg.rmb_elems = 1; /* all 255 connections have their place: what more comes is small */
 	}
 	h.eng.cfg.rmb_elems = 20;
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 8);
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, 2 * ELEM), 8);
 	rmb_new(&h.lgr, 2 * ELEM, 8);
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 2 * ELEM), 20);
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, 2 * ELEM), 20);
 	h.eng.cfg.rmb_elems = 3;
-	ck_assert_uint_eq(rmb_next_cnt(&h.lgr, 4 * ELEM), 3);
+	ck_assert_uint_eq(window_next_cnt(&h.lgr, 4 * ELEM), 3);
 }
 
 START_TEST(memory_and_regions_that_cannot_be_had)

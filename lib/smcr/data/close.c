@@ -6,8 +6,9 @@
  */
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
-#include "smcr/data/link_tx.h"
+#include "smcr/data/rmb.h"
 #include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 
 enum close_action {
 	CLOSE_ACT_IGNORE, /* the event means nothing in this state */
@@ -312,6 +313,27 @@ conn_abort(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 		return;
 	conn_report(conn, reason, detail);
 	close_event(conn, CLOSE_LOCAL_ABORT);
+}
+
+void
+conn_bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
+{
+	conn->eng->ctr.bad_cdc++;
+	engine_log(conn->eng, SMCR_LOG_PROTOCOL, link->lgr, link, why);
+	/* Where it wrote is not known: all of the element may be dirty. */
+	rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
+	conn->rx.dropped = true;
+	if (conn->state == CONN_RENDEZVOUS)
+		mark_conn_end(conn->eng, conn->mark, false, SMCR_R_PROTOCOL, "");
+	else
+		conn_abort(conn, SMCR_R_PROTOCOL, why);
+}
+
+void
+conn_rx_lost(struct smcr_conn *conn, const struct link *link)
+{
+	conn->eng->ctr.failover_lost++;
+	conn_bad_cdc(conn, link, "data lost in a failover");
 }
 
 /* -- what the flags of CDC messages do -- */

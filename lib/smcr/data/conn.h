@@ -228,8 +228,6 @@ void conn_wr_done(struct smcr_conn *, const struct link_wr *);
  * when the completions of all devices are handled, as `last` says (4.6.1).
  */
 bool conn_rx_cdc(struct link *, const uint8_t *buf, size_t len, bool last);
-/* What the peer has said was lost with a link, and is not said again: the connection is reset. */
-void conn_rx_lost(struct smcr_conn *);
 
 /* -- the end: the state machine of RFC 7609 Figures 22 and 23 as data, and what carries it out -- */
 
@@ -248,6 +246,10 @@ enum close_event {
 void close_event(struct smcr_conn *, enum close_event);
 /* Resets an established connection: the user hears of it at once, A follows where it may (4.8.2). */
 void conn_abort(struct smcr_conn *, enum smcr_reason, const char *detail);
+/* The peer broke the protocol on this connection, by what came over the link: reset it, and nothing else. */
+void conn_bad_cdc(struct smcr_conn *, const struct link *, const char *why);
+/* What the peer has said was lost with a link, and is not said again: the same. */
+void conn_rx_lost(struct smcr_conn *, const struct link *);
 /* smcr_close of an established connection: C when all is written. */
 void conn_close(struct smcr_conn *);
 /* smcr_reset of one. */

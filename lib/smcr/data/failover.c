@@ -92,7 +92,7 @@ unheard(struct smcr_conn *conn, bool late)
 	bool ended = (conn->close.tx_flags_ever & (CDC_SENDING_DONE | CDC_CLOSED)) != 0;
 
 	if (!ended && late)
-		conn_rx_lost(conn);
+		conn_rx_lost(conn, conn->link);
 	/* As the server it moves its connections before it deletes a link, as the client behind its answer. */
 	else if (ended && (late || conn->role == SMCR_CLIENT))
 		conn_doubt(conn, true);

@@ -107,13 +107,6 @@ link_post_end(struct link *link)
 		(void)post_held(link, true); /* no room: the next flush tries again; broken: the device says so */
 }
 
-void
-link_want_proof(struct link *link)
-{
-	link->want_proof = true;
-	link_schedule(link);
-}
-
 /* Asks the device for completions when somebody waits for them or little room is left; once for what is posted now. */
 static void
 fence(struct link *link)
@@ -274,13 +267,6 @@ link_flush(struct link *link)
 	link_post_end(link);
 	fence(link);
 	return more;
-}
-
-void
-link_schedule(struct link *link)
-{
-	if (list_empty(&link->eng_node))
-		list_push(&link->lgr->eng->busy_links, &link->eng_node);
 }
 
 /* -- completions -- */

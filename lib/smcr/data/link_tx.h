@@ -25,7 +25,3 @@ void link_wc(struct link *, const struct rnic_wc *);
 void link_tell_up(struct link *);
 /* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
 bool link_flush(struct link *);
-/* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
-void link_want_proof(struct link *);
-/* Puts the link on the engine's list for the next flush. */
-void link_schedule(struct link *);

@@ -14,7 +14,6 @@
 #include "base/minmax.h"
 #include "base/pages.h"
 #include "smcr/data/conn.h"
-#include "smcr/data/link_tx.h"
 #include "smcr/data/window.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
@@ -23,7 +22,6 @@
 
 #define PAGE 4096u
 #define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
-#define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
 
 /* "RMBE" in EBCDIC. The contents are the implementation's choice (4.2). */
 static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
@@ -76,24 +74,6 @@ static size_t
 rmb_bytes(const struct rmb *rmb)
 {
 	return (size_t)rmb->elem_size * rmb->elem_cnt;
-}
-
-uint32_t
-rmb_next_cnt(const struct lgr *lgr, uint32_t elem_size)
-{
-	uint32_t cnt = FIRST_CNT, usable = 0, most = lgr->eng->cfg.rmb_elems;
-
-	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node) {
-		if (rmb->elem_size != elem_size || rmb->state == RMB_DELETING)
-			continue;
-		usable += rmb->elem_cnt - rmb->quarantined;
-		cnt = cnt < SMCR_CONNS_PER_GROUP ? cnt * 4 : cnt;
-	}
-	/* A group has no use for more elements than connections. */
-	if (usable < SMCR_CONNS_PER_GROUP)
-		most = min_u32(most, SMCR_CONNS_PER_GROUP - usable);
-	cnt = (uint32_t)min_u64(min_u32(cnt, most), window_elem_room(lgr, true) / elem_size);
-	return cnt > 0 ? cnt : 1;
 }
 
 int

@@ -72,9 +72,6 @@ int rmb_register(struct rmb *, struct link *);
 /* Its queue pair is no more: nothing of the group is registered for it then. */
 void rmb_deregister_all(struct lgr *, struct link *);
 
-/* How many elements the group's next RMB of this size should have: the first is small, later ones grow, as long as there is
- * memory. */
-uint32_t rmb_next_cnt(const struct lgr *, uint32_t elem_size);
 /* The confirmed RMB of the group with a free element of the size that is wanted, or, when any would do, the least one above it;
  * NULL: none. */
 struct rmb *rmb_find_place(const struct lgr *, struct window_want);

@@ -11,7 +11,6 @@
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
 #include "smcr/data/rmb.h"
-#include "smcr/data/link_tx.h"
 #include "smcr/state/log.h"
 
 #define NEED_LAPS 8 /* so many elements' worth of data tell something of the window */
@@ -44,21 +43,6 @@ owe_update(struct smcr_conn *conn)
 }
 
 /* -- a message from the peer -- */
-
-/* The peer broke the protocol on this connection: reset it, and nothing else. */
-static void
-bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
-{
-	conn->eng->ctr.bad_cdc++;
-	engine_log(conn->eng, SMCR_LOG_PROTOCOL, link->lgr, link, why);
-	/* Where it wrote is not known: all of the element may be dirty. */
-	rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
-	conn->rx.dropped = true;
-	if (conn->state == CONN_RENDEZVOUS)
-		mark_conn_end(conn->eng, conn->mark, false, SMCR_R_PROTOCOL, "");
-	else
-		conn_abort(conn, SMCR_R_PROTOCOL, why);
-}
 
 /* The peer goes on at the start of our element, if this message is the first that says so. NULL, or what is wrong with that: it
  * does so only when it knows that everything was consumed. */
@@ -132,19 +116,6 @@ ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
 	return (int16_t)(uint16_t)(msg->seq - conn->rx.seq);
 }
 
-static void
-lost_in_failover(struct smcr_conn *conn, const struct link *link)
-{
-	conn->eng->ctr.failover_lost++;
-	bad_cdc(conn, link, "data lost in a failover");
-}
-
-void
-conn_rx_lost(struct smcr_conn *conn)
-{
-	lost_in_failover(conn, conn->link);
-}
-
 /* What is still under way over the link that the peer has left must not be placed over newer data. When a TEST LINK shows that
  * the link lives on, the element is opened to it again. */
 static void
@@ -191,7 +162,7 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 {
 	/* The first that comes, and not the first that was sent: that went with a link which nothing came over. */
 	if (conn->rx.link == 0 && conn->lgr->dialect.closing_moves_unasked && ahead(conn, msg) > 1) {
-		lost_in_failover(conn, link);
+		conn_rx_lost(conn, link);
 		return false;
 	}
 	if (conn->rx.link == 0) {
@@ -203,9 +174,9 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 	if (link_has_ended(link) || rmb_elem_denied(conn->rmb, conn->elem_idx, link))
 		conn->eng->ctr.cdc_stale++;
 	else if (!may_move_unasked(conn, link, msg))
-		bad_cdc(conn, link, "moved to another link without failover validation");
+		conn_bad_cdc(conn, link, "moved to another link without failover validation");
 	else if (ahead(conn, msg) > 1 && (conn->close.rx_flags & CDC_SENDING_DONE) == 0)
-		lost_in_failover(conn, link);
+		conn_rx_lost(conn, link);
 	else
 		moved(conn, link, false); /* behind its D nothing but cursors can be missing */
 	return conn->rx.link == link->number;
@@ -219,7 +190,7 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 	if ((msg->prod_flags & CDC_FAILOVER) != 0) {
 		conn->eng->ctr.failover_validations++;
 		if (ahead(conn, msg) > 0)
-			lost_in_failover(conn, link);
+			conn_rx_lost(conn, link);
 		else
 			moved(conn, link, !conn->lgr->dialect.foreign && (msg->prod_flags & CDC_IN_PEACE) != 0);
 		if (conn_is_open(conn))
@@ -242,7 +213,7 @@ handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *ms
 	if (wrong == NULL)
 		wrong = decode_cursors(conn, msg, &prod, &cons);
 	if (wrong != NULL) {
-		bad_cdc(conn, link, wrong);
+		conn_bad_cdc(conn, link, wrong);
 		return;
 	}
 	conn->rx.any = true;
@@ -313,7 +284,7 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 	if (!rmb_elem_intact(conn->rmb, conn->elem_idx)) {
 		conn->rx.dropped = true;
 		if (conn_is_open(conn))
-			bad_cdc(conn, conn->link, "eye catcher of the RMB element overwritten");
+			conn_bad_cdc(conn, conn->link, "eye catcher of the RMB element overwritten");
 		return 0;
 	}
 	if (conn->rx.urgent != 0) {

@@ -11,7 +11,8 @@
 #define RATE_MAX 2500      /* and the fastest one over any */
 #define NS_PER_US 1000
 #define RING_MAX (2 * SMCR_ELEM_MAX)
-#define PART 4 /* of the memory that is left, so much may go into what is made next */
+#define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
+#define PART 4      /* of the memory that is left, so much may go into what is made next */
 
 bool
 window_is_pinned(const struct lgr *lgr)
@@ -103,6 +104,24 @@ fitting_elem_size(const struct lgr *lgr, struct window_want want)
 }
 
 uint32_t
+window_next_cnt(const struct lgr *lgr, uint32_t elem_size)
+{
+	uint32_t cnt = FIRST_CNT, usable = 0, most = lgr->eng->cfg.rmb_elems;
+
+	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node) {
+		if (rmb->elem_size != elem_size || rmb->state == RMB_DELETING)
+			continue;
+		usable += rmb->elem_cnt - rmb->quarantined;
+		cnt = cnt < SMCR_CONNS_PER_GROUP ? cnt * 4 : cnt;
+	}
+	/* A group has no use for more elements than connections. */
+	if (usable < SMCR_CONNS_PER_GROUP)
+		most = min_u32(most, SMCR_CONNS_PER_GROUP - usable);
+	cnt = (uint32_t)min_u64(min_u32(cnt, most), window_elem_room(lgr, true) / elem_size);
+	return cnt > 0 ? cnt : 1;
+}
+
+uint32_t
 window_elem_size(const struct lgr *lgr, struct window_want want, bool *less)
 {
 	uint32_t most = lgr->dialect.foreign ? SMCR_ELEM_RFC_MAX : SMCR_ELEM_MAX;
@@ -110,7 +129,7 @@ window_elem_size(const struct lgr *lgr, struct window_want want, bool *less)
 	uint32_t size = fits;
 
 	while (want.elem_size == 0 && size > WINDOW_SMALL &&
-	    (uint64_t)size * rmb_next_cnt(lgr, size) > window_elem_room(lgr, false) / PART)
+	    (uint64_t)size * window_next_cnt(lgr, size) > window_elem_room(lgr, false) / PART)
 		size /= 2;
 	if (less != NULL)
 		*less = size < fits;

@@ -22,6 +22,9 @@ struct window_want {
 /* Bytes of the element of such a connection in this group: as its user has set, else as path, devices, peer, history and memory
  * suggest. A power of two. *less, which may be NULL: there is too little memory for what the others suggest. */
 uint32_t window_elem_size(const struct lgr *, struct window_want, bool *less);
+/* How many elements the group's next RMB of this size should have: the first is small, later ones grow, as long as there is
+ * memory. */
+uint32_t window_next_cnt(const struct lgr *, uint32_t elem_size);
 /* Bytes of the send ring that the connection borrows. A power of two, or as configured. */
 uint32_t window_ring_size(const struct smcr_conn *);
 /* What the limits of the engine and of the group leave for elements, small ones or others. */

@@ -75,7 +75,7 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 		return -ENOSPC;
 	}
 	if (rmb == NULL)
-		rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
+		rmb = rmb_new(lgr, elem_size, window_next_cnt(lgr, elem_size));
 	return rmb != NULL ? confirm_rmb(over, rmb) : -ENOMEM;
 }
 

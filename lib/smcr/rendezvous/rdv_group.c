@@ -75,7 +75,7 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 		return CLC_DIAG_READY_LINK;
 	/* The first RMB is confirmed by the CLC exchange itself (3.5.1). */
 	uint32_t elem_size = new_elem_size(conn, lgr);
-	conn->rmb = rmb_new(lgr, elem_size, rmb_next_cnt(lgr, elem_size));
+	conn->rmb = rmb_new(lgr, elem_size, window_next_cnt(lgr, elem_size));
 	if (conn->rmb == NULL)
 		return CLC_DIAG_REG_BUFFER;
 	conn->elem_idx = rmb_elem_get_from(conn->rmb);

@@ -41,6 +41,20 @@ mark_link_failed(struct link *link, const char *why)
 }
 
 void
+link_schedule(struct link *link)
+{
+	if (list_empty(&link->eng_node))
+		list_push(&link->lgr->eng->busy_links, &link->eng_node);
+}
+
+void
+link_want_proof(struct link *link)
+{
+	link->want_proof = true;
+	link_schedule(link);
+}
+
+void
 mark_delete_sent(struct lgr *lgr)
 {
 	marks_of(lgr)->delete_sent = true;

@@ -56,6 +56,10 @@ void mark_link_lost(struct link *);
 /* The link is of no use, because of what was to be posted on it: it is to be lost when the device's events, which may say why,
  * have been handled. The first reason counts. */
 void mark_link_failed(struct link *, const char *why);
+/* Puts the link on the engine's list for the next flush. */
+void link_schedule(struct link *);
+/* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
+void link_want_proof(struct link *);
 void mark_delete_sent(struct lgr *);
 void mark_rmb(struct lgr *, enum rmb_mark);
 void mark_contact_ready(struct lgr *);
