@@ -45,12 +45,10 @@ client_begin_line(struct control_client *c, struct json_writer *jw, const char *
 {
 	if (c->out.len == 0)
 		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
+	const struct report_line row = { REPORT_SCHEMA, what, time_us, c->dropped };
 	jw_init(jw, &c->out);
 	jw_object(jw, NULL);
-	jw_int(jw, "schema", REPORT_SCHEMA);
-	jw_string(jw, "event", what);
-	jw_int(jw, "time_us", time_us);
-	jw_uint(jw, "dropped", c->dropped);
+	field_write(jw, report_line_fields, &row);
 	c->dropped = 0;
 }
 
@@ -58,17 +56,20 @@ void
 client_write_message(
     struct control_client *c, const struct smcr_trace *t, int64_t time_us, unsigned worker, const char *text)
 {
+	struct report_message row = { .text = text, .worker = worker };
 	struct json_writer jw;
 
+	if (t != NULL)
+		row = (struct report_message){ .direction = t->sent ? "sent" : "received",
+			.kind = control_kind_words[t->kind],
+			.text = text,
+			.worker = worker,
+			.group = t->group_id,
+			.token = t->conn_id,
+			.link = t->link,
+			.bytes = t->len };
 	client_begin_line(c, &jw, t != NULL ? "message" : "dropped", time_us);
-	jw_string(&jw, "direction", t == NULL ? "" : t->sent ? "sent" : "received");
-	jw_string(&jw, "kind", t != NULL ? control_kind_words[t->kind] : "");
-	jw_uint(&jw, "worker", worker);
-	jw_uint(&jw, "group", t != NULL ? t->group_id : 0);
-	jw_uint(&jw, "link", t != NULL ? t->link : 0);
-	report_hex32(&jw, "token", t != NULL ? t->conn_id : 0);
-	jw_uint(&jw, "bytes", t != NULL ? t->len : 0);
-	jw_string(&jw, "text", text);
+	field_write(&jw, report_message_fields, &row);
 	jw_object_end(&jw);
 	jw_end(&jw);
 }

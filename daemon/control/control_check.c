@@ -12,65 +12,57 @@ static const char *const step_words[] = { CHECK_STEPS(WORD) };
 static const char *const step_result_words[] = { CHECK_STEP_RESULTS(WORD) };
 static const char *const finding_words[] = { CHECK_FINDINGS(WORD) };
 
-static void
-write_steps(struct json_writer *jw, const struct check_result *res)
+static struct field_array
+steps_of(const struct check_result *res, struct report_check_step rows[CHECK_STEP_CNT])
 {
-	jw_array(jw, "steps");
 	for (unsigned i = 0; i < CHECK_STEP_CNT; i++) {
 		enum check_step_result result = res->steps[i].result;
-		const char *text = res->steps[i].text != NULL ? res->steps[i].text : "";
 
-		jw_object(jw, NULL);
-		jw_string(jw, "step", step_words[i]);
-		jw_string(jw, "result", step_result_words[result]);
-		jw_int(jw, "took_us", res->steps[i].took_ns / 1000);
-		jw_string(jw, "text", result == CHECK_STEP_FAILED ? res->text : text);
-		jw_object_end(jw);
+		rows[i] = (struct report_check_step){ .step = step_words[i],
+			.result = step_result_words[result],
+			.text = result == CHECK_STEP_FAILED ? res->text : res->steps[i].text,
+			.took_ns = res->steps[i].took_ns };
 	}
-	jw_array_end(jw);
+	return (struct field_array){ rows, CHECK_STEP_CNT };
 }
 
 /* Four rows, or none. */
-static void
-write_bulk(struct json_writer *jw, const struct check_result *res)
+static struct field_array
+bulk_of(const struct check_result *res, struct report_check_bulk rows[2 * CHECK_PATH_CNT])
 {
 	static const char *const paths[] = { [CHECK_SMCR] = "smcr", [CHECK_MIDDLE] = "tcp" };
+	unsigned cnt = 0;
 
-	jw_array(jw, "bulk");
 	for (unsigned i = 0; i < 2 * CHECK_PATH_CNT; i++) {
 		const struct check_bulk *b = &res->bulk[i / 2];
 
-		if (b->bytes == 0)
-			continue;
-		jw_object(jw, NULL);
-		jw_string(jw, "path", paths[i / 2]);
-		jw_string(jw, "direction", i % 2 == 0 ? "out" : "back");
-		jw_uint(jw, "bytes", b->bytes);
-		jw_int(jw, "took_us", (i % 2 == 0 ? b->out_ns : b->back_ns) / 1000);
-		jw_object_end(jw);
+		if (b->bytes > 0)
+			rows[cnt++] = (struct report_check_bulk){ .path = paths[i / 2],
+				.direction = i % 2 == 0 ? "out" : "back",
+				.bytes = b->bytes,
+				.took_ns = i % 2 == 0 ? b->out_ns : b->back_ns };
 	}
-	jw_array_end(jw);
-	jw_string(jw, "bulk_text", res->bulk_text != NULL ? res->bulk_text : "");
+	return (struct field_array){ rows, cnt };
 }
 
 static void
 answer_check(struct control_client *c, const struct control_check *k)
 {
-	const struct check_result *res = &k->result;
+	struct report_check_step steps[CHECK_STEP_CNT];
+	struct report_check_bulk bulk[2 * CHECK_PATH_CNT];
+	const struct report_check row = {
+		.peer = k->peer,
+		.finding = finding_words[k->result.finding],
+		.res = k->result,
+		.steps = steps_of(&k->result, steps),
+		.bulk = bulk_of(&k->result, bulk),
+	};
 	struct json_writer jw;
 
 	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
-	report_sockaddr(&jw, "peer", &k->peer);
-	jw_bool(&jw, "possible", res->possible);
-	jw_string(&jw, "finding", finding_words[res->finding]);
-	jw_string(&jw, "text", res->text);
-	jw_int(&jw, "took_us", res->took_ns / 1000);
-	report_ms(&jw, "held_off_ms", res->held_off_ns);
-	write_steps(&jw, res);
-	write_bulk(&jw, res);
-	report_reason(&jw, "reason", &res->diag);
-	if (res->group.id != 0)
-		report_peer(&jw, &res->group.peer);
+	field_write(&jw, report_data[CONTROL_CHECK], &row);
+	if (k->result.group.id != 0)
+		field_write(&jw, report_peer_fields, &k->result.group.peer);
 	report_end(&jw);
 	c->check = NULL;
 	client_end_wait(c);

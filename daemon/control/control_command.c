@@ -68,20 +68,16 @@ on_reload_done(void *arg, int rc, const char *msgs)
 {
 	struct control *ctl = arg;
 	struct control_client *c = ctl->reloader;
-	struct json_writer jw;
 	char text[MESSAGES_MAX];
 
 	if (c == NULL)
 		return;
 	ctl->reloader = NULL;
 	first_lines(msgs, text);
-	if (rc != 0) {
+	if (rc != 0)
 		client_answer_error(c, "reload-failed", text);
-	} else {
-		report_begin(&jw, &c->out, CONTROL_RELOAD, report_wall_ms());
-		jw_string(&jw, "messages", text);
-		report_end(&jw);
-	}
+	else
+		report_answer(&c->out, CONTROL_RELOAD, &(struct report_reload){ text });
 	client_end_wait(c);
 }
 
@@ -253,7 +249,6 @@ static void
 start_trace(struct control_client *c)
 {
 	const char *nothing = nothing_to_trace(c);
-	struct json_writer jw;
 
 	if (nothing != NULL) {
 		client_answer_error(c, "not-found", nothing);
@@ -268,8 +263,7 @@ start_trace(struct control_client *c)
 		return;
 	}
 	c->trace_nr = ++c->ctl->traces_begun;
-	report_begin(&jw, &c->out, CONTROL_TRACE, report_wall_ms());
-	report_end(&jw);
+	report_answer(&c->out, CONTROL_TRACE, NULL);
 	c->state = CLIENT_TRACING;
 }
 

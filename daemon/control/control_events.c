@@ -80,7 +80,6 @@ void
 control_start_events(struct control_client *c)
 {
 	struct news *news = c->ctl->hooks.news;
-	struct json_writer jw;
 
 	if (news == NULL) {
 		client_answer_error(c, "failed", "no events are kept");
@@ -97,8 +96,7 @@ control_start_events(struct control_client *c)
 	c->event_until = news_last(news);
 	c->event_nr = 0;
 	c->trace_nr = ++c->ctl->traces_begun;
-	report_begin(&jw, &c->out, CONTROL_EVENTS, report_wall_ms());
-	report_end(&jw);
+	report_answer(&c->out, CONTROL_EVENTS, NULL);
 	c->state = CLIENT_EVENTS;
 }
 

@@ -72,7 +72,6 @@ static void
 set_disabled(struct control_client *c)
 {
 	struct order o = { .req = &c->req };
-	struct json_writer jw;
 
 	workers_call_all(c->ctl->workers, set_disabled_worker, &o);
 	/* What a process that takes over has got would be shut under it, or not be all. */
@@ -85,10 +84,8 @@ set_disabled(struct control_client *c)
 		    o.rc == -ENOENT ? "there is no such service" : strerror(-o.rc));
 		return;
 	}
-	report_begin(&jw, &c->out, c->req.command, report_wall_ms());
-	jw_string(&jw, "service", c->req.service);
-	jw_bool(&jw, "disabled", c->req.command == CONTROL_DISABLE);
-	report_end(&jw);
+	report_answer(
+	    &c->out, c->req.command, &(struct report_disable){ c->req.service, c->req.command == CONTROL_DISABLE });
 }
 
 /* -- link groups -- */
@@ -107,7 +104,6 @@ rebalance(struct control_client *c)
 {
 	struct order o = { .req = &c->req };
 	struct workers *ws = c->ctl->workers;
-	struct json_writer jw;
 	bool asked = false;
 
 	for (unsigned i = 0; i < workers_cnt(ws) && o.rc >= 0; i++) {
@@ -123,9 +119,7 @@ rebalance(struct control_client *c)
 		    o.rc == -ENOENT ? "there is no such link group" : strerror(-o.rc));
 		return;
 	}
-	report_begin(&jw, &c->out, CONTROL_REBALANCE, report_wall_ms());
-	jw_uint(&jw, "moving", (uint64_t)o.rc);
-	report_end(&jw);
+	report_answer(&c->out, CONTROL_REBALANCE, &(struct report_rebalance){ (uint64_t)o.rc });
 }
 
 static void
@@ -175,18 +169,13 @@ order_link(struct control_client *c)
 	struct order o = { .req = &c->req };
 	struct workers *ws = c->ctl->workers;
 	bool add_it = c->req.command == CONTROL_LINK_ADD;
-	struct json_writer jw;
 
 	workers_call(ws, workers_of_group(ws, c->req.group), add_it ? link_add_worker : link_delete_worker, &o);
 	if (o.rc != 0) {
 		refuse_link(c, o.rc);
 		return;
 	}
-	report_begin(&jw, &c->out, c->req.command, report_wall_ms());
-	jw_uint(&jw, "group", c->req.group);
-	if (!add_it)
-		jw_uint(&jw, "link", c->req.link);
-	report_end(&jw);
+	report_answer(&c->out, c->req.command, &(struct report_link_order){ c->req.group, c->req.link });
 }
 
 static void
@@ -207,18 +196,10 @@ retry(struct control_client *c)
 {
 	const struct control_hooks *hooks = &c->ctl->hooks;
 	struct order o = { .req = &c->req };
-	struct json_writer jw;
 
 	workers_call_all(c->ctl->workers, retry_worker, &o);
 	const unsigned names = o.req->peer.ss_family == AF_UNSPEC ? hooks->retry_names(hooks->arg) : 0;
-	report_begin(&jw, &c->out, CONTROL_RETRY, report_wall_ms());
-	jw_uint(&jw, "peers", o.retried.engine.peers);
-	jw_uint(&jw, "links", o.retried.engine.links);
-	jw_uint(&jw, "prewarms", o.retried.prewarms);
-	jw_uint(&jw, "targets", o.retried.targets);
-	jw_uint(&jw, "devices", o.retried.devices);
-	jw_uint(&jw, "names", names);
-	report_end(&jw);
+	report_answer(&c->out, CONTROL_RETRY, &(struct report_retry){ o.retried, names });
 }
 
 /* -- the daemon -- */
@@ -228,13 +209,9 @@ static void
 log_level(struct control_client *c)
 {
 	const struct control_level l = c->ctl->hooks.log_level(c->ctl->hooks.arg, c->req.level);
-	struct json_writer jw;
 
-	report_begin(&jw, &c->out, CONTROL_LOG_LEVEL, report_wall_ms());
-	jw_string(&jw, "level", control_level_words[l.now]);
-	jw_string(&jw, "configured", control_level_words[l.configured]);
-	jw_bool(&jw, "set", l.set);
-	report_end(&jw);
+	report_answer(&c->out, CONTROL_LOG_LEVEL,
+	    &(struct report_log_level){ control_level_words[l.now], control_level_words[l.configured], l.set });
 }
 
 static void

@@ -14,6 +14,9 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
 	daemon/control/report_parts.c \
+	daemon/control/field.c daemon/control/field.h \
+	daemon/control/report_fields.c daemon/control/report_rows.h \
+	daemon/control/snapshot.c daemon/control/snapshot.h \
 	daemon/control/report_status.c \
 	daemon/control/report_stats.c \
 	daemon/control/report_lists.c \
@@ -36,6 +39,8 @@ check_UNIT += \
 	tests/unit/check_pauses \
 	tests/unit/check_news \
 	tests/unit/check_json_writer \
+	tests/unit/check_field \
+	tests/unit/check_snapshot \
 	tests/unit/check_control_request \
 	tests/unit/check_report \
 	tests/unit/check_control \

@@ -58,7 +58,7 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
 	};
 }
 
-/* A maker does one step and writes members of "data"; false when there are no more. It keeps its place in phase and pos. */
+/* A maker does one step; false when there are no more. It keeps its place in phase and pos. */
 static bool (*const makers[])(struct report *) = {
 	[CONTROL_STATUS] = report_status,
 	[CONTROL_SERVICE] = report_service,
@@ -82,7 +82,15 @@ report_start(struct report *r, const struct report_source *src, const struct con
 	if (req->worker != 0)
 		r->first = r->last = req->worker - 1;
 	r->nr = r->first;
-	report_begin(&r->jw, out, req->command, src->wall_ms);
+	r->next = report_data[req->command];
+	if (out != NULL)
+		report_begin(&r->jw, out, req->command, src->wall_ms);
+}
+
+void
+report_keep_in(struct report *r, struct snapshot *keep)
+{
+	r->keep = keep;
 }
 
 struct batch {
@@ -90,6 +98,12 @@ struct batch {
 	unsigned *budget;
 	bool more;
 };
+
+static bool
+has_room(const struct report *r)
+{
+	return r->jw.out == NULL || outbuf_room(r->jw.out) >= REPORT_STEP_BYTES;
+}
 
 static void
 run_batch(struct worker *w, void *arg)
@@ -105,7 +119,7 @@ run_batch(struct worker *w, void *arg)
 		if (r->tired)
 			*b->budget = 0;
 		r->tired = false;
-	} while (b->more && *b->budget > 0 && r->nr == nr && outbuf_room(r->jw.out) >= REPORT_STEP_BYTES);
+	} while (b->more && *b->budget > 0 && r->nr == nr && has_room(r));
 	r->worker = NULL;
 }
 
@@ -115,7 +129,7 @@ report_run(struct report *r, unsigned *budget)
 	struct batch b = { .r = r, .budget = budget };
 
 	workers_call(r->src.workers, r->nr, run_batch, &b);
-	if (!b.more)
+	if (!b.more && r->jw.out != NULL)
 		report_end(&r->jw);
 	return b.more;
 }

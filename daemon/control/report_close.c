@@ -11,7 +11,7 @@ report_close(struct report *r)
 		if (!worker_close_next(r->worker, &r->pos, &filter, &closed)) {
 			if (report_next_worker(r))
 				return true;
-			jw_uint(&r->jw, "closed", r->closed);
+			report_members(r, &(struct report_close){ r->closed });
 			return false;
 		}
 		r->closed += closed;

@@ -1,13 +1,6 @@
 /* The frame around every answer, and what several of them have in common, the walk over workers among it; see report.h. */
 #include "daemon/control/report.h"
 
-#include <arpa/inet.h>
-#include <inttypes.h>
-#include <stdio.h>
-
-#include "base/addr.h"
-#include "wire/clc.h"
-
 static void
 begin_frame(struct json_writer *jw, struct outbuf *out, const char *command, int64_t wall_ms)
 {
@@ -35,6 +28,17 @@ report_end(struct json_writer *jw)
 }
 
 void
+report_answer(struct outbuf *out, enum control_command command, const void *row)
+{
+	struct json_writer jw;
+
+	report_begin(&jw, out, command, report_wall_ms());
+	if (row != NULL)
+		field_write(&jw, report_data[command], row);
+	report_end(&jw);
+}
+
+void
 report_error(struct outbuf *out, const char *command, int64_t wall_ms, const char *code, const char *text)
 {
 	struct json_writer jw;
@@ -49,94 +53,6 @@ report_error(struct outbuf *out, const char *command, int64_t wall_ms, const cha
 	jw_end(&jw);
 }
 
-void
-report_reason(struct json_writer *jw, const char *key, const struct smcr_diag *d)
-{
-	struct sockaddr_storage mpa_peer = { 0 };
-
-	jw_object(jw, key);
-	report_hex32(jw, "local_code", d->local);
-	jw_string(jw, "local_text", d->local != 0 ? clc_diag_str(d->local) : "");
-	report_hex32(jw, "peer_code", d->peer);
-	jw_string(jw, "peer_text", d->peer != 0 ? clc_diag_str(d->peer) : "");
-	jw_string(jw, "detail", d->local != 0 && d->detail != NULL ? d->detail : "");
-	if (d->local != 0 && d->mpa_port != 0)
-		addr_from_v6(d->rnic.b, d->mpa_port, &mpa_peer);
-	report_sockaddr(jw, "mpa_peer", &mpa_peer);
-	jw_string(jw, "transport", d->over != NULL ? d->over : "");
-	jw_array(jw, "offered");
-	for (unsigned bit = 1; bit < CLC_TRANSPORT_PREWARM; bit <<= 1)
-		if ((d->offered & bit) != 0 && clc_transport_str(bit) != NULL)
-			jw_string(jw, NULL, clc_transport_str(bit));
-	jw_array_end(jw);
-	jw_bool(jw, "sctp_held_off", d->sctp_held_off);
-	jw_bool(jw, "out_of_sync", d->out_of_sync);
-	jw_bool(jw, "held_off", d->held_off);
-	jw_object_end(jw);
-}
-
-void
-report_peer(struct json_writer *jw, const struct smcr_peer_info *p)
-{
-	jw_uint(jw, "version", p->version);
-	jw_uint(jw, "release", p->release);
-	jw_bool(jw, "foreign", p->foreign);
-	jw_string(jw, "eid", p->eid);
-	jw_string(jw, "peer_os", p->os != 0 ? clc_os_str(p->os) : "");
-	jw_string(jw, "peer_host", p->host);
-}
-
-void
-report_sockaddr(struct json_writer *jw, const char *key, const struct sockaddr_storage *ss)
-{
-	char text[ADDR_STR_MAX];
-
-	jw_string(jw, key, ss->ss_family != AF_UNSPEC ? addr_format_port(ss, text, sizeof(text)) : "");
-}
-
-void
-report_gid(struct json_writer *jw, const char *key, const struct rnic_gid *gid)
-{
-	char text[INET6_ADDRSTRLEN];
-
-	inet_ntop(AF_INET6, gid->b, text, sizeof(text));
-	jw_string(jw, key, text);
-}
-
-void
-report_mac(struct json_writer *jw, const char *key, const uint8_t mac[6])
-{
-	char text[18];
-
-	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-	jw_string(jw, key, text);
-}
-
-void
-report_hex32(struct json_writer *jw, const char *key, uint32_t v)
-{
-	char text[11];
-
-	snprintf(text, sizeof(text), "0x%08" PRIx32, v);
-	jw_string(jw, key, text);
-}
-
-void
-report_ms(struct json_writer *jw, const char *key, int64_t ns)
-{
-	jw_int(jw, key, ns / 1000000);
-}
-
-void
-report_conn_counts(struct json_writer *jw, const char *key, const uint64_t conns[3])
-{
-	jw_object(jw, key);
-	jw_uint(jw, "smcr", conns[SESSION_SMCR]);
-	jw_uint(jw, "tcp", conns[SESSION_TCP]);
-	jw_uint(jw, "setup", conns[SESSION_SETUP]);
-	jw_object_end(jw);
-}
-
 bool
 report_next_worker(struct report *r)
 {
@@ -145,4 +61,56 @@ report_next_worker(struct report *r)
 	r->nr++;
 	r->pos = 0;
 	return true;
+}
+
+/* -- objects: written if there is a buffer, and kept if that is wanted -- */
+
+void
+report_keep(struct report *r, enum report_kind kind, const void *row)
+{
+	if (r->keep != NULL && kind < REPORT_KEPT_CNT)
+		snapshot_add(r->keep, kind, row);
+}
+
+void
+report_members(struct report *r, const void *row)
+{
+	if (r->jw.out != NULL)
+		r->next = field_write(&r->jw, r->next, row);
+}
+
+void
+report_list_end(struct report *r, const void *row)
+{
+	if (r->jw.out == NULL)
+		return;
+	jw_array_end(&r->jw);
+	r->next = field_write(&r->jw, r->next, row);
+}
+
+void
+report_item_begin(struct report *r, enum report_kind kind, const void *row)
+{
+	report_keep(r, kind, row);
+	if (r->jw.out == NULL)
+		return;
+	jw_object(&r->jw, NULL);
+	field_write(&r->jw, report_tables[kind].fields, row);
+}
+
+void
+report_item(struct report *r, enum report_kind kind, const void *row)
+{
+	report_item_begin(r, kind, row);
+	if (r->jw.out != NULL)
+		jw_object_end(&r->jw);
+}
+
+void
+report_item_end(struct report *r)
+{
+	if (r->jw.out == NULL)
+		return;
+	jw_array_end(&r->jw);
+	jw_object_end(&r->jw);
 }

@@ -1,4 +1,6 @@
 /* The summaries: status, drain. Objects are counted in several steps, worker by worker, before anything is written. */
+#include <string.h>
+
 #include "daemon/control/report.h"
 
 enum status_phase {
@@ -80,68 +82,31 @@ total_of(const struct report *r)
 }
 
 static void
-write_option(struct json_writer *jw, const struct session_pool *pool)
-{
-	const struct smcopt *option = pool->option;
-
-	jw_object(jw, "tcp_option");
-	jw_uint(jw, "services", pool->option_services);
-	jw_bool(jw, "usable", smcopt_usable(option));
-	jw_string(jw, "text", option != NULL ? option->why : "");
-	jw_object_end(jw);
-}
-
-static void
-write_summary(struct report *r)
+add_summary(struct report *r)
 {
 	static const struct confine_state none = { 0 };
-	const struct confine_state *confine = r->src.confine != NULL ? r->src.confine : &none;
-	const struct report_sum sum = total_of(r);
-	struct json_writer *jw = &r->jw;
+	const struct session_pool *pool = worker_sessions(r->worker);
 	struct worker_stats ws;
 
 	/* What all workers have alike, of the one at hand. */
 	worker_stats(r->worker, &ws);
-	jw_string(jw, "version", r->src.version);
-	jw_uint(jw, "pid", r->src.pid);
-	report_ms(jw, "uptime_ms", ws.uptime_ns);
-	jw_bool(jw, "draining", ws.draining);
-	jw_uint(jw, "successor", r->src.successor);
-	jw_uint(jw, "rss_bytes", r->src.rss_bytes);
-	jw_int(jw, "open_files_max", r->src.open_files_max);
-	jw_int(jw, "locked_bytes_max", r->src.locked_bytes_max);
-	report_conn_counts(jw, "connections", sum.conns);
-	jw_uint(jw, "groups", sum.groups);
-	jw_uint(jw, "links", sum.links);
-	jw_uint(jw, "rmb_bytes", sum.rmb_bytes);
-	jw_uint(jw, "rmb_bytes_max", sum.rmb_bytes_max);
-	jw_uint(jw, "sndbuf_bytes", sum.sndbuf_bytes);
-	jw_uint(jw, "sndbuf_bytes_max", sum.sndbuf_bytes_max);
-	jw_uint(jw, "devices", sum.devices);
-	jw_uint(jw, "devices_up", sum.devices_up);
-	jw_object(jw, "confinement");
-	jw_string(jw, "mode", confine_mode_words[confine->mode]);
-	for (unsigned i = 0; i < CONFINE_PART_CNT; i++) {
-		jw_object(jw, confine_part_words[i]);
-		jw_bool(jw, "on", confine->part[i].on);
-		jw_string(jw, "text", confine->part[i].text);
-		jw_object_end(jw);
-	}
-	jw_object_end(jw);
-	write_option(jw, worker_sessions(r->worker));
-}
-
-static void
-write_worker(struct json_writer *jw, unsigned nr, const struct report_sum *sum)
-{
-	jw_object(jw, NULL);
-	jw_uint(jw, "worker", nr + 1);
-	jw_uint(jw, "turns", sum->turns);
-	report_conn_counts(jw, "connections", sum->conns);
-	jw_uint(jw, "groups", sum->groups);
-	jw_uint(jw, "links", sum->links);
-	jw_uint(jw, "rmb_bytes", sum->rmb_bytes);
-	jw_object_end(jw);
+	const struct report_status row = {
+		.version = r->src.version,
+		.pid = r->src.pid,
+		.successor = r->src.successor,
+		.uptime_ns = ws.uptime_ns,
+		.draining = ws.draining,
+		.option_usable = smcopt_usable(pool->option),
+		.rss_bytes = r->src.rss_bytes,
+		.open_files_max = r->src.open_files_max,
+		.locked_bytes_max = r->src.locked_bytes_max,
+		.sum = total_of(r),
+		.confine = r->src.confine != NULL ? *r->src.confine : none,
+		.option_services = pool->option_services,
+		.option_why = pool->option != NULL ? pool->option->why : "",
+	};
+	report_keep(r, REPORT_STATUS, &row);
+	report_members(r, &row);
 }
 
 /* The service at pos, which is the same in every worker: a reload does not come between them. False when there is none. */
@@ -158,9 +123,9 @@ step_service(struct report *r)
 		r->nr++;
 		return true;
 	}
-	jw_object(&r->jw, NULL);
-	report_write_service(&r->jw, &r->service);
-	jw_object_end(&r->jw);
+	struct report_service row;
+	report_service_row(&row, &r->service);
+	report_item(r, REPORT_SERVICE, &row);
 	r->service = (struct service_info){ 0 };
 	r->pos = pos;
 	r->nr = r->first;
@@ -185,23 +150,22 @@ report_status(struct report *r)
 		}
 		break;
 	case STATUS_SUMMARY:
-		write_summary(r);
-		jw_array(&r->jw, "workers");
+		add_summary(r);
 		break;
 	case STATUS_WORKERS:
 		if (r->first + r->pos <= r->last) {
-			write_worker(&r->jw, r->first + r->pos, &r->sum[r->first + r->pos]);
-			r->pos++;
+			const unsigned nr = r->first + r->pos++;
+
+			report_item(r, REPORT_WORKER, &(struct report_worker){ nr + 1, r->sum[nr] });
 			return true;
 		}
-		jw_array_end(&r->jw);
-		jw_array(&r->jw, "services");
+		report_list_end(r, NULL);
 		r->nr = r->first;
 		break;
 	case STATUS_SERVICES:
 		if (step_service(r))
 			return true;
-		jw_array_end(&r->jw);
+		report_list_end(r, NULL);
 		return false;
 	}
 	r->phase++;
@@ -217,8 +181,8 @@ report_drain(struct report *r)
 	if (count_objects(r) || report_next_worker(r))
 		return true;
 	worker_stats(r->worker, &ws);
-	const struct report_sum sum = total_of(r);
-	jw_bool(&r->jw, "draining", ws.draining);
-	report_conn_counts(&r->jw, "connections", sum.conns);
+	struct report_drain row = { .draining = ws.draining };
+	memcpy(row.conns, total_of(r).conns, sizeof(row.conns));
+	report_members(r, &row);
 	return false;
 }

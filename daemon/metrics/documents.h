@@ -1,6 +1,6 @@
 /*
- * What main collects for one look at the daemon: answers of the control socket, as JSON, and what was made of them. Made by
- * metrics.c in the main thread, given to the thread of http.c, which owns it from then on.
+ * What main collects for one look at the daemon: the rows of its reports, the answer to `status` as JSON, and what was made of them.
+ * Made by metrics.c in the main thread, given to the thread of http.c, which owns it from then on.
  */
 #pragma once
 
@@ -8,19 +8,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum document {
-	DOC_STATUS,
-	DOC_STATS,
-	DOC_GROUPS,
-	DOC_LINKS,
-	DOC_DEVICES,
-	DOC_CNT,
-};
+#include "daemon/control/snapshot.h"
 
 /* What a client may ask for. */
 enum web_page {
 	WEB_METRICS,     /* text format of Prometheus */
-	WEB_OPENMETRICS, /* the same for who understands OpenMetrics */
+	WEB_OPENMETRICS, /* the same for a client that accepts OpenMetrics */
 	WEB_HEALTH,
 	WEB_STATUS,
 	WEB_INDEX,
@@ -33,7 +26,8 @@ struct text {
 };
 
 struct documents {
-	struct text doc[DOC_CNT];
+	struct snapshot seen;
+	struct text status; /* as JSON */
 	struct text made[WEB_CNT];
 	bool draining;
 	bool failed; /* too large, or memory was out: nothing can be made of it */
@@ -43,11 +37,7 @@ struct documents {
 static inline void
 documents_trim(struct documents *d)
 {
-	for (unsigned i = 0; i < DOC_CNT; i++)
-		if (i != DOC_STATUS) {
-			free(d->doc[i].p);
-			d->doc[i] = (struct text){ 0 };
-		}
+	snapshot_fini(&d->seen);
 }
 
 static inline void
@@ -55,8 +45,8 @@ documents_free(struct documents *d)
 {
 	if (d == NULL)
 		return;
-	for (unsigned i = 0; i < DOC_CNT; i++)
-		free(d->doc[i].p);
+	snapshot_fini(&d->seen);
+	free(d->status.p);
 	for (unsigned i = 0; i < WEB_CNT; i++)
 		free(d->made[i].p);
 	free(d);

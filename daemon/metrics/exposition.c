@@ -1,28 +1,33 @@
 /* Metrics as text; see exposition.h. */
 #include "daemon/metrics/exposition.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
+#include "base/histogram.h"
 #include "daemon/metrics/metric_table.h"
 
-#define MEMBER_MAX 64
+#define LABELS_MAX 8
 
-struct exposition {
-	json_t *root[DOC_CNT];
-	json_t *data[DOC_CNT]; /* of them, borrowed */
-	bool openmetrics;
-	FILE *out;
+struct label {
+	const char *name;
+	struct field field;
 };
 
-/* The labels of a sample: objects whose members they are, and what they are called. */
-struct sample {
+/* A metric whose members have been looked up: label and value are of the row, or of an object in an array of it. */
+struct samples {
+	FILE *out;
 	const struct metric *m;
-	const json_t *obj, *sub; /* sub: NULL = none */
 	char name[METRIC_NAME_MAX];
 	unsigned per;
+	struct label label[LABELS_MAX], sub_label[LABELS_MAX]; /* end with a name of NULL */
+	struct field value;
+};
+
+/* One sample: where its values are, and what stands behind the name. */
+struct sample {
+	const void *row, *sub; /* sub: NULL = none */
 	const char *suffix;
 	const char *le; /* of a histogram's bucket; NULL */
 };
@@ -40,46 +45,56 @@ exposition_label_value(const char *text, FILE *out)
 	}
 }
 
-/* "member" or "group.member"; NULL when it is not there. */
-static const json_t *
-member_of(const json_t *obj, const char *path)
+static struct field
+find(const struct field *fields, const char *path)
 {
-	const char *dot = strchr(path, '.');
-	char first[MEMBER_MAX];
+	struct field f = { .type = FIELD_END };
+	const bool found = field_find(fields, path, &f);
 
-	if (dot == NULL)
-		return json_object_get(obj, path);
-	snprintf(first, sizeof(first), "%.*s", (int)(dot - path), path);
-	return json_object_get(json_object_get(obj, first), dot + 1);
+	assert(found); /* check_exposition looks at every row of the table */
+	(void)found;
+	return f;
 }
 
 static void
-write_label(const struct exposition *x, bool *any, const char *name, const json_t *value)
+find_labels(struct label out[LABELS_MAX], const struct field *fields, const struct metric_label *l)
 {
-	fprintf(x->out, "%s%s=\"", *any ? "," : "{", name);
-	if (json_is_string(value))
-		exposition_label_value(json_string_value(value), x->out);
-	else if (json_is_integer(value))
-		fprintf(x->out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-	putc('"', x->out);
+	unsigned n = 0;
+
+	for (; l->name != NULL; l++)
+		out[n++] = (struct label){ l->name, find(fields, l->member) };
+	out[n].name = NULL;
+}
+
+static void
+write_label(FILE *out, bool *any, const struct label *l, const void *obj)
+{
+	char buf[FIELD_TEXT_MAX];
+	uint64_t n;
+
+	fprintf(out, "%s%s=\"", *any ? "," : "{", l->name);
+	if (field_is_text(&l->field))
+		exposition_label_value(field_text(&l->field, obj, buf), out);
+	else if (field_number(&l->field, obj, &n))
+		fprintf(out, "%" PRIu64, n);
+	putc('"', out);
 	*any = true;
 }
 
 /* Name and labels. */
 static void
-write_head(const struct exposition *x, const struct sample *s)
+write_head(const struct samples *x, const struct sample *s)
 {
-	const struct metric_labels *l = s->m->labels;
 	bool any = false;
 
-	fprintf(x->out, "%s%s", s->name, s->suffix);
-	for (const struct metric_label *k = l->of; k->name != NULL; k++)
-		write_label(x, &any, k->name, json_object_get(s->obj, k->member));
-	for (const struct metric_label *k = l->of_sub; s->sub != NULL && k->name != NULL; k++)
-		write_label(x, &any, k->name, json_object_get(s->sub, k->member));
-	if (s->m->label != NULL)
-		fprintf(x->out, "%s%s=\"%s\"", any ? "," : "{", s->m->label, s->m->value);
-	any = any || s->m->label != NULL;
+	fprintf(x->out, "%s%s", x->name, s->suffix);
+	for (const struct label *l = x->label; l->name != NULL; l++)
+		write_label(x->out, &any, l, s->row);
+	for (const struct label *l = x->sub_label; s->sub != NULL && l->name != NULL; l++)
+		write_label(x->out, &any, l, s->sub);
+	if (x->m->label != NULL)
+		fprintf(x->out, "%s%s=\"%s\"", any ? "," : "{", x->m->label, x->m->value);
+	any = any || x->m->label != NULL;
 	if (s->le != NULL)
 		fprintf(x->out, "%sle=\"%s\"", any ? "," : "{", s->le);
 	any = any || s->le != NULL;
@@ -102,7 +117,7 @@ format_quotient(char *buf, size_t cap, uint64_t n, unsigned per)
 }
 
 static void
-write_value(const struct exposition *x, const struct sample *s, uint64_t n, unsigned per)
+write_value(const struct samples *x, const struct sample *s, uint64_t n, unsigned per)
 {
 	char text[32];
 
@@ -111,132 +126,112 @@ write_value(const struct exposition *x, const struct sample *s, uint64_t n, unsi
 	fprintf(x->out, "%s\n", text);
 }
 
-static uint64_t
-number_of(const json_t *v)
-{
-	json_int_t n = json_is_true(v) ? 1 : json_integer_value(v);
-
-	return n > 0 ? (uint64_t)n : 0;
-}
-
-/* Counts that add up, as Prometheus has them. */
+/* Counts that add up, as Prometheus has them. A sum of times is in ns. */
 static void
-write_histogram(const struct exposition *x, struct sample s, const json_t *h)
+write_histogram(const struct samples *x, struct sample s, const struct histogram *h)
 {
-	const bool times = s.m->type == METRIC_TIMES;
-	const unsigned per = times ? 1000000 : 1;
-	const json_t *bounds = json_object_get(x->data[DOC_STATS], times ? "time_bounds_us" : "size_bounds_bytes");
-	const json_t *counts = json_object_get(h, "counts");
-	const size_t n = json_array_size(bounds);
+	const bool times = x->m->type == METRIC_TIMES;
+	const uint64_t *bounds = times ? histogram_times_us : histogram_sizes;
 	uint64_t sum = 0;
 	char le[32];
 
 	s.suffix = "_bucket";
 	s.le = le;
-	for (size_t i = 0; i <= n; i++) {
-		sum += number_of(json_array_get(counts, i));
-		if (i < n)
-			format_quotient(le, sizeof(le), number_of(json_array_get(bounds, i)), per);
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++) {
+		sum += h->cnt[i];
+		if (i < HISTOGRAM_BOUNDS)
+			format_quotient(le, sizeof(le), bounds[i], times ? 1000000 : 1);
 		else
 			strcpy(le, "+Inf");
 		write_value(x, &s, sum, 1);
 	}
 	s.le = NULL;
 	s.suffix = "_sum";
-	write_value(x, &s, number_of(json_object_get(h, times ? "sum_us" : "sum_bytes")), per);
+	write_value(x, &s, times ? h->sum / 1000 : h->sum, times ? 1000000 : 1);
 	s.suffix = "_count";
 	write_value(x, &s, sum, 1);
 }
 
 static void
-write_sample(const struct exposition *x, const struct metric *m, const json_t *obj, const json_t *sub)
+write_sample(const struct samples *x, const void *row, const void *sub)
 {
 	static const char *const suffixes[] = { [METRIC_COUNTER] = "_total",
 		[METRIC_GAUGE] = "",
 		[METRIC_INFO] = "_info",
 		[METRIC_TIMES] = "",
 		[METRIC_SIZES] = "" };
-	struct sample s = { .m = m, .obj = obj, .sub = sub, .suffix = suffixes[m->type] };
+	const struct sample s = { .row = row, .sub = sub, .suffix = suffixes[x->m->type] };
+	const char *obj = sub != NULL ? sub : row;
+	char buf[FIELD_TEXT_MAX];
+	uint64_t n;
 
-	metric_name(m, s.name, &s.per);
-	if (m->type == METRIC_INFO) {
+	if (x->m->type == METRIC_INFO)
 		write_value(x, &s, 1, 1);
-		return;
-	}
-	const json_t *v = member_of(sub != NULL ? sub : obj, m->member);
-	if (m->type == METRIC_TIMES || m->type == METRIC_SIZES) {
-		write_histogram(x, s, v);
-	} else if (m->word != NULL) {
-		write_value(x, &s, json_is_string(v) && strcmp(json_string_value(v), m->word) == 0, 1);
-	} else if (json_is_boolean(v) || (json_is_integer(v) && json_integer_value(v) >= 0)) {
-		write_value(x, &s, number_of(v), s.per); /* a negative one: it is not known */
-	}
+	else if (x->m->type == METRIC_TIMES || x->m->type == METRIC_SIZES)
+		write_histogram(x, s, (const struct histogram *)(const void *)(obj + x->value.off));
+	else if (x->m->word != NULL)
+		write_value(x, &s, strcmp(field_text(&x->value, obj, buf), x->m->word) == 0, 1);
+	else if (field_number(&x->value, obj, &n))
+		write_value(x, &s, n, x->per); /* a negative one: it is not known */
 }
 
 static void
-write_samples(const struct exposition *x, const struct metric *m)
+write_samples(const struct snapshot *seen, const struct metric *m, FILE *out)
 {
-	const json_t *data = x->data[m->doc], *obj, *sub;
-	size_t i, k;
+	const struct field *fields = report_tables[m->of].fields;
+	struct samples x = { .out = out, .m = m };
+	struct field array = { .members = fields };
 
-	if (m->labels->array == NULL) {
-		write_sample(x, m, data, NULL);
-		return;
-	}
-	json_array_foreach(json_object_get(data, m->labels->array), i, obj)
-	{
+	metric_name(m, x.name, &x.per);
+	find_labels(x.label, fields, m->labels->of);
+	if (m->labels->sub != NULL)
+		array = find(fields, m->labels->sub);
+	find_labels(x.sub_label, array.members, m->labels->of_sub);
+	if (m->member != NULL)
+		x.value = find(array.members, m->member);
+	SNAPSHOT_EACH(row, seen, m->of) {
+		const struct field_array *a = (const void *)((const char *)row + array.off);
+
 		if (m->labels->sub == NULL)
-			write_sample(x, m, obj, NULL);
-		else
-			json_array_foreach(json_object_get(obj, m->labels->sub), k, sub) write_sample(x, m, obj, sub);
+			write_sample(&x, row, NULL);
+		for (unsigned i = 0; m->labels->sub != NULL && i < a->cnt; i++)
+			write_sample(&x, row, (const char *)a->at + (size_t)i * array.size);
 	}
 }
 
 /* In the older format the name of a family is that of its samples, and there is no info. */
 static void
-write_family(const struct exposition *x, const struct metric *m)
+write_family(const struct metric *m, bool openmetrics, FILE *out)
 {
 	static const char *const types[] = { [METRIC_COUNTER] = "counter",
 		[METRIC_GAUGE] = "gauge",
 		[METRIC_INFO] = "info",
 		[METRIC_TIMES] = "histogram",
 		[METRIC_SIZES] = "histogram" };
-	const char *suffix = x->openmetrics ? ""
-	    : m->type == METRIC_COUNTER     ? "_total"
-	    : m->type == METRIC_INFO        ? "_info"
-	                                    : "";
-	const char *type = !x->openmetrics && m->type == METRIC_INFO ? "gauge" : types[m->type];
-
+	const char *suffix = openmetrics ? ""
+	    : m->type == METRIC_COUNTER  ? "_total"
+	    : m->type == METRIC_INFO     ? "_info"
+	                                 : "";
+	const char *type = !openmetrics && m->type == METRIC_INFO ? "gauge" : types[m->type];
 	char name[METRIC_NAME_MAX];
 	unsigned per;
 
 	metric_name(m, name, &per);
-	fprintf(x->out, "# TYPE %s%s %s\n# HELP %s%s ", name, suffix, type, name, suffix);
-	exposition_label_value(metric_help(m), x->out);
-	putc('\n', x->out);
+	fprintf(out, "# TYPE %s%s %s\n# HELP %s%s ", name, suffix, type, name, suffix);
+	exposition_label_value(metric_help(m), out);
+	putc('\n', out);
 }
 
-int
-exposition_write(const struct documents *d, bool openmetrics, FILE *out)
+void
+exposition_write(const struct snapshot *seen, bool openmetrics, FILE *out)
 {
-	struct exposition x = { .openmetrics = openmetrics, .out = out };
-	int rc = 0;
-
-	for (unsigned i = 0; i < DOC_CNT && rc == 0; i++) {
-		x.root[i] = json_loadb(d->doc[i].p, d->doc[i].len, 0, NULL);
-		x.data[i] = json_object_get(x.root[i], "data");
-		rc = json_is_object(x.data[i]) ? 0 : -EINVAL;
-	}
-	for (unsigned i = 0; i < metric_cnt && rc == 0; i++) {
+	for (unsigned i = 0; i < metric_cnt; i++) {
 		const struct metric *m = &metric_table[i];
 
 		if (i == 0 || strcmp(m->name, metric_table[i - 1].name) != 0)
-			write_family(&x, m);
-		write_samples(&x, m);
+			write_family(m, openmetrics, out);
+		write_samples(seen, m, out);
 	}
-	if (openmetrics && rc == 0)
+	if (openmetrics)
 		fputs("# EOF\n", out);
-	for (unsigned i = 0; i < DOC_CNT; i++)
-		json_decref(x.root[i]);
-	return rc;
 }

@@ -1,12 +1,12 @@
-/* The text that Prometheus reads, made of documents by the table of metrics. Pure but for memory. */
+/* The text that Prometheus reads, made of rows of reports by the table of metrics. Pure but for memory. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "daemon/metrics/documents.h"
+#include "daemon/control/snapshot.h"
 
-/* In the format of OpenMetrics 1.0, or in Prometheus' older one, 0.0.4. 0 or -EINVAL: a document is no JSON. */
-int exposition_write(const struct documents *, bool openmetrics, FILE *out);
+/* In the format of OpenMetrics 1.0, or in Prometheus' older one, 0.0.4. */
+void exposition_write(const struct snapshot *, bool openmetrics, FILE *out);
 /* The value of a label: backslash, quotation mark and newline escaped. */
 void exposition_label_value(const char *text, FILE *out);

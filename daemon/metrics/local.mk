@@ -14,3 +14,5 @@ check_UNIT += \
 	tests/unit/check_web \
 	tests/unit/check_page \
 	tests/unit/check_metrics_http
+tests_unit_check_exposition_SOURCES = tests/unit/check_exposition.c $(FAKE_WORKER) $(FAKE_LOOP)
+tests_unit_check_page_SOURCES = tests/unit/check_page.c $(FAKE_WORKER) $(FAKE_LOOP)

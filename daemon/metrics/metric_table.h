@@ -1,11 +1,11 @@
 /*
- * Every metric: where its value is in the documents, and what is said of it. A family is one row or several that follow one
+ * Every metric: where its value is in rows of reports, by names of members as in JSON, and its help. A family is one row or several that follow one
  * another with the same name. doc/metrics-list.md is made of this table by a test (check_exposition.c). Counters of
  * smcrctl stats and of devices are rows, too, made of their own lists.
  */
 #pragma once
 
-#include "daemon/metrics/documents.h"
+#include "daemon/control/report_rows.h"
 
 enum metric_type {
 	METRIC_COUNTER,
@@ -22,8 +22,7 @@ struct metric_label {
 };
 
 struct metric_labels {
-	const char *array; /* in "data": one value for each of its objects; NULL: data itself, one value */
-	const char *sub;   /* array in each of these: one value for each of its objects, whose labels come last; NULL */
+	const char *sub; /* array in each row: one value for each of its objects, whose labels come last; NULL */
 	struct metric_label of[8];     /* ends with NULL */
 	struct metric_label of_sub[3]; /* ends with NULL */
 };
@@ -31,7 +30,7 @@ struct metric_labels {
 struct metric {
 	const char *name; /* without "smcrd_" and "_total" */
 	enum metric_type type;
-	enum document doc;
+	enum report_kind of; /* one value for each row of this kind */
 	const struct metric_labels *labels;
 	const char *member;        /* or group.member; of an info: NULL */
 	const char *word;          /* the value is 1 when the member is this, otherwise 0; NULL: it is a number */

@@ -14,15 +14,12 @@
 #define BACKLOG 16
 #define STEPS_PER_TURN 64
 #define BLOCK_BYTES (64u * 1024)
-#define DOCUMENTS_MAX (32u * 1024 * 1024) /* bytes of all documents of a look */
+#define DOCUMENTS_MAX (32u * 1024 * 1024) /* bytes of the rows of a look, and of its status */
 
-static const enum control_command commands[DOC_CNT] = {
-	[DOC_STATUS] = CONTROL_STATUS,
-	[DOC_STATS] = CONTROL_STATS,
-	[DOC_GROUPS] = CONTROL_GROUPS,
-	[DOC_LINKS] = CONTROL_LINKS,
-	[DOC_DEVICES] = CONTROL_DEVICES,
-};
+static const enum control_command commands[] = { CONTROL_STATUS, CONTROL_STATS, CONTROL_GROUPS, CONTROL_LINKS,
+	CONTROL_DEVICES };
+
+#define REPORTS (sizeof(commands) / sizeof(commands[0]))
 
 struct metrics {
 	struct loop *loop;
@@ -37,10 +34,9 @@ struct metrics {
 
 	/* While documents are being collected. */
 	struct documents *docs; /* NULL: none are */
-	unsigned doc;           /* the one that report makes */
-	size_t bytes;
+	unsigned nr;            /* the report at hand, of commands */
 	struct report report;
-	struct outbuf out;
+	struct outbuf out; /* of status */
 };
 
 static const char what[] = "metrics";
@@ -105,11 +101,12 @@ metrics_listen(const struct config *cfg, struct lsock_list *passed, struct lsock
 static void
 begin_report(struct metrics *m)
 {
-	const struct control_request req = { .command = commands[m->doc] };
+	const struct control_request req = { .command = commands[m->nr] };
 	struct report_source src;
 
 	report_source_init(&src, m->workers, m->control, m->confine);
-	report_start(&m->report, &src, &req, &m->out);
+	report_start(&m->report, &src, &req, req.command == CONTROL_STATUS ? &m->out : NULL);
+	report_keep_in(&m->report, &m->docs->seen);
 }
 
 static void
@@ -132,25 +129,27 @@ on_wanted(struct mail *mail)
 {
 	struct metrics *m = CONTAINER_OF(mail, struct metrics, wanted);
 
-	m->doc = 0;
-	m->bytes = 0;
+	m->nr = 0;
 	m->docs = calloc(1, sizeof(*m->docs));
+	if (m->docs != NULL)
+		m->docs->seen.bytes_max = DOCUMENTS_MAX;
 	if (m->docs == NULL || outbuf_init(&m->out, BLOCK_BYTES) != 0)
 		end_collecting(m, true);
 	else
 		begin_report(m);
 }
 
-/* Takes over what a report has written. False when there is too much of it, or no memory. */
+/* Takes over what a report has written. False when there is too much of it, or of rows, or no memory. */
 static bool
 take(struct metrics *m)
 {
-	struct text *doc = &m->docs->doc[m->doc];
+	struct text *doc = &m->docs->status;
 	size_t len;
 	const char *p = outbuf_data(&m->out, &len);
 
-	m->bytes += len;
-	char *bytes = m->bytes <= DOCUMENTS_MAX ? realloc(doc->p, doc->len + len + 1) : NULL;
+	if (m->docs->seen.failed || len == 0)
+		return !m->docs->seen.failed;
+	char *bytes = doc->len + len <= DOCUMENTS_MAX ? realloc(doc->p, doc->len + len + 1) : NULL;
 	if (bytes == NULL)
 		return false;
 	memcpy(bytes + doc->len, p, len);
@@ -172,7 +171,7 @@ collect(void *arg, int64_t now_ns)
 
 		if (!take(m))
 			end_collecting(m, true);
-		else if (!more && ++m->doc < DOC_CNT)
+		else if (!more && ++m->nr < REPORTS)
 			begin_report(m);
 		else if (!more)
 			end_collecting(m, false);

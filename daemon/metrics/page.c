@@ -1,21 +1,21 @@
 /*
- * The page; see page.h. Each section is a list of the documents, with a row for each object and a column for each thing that is
+ * The page; see page.h. Each section is a kind of row, with a line for each object and a column for each thing that is
  * worth seeing at a glance; tables scroll by themselves where a screen is narrow.
  */
 #include "daemon/metrics/page.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/addr.h"
+#include "daemon/session/session.h"
 
 #define REFRESH_S 5
 #define ROWS_MAX 200 /* of a table; the rest is smcrctl's business */
 
 struct page {
-	json_t *root[DOC_CNT];
-	json_t *data[DOC_CNT]; /* of them, borrowed */
+	const struct snapshot *seen;
 	FILE *out;
 };
 
@@ -55,22 +55,8 @@ text(FILE *out, const char *s)
 	}
 }
 
-static const char *
-string_of(const json_t *obj, const char *member)
-{
-	const char *s = json_string_value(json_object_get(obj, member));
-
-	return s != NULL ? s : "";
-}
-
-static int64_t
-number_of(const json_t *obj, const char *member)
-{
-	return json_integer_value(json_object_get(obj, member));
-}
-
 static void
-bytes(FILE *out, int64_t n)
+bytes(FILE *out, uint64_t n)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
 	double v = (double)n;
@@ -83,9 +69,11 @@ bytes(FILE *out, int64_t n)
 
 /* A duration; a negative one is not known. */
 static void
-duration(FILE *out, int64_t us)
+duration(FILE *out, int64_t ns)
 {
-	if (us < 0)
+	const int64_t us = ns / 1000;
+
+	if (ns < 0)
 		putc('-', out);
 	else if (us < 1000)
 		fprintf(out, "%" PRId64 " &micro;s", us);
@@ -107,19 +95,19 @@ static void
 cell_text(const struct page *p, const char *class, const char *s)
 {
 	fprintf(p->out, "<td class=\"%s\">", class);
-	text(p->out, s[0] != '\0' ? s : "-");
+	text(p->out, s != NULL && s[0] != '\0' ? s : "-");
 	fputs("</td>", p->out);
 }
 
 /* A number that is better 0 is marked when it is not. */
 static void
-cell_number(const struct page *p, const char *class, int64_t n)
+cell_number(const struct page *p, const char *class, uint64_t n)
 {
-	fprintf(p->out, "<td class=\"n %s\">%" PRId64 "</td>", n != 0 ? class : "", n);
+	fprintf(p->out, "<td class=\"n %s\">%" PRIu64 "</td>", n != 0 ? class : "", n);
 }
 
 static void
-cell_bytes(const struct page *p, int64_t n)
+cell_bytes(const struct page *p, uint64_t n)
 {
 	fputs("<td class=\"n\">", p->out);
 	bytes(p->out, n);
@@ -127,24 +115,22 @@ cell_bytes(const struct page *p, int64_t n)
 }
 
 static void
-cell_us(const struct page *p, int64_t us)
+cell_ns(const struct page *p, int64_t ns)
 {
 	fputs("<td class=\"n\">", p->out);
-	duration(p->out, us);
+	duration(p->out, ns);
 	fputs("</td>", p->out);
 }
 
-/* A section: headings separated by '|', those of numbers begin with '#'. */
+/* A section of so many rows begins: headings separated by '|', those of numbers begin with '#'. */
 static void
-section(const struct page *p, const char *title, const char *headings, const json_t *rows,
-    void (*row)(const struct page *, const json_t *))
+begin_section(const struct page *p, const char *title, const char *headings, size_t n)
 {
-	const size_t n = json_array_size(rows);
 	char word[32];
 
 	fprintf(p->out, "<section><h2>%s</h2><div class=\"box\">", title);
 	if (n == 0) {
-		fputs("<div class=\"none\">none</div></div></section>\n", p->out);
+		fputs("<div class=\"none\">none</div>", p->out);
 		return;
 	}
 	fputs("<table><tr>", p->out);
@@ -154,147 +140,201 @@ section(const struct page *p, const char *title, const char *headings, const jso
 		fprintf(p->out, word[0] == '#' ? "<th class=\"n\">%s</th>" : "<th>%s</th>", word + (word[0] == '#'));
 	}
 	fputs("</tr>\n", p->out);
-	for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
-		fputs("<tr>", p->out);
-		row(p, json_array_get(rows, i));
-		fputs("</tr>\n", p->out);
-	}
-	fputs("</table>", p->out);
+}
+
+static void
+end_section(const struct page *p, size_t n)
+{
+	if (n > 0)
+		fputs("</table>", p->out);
 	if (n > ROWS_MAX)
 		fprintf(p->out, "<div class=\"none\">and %zu more: see smcrctl</div>", n - ROWS_MAX);
 	fputs("</div></section>\n", p->out);
 }
 
-/* Numbers of a service, from the other document. */
-static const json_t *
+static void
+write_row(const struct page *p, void (*row)(const struct page *, const void *), const void *obj)
+{
+	fputs("<tr>", p->out);
+	row(p, obj);
+	fputs("</tr>\n", p->out);
+}
+
+static size_t
+count(const struct page *p, enum report_kind kind)
+{
+	size_t n = 0;
+
+	SNAPSHOT_EACH(row, p->seen, kind)
+		n++;
+	return n;
+}
+
+/* All rows of a kind. */
+static void
+section(const struct page *p, const char *title, const char *headings, enum report_kind kind,
+    void (*row)(const struct page *, const void *))
+{
+	const size_t n = count(p, kind);
+	size_t i = 0;
+
+	begin_section(p, title, headings, n);
+	SNAPSHOT_EACH(obj, p->seen, kind)
+		if (i++ < ROWS_MAX)
+			write_row(p, row, obj);
+	end_section(p, n);
+}
+
+/* Numbers of a service, from the other report. */
+static const struct report_figures *
 figures_of(const struct page *p, const char *name)
 {
-	const json_t *one;
-	size_t i;
+	static const struct report_figures none = { .kind = CONFIG_INGRESS };
 
-	json_array_foreach(json_object_get(p->data[DOC_STATS], "services"), i,
-	    one) if (strcmp(string_of(one, "name"), name) == 0) return one;
-	return NULL;
+	SNAPSHOT_EACH(row, p->seen, REPORT_FIGURES)
+		if (strcmp(((const struct report_figures *)row)->name, name) == 0)
+			return row;
+	return &none;
 }
 
 /* Of a GID: an IPv4 address as such. */
-static const char *
-address(const char *gid)
+static void
+cell_address(const struct page *p, const struct rnic_gid *gid)
 {
-	static const char mapped[] = "::ffff:";
+	struct sockaddr_storage ss = { 0 };
+	char buf[ADDR_STR_MAX];
 
-	return strncmp(gid, mapped, sizeof(mapped) - 1) == 0 && strchr(gid, '.') != NULL ? gid + sizeof(mapped) - 1
-	                                                                                 : gid;
+	addr_from_v6(gid->b, 0, &ss);
+	cell_text(p, "", addr_format(&ss, buf, sizeof(buf)));
 }
 
 static void
-service_row(const struct page *p, const json_t *s)
+service_row(const struct page *p, const void *row)
 {
-	const json_t *f = figures_of(p, string_of(s, "name")), *modes = json_object_get(f, "modes");
-	const int64_t refused = number_of(s, "refused_allow") + number_of(s, "refused_max") +
-	    number_of(s, "refused_per_peer") + number_of(s, "refused_connect") + number_of(s, "refused_fallback");
+	const struct report_service *s = row;
+	const struct service_info *i = &s->info;
+	const struct service_figures *f = &figures_of(p, s->name)->figures;
+	char listen[ADDR_STR_MAX] = "";
 
-	cell_text(p, "", string_of(s, "name"));
-	cell_number(p, "ok", number_of(modes, "smcr"));
-	cell_number(p, "warn", number_of(modes, "tcp"));
-	cell_number(p, "", number_of(modes, "setup"));
-	cell_number(p, "", number_of(s, "accepted"));
-	cell_number(p, "warn", number_of(s, "fallbacks"));
-	cell_number(p, "bad", refused);
-	cell_number(p, "bad", number_of(s, "resets"));
-	cell_bytes(p, number_of(f, "bytes_from_app"));
-	cell_bytes(p, number_of(f, "bytes_to_app"));
-	cell_text(p, "", string_of(s, "kind"));
-	cell_text(p, "", string_of(s, "listen"));
-	cell_text(p, "", string_of(s, "to"));
+	if (s->listen.ss_family != AF_UNSPEC)
+		addr_format_port(&s->listen, listen, sizeof(listen));
+	cell_text(p, "", s->name);
+	cell_number(p, "ok", f->modes[SESSION_SMCR]);
+	cell_number(p, "warn", f->modes[SESSION_TCP]);
+	cell_number(p, "", f->modes[SESSION_SETUP]);
+	cell_number(p, "", i->accepted);
+	cell_number(p, "warn", i->fallbacks);
+	cell_number(p, "bad",
+	    i->refused_allow + i->refused_max + i->refused_per_peer + i->refused_connect + i->refused_fallback);
+	cell_number(p, "bad", i->resets);
+	cell_bytes(p, f->bytes[WAY_FROM_APP]);
+	cell_bytes(p, f->bytes[WAY_TO_APP]);
+	cell_text(p, "", report_kind_words[s->kind]);
+	cell_text(p, "", listen);
+	cell_text(p, "", s->to);
 }
 
 static void
-group_row(const struct page *p, const json_t *g)
+group_row(const struct page *p, const void *row)
 {
-	const json_t *failover = json_object_get(g, "last_failover");
-	const char *state = string_of(g, "state"), *peer = string_of(g, "peer");
+	const struct smcr_group_info *g = &((const struct report_group *)row)->g;
+	char peer[sizeof(g->peer_key) + 2 * sizeof(g->peer_id)];
 
-	cell_number(p, "", number_of(g, "id"));
-	cell_text(p, "", peer[0] != '\0' ? peer : string_of(g, "peer_id"));
-	cell_text(p, "", string_of(g, "role"));
-	cell_text(p, strcmp(state, "active") == 0 ? "ok" : "warn", state);
-	cell_number(p, "", number_of(g, "connections"));
-	cell_number(p, number_of(g, "links") > 1 ? "ok" : "", number_of(g, "links"));
-	cell_bytes(p, number_of(g, "rmb_bytes") + number_of(g, "sndbuf_bytes"));
-	if (number_of(failover, "age_ms") < 0) {
+	strcpy(peer, g->peer_key);
+	for (size_t i = 0; g->peer_key[0] == '\0' && i < sizeof(g->peer_id); i++)
+		snprintf(peer + 2 * i, 3, "%02x", g->peer_id[i]);
+	cell_number(p, "", g->id);
+	cell_text(p, "", peer);
+	cell_text(p, "", g->role == SMCR_CLIENT ? "client" : "server");
+	cell_text(p, strcmp(g->state, "active") == 0 ? "ok" : "warn", g->state);
+	cell_number(p, "", g->conn_cnt);
+	cell_number(p, g->link_cnt > 1 ? "ok" : "", g->link_cnt);
+	cell_bytes(p, g->rmb_bytes + g->sndbuf_bytes);
+	if (g->failover_age_ns < 0) {
 		cell_text(p, "", "");
 		return;
 	}
 	fputs("<td class=\"warn\">", p->out);
-	duration(p->out, number_of(failover, "age_ms") * 1000);
+	duration(p->out, g->failover_age_ns);
 	fputs(" ago, took ", p->out);
-	duration(p->out, number_of(failover, "duration_us"));
+	duration(p->out, g->failover_ns);
 	fputs(": ", p->out);
-	text(p->out, string_of(failover, "cause"));
+	text(p->out, g->failover_why);
 	fputs("</td>", p->out);
 }
 
 static void
-link_row(const struct page *p, const json_t *l)
+link_row(const struct page *p, const void *row)
 {
-	const char *state = string_of(l, "state");
+	const struct smcr_link_info *l = &((const struct report_link *)row)->l;
 
-	fprintf(p->out, "<td class=\"n\">%" PRId64 "/%" PRId64 "</td>", number_of(l, "group"), number_of(l, "number"));
-	cell_text(p, strcmp(state, "active") == 0 ? "ok" : "bad", state);
-	cell_number(p, "", number_of(l, "connections"));
-	cell_us(p, number_of(l, "rtt_us"));
-	cell_us(p, number_of(l, "idle_ms") * 1000);
-	if (number_of(l, "retransmits") < 0)
+	fprintf(p->out, "<td class=\"n\">%u/%u</td>", (unsigned)l->group_id, (unsigned)l->number);
+	cell_text(p, strcmp(l->state, "active") == 0 ? "ok" : "bad", l->state);
+	cell_number(p, "", l->conn_cnt);
+	cell_ns(p, l->rtt_ns);
+	cell_ns(p, l->idle_ns);
+	if (l->conn.retransmits < 0)
 		cell_text(p, "n", "");
 	else
-		cell_number(p, "", number_of(l, "retransmits"));
-	cell_text(p, "", string_of(l, "device"));
-	cell_text(p, "", string_of(l, "transport"));
-	cell_text(p, "", address(string_of(l, "peer_gid")));
+		cell_number(p, "", (uint64_t)l->conn.retransmits);
+	cell_text(p, "", l->device);
+	cell_text(p, "", rnic_transport_str(l->transport));
+	cell_address(p, &l->peer_gid);
 }
 
 static void
-device_row(const struct page *p, const json_t *d)
+device_row(const struct page *p, const void *row)
 {
-	const json_t *stats = json_object_get(d, "stats");
-	const char *port = string_of(d, "port");
-	const int64_t errors = number_of(stats, "crc_errors") + number_of(stats, "retry_exc") +
-	    number_of(stats, "rnr_retry_exc") + number_of(stats, "remote_access_errs") + number_of(stats, "other_errs");
+	const struct report_device *d = row;
+	const struct report_device_stats *s = &d->stats;
+	const bool up = d->rnic.port == RNIC_PORT_UP;
 
-	cell_text(p, "", string_of(d, "name"));
-	cell_number(p, "", number_of(d, "worker"));
-	cell_text(p, strcmp(port, "up") == 0 ? "ok" : "bad", port);
-	cell_number(p, "", number_of(d, "qps"));
-	cell_bytes(p, number_of(d, "registered_bytes"));
-	cell_bytes(p, number_of(stats, "bytes_sent"));
-	cell_bytes(p, number_of(stats, "bytes_received"));
-	cell_number(p, "bad", errors);
-	cell_text(p, "", string_of(d, "transport"));
-	cell_text(p, "", string_of(d, "interface"));
-	cell_text(p, "", address(string_of(d, "gid")));
+	cell_text(p, "", d->rnic.name);
+	cell_number(p, "", d->worker);
+	cell_text(p, up ? "ok" : "bad", up ? "up" : "down");
+	cell_number(p, "", d->rnic.qp_cnt);
+	cell_bytes(p, d->rnic.mr_bytes);
+	cell_bytes(p, s->bytes_sent);
+	cell_bytes(p, s->bytes_received);
+	cell_number(p, "bad", s->crc_errors + s->retry_exc + s->rnr_retry_exc + s->remote_access_errs + s->other_errs);
+	cell_text(p, "", rnic_transport_str(d->rnic.transport));
+	cell_text(p, "", d->interface);
+	cell_address(p, &d->rnic.gid);
 }
 
 static void
-reason_row(const struct page *p, const json_t *r)
+reason_row(const struct page *p, const void *row)
 {
-	cell_number(p, "warn", number_of(r, "count"));
-	cell_text(p, "", string_of(r, "code"));
-	cell_text(p, "w", string_of(r, "text"));
+	const struct report_count *r = row;
+	char code[16];
+
+	snprintf(code, sizeof(code), "0x%08" PRIx32, r->code);
+	cell_number(p, "warn", r->cnt);
+	cell_text(p, "", code);
+	cell_text(p, "w", r->text);
+}
+
+static void
+reasons(const struct page *p, const char *title, const struct field_array *a)
+{
+	begin_section(p, title, "#count|code|reason", a->cnt);
+	for (unsigned i = 0; i < a->cnt; i++)
+		write_row(p, reason_row, (const struct report_count *)a->at + i);
+	end_section(p, a->cnt);
 }
 
 /* -- the whole -- */
 
 static void
-tile(const struct page *p, const char *class, const char *what, int64_t n)
+tile(const struct page *p, const char *class, const char *what, uint64_t n)
 {
-	fprintf(p->out, "<div class=\"tile\"><b class=\"%s\">%" PRId64 "</b><span>%s</span></div>\n",
+	fprintf(p->out, "<div class=\"tile\"><b class=\"%s\">%" PRIu64 "</b><span>%s</span></div>\n",
 	    n != 0 ? class : "", n, what);
 }
 
 /* What is taken, and of how much. */
 static void
-memory_tile(const struct page *p, const char *what, int64_t taken, int64_t most)
+memory_tile(const struct page *p, const char *what, uint64_t taken, uint64_t most)
 {
 	fputs("<div class=\"tile\"><b>", p->out);
 	bytes(p->out, taken);
@@ -304,78 +344,67 @@ memory_tile(const struct page *p, const char *what, int64_t taken, int64_t most)
 }
 
 static void
-tiles(const struct page *p)
+tiles(const struct page *p, const struct report_sum *sum, uint64_t failovers)
 {
-	const json_t *status = p->data[DOC_STATUS], *conns = json_object_get(status, "connections");
-	const json_t *counters = json_object_get(p->data[DOC_STATS], "counters");
-
 	fputs("<div class=\"tiles\">\n", p->out);
-	tile(p, "ok", "on SMC-R", number_of(conns, "smcr"));
-	tile(p, "warn", "on TCP", number_of(conns, "tcp"));
-	tile(p, "", "being set up", number_of(conns, "setup"));
-	tile(p, "", "link groups", number_of(status, "groups"));
-	tile(p, "", "links", number_of(status, "links"));
+	tile(p, "ok", "on SMC-R", sum->conns[SESSION_SMCR]);
+	tile(p, "warn", "on TCP", sum->conns[SESSION_TCP]);
+	tile(p, "", "being set up", sum->conns[SESSION_SETUP]);
+	tile(p, "", "link groups", sum->groups);
+	tile(p, "", "links", sum->links);
 	fprintf(p->out,
-	    "<div class=\"tile\"><b class=\"%s\">%" PRId64 "/%" PRId64 "</b><span>devices up</span></div>\n",
-	    number_of(status, "devices_up") == number_of(status, "devices") ? "ok" : "bad",
-	    number_of(status, "devices_up"), number_of(status, "devices"));
-	tile(p, "warn", "failovers", number_of(counters, "failovers"));
-	memory_tile(p, "RMBs", number_of(status, "rmb_bytes"), number_of(status, "rmb_bytes_max"));
-	memory_tile(p, "send buffers", number_of(status, "sndbuf_bytes"), number_of(status, "sndbuf_bytes_max"));
+	    "<div class=\"tile\"><b class=\"%s\">%" PRIu64 "/%" PRIu64 "</b><span>devices up</span></div>\n",
+	    sum->devices_up == sum->devices ? "ok" : "bad", sum->devices_up, sum->devices);
+	tile(p, "warn", "failovers", failovers);
+	memory_tile(p, "RMBs", sum->rmb_bytes, sum->rmb_bytes_max);
+	memory_tile(p, "send buffers", sum->sndbuf_bytes, sum->sndbuf_bytes_max);
 	fputs("</div>\n", p->out);
 }
 
 static void
-write_page(const struct page *p)
+begin_page(const struct page *p, const struct report_status *status)
 {
-	const json_t *status = p->data[DOC_STATUS], *stats = p->data[DOC_STATS];
-	const bool draining = json_is_true(json_object_get(status, "draining"));
+	const bool draining = status->draining;
 
 	fputs(head, p->out);
 	fprintf(p->out, "<meta http-equiv=\"refresh\" content=\"%d\">\n<title>smcrd%s</title></head><body>\n",
 	    REFRESH_S, draining ? " (draining)" : "");
 	fprintf(p->out, "<h1>smcrd%s</h1><p>version ", draining ? " <span class=\"warn\">draining</span>" : "");
-	text(p->out, string_of(status, "version"));
+	text(p->out, status->version);
 	fputs(", up ", p->out);
-	duration(p->out, number_of(status, "uptime_ms") * 1000);
+	duration(p->out, status->uptime_ns);
 	fputs(", memory ", p->out);
-	bytes(p->out, number_of(status, "rss_bytes"));
-	fprintf(p->out, ", workers %zu</p>\n", json_array_size(json_object_get(status, "workers")));
-	tiles(p);
-	section(p, "Services",
-	    "name|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",
-	    json_object_get(status, "services"), service_row);
-	section(p, "Why TCP: our reasons", "#count|code|reason", json_object_get(stats, "fallback_reasons_local"),
-	    reason_row);
-	section(p, "Why TCP: peers' reasons", "#count|code|reason", json_object_get(stats, "fallback_reasons_peer"),
-	    reason_row);
-	section(p, "Link groups", "#id|peer|role|state|#connections|#links|#memory|last failover",
-	    json_object_get(p->data[DOC_GROUPS], "groups"), group_row);
-	section(p, "Links", "#link|state|#connections|#round trip|#idle|#sent again|device|transport|to",
-	    json_object_get(p->data[DOC_LINKS], "links"), link_row);
-	section(p, "Devices",
-	    "name|#worker|port|#queue pairs|#registered|#sent|#received|#errors|transport|interface|address",
-	    json_object_get(p->data[DOC_DEVICES], "devices"), device_row);
-	fprintf(p->out,
-	    "<p class=\"foot\">Refreshes itself every %d seconds. For programs: /metrics, /status.json, /healthz.</p>\n",
-	    REFRESH_S);
-	fputs("</body></html>\n", p->out);
+	bytes(p->out, status->rss_bytes);
+	fprintf(p->out, ", workers %zu</p>\n", count(p, REPORT_WORKER));
 }
 
-int
-page_write(const struct documents *d, FILE *out)
+void
+page_write(const struct snapshot *seen, FILE *out)
 {
-	struct page p = { .out = out };
-	int rc = 0;
+	static const struct report_status no_status = { .version = "" };
+	static const struct report_stats no_stats = { .local.cnt = 0 };
+	const struct report_status *status = snapshot_first(seen, REPORT_STATUS);
+	const struct report_stats *stats = snapshot_first(seen, REPORT_STATS);
+	const struct page page = { .seen = seen, .out = out }, *p = &page;
 
-	for (unsigned i = 0; i < DOC_CNT && rc == 0; i++) {
-		p.root[i] = json_loadb(d->doc[i].p, d->doc[i].len, 0, NULL);
-		p.data[i] = json_object_get(p.root[i], "data");
-		rc = json_is_object(p.data[i]) ? 0 : -EINVAL;
-	}
-	if (rc == 0)
-		write_page(&p);
-	for (unsigned i = 0; i < DOC_CNT; i++)
-		json_decref(p.root[i]);
-	return rc;
+	status = status != NULL ? status : &no_status;
+	stats = stats != NULL ? stats : &no_stats;
+	begin_page(p, status);
+	tiles(p, &status->sum, stats->counters[REPORT_COUNTER(SMCR, failovers)]);
+	section(p, "Services",
+	    "name|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",
+	    REPORT_SERVICE, service_row);
+	reasons(p, "Why TCP: our reasons", &stats->local);
+	reasons(p, "Why TCP: peers' reasons", &stats->peer);
+	section(
+	    p, "Link groups", "#id|peer|role|state|#connections|#links|#memory|last failover", REPORT_GROUP, group_row);
+	section(p, "Links", "#link|state|#connections|#round trip|#idle|#sent again|device|transport|to", REPORT_LINK,
+	    link_row);
+	section(p, "Devices",
+	    "name|#worker|port|#queue pairs|#registered|#sent|#received|#errors|transport|interface|address",
+	    REPORT_DEVICE, device_row);
+	fprintf(out,
+	    "<p class=\"foot\">Refreshes itself every %d seconds. For programs: /metrics, /status.json, /healthz.</p>\n",
+	    REFRESH_S);
+	fputs("</body></html>\n", out);
 }

@@ -1,9 +1,8 @@
-/* The page for people: HTML made of documents, which needs nothing from elsewhere and no script. Pure but for memory. */
+/* The page for people: HTML made of rows of reports, which needs nothing from elsewhere and no script. Pure. */
 #pragma once
 
 #include <stdio.h>
 
-#include "daemon/metrics/documents.h"
+#include "daemon/control/snapshot.h"
 
-/* 0 or -EINVAL: a document is no JSON. */
-int page_write(const struct documents *, FILE *out);
+void page_write(const struct snapshot *, FILE *out);

@@ -79,15 +79,14 @@ make(struct documents *d, enum web_page page)
 {
 	struct text *out = &d->made[page];
 	FILE *f = open_memstream(&out->p, &out->len);
-	int rc;
 
 	if (f == NULL)
 		return -1;
 	if (page == WEB_INDEX)
-		rc = page_write(d, f);
+		page_write(&d->seen, f);
 	else
-		rc = exposition_write(d, page == WEB_OPENMETRICS, f);
-	if (fclose(f) == 0 && rc == 0)
+		exposition_write(&d->seen, page == WEB_OPENMETRICS, f);
+	if (fclose(f) == 0)
 		return 0;
 	free(out->p);
 	*out = (struct text){ 0 };
@@ -101,7 +100,7 @@ web_answer(struct documents *d, enum web_page page)
 		return plain(503, "Service Unavailable", "the daemon does not answer\n");
 	if (page == WEB_HEALTH)
 		return d->draining ? plain(503, "Service Unavailable", "draining\n") : plain(200, "OK", "ok\n");
-	const struct text *body = page == WEB_STATUS ? &d->doc[DOC_STATUS] : &d->made[page];
+	const struct text *body = page == WEB_STATUS ? &d->status : &d->made[page];
 	if (d->failed || (body->p == NULL && (page == WEB_STATUS || make(d, page) != 0)))
 		return plain(503, "Service Unavailable", "out of memory, or there is too much to show\n");
 	return (struct web_answer){ 200, "OK", types[page], *body, true };

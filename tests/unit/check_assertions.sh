@@ -167,6 +167,8 @@ daemon/control/json_writer.c: w->depth > 0 && w->level[w->depth - 1].kind == kin
 	the same
 daemon/control/json_writer.c: w->depth == 0
 	the same
+daemon/metrics/exposition.c: found
+	names of members are constants of metric_table.c; check_exposition looks up each of them
 daemon/session/bufpool.c: p->lent == 0
 	session_pool_stop frees the sessions, which give their buffers back, before the pool ends
 daemon/session/bufpool.c: p->lent > 0

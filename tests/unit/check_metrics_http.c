@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "daemon/net.h"
-#include "golden_documents.h"
+#include "some_documents.h"
 #include "unit.h"
 
 static struct http *http;
@@ -29,7 +29,7 @@ static void
 want(void *arg)
 {
 	(void)arg;
-	struct documents *d = golden_documents();
+	struct documents *d = some_documents();
 
 	wants++;
 	if (big > 0) {
@@ -391,7 +391,7 @@ START_TEST(clients_that_wait_when_it_ends)
 	say(half, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
 	(void)shutdown(half, SHUT_WR);
 	say(waits, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
-	http_deliver(http, golden_documents());
+	http_deliver(http, some_documents());
 	ck_assert_int_eq(status_of(waits, 10000), 200);
 	ck_assert_int_eq(status_of(half, 10000), 200);
 	ck_assert_int_eq(wants, 1);
@@ -402,7 +402,7 @@ START_TEST(clients_that_wait_when_it_ends)
 	while (wants == 1)
 		(void)poll(NULL, 0, 1);
 	http_stop(http);
-	http_deliver(http, golden_documents());
+	http_deliver(http, some_documents());
 	teardown();
 	(void)status_of(waits, 1000);
 }

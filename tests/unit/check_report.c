@@ -5,8 +5,7 @@
 #include "base/addr.h"
 #include "control/counters.h"
 #include "daemon/control/report.h"
-#include "fake_worker.h"
-#include "fake_workers.h"
+#include "fake_report.h"
 #include "golden.h"
 #include "rnic/siw/siw.h"
 #include "tests/poll_loop.h"
@@ -14,32 +13,12 @@
 #include "unit.h"
 #include "wire/clc.h"
 
-static const struct control_stats control_stats = { 601, 602, 603, 604, 605, 606, 607, 608 };
-
-static const struct confine_state confine_state = {
-	.mode = CONFIG_CONFINE_AUTO,
-	.part = {
-		[CONFINE_PRIVILEGES] = { true, "no program can be executed with more rights" },
-		[CONFINE_CAPABILITIES] = { true, "none" },
-		[CONFINE_FILES] = { false, "the kernel has no Landlock: Function not implemented" },
-		[CONFINE_SYSTEM_CALLS] = { true, "libseccomp 2.5.4, 200 rules; others are refused, and logged by the kernel" },
-	},
-};
-
 /* One line of JSON, to be freed. */
 static char *
 run_report(struct worker *w, unsigned cnt, const char *request)
 {
 	struct workers *ws = fake_workers_new(NULL, w, cnt);
-	struct report_source src = { .workers = ws,
-		.control = &control_stats,
-		.confine = &confine_state,
-		.version = "1.2.3",
-		.wall_ms = 1763719200123,
-		.pid = 4711,
-		.rss_bytes = 12 << 20,
-		.open_files_max = 1024,
-		.locked_bytes_max = -1 };
+	const struct report_source src = fake_report_source(ws);
 	struct control_request req;
 	struct control_error err;
 	struct report r;
@@ -243,7 +222,7 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 {
 	struct worker *w = fake_worker_new();
 	struct workers *ws = fake_workers_new(NULL, w, 1);
-	struct report_source src = { .workers = ws, .control = &control_stats, .version = "", .wall_ms = 1 };
+	struct report_source src = { .workers = ws, .control = &fake_report_control, .version = "", .wall_ms = 1 };
 	struct control_request req = { .command = CONTROL_CONNECTIONS, .modes = ~0u };
 	struct report r;
 	struct outbuf out;

@@ -1,0 +1,287 @@
+/*
+ * What a report finds out, a struct for each kind of object: made by the makers (report_*.c), written as JSON and kept for metrics by
+ * the tables of report_fields.c. A row is its maker's; texts in it are static, or as long as the step.
+ */
+#pragma once
+
+#include "control/counters.h"
+#include "daemon/confine/confine.h"
+#include "daemon/control/control_request.h"
+#include "daemon/control/field.h"
+#include "daemon/session/session_pool.h"
+#include "daemon/session/targets.h"
+#include "daemon/worker/worker.h"
+
+enum report_kind {
+	REPORT_STATUS,
+	REPORT_WORKER,
+	REPORT_SERVICE, /* of status */
+	REPORT_STATS,
+	REPORT_FIGURES, /* of a service, in stats */
+	REPORT_GROUP,
+	REPORT_LINK,
+	REPORT_DEVICE,
+	REPORT_KEPT_CNT, /* the others are not kept for metrics */
+	REPORT_GID = REPORT_KEPT_CNT,
+	REPORT_CONNECTION,
+	REPORT_RMB,
+	REPORT_TARGET,
+	REPORT_ADDRESS,
+	REPORT_SETTING,
+	REPORT_KIND_CNT
+};
+
+/* What a worker has, or all of them. */
+struct report_sum {
+	uint64_t conns[3]; /* by enum session_mode */
+	uint64_t groups, links, rmb_bytes, rmb_bytes_max, sndbuf_bytes, sndbuf_bytes_max;
+	uint64_t devices, devices_up, turns;
+};
+
+struct report_status {
+	const char *version;
+	uint32_t pid, successor;
+	int64_t uptime_ns;
+	bool draining, option_usable;
+	uint64_t rss_bytes;
+	int64_t open_files_max, locked_bytes_max;
+	struct report_sum sum;
+	struct confine_state confine;
+	uint32_t option_services;
+	const char *option_why;
+};
+
+struct report_worker {
+	uint32_t worker;
+	struct report_sum sum;
+};
+
+struct report_service {
+	const char *name, *peer;
+	enum config_kind kind;
+	struct sockaddr_storage listen;
+	char to[CONFIG_TO_STR_MAX], waiting[TARGETS_WAIT_MAX];
+	uint32_t connections_max;
+	struct service_info info;
+};
+
+/* How often a reason was; in a field_array. */
+struct report_count {
+	uint32_t code;
+	const char *text;
+	uint64_t cnt;
+};
+
+/* Their places. */
+#define REPORT_COUNTER(source, field) REPORT_COUNTER_##source##_##field
+#define REPORT_COUNTER_ROW(source, field, words) REPORT_COUNTER(source, field),
+#define REPORT_NONE(heading)
+enum { CONTROL_COUNTERS(REPORT_NONE, REPORT_COUNTER_ROW) REPORT_COUNTERS };
+
+struct report_stats {
+	uint64_t counters[REPORT_COUNTERS];
+	struct field_array local, peer;
+	struct smcr_histograms histograms;
+};
+
+struct report_figures {
+	const char *name;
+	enum config_kind kind;
+	struct service_figures figures;
+	struct field_array local, peer, resets;
+};
+
+struct report_group {
+	uint32_t worker;
+	struct smcr_group_info g; /* without a failover: failover_ns is -1, failover_why "", failover_conns 0 */
+};
+
+struct report_link {
+	uint32_t worker;
+	struct smcr_link_info l;
+	uint32_t mtu;
+	struct field_array paths; /* of l.conn */
+};
+
+struct report_rmb {
+	uint32_t worker;
+	struct smcr_rmb_info m;
+};
+
+/* Counters of all kinds of devices, by name, so that each device is shown with the same ones: those of cards, then those of soft iWARP. */
+/* clang-format off */
+#define REPORT_DEVICE_STATS(X) \
+	X(sends_posted, "Sends that were posted on a card.") \
+	X(writes_posted, "RDMA writes that were posted on a card.") \
+	X(doorbells, "Calls that handed requests to a card.") \
+	X(completions, "Completions that were taken of a card.") \
+	X(polls, "Calls that looked for completions of a card.") \
+	X(wakeups, "Times that a card woke the daemon.") \
+	X(rnr_retry_exc, "Requests that failed because the peer had no receive posted.") \
+	X(retry_exc, "Requests that failed because the peer did not answer.") \
+	X(remote_access_errs, "Requests that the peer refused.") \
+	X(flushed, "Requests that ended with their queue pair.") \
+	X(other_errs, "Requests that failed otherwise.") \
+	X(async_events, "Events of card, port or queue pair.") \
+	X(reads_sent, "Reads that confirm what was posted before them.") \
+	X(mpa_refused_token, "iWARP connections refused: not of a peer, or not for a link that waits.") \
+	X(mpa_refused_parked, "iWARP connections refused: nobody expected them in time.") \
+	X(fpdus_sent, "DDP segments sent.") \
+	X(fpdus_received, "DDP segments received.") \
+	X(bytes_sent, "Bytes sent in DDP streams.") \
+	X(bytes_received, "Bytes received in DDP streams.") \
+	X(reads_served, "Reads of peers that were answered.") \
+	X(mpa_refused_address, "iWARP connections from addresses that may not connect.") \
+	X(mpa_bad, "iWARP connections without a proper request in time, or that made place for others.") \
+	X(terminates_sent, "Terminate messages sent.") \
+	X(terminates_received, "Terminate messages received.") \
+	X(crc_errors, "FPDUs or SCTP packets with a wrong CRC.") \
+	X(recv_stalls, "Times that reading stopped because no receive was posted.") \
+	X(accept_pauses, "Times that accepting stopped because descriptors ran out.") \
+	X(linger_refused, "Connections closed at once though something was left to say.") \
+	X(strangers_limited, "SCTP packets of no association, more than are looked at.") \
+	X(sctp_retransmits, "SCTP messages sent again, by all devices of the daemon together.") \
+	X(no_memory, "Connections closed, or last words not sent, for want of memory.")
+/* clang-format on */
+
+#define REPORT_DEVICE_STAT(name, meaning) uint64_t name;
+
+struct report_device_stats {
+	REPORT_DEVICE_STATS(REPORT_DEVICE_STAT)
+};
+
+struct report_device {
+	uint32_t worker;
+	struct rnic_info rnic;
+	const char *interface;
+	uint32_t interface_mtu, mtu;
+	const struct siw_addrs *more_addrs; /* in the step only */
+	/* Of a card; "", 0 and -1 for a device of software. */
+	const char *card, *link_layer, *gid_type;
+	uint32_t card_port;
+	int64_t gid_index;
+	struct report_device_stats stats;
+};
+
+struct report_gid {
+	struct rnic_gid gid;
+	enum rnic_gid_type type;
+	uint32_t index;
+	const char *interface;
+};
+
+struct report_connection {
+	uint32_t worker;
+	struct session_info s;
+	struct smcr_conn_info c; /* zeros, and "", when it is not on SMC-R */
+	char app[ADDR_STR_MAX];
+	int64_t app_uid, app_pid;
+};
+
+struct report_one_service {
+	struct report_service service;
+	uint64_t modes[3]; /* connections by enum session_mode */
+	bool listens_here;
+	int64_t held_off_ns; /* the longest, of its addresses in all workers */
+	struct outage_info outage;
+};
+
+struct report_target {
+	char target[CONFIG_TARGET_STR_MAX], name_error[ENDPOINT_WHY_MAX];
+};
+
+struct report_address {
+	struct endpoint e;
+	char target[CONFIG_TARGET_STR_MAX];
+	const char *state, *text;
+};
+
+struct report_setting {
+	const char *name, *value;
+};
+
+struct report_drain {
+	bool draining;
+	uint64_t conns[3];
+};
+
+struct report_close {
+	uint64_t closed;
+};
+
+struct report_check_step {
+	const char *step, *result, *text;
+	int64_t took_ns;
+};
+
+struct report_check_bulk {
+	const char *path, *direction;
+	uint64_t bytes;
+	int64_t took_ns;
+};
+
+struct report_check {
+	struct sockaddr_storage peer;
+	const char *finding;
+	struct check_result res;
+	struct field_array steps, bulk;
+};
+
+struct report_reload {
+	const char *messages;
+};
+
+struct report_disable {
+	const char *service;
+	bool disabled;
+};
+
+struct report_rebalance {
+	uint64_t moving;
+};
+
+struct report_link_order {
+	uint32_t group, link;
+};
+
+struct report_retry {
+	struct worker_retried retried;
+	uint32_t names;
+};
+
+struct report_log_level {
+	const char *level, *configured;
+	bool set;
+};
+
+struct report_line {
+	int schema;
+	const char *event;
+	int64_t time_us;
+	uint64_t dropped;
+};
+
+struct report_message {
+	const char *direction, *kind, *text;
+	uint32_t worker, group, token;
+	uint8_t link;
+	uint64_t bytes;
+};
+
+/* The members of each kind, and the size of its struct. */
+struct report_table {
+	const struct field *fields;
+	size_t size;
+};
+
+extern const struct report_table report_tables[REPORT_KIND_CNT];
+/* The members of "data", by command; NULL: there are none. */
+extern const struct field *const report_data[CONTROL_COMMAND_CNT];
+extern const char *const report_kind_words[];     /* ingress, egress */
+extern const char *const report_gid_type_words[]; /* by enum rnic_gid_type */
+extern const char *const report_device_stats[];   /* names, in order; ends with NULL */
+/* Members of several kinds of objects. */
+extern const struct field report_peer_fields[];   /* struct smcr_peer_info */
+extern const struct field report_reason_fields[]; /* struct smcr_diag */
+/* Lines of traces and events: how both begin, and what a trace has then. */
+extern const struct field report_line_fields[], report_message_fields[];

@@ -1,0 +1,56 @@
+/* Where the reports of a fixed worker come from; they are compared as JSON, as metrics, and as a page. */
+#pragma once
+
+#include "daemon/control/report.h"
+#include "fake_worker.h"
+#include "fake_workers.h"
+
+static const struct control_stats fake_report_control = { 601, 602, 603, 604, 605, 606, 607, 608 };
+
+static const struct confine_state fake_report_confine = {
+	.mode = CONFIG_CONFINE_AUTO,
+	.part = {
+		[CONFINE_PRIVILEGES] = { true, "no program can be executed with more rights" },
+		[CONFINE_CAPABILITIES] = { true, "none" },
+		[CONFINE_FILES] = { false, "the kernel has no Landlock: Function not implemented" },
+		[CONFINE_SYSTEM_CALLS] = { true, "libseccomp 2.5.4, 200 rules; others are refused, and logged by the kernel" },
+	},
+};
+
+static inline struct report_source
+fake_report_source(struct workers *ws)
+{
+	return (struct report_source){ .workers = ws,
+		.control = &fake_report_control,
+		.confine = &fake_report_confine,
+		.version = "1.2.3",
+		.wall_ms = 1763719200123,
+		.pid = 4711,
+		.rss_bytes = 12 << 20,
+		.open_files_max = 1024,
+		.locked_bytes_max = -1 };
+}
+
+/* The rows that metrics take, of a worker with everything or of an idle one; to be ended by snapshot_fini(). */
+static inline void
+fake_report_rows(struct snapshot *out, bool idle)
+{
+	static const enum control_command commands[] = { CONTROL_STATUS, CONTROL_STATS, CONTROL_GROUPS, CONTROL_LINKS,
+		CONTROL_DEVICES };
+	struct worker *w = idle ? fake_worker_new_empty() : fake_worker_new();
+	struct workers *ws = fake_workers_new(NULL, w, 1);
+	const struct report_source src = fake_report_source(ws);
+
+	*out = (struct snapshot){ .bytes_max = 1 << 24 };
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		const struct control_request req = { .command = commands[i] };
+		struct report r;
+
+		report_start(&r, &src, &req, NULL);
+		report_keep_in(&r, out);
+		while (report_step(&r))
+			;
+	}
+	fake_workers_free(ws);
+	fake_worker_free(w);
+}

@@ -1,0 +1,19 @@
+/* What main collects for metrics, of a daemon without anything. */
+#pragma once
+
+#include <string.h>
+
+#include "checks.h"
+#include "daemon/metrics/documents.h"
+
+/* To be freed by documents_free(), or by whatever it is given to. */
+static inline struct documents *
+some_documents(void)
+{
+	static const char status[] = "{\"data\":{}}\n";
+	struct documents *d = calloc(1, sizeof(*d));
+
+	ck_assert_ptr_nonnull(d);
+	d->status = (struct text){ strdup(status), sizeof(status) - 1 };
+	return d;
+}
