@@ -12,6 +12,7 @@
 
 #define LINES_MAX 65000 /* libconfig counts lines in 16 bits */
 #define WHAT_MAX 160
+#define DIGITS "0123456789abcdefxABCDEFXL"
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-*"
 
 /* Names of Unicode, of the characters that look like ASCII or like nothing. */
@@ -86,33 +87,36 @@ skip_integer(const char *p)
 	return errno != 0 || n > (*end == 'L' ? (unsigned long long)LLONG_MAX : INT_MAX) ? NULL : end;
 }
 
-/* The first mistake, or NULL. */
+/* The first mistake, with its words; NULL when there is none. */
 static const char *
 find_mistake(const char *p, char what[WHAT_MAX])
 {
 	while (*p != '\0') {
-		const char *from = p;
+		const char *from = p, *why = NULL; /* NULL: the character itself */
 
-		what[0] = '\0';
 		if (*p == '"') {
+			why = "string without end";
 			p = skip_string(p);
-			snprintf(what, WHAT_MAX, "string without end");
 		} else if (isdigit((unsigned char)*p)) {
+			why = "number out of range: ";
 			p = skip_integer(p);
-			snprintf(what, WHAT_MAX, "number out of range: %.*s", (int)strspn(from, WORD), from);
 		} else if (*p == '@') {
+			why = "@include is not supported";
 			p = NULL;
-			snprintf(what, WHAT_MAX, "@include is not supported");
 		} else if (!isprint((unsigned char)*p) && !isspace((unsigned char)*p)) {
 			p = NULL;
-			name_char(from, what);
-		} else if ((p = skip_comment(p)) == NULL) {
-			snprintf(what, WHAT_MAX, "comment without end");
-		} else if (p == from) {
-			p += isalpha((unsigned char)*p) || *p == '*' ? strspn(p, WORD) : 1;
+		} else {
+			why = "comment without end";
+			p = skip_comment(p);
 		}
+		if (p == NULL && why == NULL)
+			name_char(from, what);
+		else if (p == NULL)
+			snprintf(what, WHAT_MAX, "%s%.*s", why, (int)strspn(from, DIGITS), from);
 		if (p == NULL)
 			return from;
+		if (p == from)
+			p += isalpha((unsigned char)*p) || *p == '*' ? strspn(p, WORD) : 1;
 	}
 	return NULL;
 }
