@@ -663,9 +663,12 @@ smcr_histograms(const struct smcr *eng)
 void
 worker_stats(const struct worker *w, struct worker_stats *out)
 {
-	*out = w->full ? (struct worker_stats){ 501, 502, 503, 504, 505, 506, 507, 508, 509, 510, 511, 512, 513, 514,
-		515, true, 98765 * S, 0 }
-	               : (struct worker_stats){ .uptime_ns = 98765 * S };
+	uint64_t *counters = (uint64_t *)out;
+
+	*out = (struct worker_stats){ .uptime_ns = 98765 * S, .draining = w->full };
+	/* Counters stand before draining; each has a number of its own. */
+	for (unsigned i = 0; w->full && i < offsetof(struct worker_stats, draining) / sizeof(uint64_t); i++)
+		counters[i] = 501 + i;
 }
 
 struct session_pool *
