@@ -5,13 +5,16 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/engine.c lib/smcr/engine.h \
 	lib/smcr/info.c \
 	lib/smcr/state/engine.h \
+	lib/smcr/state/conn.c lib/smcr/state/conn.h lib/smcr/state/cursor.h \
 	lib/smcr/state/lgr.c lib/smcr/state/lgr.h \
 	lib/smcr/state/link.h \
 	lib/smcr/state/log.c lib/smcr/state/log.h \
 	lib/smcr/state/dialect.c lib/smcr/state/dialect.h \
 	lib/smcr/state/marks.c lib/smcr/state/marks.h
 
-check_UNIT += tests/unit/check_marks
+check_UNIT += \
+	tests/unit/check_cursor \
+	tests/unit/check_marks
 
 include lib/smcr/data/local.mk
 include lib/smcr/group/local.mk

@@ -8,7 +8,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 # FILE: ASSERTION, and its reason in indented lines.
 cat > "$tmp/rows" <<'EOF'
-lib/smcr/data/link_tx.c: wc->wr_id - link->wr_tail < outstanding(link)
+lib/smcr/data/link_tx.c: wc->wr_id - link->wr_tail < link_outstanding(link)
 	link_post assigned the wr_id, and a device completes each request once, in order. Soft iWARP walks its own queue; the verbs
 	device drops a completion with an invalid position (send_ended).
 lib/smcr/rendezvous/rendezvous.c: n > 0
@@ -23,7 +23,7 @@ lib/smcr/data/tx.c: len <= conn->tx.sndbuf->size - ring_used(conn)
 	the length is what one read put into the space that smcr_tx_space gave, with nothing between the two calls
 lib/smcr/data/rx.c: len <= conn->rx.head - conn->rx.tail
 	the length is what one write took of the data that smcr_rx_data gave, with nothing between; a peer's cursors only move rx_head up
-lib/smcr/data/conn.c: (states[conn->state].next & (1u << next)) != 0
+lib/smcr/state/conn.c: (states[conn->state].next & (1u << next)) != 0
 	a peer's flags go through close_table. check_close runs each of its cells, and it names only states that `states` allows from there.
 lib/smcr/data/rmb.c: (states[rmb->state].next & BIT(next)) != 0
 	our RMB changes at the end of our exchange, which holds it as flow->rmb: a new one is confirmed, a new or confirmed one deleted

@@ -1,7 +1,7 @@
 #include <errno.h>
 
 #include "base/rng.h"
-#include "smcr/data/cursor.h"
+#include "smcr/state/cursor.h"
 #include "unit.h"
 
 #define LINUX cursor_space(65536, false)

@@ -9,6 +9,7 @@
 #include "fake_rnic.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
+#include "smcr/data/link_post.h"
 #include "smcr/data/link_tx.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"

@@ -3,7 +3,6 @@
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
-#include "smcr/data/link_tx.h"
 #include "smcr/state/engine.h"
 
 #define LAST (CDC_CLOSED | CDC_ABORT) /* nothing is said behind either */

@@ -1,111 +1,19 @@
-/*
- * Sending on a link: work requests go to the device in order, one behind, so
- * that the last one of a burst can be signaled; a ring remembers what each was.
- * LLC messages go before data; connections take turns.
- */
+/* Turns of a link: LLC messages go before data, connections one after the other; and what a completed request was. */
 #include "smcr/data/link_tx.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
+#include "smcr/data/link_post.h"
 #include "smcr/data/sndbuf.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
 #define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */
 #define TURN_BYTES (1024u * 1024) /* data posted in one flush at most */
-
-static bool
-usable(const struct link *link)
-{
-	return link->connected && !link_has_ended(link);
-}
-
-static uint32_t
-outstanding(const struct link *link)
-{
-	return (uint32_t)(link->wr_head - link->wr_tail);
-}
-
-/* n - by, or 0. */
-static uint32_t
-less(uint32_t n, uint32_t by)
-{
-	return n > by ? n - by : 0;
-}
-
-struct rnic_credits
-link_credits(const struct link *link)
-{
-	struct rnic_credits room = { 0 };
-
-	if (!usable(link))
-		return room;
-	link->dev->ops->credits(link->qp, &room);
-	/* The request that is held takes its place only when it is posted. */
-	if (link->has_held) {
-		room.wrs = less(room.wrs, 1);
-		if (link->held.op == RNIC_WR_SEND)
-			room.sends = less(room.sends, 1);
-	}
-	room.wrs = min_u32(room.wrs, link->wr_cap - outstanding(link));
-	room.sends = min_u32(room.sends, room.wrs);
-	return room;
-}
-
-static int
-post_held(struct link *link, bool signaled)
-{
-	if (!link->has_held)
-		return 0;
-	if (signaled)
-		link->held.flags |= RNIC_SIGNALED;
-	int err = link->dev->ops->post_send(link->qp, &link->held);
-	if (err < 0)
-		return err;
-	link->has_held = false;
-	link->unsignaled = signaled ? 0 : link->unsignaled + 1;
-	return 0;
-}
-
-int
-link_post(struct link *link, const struct rnic_send_wr *wr, const uint8_t *msg, const struct link_wr *what)
-{
-	if (!usable(link))
-		return -ENOTCONN;
-	if (outstanding(link) == link->wr_cap)
-		return -ENOBUFS;
-	int err = post_held(link, link->unsignaled + 1 >= LINK_SIGNAL_EVERY);
-	if (err < 0)
-		return err;
-	if (msg != NULL) {
-		memcpy(link->held_msg, msg, LINK_MSG_LEN);
-		link->held = (struct rnic_send_wr){
-			.op = RNIC_WR_SEND,
-			.flags = RNIC_INLINE | RNIC_SOLICITED,
-			.sge_cnt = 1,
-			.sge = { { .ptr = link->held_msg, .len = LINK_MSG_LEN } },
-		};
-	} else {
-		link->held = *wr;
-	}
-	link->held.wr_id = link->wr_head;
-	link->wr[link->wr_head % link->wr_cap] = *what;
-	link->wr_head++;
-	link->has_held = true;
-	return 0;
-}
-
-void
-link_post_end(struct link *link)
-{
-	if (usable(link))
-		(void)post_held(link, true); /* no room: the next flush tries again; broken: the device says so */
-}
 
 /* Asks the device for completions when somebody waits for them or little room is left; once for what is posted now. */
 static void
@@ -120,7 +28,7 @@ fence(struct link *link)
 	if (!link->want_fence || link->has_held)
 		return;
 	link->want_fence = false;
-	if (outstanding(link) == 0 || link->fence_head == link->wr_head)
+	if (link_outstanding(link) == 0 || link->fence_head == link->wr_head)
 		return;
 	link->fence_head = link->wr_head;
 	link->dev->ops->fence(link->qp);
@@ -187,7 +95,7 @@ encode_llc(struct link *link, const struct llc_msg *msg, struct link_llc *q)
 int
 link_send_llc(struct link *link, const struct llc_msg *msg)
 {
-	if (!usable(link))
+	if (!link_is_usable(link))
 		return -ENOTCONN;
 	if (link->llc_cnt == LINK_LLC_QUEUE)
 		flush_llc(link);
@@ -208,13 +116,20 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 
 /* -- data -- */
 
+/* n - by, or 0. */
+static uint32_t
+less(uint32_t n, uint32_t by)
+{
+	return n > by ? n - by : 0;
+}
+
 /* The room that data may use in this turn. */
 static struct rnic_credits
 data_credits(const struct link *link)
 {
 	struct rnic_credits room = link_credits(link);
 
-	if (outstanding(link) > 0) {
+	if (link_outstanding(link) > 0) {
 		room.wrs = less(room.wrs, LLC_RESERVE);
 		room.sends = less(room.sends, LLC_RESERVE);
 	}
@@ -251,7 +166,7 @@ flush_data(struct link *link)
 	if (list_empty(&link->ready))
 		return false;
 	/* Left for lack of room: completions and RNIC_EV_CREDITS bring us back. Left because the turn is used up: */
-	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !usable(link))
+	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !link_is_usable(link))
 		return false;
 	room = data_credits(link);
 	return room.wrs >= LINK_STEP_WRS && room.sends > 0 && room.bytes > 0;
@@ -260,7 +175,7 @@ flush_data(struct link *link)
 bool
 link_flush(struct link *link)
 {
-	if (!usable(link))
+	if (!link_is_usable(link))
 		return false;
 	flush_llc(link);
 	bool more = link->llc_cnt == 0 && flush_data(link);
@@ -316,7 +231,7 @@ link_tell_up(struct link *link)
 void
 link_wc(struct link *link, const struct rnic_wc *wc)
 {
-	assert(wc->wr_id - link->wr_tail < outstanding(link));
+	assert(wc->wr_id - link->wr_tail < link_outstanding(link));
 	/* All before it are complete, or it would not be reported yet. */
 	while (link->wr_tail < wc->wr_id)
 		hand_back(link, true);

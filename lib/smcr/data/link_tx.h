@@ -1,19 +1,8 @@
-/* Posting on a link and what comes back: used by tx.c, by the LLC exchanges, and by the engine's turn. */
+/* Turns of a link, LLC messages to be sent, completions: used by the LLC exchanges and by the engine's turn. */
 #pragma once
 
 #include "smcr/state/link.h"
 
-#define LINK_SIGNAL_EVERY 64 /* at least one request in so many is signaled */
-#define LINK_STEP_WRS 3      /* what a step of a connection may need: two writes and the CDC message */
-
-/* What may be posted: work requests, of them Sends, and payload bytes worth queueing. */
-struct rnic_credits link_credits(const struct link *);
-/* Queues a work request; msg != NULL: an inline message of LINK_MSG_LEN bytes (Send, solicited), copied. Requests go to the
- * device in order, one behind, so that the last one of a burst can be signaled. 0 or -ENOBUFS/-ENOTCONN; the caller looked at
- * link_credits before, so an error means a broken link. */
-int link_post(struct link *, const struct rnic_send_wr *, const uint8_t *msg, const struct link_wr *what);
-/* End of a burst: posts what is held, signaled. */
-void link_post_end(struct link *);
 /* Queues an LLC message; it goes out before any data. -ENOBUFS when LINK_LLC_QUEUE are waiting: such a link is broken and
  * marked as failed; -ENOBUFS, too, when the message has more than LINK_MSG_LEN bytes and finds no room behind others like that
  * which are not complete: the link is well, and what it was for comes to nothing. -EINVAL: a value out of range. */

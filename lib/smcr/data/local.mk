@@ -1,9 +1,9 @@
 # Connections: their memory, sending, receiving, closing, failover.
 lib_libsmcr_la_SOURCES += \
-	lib/smcr/data/cursor.h \
 	lib/smcr/data/rmb.c lib/smcr/data/rmb.h \
 	lib/smcr/data/window.c lib/smcr/data/window.h \
 	lib/smcr/data/sndbuf.c lib/smcr/data/sndbuf.h \
+	lib/smcr/data/link_post.c lib/smcr/data/link_post.h \
 	lib/smcr/data/link_tx.c lib/smcr/data/link_tx.h \
 	lib/smcr/data/conn.c lib/smcr/data/conn.h \
 	lib/smcr/data/failover.c lib/smcr/data/failover.h \
@@ -12,7 +12,6 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/data/close.c
 
 check_UNIT += \
-	tests/unit/check_cursor \
 	tests/unit/check_rmb \
 	tests/unit/check_link_tx \
 	tests/unit/check_tx \

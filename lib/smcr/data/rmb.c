@@ -13,8 +13,8 @@
 
 #include "base/minmax.h"
 #include "base/pages.h"
-#include "smcr/data/conn.h"
 #include "smcr/data/window.h"
+#include "smcr/state/conn.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 #include "smcr/state/log.h"

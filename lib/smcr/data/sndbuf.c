@@ -6,8 +6,8 @@
 
 #include "base/minmax.h"
 #include "base/pages.h"
-#include "smcr/data/conn.h"
 #include "smcr/data/window.h"
+#include "smcr/state/conn.h"
 #include "smcr/state/engine.h"
 
 #define SLAB_FIRST 4 /* rings of the first slab; each further one has twice as many */

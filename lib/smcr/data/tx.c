@@ -10,7 +10,7 @@
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
-#include "smcr/data/link_tx.h"
+#include "smcr/data/link_post.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"
 #include "smcr/data/window.h"

@@ -2,8 +2,8 @@
 #include "smcr/data/window.h"
 
 #include "base/minmax.h"
-#include "smcr/data/conn.h"
 #include "smcr/data/rmb.h"
+#include "smcr/state/conn.h"
 #include "smcr/state/engine.h"
 
 #define NEAR (512u * 1024) /* a window without a delay worth the name: a larger one leaves the caches */

@@ -8,6 +8,7 @@
 #include "base/pages.h"
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
+#include "smcr/data/link_post.h"
 #include "smcr/data/link_tx.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"

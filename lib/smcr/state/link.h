@@ -1,7 +1,7 @@
 /*
  * A link: one queue pair between two RNICs, with its own protection domain, in
  * a link group (RFC 7609 2.2). Owned by its group, in a fixed slot, made and
- * ended by group/link.c. Data is posted by data/link_tx.c: wr_id is a running
+ * ended by group/link.c. Data is posted by data/link_post.c: wr_id is a running
  * number into a ring that remembers what each request was.
  *
  *	FREE -> CONNECTING -> CONFIRMING -> ACTIVE
