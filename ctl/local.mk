@@ -7,6 +7,7 @@ ctl_libsmcrctl_la_SOURCES = \
 	ctl/options.c ctl/options.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
+	ctl/template.c ctl/template.h \
 	ctl/top.c ctl/top.h \
 	ctl/delta.c ctl/delta.h \
 	ctl/text.c ctl/text.h
@@ -25,6 +26,7 @@ dist_zshcompletion_DATA = ctl/completion/_smcrctl ctl/completion/_smcrd
 
 check_UNIT += \
 	tests/unit/check_ctl_show \
+	tests/unit/check_template \
 	tests/unit/check_top \
 	tests/unit/check_delta \
 	tests/unit/check_doctor_rules \

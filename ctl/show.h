@@ -24,7 +24,19 @@ const char *get_string(const json_t *, const char *key);
 int64_t get_int(const json_t *, const char *key);
 bool get_bool(const json_t *, const char *key);
 
-/* Prints the list of this key in data as a table, one line for each item. */
+enum { LEFT = 0, RIGHT = 1, DETAIL = 2 };
+
+/* A column of a table: its heading, and the cell of an item, a template. */
+struct column {
+	unsigned flags; /* alignment; DETAIL: only with --detail */
+	const char *heading, *cell;
+};
+
+/* One line for each item of the list; a column without heading ends columns. */
+void show_columns(FILE *, const json_t *list, const struct column *columns, bool detail);
+/* Prints the list of this key in data as a table. */
 void show_list(FILE *, const json_t *data, const char *key, bool detail);
-/* How a connection runs, in words. */
-const char *show_mode(const json_t *connection);
+
+/* How a connection runs, whether a service takes some: templates. Of an older daemon every service is open. */
+#define SHOW_MODE "[mode=smcr?SMC-R|mode=tcp?TCP|mode=setup?set-up|{mode}]"
+#define SHOW_SERVICE_STATE "[disabled?disabled|closed?closed|open]"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctl/show.h"
+#include "ctl/template.h"
 #include "ctl/text.h"
 
 /* A connection that is there. */
@@ -32,10 +33,31 @@ count_of(const json_t *item, const char *key)
 	return n > 0 ? n : 0;
 }
 
-static void
-key_of(const json_t *c, char buf[48])
+/* A service by its name, a connection by its ID. */
+static const char *
+key_of(const json_t *item, char id[24])
 {
-	(void)snprintf(buf, 48, "%" PRId64, get_int(c, "id"));
+	snprintf(id, 24, "%" PRId64, get_int(item, "id"));
+	return json_object_get(item, "name") != NULL ? get_string(item, "name") : id;
+}
+
+/* What the next look compares with: counts of each item. */
+static json_t *
+counts_of(const json_t *list)
+{
+	static const char *const counts[] = { "accepted", "bytes_from_app", "bytes_to_app" };
+	json_t *all = json_object();
+	char id[24];
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *item = json_array_get(list, i);
+		json_t *kept = json_object();
+
+		for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+			json_object_set(kept, counts[k], json_object_get(item, counts[k]));
+		json_object_set_new(all, key_of(item, id), kept);
+	}
+	return all;
 }
 
 static int
@@ -61,21 +83,19 @@ static struct flow *
 measure(const struct top *t, const json_t *list, int64_t ms, const char *service, size_t *cnt)
 {
 	struct flow *flows = calloc(json_array_size(list) + 1, sizeof(*flows));
-	char key[48];
+	char id[24];
 
 	*cnt = 0;
 	for (size_t i = 0; flows != NULL && i < json_array_size(list); i++) {
-		const json_t *c = json_array_get(list, i);
+		const json_t *c = json_array_get(list, i), *before = json_object_get(t->before, key_of(c, id));
 
-		key_of(c, key);
-		const json_t *before = json_object_get(t->before, key);
-		if (!is_shown(c, "service", service))
-			continue;
-		flows[(*cnt)++] = (struct flow){
-			.item = c,
-			.from = per_second(count_of(c, "bytes_from_app") - count_of(before, "from"), ms),
-			.to = per_second(count_of(c, "bytes_to_app") - count_of(before, "to"), ms),
-		};
+		if (is_shown(c, "service", service))
+			flows[(*cnt)++] = (struct flow){
+				.item = c,
+				.from = per_second(
+				    count_of(c, "bytes_from_app") - count_of(before, "bytes_from_app"), ms),
+				.to = per_second(count_of(c, "bytes_to_app") - count_of(before, "bytes_to_app"), ms),
+			};
 	}
 	return flows;
 }
@@ -100,50 +120,6 @@ forget_another_daemon(struct top *t, const json_t *status)
 	t->uptime_ms = uptime_ms;
 }
 
-static void
-remember(struct top *t, const json_t *services, const json_t *list, int64_t time_ms)
-{
-	char key[48];
-
-	forget(t);
-	t->before = json_object();
-	t->services = json_object();
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *c = json_array_get(list, i);
-		json_t *bytes = json_object();
-
-		json_object_set(bytes, "from", json_object_get(c, "bytes_from_app"));
-		json_object_set(bytes, "to", json_object_get(c, "bytes_to_app"));
-		key_of(c, key);
-		json_object_set_new(t->before, key, bytes);
-	}
-	for (size_t i = 0; i < json_array_size(services); i++) {
-		json_t *s = json_array_get(services, i);
-
-		json_object_set_new(t->services, get_string(s, "name"), json_copy(s));
-	}
-	t->time_ms = time_ms;
-}
-
-/* "-" while there was but one look. */
-static void
-rate_cell(struct table *table, int64_t rate, bool known)
-{
-	char text[HUMAN_MAX + 2], num[HUMAN_MAX];
-
-	snprintf(text, sizeof(text), "%s/s", human_bytes(num, (uint64_t)rate));
-	table_cell(table, known ? text : "");
-}
-
-static void
-number_cell(struct table *table, int64_t n)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRId64, n);
-	table_cell(table, text);
-}
-
 /* What a service has counted since the look before. Below what it was there: a reload took it out and brought it back. */
 static int64_t
 counted(const json_t *before, const json_t *s, const char *key)
@@ -153,72 +129,73 @@ counted(const json_t *before, const json_t *s, const char *key)
 	return b >= a ? b - a : b;
 }
 
-/* All of its connections, also those that came and went between two looks. An older daemon does not tell their bytes. */
+/* A line of a table to be: the item, with rates where they are known, which takes two looks. */
 static void
-show_service(struct table *table, const json_t *before, const json_t *s, int64_t ms)
+add_line(json_t *lines, const json_t *item, bool known, int64_t from, int64_t to)
 {
-	bool tells = ms > 0 && json_is_integer(json_object_get(s, "bytes_from_app"));
-	double taken = ms > 0 ? (double)counted(before, s, "accepted") * 1000 / (double)ms : 0;
-	char text[HUMAN_MAX];
+	json_t *line = json_copy((json_t *)(uintptr_t)item);
 
-	table_cell(table, get_string(s, "name"));
-	table_cell(table, get_bool(s, "disabled") ? "disabled" : get_bool(s, "closed") ? "closed" : "open");
-	number_cell(table, get_int(s, "connections"));
-	snprintf(text, sizeof(text), "%.1f", taken);
-	table_cell(table, ms > 0 ? text : "");
-	rate_cell(table, per_second(counted(before, s, "bytes_from_app"), ms), tells);
-	rate_cell(table, per_second(counted(before, s, "bytes_to_app"), ms), tells);
+	if (known) {
+		json_object_set_new(line, "rate_from", json_integer(from));
+		json_object_set_new(line, "rate_to", json_integer(to));
+	}
+	json_array_append_new(lines, line);
 }
 
+/* All of its connections, also those that came and went between two looks. An older daemon does not tell their bytes. */
 static void
 show_services(const struct top *t, FILE *f, const json_t *services, int64_t ms, const char *only)
 {
-	struct table table = { 0 };
+	static const struct column columns[] = {
+		{ LEFT, "SERVICE", "{name}" },
+		{ LEFT, "STATE", SHOW_SERVICE_STATE },
+		{ RIGHT, "CONNS", "{connections:n}" },
+		{ RIGHT, "NEW/s", "{new}" },
+		{ RIGHT, "FROM-APP", "{rate_from:b}/s" },
+		{ RIGHT, "TO-APP", "{rate_to:b}/s" },
+		{ 0 },
+	};
+	json_t *lines = json_array();
+	char taken[HUMAN_MAX];
 
-	table_column(&table, "SERVICE", false);
-	table_column(&table, "STATE", false);
-	table_column(&table, "CONNS", true);
-	table_column(&table, "NEW/s", true);
-	table_column(&table, "FROM-APP", true);
-	table_column(&table, "TO-APP", true);
 	for (size_t i = 0; i < json_array_size(services); i++) {
-		const json_t *s = json_array_get(services, i);
+		const json_t *s = json_array_get(services, i),
+		             *before = json_object_get(t->services, get_string(s, "name"));
 
-		if (is_shown(s, "name", only))
-			show_service(&table, json_object_get(t->services, get_string(s, "name")), s, ms);
+		if (!is_shown(s, "name", only))
+			continue;
+		add_line(lines, s, ms > 0 && json_is_integer(json_object_get(s, "bytes_from_app")),
+		    per_second(counted(before, s, "bytes_from_app"), ms),
+		    per_second(counted(before, s, "bytes_to_app"), ms));
+		snprintf(taken, sizeof(taken), "%.1f", (double)counted(before, s, "accepted") * 1000 / (double)ms);
+		if (ms > 0)
+			json_object_set_new(
+			    json_array_get(lines, json_array_size(lines) - 1), "new", json_string(taken));
 	}
-	table_print(&table, f);
-	table_fini(&table);
+	show_columns(f, lines, columns, false);
+	json_decref(lines);
 }
 
 static void
 show_flows(FILE *f, const struct flow *flows, size_t cnt, bool known)
 {
-	struct table table = { 0 };
-	char text[HUMAN_MAX];
+	static const struct column columns[] = {
+		{ RIGHT, "ID", "{id:n}" },
+		{ LEFT, "SERVICE", "{service}" },
+		{ LEFT, "MODE", SHOW_MODE },
+		{ RIGHT, "FROM-APP", "{rate_from:b}/s" },
+		{ RIGHT, "TO-APP", "{rate_to:b}/s" },
+		{ RIGHT, "AGE", "{age_ms:t}" },
+		{ LEFT, "APPLICATION", "{app}" },
+		{ LEFT, "PEER", "{peer}" },
+		{ 0 },
+	};
+	json_t *lines = json_array();
 
-	table_column(&table, "ID", true);
-	table_column(&table, "SERVICE", false);
-	table_column(&table, "MODE", false);
-	table_column(&table, "FROM-APP", true);
-	table_column(&table, "TO-APP", true);
-	table_column(&table, "AGE", true);
-	table_column(&table, "APPLICATION", false);
-	table_column(&table, "PEER", false);
-	for (size_t i = 0; i < cnt; i++) {
-		const json_t *c = flows[i].item;
-
-		number_cell(&table, get_int(c, "id"));
-		table_cell(&table, get_string(c, "service"));
-		table_cell(&table, show_mode(c));
-		rate_cell(&table, flows[i].from, known);
-		rate_cell(&table, flows[i].to, known);
-		table_cell(&table, human_duration(text, get_int(c, "age_ms")));
-		table_cell(&table, get_string(c, "app"));
-		table_cell(&table, get_string(c, "peer"));
-	}
-	table_print(&table, f);
-	table_fini(&table);
+	for (size_t i = 0; i < cnt; i++)
+		add_line(lines, flows[i].item, known, flows[i].from, flows[i].to);
+	show_columns(f, lines, columns, false);
+	json_decref(lines);
 }
 
 void
@@ -227,16 +204,14 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	const json_t *list = json_object_get(connections, "connections"),
 	             *services = json_object_get(status, "services");
 	int64_t ms = t->time_ms != 0 ? time_ms - t->time_ms : 0;
-	char a[HUMAN_MAX], b[HUMAN_MAX];
 	size_t cnt;
 
 	forget_another_daemon(t, status);
 	struct flow *flows = measure(t, list, ms, service, &cnt);
 
-	fprintf(f, "smcrd %s, up %s%s; %zu connection%s, %" PRId64 " link group%s, %s resident\n\n",
-	    get_string(status, "version"), human_duration(a, get_int(status, "uptime_ms")),
-	    get_bool(status, "draining") ? ", DRAINING" : "", cnt, plural((int64_t)cnt), get_int(status, "groups"),
-	    plural(get_int(status, "groups")), human_bytes(b, (uint64_t)get_int(status, "rss_bytes")));
+	template_print(f, status, "smcrd {version}, up {uptime_ms:t}[draining?, DRAINING]; ");
+	fprintf(f, "%zu connection%s, ", cnt, plural((int64_t)cnt));
+	template_print(f, status, "{groups:n} link group{groups:s}, {rss_bytes:b} resident\n\n");
 	if (flows == NULL)
 		return;
 	show_services(t, f, services, ms, service);
@@ -244,7 +219,10 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	fputc('\n', f);
 	show_flows(f, flows, t->rows != 0 && cnt > t->rows ? t->rows : cnt, ms > 0);
 	free(flows);
-	remember(t, services, list, time_ms);
+	forget(t);
+	t->before = counts_of(list);
+	t->services = counts_of(services);
+	t->time_ms = time_ms;
 }
 
 void

@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 struct top {
-	json_t *before;         /* connections of the last look, by id: "from" and "to", their bytes so far */
-	json_t *services;       /* its services, by name, as they were */
+	json_t *before;         /* counts of the connections of the last look, by id */
+	json_t *services;       /* ... and of its services, by name */
 	int64_t pid, uptime_ms; /* of the daemon there */
 	int64_t time_ms;        /* of that look; 0 = there was none */
 	unsigned rows;          /* of connections that are shown */
