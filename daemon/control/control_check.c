@@ -6,7 +6,7 @@
 #include "base/addr.h"
 #include "daemon/control/control_parts.h"
 
-#define WORD(constant, word) word,
+#define WORD(constant, word, ...) word,
 
 static const char *const step_words[] = { CHECK_STEPS(WORD) };
 static const char *const step_result_words[] = { CHECK_STEP_RESULTS(WORD) };

@@ -158,37 +158,35 @@ take_level(const json_t *v, struct control_request *req, struct control_error *e
 	return 0;
 }
 
-#define NUMBER(member, most) .max = most, .off = offsetof(struct control_request, member)
+#define NUMBER(member, most) .type = "integer", .max = most, .off = offsetof(struct control_request, member)
 
-static const struct field {
-	const char *name;
-	unsigned bit; /* CONTROL_F_; 0: all commands take it, and it was looked at before the others */
-	int (*take)(const json_t *, struct control_request *, struct control_error *);
-	/* A number: from 1 to max, and where it is in the request. */
-	uint32_t max;
-	size_t off;
-} fields[] = {
-	{ .name = "command" },
-	{ .name = "version" },
-	{ .name = "service", .bit = CONTROL_F_SERVICE, .take = take_service },
-	{ .name = "mode", .bit = CONTROL_F_MODE, .take = take_mode },
-	{ .name = "group", .bit = CONTROL_F_GROUP, NUMBER(group, UINT32_MAX) },
-	{ .name = "link", .bit = CONTROL_F_LINK, NUMBER(link, UINT8_MAX) },
-	{ .name = "token", .bit = CONTROL_F_TOKEN, NUMBER(token, UINT32_MAX) },
-	{ .name = "worker", .bit = CONTROL_F_WORKER, NUMBER(worker, CONFIG_WORKERS_MAX) },
-	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds },
-	{ .name = "kind", .bit = CONTROL_F_KIND, .take = take_kind },
-	{ .name = "follow", .bit = CONTROL_F_FOLLOW, .take = take_follow },
-	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer },
-	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS) },
-	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id },
-	{ .name = "level", .bit = CONTROL_F_LEVEL, .take = take_level },
-	{ .name = "bulk_bytes", .bit = CONTROL_F_BULK_BYTES, NUMBER(bulk_bytes, CONTROL_BULK_MAX) },
+/* clang-format off */
+const struct control_field control_fields[] = {
+	{ .name = "command", .type = "string", .meaning = "what is asked for" },
+	{ .name = "version", .type = "integer", .meaning = "version of the request, 1; may be left out" },
+	{ .name = "service", .bit = CONTROL_F_SERVICE, .take = take_service, .type = "string",
+	    .meaning = "name of the service, or only of this one; close: all of the service, also if it is no longer configured" },
+	{ .name = "mode", .bit = CONTROL_F_MODE, .take = take_mode, .type = "string", .meaning = "only `smcr`, `tcp` or `setup`" },
+	{ .name = "group", .bit = CONTROL_F_GROUP, NUMBER(group, UINT32_MAX), .meaning = "the link group, or only of this one; rebalance: left out = all" },
+	{ .name = "link", .bit = CONTROL_F_LINK, NUMBER(link, UINT8_MAX), .meaning = "number of the link in the group, 1 to 255" },
+	{ .name = "token", .bit = CONTROL_F_TOKEN, NUMBER(token, UINT32_MAX), .meaning = "only CLC and CDC messages of the connection with this alert token" },
+	{ .name = "worker", .bit = CONTROL_F_WORKER, NUMBER(worker, CONFIG_WORKERS_MAX), .meaning = "only this worker, from 1; left out = all of them (check: the first)" },
+	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds, .type = "array of strings", .meaning = "only these kinds: `clc`, `llc`, `cdc`" },
+	{ .name = "kind", .bit = CONTROL_F_KIND, .take = take_kind, .type = "string", .meaning = "only of this kind" },
+	{ .name = "follow", .bit = CONTROL_F_FOLLOW, .take = take_follow, .type = "boolean", .meaning = "later ones as well, until the client closes the connection" },
+	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer, .type = "string",
+	    .meaning = "address and port, numeric: `192.0.2.1:80`, `[2001:db8::1]:80`; but for check also an address alone: of any port" },
+	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS), .meaning = "1 to 60000; 10000 when left out" },
+	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id, .type = "integer", .meaning = "the connection with this id" },
+	{ .name = "level", .bit = CONTROL_F_LEVEL, .take = take_level, .type = "string",
+	    .meaning = "`error`, `warning`, `notice`, `info`, `debug`, or `default`: as configured; left out = it is only shown" },
+	{ .name = "bulk_bytes", .bit = CONTROL_F_BULK_BYTES, NUMBER(bulk_bytes, CONTROL_BULK_MAX), .meaning = "1 to 268435456: measure both paths; left out = no measurement" },
 	{ 0 },
 };
+/* clang-format on */
 
 static int
-take_number(const struct field *f, const json_t *v, struct control_request *req, struct control_error *err)
+take_number(const struct control_field *f, const json_t *v, struct control_request *req, struct control_error *err)
 {
 	json_int_t n = json_integer_value(v);
 
@@ -205,7 +203,7 @@ refuse_without(const char *command, unsigned bits, const char *word, struct cont
 {
 	char list[64] = "";
 
-	for (const struct field *f = fields; f->name != NULL; f++)
+	for (const struct control_field *f = control_fields; f->name != NULL; f++)
 		if ((bits & f->bit) != 0)
 			str_append(list, sizeof(list), "%s\"%s\"", list[0] != '\0' ? word : "", f->name);
 	return refuse(err, "bad-request", "\"%s\" needs %s", command, list);
@@ -220,7 +218,7 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 
 	json_object_foreach(root, name, v)
 	{
-		const struct field *f = fields;
+		const struct control_field *f = control_fields;
 
 		while (f->name != NULL && strcmp(f->name, name) != 0)
 			f++;

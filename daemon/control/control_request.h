@@ -47,6 +47,21 @@ struct control_error {
 int control_request_parse(const char *line, size_t len, struct control_request *out, struct control_error *err)
     __attribute__((warn_unused_result));
 
+struct json_t;
+
+/* A member of requests. */
+struct control_field {
+	const char *name;
+	unsigned bit; /* CONTROL_F_; 0: all commands take it, and it was looked at before the others */
+	int (*take)(const struct json_t *, struct control_request *, struct control_error *);
+	/* A number: from 1 to max, and where it is in the request. */
+	uint32_t max;
+	size_t off;
+	const char *type, *meaning; /* for doc/json-fields.md */
+};
+
+extern const struct control_field control_fields[]; /* ends with a name of NULL */
+
 extern const char *const control_level_words[]; /* by enum log_level */
 extern const char *const control_mode_words[];  /* by enum session_mode */
 extern const char *const control_kind_words[];  /* by enum smcr_trace_kind */

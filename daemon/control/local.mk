@@ -41,6 +41,7 @@ check_UNIT += \
 	tests/unit/check_json_writer \
 	tests/unit/check_field \
 	tests/unit/check_snapshot \
+	tests/unit/check_json_fields \
 	tests/unit/check_control_request \
 	tests/unit/check_report \
 	tests/unit/check_control \

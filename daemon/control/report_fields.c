@@ -665,7 +665,7 @@ static const struct field bulk_fields[] = {
 static const struct field check_fields[] = {
 	TEXT(peer, "peer", address, "as asked"),
 	F(res.possible, "possible", "SMC-R works"),
-	F(finding, "finding", "what was found (json-schema.md has the words)"),
+	F(finding, "finding", "what was found, below"),
 	F(res.text, "text", "a sentence: `rendezvous with 192.0.2.9:15432 done: ...`, or what failed, with the device's words where it has any, and whose reason it is"),
 	US_OF(res.took_ns, "took_us", "all together"),
 	MS_OF(res.held_off_ns, "held_off_ms", "for how long others would not have tried the peer when it began; 0 = they would"),

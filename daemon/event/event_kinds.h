@@ -1,7 +1,7 @@
 /*
  * What an operator is told of: every kind of event and every field that one may have, a row each. The line of the log, the
  * fields of a journal entry and the lines of smcrctl events are all made of these rows; a test (check_event_kinds.c) holds the
- * journal's catalog, smcrd(8) and doc/json-schema.md to them. Pure.
+ * journal's catalog, smcrd(8) and doc/json-fields.md to them. Pure.
  */
 #pragma once
 
@@ -72,6 +72,7 @@ struct event_field {
 	const char *journal; /* the name of the journal's field */
 	size_t off;          /* in struct event: a string, or a uint64_t */
 	size_t cap;          /* of the string; 0: a number */
+	const char *meaning; /* for doc/json-fields.md, as is `when` below */
 };
 
 /* In the order of the line. */
@@ -102,6 +103,7 @@ struct event_kind_row {
 	const char *id;     /* MESSAGE_ID, 32 hex digits, made once by chance and never changed */
 	enum log_level level;
 	unsigned fields; /* 1 << enum event_field_nr: those that it may have */
+	const char *when;
 };
 
 extern const struct event_field event_fields[EVENT_FIELD_CNT];

@@ -28,21 +28,23 @@
 	X(OK, "ok")                   \
 	X(FAILED, "failed")           \
 	X(SKIPPED, "skipped")
-#define CHECK_FINDINGS(X)             \
-	X(POSSIBLE, "possible")       \
-	X(UNREACHABLE, "unreachable") \
-	X(NO_OPTION, "no-option")     \
-	X(PLAIN, "plain-server")      \
-	X(CLOSED, "closed")           \
-	X(SILENT, "silent")           \
-	X(PEER_DECLINED, "declined")  \
-	X(DECLINED, "declined-here")  \
-	X(LINK_FAILED, "link-failed") \
-	X(TIMEOUT, "timeout")         \
-	X(NOT_TRIED, "not-tried")
+/* clang-format off */
+#define CHECK_FINDINGS(X) \
+	X(POSSIBLE, "possible", "SMC-R works") \
+	X(UNREACHABLE, "unreachable", "no TCP connection") \
+	X(NO_OPTION, "no-option", "the peer's SYN/ACK had no SMC-R option, so that it is no SMC-R peer") \
+	X(PLAIN, "plain-server", "the peer answers, but not with CLC: a plain TCP server") \
+	X(CLOSED, "closed", "the peer closes or resets the connection, at once or when it gets the Proposal: a plain server, or an smcrd that does not let us in") \
+	X(SILENT, "silent", "no answer to the Proposal") \
+	X(PEER_DECLINED, "declined", "the peer declines: `reason` has its words") \
+	X(DECLINED, "declined-here", "this side does") \
+	X(LINK_FAILED, "link-failed", "the link cannot be made, or does not answer: `reason` has the device's words") \
+	X(TIMEOUT, "timeout", "`timeout_ms` was over") \
+	X(NOT_TRIED, "not-tried", "it could not be tried: no connection is free, or the daemon ends")
+/* clang-format on */
 
 #define CHECK_STEP_RESULT(constant, word) CHECK_STEP_##constant,
-#define CHECK_FINDING(constant, word) CHECK_##constant,
+#define CHECK_FINDING(constant, ...) CHECK_##constant,
 enum check_step { CHECK_STEPS(CHECK_FINDING) CHECK_STEP_CNT };
 enum check_step_result { CHECK_STEP_RESULTS(CHECK_STEP_RESULT) };
 enum check_finding { CHECK_FINDINGS(CHECK_FINDING) };

@@ -1,6 +1,6 @@
 /*
  * The part of the control socket that daemon and smcrctl have to agree about: the commands, a row each, and the words of
- * requests. A test (check_commands.c) compares the manual page, the completion and doc/json-schema.md with the rows.
+ * requests. A test (check_commands.c) compares the manual page, the completion and doc/json-fields.md with the rows.
  */
 #pragma once
 

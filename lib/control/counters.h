@@ -2,7 +2,7 @@
  * Every counter of the daemon: X(source, field, words). The source is the struct that it is a field of: SMCR (struct
  * smcr_counters), WORKER (struct worker_stats) or CONTROL (struct control_stats, with "control_" before its name),
  * or LOG (struct log_counters, with "log_").
- * H(heading) begins a section of smcrctl's list. What the counters mean is in doc/json-schema.md.
+ * H(heading) begins a section of smcrctl's list. The words are also their meaning in doc/json-fields.md and the help of their metrics.
  */
 #pragma once
 

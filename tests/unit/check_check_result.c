@@ -9,7 +9,7 @@
 
 #define MS INT64_C(1000000)
 
-#define ROW(constant, word) word,
+#define ROW(constant, word, ...) word,
 static const char *const check_step_result_words[] = { CHECK_STEP_RESULTS(ROW) };
 static const char *const check_finding_words[] = { CHECK_FINDINGS(ROW) };
 

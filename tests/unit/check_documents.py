@@ -86,7 +86,8 @@ def bad_smcrd(text):
 
 def bad_names(text):
     keys = set(re.findall(r"^\.It Ic (\w+)", read("man/smcrd.conf.5"), flags=re.M))
-    fields = set(re.findall(r"`([a-z_]+)`", read("doc/json-schema.md")))
+    quoted = re.findall(r"`([^`\n]+)`", read("doc/json-schema.md") + read("doc/json-fields.md"))
+    fields = {word for q in quoted for word in re.findall(r"[a-z_]+", q)}
     for s in spans(text):
         name = s.split(" = ")[0].strip()
         dotted = re.fullmatch(r"(?:(" + "|".join(SECTIONS) + r")\.)?([a-z]+(?:_[a-z]+)*)", name)

@@ -90,7 +90,7 @@ START_TEST(the_manual_has_each_kind_and_field)
 
 START_TEST(the_schema_has_each_kind_with_its_members)
 {
-	char *doc = golden_read("../../../doc/json-schema.md"), row[1024], key[64];
+	char *doc = golden_read("../../../doc/json-fields.md"), row[1024], key[64];
 	const char *section = strstr(doc, "\n## events\n");
 
 	ck_assert_ptr_nonnull(section);

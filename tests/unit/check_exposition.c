@@ -154,8 +154,8 @@ write_labels(FILE *f, const struct metric *m)
 static const char list_head[] =
     "# The metrics\n\n"
     "This list is made of the table in daemon/metrics/metric_table.c: `UPDATE_GOLDEN=1 check_exposition` writes it again.\n"
-    "In the older text format the metrics of type `info` are gauges. Of a counter that `smcrctl stats` also shows,\n"
-    "json-schema.md says more.\n\n"
+    "In the older text format the metrics of type `info` are gauges. Of some counters that `smcrctl stats` also shows,\n"
+    "json-schema.md has notes.\n\n"
     "| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n";
 
 /* The document is this text and nothing else. */

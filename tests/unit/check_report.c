@@ -311,8 +311,8 @@ START_TEST(the_table_has_every_counter_once)
 		}
 	}
 	ck_assert_msg(by_source[SMCR] == sizeof(struct smcr_counters) / sizeof(uint64_t),
-	    "a counter was added or removed: change lib/control/counters.h and doc/json-schema.md, "
-	    "then run this test and check_ctl_show with UPDATE_GOLDEN=1");
+	    "a counter was added or removed: change lib/control/counters.h, "
+	    "then run this test, check_ctl_show and check_json_fields with UPDATE_GOLDEN=1");
 	ck_assert_uint_eq(by_source[CONTROL], sizeof(struct control_stats) / sizeof(uint64_t));
 	ck_assert_uint_eq(by_source[LOG], sizeof(struct log_counters) / sizeof(uint64_t));
 	for (unsigned i = 0; report_device_stats[i] != NULL; i++)
