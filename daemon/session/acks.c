@@ -68,11 +68,11 @@ look(struct session *s, uint32_t limit_s)
 	if (is_silent(s->pool, &s->app, limit_s)) {
 		session_blame(s, ingress ? "client does not acknowledge" : "server does not acknowledge", ETIMEDOUT);
 		s->app.err = ETIMEDOUT;
-		session_event(s, SEV_APP_RESET);
+		session_raise(s, SEV_APP_RESET);
 	} else if (s->state == SES_TCP && is_silent(s->pool, &s->mid, limit_s)) {
 		session_blame(s, "peer does not acknowledge", ETIMEDOUT);
 		s->mid.err = ETIMEDOUT;
-		session_event(s, SEV_MID_RESET);
+		session_raise(s, SEV_MID_RESET);
 	}
 }
 

@@ -24,6 +24,7 @@ enum session_state {
 	SES_STATE_CNT,
 };
 
+/* Those that wait together are acted on in this order: legs, limits and orders, the engine. */
 enum session_event {
 	SEV_APP_EOF,   /* FIN of the app leg, all its bytes passed on */
 	SEV_APP_RESET, /* RST, or a write failed; bytes that came before may still be there, where data flows */

@@ -51,9 +51,11 @@ check_UNIT += \
 	tests/unit/check_figures \
 	tests/unit/check_spells \
 	tests/unit/check_far_name \
+	tests/unit/check_session_state \
 	tests/unit/check_session
 tests_unit_check_legs_SOURCES = tests/unit/check_legs.c $(FAKE_ENGINE) $(FAKE_VERBS)
 tests_unit_check_figures_SOURCES = tests/unit/check_figures.c $(FAKE_ENGINE) $(FAKE_VERBS)
+tests_unit_check_session_state_SOURCES = tests/unit/check_session_state.c $(FAKE_ENGINE) $(FAKE_VERBS)
 tests_unit_check_session_SOURCES = tests/unit/check_session.c $(FAKE_ENGINE) $(FAKE_VERBS)
 # check_legs with the real engine and device.
 tests_unit_check_legs_real_SOURCES = tests/unit/check_legs.c

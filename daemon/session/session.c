@@ -1,4 +1,4 @@
-/* A session's life: birth, events, end; see session.h. */
+/* A session's life: birth, the pump, events, end; see session.h. */
 #include "daemon/session/session.h"
 
 #include <assert.h>
@@ -149,7 +149,7 @@ watch_drain(struct session *s)
 		s->active_ns = now_ns;
 		s->reset_pause_ms = 1;
 	} else if (now_ns >= until_ns) {
-		session_event(s, SEV_TIMEOUT);
+		session_raise(s, SEV_TIMEOUT);
 		return;
 	}
 	env_arm(s->pool->env, &s->timer, s->reset_pause_ms);
@@ -242,14 +242,17 @@ note_outage(struct session *s)
 	outage_failed(svc, kind, &s->mid_peer, detail, 0);
 }
 
-void
-session_event(struct session *s, enum session_event event)
+/* Does what the table says of the event in the state of now. The events before it may have led to a state that has no place for it:
+ * it is stale then, and dropped. In the state that it was raised in, that is a defect of ours. */
+static void
+act_on(struct session *s, enum session_event event, enum session_state raised_in)
 {
-	if (s->state == SES_DEAD)
+	unsigned act = legs_actions(s->state, event);
+
+	if (act == 0 && s->state != raised_in)
 		return;
 	if (event == SEV_ENGINE_RESET && is_targets_fault(s) && setup_redial(s))
 		return;
-	unsigned act = legs_actions(s->state, event);
 	if (act == 0) {
 		log_msg(LOG_LVL_ERROR, "session event out of place: id=%llu state=\"%s\" event=\"%s\"",
 		    session_number(s), session_state_str(s->state), session_event_str(event));
@@ -272,6 +275,21 @@ session_event(struct session *s, enum session_event event)
 		session_set_state(s, SES_LEAVING);
 }
 
+/* Acts on raised events, in the order of enum session_event. No other function ends a session. False: it has ended. */
+static bool
+settle(struct session *s)
+{
+	const enum session_state raised_in = s->state;
+
+	while (s->raised != 0 && s->state != SES_DEAD) {
+		enum session_event event = (enum session_event)__builtin_ctz(s->raised);
+
+		s->raised &= s->raised - 1;
+		act_on(s, event, raised_in);
+	}
+	return s->state != SES_DEAD;
+}
+
 /* -- what wakes a session -- */
 
 static void
@@ -292,23 +310,15 @@ on_mid(struct loop_io *io, unsigned events)
 	session_schedule(s);
 }
 
-/* Fallback and end are events of the table; all others wait for the pump. */
 static void
 on_engine(struct conn_owner *owner, unsigned events)
 {
 	struct session *s = CONTAINER_OF(owner, struct session, owner);
 
 	s->events |= events;
-	session_schedule(s);
-	/* All in one turn: it was established, its data came, and its end. */
-	if (s->state == SES_RENDEZVOUS && (s->events & SMCR_EV_ESTABLISHED) != 0 && (events & SMCR_EV_CLOSED) != 0)
-		setup_pump(s);
 	if (s->state == SES_RENDEZVOUS && smcr_is_prewarm(s->conn))
 		s->flags |= SF_PROBE;
-	if ((events & SMCR_EV_FALLBACK) != 0)
-		session_event(s, SEV_FALLBACK);
-	else if ((events & SMCR_EV_CLOSED) != 0)
-		session_event(s, smcr_closed(s->conn, NULL) == SMCR_OK ? SEV_ENGINE_OK : SEV_ENGINE_RESET);
+	session_schedule(s);
 }
 
 static void
@@ -325,9 +335,29 @@ on_timer(struct timer *t)
 	else if (idles && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
 	else if (idles || s->state == SES_MEASURE)
-		session_event(s, SEV_TIMEOUT);
+		session_raise(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
 		setup_dial_timeout(s);
+}
+
+/* -- the pump -- */
+
+/* Fallback and end are events of the table; the other events of the engine are for the steps that move bytes. */
+static void
+look_at_engine(struct session *s)
+{
+	const unsigned table = SMCR_EV_FALLBACK | SMCR_EV_CLOSED, events = s->events;
+
+	if ((events & table) == 0)
+		return;
+	/* All in one turn: it was established, its data came, and its end. */
+	if (s->state == SES_RENDEZVOUS && (events & SMCR_EV_ESTABLISHED) != 0 && (events & SMCR_EV_CLOSED) != 0)
+		setup_pump(s);
+	s->events &= ~table;
+	if ((events & SMCR_EV_FALLBACK) != 0)
+		session_raise(s, SEV_FALLBACK);
+	else
+		session_raise(s, smcr_closed(s->conn, NULL) == SMCR_OK ? SEV_ENGINE_OK : SEV_ENGINE_RESET);
 }
 
 /* The leg has bytes that came before its end, and will be read. */
@@ -374,51 +404,75 @@ broken(struct session *s, struct leg *leg)
 	return err != 0 && will_read(s, leg) ? 0 : err;
 }
 
+static void
+look_at_app(struct session *s)
+{
+	if (broken(s, &s->app) != 0)
+		session_raise(s, SEV_APP_RESET);
+}
+
 /*
  * Beside data on SMC-R, what the network says of the middle is nothing of the peer's (RFC 7609 4.5.3): its packets may go
  * another way than the links', or a firewall has forgotten it. The peer itself resets it. But as long as the peer may not have got our
  * Confirm, it can say that it has given up by the middle alone.
  */
 static void
-middle_broken(struct session *s, int err)
+look_at_middle(struct session *s)
 {
+	int err = broken(s, &s->mid);
 	bool beside = s->path == PATH_SMCR &&
 	    (s->state == SES_SMCR || s->state == SES_CLOSING || s->state == SES_DRAINING || s->state == SES_ABORTING);
 	char peer[ADDR_STR_MAX];
 
+	if (err == 0)
+		return;
 	if (!beside || err == ECONNRESET || err == EPIPE || !smcr_peer_is_there(s->conn)) {
-		session_event(s, SEV_MID_RESET);
+		session_raise(s, SEV_MID_RESET);
 		return;
 	}
 	log_limited(&s->pool->lim_middle, s->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "TCP connection beneath SMC-R lost, its link goes on: id=%llu service=%s peer=%s reason=\"%s\"",
 	    session_number(s), s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), strerror(err));
-	session_event(s, SEV_MID_LOST);
+	session_raise(s, SEV_MID_LOST);
 }
 
+static void
+go_on(struct session *s)
+{
+	if (s->state == SES_SMCR || s->state == SES_CLOSING)
+		session_pump_smcr(s);
+	else if (s->state == SES_TCP)
+		session_pump_tcp(s);
+	else if (s->state == SES_DRAINING || s->state == SES_DELIVERING || s->state == SES_TCP_DRAINING)
+		session_pump_reset(s);
+	else if (s->state == SES_MEASURE)
+		session_pump_measure(s);
+	else
+		setup_pump(s);
+}
+
+static bool
+step(struct session *s, void (*fn)(struct session *))
+{
+	fn(s);
+	return settle(s);
+}
+
+/* Each step finds the state that the events of the step before it have led to. Another round follows when the last step has raised
+ * an event or changed the state. The rounds end, because a step raises an event that leaves the state as it is only once. */
 void
 session_pump(struct session *s)
 {
-	enum session_state before;
-	int err;
+	bool again = true;
 
-	do {
-		if (broken(s, &s->app) != 0)
-			session_event(s, SEV_APP_RESET);
-		if ((err = broken(s, &s->mid)) != 0)
-			middle_broken(s, err);
-		before = s->state;
-		if (s->state == SES_SMCR || s->state == SES_CLOSING)
-			session_pump_smcr(s);
-		else if (s->state == SES_TCP)
-			session_pump_tcp(s);
-		else if (s->state == SES_DRAINING || s->state == SES_DELIVERING || s->state == SES_TCP_DRAINING)
-			session_pump_reset(s);
-		else if (s->state == SES_MEASURE)
-			session_pump_measure(s);
-		else if (s->state != SES_DEAD)
-			setup_pump(s);
-	} while (s->state != before);
+	s->flags |= SF_PUMPED;
+	while (settle(s) && again && step(s, look_at_engine) && step(s, look_at_app) && step(s, look_at_middle)) {
+		enum session_state before = s->state;
+
+		go_on(s);
+		again = s->raised != 0 || s->state != before;
+	}
+	s->flags &= ~(unsigned)SF_PUMPED;
 	acks_note(s);
 }
 
@@ -485,10 +539,12 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd, kind);
 	if (err != 0) {
 		session_blame(s, "socket cannot be watched", -err);
-		session_event(s, SEV_REFUSED);
+		session_raise(s, SEV_REFUSED);
 	} else {
 		setup_begin(s);
 	}
+	/* One that ends at once makes room for the next one that is accepted in this turn. */
+	(void)settle(s);
 }
 
 /* -- looking inside -- */
@@ -513,7 +569,7 @@ session_info(const struct session *s, struct session_info *info)
 	net_addr_get(&s->mid_peer, &info->middle_peer);
 }
 
-/* -- on the operator's word -- */
+/* -- by order -- */
 
 bool
 session_matches(const struct session *s, const struct close_filter *f)
@@ -541,11 +597,18 @@ will_be_told(const struct session *s)
 bool
 session_close(struct session *s)
 {
-	if (s->state == SES_DEAD || s->state == SES_ABORTING)
+	if (s->state == SES_DEAD || s->state == SES_ABORTING || (s->raised & 1u << SEV_OPERATOR) != 0)
 		return false;
 	if (will_be_told(s))
 		s->flags |= SF_TOLD;
 	s->pool->stats.closed_operator++;
-	session_event(s, SEV_OPERATOR);
+	session_raise(s, SEV_OPERATOR);
 	return true;
+}
+
+void
+session_stop(struct session *s)
+{
+	session_raise(s, SEV_STOP);
+	(void)settle(s);
 }

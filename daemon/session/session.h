@@ -11,9 +11,14 @@
  *	session_measure.c	no client, but a measurement of the peer's
  *	session_pump.c		data between app leg and engine, or app leg and middle
  *
+ * What the other files have to report to session.c they raise (session_raise),
+ * which acts on nothing: session.c acts on raised events when the step of the
+ * pump that raised them has returned. So a step ends at the first
+ * event that it raises, and a session cannot end under a caller's feet.
+ * Callbacks of legs and of the engine only latch and schedule the session.
+ *
  * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the
- * end of the turn; a leg's callback only latches and schedules the session, so
- * nothing is ever freed under a caller's feet.
+ * end of the turn.
  */
 #pragma once
 
@@ -41,6 +46,7 @@ enum {
 	SF_RESETS =
 	    1 << 11, /* a reset waits for the bytes that came before it, for reset_grace while none of them moves */
 	SF_READ_OUT = 1 << 12, /* on TCP: the leg that was reset has nothing more to be read */
+	SF_PUMPED = 1 << 13,   /* session_pump has it */
 };
 
 /* How a session travels, once that is decided; a retry decides anew. */
@@ -97,6 +103,7 @@ struct session {
 	enum session_path path;
 	unsigned events; /* SMCR_EV_ not yet looked at */
 	unsigned flags;  /* SF_ */
+	uint32_t raised; /* bits of enum session_event not yet acted on */
 	struct circle_leg circle;
 	uint32_t origin;         /* of the accepted leg (circle.h) */
 	uint8_t hops;            /* services of gateways that the connection has come through (circle.h) */
@@ -112,13 +119,14 @@ struct session {
 void session_start(struct service *, int fd, const union net_addr *peer, bool counted);
 /* One round for a scheduled session: bounded, asks for another one by session_schedule. */
 void session_pump(struct session *);
-/* Does what the table says about an event. The session may be dead afterwards. */
-void session_event(struct session *, enum session_event);
+/* The daemon ends: a word to the peer; at the second call the session ends. */
+void session_stop(struct session *);
 /* Frees a dead session. */
 void session_free(struct session *);
 void session_info(const struct session *, struct session_info *);
 bool session_matches(const struct session *, const struct close_filter *);
-/* On the operator's word: both app legs are reset, and the peer hears why if it is an smcrd. False: its end has begun before. */
+/* By order of an operator: both app legs are reset in the next round of the pump, and the peer gets the reason if it is an smcrd.
+ * False: its end has begun before. */
 bool session_close(struct session *);
 
 /* -- among the session files -- */
@@ -145,6 +153,9 @@ session_kind(const struct session *s)
 }
 
 /* session_state.c */
+/* Notes an event, which session.c acts on by the table of legs.c: when the step of the pump has returned, or else in the next round
+ * of the pump, which is scheduled. Events that wait together are acted on in the order of enum session_event, each once. */
+void session_raise(struct session *, enum session_event);
 void session_set_state(struct session *, enum session_state);
 /* How it travels now. */
 enum session_mode session_mode(const struct session *);
@@ -176,8 +187,8 @@ void setup_choose_path(struct session *);
 void setup_take_path(struct session *);
 /* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
 bool setup_finish(struct session *);
-/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when the
- * session has ended. */
+/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when
+ * an event is raised. */
 bool setup_decline_done(struct session *);
 /* The target has ended the rendezvous. Goes on to another one, if there is one that works: nothing is lost, as no data has been
  * carried, or read. False: there is none. */
@@ -190,7 +201,7 @@ bool setup_dialing(const struct session *);
 void meet_peer(struct session *);
 /* SES_LOOK: has somebody spoken? */
 void meet_look(struct session *);
-/* SF_UNSEEN: the peer's first bytes have come, and are data. False while there are none, or when the session has ended. */
+/* SF_UNSEEN: the peer's first bytes have come, and are data. False while there are none, or when an event is raised. */
 bool meet_first_bytes_done(struct session *);
 
 /* session_measure.c: SES_MEASURE. The end of one is to be told. */

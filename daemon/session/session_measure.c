@@ -34,7 +34,7 @@ measure_begin(struct session *s)
 	session_set_state(s, SES_MEASURE);
 	if (m == NULL) {
 		session_blame(s, "too many measurements", 0);
-		session_event(s, SEV_TIMEOUT);
+		session_raise(s, SEV_TIMEOUT);
 		return;
 	}
 	m->by = s;
@@ -60,14 +60,14 @@ session_pump_measure(struct session *s)
 
 	s->events = 0;
 	session_pump_middle(s);
-	if (s->state != SES_MEASURE)
+	if (s->raised != 0)
 		return;
 	int smcr = measure_pump_smcr(&m->smcr, s->conn, now_ns), tcp = measure_pump_tcp(&m->tcp, &s->mid, now_ns);
 	if (smcr < 0 || tcp < 0) {
 		session_blame(s, "the peer measures as nobody does", smcr < 0 ? -smcr : -tcp);
-		session_event(s, SEV_MID_RESET);
+		session_raise(s, SEV_MID_RESET);
 	} else if (smcr_rx_eof(s->conn)) {
-		session_event(s, SEV_BOTH_DONE);
+		session_raise(s, SEV_BOTH_DONE);
 	} else if (smcr > 0 || tcp > 0) {
 		session_schedule(s);
 	}

@@ -110,7 +110,7 @@ refuse_clc(struct session *s, const char *why)
 {
 	outage_stranger(s->settings->svc, &s->mid_peer, why);
 	session_blame(s, why, 0);
-	session_event(s, SEV_REFUSED);
+	session_raise(s, SEV_REFUSED);
 }
 
 /*

@@ -134,7 +134,7 @@ session_pool_stop(struct session_pool *pool)
 	/* The first round sends messages to the peers, the second one cuts off what is left. */
 	for (int round = 0; round < 2; round++) {
 		for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
-			session_event(s, SEV_STOP);
+			session_stop(s);
 		(void)smcr_flush(pool->env->eng);
 	}
 	session_pool_reap(pool);

@@ -22,7 +22,7 @@ read_out(struct session *s, ssize_t err, enum session_event event)
 	if (err == -ENOTSUP)
 		session_blame(s, "a file descriptor came over the UNIX socket, which no gateway can pass on", 0);
 	s->flags |= SF_READ_OUT;
-	session_event(s, event);
+	session_raise(s, event);
 }
 
 /* Writes the PROXY header of this session, PROXY_HEADER_MAX bytes at most; returns its length. */
@@ -46,9 +46,9 @@ way_done(struct session *s, unsigned flag, enum session_event event)
 	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
 
 	s->flags |= flag;
-	session_event(s, event);
-	if (s->state != SES_DEAD && (s->flags & both) == both)
-		session_event(s, SEV_BOTH_DONE);
+	session_raise(s, event);
+	if ((s->flags & both) == both)
+		session_raise(s, SEV_BOTH_DONE);
 }
 
 /* -- on SMC-R -- */
@@ -126,7 +126,7 @@ to_app(struct session *s)
 		int cnt = clip(iov, budget);
 		ssize_t n = leg_write(&s->app, iov, cnt, urgent);
 		if (n < 0) {
-			session_event(s, SEV_APP_RESET);
+			session_raise(s, SEV_APP_RESET);
 			return;
 		}
 		if (n == 0)
@@ -146,10 +146,10 @@ void
 session_pump_middle(struct session *s)
 {
 	(void)setup_finish(s);
-	if (s->state == SES_DEAD || (s->mid.flags & LEG_RDHUP) == 0 || (s->flags & SF_MID_FIN) != 0)
+	if ((s->mid.flags & LEG_RDHUP) == 0 || (s->flags & SF_MID_FIN) != 0)
 		return;
 	s->flags |= SF_MID_FIN;
-	session_event(s, SEV_MID_EOF);
+	session_raise(s, SEV_MID_EOF);
 }
 
 void
@@ -157,9 +157,10 @@ session_pump_smcr(struct session *s)
 {
 	s->events = 0;
 	session_pump_middle(s);
-	if (s->state == SES_SMCR)
-		from_app(s);
-	if (s->state == SES_SMCR)
+	if (s->raised != 0 || s->state != SES_SMCR)
+		return;
+	from_app(s);
+	if (s->raised == 0)
 		to_app(s);
 }
 
@@ -174,7 +175,7 @@ static const struct {
 	[WAY_TO_APP] = { SF_PEER_DONE, SEV_MID_EOF, SEV_MID_RESET, SEV_APP_RESET },
 };
 
-/* Writes what is held. False: the socket is full, or the session has ended. */
+/* Writes what is held. False: the socket is full, or an event is raised. */
 static bool
 flush_held(struct session *s, int way)
 {
@@ -185,7 +186,7 @@ flush_held(struct session *s, int way)
 	struct iovec iov = { b->data + b->off, b->len - b->off };
 	ssize_t n = leg_write(way == WAY_FROM_APP ? &s->mid : &s->app, &iov, 1, b->urgent);
 	if (n < 0) {
-		session_event(s, ways[way].to_broken);
+		session_raise(s, ways[way].to_broken);
 		return false;
 	}
 	b->off += (uint32_t)n;
@@ -198,7 +199,7 @@ flush_held(struct session *s, int way)
 	return true;
 }
 
-/* Reads into a buffer that is held then. False: nothing to read, or the session has ended. */
+/* Reads into a buffer that is held then. False: nothing to read, or an event is raised. */
 static bool
 fill_held(struct session *s, int way, struct leg *from)
 {
@@ -207,7 +208,7 @@ fill_held(struct session *s, int way, struct leg *from)
 
 	if (b == NULL) {
 		session_blame(s, "out of memory", 0);
-		session_event(s, ways[way].from_broken);
+		session_raise(s, ways[way].from_broken);
 		return false;
 	}
 	if (from == &s->app && (s->flags & SF_HEADER_OWED) != 0) {
@@ -251,8 +252,7 @@ copy_way(struct session *s, int way)
 		if (!fill_held(s, way, from))
 			break;
 	}
-	if ((s->state == SES_TCP || s->state == SES_TCP_DRAINING) && s->held[way] == NULL &&
-	    (from->flags & LEG_EOF) != 0 && (s->flags & ways[way].done) == 0)
+	if (s->raised == 0 && s->held[way] == NULL && (from->flags & LEG_EOF) != 0 && (s->flags & ways[way].done) == 0)
 		way_done(s, ways[way].done, ways[way].end);
 }
 
@@ -272,7 +272,7 @@ session_pump_tcp(struct session *s)
 	if (!setup_finish(s))
 		return;
 	copy_way(s, WAY_FROM_APP);
-	if (s->state == SES_TCP)
+	if (s->raised == 0)
 		to_app_by_tcp(s);
 	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
 		outage_end(s->settings->svc, OUTAGE_ENDED_BYTES, &s->mid_peer);
@@ -316,13 +316,13 @@ static void
 pump_draining(struct session *s)
 {
 	session_pump_middle(s);
-	if (s->state != SES_DRAINING)
+	if (s->raised != 0)
 		return;
 	session_drop_received(s);
 	from_app(s);
 	/* FIN had come before the reset. */
-	if (s->state == SES_DRAINING && (s->app.flags & LEG_EOF) != 0)
-		session_event(s, SEV_PASSED_ON);
+	if (s->raised == 0 && (s->app.flags & LEG_EOF) != 0)
+		session_raise(s, SEV_PASSED_ON);
 }
 
 static void
@@ -333,8 +333,8 @@ pump_delivering(struct session *s)
 
 	drop_read(s, &s->app);
 	to_app(s);
-	if (s->state == SES_DELIVERING && smcr_rx_data(s->conn, iov, &urgent) == 0 && leg_unsent(&s->app) == 0)
-		session_event(s, SEV_PASSED_ON);
+	if (s->raised == 0 && smcr_rx_data(s->conn, iov, &urgent) == 0 && leg_unsent(&s->app) == 0)
+		session_raise(s, SEV_PASSED_ON);
 }
 
 static void
@@ -350,10 +350,10 @@ pump_tcp_draining(struct session *s)
 		copy_way(s, way);
 	else
 		to_app_by_tcp(s);
-	if (s->state != SES_TCP_DRAINING || s->held[way] != NULL || leg_unsent(to) > 0)
+	if (s->raised != 0 || s->held[way] != NULL || leg_unsent(to) > 0)
 		return;
 	if ((s->flags & SF_READ_OUT) != 0 || (from->flags & LEG_EOF) != 0)
-		session_event(s, SEV_PASSED_ON);
+		session_raise(s, SEV_PASSED_ON);
 }
 
 void

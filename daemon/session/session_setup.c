@@ -152,7 +152,7 @@ setup_dial_next(struct session *s, int why)
 		s->why_detail = words;
 		s->err = words != NULL ? 0 : -err;
 	}
-	session_event(s, SEV_CONNECT_FAILED);
+	session_raise(s, SEV_CONNECT_FAILED);
 }
 
 void
@@ -177,7 +177,7 @@ setup_dial(struct session *s)
 	bool to_peer = cfg->kind == CONFIG_INGRESS;
 
 	if (!circle_may_go_on(s)) {
-		session_event(s, SEV_CIRCLE);
+		session_raise(s, SEV_CIRCLE);
 		return;
 	}
 	s->setup->dial = (struct dial){
@@ -237,7 +237,7 @@ setup_open_conn(struct session *s)
 	s->conn = smcr_open(s->pool->env->eng, &o, &err);
 	if (s->conn == NULL) {
 		session_blame(s, "no SMC-R connection is free", -err);
-		session_event(s, SEV_REFUSED);
+		session_raise(s, SEV_REFUSED);
 	}
 }
 
@@ -325,7 +325,7 @@ setup_decline_done(struct session *s)
 	smcr_fallback(s->conn, &s->diag);
 	figures_no_smc(s, 0, s->diag.peer);
 	if (!leave_engine(s)) {
-		session_event(s, SEV_MID_RESET);
+		session_raise(s, SEV_MID_RESET);
 		return false;
 	}
 	return s->conn == NULL && setup_finish(s);
@@ -336,7 +336,7 @@ setup_take_path(struct session *s)
 {
 	if (s->path == PATH_REFUSED) {
 		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
-		session_event(s, SEV_REFUSED);
+		session_raise(s, SEV_REFUSED);
 		return;
 	}
 	if (session_kind(s) == CONFIG_INGRESS)
@@ -369,7 +369,7 @@ turn_probe_away(struct session *s)
 	session_blame(s, "SMC-R is not possible", 0);
 	clc_out_take(&s->setup->out, s->conn);
 	(void)clc_out_flush(&s->setup->out, &s->mid);
-	session_event(s, SEV_ENGINE_OK);
+	session_raise(s, SEV_ENGINE_OK);
 }
 
 static void
@@ -389,7 +389,7 @@ fall_back(struct session *s)
 		s->conn = NULL;
 	}
 	if (s->conn != NULL && !leave_engine(s)) {
-		session_event(s, SEV_MID_RESET);
+		session_raise(s, SEV_MID_RESET);
 		return;
 	}
 	flush_clc(s);
@@ -474,7 +474,7 @@ pump_rendezvous(struct session *s, unsigned events)
 	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
 		session_is_client(s);
 		if (!circle_proposed(s)) {
-			session_event(s, SEV_CIRCLE);
+			session_raise(s, SEV_CIRCLE);
 			return;
 		}
 		/* It is there, or on its way, where the first bytes had to say what this is. */
@@ -493,8 +493,10 @@ setup_pump(struct session *s)
 	s->events = 0;
 	if (s->state != SES_ABORTING)
 		pump_dial(s);
-	if (s->state == SES_LOOK)
+	if (s->raised == 0 && s->state == SES_LOOK)
 		meet_look(s);
+	if (s->raised != 0)
+		return;
 	if (s->state == SES_RENDEZVOUS)
 		pump_rendezvous(s, events);
 	else if (s->state == SES_LEAVING)
@@ -504,7 +506,6 @@ setup_pump(struct session *s)
 		clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 	else if (s->state == SES_ABORTING) {
 		session_pump_middle(s);
-		if (s->state == SES_ABORTING)
-			session_drop_received(s);
+		session_drop_received(s);
 	}
 }

@@ -9,6 +9,16 @@ session_schedule(struct session *s)
 		list_push(&s->pool->scheduled, &s->node);
 }
 
+_Static_assert(SEV_EVENT_CNT <= 32, "raised has a bit for each event");
+
+void
+session_raise(struct session *s, enum session_event event)
+{
+	s->raised |= 1u << event;
+	if ((s->flags & SF_PUMPED) == 0)
+		session_schedule(s);
+}
+
 void
 session_blame(struct session *s, const char *why, int err)
 {

@@ -459,7 +459,7 @@ START_LOOP_TEST(data_on_smcr_goes_on_without_the_middle, 0, 4)
 	if (_i < 2)
 		gw_break(s->mid.io.fd);
 	else
-		session_event(s, SEV_MID_LOST);
+		session_raise(s, SEV_MID_LOST);
 	UNTIL(s->mid.io.fd < 0);
 	/* Longer than the grace for a peer that is gone. */
 	for (int i = 0; i < 5; i++) {
