@@ -1,4 +1,4 @@
-/* Services that lead to each other; see circle.h. Called by session.c, session_setup.c and leg.c. */
+/* Services that lead to each other; see circle.h. Called by session*.c and leg.c. */
 #include "daemon/session/circle.h"
 
 #include <assert.h>

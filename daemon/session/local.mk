@@ -21,6 +21,8 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/session/session.c daemon/session/session.h \
 	daemon/session/session_state.c \
 	daemon/session/session_setup.c \
+	daemon/session/session_path.c \
+	daemon/session/session_dial.c \
 	daemon/session/session_meet.c \
 	daemon/session/peer_rule.c daemon/session/peer_rule.h \
 	daemon/session/session_pump.c \

@@ -1,4 +1,4 @@
-/* Failed targets; see retry.h. Called by session_setup.c and service.c. */
+/* Failed targets; see retry.h. Called by session*.c and service.c. */
 #include "daemon/session/retry.h"
 
 #include "base/addr.h"

@@ -196,52 +196,6 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 		leg_close(&s->mid, s->pool->env->loop, true);
 }
 
-/* What a broken rendezvous says of the far end; of the other reasons nothing. */
-static const enum outage_kind outage_kinds[SMCR_R_SHUTDOWN + 1] = {
-	[SMCR_R_TCP_RESET] = OUTAGE_RESET,
-	[SMCR_R_TCP_FIN] = OUTAGE_RESET,
-	[SMCR_R_PROTOCOL] = OUTAGE_NO_SMC,
-	[SMCR_R_CLC_TIMEOUT] = OUTAGE_NO_SMC,
-	[SMCR_R_LINK_LOST] = OUTAGE_SETUP,
-	[SMCR_R_GROUP_DELETED] = OUTAGE_SETUP,
-	[SMCR_R_LLC_TIMEOUT] = OUTAGE_SETUP,
-	[SMCR_R_PEER_ABORT] = OUTAGE_SETUP,
-	[SMCR_R_PEER_CLOSED] = OUTAGE_SETUP,
-	[SMCR_R_CLOSE_TIMEOUT] = OUTAGE_SETUP,
-	[SMCR_R_ELEM_CONFLICT] = OUTAGE_SETUP,
-};
-
-static bool
-is_targets_fault(const struct session *s)
-{
-	return s->state == SES_RENDEZVOUS && outage_kinds[smcr_closed(s->conn, NULL)] != OUTAGE_NONE;
-}
-
-/* The engine has broken off the rendezvous: notes it where that was the far end's fault. */
-static void
-note_outage(struct session *s)
-{
-	struct service *svc = s->settings->svc;
-	const char *detail;
-	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-	enum outage_kind kind = outage_kinds[reason];
-
-	if (kind == OUTAGE_NONE)
-		return;
-	if (session_kind(s) == CONFIG_EGRESS) {
-		if (kind == OUTAGE_NO_SMC)
-			outage_stranger(svc, &s->mid_peer, detail[0] != '\0' ? detail : smcr_reason_str(reason));
-		return;
-	}
-	/* The client is turned away because the far end was not reached, as with a connect that fails. */
-	svc->ctr.refused_connect++;
-	if (kind == OUTAGE_RESET)
-		detail = "";
-	else if (detail[0] == '\0')
-		detail = smcr_reason_str(reason);
-	outage_failed(svc, kind, &s->mid_peer, detail, 0);
-}
-
 /* Does what the table says of the event in the state of now. The events before it may have led to a state that has no place for it:
  * it is stale then, and dropped. In the state that it was raised in, that is a defect of ours. */
 static void
@@ -251,7 +205,7 @@ act_on(struct session *s, enum session_event event, enum session_state raised_in
 
 	if (act == 0 && s->state != raised_in)
 		return;
-	if (event == SEV_ENGINE_RESET && is_targets_fault(s) && setup_redial(s))
+	if (event == SEV_ENGINE_RESET && setup_redial(s))
 		return;
 	if (act == 0) {
 		log_msg(LOG_LVL_ERROR, "session event out of place: id=%llu state=\"%s\" event=\"%s\"",
@@ -259,7 +213,7 @@ act_on(struct session *s, enum session_event event, enum session_state raised_in
 		act = ACT_END_RESET;
 	}
 	if ((act & ACT_OUTAGE) != 0)
-		note_outage(s);
+		setup_note_outage(s);
 	if ((act & (ACT_ABORT | ACT_DRAIN | ACT_END | ACT_END_RESET)) != 0)
 		blame_event(s, event);
 	carry_out(s, event, act);
@@ -443,7 +397,8 @@ go_on(struct session *s)
 		session_pump_smcr(s);
 	else if (s->state == SES_TCP)
 		session_pump_tcp(s);
-	else if (s->state == SES_DRAINING || s->state == SES_DELIVERING || s->state == SES_TCP_DRAINING)
+	else if (s->state == SES_DRAINING || s->state == SES_ABORTING || s->state == SES_DELIVERING ||
+	    s->state == SES_TCP_DRAINING)
 		session_pump_reset(s);
 	else if (s->state == SES_MEASURE)
 		session_pump_measure(s);

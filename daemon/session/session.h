@@ -4,16 +4,18 @@
  * TCP connection to the other gateway), and an engine connection while SMC-R
  * carries the data.
  *
- *	session.c		birth, events by the table of legs.c, end, log line
- *	session_state.c		state, place in the turn, cause of the end: what all of these call
- *	session_setup.c		connecting, rendezvous, fallback's beginning
- *	session_meet.c		SMC-R's TCP option: rendezvous or plain TCP
+ *	session.c		birth, the pump, events by the table of legs.c, end, log line
+ *	session_setup.c		the rendezvous, and what follows when a leg is connected
  *	session_measure.c	no client, but a measurement of the peer's
  *	session_pump.c		data between app leg and engine, or app leg and middle
+ *	session_meet.c		SMC-R's TCP option: rendezvous or plain TCP
+ *	session_path.c		TCP, a retry or a refusal; the end of the set-up
+ *	session_dial.c		connecting
+ *	session_state.c		state, place in the turn, cause of the end
  *
- * What the other files have to report to session.c they raise (session_raise),
- * which acts on nothing: session.c acts on raised events when the step of the
- * pump that raised them has returned. So a step ends at the first
+ * Calls go down this list. What a lower file has to report it raises
+ * (session_raise), which acts on nothing: session.c acts on raised events when
+ * the step of the pump that raised them has returned. So a step ends at the first
  * event that it raises, and a session cannot end under a caller's feet.
  * Callbacks of legs and of the engine only latch and schedule the session.
  *
@@ -171,30 +173,13 @@ void session_blame(struct session *, const char *why, int err);
 /* session_setup.c */
 /* The accepted leg is watched: connects the middle (ingress), or starts the rendezvous (egress). */
 void setup_begin(struct session *);
-/* SES_CONNECT, SES_RENDEZVOUS, SES_LEAVING, SES_TCP_CONNECT, SES_ABORTING: goes on. */
+/* SES_CONNECT, SES_LOOK, SES_RENDEZVOUS, SES_LEAVING, SES_TCP_CONNECT: goes on. */
 void setup_pump(struct session *);
-/* Tries the next address; why: the errno that ends the attempt that runs, 0 when there is none or the dial knows. */
-void setup_dial_next(struct session *, int why);
-/* The far end of an ingress or the server of an egress is being connected. */
-void setup_dial(struct session *);
-/* The timer of an attempt to connect is over: it ends, or is made once more. */
-void setup_dial_timeout(struct session *);
-/* SES_RENDEZVOUS begins: the engine's connection. */
-void setup_open_conn(struct session *);
-/* Decides what becomes of a session that cannot use SMC-R, by its diag; counts and logs it. PATH_NONE: it is tried once more. */
-void setup_choose_path(struct session *);
-/* Goes on as decided, by TCP or with the end; not for PATH_NONE. */
-void setup_take_path(struct session *);
-/* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
-bool setup_finish(struct session *);
-/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when
- * an event is raised. */
-bool setup_decline_done(struct session *);
-/* The target has ended the rendezvous. Goes on to another one, if there is one that works: nothing is lost, as no data has been
- * carried, or read. False: there is none. */
+/* The engine has ended the connection. In a rendezvous that the target has broken off: goes on to another one that works. Nothing is
+ * lost, as no data has been carried, or read. False: there is no other one. */
 bool setup_redial(struct session *);
-/* An attempt to connect is under way, or waits to be made once more. */
-bool setup_dialing(const struct session *);
+/* The engine has broken off the rendezvous: reports an outage where that is a fault of the far end. */
+void setup_note_outage(struct session *);
 
 /* session_meet.c */
 /* The middle is connected, or accepted: rendezvous, plain TCP, a look at the first bytes, or the end. */
@@ -204,6 +189,29 @@ void meet_look(struct session *);
 /* SF_UNSEEN: the peer's first bytes have come, and are data. False while there are none, or when an event is raised. */
 bool meet_first_bytes_done(struct session *);
 
+/* session_path.c */
+/* Decides what becomes of a session that cannot use SMC-R, by its diag; counts and logs it. PATH_NONE: it is tried once more. */
+void setup_choose_path(struct session *);
+/* Goes on as decided, by TCP or with the end; not for PATH_NONE. */
+void setup_take_path(struct session *);
+/* SES_LEAVING: both of these, after a word of the engine to the peer. */
+void setup_fall_back(struct session *);
+/* Data may flow, but CLC bytes may still wait: writes them, frees the setup. False while the middle is not free. */
+bool setup_finish(struct session *);
+/* After a fallback: reads the peer's late Decline, if it is one. False while what comes may still become one, or when an event is
+ * raised. */
+bool setup_decline_done(struct session *);
+
+/* session_dial.c */
+/* The far end of an ingress or the server of an egress is being connected. */
+void setup_dial(struct session *);
+/* Tries the next address; why: the errno that ends the attempt that runs, 0 when there is none or the dial knows. */
+void setup_dial_next(struct session *, int why);
+/* The timer of an attempt to connect is over: it ends, or is made once more. */
+void setup_dial_timeout(struct session *);
+/* An attempt to connect is under way, or waits to be made once more. */
+bool setup_dialing(const struct session *);
+
 /* session_measure.c: SES_MEASURE. The end of one is to be told. */
 void measure_begin(struct session *);
 void measure_end(const struct session *);
@@ -211,10 +219,8 @@ void session_pump_measure(struct session *);
 
 /* session_pump.c: SES_SMCR, SES_CLOSING */
 void session_pump_smcr(struct session *);
-/* SES_DRAINING, SES_DELIVERING, SES_TCP_DRAINING */
+/* SES_DRAINING, SES_ABORTING, SES_DELIVERING, SES_TCP_DRAINING */
 void session_pump_reset(struct session *);
-/* What has come for an app leg that was reset is dropped, so that its window holds up nobody. */
-void session_drop_received(struct session *);
 /* Grows with each byte that a reset has waited for. */
 uint64_t session_reset_progress(const struct session *);
 /* On the middle beside data on RDMA: writes what is left of CLC, passes FIN on to the engine, once. */

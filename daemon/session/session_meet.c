@@ -55,6 +55,31 @@ explain(struct session *s, const struct peer_rule *rule)
 		s->diag.detail = "smcrctl status says what is missing";
 }
 
+/* SES_RENDEZVOUS begins: the connection of the engine. */
+static void
+open_conn(struct session *s)
+{
+	struct smcr_open o = {
+		.role = session_kind(s) == CONFIG_INGRESS ? SMCR_CLIENT : SMCR_SERVER,
+		.peer = s->settings->cfg.peer,
+		.app = &s->owner,
+		.elem_size = s->settings->cfg.elem_size,
+		.elem_need = s->settings->svc->elem_need.bytes,
+		.hops = (uint8_t)(s->hops + 1),
+		.origin = s->origin,
+	};
+	struct sockaddr_storage peer;
+	int err;
+
+	net_addr_get(&s->mid_peer, &peer);
+	middle_describe(&s->mid, s->pool->devices, &peer, &o);
+	s->conn = smcr_open(s->pool->env->eng, &o, &err);
+	if (s->conn == NULL) {
+		session_blame(s, "no SMC-R connection is free", -err);
+		session_raise(s, SEV_REFUSED);
+	}
+}
+
 void
 meet_peer(struct session *s)
 {
@@ -69,7 +94,7 @@ meet_peer(struct session *s)
 	if (rule->way == PEER_CLC || (rule->way == PEER_LOOK && refuse && rule->takes_clc)) {
 		/* Where TCP is forbidden all the same, a CLC message is all that can come. */
 		session_set_state(s, SES_RENDEZVOUS);
-		setup_open_conn(s);
+		open_conn(s);
 		return;
 	}
 	explain(s, rule);
@@ -158,7 +183,7 @@ meet_look(struct session *s)
 			return;
 		}
 		session_set_state(s, SES_RENDEZVOUS);
-		setup_open_conn(s);
+		open_conn(s);
 	} else if (first == FIRST_PLAIN || server_spoke) {
 		if (first == FIRST_NONE)
 			s->flags |= SF_UNSEEN;

@@ -280,8 +280,9 @@ session_pump_tcp(struct session *s)
 
 /* -- before a reset -- */
 
-void
-session_drop_received(struct session *s)
+/* What has come for an app leg that was reset is dropped, so that its window holds up nobody. */
+static void
+drop_received(struct session *s)
 {
 	struct iovec iov[2];
 	bool urgent;
@@ -318,11 +319,23 @@ pump_draining(struct session *s)
 	session_pump_middle(s);
 	if (s->raised != 0)
 		return;
-	session_drop_received(s);
+	drop_received(s);
 	from_app(s);
 	/* FIN had come before the reset. */
 	if (s->raised == 0 && (s->app.flags & LEG_EOF) != 0)
 		session_raise(s, SEV_PASSED_ON);
+}
+
+static void
+pump_aborting(struct session *s)
+{
+	if (smcr_clc_want(s->conn) > 0) {
+		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
+		clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
+		return;
+	}
+	session_pump_middle(s);
+	drop_received(s);
 }
 
 static void
@@ -362,6 +375,8 @@ session_pump_reset(struct session *s)
 	s->events = 0;
 	if (s->state == SES_DRAINING)
 		pump_draining(s);
+	else if (s->state == SES_ABORTING)
+		pump_aborting(s);
 	else if (s->state == SES_DELIVERING)
 		pump_delivering(s);
 	else

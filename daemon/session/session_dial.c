@@ -1,0 +1,189 @@
+/* Connecting: the middle of an ingress, the app leg of an egress; see session.h. */
+#include "daemon/session/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "daemon/net.h"
+
+#define DIAL_PAUSE_MIN_MS 5
+#define DIAL_PAUSE_MAX_MS 100
+
+static const char backlog_full[] = "its backlog is full";
+static const char no_name[] = "its name has no address so far";
+
+bool
+setup_dialing(const struct session *s)
+{
+	return s->setup != NULL && s->setup->dial.busy;
+}
+
+/* Until the address is given up, or for a while that doubles where nobody tells that the wait is over: a place in the backlog, a
+ * name that has just been asked for. */
+static void
+arm_dial(struct session *s)
+{
+	struct setup *setup = s->setup;
+	int64_t at_ns = setup->dial_until_ns;
+
+	if (setup->dial.waits) {
+		setup->dial_pause_ms = min_u32(max_u32(2 * setup->dial_pause_ms, DIAL_PAUSE_MIN_MS), DIAL_PAUSE_MAX_MS);
+		at_ns = min_i64(at_ns, s->pool->env->now_ns + setup->dial_pause_ms * NS_PER_MS);
+	}
+	timer_arm(&s->pool->env->timers, &s->timer, at_ns);
+}
+
+/* The process, or the host, has no descriptor left. */
+static bool
+lacks_descriptor(int err)
+{
+	return err == EMFILE || err == ENFILE;
+}
+
+/* Of this host, not of the target. */
+static bool
+is_our_own(int err)
+{
+	return lacks_descriptor(err) || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL || err == EPERM;
+}
+
+/* Of a UNIX socket where nobody accepts, EAGAIN would be no word for that. */
+static bool
+is_full(const struct dial *d)
+{
+	return d->err == EAGAIN && d->cnt > 0 && dial_addr(d)->ss_family == AF_UNIX;
+}
+
+/* Takes the attempt that runs for failed, and starts the next one. 0, or -errno of the last one: no target is left, or no descriptor
+ * for any. */
+static int
+dial_on(struct session *s, int why)
+{
+	struct session_pool *pool = s->pool;
+	struct setup *setup = s->setup;
+	struct dial *d = &setup->dial;
+	int err = dial_next(d, pool->env->loop, &pool->keepalive, why);
+
+	while (err != 0 && !lacks_descriptor(-err)) {
+		if (d->cnt > 0 && !is_our_own(-err))
+			retry_bad(
+			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(-err));
+		if (!targets_pick(
+		        s->settings->targets, pool->env->now_ns, &pool->env->rng, &setup->tried, &setup->pick))
+			break;
+		d->addrs = &setup->pick.addr;
+		d->cnt = 1;
+		d->next = 0;
+		err = dial_next(d, pool->env->loop, &pool->keepalive, 0);
+	}
+	return err;
+}
+
+/* The path of a UNIX socket is pointed at for as long as the session lives (net.h): the settings have it, as they name it. */
+static const struct sockaddr_storage *
+lasting(const struct session *s, const struct sockaddr_storage *addr)
+{
+	const struct config_service *cfg = &s->settings->cfg;
+
+	for (unsigned i = 0; i < cfg->to_cnt && addr->ss_family == AF_UNIX; i++)
+		if (cfg->to[i].addr_cnt > 0 && addr_same_place(&cfg->to[i].addrs[0], addr))
+			return &cfg->to[i].addrs[0];
+	return addr;
+}
+
+/* It has been asked for, and there was no answer yet, as in the first moment after the start. */
+static bool
+waits_for_name(const struct session *s)
+{
+	return s->pool->env->now_ns < s->setup->dial_until_ns && targets_pending(s->settings->targets);
+}
+
+/* That there is no descriptor left is no fault of any target: whoever has come in waits, and who has not stays where it
+ * is. Connections that end make room. */
+static void
+wait_for_descriptor(struct session *s)
+{
+	struct setup *setup = s->setup;
+	int64_t now_ns = s->pool->env->now_ns;
+
+	setup->dial.cnt = setup->dial.next = 0;
+	setup->dial.err = 0;
+	setup->dial.busy = setup->dial.waits = true;
+	setup->tried = 0;
+	setup->dial_until_ns = now_ns + s->settings->cfg.connect_ms * NS_PER_MS;
+	s->pool->short_until_ns = now_ns + 2 * DIAL_PAUSE_MAX_MS * NS_PER_MS;
+	arm_dial(s);
+}
+
+void
+setup_dial_next(struct session *s, int why)
+{
+	union net_addr *far = session_kind(s) == CONFIG_INGRESS ? &s->mid_peer : &s->app_peer;
+	struct dial *d = &s->setup->dial;
+	int err = dial_on(s, why);
+	const char *words = is_full(d) ? backlog_full : d->cnt == 0 ? no_name : NULL;
+
+	if (d->cnt > 0)
+		net_addr_set(far, lasting(s, dial_addr(d)));
+	if (lacks_descriptor(-err)) {
+		wait_for_descriptor(s);
+		return;
+	}
+	if (err != 0 && d->cnt == 0 && waits_for_name(s)) {
+		d->busy = d->waits = true;
+		arm_dial(s);
+		return;
+	}
+	if (err == 0) {
+		s->setup->dial_until_ns = s->pool->env->now_ns + s->settings->cfg.connect_ms * NS_PER_MS;
+		s->setup->dial_pause_ms = 0;
+		arm_dial(s);
+		return;
+	}
+	s->settings->svc->ctr.refused_connect++;
+	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, words != NULL ? words : "", words != NULL ? 0 : -err);
+	if (s->why == NULL) {
+		s->why_detail = words;
+		s->err = words != NULL ? 0 : -err;
+	}
+	session_raise(s, SEV_CONNECT_FAILED);
+}
+
+void
+setup_dial_timeout(struct session *s)
+{
+	struct dial *d = &s->setup->dial;
+
+	if (d->cnt == 0)
+		setup_dial_next(s, 0);
+	else if (!d->waits || s->pool->env->now_ns >= s->setup->dial_until_ns)
+		setup_dial_next(s, d->waits ? EAGAIN : ETIMEDOUT);
+	else if (dial_again(d, s->pool->env->loop, &s->pool->keepalive) == 0)
+		arm_dial(s);
+	else
+		setup_dial_next(s, 0);
+}
+
+void
+setup_dial(struct session *s)
+{
+	const struct config_service *cfg = &s->settings->cfg;
+	bool to_peer = cfg->kind == CONFIG_INGRESS;
+
+	if (!circle_may_go_on(s)) {
+		session_raise(s, SEV_CIRCLE);
+		return;
+	}
+	s->setup->dial = (struct dial){
+		.leg = to_peer ? &s->mid : &s->app,
+		.ports = to_peer ? &s->pool->ports : NULL,
+		.circles = s->pool->place.circles,
+		.circle = &s->circle,
+		.option = to_peer && peer_rule_wants_option(cfg->peer) ? s->pool->option : NULL,
+	};
+	s->setup->dial_until_ns = s->pool->env->now_ns + cfg->connect_ms * NS_PER_MS;
+	s->setup->dial_pause_ms = 0;
+	setup_dial_next(s, 0);
+}

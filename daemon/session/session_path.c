@@ -1,0 +1,177 @@
+/* A session that cannot use SMC-R: TCP, a retry or a refusal; and the end of its set-up. See session.h. */
+#include "daemon/session/session.h"
+
+#include <string.h>
+
+#include "base/addr.h"
+#include "daemon/log_text.h"
+#include "wire/clc.h"
+
+void
+setup_choose_path(struct session *s)
+{
+	static const char *const words[] = { "retry", "", "tcp", "refuse" };
+	struct service *svc = s->settings->svc;
+	struct session_pool *pool = s->pool;
+	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
+
+	if (s->settings->cfg.fallback != CONFIG_FALLBACK_REFUSE)
+		s->path = PATH_TCP;
+	else if (session_kind(s) != CONFIG_INGRESS || !s->diag.out_of_sync || (s->flags & SF_RETRIED) != 0)
+		s->path = PATH_REFUSED;
+	svc->ctr.fallbacks += s->path == PATH_TCP;
+	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
+	figures_no_smc(s, s->diag.local, s->diag.peer);
+	/* With peer = "auto" plain ends are nothing to take note of. */
+	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
+	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
+	if (!expected && s->path != PATH_NONE)
+		spell_note(svc, &s->mid_peer, &s->diag);
+	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_INFO,
+	    "no SMC-R: id=%llu service=%s peer=%s fallback=%s%s", session_number(s), s->settings->cfg.name,
+	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
+}
+
+/* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False when memory is out for
+ * bytes of the peer's data that were read already: the engine had to see that they are no Decline, or they came with one. */
+static bool
+leave_engine(struct session *s)
+{
+	struct clc_in *in = &s->setup->in;
+	uint8_t bytes[SMCR_LEFTOVER_MAX + sizeof(in->buf)];
+
+	if (smcr_clc_want(s->conn) > 0)
+		return true;
+	size_t n = smcr_clc_leftover(s->conn, bytes, SMCR_LEFTOVER_MAX), ahead = (size_t)(in->len - in->off);
+	memcpy(bytes + n, in->buf + in->off, ahead);
+	in->off = in->len;
+	n += ahead;
+	if (n > 0) {
+		struct buf *b = bufpool_get(&s->pool->bufs);
+
+		if (b == NULL) {
+			session_blame(s, "out of memory", 0);
+			return false;
+		}
+		memcpy(b->data, bytes, n);
+		b->len = (uint32_t)n;
+		s->held[WAY_TO_APP] = b;
+		session_carried(s, WAY_TO_APP, n);
+		s->pool->stats.tcp_bytes += n;
+	}
+	smcr_release(s->conn);
+	s->conn = NULL;
+	return true;
+}
+
+bool
+setup_decline_done(struct session *s)
+{
+	ssize_t n;
+
+	if (s->conn == NULL)
+		return true;
+	do {
+		n = clc_read(&s->mid, s->conn, &s->setup->in);
+	} while (n > 0);
+	if (n < 0 || (s->mid.flags & LEG_EOF) != 0)
+		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
+	smcr_fallback(s->conn, &s->diag);
+	figures_no_smc(s, 0, s->diag.peer);
+	if (!leave_engine(s)) {
+		session_raise(s, SEV_MID_RESET);
+		return false;
+	}
+	return s->conn == NULL && setup_finish(s);
+}
+
+void
+setup_take_path(struct session *s)
+{
+	if (s->path == PATH_REFUSED) {
+		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
+		session_raise(s, SEV_REFUSED);
+		return;
+	}
+	if (session_kind(s) == CONFIG_INGRESS)
+		retry_good(s->settings, &s->setup->pick, true);
+	bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
+	session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
+	if (s->app.io.fd < 0 && !setup_dialing(s))
+		setup_dial(s);
+}
+
+/* To a peer that has reset the middle it need not go; what came before that still counts. */
+static void
+flush_clc(struct session *s)
+{
+	if (clc_out_flush(&s->setup->out, &s->mid) == 0)
+		return;
+	s->setup->out.len = 0;
+	session_schedule(s);
+}
+
+/* The peer's daemon has asked for itself, and hears why not: there is no client to go on for. */
+static void
+turn_probe_away(struct session *s)
+{
+	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
+
+	log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_NOTICE,
+	    "no SMC-R, as a probe of the peer's daemon finds: service=%s peer=%s%s", s->settings->cfg.name,
+	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), log_text_diag(&s->diag, why, sizeof(why)));
+	session_blame(s, "SMC-R is not possible", 0);
+	clc_out_take(&s->setup->out, s->conn);
+	(void)clc_out_flush(&s->setup->out, &s->mid);
+	session_raise(s, SEV_ENGINE_OK);
+}
+
+void
+setup_fall_back(struct session *s)
+{
+	smcr_fallback(s->conn, &s->diag);
+	if ((s->flags & SF_PROBE) != 0) {
+		turn_probe_away(s);
+		return;
+	}
+	if (session_kind(s) == CONFIG_INGRESS && s->diag.peer != 0)
+		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
+	setup_choose_path(s);
+	clc_out_take(&s->setup->out, s->conn);
+	if (s->path != PATH_TCP) {
+		smcr_release(s->conn);
+		s->conn = NULL;
+	}
+	if (s->conn != NULL && !leave_engine(s)) {
+		session_raise(s, SEV_MID_RESET);
+		return;
+	}
+	flush_clc(s);
+	if (s->path == PATH_NONE) {
+		/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh
+		 * (C.4). FIN, not RST, which could overtake the Decline. */
+		s->flags |= SF_RETRIED;
+		s->setup->tried = 0;
+		leg_close(&s->mid, s->pool->env->loop, false);
+		s->setup->in.off = s->setup->in.len = s->setup->out.len = 0;
+		session_set_state(s, SES_CONNECT);
+		setup_dial(s);
+	} else {
+		setup_take_path(s);
+	}
+}
+
+bool
+setup_finish(struct session *s)
+{
+	if (s->setup == NULL)
+		return true;
+	flush_clc(s);
+	if (s->setup->out.len > 0)
+		return false;
+	if ((s->state == SES_TCP || s->state == SES_TCP_DRAINING) && s->conn != NULL)
+		return true;
+	slab_put(&s->pool->setup_slab, s->setup);
+	s->setup = NULL;
+	return true;
+}
