@@ -390,21 +390,21 @@ look_at_middle(struct session *s)
 	session_raise(s, SEV_MID_LOST);
 }
 
-static void
-go_on(struct session *s)
-{
-	if (s->state == SES_SMCR || s->state == SES_CLOSING)
-		session_pump_smcr(s);
-	else if (s->state == SES_TCP)
-		session_pump_tcp(s);
-	else if (s->state == SES_DRAINING || s->state == SES_ABORTING || s->state == SES_DELIVERING ||
-	    s->state == SES_TCP_DRAINING)
-		session_pump_reset(s);
-	else if (s->state == SES_MEASURE)
-		session_pump_measure(s);
-	else
-		setup_pump(s);
-}
+static void (*const pumps[SES_STATE_CNT])(struct session *) = {
+	[SES_CONNECT] = setup_pump,
+	[SES_LOOK] = setup_pump,
+	[SES_RENDEZVOUS] = setup_pump,
+	[SES_LEAVING] = setup_pump,
+	[SES_SMCR] = session_pump_smcr,
+	[SES_MEASURE] = session_pump_measure,
+	[SES_CLOSING] = session_pump_middle,
+	[SES_DRAINING] = session_pump_draining,
+	[SES_ABORTING] = session_pump_aborting,
+	[SES_DELIVERING] = session_pump_delivering,
+	[SES_TCP_CONNECT] = setup_pump,
+	[SES_TCP] = session_pump_tcp,
+	[SES_TCP_DRAINING] = session_pump_tcp_draining,
+};
 
 static bool
 step(struct session *s, void (*fn)(struct session *))
@@ -424,7 +424,8 @@ session_pump(struct session *s)
 	while (settle(s) && again && step(s, look_at_engine) && step(s, look_at_app) && step(s, look_at_middle)) {
 		enum session_state before = s->state;
 
-		go_on(s);
+		pumps[before](s);
+		s->events = 0;
 		again = s->raised != 0 || s->state != before;
 	}
 	s->flags &= ~(unsigned)SF_PUMPED;

@@ -103,7 +103,7 @@ struct session {
 	uint32_t id;
 	enum session_state state;
 	enum session_path path;
-	unsigned events; /* SMCR_EV_ not yet looked at */
+	unsigned events; /* SMCR_EV_ not yet looked at; cleared behind a step of the pump */
 	unsigned flags;  /* SF_ */
 	uint32_t raised; /* bits of enum session_event not yet acted on */
 	struct circle_leg circle;
@@ -205,6 +205,8 @@ bool setup_decline_done(struct session *);
 /* session_dial.c */
 /* The far end of an ingress or the server of an egress is being connected. */
 void setup_dial(struct session *);
+/* The middle of an ingress is closed, by RST or FIN, and connected once more. */
+void setup_dial_again(struct session *, bool reset);
 /* Tries the next address; why: the errno that ends the attempt that runs, 0 when there is none or the dial knows. */
 void setup_dial_next(struct session *, int why);
 /* The timer of an attempt to connect is over: it ends, or is made once more. */
@@ -217,13 +219,14 @@ void measure_begin(struct session *);
 void measure_end(const struct session *);
 void session_pump_measure(struct session *);
 
-/* session_pump.c: SES_SMCR, SES_CLOSING */
+/* session_pump.c: data, state by state. What is left of CLC is written first, and the middle's FIN passed on to the engine, once. */
 void session_pump_smcr(struct session *);
-/* SES_DRAINING, SES_ABORTING, SES_DELIVERING, SES_TCP_DRAINING */
-void session_pump_reset(struct session *);
+void session_pump_draining(struct session *);
+void session_pump_aborting(struct session *);
+void session_pump_delivering(struct session *);
+void session_pump_tcp(struct session *);
+void session_pump_tcp_draining(struct session *);
+/* The middle alone, beside data on RDMA. */
+void session_pump_middle(struct session *);
 /* Grows with each byte that a reset has waited for. */
 uint64_t session_reset_progress(const struct session *);
-/* On the middle beside data on RDMA: writes what is left of CLC, passes FIN on to the engine, once. */
-void session_pump_middle(struct session *);
-/* SES_TCP */
-void session_pump_tcp(struct session *);

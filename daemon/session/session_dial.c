@@ -187,3 +187,12 @@ setup_dial(struct session *s)
 	s->setup->dial_pause_ms = 0;
 	setup_dial_next(s, 0);
 }
+
+void
+setup_dial_again(struct session *s, bool reset)
+{
+	leg_close(&s->mid, s->pool->env->loop, reset);
+	s->setup->in.off = s->setup->in.len = s->setup->out.len = 0;
+	session_set_state(s, SES_CONNECT);
+	setup_dial(s);
+}

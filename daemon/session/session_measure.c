@@ -58,7 +58,6 @@ session_pump_measure(struct session *s)
 	struct measuring *m = find(s->pool, s);
 	int64_t now_ns = s->pool->env->now_ns;
 
-	s->events = 0;
 	session_pump_middle(s);
 	if (s->raised != 0)
 		return;

@@ -32,8 +32,9 @@ setup_choose_path(struct session *s)
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
 
-/* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False when memory is out for
- * bytes of the peer's data that were read already: the engine had to see that they are no Decline, or they came with one. */
+/* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False, and an event raised,
+ * when memory is out for bytes of the peer's data that were read already: the engine had to see that they are no Decline, or they came
+ * with one. */
 static bool
 leave_engine(struct session *s)
 {
@@ -51,6 +52,7 @@ leave_engine(struct session *s)
 
 		if (b == NULL) {
 			session_blame(s, "out of memory", 0);
+			session_raise(s, SEV_MID_RESET);
 			return false;
 		}
 		memcpy(b->data, bytes, n);
@@ -78,11 +80,7 @@ setup_decline_done(struct session *s)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	smcr_fallback(s->conn, &s->diag);
 	figures_no_smc(s, 0, s->diag.peer);
-	if (!leave_engine(s)) {
-		session_raise(s, SEV_MID_RESET);
-		return false;
-	}
-	return s->conn == NULL && setup_finish(s);
+	return leave_engine(s) && s->conn == NULL && setup_finish(s);
 }
 
 void
@@ -142,20 +140,15 @@ setup_fall_back(struct session *s)
 		smcr_release(s->conn);
 		s->conn = NULL;
 	}
-	if (s->conn != NULL && !leave_engine(s)) {
-		session_raise(s, SEV_MID_RESET);
+	if (s->conn != NULL && !leave_engine(s))
 		return;
-	}
 	flush_clc(s);
 	if (s->path == PATH_NONE) {
 		/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh
 		 * (C.4). FIN, not RST, which could overtake the Decline. */
 		s->flags |= SF_RETRIED;
 		s->setup->tried = 0;
-		leg_close(&s->mid, s->pool->env->loop, false);
-		s->setup->in.off = s->setup->in.len = s->setup->out.len = 0;
-		session_set_state(s, SES_CONNECT);
-		setup_dial(s);
+		setup_dial_again(s, false);
 	} else {
 		setup_take_path(s);
 	}

@@ -155,11 +155,9 @@ session_pump_middle(struct session *s)
 void
 session_pump_smcr(struct session *s)
 {
-	s->events = 0;
 	session_pump_middle(s);
-	if (s->raised != 0 || s->state != SES_SMCR)
-		return;
-	from_app(s);
+	if (s->raised == 0)
+		from_app(s);
 	if (s->raised == 0)
 		to_app(s);
 }
@@ -313,8 +311,8 @@ drop_read(struct session *s, struct leg *leg)
 		session_schedule(s);
 }
 
-static void
-pump_draining(struct session *s)
+void
+session_pump_draining(struct session *s)
 {
 	session_pump_middle(s);
 	if (s->raised != 0)
@@ -326,8 +324,8 @@ pump_draining(struct session *s)
 		session_raise(s, SEV_PASSED_ON);
 }
 
-static void
-pump_aborting(struct session *s)
+void
+session_pump_aborting(struct session *s)
 {
 	if (smcr_clc_want(s->conn) > 0) {
 		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
@@ -338,8 +336,8 @@ pump_aborting(struct session *s)
 	drop_received(s);
 }
 
-static void
-pump_delivering(struct session *s)
+void
+session_pump_delivering(struct session *s)
 {
 	struct iovec iov[2];
 	bool urgent;
@@ -350,8 +348,8 @@ pump_delivering(struct session *s)
 		session_raise(s, SEV_PASSED_ON);
 }
 
-static void
-pump_tcp_draining(struct session *s)
+void
+session_pump_tcp_draining(struct session *s)
 {
 	const int way = s->reset_way;
 	struct leg *from = way == WAY_FROM_APP ? &s->app : &s->mid, *to = way == WAY_FROM_APP ? &s->mid : &s->app;
@@ -367,20 +365,6 @@ pump_tcp_draining(struct session *s)
 		return;
 	if ((s->flags & SF_READ_OUT) != 0 || (from->flags & LEG_EOF) != 0)
 		session_raise(s, SEV_PASSED_ON);
-}
-
-void
-session_pump_reset(struct session *s)
-{
-	s->events = 0;
-	if (s->state == SES_DRAINING)
-		pump_draining(s);
-	else if (s->state == SES_ABORTING)
-		pump_aborting(s);
-	else if (s->state == SES_DELIVERING)
-		pump_delivering(s);
-	else
-		pump_tcp_draining(s);
 }
 
 uint64_t

@@ -70,10 +70,7 @@ setup_redial(struct session *s)
 	s->conn = NULL;
 	s->events = 0;
 	s->flags &= ~(unsigned)SF_MID_FIN;
-	leg_close(&s->mid, s->pool->env->loop, true);
-	setup->in.off = setup->in.len = setup->out.len = 0;
-	session_set_state(s, SES_CONNECT);
-	setup_dial(s);
+	setup_dial_again(s, true);
 	return true;
 }
 
@@ -106,10 +103,10 @@ pump_dial(struct session *s)
 }
 
 static void
-pump_rendezvous(struct session *s, unsigned events)
+pump_rendezvous(struct session *s)
 {
 	clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
-	if ((events & SMCR_EV_ESTABLISHED) != 0) {
+	if ((s->events & SMCR_EV_ESTABLISHED) != 0) {
 		s->path = PATH_SMCR;
 		if (session_kind(s) == CONFIG_INGRESS) {
 			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
@@ -124,7 +121,7 @@ pump_rendezvous(struct session *s, unsigned events)
 			measure_begin(s);
 		else
 			session_set_state(s, SES_SMCR);
-	} else if ((events & SMCR_EV_PROPOSAL) != 0) {
+	} else if ((s->events & SMCR_EV_PROPOSAL) != 0) {
 		session_is_client(s);
 		if (!circle_proposed(s)) {
 			session_raise(s, SEV_CIRCLE);
@@ -141,16 +138,13 @@ pump_rendezvous(struct session *s, unsigned events)
 void
 setup_pump(struct session *s)
 {
-	unsigned events = s->events;
-
-	s->events = 0;
 	pump_dial(s);
 	if (s->raised == 0 && s->state == SES_LOOK)
 		meet_look(s);
 	if (s->raised != 0)
 		return;
 	if (s->state == SES_RENDEZVOUS)
-		pump_rendezvous(s, events);
+		pump_rendezvous(s);
 	else if (s->state == SES_LEAVING)
 		setup_fall_back(s);
 }
