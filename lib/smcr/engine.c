@@ -85,6 +85,7 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	list_init(&eng->marked_lgrs);
 	list_init(&eng->waiting_lgrs);
 	list_init(&eng->marked_conns);
+	list_init(&eng->marked_peers);
 	/* A MAC of our own, locally administered, for devices without one; and with it the peer id: an
 	 * instance number and a MAC (A.2.1). */
 	rng->fill(rng, eng->mac, sizeof(eng->mac));
@@ -99,7 +100,10 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 void
 engine_act_on_marks(struct smcr *eng)
 {
-	while (!list_empty(&eng->marked_conns) || !list_empty(&eng->marked_lgrs)) {
+	while (!list_empty(&eng->marked_conns) || !list_empty(&eng->marked_lgrs) || !list_empty(&eng->marked_peers)) {
+		struct peer *peer = LIST_FIRST(struct peer, &eng->marked_peers, mark);
+		if (peer != NULL)
+			rdv_act_on_peer(eng, peer);
 		struct conn_mark *conn = LIST_POP(struct conn_mark, &eng->marked_conns, node);
 		if (conn != NULL)
 			rdv_act_on_conn(conn);

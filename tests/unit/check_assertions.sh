@@ -11,7 +11,7 @@ cat > "$tmp/rows" <<'EOF'
 lib/smcr/data/link_tx.c: wc->wr_id - link->wr_tail < link_outstanding(link)
 	link_post assigned the wr_id, and a device completes each request once, in order. Soft iWARP walks its own queue; the verbs
 	device drops a completion with an invalid position (send_ended).
-lib/smcr/rendezvous/rendezvous.c: n > 0
+lib/smcr/rendezvous/rdv_step.c: n > 0
 	only our own values are encoded: sizes come from the checked configuration, IPv6 prefixes are cut at CLC_MAX_IPV6. A connection
 	sends at most Proposal, Confirm and Decline, or Accept and Decline; these fit in RDV_OUT_MAX.
 lib/smcr/rendezvous/rendezvous.c: cap >= r->left_len

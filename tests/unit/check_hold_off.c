@@ -63,6 +63,26 @@ START_TEST(who_insists_ends_it)
 	ck_assert(!smcr_is_prewarm(s[5].conn));
 }
 
+/* The first of those that wait tries once more; the others are declined with it. */
+START_TEST(a_second_failure_declines_all_that_wait)
+{
+	duo_init(true, true, &hold);
+	sim_block_connect(d.dev[B], true);
+	for (unsigned i = 0; i < 5; i++)
+		duo_open(i);
+	for (unsigned i = 0; i < 2; i++) {
+		duo_run(100);
+		ck_assert_int_eq(c[i].conn->rdv->step, RDV_CONNECTING);
+		ck_assert_int_eq(c[4].conn->rdv->step, RDV_WAIT_TURN);
+		link_lost(rdv_first_link(c[i].conn), "test");
+	}
+	duo_run(100);
+	for (unsigned i = 0; i < 5; i++)
+		ck_assert(BOTH(i, FALLBACK) && c[i].diag.held_off == (i >= 2));
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->first_contacts_failed, 2);
+	ck_assert(list_empty(&d.eng[A]->marked_peers));
+}
+
 /* The server alone holds off: its client has forgotten. */
 START_TEST(a_server_hears_who_insists)
 {

@@ -49,6 +49,7 @@ init_engine(struct host *h)
 	list_init(&eng->marked_lgrs);
 	list_init(&eng->waiting_lgrs);
 	list_init(&eng->marked_conns);
+	list_init(&eng->marked_peers);
 }
 
 static void

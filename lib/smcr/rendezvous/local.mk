@@ -6,6 +6,7 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/rdv_end.c \
 	lib/smcr/rendezvous/rdv_group.c \
 	lib/smcr/rendezvous/rdv_server.c \
+	lib/smcr/rendezvous/rdv_step.c \
 	lib/smcr/rendezvous/rdv_terms.c \
 	lib/smcr/rendezvous/rdv_turn.c \
 	lib/smcr/rendezvous/peer.c

@@ -48,6 +48,7 @@ held_until_ns(const struct smcr *eng, const struct peer *p)
 static void
 peer_free(struct peer *p)
 {
+	list_remove(&p->mark);
 	list_remove(&p->node);
 	free(p);
 }
@@ -55,7 +56,7 @@ peer_free(struct peer *p)
 static bool
 peer_in_use(const struct peer *p)
 {
-	return p->leader != NULL || !list_empty(&p->waiting);
+	return p->leader != NULL || !list_empty(&p->waiting) || !list_empty(&p->refused) || !list_empty(&p->mark);
 }
 
 struct peer *
@@ -70,7 +71,7 @@ peer_get(struct smcr *eng, enum smcr_role role, const char *key, const struct ow
 		if (peer_is(p, key, owner))
 			return p;
 		cnt++;
-		if (unused == NULL && !peer_in_use(p) && !p->busy)
+		if (unused == NULL && !peer_in_use(p))
 			unused = p;
 	}
 	if (cnt >= PEERS_MAX && unused == NULL) {
@@ -89,7 +90,9 @@ peer_get(struct smcr *eng, enum smcr_role role, const char *key, const struct ow
 		memcpy(p->key, key, sizeof(p->key));
 	else
 		p->owner = *owner;
+	list_init(&p->mark);
 	list_init(&p->waiting);
+	list_init(&p->refused);
 	list_push(&eng->peers, &p->node);
 	return p;
 }
@@ -159,43 +162,13 @@ peer_holds_off(const struct peer *p, const struct smcr_conn *conn)
 	return held_until_ns(conn->eng, p) > conn->eng->now_ns && !rdv_insists(conn);
 }
 
-bool
-peer_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
-{
-	if (p == NULL) {
-		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
-	} else if (peer_holds_off(p, conn)) {
-		rdv_give_up(conn);
-	} else if (p->leader != NULL) {
-		conn->rdv->peer_ent = p;
-		list_push(&p->waiting, &conn->rdv->wait);
-		rdv_step(conn, wait, rdv_patience_ms(conn));
-	} else {
-		peer_lead(p, conn);
-		return true;
-	}
-	return false;
-}
-
 /* Nothing to remember, nor an end of a hold-off to be told: gone. */
 static void
 peer_settle(const struct smcr *eng, struct peer *p)
 {
-	if (!peer_in_use(p) && !p->busy && p->failures == 0 && p->held_ns == 0 && p->sctp_until_ns == 0 &&
-	    !p->owner_known && held_until_ns(eng, p) <= eng->now_ns)
+	if (!peer_in_use(p) && p->failures == 0 && p->held_ns == 0 && p->sctp_until_ns == 0 && !p->owner_known &&
+	    held_until_ns(eng, p) <= eng->now_ns)
 		peer_free(p);
-}
-
-/* The next one that waits, taken out of the list; NULL when there is none. */
-static struct smcr_conn *
-pop_waiting(struct peer *p)
-{
-	struct rdv *r = LIST_POP(struct rdv, &p->waiting, wait);
-
-	if (r == NULL)
-		return NULL;
-	r->peer_ent = NULL;
-	return r->conn;
 }
 
 static void
@@ -294,7 +267,7 @@ static void
 peer_failed(struct smcr *eng, struct peer *p, uint32_t conn_id)
 {
 	bool held = count_failure(eng, p);
-	struct smcr_conn *conn;
+	struct list_node *n;
 
 	p->attempts = 0;
 	if (p->failures >= HOLD_AFTER) {
@@ -307,20 +280,18 @@ peer_failed(struct smcr *eng, struct peer *p, uint32_t conn_id)
 		if (!held)
 			p->held_ns = eng->now_ns;
 	}
-	while ((conn = pop_waiting(p)) != NULL)
-		rdv_give_up(conn);
+	while ((n = list_pop(&p->waiting)) != NULL)
+		list_push(&p->refused, n);
 }
 
 void
 peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 {
-	bool outer = !p->busy;
-	struct smcr_conn *leader = p->leader, *conn;
+	struct smcr_conn *leader = p->leader;
 
 	if (leader->rdv != NULL)
 		leader->rdv->peer_ent = NULL;
 	p->leader = NULL;
-	p->busy = true;
 	note_sctp(eng, p, leader, outcome);
 	p->over_sctp = false;
 	if (outcome == PEER_FAILED && rdv_insists(leader))
@@ -329,16 +300,27 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 		hold_over(eng, p);
 	if (outcome == PEER_FAILED && (list_empty(&p->waiting) || ++p->attempts >= ATTEMPTS_MAX))
 		peer_failed(eng, p, leader->id);
-	/* Each one that goes on may become the next leader: then the rest waits for that one. */
-	while (p->leader == NULL && (conn = pop_waiting(p)) != NULL) {
-		if (conn->role == SMCR_CLIENT)
-			rdv_client_go_on(conn, p);
-		else
-			rdv_server_choose(conn);
-	}
-	if (outer)
-		p->busy = false;
+	if (!list_empty(&p->waiting) || !list_empty(&p->refused))
+		mark_peer(eng, &p->mark);
 	peer_settle(eng, p);
+}
+
+struct smcr_conn *
+peer_next(const struct smcr *eng, struct peer *p, bool *refused)
+{
+	struct rdv *r = LIST_POP(struct rdv, &p->refused, wait);
+
+	*refused = r != NULL;
+	/* Each one that goes on may become the next leader: then the rest waits for that one. */
+	if (r == NULL && p->leader == NULL)
+		r = LIST_POP(struct rdv, &p->waiting, wait);
+	if (r == NULL) {
+		list_remove(&p->mark);
+		peer_settle(eng, p);
+		return NULL;
+	}
+	r->peer_ent = NULL;
+	return r->conn;
 }
 
 void

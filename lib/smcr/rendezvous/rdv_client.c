@@ -154,7 +154,7 @@ rdv_client_start(struct smcr_conn *conn)
 {
 	const char *key = conn->rdv->open.peer_key;
 
-	if (has_group(conn->eng, key) || peer_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn, RDV_WAIT_TURN))
+	if (has_group(conn->eng, key) || rdv_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn, RDV_WAIT_TURN))
 		send_proposal(conn);
 }
 

@@ -25,14 +25,6 @@ rdv_set_group(struct rdv *r, struct lgr *lgr)
 	r->lgr = lgr;
 }
 
-struct link *
-rdv_first_link(const struct smcr_conn *conn)
-{
-	struct lgr *lgr = conn->rdv->lgr;
-
-	return rdv_forms_group(conn) && lgr->links[0].state != LINK_FREE ? &lgr->links[0] : NULL;
-}
-
 /* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
 static void
 rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why, bool quarantine)
@@ -42,7 +34,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	struct lgr *lgr = r->lgr;
 	bool formed = rdv_forms_group(conn);
 	const struct link *link = rdv_first_link(conn);
-	enum smcr_phase phase = rdv_step_phase(r->step);
+	enum smcr_phase phase = rdv_steps[r->step].phase;
 
 	if (phase != SMCR_PHASE_NONE)
 		conn->diag.phase = phase;
@@ -337,6 +329,13 @@ rdv_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 	if (conn->rdv->abort != SMCR_OK)
 		reason = conn->rdv->abort;
 	rdv_quit(conn, outcome, reason, detail, quarantine);
+}
+
+void
+rdv_protocol_error(struct smcr_conn *conn, const char *what)
+{
+	conn->eng->ctr.bad_clc++;
+	rdv_end(conn, SMCR_R_PROTOCOL, what);
 }
 
 void

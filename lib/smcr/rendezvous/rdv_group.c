@@ -12,18 +12,6 @@
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
-static const struct clc_smcrd_ext *
-peer_ext(const struct smcr_conn *conn)
-{
-	return conn->role == SMCR_CLIENT ? &conn->rdv->peer.ext : &conn->rdv->proposal.ext;
-}
-
-bool
-rdv_is_smcrd(const struct smcr_conn *conn)
-{
-	return peer_ext(conn)->present;
-}
-
 struct window_want
 rdv_want(const struct smcr_conn *conn)
 {
@@ -61,7 +49,7 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 		lgr->conns_limit = lgr->terms.max_conns;
 		lgr->links_limit = lgr->terms.max_links;
 	}
-	dialect_choose(&lgr->dialect, peer_ext(conn), conn->eng->cfg.features);
+	dialect_choose(&lgr->dialect, rdv_peer_ext(conn), conn->eng->cfg.features);
 	lgr->token = token;
 	lgr->vlan = rnic_query(dev).vlan;
 	lgr->contact.conn = conn;
@@ -124,6 +112,24 @@ rdv_patience_ms(const struct smcr_conn *conn)
 	return left_ms > 0 ? (uint32_t)left_ms : 1; /* 0 would be for ever */
 }
 
+bool
+rdv_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
+{
+	if (p == NULL) {
+		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
+	} else if (peer_holds_off(p, conn)) {
+		rdv_give_up(conn);
+	} else if (p->leader != NULL) {
+		conn->rdv->peer_ent = p;
+		list_push(&p->waiting, &conn->rdv->wait);
+		rdv_step(conn, wait, rdv_patience_ms(conn));
+	} else {
+		peer_lead(p, conn);
+		return true;
+	}
+	return false;
+}
+
 void
 rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 {
@@ -140,29 +146,39 @@ rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 }
 
 void
-rdv_act_on_rmb(struct lgr *lgr)
+rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *link, bool first_contact)
 {
-	enum rmb_mark mark = lgr->marks.rmb;
-	struct list_node todo;
-	struct rdv *r;
+	struct clc_msg msg = { .type = type, .version = (uint8_t)link->lgr->version };
+	struct clc_accept *a = &msg.accept;
+	const struct rnic_mr *mr = conn->rmb->mr[link->slot];
 
-	lgr->marks.rmb = RMB_WAIT;
-	if (mark == RMB_WAIT)
-		return;
-	list_move_all(&todo, &lgr->wait_rmb);
-	while ((r = LIST_POP(struct rdv, &todo, wait)) != NULL) {
-		rdv_set_group(r, NULL);
-		if (mark == RMB_REFUSED)
-			rdv_decline(r->conn, CLC_DIAG_RTOKEN);
-		else if (r->conn->role == SMCR_CLIENT)
-			rdv_client_join(r->conn);
-		else
-			rdv_server_choose(r->conn);
+	a->first_contact = first_contact;
+	memcpy(a->peer_id, conn->eng->peer_id, sizeof(a->peer_id));
+	memcpy(a->gid, link->info.gid.b, sizeof(a->gid));
+	memcpy(a->mac, link->info.mac, sizeof(a->mac));
+	a->qpn = link->qp->qpn;
+	a->rkey = mr->rkey;
+	a->rmbe_idx = conn->elem_idx;
+	a->alert_token = conn->id;
+	a->size_code = (uint8_t)clc_size_code(conn->rmb->elem_size);
+	a->mtu_code = link->mtu_code;
+	a->vaddr = mr->addr;
+	a->psn = link->qp->psn;
+	if (msg.version >= 2)
+		rdv_tell_terms(conn, type, link, a);
+	else if (rdv_is_smcrd(conn)) {
+		a->ext.present = true;
+		a->ext.version = CLC_SMCRD_EXT_VERSION;
+		a->ext.transports = rdv_transport_bit(link->info.transport);
+		a->ext.features = conn->eng->cfg.features;
+		if (conn->rdv->measure)
+			a->ext.features |= CLC_FEATURE_MEASURE;
+		a->ext.mpa_port = link->info.mpa_port;
+		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
+		/* At first contact it is agreed; later it shows that the group is ours to offer. */
+		a->ext.token = type == CLC_ACCEPT ? link->lgr->token : 0;
 	}
-	mark_conn_left(lgr);
-	/* Those that waited may have found an element elsewhere. */
-	if (list_empty(&lgr->wait_rmb))
-		mark_exchanges(lgr);
+	rdv_send(conn, &msg);
 }
 
 /* Somebody is behind it at both ends, though the group was what it is for. */
@@ -191,24 +207,15 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 		conn->events &= ~(unsigned)(SMCR_EV_ESTABLISHED | SMCR_EV_READABLE | SMCR_EV_WRITABLE);
 		conn->established = false;
 	}
-	if (abort != SMCR_OK)
-		smcr_abort(conn, abort);
-	else if (alone)
-		smcr_close(conn);
+	if (abort != SMCR_OK) {
+		conn->rx.dropped = true;
+		conn_abort(conn, abort, "");
+	} else if (alone) {
+		conn_close(conn);
+	}
 }
 
 /* -- first contact, as the link and the LLC exchanges see it -- */
-
-void
-rdv_link_connected(struct lgr *lgr)
-{
-	if (lgr->contact.conn == NULL)
-		return;
-	if (lgr->role == SMCR_CLIENT)
-		rdv_client_connected(lgr->contact.conn);
-	else
-		rdv_server_connected(lgr->contact.conn);
-}
 
 static void
 group_failed(struct smcr_conn *conn, uint32_t diag, enum smcr_reason reason, const char *why)

@@ -237,7 +237,7 @@ rdv_server_choose(struct smcr_conn *conn)
 
 	if (lgr == NULL) {
 		eng->ctr.refused_quarantine += full;
-		if (peer_leads(peer_get(eng, SMCR_SERVER, NULL, &client), conn, RDV_WAIT_PEER_GROUP))
+		if (rdv_leads(peer_get(eng, SMCR_SERVER, NULL, &client), conn, RDV_WAIT_PEER_GROUP))
 			first_contact(conn);
 		return;
 	}

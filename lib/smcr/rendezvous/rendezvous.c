@@ -1,6 +1,7 @@
 /*
- * The rendezvous of a connection: its steps, their timer, CLC messages, and the
- * entry points of smcr.h that lead into it or depend on it.
+ * The rendezvous of a connection: its timer, CLC messages that come, marks, and
+ * the entry points of smcr.h that lead into it or depend on it. It calls the
+ * other files of this directory, and none of them calls it.
  */
 #include "smcr/rendezvous/rendezvous.h"
 
@@ -10,71 +11,8 @@
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
-#include "smcr/data/rmb.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
-
-/* What can be seen of a step, whether it takes CLC bytes of the middle, and what follows when it takes too long: a
- * Decline, or the end, with what did not come. */
-static const struct {
-	const char *name;
-	enum smcr_phase phase;
-	bool reads;
-	bool in_turn;     /* the peer may be at others first */
-	uint32_t decline; /* with this diagnosis; 0: none */
-	const char *missing;
-} steps[] = {
-	[RDV_NONE] = { .name = "Rendezvous" },
-	[RDV_WAIT_TURN] = { .name = "waits for another first contact",
-	    .phase = SMCR_PHASE_TURN,
-	    .decline = CLC_DIAG_READY_LINK },
-	[RDV_WAIT_ACCEPT] = { .name = "waits for Accept",
-	    .phase = SMCR_PHASE_CLC,
-	    .reads = true,
-	    .in_turn = true,
-	    .missing = "no answer to the Proposal: it speaks no SMC-R, or hangs" },
-	[RDV_CONNECTING] = { .name = "connects the queue pair",
-	    .phase = SMCR_PHASE_CONNECT,
-	    .decline = CLC_DIAG_READY_LINK },
-	[RDV_WAIT_RKEY] = { .name = "confirms an RMB", .phase = SMCR_PHASE_LINK, .decline = CLC_DIAG_RTOKEN },
-	[RDV_WAIT_GROUP] = { .name = "first contact", .phase = SMCR_PHASE_LINK, .reads = true },
-	[RDV_LATE_DECLINE] = { .name = "falls back",
-	    .reads = true,
-	    .missing = "first contact failed, and no Decline of the peer's came" },
-	[RDV_WAIT_PROPOSAL] = { .name = "waits for Proposal", .reads = true, .missing = "no Proposal came" },
-	[RDV_WAIT_ADMIT] = { .name = "waits for the server leg", .decline = CLC_DIAG_SERVER_LATE },
-	[RDV_WAIT_PEER_GROUP] = { .name = "waits for another first contact", .decline = CLC_DIAG_READY_LINK },
-	[RDV_WAIT_SRV_RKEY] = { .name = "confirms an RMB", .decline = CLC_DIAG_RTOKEN },
-	[RDV_WAIT_CONFIRM] = { .name = "waits for Confirm",
-	    .reads = true,
-	    .in_turn = true,
-	    .missing = "no Confirm came" },
-	[RDV_WAIT_LINK] = { .name = "first contact", .reads = true },
-};
-
-const char *
-rdv_step_str(enum rdv_step step)
-{
-	return steps[step].name;
-}
-
-enum smcr_phase
-rdv_step_phase(enum rdv_step step)
-{
-	return steps[step].phase;
-}
-
-void
-rdv_step(struct smcr_conn *conn, enum rdv_step step, uint32_t timeout_ms)
-{
-	struct rdv *r = conn->rdv;
-
-	r->step = step;
-	if (timeout_ms == 0)
-		timer_cancel(&conn->eng->timers, &r->timer);
-	else
-		engine_arm(conn->eng, &r->timer, timeout_ms);
-}
 
 static void
 rdv_timeout(struct timer *t)
@@ -82,12 +20,12 @@ rdv_timeout(struct timer *t)
 	struct smcr_conn *conn = CONTAINER_OF(t, struct rdv, timer)->conn;
 	const struct link *link = rdv_first_link(conn);
 	enum rdv_step step = conn->rdv->step;
-	uint32_t more_ms = steps[step].in_turn ? rdv_turn_ms(conn) : 0;
+	uint32_t more_ms = rdv_steps[step].in_turn ? rdv_turn_ms(conn) : 0;
 
 	if (more_ms > 0) {
 		engine_arm(conn->eng, t, more_ms);
-	} else if (steps[step].decline != 0) {
-		rdv_decline(conn, steps[step].decline);
+	} else if (rdv_steps[step].decline != 0) {
+		rdv_decline(conn, rdv_steps[step].decline);
 	} else if (step == RDV_WAIT_LINK && link != NULL && !link->connected && !link->lgr->contact.confirm_link_out) {
 		rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK);
 	} else if (step == RDV_WAIT_LINK || step == RDV_WAIT_GROUP) {
@@ -98,39 +36,18 @@ rdv_timeout(struct timer *t)
 	} else {
 		/* An answer to our Decline, too, could come at any time, and would be taken for data. */
 		conn->eng->ctr.clc_timeouts++;
-		rdv_end(conn, SMCR_R_CLC_TIMEOUT, steps[step].missing != NULL ? steps[step].missing : "");
+		rdv_end(conn, SMCR_R_CLC_TIMEOUT, rdv_steps[step].missing != NULL ? rdv_steps[step].missing : "");
 	}
 }
 
 /* -- CLC messages: bytes of the middle in and out (Appendix A.2, C.1) -- */
-
-void
-rdv_read(struct smcr_conn *conn)
-{
-	conn->rdv->in_len = 0;
-	conn->rdv->in_want = CLC_HDR_LEN;
-	conn_raise(conn, SMCR_EV_CLC_WANT);
-}
-
-void
-rdv_send(struct smcr_conn *conn, const struct clc_msg *msg)
-{
-	struct rdv *r = conn->rdv;
-	int n = clc_encode(msg, r->out + r->out_len, sizeof(r->out) - r->out_len);
-
-	assert(n > 0); /* our own values, and room for two messages */
-	engine_trace(conn->eng, SMCR_TRACE_CLC, true, rdv_first_link(conn), conn->id, r->out + r->out_len, (size_t)n);
-	conn->eng->ctr.clc_sent++;
-	r->out_len += (size_t)n;
-	conn_raise(conn, SMCR_EV_CLC_OUT);
-}
 
 size_t
 smcr_clc_want(const struct smcr_conn *conn)
 {
 	const struct rdv *r = conn->rdv;
 
-	return r != NULL && steps[r->step].reads ? r->in_want - r->in_len : 0;
+	return r != NULL && rdv_steps[r->step].reads ? r->in_want - r->in_len : 0;
 }
 
 size_t
@@ -162,13 +79,6 @@ smcr_clc_leftover(struct smcr_conn *conn, void *buf, size_t cap)
 	r->left_len = 0;
 	rdv_ended(conn);
 	return n;
-}
-
-void
-rdv_protocol_error(struct smcr_conn *conn, const char *what)
-{
-	conn->eng->ctr.bad_clc++;
-	rdv_end(conn, SMCR_R_PROTOCOL, what);
 }
 
 /* Not behind a Confirm, whose peer waits for CONFIRM LINK, nor behind an Accept for a group that is there (C.1). */
@@ -241,40 +151,59 @@ smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 		rdv_message(conn);
 }
 
-void
-rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *link, bool first_contact)
-{
-	struct clc_msg msg = { .type = type, .version = (uint8_t)link->lgr->version };
-	struct clc_accept *a = &msg.accept;
-	const struct rnic_mr *mr = conn->rmb->mr[link->slot];
+/* -- for the engine: what became of first contact, an RMB or a turn -- */
 
-	a->first_contact = first_contact;
-	memcpy(a->peer_id, conn->eng->peer_id, sizeof(a->peer_id));
-	memcpy(a->gid, link->info.gid.b, sizeof(a->gid));
-	memcpy(a->mac, link->info.mac, sizeof(a->mac));
-	a->qpn = link->qp->qpn;
-	a->rkey = mr->rkey;
-	a->rmbe_idx = conn->elem_idx;
-	a->alert_token = conn->id;
-	a->size_code = (uint8_t)clc_size_code(conn->rmb->elem_size);
-	a->mtu_code = link->mtu_code;
-	a->vaddr = mr->addr;
-	a->psn = link->qp->psn;
-	if (msg.version >= 2)
-		rdv_tell_terms(conn, type, link, a);
-	else if (rdv_is_smcrd(conn)) {
-		a->ext.present = true;
-		a->ext.version = CLC_SMCRD_EXT_VERSION;
-		a->ext.transports = rdv_transport_bit(link->info.transport);
-		a->ext.features = conn->eng->cfg.features;
-		if (conn->rdv->measure)
-			a->ext.features |= CLC_FEATURE_MEASURE;
-		a->ext.mpa_port = link->info.mpa_port;
-		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
-		/* At first contact it is agreed; later it shows that the group is ours to offer. */
-		a->ext.token = type == CLC_ACCEPT ? link->lgr->token : 0;
+void
+rdv_link_connected(struct lgr *lgr)
+{
+	if (lgr->contact.conn == NULL)
+		return;
+	if (lgr->role == SMCR_CLIENT)
+		rdv_client_connected(lgr->contact.conn);
+	else
+		rdv_server_connected(lgr->contact.conn);
+}
+
+void
+rdv_act_on_rmb(struct lgr *lgr)
+{
+	enum rmb_mark mark = lgr->marks.rmb;
+	struct list_node todo;
+	struct rdv *r;
+
+	lgr->marks.rmb = RMB_WAIT;
+	if (mark == RMB_WAIT)
+		return;
+	list_move_all(&todo, &lgr->wait_rmb);
+	while ((r = LIST_POP(struct rdv, &todo, wait)) != NULL) {
+		rdv_set_group(r, NULL);
+		if (mark == RMB_REFUSED)
+			rdv_decline(r->conn, CLC_DIAG_RTOKEN);
+		else if (r->conn->role == SMCR_CLIENT)
+			rdv_client_join(r->conn);
+		else
+			rdv_server_choose(r->conn);
 	}
-	rdv_send(conn, &msg);
+	mark_conn_left(lgr);
+	/* Those that waited may have found an element elsewhere. */
+	if (list_empty(&lgr->wait_rmb))
+		mark_exchanges(lgr);
+}
+
+void
+rdv_act_on_peer(struct smcr *eng, struct peer *p)
+{
+	struct smcr_conn *conn;
+	bool refused;
+
+	while ((conn = peer_next(eng, p, &refused)) != NULL) {
+		if (refused)
+			rdv_give_up(conn);
+		else if (conn->role == SMCR_CLIENT)
+			rdv_client_go_on(conn, p);
+		else
+			rdv_server_choose(conn);
+	}
 }
 
 /* -- entry points -- */

@@ -1,8 +1,9 @@
 /*
  * The rendezvous of a connection: CLC messages on the middle, from smcr_open
  * until it is established, fallen back or ended (RFC 7609 3.5, Appendix C).
- * rendezvous.c has the steps, their timer, the messages and the entry points of
- * smcr.h; rdv_client.c and rdv_server.c the steps of each role; rdv_device.c
+ * rendezvous.c has the timer, the messages that come and the entry points of
+ * smcr.h; rdv_client.c and rdv_server.c the steps of each role; rdv_step.c has
+ * the table of steps, and the messages that are sent; rdv_device.c
  * picks devices, rdv_terms.c agrees on version 2, rdv_group.c has groups and
  * elements; rdv_turn.c knows when a peer is at others; rdv_end.c how it ends
  * otherwise.
@@ -13,7 +14,7 @@
 #include "smcr/group/link.h"
 #include "smcr/group/owner.h"
 
-/* Where the rendezvous stands (rendezvous.c). */
+/* Where the rendezvous stands (rdv_step.c). */
 enum rdv_step {
 	RDV_NONE,
 	/* client */
@@ -84,7 +85,9 @@ struct peer {
 	bool
 	    owner_met; /* client: named by the last Accept of a first contact. Failures count for all keys that lead to it */
 	struct smcr_conn *leader;
+	struct list_node mark; /* eng->marked_peers: some of those that wait may go on, or are refused; empty: none */
 	struct list_node waiting; /* rdv->wait */
+	struct list_node refused; /* rdv->wait of those that are to be declined */
 	unsigned attempts;        /* leaders that failed while others waited */
 	unsigned failures;        /* rounds that failed in a row */
 	int64_t
@@ -97,11 +100,31 @@ struct peer {
 	bool over_sctp;        /* the leader's goes over it */
 	bool sctp_failed;      /* the last one went over it, and failed */
 	int64_t sctp_until_ns; /* 0: none has failed since the last one that did not */
-	bool busy;             /* peer_done is at work: not to be freed */
 };
 
-const char *rdv_step_str(enum rdv_step);
-enum smcr_phase rdv_step_phase(enum rdv_step);
+/* What can be seen of a step, whether it takes CLC bytes of the middle, and what follows when it takes too long: a
+ * Decline, or the end, with what did not come. */
+extern const struct rdv_step_row {
+	const char *name;
+	enum smcr_phase phase;
+	bool reads;
+	bool in_turn;     /* the peer may be at others first */
+	uint32_t decline; /* with this diagnosis; 0: none */
+	const char *missing;
+} rdv_steps[]; /* by enum rdv_step */
+
+static inline const struct clc_smcrd_ext *
+rdv_peer_ext(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_CLIENT ? &conn->rdv->peer.ext : &conn->rdv->proposal.ext;
+}
+
+/* The peer's CLC messages so far have our extension. */
+static inline bool
+rdv_is_smcrd(const struct smcr_conn *conn)
+{
+	return rdv_peer_ext(conn)->present;
+}
 
 /* -- for the engine -- */
 
@@ -113,16 +136,14 @@ void rdv_link_connected(struct lgr *);
 void rdv_act_on_contact(struct lgr *);
 void rdv_act_on_rmb(struct lgr *);
 void rdv_act_on_conn(struct conn_mark *);
+/* The connections that waited for a first contact with it go on, or are declined. May free the peer. */
+void rdv_act_on_peer(struct smcr *, struct peer *);
 
-/* -- rendezvous.c -- */
+/* -- rdv_step.c -- */
 
 void rdv_step(struct smcr_conn *, enum rdv_step, uint32_t timeout_ms); /* 0: no timer */
 void rdv_read(struct smcr_conn *);                                     /* the next CLC message is awaited */
 void rdv_send(struct smcr_conn *, const struct clc_msg *);
-/* Accept or Confirm, from conn->rmb, conn->elem_idx and the link. */
-void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, bool first_contact);
-/* What the peer sent does not fit: counted, and the rendezvous ends. */
-void rdv_protocol_error(struct smcr_conn *, const char *what);
 
 /* -- rdv_end.c -- */
 
@@ -132,6 +153,14 @@ static inline bool
 rdv_forms_group(const struct smcr_conn *conn)
 {
 	return conn->rdv->lgr != NULL && conn->rdv->lgr->contact.conn == conn;
+}
+/* The first link of the group that this connection forms; NULL when it forms none, or has no link yet. */
+static inline struct link *
+rdv_first_link(const struct smcr_conn *conn)
+{
+	struct link *link = rdv_forms_group(conn) ? &conn->rdv->lgr->links[0] : NULL;
+
+	return link != NULL && link->state != LINK_FREE ? link : NULL;
 }
 /* The rendezvous has ended; its memory goes when the last bytes were taken. */
 void rdv_ended(struct smcr_conn *);
@@ -151,6 +180,8 @@ void rdv_abort(struct smcr_conn *, enum smcr_reason);
 void rdv_decline(struct smcr_conn *, uint32_t diag);
 /* Falls back because the peer declined. */
 void rdv_declined(struct smcr_conn *, const struct clc_decline *);
+/* What the peer sent does not fit: counted, and the rendezvous ends. */
+void rdv_protocol_error(struct smcr_conn *, const char *what);
 /* First contact failed for all who waited, or the peer is held off: declines. */
 void rdv_give_up(struct smcr_conn *);
 /* Ends with a reset of the middle. */
@@ -159,22 +190,23 @@ void rdv_end(struct smcr_conn *, enum smcr_reason, const char *detail);
 void rdv_peer_waits(struct smcr_conn *);
 /* What is left of that, never 0. */
 uint32_t rdv_patience_ms(const struct smcr_conn *);
+/* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
+ * for it); else it waits for the one that does, at the step `wait`, or is declined. */
+bool rdv_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
 /* Waits until the group has a new RMB of the connection's size; declines when that cannot be. */
 void rdv_wait_rmb(struct smcr_conn *, struct lgr *, enum rdv_step);
 /* A new group with its first link, first RMB and the connection's element in it, on the terms of the rendezvous. 0 or the
  * diagnosis to decline with. */
 uint32_t rdv_form_group(struct smcr_conn *, const struct owner *, struct rnic_dev *, uint64_t token);
-/* The first link of the group that this connection forms; NULL when it forms none, or has no link yet. */
-struct link *rdv_first_link(const struct smcr_conn *);
 /* The peer's element of a Confirm or Accept on an existing or new group: 0 or the diagnosis. Resolves a conflict by
  * 4.4.2. via: the link that the message named. */
 uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, const struct clc_accept *);
+/* Accept or Confirm, from conn->rmb, conn->elem_idx and the link. */
+void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, bool first_contact);
 /* Attached, established; the rendezvous is over. */
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
 /* The element that its user wants. */
 struct window_want rdv_want(const struct smcr_conn *);
-/* The peer's CLC messages so far have our extension. */
-bool rdv_is_smcrd(const struct smcr_conn *);
 /* An operator asks for it: a hold-off does not count, nor does it become one. */
 bool rdv_insists(const struct smcr_conn *);
 
@@ -246,9 +278,6 @@ void peer_lead(struct peer *, struct smcr_conn *);
 /* Client, first contact: the Accept names this owner. False: it is held off, perhaps by another key. */
 bool peer_meets(struct smcr_conn *, const struct owner *);
 bool peer_holds_off(const struct peer *, const struct smcr_conn *);
-/* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
- * for it); else it waits for the one that does, at the step `wait`, or is declined. */
-bool peer_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
 
 /* Server: kinds of devices that first contact with the peer should not take if there are others. */
 unsigned peer_shuns(const struct peer *, int64_t now_ns);
@@ -259,8 +288,10 @@ enum peer_outcome {
 	PEER_VOID,   /* the leader went away for reasons of its own, or was declined before first contact */
 };
 
-/* The leader is through. Lets the waiting ones go on; may free the peer. */
+/* The leader is through: the waiting ones may go on (mark_peer). May free the peer. */
 void peer_done(struct smcr *, struct peer *, enum peer_outcome);
+/* The next connection that may go on, as nobody leads, or that is refused. NULL: none; the mark is gone, perhaps the peer, too. */
+struct smcr_conn *peer_next(const struct smcr *, struct peer *, bool *refused);
 /* A waiting connection goes away. May free the peer. */
 void peer_leave(struct peer *, struct smcr_conn *);
 /* The connection led a round that failed, and is released at this time, expected or known: the hold-off starts then. */

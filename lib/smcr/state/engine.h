@@ -37,10 +37,10 @@ struct smcr {
 	struct list_node peers;  /* first contact going on, failed or held off */
 	struct list_node events; /* connections with SMCR_EV_ */
 	struct list_node dead_conns;
-	struct list_node busy_links;                              /* with something to post */
-	struct list_node waiting_links;                           /* with messages that wait for those of other links */
-	struct list_node marked_lgrs, waiting_lgrs, marked_conns; /* marks.h */
-	bool links_failed;                                        /* some link has `failed` */
+	struct list_node busy_links;    /* with something to post */
+	struct list_node waiting_links; /* with messages that wait for those of other links */
+	struct list_node marked_lgrs, waiting_lgrs, marked_conns, marked_peers; /* marks.h */
+	bool links_failed;                                                      /* some link has `failed` */
 	bool links_to_free;
 	bool unblocked;                   /* smcr_flush_unblocked has something to do */
 	uint64_t rmb_bytes, sndbuf_bytes; /* of all RMBs and send rings */

@@ -67,5 +67,7 @@ void mark_contact_ready(struct lgr *);
 void mark_contact_failed(struct lgr *, uint32_t diag, enum smcr_reason, const char *why);
 /* Counts always: the group ends. */
 void mark_contact_broken(struct lgr *, enum smcr_reason, const char *why);
+/* Connections that waited for first contact with the peer whose node this is may go on. */
+void mark_peer(struct smcr *, struct list_node *);
 /* The first one counts. */
 void mark_conn_end(struct smcr *, struct conn_mark *, bool at_once, enum smcr_reason, const char *why);

@@ -1,0 +1,68 @@
+/* Steps of a rendezvous, and the CLC messages that are sent or awaited there. */
+#include <assert.h>
+
+#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
+
+const struct rdv_step_row rdv_steps[] = {
+	[RDV_NONE] = { .name = "Rendezvous" },
+	[RDV_WAIT_TURN] = { .name = "waits for another first contact",
+	    .phase = SMCR_PHASE_TURN,
+	    .decline = CLC_DIAG_READY_LINK },
+	[RDV_WAIT_ACCEPT] = { .name = "waits for Accept",
+	    .phase = SMCR_PHASE_CLC,
+	    .reads = true,
+	    .in_turn = true,
+	    .missing = "no answer to the Proposal: it speaks no SMC-R, or hangs" },
+	[RDV_CONNECTING] = { .name = "connects the queue pair",
+	    .phase = SMCR_PHASE_CONNECT,
+	    .decline = CLC_DIAG_READY_LINK },
+	[RDV_WAIT_RKEY] = { .name = "confirms an RMB", .phase = SMCR_PHASE_LINK, .decline = CLC_DIAG_RTOKEN },
+	[RDV_WAIT_GROUP] = { .name = "first contact", .phase = SMCR_PHASE_LINK, .reads = true },
+	[RDV_LATE_DECLINE] = { .name = "falls back",
+	    .reads = true,
+	    .missing = "first contact failed, and no Decline of the peer's came" },
+	[RDV_WAIT_PROPOSAL] = { .name = "waits for Proposal", .reads = true, .missing = "no Proposal came" },
+	[RDV_WAIT_ADMIT] = { .name = "waits for the server leg", .decline = CLC_DIAG_SERVER_LATE },
+	[RDV_WAIT_PEER_GROUP] = { .name = "waits for another first contact", .decline = CLC_DIAG_READY_LINK },
+	[RDV_WAIT_SRV_RKEY] = { .name = "confirms an RMB", .decline = CLC_DIAG_RTOKEN },
+	[RDV_WAIT_CONFIRM] = { .name = "waits for Confirm",
+	    .reads = true,
+	    .in_turn = true,
+	    .missing = "no Confirm came" },
+	[RDV_WAIT_LINK] = { .name = "first contact", .reads = true },
+};
+
+void
+rdv_step(struct smcr_conn *conn, enum rdv_step step, uint32_t timeout_ms)
+{
+	struct rdv *r = conn->rdv;
+
+	r->step = step;
+	if (timeout_ms == 0)
+		timer_cancel(&conn->eng->timers, &r->timer);
+	else
+		engine_arm(conn->eng, &r->timer, timeout_ms);
+}
+
+void
+rdv_read(struct smcr_conn *conn)
+{
+	conn->rdv->in_len = 0;
+	conn->rdv->in_want = CLC_HDR_LEN;
+	conn_raise(conn, SMCR_EV_CLC_WANT);
+}
+
+void
+rdv_send(struct smcr_conn *conn, const struct clc_msg *msg)
+{
+	struct rdv *r = conn->rdv;
+	int n = clc_encode(msg, r->out + r->out_len, sizeof(r->out) - r->out_len);
+
+	assert(n > 0); /* our own values, and room for two messages */
+	engine_trace(conn->eng, SMCR_TRACE_CLC, true, rdv_first_link(conn), conn->id, r->out + r->out_len, (size_t)n);
+	conn->eng->ctr.clc_sent++;
+	r->out_len += (size_t)n;
+	conn_raise(conn, SMCR_EV_CLC_OUT);
+}
