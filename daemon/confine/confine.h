@@ -10,13 +10,18 @@
 
 #include "daemon/config/config.h"
 
-enum confine_part {
-	CONFINE_PRIVILEGES, /* no_new_privs: no program that could be executed gives more than we have */
-	CONFINE_CAPABILITIES,
-	CONFINE_FILES,        /* Landlock */
-	CONFINE_SYSTEM_CALLS, /* seccomp */
-	CONFINE_PART_CNT
-};
+/* X(constant, word in JSON and in the log, meaning). */
+/* clang-format off */
+#define CONFINE_PARTS(X) \
+	X(PRIVILEGES, "no_new_privs", "no program that could be executed gives more rights") \
+	X(CAPABILITIES, "capabilities", "those that are left") \
+	X(FILES, "files", "files, by Landlock") \
+	X(SYSTEM_CALLS, "system_calls", "system calls, by seccomp")
+/* clang-format on */
+
+#define CONFINE_PART(constant, ...) CONFINE_##constant,
+
+enum confine_part { CONFINE_PARTS(CONFINE_PART) CONFINE_PART_CNT };
 
 #define CONFINE_TEXT_MAX 192
 #define CONFINE_REFUSED (-EKEYREJECTED) /* no other reason of a start that fails */

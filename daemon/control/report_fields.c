@@ -280,13 +280,11 @@ static const struct field confine_part_fields[] = {
 };
 #undef T
 
+#define PART(constant, word, meaning) OBJECT(part[CONFINE_##constant], word, confine_part_fields, meaning),
 #define T struct confine_state
 static const struct field confine_fields[] = {
 	WORD(mode, "mode", confine_mode_words, "`off`, `auto` or `require`, as configured"),
-	OBJECT(part[CONFINE_PRIVILEGES], "no_new_privs", confine_part_fields, "no program that could be executed gives more rights"),
-	OBJECT(part[CONFINE_CAPABILITIES], "capabilities", confine_part_fields, "those that are left"),
-	OBJECT(part[CONFINE_FILES], "files", confine_part_fields, "files, by Landlock"),
-	OBJECT(part[CONFINE_SYSTEM_CALLS], "system_calls", confine_part_fields, "system calls, by seccomp"),
+	CONFINE_PARTS(PART)
 	END
 };
 #undef T
