@@ -7,23 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-int64_t
-report_wall_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-int64_t
-report_wall_ms(void)
-{
-	return report_wall_us() / 1000;
-}
 
 static int64_t
 limit_of(int resource)

@@ -1,6 +1,23 @@
 /* The frame around every answer, and what several of them have in common, the walk over workers among it; see report.h. */
 #include "daemon/control/report.h"
 
+#include <time.h>
+
+int64_t
+report_wall_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t
+report_wall_ms(void)
+{
+	return report_wall_us() / 1000;
+}
+
 static void
 begin_frame(struct json_writer *jw, struct outbuf *out, const char *command, int64_t wall_ms)
 {
