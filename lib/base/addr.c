@@ -1,4 +1,4 @@
-/* Socket addresses as text: see addr.h. Used by the configuration, the log lines and the control socket. */
+/* Socket addresses as text; see addr.h. */
 #include "base/addr.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* Only digits, no sign, no blank; at most max. */
+/* Digits only, no sign or blank; at most max. */
 static int
 parse_number(const char *text, unsigned long long max, unsigned long long *out)
 {
@@ -71,7 +71,7 @@ addr_split(const char *text, char *host, size_t host_cap, uint16_t *port)
 	len = (size_t)(colon - text);
 	if (len == 0 || len >= host_cap)
 		return -EINVAL;
-	/* More colons are an IPv6 address, which has to be in brackets. */
+	/* An IPv6 address must be in brackets. */
 	if (memchr(text, ':', len) != NULL && (text[0] != '[' || text[len - 1] != ']'))
 		return -EINVAL;
 	memcpy(host, text, len);
@@ -108,11 +108,11 @@ addr_parse_unix(const char *text, struct sockaddr_storage *out)
 		return -EINVAL;
 	if (path[0] == '@')
 		return -EPERM;
-	/* It stands in log lines and in quotes. */
+	/* The path appears in log lines and inside quotes. */
 	for (const char *p = path; *p != '\0'; p++)
 		if (iscntrl((unsigned char)*p) || strchr(" \"\\", *p) != NULL)
 			return -EINVAL;
-	/* "/dir/" and "/" are directories. */
+	/* A trailing slash names a directory. */
 	if (path[0] != '/' || path[strlen(path) - 1] == '/')
 		return -EINVAL;
 	if (strlen(path) >= sizeof(sun.sun_path))
@@ -123,7 +123,7 @@ addr_parse_unix(const char *text, struct sockaddr_storage *out)
 	return 0;
 }
 
-/* Ends within the storage, also where the kernel has filled all of sun_path. */
+/* NUL-terminated within the storage, even if sun_path is full. */
 const char *
 addr_path(const struct sockaddr_storage *ss)
 {

@@ -1,10 +1,10 @@
-/* The bounds of histograms, and counting; see histogram.h. */
+/* Histogram bounds and counting; see histogram.h. */
 #include "base/histogram.h"
 
 const uint64_t histogram_times_us[HISTOGRAM_BOUNDS] = {
-	100, 300, 1000, 3000, 10000, 30000, 100000, 300000, /* below a second: set-ups */
+	100, 300, 1000, 3000, 10000, 30000, 100000, 300000, /* setup times below one second */
 	1000000, 3000000, 10000000, 30000000,               /* timeouts */
-	100000000, 1000000000, 10000000000, 100000000000,   /* lives */
+	100000000, 1000000000, 10000000000, 100000000000,   /* lifetimes */
 };
 
 const uint64_t histogram_sizes[HISTOGRAM_BOUNDS] = {

@@ -1,5 +1,5 @@
-/* How often values fell into which of a few fixed ranges, and their sum. The ranges are the same everywhere, so counts of several
- * histograms are added; the last count is of what is above all bounds. Zeroed memory is an empty one. */
+/* Histograms with fixed ranges, common to all, so that counts can be added. The last count is for values above all
+ * bounds. Zeroed memory is an empty histogram. */
 #pragma once
 
 #include <stdint.h>
@@ -11,16 +11,16 @@ struct histogram {
 	uint64_t sum;
 };
 
-/* Upper bounds, inclusive: of times in microseconds, of sizes in bytes. */
+/* Upper bounds, inclusive: times in microseconds, sizes in bytes. */
 extern const uint64_t histogram_times_us[HISTOGRAM_BOUNDS];
 extern const uint64_t histogram_sizes[HISTOGRAM_BOUNDS];
 
-/* A time; a negative one counts as 0. The sum is in nanoseconds. */
+/* A negative time counts as 0. The sum is in nanoseconds. */
 void histogram_add_time(struct histogram *, int64_t ns);
-/* Adds the counts of one to sum. */
+/* Adds the counts of `one` to `sum`. */
 void histogram_merge(struct histogram *sum, const struct histogram *one);
 
-/* A size, at a place where it happens for each RDMA write: powers of two from 64 bytes on, without a search. */
+/* Runs once per RDMA write: bounds are powers of two from 64 bytes on, so no search is needed. */
 static inline void
 histogram_add_size(struct histogram *h, uint32_t len)
 {

@@ -1,5 +1,4 @@
-/* Table of objects by index and generation. Freed indexes are reused first in, first out, so that a generation comes
- * back late. */
+/* Table of objects by index and generation. Freed indexes are reused in FIFO order, so that generations repeat late. */
 #include "base/idtable.h"
 
 #include <assert.h>

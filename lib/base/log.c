@@ -1,5 +1,5 @@
-/* Log lines to stderr, one write(2) each, so that lines of several processes never mix. The level and the kind of stderr
- * belong to the process and are set once at start (the level again on reload). */
+/* Log lines to stderr, one write(2) each, so that lines of several processes do not mix. Level and output format are
+ * per process: set at start, the level also by a reload. */
 #include "base/log.h"
 
 #include <stdarg.h>
@@ -16,13 +16,14 @@
 #define LINE_MAX_LEN 1024
 #define STOP_MS 1000
 
-static atomic_int log_max = LOG_LVL_INFO; /* a reload sets it while other threads log */
+static atomic_int log_max = LOG_LVL_INFO; /* set by a reload while other threads log */
 static bool to_journal;
 
 void
 log_init(enum log_level level)
 {
-	/* journald gives the device and inode of its socket: compared, as stderr may have been redirected since. */
+	/* journald gives the device and inode of its socket. They are compared, because stderr may have been redirected
+	 * since. */
 	const char *env = getenv("JOURNAL_STREAM");
 	unsigned long long dev, ino;
 	struct stat st;
@@ -67,7 +68,7 @@ log_priority(enum log_level level)
 	return levels[level].prio;
 }
 
-/* <syslog priority> for journald, time and word for people. */
+/* <syslog priority> for journald, otherwise time and level. */
 static size_t
 put_prefix(char *line, size_t cap, enum log_level level)
 {
@@ -84,7 +85,7 @@ put_prefix(char *line, size_t cap, enum log_level level)
 	return n;
 }
 
-/* The line with its end, in LINE_MAX_LEN bytes; returns its length, 0 if there is none. */
+/* Formats the line with its newline, in LINE_MAX_LEN bytes; returns its length, 0 on failure. */
 static size_t __attribute__((format(printf, 3, 0)))
 put_line(char *line, enum log_level level, const char *fmt, va_list ap)
 {
@@ -109,7 +110,7 @@ put_line(char *line, enum log_level level, const char *fmt, va_list ap)
 static void
 hand_over(const struct log_record *r)
 {
-	/* Where should a failure to log be logged? */
+	/* A failed write cannot be logged. */
 	if (r->line_len > 0 && !log_writer_put(r))
 		(void)log_write(r);
 }
@@ -149,8 +150,7 @@ report_lost(uint64_t cnt)
 	char line[LINE_MAX_LEN];
 
 	return log_write(&(struct log_record){ .line = line,
-	    .line_len = put_words(line, LOG_LVL_WARNING, "log lines lost, they could not be written: count=%llu",
-	        (unsigned long long)cnt) });
+	    .line_len = put_words(line, LOG_LVL_WARNING, "log lines lost: count=%llu", (unsigned long long)cnt) });
 }
 
 int
@@ -204,7 +204,7 @@ log_limit_take(struct log_limit *l, int64_t now_ns, uint64_t *left_out)
 void
 log_left_out(enum log_level level, uint64_t cnt)
 {
-	log_msg(level, "lines like the next left out, too many: count=%llu", (unsigned long long)cnt);
+	log_msg(level, "similar log lines suppressed: count=%llu", (unsigned long long)cnt);
 }
 
 void

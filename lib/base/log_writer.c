@@ -1,4 +1,4 @@
-/* The thread that writes the log; see log_writer.h. */
+/* The log writer thread; see log_writer.h. */
 #include "base/log_writer.h"
 
 #include <errno.h>
@@ -13,27 +13,27 @@
 enum state {
 	NO_THREAD,
 	RUNS,
-	STOPS,    /* it ends when everything is written */
-	ENDED,    /* it has */
-	GIVEN_UP, /* it waits for a reader while the process ends */
+	STOPS, /* it ends after the last record */
+	ENDED,
+	GIVEN_UP, /* blocked on a reader at process exit */
 };
 
 static struct {
-	pthread_mutex_t lock; /* of all but `out`; held for as long as a copy takes */
-	pthread_cond_t more;  /* the thread waits for it */
-	pthread_cond_t ended; /* log_writer_stop does */
+	pthread_mutex_t lock; /* guards all but `out`; held for the time of a copy */
+	pthread_cond_t more;  /* signals the thread */
+	pthread_cond_t ended; /* signals log_writer_stop */
 	pthread_t thread;
 	log_lost_fn report_lost;
 	enum state state;
-	char *in, *out; /* records that wait, and those that are being written; they are exchanged */
+	char *in, *out; /* queued records, and records being written; the thread swaps them */
 	size_t in_len;
-	uint64_t lost; /* and not reported */
+	uint64_t lost; /* not yet reported */
 	uint64_t total_lost;
 } w = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
 
-/* -- writing -- */
+/* -- writer thread -- */
 
-/* A descriptor that does not block was made so by whoever shares it. */
+/* A descriptor is non-blocking if a process that shares it made it so. */
 static bool
 write_line(const char *p, size_t len)
 {
@@ -60,7 +60,7 @@ log_write(const struct log_record *r)
 	return (r->send != NULL && r->send(r->entry, r->entry_len)) || write_line(r->line, r->line_len);
 }
 
-/* Those in out; returns how many are lost. */
+/* Writes the records in `out`; returns the number lost. */
 static uint64_t
 write_all(size_t len)
 {
@@ -110,7 +110,7 @@ run(void *arg)
 	return NULL;
 }
 
-/* -- the others' threads -- */
+/* -- calling threads -- */
 
 bool
 log_writer_put(const struct log_record *r)
@@ -171,7 +171,7 @@ log_writer_start(log_lost_fn report_lost)
 	(void)pthread_condattr_destroy(&attr);
 	w.report_lost = report_lost;
 	w.state = RUNS;
-	/* Signals are main's. */
+	/* The main thread handles signals. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	int err = pthread_create(&w.thread, NULL, run, NULL);

@@ -1,4 +1,4 @@
-/* The smaller and the larger of two numbers of one type. */
+/* Minimum and maximum of two numbers of one type. */
 #pragma once
 
 #include <stddef.h>

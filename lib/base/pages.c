@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #define PAGE 4096u
-/* Below this, writing zeroes is cheaper than a system call and a later page fault. */
+/* Below this size, zeroing costs less than a system call and a later page fault. */
 #define GIVE_BACK_MIN (64u * 1024)
 
 void *
@@ -16,7 +16,7 @@ pages_alloc(size_t len)
 
 	if (p == MAP_FAILED)
 		return NULL;
-	/* A first byte is to take a page, not a huge one. Some kernels have none. */
+	/* The first byte should use a small page, not a huge one. Fails on kernels without huge pages. */
 	(void)madvise(p, len, MADV_NOHUGEPAGE);
 	return p;
 }

@@ -1,19 +1,19 @@
-/* Page-aligned zeroed memory from the kernel, for buffers that are registered with an RNIC. */
+/* Page-aligned zeroed memory from the kernel, for buffers registered with an RNIC. */
 #pragma once
 
 #include <stddef.h>
 
-/* len bytes of zeroes (rounded up to pages), touched only when used; NULL when memory is out. */
+/* len zeroed bytes, rounded up to pages, populated on first use; NULL if memory is exhausted. */
 void *pages_alloc(size_t len);
 void pages_free(void *p, size_t len);
-/* Gives the whole pages behind the first one of [p, p + len), p at the start of a page, back to the kernel. What they hold is lost:
- * they read as zeroes when they are used again. */
+/* Returns all pages of [p, p + len) but the first to the kernel; p is page-aligned. Their content is lost: they read as
+ * zeroes. */
 void pages_give_back(void *p, size_t len);
 
-/* How much of a buffer of pages has been touched. Zeroed at first. */
+/* High-water marks of a page buffer. Zeroed at first. */
 struct pages_use {
-	size_t dirty;  /* since it was given back last */
-	size_t recent; /* since pages_rest was called last */
+	size_t dirty;  /* since the last return to the kernel */
+	size_t recent; /* since the last pages_rest() */
 };
 
 static inline void
@@ -25,9 +25,9 @@ pages_touch(struct pages_use *u, size_t to)
 		u->recent = to;
 }
 
-/* Called now and then while nothing in the buffer matters: gives it back but for its first page, when no more than that was
- * touched since the last call. */
+/* Called periodically while the content of the buffer is unused. Returns all but the first page to the kernel if no
+ * more was touched since the last call. */
 void pages_rest(struct pages_use *, void *p);
 
-/* Makes [p, p + len) read as zeroes; whole pages inside go back to the kernel when len is large. */
+/* Makes [p, p + len) read as zeroes; returns whole pages to the kernel if len is large. */
 void pages_zero(void *p, size_t len);

@@ -1,9 +1,9 @@
-/* Rings of a power of two, so that their counters may wrap: place = counter & mask. */
+/* Rings whose size is a power of two, so that counters may wrap: index = counter & mask. */
 #pragma once
 
 #include <stdint.h>
 
-/* The mask of the smallest ring that takes n. */
+/* The mask of the smallest ring with n entries. */
 static inline uint32_t
 ring_mask(uint32_t n)
 {

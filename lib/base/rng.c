@@ -20,7 +20,7 @@ kernel_fill(struct rng *r, void *dst, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			abort(); /* keys from a broken source would be worse */
+			abort(); /* predictable keys would be worse */
 		p += n;
 		len -= (size_t)n;
 	}

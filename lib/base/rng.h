@@ -1,4 +1,4 @@
-/* Random numbers as something handed in: the kernel's for the daemon, a seeded generator for replayable tests. */
+/* An injected source of random numbers: the kernel's for the daemon, a seeded generator for replayable tests. */
 #pragma once
 
 #include <stddef.h>
@@ -6,12 +6,12 @@
 
 struct rng {
 	void (*fill)(struct rng *, void *dst, size_t len);
-	uint64_t state; /* of a seeded generator */
+	uint64_t state; /* of the seeded generator */
 };
 
-/* Numbers from the kernel (getrandom), not predictable. */
+/* Unpredictable numbers from the kernel (getrandom). */
 void rng_init_kernel(struct rng *r);
-/* The same numbers for the same seed; for tests only. */
+/* The same sequence for the same seed; for tests only. */
 void rng_init_seeded(struct rng *r, uint64_t seed);
 
 uint64_t rng_u64(struct rng *r);

@@ -1,4 +1,4 @@
-/* Chunks with a free list each, threaded through the free objects; see slab.h. */
+/* Chunks with a free list each, linked through the free objects; see slab.h. */
 #include "base/slab.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 
 #define ALIGN _Alignof(max_align_t)
 
-/* Stands before each object, used or free. */
+/* Precedes each object, used or free. */
 struct slab_head {
 	struct slab_chunk *chunk;
 	struct slab_head *next_free;
@@ -41,7 +41,7 @@ body_len(const struct slab *s)
 void
 slab_init(struct slab *s, size_t obj_size, size_t per_chunk)
 {
-	static_assert(sizeof(struct slab_head) % ALIGN == 0, "objects would not be aligned");
+	static_assert(sizeof(struct slab_head) % ALIGN == 0, "misaligned objects");
 	*s = (struct slab){
 		.obj_size = sizeof(struct slab_head) + (obj_size + ALIGN - 1) / ALIGN * ALIGN,
 		.per_chunk = per_chunk,

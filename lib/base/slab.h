@@ -1,6 +1,6 @@
-/* Objects of one size in chunks from the kernel. A chunk goes back when its last object is freed, so that a burst leaves
- * little behind; a few that are empty are kept, so that coming and going costs no system call. Last freed, first given out
- * again. Under ASan a free object is poisoned. */
+/* Objects of one size in chunks from the kernel. A chunk is returned when its last object is freed, so that a burst
+ * leaves little memory behind. Up to SLAB_EMPTY_MAX empty chunks are kept, so that alternating get and put needs no
+ * system call. The last freed object is reused first. ASan poisons free objects. */
 #pragma once
 
 #include <stddef.h>
@@ -12,19 +12,19 @@
 struct slab_chunk;
 
 struct slab {
-	size_t obj_size; /* with what stands before it */
+	size_t obj_size; /* with its header */
 	size_t per_chunk;
 	size_t used; /* objects */
 	size_t chunk_cnt;
-	size_t empty_cnt;         /* of the chunks, up to SLAB_EMPTY_MAX */
-	struct list_node partial; /* chunks with free objects, empty ones last */
+	size_t empty_cnt;         /* of the chunks, at most SLAB_EMPTY_MAX */
+	struct list_node partial; /* chunks with free objects, empty chunks last */
 	struct list_node full;
 };
 
-/* Not to be moved afterwards. */
+/* The struct must not move afterwards. */
 void slab_init(struct slab *, size_t obj_size, size_t per_chunk);
-/* Frees all chunks, with the objects that are still in use. */
+/* Frees all chunks, including objects in use. */
 void slab_fini(struct slab *);
-/* Zeroed; NULL when memory is out. */
+/* Zeroed; NULL if memory is exhausted. */
 void *slab_get(struct slab *);
 void slab_put(struct slab *, void *obj);

@@ -1,6 +1,5 @@
-/* Bounded cursors over byte buffers. A reader or writer that would cross its end sets `failed`, returns zeros (or
- * writes nothing) and stays failed, so that a codec reads straight through and checks once. Integers on the wire are
- * big-endian. */
+/* Bounded cursors over byte buffers. A cursor that would cross its end sets `failed`, returns zeroes or writes nothing,
+ * and stays failed: a codec reads straight through and checks once. Wire integers are big-endian. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A view of bytes that somebody else owns. */
+/* A view of bytes that it does not own. */
 struct span {
 	const uint8_t *ptr;
 	size_t len;
@@ -38,7 +37,7 @@ rcur_left(const struct rcur *r)
 	return r->failed ? 0 : (size_t)(r->end - r->p);
 }
 
-/* Takes n bytes: their address, or NULL when fewer are left. */
+/* Consumes n bytes: their address, or NULL if fewer are left. */
 static inline const uint8_t *
 rcur_take(struct rcur *r, size_t n)
 {
@@ -58,7 +57,7 @@ rcur_skip(struct rcur *r, size_t n)
 	(void)rcur_take(r, n);
 }
 
-/* A reader of the next n bytes alone; the parent moves past them. */
+/* A reader of the next n bytes only; the parent skips them. */
 static inline struct rcur
 rcur_sub(struct rcur *r, size_t n)
 {
@@ -156,8 +155,8 @@ SPAN_INTEGER(be64, uint64_t, 8)
 
 #undef SPAN_INTEGER
 
-/* Numbers at a place that has room for them: for the codecs of the data path, which check a length once and then know
- * every offset. Written so that compilers make one load or store and a byte swap of each. */
+/* Accessors without bounds check, for data path codecs that check the length once and use fixed offsets. Compilers turn
+ * each into one load or store and a byte swap. */
 static inline uint16_t
 be16_get(const uint8_t *p)
 {

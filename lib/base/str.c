@@ -1,4 +1,4 @@
-/* Text put together piece by piece, and its characters: see str.h. Used by whoever words lines, reports and tables. */
+/* Text building and UTF-8; see str.h. */
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ str_utf8_len(const char *text, uint32_t *cp)
 		return 0;
 	*cp = s[0] & (0x7fu >> n);
 	for (unsigned i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80) /* also the end of the string */
+		if ((s[i] & 0xc0) != 0x80) /* also at the end of the string */
 			return 0;
 		*cp = *cp << 6 | (s[i] & 0x3f);
 	}

@@ -1,5 +1,5 @@
-/* Counts by key in bounded memory, for keys that a peer may choose (reason codes of Declines): the first TALLY_KEYS
- * different keys get a count each, all others share one. Embedded in its owner; zeroed memory is an empty tally. */
+/* Counts by key in bounded memory, for keys that a peer may choose (reason codes of Declines). The first TALLY_KEYS
+ * keys get a count each, all others share one. Embedded in its owner; zeroed memory is an empty tally. */
 #pragma once
 
 #include <stdint.h>
@@ -18,7 +18,6 @@ struct tally {
 };
 
 void tally_count(struct tally *t, uint32_t key);
-/* Adds the counts of `from`. */
 void tally_merge(struct tally *t, const struct tally *from);
-/* The up to max largest counts, largest first, equal ones by key; returns how many were written. */
+/* The largest counts, at most max, in descending order, equal counts by key; returns their number. */
 unsigned tally_top(const struct tally *t, struct tally_entry *out, unsigned max);

@@ -120,7 +120,7 @@ timerq_next(const struct timerq *q)
 void
 timerq_run(struct timerq *q, int64_t now_ns)
 {
-	/* A timer that re-arms itself for the past must not hold the loop. */
+	/* A timer that re-arms itself in the past must not hold the loop. */
 	for (size_t budget = q->len; budget > 0 && q->len > 0; budget--) {
 		struct timer *t = q->heap[0];
 

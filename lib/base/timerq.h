@@ -1,5 +1,5 @@
-/* Timers ordered by deadline: a binary heap of embedded timers. Reads no clock: its user asks for the next deadline
- * and hands in the time. Arming needs heap space, so each owner reserves it, which may fail, at its own birth. */
+/* Timers ordered by deadline: a binary heap of embedded timers. Reads no clock: the caller passes the time. Arming
+ * needs heap space, which each owner reserves at creation; only the reservation can fail. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 struct timer {
 	int64_t at_ns;
-	size_t pos; /* place in the heap + 1; 0 = not armed */
+	size_t pos; /* heap index + 1; 0 = not armed */
 	void (*fire)(struct timer *);
 };
 
@@ -18,19 +18,19 @@ struct timerq {
 	struct timer **heap;
 	size_t len;
 	size_t cap;
-	size_t reserved; /* timers that exist, armed or not */
+	size_t reserved; /* existing timers, armed or not */
 };
 
 void timerq_init(struct timerq *q);
 void timerq_fini(struct timerq *q);
 
-/* Makes room for n more timers: 0 or -ENOMEM. Each is given back with unreserve. */
+/* Reserves space for n more timers: 0 or -ENOMEM. Released with timerq_unreserve(). */
 int timerq_reserve(struct timerq *q, size_t n);
 void timerq_unreserve(struct timerq *q, size_t n);
 
-/* fire is called once when the time comes; it may arm the timer again. */
+/* fire is called once at the deadline; it may arm the timer again. */
 void timer_init(struct timer *t, void (*fire)(struct timer *));
-/* Arms, or moves an armed timer. Cannot fail: space was reserved. */
+/* Arms, or moves an armed timer. Cannot fail: the space is reserved. */
 void timer_arm(struct timerq *q, struct timer *t, int64_t at_ns);
 void timer_cancel(struct timerq *q, struct timer *t);
 
@@ -42,5 +42,5 @@ timer_armed(const struct timer *t)
 
 /* Earliest deadline, or TIMERQ_NEVER. */
 int64_t timerq_next(const struct timerq *q);
-/* Fires all timers whose time has come, earliest first; those armed meanwhile for now or before wait for the next call. */
+/* Fires all expired timers, earliest first. Timers armed meanwhile for now or earlier wait for the next call. */
 void timerq_run(struct timerq *q, int64_t now_ns);

@@ -9,7 +9,8 @@ least(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Characters to insert, remove, replace, or exchange with the next one, to make b of a; both are at most TYPO_WORD_MAX long. */
+/* Characters to insert, remove, replace, or swap with the next one, to turn a into b; each is at most TYPO_WORD_MAX
+ * long. */
 static unsigned
 distance(const char *a, const char *b)
 {
@@ -38,7 +39,7 @@ typo_of(const char *word)
 {
 	size_t len = strlen(word);
 
-	/* A third of it may be wrong; of three letters and fewer, one. */
+	/* A third of the characters may be wrong; one in a word of up to three letters. */
 	return (struct typo){ .word = word, .distance = 1 + (len < 4 ? 1 : (unsigned)len / 3) };
 }
 

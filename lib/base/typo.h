@@ -1,12 +1,12 @@
-/* What an unknown word was probably meant to be. Asked with each known word in turn, by whoever has a table of them. */
+/* The known word nearest to a mistyped one. The owner of a table of words compares each of them in turn. */
 #pragma once
 
-#define TYPO_WORD_MAX 32 /* longer ones are like nothing */
+#define TYPO_WORD_MAX 32 /* longer words have no match */
 
 struct typo {
-	const char *word;    /* what was typed; it has to outlive this */
-	const char *nearest; /* of those compared; NULL: none is near */
-	unsigned distance;   /* what another one has to be nearer than */
+	const char *word;    /* the typed word; must outlive this struct */
+	const char *nearest; /* of the words compared; NULL: no word is near */
+	unsigned distance;   /* a match must be nearer than this */
 };
 
 struct typo typo_of(const char *word);
