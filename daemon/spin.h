@@ -12,7 +12,7 @@
 #define SPIN_AUTO_NS 100000 /* about what a sleep and a wake-up cost in a virtual machine */
 
 struct spin_counters {
-	uint64_t spins;   /* waits that began by polling */
+	uint64_t spins;   /* waits begun by polling */
 	uint64_t hits;    /* of them: those that an event ended before the sleep */
 	uint64_t wanted;  /* of them: those given up as others wanted the processor */
 	uint64_t spun_us; /* time spent polling */

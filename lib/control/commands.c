@@ -1,14 +1,14 @@
-/* The commands of the control socket; see commands.h. In the order of smcrctl's help. */
+/* The commands of the control socket in the order of smcrctl's help; see commands.h. */
 #include "control/commands.h"
 
 /* clang-format off */
 const struct control_command_row control_commands[] = {
 	[CONTROL_STATUS] = { .name = "status", .summary = "version, connections, memory, services",
 	    .takes = CONTROL_F_WORKER },
-	[CONTROL_SERVICE] = { .name = "service", .summary = "everything about one service: settings, counters, peers",
+	[CONTROL_SERVICE] = { .name = "service", .summary = "one service: settings, counters, peers",
 	    .args = "NAME", .takes = CONTROL_F_SERVICE | CONTROL_F_WORKER, .needs = CONTROL_F_SERVICE,
 	    .named = CONTROL_F_SERVICE },
-	[CONTROL_CONNECTIONS] = { .name = "connections", .summary = "all proxied connections: SMC-R or TCP, and why",
+	[CONTROL_CONNECTIONS] = { .name = "connections", .summary = "all proxied connections: SMC-R or TCP, and the reason",
 	    .takes = CONTROL_F_SERVICE | CONTROL_F_MODE | CONTROL_F_GROUP | CONTROL_F_WORKER },
 	[CONTROL_GROUPS] = { .name = "groups", .summary = "link groups", .takes = CONTROL_F_WORKER },
 	[CONTROL_LINKS] = { .name = "links", .summary = "links of the groups", .takes = CONTROL_F_GROUP | CONTROL_F_WORKER },
@@ -21,12 +21,12 @@ const struct control_command_row control_commands[] = {
 	[CONTROL_CHECK] = { .name = "check", .summary = "test whether SMC-R is possible to a peer, and if not, why",
 	    .args = "HOST:PORT", .takes = CONTROL_F_PEER | CONTROL_F_TIMEOUT_MS | CONTROL_F_WORKER | CONTROL_F_BULK_BYTES,
 	    .needs = CONTROL_F_PEER, .named = CONTROL_F_PEER, .kind = CONTROL_TRIES },
-	[CONTROL_DOCTOR] = { .name = "doctor", .summary = "check every ingress, limits, devices; advise what to do",
+	[CONTROL_DOCTOR] = { .name = "doctor", .summary = "check every ingress, limits and devices; give advice",
 	    .takes = CONTROL_F_TIMEOUT_MS, .once = true, .kind = CONTROL_LOCAL },
 	[CONTROL_TRACE] = { .name = "trace", .summary = "trace CLC, LLC and CDC messages",
 	    .takes = CONTROL_F_GROUP | CONTROL_F_TOKEN | CONTROL_F_KINDS | CONTROL_F_WORKER, .once = true,
 	    .kind = CONTROL_TRIES },
-	[CONTROL_EVENTS] = { .name = "events", .summary = "outages and recoveries: recent ones; -f: new ones as well",
+	[CONTROL_EVENTS] = { .name = "events", .summary = "recent outages and recoveries; -f: follow new ones",
 	    .takes = CONTROL_F_SERVICE | CONTROL_F_GROUP | CONTROL_F_KIND | CONTROL_F_FOLLOW, .once = true },
 	[CONTROL_CLOSE] = { .name = "close", .summary = "reset connections",
 	    .args = "[ID]", .takes = CONTROL_F_ID | CONTROL_F_SERVICE | CONTROL_F_PEER,

@@ -1,16 +1,14 @@
-/*
- * The part of the control socket that daemon and smcrctl have to agree about: the commands, a row each, and the words of
- * requests. A test (check_commands.c) compares the manual page, the completion and doc/json-fields.md with the rows.
- */
+/* What smcrd and smcrctl share about the control socket: a row for each command, and the words of requests.
+ * check_commands.c compares the manual page, the completion and doc/json-fields.md with the rows. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #define CONTROL_VERSION 1      /* of requests */
-#define CONTROL_CHECK_MS 10000 /* a check takes at most this long when the request does not say */
+#define CONTROL_CHECK_MS 10000 /* default time limit of a check */
 #define CONTROL_CHECK_MAX_MS 60000
-#define CONTROL_BULK_BYTES (32u << 20) /* each way, when smcrctl is not told how many */
+#define CONTROL_BULK_BYTES (32u << 20) /* default of smcrctl, each way */
 #define CONTROL_BULK_MAX (256u << 20)
 
 enum control_command {
@@ -59,31 +57,30 @@ enum {
 	CONTROL_F_FOLLOW = 1 << 13,
 };
 
-/* What a command does to the daemon. */
+/* Effect of a command on the daemon. */
 enum control_kind {
-	CONTROL_ASKS,   /* it only looks: what the read-only socket takes */
-	CONTROL_TRIES,  /* it looks, and costs the daemon's connections or somebody else something: not there */
-	CONTROL_ORDERS, /* it changes something: who asked is logged */
-	CONTROL_LOCAL,  /* smcrctl's own, made of other answers: no request has this name */
+	CONTROL_ASKS,   /* reads only: allowed on the read-only socket */
+	CONTROL_TRIES,  /* reads, but costs the daemon or its peers work: not allowed there */
+	CONTROL_ORDERS, /* changes state: the client's identity is logged */
+	CONTROL_LOCAL,  /* made by smcrctl from other answers: not a request */
 };
 
 struct control_command_row {
-	const char
-	    *name; /* in a request; on smcrctl's command line a hyphen is the end of a word, and '_' is a hyphen */
+	const char *name;    /* in a request; smcrctl's command line has a space for '-' and '-' for '_' */
 	const char *summary; /* for the help */
-	const char *args;    /* what follows it there, as the help shows it; NULL: nothing */
-	unsigned takes;      /* the fields that its request may have */
-	unsigned needs;      /* of them, those that it must have */
-	unsigned needs_any;  /* of them, those of which it must have one */
-	unsigned named;      /* of them, those that are arguments of smcrctl, not options */
-	bool once;           /* smcrctl --watch makes no sense */
+	const char *args;    /* arguments as shown in the help; NULL: none */
+	unsigned takes;      /* fields that the request may have */
+	unsigned needs;      /* of these, required fields */
+	unsigned needs_any;  /* of these, one is required */
+	unsigned named;      /* of these, arguments of smcrctl instead of options */
+	bool once;           /* not for smcrctl --watch */
 	enum control_kind kind;
-	unsigned orders_with; /* one that asks is an order with one of these */
+	unsigned orders_with; /* CONTROL_ASKS becomes an order with one of these fields */
 };
 
 extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];
 
-/* X(constant, word): how a connection runs ("mode"), and the messages of a trace ("kinds"). */
+/* X(constant, word): the mode of a connection ("mode"), and the messages of a trace ("kinds"). */
 #define CONTROL_MODE_WORDS(X) \
 	X(SMCR, "smcr")       \
 	X(TCP, "tcp")         \
@@ -92,7 +89,7 @@ extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];
 	X(CLC, "clc")         \
 	X(LLC, "llc")         \
 	X(CDC, "cdc")
-/* ... and levels of the log ("level"); the last one is no level but takes back what was set. */
+/* Log levels ("level"); the last word restores the configured level. */
 #define CONTROL_LEVEL_WORDS(X) \
 	X(ERROR, "error")      \
 	X(WARNING, "warning")  \
@@ -102,6 +99,6 @@ extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];
 #define CONTROL_LEVEL_DEFAULT "default"
 
 enum {
-	CONTROL_LEVEL_ASK = -2,   /* what it is */
-	CONTROL_LEVEL_RESET = -1, /* as configured */
+	CONTROL_LEVEL_ASK = -2,   /* query the level */
+	CONTROL_LEVEL_RESET = -1, /* restore the configured level */
 };

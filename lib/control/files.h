@@ -1,7 +1,5 @@
-/*
- * How many files a daemon has open at most, if all connections are there that its configuration allows: what it warns of at its start,
- * and what smcrctl doctor looks at.
- */
+/* Upper bound of the daemon's open files when all configured connections are in use. smcrd compares it with the limit
+ * at start, smcrctl doctor on request. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +9,7 @@
 
 struct files {
 	uint64_t workers, services;
-	uint64_t devices;     /* of all workers, each of which has its own */
+	uint64_t devices;     /* sum over all workers; each has its own */
 	uint64_t connections; /* max_connections of all services */
 	bool metrics;
 };
@@ -21,17 +19,15 @@ files_needed(const struct files *f)
 {
 	const uint64_t per_device = 32; /* listener and some links */
 	const uint64_t per_worker = 8;  /* loop, mailbox, netlink */
-	const uint64_t metrics = 128;   /* clients, those sent away included */
+	const uint64_t metrics = 128;   /* clients, including refused ones */
 	const uint64_t other = 64;      /* standard streams, loop, control clients, log */
 
 	return other + (f->metrics ? metrics : 0) + f->workers * (per_worker + f->services) + f->devices * per_device +
 	    f->connections * FILES_PER_CONNECTION;
 }
 
-/*
- * max_connections of a service is a bound, no plan: that all services reach theirs at once is nothing to expect of a limit of 65,536, a
- * quarter of the unit's, and where it does come to it `accept_pauses` says so.
- */
+/* max_connections is a bound for each service, and all services rarely reach it at once. A limit of 65,536 files, a
+ * quarter of the unit's, is therefore accepted; `accept_pauses` counts where it was too low. */
 static inline bool
 files_are_few(uint64_t limit, uint64_t needed)
 {
