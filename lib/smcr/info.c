@@ -1,7 +1,6 @@
 /* What smcrctl shows of the engine: walks over groups, links, RMBs and connections. */
 #include <string.h>
 
-#include "smcr/data/conn.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"
 #include "smcr/data/window.h"

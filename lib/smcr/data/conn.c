@@ -11,7 +11,6 @@
 #include "smcr/data/rmb.h"
 #include "smcr/data/window.h"
 #include "smcr/data/failover.h"
-#include "smcr/state/marks.h"
 
 /* -- birth and end of the memory -- */
 

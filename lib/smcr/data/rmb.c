@@ -13,7 +13,6 @@
 
 #include "base/minmax.h"
 #include "base/pages.h"
-#include "smcr/data/window.h"
 #include "smcr/state/conn.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"

@@ -5,7 +5,6 @@
  * link_tx.c, connection after connection.
  */
 #include <assert.h>
-#include <string.h>
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"

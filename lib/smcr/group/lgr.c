@@ -7,7 +7,6 @@
 
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
-#include "smcr/data/link_tx.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"
 #include "smcr/group/link.h"

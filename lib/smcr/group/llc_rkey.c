@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/minmax.h"
 #include "smcr/group/llc_impl.h"

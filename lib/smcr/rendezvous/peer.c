@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
-#include "smcr/data/conn.h"
 #include "smcr/group/llc.h"
-#include "smcr/group/owner.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 #include "smcr/rendezvous/rendezvous.h"

@@ -1,7 +1,6 @@
 /* The client's steps of the rendezvous: Proposal, Accept, Confirm (RFC 7609 3.5.1, 3.5.2). */
 #include <string.h>
 
-#include "smcr/data/conn.h"
 #include "smcr/data/rmb.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/llc.h"
@@ -173,15 +172,6 @@ is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 	return a->ext.present && lgr->token != 0 && a->ext.token == lgr->token;
 }
 
-/* As the Accept says, and has settled. */
-static bool
-is_on_its_terms(const struct smcr_conn *conn, const struct lgr *lgr)
-{
-	const struct rdv *r = conn->rdv;
-
-	return lgr->version == r->version && memcmp(&lgr->terms.eid, &r->terms.eid, sizeof(r->terms.eid)) == 0;
-}
-
 /* The link of a group of ours that the Accept names (3.5.2.2); *strange when there is one, but of another server, or on other
  * terms. */
 static struct link *
@@ -197,7 +187,7 @@ find_link(const struct smcr_conn *conn, bool *strange)
 		struct link *link = link_named(lgr, a);
 		if (link == NULL)
 			continue;
-		if (is_its_server(conn, lgr) && is_on_its_terms(conn, lgr) && rdv_vlan_fits(conn, lgr))
+		if (is_its_server(conn, lgr) && rdv_fits_terms(conn, lgr) && rdv_vlan_fits(conn, lgr))
 			return link;
 		*strange = true;
 	}

@@ -1,7 +1,6 @@
 /* Which device a connection's first contact takes, and where it leads. */
 #include <string.h>
 
-#include "smcr/data/conn.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "smcr/data/conn.h"
 #include "smcr/group/lgr.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"

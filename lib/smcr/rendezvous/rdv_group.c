@@ -3,11 +3,9 @@
 #include <string.h>
 
 #include "base/minmax.h"
-#include "smcr/data/conn.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/window.h"
 #include "smcr/group/lgr.h"
-#include "smcr/group/link.h"
 #include "smcr/group/llc.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"

@@ -1,7 +1,6 @@
 /* The server's steps of the rendezvous: Proposal, Accept, Confirm (RFC 7609 3.5.1, 3.5.2, 3.5.3). */
 #include <string.h>
 
-#include "smcr/data/conn.h"
 #include "smcr/data/rmb.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/llc.h"
@@ -78,15 +77,6 @@ has_port(const struct lgr *lgr, const struct clc_proposal *p)
 	return false;
 }
 
-static bool
-is_on_its_terms(const struct smcr_conn *conn, const struct lgr *lgr)
-{
-	const struct rdv *r = conn->rdv;
-
-	return lgr->version == r->version && memcmp(&lgr->terms.eid, &r->terms.eid, sizeof(r->terms.eid)) == 0 &&
-	    (rdv_is_smcrd(conn) || has_port(lgr, &r->proposal));
-}
-
 /* A group of this client with a place: the fullest first, so that old groups can run empty. *full: one was left out because of
  * its quarantine. */
 static struct lgr *
@@ -99,7 +89,7 @@ find_group(const struct smcr_conn *conn, bool *full)
 	*full = false;
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
 		if (lgr->role != SMCR_SERVER || lgr->state != LGR_ACTIVE || !owner_same(&lgr->owner, &client) ||
-		    !is_on_its_terms(conn, lgr))
+		    !rdv_fits_terms(conn, lgr) || (!rdv_is_smcrd(conn) && !has_port(lgr, &conn->rdv->proposal)))
 			continue;
 		*full = *full || quarantine_is_full(lgr);
 		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&

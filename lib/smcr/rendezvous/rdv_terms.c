@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/minmax.h"
-#include "smcr/data/conn.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
@@ -15,6 +14,14 @@ rdv_terms_v1(struct rdv *r)
 {
 	r->version = 1;
 	memset(&r->terms, 0, sizeof(r->terms));
+}
+
+bool
+rdv_fits_terms(const struct smcr_conn *conn, const struct lgr *lgr)
+{
+	const struct rdv *r = conn->rdv;
+
+	return lgr->version == r->version && memcmp(&lgr->terms.eid, &r->terms.eid, sizeof(r->terms.eid)) == 0;
 }
 
 /* A middle over IPv6 has no version 2 with Linux, whose ports for it are those with an IPv4 address. */

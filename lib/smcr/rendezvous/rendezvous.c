@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/minmax.h"
-#include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 

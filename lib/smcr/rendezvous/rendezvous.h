@@ -82,16 +82,14 @@ struct peer {
 	char key[64];       /* client */
 	struct owner owner; /* server; client: of a group that the key leads to, when owner_known or owner_met */
 	bool owner_known;   /* client: that group was made under another key */
-	bool
-	    owner_met; /* client: named by the last Accept of a first contact. Failures count for all keys that lead to it */
+	bool owner_met;     /* client: the last Accept named it: failures count for all keys that lead to it */
 	struct smcr_conn *leader;
 	struct list_node mark; /* eng->marked_peers: some of those that wait may go on, or are refused; empty: none */
-	struct list_node waiting; /* rdv->wait */
-	struct list_node refused; /* rdv->wait of those that are to be declined */
-	unsigned attempts;        /* leaders that failed while others waited */
-	unsigned failures;        /* rounds that failed in a row */
-	int64_t
-	    hold_until_ns; /* from the release of the connection that failed last: the peer's program waits until then */
+	struct list_node waiting;    /* rdv->wait */
+	struct list_node refused;    /* rdv->wait of those that are to be declined */
+	unsigned attempts;           /* leaders that failed while others waited */
+	unsigned failures;           /* rounds that failed in a row */
+	int64_t hold_until_ns;       /* counts from the release of the connection that failed last */
 	uint32_t failed_id;          /* that connection's */
 	int64_t began_ns, failed_ns; /* when the last leader began; when the last round failed */
 	int64_t held_ns; /* when it was held off first; 0: first contact has succeeded since, or it never was */
@@ -240,6 +238,8 @@ uint8_t rdv_own_gids(const struct smcr *, const struct link *, uint8_t gids[CLC_
 
 /* Version 1, which agrees on no terms. */
 void rdv_terms_v1(struct rdv *);
+/* The group is on the terms of the rendezvous. */
+bool rdv_fits_terms(const struct smcr_conn *, const struct lgr *);
 /* Client: what of version 2 the Proposal has; false: none of it. */
 bool rdv_offer_v2(const struct smcr_conn *, struct clc_v2_offer *);
 /* Client: version and terms that the Accept settles. */
