@@ -1,16 +1,14 @@
 /* What the answers of the daemon say about its health; see doctor.h. */
-#include <inttypes.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
 #include "control/files.h"
 #include "ctl/doctor.h"
 #include "ctl/show.h"
-#include "ctl/text.h"
+#include "ctl/template.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define TEXT_MAX 640
 #define SERVICES_MAX 120
 #define NEARLY(now, most) ((most) > 0 && (now)*10 >= (most)*9)
 /* From three quarters on send buffers are small (smcr/data/window.c); of RMB elements that are, elems_shrunk is told. */
@@ -29,11 +27,17 @@ doctor_level_str(enum doctor_level level)
 	return level_words[level];
 }
 
-/* One finding; of an area without any that is worse than ok, end_area() says what is well. */
+/* Of an area without any finding that is worse than ok, end_area() says what is well. */
 struct doctor {
 	json_t *findings;
 	const char *area;
 	enum doctor_level worst; /* of this area */
+};
+
+/* A finding, when there is something to say of an object: the text of a template (template.h), and what to do. */
+struct rule {
+	enum doctor_level level;
+	const char *what, *advice;
 };
 
 static void
@@ -44,71 +48,107 @@ begin_area(struct doctor *d, const char *area)
 }
 
 /* advice: what to do, "" of what is well. */
-static void __attribute__((format(printf, 4, 5)))
-find(struct doctor *d, enum doctor_level level, const char *advice, const char *fmt, ...)
+static void
+find(struct doctor *d, const json_t *o, enum doctor_level level, const char *template, const char *advice)
 {
-	char what[TEXT_MAX];
-	va_list ap;
+	char *what = template_str(o, template);
 
-	va_start(ap, fmt);
-	(void)vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	if (level > d->worst)
-		d->worst = level;
-	json_array_append_new(d->findings,
-	    json_pack("{s:s, s:s, s:s+, s:s}", "level", level_words[level], "area", d->area, "what", what, "", "advice",
-	        advice));
+	if (what != NULL && what[0] != '\0') {
+		if (level > d->worst)
+			d->worst = level;
+		json_array_append_new(d->findings,
+		    json_pack("{s:s, s:s, s:s, s:s}", "level", level_words[level], "area", d->area, "what", what,
+		        "advice", advice));
+	}
+	free(what);
 }
 
-static void __attribute__((format(printf, 2, 3))) end_area(struct doctor *d, const char *fmt, ...)
-{
-	char what[TEXT_MAX];
-	va_list ap;
-
-	if (d->worst > DOCTOR_OK)
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	find(d, DOCTOR_OK, "", "%s", what);
-}
-
-static const char *
-string_at(const json_t *array, size_t i)
-{
-	const char *s = json_string_value(json_array_get(array, i));
-
-	return s != NULL ? s : "";
-}
-
-static int64_t
-counter(const struct doctor_facts *f, const char *name)
-{
-	return get_int(json_object_get(f->stats, "counters"), name);
-}
-
-/* -- areas -- */
+#define FIND(d, o, rules) find_all(d, o, rules, ARRAY_LEN(rules))
 
 static void
-look_at_daemon(struct doctor *d, const struct doctor_facts *f)
+find_all(struct doctor *d, const json_t *o, const struct rule *rules, size_t cnt)
 {
-	const json_t *confined = json_object_get(f->status, "confinement"),
-	             *option = json_object_get(f->status, "tcp_option");
-	char up[HUMAN_MAX];
-
-	begin_area(d, "daemon");
-	if (get_bool(f->status, "draining"))
-		find(d, DOCTOR_WARNING, "wait for its end, and start it again",
-		    "it drains: new connections are refused");
-	if (strcmp(get_string(confined, "mode"), "off") == 0)
-		find(d, DOCTOR_WARNING, "set confine = \"auto\", and restart it", "it is not confined");
-	if (get_int(option, "services") > 0 && !get_bool(option, "usable"))
-		find(d, DOCTOR_WARNING,
-		    "give it CAP_BPF and CAP_NET_ADMIN at start, or set peer = \"smcrd\" where an smcrd is",
-		    "SMC-R's TCP option cannot be used: %s", get_string(option, "text"));
-	end_area(d, "smcrd %s runs for %s", get_string(f->status, "version"),
-	    human_duration(up, get_int(f->status, "uptime_ms")));
+	for (size_t i = 0; i < cnt; i++)
+		find(d, o, rules[i].level, rules[i].what, rules[i].advice);
 }
+
+static void
+end_area(struct doctor *d, const json_t *o, const char *template)
+{
+	if (d->worst == DOCTOR_OK)
+		find(d, o, DOCTOR_OK, template, "");
+}
+
+/* An object like o, for members that rules want and no answer has. To be given back. */
+static json_t *
+copy_of(const json_t *o)
+{
+	return json_copy((json_t *)(uintptr_t)o);
+}
+
+static void
+set_bool(json_t *o, const char *key, bool value)
+{
+	json_object_set_new(o, key, json_boolean(value));
+}
+
+static void
+set_int(json_t *o, const char *key, int64_t value)
+{
+	json_object_set_new(o, key, json_integer(value));
+}
+
+/* -- the daemon: of its status, with the counters of stats -- */
+
+static const struct rule daemon_rules[] = {
+	{ DOCTOR_WARNING, "[draining?it drains: new connections are refused]", "wait for its end, and start it again" },
+	{ DOCTOR_WARNING, "[confinement.mode=off?it is not confined]", "set confine = \"auto\", and restart it" },
+	{ DOCTOR_WARNING,
+	    "[tcp_option.services?[tcp_option.usable?|SMC-R's TCP option cannot be used: {tcp_option.text}]]",
+	    "give it CAP_BPF and CAP_NET_ADMIN at start, or set peer = \"smcrd\" where an smcrd is" },
+};
+
+static const struct rule limit_rules[] = {
+	{ DOCTOR_PROBLEM,
+	    "[counters.accept_pauses?accepting has paused {counters.accept_pauses:n} time{counters.accept_pauses:s}, as "
+	    "there were no descriptors left of {open_files_max:n}]",
+	    "raise LimitNOFILE of the unit (ulimit -n)" },
+	{ DOCTOR_WARNING,
+	    "[counters.accept_pauses?|files_are_few?{open_files_max:n} open files are allowed, and max_connections of all "
+	    "services may need about {files_needed:n}]",
+	    "raise LimitNOFILE of the unit (ulimit -n), or lower max_connections" },
+	{ DOCTOR_WARNING,
+	    "[lock_limited?locked memory is limited to {locked_bytes_max:n} bytes, and RDMA cards need it for all buffers]",
+	    "set LimitMEMLOCK=infinity in the unit (ulimit -l unlimited)" },
+};
+
+/* Counters of what was refused because something was full. */
+#define COUNTED(name, text) DOCTOR_WARNING, "[counters." name "?{counters." name ":n} " text "]"
+
+static const struct rule memory_rules[] = {
+	{ DOCTOR_WARNING, "[rmbs_short?receive buffers take {rmb_bytes:b} of at most {rmb_bytes_max:b}]",
+	    "raise rmb_memory_max" },
+	{ DOCTOR_WARNING,
+	    "[send_short?send buffers take {sndbuf_bytes:b} of at most {sndbuf_bytes_max:b}: further ones are small]",
+	    "raise send_memory_max" },
+	{ COUNTED("refused_conns_max", "connections refused: the engine's table is full"),
+	    "raise smcr.max_connections" },
+	{ COUNTED("refused_rmb_memory", "receive buffers refused: memory"),
+	    "raise rmb_memory_max or group_memory_max" },
+	{ COUNTED("refused_send_memory", "send buffers refused: memory"), "raise send_memory_max or group_memory_max" },
+	{ COUNTED("refused_memory", "connections refused: out of memory"),
+	    "give the machine, or the unit, more memory" },
+	{ COUNTED("refused_qp", "link groups declined: no queue pair"), "raise max_qp of the device" },
+	{ COUNTED("refused_groups_addr", "link groups declined: too many of one address"),
+	    "raise smcr.groups_per_address" },
+	{ COUNTED("refused_peers_max", "first contacts declined: with too many peers at once"),
+	    "find out who connects so often" },
+	{ COUNTED("refused_rmbs_max", "receive buffers refused: too many in one link group"),
+	    "raise smcr.rmb_elements, or rmb_element of services" },
+	{ COUNTED("refused_quarantine", "connections refused: elements in quarantine"),
+	    "look for a peer that dies often; smcr.quarantine_max" },
+	{ COUNTED("elems_shrunk", "connections got a smaller buffer: memory was short"), "raise rmb_memory_max" },
+};
 
 /* Open files that all services at their max_connections take. */
 static int64_t
@@ -128,154 +168,114 @@ most_files(const struct doctor_facts *f)
 }
 
 static void
-look_at_limits(struct doctor *d, const struct doctor_facts *f)
+look_at_daemon(struct doctor *d, const struct doctor_facts *f)
 {
 	const json_t *devices = json_object_get(f->devices, "devices");
-	int64_t files = get_int(f->status, "open_files_max"), locked = get_int(f->status, "locked_bytes_max");
-	int64_t needed = most_files(f);
+	int64_t files = get_int(f->status, "open_files_max"), needed = most_files(f);
+	json_t *o = copy_of(f->status);
 	bool cards = false;
 
-	begin_area(d, "limits");
 	for (size_t i = 0; i < json_array_size(devices); i++)
-		cards = cards || get_string(json_array_get(devices, i), "card")[0] != '\0';
-	if (counter(f, "accept_pauses") > 0)
-		find(d, DOCTOR_PROBLEM, "raise LimitNOFILE of the unit (ulimit -n)",
-		    "accepting has paused %" PRId64 " time%s, as there were no descriptors left of %" PRId64,
-		    counter(f, "accept_pauses"), plural(counter(f, "accept_pauses")), files);
-	else if (files > 0 && files_are_few((uint64_t)files, (uint64_t)needed))
-		find(d, DOCTOR_WARNING, "raise LimitNOFILE of the unit (ulimit -n), or lower max_connections",
-		    "%" PRId64 " open files are allowed, and max_connections of all services may need about %" PRId64,
-		    files, needed);
-	if (cards && locked >= 0)
-		find(d, DOCTOR_WARNING, "set LimitMEMLOCK=infinity in the unit (ulimit -l unlimited)",
-		    "locked memory is limited to %" PRId64 " bytes, and RDMA cards need it for all buffers", locked);
-	if (files > 0 && files < needed)
-		end_area(d,
-		    "%" PRId64
-		    " open files are ample; all services at their max_connections at once would need about %" PRId64,
-		    files, needed);
-	else
-		end_area(d, "open files and locked memory are enough");
-}
+		cards = cards || template_holds(json_array_get(devices, i), "card");
+	json_object_set(o, "counters", json_object_get(f->stats, "counters"));
+	set_int(o, "files_needed", needed);
+	set_bool(o, "files_are_few", files > 0 && files_are_few((uint64_t)files, (uint64_t)needed));
+	set_bool(o, "files_are_ample", files > 0 && files < needed);
+	set_bool(o, "lock_limited", cards && get_int(o, "locked_bytes_max") >= 0);
+	set_bool(o, "rmbs_short", NEARLY(get_int(o, "rmb_bytes"), get_int(o, "rmb_bytes_max")));
+	set_bool(o, "send_short", SHORT_OF_SEND(get_int(o, "sndbuf_bytes"), get_int(o, "sndbuf_bytes_max")));
 
-/* Counters of what was refused because something was full. */
-static const struct {
-	const char *counter, *what, *advice;
-} caps[] = {
-	{ "refused_conns_max", "connections refused: the engine's table is full", "raise smcr.max_connections" },
-	{ "refused_rmb_memory", "receive buffers refused: memory", "raise rmb_memory_max or group_memory_max" },
-	{ "refused_send_memory", "send buffers refused: memory", "raise send_memory_max or group_memory_max" },
-	{ "refused_memory", "connections refused: out of memory", "give the machine, or the unit, more memory" },
-	{ "refused_qp", "link groups declined: no queue pair", "raise max_qp of the device" },
-	{ "refused_groups_addr", "link groups declined: too many of one address", "raise smcr.groups_per_address" },
-	{ "refused_peers_max", "first contacts declined: with too many peers at once",
-	    "find out who connects so often" },
-	{ "refused_rmbs_max", "receive buffers refused: too many in one link group",
-	    "raise smcr.rmb_elements, or rmb_element of services" },
-	{ "refused_quarantine", "connections refused: elements in quarantine",
-	    "look for a peer that dies often; smcr.quarantine_max" },
-	{ "elems_shrunk", "connections got a smaller buffer: memory was short", "raise rmb_memory_max" },
-};
-
-static void
-look_at_memory(struct doctor *d, const struct doctor_facts *f)
-{
-	int64_t rmbs = get_int(f->status, "rmb_bytes"), rmbs_max = get_int(f->status, "rmb_bytes_max");
-	int64_t send = get_int(f->status, "sndbuf_bytes"), send_max = get_int(f->status, "sndbuf_bytes_max");
-	char a[HUMAN_MAX], b[HUMAN_MAX], send_text[TEXT_MAX] = "";
-
+	begin_area(d, "daemon");
+	FIND(d, o, daemon_rules);
+	end_area(d, o, "smcrd {version} runs for {uptime_ms:t}");
+	begin_area(d, "limits");
+	FIND(d, o, limit_rules);
+	end_area(d, o,
+	    "[files_are_ample?{open_files_max:n} open files are ample; all services at their max_connections at once would "
+	    "need about {files_needed:n}|open files and locked memory are enough]");
 	begin_area(d, "memory");
-	if (NEARLY(rmbs, rmbs_max))
-		find(d, DOCTOR_WARNING, "raise rmb_memory_max", "receive buffers take %s of at most %s",
-		    human_bytes(a, (uint64_t)rmbs), human_bytes(b, (uint64_t)rmbs_max));
-	if (SHORT_OF_SEND(send, send_max))
-		find(d, DOCTOR_WARNING, "raise send_memory_max",
-		    "send buffers take %s of at most %s: further ones are small", human_bytes(a, (uint64_t)send),
-		    human_bytes(b, (uint64_t)send_max));
-	for (size_t i = 0; i < ARRAY_LEN(caps); i++)
-		if (counter(f, caps[i].counter) > 0)
-			find(d, DOCTOR_WARNING, caps[i].advice, "%" PRId64 " %s", counter(f, caps[i].counter),
-			    caps[i].what);
-	if (send_max > 0) /* an older daemon does not tell */
-		snprintf(send_text, sizeof(send_text), ", send buffers %s of at most %s",
-		    human_bytes(a, (uint64_t)send), human_bytes(b, (uint64_t)send_max));
-	end_area(d, "receive buffers take %s of at most %s%s, and nothing was refused for want of room",
-	    human_bytes(a, (uint64_t)rmbs), human_bytes(b, (uint64_t)rmbs_max), send_text);
+	FIND(d, o, memory_rules);
+	/* An older daemon does not tell the limit of send buffers. */
+	end_area(d, o,
+	    "receive buffers take {rmb_bytes:b} of at most {rmb_bytes_max:b}[sndbuf_bytes_max?, send buffers "
+	    "{sndbuf_bytes:b} of at most {sndbuf_bytes_max:b}], and nothing was refused for want of room");
+	json_decref(o);
 }
+
+/* -- devices, links -- */
 
 /* Counters of a device that are 0 when all is well. */
-static const struct {
-	const char *counter, *what, *advice;
-} troubles[] = {
-	{ "mpa_bad", "strangers or broken peers on its MPA port",
+#define TROUBLE(name, text) DOCTOR_WARNING, "[stats." name "?{name}: {stats." name ":n} " text "]"
+
+static const struct rule device_rules[] = {
+	{ DOCTOR_WARNING, "[port=up?|the port of {name}[interface? on {interface}] is down]",
+	    "ip link show says why: cable, switch, or set it up" },
+	{ DOCTOR_PROBLEM, "[transport~iwarp?[card,mpa_port?|{name} does not listen for MPA connections]]",
+	    "see the log; set another mpa_ports range" },
+	{ TROUBLE("mpa_bad", "strangers or broken peers on its MPA port"),
 	    "see the log for who it was last; set mpa_clients, or a firewall rule" },
-	{ "mpa_refused_token", "MPA connections without the token of a link group", "see the log for who it was last" },
-	{ "mpa_refused_address", "MPA connections from addresses that may not",
+	{ TROUBLE("mpa_refused_token", "MPA connections without the token of a link group"),
+	    "see the log for who it was last" },
+	{ TROUBLE("mpa_refused_address", "MPA connections from addresses that may not"),
 	    "see the log for who it was last; set mpa_clients if that is a peer" },
-	{ "crc_errors", "frames with a wrong checksum", "look for a broken network card, cable or middlebox" },
-	{ "accept_pauses", "pauses of accepting", "raise LimitNOFILE" },
-	{ "retry_exc", "links lost, as the peer did not answer", "look at the path: cable, switch, PFC or ECN" },
-	{ "rnr_retry_exc", "links lost, as the peer had no receive posted", "raise rq_depth" },
-	{ "remote_access_errs", "accesses that the peer refused", "report it: one of both ends breaks the protocol" },
-	{ "no_memory", "times that memory was out", "give the machine, or the unit, more memory" },
+	{ TROUBLE("crc_errors", "frames with a wrong checksum"), "look for a broken network card, cable or middlebox" },
+	{ TROUBLE("accept_pauses", "pauses of accepting"), "raise LimitNOFILE" },
+	{ TROUBLE("retry_exc", "links lost, as the peer did not answer"),
+	    "look at the path: cable, switch, PFC or ECN" },
+	{ TROUBLE("rnr_retry_exc", "links lost, as the peer had no receive posted"), "raise rq_depth" },
+	{ TROUBLE("remote_access_errs", "accesses that the peer refused"),
+	    "report it: one of both ends breaks the protocol" },
+	{ TROUBLE("no_memory", "times that memory was out"), "give the machine, or the unit, more memory" },
+};
+
+static const struct rule all_devices_rules[] = {
+	{ DOCTOR_PROBLEM, "[devices?|there is no RDMA device: nothing goes by RDMA]",
+	    "smcrd -t shows what is configured and found" },
+	{ DOCTOR_PROBLEM, "[devices?[up?|the ports of all devices are down: nothing goes by RDMA]]",
+	    "set an interface up" },
 };
 
 static void
-look_at_device(struct doctor *d, const json_t *dev)
+look_at_devices(struct doctor *d, const json_t *answer)
 {
-	const char *name = get_string(dev, "name"), *interface = get_string(dev, "interface");
-	const json_t *stats = json_object_get(dev, "stats");
-	bool iwarp = strncmp(get_string(dev, "transport"), "iwarp", 5) == 0, card = get_string(dev, "card")[0] != '\0';
-
-	if (strcmp(get_string(dev, "port"), "up") != 0)
-		find(d, DOCTOR_WARNING, "ip link show says why: cable, switch, or set it up",
-		    "the port of %s%s%s is down", name, interface[0] != '\0' ? " on " : "", interface);
-	if (iwarp && !card && get_int(dev, "mpa_port") == 0)
-		find(d, DOCTOR_PROBLEM, "see the log; set another mpa_ports range",
-		    "%s does not listen for MPA connections", name);
-	for (size_t i = 0; i < ARRAY_LEN(troubles); i++)
-		if (get_int(stats, troubles[i].counter) > 0)
-			find(d, DOCTOR_WARNING, troubles[i].advice, "%s: %" PRId64 " %s", name,
-			    get_int(stats, troubles[i].counter), troubles[i].what);
-}
-
-static void
-look_at_devices(struct doctor *d, const struct doctor_facts *f)
-{
-	const json_t *devices = json_object_get(f->devices, "devices");
-	size_t up = 0;
+	const json_t *devices = json_object_get(answer, "devices");
+	json_t *all = copy_of(answer);
+	int64_t up = 0;
 
 	begin_area(d, "devices");
 	for (size_t i = 0; i < json_array_size(devices); i++) {
-		look_at_device(d, json_array_get(devices, i));
-		up += strcmp(get_string(json_array_get(devices, i), "port"), "up") == 0;
+		FIND(d, json_array_get(devices, i), device_rules);
+		up += template_holds(json_array_get(devices, i), "port=up");
 	}
-	if (json_array_size(devices) == 0)
-		find(d, DOCTOR_PROBLEM, "smcrd -t shows what is configured and found",
-		    "there is no RDMA device: nothing goes by RDMA");
-	else if (up == 0)
-		find(d, DOCTOR_PROBLEM, "set an interface up",
-		    "the ports of all devices are down: nothing goes by RDMA");
-	end_area(d, "%zu, all with their port up", json_array_size(devices));
+	set_int(all, "up", up);
+	FIND(d, all, all_devices_rules);
+	end_area(d, all, "{devices:n}, all with their port up");
+	json_decref(all);
 }
 
 /* A path that takes less than the interface at this end. */
 static void
-look_at_path(struct doctor *d, const json_t *devices, const json_t *link, int64_t mtu, const char *to)
+look_at_path(struct doctor *d, const json_t *devices, const json_t *link, const json_t *path)
 {
+	int64_t mtu = get_int(path, "mtu");
+
 	for (size_t i = 0; i < json_array_size(devices); i++) {
 		const json_t *dev = json_array_get(devices, i);
 		int64_t own = get_int(dev, "interface_mtu");
 
 		if (own > PACKET_MAX)
 			own = PACKET_MAX;
-
 		if (strcmp(get_string(dev, "name"), get_string(link, "device")) != 0 || mtu <= 0 || own <= mtu)
 			continue;
-		find(d, DOCTOR_WARNING, "set the same MTU on the way, or a smaller one here (ip link set mtu)",
-		    "link %" PRId64 "/%" PRId64 ": the path to %s takes packets of %" PRId64
-		    " bytes, %s sends up to %" PRId64,
-		    get_int(link, "group"), get_int(link, "number"), to, mtu, get_string(dev, "interface"), own);
+		json_t *o = copy_of(link);
+		json_object_set(o, "to", json_object_get(path, "address"));
+		json_object_set(o, "interface", json_object_get(dev, "interface"));
+		set_int(o, "mtu", mtu);
+		set_int(o, "own", own);
+		find(d, o, DOCTOR_WARNING,
+		    "link {group:n}/{number:n}: the path to {to} takes packets of {mtu:n} bytes, {interface} sends up to {own:n}",
+		    "set the same MTU on the way, or a smaller one here (ip link set mtu)");
+		json_decref(o);
 		return;
 	}
 }
@@ -284,134 +284,106 @@ look_at_path(struct doctor *d, const json_t *devices, const json_t *link, int64_
 static void
 tell_mtus(struct doctor *d, const json_t *devices)
 {
-	int64_t least = 0, most = 0;
-	size_t cnt = json_array_size(devices), known = 0;
-	char unknown[HUMAN_MAX * 2] = "", range[HUMAN_MAX * 2] = "";
+	int64_t least = 0, most = 0, unknown = 0;
 
-	for (size_t i = 0; i < cnt; i++) {
+	for (size_t i = 0; i < json_array_size(devices); i++) {
 		int64_t mtu = get_int(json_array_get(devices, i), "interface_mtu");
 
-		if (mtu <= 0)
+		if (mtu <= 0) {
+			unknown++;
 			continue;
-		least = known == 0 || mtu < least ? mtu : least;
+		}
+		least = most == 0 || mtu < least ? mtu : least;
 		most = mtu > most ? mtu : most;
-		known++;
 	}
-	if (known == 0) {
-		end_area(d, "not known of any device's interface");
-		return;
-	}
-	if (known < cnt)
-		snprintf(unknown, sizeof(unknown), ", not known of %zu device%s", cnt - known,
-		    plural((int64_t)(cnt - known)));
-	if (least < most)
-		snprintf(range, sizeof(range), "%" PRId64 " to ", least);
-	end_area(d, "%s%" PRId64 " bytes on the interfaces of devices%s", range, most, unknown);
+	json_t *o = json_pack("{s:I, s:I, s:I}", "least", (json_int_t)(least < most ? least : 0), "most",
+	    (json_int_t)most, "unknown", (json_int_t)unknown);
+	end_area(d, o,
+	    "[most?[least?{least:n} to ]{most:n} bytes on the interfaces of devices[unknown?, not known of {unknown:n} "
+	    "device{unknown:s}]|not known of any device's interface]");
+	json_decref(o);
 }
 
 static void
-look_at_mtu(struct doctor *d, const struct doctor_facts *f)
+look_at_mtu(struct doctor *d, const json_t *links, const json_t *devices)
 {
-	const json_t *links = json_object_get(f->links, "links"), *devices = json_object_get(f->devices, "devices");
-
 	begin_area(d, "mtu");
 	for (size_t i = 0; i < json_array_size(links); i++) {
 		const json_t *link = json_array_get(links, i), *paths = json_object_get(link, "paths");
 
 		for (size_t k = 0; k < json_array_size(paths); k++)
-			look_at_path(d, devices, link, get_int(json_array_get(paths, k), "mtu"),
-			    get_string(json_array_get(paths, k), "address"));
+			look_at_path(d, devices, link, json_array_get(paths, k));
 	}
 	tell_mtus(d, devices);
 }
 
+static const struct rule group_rules[] = {
+	{ DOCTOR_WARNING, "[links?|link group {id:n} with {peer} has no link: {state}]", "see smcrctl groups" },
+	{ DOCTOR_WARNING, "[links?[type~asymmetric?link group {id:n} with {peer} is {type}]]",
+	    "a second interface at the end with one would let an interface fail" },
+};
+
 static void
-look_at_links(struct doctor *d, const struct doctor_facts *f)
+look_at_links(struct doctor *d, const json_t *answer)
 {
-	const json_t *groups = json_object_get(f->groups, "groups");
+	const json_t *groups = json_object_get(answer, "groups");
 
 	begin_area(d, "links");
-	for (size_t i = 0; i < json_array_size(groups); i++) {
-		const json_t *g = json_array_get(groups, i);
-
-		if (get_int(g, "links") == 0)
-			find(d, DOCTOR_WARNING, "see smcrctl groups", "link group %" PRId64 " with %s has no link: %s",
-			    get_int(g, "id"), get_string(g, "peer"), get_string(g, "state"));
-		else if (strncmp(get_string(g, "type"), "asymmetric", 10) == 0)
-			find(d, DOCTOR_WARNING, "a second interface at the end with one would let an interface fail",
-			    "link group %" PRId64 " with %s is %s", get_int(g, "id"), get_string(g, "peer"),
-			    get_string(g, "type"));
-	}
-	if (json_array_size(groups) == 0)
-		end_area(d, "no link group so far");
-	else
-		end_area(d, "%zu link group%s, %s", json_array_size(groups), plural((int64_t)json_array_size(groups)),
-		    json_array_size(groups) == 1 ? "with a link" : "each with a link");
+	for (size_t i = 0; i < json_array_size(groups); i++)
+		FIND(d, json_array_get(groups, i), group_rules);
+	end_area(d, answer,
+	    "[groups=1?1 link group, with a link|groups?{groups:n} link groups, each with a link|no link group so far]");
 }
 
 /* -- services -- */
 
-static void
-look_at_refusals(struct doctor *d, const json_t *s)
-{
-	static const struct {
-		const char *counter, *what, *advice, *local; /* local: of a service on a UNIX socket, if it differs */
-	} refusals[] = {
-		{ "refused_allow", "refused: not on the allow list",
-		    "the log has their addresses; add them to allow if they may",
-		    "the log has their users; add them to allow_users if they may" },
-		{ "refused_max", "refused: too many at once", "raise max_connections", NULL },
-		{ "refused_per_peer", "refused: too many of one source", "raise max_connections_per_peer", NULL },
-		{ "refused_connect", "refused: the far end was not reached, or broke off",
-		    "see smcrctl service, and the log", NULL },
-		{ "refused_fallback", "refused: no SMC-R, and fallback = \"refuse\"", "smcrctl stats has the reasons",
-		    NULL },
-		{ "fallbacks", "gone to TCP", "smcrctl stats has the reasons", NULL },
-	};
-	const char *name = get_string(s, "name");
-	bool local = strncmp(get_string(s, "listen"), "unix:", 5) == 0;
-	int64_t now = get_int(s, "connections"), most = get_int(s, "connections_max");
+/* Connections that were refused, or are not on SMC-R. */
+#define REFUSED_TEXT(name, text) "[" name "?{name}: {" name ":n} connection{" name ":s} " text ", since the start]"
+#define REFUSED(name, text) DOCTOR_WARNING, REFUSED_TEXT(name, text)
 
-	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
-		int64_t cnt = get_int(s, refusals[i].counter);
+/* What smcrd -t warns of, too, what an operator has ordered and may have forgotten, and what clients have met. */
+static const struct rule access_rules[] = {
+	{ DOCTOR_WARNING, "[exposed?{name}: it has no allow list: whoever reaches {listen} can connect to {to}]",
+	    "set allow; [ \"::/0\" ] if everybody may" },
+	{ DOCTOR_WARNING, "[disabled?{name}: it is disabled: new connections are refused]",
+	    "smcrctl enable NAME, when it may have connections again" },
+	{ DOCTOR_WARNING, "[listen~unix:?|" REFUSED_TEXT("refused_allow", "refused: not on the allow list") "]",
+	    "the log has their addresses; add them to allow if they may" },
+	{ DOCTOR_WARNING, "[listen~unix:?" REFUSED_TEXT("refused_allow", "refused: not on the allow list") "]",
+	    "the log has their users; add them to allow_users if they may" },
+	{ REFUSED("refused_max", "refused: too many at once"), "raise max_connections" },
+	{ REFUSED("refused_per_peer", "refused: too many of one source"), "raise max_connections_per_peer" },
+	{ REFUSED("refused_connect", "refused: the far end was not reached, or broke off"),
+	    "see smcrctl service, and the log" },
+	{ REFUSED("refused_fallback", "refused: no SMC-R, and fallback = \"refuse\""),
+	    "smcrctl stats has the reasons" },
+	{ REFUSED("fallbacks", "gone to TCP"), "smcrctl stats has the reasons" },
+	{ DOCTOR_WARNING, "[full?{name}: {connections:n} connection{connections:s} of at most {connections_max:n}]",
+	    "raise max_connections" },
+};
 
-		if (cnt > 0)
-			find(d, DOCTOR_WARNING,
-			    local && refusals[i].local != NULL ? refusals[i].local : refusals[i].advice,
-			    "%s: %" PRId64 " connection%s %s, since the start", name, cnt, plural(cnt),
-			    refusals[i].what);
-	}
-	if (NEARLY(now, most))
-		find(d, DOCTOR_WARNING, "raise max_connections", "%s: %" PRId64 " connection%s of at most %" PRId64,
-		    name, now, plural(now), most);
-}
+static const struct rule peer_rules[] = {
+	{ DOCTOR_WARNING, "[listens_here=false?{name}: no interface has its address, {listen}]",
+	    "nothing, if another host has it now; else add it (ip addr add)" },
+	{ DOCTOR_WARNING, "[held_off_ms?{name}: the peer was held off after failures, for another {held_off_ms:t}]",
+	    "see what the check says" },
+	{ DOCTOR_PROBLEM, "[waits?|outage.text?{name}: {to} {outage.text}]", "look at the far end" },
+};
 
-/* The value of a setting; NULL when the service has none of this name. */
-static const char *
-setting(const json_t *s, const char *name)
+/* Anybody may connect, from anywhere. */
+static bool
+is_exposed(const json_t *s)
 {
 	const json_t *settings = json_object_get(s, "settings");
-
-	for (size_t i = 0; i < json_array_size(settings); i++)
-		if (strcmp(get_string(json_array_get(settings, i), "name"), name) == 0)
-			return get_string(json_array_get(settings, i), "value");
-	return NULL;
-}
-
-/* Who may connect: what smcrd -t warns of, too, and what an operator has ordered and may have forgotten. */
-static void
-look_at_access(struct doctor *d, const json_t *s)
-{
-	const char *name = get_string(s, "name"), *listen = get_string(s, "listen"), *allow = setting(s, "allow");
 	struct sockaddr_storage at;
+	bool open = false;
 
-	if (allow != NULL && allow[0] == '\0' && addr_parse_port(listen, &at) == 0 && addr_is_exposed(&at))
-		find(d, DOCTOR_WARNING, "set allow; [ \"::/0\" ] if everybody may",
-		    "%s: it has no allow list: whoever reaches %s can connect to %s", name, listen,
-		    get_string(s, "to"));
-	if (get_bool(s, "disabled"))
-		find(d, DOCTOR_WARNING, "smcrctl enable NAME, when it may have connections again",
-		    "%s: it is disabled: new connections are refused", name);
+	for (size_t i = 0; i < json_array_size(settings); i++) {
+		const json_t *one = json_array_get(settings, i);
+
+		open = open || (template_holds(one, "name=allow") && get_string(one, "value")[0] == '\0');
+	}
+	return open && addr_parse_port(get_string(s, "listen"), &at) == 0 && addr_is_exposed(&at);
 }
 
 /* A name that is not found leaves the service without an address, or with fewer. True: it is what a client fails for. */
@@ -422,69 +394,68 @@ look_at_names(struct doctor *d, const json_t *s)
 	bool waits = json_array_size(json_object_get(s, "addresses")) == 0, found = false;
 
 	for (size_t i = 0; i < json_array_size(targets); i++) {
-		const json_t *t = json_array_get(targets, i);
+		json_t *o = copy_of(json_array_get(targets, i));
 
-		if (get_string(t, "name_error")[0] == '\0')
-			continue;
-		find(d, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
-		    "look at the name in `to`, and at DNS on this host (resolv.conf, getent hosts, dig)",
-		    "%s: the name of %s is not found: %s%s", get_string(s, "name"), get_string(t, "target"),
-		    get_string(t, "name_error"), waits ? "; the service waits for it" : "");
-		found = true;
+		json_object_set(o, "service", json_object_get(s, "name"));
+		set_bool(o, "waits", waits);
+		find(d, o, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
+		    "[name_error?{service}: the name of {target} is not found: {name_error}[waits?; the service waits for it]]",
+		    "look at the name in `to`, and at DNS on this host (resolv.conf, getent hosts, dig)");
+		found = found || template_holds(o, "name_error");
+		json_decref(o);
 	}
 	return found && waits;
 }
 
 static void
-look_at_services(struct doctor *d, const struct doctor_facts *f)
+look_at_services(struct doctor *d, const json_t *services)
 {
-	char time[HUMAN_MAX];
+	json_t *all = json_pack("{s:I}", "cnt", (json_int_t)json_array_size(services));
 
 	begin_area(d, "services");
-	for (size_t i = 0; i < json_array_size(f->services); i++) {
-		const json_t *s = json_array_get(f->services, i), *outage = json_object_get(s, "outage");
-		const char *name = get_string(s, "name");
+	for (size_t i = 0; i < json_array_size(services); i++) {
+		json_t *s = copy_of(json_array_get(services, i));
 
-		look_at_access(d, s);
-		look_at_refusals(d, s);
-		bool waits = look_at_names(d, s);
-		if (json_is_false(json_object_get(s, "listens_here")))
-			find(d, DOCTOR_WARNING, "nothing, if another host has it now; else add it (ip addr add)",
-			    "%s: no interface has its address, %s", name, get_string(s, "listen"));
-		if (get_int(s, "held_off_ms") > 0)
-			find(d, DOCTOR_WARNING, "see what the check says",
-			    "%s: the peer was held off after failures, for another %s", name,
-			    human_duration(time, get_int(s, "held_off_ms")));
-		if (!waits && get_string(outage, "text")[0] != '\0')
-			find(d, DOCTOR_PROBLEM, "look at the far end", "%s: %s %s", name, get_string(s, "to"),
-			    get_string(outage, "text"));
+		set_bool(s, "exposed", is_exposed(s));
+		set_bool(s, "full", NEARLY(get_int(s, "connections"), get_int(s, "connections_max")));
+		FIND(d, s, access_rules);
+		set_bool(s, "waits", look_at_names(d, s));
+		FIND(d, s, peer_rules);
+		json_decref(s);
 	}
-	if (json_array_size(f->services) == 0)
-		find(d, DOCTOR_WARNING, "add an ingress or egress", "there are none: the daemon has nothing to do");
-	end_area(d, "%zu, and no connection was refused or has gone to TCP", json_array_size(f->services));
+	find(d, all, DOCTOR_WARNING, "[cnt?|there are none: the daemon has nothing to do]", "add an ingress or egress");
+	end_area(d, all, "{cnt:n}, and no connection was refused or has gone to TCP");
+	json_decref(all);
 }
 
 static void
-look_at_reasons(struct doctor *d, const struct doctor_facts *f)
+look_at_reasons(struct doctor *d, const json_t *stats)
 {
-	static const char *const whose[][2] = { { "fallback_reasons_local", "ours" },
-		{ "fallback_reasons_peer", "the peers'" } };
+	static const char *const whose[][2] = {
+		{ "fallback_reasons_local", "against SMC-R, ours: {text} ({code}), {count:n} time{count:s}" },
+		{ "fallback_reasons_peer", "against SMC-R, the peers': {text} ({code}), {count:n} time{count:s}" },
+	};
 
 	begin_area(d, "reasons");
 	for (size_t w = 0; w < ARRAY_LEN(whose); w++) {
-		const json_t *list = json_object_get(f->stats, whose[w][0]);
+		const json_t *list = json_object_get(stats, whose[w][0]);
 
 		for (size_t i = 0; i < json_array_size(list); i++)
-			find(d, DOCTOR_WARNING, "smcrctl connections --tcp shows who",
-			    "against SMC-R, %s: %s (%s), %" PRId64 " time%s", whose[w][1],
-			    get_string(json_array_get(list, i), "text"), get_string(json_array_get(list, i), "code"),
-			    get_int(json_array_get(list, i), "count"),
-			    plural(get_int(json_array_get(list, i), "count")));
+			find(d, json_array_get(list, i), DOCTOR_WARNING, whose[w][1],
+			    "smcrctl connections --tcp shows who");
 	}
-	end_area(d, "none against SMC-R so far");
+	end_area(d, NULL, "none against SMC-R so far");
 }
 
 /* -- checks -- */
+
+static const char *
+string_at(const json_t *array, size_t i)
+{
+	const char *s = json_string_value(json_array_get(array, i));
+
+	return s != NULL ? s : "";
+}
 
 static const char *
 advice_for(const char *finding)
@@ -550,59 +521,52 @@ services_str(const json_t *services, char buf[SERVICES_MAX])
 	return buf;
 }
 
-static int64_t
-round_trip_us(const json_t *check)
-{
-	const json_t *steps = json_object_get(check, "steps");
-
-	for (size_t i = 0; i < json_array_size(steps); i++)
-		if (strcmp(get_string(json_array_get(steps, i), "step"), "round-trip") == 0)
-			return get_int(json_array_get(steps, i), "took_us");
-	return 0;
-}
-
 static void
 look_at_checks(struct doctor *d, const struct doctor_facts *f)
 {
-	char time[HUMAN_MAX], names[SERVICES_MAX];
+	json_t *all = json_pack("{s:I, s:b, s:I}", "left_out", (json_int_t)f->left_out, "read_only", f->read_only,
+	    "cnt", (json_int_t)json_array_size(f->checks));
+	char names[SERVICES_MAX];
 
 	begin_area(d, "check");
 	for (size_t i = 0; i < json_array_size(f->checks); i++) {
-		const json_t *c = json_array_get(f->checks, i), *services = json_object_get(c, "services");
-		const char *finding = get_string(c, "finding"), *service = services_str(services, names);
+		json_t *c = copy_of(json_array_get(f->checks, i));
+		const json_t *services = json_object_get(c, "services");
+		const char *finding = get_string(c, "finding");
 		/* Where plain ends are expected, too, they are no problem. */
 		bool plain = strcmp(finding, "no-option") == 0;
 
+		json_object_set_new(c, "names", json_string(services_str(services, names)));
 		if (get_bool(c, "possible"))
-			find(d, DOCTOR_OK, "", "%s: SMC-R to %s works, round trip %s", service, get_string(c, "peer"),
-			    human_us(time, round_trip_us(c)));
+			find(d, c, DOCTOR_OK,
+			    "{names}: SMC-R to {peer} works, round trip [steps*[step=round-trip?{took_us:u}]]", "");
 		else
-			find(d, plain || others_do(f->checks, services) ? DOCTOR_WARNING : DOCTOR_PROBLEM,
-			    advice_for(finding), "%s: %s", service, get_string(c, "text"));
+			find(d, c, plain || others_do(f->checks, services) ? DOCTOR_WARNING : DOCTOR_PROBLEM,
+			    "{names}: {text}", advice_for(finding));
+		json_decref(c);
 	}
-	if (f->left_out > 0)
-		find(d, DOCTOR_WARNING, "smcrctl check HOST:PORT looks at one",
-		    "%" PRId64 " address%s not checked: too many", f->left_out, f->left_out == 1 ? " was" : "es were");
-	if (f->read_only)
-		find(d, DOCTOR_WARNING, "ask on the control socket itself (control.path, smcrctl's default)",
-		    "no peer was checked: a check costs something, and this socket takes questions alone");
-	else if (json_array_size(f->checks) == 0)
-		find(d, DOCTOR_OK, "", "no ingress service whose peer could be checked");
+	find(d, all, DOCTOR_WARNING,
+	    "[left_out=1?1 address was|left_out?{left_out:n} addresses were][left_out? not checked: too many]",
+	    "smcrctl check HOST:PORT looks at one");
+	find(d, all, DOCTOR_WARNING,
+	    "[read_only?no peer was checked: a check costs something, and this socket takes questions alone]",
+	    "ask on the control socket itself (control.path, smcrctl's default)");
+	find(d, all, DOCTOR_OK, "[read_only,cnt?|no ingress service whose peer could be checked]", "");
+	json_decref(all);
 }
 
 json_t *
 doctor_findings(const struct doctor_facts *f)
 {
+	const json_t *devices = json_object_get(f->devices, "devices");
 	struct doctor d = { .findings = json_array() };
 
 	look_at_daemon(&d, f);
-	look_at_limits(&d, f);
-	look_at_memory(&d, f);
-	look_at_devices(&d, f);
-	look_at_mtu(&d, f);
-	look_at_links(&d, f);
-	look_at_services(&d, f);
-	look_at_reasons(&d, f);
+	look_at_devices(&d, f->devices);
+	look_at_mtu(&d, json_object_get(f->links, "links"), devices);
+	look_at_links(&d, f->groups);
+	look_at_services(&d, f->services);
+	look_at_reasons(&d, f->stats);
 	look_at_checks(&d, f);
 	return d.findings;
 }

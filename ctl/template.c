@@ -28,25 +28,35 @@ member(const json_t *o, const char *path, size_t len)
 
 /* -- conditions -- */
 
+/* Of an array, how many items it has. */
+static int64_t
+number(const json_t *v)
+{
+	return json_is_array(v) ? (int64_t)json_array_size(v) : json_integer_value(v);
+}
+
 static bool
 is_true(const json_t *v)
 {
 	const char *s = json_string_value(v);
 
-	return json_is_true(v) || json_integer_value(v) > 0 || json_array_size(v) > 0 || (s != NULL && s[0] != '\0');
+	return json_is_true(v) || number(v) > 0 || (s != NULL && s[0] != '\0');
 }
 
+/* beginning: what comes behind it may be anything. */
 static bool
-equals(const json_t *v, const char *want, size_t len)
+equals(const json_t *v, const char *want, size_t len, bool beginning)
 {
 	const char *s = json_string_value(v);
-	char number[HUMAN_MAX] = "";
+	char other[HUMAN_MAX] = "";
 
-	if (json_is_integer(v))
-		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+	if (json_is_integer(v) || json_is_array(v))
+		snprintf(other, sizeof(other), "%" PRId64, number(v));
+	else if (json_is_boolean(v))
+		strcpy(other, json_is_true(v) ? "true" : "false");
 	if (s == NULL)
-		s = number;
-	return strlen(s) == len && strncmp(s, want, len) == 0;
+		s = other;
+	return strncmp(s, want, len) == 0 && (beginning || s[len] == '\0');
 }
 
 static bool
@@ -59,9 +69,9 @@ holds(const json_t *o, const char *cond, size_t len)
 		bool opposite = *term == '!';
 
 		n = strcspn(term, ",?");
-		size_t path = strcspn(term, "=,?");
+		size_t path = strcspn(term, "=~,?");
 		const json_t *v = member(o, term + opposite, path - opposite);
-		any = opposite != (path < n ? equals(v, term + path + 1, n - path - 1) : is_true(v));
+		any = opposite != (path < n ? equals(v, term + path + 1, n - path - 1, term[path] == '~') : is_true(v));
 	}
 	return any;
 }
@@ -85,7 +95,7 @@ sum(const json_t *o, const char *paths, size_t len)
 
 	for (size_t at = 0, n; at < len; at += n + 1) {
 		n = strcspn(paths + at, "+:");
-		all += json_integer_value(member(o, paths + at, n));
+		all += number(member(o, paths + at, n));
 	}
 	return all;
 }
