@@ -217,7 +217,7 @@ laboratory() {
 }
 
 # threads DIR: tests in which threads meet, on ThreadSanitizer's build there, two for each processor.
-threaded_units="check_mailbox check_admission check_workers check_metrics_http"
+threaded_units="daemon/loop/check_mailbox daemon/account/check_admission daemon/worker/check_workers daemon/metrics/check_metrics_http"
 threaded="$(printf 'unit/%s ' $threaded_units) integration/check_workers.py integration/check_metrics.py
 	integration/check_redis.py integration/check_lifecycle.py"
 threads() {
@@ -246,7 +246,7 @@ threads() {
 }
 
 # bare DIR: tests of what the programs say about libraries that they can do without, on a build there without these.
-bare_units="check_config check_config_built check_config_files check_targets check_siw check_siw_sctp_none check_confine"
+bare_units="daemon/config/check_config daemon/config/check_config_built daemon/config/check_config_files daemon/target/check_targets lib/rnic/siw/check_siw lib/rnic/siw/check_siw_sctp_none daemon/confine/check_confine"
 bare() {
 	local dir=$1 name out ok not
 	for name in $bare_units; do

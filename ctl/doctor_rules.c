@@ -458,7 +458,7 @@ string_at(const json_t *array, size_t i)
 }
 
 static const char *
-advice_for(const char *finding)
+preflight_for(const char *finding)
 {
 	static const struct {
 		const char *finding, *advice;
@@ -542,7 +542,7 @@ look_at_checks(struct doctor *d, const struct doctor_facts *f)
 			    "{names}: SMC-R to {peer} works, round trip [steps*[step=round-trip?{took_us:u}]]", "");
 		else
 			find(d, c, plain || others_do(f->checks, services) ? DOCTOR_WARNING : DOCTOR_PROBLEM,
-			    "{names}: {text}", advice_for(finding));
+			    "{names}: {text}", preflight_for(finding));
 		json_decref(c);
 	}
 	find(d, all, DOCTOR_WARNING,

@@ -25,12 +25,12 @@ zshcompletiondir = $(datadir)/zsh/site-functions
 dist_zshcompletion_DATA = ctl/completion/_smcrctl ctl/completion/_smcrd
 
 check_UNIT += \
-	tests/unit/check_ctl_show \
-	tests/unit/check_template \
-	tests/unit/check_top \
-	tests/unit/check_delta \
-	tests/unit/check_doctor_rules \
-	tests/unit/check_ctl_options
+	tests/unit/ctl/check_ctl_show \
+	tests/unit/ctl/check_template \
+	tests/unit/ctl/check_top \
+	tests/unit/ctl/check_delta \
+	tests/unit/ctl/check_doctor_rules \
+	tests/unit/ctl/check_ctl_options
 
 # smcrctl itself against the real control socket in front of a worker of fixed data.
 check_PROGRAMS += tests/unit/fake_smcrd

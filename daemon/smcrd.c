@@ -10,18 +10,18 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "daemon/advice.h"
-#include "daemon/census.h"
+#include "daemon/process/preflight.h"
+#include "daemon/process/load_summary.h"
 #include "daemon/device/device_preview.h"
-#include "daemon/log_lines.h"
-#include "daemon/smcrd_parts.h"
-#include "daemon/upgrade.h"
+#include "daemon/log/log_lines.h"
+#include "daemon/process/smcrd_parts.h"
+#include "daemon/handover/handover_sockets.h"
 
 static void
 describe(void *arg, char *buf, size_t cap)
 {
 	const struct daemon *d = arg;
-	const struct census c = census_take(d->workers);
+	const struct load_summary c = load_summary_take(d->workers);
 
 	snprintf(buf, cap, "%s%llu connections, %u link groups%s%s", d->draining ? "Draining: " : "", c.connections,
 	    c.groups, d->reloading.note[0] != '\0' ? "; " : "", d->reloading.note);
@@ -82,10 +82,10 @@ start(struct daemon *d)
 		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
 		return SMCRD_EXIT_FAILURE;
 	}
-	d->reloading = (struct reloading){
+	d->reloading = (struct reload_job){
 		.loop = d->loop, .path = d->opt.path, .notify = &d->notify, .apply = smcrd_apply, .arg = d
 	};
-	if (news_init(&d->news) != 0) {
+	if (event_history_init(&d->news) != 0) {
 		log_msg(LOG_LVL_ERROR, "out of memory");
 		return SMCRD_EXIT_FAILURE;
 	}
@@ -121,18 +121,18 @@ start(struct daemon *d)
 static void
 end(struct daemon *d)
 {
-	reloading_cancel(&d->reloading);
+	reload_job_cancel(&d->reloading);
 	metrics_free(d->metrics);
-	lsock_close(&d->metrics_listen);
+	listen_socket_close(&d->metrics_listen);
 	control_free(d->control);
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
-		lsock_close(&d->listen[i]);
+		listen_socket_close(&d->listen[i]);
 	names_free(d->names);
 	workers_free(d->workers);
-	news_fini(&d->news);
-	early_fini(&d->early);
+	event_history_fini(&d->news);
+	inherited_fini(&d->early);
 	takeover_fini(&d->takeover);
-	smcopt_close(&d->option);
+	tcp_option_close(&d->option);
 	loop_free(d->loop);
 	free(d->load_msgs);
 	config_free(d->cfg);
@@ -148,13 +148,13 @@ run(struct daemon *d)
 	(void)log_lines(d->load_msgs != NULL ? d->load_msgs : "", LOG_LVL_WARNING);
 	if (d->cfg->service_cnt == 0)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
-	open_files_raise();
-	open_files_check(&d->files, d->cfg);
+	fd_limit_raise();
+	fd_limit_check(&d->files, d->cfg);
 	int code = start(d);
 	if (code == SMCRD_EXIT_OK) {
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
-		upgrade_store(d->workers, &d->notify);
+		handover_store(d->workers, &d->notify);
 		background_ready(&d->background);
 		log_msg(LOG_LVL_NOTICE, "ready");
 		int rc = loop_run(d->loop);
@@ -195,8 +195,8 @@ int
 smcrd_main(int argc, char **argv)
 {
 	struct daemon d = {
-		.listen = { LSOCK_NONE, LSOCK_NONE },
-		.metrics_listen = LSOCK_NONE,
+		.listen = { LISTEN_SOCKET_NONE, LISTEN_SOCKET_NONE },
+		.metrics_listen = LISTEN_SOCKET_NONE,
 		.option = { .map = -1, .link = -1 },
 		.takeover = TAKEOVER_NONE,
 		.background = BACKGROUND_NONE,
@@ -228,7 +228,7 @@ smcrd_main(int argc, char **argv)
 		device_preview(d.cfg, stdout, stderr);
 		smcrd_print_rights(&d);
 		(void)fflush(stdout);
-		advice_print(d.cfg, ADVICE_WAIT_MS, stderr);
+		preflight_print(d.cfg, PREFLIGHT_WAIT_MS, stderr);
 	}
 	config_free(d.cfg);
 	return fflush(stdout) == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;

@@ -1,4 +1,4 @@
-/* A configuration loaded in a thread: see loader.h. Called by reloading.c. */
+/* A configuration loaded in a thread: see loader.h. Called by process/reload_job.c. */
 #include "daemon/config/loader.h"
 
 #include <errno.h>

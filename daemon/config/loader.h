@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/config/config.h"
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 
 struct loader;
 

@@ -22,11 +22,11 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/loader.c daemon/config/loader.h
 
 check_UNIT += \
-	tests/unit/check_config \
-	tests/unit/check_config_built \
-	tests/unit/check_config_files \
-	tests/unit/check_config_special \
-	tests/unit/check_config_plan \
-	tests/unit/check_config_doc
+	tests/unit/daemon/config/check_config \
+	tests/unit/daemon/config/check_config_built \
+	tests/unit/daemon/config/check_config_files \
+	tests/unit/daemon/config/check_config_special \
+	tests/unit/daemon/config/check_config_plan \
+	tests/unit/daemon/config/check_config_doc
 # Another build than this one, without c-ares.
-tests_unit_check_config_built_SOURCES = tests/unit/check_config_built.c daemon/names/resolver_none.c
+tests_unit_daemon_config_check_config_built_SOURCES = tests/unit/daemon/config/check_config_built.c daemon/names/resolver_none.c

@@ -1,4 +1,4 @@
-/* The process confines itself: at start, once what needs more is open (smcrd_open.c), it gives up what it will not need
+/* The process confines itself: at start, once what needs more is open (process/smcrd_open.c), it gives up what it will not need
  * again, for good. Four parts, each as far as the kernel and the build offer it; what is in force, and why what is
  * not, is kept in words for the log, smcrd -t and smcrctl status. */
 #pragma once

@@ -10,5 +10,5 @@ daemon_libsmcrd_la_SOURCES += daemon/confine/confine_seccomp_none.c
 endif
 
 check_UNIT += \
-	tests/unit/check_confine \
-	tests/unit/check_confine_modes
+	tests/unit/daemon/confine/check_confine \
+	tests/unit/daemon/confine/check_confine_modes

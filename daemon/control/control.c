@@ -47,7 +47,7 @@ accept_clients(struct control_port *port, int64_t now_ns)
 			break;
 		}
 		if (fd < 0) { /* out of descriptors: they wait in the backlog */
-			pauses_failed(workers_pauses(ctl->workers), &port->paused, &at, errno);
+			accept_pauses_failed(workers_accept_pauses(ctl->workers), &port->paused, &at, errno);
 			port->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
@@ -66,7 +66,7 @@ accept_clients(struct control_port *port, int64_t now_ns)
 		ctl->stats.clients++;
 		list_push(&ctl->clients, &c->node);
 	}
-	pauses_over(workers_pauses(ctl->workers), &port->paused, &at);
+	accept_pauses_over(workers_accept_pauses(ctl->workers), &port->paused, &at);
 }
 
 static int64_t
@@ -156,7 +156,7 @@ control_free(struct control *ctl)
 		return;
 	/* The answer to the "drain" that ended the daemon may still be here, or a process that is to take its place. */
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
-		handover_hurry(c);
+		handover_now(c);
 		client_run(c, loop_now(ctl->loop), &budget);
 		client_free(c);
 	}

@@ -14,9 +14,9 @@
 #include "control/commands.h"
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
-#include "daemon/event/news.h"
-#include "daemon/lsock.h"
-#include "daemon/loop.h"
+#include "daemon/event/event_history.h"
+#include "daemon/net/listen_socket.h"
+#include "daemon/loop/loop.h"
 #include "daemon/worker/workers.h"
 
 struct control;
@@ -54,19 +54,20 @@ struct control_hooks {
 	 * For a process that is to take this one's place: its listening sockets, the files of which stay when the list is
 	 * freed, and the ports of its soft devices. 0 or -errno; -EALREADY when another process has taken over.
 	 */
-	int (*sockets)(void *arg, struct lsock_list *services, struct lsock_list *ports);
+	int (*sockets)(void *arg, struct listen_socket_list *services, struct listen_socket_list *ports);
 	/* That process is ready to accept: this one accepts no more, leaves the files alone, and drains. Links may still come by all
 	 * ports of its soft devices. */
 	void (*let_go)(void *arg, uint32_t pid);
 	/* Is no connection being set up here any more? */
 	bool (*settled)(void *arg);
 	/* That process accepts at these of them from here on. */
-	void (*leave_ports)(void *arg, const struct lsock_list *ports);
+	void (*leave_ports)(void *arg, const struct listen_socket_list *ports);
 	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
 	const struct confine_state *confine;
-	struct news *news; /* what operators are told; there as long as the control socket. NULL: no events are kept */
+	struct event_history
+	    *news; /* what operators are told; there as long as the control socket. NULL: no events are kept */
 	/* The listening sockets if they were opened before, moved out of here; NULL: control_new opens them. */
-	struct lsock *listen;
+	struct listen_socket *listen;
 };
 
 enum {
@@ -76,10 +77,10 @@ enum {
 };
 
 /* The file of a listening socket. */
-static inline struct lsock_file
+static inline struct listen_socket_file
 control_file(const struct config *cfg, unsigned port)
 {
-	return (struct lsock_file){
+	return (struct listen_socket_file){
 		.what = port == CONTROL_FULL ? "control socket" : "read-only control socket",
 		.path = port == CONTROL_FULL ? cfg->control_path : cfg->control_readonly,
 		.mode = port == CONTROL_FULL ? cfg->control_mode : cfg->control_readonly_mode,

@@ -1,5 +1,5 @@
 /*
- * Events for control clients: those that are kept (news.h), a line each, and for who follows those that come. A client has a
+ * Events for control clients: those that are kept (event_history.h), a line each, and for who follows those that come. A client has a
  * place in their row and takes what is new there when its turn comes and its block has room, so nothing waits for it, and what it
  * is too slow for is counted.
  */
@@ -50,7 +50,8 @@ take(struct control_client *c)
 {
 	struct event_record r;
 
-	if ((!c->req.follow && c->event_nr >= c->event_until) || !news_next(c->ctl->hooks.news, c->event_nr, &r))
+	if ((!c->req.follow && c->event_nr >= c->event_until) ||
+	    !event_history_next(c->ctl->hooks.news, c->event_nr, &r))
 		return false;
 	c->dropped += r.nr - c->event_nr - 1;
 	c->event_nr = r.nr;
@@ -79,7 +80,7 @@ control_events_step(struct control_client *c, unsigned *budget)
 void
 control_start_events(struct control_client *c)
 {
-	struct news *news = c->ctl->hooks.news;
+	struct event_history *news = c->ctl->hooks.news;
 
 	if (news == NULL) {
 		client_answer_error(c, "failed", "no events are kept");
@@ -90,10 +91,10 @@ control_start_events(struct control_client *c)
 		return;
 	}
 	if (c->req.follow) {
-		news_wake(news, workers_mailbox(c->ctl->workers));
+		event_history_wake(news, workers_mailbox(c->ctl->workers));
 		c->ctl->events_followed = true;
 	}
-	c->event_until = news_last(news);
+	c->event_until = event_history_last(news);
 	c->event_nr = 0;
 	c->trace_nr = ++c->ctl->traces_begun;
 	report_answer(&c->out, CONTROL_EVENTS, NULL);
@@ -111,6 +112,6 @@ control_update_events(struct control *ctl)
 		followed = followed || (c->state == CLIENT_EVENTS && c->req.follow);
 	if (followed)
 		return;
-	news_wake(ctl->hooks.news, NULL);
+	event_history_wake(ctl->hooks.news, NULL);
 	ctl->events_followed = false;
 }

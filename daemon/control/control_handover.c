@@ -1,5 +1,5 @@
 /*
- * The old process's side of a hand-over (daemon/handover.h), to a client of the control socket: sends the listening sockets, waits
+ * The old process's side of a hand-over (daemon/control/handover_msg.h), to a client of the control socket: sends the listening sockets, waits
  * until the new process accepts, and tells it when this one does not any more. Until then nothing changes here, whatever becomes
  * of the client. What is to be done is the daemon's (control_hooks).
  */
@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "daemon/control/control_parts.h"
-#include "daemon/handover.h"
+#include "daemon/control/handover_msg.h"
 
 #define REQUEST_LEN (sizeof(HANDOVER_REQUEST) - 1)
 #define SETTLE_NS 300000000 /* nobody accepts so long, at the most */
@@ -20,15 +20,15 @@
 
 /* Owner: its client. */
 struct handover {
-	struct lsock_list socks; /* copies: the control sockets first, the read-only one behind the other */
-	unsigned control_cnt;    /* of them */
-	struct lsock_list ports; /* of soft devices; those taken are none */
-	struct lsock_list taken; /* of them, those that the other process uses */
-	unsigned sent;           /* messages: HELLO, one for each of socks, END */
-	bool done;               /* the other process has everything, this one accepts no more */
-	int64_t until_ns;        /* then: what is being set up here has so long */
-	int64_t look_ns;         /* and is looked at then; INT64_MAX = never */
-	uint32_t pid;            /* of it */
+	struct listen_socket_list socks; /* copies: the control sockets first, the read-only one behind the other */
+	unsigned control_cnt;            /* of them */
+	struct listen_socket_list ports; /* of soft devices; those taken are none */
+	struct listen_socket_list taken; /* of them, those that the other process uses */
+	unsigned sent;                   /* messages: HELLO, one for each of socks, END */
+	bool done;                       /* the other process has everything, this one accepts no more */
+	int64_t until_ns;                /* then: what is being set up here has so long */
+	int64_t look_ns;                 /* and is looked at then; INT64_MAX = never */
+	uint32_t pid;                    /* of it */
 	struct handover_rx rx;
 };
 
@@ -90,9 +90,9 @@ free_handover(struct handover *h)
 	if (h == NULL)
 		return;
 	handover_rx_fini(&h->rx);
-	lsock_list_fini(&h->socks);
-	lsock_list_fini(&h->ports);
-	lsock_list_fini(&h->taken);
+	listen_socket_list_fini(&h->socks);
+	listen_socket_list_fini(&h->ports);
+	listen_socket_list_fini(&h->taken);
 	free(h);
 }
 
@@ -112,9 +112,9 @@ handover_start(struct control_client *c, const char *line, size_t len)
 		h->rx = HANDOVER_RX_NONE;
 		h->look_ns = INT64_MAX;
 		h->pid = (uint32_t)cred.pid;
-		rc = lsock_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_FULL].listen);
+		rc = listen_socket_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_FULL].listen);
 		if (rc == 0)
-			rc = lsock_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_READONLY].listen);
+			rc = listen_socket_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_READONLY].listen);
 		h->control_cnt = h->socks.cnt;
 	}
 	if (rc == 0)
@@ -148,7 +148,7 @@ hello(const struct handover *h)
 }
 
 static struct handover_msg
-describe(const struct lsock *l, enum handover_kind kind)
+describe(const struct listen_socket *l, enum handover_kind kind)
 {
 	struct handover_msg m = { .type = HANDOVER_SOCKET, .kind = kind, .cnt = l->unit };
 
@@ -173,7 +173,7 @@ send_next(struct control_client *c)
 		m = describe(&h->socks.v[h->sent - 1], h->sent <= h->control_cnt ? HANDOVER_CONTROL : HANDOVER_SERVICE);
 		fd = h->socks.v[h->sent - 1].fd;
 	} else if (h->sent - h->socks.cnt <= h->ports.cnt) {
-		const struct lsock *port = &h->ports.v[h->sent - h->socks.cnt - 1];
+		const struct listen_socket *port = &h->ports.v[h->sent - h->socks.cnt - 1];
 
 		m = describe(port, HANDOVER_MPA);
 		fd = port->fd;
@@ -227,8 +227,8 @@ take_used(struct handover *h, uint32_t nr)
 {
 	if (nr >= h->ports.cnt || h->ports.v[nr].fd < 0)
 		return -EPROTO;
-	int rc = lsock_list_add(&h->taken, &h->ports.v[nr]);
-	h->ports.v[nr] = LSOCK_NONE;
+	int rc = listen_socket_list_add(&h->taken, &h->ports.v[nr]);
+	h->ports.v[nr] = LISTEN_SOCKET_NONE;
 	return rc;
 }
 
@@ -255,7 +255,7 @@ settle(struct control_client *c, int64_t now_ns)
 }
 
 void
-handover_hurry(struct control_client *c)
+handover_now(struct control_client *c)
 {
 	if (c->handover != NULL)
 		c->handover->until_ns = INT64_MIN;

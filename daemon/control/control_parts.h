@@ -6,7 +6,7 @@
 
 #include "base/list.h"
 #include "daemon/control/control.h"
-#include "daemon/lsock.h"
+#include "daemon/net/listen_socket.h"
 #include "daemon/control/control_request.h"
 #include "daemon/control/outbuf.h"
 #include "daemon/control/report.h"
@@ -26,13 +26,13 @@
 /* A listening socket, and the places of its clients. */
 struct control_port {
 	struct control *ctl;
-	struct lsock listen; /* none: it is not configured */
+	struct listen_socket listen; /* none: it is not configured */
 	struct loop_io io;
 	unsigned clients_max;
-	bool readonly;        /* takes questions alone */
-	bool acceptable;      /* clients may be waiting */
-	int64_t accept_at_ns; /* not before: out of descriptors */
-	struct pause paused;  /* as it is told */
+	bool readonly;              /* takes questions alone */
+	bool acceptable;            /* clients may be waiting */
+	int64_t accept_at_ns;       /* not before: out of descriptors */
+	struct accept_pause paused; /* as it is told */
 };
 
 struct control {
@@ -120,7 +120,7 @@ client_listens(const struct control_client *c)
 /* control_port.c: none listens yet. */
 void control_init_ports(struct control *);
 /* Sockets opened before are moved out of `opened`; NULL: they are opened here. 0, or -errno with a line in err. */
-int control_start_ports(struct control *, const struct config *, struct lsock *opened, FILE *err);
+int control_start_ports(struct control *, const struct config *, struct listen_socket *opened, FILE *err);
 void control_stop_ports(struct control *);
 /* Listens at another path than before, whose file stays. 0, or -errno: the control socket has no listener then. */
 int control_move(struct control *, const char *path);
@@ -160,7 +160,7 @@ bool handover_step(struct control_client *, int64_t now_ns);
 /* When it has to be looked at again; INT64_MAX for never. */
 int64_t handover_wakes(const struct control_client *);
 /* This process ends: what is being set up is waited for no longer, so that the other one hears that it may accept. */
-void handover_hurry(struct control_client *);
+void handover_now(struct control_client *);
 /* Of a client that goes: all stays as it was unless the hand-over is complete. */
 void handover_end(struct control_client *);
 

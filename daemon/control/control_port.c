@@ -23,7 +23,7 @@ control_init_ports(struct control *ctl)
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
 		ctl->ports[i] = (struct control_port){
 			.ctl = ctl,
-			.listen = LSOCK_NONE,
+			.listen = LISTEN_SOCKET_NONE,
 			.io = { .fd = -1, .cb = on_listener },
 			.clients_max = i == CONTROL_FULL ? CONTROL_CLIENTS_MAX : CONTROL_READERS_MAX,
 			.readonly = i == CONTROL_READONLY,
@@ -32,7 +32,7 @@ control_init_ports(struct control *ctl)
 
 /* Opened by now, or before; without a path there is none. 0, or -errno with a line in err. */
 static int
-start_port(struct control_port *port, const struct lsock_file *file, struct lsock *opened, FILE *err)
+start_port(struct control_port *port, const struct listen_socket_file *file, struct listen_socket *opened, FILE *err)
 {
 	int rc = 0;
 
@@ -40,12 +40,12 @@ start_port(struct control_port *port, const struct lsock_file *file, struct lsoc
 		return 0;
 	if (opened != NULL) {
 		port->listen = *opened;
-		*opened = LSOCK_NONE;
+		*opened = LISTEN_SOCKET_NONE;
 	} else {
-		rc = lsock_open(&port->listen, file, err);
+		rc = listen_socket_open(&port->listen, file, err);
 	}
 	if (rc == 0 && !port->listen.lent)
-		rc = lsock_start(&port->listen, file->what, BACKLOG, err);
+		rc = listen_socket_start(&port->listen, file->what, BACKLOG, err);
 	if (rc != 0)
 		return rc;
 	port->io.fd = port->listen.fd;
@@ -58,12 +58,12 @@ start_port(struct control_port *port, const struct lsock_file *file, struct lsoc
 }
 
 int
-control_start_ports(struct control *ctl, const struct config *cfg, struct lsock *opened, FILE *err)
+control_start_ports(struct control *ctl, const struct config *cfg, struct listen_socket *opened, FILE *err)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
-		const struct lsock_file file = control_file(cfg, i);
+		const struct listen_socket_file file = control_file(cfg, i);
 
 		rc = start_port(&ctl->ports[i], &file, opened != NULL ? &opened[i] : NULL, err);
 	}
@@ -77,8 +77,8 @@ stop_port(struct control_port *port)
 		loop_del(port->ctl->loop, &port->io);
 	port->io.fd = -1;
 	port->acceptable = false;
-	pauses_forget(workers_pauses(port->ctl->workers), &port->paused);
-	lsock_close(&port->listen);
+	accept_pauses_forget(workers_accept_pauses(port->ctl->workers), &port->paused);
+	listen_socket_close(&port->listen);
 }
 
 void
@@ -92,13 +92,13 @@ void
 control_adopt(struct control *ctl)
 {
 	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++)
-		lsock_set_lent(&port->listen, false);
+		listen_socket_set_lent(&port->listen, false);
 }
 
 int
 control_move(struct control *ctl, const char *path)
 {
-	const struct lsock_file file = {
+	const struct listen_socket_file file = {
 		.what = "control socket", .path = path, .mode = ctl->mode, .owner = (uid_t)-1, .group = (gid_t)-1
 	};
 	struct control_port *port = &ctl->ports[CONTROL_FULL];
@@ -108,12 +108,12 @@ control_move(struct control *ctl, const char *path)
 
 	/* Readers find the new process. */
 	for (unsigned i = 0; i < CONTROL_PORTS; i++) {
-		lsock_set_lent(&ctl->ports[i].listen, true);
+		listen_socket_set_lent(&ctl->ports[i].listen, true);
 		stop_port(&ctl->ports[i]);
 	}
 	int rc = err != NULL ? start_port(port, &file, NULL, err) : -ENOMEM;
 	if (rc != 0)
-		lsock_close(&port->listen);
+		listen_socket_close(&port->listen);
 	if (err != NULL)
 		fclose(err);
 	if (rc != 0)

@@ -2,12 +2,12 @@
 noinst_LTLIBRARIES += daemon/libcontrol.la
 daemon_libcontrol_la_SOURCES = \
 	daemon/confine/confine_words.c \
-	daemon/mailbox.c daemon/mailbox.h \
-	daemon/session/cause.c daemon/session/cause.h \
-	daemon/session/figures_merge.c \
+	daemon/loop/mailbox.c daemon/loop/mailbox.h \
+	daemon/session/end_cause.c daemon/session/end_cause.h \
+	daemon/account/service_stats_merge.c \
 	daemon/event/event_kinds.c daemon/event/event_kinds.h \
-	daemon/event/news.c daemon/event/news.h \
-	daemon/event/pauses.c daemon/event/pauses.h \
+	daemon/event/event_history.c daemon/event/event_history.h \
+	daemon/event/accept_pause.c daemon/event/accept_pause.h \
 	daemon/event/journal.c daemon/event/journal.h \
 	daemon/control/outbuf.c daemon/control/outbuf.h \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
@@ -29,24 +29,24 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_events.c \
 	daemon/control/control_order.c \
 	daemon/control/control_handover.c \
-	daemon/handover.c daemon/handover.h \
+	daemon/control/handover_msg.c daemon/control/handover_msg.h \
 	daemon/control/control.c daemon/control/control.h
 daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBSYSTEMD_CFLAGS)
 daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS) $(LIBSYSTEMD_LIBS)
 
 check_UNIT += \
-	tests/unit/check_event_kinds \
-	tests/unit/check_pauses \
-	tests/unit/check_news \
-	tests/unit/check_json_writer \
-	tests/unit/check_field \
-	tests/unit/check_snapshot \
-	tests/unit/check_json_fields \
-	tests/unit/check_control_request \
-	tests/unit/check_report \
-	tests/unit/check_control \
-	tests/unit/check_control_handover
-tests_unit_check_report_SOURCES = tests/unit/check_report.c $(FAKE_WORKER) $(FAKE_LOOP)
-tests_unit_check_control_SOURCES = tests/unit/check_control.c $(FAKE_WORKER) $(FAKE_LOOP)
-tests_unit_check_control_handover_SOURCES = tests/unit/check_control_handover.c $(FAKE_WORKER) $(FAKE_LOOP)
+	tests/unit/daemon/event/check_event_kinds \
+	tests/unit/daemon/event/check_accept_pause \
+	tests/unit/daemon/event/check_event_history \
+	tests/unit/daemon/control/check_json_writer \
+	tests/unit/daemon/control/check_field \
+	tests/unit/daemon/control/check_snapshot \
+	tests/unit/daemon/control/check_json_fields \
+	tests/unit/daemon/control/check_control_request \
+	tests/unit/daemon/control/check_report \
+	tests/unit/daemon/control/check_control \
+	tests/unit/daemon/control/check_control_handover
+tests_unit_daemon_control_check_report_SOURCES = tests/unit/daemon/control/check_report.c $(FAKE_WORKER) $(FAKE_LOOP)
+tests_unit_daemon_control_check_control_SOURCES = tests/unit/daemon/control/check_control.c $(FAKE_WORKER) $(FAKE_LOOP)
+tests_unit_daemon_control_check_control_handover_SOURCES = tests/unit/daemon/control/check_control_handover.c $(FAKE_WORKER) $(FAKE_LOOP)
 EXTRA_DIST += tests/unit/golden

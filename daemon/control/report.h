@@ -70,7 +70,7 @@ struct report {
 			uint64_t counters[REPORT_COUNTERS];
 			struct session_fallbacks fallbacks;
 			struct smcr_histograms histograms;
-			struct service_figures figures; /* of a service, in all workers so far */
+			struct service_stats stats;     /* of a service, in all workers so far */
 			struct service_reasons reasons; /* its */
 		};
 	};

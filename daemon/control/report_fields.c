@@ -165,7 +165,7 @@ static const char *const port_words[] = { [RNIC_PORT_DOWN] = "down", [RNIC_PORT_
 static const char *const path_state_words[] = {
 	[RNIC_PATH_UNKNOWN] = "unknown",
 	[RNIC_PATH_ACTIVE] = "active",
-	[RNIC_PATH_DOUBTED] = "doubted",
+	[RNIC_PATH_SUSPECT] = "doubted",
 	[RNIC_PATH_INACTIVE] = "inactive",
 	[RNIC_PATH_UNCONFIRMED] = "unconfirmed",
 };
@@ -421,12 +421,12 @@ static const struct field counter_fields[] = {
 static const struct field figures_fields[] = {
 	F(name, "name", "as in `status`"),
 	WORD(kind, "kind", report_kind_words, "as in `status`"),
-	OBJECT(figures.modes, "modes", mode_fields, "its connections now, by mode"),
-	F(figures.bytes[WAY_FROM_APP], "bytes_from_app", "bytes from its programs, those of connections that go on included"),
-	F(figures.bytes[WAY_TO_APP], "bytes_to_app", "the same to its programs"),
-	{ FIELD_AS(FIELD_TIMES, T, figures.setup, "setup_time", "from accepting a connection to carrying data, on SMC-R or on TCP") },
-	{ FIELD_AS(FIELD_TIMES, T, figures.connect, "connect_time", "of the connection to the peer (ingress) or the server (egress), the attempt that was answered") },
-	{ FIELD_AS(FIELD_TIMES, T, figures.life, "life_time", "of connections that have ended") },
+	OBJECT(stats.modes, "modes", mode_fields, "its connections now, by mode"),
+	F(stats.bytes[WAY_FROM_APP], "bytes_from_app", "bytes from its programs, those of connections that go on included"),
+	F(stats.bytes[WAY_TO_APP], "bytes_to_app", "the same to its programs"),
+	{ FIELD_AS(FIELD_TIMES, T, stats.setup, "setup_time", "from accepting a connection to carrying data, on SMC-R or on TCP") },
+	{ FIELD_AS(FIELD_TIMES, T, stats.connect, "connect_time", "of the connection to the peer (ingress) or the server (egress), the attempt that was answered") },
+	{ FIELD_AS(FIELD_TIMES, T, stats.life, "life_time", "of connections that have ended") },
 	ARRAY(local, "fallback_reasons_local", count_fields, struct report_count, "as above, of this service alone"),
 	ARRAY(peer, "fallback_reasons_peer", count_fields, struct report_count, "as above, of this service alone"),
 	ARRAY(resets, "reset_reasons", reset_fields, struct report_count, "why its connections were reset"),

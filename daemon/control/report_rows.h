@@ -8,8 +8,8 @@
 #include "daemon/confine/confine.h"
 #include "daemon/control/control_request.h"
 #include "daemon/control/field.h"
-#include "daemon/session/session_pool.h"
-#include "daemon/session/targets.h"
+#include "daemon/service/session_pool.h"
+#include "daemon/target/targets.h"
 #include "daemon/worker/worker.h"
 
 enum report_kind {
@@ -87,7 +87,7 @@ struct report_stats {
 struct report_figures {
 	const char *name;
 	enum config_kind kind;
-	struct service_figures figures;
+	struct service_stats stats;
 	struct field_array local, peer, resets;
 };
 

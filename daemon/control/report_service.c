@@ -8,8 +8,8 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 #include "daemon/control/report.h"
-#include "daemon/session/peer_rule.h"
-#include "daemon/session/targets.h"
+#include "daemon/leg/peer_mode.h"
+#include "daemon/target/targets.h"
 
 #define SETTING_MAX 2000 /* characters: a step has room for twice as many in JSON, and for escapes */
 
@@ -28,7 +28,7 @@ report_service_row(struct report_service *row, const struct service_info *s)
 {
 	*row = (struct report_service){
 		.name = s->cfg->name,
-		.peer = peer_rule_word(s->cfg->peer),
+		.peer = peer_mode_word(s->cfg->peer),
 		.kind = s->cfg->kind,
 		.listen = s->cfg->listen,
 		.connections_max = s->cfg->max_connections,
@@ -64,10 +64,10 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 static void
 add_counters(struct report *r, const struct service_info *one, const struct outage_info *outage)
 {
-	const struct service_figures *figures = worker_service_figures(r->worker, one->cfg->name);
+	const struct service_stats *stats = worker_service_stats(r->worker, one->cfg->name);
 
 	for (unsigned mode = 0; mode < 3; mode++)
-		r->one.modes[mode] += figures->modes[mode];
+		r->one.modes[mode] += stats->modes[mode];
 	report_add_service(&r->one.service.info, one);
 	r->one.outage = *outage; /* the service's over all workers: each says the same, the last one what is newest */
 }

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "daemon/control/report.h"
-#include "daemon/session/cause.h"
+#include "daemon/session/end_cause.h"
 #include "daemon/session/session.h"
 #include "wire/clc.h"
 
@@ -28,7 +28,7 @@ top_resets(const struct tally *t, enum config_kind kind, struct report_count row
 	unsigned n = tally_top(t, top, TALLY_KEYS);
 
 	for (unsigned i = 0; i < n; i++)
-		rows[i] = (struct report_count){ top[i].key, cause_str(kind, top[i].key), top[i].cnt };
+		rows[i] = (struct report_count){ top[i].key, end_cause_str(kind, top[i].key), top[i].cnt };
 	return (struct field_array){ rows, n };
 }
 
@@ -66,7 +66,7 @@ add_figures(struct report *r, const struct config_service *cfg)
 	const struct report_figures row = {
 		.name = cfg->name,
 		.kind = cfg->kind,
-		.figures = r->figures,
+		.stats = r->stats,
 		.local = top_reasons(&r->reasons.local, local),
 		.peer = top_reasons(&r->reasons.peer, peer),
 		.resets = top_resets(&r->reasons.reset, cfg->kind, resets),
@@ -77,22 +77,22 @@ add_figures(struct report *r, const struct config_service *cfg)
 
 /* As step_service. */
 static bool
-step_figures(struct report *r)
+step_stats(struct report *r)
 {
-	const struct service_figures *one;
+	const struct service_stats *one;
 	const struct config_service *cfg;
 	uint32_t pos = r->pos;
 
-	if (!worker_figures_next(r->worker, &pos, &cfg, &one))
+	if (!worker_stats_next(r->worker, &pos, &cfg, &one))
 		return false;
-	r->figures.reasons = &r->reasons;
-	figures_merge(&r->figures, one);
+	r->stats.reasons = &r->reasons;
+	service_stats_merge(&r->stats, one);
 	if (r->nr < r->last) {
 		r->nr++;
 		return true;
 	}
 	add_figures(r, cfg);
-	r->figures = (struct service_figures){ 0 };
+	r->stats = (struct service_stats){ 0 };
 	r->reasons = (struct service_reasons){ 0 };
 	r->pos = pos;
 	r->nr = r->first;
@@ -118,7 +118,7 @@ bool
 report_stats(struct report *r)
 {
 	if (r->phase > 0) {
-		if (step_figures(r))
+		if (step_stats(r))
 			return true;
 		report_list_end(r, NULL);
 		return false;

@@ -96,7 +96,7 @@ add_summary(struct report *r)
 		.successor = r->src.successor,
 		.uptime_ns = ws.uptime_ns,
 		.draining = ws.draining,
-		.option_usable = smcopt_usable(pool->option),
+		.option_usable = tcp_option_usable(pool->option),
 		.rss_bytes = r->src.rss_bytes,
 		.open_files_max = r->src.open_files_max,
 		.locked_bytes_max = r->src.locked_bytes_max,

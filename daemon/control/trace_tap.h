@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/mailbox.h"
+#include "daemon/loop/mailbox.h"
 #include "daemon/worker/worker.h"
 
 struct tap_block;

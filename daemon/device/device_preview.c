@@ -49,7 +49,7 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 }
 
 /* Is its address one that the host should have, and has not? It has all of the loopback network; of default devices the addresses are
- * services', which advice.c is about. */
+ * services', which process/preflight.c is about. */
 static bool
 lacks_address(const struct config *cfg, const struct device_want *w, const struct netifs *ifs)
 {

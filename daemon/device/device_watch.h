@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 #include "rnic/rnic.h"
 
 struct watch;

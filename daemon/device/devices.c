@@ -479,15 +479,15 @@ devices_get(const struct devices *d, unsigned i)
 }
 
 int
-devices_add_ports(const struct devices *d, struct lsock_list *out)
+devices_add_ports(const struct devices *d, struct listen_socket_list *out)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; i < d->cnt && rc == 0; i++) {
-		const struct lsock port = lsock_of_fd(
+		const struct listen_socket port = listen_socket_of_fd(
 		    device_is_verbs(&d->devs[i]) ? -1 : siw_listening(d->devs[i].dev));
 
-		rc = lsock_list_add_copies(out, &port);
+		rc = listen_socket_list_add_copies(out, &port);
 	}
 	return rc;
 }
@@ -496,9 +496,10 @@ void
 devices_drop_port(struct devices *d, const struct sockaddr_storage *port)
 {
 	for (unsigned i = 0; i < d->cnt; i++) {
-		const struct lsock own = lsock_of_fd(device_is_verbs(&d->devs[i]) ? -1 : siw_listening(d->devs[i].dev));
+		const struct listen_socket own = listen_socket_of_fd(
+		    device_is_verbs(&d->devs[i]) ? -1 : siw_listening(d->devs[i].dev));
 
-		if (own.fd >= 0 && lsock_listens_at(&own, port))
+		if (own.fd >= 0 && listen_socket_listens_at(&own, port))
 			siw_stop_listening(d->devs[i].dev);
 	}
 }

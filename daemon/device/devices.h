@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "daemon/config/config.h"
-#include "daemon/env.h"
-#include "daemon/lsock.h"
+#include "daemon/loop/env.h"
+#include "daemon/net/listen_socket.h"
 #include "rnic/verbs/verbs.h"
 
 struct devices;
@@ -49,7 +49,7 @@ void devices_describe(const struct devices *, const struct sockaddr_storage *loc
 bool devices_near(const struct devices *, const struct rnic_gid *);
 
 /* Adds other descriptors of the sockets on which peers connect to soft devices over TCP. 0 or -errno. */
-int devices_add_ports(const struct devices *, struct lsock_list *out);
+int devices_add_ports(const struct devices *, struct listen_socket_list *out);
 /* Another process has this port: nobody connects to ours. */
 void devices_drop_port(struct devices *, const struct sockaddr_storage *port);
 

@@ -10,12 +10,12 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/device/netwatch.c daemon/device/netwatch.h
 
 check_UNIT += \
-	tests/unit/check_netifs \
-	tests/unit/check_netwatch \
-	tests/unit/check_device_plan \
-	tests/unit/check_devices \
-	tests/unit/check_device_preview \
-	tests/unit/check_memlock
-tests_unit_check_device_plan_SOURCES = tests/unit/check_device_plan.c $(FAKE_VERBS)
-tests_unit_check_devices_SOURCES = tests/unit/check_devices.c $(FAKE_VERBS)
-tests_unit_check_device_preview_SOURCES = tests/unit/check_device_preview.c $(FAKE_VERBS)
+	tests/unit/daemon/device/check_netifs \
+	tests/unit/daemon/device/check_netwatch \
+	tests/unit/daemon/device/check_device_plan \
+	tests/unit/daemon/device/check_devices \
+	tests/unit/daemon/device/check_device_preview \
+	tests/unit/daemon/device/check_memlock
+tests_unit_daemon_device_check_device_plan_SOURCES = tests/unit/daemon/device/check_device_plan.c $(FAKE_VERBS)
+tests_unit_daemon_device_check_devices_SOURCES = tests/unit/daemon/device/check_devices.c $(FAKE_VERBS)
+tests_unit_daemon_device_check_device_preview_SOURCES = tests/unit/daemon/device/check_device_preview.c $(FAKE_VERBS)

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "daemon/device/netifs.h"
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 
 struct netwatch;
 

@@ -59,7 +59,7 @@ const struct event_kind_row event_kinds[EVENT_KIND_CNT] = {
 	[EVENT_SERVER_REACHABLE] = { "server-reachable", "server available again",
 	    "6a353865d20e4c03a470a9e02029eb3a", LOG_LVL_NOTICE, F_OVER | F(SERVER),
 	    "it can be connected again" },
-	[EVENT_STRANGER] = { "stranger", "no SMC-R peer, or a broken one",
+	[EVENT_UNKNOWN_PEER] = { "stranger", "no SMC-R peer, or a broken one",
 	    "181d79e43c2d487f8ac2c0e7f8059775", LOG_LVL_NOTICE, F(SERVICE) | F(PEER) | F(REASON),
 	    "something that speaks no SMC-R connected to an egress" },
 	[EVENT_CIRCLE] = { "circle", "services lead in a circle",

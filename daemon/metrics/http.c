@@ -18,7 +18,7 @@
 #include "base/addr.h"
 #include "daemon/metrics/texts.h"
 #include "daemon/metrics/web.h"
-#include "daemon/net.h"
+#include "daemon/net/net.h"
 
 #define GUARDS_MAX (HTTP_CLIENTS_MAX + HTTP_ACCEPTS) /* some have been sent away and are not gone yet */
 

@@ -1,6 +1,6 @@
 /*
  * The HTTP side of metrics: a thread with libevent's evhttp, which takes requests and gives answers, and knows nothing of the
- * daemon. What it needs is asked for and delivered. Beside loop.c the only file that knows libevent: its descriptors cannot be
+ * daemon. What it needs is asked for and delivered. Beside loop/loop.c the only file that knows libevent: its descriptors cannot be
  * watched by our loop, and neither main nor workers are to pay for what clients do.
  *
  * A client is known by its connection, which has one request. Clients, their bytes, their time, and how often new ones come are

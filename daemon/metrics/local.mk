@@ -10,9 +10,9 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/metrics/page.c daemon/metrics/page.h
 
 check_UNIT += \
-	tests/unit/check_exposition \
-	tests/unit/check_web \
-	tests/unit/check_page \
-	tests/unit/check_metrics_http
-tests_unit_check_exposition_SOURCES = tests/unit/check_exposition.c $(FAKE_WORKER) $(FAKE_LOOP)
-tests_unit_check_page_SOURCES = tests/unit/check_page.c $(FAKE_WORKER) $(FAKE_LOOP)
+	tests/unit/daemon/metrics/check_exposition \
+	tests/unit/daemon/metrics/check_web \
+	tests/unit/daemon/metrics/check_page \
+	tests/unit/daemon/metrics/check_metrics_http
+tests_unit_daemon_metrics_check_exposition_SOURCES = tests/unit/daemon/metrics/check_exposition.c $(FAKE_WORKER) $(FAKE_LOOP)
+tests_unit_daemon_metrics_check_page_SOURCES = tests/unit/daemon/metrics/check_page.c $(FAKE_WORKER) $(FAKE_LOOP)

@@ -9,7 +9,7 @@
 #include "base/addr.h"
 #include "base/log.h"
 #include "daemon/metrics/http.h"
-#include "daemon/net.h"
+#include "daemon/net/net.h"
 
 #define BACKLOG 16
 #define STEPS_PER_TURN 64
@@ -26,11 +26,11 @@ struct metrics {
 	struct workers *workers;
 	const struct control_stats *control;
 	const struct confine_state *confine;
-	struct lsock listen; /* has the file; the socket is http's as well */
+	struct listen_socket listen; /* has the file; the socket is http's as well */
 	struct http *http;
 	struct mail wanted; /* from the thread of http */
 	bool draining;
-	struct pause paused; /* the thread's */
+	struct accept_pause paused; /* the thread's */
 
 	/* While documents are being collected. */
 	struct documents *docs; /* NULL: none are */
@@ -42,9 +42,9 @@ struct metrics {
 static const char what[] = "metrics";
 
 static int
-listen_unix(const struct config *cfg, struct lsock *out, FILE *err)
+listen_unix(const struct config *cfg, struct listen_socket *out, FILE *err)
 {
-	const struct lsock_file file = {
+	const struct listen_socket_file file = {
 		.what = "metrics socket",
 		.path = addr_path(&cfg->metrics.listen),
 		.mode = cfg->metrics.mode,
@@ -52,35 +52,35 @@ listen_unix(const struct config *cfg, struct lsock *out, FILE *err)
 		.group = (gid_t)-1,
 		.waits = true,
 	};
-	int rc = lsock_open(out, &file, err);
+	int rc = listen_socket_open(out, &file, err);
 
 	if (rc != 0)
 		return rc;
-	rc = lsock_start(out, file.what, BACKLOG, err);
+	rc = listen_socket_start(out, file.what, BACKLOG, err);
 	if (rc != 0)
-		lsock_close(out);
+		listen_socket_close(out);
 	return rc;
 }
 
 /* One of those, if it is there. */
 static bool
-take_passed(struct lsock_list *passed, const struct sockaddr_storage *addr, struct lsock *out)
+take_passed(struct listen_socket_list *passed, const struct sockaddr_storage *addr, struct listen_socket *out)
 {
 	for (unsigned i = 0; i < passed->cnt; i++)
-		if (passed->v[i].fd >= 0 && lsock_listens_at(&passed->v[i], addr)) {
+		if (passed->v[i].fd >= 0 && listen_socket_listens_at(&passed->v[i], addr)) {
 			*out = passed->v[i];
-			passed->v[i] = LSOCK_NONE;
+			passed->v[i] = LISTEN_SOCKET_NONE;
 			return true;
 		}
 	return false;
 }
 
 int
-metrics_listen(const struct config *cfg, struct lsock_list *passed, struct lsock *out, FILE *err)
+metrics_listen(const struct config *cfg, struct listen_socket_list *passed, struct listen_socket *out, FILE *err)
 {
 	char text[ADDR_STR_MAX];
 
-	*out = LSOCK_NONE;
+	*out = LISTEN_SOCKET_NONE;
 	if (cfg->metrics.listen.ss_family == 0 || take_passed(passed, &cfg->metrics.listen, out))
 		return 0;
 	if (cfg->metrics.listen.ss_family == AF_UNIX)
@@ -92,7 +92,7 @@ metrics_listen(const struct config *cfg, struct lsock_list *passed, struct lsock
 		return fd;
 	}
 	(void)listen(fd, BACKLOG); /* fewer than a service may have waiting */
-	*out = lsock_of_fd(fd);
+	*out = listen_socket_of_fd(fd);
 	return 0;
 }
 
@@ -196,15 +196,15 @@ accepting(void *arg, int64_t now_ms, int err)
 	const struct pause_place at = { .now_ns = now_ms * NS_PER_MS, .service = "" };
 
 	if (err != 0)
-		pauses_failed(workers_pauses(m->workers), &m->paused, &at, err);
+		accept_pauses_failed(workers_accept_pauses(m->workers), &m->paused, &at, err);
 	else
-		pauses_over(workers_pauses(m->workers), &m->paused, &at);
+		accept_pauses_over(workers_accept_pauses(m->workers), &m->paused, &at);
 }
 
 /* -- life -- */
 
 int
-metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, struct lsock *listen,
+metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, struct listen_socket *listen,
     const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
 {
 	struct metrics *m;
@@ -218,9 +218,9 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, str
 		const struct http_hooks hooks = { .arg = m, .want = want, .accepting = accepting };
 
 		*m = (struct metrics){ .loop = loop, .workers = ws, .control = control, .confine = confine };
-		m->listen = LSOCK_NONE;
+		m->listen = LISTEN_SOCKET_NONE;
 		m->wanted.fn = on_wanted;
-		fd = lsock_copy(listen).fd;
+		fd = listen_socket_copy(listen).fd;
 		rc = fd < 0 ? -errno : http_new(fd, cfg, &hooks, &m->http);
 		if (rc != 0 && fd >= 0)
 			close(fd);
@@ -233,7 +233,7 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, str
 		return rc;
 	}
 	m->listen = *listen;
-	*listen = LSOCK_NONE;
+	*listen = LISTEN_SOCKET_NONE;
 	*out = m;
 	return 0;
 }
@@ -262,10 +262,10 @@ void
 metrics_adopt(struct metrics *m)
 {
 	if (m != NULL)
-		lsock_set_lent(&m->listen, false);
+		listen_socket_set_lent(&m->listen, false);
 }
 
-const struct lsock *
+const struct listen_socket *
 metrics_socket(const struct metrics *m)
 {
 	return m != NULL ? &m->listen : NULL;
@@ -275,7 +275,7 @@ void
 metrics_hand_over(struct metrics *m)
 {
 	if (m != NULL)
-		lsock_set_lent(&m->listen, true);
+		listen_socket_set_lent(&m->listen, true);
 	metrics_free(m);
 }
 
@@ -288,12 +288,12 @@ metrics_free(struct metrics *m)
 	struct http *http = m->http;
 	if (http != NULL)
 		http_stop(http);
-	pauses_forget(workers_pauses(m->workers), &m->paused);
+	accept_pauses_forget(workers_accept_pauses(m->workers), &m->paused);
 	mailbox_run(workers_mailbox(m->workers));
 	loop_del_turn(m->loop, collect, m);
 	outbuf_fini(&m->out);
 	documents_free(m->docs);
 	http_free(http);
-	lsock_close(&m->listen);
+	listen_socket_close(&m->listen);
 	free(m);
 }

@@ -187,7 +187,7 @@ section(const struct page *p, const char *title, const char *headings, enum repo
 
 /* Numbers of a service, from the other report. */
 static const struct report_figures *
-figures_of(const struct page *p, const char *name)
+service_stats_of(const struct page *p, const char *name)
 {
 	static const struct report_figures none = { .kind = CONFIG_INGRESS };
 
@@ -213,7 +213,7 @@ service_row(const struct page *p, const void *row)
 {
 	const struct report_service *s = row;
 	const struct service_info *i = &s->info;
-	const struct service_figures *f = &figures_of(p, s->name)->figures;
+	const struct service_stats *f = &service_stats_of(p, s->name)->stats;
 	char listen[ADDR_STR_MAX] = "";
 
 	if (s->listen.ss_family != AF_UNSPEC)

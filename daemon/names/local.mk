@@ -10,4 +10,4 @@ daemon_libsmcrd_la_SOURCES += daemon/names/resolver_none.c
 endif
 EXTRA_DIST += daemon/names/resolver.c daemon/names/resolver_none.c
 
-check_UNIT += tests/unit/check_dns_ttl
+check_UNIT += tests/unit/daemon/names/check_dns_ttl

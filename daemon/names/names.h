@@ -1,6 +1,6 @@
 /*
  * The names in `to` of all services: each is looked up when the daemon starts and at a reload, again when its answer is too
- * old, and again after a while when there was none. What it stands for goes to the services' targets (session/targets.h). A name
+ * old, and again after a while when there was none. What it stands for goes to the services' targets (target/targets.h). A name
  * that does not resolve keeps the addresses that it had; a service that never had any waits, and nothing else does.
  *
  * On the main loop. Sleeps until the first name is due.
@@ -8,8 +8,8 @@
 #pragma once
 
 #include "daemon/config/config.h"
-#include "daemon/loop.h"
-#include "daemon/session/targets.h"
+#include "daemon/loop/loop.h"
+#include "daemon/target/targets.h"
 
 struct names;
 

@@ -4,9 +4,9 @@
  */
 #pragma once
 
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 #include "daemon/names/dns_ttl.h"
-#include "daemon/session/endpoints.h"
+#include "daemon/target/endpoints.h"
 
 struct resolver;
 

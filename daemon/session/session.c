@@ -7,9 +7,9 @@
 
 #include "base/addr.h"
 #include "base/minmax.h"
-#include "daemon/log_text.h"
-#include "daemon/session/acks.h"
-#include "daemon/session/cause.h"
+#include "daemon/log/log_text.h"
+#include "daemon/leg/acks.h"
+#include "daemon/session/end_cause.h"
 
 #define RESET_PAUSE_MAX_MS 64
 
@@ -54,14 +54,14 @@ session_end(struct session *s, bool reset)
 	log_end(s);
 	if (s->conn != NULL) {
 		if ((s->flags & SF_PROBE) == 0)
-			elem_need_learn(&svc->elem_need, smcr_elem_need(s->conn));
+			rmb_size_hint_learn(&svc->rmb_size_hint, smcr_elem_need(s->conn));
 		smcr_release(s->conn);
 	}
 	s->conn = NULL;
 	if ((s->flags & SF_PROBE) != 0)
 		measure_end(s);
 	leg_close(&s->app, pool->env->loop, reset);
-	leg_close(&s->mid, pool->env->loop, reset ? (s->flags & SF_TOLD) == 0 : (s->flags & SF_MID_RST) != 0);
+	leg_close(&s->mid, pool->env->loop, reset ? (s->flags & SF_REASON_SENT) == 0 : (s->flags & SF_MID_RST) != 0);
 	for (int i = 0; i < WAY_CNT; i++) {
 		bufpool_put(&pool->bufs, s->held[i]);
 		s->held[i] = NULL;
@@ -73,7 +73,7 @@ session_end(struct session *s, bool reset)
 	pool->stats.closed++;
 	pool->stats.reset += reset;
 	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0;
-	figures_ended(s, reset);
+	service_stats_ended(s, reset);
 	circle_ended(s);
 	svc->ctr.connections--;
 	/* By the address of the accepted leg, which stays what it was. */
@@ -115,10 +115,11 @@ blame_event(struct session *s, enum session_event event)
 	const char *detail;
 
 	if (s->cause == 0)
-		s->cause = event == SEV_ENGINE_RESET ? cause_engine(smcr_closed(s->conn, NULL)) : cause_event(event);
+		s->cause = event == SEV_ENGINE_RESET ? end_cause_engine(smcr_closed(s->conn, NULL))
+		                                     : end_cause_event(event);
 	if (s->why != NULL)
 		return;
-	s->why = cause_of_event(event, session_kind(s));
+	s->why = end_cause_of_event(event, session_kind(s));
 	if (event == SEV_ENGINE_RESET) {
 		s->why = smcr_reason_str(smcr_closed(s->conn, &detail));
 		s->why_detail = detail[0] != '\0' ? detail : NULL;
@@ -201,7 +202,7 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 static void
 act_on(struct session *s, enum session_event event, enum session_state raised_in)
 {
-	unsigned act = legs_actions(s->state, event);
+	unsigned act = session_table_actions(s->state, event);
 
 	if (act == 0 && s->state != raised_in)
 		return;
@@ -488,9 +489,9 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	if (counted)
 		s->flags |= SF_COUNTED;
 	if (!ingress)
-		s->flags |= SF_UNTOLD;
+		s->flags |= SF_UNCOUNTED;
 	s->state = ingress ? SES_CONNECT : SES_RENDEZVOUS;
-	figures_travels(s, session_mode(s));
+	service_stats_travels(s, session_mode(s));
 	unsigned kind = peer->sa.sa_family == AF_UNIX ? LEG_UNIX : 0;
 	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd, kind);
 	if (err != 0) {
@@ -556,7 +557,7 @@ session_close(struct session *s)
 	if (s->state == SES_DEAD || s->state == SES_ABORTING || (s->raised & 1u << SEV_OPERATOR) != 0)
 		return false;
 	if (will_be_told(s))
-		s->flags |= SF_TOLD;
+		s->flags |= SF_REASON_SENT;
 	s->pool->stats.closed_operator++;
 	session_raise(s, SEV_OPERATOR);
 	return true;

@@ -4,11 +4,11 @@
  * TCP connection to the other gateway), and an engine connection while SMC-R
  * carries the data.
  *
- *	session.c		birth, the pump, events by the table of legs.c, end, log line
+ *	session.c		birth, the pump, events by the table of session_table.c, end, log line
  *	session_setup.c		the rendezvous, and what follows when a leg is connected
  *	session_measure.c	no client, but a measurement of the peer's
  *	session_pump.c		data between app leg and engine, or app leg and middle
- *	session_meet.c		SMC-R's TCP option: rendezvous or plain TCP
+ *	session_detect.c		SMC-R's TCP option: rendezvous or plain TCP
  *	session_path.c		TCP, a retry or a refusal; the end of the set-up
  *	session_dial.c		connecting
  *	session_state.c		state, place in the turn, cause of the end
@@ -24,97 +24,8 @@
  */
 #pragma once
 
-#include "daemon/net.h"
-#include "daemon/session/circle.h"
-#include "daemon/session/leg.h"
-#include "daemon/session/legs.h"
-#include "daemon/session/measure.h"
-#include "daemon/session/middle.h"
-#include "daemon/session/peer_rule.h"
-#include "daemon/session/service_state.h"
-
-enum {
-	SF_HEADER_OWED = 1 << 0, /* the PROXY header goes before the client's first byte */
-	SF_APP_DONE = 1 << 1,    /* end of the app leg's data was passed on */
-	SF_PEER_DONE = 1 << 2,   /* end of the other side's data was passed on */
-	SF_MID_FIN = 1 << 3,     /* the FIN on the middle was passed on to the engine */
-	SF_RETRIED = 1 << 4,     /* the one retry after an out-of-sync Decline was made */
-	SF_COUNTED = 1 << 5,     /* by its source (admission.h): the address that connected */
-	SF_UNSEEN = 1 << 6,      /* on TCP for want of the option, and the peer's first bytes have not come yet */
-	SF_TOLD = 1 << 7, /* the peer hears of the end, and why, on SMC-R: a reset of the middle would be there first */
-	SF_UNTOLD = 1 << 8,   /* egress: not counted as accepted yet, as it may be a probe of the peer's daemon */
-	SF_PROBE = 1 << 9,    /* egress: it is one: a check, or a link group made ahead. No client is behind it */
-	SF_MID_RST = 1 << 10, /* after an end in order the middle is reset, which leaves no TIME_WAIT at either end */
-	SF_RESETS =
-	    1 << 11, /* a reset waits for the bytes that came before it, for reset_grace while none of them moves */
-	SF_READ_OUT = 1 << 12, /* on TCP: the leg that was reset has nothing more to be read */
-	SF_PUMPED = 1 << 13,   /* session_pump has it */
-};
-
-/* How a session travels, once that is decided; a retry decides anew. */
-enum session_path {
-	PATH_NONE,
-	PATH_SMCR,
-	PATH_TCP,
-	PATH_REFUSED, /* neither: fallback is forbidden */
-};
-
-enum {
-	WAY_FROM_APP,
-	WAY_TO_APP,
-	WAY_CNT,
-};
-
-/* Only until data flows, and on TCP while the peer's Decline may still come. */
-struct setup {
-	struct dial dial;          /* ingress: the middle; egress: the app leg */
-	struct endpoint_pick pick; /* the address that it connects to */
-	uint64_t tried;            /* those that this connection has been sent to (endpoints.h) */
-	struct clc_in in;
-	struct clc_out out;
-	const struct peer_rule *rule; /* SES_LOOK */
-	/* SES_LOOK: until when there was a first contact with the peer's address; INT64_MAX: it goes on; 0: never */
-	int64_t met_ns;
-	int64_t dial_until_ns;  /* this address is given up then */
-	uint32_t dial_pause_ms; /* while the attempt waits: the last one */
-};
-
-struct session {
-	struct conn_owner owner;
-	struct leg app; /* fd < 0 until connected and after it was closed early */
-	struct leg mid;
-	struct list_node node; /* pool->scheduled or dead; in none otherwise */
-	struct session_pool *pool;
-	struct settings *settings; /* counted */
-	struct smcr_conn *conn;    /* ours until released; on TCP only while the peer's Decline may still come */
-	struct setup *setup;
-	struct buf *held[WAY_CNT]; /* on TCP: bytes read and not yet written */
-	struct timer timer;        /* connecting, then idling */
-	uint64_t bytes[WAY_CNT];
-	int64_t born_ns;
-	int64_t active_ns; /* data moved last */
-	uint64_t reset_at; /* SF_RESETS: how far the bytes were at the last look, and ms until the next one */
-	uint32_t reset_pause_ms;
-	int reset_way;          /* which way they go */
-	const char *why;        /* static: why it ended; the first cause counts */
-	const char *why_detail; /* static, or NULL */
-	int err;                /* errno that goes with why, or 0 */
-	struct smcr_diag diag;  /* of the fallback, or why it will be one */
-	uint32_t id;
-	enum session_state state;
-	enum session_path path;
-	unsigned events; /* SMCR_EV_ not yet looked at; cleared behind a step of the pump */
-	unsigned flags;  /* SF_ */
-	uint32_t raised; /* bits of enum session_event not yet acted on */
-	struct circle_leg circle;
-	uint32_t origin;         /* of the accepted leg (circle.h) */
-	uint8_t hops;            /* services of gateways that the connection has come through (circle.h) */
-	uint8_t cause;           /* why it ended (cause.h), for counts; 0 = none */
-	bool counted;            /* mode is counted in the figures of the service */
-	enum session_mode mode;  /* as counted there */
-	union net_addr app_peer; /* family 0 until known */
-	union net_addr mid_peer;
-};
+#include "daemon/probe/measure.h"
+#include "daemon/state/session_state.h"
 
 /* A connection was accepted, from a client (ingress) or another gateway (egress), and admitted. Takes fd and the admission
  * over; a failure is logged and counted. */
@@ -133,43 +44,6 @@ bool session_close(struct session *);
 
 /* -- among the session files -- */
 
-/* As people see it: no other worker has a session with this number. */
-static inline unsigned long long
-session_number(const struct session *s)
-{
-	return (unsigned long long)s->id * s->pool->place.cnt + s->pool->place.nr;
-}
-
-/* Bytes of the program's, one way. */
-static inline void
-session_carried(struct session *s, int way, size_t len)
-{
-	s->bytes[way] += len;
-	s->settings->svc->figures.bytes[way] += len;
-}
-
-static inline enum config_kind
-session_kind(const struct session *s)
-{
-	return s->settings->cfg.kind;
-}
-
-/* session_state.c */
-/* Notes an event, which session.c acts on by the table of legs.c: when the step of the pump has returned, or else in the next round
- * of the pump, which is scheduled. Events that wait together are acted on in the order of enum session_event, each once. */
-void session_raise(struct session *, enum session_event);
-void session_set_state(struct session *, enum session_state);
-/* How it travels now. */
-enum session_mode session_mode(const struct session *);
-/* From now on it may be idle for too long. */
-void session_idles(struct session *);
-/* Puts it on the list of this turn, or of the next one while it is pumped. */
-void session_schedule(struct session *);
-/* It is a client's: counted as accepted, once. */
-void session_is_client(struct session *);
-/* Remembers the first cause of the end. */
-void session_blame(struct session *, const char *why, int err);
-
 /* session_setup.c */
 /* The accepted leg is watched: connects the middle (ingress), or starts the rendezvous (egress). */
 void setup_begin(struct session *);
@@ -181,13 +55,13 @@ bool setup_redial(struct session *);
 /* The engine has broken off the rendezvous: reports an outage where that is a fault of the far end. */
 void setup_note_outage(struct session *);
 
-/* session_meet.c */
+/* session_detect.c */
 /* The middle is connected, or accepted: rendezvous, plain TCP, a look at the first bytes, or the end. */
-void meet_peer(struct session *);
+void detect_peer(struct session *);
 /* SES_LOOK: has somebody spoken? */
-void meet_look(struct session *);
+void detect_look(struct session *);
 /* SF_UNSEEN: the peer's first bytes have come, and are data. False while there are none, or when an event is raised. */
-bool meet_first_bytes_done(struct session *);
+bool detect_first_bytes_done(struct session *);
 
 /* session_path.c */
 /* Decides what becomes of a session that cannot use SMC-R, by its diag; counts and logs it. PATH_NONE: it is tried once more. */

@@ -6,7 +6,7 @@
 
 #include "base/addr.h"
 #include "base/minmax.h"
-#include "daemon/net.h"
+#include "daemon/net/net.h"
 
 #define DIAL_PAUSE_MIN_MS 5
 #define DIAL_PAUSE_MAX_MS 100
@@ -68,7 +68,7 @@ dial_on(struct session *s, int why)
 
 	while (err != 0 && !lacks_descriptor(-err)) {
 		if (d->cnt > 0 && !is_our_own(-err))
-			retry_bad(
+			target_bad(
 			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(-err));
 		if (!targets_pick(
 		        s->settings->targets, pool->env->now_ns, &pool->env->rng, &setup->tried, &setup->pick))
@@ -81,7 +81,7 @@ dial_on(struct session *s, int why)
 	return err;
 }
 
-/* The path of a UNIX socket is pointed at for as long as the session lives (net.h): the settings have it, as they name it. */
+/* The path of a UNIX socket is pointed at for as long as the session lives (net/net.h): the settings have it, as they name it. */
 static const struct sockaddr_storage *
 lasting(const struct session *s, const struct sockaddr_storage *addr)
 {
@@ -181,7 +181,7 @@ setup_dial(struct session *s)
 		.ports = to_peer ? &s->pool->ports : NULL,
 		.circles = s->pool->place.circles,
 		.circle = &s->circle,
-		.option = to_peer && peer_rule_wants_option(cfg->peer) ? s->pool->option : NULL,
+		.option = to_peer && peer_mode_wants_option(cfg->peer) ? s->pool->option : NULL,
 	};
 	s->setup->dial_until_ns = s->pool->env->now_ns + cfg->connect_ms * NS_PER_MS;
 	s->setup->dial_pause_ms = 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/log_text.h"
+#include "daemon/log/log_text.h"
 #include "wire/clc.h"
 
 void
@@ -21,12 +21,12 @@ setup_choose_path(struct session *s)
 		s->path = PATH_REFUSED;
 	svc->ctr.fallbacks += s->path == PATH_TCP;
 	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
-	figures_no_smc(s, s->diag.local, s->diag.peer);
+	service_stats_no_smc(s, s->diag.local, s->diag.peer);
 	/* With peer = "auto" plain ends are nothing to take note of. */
 	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
 	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
 	if (!expected && s->path != PATH_NONE)
-		spell_note(svc, &s->mid_peer, &s->diag);
+		fallback_period_note(svc, &s->mid_peer, &s->diag);
 	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_INFO,
 	    "no SMC-R: id=%llu service=%s peer=%s fallback=%s%s", session_number(s), s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
@@ -79,7 +79,7 @@ setup_decline_done(struct session *s)
 	if (n < 0 || (s->mid.flags & LEG_EOF) != 0)
 		smcr_tcp_event(s->conn, SMCR_TCP_FIN);
 	smcr_fallback(s->conn, &s->diag);
-	figures_no_smc(s, 0, s->diag.peer);
+	service_stats_no_smc(s, 0, s->diag.peer);
 	return leave_engine(s) && s->conn == NULL && setup_finish(s);
 }
 
@@ -92,7 +92,7 @@ setup_take_path(struct session *s)
 		return;
 	}
 	if (session_kind(s) == CONFIG_INGRESS)
-		retry_good(s->settings, &s->setup->pick, true);
+		target_good(s->settings, &s->setup->pick, true);
 	bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
 	session_set_state(s, connected ? SES_TCP : SES_TCP_CONNECT);
 	if (s->app.io.fd < 0 && !setup_dialing(s))

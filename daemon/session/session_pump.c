@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/session/proxy.h"
+#include "daemon/leg/proxy_header.h"
 
 /* Bytes of one session, turn and direction; then the next one has its turn. */
 #define PUMP_BUDGET (8 * BUF_SIZE)
@@ -257,7 +257,7 @@ copy_way(struct session *s, int way)
 static void
 to_app_by_tcp(struct session *s)
 {
-	if ((s->flags & SF_UNSEEN) != 0 && !meet_first_bytes_done(s))
+	if ((s->flags & SF_UNSEEN) != 0 && !detect_first_bytes_done(s))
 		return;
 	if (setup_decline_done(s))
 		copy_way(s, WAY_TO_APP);

@@ -1,7 +1,7 @@
 /* Before data flows: the rendezvous, and what follows when a leg is connected; see session.h. */
 #include "daemon/session/session.h"
 
-#include "daemon/net.h"
+#include "daemon/net/net.h"
 
 void
 setup_begin(struct session *s)
@@ -9,7 +9,7 @@ setup_begin(struct session *s)
 	if (session_kind(s) == CONFIG_INGRESS)
 		setup_dial(s);
 	else
-		meet_peer(s);
+		detect_peer(s);
 	session_schedule(s);
 }
 
@@ -40,7 +40,7 @@ setup_note_outage(struct session *s)
 		return;
 	if (session_kind(s) == CONFIG_EGRESS) {
 		if (kind == OUTAGE_NO_SMC)
-			outage_stranger(svc, &s->mid_peer, detail[0] != '\0' ? detail : smcr_reason_str(reason));
+			outage_unknown_peer(svc, &s->mid_peer, detail[0] != '\0' ? detail : smcr_reason_str(reason));
 		return;
 	}
 	/* The client is turned away because the far end was not reached, as with a connect that fails. */
@@ -63,7 +63,7 @@ setup_redial(struct session *s)
 	enum smcr_reason reason = smcr_closed(s->conn, &detail);
 	if (outage_kinds[reason] == OUTAGE_NONE)
 		return false;
-	retry_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail[0] != '\0' ? detail : smcr_reason_str(reason));
+	target_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail[0] != '\0' ? detail : smcr_reason_str(reason));
 	if (!targets_have_other(s->settings->targets, setup->tried))
 		return false;
 	smcr_release(s->conn);
@@ -85,10 +85,10 @@ pump_dial(struct session *s)
 	if (r <= 0)
 		return;
 	timer_cancel(&s->pool->env->timers, &s->timer);
-	retry_good(s->settings, &s->setup->pick, false);
-	figures_connected(s);
+	target_good(s->settings, &s->setup->pick, false);
+	service_stats_connected(s);
 	if (session_kind(s) == CONFIG_INGRESS) {
-		meet_peer(s);
+		detect_peer(s);
 		return;
 	}
 	if (s->app_peer.sa.sa_family == AF_UNIX)
@@ -110,9 +110,9 @@ pump_rendezvous(struct session *s)
 		s->path = PATH_SMCR;
 		if (session_kind(s) == CONFIG_INGRESS) {
 			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
-			retry_good(s->settings, &s->setup->pick, true);
+			target_good(s->settings, &s->setup->pick, true);
 		}
-		spell_end(s->settings->svc, &s->mid_peer);
+		fallback_period_end(s->settings->svc, &s->mid_peer);
 		clc_out_take(&s->setup->out, s->conn);
 		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
 		if (smcr_may_reset_middle(s->conn) && (s->flags & SF_PROBE) == 0)
@@ -140,7 +140,7 @@ setup_pump(struct session *s)
 {
 	pump_dial(s);
 	if (s->raised == 0 && s->state == SES_LOOK)
-		meet_look(s);
+		detect_look(s);
 	if (s->raised != 0)
 		return;
 	if (s->state == SES_RENDEZVOUS)

@@ -8,11 +8,11 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/worker/mpa_policy.c daemon/worker/mpa_policy.h
 
 check_UNIT += \
-	tests/unit/check_worker \
-	tests/unit/check_workers \
-	tests/unit/check_daemon_memory
+	tests/unit/daemon/worker/check_worker \
+	tests/unit/daemon/worker/check_workers \
+	tests/unit/daemon/worker/check_daemon_memory
 # With the real engine and device.
-tests_unit_check_workers_CPPFLAGS = $(AM_CPPFLAGS) -DGATEWAY_REAL
-tests_unit_check_worker_SOURCES = tests/unit/check_worker.c $(FAKE_ENGINE) $(FAKE_VERBS)
-tests_unit_check_daemon_memory_SOURCES = tests/unit/check_daemon_memory.c $(FAKE_WORKERS)
-tests_unit_check_daemon_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
+tests_unit_daemon_worker_check_workers_CPPFLAGS = $(AM_CPPFLAGS) -DGATEWAY_REAL
+tests_unit_daemon_worker_check_worker_SOURCES = tests/unit/daemon/worker/check_worker.c $(FAKE_ENGINE) $(FAKE_VERBS)
+tests_unit_daemon_worker_check_daemon_memory_SOURCES = tests/unit/daemon/worker/check_daemon_memory.c $(FAKE_WORKERS)
+tests_unit_daemon_worker_check_daemon_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)

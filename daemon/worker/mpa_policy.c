@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/net.h"
-#include "daemon/session/service.h"
+#include "daemon/net/net.h"
+#include "daemon/service/service.h"
 
 bool
 mpa_may_dial(void *policy, const struct rnic_gid *to, const struct smcr_identity *middle)

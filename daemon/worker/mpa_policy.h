@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "daemon/session/session_pool.h"
+#include "daemon/service/session_pool.h"
 
 /* Embedded in the worker; services and devices of the moment count. */
 struct mpa_policy {

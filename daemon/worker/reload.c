@@ -11,9 +11,9 @@
 
 #include "base/addr.h"
 #include "daemon/config/config.h"
-#include "daemon/net.h"
-#include "daemon/session/peer_rule.h"
-#include "daemon/session/service.h"
+#include "daemon/net/net.h"
+#include "daemon/leg/peer_mode.h"
+#include "daemon/service/service.h"
 #include "daemon/worker/worker.h"
 
 /* What becomes of one configured service. */
@@ -21,18 +21,18 @@ struct step {
 	const struct config_service *cfg;
 	struct service *svc; /* the old one of that name, or a new one */
 	bool is_new;
-	struct settings *next; /* an old one gets these */
-	bool moves;            /* needs another listening socket than it has */
-	struct service *from;  /* whose socket it takes over */
-	bool file_stays;       /* that of the socket, with other owners or mode than the new settings have */
-	struct lsock sock;     /* or this one, opened for it */
+	struct settings *next;     /* an old one gets these */
+	bool moves;                /* needs another listening socket than it has */
+	struct service *from;      /* whose socket it takes over */
+	bool file_stays;           /* that of the socket, with other owners or mode than the new settings have */
+	struct listen_socket sock; /* or this one, opened for it */
 };
 
 struct services_plan {
 	struct session_pool *pool;
 	struct step *steps;
 	unsigned cnt;
-	struct lsock *socks; /* passed; fd -1: taken */
+	struct listen_socket *socks; /* passed; fd -1: taken */
 	unsigned sock_cnt;
 	bool starting; /* not a reload */
 };
@@ -47,20 +47,20 @@ find_listener(const struct session_pool *pool, const struct sockaddr_storage *ad
 }
 
 /* A passed socket that listens there; fd -1: there is none. */
-static struct lsock
+static struct listen_socket
 take_passed(struct services_plan *p, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < p->sock_cnt; i++) {
-		struct lsock sock = p->socks[i];
+		struct listen_socket sock = p->socks[i];
 
-		if (!lsock_listens_at(&sock, addr))
+		if (!listen_socket_listens_at(&sock, addr))
 			continue;
 		(void)fcntl(sock.fd, F_SETFL, O_NONBLOCK);
 		(void)fcntl(sock.fd, F_SETFD, FD_CLOEXEC);
-		p->socks[i] = LSOCK_NONE;
+		p->socks[i] = LISTEN_SOCKET_NONE;
 		return sock;
 	}
-	return LSOCK_NONE;
+	return LISTEN_SOCKET_NONE;
 }
 
 /* -- what can fail -- */
@@ -87,7 +87,7 @@ share_port(const struct session_pool *pool, uint16_t port, bool on)
 static int
 listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 {
-	const struct smcopt *option = peer_rule_wants_option(cfg->peer) ? pool->option : NULL;
+	const struct tcp_option *option = peer_mode_wants_option(cfg->peer) ? pool->option : NULL;
 	const struct sockaddr_storage *addr = &cfg->listen;
 	const enum net_share share = net_share_of(pool->place.nr, pool->place.cnt);
 	int fd = net_listen(addr, share, cfg->freebind, option);
@@ -105,7 +105,7 @@ listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 
 /* A new file. At a reload the rights to give it to somebody are gone; no file is better than one with another owner. */
 static int
-listen_unix(const struct services_plan *p, const struct config_service *cfg, struct lsock *out, FILE *err)
+listen_unix(const struct services_plan *p, const struct config_service *cfg, struct listen_socket *out, FILE *err)
 {
 	const struct config_id *owner = &cfg->listen_owner, *group = &cfg->listen_group;
 
@@ -117,11 +117,11 @@ listen_unix(const struct services_plan *p, const struct config_service *cfg, str
 		    cfg->name, addr_path(&cfg->listen));
 		return -EPERM;
 	}
-	return lsock_listen(out, cfg, p->starting, err);
+	return listen_socket_listen(out, cfg, p->starting, err);
 }
 
 static int
-listen_tcp(const struct services_plan *p, const struct config_service *cfg, struct lsock *out, FILE *err)
+listen_tcp(const struct services_plan *p, const struct config_service *cfg, struct listen_socket *out, FILE *err)
 {
 	const struct sockaddr_storage *addr = &cfg->listen;
 	int fd = listen_anew(p->pool, cfg);
@@ -134,7 +134,7 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 		        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
 		        : "");
 	else
-		*out = lsock_of_fd(fd);
+		*out = listen_socket_of_fd(fd);
 	return fd < 0 ? fd : 0;
 }
 
@@ -189,7 +189,7 @@ services_abort(struct services_plan *p)
 	for (unsigned i = 0; i < p->cnt; i++) {
 		struct step *st = &p->steps[i];
 
-		lsock_close(&st->sock);
+		listen_socket_close(&st->sock);
 		if (st->next != NULL)
 			settings_put(st->next);
 		if (st->is_new && st->svc != NULL)
@@ -204,13 +204,13 @@ services_abort(struct services_plan *p)
 static void
 keep_option(const struct services_plan *p, const struct step *st)
 {
-	const struct smcopt *option = p->pool->option;
+	const struct tcp_option *option = p->pool->option;
 
-	if (!st->moves || !peer_rule_wants_option(st->cfg->peer) || st->cfg->listen.ss_family == AF_UNIX)
+	if (!st->moves || !peer_mode_wants_option(st->cfg->peer) || st->cfg->listen.ss_family == AF_UNIX)
 		return;
-	for (const struct lsock *l = &st->sock; l != NULL; l = l->next)
+	for (const struct listen_socket *l = &st->sock; l != NULL; l = l->next)
 		if (l->lent && option != NULL && net_saves_syn(l->fd))
-			smcopt_mark(option, l->fd);
+			tcp_option_mark(option, l->fd);
 }
 
 /* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
@@ -227,7 +227,7 @@ commit(struct services_plan *p, struct step *st)
 			outage_forget(st->svc);
 		settings_put(st->svc->settings);
 		st->svc->settings = st->next;
-		retry_restart(st->svc);
+		target_probe_restart(st->svc);
 	}
 	if (p->pool->place.nr == 0)
 		targets_load(st->svc->settings->targets, st->cfg);
@@ -239,7 +239,7 @@ commit(struct services_plan *p, struct step *st)
 	if (changed && !st->moves) /* of other targets, or no longer of these */
 		(void)service_follow(st->svc);
 	if (rc != 0) {
-		lsock_close(&st->sock);
+		listen_socket_close(&st->sock);
 		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
 	}
 	if (st->is_new)
@@ -259,21 +259,21 @@ commit(struct services_plan *p, struct step *st)
 static void
 warn_of_option(struct services_plan *p, FILE *err)
 {
-	const struct smcopt *option = p->pool->option;
+	const struct tcp_option *option = p->pool->option;
 
 	for (unsigned i = 0; i < p->cnt; i++) {
 		const struct step *st = &p->steps[i];
 
-		if (!peer_rule_wants_option(st->cfg->peer) || (!st->is_new && st->next == NULL))
+		if (!peer_mode_wants_option(st->cfg->peer) || (!st->is_new && st->next == NULL))
 			continue;
-		if (!smcopt_usable(option)) {
+		if (!tcp_option_usable(option)) {
 			fprintf(err,
 			    "warning: SMC-R's TCP option cannot be used, services with peer = \"linux\" or \"auto\" "
 			    "do without: %s\n",
 			    option != NULL ? option->why : "");
 			return;
 		}
-		if (st->cfg->kind == CONFIG_EGRESS && !smcopt_is_marked(option, st->svc->listener.io.fd))
+		if (st->cfg->kind == CONFIG_EGRESS && !tcp_option_is_marked(option, st->svc->listener.io.fd))
 			fprintf(err,
 			    "warning: service %s: its listening socket was opened without SMC-R's TCP option, by systemd or "
 			    "before the service had this peer: restart smcrd, or let it open the socket\n",
@@ -300,9 +300,9 @@ services_commit(struct services_plan *p, FILE *err)
 		if (p->steps[i].from != NULL)
 			p->steps[i].sock = listener_stop(p->steps[i].from);
 	for (unsigned i = 0; i < p->cnt; i++) {
-		struct lsock old = p->steps[i].moves ? listener_stop(p->steps[i].svc) : LSOCK_NONE;
+		struct listen_socket old = p->steps[i].moves ? listener_stop(p->steps[i].svc) : LISTEN_SOCKET_NONE;
 
-		lsock_close(&old);
+		listen_socket_close(&old);
 	}
 	LIST_EACH(struct service, svc, &p->pool->services, node) {
 		bool kept = false;
@@ -319,7 +319,7 @@ services_commit(struct services_plan *p, FILE *err)
 		commit(p, &p->steps[i]);
 	p->pool->option_services = 0;
 	for (unsigned i = 0; i < p->cnt; i++)
-		p->pool->option_services += peer_rule_wants_option(p->steps[i].cfg->peer);
+		p->pool->option_services += peer_mode_wants_option(p->steps[i].cfg->peer);
 	warn_of_option(p, err);
 	warn_of_files(p, err);
 	free_plan(p);
@@ -327,7 +327,7 @@ services_commit(struct services_plan *p, FILE *err)
 
 /* A UNIX socket is one for all workers, as its file is made once: the others take copies of the first one's. */
 int
-services_share(const struct services_plan *p, struct lsock *socks)
+services_share(const struct services_plan *p, struct listen_socket *socks)
 {
 	unsigned cnt = 0;
 
@@ -336,12 +336,12 @@ services_share(const struct services_plan *p, struct lsock *socks)
 
 		if (st->sock.fd < 0 || st->cfg->listen.ss_family != AF_UNIX)
 			continue;
-		socks[cnt] = lsock_copy(&st->sock);
+		socks[cnt] = listen_socket_copy(&st->sock);
 		if (socks[cnt].fd < 0) {
 			int rc = -errno;
 
 			while (cnt-- > 0)
-				lsock_close(&socks[cnt]);
+				listen_socket_close(&socks[cnt]);
 			return rc;
 		}
 		cnt++;
@@ -350,7 +350,7 @@ services_share(const struct services_plan *p, struct lsock *socks)
 }
 
 int
-services_prepare(struct session_pool *pool, const struct config *cfg, struct lsock *socks, unsigned sock_cnt,
+services_prepare(struct session_pool *pool, const struct config *cfg, struct listen_socket *socks, unsigned sock_cnt,
     bool starting, FILE *err, struct services_plan **out)
 {
 	struct services_plan *p = calloc(1, sizeof(*p));
@@ -367,7 +367,7 @@ services_prepare(struct session_pool *pool, const struct config *cfg, struct lso
 		.pool = pool, .steps = p->steps, .socks = socks, .sock_cnt = sock_cnt, .starting = starting
 	};
 	for (; rc == 0 && p->cnt < cfg->service_cnt; p->cnt++) {
-		p->steps[p->cnt] = (struct step){ .cfg = &cfg->services[p->cnt], .sock = LSOCK_NONE };
+		p->steps[p->cnt] = (struct step){ .cfg = &cfg->services[p->cnt], .sock = LISTEN_SOCKET_NONE };
 		rc = prepare(p, &p->steps[p->cnt], err);
 	}
 	if (rc == 0)

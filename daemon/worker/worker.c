@@ -12,9 +12,9 @@
 
 #include "base/addr.h"
 #include "base/minmax.h"
-#include "daemon/log_text.h"
-#include "daemon/session/far_name.h"
-#include "daemon/session/service.h"
+#include "daemon/log/log_text.h"
+#include "daemon/account/peer_name.h"
+#include "daemon/service/service.h"
 #include "daemon/worker/worker_int.h"
 
 #define END_MS 5000 /* a card that has not let go of its queue pairs by then keeps them until the process is gone */
@@ -32,13 +32,13 @@ name_peer(const struct worker *w, struct event *e)
 
 	if (!is_target && addr_parse(e->peer, &ss) != 0)
 		return;
-	svc = far_name_find(&w->sessions, &ss, &cnt);
+	svc = peer_name_find(&w->sessions, &ss, &cnt);
 	if (svc == NULL)
 		return;
 	if (is_target && cnt == 1)
 		(void)snprintf(e->service, sizeof(e->service), "%s", svc->settings->cfg.name);
-	if (far_name_of(svc, &ss)[0] != '\0')
-		(void)snprintf(e->host, sizeof(e->host), "%s", far_name_of(svc, &ss));
+	if (peer_name_of(svc, &ss)[0] != '\0')
+		(void)snprintf(e->host, sizeof(e->host), "%s", peer_name_of(svc, &ss));
 }
 
 static void
@@ -52,7 +52,7 @@ log_engine(struct worker *w)
 
 		if (log_text_event(&l, &e)) {
 			name_peer(w, &e);
-			session_pool_tell(&w->sessions, &e);
+			session_pool_report(&w->sessions, &e);
 		} else {
 			enum log_level level = log_text_engine(&l, text, sizeof(text));
 
@@ -153,7 +153,7 @@ spin_ns(const struct config *cfg)
 }
 
 static void
-close_unused(const struct worker *w, struct lsock *socks, unsigned cnt)
+close_unused(const struct worker *w, struct listen_socket *socks, unsigned cnt)
 {
 	char text[ADDR_STR_MAX];
 
@@ -167,13 +167,13 @@ close_unused(const struct worker *w, struct lsock *socks, unsigned cnt)
 		if (w->sessions.place.nr == 0)
 			log_msg(LOG_LVL_WARNING, "passed socket is no listener of a service, closed: address=%s",
 			    addr_format_port(&ss, text, sizeof(text)));
-		lsock_close(&socks[i]);
+		listen_socket_close(&socks[i]);
 	}
 }
 
 /* Engine, devices, services: 0, or -errno with the reason in err. */
 static int
-start(struct worker *w, const struct config *cfg, struct lsock *socks, unsigned sock_cnt, FILE *err)
+start(struct worker *w, const struct config *cfg, struct listen_socket *socks, unsigned sock_cnt, FILE *err)
 {
 	const struct devices_gate gate = { mpa_may_connect, &w->policy };
 	const struct smcr_config smcr = engine_config(w, cfg);
@@ -208,8 +208,8 @@ start(struct worker *w, const struct config *cfg, struct lsock *socks, unsigned 
 }
 
 int
-worker_new(struct loop *loop, const struct worker_place *place, const struct config *cfg, const struct smcopt *option,
-    struct lsock *socks, unsigned sock_cnt, FILE *err, struct worker **out)
+worker_new(struct loop *loop, const struct worker_place *place, const struct config *cfg,
+    const struct tcp_option *option, struct listen_socket *socks, unsigned sock_cnt, FILE *err, struct worker **out)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 
@@ -236,7 +236,7 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
 }
 
 int
-worker_prepare(struct worker *w, const struct config *next, struct lsock *socks, unsigned sock_cnt, FILE *err)
+worker_prepare(struct worker *w, const struct config *next, struct listen_socket *socks, unsigned sock_cnt, FILE *err)
 {
 	if (w->draining) {
 		fprintf(err, "the daemon is ending: no reload\n");
@@ -246,7 +246,7 @@ worker_prepare(struct worker *w, const struct config *next, struct lsock *socks,
 }
 
 int
-worker_share(const struct worker *w, struct lsock *socks)
+worker_share(const struct worker *w, struct listen_socket *socks)
 {
 	return services_share(w->plan, socks);
 }

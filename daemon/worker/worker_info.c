@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/session/middle.h"
+#include "daemon/leg/clc_stream.h"
 #include "daemon/session/session.h"
-#include "daemon/session/service.h"
+#include "daemon/service/service.h"
 #include "daemon/worker/worker_int.h"
 
 struct smcr *
@@ -64,8 +64,8 @@ fill_info(const struct service *svc, struct service_info *info)
 	info->disabled = svc->disabled;
 	info->closed = service_is_closed(svc);
 	info->targets = svc->settings->targets;
-	info->bytes_from_app = svc->figures.bytes[WAY_FROM_APP];
-	info->bytes_to_app = svc->figures.bytes[WAY_TO_APP];
+	info->bytes_from_app = svc->stats.bytes[WAY_FROM_APP];
+	info->bytes_to_app = svc->stats.bytes[WAY_TO_APP];
 }
 
 bool
@@ -90,24 +90,24 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 	return true;
 }
 
-const struct service_figures *
-worker_service_figures(const struct worker *w, const char *name)
+const struct service_stats *
+worker_service_stats(const struct worker *w, const char *name)
 {
 	const struct service *svc = find_by_name(w, name);
 
-	return svc != NULL ? &svc->figures : NULL;
+	return svc != NULL ? &svc->stats : NULL;
 }
 
 bool
-worker_figures_next(
-    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_figures **figures)
+worker_stats_next(
+    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_stats **stats)
 {
 	const struct service *svc = next_service(w, pos);
 
 	if (svc == NULL)
 		return false;
 	*cfg = &svc->settings->cfg;
-	*figures = &svc->figures;
+	*stats = &svc->stats;
 	return true;
 }
 
@@ -199,7 +199,7 @@ worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 {
 	struct worker_retried done = {
 		.prewarms = services_retry(&w->sessions, peer),
-		.targets = services_hurry(&w->sessions, peer),
+		.targets = services_retry_now(&w->sessions, peer),
 	};
 	char key[ADDR_STR_MAX + 1];
 	uint8_t addr[16];
@@ -218,7 +218,7 @@ worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 /* -- names -- */
 
 void
-worker_targets_came(struct worker *w, const char *service)
+worker_targets_changed(struct worker *w, const char *service)
 {
 	struct service *svc = find_by_name(w, service);
 

@@ -1,22 +1,22 @@
 /* The listening sockets of a worker's services as something that changes hands with another process; see worker.h. */
 #include "daemon/device/devices.h"
-#include "daemon/session/service.h"
+#include "daemon/service/service.h"
 #include "daemon/worker/worker.h"
 
 int
-worker_add_sockets(struct worker *w, struct lsock_list *out)
+worker_add_sockets(struct worker *w, struct listen_socket_list *out)
 {
 	int rc = 0;
 
 	LIST_EACH(const struct service, svc, &worker_sessions(w)->services, node)
 		/* One that is shut, of a service that is disabled, is of no use to others. */
 		if (rc == 0 && svc->listener.mode != LISTENER_SHUT)
-			rc = lsock_list_add_copies(out, &svc->listener.sock);
+			rc = listen_socket_list_add_copies(out, &svc->listener.sock);
 	return rc;
 }
 
 int
-worker_add_ports(struct worker *w, struct lsock_list *out)
+worker_add_ports(struct worker *w, struct listen_socket_list *out)
 {
 	return devices_add_ports(worker_devices(w), out);
 }
@@ -25,11 +25,11 @@ void
 worker_lend_sockets(struct worker *w, bool lent)
 {
 	LIST_EACH(struct service, svc, &worker_sessions(w)->services, node)
-		lsock_set_lent(&svc->listener.sock, lent);
+		listen_socket_set_lent(&svc->listener.sock, lent);
 }
 
 void
-worker_let_go(struct worker *w)
+worker_release_sockets(struct worker *w)
 {
 	worker_lend_sockets(w, true);
 	LIST_EACH(struct service, svc, &worker_sessions(w)->services, node)

@@ -10,10 +10,10 @@
 #include <time.h>
 
 #include "base/list.h"
-#include "daemon/session/circle.h"
-#include "daemon/session/admission.h"
-#include "daemon/session/colleagues.h"
-#include "daemon/session/targets.h"
+#include "daemon/leg/circle.h"
+#include "daemon/account/admission.h"
+#include "daemon/service/accept_balance.h"
+#include "daemon/target/targets.h"
 
 #define PATIENCE_S 10 /* a worker that does not answer for so long is told of in the log, each time again */
 
@@ -36,7 +36,7 @@ struct workers {
 	struct admissions admissions;
 	struct targets_all targets;
 	struct circles circles;
-	struct pauses pauses;
+	struct accept_pauses pauses;
 	struct mail follow; /* targets have changed: on its way while following */
 	atomic_bool following;
 	void (*drained)(void *arg);
@@ -45,7 +45,7 @@ struct workers {
 	bool held;            /* main's: it has the gate, no loop turns */
 	unsigned draining;    /* that have not ended yet */
 	bool ending;          /* nobody is told of anything any more; set behind the gate */
-	struct colleague *colleagues;
+	struct worker_peer *colleagues;
 	unsigned cnt;
 	struct member member[];
 };
@@ -148,8 +148,8 @@ workers_targets(struct workers *ws)
 	return &ws->targets;
 }
 
-struct pauses *
-workers_pauses(struct workers *ws)
+struct accept_pauses *
+workers_accept_pauses(struct workers *ws)
 {
 	return &ws->pauses;
 }
@@ -250,7 +250,7 @@ run(void *arg)
 }
 
 static int
-member_init(struct member *m, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
+member_init(struct member *m, const struct config *cfg, const struct tcp_option *option, struct listen_socket *socks,
     unsigned sock_cnt, FILE *err)
 {
 	const struct worker_place place = {
@@ -304,11 +304,11 @@ on_targets_changed(void *arg)
 }
 
 int
-workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const struct smcopt *option, struct lsock *socks,
-    unsigned sock_cnt, const struct workers_hooks *hooks, FILE *err, struct workers **out)
+workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const struct tcp_option *option,
+    struct listen_socket *socks, unsigned sock_cnt, const struct workers_hooks *hooks, FILE *err, struct workers **out)
 {
 	struct workers *ws = calloc(1, sizeof(*ws) + cnt * sizeof(ws->member[0]));
-	struct colleague *colleagues = calloc(cnt, sizeof(*colleagues));
+	struct worker_peer *colleagues = calloc(cnt, sizeof(*colleagues));
 	int rc = ws == NULL || colleagues == NULL ? -ENOMEM : mailbox_init(&ws->mail, loop);
 
 	if (rc != 0) {
@@ -327,7 +327,7 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	ws->targets.arg = ws;
 	ws->follow.fn = on_follow;
 	circles_init(&ws->circles);
-	pauses_init(&ws->pauses, hooks->news);
+	accept_pauses_init(&ws->pauses, hooks->news);
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {
 		struct member *m = &ws->member[i];
 		struct told told;
@@ -418,7 +418,7 @@ workers_free(struct workers *ws)
 	admissions_fini(&ws->admissions);
 	targets_all_fini(&ws->targets);
 	circles_fini(&ws->circles);
-	pauses_fini(&ws->pauses);
+	accept_pauses_fini(&ws->pauses);
 	(void)pthread_mutex_destroy(&ws->gate);
 	free(ws->colleagues);
 	free(ws);
@@ -428,7 +428,7 @@ workers_free(struct workers *ws)
 
 struct reload {
 	const struct config *next;
-	struct lsock *socks; /* copies of what the first worker opened, for the next one */
+	struct listen_socket *socks; /* copies of what the first worker opened, for the next one */
 	unsigned sock_cnt;
 	FILE *err;
 	int rc;
@@ -470,7 +470,7 @@ prepare_all(struct workers *ws, struct reload *r, FILE *err)
 			workers_call(ws, ready, prepare, r);
 		told_end(&told, r->rc);
 		for (; r->sock_cnt > 0; r->sock_cnt--)
-			lsock_close(&r->socks[r->sock_cnt - 1]);
+			listen_socket_close(&r->socks[r->sock_cnt - 1]);
 		ready += r->rc == 0;
 	}
 	return ready;

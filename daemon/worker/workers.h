@@ -6,14 +6,14 @@
  */
 #pragma once
 
-#include "daemon/mailbox.h"
+#include "daemon/loop/mailbox.h"
 #include "daemon/worker/worker.h"
 
 struct workers;
 
 struct workers_hooks {
 	void *arg;
-	struct news *news; /* what workers tell operators; outlives them. NULL in tests */
+	struct event_history *news; /* what workers tell operators; outlives them. NULL in tests */
 	/* In the main loop: the loop of a worker cannot go on. The worker still answers, but serves nobody. */
 	void (*failed)(void *arg, unsigned nr, int err);
 };
@@ -23,8 +23,8 @@ unsigned workers_wanted(const struct config *);
 /* cnt of them. Listening sockets are handed in as in worker_new, sock_cnt for each, those of worker 0 first. No threads yet,
  * which have the rights of who starts them. On failure nothing is left behind and err says what and where. For cfg
  * and the option see worker_new. */
-int workers_new(struct loop *main, unsigned cnt, const struct config *cfg, const struct smcopt *, struct lsock *socks,
-    unsigned sock_cnt, const struct workers_hooks *, FILE *err, struct workers **);
+int workers_new(struct loop *main, unsigned cnt, const struct config *cfg, const struct tcp_option *,
+    struct listen_socket *socks, unsigned sock_cnt, const struct workers_hooks *, FILE *err, struct workers **);
 /* There are threads, but no loop turns before workers_release: until then calls below are made in the caller's thread. 0 or
  * -errno. */
 int workers_start(struct workers *);
@@ -48,7 +48,7 @@ struct mailbox *workers_mailbox(struct workers *);
 struct targets_all *workers_targets(struct workers *);
 
 /* Of all listening sockets of the daemon, not of the workers' alone; there as long as the workers are. */
-struct pauses *workers_pauses(struct workers *);
+struct accept_pauses *workers_accept_pauses(struct workers *);
 
 /* All of them or none; see worker_prepare. next is in force when it returns 0, and what was before is used by nobody. */
 int workers_reload(struct workers *, const struct config *next, FILE *err);

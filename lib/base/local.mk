@@ -16,16 +16,16 @@ lib_libbase_la_SOURCES = \
 	lib/base/typo.c lib/base/typo.h
 
 check_UNIT += \
-	tests/unit/check_addr \
-	tests/unit/check_span \
-	tests/unit/check_idtable \
-	tests/unit/check_timerq \
-	tests/unit/check_pages \
-	tests/unit/check_list \
-	tests/unit/check_tally \
-	tests/unit/check_histogram \
-	tests/unit/check_log \
-	tests/unit/check_log_writer \
-	tests/unit/check_str \
-	tests/unit/check_slab \
-	tests/unit/check_typo
+	tests/unit/lib/base/check_addr \
+	tests/unit/lib/base/check_span \
+	tests/unit/lib/base/check_idtable \
+	tests/unit/lib/base/check_timerq \
+	tests/unit/lib/base/check_pages \
+	tests/unit/lib/base/check_list \
+	tests/unit/lib/base/check_tally \
+	tests/unit/lib/base/check_histogram \
+	tests/unit/lib/base/check_log \
+	tests/unit/lib/base/check_log_writer \
+	tests/unit/lib/base/check_str \
+	tests/unit/lib/base/check_slab \
+	tests/unit/lib/base/check_typo

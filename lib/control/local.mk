@@ -3,4 +3,4 @@ lib_libbase_la_SOURCES += \
 	lib/control/commands.c lib/control/commands.h \
 	lib/control/counters.h lib/control/files.h
 
-check_UNIT += tests/unit/check_commands
+check_UNIT += tests/unit/lib/control/check_commands

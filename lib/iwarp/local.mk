@@ -12,14 +12,14 @@ lib_libiwarp_la_SOURCES = \
 lib_libiwarp_la_LIBADD = lib/libwire.la
 
 check_UNIT += \
-	tests/unit/check_ddp_session \
-	tests/unit/check_depths \
-	tests/unit/check_negotiate \
-	tests/unit/check_fpdu \
-	tests/unit/check_txq \
-	tests/unit/check_segq \
-	tests/unit/check_stag \
-	tests/unit/check_stream \
-	tests/unit/check_ssn
-tests_unit_check_segq_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
-tests_unit_check_ssn_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
+	tests/unit/lib/iwarp/check_ddp_session \
+	tests/unit/lib/iwarp/check_depths \
+	tests/unit/lib/iwarp/check_negotiate \
+	tests/unit/lib/iwarp/check_fpdu \
+	tests/unit/lib/iwarp/check_txq \
+	tests/unit/lib/iwarp/check_segq \
+	tests/unit/lib/iwarp/check_stag \
+	tests/unit/lib/iwarp/check_stream \
+	tests/unit/lib/iwarp/check_ssn
+tests_unit_lib_iwarp_check_segq_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
+tests_unit_lib_iwarp_check_ssn_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)

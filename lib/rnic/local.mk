@@ -7,10 +7,10 @@ lib_librnic_la_SOURCES = \
 	lib/rnic/iface.c lib/rnic/iface.h \
 	lib/rnic/mpa_pdata.c lib/rnic/mpa_pdata.h \
 	lib/rnic/sendq.c lib/rnic/sendq.h \
-	lib/rnic/strangers.c lib/rnic/strangers.h \
+	lib/rnic/unknown_peers.c lib/rnic/unknown_peers.h \
 	lib/rnic/wr.c lib/rnic/wr.h
 
-check_UNIT += tests/unit/check_fence tests/unit/check_strangers
+check_UNIT += tests/unit/lib/rnic/check_fence tests/unit/lib/rnic/check_unknown_peers
 
 # Devices: each its own library.
 include lib/rnic/verbs/local.mk

@@ -58,7 +58,7 @@ mpa_verdict_str(unsigned verdict)
 {
 	static const char *const text[MPA_VERDICT_CNT] = {
 		[MPA_ACCEPTED] = "rejected by the peer",
-		[MPA_STRANGER] = "rejected by the peer: not one of its peers",
+		[MPA_UNKNOWN_PEER] = "rejected by the peer: not one of its peers",
 		[MPA_BAD_TOKEN] = "rejected by the peer: wrong token",
 		[MPA_USED] = "rejected by the peer: link already connected",
 		[MPA_NOT_EXPECTED] = "rejected by the peer: not expected",

@@ -39,7 +39,7 @@
 
 enum mpa_verdict {
 	MPA_ACCEPTED,
-	MPA_STRANGER,     /* no private data of ours */
+	MPA_UNKNOWN_PEER, /* no private data of ours */
 	MPA_BAD_TOKEN,    /* QP known, PSN or token wrong */
 	MPA_USED,         /* this QP has its connection already */
 	MPA_NOT_EXPECTED, /* nobody claimed the request in time */

@@ -296,7 +296,7 @@ struct rnic_depths {
 enum rnic_path_state {
 	RNIC_PATH_UNKNOWN,
 	RNIC_PATH_ACTIVE,
-	RNIC_PATH_DOUBTED,     /* what was sent last is sent again: without an answer so far */
+	RNIC_PATH_SUSPECT,     /* what was sent last is sent again: without an answer so far */
 	RNIC_PATH_INACTIVE,    /* given up, until the peer answers there */
 	RNIC_PATH_UNCONFIRMED, /* not used yet: the peer has named it, and not answered there */
 };

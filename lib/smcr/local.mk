@@ -13,8 +13,8 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/state/marks.c lib/smcr/state/marks.h
 
 check_UNIT += \
-	tests/unit/check_cursor \
-	tests/unit/check_marks
+	tests/unit/lib/smcr/check_cursor \
+	tests/unit/lib/smcr/check_marks
 
 include lib/smcr/data/local.mk
 include lib/smcr/group/local.mk

@@ -196,9 +196,9 @@ struct smcr_open {
 	enum smcr_role role;
 	enum smcr_peer_kind peer;
 	void *app; /* the user's; smcr_app() gives it back */
-	/* RMB element: power of two, SMCR_ELEM_MIN..MAX, or 0: as it fits (data/window.h); then elem_need, a power of two or 0, is
+	/* RMB element: power of two, SMCR_ELEM_MIN..MAX, or 0: as it fits (data/window.h); then rmb_size_hint, a power of two or 0, is
 	 * what connections like this one have turned out to need (smcr_elem_need). */
-	uint32_t elem_size, elem_need;
+	uint32_t elem_size, rmb_size_hint;
 	int64_t rtt_ns; /* of the middle, for a link group that knows nothing of the path yet; 0: not known */
 	/* Client: names the peer for first contact, e.g. its address and port; connections with the same
 	 * key wait for one another's first contact. NUL-terminated, copied. */

@@ -73,7 +73,7 @@ struct clc_smcrd_ext {
 	uint16_t recv_depth; /* receives kept posted per link */
 	uint64_t token;      /* of the link group: goes into the MPA private data; secret, never log it */
 	/* Proposal, or 0: how many services of gateways the connection has come through, as far as is known, and a hash of the
-	 * client's address and port (daemon/session/circle.h). */
+	 * client's address and port (daemon/leg/circle.h). */
 	uint8_t hops;
 	uint32_t origin;
 };

@@ -15,17 +15,17 @@ lib_libwire_la_SOURCES = \
 	lib/wire/rdmap.c lib/wire/rdmap.h
 
 check_UNIT += \
-	tests/unit/check_deviations \
-	tests/unit/check_clc \
-	tests/unit/check_clc_v2 \
-	tests/unit/check_llc \
-	tests/unit/check_llc_v2 \
-	tests/unit/check_cdc \
-	tests/unit/check_tcpopt \
-	tests/unit/check_describe \
-	tests/unit/check_enhanced \
-	tests/unit/check_mpa \
-	tests/unit/check_sctp_ddp \
-	tests/unit/check_ddp \
-	tests/unit/check_rdmap
+	tests/unit/lib/wire/check_deviations \
+	tests/unit/lib/wire/check_clc \
+	tests/unit/lib/wire/check_clc_v2 \
+	tests/unit/lib/wire/check_llc \
+	tests/unit/lib/wire/check_llc_v2 \
+	tests/unit/lib/wire/check_cdc \
+	tests/unit/lib/wire/check_tcpopt \
+	tests/unit/lib/wire/check_describe \
+	tests/unit/lib/wire/check_enhanced \
+	tests/unit/lib/wire/check_mpa \
+	tests/unit/lib/wire/check_sctp_ddp \
+	tests/unit/lib/wire/check_ddp \
+	tests/unit/lib/wire/check_rdmap
 EXTRA_DIST += tests/unit/vectors/smc.txt tests/unit/vectors/smc2.txt tests/unit/vectors/iwarp.txt

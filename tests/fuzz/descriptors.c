@@ -168,10 +168,10 @@ descriptors_path(enum descriptor nr)
 	return paths[nr];
 }
 
-struct lsock
+struct listen_socket
 descriptors_lsock(enum descriptor nr)
 {
-	struct lsock l = lsock_of_fd(fds[nr]);
+	struct listen_socket l = listen_socket_of_fd(fds[nr]);
 	struct stat st;
 
 	if (paths[nr][0] != '\0' && lstat(paths[nr], &st) == 0) {

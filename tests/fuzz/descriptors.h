@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "daemon/lsock.h"
+#include "daemon/net/listen_socket.h"
 
 enum descriptor {
 	DESC_CONTROL, /* listening UNIX sockets, each with a file */
@@ -36,7 +36,7 @@ const char *descriptors_path(enum descriptor);
 /* The path of a file of this name in the directory; there is one of a regular file, "file". */
 const char *descriptors_path_of(const char *name);
 /* As a daemon would have it. */
-struct lsock descriptors_lsock(enum descriptor);
+struct listen_socket descriptors_lsock(enum descriptor);
 /* Nobody has removed what nobody was given: the regular file, and that of the socket that does not listen. */
 void descriptors_check(void);
 /* How many descriptors this process has open. */

@@ -23,7 +23,7 @@ struct run {
 	struct rival *rival;
 };
 
-static const int64_t pauses_ns[] = { 0, 5000, 50000, 1 * ARENA_MS, 10 * ARENA_MS, 60 * ARENA_MS, 160 * ARENA_MS,
+static const int64_t accept_pauses_ns[] = { 0, 5000, 50000, 1 * ARENA_MS, 10 * ARENA_MS, 60 * ARENA_MS, 160 * ARENA_MS,
 	310 * ARENA_MS, 520 * ARENA_MS, 700 * ARENA_MS, 1100 * ARENA_MS, 2100 * ARENA_MS, 3200 * ARENA_MS,
 	5300 * ARENA_MS, 16000 * ARENA_MS };
 
@@ -505,7 +505,7 @@ do_witness(struct run *r, const struct step *s)
 static void
 do_time(struct run *r, const struct step *s)
 {
-	arena_run(&r->arena, pauses_ns[s->a % (sizeof(pauses_ns) / sizeof(pauses_ns[0]))]);
+	arena_run(&r->arena, accept_pauses_ns[s->a % (sizeof(accept_pauses_ns) / sizeof(accept_pauses_ns[0]))]);
 }
 
 /* Everybody does what is right, for a while. */

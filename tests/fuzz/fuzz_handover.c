@@ -1,5 +1,5 @@
 /*
- * A hand-over (daemon/handover.h) with a process that says anything: of the side that the header names. The descriptors that come
+ * A hand-over (daemon/control/handover_msg.h) with a process that says anything: of the side that the header names. The descriptors that come
  * with messages are real ones, so the kernel's sockets are used.
  *
  * Whatever is said: no descriptor is left open, no file is removed but of sockets that were handed over, and what a side takes for a

@@ -10,5 +10,5 @@ struct handover_header {
 
 /* daemon/control/control_handover.c, the process that runs already; the rivals are its control clients. */
 void handover_old_run(const struct handover_header *, struct steps *);
-/* daemon/takeover.c, the process that takes over; the rival is the one that runs already. */
+/* daemon/handover/takeover.c, the process that takes over; the rival is the one that runs already. */
 void handover_new_run(const struct handover_header *, struct steps *);

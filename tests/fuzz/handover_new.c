@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "daemon/early.h"
-#include "daemon/takeover.h"
+#include "daemon/handover/inherited.h"
+#include "daemon/handover/takeover.h"
 #include "fuzz.h"
 #include "handover_rival.h"
 #include "tests/scenario/oom.h"
@@ -112,13 +112,13 @@ configuration(uint8_t which)
 static int
 start_services(struct takeover *t, const struct config *cfg, unsigned workers, FILE *err)
 {
-	struct early early = { 0 };
-	int rc = early_open(&early, cfg, workers, NULL, &t->services, err);
+	struct inherited early = { 0 };
+	int rc = inherited_open(&early, cfg, workers, NULL, &t->services, err);
 
 	for (size_t i = 0; rc == 0 && i < (size_t)workers * early.cnt; i++)
-		for (const struct lsock *l = &early.socks[i]; l != NULL && l->fd >= 0; l = l->next)
+		for (const struct listen_socket *l = &early.socks[i]; l != NULL && l->fd >= 0; l = l->next)
 			FUZZ_CHECK(listens(l->fd, false));
-	early_fini(&early);
+	inherited_fini(&early);
 	return rc;
 }
 

@@ -13,7 +13,7 @@
 
 #include "daemon/control/control.h"
 #include "daemon/control/control_parts.h"
-#include "daemon/handover.h"
+#include "daemon/control/handover_msg.h"
 #include "fuzz.h"
 #include "handover_rival.h"
 #include "tests/scenario/oom.h"
@@ -23,7 +23,7 @@
 
 #define RIVALS 3
 #define SERVICES_MAX 8
-#define PORTS_MAX 4
+#define WORKER_PORTS_MAX 4
 #define LAST_TURNS 8
 #define S INT64_C(1000000000)
 
@@ -59,7 +59,7 @@ static struct {
 	struct loop *loop;
 	struct control *ctl;
 	struct rival rivals[RIVALS];
-	enum descriptor services[SERVICES_MAX], ports[PORTS_MAX];
+	enum descriptor services[SERVICES_MAX], ports[WORKER_PORTS_MAX];
 	unsigned service_cnt, port_cnt;
 	bool fails; /* the sockets cannot be had */
 	unsigned let_go, looked, handed_over;
@@ -68,20 +68,20 @@ static struct {
 /* -- the daemon's part -- */
 
 static int
-add(struct lsock_list *list, const enum descriptor *which, unsigned cnt)
+add(struct listen_socket_list *list, const enum descriptor *which, unsigned cnt)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {
-		const struct lsock l = descriptors_lsock(which[i]);
+		const struct listen_socket l = descriptors_lsock(which[i]);
 
-		rc = lsock_list_add_copies(list, &l);
+		rc = listen_socket_list_add_copies(list, &l);
 	}
 	return rc;
 }
 
 static int
-on_sockets(void *arg, struct lsock_list *services, struct lsock_list *ports)
+on_sockets(void *arg, struct listen_socket_list *services, struct listen_socket_list *ports)
 {
 	(void)arg;
 	int rc = add(services, me.services, me.service_cnt);
@@ -91,7 +91,7 @@ on_sockets(void *arg, struct lsock_list *services, struct lsock_list *ports)
 }
 
 static void
-on_let_go(void *arg, uint32_t pid)
+on_release(void *arg, uint32_t pid)
 {
 	(void)arg;
 	FUZZ_CHECK(me.let_go++ == 0 && pid == (uint32_t)getpid());
@@ -106,7 +106,7 @@ on_settled(void *arg)
 }
 
 static void
-on_leave_ports(void *arg, const struct lsock_list *ports)
+on_leave_ports(void *arg, const struct listen_socket_list *ports)
 {
 	(void)arg;
 	FUZZ_CHECK(me.let_go == 1 && me.handed_over++ == 0 && ports->cnt <= me.port_cnt);
@@ -354,7 +354,7 @@ begin(const struct handover_header *h)
 
 	memset(&me, 0, sizeof(me));
 	me.service_cnt = h->a % SERVICES_MAX;
-	me.port_cnt = h->a / SERVICES_MAX % PORTS_MAX;
+	me.port_cnt = h->a / SERVICES_MAX % WORKER_PORTS_MAX;
 	me.fails = h->b % 8 == 7;
 	for (unsigned i = 0; i < me.service_cnt; i++)
 		me.services[i] = services[i % 5];
@@ -403,7 +403,7 @@ handover_old_run(const struct handover_header *h, struct steps *steps)
 		.listening = on_listening,
 		.log_level = on_log_level,
 		.sockets = on_sockets,
-		.let_go = on_let_go,
+		.let_go = on_release,
 		.settled = on_settled,
 		.leave_ports = on_leave_ports,
 	};

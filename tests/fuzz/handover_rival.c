@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/handover.h"
+#include "daemon/control/handover_msg.h"
 #include "fuzz.h"
 
 #define DEV_OFF 32
@@ -77,7 +77,7 @@ note_files(struct handover_rival *r, const uint8_t *bytes)
 	const char *text = (const char *)bytes + HANDOVER_LEN - HANDOVER_TEXT_MAX;
 
 	for (unsigned i = 0; i < DESC_CNT; i++) {
-		const struct lsock l = descriptors_lsock(i);
+		const struct listen_socket l = descriptors_lsock(i);
 
 		if (l.path[0] == '\0')
 			continue;

@@ -1,5 +1,5 @@
 /*
- * A process at the other end of a hand-over (daemon/handover.h), the new one or the old one, that says anything: messages that are
+ * A process at the other end of a hand-over (daemon/control/handover_msg.h), the new one or the old one, that says anything: messages that are
  * right but for what a step changes, in any order, with any descriptors, cut at any byte; and raw bytes.
  */
 #pragma once

@@ -166,7 +166,7 @@ look_at_elements(struct look *l, const struct lgr *lgr)
 
 	count_elements(lgr, &used, &quarantined);
 	bool full = quarantined >= l->eng->cfg.quarantine_max;
-	bool closed = full || (lgr->role == SMCR_SERVER && (lgr->end_wanted || lgr_is_doubted(lgr)));
+	bool closed = full || (lgr->role == SMCR_SERVER && (lgr->end_wanted || lgr_is_suspect(lgr)));
 	if (m->closed && closed)
 		expect(l, "group", lgr->id, "elements of a group that takes no connections", used, m->used);
 	m->closed = closed;

@@ -6,4 +6,4 @@ tests_libsim_la_SOURCES = \
 	tests/sim/sim_fabric.c tests/sim/sim_forge.c
 
 check_UNIT += \
-	tests/unit/check_sim
+	tests/unit/sim/check_sim

@@ -130,7 +130,7 @@ chan_new(struct sim_qp *qp, struct sim_dev *to_dev, uint32_t to)
 }
 
 static void
-parcel_free(struct sim_chan *chan, struct sim_parcel *par)
+handed_conn_free(struct sim_chan *chan, struct sim_parcel *par)
 {
 	chan->bytes -= par->len;
 	if (par->wr != NULL)
@@ -143,7 +143,7 @@ static void
 chan_clear(struct sim_chan *chan)
 {
 	LIST_FOREACH(n, &chan->msgs)
-		parcel_free(chan, CONTAINER_OF(n, struct sim_parcel, node));
+		handed_conn_free(chan, CONTAINER_OF(n, struct sim_parcel, node));
 }
 
 static void
@@ -223,7 +223,7 @@ chan_drop_unsent(struct sim_chan *chan)
 		struct sim_parcel *par = CONTAINER_OF(n, struct sim_parcel, node);
 
 		if (!par->left)
-			parcel_free(chan, par);
+			handed_conn_free(chan, par);
 	}
 }
 
@@ -312,7 +312,7 @@ chan_cut_tail(struct sim_chan *chan)
 		if (keep > 0)
 			keep--;
 		else
-			parcel_free(chan, par);
+			handed_conn_free(chan, par);
 	}
 	if (list_empty(&chan->msgs))
 		timer_cancel(&chan->fab->timers, &chan->timer);
@@ -658,7 +658,7 @@ vanish(struct sim_chan *chan, struct sim_parcel *par)
 		answer(par->wr);
 		par->wr = NULL;
 	}
-	parcel_free(chan, par);
+	handed_conn_free(chan, par);
 }
 
 /* From here on the receiving adapter acknowledges what its host never gets; the link breaks when that was believed. */
@@ -760,7 +760,7 @@ deliver(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 	}
 	if (f == SIM_UNACKED)
 		unacked(par);
-	parcel_free(chan, par);
+	handed_conn_free(chan, par);
 	if (f == SIM_UNACKED)
 		cut_anyhow(fab, sim_qp_get(fab, chan->from), to);
 	return !chan->dead;

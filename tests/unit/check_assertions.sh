@@ -18,7 +18,7 @@ lib/smcr/rendezvous/rendezvous.c: cap >= r->left_len
 	bytes that may be returned as data are read with the limit SMCR_LEFTOVER_MAX: in RDV_LATE_DECLINE, and after the Confirm by
 	rdv_may_be_decline. Callers have a buffer of that size.
 lib/smcr/rendezvous/rendezvous.c: len <= smcr_clc_want(conn)
-	the session reads at most smcr_clc_want bytes from the middle, in the same call (clc_read in middle.c)
+	the session reads at most smcr_clc_want bytes from the middle, in the same call (clc_read in clc_stream.c)
 lib/smcr/data/tx.c: len <= conn->tx.sndbuf->size - ring_used(conn)
 	the length is what one read put into the space that smcr_tx_space gave, with nothing between the two calls
 lib/smcr/data/rx.c: len <= conn->rx.head - conn->rx.tail
@@ -135,27 +135,27 @@ daemon/control/outbuf.c: len <= b->len
 	what send took of what outbuf_data gave
 daemon/device/devices.c: rc == 0
 	the engine takes as many devices as the list has places, and has no others
-daemon/session/settings.c: svc->refs > 0
+daemon/state/settings.c: svc->refs > 0
 	counted by its one owner and each settings snapshot
-daemon/session/settings.c: s->refs > 0
+daemon/state/settings.c: s->refs > 0
 	counted by service and sessions
-daemon/session/targets.c: list_empty(&all->list)
+daemon/target/targets.c: list_empty(&all->list)
 	workers_free: settings are put when their workers are freed, main's names were freed before, and the last one takes its row out
-daemon/session/targets.c: t->refs > 0
+daemon/target/targets.c: t->refs > 0
 	settings_put and names.c's free_name give back, once each, what settings_new and add_user took
-daemon/session/circle.c: all->at[i] == NULL
+daemon/leg/circle.c: all->at[i] == NULL
 	session_end takes a session's leg out of the table, and the workers have ended all of them
-daemon/session/admission.c: list_empty(&all->list)
+daemon/account/admission.c: list_empty(&all->list)
 	workers_free: services are put when their workers are freed, and the last one takes its row out
-daemon/session/admission.c: a->refs > 0
+daemon/account/admission.c: a->refs > 0
 	service_put alone gives back what service_new took
-daemon/session/admission.c: a->connections == 0
+daemon/account/admission.c: a->connections == 0
 	a session holds its settings, they the service, and that the admission, until it has given its place back
-daemon/session/admission.c: a->connections > 0
+daemon/account/admission.c: a->connections > 0
 	each session gives back what listener.c's admit took for it, once: session_end, or session_start when it fails
-daemon/session/sources.c: s->cap > 0
+daemon/account/source_count.c: s->cap > 0
 	only a connection that was counted in is counted out, once, by its session's end; the table shrinks no further than what is in it
-daemon/session/sources.c: p->cnt > 0
+daemon/account/source_count.c: p->cnt > 0
 	the same
 daemon/control/json_writer.c: key == NULL
 	shapes are fixed in the code of the reports; data never decides on keys or depth
@@ -169,11 +169,11 @@ daemon/control/json_writer.c: w->depth == 0
 	the same
 daemon/metrics/exposition.c: found
 	names of members are constants of metric_table.c; check_exposition looks up each of them
-daemon/session/bufpool.c: p->lent == 0
+daemon/state/bufpool.c: p->lent == 0
 	session_pool_stop frees the sessions, which give their buffers back, before the pool ends
-daemon/session/bufpool.c: p->lent > 0
+daemon/state/bufpool.c: p->lent > 0
 	a buffer is put back once, by the session that has it
-daemon/session/legs.c: state < SES_STATE_CNT && event < SEV_EVENT_CNT
+daemon/state/session_table.c: state < SES_STATE_CNT && event < SEV_EVENT_CNT
 	enumerators of ours
 ctl/text.c: t->cell_cnt == t->columns && t->columns < TABLE_COLUMNS_MAX
 	columns are fixed in the code; what the daemon answers fills cells only

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # Who may include whom (doc/architecture.md): one test per folder, as TAP.
 cd "${top_srcdir:-.}" || exit 1
 
@@ -23,7 +23,7 @@ check() {
 	result "$bad" "$dir includes only what it may"
 }
 
-echo "1..29"
+echo "1..46"
 check lib/base base/
 check lib/wire base/ wire/
 check lib/control control/
@@ -49,22 +49,29 @@ check lib/smcr/group $smcr smcr/data/ smcr/group/
 check lib/smcr/rendezvous $smcr smcr/data/ smcr/group/ smcr/rendezvous/
 check lib/smcr $smcr smcr/
 
-# The daemon's. What is in daemon/ itself is below all rooms (loop, sockets, words) or puts them together.
-below='base/ wire/ smcr/smcr.h rnic/ daemon/loop.h daemon/mailbox.h daemon/env.h daemon/net.h daemon/ports.h daemon/lsock.h daemon/smcopt.h daemon/log_text.h daemon/event/'
-check daemon/event base/ daemon/mailbox.h daemon/loop.h daemon/event/
-check daemon/config $below daemon/config/
-check daemon/confine $below daemon/config/config.h daemon/confine/
-check daemon/device $below daemon/config/ daemon/device/
-check daemon/session $below daemon/config/ daemon/device/ daemon/session/
-check daemon/names $below daemon/config/ daemon/session/endpoints.h daemon/session/targets.h daemon/names/
-check daemon/worker $below daemon/config/ daemon/device/ daemon/session/ daemon/worker/
-check daemon/control $below control/ daemon/handover.h daemon/config/ daemon/confine/ daemon/device/ daemon/session/ daemon/worker/ daemon/control/
-check daemon/metrics $below control/ daemon/config/ daemon/confine/confine.h daemon/session/ daemon/worker/ daemon/control/ daemon/metrics/
+# The daemon's rooms, the lowest first, as in doc/architecture.md: each may include itself and what is before it. ROOM.h: its headers
+# alone, as the objects of state are made of their structs; the sources of such a room are above state.
+rooms='loop config confine net event log device leg.h account.h target.h probe.h state leg account target probe session service
+	names worker control handover metrics process'
+for room in $rooms; do
+	below="$below daemon/${room%.h}/"
+	case $room in *.h) files=daemon/${room%.h}/*.h ;; *) files=daemon/$room/*.[ch] ;; esac
+	bad=$(grep -H '^#include "' $files |
+		sed 's/:#include "/ /; s/".*//' | grep -Ev " ($(printf '%s\n' config.h base/ wire/ control/ smcr/smcr.h rnic/ $below | paste -sd'|'))")
+	[ -d "daemon/${room%.h}" ] || bad="it is not there"
+	case $room in
+	*.h) result "$bad" "the headers of daemon/${room%.h} are below daemon/state" ;;
+	*) result "$bad" "daemon/$room includes only what is below" ;;
+	esac
+done
+result "$(ls -d daemon/*/ | sed 's|daemon/\(.*\)/|\1|' | grep -vxF "$(printf '%s\n' $rooms)")" "each folder of daemon has its level"
+result "$(grep -o '^| daemon/[a-z]* ' doc/architecture.md | tr -d '| ' | diff - <(printf 'daemon/%s\n' $rooms | grep -v '\.h$'))" \
+	"doc/architecture.md has the rooms in this order"
 check daemon base/ wire/ control/ smcr/smcr.h rnic/ daemon/
 check ctl base/ control/ ctl/
 
-result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l 'event2/\|<event\.h>' | grep -v '^daemon/loop.c$\|^daemon/metrics/http.c$')" \
-	"only daemon/loop.c and daemon/metrics/http.c know libevent"
+result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l 'event2/\|<event\.h>' | grep -v '^daemon/loop/loop.c$\|^daemon/metrics/http.c$')" \
+	"only daemon/loop/loop.c and daemon/metrics/http.c know libevent"
 result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l '<ares' | grep -v '^daemon/names/resolver.c$')" \
 	"only daemon/names/resolver.c knows c-ares"
 

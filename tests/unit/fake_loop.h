@@ -1,7 +1,7 @@
-/* A loop for tests: real descriptors, but turned by hand and in virtual time. Implements daemon/loop.h. */
+/* A loop for tests: real descriptors, but turned by hand and in virtual time. Implements daemon/loop/loop.h. */
 #pragma once
 
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 
 /* One turn at once, without waiting: true when a turn function wants another one now. */
 bool fake_loop_turn(struct loop *);

@@ -99,7 +99,7 @@ turn(void *arg, int64_t now_ns)
 int
 main(int argc, char **argv)
 {
-	static struct news news;
+	static struct event_history news;
 	static const struct control_hooks hooks = { .reload = on_reload,
 		.drain = on_drain,
 		.listening = on_listening,
@@ -119,10 +119,10 @@ main(int argc, char **argv)
 	if (argc == 3)
 		strcpy(cfg.control_readonly, argv[2]);
 	log_init(LOG_LVL_ERROR);
-	if (news_init(&news) != 0)
+	if (event_history_init(&news) != 0)
 		return 1;
-	news_tell(&news, 1, 1, &down);
-	news_tell(&news, 1, 1, &up);
+	event_report(&news, 1, 1, &down);
+	event_report(&news, 1, 1, &up);
 	loop = loop_new();
 	worker = fake_worker_new();
 	struct workers *workers = fake_workers_new(loop, worker, 1);
@@ -133,7 +133,7 @@ main(int argc, char **argv)
 	control_free(ctl);
 	fake_worker_free(worker);
 	fake_workers_free(workers);
-	news_fini(&news);
+	event_history_fini(&news);
 	loop_free(loop);
 	return 0;
 }

@@ -9,9 +9,9 @@
 #include "base/addr.h"
 #include "control/counters.h"
 #include "daemon/control/report.h"
-#include "daemon/session/cause.h"
-#include "daemon/session/targets.h"
-#include "daemon/smcopt.h"
+#include "daemon/session/end_cause.h"
+#include "daemon/target/targets.h"
+#include "daemon/net/tcp_option.h"
 #include "wire/clc.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -302,11 +302,11 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 }
 
 bool
-worker_figures_next(
-    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_figures **out)
+worker_stats_next(
+    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_stats **out)
 {
 	static struct service_reasons reasons;
-	static const struct service_figures all[] = {
+	static const struct service_stats all[] = {
 		{ .modes = { 1, 1, 1 },
 		    .bytes = { 4096, 1234567890123 },
 		    .setup = { .cnt = { 3, 2, [5] = 1 }, .sum = 12345678 },
@@ -323,22 +323,22 @@ worker_figures_next(
 	memset(&reasons, 0, sizeof(reasons));
 	tally_count(&reasons.local, CLC_DIAG_NO_DEVICE);
 	tally_count(&reasons.peer, 0xdeadbeef);
-	tally_count(&reasons.reset, cause_event(SEV_APP_RESET));
-	tally_count(&reasons.reset, cause_engine(SMCR_R_LINK_LOST));
+	tally_count(&reasons.reset, end_cause_event(SEV_APP_RESET));
+	tally_count(&reasons.reset, end_cause_engine(SMCR_R_LINK_LOST));
 	tally_count(&reasons.reset, 0);
 	(*pos)++;
 	return true;
 }
 
-const struct service_figures *
-worker_service_figures(const struct worker *w, const char *name)
+const struct service_stats *
+worker_service_stats(const struct worker *w, const char *name)
 {
-	const struct service_figures *figures;
+	const struct service_stats *stats;
 	const struct config_service *cfg;
 
-	for (uint32_t pos = 0; worker_figures_next(w, &pos, &cfg, &figures);)
+	for (uint32_t pos = 0; worker_stats_next(w, &pos, &cfg, &stats);)
 		if (strcmp(cfg->name, name) == 0)
-			return figures;
+			return stats;
 	return NULL;
 }
 
@@ -533,7 +533,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 	} links[] = {
 		{ 1, 1, 0x11, 0x21, "active", 0, 4, 77, 0xffffff, 5, 1, S / 4, 12345, { .ird = 16, .ord = 8 },
 		    RNIC_TRANSPORT_IWARP,
-		    { 12, 3, 1, { { PEER_V4(9), RNIC_PATH_DOUBTED, true, 52, 204000, 1500, 14480 } } } },
+		    { 12, 3, 1, { { PEER_V4(9), RNIC_PATH_SUSPECT, true, 52, 204000, 1500, 14480 } } } },
 		{ 2, 1, 0x12, 0x22, "active", 2, 5, 1, 2, 3, 200, 0, 2500000, { .ird = -1, .ord = -1 },
 		    RNIC_TRANSPORT_ROCE, NOTHING_KNOWN },
 		{ 2, 2, 0x13, 0, "adding", 0, 3, 78, 0, 5, 55, 4000 * S, -1, { .ird = -1, .ord = -1 },
@@ -759,7 +759,7 @@ set_counters(struct smcr_counters *c)
 struct worker *
 fake_worker_new(void)
 {
-	static struct smcopt option;
+	static struct tcp_option option;
 	struct worker *w = fake_worker_new_empty();
 
 	w->full = true;
@@ -771,7 +771,7 @@ fake_worker_new(void)
 		tally_count(&w->sessions.fallbacks.local, i % 3 == 0 ? CLC_DIAG_NO_DEVICE : CLC_DIAG_PEER_DECLINED);
 	tally_count(&w->sessions.fallbacks.peer, CLC_DIAG_NO_MEMORY);
 	tally_count(&w->sessions.fallbacks.peer, 0xdeadbeef);
-	smcopt_init(&option, "BPF program: Operation not permitted: CAP_BPF and CAP_NET_ADMIN are needed at start");
+	tcp_option_init(&option, "BPF program: Operation not permitted: CAP_BPF and CAP_NET_ADMIN are needed at start");
 	w->sessions.option = &option;
 	w->sessions.option_services = 1;
 	return w;

@@ -9,7 +9,7 @@ unsigned fake_workers_asked;
 
 struct workers {
 	struct mailbox mail;
-	struct pauses pauses;
+	struct accept_pauses pauses;
 	struct worker *w;
 	unsigned cnt;
 };
@@ -19,7 +19,7 @@ fake_workers_new(struct loop *loop, struct worker *w, unsigned cnt)
 {
 	struct workers *ws = calloc(1, sizeof(*ws));
 
-	pauses_init(&ws->pauses, NULL);
+	accept_pauses_init(&ws->pauses, NULL);
 	ws->w = w;
 	ws->cnt = cnt;
 	if (loop != NULL && mailbox_init(&ws->mail, loop) != 0)
@@ -33,7 +33,7 @@ fake_workers_free(struct workers *ws)
 	if (ws->mail.loop != NULL)
 		mailbox_run(&ws->mail);
 	mailbox_fini(&ws->mail);
-	pauses_fini(&ws->pauses);
+	accept_pauses_fini(&ws->pauses);
 	free(ws);
 }
 
@@ -55,8 +55,8 @@ workers_mailbox(struct workers *ws)
 	return &ws->mail;
 }
 
-struct pauses *
-workers_pauses(struct workers *ws)
+struct accept_pauses *
+workers_accept_pauses(struct workers *ws)
 {
 	return &ws->pauses;
 }

@@ -20,11 +20,11 @@
 
 #include "base/addr.h"
 #include "checks.h"
-#include "daemon/net.h"
-#include "daemon/session/circle.h"
-#include "daemon/session/admission.h"
+#include "daemon/net/net.h"
+#include "daemon/leg/circle.h"
+#include "daemon/account/admission.h"
 #include "daemon/session/session.h"
-#include "daemon/session/colleagues.h"
+#include "daemon/service/accept_balance.h"
 #include "daemon/worker/worker.h"
 #ifndef GATEWAY_REAL
 #include "fake_smcr.h"
@@ -46,9 +46,9 @@ struct gateway {
 	struct admissions admissions;
 	struct targets_all targets;
 	struct circles circles;
-	struct pauses pauses;
+	struct accept_pauses pauses;
 	struct worker_place place;
-	struct colleague colleague;
+	struct worker_peer colleague;
 	struct worker *w;  /* the only one, or the ingress's */
 	struct worker *w2; /* the egress's; NULL with the stand-in */
 	struct config cfg;
@@ -57,7 +57,7 @@ struct gateway {
 	struct config_target to[GW_SERVICES]; /* of svc */
 	struct config_device device;
 	struct sockaddr_storage peer_addrs[4], server_addrs[4];
-	const struct smcopt *option;
+	const struct tcp_option *option;
 	int listener; /* the server's; -1 = nobody listens */
 	int64_t give_up;
 	unsigned turns;
@@ -233,7 +233,7 @@ gw_init(void)
 	admissions_init(&gw.admissions);
 	targets_all_init(&gw.targets);
 	circles_init(&gw.circles);
-	pauses_init(&gw.pauses, NULL);
+	accept_pauses_init(&gw.pauses, NULL);
 	gw.place = (struct worker_place){ .cnt = 1,
 		.admissions = &gw.admissions,
 		.targets = &gw.targets,
@@ -253,7 +253,7 @@ gw_init(void)
 }
 
 static inline int
-gw_try_start(struct lsock *socks, unsigned sock_cnt)
+gw_try_start(struct listen_socket *socks, unsigned sock_cnt)
 {
 	FILE *err = fmemopen(gw.err, sizeof(gw.err), "w");
 	int rc = worker_new(gw.loop, &gw.place, &gw.cfg, gw.option, socks, sock_cnt, err, &gw.w);
@@ -313,7 +313,7 @@ gw_stop(void)
 {
 	gw_free_workers();
 	admissions_fini(&gw.admissions);
-	pauses_fini(&gw.pauses);
+	accept_pauses_fini(&gw.pauses);
 	targets_all_fini(&gw.targets);
 	circles_fini(&gw.circles);
 	loop_free(gw.loop);

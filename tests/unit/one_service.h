@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "captured.h"
-#include "daemon/net.h"
-#include "daemon/session/service.h"
+#include "daemon/net/net.h"
+#include "daemon/service/service.h"
 
 #define S INT64_C(1000000000)
 
@@ -14,7 +14,7 @@ static struct env env;
 static struct session_pool pool;
 static struct settings settings;
 static struct service svc;
-static struct news news;
+static struct event_history news;
 static union net_addr far;
 static struct config_target to;
 
@@ -34,7 +34,7 @@ one_service_begin(void)
 	env.now_ns = 1000 * S;
 	pool.env = &env;
 	list_init(&pool.services);
-	ck_assert_int_eq(news_init(&news), 0);
+	ck_assert_int_eq(event_history_init(&news), 0);
 	pool.place.news = &news;
 	settings.cfg.kind = CONFIG_INGRESS;
 	strcpy(settings.cfg.name, "redis");
@@ -51,5 +51,5 @@ static inline void
 one_service_end(void)
 {
 	capture_end();
-	news_fini(&news);
+	event_history_fini(&news);
 }

@@ -36,27 +36,27 @@ lib_libsiw_la_CFLAGS = $(AM_CFLAGS) $(USRSCTP_CFLAGS)
 lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la $(USRSCTP_LIBS)
 
 check_UNIT += \
-	tests/unit/check_siw \
-	tests/unit/check_siw_link \
-	tests/unit/check_siw_linger \
-	tests/unit/check_siw_memory \
-	tests/unit/check_mpa_pdata \
-	tests/unit/check_siw_peer \
-	tests/unit/check_siw_raw \
-	tests/unit/check_siw_route \
-	tests/unit/check_siw_sctp_kernel \
-	tests/unit/check_siw_sctp_none \
-	tests/unit/check_siw_time
+	tests/unit/lib/rnic/siw/check_siw \
+	tests/unit/lib/rnic/siw/check_siw_link \
+	tests/unit/lib/rnic/siw/check_siw_linger \
+	tests/unit/lib/rnic/siw/check_siw_memory \
+	tests/unit/lib/rnic/siw/check_mpa_pdata \
+	tests/unit/lib/rnic/siw/check_siw_peer \
+	tests/unit/lib/rnic/siw/check_siw_raw \
+	tests/unit/lib/rnic/siw/check_siw_route \
+	tests/unit/lib/rnic/siw/check_siw_sctp_kernel \
+	tests/unit/lib/rnic/siw/check_siw_sctp_none \
+	tests/unit/lib/rnic/siw/check_siw_time
 if HAVE_USRSCTP
 check_UNIT += \
-	tests/unit/check_siw_lossy \
-	tests/unit/check_siw_sctp \
-	tests/unit/check_siw_sctp_udp_tx
-tests_unit_check_siw_lossy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
-tests_unit_check_siw_sctp_udp_tx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg -Wl,--wrap=setsockopt
+	tests/unit/lib/rnic/siw/check_siw_lossy \
+	tests/unit/lib/rnic/siw/check_siw_sctp \
+	tests/unit/lib/rnic/siw/check_siw_sctp_udp_tx
+tests_unit_lib_rnic_siw_check_siw_lossy_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg
+tests_unit_lib_rnic_siw_check_siw_sctp_udp_tx_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=sendmsg -Wl,--wrap=setsockopt
 else
-EXTRA_DIST += tests/unit/check_siw_lossy.c tests/unit/check_siw_sctp.c tests/unit/check_siw_sctp_udp_tx.c
+EXTRA_DIST += tests/unit/lib/rnic/siw/check_siw_lossy.c tests/unit/lib/rnic/siw/check_siw_sctp.c tests/unit/lib/rnic/siw/check_siw_sctp_udp_tx.c
 endif
 # Another build than this one, without libusrsctp.
-tests_unit_check_siw_sctp_none_SOURCES = tests/unit/check_siw_sctp_none.c lib/rnic/siw/sctp/siw_sctp_none.c
-tests_unit_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP)
+tests_unit_lib_rnic_siw_check_siw_sctp_none_SOURCES = tests/unit/lib/rnic/siw/check_siw_sctp_none.c lib/rnic/siw/sctp/siw_sctp_none.c
+tests_unit_lib_rnic_siw_check_siw_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) $(SOCKETS_WRAP)

@@ -78,7 +78,7 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 static bool
 last_refused(const struct rnic_dev *rdev, const char *counter, struct sockaddr_storage *from)
 {
-	return strangers_last(&siw_dev(rdev)->strangers, counter, from);
+	return unknown_peers_last(&siw_dev(rdev)->strangers, counter, from);
 }
 
 /* -- memory -- */

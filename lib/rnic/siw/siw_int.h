@@ -18,7 +18,7 @@
 #include "rnic/iface.h"
 #include "rnic/mpa_pdata.h"
 #include "rnic/siw/siw.h"
-#include "rnic/strangers.h"
+#include "rnic/unknown_peers.h"
 
 #define SIW_MAX_INLINE 64
 #define SIW_MAX_SQ 8192
@@ -36,7 +36,7 @@
 #define SIW_NUDGE_MS 100    /* the active side says a second word when nothing was heard after the first */
 
 /* Had a connection that lingers ever a queue pair? */
-enum siw_linger_kind { SIW_LINGER_STRANGER, SIW_LINGER_QP, SIW_LINGER_KINDS };
+enum siw_linger_kind { SIW_LINGER_UNKNOWN_PEER, SIW_LINGER_QP, SIW_LINGER_KINDS };
 
 struct siw_dev {
 	struct rnic_dev dev;
@@ -69,8 +69,8 @@ struct siw_dev {
 	struct list_node tx_list; /* siw_qp with something to send */
 	struct list_node cq_list; /* siw_qp with completions */
 	struct siw_stats stats;
-	struct strangers strangers; /* whom it has counted last */
-	bool ends;                  /* by siw_ops.free */
+	struct unknown_peers strangers; /* whom it has counted last */
+	bool ends;                      /* by siw_ops.free */
 };
 
 struct siw_pd {
@@ -265,18 +265,18 @@ struct siw_pend {
 	struct list_node node;
 	struct siw_dev *dev;
 	struct timer timer;
-	struct stranger from;
+	struct unknown_peer from;
 	bool parked;
 	struct mpa_pdata pdata; /* once it is parked or has a queue pair */
 };
 
 /* One has come and is refused: counted, and remembered until the next one is. */
-void siw_refused(struct siw_dev *, enum stranger_kind, const struct stranger *from);
+void siw_refused(struct siw_dev *, enum unknown_peer_kind, const struct unknown_peer *from);
 /* May this address come? Asked before anything else is kept of it. */
-bool siw_may_come(struct siw_dev *, const struct stranger *from);
+bool siw_may_come(struct siw_dev *, const struct unknown_peer *from);
 /* A peer has come: its request has to be complete within connect_ms. The oldest such one may have to go for it.
  * 0 or -ENOMEM. */
-int siw_pend_add(struct siw_dev *, struct siw_pend *, const struct stranger *from);
+int siw_pend_add(struct siw_dev *, struct siw_pend *, const struct unknown_peer *from);
 /* Off all lists; the LLP frees it. */
 void siw_pend_remove(struct siw_pend *);
 /* Its request is complete, with these private data: it goes to the QP that they name, waits for one a little (parked), or is

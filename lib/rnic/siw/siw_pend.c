@@ -10,26 +10,26 @@
 #include "rnic/siw/siw_llp.h"
 
 void
-siw_refused(struct siw_dev *dev, enum stranger_kind kind, const struct stranger *from)
+siw_refused(struct siw_dev *dev, enum unknown_peer_kind kind, const struct unknown_peer *from)
 {
-	uint64_t *const counters[STRANGER_KINDS] = {
-		[STRANGER_ADDRESS] = &dev->stats.mpa_refused_address,
-		[STRANGER_BAD] = &dev->stats.mpa_bad,
-		[STRANGER_TOKEN] = &dev->stats.mpa_refused_token,
-		[STRANGER_PARKED] = &dev->stats.mpa_refused_parked,
-		[STRANGER_LIMITED] = &dev->stats.strangers_limited,
+	uint64_t *const counters[UNKNOWN_PEER_KINDS] = {
+		[UNKNOWN_PEER_ADDRESS] = &dev->stats.mpa_refused_address,
+		[UNKNOWN_PEER_BAD] = &dev->stats.mpa_bad,
+		[UNKNOWN_PEER_TOKEN] = &dev->stats.mpa_refused_token,
+		[UNKNOWN_PEER_PARKED] = &dev->stats.mpa_refused_parked,
+		[UNKNOWN_PEER_LIMITED] = &dev->stats.strangers_limited,
 	};
 
 	(*counters[kind])++;
-	strangers_note(&dev->strangers, kind, from);
+	unknown_peers_note(&dev->strangers, kind, from);
 }
 
 bool
-siw_may_come(struct siw_dev *dev, const struct stranger *from)
+siw_may_come(struct siw_dev *dev, const struct unknown_peer *from)
 {
 	if (dev->cfg.may_connect == NULL || dev->cfg.may_connect(dev->cfg.may_connect_ctx, &from->at))
 		return true;
-	siw_refused(dev, STRANGER_ADDRESS, from);
+	siw_refused(dev, UNKNOWN_PEER_ADDRESS, from);
 	return false;
 }
 
@@ -39,7 +39,7 @@ pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 {
 	bool early = verdict == MPA_NOT_EXPECTED || verdict == MPA_BUSY;
 
-	siw_refused(p->dev, early ? STRANGER_PARKED : STRANGER_TOKEN, &p->from);
+	siw_refused(p->dev, early ? UNKNOWN_PEER_PARKED : UNKNOWN_PEER_TOKEN, &p->from);
 	p->dev->llp->pend_refuse(p, verdict);
 }
 
@@ -51,19 +51,19 @@ pend_timeout(struct timer *t)
 	if (p->parked) {
 		pend_refuse(p, MPA_NOT_EXPECTED);
 	} else {
-		siw_refused(p->dev, STRANGER_BAD, &p->from);
+		siw_refused(p->dev, UNKNOWN_PEER_BAD, &p->from);
 		p->dev->llp->pend_drop(p);
 	}
 }
 
 int
-siw_pend_add(struct siw_dev *dev, struct siw_pend *p, const struct stranger *from)
+siw_pend_add(struct siw_dev *dev, struct siw_pend *p, const struct unknown_peer *from)
 {
 	/* A place for the newcomer: slow ones are the last to have a claim. */
 	if (dev->pending_cnt >= SIW_PENDING_MAX && !list_empty(&dev->pending)) {
 		struct siw_pend *slowest = LIST_FIRST(struct siw_pend, &dev->pending, node);
 
-		siw_refused(dev, STRANGER_BAD, &slowest->from);
+		siw_refused(dev, UNKNOWN_PEER_BAD, &slowest->from);
 		dev->llp->pend_drop(slowest);
 	}
 	if (timerq_reserve(&dev->timers, 1) < 0)
@@ -133,7 +133,7 @@ siw_pend_dispatch(struct siw_pend *p, struct span pdata)
 	/* A peer without receives could never be sent anything. */
 	if (mpa_pdata_decode(pdata, &p->pdata) == 0 && p->pdata.recv_depth != 0)
 		return pend_route(p);
-	pend_refuse(p, MPA_STRANGER);
+	pend_refuse(p, MPA_UNKNOWN_PEER);
 	return false;
 }
 

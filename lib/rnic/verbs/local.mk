@@ -20,28 +20,28 @@ lib_libvrnic_la_LIBADD = lib/librnic.la lib/libbase.la
 
 NO_IBVERBS = lib/libvrnic.la tests/libwrap.la $(CHECK_LIBS)
 check_UNIT += \
-	tests/unit/check_verbs \
-	tests/unit/check_verbs_end \
-	tests/unit/check_verbs_errors \
-	tests/unit/check_verbs_events \
-	tests/unit/check_verbs_iwarp \
-	tests/unit/check_verbs_list \
-	tests/unit/check_verbs_memory
-tests_unit_check_verbs_SOURCES = tests/unit/check_verbs.c $(FAKE_IBVERBS)
-tests_unit_check_verbs_LDADD = $(NO_IBVERBS)
-tests_unit_check_verbs_end_SOURCES = tests/unit/check_verbs_end.c $(FAKE_IBVERBS)
-tests_unit_check_verbs_end_LDADD = $(NO_IBVERBS)
-tests_unit_check_verbs_errors_SOURCES = tests/unit/check_verbs_errors.c $(FAKE_IBVERBS)
-tests_unit_check_verbs_errors_LDADD = $(NO_IBVERBS)
-tests_unit_check_verbs_events_SOURCES = tests/unit/check_verbs_events.c $(FAKE_IBVERBS)
-tests_unit_check_verbs_events_LDADD = $(NO_IBVERBS)
-tests_unit_check_verbs_iwarp_SOURCES = tests/unit/check_verbs_iwarp.c $(FAKE_IBVERBS)
-tests_unit_check_verbs_iwarp_LDADD = $(NO_IBVERBS)
-tests_unit_check_verbs_list_SOURCES = tests/unit/check_verbs_list.c $(FAKE_IBVERBS)
-tests_unit_check_verbs_list_LDADD = $(NO_IBVERBS)
-tests_unit_check_verbs_memory_SOURCES = tests/unit/check_verbs_memory.c $(FAKE_IBVERBS)
-tests_unit_check_verbs_memory_LDADD = $(NO_IBVERBS)
-tests_unit_check_verbs_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
+	tests/unit/lib/rnic/verbs/check_verbs \
+	tests/unit/lib/rnic/verbs/check_verbs_end \
+	tests/unit/lib/rnic/verbs/check_verbs_errors \
+	tests/unit/lib/rnic/verbs/check_verbs_events \
+	tests/unit/lib/rnic/verbs/check_verbs_iwarp \
+	tests/unit/lib/rnic/verbs/check_verbs_list \
+	tests/unit/lib/rnic/verbs/check_verbs_memory
+tests_unit_lib_rnic_verbs_check_verbs_SOURCES = tests/unit/lib/rnic/verbs/check_verbs.c $(FAKE_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_LDADD = $(NO_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_end_SOURCES = tests/unit/lib/rnic/verbs/check_verbs_end.c $(FAKE_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_end_LDADD = $(NO_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_errors_SOURCES = tests/unit/lib/rnic/verbs/check_verbs_errors.c $(FAKE_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_errors_LDADD = $(NO_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_events_SOURCES = tests/unit/lib/rnic/verbs/check_verbs_events.c $(FAKE_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_events_LDADD = $(NO_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_iwarp_SOURCES = tests/unit/lib/rnic/verbs/check_verbs_iwarp.c $(FAKE_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_iwarp_LDADD = $(NO_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_list_SOURCES = tests/unit/lib/rnic/verbs/check_verbs_list.c $(FAKE_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_list_LDADD = $(NO_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_memory_SOURCES = tests/unit/lib/rnic/verbs/check_verbs_memory.c $(FAKE_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_memory_LDADD = $(NO_IBVERBS)
+tests_unit_lib_rnic_verbs_check_verbs_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 else
 VRNIC = lib/libverbs_none.la
 endif

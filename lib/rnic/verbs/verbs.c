@@ -273,7 +273,7 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 static bool
 last_refused(const struct rnic_dev *rdev, const char *counter, struct sockaddr_storage *from)
 {
-	return strangers_last(&verbs_dev_const(rdev)->strangers, counter, from);
+	return unknown_peers_last(&verbs_dev_const(rdev)->strangers, counter, from);
 }
 
 static const struct rnic_ops verbs_ops = {

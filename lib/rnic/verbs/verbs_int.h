@@ -17,7 +17,7 @@
 #include "rnic/events.h"
 #include "rnic/fence.h"
 #include "rnic/iface.h"
-#include "rnic/strangers.h"
+#include "rnic/unknown_peers.h"
 #include "rnic/verbs/verbs.h"
 
 #define VERBS_INLINE 64               /* bytes of a message that a request carries itself */
@@ -240,7 +240,7 @@ struct verbs_dev {
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
 	uint16_t mpa_port;
 	struct verbs_stats stats;
-	struct strangers strangers; /* whom it has counted last */
+	struct unknown_peers strangers; /* whom it has counted last */
 };
 
 static inline struct verbs_dev *

@@ -19,15 +19,15 @@
 
 /* Counts one who is refused. An address of another kind than these is not remembered. */
 static void
-count(struct verbs_dev *dev, const struct rdma_cm_id *id, enum stranger_kind kind)
+count(struct verbs_dev *dev, const struct rdma_cm_id *id, enum unknown_peer_kind kind)
 {
 	const struct sockaddr_storage *from = &id->route.addr.dst_storage;
-	const struct stranger who = stranger_of(from);
+	const struct unknown_peer who = unknown_peer_of(from);
 
-	dev->stats.mpa_refused_parked += kind == STRANGER_PARKED;
-	dev->stats.mpa_refused_token += kind == STRANGER_TOKEN;
+	dev->stats.mpa_refused_parked += kind == UNKNOWN_PEER_PARKED;
+	dev->stats.mpa_refused_token += kind == UNKNOWN_PEER_TOKEN;
 	if (from->ss_family == AF_INET || from->ss_family == AF_INET6)
-		strangers_note(&dev->strangers, kind, &who);
+		unknown_peers_note(&dev->strangers, kind, &who);
 }
 
 static void
@@ -64,7 +64,7 @@ park_timeout(struct timer *t)
 	struct verbs_conn *conn = CONTAINER_OF(t, struct verbs_conn, timer);
 
 	unpark(conn);
-	count(conn->dev, conn->id, STRANGER_PARKED);
+	count(conn->dev, conn->id, UNKNOWN_PEER_PARKED);
 	refuse(conn, MPA_NOT_EXPECTED);
 }
 
@@ -74,7 +74,7 @@ park(struct verbs_conn *conn)
 	struct verbs_dev *dev = conn->dev;
 
 	if (dev->iwarp->parked_cnt >= VERBS_PARKED_MAX || timerq_reserve(&dev->timers, 1) < 0) {
-		count(dev, conn->id, STRANGER_PARKED);
+		count(dev, conn->id, UNKNOWN_PEER_PARKED);
 		refuse(conn, MPA_BUSY);
 		return;
 	}
@@ -143,12 +143,12 @@ dispatch(struct verbs_conn *conn)
 	if (qp == NULL) {
 		park(conn);
 	} else if (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token) {
-		count(dev, conn->id, STRANGER_TOKEN);
+		count(dev, conn->id, UNKNOWN_PEER_TOKEN);
 		refuse(conn, MPA_BAD_TOKEN);
 	} else if (qp->phase == VERBS_INIT) {
 		park(conn);
 	} else if (qp->phase != VERBS_EXPECTING) {
-		count(dev, conn->id, STRANGER_TOKEN);
+		count(dev, conn->id, UNKNOWN_PEER_TOKEN);
 		refuse(conn, qp->phase > VERBS_RTS ? MPA_GONE : MPA_USED);
 	} else {
 		adopt(conn, qp);
@@ -166,8 +166,8 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 	/* A peer without receives could never be sent anything. */
 	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
 	    pdata.recv_depth == 0) {
-		count(dev, ev->id, STRANGER_TOKEN);
-		reject(ev->id, 0, MPA_STRANGER);
+		count(dev, ev->id, UNKNOWN_PEER_TOKEN);
+		reject(ev->id, 0, MPA_UNKNOWN_PEER);
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}

@@ -228,7 +228,7 @@ conn_close_progress(struct smcr_conn *conn)
 }
 
 void
-conn_doubt(struct smcr_conn *conn, bool doubt)
+conn_ask_alive(struct smcr_conn *conn, bool doubt)
 {
 	if (conn->close.doubt == doubt)
 		return;
@@ -254,7 +254,7 @@ conn_rst_seen(struct smcr_conn *conn)
 	conn->close.rst_ns = conn->eng->now_ns;
 	LGR_EACH_LINK(l, conn->lgr)
 		if (l->state == LINK_ACTIVE)
-			link_want_proof(l);
+			link_request_ack(l);
 	update_timer(conn);
 }
 

@@ -95,7 +95,7 @@ void conn_close_progress(struct smcr_conn *);
 /* conn->timer: a state of waiting has lasted too long. */
 void conn_timer_fired(struct timer *);
 /* Sets close.doubt: the peer is asked by R, and has close_ms. */
-void conn_doubt(struct smcr_conn *, bool doubt);
+void conn_ask_alive(struct smcr_conn *, bool doubt);
 /* FIN on the middle: D, C or A has to follow within fin_grace_ms. */
 void conn_fin_seen(struct smcr_conn *);
 /* RST on the middle: a link has to answer within fin_grace_ms, else the connection is aborted. */

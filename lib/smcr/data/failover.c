@@ -94,7 +94,7 @@ unheard(struct smcr_conn *conn, bool late)
 		conn_rx_lost(conn, conn->link);
 	/* As the server it moves its connections before it deletes a link, as the client behind its answer. */
 	else if (ended && (late || conn->role == SMCR_CLIENT))
-		conn_doubt(conn, true);
+		conn_ask_alive(conn, true);
 	conn_tx_schedule(conn);
 }
 

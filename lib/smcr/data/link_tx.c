@@ -220,7 +220,7 @@ hand_back(struct link *link, bool ok)
 }
 
 void
-link_tell_up(struct link *link)
+link_log_up(struct link *link)
 {
 	if (link->state != LINK_ACTIVE || link->told_up)
 		return;
@@ -241,7 +241,7 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 		mark_link_failed(link, "a work request failed");
 		return;
 	}
-	link_tell_up(link);
+	link_log_up(link);
 	sndbuf_wake(link->lgr);
 	if (!list_empty(&link->ready) || link->llc_cnt > 0 || link->has_held)
 		link_schedule(link);

@@ -11,6 +11,6 @@ int link_send_llc(struct link *, const struct llc_msg *);
 void link_wc(struct link *, const struct rnic_wc *);
 /* Something has come over the link, or what was sent has arrived: the log says that an active link is up, if it has not. A client
  * whose card hears, but sends nothing, confirms one link after the other, which is no news. */
-void link_tell_up(struct link *);
+void link_log_up(struct link *);
 /* Posts LLC, then connections round robin, within the room; true when more is waiting and could go at once. */
 bool link_flush(struct link *);

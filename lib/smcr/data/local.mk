@@ -12,15 +12,15 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/data/close.c
 
 check_UNIT += \
-	tests/unit/check_rmb \
-	tests/unit/check_link_tx \
-	tests/unit/check_tx \
-	tests/unit/check_window \
-	tests/unit/check_rx \
-	tests/unit/check_start_over \
-	tests/unit/check_conn \
-	tests/unit/check_scenarios \
-	tests/unit/check_traffic \
-	tests/unit/check_close \
-	tests/unit/check_failover \
-	tests/unit/check_quarantine
+	tests/unit/lib/smcr/data/check_rmb \
+	tests/unit/lib/smcr/data/check_link_tx \
+	tests/unit/lib/smcr/data/check_tx \
+	tests/unit/lib/smcr/data/check_window \
+	tests/unit/lib/smcr/data/check_rx \
+	tests/unit/lib/smcr/data/check_start_over \
+	tests/unit/lib/smcr/data/check_conn \
+	tests/unit/lib/smcr/data/check_scenarios \
+	tests/unit/lib/smcr/data/check_traffic \
+	tests/unit/lib/smcr/data/check_close \
+	tests/unit/lib/smcr/data/check_failover \
+	tests/unit/lib/smcr/data/check_quarantine

@@ -416,14 +416,14 @@ let_go(struct rmb *rmb, uint8_t idx)
  * can) until each has shown that nothing is under way, or time has passed.
  */
 static void
-let_go_later(struct rmb *rmb, uint8_t idx)
+release_later(struct rmb *rmb, uint8_t idx)
 {
 	LGR_EACH_LINK(l, rmb->lgr) {
 		if (l->state == LINK_FREE)
 			continue;
 		rmb_elem_deny(rmb, idx, l);
 		if (l->state == LINK_ACTIVE)
-			link_want_proof(l);
+			link_request_ack(l);
 	}
 	let_go(rmb, idx);
 }
@@ -441,13 +441,13 @@ quarantine_elem(struct rmb *rmb, uint8_t idx, uint32_t token, struct remote_rmb 
 	rmb->lgr->quarantined++;
 	rmb->lgr->eng->ctr.elems_quarantined++;
 	if (peer_rmb != NULL && peer_rmb->state == REMOTE_RMB_LEFT)
-		let_go_later(rmb, idx); /* its end was the sign, while the connection lived */
+		release_later(rmb, idx); /* its end was the sign, while the connection lived */
 	else if (peer_rmb != NULL)
 		peer_rmb->quarantined = true;
 }
 
 void
-quarantine_let_go(struct lgr *lgr, const struct remote_rmb *rr, uint8_t peer_idx)
+quarantine_release(struct lgr *lgr, const struct remote_rmb *rr, uint8_t peer_idx)
 {
 	if (lgr->quarantined == 0)
 		return;
@@ -457,7 +457,7 @@ quarantine_let_go(struct lgr *lgr, const struct remote_rmb *rr, uint8_t peer_idx
 
 			if (e->state == RMB_ELEM_QUARANTINED && e->peer_rmb == rr->number &&
 			    (peer_idx == 0 || e->peer_idx == peer_idx))
-				let_go_later(rmb, (uint8_t)(i + 1));
+				release_later(rmb, (uint8_t)(i + 1));
 		}
 	}
 }
@@ -522,7 +522,7 @@ remote_rmb_free(struct lgr *lgr, struct remote_rmb *rr)
 	if (lgr->cont_rmb == rr)
 		lgr->cont_rmb = NULL;
 	if (rr->quarantined)
-		quarantine_let_go(lgr, rr, 0);
+		quarantine_release(lgr, rr, 0);
 	list_remove(&rr->node);
 	lgr->remote_rmb_cnt--;
 	memset(rr->on, 0, sizeof(rr->on));

@@ -160,5 +160,5 @@ void quarantine_elem(struct rmb *, uint8_t idx, uint32_t token, struct remote_rm
 /* A CDC message with these flags came for a connection that is no more. True when an element was freed by it. */
 bool quarantine_take_flags(struct lgr *, uint32_t token, uint8_t conn_flags);
 /* The peer gives this element of its to another connection; 0: its RMB is no more, nor any element. */
-void quarantine_let_go(struct lgr *, const struct remote_rmb *, uint8_t peer_idx);
+void quarantine_release(struct lgr *, const struct remote_rmb *, uint8_t peer_idx);
 bool quarantine_is_full(const struct lgr *);

@@ -126,7 +126,7 @@ deny_left(struct smcr_conn *conn, const struct link *now)
 		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
 			continue;
 		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
-		link_want_proof(l);
+		link_request_ack(l);
 	}
 }
 
@@ -141,7 +141,7 @@ moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 	conn->rx.link = now->number;
 	conn->rx.unheard_ns = 0;
 	conn->rx.moves = false;
-	conn_doubt(conn, false);
+	conn_ask_alive(conn, false);
 	conn_tx_schedule(conn); /* D or C may have waited for this */
 }
 

@@ -87,7 +87,7 @@ window_ring_room(const struct lgr *lgr)
 static uint32_t
 fitting_elem_size(const struct lgr *lgr, struct window_want want)
 {
-	uint32_t need = want.elem_need;
+	uint32_t need = want.rmb_size_hint;
 
 	/* Small messages would walk through pinned pages, or all of an element's, where nobody starts over: there it is as
 	 * large as others like it have needed. */

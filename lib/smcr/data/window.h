@@ -15,7 +15,7 @@ struct smcr_conn;
 
 /* What the user of a connection says of its element: struct smcr_open. */
 struct window_want {
-	uint32_t elem_size, elem_need;
+	uint32_t elem_size, rmb_size_hint;
 	int64_t rtt_ns;
 };
 

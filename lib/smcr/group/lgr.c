@@ -273,21 +273,21 @@ lgr_has_place(const struct lgr *lgr, struct window_want want)
 }
 
 void
-lgr_doubt(struct lgr *lgr)
+lgr_mark_suspect(struct lgr *lgr)
 {
 	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
-		l->doubted = true;
-		link_want_proof(l);
+		l->is_suspect = true;
+		link_request_ack(l);
 	}
 }
 
 bool
-lgr_is_doubted(const struct lgr *lgr)
+lgr_is_suspect(const struct lgr *lgr)
 {
 	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->doubted)
+		if (l->state == LINK_ACTIVE && l->is_suspect)
 			return true;
 	return false;
 }

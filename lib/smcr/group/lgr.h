@@ -33,5 +33,5 @@ bool lgr_has_place(const struct lgr *, struct window_want);
 bool lgr_takes_conns(const struct lgr *);
 /* The peer says that it does not know the group (A.2.5). Anybody may say so, so its links are tested: what the peer has given
  * up does not answer and goes down. Until then the group is not offered. */
-void lgr_doubt(struct lgr *);
-bool lgr_is_doubted(const struct lgr *);
+void lgr_mark_suspect(struct lgr *);
+bool lgr_is_suspect(const struct lgr *);

@@ -89,7 +89,7 @@ link_recv(struct link *link, const struct rnic_wc *wc)
 	if (wc->status != RNIC_WC_OK || link->lgr->state == LGR_DEAD)
 		return;
 	link->last_rx_ns = link->lgr->eng->now_ns;
-	link_tell_up(link);
+	link_log_up(link);
 	if (link->recv_wait_cnt == 0 && take(link, &msg, false))
 		return;
 	link->recv_wait[link->recv_wait_cnt++] = msg;
@@ -115,8 +115,8 @@ bool
 link_turn(struct link *link)
 {
 	(void)repost(link);
-	if (link->want_proof && link->connected && !link_has_ended(link))
-		llc_prove(link);
+	if (link->ack_wanted && link->connected && !link_has_ended(link))
+		llc_test_now(link);
 	return link_flush(link);
 }
 
@@ -418,5 +418,5 @@ link_set_active(struct link *link)
 	llc_link_proven(link);
 	/* A server has an answer over it. */
 	if (link->lgr->role == SMCR_SERVER)
-		link_tell_up(link);
+		link_log_up(link);
 }

@@ -58,7 +58,7 @@ void llc_keepalive_arm(struct link *);
 void llc_suspect(struct link *, const char *why);
 /* The peer has answered over the link. */
 void llc_link_proven(struct link *);
-/* link->want_proof: tests the link now. */
-void llc_prove(struct link *);
+/* link->ack_wanted: tests the link now. */
+void llc_test_now(struct link *);
 /* What the first connection of a forming group waits for, or "". */
 const char *llc_waits_for(const struct lgr *);

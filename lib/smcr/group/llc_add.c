@@ -172,7 +172,7 @@ llc_add_link_timeout(struct lgr *lgr)
 	link_retire(lgr->flow[LLC_FLOW_LINK].new_link, "ADD LINK without an answer");
 	llc_add_ended(lgr, false);
 	if (!first)
-		llc_doubt(over, "ADD LINK without an answer");
+		llc_ask_alive(over, "ADD LINK without an answer");
 }
 
 void
@@ -184,7 +184,7 @@ llc_add_cont_timeout(struct lgr *lgr)
 
 	if (lgr->state != LGR_FORMING) {
 		llc_add_failed(lgr, why);
-		llc_doubt(over, why);
+		llc_ask_alive(over, why);
 	} else if (lgr->role == SMCR_CLIENT) {
 		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, why);
 	} else {

@@ -210,7 +210,7 @@ llc_deletion_fired(struct timer *t)
 		return;
 	}
 	if (over != NULL)
-		llc_doubt(over, "DELETE LINK without an answer");
+		llc_ask_alive(over, "DELETE LINK without an answer");
 	if (lgr->state == LGR_ACTIVE && link->state == LINK_LOST)
 		unanswered(link);
 }
@@ -229,7 +229,7 @@ llc_delete_timeout(struct lgr *lgr)
 		return;
 	}
 	llc_done(lgr, LLC_FLOW_LINK);
-	llc_doubt(over, "DELETE LINK without an answer");
+	llc_ask_alive(over, "DELETE LINK without an answer");
 	unanswered(gone);
 }
 

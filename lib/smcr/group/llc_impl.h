@@ -30,7 +30,7 @@ int llc_send_confirm_link(struct link *, bool response);
 
 /* -- llc_keepalive.c -- */
 /* A request over the link was not answered: a TEST LINK that is not answered either makes it suspect. */
-void llc_doubt(struct link *, const char *what);
+void llc_ask_alive(struct link *, const char *what);
 
 /* -- llc_add.c -- */
 

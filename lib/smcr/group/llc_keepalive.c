@@ -31,9 +31,9 @@ send_test(struct link *link)
 }
 
 void
-llc_prove(struct link *link)
+llc_test_now(struct link *link)
 {
-	link->want_proof = false;
+	link->ack_wanted = false;
 	link->denies = true;
 	if (link->test_pending)
 		link->test_again = true; /* its answer says nothing about what came after */
@@ -63,7 +63,7 @@ smcr_test_link(struct smcr *eng, uint32_t group_id)
  * link may be the last one: so it is asked whether it lives, and what was not answered is tried again.
  */
 void
-llc_doubt(struct link *link, const char *what)
+llc_ask_alive(struct link *link, const char *what)
 {
 	if (link_has_ended(link))
 		return;
@@ -90,7 +90,7 @@ judge(struct link *link)
 	struct smcr *eng = link->lgr->eng;
 	int64_t until_ns = link->suspect_ns + eng->cfg.last_link_ms * MS;
 
-	if (another_answers(link) || link->doubted || until_ns <= eng->now_ns) {
+	if (another_answers(link) || link->is_suspect || until_ns <= eng->now_ns) {
 		link_lost(link, link->suspect);
 		return;
 	}
@@ -219,9 +219,9 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 	}
 	/* Behind the requests that were given up: what was not answered before this will not be. */
 	link->owed_deletes = 0;
-	if (link->want_proof)
+	if (link->ack_wanted)
 		return;
-	link->doubted = false;
+	link->is_suspect = false;
 	if (link->denies) {
 		link->denies = false;
 		rmb_allow_all(link->lgr, link);

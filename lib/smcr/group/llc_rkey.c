@@ -530,5 +530,5 @@ llc_rkey_timeout(struct lgr *lgr)
 		over->owed_deletes += unnamed;
 		over->test_again = over->test_again || (unnamed && over->test_pending);
 	}
-	llc_doubt(over, "RKEY exchange without an answer");
+	llc_ask_alive(over, "RKEY exchange without an answer");
 }

@@ -13,8 +13,8 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/group/topology.c lib/smcr/group/topology.h
 
 check_UNIT += \
-	tests/unit/check_llc_flow \
-	tests/unit/check_llc_flow_v2 \
-	tests/unit/check_owner \
-	tests/unit/check_room \
-	tests/unit/check_topology
+	tests/unit/lib/smcr/group/check_llc_flow \
+	tests/unit/lib/smcr/group/check_llc_flow_v2 \
+	tests/unit/lib/smcr/group/check_owner \
+	tests/unit/lib/smcr/group/check_room \
+	tests/unit/lib/smcr/group/check_topology

@@ -12,7 +12,7 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/peer.c
 
 check_UNIT += \
-	tests/unit/check_hold_off \
-	tests/unit/check_rdv_turn \
-	tests/unit/check_rendezvous \
-	tests/unit/check_terms
+	tests/unit/lib/smcr/rendezvous/check_hold_off \
+	tests/unit/lib/smcr/rendezvous/check_rdv_turn \
+	tests/unit/lib/smcr/rendezvous/check_rendezvous \
+	tests/unit/lib/smcr/rendezvous/check_terms

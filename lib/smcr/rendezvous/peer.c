@@ -182,7 +182,7 @@ log_hold(struct smcr *eng, const struct peer *p, enum smcr_log_type type, int64_
 }
 
 unsigned
-peer_shuns(const struct peer *p, int64_t now_ns)
+peer_is_avoided(const struct peer *p, int64_t now_ns)
 {
 	return p->sctp_failed || p->sctp_until_ns > now_ns ? RDV_SCTP : 0;
 }

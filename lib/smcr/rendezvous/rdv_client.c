@@ -232,7 +232,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 		rdv_decline(conn, diag);
 		return;
 	}
-	rdv_step(conn, RDV_CONNECTING, rdv_patience_ms(conn));
+	rdv_step(conn, RDV_CONNECTING, rdv_wait_ms(conn));
 }
 
 /* The link is connected: a blocked port would have been a Decline by now. */

@@ -289,7 +289,7 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	/* It does not know the group that we offered, it says (C.4, A.2.5). */
 	if (d->out_of_sync && lgr != NULL) {
 		lgr->eng->ctr.out_of_sync++;
-		lgr_doubt(lgr);
+		lgr_mark_suspect(lgr);
 	}
 }
 

@@ -15,7 +15,7 @@ rdv_want(const struct smcr_conn *conn)
 {
 	const struct smcr_open *o = &conn->rdv->open;
 
-	return (struct window_want){ o->elem_size, o->elem_need, o->rtt_ns };
+	return (struct window_want){ o->elem_size, o->rmb_size_hint, o->rtt_ns };
 }
 
 /* For an RMB that is made for it. */
@@ -91,7 +91,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 	} else if (old != NULL) {
 		conn_elem_taken(old);
 	}
-	quarantine_let_go(lgr, rr, a->rmbe_idx);
+	quarantine_release(lgr, rr, a->rmbe_idx);
 	conn_hold_peer_elem(conn, rr, a);
 	return 0;
 }
@@ -103,7 +103,7 @@ rdv_peer_waits(struct smcr_conn *conn)
 }
 
 uint32_t
-rdv_patience_ms(const struct smcr_conn *conn)
+rdv_wait_ms(const struct smcr_conn *conn)
 {
 	int64_t left_ms = (conn->rdv->until_ns - conn->eng->now_ns) / MS;
 
@@ -120,7 +120,7 @@ rdv_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 	} else if (p->leader != NULL) {
 		conn->rdv->peer_ent = p;
 		list_push(&p->waiting, &conn->rdv->wait);
-		rdv_step(conn, wait, rdv_patience_ms(conn));
+		rdv_step(conn, wait, rdv_wait_ms(conn));
 	} else {
 		peer_lead(p, conn);
 		return true;
@@ -131,7 +131,7 @@ rdv_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 void
 rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
 {
-	uint32_t left_ms = rdv_patience_ms(conn), two = 2 * conn->eng->cfg.llc_ms;
+	uint32_t left_ms = rdv_wait_ms(conn), two = 2 * conn->eng->cfg.llc_ms;
 
 	rdv_set_group(conn->rdv, lgr);
 	list_push(&lgr->wait_rmb, &conn->rdv->wait);

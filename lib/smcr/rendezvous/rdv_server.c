@@ -92,7 +92,7 @@ find_group(const struct smcr_conn *conn, bool *full)
 		    !rdv_fits_terms(conn, lgr) || (!rdv_is_smcrd(conn) && !has_port(lgr, &conn->rdv->proposal)))
 			continue;
 		*full = *full || quarantine_is_full(lgr);
-		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_doubted(lgr) &&
+		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_suspect(lgr) &&
 		    !lgr_is_silent(lgr) && lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
 		    lgr_has_place(lgr, rdv_want(conn)) && (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
@@ -162,7 +162,7 @@ proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 		return;
 	}
 	rdv_peer_waits(conn);
-	rdv_step(conn, RDV_WAIT_ADMIT, rdv_patience_ms(conn));
+	rdv_step(conn, RDV_WAIT_ADMIT, rdv_wait_ms(conn));
 	if (conn->prewarm)
 		rdv_server_choose(conn);
 	else
@@ -183,7 +183,7 @@ pick_device(const struct smcr_conn *conn)
 {
 	const struct rdv *r = conn->rdv;
 	struct smcr *eng = conn->eng;
-	unsigned shunned = peer_shuns(r->peer_ent, eng->now_ns), kinds = kinds_within_reach(conn);
+	unsigned shunned = peer_is_avoided(r->peer_ent, eng->now_ns), kinds = kinds_within_reach(conn);
 
 	if (r->version >= 2)
 		return rdv_pick_device(eng, RDV_ROCE_V2, &r->open.local_addr, r->proposal.v2.gid);

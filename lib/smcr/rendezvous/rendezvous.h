@@ -187,7 +187,7 @@ void rdv_end(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* The peer awaits our next message from now on, for clc_ms (C.5): who has not come to it in three quarters of that declines. */
 void rdv_peer_waits(struct smcr_conn *);
 /* What is left of that, never 0. */
-uint32_t rdv_patience_ms(const struct smcr_conn *);
+uint32_t rdv_wait_ms(const struct smcr_conn *);
 /* There is no group to join: true when the connection leads first contact with this peer (NULL: there is no memory
  * for it); else it waits for the one that does, at the step `wait`, or is declined. */
 bool rdv_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
@@ -280,7 +280,7 @@ bool peer_meets(struct smcr_conn *, const struct owner *);
 bool peer_holds_off(const struct peer *, const struct smcr_conn *);
 
 /* Server: kinds of devices that first contact with the peer should not take if there are others. */
-unsigned peer_shuns(const struct peer *, int64_t now_ns);
+unsigned peer_is_avoided(const struct peer *, int64_t now_ns);
 
 enum peer_outcome {
 	PEER_OK,     /* there is a group now */

@@ -146,7 +146,7 @@ struct link {
 
 	/* TEST LINK (4.5.3) */
 	struct timer keepalive;
-	bool want_proof; /* a TEST LINK is to go with the next flush */
+	bool ack_wanted; /* a TEST LINK is to go with the next flush */
 	bool test_pending;
 	bool test_again;   /* another one is to follow the one under way */
 	const char *doubt; /* what was not answered over it: why it is lost when its test is not answered either */
@@ -160,8 +160,8 @@ struct link {
 	uint8_t late_rkeys; /* RKEY exchanges that were given up: their answers may come yet */
 	/* of those, DELETE RKEYs of version 2, whose answers name nothing; a test that was sent behind them settles it */
 	uint8_t owed_deletes;
-	bool doubted; /* the peer is said not to know it: the next test that is answered shows that it does */
-	bool denies;  /* some elements are closed to it (rx.c) until a test shows that the peer has not reset it */
+	bool is_suspect; /* the peer is said not to know it: the next test that is answered shows that it does */
+	bool denies;     /* some elements are closed to it (rx.c) until a test shows that the peer has not reset it */
 	uint8_t test_data[16];
 	int64_t test_sent_ns;
 	int64_t rtt_ns; /* -1 = none yet */

@@ -48,9 +48,9 @@ link_schedule(struct link *link)
 }
 
 void
-link_want_proof(struct link *link)
+link_request_ack(struct link *link)
 {
-	link->want_proof = true;
+	link->ack_wanted = true;
 	link_schedule(link);
 }
 

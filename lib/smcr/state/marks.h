@@ -59,7 +59,7 @@ void mark_link_failed(struct link *, const char *why);
 /* Puts the link on the engine's list for the next flush. */
 void link_schedule(struct link *);
 /* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
-void link_want_proof(struct link *);
+void link_request_ack(struct link *);
 void mark_delete_sent(struct lgr *);
 void mark_rmb(struct lgr *, enum rmb_mark);
 void mark_contact_ready(struct lgr *);

@@ -16,7 +16,7 @@
 /* An association; first member of the stack's own struct. */
 struct siw_assoc {
 	struct siw_dev *dev;
-	struct stranger from; /* the peer, be it known or not */
+	struct unknown_peer from; /* the peer, be it known or not */
 	/* Its owner, who is told when there may be something to take, or room to send. */
 	void (*ready)(void *owner);
 	void *owner;

@@ -242,7 +242,7 @@ pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 	if (ev == DDP_SESSION_EV_ASKED)
 		return siw_pend_dispatch(&t->pend, (struct span){ .ptr = t->session.pd, .len = t->session.pd_len });
 	if (ev != DDP_SESSION_EV_TERMINATED) /* that is an Initiate that was given up */
-		siw_refused(t->pend.dev, STRANGER_BAD, &t->pend.from);
+		siw_refused(t->pend.dev, UNKNOWN_PEER_BAD, &t->pend.from);
 	pend_end(t, message,
 	    ddp_session_may(&t->session, DDP_SESSION_TERMINATE)
 	        ? ddp_session_terminate(&t->session, message, sizeof(message))
@@ -270,7 +270,7 @@ pend_ready(void *arg)
 		case SIW_ASSOC_CLOSED:
 		case SIW_ASSOC_LOST:
 			if (!t->pend.parked)
-				siw_refused(dev, STRANGER_BAD, &t->pend.from);
+				siw_refused(dev, UNKNOWN_PEER_BAD, &t->pend.from);
 			siw_sctp_pend_drop(&t->pend);
 			return;
 		}

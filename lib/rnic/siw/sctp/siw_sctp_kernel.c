@@ -199,7 +199,7 @@ assoc_new(struct siw_dev *dev, int fd, const struct sockaddr_storage *peer)
 		return NULL;
 	}
 	k->assoc.dev = dev;
-	k->assoc.from = stranger_of(peer);
+	k->assoc.from = unknown_peer_of(peer);
 	k->assoc.message_max = max_u32(min_u32(MESSAGE_MAX, dev->iface.mtu), SEGQ_MESSAGE_MIN);
 	k->fd = fd;
 	k->looked_ns = -1;
@@ -350,7 +350,7 @@ path_state(int32_t state)
 	case SCTP_ACTIVE:
 		return RNIC_PATH_ACTIVE;
 	case SCTP_PF: /* potentially failed */
-		return RNIC_PATH_DOUBTED;
+		return RNIC_PATH_SUSPECT;
 	case SCTP_INACTIVE:
 		return RNIC_PATH_INACTIVE;
 	case SCTP_UNCONFIRMED:
@@ -576,7 +576,7 @@ static void
 accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 {
 	const struct linger reset = { .l_onoff = 1 };
-	const struct stranger who = stranger_of(from);
+	const struct unknown_peer who = unknown_peer_of(from);
 	struct kernel_assoc *k;
 
 	if (!siw_may_come(dev, &who)) {

@@ -32,8 +32,8 @@
 #define BUCKETS 256
 /* Packets that belong to no association, and all that make one, whatever else comes from their address: each may cost an answer, and
  * the library remembers set-ups for a minute. */
-#define STRANGERS_AT_ONCE 256
-#define STRANGER_EVERY_NS 1000000
+#define UNKNOWN_PEERS_AT_ONCE 256
+#define UNKNOWN_PEER_EVERY_NS 1000000
 /* A quarter of that is for addresses that share a place in a small table: one that takes all it gets leaves others theirs. */
 #define SOURCES 64
 #define OF_SOURCE 4
@@ -63,7 +63,7 @@ struct siw_udp {
 	uint64_t key;     /* of opaque values */
 	uint32_t headers; /* of a packet, SCTP's included */
 	uint32_t path_mtu;
-	int64_t strangers_due_ns; /* so many may come, see STRANGERS_AT_ONCE */
+	int64_t unknown_peers_due_ns; /* so many may come, see UNKNOWN_PEERS_AT_ONCE */
 	int64_t source_due_ns[SOURCES];
 	uint8_t *in; /* PACKET_ROOM */
 };
@@ -177,10 +177,10 @@ siw_udp_peer_gather(struct siw_udp_peer *p)
 	p->takes_together = true;
 }
 
-struct stranger
+struct unknown_peer
 siw_udp_peer_address(const struct siw_udp_peer *p)
 {
-	return stranger_of(&p->at);
+	return unknown_peer_of(&p->at);
 }
 
 uint32_t
@@ -259,27 +259,27 @@ takes_turn(int64_t *due_ns, int64_t now, int64_t at_once, int64_t every_ns)
 
 /* One that belongs to no association: they are limited in number. */
 static bool
-stranger_may_come(struct siw_udp *u, const struct stranger *from)
+unknown_peer_may_come(struct siw_udp *u, const struct unknown_peer *from)
 {
 	uint64_t source = hash_of(u, from->at.b, addr_source_bits(from->at.b) / 8, 0) % SOURCES;
 	int64_t now = u->dev->dev.now_ns;
 
-	return takes_turn(&u->source_due_ns[source], now, STRANGERS_AT_ONCE / OF_SOURCE,
-	           (int64_t)OF_SOURCE * STRANGER_EVERY_NS) &&
-	    takes_turn(&u->strangers_due_ns, now, STRANGERS_AT_ONCE, STRANGER_EVERY_NS);
+	return takes_turn(&u->source_due_ns[source], now, UNKNOWN_PEERS_AT_ONCE / OF_SOURCE,
+	           (int64_t)OF_SOURCE * UNKNOWN_PEER_EVERY_NS) &&
+	    takes_turn(&u->unknown_peers_due_ns, now, UNKNOWN_PEERS_AT_ONCE, UNKNOWN_PEER_EVERY_NS);
 }
 
 /* Of a packet that no association is known for, or that may make one: may it go on? */
 static bool
 may_go_on(struct siw_udp *u, const struct sockaddr_storage *from, bool too_long)
 {
-	const struct stranger who = stranger_of(from);
+	const struct unknown_peer who = unknown_peer_of(from);
 
 	if (!siw_may_come(u->dev, &who))
 		return false;
-	if (!too_long && stranger_may_come(u, &who))
+	if (!too_long && unknown_peer_may_come(u, &who))
 		return true;
-	siw_refused(u->dev, STRANGER_LIMITED, &who);
+	siw_refused(u->dev, UNKNOWN_PEER_LIMITED, &who);
 	return false;
 }
 

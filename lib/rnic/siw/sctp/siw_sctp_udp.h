@@ -46,4 +46,4 @@ void *siw_udp_peer_opaque(const struct siw_udp_peer *);
 void siw_udp_peer_gather(struct siw_udp_peer *);
 /* As siw_udp_path_mtu(), but less when the way to this peer is narrower. */
 uint32_t siw_udp_peer_path_mtu(struct siw_udp_peer *);
-struct stranger siw_udp_peer_address(const struct siw_udp_peer *);
+struct unknown_peer siw_udp_peer_address(const struct siw_udp_peer *);

@@ -70,7 +70,7 @@ siw_tcp_lost(struct siw_qp *qp, int err)
 	    : err == ECONNRESET    ? "the peer reset the connection"
 	    : err == ETIMEDOUT     ? "the connection timed out"
 	                           : "the connection is lost";
-	const char *last = err != 0 ? siw_tcp_last_words(qp) : NULL;
+	const char *last = err != 0 ? siw_tcp_send_terminate(qp) : NULL;
 
 	if (last == NULL)
 		siw_tcp(qp)->peer_fin = err == 0;

@@ -88,7 +88,7 @@ void siw_tcp_stream_io(void *qp, int fd, unsigned events);
 void siw_tcp_rx_turn(struct siw_qp *);
 /* What a reset left unread is not placed: the peer may have moved on to another link, and written newer bytes there. But a
  * Terminate among it says why the peer reset the connection: its words, or NULL. */
-const char *siw_tcp_last_words(struct siw_qp *);
+const char *siw_tcp_send_terminate(struct siw_qp *);
 
 /* -- siw_tcp_tx.c -- */
 

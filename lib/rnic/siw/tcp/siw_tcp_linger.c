@@ -141,7 +141,7 @@ siw_tcp_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 	} else if (!linger_append(l, bytes, len)) {
 		linger_free(l);
 	} else {
-		linger_start(l, SIW_LINGER_STRANGER);
+		linger_start(l, SIW_LINGER_UNKNOWN_PEER);
 	}
 }
 

@@ -125,7 +125,7 @@ pend_io(void *arg, int fd, unsigned events)
 	}
 	/* The request is malformed, the peer talks before it was answered, or it is gone: a parked one may go. */
 	if (n > 0 || !p->parked)
-		siw_refused(p->dev, STRANGER_BAD, &p->from);
+		siw_refused(p->dev, UNKNOWN_PEER_BAD, &p->from);
 	siw_tcp_pend_drop(p);
 }
 
@@ -134,7 +134,7 @@ static void
 accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 {
 	const struct linger reset = { .l_onoff = 1 };
-	const struct stranger who = stranger_of(from);
+	const struct unknown_peer who = unknown_peer_of(from);
 	struct tcp_pend *t;
 
 	if (!siw_may_come(dev, &who)) {

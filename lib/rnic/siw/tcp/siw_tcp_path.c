@@ -55,7 +55,7 @@ siw_tcp_conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 	out->unacked = info.tcpi_unacked;
 	out->path_cnt = 1;
 	*path = (struct rnic_path){
-		.state = info.tcpi_retransmits > 0 ? RNIC_PATH_DOUBTED : RNIC_PATH_ACTIVE,
+		.state = info.tcpi_retransmits > 0 ? RNIC_PATH_SUSPECT : RNIC_PATH_ACTIVE,
 		.primary = true,
 		.rtt_us = info.tcpi_rtt,
 		.rto_us = info.tcpi_rto,

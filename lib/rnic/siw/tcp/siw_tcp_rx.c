@@ -123,7 +123,7 @@ rx_took(struct siw_qp *qp, size_t n)
 }
 
 const char *
-siw_tcp_last_words(struct siw_qp *qp)
+siw_tcp_send_terminate(struct siw_qp *qp)
 {
 	struct siw_tcp *t = siw_tcp(qp);
 	/* Of a Write that was read straight into place: its rest comes first. */

@@ -1,0 +1,133 @@
+/* The connections of a service over all workers; see admission.h. */
+#include "daemon/account/admission.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/account/outage.h"
+#include "daemon/account/source_count.h"
+#include "daemon/account/fallback_period.h"
+
+struct admission {
+	struct list_node node; /* struct admissions.list; alone once retired */
+	unsigned refs;
+	enum config_kind kind;
+	char name[CONFIG_NAME_MAX];
+	struct outage outage;
+	struct fallback_periods fallback_periods;
+	pthread_mutex_t lock; /* of what follows */
+	uint32_t connections;
+	struct source_count sources; /* counted whether there is a limit or not: a reload may bring one */
+};
+
+void
+admissions_init(struct admissions *all)
+{
+	(void)pthread_mutex_init(&all->lock, NULL);
+	list_init(&all->list);
+}
+
+void
+admissions_fini(struct admissions *all)
+{
+	assert(list_empty(&all->list));
+	(void)pthread_mutex_destroy(&all->lock);
+}
+
+static struct admission *
+find(struct admissions *all, const struct config_service *cfg)
+{
+	LIST_EACH(struct admission, a, &all->list, node)
+		if (a->kind == cfg->kind && strcmp(a->name, cfg->name) == 0)
+			return a;
+	return NULL;
+}
+
+struct admission *
+admission_get(struct admissions *all, const struct config_service *cfg, uint64_t seed)
+{
+	(void)pthread_mutex_lock(&all->lock);
+	struct admission *a = find(all, cfg);
+	if (a == NULL && (a = calloc(1, sizeof(*a))) != NULL) {
+		a->kind = cfg->kind;
+		memcpy(a->name, cfg->name, sizeof(a->name));
+		a->sources.seed = seed;
+		(void)pthread_mutex_init(&a->lock, NULL);
+		outage_init(&a->outage);
+		fallback_periods_init(&a->fallback_periods);
+		list_push(&all->list, &a->node);
+	}
+	if (a != NULL)
+		a->refs++;
+	(void)pthread_mutex_unlock(&all->lock);
+	return a;
+}
+
+void
+admission_retire(struct admissions *all, struct admission *a)
+{
+	(void)pthread_mutex_lock(&all->lock);
+	list_remove(&a->node);
+	(void)pthread_mutex_unlock(&all->lock);
+}
+
+void
+admission_put(struct admissions *all, struct admission *a)
+{
+	(void)pthread_mutex_lock(&all->lock);
+	assert(a->refs > 0);
+	bool last = --a->refs == 0;
+	if (last)
+		list_remove(&a->node);
+	(void)pthread_mutex_unlock(&all->lock);
+	if (!last)
+		return;
+	assert(a->connections == 0);
+	source_count_fini(&a->sources);
+	outage_fini(&a->outage);
+	fallback_periods_fini(&a->fallback_periods);
+	(void)pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+struct outage *
+admission_outage(struct admission *a)
+{
+	return &a->outage;
+}
+
+struct fallback_periods *
+admission_fallback_periods(struct admission *a)
+{
+	return &a->fallback_periods;
+}
+
+enum admission_verdict
+admission_take(struct admission *a, const struct config_service *cfg, const union net_addr *source)
+{
+	enum admission_verdict v;
+
+	(void)pthread_mutex_lock(&a->lock);
+	if (a->connections >= cfg->max_connections)
+		v = ADMISSION_MAX;
+	else if (cfg->max_per_peer > 0 && source_count_of(&a->sources, source) >= cfg->max_per_peer)
+		v = ADMISSION_PER_PEER;
+	else
+		v = source_count_add(&a->sources, source) > 0 ? ADMISSION_OK : ADMISSION_UNCOUNTED;
+	if (v == ADMISSION_OK || v == ADMISSION_UNCOUNTED)
+		a->connections++;
+	(void)pthread_mutex_unlock(&a->lock);
+	return v;
+}
+
+void
+admission_give(struct admission *a, const union net_addr *source)
+{
+	(void)pthread_mutex_lock(&a->lock);
+	assert(a->connections > 0);
+	a->connections--;
+	if (source != NULL)
+		source_count_remove(&a->sources, source);
+	(void)pthread_mutex_unlock(&a->lock);
+}

@@ -1,0 +1,88 @@
+/* Numbers of a service's sessions; see service_stats.h. */
+#include "daemon/account/service_stats.h"
+
+#include <stdlib.h>
+
+#include "daemon/state/session_state.h"
+
+void
+service_stats_fini(struct service_stats *f)
+{
+	free(f->reasons);
+	f->reasons = NULL;
+}
+
+static struct service_stats *
+of(const struct session *s)
+{
+	return &s->settings->svc->stats;
+}
+
+static struct service_reasons *
+reasons_of(const struct session *s)
+{
+	struct service_stats *f = of(s);
+
+	if (f->reasons == NULL)
+		f->reasons = calloc(1, sizeof(*f->reasons));
+	return f->reasons;
+}
+
+void
+service_stats_travels(struct session *s, enum session_mode mode)
+{
+	if (s->counted && s->mode == mode)
+		return;
+	if (s->counted)
+		of(s)->modes[s->mode]--;
+	if (s->counted && s->mode == SESSION_SETUP)
+		histogram_add_time(&of(s)->setup, s->pool->env->now_ns - s->born_ns);
+	of(s)->modes[mode]++;
+	s->counted = true;
+	s->mode = mode;
+}
+
+void
+service_stats_connected(struct session *s)
+{
+	/* Each address has connect_timeout from when it is tried. */
+	int64_t began_ns = s->setup->dial_until_ns - s->settings->cfg.connect_ms * NS_PER_MS;
+
+	histogram_add_time(&of(s)->connect, s->pool->env->now_ns - began_ns);
+}
+
+static void
+count_code(struct tally *of_all, struct tally *of_service, uint32_t code)
+{
+	if (code == 0)
+		return;
+	tally_count(of_all, code);
+	if (of_service != NULL)
+		tally_count(of_service, code);
+}
+
+void
+service_stats_no_smc(struct session *s, uint32_t local, uint32_t peer)
+{
+	struct session_fallbacks *all = &s->pool->fallbacks;
+	struct service_reasons *r = local != 0 || peer != 0 ? reasons_of(s) : NULL;
+
+	count_code(&all->local, r != NULL ? &r->local : NULL, local);
+	count_code(&all->peer, r != NULL ? &r->peer : NULL, peer);
+}
+
+void
+service_stats_ended(struct session *s, bool reset)
+{
+	struct service_reasons *r;
+
+	if (s->counted)
+		of(s)->modes[s->mode]--;
+	s->counted = false;
+	if ((s->flags & SF_PROBE) != 0) /* no client was behind it */
+		return;
+	r = reset ? reasons_of(s) : NULL;
+	histogram_add_time(&of(s)->life, s->pool->env->now_ns - s->born_ns);
+	if (r != NULL)
+		tally_count(&r->reset, s->cause);
+}

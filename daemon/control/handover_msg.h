@@ -1,0 +1,80 @@
+/*
+ * The language in which a running daemon hands its listening sockets over to the process that takes its place: messages of fixed
+ * length on the control socket, each with one descriptor or none. handover/takeover.c is the new process, control_handover.c the old one.
+ *
+ *	new                                     old
+ *	HANDOVER_REQUEST and the version   -->
+ *	                                   <--  HELLO, SOCKET for each, END; or REFUSED
+ *	(starts, up to its first accept)
+ *	USED for each MPA that it needs, READY  -->
+ *	                                        (accepts no more, drains; ends what is being set up)
+ *	                                   <--  DONE
+ *	(accepts)
+ *
+ * Until READY either end may go away: the old process goes on as before.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+#define HANDOVER_REQUEST "smcrd-take-over" /* then a blank, the version and a line feed: no JSON */
+#define HANDOVER_VERSION 1
+#define HANDOVER_LEN 160
+#define HANDOVER_TEXT_MAX 112
+#define HANDOVER_SOCKETS_MAX 16384
+
+enum handover_type {
+	HANDOVER_HELLO = 1,
+	HANDOVER_REFUSED,
+	HANDOVER_SOCKET,
+	HANDOVER_END,
+	HANDOVER_USED,
+	HANDOVER_READY,
+	HANDOVER_DONE,
+};
+
+enum handover_kind {
+	HANDOVER_NONE,
+	HANDOVER_CONTROL, /* the control socket */
+	HANDOVER_SERVICE, /* a listening socket of a service */
+	HANDOVER_MPA,     /* soft iWARP's port on TCP */
+};
+
+struct handover_msg {
+	enum handover_type type;
+	enum handover_kind kind; /* of a SOCKET */
+	uint32_t
+	    cnt; /* HELLO: how many SOCKETs follow; USED: which of the MPA sockets, from 0; SOCKET: 1 for a socket unit's */
+	uint32_t pid;         /* HELLO: the old process */
+	uint64_t watchdog_us; /* HELLO: as systemd told it; 0 = none */
+	uint64_t dev, ino;    /* SOCKET: the file of a UNIX socket; 0 = none that is ours */
+	/* HELLO: NOTIFY_SOCKET, or ""; REFUSED: why; SOCKET: the file's path, or ""; DONE: where the old one answers from now on. */
+	char text[HANDOVER_TEXT_MAX];
+};
+
+/* Refuses nothing: a text that is too long is cut. */
+void handover_encode(const struct handover_msg *, uint8_t out[HANDOVER_LEN]);
+/* HANDOVER_LEN, 0 when bytes are missing, or -EPROTO; -EPROTONOSUPPORT: of another version. */
+int handover_decode(struct span, struct handover_msg *out) __attribute__((warn_unused_result));
+
+/* With a descriptor unless that is negative. 0, -EAGAIN when there is no room now, or -errno. */
+int handover_send(int sock, const struct handover_msg *, int fd) __attribute__((warn_unused_result));
+
+/* What has come of a message. */
+struct handover_rx {
+	uint8_t buf[HANDOVER_LEN];
+	size_t len;
+	int fd; /* -1 = none */
+};
+
+#define HANDOVER_RX_NONE ((struct handover_rx){ .fd = -1 })
+
+/* The next message and its descriptor, which is there with a SOCKET and with nothing else: 0, -EAGAIN when it is not there yet,
+ * -ECONNRESET when the other end has closed, or -errno. */
+int handover_recv(int sock, struct handover_rx *, struct handover_msg *out, int *fd)
+    __attribute__((warn_unused_result));
+/* Closes the descriptor of a message that has not come whole. */
+void handover_rx_fini(struct handover_rx *);

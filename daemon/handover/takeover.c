@@ -1,0 +1,342 @@
+/* Taking over from a running daemon; see handover/takeover.h. */
+#include "daemon/handover/takeover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/log.h"
+#include "daemon/control/handover_msg.h"
+
+#define WAIT_S 15 /* for each message: a busy daemon answers late */
+
+static int
+fail(FILE *err, int rc, const char *what)
+{
+	fprintf(err, "take-over: %s%s%s\n", what, rc < 0 ? ": " : "", rc < 0 ? strerror(-rc) : "");
+	return rc < 0 ? rc : -EPROTO;
+}
+
+/* 0 and *sock is -1 when nobody listens. */
+static int
+connect_to(const char *path, int *sock, FILE *err)
+{
+	const struct timeval wait = { .tv_sec = WAIT_S };
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+
+	*sock = -1;
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return fail(err, -ENAMETOOLONG, path);
+	strcpy(sun.sun_path, path);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fail(err, -errno, "socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0) {
+		int rc = errno == ENOENT || errno == ECONNREFUSED ? 0 : fail(err, -errno, path);
+
+		close(fd);
+		return rc;
+	}
+	*sock = fd;
+	return 0;
+}
+
+static int
+check_user(int sock, FILE *err)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return fail(err, -errno, "who listens there");
+	if (cred.uid == geteuid())
+		return 0;
+	fprintf(err, "take-over: the running daemon's user is %u, not %u: start the new one as the same user\n",
+	    (unsigned)cred.uid, (unsigned)geteuid());
+	return -EPERM;
+}
+
+/* The next message, which is of this type. */
+static int
+hear(struct takeover *t, enum handover_type want, struct handover_msg *m, int *fd, FILE *err)
+{
+	struct handover_rx rx = HANDOVER_RX_NONE;
+	int rc = handover_recv(t->sock, &rx, m, fd);
+
+	if (rc == -EPROTO && rx.len > 0 && rx.buf[0] == '{') /* JSON */
+		rc = fail(err, 1, "the running daemon is of a version that cannot hand over");
+	else if (rc == -EPROTONOSUPPORT)
+		rc = fail(err, 1, "the running daemon hands over in another version of this protocol");
+	else if (rc == -EAGAIN)
+		rc = fail(err, -ETIMEDOUT, "the running daemon");
+	else if (rc == -ECONNRESET)
+		rc = fail(err, 1, "the running daemon has ended the hand-over");
+	else if (rc != 0)
+		rc = fail(err, rc, "the running daemon's message");
+	handover_rx_fini(&rx);
+	if (rc != 0)
+		return rc;
+	if (m->type == HANDOVER_REFUSED) {
+		fprintf(err, "take-over: refused: %s\n", m->text);
+		return -EPERM;
+	}
+	if (m->type == want)
+		return 0;
+	if (*fd >= 0)
+		close(*fd);
+	return fail(err, 1, "the running daemon's message is out of order");
+}
+
+static int
+int_option(int fd, int option)
+{
+	int v = -1;
+	socklen_t len = sizeof(v);
+
+	return getsockopt(fd, SOL_SOCKET, option, &v, &len) == 0 ? v : -1;
+}
+
+/* Is it what the message says? */
+static bool
+is_listener(int fd, const struct handover_msg *m, const struct sockaddr_storage *addr)
+{
+	const int domain = int_option(fd, SO_DOMAIN), protocol = int_option(fd, SO_PROTOCOL);
+	const bool tcp = (domain == AF_INET || domain == AF_INET6) && protocol == IPPROTO_TCP;
+
+	if (int_option(fd, SO_TYPE) != SOCK_STREAM || int_option(fd, SO_ACCEPTCONN) != 1 || addr->ss_family != domain)
+		return false;
+	if (m->text[0] != '\0' && strcmp(addr_path(addr), m->text) != 0)
+		return false;
+	switch (m->kind) {
+	case HANDOVER_CONTROL:
+		return domain == AF_UNIX && m->text[0] != '\0';
+	case HANDOVER_SERVICE:
+		return tcp || domain == AF_UNIX;
+	case HANDOVER_MPA:
+		return tcp;
+	case HANDOVER_NONE:
+		break;
+	}
+	return false;
+}
+
+/* Its file, if it is still there. */
+static void
+own_file(struct listen_socket *l, const struct handover_msg *m)
+{
+	struct stat st;
+
+	if (m->text[0] == '\0' || strlen(m->text) >= sizeof(l->path) || lstat(m->text, &st) != 0 ||
+	    !S_ISSOCK(st.st_mode) || st.st_dev != m->dev || st.st_ino != m->ino)
+		return;
+	strcpy(l->path, m->text);
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+}
+
+static int
+keep(struct takeover *t, const struct handover_msg *m, const struct listen_socket *l)
+{
+	struct listen_socket file = *l;
+	int rc = 0;
+
+	switch (m->kind) {
+	case HANDOVER_CONTROL:
+		if (t->control_cnt == CONTROL_PORTS) {
+			listen_socket_close(&file);
+			return -EPROTO;
+		}
+		t->control[t->control_cnt++] = *l;
+		return 0;
+	case HANDOVER_MPA:
+		return listen_socket_list_add(&t->mpa, l);
+	case HANDOVER_SERVICE:
+	case HANDOVER_NONE:
+		break;
+	}
+	/* First, as the descriptor is nobody's before that. */
+	rc = listen_socket_list_add(&t->services, l);
+	file.fd = -1;
+	return rc == 0 && l->path[0] != '\0' ? listen_socket_list_add(&t->files, &file) : rc;
+}
+
+static int
+take_socket(struct takeover *t, const struct handover_msg *m, int fd, FILE *err)
+{
+	struct sockaddr_storage addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct listen_socket l = listen_socket_of_fd(fd);
+
+	l.lent = l.elsewhere = true;
+	l.unit = m->cnt != 0;
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) != 0 || !is_listener(fd, m, &addr)) {
+		listen_socket_close(&l);
+		return fail(err, 1, "the running daemon sent something else than the listening socket that it told of");
+	}
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	own_file(&l, m);
+	int rc = keep(t, m, &l);
+	return rc != 0 ? fail(err, rc, "sockets") : 0;
+}
+
+/* A process that was started by hand inside of the unit tells systemd what the old one told it. */
+static void
+inherit_supervision(const struct handover_msg *hello)
+{
+	char text[24];
+
+	if (getenv("NOTIFY_SOCKET") != NULL || hello->text[0] == '\0')
+		return;
+	(void)setenv("NOTIFY_SOCKET", hello->text, 1);
+	(void)unsetenv("WATCHDOG_PID");
+	snprintf(text, sizeof(text), "%" PRIu64, hello->watchdog_us);
+	if (hello->watchdog_us != 0)
+		(void)setenv("WATCHDOG_USEC", text, 1);
+}
+
+static int
+ask(struct takeover *t, FILE *err)
+{
+	struct handover_msg hello = { 0 }, m;
+	char line[64];
+	int fd;
+
+	int len = snprintf(line, sizeof(line), HANDOVER_REQUEST " %d\n", HANDOVER_VERSION);
+	if (send(t->sock, line, (size_t)len, MSG_NOSIGNAL) != len)
+		return fail(err, -errno, "asking the running daemon");
+	int rc = hear(t, HANDOVER_HELLO, &hello, &fd, err);
+	for (uint32_t i = 0; rc == 0 && i < hello.cnt; i++) {
+		rc = hear(t, HANDOVER_SOCKET, &m, &fd, err);
+		if (rc == 0)
+			rc = take_socket(t, &m, fd, err);
+	}
+	if (rc == 0)
+		rc = hear(t, HANDOVER_END, &m, &fd, err);
+	if (rc == 0 && t->control_cnt == 0)
+		rc = fail(err, 1, "the running daemon did not send its control socket");
+	if (rc != 0)
+		return rc;
+	t->pid = hello.pid;
+	inherit_supervision(&hello);
+	log_msg(LOG_LVL_NOTICE, "taking over from a running daemon: pid=%u sockets=%u", (unsigned)t->pid,
+	    (unsigned)hello.cnt);
+	return 0;
+}
+
+int
+takeover_begin(struct takeover *t, const char *path, FILE *err)
+{
+	*t = TAKEOVER_NONE;
+	int rc = connect_to(path, &t->sock, err);
+	if (rc == 0 && t->sock < 0)
+		log_msg(LOG_LVL_NOTICE, "no daemon to take over from: control=%s", path);
+	if (rc == 0 && t->sock >= 0)
+		rc = check_user(t->sock, err);
+	if (rc == 0 && t->sock >= 0)
+		rc = ask(t, err);
+	if (rc != 0)
+		takeover_fini(t);
+	return rc;
+}
+
+int
+takeover_offer_ports(struct takeover *t, struct config *cfg)
+{
+	if (t->mpa.cnt == 0)
+		return 0;
+	t->spares = calloc(t->mpa.cnt, sizeof(*t->spares));
+	if (t->spares == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < t->mpa.cnt; i++)
+		t->spares[i].fd = t->mpa.v[i].fd;
+	for (unsigned i = 0; i < cfg->device_cnt; i++) {
+		cfg->devices[i].siw.spares = t->spares;
+		cfg->devices[i].siw.spare_cnt = t->mpa.cnt;
+	}
+	return 0;
+}
+
+void
+takeover_settle_ports(struct takeover *t, struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->device_cnt; i++) {
+		cfg->devices[i].siw.spares = NULL;
+		cfg->devices[i].siw.spare_cnt = 0;
+	}
+	for (unsigned i = 0; i < t->mpa.cnt; i++)
+		listen_socket_close(&t->mpa.v[i]);
+}
+
+static int
+tell_used(const struct takeover *t)
+{
+	struct handover_msg used = { .type = HANDOVER_USED };
+	int rc = 0;
+
+	for (; used.cnt < t->mpa.cnt && rc == 0; used.cnt++)
+		if (t->spares != NULL && t->spares[used.cnt].used)
+			rc = handover_send(t->sock, &used, -1);
+	return rc;
+}
+
+static void
+remove_unused(const struct listen_socket *file, const struct config *cfg)
+{
+	struct stat st;
+
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (strcmp(addr_path(&cfg->services[i].listen), file->path) == 0)
+			return;
+	if (strcmp(addr_path(&cfg->metrics.listen), file->path) == 0)
+		return;
+	if (lstat(file->path, &st) == 0 && st.st_dev == file->dev && st.st_ino == file->ino)
+		unlink(file->path);
+}
+
+int
+takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
+{
+	const struct handover_msg ready = { .type = HANDOVER_READY };
+	struct handover_msg done = { 0 };
+	int fd, rc = tell_used(t);
+
+	if (rc == 0)
+		rc = handover_send(t->sock, &ready, -1);
+	if (rc != 0)
+		rc = fail(err, rc, "the running daemon");
+	else
+		rc = hear(t, HANDOVER_DONE, &done, &fd, err);
+	if (rc != 0)
+		return rc;
+	for (unsigned i = 0; i < t->files.cnt; i++)
+		remove_unused(&t->files.v[i], cfg);
+	for (unsigned i = 0; i < CONTROL_PORTS; i++)
+		listen_socket_set_lent(&t->control[i], false); /* with another path in this configuration it goes now */
+	log_msg(LOG_LVL_NOTICE, "taken over, the other process drains: pid=%u control=%s", (unsigned)t->pid, done.text);
+	takeover_fini(t);
+	return 0;
+}
+
+void
+takeover_fini(struct takeover *t)
+{
+	if (t->sock >= 0)
+		close(t->sock);
+	for (unsigned i = 0; i < CONTROL_PORTS; i++)
+		listen_socket_close(&t->control[i]);
+	listen_socket_list_fini(&t->services);
+	listen_socket_list_fini(&t->mpa);
+	free(t->spares);
+	listen_socket_list_fini(&t->files);
+	*t = TAKEOVER_NONE;
+}

@@ -1,0 +1,99 @@
+/* Unacknowledged data; see acks.h. Called by session.c. */
+#include "daemon/leg/acks.h"
+
+#include <errno.h>
+
+#include "base/minmax.h"
+#include "daemon/net/net.h"
+#include "daemon/state/session_state.h"
+
+#define SESSIONS_PER_STEP 64
+#define ROUNDS 8 /* a limit is noticed that much later at most: by an eighth */
+
+static void on_time(struct timer *);
+
+void
+acks_init(struct acks *a)
+{
+	*a = (struct acks){ .pos = 0 };
+	timer_init(&a->timer, on_time);
+}
+
+/* Arms for the next step; rounds go on as long as their steps take. */
+static void
+arm(struct session_pool *pool, uint32_t limit_s)
+{
+	uint32_t steps = pool->sessions.used / SESSIONS_PER_STEP + 1;
+
+	env_arm(pool->env, &pool->acks.timer, max_u32(limit_s * 1000 / ROUNDS / steps, 1));
+}
+
+void
+acks_note(const struct session *s)
+{
+	struct session_pool *pool = s->pool;
+	uint32_t limit_s = net_ack_limit_s(&pool->keepalive);
+
+	if (((s->app.flags | s->mid.flags) & LEG_SENT) != 0 && limit_s > 0 && !timer_armed(&pool->acks.timer))
+		arm(pool, limit_s);
+}
+
+void
+acks_reload(struct session_pool *pool)
+{
+	uint32_t limit_s = net_ack_limit_s(&pool->keepalive);
+
+	if (timer_armed(&pool->acks.timer) && limit_s > 0)
+		arm(pool, limit_s);
+}
+
+static bool
+is_silent(struct session_pool *pool, struct leg *leg, uint32_t limit_s)
+{
+	int64_t now_ns = pool->env->now_ns, limit_ns = limit_s * 1000 * NS_PER_MS;
+	bool silent = leg_is_silent(leg, now_ns, limit_ns, pool->keepalive.probes);
+
+	pool->acks.waits |= (leg->flags & LEG_SENT) != 0;
+	return silent && now_ns - pool->acks.from_ns >= limit_ns;
+}
+
+/* Beside data on SMC-R nothing is sent on the middle, and before there are data each step has a limit. */
+static void
+look(struct session *s, uint32_t limit_s)
+{
+	bool ingress = session_kind(s) == CONFIG_INGRESS;
+
+	if (s->state != SES_SMCR && s->state != SES_TCP)
+		return;
+	if (is_silent(s->pool, &s->app, limit_s)) {
+		session_blame(s, ingress ? "client does not acknowledge" : "server does not acknowledge", ETIMEDOUT);
+		s->app.err = ETIMEDOUT;
+		session_raise(s, SEV_APP_RESET);
+	} else if (s->state == SES_TCP && is_silent(s->pool, &s->mid, limit_s)) {
+		session_blame(s, "peer does not acknowledge", ETIMEDOUT);
+		s->mid.err = ETIMEDOUT;
+		session_raise(s, SEV_MID_RESET);
+	}
+}
+
+static void
+on_time(struct timer *t)
+{
+	struct session_pool *pool = CONTAINER_OF(t, struct session_pool, acks.timer);
+	struct acks *a = &pool->acks;
+	uint32_t limit_s = net_ack_limit_s(&pool->keepalive);
+	struct session *s = NULL;
+
+	if (pool->env->now_ns - t->at_ns > limit_s * 1000 / ROUNDS * NS_PER_MS)
+		a->from_ns = pool->env->now_ns;
+	for (unsigned n = 0; n < SESSIONS_PER_STEP && (s = idtable_next(&pool->sessions, &a->pos)) != NULL; n++)
+		look(s, limit_s);
+	if (s == NULL) {
+		a->pos = 0;
+		if (!a->waits)
+			return; /* the next session that sends arms it */
+		a->waits = false;
+	}
+	if (limit_s > 0)
+		arm(pool, limit_s);
+}

@@ -1,0 +1,228 @@
+/* Services that lead to each other; see circle.h. Called by session*.c and leg.c. */
+#include "daemon/leg/circle.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "daemon/state/session_state.h"
+
+/* -- origins -- */
+
+/* FNV-1a. Two daemons come to the same. */
+static uint32_t
+mix(uint32_t hash, const void *bytes, size_t len)
+{
+	for (const uint8_t *p = bytes; len > 0; p++, len--)
+		hash = (hash ^ *p) * 16777619u;
+	return hash;
+}
+
+static uint32_t
+mix_addr(uint32_t hash, const struct sockaddr_storage *ss)
+{
+	uint8_t bytes[18];
+
+	addr_to_v6(ss, bytes);
+	bytes[16] = (uint8_t)(addr_port(ss) >> 8);
+	bytes[17] = (uint8_t)addr_port(ss);
+	return mix(hash, bytes, sizeof(bytes));
+}
+
+/* Of the host since its boot, and its network namespace: where a loopback address means the same. */
+static uint32_t
+host_hash(void)
+{
+	char boot[64] = "";
+	struct stat st = { 0 };
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)!read(fd, boot, sizeof(boot));
+		close(fd);
+	}
+	(void)stat("/proc/self/ns/net", &st);
+	return mix(mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
+}
+
+/* Of a TCP connection, by both its ends: one port may be the local end of several. 0: it is none. */
+static uint32_t
+origin_of(const struct circles *all, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+{
+	if ((from->ss_family != AF_INET && from->ss_family != AF_INET6) || to->ss_family != from->ss_family)
+		return 0;
+	uint32_t hash = mix_addr(mix_addr(addr_is_loopback(to) ? all->host : 2166136261u, from), to);
+	return hash != 0 ? hash : 1;
+}
+
+static void
+local_end(int fd, struct sockaddr_storage *ss)
+{
+	socklen_t len = sizeof(*ss);
+
+	*ss = (struct sockaddr_storage){ 0 };
+	(void)getsockname(fd, (struct sockaddr *)ss, &len);
+}
+
+void
+circles_init(struct circles *all)
+{
+	*all = (struct circles){ .host = host_hash() };
+	(void)pthread_mutex_init(&all->lock, NULL);
+	(void)pthread_rwlock_init(&all->connecting, NULL);
+}
+
+void
+circles_fini(struct circles *all)
+{
+	for (unsigned i = 0; i < CIRCLE_PLACES; i++)
+		assert(all->at[i] == NULL);
+	(void)pthread_mutex_destroy(&all->lock);
+	(void)pthread_rwlock_destroy(&all->connecting);
+}
+
+/* -- the table -- */
+
+static struct circle_leg **
+place_of(struct circles *all, uint32_t origin)
+{
+	return &all->at[origin & (CIRCLE_PLACES - 1)];
+}
+
+/* 0: it is no leg of ours. */
+static unsigned
+hops_from(struct circles *all, uint32_t origin)
+{
+	unsigned hops = 0;
+
+	if (origin == 0)
+		return 0;
+	(void)pthread_mutex_lock(&all->lock);
+	for (const struct circle_leg *l = *place_of(all, origin); l != NULL; l = l->next)
+		if (l->origin == origin)
+			hops = max_u32(hops, l->hops);
+	(void)pthread_mutex_unlock(&all->lock);
+	return hops;
+}
+
+static void
+forget(struct circles *all, struct circle_leg *leg)
+{
+	if (leg->origin == 0)
+		return;
+	(void)pthread_mutex_lock(&all->lock);
+	struct circle_leg **p = place_of(all, leg->origin);
+	while (*p != leg)
+		p = &(*p)->next;
+	*p = leg->next;
+	(void)pthread_mutex_unlock(&all->lock);
+	leg->origin = 0;
+}
+
+static void
+remember(struct circles *all, struct circle_leg *leg, int fd, const struct sockaddr_storage *to)
+{
+	struct sockaddr_storage local;
+
+	local_end(fd, &local);
+	leg->origin = origin_of(all, &local, to);
+	if (leg->origin == 0)
+		return;
+	(void)pthread_mutex_lock(&all->lock);
+	struct circle_leg **p = place_of(all, leg->origin);
+	leg->next = *p;
+	*p = leg;
+	(void)pthread_mutex_unlock(&all->lock);
+}
+
+int
+circle_connect(struct circles *all, struct circle_leg *leg, const struct sockaddr_storage *to,
+    struct worker_ports *ports, const struct config_keepalive *ka, const struct tcp_option *opt)
+{
+	if (all == NULL || to->ss_family == AF_UNIX)
+		return net_connect(to, ports, ka, opt);
+	forget(all, leg);
+	(void)pthread_rwlock_rdlock(&all->connecting);
+	int fd = net_connect(to, ports, ka, opt);
+	if (fd >= 0)
+		remember(all, leg, fd, to);
+	(void)pthread_rwlock_unlock(&all->connecting);
+	return fd;
+}
+
+/* -- sessions -- */
+
+static struct circles *
+all_of(const struct session *s)
+{
+	return s->pool->place.circles;
+}
+
+/* It comes from a loopback address, or from the one that it was accepted at: the kernel's choice for what stays on a host. */
+static bool
+is_of_this_host(const struct sockaddr_storage *from, const struct sockaddr_storage *at)
+{
+	return addr_is_loopback(from) || addr_same_host(at, from);
+}
+
+void
+circle_accepted(struct session *s, int fd, const union net_addr *peer)
+{
+	struct circles *all = all_of(s);
+	struct sockaddr_storage from, at;
+
+	net_addr_get(peer, &from);
+	local_end(fd, &at);
+	s->origin = origin_of(all, &from, &at);
+	if (s->origin == 0)
+		return;
+	if (s->pool->place.cnt > 1 && is_of_this_host(&from, &at)) {
+		(void)pthread_rwlock_wrlock(&all->connecting);
+		(void)pthread_rwlock_unlock(&all->connecting);
+	}
+	s->hops = (uint8_t)hops_from(all, s->origin);
+	s->circle.hops = (uint8_t)(s->hops + 1);
+}
+
+bool
+circle_may_go_on(const struct session *s)
+{
+	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
+	struct event e = { .kind = EVENT_CIRCLE };
+
+	if (s->hops < CIRCLE_HOPS_MAX)
+		return true;
+	(void)snprintf(e.service, sizeof(e.service), "%s", s->settings->cfg.name);
+	(void)snprintf(e.reason, sizeof(e.reason), "a connection has come through %u services of gateways", s->hops);
+	net_addr_str(from, e.peer, sizeof(e.peer));
+	session_pool_report(s->pool, &e);
+	return false;
+}
+
+bool
+circle_proposed(struct session *s)
+{
+	uint32_t origin;
+	uint8_t hops;
+
+	smcr_proposed_way(s->conn, &hops, &origin);
+	unsigned ours = hops_from(all_of(s), origin);
+	hops = (uint8_t)min_u32(max_u32(hops, ours > 0 ? ours + 1 : 0), CIRCLE_HOPS_MAX);
+	if (hops <= s->hops)
+		return true;
+	s->hops = hops;
+	(void)pthread_mutex_lock(&all_of(s)->lock); /* it may be connected, and in the table, already */
+	s->circle.hops = (uint8_t)(hops + 1);
+	(void)pthread_mutex_unlock(&all_of(s)->lock);
+	return circle_may_go_on(s);
+}
+
+void
+circle_ended(struct session *s)
+{
+	forget(all_of(s), &s->circle);
+}

@@ -1,0 +1,111 @@
+/* The middle during the rendezvous; see clc_stream.h. */
+#include "daemon/leg/clc_stream.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "daemon/device/devices.h"
+
+struct smcr_identity
+clc_stream_identity(const struct sockaddr_storage *peer)
+{
+	struct smcr_identity id = { .scope = 0 };
+
+	addr_to_v6(peer, id.addr);
+	if (peer->ss_family == AF_INET6)
+		id.scope = ((const struct sockaddr_in6 *)peer)->sin6_scope_id;
+	return id;
+}
+
+const char *
+middle_key(const struct sockaddr_storage *peer, char *buf, size_t cap)
+{
+	struct sockaddr_storage any = *peer;
+
+	if (addr_port(peer) != 0)
+		return addr_format_port(peer, buf, cap);
+	/* All but the port: the text for port 1 ends with it. */
+	addr_set_port(&any, 1);
+	addr_format_port(&any, buf, cap);
+	buf[strlen(buf) - 1] = '\0';
+	return buf;
+}
+
+void
+clc_stream_describe(
+    const struct leg *mid, const struct devices *devices, const struct sockaddr_storage *peer, struct smcr_open *o)
+{
+	struct sockaddr_storage local = { 0 };
+	socklen_t len = sizeof(local);
+	char name[ADDR_STR_MAX];
+
+	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
+	devices_describe(devices, &local, o);
+	o->rtt_ns = net_rtt_ns(mid->io.fd);
+	o->remote = clc_stream_identity(peer);
+	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
+}
+
+void
+clc_out_take(struct clc_out *out, struct smcr_conn *conn)
+{
+	out->len = (uint16_t)(out->len + smcr_clc_output(conn, out->buf + out->len, sizeof(out->buf) - out->len));
+}
+
+int
+clc_out_flush(struct clc_out *out, struct leg *mid)
+{
+	struct iovec iov = { out->buf, out->len };
+
+	if (out->len == 0)
+		return 0;
+	ssize_t n = leg_write(mid, &iov, 1, false);
+	if (n < 0)
+		return (int)n;
+	out->len = (uint16_t)(out->len - n);
+	memmove(out->buf, out->buf + n, out->len);
+	return 0;
+}
+
+ssize_t
+clc_read(struct leg *mid, struct smcr_conn *conn, struct clc_in *in)
+{
+	size_t want = smcr_clc_want(conn);
+
+	if (want == 0)
+		return 0;
+	if (in->off == in->len) {
+		/* No further than the message when an urgent byte is on its way: that would be data, and read as urgent. */
+		bool ahead = (mid->flags & LEG_URGENT) == 0;
+		struct iovec iov = { in->buf, ahead ? sizeof(in->buf) : min_size(want, sizeof(in->buf)) };
+		bool urgent;
+		ssize_t n = leg_read(mid, &iov, 1, &urgent);
+
+		if (n <= 0)
+			return n;
+		in->off = 0;
+		in->len = (uint16_t)n;
+	}
+	want = min_size(want, (size_t)(in->len - in->off));
+	smcr_clc_input(conn, in->buf + in->off, want);
+	in->off = (uint16_t)(in->off + want);
+	return (ssize_t)want;
+}
+
+void
+clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_in *in, struct clc_out *out)
+{
+	ssize_t n;
+
+	do {
+		clc_out_take(out, conn);
+		n = clc_out_flush(out, mid) == 0 ? clc_read(mid, conn, in) : -1;
+	} while (n > 0);
+	if (n < 0)
+		smcr_tcp_event(conn, SMCR_TCP_RST);
+	else if (smcr_clc_want(conn) > 0 && (mid->flags & LEG_EOF) != 0)
+		smcr_tcp_event(conn, SMCR_TCP_FIN);
+}

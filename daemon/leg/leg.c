@@ -1,0 +1,311 @@
+/* A leg; see leg.h. */
+#include "daemon/leg/leg.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/net/net.h"
+#include "daemon/leg/circle.h"
+
+void
+leg_init(struct leg *leg, void (*cb)(struct loop_io *, unsigned events))
+{
+	*leg = (struct leg){ .io = { .fd = -1, .cb = cb } };
+}
+
+int
+leg_open(struct leg *leg, struct loop *loop, int fd, unsigned kind)
+{
+	if ((kind & LEG_UNIX) != 0)
+		net_tune_unix(fd);
+	leg->io.fd = fd;
+	leg->flags = kind;
+	leg->err = 0;
+	int err = loop_add(loop, &leg->io);
+	if (err != 0) {
+		leg->io.fd = -1;
+		close(fd);
+	}
+	return err;
+}
+
+void
+leg_latch(struct leg *leg, unsigned events)
+{
+	leg->flags |= events;
+	if ((events & LOOP_READ) != 0)
+		leg->flags |= LEG_FRESH;
+	if ((events & (LOOP_URGENT | LOOP_RDHUP | LOOP_HUP | LOOP_ERR)) != 0)
+		leg->flags |= LEG_READABLE;
+}
+
+int
+leg_broken(struct leg *leg)
+{
+	if (leg->err == 0 && (leg->flags & LEG_ERROR) != 0)
+		leg->err = net_error(leg->io.fd);
+	leg->flags &= ~(unsigned)LEG_ERROR;
+	return leg->err;
+}
+
+bool
+leg_has_bytes(const struct leg *leg)
+{
+	int bytes = 0;
+
+	return leg->io.fd >= 0 && ioctl(leg->io.fd, FIONREAD, &bytes) == 0 && bytes > 0;
+}
+
+unsigned
+leg_unsent(const struct leg *leg)
+{
+	int bytes = 0;
+
+	/* What is written into a UNIX socket is the reader's at once. */
+	if ((leg->flags & LEG_UNIX) != 0 || ioctl(leg->io.fd, SIOCOUTQ, &bytes) != 0)
+		return 0;
+	return (unsigned)bytes;
+}
+
+static size_t
+iov_len(const struct iovec *iov, int cnt)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < cnt; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+static bool
+try_again(int err)
+{
+	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
+}
+
+/*
+ * Does the next byte carry the urgent mark? A read that starts before the mark
+ * stops at it, a read that starts on it runs over it. An edge that came without
+ * LEG_URGENT was taken while ordinary bytes stood first, so the first read
+ * after it need not ask; nor need any after a FIN that came without it, as
+ * nothing comes behind that. Otherwise the answer is good for a byte that is there
+ * already: one that comes behind it would be read as an ordinary one.
+ * 1, 0, or -errno of the look: -EAGAIN when nothing is there.
+ */
+static int
+at_mark(const struct leg *leg)
+{
+	int at = 0;
+	char next;
+
+	if ((leg->flags & LEG_URGENT) == 0 && (leg->flags & (LEG_FRESH | LEG_RDHUP)) != 0)
+		return 0;
+	if (recv(leg->io.fd, &next, 1, MSG_PEEK) < 0)
+		return -errno;
+	return ioctl(leg->io.fd, SIOCATMARK, &at) == 0 && at != 0;
+}
+
+static ssize_t
+read_failed(struct leg *leg, int err)
+{
+	if (!try_again(err) && leg->err == 0)
+		leg->err = err;
+	if (leg->err != 0)
+		return -leg->err;
+	/* Empty, so the mark is behind us or not here yet: its byte brings an edge. */
+	leg->flags &= ~(unsigned)(LEG_READABLE | LEG_URGENT);
+	return 0;
+}
+
+/* Bytes that came with a descriptor end the read, so that a short one would not mean "drained"; and what they mean is lost
+ * without it. */
+static ssize_t
+read_unix(int fd, const struct iovec *iov, int cnt, size_t want)
+{
+	struct iovec pieces[2] = { iov[0], iov[cnt - 1] };
+	struct msghdr msg = { .msg_iov = pieces, .msg_iovlen = (size_t)cnt };
+
+	if (cnt == 1)
+		pieces[0].iov_len = want;
+	ssize_t n = recvmsg(fd, &msg, 0);
+	if (n >= 0 && (msg.msg_flags & MSG_CTRUNC) != 0) {
+		errno = ENOTSUP;
+		return -1;
+	}
+	return n;
+}
+
+ssize_t
+leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
+{
+	*urgent = false;
+	if ((leg->flags & (LEG_READABLE | LEG_EOF)) != LEG_READABLE)
+		return 0;
+	int mark = at_mark(leg);
+	leg->flags &= ~(unsigned)LEG_FRESH;
+	if (mark < 0)
+		return read_failed(leg, -mark);
+	size_t want = mark ? 1 : iov_len(iov, cnt);
+	ssize_t n;
+	if ((leg->flags & LEG_UNIX) != 0)
+		n = read_unix(leg->io.fd, iov, mark ? 1 : cnt, want);
+	else
+		n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
+	if (n < 0)
+		return read_failed(leg, errno);
+	/* The kernel tells an error once. EPIPE: FIN had come before the reset. */
+	if (n == 0 && leg->err != 0 && leg->err != EPIPE)
+		return -leg->err;
+	if (n == 0) {
+		leg->flags |= LEG_EOF;
+		leg->flags &= ~(unsigned)LEG_READABLE;
+	} else if (mark) {
+		*urgent = true;
+		leg->flags &= ~(unsigned)LEG_URGENT;
+	} else if ((size_t)n < want && (leg->flags & (LEG_URGENT | LEG_RDHUP | LEG_HUP)) == 0) {
+		/* Drained: what comes now brings an edge. */
+		leg->flags &= ~(unsigned)LEG_READABLE;
+	}
+	return n;
+}
+
+ssize_t
+leg_peek(const struct leg *leg, void *buf, size_t cap)
+{
+	return (leg->flags & LEG_READABLE) != 0 ? recv(leg->io.fd, buf, cap, MSG_PEEK) : -1;
+}
+
+ssize_t
+leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
+{
+	/* Programs on UNIX sockets do not expect to find a byte beside the stream, and not every kernel can put it there. */
+	int flags = MSG_NOSIGNAL | (urgent && (leg->flags & LEG_UNIX) == 0 ? MSG_OOB : 0);
+	struct msghdr msg = { .msg_iov = (struct iovec *)(void *)(uintptr_t)iov, .msg_iovlen = (size_t)cnt };
+
+	if ((leg->flags & LEG_WRITABLE) == 0)
+		return 0;
+	ssize_t n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags)
+	                     : sendmsg(leg->io.fd, &msg, flags);
+	if (n < 0) {
+		if (!try_again(errno)) {
+			leg->err = leg->err != 0 ? leg->err : errno;
+			leg->flags |= LEG_READABLE;
+			return -leg->err;
+		}
+		n = 0;
+	}
+	if ((size_t)n < iov_len(iov, cnt))
+		leg->flags &= ~(unsigned)LEG_WRITABLE;
+	leg->flags |= LEG_SENT;
+	return n;
+}
+
+bool
+leg_is_silent(struct leg *leg, int64_t now_ns, int64_t limit_ns, uint32_t probes)
+{
+	struct net_unacked u;
+
+	if ((leg->flags & LEG_SENT) == 0)
+		return false;
+	if ((leg->flags & LEG_UNIX) != 0 || !net_unacked(leg->io.fd, &u)) {
+		leg->flags &= ~(unsigned)LEG_SENT;
+		leg->unacked_ns = 0;
+		return false;
+	}
+	int64_t quiet_ns = u.quiet_ms * 1000000LL;
+	if (!u.sent) {
+		/* What was sent last had its answer, and TCP sends again, or probes a closed window, less and less often. */
+		leg->unacked_ns = now_ns;
+		return u.probes > probes && quiet_ns >= limit_ns;
+	}
+	/* Something was acknowledged, or is sent, since the last look. */
+	if (leg->unacked_ns == 0 || quiet_ns < now_ns - leg->unacked_ns)
+		leg->unacked_ns = now_ns;
+	return now_ns - leg->unacked_ns >= limit_ns;
+}
+
+void
+leg_shut(struct leg *leg)
+{
+	if ((leg->flags & LEG_SHUT) == 0)
+		(void)shutdown(leg->io.fd, SHUT_WR);
+	leg->flags |= LEG_SHUT | LEG_SENT;
+}
+
+void
+leg_close(struct leg *leg, struct loop *loop, bool reset)
+{
+	if (leg->io.fd < 0)
+		return;
+	loop_del(loop, &leg->io);
+	if (reset)
+		net_reset(leg->io.fd);
+	else
+		close(leg->io.fd);
+	leg->io.fd = -1;
+	leg->flags = 0;
+	leg->unacked_ns = 0;
+	leg->err = 0;
+}
+
+/* -- connecting -- */
+
+int
+dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, int why)
+{
+	leg_close(d->leg, loop, true);
+	d->busy = d->waits = false;
+	if (why != 0)
+		d->err = why;
+	while (d->next < d->cnt) {
+		const struct sockaddr_storage *to = &d->addrs[d->next++];
+		int fd = circle_connect(d->circles, d->circle, to, d->ports, ka, d->option);
+		int err = fd >= 0 ? leg_open(d->leg, loop, fd, to->ss_family == AF_UNIX ? LEG_UNIX : 0) : fd;
+
+		d->waits = err == -EAGAIN && to->ss_family == AF_UNIX;
+		d->busy = d->waits || err == 0;
+		if (d->busy)
+			return 0;
+		d->err = -err;
+	}
+	return d->err != 0 ? -d->err : -EADDRNOTAVAIL;
+}
+
+int
+dial_again(struct dial *d, struct loop *loop, const struct config_keepalive *ka)
+{
+	d->next--;
+	return dial_next(d, loop, ka, 0);
+}
+
+int
+dial_check(struct dial *d)
+{
+	if ((d->leg->flags & (LEG_WRITABLE | LEG_ERROR | LEG_HUP)) == 0)
+		return 0;
+	/* A socket that can be written and has no error is connected. */
+	int err = (d->leg->flags & (LEG_ERROR | LEG_HUP)) != 0 ? net_error(d->leg->io.fd) : 0;
+	if (err == 0 && (d->leg->flags & LEG_WRITABLE) == 0)
+		return 0;
+	d->leg->flags &= ~(unsigned)LEG_ERROR;
+	/* A SYN that is refused by RST has ECONNREFUSED: with these it was connected, and data or FIN may have come before the RST. */
+	if (err == ECONNRESET || err == EPIPE) {
+		d->leg->err = err;
+		d->leg->flags |= LEG_READABLE;
+		err = 0;
+	}
+	d->err = err;
+	if (err == 0)
+		d->busy = false;
+	return err == 0 ? 1 : -err;
+}
+
+const struct sockaddr_storage *
+dial_addr(const struct dial *d)
+{
+	return &d->addrs[d->next > 0 ? d->next - 1 : 0];
+}

@@ -1,0 +1,67 @@
+/* The table of SMC-R's TCP option; see peer_mode.h. smcrd.conf(5) has it in words, for pairs of ends. */
+#include "daemon/leg/peer_mode.h"
+
+#include "wire/clc.h"
+
+/* What an ingress finds out with the SYN/ACK. */
+#define NO_ANSWER                                                 \
+	{                                                         \
+		.way = PEER_PLAIN, .diag = CLC_DIAG_PEER_NO_SMC,  \
+		.detail =                                         \
+		    "no SMC-R option in the SYN/ACK: the peer's " \
+		    "kernel has no SMC, or a middlebox drops it"  \
+	}
+/* What an egress finds out with the SYN. */
+#define NO_OFFER .diag = CLC_DIAG_PEER_NO_SMC, .detail = "no SMC-R option in the SYN, or SYN cookies were in use"
+#define CANNOT .diag = CLC_DIAG_NO_OPTION
+
+static const struct peer_mode rules[2][3][TCP_OPTION_STATE_CNT] = {
+	[CONFIG_INGRESS] = {
+		/* They speak SMC-R: the configuration says so, and not the option. */
+		[SMCR_PEER_SMCRD] = { { .way = PEER_CLC }, { .way = PEER_CLC }, { .way = PEER_CLC } },
+		[SMCR_PEER_LINUX] = {
+			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
+			[TCP_OPTION_MISSING] = NO_ANSWER,
+			[TCP_OPTION_UNKNOWN] = { .way = PEER_PLAIN, CANNOT },
+		},
+		/* Without the option nobody knows, and a plain server must not get a stray byte. */
+		[SMCR_PEER_AUTO] = {
+			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
+			[TCP_OPTION_MISSING] = NO_ANSWER,
+			[TCP_OPTION_UNKNOWN] = { .way = PEER_PLAIN, CANNOT },
+		},
+	},
+	[CONFIG_EGRESS] = {
+		[SMCR_PEER_SMCRD] = { { .way = PEER_CLC }, { .way = PEER_CLC }, { .way = PEER_CLC } },
+		/* The server never gets a CLC message that nobody was told to expect. */
+		[SMCR_PEER_LINUX] = {
+			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
+			[TCP_OPTION_MISSING] = { .way = PEER_LOOK, NO_OFFER },
+			[TCP_OPTION_UNKNOWN] = { .way = PEER_LOOK, CANNOT },
+		},
+		/* An smcrd whose ingress has peer = "smcrd" sends its Proposal without the option. */
+		[SMCR_PEER_AUTO] = {
+			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
+			[TCP_OPTION_MISSING] = { .way = PEER_LOOK, .takes_clc = true, NO_OFFER },
+			[TCP_OPTION_UNKNOWN] = { .way = PEER_LOOK, .takes_clc = true, CANNOT },
+		},
+	},
+};
+
+const struct peer_mode *
+peer_mode(enum config_kind kind, enum smcr_peer_kind peer, enum tcp_option_state state)
+{
+	return &rules[kind][peer][state];
+}
+
+const char *
+peer_mode_word(enum smcr_peer_kind peer)
+{
+	static const char *const words[] = {
+		[SMCR_PEER_SMCRD] = "smcrd",
+		[SMCR_PEER_LINUX] = "linux",
+		[SMCR_PEER_AUTO] = "auto",
+	};
+
+	return words[peer];
+}

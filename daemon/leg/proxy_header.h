@@ -1,0 +1,18 @@
+/*
+ * The PROXY protocol header (haproxy's doc/proxy-protocol.txt, versions 1 and
+ * 2): tells a server behind the gateway who its client really is. Pure.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/config/config.h"
+#include "daemon/net/net.h"
+
+#define PROXY_HEADER_MAX 108 /* longest line of version 1, and a NUL; version 2 with IPv6 has 52 */
+
+/* The header for a connection from src to dst: its length, 0 with CONFIG_PROXY_OFF. Addresses of different
+ * families are written as IPv6, IPv4 mapped. A client on a UNIX socket has no address that means anything to the server: version
+ * 1 says UNKNOWN, version 2 LOCAL, as haproxy does. buf has PROXY_HEADER_MAX bytes. */
+size_t proxy_header(enum config_proxy, const union net_addr *src, const union net_addr *dst, uint8_t *buf);

@@ -1,0 +1,28 @@
+/*
+ * The environment: what all that takes part in a worker's turn has in common.
+ * Filled in and owned by the worker; services, sessions and devices keep a
+ * pointer to it.
+ */
+#pragma once
+
+#include "base/rng.h"
+#include "base/timerq.h"
+#include "daemon/loop/loop.h"
+#include "smcr/smcr.h"
+
+#define NS_PER_MS 1000000LL
+
+struct env {
+	struct loop *loop;
+	struct smcr *eng;
+	struct timerq timers;
+	struct rng rng;
+	int64_t now_ns; /* read once a turn, before any callback of it */
+};
+
+/* Arms a timer that was reserved in env->timers. */
+static inline void
+env_arm(struct env *env, struct timer *t, uint32_t ms)
+{
+	timer_arm(&env->timers, t, env->now_ns + ms * NS_PER_MS);
+}

@@ -1,0 +1,10 @@
+# The event loop, and what takes part in a turn of it.
+daemon_libsmcrd_la_SOURCES += \
+	daemon/loop/env.h \
+	daemon/loop/loop.c daemon/loop/loop.h \
+	daemon/loop/spin.c daemon/loop/spin.h
+
+check_UNIT += \
+	tests/unit/daemon/loop/check_loop \
+	tests/unit/daemon/loop/check_spin \
+	tests/unit/daemon/loop/check_mailbox

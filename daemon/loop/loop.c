@@ -1,0 +1,393 @@
+/*
+ * The event loop: one epoll descriptor for all sockets, and libevent for
+ * signals. Owns both and the turn functions; the watched descriptors stay their
+ * owners'. Called by everything in the daemon that waits.
+ *
+ * A turn: one epoll_pwait, the callbacks of what is ready, then the turn
+ * functions, always: with libevent's priorities a flush event starves behind
+ * busy sockets. Sockets are not libevent events, because EV_READ misses a lone
+ * urgent byte, no event at all misses a reset, EV_CLOSED spins on one, and
+ * with EV_ET it misses it again. libevent's own descriptor cannot be nested in
+ * ours, so its signals are blocked but for the wait, which they interrupt, and
+ * only then libevent is asked what has come.
+ *
+ * Time is that of CLOCK_MONOTONIC without the spells in which the thread stood
+ * still: SIGSTOP, a frozen cgroup, a paused or migrated VM whose clock jumps, or
+ * a turn of our own that took too long. A turn that begins much later than it
+ * was to begin shows one, and its time counts against nobody: every time limit
+ * in the daemon is taken from this clock, and what arrived meanwhile is handled
+ * before it goes on. CLOCK_BOOTTIME would count a suspended host in addition.
+ */
+#include "daemon/loop/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/log.h"
+#include "base/minmax.h"
+
+#define BATCH 256       /* epoll events taken a turn; more wait for the next turn */
+#define WANTED_NS 10000 /* a look that takes longer: somebody else ran meanwhile */
+#define TURNS_MAX 8
+#define SIGS_MAX 8
+#define NS_PER_MS 1000000
+#define STALL_NS (1000LL * NS_PER_MS)       /* a turn begins this much late: the thread stood still */
+#define STALL_COUNTS_NS (100LL * NS_PER_MS) /* so much of it counts: slow turns, one after the other, stop no clock */
+#define SLEEP_MS 10000                      /* a longer sleep would hide as long a stall */
+#define SIGNALS_NS (50 * NS_PER_MS)         /* a loop that does not sleep lets signals in so often */
+
+struct turn {
+	int64_t (*fn)(void *arg, int64_t now_ns);
+	void (*clock)(void *arg, int64_t now_ns); /* NULL: it needs no time before its turn */
+	void *arg;
+};
+
+struct loop_sig {
+	struct event *ev;
+	void (*cb)(void *arg);
+	void *arg;
+};
+
+struct loop {
+	struct event_base *base;
+	struct loop_sig sigs[SIGS_MAX];
+	unsigned sig_cnt;
+	sigset_t open;      /* the thread's signal mask of before the first loop_signal(): that of the wait */
+	int64_t signals_ns; /* signals were let in last */
+	int ep;
+	bool stop;
+	bool again;
+	bool ticked; /* now_ns was read in this turn */
+	int64_t now_ns;
+	int64_t stalled_ns; /* what the thread stood still so far, as far as it does not count */
+	int64_t asked_ns;   /* the wait was to take so long, at most; -1: there was none */
+	struct log_limit stall_log;
+	struct spin spin;
+	struct turn turns[TURNS_MAX];
+	unsigned turn_cnt;
+	/* The events being delivered: loop_del() blanks those of its descriptor. */
+	struct epoll_event batch[BATCH];
+	unsigned batch_pos, batch_len;
+};
+
+static int64_t
+clock_ns(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void
+note_stall(struct loop *l, int64_t late_ns)
+{
+	l->stalled_ns += late_ns - STALL_COUNTS_NS;
+	l->now_ns += STALL_COUNTS_NS;
+	log_limited(
+	    &l->stall_log, l->now_ns, LOG_LVL_NOTICE, "stood still: for_ms=%lld", (long long)(late_ns / NS_PER_MS));
+}
+
+static void
+tick(struct loop *l)
+{
+	int64_t now;
+
+	if (l->ticked)
+		return;
+	l->ticked = true;
+	now = clock_ns() - l->stalled_ns;
+	/* When it began nobody knows: all of the time since the last turn is left out. */
+	if (l->asked_ns >= 0 && now - l->now_ns > l->asked_ns + STALL_NS)
+		note_stall(l, now - l->now_ns);
+	else
+		l->now_ns = now;
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].fn != NULL && l->turns[i].clock != NULL)
+			l->turns[i].clock(l->turns[i].arg, l->now_ns);
+}
+
+static void
+on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	struct loop_sig *s = arg;
+
+	(void)fd;
+	(void)what;
+	s->cb(s->arg);
+}
+
+/* Without it libevent writes to stderr, and waits for whoever reads it. It is the same for HTTP's. */
+static void
+log_libevent(int severity, const char *msg)
+{
+	(void)severity;
+	log_msg(LOG_LVL_DEBUG, "libevent: %s", msg);
+}
+
+struct loop *
+loop_new(void)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	event_set_log_callback(log_libevent);
+	l->now_ns = l->signals_ns = clock_ns();
+	l->asked_ns = -1;
+	l->stall_log = (struct log_limit){ .burst = 3, .interval_ms = 60000 };
+	l->base = event_base_new();
+	l->ep = epoll_create1(EPOLL_CLOEXEC);
+	if (l->base != NULL && l->ep >= 0)
+		return l;
+	loop_free(l);
+	return NULL;
+}
+
+void
+loop_free(struct loop *l)
+{
+	if (l == NULL)
+		return;
+	for (unsigned i = 0; i < l->sig_cnt; i++)
+		event_free(l->sigs[i].ev);
+	if (l->base != NULL)
+		event_base_free(l->base);
+	if (l->sig_cnt > 0)
+		(void)pthread_sigmask(SIG_SETMASK, &l->open, NULL);
+	if (l->ep >= 0)
+		close(l->ep);
+	free(l);
+}
+
+int
+loop_add(struct loop *l, struct loop_io *io)
+{
+	struct epoll_event ev = {
+		.events = LOOP_READ | LOOP_WRITE | LOOP_URGENT | LOOP_RDHUP | LOOP_ERR | LOOP_HUP | EPOLLET,
+		.data.ptr = io,
+	};
+
+	return epoll_ctl(l->ep, EPOLL_CTL_ADD, io->fd, &ev) == 0 ? 0 : -errno;
+}
+
+void
+loop_del(struct loop *l, struct loop_io *io)
+{
+	(void)epoll_ctl(l->ep, EPOLL_CTL_DEL, io->fd, NULL);
+	for (unsigned i = l->batch_pos; i < l->batch_len; i++)
+		if (l->batch[i].data.ptr == io)
+			l->batch[i].data.ptr = NULL;
+}
+
+int
+loop_signal(struct loop *l, int signo, void (*cb)(void *arg), void *arg)
+{
+	struct loop_sig *s = &l->sigs[l->sig_cnt];
+	sigset_t blocked, before;
+
+	if (l->sig_cnt == SIGS_MAX)
+		return -ENOSPC;
+	*s = (struct loop_sig){ .cb = cb, .arg = arg };
+	(void)sigemptyset(&blocked);
+	(void)sigaddset(&blocked, signo);
+	(void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
+	s->ev = evsignal_new(l->base, signo, on_signal, s);
+	if (s->ev == NULL || evsignal_add(s->ev, NULL) != 0) {
+		if (s->ev != NULL)
+			event_free(s->ev);
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+		return -ENOMEM;
+	}
+	if (l->sig_cnt++ == 0)
+		l->open = before;
+	return 0;
+}
+
+int
+loop_add_turn(struct loop *l, int64_t (*fn)(void *arg, int64_t now_ns), void *arg)
+{
+	if (l->turn_cnt == TURNS_MAX)
+		return -ENOSPC;
+	l->turns[l->turn_cnt++] = (struct turn){ .fn = fn, .arg = arg };
+	return 0;
+}
+
+void
+loop_set_clock(struct loop *l, void (*fn)(void *arg, int64_t now_ns), void *arg)
+{
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].arg == arg)
+			l->turns[i].clock = fn;
+}
+
+void
+loop_del_turn(struct loop *l, int64_t (*fn)(void *arg, int64_t now_ns), void *arg)
+{
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].fn == fn && l->turns[i].arg == arg)
+			l->turns[i].fn = NULL;
+}
+
+int64_t
+loop_now(const struct loop *l)
+{
+	return l->now_ns;
+}
+
+int64_t
+loop_stalled(const struct loop *l)
+{
+	return l->stalled_ns;
+}
+
+static int64_t
+run_turns(struct loop *l)
+{
+	int64_t next = INT64_MAX;
+	unsigned kept = 0;
+
+	tick(l);
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].fn != NULL)
+			next = min_i64(next, l->turns[i].fn(l->turns[i].arg, l->now_ns));
+	for (unsigned i = 0; i < l->turn_cnt; i++)
+		if (l->turns[i].fn != NULL)
+			l->turns[kept++] = l->turns[i];
+	l->turn_cnt = kept;
+	l->ticked = false;
+	if (l->again)
+		next = INT64_MIN;
+	l->again = false;
+	return next;
+}
+
+/* Milliseconds until then, rounded up, as epoll wants them; SLEEP_MS at most. */
+static int
+timeout_ms(const struct loop *l, int64_t until_ns)
+{
+	if (until_ns <= l->now_ns)
+		return 0;
+	return (int)min_i64((until_ns - l->now_ns - 1) / NS_PER_MS + 1, SLEEP_MS);
+}
+
+/* A wait that finds events, or need not wait, lets no signal in. */
+static bool
+signals_wait(struct loop *l)
+{
+	const struct timespec at_once = { 0 };
+
+	if (l->sig_cnt == 0 || l->now_ns - l->signals_ns < SIGNALS_NS)
+		return false;
+	l->signals_ns = l->now_ns;
+	return ppoll(NULL, 0, &at_once, &l->open) < 0 && errno == EINTR;
+}
+
+static void
+deliver(struct loop *l)
+{
+	for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
+		struct epoll_event *ev = &l->batch[l->batch_pos++];
+		struct loop_io *io = ev->data.ptr;
+
+		if (io != NULL)
+			io->cb(io, ev->events);
+	}
+	l->batch_pos = l->batch_len = 0;
+}
+
+/* Looks for events so long without sleeping, and lets others run between two looks: the number of events. */
+static int
+look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
+{
+	int64_t now = from_ns, before;
+	int n;
+
+	do {
+		(void)sched_yield();
+		before = now;
+		n = epoll_wait(l->ep, l->batch, BATCH, 0);
+		now = clock_ns();
+	} while (n == 0 && now - from_ns < ns && now - before < WANTED_NS);
+	spin_ended(&l->spin, from_ns, now, n > 0 ? SPIN_HIT : now - before >= WANTED_NS ? SPIN_WANTED : SPIN_MISS);
+	return n;
+}
+
+/* As epoll_pwait() does. */
+static int
+wait_until(struct loop *l, int64_t until_ns)
+{
+	int ms = timeout_ms(l, until_ns), n = 0;
+	int64_t from_ns = 0, ns = 0;
+
+	if (l->spin.max_ns > 0 && ms != 0) {
+		from_ns = clock_ns();
+		ns = spin_begin(&l->spin, from_ns);
+	}
+	l->asked_ns = ns + (int64_t)ms * NS_PER_MS;
+	if (ns > 0)
+		n = look_awhile(l, from_ns, ns);
+	if (n == 0)
+		n = epoll_pwait(l->ep, l->batch, BATCH, ms, l->sig_cnt > 0 ? &l->open : NULL);
+	if (from_ns != 0)
+		spin_waited(&l->spin, from_ns, clock_ns());
+	return n;
+}
+
+int
+loop_run(struct loop *l)
+{
+	int64_t next;
+
+	l->stop = false;
+	l->asked_ns = -1;
+	next = run_turns(l);
+	while (!l->stop) {
+		int n = wait_until(l, next);
+		bool interrupted = n < 0 && errno == EINTR;
+
+		if (n < 0 && !interrupted)
+			return -errno;
+		l->batch_len = n > 0 ? (unsigned)n : 0;
+		tick(l);
+		if ((interrupted || signals_wait(l)) && event_base_loop(l->base, EVLOOP_NONBLOCK) < 0)
+			return -EIO;
+		deliver(l);
+		next = run_turns(l);
+	}
+	l->stop = false;
+	return 0;
+}
+
+void
+loop_set_spin(struct loop *l, int64_t max_ns)
+{
+	spin_init(&l->spin, max_ns, clock_ns());
+}
+
+const struct spin_counters *
+loop_spin_counters(const struct loop *l)
+{
+	return &l->spin.ctr;
+}
+
+void
+loop_again(struct loop *l)
+{
+	l->again = true;
+}
+
+void
+loop_stop(struct loop *l)
+{
+	l->stop = true;
+}

@@ -1,0 +1,335 @@
+/* Listening sockets and their files; see net/listen_socket.h. */
+#include "daemon/net/listen_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/net/net.h"
+
+#define LOCK_WAIT_NS 10000000
+
+/* How often a start may wait for a lock. Whoever may open a directory may lock it, for as long as he likes: so this is for all
+ * sockets together. Starting is one thread's. */
+static unsigned waits_left = 100;
+
+/*
+ * Two daemons that start at once must not both find a dead socket and then
+ * remove each other's: the directory is locked between the look and listen().
+ * When that cannot be had, it is no reason not to start.
+ */
+static int
+lock_directory(const char *path, bool waits)
+{
+	char copy[PATH_MAX];
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && waits && waits_left > 0) {
+		waits_left--;
+		nanosleep(&(struct timespec){ .tv_nsec = LOCK_WAIT_NS }, NULL);
+	}
+	return fd;
+}
+
+static void
+unlock(struct listen_socket *l)
+{
+	if (l->lock >= 0)
+		close(l->lock);
+	l->lock = -1;
+}
+
+/* Has a process the socket of this file open? 0: none has; -EADDRINUSE: one has; other: it cannot be said. Asks by a socket of
+ * another type, so that a server there sees no client. */
+static int
+probe(const struct sockaddr_un *sun)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	int rc = connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : errno;
+	close(fd);
+	if (rc == 0 || rc == EPROTOTYPE)
+		return -EADDRINUSE;
+	return rc == ECONNREFUSED || rc == ENOENT ? 0 : -rc;
+}
+
+/* What a reload may not, a start may. */
+static const char *
+confined_words(const struct listen_socket_file *f, int rc)
+{
+	return rc == -EACCES && !f->waits
+	    ? " (once confined, smcrd makes sockets only in directories where it had some at its start, see Confinement in smcrd(8): "
+	      "restart it)"
+	    : "";
+}
+
+/* Makes way for our socket. */
+static int
+clear_path(const struct sockaddr_un *sun, const struct listen_socket_file *f, FILE *err)
+{
+	const char *what = f->what;
+	struct stat st;
+
+	if (lstat(sun->sun_path, &st) != 0)
+		return 0;
+	if (!S_ISSOCK(st.st_mode)) {
+		fprintf(err, "%s %s: there is a file of this name that is no socket\n", what, sun->sun_path);
+		return -EEXIST;
+	}
+	int rc = probe(sun);
+	if (rc == -EADDRINUSE) {
+		fprintf(err,
+		    "%s %s: a running daemon listens there; stop it, set another path, or start with --take-over\n",
+		    what, sun->sun_path);
+		return rc;
+	}
+	if (rc == 0 && unlink(sun->sun_path) != 0)
+		rc = -errno;
+	if (rc != 0)
+		fprintf(err, "%s %s: cannot replace the old one: %s%s\n", what, sun->sun_path, strerror(-rc),
+		    confined_words(f, rc));
+	return rc;
+}
+
+/* Remembers which file it is, and gives it owner and group, by a descriptor of it: whoever may write to the directory has no
+ * time to put something else there. 0, or -errno and what could not be done in *step. */
+static int
+own_file(struct listen_socket *l, const struct listen_socket_file *f, const char **step)
+{
+	int fd = open(l->path, O_PATH | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+	struct stat st;
+
+	*step = "";
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+		close(fd);
+		return -EEXIST;
+	}
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	if ((st.st_mode & 0777) != (f->mode & 0777)) {
+		*step = " (its directory has a default ACL, which does not let the mode be set)";
+		rc = -EPERM;
+	} else if ((f->owner != (uid_t)-1 && f->owner != st.st_uid) ||
+	    (f->group != (gid_t)-1 && f->group != st.st_gid)) {
+		*step = " (setting its owner and group)";
+		rc = fchownat(fd, "", f->owner, f->group, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+	}
+	close(fd);
+	return rc;
+}
+
+static int
+bind_file(struct listen_socket *l, const struct sockaddr_un *sun, const struct listen_socket_file *f, const char **step)
+{
+	/* It has its mode from the first moment on. */
+	mode_t old = umask(~f->mode & 0777);
+	int rc = bind(l->fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : -errno;
+
+	umask(old);
+	*step = rc == -ENOENT ? " (its directory has to be made first)" : confined_words(f, rc);
+	return rc == 0 ? own_file(l, f, step) : rc;
+}
+
+struct listen_socket
+listen_socket_of_fd(int fd)
+{
+	struct listen_socket l = LISTEN_SOCKET_NONE;
+
+	l.fd = fd;
+	return l;
+}
+
+struct listen_socket
+listen_socket_copy(const struct listen_socket *l)
+{
+	struct listen_socket copy = listen_socket_of_fd(fcntl(l->fd, F_DUPFD_CLOEXEC, 0));
+
+	copy.elsewhere = l->elsewhere;
+	copy.unit = l->unit;
+	copy.copy = copy.shared = true;
+	return copy;
+}
+
+int
+listen_socket_append(struct listen_socket *l, const struct listen_socket *more)
+{
+	struct listen_socket *behind = malloc(sizeof(*behind));
+
+	if (behind == NULL)
+		return -ENOMEM;
+	*behind = *more;
+	behind->next = l->next;
+	l->next = behind;
+	return 0;
+}
+
+void
+listen_socket_set_lent(struct listen_socket *l, bool lent)
+{
+	for (; l != NULL; l = l->next) {
+		l->lent = lent;
+		l->elsewhere = lent || l->unit;
+	}
+}
+
+int
+listen_socket_open(struct listen_socket *l, const struct listen_socket_file *f, FILE *err)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	const char *step = "";
+
+	*l = LISTEN_SOCKET_NONE;
+	if (strlen(f->path) >= sizeof(sun.sun_path)) {
+		fprintf(err, "%s %s: longer than %zu characters\n", f->what, f->path, sizeof(sun.sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(sun.sun_path, f->path);
+	strcpy(l->path, f->path);
+	l->lock = lock_directory(f->path, f->waits);
+	int rc = clear_path(&sun, f, err);
+	if (rc == 0) {
+		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		rc = l->fd >= 0 ? bind_file(l, &sun, f, &step) : -errno;
+		if (rc != 0)
+			fprintf(err, "%s %s: %s%s\n", f->what, f->path, strerror(-rc), step);
+	}
+	if (rc != 0)
+		listen_socket_close(l);
+	return rc;
+}
+
+int
+listen_socket_start(struct listen_socket *l, const char *what, int backlog, FILE *err)
+{
+	int rc = listen(l->fd, backlog) == 0 ? 0 : -errno;
+
+	unlock(l);
+	if (rc != 0)
+		fprintf(err, "%s %s: cannot listen: %s\n", what, l->path, strerror(-rc));
+	return rc;
+}
+
+int
+listen_socket_listen(struct listen_socket *l, const struct config_service *cfg, bool waits, FILE *err)
+{
+	char what[CONFIG_NAME_MAX + 32];
+	const struct listen_socket_file file = {
+		.what = what,
+		.path = addr_path(&cfg->listen),
+		.mode = cfg->listen_mode,
+		.owner = cfg->listen_owner.name[0] != '\0' ? cfg->listen_owner.id : (uid_t)-1,
+		.group = cfg->listen_group.name[0] != '\0' ? cfg->listen_group.id : (gid_t)-1,
+		.waits = waits,
+	};
+
+	snprintf(what, sizeof(what), "service %s: socket", cfg->name);
+	int rc = listen_socket_open(l, &file, err);
+	if (rc != 0)
+		return rc;
+	rc = listen_socket_start(l, what, NET_BACKLOG, err);
+	if (rc != 0)
+		listen_socket_close(l);
+	return rc;
+}
+
+bool
+listen_socket_listens_at(const struct listen_socket *l, const struct sockaddr_storage *addr)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss), type_len = sizeof(int);
+	int type = 0;
+
+	(void)getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &type_len);
+	return type == SOCK_STREAM && net_is_listening(l->fd) &&
+	    getsockname(l->fd, (struct sockaddr *)&ss, &len) == 0 && addr_same_place(&ss, addr);
+}
+
+static void
+close_one(struct listen_socket *l)
+{
+	struct stat st;
+
+	unlock(l);
+	if (l->fd < 0)
+		return;
+	if (l->path[0] != '\0' && !l->lent && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+		unlink(l->path);
+	close(l->fd);
+	l->fd = -1;
+}
+
+void
+listen_socket_close(struct listen_socket *l)
+{
+	close_one(l);
+	for (struct listen_socket *more; (more = l->next) != NULL; free(more)) {
+		l->next = more->next;
+		close_one(more);
+	}
+}
+
+/* -- lists -- */
+
+int
+listen_socket_list_add(struct listen_socket_list *list, const struct listen_socket *l)
+{
+	struct listen_socket dropped = *l;
+
+	if (list->cnt == list->cap) {
+		unsigned cap = list->cap == 0 ? 16 : list->cap * 2;
+		struct listen_socket *v = realloc(list->v, cap * sizeof(*v));
+
+		if (v == NULL) {
+			listen_socket_close(&dropped);
+			return -ENOMEM;
+		}
+		list->v = v;
+		list->cap = cap;
+	}
+	list->v[list->cnt++] = *l;
+	return 0;
+}
+
+int
+listen_socket_list_add_copies(struct listen_socket_list *list, const struct listen_socket *l)
+{
+	int rc = 0;
+
+	for (; l != NULL && l->fd >= 0 && rc == 0; l = l->next) {
+		struct listen_socket other = *l;
+
+		if (l->copy)
+			continue;
+		other.fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+		other.lock = -1;
+		other.lent = true;
+		other.next = NULL;
+		rc = other.fd >= 0 ? listen_socket_list_add(list, &other) : -errno;
+	}
+	return rc;
+}
+
+void
+listen_socket_list_fini(struct listen_socket_list *list)
+{
+	for (unsigned i = 0; i < list->cnt; i++) {
+		listen_socket_set_lent(&list->v[i], true);
+		listen_socket_close(&list->v[i]);
+	}
+	free(list->v);
+	*list = (struct listen_socket_list){ 0 };
+}

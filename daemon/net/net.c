@@ -1,0 +1,298 @@
+/* Socket helpers; see net/net.h. */
+#include "daemon/net/net.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+
+void
+net_addr_set(union net_addr *a, const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in6 *in6 = (const void *)ss;
+
+	memset(a, 0, sizeof(*a));
+	if (ss->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
+		a->in4.sin_family = AF_INET;
+		a->in4.sin_port = in6->sin6_port;
+		memcpy(&a->in4.sin_addr, &in6->sin6_addr.s6_addr[12], 4);
+	} else if (ss->ss_family == AF_INET6) {
+		a->in6 = *in6;
+	} else if (ss->ss_family == AF_INET) {
+		memcpy(&a->in4, ss, sizeof(a->in4));
+	} else if (ss->ss_family == AF_UNIX) {
+		const char *path = addr_path(ss);
+
+		a->un = (struct net_unix){
+			.family = AF_UNIX,
+			.uid = (uid_t)-1,
+			.path = path[0] != '\0' ? path : NULL,
+		};
+	}
+}
+
+void
+net_addr_set_client(union net_addr *a, int fd)
+{
+	memset(a, 0, sizeof(*a));
+	a->un = (struct net_unix){ .family = AF_UNIX, .uid = (uid_t)-1 };
+	net_addr_add_peer(a, fd);
+}
+
+void
+net_addr_add_peer(union net_addr *a, int fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return;
+	a->un.uid = cred.uid;
+	a->un.pid = cred.pid;
+}
+
+void
+net_addr_get(const union net_addr *a, struct sockaddr_storage *ss)
+{
+	memset(ss, 0, sizeof(*ss));
+	memcpy(ss, a, sizeof(*a));
+}
+
+char *
+net_addr_str(const union net_addr *a, char *buf, size_t cap)
+{
+	struct sockaddr_storage ss;
+
+	if (a->sa.sa_family == AF_UNSPEC) {
+		(void)snprintf(buf, cap, "none");
+		return buf;
+	}
+	if (a->sa.sa_family == AF_UNIX) {
+		if (a->un.path != NULL)
+			(void)snprintf(buf, cap, ADDR_UNIX "%s", a->un.path);
+		else
+			(void)snprintf(buf, cap, ADDR_UNIX "uid=%u,pid=%d", (unsigned)a->un.uid, (int)a->un.pid);
+		return buf;
+	}
+	net_addr_get(a, &ss);
+	return addr_format_port(&ss, buf, cap);
+}
+
+static void
+set_int(int fd, int level, int name, int value)
+{
+	/* Of no consequence when refused (odd kernels). */
+	(void)setsockopt(fd, level, name, &value, sizeof(value));
+}
+
+static bool
+is_on(int fd, int level, int name)
+{
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	return getsockopt(fd, level, name, &on, &len) == 0 && on != 0;
+}
+
+bool
+net_is_listening(int fd)
+{
+	return is_on(fd, SOL_SOCKET, SO_ACCEPTCONN);
+}
+
+void
+net_share_port(int fd, bool on)
+{
+	set_int(fd, SOL_SOCKET, SO_REUSEPORT, on);
+}
+
+bool
+net_shares_port(int fd)
+{
+	return is_on(fd, SOL_SOCKET, SO_REUSEPORT);
+}
+
+bool
+net_saves_syn(int fd)
+{
+	return is_on(fd, IPPROTO_TCP, TCP_SAVE_SYN);
+}
+
+enum net_share
+net_share_of(unsigned nr, unsigned cnt)
+{
+	return cnt == 1 ? NET_ALONE : nr == 0 ? NET_FIRST : NET_BESIDE;
+}
+
+/* Sharing that begins behind bind() keeps a port that somebody else shares out of reach: two daemons would get a part of the
+ * connections each, and nobody would be told. */
+static int
+bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
+{
+	if (share == NET_BESIDE)
+		net_share_port(fd, true);
+	if (bind(fd, (const struct sockaddr *)ss, addr_len(ss)) != 0)
+		return -errno;
+	if (share == NET_FIRST)
+		net_share_port(fd, true);
+	return listen(fd, NET_BACKLOG) == 0 ? 0 : -errno;
+}
+
+int
+net_listen(const struct sockaddr_storage *ss, enum net_share share, bool freebind, const struct tcp_option *opt)
+{
+	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (ss->ss_family == AF_INET6)
+		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (freebind)
+		set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* of IPv6 as well */
+	if (opt != NULL)
+		tcp_option_mark_listener(opt, fd);
+	err = bind_and_listen(fd, ss, share);
+	if (err != 0) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int
+net_connect(const struct sockaddr_storage *ss, struct worker_ports *ports, const struct config_keepalive *ka,
+    const struct tcp_option *opt)
+{
+	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (ss->ss_family != AF_UNIX)
+		net_tune(fd, ka);
+	if (opt != NULL)
+		tcp_option_mark(opt, fd);
+	rc = ports != NULL ? worker_ports_connect(ports, fd, ss)
+	                   : connect(fd, (const struct sockaddr *)ss, addr_len(ss));
+	if (rc != 0 && errno != EINPROGRESS) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+void
+net_tune(int fd, const struct config_keepalive *ka)
+{
+	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, ka->enabled);
+	if (!ka->enabled)
+		return;
+	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->idle_s);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)ka->interval_s);
+	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)ka->probes);
+}
+
+void
+net_tune_unix(int fd)
+{
+	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+}
+
+void
+net_tune_idle_middle(int fd, const struct config_keepalive *ka)
+{
+	if (ka->enabled && ka->idle_s < ka->smcr_min_s)
+		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->smcr_min_s);
+}
+
+uint32_t
+net_ack_limit_s(const struct config_keepalive *ka)
+{
+	return ka->ack_s > 0 ? ka->ack_s : ka->enabled ? ka->idle_s + ka->interval_s * ka->probes : 0;
+}
+
+bool
+net_unacked(int fd, struct net_unacked *u)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	int bytes;
+
+	if (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes == 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return false;
+	/* FIN counts as a byte, and its repetitions not as data; who lives takes it, however full its buffer. */
+	bool fin = bytes == 1 && info.tcpi_state != TCP_ESTABLISHED && info.tcpi_state != TCP_CLOSE_WAIT;
+	*u = (struct net_unacked){
+		.sent = info.tcpi_unacked > 0 && (fin || info.tcpi_last_data_sent < info.tcpi_last_ack_recv),
+		.probes = info.tcpi_probes,
+		.quiet_ms = info.tcpi_last_ack_recv,
+	};
+	return true;
+}
+
+int64_t
+net_rtt_ns(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 ? info.tcpi_rtt * 1000LL : 0;
+}
+
+bool
+net_is_acked(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_unacked == 0;
+}
+
+int
+net_error(int fd)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) == 0 ? err : errno;
+}
+
+void
+net_reset(int fd)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 0 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(fd);
+}
+
+bool
+net_allowed_user(const struct config_id *users, unsigned cnt, uid_t uid)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (users[i].id == uid)
+			return true;
+	return cnt == 0;
+}
+
+bool
+net_allowed(const struct config_net *nets, unsigned cnt, const struct sockaddr_storage *ss)
+{
+	uint8_t addr[16];
+
+	if (cnt == 0)
+		return true;
+	addr_to_v6(ss, addr);
+	for (unsigned i = 0; i < cnt; i++)
+		if (addr_same_prefix(nets[i].addr, addr, nets[i].prefix_len))
+			return true;
+	return false;
+}

@@ -1,0 +1,311 @@
+/* SMC-R's TCP option; see net/tcp_option.h. */
+#include "daemon/net/tcp_option.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/confine/confine.h"
+#include "daemon/net/tcp_option_bpf.h"
+#include "wire/tcpopt.h"
+
+#define SAVED_SYN_MAX 256 /* IP and TCP header with all options */
+
+void
+tcp_option_init(struct tcp_option *opt, const char *why)
+{
+	*opt = (struct tcp_option){ .map = -1, .link = -1 };
+	(void)snprintf(opt->why, sizeof(opt->why), "%s", why);
+}
+
+/* -- bpf(2), which the C library has no function for -- */
+
+/* A descriptor, 0, or -errno. */
+static int
+bpf(enum bpf_cmd cmd, union bpf_attr *attr)
+{
+	long rc = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+
+	return rc < 0 ? -errno : (int)rc;
+}
+
+static uint64_t
+address(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+/* A value for each socket, copied to those that a listening one accepts, and gone with them. */
+static int
+make_map(void)
+{
+	uint8_t types[TCP_OPTION_BTF_MAX];
+	union bpf_attr btf = { .btf = address(types), .btf_size = (uint32_t)tcp_option_btf_make(types) };
+	int btf_fd = bpf(BPF_BTF_LOAD, &btf);
+
+	if (btf_fd < 0)
+		return btf_fd;
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_SK_STORAGE,
+		.key_size = sizeof(int), /* a socket's descriptor */
+		.value_size = sizeof(uint32_t),
+		.map_flags = BPF_F_NO_PREALLOC | BPF_F_CLONE,
+		.map_name = "smcr_option",
+		.btf_fd = (uint32_t)btf_fd,
+		.btf_key_type_id = TCP_OPTION_BTF_INT,
+		.btf_value_type_id = TCP_OPTION_BTF_INT,
+	};
+	int map = bpf(BPF_MAP_CREATE, &attr);
+	close(btf_fd);
+	return map;
+}
+
+static int
+load_prog(int map)
+{
+	struct bpf_insn insns[TCP_OPTION_INSNS_MAX];
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_SOCK_OPS,
+		.expected_attach_type = BPF_CGROUP_SOCK_OPS,
+		.insn_cnt = tcp_option_prog_make(insns, map),
+		.insns = address(insns),
+		.license = address("Apache-2.0"), /* it calls no function that is for the GPL alone */
+		.prog_name = "smcr_option",
+	};
+
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+/* -- the daemon's cgroup -- */
+
+/* Its directory in the version 2 tree, opened: a descriptor, or -errno. */
+static int
+open_cgroup(void)
+{
+	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	char line[PATH_MAX], dir[PATH_MAX + 32];
+	FILE *f = fopen("/proc/self/cgroup", "re");
+	int fd = -ENOENT;
+
+	if (f == NULL)
+		return -errno;
+	while (fgets(line, sizeof(line), f) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		/* Of a host with both versions the second root is the right one; the first has no such directory then, or it is
+		 * no cgroup of version 2, which attaching finds out. */
+		for (int i = 1; i >= 0 && fd < 0; i--) {
+			(void)snprintf(dir, sizeof(dir), "%s%s", roots[i], line + 3);
+			fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+			if (fd < 0)
+				fd = -errno;
+		}
+	}
+	(void)fclose(f);
+	return fd;
+}
+
+/* The link ends with its descriptor, and the program and the map with the link. */
+static int
+attach(int prog, int cgroup)
+{
+	union bpf_attr attr = {
+		.link_create = {
+			.prog_fd = (uint32_t)prog,
+			.target_fd = (uint32_t)cgroup,
+			.attach_type = BPF_CGROUP_SOCK_OPS,
+		},
+	};
+
+	return bpf(BPF_LINK_CREATE, &attr);
+}
+
+/* -- the map -- */
+
+static int
+map_get(int map, int fd, uint32_t *value)
+{
+	union bpf_attr attr = { .map_fd = (uint32_t)map, .key = address(&fd), .value = address(value) };
+
+	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
+}
+
+/* CAP_SYS_ADMIN does in its place, but is not kept. */
+static bool
+lacks_right(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capget, &head, have) == 0 && (have[CAP_BPF / 32].permitted & 1u << CAP_BPF % 32) == 0;
+}
+
+/* Does reading take a right? Kernels before 5.19 let nobody call bpf(2) without, unless told otherwise
+ * (kernel.unprivileged_bpf_disabled). Tried out with the rights put aside for a moment. */
+static bool
+takes_right(int map)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 }, none[_LINUX_CAPABILITY_U32S_3];
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), rc = 0;
+	uint32_t value;
+
+	if (fd >= 0 && syscall(SYS_capget, &head, have) == 0) {
+		memcpy(none, have, sizeof(none));
+		for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+			none[i].effective = 0;
+		if (syscall(SYS_capset, &head, none) == 0) {
+			rc = map_get(map, fd, &value);
+			(void)syscall(SYS_capset, &head, have);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc == -EPERM;
+}
+
+void
+tcp_option_open(struct tcp_option *opt)
+{
+	static const char *const advice[] = {
+		[EPERM] =
+		    ": CAP_BPF and CAP_NET_ADMIN are needed at start, and a filter that allows bpf(2): see smcrd(8)",
+		[EINVAL] = ": Linux 5.10 is needed",
+		[EBADF] = ": cgroups of version 2 are needed",
+		[ENOENT] = ": cgroups of version 2 are needed",
+		[ENOSYS] = ": the kernel, or a filter, has no bpf(2)",
+	};
+	const char *step = "map";
+	int map = make_map(), prog = -1, cgroup = -1, rc = map;
+
+	if (rc >= 0) {
+		step = "program";
+		rc = prog = load_prog(map);
+	}
+	if (rc >= 0) {
+		step = "cgroup";
+		rc = cgroup = open_cgroup();
+	}
+	if (rc >= 0) {
+		step = "link";
+		rc = attach(prog, cgroup);
+	}
+	/* The link holds the program, and that the map. */
+	if (prog >= 0)
+		close(prog);
+	if (cgroup >= 0)
+		close(cgroup);
+	if (rc >= 0) {
+		*opt = (struct tcp_option){
+			.map = map, .link = rc, .keeps_right = takes_right(map), .lacks_right = lacks_right()
+		};
+		return;
+	}
+	if (map >= 0)
+		close(map);
+	const char *more = (size_t)-rc < sizeof(advice) / sizeof(advice[0]) ? advice[-rc] : NULL;
+	(void)snprintf(opt->why, sizeof(opt->why), "BPF %s: %s%s", step, strerror(-rc), more != NULL ? more : "");
+}
+
+void
+tcp_option_confined(struct tcp_option *opt, bool confined)
+{
+	if (!tcp_option_usable(opt) || !confined || !opt->keeps_right || !opt->lacks_right)
+		return;
+	tcp_option_close(opt);
+	tcp_option_init(opt,
+	    "this kernel lets nobody use a BPF map without CAP_BPF, which smcrd has to have at start so that it can keep "
+	    "it: see smcrd(8)");
+}
+
+void
+tcp_option_close(struct tcp_option *opt)
+{
+	if (opt->link >= 0)
+		close(opt->link);
+	if (opt->map >= 0)
+		close(opt->map);
+	tcp_option_init(opt, "closed");
+}
+
+/* -- sockets -- */
+
+void
+tcp_option_mark(const struct tcp_option *opt, int fd)
+{
+	uint32_t value = TCP_OPTION_WANTED;
+	union bpf_attr attr = { .key = address(&fd), .value = address(&value) };
+
+	if (!tcp_option_usable(opt))
+		return;
+	attr.map_fd = (uint32_t)opt->map;
+	/* Without memory for it the connection is as if the option could not be used, which tcp_option_read tells. */
+	(void)bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
+void
+tcp_option_mark_listener(const struct tcp_option *opt, int fd)
+{
+	int on = 1;
+
+	/* Without it the kernel has no SYN to compare with when it sends a SYN/ACK again, which then lacks the option, and the
+	 * two ends would disagree. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, sizeof(on));
+	tcp_option_mark(opt, fd);
+}
+
+bool
+tcp_option_is_marked(const struct tcp_option *opt, int fd)
+{
+	uint32_t value;
+
+	return tcp_option_usable(opt) && map_get(opt->map, fd, &value) == 0;
+}
+
+enum tcp_option_state
+tcp_option_read(const struct tcp_option *opt, int fd)
+{
+	uint32_t value;
+
+	if (!tcp_option_usable(opt) || map_get(opt->map, fd, &value) != 0 || (value & TCP_OPTION_KNOWN) == 0)
+		return TCP_OPTION_UNKNOWN;
+	return (value & TCP_OPTION_PEER) != 0 ? TCP_OPTION_AGREED : TCP_OPTION_MISSING;
+}
+
+bool
+tcp_option_in_segment(struct span segment)
+{
+	const uint8_t *ip = segment.ptr;
+	unsigned version = segment.len >= 20 ? ip[0] >> 4 : 0;
+	size_t head_len = version == 4 ? (ip[0] & 0xfu) * 4 : 40;
+
+	/* Extension headers of IPv6 are not followed. */
+	if ((version != 4 && version != 6) || head_len < 20 || head_len > segment.len ||
+	    ip[version == 4 ? 9 : 6] != IPPROTO_TCP)
+		return false;
+	struct rcur r = rcur_make(ip + head_len, segment.len - head_len);
+	const uint8_t *tcp = rcur_take(&r, 20);
+	size_t tcp_len = tcp != NULL ? (size_t)(tcp[12] >> 4) * 4 : 0;
+	if (tcp_len < 20 || tcp_len - 20 > rcur_left(&r))
+		return false;
+	return tcpopt_find_smcr((struct span){ tcp + 20, tcp_len - 20 }) == 1;
+}
+
+bool
+tcp_option_syn_had_it(int fd)
+{
+	uint8_t syn[SAVED_SYN_MAX];
+	socklen_t len = sizeof(syn);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len) == 0 &&
+	    tcp_option_in_segment((struct span){ syn, len });
+}

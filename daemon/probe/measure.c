@@ -1,0 +1,240 @@
+/* Measuring; see measure.h. */
+#include "daemon/probe/measure.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/minmax.h"
+#include "base/span.h"
+
+#define MAGIC 0x736d724d /* "smrM" */
+#define VERSION 1
+#define PIECE 65536
+#define BUDGET (8 * PIECE) /* bytes of a turn */
+
+static const uint8_t zeros[PIECE];
+
+static void
+encode(struct measure *m)
+{
+	struct wcur w = wcur_make(m->hdr, sizeof(m->hdr));
+
+	wcur_be(&w, MAGIC, 4);
+	wcur_be(&w, VERSION, 4);
+	wcur_be(&w, m->out, 8);
+	wcur_be(&w, m->back, 8);
+}
+
+static bool
+is_size(uint64_t bytes)
+{
+	return bytes >= 1 && bytes <= MEASURE_BYTES_MAX;
+}
+
+/* A request, or an answer that has to be what was asked. */
+static int
+decode(struct measure *m)
+{
+	struct rcur r = rcur_make(m->hdr, sizeof(m->hdr));
+	bool known = rcur_be(&r, 4) == MAGIC && rcur_be(&r, 4) == VERSION;
+	uint64_t out = rcur_be(&r, 8), back = rcur_be(&r, 8);
+
+	if (!known || !is_size(out) || !is_size(back) || (m->asks && (out != m->out || back != m->back)))
+		return -EPROTO;
+	m->out = out;
+	m->back = back;
+	return 0;
+}
+
+static bool
+is_header(enum measure_phase phase)
+{
+	return phase == MEASURE_REQUEST || phase == MEASURE_ANSWER;
+}
+
+/* Is it this end that sends in this phase? */
+static bool
+sends(const struct measure *m)
+{
+	return m->phase != MEASURE_DONE && m->asks == (m->phase <= MEASURE_OUT);
+}
+
+static void
+set_phase(struct measure *m, enum measure_phase phase, uint64_t bytes)
+{
+	m->phase = phase;
+	m->left = bytes;
+	if (is_header(phase) && sends(m))
+		encode(m);
+}
+
+/* The phase is complete. */
+static int
+go_on(struct measure *m, int64_t now_ns)
+{
+	if (is_header(m->phase) && !sends(m) && decode(m) != 0)
+		return -EPROTO;
+	switch (m->phase) {
+	case MEASURE_REQUEST:
+		set_phase(m, MEASURE_OUT, m->out);
+		break;
+	case MEASURE_OUT:
+		set_phase(m, MEASURE_ANSWER, MEASURE_HDR_LEN);
+		break;
+	case MEASURE_ANSWER:
+		m->turned_ns = now_ns;
+		set_phase(m, MEASURE_BACK, m->back);
+		break;
+	case MEASURE_BACK:
+		m->done_ns = now_ns;
+		set_phase(m, m->asks ? MEASURE_DONE : MEASURE_REQUEST, m->asks ? 0 : MEASURE_HDR_LEN);
+		break;
+	case MEASURE_DONE:
+		break;
+	}
+	return 0;
+}
+
+void
+measure_ask(struct measure *m, uint64_t out, uint64_t back, int64_t now_ns)
+{
+	*m = (struct measure){ .asks = true, .out = out, .back = back, .begun_ns = now_ns };
+	set_phase(m, MEASURE_REQUEST, MEASURE_HDR_LEN);
+}
+
+void
+measure_serve(struct measure *m)
+{
+	*m = (struct measure){ .asks = false };
+	set_phase(m, MEASURE_REQUEST, MEASURE_HDR_LEN);
+}
+
+size_t
+measure_piece(const struct measure *m, const uint8_t **at)
+{
+	if (!sends(m))
+		return 0;
+	*at = is_header(m->phase) ? m->hdr + MEASURE_HDR_LEN - m->left : zeros;
+	return (size_t)min_u64(m->left, PIECE);
+}
+
+int
+measure_sent(struct measure *m, size_t n, int64_t now_ns)
+{
+	m->left -= n;
+	return n > 0 && m->left == 0 ? go_on(m, now_ns) : 0;
+}
+
+int
+measure_received(struct measure *m, const void *buf, size_t len, int64_t now_ns)
+{
+	struct rcur r = rcur_make(buf, len);
+
+	while (rcur_left(&r) > 0) {
+		size_t n = (size_t)min_u64(m->left, rcur_left(&r));
+
+		if (sends(m) || m->phase == MEASURE_DONE)
+			return -EPROTO;
+		if (is_header(m->phase))
+			rcur_bytes(&r, m->hdr + MEASURE_HDR_LEN - m->left, n);
+		else
+			rcur_skip(&r, n);
+		m->left -= n;
+		if (m->left == 0 && go_on(m, now_ns) != 0)
+			return -EPROTO;
+	}
+	return 0;
+}
+
+/* -- over SMC-R -- */
+
+/* Bytes that went: 0 = no room; or -errno. */
+static ssize_t
+put_smcr(struct measure *m, struct smcr_conn *conn, int64_t now_ns)
+{
+	struct iovec iov[2] = { { 0 } };
+	const uint8_t *at;
+	size_t want = measure_piece(m, &at);
+
+	if (smcr_tx_space(conn, iov) == 0)
+		return 0;
+	size_t n = min_size(want, iov[0].iov_len);
+	memcpy(iov[0].iov_base, at, n);
+	smcr_tx_commit(conn, n, false);
+	int rc = measure_sent(m, n, now_ns);
+	return rc != 0 ? rc : (ssize_t)n;
+}
+
+static ssize_t
+take_smcr(struct measure *m, struct smcr_conn *conn, int64_t now_ns)
+{
+	struct iovec iov[2] = { { 0 } };
+	bool urgent;
+
+	if (smcr_rx_data(conn, iov, &urgent) == 0)
+		return 0;
+	size_t n = iov[0].iov_len;
+	int rc = urgent ? -EPROTO : measure_received(m, iov[0].iov_base, n, now_ns);
+	if (rc != 0)
+		return rc;
+	smcr_rx_consume(conn, n);
+	return (ssize_t)n;
+}
+
+int
+measure_pump_smcr(struct measure *m, struct smcr_conn *conn, int64_t now_ns)
+{
+	for (ssize_t done = 0; done < BUDGET;) {
+		if (m->phase == MEASURE_DONE)
+			return 0;
+		ssize_t n = sends(m) ? put_smcr(m, conn, now_ns) : take_smcr(m, conn, now_ns);
+		if (n <= 0)
+			return (int)n;
+		done += n;
+	}
+	return 1;
+}
+
+/* -- over TCP -- */
+
+static ssize_t
+put_tcp(struct measure *m, struct leg *leg, int64_t now_ns)
+{
+	const uint8_t *at;
+	size_t len = measure_piece(m, &at);
+	struct iovec iov = { (void *)(uintptr_t)at, len };
+	ssize_t n = leg_write(leg, &iov, 1, false);
+
+	if (n <= 0)
+		return n;
+	int rc = measure_sent(m, (size_t)n, now_ns);
+	return rc != 0 ? rc : n;
+}
+
+static ssize_t
+take_tcp(struct measure *m, struct leg *leg, int64_t now_ns)
+{
+	uint8_t buf[PIECE / 2];
+	struct iovec iov = { buf, sizeof(buf) };
+	bool urgent;
+	ssize_t n = leg_read(leg, &iov, 1, &urgent);
+
+	if (n <= 0)
+		return n;
+	int rc = urgent ? -EPROTO : measure_received(m, buf, (size_t)n, now_ns);
+	return rc != 0 ? rc : n;
+}
+
+int
+measure_pump_tcp(struct measure *m, struct leg *leg, int64_t now_ns)
+{
+	for (ssize_t done = 0; done < BUDGET;) {
+		if (m->phase == MEASURE_DONE)
+			return 0;
+		ssize_t n = sends(m) ? put_tcp(m, leg, now_ns) : take_tcp(m, leg, now_ns);
+		if (n <= 0)
+			return (int)n;
+		done += n;
+	}
+	return 1;
+}

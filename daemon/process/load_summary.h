@@ -1,0 +1,12 @@
+/* How much is going on in all workers, for the log and the status. Called by smcrd*.c. */
+#pragma once
+
+#include "daemon/worker/workers.h"
+
+struct load_summary {
+	unsigned long long connections;
+	unsigned long long setups; /* of them, those that are being set up */
+	unsigned groups;           /* link groups */
+};
+
+struct load_summary load_summary_take(struct workers *);

@@ -1,0 +1,21 @@
+# The life of the process: what is opened, applied, drained.
+daemon_libsmcrd_la_SOURCES += \
+	daemon/process/background.c daemon/process/background.h \
+	daemon/process/fd_limit.c daemon/process/fd_limit.h \
+	daemon/process/load_summary.c daemon/process/load_summary.h \
+	daemon/process/log_choice.c daemon/process/log_choice.h \
+	daemon/process/options.c daemon/process/options.h \
+	daemon/process/preflight.c daemon/process/preflight.h \
+	daemon/process/reload_job.c daemon/process/reload_job.h \
+	daemon/process/smcrd_apply.c \
+	daemon/process/smcrd_end.c \
+	daemon/process/smcrd_open.c \
+	daemon/process/smcrd_parts.h
+
+check_UNIT += \
+	tests/unit/daemon/process/check_reload_job \
+	tests/unit/daemon/process/check_load_summary \
+	tests/unit/daemon/process/check_preflight \
+	tests/unit/daemon/process/check_log_choice \
+	tests/unit/daemon/process/check_fd_limit
+tests_unit_daemon_process_check_load_summary_SOURCES = tests/unit/daemon/process/check_load_summary.c $(FAKE_WORKERS)

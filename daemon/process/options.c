@@ -1,0 +1,113 @@
+/* The command line of smcrd: see process/options.h. */
+#include "daemon/process/options.h"
+
+#include <config.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/config/config_keys.h"
+
+enum {
+	OPT_TAKE_OVER = 256,
+	OPT_BACKGROUND,
+};
+
+static const struct option long_options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "take-over", optional_argument, NULL, OPT_TAKE_OVER },
+	{ "background", no_argument, NULL, OPT_BACKGROUND },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void
+print_help(FILE *out)
+{
+	fputs(
+	    "usage: smcrd [-f FILE] [-t | -T] [-d LEVEL] [--take-over[=SOCKET]] [--background]\n"
+	    "Gateway between TCP and RDMA (SMC-R, RFC 7609).\n\n"
+	    "  -f FILE     configuration file (" SYSCONFDIR
+	    "/smcrd/smcrd.conf)\n"
+	    "  -t          check the configuration and exit\n"
+	    "  -T          check it, print it with every default written out, and exit\n"
+	    "  -d LEVEL    log level: error, warning, notice, info or debug\n"
+	    "  --take-over[=SOCKET]\n"
+	    "              take the listening sockets of the running daemon over, which drains then;\n"
+	    "              SOCKET is its control socket, when it is another one than the configuration's\n"
+	    "  --background\n"
+	    "              return when the daemon is ready, or has failed\n"
+	    "  -V, --version\n"
+	    "              print the version and exit\n"
+	    "  -h, --help  print this and exit\n\n"
+	    "Signals: HUP reloads, TERM or INT drains and ends, a second one ends at once.\n",
+	    out);
+}
+
+static int
+find_level(const char *text)
+{
+	const struct config_key *key = config_key_find(CONFIG_AT_TOP, "log_level");
+
+	for (const struct config_word *w = key->words; w->text != NULL; w++)
+		if (strcmp(w->text, text) == 0)
+			return (int)w->value;
+	fprintf(stderr, "smcrd: unknown log level %s\n", text);
+	return -1;
+}
+
+enum options_action
+options_parse(int argc, char **argv, struct options *out)
+{
+	enum options_action action = OPTIONS_RUN;
+	struct options o = { .path = SYSCONFDIR "/smcrd/smcrd.conf", .log_level = -1 };
+	int c;
+
+	optind = 0; /* glibc: start anew, for tests that call twice */
+	while ((c = getopt_long(argc, argv, "f:tTd:Vh", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			o.path = optarg;
+			break;
+		case 't':
+		case 'T':
+			if (action != OPTIONS_RUN && action != (c == 't' ? OPTIONS_TEST : OPTIONS_PRINT)) {
+				fputs("smcrd: -t and -T exclude each other: -T checks as well.\n", stderr);
+				return OPTIONS_BAD;
+			}
+			action = c == 't' ? OPTIONS_TEST : OPTIONS_PRINT;
+			break;
+		case 'd':
+			o.log_level = find_level(optarg);
+			if (o.log_level < 0)
+				return OPTIONS_BAD;
+			break;
+		case OPT_TAKE_OVER:
+			o.take_over = true;
+			o.take_over_from = optarg;
+			break;
+		case OPT_BACKGROUND:
+			o.background = true;
+			break;
+		case 'h':
+			print_help(stdout);
+			return OPTIONS_DONE;
+		case 'V':
+			puts("smcrd " PACKAGE_VERSION);
+			return OPTIONS_DONE;
+		default:
+			fputs("Try smcrd --help.\n", stderr);
+			return OPTIONS_BAD;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "smcrd: unexpected argument %s\nTry smcrd --help.\n", argv[optind]);
+		return OPTIONS_BAD;
+	}
+	if (action != OPTIONS_RUN && (o.take_over || o.background)) {
+		fputs("smcrd: --take-over and --background are for starting it, not for -t and -T.\n", stderr);
+		return OPTIONS_BAD;
+	}
+	*out = o;
+	return action;
+}

@@ -1,0 +1,361 @@
+/* Advice about a configuration: see process/preflight.h. */
+#include "daemon/process/preflight.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/loop/loop.h"
+#include "daemon/names/resolver.h"
+#include "daemon/net/net.h"
+
+static const char *
+kind_word(const struct config_service *svc)
+{
+	return svc->kind == CONFIG_INGRESS ? "ingress" : "egress";
+}
+
+/* About the main file as a whole. */
+#define WHOLE ((struct config_source){ 0 })
+
+/* -- who may connect, and where -- */
+
+static void
+look_at_metrics(const struct config *cfg, FILE *out)
+{
+	const struct sockaddr_storage *at = &cfg->metrics.listen;
+	char text[ADDR_STR_MAX];
+
+	if (!addr_is_exposed(at) || cfg->metrics.allow_cnt > 0)
+		return;
+	config_advise(cfg, WHOLE, out, "metrics has no allow list: whoever reaches %s can read it",
+	    addr_format_port(at, text, sizeof(text)));
+}
+
+static void
+look_at_access(const struct config *cfg, const struct config_service *svc, FILE *out)
+{
+	char listen[ADDR_STR_MAX], to[CONFIG_TO_STR_MAX];
+
+	if (!addr_is_exposed(&svc->listen) || svc->allow_cnt > 0)
+		return;
+	config_advise(cfg, svc->src, out, "%s \"%s\" has no allow list: whoever reaches %s can connect to %s",
+	    kind_word(svc), svc->name, addr_format_port(&svc->listen, listen, sizeof(listen)), config_to_str(svc, to));
+}
+
+/* The kernel knows which addresses are local, those that no interface names (127.0.0.2) included. The port does not matter
+ * here, and a daemon that runs has it. */
+static void
+look_at_address(const struct config *cfg, const struct config_service *svc, FILE *out)
+{
+	struct sockaddr_storage ss = svc->listen;
+	char text[ADDR_STR_MAX];
+	int fd;
+
+	if (ss.ss_family == AF_UNIX || svc->freebind)
+		return;
+	addr_set_port(&ss, 0);
+	fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) != 0)
+		config_advise(cfg, svc->src, out, "%s \"%s\" cannot listen on %s now: %s", kind_word(svc), svc->name,
+		    addr_format(&ss, text, sizeof(text)), strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* -- names -- */
+
+/* Said once, of the first one. */
+static void
+look_at_names(const struct config *cfg, FILE *out)
+{
+	char to[CONFIG_TARGET_STR_MAX];
+
+	for (unsigned i = 0; i < cfg->service_cnt && !config_names_wait(); i++) {
+		const struct config_service *svc = &cfg->services[i];
+
+		for (unsigned k = 0; k < svc->to_cnt; k++) {
+			if (config_target_is_literal(&svc->to[k]))
+				continue;
+			config_advise(cfg, svc->src, out,
+			    "names, like %s of %s \"%s\", are looked up at start and at a reload only: "
+			    "this smcrd was built without c-ares",
+			    config_target_str(&svc->to[k], to), kind_word(svc), svc->name);
+			return;
+		}
+	}
+}
+
+/* -- SRV records -- */
+
+/* Those of one target. Other names were looked up when the file was read. */
+struct record {
+	const struct config_service *svc;
+	const struct config_target *to;
+	struct records *all;
+	bool answered;
+	struct resolver_answer answer;
+};
+
+struct records {
+	struct record *at; /* NULL: there are none, or no memory */
+	unsigned cnt, left;
+	bool too_many;
+	struct loop *loop;
+	struct resolver *resolver;
+	int64_t end_ns;
+};
+
+static const struct record *
+find_record(const struct records *records, const struct config_target *to)
+{
+	for (unsigned i = 0; i < records->cnt; i++)
+		if (records->at[i].to == to)
+			return &records->at[i];
+	return NULL;
+}
+
+static void
+add_records(const struct config_service *svc, struct records *records)
+{
+	for (unsigned i = 0; i < svc->to_cnt; i++) {
+		if (!svc->to[i].srv)
+			continue;
+		if (records->at == NULL)
+			records->at = calloc(PREFLIGHT_RECORDS_MAX, sizeof(*records->at));
+		if (records->at == NULL || records->cnt == PREFLIGHT_RECORDS_MAX) {
+			records->too_many = true;
+			return;
+		}
+		records->at[records->cnt++] = (struct record){ .svc = svc, .to = &svc->to[i], .all = records };
+	}
+}
+
+static void
+on_answer(void *arg, const struct resolver_answer *answer)
+{
+	struct record *r = arg;
+
+	r->answer = *answer;
+	r->answered = true;
+	r->all->left--;
+}
+
+static int64_t
+turn(void *arg, int64_t now_ns)
+{
+	struct records *records = arg;
+	int64_t next = resolver_turn(records->resolver, now_ns);
+
+	if (records->left == 0 || now_ns >= records->end_ns)
+		loop_stop(records->loop);
+	return next < records->end_ns ? next : records->end_ns;
+}
+
+/* 0, or -errno: none was asked for. */
+static int
+ask_for_records(struct records *records, unsigned wait_ms)
+{
+	int rc;
+
+	records->loop = loop_new();
+	if (records->loop == NULL)
+		return -ENOMEM;
+	rc = resolver_new(records->loop, &records->resolver);
+	if (rc == 0)
+		rc = loop_add_turn(records->loop, turn, records);
+	if (rc == 0) {
+		records->end_ns = loop_now(records->loop) + (int64_t)wait_ms * 1000000;
+		records->left = records->cnt;
+		for (unsigned i = 0; i < records->cnt; i++)
+			resolver_ask(records->resolver, records->at[i].to->host, true, 0, on_answer, &records->at[i]);
+		rc = loop_run(records->loop);
+	}
+	for (unsigned i = 0; i < records->cnt; i++)
+		if (!records->at[i].answered)
+			records->at[i].answer.why = rc != 0 ? strerror(-rc) : "no name server has answered yet";
+	return rc;
+}
+
+/* Of all services, ingress services' too: a name server is no peer, and asking it disturbs nobody. */
+static void
+look_at_records(const struct config *cfg, unsigned wait_ms, struct records *records, FILE *out)
+{
+	char to[CONFIG_TARGET_STR_MAX];
+
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		add_records(&cfg->services[i], records);
+	if (records->cnt > 0)
+		(void)ask_for_records(records, wait_ms);
+	for (unsigned i = 0; i < records->cnt; i++)
+		if (records->at[i].answer.why != NULL)
+			config_advise(cfg, records->at[i].svc->src, out,
+			    "%s \"%s\": cannot resolve %s now: %s; it waits until the name is there",
+			    kind_word(records->at[i].svc), records->at[i].svc->name,
+			    config_target_str(records->at[i].to, to), records->at[i].answer.why);
+	if (records->too_many)
+		config_advise(cfg, WHOLE, out, "not all SRV records were looked up: they are too many");
+}
+
+static void
+forget_records(struct records *records)
+{
+	resolver_free(records->resolver);
+	loop_free(records->loop);
+	free(records->at);
+}
+
+/* -- are the servers there? -- */
+
+/* An address of a server. */
+struct
+try {
+	const struct config_service *svc;
+	const struct config_target *to;
+	int fd; /* -1 = over */
+	int err;
+};
+
+struct tries {
+	struct try at[PREFLIGHT_SERVERS_MAX];
+	unsigned cnt;
+};
+
+static int64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void
+end_try(struct try *t, int err)
+{
+	close(t->fd);
+	t->fd = -1;
+	t->err = err;
+}
+
+/* False: there is no room for its addresses. */
+static bool
+begin_target(const struct config *cfg, const struct config_service *svc, const struct config_target *to,
+    const struct records *records, struct tries *tries)
+{
+	const struct record *r = to->srv ? find_record(records, to) : NULL;
+	unsigned cnt = r != NULL ? r->answer.cnt : to->addr_cnt;
+
+	if (cnt > PREFLIGHT_SERVERS_MAX - tries->cnt)
+		return false;
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct sockaddr_storage *addr = r != NULL ? &r->answer.addrs[i].ss : &to->addrs[i];
+		struct try *t = &tries->at[tries->cnt++];
+		int fd = net_connect(addr, NULL, &cfg->keepalive, NULL);
+
+		*t = (struct try){ .svc = svc, .to = to, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
+	}
+	return true;
+}
+
+/* The servers whose addresses all have room, in the order of the file. Returns the first service that has none; NULL. */
+static const struct config_service *
+begin_tries(const struct config *cfg, const struct records *records, struct tries *tries)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++) {
+		const struct config_service *svc = &cfg->services[i];
+
+		if (svc->kind != CONFIG_EGRESS)
+			continue;
+		for (unsigned k = 0; k < svc->to_cnt; k++)
+			if (!begin_target(cfg, svc, &svc->to[k], records, tries))
+				return svc;
+	}
+	return NULL;
+}
+
+/* Until all are over, or for wait_ms. */
+static void
+await_tries(struct tries *tries, unsigned wait_ms)
+{
+	const int64_t end = now_ms() + wait_ms;
+	struct pollfd fds[PREFLIGHT_SERVERS_MAX];
+	unsigned left = 1;
+
+	while (left > 0) {
+		int64_t rest = end - now_ms();
+
+		left = 0;
+		for (unsigned i = 0; i < tries->cnt; i++) {
+			fds[i] = (struct pollfd){ .fd = tries->at[i].fd, .events = POLLOUT };
+			left += tries->at[i].fd >= 0;
+		}
+		int n = left > 0 ? poll(fds, tries->cnt, rest > 0 ? (int)rest : 0) : 0;
+		if (n < 0 && errno != EINTR)
+			break;
+		for (unsigned i = 0; i < tries->cnt && n > 0; i++)
+			if (fds[i].fd >= 0 && fds[i].revents != 0)
+				end_try(&tries->at[i], net_error(fds[i].fd));
+		if (n == 0 && rest <= 0)
+			break;
+	}
+	for (unsigned i = 0; i < tries->cnt; i++)
+		if (tries->at[i].fd >= 0)
+			end_try(&tries->at[i], ETIMEDOUT);
+}
+
+/* A server is there when one of its addresses is; otherwise the last one's error stands for all. */
+static void
+tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
+{
+	char to[CONFIG_TARGET_STR_MAX];
+	bool there = false;
+
+	for (unsigned i = 0; i < tries->cnt; i++) {
+		const struct try *t = &tries->at[i];
+
+		there = there || t->err == 0;
+		if (i + 1 < tries->cnt && tries->at[i + 1].svc == t->svc && tries->at[i + 1].to == t->to)
+			continue;
+		if (!there)
+			config_advise(cfg, t->svc->src, out, "egress \"%s\": its server %s cannot be connected now: %s",
+			    t->svc->name, config_target_str(t->to, to),
+			    t->err == ETIMEDOUT ? "it does not answer" : strerror(t->err));
+		there = false;
+	}
+}
+
+static void
+look_at_servers(const struct config *cfg, const struct records *records, unsigned wait_ms, FILE *out)
+{
+	struct tries tries = { .cnt = 0 };
+	const struct config_service *rest = begin_tries(cfg, records, &tries);
+
+	await_tries(&tries, wait_ms);
+	tell_tries(cfg, &tries, out);
+	if (rest != NULL)
+		config_advise(cfg, rest->src, out,
+		    "servers of egress \"%s\" and of those behind it were not tried: they are too many", rest->name);
+}
+
+void
+preflight_print(const struct config *cfg, unsigned wait_ms, FILE *out)
+{
+	struct records records = { .cnt = 0 };
+
+	if (cfg->service_cnt == 0)
+		config_advise(cfg, WHOLE, out, "no ingress and no egress: nothing to do");
+	look_at_metrics(cfg, out);
+	for (unsigned i = 0; i < cfg->service_cnt; i++) {
+		look_at_access(cfg, &cfg->services[i], out);
+		look_at_address(cfg, &cfg->services[i], out);
+	}
+	look_at_names(cfg, out);
+	look_at_records(cfg, wait_ms, &records, out);
+	look_at_servers(cfg, &records, wait_ms, out);
+	forget_records(&records);
+}

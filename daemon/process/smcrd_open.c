@@ -1,0 +1,148 @@
+/* What is opened at the start, in the order of the rights that it takes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/leg/peer_mode.h"
+#include "daemon/process/smcrd_parts.h"
+#include "daemon/handover/handover_sockets.h"
+
+static bool
+wants_option(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (peer_mode_wants_option(cfg->services[i].peer))
+			return true;
+	return false;
+}
+
+/* Loaded only for services that want it: where nobody does, it stays away from the host's TCP. */
+static void
+open_option(struct daemon *d)
+{
+	tcp_option_init(&d->option, "no service wanted it when smcrd was started: restart it");
+	if (wants_option(d->cfg))
+		tcp_option_open(&d->option);
+	tcp_option_confined(&d->option, d->cfg->confine.mode != CONFIG_CONFINE_OFF);
+}
+
+/* CONFINE_KEEP_ */
+static unsigned
+rights_to_keep(const struct daemon *d)
+{
+	return d->option.keeps_right ? CONFINE_KEEP_BPF : 0;
+}
+
+/* The sockets of the running daemon, if this one is to take its place and it runs; else the control socket is ours to make. */
+static int
+take_over(struct daemon *d, FILE *err)
+{
+	const char *from = d->opt.take_over_from != NULL ? d->opt.take_over_from : d->cfg->control_path;
+	int rc = d->opt.take_over ? takeover_begin(&d->takeover, from, err) : 0;
+
+	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++)
+		if (d->takeover.control[i].fd >= 0 &&
+		    strcmp(d->takeover.control[i].path, control_file(d->cfg, i).path) == 0) {
+			d->listen[i] = d->takeover.control[i];
+			d->takeover.control[i] = LISTEN_SOCKET_NONE;
+		}
+	return rc;
+}
+
+/* This process is ready to accept; the other one may go. */
+static int
+finish_take_over(struct daemon *d, FILE *err)
+{
+	if (d->takeover.sock < 0)
+		return 0;
+	int rc = takeover_finish(&d->takeover, d->cfg, err);
+	if (rc == 0) {
+		control_adopt(d->control);
+		metrics_adopt(d->metrics);
+		handover_lend(d->workers, false);
+	}
+	return rc;
+}
+
+int
+smcrd_open(struct daemon *d, FILE *err)
+{
+	const struct control_hooks hooks = {
+		.arg = d,
+		.reload = smcrd_reload_for_client,
+		.drain = smcrd_drain_for_client,
+		.undrain = smcrd_undrain,
+		.listening = smcrd_listening,
+		.log_level = smcrd_level_for_client,
+		.retry_names = smcrd_retry_names,
+		.sockets = smcrd_sockets_for_successor,
+		.let_go = smcrd_release_sockets,
+		.settled = smcrd_settled,
+		.leave_ports = smcrd_leave_ports,
+		.confine = &d->confine,
+		.listen = d->listen,
+		.news = &d->news,
+	};
+	const struct workers_hooks workers_hooks = { .arg = d, .news = &d->news, .failed = smcrd_on_worker_failed };
+
+	open_option(d);
+	int rc = take_over(d, err);
+	if (rc == 0)
+		rc = metrics_listen(d->cfg, &d->takeover.services, &d->metrics_listen, err);
+	if (rc == 0)
+		rc = inherited_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, &d->takeover.services, err);
+	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
+		const struct listen_socket_file file = control_file(d->cfg, i);
+
+		rc = file.path[0] != '\0' && d->listen[i].fd < 0 ? listen_socket_open(&d->listen[i], &file, err) : 0;
+	}
+	if (rc == 0)
+		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
+	/* A thread has the rights of its maker, and no loop turns before this one is there. */
+	if (rc == 0 && (rc = log_start()) != 0)
+		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
+	if (rc == 0)
+		rc = takeover_offer_ports(&d->takeover, d->cfg);
+	if (rc == 0)
+		rc = workers_new(d->loop, d->early.workers, d->cfg, &d->option, d->early.socks, d->early.cnt,
+		    &workers_hooks, err, &d->workers);
+	takeover_settle_ports(&d->takeover, d->cfg);
+	if (rc == 0)
+		rc = control_new(d->loop, d->workers, d->cfg, &hooks, err, &d->control);
+	if (rc == 0)
+		rc = metrics_new(d->loop, d->workers, d->cfg, &d->metrics_listen, control_counters(d->control),
+		    &d->confine, err, &d->metrics);
+	if (rc == 0)
+		rc = confine_calls(&d->confine);
+	if (rc != 0)
+		return rc;
+	rc = workers_start(d->workers);
+	if (rc == 0)
+		rc = metrics_start(d->metrics);
+	if (rc != 0) {
+		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
+		return rc;
+	}
+	const struct names_hooks names = { .arg = d, .came = smcrd_on_targets_changed };
+	rc = names_new(d->loop, workers_targets(d->workers), &names, &d->names);
+	if (rc != 0)
+		fprintf(err, "cannot set up the resolver: %s\n", strerror(-rc));
+	else
+		names_apply(d->names, d->cfg);
+	if (rc == 0)
+		rc = finish_take_over(d, err);
+	if (rc == 0)
+		workers_release(d->workers);
+	return rc;
+}
+
+void
+smcrd_print_rights(struct daemon *d)
+{
+	open_option(d);
+	confine_preview(d->cfg, rights_to_keep(d), &d->confine);
+	confine_print(&d->confine, stdout);
+	if (wants_option(d->cfg))
+		printf("SMC-R's TCP option: %s%s\n", tcp_option_usable(&d->option) ? "ready" : "no: ", d->option.why);
+	tcp_option_close(&d->option);
+}

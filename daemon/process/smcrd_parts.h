@@ -1,0 +1,93 @@
+/*
+ * The daemon as a whole: what it is made of, shared by smcrd*.c alone. Each of these files is one time of its life: smcrd.c has it
+ * from begin to end, process/smcrd_open.c what is opened at the start, process/smcrd_apply.c a configuration that comes into force, process/smcrd_end.c
+ * how it comes to an end, with a successor or without.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "daemon/process/background.h"
+#include "daemon/config/config.h"
+#include "daemon/confine/confine.h"
+#include "daemon/control/control.h"
+#include "daemon/handover/inherited.h"
+#include "daemon/event/event_history.h"
+#include "daemon/process/log_choice.h"
+#include "daemon/loop/loop.h"
+#include "daemon/net/listen_socket.h"
+#include "daemon/metrics/metrics.h"
+#include "daemon/names/names.h"
+#include "daemon/handover/notify.h"
+#include "daemon/process/fd_limit.h"
+#include "daemon/process/options.h"
+#include "daemon/process/reload_job.h"
+#include "daemon/net/tcp_option.h"
+#include "daemon/handover/takeover.h"
+#include "daemon/worker/workers.h"
+
+struct daemon {
+	struct options opt;
+	char *load_msgs; /* of the file, until the log is set up */
+	struct loop *loop;
+	struct config *cfg; /* in force */
+	struct workers *workers;
+	struct control *control;
+	struct names *names;
+	struct metrics *metrics; /* NULL: not configured */
+	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
+	 * devices take requests only from a process that still has the rights with which it opened them. */
+	struct listen_socket listen[CONTROL_PORTS]; /* control_new takes them over */
+	struct listen_socket metrics_listen;        /* metrics_new does */
+	struct inherited early;                     /* workers_new takes the sockets over */
+	struct tcp_option option;
+	struct confine_state confine;
+	struct event_history news;
+	struct notify notify;
+	struct takeover takeover; /* while starting */
+	struct background background;
+	uint32_t successor; /* the process that has taken over; 0 = none */
+	bool draining;
+	bool drained;
+	bool ends_service; /* a client has asked for the end: systemd keeps no sockets */
+	bool broken;       /* a worker's loop has failed */
+	bool term_seen;    /* the drain may be a control client's: the first signal does not cut it short */
+	struct log_choice log;
+	struct reload_job reloading;
+	struct fd_limit files; /* of the last configuration that was looked at for it */
+};
+
+/* smcrd.c, for workers_hooks: the loop of a worker cannot go on. */
+void smcrd_on_worker_failed(void *daemon, unsigned nr, int err);
+
+/*
+ * process/smcrd_open.c: opens first what takes rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket. Then
+ * gives the rights up; threads and devices come with what is left, the workers' threads last. 0, CONFINE_REFUSED, or -errno
+ * and err says why.
+ */
+int smcrd_open(struct daemon *, FILE *err);
+/* For `smcrd -t`. The option is tried out, for a configuration that wants it, as it says which rights are kept. */
+void smcrd_print_rights(struct daemon *);
+
+/* process/smcrd_apply.c, for struct reload_job. */
+int smcrd_apply(void *daemon, struct config *next, struct config_plan *, FILE *text);
+void smcrd_on_hup(void *daemon);
+/* For control_hooks. */
+int smcrd_reload_for_client(void *daemon, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
+struct control_level smcrd_level_for_client(void *daemon, int level);
+unsigned smcrd_retry_names(void *daemon);
+/* For names_hooks. */
+void smcrd_on_targets_changed(void *daemon, const char *service);
+
+/* process/smcrd_end.c */
+void smcrd_on_term(void *daemon);
+/* For control_hooks. */
+void smcrd_drain_for_client(void *daemon);
+int smcrd_undrain(void *daemon);
+void smcrd_listening(void *daemon);
+int smcrd_sockets_for_successor(void *daemon, struct listen_socket_list *services, struct listen_socket_list *ports);
+void smcrd_release_sockets(void *daemon, uint32_t pid);
+bool smcrd_settled(void *daemon);
+void smcrd_leave_ports(void *daemon, const struct listen_socket_list *ports);

@@ -1,0 +1,408 @@
+/* The listening socket of a service; see service.h. */
+#include "daemon/service/service.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "daemon/net/net.h"
+#include "daemon/service/accept_balance.h"
+#include "daemon/leg/peer_mode.h"
+#include "daemon/session/session.h"
+#include "daemon/service/session_pool.h"
+
+#define ACCEPT_BATCH 64 /* connections of a listener in a turn */
+#define PAUSE_MS 100
+#define LAST_BATCHES (NET_BACKLOG / ACCEPT_BATCH)
+
+static struct pause_place
+place_of(const struct service *svc)
+{
+	return (struct pause_place){
+		.now_ns = svc->pool->env->now_ns, .worker = svc->pool->place.nr + 1, .service = svc->settings->cfg.name
+	};
+}
+
+static void
+come(struct service *svc)
+{
+	if (list_empty(&svc->listener.accepting) && !timer_armed(&svc->listener.pause))
+		list_push(&svc->pool->accepting, &svc->listener.accepting);
+}
+
+static void
+on_listener(struct loop_io *io, unsigned events)
+{
+	(void)events;
+	come(CONTAINER_OF(io, struct service, listener.io));
+}
+
+static void
+on_more(struct loop_io *io, unsigned events)
+{
+	(void)events;
+	come(CONTAINER_OF(io, struct listener_more, io)->svc);
+}
+
+static void
+on_pause_end(struct timer *t)
+{
+	struct service *svc = CONTAINER_OF(t, struct service, listener.pause);
+
+	list_push(&svc->pool->accepting, &svc->listener.accepting);
+}
+
+void
+listener_init(struct listener *l)
+{
+	l->io = (struct loop_io){ .fd = -1, .cb = on_listener };
+	l->sock = LISTEN_SOCKET_NONE;
+	list_init(&l->accepting);
+	timer_init(&l->pause, on_pause_end);
+}
+
+static bool
+is_watched(enum listener_mode mode)
+{
+	return mode == LISTENER_OPEN || mode == LISTENER_REFUSES;
+}
+
+static void
+unwatch_more(struct service *svc)
+{
+	for (struct listener_more *m; (m = svc->listener.more) != NULL; free(m)) {
+		svc->listener.more = m->next;
+		loop_del(svc->pool->env->loop, &m->io);
+	}
+}
+
+/* The sockets behind the first one. */
+static int
+watch_more(struct service *svc, const struct listen_socket *sock)
+{
+	int err = 0;
+
+	for (; sock != NULL && err == 0; sock = sock->next) {
+		struct listener_more *m = malloc(sizeof(*m));
+
+		if (m == NULL)
+			return -ENOMEM;
+		*m = (struct listener_more){ .io = { .fd = sock->fd, .cb = on_more }, .svc = svc };
+		err = loop_add(svc->pool->env->loop, &m->io);
+		if (err != 0) {
+			free(m);
+			continue;
+		}
+		m->next = svc->listener.more;
+		svc->listener.more = m;
+	}
+	return err;
+}
+
+/* Edges of connections that wait since before come at once. */
+static int
+watch(struct service *svc, const struct listen_socket *sock)
+{
+	int err = loop_add(svc->pool->env->loop, &svc->listener.io);
+
+	if (err == 0 && (err = watch_more(svc, sock->next)) != 0) {
+		unwatch_more(svc);
+		loop_del(svc->pool->env->loop, &svc->listener.io);
+	}
+	return err;
+}
+
+static void
+unwatch(struct service *svc)
+{
+	struct env *env = svc->pool->env;
+
+	unwatch_more(svc);
+	loop_del(env->loop, &svc->listener.io);
+	timer_cancel(&env->timers, &svc->listener.pause);
+	accept_pauses_forget(svc->pool->place.pauses, &svc->listener.paused);
+	list_remove(&svc->listener.accepting);
+}
+
+/* The first worker says for all that share the port who gets which connection. Of a socket that another process has, too, nothing
+ * is changed. */
+static void
+deal_port(const struct service *svc, const struct listen_socket *sock)
+{
+	const struct worker_place *place = &svc->pool->place;
+
+	if (place->cnt > 1 && place->nr == 0 && !sock->lent && !sock->shared && net_shares_port(sock->fd) &&
+	    svc->settings->cfg.kind == CONFIG_EGRESS)
+		(void)worker_ports_deal(sock->fd, place->cnt);
+}
+
+/* Of a socket that is shut, or was when another service had it; it keeps its address, and is marked and tuned as a new one is.
+ * The first worker's is the first again, too: those that share a port have left it together. */
+static int
+listen_one(struct service *svc, const struct listen_socket *sock)
+{
+	if (sock->lent || net_is_listening(sock->fd))
+		return 0;
+	if (svc->pool->option != NULL && peer_mode_wants_option(svc->settings->cfg.peer))
+		tcp_option_mark_listener(svc->pool->option, sock->fd);
+	if (listen(sock->fd, NET_BACKLOG) != 0)
+		return -errno;
+	deal_port(svc, sock);
+	return 0;
+}
+
+static int
+listen_again(struct service *svc, const struct listen_socket *sock)
+{
+	int rc = 0;
+
+	for (; sock != NULL && rc == 0; sock = sock->next)
+		rc = listen_one(svc, sock);
+	return rc;
+}
+
+int
+listener_start(struct service *svc, const struct listen_socket *sock)
+{
+	const struct worker_place *place = &svc->pool->place;
+
+	int err = listen_again(svc, sock);
+	if (err != 0)
+		return err;
+	svc->listener.io.fd = sock->fd;
+	err = watch(svc, sock);
+	if (err != 0) {
+		svc->listener.io.fd = -1;
+		return err;
+	}
+	svc->listener.mode = LISTENER_OPEN;
+	svc->listener.sock = *sock;
+	svc->listener.shared = place->cnt > 1 && (sock->shared || !net_shares_port(sock->fd));
+	deal_port(svc, sock);
+	if (sock->unit && place->nr == 0 && svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
+		log_msg(LOG_LVL_WARNING, "when_down has no effect on a socket of a socket unit: service=%s",
+		    svc->settings->cfg.name);
+	listener_tune(svc);
+	return listener_follow(svc);
+}
+
+void
+listener_tune(struct service *svc)
+{
+	if (svc->settings->cfg.listen.ss_family == AF_UNIX)
+		return;
+	for (const struct listen_socket *l = &svc->listener.sock; l != NULL; l = l->next)
+		net_tune(l->fd, &svc->pool->keepalive);
+}
+
+struct listen_socket
+listener_stop(struct service *svc)
+{
+	struct listen_socket sock = svc->listener.sock;
+
+	svc->listener.sock = LISTEN_SOCKET_NONE;
+	if (sock.fd < 0)
+		return sock;
+	if (is_watched(svc->listener.mode))
+		unwatch(svc);
+	svc->listener.io.fd = -1;
+	return sock;
+}
+
+static void
+refuse(struct service *svc, int fd, const union net_addr *peer, const char *why, uint64_t *counter)
+{
+	char addr[ADDR_STR_MAX];
+
+	++*counter;
+	svc->ctr.accepted += svc->settings->cfg.kind == CONFIG_EGRESS;
+	log_limited(&svc->pool->lim_refused, svc->pool->env->now_ns, LOG_LVL_NOTICE,
+	    "connection refused: service=%s from=%s why=\"%s\"", svc->settings->cfg.name,
+	    net_addr_str(peer, addr, sizeof(addr)), why);
+	net_reset(fd);
+}
+
+static void
+admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
+{
+	const struct config_service *cfg = &svc->settings->cfg;
+	bool local = ss->ss_family == AF_UNIX;
+	union net_addr addr, *peer = &addr;
+
+	/* A client may have bound its socket to a path, which says nothing. */
+	if (local)
+		net_addr_set_client(peer, fd);
+	else
+		net_addr_set(peer, ss);
+	if (svc->listener.mode == LISTENER_REFUSES) {
+		refuse(svc, fd, peer, svc->disabled ? "the service is disabled" : "the daemon drains",
+		    &svc->ctr.refused_disabled);
+		return;
+	}
+	/* Of an egress, when it is known to be a client's: a session's business, if it is to be one. */
+	svc->ctr.accepted += cfg->kind == CONFIG_INGRESS;
+	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
+		refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
+		return;
+	}
+	if (local && !net_allowed_user(cfg->allow_users, cfg->allow_users_cnt, peer->un.uid)) {
+		refuse(svc, fd, peer, "not on the allow_users list", &svc->ctr.refused_allow);
+		return;
+	}
+	switch (admission_take(svc->admission, cfg, peer)) {
+	case ADMISSION_OK:
+		session_start(svc, fd, peer, true);
+		break;
+	case ADMISSION_UNCOUNTED:
+		session_start(svc, fd, peer, false);
+		break;
+	case ADMISSION_MAX:
+		refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
+		break;
+	case ADMISSION_PER_PEER:
+		refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
+		break;
+	}
+}
+
+/* An error of the connection that accept4() would have returned (accept(2)): the next one may be well. */
+static bool
+is_of_connection(int err)
+{
+	static const int errs[] = { ECONNABORTED, EINTR, EPERM, EPROTO, ENOPROTOOPT, EOPNOTSUPP, ENETDOWN, ENETUNREACH,
+		EHOSTDOWN, EHOSTUNREACH, ENONET, ETIMEDOUT };
+
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		if (errs[i] == err)
+			return true;
+	return false;
+}
+
+/* Out of descriptors or memory, mostly: there are some again when connections end, which brings no edge here. Whatever else it
+ * is, it must not keep the loop from sleeping. */
+static void
+pause_accepting(struct service *svc, int err)
+{
+	const struct pause_place at = place_of(svc);
+
+	accept_pauses_failed(svc->pool->place.pauses, &svc->listener.paused, &at, err);
+	svc->pool->stats.accept_pauses++;
+	env_arm(svc->pool->env, &svc->listener.pause, PAUSE_MS);
+}
+
+/* True when more may be waiting. */
+static bool
+accept_from(struct service *svc, int listening)
+{
+	if (svc->pool->env->now_ns < svc->pool->short_until_ns) {
+		pause_accepting(svc, EMFILE);
+		return false;
+	}
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		struct sockaddr_storage peer = { 0 };
+		socklen_t len = sizeof(peer);
+		int fd = accept4(listening, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			if (!svc->listener.shared || svc->listener.mode != LISTENER_OPEN ||
+			    !accept_balance(svc, fd, &peer, admit))
+				admit(svc, fd, &peer);
+		} else if (errno == EAGAIN) {
+			return false;
+		} else if (!is_of_connection(errno)) {
+			pause_accepting(svc, errno);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+accept_batch(struct service *svc)
+{
+	bool more = accept_from(svc, svc->listener.io.fd);
+
+	for (const struct listener_more *m = svc->listener.more; m != NULL && !timer_armed(&svc->listener.pause);
+	     m = m->next)
+		if (accept_from(svc, m->io.fd))
+			more = true;
+	if (svc->listener.paused.on && !timer_armed(&svc->listener.pause)) {
+		const struct pause_place at = place_of(svc);
+
+		accept_pauses_over(svc->pool->place.pauses, &svc->listener.paused, &at);
+	}
+	return more;
+}
+
+/* A program that knows itself connected would be reset, unless another process has the socket and serves it. */
+static void
+take_the_backlog(struct service *svc)
+{
+	for (unsigned i = 0; i < LAST_BATCHES && accept_batch(svc); i++)
+		;
+}
+
+/* It listens while a target works. Not a socket of systemd's, which has to find it listening. */
+static bool
+is_down(const struct service *svc)
+{
+	const struct listener *l = &svc->listener;
+
+	return svc->settings->cfg.listen.ss_family != AF_UNIX && targets_down(svc->settings->targets) &&
+	    (l->mode == LISTENER_SHUT || !l->sock.elsewhere);
+}
+
+static enum listener_mode
+wanted(const struct service *svc)
+{
+	if (!svc->disabled && !svc->pool->draining)
+		return is_down(svc) ? LISTENER_SHUT : LISTENER_OPEN;
+	if (svc->listener.sock.elsewhere)
+		return svc->pool->draining ? LISTENER_IDLE : LISTENER_REFUSES;
+	/* A UNIX socket that was shut cannot listen again, and rights to make another file may be gone. */
+	return svc->settings->cfg.listen.ss_family == AF_UNIX ? LISTENER_REFUSES : LISTENER_SHUT;
+}
+
+/*
+ * As haproxy pauses a listener: shutdown() of a listening TCP socket has the kernel refuse connections, the socket stays bound,
+ * and listen() opens it again. Closed, it would be lost where the right to its port was given up at the start.
+ */
+int
+listener_follow(struct service *svc)
+{
+	struct listener *l = &svc->listener;
+	enum listener_mode want = wanted(svc);
+
+	if (l->sock.fd < 0 || want == l->mode)
+		return 0;
+	if (l->mode == LISTENER_OPEN && want != LISTENER_IDLE)
+		take_the_backlog(svc);
+	int rc = is_watched(want) ? listen_again(svc, &l->sock) : 0;
+	if (rc == 0 && is_watched(want) && !is_watched(l->mode))
+		rc = watch(svc, &l->sock);
+	if (rc != 0)
+		return rc;
+	if (!is_watched(want) && is_watched(l->mode))
+		unwatch(svc);
+	if (want == LISTENER_SHUT)
+		for (const struct listen_socket *s = &l->sock; s != NULL; s = s->next)
+			(void)shutdown(s->fd, SHUT_RD);
+	l->mode = want;
+	listener_tune(svc);
+	return 0;
+}
+
+bool
+session_pool_accept(struct session_pool *pool)
+{
+	struct list_node batch;
+	struct service *svc;
+
+	list_move_all(&batch, &pool->accepting);
+	while ((svc = LIST_POP(struct service, &batch, listener.accepting)) != NULL)
+		if (accept_batch(svc))
+			list_push(&pool->accepting, &svc->listener.accepting);
+	return !list_empty(&pool->accepting);
+}

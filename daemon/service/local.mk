@@ -1,0 +1,9 @@
+# Services: listening, accepting, the sessions of a worker.
+daemon_libsmcrd_la_SOURCES += \
+	daemon/service/accept_balance.c daemon/service/accept_balance.h \
+	daemon/service/listener.c \
+	daemon/service/service.c daemon/service/service.h \
+	daemon/service/session_pool.c daemon/service/session_pool.h
+
+check_UNIT += \
+	tests/unit/daemon/service/check_accept_balance

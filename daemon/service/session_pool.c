@@ -1,0 +1,143 @@
+/* The sessions of a worker and what they share; see session_pool.h. */
+#include "daemon/service/session_pool.h"
+
+#include <stdlib.h>
+
+#include "daemon/service/accept_balance.h"
+#include "daemon/probe/probe.h"
+#include "daemon/service/service.h"
+#include "daemon/session/session.h"
+
+#define SESSIONS_PER_CHUNK 64
+
+void
+session_pool_init(struct session_pool *pool, struct env *env, const struct worker_place *place,
+    const struct config_keepalive *keepalive)
+{
+	static const struct log_limit limit = { .burst = 20, .interval_ms = 1000 };
+	static const struct log_limit strangers = { .burst = 20, .interval_ms = 10000 };
+
+	*pool = (struct session_pool){
+		.env = env,
+		.place = *place,
+		.keepalive = *keepalive,
+		.lim_refused = strangers,
+		.lim_failed = limit,
+		.lim_target = limit,
+		.lim_middle = limit,
+	};
+	acks_init(&pool->acks);
+	place->all[place->nr].pool = pool;
+	worker_ports_init(&pool->ports, place->nr, place->cnt, (uint32_t)rng_u64(&env->rng));
+	slab_init(&pool->session_slab, sizeof(struct session), SESSIONS_PER_CHUNK);
+	slab_init(&pool->setup_slab, sizeof(struct setup), SESSIONS_PER_CHUNK);
+	idtable_init(&pool->sessions, IDTABLE_MAX);
+	list_init(&pool->services);
+	list_init(&pool->old_services);
+	list_init(&pool->accepting);
+	list_init(&pool->scheduled);
+	list_init(&pool->dead);
+	list_init(&pool->probes);
+	list_init(&pool->dead_probes);
+}
+
+void
+session_pool_fini(struct session_pool *pool)
+{
+	pool->place.all[pool->place.nr].pool = NULL;
+	bufpool_fini(&pool->bufs);
+	free(pool->measuring);
+	slab_fini(&pool->session_slab);
+	slab_fini(&pool->setup_slab);
+	idtable_fini(&pool->sessions);
+}
+
+/* First contacts that some wait for have ended. */
+static bool
+turn_has_come(const struct session_pool *pool)
+{
+	return pool->turns_wait && smcr_contacts_over(pool->env->eng) != pool->contacts_over;
+}
+
+static void
+wake_turns(struct session_pool *pool)
+{
+	struct session *s;
+
+	pool->turns_wait = false;
+	for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
+		if (s->state == SES_LOOK)
+			session_schedule(s);
+}
+
+bool
+session_pool_has_work(const struct session_pool *pool)
+{
+	return !list_empty(&pool->scheduled) || turn_has_come(pool);
+}
+
+void
+session_pool_pump(struct session_pool *pool)
+{
+	struct list_node batch;
+	struct session *s;
+	struct smcr_conn *conn;
+	unsigned events;
+
+	while ((conn = smcr_next_event(pool->env->eng, &events)) != NULL) {
+		struct conn_owner *owner = smcr_app(conn);
+
+		owner->on_event(owner, events);
+	}
+	probes_pump(pool);
+	if (turn_has_come(pool))
+		wake_turns(pool);
+	pool->contacts_over = smcr_contacts_over(pool->env->eng);
+	/* Sessions that want another round wait for the next turn. */
+	list_move_all(&batch, &pool->scheduled);
+	while ((s = LIST_POP(struct session, &batch, node)) != NULL)
+		session_pump(s);
+}
+
+void
+session_pool_reap(struct session_pool *pool)
+{
+	struct session *s;
+
+	while ((s = LIST_POP(struct session, &pool->dead, node)) != NULL)
+		session_free(s);
+	probes_reap(pool);
+}
+
+int
+session_pool_drain(struct session_pool *pool, bool on)
+{
+	int rc = 0;
+
+	pool->draining = on;
+	LIST_EACH(struct service, svc, &pool->services, node) {
+		int err = service_follow(svc);
+
+		rc = err != 0 ? err : rc;
+	}
+	return rc;
+}
+
+void
+session_pool_stop(struct session_pool *pool)
+{
+	struct session *s;
+
+	LIST_EACH(struct service, svc, &pool->services, node)
+		service_stop(svc);
+	probes_stop(pool);
+	/* The first round sends messages to the peers, the second one cuts off what is left. */
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
+			session_stop(s);
+		(void)smcr_flush(pool->env->eng);
+	}
+	session_pool_reap(pool);
+	LIST_EACH(struct service, svc, &pool->services, node)
+		service_drop(svc);
+}

@@ -1,0 +1,211 @@
+/*
+ * Who is at the other end of a session's middle: what SMC-R's TCP option says
+ * (peer_mode.h), and, at an egress that got none, what the first bytes say. The
+ * server is being connected meanwhile, and whoever speaks first settles it, so a
+ * plain client waits for nothing, but for a first contact with its address. See
+ * session.h.
+ */
+#include "daemon/session/session.h"
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "base/span.h"
+#include "daemon/leg/peer_mode.h"
+#include "wire/clc.h"
+#include "wire/tcpopt.h"
+
+#define TURN_MS 500 /* from the end of a first contact until the Proposals of those that waited for it are here */
+
+static const char stray_clc[] = "CLC message without the SMC-R option in the SYN";
+
+/* -- what the option says -- */
+
+static enum tcp_option_state
+look_at_option(struct session *s)
+{
+	struct session_stats *stats = &s->pool->stats;
+	enum tcp_option_state state = tcp_option_read(s->pool->option, s->mid.io.fd);
+
+	if (state == TCP_OPTION_AGREED)
+		stats->option_agreed++;
+	else if (state == TCP_OPTION_MISSING)
+		stats->option_missing++;
+	else
+		stats->option_unknown++;
+	return state;
+}
+
+/* In words, when the connection is no SMC-R connection for this rule. */
+static void
+explain(struct session *s, const struct peer_mode *rule)
+{
+	bool offered = session_kind(s) == CONFIG_EGRESS && tcp_option_syn_had_it(s->mid.io.fd);
+
+	s->diag = (struct smcr_diag){ .local = rule->diag, .detail = rule->detail };
+	if (rule->diag != CLC_DIAG_NO_OPTION)
+		return;
+	if (tcp_option_usable(s->pool->option) && session_kind(s) == CONFIG_EGRESS)
+		s->diag.detail =
+		    "the listening socket was opened without it, by systemd or before the service had "
+		    "this peer: let smcrd open it, at a start";
+	else if (offered)
+		s->diag.detail =
+		    "the peer's SYN had it: it would have used SMC-R; smcrctl status says what is missing here";
+	else
+		s->diag.detail = "smcrctl status says what is missing";
+}
+
+/* SES_RENDEZVOUS begins: the connection of the engine. */
+static void
+open_conn(struct session *s)
+{
+	struct smcr_open o = {
+		.role = session_kind(s) == CONFIG_INGRESS ? SMCR_CLIENT : SMCR_SERVER,
+		.peer = s->settings->cfg.peer,
+		.app = &s->owner,
+		.elem_size = s->settings->cfg.elem_size,
+		.rmb_size_hint = s->settings->svc->rmb_size_hint.bytes,
+		.hops = (uint8_t)(s->hops + 1),
+		.origin = s->origin,
+	};
+	struct sockaddr_storage peer;
+	int err;
+
+	net_addr_get(&s->mid_peer, &peer);
+	clc_stream_describe(&s->mid, s->pool->devices, &peer, &o);
+	s->conn = smcr_open(s->pool->env->eng, &o, &err);
+	if (s->conn == NULL) {
+		session_blame(s, "no SMC-R connection is free", -err);
+		session_raise(s, SEV_REFUSED);
+	}
+}
+
+void
+detect_peer(struct session *s)
+{
+	const struct config_service *cfg = &s->settings->cfg;
+	enum tcp_option_state state = TCP_OPTION_UNKNOWN;
+
+	if (peer_mode_wants_option(cfg->peer))
+		state = look_at_option(s);
+	const struct peer_mode *rule = peer_mode(cfg->kind, cfg->peer, state);
+	bool refuse = cfg->fallback == CONFIG_FALLBACK_REFUSE;
+
+	if (rule->way == PEER_CLC || (rule->way == PEER_LOOK && refuse && rule->takes_clc)) {
+		/* Where TCP is forbidden all the same, a CLC message is all that can come. */
+		session_set_state(s, SES_RENDEZVOUS);
+		open_conn(s);
+		return;
+	}
+	explain(s, rule);
+	if (rule->way == PEER_LOOK && !refuse) {
+		s->setup->rule = rule;
+		session_set_state(s, SES_LOOK);
+		setup_dial(s);
+	} else {
+		setup_choose_path(s);
+		setup_take_path(s);
+	}
+}
+
+/* -- what the first bytes say -- */
+
+enum first_bytes {
+	FIRST_NONE, /* nothing has come */
+	FIRST_PLAIN,
+	FIRST_CLC,
+};
+
+/* An smcrd sends its Proposal in one piece, so fewer bytes than the eye catcher are no part of one. */
+static enum first_bytes
+first_bytes(struct session *s)
+{
+	uint8_t got[4];
+	ssize_t n = leg_peek(&s->mid, got, sizeof(got));
+
+	if (n < 0)
+		return FIRST_NONE;
+	struct rcur r = rcur_make(got, (size_t)n);
+	/* The eye catcher is the option's magic (RFC 7609 A.2.1). */
+	return rcur_be32(&r) == TCPOPT_SMCR_MAGIC ? FIRST_CLC : FIRST_PLAIN;
+}
+
+static void
+refuse_clc(struct session *s, const char *why)
+{
+	outage_unknown_peer(s->settings->svc, &s->mid_peer, why);
+	session_blame(s, why, 0);
+	session_raise(s, SEV_REFUSED);
+}
+
+/*
+ * The server has spoken, but the client may be the ingress of an smcrd which has no turn to send its Proposal, as another
+ * connection of it makes the link group. The last moment of that: so long, and no longer than a rendezvous waits for a message,
+ * the server's bytes stay where they are.
+ */
+static bool
+waits_for_turn(struct session *s)
+{
+	struct env *env = s->pool->env;
+	struct sockaddr_storage peer;
+
+	if (!s->setup->rule->takes_clc)
+		return false;
+	net_addr_get(&s->mid_peer, &peer);
+	struct smcr_identity remote = clc_stream_identity(&peer);
+	int64_t met_ns = smcr_met_ns(env->eng, &remote), until_ns = s->born_ns + smcr_clc_ms(env->eng) * NS_PER_MS;
+	if (s->setup->met_ns == INT64_MAX)
+		s->setup->met_ns = env->now_ns;
+	s->setup->met_ns = max_i64(s->setup->met_ns, met_ns);
+	if (met_ns != INT64_MAX)
+		until_ns = min_i64(until_ns, s->setup->met_ns + TURN_MS * NS_PER_MS);
+	if (s->setup->met_ns == 0 || until_ns <= env->now_ns)
+		return false;
+	s->pool->turns_wait = s->pool->turns_wait || met_ns == INT64_MAX;
+	timer_arm(&env->timers, &s->timer, until_ns);
+	return true;
+}
+
+void
+detect_look(struct session *s)
+{
+	enum first_bytes first = first_bytes(s);
+	bool server_spoke = !setup_dialing(s) && (s->app.flags & LEG_READABLE) != 0;
+
+	if (server_spoke && first == FIRST_NONE)
+		server_spoke = !waits_for_turn(s);
+
+	if (first == FIRST_CLC) {
+		s->pool->stats.option_stray_clc++;
+		s->diag = (struct smcr_diag){ 0 };
+		if (!s->setup->rule->takes_clc) {
+			refuse_clc(s, stray_clc);
+			return;
+		}
+		session_set_state(s, SES_RENDEZVOUS);
+		open_conn(s);
+	} else if (first == FIRST_PLAIN || server_spoke) {
+		if (first == FIRST_NONE)
+			s->flags |= SF_UNSEEN;
+		if (!setup_dialing(s))
+			timer_cancel(&s->pool->env->timers, &s->timer);
+		setup_choose_path(s);
+		setup_take_path(s);
+	}
+}
+
+bool
+detect_first_bytes_done(struct session *s)
+{
+	enum first_bytes first = first_bytes(s);
+
+	if (first == FIRST_CLC) {
+		/* What the server has said is on its way: nobody can make SMC-R of this any more. */
+		s->pool->stats.option_stray_clc++;
+		refuse_clc(s, "CLC message without the SMC-R option in the SYN, behind data of the server");
+		return false;
+	}
+	if (first == FIRST_PLAIN)
+		s->flags &= ~(unsigned)SF_UNSEEN;
+	return first == FIRST_PLAIN;
+}

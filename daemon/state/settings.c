@@ -1,0 +1,83 @@
+/* The settings of a service, and its end when the last ones of a service that is not configured are put back; see service.h. */
+#include "daemon/state/service_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+service_put(struct service *svc)
+{
+	assert(svc->refs > 0);
+	if (--svc->refs > 0)
+		return;
+	timerq_unreserve(&svc->pool->env->timers, SERVICE_TIMERS);
+	list_remove(&svc->node);
+	if (svc->admission != NULL)
+		admission_put(svc->pool->place.admissions, svc->admission);
+	service_stats_fini(&svc->stats);
+	free(svc);
+}
+
+static unsigned
+count_addrs(const struct config_service *cfg)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < cfg->to_cnt; i++)
+		cnt += cfg->to[i].addr_cnt;
+	return cnt;
+}
+
+static void
+copy_targets(struct settings *s, const struct config_service *cfg)
+{
+	struct sockaddr_storage *addrs = s->addrs;
+
+	for (unsigned i = 0; i < cfg->to_cnt; i++) {
+		s->cfg.to[i] = cfg->to[i];
+		s->cfg.to[i].addrs = addrs;
+		for (unsigned k = 0; k < cfg->to[i].addr_cnt; k++)
+			*addrs++ = cfg->to[i].addrs[k];
+	}
+}
+
+/* One piece of memory with all that cfg points to. */
+struct settings *
+settings_new(struct service *svc, const struct config_service *cfg)
+{
+	size_t to_len = cfg->to_cnt * sizeof(*cfg->to), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
+	size_t users_len = cfg->allow_users_cnt * sizeof(*cfg->allow_users);
+	unsigned addr_cnt = count_addrs(cfg);
+	struct settings *s = malloc(sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + to_len + users_len + allow_len);
+	struct targets *targets = s != NULL ? targets_get(svc->pool->place.targets, cfg) : NULL;
+
+	if (targets == NULL) {
+		free(s);
+		return NULL;
+	}
+	*s = (struct settings){ .cfg = *cfg, .svc = svc, .targets = targets, .refs = 1 };
+	s->cfg.to = (void *)(s->addrs + addr_cnt);
+	s->cfg.allow_users = (void *)(s->cfg.to + cfg->to_cnt);
+	s->cfg.allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);
+	copy_targets(s, cfg);
+	if (users_len > 0)
+		memcpy(s->cfg.allow_users, cfg->allow_users, users_len);
+	if (allow_len > 0)
+		memcpy(s->cfg.allow, cfg->allow, allow_len);
+	svc->refs++;
+	return s;
+}
+
+void
+settings_put(struct settings *s)
+{
+	struct service *svc = s->svc;
+
+	assert(s->refs > 0);
+	if (--s->refs > 0)
+		return;
+	targets_put(svc->pool->place.targets, s->targets);
+	free(s);
+	service_put(svc);
+}

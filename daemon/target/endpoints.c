@@ -1,0 +1,360 @@
+/* The choice among the addresses of a service's targets; see endpoints.h. Called by targets.c. */
+#include "daemon/target/endpoints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/addr.h"
+
+/* One that nobody has looked at for so long after it was due may be tried by a connection. */
+#define FORGOTTEN_NS (60 * INT64_C(1000000000))
+
+#define BIT(place) (UINT64_C(1) << (place))
+
+static bool
+is_used(const struct endpoints *es, unsigned place)
+{
+	return (es->used & BIT(place)) != 0;
+}
+
+unsigned
+endpoints_count(const struct endpoints *es)
+{
+	return (unsigned)__builtin_popcountll(es->used);
+}
+
+/* -- what there is -- */
+
+static struct endpoint *
+find(struct endpoints *es, const struct sockaddr_storage *addr)
+{
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if (is_used(es, i) && addr_same_place(&es->at[i].addr, addr))
+			return &es->at[i];
+	return NULL;
+}
+
+static struct endpoint *
+find_free(struct endpoints *es)
+{
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if (!is_used(es, i))
+			return &es->at[i];
+	return NULL;
+}
+
+static bool
+is_listed(const struct sockaddr_storage *addr, const struct target_addr *addrs, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (addr_same_place(&addrs[i].ss, addr))
+			return true;
+	return false;
+}
+
+unsigned
+endpoints_set(struct endpoints *es, unsigned target, bool by_weight, const struct target_addr *addrs, unsigned cnt)
+{
+	unsigned there = 0;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+		struct endpoint *e = &es->at[i];
+
+		if (!is_used(es, i) || e->target != target || is_listed(&e->addr, addrs, cnt))
+			continue;
+		*e = (struct endpoint){ .addr.ss_family = 0 };
+		es->used &= ~BIT(i);
+	}
+	for (unsigned i = 0; i < cnt; i++) {
+		struct endpoint *e = find(es, &addrs[i].ss);
+
+		if (e != NULL && e->target != target)
+			continue;
+		if (e == NULL && (e = find_free(es)) == NULL)
+			break;
+		if (!is_used(es, (unsigned)(e - es->at))) {
+			es->used |= BIT(e - es->at);
+			e->addr = addrs[i].ss;
+			e->target = target;
+			e->id = ++es->last_id;
+		}
+		e->order = i;
+		e->by_weight = by_weight;
+		e->priority = addrs[i].priority;
+		e->weight = addrs[i].weight;
+		there++;
+	}
+	return there;
+}
+
+/* -- the choice -- */
+
+static bool
+is_good(const struct endpoint *e, int64_t now_ns)
+{
+	return e->fault == ENDPOINT_OK || e->trial || now_ns - e->due_ns > FORGOTTEN_NS;
+}
+
+/* Places that are used, not tried, and good; or all that are not tried. */
+static uint64_t
+candidates(const struct endpoints *es, int64_t now_ns, uint64_t tried, bool good)
+{
+	uint64_t set = 0;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if (is_used(es, i) && (tried & BIT(i)) == 0 && (!good || is_good(&es->at[i], now_ns)))
+			set |= BIT(i);
+	return set;
+}
+
+/* Those of the set that belong to the target whose turn it is. */
+static uint64_t
+of_one_target(struct endpoints *es, uint64_t set)
+{
+	uint64_t by_target[CONFIG_TARGETS_MAX] = { 0 };
+	unsigned cnt = 0, nth, t = 0;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((set & BIT(i)) != 0)
+			by_target[es->at[i].target] |= BIT(i);
+	for (unsigned i = 0; i < CONFIG_TARGETS_MAX; i++)
+		cnt += by_target[i] != 0;
+	nth = es->policy == CONFIG_POLICY_SPREAD ? es->turn++ % cnt : 0;
+	while (by_target[t] == 0 || nth-- > 0)
+		t++;
+	return by_target[t];
+}
+
+static uint64_t
+of_best_priority(const struct endpoints *es, uint64_t set)
+{
+	unsigned best = UINT16_MAX;
+	uint64_t out = 0;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((set & BIT(i)) != 0 && es->at[i].priority < best)
+			best = es->at[i].priority;
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((set & BIT(i)) != 0 && es->at[i].priority == best)
+			out |= BIT(i);
+	return out;
+}
+
+/* RFC 2782: in proportion to the weights. Those of weight 0 have a very small chance beside others. */
+static unsigned
+by_weight(const struct endpoints *es, uint64_t set, struct rng *rng)
+{
+	uint32_t sum = 0, nth;
+	unsigned last = 0;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((set & BIT(i)) != 0)
+			sum += es->at[i].weight * 256u + 1;
+	nth = rng_below(rng, sum);
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+		if ((set & BIT(i)) == 0)
+			continue;
+		last = i;
+		if (nth < es->at[i].weight * 256u + 1)
+			break;
+		nth -= es->at[i].weight * 256u + 1;
+	}
+	return last;
+}
+
+/* The nth one of the set in the order of the answer. */
+static unsigned
+by_order(const struct endpoints *es, uint64_t set, unsigned nth)
+{
+	unsigned at = 0;
+
+	do {
+		unsigned best = UINT32_MAX;
+
+		for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+			if ((set & BIT(i)) != 0 && es->at[i].order < best) {
+				best = es->at[i].order;
+				at = i;
+			}
+		}
+		set &= ~BIT(at);
+	} while (nth-- > 0);
+	return at;
+}
+
+static unsigned
+choose(struct endpoints *es, uint64_t set, struct rng *rng)
+{
+	set = of_best_priority(es, of_one_target(es, set));
+	if (es->at[__builtin_ctzll(set)].by_weight)
+		return by_weight(es, set, rng);
+	return by_order(
+	    es, set, es->policy == CONFIG_POLICY_SPREAD ? es->addr_turn++ % (unsigned)__builtin_popcountll(set) : 0);
+}
+
+/* In the order of policy "first", SRV priorities included. */
+static bool
+is_before(const struct endpoint *a, const struct endpoint *b)
+{
+	if (a->target != b->target)
+		return a->target < b->target;
+	if (a->priority != b->priority)
+		return a->priority < b->priority;
+	return a->by_weight || a->order < b->order;
+}
+
+/* Counts those that would have had a chance if they were good. */
+static void
+count_passed_over(struct endpoints *es, uint64_t set, const struct endpoint *chosen)
+{
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((set & BIT(i)) != 0 && (es->policy == CONFIG_POLICY_SPREAD || is_before(&es->at[i], chosen)))
+			es->at[i].passed_over++;
+}
+
+bool
+endpoints_pick(struct endpoints *es, int64_t now_ns, struct rng *rng, uint64_t *tried, struct endpoint_pick *out)
+{
+	uint64_t all = candidates(es, now_ns, *tried, false), good = candidates(es, now_ns, *tried, true);
+
+	if (all == 0)
+		return false;
+	unsigned i = choose(es, good != 0 ? good : all, rng);
+	struct endpoint *e = &es->at[i];
+	if (good != 0)
+		count_passed_over(es, all & ~good, e);
+	e->trial = false;
+	/* Not forgotten any longer: the next one waits for what this one finds. */
+	if (now_ns - e->due_ns > FORGOTTEN_NS)
+		e->due_ns = now_ns;
+	*tried |= BIT(i);
+	*out = (struct endpoint_pick){ .addr = e->addr, .place = i, .id = e->id };
+	return true;
+}
+
+bool
+endpoints_down(const struct endpoints *es)
+{
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if (is_used(es, i) && (es->at[i].fault == ENDPOINT_OK || es->at[i].trial))
+			return false;
+	return true;
+}
+
+bool
+endpoints_have_other(const struct endpoints *es, uint64_t tried)
+{
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if (is_used(es, i) && (tried & BIT(i)) == 0 && es->at[i].fault == ENDPOINT_OK)
+			return true;
+	return false;
+}
+
+/* -- what became of it -- */
+
+/* NULL: its name has it no longer. */
+static struct endpoint *
+picked(struct endpoints *es, const struct endpoint_pick *p)
+{
+	struct endpoint *e = &es->at[p->place];
+
+	return is_used(es, p->place) && e->id == p->id ? e : NULL;
+}
+
+bool
+endpoints_good(struct endpoints *es, const struct endpoint_pick *p, bool served)
+{
+	struct endpoint *e = picked(es, p);
+
+	if (e == NULL)
+		return false;
+	e->connections += !served;
+	if (e->fault == ENDPOINT_OK || (e->fault == ENDPOINT_SETUP && !served))
+		return false;
+	e->fault = ENDPOINT_OK;
+	e->trial = false;
+	return true;
+}
+
+bool
+endpoints_bad(struct endpoints *es, const struct endpoint_pick *p, enum endpoint_fault fault, const char *why,
+    int64_t now_ns, int64_t due_ns, unsigned prober)
+{
+	struct endpoint *e = picked(es, p);
+
+	if (e == NULL)
+		return false;
+	bool news = e->fault == ENDPOINT_OK;
+	e->failures++;
+	if (news) {
+		e->since_ns = now_ns;
+		e->prober = prober;
+	}
+	e->fault = fault;
+	e->trial = false;
+	e->due_ns = due_ns;
+	(void)snprintf(e->why, sizeof(e->why), "%s", why);
+	return news;
+}
+
+/* A single one is tried by each connection, and nobody needs to know before, unless connections are kept away. */
+static bool
+is_looked_at(const struct endpoints *es, unsigned place, unsigned prober)
+{
+	const struct endpoint *e = &es->at[place];
+
+	return is_used(es, place) && (es->watched || endpoints_count(es) > 1) && e->fault != ENDPOINT_OK && !e->trial &&
+	    e->prober == prober;
+}
+
+bool
+endpoints_due(const struct endpoints *es, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns)
+{
+	const struct endpoint *first = NULL;
+
+	*at_ns = INT64_MAX;
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+		const struct endpoint *e = &es->at[i];
+
+		if (!is_looked_at(es, i, prober) || e->due_ns >= *at_ns)
+			continue;
+		*at_ns = e->due_ns;
+		first = e;
+	}
+	if (first == NULL || first->due_ns > now_ns)
+		return false;
+	*out = (struct endpoint_pick){ .addr = first->addr, .place = (unsigned)(first - es->at), .id = first->id };
+	return true;
+}
+
+unsigned
+endpoints_retry_now(struct endpoints *es, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+		struct endpoint *e = &es->at[i];
+
+		if (!is_looked_at(es, i, prober) || (peer != NULL && !addr_matches(peer, &e->addr)))
+			continue;
+		e->due_ns = now_ns;
+		cnt++;
+	}
+	return cnt;
+}
+
+bool
+endpoints_looked(struct endpoints *es, const struct endpoint_pick *p, bool connected, int64_t due_ns)
+{
+	struct endpoint *e = picked(es, p);
+
+	if (e == NULL || e->fault == ENDPOINT_OK)
+		return false;
+	e->due_ns = due_ns;
+	/* Whether it serves as well a connection has to find out. */
+	e->trial = connected && e->fault == ENDPOINT_SETUP;
+	if (!connected || e->fault == ENDPOINT_SETUP)
+		return false;
+	e->fault = ENDPOINT_OK;
+	return true;
+}

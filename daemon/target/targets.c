@@ -1,0 +1,386 @@
+/* The targets of services, shared by threads; see targets.h. */
+#include "daemon/target/targets.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+
+struct target {
+	struct config_target spec; /* addrs: none */
+	bool known;                /* it has, or had, an answer */
+	char why[ENDPOINT_WHY_MAX];
+};
+
+struct targets {
+	struct list_node node;
+	unsigned refs;
+	enum config_kind kind;
+	char name[CONFIG_NAME_MAX]; /* of the service */
+	struct targets_all *all;
+	atomic_bool down;     /* read without the lock */
+	pthread_mutex_t lock; /* of what follows */
+	struct endpoints endpoints;
+	unsigned cnt;
+	struct target target[];
+};
+
+/* -- all of them -- */
+
+void
+targets_all_init(struct targets_all *all)
+{
+	*all = (struct targets_all){ .changed = NULL };
+	(void)pthread_mutex_init(&all->lock, NULL);
+	list_init(&all->list);
+}
+
+void
+targets_all_fini(struct targets_all *all)
+{
+	assert(list_empty(&all->list));
+	(void)pthread_mutex_destroy(&all->lock);
+}
+
+/* Without a daemon that looks names up their addresses are settings, too. */
+static bool
+has_address(const struct endpoints *es, unsigned target, const struct sockaddr_storage *addr)
+{
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((es->used >> i & 1) != 0 && es->at[i].target == target && addr_same_place(&es->at[i].addr, addr))
+			return true;
+	return false;
+}
+
+static bool
+is_watched(const struct config_service *cfg)
+{
+	return cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER;
+}
+
+static bool
+is_of(const struct targets *t, const struct config_service *cfg)
+{
+	if (t->kind != cfg->kind || strcmp(t->name, cfg->name) != 0 || t->cnt != cfg->to_cnt ||
+	    t->endpoints.policy != cfg->policy || t->endpoints.watched != is_watched(cfg))
+		return false;
+	for (unsigned i = 0; i < t->cnt; i++) {
+		if (!config_target_same(&t->target[i].spec, &cfg->to[i]))
+			return false;
+		for (unsigned k = 0; !config_names_wait() && k < cfg->to[i].addr_cnt; k++)
+			if (!has_address(&t->endpoints, i, &cfg->to[i].addrs[k]))
+				return false;
+	}
+	return true;
+}
+
+static struct targets *
+find(struct targets_all *all, const struct config_service *cfg)
+{
+	LIST_EACH(struct targets, t, &all->list, node)
+		if (is_of(t, cfg))
+			return t;
+	return NULL;
+}
+
+static void
+set_addresses(struct targets *t, unsigned nr, bool by_weight, const struct target_addr *addrs, unsigned cnt)
+{
+	(void)endpoints_set(&t->endpoints, nr, by_weight, addrs, cnt);
+	t->target[nr].known = true;
+	t->target[nr].why[0] = '\0';
+}
+
+static void
+load(struct targets *t, const struct config_service *cfg)
+{
+	struct target_addr addrs[CONFIG_TARGET_ADDRS_MAX];
+
+	for (unsigned i = 0; i < t->cnt; i++) {
+		const struct config_target *to = &cfg->to[i];
+
+		for (unsigned k = 0; k < to->addr_cnt; k++)
+			addrs[k] = (struct target_addr){ .ss = to->addrs[k] };
+		if (to->addr_cnt > 0)
+			set_addresses(t, i, false, addrs, to->addr_cnt);
+	}
+}
+
+static struct targets *
+make(struct targets_all *all, const struct config_service *cfg)
+{
+	struct targets *t = calloc(1, sizeof(*t) + cfg->to_cnt * sizeof(t->target[0]));
+
+	if (t == NULL)
+		return NULL;
+	t->all = all;
+	t->kind = cfg->kind;
+	memcpy(t->name, cfg->name, sizeof(t->name));
+	t->endpoints.policy = cfg->policy;
+	t->endpoints.watched = is_watched(cfg);
+	t->cnt = cfg->to_cnt;
+	(void)pthread_mutex_init(&t->lock, NULL);
+	for (unsigned i = 0; i < t->cnt; i++) {
+		const struct config_target *to = &cfg->to[i];
+
+		t->target[i].spec = *to;
+		t->target[i].spec.addrs = NULL;
+		t->target[i].spec.addr_cnt = 0;
+	}
+	load(t, cfg);
+	return t;
+}
+
+struct targets *
+targets_get(struct targets_all *all, const struct config_service *cfg)
+{
+	(void)pthread_mutex_lock(&all->lock);
+	struct targets *t = find(all, cfg);
+	if (t == NULL && (t = make(all, cfg)) != NULL)
+		list_push(&all->list, &t->node);
+	if (t != NULL)
+		t->refs++;
+	(void)pthread_mutex_unlock(&all->lock);
+	return t;
+}
+
+/* An answer is to come, and the first one. */
+static bool
+is_pending(const struct targets *t)
+{
+	bool pending = false;
+
+	for (unsigned i = 0; i < t->cnt && config_names_wait(); i++)
+		pending = pending || (!t->target[i].known && t->target[i].why[0] == '\0');
+	return pending && endpoints_count(&t->endpoints) == 0;
+}
+
+/* Something may have changed. */
+static void
+unlock(struct targets *t)
+{
+	bool down = t->endpoints.watched && endpoints_down(&t->endpoints) && !is_pending(t);
+	bool changed = atomic_exchange(&t->down, down) != down;
+
+	(void)pthread_mutex_unlock(&t->lock);
+	if (changed && t->all->changed != NULL)
+		t->all->changed(t->all->arg);
+}
+
+bool
+targets_down(const struct targets *t)
+{
+	return atomic_load(&t->down);
+}
+
+void
+targets_load(struct targets *t, const struct config_service *cfg)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	load(t, cfg);
+	unlock(t);
+}
+
+void
+targets_put(struct targets_all *all, struct targets *t)
+{
+	(void)pthread_mutex_lock(&all->lock);
+	assert(t->refs > 0);
+	bool last = --t->refs == 0;
+	if (last)
+		list_remove(&t->node);
+	(void)pthread_mutex_unlock(&all->lock);
+	if (!last)
+		return;
+	(void)pthread_mutex_destroy(&t->lock);
+	free(t);
+}
+
+/* -- names -- */
+
+bool
+targets_set(struct targets *t, unsigned nr, bool by_weight, const struct target_addr *addrs, unsigned cnt)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool none = endpoints_count(&t->endpoints) == 0;
+	set_addresses(t, nr, by_weight, addrs, cnt);
+	unlock(t);
+	return none;
+}
+
+bool
+targets_unresolved(struct targets *t, unsigned nr, const char *why)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	(void)snprintf(t->target[nr].why, sizeof(t->target[nr].why), "%s", why);
+	bool none = endpoints_count(&t->endpoints) == 0;
+	unlock(t);
+	return none;
+}
+
+const char *
+targets_waiting(struct targets *t, char buf[TARGETS_WAIT_MAX])
+{
+	(void)pthread_mutex_lock(&t->lock);
+	buf[0] = '\0';
+	for (unsigned i = 0; i < t->cnt && endpoints_count(&t->endpoints) == 0; i++) {
+		const struct target *one = &t->target[i];
+
+		if (one->known && one->why[0] == '\0')
+			continue;
+		(void)snprintf(buf, TARGETS_WAIT_MAX, "waiting for the name %s%s%s: %s", one->spec.host,
+		    t->cnt > 1 ? " and others" : "", one->spec.srv ? " (SRV)" : "",
+		    one->why[0] != '\0' ? one->why : "no answer yet");
+		break;
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	return buf;
+}
+
+bool
+targets_pending(struct targets *t)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool pending = is_pending(t);
+	(void)pthread_mutex_unlock(&t->lock);
+	return pending;
+}
+
+const char *
+targets_name_error(struct targets *t, unsigned nr, char buf[ENDPOINT_WHY_MAX])
+{
+	(void)pthread_mutex_lock(&t->lock);
+	memcpy(buf, t->target[nr].why, ENDPOINT_WHY_MAX);
+	if (buf[0] == '\0' && !t->target[nr].known)
+		(void)snprintf(buf, ENDPOINT_WHY_MAX, "no answer yet");
+	(void)pthread_mutex_unlock(&t->lock);
+	return buf;
+}
+
+/* -- connections -- */
+
+bool
+targets_pick(struct targets *t, int64_t now_ns, struct rng *rng, uint64_t *tried, struct endpoint_pick *out)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool ok = endpoints_pick(&t->endpoints, now_ns, rng, tried, out);
+	unlock(t);
+	return ok;
+}
+
+bool
+targets_have_other(struct targets *t, uint64_t tried)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool ok = endpoints_have_other(&t->endpoints, tried);
+	(void)pthread_mutex_unlock(&t->lock);
+	return ok;
+}
+
+bool
+targets_good(struct targets *t, const struct endpoint_pick *p, bool served)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool news = endpoints_good(&t->endpoints, p, served);
+	unlock(t);
+	return news;
+}
+
+bool
+targets_bad(struct targets *t, const struct endpoint_pick *p, enum endpoint_fault fault, const char *why,
+    int64_t now_ns, int64_t due_ns, unsigned prober)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool news = endpoints_bad(&t->endpoints, p, fault, why, now_ns, due_ns, prober);
+	unlock(t);
+	return news;
+}
+
+bool
+targets_due(struct targets *t, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool ok = endpoints_due(&t->endpoints, prober, now_ns, out, at_ns);
+	(void)pthread_mutex_unlock(&t->lock);
+	return ok;
+}
+
+unsigned
+targets_retry_now(struct targets *t, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	unsigned cnt = endpoints_retry_now(&t->endpoints, prober, peer, now_ns);
+	(void)pthread_mutex_unlock(&t->lock);
+	return cnt;
+}
+
+bool
+targets_looked(struct targets *t, const struct endpoint_pick *p, bool connected, int64_t due_ns)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool news = endpoints_looked(&t->endpoints, p, connected, due_ns);
+	unlock(t);
+	return news;
+}
+
+bool
+targets_are_several(struct targets *t)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	bool several = endpoints_count(&t->endpoints) > 1;
+	(void)pthread_mutex_unlock(&t->lock);
+	return several;
+}
+
+/* -- who is there -- */
+
+bool
+targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *target)
+{
+	const struct endpoints *es = &t->endpoints;
+	unsigned first = t->cnt;
+
+	(void)pthread_mutex_lock(&t->lock);
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((es->used >> i & 1) != 0 && es->at[i].target < first && addr_matches(there, &es->at[i].addr))
+			first = es->at[i].target;
+	(void)pthread_mutex_unlock(&t->lock);
+	if (first == t->cnt)
+		return false;
+	*target = first;
+	return true;
+}
+
+/* -- what smcrctl shows -- */
+
+static bool
+stands_before(const struct endpoint *a, const struct endpoint *b)
+{
+	return a->target != b->target ? a->target < b->target : a->order < b->order;
+}
+
+bool
+targets_address(struct targets *t, unsigned nth, struct endpoint *out)
+{
+	const struct endpoints *es = &t->endpoints;
+	bool found = false;
+
+	(void)pthread_mutex_lock(&t->lock);
+	for (unsigned i = 0; i < ENDPOINTS_MAX && !found; i++) {
+		unsigned before = 0;
+
+		if ((es->used >> i & 1) == 0)
+			continue;
+		for (unsigned k = 0; k < ENDPOINTS_MAX; k++)
+			before += (es->used >> k & 1) != 0 && stands_before(&es->at[k], &es->at[i]);
+		if (before == nth) {
+			*out = es->at[i];
+			found = true;
+		}
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	return found;
+}

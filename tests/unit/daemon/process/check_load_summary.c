@@ -1,0 +1,56 @@
+/* What is going on, counted over all workers. */
+#include "daemon/process/load_summary.h"
+
+#include "fake_workers.h"
+#include "smcr/smcr.h"
+#include "unit.h"
+
+/* Stand-ins ignore most of what they are given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* -- the workers: of the first nothing has ended, and it has one link group; the others have more of each -- */
+
+static unsigned asked;
+
+void
+worker_stats(const struct worker *w, struct worker_stats *out)
+{
+	*out = (struct worker_stats){ .sessions_opened = UINT64_C(10000000000) * (asked + 1),
+		.sessions_closed = 3 * (uint64_t)asked };
+	asked++;
+}
+
+struct smcr *
+worker_engine(struct worker *w)
+{
+	return NULL;
+}
+
+bool
+smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *info)
+{
+	return (*pos)++ < asked;
+}
+
+static struct load_summary
+load_summary_of(unsigned workers)
+{
+	struct workers *ws = fake_workers_new(NULL, NULL, workers);
+	struct load_summary c;
+
+	asked = 0;
+	c = load_summary_take(ws);
+	fake_workers_free(ws);
+	return c;
+}
+
+START_TEST(all_workers_count)
+{
+	struct load_summary c = load_summary_of(1);
+
+	ck_assert_uint_eq(c.connections, 10000000000);
+	ck_assert_uint_eq(c.groups, 1);
+	c = load_summary_of(3);
+	ck_assert_uint_eq(c.connections, 60000000000 - 3 - 6);
+	ck_assert_uint_eq(c.groups, 1 + 2 + 3);
+}
