@@ -18,7 +18,7 @@
 #include "daemon/handover/handover_sockets.h"
 
 static void
-describe(void *arg, char *buf, size_t cap)
+smcrd_describe(void *arg, char *buf, size_t cap)
 {
 	const struct daemon *d = arg;
 	const struct load_summary c = load_summary_take(d->workers);
@@ -28,7 +28,7 @@ describe(void *arg, char *buf, size_t cap)
 }
 
 static void
-answer(struct worker *w, void *arg)
+smcrd_answer(struct worker *w, void *arg)
 {
 	(void)w;
 	(void)arg;
@@ -41,10 +41,10 @@ daemon_turn(void *arg, int64_t now_ns)
 
 	/* No sign of life unless each worker's loop turns: it waits here until they have. */
 	if (notify_watchdog_due(&d->notify, now_ns))
-		workers_call_all(d->workers, answer, NULL);
+		workers_call_all(d->workers, smcrd_answer, NULL);
 	if (notify_store_due(&d->notify, now_ns))
 		smcrd_listening(d);
-	return notify_turn(&d->notify, now_ns, describe, d);
+	return notify_turn(&d->notify, now_ns, smcrd_describe, d);
 }
 
 void
@@ -72,7 +72,7 @@ log_confinement(const struct confine_state *state)
 
 /* 0 or an exit code. */
 static int
-start(struct daemon *d)
+smcrd_start(struct daemon *d)
 {
 	char *text = NULL;
 	size_t len;
@@ -139,7 +139,7 @@ end(struct daemon *d)
 }
 
 static int
-run(struct daemon *d)
+smcrd_run(struct daemon *d)
 {
 	d->log = (struct log_choice){ .option = d->opt.log_level, .configured = d->cfg->log_level, .client = -1 };
 	log_init(log_choice_level(&d->log));
@@ -150,7 +150,7 @@ run(struct daemon *d)
 		log_msg(LOG_LVL_WARNING, "no ingress and no egress in the configuration: nothing to do");
 	fd_limit_raise();
 	fd_limit_check(&d->files, d->cfg);
-	int code = start(d);
+	int code = smcrd_start(d);
 	if (code == SMCRD_EXIT_OK) {
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
@@ -213,7 +213,7 @@ smcrd_main(int argc, char **argv)
 	if (action == OPTIONS_RUN) {
 		rc = d.opt.background ? background_start(&d.background) : 0;
 		if (rc == 0)
-			return run(&d);
+			return smcrd_run(&d);
 		fprintf(stderr, "smcrd: no second process: %s\n", strerror(-rc));
 		free(d.load_msgs);
 		config_free(d.cfg);

@@ -36,7 +36,7 @@ admissions_fini(struct admissions *all)
 }
 
 static struct admission *
-find(struct admissions *all, const struct config_service *cfg)
+admission_find(struct admissions *all, const struct config_service *cfg)
 {
 	LIST_EACH(struct admission, a, &all->list, node)
 		if (a->kind == cfg->kind && strcmp(a->name, cfg->name) == 0)
@@ -48,7 +48,7 @@ struct admission *
 admission_get(struct admissions *all, const struct config_service *cfg, uint64_t seed)
 {
 	(void)pthread_mutex_lock(&all->lock);
-	struct admission *a = find(all, cfg);
+	struct admission *a = admission_find(all, cfg);
 	if (a == NULL && (a = calloc(1, sizeof(*a))) != NULL) {
 		a->kind = cfg->kind;
 		memcpy(a->name, cfg->name, sizeof(a->name));

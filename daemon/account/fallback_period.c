@@ -118,7 +118,7 @@ tell_mpa(struct service *svc, struct fallback_period *s, const struct smcr_diag 
 }
 
 static void
-describe(const struct smcr_diag *diag, char buf[EVENT_REASON_MAX])
+fallback_period_describe(const struct smcr_diag *diag, char buf[EVENT_REASON_MAX])
 {
 	const char *code = clc_diag_str(diag->local != 0 ? diag->local : diag->peer);
 
@@ -171,7 +171,7 @@ note(struct service *svc, struct fallback_period *s, const struct smcr_diag *dia
 	bool other = begins || (code != CLC_DIAG_NO_ACTIVE_LINK && code != s->code);
 	if (other) {
 		s->code = code;
-		describe(diag, s->reason);
+		fallback_period_describe(diag, s->reason);
 	}
 	if (other || now_ns - s->told_ns >= TELL_AGAIN_NS)
 		report_fallback_period(svc, s, diag);

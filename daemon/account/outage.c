@@ -24,7 +24,7 @@ outage_fini(struct outage *o)
 }
 
 static void
-describe(const struct outage *o, char *buf, size_t cap)
+outage_describe(const struct outage *o, char *buf, size_t cap)
 {
 	static const char *const words[] = {
 		[OUTAGE_NONE] = "",
@@ -40,7 +40,7 @@ describe(const struct outage *o, char *buf, size_t cap)
 }
 
 static struct event
-event_of(const struct service *svc, bool begins, const union net_addr *far)
+outage_event_of(const struct service *svc, bool begins, const union net_addr *far)
 {
 	const bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
 	struct sockaddr_storage there;
@@ -75,8 +75,8 @@ may_begin(struct service *svc, const union net_addr *far, struct event *e)
 	if (!log_limit_take(&o->limit, o->told_ns, &left_out))
 		return false;
 	o->told = true;
-	*e = event_of(svc, true, far);
-	describe(o, e->reason, sizeof(e->reason));
+	*e = outage_event_of(svc, true, far);
+	outage_describe(o, e->reason, sizeof(e->reason));
 	return true;
 }
 
@@ -135,7 +135,7 @@ outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 	if (ends)
 		set_over(o);
 	if (ends && o->told && svc->settings != NULL) {
-		struct event e = event_of(svc, false, far);
+		struct event e = outage_event_of(svc, false, far);
 
 		e.after_ms = (uint64_t)age_of(svc) / NS_PER_MS;
 		session_pool_report(svc->pool, &e);
@@ -151,7 +151,7 @@ outage_look(const struct service *svc, struct outage_info *out)
 	*out = (struct outage_info){ .text = "" };
 	(void)pthread_mutex_lock(&o->lock);
 	if (o->kind != OUTAGE_NONE) {
-		describe(o, out->text, sizeof(out->text));
+		outage_describe(o, out->text, sizeof(out->text));
 		out->failed = o->failed;
 		out->age_ns = age_of(svc);
 	}

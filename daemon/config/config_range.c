@@ -92,7 +92,8 @@ cnt_of(const struct end *e)
 
 /* Reports what does not fit; false then. Both are right. */
 static bool
-fits(struct config_build *b, const struct config_section *sec, const struct end *listen, const struct end *to)
+config_range_fits(
+    struct config_build *b, const struct config_section *sec, const struct end *listen, const struct end *to)
 {
 	char buf[VALUE_SHOW_MAX];
 
@@ -123,7 +124,7 @@ config_range_start(struct config_build *b, const struct config_section *sec, con
 		right = is_right(b, sec, &to[i]) && right;
 	}
 	for (unsigned i = 0; i < to_cnt && right && many && listen.text != NULL; i++)
-		right = fits(b, sec, &listen, &to[i]);
+		right = config_range_fits(b, sec, &listen, &to[i]);
 	b->ranged = many;
 	b->range_port = listen.many ? (unsigned)listen.first : 0;
 	return right ? cnt_of(&listen) : 0;

@@ -278,7 +278,7 @@ set_mode(const struct config_key *key, void *at, const struct config_value *v, c
 }
 
 static int
-set_bool(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+config_value_set_bool(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	(void)key;
 	(void)why;
@@ -348,7 +348,7 @@ print_words(const struct config_key *key, const void *at, FILE *out)
 /* -- a word or a time -- */
 
 static const struct config_word *
-find_word(const struct config_key *key, const char *text, uint64_t value)
+config_value_find_word(const struct config_key *key, const char *text, uint64_t value)
 {
 	for (const struct config_word *w = key->words; w->text != NULL; w++)
 		if (text != NULL ? strcmp(w->text, text) == 0 : w->value == value)
@@ -359,7 +359,7 @@ find_word(const struct config_key *key, const char *text, uint64_t value)
 static int
 set_number_or_word(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	const struct config_word *w = find_word(key, v->text, 0);
+	const struct config_word *w = config_value_find_word(key, v->text, 0);
 
 	if (w == NULL)
 		return set_number(key, at, v, why);
@@ -370,7 +370,7 @@ set_number_or_word(const struct config_key *key, void *at, const struct config_v
 static void
 print_number_or_word(const struct config_key *key, const void *at, FILE *out)
 {
-	const struct config_word *w = find_word(key, NULL, load_number(key, at));
+	const struct config_word *w = config_value_find_word(key, NULL, load_number(key, at));
 
 	if (w == NULL)
 		print_number(key, at, out);
@@ -389,7 +389,7 @@ print_number_or_word(const struct config_key *key, const void *at, FILE *out)
 #define STRING_OPS value_print_string, value_string_equal, NO_UNITS
 
 static const struct type_ops types[] = {
-	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), set_bool, print_bool, NULL, NO_UNITS },
+	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), config_value_set_bool, print_bool, NULL, NO_UNITS },
 	[CONFIG_T_UINT] = { "an integer", BIT(INT), NUMBER_OPS, NULL, 1, 1 },
 	[CONFIG_T_SIZE] = { "bytes as an integer, or a string like \"64K\"", TEXT_OR_INT, NUMBER_OPS, size_units, 1,
 	    1 },

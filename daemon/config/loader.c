@@ -38,7 +38,7 @@ loader_put(struct loader *l)
 }
 
 static void *
-load(void *arg)
+loader_load(void *arg)
 {
 	struct loader *l = arg;
 	uint64_t one = 1;
@@ -59,7 +59,7 @@ load(void *arg)
 }
 
 static void
-on_loaded(struct loop_io *io, unsigned events)
+loader_on_loaded(struct loop_io *io, unsigned events)
 {
 	struct loader *l = CONTAINER_OF(io, struct loader, io);
 	struct config *cfg;
@@ -95,14 +95,14 @@ loader_start(struct loop *loop, const char *path, loader_done done, void *arg, s
 	l->done = done;
 	l->arg = arg;
 	strcpy(l->path, path);
-	l->io.cb = on_loaded;
+	l->io.cb = loader_on_loaded;
 	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = l->io.fd < 0 ? -errno : loop_add(loop, &l->io);
 	if (rc == 0) {
 		/* Signals are the loop's. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
-		rc = -pthread_create(&thread, NULL, load, l);
+		rc = -pthread_create(&thread, NULL, loader_load, l);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (rc == 0) {
 			pthread_detach(thread);

@@ -62,7 +62,7 @@ needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps
 }
 
 static void
-describe(uint64_t kept, struct confine_part_state *out)
+confine_caps_describe(uint64_t kept, struct confine_part_state *out)
 {
 	static const struct {
 		unsigned cap;
@@ -113,5 +113,5 @@ confine_capabilities(const struct config *cfg, enum confine_do what, unsigned al
 	else if (others > 0 && have.permitted != keep)
 		confine_part_set(out, false, "%u other threads run already and keep theirs", others);
 	else
-		describe(keep, out);
+		confine_caps_describe(keep, out);
 }

@@ -46,7 +46,7 @@ write_line(struct control_client *c, const char *what, const struct event_record
 
 /* The next one that is there: false when there is none. */
 static bool
-take(struct control_client *c)
+control_events_take(struct control_client *c)
 {
 	struct event_record r;
 
@@ -67,7 +67,7 @@ control_events_step(struct control_client *c, unsigned *budget)
 		if (*budget == 0)
 			return EVENTS_BUDGET;
 		--*budget;
-		if (take(c))
+		if (control_events_take(c))
 			continue;
 		if (c->req.follow)
 			return EVENTS_WAIT;

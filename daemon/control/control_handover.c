@@ -39,7 +39,7 @@ handover_is_request(const char *line, size_t len)
 }
 
 static void
-refuse(struct control_client *c, const char *why)
+control_handover_refuse(struct control_client *c, const char *why)
 {
 	struct handover_msg m = { .type = HANDOVER_REFUSED };
 	uint8_t bytes[HANDOVER_LEN];
@@ -103,7 +103,7 @@ handover_start(struct control_client *c, const char *line, size_t len)
 	const char *why = may_start(c, line, len, &cred);
 
 	if (why != NULL) {
-		refuse(c, why);
+		control_handover_refuse(c, why);
 		return;
 	}
 	struct handover *h = calloc(1, sizeof(*h));
@@ -123,7 +123,7 @@ handover_start(struct control_client *c, const char *line, size_t len)
 		rc = -E2BIG;
 	if (rc != 0) {
 		free_handover(h);
-		refuse(c, strerror(-rc));
+		control_handover_refuse(c, strerror(-rc));
 		return;
 	}
 	c->handover = h;

@@ -12,7 +12,7 @@
 
 /* " key=value" of each field that the request has. */
 static void
-describe(const struct control_request *r, char *buf, size_t cap)
+control_order_describe(const struct control_request *r, char *buf, size_t cap)
 {
 	char text[ADDR_STR_MAX];
 
@@ -44,7 +44,7 @@ client_log_order(const struct control_client *c)
 	for (char *p = name; *p != '\0'; p++)
 		if (*p == '-' || *p == '_')
 			*p = *p == '-' ? ' ' : '-';
-	describe(&c->req, what, sizeof(what));
+	control_order_describe(&c->req, what, sizeof(what));
 	(void)getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
 	log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d%s", name, (unsigned)cred.uid,
 	    (int)cred.pid, what);

@@ -45,7 +45,7 @@ find_word(const char *const *names, size_t n, const json_t *word)
 }
 
 static int __attribute__((format(printf, 3, 4)))
-refuse(struct control_error *err, const char *code, const char *fmt, ...)
+control_request_refuse(struct control_error *err, const char *code, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -62,7 +62,7 @@ take_service(const json_t *v, struct control_request *req, struct control_error 
 	const char *s = json_string_value(v);
 
 	if (s == NULL || s[0] == '\0' || strlen(s) >= sizeof(req->service))
-		return refuse(err, "bad-request", "\"service\" must be the name of a service");
+		return control_request_refuse(err, "bad-request", "\"service\" must be the name of a service");
 	strcpy(req->service, s);
 	return 0;
 }
@@ -73,7 +73,7 @@ take_mode(const json_t *v, struct control_request *req, struct control_error *er
 	int i = find_word(control_mode_words, ARRAY_LEN(control_mode_words), v);
 
 	if (i < 0)
-		return refuse(err, "bad-request", "\"mode\" must be one of %s", mode_list + 2);
+		return control_request_refuse(err, "bad-request", "\"mode\" must be one of %s", mode_list + 2);
 	req->modes = 1u << i;
 	return 0;
 }
@@ -90,7 +90,7 @@ take_kinds(const json_t *v, struct control_request *req, struct control_error *e
 		bad = k < 0;
 		req->kinds |= bad ? 0 : 1u << k;
 	}
-	return bad ? refuse(err, "bad-request", "\"kinds\" must be a list of %s", kind_list + 2) : 0;
+	return bad ? control_request_refuse(err, "bad-request", "\"kinds\" must be a list of %s", kind_list + 2) : 0;
 }
 
 static int
@@ -106,14 +106,14 @@ take_kind(const json_t *v, struct control_request *req, struct control_error *er
 	for (unsigned i = 0; i < EVENT_KIND_CNT; i++)
 		(void)snprintf(
 		    list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? " " : "", event_kinds[i].word);
-	return refuse(err, "bad-request", "\"kind\" must be one of %s", list);
+	return control_request_refuse(err, "bad-request", "\"kind\" must be one of %s", list);
 }
 
 static int
 take_follow(const json_t *v, struct control_request *req, struct control_error *err)
 {
 	if (!json_is_boolean(v))
-		return refuse(err, "bad-request", "\"follow\" must be true or false");
+		return control_request_refuse(err, "bad-request", "\"follow\" must be true or false");
 	req->follow = json_is_true(v);
 	return 0;
 }
@@ -127,12 +127,12 @@ take_peer(const json_t *v, struct control_request *req, struct control_error *er
 	if (req->command != CONTROL_CHECK) {
 		if (s != NULL && (addr_parse_port(s, &req->peer) == 0 || addr_parse(s, &req->peer) == 0))
 			return 0;
-		return refuse(err, "bad-request",
+		return control_request_refuse(err, "bad-request",
 		    "\"peer\" must be an IP address, with port or without, such as \"192.0.2.1\" or "
 		    "\"[2001:db8::1]:80\"");
 	}
 	if (s == NULL || addr_parse_port(s, &req->peer) != 0)
-		return refuse(err, "bad-request",
+		return control_request_refuse(err, "bad-request",
 		    "\"peer\" must be an IP address with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\"");
 	return 0;
 }
@@ -141,7 +141,8 @@ static int
 take_id(const json_t *v, struct control_request *req, struct control_error *err)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 1)
-		return refuse(err, "bad-request", "\"id\" must be that of a connection, a whole number from 1");
+		return control_request_refuse(
+		    err, "bad-request", "\"id\" must be that of a connection, a whole number from 1");
 	req->id = (uint64_t)json_integer_value(v);
 	return 0;
 }
@@ -152,7 +153,7 @@ take_level(const json_t *v, struct control_request *req, struct control_error *e
 	int i = find_word(control_level_words, ARRAY_LEN(control_level_words), v);
 
 	if (i < 0 && (!json_is_string(v) || strcmp(json_string_value(v), CONTROL_LEVEL_DEFAULT) != 0))
-		return refuse(
+		return control_request_refuse(
 		    err, "bad-request", "\"level\" must be one of %s, \"" CONTROL_LEVEL_DEFAULT "\"", level_list + 2);
 	req->level = i >= 0 ? i : CONTROL_LEVEL_RESET;
 	return 0;
@@ -191,7 +192,7 @@ take_number(const struct control_field *f, const json_t *v, struct control_reque
 	json_int_t n = json_integer_value(v);
 
 	if (!json_is_integer(v) || n < 1 || n > f->max)
-		return refuse(
+		return control_request_refuse(
 		    err, "bad-request", "\"%s\" must be a whole number from 1 to %lu", f->name, (unsigned long)f->max);
 	memcpy((char *)req + f->off, &(uint32_t){ (uint32_t)n }, sizeof(uint32_t));
 	return 0;
@@ -206,7 +207,7 @@ refuse_without(const char *command, unsigned bits, const char *word, struct cont
 	for (const struct control_field *f = control_fields; f->name != NULL; f++)
 		if ((bits & f->bit) != 0)
 			str_append(list, sizeof(list), "%s\"%s\"", list[0] != '\0' ? word : "", f->name);
-	return refuse(err, "bad-request", "\"%s\" needs %s", command, list);
+	return control_request_refuse(err, "bad-request", "\"%s\" needs %s", command, list);
 }
 
 static int
@@ -223,7 +224,7 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 		while (f->name != NULL && strcmp(f->name, name) != 0)
 			f++;
 		if (f->name == NULL || (f->bit & ~cmd->takes) != 0)
-			return refuse(
+			return control_request_refuse(
 			    err, "unknown-field", "\"%s\" does not take \"%.*s\"", cmd->name, SHOWN_MAX, name);
 		if (f->take != NULL ? f->take(v, req, err) != 0 : f->max > 0 && take_number(f, v, req, err) != 0)
 			return -EINVAL;
@@ -248,18 +249,18 @@ parse_root(json_t *root, struct control_request *out, struct control_error *err)
 	const char *name = json_string_value(json_object_get(root, "command"));
 
 	if (!json_is_object(root))
-		return refuse(err, "bad-request", "a request is a JSON object");
+		return control_request_refuse(err, "bad-request", "a request is a JSON object");
 	if (version != NULL && json_integer_value(version) != CONTROL_VERSION)
-		return refuse(
+		return control_request_refuse(
 		    err, "unsupported-version", "this daemon understands \"version\": %d only", CONTROL_VERSION);
 	if (name == NULL)
-		return refuse(err, "bad-request", "\"command\" is missing or is no string");
+		return control_request_refuse(err, "bad-request", "\"command\" is missing or is no string");
 	while (req.command < CONTROL_COMMAND_CNT &&
 	    (control_commands[req.command].kind == CONTROL_LOCAL ||
 	        strcmp(control_commands[req.command].name, name) != 0))
 		req.command++;
 	if (req.command == CONTROL_COMMAND_CNT)
-		return refuse(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, name);
+		return control_request_refuse(err, "unknown-command", "unknown command \"%.*s\"", SHOWN_MAX, name);
 	if (parse_fields(root, &req, err) != 0)
 		return -EINVAL;
 	*out = req;
@@ -273,7 +274,7 @@ control_request_parse(const char *line, size_t len, struct control_request *out,
 	json_t *root = json_loadb(line, len, JSON_REJECT_DUPLICATES, &jerr);
 
 	if (root == NULL)
-		return refuse(err, "bad-json", "no JSON at byte %d: %s", jerr.position, jerr.text);
+		return control_request_refuse(err, "bad-json", "no JSON at byte %d: %s", jerr.position, jerr.text);
 	int rc = parse_root(root, out, err);
 	json_decref(root);
 	return rc;

@@ -89,7 +89,7 @@ field_text(const struct field *f, const void *obj, char buf[FIELD_TEXT_MAX])
 }
 
 static void
-write_histogram(struct json_writer *jw, const struct field *f, const struct histogram *h)
+field_write_histogram(struct json_writer *jw, const struct field *f, const struct histogram *h)
 {
 	const bool times = f->type == FIELD_TIMES;
 
@@ -121,7 +121,7 @@ write_composite(struct json_writer *jw, const struct field *f, const void *obj)
 	const void *p = at(f, obj);
 
 	if (f->type == FIELD_TIMES || f->type == FIELD_SIZES) {
-		write_histogram(jw, f, p);
+		field_write_histogram(jw, f, p);
 	} else if (f->type == FIELD_ARRAY) {
 		write_array(jw, f, p);
 	} else if (f->type == FIELD_INLINE) {

@@ -39,7 +39,7 @@ top_resets(const struct tally *t, enum config_kind kind, struct report_count row
 #define VALUE(source, field, words) OF_##source->field,
 
 static void
-add_counters(struct report *r)
+report_stats_add_counters(struct report *r)
 {
 	static const struct control_stats no_control = { 0 };
 	const struct session_fallbacks *fb = &worker_sessions(r->worker)->fallbacks;
@@ -100,7 +100,7 @@ step_stats(struct report *r)
 }
 
 static void
-add_summary(struct report *r)
+report_stats_add_summary(struct report *r)
 {
 	struct report_count local[REASONS_SHOWN], peer[REASONS_SHOWN];
 	struct report_stats row = {
@@ -123,10 +123,10 @@ report_stats(struct report *r)
 		report_list_end(r, NULL);
 		return false;
 	}
-	add_counters(r);
+	report_stats_add_counters(r);
 	if (report_next_worker(r))
 		return true;
-	add_summary(r);
+	report_stats_add_summary(r);
 	r->phase++;
 	r->pos = 0;
 	r->nr = r->first;

@@ -82,7 +82,7 @@ total_of(const struct report *r)
 }
 
 static void
-add_summary(struct report *r)
+report_status_add_summary(struct report *r)
 {
 	static const struct confine_state none = { 0 };
 	const struct session_pool *pool = worker_sessions(r->worker);
@@ -150,7 +150,7 @@ report_status(struct report *r)
 		}
 		break;
 	case STATUS_SUMMARY:
-		add_summary(r);
+		report_status_add_summary(r);
 		break;
 	case STATUS_WORKERS:
 		if (r->first + r->pos <= r->last) {

@@ -14,7 +14,7 @@ struct snapshot_block {
 
 /* NULL, and the snapshot has failed, when there is no room. */
 static void *
-take(struct snapshot *s, size_t len)
+snapshot_take(struct snapshot *s, size_t len)
 {
 	const size_t need = (len + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
 	struct snapshot_block *b = s->blocks;
@@ -40,7 +40,7 @@ static void
 keep_text(struct snapshot *s, const char **at)
 {
 	const size_t len = *at != NULL ? strlen(*at) + 1 : 0;
-	char *copy = *at != NULL ? take(s, len) : NULL;
+	char *copy = *at != NULL ? snapshot_take(s, len) : NULL;
 
 	*at = copy != NULL ? memcpy(copy, *at, len) : NULL;
 }
@@ -51,7 +51,7 @@ static void
 keep_array(struct snapshot *s, const struct field *f, struct field_array *a)
 {
 	const size_t len = (size_t)a->cnt * f->size;
-	unsigned char *copy = len > 0 ? take(s, len) : NULL;
+	unsigned char *copy = len > 0 ? snapshot_take(s, len) : NULL;
 
 	if (copy != NULL)
 		memcpy(copy, a->at, len);
@@ -77,7 +77,7 @@ void
 snapshot_add(struct snapshot *s, enum report_kind kind, const void *obj)
 {
 	const struct report_table *t = &report_tables[kind];
-	struct snapshot_row *row = take(s, sizeof(*row) + t->size);
+	struct snapshot_row *row = snapshot_take(s, sizeof(*row) + t->size);
 
 	if (row == NULL)
 		return;

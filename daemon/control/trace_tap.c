@@ -43,7 +43,7 @@ put(struct tap_block *b, const struct smcr_trace *t)
 
 /* Called by the engine with every message. */
 static void
-on_message(void *ctx, const struct smcr_trace *t)
+trace_tap_on_message(void *ctx, const struct smcr_trace *t)
 {
 	struct trace_tap *tap = ctx;
 
@@ -61,7 +61,7 @@ on_message(void *ctx, const struct smcr_trace *t)
 }
 
 static void
-on_mail(struct mail *mail)
+trace_tap_on_mail(struct mail *mail)
 {
 	struct trace_tap *tap = CONTAINER_OF(mail, struct trace_tap, mail);
 
@@ -89,7 +89,7 @@ on_mail(struct mail *mail)
 int
 trace_tap_init(struct trace_tap *tap, struct mailbox *box)
 {
-	*tap = (struct trace_tap){ .mail.fn = on_mail, .main = box };
+	*tap = (struct trace_tap){ .mail.fn = trace_tap_on_mail, .main = box };
 	tap->full = malloc(sizeof(*tap->full));
 	tap->fill = malloc(sizeof(*tap->fill));
 	if (tap->full == NULL || tap->fill == NULL) {
@@ -123,5 +123,5 @@ void
 trace_tap_set(struct trace_tap *tap, struct worker *w, unsigned kinds)
 {
 	tap->kinds = kinds;
-	smcr_set_trace(worker_engine(w), kinds != 0 ? on_message : NULL, tap);
+	smcr_set_trace(worker_engine(w), kinds != 0 ? trace_tap_on_message : NULL, tap);
 }

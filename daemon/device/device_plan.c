@@ -41,7 +41,7 @@ set_base(struct device_want *w, const char *otherwise)
 }
 
 static enum device_place
-place_of(const struct plan *p, const struct netif_addr *a)
+device_plan_place_of(const struct plan *p, const struct netif_addr *a)
 {
 	const struct netif *i = netifs_by_index(p->there.ifs, a->index);
 
@@ -55,7 +55,7 @@ best_place(const struct plan *p, enum device_place place, const struct siw_addrs
 	for (unsigned i = 0; p->there.ifs != NULL && i < more->cnt; i++) {
 		const struct netif_addr *a = netifs_find(p->there.ifs, &more->at[i]);
 
-		if (a != NULL && place_of(p, a) == DEVICE_PLACE_UP)
+		if (a != NULL && device_plan_place_of(p, a) == DEVICE_PLACE_UP)
 			return DEVICE_PLACE_UP;
 	}
 	return place;
@@ -68,7 +68,7 @@ add_address(struct plan *p, const struct config_device *cfg)
 	struct device_want w = {
 		.cfg = cfg,
 		.addr = cfg->addr,
-		.place = a != NULL ? place_of(p, a) : DEVICE_PLACE_UNKNOWN,
+		.place = a != NULL ? device_plan_place_of(p, a) : DEVICE_PLACE_UNKNOWN,
 		.open = a == NULL || a->usable, /* where it is not known, bind will tell */
 	};
 
@@ -87,7 +87,7 @@ add_interface(struct plan *p, const struct config_device *cfg, const struct neti
 		if (a->index != i->index || a->addr.ss_family != family || !a->lasting)
 			continue;
 		set_base(&w, i->name);
-		w.place = place_of(p, a);
+		w.place = device_plan_place_of(p, a);
 		w.open = a->usable && (i->up || !is_all(cfg->interface));
 		add_siw(p, &w);
 	}

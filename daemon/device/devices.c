@@ -104,7 +104,7 @@ open_one(struct devices *d, const struct device_want *want, const char **why)
 }
 
 static void
-close_one(struct devices *d, unsigned i)
+devices_close_one(struct devices *d, unsigned i)
 {
 	smcr_remove_device(d->env->eng, d->devs[i].dev);
 	memmove(&d->devs[i], &d->devs[i + 1], (d->cnt - i - 1) * sizeof(d->devs[0]));
@@ -128,7 +128,7 @@ static void __attribute__((format(printf, 2, 3))) warn(FILE *err, const char *fm
 }
 
 static bool
-is_open(const struct devices *d, const struct device_want *want)
+devices_is_open(const struct devices *d, const struct device_want *want)
 {
 	for (unsigned i = 0; i < d->cnt; i++)
 		if (device_find(&d->devs[i], want, 1) != NULL)
@@ -161,7 +161,7 @@ open_missing(struct devices *d, const struct device_round *r, enum occasion when
 	for (unsigned i = 0; i < r->want_cnt; i++) {
 		const struct device_want *want = &r->want[i];
 		struct failure *f = &failures[cnt];
-		int rc = !want->open || is_open(d, want) ? 0 : open_one(d, want, &why), logged = 0;
+		int rc = !want->open || devices_is_open(d, want) ? 0 : open_one(d, want, &why), logged = 0;
 
 		if (rc == 0)
 			continue;
@@ -279,7 +279,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 		if (!smcr_device_gone(d->env->eng, d->devs[i].dev))
 			continue;
 		log_msg(LOG_LVL_WARNING, "device closed: device=%s reason=\"the card is gone\"", d->devs[i].name);
-		close_one(d, i);
+		devices_close_one(d, i);
 		device_cards_forget(&d->cards);
 	}
 	list_cards(d, when, err);
@@ -296,7 +296,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 		if (why == NULL)
 			continue;
 		log_msg(LOG_LVL_NOTICE, "device closed: device=%s reason=\"%s\"", d->devs[i].name, why);
-		close_one(d, i);
+		devices_close_one(d, i);
 	}
 	if (when == AT_START || when == AT_RELOAD)
 		warn_of_idle_entries(d, &view, &r, err);
@@ -314,7 +314,7 @@ tell_networks(struct devices *d)
 }
 
 static void
-on_timer(struct timer *t)
+devices_on_timer(struct timer *t)
 {
 	struct devices *d = CONTAINER_OF(t, struct devices, timer);
 
@@ -344,7 +344,7 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	}
 	d->env = env;
 	d->cfg = cfg;
-	timer_init(&d->timer, on_timer);
+	timer_init(&d->timer, devices_on_timer);
 	d->needs = (struct device_needs){ device_watches_init(&d->watches, env->loop), &env->rng, *gate };
 	rc = netwatch_new(env->loop, &d->netwatch);
 	if (rc != 0) {
@@ -412,7 +412,7 @@ void
 devices_close(struct devices *d)
 {
 	while (d->cnt > 0)
-		close_one(d, d->cnt - 1);
+		devices_close_one(d, d->cnt - 1);
 }
 
 void

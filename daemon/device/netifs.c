@@ -167,7 +167,7 @@ drop_if(struct netifs *n, unsigned index)
 }
 
 static bool
-same_place(const struct netif_addr *a, const struct netif_addr *b)
+netifs_same_place(const struct netif_addr *a, const struct netif_addr *b)
 {
 	return a->index == b->index && addr_same_host(&a->addr, &b->addr);
 }
@@ -178,7 +178,7 @@ put_addr(struct netifs *n, const struct netif_addr *is)
 	for (unsigned i = 0; i < n->addr_cnt; i++) {
 		struct netif_addr *was = &n->addrs[i];
 
-		if (!same_place(was, is))
+		if (!netifs_same_place(was, is))
 			continue;
 		if (was->prefix_len == is->prefix_len && was->usable == is->usable && was->lasting == is->lasting)
 			return 0;
@@ -197,7 +197,7 @@ static int
 drop_addr(struct netifs *n, const struct netif_addr *gone)
 {
 	for (unsigned i = 0; i < n->addr_cnt; i++) {
-		if (!same_place(&n->addrs[i], gone))
+		if (!netifs_same_place(&n->addrs[i], gone))
 			continue;
 		cut(n->addrs, i, n->addr_cnt--, sizeof(*n->addrs));
 		return 1;

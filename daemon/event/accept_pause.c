@@ -20,7 +20,7 @@ accept_pauses_fini(struct accept_pauses *all)
 }
 
 static struct event
-event_of(const struct accept_pauses *all, enum event_kind kind, const struct pause_place *at)
+accept_pause_event_of(const struct accept_pauses *all, enum event_kind kind, const struct pause_place *at)
 {
 	struct event e = { .kind = kind, .failures = all->failures };
 
@@ -32,7 +32,7 @@ event_of(const struct accept_pauses *all, enum event_kind kind, const struct pau
 static void
 tell_begin(struct accept_pauses *all, const struct pause_place *at)
 {
-	struct event e = event_of(all, EVENT_ACCEPTING_PAUSED, at);
+	struct event e = accept_pause_event_of(all, EVENT_ACCEPTING_PAUSED, at);
 	uint64_t left_out; /* not said: the event has the number of failures */
 
 	all->told_ns = at->now_ns;
@@ -71,7 +71,7 @@ accept_pauses_over(struct accept_pauses *all, struct accept_pause *me, const str
 	me->on = false;
 	(void)pthread_mutex_lock(&all->lock);
 	if (--all->paused == 0 && all->told) {
-		struct event e = event_of(all, EVENT_ACCEPTING_GOES_ON, at);
+		struct event e = accept_pause_event_of(all, EVENT_ACCEPTING_GOES_ON, at);
 
 		/* It may have begun in another thread's turn, which is later than ours. */
 		e.after_ms = (uint64_t)max_i64(at->now_ns - all->since_ns, 0) / 1000000;

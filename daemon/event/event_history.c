@@ -76,7 +76,8 @@ make_place(struct event_history *news, enum event_kind kind)
 
 /* Keeps it, and wakes who follows; false: it comes too often. */
 static bool
-keep(struct event_history *news, int64_t now_ns, unsigned worker, const struct event *e, uint64_t *left_out)
+event_history_keep(
+    struct event_history *news, int64_t now_ns, unsigned worker, const struct event *e, uint64_t *left_out)
 {
 	(void)pthread_mutex_lock(&news->lock);
 	bool may = log_limit_take(&news->limits[e->kind], now_ns, left_out);
@@ -105,7 +106,7 @@ event_report(struct event_history *news, int64_t now_ns, unsigned worker, const 
 	uint64_t left_out = 0;
 
 	event_clean(&e);
-	if (news != NULL && !keep(news, now_ns, worker, &e, &left_out))
+	if (news != NULL && !event_history_keep(news, now_ns, worker, &e, &left_out))
 		return;
 	if (!log_is_on(level))
 		return;

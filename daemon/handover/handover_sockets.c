@@ -57,7 +57,7 @@ handover_drop_ports(struct workers *ws, const struct listen_socket_list *ports)
 }
 
 static void
-let_go(struct worker *w, void *arg)
+handover_sockets_let_go(struct worker *w, void *arg)
 {
 	(void)arg;
 	worker_release_sockets(w);
@@ -66,7 +66,7 @@ let_go(struct worker *w, void *arg)
 void
 handover_release(struct workers *ws)
 {
-	workers_call_all(ws, let_go, NULL);
+	workers_call_all(ws, handover_sockets_let_go, NULL);
 }
 
 static void

@@ -18,7 +18,7 @@
 #define PASSED_MAX 65536 /* services, times workers */
 
 static struct listen_socket *
-place(const struct inherited *e, unsigned worker, unsigned i)
+inherited_place(const struct inherited *e, unsigned worker, unsigned i)
 {
 	return &e->socks[(size_t)worker * e->cnt + i];
 }
@@ -29,7 +29,7 @@ place(const struct inherited *e, unsigned worker, unsigned i)
  * all of them have connections in their backlogs, so nothing is closed. Takes all of them over.
  */
 static int
-add_group(struct inherited *e, const struct listen_socket *group, unsigned cnt)
+inherited_add_group(struct inherited *e, const struct listen_socket *group, unsigned cnt)
 {
 	const unsigned i = e->used++;
 	int rc = 0;
@@ -38,18 +38,18 @@ add_group(struct inherited *e, const struct listen_socket *group, unsigned cnt)
 		struct listen_socket dropped = group[j];
 
 		if (j < e->workers)
-			*place(e, j, i) = group[j];
+			*inherited_place(e, j, i) = group[j];
 		else if (rc == 0)
-			rc = listen_socket_append(place(e, j % e->workers, i), &group[j]);
+			rc = listen_socket_append(inherited_place(e, j % e->workers, i), &group[j]);
 		if (rc != 0 && j >= e->workers)
 			listen_socket_close(&dropped);
 	}
 	for (unsigned w = cnt; w < e->workers && rc == 0; w++) {
-		struct listen_socket *of = place(e, w % cnt, i);
+		struct listen_socket *of = inherited_place(e, w % cnt, i);
 
 		of->shared = true;
-		*place(e, w, i) = listen_socket_copy(of);
-		if (place(e, w, i)->fd < 0)
+		*inherited_place(e, w, i) = listen_socket_copy(of);
+		if (inherited_place(e, w, i)->fd < 0)
 			rc = -errno;
 	}
 	return rc;
@@ -59,7 +59,7 @@ static bool
 is_passed(const struct inherited *e, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < e->used; i++)
-		if (listen_socket_listens_at(place(e, 0, i), addr))
+		if (listen_socket_listens_at(inherited_place(e, 0, i), addr))
 			return true;
 	return false;
 }
@@ -72,7 +72,7 @@ open_unix(struct inherited *e, const struct config_service *svc, FILE *err)
 
 	if (rc != 0)
 		return rc;
-	rc = add_group(e, &sock, 1);
+	rc = inherited_add_group(e, &sock, 1);
 	if (rc != 0)
 		fprintf(err, "service %s: socket %s: %s\n", svc->name, addr_path(&svc->listen), strerror(-rc));
 	return rc;
@@ -90,13 +90,13 @@ open_low(struct inherited *e, const struct config_service *svc, const struct tcp
 
 		if (fd < 0) {
 			while (w-- > 0)
-				listen_socket_close(place(e, w, e->used));
+				listen_socket_close(inherited_place(e, w, e->used));
 			fprintf(err, "service %s: cannot listen on %s: %s%s\n", svc->name,
 			    addr_format_port(&svc->listen, text, sizeof(text)), strerror(-fd),
 			    fd == -EACCES ? ": ports below 1024 take root or CAP_NET_BIND_SERVICE" : "");
 			return fd;
 		}
-		*place(e, w, e->used) = listen_socket_of_fd(fd);
+		*inherited_place(e, w, e->used) = listen_socket_of_fd(fd);
 	}
 	e->used++;
 	return 0;
@@ -149,7 +149,7 @@ take_systemds(struct listen_socket_list *passed, FILE *err)
 }
 
 static bool
-same_place(const struct listen_socket *a, const struct listen_socket *b)
+inherited_same_place(const struct listen_socket *a, const struct listen_socket *b)
 {
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
@@ -171,12 +171,12 @@ take_passed(struct inherited *e, struct listen_socket_list *passed, struct liste
 			continue;
 		group[cnt++] = passed->v[i];
 		for (unsigned j = i + 1; j < passed->cnt; j++)
-			if (passed->v[j].fd >= 0 && same_place(&passed->v[i], &passed->v[j])) {
+			if (passed->v[j].fd >= 0 && inherited_same_place(&passed->v[i], &passed->v[j])) {
 				group[cnt++] = passed->v[j];
 				passed->v[j] = LISTEN_SOCKET_NONE;
 			}
 		passed->v[i] = LISTEN_SOCKET_NONE;
-		rc = add_group(e, group, cnt);
+		rc = inherited_add_group(e, group, cnt);
 	}
 	if (rc != 0)
 		fprintf(err, "passed sockets: %s\n", strerror(-rc));

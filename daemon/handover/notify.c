@@ -32,7 +32,7 @@ notify_init(struct notify *n, int64_t now_ns)
 
 /* False: there is no room now. Everything else that goes wrong would go wrong again. */
 static bool
-send_now(const char *text, const int *fds, unsigned fd_cnt)
+notify_send_now(const char *text, const int *fds, unsigned fd_cnt)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -69,7 +69,7 @@ send_now(const char *text, const int *fds, unsigned fd_cnt)
 static void
 send_kept(struct notify *n)
 {
-	while (n->kept_cnt > 0 && send_now(n->kept[0], NULL, 0))
+	while (n->kept_cnt > 0 && notify_send_now(n->kept[0], NULL, 0))
 		memmove(n->kept[0], n->kept[1], --n->kept_cnt * sizeof(n->kept[0]));
 }
 
@@ -78,7 +78,7 @@ static void
 send_or_keep(struct notify *n, const char *text)
 {
 	send_kept(n);
-	if (n->kept_cnt == 0 && send_now(text, NULL, 0))
+	if (n->kept_cnt == 0 && notify_send_now(text, NULL, 0))
 		return;
 	if (n->kept_cnt == NOTIFY_KEPT)
 		memmove(n->kept[0], n->kept[1], --n->kept_cnt * sizeof(n->kept[0]));
@@ -145,7 +145,7 @@ notify_store(struct notify *n, const struct listen_socket_list *list)
 	int fds[STORE_BATCH];
 
 	send_kept(n);
-	bool sent = n->kept_cnt == 0 && send_now(unstore, NULL, 0);
+	bool sent = n->kept_cnt == 0 && notify_send_now(unstore, NULL, 0);
 	for (unsigned i = 0; i < list->cnt && sent;) {
 		unsigned cnt = 0;
 
@@ -153,7 +153,7 @@ notify_store(struct notify *n, const struct listen_socket_list *list)
 			if (!list->v[i].unit)
 				fds[cnt++] = list->v[i].fd;
 		if (cnt > 0)
-			sent = send_now("FDSTORE=1\nFDNAME=" NOTIFY_FDNAME, fds, cnt);
+			sent = notify_send_now("FDSTORE=1\nFDNAME=" NOTIFY_FDNAME, fds, cnt);
 	}
 	n->store_again = !sent;
 }
@@ -180,7 +180,7 @@ send_status(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *
 		if (*p == '\n')
 			*p = ' ';
 	snprintf(text, sizeof(text), "STATUS=%s", status);
-	if (strcmp(status, n->status) != 0 && send_now(text, NULL, 0))
+	if (strcmp(status, n->status) != 0 && notify_send_now(text, NULL, 0))
 		strcpy(n->status, status);
 	n->status_at_ns = now_ns + STATUS_INTERVAL_NS;
 }
@@ -201,7 +201,8 @@ notify_turn(struct notify *n, int64_t now_ns, void (*describe)(void *arg, char *
 	if (now_ns >= n->status_at_ns)
 		send_status(n, now_ns, describe, arg);
 	if (notify_watchdog_due(n, now_ns))
-		n->watchdog_at_ns = now_ns + (send_now("WATCHDOG=1", NULL, 0) ? n->watchdog_ns : NOTIFY_AGAIN_NS);
+		n->watchdog_at_ns = now_ns +
+		    (notify_send_now("WATCHDOG=1", NULL, 0) ? n->watchdog_ns : NOTIFY_AGAIN_NS);
 	if (n->watchdog_ns != 0)
 		next = min_i64(next, n->watchdog_at_ns);
 	return min_i64(next, n->status_at_ns);

@@ -19,7 +19,7 @@
 #define WAIT_S 15 /* for each message: a busy daemon answers late */
 
 static int
-fail(FILE *err, int rc, const char *what)
+takeover_fail(FILE *err, int rc, const char *what)
 {
 	fprintf(err, "take-over: %s%s%s\n", what, rc < 0 ? ": " : "", rc < 0 ? strerror(-rc) : "");
 	return rc < 0 ? rc : -EPROTO;
@@ -27,22 +27,22 @@ fail(FILE *err, int rc, const char *what)
 
 /* 0 and *sock is -1 when nobody listens. */
 static int
-connect_to(const char *path, int *sock, FILE *err)
+takeover_connect_to(const char *path, int *sock, FILE *err)
 {
 	const struct timeval wait = { .tv_sec = WAIT_S };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 
 	*sock = -1;
 	if (strlen(path) >= sizeof(sun.sun_path))
-		return fail(err, -ENAMETOOLONG, path);
+		return takeover_fail(err, -ENAMETOOLONG, path);
 	strcpy(sun.sun_path, path);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return fail(err, -errno, "socket");
+		return takeover_fail(err, -errno, "socket");
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0) {
-		int rc = errno == ENOENT || errno == ECONNREFUSED ? 0 : fail(err, -errno, path);
+		int rc = errno == ENOENT || errno == ECONNREFUSED ? 0 : takeover_fail(err, -errno, path);
 
 		close(fd);
 		return rc;
@@ -58,7 +58,7 @@ check_user(int sock, FILE *err)
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
-		return fail(err, -errno, "who listens there");
+		return takeover_fail(err, -errno, "who listens there");
 	if (cred.uid == geteuid())
 		return 0;
 	fprintf(err, "take-over: the running daemon's user is %u, not %u: start the new one as the same user\n",
@@ -74,15 +74,15 @@ hear(struct takeover *t, enum handover_type want, struct handover_msg *m, int *f
 	int rc = handover_recv(t->sock, &rx, m, fd);
 
 	if (rc == -EPROTO && rx.len > 0 && rx.buf[0] == '{') /* JSON */
-		rc = fail(err, 1, "the running daemon is of a version that cannot hand over");
+		rc = takeover_fail(err, 1, "the running daemon is of a version that cannot hand over");
 	else if (rc == -EPROTONOSUPPORT)
-		rc = fail(err, 1, "the running daemon hands over in another version of this protocol");
+		rc = takeover_fail(err, 1, "the running daemon hands over in another version of this protocol");
 	else if (rc == -EAGAIN)
-		rc = fail(err, -ETIMEDOUT, "the running daemon");
+		rc = takeover_fail(err, -ETIMEDOUT, "the running daemon");
 	else if (rc == -ECONNRESET)
-		rc = fail(err, 1, "the running daemon has ended the hand-over");
+		rc = takeover_fail(err, 1, "the running daemon has ended the hand-over");
 	else if (rc != 0)
-		rc = fail(err, rc, "the running daemon's message");
+		rc = takeover_fail(err, rc, "the running daemon's message");
 	handover_rx_fini(&rx);
 	if (rc != 0)
 		return rc;
@@ -94,7 +94,7 @@ hear(struct takeover *t, enum handover_type want, struct handover_msg *m, int *f
 		return 0;
 	if (*fd >= 0)
 		close(*fd);
-	return fail(err, 1, "the running daemon's message is out of order");
+	return takeover_fail(err, 1, "the running daemon's message is out of order");
 }
 
 static int
@@ -132,7 +132,7 @@ is_listener(int fd, const struct handover_msg *m, const struct sockaddr_storage 
 
 /* Its file, if it is still there. */
 static void
-own_file(struct listen_socket *l, const struct handover_msg *m)
+takeover_own_file(struct listen_socket *l, const struct handover_msg *m)
 {
 	struct stat st;
 
@@ -145,7 +145,7 @@ own_file(struct listen_socket *l, const struct handover_msg *m)
 }
 
 static int
-keep(struct takeover *t, const struct handover_msg *m, const struct listen_socket *l)
+takeover_keep(struct takeover *t, const struct handover_msg *m, const struct listen_socket *l)
 {
 	struct listen_socket file = *l;
 	int rc = 0;
@@ -181,12 +181,13 @@ take_socket(struct takeover *t, const struct handover_msg *m, int fd, FILE *err)
 	l.unit = m->cnt != 0;
 	if (getsockname(fd, (struct sockaddr *)&addr, &len) != 0 || !is_listener(fd, m, &addr)) {
 		listen_socket_close(&l);
-		return fail(err, 1, "the running daemon sent something else than the listening socket that it told of");
+		return takeover_fail(
+		    err, 1, "the running daemon sent something else than the listening socket that it told of");
 	}
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-	own_file(&l, m);
-	int rc = keep(t, m, &l);
-	return rc != 0 ? fail(err, rc, "sockets") : 0;
+	takeover_own_file(&l, m);
+	int rc = takeover_keep(t, m, &l);
+	return rc != 0 ? takeover_fail(err, rc, "sockets") : 0;
 }
 
 /* A process that was started by hand inside of the unit tells systemd what the old one told it. */
@@ -205,7 +206,7 @@ inherit_supervision(const struct handover_msg *hello)
 }
 
 static int
-ask(struct takeover *t, FILE *err)
+takeover_ask(struct takeover *t, FILE *err)
 {
 	struct handover_msg hello = { 0 }, m;
 	char line[64];
@@ -213,7 +214,7 @@ ask(struct takeover *t, FILE *err)
 
 	int len = snprintf(line, sizeof(line), HANDOVER_REQUEST " %d\n", HANDOVER_VERSION);
 	if (send(t->sock, line, (size_t)len, MSG_NOSIGNAL) != len)
-		return fail(err, -errno, "asking the running daemon");
+		return takeover_fail(err, -errno, "asking the running daemon");
 	int rc = hear(t, HANDOVER_HELLO, &hello, &fd, err);
 	for (uint32_t i = 0; rc == 0 && i < hello.cnt; i++) {
 		rc = hear(t, HANDOVER_SOCKET, &m, &fd, err);
@@ -223,7 +224,7 @@ ask(struct takeover *t, FILE *err)
 	if (rc == 0)
 		rc = hear(t, HANDOVER_END, &m, &fd, err);
 	if (rc == 0 && t->control_cnt == 0)
-		rc = fail(err, 1, "the running daemon did not send its control socket");
+		rc = takeover_fail(err, 1, "the running daemon did not send its control socket");
 	if (rc != 0)
 		return rc;
 	t->pid = hello.pid;
@@ -237,13 +238,13 @@ int
 takeover_begin(struct takeover *t, const char *path, FILE *err)
 {
 	*t = TAKEOVER_NONE;
-	int rc = connect_to(path, &t->sock, err);
+	int rc = takeover_connect_to(path, &t->sock, err);
 	if (rc == 0 && t->sock < 0)
 		log_msg(LOG_LVL_NOTICE, "no daemon to take over from: control=%s", path);
 	if (rc == 0 && t->sock >= 0)
 		rc = check_user(t->sock, err);
 	if (rc == 0 && t->sock >= 0)
-		rc = ask(t, err);
+		rc = takeover_ask(t, err);
 	if (rc != 0)
 		takeover_fini(t);
 	return rc;
@@ -313,7 +314,7 @@ takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
 	if (rc == 0)
 		rc = handover_send(t->sock, &ready, -1);
 	if (rc != 0)
-		rc = fail(err, rc, "the running daemon");
+		rc = takeover_fail(err, rc, "the running daemon");
 	else
 		rc = hear(t, HANDOVER_DONE, &done, &fd, err);
 	if (rc != 0)

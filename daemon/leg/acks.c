@@ -10,13 +10,13 @@
 #define SESSIONS_PER_STEP 64
 #define ROUNDS 8 /* a limit is noticed that much later at most: by an eighth */
 
-static void on_time(struct timer *);
+static void acks_on_time(struct timer *);
 
 void
 acks_init(struct acks *a)
 {
 	*a = (struct acks){ .pos = 0 };
-	timer_init(&a->timer, on_time);
+	timer_init(&a->timer, acks_on_time);
 }
 
 /* Arms for the next step; rounds go on as long as their steps take. */
@@ -59,7 +59,7 @@ is_silent(struct session_pool *pool, struct leg *leg, uint32_t limit_s)
 
 /* Beside data on SMC-R nothing is sent on the middle, and before there are data each step has a limit. */
 static void
-look(struct session *s, uint32_t limit_s)
+acks_look(struct session *s, uint32_t limit_s)
 {
 	bool ingress = session_kind(s) == CONFIG_INGRESS;
 
@@ -77,7 +77,7 @@ look(struct session *s, uint32_t limit_s)
 }
 
 static void
-on_time(struct timer *t)
+acks_on_time(struct timer *t)
 {
 	struct session_pool *pool = CONTAINER_OF(t, struct session_pool, acks.timer);
 	struct acks *a = &pool->acks;
@@ -87,7 +87,7 @@ on_time(struct timer *t)
 	if (pool->env->now_ns - t->at_ns > limit_s * 1000 / ROUNDS * NS_PER_MS)
 		a->from_ns = pool->env->now_ns;
 	for (unsigned n = 0; n < SESSIONS_PER_STEP && (s = idtable_next(&pool->sessions, &a->pos)) != NULL; n++)
-		look(s, limit_s);
+		acks_look(s, limit_s);
 	if (s == NULL) {
 		a->pos = 0;
 		if (!a->waits)

@@ -15,7 +15,7 @@
 
 /* FNV-1a. Two daemons come to the same. */
 static uint32_t
-mix(uint32_t hash, const void *bytes, size_t len)
+circle_mix(uint32_t hash, const void *bytes, size_t len)
 {
 	for (const uint8_t *p = bytes; len > 0; p++, len--)
 		hash = (hash ^ *p) * 16777619u;
@@ -30,7 +30,7 @@ mix_addr(uint32_t hash, const struct sockaddr_storage *ss)
 	addr_to_v6(ss, bytes);
 	bytes[16] = (uint8_t)(addr_port(ss) >> 8);
 	bytes[17] = (uint8_t)addr_port(ss);
-	return mix(hash, bytes, sizeof(bytes));
+	return circle_mix(hash, bytes, sizeof(bytes));
 }
 
 /* Of the host since its boot, and its network namespace: where a loopback address means the same. */
@@ -46,7 +46,7 @@ host_hash(void)
 		close(fd);
 	}
 	(void)stat("/proc/self/ns/net", &st);
-	return mix(mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
+	return circle_mix(circle_mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
 }
 
 /* Of a TCP connection, by both its ends: one port may be the local end of several. 0: it is none. */
@@ -88,7 +88,7 @@ circles_fini(struct circles *all)
 /* -- the table -- */
 
 static struct circle_leg **
-place_of(struct circles *all, uint32_t origin)
+circle_place_of(struct circles *all, uint32_t origin)
 {
 	return &all->at[origin & (CIRCLE_PLACES - 1)];
 }
@@ -102,7 +102,7 @@ hops_from(struct circles *all, uint32_t origin)
 	if (origin == 0)
 		return 0;
 	(void)pthread_mutex_lock(&all->lock);
-	for (const struct circle_leg *l = *place_of(all, origin); l != NULL; l = l->next)
+	for (const struct circle_leg *l = *circle_place_of(all, origin); l != NULL; l = l->next)
 		if (l->origin == origin)
 			hops = max_u32(hops, l->hops);
 	(void)pthread_mutex_unlock(&all->lock);
@@ -115,7 +115,7 @@ forget(struct circles *all, struct circle_leg *leg)
 	if (leg->origin == 0)
 		return;
 	(void)pthread_mutex_lock(&all->lock);
-	struct circle_leg **p = place_of(all, leg->origin);
+	struct circle_leg **p = circle_place_of(all, leg->origin);
 	while (*p != leg)
 		p = &(*p)->next;
 	*p = leg->next;
@@ -133,7 +133,7 @@ remember(struct circles *all, struct circle_leg *leg, int fd, const struct socka
 	if (leg->origin == 0)
 		return;
 	(void)pthread_mutex_lock(&all->lock);
-	struct circle_leg **p = place_of(all, leg->origin);
+	struct circle_leg **p = circle_place_of(all, leg->origin);
 	leg->next = *p;
 	*p = leg;
 	(void)pthread_mutex_unlock(&all->lock);

@@ -25,7 +25,7 @@ struct end {
 };
 
 static struct end
-end_of(const union net_addr *a)
+proxy_header_end_of(const union net_addr *a)
 {
 	struct sockaddr_storage ss;
 	struct end e;
@@ -57,7 +57,7 @@ size_t
 proxy_header(enum config_proxy proxy, const union net_addr *src, const union net_addr *dst, uint8_t *buf)
 {
 	bool v4 = src->sa.sa_family == AF_INET && dst->sa.sa_family == AF_INET;
-	struct end s = end_of(src), d = end_of(dst);
+	struct end s = proxy_header_end_of(src), d = proxy_header_end_of(dst);
 	const size_t skip = v4 ? 12 : 0;
 	struct wcur w = wcur_make(buf, PROXY_HEADER_MAX);
 

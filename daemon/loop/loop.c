@@ -98,7 +98,7 @@ note_stall(struct loop *l, int64_t late_ns)
 }
 
 static void
-tick(struct loop *l)
+loop_tick(struct loop *l)
 {
 	int64_t now;
 
@@ -256,7 +256,7 @@ run_turns(struct loop *l)
 	int64_t next = INT64_MAX;
 	unsigned kept = 0;
 
-	tick(l);
+	loop_tick(l);
 	for (unsigned i = 0; i < l->turn_cnt; i++)
 		if (l->turns[i].fn != NULL)
 			next = min_i64(next, l->turns[i].fn(l->turns[i].arg, l->now_ns));
@@ -358,7 +358,7 @@ loop_run(struct loop *l)
 		if (n < 0 && !interrupted)
 			return -errno;
 		l->batch_len = n > 0 ? (unsigned)n : 0;
-		tick(l);
+		loop_tick(l);
 		if ((interrupted || signals_wait(l)) && event_base_loop(l->base, EVLOOP_NONBLOCK) < 0)
 			return -EIO;
 		deliver(l);

@@ -10,7 +10,7 @@
 #include "base/list.h"
 
 static void
-on_mail(struct loop_io *io, unsigned events)
+mailbox_on_mail(struct loop_io *io, unsigned events)
 {
 	(void)events;
 	mailbox_run(CONTAINER_OF(io, struct mailbox, io));
@@ -23,7 +23,7 @@ mailbox_init(struct mailbox *box, struct loop *loop)
 
 	if (fd < 0)
 		return -errno;
-	*box = (struct mailbox){ .loop = loop, .io = { .fd = fd, .cb = on_mail } };
+	*box = (struct mailbox){ .loop = loop, .io = { .fd = fd, .cb = mailbox_on_mail } };
 	box->end = &box->first;
 	int rc = loop_add(loop, &box->io);
 	if (rc != 0) {

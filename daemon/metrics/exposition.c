@@ -46,7 +46,7 @@ exposition_label_value(const char *text, FILE *out)
 }
 
 static struct field
-find(const struct field *fields, const char *path)
+exposition_find(const struct field *fields, const char *path)
 {
 	struct field f = { .type = FIELD_END };
 	const bool found = field_find(fields, path, &f);
@@ -62,7 +62,7 @@ find_labels(struct label out[LABELS_MAX], const struct field *fields, const stru
 	unsigned n = 0;
 
 	for (; l->name != NULL; l++)
-		out[n++] = (struct label){ l->name, find(fields, l->member) };
+		out[n++] = (struct label){ l->name, exposition_find(fields, l->member) };
 	out[n].name = NULL;
 }
 
@@ -185,10 +185,10 @@ write_samples(const struct snapshot *seen, const struct metric *m, FILE *out)
 	metric_name(m, x.name, &x.per);
 	find_labels(x.label, fields, m->labels->of);
 	if (m->labels->sub != NULL)
-		array = find(fields, m->labels->sub);
+		array = exposition_find(fields, m->labels->sub);
 	find_labels(x.sub_label, array.members, m->labels->of_sub);
 	if (m->member != NULL)
-		x.value = find(array.members, m->member);
+		x.value = exposition_find(array.members, m->member);
 	SNAPSHOT_EACH(row, seen, m->of) {
 		const struct field_array *a = (const void *)((const char *)row + array.off);
 

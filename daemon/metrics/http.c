@@ -74,7 +74,7 @@ struct http {
 };
 
 static int64_t
-now_ms(void)
+http_now_ms(void)
 {
 	struct timespec ts;
 
@@ -157,7 +157,7 @@ one_too_many(struct http *h)
 			same += !h->guards[j].away && same_source(&h->guards[i], &h->guards[j]);
 		if (h->guards[i].away || same < most)
 			continue;
-		if (same > most || goes_first(goes, &h->guards[i], now_ms()))
+		if (same > most || goes_first(goes, &h->guards[i], http_now_ms()))
 			goes = &h->guards[i];
 		most = same;
 	}
@@ -186,7 +186,7 @@ look_at_answer(struct guard *g, int64_t now)
 static void
 sweep(struct http *h)
 {
-	const int64_t now = now_ms();
+	const int64_t now = http_now_ms();
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < h->guard_cnt; i++) {
@@ -245,7 +245,7 @@ new_connection(struct event_base *base, void *arg)
 	if (h->guard_cnt < GUARDS_MAX) {
 		bufferevent_incref(bev);
 		(void)evbuffer_add_cb(bufferevent_get_input(bev), on_input, h);
-		h->guards[h->guard_cnt++] = (struct guard){ .bev = bev, .until_ms = now_ms() + HTTP_REQUEST_MS };
+		h->guards[h->guard_cnt++] = (struct guard){ .bev = bev, .until_ms = http_now_ms() + HTTP_REQUEST_MS };
 	}
 	event_active(h->soon, EV_TIMEOUT, 1);
 	return bev;
@@ -297,7 +297,7 @@ guard_of(struct http *h, struct evhttp_request *req)
 
 /* texts: what the body belongs to, which is not copied; NULL: it is copied. */
 static void
-answer(struct http *h, struct evhttp_request *req, const struct web_answer *a, struct texts *texts)
+http_answer(struct http *h, struct evhttp_request *req, const struct web_answer *a, struct texts *texts)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
 	struct evbuffer *body = evbuffer_new();
@@ -318,7 +318,7 @@ answer(struct http *h, struct evhttp_request *req, const struct web_answer *a, s
 	}
 	if (g != NULL) {
 		g->of = texts;
-		g->moved_ms = now_ms();
+		g->moved_ms = http_now_ms();
 	}
 	evhttp_send_reply(req, a->status, a->reason, body);
 	if (body != NULL)
@@ -334,7 +334,7 @@ answer_all(struct http *h)
 		struct texts *texts = h->has_docs ? h->texts : NULL;
 		const struct web_answer a = web_answer(texts != NULL ? texts->docs : NULL, h->waiting[i].page);
 
-		answer(h, h->waiting[i].req, &a, a.shared ? texts : NULL);
+		http_answer(h, h->waiting[i].req, &a, a.shared ? texts : NULL);
 	}
 	h->waiting_cnt = 0;
 }
@@ -369,24 +369,24 @@ on_request(struct evhttp_request *req, void *arg)
 	struct web_answer refusal;
 	struct http *h = arg;
 	struct guard *g = guard_of(h, req);
-	const int64_t now = now_ms();
+	const int64_t now = http_now_ms();
 	enum web_page page;
 
 	if (g == NULL || g->away || !may_connect(h, g)) {
 		refusal = web_refusal(WEB_FORBIDDEN);
-		answer(h, req, &refusal, NULL);
+		http_answer(h, req, &refusal, NULL);
 		return;
 	}
 	g->asked = true;
 	g->until_ms = now + HTTP_ANSWER_MS;
 	if (came_by_loopback(g) && !web_host_is_near(host)) {
 		refusal = web_refusal(WEB_MISDIRECTED);
-		answer(h, req, &refusal, NULL);
+		http_answer(h, req, &refusal, NULL);
 		return;
 	}
 	if (!web_find(path != NULL ? path : "", accept, &page) || h->waiting_cnt == GUARDS_MAX) {
 		refusal = web_refusal(h->waiting_cnt == GUARDS_MAX ? WEB_BUSY : WEB_NOT_FOUND);
-		answer(h, req, &refusal, NULL);
+		http_answer(h, req, &refusal, NULL);
 		return;
 	}
 	h->waiting[h->waiting_cnt++] = (struct waiting){ .req = req, .page = page };
@@ -409,7 +409,7 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	sweep(h);
-	if (h->waiting_cnt > 0 && h->wanted && now_ms() - h->wanted_ms >= HTTP_COLLECT_MS) {
+	if (h->waiting_cnt > 0 && h->wanted && http_now_ms() - h->wanted_ms >= HTTP_COLLECT_MS) {
 		forget_docs(h);
 		answer_all(h);
 	}
@@ -424,7 +424,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	h->accepts = HTTP_ACCEPTS;
 	if (h->paused && h->tried) {
 		h->paused = false;
-		h->hooks.accepting(h->hooks.arg, now_ms(), 0);
+		h->hooks.accepting(h->hooks.arg, http_now_ms(), 0);
 	}
 	if (h->guard_cnt < GUARDS_MAX / 2 + HTTP_CLIENTS_MAX / 2) {
 		h->tried = true;
@@ -443,7 +443,7 @@ on_accept_error(struct evconnlistener *listener, void *arg)
 	(void)evconnlistener_disable(listener);
 	h->paused = true;
 	h->tried = false;
-	h->hooks.accepting(h->hooks.arg, now_ms(), err);
+	h->hooks.accepting(h->hooks.arg, http_now_ms(), err);
 }
 
 static void
@@ -462,7 +462,7 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 	(void)pthread_mutex_unlock(&h->lock);
 	if (has) {
 		take_docs(h, docs);
-		h->docs_ms = now_ms();
+		h->docs_ms = http_now_ms();
 		h->wanted = false;
 		answer_all(h);
 	}
@@ -471,7 +471,7 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 }
 
 static void *
-run(void *arg)
+http_run(void *arg)
 {
 	struct http *h = arg;
 
@@ -538,7 +538,7 @@ http_new(int fd, const struct config *cfg, const struct http_hooks *hooks, struc
 int
 http_start(struct http *h)
 {
-	int err = pthread_create(&h->thread, NULL, run, h);
+	int err = pthread_create(&h->thread, NULL, http_run, h);
 
 	h->running = err == 0;
 	return -err;

@@ -64,7 +64,7 @@ listen_unix(const struct config *cfg, struct listen_socket *out, FILE *err)
 
 /* One of those, if it is there. */
 static bool
-take_passed(struct listen_socket_list *passed, const struct sockaddr_storage *addr, struct listen_socket *out)
+metrics_take_passed(struct listen_socket_list *passed, const struct sockaddr_storage *addr, struct listen_socket *out)
 {
 	for (unsigned i = 0; i < passed->cnt; i++)
 		if (passed->v[i].fd >= 0 && listen_socket_listens_at(&passed->v[i], addr)) {
@@ -81,7 +81,7 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 	char text[ADDR_STR_MAX];
 
 	*out = LISTEN_SOCKET_NONE;
-	if (cfg->metrics.listen.ss_family == 0 || take_passed(passed, &cfg->metrics.listen, out))
+	if (cfg->metrics.listen.ss_family == 0 || metrics_take_passed(passed, &cfg->metrics.listen, out))
 		return 0;
 	if (cfg->metrics.listen.ss_family == AF_UNIX)
 		return listen_unix(cfg, out, err);
@@ -141,7 +141,7 @@ on_wanted(struct mail *mail)
 
 /* Takes over what a report has written. False when there is too much of it, or of rows, or no memory. */
 static bool
-take(struct metrics *m)
+metrics_take(struct metrics *m)
 {
 	struct text *doc = &m->docs->status;
 	size_t len;
@@ -160,7 +160,7 @@ take(struct metrics *m)
 }
 
 static int64_t
-collect(void *arg, int64_t now_ns)
+metrics_collect(void *arg, int64_t now_ns)
 {
 	unsigned budget = STEPS_PER_TURN;
 	struct metrics *m = arg;
@@ -169,7 +169,7 @@ collect(void *arg, int64_t now_ns)
 	while (m->docs != NULL && budget > 0) {
 		bool more = report_run(&m->report, &budget);
 
-		if (!take(m))
+		if (!metrics_take(m))
 			end_collecting(m, true);
 		else if (!more && ++m->nr < REPORTS)
 			begin_report(m);
@@ -226,7 +226,7 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, str
 			close(fd);
 	}
 	if (rc == 0)
-		rc = loop_add_turn(loop, collect, m);
+		rc = loop_add_turn(loop, metrics_collect, m);
 	if (rc != 0) {
 		fprintf(err, "%s: %s\n", what, strerror(-rc));
 		metrics_free(m);
@@ -290,7 +290,7 @@ metrics_free(struct metrics *m)
 		http_stop(http);
 	accept_pauses_forget(workers_accept_pauses(m->workers), &m->paused);
 	mailbox_run(workers_mailbox(m->workers));
-	loop_del_turn(m->loop, collect, m);
+	loop_del_turn(m->loop, metrics_collect, m);
 	outbuf_fini(&m->out);
 	documents_free(m->docs);
 	http_free(http);

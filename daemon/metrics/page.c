@@ -161,7 +161,7 @@ write_row(const struct page *p, void (*row)(const struct page *, const void *), 
 }
 
 static size_t
-count(const struct page *p, enum report_kind kind)
+page_count(const struct page *p, enum report_kind kind)
 {
 	size_t n = 0;
 
@@ -175,7 +175,7 @@ static void
 section(const struct page *p, const char *title, const char *headings, enum report_kind kind,
     void (*row)(const struct page *, const void *))
 {
-	const size_t n = count(p, kind);
+	const size_t n = page_count(p, kind);
 	size_t i = 0;
 
 	begin_section(p, title, headings, n);
@@ -315,7 +315,7 @@ reason_row(const struct page *p, const void *row)
 }
 
 static void
-reasons(const struct page *p, const char *title, const struct field_array *a)
+page_reasons(const struct page *p, const char *title, const struct field_array *a)
 {
 	begin_section(p, title, "#count|code|reason", a->cnt);
 	for (unsigned i = 0; i < a->cnt; i++)
@@ -375,7 +375,7 @@ begin_page(const struct page *p, const struct report_status *status)
 	duration(p->out, status->uptime_ns);
 	fputs(", memory ", p->out);
 	bytes(p->out, status->rss_bytes);
-	fprintf(p->out, ", workers %zu</p>\n", count(p, REPORT_WORKER));
+	fprintf(p->out, ", workers %zu</p>\n", page_count(p, REPORT_WORKER));
 }
 
 void
@@ -394,8 +394,8 @@ page_write(const struct snapshot *seen, FILE *out)
 	section(p, "Services",
 	    "name|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",
 	    REPORT_SERVICE, service_row);
-	reasons(p, "Why TCP: our reasons", &stats->local);
-	reasons(p, "Why TCP: peers' reasons", &stats->peer);
+	page_reasons(p, "Why TCP: our reasons", &stats->local);
+	page_reasons(p, "Why TCP: peers' reasons", &stats->peer);
 	section(
 	    p, "Link groups", "#id|peer|role|state|#connections|#links|#memory|last failover", REPORT_GROUP, group_row);
 	section(p, "Links", "#link|state|#connections|#round trip|#idle|#sent again|device|transport|to", REPORT_LINK,

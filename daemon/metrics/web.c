@@ -75,7 +75,7 @@ plain(int status, const char *reason, const char *text)
 }
 
 static int
-make(struct documents *d, enum web_page page)
+web_make(struct documents *d, enum web_page page)
 {
 	struct text *out = &d->made[page];
 	FILE *f = open_memstream(&out->p, &out->len);
@@ -101,7 +101,7 @@ web_answer(struct documents *d, enum web_page page)
 	if (page == WEB_HEALTH)
 		return d->draining ? plain(503, "Service Unavailable", "draining\n") : plain(200, "OK", "ok\n");
 	const struct text *body = page == WEB_STATUS ? &d->status : &d->made[page];
-	if (d->failed || (body->p == NULL && (page == WEB_STATUS || make(d, page) != 0)))
+	if (d->failed || (body->p == NULL && (page == WEB_STATUS || web_make(d, page) != 0)))
 		return plain(503, "Service Unavailable", "out of memory, or there is too much to show\n");
 	return (struct web_answer){ 200, "OK", types[page], *body, true };
 }

@@ -21,7 +21,7 @@ struct record {
 };
 
 static const uint8_t *
-take(struct reader *r, size_t n)
+dns_ttl_take(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->at;
 
@@ -36,7 +36,7 @@ take(struct reader *r, size_t n)
 static uint32_t
 take_uint(struct reader *r, size_t n)
 {
-	const uint8_t *at = take(r, n);
+	const uint8_t *at = dns_ttl_take(r, n);
 	uint32_t v = 0;
 
 	for (size_t i = 0; at != NULL && i < n; i++)
@@ -54,12 +54,12 @@ skip_name(struct reader *r)
 		if (r->bad || len == 0)
 			return;
 		if ((len & 0xc0) == 0xc0) {
-			(void)take(r, 1);
+			(void)dns_ttl_take(r, 1);
 			return;
 		}
 		if ((len & 0xc0) != 0)
 			r->bad = true;
-		(void)take(r, len);
+		(void)dns_ttl_take(r, len);
 	}
 }
 
@@ -68,13 +68,13 @@ take_record(struct reader *r, struct record *out)
 {
 	skip_name(r);
 	out->type = (uint16_t)take_uint(r, 2);
-	(void)take(r, 2);
+	(void)dns_ttl_take(r, 2);
 	out->ttl_s = take_uint(r, 4);
 	/* RFC 2181 8: with the first bit set it is 0. */
 	if (out->ttl_s > INT32_MAX)
 		out->ttl_s = 0;
 	size_t len = take_uint(r, 2);
-	const uint8_t *data = take(r, len);
+	const uint8_t *data = dns_ttl_take(r, len);
 	out->data = (struct reader){ .at = data, .end = r->bad ? data : data + len, .bad = r->bad };
 	return !r->bad;
 }
@@ -86,16 +86,16 @@ open_message(const uint8_t *msg, size_t len, unsigned *answers, unsigned *author
 	struct reader r = { .at = msg, .end = msg + len, .bad = msg == NULL };
 	unsigned questions;
 
-	(void)take(&r, 4);
+	(void)dns_ttl_take(&r, 4);
 	questions = take_uint(&r, 2);
 	*answers = take_uint(&r, 2);
 	*authorities = take_uint(&r, 2);
-	(void)take(&r, 2);
+	(void)dns_ttl_take(&r, 2);
 	if (questions + *answers + *authorities > RECORDS_MAX)
 		r.bad = true;
 	for (unsigned i = 0; i < questions && !r.bad; i++) {
 		skip_name(&r);
-		(void)take(&r, 4);
+		(void)dns_ttl_take(&r, 4);
 	}
 	return r;
 }
@@ -132,7 +132,7 @@ dns_negative_ttl(const uint8_t *msg, size_t len, uint32_t *ttl_s)
 			continue;
 		skip_name(&rec.data);
 		skip_name(&rec.data);
-		(void)take(&rec.data, SOA_FIXED_LEN - 4);
+		(void)dns_ttl_take(&rec.data, SOA_FIXED_LEN - 4);
 		uint32_t minimum = take_uint(&rec.data, 4);
 		if (rec.data.bad)
 			return false;

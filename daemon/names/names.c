@@ -164,7 +164,7 @@ by_bytes(const void *a, const void *b)
 }
 
 static void
-describe(const struct resolver_answer *a, char *buf, size_t cap)
+names_describe(const struct resolver_answer *a, char *buf, size_t cap)
 {
 	char texts[CONFIG_TARGET_ADDRS_MAX][ADDR_STR_MAX];
 
@@ -205,7 +205,7 @@ log_change(struct name *n, const struct resolver_answer *a, unsigned waiting, ui
 	if (a->why != NULL)
 		(void)snprintf(text, sizeof(text), "%s", a->why);
 	else
-		describe(a, text, sizeof(text));
+		names_describe(a, text, sizeof(text));
 	n->found = a->why == NULL;
 	if (strcmp(n->said, text) == 0)
 		return;
@@ -223,7 +223,7 @@ log_change(struct name *n, const struct resolver_answer *a, unsigned waiting, ui
 }
 
 static void
-on_answer(void *arg, const struct resolver_answer *answer)
+names_on_answer(void *arg, const struct resolver_answer *answer)
 {
 	struct resolver_answer own = *answer, *a = &own;
 	struct name *n = arg;
@@ -263,7 +263,7 @@ names_turn(void *arg, int64_t now_ns)
 		} else if (all->asking < ASKING_MAX) {
 			n->asking = true;
 			all->asking++;
-			resolver_ask(all->resolver, n->spec.host, n->spec.srv, n->spec.port, on_answer, n);
+			resolver_ask(all->resolver, n->spec.host, n->spec.srv, n->spec.port, names_on_answer, n);
 		}
 	}
 	return min_i64(next, resolver_turn(all->resolver, now_ns));

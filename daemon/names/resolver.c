@@ -237,7 +237,7 @@ status_words(int status)
 }
 
 static void
-finish(struct query *q, const char *why)
+resolver_finish(struct query *q, const char *why)
 {
 	q->r->under_way--;
 	q->answer.why = q->answer.cnt > 0 ? NULL : q->answer.left_out_cnt > 0 ? config_only_special : why;
@@ -261,7 +261,7 @@ on_negative(void *arg, int status, int timeouts, unsigned char *msg, int len)
 	(void)timeouts;
 	if (len > 0 && dns_negative_ttl(msg, (size_t)len, &ttl_s))
 		lasts_for(q, ttl_s);
-	finish(q, status_words(status == ARES_SUCCESS ? ARES_ENODATA : status));
+	resolver_finish(q, status_words(status == ARES_SUCCESS ? ARES_ENODATA : status));
 }
 
 /* For how long there is nothing of that name only the message itself says, and c-ares shows that of a single question alone. */
@@ -271,7 +271,7 @@ fail_host(struct query *q, int status)
 	if ((status == ARES_ENOTFOUND || status == ARES_ENODATA) && !q->srv)
 		ares_query(q->r->channel, q->name, C_IN, T_A, on_negative, q);
 	else
-		finish(q, status_words(status));
+		resolver_finish(q, status_words(status));
 }
 
 /* A name of the configuration may be the host's own; that of an SRV record is the name server's choice. */
@@ -294,7 +294,7 @@ plain_v4(struct sockaddr_storage *addr)
 }
 
 static void
-leave_out(struct query *q, const struct sockaddr_storage *addr)
+resolver_leave_out(struct query *q, const struct sockaddr_storage *addr)
 {
 	if (q->answer.left_out_cnt++ == 0)
 		q->answer.left_out = *addr;
@@ -317,7 +317,7 @@ add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_hos
 		plain_v4(&a.ss);
 		addr_set_port(&a.ss, from->port);
 		if (config_addr_is_special(&a.ss) && (addr_is_any(&a.ss) || !may_be_special(q))) {
-			leave_out(q, &a.ss);
+			resolver_leave_out(q, &a.ss);
 			continue;
 		}
 		q->answer.addrs[q->answer.cnt++] = a;
@@ -350,7 +350,7 @@ on_addrs(void *arg, int status, int timeouts, struct ares_addrinfo *res)
 	if (q->srv && !ending && ++q->host < q->host_cnt && q->answer.cnt < CONFIG_TARGET_ADDRS_MAX)
 		ask_host(q);
 	else if (q->answer.cnt > 0 || q->answer.left_out_cnt > 0)
-		finish(q, NULL);
+		resolver_finish(q, NULL);
 	else
 		fail_host(q, status);
 }
@@ -404,7 +404,7 @@ on_srv(void *arg, int status, int timeouts, unsigned char *msg, int len)
 	if (q->host_cnt > 0)
 		ask_host(q);
 	else
-		finish(q, status == ARES_SUCCESS ? "its SRV records name no host" : status_words(status));
+		resolver_finish(q, status == ARES_SUCCESS ? "its SRV records name no host" : status_words(status));
 }
 
 /* -- asking -- */

@@ -84,7 +84,7 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 }
 
 static void
-set_int(int fd, int level, int name, int value)
+net_set_int(int fd, int level, int name, int value)
 {
 	/* Of no consequence when refused (odd kernels). */
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
@@ -108,7 +108,7 @@ net_is_listening(int fd)
 void
 net_share_port(int fd, bool on)
 {
-	set_int(fd, SOL_SOCKET, SO_REUSEPORT, on);
+	net_set_int(fd, SOL_SOCKET, SO_REUSEPORT, on);
 }
 
 bool
@@ -150,11 +150,11 @@ net_listen(const struct sockaddr_storage *ss, enum net_share share, bool freebin
 
 	if (fd < 0)
 		return -errno;
-	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	net_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (ss->ss_family == AF_INET6)
-		set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		net_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (freebind)
-		set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* of IPv6 as well */
+		net_set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* of IPv6 as well */
 	if (opt != NULL)
 		tcp_option_mark_listener(opt, fd);
 	err = bind_and_listen(fd, ss, share);
@@ -190,27 +190,27 @@ net_connect(const struct sockaddr_storage *ss, struct worker_ports *ports, const
 void
 net_tune(int fd, const struct config_keepalive *ka)
 {
-	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
-	set_int(fd, SOL_SOCKET, SO_KEEPALIVE, ka->enabled);
+	net_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	net_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+	net_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, ka->enabled);
 	if (!ka->enabled)
 		return;
-	set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->idle_s);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)ka->interval_s);
-	set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)ka->probes);
+	net_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->idle_s);
+	net_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)ka->interval_s);
+	net_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)ka->probes);
 }
 
 void
 net_tune_unix(int fd)
 {
-	set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+	net_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
 }
 
 void
 net_tune_idle_middle(int fd, const struct config_keepalive *ka)
 {
 	if (ka->enabled && ka->idle_s < ka->smcr_min_s)
-		set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->smcr_min_s);
+		net_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->smcr_min_s);
 }
 
 uint32_t

@@ -38,7 +38,7 @@ bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 }
 
 static uint64_t
-address(const void *p)
+tcp_option_address(const void *p)
 {
 	return (uint64_t)(uintptr_t)p;
 }
@@ -48,7 +48,7 @@ static int
 make_map(void)
 {
 	uint8_t types[TCP_OPTION_BTF_MAX];
-	union bpf_attr btf = { .btf = address(types), .btf_size = (uint32_t)tcp_option_btf_make(types) };
+	union bpf_attr btf = { .btf = tcp_option_address(types), .btf_size = (uint32_t)tcp_option_btf_make(types) };
 	int btf_fd = bpf(BPF_BTF_LOAD, &btf);
 
 	if (btf_fd < 0)
@@ -76,8 +76,8 @@ load_prog(int map)
 		.prog_type = BPF_PROG_TYPE_SOCK_OPS,
 		.expected_attach_type = BPF_CGROUP_SOCK_OPS,
 		.insn_cnt = tcp_option_prog_make(insns, map),
-		.insns = address(insns),
-		.license = address("Apache-2.0"), /* it calls no function that is for the GPL alone */
+		.insns = tcp_option_address(insns),
+		.license = tcp_option_address("Apache-2.0"), /* it calls no function that is for the GPL alone */
 		.prog_name = "smcr_option",
 	};
 
@@ -134,7 +134,9 @@ attach(int prog, int cgroup)
 static int
 map_get(int map, int fd, uint32_t *value)
 {
-	union bpf_attr attr = { .map_fd = (uint32_t)map, .key = address(&fd), .value = address(value) };
+	union bpf_attr attr = {
+		.map_fd = (uint32_t)map, .key = tcp_option_address(&fd), .value = tcp_option_address(value)
+	};
 
 	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
@@ -243,7 +245,7 @@ void
 tcp_option_mark(const struct tcp_option *opt, int fd)
 {
 	uint32_t value = TCP_OPTION_WANTED;
-	union bpf_attr attr = { .key = address(&fd), .value = address(&value) };
+	union bpf_attr attr = { .key = tcp_option_address(&fd), .value = tcp_option_address(&value) };
 
 	if (!tcp_option_usable(opt))
 		return;

@@ -70,7 +70,7 @@ set_phase(struct measure *m, enum measure_phase phase, uint64_t bytes)
 
 /* The phase is complete. */
 static int
-go_on(struct measure *m, int64_t now_ns)
+measure_go_on(struct measure *m, int64_t now_ns)
 {
 	if (is_header(m->phase) && !sends(m) && decode(m) != 0)
 		return -EPROTO;
@@ -122,7 +122,7 @@ int
 measure_sent(struct measure *m, size_t n, int64_t now_ns)
 {
 	m->left -= n;
-	return n > 0 && m->left == 0 ? go_on(m, now_ns) : 0;
+	return n > 0 && m->left == 0 ? measure_go_on(m, now_ns) : 0;
 }
 
 int
@@ -140,7 +140,7 @@ measure_received(struct measure *m, const void *buf, size_t len, int64_t now_ns)
 		else
 			rcur_skip(&r, n);
 		m->left -= n;
-		if (m->left == 0 && go_on(m, now_ns) != 0)
+		if (m->left == 0 && measure_go_on(m, now_ns) != 0)
 			return -EPROTO;
 	}
 	return 0;

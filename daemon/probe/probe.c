@@ -50,13 +50,13 @@ struct probe {
 };
 
 static void
-on_mid(struct loop_io *io, unsigned events)
+probe_on_mid(struct loop_io *io, unsigned events)
 {
 	leg_latch(&CONTAINER_OF(io, struct probe, mid.io)->mid, events);
 }
 
 static void
-on_engine(struct conn_owner *owner, unsigned events)
+probe_on_engine(struct conn_owner *owner, unsigned events)
 {
 	CONTAINER_OF(owner, struct probe, owner)->events |= events;
 }
@@ -86,7 +86,7 @@ probe_cancel(struct probe *p)
 
 /* Ends it with the verdict in place. */
 static void
-end(struct probe *p)
+probe_end(struct probe *p)
 {
 	check_end(&p->result, p->pool->env->now_ns);
 	probe_cancel(p);
@@ -102,7 +102,7 @@ verdict(struct probe *p, enum check_finding finding, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(p->result.text, sizeof(p->result.text), fmt, ap);
 	va_end(ap);
-	end(p);
+	probe_end(p);
 }
 
 static void
@@ -112,7 +112,7 @@ verdict_fallback(struct probe *p)
 	clc_out_take(&p->out, p->conn);
 	(void)clc_out_flush(&p->out, &p->mid);
 	check_say_declined(&p->result, p->peer);
-	end(p);
+	probe_end(p);
 }
 
 static void
@@ -128,7 +128,7 @@ verdict_broken(struct probe *p, enum smcr_reason reason, const char *detail)
 
 	smcr_fallback(p->conn, &p->result.diag);
 	check_say_broken(&p->result, p->peer, &b);
-	end(p);
+	probe_end(p);
 }
 
 /* It is possible, and in which way. The group may have ended since. */
@@ -143,7 +143,7 @@ verdict_done(struct probe *p)
 	if (p->group == 0 || g->id != p->group)
 		*g = (struct smcr_group_info){ .id = 0 };
 	check_say_done(&p->result, p->peer);
-	end(p);
+	probe_end(p);
 }
 
 /* -- the steps -- */
@@ -153,7 +153,7 @@ static const char unused_option[] =
     " (tried without SMC-R's TCP option, which an smcrd does not need, but an AF_SMC peer)";
 
 static void
-dial_on(struct probe *p)
+probe_dial_on(struct probe *p)
 {
 	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
 
@@ -207,12 +207,12 @@ begin(struct probe *p)
 }
 
 static void
-pump_dial(struct probe *p)
+probe_pump_dial(struct probe *p)
 {
 	int r = dial_check(&p->dial);
 
 	if (r < 0)
-		dial_on(p);
+		probe_dial_on(p);
 	else if (r > 0)
 		begin(p);
 }
@@ -221,7 +221,7 @@ static const char has_group[] = "there was a link group already";
 
 /* How far the rendezvous is. */
 static void
-look(struct probe *p)
+probe_look(struct probe *p)
 {
 	static const enum check_step steps[] = {
 		[SMCR_PHASE_NONE] = CHECK_CLC,
@@ -341,13 +341,13 @@ pump_bulk(struct probe *p)
 }
 
 static void
-pump_rendezvous(struct probe *p)
+probe_pump_rendezvous(struct probe *p)
 {
 	unsigned events = p->events;
 	const char *detail;
 
 	p->events = 0;
-	look(p);
+	probe_look(p);
 	if ((events & SMCR_EV_FALLBACK) != 0) {
 		verdict_fallback(p);
 	} else if ((events & SMCR_EV_CLOSED) != 0) {
@@ -361,7 +361,7 @@ pump_rendezvous(struct probe *p)
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 	} else {
 		clc_pump(&p->mid, p->conn, &p->in, &p->out);
-		look(p);
+		probe_look(p);
 		if ((events & SMCR_EV_ESTABLISHED) != 0)
 			begin_test(p, true);
 	}
@@ -372,11 +372,11 @@ pump(struct probe *p)
 {
 	/* An address without a route fails before anything is watched. */
 	if (p->stage == STAGE_DIAL && !p->dial.busy)
-		dial_on(p);
+		probe_dial_on(p);
 	else if (p->stage == STAGE_DIAL)
-		pump_dial(p);
+		probe_pump_dial(p);
 	if (p->stage == STAGE_RENDEZVOUS && p->conn != NULL)
-		pump_rendezvous(p);
+		probe_pump_rendezvous(p);
 	else if (p->stage == STAGE_TEST)
 		pump_test(p);
 	else if (p->stage == STAGE_BULK)
@@ -418,7 +418,7 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 		free(p);
 		return NULL;
 	}
-	p->owner.on_event = on_engine;
+	p->owner.on_event = probe_on_engine;
 	p->pool = pool;
 	p->target = *t;
 	p->done = done;
@@ -426,7 +426,7 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	p->hint = "";
 	check_begin(&p->result, pool->env->now_ns);
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
-	leg_init(&p->mid, on_mid);
+	leg_init(&p->mid, probe_on_mid);
 	p->dial = (struct dial){
 		.leg = &p->mid,
 		.addrs = p->addrs,

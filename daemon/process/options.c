@@ -22,7 +22,7 @@ static const struct option long_options[] = {
 };
 
 static void
-print_help(FILE *out)
+options_print_help(FILE *out)
 {
 	fputs(
 	    "usage: smcrd [-f FILE] [-t | -T] [-d LEVEL] [--take-over[=SOCKET]] [--background]\n"
@@ -90,7 +90,7 @@ options_parse(int argc, char **argv, struct options *out)
 			o.background = true;
 			break;
 		case 'h':
-			print_help(stdout);
+			options_print_help(stdout);
 			return OPTIONS_DONE;
 		case 'V':
 			puts("smcrd " PACKAGE_VERSION);

@@ -71,7 +71,7 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 
 /* Said once, of the first one. */
 static void
-look_at_names(const struct config *cfg, FILE *out)
+preflight_look_at_names(const struct config *cfg, FILE *out)
 {
 	char to[CONFIG_TARGET_STR_MAX];
 
@@ -354,7 +354,7 @@ preflight_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 		look_at_access(cfg, &cfg->services[i], out);
 		look_at_address(cfg, &cfg->services[i], out);
 	}
-	look_at_names(cfg, out);
+	preflight_look_at_names(cfg, out);
 	look_at_records(cfg, wait_ms, &records, out);
 	look_at_servers(cfg, &records, wait_ms, out);
 	forget_records(&records);

@@ -9,7 +9,7 @@
 #include "daemon/config/loader.h"
 #include "daemon/log/log_lines.h"
 
-static int start(struct reload_job *);
+static int reload_job_start(struct reload_job *);
 
 /* Reports how the reload ended to the log, to systemd, and to the client that asked for it. */
 static void
@@ -36,7 +36,7 @@ finish(struct reload_job *r, int rc, const struct config_plan *plan, const char 
 		done(r->done_arg, rc, text);
 	if (r->again) {
 		r->again = false;
-		(void)start(r);
+		(void)reload_job_start(r);
 	}
 }
 
@@ -66,7 +66,7 @@ on_loaded(void *arg, int rc, struct config *next, const char *msgs)
 
 /* 0, or -errno and nothing was started. */
 static int
-start(struct reload_job *r)
+reload_job_start(struct reload_job *r)
 {
 	int rc = loader_start(r->loop, r->path, on_loaded, r, &r->loader);
 
@@ -83,7 +83,7 @@ reload_job_want(struct reload_job *r)
 	if (r->loader != NULL)
 		r->again = true;
 	else
-		(void)start(r);
+		(void)reload_job_start(r);
 }
 
 int
@@ -91,7 +91,7 @@ reload_job_start_for(struct reload_job *r, reload_job_done done, void *done_arg)
 {
 	if (r->loader != NULL)
 		return -EBUSY;
-	int rc = start(r);
+	int rc = reload_job_start(r);
 	if (rc == 0) {
 		r->done = done;
 		r->done_arg = done_arg;

@@ -25,7 +25,7 @@ on_drained(void *arg)
 }
 
 static void
-drain(struct daemon *d)
+smcrd_end_drain(struct daemon *d)
 {
 	if (d->draining)
 		return;
@@ -85,7 +85,7 @@ smcrd_release_sockets(void *arg, uint32_t pid)
 	handover_release(d->workers);
 	metrics_hand_over(d->metrics);
 	d->metrics = NULL;
-	drain(d);
+	smcrd_end_drain(d);
 }
 
 bool
@@ -124,7 +124,7 @@ smcrd_drain_for_client(void *arg)
 		notify_unstore(&d->notify);
 		d->ends_service = true;
 	}
-	drain(d);
+	smcrd_end_drain(d);
 }
 
 void
@@ -138,7 +138,7 @@ smcrd_on_term(void *arg)
 	} else if (d->draining) {
 		log_msg(LOG_LVL_NOTICE, "draining already, the next signal ends it");
 	} else {
-		drain(d);
+		smcrd_end_drain(d);
 	}
 	/* Not of a control client's drain, which may be taken back: to systemd this is the end. */
 	if (!d->term_seen)

@@ -35,7 +35,7 @@ rights_to_keep(const struct daemon *d)
 
 /* The sockets of the running daemon, if this one is to take its place and it runs; else the control socket is ours to make. */
 static int
-take_over(struct daemon *d, FILE *err)
+smcrd_open_take_over(struct daemon *d, FILE *err)
 {
 	const char *from = d->opt.take_over_from != NULL ? d->opt.take_over_from : d->cfg->control_path;
 	int rc = d->opt.take_over ? takeover_begin(&d->takeover, from, err) : 0;
@@ -86,7 +86,7 @@ smcrd_open(struct daemon *d, FILE *err)
 	const struct workers_hooks workers_hooks = { .arg = d, .news = &d->news, .failed = smcrd_on_worker_failed };
 
 	open_option(d);
-	int rc = take_over(d, err);
+	int rc = smcrd_open_take_over(d, err);
 	if (rc == 0)
 		rc = metrics_listen(d->cfg, &d->takeover.services, &d->metrics_listen, err);
 	if (rc == 0)

@@ -18,7 +18,7 @@
 #define LAST_BATCHES (NET_BACKLOG / ACCEPT_BATCH)
 
 static struct pause_place
-place_of(const struct service *svc)
+listener_place_of(const struct service *svc)
 {
 	return (struct pause_place){
 		.now_ns = svc->pool->env->now_ns, .worker = svc->pool->place.nr + 1, .service = svc->settings->cfg.name
@@ -33,7 +33,7 @@ come(struct service *svc)
 }
 
 static void
-on_listener(struct loop_io *io, unsigned events)
+listener_on_listener(struct loop_io *io, unsigned events)
 {
 	(void)events;
 	come(CONTAINER_OF(io, struct service, listener.io));
@@ -57,7 +57,7 @@ on_pause_end(struct timer *t)
 void
 listener_init(struct listener *l)
 {
-	l->io = (struct loop_io){ .fd = -1, .cb = on_listener };
+	l->io = (struct loop_io){ .fd = -1, .cb = listener_on_listener };
 	l->sock = LISTEN_SOCKET_NONE;
 	list_init(&l->accepting);
 	timer_init(&l->pause, on_pause_end);
@@ -212,7 +212,7 @@ listener_stop(struct service *svc)
 }
 
 static void
-refuse(struct service *svc, int fd, const union net_addr *peer, const char *why, uint64_t *counter)
+listener_refuse(struct service *svc, int fd, const union net_addr *peer, const char *why, uint64_t *counter)
 {
 	char addr[ADDR_STR_MAX];
 
@@ -237,18 +237,18 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 	else
 		net_addr_set(peer, ss);
 	if (svc->listener.mode == LISTENER_REFUSES) {
-		refuse(svc, fd, peer, svc->disabled ? "the service is disabled" : "the daemon drains",
+		listener_refuse(svc, fd, peer, svc->disabled ? "the service is disabled" : "the daemon drains",
 		    &svc->ctr.refused_disabled);
 		return;
 	}
 	/* Of an egress, when it is known to be a client's: a session's business, if it is to be one. */
 	svc->ctr.accepted += cfg->kind == CONFIG_INGRESS;
 	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
-		refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
+		listener_refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
 		return;
 	}
 	if (local && !net_allowed_user(cfg->allow_users, cfg->allow_users_cnt, peer->un.uid)) {
-		refuse(svc, fd, peer, "not on the allow_users list", &svc->ctr.refused_allow);
+		listener_refuse(svc, fd, peer, "not on the allow_users list", &svc->ctr.refused_allow);
 		return;
 	}
 	switch (admission_take(svc->admission, cfg, peer)) {
@@ -259,10 +259,10 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 		session_start(svc, fd, peer, false);
 		break;
 	case ADMISSION_MAX:
-		refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
+		listener_refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
 		break;
 	case ADMISSION_PER_PEER:
-		refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
+		listener_refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
 		break;
 	}
 }
@@ -285,7 +285,7 @@ is_of_connection(int err)
 static void
 pause_accepting(struct service *svc, int err)
 {
-	const struct pause_place at = place_of(svc);
+	const struct pause_place at = listener_place_of(svc);
 
 	accept_pauses_failed(svc->pool->place.pauses, &svc->listener.paused, &at, err);
 	svc->pool->stats.accept_pauses++;
@@ -329,7 +329,7 @@ accept_batch(struct service *svc)
 		if (accept_from(svc, m->io.fd))
 			more = true;
 	if (svc->listener.paused.on && !timer_armed(&svc->listener.pause)) {
-		const struct pause_place at = place_of(svc);
+		const struct pause_place at = listener_place_of(svc);
 
 		accept_pauses_over(svc->pool->place.pauses, &svc->listener.paused, &at);
 	}

@@ -159,7 +159,7 @@ watch_drain(struct session *s)
 }
 
 static void
-drain(struct session *s, enum session_event event)
+session_drain(struct session *s, enum session_event event)
 {
 	bool smcr = s->state == SES_SMCR;
 
@@ -200,7 +200,7 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 /* Does what the table says of the event in the state of now. The events before it may have led to a state that has no place for it:
  * it is stale then, and dropped. In the state that it was raised in, that is a defect of ours. */
 static void
-act_on(struct session *s, enum session_event event, enum session_state raised_in)
+session_act_on(struct session *s, enum session_event event, enum session_state raised_in)
 {
 	unsigned act = session_table_actions(s->state, event);
 
@@ -225,14 +225,14 @@ act_on(struct session *s, enum session_event event, enum session_state raised_in
 	else if ((act & (ACT_ABORT | ACT_RESET)) != 0)
 		session_set_state(s, SES_ABORTING);
 	else if ((act & ACT_DRAIN) != 0)
-		drain(s, event);
+		session_drain(s, event);
 	else if ((act & ACT_LEAVE) != 0)
 		session_set_state(s, SES_LEAVING);
 }
 
 /* Acts on raised events, in the order of enum session_event. No other function ends a session. False: it has ended. */
 static bool
-settle(struct session *s)
+session_settle(struct session *s)
 {
 	const enum session_state raised_in = s->state;
 
@@ -240,7 +240,7 @@ settle(struct session *s)
 		enum session_event event = (enum session_event)__builtin_ctz(s->raised);
 
 		s->raised &= s->raised - 1;
-		act_on(s, event, raised_in);
+		session_act_on(s, event, raised_in);
 	}
 	return s->state != SES_DEAD;
 }
@@ -277,7 +277,7 @@ on_engine(struct conn_owner *owner, unsigned events)
 }
 
 static void
-on_timer(struct timer *t)
+session_on_timer(struct timer *t)
 {
 	struct session *s = CONTAINER_OF(t, struct session, timer);
 	int64_t idle_until = s->active_ns + s->settings->cfg.idle_ms * NS_PER_MS;
@@ -411,7 +411,7 @@ static bool
 step(struct session *s, void (*fn)(struct session *))
 {
 	fn(s);
-	return settle(s);
+	return session_settle(s);
 }
 
 /* Each step finds the state that the events of the step before it have led to. Another round follows when the last step has raised
@@ -422,7 +422,8 @@ session_pump(struct session *s)
 	bool again = true;
 
 	s->flags |= SF_PUMPED;
-	while (settle(s) && again && step(s, look_at_engine) && step(s, look_at_app) && step(s, look_at_middle)) {
+	while (
+	    session_settle(s) && again && step(s, look_at_engine) && step(s, look_at_app) && step(s, look_at_middle)) {
 		enum session_state before = s->state;
 
 		pumps[before](s);
@@ -463,7 +464,7 @@ session_new(struct service *svc)
 	leg_init(&s->app, on_app);
 	leg_init(&s->mid, on_mid);
 	list_init(&s->node);
-	timer_init(&s->timer, on_timer);
+	timer_init(&s->timer, session_on_timer);
 	svc->ctr.connections++;
 	pool->stats.opened++;
 	return s;
@@ -501,7 +502,7 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 		setup_begin(s);
 	}
 	/* One that ends at once makes room for the next one that is accepted in this turn. */
-	(void)settle(s);
+	(void)session_settle(s);
 }
 
 /* -- looking inside -- */
@@ -567,5 +568,5 @@ void
 session_stop(struct session *s)
 {
 	session_raise(s, SEV_STOP);
-	(void)settle(s);
+	(void)session_settle(s);
 }

@@ -15,7 +15,7 @@ struct measuring {
 };
 
 static struct measuring *
-find(const struct session_pool *pool, const struct session *s)
+session_measure_find(const struct session_pool *pool, const struct session *s)
 {
 	for (unsigned i = 0; pool->measuring != NULL && i < SESSION_MEASURES_MAX; i++)
 		if (pool->measuring[i].by == s)
@@ -30,7 +30,7 @@ measure_begin(struct session *s)
 
 	if (pool->measuring == NULL)
 		pool->measuring = calloc(SESSION_MEASURES_MAX, sizeof(*pool->measuring));
-	struct measuring *m = find(pool, NULL);
+	struct measuring *m = session_measure_find(pool, NULL);
 	session_set_state(s, SES_MEASURE);
 	if (m == NULL) {
 		session_blame(s, "too many measurements", 0);
@@ -46,7 +46,7 @@ measure_begin(struct session *s)
 void
 measure_end(const struct session *s)
 {
-	struct measuring *m = find(s->pool, s);
+	struct measuring *m = session_measure_find(s->pool, s);
 
 	if (m != NULL)
 		m->by = NULL;
@@ -55,7 +55,7 @@ measure_end(const struct session *s)
 void
 session_pump_measure(struct session *s)
 {
-	struct measuring *m = find(s->pool, s);
+	struct measuring *m = session_measure_find(s->pool, s);
 	int64_t now_ns = s->pool->env->now_ns;
 
 	session_pump_middle(s);

@@ -26,7 +26,7 @@ endpoints_count(const struct endpoints *es)
 /* -- what there is -- */
 
 static struct endpoint *
-find(struct endpoints *es, const struct sockaddr_storage *addr)
+endpoints_find(struct endpoints *es, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
 		if (is_used(es, i) && addr_same_place(&es->at[i].addr, addr))
@@ -66,7 +66,7 @@ endpoints_set(struct endpoints *es, unsigned target, bool by_weight, const struc
 		es->used &= ~BIT(i);
 	}
 	for (unsigned i = 0; i < cnt; i++) {
-		struct endpoint *e = find(es, &addrs[i].ss);
+		struct endpoint *e = endpoints_find(es, &addrs[i].ss);
 
 		if (e != NULL && e->target != target)
 			continue;

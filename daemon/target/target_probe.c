@@ -6,7 +6,7 @@
 
 static void on_time(struct timer *);
 static void on_leg(struct loop_io *, unsigned events);
-static void go_on(struct service *);
+static void target_probe_go_on(struct service *);
 
 void
 target_probe_init(struct target_probe *r)
@@ -57,7 +57,7 @@ target_bad(const struct settings *st, const struct endpoint_pick *p, enum endpoi
 		    "target failed: service=%s target=%s why=\"%s\" again_in_ms=%u", st->cfg.name,
 		    addr_format_port(&p->addr, addr, sizeof(addr)), why, st->cfg.retry_ms);
 	if (svc->settings != NULL && svc->settings->targets == st->targets && !timer_armed(&svc->retry.timer))
-		go_on(svc);
+		target_probe_go_on(svc);
 }
 
 /* -- the looks -- */
@@ -72,7 +72,7 @@ end_look(struct service *svc, bool connected)
 	r->dial.busy = false;
 	if (targets_looked(st->targets, &r->pick, connected, next_ns(st)))
 		log_good(st, &r->pick);
-	go_on(svc);
+	target_probe_go_on(svc);
 }
 
 static void
@@ -90,7 +90,7 @@ look(struct service *svc)
 
 /* The next look, now or when it is due. A look that fails at once makes its target due later: this ends. */
 static void
-go_on(struct service *svc)
+target_probe_go_on(struct service *svc)
 {
 	struct target_probe *r = &svc->retry;
 	int64_t at_ns;
@@ -121,7 +121,7 @@ on_time(struct timer *t)
 	if (svc->retry.dial.busy)
 		end_look(svc, false);
 	else
-		go_on(svc);
+		target_probe_go_on(svc);
 }
 
 void
@@ -136,7 +136,7 @@ void
 target_probe_restart(struct service *svc)
 {
 	target_probe_stop(svc);
-	go_on(svc);
+	target_probe_go_on(svc);
 }
 
 unsigned
@@ -146,6 +146,6 @@ target_probe_now(struct service *svc, const struct sockaddr_storage *peer)
 	unsigned cnt = targets_retry_now(svc->settings->targets, pool->place.nr, peer, pool->env->now_ns);
 
 	if (cnt > 0 && !svc->retry.dial.busy)
-		go_on(svc);
+		target_probe_go_on(svc);
 	return cnt;
 }

@@ -56,7 +56,7 @@ has_address(const struct endpoints *es, unsigned target, const struct sockaddr_s
 }
 
 static bool
-is_watched(const struct config_service *cfg)
+targets_is_watched(const struct config_service *cfg)
 {
 	return cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER;
 }
@@ -65,7 +65,7 @@ static bool
 is_of(const struct targets *t, const struct config_service *cfg)
 {
 	if (t->kind != cfg->kind || strcmp(t->name, cfg->name) != 0 || t->cnt != cfg->to_cnt ||
-	    t->endpoints.policy != cfg->policy || t->endpoints.watched != is_watched(cfg))
+	    t->endpoints.policy != cfg->policy || t->endpoints.watched != targets_is_watched(cfg))
 		return false;
 	for (unsigned i = 0; i < t->cnt; i++) {
 		if (!config_target_same(&t->target[i].spec, &cfg->to[i]))
@@ -120,7 +120,7 @@ make(struct targets_all *all, const struct config_service *cfg)
 	t->kind = cfg->kind;
 	memcpy(t->name, cfg->name, sizeof(t->name));
 	t->endpoints.policy = cfg->policy;
-	t->endpoints.watched = is_watched(cfg);
+	t->endpoints.watched = targets_is_watched(cfg);
 	t->cnt = cfg->to_cnt;
 	(void)pthread_mutex_init(&t->lock, NULL);
 	for (unsigned i = 0; i < t->cnt; i++) {
@@ -149,7 +149,7 @@ targets_get(struct targets_all *all, const struct config_service *cfg)
 
 /* An answer is to come, and the first one. */
 static bool
-is_pending(const struct targets *t)
+targets_is_pending(const struct targets *t)
 {
 	bool pending = false;
 
@@ -160,9 +160,9 @@ is_pending(const struct targets *t)
 
 /* Something may have changed. */
 static void
-unlock(struct targets *t)
+targets_unlock(struct targets *t)
 {
-	bool down = t->endpoints.watched && endpoints_down(&t->endpoints) && !is_pending(t);
+	bool down = t->endpoints.watched && endpoints_down(&t->endpoints) && !targets_is_pending(t);
 	bool changed = atomic_exchange(&t->down, down) != down;
 
 	(void)pthread_mutex_unlock(&t->lock);
@@ -181,7 +181,7 @@ targets_load(struct targets *t, const struct config_service *cfg)
 {
 	(void)pthread_mutex_lock(&t->lock);
 	load(t, cfg);
-	unlock(t);
+	targets_unlock(t);
 }
 
 void
@@ -207,7 +207,7 @@ targets_set(struct targets *t, unsigned nr, bool by_weight, const struct target_
 	(void)pthread_mutex_lock(&t->lock);
 	bool none = endpoints_count(&t->endpoints) == 0;
 	set_addresses(t, nr, by_weight, addrs, cnt);
-	unlock(t);
+	targets_unlock(t);
 	return none;
 }
 
@@ -217,7 +217,7 @@ targets_unresolved(struct targets *t, unsigned nr, const char *why)
 	(void)pthread_mutex_lock(&t->lock);
 	(void)snprintf(t->target[nr].why, sizeof(t->target[nr].why), "%s", why);
 	bool none = endpoints_count(&t->endpoints) == 0;
-	unlock(t);
+	targets_unlock(t);
 	return none;
 }
 
@@ -244,7 +244,7 @@ bool
 targets_pending(struct targets *t)
 {
 	(void)pthread_mutex_lock(&t->lock);
-	bool pending = is_pending(t);
+	bool pending = targets_is_pending(t);
 	(void)pthread_mutex_unlock(&t->lock);
 	return pending;
 }
@@ -267,7 +267,7 @@ targets_pick(struct targets *t, int64_t now_ns, struct rng *rng, uint64_t *tried
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool ok = endpoints_pick(&t->endpoints, now_ns, rng, tried, out);
-	unlock(t);
+	targets_unlock(t);
 	return ok;
 }
 
@@ -285,7 +285,7 @@ targets_good(struct targets *t, const struct endpoint_pick *p, bool served)
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool news = endpoints_good(&t->endpoints, p, served);
-	unlock(t);
+	targets_unlock(t);
 	return news;
 }
 
@@ -295,7 +295,7 @@ targets_bad(struct targets *t, const struct endpoint_pick *p, enum endpoint_faul
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool news = endpoints_bad(&t->endpoints, p, fault, why, now_ns, due_ns, prober);
-	unlock(t);
+	targets_unlock(t);
 	return news;
 }
 
@@ -322,7 +322,7 @@ targets_looked(struct targets *t, const struct endpoint_pick *p, bool connected,
 {
 	(void)pthread_mutex_lock(&t->lock);
 	bool news = endpoints_looked(&t->endpoints, p, connected, due_ns);
-	unlock(t);
+	targets_unlock(t);
 	return news;
 }
 

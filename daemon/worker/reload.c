@@ -48,7 +48,7 @@ find_listener(const struct session_pool *pool, const struct sockaddr_storage *ad
 
 /* A passed socket that listens there; fd -1: there is none. */
 static struct listen_socket
-take_passed(struct services_plan *p, const struct sockaddr_storage *addr)
+reload_take_passed(struct services_plan *p, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < p->sock_cnt; i++) {
 		struct listen_socket sock = p->socks[i];
@@ -105,7 +105,8 @@ listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 
 /* A new file. At a reload the rights to give it to somebody are gone; no file is better than one with another owner. */
 static int
-listen_unix(const struct services_plan *p, const struct config_service *cfg, struct listen_socket *out, FILE *err)
+reload_listen_unix(
+    const struct services_plan *p, const struct config_service *cfg, struct listen_socket *out, FILE *err)
 {
 	const struct config_id *owner = &cfg->listen_owner, *group = &cfg->listen_group;
 
@@ -140,14 +141,14 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 
 /* Would the file of one's socket be like that of the other's? */
 static bool
-same_file(const struct config_service *a, const struct config_service *b)
+reload_same_file(const struct config_service *a, const struct config_service *b)
 {
 	return a->listen_mode == b->listen_mode && a->listen_owner.id == b->listen_owner.id &&
 	    a->listen_group.id == b->listen_group.id;
 }
 
 static int
-prepare(struct services_plan *p, struct step *st, FILE *err)
+reload_prepare(struct services_plan *p, struct step *st, FILE *err)
 {
 	const struct sockaddr_storage *addr = &st->cfg->listen;
 
@@ -167,13 +168,14 @@ prepare(struct services_plan *p, struct step *st, FILE *err)
 	if (st->moves)
 		st->from = find_listener(p->pool, addr);
 	const struct service *maker = st->moves ? st->from : st->svc;
-	st->file_stays = addr->ss_family == AF_UNIX && maker != NULL && !same_file(&maker->settings->cfg, st->cfg);
+	st->file_stays = addr->ss_family == AF_UNIX && maker != NULL &&
+	    !reload_same_file(&maker->settings->cfg, st->cfg);
 	if (!st->moves || st->from != NULL)
 		return 0;
-	st->sock = take_passed(p, addr);
+	st->sock = reload_take_passed(p, addr);
 	if (st->sock.fd >= 0)
 		return 0;
-	return (addr->ss_family == AF_UNIX ? listen_unix : listen_tcp)(p, st->cfg, &st->sock, err);
+	return (addr->ss_family == AF_UNIX ? reload_listen_unix : listen_tcp)(p, st->cfg, &st->sock, err);
 }
 
 static void
@@ -216,7 +218,7 @@ keep_option(const struct services_plan *p, const struct step *st)
 /* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
  * and leaves a service that does not listen. */
 static void
-commit(struct services_plan *p, struct step *st)
+reload_commit(struct services_plan *p, struct step *st)
 {
 	char text[ADDR_STR_MAX], to[CONFIG_TO_STR_MAX];
 	bool changed = st->next != NULL;
@@ -316,7 +318,7 @@ services_commit(struct services_plan *p, FILE *err)
 		service_drop(svc);
 	}
 	for (unsigned i = 0; i < p->cnt; i++)
-		commit(p, &p->steps[i]);
+		reload_commit(p, &p->steps[i]);
 	p->pool->option_services = 0;
 	for (unsigned i = 0; i < p->cnt; i++)
 		p->pool->option_services += peer_mode_wants_option(p->steps[i].cfg->peer);
@@ -368,7 +370,7 @@ services_prepare(struct session_pool *pool, const struct config *cfg, struct lis
 	};
 	for (; rc == 0 && p->cnt < cfg->service_cnt; p->cnt++) {
 		p->steps[p->cnt] = (struct step){ .cfg = &cfg->services[p->cnt], .sock = LISTEN_SOCKET_NONE };
-		rc = prepare(p, &p->steps[p->cnt], err);
+		rc = reload_prepare(p, &p->steps[p->cnt], err);
 	}
 	if (rc == 0)
 		*out = p;

@@ -229,7 +229,7 @@ on_all_drained(struct mail *mail)
 }
 
 static void *
-run(void *arg)
+workers_run(void *arg)
 {
 	struct member *m = arg;
 	char name[16];
@@ -277,7 +277,7 @@ member_init(struct member *m, const struct config *cfg, const struct tcp_option 
 }
 
 static void
-follow(struct worker *w, void *arg)
+workers_follow(struct worker *w, void *arg)
 {
 	(void)arg;
 	worker_follow_targets(w);
@@ -291,7 +291,7 @@ on_follow(struct mail *mail)
 
 	atomic_store(&ws->following, false);
 	if (!ws->ending)
-		workers_call_all(ws, follow, NULL);
+		workers_call_all(ws, workers_follow, NULL);
 }
 
 static void
@@ -371,7 +371,7 @@ workers_start(struct workers *ws)
 	(void)sigdelset(&all, SIGSYS);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (unsigned i = 0; i < ws->cnt && rc == 0; i++) {
-		rc = -pthread_create(&ws->member[i].thread, NULL, run, &ws->member[i]);
+		rc = -pthread_create(&ws->member[i].thread, NULL, workers_run, &ws->member[i]);
 		ws->member[i].running = rc == 0;
 	}
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);

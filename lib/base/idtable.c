@@ -41,7 +41,7 @@ free_push(struct idtable *t, uint32_t i)
 }
 
 static int
-grow(struct idtable *t)
+idtable_grow(struct idtable *t)
 {
 	uint32_t cap = t->cap == 0 ? 16 : t->cap * 2;
 	struct idtable_slot *slots;
@@ -68,7 +68,7 @@ idtable_add(struct idtable *t, void *obj)
 	uint32_t i;
 
 	assert(obj != NULL);
-	if (t->free_head == NONE && grow(t) < 0)
+	if (t->free_head == NONE && idtable_grow(t) < 0)
 		return 0;
 	i = t->free_head;
 	t->free_head = t->slots[i].next_free;

@@ -35,7 +35,7 @@ static struct {
 
 /* A descriptor is non-blocking if a process that shares it made it so. */
 static bool
-write_line(const char *p, size_t len)
+log_writer_write_line(const char *p, size_t len)
 {
 	while (len > 0) {
 		ssize_t n = write(STDERR_FILENO, p, len);
@@ -57,7 +57,7 @@ write_line(const char *p, size_t len)
 bool
 log_write(const struct log_record *r)
 {
-	return (r->send != NULL && r->send(r->entry, r->entry_len)) || write_line(r->line, r->line_len);
+	return (r->send != NULL && r->send(r->entry, r->entry_len)) || log_writer_write_line(r->line, r->line_len);
 }
 
 /* Writes the records in `out`; returns the number lost. */

@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 
 static void
-add(struct tally *t, uint32_t key, uint64_t cnt)
+tally_add(struct tally *t, uint32_t key, uint64_t cnt)
 {
 	unsigned i = 0;
 
@@ -27,14 +27,14 @@ add(struct tally *t, uint32_t key, uint64_t cnt)
 void
 tally_count(struct tally *t, uint32_t key)
 {
-	add(t, key, 1);
+	tally_add(t, key, 1);
 }
 
 void
 tally_merge(struct tally *t, const struct tally *from)
 {
 	for (unsigned i = 0; i < from->used; i++)
-		add(t, from->e[i].key, from->e[i].cnt);
+		tally_add(t, from->e[i].key, from->e[i].cnt);
 	t->other_cnt += from->other_cnt;
 }
 

@@ -50,7 +50,7 @@ timer_init(struct timer *t, void (*fire)(struct timer *))
 }
 
 static void
-place(struct timerq *q, size_t i, struct timer *t)
+timerq_place(struct timerq *q, size_t i, struct timer *t)
 {
 	q->heap[i] = t;
 	t->pos = i + 1;
@@ -60,10 +60,10 @@ static void
 sift_up(struct timerq *q, size_t i, struct timer *t)
 {
 	while (i > 0 && q->heap[(i - 1) / 2]->at_ns > t->at_ns) {
-		place(q, i, q->heap[(i - 1) / 2]);
+		timerq_place(q, i, q->heap[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
-	place(q, i, t);
+	timerq_place(q, i, t);
 }
 
 static void
@@ -76,10 +76,10 @@ sift_down(struct timerq *q, size_t i, struct timer *t)
 			kid++;
 		if (kid >= q->len || q->heap[kid]->at_ns >= t->at_ns)
 			break;
-		place(q, i, q->heap[kid]);
+		timerq_place(q, i, q->heap[kid]);
 		i = kid;
 	}
-	place(q, i, t);
+	timerq_place(q, i, t);
 }
 
 void

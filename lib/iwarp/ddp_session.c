@@ -300,7 +300,8 @@ ddp_session_fail(struct ddp_session *s, const char *why)
 /* -- what is sent -- */
 
 static int
-say(struct ddp_session *s, const struct sctp_ddp_control *c, enum ddp_session_state next, void *buf, size_t cap)
+ddp_session_say(
+    struct ddp_session *s, const struct sctp_ddp_control *c, enum ddp_session_state next, void *buf, size_t cap)
 {
 	int n = sctp_ddp_control_encode(c, s->cfg.profile, s->tx_ssn, buf, cap);
 
@@ -322,7 +323,7 @@ ddp_session_initiate(struct ddp_session *s, struct span pd, void *buf, size_t ca
 		c.function = SCTP_DDP_ENHANCED_INITIATE;
 		c.enh = depths_offer(&s->cfg.depths);
 	}
-	return say(s, &c, DDP_SESSION_INITIATED, buf, cap);
+	return ddp_session_say(s, &c, DDP_SESSION_INITIATED, buf, cap);
 }
 
 int
@@ -337,7 +338,7 @@ ddp_session_accept(struct ddp_session *s, struct span pd, void *buf, size_t cap)
 		c.function = SCTP_DDP_ENHANCED_ACCEPT;
 		c.enh = depths_answer(&s->depths);
 	}
-	return say(s, &c, DDP_SESSION_OPEN, buf, cap);
+	return ddp_session_say(s, &c, DDP_SESSION_OPEN, buf, cap);
 }
 
 int
@@ -352,7 +353,7 @@ ddp_session_reject(struct ddp_session *s, struct span pd, void *buf, size_t cap)
 		c.function = SCTP_DDP_ENHANCED_REJECT;
 		c.enh = depths_refusal(&s->cfg.depths, &s->offer);
 	}
-	return say(s, &c, DDP_SESSION_CLOSED, buf, cap);
+	return ddp_session_say(s, &c, DDP_SESSION_CLOSED, buf, cap);
 }
 
 int
@@ -361,7 +362,7 @@ ddp_session_terminate(struct ddp_session *s, void *buf, size_t cap)
 	const struct sctp_ddp_control c = { .function = SCTP_DDP_TERMINATE };
 
 	assert(ddp_session_may(s, DDP_SESSION_TERMINATE));
-	return say(s, &c, states[s->state].after_terminate, buf, cap);
+	return ddp_session_say(s, &c, states[s->state].after_terminate, buf, cap);
 }
 
 uint16_t

@@ -86,7 +86,7 @@ neg_accept(struct neg *n, struct mpa_frame *out)
 }
 
 static void
-refuse(const struct depths_config *cfg, const struct mpa_frame *request, struct mpa_frame *out)
+negotiate_refuse(const struct depths_config *cfg, const struct mpa_frame *request, struct mpa_frame *out)
 {
 	*out = (struct mpa_frame){
 		.kind = MPA_REPLY,
@@ -102,7 +102,7 @@ neg_reject(struct neg *n, struct mpa_frame *out)
 {
 	assert(n->state == NEG_CHECKED);
 	n->state = NEG_REJECTED;
-	refuse(&n->cfg.depths, &n->request, out);
+	negotiate_refuse(&n->cfg.depths, &n->request, out);
 	out->flags |= wanted_flags(&n->cfg);
 }
 
@@ -112,7 +112,7 @@ neg_refuse(const struct neg_config *cfg, const struct mpa_frame *request, struct
 	struct depths_config any = cfg->depths;
 
 	any.ord_min = 0;
-	refuse(&any, request, out);
+	negotiate_refuse(&any, request, out);
 }
 
 enum neg_state

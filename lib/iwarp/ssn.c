@@ -73,7 +73,7 @@ set_ahead(struct ssn *q, uint16_t number, uint16_t what)
 }
 
 static void
-hold(struct ssn *q, enum ssn_kind kind, uint16_t number, struct span bytes)
+ssn_hold(struct ssn *q, enum ssn_kind kind, uint16_t number, struct span bytes)
 {
 	uint16_t idx = q->slot_free != 0 ? q->slot_free : ++q->slot_cnt;
 	struct slot *s = slot_at(q, (uint16_t)(idx - 1));
@@ -88,7 +88,7 @@ hold(struct ssn *q, enum ssn_kind kind, uint16_t number, struct span bytes)
 }
 
 static void
-let_go(struct ssn *q, uint16_t idx)
+ssn_let_go(struct ssn *q, uint16_t idx)
 {
 	slot_at(q, (uint16_t)(idx - 1))->free_next = q->slot_free;
 	q->slot_free = idx;
@@ -99,7 +99,7 @@ let_go(struct ssn *q, uint16_t idx)
 
 /* A Write, and all is well with it: it is in place. */
 static bool
-place(struct stream *stream, struct span segment)
+ssn_place(struct stream *stream, struct span segment)
 {
 	struct ddp_hdr h;
 	int n = ddp_decode(segment, &h);
@@ -112,7 +112,7 @@ place(struct stream *stream, struct span segment)
 }
 
 static int
-refuse(const char **why, const char *text)
+ssn_refuse(const char **why, const char *text)
 {
 	*why = text;
 	return -EPROTO;
@@ -125,24 +125,24 @@ ssn_in(struct ssn *q, struct stream *stream, enum ssn_kind kind, uint16_t number
 
 	assert(q->now == SSN_NONE);
 	if (distance >= SSN_WINDOW)
-		return refuse(why, "a DDP-SSN that was there before, or is too far ahead");
+		return ssn_refuse(why, "a DDP-SSN that was there before, or is too far ahead");
 	if (q->ahead > 0 && *window_at(q, number) != 0)
-		return refuse(why, "the same DDP-SSN twice");
+		return ssn_refuse(why, "the same DDP-SSN twice");
 	if (distance == 0) {
 		q->now = kind;
 		q->now_bytes = bytes;
 		return 0;
 	}
-	if (kind == SSN_SEGMENT && stream != NULL && place(stream, bytes)) {
+	if (kind == SSN_SEGMENT && stream != NULL && ssn_place(stream, bytes)) {
 		set_ahead(q, number, WINDOW_PLACED);
 		q->early_placed++;
 		return 0;
 	}
 	if (bytes.len > q->cfg.held_len)
-		return refuse(why, "a message ahead of its turn that is too long to be held");
+		return ssn_refuse(why, "a message ahead of its turn that is too long to be held");
 	if (q->held >= q->cfg.held_max)
-		return refuse(why, "more messages ahead of their turn than were agreed");
-	hold(q, kind, number, bytes);
+		return ssn_refuse(why, "more messages ahead of their turn than were agreed");
+	ssn_hold(q, kind, number, bytes);
 	q->early_held++;
 	return 0;
 }
@@ -156,8 +156,8 @@ ssn_settle(struct ssn *q, const char **why)
 		return 0;
 	q->now = SSN_NONE;
 	if (q->now_bytes.len > q->cfg.held_len)
-		return refuse(why, "a message that has to wait and is too long to be held");
-	hold(q, kind, q->next, q->now_bytes);
+		return ssn_refuse(why, "a message that has to wait and is too long to be held");
+	ssn_hold(q, kind, q->next, q->now_bytes);
 	return 0;
 }
 
@@ -195,7 +195,7 @@ ssn_advance(struct ssn *q)
 
 		assert(q->ahead > 0 && *what != 0);
 		if (*what != WINDOW_PLACED)
-			let_go(q, *what);
+			ssn_let_go(q, *what);
 		*what = 0;
 		q->ahead--;
 	}

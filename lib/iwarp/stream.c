@@ -98,7 +98,7 @@ stream_flush_recv(struct stream *s, struct stream_recv *out)
 
 /* The Terminate quotes the segment at fault, unless the error is of the layer below, which knows no segments (g == NULL). */
 static enum stream_rx
-fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *out)
+stream_fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *out)
 {
 	*out = (struct rdmap_term){
 		.layer = (uint8_t)(error >> 12),
@@ -131,7 +131,7 @@ static enum stream_rx
 fail_read(
     struct stream *s, const struct seg *g, enum stag_verdict v, const struct rdmap_read *rd, struct rdmap_term *out)
 {
-	(void)fail(s, g, stag_errors[v].read, out);
+	(void)stream_fail(s, g, stag_errors[v].read, out);
 	out->has_read = true;
 	out->read = *rd;
 	return STREAM_RX_ERROR;
@@ -140,7 +140,7 @@ fail_read(
 void
 stream_fail_llp(struct stream *s, uint8_t code, struct rdmap_term *out)
 {
-	(void)fail(s, NULL, MPA_ERROR | code, out);
+	(void)stream_fail(s, NULL, MPA_ERROR | code, out);
 }
 
 /*
@@ -150,7 +150,7 @@ stream_fail_llp(struct stream *s, uint8_t code, struct rdmap_term *out)
 void
 stream_fail_order(struct stream *s, struct rdmap_term *out)
 {
-	(void)fail(s, NULL, RDMA_STREAM, out);
+	(void)stream_fail(s, NULL, RDMA_STREAM, out);
 }
 
 /* What the layer below brings, at most. */
@@ -172,7 +172,7 @@ rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
 		return STREAM_RX_NONE; /* RFC 5041 5.3: STag and TO are not looked at */
 	v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, g->h.stag, g->h.to, g->len, &at);
 	if (v != STAG_OK)
-		return fail(s, g, stag_errors[v].tagged, &ev->term);
+		return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
 	memcpy(at, g->payload, g->len);
 	return STREAM_RX_NONE;
 }
@@ -183,18 +183,18 @@ rx_read_resp(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	struct rdmap_read *rd = &s->out_reads[s->out_tail & s->out_mask];
 
 	if (stream_reads_out(s) == 0)
-		return fail(s, g, RDMA_OPCODE, &ev->term);
+		return stream_fail(s, g, RDMA_OPCODE, &ev->term);
 	if (g->len > 0) {
 		enum stag_verdict v;
 		uint8_t *at;
 
 		if (g->h.stag != rd->sink_stag)
-			return fail(s, g, DDP_BAD_STAG, &ev->term);
+			return stream_fail(s, g, DDP_BAD_STAG, &ev->term);
 		if (g->h.to != rd->sink_to || g->len > rd->size)
-			return fail(s, g, DDP_BOUNDS, &ev->term);
+			return stream_fail(s, g, DDP_BOUNDS, &ev->term);
 		v = stag_check(s->cfg.stags, s->cfg.pd, 0, g->h.stag, g->h.to, g->len, &at);
 		if (v != STAG_OK)
-			return fail(s, g, stag_errors[v].tagged, &ev->term);
+			return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
 		memcpy(at, g->payload, g->len);
 		rd->sink_to += g->len;
 		rd->size -= g->len;
@@ -202,7 +202,7 @@ rx_read_resp(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	if (!g->h.last)
 		return STREAM_RX_NONE;
 	if (rd->size != 0)
-		return fail(s, g, RDMA_UNSPECIFIED, &ev->term);
+		return stream_fail(s, g, RDMA_UNSPECIFIED, &ev->term);
 	s->out_tail++;
 	return STREAM_RX_READ_DONE;
 }
@@ -221,9 +221,9 @@ rx_send(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	if (stream_recv_cnt(s) == 0)
 		return STREAM_RX_NO_RECV;
 	if (g->h.mo != s->rq_got)
-		return fail(s, g, DDP_BAD_MO, &ev->term);
+		return stream_fail(s, g, DDP_BAD_MO, &ev->term);
 	if (g->len > r->len - s->rq_got)
-		return fail(s, g, DDP_TOO_LONG, &ev->term);
+		return stream_fail(s, g, DDP_TOO_LONG, &ev->term);
 	if (g->len > 0)
 		memcpy(r->ptr + s->rq_got, g->payload, g->len);
 	s->rq_got += g->len;
@@ -231,7 +231,7 @@ rx_send(struct stream *s, const struct seg *g, struct stream_ev *ev)
 		return STREAM_RX_NONE;
 	/* Our regions serve several streams: no peer may invalidate one (RFC 5040 8.1.1). */
 	if (op == RDMAP_SEND_INV || op == RDMAP_SEND_SE_INV)
-		return fail(s, g, RDMA_CANNOT_INVALIDATE, &ev->term);
+		return stream_fail(s, g, RDMA_CANNOT_INVALIDATE, &ev->term);
 	ev->wr_id = r->wr_id;
 	ev->len = s->rq_got;
 	s->rq_tail++;
@@ -247,13 +247,13 @@ rx_read_req(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	uint8_t *at;
 
 	if (s->in_head - s->in_tail >= s->cfg.ird_max)
-		return fail(s, g, DDP_NO_BUFFER, &ev->term);
+		return stream_fail(s, g, DDP_NO_BUFFER, &ev->term);
 	if (g->h.mo != 0)
-		return fail(s, g, DDP_BAD_MO, &ev->term);
+		return stream_fail(s, g, DDP_BAD_MO, &ev->term);
 	if (g->len > RDMAP_READ_LEN)
-		return fail(s, g, DDP_TOO_LONG, &ev->term);
+		return stream_fail(s, g, DDP_TOO_LONG, &ev->term);
 	if (!g->h.last || rdmap_read_decode((struct span){ .ptr = g->payload, .len = g->len }, &rd) <= 0)
-		return fail(s, g, RDMA_UNSPECIFIED, &ev->term);
+		return stream_fail(s, g, RDMA_UNSPECIFIED, &ev->term);
 	if (rd.size > 0) {
 		enum stag_verdict v = stag_check(
 		    s->cfg.stags, s->cfg.pd, STAG_READ, rd.src_stag, rd.src_to, rd.size, &at);
@@ -270,7 +270,7 @@ static enum stream_rx
 rx_terminate(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	if (rdmap_term_decode((struct span){ .ptr = g->payload, .len = g->len }, &ev->term) < 0)
-		(void)fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* cut off: it ends the stream all the same */
+		(void)stream_fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* cut off: it ends the stream all the same */
 	s->dead = true;
 	return STREAM_RX_TERMINATED;
 }
@@ -320,13 +320,13 @@ stream_ulpdu(struct stream *s, struct span ulpdu, struct stream_ev *ev)
 	*ev = (struct stream_ev){ 0 };
 	/* No DDP header fits: the length field lies, as far as MPA goes. */
 	if (n <= 0 || ulpdu.len > ulpdu_max(s))
-		return fail(s, NULL, s->cfg.llp == STREAM_MPA ? MPA_BAD_LENGTH : RDMA_STREAM, &ev->term);
+		return stream_fail(s, NULL, s->cfg.llp == STREAM_MPA ? MPA_BAD_LENGTH : RDMA_STREAM, &ev->term);
 	g.payload = ulpdu.ptr + n;
 	g.len = (uint32_t)(ulpdu.len - (size_t)n);
 	g.ulpdu_len = (uint16_t)ulpdu.len;
 	error = header_error(s, &g.h);
 	if (error != 0)
-		return fail(s, &g, error, &ev->term);
+		return stream_fail(s, &g, error, &ev->term);
 	rc = ops[rdmap_ctrl_op(g.h.ulp_ctrl)].rx(s, &g, ev);
 	if (rc != STREAM_RX_NO_RECV)
 		s->started = true;
@@ -354,7 +354,7 @@ stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len,
 	uint8_t *at;
 	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, &at);
 
-	(void)fail(s, &g, stag_errors[v].tagged, out);
+	(void)stream_fail(s, &g, stag_errors[v].tagged, out);
 }
 
 /* -- what goes out -- */

@@ -78,7 +78,7 @@ seg_put(struct txq *q, const uint8_t *ptr, size_t len, bool in_ring)
 }
 
 static size_t
-put_header(uint8_t *at, const struct ddp_hdr *h, size_t payload_len)
+txq_put_header(uint8_t *at, const struct ddp_hdr *h, size_t payload_len)
 {
 	size_t n = ddp_encode(h, at + MPA_LEN_LEN);
 	size_t ulpdu_len = n + payload_len;
@@ -106,7 +106,7 @@ put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	size_t len = hdr_len + p->len + pad + MPA_CRC_LEN;
 	uint8_t *fpdu = copyring_take(&q->ring, len), *at = fpdu + hdr_len;
 
-	(void)put_header(fpdu, h, p->len);
+	(void)txq_put_header(fpdu, h, p->len);
 	for (unsigned i = 0; i < p->cnt; i++) {
 		if (p->v[i].iov_len == 0)
 			continue; /* its base may be NULL, which memcpy must not see */
@@ -129,7 +129,7 @@ put_gathered(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p
 	uint32_t crc = MPA_CRC_INIT;
 	uint8_t *at = copyring_take(&q->ring, hdr_len);
 
-	(void)put_header(at, h, p->len);
+	(void)txq_put_header(at, h, p->len);
 	seg_put(q, at, hdr_len, true);
 	if (q->crc)
 		crc = mpa_crc_update(crc, at, hdr_len);
@@ -194,7 +194,7 @@ put_marked(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 {
 	static const uint8_t zeroes[4];
 	uint8_t hdr[MPA_LEN_LEN + DDP_HDR_MAX];
-	size_t hdr_len = put_header(hdr, h, p->len);
+	size_t hdr_len = txq_put_header(hdr, h, p->len);
 	size_t len = mpa_fpdu_len(hdr_len - MPA_LEN_LEN + p->len);
 	size_t total = len + MPA_MARKER_LEN * mpa_marker_cnt(q->pos, len);
 	uint8_t *fpdu = copyring_take(&q->ring, total);

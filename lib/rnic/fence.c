@@ -9,7 +9,7 @@ arm_ms(struct fence *f, struct timer *t, uint32_t ms)
 
 /* Positions only grow; the difference is right when they wrap. */
 static bool
-is_before(uint32_t a, uint32_t b)
+fence_is_before(uint32_t a, uint32_t b)
 {
 	return (int32_t)(b - a) > 0;
 }
@@ -61,7 +61,7 @@ may_send(const struct fence *f)
 bool
 fence_wanted(const struct fence *f)
 {
-	return may_send(f) && is_before(f->sq->done, f->want_pos) && !is_before(f->sq->sent, f->want_pos);
+	return may_send(f) && fence_is_before(f->sq->done, f->want_pos) && !fence_is_before(f->sq->sent, f->want_pos);
 }
 
 bool
@@ -93,7 +93,8 @@ fence_arm(struct fence *f)
 {
 	uint32_t covered = f->out ? f->read_pos : f->sq->done;
 
-	if (is_before(covered, f->sig_pos) && is_before(f->want_pos, f->sig_pos) && !timer_armed(&f->delay_timer))
+	if (fence_is_before(covered, f->sig_pos) && fence_is_before(f->want_pos, f->sig_pos) &&
+	    !timer_armed(&f->delay_timer))
 		arm_ms(f, &f->delay_timer, f->delay_ms);
 }
 

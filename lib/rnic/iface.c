@@ -108,7 +108,7 @@ put_attr(struct route_query *q, unsigned short type, const void *data, size_t le
 
 /* The last bytes of the address as IPv6 are those of the one as IPv4. */
 static void
-put_addr(struct route_query *q, unsigned short type, const struct sockaddr_storage *ss, size_t len)
+iface_put_addr(struct route_query *q, unsigned short type, const struct sockaddr_storage *ss, size_t len)
 {
 	uint8_t v6[16];
 
@@ -130,8 +130,8 @@ make_query(const struct sockaddr_storage *from, const struct sockaddr_storage *d
 		.rt = { .rtm_family = (uint8_t)dst->ss_family },
 	};
 	q->rt.rtm_dst_len = q->rt.rtm_src_len = (uint8_t)(len * 8);
-	put_addr(q, RTA_DST, dst, len);
-	put_addr(q, RTA_SRC, from, len);
+	iface_put_addr(q, RTA_DST, dst, len);
+	iface_put_addr(q, RTA_SRC, from, len);
 	if (dst->ss_family == AF_INET6 && sin6->sin6_scope_id != 0)
 		put_attr(q, RTA_OIF, &sin6->sin6_scope_id, sizeof(sin6->sin6_scope_id));
 }

@@ -118,7 +118,7 @@ engine_act_on_marks(struct smcr *eng)
 
 /* Exchanges that waited for the end of another one start, one after the other in each group. */
 static void
-settle(struct smcr *eng)
+engine_settle(struct smcr *eng)
 {
 	struct list_node todo;
 	struct lgr *lgr;
@@ -519,7 +519,7 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 	device_events(eng);
 	failed_links_lost(eng);
 	timerq_run(&eng->timers, now_ns);
-	settle(eng);
+	engine_settle(eng);
 }
 
 struct smcr_conn *
@@ -558,7 +558,7 @@ smcr_flush(struct smcr *eng)
 	eng->unblocked = false;
 	engine_act_on_marks(eng);
 	looked = last_look(eng);
-	settle(eng);
+	engine_settle(eng);
 	list_init(&again);
 	while ((link = LIST_POP(struct link, &eng->busy_links, eng_node)) != NULL)
 		if (link_turn(link))

@@ -88,7 +88,7 @@ static const struct term_name term_names[] = {
 
 /* The name of an error, or NULL. */
 static const char *
-find_name(unsigned layer, unsigned etype, unsigned code)
+rdmap_find_name(unsigned layer, unsigned etype, unsigned code)
 {
 	for (size_t i = 0; i < sizeof(term_names) / sizeof(term_names[0]); i++) {
 		const struct term_name *n = &term_names[i];
@@ -106,8 +106,8 @@ term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 	t->layer = kind >> 4;
 	t->etype = kind & 0x0f;
 	if (flags == 0)
-		t->swapped = find_name(t->layer, t->etype, t->code) == NULL &&
-		    find_name(t->etype, t->layer, t->code) != NULL;
+		t->swapped = rdmap_find_name(t->layer, t->etype, t->code) == NULL &&
+		    rdmap_find_name(t->etype, t->layer, t->code) != NULL;
 	else
 		t->swapped = (flags & 0xe0) == 0 && (flags & 0x07) != 0;
 	if (t->swapped) {
@@ -186,7 +186,7 @@ const char *
 rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code)
 {
 	static const char *const layers[] = { "RDMAP error", "DDP error", "MPA error" };
-	const char *name = find_name(layer, etype, code);
+	const char *name = rdmap_find_name(layer, etype, code);
 
 	if (name == NULL)
 		name = layer < sizeof(layers) / sizeof(layers[0]) ? layers[layer] : "unknown error";

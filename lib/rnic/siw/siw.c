@@ -238,7 +238,7 @@ qp_rts(struct rnic_qp *qp)
 }
 
 static int64_t
-path_rtt(struct rnic_qp *qp)
+siw_path_rtt(struct rnic_qp *qp)
 {
 	return siw_dev(qp->dev)->llp->path_rtt(siw_qp(qp));
 }
@@ -292,7 +292,7 @@ static const struct rnic_ops siw_ops = {
 	.post_recv = siw_post_recv,
 	.credits = siw_credits,
 	.peer_depths = siw_peer_depths,
-	.path_rtt = path_rtt,
+	.path_rtt = siw_path_rtt,
 	.conn_info = conn_info,
 	.rest = siw_qp_rest,
 	.fence = siw_fence,

@@ -87,7 +87,7 @@ siw_acceptor_run(struct siw_acceptor *a)
 }
 
 static void
-retry(struct timer *t)
+siw_accept_retry(struct timer *t)
 {
 	siw_acceptor_run(CONTAINER_OF(t, struct siw_acceptor, retry));
 }
@@ -105,7 +105,7 @@ siw_acceptor_open(struct siw_acceptor *a, struct siw_dev *dev, int (*open_on)(co
     void (*accepted)(struct siw_dev *, int fd, const struct sockaddr_storage *from), const char **err)
 {
 	*a = (struct siw_acceptor){ .dev = dev, .accepted = accepted };
-	timer_init(&a->retry, retry);
+	timer_init(&a->retry, siw_accept_retry);
 	a->fd = timerq_reserve(&dev->timers, 1);
 	if (a->fd < 0) {
 		*err = "memory";

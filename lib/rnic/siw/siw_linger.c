@@ -8,7 +8,7 @@
 #define LINGER_MS 2000
 
 static void
-end(struct siw_linger *l)
+siw_linger_end(struct siw_linger *l)
 {
 	siw_linger_stop(l);
 	l->over(l);
@@ -17,7 +17,7 @@ end(struct siw_linger *l)
 static void
 linger_timeout(struct timer *t)
 {
-	end(CONTAINER_OF(t, struct siw_linger, timer));
+	siw_linger_end(CONTAINER_OF(t, struct siw_linger, timer));
 }
 
 void
@@ -36,7 +36,7 @@ siw_linger_start(struct siw_linger *l, enum siw_linger_kind kind)
 
 	if (dev->linger_cnt[kind] >= LINGER_MAX) {
 		dev->stats.linger_refused++;
-		end(LIST_FIRST(struct siw_linger, &dev->lingering[kind], node));
+		siw_linger_end(LIST_FIRST(struct siw_linger, &dev->lingering[kind], node));
 	}
 	l->kind = kind;
 	list_push(&dev->lingering[kind], &l->node);
@@ -59,5 +59,5 @@ siw_linger_end_all(struct siw_dev *dev)
 {
 	for (unsigned kind = 0; kind < SIW_LINGER_KINDS; kind++)
 		LIST_EACH(struct siw_linger, l, &dev->lingering[kind], node)
-			end(l);
+			siw_linger_end(l);
 }

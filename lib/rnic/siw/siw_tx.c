@@ -18,13 +18,13 @@ siw_tx_unblocked(struct siw_qp *qp)
 }
 
 static bool
-has_room(const struct siw_qp *qp, size_t payload_len)
+siw_tx_has_room(const struct siw_qp *qp, size_t payload_len)
 {
 	return qp->dev->llp->room(qp, payload_len);
 }
 
 static void
-put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
+siw_tx_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
 {
 	qp->dev->llp->put(qp, h, payload);
 	qp->dev->stats.fpdus_sent++;
@@ -34,7 +34,7 @@ put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payloa
 static void
 put_bytes(struct siw_qp *qp, struct ddp_hdr h, const void *bytes, size_t len)
 {
-	put(qp, &h,
+	siw_tx_put(qp, &h,
 	    &(struct txq_payload){
 	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
 }
@@ -104,7 +104,7 @@ put_request(struct siw_qp *qp)
 	struct txq_payload p;
 	struct ddp_hdr h;
 
-	if (!has_room(qp, len))
+	if (!siw_tx_has_room(qp, len))
 		return false;
 	payload_of(wr, qp->enc_off, len, &p);
 	if (wr->op == RNIC_WR_WRITE)
@@ -112,7 +112,7 @@ put_request(struct siw_qp *qp)
 	else
 		h = stream_untagged_hdr(
 		    &qp->stream, wr->flags & RNIC_SOLICITED ? RDMAP_SEND_SE : RDMAP_SEND, qp->enc_off, last);
-	put(qp, &h, &p);
+	siw_tx_put(qp, &h, &p);
 	qp->sq.bytes -= len;
 	qp->enc_off += (uint32_t)len;
 	if (last) {
@@ -136,7 +136,7 @@ put_response(struct siw_qp *qp)
 
 	if (max > SIW_COPY_MAX)
 		max = SIW_COPY_MAX;
-	if (!has_room(qp, max))
+	if (!siw_tx_has_room(qp, max))
 		return false;
 	if (!stream_serve(&qp->stream, max, &h, &from, &term)) {
 		siw_qp_break(qp, "the peer reads memory that is gone", RNIC_WC_LOCAL_ERR, &term);
@@ -151,7 +151,7 @@ put_response(struct siw_qp *qp)
 void
 siw_tx_fill(struct siw_qp *qp)
 {
-	while (qp->state == SIW_RTS && has_room(qp, RDMAP_READ_LEN)) {
+	while (qp->state == SIW_RTS && siw_tx_has_room(qp, RDMAP_READ_LEN)) {
 		/* Tagged messages may not be mixed: an answer goes between requests, whole. */
 		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
 			if (!put_response(qp))
@@ -202,7 +202,7 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 	int len = rdmap_term_encode(term, body);
 
 	/* No segment may be sent before the initiator's first one: then there is nothing to say. */
-	if (len < 0 || !has_room(qp, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
+	if (len < 0 || !siw_tx_has_room(qp, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
 		return false;
 	put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_TERMINATE, 0, true), body, (size_t)len);
 	qp->dev->stats.terminates_sent++;

@@ -117,7 +117,7 @@ results_io(void *arg, int fd, unsigned events)
 
 /* Signals are for the others. */
 static int
-start(pthread_t *thread, void *(*fn)(void *), void *arg)
+verbs_cm_start(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;
 	int err;
@@ -132,7 +132,7 @@ start(pthread_t *thread, void *(*fn)(void *), void *arg)
 static int
 worker_start(struct verbs_worker *w)
 {
-	int rc = start(&w->thread, worker_main, w);
+	int rc = verbs_cm_start(&w->thread, worker_main, w);
 
 	w->started = rc == 0;
 	return rc;
@@ -232,7 +232,7 @@ int
 verbs_cm_submit_alone(struct verbs_dev *dev, struct verbs_job *job)
 {
 	job->cm = &dev->cm;
-	return start(&job->thread, alone_main, job);
+	return verbs_cm_start(&job->thread, alone_main, job);
 }
 
 bool

@@ -374,7 +374,7 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 }
 
 static void
-handle(struct verbs_dev *dev, const struct rdma_cm_event *ev)
+verbs_iwarp_handle(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 {
 	struct verbs_conn *conn = ev->id->context;
 
@@ -415,7 +415,7 @@ iwarp_read(struct verbs_dev *dev)
 		if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			verbs_iwarp_request(dev, &copy);
 		else
-			handle(dev, &copy);
+			verbs_iwarp_handle(dev, &copy);
 	}
 	dev->conn_more = true;
 }

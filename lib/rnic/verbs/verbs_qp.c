@@ -81,7 +81,7 @@ stop_posting(struct verbs_qp *qp)
 
 /* All requests have ended: the user hears of it, if it is not his own wish. */
 static void
-end(struct verbs_qp *qp, const char *why)
+verbs_qp_end(struct verbs_qp *qp, const char *why)
 {
 	verbs_end_all(qp);
 	verbs_qp_set_phase(qp, VERBS_ENDED, why);
@@ -174,7 +174,7 @@ killed(struct verbs_job *job)
 	struct verbs_qp *qp = CONTAINER_OF(job, struct verbs_qp, end.job);
 
 	verbs_cq_empty(qp);
-	end(qp, "destroyed");
+	verbs_qp_end(qp, "destroyed");
 	verbs_qp_reap(qp);
 }
 
@@ -188,7 +188,7 @@ verbs_qp_kill(struct verbs_qp *qp, const char *why)
 	/* Completions first: there are cards that take them from the CQ together with the QP. */
 	verbs_cq_empty(qp);
 	if (verbs_qp_is_held(qp)) {
-		end(qp, "still being connected"); /* it is in the error state */
+		verbs_qp_end(qp, "still being connected"); /* it is in the error state */
 		return;
 	}
 	timer_cancel(&qp->dev->timers, &qp->timer);
@@ -203,7 +203,7 @@ verbs_qp_check_end(struct verbs_qp *qp)
 	if (qp->phase == VERBS_LINGER && qp->sq.done == qp->sq.head)
 		stop(qp, "all was sent");
 	else if (qp->phase == VERBS_FLUSH && qp->drained && qp->rq_ended == qp->rq_hw)
-		end(qp, "flushed");
+		verbs_qp_end(qp, "flushed");
 }
 
 /* The card does not flush, or the peer does not take what is left to send. */

@@ -188,7 +188,7 @@ link_flush(struct link *link)
 
 /* The request at wr_tail has ended. */
 static void
-hand_back(struct link *link, bool ok)
+link_tx_hand_back(struct link *link, bool ok)
 {
 	struct link_wr what = link->wr[link->wr_tail % link->wr_cap];
 	struct smcr_conn *conn;
@@ -234,8 +234,8 @@ link_wc(struct link *link, const struct rnic_wc *wc)
 	assert(wc->wr_id - link->wr_tail < link_outstanding(link));
 	/* All before it are complete, or it would not be reported yet. */
 	while (link->wr_tail < wc->wr_id)
-		hand_back(link, true);
-	hand_back(link, wc->status == RNIC_WC_OK);
+		link_tx_hand_back(link, true);
+	link_tx_hand_back(link, wc->status == RNIC_WC_OK);
 	if (wc->status != RNIC_WC_OK) {
 		/* The device's event, which follows, says why; without one the end of this poll does. */
 		mark_link_failed(link, "a work request failed");

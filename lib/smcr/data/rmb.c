@@ -319,7 +319,7 @@ rmb_cool_down(struct lgr *lgr)
 
 /* All that was written there was told, and consumed: the peer goes on at the start. */
 static bool
-is_empty(const struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
+rmb_is_empty(const struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {
 	return conn->rx.head == conn->rx.tail && rmb->placed[idx - 1] == conn->rx.head &&
 	    conn->lgr->dialect.starts_over;
@@ -330,7 +330,7 @@ static void
 elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
-	bool idle = conn != NULL ? is_empty(rmb, idx, conn) : e->state == RMB_ELEM_FREE;
+	bool idle = conn != NULL ? rmb_is_empty(rmb, idx, conn) : e->state == RMB_ELEM_FREE;
 
 	if (e->rests && idle && e->dirty > PAGE) {
 		pages_give_back(rmb_elem_ptr(rmb, idx), e->dirty);
@@ -402,7 +402,7 @@ quarantine_is_full(const struct lgr *lgr)
 
 /* Back to where it would have gone when its connection ended. */
 static void
-let_go(struct rmb *rmb, uint8_t idx)
+rmb_let_go(struct rmb *rmb, uint8_t idx)
 {
 	elem_at(rmb, idx)->state = RMB_ELEM_USED;
 	rmb->quarantined--;
@@ -425,7 +425,7 @@ release_later(struct rmb *rmb, uint8_t idx)
 		if (l->state == LINK_ACTIVE)
 			link_request_ack(l);
 	}
-	let_go(rmb, idx);
+	rmb_let_go(rmb, idx);
 }
 
 void
@@ -471,7 +471,7 @@ quarantine_take_flags(struct lgr *lgr, uint32_t token, uint8_t conn_flags)
 		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->quarantined > 0; i++) {
 			if (rmb->elem[i].state != RMB_ELEM_QUARANTINED || rmb->elem[i].token != token)
 				continue;
-			let_go(rmb, (uint8_t)(i + 1));
+			rmb_let_go(rmb, (uint8_t)(i + 1));
 			return true;
 		}
 	}

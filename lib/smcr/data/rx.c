@@ -183,7 +183,7 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 }
 
 static void
-handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
+rx_handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
 	/* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has
 	 * arrived (4.6.1). */
@@ -265,7 +265,7 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 		if (!failover)
 			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_OPERATOR | CDC_CLOSED));
 	} else if (conn->state != CONN_LAST_WAIT) {
-		handle(conn, link, &msg);
+		rx_handle(conn, link, &msg);
 	}
 	return true;
 }

@@ -25,7 +25,7 @@ window_is_pinned(const struct lgr *lgr)
 
 /* The shortest round trip of the group's links; -1: none is known. */
 static int64_t
-path_rtt(const struct lgr *lgr)
+window_path_rtt(const struct lgr *lgr)
 {
 	int64_t best = -1;
 
@@ -42,7 +42,7 @@ path_rtt(const struct lgr *lgr)
 bool
 window_is_far(const struct lgr *lgr)
 {
-	return !lgr->dialect.foreign && path_rtt(lgr) >= RNIC_FAR_NS;
+	return !lgr->dialect.foreign && window_path_rtt(lgr) >= RNIC_FAR_NS;
 }
 
 /* While a window goes there and its consumption comes back, the next one is filled: twice what the path holds. */
@@ -65,7 +65,7 @@ left(uint64_t max, uint64_t used, bool small)
 }
 
 static uint64_t
-room(const struct lgr *lgr, uint64_t max, uint64_t used, bool small)
+window_room(const struct lgr *lgr, uint64_t max, uint64_t used, bool small)
 {
 	return min_u64(
 	    left(max, used, small), left(lgr->eng->cfg.group_bytes_max, lgr->rmb_bytes + lgr->sndbuf_bytes, small));
@@ -74,13 +74,13 @@ room(const struct lgr *lgr, uint64_t max, uint64_t used, bool small)
 uint64_t
 window_elem_room(const struct lgr *lgr, bool small)
 {
-	return room(lgr, lgr->eng->cfg.rmb_bytes_max, lgr->eng->rmb_bytes, small);
+	return window_room(lgr, lgr->eng->cfg.rmb_bytes_max, lgr->eng->rmb_bytes, small);
 }
 
 uint64_t
 window_ring_room(const struct lgr *lgr)
 {
-	return room(lgr, lgr->eng->cfg.sndbuf_bytes_max, lgr->eng->sndbuf_bytes, false);
+	return window_room(lgr, lgr->eng->cfg.sndbuf_bytes_max, lgr->eng->sndbuf_bytes, false);
 }
 
 /* As if memory had no end. */
@@ -93,7 +93,7 @@ fitting_elem_size(const struct lgr *lgr, struct window_want want)
 	 * large as others like it have needed. */
 	if (window_is_pinned(lgr) || !lgr->dialect.starts_over)
 		return max_u32(WINDOW_SMALL, need);
-	int64_t rtt_ns = path_rtt(lgr);
+	int64_t rtt_ns = window_path_rtt(lgr);
 	/* The first connection is ahead of the link. */
 	if (rtt_ns < 0 && want.rtt_ns > 0)
 		rtt_ns = want.rtt_ns;

@@ -296,7 +296,7 @@ lgr_is_suspect(const struct lgr *lgr)
 
 /* Connections above the share of their link go to the link with the fewest; moves under way count as done. */
 static uint32_t
-rebalance(struct lgr *lgr)
+lgr_rebalance(struct lgr *lgr)
 {
 	uint32_t will_have[LINK_SLOTS], links = 0, most = lgr->conn_cnt, moved = 0;
 
@@ -335,7 +335,7 @@ smcr_rebalance(struct smcr *eng, uint32_t group_id)
 
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		if (lgr->state == LGR_ACTIVE && (group_id == 0 || lgr->id == group_id)) {
-			moved += rebalance(lgr);
+			moved += lgr_rebalance(lgr);
 			found = true;
 		}
 	return found ? (int)moved : -ENOENT;

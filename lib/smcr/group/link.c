@@ -58,7 +58,7 @@ repost(struct link *link)
 
 /* False: it has to wait, which it need not when it is the `last`. */
 static bool
-take(struct link *link, const struct link_wait *msg, bool last)
+link_take(struct link *link, const struct link_wait *msg, bool last)
 {
 	const uint8_t *buf = recv_at(link, msg->buf);
 
@@ -90,7 +90,7 @@ link_recv(struct link *link, const struct rnic_wc *wc)
 		return;
 	link->last_rx_ns = link->lgr->eng->now_ns;
 	link_log_up(link);
-	if (link->recv_wait_cnt == 0 && take(link, &msg, false))
+	if (link->recv_wait_cnt == 0 && link_take(link, &msg, false))
 		return;
 	link->recv_wait[link->recv_wait_cnt++] = msg;
 	if (link->recv_wait_cnt == 1)
@@ -102,7 +102,7 @@ link_recv_waiting(struct link *link, bool last)
 {
 	struct link_wait *first = link->recv_wait;
 
-	if (link->recv_wait_cnt == 0 || !take(link, first, last))
+	if (link->recv_wait_cnt == 0 || !link_take(link, first, last))
 		return false;
 	link->recv_wait_cnt--;
 	memmove(first, first + 1, link->recv_wait_cnt * sizeof(*first));
@@ -199,7 +199,7 @@ link_sweep(struct link *link)
 
 /* No more posts, nothing is placed; the memory goes at the end of the turn. */
 static void
-stop(struct link *link, enum link_state next, const char *why, bool in_order)
+link_stop(struct link *link, enum link_state next, const char *why, bool in_order)
 {
 	struct lgr *lgr = link->lgr;
 	struct smcr *eng = lgr->eng;
@@ -227,7 +227,7 @@ link_lost(struct link *link, const char *why)
 	if (link_has_ended(link))
 		return;
 	link->path_lost = true;
-	stop(link, link->number != 0 ? LINK_LOST : LINK_DOWN, why, false);
+	link_stop(link, link->number != 0 ? LINK_LOST : LINK_DOWN, why, false);
 	mark_link_lost(link);
 }
 
@@ -247,7 +247,7 @@ link_retire(struct link *link, const char *why)
 		(void)link_flush(link);
 		link_post_end(link);
 	}
-	stop(link, LINK_DOWN, why, active);
+	link_stop(link, LINK_DOWN, why, active);
 	if (active || link->order == 0)
 		mark_link_lost(link);
 }

@@ -226,7 +226,7 @@ is_in_step(const struct link *link, const struct rule *r)
 }
 
 static void
-dispatch(struct link *link, const struct llc_msg *msg)
+llc_dispatch(struct link *link, const struct llc_msg *msg)
 {
 	const struct rule *r = &rules[msg->type][link->lgr->role == SMCR_SERVER][msg->response];
 	bool for_all = msg->type == LLC_DELETE_LINK && msg->delete_link.all;
@@ -279,7 +279,7 @@ llc_recv(struct link *link, const uint8_t *buf, size_t len)
 	else if (n < 0)
 		llc_protocol_error(link, n == -EPROTO ? "unknown LLC message type" : "malformed LLC message");
 	else
-		dispatch(link, &msg);
+		llc_dispatch(link, &msg);
 }
 
 void

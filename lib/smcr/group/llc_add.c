@@ -110,7 +110,7 @@ llc_add_ended(struct lgr *lgr, bool ok)
 }
 
 static void
-reject(struct link *over, const struct llc_add_link *req, uint8_t reason)
+llc_add_reject(struct link *over, const struct llc_add_link *req, uint8_t reason)
 {
 	struct llc_msg msg = { .type = LLC_ADD_LINK, .response = true, .add_link = *req };
 
@@ -128,7 +128,7 @@ llc_add_failed(struct lgr *lgr, const char *why)
 
 	if (f->step == LLC_CONNECT_NEW) {
 		link_retire(link, why);
-		reject(f->link, &(struct llc_add_link){ .link_num = f->number }, LLC_REJECT_NO_ALT_PATH);
+		llc_add_reject(f->link, &(struct llc_add_link){ .link_num = f->number }, LLC_REJECT_NO_ALT_PATH);
 		llc_add_ended(lgr, false);
 		return;
 	}
@@ -345,7 +345,7 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 	if (lgr->state != LGR_DELETING && offer_due(lgr, TAKEN_AT_ONCE, TAKE_EVERY_NS) == 0)
 		reason = connect_new(link, &msg->add_link, &new_link);
 	if (reason != 0) {
-		reject(link, &msg->add_link, reason);
+		llc_add_reject(link, &msg->add_link, reason);
 		llc_no_add_link(lgr);
 		return;
 	}
@@ -414,7 +414,7 @@ is_late(struct lgr *lgr, uint8_t number)
 }
 
 static void
-not_awaited(struct link *link, const struct llc_add_link_cont *m, const char *why)
+llc_add_not_awaited(struct link *link, const struct llc_add_link_cont *m, const char *why)
 {
 	if (is_late(link->lgr, m->link_num))
 		link->lgr->eng->ctr.llc_ignored++;
@@ -429,7 +429,7 @@ take_cont(struct link *link, const struct llc_add_link_cont *m)
 	struct llc_flow *f = &link->lgr->flow[LLC_FLOW_LINK];
 
 	if (m->link_num != f->number) {
-		not_awaited(link, m, "ADD LINK CONTINUATION names another link");
+		llc_add_not_awaited(link, m, "ADD LINK CONTINUATION names another link");
 		return false;
 	}
 	/* Fewer than it said before are all right: Linux counts the RMBs of its connections, which may have ended since. */
@@ -492,7 +492,7 @@ llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
 void
 llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 {
-	not_awaited(link, &msg->add_link_cont, "unexpected ADD LINK CONTINUATION");
+	llc_add_not_awaited(link, &msg->add_link_cont, "unexpected ADD LINK CONTINUATION");
 }
 
 /* -- the client's answer is in, or its queue pair connected: RTokens follow -- */

@@ -41,7 +41,7 @@ llc_send_confirm_link(struct link *link, bool response)
 
 /* The peer's side of the link is the one that CLC or ADD LINK named. */
 static bool
-fits(struct link *link, const struct llc_confirm_link *m)
+llc_link_fits(struct link *link, const struct llc_confirm_link *m)
 {
 	if (m->qpn != link->remote.qpn || m->link_num == 0 || (link->number != 0 && m->link_num != link->number) ||
 	    !link_leads_to(link, m->gid, m->mac))
@@ -102,7 +102,7 @@ confirm_first(struct link *link, const struct llc_confirm_link *m)
 {
 	struct lgr *lgr = link->lgr;
 
-	if (!fits(link, m)) {
+	if (!llc_link_fits(link, m)) {
 		lgr->eng->ctr.bad_llc++;
 		mark_contact_failed(lgr, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");
 		return;
@@ -135,7 +135,7 @@ llc_confirm_link_req(struct link *link, const struct llc_msg *msg)
 		confirm_first(link, m);
 		return;
 	}
-	if (!fits(link, m)) {
+	if (!llc_link_fits(link, m)) {
 		llc_protocol_error(link, "CONFIRM LINK names another link");
 		return;
 	}
@@ -153,7 +153,7 @@ llc_confirm_link_rsp(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 
-	if (!fits(link, &msg->confirm_link)) {
+	if (!llc_link_fits(link, &msg->confirm_link)) {
 		llc_protocol_error(link, "CONFIRM LINK response names another link");
 		return;
 	}

@@ -117,7 +117,7 @@ llc_flow_set_step(struct llc_flow *f, enum llc_step next)
 
 /* The smaller, the better for a message or a connection. */
 static unsigned
-rank(const struct link *l)
+lgr_rank(const struct link *l)
 {
 	return (l->suspect != NULL ? 2u : 0u) + (l->retiring ? 1u : 0u);
 }
@@ -130,7 +130,8 @@ lgr_pick_link(struct lgr *lgr)
 	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
-		if (best == NULL || rank(l) < rank(best) || (rank(l) == rank(best) && l->conn_cnt < best->conn_cnt))
+		if (best == NULL || lgr_rank(l) < lgr_rank(best) ||
+		    (lgr_rank(l) == lgr_rank(best) && l->conn_cnt < best->conn_cnt))
 			best = l;
 	}
 	return best;

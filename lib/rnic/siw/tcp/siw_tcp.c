@@ -123,7 +123,7 @@ rest(struct siw_qp *qp)
 
 /* The peer ended the stream, and has all that we ever sent: a FIN for its FIN. */
 static bool
-is_orderly(const struct siw_tcp *t, int fd)
+siw_tcp_is_orderly(const struct siw_tcp *t, int fd)
 {
 	int unsent;
 
@@ -131,7 +131,7 @@ is_orderly(const struct siw_tcp *t, int fd)
 }
 
 static void
-finish(struct siw_qp *qp, bool last_word)
+siw_tcp_finish(struct siw_qp *qp, bool last_word)
 {
 	const struct linger now = { .l_onoff = 1 };
 	struct siw_tcp *t = siw_tcp(qp);
@@ -147,7 +147,7 @@ finish(struct siw_qp *qp, bool last_word)
 		return;
 	}
 	/* Reset: what is still on its way must not be placed, nor the peer wait for more. */
-	if (!is_orderly(t, fd))
+	if (!siw_tcp_is_orderly(t, fd))
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(fd);
 }
@@ -180,7 +180,7 @@ const struct siw_llp siw_tcp_llp = {
 	.push = siw_tcp_push,
 	.rx_turn = siw_tcp_rx_turn,
 	.recv_posted = recv_posted,
-	.finish = finish,
+	.finish = siw_tcp_finish,
 	.path_rtt = siw_tcp_path_rtt,
 	.conn_info = siw_tcp_conn_info,
 	.rest = rest,
