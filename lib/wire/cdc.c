@@ -1,5 +1,5 @@
-/* CDC codec (RFC 7609 figure 41). Fixed offsets behind one length check instead of a cursor, since it runs once per
- * batch and connection. */
+/* CDC codec (RFC 7609 figure 41). One length check and fixed offsets instead of a cursor: runs once per batch and
+ * connection. */
 #include "wire/cdc.h"
 
 #include <errno.h>

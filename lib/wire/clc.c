@@ -1,5 +1,5 @@
-/* CLC codec; see clc.h. Offsets of version 1 are those of RFC 7609 A.2, figures 26 to 30; what version 2 adds is laid out as
- * Linux sends it, after IBM's "Shared Memory Communications Version 2". */
+/* CLC codec; see clc.h. Version 1 offsets: RFC 7609 A.2, figures 26 to 30. Version 2 layouts: as sent by Linux, after
+ * IBM's "Shared Memory Communications Version 2". */
 #include "wire/clc.h"
 
 #include <errno.h>
@@ -13,18 +13,18 @@
 #define ACCEPT_LEN 68       /* A.2.3, A.2.4 */
 #define ACCEPT_V2_LEN 108   /* with the EID and 8 reserved bytes */
 #define DECLINE_LEN 28      /* A.2.5 */
-#define DECLINE_V2_LEN 44   /* instead of that, Linux in version 2: four more diagnosis words */
+#define DECLINE_V2_LEN 44   /* Linux in version 2: four more diagnosis words */
 #define FLAG_FIRST_CONTACT 0x08
 #define FLAG_OUT_OF_SYNC 0x08
 
 #define SMCD_ID_LEN 10   /* ISM GID, CHID: the start of Linux's growth area */
-#define SMCD_AREA_LEN 12 /* with the offset of the version 2 extension, which counts from here */
+#define SMCD_AREA_LEN 12 /* including the offset of the version 2 extension, which counts from here */
 #define PREFIXES_LEN(n) (8u + 17u * (n))
 #define EXT_LEN 28
 #define SMCD_V2_OFF_MIN \
-	32 /* of the SMC-D extension, which counts from byte 8 of the version 2 extension: its fixed part */
+	32 /* fixed part of the SMC-D extension, whose offset counts from byte 8 of the version 2 extension */
 #define SMCD_V2_LEN(n) (48u + 10u * (n))
-#define FIRST_LIMITS_LEN 16 /* of the first-contact extension: release 0 may have it or not */
+#define FIRST_LIMITS_LEN 16 /* of the first-contact extension; optional in release 0 */
 #define FLAG_DIRECT 0x80
 #define MAX_MTU_CODE 5
 #define MAX_SIZE_CODE 15
@@ -71,7 +71,7 @@ clc_peek_len(struct span in)
 	uint8_t type, version;
 	uint16_t len;
 
-	/* Judged byte by byte: a peer that speaks something else may wait for our answer. */
+	/* Checked byte by byte: a peer of another protocol may wait for our answer. */
 	if (eye_len > 0 && memcmp(in.ptr, eye, eye_len) != 0)
 		return -EBADMSG;
 	rcur_skip(&r, EYE_LEN);
@@ -93,7 +93,7 @@ clc_peek_len(struct span in)
 
 /* -- layouts, for both directions -- */
 
-/* Our extension behind magic and length. */
+/* The smcrd extension after magic and length. */
 static void
 lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
@@ -133,7 +133,7 @@ lay_prefixes(struct codec *c, struct clc_proposal *p)
 	}
 }
 
-/* What both ends may agree on since release 1; before, the bytes were reserved. */
+/* Negotiated limits since release 1; reserved bytes before. */
 static void
 lay_limits(struct codec *c, uint8_t release, uint8_t *max_conns, uint8_t *max_links, uint16_t *features)
 {
@@ -148,8 +148,8 @@ lay_limits(struct codec *c, uint8_t release, uint8_t *max_conns, uint8_t *max_li
 	*features = codec_be16(c, *features);
 }
 
-/* A Proposal's extension of version 2. What is no EID equals none of ours and is left out. SMC-D's extension may follow
- * somewhere behind it: it has to be there, and is skipped. */
+/* The version 2 extension of a Proposal. An invalid EID matches none of ours and is dropped. An SMC-D extension may
+ * follow at any distance: it must be present, and is skipped. */
 static void
 lay_offer(struct codec *c, struct clc_v2_offer *o)
 {
@@ -182,8 +182,8 @@ lay_offer(struct codec *c, struct clc_v2_offer *o)
 		codec_reserved(c, smcd_off - smcd_min + SMCD_V2_LEN(ism_cnt));
 }
 
-/* Release 0 was described with 36 bytes, but Linux always sends 52. What stands in their place tells: a GID list that fits
- * exactly, or nothing. */
+/* Release 0 is specified with 36 bytes, but Linux always sends 52. The limits are missing if their place holds a GID
+ * list that fits exactly, or nothing. */
 static bool
 lacks_limits(struct rcur r, enum clc_type type)
 {
@@ -217,7 +217,7 @@ lay_first_contact(struct codec *c, enum clc_type type, struct clc_first_contact 
 		codec_bytes(c, f->gids[i], sizeof(f->gids[i]));
 }
 
-/* What version 2 has behind the PSN. */
+/* The version 2 fields after the PSN. */
 static void
 lay_accept_v2(struct codec *c, enum clc_type type, struct clc_accept *a)
 {
@@ -230,7 +230,7 @@ lay_accept_v2(struct codec *c, enum clc_type type, struct clc_accept *a)
 		lay_first_contact(c, type, &a->first);
 }
 
-/* To the PSN; our extension may follow. */
+/* Up to the PSN; the smcrd extension may follow. */
 static void
 lay_accept(struct codec *c, struct clc_accept *a)
 {
@@ -252,7 +252,7 @@ lay_accept(struct codec *c, struct clc_accept *a)
 	a->first_contact = codec_flag(c, FLAG_FIRST_CONTACT, a->first_contact);
 }
 
-/* The first diagnosis word and what tells the operating system. */
+/* The first diagnosis word and the operating system. */
 static void
 lay_decline(struct codec *c, unsigned version, struct clc_decline *d)
 {
@@ -274,7 +274,8 @@ read_ext(struct rcur r)
 	return ext;
 }
 
-/* The growth area belongs to whoever wrote it: what is not ours to the last byte of its head is a foreign peer's, no error. */
+/* The growth area belongs to the sender. An area that is not exactly ours, up to the last byte of its header, is a
+ * foreign peer's and no error. */
 static void
 read_growth(struct codec *c, size_t len, struct clc_proposal *p)
 {
@@ -298,7 +299,7 @@ offers_r(enum clc_path type)
 	return type == CLC_PATH_R || type == CLC_PATH_BOTH;
 }
 
-/* Where the extension of version 2 begins, from the begin of the growth area; 0: there is none. */
+/* Offset of the version 2 extension from the start of the growth area; 0: absent. */
 static size_t
 offer_at(struct codec *c, const struct clc_proposal *p, size_t growth_len)
 {
@@ -324,7 +325,7 @@ decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 	growth_len = rcur_be16(&c->r);
 	v2_at = offer_at(c, p, growth_len);
 	if (p->typev1 == CLC_PATH_NONE) {
-		/* There is no IP area, whose offset is 0, but that for SMC-D. */
+		/* The IP area at offset 0 is absent; the SMC-D area remains. */
 		if (!c->bad && v2_at == 0)
 			return -EPROTO;
 		used = v2_at;
@@ -341,11 +342,11 @@ decode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 	}
 	if (c->bad || c->r.failed)
 		return -EBADMSG;
-	/* Version 2 extensions stand between the prefixes and the eye catcher. */
+	/* Version 2 extensions lie between the prefixes and the eye catcher. */
 	return rcur_left(&c->r) > 0 && version <= 2 && p->typev2 == CLC_PATH_NONE ? -EBADMSG : 0;
 }
 
-/* The bytes between PSN and eye catcher: our extension, or skipped. */
+/* The bytes between PSN and eye catcher: the smcrd extension, or skipped. */
 static void
 read_accept_ext(struct codec *c, struct clc_accept *a)
 {
@@ -364,7 +365,7 @@ static int
 decode_accept(struct codec *c, enum clc_type type, unsigned version, struct clc_accept *a)
 {
 	if (version > 2)
-		return -EPROTO; /* we never ask for more */
+		return -EPROTO; /* we never offer a higher one */
 	lay_accept(c, a);
 	if (version == 2)
 		lay_accept_v2(c, type, a);
@@ -372,7 +373,7 @@ decode_accept(struct codec *c, enum clc_type type, unsigned version, struct clc_
 		read_accept_ext(c, a);
 	if (c->r.failed || c->bad)
 		return -EBADMSG;
-	/* A Confirm has no such flag (A.2.4): whose group is new knows itself that the MTU counts. */
+	/* A Confirm has no first-contact flag (A.2.4): the client knows itself that the MTU is valid. */
 	return type == CLC_ACCEPT && a->first_contact && clc_mtu_bytes(a->mtu_code) == 0 ? -EPROTO : 0;
 }
 
@@ -419,7 +420,7 @@ clc_bad_value_diag(struct span in)
 	if (version != 1 && version != 2)
 		return CLC_DIAG_VERSION_MISMATCH;
 	if (in.ptr[4] != CLC_PROPOSAL)
-		return CLC_DIAG_CONFIG; /* only by its MTU */
+		return CLC_DIAG_CONFIG; /* only the MTU can cause this */
 	return offers_r((enum clc_path)(in.ptr[7] >> 2 & 0x03)) ? CLC_DIAG_NO_V2_EXT : CLC_DIAG_MODE_MISMATCH;
 }
 
@@ -449,7 +450,7 @@ encode_growth(struct codec *c, struct clc_proposal *p, size_t len)
 	if (p->v2.present && !c->w.failed) {
 		size_t at = p->typev1 == CLC_PATH_NONE ? len : len + PREFIXES_LEN(p->ipv6_cnt);
 
-		codec_need(c, at > SMCD_AREA_LEN); /* 0 stands for none */
+		codec_need(c, at > SMCD_AREA_LEN); /* offset 0 means absent */
 		be16_put(area + SMCD_ID_LEN, (uint16_t)(at - SMCD_AREA_LEN));
 	}
 }

@@ -1,5 +1,5 @@
-/* CLC messages: the SMC-R rendezvous on the TCP connection (RFC 7609 A.2), version 1, and version 2 as Linux and IBM
- * have it ("Shared Memory Communications Version 2"). Bytes <-> host structs; pure. */
+/* CLC messages: the SMC-R rendezvous on the TCP connection (RFC 7609 A.2). Version 1, and version 2 as in Linux and
+ * IBM's "Shared Memory Communications Version 2". Bytes <-> host structs; pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,20 +9,20 @@
 #include "base/span.h"
 
 #define CLC_HDR_LEN 8
-#define CLC_MAX_LEN 2048     /* bound on what is accepted; Linux's longest has some hundred bytes */
-#define CLC_MAX_SENT_LEN 524 /* bound on what clc_encode() writes: a Proposal with all there can be */
+#define CLC_MAX_LEN 2048     /* limit for received messages; Linux sends a few hundred bytes at most */
+#define CLC_MAX_SENT_LEN 524 /* limit of clc_encode(): a Proposal with all parts */
 #define CLC_PEER_ID_LEN 8
 #define CLC_GID_LEN 16
 #define CLC_MAC_LEN 6
-#define CLC_GROWTH_LEN 40        /* Linux always sends this many, and accepts no more */
+#define CLC_GROWTH_LEN 40        /* Linux always sends this length, and accepts no more */
 #define CLC_MAX_IPV6 8           /* RFC 7609 A.2.2 */
-#define CLC_MAX_SIZE_CODE_SENT 8 /* 4 MiB, to an smcrd; RFC 7609 A.2.3 has up to 5, 512 KiB; Linux may send up to 15 */
+#define CLC_MAX_SIZE_CODE_SENT 8 /* 4 MiB, to an smcrd; RFC 7609 A.2.3 allows 5 (512 KiB); Linux may send up to 15 */
 /* Version 2 */
 #define CLC_EID_LEN 32
 #define CLC_HOST_LEN 32
 #define CLC_MAX_EIDS 8
 #define CLC_MAX_GIDS 8
-#define CLC_RELEASE 1 /* 2.1: limits of connections and links are agreed */
+#define CLC_RELEASE 1 /* 2.1: limits of connections and links are negotiated */
 #define CLC_MIN_MAX_CONNS 16
 #define CLC_MAX_MAX_LINKS 2
 
@@ -33,7 +33,7 @@ enum clc_type {
 	CLC_DECLINE = 4,
 };
 
-/* A version 2 Proposal's offer for each version (Linux; RFC: reserved). */
+/* The offer of a version 2 Proposal for each version (Linux; reserved in RFC 7609). */
 enum clc_path {
 	CLC_PATH_R = 0,
 	CLC_PATH_D = 1,
@@ -43,57 +43,59 @@ enum clc_path {
 
 #define CLC_TRANSPORT_ROCE 0x01
 #define CLC_TRANSPORT_IWARP 0x02
-#define CLC_TRANSPORT_IWARP_SCTP 0x04     /* smcrds before this one do not look at these two */
+#define CLC_TRANSPORT_IWARP_SCTP 0x04     /* older smcrds ignore these two */
 #define CLC_TRANSPORT_IWARP_SCTP_UDP 0x08 /* in UDP (RFC 6951) */
-#define CLC_TRANSPORT_PREWARM 0x80        /* Proposal: for the link group alone, no application is behind it */
+#define CLC_TRANSPORT_PREWARM 0x80        /* Proposal: sets up the link group only, without an application connection */
 #define CLC_TRANSPORT_IWARP_ANY (CLC_TRANSPORT_IWARP | CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP)
 #define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP_ANY | CLC_TRANSPORT_PREWARM)
-/* SMC version 2.1 has an OUI of vendors where a Proposal has our extension: "smr" is none, as both low bits of 's' are set. */
+/* SMC version 2.1 has a vendor OUI where a Proposal has the smcrd extension. "smr" is not a valid OUI: both low bits of
+ * 's' are set. */
 #define CLC_SMCRD_EXT_VERSION 1
-/* Features, each used when both ends have it. */
-#define CLC_FEATURE_START_OVER 0x01  /* knows CDC_STARTED_OVER */
-#define CLC_FEATURE_OPERATOR 0x02    /* and CDC_OPERATOR */
-#define CLC_FEATURE_RST_AFTER_C 0x04 /* takes a RST of the middle behind its own C for no abort */
+/* Features, used if both ends have them. */
+#define CLC_FEATURE_START_OVER 0x01  /* supports CDC_STARTED_OVER */
+#define CLC_FEATURE_OPERATOR 0x02    /* supports CDC_OPERATOR */
+#define CLC_FEATURE_RST_AFTER_C 0x04 /* does not treat a RST of the TCP connection after its own C as an abort */
 #define CLC_FEATURES (CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR | CLC_FEATURE_RST_AFTER_C)
-/* Proposal of a link group made ahead: an operator asks for it, so it is tried though the client is held off. */
+/* Proposal of a prewarmed link group: requested by an operator, so it is tried although the client is held off. */
 #define CLC_FEATURE_CHECK 0x80
-/* The same: a measurement is wanted on the connection. Accept: it is served. */
+/* Likewise, and requests a measurement on the connection. Accept: the measurement is served. */
 #define CLC_FEATURE_MEASURE 0x40
 #define CLC_FEATURES_KNOWN (CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE)
 
-/* The extension that only smcrd peers send each other. In a Proposal it is in the area for future growth, which
- * others skip; in Accept and Confirm it follows the PSN and may be sent only to a peer whose Proposal had one. 28
- * bytes: "smrd", length 28, version, transports, features, MPA port, receive depth, token, hops, 3 x 0, origin. */
+/* The extension between smcrd peers. In a Proposal it lies in the growth area, which other implementations skip. In
+ * Accept and Confirm it follows the PSN, and is sent only if the peer's Proposal had one. 28 bytes: "smrd", length 28,
+ * version, transports, features, MPA port, receive depth, token, hops, 3 x 0, origin. */
 struct clc_smcrd_ext {
-	bool present;        /* the rest counts only then */
-	uint8_t version;     /* from 1; a higher one only adds to the end */
-	uint8_t transports;  /* CLC_TRANSPORT_ bits: those on offer; in Accept and Confirm, that of the link */
+	bool present;        /* otherwise the fields below are invalid */
+	uint8_t version;     /* from 1; higher versions append fields only */
+	uint8_t transports;  /* CLC_TRANSPORT_ bits: offered; in Accept and Confirm, that of the link */
 	uint8_t features;    /* CLC_FEATURE_ bits */
-	uint16_t mpa_port;   /* for MPA connections, or associations: of SCTP, and of UDP alike; 0 when there is none */
-	uint16_t recv_depth; /* receives kept posted per link */
-	uint64_t token;      /* of the link group: goes into the MPA private data; secret, never log it */
-	/* Proposal, or 0: how many services of gateways the connection has come through, as far as is known, and a hash of the
+	uint16_t mpa_port;   /* for MPA connections or SCTP associations, in UDP as well; 0: none */
+	uint16_t recv_depth; /* receives posted per link */
+	uint64_t token;      /* of the link group, sent in the MPA private data; secret, never log it */
+	/* Proposal, else 0: number of gateway services the connection passed, as far as known, and a hash of the
 	 * client's address and port (daemon/leg/circle.h). */
 	uint8_t hops;
 	uint32_t origin;
 };
 
-/* An enterprise id: capital letters, digits, '.' and '-', blanks behind. Two ends of version 2 have one in common. */
+/* An enterprise id: capital letters, digits, '.' and '-', padded with blanks. Two ends of version 2 have one in
+ * common. */
 struct clc_eid {
 	uint8_t b[CLC_EID_LEN];
 };
 
-/* By the rules of `smcr ueid add`, which clc_eid_parse has. */
+/* Follows the rules of `smcr ueid add`; see clc_eid_parse(). */
 bool clc_eid_is_valid(const struct clc_eid *eid);
-/* 0; -EINVAL: not 1..32 capital letters, digits, '.' and '-', or one of the last two in front, or two '.' in succession (what
- * `smcr ueid add` refuses). *out is untouched on failure. */
+/* 0, or -EINVAL unless text is 1..32 capital letters, digits, '.' and '-', begins with a letter or digit, and has no
+ * ".." (rules of `smcr ueid add`). *out is untouched on failure. */
 int clc_eid_parse(const char *text, struct clc_eid *out) __attribute__((warn_unused_result));
-/* Without the blanks behind, as one printable word whatever the bytes are. */
+/* Without padding; unprintable bytes are replaced. */
 void clc_eid_str(const struct clc_eid *eid, char text[CLC_EID_LEN + 1]);
 void clc_host_str(const uint8_t host[CLC_HOST_LEN], char text[CLC_HOST_LEN + 1]);
-/* The one among `eids`; NULL: none. */
+/* The matching element of `eids`, or NULL. */
 const struct clc_eid *clc_eid_find(const struct clc_eid *eids, size_t cnt, const struct clc_eid *wanted);
-/* The first of ours that is among theirs, as Linux picks it; NULL: none. */
+/* The first of ours that is in theirs, as Linux selects it; NULL: none in common. */
 const struct clc_eid *clc_eid_common(
     const struct clc_eid *ours, size_t our_cnt, const struct clc_eid *theirs, size_t their_cnt);
 
@@ -105,26 +107,26 @@ enum clc_os {
 
 const char *clc_os_str(unsigned os);
 
-/* Version 2: the Proposal's extension. */
+/* Version 2: the extension of a Proposal. */
 struct clc_v2_offer {
-	bool present; /* the rest counts only then */
+	bool present; /* otherwise the fields below are invalid */
 	uint8_t eid_cnt;
-	struct clc_eid eids[CLC_MAX_EIDS]; /* those of the user; what is none is left out when decoded */
-	uint8_t release;                   /* 0..15, CLC_RELEASE is the highest that is known */
+	struct clc_eid eids[CLC_MAX_EIDS]; /* user-defined; the decoder drops invalid ones */
+	uint8_t release;                   /* 0..15; CLC_RELEASE is the highest known */
 	uint8_t gid[CLC_GID_LEN];          /* of the client's RoCEv2 port; IPv4 as ::ffff:a.b.c.d */
-	/* release 1, else 0; any number may come from a peer */
-	uint8_t max_conns; /* of a link group, from CLC_MIN_MAX_CONNS */
+	/* Release 1, else 0; a peer may send any number. */
+	uint8_t max_conns; /* per link group, at least CLC_MIN_MAX_CONNS */
 	uint8_t max_links; /* 1..CLC_MAX_MAX_LINKS */
 	uint16_t features;
 };
 
 /* Version 2: the first-contact extension of Accept and Confirm. */
 struct clc_first_contact {
-	bool present; /* the rest counts only then */
-	bool direct;  /* the sender reaches the peer without a gateway, or insists on that */
+	bool present; /* otherwise the fields below are invalid */
+	bool direct;  /* the sender reaches the peer without a gateway, or requires that */
 	uint8_t os;   /* enum clc_os or another number below 16 */
 	uint8_t release;
-	uint8_t host[CLC_HOST_LEN]; /* blanks behind */
+	uint8_t host[CLC_HOST_LEN]; /* padded with blanks */
 	uint8_t max_conns;          /* these three as in the offer; a Confirm repeats the Accept's */
 	uint8_t max_links;
 	uint16_t features;
@@ -143,57 +145,57 @@ struct clc_proposal {
 	uint8_t peer_id[CLC_PEER_ID_LEN];
 	uint8_t gid[CLC_GID_LEN];
 	uint8_t mac[CLC_MAC_LEN];
-	uint16_t growth_len; /* as on the wire; growth[] keeps the first 40 bytes at most */
+	uint16_t growth_len; /* as on the wire; growth[] keeps at most the first 40 bytes */
 	uint8_t growth[CLC_GROWTH_LEN];
 	uint32_t ipv4_subnet; /* host order; Linux sends address AND mask */
-	uint8_t ipv4_len;     /* prefix length, 0 in an IPv6 flow */
+	uint8_t ipv4_len;     /* prefix length, 0 for IPv6 */
 	uint8_t ipv6_cnt;
 	struct clc_prefix6 ipv6[CLC_MAX_IPV6];
 	struct clc_smcrd_ext ext;
-	/* When present, typev1 may be CLC_PATH_NONE: Linux has peer_id, gid and mac zero then, and there is no IP area.
+	/* If present, typev1 may be CLC_PATH_NONE: Linux then sends peer_id, gid and mac as zeroes, and no IP area.
 	 * CLC_PATH_BOTH in typev1 or typev2 includes SMC-R. */
 	struct clc_v2_offer v2;
 };
 
 /* Accept and Confirm. */
 struct clc_accept {
-	bool first_contact; /* in a Confirm only Linux sets it: do not rely on it there */
+	bool first_contact; /* only Linux sets it in a Confirm: do not rely on it there */
 	uint8_t peer_id[CLC_PEER_ID_LEN];
 	uint8_t gid[CLC_GID_LEN];
 	uint8_t mac[CLC_MAC_LEN];
 	uint32_t qpn; /* 24 bits */
 	uint32_t rkey;
 	uint8_t rmbe_idx;     /* from 1 */
-	uint32_t alert_token; /* the sender's; we put it into our CDC messages */
+	uint32_t alert_token; /* the sender's; our CDC messages carry it */
 	uint8_t size_code;    /* RMB element, clc_size_bytes() */
 	uint8_t mtu_code;     /* clc_mtu_bytes() */
 	uint64_t vaddr;       /* of the RMB, not of the element */
-	uint32_t psn;         /* 24 bits, the first one the sender uses */
+	uint32_t psn;         /* 24 bits, the sender's first PSN */
 	struct clc_smcrd_ext ext;
-	/* in a message of version 2 */
-	struct clc_eid eid;             /* the one that was agreed on */
-	struct clc_first_contact first; /* when first_contact */
+	/* version 2 only */
+	struct clc_eid eid;             /* the negotiated one */
+	struct clc_first_contact first; /* if first_contact */
 };
 
 struct clc_decline {
-	bool out_of_sync; /* drop the link group, RFC 7609 A.2.5 */
+	bool out_of_sync; /* delete the link group, RFC 7609 A.2.5 */
 	uint8_t peer_id[CLC_PEER_ID_LEN];
-	uint32_t diag; /* enum clc_diag, or a foreign number */
+	uint32_t diag; /* enum clc_diag, or a code of another implementation */
 	uint8_t os;    /* version 2 only: 1 z/OS, 2 Linux, 3 AIX */
 };
 
-/* Diagnosis codes of the Decline, X(name, number, words). RFC 7609 A.2.5 leaves them to each implementation; these
- * are Linux's, so that both ends of a mixed pair read the same, but SERVER_LATE: only a gateway has a server behind
- * it; and NO_OPTION, which is never sent. SYNC goes with the out-of-sync flag. PEER_DECLINED is never sent by Linux; between two smcrd it answers a
- * Decline. */
+/* Diagnosis codes of the Decline, X(name, number, words). RFC 7609 A.2.5 leaves them to the implementation; these are
+ * Linux's, so that both ends of a mixed pair show the same. Exceptions: SERVER_LATE, as only a gateway has a server
+ * behind it; NO_OPTION, which is never sent. SYNC requires the out-of-sync flag. Linux never sends PEER_DECLINED; smcrd
+ * answers a Decline of smcrd with it. */
 /* clang-format off */
 #define CLC_DIAGS(X) \
-	X(NO_MEMORY, 0x01010000, "out of memory or of another resource") \
+	X(NO_MEMORY, 0x01010000, "out of memory or another resource") \
 	X(TIMEOUT_CONFIRM_LINK, 0x02010000, "no answer to CONFIRM LINK in time") \
 	X(TIMEOUT_ADD_LINK, 0x02020000, "no answer to ADD LINK in time") \
 	X(SERVER_LATE, 0x02f00000, "the server behind the gateway was not connected in time for SMC-R") \
 	X(CONFIG, 0x03000000, "configuration error") \
-	X(PEER_NO_SMC, 0x03010000, "peer does not speak SMC") \
+	X(PEER_NO_SMC, 0x03010000, "peer does not support SMC") \
 	X(IPSEC, 0x03020000, "IPsec in use on the path") \
 	X(NO_DEVICE, 0x03030000, "no RDMA device") \
 	X(NO_SMCD_DEVICE, 0x03030001, "no SMC-D device") \
@@ -208,7 +210,7 @@ struct clc_decline {
 	X(MAX_CONNS, 0x0303000a, "negotiation of the connections per link group failed") \
 	X(MAX_LINKS, 0x0303000b, "negotiation of the links per link group failed") \
 	X(MODE_MISMATCH, 0x03040000, "SMC modes do not match (SMC-R against SMC-D)") \
-	X(RMBE_EYECATCHER, 0x03050000, "peer wants eye catchers in the RMB elements") \
+	X(RMBE_EYECATCHER, 0x03050000, "peer requires eye catchers in the RMB elements") \
 	X(SOCKOPT, 0x03060000, "unsupported socket option (for example TCP fast open)") \
 	X(PREFIX_MISMATCH, 0x03070000, "the two ends are not in the same IP subnet") \
 	X(VLAN_GET, 0x03080000, "VLAN of the connection not found") \
@@ -218,7 +220,7 @@ struct clc_decline {
 	X(VERSION_MISMATCH, 0x030c0000, "SMC version mismatch") \
 	X(MAX_DMB, 0x030d0000, "limit of SMC-D buffers reached") \
 	X(NO_ROUTE, 0x030e0000, "no route to the peer's RDMA address") \
-	X(INDIRECT, 0x030f0000, "path by a gateway not allowed") \
+	X(INDIRECT, 0x030f0000, "path through a gateway not allowed") \
 	X(NO_OPTION, 0x03f10000, "this host could not use the SMC-R TCP option") \
 	X(SYNC, 0x04000000, "the two ends disagree about the link group") \
 	X(PEER_DECLINED, 0x05000000, "peer declined") \
@@ -234,7 +236,7 @@ enum clc_diag { CLC_DIAGS(CLC_DIAG_CONSTANT) };
 
 struct clc_msg {
 	enum clc_type type;
-	uint8_t version; /* of the header: in Accept and Confirm 1 or 2; in others 1 or more */
+	uint8_t version; /* of the header: 1 or 2 in Accept and Confirm; 1 or more in others */
 
 	union {
 		struct clc_proposal proposal;
@@ -243,33 +245,27 @@ struct clc_msg {
 	};
 };
 
-/* Length of the message at the start of `in`: > 0 (the message may not be complete yet), 0 when the header is not
- * complete, -EBADMSG as soon as the bytes cannot be a CLC message. Read no more than this many bytes off the TCP
- * stream: what follows may be the application's. */
+/* Length of the message at the start of `in`: > 0 (the message may be incomplete), 0 if the header is incomplete,
+ * -EBADMSG as soon as the bytes cannot be a CLC message. Read no more than this length from the TCP stream: application
+ * data may follow. */
 int clc_peek_len(struct span in) __attribute__((warn_unused_result));
 
-/*
- * > 0: bytes used, *out is filled. 0: need more. -EBADMSG: malformed, end the
- * TCP connection. -EPROTO: well formed but with a value that only a newer peer
- * would send: decline (with clc_bad_value_diag()) and fall back (RFC 7609 C.6).
- * *out is untouched unless > 0.
- *
- * Two things are left to the caller. A reserved mtu_code is -EPROTO only where
- * the message itself says first contact, since it must not be looked at later
- * (A.2.3): on a first contact's Confirm check clc_mtu_bytes() != 0. And size
- * codes up to 15 come through, so do all releases and limits of version 2.
- * A Proposal has SMC-R or SMC-D of version 1 or v2.present: one that offers
- * neither is -EPROTO.
- */
+/* > 0: bytes used, *out is filled. 0: need more. -EBADMSG: malformed, end the TCP connection. -EPROTO: well formed, but
+ * with a value that only a newer peer sends: decline with clc_bad_value_diag() and fall back (RFC 7609 C.6). *out is
+ * untouched unless > 0.
+ * The caller checks two fields. A reserved mtu_code is -EPROTO only if the message itself says first contact, as others
+ * ignore it (A.2.3): on a first contact's Confirm check clc_mtu_bytes() != 0. Size codes up to 15, and all releases and
+ * limits of version 2, are passed on. A Proposal must offer SMC-R or SMC-D of version 1, or have v2.present; otherwise
+ * -EPROTO. */
 int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_result));
 
-/* The diagnosis to decline with after clc_decode() returned -EPROTO. */
+/* The diagnosis of the Decline after -EPROTO from clc_decode(). */
 uint32_t clc_bad_value_diag(struct span in);
 
-/* Bytes written; -EINVAL for a value out of range, -ENOSPC when cap is too small; buf is untouched on failure.
- * Version 1 or 2. A Proposal with ext.present always has the 40-byte growth area, of which growth[] gives nothing; otherwise
- * growth[] is sent as it is, with v2.present from 12 bytes on and the extension's offset filled in. Accept and Confirm of
- * version 2 have no smcrd extension, and first.present as first_contact says. */
+/* Bytes written; -EINVAL for a value out of range, -ENOSPC if cap is too small; buf is untouched on failure. Versions 1
+ * and 2. A Proposal with ext.present always has the 40-byte growth area and ignores growth[]. Otherwise growth[] is
+ * sent unchanged; with v2.present it has 12 bytes or more, and the extension's offset is filled in. Accept and Confirm
+ * of version 2 have no smcrd extension; first.present must equal first_contact. */
 int clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));
 
 /* RMB element size: code 0..15 <-> 16 KiB << code; -EINVAL and 0 for others. */
@@ -279,12 +275,11 @@ uint32_t clc_size_bytes(unsigned code);
 /* QP MTU: code 1..5 -> 256..4096; 0 for others. */
 uint32_t clc_mtu_bytes(unsigned code);
 
-/* One CLC_TRANSPORT_ bit of a device's, as reports have it; NULL for others. */
+/* The name of one CLC_TRANSPORT_ bit in reports; NULL for others. */
 const char *clc_transport_str(unsigned bit);
 #define CLC_TRANSPORTS_STR_MAX 48
-/* All of them, with commas between. */
+/* All names, separated by commas. */
 void clc_transports_str(unsigned transports, char text[CLC_TRANSPORTS_STR_MAX]);
 
-/* The code in words; "unknown code" for one that is not listed (a foreign implementation has its own: print the number
- * too). */
+/* The words of a code, or "unknown code". Other implementations have codes of their own: log the number as well. */
 const char *clc_diag_str(uint32_t diag);

@@ -1,4 +1,4 @@
-/* What CLC messages have as text, and their codes in words; see clc.h. */
+/* Text fields of CLC messages, and the words of codes; see clc.h. */
 #include "wire/clc.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ clc_eid_parse(const char *text, struct clc_eid *out)
 	return 0;
 }
 
-/* A field that is filled up with blanks (or zeroes) as a word: without those, and with '?' for what no word has. */
+/* A field padded with blanks or zeroes as one word: without padding, and with '?' for other characters. */
 static void
 field_str(const uint8_t *field, size_t len, char *text)
 {

@@ -1,6 +1,5 @@
-/* A cursor for both directions: the layout of a message is written down once, `m->x = codec_be32(c, m->x)`, and
- * reads or writes, so that the two cannot differ. A value that does not fit, or a condition that does not hold, sets
- * `bad`. */
+/* A cursor for both directions. A layout is written once, `m->x = codec_be32(c, m->x)`, and reads or writes, so that
+ * the two cannot differ. A value out of range or a false condition sets `bad`. */
 #pragma once
 
 #include "base/span.h"
@@ -8,7 +7,7 @@
 struct codec {
 	bool writes;
 	bool bad;
-	uint8_t flags; /* of the message's header: given to a reader, collected by a writer */
+	uint8_t flags; /* of the message header: input of a reader, output of a writer */
 	struct rcur r;
 	struct wcur w;
 };
@@ -25,7 +24,7 @@ codec_writer(void *buf, size_t len)
 	return (struct codec){ .writes = true, .w = wcur_make(buf, len) };
 }
 
-/* A condition on the fields, in either direction. */
+/* Requires a condition on the fields, in either direction. */
 static inline void
 codec_need(struct codec *c, bool holds)
 {

@@ -1,4 +1,4 @@
-/* DDP segment headers; see ddp.h. Fixed offsets behind one length check, since it runs for every FPDU. */
+/* DDP segment headers; see ddp.h. One length check and fixed offsets: runs for every FPDU. */
 #include "wire/ddp.h"
 
 enum {

@@ -27,7 +27,7 @@ struct ddp_hdr {
 	uint32_t mo;
 };
 
-/* > 0: length of the header; 0: need more. The version is not judged, its error code depends on the rest. */
+/* > 0: header length; 0: need more. Does not check the version: its error code depends on other fields. */
 int ddp_decode(struct span in, struct ddp_hdr *out);
-/* Writes the header: its length. */
+/* Writes the header and returns its length. */
 size_t ddp_encode(const struct ddp_hdr *, uint8_t out[DDP_HDR_MAX]);

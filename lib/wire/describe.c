@@ -23,7 +23,7 @@ struct word {
 	const char *text;
 };
 
-#define PAIRS_SHOWN 4 /* of an ADD LINK's 255 */
+#define PAIRS_SHOWN 4 /* of up to 255 in an ADD LINK */
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct line
@@ -166,7 +166,7 @@ add_accept(struct line *l, unsigned version, const struct clc_accept *a)
 	add_ext(l, &a->ext);
 }
 
-/* The error of bytes that do not decode, and no byte of them: they may hold an rkey. */
+/* The error of malformed bytes, without the bytes: they may contain an rkey. */
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
 {

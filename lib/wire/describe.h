@@ -1,15 +1,15 @@
-/* SMC messages as one readable line each, for the trace. Everything on the wire is shown except what gives access:
- * rkeys and smcrd's token never appear. Pure. */
+/* SMC messages as one line of text each, for the trace. Shows all fields except rkeys and smcrd's token, which grant
+ * access. Pure. */
 #pragma once
 
 #include <stddef.h>
 
 #include "base/span.h"
 
-#define WIRE_DESCRIBE_LEN 1280 /* a buffer of this size holds any line whole */
+#define WIRE_DESCRIBE_LEN 1280 /* holds the longest line */
 
-/* Write a line without newline, cut to cap, always NUL-terminated (cap > 0), also for bytes that do not decode;
- * return its length. */
+/* Write a line without newline, truncated to cap (> 0), always NUL-terminated, also for malformed bytes. Return its
+ * length. */
 int wire_describe_clc(struct span in, char *buf, size_t cap);
 int wire_describe_llc(struct span in, char *buf, size_t cap);
 int wire_describe_cdc(struct span in, char *buf, size_t cap);

@@ -1,7 +1,6 @@
 /* LLC codec. Layouts: RFC 7609 A.3, figures 31 to 40. ADD LINK has two reserved bytes after the MAC that figure 32
- * does not show, but Linux writes and Wireshark skips. Version 2 (IBM, "Shared Memory Communications Version 2", and
- * what Linux sends) is version 1 with a 16-bit length and longer lists; what follows the fields known here is ignored,
- * as in Linux. */
+ * lacks, but Linux sends and Wireshark skips. Version 2 (IBM's "Shared Memory Communications Version 2", and Linux) is
+ * version 1 with a 16-bit length and longer lists. Bytes after the known fields are ignored, as in Linux. */
 #include "wire/llc.h"
 
 #include <errno.h>
@@ -17,10 +16,10 @@
 #define FLAG_ORDERLY 0x20
 #define FLAG_NEGATIVE 0x20 /* CONFIRM RKEY, its CONT, DELETE RKEY */
 #define FLAG_RETRY 0x10    /* CONFIRM RKEY */
-#define EXT_DIRECT 0x80    /* ADD LINK of version 2, in a byte of its own */
+#define EXT_DIRECT 0x80    /* ADD LINK of version 2, in a separate byte */
 
 #define HDR_LEN 4
-#define FIXED_LEN 72      /* the most before a list: ADD LINK of version 2 */
+#define FIXED_LEN 72      /* longest part before a list: ADD LINK of version 2 */
 #define TYPE_VERSION 0x20 /* added to the types in version 2 */
 
 #define LOW_HALF 0x0f
@@ -30,8 +29,8 @@
 struct pass {
 	struct codec c;
 	bool v2;
-	bool order_open;  /* reading version 2: the length reads the same in both orders */
-	struct span list; /* writing: what ends the message */
+	bool order_open;  /* reading version 2: the length is equal in both byte orders */
+	struct span list; /* writing: the end of the message */
 };
 
 /* -- numbers and lists -- */
@@ -66,7 +65,7 @@ llc_pair_put(uint8_t *pairs, unsigned i, const struct llc_rkey_pair *pair)
 	be64_put(p + 8, pair->new_vaddr);
 }
 
-/* len bytes in wire form, the last of the message. */
+/* len bytes in wire form, at the end of the message. */
 static const uint8_t *
 list(struct pass *p, const uint8_t *elems, size_t len)
 {
@@ -104,9 +103,9 @@ confirm_link(struct pass *p, struct llc_msg *msg)
 	m->no_eyecatcher = codec_flag(c, FLAG_NO_EYECATCHER, m->no_eyecatcher);
 }
 
-/* The number of pairs. It is at most 255, so one byte is zero and both orders read the same. A message of 124 pairs is 0x0808
- * bytes long: the order that its length does not tell is that of this number. Linux writes how many connections there are,
- * and fewer pairs when these share RMBs: those that the message has room for count. */
+/* The number of pairs, at most 255: one byte is zero, so both byte orders can be read. A message of 124 pairs has
+ * 0x0808 bytes, which leaves the order open; the number of pairs decides it then. Linux sends its number of
+ * connections, but fewer pairs if connections share RMBs: the pairs that fit the message are valid. */
 static void
 pair_count(struct pass *p, struct llc_msg *msg)
 {
@@ -123,7 +122,7 @@ pair_count(struct pass *p, struct llc_msg *msg)
 		msg->little = n[0] > 0;
 }
 
-/* What version 2 adds. */
+/* The version 2 part. */
 static void
 add_link_ext(struct pass *p, struct llc_msg *msg)
 {
@@ -225,11 +224,11 @@ confirm_rkey_cont(struct pass *p, struct llc_msg *msg)
 	m->negative = codec_flag(c, FLAG_NEGATIVE, m->negative);
 }
 
-/* Version 1: at most eight keys, and a mask of those that the receiver did not know. */
+/* Version 1: at most eight keys, and a mask of those unknown to the receiver. */
 static void
 error_mask(struct codec *c, struct llc_delete_rkey *m)
 {
-	unsigned mask; /* the bits that stand for an rkey */
+	unsigned mask; /* bits with an rkey */
 
 	codec_need(c, m->cnt <= LLC_MAX_DELETE_RKEYS);
 	mask = 0xff00u >> min_u8(m->cnt, LLC_MAX_DELETE_RKEYS) & 0xff;
@@ -237,7 +236,7 @@ error_mask(struct codec *c, struct llc_delete_rkey *m)
 	m->error_mask = (uint8_t)(codec_u8(c, m->error_mask) & mask);
 }
 
-/* A response of version 2 has no keys, and Linux' has 44 bytes whatever the number of them. */
+/* A version 2 response has no keys; that of Linux always has 44 bytes. */
 static void
 delete_rkey(struct pass *p, struct llc_msg *msg)
 {
@@ -269,13 +268,13 @@ request_add_link(struct pass *p, struct llc_msg *msg)
 
 	codec_reserved(c, 20);
 	m->gid_cnt = codec_u8(c, m->gid_cnt);
-	/* Linux answers when nothing comes of a request: all zeroes. */
+	/* Linux answers a request that it cannot serve with zeroes. */
 	codec_need(c, (m->gid_cnt >= 1 || msg->response) && m->gid_cnt <= LLC_MAX_GIDS);
 	codec_reserved(c, 3);
 	m->gids = list(p, m->gids, (size_t)m->gid_cnt * 16);
 }
 
-/* The messages by their type; fields are checked by the layout, a reader's and a writer's alike. */
+/* Messages by type. The layout checks the fields for reader and writer alike. */
 static const struct {
 	void (*layout)(struct pass *, struct llc_msg *);
 	bool in[2]; /* version 1, 2 */
@@ -299,9 +298,8 @@ type_is_known(unsigned type, bool v2)
 
 /* -- the header -- */
 
-/* The length, which must be that of the Send. Version 2 has 16 bits of it, and the order that fits is the sender's. A length
- * such as 0x0404 (DELETE RKEY of 255) reads the same in both and leaves the order open: little-endian is said then, the
- * order of most hosts. */
+/* The length must be that of the Send. In version 2 it has 16 bits in the sender's byte order: the order that fits. A
+ * length such as 0x0404 (255 keys in DELETE RKEY) fits both; it counts as little-endian, the order of most hosts. */
 static bool
 read_length(const uint8_t *hdr, size_t len, bool v2, bool *little)
 {
@@ -329,7 +327,7 @@ llc_decode(struct span in, unsigned version, struct llc_msg *out)
 	if (in.len == 0)
 		return -EBADMSG;
 	type = in.ptr[0] ^ (v2 ? TYPE_VERSION : 0);
-	if (!type_is_known(type, v2)) /* before the length: a type to be ignored (A.3) may have any */
+	if (!type_is_known(type, v2)) /* before the length: a type to be ignored (A.3) may have any length */
 		return in.ptr[0] >> 6 == 2 ? -EOPNOTSUPP : -EPROTO;
 	memset(&msg, 0, sizeof(msg));
 	msg.type = (enum llc_type)type;
@@ -348,7 +346,7 @@ llc_decode(struct span in, unsigned version, struct llc_msg *out)
 	return (int)in.len;
 }
 
-/* Behind the layout, whose flags it takes; len is that of the whole message. */
+/* After the layout, which sets the flags; len is that of the whole message. */
 static void
 write_header(struct pass *p, const struct llc_msg *msg, size_t len, uint8_t hdr[HDR_LEN])
 {

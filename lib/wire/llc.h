@@ -1,7 +1,7 @@
-/* LLC messages: link control, by RDMA Send on a link (RFC 7609 A.3), version 1 and 2 as Linux has them. Bytes
- * <-> host structs; pure. The version is an argument because version 2 has other type bytes, and lengths up to
- * LLC_MAX_LEN. Lists whose length the sender chooses stay in wire form: a decoded message points into the bytes it was
- * decoded from, and for the encoder the caller owns them. */
+/* LLC messages: link control by RDMA Send on a link (RFC 7609 A.3), versions 1 and 2 as in Linux. Bytes <-> host
+ * structs; pure. The version is an argument: version 2 has other type bytes, and lengths up to LLC_MAX_LEN. Lists of
+ * variable length stay in wire form: a decoded message points into its input, and the caller of the encoder owns
+ * them. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,14 +10,14 @@
 
 #include "base/span.h"
 
-#define LLC_LEN 44 /* version 1: of each message; version 2: at least */
+#define LLC_LEN 44 /* version 1: of each message; version 2: minimum */
 #define LLC_MAX_LEN 8192
-#define LLC_MAX_SENT_LEN (72 + LLC_MAX_PAIRS * LLC_PAIR_LEN) /* the longest that is encoded: ADD LINK of version 2 */
+#define LLC_MAX_SENT_LEN (72 + LLC_MAX_PAIRS * LLC_PAIR_LEN) /* longest encoded message: ADD LINK of version 2 */
 #define LLC_VERSION 1
 #define LLC_VERSION_2 2
 #define LLC_MAX_LINKS 8      /* in a link group, RFC 7609 A.3.5 */
 #define LLC_PAIRS_PER_CONT 2 /* ADD LINK CONTINUATION */
-#define LLC_LINKS_INLINE 2   /* CONFIRM RKEY, besides the link it arrives on */
+#define LLC_LINKS_INLINE 2   /* CONFIRM RKEY, besides the link that carries it */
 #define LLC_LINKS_PER_CONT 3 /* CONFIRM RKEY CONTINUATION */
 #define LLC_MAX_DELETE_RKEYS 8
 #define LLC_MAX_DELETE_RKEYS_V2 255
@@ -32,8 +32,7 @@ enum llc_type {
 	LLC_ADD_LINK = 2,
 	LLC_ADD_LINK_CONT = 3,
 	LLC_DELETE_LINK = 4,
-	LLC_REQUEST_ADD_LINK =
-	    5, /* version 2: a client asks for another link, which in version 1 an ADD LINK of its own does */
+	LLC_REQUEST_ADD_LINK = 5, /* version 2: a client requests another link; version 1 uses ADD LINK for that */
 	LLC_CONFIRM_RKEY = 6,
 	LLC_TEST_LINK = 7,
 	LLC_CONFIRM_RKEY_CONT = 8,
@@ -44,7 +43,7 @@ enum llc_type {
 #define LLC_REJECT_NO_ALT_PATH 1
 #define LLC_REJECT_BAD_MTU 2
 
-/* DELETE LINK reasons, A.3.4; the last two come in responses. */
+/* DELETE LINK reasons, A.3.4; the last two are for responses. */
 #define LLC_DELETE_LOST_PATH 0x00010000u
 #define LLC_DELETE_OPERATOR 0x00020000u
 #define LLC_DELETE_PROGRAM 0x00030000u /* link inactivity */
@@ -58,13 +57,13 @@ struct llc_confirm_link {
 	uint8_t gid[16];
 	uint32_t qpn; /* 24 bits */
 	uint8_t link_num;
-	uint32_t link_uid; /* for display alone */
+	uint32_t link_uid; /* for display only */
 	uint8_t max_links;
 	uint8_t max_conns;  /* version 2, release 1 */
-	bool no_eyecatcher; /* cursors start at 0, no eye catcher in RMB elements (Linux, flags 0x03) */
+	bool no_eyecatcher; /* cursors start at 0, RMB elements have no eye catcher (Linux, flags 0x03) */
 };
 
-/* An RMB by its rkey on the link of the message, and where the new link has it. */
+/* An RMB by its rkey on the link of the message, with rkey and address on the new link. */
 struct llc_rkey_pair {
 	uint32_t old_rkey;
 	uint32_t new_rkey;
@@ -76,26 +75,26 @@ struct llc_add_link {
 	uint8_t gid[16];
 	uint32_t qpn; /* 24 bits */
 	uint8_t link_num;
-	uint8_t mtu_code;      /* 4 bits, unchecked: a bad one earns a reject, see clc_mtu_bytes() */
+	uint8_t mtu_code;      /* 4 bits, unchecked: an invalid one is rejected later, see clc_mtu_bytes() */
 	uint32_t psn;          /* 24 bits */
-	uint16_t mpa_port;     /* smcrd's iWARP groups: where the sender's device accepts, in reserved bytes; else 0 */
+	uint16_t mpa_port;     /* iWARP groups of smcrd: port of the sending device, in reserved bytes; else 0 */
 	bool rejected;         /* in a response */
-	uint8_t reject_reason; /* 4 bits, LLC_REJECT_; version 2 has no room for it: 0 */
-	/* version 2, not in a rejection: all RTokens of the sender, so that no CONTINUATION follows */
+	uint8_t reject_reason; /* 4 bits, LLC_REJECT_; absent in version 2: 0 */
+	/* Version 2, not in a rejection: all RTokens of the sender, so that no CONTINUATION follows. */
 	bool direct;            /* the new link needs no gateway */
-	uint8_t client_gid[16]; /* request: of the port that the server wants to reach; Linux has its own here */
-	uint8_t pair_cnt;       /* those received, where Linux says more */
+	uint8_t client_gid[16]; /* request: GID of the port that the server wants to reach; Linux sends its own */
+	uint8_t pair_cnt;       /* as received; may be fewer than Linux announces */
 	const uint8_t *pairs;   /* pair_cnt x LLC_PAIR_LEN, see llc_pair_get() */
 };
 
 struct llc_request_add_link {
-	uint8_t gid_cnt;     /* 1..LLC_MAX_GIDS; 0 in an answer, with no list */
+	uint8_t gid_cnt;     /* 1..LLC_MAX_GIDS; 0 in an answer without list */
 	const uint8_t *gids; /* gid_cnt x 16, of the client's ports */
 };
 
 struct llc_add_link_cont {
 	uint8_t link_num;
-	uint8_t left_cnt; /* pairs still to come, those in this message included; may be 0 */
+	uint8_t left_cnt;                               /* pairs left, those in this message included; may be 0 */
 	struct llc_rkey_pair pairs[LLC_PAIRS_PER_CONT]; /* min(left_cnt, 2) of them */
 };
 
@@ -115,14 +114,14 @@ struct llc_link_rkey {
 struct llc_confirm_rkey {
 	uint32_t rkey; /* on the link of the message */
 	uint64_t vaddr;
-	uint8_t other_cnt; /* further links in all, 0..7; more than 2 go on in CONTs, which version 2 has not: 0..2 */
+	uint8_t other_cnt; /* total of further links, 0..7; above 2 in CONTs; version 2 without CONTs: 0..2 */
 	struct llc_link_rkey others[LLC_LINKS_INLINE]; /* min(other_cnt, 2) of them */
 	bool negative;                                 /* in a response */
-	bool retry;                                    /* with negative: again after the current configuration change */
+	bool retry;                                    /* with negative: retry after the current configuration change */
 };
 
 struct llc_confirm_rkey_cont {
-	uint8_t left_cnt;                                /* links still to come, those in this message included, 1..7 */
+	uint8_t left_cnt;                                /* links left, those in this message included, 1..7 */
 	struct llc_link_rkey others[LLC_LINKS_PER_CONT]; /* min(left_cnt, 3) of them */
 	bool negative;
 };
@@ -130,9 +129,9 @@ struct llc_confirm_rkey_cont {
 struct llc_delete_rkey {
 	uint8_t cnt;         /* 1..8, in version 2 ..255 */
 	uint8_t error_mask;  /* version 1, with negative: 0x80 is rkeys[0] and so on */
-	uint8_t invalid_cnt; /* version 2, with negative: how many of the rkeys were unknown */
+	uint8_t invalid_cnt; /* version 2, with negative: number of unknown rkeys */
 	const uint8_t
-	    *rkeys;    /* cnt x LLC_RKEY_LEN, see llc_rkey_get(); NULL in responses of version 2: Linux zeroes them */
+	    *rkeys;    /* cnt x LLC_RKEY_LEN, see llc_rkey_get(); NULL in version 2 responses, which Linux zeroes */
 	bool negative; /* in a response */
 };
 
@@ -143,7 +142,7 @@ struct llc_test_link {
 struct llc_msg {
 	enum llc_type type;
 	bool response;
-	bool little; /* version 2: the 16-bit numbers are little-endian, as Linux on such a machine writes them */
+	bool little; /* version 2: 16-bit numbers are little-endian, as sent by Linux on such a machine */
 
 	union {
 		struct llc_confirm_link confirm_link;
@@ -158,23 +157,22 @@ struct llc_msg {
 	};
 };
 
-/* Element i of a list in wire form, which the caller knows to have it. */
+/* Element i of a list in wire form; i must be in range. */
 uint32_t llc_rkey_get(const uint8_t *rkeys, unsigned i);
 void llc_rkey_put(uint8_t *rkeys, unsigned i, uint32_t rkey);
 struct llc_rkey_pair llc_pair_get(const uint8_t *pairs, unsigned i);
 void llc_pair_put(uint8_t *pairs, unsigned i, const struct llc_rkey_pair *pair);
 
-/* The version that the message's type byte belongs to, for who does not know the link group; 1 also for an unknown type. */
+/* The version of the message's type byte, for callers that do not know the link group; 1 for an unknown type. */
 unsigned llc_version_of(struct span in);
 
-/* > 0: bytes used: all of `in`, one received Send; *out is filled, and its lists are in there. -EBADMSG: malformed.
- * -EOPNOTSUPP: an unknown type that asks to be ignored (two high bits 10). -EPROTO: any other unknown type, a protocol
- * error (A.3), and CDC; a type of the other version, too. -ENOTSUP: this codec does not speak `version`; the same number
- * as -EOPNOTSUPP on Linux, so pass LLC_VERSION or LLC_VERSION_2. *out is untouched unless > 0. */
+/* > 0: bytes used, all of `in`, one received Send; *out is filled, and its lists point into `in`. -EBADMSG: malformed.
+ * -EOPNOTSUPP: an unknown type to be ignored (two high bits 10). -EPROTO: any other unknown type, a protocol error
+ * (A.3), a CDC message, or a type of the other version. -ENOTSUP: unsupported `version`; equals -EOPNOTSUPP on Linux,
+ * so pass LLC_VERSION or LLC_VERSION_2. *out is untouched unless > 0. */
 int llc_decode(struct span in, unsigned version, struct llc_msg *out) __attribute__((warn_unused_result));
 
-/* Bytes written (version 1: always LLC_LEN, version 2: LLC_LEN..LLC_MAX_SENT_LEN); -EINVAL for a value out of range, a
- * list that is missing, or a type that `version` has not; -ENOSPC; -ENOTSUP. buf, where no list lies, is untouched on
- * failure. */
+/* Bytes written (version 1: LLC_LEN, version 2: LLC_LEN..LLC_MAX_SENT_LEN). -EINVAL for a value out of range, a missing
+ * list, or a type that `version` lacks; -ENOSPC; -ENOTSUP. On failure buf is untouched; it must not overlap a list. */
 int llc_encode(const struct llc_msg *msg, unsigned version, uint8_t *buf, size_t cap)
     __attribute__((warn_unused_result));

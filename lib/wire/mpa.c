@@ -69,7 +69,7 @@ mpa_frame_encode(const struct mpa_frame *f, void *buf, size_t cap)
 size_t
 mpa_marker_cnt(uint32_t pos, size_t fpdu_len)
 {
-	size_t before = -pos % MPA_MARKER_STEP; /* bytes up to the next marker */
+	size_t before = -pos % MPA_MARKER_STEP; /* bytes before the next marker */
 
 	if (fpdu_len <= before)
 		return 0;
@@ -91,7 +91,7 @@ mpa_mulpdu(size_t emss, bool markers)
 uint32_t
 mpa_crc_update(uint32_t crc, const void *buf, size_t len)
 {
-	/* ISA-L leaves initial value and final inversion to its caller; it does not write to the buffer. */
+	/* ISA-L leaves initial value and final inversion to the caller; it does not write to the buffer. */
 	return crc32_iscsi((unsigned char *)(uintptr_t)buf, (int)len, crc);
 }
 

@@ -1,4 +1,4 @@
-/* MPA on the wire (RFC 5044, RFC 6581): the start-up frames, the arithmetic of FPDUs and markers, and the CRC. Pure. */
+/* MPA on the wire (RFC 5044, RFC 6581): start-up frames, arithmetic of FPDUs and markers, CRC. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #define MPA_CRC_LEN 4
 #define MPA_ULPDU_MAX 64768 /* RFC 5044 4.1 */
 #define MPA_MARKER_LEN 4
-#define MPA_MARKER_STEP 512 /* from marker to marker, the marker included */
-/* Bytes of the longest FPDU there can be, markers included. */
+#define MPA_MARKER_STEP 512 /* distance of markers, one marker included */
+/* Bytes of the longest FPDU, markers included. */
 #define MPA_FPDU_MAX (MPA_LEN_LEN + MPA_ULPDU_MAX + 3 + MPA_CRC_LEN + 129 * MPA_MARKER_LEN)
 
 enum mpa_kind {
@@ -39,16 +39,16 @@ struct mpa_frame {
 	unsigned flags;
 	uint8_t rev;
 	struct enhanced enh; /* with MPA_ENHANCED */
-	struct span pd;      /* the ULP's private data, behind the enhanced block */
+	struct span pd;      /* the ULP's private data, after the enhanced block */
 };
 
-/* > 0: bytes used, *out is set and out->pd points into the input; 0: need more; -EPROTO: no frame of this kind,
- * known at the first wrong byte. The revision is not judged. With revision 1 the S bit is a reserved one. */
+/* > 0: bytes used, *out is set and out->pd points into the input; 0: need more; -EPROTO: not a frame of this kind,
+ * detected at the first wrong byte. Does not check the revision. With revision 1 the S bit is reserved. */
 int mpa_frame_decode(struct span in, enum mpa_kind kind, struct mpa_frame *out);
 /* Bytes written to buf, or -EINVAL (a value out of range) or -ENOSPC. */
 int mpa_frame_encode(const struct mpa_frame *, void *buf, size_t cap);
 
-/* Zero bytes behind an ULPDU of this length. */
+/* Padding of an ULPDU of this length. */
 static inline size_t
 mpa_pad(size_t ulpdu_len)
 {
@@ -62,14 +62,14 @@ mpa_fpdu_len(size_t ulpdu_len)
 	return MPA_LEN_LEN + ulpdu_len + mpa_pad(ulpdu_len) + MPA_CRC_LEN;
 }
 
-/* Markers that go out with an FPDU of fpdu_len bytes (no markers counted) when pos bytes of the stream were sent
- * before it. One that falls right behind it belongs to the next FPDU. */
+/* Markers in an FPDU of fpdu_len bytes (without markers) at stream position pos. A marker right after the FPDU belongs
+ * to the next one. */
 size_t mpa_marker_cnt(uint32_t pos, size_t fpdu_len);
 
 /* The largest ULPDU for a TCP segment size (RFC 5044 4.5), within 128..MPA_ULPDU_MAX. */
 size_t mpa_mulpdu(size_t emss, bool markers);
 
-/* CRC32C, to be continued over pieces: start with MPA_CRC_INIT, end with mpa_crc_value(). */
+/* Incremental CRC32C: start with MPA_CRC_INIT, end with mpa_crc_value(). */
 #define MPA_CRC_INIT 0xffffffffu
 uint32_t mpa_crc_update(uint32_t crc, const void *buf, size_t len);
 
@@ -79,6 +79,6 @@ mpa_crc_value(uint32_t crc)
 	return ~crc;
 }
 
-/* The check value goes least significant byte first, unlike all else in MPA. */
+/* The CRC is sent least significant byte first, unlike all other MPA fields. */
 void mpa_crc_put(uint8_t at[MPA_CRC_LEN], uint32_t value);
 uint32_t mpa_crc_get(const uint8_t at[MPA_CRC_LEN]);

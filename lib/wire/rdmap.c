@@ -9,7 +9,7 @@ enum {
 	TERM_M = 0x80,
 	TERM_D = 0x40,
 	TERM_R = 0x20,
-	/* the same, as a bit-field struct of siw puts them */
+	/* the same, in the order of siw's bit-field struct */
 	SIW_M = 0x01,
 	SIW_D = 0x02,
 	SIW_R = 0x04,
@@ -99,7 +99,7 @@ rdmap_find_name(unsigned layer, unsigned etype, unsigned code)
 	return NULL;
 }
 
-/* A Terminate of siw without flags is known by its error, which has no name unless its nibbles are swapped. */
+/* A Terminate of siw without flags is recognized by its error code, which is unknown unless its nibbles are swapped. */
 static void
 term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 {
@@ -169,7 +169,7 @@ rdmap_term_encode(const struct rdmap_term *t, uint8_t out[RDMAP_TERM_MAX])
 		uint8_t hdr[DDP_HDR_MAX];
 		size_t n = ddp_encode(&t->ddp, hdr);
 
-		/* A wrong version is to be seen as it came. */
+		/* A wrong version is quoted as received. */
 		hdr[0] = (uint8_t)((hdr[0] & ~3u) | (t->ddp.version & 3u));
 		wcur_bytes(&w, hdr, n);
 	}

@@ -58,7 +58,7 @@ struct rdmap_read {
 	uint64_t src_to;
 };
 
-/* RDMAP_READ_LEN when there is that much, 0 = need more. */
+/* RDMAP_READ_LEN, or 0 = need more. */
 int rdmap_read_decode(struct span in, struct rdmap_read *out);
 void rdmap_read_encode(const struct rdmap_read *, uint8_t out[RDMAP_READ_LEN]);
 
@@ -76,15 +76,15 @@ struct rdmap_term {
 	bool has_len;  /* M */
 	bool has_ddp;  /* D; needs M */
 	bool has_read; /* R; needs D */
-	bool swapped;  /* decoded only: nibbles and flags as little-endian Linux siw puts them */
+	bool swapped;  /* decoded only: nibbles and flags in the order of little-endian Linux siw */
 	uint16_t seg_len;
-	struct ddp_hdr ddp; /* of the segment at fault */
+	struct ddp_hdr ddp; /* of the faulty segment */
 	struct rdmap_read read;
 };
 
-/* > 0: bytes used; -EPROTO: too short for what its flags announce. */
+/* > 0: bytes used; -EPROTO: shorter than its flags require. */
 int rdmap_term_decode(struct span in, struct rdmap_term *out);
 /* Bytes written, or -EINVAL. */
 int rdmap_term_encode(const struct rdmap_term *, uint8_t out[RDMAP_TERM_MAX]);
-/* The error of a Terminate in words. */
+/* The words of a Terminate's error. */
 const char *rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code);

@@ -19,7 +19,7 @@ const struct sctp_ddp_values sctp_ddp_values[SCTP_DDP_PROFILE_CNT] = {
 			[SCTP_DDP_ENHANCED_REJECT] = 7,
 		},
 	},
-	/* 2.1, 2.2; the adaptation 1 would be DDP without RDMA */
+	/* 2.1, 2.2; adaptation 1 would be DDP without RDMA */
 	[SCTP_DDP_DRAFT00] = {
 		.adaptation = 2,
 		.ppid_segment = 1,
@@ -44,7 +44,7 @@ sctp_ddp_ssn_decode(struct span message, uint16_t *ssn, struct span *body)
 	return SCTP_DDP_SSN_LEN;
 }
 
-/* The function of a code; SCTP_DDP_FUNCTION_CNT: there is none. */
+/* The function of a code, or SCTP_DDP_FUNCTION_CNT. */
 static enum sctp_ddp_function
 function_of(enum sctp_ddp_profile profile, uint16_t code)
 {

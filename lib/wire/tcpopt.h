@@ -1,5 +1,5 @@
-/* The SMC-R TCP option: experimental option 254 with "SMCR" in EBCDIC (RFC 7609 A.1, RFC 6994), which SYN and
- * SYN/ACK of two SMC-R ends carry. Pure. */
+/* The SMC-R TCP option in SYN and SYN/ACK of SMC-R ends: experimental option 254 with "SMCR" in EBCDIC (RFC 7609 A.1,
+ * RFC 6994). Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -10,10 +10,10 @@
 #define TCPOPT_SMCR_KIND 254
 #define TCPOPT_SMCR_LEN 6
 #define TCPOPT_SMCR_MAGIC 0xe2d4c3d9u
-#define TCPOPT_SMCR_PADDED_LEN 8 /* with two NOPs in front, as Linux writes it */
+#define TCPOPT_SMCR_PADDED_LEN 8 /* with two leading NOPs, as in Linux */
 
-/* 1 when the options area (what follows the 20 bytes of the TCP header) has the option, 0 when not, -EBADMSG when an
- * option before it runs past the end. */
+/* 1 if the options area (the TCP header after its first 20 bytes) has the option, 0 if not, -EBADMSG if an option
+ * before it runs past the end. */
 int tcpopt_find_smcr(struct span options) __attribute__((warn_unused_result));
 
 /* Two NOPs and the option: 8 bytes written, or -ENOSPC. */
