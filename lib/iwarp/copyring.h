@@ -1,4 +1,4 @@
-/* Bytes that are copied by runs and let go in the same order, for send queues. A run never passes the end of the memory. */
+/* A byte ring for send queues: runs are copied in and released in the same order. A run never wraps. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 #include "base/pages.h"
 
 struct copyring {
-	uint8_t *mem; /* of pages; the owner's */
+	uint8_t *mem; /* of pages, owned by the user of the ring */
 	uint32_t size;
 	uint32_t head; /* end of the newest run */
-	uint32_t tail; /* end of the newest run that was let go; whoever lets go knows the ends of its runs */
+	uint32_t tail; /* end of the newest released run; the user of the ring keeps the ends of its runs */
 	struct pages_use used;
 };
 
@@ -23,7 +23,7 @@ copyring_room(const struct copyring *r, size_t n)
 	return r->tail - r->head > n;
 }
 
-/* A run of n bytes, for which there is room; it ends at head. Where the end is too near it goes to the beginning. */
+/* A run of n bytes, for which there must be room; it ends at head. Starts at offset 0 if it would wrap. */
 static inline uint8_t *
 copyring_take(struct copyring *r, size_t n)
 {
@@ -37,21 +37,21 @@ copyring_take(struct copyring *r, size_t n)
 	return at;
 }
 
-/* The runs up to this end are done with. */
+/* Releases the runs up to this end. */
 static inline void
 copyring_free(struct copyring *r, uint32_t end)
 {
 	r->tail = end;
 }
 
-/* All are. */
+/* Releases all runs. */
 static inline void
 copyring_clear(struct copyring *r)
 {
 	r->head = r->tail = 0;
 }
 
-/* pages_rest, while nothing is in it. */
+/* pages_rest() of an empty ring. */
 static inline void
 copyring_rest(struct copyring *r)
 {

@@ -10,7 +10,7 @@
 /* -- states -- */
 
 static const struct {
-	unsigned calls; /* BIT(enum ddp_session_call): what we may do */
+	unsigned calls; /* BIT(enum ddp_session_call): calls allowed */
 	unsigned next;  /* BIT(enum ddp_session_state) */
 	enum ddp_session_state after_terminate;
 } states[DDP_SESSION_STATE_CNT] = {
@@ -56,7 +56,7 @@ static const struct {
 		.next = BIT(DDP_SESSION_CLOSED),
 		.after_terminate = DDP_SESSION_CLOSED,
 	},
-	/* [DDP_SESSION_CLOSED]: nothing */
+	/* [DDP_SESSION_CLOSED]: none */
 };
 
 static void
@@ -85,7 +85,7 @@ ddp_session_may(const struct ddp_session *s, enum ddp_session_call call)
 
 /* -- what arrives -- */
 
-/* Control messages by function, and: */
+/* Inputs: control messages by function, and the following. */
 enum {
 	SEGMENT = SCTP_DDP_FUNCTION_CNT,
 	MALFORMED,
@@ -99,8 +99,8 @@ enum {
 	[SCTP_DDP_ENHANCED_REJECT] = DDP_SESSION_EV_NONE, [SEGMENT] = DDP_SESSION_EV_NONE,                    \
 	[MALFORMED] = DDP_SESSION_EV_NONE
 
-/* The legal sequences, from the receiver's side; the role is in the state until the session is open, and does not matter then.
- * What is not here is a mistake of the peer: EV_FAILED is 0. */
+/* The legal sequences, from the receiver's side. The state implies the role until the session is open; afterwards the
+ * role does not matter. An input without entry is a protocol error of the peer: EV_FAILED is 0. */
 static const enum ddp_session_event rules[DDP_SESSION_STATE_CNT][INPUT_CNT] = {
 	[DDP_SESSION_IDLE] = {
 		[SCTP_DDP_NEGOTIATE] = DDP_SESSION_EV_NEGOTIATE,
@@ -111,7 +111,7 @@ static const enum ddp_session_event rules[DDP_SESSION_STATE_CNT][INPUT_CNT] = {
 		[SCTP_DDP_ENHANCED_INITIATE] = DDP_SESSION_EV_ASKED,
 	},
 	[DDP_SESSION_INITIATED] = {
-		[SCTP_DDP_NEGOTIATE] = DDP_SESSION_EV_NEGOTIATE, /* it may have crossed our Initiate */
+		[SCTP_DDP_NEGOTIATE] = DDP_SESSION_EV_NEGOTIATE, /* may have crossed our Initiate */
 		[SCTP_DDP_ACCEPT] = DDP_SESSION_EV_ACCEPTED,
 		[SCTP_DDP_ENHANCED_ACCEPT] = DDP_SESSION_EV_ACCEPTED,
 		[SCTP_DDP_REJECT] = DDP_SESSION_EV_REJECTED,
@@ -126,7 +126,7 @@ static const enum ddp_session_event rules[DDP_SESSION_STATE_CNT][INPUT_CNT] = {
 		[SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED,
 	},
 	[DDP_SESSION_ENDING] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED },
-	/* [DDP_SESSION_ENDED]: nothing */
+	/* [DDP_SESSION_ENDED]: none */
 	[DDP_SESSION_BROKEN] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_NONE },
 	[DDP_SESSION_FAILED] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_NONE },
 	[DDP_SESSION_CLOSED] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_NONE },
@@ -150,11 +150,11 @@ why_malformed(int rc)
 {
 	switch (rc) {
 	case -ENOTSUP:
-		return "session control function not known";
+		return "unknown session control function";
 	case -EMSGSIZE:
 		return "session control message with more than 512 bytes of private data";
 	default:
-		return "session control message cut short";
+		return "truncated session control message";
 	}
 }
 
@@ -162,20 +162,20 @@ static const char *
 why_illegal(enum ddp_session_state state, unsigned input)
 {
 	static const char *const out_of_turn[INPUT_CNT] = {
-		[SCTP_DDP_NEGOTIATE] = "Negotiate out of turn",
-		[SCTP_DDP_INITIATE] = "Initiate out of turn",
-		[SCTP_DDP_ACCEPT] = "Accept out of turn",
-		[SCTP_DDP_REJECT] = "Reject out of turn",
-		[SCTP_DDP_TERMINATE] = "Terminate out of turn",
-		[SCTP_DDP_ENHANCED_INITIATE] = "Initiate out of turn",
-		[SCTP_DDP_ENHANCED_ACCEPT] = "Accept out of turn",
-		[SCTP_DDP_ENHANCED_REJECT] = "Reject out of turn",
+		[SCTP_DDP_NEGOTIATE] = "unexpected Negotiate",
+		[SCTP_DDP_INITIATE] = "unexpected Initiate",
+		[SCTP_DDP_ACCEPT] = "unexpected Accept",
+		[SCTP_DDP_REJECT] = "unexpected Reject",
+		[SCTP_DDP_TERMINATE] = "unexpected Terminate",
+		[SCTP_DDP_ENHANCED_INITIATE] = "unexpected Initiate",
+		[SCTP_DDP_ENHANCED_ACCEPT] = "unexpected Accept",
+		[SCTP_DDP_ENHANCED_REJECT] = "unexpected Reject",
 		[SEGMENT] = "DDP segment before the session was accepted",
 	};
 	bool initiate = input == SCTP_DDP_INITIATE || input == SCTP_DDP_ENHANCED_INITIATE;
 
 	if (state == DDP_SESSION_ENDED)
-		return "more from the peer behind its Terminate";
+		return "message after the peer's Terminate";
 	if (initiate && (state == DDP_SESSION_IDLE || state == DDP_SESSION_INITIATED))
 		return "both sides initiate the session";
 	return out_of_turn[input];
@@ -204,7 +204,7 @@ initiate_in(struct ddp_session *s, const struct sctp_ddp_control *c)
 	return DDP_SESSION_EV_ASKED;
 }
 
-/* The peer takes segments now, whatever we think of its Accept. */
+/* The peer accepts segments now, even if its Accept is invalid. */
 static enum ddp_session_event
 accept_in(struct ddp_session *s, const struct sctp_ddp_control *c)
 {

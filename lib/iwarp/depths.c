@@ -1,4 +1,4 @@
-/* Depths of the Read queues, connection model, RTR; see depths.h. */
+/* Read queue depths, connection model, RTR; see depths.h. */
 #include "iwarp/depths.h"
 
 #include <assert.h>
@@ -39,7 +39,7 @@ depths_adopt(struct depths *d, const struct depths_config *cfg, const struct enh
 	depths_note_peer(d, answer);
 	if (answer->ord != DEPTH_NONE && cfg->ird != DEPTH_NONE) {
 		if (answer->ord > cfg->ird_max) {
-			*why = "the peer's ORD is more than we can serve";
+			*why = "the peer's ORD exceeds our limit";
 			return ENHANCED_TERM_IRD;
 		}
 		if (answer->ord > cfg->ird)
@@ -54,12 +54,12 @@ depths_adopt(struct depths *d, const struct depths_config *cfg, const struct enh
 	d->p2p = cfg->p2p;
 	if (!d->p2p)
 		return 0;
-	/* A responder that answers another model has no way to learn what the RTR will be. */
+	/* If the responder answers with another model, it cannot learn the RTR kind. */
 	if (rtr == 0) {
 		*why = "no RTR kind in common";
 		return ENHANCED_TERM_RTR;
 	}
-	/* The Write first: it costs the peer neither a receive nor a place in its Read queue. */
+	/* Prefers the Write: it costs the peer neither a receive nor a Read queue entry. */
 	d->rtr = rtr & RTR_WRITE ? RTR_WRITE : rtr & RTR_READ ? RTR_READ : RTR_SEND;
 	if (d->rtr == RTR_READ && d->ord == 0)
 		d->ord = 1;

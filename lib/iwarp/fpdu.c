@@ -15,11 +15,8 @@ fpdu_rx_peek(const uint8_t *buf)
 	return n == 0 || n > MPA_ULPDU_MAX ? FPDU_BAD_LENGTH : (int)n;
 }
 
-/*
- * Takes the markers out of an FPDU that is complete in buf: the bytes behind
- * each move up. False when one does not point to the length field. The CRC is
- * no longer needed and stays behind.
- */
+/* Removes the markers from a complete FPDU in buf: the bytes after each move up. False if a marker does not point to
+ * the length field. The CRC is no longer needed and is overwritten. */
 static bool
 strip_markers(struct fpdu_rx *rx, uint8_t *buf, size_t total, uint8_t **start)
 {

@@ -1,12 +1,7 @@
-/*
- * MPA start-up negotiation (RFC 5044 7.1, RFC 6581), both roles: what to put
- * into a Request, what to answer, and what holds for the stream afterwards.
- * No I/O and no clock: timeouts are the caller's, and so is the private data.
- *
- * Initiator: neg_request(), send it; neg_reply_in() with the decoded Reply.
- * Responder: neg_request_in() with the decoded Request, then neg_accept() or
- * neg_reject() make the Reply.
- */
+/* MPA start-up negotiation (RFC 5044 7.1, RFC 6581), both roles: content of Request and Reply, and the resulting stream
+ * parameters. No I/O and no clock: the caller handles timeouts and private data.
+ * Initiator: neg_request(), send it; neg_reply_in() with the decoded Reply. Responder: neg_request_in() with the
+ * decoded Request, then neg_accept() or neg_reject() make the Reply. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,25 +12,25 @@
 
 enum neg_state {
 	NEG_IDLE,
-	NEG_REQUESTED, /* initiator: Request made, Reply awaited */
-	NEG_CHECKED,   /* responder: Request is fine, the ULP decides */
-	NEG_DONE,      /* accepted: struct neg_result holds */
-	NEG_REJECTED,  /* by the responder's ULP; the TCP connection is the ULP's */
-	NEG_FAILED,    /* close TCP, after the Terminate if there is one */
+	NEG_REQUESTED, /* initiator: Request made, waits for the Reply */
+	NEG_CHECKED,   /* responder: Request is valid, the ULP decides */
+	NEG_DONE,      /* accepted: struct neg_result is valid */
+	NEG_REJECTED,  /* by the responder's ULP, which then owns the TCP connection */
+	NEG_FAILED,    /* close TCP, after the Terminate if term_code is set */
 };
 
 struct neg_config {
-	bool enhanced; /* initiator: revision 2 with the enhanced block; otherwise revision 1 */
+	bool enhanced; /* initiator: revision 2 with the enhanced block; else revision 1 */
 	bool crc;
-	bool markers; /* in what we receive */
+	bool markers; /* in the receive direction */
 	struct depths_config depths;
 };
 
 struct neg_result {
 	bool enhanced;
 	bool crc;        /* both directions */
-	bool markers_rx; /* in what we receive */
-	bool markers_tx; /* in what we send */
+	bool markers_rx; /* in the receive direction */
+	bool markers_tx; /* in the send direction */
 	struct depths depths;
 };
 
@@ -44,23 +39,23 @@ struct neg {
 	struct neg_config cfg;
 	struct neg_result res;
 	struct mpa_frame request; /* as sent or received, without private data */
-	const char *why;          /* NEG_FAILED, in words */
-	uint8_t term_code;        /* NEG_FAILED: ENHANCED_TERM_*, or 0 = just close */
+	const char *why;          /* NEG_FAILED: reason */
+	uint8_t term_code;        /* NEG_FAILED: ENHANCED_TERM_*, or 0 = close only */
 };
 
 void neg_init(struct neg *, const struct neg_config *);
 
-/* Initiator: the Request to send; its pd is for the caller to fill. */
+/* Initiator: the Request to send; the caller fills pd. */
 void neg_request(struct neg *, struct mpa_frame *out);
-/* Initiator: the Reply came; the state says how it ended. */
+/* Initiator: the received Reply; returns the final state. */
 enum neg_state neg_reply_in(struct neg *, const struct mpa_frame *);
 
-/* Responder: NEG_CHECKED, or NEG_FAILED, or NEG_REJECTED when *reject is set and to be sent. */
+/* Responder: NEG_CHECKED, NEG_FAILED, or NEG_REJECTED if *reject is set and must be sent. */
 enum neg_state neg_request_in(struct neg *, const struct mpa_frame *, struct mpa_frame *reject);
-/* Responder: the Reply to send; its pd is for the caller to fill. */
+/* Responder: the Reply to send; the caller fills pd. */
 void neg_accept(struct neg *, struct mpa_frame *out);
 void neg_reject(struct neg *, struct mpa_frame *out);
 
-/* Responder, without any of the above: the Reply that refuses a Request for reasons of the caller's. Its depths keep to the
- * rules of one that accepts, because there are initiators that look at them before they see that it is a Reject. */
+/* Responder, without any of the above: the Reply that refuses a Request for a reason of the caller. Its depths follow
+ * the rules of an accepting Reply, because some initiators check them before the Reject flag. */
 void neg_refuse(const struct neg_config *, const struct mpa_frame *request, struct mpa_frame *out);

@@ -1,4 +1,4 @@
-/* Send queue with the borders of messages; see segq.h. */
+/* Send queue with message boundaries; see segq.h. */
 #include "iwarp/segq.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ append(struct segq *q, size_t len)
 	return m;
 }
 
-/* The payload becomes one piece in the ring. */
+/* Copies the payload into the ring as one piece. */
 static void
 copy(struct segq *q, struct segq_msg *m, const struct txq_payload *p)
 {
@@ -57,7 +57,7 @@ copy(struct segq *q, struct segq_msg *m, const struct txq_payload *p)
 	m->ring_end = q->ring.head;
 	for (unsigned i = 0; i < p->cnt; i++) {
 		if (p->v[i].iov_len == 0)
-			continue; /* its base may be NULL, which memcpy must not see */
+			continue; /* its base may be NULL, which memcpy does not allow */
 		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
 		at += p->v[i].iov_len;
 	}
@@ -76,7 +76,7 @@ segq_put(struct segq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 		m->payload = *p;
 }
 
-/* -- what goes next -- */
+/* -- next message -- */
 
 /* Header of the part [off, off + len) of a message's payload. */
 static struct ddp_hdr
@@ -92,7 +92,7 @@ part_hdr(const struct segq_msg *m, uint32_t off, uint32_t len)
 	return h;
 }
 
-/* The pieces of that part: how many. */
+/* The pieces of that part; returns their number. */
 static unsigned
 part_pieces(const struct segq_msg *m, uint32_t off, uint32_t len, struct iovec *iov)
 {

@@ -13,7 +13,7 @@
 
 struct slot {
 	uint16_t len;
-	uint16_t free_next; /* of one that is not in use */
+	uint16_t free_next; /* of a free slot */
 	enum ssn_kind kind;
 	uint8_t bytes[];
 };
@@ -26,7 +26,7 @@ slot_size(const struct ssn *q)
 	return (sizeof(struct slot) + q->cfg.held_len + align - 1) / align * align;
 }
 
-/* One more than may be held ahead: that is for the message whose turn it is. */
+/* One more than held_max: for the message that is next in order. */
 static size_t
 slots_bytes(const struct ssn *q)
 {
@@ -50,7 +50,7 @@ ssn_fini(struct ssn *q)
 	pages_free(q->slots, slots_bytes(q));
 }
 
-/* -- the window, and what is held; memory is cold where nothing is ahead -- */
+/* -- the window and held messages; not touched while messages arrive in order -- */
 
 static uint16_t *
 window_at(const struct ssn *q, uint16_t number)
@@ -95,9 +95,9 @@ ssn_let_go(struct ssn *q, uint16_t idx)
 	q->held--;
 }
 
-/* -- what comes -- */
+/* -- input -- */
 
-/* A Write, and all is well with it: it is in place. */
+/* Places a Write if it is valid. */
 static bool
 ssn_place(struct stream *stream, struct span segment)
 {
@@ -125,9 +125,9 @@ ssn_in(struct ssn *q, struct stream *stream, enum ssn_kind kind, uint16_t number
 
 	assert(q->now == SSN_NONE);
 	if (distance >= SSN_WINDOW)
-		return ssn_refuse(why, "a DDP-SSN that was there before, or is too far ahead");
+		return ssn_refuse(why, "DDP-SSN outside the window");
 	if (q->ahead > 0 && *window_at(q, number) != 0)
-		return ssn_refuse(why, "the same DDP-SSN twice");
+		return ssn_refuse(why, "duplicate DDP-SSN");
 	if (distance == 0) {
 		q->now = kind;
 		q->now_bytes = bytes;
@@ -139,9 +139,9 @@ ssn_in(struct ssn *q, struct stream *stream, enum ssn_kind kind, uint16_t number
 		return 0;
 	}
 	if (bytes.len > q->cfg.held_len)
-		return ssn_refuse(why, "a message ahead of its turn that is too long to be held");
+		return ssn_refuse(why, "out-of-order message too long to hold");
 	if (q->held >= q->cfg.held_max)
-		return ssn_refuse(why, "more messages ahead of their turn than were agreed");
+		return ssn_refuse(why, "too many out-of-order messages");
 	ssn_hold(q, kind, number, bytes);
 	q->early_held++;
 	return 0;
@@ -156,12 +156,12 @@ ssn_settle(struct ssn *q, const char **why)
 		return 0;
 	q->now = SSN_NONE;
 	if (q->now_bytes.len > q->cfg.held_len)
-		return ssn_refuse(why, "a message that has to wait and is too long to be held");
+		return ssn_refuse(why, "deferred message too long to hold");
 	ssn_hold(q, kind, q->next, q->now_bytes);
 	return 0;
 }
 
-/* -- whose turn it is -- */
+/* -- order -- */
 
 enum ssn_kind
 ssn_next(const struct ssn *q, struct span *bytes)
@@ -205,7 +205,7 @@ ssn_advance(struct ssn *q)
 void
 ssn_rest(struct ssn *q)
 {
-	/* Nothing is ahead: recent would be set. */
+	/* Nothing is ahead, otherwise recent would be set. */
 	if (q->used && !q->recent) {
 		pages_give_back(q->window, WINDOW_BYTES);
 		pages_give_back(q->slots, q->slot_cnt * slot_size(q));

@@ -36,11 +36,11 @@ stag_add(struct stag_table *t, struct stag_region *r, struct rng *rng)
 {
 	uint32_t stag;
 
-	/* 0 marks "none"; 1 is what RTR messages carry, which nobody checks. */
+	/* 0 means "none"; 1 is used in RTR messages, where it is not checked. */
 	do
 		stag = (uint32_t)rng_u64(rng);
 	while (stag <= 1 || stag_find(t, stag) != NULL);
-	/* Page-aligned, away from both ends of the address space so that no range inside wraps. */
+	/* Page-aligned, away from both ends of the address space so that no range wraps. */
 	r->base = (rng_u64(rng) >> 1 & ~(uint64_t)0xfff) + 0x1000;
 	r->stag = stag;
 	r->next = t->buckets[stag & t->mask];

@@ -1,9 +1,6 @@
-/*
- * STags: which memory a peer may reach (RFC 5040 8.1.1, RFC 5041 8). A region
- * is an exact range of bytes with rights, bound to a protection domain. STag
- * and base address are random, spread over their whole range, and say nothing
- * about the process. What is removed is unreachable from that moment.
- */
+/* STags: memory that a peer may access (RFC 5040 8.1.1, RFC 5041 8). A region is an exact byte range with access
+ * rights, bound to a protection domain. STag and base address are random over their whole range and reveal nothing
+ * about the process. A removed region is inaccessible at once. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,16 +14,16 @@ enum {
 	STAG_READ = 1 << 1,  /* remote read */
 };
 
-/* Embedded in its owner's object; the table links it and owns nothing. */
+/* Embedded in its owner's object; the table only links it. */
 struct stag_region {
 	struct stag_region *next; /* of the same bucket */
-	uint32_t stag;            /* 0: in no table */
+	uint32_t stag;            /* 0: not in a table */
 	unsigned access;
-	uint64_t base; /* address of buf[0] as the peer sees it */
+	uint64_t base; /* address of buf[0] for the peer */
 	uint8_t *buf;
 	size_t len;
 	const void *pd;
-	/* Asked at each remote write inside of the region, len > 0; NULL: all are welcome. */
+	/* Called for each remote write to the region, len > 0; NULL: all writes are allowed. */
 	bool (*refuses)(const struct stag_region *, size_t off, size_t len);
 };
 
@@ -40,12 +37,12 @@ struct stag_table {
 int stag_table_init(struct stag_table *, uint32_t buckets);
 void stag_table_fini(struct stag_table *);
 
-/* buf, len (> 0), access and pd are set; gets its STag and base here. */
+/* buf, len (> 0), access and pd are set; sets STag and base. */
 void stag_add(struct stag_table *, struct stag_region *, struct rng *);
 void stag_remove(struct stag_table *, struct stag_region *);
 struct stag_region *stag_find(const struct stag_table *, uint32_t stag);
 
-/* In the order in which they are checked. */
+/* In the order of the checks. */
 enum stag_verdict {
 	STAG_OK,
 	STAG_INVALID, /* unknown or revoked */
@@ -56,6 +53,6 @@ enum stag_verdict {
 	STAG_REFUSED, /* by the owner of the region */
 };
 
-/* May a stream of pd do `access` to len bytes at `to`? STAG_OK with their address in *at. */
+/* Checks an access of a stream of pd to len bytes at `to`. STAG_OK: their address in *at. */
 enum stag_verdict stag_check(
     const struct stag_table *, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at);

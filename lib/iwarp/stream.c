@@ -9,7 +9,7 @@
 #include "base/pages.h"
 #include "base/ring.h"
 
-/* What a Terminate says: layer, type and code (RFC 5040 4.8, RFC 5041 7, RFC 5044 8). */
+/* Terminate errors: layer, type and code (RFC 5040 4.8, RFC 5041 7, RFC 5044 8). */
 enum {
 	/* RDMAP: protection, operation */
 	RDMA_BAD_STAG = 0x0100,
@@ -34,12 +34,12 @@ enum {
 	DDP_BAD_MO = 0x1204,
 	DDP_TOO_LONG = 0x1205,
 	DDP_UNTAGGED_VERSION = 0x1206,
-	/* MPA; its other codes are the caller's */
+	/* MPA; the caller sends its other codes */
 	MPA_ERROR = 0x2000,
 	MPA_BAD_LENGTH = 0x2003,
 };
 
-/* A segment on its way through the checks. */
+/* A segment during the checks. */
 struct seg {
 	struct ddp_hdr h;
 	const uint8_t *payload;
@@ -96,7 +96,8 @@ stream_flush_recv(struct stream *s, struct stream_recv *out)
 
 /* -- errors -- */
 
-/* The Terminate quotes the segment at fault, unless the error is of the layer below, which knows no segments (g == NULL). */
+/* The Terminate quotes the faulty segment, unless the error is in the layer below, which has no segments (g ==
+ * NULL). */
 static enum stream_rx
 stream_fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *out)
 {
@@ -114,13 +115,13 @@ stream_fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_
 	return STREAM_RX_ERROR;
 }
 
-/* What DDP says of a tagged segment, and RDMAP of a Read. */
+/* Codes of DDP for a tagged segment, and of RDMAP for a Read. */
 static const struct {
 	uint16_t tagged, read;
 } stag_errors[] = {
 	[STAG_INVALID] = { .tagged = DDP_BAD_STAG, .read = RDMA_BAD_STAG },
 	[STAG_WRONG_PD] = { .tagged = DDP_STAG_STREAM, .read = RDMA_STAG_STREAM },
-	[STAG_NO_ACCESS] = { .tagged = DDP_BAD_STAG, .read = RDMA_ACCESS }, /* DDP knows no rights; as Linux does */
+	[STAG_NO_ACCESS] = { .tagged = DDP_BAD_STAG, .read = RDMA_ACCESS }, /* no DDP code for rights; as Linux */
 	[STAG_WRAP] = { .tagged = DDP_TO_WRAP, .read = RDMA_TO_WRAP },
 	[STAG_BOUNDS] = { .tagged = DDP_BOUNDS, .read = RDMA_BOUNDS },
 	[STAG_REFUSED] = { .tagged = DDP_BOUNDS, .read = RDMA_ACCESS },
@@ -143,17 +144,15 @@ stream_fail_llp(struct stream *s, uint8_t code, struct rdmap_term *out)
 	(void)stream_fail(s, NULL, MPA_ERROR | code, out);
 }
 
-/*
- * RFC 5043 has no error codes, and those of the LLP's only type are MPA's (RFC 6580 3.3); DDP's are about a tagged or an untagged
- * buffer, which a message in the wrong place need not have. So RDMAP speaks for SCTP.
- */
+/* RFC 5043 has no error codes, and the LLP's only type has those of MPA (RFC 6580 3.3). DDP codes refer to a tagged or
+ * untagged buffer, which a message out of order may not have. So SCTP errors use an RDMAP code. */
 void
 stream_fail_order(struct stream *s, struct rdmap_term *out)
 {
 	(void)stream_fail(s, NULL, RDMA_STREAM, out);
 }
 
-/* What the layer below brings, at most. */
+/* Maximum ULPDU of the layer below. */
 static size_t
 ulpdu_max(const struct stream *s)
 {
@@ -169,7 +168,7 @@ rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	enum stag_verdict v;
 
 	if (g->len == 0)
-		return STREAM_RX_NONE; /* RFC 5041 5.3: STag and TO are not looked at */
+		return STREAM_RX_NONE; /* RFC 5041 5.3: STag and TO are not checked */
 	v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, g->h.stag, g->h.to, g->len, &at);
 	if (v != STAG_OK)
 		return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
@@ -229,7 +228,7 @@ rx_send(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	s->rq_got += g->len;
 	if (!g->h.last)
 		return STREAM_RX_NONE;
-	/* Our regions serve several streams: no peer may invalidate one (RFC 5040 8.1.1). */
+	/* Our regions serve several streams: a peer must not invalidate one (RFC 5040 8.1.1). */
 	if (op == RDMAP_SEND_INV || op == RDMAP_SEND_SE_INV)
 		return stream_fail(s, g, RDMA_CANNOT_INVALIDATE, &ev->term);
 	ev->wr_id = r->wr_id;
@@ -270,12 +269,12 @@ static enum stream_rx
 rx_terminate(struct stream *s, const struct seg *g, struct stream_ev *ev)
 {
 	if (rdmap_term_decode((struct span){ .ptr = g->payload, .len = g->len }, &ev->term) < 0)
-		(void)stream_fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* cut off: it ends the stream all the same */
+		(void)stream_fail(s, NULL, RDMA_UNSPECIFIED, &ev->term); /* truncated, but ends the stream */
 	s->dead = true;
 	return STREAM_RX_TERMINATED;
 }
 
-/* Which segments an operation comes in, and where they go. */
+/* Segment type and queue of each operation. */
 static const struct op {
 	bool tagged;
 	uint8_t qn; /* untagged */
@@ -291,7 +290,7 @@ static const struct op {
 	[RDMAP_TERMINATE] = { .qn = RDMAP_QN_TERM, .rx = rx_terminate },
 };
 
-/* RFC 5041 7 and RFC 5040 7: what can be said before the operation's own rules. 0 = fine. */
+/* RFC 5041 7 and RFC 5040 7: checks before those of the operation. 0 = valid. */
 static unsigned
 header_error(const struct stream *s, const struct ddp_hdr *h)
 {
@@ -318,7 +317,7 @@ stream_ulpdu(struct stream *s, struct span ulpdu, struct stream_ev *ev)
 
 	assert(!s->dead);
 	*ev = (struct stream_ev){ 0 };
-	/* No DDP header fits: the length field lies, as far as MPA goes. */
+	/* Too short for a DDP header: for MPA the length field is wrong. */
 	if (n <= 0 || ulpdu.len > ulpdu_max(s))
 		return stream_fail(s, NULL, s->cfg.llp == STREAM_MPA ? MPA_BAD_LENGTH : RDMA_STREAM, &ev->term);
 	g.payload = ulpdu.ptr + n;
@@ -357,7 +356,7 @@ stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len,
 	(void)stream_fail(s, &g, stag_errors[v].tagged, out);
 }
 
-/* -- what goes out -- */
+/* -- output -- */
 
 struct ddp_hdr
 stream_untagged_hdr(struct stream *s, enum rdmap_op op, uint32_t mo, bool last)
@@ -397,7 +396,7 @@ stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *fro
 
 	assert(stream_must_serve(s));
 	if (len > 0) {
-		/* Again for each segment: the region may be gone meanwhile. */
+		/* Checked for each segment: the region may have been removed. */
 		enum stag_verdict v = stag_check(
 		    s->cfg.stags, s->cfg.pd, STAG_READ, rd->src_stag, rd->src_to, rd->size, &at);
 
@@ -413,7 +412,7 @@ stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *fro
 				.ulpdu_len = DDP_UNTAGGED_LEN + RDMAP_READ_LEN,
 			};
 
-			(void)fail_read(s, &request, v, rd, term); /* moved on by what was sent */
+			(void)fail_read(s, &request, v, rd, term); /* `to` and `size` move with the bytes sent */
 			return false;
 		}
 	}

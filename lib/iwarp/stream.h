@@ -1,10 +1,6 @@
-/*
- * A DDP/RDMAP stream in full operation (RFC 5041, RFC 5040), without I/O:
- * judges and places every ULPDU that arrives, keeps receives, the queue of
- * inbound Reads and that of outstanding ones, numbers messages, and makes the
- * Terminate when something is wrong. What goes out is queued in a txq by the
- * caller, who knows about work requests.
- */
+/* A DDP/RDMAP stream in full operation (RFC 5041, RFC 5040), without I/O. It checks and places each received ULPDU,
+ * keeps posted receives and inbound and outbound Reads, numbers messages, and makes the Terminate of an error. The
+ * caller handles work requests, and queues outgoing segments in a txq. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,20 +27,20 @@ struct stream_config {
 	const void *pd;
 	enum stream_llp llp;
 	uint32_t rq_depth;
-	/* Space for inbound Reads. All of it may be used, whatever depth was negotiated: a peer whose card sends an RTR Read by
-	 * itself may not count that one. */
+	/* Space for inbound Reads. All of it may be used, whatever the negotiated depth: a card that sends an RTR Read
+	 * by itself may not count it. */
 	uint16_t ird_max;
 	uint16_t ord_max; /* space for outstanding Reads */
 };
 
 enum stream_rx {
-	STREAM_RX_NONE,       /* placed or noted, nothing to report */
+	STREAM_RX_NONE,       /* placed or noted, no event */
 	STREAM_RX_RECV,       /* a Send is complete: ev.wr_id, ev.len */
-	STREAM_RX_READ_REQ,   /* a Read Request was queued, see stream_serve() */
-	STREAM_RX_READ_DONE,  /* our oldest Read was answered */
-	STREAM_RX_NO_RECV,    /* a Send, but no receive is posted: nothing was used, come again later */
-	STREAM_RX_TERMINATED, /* the peer's Terminate is in ev.term */
-	STREAM_RX_ERROR,      /* the Terminate to send is in ev.term */
+	STREAM_RX_READ_REQ,   /* a Read Request was queued; see stream_serve() */
+	STREAM_RX_READ_DONE,  /* our oldest Read is complete */
+	STREAM_RX_NO_RECV,    /* a Send, but no receive is posted: nothing was used, retry later */
+	STREAM_RX_TERMINATED, /* ev.term is the peer's Terminate */
+	STREAM_RX_ERROR,      /* ev.term is the Terminate to send */
 };
 
 struct stream_ev {
@@ -56,32 +52,32 @@ struct stream_ev {
 struct stream {
 	struct stream_config cfg;
 	uint16_t ord;  /* negotiated */
-	bool rtr_send; /* the first FPDU may be a zero-length Send that takes no receive */
-	bool started;  /* something was received */
-	bool dead;     /* an error was reported or a Terminate came: nothing more is taken */
+	bool rtr_send; /* the first FPDU may be a zero-length Send that consumes no receive */
+	bool started;  /* received at least one segment */
+	bool dead;     /* an error was reported or a Terminate received: input is refused */
 	/* inbound */
 	uint32_t rx_msn[RDMAP_QN_CNT];
 	struct stream_recv *rq;
 	uint32_t rq_mask;
-	uint32_t rq_head;            /* counts posted */
-	uint32_t rq_tail;            /* counts used */
+	uint32_t rq_head;            /* counts posted receives */
+	uint32_t rq_tail;            /* counts used receives */
 	uint32_t rq_got;             /* bytes placed in the oldest receive */
-	struct rdmap_read *in_reads; /* moved on by what was sent */
+	struct rdmap_read *in_reads; /* advanced by bytes sent */
 	uint32_t in_mask;
 	uint32_t in_head;
 	uint32_t in_tail;
 	/* outbound */
 	uint32_t tx_msn[RDMAP_QN_CNT];
-	struct rdmap_read *out_reads; /* moved on by what was placed */
+	struct rdmap_read *out_reads; /* advanced by bytes placed */
 	uint32_t out_mask;
 	uint32_t out_head;
 	uint32_t out_tail;
 };
 
-/* 0 or -ENOMEM; to be ended in either case. */
+/* 0 or -ENOMEM; call stream_fini() in either case. */
 int stream_init(struct stream *, const struct stream_config *);
 void stream_fini(struct stream *);
-/* Full operation starts; ord within the space given. */
+/* Full operation starts; ord must fit the reserved space. */
 void stream_start(struct stream *, uint16_t ord, bool rtr_send);
 
 static inline uint32_t
@@ -90,32 +86,29 @@ stream_recv_cnt(const struct stream *s)
 	return s->rq_head - s->rq_tail;
 }
 
-/* There is room (stream_recv_cnt() < rq_depth). */
+/* stream_recv_cnt() must be below rq_depth. */
 void stream_post_recv(struct stream *, const struct stream_recv *);
-/* Takes the oldest receive back: false when there is none. */
+/* Removes the oldest receive; false if none is posted. */
 bool stream_flush_recv(struct stream *, struct stream_recv *out);
 
 enum stream_rx stream_ulpdu(struct stream *, struct span ulpdu, struct stream_ev *);
 
-/*
- * For payload that is placed before its turn (iwarp/ssn.h), or read straight
- * into place: judges the header of a Write of payload_len bytes. True: they may
- * be put at *at, as far as they are there at once; stream_placed() when all are
- * and it is the Write's turn. False: go the usual way.
- */
+/* Checks the header of a Write of payload_len bytes for placement before its turn (iwarp/ssn.h) or for reading straight
+ * into place. True: bytes may be stored at *at as they arrive; stream_placed() when all are stored and the Write is
+ * next. False: pass it as usual. */
 bool stream_place_early(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
 void stream_placed(struct stream *);
-/* The rest of such a Write may not be put there after all: the Terminate for it. */
+/* The rest of such a Write must not be stored after all: makes the Terminate. */
 void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_len, struct rdmap_term *out);
 
-/* An error below: the Terminate for MPA error `code`. */
+/* An error of the layer below: makes the Terminate for MPA error `code`. */
 void stream_fail_llp(struct stream *, uint8_t code, struct rdmap_term *out);
-/* Over SCTP: the DDP-SSNs of the peer make no order. */
+/* Over SCTP: the peer's DDP-SSNs are invalid. */
 void stream_fail_order(struct stream *, struct rdmap_term *out);
 
 /* -- outbound headers; one segment each -- */
 
-/* At offset `mo` of a message; the message number moves on with the last one. */
+/* At offset `mo` of a message; the message number advances with the last segment. */
 struct ddp_hdr stream_untagged_hdr(struct stream *, enum rdmap_op op, uint32_t mo, bool last);
 struct ddp_hdr stream_tagged_hdr(enum rdmap_op op, uint32_t stag, uint64_t to, bool last);
 
@@ -125,7 +118,8 @@ stream_reads_out(const struct stream *s)
 	return s->out_head - s->out_tail;
 }
 
-/* There is room (stream_reads_out() < ord). Header and body of the Read Request; of no bytes: its sink is not looked at. */
+/* Header and body of the Read Request; stream_reads_out() must be below ord. The sink of a zero-length Read is not
+ * checked. */
 struct ddp_hdr stream_read_hdr(struct stream *, const struct rdmap_read *, uint8_t body[RDMAP_READ_LEN]);
 
 static inline bool
@@ -134,9 +128,6 @@ stream_must_serve(const struct stream *s)
 	return s->in_head != s->in_tail;
 }
 
-/*
- * The next segment, of at most max payload bytes, of the answer to the oldest
- * inbound Read: its header and the memory it comes from. False: the source may
- * not be read, or no longer, *term is to be sent.
- */
+/* The next segment of the answer to the oldest inbound Read, at most max payload bytes: its header and source memory.
+ * False: the source is not readable (or no longer), *term must be sent. */
 bool stream_serve(struct stream *, size_t max, struct ddp_hdr *out, struct span *from, struct rdmap_term *term);

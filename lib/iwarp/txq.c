@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Length field, DDP header, padding, CRC: what an FPDU has beside its payload, at most. */
+/* Maximum FPDU overhead: length field, DDP header, padding, CRC. */
 #define OVERHEAD (MPA_LEN_LEN + DDP_HDR_MAX + 3 + MPA_CRC_LEN)
 
 int
@@ -42,14 +42,14 @@ txq_rest(struct txq *q)
 size_t
 txq_ulpdu_max(const struct txq *q)
 {
-	/* A quarter, so that one FPDU can be written while the next are built. */
+	/* A quarter, so that an FPDU can be written while the next ones are built. */
 	return q->markers && q->ring.size / 4 < MPA_ULPDU_MAX ? q->ring.size / 4 : MPA_ULPDU_MAX;
 }
 
 bool
 txq_room(const struct txq *q, size_t payload_len)
 {
-	/* With markers everything goes through the ring. */
+	/* With markers all payload goes through the ring. */
 	size_t need = OVERHEAD + (payload_len <= TXQ_COPY_MAX || q->markers ? payload_len : 0);
 
 	if (q->markers)
@@ -97,7 +97,7 @@ put_crc(const struct txq *q, uint8_t *at, uint32_t crc)
 		memset(at, 0, MPA_CRC_LEN);
 }
 
-/* The whole FPDU in one run. */
+/* The whole FPDU as one run. */
 static void
 put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 {
@@ -109,7 +109,7 @@ put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	(void)txq_put_header(fpdu, h, p->len);
 	for (unsigned i = 0; i < p->cnt; i++) {
 		if (p->v[i].iov_len == 0)
-			continue; /* its base may be NULL, which memcpy must not see */
+			continue; /* its base may be NULL, which memcpy does not allow */
 		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
 		at += p->v[i].iov_len;
 	}
@@ -120,7 +120,7 @@ put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	seg_put(q, fpdu, len, true);
 }
 
-/* Payload stays where it is: header, payload pieces, trailer. */
+/* Payload stays in place: header, payload pieces, trailer. */
 static void
 put_gathered(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 {
@@ -153,7 +153,7 @@ struct marked {
 	uint8_t *at;
 	uint32_t pos;     /* in the stream, of *at */
 	uint32_t len_pos; /* of the length field */
-	bool started;     /* the length field is behind us */
+	bool started;     /* the length field is written */
 };
 
 static void
@@ -204,7 +204,7 @@ put_marked(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	for (unsigned i = 0; i < p->cnt; i++)
 		marked_bytes(&m, p->v[i].iov_base, p->v[i].iov_len);
 	marked_bytes(&m, zeroes, mpa_pad(hdr_len - MPA_LEN_LEN + p->len));
-	marked_marker(&m); /* between padding and CRC: covered by it */
+	marked_marker(&m); /* between padding and CRC: covered by the CRC */
 	put_crc(q, m.at, q->crc ? mpa_crc_update(MPA_CRC_INIT, fpdu, total - MPA_CRC_LEN) : 0);
 	q->pos += (uint32_t)total;
 	seg_put(q, fpdu, total, true);

@@ -1,10 +1,6 @@
-/*
- * The sending half of MPA's full operation: turns DDP segments into FPDUs and
- * holds them, as pieces to be gathered by one writev, until the stream took
- * them. Headers, check values and small payloads lie in a ring of its own and
- * run together; larger payloads stay where they are and may not change until
- * sent. No memory is allocated after the start.
- */
+/* The sending half of MPA full operation: makes FPDUs of DDP segments and holds them, as pieces for one writev, until
+ * the stream took them. Headers, CRCs and small payloads are copied to a ring and run together; larger payloads stay in
+ * place and must not change until sent. No allocation after the start. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,45 +18,45 @@
 struct txq_seg {
 	const uint8_t *ptr;
 	uint32_t len;
-	uint32_t ring_end; /* end in the ring, for pieces that lie in it */
+	uint32_t ring_end; /* end of a piece in the ring */
 	bool in_ring;
-	bool last; /* of its FPDU: the next piece is another one's */
+	bool last; /* of its FPDU */
 };
 
 struct txq {
 	struct copyring ring;
-	uint32_t seg_head; /* counts pieces put */
-	uint32_t seg_tail; /* counts pieces sent */
+	uint32_t seg_head; /* counts queued pieces */
+	uint32_t seg_tail; /* counts sent pieces */
 	struct txq_seg segs[TXQ_SEGS];
 	size_t bytes; /* in the queue */
 	bool crc;
 	bool markers;
-	bool apart;   /* each FPDU is written on its own, so that it begins a segment of the stream */
-	uint32_t pos; /* in the stream, of the next FPDU */
+	bool apart;   /* each FPDU is written separately, so that it begins a TCP segment */
+	uint32_t pos; /* stream position of the next FPDU */
 };
 
-/* size: of the ring; with markers it has to take whole FPDUs. 0 or -ENOMEM. */
+/* size: of the ring; with markers it must hold whole FPDUs. 0 or -ENOMEM. */
 int txq_init(struct txq *, uint32_t size);
 void txq_fini(struct txq *);
-/* Full operation starts; FPDUs are not kept apart. */
+/* Full operation starts; FPDUs are not kept separate. */
 void txq_start(struct txq *, bool crc, bool markers);
 
-/* Called now and then: what an idle queue does not need goes back to the kernel. */
+/* Called periodically: returns unneeded memory of an idle queue to the kernel. */
 void txq_rest(struct txq *);
 
-/* The largest ULPDU that can be queued at all. */
+/* The largest ULPDU that can be queued. */
 size_t txq_ulpdu_max(const struct txq *);
-/* Is there room for one more FPDU with this much payload? */
+/* One more FPDU with this much payload fits. */
 bool txq_room(const struct txq *, size_t payload_len);
 
-/* What follows a DDP header, RDMAP headers included. */
+/* Data after the DDP header, RDMAP headers included. */
 struct txq_payload {
 	unsigned cnt;
 	size_t len;
 	struct iovec v[TXQ_PIECES_MAX];
 };
 
-/* Queues one FPDU; txq_room() was asked. */
+/* Queues one FPDU; txq_room() must be true. */
 void txq_put(struct txq *, const struct ddp_hdr *, const struct txq_payload *);
 
 static inline bool
@@ -69,7 +65,7 @@ txq_empty(const struct txq *q)
 	return q->seg_head == q->seg_tail;
 }
 
-/* Up to max pieces to be written next, of one FPDU if they are kept apart; returns their number. */
+/* The next pieces to write, at most max, of one FPDU if they are kept separate; returns their number. */
 unsigned txq_gather(const struct txq *, struct iovec *iov, unsigned max);
 /* The stream took n bytes. */
 void txq_sent(struct txq *, size_t n);

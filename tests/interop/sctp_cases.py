@@ -249,7 +249,7 @@ def every_error(t, transport):
     send = iw.untagged(iw.SEND, 0, 1, 0, b"x")
     for name, act in (
             ("a DDP-SSN again", lambda s: s.send_ulpdu(send, 0)),
-            ("the same DDP-SSN twice, ahead", lambda s: [s.send_ulpdu(send, 9) for _ in range(2)]),
+            ("duplicate DDP-SSN, ahead", lambda s: [s.send_ulpdu(send, 9) for _ in range(2)]),
             ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001))):
         b.run(name, [CATASTROPHIC], lambda b, act=act: act(b.ep.stream))
     for name, act in (
@@ -312,7 +312,7 @@ def _(host):
     bystander, to_bystander = to_host(host, recvs=0)
     for name, lie in (
             ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001)),
-            ("the same DDP-SSN twice, ahead", lambda s: [s.send_ulpdu(send, first + 9) for _ in range(2)]),
+            ("duplicate DDP-SSN, ahead", lambda s: [s.send_ulpdu(send, first + 9) for _ in range(2)]),
             ("a segment", lambda s: s.send_ulpdu(send)),
             ("an Initiate", lambda s: s.send_control(ddp.initiate(host.transport.profile))),
             ("a function cut short", lambda s: s.send_message(host.transport.profile.control, b"\0")),

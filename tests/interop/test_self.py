@@ -549,7 +549,7 @@ def _(t):
     send = iw.untagged(iw.SEND, 0, 1, 0, b"x")
     for name, act in (
             ("a DDP-SSN again", lambda s: s.send_ulpdu(send, 0)),
-            ("the same DDP-SSN twice, ahead", lambda s: [s.send_ulpdu(send, 9) for _ in range(2)]),
+            ("duplicate DDP-SSN, ahead", lambda s: [s.send_ulpdu(send, 9) for _ in range(2)]),
             ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001)),
             ("an ordered message", lambda s: s.send_ulpdu(send, flags=sctp.FIRST | sctp.LAST)),
             ("a fragment", lambda s: s.send_ulpdu(send, flags=sctp.UNORDERED | sctp.FIRST)),

@@ -276,7 +276,7 @@ START_TEST(an_accept_that_does_not_fit_is_answered_with_its_code)
 		uint8_t code;
 		const char *why;
 	} rows[] = {
-		{ true, "0006 8008 8021", ENHANCED_TERM_IRD, "the peer's ORD is more than we can serve" },
+		{ true, "0006 8008 8021", ENHANCED_TERM_IRD, "the peer's ORD exceeds our limit" },
 		{ true, "0006 8000 8004", ENHANCED_TERM_IRD, "the peer's IRD is too small" },
 		{ true, "0006 0008 0004", ENHANCED_TERM_RTR, "no RTR kind in common" },
 		{ true, "0006 c008 0004", ENHANCED_TERM_RTR, "no RTR kind in common" },
@@ -549,19 +549,19 @@ START_TEST(every_mistake_is_told_in_words)
 	} rows[] = {
 		{ DDP_SESSION_IDLE, INITIATE_, "both sides initiate the session" },
 		{ DDP_SESSION_INITIATED, ENH_INITIATE, "both sides initiate the session" },
-		{ DDP_SESSION_IDLE, ENH_ACCEPT, "Accept out of turn" },
-		{ DDP_SESSION_OPEN, ACCEPT_, "Accept out of turn" },
-		{ DDP_SESSION_OPEN, ENH_INITIATE, "Initiate out of turn" },
-		{ DDP_SESSION_ASKED, INITIATE_, "Initiate out of turn" },
-		{ DDP_SESSION_WAITING, REJECT_, "Reject out of turn" },
-		{ DDP_SESSION_WAITING, TERMINATE_, "Terminate out of turn" },
+		{ DDP_SESSION_IDLE, ENH_ACCEPT, "unexpected Accept" },
+		{ DDP_SESSION_OPEN, ACCEPT_, "unexpected Accept" },
+		{ DDP_SESSION_OPEN, ENH_INITIATE, "unexpected Initiate" },
+		{ DDP_SESSION_ASKED, INITIATE_, "unexpected Initiate" },
+		{ DDP_SESSION_WAITING, REJECT_, "unexpected Reject" },
+		{ DDP_SESSION_WAITING, TERMINATE_, "unexpected Terminate" },
 		{ DDP_SESSION_INITIATED, SEGMENT, "DDP segment before the session was accepted" },
 		{ DDP_SESSION_ASKED, SEGMENT, "DDP segment before the session was accepted" },
-		{ DDP_SESSION_ENDED, SEGMENT, "more from the peer behind its Terminate" },
-		{ DDP_SESSION_ENDED, TERMINATE_, "more from the peer behind its Terminate" },
-		{ DDP_SESSION_OPEN, CUT, "session control message cut short" },
-		{ DDP_SESSION_OPEN, CUT_BLOCK, "session control message cut short" },
-		{ DDP_SESSION_OPEN, UNKNOWN, "session control function not known" },
+		{ DDP_SESSION_ENDED, SEGMENT, "message after the peer's Terminate" },
+		{ DDP_SESSION_ENDED, TERMINATE_, "message after the peer's Terminate" },
+		{ DDP_SESSION_OPEN, CUT, "truncated session control message" },
+		{ DDP_SESSION_OPEN, CUT_BLOCK, "truncated session control message" },
+		{ DDP_SESSION_OPEN, UNKNOWN, "unknown session control function" },
 		{ DDP_SESSION_WAITING, TOO_LONG, "session control message with more than 512 bytes of private data" },
 	};
 

@@ -311,9 +311,9 @@ START_LOOP_TEST(the_window, 0, 4)
 	world_fini(&w);
 	world_init(&w, &cfg);
 	world_msg_control(&c, 4, "", 0);
-	expect_refused(come(&m, (uint16_t)(cfg.first + 32768)), "too far");
-	expect_refused(come(&m, (uint16_t)(cfg.first + 40000)), "too far");
-	expect_refused(come(&m, (uint16_t)(cfg.first - 1)), "there before");
+	expect_refused(come(&m, (uint16_t)(cfg.first + 32768)), "outside the window");
+	expect_refused(come(&m, (uint16_t)(cfg.first + 40000)), "outside the window");
+	expect_refused(come(&m, (uint16_t)(cfg.first - 1)), "outside the window");
 	ck_assert(!world_is_placed(&w, &m));
 	ck_assert_int_eq(come(&m, (uint16_t)(cfg.first + 32767)), 0);
 	ck_assert(world_is_placed(&w, &m));
@@ -321,7 +321,7 @@ START_LOOP_TEST(the_window, 0, 4)
 	/* the window moves on with each turn, and by one only */
 	ck_assert_int_eq(come(&c, cfg.first), 0);
 	m = a_write(96);
-	expect_refused(come(&m, (uint16_t)(cfg.first + 32769)), "too far");
+	expect_refused(come(&m, (uint16_t)(cfg.first + 32769)), "outside the window");
 	ck_assert_int_eq(come(&m, (uint16_t)(cfg.first + 32768)), 0);
 	ck_assert_uint_eq(w.ssn.ahead, 3);
 }
@@ -363,32 +363,32 @@ START_LOOP_TEST(twice, 0, 16)
 	switch (when) {
 	case 0: /* both are ahead */
 		ck_assert_int_eq(come(&m, 5), 0);
-		expect_refused(come(&m, 5), "twice");
+		expect_refused(come(&m, 5), "duplicate");
 		/* whatever the second is, it leaves no trace */
 		first = a_write(128);
-		expect_refused(come(&first, 5), "twice");
+		expect_refused(come(&first, 5), "duplicate");
 		ck_assert(!world_is_placed(&w, &first));
 		break;
 	case 1: /* the second comes behind its turn, which came at once */
 		ck_assert_int_eq(come(&m, 0), 0);
 		ck_assert_uint_eq(w.turns, 1);
-		expect_refused(come(&m, 0), "there before");
+		expect_refused(come(&m, 0), "outside the window");
 		break;
 	case 2: /* the same, held until then */
 		ck_assert_int_eq(come(&m, 1), 0);
 		ck_assert_int_eq(come(&first, 0), 0);
 		ck_assert_uint_eq(w.turns, 2);
-		expect_refused(come(&m, 1), "there before");
+		expect_refused(come(&m, 1), "outside the window");
 		break;
 	default: /* the next one waits for a receive, or what comes again is behind that */
 		first = a_send(1);
 		ck_assert_int_eq(come(&first, 0), 0);
 		ck_assert(w.waits);
-		expect_refused(come(&m, 0), "twice");
+		expect_refused(come(&m, 0), "duplicate");
 		if (kind == 1)
 			break;
 		ck_assert_int_eq(come(&m, 1), 0);
-		expect_refused(come(&m, 1), "twice");
+		expect_refused(come(&m, 1), "duplicate");
 	}
 	ck_assert_uint_le(w.event_cnt, 2);
 }
@@ -400,14 +400,14 @@ START_TEST(so_many_are_held)
 	world_msg_control(&c, 4, "", 0);
 	for (uint16_t i = 0; i < usual.held_max; i++)
 		ck_assert_int_eq(come(&c, (uint16_t)(10 + i)), 0);
-	expect_refused(come(&c, 9), "more messages");
+	expect_refused(come(&c, 9), "too many out-of-order");
 	/* Writes are not of them, unless they are refused or have nothing */
 	m = a_write(64);
 	ck_assert_int_eq(come(&m, 8), 0);
 	world_msg_write(&w, &m, WORLD_FOREIGN, 0, text, 4);
-	expect_refused(come(&m, 7), "more messages");
+	expect_refused(come(&m, 7), "too many out-of-order");
 	world_msg_write(&w, &m, WORLD_RW, 0, text, 0);
-	expect_refused(come(&m, 7), "more messages");
+	expect_refused(come(&m, 7), "too many out-of-order");
 	ck_assert_uint_eq(w.ssn.held, usual.held_max);
 	/* what is in order is, and one that has to wait then */
 	m = a_write(64);
@@ -416,7 +416,7 @@ START_TEST(so_many_are_held)
 	ck_assert_int_eq(come(&m, 1), 0);
 	ck_assert(w.waits);
 	ck_assert_uint_eq(w.ssn.held, usual.held_max + 1);
-	expect_refused(come(&c, 9), "more messages");
+	expect_refused(come(&c, 9), "too many out-of-order");
 	world_post(&w);
 	world_drive(&w);
 	ck_assert_uint_eq(w.turns, 2);
@@ -513,7 +513,7 @@ START_LOOP_TEST(so_long, 0, 2)
 	if (_i == 0)
 		ck_assert_int_eq(world_in(&w, SSN_CONTROL, 3, bytes, &why), 0);
 	else
-		expect_refused(world_in(&w, SSN_CONTROL, 3, bytes, &why), "too long to be held");
+		expect_refused(world_in(&w, SSN_CONTROL, 3, bytes, &why), "too long to hold");
 	/* in order nobody minds */
 	ck_assert_int_eq(world_in(&w, SSN_CONTROL, 0, bytes, &why), 0);
 	ck_assert_uint_eq(w.turns, 1);

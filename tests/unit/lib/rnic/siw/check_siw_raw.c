@@ -382,7 +382,7 @@ START_LOOP_TEST(responder_with_ird_0_hears_terminate_6, 0, 2)
 		f.enh.ord = (uint16_t)(c.ird + 1);
 	raw_send_frame(f, &d);
 	expect_terminate(2, 0, 6);
-	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD is more than we can serve");
+	raw_serve_end(_i == 0 ? "the peer's IRD is too small" : "the peer's ORD exceeds our limit");
 }
 
 START_LOOP_TEST(bad_replies, 0, 12)
