@@ -1,7 +1,5 @@
-/*
- * The daemon's life: start, main loop, end. Owns the main loop, the configuration in force, the workers and the control socket; the
- * traffic itself is the workers', in threads of their own. Called by main.
- */
+/* The daemon from start to end. Owns the main loop, the configuration in force, the workers and the control socket.
+ * The workers carry the traffic, in threads of their own. Called by main. */
 #include "daemon/smcrd.h"
 
 #include <config.h>
@@ -39,7 +37,7 @@ daemon_turn(void *arg, int64_t now_ns)
 {
 	struct daemon *d = arg;
 
-	/* No sign of life unless each worker's loop turns: it waits here until they have. */
+	/* Waits until the loop of each worker has turned, so the watchdog is fed only while all of them run. */
 	if (notify_watchdog_due(&d->notify, now_ns))
 		workers_call_all(d->workers, smcrd_answer, NULL);
 	if (notify_store_due(&d->notify, now_ns))
@@ -110,14 +108,14 @@ smcrd_start(struct daemon *d)
 		log_confinement(&d->confine);
 	if (rc == CONFINE_REFUSED) {
 		log_msg(LOG_LVL_ERROR, "confine.mode is \"require\", and not all of it can be had");
-		return SMCRD_EXIT_CONFIG; /* the kernel will not change by itself */
+		return SMCRD_EXIT_CONFIG; /* a restart does not change the kernel */
 	}
 	if (rc == 0)
 		rc = loop_add_turn(d->loop, daemon_turn, d);
 	return rc == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
 }
 
-/* Also of a daemon that did not start completely. */
+/* Also for a daemon that did not start completely. */
 static void
 end(struct daemon *d)
 {
@@ -173,7 +171,7 @@ smcrd_run(struct daemon *d)
 	return code;
 }
 
-/* A daemon has what there is to say of its file in the log; run does that, unless there is nothing to run. */
+/* A daemon logs the messages about its file: smcrd_run() does it, or this function when the load fails. */
 static int
 load_to_run(struct daemon *d)
 {
@@ -207,7 +205,7 @@ smcrd_main(int argc, char **argv)
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
 	rc = action == OPTIONS_RUN ? load_to_run(&d) : config_load(d.opt.path, stderr, &d.cfg);
-	/* A name server that does not answer yet is worth a restart; a mistake in the file is not. */
+	/* A name server that does not answer yet may answer after a restart; a mistake in the file stays. */
 	if (rc != 0)
 		return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
 	if (action == OPTIONS_RUN) {
@@ -222,7 +220,7 @@ smcrd_main(int argc, char **argv)
 	if (action == OPTIONS_PRINT) {
 		config_print(d.cfg, stdout);
 	} else {
-		/* What there is of the devices now, device_preview says. */
+		/* device_preview prints the devices that exist now. */
 		printf("%s: ok, %u service%s, %u device entr%s\n", d.cfg->path, d.cfg->service_cnt,
 		    d.cfg->service_cnt == 1 ? "" : "s", d.cfg->device_cnt, d.cfg->device_cnt == 1 ? "y" : "ies");
 		device_preview(d.cfg, stdout, stderr);

@@ -1,4 +1,4 @@
-/* The parts put together; see confine.h. */
+/* Puts the parts of the confinement together; see confine.h. */
 #include "daemon/confine/confine.h"
 
 #include <dirent.h>
@@ -44,7 +44,7 @@ confine_has_verbs(const struct config *cfg)
 	return false;
 }
 
-/* Landlock and seccomp need no_new_privs or a capability, so the order counts. */
+/* Landlock and seccomp need no_new_privs or a capability, so the order matters. */
 static void
 rights(const struct config *cfg, enum confine_do what, unsigned keep, struct confine_state *out)
 {
@@ -64,7 +64,7 @@ rights(const struct config *cfg, enum confine_do what, unsigned keep, struct con
 	confine_files(cfg, what, &out->part[CONFINE_FILES]);
 }
 
-/* Of the parts up to here. */
+/* Of the parts up to `last`. */
 static int
 verdict(const struct confine_state *state, enum confine_part last)
 {

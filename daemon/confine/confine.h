@@ -1,6 +1,6 @@
-/* The process confines itself: at start, once what needs more is open (process/smcrd_open.c), it gives up what it will not need
- * again, for good. Four parts, each as far as the kernel and the build offer it; what is in force, and why what is
- * not, is kept in words for the log, smcrd -t and smcrctl status. */
+/* The process confines itself: at start, after it has opened what needs more rights (process/smcrd_open.c), it drops
+ * all other rights for good. Each of the four parts is applied as far as the kernel and the build support it. The
+ * state of each part, with the reason where it is off, is text for the log, smcrd -t and smcrctl status. */
 #pragma once
 
 #include <errno.h>
@@ -24,11 +24,11 @@
 enum confine_part { CONFINE_PARTS(CONFINE_PART) CONFINE_PART_CNT };
 
 #define CONFINE_TEXT_MAX 192
-#define CONFINE_REFUSED (-EKEYREJECTED) /* no other reason of a start that fails */
+#define CONFINE_REFUSED (-EKEYREJECTED) /* distinct from all other start errors */
 
 struct confine_part_state {
 	bool on;
-	char text[CONFINE_TEXT_MAX]; /* what holds, or why it does not */
+	char text[CONFINE_TEXT_MAX]; /* what is in force, or the reason why not */
 };
 
 struct confine_state {
@@ -36,8 +36,8 @@ struct confine_state {
 	struct confine_part_state part[CONFINE_PART_CNT];
 };
 
-/* For tests, in the environment: what becomes of a system call that is not allowed. "kill": it ends the process with
- * SIGSYS and a word why; "log": it is carried out, and the kernel logs it. Otherwise it is refused, and logged. */
+/* For tests, in the environment: the action for a refused system call. "kill": SIGSYS ends the process, after a line
+ * on stderr. "log": the kernel logs the call and runs it. Otherwise the call is refused and logged. */
 #define CONFINE_TEST_ENV "SMCRD_CONFINE_TEST"
 
 /* As in JSON, by enum confine_part and enum config_confine. */
@@ -48,19 +48,18 @@ extern const char *const confine_part_words[], *const confine_mode_words[];
 #define CAP_BPF 39
 #endif
 
-/* What else is kept. */
+/* Rights kept in addition. */
 enum {
-	CONFINE_KEEP_BPF = 1 << 0, /* CAP_BPF, on kernels that let nobody use a BPF map without */
+	CONFINE_KEEP_BPF = 1 << 0, /* CAP_BPF, on kernels that refuse a BPF map without it */
 };
-/* Writes down what confine_rights and confine_calls would put in force; changes nothing. */
+/* Describes what confine_rights and confine_calls would put in force; changes nothing. */
 void confine_preview(const struct config *, unsigned keep, struct confine_state *out);
 
-/* Put it in force, in two steps. confine_rights, everything but system calls: before devices are opened, because the
- * kernel's RDMA devices take requests only from who has the same rights as when it opened them, and before there is
- * a thread, as threads that run already keep their rights; a part that is so incomplete is not `on`. confine_calls:
- * when the daemon has started, for all threads. 0, or CONFINE_REFUSED when the mode is "require" and a part is not
- * in force. */
+/* Apply the confinement, in two steps. confine_rights applies all but system calls. It runs before devices are opened,
+ * as the kernel's RDMA devices accept requests only with the rights of their open. It also runs before the first
+ * thread, as running threads keep their rights; a part that missed a thread is not `on`. confine_calls runs when the
+ * daemon has started, for all threads. 0, or CONFINE_REFUSED when the mode is "require" and a part is not in force. */
 int confine_rights(const struct config *, unsigned keep, struct confine_state *out);
 int confine_calls(struct confine_state *);
-/* A line for each part. */
+/* One line for each part. */
 void confine_print(const struct confine_state *, FILE *out);

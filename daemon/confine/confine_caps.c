@@ -1,6 +1,6 @@
-/* Capabilities: all are given up but the one to bind ports below 1024 where the configuration keeps it for reloads, the
- * one to lock memory where RDMA cards need it and the limit could not be raised, and the one to read a BPF map where
- * the kernel lets nobody without. By system calls, without a library. */
+/* Capabilities: all are dropped except three. The right to bind ports below 1024 stays where the configuration keeps
+ * it for reloads. The right to lock memory stays where RDMA cards need it and the limit could not be raised. The right
+ * to read a BPF map stays where the kernel requires it. Uses system calls, no library. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ read_caps(struct caps *out)
 	return 0;
 }
 
-/* Permitted and effective; none is inheritable. */
+/* Permitted and effective; the inheritable set is empty. */
 static int
 write_caps(uint64_t keep)
 {
@@ -44,8 +44,7 @@ write_caps(uint64_t keep)
 	return syscall(SYS_capset, &head, data) != 0 ? -errno : 0;
 }
 
-/* Cards keep memory locked. While we still may, the limit is lifted, and then the capability that does without a limit
- * is not needed. */
+/* Cards keep memory locked. The limit is lifted while the process may do it; the capability is then not needed. */
 static bool
 needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps *have)
 {
@@ -101,8 +100,8 @@ confine_capabilities(const struct config *cfg, enum confine_do what, unsigned al
 		keep |= CAP_BIT(CAP_BPF);
 	keep &= have.permitted;
 	if (what == CONFINE_APPLY) {
-		/* The bounding and ambient sets could give rights to a program that is executed. Without the right to
-		 * change the bounding set there is nothing that it bounds: no_new_privs holds. */
+		/* The bounding and ambient sets could give rights to an executed program. Without the right to change
+		 * the bounding set, no_new_privs alone prevents that. */
 		for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

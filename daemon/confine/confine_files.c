@@ -1,6 +1,6 @@
-/* Files: Landlock leaves what a running daemon opens, by directories, because files are replaced (resolv.conf, the
- * configuration) and a rule is for what is there now. What is open stays open. No path can be executed, and none
- * written but devices. The constants are the kernel's, as headers may be older than the kernel. */
+/* Files: Landlock leaves what a running daemon opens. Rules name directories, because files are replaced (resolv.conf,
+ * the configuration) and a rule applies to the existing inode. Open descriptors stay usable. No path can be executed,
+ * and only devices can be written. The constants are the kernel's, as headers may be older than the kernel. */
 #include <config.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define NR_ADD_RULE 445
 #define NR_RESTRICT_SELF 446
 
-#define CREATE_VERSION 1 /* flag: only tell the version */
+#define CREATE_VERSION 1 /* flag: only return the version */
 #define RULE_PATH 1
 
 enum {
@@ -34,12 +34,12 @@ enum {
 	FS_IOCTL_DEV = 1 << 15,
 };
 
-/* Rights to files by version of Landlock: those named here are refused where no rule allows them. */
+/* Rights to files by version of Landlock: the kernel refuses these except where a rule allows them. */
 #define FS_ALL_V1 0x1fffu
 #define FS_ALL_V2 (FS_ALL_V1 | 1u << 13) /* rename to another directory */
 #define FS_ALL_V3 (FS_ALL_V2 | 1u << 14) /* truncate */
 #define FS_ALL_V5 (FS_ALL_V3 | (unsigned)FS_IOCTL_DEV)
-#define FS_OF_FILES ((unsigned)(FS_WRITE | FS_READ | FS_IOCTL_DEV) | 1u << 14) /* a rule for a file may have these */
+#define FS_OF_FILES ((unsigned)(FS_WRITE | FS_READ | FS_IOCTL_DEV) | 1u << 14) /* allowed in a rule for a file */
 
 #define SCOPE_ABSTRACT_UNIX 1u
 #define SCOPE_SIGNAL 2u
@@ -61,14 +61,14 @@ static const struct {
 	const char *path;
 	unsigned rights;
 } paths[] = {
-	/* The resolver at a reload: resolv.conf, nsswitch.conf, hosts; drivers' lists of libibverbs. */
+	/* The resolver at a reload: resolv.conf, nsswitch.conf, hosts; the driver lists of libibverbs. */
 	{ "/etc", LOOK },
-	/* resolv.conf is a link to one of them. */
+	/* Targets of the link resolv.conf. */
 	{ "/run/systemd/resolve", LOOK },
 	{ "/run/resolvconf", LOOK },
 	{ "/run/NetworkManager", LOOK },
 	{ "/run/connman", LOOK },
-	/* Name services' caches. */
+	/* Caches of name services. */
 	{ "/run/nscd", LOOK },
 	{ "/var/cache/nscd", LOOK },
 	{ "/var/lib/sss", LOOK },
@@ -79,7 +79,7 @@ static const struct {
 	{ "/usr/lib64", LOOK },
 	{ "/usr/local/lib", LOOK },
 	{ "/usr/share/zoneinfo", LOOK },
-	/* Our own memory in smcrctl status; what the C library asks for. */
+	/* Memory of the process in smcrctl status; files that the C library reads. */
 	{ "/proc/self", LOOK },
 	{ "/proc/sys", LOOK },
 	{ "/proc/meminfo", LOOK },
@@ -100,7 +100,7 @@ struct rules {
 	int rc; /* the first error */
 };
 
-/* A path that is not there needs no rule. */
+/* A missing path needs no rule. */
 static void
 allow(struct rules *r, const char *path, unsigned rights)
 {
@@ -117,7 +117,7 @@ allow(struct rules *r, const char *path, unsigned rights)
 	close(attr.fd);
 }
 
-/* The directory that the file is in, but never the root: then the file alone. */
+/* The directory of the file; in the root directory, the file alone. */
 static void
 allow_around(struct rules *r, const char *file, unsigned rights)
 {
@@ -130,7 +130,7 @@ allow_around(struct rules *r, const char *file, unsigned rights)
 	allow(r, strcmp(dir, "/") == 0 ? file : dir, rights);
 }
 
-/* Cards may be plugged in later. Their directory is made by the first one. */
+/* Cards may be plugged in later, and the first one creates their directory. */
 static const char *
 cards_path(const struct config *cfg)
 {
@@ -143,7 +143,8 @@ static int
 restrict_self(const struct config *cfg, int abi)
 {
 	const char *notify = getenv("NOTIFY_SOCKET");
-	/* Processes outside get no signals from us; no socket without a path is theirs, except the one that systemd gave. */
+	/* No signals to processes outside, and no connection to their abstract sockets, except the one that systemd
+	 * gave. */
 	struct ruleset_attr attr = {
 		.fs = abi >= 5 ? FS_ALL_V5
 		    : abi >= 3 ? FS_ALL_V3
@@ -160,13 +161,13 @@ restrict_self(const struct config *cfg, int abi)
 		return -errno;
 	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		allow(&r, paths[i].path, paths[i].rights);
-	/* By its name and, if that is a link, where it leads now. */
+	/* By its name and, for a symbolic link, also by its present target. */
 	allow_around(&r, cfg->path, LOOK);
 	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
 		allow_around(&r, real, LOOK);
 	if (config_include_dir(cfg, real) == 0)
 		allow(&r, real, LOOK);
-	/* Sockets are removed at the end, and others made by a reload. */
+	/* Sockets are removed at the end, and a reload makes others. */
 	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
 	if (cfg->control_readonly[0] != '\0')
 		allow_around(&r, cfg->control_readonly, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);

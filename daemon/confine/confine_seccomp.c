@@ -1,7 +1,7 @@
-/* System calls: a seccomp filter of what the table allows, in all threads. Any other call fails with ENOSYS, the
- * sign for C libraries to use an older call, and the kernel logs it (audit, type SECCOMP). In tests it ends the
- * process. In front of it a small one refuses the calls that libraries try first as a matter of course (confine_absent):
- * whether refusals are logged is a filter's attribute, and each new thread would leave a line that looks like an attack. */
+/* System calls: a seccomp filter of the table, for all threads. Any other call fails with ENOSYS, on which C libraries
+ * use an older call, and the kernel logs it (audit, type SECCOMP). In tests it ends the process. A small filter before
+ * it refuses the calls that libraries always try first (confine_absent). Logging is an attribute of a filter, and
+ * otherwise each new thread would log a line that looks like an attack. */
 #include <errno.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "daemon/confine/confine_parts.h"
 
-/* The fate of a call that is not allowed: refused, unless CONFINE_TEST_ENV says otherwise. */
+/* The action for calls outside the table, chosen by CONFINE_TEST_ENV; by default they are refused. */
 struct violation {
 	const char *env;
 	uint32_t action;
@@ -24,7 +24,7 @@ static const struct violation violations[] = {
 	{ "log", SCMP_ACT_LOG, "others are only logged (test)" },
 };
 
-/* -- in tests: a word before the end -- */
+/* -- in tests: a line before the end -- */
 
 static void
 say_and_die(int signo, siginfo_t *info, void *ucontext)
@@ -47,7 +47,7 @@ say_and_die(int signo, siginfo_t *info, void *ucontext)
 
 /* -- the filter -- */
 
-/* How many calls of the row exist on this processor and for this libseccomp, or negative. */
+/* The number of calls in the row that this processor and libseccomp have, or negative. */
 static int
 add_row(scmp_filter_ctx ctx, const struct confine_call *call)
 {
@@ -68,7 +68,7 @@ add_row(scmp_filter_ctx ctx, const struct confine_call *call)
 		int nr = seccomp_syscall_resolve_name(name);
 		int rc = nr != __NR_SCMP_ERROR ? seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, cnt, cmp) : -EDOM;
 
-		/* Called by another way on this processor (socketcall), or there already without conditions. */
+		/* Not a direct call on this processor (socketcall), or already allowed without conditions. */
 		if (rc != 0 && rc != -EDOM && rc != -EEXIST)
 			return rc;
 		known += rc == 0;
@@ -76,7 +76,7 @@ add_row(scmp_filter_ctx ctx, const struct confine_call *call)
 	return known;
 }
 
-/* Calls that are known here, or negative. */
+/* The number of known calls, or negative. */
 static int
 add_rules(scmp_filter_ctx ctx)
 {
@@ -92,7 +92,7 @@ add_rules(scmp_filter_ctx ctx)
 	return known;
 }
 
-/* The same thing for each of confine_absent, where it exists. */
+/* The same action for each existing call of confine_absent. */
 static int
 add_absent(scmp_filter_ctx ctx, uint32_t action)
 {
@@ -106,9 +106,9 @@ add_absent(scmp_filter_ctx ctx, uint32_t action)
 	return 0;
 }
 
-/* With a line in the kernel's log for each refusal, or without; a search tree in place of a list. The processor's guard against
- * reading past stores is for programs that run foreign code, and costs every one of ours; kernels since 5.16 leave it off by
- * themselves. Attributes that libseccomp or the kernel does not know are done without, but a filter has to be for all threads. */
+/* log: refusals are logged by the kernel. The filter is a search tree instead of a list. The mitigation of speculative
+ * store bypass is for programs that run foreign code and slows all calls; kernels since 5.16 leave it off. Attributes
+ * that libseccomp or the kernel does not know are skipped, but the filter has to apply to all threads. */
 static int
 set_attributes(scmp_filter_ctx ctx, bool log)
 {
@@ -136,7 +136,7 @@ filter_absent(enum confine_do what)
 	return rc;
 }
 
-/* How many rules there are, or negative. */
+/* The number of rules, or negative. */
 static int
 filter(enum confine_do what, const struct violation *v)
 {
@@ -146,7 +146,8 @@ filter(enum confine_do what, const struct violation *v)
 
 	if (ctx == NULL)
 		return -ENOMEM;
-	/* The other one, which the kernel asks as well, has refused these. It has to be there first: this one lets no other in. */
+	/* filter_absent() refuses these; the kernel runs both filters. It comes first, as this filter does not allow
+	 * loading another. */
 	rc = filter_absent(what);
 	if (rc == 0)
 		rc = set_attributes(ctx, true);
@@ -154,7 +155,7 @@ filter(enum confine_do what, const struct violation *v)
 		rc = add_absent(ctx, SCMP_ACT_ALLOW);
 	known = rc == 0 ? add_rules(ctx) : rc;
 	if (known > 0 && what == CONFINE_APPLY) {
-		/* A thread that blocks signals ends the process without the word. */
+		/* A thread that blocks signals ends the process without the line. */
 		if (v->action == SCMP_ACT_TRAP)
 			(void)sigaction(SIGSYS, &sa, NULL);
 		rc = seccomp_load(ctx);

@@ -1,5 +1,5 @@
-/* The table of system calls; see confine_parts.h. What the tests do not use is here for another C library, processor,
- * driver of a card or module of the name service, which the group's comment names. */
+/* The table of system calls; see confine_parts.h. Calls that the tests do not use are for another C library,
+ * processor, card driver or module of the name service, as the comment of the group says. */
 #include "daemon/confine/confine_parts.h"
 
 #include <config.h>
@@ -29,7 +29,7 @@
 
 #define WX (PROT_WRITE | PROT_EXEC)
 
-/* A thread of this process, in its namespaces; no process. */
+/* A thread of this process, in its namespaces; not a process. */
 #define THREAD_IS (CLONE_VM | CLONE_THREAD)
 #define THREAD_ISNT \
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
@@ -39,18 +39,18 @@
 #define CLONE_FLAGS 0
 #endif
 
-/* ioctls of RDMA devices have this type, whatever their number. */
+/* ioctls of RDMA devices have this type and any number. */
 #define RDMA_TYPE_MASK 0xff00
 #define RDMA_TYPE 0x1b00
 
 const struct confine_call confine_allowed[] = {
-	/* The loop: epoll by us and by libevent, whose signals come by a pipe of its own; ppoll lets them in. */
+	/* The loop: epoll, also by libevent, which reads signals from a pipe of its own; ppoll accepts signals. */
 	{ .names = "epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 "
 	           "poll ppoll ppoll_time64 pselect6 pselect6_time64 select _newselect timerfd_create "
 	           "timerfd_settime timerfd_settime64" },
 
-	/* Sockets: TCP of legs, middles and soft iWARP; the control socket, systemd and name services by Unix sockets; UDP of
-	 * the resolver; interfaces (and libibverbs) by netlink. No raw and no packet sockets. */
+	/* Sockets: TCP of legs, CLC connections and soft iWARP; UNIX sockets of control, systemd and name services;
+	 * UDP of the resolver; netlink for interfaces and libibverbs. No raw and no packet sockets. */
 	{ "socket", { IS(0, AF_UNIX) } },
 	{ "socket", { IS(0, AF_INET), ARG(1, SOCK_TYPE, SOCK_STREAM) } },
 	{ "socket", { IS(0, AF_INET), ARG(1, SOCK_TYPE, SOCK_DGRAM) } },
@@ -61,15 +61,14 @@ const struct confine_call confine_allowed[] = {
 	{ .names = "accept accept4 bind connect getpeername getsockname getsockopt listen recv recvfrom recvmmsg "
 	           "recvmmsg_time64 recvmsg send sendmmsg sendmsg sendto setsockopt shutdown" },
 
-	/* SMC-R's TCP option: mark a socket, ask what its peer had. Programs and maps are made before. */
+	/* SMC-R's TCP option: mark a socket, read the option of its peer. Programs and maps are made earlier. */
 	{ "bpf", { IS(0, BPF_MAP_LOOKUP_ELEM) } },
 	{ "bpf", { IS(0, BPF_MAP_UPDATE_ELEM) } },
 
-	/* Descriptors. */
 	{ .names = "close close_range fcntl fcntl64 pipe2 read readv write writev" },
 
-	/* The urgent mark, what a socket holds, an interface's name, MTU, hardware address and VLAN; is standard error a terminal;
-	 * RDMA devices. Nothing else of what ioctl does: TIOCSTI puts words into somebody's terminal. */
+	/* The urgent mark, queued bytes of a socket, name, MTU, hardware address and VLAN of an interface; whether
+	 * stderr is a terminal; RDMA devices. No other ioctl: TIOCSTI inserts input into a terminal. */
 	{ "ioctl", { IS(1, SIOCATMARK) } },
 	{ "ioctl", { IS(1, FIONREAD) } },
 	{ "ioctl", { IS(1, FIONBIO) } },
@@ -84,18 +83,18 @@ const struct confine_call confine_allowed[] = {
 	{ "ioctl", { IS(1, TCGETS) } },
 	{ "ioctl", { ARG(1, RDMA_TYPE_MASK, RDMA_TYPE) } },
 
-	/* Files, which Landlock bounds: the configuration and the resolver's at a reload, /proc/self for smcrctl status, cards
-	 * below /sys and /dev; the end of UNIX sockets. Nothing is created but those (bind), whose mode is umask's business: calls
-	 * that change mode or owner would be for all files of the user. */
+	/* Files, which Landlock bounds: at a reload the configuration and the resolver's files, /proc/self for smcrctl
+	 * status, cards below /sys and /dev; removal of UNIX sockets. Only sockets are created (bind), with their mode
+	 * from umask: calls that change mode or owner would apply to all files of the user. */
 	{ "open", { ARG(1, O_CREAT, 0) } },
 	{ "openat", { ARG(2, O_CREAT, 0) } },
 	{ .names = "access faccessat faccessat2 fstat fstat64 fstatat64 getdents getdents64 lseek _llseek lstat "
 	           "lstat64 newfstatat pread64 readlink readlinkat stat stat64 statfs statx umask unlink unlinkat "
 	           "flock" },
 
-	/* Memory. Code comes from files alone, when a module of the name service or a card's driver is loaded: nothing is
-	 * writable and executable, and nothing becomes executable that was not mapped so. Cards: no copy of registered memory
-	 * in a child (MADV_DONTFORK). */
+	/* Memory. Code is mapped from files only, when a module of the name service or a card driver is loaded: no
+	 * page is writable and executable, and none becomes executable later. Cards: registered memory is not copied
+	 * to a child (MADV_DONTFORK). */
 	{ "mmap", { ARG(2, WX, 0) } },
 	{ "mmap", { ARG(2, WX, PROT_WRITE) } },
 	{ "mmap", { ARG(2, WX, PROT_EXEC), ARG(3, MAP_ANONYMOUS, 0) } },
@@ -105,33 +104,33 @@ const struct confine_call confine_allowed[] = {
 	{ "mprotect", { ARG(2, PROT_EXEC, 0) } },
 	{ .names = "brk madvise membarrier mlock mremap munlock munmap" },
 
-	/* Threads: loading a configuration, and what blocks in libibverbs and librdmacm. No processes. */
+	/* Threads: the configuration loader, and blocking calls of libibverbs and librdmacm. No processes. */
 	{ "clone", { ARG(CLONE_FLAGS, THREAD_IS | THREAD_ISNT, THREAD_IS) } },
 	{ "prctl", { IS(0, PR_SET_NAME) } },
 	{ "prctl", { IS(0, 0x53564d41) } }, /* PR_SET_VMA: newer C libraries name their memory */
 	{ .names = "exit futex futex_time64 get_robust_list gettid rseq sched_getaffinity sched_yield "
 	           "set_robust_list set_tid_address" },
 
-	/* Time; mostly without a system call, except on clocks that the kernel has to read. */
+	/* Time; mostly without a system call, except for clocks that only the kernel can read. */
 	{ .names = "clock_getres clock_gettime clock_gettime64 clock_nanosleep clock_nanosleep_time64 "
 	           "gettimeofday nanosleep time" },
 
-	/* Signals, of which only our own go to us: abort() of a failed assertion. */
+	/* Signals, sent only to this process: abort() of a failed assertion. */
 	{ "tgkill", { OWN_PID(0) } },
 	{ .names = "restart_syscall rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait sigaltstack "
 	           "sigreturn" },
 
-	/* Identity and surroundings: process id in status and for systemd, users in logs of name services, limits of descriptors
-	 * and locked memory at a reload, processors. Limits of this process alone. */
+	/* Identity and environment: process id for status and systemd, users in logs of name services, processors,
+	 * limits of descriptors and locked memory at a reload. Limits of this process only. */
 	{ "prlimit64", { IS(0, 0) } },
 	{ .names = "getcpu getegid getegid32 geteuid geteuid32 getgid getgid32 getpid getppid getrandom "
 	           "getrlimit getrusage getuid getuid32 capget setrlimit sysinfo ugetrlimit uname exit_group" },
 
-	/* Calls of single processors: thread pointers, features of the processor. */
+	/* Calls of particular processors: thread pointers, processor features. */
 	{ .names = "riscv_hwprobe set_tls" },
 
 #ifdef SMCRD_SANITIZERS
-	/* Sanitizers: the leak checker at the end is a process that stops this one and reads its memory; reports. */
+	/* Sanitizers: the leak checker is a process that stops this one at its end and reads its memory; reports. */
 	{ .names = "arch_prctl clone dup2 mincore personality pipe prctl process_vm_readv ptrace tkill kill "
 	           "wait4" },
 #endif

@@ -1,4 +1,4 @@
-/* The confinement's words; apart, because the control socket's library has no more of it. See confine.h. */
+/* The names of the confinement's parts and modes, apart because the control library needs only these. See confine.h. */
 #include "daemon/confine/confine.h"
 
 #define WORD(constant, word, meaning) word,

@@ -1,4 +1,4 @@
-/* Pauses of accepting, told of; see accept_pause.h. */
+/* Reports of pauses of accept(); see accept_pause.h. */
 #include "daemon/event/accept_pause.h"
 
 #include <stdio.h>
@@ -28,12 +28,12 @@ accept_pause_event_of(const struct accept_pauses *all, enum event_kind kind, con
 	return e;
 }
 
-/* Not too often. */
+/* Rate limited. */
 static void
 tell_begin(struct accept_pauses *all, const struct pause_place *at)
 {
 	struct event e = accept_pause_event_of(all, EVENT_ACCEPTING_PAUSED, at);
-	uint64_t left_out; /* not said: the event has the number of failures */
+	uint64_t left_out; /* not reported: the event has the number of failures */
 
 	all->told_ns = at->now_ns;
 	if (!log_limit_take(&all->limit, at->now_ns, &left_out))
@@ -57,7 +57,7 @@ accept_pauses_failed(struct accept_pauses *all, struct accept_pause *me, const s
 	me->on = true;
 	all->err = err;
 	all->failures++;
-	/* Under the lock, so that its end is not told first. */
+	/* Under the lock, so that the end is not reported first. */
 	if (other || at->now_ns - all->told_ns >= TELL_AGAIN_NS)
 		tell_begin(all, at);
 	(void)pthread_mutex_unlock(&all->lock);
@@ -73,7 +73,7 @@ accept_pauses_over(struct accept_pauses *all, struct accept_pause *me, const str
 	if (--all->paused == 0 && all->told) {
 		struct event e = accept_pause_event_of(all, EVENT_ACCEPTING_GOES_ON, at);
 
-		/* It may have begun in another thread's turn, which is later than ours. */
+		/* The pause may have begun in the turn of another thread, later than this turn. */
 		e.after_ms = (uint64_t)max_i64(at->now_ns - all->since_ns, 0) / 1000000;
 		event_report(all->news, at->now_ns, at->worker, &e);
 	}

@@ -1,8 +1,7 @@
-/*
- * Pauses of accepting: descriptors or memory have run out, or accept() has another error that is no connection's. What runs out
- * is the process's, and all its listening sockets notice it, so it is told once for all of them: when the first one pauses, when
- * the reason changes, and when none pauses any more, with how often accept() failed meanwhile. Any thread. Owner: struct workers.
- */
+/* Pauses of accept(): descriptors or memory are exhausted, or accept() failed with another error that is not of one
+ * connection. The resource is the process's, so all listening sockets fail together and one report covers them.
+ * Reported: the first pause, a change of the reason, and the end of the last pause with the number of failed accept()
+ * calls. Any thread. Owner: struct workers. */
 #pragma once
 
 #include <pthread.h>
@@ -14,35 +13,35 @@
 
 struct accept_pauses {
 	struct event_history *news;
-	pthread_mutex_t lock; /* of what follows */
-	unsigned paused;      /* sockets; none: it is over */
+	pthread_mutex_t lock; /* of the fields below */
+	unsigned paused;      /* paused sockets; 0: the pause is over */
 	int err;              /* of the last failure */
-	bool told;            /* its beginning was, so its end will be */
+	bool told;            /* the start was reported, so the end will be */
 	uint64_t failures;
 	int64_t since_ns;
 	int64_t told_ns;
-	struct log_limit limit; /* so that one which comes and goes fills no log; ends come on top */
+	struct log_limit limit; /* limits reports of short pauses; ends are not limited */
 };
 
-/* The part of a listening socket, or of several that pause together. Its thread's alone; zeroed: it does not pause. */
+/* Of a listening socket, or of several that pause together. Used by one thread; zeroed: not paused. */
 struct accept_pause {
 	bool on;
 };
 
-/* Who tells. */
+/* The reporter. */
 struct pause_place {
 	int64_t now_ns;      /* as for event_report */
 	unsigned worker;     /* from 1; 0: main, or another thread */
-	const char *service; /* "": it is no service's */
+	const char *service; /* "": not of a service */
 };
 
 /* news as for event_report. */
 void accept_pauses_init(struct accept_pauses *, struct event_history *);
 void accept_pauses_fini(struct accept_pauses *);
 
-/* accept() has failed by err: this one pauses, or goes on doing so. */
+/* accept() failed with err: this one pauses, or stays paused. */
 void accept_pauses_failed(struct accept_pauses *, struct accept_pause *, const struct pause_place *, int err);
-/* It works again, or nobody waits; cheap when it does not pause. */
+/* accept() works again, or no connection waits; cheap without a pause. */
 void accept_pauses_over(struct accept_pauses *, struct accept_pause *, const struct pause_place *);
-/* The socket accepts no more: it goes on no more than it pauses. */
+/* The socket is closed: its pause ends without a report. */
 void accept_pauses_forget(struct accept_pauses *, struct accept_pause *);

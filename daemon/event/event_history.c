@@ -1,4 +1,4 @@
-/* Events on their way to whoever wants to know; see event_history.h. */
+/* Events for the log, the journal and smcrctl; see event_history.h. */
 #include "daemon/event/event_history.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ on_mail(struct mail *mail)
 {
 	struct event_history *news = CONTAINER_OF(mail, struct event_history, mail);
 
-	/* That the loop turns is all that it is for: the control socket's turn looks for what is new. */
+	/* The mail only makes the loop turn: the turn of the control socket reads new events. */
 	(void)pthread_mutex_lock(&news->lock);
 	news->told = false;
 	(void)pthread_mutex_unlock(&news->lock);
@@ -53,7 +53,7 @@ wall_us(void)
 	return ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
 }
 
-/* For the newest: the oldest of the kind that has most makes room. */
+/* A place for the newest event. When full, the oldest event of the most frequent kind is dropped. */
 static struct event_record *
 make_place(struct event_history *news, enum event_kind kind)
 {
@@ -74,7 +74,7 @@ make_place(struct event_history *news, enum event_kind kind)
 	return &news->kept[place];
 }
 
-/* Keeps it, and wakes who follows; false: it comes too often. */
+/* Keeps the event and wakes the follower; false: over the rate limit of its kind. */
 static bool
 event_history_keep(
     struct event_history *news, int64_t now_ns, unsigned worker, const struct event *e, uint64_t *left_out)
@@ -87,7 +87,7 @@ event_history_keep(
 		*r = (struct event_record){
 			.nr = news->last, .time_us = wall_us(), .left_out = *left_out, .worker = worker, .event = *e
 		};
-		/* Under the lock: who ends his interest knows then whether a mail is under way. */
+		/* Under the lock: event_history_wake() then knows whether a mail is pending. */
 		if (news->to != NULL && !news->told) {
 			news->told = true;
 			mailbox_post(news->to, &news->mail);

@@ -1,4 +1,4 @@
-/* The tables of events and their fields, and the line that is made of them; see event_kinds.h. */
+/* The tables of events and their fields, and the log line made from them; see event_kinds.h. */
 #include "daemon/event/event_kinds.h"
 
 #include <inttypes.h>

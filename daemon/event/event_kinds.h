@@ -1,8 +1,6 @@
-/*
- * What an operator is told of: every kind of event and every field that one may have, a row each. The line of the log, the
- * fields of a journal entry and the lines of smcrctl events are all made of these rows; a test (check_event_kinds.c) holds the
- * journal's catalog, smcrd(8) and doc/json-fields.md to them. Pure.
- */
+/* All kinds of events and their fields, one row each. Log lines, journal entries and the lines of smcrctl events are
+ * made from these rows. check_event_kinds.c compares the journal's catalog, smcrd(8) and doc/json-fields.md with them.
+ * Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -43,23 +41,23 @@ enum event_kind {
 #define EVENT_NAME_MAX 64
 #define EVENT_HOST_MAX 256
 #define EVENT_REASON_MAX 320
-#define EVENT_TEXT_MAX 900 /* of the line, which is cut there */
+#define EVENT_TEXT_MAX 900 /* of the line, which is truncated */
 
-/* What is not known is "" or 0. All strings are copies. */
+/* Unknown fields are "" or 0. All strings are copies. */
 struct event {
 	enum event_kind kind;
 	char service[EVENT_NAME_MAX];
 	uint64_t group;
 	uint64_t link;
-	char peer[ADDR_STR_MAX];   /* its address; with port where we connect to it */
-	char server[ADDR_STR_MAX]; /* the same of an egress's server */
-	char host[EVENT_HOST_MAX]; /* the name of either, as the configuration has it, or as the peer calls itself */
+	char peer[ADDR_STR_MAX];   /* its address; with port where this side connects */
+	char server[ADDR_STR_MAX]; /* address of an egress's server, with port */
+	char host[EVENT_HOST_MAX]; /* name of peer or server, as configured or as the peer reports it */
 	char peer_id[48];
 	char device[EVENT_NAME_MAX];
 	char transport[24];
 	char role[16];
-	char mpa[ADDR_STR_MAX]; /* where iWARP connections are accepted */
-	char fallback[16];      /* what becomes of connections: "tcp", "refuse" */
+	char mpa[ADDR_STR_MAX]; /* address for iWARP connections */
+	char fallback[16];      /* of the connections: "tcp", "refuse" */
 	uint64_t for_ms;
 	char reason[EVENT_REASON_MAX];
 	uint64_t connections; /* so far */
@@ -69,10 +67,10 @@ struct event {
 
 struct event_field {
 	const char *key;     /* in the line and in JSON */
-	const char *journal; /* the name of the journal's field */
-	size_t off;          /* in struct event: a string, or a uint64_t */
+	const char *journal; /* field name in the journal */
+	size_t off;          /* in struct event: a string or a uint64_t */
 	size_t cap;          /* of the string; 0: a number */
-	const char *meaning; /* for doc/json-fields.md, as is `when` below */
+	const char *meaning; /* for doc/json-fields.md, as `when` below */
 };
 
 /* In the order of the line. */
@@ -99,20 +97,20 @@ enum event_field_nr {
 
 struct event_kind_row {
 	const char *word;   /* for programs */
-	const char *phrase; /* the line begins with it */
-	const char *id;     /* MESSAGE_ID, 32 hex digits, made once by chance and never changed */
+	const char *phrase; /* start of the line */
+	const char *id;     /* MESSAGE_ID, 32 hex digits; random, never changes */
 	enum log_level level;
-	unsigned fields; /* 1 << enum event_field_nr: those that it may have */
+	unsigned fields; /* 1 << enum event_field_nr: the possible fields */
 	const char *when;
 };
 
 extern const struct event_field event_fields[EVENT_FIELD_CNT];
 extern const struct event_kind_row event_kinds[EVENT_KIND_CNT];
 
-/* The value of a field: a string as it is; a number in buf, which has 24 bytes, "" for 0. */
+/* The value of a field: a string, or a number written to buf (24 bytes), "" for 0. */
 const char *event_value(const struct event *, const struct event_field *, char *buf);
 uint64_t event_number(const struct event *, const struct event_field *);
 /* The line, "phrase: key=value ..."; buf has EVENT_TEXT_MAX bytes and is returned. */
 char *event_text(const struct event *, char *buf);
-/* Replaces what could be taken for something else in a line: control characters and quotation marks. */
+/* Replaces control characters and quotation marks, which would break the line. */
 void event_clean(struct event *);

@@ -1,5 +1,5 @@
-/* Entries of the journal with fields; see journal.h. */
-#define SD_JOURNAL_SUPPRESS_LOCATION /* where in our source it was said is of no use to an operator */
+/* Journal entries with fields; see journal.h. */
+#define SD_JOURNAL_SUPPRESS_LOCATION /* the place in our source does not help an operator */
 #include "daemon/event/journal.h"
 
 #include <string.h>
@@ -11,10 +11,10 @@
 #define SOCKET "/run/systemd/journal/socket"
 #define FIXED 4 /* MESSAGE, MESSAGE_ID, PRIORITY, SMCRD_EVENT */
 #define NAME_MAX_LEN 32
-/* Room for all that there can be: no field is cut, so each ends with a newline. */
+/* Large enough for all fields: none is cut, so each ends with a newline. */
 #define ENTRY_MAX (FIXED * NAME_MAX_LEN + EVENT_TEXT_MAX + EVENT_FIELD_CNT * (NAME_MAX_LEN + EVENT_REASON_MAX))
 
-/* In the thread that writes the log. The library's socket blocks. */
+/* Runs in the log thread. The library's socket blocks. */
 static bool
 send_entry(const char *entry, size_t len)
 {
@@ -25,7 +25,7 @@ send_entry(const char *entry, size_t len)
 		end = memchr(p, '\n', (size_t)(entry + len - p));
 		iov[cnt++] = (struct iovec){ (void *)(uintptr_t)p, (size_t)(end - p) };
 	}
-	/* Where nobody has the path, the library says that all is well. */
+	/* Without a socket at this path the library returns success. */
 	return access(SOCKET, F_OK) == 0 && sd_journal_sendv(iov, (int)cnt) == 0;
 }
 

@@ -1,4 +1,4 @@
-/* Messages that came as text, line by line into the log; see log/log_lines.h. */
+/* Text messages logged line by line; see log/log_lines.h. */
 #include "daemon/log/log_lines.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #define LINE_MAX_LEN 900
 
-/* The level of a line says that it is a warning, so the word is left out. */
+/* The level shows that a line is a warning, so the word is removed. */
 static void
 log_line(const char *line, size_t len, const char *word, enum log_level level)
 {

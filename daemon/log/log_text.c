@@ -1,4 +1,4 @@
-/* Wording of the log lines about the engine; see log/log_text.h. */
+/* Log lines about the engine; see log/log_text.h. */
 #include "daemon/log/log_text.h"
 
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include "base/str.h"
 #include "wire/clc.h"
 
-/* The places of an entry in the event; 0: it means nothing there. */
+/* The fields of the event that an entry fills; 0: not used. */
 static const struct {
-	int kind; /* enum event_kind, or -1: it is a line only */
+	int kind; /* enum event_kind, or -1: only a line */
 	enum { NO_TEXT, IS_REASON, IS_ROLE, IS_TRANSPORT } text;
 	enum { NO_VALUE, IS_FOR_MS, IS_AFTER_MS } value;
 } entries[] = {

@@ -1,8 +1,5 @@
-/*
- * The environment: what all that takes part in a worker's turn has in common.
- * Filled in and owned by the worker; services, sessions and devices keep a
- * pointer to it.
- */
+/* The environment that all parts of a worker's turn share. The worker fills it in and owns it; services, sessions and
+ * devices keep a pointer to it. */
 #pragma once
 
 #include "base/rng.h"
@@ -17,7 +14,7 @@ struct env {
 	struct smcr *eng;
 	struct timerq timers;
 	struct rng rng;
-	int64_t now_ns; /* read once a turn, before any callback of it */
+	int64_t now_ns; /* read once per turn, before its first callback */
 };
 
 /* Arms a timer that was reserved in env->timers. */

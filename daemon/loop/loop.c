@@ -1,23 +1,16 @@
-/*
- * The event loop: one epoll descriptor for all sockets, and libevent for
- * signals. Owns both and the turn functions; the watched descriptors stay their
- * owners'. Called by everything in the daemon that waits.
+/* The event loop: one epoll descriptor for all sockets, and libevent for signals. Owns both and the turn functions;
+ * the owners of the watched descriptors keep them. Called by every part of the daemon that waits.
  *
- * A turn: one epoll_pwait, the callbacks of what is ready, then the turn
- * functions, always: with libevent's priorities a flush event starves behind
- * busy sockets. Sockets are not libevent events, because EV_READ misses a lone
- * urgent byte, no event at all misses a reset, EV_CLOSED spins on one, and
- * with EV_ET it misses it again. libevent's own descriptor cannot be nested in
- * ours, so its signals are blocked but for the wait, which they interrupt, and
- * only then libevent is asked what has come.
+ * A turn: one epoll_pwait, the callbacks of ready descriptors, then always the turn functions. With libevent's
+ * priorities a flush event starves behind busy sockets. Sockets are not libevent events: EV_READ misses a lone urgent
+ * byte, an event without EV_READ and EV_CLOSED misses a reset, EV_CLOSED spins on one, and with EV_ET misses it again.
+ * libevent's own descriptor cannot be nested in ours. So its signals are blocked except during the wait, which they
+ * interrupt; libevent runs only then.
  *
- * Time is that of CLOCK_MONOTONIC without the spells in which the thread stood
- * still: SIGSTOP, a frozen cgroup, a paused or migrated VM whose clock jumps, or
- * a turn of our own that took too long. A turn that begins much later than it
- * was to begin shows one, and its time counts against nobody: every time limit
- * in the daemon is taken from this clock, and what arrived meanwhile is handled
- * before it goes on. CLOCK_BOOTTIME would count a suspended host in addition.
- */
+ * Time is CLOCK_MONOTONIC without the periods in which the thread was stalled: SIGSTOP, a frozen cgroup, a paused or
+ * migrated VM whose clock jumps, or a turn of our own that took too long. A turn that starts much later than planned
+ * shows a stall. Every time limit of the daemon uses this clock, so a stall expires none of them, and what arrived
+ * meanwhile is handled first. CLOCK_BOOTTIME would also count a suspended host. */
 #include "daemon/loop/loop.h"
 
 #include <assert.h>
@@ -35,19 +28,19 @@
 #include "base/log.h"
 #include "base/minmax.h"
 
-#define BATCH 256       /* epoll events taken a turn; more wait for the next turn */
-#define WANTED_NS 10000 /* a look that takes longer: somebody else ran meanwhile */
+#define BATCH 256       /* epoll events taken per turn; the others wait for the next turn */
+#define WANTED_NS 10000 /* a poll that takes longer: another task ran meanwhile */
 #define TURNS_MAX 8
 #define SIGS_MAX 8
 #define NS_PER_MS 1000000
-#define STALL_NS (1000LL * NS_PER_MS)       /* a turn begins this much late: the thread stood still */
-#define STALL_COUNTS_NS (100LL * NS_PER_MS) /* so much of it counts: slow turns, one after the other, stop no clock */
-#define SLEEP_MS 10000                      /* a longer sleep would hide as long a stall */
-#define SIGNALS_NS (50 * NS_PER_MS)         /* a loop that does not sleep lets signals in so often */
+#define STALL_NS (1000LL * NS_PER_MS)       /* a turn starts this late: the thread was stalled */
+#define STALL_COUNTS_NS (100LL * NS_PER_MS) /* this much of a stall counts, so slow turns do not stop the clock */
+#define SLEEP_MS 10000                      /* a longer sleep would hide a stall of that length */
+#define SIGNALS_NS (50 * NS_PER_MS)         /* a loop that does not sleep accepts signals at this interval */
 
 struct turn {
 	int64_t (*fn)(void *arg, int64_t now_ns);
-	void (*clock)(void *arg, int64_t now_ns); /* NULL: it needs no time before its turn */
+	void (*clock)(void *arg, int64_t now_ns); /* NULL: not called with the time before its turn */
 	void *arg;
 };
 
@@ -61,20 +54,20 @@ struct loop {
 	struct event_base *base;
 	struct loop_sig sigs[SIGS_MAX];
 	unsigned sig_cnt;
-	sigset_t open;      /* the thread's signal mask of before the first loop_signal(): that of the wait */
-	int64_t signals_ns; /* signals were let in last */
+	sigset_t open;      /* the thread's signal mask before the first loop_signal(), used during the wait */
+	int64_t signals_ns; /* when signals were last accepted */
 	int ep;
 	bool stop;
 	bool again;
 	bool ticked; /* now_ns was read in this turn */
 	int64_t now_ns;
-	int64_t stalled_ns; /* what the thread stood still so far, as far as it does not count */
-	int64_t asked_ns;   /* the wait was to take so long, at most; -1: there was none */
+	int64_t stalled_ns; /* total stalled time, without the part that counts */
+	int64_t asked_ns;   /* longest planned wait; -1: no wait */
 	struct log_limit stall_log;
 	struct spin spin;
 	struct turn turns[TURNS_MAX];
 	unsigned turn_cnt;
-	/* The events being delivered: loop_del() blanks those of its descriptor. */
+	/* The events being delivered: loop_del() clears those of its descriptor. */
 	struct epoll_event batch[BATCH];
 	unsigned batch_pos, batch_len;
 };
@@ -106,7 +99,7 @@ loop_tick(struct loop *l)
 		return;
 	l->ticked = true;
 	now = clock_ns() - l->stalled_ns;
-	/* When it began nobody knows: all of the time since the last turn is left out. */
+	/* The start of the stall is unknown: all time since the last turn is left out. */
 	if (l->asked_ns >= 0 && now - l->now_ns > l->asked_ns + STALL_NS)
 		note_stall(l, now - l->now_ns);
 	else
@@ -126,7 +119,7 @@ on_signal(evutil_socket_t fd, short what, void *arg)
 	s->cb(s->arg);
 }
 
-/* Without it libevent writes to stderr, and waits for whoever reads it. It is the same for HTTP's. */
+/* Without it libevent writes to stderr and blocks until that is read. libevent's HTTP code uses it as well. */
 static void
 log_libevent(int severity, const char *msg)
 {
@@ -271,7 +264,7 @@ run_turns(struct loop *l)
 	return next;
 }
 
-/* Milliseconds until then, rounded up, as epoll wants them; SLEEP_MS at most. */
+/* Milliseconds until then for epoll, rounded up; SLEEP_MS at most. */
 static int
 timeout_ms(const struct loop *l, int64_t until_ns)
 {
@@ -280,7 +273,7 @@ timeout_ms(const struct loop *l, int64_t until_ns)
 	return (int)min_i64((until_ns - l->now_ns - 1) / NS_PER_MS + 1, SLEEP_MS);
 }
 
-/* A wait that finds events, or need not wait, lets no signal in. */
+/* A wait that finds events at once, or has no timeout, accepts no signals. */
 static bool
 signals_wait(struct loop *l)
 {
@@ -305,7 +298,7 @@ deliver(struct loop *l)
 	l->batch_pos = l->batch_len = 0;
 }
 
-/* Looks for events so long without sleeping, and lets others run between two looks: the number of events. */
+/* Polls for ns at most without sleeping and yields between two polls. Returns the number of events. */
 static int
 look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
 {
@@ -322,7 +315,7 @@ look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
 	return n;
 }
 
-/* As epoll_pwait() does. */
+/* Returns like epoll_pwait(). */
 static int
 wait_until(struct loop *l, int64_t until_ns)
 {

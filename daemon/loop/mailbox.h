@@ -1,8 +1,6 @@
-/*
- * What threads of the daemon tell each other: a function that is to run in another thread's loop. The only meeting place of
- * threads: each has one, next to its loop, and looks at it when its descriptor is readable, so a thread that nobody writes
- * to takes no lock. A mail is embedded in what it is about; no memory is asked for.
- */
+/* Messages between threads of the daemon: a function that is to run in the loop of another thread. Threads meet
+ * nowhere else. Each has one mailbox beside its loop and reads it when the eventfd is readable, so a thread without
+ * mail takes no lock. A mail is embedded in its subject; posting allocates no memory. */
 #pragma once
 
 #include <pthread.h>
@@ -10,7 +8,8 @@
 
 #include "daemon/loop/loop.h"
 
-/* The poster's until it is posted, the reader's from the call of fn on; may be posted again from then on, not before. */
+/* Owned by the poster until posted, and by the reader from then until it calls fn; fn may post it again, not
+ * earlier. */
 struct mail {
 	struct mail *next;
 	void (*fn)(struct mail *);
@@ -18,19 +17,19 @@ struct mail {
 
 struct mailbox {
 	struct loop *loop;
-	struct loop_io io; /* an eventfd; < 0: none */
+	struct loop_io io; /* an eventfd; < 0: not open */
 	pthread_mutex_t lock;
 	struct mail *first, **end; /* in the order of posting */
 };
 
 /* 0 or -errno. */
 int mailbox_init(struct mailbox *, struct loop *);
-/* When nobody posts any more. Mails that are still there are not run. A zeroed mailbox is left alone. */
+/* After the last post. Pending mails are not run. A zeroed mailbox is ignored. */
 void mailbox_fini(struct mailbox *);
 
 /* From any thread: fn runs in a turn of the loop, before the turn functions. */
 void mailbox_post(struct mailbox *, struct mail *);
-/* Runs all that is there now; in the reader's thread, where its loop does not. */
+/* Runs all pending mails; called in the reader's thread where its loop does not run. */
 void mailbox_run(struct mailbox *);
-/* Sleeps until there is something, and runs it. */
+/* Sleeps until a mail arrives, then runs it. */
 void mailbox_wait(struct mailbox *);

@@ -3,11 +3,11 @@
 
 #include "base/minmax.h"
 
-#define EARN_DIV 10     /* in vain: this part of the time at most, */
-#define BUDGET_MAX 20   /* and so many polls in a row */
-#define WAIT_MAX 4      /* a wait counts for so many times max_ns at most */
-#define WEIGHT_DIV 8    /* what one wait weighs in the average */
-#define OFF_NS 10000000 /* when others wanted the processor */
+#define EARN_DIV 10     /* polls without an event may take this part of the time */
+#define BUDGET_MAX 20   /* and this many polls in a row */
+#define WAIT_MAX 4      /* a wait counts for at most this many times max_ns */
+#define WEIGHT_DIV 8    /* weight of one wait in the average */
+#define OFF_NS 10000000 /* pause after other tasks needed the processor */
 
 void
 spin_init(struct spin *s, int64_t max_ns, int64_t now_ns)
