@@ -169,55 +169,52 @@ ask_for_services(const struct options *o, const json_t *status)
 	return services;
 }
 
+/* Owns findings. */
 static int
 report(const struct options *o, json_t *findings, json_t *checks)
 {
 	enum doctor_level verdict = doctor_verdict(findings);
-	json_t *data = json_pack(
-	    "{s:s, s:O, s:O}", "verdict", doctor_level_str(verdict), "findings", findings, "checks", checks);
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (o->json) {
-		json_int_t ms = (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-		json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:O}", "schema", SCHEMA, "command", "doctor", "time_ms",
-		    ms, "error", "data", data);
-
-		json_dumpf(root, stdout, JSON_COMPACT);
-		putchar('\n');
-		json_decref(root);
-	} else {
-		show_answer(stdout, CONTROL_DOCTOR, data, o->detail);
-	}
-	json_decref(data);
+	json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:{s:s, s:o, s:O}}", "schema", SCHEMA, "command", "doctor",
+	    "time_ms", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, "error", "data", "verdict",
+	    doctor_level_str(verdict), "findings", findings, "checks", checks);
+	show_made(o->json, CONTROL_DOCTOR, root, o->detail);
+	json_decref(root);
 	return (int)verdict;
+}
+
+/* The answer to a command among the facts. */
+static json_t *
+add_fact(const struct options *o, json_t *facts, const char *command)
+{
+	json_object_set_new(facts, command, ask_for(o, command, NULL));
+	return json_object_get(facts, command);
 }
 
 int
 doctor_run(const struct options *o)
 {
-	json_t *status = ask_for(o, "status", NULL), *devices, *groups, *links, *stats, *services, *findings;
+	json_t *facts = json_object(), *status = add_fact(o, facts, "status");
 	struct checks checks = { .o = o };
+	int rc = DOCTOR_PROBLEM;
 
-	if (status == NULL)
-		return DOCTOR_PROBLEM;
-	services = ask_for_services(o, status);
-	/* Before the checks, which count, too; but links as these have left them. */
-	stats = ask_for(o, "stats", NULL);
-	run_checks(&checks, services);
-	devices = ask_for(o, "devices", NULL);
-	groups = ask_for(o, "groups", NULL);
-	links = ask_for(o, "links", NULL);
-	findings = doctor_findings(&(const struct doctor_facts){
-	    status, devices, groups, links, stats, services, checks.results, checks.left_out, checks.read_only });
-	int rc = report(o, findings, checks.results);
-	json_decref(findings);
-	json_decref(checks.results);
-	json_decref(services);
-	json_decref(stats);
-	json_decref(links);
-	json_decref(groups);
-	json_decref(devices);
-	json_decref(status);
+	if (status != NULL) {
+		json_t *services = ask_for_services(o, status);
+
+		json_object_set_new(facts, "services", services);
+		/* Before the checks, which count, too; but links as these have left them. */
+		add_fact(o, facts, "stats");
+		run_checks(&checks, services);
+		json_object_set_new(facts, "checks", checks.results);
+		json_object_set_new(facts, "left_out", json_integer(checks.left_out));
+		json_object_set_new(facts, "read_only", json_boolean(checks.read_only));
+		add_fact(o, facts, "devices");
+		add_fact(o, facts, "groups");
+		add_fact(o, facts, "links");
+		rc = report(o, doctor_findings(facts), checks.results);
+	}
+	json_decref(facts);
 	return rc;
 }

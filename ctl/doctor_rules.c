@@ -152,14 +152,14 @@ static const struct rule memory_rules[] = {
 
 /* Open files that all services at their max_connections take. */
 static int64_t
-most_files(const struct doctor_facts *f)
+most_files(const json_t *status, const json_t *devices)
 {
-	const json_t *services = json_object_get(f->status, "services");
-	size_t workers = json_array_size(json_object_get(f->status, "workers"));
+	const json_t *services = json_object_get(status, "services");
+	size_t workers = json_array_size(json_object_get(status, "workers"));
 	struct files files = {
 		.workers = workers > 0 ? workers : 1,
 		.services = json_array_size(services),
-		.devices = json_array_size(json_object_get(f->devices, "devices")),
+		.devices = json_array_size(devices),
 	};
 
 	for (size_t i = 0; i < json_array_size(services); i++)
@@ -168,16 +168,15 @@ most_files(const struct doctor_facts *f)
 }
 
 static void
-look_at_daemon(struct doctor *d, const struct doctor_facts *f)
+look_at_daemon(struct doctor *d, const json_t *facts, const json_t *devices)
 {
-	const json_t *devices = json_object_get(f->devices, "devices");
-	int64_t files = get_int(f->status, "open_files_max"), needed = most_files(f);
-	json_t *o = copy_of(f->status);
+	json_t *o = copy_of(json_object_get(facts, "status"));
+	int64_t files = get_int(o, "open_files_max"), needed = most_files(o, devices);
 	bool cards = false;
 
 	for (size_t i = 0; i < json_array_size(devices); i++)
 		cards = cards || template_holds(json_array_get(devices, i), "card");
-	json_object_set(o, "counters", json_object_get(f->stats, "counters"));
+	json_object_set(o, "counters", json_object_get(json_object_get(facts, "stats"), "counters"));
 	set_int(o, "files_needed", needed);
 	set_bool(o, "files_are_few", files > 0 && files_are_few((uint64_t)files, (uint64_t)needed));
 	set_bool(o, "files_are_ample", files > 0 && files < needed);
@@ -236,10 +235,8 @@ static const struct rule all_devices_rules[] = {
 };
 
 static void
-look_at_devices(struct doctor *d, const json_t *answer)
+look_at_devices(struct doctor *d, const json_t *devices)
 {
-	const json_t *devices = json_object_get(answer, "devices");
-	json_t *all = copy_of(answer);
 	int64_t up = 0;
 
 	begin_area(d, "devices");
@@ -247,7 +244,7 @@ look_at_devices(struct doctor *d, const json_t *answer)
 		FIND(d, json_array_get(devices, i), device_rules);
 		up += template_holds(json_array_get(devices, i), "port=up");
 	}
-	set_int(all, "up", up);
+	json_t *all = json_pack("{s:O*, s:I}", "devices", devices, "up", (json_int_t)up);
 	FIND(d, all, all_devices_rules);
 	end_area(d, all, "{devices:n}, all with their port up");
 	json_decref(all);
@@ -408,9 +405,9 @@ look_at_names(struct doctor *d, const json_t *s)
 }
 
 static void
-look_at_services(struct doctor *d, const json_t *services)
+look_at_services(struct doctor *d, const json_t *facts)
 {
-	json_t *all = json_pack("{s:I}", "cnt", (json_int_t)json_array_size(services));
+	const json_t *services = json_object_get(facts, "services");
 
 	begin_area(d, "services");
 	for (size_t i = 0; i < json_array_size(services); i++) {
@@ -423,9 +420,9 @@ look_at_services(struct doctor *d, const json_t *services)
 		FIND(d, s, peer_rules);
 		json_decref(s);
 	}
-	find(d, all, DOCTOR_WARNING, "[cnt?|there are none: the daemon has nothing to do]", "add an ingress or egress");
-	end_area(d, all, "{cnt:n}, and no connection was refused or has gone to TCP");
-	json_decref(all);
+	find(d, facts, DOCTOR_WARNING, "[services?|there are none: the daemon has nothing to do]",
+	    "add an ingress or egress");
+	end_area(d, facts, "{services:n}, and no connection was refused or has gone to TCP");
 }
 
 static void
@@ -522,52 +519,49 @@ services_str(const json_t *services, char buf[SERVICES_MAX])
 }
 
 static void
-look_at_checks(struct doctor *d, const struct doctor_facts *f)
+look_at_checks(struct doctor *d, const json_t *facts)
 {
-	json_t *all = json_pack("{s:I, s:b, s:I}", "left_out", (json_int_t)f->left_out, "read_only", f->read_only,
-	    "cnt", (json_int_t)json_array_size(f->checks));
+	const json_t *checks = json_object_get(facts, "checks");
 	char names[SERVICES_MAX];
 
 	begin_area(d, "check");
-	for (size_t i = 0; i < json_array_size(f->checks); i++) {
-		json_t *c = copy_of(json_array_get(f->checks, i));
+	for (size_t i = 0; i < json_array_size(checks); i++) {
+		json_t *c = copy_of(json_array_get(checks, i));
 		const json_t *services = json_object_get(c, "services");
-		const char *finding = get_string(c, "finding");
 		/* Where plain ends are expected, too, they are no problem. */
-		bool plain = strcmp(finding, "no-option") == 0;
+		bool fine = template_holds(c, "possible"), plain = template_holds(c, "finding=no-option");
 
 		json_object_set_new(c, "names", json_string(services_str(services, names)));
-		if (get_bool(c, "possible"))
-			find(d, c, DOCTOR_OK,
-			    "{names}: SMC-R to {peer} works, round trip [steps*[step=round-trip?{took_us:u}]]", "");
-		else
-			find(d, c, plain || others_do(f->checks, services) ? DOCTOR_WARNING : DOCTOR_PROBLEM,
-			    "{names}: {text}", preflight_for(finding));
+		find(d, c,
+		    fine                                       ? DOCTOR_OK
+		        : plain || others_do(checks, services) ? DOCTOR_WARNING
+		                                               : DOCTOR_PROBLEM,
+		    "{names}: [possible?SMC-R to {peer} works, round trip [steps*[step=round-trip?{took_us:u}]]|{text}]",
+		    fine ? "" : preflight_for(get_string(c, "finding")));
 		json_decref(c);
 	}
-	find(d, all, DOCTOR_WARNING,
+	find(d, facts, DOCTOR_WARNING,
 	    "[left_out=1?1 address was|left_out?{left_out:n} addresses were][left_out? not checked: too many]",
 	    "smcrctl check HOST:PORT looks at one");
-	find(d, all, DOCTOR_WARNING,
+	find(d, facts, DOCTOR_WARNING,
 	    "[read_only?no peer was checked: a check costs something, and this socket takes questions alone]",
 	    "ask on the control socket itself (control.path, smcrctl's default)");
-	find(d, all, DOCTOR_OK, "[read_only,cnt?|no ingress service whose peer could be checked]", "");
-	json_decref(all);
+	find(d, facts, DOCTOR_OK, "[read_only,checks?|no ingress service whose peer could be checked]", "");
 }
 
 json_t *
-doctor_findings(const struct doctor_facts *f)
+doctor_findings(const json_t *facts)
 {
-	const json_t *devices = json_object_get(f->devices, "devices");
+	const json_t *devices = json_object_get(json_object_get(facts, "devices"), "devices");
 	struct doctor d = { .findings = json_array() };
 
-	look_at_daemon(&d, f);
-	look_at_devices(&d, f->devices);
-	look_at_mtu(&d, json_object_get(f->links, "links"), devices);
-	look_at_links(&d, f->groups);
-	look_at_services(&d, f->services);
-	look_at_reasons(&d, f->stats);
-	look_at_checks(&d, f);
+	look_at_daemon(&d, facts, devices);
+	look_at_devices(&d, devices);
+	look_at_mtu(&d, json_object_get(json_object_get(facts, "links"), "links"), devices);
+	look_at_links(&d, json_object_get(facts, "groups"));
+	look_at_services(&d, facts);
+	look_at_reasons(&d, json_object_get(facts, "stats"));
+	look_at_checks(&d, facts);
 	return d.findings;
 }
 

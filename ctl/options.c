@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <jansson.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,40 +14,51 @@
 #include "control/commands.h"
 
 #define DEFAULT_SOCKET RUNSTATEDIR "/smcrd/control"
+#define LONG_FIRST 256 /* what getopt has for long options: behind all letters */
+#define TYPED_MAX 32   /* a name of a command */
 #define WATCH_DEFAULT_MS 2000
 #define WATCH_MIN_MS 100
 #define WATCH_MAX_MS 86400000
 
-/* An option that becomes a field of the request; above all letters. */
-#define FIELD_SHIFT 8
-#define FIELD(name) (CONTROL_F_##name << FIELD_SHIFT)
+#define NOT_ADDRESS "not an address, with port or without: "
 
-#define MODE_OPTION(mode, word) { word, no_argument, NULL, FIELD(MODE) },
-#define KIND_OPTION(kind, word) { word, no_argument, NULL, FIELD(KINDS) },
-
+#define AT(member) offsetof(struct options, member)
 /* clang-format off */
-static const struct option longs[] = {
-	{ "socket", required_argument, NULL, 's' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "detail", no_argument, NULL, 'd' },
-	{ "watch", optional_argument, NULL, 'w' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "service", required_argument, NULL, FIELD(SERVICE) },
-	{ "group", required_argument, NULL, FIELD(GROUP) },
-	{ "token", required_argument, NULL, FIELD(TOKEN) },
-	{ "worker", required_argument, NULL, FIELD(WORKER) },
-	{ "peer", required_argument, NULL, FIELD(PEER) },
-	{ "delta", no_argument, NULL, 'D' },
-	{ "timeout", required_argument, NULL, FIELD(TIMEOUT_MS) },
-	{ "bulk", optional_argument, NULL, FIELD(BULK_BYTES) },
-	{ "kind", required_argument, NULL, FIELD(KIND) },
-	{ "follow", no_argument, NULL, FIELD(FOLLOW) },
+#define MODE_OPTION(name, word) \
+	{ word, 0, no_argument, CONTROL_F_MODE, MODE, 0, "only one of --smcr, --tcp and --setup can be given" },
+#define KIND_OPTION(name, word) { word, 0, no_argument, CONTROL_F_KINDS, KINDS, 0, NULL },
+
+static const struct option_row {
+	const char *name;
+	char letter;
+	int has_arg;
+	unsigned field; /* of the request */
+	enum { HELP, FLAG, TEXT, NUMBER, WATCH, MODE, KINDS, ADDRESS, TIMEOUT, BULK } type;
+	size_t at;         /* where its value is in struct options */
+	const char *wrong; /* what is said of a value that is not right */
+} rows[] = {
+	{ "socket", 's', required_argument, 0, TEXT, AT(socket), NULL },
+	{ "json", 'j', no_argument, 0, FLAG, AT(json), NULL },
+	{ "detail", 'd', no_argument, 0, FLAG, AT(detail), NULL },
+	{ "watch", 'w', optional_argument, 0, WATCH, AT(watch_ms), "--watch takes seconds, 0.1 to 86400: --watch=" },
+	{ "help", 'h', no_argument, 0, HELP, 0, NULL },
+	{ "version", 'V', no_argument, 0, HELP, 0, NULL },
+	{ "service", 0, required_argument, CONTROL_F_SERVICE, TEXT, AT(service), NULL },
+	{ "group", 0, required_argument, CONTROL_F_GROUP, NUMBER, AT(group), "--group takes the number of a link group: " },
+	{ "token", 0, required_argument, CONTROL_F_TOKEN, NUMBER, AT(token), "--token takes a token as 'connections --detail' shows it: " },
+	{ "worker", 0, required_argument, CONTROL_F_WORKER, NUMBER, AT(worker), "--worker takes the number of a worker: " },
+	{ "peer", 0, required_argument, CONTROL_F_PEER, ADDRESS, AT(peer), NOT_ADDRESS },
+	{ "delta", 0, no_argument, 0, FLAG, AT(delta), NULL },
+	{ "timeout", 0, required_argument, CONTROL_F_TIMEOUT_MS, TIMEOUT, AT(timeout_ms), "--timeout takes seconds, up to 60: " },
+	{ "bulk", 0, optional_argument, CONTROL_F_BULK_BYTES, BULK, AT(bulk_bytes), "--bulk takes bytes, as 64K or 16M, up to 256M: --bulk=" },
+	{ "kind", 0, required_argument, CONTROL_F_KIND, TEXT, AT(kind), NULL },
+	{ "follow", 'f', no_argument, CONTROL_F_FOLLOW, FLAG, AT(follow), NULL },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
-	{ 0 },
 };
 /* clang-format on */
+
+#define ROW_CNT (sizeof(rows) / sizeof(rows[0]))
 
 static const char help_commands[] =
     "Usage: smcrctl [OPTION]... COMMAND [ARGUMENT]\n"
@@ -99,51 +111,80 @@ parse_seconds(const char *text, int64_t min_ms, int64_t max_ms, int64_t *out)
 	return 0;
 }
 
-/* Bytes, with K or M: 0 or -EINVAL. */
+/* A number at the start of text, above 0, in decimal or with base 0 also hexadecimal: 0 or -EINVAL. */
 static int
-parse_size(const char *text, uint32_t max, uint32_t *out)
+parse_positive(const char *text, int base, uint64_t max, const char **end, uint64_t *out)
 {
-	char *end;
+	char *stop;
 
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
 	errno = 0;
-	unsigned long long v = strtoull(text, &end, 10);
+	*out = strtoull(text, &stop, base);
+	*end = stop;
+	return errno != 0 || *out == 0 || *out > max ? -EINVAL : 0;
+}
+
+/* Bytes, with K or M: 0 or -EINVAL. */
+static int
+parse_size(const char *text, uint32_t max, uint32_t *out)
+{
+	const char *end;
+	uint64_t v;
+
+	if (parse_positive(text, 10, max, &end, &v) != 0)
+		return -EINVAL;
 	unsigned shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
-	if (end[shift != 0] != '\0' || errno != 0 || v == 0 || v > max >> shift)
+	if (end[shift != 0] != '\0' || v > max >> shift)
 		return -EINVAL;
 	*out = (uint32_t)(v << shift);
 	return 0;
 }
 
-/* A positive number, 0x for hexadecimal: 0 or -EINVAL. */
+/* 0x for hexadecimal: 0 or -EINVAL. */
 static int
-parse_u32(const char *text, uint32_t *out)
+parse_u32(const char *text, uint32_t max, uint32_t *out)
 {
-	char *end;
+	const char *end;
+	uint64_t v;
 
-	if (text[0] < '0' || text[0] > '9')
-		return -EINVAL;
-	errno = 0;
-	unsigned long long v = strtoull(text, &end, 0);
-	if (*end != '\0' || errno != 0 || v == 0 || v > UINT32_MAX)
+	if (text == NULL || parse_positive(text, 0, max, &end, &v) != 0 || *end != '\0')
 		return -EINVAL;
 	*out = (uint32_t)v;
 	return 0;
 }
 
+/* Of somebody who is there, with port, or without for any: 0 or -EINVAL. */
+static int
+parse_address(const char *text, const char **out)
+{
+	struct sockaddr_storage ss;
+
+	*out = text;
+	return addr_parse_port(text, &ss) != 0 && addr_parse(text, &ss) != 0 ? -EINVAL : 0;
+}
+
+/* The name of a command as it is typed: a hyphen is the end of a word, and '_' is a hyphen. */
+static char *
+typed(char buf[TYPED_MAX], const char *name)
+{
+	(void)snprintf(buf, TYPED_MAX, "%s", name);
+	for (char *p = buf; *p != '\0'; p++)
+		*p = *p == '-' ? ' ' : *p == '_' ? '-' : *p;
+	return buf;
+}
+
 static void
 print_help(FILE *out)
 {
+	char name[TYPED_MAX], usage[2 * TYPED_MAX];
+
 	fputs(help_commands, out);
 	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++) {
 		const struct control_command_row *cmd = &control_commands[i];
-		char usage[32];
-		int len = snprintf(usage, sizeof(usage), "%s%s%s", cmd->name, cmd->args != NULL ? " " : "",
+		int len = snprintf(usage, sizeof(usage), "%s%s%s", typed(name, cmd->name), cmd->args != NULL ? " " : "",
 		    cmd->args != NULL ? cmd->args : "");
 
-		for (size_t k = 0; k < strlen(cmd->name); k++)
-			usage[k] = usage[k] == '-' ? ' ' : usage[k] == '_' ? '-' : usage[k];
 		fprintf(out, "  %-*s  %s\n", len > 15 ? 23 : 15, usage, cmd->summary);
 	}
 	fputs(help_options, out);
@@ -156,99 +197,56 @@ refuse(FILE *err, const char *text, const char *more)
 	return -EINVAL;
 }
 
-/* given: NULL when it is missing. */
+/* Into its place in *o: 0 or -EINVAL. */
 static int
-refuse_number(FILE *err, const char *of, const char *given)
+take_value(const struct option_row *row, struct options *o)
 {
-	fprintf(err, "smcrctl: the number of %s is needed%s%s\n", of, given != NULL ? ", not " : "",
-	    given != NULL ? given : "");
-	return -EINVAL;
-}
+	void *at = (char *)o + row->at;
+	int64_t ms = WATCH_DEFAULT_MS;
+	int rc = 0;
 
-/* Of somebody who is there: with port, or without for any. */
-static int
-take_address(const char *text, struct options *o, FILE *err)
-{
-	struct sockaddr_storage ss;
-
-	if (addr_parse_port(text, &ss) != 0 && addr_parse(text, &ss) != 0)
-		return refuse(err, "not an address, with port or without: ", text);
-	o->peer = text;
-	return 0;
-}
-
-/* The option longs[place] (or a short one) into *o: 0, or -EINVAL with a line on err. */
-static int
-take_option(int opt, int place, struct options *o, FILE *err)
-{
-	const char *wrong = NULL;
-	int64_t ms;
-
-	switch (opt) {
-	case 's':
-		o->socket = optarg;
+	switch (row->type) {
+	case FLAG:
+		*(bool *)at = true;
 		break;
-	case 'j':
-		o->json = true;
+	case TEXT:
+		*(const char **)at = optarg;
 		break;
-	case 'd':
-		o->detail = true;
+	case NUMBER:
+		return parse_u32(optarg, UINT32_MAX, at);
+	case ADDRESS:
+		return parse_address(optarg, at);
+	case WATCH:
+		rc = optarg != NULL ? parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, &ms) : 0;
+		*(int64_t *)at = ms;
 		break;
-	case 'D':
-		o->delta = true;
+	case TIMEOUT:
+		rc = parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, &ms);
+		*(uint32_t *)at = (uint32_t)ms;
 		break;
-	case 'w':
-		o->watch_ms = WATCH_DEFAULT_MS;
-		if (optarg != NULL && parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, &o->watch_ms) != 0)
-			wrong = "--watch takes seconds, 0.1 to 86400: --watch=";
+	case BULK:
+		*(uint32_t *)at = CONTROL_BULK_BYTES;
+		return optarg != NULL ? parse_size(optarg, CONTROL_BULK_MAX, at) : 0;
+	case MODE:
+		rc = o->mode != NULL ? -EINVAL : 0;
+		o->mode = row->name;
 		break;
-	case FIELD(SERVICE):
-		o->service = optarg;
+	case KINDS:
+		o->kinds |= 1u << (row - rows);
 		break;
-	case FIELD(MODE):
-		if (o->mode != NULL)
-			return refuse(err, "only one of --smcr, --tcp and --setup can be given", "");
-		o->mode = longs[place].name;
+	case HELP: /* options_parse has it */
 		break;
-	case FIELD(GROUP):
-		if (parse_u32(optarg, &o->group) != 0)
-			wrong = "--group takes the number of a link group: ";
-		break;
-	case FIELD(TOKEN):
-		if (parse_u32(optarg, &o->token) != 0)
-			wrong = "--token takes a token as 'connections --detail' shows it: ";
-		break;
-	case FIELD(WORKER):
-		if (parse_u32(optarg, &o->worker) != 0)
-			wrong = "--worker takes the number of a worker: ";
-		break;
-	case FIELD(PEER):
-		return take_address(optarg, o, err);
-	case FIELD(KINDS):
-		o->kinds |= 1u << place;
-		break;
-	case FIELD(KIND):
-		o->kind = optarg;
-		break;
-	case 'f':
-	case FIELD(FOLLOW):
-		o->follow = true;
-		break;
-	case FIELD(TIMEOUT_MS):
-		if (parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, &ms) != 0)
-			wrong = "--timeout takes seconds, up to 60: ";
-		else
-			o->timeout_ms = (uint32_t)ms;
-		break;
-	case FIELD(BULK_BYTES):
-		o->bulk_bytes = CONTROL_BULK_BYTES;
-		if (optarg != NULL && parse_size(optarg, CONTROL_BULK_MAX, &o->bulk_bytes) != 0)
-			wrong = "--bulk takes bytes, as 64K or 16M, up to 256M: --bulk=";
-		break;
-	default: /* getopt has said what is wrong */
-		return -EINVAL;
 	}
-	return wrong != NULL ? refuse(err, wrong, optarg) : 0;
+	return rc;
+}
+
+/* -- arguments of commands; text is NULL when one that is needed is missing -- */
+
+static int
+take_service(const char *text, struct options *o, FILE *err)
+{
+	o->service = text;
+	return text != NULL ? 0 : refuse(err, "the name of a service is needed", "");
 }
 
 static int
@@ -266,33 +264,16 @@ take_peer(const char *text, struct options *o, FILE *err)
 	return 0;
 }
 
-/* A character of a command's name as it is typed. */
-static char
-typed(char c)
-{
-	return c == '_' ? '-' : c;
-}
-
 /* "link-delete" is two words on the command line. How many words name[] is in args; 0 = it is not. */
 static unsigned
 match_command(char **args, const char *name)
 {
+	char buf[TYPED_MAX], *rest, *word = strtok_r(typed(buf, name), " ", &rest);
 	unsigned n = 0;
 
-	while (args[n] != NULL) {
-		size_t len = strcspn(name, "-");
-
-		if (strlen(args[n]) != len)
-			return 0;
-		for (size_t i = 0; i < len; i++)
-			if (args[n][i] != typed(name[i]))
-				return 0;
-		n++;
-		name += len;
-		if (*name++ == '\0')
-			return n;
-	}
-	return 0;
+	for (; word != NULL && args[n] != NULL && strcmp(args[n], word) == 0; n++)
+		word = strtok_r(NULL, " ", &rest);
+	return word == NULL ? n : 0;
 }
 
 /* The first of a command's words. */
@@ -308,13 +289,17 @@ is_beginning(const char *word)
 }
 
 static int
+take_address(const char *text, struct options *o, FILE *err)
+{
+	return parse_address(text, &o->peer) != 0 ? refuse(err, NOT_ADDRESS, text) : 0;
+}
+
+static int
 take_id(const char *text, struct options *o, FILE *err)
 {
-	char *end;
+	const char *end;
 
-	errno = 0;
-	o->id = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || o->id == 0 || o->id > INT64_MAX)
+	if (parse_positive(text, 10, INT64_MAX, &end, &o->id) != 0 || *end != '\0')
 		return refuse(err, "the ID of a connection is needed, as 'connections' shows it: ", text);
 	return 0;
 }
@@ -334,37 +319,54 @@ take_level(const char *text, struct options *o, FILE *err)
 	          text);
 }
 
-/* The arguments of a command. */
 static int
-take_named(const struct control_command_row *cmd, char ***args, struct options *o, FILE *err)
+take_number(const char *text, const char *of, uint32_t max, uint32_t *out, FILE *err)
 {
-	char **next = *args;
+	if (parse_u32(text, max, out) == 0)
+		return 0;
+	fprintf(err, "smcrctl: the number of %s is needed%s%s\n", of, text != NULL ? ", not " : "",
+	    text != NULL ? text : "");
+	return -EINVAL;
+}
+
+static int
+take_group(const char *text, struct options *o, FILE *err)
+{
+	return take_number(text, "a link group", UINT32_MAX, &o->group, err);
+}
+
+static int
+take_link(const char *text, struct options *o, FILE *err)
+{
+	return take_number(text, "a link in its group", UINT8_MAX, &o->link, err);
+}
+
+/* The arguments of a command, in their order. */
+static int
+take_named(const struct control_command_row *cmd, char ***next, struct options *o, FILE *err)
+{
+	static const struct {
+		unsigned field;
+		int (*needed)(const char *text, struct options *, FILE *err);
+		int (*optional)(const char *text, struct options *, FILE *err);
+	} arguments[] = {
+		{ CONTROL_F_SERVICE, take_service, take_service },
+		{ CONTROL_F_PEER, take_peer, take_address },
+		{ CONTROL_F_ID, take_id, take_id },
+		{ CONTROL_F_LEVEL, take_level, take_level },
+		{ CONTROL_F_GROUP, take_group, take_group },
+		{ CONTROL_F_LINK, take_link, take_link },
+	};
 	int rc = 0;
 
-	if ((cmd->named & CONTROL_F_SERVICE) != 0) {
-		if (*next == NULL)
-			return refuse(err, "the name of a service is needed", "");
-		o->service = *next++;
+	for (size_t i = 0; rc == 0 && i < sizeof(arguments) / sizeof(arguments[0]); i++) {
+		bool needed = (cmd->needs & arguments[i].field) != 0;
+
+		if ((cmd->named & arguments[i].field) == 0 || (**next == NULL && !needed))
+			continue;
+		rc = (needed ? arguments[i].needed : arguments[i].optional)(**next, o, err);
+		*next += **next != NULL;
 	}
-	if ((cmd->named & CONTROL_F_PEER) != 0 && (cmd->needs & CONTROL_F_PEER) != 0)
-		rc = take_peer(*next != NULL ? *next++ : NULL, o, err);
-	else if ((cmd->named & CONTROL_F_PEER) != 0 && *next != NULL)
-		rc = take_address(*next++, o, err);
-	if (rc == 0 && (cmd->named & CONTROL_F_ID) != 0 && *next != NULL)
-		rc = take_id(*next++, o, err);
-	if (rc == 0 && (cmd->named & CONTROL_F_LEVEL) != 0 && *next != NULL)
-		rc = take_level(*next++, o, err);
-	if ((cmd->named & CONTROL_F_GROUP) != 0 && (*next != NULL || (cmd->needs & CONTROL_F_GROUP) != 0)) {
-		if (*next == NULL || parse_u32(*next, &o->group) != 0)
-			return refuse_number(err, "a link group", *next);
-		next++;
-	}
-	if ((cmd->named & CONTROL_F_LINK) != 0) {
-		if (*next == NULL || parse_u32(*next, &o->link) != 0 || o->link > UINT8_MAX)
-			return refuse_number(err, "a link in its group", *next);
-		next++;
-	}
-	*args = next;
 	return rc;
 }
 
@@ -372,7 +374,7 @@ take_named(const struct control_command_row *cmd, char ***args, struct options *
 static int
 refuse_command(const char *word, const struct options *o, FILE *err)
 {
-	char names[CONTROL_COMMAND_CNT][TYPO_WORD_MAX + 1];
+	char names[CONTROL_COMMAND_CNT][TYPED_MAX];
 	struct typo typo = typo_of(word);
 	int64_t ms;
 
@@ -382,12 +384,10 @@ refuse_command(const char *word, const struct options *o, FILE *err)
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < CONTROL_COMMAND_CNT; i++) {
-		const char *name = control_commands[i].name;
-		size_t len = strcspn(name, "-");
+		char *end = strchr(typed(names[i], control_commands[i].name), ' ');
 
-		for (size_t k = 0; k < len; k++)
-			names[i][k] = typed(name[k]);
-		names[i][len] = '\0';
+		if (end != NULL)
+			*end = '\0';
 		typo_compare(&typo, names[i]);
 	}
 	fprintf(err, "smcrctl: unknown command: %s%s%s%s\n", word, typo.nearest != NULL ? "; did you mean " : "",
@@ -395,21 +395,13 @@ refuse_command(const char *word, const struct options *o, FILE *err)
 	return -EINVAL;
 }
 
-/* The first of the options that were given for these fields of the request. */
-static const char *
-option_of(unsigned fields, const struct options *o)
+/* Was it given? */
+static bool
+is_given(const struct option_row *row, unsigned given, const struct options *o)
 {
-	unsigned i = 0;
-
-	for (; longs[i].name != NULL; i++) {
-		unsigned field = (unsigned)longs[i].val >> FIELD_SHIFT & fields;
-
-		if (field == CONTROL_F_MODE        ? strcmp(longs[i].name, o->mode) == 0
-		        : field == CONTROL_F_KINDS ? (o->kinds & 1u << i) != 0
-		                                   : field != 0)
-			break;
-	}
-	return longs[i].name;
+	if (row->type == MODE)
+		return o->mode == row->name;
+	return row->type == KINDS ? (o->kinds & 1u << (row - rows)) != 0 : (given & row->field) != 0;
 }
 
 /* Command and arguments; given: the fields of the request that options gave. */
@@ -434,10 +426,11 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 	if (cmd == NULL)
 		return refuse_command(*next, o, err);
 	unsigned refused = given & ~(cmd->takes & ~cmd->named);
-	if (refused != 0) {
-		fprintf(err, "smcrctl: %s does not take --%s\n", cmd->name, option_of(refused, o));
-		return -EINVAL;
-	}
+	for (size_t i = 0; i < ROW_CNT; i++)
+		if ((rows[i].field & refused) != 0 && is_given(&rows[i], given, o)) {
+			fprintf(err, "smcrctl: %s does not take --%s\n", cmd->name, rows[i].name);
+			return -EINVAL;
+		}
 	if (o->watch_ms != 0 && cmd->once)
 		return refuse(err, cmd->name, " cannot be watched");
 	if (o->delta && o->command != CONTROL_STATS)
@@ -451,25 +444,43 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 	return *next != NULL ? refuse(err, "too many arguments: ", *next) : 0;
 }
 
+/* The next option, NULL when there is none; *rc: it is not known, or lacks its value, which getopt has said. */
+static const struct option_row *
+next_option(int argc, char **argv, int *rc)
+{
+	struct option longs[ROW_CNT + 1] = { { 0 } };
+
+	for (size_t i = 0; i < ROW_CNT; i++)
+		longs[i] = (struct option){ rows[i].name, rows[i].has_arg, NULL, LONG_FIRST + (int)i };
+	int opt = getopt_long(argc, argv, "s:jdw::hVf", longs, NULL);
+	if (opt >= LONG_FIRST)
+		return &rows[opt - LONG_FIRST];
+	for (size_t i = 0; opt != -1 && i < ROW_CNT; i++)
+		if (rows[i].letter == opt)
+			return &rows[i];
+	*rc = opt != -1 ? -EINVAL : 0;
+	return NULL;
+}
+
 enum options_result
 options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 {
+	const struct option_row *row;
 	unsigned given = 0;
-	int opt, place = 0, rc = 0;
+	int rc = 0;
 
 	*o = (struct options){ .socket = DEFAULT_SOCKET, .timeout_ms = CONTROL_CHECK_MS };
 	optind = 0; /* tests call this more than once */
-	while (rc == 0 && (opt = getopt_long(argc, argv, "s:jdw::hVf", longs, &place)) != -1) {
-		if (opt == 'h') {
-			print_help(out);
-			return OPTIONS_DONE;
-		}
-		if (opt == 'V') {
+	while (rc == 0 && (row = next_option(argc, argv, &rc)) != NULL) {
+		if (row->letter == 'V')
 			fprintf(out, "smcrctl %s\n", PACKAGE_VERSION);
+		else if (row->type == HELP)
+			print_help(out);
+		if (row->type == HELP)
 			return OPTIONS_DONE;
-		}
-		given |= opt == 'f' ? CONTROL_F_FOLLOW : (unsigned)opt >> FIELD_SHIFT;
-		rc = take_option(opt, place, o, err);
+		given |= row->field;
+		if (take_value(row, o) != 0)
+			rc = refuse(err, row->wrong, row->type != MODE ? optarg : "");
 	}
 	if (rc == 0 && argv[optind] != NULL && strcmp(argv[optind], "help") == 0) {
 		print_help(out);
@@ -483,37 +494,31 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 	return OPTIONS_WRONG;
 }
 
+/* NULL for none. */
+static json_t *
+number(uint64_t n)
+{
+	return n != 0 ? json_integer((json_int_t)n) : NULL;
+}
+
 char *
 options_request(const struct options *o, const char *peer)
 {
-	json_t *root = json_object(), *kinds = json_array();
+	json_t *kinds = o->kinds != 0 ? json_array() : NULL;
 
-	json_object_set_new(root, "command", json_string(control_commands[o->command].name));
-	json_object_set_new(root, "version", json_integer(CONTROL_VERSION));
+	for (unsigned i = 0; i < ROW_CNT; i++)
+		if (rows[i].type == KINDS && (o->kinds & 1u << i) != 0)
+			json_array_append_new(kinds, json_string(rows[i].name));
 	/* What is NULL is left out. */
-	json_object_set_new(root, "service", json_string_nocheck(o->service));
-	json_object_set_new(root, "mode", json_string(o->mode));
-	json_object_set_new(root, "group", o->group != 0 ? json_integer(o->group) : NULL);
-	json_object_set_new(root, "link", o->link != 0 ? json_integer(o->link) : NULL);
-	json_object_set_new(root, "worker", o->worker != 0 ? json_integer(o->worker) : NULL);
-	json_object_set_new(root, "token", o->token != 0 ? json_integer(o->token) : NULL);
-	json_object_set_new(root, "kind", json_string(o->kind));
-	json_object_set_new(root, "follow", o->follow ? json_true() : NULL);
-	for (unsigned i = 0; longs[i].name != NULL; i++)
-		if (longs[i].val == FIELD(KINDS) && (o->kinds & 1u << i) != 0)
-			json_array_append_new(kinds, json_string(longs[i].name));
-	if (o->kinds != 0)
-		json_object_set(root, "kinds", kinds);
-	json_object_set_new(root, "id", o->id != 0 ? json_integer((json_int_t)o->id) : NULL);
-	json_object_set_new(root, "peer", json_string(o->peer));
-	json_object_set_new(root, "level", json_string(o->level));
-	if (peer != NULL) {
-		json_object_set_new(root, "peer", json_string(peer));
-		json_object_set_new(root, "timeout_ms", json_integer(o->timeout_ms));
-		json_object_set_new(root, "bulk_bytes", o->bulk_bytes != 0 ? json_integer(o->bulk_bytes) : NULL);
-	}
+	json_t *root = json_pack(
+	    "{s:s, s:i, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "command",
+	    control_commands[o->command].name, "version", CONTROL_VERSION, "service", json_string_nocheck(o->service),
+	    "mode", json_string(o->mode), "group", number(o->group), "link", number(o->link), "worker",
+	    number(o->worker), "token", number(o->token), "kind", json_string(o->kind), "follow",
+	    o->follow ? json_true() : NULL, "kinds", kinds, "id", number(o->id), "peer",
+	    json_string(peer != NULL ? peer : o->peer), "level", json_string(o->level), "timeout_ms",
+	    number(peer != NULL ? o->timeout_ms : 0), "bulk_bytes", number(peer != NULL ? o->bulk_bytes : 0));
 	char *text = json_dumps(root, JSON_COMPACT);
-	json_decref(kinds);
 	json_decref(root);
 	return text;
 }

@@ -270,6 +270,17 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 }
 
 void
+show_made(bool json, enum control_command command, const json_t *answer, bool detail)
+{
+	if (!json) {
+		show_answer(stdout, command, json_object_get(answer, "data"), detail);
+		return;
+	}
+	json_dumpf(answer, stdout, JSON_COMPACT);
+	putchar('\n');
+}
+
+void
 show_trace(FILE *f, const json_t *ev)
 {
 	template_print(f, ev,

@@ -12,6 +12,8 @@
 
 /* Prints the "data" of an answer to this command; detail adds columns. */
 void show_answer(FILE *, enum control_command, const json_t *data, bool detail);
+/* Prints an answer that smcrctl has made of others, as text or JSON. */
+void show_made(bool json, enum control_command, const json_t *answer, bool detail);
 /* Prints one line of a trace. */
 void show_trace(FILE *, const json_t *event);
 /* Prints one event. */

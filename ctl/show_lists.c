@@ -35,187 +35,110 @@ static const char reason[] =
     "[offered? (the client offers {offered})][out_of_sync? (out of sync)]"
     "[held_off? (peer held off after failures)]]]";
 
+/* clang-format off */
 static const struct column connections[] = {
-	{ RIGHT, "ID", "{id:n}" },
-	{ RIGHT | DETAIL, "WORKER", "{worker:n}" },
-	{ LEFT, "SERVICE", "{service}" },
-	{ LEFT, "ROLE", "{role}" },
-	{ LEFT, "APPLICATION", "{app}" },
-	{ DETAIL, "APP-USER", "{app_uid:n}" },
-	{ LEFT, "PEER", "{peer}" },
-	{ LEFT, "MODE", SHOW_MODE },
-	{ LEFT, "STATE", "[smc_state?{smc_state}|{state}]" },
-	{ LEFT, "GROUP/LINK", "[group?{group:n}/{link:n}]" },
-	{ LEFT, "VERSION", VERSION },
-	PEER_DETAIL,
-	{ DETAIL, "TOKEN", "{token}" },
-	{ DETAIL, "PEER-TOKEN", "{peer_token}" },
-	{ RIGHT | DETAIL, "SNDBUF", "{sndbuf_bytes:b}" },
-	{ RIGHT | DETAIL, "RMBE", "{rmbe_bytes:b}" },
+	{ RIGHT, "ID", "{id:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" }, { LEFT, "SERVICE", "{service}" },
+	{ LEFT, "ROLE", "{role}" }, { LEFT, "APPLICATION", "{app}" }, { DETAIL, "APP-USER", "{app_uid:n}" },
+	{ LEFT, "PEER", "{peer}" }, { LEFT, "MODE", SHOW_MODE }, { LEFT, "STATE", "[smc_state?{smc_state}|{state}]" },
+	{ LEFT, "GROUP/LINK", "[group?{group:n}/{link:n}]" }, { LEFT, "VERSION", VERSION }, PEER_DETAIL,
+	{ DETAIL, "TOKEN", "{token}" }, { DETAIL, "PEER-TOKEN", "{peer_token}" },
+	{ RIGHT | DETAIL, "SNDBUF", "{sndbuf_bytes:b}" }, { RIGHT | DETAIL, "RMBE", "{rmbe_bytes:b}" },
 	{ RIGHT | DETAIL, "PEER-RMBE", "{peer_rmbe_bytes:b}" },
 	/* Of our data, of the peer's: bytes since the start. */
 	{ RIGHT | DETAIL, "TX-WRITTEN/SENT/CONSUMED", "{tx_written:n}/{tx_sent:n}/{tx_consumed:n}" },
 	{ RIGHT | DETAIL, "RX-PRODUCED/CONSUMED", "{rx_produced:n}/{rx_consumed:n}" },
 	{ DETAIL, "BLOCKED", "[writer_blocked?[peer_blocked?both|we]|peer_blocked?peer|no]" },
-	{ RIGHT, "FROM-APP", "{bytes_from_app:b}" },
-	{ RIGHT, "TO-APP", "{bytes_to_app:b}" },
-	{ RIGHT | DETAIL, "IDLE", "{idle_ms:t}" },
-	{ RIGHT, "AGE", "{age_ms:t}" },
+	{ RIGHT, "FROM-APP", "{bytes_from_app:b}" }, { RIGHT, "TO-APP", "{bytes_to_app:b}" },
+	{ RIGHT | DETAIL, "IDLE", "{idle_ms:t}" }, { RIGHT, "AGE", "{age_ms:t}" },
 	{ LEFT, "REASON (LOCAL/PEER)", reason },
 	{ 0 },
 };
 
 static const struct column groups[] = {
-	{ RIGHT, "ID", "{id:n}" },
-	{ RIGHT | DETAIL, "WORKER", "{worker:n}" },
-	{ LEFT, "ROLE", "{role}" },
-	{ LEFT, "VERSION", VERSION },
-	{ LEFT, "TYPE", "{type}" },
-	{ LEFT, "STATE", "{state}" },
-	{ RIGHT, "CONNS", "{connections:n}" },
-	{ RIGHT | DETAIL, "CONNS-MAX", "{connections_limit:n}" },
-	{ RIGHT, "LINKS/MAX", "{links:n}/{links_limit:n}" },
-	{ RIGHT, "RMBS", "{rmbs:n}" },
-	{ RIGHT, "PEER-RMBS", "{peer_rmbs:n}" },
-	{ LEFT, "PEER-ID", "{peer_id}" },
-	{ LEFT, "PEER", "{peer}" },
-	{ LEFT, "PEER-KIND", PEER_KIND },
-	{ LEFT, "PEER-OS", "{peer_os}" },
-	{ LEFT, "PEER-HOST", "{peer_host}" },
-	{ LEFT, "EID", "{eid}" },
-	{ RIGHT, "MEMORY", "{rmb_bytes+sndbuf_bytes:b}" },
-	{ RIGHT | DETAIL, "RMB-BYTES", "{rmb_bytes:n}" },
-	{ RIGHT | DETAIL, "SNDBUF-BYTES", "{sndbuf_bytes:n}" },
-	{ DETAIL, "CURSORS", "[rfc_cursors?RFC|Linux]" },
-	{ RIGHT, "AGE", "{age_ms:t}" },
-	{ RIGHT, "RETRY-IN", "{add_link_retry_ms:t}" },
-	{ LEFT, "WAITS-FOR", "{waits_for}" },
+	{ RIGHT, "ID", "{id:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" }, { LEFT, "ROLE", "{role}" },
+	{ LEFT, "VERSION", VERSION }, { LEFT, "TYPE", "{type}" }, { LEFT, "STATE", "{state}" },
+	{ RIGHT, "CONNS", "{connections:n}" }, { RIGHT | DETAIL, "CONNS-MAX", "{connections_limit:n}" },
+	{ RIGHT, "LINKS/MAX", "{links:n}/{links_limit:n}" }, { RIGHT, "RMBS", "{rmbs:n}" },
+	{ RIGHT, "PEER-RMBS", "{peer_rmbs:n}" }, { LEFT, "PEER-ID", "{peer_id}" }, { LEFT, "PEER", "{peer}" },
+	{ LEFT, "PEER-KIND", PEER_KIND }, { LEFT, "PEER-OS", "{peer_os}" }, { LEFT, "PEER-HOST", "{peer_host}" },
+	{ LEFT, "EID", "{eid}" }, { RIGHT, "MEMORY", "{rmb_bytes+sndbuf_bytes:b}" },
+	{ RIGHT | DETAIL, "RMB-BYTES", "{rmb_bytes:n}" }, { RIGHT | DETAIL, "SNDBUF-BYTES", "{sndbuf_bytes:n}" },
+	{ DETAIL, "CURSORS", "[rfc_cursors?RFC|Linux]" }, { RIGHT, "AGE", "{age_ms:t}" },
+	{ RIGHT, "RETRY-IN", "{add_link_retry_ms:t}" }, { LEFT, "WAITS-FOR", "{waits_for}" },
 	{ LEFT, "LAST-FAILOVER", failover },
 	{ 0 },
 };
 
 static const struct column links[] = {
-	{ RIGHT, "GROUP", "{group:n}" },
-	{ RIGHT, "LINK", "{number:n}" },
-	{ RIGHT | DETAIL, "WORKER", "{worker:n}" },
-	{ LEFT, "LINK-UID", "{user_id}" },
-	{ LEFT, "PEER-UID", "{peer_user_id}" },
-	{ LEFT, "VERSION", VERSION },
-	PEER_DETAIL,
-	{ LEFT, "STATE", "{state}" },
-	{ LEFT, "DEVICE", "{device}" },
-	{ LEFT, "TRANSPORT", "{transport}" },
-	{ LEFT, "GID", "{gid}" },
-	{ LEFT, "PEER-GID", "{peer_gid}" },
-	{ DETAIL, "MAC", "{mac}" },
-	{ DETAIL, "PEER-MAC", "{peer_mac}" },
-	{ LEFT, "QPN", "{qpn:q}" },
-	{ LEFT, "PEER-QPN", "{peer_qpn:q}" },
-	{ RIGHT, "MTU", "{mtu:n}" },
-	{ DETAIL, "PEER-IRD/ORD", DEPTHS },
-	{ RIGHT, "CONNS", "{connections:n}" },
-	{ RIGHT, "IDLE", "{idle_ms:t}" },
-	{ RIGHT, "RTT", "{rtt_us:u}" },
-	{ RIGHT | DETAIL, "RETRANSMITS", "{retransmits:n}" },
-	{ RIGHT | DETAIL, "UNACKED", "{unacked:n}" },
+	{ RIGHT, "GROUP", "{group:n}" }, { RIGHT, "LINK", "{number:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" },
+	{ LEFT, "LINK-UID", "{user_id}" }, { LEFT, "PEER-UID", "{peer_user_id}" }, { LEFT, "VERSION", VERSION },
+	PEER_DETAIL, { LEFT, "STATE", "{state}" }, { LEFT, "DEVICE", "{device}" },
+	{ LEFT, "TRANSPORT", "{transport}" }, { LEFT, "GID", "{gid}" }, { LEFT, "PEER-GID", "{peer_gid}" },
+	{ DETAIL, "MAC", "{mac}" }, { DETAIL, "PEER-MAC", "{peer_mac}" }, { LEFT, "QPN", "{qpn:q}" },
+	{ LEFT, "PEER-QPN", "{peer_qpn:q}" }, { RIGHT, "MTU", "{mtu:n}" }, { DETAIL, "PEER-IRD/ORD", DEPTHS },
+	{ RIGHT, "CONNS", "{connections:n}" }, { RIGHT, "IDLE", "{idle_ms:t}" }, { RIGHT, "RTT", "{rtt_us:u}" },
+	{ RIGHT | DETAIL, "RETRANSMITS", "{retransmits:n}" }, { RIGHT | DETAIL, "UNACKED", "{unacked:n}" },
 	{ 0 },
 };
 
 static const struct column link_paths[] = {
-	{ RIGHT, "GROUP", "{group:n}" },
-	{ RIGHT, "LINK", "{number:n}" },
-	{ LEFT, "ADDRESS", "{address}" },
-	{ LEFT, "STATE", "{state}" },
-	{ LEFT, "PRIMARY", "[primary?yes|no]" },
-	{ RIGHT, "RTT", "{rtt_us:u}" },
-	{ RIGHT, "RTO", "{rto_us:u}" },
-	{ RIGHT, "MTU", "[mtu?{mtu:n}]" },
+	{ RIGHT, "GROUP", "{group:n}" }, { RIGHT, "LINK", "{number:n}" }, { LEFT, "ADDRESS", "{address}" },
+	{ LEFT, "STATE", "{state}" }, { LEFT, "PRIMARY", "[primary?yes|no]" }, { RIGHT, "RTT", "{rtt_us:u}" },
+	{ RIGHT, "RTO", "{rto_us:u}" }, { RIGHT, "MTU", "[mtu?{mtu:n}]" },
 	{ RIGHT, "CWND", "[cwnd_bytes?{cwnd_bytes:b}]" },
 	{ 0 },
 };
 
 static const struct column rmbs[] = {
-	{ RIGHT, "GROUP", "{group:n}" },
-	{ RIGHT, "RMB", "{number:n}" },
-	{ RIGHT | DETAIL, "WORKER", "{worker:n}" },
-	{ LEFT, "SIDE", "{side}" },
-	{ LEFT, "STATE", "{state}" },
-	{ RIGHT, "ELEMENT", "{element_bytes:b}" },
-	{ RIGHT, "ELEMENTS", "{elements:n}" },
-	{ RIGHT, "USED", "{used:n}" },
+	{ RIGHT, "GROUP", "{group:n}" }, { RIGHT, "RMB", "{number:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" },
+	{ LEFT, "SIDE", "{side}" }, { LEFT, "STATE", "{state}" }, { RIGHT, "ELEMENT", "{element_bytes:b}" },
+	{ RIGHT, "ELEMENTS", "{elements:n}" }, { RIGHT, "USED", "{used:n}" },
 	{ RIGHT, "QUARANTINED", "{quarantined:n}" },
 	{ 0 },
 };
 
 /* Up to REFUSED it fits 100 columns, with a name and addresses of usual length. */
 static const struct column services[] = {
-	{ LEFT, "SERVICE", "{name}" },
-	{ LEFT, "KIND", "{kind}" },
-	{ LEFT, "STATE", SHOW_SERVICE_STATE },
-	{ LEFT, "LISTEN", "{listen}" },
-	{ LEFT, "TO", "{to}" },
-	{ RIGHT, "CONNS/MAX", "{connections:n}/{connections_max:n}" },
-	{ RIGHT, "ACCEPTED", "{accepted:n}" },
+	{ LEFT, "SERVICE", "{name}" }, { LEFT, "KIND", "{kind}" }, { LEFT, "STATE", SHOW_SERVICE_STATE },
+	{ LEFT, "LISTEN", "{listen}" }, { LEFT, "TO", "{to}" },
+	{ RIGHT, "CONNS/MAX", "{connections:n}/{connections_max:n}" }, { RIGHT, "ACCEPTED", "{accepted:n}" },
 	{ RIGHT, "FALLBACKS", "{fallbacks:n}" },
 	{ RIGHT, "REFUSED",
 	    "{refused_allow+refused_max+refused_per_peer+refused_connect+refused_fallback+refused_disabled:n}" },
 	{ RIGHT | DETAIL, "RESETS", "{resets:n}" },
 	{ RIGHT | DETAIL, "REFUSED-ALLOW/MAX/PEER/CONNECT/FALLBACK/DISABLED",
-	    "{refused_allow:n}/{refused_max:n}/{refused_per_peer:n}/{refused_connect:n}/{refused_fallback:n}/"
-	    "{refused_disabled:n}" },
+	    "{refused_allow:n}/{refused_max:n}/{refused_per_peer:n}/{refused_connect:n}/{refused_fallback:n}/{refused_disabled:n}" },
 	{ 0 },
 };
 
 static const struct column workers[] = {
-	{ RIGHT, "WORKER", "{worker:n}" },
-	{ LEFT, "SMC-R", "{connections.smcr:n}" },
-	{ LEFT, "TCP", "{connections.tcp:n}" },
-	{ LEFT, "SET-UP", "{connections.setup:n}" },
-	{ RIGHT, "GROUPS", "{groups:n}" },
-	{ RIGHT, "LINKS", "{links:n}" },
-	{ RIGHT, "RMBS", "{rmb_bytes:b}" },
+	{ RIGHT, "WORKER", "{worker:n}" }, { LEFT, "SMC-R", "{connections.smcr:n}" },
+	{ LEFT, "TCP", "{connections.tcp:n}" }, { LEFT, "SET-UP", "{connections.setup:n}" },
+	{ RIGHT, "GROUPS", "{groups:n}" }, { RIGHT, "LINKS", "{links:n}" }, { RIGHT, "RMBS", "{rmb_bytes:b}" },
 	{ RIGHT, "TURNS", "{turns:n}" },
 	{ 0 },
 };
 
 static const struct column devices[] = {
-	{ LEFT, "NAME", "{name}" },
-	{ RIGHT, "WORKER", "{worker:n}" },
-	{ LEFT, "PROVIDER", "{provider}" },
-	{ LEFT, "TRANSPORT", "{transport}" },
-	{ LEFT, "STACK", "{stack}" },
-	{ DETAIL, "PROFILE", "{profile}" },
-	{ LEFT, "PORT", "{port}" },
-	{ LEFT, "CARD", "[card?{card}/{card_port:n}]" },
-	{ LEFT, "INTERFACE", "{interface}" },
-	{ LEFT, "GID", "{gid}" },
-	{ DETAIL, "ADDRESSES", "{addresses}" },
-	{ LEFT, "GID-TYPE", "{gid_type}" },
-	{ RIGHT | DETAIL, "GID-INDEX", "{gid_index:n}" },
-	{ DETAIL, "LINK-LAYER", "{link_layer}" },
-	{ LEFT, "MAC", "{mac}" },
-	{ RIGHT, "MTU", "{mtu:n}" },
-	{ RIGHT, "IWARP-PORT", "{mpa_port:n}" },
-	{ RIGHT, "QPS/MAX", "{qps:n}/{qps_max:n}" },
-	{ RIGHT, "MRS/MAX", "{mrs:n}/{mrs_max:n}" },
-	{ RIGHT, "REGISTERED", "{registered_bytes:b}" },
-	{ RIGHT | DETAIL, "SQ-MAX", "{sq_max:n}" },
-	{ RIGHT | DETAIL, "RQ-MAX", "{rq_max:n}" },
-	{ RIGHT | DETAIL, "SGE-MAX", "{sge_max:n}" },
-	{ RIGHT | DETAIL, "INLINE-MAX", "{inline_max:n}" },
+	{ LEFT, "NAME", "{name}" }, { RIGHT, "WORKER", "{worker:n}" }, { LEFT, "PROVIDER", "{provider}" },
+	{ LEFT, "TRANSPORT", "{transport}" }, { LEFT, "STACK", "{stack}" }, { DETAIL, "PROFILE", "{profile}" },
+	{ LEFT, "PORT", "{port}" }, { LEFT, "CARD", "[card?{card}/{card_port:n}]" },
+	{ LEFT, "INTERFACE", "{interface}" }, { LEFT, "GID", "{gid}" }, { DETAIL, "ADDRESSES", "{addresses}" },
+	{ LEFT, "GID-TYPE", "{gid_type}" }, { RIGHT | DETAIL, "GID-INDEX", "{gid_index:n}" },
+	{ DETAIL, "LINK-LAYER", "{link_layer}" }, { LEFT, "MAC", "{mac}" }, { RIGHT, "MTU", "{mtu:n}" },
+	{ RIGHT, "IWARP-PORT", "{mpa_port:n}" }, { RIGHT, "QPS/MAX", "{qps:n}/{qps_max:n}" },
+	{ RIGHT, "MRS/MAX", "{mrs:n}/{mrs_max:n}" }, { RIGHT, "REGISTERED", "{registered_bytes:b}" },
+	{ RIGHT | DETAIL, "SQ-MAX", "{sq_max:n}" }, { RIGHT | DETAIL, "RQ-MAX", "{rq_max:n}" },
+	{ RIGHT | DETAIL, "SGE-MAX", "{sge_max:n}" }, { RIGHT | DETAIL, "INLINE-MAX", "{inline_max:n}" },
 	{ 0 },
 };
 
 static const struct column device_gids[] = {
-	{ LEFT, "DEVICE", "{name}" },
-	{ RIGHT, "INDEX", "{index:n}" },
-	{ LEFT, "TYPE", "{type}" },
-	{ LEFT, "GID", "{gid}" },
-	{ LEFT, "INTERFACE", "{interface}" },
+	{ LEFT, "DEVICE", "{name}" }, { RIGHT, "INDEX", "{index:n}" }, { LEFT, "TYPE", "{type}" },
+	{ LEFT, "GID", "{gid}" }, { LEFT, "INTERFACE", "{interface}" },
 	{ 0 },
 };
 
-/* clang-format off */
 static const struct column card_stats[] = {
 	{ LEFT, "DEVICE", "{name}" }, { RIGHT, "SENDS", "{sends_posted:n}" }, { RIGHT, "WRITES", "{writes_posted:n}" },
 	{ RIGHT, "DOORBELLS", "{doorbells:n}" }, { RIGHT, "COMPLETIONS", "{completions:n}" },
@@ -246,12 +169,12 @@ show_columns(FILE *f, const json_t *list, const struct column *columns, bool det
 	char *text = NULL;
 	size_t len;
 	FILE *cell = open_memstream(&text, &len);
-	struct table t = { .failed = cell == NULL };
+	struct table t = { 0 };
 
 	for (const struct column *c = columns; c->heading != NULL; c++)
 		if (detail || (c->flags & DETAIL) == 0)
 			table_column(&t, c->heading, (c->flags & RIGHT) != 0);
-	for (size_t i = 0; !t.failed && i < json_array_size(list); i++) {
+	for (size_t i = 0; cell != NULL && i < json_array_size(list); i++) {
 		const json_t *item = json_array_get(list, i);
 
 		for (const struct column *c = columns; c->heading != NULL; c++) {
@@ -261,8 +184,7 @@ show_columns(FILE *f, const json_t *list, const struct column *columns, bool det
 			if (!template_is_missing(item, c->cell)) /* in another version of the daemon */
 				template_write(cell, item, c->cell);
 			fputc('\0', cell);
-			t.failed = t.failed || fflush(cell) != 0;
-			table_cell(&t, text);
+			table_cell(&t, fflush(cell) == 0 ? text : "?");
 		}
 	}
 	table_print(&t, f);

@@ -293,12 +293,8 @@ run_delta(const struct options *o)
 		json_t *diff = after != NULL ? delta_make(before, after) : NULL;
 		if (diff != NULL && o->watch_ms != 0)
 			watch_heading(o);
-		char *line = diff != NULL && o->json ? json_dumps(diff, JSON_COMPACT) : NULL;
-		if (line != NULL)
-			puts(line);
-		else if (diff != NULL)
-			show_answer(stdout, CONTROL_STATS, json_object_get(diff, "data"), o->detail);
-		free(line);
+		if (diff != NULL)
+			show_made(o->json, CONTROL_STATS, diff, o->detail);
 		json_decref(diff);
 		json_decref(before);
 		before = after;
@@ -429,28 +425,22 @@ daemon_runs(const struct options *o)
 static int
 show_drain(const struct options *o)
 {
-	json_t *root = fetch_one(o, CONTROL_STATUS), *part = json_object();
+	json_t *root = fetch_one(o, CONTROL_STATUS);
 	const json_t *data = json_object_get(root, "data");
 	bool draining = json_is_true(json_object_get(data, "draining"));
 
-	if (root != NULL) {
-		json_object_set(part, "draining", json_object_get(data, "draining"));
-		json_object_set(part, "connections", json_object_get(data, "connections"));
-		json_object_set_new(root, "command", json_string(control_commands[CONTROL_DRAIN].name));
-		json_object_set(root, "data", part);
-	}
-	char *line = root != NULL && o->json ? json_dumps(root, JSON_COMPACT) : NULL;
-	if (line != NULL)
-		puts(line);
-	else if (draining)
-		show_answer(stdout, CONTROL_DRAIN, part, o->detail);
-	int status = root == NULL ? EXIT_TROUBLE : draining ? EXIT_WELL : EXIT_NO;
-	if (status == EXIT_NO)
+	if (root == NULL)
+		return EXIT_TROUBLE;
+	json_object_set_new(root, "command", json_string(control_commands[CONTROL_DRAIN].name));
+	json_object_set_new(root, "data",
+	    json_pack("{s:O*, s:O*}", "draining", json_object_get(data, "draining"), "connections",
+	        json_object_get(data, "connections")));
+	if (draining || o->json)
+		show_made(o->json, CONTROL_DRAIN, root, o->detail);
+	if (!draining)
 		fprintf(stderr, "smcrctl: the drain was taken back\n");
-	free(line);
-	json_decref(part);
 	json_decref(root);
-	return status;
+	return draining ? EXIT_WELL : EXIT_NO;
 }
 
 /* A failure of the first request ends it; later ones are shown, and it goes on, as a daemon may be restarted. */

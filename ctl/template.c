@@ -30,7 +30,7 @@ member(const json_t *o, const char *path, size_t len)
 
 /* Of an array, how many items it has. */
 static int64_t
-number(const json_t *v)
+number_of(const json_t *v)
 {
 	return json_is_array(v) ? (int64_t)json_array_size(v) : json_integer_value(v);
 }
@@ -40,7 +40,7 @@ is_true(const json_t *v)
 {
 	const char *s = json_string_value(v);
 
-	return json_is_true(v) || number(v) > 0 || (s != NULL && s[0] != '\0');
+	return json_is_true(v) || number_of(v) > 0 || (s != NULL && s[0] != '\0');
 }
 
 /* beginning: what comes behind it may be anything. */
@@ -51,7 +51,7 @@ equals(const json_t *v, const char *want, size_t len, bool beginning)
 	char other[HUMAN_MAX] = "";
 
 	if (json_is_integer(v) || json_is_array(v))
-		snprintf(other, sizeof(other), "%" PRId64, number(v));
+		snprintf(other, sizeof(other), "%" PRId64, number_of(v));
 	else if (json_is_boolean(v))
 		strcpy(other, json_is_true(v) ? "true" : "false");
 	if (s == NULL)
@@ -95,7 +95,7 @@ sum(const json_t *o, const char *paths, size_t len)
 
 	for (size_t at = 0, n; at < len; at += n + 1) {
 		n = strcspn(paths + at, "+:");
-		all += number(member(o, paths + at, n));
+		all += number_of(member(o, paths + at, n));
 	}
 	return all;
 }

@@ -83,14 +83,6 @@ plural(int64_t cnt)
 	return cnt == 1 ? "" : "s";
 }
 
-void
-table_fini(struct table *t)
-{
-	for (size_t i = 0; i < t->cell_cnt; i++)
-		free(t->cells[i]);
-	free(t->cells);
-}
-
 /* Columns that UTF-8 text takes, one for each code point. */
 static size_t
 text_width(const char *s)
@@ -114,49 +106,37 @@ control_len(const char *s)
 	return c < 0x20 || c == 0x7f;
 }
 
-/* In place; each control character becomes one '?'. */
+/* Each control character becomes one '?'. */
 static void
-clean(char *s)
+write_clean(FILE *f, const char *text, bool newlines)
 {
-	char *to = s;
+	while (*text != '\0') {
+		unsigned n = newlines && *text == '\n' ? 0 : control_len(text);
 
-	while (*s != '\0') {
-		unsigned n = control_len(s);
-
-		*to++ = *s;
-		if (n > 0)
-			to[-1] = '?';
-		s += n > 0 ? n : 1;
+		fputc(n > 0 ? '?' : *text, f);
+		text += n > 0 ? n : 1;
 	}
-	*to = '\0';
+}
+
+void
+print_clean(FILE *f, const char *text)
+{
+	write_clean(f, text, true);
 }
 
 static void
 add(struct table *t, const char *text)
 {
-	unsigned col = (unsigned)(t->cell_cnt % t->columns);
+	size_t *width = &t->width[t->cell_cnt++ % t->columns], own = text_width(text);
 
-	if (t->cell_cnt == t->cell_cap) {
-		size_t cap = t->cell_cap > 0 ? 2 * t->cell_cap : 256;
-		char **cells = reallocarray(t->cells, cap, sizeof(*cells));
-
-		if (cells == NULL) {
-			t->failed = true;
-			return;
-		}
-		t->cells = cells;
-		t->cell_cap = cap;
-	}
-	char *copy = strdup(text);
-	if (copy == NULL) {
-		t->failed = true;
+	if (own > *width)
+		*width = own;
+	if (t->cells == NULL)
+		t->cells = open_memstream(&t->text, &t->len);
+	if (t->cells == NULL)
 		return;
-	}
-	clean(copy);
-	size_t w = text_width(copy);
-	if (w > t->width[col])
-		t->width[col] = w;
-	t->cells[t->cell_cnt++] = copy;
+	write_clean(t->cells, text, false);
+	fputc('\0', t->cells);
 }
 
 void
@@ -170,32 +150,31 @@ table_column(struct table *t, const char *heading, bool right)
 void
 table_cell(struct table *t, const char *text)
 {
-	if (!t->failed)
-		add(t, text[0] != '\0' ? text : "-");
+	add(t, text[0] != '\0' ? text : "-");
 }
 
 void
-table_print(const struct table *t, FILE *f)
+table_print(struct table *t, FILE *f)
 {
-	for (size_t i = 0; i < t->cell_cnt; i++) {
-		unsigned col = (unsigned)(i % t->columns);
-		int pad = (int)(t->width[col] - text_width(t->cells[i]));
+	bool failed = t->cells == NULL || fflush(t->cells) != 0;
+	unsigned col = 0;
+
+	for (const char *cell = t->text; cell != NULL && cell < t->text + t->len; cell += strlen(cell) + 1) {
+		int pad = (int)(t->width[col] - text_width(cell));
 		bool last = col + 1 == t->columns;
 
-		fprintf(f, "%*s%s%*s%s", t->right[col] ? pad : 0, "", t->cells[i], t->right[col] || last ? 0 : pad, "",
+		fprintf(f, "%*s%s%*s%s", t->right[col] ? pad : 0, "", cell, t->right[col] || last ? 0 : pad, "",
 		    last ? "\n" : "  ");
+		col = last ? 0 : col + 1;
 	}
-	if (t->failed)
+	if (failed)
 		fputs("(out of memory: the table is cut short)\n", f);
 }
 
 void
-print_clean(FILE *f, const char *text)
+table_fini(struct table *t)
 {
-	while (*text != '\0') {
-		unsigned n = *text != '\n' ? control_len(text) : 0;
-
-		fputc(n > 0 ? '?' : *text, f);
-		text += n > 0 ? n : 1;
-	}
+	if (t->cells != NULL)
+		fclose(t->cells);
+	free(t->text);
 }

@@ -28,9 +28,10 @@ struct table {
 	unsigned columns;
 	bool right[TABLE_COLUMNS_MAX]; /* aligned to the right */
 	size_t width[TABLE_COLUMNS_MAX];
-	char **cells; /* row by row */
-	size_t cell_cnt, cell_cap;
-	bool failed; /* out of memory: cells are missing */
+	size_t cell_cnt;
+	FILE *cells; /* what writes text: cells row by row, a 0 behind each */
+	char *text;
+	size_t len;
 };
 
 void table_fini(struct table *);
@@ -38,7 +39,7 @@ void table_fini(struct table *);
 void table_column(struct table *, const char *heading, bool right);
 /* The next cell. Control characters become '?'; nothing becomes "-". */
 void table_cell(struct table *, const char *text);
-void table_print(const struct table *, FILE *);
+void table_print(struct table *, FILE *);
 
 /* Prints text without control characters (a name may hold some), newlines excepted. */
 void print_clean(FILE *, const char *text);

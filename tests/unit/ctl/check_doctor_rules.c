@@ -43,16 +43,18 @@ static const char *const good[PARTS] = {
 static json_t *
 findings(int part, const char *json, int64_t left_out)
 {
-	json_t *p[PARTS], *found;
+	static const char *const names[PARTS] = { "status", "devices", "groups", "links", "stats", "services",
+		"checks" };
+	json_t *facts = json_pack("{s:I}", "left_out", (json_int_t)left_out), *found;
 
 	for (int i = 0; i < PARTS; i++) {
-		p[i] = json_loads(i == part ? json : good[i], 0, NULL);
-		ck_assert_ptr_nonnull(p[i]);
+		json_t *answer = json_loads(i == part ? json : good[i], 0, NULL);
+
+		ck_assert_ptr_nonnull(answer);
+		json_object_set_new(facts, names[i], answer);
 	}
-	found = doctor_findings(&(const struct doctor_facts){
-	    p[STATUS], p[DEVICES], p[GROUPS], p[LINKS], p[STATS], p[SERVICES], p[CHECKS], left_out, false });
-	for (int i = 0; i < PARTS; i++)
-		json_decref(p[i]);
+	found = doctor_findings(facts);
+	json_decref(facts);
 	return found;
 }
 
@@ -270,7 +272,7 @@ START_TEST(advice_fits_the_service)
 /* A socket that takes no checks has not found that all is well. */
 START_TEST(a_read_only_socket_is_told)
 {
-	json_t *found = doctor_findings(&(const struct doctor_facts){ .read_only = true });
+	json_t *facts = json_pack("{s:b}", "read_only", true), *found = doctor_findings(facts);
 	unsigned told = 0;
 
 	for (size_t i = 0; i < json_array_size(found); i++) {
@@ -284,6 +286,7 @@ START_TEST(a_read_only_socket_is_told)
 	}
 	ck_assert_uint_eq(told, 1);
 	json_decref(found);
+	json_decref(facts);
 }
 
 START_TEST(checks_that_were_left_out_are_told)
@@ -301,7 +304,7 @@ START_TEST(strange_answers)
 		"{\"services\":7,\"devices\":{},\"links\":[1]}",
 		"[{\"settings\":7,\"disabled\":7,\"listen\":{}},{\"listen\":\"0.0.0.0:1\",\"settings\":[1,{\"name\":\"allow\",\"value\":3}]}]",
 		"{\"devices\":[1,{\"stats\":[]}],\"links\":[{\"paths\":[3]}],\"groups\":[0]}" };
-	json_t *found = doctor_findings(&(const struct doctor_facts){ .left_out = 0 });
+	json_t *found = doctor_findings(NULL);
 
 	ck_assert_int_eq(doctor_verdict(found), DOCTOR_PROBLEM); /* no device */
 	json_decref(found);
