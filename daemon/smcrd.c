@@ -45,16 +45,6 @@ daemon_turn(void *arg, int64_t now_ns)
 	return notify_turn(&d->notify, now_ns, smcrd_describe, d);
 }
 
-void
-smcrd_on_worker_failed(void *arg, unsigned nr, int err)
-{
-	struct daemon *d = arg;
-
-	log_msg(LOG_LVL_ERROR, "the event loop failed: worker=%u error=\"%s\"", nr + 1, strerror(-err));
-	d->broken = true;
-	loop_stop(d->loop);
-}
-
 static void
 log_confinement(const struct confine_state *state)
 {

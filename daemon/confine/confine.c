@@ -1,48 +1,11 @@
 /* Puts the parts of the confinement together; see confine.h. */
 #include "daemon/confine/confine.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "daemon/confine/confine_parts.h"
-
-void
-confine_part_set(struct confine_part_state *out, bool on, const char *fmt, ...)
-{
-	va_list ap;
-
-	out->on = on;
-	va_start(ap, fmt);
-	(void)vsnprintf(out->text, sizeof(out->text), fmt, ap);
-	va_end(ap);
-}
-
-unsigned
-confine_threads(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	const struct dirent *e;
-	unsigned cnt = 0;
-
-	if (d == NULL)
-		return 1;
-	while ((e = readdir(d)) != NULL)
-		cnt += e->d_name[0] != '.';
-	closedir(d);
-	return cnt;
-}
-
-bool
-confine_has_verbs(const struct config *cfg)
-{
-	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
-			return true;
-	return false;
-}
 
 /* Landlock and seccomp need no_new_privs or a capability, so the order matters. */
 static void

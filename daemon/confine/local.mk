@@ -1,6 +1,6 @@
 # What the process gives up; confine_words.c is among the reports (daemon/control/local.mk).
 daemon_libsmcrd_la_SOURCES += \
-	daemon/confine/confine.c daemon/confine/confine.h daemon/confine/confine_parts.h \
+	daemon/confine/confine.c daemon/confine/confine.h daemon/confine/confine_parts.c daemon/confine/confine_parts.h \
 	daemon/confine/confine_caps.c \
 	daemon/confine/confine_files.c
 if HAVE_SECCOMP

@@ -3,6 +3,7 @@
  * taken back; a successor gets the listening sockets first.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "daemon/process/load_summary.h"
@@ -144,4 +145,14 @@ smcrd_on_term(void *arg)
 	if (!d->term_seen)
 		notify_stopping(&d->notify, d->cfg->drain_ms);
 	d->term_seen = true;
+}
+
+void
+smcrd_on_worker_failed(void *arg, unsigned nr, int err)
+{
+	struct daemon *d = arg;
+
+	log_msg(LOG_LVL_ERROR, "the event loop failed: worker=%u error=\"%s\"", nr + 1, strerror(-err));
+	d->broken = true;
+	loop_stop(d->loop);
 }

@@ -84,7 +84,7 @@ START_TEST(what_comes_too_often_is_counted_each_kind_on_its_own)
 	ck_assert_uint_eq(count("link down"), 1);
 	event_report(&news, 3 * S, 1, &up);
 	capture_take();
-	ck_assert_uint_eq(count("left out, too many: count=80"), 1);
+	ck_assert_uint_eq(count("similar log lines suppressed: count=80"), 1);
 	ck_assert_uint_eq(count("link up"), 1);
 	ck_assert(event_history_next(&news, EVENT_HISTORY_BURST + 1, &r));
 	ck_assert_uint_eq(r.left_out, 100 - EVENT_HISTORY_BURST);
@@ -145,7 +145,7 @@ START_TEST(strangers_have_few_lines_and_a_count)
 	ck_assert_uint_eq(count("no SMC-R peer"), EVENT_HISTORY_BURST);
 	event_report(&news, 62 * S, 1, &e);
 	capture_take();
-	ck_assert_uint_eq(count("left out, too many: count=2980"), 1);
+	ck_assert_uint_eq(count("similar log lines suppressed: count=2980"), 1);
 }
 
 START_TEST(what_a_peer_says_makes_no_line_of_its_own)

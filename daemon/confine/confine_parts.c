@@ -1,0 +1,41 @@
+/* What the parts of the confinement share. */
+#include "daemon/confine/confine_parts.h"
+
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void
+confine_part_set(struct confine_part_state *out, bool on, const char *fmt, ...)
+{
+	va_list ap;
+
+	out->on = on;
+	va_start(ap, fmt);
+	(void)vsnprintf(out->text, sizeof(out->text), fmt, ap);
+	va_end(ap);
+}
+
+unsigned
+confine_threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	const struct dirent *e;
+	unsigned cnt = 0;
+
+	if (d == NULL)
+		return 1;
+	while ((e = readdir(d)) != NULL)
+		cnt += e->d_name[0] != '.';
+	closedir(d);
+	return cnt;
+}
+
+bool
+confine_has_verbs(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
+			return true;
+	return false;
+}
