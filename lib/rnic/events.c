@@ -1,7 +1,7 @@
-/* Events that wait to be polled; see events.h. */
+/* The queue of pending events; see events.h. */
 #include "rnic/events.h"
 
-/* The lowest bit of these that is set, in this order. */
+/* Clears and returns the lowest set bit, in this order. */
 static bool
 take_bit(unsigned *bits, const enum rnic_event_type *order, unsigned cnt, enum rnic_event_type *type)
 {
@@ -101,7 +101,7 @@ poll_qp(struct events *e, struct rnic_event *out)
 bool
 events_poll(struct events *e, struct rnic_event *out)
 {
-	/* Down before up: the port's state is what its last event says. */
+	/* Down before up: the last event gives the current port state. */
 	static const enum rnic_event_type order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
 	enum rnic_event_type type;
 

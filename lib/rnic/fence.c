@@ -1,4 +1,4 @@
-/* When a Read has to prove that the peer has what was sent; see fence.h. */
+/* Timing of the Read that proves delivery; see fence.h. */
 #include "rnic/fence.h"
 
 static void
@@ -7,7 +7,7 @@ arm_ms(struct fence *f, struct timer *t, uint32_t ms)
 	timer_arm(f->timers, t, f->dev->now_ns + (int64_t)ms * 1000000);
 }
 
-/* Positions only grow; the difference is right when they wrap. */
+/* Positions only grow; the difference is correct across a wrap. */
 static bool
 fence_is_before(uint32_t a, uint32_t b)
 {
@@ -51,7 +51,7 @@ fence_want(struct fence *f)
 	timer_cancel(f->timers, &f->delay_timer);
 }
 
-/* One Read at a time, and only behind something that it can prove. */
+/* One Read at a time, and only after a request that it can prove. */
 static bool
 may_send(const struct fence *f)
 {

@@ -1,13 +1,8 @@
-/*
- * The fence: what an iWARP device has sent is known to be with the peer when a
- * small RDMA Read behind it was answered, because the peer answers in order
- * (RFC 5040 5.5). One Read at a time: when a user waits for a completion or
- * asks, at once or after a little, or when half of a queue or of the peer's
- * receives is used up. Unanswered for too long, the device reports RNIC_EV_SILENT.
- *
- * This has the rules and the time limits; devices send the Read and say when it
- * was answered. Internal to lib/rnic.
- */
+/* The fence of an iWARP device: sent data has reached the peer once a small RDMA Read after it is answered, because the
+ * peer answers in order (RFC 5040 5.5). One Read at a time is sent: when a user waits for a completion or requests a
+ * fence, at once or after a delay, or when half of the send queue or of the peer's receives is used. If a Read is
+ * unanswered too long, the device reports RNIC_EV_SILENT.
+ * Rules and time limits are here; devices send the Read and report its answer. Internal to lib/rnic. */
 #pragma once
 
 #include "base/timerq.h"
@@ -15,46 +10,46 @@
 #include "rnic/sendq.h"
 
 #define FENCE_TIMERS 2 /* for timerq_reserve */
-/* Of a Read of no bytes nobody looks at the STag (RFC 5040); 1, because some peers dislike 0. */
+/* STag of a zero-length Read, which is not checked (RFC 5040); 1, because some peers reject 0. */
 #define FENCE_EMPTY_STAG 1
 
 struct fence {
 	const struct sendq *sq;
-	const struct rnic_dev *dev; /* whose time counts */
+	const struct rnic_dev *dev; /* source of the time */
 	struct timerq *timers;
-	uint32_t delay_ms;                /* a signaled request is fenced after this, at the latest */
-	uint32_t answer_ms;               /* a Read unanswered for this long is reported, and again after as long */
-	uint8_t bytes[2 * MPA_FENCE_LEN]; /* what the peer's Reads read, then what ours have for a target */
-	uint32_t peer_stag;               /* of what ours read; 0: nothing, they are empty */
+	uint32_t delay_ms;                /* a signaled request is fenced after this time at the latest */
+	uint32_t answer_ms;               /* an unanswered Read is reported after each such interval */
+	uint8_t bytes[2 * MPA_FENCE_LEN]; /* first the source of the peer's Reads, then the sink of ours */
+	uint32_t peer_stag;               /* source of our Reads; 0: none, the Reads are empty */
 	uint64_t peer_to;
-	bool out;          /* a Read is under way */
-	uint32_t read_pos; /* it proves the requests before this one */
-	uint32_t want_pos; /* proof is wanted up to here */
-	uint32_t sig_pos;  /* behind the last request whose user waits for its completion */
+	bool out;          /* a Read is outstanding */
+	uint32_t read_pos; /* it proves the requests before this position */
+	uint32_t want_pos; /* proof is requested up to this position */
+	uint32_t sig_pos;  /* after the last request with a waiting user */
 	struct timer delay_timer;
 	struct timer answer_timer;
 };
 
-/* sq, dev, timers and the two times are set by the device before. */
+/* The device sets sq, dev, timers and the two times before. */
 void fence_init(struct fence *, void (*on_delay)(struct timer *), void (*on_silence)(struct timer *));
 void fence_stop(struct fence *);
-/* The peer's private data name what its fence bytes are. */
+/* Takes the peer's fence bytes from its private data. */
 void fence_set_peer(struct fence *, const struct mpa_pdata *);
-/* A request was posted, the last one; signaled: proof of it is wanted after a while. */
+/* Called after a post; signaled: requests proof of it after the delay. */
 void fence_posted(struct fence *, bool signaled);
-/* Proof is wanted of all that was posted, now. */
+/* Requests proof of all posted requests now. */
 void fence_want(struct fence *);
 
-/* May a Read be sent, and is one wanted of what has been sent so far? */
+/* A Read may be sent, and proof of sent requests is requested. */
 bool fence_wanted(const struct fence *);
-/* May a Read be sent, and does the queue need one? */
+/* A Read may be sent, and the send queue needs one. */
 bool fence_pressed(const struct fence *);
 
-/* The Read was sent behind all requests before sq->sent. */
+/* The Read was sent after all requests before sq->sent. */
 void fence_sent(struct fence *);
-/* The Read was answered, or failed: all requests before the position that is returned are proven, unless it failed. */
+/* The Read was answered or failed. All requests before the returned position are proven, unless it failed. */
 uint32_t fence_answered(struct fence *);
-/* Arms the delay, when there is something to prove that no Read under way will. */
+/* Arms the delay if requests are left that no outstanding Read proves. */
 void fence_arm(struct fence *);
-/* The peer has to do something within answer_ms. */
+/* The peer must respond within answer_ms. */
 void fence_expect_answer(struct fence *);

@@ -1,4 +1,4 @@
-/* The interface of a device; see iface.h. */
+/* The network interface of a device; see iface.h. */
 #include "rnic/iface.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "base/addr.h"
 
-/* -- what it is -- */
+/* -- properties -- */
 
 unsigned
 iface_of(const struct sockaddr_storage *addr)
@@ -74,7 +74,7 @@ iface_learn(struct iface *me, unsigned index, struct rng *rng)
 	}
 }
 
-/* -- whom it reaches -- */
+/* -- reachable peers -- */
 
 int
 iface_remote(
@@ -106,7 +106,7 @@ put_attr(struct route_query *q, unsigned short type, const void *data, size_t le
 	q->nh.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->nh.nlmsg_len) + RTA_ALIGN(a.rta_len));
 }
 
-/* The last bytes of the address as IPv6 are those of the one as IPv4. */
+/* An IPv4 address is the last bytes of its IPv6 form. */
 static void
 iface_put_addr(struct route_query *q, unsigned short type, const struct sockaddr_storage *ss, size_t len)
 {
@@ -136,8 +136,8 @@ make_query(const struct sockaddr_storage *from, const struct sockaddr_storage *d
 		put_attr(q, RTA_OIF, &sin6->sin6_scope_id, sizeof(sin6->sin6_scope_id));
 }
 
-/* Is the answer a route, to this machine or out of our own interface? One that leaves by another interface does not
- * share the fate of our port. */
+/* True if the answer is a route to this host or through our interface. A route through another interface does not share
+ * the failures of our port. */
 static enum rnic_reach
 read_route(unsigned index, const struct nlmsghdr *nh)
 {
@@ -154,7 +154,7 @@ read_route(unsigned index, const struct nlmsghdr *nh)
 	for (const struct rtattr *a = RTM_RTA(rt); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
 		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(oif))
 			memcpy(&oif, RTA_DATA(a), sizeof(oif));
-		/* The second is a router of the other family. */
+		/* RTA_VIA is a router of the other family. */
 		gateway = gateway || a->rta_type == RTA_GATEWAY || a->rta_type == RTA_VIA;
 	}
 	if (rt->rtm_type != RTN_UNICAST || (index != 0 && oif != index))
@@ -180,7 +180,7 @@ iface_reach(const struct sockaddr_storage *from, unsigned index, const struct so
 	if (fd < 0)
 		return RNIC_REACH_DIRECT;
 	make_query(from, to, &q);
-	/* The kernel answers inside of send. */
+	/* The kernel answers within send(). */
 	n = send(fd, &q, q.nh.nlmsg_len, 0);
 	if (n > 0)
 		n = recv(fd, &answer, sizeof(answer), 0);

@@ -1,23 +1,18 @@
-/*
- * The MPA private data of iWARP devices, soft or cards: who is meant, who asks, what
- * each side can take. 48 bytes, big-endian; a receiver takes longer ones and
- * skips what it does not know, and the last three fields may be missing. Internal
- * to lib/rnic.
- *
+/* The MPA private data of iWARP devices, soft or cards: the two QPs and the capacities of the sender. 48 bytes,
+ * big-endian. A receiver skips further bytes; the last three fields may be missing. Internal to lib/rnic.
  *	 0  "SMCr"
  *	 4  version (1)
- *	 5  verdict: 0, or why the Reply rejects (enum mpa_verdict)
- *	 6  receives posted (16): most Sends that may be on their way at once
+ *	 5  verdict: 0, or the reason of a rejecting Reply (enum mpa_verdict)
+ *	 6  receives posted (16): maximum of outstanding Sends
  *	 8  QPN and
- *	12  PSN of the QP that is meant: the passive one in the Request
+ *	12  PSN of the addressed QP: the passive one in the Request
  *	16  token (64); 0 in the Reply
  *	24  QPN of the sender
- *	28  largest ULPDU the sender takes; 0 = by the MSS (RFC 5044 4.5)
+ *	28  largest ULPDU the sender accepts; 0 = by the MSS (RFC 5044 4.5)
  *	32  STag and
- *	36  tagged offset (64) of MPA_FENCE_LEN bytes that the receiver's fences
- *	    may read; STag 0 = none, they are to read nothing
- *	44  flags (32): MPA_PACKETS_TOGETHER
- */
+ *	36  tagged offset (64) of MPA_FENCE_LEN bytes for the receiver's fences;
+ *	    STag 0 = none: its fence Reads are empty
+ *	44  flags (32): MPA_PACKETS_TOGETHER */
 #pragma once
 
 #include <stdint.h>
@@ -25,27 +20,25 @@
 #include "base/span.h"
 
 #define MPA_PDATA_LEN 48
-#define MPA_PDATA_MIN 32 /* of a sender who has nothing to be read */
+#define MPA_PDATA_MIN 32 /* of a sender without readable bytes */
 #define MPA_PDATA_VERSION 1
 
-/*
- * A Read of no bytes would do for a fence, but Linux's siw answers one that comes while it is sending with what the request
- * before had (6.1), which ends the stream.
- */
+/* A zero-length Read would do for a fence. But Linux's siw, when it receives one while sending, answers it with the
+ * data of the previous request (6.1), which ends the stream. */
 #define MPA_FENCE_LEN 4
 
-/* Of SCTP in UDP: packets may come many in one datagram that the sender's kernel has not cut apart (UDP_SEGMENT). */
+/* SCTP in UDP: one datagram may carry several packets that the sender's kernel has not split (UDP_SEGMENT). */
 #define MPA_PACKETS_TOGETHER 1
 
 enum mpa_verdict {
 	MPA_ACCEPTED,
-	MPA_UNKNOWN_PEER, /* no private data of ours */
-	MPA_BAD_TOKEN,    /* QP known, PSN or token wrong */
-	MPA_USED,         /* this QP has its connection already */
-	MPA_NOT_EXPECTED, /* nobody claimed the request in time */
-	MPA_BUSY,         /* too many requests that nobody claimed */
-	MPA_READ_DEPTH,   /* IRD 0: there could be no fence */
-	MPA_GONE,         /* the QP went away meanwhile */
+	MPA_UNKNOWN_PEER, /* no private data of smcrd */
+	MPA_BAD_TOKEN,    /* QP known, but PSN or token wrong */
+	MPA_USED,         /* the QP is already connected */
+	MPA_NOT_EXPECTED, /* no QP expected the request in time */
+	MPA_BUSY,         /* too many pending requests */
+	MPA_READ_DEPTH,   /* IRD 0: no fence is possible */
+	MPA_GONE,         /* the QP was destroyed meanwhile */
 	MPA_VERDICT_CNT,
 };
 
@@ -62,10 +55,10 @@ struct mpa_pdata {
 	uint32_t flags;
 };
 
-/* 0; -EPROTO: not ours, or a version we do not know. */
+/* 0, or -EPROTO: not smcrd's, or an unknown version. */
 int mpa_pdata_decode(struct span, struct mpa_pdata *out);
 void mpa_pdata_encode(const struct mpa_pdata *, uint8_t out[MPA_PDATA_LEN]);
-/* In words, as the side that was rejected says it. */
+/* The text of the rejected side. */
 const char *mpa_verdict_str(unsigned verdict);
-/* Why connecting to a peer's MPA port failed with err (positive), in words. */
+/* The text of a failed connect to a peer's MPA port; err is positive. */
 const char *mpa_connect_error(int err);

@@ -1,32 +1,18 @@
-/*
- * The RNIC contract: what the SMC-R engine may ask of a device, shaped like
- * verbs. Devices (soft iWARP, verbs, sim) implement struct rnic_ops; the
- * engine sees this header and no device.
- *
- * Objects: device -> protection domain -> memory region and queue pair. The
- * caller frees what it made, in reverse order. All calls come from one thread,
- * never from inside a device's callback; no call blocks. The end of a queue
- * pair or a device may take its time: it is asked for, and done when the event
- * says so; until then a queue pair's domain, regions and buffers are in use.
- *
- * Work requests
- *   - wr_id is the caller's; a device reports it back and does not look at it.
- *   - Requests of one QP take effect in the order posted.
- *   - Success: only RNIC_SIGNALED requests and receives yield a completion,
- *     in the order posted; the completion of request n says that all requests
- *     posted before n are complete too.
- *   - A completed write or send means that the peer's RNIC has the data
- *     (RFC 5040 gives less; a device over iWARP sends a fence, a small Read behind).
- *   - Failure: the first failed request reports its error, every request still
- *     outstanding, signaled or not, follows as RNIC_WC_FLUSHED, receives too.
- *     So each request ends exactly once.
- *   - Buffers under a request belong to the device until the request is
- *     complete. RNIC_INLINE takes a copy, up to info.max_inline bytes.
- *
- * Receives: a Send that arrives takes the oldest posted receive. A device that
- * has none holds the sender back (RNR retry, or it stops reading); over iWARP
- * the ends exchange recv_depth at connect and `credits` says how many Sends may go.
- */
+/* The RNIC contract: operations of the SMC-R engine on a device, modelled on verbs. Devices (soft iWARP, verbs, sim)
+ * implement struct rnic_ops; the engine includes this header and no device.
+ * Objects: device -> protection domain -> memory region and queue pair. The caller frees them in reverse order of
+ * creation. All calls come from one thread, never from a device's callback; no call blocks. Queue pairs and devices end
+ * asynchronously: the call requests it, an event completes it. Until then a queue pair's domain, regions and buffers
+ * are in use.
+ * Work requests| - wr_id is opaque to the device and returned in the completion.| - Requests of one QP take effect in
+ * the order posted.| - Success: only RNIC_SIGNALED requests and receives yield a completion,| in the order posted; the
+ * completion of request n means that all requests| posted before n are complete.| - A completed write or send means
+ * that the peer's RNIC has the data| (RFC 5040 guarantees less; an iWARP device sends a fence, a small Read).| -
+ * Failure: the first failed request reports its error; every outstanding| request, receives included, signaled or not,
+ * follows as RNIC_WC_FLUSHED.| So each request ends exactly once.| - Buffers under a request belong to the device until
+ * the request is| complete. RNIC_INLINE takes a copy, up to info.max_inline bytes.
+ * Receives: an arriving Send uses the oldest posted receive. Without one the device holds the sender back (RNR retry,
+ * or it stops reading). Over iWARP the ends exchange recv_depth at connect, and `credits` limits the Sends. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +24,7 @@
 #define RNIC_NAME_MAX 32
 #define RNIC_SGE_MAX 4
 
-/* Two devices can be joined when they have the same one. */
+/* Only devices of one transport can be connected. */
 enum rnic_transport {
 	RNIC_TRANSPORT_ROCE,
 	RNIC_TRANSPORT_IWARP,          /* MPA on TCP */
@@ -52,14 +38,14 @@ rnic_is_sctp(enum rnic_transport transport)
 	return transport == RNIC_TRANSPORT_IWARP_SCTP || transport == RNIC_TRANSPORT_IWARP_SCTP_UDP;
 }
 
-/* Over whatever transport protocol. */
+/* With any transport protocol. */
 static inline bool
 rnic_is_iwarp(enum rnic_transport transport)
 {
 	return transport == RNIC_TRANSPORT_IWARP || rnic_is_sctp(transport);
 }
 
-/* As reports have it. */
+/* Name in reports. */
 static inline const char *
 rnic_transport_str(enum rnic_transport transport)
 {
@@ -73,8 +59,8 @@ rnic_transport_str(enum rnic_transport transport)
 	return words[transport];
 }
 
-/* How the packets of a port are addressed, the same at both ends of a link. A port may be several devices, one for each kind.
- * SMC-R version 1 of Linux takes RoCE v1 alone, version 2 takes RoCE v2 with IPv4. */
+/* Addressing of a port's packets, the same at both ends of a link. A port may be several devices, one for each type.
+ * SMC-R version 1 of Linux uses RoCE v1 only, version 2 uses RoCE v2 with IPv4. */
 enum rnic_gid_type {
 	RNIC_GID_NONE,    /* iWARP */
 	RNIC_GID_ROCE_V1, /* EtherType 0x8915, not routed */
@@ -82,10 +68,10 @@ enum rnic_gid_type {
 	RNIC_GID_IB,      /* InfiniBand */
 };
 
-/* The way to a peer's port, as far as it is known without asking it. */
+/* Route to a peer's port, as far as known without sending to it. */
 enum rnic_reach {
-	RNIC_REACH_NONE,    /* no route leads there from the port */
-	RNIC_REACH_DIRECT,  /* the next hop is the peer itself, or the way is not known */
+	RNIC_REACH_NONE,    /* no route from this port */
+	RNIC_REACH_DIRECT,  /* the next hop is the peer, or the route is unknown */
 	RNIC_REACH_GATEWAY, /* the next hop is a router */
 };
 
@@ -106,24 +92,23 @@ struct rnic_info {
 	struct rnic_gid gid;
 	enum rnic_gid_type gid_type;
 	uint8_t mac[6];
-	uint16_t
-	    vlan; /* id of the VLAN that its interface is in, 0 = none: all links of a group are in one (RFC 7609 2) */
+	uint16_t vlan;    /* VLAN id of the interface, 0 = none: all links of a group share one (RFC 7609 2) */
 	uint8_t mtu_code; /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
-	/* Over SCTP: what runs it, "kernel" or "user", and which document its messages follow, "rfc5043" or "draft-00". NULL elsewhere. */
+	/* Over SCTP: the implementation, "kernel" or "user", and the specification of its messages, "rfc5043" or
+	 * "draft-00". NULL elsewhere. */
 	const char *stack, *profile;
-	/* iWARP: where the device accepts MPA connections, or SCTP associations: then the port of SCTP and that of UDP, if there is
-	 * one. 0 otherwise. */
+	/* iWARP: the port for MPA connections, or for SCTP associations (also that of UDP, if used). 0 otherwise. */
 	uint16_t mpa_port;
 	uint32_t max_qp;
 	uint32_t max_mr;
-	uint32_t max_sq; /* work requests a QP */
+	uint32_t max_sq; /* work requests per QP */
 	uint32_t max_rq;
 	uint32_t max_sge;
 	uint32_t max_inline;
 	bool denies; /* enforces rnic_mr.deny, and counts in rnic_mr.placed */
-	bool pins;   /* pages of a region have to stay as they are until it is deregistered */
-	/* Takes 7 for no limit of retries where cards count to 7, as soft RoCE does: what is sent with that, as Linux does, to a
-	 * queue pair that is gone never ends. Of our device, and most likely of the peer's, too. */
+	bool pins;   /* pages of a region must not change until it is deregistered */
+	/* Treats a retry count of 7 as unlimited, as soft RoCE does, where cards count to 7. A send with 7, as Linux
+	 * uses, to a destroyed queue pair then never ends. True of our device, and most likely of the peer's. */
 	bool retries_forever;
 	/* in use now */
 	uint32_t qp_cnt;
@@ -139,8 +124,8 @@ struct rnic_dev {
 	const struct rnic_ops *ops;
 	void *ctx;             /* the engine's */
 	struct list_node node; /* the engine's, of devices that end */
-	/* The time of this turn, what time limits count from: its user sets it when a turn begins, before any other call of
-	 * that turn. Time limits that start from an older time would end too early. */
+	/* The time of this turn, base of all time limits. The user sets it at the start of a turn, before any other
+	 * call. A stale time would end time limits early. */
 	int64_t now_ns;
 };
 
@@ -159,29 +144,28 @@ struct rnic_mr {
 	uint8_t *buf;
 	size_t len;
 	uint32_t lkey;
-	uint32_t rkey; /* secret: never logged */
-	uint64_t addr; /* what the peer uses as address of buf[0]; soft devices: not the process address */
-	/* The engine's, read by devices of software (info.denies) at each remote write: one that touches bytes
-	 * [i * deny_unit, (i + 1) * deny_unit) is refused like one out of range while bit i is set. deny_unit 0: none is.
-	 * A card cannot do that. */
+	uint32_t rkey; /* secret: never log it */
+	uint64_t addr; /* address of buf[0] for the peer; soft devices: not the process address */
+	/* Set by the engine, read by software devices (info.denies) for each remote write. A write that touches bytes
+	 * [i * deny_unit, (i + 1) * deny_unit) is refused as out of range while bit i is set. deny_unit 0: no check.
+	 * Cards cannot do that. */
 	uint32_t deny_unit;
 	uint64_t deny[4];
-	uint64_t
-	    *placed; /* and there it adds what it writes into each unit, or was about to; NULL: nobody wants to know */
+	uint64_t *placed; /* counts the writes into each unit, before they are placed; NULL: not counted */
 };
 
 struct rnic_qp_attr {
 	void *ctx;         /* the engine's, kept in struct rnic_qp */
-	uint32_t sq_depth; /* send queue: requests outstanding at most */
-	uint32_t rq_depth; /* receives posted at most; an iWARP peer hears of it as receive depth */
-	uint64_t token;    /* iWARP: secret of the link group that the peer has to show (0 elsewhere) */
+	uint32_t sq_depth; /* send queue: maximum of outstanding requests */
+	uint32_t rq_depth; /* maximum of posted receives; sent to an iWARP peer as receive depth */
+	uint64_t token;    /* iWARP: secret of the link group that the peer must present (0 elsewhere) */
 };
 
 struct rnic_qp {
 	struct rnic_dev *dev;
 	void *ctx;
 	uint32_t qpn; /* 24 bits */
-	uint32_t psn; /* 24 bits, random: the first one we send */
+	uint32_t psn; /* 24 bits, random: the first PSN that we send */
 };
 
 /* The far end of a QP, as learned from CLC or ADD LINK. */
@@ -195,7 +179,7 @@ struct rnic_remote {
 };
 
 enum rnic_side {
-	RNIC_ACTIVE,  /* SMC client: opens the MPA connection or the association; RoCE: RTR only, RTS by qp_rts */
+	RNIC_ACTIVE,  /* SMC client: opens the MPA connection or association; RoCE: RTR only, RTS by qp_rts */
 	RNIC_PASSIVE, /* SMC server: RoCE: RTR and RTS */
 };
 
@@ -235,10 +219,10 @@ struct rnic_recv_wr {
 
 enum rnic_wc_status {
 	RNIC_WC_OK,
-	RNIC_WC_FLUSHED,    /* QP went to error before this request was done */
-	RNIC_WC_REMOTE_ERR, /* the peer refused it (access, no receive, ...) */
+	RNIC_WC_FLUSHED,    /* QP went to error before the request completed */
+	RNIC_WC_REMOTE_ERR, /* refused by the peer (access, no receive, ...) */
 	RNIC_WC_LOCAL_ERR,
-	RNIC_WC_RETRY_EXC, /* the peer did not answer */
+	RNIC_WC_RETRY_EXC, /* no answer from the peer */
 };
 
 enum rnic_wc_op {
@@ -256,70 +240,68 @@ struct rnic_wc {
 };
 
 enum rnic_event_type {
-	RNIC_EV_CONNECTED,      /* qp may be used (RoCE passive: at once) */
-	RNIC_EV_CONNECT_FAILED, /* qp is of no further use */
-	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions are ready to be polled */
-	RNIC_EV_SILENT, /* iWARP: the peer has not answered for the device's time limit. The qp goes on: its user ends it, or waits;
-	                 * comes again after each further such time without an answer */
-	RNIC_EV_CREDITS,  /* something of struct rnic_credits was used up and is there again */
-	RNIC_EV_QP_FREED, /* a destroyed qp is no more */
+	RNIC_EV_CONNECTED,      /* qp is usable (RoCE passive: at once) */
+	RNIC_EV_CONNECT_FAILED, /* qp is unusable */
+	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions can be polled */
+	RNIC_EV_SILENT,         /* iWARP: no answer within the time limit, repeated after each; the qp continues */
+	RNIC_EV_CREDITS,        /* an exhausted member of struct rnic_credits is available again */
+	RNIC_EV_QP_FREED,       /* a destroyed qp is freed */
 	RNIC_EV_PORT_UP,
 	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,
-	RNIC_EV_DEV_FREED, /* the device is no more */
-	RNIC_EV_TROUBLE, /* the device goes on, but could not do what was asked of it: why says what the operator can do */
+	RNIC_EV_DEV_FREED, /* the device is freed */
+	RNIC_EV_TROUBLE,   /* the device continues, but an operation failed; why gives the operator's remedy */
 };
 
 struct rnic_event {
 	enum rnic_event_type type;
-	struct rnic_qp *qp; /* NULL for port and device events; of RNIC_EV_QP_FREED, not to be looked at */
+	struct rnic_qp *qp; /* NULL for port and device events; invalid with RNIC_EV_QP_FREED */
 	void *ctx;          /* the qp's */
-	const char *why;    /* static text for the operator; NULL: none */
-	bool
-	    silent; /* of CONNECT_FAILED and QP_ERROR: the peer does not answer, or what is in between lets nothing pass */
+	const char *why;    /* static text for the operator, or NULL */
+	bool silent; /* of CONNECT_FAILED and QP_ERROR: no answer from the peer, or the network drops everything */
 };
 
 /* What may be posted on a QP now. */
 struct rnic_credits {
 	uint32_t wrs;   /* free send queue entries */
-	uint32_t sends; /* Sends the peer has receives for (<= wrs) */
-	size_t bytes;   /* payload bytes that are worth queueing now; more would only delay others */
+	uint32_t sends; /* Sends covered by the peer's receives (<= wrs) */
+	size_t bytes;   /* payload bytes worth queueing now; more would only delay others */
 };
 
-/* Read depths of a peer, as it named them in the start-up (RFC 6581 9.1); -1 = it named none. */
+/* Read depths sent by a peer at start-up (RFC 6581 9.1); -1 = none sent. */
 struct rnic_depths {
-	int ird; /* requests that it takes in at a time */
-	int ord; /* that it wants to have under way */
+	int ird; /* maximum of inbound requests */
+	int ord; /* requested maximum of outbound requests */
 };
 
-/* A path of a queue pair's connection or association: TCP has one, SCTP one for each address of the peer. */
+/* A path of a queue pair's connection or association. TCP has one, SCTP one for each address of the peer. */
 enum rnic_path_state {
 	RNIC_PATH_UNKNOWN,
 	RNIC_PATH_ACTIVE,
-	RNIC_PATH_SUSPECT,     /* what was sent last is sent again: without an answer so far */
-	RNIC_PATH_INACTIVE,    /* given up, until the peer answers there */
-	RNIC_PATH_UNCONFIRMED, /* not used yet: the peer has named it, and not answered there */
+	RNIC_PATH_SUSPECT,     /* retransmitting, no answer so far */
+	RNIC_PATH_INACTIVE,    /* failed, until the peer answers there */
+	RNIC_PATH_UNCONFIRMED, /* unused: announced by the peer, no answer from there yet */
 };
 
 struct rnic_path {
 	struct rnic_gid to; /* the peer's address */
 	enum rnic_path_state state;
-	bool primary; /* the one that data take */
-	/* 0: not known. Round trip, smoothed; time until a packet is sent again; longest IP packet; bytes that may be under way. */
+	bool primary; /* used for data */
+	/* 0: unknown. Smoothed round trip; retransmission timeout; longest IP packet; bytes that may be in flight. */
 	uint32_t rtt_us, rto_us, mtu, cwnd;
 };
 
-#define RNIC_FAR_NS 1000000 /* a round trip: the path holds more than what is sent and taken meanwhile */
+#define RNIC_FAR_NS 1000000 /* round trip from which a path holds more than is sent and received meanwhile */
 #define RNIC_PATHS_MAX 8
 
 struct rnic_conn_info {
-	int64_t retransmits; /* packets, since the start; -1: not known */
-	int64_t unacked;     /* packets under way; -1: not known */
-	unsigned path_cnt;   /* 0: nothing is known, there is no connection yet or no more */
+	int64_t retransmits; /* packets since the start; -1: unknown */
+	int64_t unacked;     /* packets in flight; -1: unknown */
+	unsigned path_cnt;   /* 0: unknown, not connected */
 	struct rnic_path paths[RNIC_PATHS_MAX];
 };
 
-/* One of a device's own counters. */
+/* A counter of a device. */
 struct rnic_stat {
 	const char *name; /* static */
 	uint64_t value;
@@ -330,13 +312,13 @@ struct rnic_stat {
 struct sockaddr_storage;
 
 struct rnic_ops {
-	/* Fills *info, in-use figures included. */
+	/* Fills *info, including current use. */
 	void (*query)(struct rnic_dev *, struct rnic_info *info);
-	/* What the device has counted: fills stats[RNIC_STATS_MAX], always the same names in the same order; returns their
-	 * number. NULL = nothing. */
+	/* The device's counters: fills stats[RNIC_STATS_MAX], always the same names in the same order; returns their
+	 * number. NULL = no counters. */
 	unsigned (*stats)(const struct rnic_dev *, struct rnic_stat *stats);
-	/* Who made this one of its counters go up last: true and his address and port in *from, or false when that is not known.
-	 * NULL = it never is. */
+	/* True with address and port in *from of the last peer that increased this counter, or false if unknown. NULL =
+	 * always unknown. */
 	bool (*last_refused)(const struct rnic_dev *, const char *counter, struct sockaddr_storage *from);
 
 	/* All return 0 or a negative errno; outputs are set on success only. */
@@ -345,66 +327,61 @@ struct rnic_ops {
 	int (*mr_reg)(struct rnic_pd *, void *buf, size_t len, unsigned access, struct rnic_mr **);
 	void (*mr_dereg)(struct rnic_mr *);
 	int (*qp_create)(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
-	/* Passive side, before our QPN and PSN go to the peer: from now on the peer may come. */
+	/* Passive side, before our QPN and PSN go to the peer: accepts the peer from now on. */
 	int (*qp_expect)(struct rnic_qp *);
 	/* Asynchronous: ends with RNIC_EV_CONNECTED or RNIC_EV_CONNECT_FAILED. */
 	int (*qp_connect)(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
-	/* RoCE active side: to RTS, when the peer's CONFIRM LINK came. A no-op elsewhere. */
+	/* RoCE active side: to RTS, after the peer's CONFIRM LINK. A no-op elsewhere. */
 	int (*qp_rts)(struct rnic_qp *);
-	/* Breaks the connection now (iWARP: `graceful` sends all that was posted, then FIN; otherwise reset).
-	 * Outstanding requests are flushed; nothing that still arrives is placed. No RNIC_EV_QP_ERROR follows. */
+	/* Breaks the connection now (iWARP: `graceful` sends all posted requests, then FIN; otherwise reset). Flushes
+	 * outstanding requests; later input is not placed. No RNIC_EV_QP_ERROR follows. */
 	void (*qp_disconnect)(struct rnic_qp *, bool graceful);
-	/* Asks for the end of the QP, which is disconnected if it was not. Its completions and events are dropped but for one,
-	 * RNIC_EV_QP_FREED; until that one is polled the domain and memory regions stay. */
+	/* Requests the end of the QP, and disconnects it if necessary. Drops its completions and events except
+	 * RNIC_EV_QP_FREED. Domain and memory regions must stay until that event is polled. */
 	void (*qp_destroy)(struct rnic_qp *);
 
-	/* 0; -ENOBUFS no credits; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
+	/* 0; -ENOBUFS without credits; -ENOTCONN not connected or broken; -EINVAL. Nothing is posted on failure. */
 	int (*post_send)(struct rnic_qp *, const struct rnic_send_wr *);
 	/* Posts all n or none. Allowed from creation on. */
 	int (*post_recv)(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
 	void (*credits)(const struct rnic_qp *, struct rnic_credits *);
-	/* Of the peer that accepted us, was accepted, or rejected us. NULL = the device does not learn them. */
+	/* Depths of the peer after an accept or reject. NULL = the device does not learn them. */
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
-	/* The shortest round trip of the path that is known, in ns; -1: none. From RNIC_FAR_NS on the path is long. NULL = the device
-	 * does not learn it. */
+	/* The shortest known round trip of the path in ns, or -1. From RNIC_FAR_NS on the path is long. NULL = not
+	 * measured. */
 	int64_t (*path_rtt)(struct rnic_qp *);
-	/* What the transport protocol below knows of the queue pair's connection, for the operator: fills *out, which says that nothing
-	 * is known, as far as it knows better. NULL = nothing. */
+	/* State of the connection in the transport protocol, for the operator. *out is preset to "unknown"; fills known
+	 * members. NULL = unknown. */
 	void (*conn_info)(struct rnic_qp *, struct rnic_conn_info *out);
-	/* Called now and then: what an idle QP does not need is given back. NULL = the device keeps what it has. */
+	/* Called periodically: frees memory that an idle QP does not need. NULL = no such memory. */
 	void (*rest)(struct rnic_qp *);
-	/* Wants completions of everything posted so far soon: iWARP devices send a fence. */
+	/* Requests early completion of all posted requests: iWARP devices send a fence. */
 	void (*fence)(struct rnic_qp *);
 
-	/* Up to max completions of all QPs of the device; returns their number. */
+	/* Completions of all QPs of the device, at most max; returns their number. */
 	unsigned (*poll)(struct rnic_dev *, struct rnic_wc *wc, unsigned max);
-	/* One event into *ev: true, or false when there is none. */
+	/* The next event in *ev; false if none is pending. */
 	bool (*poll_event)(struct rnic_dev *, struct rnic_event *ev);
 
-	/* The way from this port to that of a peer, as far as is known without asking it. Sends nothing.
-	 * Says which devices are worth trying first; a peer that is said to be out of reach may be tried all the same.
-	 * NULL = always direct. */
+	/* The route from this port to a peer's, as far as known without sending. A hint for the order of devices: a
+	 * peer without route may be tried all the same. NULL = always direct. */
 	enum rnic_reach (*reaches)(struct rnic_dev *, const struct rnic_gid *);
 
-	/* What follows is for devices that need the event loop; any of it may be NULL. */
+	/* For devices that use the event loop; each may be NULL. */
 
-	/* End of a loop turn: transmit what was posted, one system call a link. */
+	/* End of a loop turn: transmits posted requests, one system call per link. */
 	void (*flush)(struct rnic_dev *);
-	/* Next time progress has to be called, or INT64_MAX. "Now or earlier" = unfinished work, or completions
-	 * or events wait to be polled. */
+	/* Next time for progress(), or INT64_MAX. Now or earlier = unfinished work, or pending completions or
+	 * events. */
 	int64_t (*deadline)(const struct rnic_dev *);
 	void (*progress)(struct rnic_dev *, int64_t now_ns);
-	/* Asks for the end of the device, which takes no more connections. All QPs are destroyed before; when they are freed
-	 * and PDs and MRs are gone, RNIC_EV_DEV_FREED follows, and polling it frees the device. */
+	/* Requests the end of the device, which accepts no new connections. All QPs must be destroyed before. When they
+	 * are freed and PDs and MRs are freed, RNIC_EV_DEV_FREED follows, and polling it frees the device. */
 	void (*free)(struct rnic_dev *);
 };
 
-/*
- * What the event loop offers to a device: edge-triggered readiness of a file
- * descriptor (read, write, hang-up at once). The callback only notes or reads;
- * it may not call the engine. The time of the turn, in struct rnic_dev, is set
- * before.
- */
+/* Services of the event loop for a device: edge-triggered readiness of a file descriptor (read, write, hang-up at
+ * once). The callback notes or reads only; it must not call the engine. rnic_dev.now_ns is set before. */
 enum {
 	RNIC_IO_READ = 1 << 0,
 	RNIC_IO_WRITE = 1 << 1,
@@ -415,7 +392,7 @@ typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events);
 
 struct rnic_loop {
 	void *ctx;
-	/* 0 or -errno. unwatch before close; no callback comes after it, and it may be called of what is not watched. */
+	/* 0 or -errno. Unwatch before close: no callback follows it. Allowed for an unwatched descriptor. */
 	int (*watch)(void *ctx, int fd, rnic_io_cb cb, void *arg);
 	void (*unwatch)(void *ctx, int fd);
 };
@@ -429,7 +406,7 @@ rnic_query(struct rnic_dev *dev)
 	return info;
 }
 
-/* qp may be NULL: nothing is known of it. */
+/* qp may be NULL: all unknown. */
 static inline struct rnic_conn_info
 rnic_conn_info(struct rnic_qp *qp)
 {

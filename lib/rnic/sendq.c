@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* Bits of sendq.starved: what struct rnic_credits has none of. */
+/* Bits of sendq.starved: exhausted members of struct rnic_credits. */
 enum {
 	NO_WRS = 1 << 0,
 	NO_SENDS = 1 << 1,
@@ -25,7 +25,7 @@ sendq_credits(const struct sendq *q, uint32_t used, size_t queued, struct rnic_c
 static unsigned
 used_up(const struct sendq *q, const struct rnic_credits *c)
 {
-	/* Half of the bytes has to be free again, or the user would be woken for very little. */
+	/* Waits until half of the bytes is free, to avoid wake-ups for small amounts. */
 	bool few = c->bytes == 0 || (q->starved & NO_BYTES && c->bytes < q->bytes_max / 2);
 
 	return (c->wrs == 0 ? NO_WRS : 0u) | (c->sends == 0 ? NO_SENDS : 0u) | (few ? NO_BYTES : 0u);

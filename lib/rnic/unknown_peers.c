@@ -1,4 +1,4 @@
-/* Whom a device has refused last; see unknown_peers.h. */
+/* The last peers refused by a device; see unknown_peers.h. */
 #include "rnic/unknown_peers.h"
 
 #include <string.h>

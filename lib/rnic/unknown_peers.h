@@ -1,7 +1,5 @@
-/*
- * Whom a device has refused last, for the log: one address for each counter of refusals, however many come. Pure. Devices note
- * them, and rnic_ops.last_refused shows them.
- */
+/* The last peer that a device refused, for the log: one address per counter of refusals. Pure. Devices note the peers,
+ * rnic_ops.last_refused reports them. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,13 +8,13 @@
 
 #include "rnic/rnic.h"
 
-/* One who comes unasked. */
+/* A peer that connects unexpectedly. */
 struct unknown_peer {
 	struct rnic_gid at;
 	uint16_t port;
 };
 
-/* Why one is refused, by the counter. */
+/* Reason of the refusal, by counter. */
 enum unknown_peer_kind {
 	UNKNOWN_PEER_ADDRESS, /* mpa_refused_address */
 	UNKNOWN_PEER_BAD,     /* mpa_bad */
@@ -26,13 +24,13 @@ enum unknown_peer_kind {
 	UNKNOWN_PEER_KINDS
 };
 
-/* Starts as zeros; its device owns it. */
+/* Zeroed at first; owned by the device. */
 struct unknown_peers {
 	struct unknown_peer last[UNKNOWN_PEER_KINDS];
 	bool known[UNKNOWN_PEER_KINDS];
 };
 
-/* The one at this address, IPv4 or IPv6. */
+/* The peer at this IPv4 or IPv6 address. */
 struct unknown_peer unknown_peer_of(const struct sockaddr_storage *);
 void unknown_peers_note(struct unknown_peers *, enum unknown_peer_kind, const struct unknown_peer *);
 /* As rnic_ops.last_refused. */

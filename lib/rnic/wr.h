@@ -1,17 +1,15 @@
-/*
- * What devices check of a work request before they take it, and how they show their counters. Pure.
- */
+/* Checks of work requests common to devices, and reporting of their counters. Pure. */
 #pragma once
 
 #include "rnic/rnic.h"
 
-/* Does the region, of this protection domain, hold [ptr, ptr + len)? */
+/* The region belongs to this protection domain and contains [ptr, ptr + len). */
 bool rnic_mr_holds(const struct rnic_mr *, const struct rnic_pd *, const uint8_t *ptr, size_t len);
 
-/* 0 and the bytes of payload in *len, or -EINVAL. sge_max: pieces that the device gathers; inline_max: bytes that it
- * copies; an inline request may come in RNIC_SGE_MAX pieces, of any memory. */
+/* 0 and the payload length in *len, or -EINVAL. sge_max: pieces that the device gathers; inline_max: bytes that it
+ * copies. An inline request may have RNIC_SGE_MAX pieces in any memory. */
 int rnic_wr_check(
     const struct rnic_send_wr *, const struct rnic_pd *, unsigned sge_max, size_t inline_max, size_t *len);
 
-/* For rnic_ops.stats: counters, a struct of cnt uint64_t, by these names into out; returns cnt. */
+/* For rnic_ops.stats: fills out from counters, a struct of cnt uint64_t, with these names; returns cnt. */
 unsigned rnic_stats_fill(const char *const *names, unsigned cnt, const void *counters, struct rnic_stat *out);
