@@ -1,4 +1,4 @@
-/* Soft iWARP: the device, its memory, its table of calls; see siw.h and siw_int.h. */
+/* Soft iWARP: device, memory, table of operations; see siw.h and siw_int.h. */
 #include "rnic/siw/siw.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.max_sge = RNIC_SGE_MAX,
 		.max_inline = SIW_MAX_INLINE,
 		.qp_cnt = dev->qp_cnt,
-		.mr_cnt = dev->stags.cnt - dev->qp_cnt, /* each QP has one of its own */
+		.mr_cnt = dev->stags.cnt - dev->qp_cnt, /* each QP has a region */
 		.mr_bytes = dev->mr_bytes,
 	};
 	memcpy(info->name, dev->cfg.name, sizeof(info->name));
@@ -104,7 +104,7 @@ pd_free(struct rnic_pd *pd)
 	free(CONTAINER_OF(pd, struct siw_pd, pd));
 }
 
-/* struct rnic_mr.deny: touches the write a unit that the engine has closed? If not it is placed, and counted. */
+/* struct rnic_mr.deny: refuses a write to a unit that the engine has closed; other writes are counted. */
 static bool
 mr_refuses(const struct stag_region *region, size_t off, size_t len)
 {
@@ -175,7 +175,7 @@ mr_dereg(struct rnic_mr *rmr)
 	free(mr);
 }
 
-/* -- the loop's calls -- */
+/* -- calls of the loop -- */
 
 static void
 dev_free(struct siw_dev *dev)
@@ -234,7 +234,7 @@ static int
 qp_rts(struct rnic_qp *qp)
 {
 	(void)qp;
-	return 0; /* both sides may speak once connected */
+	return 0; /* both sides may send once connected */
 }
 
 static int64_t
@@ -258,7 +258,7 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 	const struct siw_dev *dev = siw_dev(rdev);
 	struct sockaddr_storage to;
 
-	/* There is no saying by the loopback interface's routes which peers it reaches. */
+	/* The routes of the loopback interface do not show which peers it reaches. */
 	if (iface_remote(&dev->cfg.addr, gid, 0, &to) != 0)
 		return RNIC_REACH_NONE;
 	return iface_reach(&dev->cfg.addr, dev->iface.loopback ? 0 : dev->iface.index, &to);
@@ -353,7 +353,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 			.ird = cfg->ird,
 			.ird_max = cfg->ird,
 			.ord = cfg->ord,
-			.ord_min = 1, /* a write is complete when a Read behind it was answered */
+			.ord_min = 1, /* a write is complete when a Read after it is answered */
 		},
 		.llp = cfg->transport == SIW_SCTP ? &siw_sctp_llp : &siw_tcp_llp,
 		.transport = RNIC_TRANSPORT_IWARP,

@@ -1,4 +1,4 @@
-/* Soft iWARP: a device's port, and accepting on it; see siw_int.h. */
+/* Soft iWARP: the listening port of a device; see siw_int.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #define ACCEPT_BUDGET 64
 #define ACCEPT_RETRY_MS 100
 
-/* One at the device's address and in its range that no other device has taken: its descriptor, or -EADDRINUSE. */
+/* A spare at the device's address and in its range, unused by other devices: its descriptor, or -EADDRINUSE. */
 static int
 take_spare(struct siw_dev *dev)
 {
@@ -78,7 +78,7 @@ siw_acceptor_run(struct siw_acceptor *a)
 			return;
 		if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO)
 			continue;
-		/* Out of descriptors or memory: the connection stays in the queue, nothing will wake us. */
+		/* Out of descriptors or memory: the connection stays in the backlog without a wake-up. */
 		dev->stats.accept_pauses++;
 		siw_arm(dev, &a->retry, ACCEPT_RETRY_MS);
 		return;

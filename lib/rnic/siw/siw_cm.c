@@ -1,4 +1,4 @@
-/* Soft iWARP: connection set-up, what both sides and all LLPs share; see siw_int.h. */
+/* Soft iWARP: connection setup common to both sides and all LLPs; see siw_int.h. */
 #include <errno.h>
 
 #include "rnic/siw/siw_llp.h"
@@ -115,7 +115,7 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 	qp->claimed = true;
 	qp->remote = *remote;
 	if (qp->state == SIW_BROKEN) {
-		/* It came, and broke before we were asked. */
+		/* It connected, and broke before qp_connect. */
 		events_add(&qp->dev->events, &qp->events, RNIC_EV_CONNECT_FAILED);
 		return 0;
 	}
@@ -123,7 +123,7 @@ siw_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remot
 		connect_active(qp);
 		return 0;
 	}
-	(void)siw_qp_expect(rqp); /* or it was called before */
+	(void)siw_qp_expect(rqp); /* unless called before */
 	if (qp->state < SIW_BROKEN)
 		siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
 	siw_cm_check_connected(qp);

@@ -1,7 +1,6 @@
-/*
- * Soft iWARP: connections without owner that have something left to say; see siw_int.h. Bounded in number and time, strangers apart
- * from queue pairs: those that came first end early, as a stranger that reads nothing would else keep all places.
- */
+/* Soft iWARP: connections without owner that have data to send; see siw_int.h. Bounded in number and time, unknown
+ * peers apart from queue pairs. The oldest end early, otherwise an unknown peer that does not read would keep all
+ * places. */
 #include "rnic/siw/siw_int.h"
 
 #define LINGER_MAX 64 /* of each kind */

@@ -1,73 +1,70 @@
-/*
- * What is below DDP on a soft iWARP device: its lower layer protocol (LLP, RFC 5041). A device has one, a const
- * table; siw_tcp.h is MPA on TCP, siw_sctp.h is SCTP. Nothing else of the device knows which it is.
- *
- * A queue pair's LLP: qp_init; connect, or a peer that has come is handed over (pend_adopt); siw_stream_start() when negotiation is
- * through; from then on put and push send segments, siw_segment_in() takes those that arrive; finish once, whatever the
- * state; qp_fini.
- */
+/* The lower layer protocol (LLP, RFC 5041) of a soft iWARP device. A device has one, a const table: siw_tcp.h is MPA on
+ * TCP, siw_sctp.h is SCTP. Other code of the device does not depend on it.
+ * Life of a queue pair's LLP: qp_init; connect, or pend_adopt of an accepted peer; siw_stream_start() after
+ * negotiation; then put and push send segments, siw_segment_in() receives them; finish once, in any state; qp_fini. */
 #pragma once
 
 #include "iwarp/txq.h"
 #include "rnic/mpa_pdata.h"
 #include "rnic/siw/siw_int.h"
 
-/* How sending what is queued went. */
+/* Result of sending the queue. */
 enum siw_push {
-	SIW_PUSH_SENT,    /* some of it: go on */
-	SIW_PUSH_BLOCKED, /* none, for now: siw_tx_unblocked() will tell */
+	SIW_PUSH_SENT,    /* in part: go on */
+	SIW_PUSH_BLOCKED, /* blocked until siw_tx_unblocked() */
 	SIW_PUSH_LOST,    /* the queue pair is broken */
 };
 
 struct siw_llp {
-	/* A QP in this state that was given up for the time it took, in words. */
+	/* Text of a timeout in each state. */
 	const char *const *timeout_why;
 
-	/* -- the device; its part of it is dev->llp_dev, which siw.c frees -- */
+	/* -- the device; the LLP's part is dev->llp_dev, freed by siw.c -- */
 
-	/* Peers may come, to dev->port; dev->transport is known. 0, or a negative errno with *err a static text that names the setting at fault. */
+	/* Accepts peers on dev->port; sets dev->transport. 0, or a negative errno with *err a static text that names
+	 * the faulty setting. */
 	int (*listen)(struct siw_dev *, const char **err);
-	/* Nobody comes any more; what has no queue pair ends. */
+	/* Stops accepting; ends peers without queue pair. */
 	void (*unlisten)(struct siw_dev *);
-	/* A turn for what was left undone (dev->unfinished). */
+	/* Continues unfinished work (dev->unfinished). */
 	void (*go_on)(struct siw_dev *);
 
-	/* -- peers that have come and have no queue pair yet: each of these ends the siw_pend -- */
+	/* -- peers without queue pair: each call ends the siw_pend -- */
 
 	void (*pend_adopt)(struct siw_pend *, struct siw_qp *);
 	void (*pend_refuse)(struct siw_pend *, enum mpa_verdict);
 	void (*pend_drop)(struct siw_pend *);
 
-	/* -- a queue pair; its part of it is qp->llp -- */
+	/* -- a queue pair; the LLP's part is qp->llp -- */
 
-	/* 0 or -ENOMEM; qp_fini follows in either case. */
+	/* 0 or -ENOMEM; qp_fini must follow in either case. */
 	int (*qp_init)(struct siw_qp *);
 	void (*qp_fini)(struct siw_qp *);
-	/* The active side: 0 or a negative errno, whose words connect_error has; what is left of it goes with finish. */
+	/* The active side: 0 or a negative errno with text from connect_error; finish must follow. */
 	int (*connect)(struct siw_qp *);
 	const char *(*connect_error)(int err);
-	/* Is there room for one more segment with this much payload? */
+	/* One more segment with this much payload fits. */
 	bool (*room)(const struct siw_qp *, size_t payload_len);
-	/* Queues one segment; room was asked. Payload that is not copied may not change until it is sent. */
+	/* Queues one segment; room must be true. Payload that is not copied must not change until sent. */
 	void (*put)(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
-	/* Bytes of payload, at least, that wait in the queue. */
+	/* Lower bound of the queued payload, in bytes. */
 	size_t (*queued)(const struct siw_qp *);
 	bool (*is_empty)(const struct siw_qp *);
-	/* A turn of sending begins: qp->seg_max may have to follow the path. */
+	/* Begins a turn of sending: qp->seg_max may follow the path. */
 	void (*push_begin)(struct siw_qp *);
-	/* Sends of what is queued, adding to *sent; with SIW_PUSH_SENT and nothing added: try again. */
+	/* Sends from the queue and adds to *sent. SIW_PUSH_SENT with nothing added: retry. */
 	enum siw_push (*push)(struct siw_qp *, size_t *sent);
-	/* The device's turn of sending is over: what was pushed goes. NULL: it has gone. */
+	/* Ends the device's turn of sending: transmits pushed data. NULL: push transmits. */
 	void (*flush)(struct siw_dev *);
 	/* One bounded turn of receiving. */
 	void (*rx_turn)(struct siw_qp *);
-	/* Receives were posted: a Send may have waited for one. */
+	/* Receives were posted: resumes a held Send. */
 	void (*recv_posted)(struct siw_qp *);
-	/* The connection ends; with a last word what is queued, and what siw_tx_fill() still gives, goes before. */
+	/* Ends the connection. With a last word, first sends the queue and the segments of siw_tx_fill(). */
 	void (*finish)(struct siw_qp *, bool last_word);
 	/* As in struct rnic_ops. */
 	int64_t (*path_rtt)(struct siw_qp *);
-	/* Asked while there is a connection. */
+	/* Called while connected. */
 	void (*conn_info)(struct siw_qp *, struct rnic_conn_info *);
 	void (*rest)(struct siw_qp *);
 };

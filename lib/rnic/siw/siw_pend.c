@@ -1,9 +1,5 @@
-/*
- * Soft iWARP: peers that have come, before a queue pair has them; see
- * siw_int.h. A request goes to the QP that its private data name, waits for one a
- * little (parked), or is refused. Bounded in number and time; the slow ones are the
- * first to go.
- */
+/* Soft iWARP: peers without queue pair; see siw_int.h. A request is passed to the QP named in its private data, parked
+ * for a while, or refused. Bounded in number and time; incomplete requests are evicted first. */
 #include <errno.h>
 
 #include "base/addr.h"
@@ -33,7 +29,7 @@ siw_may_come(struct siw_dev *dev, const struct unknown_peer *from)
 	return false;
 }
 
-/* Refuses a request before any QP had a say. */
+/* Refuses a request that has no QP. */
 static void
 pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 {
@@ -59,7 +55,7 @@ pend_timeout(struct timer *t)
 int
 siw_pend_add(struct siw_dev *dev, struct siw_pend *p, const struct unknown_peer *from)
 {
-	/* A place for the newcomer: slow ones are the last to have a claim. */
+	/* Makes room for the new peer: evicts an incomplete request first. */
 	if (dev->pending_cnt >= SIW_PENDING_MAX && !list_empty(&dev->pending)) {
 		struct siw_pend *slowest = LIST_FIRST(struct siw_pend, &dev->pending, node);
 
@@ -110,7 +106,7 @@ pend_park(struct siw_pend *p)
 	return true;
 }
 
-/* Finds the QP that is meant. False: the pend has ended, by it or refused. */
+/* Finds the addressed QP. False: the pend has ended, assigned or refused. */
 static bool
 pend_route(struct siw_pend *p)
 {
@@ -130,7 +126,7 @@ pend_route(struct siw_pend *p)
 bool
 siw_pend_dispatch(struct siw_pend *p, struct span pdata)
 {
-	/* A peer without receives could never be sent anything. */
+	/* A peer without receives could never be sent a message. */
 	if (mpa_pdata_decode(pdata, &p->pdata) == 0 && p->pdata.recv_depth != 0)
 		return pend_route(p);
 	pend_refuse(p, MPA_UNKNOWN_PEER);

@@ -1,4 +1,4 @@
-/* Soft iWARP: queue pairs: their requests, credits and completions, birth and end; see siw_int.h. */
+/* Soft iWARP: queue pairs: requests, credits, completions, creation and end; see siw_int.h. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "rnic/siw/siw_llp.h"
 #include "rnic/wr.h"
 
-#define TIMERS (3 + FENCE_TIMERS) /* of a QP */
+#define TIMERS (3 + FENCE_TIMERS) /* per QP */
 
 /* -- completions -- */
 
@@ -67,7 +67,7 @@ siw_complete_sends(struct siw_qp *qp, uint32_t pos)
 	}
 }
 
-/* All requests end, receives too: the oldest with this status, the others as flushed. */
+/* Ends all requests and receives: the oldest with this status, the others as flushed. */
 static void
 flush_all(struct siw_qp *qp, enum rnic_wc_status first)
 {
@@ -87,7 +87,7 @@ void
 siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 {
 	const struct siw_qp *qp = siw_qp(rqp);
-	/* Until its completion is polled a request has its entry. */
+	/* A request occupies its entry until its completion is polled. */
 	uint32_t unpolled = qp->cq_head - qp->cq_tail - qp->cq_recvs;
 
 	*out = (struct rnic_credits){ 0 };
@@ -211,7 +211,7 @@ siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	return 0;
 }
 
-/* -- numbers -- */
+/* -- QPNs -- */
 
 struct siw_qp *
 siw_qp_find(struct siw_dev *dev, uint32_t qpn)
@@ -221,7 +221,7 @@ siw_qp_find(struct siw_dev *dev, uint32_t qpn)
 	return qp != NULL && qp->qp.qpn == qpn ? qp : NULL;
 }
 
-/* A free slot, the longest unused first; 0 when there is none. Slots 0 and 1 stay free: so do QPN 0 and 1. */
+/* A free slot, least recently used first; 0 if all are used. Slots 0 and 1 stay free, and so do QPN 0 and 1. */
 static uint32_t
 slot_take(struct siw_dev *dev)
 {
@@ -236,7 +236,7 @@ slot_take(struct siw_dev *dev)
 	return 0;
 }
 
-/* -- birth and death -- */
+/* -- creation and end -- */
 
 void
 siw_qp_free(struct siw_qp *qp)
@@ -261,7 +261,7 @@ qp_alloc_queues(struct siw_qp *qp)
 
 	qp->wr_mask = ring_mask(qp->sq.depth);
 	qp->cq_mask = ring_mask(qp->sq.depth + qp->rq_depth);
-	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
+	/* Large buffers are separate pages: populated on use, and freed independently. */
 	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	qp->cq = pages_alloc(((size_t)qp->cq_mask + 1) * sizeof(*qp->cq));
 	if (qp->wrs == NULL || qp->cq == NULL || stream_init(&qp->stream, &cfg) < 0 || qp->dev->llp->qp_init(qp) < 0)
@@ -355,10 +355,10 @@ siw_qp_set_state(struct siw_qp *qp, enum siw_state to)
 	qp->state = to;
 }
 
-/* -- rest -- */
+/* -- idle memory -- */
 
-/* The entries between the last look and now are somewhere in the ring: one that was gone through by more than a page counts as
- * used, all of it. */
+/* The entries used since the last check may be anywhere in the ring. If they cover more than a page, the whole ring
+ * counts as used. */
 static void
 ring_rest(struct siw_ring_use *use, void *ring, size_t entry_len, size_t entry_cnt, uint32_t head, uint32_t tail)
 {
@@ -380,16 +380,16 @@ siw_qp_rest(struct rnic_qp *rqp)
 	qp->dev->llp->rest(qp);
 }
 
-/* -- the end -- */
+/* -- end of the connection -- */
 
-/* Off the connection and all lists but those of completions and events. */
+/* Detaches from the connection and all lists except completions and events. */
 static void
 qp_detach(struct siw_qp *qp, bool last_word)
 {
 	struct siw_dev *dev = qp->dev;
 
 	dev->llp->finish(qp, last_word);
-	/* Last: filling the send queue a last time may have armed and listed it again. */
+	/* Last: the final fill of the send queue may have armed and linked it again. */
 	timer_cancel(&dev->timers, &qp->connect_timer);
 	timer_cancel(&dev->timers, &qp->nudge_timer);
 	fence_stop(&qp->fence);
@@ -405,7 +405,7 @@ siw_qp_break(struct siw_qp *qp, const char *why, enum rnic_wc_status status, con
 	qp->events.why = why;
 	bool last_word = term != NULL && siw_tx_terminate(qp, term);
 
-	/* From here on siw_tx_fill() takes no more requests. */
+	/* From here on siw_tx_fill() accepts no requests. */
 	siw_qp_set_state(qp, SIW_BROKEN);
 	qp_detach(qp, last_word);
 	flush_all(qp, status);
@@ -421,7 +421,7 @@ siw_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 	struct siw_qp *qp = siw_qp(rqp);
 
 	if (qp->state < SIW_BROKEN) {
-		/* May break the QP, when the peer reads memory that is gone. */
+		/* May break the QP, if the peer reads a deregistered region. */
 		qp_detach(qp, graceful && qp->state == SIW_RTS);
 		flush_all(qp, RNIC_WC_FLUSHED);
 	}

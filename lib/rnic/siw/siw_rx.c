@@ -1,4 +1,4 @@
-/* Soft iWARP: the established stream: what arrives on it, its loss; see siw_int.h. */
+/* Soft iWARP: input and loss of the established stream; see siw_int.h. */
 #include "rnic/siw/siw_int.h"
 #include "wire/rdmap.h"
 
@@ -15,7 +15,7 @@ siw_rx_started(struct siw_qp *qp)
 	if (qp->state != SIW_RTR_WAIT)
 		return true;
 	siw_qp_set_state(qp, SIW_RTS);
-	/* A QP that is not claimed yet is its user's to give up. */
+	/* The user gives up a QP that is not claimed yet. */
 	timer_cancel(&qp->dev->timers, &qp->connect_timer);
 	siw_cm_check_connected(qp);
 	if (qp->state != SIW_RTS)

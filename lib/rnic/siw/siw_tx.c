@@ -1,4 +1,4 @@
-/* Soft iWARP: what is sent on the established stream; see siw_int.h. */
+/* Soft iWARP: output of the established stream; see siw_int.h. */
 #include <string.h>
 
 #include "rnic/siw/siw_llp.h"
@@ -30,7 +30,7 @@ siw_tx_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload 
 	qp->dev->stats.fpdus_sent++;
 }
 
-/* These are copied. */
+/* Copies the bytes. */
 static void
 put_bytes(struct siw_qp *qp, struct ddp_hdr h, const void *bytes, size_t len)
 {
@@ -39,10 +39,8 @@ put_bytes(struct siw_qp *qp, struct ddp_hdr h, const void *bytes, size_t len)
 	        .cnt = 1, .len = len, .v = { { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len } } });
 }
 
-/*
- * A Read that proves all requests turned into segments so far. It asks for the peer's fence bytes; for none as an RTR, or when
- * the peer has named none.
- */
+/* A Read that proves all requests turned into segments so far. It reads the peer's fence bytes; none as an RTR, or if
+ * the peer has none. */
 static void
 put_read(struct siw_qp *qp, bool rtr)
 {
@@ -62,7 +60,7 @@ put_read(struct siw_qp *qp, bool rtr)
 	qp->dev->stats.reads_sent++;
 }
 
-/* A Read goes between requests only, and when the peer takes one more. */
+/* A Read goes between requests only, and within the peer's Read depth. */
 static bool
 may_fence(const struct siw_qp *qp)
 {
@@ -93,7 +91,7 @@ payload_of(const struct siw_wr *wr, uint32_t off, size_t len, struct txq_payload
 	}
 }
 
-/* The next segment of the oldest request that is not wholly on its way. False: no room. */
+/* The next segment of the oldest incomplete request. False: no room. */
 static bool
 put_request(struct siw_qp *qp)
 {
@@ -122,10 +120,8 @@ put_request(struct siw_qp *qp)
 	return true;
 }
 
-/*
- * A segment of an answer to the peer's Read. It is copied: the region may go
- * away before the socket took it. False: no room, or the QP is broken.
- */
+/* A segment of the answer to the peer's Read. It is copied: the region may be deregistered before it is sent. False: no
+ * room, or the QP is broken. */
 static bool
 put_response(struct siw_qp *qp)
 {
@@ -152,19 +148,19 @@ void
 siw_tx_fill(struct siw_qp *qp)
 {
 	while (qp->state == SIW_RTS && siw_tx_has_room(qp, RDMAP_READ_LEN)) {
-		/* Tagged messages may not be mixed: an answer goes between requests, whole. */
+		/* Tagged messages must not be interleaved: an answer goes between requests, as a whole. */
 		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
 			if (!put_response(qp))
 				return;
 		} else if (qp->enc_off == 0 && qp->nudge) {
-			/* There are responders that miss a first segment which comes while they are about to wait for it: they
-			 * look again when more arrives. */
+			/* Some responders miss a first segment that arrives just before they wait for it. They check
+			 * again on further input. */
 			qp->nudge = false;
 			put_bytes(qp, stream_tagged_hdr(RDMAP_WRITE, FENCE_EMPTY_STAG, 0, true), NULL, 0);
 		} else if (may_fence(qp) && fence_wanted(&qp->fence)) {
 			put_read(qp, false);
 		} else if (qp->sq.sent == qp->sq.head || !put_request(qp)) {
-			/* No more can go before it: one Read for as many as can be. */
+			/* No request fits before the Read: one Read for as many as possible. */
 			if (!may_fence(qp) || !fence_pressed(&qp->fence))
 				return;
 			put_read(qp, false);
@@ -180,7 +176,7 @@ siw_tx_rtr(struct siw_qp *qp, unsigned rtr)
 		put_read(qp, true);
 	else if (rtr == RTR_SEND)
 		put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_SEND, 0, true), NULL, 0);
-	else /* also without RTR: the first segment has to be ours */
+	else /* without RTR as well: the first segment must be ours */
 		put_bytes(qp, stream_tagged_hdr(RDMAP_WRITE, 1, 0, true), NULL, 0);
 }
 
@@ -201,7 +197,7 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 	uint8_t body[RDMAP_TERM_MAX];
 	int len = rdmap_term_encode(term, body);
 
-	/* No segment may be sent before the initiator's first one: then there is nothing to say. */
+	/* No segment may be sent before the initiator's first one; then the Terminate is dropped. */
 	if (len < 0 || !siw_tx_has_room(qp, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
 		return false;
 	put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_TERMINATE, 0, true), body, (size_t)len);
@@ -223,12 +219,13 @@ tx_turn(struct siw_qp *qp)
 			break;
 		how = llp->push(qp, &sent);
 	}
-	/* The peer takes something again: not before that it has shown to be there, whatever an LLP says of room. */
+	/* The peer accepts data again. With a fence outstanding only its answer proves that, whatever room an LLP
+	 * reports. */
 	if (sent > 0 && !qp->fence.out)
 		timer_cancel(&qp->dev->timers, &qp->fence.answer_timer);
 	if (how == SIW_PUSH_BLOCKED) {
-		/* A peer that takes nothing is as silent as one that does not answer, and there may be no room for a Read to
-		 * find out. */
+		/* A peer that accepts no data is as silent as one that does not answer, and there may be no room for a
+		 * Read. */
 		qp->tx_blocked = true;
 		if (!timer_armed(&qp->fence.answer_timer))
 			fence_expect_answer(&qp->fence);
@@ -247,7 +244,7 @@ siw_flush(struct rnic_dev *rdev)
 	struct siw_dev *dev = siw_dev(rdev);
 	struct list_node turn, *n;
 
-	/* QPs that are not done go on the list of the next turn. */
+	/* Unfinished QPs go on the list of the next turn. */
 	list_move_all(&turn, &dev->tx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		tx_turn(CONTAINER_OF(n, struct siw_qp, tx_node));

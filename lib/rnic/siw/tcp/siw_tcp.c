@@ -1,4 +1,4 @@
-/* Soft iWARP, MPA on TCP: the table, birth and end of a connection; see siw_tcp.h. */
+/* Soft iWARP, MPA on TCP: table of operations, start and end of a connection; see siw_tcp.h. */
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #include <errno.h>
@@ -51,13 +51,13 @@ siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 
 	t->fpdu = (struct fpdu_rx){ .crc = res->crc, .markers = res->markers_rx };
 	txq_start(&t->txq, res->crc, res->markers_tx);
-	/* Software takes FPDUs larger than a segment, and wherever they begin; others get what RFC 5044 says. */
+	/* Software accepts FPDUs larger than a TCP segment, at any position; others get those of RFC 5044. */
 	t->txq.apart = peer->ulpdu_max == 0;
 	if (t->txq.apart || own == 0)
 		siw_tcp_follow_mss(qp);
 	else
 		siw_tcp_set_seg_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
-	t->rx_len = 0; /* nothing is behind the Reply that was read into the buffer */
+	t->rx_len = 0; /* no bytes follow the Reply in the buffer */
 	siw_stream_start(qp, peer, res->depths.ord,
 	    qp->state == SIW_RTR_WAIT && res->depths.p2p && (res->depths.rtr & RTR_SEND) != 0);
 	return qp->dev->loop.watch(qp->dev->loop.ctx, t->fd, siw_tcp_stream_io, qp);
@@ -87,7 +87,7 @@ qp_init(struct siw_qp *qp)
 	t->fd = -1;
 	t->qp = qp;
 	timer_init(&t->refill, siw_tcp_refill);
-	/* All that is large comes in pages: touched when used, and given back whatever else lives on. */
+	/* Large buffers are separate pages: populated on use, and freed independently. */
 	t->rx_buf = pages_alloc(TCP_RX_BUF);
 	return t->rx_buf == NULL || txq_init(&t->txq, TX_RING) < 0 ? -ENOMEM : 0;
 }
@@ -121,7 +121,7 @@ rest(struct siw_qp *qp)
 		pages_rest(&t->rx_used, t->rx_buf);
 }
 
-/* The peer ended the stream, and has all that we ever sent: a FIN for its FIN. */
+/* The peer ended the stream and has received all our data: answer its FIN with a FIN. */
 static bool
 siw_tcp_is_orderly(const struct siw_tcp *t, int fd)
 {
@@ -146,7 +146,7 @@ siw_tcp_finish(struct siw_qp *qp, bool last_word)
 		siw_tcp_linger_qp(qp, fd);
 		return;
 	}
-	/* Reset: what is still on its way must not be placed, nor the peer wait for more. */
+	/* Reset: data in flight must not be placed, and the peer must not wait. */
 	if (!siw_tcp_is_orderly(t, fd))
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(fd);

@@ -1,8 +1,6 @@
-/*
- * MPA on TCP as a soft iWARP device's LLP (siw_llp.h; RFC 5044, RFC 6581): what its files share. siw_tcp.c: the
- * table, birth and end of a connection; siw_tcp_active.c and siw_tcp_passive.c: start-up; siw_tcp_rx.c and siw_tcp_tx.c: FPDUs;
- * siw_tcp_linger.c: sockets whose QP is gone, with something left to send; siw_tcp_path.c: the path, as the kernel sees it.
- */
+/* MPA on TCP as LLP of a soft iWARP device (siw_llp.h; RFC 5044, RFC 6581). siw_tcp.c: table of operations, start and
+ * end of a connection; siw_tcp_active.c and siw_tcp_passive.c: start-up; siw_tcp_rx.c and siw_tcp_tx.c: FPDUs;
+ * siw_tcp_linger.c: sockets without QP that have data to send; siw_tcp_path.c: the path as measured by the kernel. */
 #pragma once
 
 #include <sys/socket.h>
@@ -12,18 +10,18 @@
 #include "iwarp/negotiate.h"
 #include "rnic/siw/siw_llp.h"
 
-#define TCP_RX_BUF (256u * 1024) /* staging read; also holds the FPDU that is not complete */
-#define TCP_IOV 256              /* pieces of one write */
+#define TCP_RX_BUF (256u * 1024) /* staging buffer; also holds an incomplete FPDU */
+#define TCP_IOV 256              /* pieces per write */
 
-/* The device's part. */
+/* Per device. */
 struct siw_tcp_dev {
-	struct neg_config neg_cfg; /* by the device's configuration */
+	struct neg_config neg_cfg; /* from the device's configuration */
 	struct siw_acceptor acceptor;
 };
 
-/* A queue pair's part. */
+/* Per queue pair. */
 struct siw_tcp {
-	int fd; /* -1: none, or no more */
+	int fd; /* -1: none */
 	struct neg neg;
 	int64_t rtt_ns, rtt_asked_ns; /* siw_tcp_path.c */
 	/* receiving */
@@ -33,14 +31,14 @@ struct siw_tcp {
 	size_t rx_off;           /* first byte not decoded */
 	size_t rx_len;           /* bytes in the buffer */
 	bool rx_hup;             /* the peer closed its side: read to the end */
-	bool peer_fin;           /* the end was read */
+	bool peer_fin;           /* end of file was read */
 	struct span rx_held;     /* a Send that waits for a receive; ptr NULL: none */
 	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
-	size_t rx_place_len;     /* its bytes to come; 0 = there is none */
-	size_t rx_place_tail;    /* padding and CRC behind it, to be skipped */
+	size_t rx_place_len;     /* its missing bytes; 0 = none */
+	size_t rx_place_tail;    /* padding and CRC after it, to be skipped */
 	/* sending */
 	struct txq txq;
-	struct timer refill; /* looks whether the socket takes more: siw_tcp_tx.c */
+	struct timer refill; /* checks whether the socket has room: siw_tcp_tx.c */
 	struct siw_qp *qp;
 };
 
@@ -59,14 +57,14 @@ siw_tcp(const struct siw_qp *qp)
 /* -- siw_tcp.c -- */
 
 void siw_tcp_tune(int fd);
-/* Encodes `f` with this private data into out: its length, or a negative errno. */
+/* Encodes `f` with this private data to out; its length, or a negative errno. */
 int siw_tcp_frame(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
-/* Sends `f` with our own private data, to the one that is asked (NULL: an answer). The first bytes on a new connection: always taken whole,
- * or it is broken (false). */
+/* Sends `f` with our private data to the peer asked; to == NULL: an answer. First bytes of a connection: sent entirely,
+ * or the connection is broken (false). */
 bool siw_tcp_send_frame(struct siw_qp *, const struct rnic_remote *to, const struct mpa_frame *f);
-/* Negotiation is done; starts the stream on the connection. 0 or a negative errno. */
+/* Starts the stream after negotiation. 0 or a negative errno. */
 int siw_tcp_start(struct siw_qp *, const struct mpa_pdata *peer);
-/* The socket gave this error, 0 = end of file. */
+/* A socket error, 0 = end of file. */
 void siw_tcp_lost(struct siw_qp *, int err);
 
 /* -- siw_tcp_active.c -- */
@@ -86,15 +84,15 @@ void siw_tcp_pend_drop(struct siw_pend *);
 
 void siw_tcp_stream_io(void *qp, int fd, unsigned events);
 void siw_tcp_rx_turn(struct siw_qp *);
-/* What a reset left unread is not placed: the peer may have moved on to another link, and written newer bytes there. But a
- * Terminate among it says why the peer reset the connection: its words, or NULL. */
+/* After a reset, unread data is not placed: the peer may have moved to another link and written newer data there. A
+ * Terminate in it gives the reason: its text, or NULL. */
 const char *siw_tcp_send_terminate(struct siw_qp *);
 
 /* -- siw_tcp_tx.c -- */
 
-/* Hardware wants FPDUs within segments: their size follows the path's. */
+/* Hardware expects FPDUs within TCP segments: follows the path's segment size. */
 void siw_tcp_follow_mss(struct siw_qp *);
-/* seg_max as near to this as it can be. */
+/* Sets seg_max as near to max as possible. */
 void siw_tcp_set_seg_max(struct siw_qp *, size_t max);
 bool siw_tcp_room(const struct siw_qp *, size_t payload_len);
 void siw_tcp_put(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
@@ -103,7 +101,7 @@ bool siw_tcp_is_empty(const struct siw_qp *);
 void siw_tcp_push_begin(struct siw_qp *);
 enum siw_push siw_tcp_push(struct siw_qp *, size_t *sent);
 void siw_tcp_refill(struct timer *);
-/* Of a sendmsg() of what txq_gather() gave. */
+/* Flags for a sendmsg() of the pieces of txq_gather(). */
 static inline int
 siw_tcp_send_flags(const struct txq *q)
 {
@@ -112,12 +110,10 @@ siw_tcp_send_flags(const struct txq *q)
 
 /* -- siw_tcp_linger.c -- */
 
-/*
- * Takes over fd: sends len bytes (copied), then FIN, waits for the peer's FIN
- * for a while and closes. Nobody else watches the descriptor.
- */
+/* Takes fd: sends len bytes (copied), then FIN, waits a bounded time for the peer's FIN and closes. The caller must not
+ * watch the descriptor. */
 void siw_tcp_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
-/* The same with everything that the QP still has to send; more is taken from siw_tx_fill(). */
+/* Likewise with all queued data of the QP and the segments of siw_tx_fill(). */
 void siw_tcp_linger_qp(struct siw_qp *, int fd);
 
 /* -- siw_tcp_path.c -- */

@@ -1,4 +1,4 @@
-/* Soft iWARP, MPA on TCP: the active side of connection set-up (RFC 5044, RFC 6581); see siw_tcp.h. */
+/* Soft iWARP, MPA on TCP: active side of connection setup (RFC 5044, RFC 6581); see siw_tcp.h. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 #include "base/addr.h"
 #include "rnic/siw/tcp/siw_tcp.h"
 
-/* Not to be: with the Terminate of this code as our only FPDU, or none when it is 0. */
+/* Fails the connection, with a Terminate of this code as our only FPDU, or none if code is 0. */
 static void
 give_up(struct siw_qp *qp, const char *why, uint8_t code)
 {
@@ -69,7 +69,7 @@ read_reply(struct siw_qp *qp)
 	used = mpa_frame_decode((struct span){ .ptr = t->rx_buf, .len = t->rx_len }, MPA_REPLY, &f);
 	if (used == 0)
 		return;
-	/* The peer may not say more before our first FPDU. */
+	/* The peer must not send more before our first FPDU. */
 	if (used < 0 || (size_t)used != t->rx_len)
 		siw_qp_break(qp, "malformed MPA Reply", RNIC_WC_FLUSHED, NULL);
 	else

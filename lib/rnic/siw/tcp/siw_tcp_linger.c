@@ -1,9 +1,6 @@
-/*
- * Soft iWARP, MPA on TCP: sockets whose QP is gone but that have something left to send, a
- * Terminate, a rejecting Reply or the rest of a graceful end. Closing them at
- * once could reset the connection before the peer read it. Bounded in number
- * and time by siw_linger.c.
- */
+/* Soft iWARP, MPA on TCP: sockets without QP that have data to send: a Terminate, a rejecting Reply or the rest of a
+ * graceful end. Closing them at once could reset the connection before the peer reads it. siw_linger.c bounds number
+ * and time. */
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #include <errno.h>
@@ -12,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BYTES_MAX (1024u * 1024) /* kept for a socket that does not take them now */
+#define BYTES_MAX (1024u * 1024) /* buffered while the socket is blocked */
 
 struct tcp_linger {
 	struct siw_linger linger;
@@ -42,7 +39,7 @@ linger_over(struct siw_linger *l)
 	linger_free(CONTAINER_OF(l, struct tcp_linger, linger));
 }
 
-/* Sends what is left, then FIN; reads and drops. False: the socket is broken, or the peer is done, too. */
+/* Sends the rest, then FIN; reads and drops input. False: the socket is broken, or the peer has closed as well. */
 static bool
 linger_goes_on(struct tcp_linger *l)
 {
@@ -70,7 +67,7 @@ linger_goes_on(struct tcp_linger *l)
 		if (n == 0)
 			return !l->fin;
 	}
-	return false; /* a peer that sends that much does not read */
+	return false; /* a peer that sends this much does not read */
 }
 
 static void
@@ -82,7 +79,7 @@ linger_io(void *arg, int fd, unsigned events)
 		linger_free(arg);
 }
 
-/* NULL: no memory; the caller closes fd. */
+/* NULL: out of memory; the caller closes fd. */
 static struct tcp_linger *
 linger_new(struct siw_dev *dev, int fd)
 {
@@ -158,7 +155,7 @@ siw_tcp_linger_qp(struct siw_qp *qp, int fd)
 	}
 	for (siw_tx_fill(qp); !txq_empty(q); siw_tx_fill(qp)) {
 		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, TCP_IOV) };
-		/* To the socket while it can, then all goes into the buffer. */
+		/* Writes to the socket until it blocks, then buffers the rest. */
 		ssize_t n = l->len == 0 ? sendmsg(fd, &msg, siw_tcp_send_flags(q)) : -1;
 
 		if (n < 0) {

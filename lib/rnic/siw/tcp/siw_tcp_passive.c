@@ -1,7 +1,5 @@
-/*
- * Soft iWARP, MPA on TCP: the passive side of connection set-up (RFC 5044,
- * RFC 6581); see siw_tcp.h. A request is read on its own; siw_pend.c finds its QP.
- */
+/* Soft iWARP, MPA on TCP: passive side of connection setup (RFC 5044, RFC 6581); see siw_tcp.h. Reads a request;
+ * siw_pend.c finds its QP. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +11,12 @@
 
 #define LISTEN_BACKLOG 256
 
-/* A connection whose MPA Request is being read, or waits for its QP. */
+/* A connection with an incomplete MPA Request, or parked. */
 struct tcp_pend {
 	struct siw_pend pend;
 	int fd;
 	size_t len;
-	uint8_t buf[MPA_FRAME_MAX + 1]; /* one more, to see bytes behind the frame */
+	uint8_t buf[MPA_FRAME_MAX + 1]; /* one extra byte, to detect bytes after the frame */
 	struct mpa_frame frame;
 };
 
@@ -30,7 +28,7 @@ tcp_pend(struct siw_pend *p)
 	return CONTAINER_OF(p, struct tcp_pend, pend);
 }
 
-/* Frees all but the descriptor, which is returned. */
+/* Frees all but the descriptor, which it returns. */
 static int
 pend_free(struct tcp_pend *t)
 {
@@ -73,7 +71,7 @@ siw_tcp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 	pend_reject(p, &f, verdict);
 }
 
-/* The QP takes over the descriptor and answers. */
+/* The QP takes the descriptor and answers. */
 void
 siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
@@ -123,7 +121,7 @@ pend_io(void *arg, int fd, unsigned events)
 			return;
 		}
 	}
-	/* The request is malformed, the peer talks before it was answered, or it is gone: a parked one may go. */
+	/* The request is malformed, or the peer sends before our answer; both are errors. A parked peer may close. */
 	if (n > 0 || !p->parked)
 		siw_refused(p->dev, UNKNOWN_PEER_BAD, &p->from);
 	siw_tcp_pend_drop(p);
@@ -138,7 +136,7 @@ accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 	struct tcp_pend *t;
 
 	if (!siw_may_come(dev, &who)) {
-		/* No TIME_WAIT for strangers. */
+		/* No TIME_WAIT for unknown peers. */
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 		close(fd);
 		return;
@@ -164,7 +162,7 @@ siw_tcp_accept(struct siw_dev *dev)
 	siw_acceptor_run(&siw_tcp_dev(dev)->acceptor);
 }
 
-/* A socket that listens on this port, or a negative errno. */
+/* A listening socket on this port, or a negative errno. */
 static int
 listen_on(const struct siw_config *cfg, uint16_t port)
 {
@@ -174,7 +172,7 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 
 	if (fd < 0)
 		return -errno;
-	/* Of a range, a port in TIME_WAIT is as good as another. */
+	/* A port of a range may be in TIME_WAIT. */
 	if (port != 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	addr_set_port(&ss, port);

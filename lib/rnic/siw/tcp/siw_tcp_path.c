@@ -1,5 +1,5 @@
-/* Soft iWARP, MPA on TCP: what the kernel has measured of a connection's path; see siw_tcp.h. The kernel's own header has the fields that the C
- * library's lacks, and does not go with it, so this is a file of its own. */
+/* Soft iWARP, MPA on TCP: path data measured by the kernel; see siw_tcp.h. A separate file: the kernel's header has
+ * fields that the C library's lacks, and the two conflict. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -9,10 +9,10 @@
 #include "base/minmax.h"
 #include "rnic/siw/tcp/siw_tcp.h"
 
-#define FRESH_NS 1000000000 /* so long an answer is good */
+#define FRESH_NS 1000000000 /* lifetime of a result */
 #define NS_PER_US 1000
 
-/* Old kernels tell less: what they leave out stays 0. */
+/* Old kernels return less; the missing fields stay 0. */
 static bool
 ask(int fd, struct tcp_info *info, socklen_t need)
 {

@@ -1,12 +1,12 @@
-/* Soft iWARP, MPA on TCP: FPDUs that arrive; see siw_tcp.h. */
+/* Soft iWARP, MPA on TCP: received FPDUs; see siw_tcp.h. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "rnic/siw/tcp/siw_tcp.h"
 
-#define PLACE_MIN 2048u   /* rest of a Write worth reading straight into place */
-#define REST_READS_MAX 32 /* what a socket holds is bounded; this is for one whose peer goes on sending */
+#define PLACE_MIN 2048u   /* minimum rest of a Write to read straight into place */
+#define REST_READS_MAX 32 /* bound for a peer that keeps sending; a socket's own buffer is smaller */
 
 /* False: stop decoding. */
 static bool
@@ -19,10 +19,8 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 	return how == SIW_SEG_TAKEN;
 }
 
-/*
- * CRC and markers off: when the FPDU that is not complete is a large Write,
- * what is there of it is placed, and the rest will be read into place.
- */
+/* CRC and markers off: if the incomplete FPDU is a large Write, places its present bytes; the rest is read into
+ * place. */
 static bool
 rx_begin_place(struct siw_qp *qp)
 {
@@ -40,7 +38,7 @@ rx_begin_place(struct siw_qp *qp)
 	if (len < DDP_TAGGED_LEN || (size_t)len < have + PLACE_MIN ||
 	    ddp_decode((struct span){ .ptr = buf + MPA_LEN_LEN, .len = have }, &h) != DDP_TAGGED_LEN ||
 	    !stream_place_early(&qp->stream, &h, (size_t)len - DDP_TAGGED_LEN, &at))
-		return false; /* the usual way finds what is wrong */
+		return false; /* the regular path finds the error */
 	have -= DDP_TAGGED_LEN;
 	memcpy(at, buf + MPA_LEN_LEN + DDP_TAGGED_LEN, have);
 	h.to += have;
@@ -51,7 +49,7 @@ rx_begin_place(struct siw_qp *qp)
 	return true;
 }
 
-/* Used bytes go, the rest moves to the beginning of the buffer. */
+/* Drops used bytes, moves the rest to the start of the buffer. */
 static void
 rx_compact(struct siw_qp *qp)
 {
@@ -62,7 +60,7 @@ rx_compact(struct siw_qp *qp)
 	t->rx_off = 0;
 }
 
-/* Decodes what is in the buffer. False: broken, or stalled. */
+/* Decodes the buffer. False: broken, or stalled. */
 static bool
 rx_decode(struct siw_qp *qp)
 {
@@ -96,7 +94,7 @@ rx_decode(struct siw_qp *qp)
 	return true;
 }
 
-/* n bytes were read: into place first, then into the buffer. */
+/* n bytes were read: first into place, then into the buffer. */
 static void
 rx_took(struct siw_qp *qp, size_t n)
 {
@@ -111,7 +109,7 @@ rx_took(struct siw_qp *qp, size_t n)
 	if (t->rx_place_len > 0 || t->rx_len < t->rx_place_tail)
 		return;
 	if (t->rx_place_tail > 0) {
-		/* A Write is all there; what follows it is in the buffer. */
+		/* The Write is complete; the bytes after it are in the buffer. */
 		t->rx_off = t->rx_place_tail;
 		t->rx_place_tail = 0;
 		stream_placed(&qp->stream);
@@ -126,7 +124,7 @@ const char *
 siw_tcp_send_terminate(struct siw_qp *qp)
 {
 	struct siw_tcp *t = siw_tcp(qp);
-	/* Of a Write that was read straight into place: its rest comes first. */
+	/* Of a Write that is read straight into place: its rest comes first. */
 	size_t skip = t->rx_place_len + t->rx_place_tail;
 	unsigned reads = 0;
 	const char *why;
@@ -143,7 +141,7 @@ siw_tcp_send_terminate(struct siw_qp *qp)
 		if (skip == 0)
 			n = fpdu_rx_next(&t->fpdu, t->rx_buf + t->rx_off, have - skipped, &ulpdu, &need);
 		if (n < 0)
-			return NULL; /* where FPDUs begin is no longer known */
+			return NULL; /* the FPDU boundary is unknown */
 		if (n > 0) {
 			why = siw_terminate_str(ulpdu);
 			if (why != NULL)
@@ -175,7 +173,7 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 		if (!rx_ulpdu(qp, held) || !rx_decode(qp))
 			return;
 	}
-	/* Asked each time: the region may be gone meanwhile. */
+	/* Checked each time: the region may have been deregistered. */
 	if (t->rx_place_len > 0 && !stream_place_early(&qp->stream, &t->rx_place, t->rx_place_len, &at)) {
 		struct rdmap_term term;
 
@@ -198,7 +196,7 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 		siw_tcp_lost(qp, n == 0 ? 0 : errno);
 		return;
 	}
-	/* All the space filled, or a FIN behind the data: no new edge will tell. */
+	/* All space filled, or a FIN after the data: no further edge will be reported. */
 	if ((size_t)n == iov[0].iov_len + iov[1].iov_len || t->rx_hup)
 		siw_rx_schedule(qp);
 	rx_took(qp, (size_t)n);
@@ -214,8 +212,8 @@ siw_tcp_stream_io(void *arg, int fd, unsigned events)
 	if (events & RNIC_IO_WRITE)
 		siw_tx_unblocked(qp);
 	if (events & RNIC_IO_HUP) {
-		/* After a reset nothing is placed, not even what the kernel still holds: the peer
-		 * may have moved on to another link meanwhile, and written newer bytes there. */
+		/* After a reset nothing is placed, including data that the kernel holds. The peer may have moved to
+		 * another link and written newer data there. */
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
 			siw_tcp_lost(qp, err != 0 ? err : errno);
 			return;

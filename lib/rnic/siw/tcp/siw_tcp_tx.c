@@ -1,4 +1,4 @@
-/* Soft iWARP, MPA on TCP: FPDUs that are sent; see siw_tcp.h. */
+/* Soft iWARP, MPA on TCP: sent FPDUs; see siw_tcp.h. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -8,7 +8,7 @@
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #define SEG_MIN 128
-#define LOOKS 16 /* a round trip */
+#define LOOKS 16 /* per round trip */
 #define NS_PER_MS 1000000
 
 void
@@ -68,10 +68,8 @@ siw_tcp_refill(struct timer *timer)
 	siw_tx_unblocked(CONTAINER_OF(timer, struct siw_tcp, refill)->qp);
 }
 
-/*
- * The kernel calls a socket writable when a third of its send buffer is free, so a path that holds all of one would have two thirds
- * under way. Over a long one we look ourselves, too.
- */
+/* The kernel reports a socket as writable when a third of its send buffer is free. A path that holds a full buffer
+ * would then be used to two thirds. On a long path a timer checks as well. */
 static void
 look_again(struct siw_qp *qp)
 {
