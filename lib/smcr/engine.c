@@ -1,15 +1,13 @@
-/*
- * The engine: one turn (poll, events, flush), what marks bring about, devices.
- * What the turn meets is handled in its rooms.
- */
+/* The engine: configuration, one turn (poll, events, flush) and marks. Its rooms handle completions and messages;
+ * device.c handles device events. */
 #include "smcr/engine.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/minmax.h"
 #include "smcr/data/link_tx.h"
+#include "smcr/device.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
@@ -86,8 +84,8 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	list_init(&eng->waiting_lgrs);
 	list_init(&eng->marked_conns);
 	list_init(&eng->marked_peers);
-	/* A MAC of our own, locally administered, for devices without one; and with it the peer id: an
-	 * instance number and a MAC (A.2.1). */
+	/* Our own MAC, locally administered, for devices without one; the peer ID is an instance number and this MAC
+	 * (A.2.1). */
 	rng->fill(rng, eng->mac, sizeof(eng->mac));
 	eng->mac[0] = (uint8_t)((eng->mac[0] & 0xfc) | 0x02);
 	rng->fill(rng, eng->peer_id, 2);
@@ -116,7 +114,7 @@ engine_act_on_marks(struct smcr *eng)
 	}
 }
 
-/* Exchanges that waited for the end of another one start, one after the other in each group. */
+/* Starts exchanges that waited for the end of another one, one at a time in each group. */
 static void
 engine_settle(struct smcr *eng)
 {
@@ -166,7 +164,7 @@ smcr_free(struct smcr *eng)
 	while (eng->dev_cnt > 0)
 		smcr_remove_device(eng, eng->devs[0]);
 	if (smcr_has_devices(eng))
-		return; /* a card may use the memory of links yet */
+		return; /* a card may still use the memory of links */
 	peer_free_all(eng);
 	timerq_fini(&eng->timers);
 	idtable_fini(&eng->conns);
@@ -175,7 +173,7 @@ smcr_free(struct smcr *eng)
 	free(eng);
 }
 
-/* -- settings and devices -- */
+/* -- settings -- */
 
 void
 smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
@@ -183,39 +181,18 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 	struct smcr_config old = eng->cfg;
 
 	eng->cfg = *cfg;
-	/* Settings that live groups were built on stay. */
+	/* Settings that live groups depend on stay. */
 	eng->cfg.conns_max = old.conns_max;
 	eng->cfg.sndbuf_size = old.sndbuf_size;
 	eng->cfg.sq_depth = old.sq_depth;
 	eng->cfg.rq_depth = old.rq_depth;
 	if (eng->cfg.keepalive_ms == old.keepalive_ms)
 		return;
-	/* Links that live are tested at the new interval, or no longer. */
+	/* Apply the new interval to active links. */
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		LGR_EACH_LINK(l, lgr)
 			if (l->state == LINK_ACTIVE)
 				llc_keepalive_arm(l);
-}
-
-/* Groups may have another link now. */
-static void
-device_is_there(struct smcr *eng)
-{
-	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
-		llc_device_appeared(lgr);
-}
-
-int
-smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
-{
-	if (eng->dev_cnt == SMCR_DEVS_MAX)
-		return -ENOSPC;
-	eng->devs[eng->dev_cnt++] = dev;
-	list_push(&eng->devices, &dev->node);
-	dev->ctx = eng;
-	dev->now_ns = eng->now_ns;
-	device_is_there(eng);
-	return 0;
 }
 
 void
@@ -226,174 +203,17 @@ smcr_set_dial_policy(
 	eng->may_dial_ctx = ctx;
 }
 
-static void
-device_links_lost(struct smcr *eng, const struct rnic_dev *dev, const char *why)
-{
-	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
-		LGR_EACH_LINK(l, lgr)
-			if (l->dev == dev)
-				link_lost(l, why);
-}
-
-/* A queue pair of RoCE does not live through it. */
-static bool
-outlives_port(const struct link *link)
-{
-	return link->state == LINK_ACTIVE && link->lgr->state == LGR_ACTIVE && rnic_is_iwarp(link->info.transport);
-}
-
-/* A link of the group is heard that is on another device, whose port is up. */
-static bool
-has_other_way(const struct lgr *lgr, const struct rnic_dev *dev)
-{
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->suspect == NULL && l->dev != dev &&
-		    rnic_query(l->dev).port == RNIC_PORT_UP)
-			return true;
-	return false;
-}
-
-/* Connections move to another link of the group. Where there is none they wait, as those of TCP do, for the port or the end of
- * last_link_ms. */
-static void
-port_down(struct smcr *eng, const struct rnic_dev *dev)
-{
-	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
-		bool moves = has_other_way(lgr, dev);
-
-		LGR_EACH_LINK(l, lgr) {
-			if (l->dev != dev)
-				continue;
-			if (!moves && outlives_port(l))
-				llc_suspect(l, "port down");
-			else
-				link_lost(l, "port down");
-		}
-	}
-}
-
-/* No link is to choose it, and its links are lost. */
-static void
-device_ends(struct smcr *eng, struct rnic_dev *dev, const char *why)
-{
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		if (eng->devs[i] == dev)
-			eng->devs[i--] = eng->devs[--eng->dev_cnt]; /* the order of the others does not count */
-	device_links_lost(eng, dev, why);
-}
-
-bool
-smcr_take_device_changes(struct smcr *eng)
-{
-	bool changed = eng->devs_changed;
-
-	eng->devs_changed = false;
-	return changed;
-}
-
-bool
-smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
-{
-	for (unsigned i = 0; i < eng->dev_cnt; i++)
-		if (eng->devs[i] == dev)
-			return false;
-	LIST_EACH(const struct rnic_dev, d, &eng->devices, node)
-		if (d == dev)
-			return true;
-	return false;
-}
-
-bool
-smcr_has_devices(const struct smcr *eng)
-{
-	return !list_empty(&eng->devices);
-}
-
 void
 smcr_set_networks(struct smcr *eng, const struct smcr_subnet *nets, unsigned cnt)
 {
 	eng->net_cnt = cnt < SMCR_NETWORKS_MAX ? cnt : SMCR_NETWORKS_MAX;
-	if (cnt > 0) /* none may be NULL */
+	if (cnt > 0) /* nets may be NULL */
 		memcpy(eng->nets, nets, eng->net_cnt * sizeof(*nets));
 }
 
 /* -- the turn -- */
 
-static void
-qp_failed(struct link *link, const struct rnic_event *ev, const char *words)
-{
-	if (!link_has_ended(link))
-		link->silent = ev->silent;
-	link_lost(link, ev->why != NULL ? ev->why : words);
-}
-
-static void
-device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
-{
-	struct link *link = ev->ctx;
-
-	switch (ev->type) {
-	case RNIC_EV_CONNECTED:
-		link_connected(link);
-		if (link->order == 0)
-			rdv_link_connected(link->lgr);
-		break;
-	case RNIC_EV_CONNECT_FAILED:
-		qp_failed(link, ev, "queue pair could not be connected");
-		break;
-	case RNIC_EV_QP_ERROR:
-		qp_failed(link, ev, "queue pair error");
-		break;
-	case RNIC_EV_SILENT:
-		llc_suspect(link, "the peer does not answer");
-		break;
-	case RNIC_EV_CREDITS:
-		link_schedule(link);
-		break;
-	case RNIC_EV_QP_FREED:
-		link_qp_freed(link);
-		break;
-	case RNIC_EV_PORT_DOWN:
-		eng->devs_changed = true;
-		port_down(eng, dev);
-		break;
-	case RNIC_EV_DEV_GONE:
-		eng->devs_changed = true;
-		device_ends(eng, dev, "device gone");
-		break;
-	case RNIC_EV_PORT_UP:
-		eng->devs_changed = true;
-		device_is_there(eng);
-		break;
-	case RNIC_EV_TROUBLE:
-		engine_log_device(eng, dev, ev->why);
-		break;
-	case RNIC_EV_DEV_FREED:
-		break;
-	}
-}
-
-/* The events of all devices; one whose last event comes is no more. */
-static void
-device_events(struct smcr *eng)
-{
-	struct list_node todo;
-	struct rnic_dev *dev;
-
-	list_move_all(&todo, &eng->devices);
-	while ((dev = LIST_POP(struct rnic_dev, &todo, node)) != NULL) {
-		struct rnic_event ev = { .type = RNIC_EV_TROUBLE };
-
-		while (ev.type != RNIC_EV_DEV_FREED && dev->ops->poll_event(dev, &ev)) {
-			device_event(eng, dev, &ev);
-			engine_act_on_marks(eng);
-		}
-		if (ev.type != RNIC_EV_DEV_FREED)
-			list_push(&eng->devices, &dev->node);
-	}
-}
-
-/* Handles the completions of a device. False: there are more than one turn has time for. */
+/* Handles completions of a device. False: more than the budget of one turn. */
 static bool
 device_completions(struct smcr *eng, struct rnic_dev *dev)
 {
@@ -416,8 +236,9 @@ device_completions(struct smcr *eng, struct rnic_dev *dev)
 	return cnt < WC_BATCH;
 }
 
-/* Messages that wait for others (link_recv). When all that has come was handled, and none of them may go on, the first waits in vain:
- * what it waits for was lost. Others may wait for what stands behind it, so they are asked again before the next is given up. */
+/* Handles messages that wait for others (link_recv). When everything received was handled and none may proceed, the
+ * first one waits for a lost message: it is processed as is. Messages of other links may wait for its successors, so
+ * all are tried again before the next is forced. */
 static void
 waiting_messages(struct smcr *eng, bool all_in)
 {
@@ -441,7 +262,7 @@ waiting_messages(struct smcr *eng, bool all_in)
 	}
 }
 
-/* True: there are no more. */
+/* True: none left. */
 static bool
 completions(struct smcr *eng)
 {
@@ -451,7 +272,7 @@ completions(struct smcr *eng)
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		all_in = device_completions(eng, eng->devs[i]) && all_in;
 	waiting_messages(eng, all_in);
-	/* The links of other devices have ended. */
+	/* The links of devices that are gone have ended. */
 	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
 		while (smcr_device_gone(eng, dev) && dev->ops->poll(dev, late, WC_BATCH) == WC_BATCH)
 			continue;
@@ -461,11 +282,11 @@ completions(struct smcr *eng)
 void
 smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 {
-	/* Messages that have arrived still count: the peer has their completions. */
+	/* Messages that have arrived count: the peer has their completions. */
 	(void)completions(eng);
-	device_ends(eng, dev, "device removed");
+	engine_device_ends(eng, dev, "device removed");
 	engine_act_on_marks(eng);
-	/* Its queue pairs take nothing more; a card may have acknowledged messages until just now. */
+	/* Its queue pairs receive nothing more; a card may have acknowledged messages until now. */
 	lgr_last_look(eng, dev);
 	while (!device_completions(eng, dev))
 		continue;
@@ -475,11 +296,11 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 	lgr_sweep(eng);
 	free_dead(eng);
 	dev->ops->free(dev);
-	device_events(eng); /* devices of software end at once */
+	engine_device_events(eng); /* software devices end at once */
 	free_dead(eng);
 }
 
-/* Links whose requests failed and whose device did not say why, or that take no more. */
+/* Ends links that cannot post, or with failed requests and no reason from the device. */
 static void
 failed_links_lost(struct smcr *eng)
 {
@@ -514,9 +335,9 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 	LIST_EACH(struct rnic_dev, dev, &eng->devices, node)
 		if (dev->ops->progress != NULL)
 			dev->ops->progress(dev, now_ns);
-	/* Completions first: what arrived before a QP broke still counts. */
+	/* Completions first: data that arrived before a QP error counts. */
 	(void)completions(eng);
-	device_events(eng);
+	engine_device_events(eng);
 	failed_links_lost(eng);
 	timerq_run(&eng->timers, now_ns);
 	engine_settle(eng);
@@ -534,11 +355,9 @@ smcr_next_event(struct smcr *eng, unsigned *events)
 	return conn;
 }
 
-/*
- * A queue pair takes what arrives, and acknowledges it, until it has been stopped; its completions were handled before that.
- * What the peer knows to be here has to count, or it would be missed when the peer's connections come over another link.
- * False: not all of them have been handled.
- */
+/* A queue pair receives and acknowledges until it is stopped, after its completions were handled. Messages that the
+ * peer knows to have arrived must count, or they would be missing when its connections move to another link. False:
+ * some completions are left. */
 static bool
 last_look(struct smcr *eng)
 {
@@ -593,7 +412,7 @@ smcr_deadline(const struct smcr *eng)
 	return at;
 }
 
-/* -- for its user -- */
+/* -- queries and operation -- */
 
 const struct smcr_counters *
 smcr_counters(const struct smcr *eng)

@@ -1,7 +1,7 @@
-/* The engine's turn, as smcr.h has it, in pieces: for engine.c and for tests that call a room directly. */
+/* Parts of the engine's turn (smcr.h), for engine.c, device.c and tests that call a room directly. */
 #pragma once
 
 #include "smcr/smcr.h"
 
-/* Acts on what lower rooms have marked (state/marks.h), until nothing is marked. */
+/* Handles the marks of lower rooms (state/marks.h) until none is set. */
 void engine_act_on_marks(struct smcr *);

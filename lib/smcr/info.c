@@ -1,4 +1,4 @@
-/* What smcrctl shows of the engine: walks over groups, links, RMBs and connections. */
+/* Iteration over groups, links, RMBs and connections, for smcrctl. */
 #include <string.h>
 
 #include "smcr/data/rmb.h"
@@ -9,7 +9,7 @@
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
-/* As smc-tools call them: which side it is that has but one RNIC for two links. */
+/* Type as in smc-tools, by the side with a single RNIC for two links. */
 static const char *
 group_type(const struct lgr *lgr)
 {
@@ -133,7 +133,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 	return true;
 }
 
-/* Places of a group in the walk over RMBs: ours, the peer's, and the end. */
+/* Positions of a group in the iteration over RMBs: ours, the peer's, and the end. */
 #define RMB_PLACES (2 * SMCR_RMBS_PER_GROUP + 1)
 
 bool

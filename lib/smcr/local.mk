@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += lib/libsmcr.la
 lib_libsmcr_la_SOURCES = \
 	lib/smcr/smcr.h \
 	lib/smcr/engine.c lib/smcr/engine.h \
+	lib/smcr/device.c lib/smcr/device.h \
 	lib/smcr/info.c \
 	lib/smcr/state/engine.h \
 	lib/smcr/state/conn.c lib/smcr/state/conn.h lib/smcr/state/cursor.h \

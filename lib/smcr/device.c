@@ -1,0 +1,181 @@
+/* Devices of the engine: which links may use, their events, and the loss of links with their port or device. */
+#include "smcr/device.h"
+
+#include <errno.h>
+
+#include "smcr/engine.h"
+#include "smcr/group/link.h"
+#include "smcr/group/llc.h"
+#include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/log.h"
+
+/* Groups may add a link now. */
+static void
+device_is_there(struct smcr *eng)
+{
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		llc_device_appeared(lgr);
+}
+
+int
+smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
+{
+	if (eng->dev_cnt == SMCR_DEVS_MAX)
+		return -ENOSPC;
+	eng->devs[eng->dev_cnt++] = dev;
+	list_push(&eng->devices, &dev->node);
+	dev->ctx = eng;
+	dev->now_ns = eng->now_ns;
+	device_is_there(eng);
+	return 0;
+}
+
+/* A RoCE queue pair does not survive a port that goes down. */
+static bool
+outlives_port(const struct link *link)
+{
+	return link->state == LINK_ACTIVE && link->lgr->state == LGR_ACTIVE && rnic_is_iwarp(link->info.transport);
+}
+
+/* The group has an active, responsive link on another device with its port up. */
+static bool
+has_other_way(const struct lgr *lgr, const struct rnic_dev *dev)
+{
+	LGR_EACH_LINK(l, lgr)
+		if (l->state == LINK_ACTIVE && l->suspect == NULL && l->dev != dev &&
+		    rnic_query(l->dev).port == RNIC_PORT_UP)
+			return true;
+	return false;
+}
+
+/* Connections move to another link of the group. Without one they wait, like TCP connections, for the port or the end
+ * of last_link_ms. */
+static void
+port_down(struct smcr *eng, const struct rnic_dev *dev)
+{
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
+		bool moves = has_other_way(lgr, dev);
+
+		LGR_EACH_LINK(l, lgr) {
+			if (l->dev != dev)
+				continue;
+			if (!moves && outlives_port(l))
+				llc_suspect(l, "port down");
+			else
+				link_lost(l, "port down");
+		}
+	}
+}
+
+void
+engine_device_ends(struct smcr *eng, struct rnic_dev *dev, const char *why)
+{
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i] == dev)
+			eng->devs[i--] = eng->devs[--eng->dev_cnt]; /* the order of devices is irrelevant */
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		LGR_EACH_LINK(l, lgr)
+			if (l->dev == dev)
+				link_lost(l, why);
+}
+
+bool
+smcr_take_device_changes(struct smcr *eng)
+{
+	bool changed = eng->devs_changed;
+
+	eng->devs_changed = false;
+	return changed;
+}
+
+bool
+smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
+{
+	for (unsigned i = 0; i < eng->dev_cnt; i++)
+		if (eng->devs[i] == dev)
+			return false;
+	LIST_EACH(const struct rnic_dev, d, &eng->devices, node)
+		if (d == dev)
+			return true;
+	return false;
+}
+
+bool
+smcr_has_devices(const struct smcr *eng)
+{
+	return !list_empty(&eng->devices);
+}
+
+static void
+qp_failed(struct link *link, const struct rnic_event *ev, const char *words)
+{
+	if (!link_has_ended(link))
+		link->silent = ev->silent;
+	link_lost(link, ev->why != NULL ? ev->why : words);
+}
+
+static void
+device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
+{
+	struct link *link = ev->ctx;
+
+	switch (ev->type) {
+	case RNIC_EV_CONNECTED:
+		link_connected(link);
+		if (link->order == 0)
+			rdv_link_connected(link->lgr);
+		break;
+	case RNIC_EV_CONNECT_FAILED:
+		qp_failed(link, ev, "queue pair could not be connected");
+		break;
+	case RNIC_EV_QP_ERROR:
+		qp_failed(link, ev, "queue pair error");
+		break;
+	case RNIC_EV_SILENT:
+		llc_suspect(link, "the peer does not answer");
+		break;
+	case RNIC_EV_CREDITS:
+		link_schedule(link);
+		break;
+	case RNIC_EV_QP_FREED:
+		link_qp_freed(link);
+		break;
+	case RNIC_EV_PORT_DOWN:
+		eng->devs_changed = true;
+		port_down(eng, dev);
+		break;
+	case RNIC_EV_DEV_GONE:
+		eng->devs_changed = true;
+		engine_device_ends(eng, dev, "device gone");
+		break;
+	case RNIC_EV_PORT_UP:
+		eng->devs_changed = true;
+		device_is_there(eng);
+		break;
+	case RNIC_EV_TROUBLE:
+		engine_log_device(eng, dev, ev->why);
+		break;
+	case RNIC_EV_DEV_FREED:
+		break;
+	}
+}
+
+void
+engine_device_events(struct smcr *eng)
+{
+	struct list_node todo;
+	struct rnic_dev *dev;
+
+	list_move_all(&todo, &eng->devices);
+	while ((dev = LIST_POP(struct rnic_dev, &todo, node)) != NULL) {
+		struct rnic_event ev = { .type = RNIC_EV_TROUBLE };
+
+		while (ev.type != RNIC_EV_DEV_FREED && dev->ops->poll_event(dev, &ev)) {
+			device_event(eng, dev, &ev);
+			engine_act_on_marks(eng);
+		}
+		if (ev.type != RNIC_EV_DEV_FREED)
+			list_push(&eng->devices, &dev->node);
+	}
+}

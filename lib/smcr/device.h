@@ -1,0 +1,9 @@
+/* The engine's side of its devices, for engine.c; the functions for its users are in smcr.h. */
+#pragma once
+
+#include "smcr/smcr.h"
+
+/* Ends all links of the device; new links do not use it. */
+void engine_device_ends(struct smcr *, struct rnic_dev *, const char *why);
+/* Handles the events of all devices; the last event of a device is its end. */
+void engine_device_events(struct smcr *);
