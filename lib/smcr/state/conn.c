@@ -1,4 +1,4 @@
-/* The states of a connection, what may follow what; the events and the end that its user is notified of. */
+/* States of a connection and their transitions; events and the end that its user is notified of. */
 #include "smcr/state/conn.h"
 
 #include <assert.h>
@@ -7,9 +7,9 @@
 #include "smcr/state/log.h"
 
 #define BIT(state) (1u << CONN_##state)
-#define ENDING (BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT)) /* whatever closing state it was */
+#define ENDING (BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT)) /* from any closing state */
 
-/* Names, and which states may follow: Figures 22 and 23, and what is before them. */
+/* Names and next states: Figures 22 and 23, and the states before them. */
 static const struct state_row states[CONN_STATE_CNT] = {
 	[CONN_RENDEZVOUS] = { "Rendezvous", BIT(FALLBACK) | BIT(ACTIVE) | BIT(CLOSED) },
 	[CONN_FALLBACK] = { "Fallback", BIT(CLOSED) },
@@ -63,7 +63,7 @@ conn_raise(struct smcr_conn *conn, unsigned events)
 {
 	if (conn->released)
 		return;
-	/* A user that does not know of its being established (rdv_finish) hears of no data, whatever the peer sends. */
+	/* A user not notified of ESTABLISHED (rdv_finish) gets no data events. */
 	if (!conn->established)
 		events &= ~(unsigned)(SMCR_EV_READABLE | SMCR_EV_WRITABLE);
 	if (events == 0)

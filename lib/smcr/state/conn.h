@@ -1,9 +1,6 @@
-/*
- * A connection: one SMC-R TCP connection's stream in both directions. Born by
- * smcr_open; its life is in data/conn.c. Lives until the user has released it
- * *and* the protocol is through with it; freed at the end of the turn.
- * Positions are byte counts since the start of the stream (cursor.h).
- */
+/* A connection: the stream of one SMC-R TCP connection in both directions. Created by smcr_open, see data/conn.c; freed
+ * at the end of the turn in which the user has released it *and* the protocol has ended. Positions are byte counts
+ * since the start of the stream (cursor.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +17,8 @@ struct sndbuf;
 
 enum conn_state {
 	CONN_RENDEZVOUS, /* see enum rdv_step */
-	CONN_FALLBACK,   /* the middle carries the data: nothing of ours is left, but for RDV_LATE_DECLINE */
-	/* RFC 7609 Figure 22, in a row: conn_is_open */
+	CONN_FALLBACK,   /* the CLC connection carries the data; only RDV_LATE_DECLINE may remain */
+	/* RFC 7609 Figure 22; contiguous: conn_is_open */
 	CONN_ACTIVE,
 	CONN_PEER_CLOSE_WAIT1,
 	CONN_PEER_CLOSE_WAIT2,
@@ -32,17 +29,15 @@ enum conn_state {
 	/* Figure 23 */
 	CONN_PEER_ABORT_WAIT,
 	CONN_PROCESS_ABORT,
-	CONN_LAST_WAIT, /* ours: both sides have said C or A; a failover would have to say ours again while it is not complete */
+	CONN_LAST_WAIT, /* smcrd: both sides sent C or A; until ours is complete a failover repeats it */
 	CONN_CLOSED,
 	CONN_STATE_CNT,
 };
 
 /* -- the parts -- */
 
-/*
- * Sending (4.5, 4.7): head >= sent >= done, acked. What is behind the later of done and acked is released: its place in
- * the ring may be used again, and it is never written again.
- */
+/* Sending (4.5, 4.7): head >= sent >= done, acked. Bytes before the later of done and acked are released: their space
+ * in the ring is reusable, and they are never written again. */
 struct conn_tx {
 	struct cursor_space space; /* of the peer's element */
 	struct sndbuf *sndbuf;     /* NULL while nothing is in flight */
@@ -51,31 +46,30 @@ struct conn_tx {
 	uint64_t sent;             /* posted: write and CDC */
 	uint64_t done;             /* complete: the peer's RNIC has it */
 	uint64_t acked;            /* the peer's consumer cursor */
-	/* A failover sends [floor, replay) again: until that is complete its place in the ring is the device's, though the
-	 * peer may have consumed what came over the old link. */
+	/* A failover repeats [floor, replay). Until that is complete, its space in the ring belongs to the device, even
+	 * if the peer has consumed data of the old link. */
 	uint64_t floor, replay;
-	uint64_t high; /* the furthest that sent ever was: a failover goes back (failover.c) */
-	uint64_t over; /* where it last started over at the begin of the peer's element; UINT64_MAX: nowhere */
-	/* What was sent from here on may still be on its way over a link that was lost (failover.c); UINT64_MAX: no such
-	 * link is left. */
+	uint64_t high; /* highest value of sent; a failover sets sent back (failover.c) */
+	uint64_t over; /* position of the last start over in the peer's element; UINT64_MAX: nowhere */
+	/* From here on, data may still be in flight over a lost link (failover.c); UINT64_MAX: no such link. */
 	uint64_t late;
-	int64_t blocked_ns; /* since when `blocked` is set */
-	/* Positions one past urgent bytes not yet consumed by the peer, 0 = none; [0] first. When both are taken
-	 * smcr_tx_space has no room. */
+	int64_t blocked_ns; /* when `blocked` was set */
+	/* Positions one past urgent bytes that the peer has not consumed, 0 = none; [0] first. With both in use
+	 * smcr_tx_space returns 0. */
 	uint64_t urgent[2];
-	uint16_t seq;       /* sequence of the last CDC posted */
-	uint16_t done_seq;  /* of the last CDC complete */
-	uint8_t done_flags; /* and its conn flags */
-	uint8_t move_to;    /* link number: to go over there when all is complete; 0 = stay */
-	uint8_t probes;     /* bytes of the peer's element that are kept back as a rule and may be used now (tx.c) */
-	bool any;           /* a CDC was posted */
-	bool validate;      /* a failover validation message is owed */
-	bool in_peace;   /* and can say that nothing was under way over the links that were left since the last one */
-	bool resumes;    /* counted in lgr->failover.left */
-	bool pending;    /* a CDC is owed even without data */
-	bool full;       /* smcr_tx_space answered 0: raise WRITABLE */
-	bool ring_short; /* full because the group had no ring to lend */
-	bool blocked;    /* B is set in our last CDC */
+	uint16_t seq;        /* sequence of the last CDC posted */
+	uint16_t done_seq;   /* of the last CDC complete */
+	uint8_t done_flags;  /* and its conn flags */
+	uint8_t move_to;     /* link number to move to when all is complete; 0 = stay */
+	uint8_t probes;      /* bytes of the peer's element that are normally reserved and usable now (tx.c) */
+	bool any;            /* a CDC was posted */
+	bool validate;       /* a failover validation message is owed */
+	bool in_peace;       /* and can report that nothing was in flight over the links left since the last one */
+	bool resumes;        /* counted in lgr->failover.left */
+	bool pending;        /* a CDC is owed even without data */
+	bool full;           /* smcr_tx_space returned 0: raise WRITABLE */
+	bool ring_short;     /* full because the group had no ring to lend */
+	bool blocked;        /* B is set in our last CDC */
 	bool urgent_pending; /* P is set in our last CDC */
 	bool asks;           /* R is set in our last CDC */
 };
@@ -86,7 +80,7 @@ tx_released(const struct conn_tx *tx)
 	return tx->done > tx->acked ? tx->done : tx->acked;
 }
 
-/* Up to where no posted request reads the ring, nor any later one will. */
+/* No posted or future request reads the ring before this position. */
 static inline uint64_t
 tx_free(const struct conn_tx *tx)
 {
@@ -105,30 +99,31 @@ struct conn_rx {
 	uint32_t starved;          /* how often all was consumed while the peer was blocked */
 	uint16_t seq;              /* of the last CDC received */
 	uint8_t link;              /* number of the link that the peer sends over, 0 = not known yet */
-	int64_t unheard_ns; /* since when that link is deleted, and the peer not heard over another one; 0: it is not */
-	bool far;           /* the path is long (window_is_far) */
-	bool dropped;       /* what is unread is of no use to the user */
-	bool any;           /* a CDC came */
-	bool blocked;       /* B in the peer's last CDC */
-	bool update_req;    /* R in the peer's last CDC */
-	bool moves;         /* the link that the peer sends over was lost, and nothing has come over another one */
+	/* When that link was deleted, with nothing received over another one since; 0: not the case. */
+	int64_t unheard_ns;
+	bool far;        /* the path is long (window_is_far) */
+	bool dropped;    /* unread data is of no use to the user */
+	bool any;        /* a CDC was received */
+	bool blocked;    /* B in the peer's last CDC */
+	bool update_req; /* R in the peer's last CDC */
+	bool moves;      /* the link that the peer sends over was lost, and nothing was received over another one */
 };
 
-/* How far a connection's end has come. */
+/* Progress of a connection's close. */
 struct conn_close {
-	bool shut_wr;     /* the user sends no more */
+	bool shut_wr;     /* the user sends no more data */
 	bool want_close;  /* smcr_close was called */
 	bool want_reset;  /* smcr_reset was called: A when all is written */
 	bool want_abort;  /* A is owed */
-	bool tcp_fin;     /* FIN seen on the middle */
-	bool tcp_rst;     /* RST seen on the middle, and no link has answered since */
-	bool doubt;       /* our D or C is out, and the peer's last word may be lost with a link (failover.c) */
+	bool tcp_fin;     /* FIN seen on the CLC connection */
+	bool tcp_rst;     /* RST seen on the CLC connection, and no link has answered since */
+	bool doubt;       /* our D or C was sent, and the peer's last message may be lost with a link (failover.c) */
 	bool ask;         /* and R is owed */
-	bool quarantine;  /* of a connection that has ended and reads on: its element goes there */
-	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover takes back those that may not have arrived */
+	bool quarantine;  /* of a closed connection with unread data: its element is to be quarantined */
+	uint8_t tx_flags; /* conn flags already sent: D, C, A; a failover clears those that may not have arrived */
 	uint8_t tx_flags_ever; /* ever sent */
 	uint8_t rx_flags;      /* conn flags received */
-	int64_t rst_ns;        /* when tcp_rst was set last; 0: never */
+	int64_t rst_ns;        /* when tcp_rst was last set; 0: never */
 };
 
 struct smcr_conn {
@@ -138,13 +133,13 @@ struct smcr_conn {
 	enum smcr_role role;
 	enum conn_state state;
 	enum smcr_reason reason;
-	const char *detail; /* static */
-	unsigned events;    /* SMCR_EV_ not yet taken */
-	bool released;      /* by the user */
-	bool reported;      /* SMCR_EV_CLOSED was raised, or would have been */
-	bool established;   /* SMCR_EV_ESTABLISHED was raised, and not taken back because there is no user for data */
-	bool prewarm;       /* nobody is behind it, at neither end */
-	struct rdv *rdv;    /* the rendezvous, while it lasts */
+	const char *detail;     /* static */
+	unsigned events;        /* SMCR_EV_ bits not yet taken */
+	bool released;          /* by the user */
+	bool reported;          /* SMCR_EV_CLOSED was raised, or would have been */
+	bool established;       /* SMCR_EV_ESTABLISHED was raised, and not withdrawn for lack of a user for data */
+	bool prewarm;           /* no application at either end */
+	struct rdv *rdv;        /* the rendezvous, while it lasts */
 	struct conn_mark *mark; /* in rdv */
 	struct smcr_diag diag;
 	int64_t born_ns;
@@ -153,7 +148,7 @@ struct smcr_conn {
 	struct list_node ready_node; /* link->ready */
 	struct timer timer;          /* close_ms, abort_ms, fin_grace_ms */
 
-	struct lgr *lgr;   /* NULL before the group is chosen and after the elements are given back */
+	struct lgr *lgr;   /* NULL before the group is chosen and after the elements are returned */
 	struct link *link; /* over which we send */
 	struct rmb *rmb;
 	uint8_t elem_idx;
@@ -168,12 +163,13 @@ struct smcr_conn {
 };
 
 const char *conn_state_str(enum conn_state);
-/* The only place where the state changes: asserts that the change is one of Figures 22 and 23, or of what is before them. */
+/* The only function that changes the state: asserts that Figures 22 and 23, or the states before them, allow the
+ * change. */
 void conn_set_state(struct smcr_conn *, enum conn_state);
 void conn_raise(struct smcr_conn *, unsigned events);
-/* CLOSED is raised, once, with this reason; the protocol may go on behind. */
+/* Raises CLOSED once, with this reason; the protocol may continue afterwards. */
 void conn_report(struct smcr_conn *, enum smcr_reason, const char *detail);
-/* The connection is established and not ended: its data path is alive. */
+/* Established and not ended: the data path is usable. */
 bool conn_is_open(const struct smcr_conn *);
-/* The user may read what stands in our element, though the connection may have ended. */
+/* The user may read data in our element, even after the connection has ended. */
 bool conn_is_readable(const struct smcr_conn *);

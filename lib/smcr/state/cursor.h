@@ -1,11 +1,7 @@
-/*
- * RMBE cursors (RFC 7609 4.3, A.4): a position in a connection's stream counted
- * in bytes (64 bits, never wraps) against the wire's wrap count and offset.
- * Two readings exist: Linux starts at 0 and wraps at the element's size; the
- * RFC skips a 4-byte eye catcher, so offsets run from 4. A writer that starts
- * over skips the rest of the element: positions are counted on, and mapped
- * further ahead by what was skipped so far. Pure.
- */
+/* RMBE cursors (RFC 7609 4.3, A.4): a 64-bit byte position in a connection's stream, which never wraps, against the
+ * wire's wrap count and offset. Linux counts offsets from 0 and wraps at the element's size; the RFC skips a 4-byte eye
+ * catcher, so offsets start at 4. A writer that starts over skips the rest of the element: the mapping shifts by the
+ * bytes skipped so far. Pure. */
 #pragma once
 
 #include <errno.h>
@@ -17,7 +13,7 @@
 /* How positions map into one RMB element. */
 struct cursor_space {
 	uint32_t base;   /* 0, or 4 with eye catchers */
-	uint32_t usable; /* bytes of data the element holds: size - base */
+	uint32_t usable; /* bytes of data in the element: size - base */
 	uint64_t skipped;
 };
 
@@ -29,14 +25,14 @@ cursor_space(uint32_t elem_size, bool eye_catcher)
 	return (struct cursor_space){ .base = base, .usable = elem_size - base };
 }
 
-/* How often a writer at pos has passed the end of the element. */
+/* Number of times that a writer at pos has passed the end of the element. */
 static inline uint64_t
 cursor_lap(struct cursor_space s, uint64_t pos)
 {
 	return (pos + s.skipped) / s.usable;
 }
 
-/* The writer, which is at pos, goes on at the start of the element, unless it is there. */
+/* The writer at pos continues at the start of the element, unless it is there. */
 static inline void
 cursor_start_over(struct cursor_space *s, uint64_t pos)
 {
@@ -59,17 +55,15 @@ cursor_encode(struct cursor_space s, uint64_t pos)
 	return (struct cdc_cursor){ .wrap = (uint16_t)cursor_lap(s, pos), .count = cursor_offset(s, pos) };
 }
 
-/*
- * Wire form -> position, which must lie in [low, high] (high - low <= usable).
- * 0 and *pos on success; -ESTALE when the cursor is behind low (an old message: ignore it);
- * -EPROTO when the offset is outside the element or the position beyond high.
- */
+/* Wire form -> position, which must lie in [low, high] (high - low <= usable). 0 and *pos on success; -ESTALE when the
+ * cursor is before low (old message: ignore it); -EPROTO when the offset is outside the element or the position beyond
+ * high. */
 static inline int
 cursor_decode(struct cursor_space s, struct cdc_cursor c, uint64_t low, uint64_t high, uint64_t *pos)
 {
 	if (c.count < s.base || c.count - s.base >= s.usable)
 		return -EPROTO;
-	/* The wire has the wraps modulo 65,536; a valid cursor is at most one wrap ahead of low. */
+	/* The wire counts wraps modulo 65,536; a valid cursor is at most one wrap ahead of low. */
 	uint64_t low_wraps = cursor_lap(s, low);
 	int64_t wraps = (int64_t)low_wraps + (int16_t)(uint16_t)(c.wrap - low_wraps);
 	int64_t at = wraps * (int64_t)s.usable + (int64_t)(c.count - s.base) - (int64_t)s.skipped;

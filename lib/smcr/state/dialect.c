@@ -1,4 +1,4 @@
-/* What is done otherwise for a peer that is no smcrd; see dialect.h. */
+/* Deviations for a foreign peer; see dialect.h. */
 #include "smcr/state/dialect.h"
 
 void

@@ -1,7 +1,4 @@
-/*
- * The engine's own state: what holds the groups, connections and devices of
- * one worker, and the marks that are to be acted on. All rooms see it.
- */
+/* The engine's own state: groups, connections and devices of one worker, and the pending marks. Used by all rooms. */
 #pragma once
 
 #include "base/idtable.h"
@@ -18,23 +15,23 @@ struct smcr {
 	struct smcr_config cfg;
 	struct rng *rng;
 	int64_t now_ns;
-	int64_t stalled_ns; /* what now_ns leaves out (smcr_stood_still) */
+	int64_t stalled_ns; /* time excluded from now_ns (smcr_stood_still) */
 	struct timerq timers;
-	uint8_t peer_id[8];                   /* ours: 2 random bytes and a MAC (A.2.1) */
+	uint8_t peer_id[8];                   /* our peer ID: 2 random bytes and a MAC (A.2.1) */
 	uint8_t mac[6];                       /* random, for devices without one */
-	struct list_node devices;             /* all rnic_dev that are not freed */
-	struct rnic_dev *devs[SMCR_DEVS_MAX]; /* of them, those that links may choose */
+	struct list_node devices;             /* all rnic_dev not yet freed */
+	struct rnic_dev *devs[SMCR_DEVS_MAX]; /* those that links may use */
 	unsigned dev_cnt;
 	bool devs_changed; /* for smcr_take_device_changes */
 	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
 	unsigned net_cnt;
 	struct idtable conns; /* by alert token */
 	struct slab conn_slab;
-	struct slab rdv_slab; /* apart, so that after a burst of rendezvous the memory goes back */
+	struct slab rdv_slab; /* separate, so that memory is freed after a burst of rendezvous */
 	struct list_node lgrs;
 	struct list_node dead_lgrs; /* freed at the end of the turn */
 	uint32_t lgrs_made;
-	struct list_node peers;  /* first contact going on, failed or held off */
+	struct list_node peers;  /* first contact in progress, failed or held off */
 	struct list_node events; /* connections with SMCR_EV_ */
 	struct list_node dead_conns;
 	struct list_node busy_links;    /* with something to post */
@@ -42,7 +39,7 @@ struct smcr {
 	struct list_node marked_lgrs, waiting_lgrs, marked_conns, marked_peers; /* marks.h */
 	bool links_failed;                                                      /* some link has `failed` */
 	bool links_to_free;
-	bool unblocked;                   /* smcr_flush_unblocked has something to do */
+	bool unblocked;                   /* smcr_flush_unblocked has work */
 	uint64_t rmb_bytes, sndbuf_bytes; /* of all RMBs and send rings */
 	uint64_t contacts_over;
 	struct smcr_counters ctr;

@@ -1,4 +1,5 @@
-/* The states of a link group, its links and its LLC exchanges, what may follow what; and what every room asks of a group. */
+/* States of a link group, its links and LLC exchanges, and their transitions; queries about a group that every room
+ * uses. */
 #include "smcr/state/lgr.h"
 
 #include <assert.h>
@@ -72,7 +73,7 @@ link_set_state(struct link *link, enum link_state next, const char *why)
 
 /* -- LLC exchanges -- */
 
-/* Each exchange may also end (LLC_IDLE). A step that follows itself waits for the next one of several messages. */
+/* Each exchange may also end (LLC_IDLE). A step that follows itself waits for the next of several messages. */
 static const struct state_row steps[LLC_STEP_CNT] = {
 	[LLC_IDLE] = { "idle",
 	    LLC(WAIT_CONFIRM_LINK) | LLC(WAIT_CONFIRM_LINK_RSP) | LLC(WAIT_ADD_LINK_RSP) | LLC(CONNECT_NEW) |
@@ -82,7 +83,7 @@ static const struct state_row steps[LLC_STEP_CNT] = {
 	[LLC_WAIT_CONFIRM_LINK_RSP] = { "waits for CONFIRM LINK response", LLC(WAIT_ADD_LINK_RSP) },
 	[LLC_WAIT_ADD_LINK] = { "waits for ADD LINK", LLC(CONNECT_NEW) },
 	[LLC_WAIT_PEER_DECLINE] = { "waits for a Decline", 0 },
-	/* To the new link itself in version 2, which has no CONTINUATIONs. */
+	/* Followed by the new link itself in version 2, which has no CONTINUATIONs. */
 	[LLC_WAIT_ADD_LINK_RSP] = { "waits for ADD LINK response",
 	    LLC(WAIT_ADD_CONT_RSP) | LLC(WAIT_NEW_CONNECTED) | LLC(WAIT_NEW_CONFIRM_RSP) | LLC(WAIT_PEER_DECLINE) },
 	[LLC_WAIT_ADD_CONT_RSP] = { "waits for ADD LINK CONTINUATION response",
@@ -113,9 +114,9 @@ llc_flow_set_step(struct llc_flow *f, enum llc_step next)
 	f->step = next;
 }
 
-/* -- what every room asks -- */
+/* -- queries of all rooms -- */
 
-/* The smaller, the better for a message or a connection. */
+/* Lower is better for a message or a connection. */
 static unsigned
 lgr_rank(const struct link *l)
 {

@@ -1,14 +1,11 @@
-/*
- * A link: one queue pair between two RNICs, with its own protection domain, in
- * a link group (RFC 7609 2.2). Owned by its group, in a fixed slot, made and
- * ended by group/link.c. Data is posted by data/link_post.c: wr_id is a running
- * number into a ring that remembers what each request was.
+/* A link: one queue pair between two RNICs, with its own protection domain, in a link group (RFC 7609 2.2). Owned by
+ * its group, in a fixed slot, created and ended by group/link.c. data/link_post.c posts data; wr_id is a running number
+ * and indexes a ring of request records.
  *
- *	FREE -> CONNECTING -> CONFIRMING -> ACTIVE
- *	any of the last three -> LOST -> DOWN	when it broke, or
- *	                      -> DOWN		when it ends in order or the peer never knew it
- *	DOWN -> GONE or FREE, GONE -> FREE; LOST -> FREE with its group
- */
+ * FREE -> CONNECTING -> CONFIRMING -> ACTIVE
+ * any of the last three -> LOST -> DOWN when it broke, or
+ *                       -> DOWN  when it ends in order or the peer never knew it
+ * DOWN -> GONE or FREE, GONE -> FREE; LOST -> FREE with its group */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +20,7 @@
 #define LINK_MSG_LEN 44   /* every CDC message, and nearly every LLC message (RFC 7609 A.3, A.4) */
 #define LINK_LLC_QUEUE 16 /* LLC messages waiting to be posted */
 
-/* Link slots of a group: the symmetric links and one asymmetric. */
+/* Link slots of a group: symmetric links and one asymmetric link. */
 #define LINK_SLOTS (SMCR_LINKS_MAX + 1)
 
 struct lgr;
@@ -33,9 +30,9 @@ enum link_state {
 	LINK_CONNECTING, /* QP made, not connected */
 	LINK_CONFIRMING, /* connected, CONFIRM LINK exchange not done */
 	LINK_ACTIVE,
-	LINK_LOST, /* of no use, but the peers have not agreed on its end: DELETE LINK is owed or under way */
-	LINK_GONE, /* nothing is left of it but its identity: an Accept or Confirm under way may name it yet */
-	LINK_DOWN, /* no more posts; waits to be freed at the end of the turn */
+	LINK_LOST, /* unusable, but its end is not agreed yet: DELETE LINK is owed or in progress */
+	LINK_GONE, /* only its identity remains, for an Accept or Confirm in flight */
+	LINK_DOWN, /* no more posts; freed at the end of the turn */
 	LINK_STATE_CNT,
 };
 
@@ -46,27 +43,27 @@ enum link_wr_kind {
 	LINK_WR_LLC,
 };
 
-/* What a posted request was, by wr_id. */
+/* Record of a posted request, by wr_id. */
 struct link_wr {
 	enum link_wr_kind kind;
 	uint32_t conn_id;  /* write, CDC */
-	uint64_t tx_end;   /* CDC: stream position up to which its writes reach */
+	uint64_t tx_end;   /* CDC: stream position up to which its writes extend */
 	uint16_t seq;      /* CDC: its sequence number */
 	uint8_t flags;     /* CDC: its connection flags */
 	enum llc_type llc; /* LLC */
 	bool llc_response;
-	bool llc_long; /* LLC: it is in link->long_buf */
+	bool llc_long; /* LLC: stored in link->long_buf */
 };
 
-/* A message that has come and waits: its buffer, which is not posted again before. */
+/* A received message that waits; its buffer is not reposted before. */
 struct link_wait {
 	uint32_t buf, len;
 };
 
-/* An LLC message that waits to be posted. */
+/* An LLC message waiting to be posted. */
 struct link_llc {
 	uint16_t len;
-	const uint8_t *in_long; /* one above LINK_MSG_LEN is here, in link->long_buf; else NULL */
+	const uint8_t *in_long; /* one above LINK_MSG_LEN, in link->long_buf; else NULL */
 	uint8_t msg[LINK_MSG_LEN];
 	enum llc_type type;
 	bool response;
@@ -75,67 +72,67 @@ struct link_llc {
 struct link {
 	struct lgr *lgr;
 	unsigned slot;  /* index in lgr->links */
-	uint32_t order; /* of making, within the group */
+	uint32_t order; /* of creation, within the group */
 	enum link_state state;
 	bool was_active;
-	bool told_up;              /* in the log, when it is known that what we send over it arrives */
-	bool path_lost;            /* it ended because its path was lost, as either side says */
+	bool told_up;              /* LINK_UP was logged: our sends are known to arrive */
+	bool path_lost;            /* ended because its path was lost, as reported by either side */
 	int64_t gone_ns;           /* LINK_GONE: since */
 	const char *down_why;      /* static text */
-	bool silent;               /* and the reason is that the peer did not answer */
-	uint8_t number;            /* link number of the peers, never 0 */
+	bool silent;               /* and the reason is a silent peer */
+	uint8_t number;            /* link number shared by both ends, never 0 */
 	uint32_t qpn;              /* ours */
-	bool retiring;             /* takes no connections; those that it has are moving away */
-	bool delete_sent;          /* a DELETE LINK for it is out */
-	uint8_t delete_over;       /* number of the link that it went over */
+	bool retiring;             /* takes no connections; its connections are moving away */
+	bool delete_sent;          /* a DELETE LINK for it was sent */
+	uint8_t delete_over;       /* number of the link that carried it */
 	uint8_t delete_cnt;        /* how often */
-	uint32_t delete_reason;    /* what its DELETE LINK says, LLC_DELETE_ */
+	uint32_t delete_reason;    /* reason in its DELETE LINK, LLC_DELETE_ */
 	uint32_t delete_wanted;    /* this end's own reason, LLC_DELETE_; 0: none, or the peer was first */
-	struct timer delete_timer; /* client, LINK_LOST: the server's DELETE LINK is awaited, asked for or not */
+	struct timer delete_timer; /* client, LINK_LOST: the server's DELETE LINK is awaited, requested or not */
 	uint32_t user_id, peer_user_id;
 
 	struct rnic_dev *dev;
-	struct rnic_info info; /* of the device, when the link was made */
+	struct rnic_info info; /* of the device, when the link was created */
 	struct rnic_pd *pd;
-	struct rnic_qp *qp; /* qp->ctx is this link; NULL once its end was asked for */
-	bool leaving; /* the end of qp was asked for: what the device may use of the link stays until it is freed */
+	struct rnic_qp *qp; /* qp->ctx is this link; NULL once its end was requested */
+	bool leaving;       /* the end of qp was requested: the device may use memory of the link until qp is freed */
 	bool connected;
-	bool looked;               /* it has ended, and its completions were handled once more since */
-	bool loss_marked;          /* its group has not reacted to its loss yet (marks.h) */
-	const char *failed;        /* why it is to be lost (marks.h); NULL: it is not */
+	bool looked;               /* ended, and its completions were polled once more since */
+	bool loss_marked;          /* the group has not handled its loss yet (marks.h) */
+	const char *failed;        /* reason of a pending loss (marks.h); NULL: none */
 	struct rnic_remote remote; /* valid from CLC or ADD LINK on */
-	uint8_t mtu_code;          /* of the path: the smaller of both */
+	uint8_t mtu_code;          /* of the path: the smaller of both ends */
 
 	/* receive */
-	uint32_t rq_depth;        /* as configured, or what the device can do; SMC version 2: 48 at most */
+	uint32_t rq_depth;        /* as configured, or the device's limit; at most 48 in SMC version 2 */
 	uint32_t recv_len;        /* of each buffer */
-	uint8_t *recv_buf;        /* rq_depth buffers, and long_buf behind them */
-	struct rnic_mr *recv_mr;  /* of all that */
-	uint32_t recv_repost[64]; /* buffers to be posted again, in batches */
+	uint8_t *recv_buf;        /* rq_depth buffers, followed by long_buf */
+	struct rnic_mr *recv_mr;  /* of all of it */
+	uint32_t recv_repost[64]; /* buffers to be reposted in batches */
 	unsigned recv_repost_cnt;
-	struct link_wait *recv_wait; /* messages that wait for what comes over other links, rq_depth entries */
+	struct link_wait *recv_wait; /* messages that wait for those of other links, rq_depth entries */
 	unsigned recv_wait_cnt;
-	struct list_node wait_node; /* engine's list of links with such */
-	int64_t last_rx_ns;         /* activity is something received (4.5.3) */
+	struct list_node wait_node; /* engine's list of links with waiting messages */
+	int64_t last_rx_ns;         /* only a receive counts as activity (4.5.3) */
 
 	/* send */
 	struct link_wr *wr; /* ring of sq_depth + 1 entries, by wr_id % wr_cap */
 	uint32_t wr_cap;
 	uint64_t wr_head;         /* next wr_id */
 	uint64_t wr_tail;         /* oldest not complete */
-	struct rnic_send_wr held; /* handed in, not yet posted: see link_post */
+	struct rnic_send_wr held; /* accepted, not yet posted: see link_post */
 	bool has_held;
 	uint8_t held_msg[LINK_MSG_LEN];
 	uint32_t unsignaled; /* posted since the last signaled one */
-	/* SMC version 2: LLC messages above LINK_MSG_LEN, one behind the other, from their queueing to their completion; it is
-	 * used from its start again when all of them are complete. NULL in version 1. */
+	/* SMC version 2: LLC messages above LINK_MSG_LEN, back to back, from queueing to completion; reused from its
+	 * start when all are complete. NULL in version 1. */
 	uint8_t *long_buf; /* LLC_MAX_LEN bytes */
 	uint32_t long_used;
 	unsigned long_cnt; /* messages in it */
 
-	uint32_t sends_max;  /* most Sends that the device ever had credits for */
-	bool want_fence;     /* somebody waits for completions */
-	uint64_t fence_head; /* wr_head when they were last asked for */
+	uint32_t sends_max;  /* highest number of Send credits of the device so far */
+	bool want_fence;     /* a waiter for completions exists */
+	uint64_t fence_head; /* wr_head when completions were last requested */
 
 	struct link_llc llc_queue[LINK_LLC_QUEUE];
 	unsigned llc_first, llc_cnt;
@@ -146,35 +143,36 @@ struct link {
 
 	/* TEST LINK (4.5.3) */
 	struct timer keepalive;
-	bool ack_wanted; /* a TEST LINK is to go with the next flush */
+	bool ack_wanted; /* send a TEST LINK with the next flush */
 	bool test_pending;
-	bool test_again;   /* another one is to follow the one under way */
-	const char *doubt; /* what was not answered over it: why it is lost when its test is not answered either */
-	/* It is silent for longer than an answer may take, and for this reason; NULL: it is not. Its test is under way. */
+	bool test_again;   /* send another one after the one in progress */
+	const char *doubt; /* what was not answered: reason of the loss if its test is not answered either */
+	/* Silent beyond the response limit, for this reason, and its test is in progress; NULL: not suspect. */
 	const char *suspect;
 	int64_t suspect_ns; /* since */
-	int64_t proven_ns;  /* a test or CONFIRM LINK was answered last */
-	bool told_silent;   /* in the log */
-	/* RTokens that were told when it was made, of RMBs that we did not know: their CONFIRM RKEY may be late */
+	int64_t proven_ns;  /* last answer to a test or CONFIRM LINK */
+	bool told_silent;   /* LINK_SILENT was logged */
+	/* RTokens for unknown RMBs, sent when it was added: their CONFIRM RKEY may be late */
 	uint8_t rtokens_ahead;
-	uint8_t late_rkeys; /* RKEY exchanges that were given up: their answers may come yet */
-	/* of those, DELETE RKEYs of version 2, whose answers name nothing; a test that was sent behind them settles it */
+	uint8_t late_rkeys; /* abandoned RKEY exchanges: their responses may still come */
+	/* of those, version 2 DELETE RKEYs, whose responses name nothing; a test sent after them settles it */
 	uint8_t owed_deletes;
-	bool is_suspect; /* the peer is said not to know it: the next test that is answered shows that it does */
+	bool is_suspect; /* the peer reportedly does not know it: the next answered test disproves that */
 	bool denies;     /* some elements are closed to it (rx.c) until a test shows that the peer has not reset it */
 	uint8_t test_data[16];
 	int64_t test_sent_ns;
 	int64_t rtt_ns; /* -1 = none yet */
 };
 
-/* The only place where the state changes: asserts that the change is one of those above, keeps the group's link_cnt and
- * active_cnt, and writes it to the log at level debug. why is static text or NULL. */
+/* The only function that changes the state: asserts that the change is one of those above, maintains the group's
+ * link_cnt and active_cnt, and logs it at level debug. why is static text or NULL. */
 void link_set_state(struct link *, enum link_state, const char *why);
 const char *link_state_str(enum link_state);
-/* Its far end is this RNIC. Version 2 crosses routers, where a MAC may be the router's: the GID alone counts. */
+/* The link's remote end is this RNIC. Version 2 crosses routers, where a MAC may be the router's: only the GID
+ * counts. */
 bool link_leads_to(const struct link *, const uint8_t gid[16], const uint8_t mac[6]);
 
-/* Nothing can be sent or received over it. */
+/* Nothing can be sent or received over the link. */
 static inline bool
 link_has_ended(const struct link *link)
 {

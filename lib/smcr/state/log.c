@@ -1,4 +1,4 @@
-/* Lines for the log, and the trace of messages; see log.h. */
+/* Log lines and the trace of messages; see log.h. */
 #include "smcr/state/log.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 
-/* A new line to be filled in; NULL when there is no place for it. */
+/* A new line to fill in; NULL when the queue is full. */
 static struct smcr_log *
 new_line(struct smcr *eng, enum smcr_log_type type, const char *text)
 {

@@ -1,4 +1,4 @@
-/* What the engine has to say to an operator: lines for the log and the trace of messages (smcr_next_log, smcr_set_trace). */
+/* Log lines of the engine and the trace of messages (smcr_next_log, smcr_set_trace). */
 #pragma once
 
 #include "smcr/smcr.h"
@@ -6,21 +6,21 @@
 struct lgr;
 struct link;
 
-/* A row of a table of states. */
+/* A row of a state table. */
 struct state_row {
 	const char *name; /* in the log */
-	unsigned next;    /* bits: which may follow */
+	unsigned next;    /* bits: allowed next states */
 };
 
-/* Each queues one line, copied; counted as lost when SMCR_LOG_MAX wait already. lgr and link may be NULL. */
+/* Each queues one line, copied; counted as lost when SMCR_LOG_MAX are queued. lgr and link may be NULL. */
 void engine_log(struct smcr *, enum smcr_log_type, const struct lgr *, const struct link *, const char *text);
-/* Of a link, with a value. */
+/* About a link, with a value. */
 void engine_log_link(struct smcr *, enum smcr_log_type, const struct link *, uint64_t value, const char *text);
-/* Of a peer of first contact: by its key at a client, or by its id (key NULL); remote may be NULL. */
+/* About a peer of first contact: by its key at a client, or by its ID (key NULL); remote may be NULL. */
 void engine_log_peer(struct smcr *, enum smcr_log_type, const char *key, const char *id,
     const struct smcr_identity *remote, uint64_t value, const char *text);
-/* A change of state of an object of the group, while smcr_log_states is on: `what` is the object with its number, such as
- * "RMB 3"; why may be NULL. */
+/* Logs a state change of an object of the group while smcr_log_states is on: `what` is the object with its number, such
+ * as "RMB 3"; why may be NULL. */
 void engine_log_state(
     const struct lgr *, const struct link *, const char *what, const char *from, const char *to, const char *why);
 void engine_log_device(struct smcr *, struct rnic_dev *, const char *text);

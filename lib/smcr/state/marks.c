@@ -1,4 +1,4 @@
-/* What a lower room tells a higher one; see marks.h. */
+/* Marks of a lower room for a higher one; see marks.h. */
 #include "smcr/state/marks.h"
 
 #include "smcr/state/engine.h"

@@ -1,10 +1,6 @@
-/*
- * What a lower room has to tell a higher one. It sets a mark; setting one calls
- * nothing, so nothing can end under the feet of whoever sets it. The engine
- * acts on marks (engine_act_on_marks) when no room has anything under way:
- * after each completion and device event, after the timers, and when a flush
- * begins. LLC exchanges start at the end of a poll and when a flush begins.
- */
+/* Marks: notifications of a lower room to a higher one. Setting a mark calls nothing, so no object ends within the
+ * caller. engine_act_on_marks handles marks when no room is active: after each completion and device event, after the
+ * timers, and at the start of a flush. LLC exchanges start at the end of a poll and at the start of a flush. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,21 +14,21 @@ struct link;
 
 enum contact_mark {
 	CONTACT_GOES_ON,
-	CONTACT_READY,  /* first contact is through: the group is active */
-	CONTACT_FAILED, /* it came to nothing: a Decline with diag where one may still go, else the end for reason */
-	CONTACT_BROKEN, /* the peer should have declined by now: the end for reason */
+	CONTACT_READY,  /* first contact succeeded: the group is active */
+	CONTACT_FAILED, /* it failed: Decline with diag if one is still allowed, else end with reason */
+	CONTACT_BROKEN, /* the peer should have declined by now: end with reason */
 };
 
 enum rmb_mark {
 	RMB_WAIT,
-	RMB_READY,   /* connections in lgr->wait_rmb may find an element, or ask again */
-	RMB_REFUSED, /* the peer does not take the RMB that they wait for */
+	RMB_READY,   /* connections in lgr->wait_rmb may find an element, or request one again */
+	RMB_REFUSED, /* the peer refuses the RMB that they wait for */
 };
 
 struct lgr_marks {
-	struct list_node node;      /* eng->marked_lgrs: acted on at once; empty: nothing is marked */
-	struct list_node turn_node; /* eng->waiting_lgrs: an LLC exchange that waited may start at the turn's end */
-	bool conn_left;             /* a connection has left, or does not wait for an RMB: the group may be unused */
+	struct list_node node;      /* eng->marked_lgrs: handled at once; empty: no mark */
+	struct list_node turn_node; /* eng->waiting_lgrs: a waiting LLC exchange may start at the end of the turn */
+	bool conn_left;             /* a connection left, or no longer waits for an RMB: the group may be unused */
 	bool links;                 /* a link of the group has `loss_marked` */
 	bool delete_sent;           /* DELETE LINK for all is complete */
 	enum rmb_mark rmb;
@@ -42,10 +38,10 @@ struct lgr_marks {
 	const char *why; /* static text */
 };
 
-/* How a connection in its rendezvous has to end; part of its struct rdv. */
+/* How a connection in its rendezvous must end; part of its struct rdv. */
 struct conn_mark {
-	struct list_node node; /* eng->marked_conns; empty: it is not marked */
-	bool at_once;          /* else a server whose Accept is out waits for the Confirm (C.1) */
+	struct list_node node; /* eng->marked_conns; empty: not marked */
+	bool at_once;          /* else a server that sent its Accept waits for the Confirm (C.1) */
 	enum smcr_reason reason;
 	const char *why; /* static text */
 };
@@ -53,21 +49,21 @@ struct conn_mark {
 void mark_exchanges(struct lgr *);
 void mark_conn_left(struct lgr *);
 void mark_link_lost(struct link *);
-/* The link is of no use, because of what was to be posted on it: it is to be lost when the device's events, which may say why,
- * have been handled. The first reason counts. */
+/* The link failed because of a request to be posted. It is lost after the device's events, which may give the reason,
+ * were handled. The first reason counts. */
 void mark_link_failed(struct link *, const char *why);
-/* Puts the link on the engine's list for the next flush. */
+/* Queues the link for the next flush. */
 void link_schedule(struct link *);
-/* Something has left the link: does it live on? Asked by TEST LINK at the next flush. */
+/* Data left the link: the next flush checks it by TEST LINK. */
 void link_request_ack(struct link *);
 void mark_delete_sent(struct lgr *);
 void mark_rmb(struct lgr *, enum rmb_mark);
 void mark_contact_ready(struct lgr *);
-/* Does not count when first contact is marked already. */
+/* Ignored when first contact is marked already. */
 void mark_contact_failed(struct lgr *, uint32_t diag, enum smcr_reason, const char *why);
-/* Counts always: the group ends. */
+/* Always counts: the group ends. */
 void mark_contact_broken(struct lgr *, enum smcr_reason, const char *why);
-/* Connections that waited for first contact with the peer whose node this is may go on. */
+/* Connections that waited for first contact with the peer of this node may continue. */
 void mark_peer(struct smcr *, struct list_node *);
-/* The first one counts. */
+/* The first mark counts. */
 void mark_conn_end(struct smcr *, struct conn_mark *, bool at_once, enum smcr_reason, const char *why);
