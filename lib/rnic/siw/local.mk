@@ -12,7 +12,7 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/siw_tx.c \
 	lib/rnic/siw/sctp/siw_sctp.c lib/rnic/siw/sctp/siw_sctp.h \
 	lib/rnic/siw/sctp/siw_sctp_cm.c \
-	lib/rnic/siw/sctp/siw_sctp_event.h \
+	lib/rnic/siw/sctp/siw_sctp_api.h \
 	lib/rnic/siw/sctp/siw_sctp_kernel.c \
 	lib/rnic/siw/sctp/siw_sctp_rx.c \
 	lib/rnic/siw/tcp/siw_tcp.c lib/rnic/siw/tcp/siw_tcp.h \

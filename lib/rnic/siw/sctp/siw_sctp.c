@@ -27,6 +27,42 @@ siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
 	return said;
 }
 
+/* -- associations -- */
+
+int
+siw_assoc_init(struct siw_assoc *a, struct siw_dev *dev, const struct unknown_peer *from, size_t message_max,
+    void (*linger_over)(struct siw_linger *))
+{
+	if (timerq_reserve(&dev->timers, 1) < 0)
+		return -ENOMEM;
+	a->dev = dev;
+	a->from = *from;
+	a->message_max = message_max;
+	siw_linger_init(&a->linger, dev, linger_over);
+	list_init(&a->node);
+	list_push(&((struct siw_sctp_dev *)dev->llp_dev)->assocs, &a->node);
+	return 0;
+}
+
+void
+siw_assoc_fini(struct siw_assoc *a)
+{
+	siw_linger_stop(&a->linger);
+	timerq_unreserve(&a->dev->timers, 1);
+	list_remove(&a->node);
+}
+
+bool
+siw_assoc_is_over(struct siw_assoc *a, unsigned budget)
+{
+	enum siw_assoc_in in = SIW_ASSOC_MESSAGE;
+	struct siw_assoc_msg msg;
+
+	for (unsigned i = 0; i < budget && (in == SIW_ASSOC_MESSAGE || in == SIW_ASSOC_UP); i++)
+		in = siw_sctp_stack(a->dev)->take(a, &msg);
+	return in == SIW_ASSOC_LOST || in == SIW_ASSOC_CLOSED;
+}
+
 /* -- birth -- */
 
 static int

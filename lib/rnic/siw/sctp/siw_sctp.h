@@ -23,6 +23,10 @@ struct siw_assoc {
 	bool comm_up, is_up; /* in its stack; and the peer does DDP */
 	enum siw_linger_kind kind;
 	size_t message_max; /* longest message that goes in one packet; falls with the path's MTU */
+	/* Of its stack. */
+	struct list_node node; /* of its device's */
+	struct siw_linger linger;
+	bool ends; /* its owner has let go */
 };
 
 enum siw_assoc_in {
@@ -74,6 +78,7 @@ extern const struct siw_sctp_stack siw_sctp_kernel, siw_sctp_user;
 /* dev->llp_dev; first member of the stack's own struct. */
 struct siw_sctp_dev {
 	const struct siw_sctp_stack *stack;
+	struct list_node assocs;
 };
 
 /* Of a stack's take(): the association is lost. */
@@ -135,6 +140,13 @@ siw_sctp_profile(const struct siw_dev *dev)
 }
 
 /* -- siw_sctp.c -- */
+
+/* For stacks: the part of an association that they share, among its device's. 0, or -ENOMEM: it is in no list. */
+int siw_assoc_init(struct siw_assoc *, struct siw_dev *, const struct unknown_peer *from, size_t message_max,
+    void (*linger_over)(struct siw_linger *));
+void siw_assoc_fini(struct siw_assoc *);
+/* Of an association without owner: takes what is left, so many messages at most. True: it is over. */
+bool siw_assoc_is_over(struct siw_assoc *, unsigned budget);
 
 /* The association is up and may know a round trip. */
 void siw_sctp_learn_rtt(struct siw_qp *);

@@ -14,7 +14,7 @@
 
 #include "base/addr.h"
 #include "base/minmax.h"
-#include "rnic/siw/sctp/siw_sctp_event.h"
+#include "rnic/siw/sctp/siw_sctp_api.h"
 
 #define BUFFER (1024 * 1024) /* of a socket, each way; the kernel counts its own overhead, and has a limit of its own */
 #define LAST_WORDS (1024 * 1024) /* kept beyond that */
@@ -23,13 +23,11 @@
 #define SKB_LEAST 256 /* what the kernel counts for a message at least */
 static_assert(2 * BUFFER / SKB_LEAST + SIW_MAX_SQ < 32767, "as in siw_sctp_user.c");
 #define MESSAGE_STEP 64 /* shorter by so much, when the kernel does not know yet how short */
-#define CONNECT_TRIES 4
-#define RTO_MIN_MS 200
-#define RTO_MAX_MS 1000
 #define SACK_MS 50
 #define HEARTBEAT_MS 500 /* a path is used once a heartbeat was answered */
 #define BACKLOG 64
-#define DRAIN_BUDGET 256 /* messages a turn, of an association that ends */
+/* Messages a turn, of an association that ends: the peer may send as fast as it is read, and the time limit ends what is left. */
+#define DRAIN_BUDGET 256
 
 /* A message that the socket had no room for, behind which nothing else comes but others of them. */
 struct rest {
@@ -41,21 +39,17 @@ struct rest {
 
 struct kernel_assoc {
 	struct siw_assoc assoc;
-	struct list_node node; /* of its device's */
 	int fd;
 	bool last; /* its last words are said: what finds no room is kept in rests */
-	bool ends; /* its owner has let go */
 	bool is_shut;
 	struct list_node rests;
 	size_t rest_bytes;
 	int64_t looked_ns; /* the turn in which errors were asked for last */
-	struct siw_linger linger;
 };
 
 struct kernel_dev {
 	struct siw_sctp_dev sctp;
 	struct siw_acceptor acceptor;
-	struct list_node assocs;
 	uint8_t message[MESSAGE_ROOM]; /* the last one taken */
 };
 
@@ -79,37 +73,25 @@ set(int fd, int option, const void *value, size_t len)
 	return setsockopt(fd, IPPROTO_SCTP, option, value, (socklen_t)len) == 0;
 }
 
+static bool
+set_of(const void *fd, int option, const void *value, size_t len)
+{
+	return set(*(const int *)fd, option, value, len);
+}
+
 /* Sockets that are accepted inherit all of this. */
 static bool
 configure(int fd, const struct siw_config *cfg)
 {
-	static const uint16_t events[] = { SCTP_ASSOC_CHANGE, SCTP_ADAPTATION_INDICATION, SCTP_SHUTDOWN_EVENT };
-	const int on = 1, buffer = BUFFER;
-	const struct sctp_setadaptation ind = { sctp_ddp_values[siw_sctp_profile_of(cfg)].adaptation };
-	const struct sctp_initmsg init = { .sinit_num_ostreams = 1,
-		.sinit_max_instreams = 1,
-		.sinit_max_attempts = CONNECT_TRIES,
-		.sinit_max_init_timeo = RTO_MAX_MS };
-	const struct sctp_rtoinfo rto = { .srto_initial = RTO_MIN_MS, .srto_min = RTO_MIN_MS, .srto_max = RTO_MAX_MS };
-	/* Silence is for the device's user to judge (RNIC_EV_SILENT). */
-	const struct sctp_assocparams patient = { .sasoc_asocmaxrxt = UINT16_MAX };
+	const int buffer = BUFFER;
 	const struct sctp_sack_info sack = { .sack_delay = SACK_MS, .sack_freq = 2 };
 	const struct sctp_paddrparams path = { .spp_flags = SPP_HB_DISABLE };
-	bool ok = set(fd, SCTP_NODELAY, &on, sizeof(on)) && set(fd, SCTP_DISABLE_FRAGMENTS, &on, sizeof(on)) &&
-	    set(fd, SCTP_RECVRCVINFO, &on, sizeof(on)) && set(fd, SCTP_ADAPTATION_LAYER, &ind, sizeof(ind)) &&
-	    set(fd, SCTP_INITMSG, &init, sizeof(init)) && set(fd, SCTP_RTOINFO, &rto, sizeof(rto)) &&
-	    set(fd, SCTP_ASSOCINFO, &patient, sizeof(patient)) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
-	    set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
 
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		const struct sctp_event e = { .se_type = events[i], .se_on = 1 };
-
-		ok = ok && set(fd, SCTP_EVENT, &e, sizeof(e));
-	}
 	/* As much as the host allows. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-	return ok;
+	return siw_sctp_configure(&fd, set_of, cfg) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
+	    set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
 }
 
 static bool
@@ -175,38 +157,33 @@ assoc_free(struct kernel_assoc *k)
 	dev->loop.unwatch(dev->loop.ctx, k->fd);
 	(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(k->fd);
-	siw_linger_stop(&k->linger);
-	timerq_unreserve(&dev->timers, 1);
-	list_remove(&k->node);
+	siw_assoc_fini(&k->assoc);
 	free(k);
 }
 
 static void
 linger_over(struct siw_linger *l)
 {
-	assoc_free(CONTAINER_OF(l, struct kernel_assoc, linger));
+	assoc_free(CONTAINER_OF(l, struct kernel_assoc, assoc.linger));
 }
 
 /* Takes over the descriptor. NULL: it is closed. */
 static struct kernel_assoc *
 assoc_new(struct siw_dev *dev, int fd, const struct sockaddr_storage *peer)
 {
+	const struct unknown_peer from = unknown_peer_of(peer);
 	struct kernel_assoc *k = calloc(1, sizeof(*k));
 
-	if (k == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+	if (k == NULL ||
+	    siw_assoc_init(&k->assoc, dev, &from, max_u32(min_u32(MESSAGE_MAX, dev->iface.mtu), SEGQ_MESSAGE_MIN),
+	        linger_over) < 0) {
 		free(k);
 		close(fd);
 		return NULL;
 	}
-	k->assoc.dev = dev;
-	k->assoc.from = unknown_peer_of(peer);
-	k->assoc.message_max = max_u32(min_u32(MESSAGE_MAX, dev->iface.mtu), SEGQ_MESSAGE_MIN);
 	k->fd = fd;
 	k->looked_ns = -1;
 	list_init(&k->rests);
-	siw_linger_init(&k->linger, dev, linger_over);
-	list_init(&k->node);
-	list_push(&kernel_dev(dev)->assocs, &k->node);
 	if (dev->loop.watch(dev->loop.ctx, fd, ready, k) < 0) {
 		assoc_free(k);
 		return NULL;
@@ -268,9 +245,10 @@ has_several_paths(int fd)
 }
 
 static void
-came_up(struct kernel_assoc *k)
+came_up(struct siw_assoc *a)
 {
 	const struct sctp_paddrparams beat = { .spp_flags = SPP_HB_ENABLE, .spp_hbinterval = HEARTBEAT_MS };
+	struct kernel_assoc *k = kernel_assoc(a);
 
 	follow_path(k);
 	/* One path is looked after by soft iWARP itself, and an idle link sends nothing. */
@@ -343,23 +321,6 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 
 /* -- what is known -- */
 
-static enum rnic_path_state
-path_state(int32_t state)
-{
-	switch (state) {
-	case SCTP_ACTIVE:
-		return RNIC_PATH_ACTIVE;
-	case SCTP_PF: /* potentially failed */
-		return RNIC_PATH_SUSPECT;
-	case SCTP_INACTIVE:
-		return RNIC_PATH_INACTIVE;
-	case SCTP_UNCONFIRMED:
-		return RNIC_PATH_UNCONFIRMED;
-	default:
-		return RNIC_PATH_UNKNOWN;
-	}
-}
-
 static void
 add_path(const struct kernel_assoc *k, const struct sockaddr_storage *to, const struct sockaddr_storage *primary,
     struct rnic_conn_info *out)
@@ -371,14 +332,10 @@ add_path(const struct kernel_assoc *k, const struct sockaddr_storage *to, const 
 	memcpy(&p.spinfo_address, to, addr_len(to));
 	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDR_INFO, &p, &len) < 0)
 		return;
-	*path = (struct rnic_path){
-		.state = path_state(p.spinfo_state),
-		.primary = addr_same_host(to, primary),
-		.rtt_us = p.spinfo_srtt * 1000,
-		.rto_us = p.spinfo_rto * 1000,
-		.mtu = p.spinfo_mtu,
-		.cwnd = p.spinfo_cwnd,
-	};
+	*path = siw_sctp_path(&p);
+	if (p.spinfo_state == SCTP_PF) /* potentially failed */
+		path->state = RNIC_PATH_SUSPECT;
+	path->primary = addr_same_host(to, primary);
 	addr_to_v6(to, path->to.b);
 	out->path_cnt++;
 }
@@ -448,25 +405,6 @@ send_rests(struct kernel_assoc *k)
 
 /* -- what arrives -- */
 
-static bool
-message_of(struct msghdr *msg, size_t len, struct siw_assoc_msg *out, const uint8_t *bytes)
-{
-	struct sctp_rcvinfo info;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != IPPROTO_SCTP || c->cmsg_type != SCTP_RCVINFO)
-			continue;
-		memcpy(&info, CMSG_DATA(c), sizeof(info));
-		*out = (struct siw_assoc_msg){
-			.ppid = ntohl(info.rcv_ppid),
-			.stream = info.rcv_sid,
-			.bytes = { .ptr = bytes, .len = len },
-		};
-		return true;
-	}
-	return false;
-}
-
 /* Behind an ABORT nothing is taken, not even what came before it and is still in the socket: the peer may have moved on to another link
  * meanwhile, and written newer bytes there. Asked once a turn, as an ABORT that comes later in it is older than nothing that this turn
  * has seen of other links. */
@@ -482,68 +420,45 @@ is_reset(struct kernel_assoc *k)
 	return getsockopt(k->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0;
 }
 
+static ssize_t
+receive(struct siw_assoc *a, struct siw_received *r)
+{
+	union {
+		struct cmsghdr align;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
+	} control;
+	struct iovec iov = { .iov_base = kernel_dev(a->dev)->message, .iov_len = MESSAGE_ROOM };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
+	ssize_t n;
+
+	do
+		n = recvmsg(kernel_assoc(a)->fd, &msg, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		if (errno != EAGAIN && (errno != ENOTCONN || a->comm_up))
+			r->lost = a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT;
+		return n;
+	}
+	r->flags = msg.msg_flags;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL && !r->has_info; c = CMSG_NXTHDR(&msg, c)) {
+		r->has_info = c->cmsg_level == IPPROTO_SCTP && c->cmsg_type == SCTP_RCVINFO;
+		if (r->has_info)
+			memcpy(&r->info, CMSG_DATA(c), sizeof(r->info));
+	}
+	return n;
+}
+
 static enum siw_assoc_in
 take(struct siw_assoc *a, struct siw_assoc_msg *out)
 {
-	struct kernel_assoc *k = kernel_assoc(a);
-	uint8_t *bytes = kernel_dev(a->dev)->message;
-
-	if (is_reset(k))
+	if (is_reset(kernel_assoc(a)))
 		return siw_assoc_silent(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
-	for (;;) {
-		union {
-			struct cmsghdr align;
-			uint8_t bytes[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
-		} control;
-		struct iovec iov = { .iov_base = bytes, .iov_len = MESSAGE_ROOM };
-		struct msghdr msg = {
-			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
-		};
-		ssize_t n = recvmsg(k->fd, &msg, MSG_DONTWAIT);
-		enum siw_assoc_in in;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || (errno == ENOTCONN && !a->comm_up)))
-			/* The indication comes with the news that the association is up, or not at all. */
-			return a->comm_up && !a->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
-		if (n < 0)
-			return siw_assoc_silent(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
-		if (n == 0)
-			return SIW_ASSOC_CLOSED;
-		if (msg.msg_flags & MSG_NOTIFICATION) {
-			bool was_up = a->comm_up;
-
-			in = siw_sctp_notified(a, bytes, (size_t)n, out);
-			if (a->comm_up && !was_up)
-				came_up(k);
-			if (in != SIW_ASSOC_NOTHING)
-				return in;
-			continue;
-		}
-		if (!a->is_up)
-			return siw_assoc_lost(out, SIW_LOST_NO_DDP);
-		if (!(msg.msg_flags & MSG_EOR))
-			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);
-		if (!message_of(&msg, (size_t)n, out, bytes))
-			return siw_assoc_silent(out, SIW_LOST_RESET);
-		return SIW_ASSOC_MESSAGE;
-	}
+	return siw_sctp_take(a, kernel_dev(a->dev)->message, receive, came_up, out);
 }
 
 /* -- the end -- */
-
-/* An association without owner: is it over? The peer may send as fast as it is read; what is left then ends with the time limit. */
-static bool
-is_over(struct kernel_assoc *k)
-{
-	struct siw_assoc_msg msg;
-	enum siw_assoc_in in = SIW_ASSOC_MESSAGE;
-
-	for (unsigned i = 0; i < DRAIN_BUDGET && (in == SIW_ASSOC_MESSAGE || in == SIW_ASSOC_UP); i++)
-		in = take(&k->assoc, &msg);
-	return in == SIW_ASSOC_LOST || in == SIW_ASSOC_CLOSED;
-}
 
 static void
 ready(void *arg, int fd, unsigned events)
@@ -552,9 +467,9 @@ ready(void *arg, int fd, unsigned events)
 
 	(void)fd;
 	(void)events;
-	if (!k->ends)
+	if (!k->assoc.ends)
 		k->assoc.ready(k->assoc.owner);
-	else if (!send_rests(k) || is_over(k))
+	else if (!send_rests(k) || siw_assoc_is_over(&k->assoc, DRAIN_BUDGET))
 		assoc_free(k);
 }
 
@@ -563,11 +478,11 @@ end(struct siw_assoc *a, bool in_order)
 {
 	struct kernel_assoc *k = kernel_assoc(a);
 
-	k->ends = true;
-	if (!in_order || !send_rests(k) || is_over(k))
+	a->ends = true;
+	if (!in_order || !send_rests(k) || siw_assoc_is_over(a, DRAIN_BUDGET))
 		assoc_free(k);
 	else
-		siw_linger_start(&k->linger, a->kind);
+		siw_linger_start(&a->linger, a->kind);
 }
 
 /* -- the device -- */
@@ -615,7 +530,7 @@ open_dev(struct siw_dev *dev, const char **err)
 	*err = "memory";
 	if (d == NULL)
 		return -ENOMEM;
-	list_init(&d->assocs);
+	list_init(&d->sctp.assocs);
 	rc = siw_acceptor_open(&d->acceptor, dev, listen_on, accepted, err);
 	if (rc == -EPROTONOSUPPORT)
 		*err = "SCTP: the kernel has none (module sctp)";
@@ -634,8 +549,8 @@ close_dev(struct siw_dev *dev)
 
 	siw_acceptor_close(&d->acceptor);
 	/* Those that end have had their time; others there are none any more. */
-	LIST_EACH(struct kernel_assoc, k, &d->assocs, node)
-		assoc_free(k);
+	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node)
+		assoc_free(kernel_assoc(a));
 	dev->unfinished = false;
 }
 

@@ -7,13 +7,14 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <usrsctp.h>
 
 #include "base/minmax.h"
-#include "rnic/siw/sctp/siw_sctp_event.h"
+#include "rnic/siw/sctp/siw_sctp_api.h"
 #include "rnic/siw/sctp/siw_sctp_udp.h"
 
 #define TICK_MS 10          /* while there is something to time */
@@ -24,21 +25,15 @@
 /* RFC 5043 and the draft (7): at most 32,767 messages that are not acknowledged. The shortest one has 16 bytes, and behind a full buffer
  * last words are what a queue pair has queued and posted. */
 static_assert(BUFFER / 16 + SIW_MAX_SQ < 32767, "DDP-SSNs do not wrap around what is under way");
-#define CONNECT_TRIES 4
-#define RTO_MIN_MS 200
-#define RTO_MAX_MS 1000
 #define BACKLOG 16
 
 struct user_assoc {
 	struct siw_assoc assoc;
-	struct list_node node; /* of its device's */
 	struct list_node marked;
 	struct socket *so;
 	struct siw_udp_peer *peer;
 	uint32_t path_mtu; /* as the stack was told */
-	bool ends;         /* its owner has let go */
 	bool dead;         /* to be closed by ABORT */
-	struct siw_linger linger;
 };
 
 struct user_dev {
@@ -46,10 +41,9 @@ struct user_dev {
 	struct siw_dev *dev;
 	struct siw_udp *udp;
 	struct socket *listener;
-	struct list_node assocs;
 	struct timer tick;
-	int64_t until_ns;        /* ticks until then at least */
-	uint8_t *message, *sent; /* MESSAGE_LEN_MAX: the last one taken, sent */
+	int64_t until_ns;                                        /* ticks until then at least */
+	uint8_t message[MESSAGE_LEN_MAX], sent[MESSAGE_LEN_MAX]; /* the last one taken, sent */
 };
 
 static struct {
@@ -115,8 +109,8 @@ has_unacked(const struct user_assoc *u)
 	struct sctp_status st = { 0 };
 	socklen_t len = sizeof(st);
 
-	return !u->assoc.comm_up || u->ends || usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0 ||
-	    st.sstat_unackdata > 0;
+	return !u->assoc.comm_up || u->assoc.ends ||
+	    usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0 || st.sstat_unackdata > 0;
 }
 
 static bool
@@ -124,53 +118,36 @@ must_tick(struct user_dev *d)
 {
 	if (d->dev->dev.now_ns < d->until_ns)
 		return true;
-	LIST_EACH(struct user_assoc, u, &d->assocs, node)
-		if (has_unacked(u))
+	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node)
+		if (has_unacked(user_assoc(a)))
 			return true;
 	return false;
 }
 
 /* -- associations -- */
 
-static int
-set(struct socket *so, int option, const void *value, size_t len)
+static bool
+set(const void *so, int option, const void *value, size_t len)
 {
-	return usrsctp_setsockopt(so, IPPROTO_SCTP, option, value, (socklen_t)len);
+	return usrsctp_setsockopt((struct socket *)(uintptr_t)so, IPPROTO_SCTP, option, value, (socklen_t)len) == 0;
 }
 
 /* Sockets that are accepted inherit all of this. */
 static int
 configure(struct socket *so, const struct siw_dev *dev)
 {
-	static const uint16_t events[] = { SCTP_ASSOC_CHANGE, SCTP_ADAPTATION_INDICATION, SCTP_SHUTDOWN_EVENT };
-	const int on = 1, buffer = BUFFER;
-	const struct sctp_setadaptation ind = { sctp_ddp_values[siw_sctp_profile(dev)].adaptation };
-	const struct sctp_initmsg init = { .sinit_num_ostreams = 1,
-		.sinit_max_instreams = 1,
-		.sinit_max_attempts = CONNECT_TRIES,
-		.sinit_max_init_timeo = RTO_MAX_MS };
-	const struct sctp_rtoinfo rto = { .srto_initial = RTO_MIN_MS, .srto_min = RTO_MIN_MS, .srto_max = RTO_MAX_MS };
-	/* Silence is for the device's user to judge (RNIC_EV_SILENT). */
-	const struct sctp_assocparams patient = { .sasoc_asocmaxrxt = UINT16_MAX };
+	const int buffer = BUFFER;
 	/* An inactive path is not used again without heartbeats, and there is no other. */
 	const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
 		.spp_flags = SPP_PMTUD_DISABLE,
 		.spp_pathmaxrxt = UINT16_MAX,
 		.spp_pathmtu = siw_udp_path_mtu(user_dev(dev)->udp) };
-	bool bad = usrsctp_set_non_blocking(so, 1) != 0 || set(so, SCTP_NODELAY, &on, sizeof(on)) < 0 ||
-	    set(so, SCTP_DISABLE_FRAGMENTS, &on, sizeof(on)) < 0 || set(so, SCTP_RECVRCVINFO, &on, sizeof(on)) < 0 ||
-	    set(so, SCTP_ADAPTATION_LAYER, &ind, sizeof(ind)) < 0 || set(so, SCTP_INITMSG, &init, sizeof(init)) < 0 ||
-	    set(so, SCTP_RTOINFO, &rto, sizeof(rto)) < 0 || set(so, SCTP_ASSOCINFO, &patient, sizeof(patient)) < 0 ||
-	    set(so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) < 0 ||
-	    usrsctp_setsockopt(so, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) < 0 ||
-	    usrsctp_setsockopt(so, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) < 0;
+	bool ok = usrsctp_set_non_blocking(so, 1) == 0 && siw_sctp_configure(so, set, &dev->cfg) &&
+	    set(so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) &&
+	    usrsctp_setsockopt(so, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) == 0 &&
+	    usrsctp_setsockopt(so, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) == 0;
 
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
-		const struct sctp_event e = { .se_assoc_id = SCTP_FUTURE_ASSOC, .se_type = events[i], .se_on = 1 };
-
-		bad = bad || set(so, SCTP_EVENT, &e, sizeof(e)) < 0;
-	}
-	return bad ? -errno : 0;
+	return ok ? 0 : -errno;
 }
 
 static struct sockaddr_conn
@@ -201,7 +178,7 @@ open_socket(struct siw_dev *dev, uint16_t port, struct socket **out)
 static void
 linger_over(struct siw_linger *l)
 {
-	struct user_assoc *u = CONTAINER_OF(l, struct user_assoc, linger);
+	struct user_assoc *u = CONTAINER_OF(l, struct user_assoc, assoc.linger);
 
 	u->dead = true;
 	mark(u);
@@ -211,24 +188,20 @@ linger_over(struct siw_linger *l)
 static struct user_assoc *
 assoc_new(struct siw_dev *dev, struct socket *so, struct siw_udp_peer *peer)
 {
-	struct user_dev *d = user_dev(dev);
+	const struct unknown_peer from = siw_udp_peer_address(peer);
 	struct user_assoc *u = calloc(1, sizeof(*u));
+	uint32_t mtu = siw_udp_path_mtu(user_dev(dev)->udp);
 
-	if (u == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+	if (u == NULL || siw_assoc_init(&u->assoc, dev, &from, mtu, linger_over) < 0) {
 		free(u);
 		usrsctp_close(so);
 		siw_udp_peer_put(peer);
 		return NULL;
 	}
-	u->assoc.dev = dev;
-	u->assoc.from = siw_udp_peer_address(peer);
-	u->assoc.message_max = u->path_mtu = siw_udp_path_mtu(d->udp);
+	u->path_mtu = mtu;
 	u->so = so;
 	u->peer = peer;
-	siw_linger_init(&u->linger, dev, linger_over);
 	list_init(&u->marked);
-	list_init(&u->node);
-	list_push(&d->assocs, &u->node);
 	usrsctp_set_upcall(so, upcall, u);
 	return u;
 }
@@ -242,9 +215,7 @@ assoc_free(struct user_assoc *u)
 	(void)usrsctp_setsockopt(u->so, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	usrsctp_close(u->so);
 	siw_udp_peer_put(u->peer);
-	siw_linger_stop(&u->linger);
-	timerq_unreserve(&dev->timers, 1);
-	list_remove(&u->node);
+	siw_assoc_fini(&u->assoc);
 	list_remove(&u->marked);
 	keep_ticking(user_dev(dev));
 	free(u);
@@ -331,7 +302,8 @@ flush(struct siw_dev *dev)
 
 	if (!siw_udp_flush(d->udp))
 		return;
-	LIST_EACH(struct user_assoc, u, &d->assocs, node) {
+	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node) {
+		struct user_assoc *u = user_assoc(a);
 		const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
 			.spp_flags = SPP_PMTUD_DISABLE,
 			.spp_pathmtu = siw_udp_peer_path_mtu(u->peer) };
@@ -372,8 +344,9 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 
 /* The association is up in the stack. */
 static void
-came_up(struct user_assoc *u)
+came_up(struct siw_assoc *a)
 {
+	struct user_assoc *u = user_assoc(a);
 	const struct sctp_paddrparams quiet = { .spp_address.ss_family = AF_CONN, .spp_flags = SPP_HB_DISABLE };
 
 	/* An idle association has no timer that way: soft iWARP finds out by itself whether a peer is there. */
@@ -381,65 +354,32 @@ came_up(struct user_assoc *u)
 	follow_path(u);
 }
 
+static ssize_t
+receive(struct siw_assoc *a, struct siw_received *r)
+{
+	struct sockaddr_conn from;
+	socklen_t from_len = sizeof(from), info_len = sizeof(r->info);
+	unsigned type = SCTP_RECVV_NOINFO;
+	ssize_t n = usrsctp_recvv(user_assoc(a)->so, user_dev(a->dev)->message, MESSAGE_LEN_MAX,
+	    (struct sockaddr *)&from, &from_len, &r->info, &info_len, &type, &r->flags);
+
+	r->has_info = true;
+	if (n < 0 && errno != EWOULDBLOCK && errno != EAGAIN)
+		r->lost = SIW_LOST_RESET;
+	return n;
+}
+
 static enum siw_assoc_in
 take(struct siw_assoc *a, struct siw_assoc_msg *out)
 {
-	struct user_assoc *u = user_assoc(a);
-	struct user_dev *d = user_dev(a->dev);
-
 	/* Behind an ABORT nothing is taken, not even what came before it: the peer may have moved on to another link meanwhile, and
 	 * written newer bytes there. */
-	if (usrsctp_get_events(u->so) & SCTP_EVENT_ERROR)
+	if (usrsctp_get_events(user_assoc(a)->so) & SCTP_EVENT_ERROR)
 		return siw_assoc_silent(out, SIW_LOST_RESET);
-	for (;;) {
-		struct sockaddr_conn from;
-		struct sctp_rcvinfo info = { 0 };
-		socklen_t from_len = sizeof(from), info_len = sizeof(info);
-		unsigned type = SCTP_RECVV_NOINFO;
-		int flags = 0;
-		enum siw_assoc_in in;
-		ssize_t n = usrsctp_recvv(u->so, d->message, MESSAGE_LEN_MAX, (struct sockaddr *)&from, &from_len,
-		    &info, &info_len, &type, &flags);
-
-		*out = (struct siw_assoc_msg){ 0 };
-		if (n < 0 && (errno == EWOULDBLOCK || errno == EAGAIN))
-			/* The indication comes with the news that the association is up, or not at all. */
-			return a->comm_up && !a->is_up ? siw_assoc_lost(out, SIW_LOST_NO_DDP) : SIW_ASSOC_NOTHING;
-		if (n < 0)
-			return siw_assoc_silent(out, SIW_LOST_RESET);
-		if (n == 0)
-			return SIW_ASSOC_CLOSED;
-		if (flags & MSG_NOTIFICATION) {
-			bool was_up = a->comm_up;
-
-			in = siw_sctp_notified(a, d->message, (size_t)n, out);
-			if (a->comm_up && !was_up)
-				came_up(u);
-			if (in != SIW_ASSOC_NOTHING)
-				return in;
-			continue;
-		}
-		if (!a->is_up)
-			return siw_assoc_lost(out, SIW_LOST_NO_DDP);
-		if (!(flags & MSG_EOR))
-			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);
-		out->ppid = ntohl(info.rcv_ppid);
-		out->stream = info.rcv_sid;
-		out->bytes = (struct span){ .ptr = d->message, .len = (size_t)n };
-		return SIW_ASSOC_MESSAGE;
-	}
+	return siw_sctp_take(a, user_dev(a->dev)->message, receive, came_up, out);
 }
 
-static enum rnic_path_state
-path_state(int32_t state)
-{
-	return state == SCTP_ACTIVE     ? RNIC_PATH_ACTIVE
-	    : state == SCTP_INACTIVE    ? RNIC_PATH_INACTIVE
-	    : state == SCTP_UNCONFIRMED ? RNIC_PATH_UNCONFIRMED
-	                                : RNIC_PATH_UNKNOWN;
-}
-
-/* Round trips are told in whole milliseconds. What was sent again the library counts of all associations together only. */
+/* What was sent again the library counts of all associations together only. */
 static void
 info(struct siw_assoc *a, struct rnic_conn_info *out)
 {
@@ -450,15 +390,10 @@ info(struct siw_assoc *a, struct rnic_conn_info *out)
 		return;
 	out->unacked = st.sstat_unackdata;
 	out->path_cnt = 1;
-	out->paths[0] = (struct rnic_path){
-		.to = a->from.at,
-		.state = path_state(st.sstat_primary.spinfo_state),
-		.primary = true,
-		.rtt_us = st.sstat_primary.spinfo_srtt * 1000,
-		.rto_us = st.sstat_primary.spinfo_rto * 1000,
-		.mtu = st.sstat_primary.spinfo_mtu + siw_udp_headers(a->dev),
-		.cwnd = st.sstat_primary.spinfo_cwnd,
-	};
+	out->paths[0] = siw_sctp_path(&st.sstat_primary);
+	out->paths[0].to = a->from.at;
+	out->paths[0].primary = true;
+	out->paths[0].mtu += siw_udp_headers(a->dev);
 }
 
 static void
@@ -481,29 +416,17 @@ end(struct siw_assoc *a, bool in_order)
 	struct user_assoc *u = user_assoc(a);
 	struct siw_dev *dev = a->dev;
 
-	u->ends = true;
+	a->ends = true;
 	tell_time(dev);
 	keep_ticking(user_dev(dev));
 	if (in_order) {
 		(void)usrsctp_shutdown(u->so, SHUT_WR);
-		siw_linger_start(&u->linger, a->kind);
+		siw_linger_start(&a->linger, a->kind);
 		mark(u);
 	} else {
 		assoc_free(u);
 	}
 	flush(dev);
-}
-
-/* An association without owner: is it over? */
-static bool
-is_over(struct user_assoc *u)
-{
-	struct siw_assoc_msg msg;
-	enum siw_assoc_in in = SIW_ASSOC_MESSAGE;
-
-	while (!u->dead && (in == SIW_ASSOC_MESSAGE || in == SIW_ASSOC_UP))
-		in = take(&u->assoc, &msg);
-	return u->dead || in == SIW_ASSOC_LOST || in == SIW_ASSOC_CLOSED;
 }
 
 /* What callbacks have marked, outside of the stack. */
@@ -516,11 +439,11 @@ run_marks(void)
 	while ((n = list_pop(&turn)) != NULL) {
 		struct user_assoc *u = CONTAINER_OF(n, struct user_assoc, marked);
 
-		if (u->ends && is_over(u))
+		if (u->assoc.ends && (u->dead || siw_assoc_is_over(&u->assoc, UINT_MAX)))
 			assoc_free(u);
-		else if (!u->ends && u->assoc.owner == NULL)
+		else if (!u->assoc.ends && u->assoc.owner == NULL)
 			siw_sctp_came(&u->assoc);
-		else if (!u->ends)
+		else if (!u->assoc.ends)
 			u->assoc.ready(u->assoc.owner);
 	}
 	LIST_EACH(struct user_assoc, u, &stack.marked, marked)
@@ -610,14 +533,6 @@ start(const struct siw_dev *dev, const char **err)
 	return 0;
 }
 
-static void
-buffers_free(struct user_dev *d)
-{
-	free(d->message);
-	free(d->sent);
-	d->message = d->sent = NULL;
-}
-
 static int
 open_dev(struct siw_dev *dev, const char **err)
 {
@@ -631,14 +546,8 @@ open_dev(struct siw_dev *dev, const char **err)
 	if (d == NULL || timerq_reserve(&dev->timers, 1) < 0)
 		return -ENOMEM;
 	d->dev = dev;
-	list_init(&d->assocs);
+	list_init(&d->sctp.assocs);
 	timer_init(&d->tick, tick);
-	d->message = malloc(MESSAGE_LEN_MAX);
-	d->sent = malloc(MESSAGE_LEN_MAX);
-	if (d->message == NULL || d->sent == NULL) {
-		buffers_free(d);
-		return -ENOMEM;
-	}
 	rc = siw_udp_open(dev, packet_in, readable, d, &d->udp, err);
 	if (rc == 0) {
 		*err = "SCTP";
@@ -650,10 +559,8 @@ open_dev(struct siw_dev *dev, const char **err)
 		if (d->listener != NULL)
 			usrsctp_close(d->listener);
 		siw_udp_close(d->udp);
-		buffers_free(d);
-		return rc;
 	}
-	return 0;
+	return rc;
 }
 
 static void
@@ -666,12 +573,11 @@ close_dev(struct siw_dev *dev)
 		usrsctp_close(d->listener);
 	d->listener = NULL;
 	/* Those that end have had their time; others there are none any more. */
-	LIST_EACH(struct user_assoc, u, &d->assocs, node)
-		assoc_free(u);
+	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node)
+		assoc_free(user_assoc(a));
 	timer_cancel(&dev->timers, &d->tick);
 	dev->unfinished = false;
 	siw_udp_close(d->udp);
-	buffers_free(d);
 }
 
 const struct siw_sctp_stack siw_sctp_user = {
