@@ -143,8 +143,7 @@ static int
 restrict_self(const struct config *cfg, int abi)
 {
 	const char *notify = getenv("NOTIFY_SOCKET");
-	/* No signals to processes outside, and no connection to their abstract sockets, except the one that systemd
-	 * gave. */
+	/* No signals to processes outside, and none of their abstract sockets except the one from systemd. */
 	struct ruleset_attr attr = {
 		.fs = abi >= 5 ? FS_ALL_V5
 		    : abi >= 3 ? FS_ALL_V3

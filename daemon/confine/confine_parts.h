@@ -33,14 +33,12 @@ struct confine_arg {
 	uint8_t own_pid; /* the value is the process id */
 };
 
-/* Several rows may have the same call: one match allows it. A row without conditions allows the call with all
- * arguments. */
+/* Several rows may have the same call: one match allows it. A row without conditions allows all arguments. */
 struct confine_call {
 	const char *names; /* one, or several separated by blanks */
 	struct confine_arg args[CONFINE_ARGS_MAX];
 };
 
 extern const struct confine_call confine_allowed[]; /* ends with names == NULL */
-/* Refused with ENOSYS, also in tests, without a line in the kernel's log: the C library then uses a call whose
- * arguments can be checked. */
+/* Refused with ENOSYS, also in tests, without a log line: the C library then uses a call with checkable arguments. */
 extern const char *const confine_absent[]; /* ends with NULL */

@@ -146,8 +146,7 @@ filter(enum confine_do what, const struct violation *v)
 
 	if (ctx == NULL)
 		return -ENOMEM;
-	/* filter_absent() refuses these; the kernel runs both filters. It comes first, as this filter does not allow
-	 * loading another. */
+	/* The kernel also runs filter_absent()'s, which refuses these. It comes first: this one refuses another. */
 	rc = filter_absent(what);
 	if (rc == 0)
 		rc = set_attributes(ctx, true);

@@ -93,8 +93,8 @@ const struct confine_call confine_allowed[] = {
 	           "flock" },
 
 	/* Memory. Code is mapped from files only, when a module of the name service or a card driver is loaded: no
-	 * page is writable and executable, and none becomes executable later. Cards: registered memory is not copied
-	 * to a child (MADV_DONTFORK). */
+	 * page is writable and executable, and none becomes executable later. Cards: MADV_DONTFORK for registered
+	 * memory. */
 	{ "mmap", { ARG(2, WX, 0) } },
 	{ "mmap", { ARG(2, WX, PROT_WRITE) } },
 	{ "mmap", { ARG(2, WX, PROT_EXEC), ARG(3, MAP_ANONYMOUS, 0) } },

@@ -6,7 +6,7 @@
 #include "base/addr.h"
 #include "base/log.h"
 
-#define GONE_NS (10000 * NS_PER_MS) /* an address may come back: its device keeps its name and port so long */
+#define GONE_NS (10000 * NS_PER_MS) /* an address may return: its device keeps name and port for this time */
 #define CARD_GONE_NS (1000 * NS_PER_MS)
 
 int
@@ -24,7 +24,7 @@ device_open(struct device *me, const struct device_want *want, const struct devi
 		verbs.gid = me->gid = want->gid->gid;
 		verbs.gid_type = me->gid_type = want->gid->type;
 		me->ifindex = want->gid->ifindex;
-		verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified where the entry names none */
+		verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified if the entry has no address */
 		rc = verbs_open(&verbs, &needs->loop, needs->rng, &me->dev, why);
 	} else {
 		*siw = want->cfg->siw;
@@ -34,7 +34,7 @@ device_open(struct device *me, const struct device_want *want, const struct devi
 		siw->may_connect_ctx = needs->gate.ctx;
 		me->placed = want->place != DEVICE_PLACE_UNKNOWN;
 		rc = siw_open(siw, &needs->loop, needs->rng, &me->dev, why);
-		/* Before the engine has it: a port that is down from the start is no loss. */
+		/* Before the engine has it: a port that is down from the start is not a lost port. */
 		if (rc == 0 && want->place == DEVICE_PLACE_DOWN)
 			siw_set_port_state(me->dev, RNIC_PORT_DOWN);
 	}
@@ -59,7 +59,7 @@ device_find(const struct device *me, const struct device_want *want, unsigned cn
 	return NULL;
 }
 
-/* -- what becomes of it -- */
+/* -- changes of address, card and port -- */
 
 static void
 log_port(const struct device *me, enum rnic_port_state to, const char *why)
@@ -110,7 +110,7 @@ follow_siw(struct device *me, const struct device_want *want, int64_t now_ns)
 	return gone_for(me, now_ns, GONE_NS) ? "its address is gone" : NULL;
 }
 
-/* A card's device knows by itself when the port is down or the GID gone. */
+/* The device of a card detects by itself that the port is down or the GID gone. */
 static const char *
 follow_verbs(struct device *me, const struct device_want *want, struct device_round *r)
 {
@@ -123,8 +123,8 @@ follow_verbs(struct device *me, const struct device_want *want, struct device_ro
 		        : present             ? "the port is down"
 		                              : "the GID is gone");
 	me->state = info.port;
-	/* Some drivers wait for us to let go before the card goes, and have no other word for it. The second look is
-	 * for a list that was made while names changed. */
+	/* Some drivers wait until we release the card before they remove it, and send no other event. The second check
+	 * is for a list that was made while names changed. */
 	if (!verbs_card_listed(me->card)) {
 		r->unsettled = true;
 		return gone_for(me, r->now_ns, CARD_GONE_NS) ? "the card is gone" : NULL;
@@ -166,7 +166,7 @@ static const struct {
 	{ "no_memory", "out of memory" },
 };
 
-/* One line about what a counter has counted since the last one. The address is that of the last one who was refused. */
+/* Logs the increase of a counter since its last line. The address is that of the last refused connection. */
 static void
 log_counter(const struct device *me, const struct rnic_stat *stat, uint64_t before, const char *words)
 {

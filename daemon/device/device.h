@@ -1,8 +1,5 @@
-/*
- * One RNIC device that is open: soft iWARP at an address, or a port of a card
- * under one of its GIDs; how it is opened, and followed as its address or card
- * changes. devices.c has the list.
- */
+/* One open RNIC device: soft iWARP at an address, or a port of a card under one of its GIDs. Opens it and follows
+ * changes of its address or card. devices.c has the list. */
 #pragma once
 
 #include "daemon/device/device_plan.h"
@@ -13,27 +10,27 @@
 struct device {
 	struct rnic_dev *dev;
 	char name[RNIC_NAME_MAX];
-	int64_t gone_ns; /* its address, GID or card is gone since then; 0 = it is there */
+	int64_t gone_ns; /* its address, GID or card is gone since then; 0 = present */
 	/* soft iWARP */
-	struct siw_config siw; /* as it was opened */
-	bool placed;           /* an interface has, or had, this address: it is followed */
+	struct siw_config siw; /* as opened */
+	bool placed;           /* an interface has or had this address, so it is followed */
 	/* verbs; card is "" otherwise */
 	char card[VERBS_DEV_NAME_MAX];
 	uint8_t port;
 	struct rnic_gid gid;
 	enum rnic_gid_type gid_type;
 	unsigned ifindex;           /* of the GID */
-	enum rnic_port_state state; /* as it was logged last */
+	enum rnic_port_state state; /* as last logged */
 	uint64_t logged[DEVICE_LOGGED_CNT];
 };
 
-/* A round of looks at all devices. */
+/* One check of all devices. */
 struct device_round {
 	int64_t now_ns;
 	const struct device_want *want; /* the plan */
 	unsigned want_cnt;
-	bool cards_known; /* the plan knows all cards that there are */
-	bool unsettled;   /* out: look again soon */
+	bool cards_known; /* the plan has all present cards */
+	bool unsettled;   /* output: check again soon */
 };
 
 static inline bool
@@ -42,21 +39,20 @@ device_is_verbs(const struct device *me)
 	return me->card[0] != '\0';
 }
 
-/* What each device is opened with. */
+/* The parameters for opening any device. */
 struct device_needs {
 	struct rnic_loop loop;
 	struct rng *rng;
 	struct devices_gate gate;
 };
 
-/* Opens *me, whose name is set already, as it is wanted: 0, or -errno with *why a static text about what is at fault. */
+/* Opens *me, whose name is already set, as wanted: 0, or -errno with *why a static text for the failed part. */
 int device_open(struct device *me, const struct device_want *, const struct device_needs *, const char **why);
-/* The row of the plan that this device is; NULL when there is none. */
+/* The row of the plan for this device; NULL: no row. */
 const struct device_want *device_find(const struct device *, const struct device_want *, unsigned cnt);
-/* Looks at what has become of its address or card, takes its port down and up and logs that. Returns why the device is to be
- * closed (static), or NULL. */
+/* Checks its address or card, sets its port down or up and logs that. Returns why to close it (static), or NULL. */
 const char *device_follow(struct device *, struct device_round *);
-/* When a device whose address is gone is to be closed; INT64_MAX for others. */
+/* When a device whose address is gone is closed; INT64_MAX for others. */
 int64_t device_deadline(const struct device *);
-/* Logs counters that an operator should hear of and that have changed since the last call. */
+/* Logs the watched counters that have changed since the last call. */
 void device_log_counters(struct device *);

@@ -1,4 +1,4 @@
-/* Which devices there should be; see device_plan.h. */
+/* The wanted devices; see device_plan.h. */
 #include "daemon/device/device_plan.h"
 
 #include <arpa/inet.h>
@@ -48,7 +48,7 @@ device_plan_place_of(const struct plan *p, const struct netif_addr *a)
 	return i != NULL && i->up && a->usable ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
 }
 
-/* Of a device with several addresses: up while one of them is, since the others are ways for its links, too. */
+/* For a device with several addresses: up while one of them is, since links can use any of them. */
 static enum device_place
 best_place(const struct plan *p, enum device_place place, const struct siw_addrs *more)
 {
@@ -69,7 +69,7 @@ add_address(struct plan *p, const struct config_device *cfg)
 		.cfg = cfg,
 		.addr = cfg->addr,
 		.place = a != NULL ? device_plan_place_of(p, a) : DEVICE_PLACE_UNKNOWN,
-		.open = a == NULL || a->usable, /* where it is not known, bind will tell */
+		.open = a == NULL || a->usable, /* unknown: bind reports an error */
 	};
 
 	w.place = best_place(p, w.place, &cfg->siw.more_addrs);
@@ -110,7 +110,7 @@ add_interfaces(struct plan *p, const struct config_device *cfg)
 
 /* -- verbs: ports -- */
 
-/* The GID of the port that the entry may use; its port with the others left out is too large for the stack. */
+/* The GID of the port that the entry may use. The port with only its matching GIDs is too large for the stack. */
 static const struct verbs_gid *
 choose_gid(const struct config_device *cfg, const struct verbs_port *port, const struct sockaddr_storage *addr,
     unsigned ifindex)
@@ -145,7 +145,7 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 
 	if (gid == NULL)
 		return;
-	/* An entry for all cards leaves a port to the more exact entry as a whole, whatever GID that one uses. */
+	/* An entry for all cards leaves the whole port to the more exact entry, whatever GID that one uses. */
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->want[i].port == port && (p->want[i].gid == gid || all))
 			return;
@@ -166,7 +166,7 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 static void
 add_by_address(struct plan *p, const struct config_device *cfg)
 {
-	/* GIDs of iWARP are no addresses: the interface that has the address is looked for. */
+	/* GIDs of iWARP are not addresses: the interface with the address is searched. */
 	const struct netif_addr *at = p->there.ifs != NULL ? netifs_find(p->there.ifs, &cfg->addr) : NULL;
 
 	for (unsigned i = 0; i < p->there.port_cnt; i++) {
@@ -203,7 +203,7 @@ add_by_card(struct plan *p, const struct config_device *cfg)
 
 /* -- verbs: the second device of a port -- */
 
-/* Hosts with AF_SMC may be at the other end, and speak version 1 of SMC with us. */
+/* Hosts with AF_SMC may be peers and speak version 1 of SMC with this side. */
 static bool
 has_peers_of_version_1(const struct config *cfg)
 {
@@ -222,8 +222,8 @@ has_gid(const struct plan *p, const struct verbs_gid *gid)
 	return false;
 }
 
-/* Linux addresses version 1 by RoCE v1 GIDs and version 2 by RoCE v2 GIDs: where an entry leaves it to us, a port that has both
- * is a device for each. Of the v1 GIDs it is the first one of the interface, which Linux takes, too. */
+/* Linux addresses version 1 by RoCE v1 GIDs and version 2 by RoCE v2 GIDs. If the entry has no GID type, a port with
+ * both becomes one device for each. Its v1 GID is the first one of the interface, as in Linux. */
 static void
 add_v1_gids(struct plan *p)
 {
@@ -284,7 +284,7 @@ device_plan(const struct config *cfg, const struct device_view *view, struct dev
 		for (unsigned i = 0; i < cfg->device_cnt; i++)
 			if (cfg->devices[i].type == order[k].type && exactness(&cfg->devices[i]) == order[k].exact)
 				order[k].add(&p, &cfg->devices[i]);
-	/* Behind all others, as there may be more than the engine takes. */
+	/* At the end, as there may be more than the engine accepts. */
 	if (has_peers_of_version_1(cfg))
 		add_v1_gids(&p);
 	return p.cnt;

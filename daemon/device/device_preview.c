@@ -1,4 +1,4 @@
-/* Devices in words before there are any; see device_preview.h. */
+/* Wanted devices as text, without opening them; see device_preview.h. */
 #include "daemon/device/device_preview.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ interface_name(const struct netifs *ifs, unsigned index)
 	return i != NULL ? i->name : "unknown";
 }
 
-/* Why the place of a soft device is not there now. */
+/* Why the place of a soft iWARP device is missing now. */
 static const char *
 why_no_place(const struct config_device *d, const struct netifs *ifs)
 {
@@ -48,8 +48,8 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		fputs(", which no interface has\n", out);
 }
 
-/* Is its address one that the host should have, and has not? It has all of the loopback network; of default devices the addresses are
- * services', which process/preflight.c is about. */
+/* Does the host lack an address that it should have? It has all of the loopback network. Default devices use addresses
+ * of services, which process/preflight.c checks. */
 static bool
 lacks_address(const struct config *cfg, const struct device_want *w, const struct netifs *ifs)
 {

@@ -58,7 +58,7 @@ watch_fd(void *ctx, int fd, rnic_io_cb cb, void *arg)
 	return err;
 }
 
-/* May be called by the device's own callback, which does not touch the watch afterwards. */
+/* The device's own callback may call this; it does not use the watch afterwards. */
 static void
 unwatch_fd(void *ctx, int fd)
 {

@@ -1,7 +1,4 @@
-/*
- * The event loop as RNIC devices see it: descriptors that they watch (struct
- * rnic_loop). Owned by devices.c.
- */
+/* The event loop for RNIC devices: the descriptors that they watch (struct rnic_loop). Owned by devices.c. */
 #pragma once
 
 #include "daemon/loop/loop.h"
@@ -15,7 +12,7 @@ struct device_watches {
 	int cap;
 };
 
-/* Returns the loop for the devices, valid for as long as the watches are. */
+/* Returns the loop for the devices, valid as long as the watches. */
 struct rnic_loop device_watches_init(struct device_watches *, struct loop *);
-/* Drops those that a device left behind. */
+/* Drops the watches that devices left. */
 void device_watches_fini(struct device_watches *);

@@ -16,16 +16,16 @@
 #include "daemon/device/memlock.h"
 #include "daemon/device/netwatch.h"
 
-#define RETRY_MS 10000 /* a device that did not open is tried again */
-/* The network does not tell when cards come and go. They are listed so often while an entry has none, and otherwise. */
+#define RETRY_MS 10000 /* interval of retries for a device that did not open */
+/* No event reports new or removed cards: intervals of reading the list while an entry has no device, and otherwise. */
 #define LOOK_MS 2000
 #define LOOK_IDLE_MS 10000
-#define WATCH_MS 1000  /* between two questions whether those in use are still there */
-#define SETTLE_MS 1000 /* GIDs follow addresses a little later; also: no two lists within this time */
+#define WATCH_MS 1000  /* interval of checks that the used cards are present */
+#define SETTLE_MS 1000 /* GIDs follow addresses with a delay; also the minimum time between two lists */
 #define RANGE_MAX 40
-#define LOG_PAUSE_MS 1000 /* between two looks at the counters */
+#define LOG_PAUSE_MS 1000 /* interval of reading the counters */
 
-/* Why follow() is called. */
+/* The caller of follow(). */
 enum occasion {
 	AT_START,
 	AT_RELOAD,
@@ -33,10 +33,10 @@ enum occasion {
 	AT_TIMER,
 };
 
-/* A device that is wanted and does not open. */
+/* A wanted device that does not open. */
 struct failure {
 	char where[DEVICE_WHERE_MAX];
-	int rc; /* as it was logged */
+	int rc; /* as logged */
 };
 
 struct devices {
@@ -46,18 +46,18 @@ struct devices {
 	struct netwatch *netwatch;
 	struct device_watches watches;
 	struct device_cards cards;
-	int cards_rc; /* of the list, as it was logged */
+	int cards_rc; /* of the list, as logged */
 	struct device devs[SMCR_DEVS_MAX];
 	unsigned cnt;
 	struct failure failures[DEVICE_WANTS_MAX];
 	unsigned failure_cnt;
-	unsigned cardless_cnt; /* entries of type "verbs" that have no device */
-	bool memlock_seen;     /* the limit was looked at */
-	int64_t look_ns;       /* a whole round is due */
-	int64_t log_ns;        /* the counters are looked at no sooner */
+	unsigned cardless_cnt; /* entries of type "verbs" without a device */
+	bool memlock_seen;     /* the limit was checked */
+	int64_t look_ns;       /* when the next full check is due */
+	int64_t log_ns;        /* the counters are not read earlier */
 	struct timer timer;
 	bool due;     /* the timer has fired */
-	bool changed; /* the engine has heard of a change from a device */
+	bool changed; /* the engine got a change from a device */
 };
 
 /* -- opening and closing -- */
@@ -71,7 +71,7 @@ name_taken(const struct devices *d, const char *name)
 	return false;
 }
 
-/* 0, or -errno with *why a static text about what is at fault. */
+/* 0, or -errno with *why a static text for the failed part. */
 static int
 open_one(struct devices *d, const struct device_want *want, const char **why)
 {
@@ -111,7 +111,7 @@ devices_close_one(struct devices *d, unsigned i)
 	d->cnt--;
 }
 
-/* -- what is missing -- */
+/* -- missing devices -- */
 
 static void __attribute__((format(printf, 2, 3))) warn(FILE *err, const char *fmt, ...)
 {
@@ -136,7 +136,7 @@ devices_is_open(const struct devices *d, const struct device_want *want)
 	return false;
 }
 
-/* The setting and its range, of a device that finds no port in it; "" otherwise. */
+/* The setting and its range, when no port of it is free; "" otherwise. */
 static const char *
 range_words(const struct device_want *want, int rc, char buf[RANGE_MAX])
 {
@@ -148,8 +148,8 @@ range_words(const struct device_want *want, int rc, char buf[RANGE_MAX])
 	return buf;
 }
 
-/* Opens what is missing; what does not open is logged, again only when the reason has changed. 0, or at start -errno with the
- * reason in err: a daemon that cannot have the address in its configuration is of no use; what may come later is waited for. */
+/* Opens missing devices and logs failures, again only when the reason changes. 0, or at start -errno with the reason
+ * in err: without an address of its configuration the daemon cannot serve, whereas other failures are retried. */
 static int
 open_missing(struct devices *d, const struct device_round *r, enum occasion when, FILE *err)
 {
@@ -185,7 +185,7 @@ open_missing(struct devices *d, const struct device_round *r, enum occasion when
 	return 0;
 }
 
-/* Warns whoever wrote the configuration of entries without any device; later, interfaces and cards come and go. */
+/* Warns of entries without a device at start and reload only; later, interfaces and cards come and go. */
 static void
 warn_of_idle_entries(const struct devices *d, const struct device_view *view, const struct device_round *r, FILE *err)
 {
@@ -196,7 +196,7 @@ warn_of_idle_entries(const struct devices *d, const struct device_view *view, co
 
 		if (device_plan_serves(cfg, r->want, r->want_cnt))
 			continue;
-		/* That there are no cards at all is logged once for all entries. */
+		/* The absence of all cards is logged once for all entries. */
 		if (cfg->type == CONFIG_DEVICE_VERBS && d->cards.rc == 0)
 			warn(err, "no RDMA device for %s now: %s", device_entry_name(cfg, text, sizeof(text)),
 			    device_plan_why_not(cfg, view));
@@ -241,7 +241,7 @@ arm_timer(struct devices *d)
 		timer_cancel(&d->env->timers, &d->timer);
 }
 
-/* Plans when to look again though nothing tells of a change: at everything, and before that at whether cards are there. */
+/* Sets the time of the next check without an event: of all devices, and earlier of the presence of cards. */
 static void
 arm_again(struct devices *d, const struct device_round *r)
 {
@@ -274,7 +274,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 	struct device_want want[DEVICE_WANTS_MAX];
 	struct device_round r = { .now_ns = d->env->now_ns, .want = want, .unsettled = when == AT_CHANGE };
 
-	/* The engine knows that they are gone. The list of cards is out of date then. */
+	/* The engine reports them as gone. The list of cards is then outdated. */
 	for (unsigned i = d->cnt; i-- > 0;) {
 		if (!smcr_device_gone(d->env->eng, d->devs[i].dev))
 			continue;
@@ -429,9 +429,9 @@ devices_free(struct devices *d)
 	free(d);
 }
 
-/* -- looking at them -- */
+/* -- look-ups -- */
 
-/* 0: not known. */
+/* 0: unknown. */
 static unsigned
 ifindex_of(const struct devices *d, const struct sockaddr_storage *addr)
 {
@@ -454,7 +454,7 @@ devices_describe(const struct devices *d, const struct sockaddr_storage *local, 
 			continue;
 		if (memcmp(&me->gid, &o->local_addr, sizeof(me->gid)) == 0)
 			return;
-		/* Of the two devices that a port may be, the one with the RoCE v2 GID: peers have the same. */
+		/* Of the two devices of a port, the one with the RoCE v2 GID: peers have the same. */
 		if ((near == NULL || near->gid_type == RNIC_GID_ROCE_V1) && me->ifindex != 0 &&
 		    me->ifindex == ifindex_of(d, local))
 			near = me;

@@ -11,14 +11,14 @@
 #include "base/minmax.h"
 #include "wire/clc.h"
 
-/* What a link of version 2 posts receives for, and as much as one of them to send from. */
+/* Receive buffers of a link of version 2, and one send buffer of the same size. */
 static uint64_t
 link_v2_bytes(const struct smcr_config *cfg)
 {
 	return (min_u32(cfg->rq_depth, SMCR_V2_RECEIVES) + 1) * (uint64_t)SMCR_V2_MSG_LEN;
 }
 
-/* Links of version 2: each connection with a peer of its own, as far as queue pairs go. */
+/* Links of version 2: one per connection, each with another peer, within the limit of queue pairs. */
 static uint64_t
 links_v2(const struct config *cfg)
 {
@@ -37,11 +37,11 @@ links_v2(const struct config *cfg)
 	return groups * min_u32(cfg->smcr.links_max, CLC_MAX_MAX_LINKS);
 }
 
-/* What a connection is given on a card where sizes are left to the engine, as long as nobody needs more. */
+/* What a connection gets on a card when the engine chooses sizes and none needs more. */
 #define AUTO_ELEM (64u * 1024)
 #define AUTO_RING (2 * AUTO_ELEM)
 
-/* An element and a send ring for each connection, and the kernel counts a region again for each link. */
+/* An element and a send ring for each connection; the kernel counts a region once per link. */
 uint64_t
 memlock_needed(const struct config *cfg)
 {
@@ -56,7 +56,7 @@ memlock_needed(const struct config *cfg)
 
 		bytes += (uint64_t)svc->max_connections * (elem + ring);
 	}
-	/* The engine's limit, shared by the services as they come. */
+	/* The engine's limit, shared by the services on demand. */
 	if (connections > cfg->smcr.conns_max)
 		bytes = bytes / connections * cfg->smcr.conns_max;
 	return bytes * cfg->smcr.links_max + links_v2(cfg) * link_v2_bytes(&cfg->smcr);
@@ -93,7 +93,7 @@ memlock_check(const struct config *cfg)
 	}
 	if (lim.rlim_max == RLIM_INFINITY)
 		return;
-	/* With this capability the kernel does not look at the limit. */
+	/* With this capability the kernel ignores the limit. */
 	if (syscall(SYS_capget, &head, cap) == 0 && (cap[0].effective & 1u << CAP_IPC_LOCK) != 0)
 		return;
 	if (memlock_too_low(cfg, lim.rlim_max, text, sizeof(text)))

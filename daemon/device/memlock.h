@@ -7,10 +7,9 @@
 
 #include "daemon/config/config.h"
 
-/* Bytes that connections of this configuration may register on cards at most. */
+/* Most bytes that connections of this configuration may register on cards. */
 uint64_t memlock_needed(const struct config *);
 /* Writes the warning into buf; false when the limit is high enough. */
 bool memlock_too_low(const struct config *, uint64_t limit, char *buf, size_t cap);
-/* To be called when the first card is used: raises the soft limit to the hard one, and logs the warning unless it does not hold for
- * this process. */
+/* When the first card is used: raises the soft limit to the hard one, and logs the warning unless exempt. */
 void memlock_check(const struct config *);

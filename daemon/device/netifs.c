@@ -48,7 +48,7 @@ netifs_find(const struct netifs *n, const struct sockaddr_storage *addr)
 
 /* -- networks -- */
 
-#define V4_IN_V6 12 /* where the IPv4 address is in a mapped one */
+#define V4_IN_V6 12 /* offset of the IPv4 address in a mapped one */
 
 static struct smcr_subnet
 network_of(const struct netif_addr *a)
@@ -119,7 +119,7 @@ netifs_near(const struct netifs *n, const uint8_t local[16], const uint8_t other
 
 /* -- changes of the table -- */
 
-/* Takes item i out of a list of cnt items of this size. */
+/* Removes item i from a list of cnt items of this size. */
 static void
 cut(void *list, unsigned i, unsigned cnt, size_t size)
 {
@@ -150,7 +150,7 @@ put_if(struct netifs *n, const struct netif *is)
 	return 1;
 }
 
-/* With its addresses: the kernel may or may not tell about each. */
+/* With its addresses, for which the kernel may send no messages. */
 static int
 drop_if(struct netifs *n, unsigned index)
 {
@@ -207,7 +207,7 @@ drop_addr(struct netifs *n, const struct netif_addr *gone)
 
 /* -- messages -- */
 
-/* The attribute of this type among len bytes from a; NULL when there is none. */
+/* The attribute of this type among len bytes from a; NULL: not found. */
 static const struct rtattr *
 find_attr(const struct rtattr *a, size_t len, unsigned short type)
 {
@@ -227,7 +227,7 @@ decode_link(const struct nlmsghdr *nh, struct netif *out)
 	*out = (struct netif){
 		.index = (unsigned)ifi->ifi_index,
 		.enabled = (ifi->ifi_flags & IFF_UP) != 0,
-		/* RUNNING: its operational state is up (or not known), carrier included. */
+		/* RUNNING: its operational state is up (or unknown), carrier included. */
 		.up = (ifi->ifi_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING),
 		.loopback = (ifi->ifi_flags & IFF_LOOPBACK) != 0,
 	};
@@ -289,7 +289,7 @@ decode_addr(const struct nlmsghdr *nh, struct netif_addr *out)
 		memcpy(&flags, RTA_DATA(more), sizeof(flags));
 	out->usable = (flags & IFA_F_DADFAILED) == 0 &&
 	    ((flags & IFA_F_TENTATIVE) == 0 || (flags & IFA_F_OPTIMISTIC) != 0);
-	/* IPv4 has the bit of "temporary" for "secondary", which is as good as a first one. */
+	/* IPv4 uses the bit of "temporary" for "secondary"; a secondary address is as good as a first one. */
 	out->lasting = ifa->ifa_family == AF_INET ||
 	    ((flags & IFA_F_TEMPORARY) == 0 && ifa->ifa_scope != RT_SCOPE_LINK);
 	return true;

@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "base/log.h"
 
-#define BUF_BYTES 32768 /* what the kernel puts into a part of a dump at most */
+#define BUF_BYTES 32768 /* most bytes that the kernel writes into a part of a dump */
 #define DUMP_TRIES 10
 
 struct netwatch {
@@ -41,8 +41,8 @@ open_netlink(unsigned groups)
 	return err;
 }
 
-/* Applies messages to a table: 1 when it has changed, 0 when not, or -errno. *end: the last one of a dump was among them;
- * *torn: what they list has changed meanwhile. */
+/* Applies messages to a table: 1 when it has changed, 0 when not, or -errno. *end: the last message of a dump was
+ * among them; *torn: the dumped objects changed meanwhile. */
 static int
 apply(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *end, bool *torn)
 {
@@ -60,10 +60,9 @@ apply(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *end, bo
 	return changed;
 }
 
-/* -- everything anew -- */
+/* -- full reads -- */
 
-/* Reads all objects of a kind. The kernel makes each part while it is asked for, so nothing blocks. *torn: they have changed
- * meanwhile. */
+/* Reads all objects of a kind. The kernel creates each part on the read, so nothing blocks. *torn: they changed. */
 static int
 dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
 {
@@ -147,7 +146,7 @@ on_events(struct loop_io *io, unsigned events)
 	} buf;
 
 	(void)events;
-	/* To the end, also when something is lost: what is older than the new table must not be applied to it. */
+	/* To the end, also after a loss: older messages must not be applied to the new table. */
 	for (;;) {
 		ssize_t n = recv(io->fd, &buf, sizeof(buf), MSG_TRUNC);
 
@@ -185,7 +184,7 @@ netwatch_new(struct loop *loop, struct netwatch **out)
 			close(fd);
 		nw->io.fd = -1;
 	}
-	/* After the socket was opened: changes in between are in its queue. */
+	/* After opening the socket: its queue has the changes in between. */
 	rc = netwatch_read(&nw->table);
 	if (rc != 0)
 		netwatch_free(nw);

@@ -12,8 +12,8 @@
 #include "daemon/event/event_kinds.h"
 #include "daemon/loop/mailbox.h"
 
-/* Reports of a lasting condition, such as an outage: repeated after this time, and at most this many starts; ends are
- * not limited. */
+/* Reports of a lasting condition, such as an outage: repeated after this time, and this many starts; ends are not
+ * limited. */
 #define TELL_AGAIN_NS (600 * INT64_C(1000000000))
 #define TELL_LIMIT ((struct log_limit){ .burst = 4, .interval_ms = 60000 })
 

@@ -1,5 +1,4 @@
-/* Log lines for the engine's entries and diagnoses: a fixed phrase, then the keys of that kind of line. Used by
- * worker.c and session*.c. */
+/* Log lines for the engine's entries and diagnoses: a fixed phrase, then keys. Used by worker.c and session*.c. */
 #pragma once
 
 #include <stddef.h>

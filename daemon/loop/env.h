@@ -1,5 +1,4 @@
-/* The environment that all parts of a worker's turn share. The worker fills it in and owns it; services, sessions and
- * devices keep a pointer to it. */
+/* The environment that all parts of a worker's turn share. Filled in and owned by the worker; its parts point to it. */
 #pragma once
 
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* The event loop; only this file uses libevent. One epoll descriptor watches all sockets edge-triggered (read, write,
- * urgent, hang-up, error), paused or not: no reset is missed, and a pause costs no system call. libevent runs the
- * signals. */
+ * urgent, hang-up, error), paused or not: no reset is missed, and a pause needs no system call. Signals use
+ * libevent. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,8 +41,7 @@ int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
 /* Each turn runs the callbacks of ready descriptors and signals, then every turn function in the order added. A turn
  * function returns the latest time of its next call (INT64_MIN: at once, INT64_MAX: never). */
 int loop_add_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);
-/* While a turn function with this arg exists, fn receives the time of each turn before the first callback of the
- * turn. */
+/* While a turn function with this arg exists, fn receives the time of a turn before its first callback. */
 void loop_set_clock(struct loop *, void (*fn)(void *arg, int64_t now_ns), void *arg);
 /* Neither the function nor its clock is called again. A turn function may call it. */
 void loop_del_turn(struct loop *, int64_t (*fn)(void *arg, int64_t now_ns), void *arg);

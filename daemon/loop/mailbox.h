@@ -8,8 +8,7 @@
 
 #include "daemon/loop/loop.h"
 
-/* Owned by the poster until posted, and by the reader from then until it calls fn; fn may post it again, not
- * earlier. */
+/* Owned by the poster until posted, then by the reader until it calls fn, which may post it again. */
 struct mail {
 	struct mail *next;
 	void (*fn)(struct mail *);

@@ -1,14 +1,14 @@
-/* How long answers of name servers count; see dns_ttl.h. Called by resolver.c and names.c. */
+/* Lifetime of name server answers; see dns_ttl.h. Called by resolver.c and names.c. */
 #include "daemon/names/dns_ttl.h"
 
 #include "base/minmax.h"
 
 #define HEADER_LEN 12
 #define TYPE_SOA 6
-#define SOA_FIXED_LEN 20 /* behind the two names: serial, refresh, retry, expire, minimum */
-#define RECORDS_MAX 512  /* looked at */
+#define SOA_FIXED_LEN 20 /* after the two names: serial, refresh, retry, expire, minimum */
+#define RECORDS_MAX 512  /* records that are read */
 
-/* Reading a message; once bad, always bad. */
+/* Reads a message; an error is permanent. */
 struct reader {
 	const uint8_t *at, *end;
 	bool bad;
@@ -70,7 +70,7 @@ take_record(struct reader *r, struct record *out)
 	out->type = (uint16_t)take_uint(r, 2);
 	(void)dns_ttl_take(r, 2);
 	out->ttl_s = take_uint(r, 4);
-	/* RFC 2181 8: with the first bit set it is 0. */
+	/* RFC 2181 8: 0 when the first bit is set. */
 	if (out->ttl_s > INT32_MAX)
 		out->ttl_s = 0;
 	size_t len = take_uint(r, 2);
@@ -79,7 +79,7 @@ take_record(struct reader *r, struct record *out)
 	return !r->bad;
 }
 
-/* To the answers; the counts of records in the sections behind the questions. */
+/* Skips to the answers; returns the record counts of the sections after the questions. */
 static struct reader
 open_message(const uint8_t *msg, size_t len, unsigned *answers, unsigned *authorities)
 {
@@ -124,7 +124,7 @@ dns_negative_ttl(const uint8_t *msg, size_t len, uint32_t *ttl_s)
 	struct reader r = open_message(msg, len, &answers, &authorities);
 	struct record rec;
 
-	/* Aliases that lead to nothing may stand in front. */
+	/* Aliases without a target may come first. */
 	for (unsigned i = 0; i < answers && !r.bad; i++)
 		(void)take_record(&r, &rec);
 	for (unsigned i = 0; i < authorities && take_record(&r, &rec); i++) {

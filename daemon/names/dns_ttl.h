@@ -1,30 +1,28 @@
-/*
- * How long an answer of a name server counts (RFC 1035 4.1, RFC 2308 5): what c-ares does not tell. And when a name is to be looked
- * up again. Pure. The messages come from the network, and nothing of them is believed.
- */
+/* The lifetime of a name server's answer (RFC 1035 4.1, RFC 2308 5), which c-ares does not return, and the time of the
+ * next look-up. Pure. The messages come from the network and are not trusted. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* In seconds, the smallest one of the answer's records; false when there are none, or it is broken. */
+/* In seconds, the smallest of the answer's records; false when there are no records, or the message is malformed. */
 bool dns_answer_ttl(const uint8_t *msg, size_t len, uint32_t *ttl_s);
-/* Of an answer that says "no such name" or "no such record": the SOA record's own TTL or its MINIMUM, the smaller one. */
+/* For an answer "no such name" or "no such record": the SOA record's own TTL or its MINIMUM, the smaller one. */
 bool dns_negative_ttl(const uint8_t *msg, size_t len, uint32_t *ttl_s);
 
-/* What has come of a look-up. */
+/* The result of a look-up. */
 struct dns_outcome {
 	bool found;
-	bool lasts; /* ttl_s is known: of the records, or of there being none */
+	bool lasts; /* ttl_s is known, for records or for their absence */
 	uint32_t ttl_s;
-	unsigned failed; /* look-ups in a row, with this one */
+	unsigned failed; /* consecutive failed look-ups, with this one */
 };
 
-#define DNS_TTL_MIN_S 5        /* whatever the records say: a name server is no clock */
-#define DNS_TTL_MAX_S 3600     /* a mistake in a zone is over after that */
-#define DNS_NEGATIVE_MAX_S 300 /* a service waits for it */
-#define DNS_FAILURE_MAX_S 60   /* nobody answers, or a server has failed: 5, 10, 20, 40, 60 s */
+#define DNS_TTL_MIN_S 5        /* lower bound for TTLs, to limit the load on name servers */
+#define DNS_TTL_MAX_S 3600     /* limits how long a mistake in a zone lasts */
+#define DNS_NEGATIVE_MAX_S 300 /* a service waits for the name */
+#define DNS_FAILURE_MAX_S 60   /* no answer, or a server failure: 5, 10, 20, 40, 60 s */
 
-/* The name is looked up again after so many seconds. */
+/* Seconds until the name is looked up again. */
 uint32_t dns_next_s(const struct dns_outcome *);

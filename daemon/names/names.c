@@ -1,4 +1,4 @@
-/* The names of services' targets, looked up by the time that their answers last; see names.h. Called by smcrd*.c. */
+/* Look-ups of target names, timed by the lifetime of their answers; see names.h. Called by smcrd*.c. */
 #include "daemon/names/names.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "daemon/names/resolver.h"
 
-#define ASKING_MAX 32 /* look-ups at the same time; others wait for their turn */
+#define ASKING_MAX 32 /* concurrent look-ups; the others wait */
 #define NS_PER_S INT64_C(1000000000)
 
 /* A target of a service with this name. */
@@ -24,26 +24,26 @@ struct user {
 	char service[CONFIG_NAME_MAX];
 };
 
-/* A name, with its port: services that have the same one are told the same answer. */
+/* A name with its port: services with the same one share the answer. */
 struct name {
-	struct list_node node; /* names->list; alone once it is dropped */
-	struct names *all;     /* NULL: dropped while it was asked for */
+	struct list_node node; /* in names->list; not linked once dropped */
+	struct names *all;     /* NULL: dropped during its look-up */
 	struct user *users;
 	struct config_target spec;
 	int64_t due_ns;
 	bool asking;
-	bool found; /* the last look-up did */
+	bool found; /* the last look-up succeeded */
 	unsigned failed;
 	char said[ENDPOINT_WHY_MAX +
-	    CONFIG_TARGET_ADDRS_MAX * ADDR_STR_MAX]; /* what the log says last: why, or the addresses */
-	char left_out[ADDR_STR_MAX];                 /* the same of an address that is left out */
+	    CONFIG_TARGET_ADDRS_MAX * ADDR_STR_MAX]; /* as last logged: the reason, or the addresses */
+	char left_out[ADDR_STR_MAX];                 /* the same for a left out address */
 };
 
 struct names {
 	struct loop *loop;
 	struct targets_all *targets;
 	struct names_hooks hooks;
-	struct resolver *resolver; /* NULL: there is none */
+	struct resolver *resolver; /* NULL: no resolver */
 	struct list_node list;
 	struct sockaddr_storage *listens; /* of all services */
 	unsigned listen_cnt;
@@ -124,7 +124,7 @@ is_ours(const struct names *all, const struct sockaddr_storage *addr)
 	return false;
 }
 
-/* Leaves out where the daemon itself listens: whoever makes the zone file would lead services to each other. */
+/* Leaves out addresses where the daemon itself listens: a zone could connect services to each other. */
 static void
 leave_out_ours(const struct names *all, struct resolver_answer *a)
 {
@@ -141,7 +141,7 @@ leave_out_ours(const struct names *all, struct resolver_answer *a)
 	a->cnt = cnt;
 }
 
-/* Returns how many services have no address at all. */
+/* Returns how many services have no address. */
 static unsigned
 tell_users(const struct name *n, const struct resolver_answer *a)
 {
@@ -156,7 +156,7 @@ tell_users(const struct name *n, const struct resolver_answer *a)
 	return waiting;
 }
 
-/* In an order that does not depend on the name server's, which often changes it each time. */
+/* A fixed order, as name servers often change theirs with each answer. */
 static int
 by_bytes(const void *a, const void *b)
 {
@@ -195,7 +195,7 @@ log_barred(struct name *n, const struct resolver_answer *a)
 		                                    "addresses: /etc/hosts may");
 }
 
-/* Each change once. */
+/* Logs each change once. */
 static void
 log_change(struct name *n, const struct resolver_answer *a, unsigned waiting, uint32_t next_s)
 {
@@ -300,7 +300,7 @@ drop_all(struct names *all)
 	all->asking = 0;
 }
 
-/* False: memory is out, and nothing is known. */
+/* False: out of memory, no address is stored. */
 static bool
 keep_listens(struct names *all, const struct config *cfg)
 {
@@ -314,7 +314,7 @@ keep_listens(struct names *all, const struct config *cfg)
 	return true;
 }
 
-/* The log goes on from what it has said of a name that stays. */
+/* The log state of a name that stays is kept. */
 static void
 keep_said(struct list_node *old, struct names *all)
 {

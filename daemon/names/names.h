@@ -1,10 +1,8 @@
-/*
- * The names in `to` of all services: each is looked up when the daemon starts and at a reload, again when its answer is too
- * old, and again after a while when there was none. What it stands for goes to the services' targets (target/targets.h). A name
- * that does not resolve keeps the addresses that it had; a service that never had any waits, and nothing else does.
+/* The names in `to` of all services. Each is looked up at start and at a reload, again when its answer expires, and
+ * after a delay when it failed. The result goes to the targets of the services (target/targets.h). A name that does
+ * not resolve keeps its last addresses; only a service that never had an address waits.
  *
- * On the main loop. Sleeps until the first name is due.
- */
+ * Runs on the main loop. Sleeps until the first name is due. */
 #pragma once
 
 #include "daemon/config/config.h"
@@ -15,15 +13,15 @@ struct names;
 
 struct names_hooks {
 	void *arg;
-	/* A service that waited has its first address. */
+	/* A waiting service has its first address. */
 	void (*came)(void *arg, const char *service);
 };
 
-/* 0 or -errno. Without c-ares it does nothing. targets has to outlive it. */
+/* 0 or -errno. Does nothing without c-ares. targets has to outlive it. */
 int names_new(struct loop *, struct targets_all *, const struct names_hooks *, struct names **);
-/* The names of this configuration from now on, all of which are looked up at once; cfg is looked at until this returns. */
+/* Replaces the names by those of this configuration and looks them all up at once. cfg is used only during the call. */
 void names_apply(struct names *, const struct config *cfg);
-/* Those that were not found, and wait for another look, are looked up now. How many. */
+/* Looks up the failed names at once; returns their number. */
 unsigned names_retry(struct names *);
 /* NULL is allowed. */
 void names_free(struct names *);

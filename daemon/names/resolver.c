@@ -1,4 +1,4 @@
-/* Looking up names by c-ares; see resolver.h. Called by names.c. */
+/* Name look-ups by c-ares; see resolver.h. Called by names.c. */
 #include "daemon/names/resolver.h"
 
 #include <ares.h>
@@ -13,11 +13,11 @@
 #include "base/list.h"
 #include "base/minmax.h"
 
-/* Of each name server: 2 s and then 4 s. c-ares' own are 75 s in all, which is long for a service that waits. */
+/* Per name server: 2 s and then 4 s. c-ares' defaults add up to 75 s, which is long for a waiting service. */
 #define TRIES 2
 #define TIMEOUT_MS 2000
 #define FILE_TTL_S 60 /* of an entry of /etc/hosts */
-#define ROUNDS 64     /* of a socket in a turn */
+#define ROUNDS 64     /* of a socket, per turn */
 #define SOCKS_A_TURN 32
 #define SRV_HOSTS_MAX 16
 
@@ -28,18 +28,18 @@ struct sock {
 	struct loop_io io;
 	struct list_node node;
 	struct resolver *r;
-	bool writes; /* waits for room */
+	bool writes; /* waits until it is writable */
 };
 
 struct resolver {
 	struct loop *loop;
 	ares_channel channel;
-	bool open; /* there is a channel */
+	bool open; /* the channel exists */
 	struct list_node socks;
-	struct timespec conf; /* when resolv.conf was changed last */
+	struct timespec conf; /* modification time of resolv.conf */
 	ino_t conf_ino;
 	unsigned under_way; /* queries */
-	bool more;          /* a socket has more than was read */
+	bool more;          /* a socket has unread data */
 };
 
 struct srv_host {
@@ -56,7 +56,7 @@ struct query {
 	uint16_t port;
 	bool srv;
 	struct srv_host hosts[SRV_HOSTS_MAX]; /* by priority */
-	unsigned host_cnt, host;              /* the one whose addresses are asked for */
+	unsigned host_cnt, host;              /* the one whose addresses are looked up */
 	struct resolver_answer answer;
 };
 
@@ -71,7 +71,7 @@ find_sock(struct resolver *r, ares_socket_t fd)
 	return NULL;
 }
 
-/* The loop tells edges, and c-ares may read less than there is. */
+/* The loop reports edges, and c-ares may leave data unread. */
 static void
 serve(struct resolver *r, int fd)
 {
@@ -90,7 +90,7 @@ serve(struct resolver *r, int fd)
 	loop_again(r->loop);
 }
 
-/* Serving one may end others: by their numbers. */
+/* Serving one may close others, so they are found by number. */
 static void
 serve_all(struct resolver *r)
 {
@@ -112,7 +112,7 @@ on_sock(struct loop_io *io, unsigned events)
 	serve(CONTAINER_OF(io, struct sock, io)->r, io->fd);
 }
 
-/* c-ares waits for these events of a socket from now on; for none: it closes it. */
+/* c-ares waits for these events of a socket from now on; with no event it closes the socket. */
 static void
 on_sock_state(void *arg, ares_socket_t fd, int readable, int writable)
 {
@@ -128,7 +128,7 @@ on_sock_state(void *arg, ares_socket_t fd, int readable, int writable)
 		return;
 	}
 	if (s == NULL) {
-		/* Without memory the answer is not seen: the query ends by its timeout. */
+		/* Without memory the answer is not read, and the query ends by its timeout. */
 		s = calloc(1, sizeof(*s));
 		if (s == NULL)
 			return;
@@ -145,7 +145,7 @@ on_sock_state(void *arg, ares_socket_t fd, int readable, int writable)
 
 /* -- the channel -- */
 
-/* It has changed since it was looked at last. */
+/* Has resolv.conf changed since the last check? */
 static bool
 conf_changed(struct resolver *r)
 {
@@ -223,7 +223,7 @@ status_words(int status)
 		return "REFUSED, the name server does not answer this host";
 	case ARES_ETIMEOUT:
 		return "timeout, no name server answers";
-	case ARES_ECONNREFUSED: /* what c-ares 1.18 says when all of them have failed, in whatever way */
+	case ARES_ECONNREFUSED: /* c-ares 1.18 returns it when all servers failed, for any reason */
 		return "no name server can be reached, or they answer SERVFAIL or REFUSED";
 	case ARES_EBADRESP:
 	case ARES_EFORMERR:
@@ -264,7 +264,7 @@ on_negative(void *arg, int status, int timeouts, unsigned char *msg, int len)
 	resolver_finish(q, status_words(status == ARES_SUCCESS ? ARES_ENODATA : status));
 }
 
-/* For how long there is nothing of that name only the message itself says, and c-ares shows that of a single question alone. */
+/* The lifetime of a negative answer is only in the message, which c-ares shows only for a single question. */
 static void
 fail_host(struct query *q, int status)
 {
@@ -274,7 +274,7 @@ fail_host(struct query *q, int status)
 		resolver_finish(q, status_words(status));
 }
 
-/* A name of the configuration may be the host's own; that of an SRV record is the name server's choice. */
+/* A name of the configuration may be one of the host; the name server chooses that of an SRV record. */
 static bool
 may_be_special(const struct query *q)
 {
@@ -300,7 +300,7 @@ resolver_leave_out(struct query *q, const struct sockaddr_storage *addr)
 		q->answer.left_out = *addr;
 }
 
-/* What comes with a record of another kind in the way is left out. */
+/* Answers mixed with records of another kind are left out. */
 static void
 add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_host *from, const char *name)
 {
@@ -371,7 +371,7 @@ take_hosts(struct query *q, const struct ares_srv_reply *list)
 	for (const struct ares_srv_reply *s = list; s != NULL && q->host_cnt < SRV_HOSTS_MAX; s = s->next) {
 		unsigned at = q->host_cnt;
 
-		/* The root: the service is decidedly not there. */
+		/* The root: the service explicitly does not exist. */
 		if (s->host[0] == '\0' || strcmp(s->host, ".") == 0 || strlen(s->host) >= CONFIG_HOST_MAX ||
 		    s->port == 0)
 			continue;
@@ -407,7 +407,7 @@ on_srv(void *arg, int status, int timeouts, unsigned char *msg, int len)
 		resolver_finish(q, status == ARES_SUCCESS ? "its SRV records name no host" : status_words(status));
 }
 
-/* -- asking -- */
+/* -- queries -- */
 
 void
 resolver_ask(struct resolver *r, const char *name, bool srv, uint16_t port, resolver_done done, void *arg)
@@ -415,7 +415,7 @@ resolver_ask(struct resolver *r, const char *name, bool srv, uint16_t port, reso
 	const struct resolver_answer failed = { .why = "the resolver cannot be set up" };
 	struct query *q = calloc(1, sizeof(*q));
 
-	/* A channel that is in use is read anew when it is not. */
+	/* A channel in use is replaced once it is idle. */
 	if (r->open && r->under_way == 0 && conf_changed(r))
 		close_channel(r);
 	if (q == NULL || strlen(name) >= sizeof(q->name) || (!r->open && open_channel(r) != 0)) {

@@ -1,7 +1,6 @@
-/*
- * Looking up names on the main loop, by c-ares: /etc/hosts and name servers as its files (resolv.conf, nsswitch.conf) say, which are
- * read again when resolv.conf has changed. The only user of c-ares; resolver_none.c stands for it where it is missing.
- */
+/* Name look-ups on the main loop, by c-ares: /etc/hosts and name servers as configured (resolv.conf, nsswitch.conf).
+ * The files are read again when resolv.conf has changed. The only user of c-ares; without it resolver_none.c is
+ * built. */
 #pragma once
 
 #include "daemon/loop/loop.h"
@@ -11,13 +10,13 @@
 struct resolver;
 
 struct resolver_answer {
-	const char *why; /* why there is no address; NULL: there is at least one */
+	const char *why; /* why there is no address; NULL: at least one address */
 	bool lasts;      /* see dns_ttl.h */
 	uint32_t ttl_s;
-	/* In the order that they are to be tried in (RFC 6724); those of SRV records by priority. */
+	/* In the order of use (RFC 6724); those of SRV records by priority. */
 	struct target_addr addrs[CONFIG_TARGET_ADDRS_MAX];
 	unsigned cnt;
-	/* Addresses that no name server may choose, and /etc/hosts does not say, are not among them: how many, and the first. */
+	/* Left out addresses, which no name server may choose and /etc/hosts does not have. */
 	unsigned left_out_cnt;
 	struct sockaddr_storage left_out;
 };
@@ -26,11 +25,11 @@ typedef void (*resolver_done)(void *arg, const struct resolver_answer *);
 
 /* 0, -ENOSYS without c-ares, or -errno. */
 int resolver_new(struct loop *, struct resolver **);
-/* Every look-up that is under way ends before it returns. NULL is allowed. */
+/* Ends every pending look-up before it returns. NULL is allowed. */
 void resolver_free(struct resolver *);
 
-/* The addresses of a host, with this port; or, srv, those of the hosts that the SRV records of this name name, with the ports there.
- * done is called once, perhaps before this returns; it asks for nothing itself. */
+/* The addresses of a host, with this port; or, srv, of the hosts in the SRV records of this name, with their ports.
+ * done is called once, possibly before this returns; it starts no look-up itself. */
 void resolver_ask(struct resolver *, const char *name, bool srv, uint16_t port, resolver_done done, void *arg);
-/* In each turn; returns when it wants the next one at the latest. */
+/* In each turn; returns the latest time of the next call. */
 int64_t resolver_turn(struct resolver *, int64_t now_ns);

@@ -18,15 +18,12 @@
 
 #define LOCK_WAIT_NS 10000000
 
-/* How often a start may wait for a lock. Whoever may open a directory may lock it, for as long as he likes: so this is for all
- * sockets together. Starting is one thread's. */
+/* How often a start may wait for a directory lock, over all sockets: a user who may open a directory may lock it
+ * without end. Only one thread starts sockets. */
 static unsigned waits_left = 100;
 
-/*
- * Two daemons that start at once must not both find a dead socket and then
- * remove each other's: the directory is locked between the look and listen().
- * When that cannot be had, it is no reason not to start.
- */
+/* Two daemons that start together must not both find a dead socket and then remove each other's: the directory is
+ * locked from the probe to listen(). Without the lock the start continues. */
 static int
 lock_directory(const char *path, bool waits)
 {
@@ -49,8 +46,8 @@ unlock(struct listen_socket *l)
 	l->lock = -1;
 }
 
-/* Has a process the socket of this file open? 0: none has; -EADDRINUSE: one has; other: it cannot be said. Asks by a socket of
- * another type, so that a server there sees no client. */
+/* Does a process have the socket of this file open? 0: no; -EADDRINUSE: yes; other: unknown. Connects with another
+ * socket type, so the server there sees no client. */
 static int
 probe(const struct sockaddr_un *sun)
 {
@@ -65,7 +62,7 @@ probe(const struct sockaddr_un *sun)
 	return rc == ECONNREFUSED || rc == ENOENT ? 0 : -rc;
 }
 
-/* What a reload may not, a start may. */
+/* A reload may lack a right that a start has. */
 static const char *
 confined_words(const struct listen_socket_file *f, int rc)
 {
@@ -75,7 +72,7 @@ confined_words(const struct listen_socket_file *f, int rc)
 	    : "";
 }
 
-/* Makes way for our socket. */
+/* Removes a dead socket at the path. */
 static int
 clear_path(const struct sockaddr_un *sun, const struct listen_socket_file *f, FILE *err)
 {
@@ -103,8 +100,8 @@ clear_path(const struct sockaddr_un *sun, const struct listen_socket_file *f, FI
 	return rc;
 }
 
-/* Remembers which file it is, and gives it owner and group, by a descriptor of it: whoever may write to the directory has no
- * time to put something else there. 0, or -errno and what could not be done in *step. */
+/* Stores the identity of the file and sets its owner and group through a descriptor, so that the file cannot be
+ * replaced in between. 0, or -errno with the failed step in *step. */
 static int
 own_file(struct listen_socket *l, const struct listen_socket_file *f, const char **step)
 {
@@ -135,7 +132,7 @@ own_file(struct listen_socket *l, const struct listen_socket_file *f, const char
 static int
 bind_file(struct listen_socket *l, const struct sockaddr_un *sun, const struct listen_socket_file *f, const char **step)
 {
-	/* It has its mode from the first moment on. */
+	/* The file has its mode from its creation. */
 	mode_t old = umask(~f->mode & 0777);
 	int rc = bind(l->fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : -errno;
 

@@ -86,7 +86,7 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 static void
 net_set_int(int fd, int level, int name, int value)
 {
-	/* Of no consequence when refused (odd kernels). */
+	/* A failure (odd kernels) does not matter. */
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
@@ -129,8 +129,8 @@ net_share_of(unsigned nr, unsigned cnt)
 	return cnt == 1 ? NET_ALONE : nr == 0 ? NET_FIRST : NET_BESIDE;
 }
 
-/* Sharing that begins behind bind() keeps a port that somebody else shares out of reach: two daemons would get a part of the
- * connections each, and nobody would be told. */
+/* Sharing is enabled after bind(), so a port that another process shares is refused. Otherwise each daemon would get a
+ * part of the connections, without an error. */
 static int
 bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
 {
@@ -154,7 +154,7 @@ net_listen(const struct sockaddr_storage *ss, enum net_share share, bool freebin
 	if (ss->ss_family == AF_INET6)
 		net_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (freebind)
-		net_set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* of IPv6 as well */
+		net_set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* for IPv6 as well */
 	if (opt != NULL)
 		tcp_option_mark_listener(opt, fd);
 	err = bind_and_listen(fd, ss, share);
@@ -228,7 +228,8 @@ net_unacked(int fd, struct net_unacked *u)
 
 	if (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes == 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
 		return false;
-	/* FIN counts as a byte, and its repetitions not as data; who lives takes it, however full its buffer. */
+	/* FIN counts as one byte, but its retransmissions do not count as data. A live peer accepts it with a full
+	 * buffer. */
 	bool fin = bytes == 1 && info.tcpi_state != TCP_ESTABLISHED && info.tcpi_state != TCP_CLOSE_WAIT;
 	*u = (struct net_unacked){
 		.sent = info.tcpi_unacked > 0 && (fin || info.tcpi_last_data_sent < info.tcpi_last_ack_recv),

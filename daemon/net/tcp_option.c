@@ -26,7 +26,7 @@ tcp_option_init(struct tcp_option *opt, const char *why)
 	(void)snprintf(opt->why, sizeof(opt->why), "%s", why);
 }
 
-/* -- bpf(2), which the C library has no function for -- */
+/* -- bpf(2), which the C library does not wrap -- */
 
 /* A descriptor, 0, or -errno. */
 static int
@@ -43,7 +43,7 @@ tcp_option_address(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
-/* A value for each socket, copied to those that a listening one accepts, and gone with them. */
+/* A value for each socket. Accepted sockets copy that of their listener; it ends with the socket. */
 static int
 make_map(void)
 {
@@ -77,7 +77,7 @@ load_prog(int map)
 		.expected_attach_type = BPF_CGROUP_SOCK_OPS,
 		.insn_cnt = tcp_option_prog_make(insns, map),
 		.insns = tcp_option_address(insns),
-		.license = tcp_option_address("Apache-2.0"), /* it calls no function that is for the GPL alone */
+		.license = tcp_option_address("Apache-2.0"), /* it calls no GPL-only function */
 		.prog_name = "smcr_option",
 	};
 
@@ -86,7 +86,7 @@ load_prog(int map)
 
 /* -- the daemon's cgroup -- */
 
-/* Its directory in the version 2 tree, opened: a descriptor, or -errno. */
+/* The directory of the cgroup in the version 2 tree, opened: a descriptor, or -errno. */
 static int
 open_cgroup(void)
 {
@@ -101,8 +101,8 @@ open_cgroup(void)
 		line[strcspn(line, "\n")] = '\0';
 		if (strncmp(line, "0::", 3) != 0)
 			continue;
-		/* Of a host with both versions the second root is the right one; the first has no such directory then, or it is
-		 * no cgroup of version 2, which attaching finds out. */
+		/* On a host with both versions the second root is right. The first then has no such directory, or it
+		 * is no cgroup of version 2, which attaching detects. */
 		for (int i = 1; i >= 0 && fd < 0; i--) {
 			(void)snprintf(dir, sizeof(dir), "%s%s", roots[i], line + 3);
 			fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -114,7 +114,7 @@ open_cgroup(void)
 	return fd;
 }
 
-/* The link ends with its descriptor, and the program and the map with the link. */
+/* The link ends with its descriptor, and the program and the map end with the link. */
 static int
 attach(int prog, int cgroup)
 {
@@ -141,7 +141,7 @@ map_get(int map, int fd, uint32_t *value)
 	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
 
-/* CAP_SYS_ADMIN does in its place, but is not kept. */
+/* CAP_SYS_ADMIN works as well, but is not kept. */
 static bool
 lacks_right(void)
 {
@@ -151,8 +151,8 @@ lacks_right(void)
 	return syscall(SYS_capget, &head, have) == 0 && (have[CAP_BPF / 32].permitted & 1u << CAP_BPF % 32) == 0;
 }
 
-/* Does reading take a right? Kernels before 5.19 let nobody call bpf(2) without, unless told otherwise
- * (kernel.unprivileged_bpf_disabled). Tried out with the rights put aside for a moment. */
+/* Does reading need a right? Kernels before 5.19 refuse bpf(2) without one, unless kernel.unprivileged_bpf_disabled
+ * allows it. Tests it with the rights disabled for a moment. */
 static bool
 takes_right(int map)
 {
@@ -201,7 +201,7 @@ tcp_option_open(struct tcp_option *opt)
 		step = "link";
 		rc = attach(prog, cgroup);
 	}
-	/* The link holds the program, and that the map. */
+	/* The link holds the program, which holds the map. */
 	if (prog >= 0)
 		close(prog);
 	if (cgroup >= 0)
@@ -250,7 +250,7 @@ tcp_option_mark(const struct tcp_option *opt, int fd)
 	if (!tcp_option_usable(opt))
 		return;
 	attr.map_fd = (uint32_t)opt->map;
-	/* Without memory for it the connection is as if the option could not be used, which tcp_option_read tells. */
+	/* Without memory for the value the connection has no option, which tcp_option_read reports. */
 	(void)bpf(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
@@ -259,8 +259,8 @@ tcp_option_mark_listener(const struct tcp_option *opt, int fd)
 {
 	int on = 1;
 
-	/* Without it the kernel has no SYN to compare with when it sends a SYN/ACK again, which then lacks the option, and the
-	 * two ends would disagree. */
+	/* Without it the kernel has no SYN to compare with when it retransmits a SYN/ACK. That one then lacks the
+	 * option, and the two ends disagree. */
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, sizeof(on));
 	tcp_option_mark(opt, fd);
 }
@@ -290,7 +290,7 @@ tcp_option_in_segment(struct span segment)
 	unsigned version = segment.len >= 20 ? ip[0] >> 4 : 0;
 	size_t head_len = version == 4 ? (ip[0] & 0xfu) * 4 : 40;
 
-	/* Extension headers of IPv6 are not followed. */
+	/* IPv6 extension headers are not followed. */
 	if ((version != 4 && version != 6) || head_len < 20 || head_len > segment.len ||
 	    ip[version == 4 ? 9 : 6] != IPPROTO_TCP)
 		return false;

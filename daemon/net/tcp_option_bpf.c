@@ -1,18 +1,14 @@
-/*
- * The BPF program for SMC-R's TCP option, assembled by hand: no compiler and no
- * library is needed where the daemon is built or runs. It is called by TCP for
- * sockets of the daemon's cgroup ("sock_ops"), looks at those alone that the map
- * has, and is a list of instructions with labels, which tcp_option_prog_make turns
- * into what the kernel takes.
+/* The BPF program for SMC-R's TCP option, assembled by hand: neither build nor host needs a compiler or library for it.
+ * TCP calls it for sockets of the daemon's cgroup ("sock_ops"); it handles only those in the map. It is a list of
+ * instructions with labels, which tcp_option_prog_make converts to the kernel's form.
  *
- *	connect(), listen()	ask to be called for the options of SYN and SYN/ACK
+ *	connect(), listen()	request callbacks for the options of SYN and SYN/ACK
  *	length of the options	reserve 6 bytes, in a SYN/ACK only if the SYN had the option
  *	options are written	store the option
- *	established		did the peer's segment have it? The answer goes into the map
+ *	established		write into the map whether the peer's segment had it
  *
- * Registers: R6 is the context (struct bpf_sock_ops), R10 the end of the stack,
- * R0 what a helper returned, R1 to R5 its arguments, lost with each call.
- */
+ * Registers: R6 is the context (struct bpf_sock_ops), R10 the end of the stack, R0 the result of a helper, R1 to R5 its
+ * arguments, lost with each call. */
 #include "daemon/net/tcp_option_bpf.h"
 
 #include <linux/btf.h>
@@ -49,7 +45,7 @@ enum label {
 	L_CNT,
 };
 
-/* Not the kernel's: code 0 with a number marks the place of that label. */
+/* Code 0 with a number, which the kernel does not have, marks the place of that label. */
 #define LABEL(label) ((struct bpf_insn){ .code = 0, .imm = (label) })
 
 #define INSN(c, d, s, o, i) ((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
@@ -74,13 +70,13 @@ enum label {
 
 #define CTX(field) ((short)offsetof(struct bpf_sock_ops, field))
 
-/* R0 = what the map has of this socket; ends the program when it is none of ours (or no full socket). */
-#define FIND_OURS(map)                                                                                                 \
-	LOAD_DW(R2, R6, CTX(sk)), JUMP_EQ(R2, 0, L_END), LOAD_MAP(R1, map), MOV_I(R3, 0), /* no value to begin with */ \
-	    MOV_I(R4, 0),                                                                 /* do not create */          \
+/* R0 = the map's value of this socket; ends the program when it has none (or is no full socket). */
+#define FIND_OURS(map)                                                                                           \
+	LOAD_DW(R2, R6, CTX(sk)), JUMP_EQ(R2, 0, L_END), LOAD_MAP(R1, map), MOV_I(R3, 0), /* no initial value */ \
+	    MOV_I(R4, 0),                                                                 /* do not create */    \
 	    CALL(sk_storage_get), JUMP_EQ(R0, 0, L_END)
 
-/* The option on the stack: to be stored, and to be searched for (kind, length, magic). */
+/* The option on the stack: to store it, and to search for it (kind, length, magic). */
 #define OPTION (-8)
 #define PUT_OPTION()                                                                               \
 	STORE_BYTE(R10, OPTION, TCPOPT_SMCR_KIND), STORE_BYTE(R10, OPTION + 1, TCPOPT_SMCR_LEN),   \
@@ -90,13 +86,13 @@ enum label {
 	    STORE_BYTE(R10, OPTION + 5, TCPOPT_SMCR_MAGIC & 0xff), STORE_BYTE(R10, OPTION + 6, 0), \
 	    STORE_BYTE(R10, OPTION + 7, 0)
 
-/* Arguments of helpers: context, option, length; R4 is the caller's. */
+/* Arguments of helpers: context, option, length; the caller sets R4. */
 #define OPTION_ARGS() MOV(R1, R6), MOV(R2, R10), ADD_I(R2, OPTION), MOV_I(R3, TCPOPT_SMCR_LEN)
 
 #define CALL_ME BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG
 #define FLAG_SYN 0x02 /* of the TCP header, RFC 9293 3.1 */
 #define FLAG_ACK 0x10
-#define TOO_LONG (-28) /* -ENOSPC of load_hdr_opt: the option is there, and longer than ours */
+#define TOO_LONG (-28) /* -ENOSPC of load_hdr_opt: the option exists and is longer than ours */
 
 static bool
 is_label(const struct bpf_insn *insn)
@@ -112,7 +108,7 @@ is_jump(const struct bpf_insn *insn)
 	return BPF_CLASS(insn->code) == BPF_JMP && op != BPF_CALL && op != BPF_EXIT;
 }
 
-/* Takes the labels out, and makes distances of them in jumps. Returns the number of instructions. */
+/* Removes the labels and sets the distances of jumps. Returns the number of instructions. */
 static unsigned
 resolve(const struct bpf_insn *prog, size_t cnt, struct bpf_insn out[TCP_OPTION_INSNS_MAX])
 {
@@ -138,7 +134,7 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 {
 	const struct bpf_insn prog[] = {
 		MOV(R6, R1),
-		/* What is TCP at? R7 is where the established socket's peer may have said it: 0 = in this segment. */
+		/* The operation of TCP. R7 is where the peer's option is once established: 0 = this segment. */
 		LOAD_W(R1, R6, CTX(op)),
 		JUMP_EQ(R1, BPF_SOCK_OPS_TCP_CONNECT_CB, L_ARM),
 		JUMP_EQ(R1, BPF_SOCK_OPS_TCP_LISTEN_CB, L_ARM),
@@ -150,8 +146,8 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 		JUMP_EQ(R1, BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB, L_ESTABLISHED),
 		JUMP(L_END),
 
-		/* connect() or listen() on a marked socket: from now on L_OPTION is reached for it. Requests and accepted
-		 * sockets inherit that from their listener. */
+		/* connect() or listen() on a marked socket: L_OPTION is reached for it after this. Requests and
+		 * accepted sockets inherit that from their listener. */
 		LABEL(L_ARM),
 		FIND_OURS(map),
 		LOAD_W(R2, R6, CTX(bpf_sock_ops_cb_flags)),
@@ -160,8 +156,8 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 		CALL(sock_ops_cb_flags_set),
 		JUMP(L_END),
 
-		/* The options of a segment are measured, then written. args[0]: not a segment, only its size is asked (1); a
-		 * SYN cookie, of which nothing would be remembered (2). */
+		/* The options of a segment are measured, then written. args[0]: 1 = only the size is asked, without a
+		 * segment; 2 = a SYN cookie, which keeps no state. */
 		LABEL(L_OPTION),
 		LOAD_W(R2, R6, CTX(args[0])),
 		JUMP_NE(R2, 0, L_END),
@@ -171,7 +167,7 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 		AND_I(R1, FLAG_SYN | FLAG_ACK),
 		JUMP_EQ(R1, FLAG_SYN, L_SYN),
 		JUMP_NE(R1, FLAG_SYN | FLAG_ACK, L_END),
-		/* SYN/ACK, of a request that has no full socket: the option answers that of the SYN. */
+		/* SYN/ACK of a request, which has no full socket: the option answers that of the SYN. */
 		OPTION_ARGS(),
 		MOV_I(R4, BPF_LOAD_HDR_OPT_TCP_SYN),
 		CALL(load_hdr_opt),
@@ -181,7 +177,7 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 		LABEL(L_SYN),
 		FIND_OURS(map),
 		LABEL(L_OURS),
-		PUT_OPTION(), /* over what was found: one that is longer than ours is not ours to repeat */
+		PUT_OPTION(), /* over the found option: a longer one is not repeated */
 		OPTION_ARGS(),
 		MOV_I(R4, 0),
 		LOAD_W(R5, R6, CTX(op)),
@@ -196,7 +192,7 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 		CALL(store_hdr_opt),
 		JUMP(L_END),
 
-		/* The connection is there: a client looks at the SYN/ACK, a server at the SYN that was saved. An accepted
+		/* The connection is established: a client checks the SYN/ACK, a server the saved SYN. An accepted
 		 * socket has a copy of its listener's value. */
 		LABEL(L_ESTABLISHED),
 		FIND_OURS(map),
@@ -211,13 +207,13 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 		MOV_I(R1, TCP_OPTION_WANTED | TCP_OPTION_KNOWN),
 		LABEL(L_KNOWN),
 		STORE_W(R8, 0, R1),
-		/* Segments with data are none of our business. */
+		/* Segments with data need no callback. */
 		LOAD_W(R2, R6, CTX(bpf_sock_ops_cb_flags)),
 		AND_I(R2, ~CALL_ME),
 		MOV(R1, R6),
 		CALL(sock_ops_cb_flags_set),
 
-		/* 1: carry on (0 would refuse the call). */
+		/* 1: continue (0 would refuse the call). */
 		LABEL(L_END),
 		MOV_I(R0, 1),
 		EXIT(),
@@ -236,7 +232,7 @@ tcp_option_btf_make(uint8_t buf[TCP_OPTION_BTF_MAX])
 		.info = BTF_KIND_INT << 24,
 		.size = sizeof(uint32_t),
 	};
-	const uint32_t bits = 32; /* the rest of an integer's description: plain, from bit 0 */
+	const uint32_t bits = 32; /* the rest of an integer's description: no encoding, from bit 0 */
 	const struct btf_header head = {
 		.magic = BTF_MAGIC,
 		.version = BTF_VERSION,

@@ -1,4 +1,4 @@
-/* The BPF program by which the kernel writes and looks for SMC-R's TCP option; see net/tcp_option_bpf.c. Used by net/tcp_option.c. */
+/* The BPF program that writes and finds SMC-R's TCP option; see net/tcp_option_bpf.c. Used by net/tcp_option.c. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -7,17 +7,17 @@
 
 #define TCP_OPTION_INSNS_MAX 128
 
-/* What the map has of a socket, a uint32_t. */
+/* The map's value of a socket, a uint32_t. */
 enum {
 	TCP_OPTION_WANTED = 1 << 0, /* set by tcp_option_mark() */
 	TCP_OPTION_PEER = 1 << 1,   /* the peer's SYN or SYN/ACK had the option */
-	TCP_OPTION_KNOWN = 1 << 2,  /* the connection is established: PEER counts */
+	TCP_OPTION_KNOWN = 1 << 2,  /* the connection is established: PEER is valid */
 };
 
-/* Writes the program that uses this map (a descriptor); returns the number of instructions. */
+/* Writes the program for this map (a descriptor); returns the number of instructions. */
 unsigned tcp_option_prog_make(struct bpf_insn insns[TCP_OPTION_INSNS_MAX], int map);
 
-/* Types in the kernel's own format (BTF), which a map of sockets has to name: one, a 32-bit integer. */
+/* Types in the kernel's format (BTF), which a map of sockets has to name: one 32-bit integer. */
 #define TCP_OPTION_BTF_INT 1 /* its number */
 #define TCP_OPTION_BTF_MAX 64
 size_t tcp_option_btf_make(uint8_t buf[TCP_OPTION_BTF_MAX]);

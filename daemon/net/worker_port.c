@@ -13,7 +13,7 @@
 #define IP_LOCAL_PORT_RANGE 51
 #endif
 
-#define TRIES 16 /* ports that others have, or that are reserved */
+#define TRIES 16 /* ports that are in use or reserved */
 #define IPV6_HEADER 40
 #define RANGE "/proc/sys/net/ipv4/ip_local_port_range"
 
@@ -31,7 +31,7 @@ worker_ports_init(struct worker_ports *p, unsigned nr, unsigned cnt, uint32_t st
 	*p = (struct worker_ports){ .low = (uint16_t)low, .high = (uint16_t)high, .nr = nr, .cnt = cnt, .next = start };
 }
 
-/* Even ports of the class, one after the other: a listener that counts halves sees each of its workers in turn. */
+/* Even ports of the class in sequence: a listener that counts halves sees each of its workers in turn. */
 static uint16_t
 next_port(struct worker_ports *p)
 {

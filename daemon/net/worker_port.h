@@ -1,13 +1,11 @@
-/*
- * Which worker of the other daemon gets a connection between two daemons with several workers. Left to the kernel's hash, each
- * worker would have connections with each of the peer's workers, and as many link groups: messages of a turn would be split
- * over all of these. So a worker connects from source ports of a class of its own, and listeners for other daemons deal what
- * comes to them by the class: as many workers at both ends are one link group each. A port's class is its half modulo the
- * number of workers, because the kernel takes even ports one after the other for connections: those of a daemon with one
- * worker, or of a program, are dealt out evenly, too.
+/* Assigns connections between two daemons with several workers to workers. With the kernel's hash each worker would
+ * have connections with each worker of the peer, and as many link groups: the messages of a turn would be split over
+ * all of them. So a worker connects from source ports of its own class, and listeners for other daemons assign
+ * connections by the class. With equal numbers of workers each pair then has one link group. The class of a port is
+ * its half modulo the number of workers, because the kernel uses even ports in sequence for connections. Ports of a
+ * daemon with one worker, or of a program, are therefore spread evenly as well.
  *
- * Nothing depends on it but how well messages gather: without IP_LOCAL_PORT_RANGE (Linux 6.3) the kernel chooses.
- */
+ * Only the batching of messages depends on it: without IP_LOCAL_PORT_RANGE (Linux 6.3) the kernel chooses. */
 #pragma once
 
 #include <stdint.h>
@@ -16,13 +14,13 @@
 /* The source ports of one worker. */
 struct worker_ports {
 	uint16_t low, high; /* the system's range */
-	unsigned nr, cnt;   /* the class, and how many there are */
-	uint32_t next;      /* where to look for the next one */
+	unsigned nr, cnt;   /* the class, and the number of classes */
+	uint32_t next;      /* where the next search starts */
 };
 
-/* cnt 1: the kernel chooses. start: any number; where to begin. */
+/* cnt 1: the kernel chooses. start: any number, where the search starts. */
 void worker_ports_init(struct worker_ports *, unsigned nr, unsigned cnt, uint32_t start);
-/* connect() from a port of the class, or from another one when none that was tried is free. As connect(2). */
+/* connect(2) from a port of the class, or from another one when no tried port is free. */
 int worker_ports_connect(struct worker_ports *, int fd, const struct sockaddr_storage *to);
-/* Of a listening socket that shares its port with those of cnt workers, opened in their order. 0 or -errno: the kernel deals. */
+/* For a listening socket that shares its port with those of cnt workers, opened in order. 0 or -errno. */
 int worker_ports_deal(int fd, unsigned cnt);

@@ -1,4 +1,4 @@
-/* Which iWARP connections may be; see mpa_policy.h. */
+/* Which iWARP connections are allowed; see mpa_policy.h. */
 #include "daemon/worker/mpa_policy.h"
 
 #include <string.h>

@@ -1,8 +1,5 @@
-/*
- * From one set of services to the next, at start (from none) and on reload:
- * first everything that can fail, then, when all workers have done that, the
- * change. Called by worker.c.
- */
+/* Replaces one set of services by the next, at start (from an empty set) and on reload: first all steps that can fail,
+ * then, when all workers have done these, the change. Called by worker.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,25 +13,25 @@
 #include "daemon/service/service.h"
 #include "daemon/worker/worker.h"
 
-/* What becomes of one configured service. */
+/* The change of one configured service. */
 struct step {
 	const struct config_service *cfg;
 	struct service *svc; /* the old one of that name, or a new one */
 	bool is_new;
-	struct settings *next;     /* an old one gets these */
-	bool moves;                /* needs another listening socket than it has */
-	struct service *from;      /* whose socket it takes over */
-	bool file_stays;           /* that of the socket, with other owners or mode than the new settings have */
-	struct listen_socket sock; /* or this one, opened for it */
+	struct settings *next;     /* new settings of an old service */
+	bool moves;                /* needs another listening socket */
+	struct service *from;      /* its socket is taken over */
+	bool file_stays;           /* its socket file keeps owners or mode that differ from the new settings */
+	struct listen_socket sock; /* or this one, newly opened */
 };
 
 struct services_plan {
 	struct session_pool *pool;
 	struct step *steps;
 	unsigned cnt;
-	struct listen_socket *socks; /* passed; fd -1: taken */
+	struct listen_socket *socks; /* passed sockets; fd -1: taken */
 	unsigned sock_cnt;
-	bool starting; /* not a reload */
+	bool starting; /* at start, not at a reload */
 };
 
 static struct service *
@@ -46,7 +43,7 @@ find_listener(const struct session_pool *pool, const struct sockaddr_storage *ad
 	return NULL;
 }
 
-/* A passed socket that listens there; fd -1: there is none. */
+/* A passed socket that listens there; fd -1: not found. */
 static struct listen_socket
 reload_take_passed(struct services_plan *p, const struct sockaddr_storage *addr)
 {
@@ -63,7 +60,7 @@ reload_take_passed(struct services_plan *p, const struct sockaddr_storage *addr)
 	return LISTEN_SOCKET_NONE;
 }
 
-/* -- what can fail -- */
+/* -- steps that can fail -- */
 
 static unsigned
 share_port(const struct session_pool *pool, uint16_t port, bool on)
@@ -79,11 +76,8 @@ share_port(const struct session_pool *pool, uint16_t port, bool on)
 	return cnt;
 }
 
-/*
- * A new listening socket. From 127.0.0.1:80 to 0.0.0.0:80 the old one is in the
- * way, and may be closed only when nothing can fail: so they share the
- * port until then. Checked configurations have no overlap, so the old one goes.
- */
+/* A new listening socket. From 127.0.0.1:80 to 0.0.0.0:80 the old one blocks the bind, but may be closed only when
+ * nothing can fail: so both share the port until then. Checked configurations have no overlap: the old one closes. */
 static int
 listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 {
@@ -103,7 +97,7 @@ listen_anew(const struct session_pool *pool, const struct config_service *cfg)
 	return fd;
 }
 
-/* A new file. At a reload the rights to give it to somebody are gone; no file is better than one with another owner. */
+/* A new file. At a reload the right to change its owner is gone; a missing file is better than a wrong owner. */
 static int
 reload_listen_unix(
     const struct services_plan *p, const struct config_service *cfg, struct listen_socket *out, FILE *err)
@@ -139,7 +133,7 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 	return fd < 0 ? fd : 0;
 }
 
-/* Would the file of one's socket be like that of the other's? */
+/* Do both services want the same owners and mode of the file? */
 static bool
 reload_same_file(const struct config_service *a, const struct config_service *b)
 {
@@ -202,7 +196,7 @@ services_abort(struct services_plan *p)
 
 /* -- the change -- */
 
-/* A socket of a daemon before us that was armed for the option before listen(): our program has to know it, too. */
+/* A socket of an earlier daemon that had the option enabled before listen(): our program has to mark it as well. */
 static void
 keep_option(const struct services_plan *p, const struct step *st)
 {
@@ -215,8 +209,8 @@ keep_option(const struct services_plan *p, const struct step *st)
 			tcp_option_mark(option, l->fd);
 }
 
-/* Past the point of no return; nothing here needs memory of ours. What fails all the same, watching the socket, is logged,
- * and leaves a service that does not listen. */
+/* The change cannot be undone and needs no memory. If watching a socket fails, that is logged and it does not
+ * listen. */
 static void
 reload_commit(struct services_plan *p, struct step *st)
 {
@@ -256,8 +250,8 @@ reload_commit(struct services_plan *p, struct step *st)
 	}
 }
 
-/* Says once that the option cannot be used where services want it, or else which listening sockets are without it: the
- * kernel has to know before listen(). */
+/* Warns once that the option cannot be used for services that want it, or which listening sockets lack it: it has to
+ * be enabled before listen(). */
 static void
 warn_of_option(struct services_plan *p, FILE *err)
 {
@@ -297,7 +291,7 @@ warn_of_files(struct services_plan *p, FILE *err)
 void
 services_commit(struct services_plan *p, FILE *err)
 {
-	/* Sockets change hands: each one is out of its old service before it goes into the new one. */
+	/* All sockets leave their old services before any enters a new one. */
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->steps[i].from != NULL)
 			p->steps[i].sock = listener_stop(p->steps[i].from);
@@ -327,7 +321,7 @@ services_commit(struct services_plan *p, FILE *err)
 	free_plan(p);
 }
 
-/* A UNIX socket is one for all workers, as its file is made once: the others take copies of the first one's. */
+/* All workers share one UNIX socket, as its file is created once: the others use copies of the first worker's. */
 int
 services_share(const struct services_plan *p, struct listen_socket *socks)
 {

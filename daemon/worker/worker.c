@@ -1,7 +1,4 @@
-/*
- * The worker: puts environment, engine, devices, services and sessions together
- * and runs their turn. What happens to a connection is session.c's business.
- */
+/* Combines environment, engine, devices, services and sessions, and runs their turn. session.c handles connections. */
 #include "daemon/worker/worker.h"
 
 #include <errno.h>
@@ -17,11 +14,11 @@
 #include "daemon/service/service.h"
 #include "daemon/worker/worker_int.h"
 
-#define END_MS 5000 /* a card that has not let go of its queue pairs by then keeps them until the process is gone */
+#define END_MS 5000 /* a card that keeps queue pairs after this time has them until the process ends */
 
 /* -- the turn -- */
 
-/* By the configuration, which may know more than the peer has said. */
+/* By the configuration, which may know more than the peer has sent. */
 static void
 name_peer(const struct worker *w, struct event *e)
 {
@@ -62,7 +59,7 @@ log_engine(struct worker *w)
 	smcr_log_states(w->env.eng, log_is_on(LOG_LVL_DEBUG));
 }
 
-/* Before the first callback of a turn, be it a signal's or the control socket's. */
+/* Before the first callback of a turn, including signals and the control socket. */
 static void
 worker_clock(void *arg, int64_t now_ns)
 {
@@ -113,7 +110,7 @@ worker_turn(void *arg, int64_t now_ns)
 
 /* -- life -- */
 
-/* Blanks behind; cut where it is too long, as in Linux. */
+/* Padded with blanks; truncated if too long, as in Linux. */
 static void
 learn_host(uint8_t host[CLC_HOST_LEN])
 {
@@ -132,7 +129,7 @@ engine_config(const struct worker *w, const struct config *cfg)
 
 	smcr.features = CLC_FEATURES;
 	memcpy(smcr.host, w->host, sizeof(smcr.host));
-	/* Limits of memory are divided, as workers do not share it. */
+	/* Memory limits are divided, as workers do not share memory. */
 	smcr.rmb_bytes_max /= cnt;
 	smcr.sndbuf_bytes_max /= cnt;
 	smcr.conns_max = (smcr.conns_max + cnt - 1) / cnt;
@@ -141,7 +138,7 @@ engine_config(const struct worker *w, const struct config *cfg)
 	return smcr;
 }
 
-/* On the only processor, what is waited for cannot happen meanwhile. */
+/* On a single processor the awaited event cannot occur during a poll. */
 static int64_t
 spin_ns(const struct config *cfg)
 {
@@ -177,7 +174,7 @@ start(struct worker *w, const struct config *cfg, struct listen_socket *socks, u
 {
 	const struct devices_gate gate = { mpa_may_connect, &w->policy };
 	const struct smcr_config smcr = engine_config(w, cfg);
-	int rc = timerq_reserve(&w->env.timers, 2); /* of the drain, and of sessions.acks */
+	int rc = timerq_reserve(&w->env.timers, 2); /* for the drain and for sessions.acks */
 
 	if (rc == 0)
 		w->env.eng = smcr_new(&smcr, &w->env.rng, w->env.now_ns);
@@ -298,7 +295,7 @@ worker_undrain(struct worker *w)
 	return session_pool_drain(&w->sessions, false);
 }
 
-/* Cards may take their time to end. */
+/* Cards may need time to release queue pairs. */
 static int64_t
 ending_turn(void *arg, int64_t now_ns)
 {

@@ -1,5 +1,5 @@
-/* What a worker is asked: its sessions and services as smcrctl shows them, orders of an operator, and to look at services whose names
- * have addresses now; see worker.h. */
+/* Sessions and services for smcrctl, commands of the operator, and services whose names have addresses now; see
+ * worker.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 	return s != NULL;
 }
 
-/* Ingresses and egresses have no name in common. */
+/* Names are unique over ingresses and egresses. */
 static struct service *
 find_by_name(const struct worker *w, const char *name)
 {
@@ -41,7 +41,7 @@ find_by_name(const struct worker *w, const char *name)
 	return NULL;
 }
 
-/* *pos counts the services passed. */
+/* pos counts the passed services. */
 static const struct service *
 next_service(const struct worker *w, uint32_t *pos)
 {
@@ -152,7 +152,7 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 	const struct probe_target target = {
 		.addrs = peer,
 		.addr_cnt = 1,
-		.elem_size = bulk > 0 ? 0 : SMCR_ELEM_MIN, /* measured as services have it */
+		.elem_size = bulk > 0 ? 0 : SMCR_ELEM_MIN, /* measured with the size of services */
 		.bulk = bulk,
 		.timeout_ms = timeout_ms,
 		.peer = SMCR_PEER_AUTO,

@@ -1,4 +1,4 @@
-/* What worker.c and worker_info.c share. */
+/* Shared by worker.c and worker_info.c. */
 #pragma once
 
 #include "daemon/device/devices.h"
@@ -7,7 +7,7 @@
 #include "wire/clc.h"
 
 struct drain {
-	void (*done)(void *arg); /* NULL: not draining, or it was called */
+	void (*done)(void *arg); /* NULL: not draining, or already called */
 	void *arg;
 	struct timer timer;
 };
@@ -18,8 +18,8 @@ struct worker {
 	struct session_pool sessions;
 	struct mpa_policy policy;
 	struct drain drain;
-	uint8_t host[CLC_HOST_LEN]; /* our name, which peers of SMC version 2 are told; as it was at the start */
-	struct services_plan *plan; /* of a reload: prepared, not in force */
+	uint8_t host[CLC_HOST_LEN]; /* our name for peers of SMC version 2, from the start */
+	struct services_plan *plan; /* of a reload: prepared, not applied */
 	bool draining;
 	int64_t started_ns, ends_ns;
 	uint64_t turns;

@@ -1,4 +1,4 @@
-/* The listening sockets of a worker's services as something that changes hands with another process; see worker.h. */
+/* The listening sockets of a worker's services for a hand-over to another process; see worker.h. */
 #include "daemon/device/devices.h"
 #include "daemon/service/service.h"
 #include "daemon/worker/worker.h"
@@ -9,7 +9,7 @@ worker_add_sockets(struct worker *w, struct listen_socket_list *out)
 	int rc = 0;
 
 	LIST_EACH(const struct service, svc, &worker_sessions(w)->services, node)
-		/* One that is shut, of a service that is disabled, is of no use to others. */
+		/* The closed socket of a disabled service is not handed over. */
 		if (rc == 0 && svc->listener.mode != LISTENER_SHUT)
 			rc = listen_socket_list_add_copies(out, &svc->listener.sock);
 	return rc;

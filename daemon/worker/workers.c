@@ -15,7 +15,7 @@
 #include "daemon/service/accept_balance.h"
 #include "daemon/target/targets.h"
 
-#define PATIENCE_S 10 /* a worker that does not answer for so long is told of in the log, each time again */
+#define PATIENCE_S 10 /* a worker that does not answer is logged at this interval */
 
 struct member {
 	struct workers *all;
@@ -24,8 +24,8 @@ struct member {
 	struct mailbox mail; /* to it */
 	struct worker *worker;
 	pthread_t thread;
-	bool running; /* main's: there is a thread */
-	bool stop;    /* the thread's: it is to end */
+	bool running; /* main's: the thread exists */
+	bool stop;    /* the thread's: it has to end */
 	struct mail stopped, drained, failed;
 	int err; /* of its loop */
 };
@@ -37,14 +37,14 @@ struct workers {
 	struct targets_all targets;
 	struct circles circles;
 	struct accept_pauses pauses;
-	struct mail follow; /* targets have changed: on its way while following */
+	struct mail follow; /* targets have changed: pending while following */
 	atomic_bool following;
 	void (*drained)(void *arg);
 	void *drained_arg;
-	pthread_mutex_t gate; /* a thread goes through it before its loop */
-	bool held;            /* main's: it has the gate, no loop turns */
-	unsigned draining;    /* that have not ended yet */
-	bool ending;          /* nobody is told of anything any more; set behind the gate */
+	pthread_mutex_t gate; /* a thread passes it before its loop */
+	bool held;            /* main's: it holds the gate, no loop turns */
+	unsigned draining;    /* workers that have not finished */
+	bool ending;          /* no hook is called after this; set with the gate held */
 	struct worker_peer *colleagues;
 	unsigned cnt;
 	struct member member[];
@@ -70,7 +70,7 @@ on_call(struct mail *mail)
 	c->fn(c->worker, c->arg);
 	(void)pthread_mutex_lock(&c->lock);
 	c->over = true;
-	/* Under the lock: main, which owns the call, cannot be gone before. */
+	/* Under the lock: main, which owns the call, cannot return earlier. */
 	(void)pthread_cond_signal(&c->over_cond);
 	(void)pthread_mutex_unlock(&c->lock);
 }
@@ -154,10 +154,7 @@ workers_accept_pauses(struct workers *ws)
 	return &ws->pauses;
 }
 
-/* -- what is said once --
- *
- * What the first worker has to say of a configuration goes for all; another one is heard only when it fails.
- */
+/* -- messages about a configuration: those of the first worker, and of another only when it fails -- */
 
 struct told {
 	FILE *to, *err;
@@ -283,7 +280,7 @@ workers_follow(struct worker *w, void *arg)
 	worker_follow_targets(w);
 }
 
-/* One worker after the other: those that share a port are to listen again in their order. */
+/* One worker after the other: those that share a port have to listen again in their order. */
 static void
 on_follow(struct mail *mail)
 {
@@ -366,7 +363,7 @@ workers_start(struct workers *ws)
 	int rc = 0;
 
 	hold(ws);
-	/* Signals are main's. A call that the daemon has no right to make is answered in the thread that made it. */
+	/* Main handles the signals. SIGSYS is delivered to the thread that made the refused call. */
 	(void)sigfillset(&all);
 	(void)sigdelset(&all, SIGSYS);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -392,7 +389,7 @@ workers_free(struct workers *ws)
 {
 	if (ws == NULL)
 		return;
-	/* Those that still wait at the gate do not begin: what they have may be lent. */
+	/* Threads that still wait at the gate do not start, as their sockets may be lent. */
 	hold(ws);
 	ws->ending = true;
 	workers_release(ws);
@@ -404,7 +401,7 @@ workers_free(struct workers *ws)
 			(void)pthread_join(ws->member[i].thread, NULL);
 		else
 			worker_free(ws->member[i].worker);
-	/* What they sent each other last: connections to be reset. */
+	/* The last mails between them: connections to be reset. */
 	for (unsigned i = 0; i < ws->cnt; i++)
 		if (ws->member[i].mail.loop != NULL)
 			mailbox_run(&ws->member[i].mail);
@@ -412,7 +409,7 @@ workers_free(struct workers *ws)
 		mailbox_fini(&ws->member[i].mail);
 		loop_free(ws->member[i].loop);
 	}
-	/* What they said last: checks of control clients have memory to be freed. */
+	/* Their last mails to main: checks of control clients have memory to free. */
 	mailbox_run(&ws->mail);
 	mailbox_fini(&ws->mail);
 	admissions_fini(&ws->admissions);
@@ -428,7 +425,7 @@ workers_free(struct workers *ws)
 
 struct reload {
 	const struct config *next;
-	struct listen_socket *socks; /* copies of what the first worker opened, for the next one */
+	struct listen_socket *socks; /* copies of the first worker's new sockets, for the next one */
 	unsigned sock_cnt;
 	FILE *err;
 	int rc;
@@ -454,7 +451,7 @@ share(struct worker *w, void *arg)
 		fprintf(r->err, "worker: cannot share UNIX sockets: %s\n", strerror(-cnt));
 }
 
-/* In one of them after the other, those behind the first with its UNIX sockets. Returns how many are ready. */
+/* Prepares one worker after the other; those after the first use its UNIX sockets. Returns how many are ready. */
 static unsigned
 prepare_all(struct workers *ws, struct reload *r, FILE *err)
 {
@@ -562,7 +559,7 @@ workers_undrain(struct workers *ws)
 
 	ws->drained = NULL;
 	workers_call_all(ws, undrain, &rc);
-	/* The word of one that had drained may be under way; it is a part of the worker, for the next time. */
+	/* A worker that had drained may have a pending mail, which is part of the worker and needed again. */
 	mailbox_run(&ws->mail);
 	ws->draining = 0;
 	return rc;
