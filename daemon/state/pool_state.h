@@ -1,7 +1,4 @@
-/*
- * What all sessions of one worker share: services, memory, counters, the lists of a turn. Embedded in the worker;
- * session_pool.h has its life.
- */
+/* State shared by all sessions of one worker. Embedded in the worker; session_pool.h initializes and runs it. */
 #pragma once
 
 #include "base/idtable.h"
@@ -27,15 +24,14 @@ struct conn_owner {
 
 struct session_stats {
 	uint64_t opened, closed, reset;
-	uint64_t closed_operator; /* of reset: on the operator's word */
-	uint64_t accept_pauses;   /* EMFILE */
-	uint64_t tcp_bytes;       /* carried on fallen-back connections */
-	/* SMC-R's TCP option, of services that want it */
-	uint64_t option_agreed, option_missing, option_unknown;
-	uint64_t option_stray_clc; /* a CLC message all the same */
+	uint64_t closed_operator;                               /* of reset: by the operator */
+	uint64_t accept_pauses;                                 /* EMFILE */
+	uint64_t tcp_bytes;                                     /* carried on fallen-back connections */
+	uint64_t option_agreed, option_missing, option_unknown; /* SMC-R's TCP option, of services that use it */
+	uint64_t option_stray_clc;                              /* CLC messages without the option */
 };
 
-/* Why sessions went to TCP, or were refused instead: struct smcr_diag's codes, each counted when it is not 0. */
+/* Nonzero codes of struct smcr_diag, of sessions that fell back to TCP or were refused. */
 struct session_fallbacks {
 	struct tally local;
 	struct tally peer;
@@ -43,16 +39,16 @@ struct session_fallbacks {
 
 #define SESSION_MEASURES_MAX 4 /* sessions in SES_MEASURE */
 
-/* Which of the workers this is. */
+/* This worker's number, and what all workers share. The objects outlive the workers. */
 struct worker_place {
-	unsigned nr; /* from 0; what is to be said once is said by that */
+	unsigned nr; /* from 0; worker 0 logs what is logged once per process */
 	unsigned cnt;
-	struct admissions *admissions; /* of all of them; it outlives them */
-	struct targets_all *targets;   /* the same */
-	struct circles *circles;       /* the same */
-	struct worker_peer *all;       /* cnt of them, in the order of nr; outlive them, too */
-	struct accept_pauses *pauses;  /* of accepting; outlives them, too */
-	struct event_history *news;    /* what operators are told; outlives them. NULL in tests: only the log */
+	struct admissions *admissions;
+	struct targets_all *targets;
+	struct circles *circles;
+	struct worker_peer *all; /* cnt of them, indexed by nr */
+	struct accept_pauses *pauses;
+	struct event_history *news; /* operator events; NULL in tests: log only */
 };
 
 struct session_pool {
@@ -61,7 +57,7 @@ struct session_pool {
 	const struct devices *devices;
 	struct worker_ports ports;       /* of connections to other daemons */
 	const struct tcp_option *option; /* not NULL but in tests */
-	unsigned option_services;        /* that want it */
+	unsigned option_services;        /* number of services that use it */
 	struct config_keepalive keepalive;
 	struct acks acks;
 	uint32_t reset_grace_ms;
@@ -69,51 +65,50 @@ struct session_pool {
 	struct slab session_slab;
 	struct slab setup_slab;
 	struct idtable sessions;       /* by session id */
-	struct list_node services;     /* offered */
+	struct list_node services;     /* configured */
 	struct list_node old_services; /* removed, with live sessions */
-	bool draining;                 /* no service takes connections */
-	int64_t short_until_ns;        /* sessions wait for a descriptor: until then nobody else comes in */
+	bool draining;                 /* no service accepts connections */
+	int64_t short_until_ns;        /* sessions wait for a descriptor: no accept until then */
 	struct list_node accepting;    /* listeners with connections waiting */
 	struct list_node scheduled;    /* sessions to be pumped */
 	struct list_node dead;         /* sessions to be freed at the end of the turn */
 	bool turns_wait;               /* sessions in SES_LOOK wait for the end of a first contact */
-	uint64_t contacts_over;        /* of these, the engine's count when that was last looked at */
-	struct measuring *measuring;   /* SESSION_MEASURES_MAX of them; NULL while there was none yet */
+	uint64_t contacts_over;        /* smcr_contacts_over() at the last check */
+	struct measuring *measuring;   /* SESSION_MEASURES_MAX of them; NULL before the first measurement */
 	struct list_node probes;
 	struct list_node dead_probes;
 	struct session_stats stats;
 	struct session_fallbacks fallbacks;
-	struct log_limit lim_refused; /* lines about refused connections */
-	struct log_limit lim_failed;  /* about connections that never carried data */
-	struct log_limit lim_target;  /* about targets that fail, and work again */
-	struct log_limit lim_middle;  /* about middles that are lost beside their links */
+	struct log_limit lim_refused; /* refused connections */
+	struct log_limit lim_failed;  /* connections that never carried data */
+	struct log_limit lim_target;  /* targets that fail or recover */
+	struct log_limit lim_middle;  /* CLC connections lost while their links work */
 };
 
-/* An operator is to hear of it. */
 static inline void
 session_pool_report(const struct session_pool *pool, const struct event *e)
 {
 	event_report(pool->place.news, pool->env->now_ns, pool->place.nr + 1, e);
 }
 
-/* -- what smcrctl shows -- */
+/* -- for smcrctl -- */
 
 struct session_info {
-	uint64_t id; /* over all workers */
+	uint64_t id; /* unique over all workers */
 	const char *service;
 	enum config_kind kind;
 	enum session_mode mode;
 	const char *state;       /* words */
-	union net_addr app_peer; /* client of an ingress, server of an egress; as long as the session is there */
+	union net_addr app_peer; /* client of an ingress, server of an egress; valid while the session exists */
 	struct sockaddr_storage middle_peer; /* the other daemon */
-	struct smcr_diag diag;               /* when mode is TCP: why */
-	struct smcr_conn *conn;              /* NULL when on TCP */
+	struct smcr_diag diag;               /* mode TCP: the reason */
+	struct smcr_conn *conn;              /* NULL on TCP */
 	uint64_t bytes_to_app, bytes_from_app;
 	int64_t age_ns;
 	int64_t idle_ns;
 };
 
-/* Which connections are to be closed; what is not asked for is 0, "" or of no family. */
+/* Selects connections to close; a member that is 0, "" or AF_UNSPEC matches all. */
 struct close_filter {
 	uint64_t id; /* as in struct session_info */
 	const char *service;
@@ -122,12 +117,12 @@ struct close_filter {
 
 struct service_info {
 	const struct config_service *cfg;
-	struct targets *targets; /* what cfg->to stands for at present; both as long as the worker stands still */
+	struct targets *targets; /* of cfg->to; both valid while the worker is stopped */
 	uint32_t connections;
 	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
 	uint64_t fallbacks, resets;
 	uint64_t refused_disabled;
 	bool disabled; /* by the operator */
-	bool closed;   /* its listener is, as no target works */
+	bool closed;   /* listener closed: no target works */
 	uint64_t bytes_from_app, bytes_to_app;
 };

@@ -1,6 +1,6 @@
 /*
- * Services and their settings: fields, and what finds them. A service lives as long as it is configured or has sessions. Its
- * settings are a counted snapshot: a session keeps the one that it began with, whatever a reload brings.
+ * Services and their settings: structs and lookup. A service exists while it is configured or has sessions. Its settings
+ * are a counted snapshot: a session keeps the snapshot that it started with across reloads.
  */
 #pragma once
 
@@ -15,24 +15,23 @@
 #include "daemon/state/pool_state.h"
 #include "daemon/account/fallback_period.h"
 
-/* The settings of a service at one time. */
 struct settings {
 	struct config_service cfg; /* a deep copy */
 	struct service *svc;
-	struct targets *targets; /* counted; what cfg.to stands for at present */
+	struct targets *targets; /* of cfg.to; counted */
 	unsigned refs;
 	struct sockaddr_storage addrs[]; /* of cfg.to; cfg.to, cfg.allow_users and cfg.allow behind them */
 };
 
-/* What becomes of who connects. */
+/* What happens to a new connection. */
 enum listener_mode {
 	LISTENER_OPEN,
-	LISTENER_SHUT,    /* the kernel refuses; the address stays bound */
-	LISTENER_REFUSES, /* accepted, and reset: of a socket that cannot be shut and opened again */
-	LISTENER_IDLE,    /* waits in the backlog, for another process that has the socket */
+	LISTENER_SHUT,    /* the kernel refuses it; the address stays bound */
+	LISTENER_REFUSES, /* accepted and reset: for a socket that cannot be shut and reopened */
+	LISTENER_IDLE,    /* left in the backlog for another process that has the socket */
 };
 
-/* One more socket of the same address. */
+/* An additional socket of the same address. */
 struct listener_more {
 	struct loop_io io;
 	struct service *svc;
@@ -43,39 +42,39 @@ struct listener {
 	enum listener_mode mode;
 	struct loop_io io; /* of sock; fd < 0: closed */
 	struct listen_socket sock;
-	struct listener_more *more; /* of the sockets behind it */
+	struct listener_more *more; /* of sock.next and on */
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
-	struct accept_pause paused; /* as it is told */
-	bool shared;                /* by all workers: what is accepted is dealt out to them */
-	unsigned dealt;             /* how many were */
+	struct accept_pause paused; /* as reported */
+	bool shared;                /* by all workers: accepted connections are distributed to them */
+	unsigned dealt;             /* connections distributed */
 };
 
 struct prewarm {
 	struct probe *probe; /* NULL while pausing and when done */
 	struct timer pause;
-	uint32_t pause_ms;            /* the next one's */
-	char failure[CHECK_TEXT_MAX]; /* the last verdict; "" */
+	uint32_t pause_ms;            /* of the next pause */
+	char failure[CHECK_TEXT_MAX]; /* the last failure, or "" */
 };
 
 struct service {
 	struct list_node node; /* pool->services or old_services */
 	struct session_pool *pool;
-	struct settings *settings; /* for new sessions; NULL: not configured any longer */
+	struct settings *settings; /* for new sessions; NULL: no longer configured */
 	unsigned refs;             /* settings in use, and one while configured */
 	struct listener listener;
 	struct prewarm prewarm;
 	struct target_probe retry;
 	struct rmb_size_hint rmb_size_hint;
-	bool disabled;               /* by the operator: takes no connections */
-	struct admission *admission; /* shared with the other workers, and what is in it: */
+	bool disabled;               /* by the operator: accepts no connections */
+	struct admission *admission; /* shared by all workers; owns the next two */
 	struct outage *outage;
 	struct fallback_periods *fallback_periods;
-	struct service_info ctr; /* its counters of connections; what else there is worker_info.c adds */
+	struct service_info ctr; /* connection counters; worker_info.c fills in the rest */
 	struct service_stats stats;
 };
 
-/* The configured one of that name; NULL: there is none. */
+/* A configured service by name, or NULL. */
 static inline struct service *
 service_find(const struct session_pool *pool, enum config_kind kind, const char *name)
 {
@@ -85,11 +84,11 @@ service_find(const struct session_pool *pool, enum config_kind kind, const char 
 	return NULL;
 }
 
-/* Of listener, prewarm and retry: starting them may not fail for lack of memory. */
+/* Timers of listener, prewarm and retry, reserved so that arming them cannot fail. */
 #define SERVICE_TIMERS 3
 
-/* Settings that are not in force yet, the caller's by settings_put; NULL when memory is out. */
+/* New settings, which the caller releases with settings_put; NULL: out of memory. */
 struct settings *settings_new(struct service *, const struct config_service *);
 void settings_put(struct settings *);
-/* One reference less; without any the service is freed. */
+/* Drops a reference; the last one frees the service. */
 void service_put(struct service *);

@@ -1,4 +1,4 @@
-/* A session's state, its place in the turn, the cause of its end; see session_state.h. */
+/* State changes, scheduling and cause of the end of a session; see session_state.h. */
 #include "daemon/state/session_state.h"
 
 void

@@ -1,8 +1,7 @@
 /*
- * The table of the three legs. Read it by column: what one state makes of each
- * event. RST of an app leg travels as A, behind the bytes that came before it, unless an operator or a limit cuts them off; RST on
- * the middle means something only if no link answers.
- * EOF travels as D, never as C, since close and shutdown(SHUT_WR) look alike.
+ * The state table of the three legs. RST of an app leg is sent as A, after the bytes before it, unless an operator or a limit
+ * cuts them off. RST on the CLC connection matters only if no link answers. EOF is sent as D, never as C: close and
+ * shutdown(SHUT_WR) look alike.
  */
 #include "daemon/state/session_table.h"
 
@@ -19,7 +18,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_OPERATOR] = ACT_END_RESET,
 		[SEV_STOP] = ACT_END_RESET,
 	},
-	[SES_LOOK] = {	/* no engine's connection yet */
+	[SES_LOOK] = {	/* no engine connection yet */
 		[SEV_APP_EOF] = ACT_IGNORE,
 		[SEV_APP_RESET] = ACT_END_RESET,
 		[SEV_MID_EOF] = ACT_IGNORE,
@@ -43,13 +42,13 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_OPERATOR] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_FALLBACK] = ACT_LEAVE,
-		[SEV_ENGINE_OK] = ACT_END,	/* the peer made a link group ahead: no data will come */
+		[SEV_ENGINE_OK] = ACT_END,	/* prewarming by the peer: no data follows */
 		[SEV_ENGINE_RESET] = ACT_OUTAGE | ACT_END_RESET,
 	},
-	[SES_LEAVING] = {	/* nothing here calls the engine: its connection is fallen back, or released */
+	[SES_LEAVING] = {	/* no engine calls: its connection has fallen back or is released */
 		[SEV_APP_EOF] = ACT_IGNORE,
 		[SEV_APP_RESET] = ACT_END_RESET,
-		[SEV_MID_EOF] = ACT_IGNORE,	/* read once data flows on the middle */
+		[SEV_MID_EOF] = ACT_IGNORE,	/* read once data flows on the CLC connection */
 		[SEV_MID_RESET] = ACT_END_RESET,
 		[SEV_CONNECT_FAILED] = ACT_END_RESET,
 		[SEV_CIRCLE] = ACT_END_RESET,
@@ -57,7 +56,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_TIMEOUT] = ACT_END_RESET,
 		[SEV_OPERATOR] = ACT_END_RESET,
 		[SEV_STOP] = ACT_END_RESET,
-		[SEV_ENGINE_OK] = ACT_END,	/* a probe of the peer's daemon was told why not */
+		[SEV_ENGINE_OK] = ACT_END,	/* the Decline to a probe of the peer's daemon is sent */
 	},
 	[SES_SMCR] = {
 		[SEV_APP_EOF] = ACT_SEND_DONE,
@@ -70,12 +69,12 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_OPERATOR] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_STOP] = ACT_ABORT | ACT_RESET_APP,
-		[SEV_ENGINE_OK] = ACT_END_RESET,	/* before both ways were done: not orderly for us */
+		[SEV_ENGINE_OK] = ACT_END_RESET,	/* before both directions were done: not orderly */
 		[SEV_ENGINE_RESET] = ACT_DRAIN,
 	},
 	[SES_MEASURE] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
-		[SEV_MID_RESET] = ACT_ABORT | ACT_RESET_APP, /* half of it goes over the middle */
+		[SEV_MID_RESET] = ACT_ABORT | ACT_RESET_APP, /* the measurement uses both paths */
 		[SEV_BOTH_DONE] = ACT_SEND_CLOSED | ACT_CLOSE_APP,
 		[SEV_TIMEOUT] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_OPERATOR] = ACT_ABORT | ACT_RESET_APP,
@@ -87,14 +86,14 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
 		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
 		[SEV_MID_LOST] = ACT_CLOSE_MID,
-		[SEV_TIMEOUT] = ACT_IGNORE,	/* the engine has its own limit for the end */
+		[SEV_TIMEOUT] = ACT_IGNORE,	/* the engine limits the wait */
 		[SEV_OPERATOR] = ACT_ABORT,
 		[SEV_STOP] = ACT_ABORT,
 		[SEV_ENGINE_OK] = ACT_END,
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
 	},
 	[SES_DRAINING] = {
-		[SEV_APP_EOF] = ACT_SEND_DONE,	/* FIN, and then RST */
+		[SEV_APP_EOF] = ACT_SEND_DONE,	/* FIN before the RST */
 		[SEV_APP_RESET] = ACT_IGNORE,
 		[SEV_MID_EOF] = ACT_PASS_FIN,
 		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
@@ -111,14 +110,14 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_MID_EOF] = ACT_PASS_FIN,
 		[SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID,
 		[SEV_MID_LOST] = ACT_CLOSE_MID,
-		[SEV_TIMEOUT] = ACT_ABORT,	/* without what the ring still has */
+		[SEV_TIMEOUT] = ACT_ABORT,	/* discards what the ring still holds */
 		[SEV_OPERATOR] = ACT_IGNORE,
 		[SEV_STOP] = ACT_END_RESET,
-		[SEV_FALLBACK] = ACT_END_RESET,	/* it had fallen back before it was aborted */
+		[SEV_FALLBACK] = ACT_END_RESET,	/* fell back before it was aborted */
 		[SEV_ENGINE_OK] = ACT_END_RESET,
 		[SEV_ENGINE_RESET] = ACT_END_RESET,
 	},
-	[SES_DELIVERING] = {	/* the engine has said its last word */
+	[SES_DELIVERING] = {	/* the engine has ended */
 		[SEV_APP_RESET] = ACT_END_RESET,
 		[SEV_MID_EOF] = ACT_IGNORE,
 		[SEV_MID_RESET] = ACT_IGNORE,
@@ -131,7 +130,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	},
 	[SES_TCP_CONNECT] = {
 		[SEV_APP_RESET] = ACT_END_RESET,
-		[SEV_MID_EOF] = ACT_IGNORE,	/* half close; read once the server is there */
+		[SEV_MID_EOF] = ACT_IGNORE,	/* half close; read once the server is connected */
 		[SEV_MID_RESET] = ACT_END_RESET,
 		[SEV_CONNECT_FAILED] = ACT_END_RESET,
 		[SEV_CIRCLE] = ACT_END_RESET,
@@ -146,7 +145,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_MID_EOF] = ACT_FIN_APP,
 		[SEV_MID_RESET] = ACT_DRAIN,
 		[SEV_BOTH_DONE] = ACT_END,
-		[SEV_REFUSED] = ACT_END_RESET,	/* a CLC message came where data of a plain client was expected */
+		[SEV_REFUSED] = ACT_END_RESET,	/* a CLC message where data of a plain client was expected */
 		[SEV_TIMEOUT] = ACT_END_RESET,
 		[SEV_OPERATOR] = ACT_END_RESET,
 		[SEV_STOP] = ACT_END_RESET,
@@ -201,11 +200,11 @@ session_event_str(enum session_event event)
 	static const char *const names[SEV_EVENT_CNT] = {
 		[SEV_APP_EOF] = "end of data on the app leg",
 		[SEV_APP_RESET] = "app leg reset",
-		[SEV_MID_EOF] = "FIN on the middle",
-		[SEV_MID_RESET] = "middle reset",
-		[SEV_MID_LOST] = "middle lost",
+		[SEV_MID_EOF] = "FIN on the CLC connection",
+		[SEV_MID_RESET] = "CLC connection reset",
+		[SEV_MID_LOST] = "CLC connection lost",
 		[SEV_PEER_DONE] = "peer done sending",
-		[SEV_BOTH_DONE] = "done both ways",
+		[SEV_BOTH_DONE] = "both directions done",
 		[SEV_CONNECT_FAILED] = "connect failed",
 		[SEV_CIRCLE] = "circle",
 		[SEV_REFUSED] = "refused",
@@ -215,7 +214,7 @@ session_event_str(enum session_event event)
 		[SEV_FALLBACK] = "fallback",
 		[SEV_ENGINE_OK] = "closed",
 		[SEV_ENGINE_RESET] = "reset by the engine",
-		[SEV_PASSED_ON] = "passed on what came before a reset",
+		[SEV_PASSED_ON] = "data before a reset forwarded",
 	};
 
 	return names[event];

@@ -1,4 +1,4 @@
-/* The settings of a service, and its end when the last ones of a service that is not configured are put back; see service.h. */
+/* Settings and reference count of a service; see service.h. */
 #include "daemon/state/service_state.h"
 
 #include <assert.h>
@@ -42,7 +42,7 @@ copy_targets(struct settings *s, const struct config_service *cfg)
 	}
 }
 
-/* One piece of memory with all that cfg points to. */
+/* One allocation with all that cfg points to. */
 struct settings *
 settings_new(struct service *svc, const struct config_service *cfg)
 {
