@@ -1,4 +1,4 @@
-/* Unacknowledged data; see acks.h. Called by session.c. */
+/* Sessions whose data is not acknowledged; see acks.h. */
 #include "daemon/leg/acks.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "daemon/state/session_state.h"
 
 #define SESSIONS_PER_STEP 64
-#define ROUNDS 8 /* a limit is noticed that much later at most: by an eighth */
+#define ROUNDS 8 /* per limit: expiry is detected at most an eighth of the limit late */
 
 static void acks_on_time(struct timer *);
 
@@ -19,7 +19,7 @@ acks_init(struct acks *a)
 	timer_init(&a->timer, acks_on_time);
 }
 
-/* Arms for the next step; rounds go on as long as their steps take. */
+/* Arms the next step. A round takes as long as its steps. */
 static void
 arm(struct session_pool *pool, uint32_t limit_s)
 {
@@ -57,7 +57,7 @@ is_silent(struct session_pool *pool, struct leg *leg, uint32_t limit_s)
 	return silent && now_ns - pool->acks.from_ns >= limit_ns;
 }
 
-/* Beside data on SMC-R nothing is sent on the middle, and before there are data each step has a limit. */
+/* With data on SMC-R nothing is sent on the CLC connection, and each step of the set-up has its own limit. */
 static void
 acks_look(struct session *s, uint32_t limit_s)
 {
@@ -91,7 +91,7 @@ acks_on_time(struct timer *t)
 	if (s == NULL) {
 		a->pos = 0;
 		if (!a->waits)
-			return; /* the next session that sends arms it */
+			return; /* the next session that sends arms the timer */
 		a->waits = false;
 	}
 	if (limit_s > 0)

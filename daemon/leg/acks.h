@@ -1,7 +1,6 @@
 /*
- * Sessions whose sent data nobody acknowledges any longer: TCP's keepalive does not look
- * at those, and TCP itself retransmits for a quarter of an hour. The limit is
- * keepalive.ack_timeout. Embedded in the pool; sleeps while everything is acknowledged.
+ * Ends sessions whose data is not acknowledged within keepalive.ack_timeout: TCP's keepalive does not run then, and TCP
+ * retransmits for 15 minutes. Embedded in the pool; the timer sleeps while everything is acknowledged.
  */
 #pragma once
 
@@ -15,13 +14,13 @@ struct session;
 
 struct acks {
 	struct timer timer; /* reserved by the worker */
-	uint32_t pos;       /* place in pool->sessions; 0: a round begins */
-	bool waits;         /* this round has seen a leg that waits for an acknowledgment */
-	int64_t from_ns;    /* this process stood still before: that time does not count */
+	uint32_t pos;       /* position in pool->sessions; 0: start of a round */
+	bool waits;         /* this round found a leg that waits for an acknowledgment */
+	int64_t from_ns;    /* the process was stalled until then: earlier time does not count */
 };
 
 void acks_init(struct acks *);
-/* Settings of the pool have changed. */
+/* After a change of pool->keepalive. */
 void acks_reload(struct session_pool *);
-/* The session was pumped, and may have sent something. */
+/* After a pump of the session, which may have sent data. */
 void acks_note(const struct session *);

@@ -1,4 +1,4 @@
-/* Services that lead to each other; see circle.h. Called by session*.c and leg.c. */
+/* Detection of circles of services; see circle.h. Called by session*.c and leg.c. */
 #include "daemon/leg/circle.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 /* -- origins -- */
 
-/* FNV-1a. Two daemons come to the same. */
+/* FNV-1a, the same in all daemons. */
 static uint32_t
 circle_mix(uint32_t hash, const void *bytes, size_t len)
 {
@@ -33,7 +33,7 @@ mix_addr(uint32_t hash, const struct sockaddr_storage *ss)
 	return circle_mix(hash, bytes, sizeof(bytes));
 }
 
-/* Of the host since its boot, and its network namespace: where a loopback address means the same. */
+/* Identifies the boot of the host and its network namespace, which is the scope of a loopback address. */
 static uint32_t
 host_hash(void)
 {
@@ -49,7 +49,7 @@ host_hash(void)
 	return circle_mix(circle_mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
 }
 
-/* Of a TCP connection, by both its ends: one port may be the local end of several. 0: it is none. */
+/* Hash of both ends of a TCP connection, as several may share a local port. 0: not a TCP connection. */
 static uint32_t
 origin_of(const struct circles *all, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
 {
@@ -93,7 +93,7 @@ circle_place_of(struct circles *all, uint32_t origin)
 	return &all->at[origin & (CIRCLE_PLACES - 1)];
 }
 
-/* 0: it is no leg of ours. */
+/* 0: not a leg of this process. */
 static unsigned
 hops_from(struct circles *all, uint32_t origin)
 {
@@ -162,7 +162,7 @@ all_of(const struct session *s)
 	return s->pool->place.circles;
 }
 
-/* It comes from a loopback address, or from the one that it was accepted at: the kernel's choice for what stays on a host. */
+/* The source is a loopback address or equals the local address: the kernel's choice within a host. */
 static bool
 is_of_this_host(const struct sockaddr_storage *from, const struct sockaddr_storage *at)
 {
@@ -197,7 +197,7 @@ circle_may_go_on(const struct session *s)
 	if (s->hops < CIRCLE_HOPS_MAX)
 		return true;
 	(void)snprintf(e.service, sizeof(e.service), "%s", s->settings->cfg.name);
-	(void)snprintf(e.reason, sizeof(e.reason), "a connection has come through %u services of gateways", s->hops);
+	(void)snprintf(e.reason, sizeof(e.reason), "a connection has passed through %u gateway services", s->hops);
 	net_addr_str(from, e.peer, sizeof(e.peer));
 	session_pool_report(s->pool, &e);
 	return false;
@@ -215,7 +215,7 @@ circle_proposed(struct session *s)
 	if (hops <= s->hops)
 		return true;
 	s->hops = hops;
-	(void)pthread_mutex_lock(&all_of(s)->lock); /* it may be connected, and in the table, already */
+	(void)pthread_mutex_lock(&all_of(s)->lock); /* the leg may already be in the table */
 	s->circle.hops = (uint8_t)(hops + 1);
 	(void)pthread_mutex_unlock(&all_of(s)->lock);
 	return circle_may_go_on(s);

@@ -1,19 +1,19 @@
 /*
- * Services that lead to each other in a circle: each connection would become one more, until the limits are reached. A session
- * counts the services of gateways that its connection has come through, its hops, as far as they can be known, and one with
- * CIRCLE_HOPS_MAX of them is reset before it connects anywhere.
+ * Detection of services that lead to each other in a circle, where each connection causes one more until the limits are
+ * reached. A session counts its hops: the gateway services that its connection has passed through, as far as they can
+ * be known. A session with CIRCLE_HOPS_MAX hops is reset before it connects.
  *
- * From an ingress to the other daemon's egress the hops go with the Proposal (struct clc_smcrd_ext). From the leg of a session to
- * a listener there is plain TCP, which says nothing; so a process remembers its own legs by a hash of both their ends, their
- * origin, and knows them when it accepts them. An ingress that has accepted another daemon's leg passes
- * its origin on with the Proposal, and if that comes to the daemon whose leg it was, that one knows it.
+ * From an ingress to an egress the hops are in the Proposal (struct clc_smcrd_ext). From a session's leg to a listener
+ * there is plain TCP. So a process keeps its legs in a table by origin, a hash of both ends, and recognizes them when
+ * it accepts them. An ingress that has accepted another daemon's leg sends the origin in the Proposal; the daemon that
+ * owns the leg recognizes it.
  *
- * Not seen: a circle over daemons of which none meets a leg of its own again in these two ways, a NAT between them, and
- * a connection that falls back to TCP without a Proposal, outside of one daemon. max_connections bounds these.
+ * Not detected: a circle of daemons none of which meets its own leg in these two ways, or a NAT between them. Nor,
+ * beyond one daemon, a connection that falls back to TCP without a Proposal. max_connections bounds these.
  *
- * One table for all workers, under a lock, which a session takes a few times in its set-up and at its end. What one worker
- * connects another one may accept before connect() has returned: what comes from this host waits until connects that are
- * under way are in the table.
+ * One table for all workers, under a lock that a session takes a few times in its set-up and at its end. A worker may
+ * accept a connection before connect() has returned in another worker: a connection from this host waits until all
+ * connects in progress are in the table.
  */
 #pragma once
 
@@ -35,28 +35,28 @@ union net_addr;
 struct circle_leg {
 	struct circle_leg *next;
 	uint32_t origin;
-	uint8_t hops; /* of what is accepted from it */
+	uint8_t hops; /* of a connection accepted from it */
 };
 
-/* Owned by the workers' owner, which frees it when it has freed the workers. */
+/* Owned by the workers' owner, which frees it after the workers. */
 struct circles {
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of at[] */
 	struct circle_leg *at[CIRCLE_PLACES];
-	pthread_rwlock_t connecting; /* shared while a leg is not in the table yet */
-	uint32_t host;               /* a hash: where loopback addresses mean the same */
+	pthread_rwlock_t connecting; /* held shared by connects that are not in the table yet */
+	uint32_t host;               /* hash: the scope of loopback addresses */
 };
 
 void circles_init(struct circles *);
 void circles_fini(struct circles *);
 
-/* net_connect() of the leg, which is in the table from then on in place of the one before. */
+/* net_connect() of the leg, which replaces its earlier entry in the table. */
 int circle_connect(struct circles *, struct circle_leg *, const struct sockaddr_storage *, struct worker_ports *,
     const struct config_keepalive *, const struct tcp_option *);
 
-/* The session was accepted from this address: its hops, if that is a leg of ours. */
+/* Sets the hops of an accepted session, if its source is a leg of this process. */
 void circle_accepted(struct session *, int fd, const union net_addr *from);
-/* The client's Proposal is in: its hops, if they are more. False: it is one of a circle, which has been told. */
+/* Takes the hops of the client's Proposal, if they are more. False: a circle, which is reported. */
 bool circle_proposed(struct session *);
-/* May it be connected further? False: it is one of a circle, which has been told. */
+/* Whether the session may connect. False: a circle, which is reported. */
 bool circle_may_go_on(const struct session *);
 void circle_ended(struct session *);

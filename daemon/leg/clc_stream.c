@@ -1,4 +1,4 @@
-/* The middle during the rendezvous; see clc_stream.h. */
+/* CLC connection during the rendezvous; see clc_stream.h. */
 #include "daemon/leg/clc_stream.h"
 
 #include <netinet/in.h>
@@ -27,7 +27,7 @@ middle_key(const struct sockaddr_storage *peer, char *buf, size_t cap)
 
 	if (addr_port(peer) != 0)
 		return addr_format_port(peer, buf, cap);
-	/* All but the port: the text for port 1 ends with it. */
+	/* Cuts the port off the text for port 1. */
 	addr_set_port(&any, 1);
 	addr_format_port(&any, buf, cap);
 	buf[strlen(buf) - 1] = '\0';
@@ -78,7 +78,7 @@ clc_read(struct leg *mid, struct smcr_conn *conn, struct clc_in *in)
 	if (want == 0)
 		return 0;
 	if (in->off == in->len) {
-		/* No further than the message when an urgent byte is on its way: that would be data, and read as urgent. */
+		/* Not beyond the message when an urgent byte is due, which is data and must be read as urgent. */
 		bool ahead = (mid->flags & LEG_URGENT) == 0;
 		struct iovec iov = { in->buf, ahead ? sizeof(in->buf) : min_size(want, sizeof(in->buf)) };
 		bool urgent;

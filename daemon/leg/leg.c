@@ -65,7 +65,7 @@ leg_unsent(const struct leg *leg)
 {
 	int bytes = 0;
 
-	/* What is written into a UNIX socket is the reader's at once. */
+	/* A UNIX socket delivers written bytes at once. */
 	if ((leg->flags & LEG_UNIX) != 0 || ioctl(leg->io.fd, SIOCOUTQ, &bytes) != 0)
 		return 0;
 	return (unsigned)bytes;
@@ -88,13 +88,11 @@ try_again(int err)
 }
 
 /*
- * Does the next byte carry the urgent mark? A read that starts before the mark
- * stops at it, a read that starts on it runs over it. An edge that came without
- * LEG_URGENT was taken while ordinary bytes stood first, so the first read
- * after it need not ask; nor need any after a FIN that came without it, as
- * nothing comes behind that. Otherwise the answer is good for a byte that is there
- * already: one that comes behind it would be read as an ordinary one.
- * 1, 0, or -errno of the look: -EAGAIN when nothing is there.
+ * Whether the next byte carries the urgent mark: 1, 0, or -errno of the recv, -EAGAIN when there is no data. A read
+ * that starts before the mark stops at it, a read that starts on it runs over it. An edge without LEG_URGENT came while
+ * ordinary bytes stood first, so the first read after it need not check. Nor need a read after a FIN without the mark,
+ * as nothing follows a FIN. Otherwise the result holds for a byte that has arrived: one that arrives later would be
+ * read as an ordinary byte.
  */
 static int
 at_mark(const struct leg *leg)
@@ -116,13 +114,13 @@ read_failed(struct leg *leg, int err)
 		leg->err = err;
 	if (leg->err != 0)
 		return -leg->err;
-	/* Empty, so the mark is behind us or not here yet: its byte brings an edge. */
+	/* Empty: the mark is consumed or has not arrived, and its byte brings an edge. */
 	leg->flags &= ~(unsigned)(LEG_READABLE | LEG_URGENT);
 	return 0;
 }
 
-/* Bytes that came with a descriptor end the read, so that a short one would not mean "drained"; and what they mean is lost
- * without it. */
+/* -ENOTSUP for bytes with a descriptor, which lose their meaning without it. They would also end a read before it is
+ * drained. */
 static ssize_t
 read_unix(int fd, const struct iovec *iov, int cnt, size_t want)
 {
@@ -157,7 +155,7 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 		n = mark || cnt == 1 ? recv(leg->io.fd, iov[0].iov_base, want, 0) : readv(leg->io.fd, iov, cnt);
 	if (n < 0)
 		return read_failed(leg, errno);
-	/* The kernel tells an error once. EPIPE: FIN had come before the reset. */
+	/* The kernel reports an error once. EPIPE: FIN came before the reset. */
 	if (n == 0 && leg->err != 0 && leg->err != EPIPE)
 		return -leg->err;
 	if (n == 0) {
@@ -167,7 +165,7 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 		*urgent = true;
 		leg->flags &= ~(unsigned)LEG_URGENT;
 	} else if ((size_t)n < want && (leg->flags & (LEG_URGENT | LEG_RDHUP | LEG_HUP)) == 0) {
-		/* Drained: what comes now brings an edge. */
+		/* Drained: new data brings an edge. */
 		leg->flags &= ~(unsigned)LEG_READABLE;
 	}
 	return n;
@@ -182,7 +180,7 @@ leg_peek(const struct leg *leg, void *buf, size_t cap)
 ssize_t
 leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 {
-	/* Programs on UNIX sockets do not expect to find a byte beside the stream, and not every kernel can put it there. */
+	/* Programs do not expect out-of-band data on UNIX sockets, and not every kernel supports it. */
 	int flags = MSG_NOSIGNAL | (urgent && (leg->flags & LEG_UNIX) == 0 ? MSG_OOB : 0);
 	struct msghdr msg = { .msg_iov = (struct iovec *)(void *)(uintptr_t)iov, .msg_iovlen = (size_t)cnt };
 
@@ -218,11 +216,11 @@ leg_is_silent(struct leg *leg, int64_t now_ns, int64_t limit_ns, uint32_t probes
 	}
 	int64_t quiet_ns = u.quiet_ms * 1000000LL;
 	if (!u.sent) {
-		/* What was sent last had its answer, and TCP sends again, or probes a closed window, less and less often. */
+		/* The last segment was answered: TCP backs off before it sends again or probes a closed window. */
 		leg->unacked_ns = now_ns;
 		return u.probes > probes && quiet_ns >= limit_ns;
 	}
-	/* Something was acknowledged, or is sent, since the last look. */
+	/* Data was acknowledged or sent since the last check. */
 	if (leg->unacked_ns == 0 || quiet_ns < now_ns - leg->unacked_ns)
 		leg->unacked_ns = now_ns;
 	return now_ns - leg->unacked_ns >= limit_ns;
@@ -287,12 +285,13 @@ dial_check(struct dial *d)
 {
 	if ((d->leg->flags & (LEG_WRITABLE | LEG_ERROR | LEG_HUP)) == 0)
 		return 0;
-	/* A socket that can be written and has no error is connected. */
+	/* A socket that is writable without an error is connected. */
 	int err = (d->leg->flags & (LEG_ERROR | LEG_HUP)) != 0 ? net_error(d->leg->io.fd) : 0;
 	if (err == 0 && (d->leg->flags & LEG_WRITABLE) == 0)
 		return 0;
 	d->leg->flags &= ~(unsigned)LEG_ERROR;
-	/* A SYN that is refused by RST has ECONNREFUSED: with these it was connected, and data or FIN may have come before the RST. */
+	/* A SYN refused by RST has ECONNREFUSED. With these the socket was connected: data or FIN may have come before
+	 * the RST. */
 	if (err == ECONNRESET || err == EPIPE) {
 		d->leg->err = err;
 		d->leg->flags |= LEG_READABLE;

@@ -1,9 +1,9 @@
-/* The table of SMC-R's TCP option; see peer_mode.h. smcrd.conf(5) has it in words, for pairs of ends. */
+/* Table of SMC-R's TCP option; see peer_mode.h. smcrd.conf(5) describes it for pairs of ends. */
 #include "daemon/leg/peer_mode.h"
 
 #include "wire/clc.h"
 
-/* What an ingress finds out with the SYN/ACK. */
+/* Ingress: no option in the SYN/ACK. */
 #define NO_ANSWER                                                 \
 	{                                                         \
 		.way = PEER_PLAIN, .diag = CLC_DIAG_PEER_NO_SMC,  \
@@ -11,20 +11,20 @@
 		    "no SMC-R option in the SYN/ACK: the peer's " \
 		    "kernel has no SMC, or a middlebox drops it"  \
 	}
-/* What an egress finds out with the SYN. */
+/* Egress: no option in the SYN. */
 #define NO_OFFER .diag = CLC_DIAG_PEER_NO_SMC, .detail = "no SMC-R option in the SYN, or SYN cookies were in use"
 #define CANNOT .diag = CLC_DIAG_NO_OPTION
 
 static const struct peer_mode rules[2][3][TCP_OPTION_STATE_CNT] = {
 	[CONFIG_INGRESS] = {
-		/* They speak SMC-R: the configuration says so, and not the option. */
+		/* The configuration decides, not the option. */
 		[SMCR_PEER_SMCRD] = { { .way = PEER_CLC }, { .way = PEER_CLC }, { .way = PEER_CLC } },
 		[SMCR_PEER_LINUX] = {
 			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = NO_ANSWER,
 			[TCP_OPTION_UNKNOWN] = { .way = PEER_PLAIN, CANNOT },
 		},
-		/* Without the option nobody knows, and a plain server must not get a stray byte. */
+		/* Without the option the peer may be a plain server, which must not get a CLC byte. */
 		[SMCR_PEER_AUTO] = {
 			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = NO_ANSWER,
@@ -33,13 +33,13 @@ static const struct peer_mode rules[2][3][TCP_OPTION_STATE_CNT] = {
 	},
 	[CONFIG_EGRESS] = {
 		[SMCR_PEER_SMCRD] = { { .way = PEER_CLC }, { .way = PEER_CLC }, { .way = PEER_CLC } },
-		/* The server never gets a CLC message that nobody was told to expect. */
+		/* The server never gets an unexpected CLC message. */
 		[SMCR_PEER_LINUX] = {
 			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = { .way = PEER_LOOK, NO_OFFER },
 			[TCP_OPTION_UNKNOWN] = { .way = PEER_LOOK, CANNOT },
 		},
-		/* An smcrd whose ingress has peer = "smcrd" sends its Proposal without the option. */
+		/* An ingress with peer = "smcrd" sends its Proposal without the option. */
 		[SMCR_PEER_AUTO] = {
 			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = { .way = PEER_LOOK, .takes_clc = true, NO_OFFER },

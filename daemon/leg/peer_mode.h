@@ -1,8 +1,6 @@
 /*
- * What a service makes of SMC-R's TCP option: kind of the service x who is at the
- * other end, as configured x what SYN and SYN/ACK had -> CLC, plain TCP, or a
- * look at the first bytes. One table; pure. Sessions (session_detect.c) and probes
- * carry it out.
+ * Rules of SMC-R's TCP option: kind of the service x configured peer x option in SYN and SYN/ACK -> CLC, plain TCP, or
+ * a look at the first bytes. One table; pure. Used by sessions (session_detect.c) and probes.
  */
 #pragma once
 
@@ -14,23 +12,23 @@
 
 enum peer_way {
 	PEER_CLC,   /* the rendezvous begins */
-	PEER_PLAIN, /* the far end speaks no SMC-R: not one byte of CLC goes out, none is waited for */
-	PEER_LOOK,  /* an egress: plain, too, unless the first bytes are those of a CLC message */
+	PEER_PLAIN, /* the peer does not speak SMC-R: no CLC byte is sent or expected */
+	PEER_LOOK,  /* egress: plain unless the first bytes are a CLC message */
 };
 
 struct peer_mode {
 	enum peer_way way;
-	bool takes_clc;     /* PEER_LOOK: such a message begins the rendezvous; if not, the connection is refused */
-	uint32_t diag;      /* why plain: enum clc_diag */
-	const char *detail; /* in more words; NULL: struct tcp_option says why it cannot be used */
+	bool takes_clc;     /* PEER_LOOK: a CLC message starts the rendezvous; false: it is refused */
+	uint32_t diag;      /* reason of plain TCP: enum clc_diag */
+	const char *detail; /* of diag; NULL: struct tcp_option has the reason */
 };
 
 const struct peer_mode *peer_mode(enum config_kind, enum smcr_peer_kind, enum tcp_option_state);
-/* Does such a service mark its sockets? */
+/* Whether a service with this peer marks its sockets. */
 static inline bool
 peer_mode_wants_option(enum smcr_peer_kind peer)
 {
 	return peer != SMCR_PEER_SMCRD;
 }
-/* As configured: "smcrd", "linux", "auto". */
+/* The configured word: "smcrd", "linux", "auto". */
 const char *peer_mode_word(enum smcr_peer_kind);

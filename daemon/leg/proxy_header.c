@@ -18,7 +18,6 @@
 static const char v1_unknown[] = "PROXY UNKNOWN\r\n";
 static const uint8_t v2_signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 
-/* One end as it stands in the header. */
 struct end {
 	uint8_t v6[16];
 	uint16_t port;
@@ -36,7 +35,6 @@ proxy_header_end_of(const union net_addr *a)
 	return e;
 }
 
-/* Nobody is named. */
 static size_t
 anonymous_header(enum config_proxy proxy, uint8_t *buf)
 {

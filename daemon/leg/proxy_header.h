@@ -1,7 +1,5 @@
-/*
- * The PROXY protocol header (haproxy's doc/proxy-protocol.txt, versions 1 and
- * 2): tells a server behind the gateway who its client really is. Pure.
- */
+/* The PROXY protocol header (haproxy's doc/proxy-protocol.txt, versions 1 and 2): the client's address for a server.
+ * Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -10,9 +8,9 @@
 #include "daemon/config/config.h"
 #include "daemon/net/net.h"
 
-#define PROXY_HEADER_MAX 108 /* longest line of version 1, and a NUL; version 2 with IPv6 has 52 */
+#define PROXY_HEADER_MAX 108 /* longest line of version 1 and a NUL; version 2 with IPv6 has 52 bytes */
 
-/* The header for a connection from src to dst: its length, 0 with CONFIG_PROXY_OFF. Addresses of different
- * families are written as IPv6, IPv4 mapped. A client on a UNIX socket has no address that means anything to the server: version
- * 1 says UNKNOWN, version 2 LOCAL, as haproxy does. buf has PROXY_HEADER_MAX bytes. */
+/* Writes the header for a connection from src to dst into buf (PROXY_HEADER_MAX bytes). Returns its length, 0 with
+ * CONFIG_PROXY_OFF. Addresses of different families are written as IPv6, IPv4 mapped. For a client on a UNIX socket
+ * version 1 has UNKNOWN, version 2 LOCAL, as in haproxy. */
 size_t proxy_header(enum config_proxy, const union net_addr *src, const union net_addr *dst, uint8_t *buf);

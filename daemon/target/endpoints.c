@@ -1,4 +1,4 @@
-/* The choice among the addresses of a service's targets; see endpoints.h. Called by targets.c. */
+/* Choice among the addresses of a service's targets; see endpoints.h. Called by targets.c. */
 #include "daemon/target/endpoints.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/addr.h"
 
-/* One that nobody has looked at for so long after it was due may be tried by a connection. */
+/* An endpoint whose probe is overdue by this much may be tried by a connection. */
 #define FORGOTTEN_NS (60 * INT64_C(1000000000))
 
 #define BIT(place) (UINT64_C(1) << (place))
@@ -23,7 +23,7 @@ endpoints_count(const struct endpoints *es)
 	return (unsigned)__builtin_popcountll(es->used);
 }
 
-/* -- what there is -- */
+/* -- addresses -- */
 
 static struct endpoint *
 endpoints_find(struct endpoints *es, const struct sockaddr_storage *addr)
@@ -95,7 +95,7 @@ is_good(const struct endpoint *e, int64_t now_ns)
 	return e->fault == ENDPOINT_OK || e->trial || now_ns - e->due_ns > FORGOTTEN_NS;
 }
 
-/* Places that are used, not tried, and good; or all that are not tried. */
+/* Used places that are not tried, and with good only the good ones. */
 static uint64_t
 candidates(const struct endpoints *es, int64_t now_ns, uint64_t tried, bool good)
 {
@@ -107,7 +107,7 @@ candidates(const struct endpoints *es, int64_t now_ns, uint64_t tried, bool good
 	return set;
 }
 
-/* Those of the set that belong to the target whose turn it is. */
+/* The part of the set that belongs to the next target of the policy. */
 static uint64_t
 of_one_target(struct endpoints *es, uint64_t set)
 {
@@ -140,7 +140,7 @@ of_best_priority(const struct endpoints *es, uint64_t set)
 	return out;
 }
 
-/* RFC 2782: in proportion to the weights. Those of weight 0 have a very small chance beside others. */
+/* RFC 2782: in proportion to the weights; weight 0 has a very small chance. */
 static unsigned
 by_weight(const struct endpoints *es, uint64_t set, struct rng *rng)
 {
@@ -162,7 +162,7 @@ by_weight(const struct endpoints *es, uint64_t set, struct rng *rng)
 	return last;
 }
 
-/* The nth one of the set in the order of the answer. */
+/* The nth endpoint of the set in the order of the answer. */
 static unsigned
 by_order(const struct endpoints *es, uint64_t set, unsigned nth)
 {
@@ -192,7 +192,7 @@ choose(struct endpoints *es, uint64_t set, struct rng *rng)
 	    es, set, es->policy == CONFIG_POLICY_SPREAD ? es->addr_turn++ % (unsigned)__builtin_popcountll(set) : 0);
 }
 
-/* In the order of policy "first", SRV priorities included. */
+/* Order of policy "first", including SRV priorities. */
 static bool
 is_before(const struct endpoint *a, const struct endpoint *b)
 {
@@ -203,7 +203,7 @@ is_before(const struct endpoint *a, const struct endpoint *b)
 	return a->by_weight || a->order < b->order;
 }
 
-/* Counts those that would have had a chance if they were good. */
+/* Counts endpoints that could have been chosen if they were good. */
 static void
 count_passed_over(struct endpoints *es, uint64_t set, const struct endpoint *chosen)
 {
@@ -224,7 +224,7 @@ endpoints_pick(struct endpoints *es, int64_t now_ns, struct rng *rng, uint64_t *
 	if (good != 0)
 		count_passed_over(es, all & ~good, e);
 	e->trial = false;
-	/* Not forgotten any longer: the next one waits for what this one finds. */
+	/* No longer overdue: the next connection waits for the result of this one. */
 	if (now_ns - e->due_ns > FORGOTTEN_NS)
 		e->due_ns = now_ns;
 	*tried |= BIT(i);
@@ -250,9 +250,9 @@ endpoints_have_other(const struct endpoints *es, uint64_t tried)
 	return false;
 }
 
-/* -- what became of it -- */
+/* -- results -- */
 
-/* NULL: its name has it no longer. */
+/* NULL: the address was removed. */
 static struct endpoint *
 picked(struct endpoints *es, const struct endpoint_pick *p)
 {
@@ -297,7 +297,7 @@ endpoints_bad(struct endpoints *es, const struct endpoint_pick *p, enum endpoint
 	return news;
 }
 
-/* A single one is tried by each connection, and nobody needs to know before, unless connections are kept away. */
+/* A single endpoint is tried by each connection, so it needs a probe only while connections are refused (watched). */
 static bool
 is_looked_at(const struct endpoints *es, unsigned place, unsigned prober)
 {
@@ -351,7 +351,7 @@ endpoints_looked(struct endpoints *es, const struct endpoint_pick *p, bool conne
 	if (e == NULL || e->fault == ENDPOINT_OK)
 		return false;
 	e->due_ns = due_ns;
-	/* Whether it serves as well a connection has to find out. */
+	/* Only a connection can prove that it serves. */
 	e->trial = connected && e->fault == ENDPOINT_SETUP;
 	if (!connected || e->fault == ENDPOINT_SETUP)
 		return false;

@@ -1,4 +1,4 @@
-/* Failed targets; see target_probe.h. Called by session*.c and service.c. */
+/* Probes of failed targets; see target_probe.h. Called by session*.c and service.c. */
 #include "daemon/target/target_probe.h"
 
 #include "base/addr.h"
@@ -34,7 +34,7 @@ log_good(const struct settings *st, const struct endpoint_pick *p)
 		    addr_format_port(&p->addr, addr, sizeof(addr)));
 }
 
-/* -- what connections find out -- */
+/* -- results of connections -- */
 
 void
 target_good(const struct settings *st, const struct endpoint_pick *p, bool served)
@@ -60,7 +60,7 @@ target_bad(const struct settings *st, const struct endpoint_pick *p, enum endpoi
 		target_probe_go_on(svc);
 }
 
-/* -- the looks -- */
+/* -- probes -- */
 
 static void
 end_look(struct service *svc, bool connected)
@@ -88,7 +88,8 @@ look(struct service *svc)
 		end_look(svc, false);
 }
 
-/* The next look, now or when it is due. A look that fails at once makes its target due later: this ends. */
+/* Starts the next probe now or when it is due. A probe that fails at once sets a later due time, which ends the
+ * recursion. */
 static void
 target_probe_go_on(struct service *svc)
 {

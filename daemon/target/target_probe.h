@@ -1,12 +1,12 @@
 /*
- * Targets of a service that failed, and are looked at again in the background: what its connections find out goes to the targets
- * (targets.h) and to the log, once for each change.
+ * Probes of failed targets. Passes the results of a service's connections to the targets (targets.h) and logs each
+ * change once.
  *
- * A look is a TCP connection that is closed at once, made by the worker that saw the target fail, one at a time, every
- * `target_retry`, only while a target is failed and there is another one, or the listener is closed (when_down). So a server that works never sees one, and one
- * that comes back sees a single one: no client has to wait for a host that is gone to find out whether it is back. A
- * gateway takes it for a client that thought better of it. Whether what is behind a gateway is back a connection has to find out: one,
- * which goes on to another target if it is not (setup_redial).
+ * A probe is a TCP connection that is closed at once, which a gateway takes for a client that closes. The worker that
+ * saw the failure makes one at a time, every `target_retry`. It does so while the target is failed and there is another
+ * one, or the listener is closed (when_down). So a working server never sees a probe, a recovering one sees one, and no
+ * client waits for a dead host. Whether the server behind a gateway is back a single connection finds out; if not, it
+ * goes on to another target (setup_redial).
  */
 #pragma once
 
@@ -26,15 +26,15 @@ struct target_probe {
 };
 
 void target_probe_init(struct target_probe *);
-/* Looks at nothing any more, until something fails. */
+/* Stops the probes until the next failure. */
 void target_probe_stop(struct service *);
-/* The service's settings have changed. */
+/* After a change of the service's settings. */
 void target_probe_restart(struct service *);
 
-/* Failed targets of this peer (port 0: any) or, NULL, all of them are looked at now, one after the other. How many. */
+/* Probes failed targets of this peer (port 0: any; NULL: all) now, one after the other. Returns their number. */
 unsigned target_probe_now(struct service *, const struct sockaddr_storage *peer);
 
-/* A connection with these settings got through to the target, or, served, to what is behind it. */
+/* A connection with these settings reached the target; served: also the server behind it. */
 void target_good(const struct settings *, const struct endpoint_pick *, bool served);
-/* It did not. */
+/* A connection with these settings failed. */
 void target_bad(const struct settings *, const struct endpoint_pick *, enum endpoint_fault, const char *why);

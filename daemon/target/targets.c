@@ -1,4 +1,4 @@
-/* The targets of services, shared by threads; see targets.h. */
+/* Targets of services, shared by threads; see targets.h. */
 #include "daemon/target/targets.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 struct target {
 	struct config_target spec; /* addrs: none */
-	bool known;                /* it has, or had, an answer */
+	bool known;                /* the name was resolved at least once */
 	char why[ENDPOINT_WHY_MAX];
 };
 
@@ -22,13 +22,13 @@ struct targets {
 	char name[CONFIG_NAME_MAX]; /* of the service */
 	struct targets_all *all;
 	atomic_bool down;     /* read without the lock */
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the members below */
 	struct endpoints endpoints;
 	unsigned cnt;
 	struct target target[];
 };
 
-/* -- all of them -- */
+/* -- list -- */
 
 void
 targets_all_init(struct targets_all *all)
@@ -45,7 +45,6 @@ targets_all_fini(struct targets_all *all)
 	(void)pthread_mutex_destroy(&all->lock);
 }
 
-/* Without a daemon that looks names up their addresses are settings, too. */
 static bool
 has_address(const struct endpoints *es, unsigned target, const struct sockaddr_storage *addr)
 {
@@ -70,6 +69,7 @@ is_of(const struct targets *t, const struct config_service *cfg)
 	for (unsigned i = 0; i < t->cnt; i++) {
 		if (!config_target_same(&t->target[i].spec, &cfg->to[i]))
 			return false;
+		/* When the daemon does not resolve names at run time, their addresses are settings. */
 		for (unsigned k = 0; !config_names_wait() && k < cfg->to[i].addr_cnt; k++)
 			if (!has_address(&t->endpoints, i, &cfg->to[i].addrs[k]))
 				return false;
@@ -147,7 +147,7 @@ targets_get(struct targets_all *all, const struct config_service *cfg)
 	return t;
 }
 
-/* An answer is to come, and the first one. */
+/* Waits for the first answer. */
 static bool
 targets_is_pending(const struct targets *t)
 {
@@ -158,7 +158,7 @@ targets_is_pending(const struct targets *t)
 	return pending && endpoints_count(&t->endpoints) == 0;
 }
 
-/* Something may have changed. */
+/* Unlocks, and reports a change of down. */
 static void
 targets_unlock(struct targets *t)
 {
@@ -335,7 +335,7 @@ targets_are_several(struct targets *t)
 	return several;
 }
 
-/* -- who is there -- */
+/* -- lookup -- */
 
 bool
 targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *target)
@@ -354,7 +354,7 @@ targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *
 	return true;
 }
 
-/* -- what smcrctl shows -- */
+/* -- for smcrctl -- */
 
 static bool
 stands_before(const struct endpoint *a, const struct endpoint *b)

@@ -1,10 +1,10 @@
 /*
- * The targets of a service at run time: what their names stand for at present, and which of them serve. One object for each
- * service, shared by main, which puts in what the names have (daemon/names), and all workers, which choose from it; so what one
- * worker has found out counts for all, and "in turn" is in turn over all of them. Under a lock, which each connection takes
- * when it is being connected, as with admission.h; carrying data takes none.
+ * The targets of a service at run time: their addresses and which of them work. One object per service, shared by main,
+ * which sets the addresses (daemon/names), and all workers. So failures and the order of policy "spread" hold for all
+ * workers. Under a lock that each connection takes while it connects; data takes none.
  *
- * A service whose targets a reload changes has another object; one whose other settings change keeps it, with all that is known.
+ * A reload that changes the targets of a service creates a new object; any other reload keeps the object with its
+ * state.
  */
 #pragma once
 
@@ -15,12 +15,12 @@
 
 struct targets;
 
-/* All of them; owned by the workers' owner, which frees it when it has freed the workers. */
+/* Owned by the workers' owner, which frees it after the workers. */
 struct targets_all {
 	pthread_mutex_t lock; /* of the list and its members' references */
 	struct list_node list;
-	/* A service whose listener depends on it (when_down) has no target that works, or has one again; from any thread. NULL:
-	 * nobody asks. */
+	/* Called from any thread when a service with when_down loses its last working target, or has one again. NULL:
+	 * unused. */
 	void (*changed)(void *arg);
 	void *arg;
 };
@@ -28,25 +28,26 @@ struct targets_all {
 void targets_all_init(struct targets_all *);
 void targets_all_fini(struct targets_all *);
 
-/* The one of this service and these targets, a new one with the addresses of the configuration when there is none. NULL when memory
- * is out. */
+/* Finds the object of this service with these targets, or creates one with the configured addresses. NULL: out of
+ * memory. */
 struct targets *targets_get(struct targets_all *, const struct config_service *);
-/* The addresses that a reload has found for the same targets. */
+/* Takes the addresses that a reload has found for the same targets. */
 void targets_load(struct targets *, const struct config_service *);
 void targets_put(struct targets_all *, struct targets *);
 
 /* -- names -- */
 
-/* Of target nr, in the order that they are to be tried in: true when the service had no address before. */
+/* Sets the addresses of target nr, in the order of attempts. True when the service had no address before. */
 bool targets_set(struct targets *, unsigned nr, bool by_weight, const struct target_addr *addrs, unsigned cnt);
-/* Its name has no address, for this reason; addresses that it had before stay. True when the service has none at all. */
+/* The name of target nr has no address, for this reason; it keeps earlier addresses. True when the service has no
+ * address. */
 bool targets_unresolved(struct targets *, unsigned nr, const char *why);
 
-/* What a service without an address waits for, "waiting for the name X: why"; "" when it has one. Returns buf. */
+/* For a service without an address: "waiting for the name X: why"; else "". Returns buf. */
 #define TARGETS_WAIT_MAX (CONFIG_TARGET_STR_MAX + 160)
 const char *targets_waiting(struct targets *, char buf[TARGETS_WAIT_MAX]);
 
-/* It has no address so far, and an answer is still to come. */
+/* The service has no address yet, and the first answer is still due. */
 bool targets_pending(struct targets *);
 
 /* -- connections: see endpoints.h -- */
@@ -64,14 +65,14 @@ bool targets_down(const struct targets *);
 /* More than one address. */
 bool targets_are_several(struct targets *);
 
-/* -- who is there -- */
+/* -- lookup -- */
 
-/* The first target that leads to this place, with port 0: to this host (addr_matches); false: none does. */
+/* The first target with this address (port 0: this host; addr_matches); false: none. */
 bool targets_find(struct targets *, const struct sockaddr_storage *there, unsigned *target);
 
-/* -- what smcrctl shows -- */
+/* -- for smcrctl -- */
 
-/* A copy of address i of 0..ENDPOINTS_MAX - 1, by target and order; false: there are no more. */
+/* Copies address i, counted from 0 by target and order; false: there are no more. */
 bool targets_address(struct targets *, unsigned i, struct endpoint *out);
-/* Of target nr: "" or why its name is not found. Returns buf. */
+/* The reason why the name of target nr has no address, or "". Returns buf. */
 const char *targets_name_error(struct targets *, unsigned nr, char buf[ENDPOINT_WHY_MAX]);
