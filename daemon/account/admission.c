@@ -1,4 +1,4 @@
-/* The connections of a service over all workers; see admission.h. */
+/* Connection counts and limits of a service over all workers; see admission.h. */
 #include "daemon/account/admission.h"
 
 #include <assert.h>
@@ -16,9 +16,9 @@ struct admission {
 	char name[CONFIG_NAME_MAX];
 	struct outage outage;
 	struct fallback_periods fallback_periods;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of connections and sources */
 	uint32_t connections;
-	struct source_count sources; /* counted whether there is a limit or not: a reload may bring one */
+	struct source_count sources; /* counted also without a limit, which a reload may set */
 };
 
 void

@@ -1,8 +1,7 @@
 /*
- * Who may come in: the connections of a service, over all workers, and the limits on them. One for each service, which the
- * workers' services of that name share; under a lock, which each connection takes when it begins and when it ends, for
- * as long as counting takes. Beside them is what is told of a service once, whichever worker sees it (outage.h, fallback_period.h).
- * Nothing else of a service is shared.
+ * Connection counts and limits of a service over all workers. The workers' services of one name share the object, under
+ * a lock that each connection takes at its start and at its end, to count. It also holds what is reported once per
+ * service, not per worker (outage.h, fallback_period.h). Workers share nothing else of a service.
  */
 #pragma once
 
@@ -18,35 +17,33 @@ struct admission;
 struct outage;
 struct fallback_periods;
 
-/* All of them; owned by the workers' owner, which frees it when it has freed the workers. */
+/* Owned by the workers' owner, which frees it after the workers. */
 struct admissions {
 	pthread_mutex_t lock; /* of the list and its members' references */
 	struct list_node list;
 };
 
 void admissions_init(struct admissions *);
-/* Without workers. */
 void admissions_fini(struct admissions *);
 
-/* The one of this service, for as long as the caller has it; a new one, with the seed (source_count.h), when there is none. NULL when
- * memory is out. */
+/* Finds or creates the object of this service, and takes a reference. seed: source_count.h. NULL: out of memory. */
 struct admission *admission_get(struct admissions *, const struct config_service *, uint64_t seed);
-/* A service of this name that comes later is another one, and counts from 0. */
+/* A later service of this name gets a new object, which counts from 0. */
 void admission_retire(struct admissions *, struct admission *);
 void admission_put(struct admissions *, struct admission *);
 
-/* For as long as the caller has it. */
+/* Valid while the caller holds its reference. */
 struct outage *admission_outage(struct admission *);
 struct fallback_periods *admission_fallback_periods(struct admission *);
 
 enum admission_verdict {
 	ADMISSION_OK,
-	ADMISSION_UNCOUNTED, /* let in, but memory is out: its source does not count it */
-	ADMISSION_MAX,       /* max_connections are there */
-	ADMISSION_PER_PEER,  /* max_connections_per_peer are there of this source */
+	ADMISSION_UNCOUNTED, /* admitted, but out of memory: not counted by source */
+	ADMISSION_MAX,       /* max_connections reached */
+	ADMISSION_PER_PEER,  /* max_connections_per_peer reached for this source */
 };
 
-/* One connection more, if the settings allow it. */
+/* Admits and counts a connection, or refuses it. */
 enum admission_verdict admission_take(struct admission *, const struct config_service *, const union net_addr *source);
-/* It has ended. source: NULL when it was not counted. */
+/* After the end of the connection. source: NULL when it was not counted. */
 void admission_give(struct admission *, const union net_addr *source);

@@ -1,4 +1,4 @@
-/* Spells of TCP, told of; see fallback_period.h. */
+/* Fallback periods; see fallback_period.h. */
 #include "daemon/account/fallback_period.h"
 
 #include <stdio.h>
@@ -12,17 +12,17 @@
 #include "daemon/state/service_state.h"
 #include "wire/clc.h"
 
-/* What is known of a peer. Kept behind the end, for the limit. */
+/* Of one peer; kept after the end of the period for its log limit. */
 struct fallback_period {
 	struct list_node node;
 	struct sockaddr_storage peer; /* at an egress without port */
-	bool on, told;
-	uint32_t code; /* enum clc_diag, of whichever end */
+	bool on, told;                /* told: the begin was reported */
+	uint32_t code;                /* enum clc_diag, of either end */
 	char reason[EVENT_REASON_MAX];
-	char mpa[ADDR_STR_MAX]; /* told of; "": none */
+	char mpa[ADDR_STR_MAX]; /* reported MPA port; "": none */
 	uint64_t connections;
-	int64_t since_ns, told_ns, mpa_ns; /* told_ns: or would have been, but for the limit */
-	struct log_limit limit;            /* of the peer */
+	int64_t since_ns, told_ns, mpa_ns; /* told_ns: last report, or one that the limit suppressed */
+	struct log_limit limit;
 };
 
 void
@@ -61,7 +61,7 @@ find(const struct fallback_periods *all, const struct sockaddr_storage *peer)
 	return NULL;
 }
 
-/* One that is not on; NULL when memory is out. */
+/* A new entry, not on; NULL: out of memory. */
 static struct fallback_period *
 add(struct fallback_periods *all, const struct sockaddr_storage *peer)
 {
@@ -111,7 +111,7 @@ tell_mpa(struct service *svc, struct fallback_period *s, const struct smcr_diag 
 
 	log_text_mpa_peer(diag, e.mpa);
 	(void)snprintf(e.reason, sizeof(e.reason), "%s",
-	    diag->local != 0 ? mine : "the peer could not connect to it, or did not like the answer: see its log");
+	    diag->local != 0 ? mine : "the peer could not connect to it or rejected the answer: see its log");
 	memcpy(s->mpa, e.mpa, sizeof(s->mpa));
 	s->mpa_ns = svc->pool->env->now_ns;
 	session_pool_report(svc->pool, &e);
@@ -123,17 +123,17 @@ fallback_period_describe(const struct smcr_diag *diag, char buf[EVENT_REASON_MAX
 	const char *code = clc_diag_str(diag->local != 0 ? diag->local : diag->peer);
 
 	if (diag->local == 0)
-		(void)snprintf(buf, EVENT_REASON_MAX, "the peer says: %s", code);
+		(void)snprintf(buf, EVENT_REASON_MAX, "declined by the peer: %s", code);
 	else
 		(void)snprintf(buf, EVENT_REASON_MAX, "%s%s%s%s", code, diag->detail != NULL ? ": " : "",
 		    diag->detail != NULL ? diag->detail : "", diag->held_off ? ": held off after failures" : "");
 }
 
-/* It begins, or lasts for another reason. */
+/* Reports a new period or a new reason. */
 static void
 report_fallback_period(struct service *svc, struct fallback_period *s, const struct smcr_diag *diag)
 {
-	uint64_t left_out; /* not said: the event has the number of connections */
+	uint64_t left_out; /* unused: the event has the number of connections */
 	struct event e;
 
 	s->told_ns = svc->pool->env->now_ns;
@@ -166,8 +166,8 @@ note(struct service *svc, struct fallback_period *s, const struct smcr_diag *dia
 		atomic_fetch_add_explicit(&svc->fallback_periods->cnt, 1, memory_order_relaxed);
 	}
 	s->connections++;
-	/* That either end holds the other off is no other reason than what it is held off for. Nor is it one when the other end was
-	 * the first to say the same. */
+	/* Hold-off by either end is no new reason: the failure that caused it is. Nor is the same code from the other
+	 * end. */
 	bool other = begins || (code != CLC_DIAG_NO_ACTIVE_LINK && code != s->code);
 	if (other) {
 		s->code = code;
@@ -195,7 +195,7 @@ fallback_period_note(struct service *svc, const union net_addr *peer, const stru
 static void
 end(struct service *svc, struct fallback_period *s)
 {
-	/* It may have begun in another worker's turn, which is later than ours. */
+	/* The period may have begun in another worker's turn, which may be later than this one. */
 	int64_t now_ns = max_i64(svc->pool->env->now_ns, max_i64(s->since_ns, s->mpa_ns));
 	struct event e;
 

@@ -1,10 +1,10 @@
 /*
- * Spells of TCP: from a connection with a peer that is not on SMC-R, though it should be, until the next one that is. Told once
- * when one begins, with the reason, when the reason changes, and when it ends; never for each connection. With it goes the MPA
- * port that could not be used, if that was the reason.
+ * Fallback periods of a peer: from the first connection that should be on SMC-R and is not, to the next one on SMC-R.
+ * Reported at the begin, at a change of the reason and at the end, not per connection; with the MPA port, if that was
+ * the reason.
  *
- * A peer is the target of an ingress, and at an egress the address that connections come from. Shared by the workers' services
- * of a name, as outages are.
+ * The peer of an ingress is its target, the peer of an egress the source address. Shared by the workers' services of
+ * one name.
  */
 #pragma once
 
@@ -16,15 +16,15 @@
 #include "base/list.h"
 #include "smcr/smcr.h"
 
-#define FALLBACK_PERIODS_MAX \
-	32 /* peers of a service that are remembered; of more the oldest is forgotten, whose end is not told then */
+/* Peers of a service; a further one replaces the oldest, whose end is then not reported. */
+#define FALLBACK_PERIODS_MAX 32
 
 struct service;
 union net_addr;
 
 struct fallback_periods {
-	atomic_uint cnt;       /* that go on: so connections on SMC-R take no lock */
-	pthread_mutex_t lock;  /* of what follows */
+	atomic_uint cnt;       /* periods in progress; 0: connections on SMC-R take no lock */
+	pthread_mutex_t lock;  /* of list and known */
 	struct list_node list; /* struct fallback_period, oldest first */
 	unsigned known;
 };
@@ -32,7 +32,7 @@ struct fallback_periods {
 void fallback_periods_init(struct fallback_periods *);
 void fallback_periods_fini(struct fallback_periods *);
 
-/* A connection with the peer is on TCP, or refused instead, because of diag. */
+/* A connection with the peer has fallen back to TCP, or was refused, for diag. */
 void fallback_period_note(struct service *, const union net_addr *peer, const struct smcr_diag *diag);
 /* A connection with the peer is on SMC-R. */
 void fallback_period_end(struct service *, const union net_addr *peer);

@@ -1,4 +1,4 @@
-/* Outages, told of; see outage.h. */
+/* Outages; see outage.h. */
 #include "daemon/account/outage.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ outage_describe(const struct outage *o, char *buf, size_t cap)
 		[OUTAGE_NONE] = "",
 		[OUTAGE_CONNECT] = "cannot be connected",
 		[OUTAGE_RESET] =
-		    "ended the connection in its set-up; its server may be down, or not let us in: see its log",
+		    "closed the connection during set-up; its server may be down, or refuse this host: see its log",
 		[OUTAGE_NO_SMC] = "is no SMC-R peer",
 		[OUTAGE_SETUP] = "the set-up failed",
 	};
@@ -57,19 +57,19 @@ outage_event_of(const struct service *svc, bool begins, const union net_addr *fa
 	return e;
 }
 
-/* It may have begun in another worker's turn, which is later than ours. */
+/* Not negative: the outage may have begun in another worker's turn, which may be later than this one. */
 static int64_t
 age_of(const struct service *svc)
 {
 	return max_i64(svc->pool->env->now_ns - svc->outage->since_ns, 0);
 }
 
-/* Not too often; true with the event filled in. */
+/* Fills in the event; false: suppressed by the limit. */
 static bool
 may_begin(struct service *svc, const union net_addr *far, struct event *e)
 {
 	struct outage *o = svc->outage;
-	uint64_t left_out; /* not said: the event has the number of connections */
+	uint64_t left_out; /* unused: the event has the number of connections */
 
 	o->told_ns = svc->pool->env->now_ns;
 	if (!log_limit_take(&o->limit, o->told_ns, &left_out))
@@ -101,9 +101,8 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	o->why = why;
 	o->failed++;
 	atomic_store_explicit(&o->is, true, memory_order_relaxed);
-	bool tell = (other || now_ns - o->told_ns >= TELL_AGAIN_NS) && may_begin(svc, far, &e);
-	/* Under the lock, so that its end is not told first. */
-	if (tell)
+	/* Under the lock, so that the end is not reported first. */
+	if ((other || now_ns - o->told_ns >= TELL_AGAIN_NS) && may_begin(svc, far, &e))
 		session_pool_report(svc->pool, &e);
 	(void)pthread_mutex_unlock(&o->lock);
 }

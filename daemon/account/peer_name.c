@@ -1,4 +1,4 @@
-/* Far ends by name; see peer_name.h. */
+/* Configured names of peers; see peer_name.h. */
 #include "daemon/account/peer_name.h"
 
 #include "daemon/state/service_state.h"

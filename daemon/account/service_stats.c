@@ -1,4 +1,4 @@
-/* Numbers of a service's sessions; see service_stats.h. */
+/* Statistics of a service's sessions; see service_stats.h. */
 #include "daemon/account/service_stats.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ service_stats_travels(struct session *s, enum session_mode mode)
 void
 service_stats_connected(struct session *s)
 {
-	/* Each address has connect_timeout from when it is tried. */
+	/* connect_timeout runs from the start of each attempt. */
 	int64_t began_ns = s->setup->dial_until_ns - s->settings->cfg.connect_ms * NS_PER_MS;
 
 	histogram_add_time(&of(s)->connect, s->pool->env->now_ns - began_ns);
@@ -79,7 +79,7 @@ service_stats_ended(struct session *s, bool reset)
 	if (s->counted)
 		of(s)->modes[s->mode]--;
 	s->counted = false;
-	if ((s->flags & SF_PROBE) != 0) /* no client was behind it */
+	if ((s->flags & SF_PROBE) != 0) /* no client */
 		return;
 	r = reset ? reasons_of(s) : NULL;
 	histogram_add_time(&of(s)->life, s->pool->env->now_ns - s->born_ns);

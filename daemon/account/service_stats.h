@@ -1,7 +1,7 @@
 /*
- * What the sessions of a service come to, since it is there: how they travel now, bytes, times, reasons. One for each service of a
- * worker, in its thread; reports add those of all workers. Counted where a session changes, with the turn's time: carrying data
- * costs one addition more.
+ * Statistics of a service's sessions since its start: modes, bytes, times, reasons. One object for each service of a
+ * worker, in its thread; reports sum all workers. Updated when a session changes, with the turn's time; data costs one
+ * addition.
  */
 #pragma once
 
@@ -13,14 +13,13 @@
 
 struct session;
 
-/* How a session carries its data. */
 enum session_mode {
 	SESSION_SETUP,
 	SESSION_SMCR,
 	SESSION_TCP,
 };
 
-/* Only of services that had any: most have none. */
+/* Allocated by the first reason; most services have none. */
 struct service_reasons {
 	struct tally local, peer; /* fallbacks and refusals, by struct smcr_diag's codes */
 	struct tally reset;       /* by session.cause */
@@ -28,19 +27,19 @@ struct service_reasons {
 
 struct service_stats {
 	uint64_t modes[3]; /* sessions by enum session_mode */
-	uint64_t bytes[2]; /* from and to the program */
+	uint64_t bytes[2]; /* from and to the application */
 	struct histogram setup, connect, life;
 	struct service_reasons *reasons; /* NULL: none, or memory was out */
 };
 
 void service_stats_fini(struct service_stats *);
-/* sum is the caller's, its reasons, too. */
+/* The caller owns sum and its reasons. */
 void service_stats_merge(struct service_stats *sum, const struct service_stats *one);
 
-/* A session has changed how it travels, or it is new. */
+/* A new session, or one whose mode has changed. */
 void service_stats_travels(struct session *, enum session_mode);
-/* The leg that was being connected is. */
+/* The session's outgoing leg is connected. */
 void service_stats_connected(struct session *);
-/* No SMC-R: counts those codes that are not 0, also among those of the whole pool. */
+/* No SMC-R: counts the codes that are not 0, here and in the pool. */
 void service_stats_no_smc(struct session *, uint32_t local, uint32_t peer);
 void service_stats_ended(struct session *, bool reset);

@@ -1,4 +1,4 @@
-/* The figures of a service in several workers; see service_stats.h. Apart, for who only looks at them. */
+/* Sums statistics over workers; see service_stats.h. Without the sessions, for code that only reads them. */
 #include "daemon/account/service_stats.h"
 
 void

@@ -15,7 +15,8 @@ source_of(const union net_addr *a, uint8_t addr[16])
 	struct sockaddr_storage ss;
 
 	if (a->sa.sa_family == AF_UNIX) {
-		/* A service may have had TCP clients before a reload: this is nobody's address, as multicast comes from none. */
+		/* A multicast address cannot be a source, so it never collides with a TCP client from before a
+		 * reload. */
 		memset(addr, 0, 16);
 		addr[0] = 0xff;
 		memcpy(addr + 12, &a->un.uid, sizeof(a->un.uid));
@@ -46,7 +47,7 @@ home(const struct source_count *s, const uint8_t addr[16])
 	return (uint32_t)mix(mix(half[0] ^ s->seed) ^ half[1]) & (s->cap - 1);
 }
 
-/* The source's place, or the free one where it would be. */
+/* The source's entry, or the free one for it. */
 static struct source *
 place(const struct source_count *s, const uint8_t addr[16])
 {
@@ -104,11 +105,11 @@ source_count_remove(struct source_count *s, const union net_addr *a)
 	source_of(a, addr);
 	assert(s->cap > 0);
 	struct source *p = place(s, addr);
-	assert(p->cnt > 0); /* it was counted */
+	assert(p->cnt > 0);
 	if (--p->cnt > 0)
 		return;
 	s->used--;
-	/* Entries behind the place that became free move up, or the search for them would end there. */
+	/* Entries after the freed place move up: a search stops at a free place. */
 	uint32_t gap = (uint32_t)(p - s->tab);
 	for (uint32_t i = (gap + 1) & mask; s->tab[i].cnt != 0; i = (i + 1) & mask) {
 		if (((i - home(s, s->tab[i].addr)) & mask) < ((i - gap) & mask))

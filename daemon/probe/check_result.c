@@ -1,4 +1,4 @@
-/* What came of a check; see check_result.h. */
+/* Result of a check; see check_result.h. */
 #include "daemon/probe/check_result.h"
 
 #include <stdarg.h>
@@ -54,7 +54,7 @@ check_end(struct check_result *r, int64_t now_ns)
 	r->took_ns = now_ns - r->begun_ns;
 }
 
-/* -- words -- */
+/* -- texts -- */
 
 static void __attribute__((format(printf, 3, 4)))
 say(struct check_result *r, enum check_finding finding, const char *fmt, ...)
@@ -67,7 +67,7 @@ say(struct check_result *r, enum check_finding finding, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The diagnosis of a queue pair that could not be connected, and of a first link that was not confirmed. */
+/* The queue pair was not connected, or the first link not confirmed. */
 static bool
 is_of_link(const struct smcr_diag *d)
 {
@@ -87,15 +87,14 @@ check_say_declined(struct check_result *r, const char *peer)
 		    over[0] != '\0' ? " over " : "", over, offered[0] != '\0' ? "; this side offers " : "", offered);
 		return;
 	}
-	/* Our own reason, with the device's words and address where it has any. What lets no packet through mostly means to. */
+	/* The local reason, with the device's detail and address. Silence mostly means a firewall. */
 	bool at = d->detail != NULL && d->mpa_port != 0;
-	bool silent = at && d->silent;
 
 	say(r, is_of_link(d) ? CHECK_LINK_FAILED : CHECK_DECLINED,
 	    "declined by this side: %s (0x%08x)%s%s%s%s%s%s%s%s%s", clc_diag_str(d->local), d->local,
 	    over[0] != '\0' ? " over " : "", over, d->held_off ? ", held off after failures" : "",
 	    d->detail != NULL ? ": " : "", d->detail != NULL ? d->detail : "", at ? " (" : "",
-	    at ? log_text_mpa_peer(d, addr) : "", at ? ")" : "", silent ? ": firewall?" : "");
+	    at ? log_text_mpa_peer(d, addr) : "", at ? ")" : "", at && d->silent ? ": firewall?" : "");
 }
 
 void
@@ -113,7 +112,7 @@ check_say_done(struct check_result *r, const char *peer)
 		    p->eid, clc_os_str(p->os), p->host[0] != '\0' ? ", host " : "", p->host);
 }
 
-/* The first line of it, with what cannot be printed as dots. */
+/* The first line, with unprintable characters as dots. */
 static void
 show_bytes(const struct clc_in *in, char text[SHOWN_MAX + 1])
 {
@@ -140,12 +139,13 @@ check_say_broken(struct check_result *r, const char *peer, const struct check_br
 		    bytes, b->hint);
 	} else if (proposed && ended) {
 		say(r, CHECK_CLOSED,
-		    "%s %s the connection on our Proposal: a plain server, or an smcrd that does not let us in (allow, "
+		    "%s %s the connection on our Proposal: a plain server, or an smcrd that refuses this host (allow, "
 		    "max_connections): see its log%s",
 		    peer, b->reason == SMCR_R_TCP_RESET ? "reset" : "closed", b->hint);
 	} else if (proposed && b->reason == SMCR_R_CLC_TIMEOUT) {
 		say(r, CHECK_SILENT, "%s: %s%s%s; %s%s", peer, reason, sep, b->detail,
-		    b->acked ? "its TCP has taken the Proposal" : "its TCP has not acknowledged the Proposal", b->hint);
+		    b->acked ? "its TCP has acknowledged the Proposal" : "its TCP has not acknowledged the Proposal",
+		    b->hint);
 	} else {
 		say(r, is_of_link(&r->diag) ? CHECK_LINK_FAILED : CHECK_CLOSED, "%s: %s%s%s%s", peer, reason, sep,
 		    b->detail, b->hint);

@@ -1,4 +1,4 @@
-/* Measuring; see measure.h. */
+/* Measurement; see measure.h. */
 #include "daemon/probe/measure.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #define MAGIC 0x736d724d /* "smrM" */
 #define VERSION 1
 #define PIECE 65536
-#define BUDGET (8 * PIECE) /* bytes of a turn */
+#define BUDGET (8 * PIECE) /* bytes per turn */
 
 static const uint8_t zeros[PIECE];
 
@@ -31,7 +31,7 @@ is_size(uint64_t bytes)
 	return bytes >= 1 && bytes <= MEASURE_BYTES_MAX;
 }
 
-/* A request, or an answer that has to be what was asked. */
+/* A request, or an answer, which must equal the request. */
 static int
 decode(struct measure *m)
 {
@@ -52,7 +52,7 @@ is_header(enum measure_phase phase)
 	return phase == MEASURE_REQUEST || phase == MEASURE_ANSWER;
 }
 
-/* Is it this end that sends in this phase? */
+/* Whether this end sends in this phase. */
 static bool
 sends(const struct measure *m)
 {
@@ -148,7 +148,7 @@ measure_received(struct measure *m, const void *buf, size_t len, int64_t now_ns)
 
 /* -- over SMC-R -- */
 
-/* Bytes that went: 0 = no room; or -errno. */
+/* Bytes sent, 0: the ring is full, or -errno. */
 static ssize_t
 put_smcr(struct measure *m, struct smcr_conn *conn, int64_t now_ns)
 {

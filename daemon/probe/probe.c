@@ -1,4 +1,4 @@
-/* A rendezvous of the daemon's own; see probe.h. */
+/* Probes; see probe.h. */
 #include "daemon/probe/probe.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ enum probe_stage {
 	STAGE_RENDEZVOUS,
 	STAGE_TEST,
 	STAGE_BULK,
-	STAGE_CLOSE, /* the measurement is over, its connection not yet */
+	STAGE_CLOSE, /* measured; the connection is closing */
 };
 
 struct probe {
@@ -34,16 +34,16 @@ struct probe {
 	struct clc_out out;
 	struct smcr_conn *conn;
 	struct timer timer;
-	unsigned events; /* SMCR_EV_ not yet looked at */
-	uint32_t group;  /* that the rendezvous has made or joined, 0 = none yet */
-	uint8_t link;    /* of it, that is tested */
+	unsigned events; /* SMCR_EV_ not yet handled */
+	uint32_t group;  /* id of the link group, 0 = none yet */
+	uint8_t link;    /* number of the link under test */
 	enum probe_stage stage;
 	enum check_path path; /* STAGE_BULK */
 	struct measure measure;
-	char peer[ADDR_STR_MAX]; /* that is dialed */
+	char peer[ADDR_STR_MAX]; /* the dialed address */
 	struct check_result result;
-	struct probe_target target; /* its addresses are below */
-	const char *hint;           /* on the TCP option, for when it fails; "" */
+	struct probe_target target; /* its addrs are copied below */
+	const char *hint;           /* on the TCP option, for a failure; or "" */
 	void (*done)(void *arg, const struct check_result *);
 	void *arg;
 	struct sockaddr_storage addrs[];
@@ -61,7 +61,6 @@ probe_on_engine(struct conn_owner *owner, unsigned events)
 	CONTAINER_OF(owner, struct probe, owner)->events |= events;
 }
 
-/* The middle has done what it was for. */
 static void
 leave_middle(struct probe *p)
 {
@@ -71,7 +70,7 @@ leave_middle(struct probe *p)
 	leg_close(&p->mid, p->pool->env->loop, false);
 }
 
-/* Gives all back but the memory. */
+/* Releases all but the memory. */
 void
 probe_cancel(struct probe *p)
 {
@@ -84,7 +83,7 @@ probe_cancel(struct probe *p)
 	list_push(&pool->dead_probes, &p->node);
 }
 
-/* Ends it with the verdict in place. */
+/* Ends the probe with the verdict in p->result. */
 static void
 probe_end(struct probe *p)
 {
@@ -131,7 +130,7 @@ verdict_broken(struct probe *p, enum smcr_reason reason, const char *detail)
 	probe_end(p);
 }
 
-/* It is possible, and in which way. The group may have ended since. */
+/* Success. The group may have ended since. */
 static void
 verdict_done(struct probe *p)
 {
@@ -150,7 +149,7 @@ verdict_done(struct probe *p)
 
 static const char no_option[] = " (no SMC-R option in its SYN/ACK: its kernel has no SMC, or a middlebox drops it)";
 static const char unused_option[] =
-    " (tried without SMC-R's TCP option, which an smcrd does not need, but an AF_SMC peer)";
+    " (tried without SMC-R's TCP option: enough for an smcrd, but not for an AF_SMC peer)";
 
 static void
 probe_dial_on(struct probe *p)
@@ -158,17 +157,17 @@ probe_dial_on(struct probe *p)
 	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
 
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
-	/* Connected, and reset before we saw it. */
+	/* Connected and at once reset. */
 	if (err == -ECONNRESET)
 		verdict(p, CHECK_CLOSED,
-		    "%s reset the connection at once: an smcrd that does not let us in (allow, max_connections), or what is "
-		    "in between: see its log",
+		    "%s reset the connection at once: an smcrd that refuses this host (allow, max_connections), or a "
+		    "firewall: see its log",
 		    p->peer);
 	else if (err != 0)
 		verdict(p, CHECK_UNREACHABLE, "cannot connect to %s: %s", p->peer, strerror(-err));
 }
 
-/* Connected: begins the rendezvous, if the option lets us. */
+/* Connected: starts the rendezvous, if the TCP option permits it. */
 static void
 begin(struct probe *p)
 {
@@ -219,7 +218,7 @@ probe_pump_dial(struct probe *p)
 
 static const char has_group[] = "there was a link group already";
 
-/* How far the rendezvous is. */
+/* Follows the phase of the rendezvous. */
 static void
 probe_look(struct probe *p)
 {
@@ -238,7 +237,7 @@ probe_look(struct probe *p)
 	check_step(&p->result, steps[info.phase], p->pool->env->now_ns, has_group);
 }
 
-/* What was measured, if anything, is enough. */
+/* Ends a measurement early, with what was measured. */
 static void
 stop_bulk(struct probe *p, const char *why)
 {
@@ -246,7 +245,7 @@ stop_bulk(struct probe *p, const char *why)
 	verdict_done(p);
 }
 
-/* From the next turn on, which nothing else need bring. */
+/* Starts in the next turn, which it requests. */
 static void
 begin_bulk(struct probe *p, enum check_path path)
 {
@@ -256,11 +255,11 @@ begin_bulk(struct probe *p, enum check_path path)
 	loop_again(p->pool->env->loop);
 }
 
-/* The rendezvous is through. A connection that is established is for a measurement. */
+/* After the rendezvous. An established connection is for a measurement. */
 static void
 begin_test(struct probe *p, bool established)
 {
-	static const char no_measure[] = "the peer takes no part in a measurement: it is no smcrd, or an older one";
+	static const char no_measure[] = "the peer does not support measurements: it is not an smcrd, or an older one";
 	struct env *env = p->pool->env;
 
 	if (!established)
@@ -324,7 +323,7 @@ pump_bulk(struct probe *p)
 	else
 		more = measure_pump_tcp(m, &p->mid, env->now_ns);
 	if (more < 0 || leg_broken(&p->mid) != 0) {
-		stop_bulk(p, "the measurement broke off");
+		stop_bulk(p, "the measurement failed");
 	} else if (m->phase != MEASURE_DONE) {
 		if (more > 0)
 			loop_again(env->loop);
@@ -370,7 +369,7 @@ probe_pump_rendezvous(struct probe *p)
 static void
 pump(struct probe *p)
 {
-	/* An address without a route fails before anything is watched. */
+	/* The first attempt: not in probe_start, as it may fail at once. */
 	if (p->stage == STAGE_DIAL && !p->dial.busy)
 		probe_dial_on(p);
 	else if (p->stage == STAGE_DIAL)
@@ -406,7 +405,7 @@ on_timeout(struct timer *t)
 	    p->target.timeout_ms, p->hint);
 }
 
-/* -- all of them -- */
+/* -- start and list -- */
 
 struct probe *
 probe_start(struct session_pool *pool, const struct probe_target *t,

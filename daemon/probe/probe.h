@@ -1,8 +1,5 @@
-/*
- * A probe: a rendezvous of the daemon's own, without an application behind it,
- * which makes a link group to a peer and closes again. For prewarming, and for
- * `smcrctl check`.
- */
+/* A probe: a rendezvous without an application, which makes a link group to a peer. For prewarming and `smcrctl
+ * check`. */
 #pragma once
 
 #include "daemon/probe/check_result.h"
@@ -14,24 +11,22 @@ struct probe_target {
 	const struct sockaddr_storage *addrs; /* tried in order; copied */
 	unsigned addr_cnt;
 	uint32_t elem_size;
-	uint32_t timeout_ms; /* for everything together */
+	uint32_t timeout_ms; /* total */
 	enum smcr_peer_kind peer;
-	/* An operator asks: it is tried though it is held off, and as an smcrd when the TCP option does not tell that it speaks
-	 * SMC-R; and the link is tested. */
-	bool insist;
-	uint64_t
-	    bulk; /* with insist: so many bytes are sent each way on both paths, if the peer serves that; 0: none */
+	bool
+	    insist; /* smcrctl check: ignores hold-off, takes a peer without the TCP option for smcrd, tests the link */
+	uint64_t bulk; /* with insist: bytes to measure in each direction on both paths, if the peer does; 0: none */
 };
 
-/* done is called once, later, from the worker's turn or by probes_stop. NULL when memory is out. */
+/* done is called once, later, from the worker's turn or by probes_stop. NULL: out of memory. */
 struct probe *probe_start(struct session_pool *, const struct probe_target *,
     void (*done)(void *arg, const struct check_result *), void *arg);
-/* Ends it without calling done, before done was called. */
+/* Ends a probe whose done was not called yet, without calling it. */
 void probe_cancel(struct probe *);
 
 /* One round for all probes. */
 void probes_pump(struct session_pool *);
-/* Ends all: done is called for each. */
+/* Ends all probes: calls done for each. */
 void probes_stop(struct session_pool *);
-/* Frees those that have ended. */
+/* Frees ended probes. */
 void probes_reap(struct session_pool *);

@@ -53,7 +53,7 @@ def _(t):
     wait_until(lambda: not pair.b.connections(), "no connection is left")
     served = pair.b.services()[0]
     equal((served["accepted"], served["resets"], served["fallbacks"]), (0, 0, 0), "a check is no client")
-    equal(pair.b.log().count("probe of a peer's daemon over"), 3, "in the log")
+    equal(pair.b.log().count("probe by the peer's daemon ended"), 3, "in the log")
     check("connection closed" not in pair.b.log(), "nor a client there")
     works(pair.connect())
     wait_until(lambda: pair.b.services()[0]["accepted"] == 1, "a client is counted")
@@ -83,7 +83,7 @@ def _(t):
     for what, at in (("redis", (redis.host, redis.port)), ("one that never accepts", never.getsockname()[:2])):
         data = ask(t, a, at)
         equal((data["finding"], results(data)[:2]), ("silent", ["ok", "failed"]), what)
-        check("its TCP has taken the Proposal" in data["text"], f"{what}: {data['text']}")
+        check("its TCP has acknowledged the Proposal" in data["text"], f"{what}: {data['text']}")
     data = ask(t, a, (t.addr, t.port()))
     equal((data["finding"], results(data)[:2]), ("unreachable", ["failed", "not-reached"]), "nobody")
     check("Connection refused" in data["text"], data["text"])

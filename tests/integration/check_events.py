@@ -95,7 +95,7 @@ def _(t):
     only(gw.b, "mpa-blocked", service="x", peer="10.77.1.1", mpa=mpa)
     only(gw.a, "fallback-begins", service="x", peer=peer, fallback="tcp", connections=1,
          reason=re.compile("^queue pair could not be made ready: "))
-    only(gw.b, "fallback-begins", service="x", peer="10.77.1.1", reason=re.compile("^the peer says: queue pair could not be"))
+    only(gw.b, "fallback-begins", service="x", peer="10.77.1.1", reason=re.compile("^declined by the peer: queue pair could not be"))
     only(gw.a, "holdoff-begins", service="x", peer=peer, for_ms=300)
     only(gw.b, "holdoff-begins", peer="10.77.1.1", for_ms=300, peer_id=re.compile("^[0-9a-f]{16}$"))
     gw.net.unsilence(2)
@@ -126,7 +126,7 @@ def _(t):
          reason="cannot be connected: Connection refused")
     got = events(gw.a, "--kind", "peer-unreachable")
     equal([e["reason"].split(";")[0] for e in got],
-          ["cannot be connected: Connection refused", "ended the connection in its set-up"], "why, as the other host sees it")
+          ["cannot be connected: Connection refused", "closed the connection during set-up"], "why, as the other host sees it")
     gw.serve()
     for _ in range(7):
         gw.talk()

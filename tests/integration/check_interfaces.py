@@ -63,7 +63,7 @@ def port_is_dropped(t, transport, words):
         over = [d.connections()[0]["reason"]["transport"] for d in (a, b)]
         equal(over, [b.ctl("devices")["devices"][0]["transport"]] * 2, "what it was to go over, at both ends")
     check(f'mpa=10.77.2.2:{port} reason="{words}"' in a.log(), a.log())
-    check('reason="the peer says: queue pair could not be made ready"' in b.log(), b.log())
+    check('reason="declined by the peer: queue pair could not be made ready"' in b.log(), b.log())
     server.ok()
 
 

@@ -102,7 +102,7 @@ def _(t):
     told_once(pair.b, "not available", "warning: server not available", "service=x", "server=" + hostport(t.addr, port),
               'reason="cannot be connected: Connection refused"')
     told_once(pair.a, "not available", "warning: peer not available", "service=x",
-              "peer=" + hostport(t.addr, pair.middle["x"]), "ended the connection in its set-up; its server may be down")
+              "peer=" + hostport(t.addr, pair.middle["x"]), "closed the connection during set-up; its server may be down")
     for d in (pair.a, pair.b):
         equal(service(d)["refused_connect"], 5, f"counted by {d.name}")
     Server(t, echo, port=port)
@@ -176,7 +176,7 @@ def _(t):
     told_once(pair.a, "MPA port cannot be used", "mpa=" + hostport(t.addr, port))
     told_once(pair.a, "fallback begins", "service=x", 'reason="queue pair could not be made ready: ')
     told_once(pair.b, "MPA port cannot be used", "mpa=" + hostport(t.addr, port))
-    told_once(pair.b, "fallback begins", "service=x", 'reason="the peer says: queue pair could not be made ready"')
+    told_once(pair.b, "fallback begins", "service=x", 'reason="declined by the peer: queue pair could not be made ready"')
     equal(lines(pair.a, "no SMC-R:"), [], "nothing for each connection")
     out = pair.a.ctl_text("check", hostport(t.addr, pair.middle["x"]), status=1)
     check("could not be made ready" in out and hostport(t.addr, port) in out, f"smcrctl check: {out}")

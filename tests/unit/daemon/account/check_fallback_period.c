@@ -66,7 +66,7 @@ START_TEST(beginning_and_end_are_told_once_with_the_count)
 	fallback_period_note(&svc, &far, &says_no_device);
 	said(
 	    "warning: fallback begins: service=redis peer=192.0.2.2:16379 fallback=refuse "
-	    "reason=\"the peer says: no RDMA device\" connections=1\n");
+	    "reason=\"declined by the peer: no RDMA device\" connections=1\n");
 }
 
 START_TEST(another_reason_is_told_but_not_another_way_to_say_it)

@@ -47,7 +47,7 @@ START_TEST(another_reason_is_logged_and_a_long_outage_again)
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("Connection refused\" connections=2");
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
-	capture_one_line("ended the connection in its set-up; its server may be down");
+	capture_one_line("closed the connection during set-up; its server may be down");
 	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
 	ck_assert_uint_eq(capture_lines(), 0);
 	env.now_ns += 601 * S;

@@ -129,7 +129,7 @@ static const struct {
 	    "closed the connection on our Proposal: a plain server, or" },
 	{ SMCR_R_TCP_RESET, SMCR_PHASE_CLC, "", true, "closed", "192.0.2.2:80 reset the connection on our Proposal" },
 	{ SMCR_R_TCP_RESET, SMCR_PHASE_CONNECT, "", true, "link-failed", "192.0.2.2:80: " },
-	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", true, "silent", "its TCP has taken the Proposal" },
+	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", true, "silent", "its TCP has acknowledged the Proposal" },
 	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", false, "silent", "has not acknowledged the Proposal" },
 	{ SMCR_R_NO_MEMORY, SMCR_PHASE_CLC, "", true, "closed", "192.0.2.2:80: " },
 };

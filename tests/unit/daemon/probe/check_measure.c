@@ -1,4 +1,4 @@
-/* Both ends of a measurement against each other, and a peer that measures as nobody does. */
+/* Both ends of a measurement against each other, and a peer that violates the protocol. */
 #include "daemon/probe/measure.h"
 
 #include <errno.h>
