@@ -1,4 +1,4 @@
-/* Connections from one worker to another; see accept_balance.h. */
+/* Hands connections to other workers; see accept_balance.h. */
 #include "daemon/service/accept_balance.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "daemon/net/net.h"
 #include "daemon/service/service.h"
 
-#define UNDER_WAY_MAX 64 /* a worker that is busy for long leaves the others theirs */
+#define UNDER_WAY_MAX 64 /* unhandled connections per worker: a busy worker gets no more */
 
 struct handed_conn {
 	struct mail mail;
@@ -20,7 +20,7 @@ struct handed_conn {
 	struct sockaddr_storage peer;
 };
 
-/* In the thread of the receiver, or when there is none any more. */
+/* In the receiver's thread, or after the receiver has ended. */
 static void
 on_handed_conn(struct mail *mail)
 {

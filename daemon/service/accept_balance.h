@@ -1,7 +1,7 @@
 /*
- * What the workers of a daemon know of each other. A listening socket that is one for all of them (a UNIX socket, one of
- * systemd's) gives its connections to whichever worker accepts first, so that a worker that is awake would have them all.
- * Each deals out what it accepted, to all in turn: whoever accepts, all have the same number, give or take one for each worker.
+ * Balances accepted connections over workers. On a listening socket shared by all workers (UNIX, or from systemd) the
+ * first worker that accepts gets a connection: an awake worker would get all. Each worker hands its accepted
+ * connections to all workers in turn, so the numbers differ by at most one for each accepting worker.
  */
 #pragma once
 
@@ -14,15 +14,15 @@ struct service;
 struct session_pool;
 
 struct worker_peer {
-	struct mailbox *mail;      /* to it */
-	atomic_uint under_way;     /* connections that were given to it and that it has not looked at */
-	struct session_pool *pool; /* its own thread's; NULL: not there yet, or no more */
+	struct mailbox *mail;      /* of the worker */
+	atomic_uint under_way;     /* connections handed to it and not yet handled */
+	struct session_pool *pool; /* for its own thread; NULL: not started, or ended */
 };
 
-/* Begins a session, or refuses. */
+/* Starts a session, or refuses the connection. */
 typedef void (*colleague_admit)(struct service *, int fd, const struct sockaddr_storage *peer);
 
-/* Gives a connection that the service's listener accepted to the worker whose turn it is, where the service of that name takes
- * it and has not too many waiting. A worker that has no such service, in the midst of a reload, gives it back, and one that has
- * ended resets it. The callback runs in the thread of the worker that gets it. False: it is the caller's own. */
+/* Hands an accepted connection to the service of this name of the next worker, whose thread calls admit. A worker
+ * without that service, during a reload, returns the connection; a worker that has ended resets it. False: the
+ * connection stays with the caller, whose turn it is, or whose next worker is busy. */
 bool accept_balance(struct service *, int fd, const struct sockaddr_storage *peer, colleague_admit);

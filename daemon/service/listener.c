@@ -1,4 +1,4 @@
-/* The listening socket of a service; see service.h. */
+/* Listening sockets of a service; see service.h. */
 #include "daemon/service/service.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "daemon/session/session.h"
 #include "daemon/service/session_pool.h"
 
-#define ACCEPT_BATCH 64 /* connections of a listener in a turn */
+#define ACCEPT_BATCH 64 /* connections per socket and turn */
 #define PAUSE_MS 100
 #define LAST_BATCHES (NET_BACKLOG / ACCEPT_BATCH)
 
@@ -78,7 +78,6 @@ unwatch_more(struct service *svc)
 	}
 }
 
-/* The sockets behind the first one. */
 static int
 watch_more(struct service *svc, const struct listen_socket *sock)
 {
@@ -101,7 +100,7 @@ watch_more(struct service *svc, const struct listen_socket *sock)
 	return err;
 }
 
-/* Edges of connections that wait since before come at once. */
+/* Connections that wait already bring an edge at once. */
 static int
 watch(struct service *svc, const struct listen_socket *sock)
 {
@@ -126,8 +125,8 @@ unwatch(struct service *svc)
 	list_remove(&svc->listener.accepting);
 }
 
-/* The first worker says for all that share the port who gets which connection. Of a socket that another process has, too, nothing
- * is changed. */
+/* The first worker sets the distribution of connections for all sockets of a shared port. Never changes a socket that
+ * another process also has. */
 static void
 deal_port(const struct service *svc, const struct listen_socket *sock)
 {
@@ -138,8 +137,8 @@ deal_port(const struct service *svc, const struct listen_socket *sock)
 		(void)worker_ports_deal(sock->fd, place->cnt);
 }
 
-/* Of a socket that is shut, or was when another service had it; it keeps its address, and is marked and tuned as a new one is.
- * The first worker's is the first again, too: those that share a port have left it together. */
+/* Reopens a socket that was shut, maybe by another service; it kept its address, and is marked and tuned as a new one.
+ * The first worker's socket is again the first of its port: all sockets of a shared port were shut together. */
 static int
 listen_one(struct service *svc, const struct listen_socket *sock)
 {
@@ -231,7 +230,7 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 	bool local = ss->ss_family == AF_UNIX;
 	union net_addr addr, *peer = &addr;
 
-	/* A client may have bound its socket to a path, which says nothing. */
+	/* A path that a client has bound does not identify it. */
 	if (local)
 		net_addr_set_client(peer, fd);
 	else
@@ -241,7 +240,7 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 		    &svc->ctr.refused_disabled);
 		return;
 	}
-	/* Of an egress, when it is known to be a client's: a session's business, if it is to be one. */
+	/* At an egress the session counts it, when it has a client. */
 	svc->ctr.accepted += cfg->kind == CONFIG_INGRESS;
 	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
 		listener_refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
@@ -267,7 +266,7 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 	}
 }
 
-/* An error of the connection that accept4() would have returned (accept(2)): the next one may be well. */
+/* The error concerns one connection (accept(2)); the next one may succeed. */
 static bool
 is_of_connection(int err)
 {
@@ -280,8 +279,8 @@ is_of_connection(int err)
 	return false;
 }
 
-/* Out of descriptors or memory, mostly: there are some again when connections end, which brings no edge here. Whatever else it
- * is, it must not keep the loop from sleeping. */
+/* Mostly for lack of descriptors or memory, which other connections release without an edge here. The pause also keeps
+ * any other persistent error from spinning the loop. */
 static void
 pause_accepting(struct service *svc, int err)
 {
@@ -336,7 +335,7 @@ accept_batch(struct service *svc)
 	return more;
 }
 
-/* A program that knows itself connected would be reset, unless another process has the socket and serves it. */
+/* Accepts waiting connections, which would be reset otherwise, unless another process serves the socket. */
 static void
 take_the_backlog(struct service *svc)
 {
@@ -344,7 +343,7 @@ take_the_backlog(struct service *svc)
 		;
 }
 
-/* It listens while a target works. Not a socket of systemd's, which has to find it listening. */
+/* The listener is to be shut, as no target works. Not a socket from systemd, which must stay listening. */
 static bool
 is_down(const struct service *svc)
 {
@@ -361,13 +360,15 @@ wanted(const struct service *svc)
 		return is_down(svc) ? LISTENER_SHUT : LISTENER_OPEN;
 	if (svc->listener.sock.elsewhere)
 		return svc->pool->draining ? LISTENER_IDLE : LISTENER_REFUSES;
-	/* A UNIX socket that was shut cannot listen again, and rights to make another file may be gone. */
+	/* A UNIX socket that was shut cannot listen again, and the process may have lost the right to create
+	 * another. */
 	return svc->settings->cfg.listen.ss_family == AF_UNIX ? LISTENER_REFUSES : LISTENER_SHUT;
 }
 
 /*
- * As haproxy pauses a listener: shutdown() of a listening TCP socket has the kernel refuse connections, the socket stays bound,
- * and listen() opens it again. Closed, it would be lost where the right to its port was given up at the start.
+ * As in haproxy: after shutdown() of a listening TCP socket the kernel refuses connections, the socket stays bound, and
+ * listen() reopens it. A closed socket could not be replaced without the right to its port, which smcrd drops at the
+ * start.
  */
 int
 listener_follow(struct service *svc)

@@ -1,4 +1,4 @@
-/* Services, the link groups made ahead; see service.h. */
+/* Services and their prewarming; see service.h. */
 #include "daemon/service/service.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #define PAUSE_MAX_MS 60000
 #define TIMEOUT_MS 15000
 
-/* -- making a link group ahead -- */
+/* -- prewarming -- */
 
 static void
 pause_before_next(struct service *svc)
@@ -27,19 +27,18 @@ on_verdict(void *arg, const struct check_result *r)
 
 	svc->prewarm.probe = NULL;
 	if (r->possible) {
-		log_msg(LOG_LVL_NOTICE, "link group made ahead: service=%s result=\"%s\"", name, r->text);
+		log_msg(LOG_LVL_NOTICE, "link group prewarmed: service=%s result=\"%s\"", name, r->text);
 		return;
 	}
-	/* It may be so for ever: with peer = "auto" a plain server is no fault. */
+	/* Logged once: it may last, as with peer = "auto" a plain server is no fault. */
 	bool news = strcmp(svc->prewarm.failure, r->text) != 0;
-	log_msg(news ? LOG_LVL_NOTICE : LOG_LVL_DEBUG,
-	    "link group could not be made ahead: service=%s result=\"%s\" again_in_ms=%u", name, r->text,
-	    svc->prewarm.pause_ms);
+	log_msg(news ? LOG_LVL_NOTICE : LOG_LVL_DEBUG, "prewarming failed: service=%s result=\"%s\" again_in_ms=%u",
+	    name, r->text, svc->prewarm.pause_ms);
 	memcpy(svc->prewarm.failure, r->text, sizeof(svc->prewarm.failure));
 	pause_before_next(svc);
 }
 
-/* As a connection would try them. */
+/* In the order of a connection's attempts. */
 static unsigned
 pick_addrs(struct service *svc, struct sockaddr_storage addrs[CONFIG_TARGET_ADDRS_MAX])
 {
@@ -67,7 +66,7 @@ attempt(struct service *svc)
 		.peer = cfg->peer,
 	};
 
-	/* No name is found yet: service_prewarm is called when one is. */
+	/* No address yet: service_prewarm is called when a name is resolved. */
 	if (target.addr_cnt == 0)
 		return;
 	svc->prewarm.probe = probe_start(svc->pool, &target, on_verdict, svc);
@@ -127,7 +126,7 @@ services_retry_now(struct session_pool *pool, const struct sockaddr_storage *pee
 	return cnt;
 }
 
-/* -- life -- */
+/* -- start and stop -- */
 
 struct service *
 service_new(struct session_pool *pool, const struct config_service *cfg)

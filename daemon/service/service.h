@@ -1,45 +1,44 @@
 /*
- * Services: what the configuration names, with a listener and counters.
+ * Services of the configuration.
  *
- *	settings.c	settings, counted; frees a service with its last ones
- *	service.c	services; makes the link group of an ingress before its first client comes:
- *			a probe, repeated with growing pauses while the peer is not there
- *	target_probe.c		targets that failed, looked at again in the background
- *	listener.c	accepts in batches, checks who comes and how many are there, starts sessions; pauses when
- *			descriptors or memory run out
+ *	settings.c	counted settings; the last reference frees the service
+ *	service.c	start and stop; prewarming: a probe makes the link group of an ingress before the first
+ *			client. It is repeated with growing pauses while it fails.
+ *	target_probe.c	probes of failed targets
+ *	listener.c	accepts in batches, checks allow lists and limits, starts sessions; pauses when descriptors or
+ *			memory run out
  */
 #pragma once
 
 #include "daemon/state/service_state.h"
 
-/* A configured service without a listener yet; NULL when memory is out. */
+/* A configured service without a listener; NULL: out of memory. */
 struct service *service_new(struct session_pool *, const struct config_service *);
-/* No longer configured: stopped, and freed once the last session is gone. */
+/* Stops a service that is no longer configured; its last session frees it. */
 void service_drop(struct service *);
-/* Makes a link group ahead if the settings want it, anew when they have changed. */
+/* Starts prewarming, or restarts it after a change of the settings, if they want it. */
 void service_prewarm(struct service *);
-/* Those that pause before another try to do so, with this peer (port 0: any) or, NULL, with any, try now. How many. */
+/* Restarts prewarming that pauses, to this peer (port 0: any; NULL: all). Returns the number of services. */
 unsigned services_retry(struct session_pool *, const struct sockaddr_storage *peer);
-/* Their failed targets, too, are looked at now (target_probe_now). How many. */
+/* target_probe_now of all services. Returns the number of targets. */
 unsigned services_retry_now(struct session_pool *, const struct sockaddr_storage *peer);
-/* Closes the listening socket and ends the prewarming; harmless when there is none. */
+/* Closes the listening socket and ends the prewarming; idempotent. */
 void service_stop(struct service *);
-/* disabled, or pool->draining, is another: listener and prewarming follow. 0, or -errno: it cannot listen, which is logged. */
+/* After a change of svc->disabled or pool->draining: updates listener and prewarming. 0, or -errno: cannot listen,
+ * logged. */
 int service_follow(struct service *);
-/* Those whose listener depends on their targets do so. */
+/* service_follow of all services with when_down = "close_listener". */
 void services_follow(struct session_pool *);
-/* No target works, and it does not listen therefore (when_down). */
+/* The listener is closed because no target works (when_down). */
 bool service_is_closed(const struct service *);
 
-/* settings.c */
 /* listener.c */
 void listener_init(struct listener *);
-/* Takes a listening socket over and accepts from now on, if the service is not disabled: 0, or -errno and the socket is still the
- * caller's. */
+/* Takes a listening socket and accepts, unless the service is disabled: 0, or -errno: the caller keeps the socket. */
 int listener_start(struct service *, const struct listen_socket *);
-/* The mode that service and pool want. What waits in the backlog of a listener that was open is taken first. 0 or -errno. */
+/* Sets the mode by service and pool; an open listener first accepts its backlog. 0 or -errno. */
 int listener_follow(struct service *);
-/* Puts changed keepalive settings in force. */
+/* Applies changed keepalive settings. */
 void listener_tune(struct service *);
-/* Accepts no more. Returns the socket, which is the caller's again; fd -1 when there was none. */
+/* Stops accepting. Returns the socket to the caller; fd -1: there was none. */
 struct listen_socket listener_stop(struct service *);

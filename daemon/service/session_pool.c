@@ -1,4 +1,4 @@
-/* The sessions of a worker and what they share; see session_pool.h. */
+/* The sessions of a worker; see session_pool.h. */
 #include "daemon/service/session_pool.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ session_pool_fini(struct session_pool *pool)
 	idtable_fini(&pool->sessions);
 }
 
-/* First contacts that some wait for have ended. */
+/* A first contact has ended that sessions may wait for. */
 static bool
 turn_has_come(const struct session_pool *pool)
 {
@@ -93,7 +93,7 @@ session_pool_pump(struct session_pool *pool)
 	if (turn_has_come(pool))
 		wake_turns(pool);
 	pool->contacts_over = smcr_contacts_over(pool->env->eng);
-	/* Sessions that want another round wait for the next turn. */
+	/* A session that requests another round gets it in the next turn. */
 	list_move_all(&batch, &pool->scheduled);
 	while ((s = LIST_POP(struct session, &batch, node)) != NULL)
 		session_pump(s);
@@ -131,7 +131,7 @@ session_pool_stop(struct session_pool *pool)
 	LIST_EACH(struct service, svc, &pool->services, node)
 		service_stop(svc);
 	probes_stop(pool);
-	/* The first round sends messages to the peers, the second one cuts off what is left. */
+	/* The first round notifies the peers, the second one ends the sessions. */
 	for (int round = 0; round < 2; round++) {
 		for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
 			session_stop(s);

@@ -1,4 +1,4 @@
-/* The steps of a turn, and the end, of all that sessions of one worker share (pool_state.h). The worker calls them. */
+/* Life of a session pool (pool_state.h) and the steps of its turn. Called by the worker. */
 #pragma once
 
 #include "daemon/state/pool_state.h"
@@ -8,17 +8,17 @@ void session_pool_init(
 /* After session_pool_stop, or before anything was started. */
 void session_pool_fini(struct session_pool *);
 
-/* The steps of a turn. Accepts connections that wait: true when more are waiting. */
+/* The steps of a turn. Accepts waiting connections: true when more wait. */
 bool session_pool_accept(struct session_pool *);
-/* Hands events of the engine to sessions and probes, then pumps those that are scheduled, each once. */
+/* Passes events of the engine to sessions and probes, then pumps each scheduled session once. */
 void session_pool_pump(struct session_pool *);
-/* Another turn is wanted at once. */
+/* Requests another turn at once. */
 bool session_pool_has_work(const struct session_pool *);
-/* Frees what has ended. */
+/* Frees ended sessions and probes. */
 void session_pool_reap(struct session_pool *);
 
-/* No service takes connections, nor makes link groups ahead; or, when that is taken back, each does again that is not disabled.
- * 0, or -errno when one cannot listen again, which is logged; the others do. */
+/* Stops accepting and prewarming of all services, or resumes it for those that are not disabled. 0, or -errno: a
+ * service cannot listen, which is logged; the others do. */
 int session_pool_drain(struct session_pool *, bool on);
-/* Ends and frees all: services, probes (done is called for each) and sessions, after a word to their peers. */
+/* Ends and frees all services, probes (calls done for each) and sessions, after notifying their peers. */
 void session_pool_stop(struct session_pool *);

@@ -1,7 +1,7 @@
-/* Words for the ends of sessions; see end_cause.h. */
+/* Texts of causes; see end_cause.h. */
 #include "daemon/session/end_cause.h"
 
-/* Of an ingress and an egress. */
+/* For an ingress and an egress. */
 static const char *const words[SEV_EVENT_CNT][2] = {
 	[SEV_APP_RESET] = { "client reset the connection", "server reset the connection" },
 	[SEV_MID_RESET] = { "peer reset the TCP connection", "peer reset the TCP connection" },

@@ -1,14 +1,14 @@
-/* Why sessions end, in words: for the log, and for counts by reason. Pure. */
+/* Texts of the causes that end sessions, for the log and for counters by reason. Pure. */
 #pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/state/session_table.h"
 #include "smcr/smcr.h"
 
-/* What an event that ends a session is called in the log; NULL for one that has no words of its own. */
+/* The log text of an event that ends a session, or NULL. */
 const char *end_cause_of_event(enum session_event, enum config_kind);
 
-/* Session.cause is an event, or behind them a reason of the engine's; from 1, and 0 is none. */
+/* session.cause: 0 without a cause, then the events, then the engine's reasons. */
 static inline uint8_t
 end_cause_event(enum session_event event)
 {

@@ -1,4 +1,4 @@
-/* A session's life: birth, the pump, events, end; see session.h. */
+/* Start, pump, events and end of a session; see session.h. */
 #include "daemon/session/session.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ log_end(struct session *s)
 
 	if ((s->flags & SF_PROBE) != 0) {
 		log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_INFO,
-		    "probe of a peer's daemon over: service=%s peer=%s duration_ms=%lld reason=\"%s\"",
+		    "probe by the peer's daemon ended: service=%s peer=%s duration_ms=%lld reason=\"%s\"",
 		    s->settings->cfg.name, net_addr_str(&s->mid_peer, mid, sizeof(mid)),
 		    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS),
 		    s->why != NULL ? s->why : "normal end");
@@ -76,7 +76,7 @@ session_end(struct session *s, bool reset)
 	service_stats_ended(s, reset);
 	circle_ended(s);
 	svc->ctr.connections--;
-	/* By the address of the accepted leg, which stays what it was. */
+	/* Counted by the address of the accepted leg. */
 	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
 	admission_give(svc->admission, (s->flags & SF_COUNTED) != 0 ? from : NULL);
 	session_set_state(s, SES_DEAD);
@@ -98,7 +98,7 @@ session_free(struct session *s)
 
 /* -- events -- */
 
-/* What an event that ends a session is to the engine. */
+/* The engine's reason for an event that ends a session. */
 static const enum smcr_reason abort_reasons[SEV_EVENT_CNT] = {
 	[SEV_APP_RESET] = SMCR_R_APP_RESET,
 	[SEV_MID_RESET] = SMCR_R_TCP_RESET,
@@ -128,7 +128,7 @@ blame_event(struct session *s, enum session_event event)
 	}
 }
 
-/* FIN, unless both directions have ended: then the leg is closed at once, which says the same. */
+/* FIN, unless both directions have ended: then the leg is closed at once, which also sends FIN. */
 static void
 pass_fin(struct session *s, struct leg *leg)
 {
@@ -138,7 +138,8 @@ pass_fin(struct session *s, struct leg *leg)
 		leg_shut(leg);
 }
 
-/* What came before a reset goes on: a look now and then tells whether it does. */
+/* Checks periodically that the bytes before a reset are forwarded: without progress for reset_grace the session times
+ * out. */
 static void
 watch_drain(struct session *s)
 {
@@ -171,7 +172,6 @@ session_drain(struct session *s, enum session_event event)
 	watch_drain(s);
 }
 
-/* Calls for the engine and the legs. */
 static void
 carry_out(struct session *s, enum session_event event, unsigned act)
 {
@@ -197,8 +197,8 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 		leg_close(&s->mid, s->pool->env->loop, true);
 }
 
-/* Does what the table says of the event in the state of now. The events before it may have led to a state that has no place for it:
- * it is stale then, and dropped. In the state that it was raised in, that is a defect of ours. */
+/* Performs the actions of the table. Earlier events may have led to a state without actions for this event, which is
+ * then stale and dropped. In the state that it was raised in that is a defect of smcrd. */
 static void
 session_act_on(struct session *s, enum session_event event, enum session_state raised_in)
 {
@@ -209,8 +209,8 @@ session_act_on(struct session *s, enum session_event event, enum session_state r
 	if (event == SEV_ENGINE_RESET && setup_redial(s))
 		return;
 	if (act == 0) {
-		log_msg(LOG_LVL_ERROR, "session event out of place: id=%llu state=\"%s\" event=\"%s\"",
-		    session_number(s), session_state_str(s->state), session_event_str(event));
+		log_msg(LOG_LVL_ERROR, "unexpected session event: id=%llu state=\"%s\" event=\"%s\"", session_number(s),
+		    session_state_str(s->state), session_event_str(event));
 		act = ACT_END_RESET;
 	}
 	if ((act & ACT_OUTAGE) != 0)
@@ -230,7 +230,7 @@ session_act_on(struct session *s, enum session_event event, enum session_state r
 		session_set_state(s, SES_LEAVING);
 }
 
-/* Acts on raised events, in the order of enum session_event. No other function ends a session. False: it has ended. */
+/* Handles raised events in the order of enum session_event. No other function ends a session. False: it has ended. */
 static bool
 session_settle(struct session *s)
 {
@@ -245,7 +245,7 @@ session_settle(struct session *s)
 	return s->state != SES_DEAD;
 }
 
-/* -- what wakes a session -- */
+/* -- callbacks -- */
 
 static void
 on_app(struct loop_io *io, unsigned events)
@@ -297,7 +297,7 @@ session_on_timer(struct timer *t)
 
 /* -- the pump -- */
 
-/* Fallback and end are events of the table; the other events of the engine are for the steps that move bytes. */
+/* Raises fallback and end; the other events of the engine are for the steps that move bytes. */
 static void
 look_at_engine(struct session *s)
 {
@@ -305,7 +305,7 @@ look_at_engine(struct session *s)
 
 	if ((events & table) == 0)
 		return;
-	/* All in one turn: it was established, its data came, and its end. */
+	/* Established and closed in one turn, maybe with data. */
 	if (s->state == SES_RENDEZVOUS && (events & SMCR_EV_ESTABLISHED) != 0 && (events & SMCR_EV_CLOSED) != 0)
 		setup_pump(s);
 	s->events &= ~table;
@@ -315,7 +315,7 @@ look_at_engine(struct session *s)
 		session_raise(s, smcr_closed(s->conn, NULL) == SMCR_OK ? SEV_ENGINE_OK : SEV_ENGINE_RESET);
 }
 
-/* The leg has bytes that came before its end, and will be read. */
+/* The leg has bytes from before its end that will be read. */
 static bool
 will_read(const struct session *s, const struct leg *leg)
 {
@@ -327,10 +327,10 @@ will_read(const struct session *s, const struct leg *leg)
 	case SES_RENDEZVOUS:
 	case SES_LEAVING:
 	case SES_TCP_CONNECT:
-		/* Directly the other end would have been connected, and got them. */
+		/* On a direct connection the other end would have got them. */
 		if (!is_app && s->setup != NULL && s->setup->in.off < s->setup->in.len)
 			return true;
-		/* EPIPE: FIN had come before the reset. */
+		/* EPIPE: FIN came before the reset. */
 		if (leg->err == EPIPE && (is_app || s->state == SES_TCP_CONNECT))
 			return true;
 		return leg_has_bytes(leg) || (!is_app && s->held[WAY_TO_APP] != NULL);
@@ -350,7 +350,8 @@ will_read(const struct session *s, const struct leg *leg)
 	return false;
 }
 
-/* The errno, or 0. A leg that is being connected is the dial's business; one that will be read tells it then. */
+/* errno of a broken leg, or 0. The dial handles a leg that is connecting; leg_read reports the errno of one that will
+ * be read. */
 static int
 broken(struct session *s, struct leg *leg)
 {
@@ -367,9 +368,9 @@ look_at_app(struct session *s)
 }
 
 /*
- * Beside data on SMC-R, what the network says of the middle is nothing of the peer's (RFC 7609 4.5.3): its packets may go
- * another way than the links', or a firewall has forgotten it. The peer itself resets it. But as long as the peer may not have got our
- * Confirm, it can say that it has given up by the middle alone.
+ * With data on SMC-R a network error of the CLC connection does not come from the peer (RFC 7609 4.5.3), which would
+ * reset it: its packets may take another path than the links', or a firewall has dropped its state. But while the peer
+ * may not have received our Confirm, the CLC connection is its only means to abort.
  */
 static void
 look_at_middle(struct session *s)
@@ -414,8 +415,8 @@ step(struct session *s, void (*fn)(struct session *))
 	return session_settle(s);
 }
 
-/* Each step finds the state that the events of the step before it have led to. Another round follows when the last step has raised
- * an event or changed the state. The rounds end, because a step raises an event that leaves the state as it is only once. */
+/* Each step runs in the state that the previous step's events have led to. Another round follows when the last step has
+ * raised an event or changed the state. The rounds end, as a step raises an event without a state change only once. */
 void
 session_pump(struct session *s)
 {
@@ -434,7 +435,7 @@ session_pump(struct session *s)
 	acks_note(s);
 }
 
-/* -- birth -- */
+/* -- start -- */
 
 static struct session *
 session_new(struct service *svc)
@@ -470,7 +471,6 @@ session_new(struct service *svc)
 	return s;
 }
 
-/* The accepted leg is in its place: watch it, and go. */
 void
 session_start(struct service *svc, int fd, const union net_addr *peer, bool counted)
 {
@@ -501,11 +501,11 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	} else {
 		setup_begin(s);
 	}
-	/* One that ends at once makes room for the next one that is accepted in this turn. */
+	/* A session that ends at once frees its place for the next connection of this turn. */
 	(void)session_settle(s);
 }
 
-/* -- looking inside -- */
+/* -- reports -- */
 
 void
 session_info(const struct session *s, struct session_info *info)
@@ -527,7 +527,7 @@ session_info(const struct session *s, struct session_info *info)
 	net_addr_get(&s->mid_peer, &info->middle_peer);
 }
 
-/* -- by order -- */
+/* -- close and stop -- */
 
 bool
 session_matches(const struct session *s, const struct close_filter *f)
@@ -540,7 +540,7 @@ session_matches(const struct session *s, const struct close_filter *f)
 	    (f->peer.ss_family == AF_UNSPEC || addr_matches(&f->peer, &peer));
 }
 
-/* Behind FIN an smcrd waits for our A (fin_grace_ms), as it would have nothing to say of the end otherwise. AF_SMC needs no word. */
+/* After FIN an smcrd waits for our A (fin_grace_ms), which has the reason. AF_SMC ignores the reason. */
 static bool
 will_be_told(const struct session *s)
 {

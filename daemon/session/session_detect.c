@@ -1,9 +1,7 @@
 /*
- * Who is at the other end of a session's middle: what SMC-R's TCP option says
- * (peer_mode.h), and, at an egress that got none, what the first bytes say. The
- * server is being connected meanwhile, and whoever speaks first settles it, so a
- * plain client waits for nothing, but for a first contact with its address. See
- * session.h.
+ * Detects whether the peer speaks SMC-R: by SMC-R's TCP option (peer_mode.h), and at an egress without the option by
+ * the first bytes. Meanwhile the egress connects to the server. The first bytes of either side decide, so a plain
+ * client does not wait, except for a first contact with its address. See session.h.
  */
 #include "daemon/session/session.h"
 
@@ -14,11 +12,11 @@
 #include "wire/clc.h"
 #include "wire/tcpopt.h"
 
-#define TURN_MS 500 /* from the end of a first contact until the Proposals of those that waited for it are here */
+#define TURN_MS 500 /* after the end of a first contact: time for the Proposals that waited for it to arrive */
 
 static const char stray_clc[] = "CLC message without the SMC-R option in the SYN";
 
-/* -- what the option says -- */
+/* -- TCP option -- */
 
 static enum tcp_option_state
 look_at_option(struct session *s)
@@ -35,7 +33,7 @@ look_at_option(struct session *s)
 	return state;
 }
 
-/* In words, when the connection is no SMC-R connection for this rule. */
+/* Sets the diag of a connection that this rule makes plain TCP. */
 static void
 explain(struct session *s, const struct peer_mode *rule)
 {
@@ -47,15 +45,14 @@ explain(struct session *s, const struct peer_mode *rule)
 	if (tcp_option_usable(s->pool->option) && session_kind(s) == CONFIG_EGRESS)
 		s->diag.detail =
 		    "the listening socket was opened without it, by systemd or before the service had "
-		    "this peer: let smcrd open it, at a start";
+		    "this peer: smcrd must open it, at its start";
 	else if (offered)
-		s->diag.detail =
-		    "the peer's SYN had it: it would have used SMC-R; smcrctl status says what is missing here";
+		s->diag.detail = "the peer's SYN had the option; smcrctl status shows what is missing here";
 	else
-		s->diag.detail = "smcrctl status says what is missing";
+		s->diag.detail = "smcrctl status shows what is missing";
 }
 
-/* SES_RENDEZVOUS begins: the connection of the engine. */
+/* SES_RENDEZVOUS: opens the engine's connection. */
 static void
 open_conn(struct session *s)
 {
@@ -92,7 +89,7 @@ detect_peer(struct session *s)
 	bool refuse = cfg->fallback == CONFIG_FALLBACK_REFUSE;
 
 	if (rule->way == PEER_CLC || (rule->way == PEER_LOOK && refuse && rule->takes_clc)) {
-		/* Where TCP is forbidden all the same, a CLC message is all that can come. */
+		/* With fallback forbidden only a CLC message is acceptable. */
 		session_set_state(s, SES_RENDEZVOUS);
 		open_conn(s);
 		return;
@@ -108,15 +105,15 @@ detect_peer(struct session *s)
 	}
 }
 
-/* -- what the first bytes say -- */
+/* -- first bytes -- */
 
 enum first_bytes {
-	FIRST_NONE, /* nothing has come */
+	FIRST_NONE, /* not arrived */
 	FIRST_PLAIN,
 	FIRST_CLC,
 };
 
-/* An smcrd sends its Proposal in one piece, so fewer bytes than the eye catcher are no part of one. */
+/* An smcrd sends its Proposal at once, so fewer bytes than the eye catcher are not part of one. */
 static enum first_bytes
 first_bytes(struct session *s)
 {
@@ -139,9 +136,9 @@ refuse_clc(struct session *s, const char *why)
 }
 
 /*
- * The server has spoken, but the client may be the ingress of an smcrd which has no turn to send its Proposal, as another
- * connection of it makes the link group. The last moment of that: so long, and no longer than a rendezvous waits for a message,
- * the server's bytes stay where they are.
+ * The server has sent data, but the client may be an smcrd whose Proposal waits for the first contact of another
+ * connection. The server's bytes are held until TURN_MS after that contact, but no longer than a rendezvous waits for a
+ * message.
  */
 static bool
 waits_for_turn(struct session *s)
@@ -200,9 +197,9 @@ detect_first_bytes_done(struct session *s)
 	enum first_bytes first = first_bytes(s);
 
 	if (first == FIRST_CLC) {
-		/* What the server has said is on its way: nobody can make SMC-R of this any more. */
+		/* The server's data was forwarded: too late for SMC-R. */
 		s->pool->stats.option_stray_clc++;
-		refuse_clc(s, "CLC message without the SMC-R option in the SYN, behind data of the server");
+		refuse_clc(s, "CLC message without the SMC-R option in the SYN, after data of the server");
 		return false;
 	}
 	if (first == FIRST_PLAIN)

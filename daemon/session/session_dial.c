@@ -1,4 +1,4 @@
-/* Connecting: the middle of an ingress, the app leg of an egress; see session.h. */
+/* Connects the CLC connection of an ingress or the app leg of an egress; see session.h. */
 #include "daemon/session/session.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ setup_dialing(const struct session *s)
 	return s->setup != NULL && s->setup->dial.busy;
 }
 
-/* Until the address is given up, or for a while that doubles where nobody tells that the wait is over: a place in the backlog, a
- * name that has just been asked for. */
+/* Arms the timer for the deadline of the address. A wait without an event at its end (backlog space, a name lookup)
+ * polls, with a pause that doubles. */
 static void
 arm_dial(struct session *s)
 {
@@ -35,29 +35,28 @@ arm_dial(struct session *s)
 	timer_arm(&s->pool->env->timers, &s->timer, at_ns);
 }
 
-/* The process, or the host, has no descriptor left. */
 static bool
 lacks_descriptor(int err)
 {
 	return err == EMFILE || err == ENFILE;
 }
 
-/* Of this host, not of the target. */
+/* A fault of this host, not of the target. */
 static bool
 is_our_own(int err)
 {
 	return lacks_descriptor(err) || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL || err == EPERM;
 }
 
-/* Of a UNIX socket where nobody accepts, EAGAIN would be no word for that. */
+/* A UNIX socket reports a full backlog as EAGAIN. */
 static bool
 is_full(const struct dial *d)
 {
 	return d->err == EAGAIN && d->cnt > 0 && dial_addr(d)->ss_family == AF_UNIX;
 }
 
-/* Takes the attempt that runs for failed, and starts the next one. 0, or -errno of the last one: no target is left, or no descriptor
- * for any. */
+/* Ends the running attempt and starts the next one: 0, or -errno of the last attempt: no target or no descriptor is
+ * left. */
 static int
 dial_on(struct session *s, int why)
 {
@@ -81,7 +80,8 @@ dial_on(struct session *s, int why)
 	return err;
 }
 
-/* The path of a UNIX socket is pointed at for as long as the session lives (net/net.h): the settings have it, as they name it. */
+/* net_addr_set keeps a pointer to a UNIX path (net/net.h): returns the copy in the settings, which outlives the
+ * session. */
 static const struct sockaddr_storage *
 lasting(const struct session *s, const struct sockaddr_storage *addr)
 {
@@ -93,15 +93,15 @@ lasting(const struct session *s, const struct sockaddr_storage *addr)
 	return addr;
 }
 
-/* It has been asked for, and there was no answer yet, as in the first moment after the start. */
+/* The first lookup of the name is in progress, as after the start. */
 static bool
 waits_for_name(const struct session *s)
 {
 	return s->pool->env->now_ns < s->setup->dial_until_ns && targets_pending(s->settings->targets);
 }
 
-/* That there is no descriptor left is no fault of any target: whoever has come in waits, and who has not stays where it
- * is. Connections that end make room. */
+/* A lack of descriptors is no fault of a target: the session waits, and accepting pauses, until other connections
+ * end. */
 static void
 wait_for_descriptor(struct session *s)
 {

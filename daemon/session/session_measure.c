@@ -1,7 +1,6 @@
 /*
- * SES_MEASURE: an smcrctl check --bulk of the peer's daemon. What comes over SMC-R,
- * and then over the middle, is thrown away, and as much as was asked for goes back;
- * there is no server. Bounded in number, bytes (measure.h) and time. See session.h.
+ * SES_MEASURE: serves smcrctl check --bulk of the peer, over SMC-R and then over the CLC connection, without a server.
+ * Bounded in number, bytes (measure.h) and time. See session.h.
  */
 #include "daemon/session/session.h"
 
@@ -63,7 +62,7 @@ session_pump_measure(struct session *s)
 		return;
 	int smcr = measure_pump_smcr(&m->smcr, s->conn, now_ns), tcp = measure_pump_tcp(&m->tcp, &s->mid, now_ns);
 	if (smcr < 0 || tcp < 0) {
-		session_blame(s, "the peer measures as nobody does", smcr < 0 ? -smcr : -tcp);
+		session_blame(s, "protocol error in the peer's measurement", smcr < 0 ? -smcr : -tcp);
 		session_raise(s, SEV_MID_RESET);
 	} else if (smcr_rx_eof(s->conn)) {
 		session_raise(s, SEV_BOTH_DONE);

@@ -1,4 +1,4 @@
-/* A session that cannot use SMC-R: TCP, a retry or a refusal; and the end of its set-up. See session.h. */
+/* Sessions that cannot use SMC-R: TCP, a retry or a refusal; and the end of the set-up. See session.h. */
 #include "daemon/session/session.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ setup_choose_path(struct session *s)
 	svc->ctr.fallbacks += s->path == PATH_TCP;
 	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
 	service_stats_no_smc(s, s->diag.local, s->diag.peer);
-	/* With peer = "auto" plain ends are nothing to take note of. */
+	/* With peer = "auto" a plain peer is no fallback to report. */
 	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
 	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
 	if (!expected && s->path != PATH_NONE)
@@ -32,9 +32,8 @@ setup_choose_path(struct session *s)
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), words[s->path], log_text_diag(&s->diag, why, sizeof(why)));
 }
 
-/* After a fallback: releases the engine's connection, unless the peer's Decline may still come. False, and an event raised,
- * when memory is out for bytes of the peer's data that were read already: the engine had to see that they are no Decline, or they came
- * with one. */
+/* After a fallback: releases the engine's connection, unless the peer's Decline may still arrive. Holds the peer's data
+ * that was read in search of a Decline or after it. False, with an event raised: no memory for that data. */
 static bool
 leave_engine(struct session *s)
 {
@@ -99,7 +98,7 @@ setup_take_path(struct session *s)
 		setup_dial(s);
 }
 
-/* To a peer that has reset the middle it need not go; what came before that still counts. */
+/* Drops the bytes if the peer has reset the CLC connection; its earlier data is still read. */
 static void
 flush_clc(struct session *s)
 {
@@ -109,14 +108,14 @@ flush_clc(struct session *s)
 	session_schedule(s);
 }
 
-/* The peer's daemon has asked for itself, and hears why not: there is no client to go on for. */
+/* A probe of the peer's daemon gets the Decline, and the session ends, as there is no client. */
 static void
 turn_probe_away(struct session *s)
 {
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
 	log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_NOTICE,
-	    "no SMC-R, as a probe of the peer's daemon finds: service=%s peer=%s%s", s->settings->cfg.name,
+	    "no SMC-R for a probe by the peer's daemon: service=%s peer=%s%s", s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), log_text_diag(&s->diag, why, sizeof(why)));
 	session_blame(s, "SMC-R is not possible", 0);
 	clc_out_take(&s->setup->out, s->conn);
@@ -144,7 +143,7 @@ setup_fall_back(struct session *s)
 		return;
 	flush_clc(s);
 	if (s->path == PATH_NONE) {
-		/* The group is gone on both sides after a Decline that said out of sync: a new connection starts afresh
+		/* After an out-of-sync Decline the group has ended on both sides: a new connection makes a new one
 		 * (C.4). FIN, not RST, which could overtake the Decline. */
 		s->flags |= SF_RETRIED;
 		s->setup->tried = 0;

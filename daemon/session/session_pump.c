@@ -1,9 +1,7 @@
 /*
- * The data of a session; see session.h. On SMC-R it is read straight into the
- * send ring and written straight from the RMB element: per request one recv and
- * one send. On TCP it is copied between app leg and middle: a buffer is lent for
- * each read and given back as soon as it is written, so an idle connection holds
- * none. Copying, not splice(2), which stops at an urgent byte.
+ * Data of a session; see session.h. On SMC-R it is read into the send ring and written from the RMB element: one recv
+ * and one send per request. On TCP it is copied between app leg and CLC connection. A buffer is lent from each read
+ * until it is written, so an idle connection holds none. Not by splice(2), which stops at an urgent byte.
  */
 #include "daemon/session/session.h"
 
@@ -12,15 +10,15 @@
 
 #include "daemon/leg/proxy_header.h"
 
-/* Bytes of one session, turn and direction; then the next one has its turn. */
+/* Bytes per session, turn and direction. */
 #define PUMP_BUDGET (8 * BUF_SIZE)
 
-/* A leg has nothing more to be read; err: what leg_read said, negative. */
+/* A leg is broken and read to its end; err: the result of leg_read. */
 static void
 read_out(struct session *s, ssize_t err, enum session_event event)
 {
 	if (err == -ENOTSUP)
-		session_blame(s, "a file descriptor came over the UNIX socket, which no gateway can pass on", 0);
+		session_blame(s, "a file descriptor came over the UNIX socket, which a gateway cannot forward", 0);
 	s->flags |= SF_READ_OUT;
 	session_raise(s, event);
 }
@@ -39,7 +37,7 @@ take_header(struct session *s, uint8_t *buf)
 	return proxy_header(s->settings->cfg.proxy_protocol, &s->app_peer, &dst, buf);
 }
 
-/* The end of data was passed on in one direction (SF_APP_DONE or SF_PEER_DONE). */
+/* The end of data was forwarded in one direction: SF_APP_DONE or SF_PEER_DONE. */
 static void
 way_done(struct session *s, unsigned flag, enum session_event event)
 {
@@ -53,7 +51,7 @@ way_done(struct session *s, unsigned flag, enum session_event event)
 
 /* -- on SMC-R -- */
 
-/* Leaves max bytes at most; returns the number of pieces. */
+/* Limits the pieces to max bytes; returns their number. */
 static int
 clip(struct iovec iov[2], size_t max)
 {
@@ -64,7 +62,7 @@ clip(struct iovec iov[2], size_t max)
 	return iov[1].iov_len > 0 ? 2 : 1;
 }
 
-/* False while there is no ring to lend: SMCR_EV_WRITABLE will come. An empty one has room for any header. */
+/* False: no send ring is free, SMCR_EV_WRITABLE follows. An empty ring holds any header. */
 static bool
 put_header(struct session *s)
 {
@@ -164,7 +162,7 @@ session_pump_smcr(struct session *s)
 
 /* -- on TCP -- */
 
-/* What the end of one direction is, and what a leg that breaks is. */
+/* By direction: flag and event of the end of data, events of a broken leg. */
 static const struct {
 	unsigned done;
 	enum session_event end, from_broken, to_broken;
@@ -173,7 +171,7 @@ static const struct {
 	[WAY_TO_APP] = { SF_PEER_DONE, SEV_MID_EOF, SEV_MID_RESET, SEV_APP_RESET },
 };
 
-/* Writes what is held. False: the socket is full, or an event is raised. */
+/* Writes the held buffer. False: the socket is full, or an event is raised. */
 static bool
 flush_held(struct session *s, int way)
 {
@@ -197,7 +195,7 @@ flush_held(struct session *s, int way)
 	return true;
 }
 
-/* Reads into a buffer that is held then. False: nothing to read, or an event is raised. */
+/* Reads into a buffer, which is then held. False: no data, or an event is raised. */
 static bool
 fill_held(struct session *s, int way, struct leg *from)
 {
@@ -266,7 +264,7 @@ to_app_by_tcp(struct session *s)
 void
 session_pump_tcp(struct session *s)
 {
-	/* A Decline goes before the data. */
+	/* A Decline precedes the data. */
 	if (!setup_finish(s))
 		return;
 	copy_way(s, WAY_FROM_APP);
@@ -278,7 +276,7 @@ session_pump_tcp(struct session *s)
 
 /* -- before a reset -- */
 
-/* What has come for an app leg that was reset is dropped, so that its window holds up nobody. */
+/* Drops data for an app leg that was reset, so that a full window does not block the peer. */
 static void
 drop_received(struct session *s)
 {
@@ -290,8 +288,8 @@ drop_received(struct session *s)
 		smcr_rx_consume(s->conn, n);
 }
 
-/* What this leg brings is for the one that was reset. Left there it might hold up the program that is to read the rest; but unread
- * bytes are what makes a close of a UNIX socket a reset. */
+/* Drops data of this leg for the leg that was reset: unread it might block the program that has to read the rest. Not
+ * on a UNIX socket, whose close is a reset only with unread bytes. */
 static void
 drop_read(struct session *s, struct leg *leg)
 {
@@ -319,7 +317,7 @@ session_pump_draining(struct session *s)
 		return;
 	drop_received(s);
 	from_app(s);
-	/* FIN had come before the reset. */
+	/* FIN came before the reset. */
 	if (s->raised == 0 && (s->app.flags & LEG_EOF) != 0)
 		session_raise(s, SEV_PASSED_ON);
 }
@@ -328,7 +326,7 @@ void
 session_pump_aborting(struct session *s)
 {
 	if (smcr_clc_want(s->conn) > 0) {
-		/* A server that has sent its Accept reads the Confirm before its connection ends (smcr_abort). */
+		/* A server that has sent its Accept still reads the Confirm (smcr_abort). */
 		clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 		return;
 	}

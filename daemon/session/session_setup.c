@@ -1,4 +1,4 @@
-/* Before data flows: the rendezvous, and what follows when a leg is connected; see session.h. */
+/* Set-up of a session: the rendezvous, and connected legs; see session.h. */
 #include "daemon/session/session.h"
 
 #include "daemon/net/net.h"
@@ -13,7 +13,7 @@ setup_begin(struct session *s)
 	session_schedule(s);
 }
 
-/* What a broken rendezvous says of the far end; of the other reasons nothing. */
+/* The outage that an aborted rendezvous proves; OUTAGE_NONE for the other reasons. */
 static const enum outage_kind outage_kinds[SMCR_R_SHUTDOWN + 1] = {
 	[SMCR_R_TCP_RESET] = OUTAGE_RESET,
 	[SMCR_R_TCP_FIN] = OUTAGE_RESET,
@@ -43,7 +43,7 @@ setup_note_outage(struct session *s)
 			outage_unknown_peer(svc, &s->mid_peer, detail[0] != '\0' ? detail : smcr_reason_str(reason));
 		return;
 	}
-	/* The client is turned away because the far end was not reached, as with a connect that fails. */
+	/* The client is refused because the peer was not reached, as after a failed connect. */
 	svc->ctr.refused_connect++;
 	if (kind == OUTAGE_RESET)
 		detail = "";
@@ -74,7 +74,7 @@ setup_redial(struct session *s)
 	return true;
 }
 
-/* A leg that is connected takes the session on; one that cannot be makes room for the next address. */
+/* A connected leg continues the set-up; a failed attempt is followed by the next address. */
 static void
 pump_dial(struct session *s)
 {
@@ -95,7 +95,7 @@ pump_dial(struct session *s)
 		net_addr_add_peer(&s->app_peer, s->app.io.fd);
 	outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	if (s->state == SES_RENDEZVOUS)
-		smcr_admit(s->conn); /* nothing happens if the Proposal is not in yet */
+		smcr_admit(s->conn); /* no effect before the Proposal has arrived */
 	else if (s->state == SES_TCP_CONNECT)
 		session_set_state(s, SES_TCP);
 	else if (s->state == SES_LOOK)
@@ -127,7 +127,7 @@ pump_rendezvous(struct session *s)
 			session_raise(s, SEV_CIRCLE);
 			return;
 		}
-		/* It is there, or on its way, where the first bytes had to say what this is. */
+		/* After SES_LOOK the server is connected or connecting already. */
 		if (s->app.io.fd >= 0 && !s->setup->dial.busy)
 			smcr_admit(s->conn);
 		else if (!s->setup->dial.busy)

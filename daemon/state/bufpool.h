@@ -15,7 +15,8 @@ struct buf {
 	uint8_t data[BUF_SIZE];
 };
 
-/* Lent only while bytes are in flight: an idle connection holds none. LIFO, so that a few cache-warm buffers serve all. */
+/* Lent only while bytes are in flight: an idle connection holds none. LIFO, so that a few cache-warm buffers serve
+ * all. */
 struct bufpool {
 	struct buf *free;
 	unsigned free_cnt;

@@ -98,7 +98,7 @@ struct session_info {
 	const char *service;
 	enum config_kind kind;
 	enum session_mode mode;
-	const char *state;       /* words */
+	const char *state;
 	union net_addr app_peer; /* client of an ingress, server of an egress; valid while the session exists */
 	struct sockaddr_storage middle_peer; /* the other daemon */
 	struct smcr_diag diag;               /* mode TCP: the reason */

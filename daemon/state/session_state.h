@@ -1,6 +1,6 @@
 /*
- * The session object and what all session files may call: state change, scheduling, cause of the end. It calls none of them;
- * daemon/session/session.h describes the life of a session.
+ * The session object and what all session files may call: state change, scheduling, cause of the end. It calls none of
+ * them; daemon/session/session.h describes the life of a session.
  */
 #pragma once
 
@@ -52,7 +52,8 @@ struct setup {
 	struct clc_in in;
 	struct clc_out out;
 	const struct peer_mode *rule; /* SES_LOOK */
-	/* SES_LOOK: end of the last first contact with the peer's address; INT64_MAX: still running; 0: there was none */
+	/* SES_LOOK: end of the last first contact with the peer's address; INT64_MAX: still running; 0: there was
+	 * none */
 	int64_t met_ns;
 	int64_t dial_until_ns;  /* deadline of this address */
 	uint32_t dial_pause_ms; /* last pause of an attempt that waits */
@@ -116,8 +117,8 @@ session_kind(const struct session *s)
 	return s->settings->cfg.kind;
 }
 
-/* Records an event, which session.c handles by session_table.c after the current step of the pump, or else in the next round,
- * which is scheduled. Events that wait together are handled in the order of enum session_event, each once. */
+/* Records an event, which session.c handles by session_table.c after the current step of the pump, or else in the next
+ * round, which is scheduled. Events that wait together are handled in the order of enum session_event, each once. */
 void session_raise(struct session *, enum session_event);
 void session_set_state(struct session *, enum session_state);
 enum session_mode session_mode(const struct session *);

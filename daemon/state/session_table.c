@@ -1,7 +1,7 @@
 /*
- * The state table of the three legs. RST of an app leg is sent as A, after the bytes before it, unless an operator or a limit
- * cuts them off. RST on the CLC connection matters only if no link answers. EOF is sent as D, never as C: close and
- * shutdown(SHUT_WR) look alike.
+ * The state table of the three legs. RST of an app leg is sent as A, after the bytes before it, unless an operator or a
+ * limit cuts them off. RST on the CLC connection matters only if no link answers. EOF is sent as D, never as C: close
+ * and shutdown(SHUT_WR) look alike.
  */
 #include "daemon/state/session_table.h"
 

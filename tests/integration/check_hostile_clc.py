@@ -236,7 +236,7 @@ def _(s):
     c = measuring()
     c.sock.sendall(b"GET / HTTP/1.0\r\n" * 3)
     check(ended(c.sock), "no request: reset")
-    wait_until(lambda: "the peer measures as nobody does" in s.b.log(), "and said")
+    wait_until(lambda: "protocol error in the peer's measurement" in s.b.log(), "and said")
     c = measuring()
     c.sock.sendall(struct.pack(">4sIQQ", b"smrM", 1, 1 << 60, 1))
     check(ended(c.sock), "more than may be: reset")

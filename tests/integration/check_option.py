@@ -268,7 +268,7 @@ def _(t):
             equal(recv_exact(s, len(GREETING)), GREETING, "greeting")
             s.sendall(clc.proposal())
             check(closed(s), f"{kind}: turned away, the server has spoken")
-        check("behind data of the server" in hosts.daemons[bpf].log(), "the log says why")
+        check("after data of the server" in hosts.daemons[bpf].log(), "the log says why")
     check(not any(loud.got), f"bytes at the server: {loud.got}")
     # What begins like a CLC message and is none, and less than its eye catcher, are data.
     for first in (clc.EYE[:3], clc.EYE[:3] + b"x", b"\xe2"):
@@ -416,7 +416,7 @@ def _(t):
                         "ingress": [{"name": "i", "listen": hostport(t.addr, t.port()), "to": hostport(*server.at),
                                      "peer": "auto", "prewarm": True}]})
     check(d.ctl("check", hostport(*at))["possible"], "an egress with auto")
-    wait_until(lambda: "link group could not be made ahead" in d.log(), "prewarming has failed")
+    wait_until(lambda: "prewarming failed" in d.log(), "prewarming has failed")
     equal([bytes(x) for x in server.got], [b""], "prewarming sends a plain server nothing")
     if has_bpf(t):
         check("no SMC-R option in the SYN/ACK" in d.log(), "the log says why")

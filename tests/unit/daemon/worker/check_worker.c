@@ -963,7 +963,7 @@ prewarm_failed(void)
 /* A plain server that a service with peer auto leads to will be one for long: each new reason is told once. */
 START_TEST(prewarm_says_once_why_it_fails)
 {
-	static const char notice[] = "could not be made ahead";
+	static const char notice[] = "prewarming failed";
 
 	gw.svc[GW_IN].prewarm = true;
 	gw.svc[GW_IN].peer = SMCR_PEER_AUTO;
