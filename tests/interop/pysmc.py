@@ -569,11 +569,15 @@ class Link:
     # -- first contact, synchronous --
 
     def next_llc(self, type, timeout=None):
-        m = Llc(self.ep.recv(timeout or self.peer.timeout))
-        self.llc_log.append(m)
-        if m.type != type:
-            raise SmcError(f"{m}, expected LLC type {type}")
-        return m
+        """The next one; a TEST LINK before it is answered, as it may come at any time."""
+        while True:
+            m = Llc(self.ep.recv(timeout or self.peer.timeout))
+            self.llc_log.append(m)
+            if m.type == type:
+                return m
+            if m.type != TEST_LINK or m.response:
+                raise SmcError(f"{m}, expected LLC type {type}")
+            self.send(as_response(m))
 
     def check_confirm_link(self, m):
         r = self.remote
