@@ -1,6 +1,5 @@
-/* The configuration, from file to struct config: libconfig parses the text, each setting is stored by the
- * table (config_keys.c), then the whole is checked and completed. A load fails after all errors of a step were
- * reported. */
+/* The configuration, from file to struct config: libconfig parses the text, the table (config_keys.c) stores each
+ * setting, then the whole is checked and completed. A load fails after all errors of a step were reported. */
 #include "daemon/config/config.h"
 
 #include <errno.h>
@@ -13,9 +12,7 @@
 
 #define DIGITS_MAX 24 /* any integer as text */
 
-/* -- groups of settings -- */
-
-/* What a list of a setting is kept in. */
+/* The entries of a setting's list. */
 struct items {
 	const char *text[CONFIG_ITEMS_MAX];
 	char digits[CONFIG_ITEMS_MAX][DIGITS_MAX]; /* of integers */
@@ -45,7 +42,7 @@ read_items(const config_setting_t *s, struct items *items, struct config_value *
 	}
 }
 
-/* A setting of libconfig as config_value. */
+/* A libconfig setting as config_value. */
 static struct config_value
 read_value(const config_setting_t *s, struct items *items)
 {
@@ -75,7 +72,7 @@ read_value(const config_setting_t *s, struct items *items)
 	return v;
 }
 
-/* Of an entry with a range of ports: name, address or targets of the service that is read. */
+/* For an entry with a range of ports: name, address or targets of the service being read. */
 static void
 pick_port(const struct config_build *b, const struct config_key *key, struct items *items, struct config_value *v)
 {
@@ -106,7 +103,7 @@ load_setting(struct config_build *b, const struct config_section *sec, const str
 		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, one);
 }
 
-/* What `defaults` says for a service that does not say it itself, and that listens where it counts; NULL. */
+/* The value in `defaults` for a service without its own, if the setting applies to its listening socket; NULL. */
 static const config_setting_t *
 default_setting(const struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const struct config_service *svc)
@@ -116,14 +113,14 @@ default_setting(const struct config_build *b, const struct config_section *sec, 
 	return config_member(b->defaults[svc->kind], key->name);
 }
 
-/* From the group (may be NULL), or a default; an error when the group has to have it. */
+/* From the group (may be NULL), or a default; an error when the setting is required. */
 static void
 load_key(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *group, void *base)
 {
 	const config_setting_t *s = config_member(group, key->name);
 
-	/* The table has `listen` of a service before all that depends on it. */
+	/* In the table `listen` of a service comes before all settings that depend on it. */
 	if (s == NULL)
 		s = default_setting(b, sec, key, base);
 	if (s != NULL)
@@ -144,7 +141,7 @@ load_group(struct config_build *b, const struct config_section *sec, enum config
 			load_key(b, sec, k, group, base);
 }
 
-/* Where the settings of this group may be from: those of a device, by its type, if that is known. */
+/* The possible places of the settings in this group: those of a device by its type, if known. */
 static unsigned
 places_of(const struct config_section *sec, const config_setting_t *group)
 {
@@ -188,7 +185,7 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 	unsigned errors = b->errors;
 	enum config_place place;
 
-	/* Without it nothing is known of the others. */
+	/* Without it the other settings cannot be checked. */
 	if (type == NULL)
 		config_error(b, config_line(group, ""), "%stype is missing", sec->prefix);
 	else
@@ -200,7 +197,7 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 		snprintf(dev->name, sizeof(dev->name), "siw%u", b->cfg->device_cnt);
 	dev->src = config_source_of(config_place_of(group));
 	b->device_src[b->cfg->device_cnt++] = group;
-	/* Settings of another type are no typing errors, but would have no effect. */
+	/* A setting of another type would have no effect, but is not a typing error. */
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *s = config_setting_get_elem(group, (unsigned)i);
 		const char *name = config_setting_name(s);
@@ -235,7 +232,7 @@ load_services(struct config_build *b, const struct config_section *sec, const co
 
 	if (!fits)
 		config_error(b, config_place_of(group), "%s has more than %u entries", sec->name, sec->list_max);
-	/* A mistake would be told for each. */
+	/* Reports a mistake once, not for each service. */
 	for (b->range_nr = 0; fits && b->range_nr < cnt && b->errors == errors; b->range_nr++) {
 		struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
 
@@ -253,7 +250,7 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 	int type = config_setting_type(list), cnt = config_setting_length(list);
 	unsigned line = config_place_of(list);
 
-	/* libconfig takes [] for an empty array, which is as good as an empty list. */
+	/* libconfig parses [] as an empty array, which counts as an empty list. */
 	if (type != CONFIG_TYPE_LIST && !(type == CONFIG_TYPE_ARRAY && cnt == 0)) {
 		config_error(b, line, "%s must be a list, ( { ... }, ... )", sec->name);
 		return;
@@ -274,8 +271,6 @@ load_list(struct config_build *b, const struct config_section *sec, const config
 	}
 }
 
-/* -- the whole -- */
-
 static void
 free_service(struct config_service *svc)
 {
@@ -284,7 +279,7 @@ free_service(struct config_service *svc)
 	free(svc->allow_users);
 }
 
-/* Of one kind of services. They are tried out here, so that a mistake is told once, not for each service. */
+/* For one kind of services. Checked here, so that a mistake is reported once, not for each service. */
 static void
 load_defaults_of(struct config_build *b, enum config_kind kind, const config_setting_t *group)
 {
@@ -333,7 +328,7 @@ load_defaults(struct config_build *b, const config_setting_t *group)
 	}
 }
 
-/* All but lists, of the main file. */
+/* All but lists, from the main file. */
 static void
 load_groups(struct config_build *b)
 {
@@ -358,7 +353,7 @@ load_groups(struct config_build *b)
 	}
 }
 
-/* Lists are all that an included file may have. */
+/* An included file may have only lists. */
 static void
 find_misplaced(struct config_build *b, const config_setting_t *root)
 {

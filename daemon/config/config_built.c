@@ -1,4 +1,4 @@
-/* What this build has of what a configuration may ask for. A file of its own, so that a test can be another build. */
+/* Optional features of this build that a configuration may use. A separate file, so that a test can replace it. */
 #include <config.h>
 
 #include "daemon/config/config.h"

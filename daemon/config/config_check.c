@@ -1,5 +1,4 @@
-/* Rules that look at more than one setting. Called by config.c after all settings are stored; a setting that
- * failed on its own is zero here and skipped. */
+/* Rules over several settings. Called by config.c after all are stored; one that failed is zero here and skipped. */
 #include <libconfig.h>
 #include <string.h>
 
@@ -9,8 +8,8 @@
 
 static const char *const kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
 
-/* Would the kernel refuse the second bind, or would it take connections away from the first? A wildcard IPv6
- * socket is taken as dual-stack, so [::] overlaps IPv4 addresses too. */
+/* Would the kernel refuse the second bind, or would the second take connections from the first? A wildcard IPv6 socket
+ * counts as dual-stack, so [::] overlaps IPv4 addresses as well. */
 static bool
 listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
@@ -25,7 +24,7 @@ listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage 
 	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
 }
 
-/* All connections would be used up at the first one. */
+/* The first connection would use up all connections. */
 static bool
 connects_to_itself(const struct config_service *svc)
 {
@@ -35,7 +34,7 @@ connects_to_itself(const struct config_service *svc)
 	return false;
 }
 
-/* Where the other one has this setting, seen from the one. */
+/* The place of this setting in the other entry, seen from this one. */
 static const char *
 there(const struct config_build *b, const struct config_setting_t *here, const struct config_setting_t *other,
     const char *name, char buf[CONFIG_THERE_MAX])
@@ -45,7 +44,7 @@ there(const struct config_build *b, const struct config_setting_t *here, const s
 
 static const char between_hosts[] = "cannot be a UNIX socket: between the gateways SMC-R begins on TCP";
 
-/* What listens on a UNIX socket has a path of its own. */
+/* The path of a UNIX listener must be unique. */
 static void
 check_path(struct config_build *b, const char *prefix, unsigned line, const struct sockaddr_storage *listen)
 {
@@ -84,7 +83,7 @@ check_unix(struct config_build *b, const struct config_service *svc, const struc
 			    k->name);
 }
 
-/* As a canonical form has each setting. base: the struct of the place, fresh: one of that type, zeroed. */
+/* As in a canonical form, which has each setting. base: a new struct of the place; fresh: one of that type, zeroed. */
 static bool
 is_default(enum config_place place, const char *name, const void *base, void *fresh)
 {
@@ -93,7 +92,7 @@ is_default(enum config_place place, const char *name, const void *base, void *fr
 	return config_value_set_default(key, fresh) == 0 && config_value_equal(key, base, fresh);
 }
 
-/* The engine ends before it. */
+/* The limit of the engine is lower. */
 static void
 check_max_connections(struct config_build *b, const struct config_service *svc, const struct config_setting_t *src)
 {
@@ -168,7 +167,7 @@ check_device_place(struct config_build *b, unsigned i)
 		    b, config_line(src, "address"), "devices.address must be one local address, not a wildcard");
 }
 
-/* Further addresses are of the device's one address, and each another one. */
+/* More addresses need the device's one address, and must differ. */
 static void
 check_addresses(struct config_build *b, unsigned i)
 {
@@ -212,7 +211,7 @@ check_sctp(struct config_build *b, unsigned i)
 		    "devices.sctp_stack \"user\" needs libusrsctp, which this smcrd was built without");
 	if (b->cfg->workers == 1)
 		return;
-	/* libusrsctp has one stack a process, for one thread; a port is one worker's. */
+	/* libusrsctp has one stack per process, for one thread; a port belongs to one worker. */
 	if (dev->siw.sctp_stack != SIW_STACK_KERNEL)
 		config_error(b, config_line(src, "transport"),
 		    "devices.transport \"sctp\" needs workers = 1, or devices.sctp_stack \"kernel\"");
@@ -226,7 +225,7 @@ mpa_ports(const struct config_device *dev)
 	return dev->type == CONFIG_DEVICE_SIW ? &dev->siw.port_min : &dev->verbs.mpa_port_min;
 }
 
-/* 0: any free port, which the kernel chooses. */
+/* 0: any free port, chosen by the kernel. */
 static bool
 ports_overlap(const uint16_t a[2], const uint16_t b[2])
 {
@@ -239,7 +238,7 @@ enum place {
 	PLACE_SAME,
 };
 
-/* Are two devices on one address? Which addresses an interface or a card has is not known here. */
+/* Are two devices on one address? The addresses of interfaces and cards are unknown here. */
 static enum place
 same_place(const struct config_device *a, const struct config_device *b)
 {
@@ -257,8 +256,8 @@ is_over_sctp(const struct config_device *dev)
 	return dev->type == CONFIG_DEVICE_SIW && dev->siw.transport == SIW_SCTP;
 }
 
-/* An iWARP card takes connections to its MPA port before the kernel's TCP sees them, so soft iWARP on the same port
- * of that address would be deaf. A port of SCTP or UDP is another one. */
+/* An iWARP card accepts connections to its MPA port before the kernel's TCP does: soft iWARP on the same port of that
+ * address would get none. Ports of SCTP and UDP are separate. */
 static void
 check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 {
@@ -281,7 +280,7 @@ check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 		    where);
 }
 
-/* A setting of two devices that only one may have. */
+/* A setting that two devices cannot share. */
 static void
 used_twice(struct config_build *b, unsigned i, unsigned j, const char *key, const char *text)
 {
@@ -305,13 +304,13 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 		check_mpa_ports(b, i, j);
 		return;
 	}
-	/* Ports of TCP, SCTP and UDP are not the same. */
+	/* Ports of TCP, SCTP and UDP are separate. */
 	if (dev->type == CONFIG_DEVICE_SIW &&
 	    (dev->siw.transport != other->siw.transport || dev->siw.sctp_stack != other->siw.sctp_stack))
 		return;
 	if (dev->interface[0] != '\0' && strcmp(dev->interface, other->interface) == 0)
 		used_twice(b, i, j, "interface", dev->interface);
-	/* A card may be in two entries, by port. */
+	/* Two entries may use a card, each another port. */
 	if (dev->card[0] != '\0' && strcmp(dev->card, other->card) == 0 &&
 	    (dev->port == other->port || dev->port == 0 || other->port == 0))
 		used_twice(b, i, j, "device", dev->card);
@@ -325,7 +324,7 @@ check_smcr(struct config_build *b, const struct config_setting_t *src)
 	const struct config_setting_t *ueids = config_member(src, "ueids");
 	const struct smcr_config *smcr = &b->cfg->smcr;
 
-	/* A list that has entries, and is stored as none, is an error of its own. */
+	/* A list whose entries all failed has its own errors. */
 	if (smcr->smc_version == 2 && (ueids == NULL || config_setting_length(ueids) == 0))
 		config_error(b, config_line(src, "smc_version"), "smcr.smc_version 2 needs an entry in smcr.ueids");
 	if (smcr->smc_version == 1 && smcr->ueid_cnt > 0)
@@ -349,7 +348,7 @@ has_metrics_settings(const struct config *cfg, const struct config_setting_t *sr
 	return false;
 }
 
-/* Where what is counted is served: not where something else listens. */
+/* Metrics need an address of their own. */
 static void
 check_metrics(struct config_build *b, const struct config_setting_t *src)
 {

@@ -1,4 +1,4 @@
-/* Default devices, when the file names none: one soft iWARP device on each local address that the SMC-R side of a
+/* Default devices, when the file has no devices: one soft iWARP device on each local address that the SMC-R side of a
  * service uses. Asks the kernel for routes and interfaces; sends nothing. */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -13,7 +13,7 @@
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
-/* A device for this address unless there is one. Beyond the limit a warning, once (the count goes past it). */
+/* Adds a device for this address unless it has one. Warns once beyond the limit, as the count passes it only once. */
 static void
 want_device(struct config_build *b, unsigned *wanted, const struct sockaddr_storage *addr)
 {
@@ -56,8 +56,8 @@ config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out
 	return ok;
 }
 
-/* The local address that the kernel would use to the first address of the target that has a route. A name that has no address
- * yet is taken to be where the default route goes, as addresses that no host has (RFC 5737, RFC 3849). */
+/* The local address that the kernel would use to the first address of the target with a route. A name without an
+ * address uses the default route, found with addresses that no host has (RFC 5737, RFC 3849). */
 static bool
 local_address_to(const struct config_target *to, struct sockaddr_storage *out)
 {
@@ -85,12 +85,12 @@ usable(const struct ifaddrs *ifa, int family, bool loopback)
 		return false;
 	if (family == AF_INET)
 		return true;
-	/* A link-local address means nothing to the peer without its own interface. */
+	/* A link-local address is useless to the peer without the interface. */
 	memcpy(&sin6, ifa->ifa_addr, sizeof(sin6));
 	return !IN6_IS_ADDR_LINKLOCAL(&sin6.sin6_addr);
 }
 
-/* Loopback comes last: it is the one to be left out when there are too many. */
+/* Loopback comes last, so it is left out first when there are too many. */
 static void
 devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 {
@@ -115,7 +115,7 @@ devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 	freeifaddrs(list);
 }
 
-/* Without a route there is no SMC-R for a target until a reload or restart, but TCP may work later. */
+/* Without a route a target has no SMC-R until a reload or restart, but TCP may work later. */
 static void
 devices_for_targets(struct config_build *b, unsigned nr, unsigned *wanted)
 {
@@ -153,7 +153,7 @@ config_default_devices(struct config_build *b)
 		else
 			any6 = true;
 	}
-	/* Addresses that services name come first. */
+	/* Addresses in services come first. */
 	if (any4 || any6)
 		devices_for_wildcard(b, &wanted, any6);
 }

@@ -1,5 +1,5 @@
-/* The files of a configuration: the main one, and those that it includes, which may have services and devices only. Each
- * is a tree of libconfig's own; a setting's place in messages is the number of its file above 16 bits of line. */
+/* The files of a configuration: the main one, and included ones, which may have only services and devices. Each is a
+ * libconfig tree; a place in messages is the number of the file above 16 bits of line. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,6 @@
 #define SHOW_MAX 64               /* of a line */
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-
-/* -- places of settings -- */
 
 unsigned
 config_place_of(const config_setting_t *s)
@@ -47,9 +45,7 @@ config_member(const config_setting_t *group, const char *name)
 	return group != NULL ? config_setting_get_member(group, name) : NULL;
 }
 
-/* -- one file -- */
-
-/* What libconfig says, and the line where it stopped: its "syntax error" may be what the line before lacks. */
+/* libconfig's error with the line where it stopped: the missing part may be in the line before. */
 static void
 report_syntax(struct config_build *b, const config_t *tree, const char *text)
 {
@@ -69,7 +65,7 @@ report_syntax(struct config_build *b, const config_t *tree, const char *text)
 	    len > 0 ? shown : "the end of the file", len >= sizeof(shown) ? "..." : "");
 }
 
-/* 0, -EINVAL with errors reported. The text ends with a NUL at text[len]; a byte order mark before it is skipped. */
+/* 0, or -EINVAL with errors reported. The text ends with a NUL at text[len]; a byte order mark before it is skipped. */
 static int
 parse(struct config_build *b, const char *path, const char *text, size_t len)
 {
@@ -142,7 +138,7 @@ config_files_keep_names(struct config_build *b)
 char *
 config_file_read(const char *path, bool included, size_t *len, const char **why)
 {
-	/* A pipe is as good as a file for the main one; among others it would be a trap. */
+	/* The main file may be a pipe; an included one may not, as opening it could block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | (included ? O_NONBLOCK : 0));
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 	char *text = NULL;
@@ -169,16 +165,16 @@ config_file_read(const char *path, bool included, size_t *len, const char **why)
 		free(text);
 		return NULL;
 	}
-	/* libconfig (1.5) knows no comment that ends with the file. */
+	/* libconfig (1.5) rejects a comment that ends with the file. */
 	if (*len > 0 && text[*len - 1] != '\n')
 		text[(*len)++] = '\n';
 	text[*len] = '\0';
 	return text;
 }
 
-/* -- those that are included -- */
+/* -- included files -- */
 
-/* The pattern as the system takes it: relative to the directory of the main file. 0 or -ENAMETOOLONG. */
+/* The pattern relative to the directory of the main file. 0 or -ENAMETOOLONG. */
 static int
 full_pattern(const struct config *cfg, char *buf)
 {

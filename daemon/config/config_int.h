@@ -1,6 +1,6 @@
 /* Between the parts of the configuration reader: config.c (settings to struct), config_msgs.c (messages),
- * config_scan.c (what libconfig would let pass), config_check.c (rules across settings), config_devices.c (default devices); for tests,
- * too. */
+ * config_scan.c (errors that libconfig accepts), config_check.c (rules over settings), config_devices.c. Also for
+ * tests. */
 #pragma once
 
 #include <stddef.h>
@@ -8,57 +8,54 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
 
-struct config_setting_t; /* libconfig's: a setting or group, where it stands in the file */
+struct config_setting_t; /* libconfig's: a setting or group, at its place in the file */
 struct config_t;         /* and a file */
 
-#define CONFIG_FILES_MAX 257u /* the main one, and those that it includes */
+#define CONFIG_FILES_MAX 257u /* the main one and included ones */
 
 struct config_file {
 	char *path;
 	struct config_t *tree;
-	const struct config_setting_t *root; /* NULL: it has errors of syntax */
+	const struct config_setting_t *root; /* NULL: syntax errors */
 };
 
 struct config_msg; /* one message, of config_msgs.c */
 
-/* The configuration while it is being built. */
+/* The configuration under construction. */
 struct config_build {
 	struct config *cfg;
-	FILE *err; /* where messages go, by config_tell */
+	FILE *err; /* output of config_tell */
 	struct config_msg *msgs;
 	unsigned msg_cnt;
 	const char *path;
 	struct config_file *files;                                  /* the main one first */
-	unsigned file_cnt, reading;                                 /* the one whose text is being looked at */
-	const struct config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = none */
-	/* The entry of services that is read has a range of ports: which of the services, and the first port of `listen` (0: there
-	 * is none). */
+	unsigned file_cnt, reading;                                 /* reading: the file that is being read */
+	const struct config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = not set */
+	/* Of an entry with a range of ports: the service being read, and the first port of `listen` (0: not set). */
 	bool ranged;
 	unsigned range_nr, range_port;
-	unsigned errors; /* counted, so that all of them are reported before the load fails */
-	unsigned again;  /* of these, those that may go away by themselves */
+	unsigned errors; /* counted, as the load fails only after all are reported */
+	unsigned again;  /* of these, temporary ones */
 	bool silent;     /* a name server has not answered */
-	/* For config_line: services and devices of cfg. */
+	/* For config_line: the services and devices of cfg. */
 	const struct config_setting_t *service_src[2 * CONFIG_SERVICES_MAX];
 	const struct config_setting_t *device_src[SMCR_LINKS_MAX];
 };
 
-/* Where something stands: the number of the file and the line, which libconfig counts in 16 bits. Line 0 is the file as a
- * whole, and 0 the main file. */
+/* A place: number of the file, and line in 16 bits as in libconfig. Line 0: the whole file; file 0: the main one. */
 static inline unsigned
 config_place(unsigned file, unsigned line)
 {
 	return file << 16 | (line & 0xffff);
 }
 
-/* "PATH:LINE: ...", of a place; "PATH: ..." of line 0. */
+/* "PATH:LINE: ..." for a place; "PATH: ..." for line 0. */
 void config_error(struct config_build *, unsigned place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void config_warning(struct config_build *, unsigned place, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* Prints what was reported by these two, sorted by place; what is said twice of one place is printed once. To be called once,
- * while the files' names are there. */
+/* Prints errors and warnings, sorted by place, without duplicates. Called once, while the file names exist. */
 void config_tell(struct config_build *);
 #define CONFIG_THERE_MAX (4096 + 16) /* a path and a line */
-/* "line 7", or "PATH:7" when that is not the file of the other place. Returns buf. */
+/* "line 7", or "PATH:7" in another file than the other place. Returns buf. */
 const char *config_there(const struct config_build *, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX]);
 /* A place as the configuration keeps it. */
 static inline struct config_source
@@ -69,44 +66,43 @@ config_source_of(unsigned place)
 
 /* Place of a setting. */
 unsigned config_place_of(const struct config_setting_t *);
-/* Place of a setting of this group, or of the group where it has none; 0 without a group. */
+/* The place of a setting of this group, or of the group without it; 0 without a group. */
 unsigned config_line(const struct config_setting_t *group, const char *name);
-/* The group or setting of this name in the group; NULL when there is none. */
+/* The group or setting of this name in the group; NULL: not found. */
 const struct config_setting_t *config_member(const struct config_setting_t *group, const char *name);
 
-/* Reports the first of what libconfig (1.5) accepts or calls a syntax error: integers that it wraps, strings and comments
- * without end, NUL bytes, @include, and characters that have no place outside of strings and comments. Without an error
- * libconfig may parse the text. */
+/* Reports the first error that libconfig (1.5) accepts or describes only as a syntax error: integers that wrap,
+ * strings and comments without end, NUL bytes, @include, and characters not allowed outside strings and comments.
+ * Without an error libconfig may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
-/* Begins with an entry of ingress or egress that may have ranges of as many ports in `listen` and each target of `to`. Returns
- * how many services it is, 1 without a range; 0 with errors reported. */
+/* Starts an entry of ingress or egress; `listen` and each target of `to` may have port ranges of equal length. Returns
+ * the number of services, 1 without a range, or 0 with errors reported. */
 unsigned config_range_start(struct config_build *, const struct config_section *, const struct config_setting_t *group);
-/* `listen` or a target of service nr of a range: buf, with its port, or the text when it has no range. */
+/* `listen` or a target of service nr of a range: buf, with its port, or the text without a range. */
 const char *config_range_text(const char *text, unsigned nr, char buf[CONFIG_TARGET_STR_MAX]);
 
-/* Reads and parses the main file: 0 or negative with errors reported. b->files has it. */
+/* Reads and parses the main file into b->files: 0, or negative with errors reported. */
 int config_files_open(struct config_build *, const char *path, const char *text, size_t len);
-/* The files that cfg->include names, in the order of their names. */
+/* Reads the files that cfg->include names, sorted by name. */
 void config_files_include(struct config_build *);
 /* Copies the names of included files to the configuration. 0 or -ENOMEM. */
 int config_files_keep_names(struct config_build *);
 void config_files_close(struct config_build *);
-/* The text, to be freed, with a NUL behind it; NULL and why, static or strerror's. */
+/* The text, to be freed, followed by a NUL; NULL and why, static or strerror's. */
 char *config_file_read(const char *path, bool included, size_t *len, const char **why);
 
-/* Duplicates, overlapping listen addresses, settings that exclude each other. */
+/* Duplicates, overlapping listen addresses, conflicting settings. */
 void config_check(struct config_build *);
-/* The local address that the kernel would connect from: connect on a datagram socket looks up the route and sends nothing. */
+/* The local address for connects to `to`: connect() on a datagram socket looks up the route and sends nothing. */
 bool config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out);
-/* Fills in what names of hosts, users and groups stand for. */
+/* Looks up the names of hosts, users and groups. */
 void config_look_up(struct config_build *);
-/* One soft iWARP device for each local address that SMC-R traffic of the services uses. */
+/* Adds a soft iWARP device for each local address that SMC-R traffic of the services uses. */
 void config_default_devices(struct config_build *);
 
 enum {
-	CONFIG_NO_LOOKUP =
-	    1 << 0, /* resolve no names, look at no interfaces and no other files: for tests and fuzzing */
+	CONFIG_NO_LOOKUP = 1 << 0, /* look up no names, read no interfaces and no other files: for tests and fuzzing */
 };
 
-/* config_load for a text in memory; path is used in messages. The text ends with a NUL at text[len]. */
+/* config_load for a text in memory with this path in messages. The text ends with a NUL at text[len]. */
 int config_parse(const char *path, const char *text, size_t len, unsigned flags, FILE *err, struct config **out);

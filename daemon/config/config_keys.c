@@ -1,5 +1,5 @@
-/* The table of settings: see config_keys.h. Defaults of smcr and devices equal those of smcr_config_init and
- * siw_config_init, and verbs_config_init, which a test compares. */
+/* The table of settings; see config_keys.h. A test compares the defaults of smcr and devices with smcr_config_init,
+ * siw_config_init and verbs_config_init. */
 #include "daemon/config/config_keys.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static const struct config_word transport_words[] = { { "tcp", SIW_TCP }, { "sct
 static const struct config_word profile_words[] = { { "rfc5043", SIW_RFC5043 }, { "draft-00", SIW_DRAFT00 },
 	{ NULL, 0 } };
 
-/* Places, as short as the table needs them. */
+/* Short names of places. */
 enum {
 	TOP = CONFIG_AT_TOP,
 	CONTROL = CONFIG_AT_CONTROL,
@@ -134,7 +134,7 @@ const struct config_key config_keys[] = {
 
 	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
 	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(name), NULL }, /* default: see load_device */
-	/* one of these */
+	/* exactly one of these */
 	{ "address", DEV, CONFIG_T_ADDR, 0, 0, 0, NULL, OF_DEV(addr), NULL },
 	{ "interface", DEV, CONFIG_T_IFNAME, 0, 0, 0, NULL, OF_DEV(interface), NULL },
 	{ "device", VERBS, CONFIG_T_CARD, 0, 0, 0, NULL, OF_DEV(card), NULL },
@@ -144,7 +144,7 @@ const struct config_key config_keys[] = {
 	{ "service_level", VERBS, CONFIG_T_UINT, 0, 0, 15, "0", OF_DEV(verbs.service_level), NULL },
 	{ "hop_limit", VERBS, CONFIG_T_UINT, 0, 1, 255, "64", OF_DEV(verbs.hop_limit), NULL },
 	{ "timeout", VERBS, CONFIG_T_UINT, 0, 1, 31, "15", OF_DEV(verbs.timeout), NULL },
-	/* 7 would mean without end on some devices. */
+	/* 7 means no limit on some devices. */
 	{ "retry_count", VERBS, CONFIG_T_UINT, 0, 0, 6, "6", OF_DEV(verbs.retry_cnt), NULL },
 	{ "rnr_timer", VERBS, CONFIG_T_UINT, 0, 0, 31, "5", OF_DEV(verbs.min_rnr_timer), NULL },
 	{ "busy_poll", VERBS, CONFIG_T_US, 0, 0, 10000, "0", OF_DEV(verbs.busy_poll_us), NULL },
@@ -155,7 +155,7 @@ const struct config_key config_keys[] = {
 	{ "sctp_profile", SIW, CONFIG_T_WORD, 0, 0, 0, "rfc5043", OF_DEV(siw.sctp_profile), profile_words },
 	{ "mpa_ports", SIW, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
 	    2 * sizeof(uint16_t), NULL },
-	/* Not soft iWARP's: on the same address a card would take its connections before the kernel sees them. */
+	/* Different from soft iWARP's: on the same address a card would accept them before the kernel. */
 	{ "mpa_ports", VERBS, CONFIG_T_PORTS, 0, 0, 65535, "7571-7670",
 	    offsetof(struct config_device, verbs.mpa_port_min), 2 * sizeof(uint16_t), NULL },
 	{ "crc", SIW, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
@@ -181,7 +181,7 @@ const struct config_key config_keys[] = {
 	{ "policy", SVC, CONFIG_T_WORD, LIVE, 0, 0, "first", OF_SVC(policy), policy_words },
 	{ "target_retry", SVC, CONFIG_T_MS, LIVE, 1000, 3600000, "10s", OF_SVC(retry_ms), NULL },
 	{ "when_down", SVC, CONFIG_T_WORD, LIVE | TCP, 0, 0, "accept", OF_SVC(when_down), down_words },
-	/* The file is made once: a reload changes it with the path. */
+	/* The file is created once: a reload changes it only with the path. */
 	{ "listen_mode", IN, CONFIG_T_MODE, LIVE | UNIX, 0, 0777, "0660", OF_SVC(listen_mode), NULL },
 	{ "listen_owner", IN, CONFIG_T_USER, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_owner), NULL },
 	{ "listen_group", IN, CONFIG_T_GROUP, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_group), NULL },
@@ -201,7 +201,7 @@ const struct config_key config_keys[] = {
 	{ .name = NULL },
 };
 
-/* Two members that the table and the values treat as one: the second is right behind the first. */
+/* Two members used as one: the second directly follows the first. */
 #define BEHIND(type, second, first, first_type) \
 	_Static_assert(offsetof(type, second) == offsetof(type, first) + sizeof(first_type), #first)
 

@@ -1,12 +1,12 @@
-/* The one table of settings: name, place, type, range, default, whether a reload can change it, and where it lives
- * in struct config. A new setting is one line in it plus its paragraph in smcrd.conf.5 (a test looks for it). */
+/* The table of settings: name, place, type, range, default, whether a reload can change it, and its place in struct
+ * config. A new setting is one line here and a paragraph in smcrd.conf.5, which a test checks. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a setting may stand; also the bits of config_key.where. */
+/* The place of a setting; also the bits of config_key.where. */
 enum config_place {
 	CONFIG_AT_TOP = 1 << 0,
 	CONFIG_AT_CONTROL = 1 << 1,
@@ -18,12 +18,12 @@ enum config_place {
 	CONFIG_AT_INGRESS = 1 << 6,
 	CONFIG_AT_EGRESS = 1 << 7,
 	CONFIG_AT_CONFINE = 1 << 8,
-	CONFIG_AT_DEFAULTS = 1 << 10, /* groups of settings that services of a kind have unless they say otherwise */
+	CONFIG_AT_DEFAULTS = 1 << 10, /* defaults for the services of a kind */
 	CONFIG_AT_METRICS = 1 << 11,
-	CONFIG_AT_INCLUDED = 1 << 9, /* an included file, which has no settings of its own, only lists */
+	CONFIG_AT_INCLUDED = 1 << 9, /* an included file, which may have only lists */
 };
 
-/* The types of settings: as written in the file -> as stored at config_key.off of the struct (the base). */
+/* Types of settings: as written in the file -> as stored at config_key.off of the base struct. */
 enum config_type {
 	CONFIG_T_BOOL,    /* true, false -> bool */
 	CONFIG_T_UINT,    /* integer -> uint8_t, uint16_t or uint32_t */
@@ -44,24 +44,24 @@ enum config_type {
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
 	CONFIG_T_ADDRS,   /* list of strings, addresses without port -> struct siw_addrs */
 	CONFIG_T_LISTEN,  /* string, address:port or unix:/path -> struct sockaddr_storage */
-	CONFIG_T_TARGET,  /* string, host:port, unix:/path or srv:name, or a list -> as CONFIG_T_NETS, not resolved */
+	CONFIG_T_TARGET,  /* string, host:port, unix:/path or srv:name, or a list -> as CONFIG_T_NETS, not looked up */
 	CONFIG_T_NETS,    /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
 	CONFIG_T_PORTS,   /* integer or "first-last" -> two uint16_t */
-	CONFIG_T_USER,    /* string or integer, name or uid -> struct config_id, a name not resolved */
+	CONFIG_T_USER,    /* string or integer, name or uid -> struct config_id, a name not looked up */
 	CONFIG_T_GROUP,   /* the same of a group */
 	CONFIG_T_USERS,   /* list of strings and integers -> *off config_ids, off + sizeof pointer count */
-	CONFIG_T_EIDS,    /* list of strings, UEIDs -> uint8_t count, behind it so many struct clc_eid */
+	CONFIG_T_EIDS,    /* list of strings, UEIDs -> uint8_t count, followed by that many struct clc_eid */
 };
 
 enum {
 	CONFIG_REQUIRED = 1 << 0,
 	CONFIG_RELOAD = 1 << 1,  /* a reload can change it */
-	CONFIG_OR_ZERO = 1 << 2, /* 0 is allowed beside min..max */
+	CONFIG_OR_ZERO = 1 << 2, /* 0 is allowed besides min..max */
 	CONFIG_POW2 = 1 << 3,
-	CONFIG_AUTO = 1 << 4,        /* of a number: "auto", which is stored as 0, is allowed beside min..max */
+	CONFIG_AUTO = 1 << 4,        /* for a number: "auto", stored as 0, is allowed besides min..max */
 	CONFIG_TCP_ONLY = 1 << 5,    /* for a service that listens on TCP */
-	CONFIG_UNIX_ONLY = 1 << 6,   /* for one that listens on a UNIX socket */
-	CONFIG_NOT_PRINTED = 1 << 7, /* -T has what it stands for instead, and only that is compared */
+	CONFIG_UNIX_ONLY = 1 << 6,   /* for a service that listens on a UNIX socket */
+	CONFIG_NOT_PRINTED = 1 << 7, /* -T prints the derived settings instead, and only these are compared */
 };
 
 struct config_word {
@@ -75,31 +75,31 @@ struct config_key {
 	enum config_type type;
 	unsigned flags;
 	uint64_t min, max; /* numbers, in the unit of the stored value */
-	const char *def;   /* as written in the file; lists separated by commas; NULL = nothing to set */
+	const char *def;   /* as written in the file; lists separated by commas; NULL = no default */
 	size_t off, len;
 	const struct config_word *words; /* ends with text == NULL */
 };
 
 extern const struct config_key config_keys[]; /* ends with name == NULL */
 
-/* How a group of settings appears in the file. */
+/* A group of settings in the file. */
 struct config_section {
 	const char *name;   /* "" = top level */
-	const char *prefix; /* of its settings in messages: the name and a dot */
+	const char *prefix; /* prefix of its settings in messages: the name and a dot */
 	enum config_place place;
 	unsigned list_max; /* 0 = one group, otherwise ( { ... }, { ... } ) with at most this many */
 };
 
 extern const struct config_section config_sections[]; /* ends with name == NULL; the top level is first */
 
-/* The key of this name in any of the places (CONFIG_AT_ bits); NULL when there is none. */
+/* The key of this name in any of the places (CONFIG_AT_ bits); NULL: not found. */
 const struct config_key *config_key_find(unsigned places, const char *name);
-/* Is the setting one for a service that listens on this family of addresses? All settings are that but some of services. */
+/* Does the setting apply to a service that listens on this address family? */
 bool config_key_fits(const struct config_key *, int family);
 /* The place of a device's settings, by its type (enum config_device_type). */
 enum config_place config_device_place(unsigned type);
 const struct config_section *config_section_find(const char *name);
-/* The key, or at top level the section, of these places (CONFIG_AT_ bits) that an unknown name is like; NULL when none is. */
+/* The key of these places (CONFIG_AT_ bits), or at top level the section, with a similar name; NULL: not found. */
 const char *config_nearest(unsigned places, const char *name);
 #define CONFIG_SERVICES_MAX 1024
-#define CONFIG_ITEMS_MAX 1024 /* strings of a list */
+#define CONFIG_ITEMS_MAX 1024 /* entries of a list */

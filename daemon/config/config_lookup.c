@@ -1,5 +1,4 @@
-/* Names of hosts, users and groups, when all else of a file is right: see config_int.h. Asks the name service, so it may take
- * its time. */
+/* Look-ups of host, user and group names after all other checks; see config_int.h. May block on the name service. */
 #include <errno.h>
 #include <grp.h>
 #include <netdb.h>
@@ -13,10 +12,10 @@
 #include "base/addr.h"
 #include "daemon/config/config_int.h"
 
-#define ENTRY_MIN 1024 /* memory for an entry of the user or group database */
+#define ENTRY_MIN 1024 /* initial memory for an entry of the user or group database */
 #define ENTRY_MAX (1u << 20)
 
-/* It is looked up again where the daemon can do that, so it is worth a word, no more. */
+/* Only a warning where the daemon can look the name up again. */
 __attribute__((format(printf, 3, 4))) static void
 not_found(struct config_build *b, unsigned line, const char *fmt, ...)
 {
@@ -32,7 +31,7 @@ not_found(struct config_build *b, unsigned line, const char *fmt, ...)
 		config_error(b, line, "cannot resolve %s", text);
 }
 
-/* After a name server has not answered once the next names are not asked for here, as each would take as long. */
+/* After a name server did not answer, the other names are not looked up here, as each could take as long. */
 static void
 look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 {
@@ -62,7 +61,7 @@ look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 	freeaddrinfo(list);
 }
 
-/* A literal address leads where the operator wants. */
+/* A literal address may be special. */
 static bool
 is_barred(const struct config_build *b, const struct sockaddr_storage *addr, bool dns, const char **why)
 {
@@ -79,7 +78,7 @@ is_barred(const struct config_build *b, const struct sockaddr_storage *addr, boo
 	return false;
 }
 
-/* As daemon/names does with answers that come later. */
+/* As daemon/names does with later answers. */
 static void
 leave_out(struct config_build *b, unsigned line, struct config_target *t)
 {
@@ -95,7 +94,7 @@ leave_out(struct config_build *b, unsigned line, struct config_target *t)
 	t->addr_cnt = cnt;
 }
 
-/* The next service of a range has the same host, which is asked for once; that it is not there was said, too. */
+/* The next service of a range has the same host: one look-up, and one error, is enough. */
 static void
 take_over(struct config_build *b, struct config_target *t, const struct config_target *before)
 {
@@ -117,7 +116,7 @@ enum database {
 	GROUPS,
 };
 
-/* 0, or an errno: ENOENT, there is none of this name. */
+/* 0, or an errno: ENOENT for an unknown name. */
 static int
 find_id(enum database db, const char *name, uint32_t *out)
 {
@@ -168,7 +167,7 @@ config_look_up(struct config_build *b)
 
 		bool of_range = i > 0 && b->service_src[i - 1] == src;
 
-		/* The services of a range have as many targets. */
+		/* All services of a range have the same number of targets. */
 		for (unsigned k = 0; k < svc->to_cnt; k++) {
 			if (of_range)
 				take_over(b, &svc->to[k], &svc[-1].to[k]);

@@ -1,5 +1,5 @@
-/* Messages about a configuration, each with its file and line. The load finds mistakes in an order of its own, so they are kept
- * and told at its end, sorted by where they stand. See config_int.h. */
+/* Messages about a configuration, each with its file and line. The load finds mistakes in another order, so they are
+ * kept and printed at its end, sorted by place. See config_int.h. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ config_warning(struct config_build *b, unsigned place, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* By file, the main one first, by line, and as they came. */
+/* By file, the main one first, by line, then in the order of reports. */
 static int
 compare(const void *at_a, const void *at_b)
 {
@@ -80,7 +80,7 @@ compare(const void *at_a, const void *at_b)
 	return a->nr < b->nr ? -1 : a->nr > b->nr;
 }
 
-/* The services of a range say the same, each of them. */
+/* The services of a range repeat the same message. */
 static bool
 is_told(const struct config_msg *msgs, unsigned i)
 {

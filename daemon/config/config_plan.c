@@ -1,4 +1,4 @@
-/* The changes that a reload would make: two configurations compared setting by setting, by the table of config_keys.c. */
+/* The changes of a reload: two configurations compared setting by setting, by the table of config_keys.c. */
 #include "daemon/config/config.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ device_place(const struct config_device *dev, char *buf, size_t cap)
 	return dev->interface[0] != '\0' ? dev->interface : addr_format(&dev->addr, buf, cap);
 }
 
-/* New devices are opened; those that there are carry traffic and stay as they are. */
+/* New devices are opened; present ones carry traffic and stay unchanged. */
 static void
 plan_devices(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
@@ -92,7 +92,7 @@ plan_devices(const struct config *old, const struct config *next, struct config_
 			    device_place(is, buf, sizeof(buf)));
 		}
 	}
-	/* Default devices follow services and routes: one too many does no harm. */
+	/* Default devices follow services and routes: an extra one is harmless. */
 	for (unsigned i = 0; i < old->device_cnt; i++) {
 		if (old->devices_default || find_device(next, &old->devices[i]) != NULL)
 			continue;
@@ -164,7 +164,7 @@ config_keep_fixed(const struct config *old, struct config *next)
 
 	if (all == NULL)
 		return -ENOMEM;
-	/* The devices of old as they are, and behind them those that only next has; they own no memory: plain copies. */
+	/* The devices of old unchanged, followed by those only in next; they own no memory: plain copies. */
 	for (; cnt < old->device_cnt; cnt++) {
 		all[cnt] = old->devices[cnt];
 		all[cnt].src = (struct config_source){ 0 }; /* it was in the files of old */
@@ -175,7 +175,7 @@ config_keep_fixed(const struct config *old, struct config *next)
 		if (find_device(old, &next->devices[i]) != NULL)
 			continue;
 		*dev = next->devices[i];
-		/* Numbers are given out by place in the list: the new one's may be in use. */
+		/* Numbers are assigned by place in the list: the new one's may be in use. */
 		if (dev->type == CONFIG_DEVICE_VERBS && device_name_taken(all, cnt, dev->name))
 			dev->name[0] = '\0';
 		for (unsigned n = 0; dev->name[0] != '\0' && device_name_taken(all, cnt, dev->name); n++)

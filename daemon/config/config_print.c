@@ -1,11 +1,11 @@
-/* A configuration in canonical form (smcrd -T): every setting of the table, in its order, defaults written out. */
+/* A configuration in canonical form (smcrd -T): every setting of the table, in its order, with defaults. */
 #include <sys/socket.h>
 
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 
-/* family: that a service listens on, which has no settings of the other one; 0 of all else. */
+/* family: of the service's listening address, which excludes settings of the other one; 0 elsewhere. */
 static void
 print_settings(unsigned place, int family, const void *base, const char *indent, FILE *out)
 {
@@ -17,13 +17,13 @@ print_settings(unsigned place, int family, const void *base, const char *indent,
 			config_value_print(k, base, out);
 			fputs(";\n", out);
 		} else if (k->type == CONFIG_T_NETS || k->type == CONFIG_T_USERS) {
-			/* Written as an empty list this would not parse again: see value_set_list. */
+			/* An empty list would not parse: see value_set_list. */
 			fprintf(out, "%s# %s: everybody\n", indent, k->name);
 		}
 	}
 }
 
-/* The entries of a list, those of this kind if they are services. */
+/* The entries of a list; of services, those of this kind. */
 static void
 print_list(const struct config *cfg, const struct config_section *sec, FILE *out)
 {
@@ -57,7 +57,7 @@ config_print(const struct config *cfg, FILE *out)
 			print_list(cfg, sec, out);
 		} else if (sec->place == CONFIG_AT_TOP) {
 			print_settings(sec->place, AF_UNSPEC, cfg, "", out);
-		} else if (sec->place != CONFIG_AT_DEFAULTS) { /* services have them */
+		} else if (sec->place != CONFIG_AT_DEFAULTS) { /* printed with the services */
 			fprintf(out, "\n%s = {\n", sec->name);
 			print_settings(sec->place, AF_UNSPEC, cfg, "\t", out);
 			fputs("};\n", out);

@@ -1,4 +1,4 @@
-/* A service for each of a range of ports: which ports there are, and what `listen` and `to` of each are. See config_int.h. */
+/* One service for each port of a range: the ports, and the `listen` and `to` of each service. See config_int.h. */
 #include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 /* `listen`, or a target. */
 struct end {
 	const config_setting_t *at;
-	const char *key, *text;    /* text is NULL: it is no string */
-	bool many;                 /* it is "HOST:FIRST-LAST" */
+	const char *key, *text;    /* NULL: not a string */
+	bool many;                 /* "HOST:FIRST-LAST" */
 	int host_len;              /* of these */
-	unsigned long first, last; /* numbers of any length: what is beyond 65535 is a mistake to report */
+	unsigned long first, last; /* of any length: a port above 65535 is reported */
 };
 
 static struct end
@@ -43,7 +43,7 @@ end_at(const char *key, const config_setting_t *s)
 	return end_of(key, s, s != NULL ? config_setting_get_string(s) : NULL);
 }
 
-/* One, or those of a list. Returns how many; 0: it is missing, or of another type. */
+/* One, or those of a list. Returns their number; 0: missing, or of another type. */
 static unsigned
 targets_of(const config_setting_t *s, struct end to[CONFIG_TARGETS_MAX])
 {
@@ -70,7 +70,7 @@ show(const struct end *e, char buf[VALUE_SHOW_MAX])
 	return value_show(&(struct config_value){ .kind = CONFIG_V_TEXT, .text = e->text }, buf);
 }
 
-/* Reports what is wrong with its range; false then. */
+/* Reports errors of its range; false then. */
 static bool
 is_right(struct config_build *b, const struct config_section *sec, const struct end *e)
 {
@@ -90,7 +90,7 @@ cnt_of(const struct end *e)
 	return e->many ? (unsigned)(e->last - e->first) + 1 : 1;
 }
 
-/* Reports what does not fit; false then. Both are right. */
+/* Both are right; reports a mismatch, false then. */
 static bool
 config_range_fits(
     struct config_build *b, const struct config_section *sec, const struct end *listen, const struct end *to)

@@ -1,5 +1,5 @@
-/* A look at the text of a file before libconfig parses it: what libconfig 1.5 would accept, or call a "syntax error" where
- * nothing is to be seen. Tells strings, comments, words and numbers apart, and knows nothing of the grammar. See config_int.h. */
+/* Checks the text of a file before libconfig parses it, for errors that libconfig 1.5 accepts or reports only as
+ * "syntax error". Distinguishes strings, comments, words and numbers, without the grammar. See config_int.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #define DIGITS "0123456789abcdefxABCDEFXL"
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-*"
 
-/* Names of Unicode, of the characters that look like ASCII or like nothing. */
+/* Names of Unicode characters that look like ASCII or are invisible. */
 static const struct {
 	uint32_t cp;
 	const char *name;
@@ -30,7 +30,7 @@ static const struct {
 	{ 0x2028, "line separator" }, { 0x202f, "narrow no-break space" }, { 0x2212, "minus sign" },
 	{ 0x3000, "ideographic space" }, { 0xfeff, "byte order mark" } };
 
-/* What no setting begins with: "U+00A0, no-break space", "U+0436", or "byte 0xA0" of a control character or no UTF-8. */
+/* A character that starts no setting: "U+00A0, no-break space", "U+0436", "byte 0xA0" (control or no UTF-8). */
 static void
 name_char(const char *text, char what[WHAT_MAX])
 {
@@ -49,7 +49,7 @@ name_char(const char *text, char what[WHAT_MAX])
 	    i < sizeof(names) / sizeof(names[0]) ? names[i].name : "");
 }
 
-/* Behind the string that begins here; NULL: it has no end. */
+/* After the string that starts here; NULL: it has no end. */
 static const char *
 skip_string(const char *p)
 {
@@ -62,7 +62,7 @@ skip_string(const char *p)
 	return p + 1;
 }
 
-/* Behind the comment that begins here, or p where none does; NULL: it has no end. */
+/* After the comment that starts here, or p without one; NULL: it has no end. */
 static const char *
 skip_comment(const char *p)
 {
@@ -74,7 +74,7 @@ skip_comment(const char *p)
 	return p != NULL ? p + 2 : NULL;
 }
 
-/* An integer without the suffix L has to fit in 32 bits, with it in 64: libconfig 1.5 would wrap it. NULL: it does not fit. */
+/* An integer has to fit in 32 bits, or 64 with the suffix L: libconfig 1.5 would wrap it. NULL: it does not fit. */
 static const char *
 skip_integer(const char *p)
 {
@@ -87,7 +87,7 @@ skip_integer(const char *p)
 	return errno != 0 || n > (*end == 'L' ? (unsigned long long)LLONG_MAX : INT_MAX) ? NULL : end;
 }
 
-/* The first mistake, with its words; NULL when there is none. */
+/* The first mistake, with its text; NULL: no mistake. */
 static const char *
 find_mistake(const char *p, char what[WHAT_MAX])
 {

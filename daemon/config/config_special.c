@@ -1,4 +1,4 @@
-/* Addresses that a name may not stand for, whoever answers for it; see config.h. Called by config_lookup.c and by daemon/names. */
+/* Addresses that a look-up of a name must not return; see config.h. Called by config_lookup.c and by daemon/names. */
 #include "daemon/config/config.h"
 
 #include <stdio.h>
@@ -78,7 +78,7 @@ config_name_is_this_hosts(const char *name)
 	return is_localhost(name) || is_in_hosts(name);
 }
 
-/* The kernel connects to an address of its own from that one, but within 127.0.0.0/8. */
+/* The kernel connects to a local address from the same address, except within 127.0.0.0/8. */
 static bool
 is_this_hosts(const struct sockaddr_storage *addr)
 {

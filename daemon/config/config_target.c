@@ -1,4 +1,4 @@
-/* Targets of services: as they are written, and what they are; see config.h. Used by whoever shows, compares or looks up `to`. */
+/* Targets of services: text form, kind and comparison; see config.h. */
 #include "daemon/config/config.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* Values of settings: see config_value.h. Numbers, words, and the table of types; strings, addresses, users and lists are in
- * config_value_*.c. */
+/* Values of settings; see config_value.h. Numbers, words, and the table of types; others are in config_value_*.c. */
 #include "daemon/config/config_value.h"
 
 #include <ctype.h>
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest first, so that printing takes the first that divides; the one with factor 1 ends the list. */
+/* Largest first, so that printing uses the first that divides; the one with factor 1 ends the list. */
 struct unit {
 	const char *text;
 	uint64_t factor;
@@ -16,15 +15,15 @@ struct unit {
 
 /* A type of settings. `at` is the place of the value: base + key->off. */
 struct type_ops {
-	const char *words; /* what a value looks like: "a string \"address:port\"" */
-	unsigned kinds;    /* the kinds of config_value that set is called for, 1 << CONFIG_V_ */
-	/* Stores *v. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why, "" before; nothing is stored unless 0. */
+	const char *words; /* the expected form: "a string \"address:port\"" */
+	unsigned kinds;    /* accepted kinds of config_value, 1 << CONFIG_V_ */
+	/* Stores *v. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why, "" before. */
 	int (*set)(const struct config_key *, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX]);
 	void (*print)(const struct config_key *, const void *at, FILE *);
 	bool (*equal)(const struct config_key *, const void *a, const void *b); /* NULL: key->len bytes are compared */
-	const struct unit *units;                                               /* of a number with one; NULL */
-	uint64_t int_factor;    /* what an integer counts, in the smallest unit */
-	uint64_t stored_factor; /* what the stored number counts */
+	const struct unit *units;                                               /* of a number with a unit; NULL */
+	uint64_t int_factor;    /* unit of an integer, as a multiple of the smallest */
+	uint64_t stored_factor; /* unit of the stored number */
 };
 
 static const struct type_ops types[CONFIG_T_EIDS + 1];
@@ -107,7 +106,7 @@ bad_range(const struct config_key *key, const struct config_value *v, char why[C
 
 /* -- numbers -- */
 
-/* Digits and a unit of the list. 0, -EINVAL not such a text, -ERANGE more than 64 bits. */
+/* Digits and a unit of the list. 0, -EINVAL for another text, -ERANGE for more than 64 bits. */
 static int
 parse_scaled(const char *text, const struct unit *units, uint64_t *out)
 {

@@ -1,4 +1,4 @@
-/* One setting's value: from what is written to what is stored, back to text, and compared. Knows types and ranges
+/* The value of one setting: converted from text to memory and back, and compared. Uses types and ranges
  * (config_keys.h), not files and lines. */
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "daemon/config/config_keys.h"
 
-#define CONFIG_WHY_MAX 4096 /* of a list there may be several reasons, a line each */
+#define CONFIG_WHY_MAX 4096 /* a list may have several reasons, one per line */
 
 /* As written in the file. */
 struct config_value {
@@ -26,28 +26,26 @@ struct config_value {
 	unsigned item_cnt;
 };
 
-/* Stores v at its place below base. 0, or -EINVAL (-ENOMEM) with the reason in why, of a list those of all its
- * entries that are wrong, and nothing stored. */
+/* Stores v at its place below base. 0, or -EINVAL (-ENOMEM) with the reasons in why and nothing stored. */
 int config_value_set(const struct config_key *, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX]);
-/* Stores the default, if there is one. 0 or -ENOMEM. */
+/* Stores the default, if it has one. 0 or -ENOMEM. */
 int config_value_set_default(const struct config_key *, void *base);
-/* As the file would have it, without name and semicolon. */
+/* As in the file, without name and semicolon. */
 void config_value_print(const struct config_key *, const void *base, FILE *out);
-/* A number in the stored unit as the file would have it. */
+/* A number in the stored unit, as in the file. */
 void config_number_format(const struct config_key *, uint64_t n, char *buf, size_t cap);
 /* Not set, as in zeroed memory: a list without entries, no name, no address. These have no written form. */
 bool config_value_is_empty(const struct config_key *, const void *base);
 bool config_value_equal(const struct config_key *, const void *base_a, const void *base_b);
 
-/* -- between config_value.c, with the table of types, config_value_text.c, those that are strings, config_value_net.c, those of
- * addresses and networks, config_value_user.c and config_value_list.c -- */
+/* -- between config_value.c, with the table of types, and config_value_*.c -- */
 
 #define VALUE_SHOW_MAX 72
-#define VALUE_BAD_TYPE 1 /* of a set function: config_value_set says what the type looks like */
+#define VALUE_BAD_TYPE 1 /* of a set function: config_value_set prints the expected form */
 
 /* -EINVAL, with the reason in why. */
 int value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same with one more reason, of another entry of a list: behind those that are there. why was "" before the first. */
+/* Adds the reason of another entry of a list. why was "" before the first. */
 int value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The value as written, short and printable, for messages. */
 const char *value_show(const struct config_value *, char buf[VALUE_SHOW_MAX]);
@@ -78,8 +76,8 @@ int value_set_list(const struct config_key *, void *at, const struct config_valu
 void value_print_list(const struct config_key *, const void *at, FILE *);
 bool value_list_equal(const struct config_key *, const void *, const void *);
 
-/* Entries of lists, of config_value_net.c and config_value_user.c: from a string. 0, VALUE_BAD_TYPE, or a negative errno with
- * the reason in why. Of an entry that is wrong out is not used. */
+/* Entries of lists, in config_value_net.c and config_value_user.c: from a string. 0, VALUE_BAD_TYPE, or a negative
+ * errno with the reason in why; then out is not used. */
 int value_parse_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_target(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_net(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);

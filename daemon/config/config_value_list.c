@@ -1,5 +1,5 @@
-/* Lists as values of settings: what the entries of each type are, and how a list of any is stored, printed and compared. See
- * config_value.h; what an entry looks like is in config_value_net.c and config_value_user.c. Looks nothing up. */
+/* Lists as values of settings: the type of the entries, and storing, printing and comparing a list. See
+ * config_value.h; config_value_net.c and config_value_user.c parse entries. Looks up no names. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
 
-/* What a list has entries of. It is kept as a pointer to them with their count behind, or as the count with the entries behind. */
+/* The entries of a list. It is stored as a pointer followed by the count, or as the count followed by the entries. */
 struct list_ops {
 	size_t size;
-	size_t behind; /* where entries are that stand behind their count; 0: the list is a pointer */
+	size_t behind; /* offset of entries that follow their count; 0: the list is a pointer */
 	unsigned max;
-	const char *empty; /* why there has to be an entry; NULL: there need not be */
+	const char *empty; /* error text for an empty list; NULL: it may be empty */
 	const char *noun;
-	bool unique; /* an entry that is there twice is a mistake */
-	/* Of a string: 0, VALUE_BAD_TYPE, or a negative errno with the reason in why. */
+	bool unique; /* duplicate entries are errors */
+	/* From a string: 0, VALUE_BAD_TYPE, or a negative errno with the reason in why. */
 	int (*parse)(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 	const char *(*format)(const void *entry, char buf[CONFIG_TARGET_STR_MAX]);
 	bool (*equal)(const void *, const void *); /* NULL: the bytes are compared */
@@ -57,7 +57,7 @@ format_target(const void *target, char buf[CONFIG_TARGET_STR_MAX])
 	return config_target_str(target, buf);
 }
 
-/* Where names are looked up again their addresses are no setting. */
+/* Where names are looked up again, their addresses are not settings. */
 static bool
 target_equal(const void *at_a, const void *at_b)
 {
@@ -93,7 +93,7 @@ format_user(const void *id, char buf[CONFIG_TARGET_STR_MAX])
 
 /* -- lists -- */
 
-/* An empty list would mean "everybody" in struct config_service; an operator who writes [] means the opposite. */
+/* An empty list would allow everybody in struct config_service; an operator who writes [] means the opposite. */
 #define NOT_EMPTY "is empty: leave it out to allow everybody"
 
 static const struct list_ops lists[] = {
@@ -119,7 +119,7 @@ equal(const struct list_ops *o, const char *a, const char *b)
 	return o->equal != NULL ? o->equal(a, b) : memcmp(a, b, o->size) == 0;
 }
 
-/* The entries, and how many. */
+/* The entries, and their number. */
 static const char *
 load(const struct config_key *key, const char *at, unsigned *cnt)
 {
@@ -174,7 +174,7 @@ int
 value_set_list(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const struct list_ops *o = &lists[key->type];
-	const bool alone = v->kind == CONFIG_V_TEXT; /* one that may stand without a list */
+	const bool alone = v->kind == CONFIG_V_TEXT; /* a single entry without a list */
 	const unsigned cnt = alone ? 1 : v->item_cnt;
 	char buf[VALUE_SHOW_MAX], reason[CONFIG_WHY_MAX], *all;
 	int rc = 0;

@@ -1,4 +1,4 @@
-/* Values of settings that are addresses and networks: see config_value.h. Looks nothing up. */
+/* Addresses and networks as values of settings; see config_value.h. Looks up no names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ set_unix(const struct config_value *v, struct sockaddr_storage *out, char why[CO
 	return 0;
 }
 
-/* A host name; not something that was meant as an IPv4 address, like 10.0.0.300. */
+/* A host name, but not a wrong IPv4 address such as 10.0.0.300. */
 static bool
 is_host_name(const char *text)
 {
@@ -41,7 +41,7 @@ is_host_name(const char *text)
 	return text[0] != '\0' && strspn(last, "0123456789") < strlen(last);
 }
 
-/* Is all right but the port, a number that none may have? */
+/* Is only the port wrong, a number out of range? */
 static bool
 is_bad_port(const char *text)
 {
@@ -56,7 +56,7 @@ is_bad_port(const char *text)
 	    addr_split(probe, host, sizeof(host), &port) == 0;
 }
 
-/* Has this host the interface, by name or number? */
+/* Does this host have the interface, by name or number? */
 static bool
 has_interface(const char *name)
 {
@@ -66,7 +66,7 @@ has_interface(const char *name)
 	return snprintf(text, sizeof(text), "fe80::1%%%s", name) < (int)sizeof(text) && addr_parse(text, &ss) == 0;
 }
 
-/* "fe80::1%eth9" or "[fe80::1%eth9]:80" would be an IPv6 address if there were an interface eth9: says so. */
+/* Reports the missing interface of "fe80::1%eth9" or "[fe80::1%eth9]:80", which would otherwise be an IPv6 address. */
 static int
 bad_interface(const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
@@ -88,7 +88,7 @@ bad_interface(const struct config_value *v, char why[CONFIG_WHY_MAX])
 	    why, "has %s, but there is no interface %s here", value_show(v, buf), value_show(&interface, shown));
 }
 
-/* What is no address with a port, nor a path. */
+/* Neither an address with a port nor a path. */
 static int
 bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
@@ -157,7 +157,7 @@ set_srv(struct config_target *out, const char *name, char why[CONFIG_WHY_MAX])
 	return 0;
 }
 
-/* A target that needs no look-up. */
+/* A target without a look-up. */
 static int
 set_one(struct config_target *out, const struct sockaddr_storage *ss, char why[CONFIG_WHY_MAX])
 {
@@ -207,7 +207,7 @@ value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_M
 
 /* -- networks -- */
 
-/* "address" or "address/prefix"; bits behind the prefix have to be 0, a typing error otherwise. */
+/* "address" or "address/prefix"; address bits after the prefix are a typing error. */
 int
 value_parse_net(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {

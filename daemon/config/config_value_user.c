@@ -1,10 +1,10 @@
-/* Users and groups as values of settings; see config_value.h. Looks nothing up: config_lookup.c does. */
+/* Users and groups as values of settings; see config_value.h. Looks up no names: config_lookup.c does. */
 #include <string.h>
 
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
 
-#define ID_MAX (UINT32_MAX - 1) /* the last one means "none" to the kernel */
+#define ID_MAX (UINT32_MAX - 1) /* the last one means "unset" to the kernel */
 
 int
 value_parse_user(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
@@ -39,7 +39,7 @@ value_set_user(const struct config_key *key, void *at, const struct config_value
 	return value_parse_user(&text, at, why);
 }
 
-/* Digits are in quotes like names: in an array all entries are of one type. */
+/* Digits are quoted like names: all entries of an array have one type. */
 void
 value_print_user(const struct config_key *key, const void *at, FILE *out)
 {

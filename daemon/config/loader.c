@@ -1,4 +1,4 @@
-/* A configuration loaded in a thread: see loader.h. Called by process/reload_job.c. */
+/* Loads a configuration in a thread; see loader.h. Called by process/reload_job.c. */
 #include "daemon/config/loader.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/list.h"
 
-/* Shared by the loop and the thread: the last one frees it, so that the daemon need not wait for the resolver. */
+/* Shared by the loop and the thread; the last user frees it, so the daemon need not wait for the resolver. */
 struct loader {
 	atomic_int refs;
 	struct loop_io io; /* readable when the thread is done */
@@ -20,7 +20,7 @@ struct loader {
 	loader_done done;
 	void *arg;
 	char path[CONFIG_HOST_MAX];
-	/* The thread's until it is done. */
+	/* Owned by the thread until it is done. */
 	int rc;
 	struct config *cfg;
 	char *msgs;
@@ -99,7 +99,7 @@ loader_start(struct loop *loop, const char *path, loader_done done, void *arg, s
 	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = l->io.fd < 0 ? -errno : loop_add(loop, &l->io);
 	if (rc == 0) {
-		/* Signals are the loop's. */
+		/* The loop handles the signals. */
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		rc = -pthread_create(&thread, NULL, loader_load, l);
