@@ -67,7 +67,7 @@ smcrd_start(struct daemon *d)
 
 	d->loop = loop_new();
 	if (d->loop == NULL) {
-		log_msg(LOG_LVL_ERROR, "cannot make an event loop");
+		log_msg(LOG_LVL_ERROR, "cannot create an event loop");
 		return SMCRD_EXIT_FAILURE;
 	}
 	d->reloading = (struct reload_job){
@@ -97,7 +97,7 @@ smcrd_start(struct daemon *d)
 	if (rc == 0 || rc == CONFINE_REFUSED)
 		log_confinement(&d->confine);
 	if (rc == CONFINE_REFUSED) {
-		log_msg(LOG_LVL_ERROR, "confine.mode is \"require\", and not all of it can be had");
+		log_msg(LOG_LVL_ERROR, "confine.mode is \"require\", but a part of the confinement is not available");
 		return SMCRD_EXIT_CONFIG; /* a restart does not change the kernel */
 	}
 	if (rc == 0)
@@ -202,7 +202,7 @@ smcrd_main(int argc, char **argv)
 		rc = d.opt.background ? background_start(&d.background) : 0;
 		if (rc == 0)
 			return smcrd_run(&d);
-		fprintf(stderr, "smcrd: no second process: %s\n", strerror(-rc));
+		fprintf(stderr, "smcrd: cannot start a background process: %s\n", strerror(-rc));
 		free(d.load_msgs);
 		config_free(d.cfg);
 		return SMCRD_EXIT_FAILURE;

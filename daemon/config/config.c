@@ -302,8 +302,7 @@ load_defaults_of(struct config_build *b, enum config_kind kind, const config_set
 		if ((k->where & sec->place) == 0 || s == NULL)
 			continue;
 		if ((k->flags & CONFIG_REQUIRED) != 0)
-			config_error(
-			    b, config_place_of(s), "%s%s: each service has to have its own", sec->prefix, k->name);
+			config_error(b, config_place_of(s), "%s%s: each service needs its own", sec->prefix, k->name);
 		else
 			load_setting(b, sec, k, s, &svc);
 	}
@@ -367,7 +366,7 @@ find_misplaced(struct config_build *b, const config_setting_t *root)
 		if (sec == NULL && config_key_find(CONFIG_AT_TOP, name) == NULL)
 			unknown_key(b, &included, root, s);
 		else if (sec == NULL || sec->list_max == 0)
-			config_error(b, config_place_of(s), "%s may stand in the main file only, %s", name, b->path);
+			config_error(b, config_place_of(s), "%s is allowed only in the main file, %s", name, b->path);
 	}
 }
 

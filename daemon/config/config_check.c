@@ -72,8 +72,8 @@ check_unix(struct config_build *b, const struct config_service *svc, const struc
 			config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
 	check_path(b, "ingress", config_line(src, "listen"), &svc->listen);
 	if (family == AF_UNIX && config_member(src, "allow") != NULL)
-		config_error(b, config_line(src, "allow"),
-		    "ingress.allow is for TCP; allow_users says who may connect to a UNIX socket");
+		config_error(
+		    b, config_line(src, "allow"), "ingress.allow is for TCP; for a UNIX socket use allow_users");
 	for (const struct config_key *k = config_keys; family != 0 && k->name != NULL; k++)
 		if ((k->where & CONFIG_AT_INGRESS) != 0 && config_member(src, k->name) != NULL &&
 		    !config_key_fits(k, family) && strcmp(k->name, "allow") != 0)
@@ -275,7 +275,7 @@ check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 		    "devices.mpa_ports overlaps that of %s, a device of another type on the same address", where);
 	else
 		config_warning(b, line,
-		    "devices.mpa_ports overlaps that of %s: should an iWARP card and soft iWARP have the same address, "
+		    "devices.mpa_ports overlaps that of %s: if an iWARP card and soft iWARP have the same address, "
 		    "soft iWARP cannot be reached there",
 		    where);
 }

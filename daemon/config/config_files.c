@@ -150,7 +150,7 @@ config_file_read(const char *path, bool included, size_t *len, const char **why)
 	} else if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
 		*why = "is a directory";
 	} else if (included && !S_ISREG(st.st_mode)) {
-		*why = "is no regular file";
+		*why = "is not a regular file";
 	} else if ((text = malloc(FILE_MAX + 2)) == NULL) {
 		*why = "out of memory";
 	} else {

@@ -26,7 +26,7 @@ not_found(struct config_build *b, unsigned line, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (config_names_wait())
-		config_warning(b, line, "cannot resolve %s: its service waits until the name is there", text);
+		config_warning(b, line, "cannot resolve %s: its service waits until the name resolves", text);
 	else
 		config_error(b, line, "cannot resolve %s", text);
 }

@@ -44,7 +44,7 @@ name_char(const char *text, char what[WHAT_MAX])
 		snprintf(name, sizeof(name), "U+%04X", (unsigned)cp);
 	while (i < sizeof(names) / sizeof(names[0]) && (name[0] != 'U' || names[i].cp != cp))
 		i++;
-	snprintf(what, WHAT_MAX, "%s%s%s may stand only in comments and \"strings\"", name,
+	snprintf(what, WHAT_MAX, "%s%s%s is allowed only in comments and \"strings\"", name,
 	    i < sizeof(names) / sizeof(names[0]) ? ", " : "",
 	    i < sizeof(names) / sizeof(names[0]) ? names[i].name : "");
 }

@@ -51,7 +51,7 @@ value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 int
 value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 {
-	static const char rest[] = "has more that are wrong";
+	static const char rest[] = "has more errors";
 	char one[ONE_MAX];
 	size_t len = strlen(why);
 	va_list ap;

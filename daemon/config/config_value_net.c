@@ -100,7 +100,7 @@ bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
 	if (addr_split(v->text, host, sizeof(host), &port) != 0 || !is_host_name(host))
 		return bad_interface(v, why);
 	return value_bad(
-	    why, "must be an IP address and a port, as names are for \"to\" alone, not %s", value_show(v, buf));
+	    why, "must be an IP address and a port, names are only for \"to\", not %s", value_show(v, buf));
 }
 
 int
@@ -136,7 +136,7 @@ value_parse_addr(const struct config_value *v, void *out, char why[CONFIG_WHY_MA
 
 	if (addr_parse(v->text, out) != 0)
 		return bad_interface(v, why);
-	return addr_is_any(out) ? value_bad(why, "has %s: a wildcard is no address", value_show(v, buf)) : 0;
+	return addr_is_any(out) ? value_bad(why, "has %s: a wildcard is not an address", value_show(v, buf)) : 0;
 }
 
 /* -- targets -- */

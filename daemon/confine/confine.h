@@ -13,8 +13,8 @@
 /* X(constant, word in JSON and in the log, meaning). */
 /* clang-format off */
 #define CONFINE_PARTS(X) \
-	X(PRIVILEGES, "no_new_privs", "no program that could be executed gives more rights") \
-	X(CAPABILITIES, "capabilities", "those that are left") \
+	X(PRIVILEGES, "no_new_privs", "an executed program gets no more rights") \
+	X(CAPABILITIES, "capabilities", "the remaining capabilities") \
 	X(FILES, "files", "files, by Landlock") \
 	X(SYSTEM_CALLS, "system_calls", "system calls, by seccomp")
 /* clang-format on */

@@ -110,7 +110,7 @@ confine_capabilities(const struct config *cfg, enum confine_do what, unsigned al
 	if (rc != 0)
 		confine_part_set(out, false, "capset: %s", strerror(-rc));
 	else if (others > 0 && have.permitted != keep)
-		confine_part_set(out, false, "%u other threads run already and keep theirs", others);
+		confine_part_set(out, false, "%u other threads run already and keep their capabilities", others);
 	else
 		confine_caps_describe(keep, out);
 }

@@ -203,10 +203,10 @@ confine_files(const struct config *cfg, enum confine_do what, struct confine_par
 	if (rc != 0)
 		confine_part_set(out, false, "Landlock: %s", strerror(-rc));
 	else if (others > 0)
-		confine_part_set(out, false, "%u other threads run already and are not held", others);
+		confine_part_set(out, false, "%u other threads run already and are not restricted", others);
 	else
 		confine_part_set(out, true, "Landlock version %d: nothing can be executed or written%s", abi,
 		    cards == NULL            ? ""
 		        : cards == cards_dir ? " but RDMA cards"
-		                             : " but devices, all of them, as /dev/infiniband is not there yet");
+		                             : " but all devices, as /dev/infiniband does not exist yet");
 }

@@ -125,7 +125,7 @@ struct report_rmb {
 	X(async_events, "Events of card, port or queue pair.") \
 	X(reads_sent, "Reads that confirm what was posted before them.") \
 	X(mpa_refused_token, "iWARP connections refused: not of a peer, or not for a link that waits.") \
-	X(mpa_refused_parked, "iWARP connections refused: nobody expected them in time.") \
+	X(mpa_refused_parked, "iWARP connections refused: not expected in time.") \
 	X(fpdus_sent, "DDP segments sent.") \
 	X(fpdus_received, "DDP segments received.") \
 	X(bytes_sent, "Bytes sent in DDP streams.") \
@@ -139,7 +139,7 @@ struct report_rmb {
 	X(recv_stalls, "Times that reading stopped because no receive was posted.") \
 	X(accept_pauses, "Times that accepting stopped because descriptors ran out.") \
 	X(linger_refused, "Connections closed at once though something was left to say.") \
-	X(strangers_limited, "SCTP packets of no association, more than are looked at.") \
+	X(strangers_limited, "SCTP packets without an association, over the limit.") \
 	X(sctp_retransmits, "SCTP messages sent again, by all devices of the daemon together.") \
 	X(no_memory, "Connections closed, or last words not sent, for want of memory.")
 /* clang-format on */

@@ -156,13 +156,13 @@ static const struct {
 } watched[DEVICE_LOGGED_CNT] = {
 	{ "mpa_refused_address", "iWARP connections from addresses that may not connect" },
 	{ "mpa_bad", "iWARP connections without a proper request" },
-	{ "mpa_refused_token", "iWARP connections refused: not of a peer, or for no link that waits" },
-	{ "mpa_refused_parked", "iWARP connections refused: nobody expected them" },
+	{ "mpa_refused_token", "iWARP connections refused: not from a peer, or no link waits for one" },
+	{ "mpa_refused_parked", "iWARP connections refused: not expected" },
 	{ "crc_errors", "CRC errors" },
 	{ "terminates_sent", "streams ended because of the peer's errors" },
 	{ "terminates_received", "streams ended by the peer because of errors" },
 	{ "accept_pauses", "accepting paused: out of descriptors" },
-	{ "strangers_limited", "SCTP packets of no association, more than are looked at" },
+	{ "strangers_limited", "SCTP packets without an association, over the limit" },
 	{ "no_memory", "out of memory" },
 };
 

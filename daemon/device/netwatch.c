@@ -124,7 +124,7 @@ read_anew(struct netwatch *nw)
 	int rc = netwatch_read(&table);
 
 	if (rc != 0) {
-		log_msg(LOG_LVL_WARNING, "cannot read the network interfaces anew: error=\"%s\"", strerror(-rc));
+		log_msg(LOG_LVL_WARNING, "cannot read the network interfaces again: error=\"%s\"", strerror(-rc));
 		return;
 	}
 	netifs_fini(&nw->table);

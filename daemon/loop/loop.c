@@ -87,7 +87,7 @@ note_stall(struct loop *l, int64_t late_ns)
 	l->stalled_ns += late_ns - STALL_COUNTS_NS;
 	l->now_ns += STALL_COUNTS_NS;
 	log_limited(
-	    &l->stall_log, l->now_ns, LOG_LVL_NOTICE, "stood still: for_ms=%lld", (long long)(late_ns / NS_PER_MS));
+	    &l->stall_log, l->now_ns, LOG_LVL_NOTICE, "thread stalled: for_ms=%lld", (long long)(late_ns / NS_PER_MS));
 }
 
 static void

@@ -217,7 +217,7 @@ log_change(struct name *n, const struct resolver_answer *a, unsigned waiting, ui
 	else
 		log_msg(first || was_found ? LOG_LVL_INFO : LOG_LVL_NOTICE, "%s: name=%s addresses=%s again_in_s=%u",
 		    first           ? "name found"
-		        : was_found ? "name has other addresses"
+		        : was_found ? "addresses of a name changed"
 		                    : "name found again",
 		    name, text, next_s);
 }

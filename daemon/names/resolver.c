@@ -227,10 +227,10 @@ status_words(int status)
 		return "no name server can be reached, or they answer SERVFAIL or REFUSED";
 	case ARES_EBADRESP:
 	case ARES_EFORMERR:
-		return "a broken answer of the name server";
+		return "a malformed answer of the name server";
 	case ARES_ECANCELLED:
 	case ARES_EDESTRUCTION:
-		return "the look-up was broken off";
+		return "the look-up was cancelled";
 	default:
 		return ares_strerror(status);
 	}

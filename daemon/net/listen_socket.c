@@ -67,7 +67,7 @@ static const char *
 confined_words(const struct listen_socket_file *f, int rc)
 {
 	return rc == -EACCES && !f->waits
-	    ? " (once confined, smcrd makes sockets only in directories where it had some at its start, see Confinement in smcrd(8): "
+	    ? " (a confined smcrd makes sockets only in directories where it had some at start, see Confinement in smcrd(8): "
 	      "restart it)"
 	    : "";
 }
@@ -82,7 +82,7 @@ clear_path(const struct sockaddr_un *sun, const struct listen_socket_file *f, FI
 	if (lstat(sun->sun_path, &st) != 0)
 		return 0;
 	if (!S_ISSOCK(st.st_mode)) {
-		fprintf(err, "%s %s: there is a file of this name that is no socket\n", what, sun->sun_path);
+		fprintf(err, "%s %s: a file of this name exists that is not a socket\n", what, sun->sun_path);
 		return -EEXIST;
 	}
 	int rc = probe(sun);
@@ -118,7 +118,7 @@ own_file(struct listen_socket *l, const struct listen_socket_file *f, const char
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
 	if ((st.st_mode & 0777) != (f->mode & 0777)) {
-		*step = " (its directory has a default ACL, which does not let the mode be set)";
+		*step = " (the default ACL of its directory overrides the mode)";
 		rc = -EPERM;
 	} else if ((f->owner != (uid_t)-1 && f->owner != st.st_uid) ||
 	    (f->group != (gid_t)-1 && f->group != st.st_gid)) {
@@ -137,7 +137,7 @@ bind_file(struct listen_socket *l, const struct sockaddr_un *sun, const struct l
 	int rc = bind(l->fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : -errno;
 
 	umask(old);
-	*step = rc == -ENOENT ? " (its directory has to be made first)" : confined_words(f, rc);
+	*step = rc == -ENOENT ? " (its directory does not exist)" : confined_words(f, rc);
 	return rc == 0 ? own_file(l, f, step) : rc;
 }
 

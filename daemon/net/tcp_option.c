@@ -184,7 +184,7 @@ tcp_option_open(struct tcp_option *opt)
 		[EINVAL] = ": Linux 5.10 is needed",
 		[EBADF] = ": cgroups of version 2 are needed",
 		[ENOENT] = ": cgroups of version 2 are needed",
-		[ENOSYS] = ": the kernel, or a filter, has no bpf(2)",
+		[ENOSYS] = ": the kernel has no bpf(2), or a filter refuses it",
 	};
 	const char *step = "map";
 	int map = make_map(), prog = -1, cgroup = -1, rc = map;
@@ -225,7 +225,7 @@ tcp_option_confined(struct tcp_option *opt, bool confined)
 		return;
 	tcp_option_close(opt);
 	tcp_option_init(opt,
-	    "this kernel lets nobody use a BPF map without CAP_BPF, which smcrd has to have at start so that it can keep "
+	    "this kernel refuses a BPF map without CAP_BPF, which smcrd needs at start so that it can keep "
 	    "it: see smcrd(8)");
 }
 

@@ -201,8 +201,8 @@ service_follow(struct service *svc)
 	int rc = listener_follow(svc);
 
 	if (rc != 0)
-		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", svc->settings->cfg.name,
-		    strerror(-rc));
+		log_msg(
+		    LOG_LVL_ERROR, "service failed: service=%s reason=\"%s\"", svc->settings->cfg.name, strerror(-rc));
 	if (svc->listener.mode != before) {
 		service_prewarm(svc);
 		log_when_down(svc, before);

@@ -108,7 +108,7 @@ reload_listen_unix(
 	    ((owner->name[0] != '\0' && owner->id != geteuid()) ||
 	        (group->name[0] != '\0' && group->id != getegid()))) {
 		fprintf(err,
-		    "service %s: socket %s: listen_owner and listen_group are given to a file when smcrd starts: restart it\n",
+		    "service %s: socket %s: listen_owner and listen_group are set only when smcrd starts: restart it\n",
 		    cfg->name, addr_path(&cfg->listen));
 		return -EPERM;
 	}
@@ -126,7 +126,7 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 		fprintf(err, "service %s: cannot listen on %s: %s%s\n", cfg->name,
 		    addr_format_port(addr, text, sizeof(text)), strerror(-fd),
 		    fd == -EACCES && !p->starting && addr_port(addr) < 1024
-		        ? " (the right to listen on ports below 1024 was given up, see confine.low_ports, or never there)"
+		        ? " (no right to listen on ports below 1024, or it was dropped: see confine.low_ports)"
 		        : "");
 	else
 		*out = listen_socket_of_fd(fd);
@@ -236,7 +236,7 @@ reload_commit(struct services_plan *p, struct step *st)
 		(void)service_follow(st->svc);
 	if (rc != 0) {
 		listen_socket_close(&st->sock);
-		log_msg(LOG_LVL_ERROR, "service out of order: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
+		log_msg(LOG_LVL_ERROR, "service failed: service=%s reason=\"%s\"", st->cfg->name, strerror(-rc));
 	}
 	if (st->is_new)
 		list_push(&p->pool->services, &st->svc->node);
@@ -283,7 +283,7 @@ warn_of_files(struct services_plan *p, FILE *err)
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->steps[i].file_stays)
 			fprintf(err,
-			    "warning: service %s: its socket is there already, listen_mode, listen_owner and listen_group count for "
+			    "warning: service %s: its socket exists already, listen_mode, listen_owner and listen_group count for "
 			    "a new one: restart smcrd, or change the file\n",
 			    p->steps[i].cfg->name);
 }

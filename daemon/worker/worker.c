@@ -162,7 +162,7 @@ close_unused(const struct worker *w, struct listen_socket *socks, unsigned cnt)
 			continue;
 		(void)getsockname(socks[i].fd, (struct sockaddr *)&ss, &len);
 		if (w->sessions.place.nr == 0)
-			log_msg(LOG_LVL_WARNING, "passed socket is no listener of a service, closed: address=%s",
+			log_msg(LOG_LVL_WARNING, "passed socket is not a listener of a service, closed: address=%s",
 			    addr_format_port(&ss, text, sizeof(text)));
 		listen_socket_close(&socks[i]);
 	}

@@ -90,7 +90,7 @@ wait_for(struct call *c, unsigned nr)
 		if (c->over)
 			break;
 		waited_s += PATIENCE_S;
-		log_msg(LOG_LVL_ERROR, "a worker does not answer: worker=%u seconds=%u", nr + 1, waited_s);
+		log_msg(LOG_LVL_ERROR, "worker does not answer: worker=%u seconds=%u", nr + 1, waited_s);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
 }
@@ -267,7 +267,7 @@ member_init(struct member *m, const struct config *cfg, const struct tcp_option 
 		rc = mailbox_init(&m->mail, m->loop);
 	m->all->colleagues[m->nr].mail = &m->mail;
 	if (rc != 0)
-		fprintf(err, "worker: cannot make an event loop: %s\n", strerror(-rc));
+		fprintf(err, "worker: cannot create an event loop: %s\n", strerror(-rc));
 	else
 		rc = worker_new(m->loop, &place, cfg, option, socks, sock_cnt, err, &m->worker);
 	return rc;

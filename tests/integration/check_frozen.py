@@ -103,7 +103,7 @@ class Gateways:
         for d in (self.a, self.b) if self.net else ():
             check("link silent: " in d.log() and "link answers again: " in d.log(), f"daemon {d.name} logs the silence")
         if not self.net:
-            check("stood still: for_ms=" in getattr(self, self.which).log(), f"{self.name}: the log says that it stood still")
+            check("thread stalled: for_ms=" in getattr(self, self.which).log(), f"{self.name}: the log says that it stood still")
         for f in self.flows:
             f.ends = True
 

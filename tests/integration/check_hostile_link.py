@@ -32,7 +32,7 @@ def _(s):
     s.echoes(c.finish())
     rejected(c.mpa_request(), "a token of an established link")
     s.echoes(c.conn)
-    wait_until(lambda: told(s.b, "iWARP connections refused: not of a peer, or for no link that waits")[1] == guesses + 2,
+    wait_until(lambda: told(s.b, "iWARP connections refused: not from a peer, or no link waits for one")[1] == guesses + 2,
                "all of them are told of")
 
 

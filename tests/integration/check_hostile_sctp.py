@@ -125,7 +125,7 @@ def through_storm(s, turned_away, words):
 
 @scene_case("INITs from one address, as many as one core can make: links are made meanwhile", smcr=EVERYBODY)
 def _(s):
-    through_storm(s, "strangers_limited", "SCTP packets of no association, more than are looked at")
+    through_storm(s, "strangers_limited", "SCTP packets without an association, over the limit")
 
 
 @scene_case("INITs from an address that may not connect: turned away before they are looked at", smcr={"mpa_clients": ["192.0.2.1"]})

@@ -284,12 +284,12 @@ def _(t):
     with open(path, "w", encoding="ascii") as f:
         f.write("precious")
     log = refused_start(t, pair.conf_a)
-    check(f"service x: socket {path}: there is a file of this name that is no socket" in log, log)
+    check(f"service x: socket {path}: a file of this name exists that is not a socket" in log, log)
     with open(path, encoding="ascii") as f:
         equal(f.read(), "precious", "the file")
     os.unlink(path)
     log = refused_start(t, dict(pair.conf_a, ingress=[dict(pair.conf_a["ingress"][0], listen="unix:/no/such/dir/s")]))
-    check("its directory has to be made first" in log, log)
+    check("its directory does not exist" in log, log)
 
 
 @case("another daemon's file is left alone at the end")
@@ -359,7 +359,7 @@ def _(t):
         check(f"service x: socket {where}: Permission denied" in text, text)
     conf(listen=f"unix:{t.socket_path('new')}", listen_owner=NOBODY)
     text = refused_reload(pair.a)
-    check("listen_owner and listen_group are given to a file when smcrd starts" in text, text)
+    check("listen_owner and listen_group are set only when smcrd starts" in text, text)
     conf(listen_owner="nobody-of-this-name")
     text = refused_reload(pair.a)
     check(re.search(r'smcrd\.conf:\d+: there is no user \\"nobody-of-this-name\\"', text)
@@ -400,7 +400,7 @@ def _(t):
     os.unlink(path)
     pair.a.wrap[3] = t.socket_path("unknown")
     pair.a.start()
-    check("passed socket is no listener of a service, closed: address=unix:" + pair.a.wrap[3] in pair.a.log(), pair.a.log())
+    check("passed socket is not a listener of a service, closed: address=unix:" + pair.a.wrap[3] in pair.a.log(), pair.a.log())
     works(pair.connect())
 
 

@@ -315,7 +315,7 @@ def _(t):
     conf["ingress"] = [on_unix(old, first), on_unix(old, second, name="y"), on_unix(old, third, name="z")]
     pair.a.write_conf(conf)
     said = t.run([SMCRCTL, "--socket", pair.a.control, "reload"], status=1, stderr=subprocess.STDOUT).decode()
-    equal(said.count("that is no socket"), 1, f"said once: {said}")
+    equal(said.count("that is not a socket"), 1, f"said once: {said}")
     check(not os.path.exists(second), "the file of a failed reload is gone")
     os.unlink(third)
 

@@ -139,13 +139,13 @@ START_TEST(errors_name_the_file)
 	load_bad("%/conf.d/1.conf:2: egress.name must be a string");
 	load_bad("%/conf.d/1.conf:1: egress.listen is missing\n");
 	load_bad("%/conf.d/1.conf:3: unknown key egres, did you mean \"egress\"?\n");
-	load_bad("%/conf.d/1.conf:4: smcr may stand in the main file only, %/smcrd.conf\n");
-	load_bad("%/conf.d/1.conf:5: log_level may stand in the main file only, %/smcrd.conf\n");
+	load_bad("%/conf.d/1.conf:4: smcr is allowed only in the main file, %/smcrd.conf\n");
+	load_bad("%/conf.d/1.conf:5: log_level is allowed only in the main file, %/smcrd.conf\n");
 	load_bad("%/conf.d/1.conf:6: unknown key includes\n");
 	write_file("conf.d/1.conf", "\na = \"");
 	load_bad("%/conf.d/1.conf:2: string without end\n");
 	write_file("conf.d/1.conf", "\ufeff\na\u00a0= 1");
-	load_bad("%/conf.d/1.conf:2: U+00A0, no-break space may stand only in comments and \"strings\"\n");
+	load_bad("%/conf.d/1.conf:2: U+00A0, no-break space is allowed only in comments and \"strings\"\n");
 	write_file("conf.d/1.conf", "\xff\xfe=");
 	load_bad("%/conf.d/1.conf: is UTF-16: save it as UTF-8\n");
 	write_file(
@@ -165,7 +165,7 @@ START_TEST(no_circles)
 	load_bad("%/smcrd.conf:2: include has %/smcrd.conf, which is this file itself\n");
 	write_file("smcrd.conf", "\ninclude = \"conf.d/*.conf\";");
 	write_file("conf.d/1.conf", "\ninclude = \"*.conf\";");
-	load_bad("%/conf.d/1.conf:2: include may stand in the main file only, %/smcrd.conf\n");
+	load_bad("%/conf.d/1.conf:2: include is allowed only in the main file, %/smcrd.conf\n");
 }
 
 START_TEST(what_cannot_be_included)
@@ -177,7 +177,7 @@ START_TEST(what_cannot_be_included)
 	ck_assert_uint_eq(cfg->service_cnt, 0);
 	path_of(path, "conf.d/fifo.conf");
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	load_bad("%/smcrd.conf:2: include has %/conf.d/fifo.conf, which cannot be read: is no regular file\n");
+	load_bad("%/smcrd.conf:2: include has %/conf.d/fifo.conf, which cannot be read: is not a regular file\n");
 	unlink(path);
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 	load_bad("%/smcrd.conf:2: include has %/conf.d/fifo.conf, which cannot be read: is a directory\n");

@@ -599,7 +599,7 @@ START_TEST(refusals_of_a_device_are_logged)
 	(void)capture_take();
 	ck_assert_int_eq(devices_log(devs), INT64_MAX);
 	const char *text = capture_take();
-	ck_assert_msg(strstr(text, "iWARP connections refused: not of a peer") != NULL, "%s", text);
+	ck_assert_msg(strstr(text, "iWARP connections refused: not from a peer") != NULL, "%s", text);
 	ck_assert_msg(strstr(text, "device=c0 count=3 total=3\n") != NULL, "%s", text);
 	fake_verbs.refused = 10;
 	fake_verbs.from = "192.0.2.7:40000";
