@@ -57,7 +57,7 @@ def _(t):
     Hosts(t, [("ingress", "a", front, middle), ("egress", "a", middle, front)]).is_broken_at(front)
 
 
-@case("within one daemon, of ingresses alone, which no Proposal is answered in")
+@case("within one daemon, of ingresses alone, without an answer to the Proposal")
 def _(t):
     one, two = t.port(), t.port()
     Hosts(t, [("ingress", "a", one, two), ("ingress", "a", two, one)]).is_broken_at(one)
@@ -89,7 +89,7 @@ def _(t):
           workers=2).is_broken_at(a)
 
 
-@case("a way through four pairs of services within two daemons leads to the server")
+@case("a chain of four pairs of services within two daemons reaches the server")
 def _(t):
     server = Server(t, echo)
     ports = [t.port() for _ in range(HOPS_MAX)]

@@ -53,7 +53,7 @@ def low_port(t):
     raise Skip("no free port below 1024")
 
 
-@case("the kernel, smcrctl status and smcrd -t agree on what is in force")
+@case("the kernel, smcrctl status and smcrd -t report the same confinement")
 def _(t):
     pair = Pair(t, {"x": Server(t, echo).at})
     works(pair.connect())
@@ -82,7 +82,7 @@ def _(t):
             check(line in preview.split("\n"), f"{line!r} in {preview}")
 
 
-@case("a confined daemon reloads: names, a file in the old one's place, new services")
+@case("a confined daemon reloads: names, a replaced file, new services")
 def _(t):
     first, second = Server(t, echo), Server(t, echo)
     pair = Pair(t, {"one": first.at})
@@ -103,7 +103,7 @@ def _(t):
     works(pair.connect())
 
 
-@case("a port below 1024 at a reload: refused in words, unless the right was kept")
+@case("a port below 1024 at a reload: refused with the reason, unless low_ports is set")
 def _(t):
     port = low_port(t)
     conf = {"log_level": "info", "devices": [{"type": "siw", "address": t.addr}],
@@ -126,7 +126,7 @@ def _(t):
     check("CAP_NET_BIND_SERVICE" in kept.status()["confinement"]["capabilities"]["text"], "status says what is kept")
 
 
-@case("a UNIX socket in a directory that the confinement has not: refused at a reload in words, made at a start")
+@case("a UNIX socket outside the confinement: refused at a reload with the reason, created at a start")
 def _(t):
     conf = {"log_level": "info", "devices": [{"type": "siw", "address": t.addr}],
             "ingress": [{"name": "local", "listen": hostport(t.addr, t.port()), "to": "127.0.0.1:9"}]}
@@ -147,7 +147,7 @@ def _(t):
     Daemon(t, "again", there).finish()
 
 
-@case("a user without rights, confined, and nothing left at the end")
+@case("an unprivileged user, confined; no files remain")
 def _(t):
     if os.geteuid() != 0:
         raise Skip("only root can become somebody else")

@@ -7,7 +7,7 @@ from harness import (Pair, pair_to, Server, case, check, echo, equal, hostport, 
                      unlinkable_pair, wait_until, SMCRCTL)
 
 
-@case("check: a good peer, one that cannot link, one that speaks no SMC, and nobody", timeout=90)
+@case("check: a good peer, one without links, one without SMC, and a closed port", timeout=90)
 def _(t):
     server = Server(t, echo)
     good, bad = Pair(t, {"x": server.at}), unlinkable_pair(t, {"x": server.at})
@@ -52,7 +52,7 @@ def _(t):
     trace.stop()
 
 
-@case("text and JSON agree with what runs; the socket is for its group only",
+@case("text and JSON report the same connections; the socket is for its group only",
       one_worker="each worker makes a link group of its own")
 def _(t):
     pair = pair_to(t, echo)

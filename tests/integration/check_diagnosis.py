@@ -35,7 +35,7 @@ def works(sock):
     sock.close()
 
 
-@case("check: each step with its time, at a first contact and with a link group; no client for the peer's service",
+@case("check: each step with its time, at first contact and with a link group; the peer's service counts no client",
       one_worker="each worker makes a link group of its own")
 def _(t):
     pair = pair_to(t, echo)
@@ -59,7 +59,7 @@ def _(t):
     wait_until(lambda: pair.b.services()[0]["accepted"] == 1, "a client is counted")
 
 
-@case("check: servers that speak no SMC-R: at once when they answer or close, and what is known of those that do not", timeout=90)
+@case("check: servers without SMC-R: reported at once if they answer or close, and after the timeout if silent", timeout=90)
 def _(t):
     a = Daemon(t, "a", {"devices": [{"type": "siw", "address": t.addr}], "smcr": {"clc_timeout": "1s"}})
 
@@ -109,7 +109,7 @@ def blocked(t):
     return net, a, b, ("10.77.1.2", middle), client
 
 
-@case("check: a blocked MPA port is named; a held-off peer is tried all the same, and is held off no more when it is well",
+@case("check: names a blocked MPA port; tries a held-off peer, and success ends the hold-off",
       one_worker="each worker holds the peer off for itself")
 def _(t):
     net, a, b, at, client = blocked(t)
@@ -133,7 +133,7 @@ def _(t):
     check(a.established() > 2, "on SMC-R")
 
 
-@case("check --bulk: both paths, each way, between two smcrd; nothing of it reaches a server")
+@case("check --bulk: both paths, each direction, between two smcrd; the server receives nothing")
 def _(t):
     pair = pair_to(t, echo)
     at = (t.addr, pair.middle["x"])
@@ -154,7 +154,7 @@ def _(t):
     works(pair.connect())
 
 
-@case("a measurement waits for nothing else that happens: on an idle daemon, with confirmations that come late")
+@case("a measurement on an idle daemon with late confirmations needs no other event")
 def _(t):
     late = {"devices": [soft_device(t.addr, confirm_delay="1s")]}
     pair = pair_to(t, echo, a=late, b=late)
@@ -178,7 +178,7 @@ def doctor(t, d):
     return data, found
 
 
-@case("doctor: all is well; then what was refused, and went to TCP, is told", one_worker="a hold-off is each worker's own")
+@case("doctor: no finding at first; then refusals and fallbacks", one_worker="a hold-off is each worker's own")
 def _(t):
     pair = pair_to(t, echo, ingress=SMALL, egress=SMALL)
     data, found = doctor(t, pair.a)
@@ -199,7 +199,7 @@ def _(t):
     check("(allow, max_connections)" in found["problem", "check"][0] and ("problem", "services") in found, found)
 
 
-@case("doctor: what smcrd -t warns of, a service that lets everybody in, and one that was disabled and forgotten")
+@case("doctor: warnings of smcrd -t, a service without allow, and a disabled service")
 def _(t):
     d = Daemon(t, "d", {"egress": [{"name": name, "listen": hostport(at, t.port()), "to": hostport(t.addr, t.port()), **SMALL, **more}
                                    for name, at, more in (("open", "0.0.0.0", {}), ("kept", "0.0.0.0", {"allow": ["192.0.2.0/24"]}),
@@ -211,7 +211,7 @@ def _(t):
     equal([w.split(":")[:2] for w in warned], [["open", " it has no allow list"], ["local", " it is disabled"]], "and who was disabled")
 
 
-@case("doctor: many ingresses at once, of which some lead nowhere; a firewall; and no daemon", timeout=90,
+@case("doctor: many ingresses at once, some without a peer; a firewall; no daemon", timeout=90,
       one_worker="each worker holds the peer off for itself")
 def _(t):
     net, a, b, at, client = blocked(t)

@@ -81,7 +81,7 @@ class Gateways:
         return turned_away(connect_to, ("127.0.0.1", PORT))
 
 
-@case("an MPA port that is blocked: named on both hosts, fallback and hold-off begin and end, each told once",
+@case("a blocked MPA port: named on both hosts; begin and end of fallback and hold-off are logged once",
       one_worker="each worker has links and a hold-off of its own")
 def _(t):
     gw = Gateways(t)
@@ -111,7 +111,7 @@ def _(t):
     check(events(gw.a, "--kind", "fallback-ends")[0]["connections"] >= 4, "all of them were counted")
 
 
-@case("server and peer that are down: told on both hosts, once, whichever worker sees it")
+@case("server and peer down: logged once on both hosts, by any worker")
 def _(t):
     gw = Gateways(t, egress=False)
     for _ in range(7):
@@ -135,7 +135,7 @@ def _(t):
     equal(kinds(gw.a, "peer-unreachable", "peer-reachable"), ["peer-unreachable"] * 2 + ["peer-reachable"], "in order")
 
 
-@case("peers have the name of the configuration besides their address", one_worker="a group, and one that is told of")
+@case("peers have the name of the configuration besides their address", one_worker="one group, and its events")
 def _(t):
     gw = Gateways(t, to=f"localhost:{MIDDLE}", egress=False)
     check(gw.refused(), "nobody is there")
@@ -157,7 +157,7 @@ class NoFiles:
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, self.before)
 
 
-@case("descriptors that run out: told once for services, control and metrics, and once when all are served; doctor names it")
+@case("exhausted descriptors: logged once for services, control and metrics, and once at the end; doctor reports it")
 def _(t):
     metrics = ("127.0.0.1", PORT + 1)
     gw = Gateways(t, more_a={"metrics": {"listen": hostport(*metrics)}})
@@ -194,7 +194,7 @@ def _(t):
     check(any("accepting has paused" in f["what"] for f in found), f"doctor: {found}")
 
 
-@case("a connection takes two descriptors: who gets one alone waits for the other and is not reset, at either end",
+@case("a connection takes two descriptors: with one it waits for the other and is not reset, at either end",
       one_worker="the first connection of each takes descriptors of a link")
 def _(t):
     gw = Gateways(t)
@@ -219,7 +219,7 @@ def _(t):
         check("unreachable" not in daemon.log() and "not available" not in daemon.log(), daemon.log())
 
 
-@case("smcrctl events: text, filters, what comes", one_worker="what is told of links is of each worker")
+@case("smcrctl events: text, filters, new events", one_worker="each worker reports its links")
 def _(t):
     gw = Gateways(t, egress=False)
     out = gw.a.ctl_text("events")
@@ -280,7 +280,7 @@ class Journal:
         os.unlink(os.path.join(self.dir, "socket"))
 
 
-@case("the journal gets fields, priority and MESSAGE_ID; without it there are lines",
+@case("journal entries have fields, priority and MESSAGE_ID; without a journal there are lines",
       one_worker="what is told of links is of each worker")
 def _(t):
     journal = Journal(t)

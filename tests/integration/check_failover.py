@@ -104,7 +104,7 @@ def mend_pair(net, i, how):
         net.up(how[-1], i)
 
 
-@case("one link: its loss resets what was on it after last_link_timeout, everything is freed, and the next connection works")
+@case("one link: its loss resets its connections after last_link_timeout, all is freed, and the next connection works")
 def _(t):
     gw = Gateways(t, {"redis": Redis}, pairs=1, links_max=1)
     for how, within in (("down a", 2), ("down b", 2), ("silent", (INTERVAL_MS + ANSWER_MS) / 1000 + 1.5)):
@@ -134,7 +134,7 @@ def _(t):
         wait_until(works, f"SMC-R works again after {how}", 15)
 
 
-@case("traffic goes on while interfaces go down and up and paths fall silent, thirty times", timeout=240)
+@case("traffic continues through thirty losses of interfaces and paths", timeout=240)
 def _(t):
     gw = Gateways(t, {"redis": Redis, "pg": Postgres, "iperf3": Iperf3})
     probes = [Probe(gw, f"count{i}", 0.001 if i == 0 else 0.01) for i in range(6)]
@@ -197,7 +197,7 @@ def _(t):
     check(worst["silent"] < limit, f"silent: traffic stood still for {worst['silent']:.0f} ms, {limit:.0f} allowed")
 
 
-@case("three pairs: another path takes the place of a lost one; the last one left carries all", timeout=90,
+@case("three pairs: another path replaces a lost one; the last one carries all", timeout=90,
       one_worker="the links of one group are looked at")
 def _(t):
     gw = Gateways(t, {"redis": Redis}, pairs=3)
@@ -226,7 +226,7 @@ def _(t):
     gw.no_resets()
 
 
-@case("an end that has one device at first, then two", timeout=60,
+@case("one end with one device at first, then two", timeout=60,
       one_worker="the links of one group are looked at")
 def _(t):
     for side in "ab":
@@ -252,7 +252,7 @@ def _(t):
         gw.net.close()
 
 
-@case("an operator moves connections and takes a link out", timeout=60,
+@case("an operator moves connections and deletes a link", timeout=60,
       one_worker="the links of one group are looked at")
 def _(t):
     gw = Gateways(t, {"redis": Redis})
@@ -276,7 +276,7 @@ def _(t):
     gw.no_resets()
 
 
-@case("bulk data at full speed both ways comes back byte for byte", timeout=120)
+@case("bulk data at full speed in both directions returns byte for byte", timeout=120)
 def _(t):
     gw = Gateways(t, {"echo": Echo}, pairs=3, links_max=3)
     streams = [Stream(gw, i) for i in range(4)]
@@ -357,7 +357,7 @@ def load(gw, n=8):
     return [c.sock for c in clients]
 
 
-@case("a daemon that is killed under load: the other one resets, says why, frees all, and works with the next", timeout=120)
+@case("a daemon killed under load: the other one resets, logs the reason, frees all, and works with the next", timeout=120)
 def _(t):
     gw = Gateways(t, {"redis": Redis})
     for victim, survivor in ((gw.b, gw.a), (gw.a, gw.b)):
@@ -393,7 +393,7 @@ def _(t):
     works_again(gw, "a before b")
 
 
-@case("a daemon that stands still: the other one gives up in time, and goes on with it afterwards", timeout=120)
+@case("a stopped daemon: the other one gives up in time, and works with it afterwards", timeout=120)
 def _(t):
     gw = Gateways(t, {"redis": Redis})
     for victim, survivor in ((gw.b, gw.a), (gw.a, gw.b)):
@@ -439,7 +439,7 @@ class Reader:
         wait_port(self.proc, self.host, self.port)
 
 
-@case("a reset whose data is on its way when its link is lost: all of it arrives before the reset")
+@case("a reset whose data is in flight when its link is lost: all data arrives before the reset")
 def _(t):
     data = pattern(1500000)
     for how in ("silent", "down a", "down b"):

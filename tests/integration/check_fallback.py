@@ -33,7 +33,7 @@ def all_tcp(daemon, count):
         check(why["local_text"] or why["peer_text"] or why["held_off"], f"a reason in {c}")
 
 
-@case("an ingress whose peer declines: data both ways, urgent bytes both ways, half close")
+@case("an ingress whose peer declines: data and urgent bytes in both directions, half close")
 def _(t):
     up, down = pattern(3000000, 1), pattern(3000000, 2)
 
@@ -116,7 +116,7 @@ def _(t):
     pair.server.ok()
 
 
-@case("two daemons that find no way to link: all on TCP, each side says why, nothing lost", timeout=90)
+@case("two daemons that cannot make a link: all on TCP, each side reports the reason, no data lost", timeout=90)
 def _(t):
     server = Server(t, echo)
     pair = unlinkable_pair(t, {"x": server.at})
@@ -135,7 +135,7 @@ def _(t):
     server.ok()
 
 
-@case('fallback = "refuse" at the ingress: the client is reset and no byte goes by TCP')
+@case('fallback = "refuse" at the ingress: the client is reset and no byte uses TCP')
 def _(t):
     seen = []
     server = Server(t, lambda s: seen.append(s.recv(100)))
@@ -186,7 +186,7 @@ def _(t):
     same_bytes(recv_exact(c, 4), b"fine", "a good peer is served")
 
 
-@case("a server that takes its time to accept: by TCP before the peer loses patience, and nothing is held against it")
+@case("a server slow to accept: TCP before the peer's timeout, and no hold-off")
 def _(t):
     slow = socket.socket()
     t.later(slow.close)
@@ -227,7 +227,7 @@ def _(t):
         equal(d.counters()["fallback_held_off"], 0, f"held off at {d.name}")
 
 
-@case("3,000 fallen-back connections echo, half close and come again", timeout=240)
+@case("3,000 fallen-back connections echo, half close and reconnect", timeout=240)
 def _(t):
     count = 3000 // SHRINK
     server = echo_server(t)

@@ -108,7 +108,7 @@ class Gateways:
             f.ends = True
 
 
-@case("neither gateways nor networks that stand still cut a connection", timeout=LIMIT_S + 40,
+@case("stopped gateways and networks cut no connection", timeout=LIMIT_S + 40,
       one_worker="libusrsctp's devices have one worker")
 def frozen(t):
     net = Net(t, 1)	# it sets the loopback interface up

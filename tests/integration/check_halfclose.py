@@ -10,7 +10,7 @@ from programs import wait_port, wait_socket
 BIG = (20 << 20) // SHRINK
 
 
-@case("client is done first: 20 MiB out, then 20 MiB back")
+@case("the client ends first: 20 MiB out, then 20 MiB back")
 def _(t):
     request, answer = pattern(BIG, 1), pattern(BIG, 2)
 
@@ -26,7 +26,7 @@ def _(t):
     pair.ended_well()
 
 
-@case("server is done first and goes on reading")
+@case("the server ends first and continues to read")
 def _(t):
     request, answer = pattern(BIG, 3), pattern(70000, 4)
     got = []
@@ -71,7 +71,7 @@ def _(t):
     pair.ended_well(4)
 
 
-@case("server speaks first; client only listens")
+@case("the server sends first; the client only reads")
 def _(t):
     banner = b"220 ready\r\n"
 

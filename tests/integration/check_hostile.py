@@ -71,7 +71,7 @@ def _(t):
     scene.finish()
 
 
-@case("slow and silent strangers on every port are cut off in bounded time", timeout=90)
+@case("slow and silent strangers on every port are closed in bounded time", timeout=90)
 def _(t):
     scene = Scene(t, smcr={"mpa_clients": ["127.0.0.0/8"]})  # else their MPA ports close at once
     ports = {"SMC": scene.pair.middle["good"]}
@@ -233,7 +233,7 @@ def harm(t, relay, client, lengths):
     wait_until(lambda: not client.daemon.connections(), "daemon c has no connections left", 30)
 
 
-@case("the middle stops, ends or breaks behind each step of CLC, both ways", timeout=240, one_worker="link groups are counted")
+@case("the CLC connection stops, ends or breaks after each CLC step, in both roles", timeout=240, one_worker="link groups are counted")
 def _(t):
     scene = Scene(t)
     relay = Relay(t, (t.addr, scene.pair.middle["good"]))
@@ -243,7 +243,7 @@ def _(t):
     scene.finish(groups=1)
 
 
-@case("the MPA connection stops, ends or breaks behind each step, both ways", timeout=240)
+@case("the MPA connection stops, ends or breaks after each step, in both roles", timeout=240)
 def _(t):
     scene = Scene(t)
     mpa = Relay(t, (t.addr, scene.mpa_ports()[1]))
@@ -264,7 +264,7 @@ def _(t):
     scene.finish(groups=1)
 
 
-@case("MPA requests cut at every length, and whole ones with a token of nobody", timeout=60)
+@case("MPA requests truncated at every length, and whole ones with an unknown token", timeout=60)
 def _(t):
     scene = Scene(t, smcr={"mpa_clients": ["127.0.0.0/8"]})
     request = b"MPA ID Req Frame" + struct.pack(">BBHHH", 0x50, 2, 4 + 20, 0xc001, 0xc001) + bytes(20)
@@ -285,7 +285,7 @@ def _(t):
     scene.finish()
 
 
-@case("peers that accept and then say nothing, half an Accept, or nonsense: the client is not kept waiting for ever",
+@case("peers that accept and then send nothing, half an Accept, or garbage: the client's wait is bounded",
       timeout=90)
 def _(t):
     def silent(s):

@@ -31,7 +31,7 @@ def ends(sock, link):
         pass
 
 
-@scene_case("half of a long CLC message while the link is awaited, from a client")
+@scene_case("half of a long CLC message during link set-up, from a client")
 def _(s):
     for link in ("none", "made", "made and lost"):
         c = s.client()
@@ -46,7 +46,7 @@ def _(s):
         s.leave()
 
 
-@scene_case("half of a long CLC message while the link is awaited, from a server", hostile_server=True)
+@scene_case("half of a long CLC message during link set-up, from a server", hostile_server=True)
 def _(s):
     for link in ("made", "made and lost", "lost first"):
         s.fresh_server()
@@ -72,7 +72,7 @@ def mutated(rnd, data, n):
     return bytes(out[:rnd.choice((len(out), len(out), len(out), rnd.randrange(len(out)))) or 1])
 
 
-@scene_case("CLC messages with some bytes changed, at every step")
+@scene_case("CLC messages with changed bytes, at every step")
 def _(s):
     seed = int.from_bytes(os.urandom(4), "big")
     s.t.note(f"seed {seed}")
@@ -116,7 +116,7 @@ def join(s, first, last_words):
     return c
 
 
-@scene_case("joins that end in garbage: memory that stays with the group is bounded",
+@scene_case("joins that end in garbage: memory kept with the group is bounded",
             one_worker="the limit is each worker's")
 def _(s):
     first = s.connected()
@@ -132,7 +132,7 @@ def _(s):
     s.bound(s.b, rmb=12 * MIB, groups=16, rss=16 * MIB)
 
 
-@scene_case("joins that fall silent: memory that stays with the group is bounded",
+@scene_case("joins that stop: memory kept with the group is bounded",
             one_worker="the limit is each worker's")
 def _(s):
     first = s.connected()
@@ -161,7 +161,7 @@ def in_use(d):
     return out
 
 
-@scene_case("a stranger with another peer's id gets nothing of that peer's group, and cannot end it")
+@scene_case("a stranger with another peer's id cannot join or end that peer's group")
 def _(s):
     victim = s.connected(s.peer(1))
     s.echoes(victim)
@@ -197,7 +197,7 @@ def _(s):
         check(after.get(group, 0) <= n + 1, f"elements of group {group} in use: {n} before, {after.get(group)} now")
 
 
-@scene_case("a server that names a group of somebody else's in its Accept", hostile_server=True)
+@scene_case("a server that names another peer's group in its Accept", hostile_server=True)
 def _(s):
     link = s.a.ctl("links")["links"][0]
     group = s.a.groups()[0]
@@ -216,7 +216,7 @@ def _(s):
         s.witness.alive()
 
 
-@scene_case("measurements of nothing, one that begins as none does, and more at once than are served",
+@scene_case("empty measurements, one with an invalid start, and more at once than allowed",
             one_worker="the limit is each worker's")
 def _(s):
     def measuring():
@@ -286,7 +286,7 @@ def _(s):
     s.bound(s.b, groups=18, qps=18)
 
 
-@scene_case("first contacts that are left half open, from one address", one_worker="the limit is each worker's")
+@scene_case("half-open first contacts from one address", one_worker="the limit is each worker's")
 def _(s):
     for turn in range(3):
         for _ in range(200 // SHRINK):
@@ -300,7 +300,7 @@ def _(s):
     s.bound(s.b, rss=24 * MIB, groups=16 + 3, qps=16 + 3)
 
 
-@scene_case("fallback connections that do nothing leave room for others",
+@scene_case("idle fallback connections leave places for others",
             egress={"max_connections": 40, "max_connections_per_peer": 8})
 def _(s):
     for _ in range(60):
@@ -313,7 +313,7 @@ def _(s):
     s.bound(s.b, connections=12)
 
 
-@scene_case("groups made and broken, one after the other, and resets under load",
+@scene_case("groups made and broken in sequence, and resets under load",
             one_worker="the limit is each worker's")
 def _(s):
     rss = []
@@ -335,7 +335,7 @@ def _(s):
     s.t.note("memory: " + " ".join(f"{x / MIB:.1f}" for x in rss))
 
 
-@scene_case("more strangers than the daemon has descriptors", files=90)
+@scene_case("more strangers than descriptors", files=90)
 def _(s):
     with_files = [s.tcp(s.smc_at) for _ in range(300)]
 

@@ -82,7 +82,7 @@ def _(t):
     scene.finish()
 
 
-@case("traces that are silent for ever: whoever comes next is answered")
+@case("silent traces: the next client is answered")
 def _(t):
     scene = Scene(t)
     traces = []
@@ -97,7 +97,7 @@ def _(t):
     scene.finish()
 
 
-@case("the read-only socket: garbage, orders, silence and more readers than places; nobody else notices", timeout=90)
+@case("the read-only socket: garbage, orders, silence and more readers than places; other clients are served", timeout=90)
 def _(t):
     rnd = random.Random(2)
     scene = Scene(t, control={"readonly": True, "readonly_mode": "0600"})
@@ -137,7 +137,7 @@ def _(t):
     scene.finish()
 
 
-@case("the new orders on the control socket: everything wrong with them is an error, in haste and again and again")
+@case("orders on the control socket: every invalid one is an error, in rapid repetition")
 def _(t):
     scene = Scene(t)
     pair = scene.pair
@@ -204,7 +204,7 @@ def ended(s):
     return True
 
 
-@case("another user at all places of the control socket: the operator finds one", timeout=90)
+@case("another user at all places of the control socket: the operator gets one", timeout=90)
 def _(t):
     scene = Scene(t)
     let_in(scene.b.control)
@@ -218,7 +218,7 @@ def _(t):
     scene.finish()
 
 
-@case("another user's silent traces at all places but those that are kept: the oldest make room", timeout=90)
+@case("another user's silent traces at all unreserved places: the oldest yield", timeout=90)
 def _(t):
     scene = Scene(t)
     let_in(scene.b.control)

@@ -94,7 +94,7 @@ def ends_with_half_close(at):
     return ends(s).startswith(b"HTTP/1.1 200 OK")
 
 
-@case("slow and many clients: whoever asks is answered, and traffic goes on", timeout=90)
+@case("slow and many clients: each request is answered, and traffic continues", timeout=90)
 def _(t):
     scene, at = scene_with_metrics(t)
     slow = []
@@ -146,7 +146,7 @@ def _(t):
     finish(t, scene, at)
 
 
-@case("more clients that read nothing than there are places, and 1,000 services: others are answered, memory is bounded", timeout=120)
+@case("more clients without reading than places, and 1,000 services: others are answered, memory is bounded", timeout=120)
 def _(t):
     at = (t.addr, t.port())
     d = Daemon(t, "m", {"metrics": {"listen": hostport(*at)}, "workers": 1, "devices": [soft_device(t.addr)],
@@ -179,7 +179,7 @@ def _(t):
         s.close()
 
 
-@case("everybody asks at once, all the time: traffic goes on")
+@case("continuous simultaneous requests: traffic continues")
 def _(t):
     scene, at = scene_with_metrics(t)
     until = time.monotonic() + 2

@@ -10,7 +10,7 @@ from harness import Failure, case, check, main, same_bytes, wait_until, SECONDS,
 from hostile import MIB, SOON, Scene, iw, scene_case, smc, told
 
 
-@scene_case("the link's token: guesses, the right one, the right one again")
+@scene_case("the link's token: guesses, the valid one, its reuse")
 def _(s):
     c = s.client()
     c.to_accept()
@@ -36,7 +36,7 @@ def _(s):
                "all of them are told of")
 
 
-@case("a server that sends us to a third party, in its Accept and in ADD LINK")
+@case("a server that names a third party's address in its Accept and in ADD LINK")
 def _(t):
     s = Scene(t, hostile_server=True, smcr={"mpa_peers": [t.addr]})
     third = s.peer(2)
@@ -76,7 +76,7 @@ def terminated(c, act, want=None):
     check(isinstance(end, iw.Term) and want in (None, end.why), f"Terminate {want}, not {end}")
 
 
-@scene_case("another peer's key, guessed keys, and bytes outside of what is ours: Terminate, and nothing is written")
+@scene_case("another peer's key, guessed keys, and bytes outside of the region: Terminate, and nothing is written")
 def _(s):
     victim = s.connected(s.peer(2))
     victim.send(bytes(64), SOON)
@@ -128,7 +128,7 @@ def random_damage(rnd, c):
     return rnd.choice(({"ssn": rnd.randrange(65536)}, {"sid": 1}, {"flags": rnd.randrange(8)}))
 
 
-@scene_case("DDP segments at random, and what is wrong with their messages, before and behind CONFIRM LINK")
+@scene_case("random DDP segments and invalid messages, before and after CONFIRM LINK")
 def _(s):
     seed = int.from_bytes(os.urandom(4), "big")
     s.t.note(f"seed {seed}")

@@ -100,7 +100,7 @@ def _(s):
 # -- floods --
 
 
-@scene_case("offers of a device that there is no link for, as many as go through the link")
+@scene_case("offers of a device without a possible link, at the rate of the link")
 def _(s):
     c = s.connected()
 
@@ -130,7 +130,7 @@ def _(s):
     s.bound(s.b, rss=4 * MIB, qps=2)
 
 
-@scene_case("offers of a second link, as many as go through the link", hostile_server=True, smcr={"mpa_peers": ["127.0.0.0/8"]})
+@scene_case("offers of a second link, at the rate of the link", hostile_server=True, smcr={"mpa_peers": ["127.0.0.0/8"]})
 def _(s):
     second = s.peer(2)
     mpa = second.listener()
@@ -161,7 +161,7 @@ def _(s):
     s.bound(s.a, rss=4 * MIB, qps=6, fds=20)
 
 
-@scene_case("requests whose answers are never read")
+@scene_case("requests with unread answers")
 def _(s):
     c = s.connected()
     c.link.closing = True	# nobody reads any more
@@ -179,7 +179,7 @@ def _(s):
     s.bound(s.b, rss=4 * MIB)
 
 
-@scene_case("RMBs told and taken back")
+@scene_case("RMBs confirmed and deleted")
 def _(s):
     c = s.connected()
     for i in range(600 // SHRINK):
@@ -198,7 +198,7 @@ def _(s):
     s.bound(s.b, rss=4 * MIB)
 
 
-@scene_case("one violation after the other: lines of the log are limited")
+@scene_case("repeated violations: log lines are limited")
 def _(s):
     first = len(s.b.log().splitlines())
     start, done = time.monotonic(), 0
@@ -250,7 +250,7 @@ def random_cdc(rnd, conn):
                     **({"token": rnd.randrange(1 << 32)} if rnd.random() < 0.1 else {}))
 
 
-@scene_case("LLC messages at random, established and at first contact, from a client")
+@scene_case("random LLC messages, established and at first contact, from a client")
 def _(s):
     rnd = seeded(s.t)
     sent = links = 0
@@ -280,7 +280,7 @@ def _(s):
     s.bound(s.b, rss=16 * MIB)
 
 
-@scene_case("LLC messages at random, from a server", hostile_server=True)
+@scene_case("random LLC messages, from a server", hostile_server=True)
 def _(s):
     rnd = seeded(s.t)
     sent = links = 0
@@ -313,7 +313,7 @@ def _(s):
     s.bound(s.a, rss=16 * MIB)
 
 
-@scene_case("CDC messages at random, with data, and with tokens of others")
+@scene_case("random CDC messages, with data, and with tokens of others")
 def _(s):
     rnd = seeded(s.t)
     sent = links = 0
@@ -345,7 +345,7 @@ def _(s):
     s.bound(s.b, rss=16 * MIB)
 
 
-@scene_case("two links, messages at random over both, and one is lost amid them", hostile_server=True)
+@scene_case("two links, random messages over both, and the loss of one", hostile_server=True)
 def _(s):
     rnd = seeded(s.t)
     sent = rounds = moved = 0
@@ -382,7 +382,7 @@ def _(s):
     s.bound(s.a, rss=16 * MIB)
 
 
-@scene_case("Confirms with the largest element, the last index, odd keys and addresses: only their own writes go astray")
+@scene_case("Confirms with the largest element, the last index, odd keys and addresses: only their own writes are misplaced")
 def _(s):
     for over in ({"size_code": 15, "idx": 255}, {"size_code": 15, "idx": 255, "vaddr": (1 << 64) - 1}, {"rkey": 0},
                  {"rkey": 0xffffffff, "vaddr": 0xfffffffffffff001}, {"vaddr": 1, "idx": 255}):

@@ -8,7 +8,7 @@ from hostile import MIB, SOON, iw, refused_ones, scene_case, smc, stranger, told
 REQUEST = iw.MpaFrame(enhanced=iw.Enhanced(), private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode()).encode()
 
 
-@scene_case("silent connections to the MPA port: links are made meanwhile")
+@scene_case("silent connections to the MPA port: new links succeed")
 def _(s):
     port = s.mpa_ports()[1]
     for _ in range(300):
@@ -31,7 +31,7 @@ def storm(at, source, seconds):
     return n
 
 
-@scene_case("requests to the MPA port, as many as one core can make: links are made meanwhile")
+@scene_case("requests to the MPA port at the rate of one core: new links succeed")
 def _(s):
     flood = s.t.fork(storm, (s.t.addr, s.mpa_ports()[1]), stranger(s.t), 2)
     tried = good = 0
@@ -47,7 +47,7 @@ def _(s):
 BUSY, NOT_EXPECTED = 5, 4		# verdicts in the Reply's private data
 
 
-@scene_case("requests for no link: one address takes half of the places, and another one finds one")
+@scene_case("requests for no link: one address takes half of the places, and another one gets one")
 def _(s):
     at = (s.t.addr, s.mpa_ports()[1])
     held = [s.tcp(at) for _ in range(100)]
@@ -66,7 +66,7 @@ def _(s):
     check(got.count(BUSY) > 36, f"{got.count(BUSY)} of {len(got)} found no place, though all 64 are not for one address")
 
 
-@scene_case("requests to the MPA port from an address that may not connect: turned away before they are read",
+@scene_case("requests to the MPA port from a disallowed address: refused before they are read",
             smcr={"mpa_clients": ["192.0.2.1"]})
 def _(s):
     # The service is open to all. Those who make first contact are in no list, but peers of the moment; the stranger is neither.
@@ -83,7 +83,7 @@ def _(s):
     s.bound(s.b, rss=4 * MIB)
 
 
-@scene_case("bytes that are no MPA request: counted, and told once a second at the most")
+@scene_case("bytes that are no MPA request: counted, and logged at most once a second")
 def _(s):
     at = (s.t.addr, s.mpa_ports()[1])
     start = time.monotonic()

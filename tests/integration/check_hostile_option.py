@@ -182,7 +182,7 @@ def served(s, name, syns, offered, **how):
     s.echo()
 
 
-@case("SYNs with forged options: the SYN/ACK has the option just when the SYN had it", timeout=180)
+@case("SYNs with forged options: the SYN/ACK has the option if and only if the SYN had it", timeout=180)
 def _(t):
     s = Scene(t)
     for name, (options, offered) in FORGED.items():
@@ -191,7 +191,7 @@ def _(t):
     s.d.finish()
 
 
-@case("SYNs that are sent again with other options: the first one counts", timeout=180)
+@case("SYNs repeated with other options: the first one counts", timeout=180)
 def _(t):
     s = Scene(t)
     served(s, "the option in the first alone", [SMCR, b"", b""], True)
@@ -225,7 +225,7 @@ def connected(s, name, answers, agreed):
     s.echo()
 
 
-@case("SYN/ACKs with forged options: SMC-R is proposed just where the option is there", timeout=180)
+@case("SYN/ACKs with forged options: a Proposal follows if and only if the option is present", timeout=180)
 def _(t):
     s = Scene(t)
     for name, (options, agreed) in FORGED.items():

@@ -123,17 +123,17 @@ def through_storm(s, turned_away, words):
     s.bound(s.b, rss=4 * MIB)
 
 
-@scene_case("INITs from one address, as many as one core can make: links are made meanwhile", smcr=EVERYBODY)
+@scene_case("INITs from one address at the rate of one core: new links succeed", smcr=EVERYBODY)
 def _(s):
     through_storm(s, "strangers_limited", "SCTP packets without an association, over the limit")
 
 
-@scene_case("INITs from an address that may not connect: turned away before they are looked at", smcr={"mpa_clients": ["192.0.2.1"]})
+@scene_case("INITs from a disallowed address: refused before they are parsed", smcr={"mpa_clients": ["192.0.2.1"]})
 def _(s):
     through_storm(s, "mpa_refused_address", "iWARP connections from addresses that may not connect")
 
 
-@scene_case("associations that say nothing: they are ended, and links are made meanwhile", smcr=EVERYBODY)
+@scene_case("silent associations: they are ended, and new links succeed", smcr=EVERYBODY)
 def _(s):
     bad = counted(s.b, "mpa_bad")
     silent = [Raw(s, 1 + i % 60) for i in range(140)]	# more than may wait
@@ -173,7 +173,7 @@ def swarm(at, source, seconds):
         return made
 
 
-@scene_case("associations from one UDP address, one behind the other, all refused: links of others go on", smcr=EVERYBODY)
+@scene_case("successive refused associations from one UDP address: other links continue", smcr=EVERYBODY)
 def _(s):
     bad, start = counted(s.b, "mpa_bad"), time.monotonic()
     bystander = s.connected(s.peer(60))
@@ -190,7 +190,7 @@ def _(s):
     s.bound(s.b, rss=6 * MIB)
 
 
-@scene_case("associations that are refused and acknowledge nothing: so many linger, from whatever address", smcr=EVERYBODY)
+@scene_case("refused associations without acknowledgements: lingering ones are bounded over all addresses", smcr=EVERYBODY)
 def _(s):
     floods = [s.t.fork(swarm, sctp_at(s), stranger(s.t, 1 + i), SECONDS + 1) for i in range(4)]
     wait_until(lambda: counted(s.b, "linger_refused") > 0, "some have to go before their time")
@@ -213,7 +213,7 @@ def forged(source, at, packets, seconds):
         return n
 
 
-@scene_case("an INIT of many parameters that nobody knows: not answered, as the answer has each of them", smcr=EVERYBODY)
+@scene_case("an INIT with many unknown parameters: not answered, because the answer repeats each", smcr=EVERYBODY)
 def _(s):
     raw = Raw(s)
 
@@ -228,7 +228,7 @@ def _(s):
     raw.asked(lambda: ask(60), sctp.INIT_ACK)	# one of less than 512 bytes
 
 
-@scene_case("INITs and more under the address of a peer that has a link: limited as any, and the link goes on", smcr=EVERYBODY)
+@scene_case("INITs and other chunks from the address of a peer with a link: limited as any, and the link continues", smcr=EVERYBODY)
 def _(s):
     if os.geteuid() != 0:
         raise Skip("only root can send under the address of others")
@@ -245,7 +245,7 @@ def _(s):
     s.bound(s.b, rss=4 * MIB)
 
 
-@scene_case("cookies that are damaged, or come from elsewhere, or again", smcr=EVERYBODY)
+@scene_case("cookies that are damaged, replayed, or from another address", smcr=EVERYBODY)
 def _(s):
     raw, other = Raw(s), Raw(s, 2)
     bad, cookie = counted(s.b, "mpa_bad"), raw.cookie()
@@ -320,7 +320,7 @@ def ends(session, name):
     check(how in ("reset", "closed"), f"{name}: {how}")
 
 
-@scene_case("lies before an Initiate, in its place and behind it", smcr=EVERYBODY)
+@scene_case("forged messages before, instead of and after an Initiate", smcr=EVERYBODY)
 def _(s):
     told = []
     for i, (name, lie) in enumerate(LIES.items()):
@@ -341,7 +341,7 @@ def _(s):
     s.bound(s.b, rss=4 * MIB)
 
 
-@scene_case("lies in the place of an Accept, to a daemon that came to us", hostile_server=True)
+@scene_case("forged messages instead of an Accept, to a connecting daemon", hostile_server=True)
 def _(s):
     for name in ("a DDP-SSN far ahead", "one DDP-SSN twice, ahead", "an unknown function", "another payload protocol",
                  "a message that never ends", "a message of 60,000 bytes", "an ABORT"):
@@ -358,7 +358,7 @@ def _(s):
 
 
 # SCTP itself passes over some of them: then the peer ends as any that takes nothing.
-@scene_case("lies on a link, beside a link that goes on", smcr={"last_link_timeout": "1s"})
+@scene_case("forged messages on a link, beside a healthy link", smcr={"last_link_timeout": "1s"})
 def _(s):
     bystander = s.connected(s.peer(2))
     for name, lie in LIES.items():
@@ -372,7 +372,7 @@ def _(s):
     s.bound(s.b, rss=4 * MIB)
 
 
-@scene_case("who has the tag of an association, but not its address; who has the address, and not the tag")
+@scene_case("packets with the tag of an association from another address; from its address with a wrong tag")
 def _(s):
     c = s.connected()
     assoc, thief = c.link.ep.stream.assoc, Raw(s, 2)
@@ -390,7 +390,7 @@ def _(s):
     s.echoes(c)
 
 
-@scene_case("chunks of any kind on an association, with the right tag")
+@scene_case("chunks of any kind on an association, with the valid tag")
 def _(s):
     seed = int.from_bytes(os.urandom(4), "big")
     s.t.note(f"seed {seed}")

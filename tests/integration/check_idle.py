@@ -64,7 +64,7 @@ def talk(s, data):
     equal(recv_exact(s, len(data)), data, "echo")
 
 
-@case("an MPA port that does not answer is given up after connect_timeout")
+@case("a connect to a silent MPA port ends after connect_timeout")
 def _(t):
     gw = Gateways(t, 1, CONNECT_MS)
     gw.net.silence(2)
@@ -108,7 +108,7 @@ def _(t):
     took(t, "failover", start, ANSWER_MS)
 
 
-@case("connections that rest leave the daemons asleep")
+@case("daemons sleep while connections are idle")
 def _(t):
     gw = Gateways(t, 1)
     socks = [gw.net.connect(PORT) for _ in range(IDLE)]

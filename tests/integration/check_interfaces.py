@@ -67,18 +67,18 @@ def port_is_dropped(t, transport, words):
     server.ok()
 
 
-@case("a firewall drops the MPA port: the fallback says which, at the default log level")
+@case("a firewall drops the MPA port: the fallback names it, at the default log level")
 def _(t):
     port_is_dropped(t, "tcp", "the peer's MPA port does not answer")
 
 
-@case("a firewall drops the SCTP port: the fallback says which, at the default log level")
+@case("a firewall drops the SCTP port: the fallback names it, at the default log level")
 def _(t):
     need_built_with("libusrsctp", "usrsctp_init")
     port_is_dropped(t, "sctp", "the peer's SCTP port does not answer")
 
 
-@case("addresses come and go; an address that comes back in time finds its device")
+@case("addresses come and go; an address that returns in time keeps its device")
 def _(t):
     net = Net(t)
     a = Daemon(t, "a", {"devices": net.devices("a")})
@@ -99,7 +99,7 @@ def _(t):
     wait_until(lambda: devices(a) == gone, "the device of an address that is gone is gone", 15)
 
 
-@case("what is not there at start is waited for: an address, an interface; so it is after a reload")
+@case("an address and an interface missing at start are awaited; also after a reload")
 def _(t):
     net = Net(t, 1)
     conf = {"devices": [{"type": "siw", "interface": "a9"}, {"type": "siw", "address": "10.77.8.1", "name": "later"},
@@ -128,7 +128,7 @@ def _(t):
     wait_devices(a, dict(have, a9=("down", "10.77.9.1"), siw3=("down", "10.77.7.1")))
 
 
-@case("a device that does not open is tried at once on the operator's word, which says if there is none",
+@case("smcrctl retry opens a failed device at once, and reports if there is none",
       one_worker="each worker has the devices")
 def _(t):
     net = Net(t, 1)
@@ -148,7 +148,7 @@ def _(t):
     check("nothing to retry: nothing waits for another try, and neither device nor name is missing" in out, out)
 
 
-@case("interface \"*\": all that are up, but loopback")
+@case("interface \"*\": all that are up, except loopback")
 def _(t):
     net = Net(t)
     net.ip("a", "link add idle type veth peer name off", "addr add 10.77.50.1/24 dev idle")

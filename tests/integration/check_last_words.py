@@ -77,7 +77,7 @@ for name, make in MAKERS.items():
         wait_until(lambda: UNIX or {kind for kind, _ in lines} == {"reset"}, "all ended by a reset")
         pair.quiet()
 
-    @case(f"{name}: a line of the server's, and a close with the request unread")
+    @case(f"{name}: a line of the server, and a close with the request unread")
     def _(t, make=make):
         def serve(s):
             s.recv(1)
@@ -129,7 +129,7 @@ for name, make in MAKERS.items():
             same_bytes(bytes(got), data[first:], f"client resets: {way}: the last bytes")
             pair.quiet()
 
-    @case(f"{name}: behind the other end's end of data")
+    @case(f"{name}: after the other end's end of data")
     def _(t, make=make):
         for pair, a, b, way in each_way(t, make):
             b.sendall(b"for nobody")
@@ -140,7 +140,7 @@ for name, make in MAKERS.items():
             ends_by_reset(b, b"last words", f"client resets: {way}")
             pair.quiet()
 
-    @case(f"{name}: a reader that does not read holds up a reset for reset_grace")
+    @case(f"{name}: a program that does not read delays a reset for reset_grace")
     def _(t, make=make):
         grace = {"smcr": {"reset_grace": "1500ms"}}
         for pair, a, b, way in each_way(t, make, a=grace, b=grace):
@@ -162,7 +162,7 @@ for name, make in MAKERS.items():
             check(0 < len(got) <= sent and not got.strip(b"\0"), f"{len(got)} of {sent} bytes are what was sent")
 
 
-@case("what has arrived when the other daemon is killed")
+@case("data that has arrived when the other daemon is killed is delivered")
 def _(t):
     data = pattern(200000)
     lsn, at = listening(t)

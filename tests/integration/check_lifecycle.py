@@ -13,7 +13,7 @@ def echo_pair(t, **kw):
     return Pair(t, {"x": server.at}, **kw)
 
 
-@case("SIGTERM drains: what runs goes on, nothing new is taken, the daemon ends with the last connection")
+@case("SIGTERM drains: connections continue, new ones are refused, the daemon ends with the last one")
 def _(t):
     for side in ("a", "b"):
         pair = echo_pair(t)
@@ -48,7 +48,7 @@ def _(t):
             pass
 
 
-@case("drain_timeout ends what does not end by itself")
+@case("drain_timeout ends the remaining connections")
 def _(t):
     pair = echo_pair(t, a={"drain_timeout": "500ms"})
     old = pair.connect()
@@ -82,7 +82,7 @@ def _(t):
     works(c)
 
 
-@case("SIGHUP adds and removes services; live connections go on")
+@case("SIGHUP adds and removes services; live connections continue")
 def _(t):
     first, second = Server(t, echo), Server(t, echo)
     pair = Pair(t, {"one": first.at, "two": second.at})
@@ -111,7 +111,7 @@ def _(t):
     pair.only_smcr(3)
 
 
-@case("a broken configuration on reload: an error that says where, and all goes on as before")
+@case("a broken configuration at a reload: an error with its place, and the old one stays")
 def _(t):
     pair = echo_pair(t)
     c = pair.connect()
@@ -151,7 +151,7 @@ def _(t):
     pair.only_smcr(2)
 
 
-@case("smcrd -t finds every mistake and names its line; -T prints what parses again")
+@case("smcrd -t reports each error with its line; the output of -T is a valid configuration")
 def _(t):
     pair = echo_pair(t)
     path = t.path("bad.conf")
@@ -171,7 +171,7 @@ def _(t):
     equal(t.run([SMCRD, "-T", "-f", t.path("canonical.conf")]), canonical, "canonical form of the canonical form")
 
 
-@case("smcrctl service: settings, connections by mode, and what keeps the far end from serving")
+@case("smcrctl service: settings, connections by mode, and the failure of the far end")
 def _(t):
     pair = echo_pair(t)
     works(pair.connect())
@@ -196,7 +196,7 @@ def _(t):
     check("Outage       for " in down.b.ctl_text("service", "x"), "the outage in the text")
 
 
-@case("included files: a reload of the confined daemon sees new ones, and a bad one leaves all as it was")
+@case("included files: a reload of the confined daemon reads new ones, and a bad one changes nothing")
 def _(t):
     directory = t.path("elsewhere")	# not the configuration's own
     os.mkdir(directory)
@@ -229,7 +229,7 @@ def _(t):
     equal(services(d), ["second"], "services without the first file")
 
 
-@case("a port that is taken: the start fails and says which")
+@case("an occupied port: the start fails and names it")
 def _(t):
     taken = Server(t, echo)
     conf = {"devices": [{"type": "siw", "address": t.addr}],

@@ -28,7 +28,7 @@ def echo_pair(t, **kw):
     return Pair(t, {"x": Server(t, echo, kw.get("host")).at}, **kw)
 
 
-@case("allow list of an ingress: who is not on it is turned away, and counted")
+@case("allow list of an ingress: other clients are refused and counted")
 def _(t):
     pair = echo_pair(t, ingress={"allow": ["127.0.0.7", "127.3.0.0/16"]})
     at = (pair.host, pair.port["x"])
@@ -44,14 +44,14 @@ def _(t):
     pair.only_smcr(2)
 
 
-@case("allow list of an egress: the peer that is not on it gets nothing through")
+@case("allow list of an egress: other peers are refused")
 def _(t):
     pair = echo_pair(t, egress={"allow": ["127.99.0.0/16"]})
     check(pair.turned_away(), "at the client")
     check(pair.b.services()[0]["refused_allow"] >= 1, "counted")
 
 
-@case("max_connections: the one too many is turned away; there is room again when one ends")
+@case("max_connections: one too many is refused; the next is accepted when one ends")
 def _(t):
     pair = echo_pair(t, ingress={"max_connections": 5})
     socks = [pair.connect() for _ in range(5)]
@@ -68,7 +68,7 @@ def _(t):
     pair.only_smcr(6)
 
 
-@case("max_connections_per_peer: one client does not take the places of others; so on the egress, for a peer")
+@case("max_connections_per_peer: a client, or at the egress a peer, does not take the places of others")
 def _(t):
     pair = echo_pair(t, ingress={"max_connections_per_peer": 3})
     at = (pair.host, pair.port["x"])
@@ -105,7 +105,7 @@ def _(t):
         works(s, i + 10)
 
 
-@case("idle_timeout: a silent connection ends, one that speaks lives on")
+@case("idle_timeout: a silent connection ends, one with data continues")
 def _(t):
     pair = echo_pair(t, ingress={"idle_timeout": f"{1000 * PATIENCE:.0f}ms"})
     silent, busy = pair.connect(), pair.connect()
@@ -119,7 +119,7 @@ def _(t):
     pair.only_smcr(2)
 
 
-@case("prewarm: the link group is there before the first client",
+@case("prewarm: the link group exists before the first client",
       one_worker="one link group is looked at")
 def _(t):
     pair = echo_pair(t, ingress={"prewarm": True})
@@ -130,7 +130,7 @@ def _(t):
     pair.only_smcr()
 
 
-@case("no devices in the file: one is made for each address that is used",
+@case("no devices in the file: one for each address in use",
       one_worker="each worker has devices of its own")
 def _(t):
     for host in (None, "::1"):
@@ -207,7 +207,7 @@ def _(t):
     bulk(t, echo_pair(t, a=small), 12)
 
 
-@case("send_memory_max: send buffers are bounded, what waits for one loses nothing",
+@case("send_memory_max: send buffers are bounded, waiting connections lose nothing",
       one_worker="the bound is a worker's")
 def _(t):
     pair = echo_pair(t, a={"smcr": {"send_memory_max": "1M", "send_buffer": "512K"}})
@@ -215,7 +215,7 @@ def _(t):
     check(pair.a.counters()["refused_send_memory"] > 0, "send buffers that were refused are counted")
 
 
-@case("group_memory_max: the connections that a group has no memory for are on TCP",
+@case("group_memory_max: connections beyond it are on TCP",
       one_worker="one link group is looked at")
 def _(t):
     pair = echo_pair(t, a={"smcr": {"group_memory_max": "1M", "rmb_elements": 1}}, ingress={"rmb_element": "512K"})
@@ -227,7 +227,7 @@ def _(t):
     check(pair.a.counters()["refused_rmb_memory"] > 0, "RMBs that were refused are counted")
 
 
-@case("groups_per_address: what needs another group of an address is on TCP", one_worker="the groups are a worker's")
+@case("groups_per_address: connections that need another group are on TCP", one_worker="the groups are a worker's")
 def _(t):
     pair = echo_pair(t, a={"workers": 3}, b={"smcr": {"groups_per_address": 1}})		# a group for each worker of a
     socks = [pair.connect() for _ in range(12)]

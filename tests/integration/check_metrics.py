@@ -26,7 +26,7 @@ def talk(pair, n, name=None):
     return s
 
 
-@case("numbers of a pair are those of its connections, at both ends")
+@case("counters of a pair match its connections, at both ends")
 def _(t):
     pair = with_metrics(t)
     conns = [talk(pair, 300000) for _ in range(8)]
@@ -60,7 +60,7 @@ def _(t):
     pair.only_smcr(8)
 
 
-@case("why connections went by TCP, and why they were reset")
+@case("reasons for TCP and for resets")
 def _(t):
     pair = with_metrics(t, unlinkable_pair)
     s = talk(pair, 1000)
@@ -80,7 +80,7 @@ def _(t):
     check(reasons[0] + reasons[1] >= 1 and reasons[2] + reasons[3] >= 1, f"reasons at each end: {reasons}")
 
 
-@case("promtool finds nothing to complain of")
+@case("promtool accepts the metrics")
 def _(t):
     if shutil.which("promtool") is None:
         raise Skip("promtool is not there")
@@ -93,7 +93,7 @@ def _(t):
     s.close()
 
 
-@case("health, status, unknown paths, methods, and an endpoint that is draining", timeout=90)
+@case("health, status, unknown paths, methods, and a draining daemon", timeout=90)
 def _(t):
     pair = with_metrics(t)
     s = talk(pair, 1000)
@@ -121,7 +121,7 @@ def _(t):
     equal(pair.a.wait(), 0, "exit status")
 
 
-@case("a UNIX socket has its mode and goes at the end; the allow list follows a reload")
+@case("a UNIX socket has its mode and is removed at the end; the allow list follows a reload")
 def _(t):
     path = t.socket_path("metrics")
     at = (t.addr, t.port())

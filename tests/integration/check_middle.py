@@ -83,7 +83,7 @@ def destroy_middle(gw, side):
         raise Skip("the kernel does not end connections for ss -K")
 
 
-@case("the network is silent beneath a connection, or says that it does not know the way: SMC-R goes on")
+@case("the CLC connection's network is silent or unreachable: SMC-R continues")
 def _(t):
     gw = Gateways(t, smcr={"test_link_interval": "300ms", "test_link_timeout": "1s", "last_link_timeout": "1s"})
     s = gw.connect()
@@ -102,7 +102,7 @@ def _(t):
     equal(outcome(s), "reset", "at the client")
 
 
-@case("the middle is reset while the link works: SMC-R goes on")
+@case("the CLC connection is reset while the link works: SMC-R continues")
 def _(t):
     gw = Gateways(t, smcr={"fin_grace": "300ms"})
     for side in "ab":
@@ -115,7 +115,7 @@ def _(t):
         gw.ends_well(s)
 
 
-@case("the middle is reset and no link answers: the connection is over after fin_grace")
+@case("the CLC connection is reset and no link answers: the connection ends after fin_grace")
 def _(t):
     long = {"answer_timeout": "60s"}
     gw = Gateways(t, smcr={"fin_grace": "300ms", "test_link_timeout": "60s", "test_link_interval": "0s"}, device=long)
@@ -146,7 +146,7 @@ print(well)
 """
 
 
-@case("three times as many short connections as there are ports for middles: all work, and no port waits", timeout=180)
+@case("three times as many short connections as ports for CLC connections: all work, without TIME_WAIT", timeout=180)
 def _(t):
     ports = "20000 20199"
     gw = Gateways(t)
@@ -214,17 +214,17 @@ def vanishes(t, mode, pair):
         over.clear()
 
 
-@case("the server's host vanishes: its client is reset, on SMC-R")
+@case("the server's host disappears: its client is reset, on SMC-R")
 def _(t):
     vanishes(t, "smcr", 3)
 
 
-@case("the server's host vanishes: its client is reset, on TCP")
+@case("the server's host disappears: its client is reset, on TCP")
 def _(t):
     vanishes(t, "tcp", 3)
 
 
-@case("the far gateway's host vanishes, on TCP: both programs are freed")
+@case("the far gateway's host disappears, on TCP: both programs are released")
 def _(t):
     vanishes(t, "tcp", 1)
 
@@ -248,7 +248,7 @@ class Beyond:
             t.later(self.clients[fallback].close)
 
 
-@case("the client's host vanishes while a server speaks to it now and then: the server is freed")
+@case("the client's host disappears while the server sends occasionally: the server is released")
 def _(t):
     over = {False: [], True: []}
 
@@ -267,7 +267,7 @@ def _(t):
         soon(f"the server is freed, fallback={fallback}", lambda fallback=fallback: over[fallback])
 
 
-@case("a client that does not read for three times that long is not cut")
+@case("a client that does not read for three times the timeout is not reset")
 def _(t):
     data = pattern(32 << 20)
     gw = Beyond(t, lambda fallback, s: s.sendall(data))

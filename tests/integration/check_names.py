@@ -104,7 +104,7 @@ def server(t, text, host, port):
 HOST_A, HOST_B, HOST_C = HOSTS = "192.0.2.11", "192.0.2.12", "192.0.2.13"		# of this host, and no loopback addresses
 
 
-@case("a name that does not exist makes its own service wait, and is found when it is there; then its address changes",
+@case("a missing name delays its own service only, and is found later; then its address changes",
       timeout=90)
 def _(t):
     dns, port = name_server(t), t.port()
@@ -134,7 +134,7 @@ def _(t):
     check(asked < 30, f"{asked} questions")
 
 
-@case("names that cannot be looked up any more keep their addresses", timeout=90)
+@case("names whose lookup fails keep their addresses", timeout=90)
 def _(t):
     dns, port = name_server(t), t.port()
     server(t, b"a", HOST_A, port)
@@ -159,7 +159,7 @@ def _(t):
     check(("gone.test", 1, "tcp") in dns.asked, "asked over TCP")
 
 
-@case("SRV records: priorities and weights count, and a host without an address is left out", timeout=90)
+@case("SRV records: priorities and weights count, and a host without an address is ignored", timeout=90)
 def _(t):
     dns, (p1, p2, p3) = name_server(t), (t.port(), t.port(), t.port())
     servers = {b"a": server(t, b"a", HOST_A, p1), b"b": server(t, b"b", HOST_B, p2), b"c": server(t, b"c", HOST_C, p3)}
@@ -181,7 +181,7 @@ def _(t):
     wait_until(lambda: "name no host" in n.name_error("x"), "a service that is decidedly not there", PATIENT)
 
 
-@case("SRV records are looked up again by their TTL, and their hosts by theirs, without a reload", timeout=90)
+@case("SRV records and their hosts are resolved again by their TTLs, without a reload", timeout=90)
 def _(t):
     dns, (p1, p2) = name_server(t), (t.port(), t.port())
     server(t, b"a", HOST_A, p1), server(t, b"b", HOST_B, p2), server(t, b"c", HOST_C, p2)
@@ -204,7 +204,7 @@ def _(t):
     equal(lines(n.b, "reload"), [], "nobody has asked for a reload")
 
 
-@case("resolv.conf is read again when it has changed")
+@case("resolv.conf is read again after a change")
 def _(t):
     dns, port = name_server(t), t.port()
     server(t, b"a", HOST_A, port)
@@ -219,7 +219,7 @@ def _(t):
     equal(n.who("x"), b"a", "works")
 
 
-@case("smcrd -t looks SRV records up, and tries the servers that they name")
+@case("smcrd -t resolves SRV records, and tries their servers")
 def _(t):
     dns, port, middle = name_server(t), t.port(), t.port()
     there = server(t, b"a", HOST_A, port)
@@ -242,7 +242,7 @@ def _(t):
     advises("no name server has answered yet", "no answer in time")
 
 
-@case("a name server may not choose addresses of the loopback interface and the like; /etc/hosts may", timeout=90)
+@case("loopback and other special addresses are refused from a name server, accepted from /etc/hosts", timeout=90)
 def _(t):
     dns, port = name_server(t), t.port()
     server(t, b"a", HOST_A, port), server(t, b"l", "127.0.0.1", port)
@@ -270,7 +270,7 @@ def _(t):
         equal(len(told), 1, f"{x} is told once: {told}")
 
 
-@case("a name server cannot lead services to where the daemon itself listens, wildcards included", timeout=90)
+@case("a name server cannot direct services to the daemon's own listeners, wildcards included", timeout=90)
 def _(t):
     dns, port = name_server(t), t.port()
     n = Names(t, {"x": f"loop.test:{port}", "y": f"other.test:{port}"})
@@ -380,17 +380,17 @@ def dies_and_comes_back(t, policy):
     return load
 
 
-@case("two targets, the first in front: it dies under load and comes back", timeout=90)
+@case("two targets, policy first: the first ends under load and returns", timeout=90)
 def _(t):
     dies_and_comes_back(t, "first")
 
 
-@case("two targets in turn: one dies under load and comes back", timeout=90)
+@case("two targets, policy spread: one ends under load and returns", timeout=90)
 def _(t):
     dies_and_comes_back(t, "spread")
 
 
-@case("retry: a failed target is tried, and a name looked up, at once")
+@case("retry: a failed target is probed, and a name resolved, at once")
 def _(t):
     dns, port = name_server(t, negative=300), t.port()
     server(t, b"a", HOST_A, port)
@@ -414,7 +414,7 @@ def _(t):
     wait_until(lambda: states() == ["ok", "ok"], "it is back", 20)
 
 
-@case("retry behind a reload that drops a service with a failed target: it is not tried, and a connection goes on")
+@case("retry after a reload that removes a service with a failed target: it is not probed, and a connection continues")
 def _(t):
     a, (b1, _), _, _, port = two_targets(t, "first", retry="1h")
     b1.expect_dead = True
@@ -428,7 +428,7 @@ def _(t):
         same_bytes(recv_exact(s, 11), b"still there", "it goes on")
 
 
-@case("policy spread: connections are dealt out evenly")
+@case("policy spread: connections are distributed evenly")
 def _(t):
     a, _, _, _, port = two_targets(t, "spread")
     got = []
@@ -439,7 +439,7 @@ def _(t):
     equal([x["connections"] for x in a.ctl("service", "x")["addresses"]], [10, 10], "counted")
 
 
-@case("a gateway whose server is down: the connection goes on to another one, which is remembered", timeout=90)
+@case("a gateway whose server is down: the connection uses another one, which is remembered", timeout=90)
 def _(t):
     a, _, servers, middles, port = two_targets(t, "first")
     load = Load(t, port, 1)
@@ -458,7 +458,7 @@ def _(t):
     wait_until(lambda: [x["state"] for x in a.ctl("service", "x")["addresses"]] == ["ok", "ok"], "states")
 
 
-@case("a reload with a name that does not exist is done, and nobody asks again before it is time")
+@case("a reload with a missing name succeeds, and the name is queried at its time only")
 def _(t):
     dns, port = name_server(t, negative=300), t.port()
     server(t, b"a", HOST_A, port)

@@ -180,7 +180,7 @@ def run_table(t, greeting):
     return hosts
 
 
-@case("each pair of an ingress and what it leads to", timeout=180)
+@case("each pair of an ingress and its target", timeout=180)
 def _(t):
     hosts = run_table(t, b"")
     for bpf, d in hosts.fronts.items():
@@ -192,12 +192,12 @@ def _(t):
         check("CLC message without the SMC-R option" in d.log(), f"egress{int(bpf)}: the log says so")
 
 
-@case("the same with a server that speaks first, but not at once", timeout=180)
+@case("the same with a server that sends first, after a delay", timeout=180)
 def _(t):
     run_table(t, GREETING)
 
 
-@case("plain clients at an egress of each kind; a client that does not speak, a server that speaks first")
+@case("plain clients at an egress of each kind; a silent client, a server that sends first")
 def _(t):
     for greeting in (b"", GREETING):
         server = Recorder(t, greeting)
@@ -224,7 +224,7 @@ def _(t):
             d.finish()
 
 
-@case("while nobody speaks a connection is in set-up, says why, and has its server; the idle time counts")
+@case("a connection without data is in set-up with its reason and has its server; the idle time counts")
 def _(t):
     server = Recorder(t)
     at = (t.addr, t.port())
@@ -243,7 +243,7 @@ def _(t):
     check("idle for too long" in d.log(), "the log says why")
 
 
-@case("first bytes: a Proposal without the option reaches no server, be it early or late, whole or with more behind it")
+@case("first bytes: a Proposal without the option reaches no server, early or late, alone or followed by data")
 def _(t):
     quiet = Recorder(t)
     hosts = Hosts(t, quiet, kinds=("linux", "auto"))
@@ -286,7 +286,7 @@ def closed(s):
         return True
 
 
-@case('fallback = "refuse": no plain TCP at either end, SMC-R where both can')
+@case('fallback = "refuse": no plain TCP at either end, SMC-R where possible')
 def _(t):
     server = Recorder(t)
     hosts = Hosts(t, server, fallback="refuse")
@@ -309,7 +309,7 @@ def _(t):
         equal(sum(s["fallbacks"] for s in d.services()), 0, "fallbacks")
 
 
-@case("without the right: a warning, the words in status, and the words of a client that offered it")
+@case("without the privilege: a warning, the reason in status, and the reason of a client that offered the option")
 def _(t):
     server = Recorder(t)
     at = (t.addr, t.port())
@@ -339,7 +339,7 @@ def _(t):
         check("no SMC-R option in the SYN/ACK" in a.connections()[0]["reason"]["detail"], "the ingress's words")
 
 
-@case("a user of its own with the two rights of the drop-in: the option is there, the rights are gone")
+@case("a separate user with the two capabilities of the drop-in: the option works, the capabilities are dropped")
 def _(t):
     need_bpf(t)
     if os.geteuid() != 0:
@@ -368,7 +368,7 @@ def _(t):
     equal((d.counters()["option_agreed"], d.counters()["established_client"]), (2, 1), "by the option, on SMC-R")
 
 
-@case("nobody wants it: no program, no warning; a reload that wants it is told to restart; peer changes live")
+@case("option not needed: no program, no warning; a reload that needs it requires a restart; peer changes apply")
 def _(t):
     server = Recorder(t)
     at, port = (t.addr, t.port()), t.port()
@@ -406,7 +406,7 @@ def _(t):
     equal(d.counters()["established_server"], 2, "on SMC-R")
 
 
-@case("smcrctl check and prewarming look at the option",
+@case("smcrctl check and prewarming use the option",
       one_worker="each worker makes a link group ahead")
 def _(t):
     server = Recorder(t)
@@ -450,7 +450,7 @@ def _(t):
     server.server.ok()
 
 
-@case("a process that takes over has the option on the sockets that the old one armed, also when that one has ended")
+@case("after a take-over the sockets keep the option, also when the old process has ended")
 def _(t):
     need_bpf(t)
     server = Recorder(t)

@@ -68,17 +68,17 @@ def out_and_back(t, why, ingress=None, before=None):
     equal(lines(pair.b, "not available"), [], "at the other host")
 
 
-@case("the peer's port is dropped: told once, and once that it is there again")
+@case("the peer's port is dropped: begin and end are logged once")
 def _(t):
     out_and_back(t, 'reason="cannot be connected: Connection timed out"', {"connect_timeout": "300ms"}, full_backlog)
 
 
-@case("the peer's daemon is down: told once, and once that it is there again")
+@case("the peer's daemon is down: begin and end are logged once")
 def _(t):
     out_and_back(t, 'reason="cannot be connected: Connection refused"')
 
 
-@case("a reload to another target that is down, too: that is told as well, and counted from there")
+@case("a reload to another target that is down: logged, and counted from then on")
 def _(t):
     pair = pair_to(t, echo, a=DEFAULT, b=DEFAULT)
     nobody = [hostport(t.addr, t.port()) for _ in range(2)]
@@ -93,7 +93,7 @@ def _(t):
     equal(lines(pair.a, "available again"), [], "nothing is well")
 
 
-@case("the server behind the egress is down: told on both hosts, counted as a connect that failed on both")
+@case("the server behind the egress is down: logged and counted as a failed connect on both hosts")
 def _(t):
     port = t.port()
     pair = Pair(t, {"x": (t.addr, port)}, a=DEFAULT, b=DEFAULT)
@@ -112,7 +112,7 @@ def _(t):
     told_once(pair.a, "available again", "peer available again", "connections=5")
 
 
-@case("the peer is a plain TCP server, silent or talking: it is no SMC-R peer")
+@case("the peer is a plain TCP server, silent or sending: no SMC-R peer")
 def _(t):
     def silent(s):
         while s.recv(100):
@@ -135,7 +135,7 @@ def _(t):
         check(words in out, f"smcrctl check: {out}")
 
 
-@case("strangers at the egress port: a plain client, a silent one; limited, and nothing of a client that only looks")
+@case("strangers at the egress port: a plain client, a silent one; limited; a client that only connects is not logged")
 def _(t):
     pair = pair_to(t, echo, a=DEFAULT, b={**DEFAULT, "smcr": {"clc_timeout": "2s"}})
     at = (t.addr, pair.middle["x"])
@@ -166,7 +166,7 @@ def _(t):
     works(pair)
 
 
-@case("a link that cannot be made: why, on both hosts", one_worker="each worker has a port of its own")
+@case("a link that cannot be made: the reason on both hosts", one_worker="each worker has a port of its own")
 def _(t):
     server = Server(t, echo)
     pair = Pair(t, {"x": server.at}, a={**DEFAULT, "devices": [{"type": "siw", "address": t.addr, "rtr": ["send"]}]},

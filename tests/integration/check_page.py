@@ -46,7 +46,7 @@ def lively_pair(t):
     return pair, at
 
 
-@case("a browser shows services, groups, links and devices, without a word of complaint", timeout=150)
+@case("a browser shows services, groups, links and devices, without an error", timeout=150)
 def _(t):
     pair, at = lively_pair(t)
     url = f"http://{hostport(*at)}/"
@@ -64,7 +64,7 @@ def _(t):
         shutil.copy(picture, keep)
 
 
-@case("it fits a phone, and is dark where that is wanted", timeout=150)
+@case("it fits a phone, and follows the dark mode", timeout=150)
 def _(t):
     _, at = lively_pair(t)
     page = t.path("page.html")

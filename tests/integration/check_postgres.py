@@ -16,7 +16,7 @@ def setup(t):
     return pair, where, sql
 
 
-@case("pgbench: initialise, read only, read and write; the books balance", timeout=150)
+@case("pgbench: initialise, read only, read and write; the balances match", timeout=150)
 def _(t):
     pair, where, sql = setup(t)
     pgbench = postgres_bin("pgbench")

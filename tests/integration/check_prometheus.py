@@ -38,7 +38,7 @@ def expressions():
     return [e.replace("$__rate_interval", "5m").replace("$instance", ".*").replace("$service", ".*") for e in found]
 
 
-@case("rules and dashboard speak of metrics that there are")
+@case("rules and dashboard use existing metrics")
 def _(t):
     with open(os.path.join(EXAMPLES, "smcrd-alerts.yml")) as f:
         rules = f.read()
@@ -53,7 +53,7 @@ def _(t):
     equal(len(ids), len(set(ids)), "panels with a number of their own")
 
 
-@case("promtool: the alert rules are right and fire when they should; the dashboard's expressions are PromQL", timeout=150)
+@case("promtool: the alert rules are valid and fire as expected; the dashboard's expressions are PromQL", timeout=150)
 def _(t):
     equal(promtool("check", "rules", os.path.join(EXAMPLES, "smcrd-alerts.yml"))[0], 0, "check rules")
     status, said = promtool("test", "rules", "alerts-test.yml", cwd=EXAMPLES)
@@ -66,7 +66,7 @@ def _(t):
     equal(status, 0, f"dashboard: {said}")
 
 
-@case("Prometheus scrapes a pair under load, evaluates the rules, and has nothing to complain of", timeout=150)
+@case("Prometheus scrapes a pair under load and evaluates the rules without an error", timeout=150)
 def _(t):
     program = need("prometheus")
     at = [(t.addr, t.port()) for _ in range(2)]

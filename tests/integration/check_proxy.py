@@ -67,7 +67,7 @@ def _(t):
     run(t, "v2", read_v2, "::1")
 
 
-@case("the header comes at once, before the client says a word")
+@case("the header is sent at once, before the client's first data")
 def _(t):
     for version, read in (("v1", read_v1), ("v2", read_v2)):
         def serve(s, read=read):
@@ -80,7 +80,7 @@ def _(t):
         pair.only_smcr()
 
 
-@case("nginx understands both")
+@case("nginx accepts both")
 def _(t):
     server = Nginx(t, proxy_protocol=True)
     for version in ("v1", "v2"):

@@ -38,7 +38,7 @@ def _(t):
     pair.only_smcr(30)
 
 
-@case("values of every size up to 64 MiB come back as they were stored", timeout=90)
+@case("values of every size up to 64 MiB return as stored", timeout=90)
 def _(t):
     _, pair = redis_pair(t)
     c = Client(pair.connect())
@@ -70,7 +70,7 @@ def _(t):
     pair.only_smcr()
 
 
-@case("publish and subscribe: the server speaks unasked")
+@case("publish and subscribe: the server sends without a request")
 def _(t):
     _, pair = redis_pair(t)
     sub, pub = Client(pair.connect()), Client(pair.connect())

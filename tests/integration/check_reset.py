@@ -36,7 +36,7 @@ def _(t):
     pair.ended_well()
 
 
-@case("reset in the middle of bulk, by the sender and by the receiver, both ways")
+@case("reset during bulk data, by the sender and by the receiver, in both directions")
 def _(t):
     block = pattern(1 << 20)
     lsn = listener(t)
@@ -76,7 +76,7 @@ def _(t):
     pair.ended_well(4)
 
 
-@case("reset while the other side's reader is stuck and every buffer is full")
+@case("reset while the other side does not read and every buffer is full")
 def _(t):
     pair, client, server = pair_with_ends(t)
     client.settimeout(0.5)	# raw: until every buffer is full
@@ -111,7 +111,7 @@ def _(t):
     pair.only_smcr(100 // SHRINK)
 
 
-@case("nobody listens at the server's port: the client is reset, and it works once somebody does")
+@case("the server's port is closed: the client is reset, and connects work once it is open")
 def _(t):
     port = t.port()
     pair = Pair(t, {"x": (t.addr, port)})
@@ -127,7 +127,7 @@ def _(t):
     s.close()
 
 
-@case("the peer daemon is absent: the client is reset soon; it works once the peer is there")
+@case("the peer daemon is absent: the client is reset soon; connects work once it runs")
 def _(t):
     pair = pair_to(t, echo, start=False)
     pair.a.start()

@@ -13,7 +13,7 @@ TOTAL = 16 << 20
 BOUND = (1 << 20) + 256 * 1024
 
 
-@case("20 sleeping readers: bounded memory, a bystander's round trips go on, all bytes arrive", timeout=120)
+@case("20 sleeping readers: bounded memory, round trips of another connection continue, all bytes arrive", timeout=120)
 def _(t):
     wake = threading.Event()
     data = [pattern(TOTAL, i) for i in range(SLOW)]
@@ -64,7 +64,7 @@ def _(t):
     pair.only_smcr(SLOW + 1)
 
 
-@case("a client that does not read holds back the server, and gets everything later", timeout=60)
+@case("a client that does not read blocks the server, and gets all data later", timeout=60)
 def _(t):
     sent = []
 
@@ -83,7 +83,7 @@ def _(t):
     pair.only_smcr()
 
 
-@case("a reader that takes 700 bytes at a time", timeout=60)
+@case("a reader of 700 bytes at a time", timeout=60)
 def _(t):
     data = pattern((3 << 20) // SHRINK)
     server = Server(t, lambda s: s.sendall(data))

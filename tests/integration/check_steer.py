@@ -60,7 +60,7 @@ def sink(s):
         pass
 
 
-@case("close ID, --peer and --service while bulk runs: reset, both ends say why, and a bystander goes on")
+@case("close ID, --peer and --service during bulk data: reset, both ends log the reason, another connection continues")
 def _(t):
     def either(s):
         (sink if s.recv(1) == pattern(1) else echo)(s)
@@ -94,7 +94,7 @@ def _(t):
     equal(status_of(pair.a, "close"), 2, "close of nothing")
 
 
-@case("close reaches connections of a service that a reload has removed, and those on TCP")
+@case("close resets connections of a removed service, and those on TCP")
 def _(t):
     pair = pair_to(t, echo)
     old = pair.connect()
@@ -114,7 +114,7 @@ def _(t):
     equal(outcome(fallen)[0], "reset", "the client on TCP")
 
 
-@case("disable and enable under load: connects are refused, what runs goes on, a reload changes nothing")
+@case("disable and enable under load: connects are refused, connections continue, a reload changes nothing")
 def _(t):
     redis = Redis(t)
     pair = Pair(t, {"redis": (redis.host, redis.port)})
@@ -147,7 +147,7 @@ def redis_ping(pair):
         return s.recv(100)
 
 
-@case("a drain that is taken back: what runs goes on, and new connections are taken by the same sockets")
+@case("undrain: connections continue, and the same sockets accept new ones")
 def _(t):
     pair = pair_to(t, echo)
     old = pair.connect()
@@ -181,7 +181,7 @@ def _(t):
     equal(status_of(pair.a, "undrain"), 1, "undrain after a signal")
 
 
-@case("link delete and link add, from either end", one_worker="links of one group are looked at")
+@case("link delete and link add, from either end", one_worker="links of one group")
 def _(t):
     other = stranger(t)
     two = {"devices": [soft_device(t.addr), soft_device(other)], "smcr": {"mpa_peers": [t.addr, other]}}
@@ -241,7 +241,7 @@ def _(t):
     equal(status_of(pair.a, "log-level", "loud"), 2, "no such level")
 
 
-@case("the read-only socket answers questions, for anybody, and refuses orders")
+@case("the read-only socket answers queries of every user, and refuses orders")
 def _(t):
     pair = pair_to(t, echo, a={"control": {"readonly": True}})
     path = pair.a.readonly
@@ -266,7 +266,7 @@ def _(t):
     check(not os.path.exists(path), "the file is gone with the daemon")
 
 
-@case("stats --delta and top tell what goes on", timeout=90)
+@case("stats --delta and top show rates", timeout=90)
 def _(t):
     pair = Pair(t, {"x": Server(t, sink).at})
     bulk = Bulk(pair)
@@ -325,7 +325,7 @@ def human(text):
     return float(text.rstrip("KMG")) * 1024 ** unit
 
 
-@case("top has the rate of a service whose connections come and go between two looks", timeout=90)
+@case("top has the rate of a service with connections shorter than the interval", timeout=90)
 def _(t):
     pair = Pair(t, {"x": Server(t, answers).at})
     short = Short(pair)
@@ -352,7 +352,7 @@ def _(t):
         equal((s[there], s[here]), (short.cnt * Short.SIZE, short.cnt), f"what daemon {d.name} has counted")
 
 
-@case("top and trace of what is not there say so and end; top goes on with a removed service's connections")
+@case("top and trace of a missing object report that and end; top continues with a removed service's connections")
 def _(t):
     pair = pair_to(t, echo)
     s = pair.connect()

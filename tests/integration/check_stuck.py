@@ -53,7 +53,7 @@ class StuckPipe:
         return self.text
 
 
-@case("standard error that nobody reads: connections go on, reading again gives the count", timeout=120)
+@case("blocked standard error: connections continue, and the count of lost lines follows", timeout=120)
 def _(t):
     pair = echo_pair(t, a={"log_level": "debug"}, b={"log_level": "debug"}, start=False)
     pipes = {}
@@ -82,7 +82,7 @@ def _(t):
     works(bystander)
 
 
-@case("a daemon whose standard error stands still ends all the same, and what fits in comes out")
+@case("a daemon with blocked standard error ends, and writes as many lines as possible")
 def _(t):
     pair = echo_pair(t, start=False)
     pipe = StuckPipe(t, "a")
@@ -131,7 +131,7 @@ class StuckSocket:
             return self.heard
 
 
-@case("a journal that does not read: connections go on; reading again it has the entries in order")
+@case("a blocked journal: connections continue, and the entries follow in order")
 def _(t):
     need("unshare")
     pair = echo_pair(t, start=False)
@@ -157,7 +157,7 @@ def _(t):
     works(bystander)
 
 
-@case("systemd that does not read: orders are carried out; reading again it gets the states in order")
+@case("systemd that does not read: orders are executed, and the states follow in order")
 def _(t):
     pair = echo_pair(t, start=False)
     path = t.path("notify")
@@ -180,7 +180,7 @@ def _(t):
     works(bystander)
 
 
-@case("smcrctl that is stopped while it follows: connections go on, it gets what is there when it goes on")
+@case("a stopped smcrctl that follows events: connections continue, and it gets the kept events when it resumes")
 def _(t):
     pair = echo_pair(t)
     bystander = pair.connect()

@@ -55,7 +55,7 @@ def paths_are_told(pair, sctp):
             equal(x["addresses"], [pair.a.t.addr], f"device: {x}")
 
 
-@case("both have SCTP, and prefer it")
+@case("both have SCTP, and use it")
 def _(t):
     pair = echoed(t, ["sctp", "tcp"], ["sctp", "tcp"])
     equal(carriers(pair), [{"iwarp-sctp-udp"}] * 2, "transports")
@@ -84,7 +84,7 @@ def words(pair, n, *ours):
         check(w in text, f"daemon {d.name} says \"{w}\":\n{text}")
 
 
-@case("nothing in common: TCP, and the reason on both sides")
+@case("no common transport: TCP, and the reason on both sides")
 def _(t):
     for a, b, offer in ((["sctp"], ["tcp"], "iwarp-sctp-udp"), (["tcp"], ["sctp"], "iwarp")):
         pair = echoed(t, a, b)
@@ -116,7 +116,7 @@ def contact_failed(pair):
     check("transport=iwarp-sctp-udp" in pair.a.log(), pair.a.log())
 
 
-@case("SCTP fails: the next one takes MPA on TCP, and both say why")
+@case("SCTP fails: the next connection uses MPA on TCP, and both report the reason")
 def _(t):
     draft = {"transport": "sctp", "sctp_profile": "draft-00"}
     pair = gateways(t, [draft, "tcp"], ["sctp", "tcp"])
@@ -128,7 +128,7 @@ def _(t):
     equal(pair.b.counters()["sctp_shunned"], 1, "first contacts over something else")
 
 
-@case("SCTP fails and there is nothing else: TCP, and both say why")
+@case("SCTP fails and there is no other transport: TCP, and both report the reason")
 def _(t):
     pair = gateways(t, [{"transport": "sctp", "sctp_profile": "draft-00"}], ["sctp"])
     contact_failed(pair)

@@ -63,7 +63,7 @@ def refused_reload(d):
 # -- programs --
 
 
-@case("redis-benchmark -s against Redis on a UNIX socket; smcrctl and the log say which user", timeout=90)
+@case("redis-benchmark -s against Redis on a UNIX socket; smcrctl and the log name the user", timeout=90)
 def _(t):
     server = Redis(t, unix=True)
     pair = Pair(t, {"redis": (server.host, server.port)}, unix=True)
@@ -106,7 +106,7 @@ def _(t):
 # -- ends --
 
 
-@case("half close both ways, fallen back, too")
+@case("half close in both directions, also after a fallback")
 def _(t):
     request, answer = pattern(5 << 20, 1), pattern(5 << 20, 2)
 
@@ -132,7 +132,7 @@ def _(t):
             server.ok()
 
 
-@case("what the end of an abort is: a reset where the kernel has one, both ways; a bystander goes on")
+@case("an abort is a reset where the kernel has one, in both directions; another connection continues")
 def _(t):
     lsn = listener(t)
     pair = Pair(t, {"x": lsn.getsockname()[:2], "echo": Server(t, echo, unix=True).at}, unix=True)
@@ -173,7 +173,7 @@ def _(t):
     works(bystander)
 
 
-@case("an urgent byte comes in line into a UNIX socket, and out of it as urgent")
+@case("an urgent byte is written inline to a UNIX socket, and read from one as urgent")
 def _(t):
     lsn = unix_listener(t)
     pair = Pair(t, {"x": (f"unix:{lsn.getsockname()}", 0)})		# TCP clients
@@ -198,7 +198,7 @@ def _(t):
 # -- who may connect --
 
 
-@case("allow_users: another user is turned away, counted and logged; a bystander goes on",
+@case("allow_users: another user is refused, counted and logged; another connection continues",
       one_worker="lines of the log are limited in each worker by itself")
 def _(t):
     only_root("become somebody else")
@@ -242,7 +242,7 @@ def _(t):
     works(pair.connect())
 
 
-@case("mode, owner and group of the file are what the kernel goes by")
+@case("the kernel enforces mode, owner and group of the file")
 def _(t):
     only_root("give files away")
     group = grp.getgrgid(NOBODY).gr_name
@@ -263,7 +263,7 @@ def _(t):
 # -- files --
 
 
-@case("a dead daemon's socket is replaced, a live one's is not, nor what is no socket")
+@case("a dead daemon's socket is replaced, but no live one and no other file")
 def _(t):
     pair = pair_to(t, echo, unix=True)
     path = pair.path["x"]
@@ -304,7 +304,7 @@ def _(t):
     check(not os.path.exists(path), "the other one's end removes it")
 
 
-@case("reload: services on UNIX sockets come, move and go; live connections go on")
+@case("reload: services on UNIX sockets come, move and go; live connections continue")
 def _(t):
     first, second = Server(t, echo, unix=True), Server(t, echo)
     pair = Pair(t, {"one": first.at, "two": second.at}, unix=True)
@@ -341,7 +341,7 @@ def _(t):
     pair.only_smcr(5)
 
 
-@case("what a confined daemon's reload cannot do, it says, and all stays as it was")
+@case("a confined daemon's reload reports what it cannot do, and changes nothing")
 def _(t):
     pair = pair_to(t, echo, unix=True)
     c = pair.connect()
@@ -386,7 +386,7 @@ os.execv(argv[0], argv)
 """
 
 
-@case("systemd's socket is used where its path fits, and its file is systemd's")
+@case("systemd's socket with the same path is used, and its file stays")
 def _(t):
     pair = pair_to(t, echo, unix=True, start=False)
     path = pair.path["x"]
@@ -407,7 +407,7 @@ def _(t):
 # -- PROXY header, fallback, servers that are not there --
 
 
-@case("the PROXY header of a client on a UNIX socket names nobody")
+@case("the PROXY header of a client on a UNIX socket has no address")
 def _(t):
     for version, want in (("v1", b"PROXY UNKNOWN\r\n"), ("v2", b"\r\n\r\n\0\r\nQUIT\n" + struct.pack(">BBH", 0x20, 0, 0))):
         got = []
@@ -430,7 +430,7 @@ def _(t):
     check(pair.turned_away(), "refused")
 
 
-@case("a server that is not there yet, not reachable for us, and there: the log says which")
+@case("a server that is missing, without permission, and available: the log has the reason")
 def _(t):
     path = t.socket_path("server")
     pair = Pair(t, {"x": (f"unix:{path}", 0)}, unix=True, egress={"connect_timeout": "300ms"})

@@ -55,7 +55,7 @@ class Knocking:
         self.task.result()
 
 
-@case("one process after the other takes over, on either side: old and new connections go on; who is who", timeout=90)
+@case("successive take-overs on either side: old and new connections continue; reports name the process", timeout=90)
 def _(t):
     pair = echo_pair(t)
     for side in ("a", "b"):
@@ -186,7 +186,7 @@ def mpa_ports(d):
     return sorted(x["mpa_port"] for x in d.ctl("devices")["devices"])
 
 
-@case("ports for links are taken over, though the range has others: a firewall may let no other one pass; links and new ones go on")
+@case("ports for links are taken over, as a firewall may pass no others; old and new links continue")
 def _(t):
     port = t.port()
     t.port()
@@ -206,7 +206,7 @@ def _(t):
     equal(old.wait(), 0, "exit status")
 
 
-@case("ports for links are taken over by fewer workers, and by more, which need others")
+@case("ports for links are taken over by fewer workers, and by more, which use further ports")
 def _(t):
     port = t.port()
     t.port()
@@ -231,7 +231,7 @@ def _(t):
     equal(fallbacks, 0, "fallbacks")
 
 
-@case("who connects and says nothing holds no hand-over up: others wait for less than a second")
+@case("a silent client does not delay a hand-over: others wait for less than a second")
 def _(t):
     pair = echo_pair(t)
     running = pair.connect()
@@ -324,7 +324,7 @@ def ends_with(new, *words, status=1):
         check(word in new.log(), f"{word} in the log: {new.log()}")
 
 
-@case("a new process that fails before it is ready: the old one has lost nothing, UNIX sockets and their files neither")
+@case("a new process that fails before it is ready: the old one keeps everything, UNIX sockets and their files included")
 def _(t):
     pair = echo_pair(t, unix=True, a={"workers": 2})
     old, running = pair.a, pair.connect()
@@ -359,7 +359,7 @@ def _(t):
     equal(old.wait(), 0, "exit status")
 
 
-@case("who may take over, and in which words; one at a time, and none from one that has a successor or ends")
+@case("hand-over: permitted user, valid messages, one at a time, none from a daemon with a successor or in its end")
 def _(t):
     pair = echo_pair(t)
     d, running = pair.a, pair.connect()
@@ -427,7 +427,7 @@ def _(t):
     check(old_fds < 100, "descriptors of takers that are gone")
 
 
-@case("a daemon that is none: whatever it sends is a clear error")
+@case("a false daemon: each message is a clear error")
 def _(t):
     conf = {"devices": [{"type": "siw", "address": t.addr}]}
     lsn, not_listening, datagram = socket.socket(), socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -470,7 +470,7 @@ def _(t):
     check(os.path.exists(d.control), "the file is left alone")
 
 
-@case("beside one that drains already, and where nobody runs; an error names the option")
+@case("take-over from a draining daemon, and without a daemon; an error names the option")
 def _(t):
     pair = echo_pair(t)
     old, running = pair.a, pair.connect()
@@ -491,7 +491,7 @@ def _(t):
         works(s)
 
 
-@case("a disabled service, a drain that was taken back, the read-only socket: a new process takes over")
+@case("take-over with a disabled service, an undone drain, the read-only socket")
 def _(t):
     pair = echo_pair(t, a={"control": {"readonly": True}})
     old, running = pair.a, pair.connect()
@@ -559,7 +559,7 @@ def tries(pair, name, ending):
     return said
 
 
-@case("disabled services: a socket that is shut is not handed over, who disables or enables one meanwhile ends that; the new process "
+@case("disabled services: a shut socket is not handed over, disable or enable meanwhile ends the hand-over; the new process "
       "has all enabled", timeout=90)
 def _(t):
     pair = three_services(t, a={"workers": 2}, unix=False)
@@ -646,7 +646,7 @@ def asked(at):
     return json.loads(body)["data"]["pid"]
 
 
-@case("the metrics endpoint is the new one's, at an address and at a path")
+@case("the metrics endpoint moves to the new process, at an address and at a path")
 def _(t):
     at = (t.addr, t.port())
     path = t.socket_path("metrics")
@@ -665,7 +665,7 @@ def _(t):
     check(not os.path.exists(path), "the file goes with the last process")
 
 
-@case("--background returns when the daemon is ready, with 1 when it fails")
+@case("--background returns when the daemon is ready, with 1 if it fails")
 def _(t):
     pair = echo_pair(t)
     argv = [SMCRD, "-f", pair.a.conf_path, "--background"]
@@ -747,7 +747,7 @@ class Manager:
         return any(words.get(key) == str(value) for words in self.said)
 
 
-@case("systemd's store: connects wait while the daemon is restarted, TCP and UNIX; a reload changes what is stored", timeout=90)
+@case("systemd's store: connects wait during a restart, TCP and UNIX; a reload changes the stored sockets", timeout=90)
 def _(t):
     pair = echo_pair(t, a={"workers": 2}, start=False)
     manager, path, d = Manager(t), t.socket_path("x"), pair.a
@@ -780,7 +780,7 @@ def _(t):
     check(not os.path.exists(path), "nor is its file there")
 
 
-@case("sockets of a socket unit are not stored, as systemd has them, nor are their files removed; a successor knows that, too")
+@case("sockets of a socket unit are not stored, nor their files removed; also by a successor")
 def _(t):
     pair = echo_pair(t, unix=True, start=False)
     manager, d, path = Manager(t), pair.a, pair.path["x"]
@@ -821,7 +821,7 @@ def under_systemd(t):
     return pair, manager, d
 
 
-@case("systemd's store and disabled services: refused until the next process is there, which has them enabled; a crash, too", timeout=90)
+@case("systemd's store and disabled services: refused until the next process enables them; also after a crash", timeout=90)
 def _(t):
     pair, manager, d = under_systemd(t)
     shut = socket.socket()	# as a daemon leaves it that dies before it has told systemd
@@ -862,7 +862,7 @@ def _(t):
         check(served(d, "xyu"), "all are enabled")
 
 
-@case("systemd's store has the sockets of a service that was disabled and is enabled again")
+@case("systemd's store has the sockets of a service that was disabled and enabled")
 def _(t):
     pair, manager, d = under_systemd(t)
     wait_until(lambda: len(manager.stored) == 5, "two for each port, one for the UNIX socket")
@@ -897,7 +897,7 @@ def _(t):
     equal(manager.stored, [], "a drain ends the service: nothing is kept, whatever is enabled then")
 
 
-@case("systemd is told which process is the service's now, and the new one speaks for it")
+@case("systemd is notified of the new main process, which sends further notifications")
 def _(t):
     pair = echo_pair(t, start=False)
     manager, old = Manager(t), pair.a

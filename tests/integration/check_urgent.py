@@ -44,7 +44,7 @@ def run_ends(e):
         equal(marks, [10], f"{what}: place of the urgent byte")
 
 
-@case("between ordinary bytes, both ways")
+@case("between ordinary bytes, in both directions")
 def _(t):
     e = Ends(t)
     run_ends(e)
@@ -69,7 +69,7 @@ def _(t):
     e.pair.only_smcr()
 
 
-@case("out of line: recv(MSG_OOB) gives the byte, the stream is without it")
+@case("out of line: recv(MSG_OOB) returns the byte, the stream lacks it")
 def _(t):
     e = Ends(t)
     for what, a, b in e.both_ways():
@@ -113,7 +113,7 @@ def _(t):
     e.pair.only_smcr()
 
 
-@case("in the middle of bulk that wraps the buffers many times")
+@case("during bulk data that wraps the buffers many times")
 def _(t):
     e = Ends(t)
     block = pattern(777777, 5)

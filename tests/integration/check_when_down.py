@@ -82,7 +82,7 @@ class Hosts:
         self.server = Server(self.t, says(b"1"), host=self.server.host, port=self.server.port, unix=False)
 
 
-@case("the other daemon is down, and comes back; told in status, log and reports")
+@case("the other daemon is down, and returns; shown in status, log and reports")
 def _(t):
     h = Hosts(t)
     equal(state(h.a), "open", "at first")
@@ -110,7 +110,7 @@ def _(t):
     h.comes_back()
 
 
-@case("the server behind the other daemon is down, with the setting on the client's host alone: now and then a client tries")
+@case("the server behind the other daemon is down, with the setting on the client's host alone: one client tries at intervals")
 def _(t):
     h = Hosts(t, ingress={"when_down": "close_listener", "target_retry": "30s"})
     h.go_down(h.server._close)
@@ -128,7 +128,7 @@ def _(t):
         h.comes_back()
 
 
-@case("several targets: closed when the last one is down, open when one is back")
+@case("several targets: closed when the last one is down, open when one returns")
 def _(t):
     servers = [Server(t, says(b"1"), unix=False), Server(t, says(b"3"), unix=False)]
     at = t.port()
@@ -159,7 +159,7 @@ def _(t):
     equal(ask_plain(), "3", "the second is back")
 
 
-@case("smcrctl retry looks at once; disable and enable go before")
+@case("smcrctl retry probes at once; disable and enable have precedence")
 def _(t):
     h = Hosts(t, ingress={"when_down": "close_listener", "target_retry": "1h"})
     h.go_down(h.b.stop)
@@ -215,7 +215,7 @@ def _(t):
     equal(h.tries(), ["1"] * TRIES, "again")
 
 
-@case("a port that takes a right which is given up after the start")
+@case("a port below 1024, without the capability after the start")
 def _(t):
     if os.geteuid() != 0:
         raise Skip("needs root")
@@ -248,7 +248,7 @@ def _(t):
     equal([who() for _ in range(TRIES)], [second.at[1]] * TRIES, "the second host")
 
 
-@case("the default: each client is a try, accepted and then reset")
+@case("the default: each client triggers an attempt, accepted and then reset")
 def _(t):
     h = Hosts(t, ingress=None)
     h.b.stop()

@@ -26,7 +26,7 @@ def _(t):
         equal(sizes(d), {(512 * 1024, 512 * 1024, MIB)}, f"sizes at {d.name}")
 
 
-@case("what is set holds, also above RFC 7609's codes; at one end alone, too")
+@case("configured sizes apply, also above RFC 7609's codes, and at one end alone")
 def _(t):
     pair = pair_of(t, a={"smcr": {"send_buffer": "128K"}}, ingress={"rmb_element": "4M"}, egress={"rmb_element": "16K"})
     s = pair.connect()
@@ -36,7 +36,7 @@ def _(t):
     pair.only_smcr(1)
 
 
-@case("small messages go to the start of the element, again and again")
+@case("small messages stay at the start of the element")
 def _(t):
     pair = pair_of(t)
     s = pair.connect()
@@ -46,7 +46,7 @@ def _(t):
         check(d.counters()["started_over"] > 200, f"{d.name}: {d.counters()['started_over']} times")
 
 
-@case("when memory gets short elements shrink, and then TCP takes over; who has some goes on",
+@case("short memory: smaller elements, then TCP; existing connections continue",
       one_worker="each worker has its part of the limit")
 def _(t):
     little = {"smcr": {"rmb_memory_max": "24M"}}
@@ -63,7 +63,7 @@ def _(t):
     exchange(first, pattern(MIB))
 
 
-@case("connections that have carried 1 MB and rest hold no more than fresh ones", timeout=120)
+@case("idle connections after 1 MB hold no more memory than fresh ones", timeout=120)
 def _(t):
     brief = {"smcr": {"rmb_idle": "300ms"}}
     pair = pair_of(t, a=brief, b=brief)

@@ -48,7 +48,7 @@ def by_worker(d, socks):
 # -- sharing --
 
 
-@case("600 connections: each of two workers has its half, within 20 percent, at both ends", timeout=120)
+@case("600 connections: each of two workers has half, within 20 percent, at both ends", timeout=120)
 def _(t):
     cnt = 600
     pair = pair_of(t, 2)
@@ -75,7 +75,7 @@ def ports_can_be_chosen():
     return True
 
 
-@case("as many workers at both ends have one link group each with a peer's; others have what their ports deal them")
+@case("equal numbers of workers have one link group each; unequal ones as many as their ports select")
 def _(t):
     for a, b in ((3, 3), (2, 1), (1, 2)):
         pair = Pair(t, {"x": Server(t, echo).at}, a={"workers": a}, b={"workers": b})
@@ -103,7 +103,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 """
 
 
-@case("a socket of systemd's is accepted from by all workers, also after a reload")
+@case("all workers accept from a systemd socket, also after a reload")
 def _(t):
     server = Server(t, echo)
     pair = Pair(t, {"x": server.at}, a={"workers": 3}, start=False)
@@ -129,7 +129,7 @@ def _(t):
 # -- one daemon to who looks at it --
 
 
-@case("smcrctl shows the sum, and with --worker one of them; what people type is of one worker alone")
+@case("smcrctl shows the sum, and one worker with --worker; ids belong to one worker")
 def _(t):
     pair = pair_of(t, 3)
     socks = open_all(pair, 60)
@@ -296,7 +296,7 @@ def shares_by_unix(t, pair, path, cnt):
     return socks
 
 
-@case("a UNIX socket is one for all workers: made once, removed once, also by reloads", timeout=60)
+@case("a UNIX socket is shared by all workers: created once, removed once, also by reloads", timeout=60)
 def _(t):
     first, second, third = (t.path(n) for n in ("first", "second", "third"))
     pair = pair_of(t, 3, start=False)
@@ -338,7 +338,7 @@ def _(t):
     check(not os.path.exists(second), "no file is left")
 
 
-@case("max_connections_per_peer of a UNIX socket is each user's, over all workers")
+@case("max_connections_per_peer of a UNIX socket is per user, over all workers")
 def _(t):
     path = t.path("s")
     pair = pair_of(t, 3, start=False)
@@ -414,7 +414,7 @@ class Stopped:
             LIBC.ptrace(PTRACE_DETACH, self.tid, None, None)
 
 
-@case("a worker that stands still keeps no other from its connections")
+@case("a stopped worker does not delay the others")
 def _(t):
     pair = pair_of(t, 2)
     socks = open_all(pair, 60)
@@ -450,7 +450,7 @@ def _(t):
         works(s)
 
 
-@case("the watchdog hears nothing while a worker stands still")
+@case("no watchdog notification while a worker is stopped")
 def _(t):
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     t.later(notify.close)
@@ -479,7 +479,7 @@ def _(t):
     works(pair.connect())
 
 
-@case("no thread has a right or a system call that the process gave up")
+@case("no thread has a privilege or system call that the process dropped")
 def _(t):
     pair = pair_of(t, 3)
     open_all(pair, 10)
