@@ -10,8 +10,8 @@ OURS = {"smc", "iwarp_mpa"}
 
 @functools.cache
 def guesses_of_others(t):
-    """Options against dissectors that guess from the first bytes of a segment or a message: now and then one of them takes data for
-    its own, and what is in that is seen by nobody."""
+    """Options against dissectors that guess from the first bytes of a segment or a message: a wrong guess hides
+    the data from the right dissector."""
     known = [line.split("\t") for line in t.run([need("tshark"), "-G", "heuristic-decodes"]).decode().split("\n")]
     found = {line[1] for line in known if line[0] in ("tcp", "udp", "sctp")}
     check(found.issuperset(OURS), f"tshark dissects {OURS}")

@@ -19,7 +19,7 @@ SEGMENT, CONTROL = 16, 17
 
 
 def sent(pair):
-    """Segments that both daemons have sent, once that does not grow any more, and the time when it was so."""
+    """Segments that both daemons have sent, once that stops growing, and the time when it was so."""
     seen = []
 
     def steady():

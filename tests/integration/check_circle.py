@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Services that lead to each other in a circle: a client is reset after a few connections, wherever the circle runs; a long way
-that ends at a server is none."""
+"""Services that lead to each other in a circle: a client is reset after a few connections, wherever the circle runs; a long
+chain to a server is no circle."""
 import json
 
 from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, hostport, main, recv_exact, same_bytes, soft_device, wait_until)

@@ -37,12 +37,12 @@ def has_landlock():
 
 
 def low_port(t):
-    """A port below 1024 that nobody has on our address."""
+    """A free port below 1024 on our address."""
     if os.geteuid() != 0:
         raise Skip("only root has low ports")
     with open("/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding="ascii") as f:
         if int(f.read()) < 1000:
-            raise Skip("low ports are for everybody here")
+            raise Skip("low ports need no privilege here")
     for port in range(900, 1000):
         with socket.socket() as s:
             try:
@@ -150,7 +150,7 @@ def _(t):
 @case("an unprivileged user, confined; no files remain")
 def _(t):
     if os.geteuid() != 0:
-        raise Skip("only root can become somebody else")
+        raise Skip("only root can change the user")
     setpriv = need("setpriv")
     d = Daemon(t, "nobody", {"devices": [{"type": "siw", "address": t.addr}]}, start=False,
                wrap=[setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""smcrctl against live daemons: check, trace, what text and JSON say, who may ask."""
+"""smcrctl against live daemons: check, trace, text and JSON, permissions."""
 import json
 import os
 
@@ -21,7 +21,7 @@ def _(t):
     equal((data["possible"], data["version"], data["foreign"]), (True, 1, False), "a good peer")
     check(data["text"].endswith("done: smcrd, SMC-R version 1"), f"the text: {data['text']}")
     equal(ask(bad.a, (t.addr, bad.middle["x"]))["possible"], False, "a peer that cannot link")
-    for what, at in (("a plain TCP server", server.at), ("nobody", (t.addr, t.port()))):
+    for what, at in (("a plain TCP server", server.at), ("a closed port", (t.addr, t.port()))):
         data = ask(good.a, at)
         equal(data["possible"], False, what)
         check(len(data["text"]) > 10, f"{what}: {data['text']}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""smcrctl check and doctor: what is in the way, step by step, and that asking costs nobody anything."""
+"""smcrctl check and doctor: the failed step, and no effect on other connections."""
 import json
 import subprocess
 import time
@@ -79,13 +79,13 @@ def _(t):
         check(words in data["text"] and data["steps"][1]["text"] == data["text"], f"{finding}: {data}")
         check(time.monotonic() - begun < 10 * PATIENCE, "at once")
     redis = Redis(t, unix=False)
-    never = listener(t)		# accepts nobody
+    never = listener(t)		# accepts no connection
     for what, at in (("redis", (redis.host, redis.port)), ("one that never accepts", never.getsockname()[:2])):
         data = ask(t, a, at)
         equal((data["finding"], results(data)[:2]), ("silent", ["ok", "failed"]), what)
         check("its TCP has acknowledged the Proposal" in data["text"], f"{what}: {data['text']}")
     data = ask(t, a, (t.addr, t.port()))
-    equal((data["finding"], results(data)[:2]), ("unreachable", ["failed", "not-reached"]), "nobody")
+    equal((data["finding"], results(data)[:2]), ("unreachable", ["failed", "not-reached"]), "a closed port")
     check("Connection refused" in data["text"], data["text"])
 
 
@@ -123,7 +123,7 @@ def _(t):
     net.unsilence(2)
     held = a.counters()["fallback_held_off"]
     client()
-    equal(a.counters()["fallback_held_off"], held + 1, "nobody else is let through")
+    equal(a.counters()["fallback_held_off"], held + 1, "other connections are still held off")
     data = ask(t, a, at)
     equal((data["finding"], results(data)), ("possible", ["ok"] * 5), "the way is free")
     check(data["held_off_ms"] > 0, f"it was held off: {data}")
@@ -205,10 +205,10 @@ def _(t):
                                    for name, at, more in (("open", "0.0.0.0", {}), ("kept", "0.0.0.0", {"allow": ["192.0.2.0/24"]}),
                                                           ("local", t.addr, {}))]})
     warned = doctor(t, d)[1]["warning", "services"]
-    equal([w.split(":")[:2] for w in warned], [["open", " it has no allow list"]], "who lets everybody in")
+    equal([w.split(":")[:2] for w in warned], [["open", " it has no allow list"]], "the service without allow")
     d.ctl_text("disable", "local")
     warned = doctor(t, d)[1]["warning", "services"]
-    equal([w.split(":")[:2] for w in warned], [["open", " it has no allow list"], ["local", " it is disabled"]], "and who was disabled")
+    equal([w.split(":")[:2] for w in warned], [["open", " it has no allow list"], ["local", " it is disabled"]], "and the disabled one")
 
 
 @case("doctor: many ingresses at once, some without a peer; a firewall; no daemon", timeout=90,

@@ -138,7 +138,7 @@ def _(t):
 @case("peers have the name of the configuration besides their address", one_worker="one group, and its events")
 def _(t):
     gw = Gateways(t, to=f"localhost:{MIDDLE}", egress=False)
-    check(gw.refused(), "nobody is there")
+    check(gw.refused(), "no server")
     e = only(gw.a, "peer-unreachable", service="x", host="localhost", peer=re.compile(r"^(127\.0\.0\.1|\[::1\]):13000$"))
     check(f"peer={e['peer']} host=localhost reason=" in e["text"], e["text"])
 
@@ -172,7 +172,7 @@ def _(t):
         waiting = [connect_to(("127.0.0.1", PORT), 20) for _ in range(7)]
         for s in waiting:
             t.later(s.close)
-        wait_until(lambda: "warning: accepting paused: service=x " in gw.a.log(), "it is told")
+        wait_until(lambda: "warning: accepting paused: service=x " in gw.a.log(), "it is logged")
         asked = [in_thread(gw.a.status), in_thread(get, metrics, "/healthz")]
         time.sleep(1.5)		# raw: for what must not come
         equal(gw.a.log().count("accepting "), 1, "lines about accepting, however often it is tried")
@@ -183,7 +183,7 @@ def _(t):
         s.sendall(b"hello")
         same_bytes(recv_exact(s, 5), b"hello", "echo of one that has waited")
     check(asked[0].result()["pid"] == gw.a.pid, "smcrctl is answered")
-    equal(asked[1].result()[0], 200, "who asked for metrics is answered")
+    equal(asked[1].result()[0], 200, "the request for metrics is answered")
     over = only(gw.a, "accepting-goes-on", level="notice")
     only(gw.a, "accepting-paused", service="x", reason="Too many open files", failures=1, level="warning")
     check(over["failures"] >= 10, f"all attempts are counted: {over}")
@@ -230,7 +230,7 @@ def _(t):
     follow = t.spawn([SMCRCTL, "--socket", gw.a.control, "events", "-f", "--service", "x"], "events")
     every = t.spawn([SMCRCTL, "--socket", gw.a.control, "--json", "events", "--follow"], "events")
     wait_until(lambda: gw.a.counters()["control_clients"] >= 5, "both listen")
-    check(gw.refused(), "nobody is there")
+    check(gw.refused(), "no server")
     wait_until(lambda: "peer not available: service=x" in follow.log(), "it comes")
     gw.b.start()
     gw.have_device(gw.b)
@@ -281,11 +281,11 @@ class Journal:
 
 
 @case("journal entries have fields, priority and MESSAGE_ID; without a journal there are lines",
-      one_worker="what is told of links is of each worker")
+      one_worker="each worker reports its links")
 def _(t):
     journal = Journal(t)
     gw = Gateways(t, wrap_a=journal.wrap, egress=False)
-    check(gw.refused(), "nobody is there")
+    check(gw.refused(), "no server")
     e = wait_until(lambda: [e for e in journal.read() if e["SMCRD_EVENT"] == "peer-unreachable"], "an entry")[0]
     peer = f"10.77.1.2:{MIDDLE}"
     text = events(gw.a)[0]["text"]
@@ -301,7 +301,7 @@ def _(t):
     equal(gw.talk(), "smcr", "with the peer")
     up = wait_until(lambda: [e for e in journal.read() if e["SMCRD_EVENT"] == "link-up"], "an entry")[0]
     equal([up[k] for k in ("SMCRD_GROUP", "SMCRD_LINK", "SMCRD_PEER", "SMCRD_SERVICE", "SMCRD_DEVICE", "PRIORITY")],
-          ["1", "1", peer, "x", "a2", "5"], "what is told of the link")
+          ["1", "1", peer, "x", "a2", "5"], "the entry of the link")
     journal.close()
     gw.b.finish()
     wait_until(lambda: "<5>link group down: " in gw.a.log() or "<5>link ended: " in gw.a.log(), "lines, when the journal is gone")

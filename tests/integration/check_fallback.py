@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What happens when SMC-R is not possible: data and urgent bytes on TCP, or refusal; and that the reason is told."""
+"""What happens when SMC-R is not possible: data and urgent bytes on TCP, or refusal; and the reported reason."""
 import socket
 
 import clc

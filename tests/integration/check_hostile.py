@@ -326,7 +326,7 @@ def _(t):
         except ConnectionResetError:  # which connect() may bring already
             pass
         took = time.monotonic() - start
-        t.note(f"{what}: the client was told after {took:.1f} s")
+        t.note(f"{what}: the client was reset after {took:.1f} s")
         check(took < 8 * PATIENCE, f"{what}: after {took:.1f} s")
         wait_until(lambda d=d: not d.connections(), f"{what}: nothing left")
 

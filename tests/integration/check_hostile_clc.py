@@ -178,7 +178,7 @@ def _(s):
                     a = c.read_accept()
                 except smc.Declined:
                     continue
-                check(a.first, "the stranger is told of a group that is not his")
+                check(a.first, "the stranger is offered another peer's group")
                 if last == "out of sync":
                     c.decline(out_of_sync=True)
                 elif last == "garbage":
@@ -236,7 +236,7 @@ def _(s):
     c = measuring()
     c.sock.sendall(b"GET / HTTP/1.0\r\n" * 3)
     check(ended(c.sock), "no request: reset")
-    wait_until(lambda: "protocol error in the peer's measurement" in s.b.log(), "and said")
+    wait_until(lambda: "protocol error in the peer's measurement" in s.b.log(), "and logged")
     c = measuring()
     c.sock.sendall(struct.pack(">4sIQQ", b"smrM", 1, 1 << 60, 1))
     check(ended(c.sock), "more than may be: reset")
@@ -245,7 +245,7 @@ def _(s):
     c.peer.features |= MEASURE
     c.run()
     check(ended(c.sock), "one too many: reset")
-    for c in many:	# whoever is gone makes room
+    for c in many:	# each end frees a place
         c.sock.close()
     wait_until(lambda: not any(x["state"] == "measuring" for x in s.b.connections()), "they are over")
     measuring().sock.close()
@@ -268,7 +268,7 @@ def _(s):
             declined += 1
         c.sock.close()
     s.t.note(f"{made} groups made, {declined} declined")
-    # Somebody at another address is served by SMC-R all the same.
+    # A peer at another address is served by SMC-R.
     s.echoes(s.connected(s.peer(2)))
 
     # Once its connections have closed, the address's groups are idle, and the longest idle one makes room for another.
@@ -296,7 +296,7 @@ def _(s):
         s.echoes(s.connected(s.peer(2)))
         wait_until(lambda: s.b.status()["connections"]["setup"] == 0, "they are given up")
         s.leave()
-    # Sixteen half-open ones of an address, and of each turn the group of somebody who was served.
+    # Sixteen half-open ones of an address, and the group of one served peer in each turn.
     s.bound(s.b, rss=24 * MIB, groups=16 + 3, qps=16 + 3)
 
 

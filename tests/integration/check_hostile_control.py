@@ -66,7 +66,7 @@ def _(t):
     slow = wait_until(let_in, "a place at the control socket")
     for byte in b"co":
         slow.sendall(bytes([byte]))
-        equal(pair.b.status()["draining"], False, "status for somebody else")
+        equal(pair.b.status()["draining"], False, "status for another client")
         time.sleep(0.2)		# raw: the pace of a slow client
     slow.close()
     # A client that asks and never reads.
@@ -77,7 +77,7 @@ def _(t):
             deaf.send(b'{"command": "connections"}\n')
     except OSError:
         pass
-    check(pair.b.status()["pid"] == pair.b.pid, "status for somebody else")
+    check(pair.b.status()["pid"] == pair.b.pid, "status for another client")
     deaf.close()
     scene.finish()
 

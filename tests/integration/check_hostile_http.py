@@ -48,7 +48,7 @@ def ends(s):
 
 
 def finish(t, scene, at):
-    """As before, and somebody else is answered."""
+    """As before, and another client is answered."""
     scene.witness.alive()
     equal(get(at, "/healthz")[0], 200, "afterwards")
     watch = scene.watch[scene.b]
@@ -106,8 +106,8 @@ def _(t):
     for _ in range(10):
         for s in slow:
             send_all(s, b"x")
-        equal(get(at, "/healthz")[0], 200, "somebody else")
-    # Who asks for much and takes none of it.
+        equal(get(at, "/healthz")[0], 200, "another client")
+    # Clients with large requests that read no answer.
     deaf = []
     for _ in range(20):
         s = Client()

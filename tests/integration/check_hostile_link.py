@@ -7,7 +7,7 @@ import struct
 import time
 
 from harness import Failure, case, check, main, same_bytes, wait_until, SECONDS, SHRINK
-from hostile import MIB, SOON, Scene, iw, scene_case, smc, told
+from hostile import MIB, SOON, Scene, iw, scene_case, smc, logged
 
 
 @scene_case("the link's token: guesses, the valid one, its reuse")
@@ -32,8 +32,8 @@ def _(s):
     s.echoes(c.finish())
     rejected(c.mpa_request(), "a token of an established link")
     s.echoes(c.conn)
-    wait_until(lambda: told(s.b, "iWARP connections refused: not from a peer, or no link waits for one")[1] == guesses + 2,
-               "all of them are told of")
+    wait_until(lambda: logged(s.b, "iWARP connections refused: not from a peer, or no link waits for one")[1] == guesses + 2,
+               "all of them are logged")
 
 
 @case("a server that names a third party's address in its Accept and in ADD LINK")

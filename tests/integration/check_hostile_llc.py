@@ -8,7 +8,7 @@ import time
 from harness import Failure, check, main, wait_until, PATIENCE, SECONDS, SHRINK
 from hostile import MIB, SOON, scene_case, iw, smc
 
-STRANGE = (iw.Error, smc.SmcError, OSError)	# what a peer gets who behaves like this
+STRANGE = (iw.Error, smc.SmcError, OSError)	# results for such a peer
 
 
 def seeded(t):
@@ -35,7 +35,7 @@ def up_to_add_link(s, peer=None):
 
 
 def without_tokens(s, peer=None):
-    """Takes the offer and tells no RToken: the client, who then may do as he likes."""
+    """Takes the offer and confirms no RToken: the client, which then may do anything."""
     c, m = up_to_add_link(s, peer)
     mac, gid = another_path(c.peer)
     c.link.send(m.raw[:3] + bytes((m.flags | smc.RESPONSE,)) + mac + m.raw[10:12] + gid + m.raw[28:])
@@ -58,8 +58,8 @@ def _(s):
             c.link.send(d.raw[:3] + bytes((d.flags | smc.RESPONSE,)) + d.raw[4:])
             s.echoes(c.finish(), 100)
         except (Failure, *STRANGE) as e:
-            s.t.note(f"{type(e).__name__}: {e}")	# it may be told to go; others may not notice
-        check(not isinstance(c.link.ended, iw.Broken), f"the server wrote where it was never told to: {c.link.ended}")
+            s.t.note(f"{type(e).__name__}: {e}")	# it may be closed; others may not notice
+        check(not isinstance(c.link.ended, iw.Broken), f"the server wrote where it has no RToken for: {c.link.ended}")
         s.leave()
 
 
@@ -92,7 +92,7 @@ def _(s):
             served += 1
         except (Failure, *STRANGE) as e:
             s.t.note(f"{type(e).__name__}: {e}")
-        check(not isinstance(link.ended, iw.Broken), f"the client wrote where it was never told to: {link.ended}")
+        check(not isinstance(link.ended, iw.Broken), f"the client wrote where it has no RToken for: {link.ended}")
         s.leave()
     check(served > 3, f"{served} of 6 links that go on")
 
@@ -150,7 +150,7 @@ def _(s):
                 link.ep.send(bytes(msg), iw.SEND_SE)
             sent += 1
         except STRANGE as e:
-            link.ended = link.ended or e	# who does not read the answers fast enough is told to go
+            link.ended = link.ended or e	# a reader too slow for the answers is closed
     limited = s.a.counters()["llc_limited"]
     s.t.note(f"{sent / 1.5:.0f} offers/s over {links} links, {limited} too many")
     check(limited > 0, "none of the offers was too many")
@@ -164,7 +164,7 @@ def _(s):
 @scene_case("requests with unread answers")
 def _(s):
     c = s.connected()
-    c.link.closing = True	# nobody reads any more
+    c.link.closing = True	# no reader
     c.link.thread.join()
     c.link.ep.settimeout(0.5)	# raw: until nothing goes
     end, sent = time.monotonic() + 1.5, 0

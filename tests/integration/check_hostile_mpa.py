@@ -3,7 +3,7 @@
 import time
 
 from harness import check, connect_to, equal, hostport, main, set_reset_on_close, wait_until
-from hostile import MIB, SOON, iw, refused_ones, scene_case, smc, stranger, told
+from hostile import MIB, SOON, iw, refused_ones, scene_case, smc, stranger, logged
 
 REQUEST = iw.MpaFrame(enhanced=iw.Enhanced(), private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode()).encode()
 
@@ -39,7 +39,7 @@ def _(s):
         good += s.first_contacts(1, tried)
         tried += 1
     s.t.note(f"{flood.result() / 2:.0f} requests/s, {good} of {tried} first contacts")
-    # The port makes room by turning away the oldest request that it has not read: one in ten or so is of a peer, who goes by TCP.
+    # The port makes room by turning away the oldest request that it has not read: about one in ten is of a peer, which uses TCP.
     check(good > 5 and good >= tried * 3 // 4, f"{good} of {tried} first contacts")
     s.bound(s.b, rss=4 * MIB)
 
@@ -57,7 +57,7 @@ def _(s):
     def verdict(sock):
         sock.settimeout(SOON)
         return smc.Pdata.decode(iw.read_mpa(sock, SOON).private).verdict
-    # The first ones wait for a second, for somebody to claim them; the others are told at once.
+    # The first ones wait for a second to be claimed; the others are refused at once.
     asked = s.tcp(at, 2)
     asked.sendall(REQUEST)
     equal(verdict(asked), NOT_EXPECTED, "what another address hears")
@@ -78,8 +78,8 @@ def _(s):
     asked = flood.result()
     s.t.note(f"{asked} requests, {tried} first contacts")
     words = "iWARP connections from addresses that may not connect"
-    wait_until(lambda: told(s.b, words)[1] >= asked // 2, "most are told of")
-    equal(refused_ones(s.b, words)[-1].rsplit(":", 1)[0], stranger(s.t), "who it was")
+    wait_until(lambda: logged(s.b, words)[1] >= asked // 2, "most are logged")
+    equal(refused_ones(s.b, words)[-1].rsplit(":", 1)[0], stranger(s.t), "its address")
     s.bound(s.b, rss=4 * MIB)
 
 
@@ -93,10 +93,10 @@ def _(s):
         last = hostport(*sock.getsockname()[:2])
         s.leave()
     words = "iWARP connections without a proper request"
-    wait_until(lambda: told(s.b, words)[1] == 200, "all are told of")
-    equal(refused_ones(s.b, words)[-1], last, "who it was last")
+    wait_until(lambda: logged(s.b, words)[1] == 200, "all are logged")
+    equal(refused_ones(s.b, words)[-1], last, "the last address")
     took = time.monotonic() - start
-    lines = told(s.b, words)[0]
+    lines = logged(s.b, words)[0]
     check(lines <= took + 2, f"{lines} lines in {took:.1f} s")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-SMC-R's TCP option as nobody should send it: in SYNs and SYN/ACKs made by hand, doubled, cut short, stretched, damaged, in
+SMC-R's TCP option in invalid forms: in SYNs and SYN/ACKs made by hand, doubled, cut short, stretched, damaged, in
 segments that are sent again or come later. A host with a TCP of its own, behind a TUN interface, is the peer. What counts:
 a daemon's SYN/ACK has the option just when the SYN had it, what each side takes a connection for follows from what was on
 the wire, and other connections go on.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Strangers on the SCTP port, in UDP, and hostile peers on an association that is theirs: packets, chunks and messages that
-nobody should send, in every role that a stranger can take."""
+a correct peer does not send, in every role of a stranger."""
 import os
 import random
 import socket
@@ -14,7 +14,7 @@ from hostile import MIB, SOON, Scene, how_it_ends, iw, refused_ones, scene_case,
 import pysctp as sctp	# noqa: E402
 import pysctp_ddp as ddp	# noqa: E402
 
-STRANGE = (iw.Error, smc.SmcError, OSError)	# what a peer gets who behaves like this
+STRANGE = (iw.Error, smc.SmcError, OSError)	# results for such a peer
 EVERYBODY = {"mpa_clients": ["127.0.0.0/8"]}
 SEND = iw.untagged(iw.SEND, 0, 1, 0, b"x")
 REQUEST = ddp.initiate(private=smc.Pdata(qpn=5, psn=6, token=7, from_qpn=8).encode())
@@ -119,7 +119,7 @@ def through_storm(s, turned_away, words):
     check(good > 0 and good >= tried * 3 // 4, f"{good} of {tried} first contacts")
     check(counted(s.b, turned_away) > sent // 4, f"{counted(s.b, turned_away)} of {sent} INITs turned away")
     # Others are turned away, too, where no address may connect.
-    check(stranger(s.t) in [x.rsplit(":", 1)[0] for x in refused_ones(s.b, words)], f"who it was: {refused_ones(s.b, words)}")
+    check(stranger(s.t) in [x.rsplit(":", 1)[0] for x in refused_ones(s.b, words)], f"its address: {refused_ones(s.b, words)}")
     s.bound(s.b, rss=4 * MIB)
 
 
@@ -305,9 +305,9 @@ def sins(session, lie):
     try:
         lie(session)
     except iw.Closed:
-        pass	# it was told before the last of it
+        pass	# it was closed before the last of it
     except iw.Timeout:
-        pass	# as it is not listened to any more
+        pass	# as it is closed
 
 
 def ends(session, name):
@@ -385,7 +385,7 @@ def _(s):
         for bit in range(32):
             assoc.send_chunk(chunk, tag=assoc.peer_tag ^ 1 << bit)
     for tag in range(20):
-        assoc.send_chunk(init(tag + 1), tag=0)	# as if its host began anew, which then does not come back
+        assoc.send_chunk(init(tag + 1), tag=0)	# as if its host restarted, and then was silent
         assoc.send_chunk(sctp.Chunk(sctp.COOKIE_ECHO, 0, os.urandom(200)))
     s.echoes(c)
 

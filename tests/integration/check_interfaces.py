@@ -137,10 +137,10 @@ def _(t):
     a = Daemon(t, "a", {"devices": [{"type": "siw", "interface": "a1", "mpa_ports": "7480-7480"}]})
     wait_until(lambda: "device a1 at 10.77.1.1 is not there" in a.log(), "the log says what is missing")
     retry = [SMCRCTL, "--socket", a.control, "retry"]
-    check("missing devices that are looked for now: 1" in t.run(retry).decode(), "smcrctl says so")	# in vain
+    check("missing devices that are looked for now: 1" in t.run(retry).decode(), "smcrctl says so")	# without effect
     taken.close()
 
-    def is_there():		# the next look by itself is in 10 s, and the one in vain may be still to come
+    def is_there():		# the next automatic attempt is in 10 s, and the requested one may still fail
         t.run(retry, status=None)
         return devices(a) == {"a1": ("up", "10.77.1.1")}
     wait_until(is_there, "the device is there", 5)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The metrics endpoint of a pair under load: numbers that are right, formats that others read, who may ask."""
+"""The metrics endpoint of a pair under load: numbers, formats, permissions."""
 import json
 import os
 import shutil

@@ -165,7 +165,7 @@ def _(t):
               f"{d.name}: resets, and connections on SMC-R")
 
 
-# -- sent data that nobody acknowledges --
+# -- unacknowledged data --
 
 LIMIT_S = 3	# of ALIVE: idle + interval * probes
 DATA = {"idle": b"", "a few bytes on the way": b"anybody there?", "bulk on the way": pattern(8 << 20)}
@@ -179,7 +179,7 @@ def soon(what, condition):
 
 
 def sending(s, data):
-    """How it ends; whoever of a reader and a writer is told of a reset is the only one."""
+    """How it ends; a reset is reported to the reader or the writer, not to both."""
     try:
         s.sendall(data)
     except ConnectionResetError:

@@ -41,7 +41,7 @@ def own_host():
 
 
 def says(text):
-    """A server that tells its clients who it is."""
+    """A server that sends its name to clients."""
     def fn(s):
         s.sendall(text)
         echo(s)
@@ -89,7 +89,7 @@ class Names:
         return {a["address"]: a for a in self.service(name)["addresses"]}
 
     def again(self):
-        """All names are looked up anew."""
+        """All names are resolved again."""
         self.b.ctl_text("reload")
 
 
@@ -121,8 +121,8 @@ def _(t):
     dns.names["db.test"] = Name(a=[HOST_A])
     wait_until(lambda: n.service("y")["waiting"] == "", "it is looked up again by itself", PATIENT)
     equal(n.who("y"), b"a", "works")
-    equal(len(lines(n.b, "name not found", "db.test")), 1, "told once")
-    equal(len(lines(n.b, "name found again", "db.test")), 1, "told once")
+    equal(len(lines(n.b, "name not found", "db.test")), 1, "logged once")
+    equal(len(lines(n.b, "name found again", "db.test")), 1, "logged once")
     with connect_to((t.addr, n.ports["y"]), PATIENT) as s:
         equal(s.recv(1), b"a", "a connection from before the change")
         dns.names["db.test"] = Name(a=[HOST_B])
@@ -201,7 +201,7 @@ def _(t):
     wait_until(lambda: n.who("x") == b"c", "new connections go to the host's new address", PATIENT)
     equal(list(n.addresses("x")), [hostport(HOST_C, p2)], "addresses")
     check(dns.count("_db._tcp.test") < 20, f"{dns.count('_db._tcp.test')} questions")
-    equal(lines(n.b, "reload"), [], "nobody has asked for a reload")
+    equal(lines(n.b, "reload"), [], "no reload")
 
 
 @case("resolv.conf is read again after a change")
@@ -210,7 +210,7 @@ def _(t):
     server(t, b"a", HOST_A, port)
     dns.names["db.test"] = Name(a=[HOST_A])
     t.later(lambda: write_resolv_conf("127.0.0.1"))
-    write_resolv_conf("127.0.0.2")		# where nobody answers
+    write_resolv_conf("127.0.0.2")		# no answer there
     n = Names(t, {"x": f"db.test:{port}"})
     wait_until(lambda: "no name server can be reached" in n.name_error("x"), "the name server is not there", PATIENT)
     equal(n.who("x"), b"", "turned away")
@@ -267,7 +267,7 @@ def _(t):
     wait_until(lambda: dns.count("both.test") >= 4, "it is looked up again", PATIENT)
     for x in ("lo.test", "both.test"):
         told = lines(n.b, "address of a name left out", f"name={x}:{port}", f"address=127.0.0.1:{port}")
-        equal(len(told), 1, f"{x} is told once: {told}")
+        equal(len(told), 1, f"{x} is logged once: {told}")
 
 
 @case("a name server cannot direct services to the daemon's own listeners, wildcards included", timeout=90)
@@ -287,7 +287,7 @@ def _(t):
         except ConnectionError:
             pass
     check(sum(s["accepted"] for s in n.b.services()) <= 1, "one connection")
-    equal(len(lines(n.b, "address of a name left out", "this daemon itself listens there")), 1, "told once")
+    equal(len(lines(n.b, "address of a name left out", "this daemon itself listens there")), 1, "logged once")
     dns.names["other.test"] = Name(a=[HOST_B])
     n.again()
     wait_until(lambda: "where this daemon itself listens" in n.name_error("y"), "y would lead to x", PATIENT)
@@ -374,8 +374,8 @@ def dies_and_comes_back(t, policy):
     equal(len(load.lost), len(lost), "lost while it came back")
     state = a.ctl("service", "x")["addresses"]
     equal([x["state"] for x in state], ["ok", "ok"], "states")
-    check(lines(a, "target failed", hostport(t.addr, middles[0])), "told")
-    check(lines(a, "target works again", hostport(t.addr, middles[0])), "told")
+    check(lines(a, "target failed", hostport(t.addr, middles[0])), "logged")
+    check(lines(a, "target works again", hostport(t.addr, middles[0])), "logged")
     equal(load.done.count(b"2") > 60, True, "the other one served meanwhile")
     return load
 
@@ -450,7 +450,7 @@ def _(t):
     load = Load(t, port)
     load.more(b"2", 40)
     equal(load.lost, [], "no client notices")
-    equal(len(lines(a, "target failed", hostport(t.addr, middles[0]))), 1, "told once")
+    equal(len(lines(a, "target failed", hostport(t.addr, middles[0]))), 1, "logged once")
     servers[0] = Server(t, says(b"1"), host=host, port=at)
     load.more(b"1", 3)
     load.stop()

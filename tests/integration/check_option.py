@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-SMC-R's TCP option: what becomes of a connection, by who is at its ends and by whether BPF can be had. The table of
+SMC-R's TCP option: the outcome of a connection by the kind of its ends and the availability of BPF. The table of
 smcrd.conf(5), THE TCP OPTION, cell by cell, with four daemons: ingress and egress, with and without the right. Where the
 kernel refuses the program to the tests, too, only the half without is tested.
 """
@@ -252,7 +252,7 @@ def _(t):
             s.settimeout(20 * PATIENCE)
             s.sendall(clc.proposal())
             if kind == "auto":
-                # Over soft iWARP nobody can serve a RoCE-only Proposal, so it is declined: that is an answer of SMC-R.
+                # Over soft iWARP a RoCE-only Proposal cannot be served, so it is declined: that is an answer of SMC-R.
                 equal(clc.read_message(s)[0], clc.DECLINE, "answer")
             else:
                 check(closed(s), "linux: turned away")
@@ -270,7 +270,7 @@ def _(t):
             check(closed(s), f"{kind}: turned away, the server has spoken")
         check("after data of the server" in hosts.daemons[bpf].log(), "the log says why")
     check(not any(loud.got), f"bytes at the server: {loud.got}")
-    # What begins like a CLC message and is none, and less than its eye catcher, are data.
+    # Data: a prefix of the eye catcher, or bytes that only begin like a CLC message.
     for first in (clc.EYE[:3], clc.EYE[:3] + b"x", b"\xe2"):
         with connect_to(hosts.middle["auto", False], 20) as s:
             s.settimeout(20 * PATIENCE)
@@ -343,7 +343,7 @@ def _(t):
 def _(t):
     need_bpf(t)
     if os.geteuid() != 0:
-        raise Skip("only root can become somebody else")
+        raise Skip("only root can change the user")
     server = Recorder(t)
     at, port = (t.addr, t.port()), t.port()
     for bpf in ("bpf", "cap_39"):		# an older libcap-ng has no name for it

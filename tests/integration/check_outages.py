@@ -12,7 +12,7 @@ def lines(daemon, text):
     return [line for line in daemon.log().splitlines() if text in line]
 
 
-def told_once(daemon, text, *words):
+def logged_once(daemon, text, *words):
     """One line with this phrase, and all the words in it."""
     wait_until(lambda: lines(daemon, text), f'"{text}" in the log of {daemon.name}')
     got = lines(daemon, text)
@@ -50,21 +50,21 @@ def full_backlog(t, port):
 
 
 def out_and_back(t, why, ingress=None, before=None):
-    """Nobody serves at the egress port; then a daemon does."""
+    """The egress port is closed; then a daemon serves it."""
     pair = pair_to(t, echo, ingress=ingress, a=DEFAULT, b=DEFAULT, start=False)
     held = before(t, pair.middle["x"]) if before else []
     pair.a.start()
     for _ in range(5):
-        check(pair.turned_away(), "while nobody is there")
+        check(pair.turned_away(), "while the target is down")
     peer = "peer=" + hostport(t.addr, pair.middle["x"])
-    told_once(pair.a, "not available", "warning: peer not available", "service=x", peer, why)
+    logged_once(pair.a, "not available", "warning: peer not available", "service=x", peer, why)
     equal(service(pair.a)["refused_connect"], 5, "counted")
     for s in held:
         s.close()
     pair.b.start()
     for _ in range(3):
         works(pair)
-    told_once(pair.a, "available again", "notice: peer available again", "service=x", peer, "connections=5")
+    logged_once(pair.a, "available again", "notice: peer available again", "service=x", peer, "connections=5")
     equal(lines(pair.b, "not available"), [], "at the other host")
 
 
@@ -87,8 +87,8 @@ def _(t):
         pair.a.write_conf(pair.a.conf)
         pair.a.ctl("reload")
         for _ in range(2):
-            check(pair.turned_away(), "nobody is there")
-        found = wait_until(lambda: lines(pair.a, f"peer={to} reason="), f"{to} is told")
+            check(pair.turned_away(), "closed")
+        found = wait_until(lambda: lines(pair.a, f"peer={to} reason="), f"{to} is logged")
         check(len(found) == 1 and found[0].endswith(" connections=1"), f"{found}")
     equal(lines(pair.a, "available again"), [], "nothing is well")
 
@@ -99,17 +99,17 @@ def _(t):
     pair = Pair(t, {"x": (t.addr, port)}, a=DEFAULT, b=DEFAULT)
     for _ in range(5):
         check(pair.turned_away(), "while the server is down")
-    told_once(pair.b, "not available", "warning: server not available", "service=x", "server=" + hostport(t.addr, port),
+    logged_once(pair.b, "not available", "warning: server not available", "service=x", "server=" + hostport(t.addr, port),
               'reason="cannot be connected: Connection refused"')
-    told_once(pair.a, "not available", "warning: peer not available", "service=x",
+    logged_once(pair.a, "not available", "warning: peer not available", "service=x",
               "peer=" + hostport(t.addr, pair.middle["x"]), "closed the connection during set-up; its server may be down")
     for d in (pair.a, pair.b):
         equal(service(d)["refused_connect"], 5, f"counted by {d.name}")
     Server(t, echo, port=port)
     for _ in range(3):
         works(pair)
-    told_once(pair.b, "available again", "server available again", "connections=5")
-    told_once(pair.a, "available again", "peer available again", "connections=5")
+    logged_once(pair.b, "available again", "server available again", "connections=5")
+    logged_once(pair.a, "available again", "peer available again", "connections=5")
 
 
 @case("the peer is a plain TCP server, silent or sending: no SMC-R peer")
@@ -128,7 +128,7 @@ def _(t):
                             "smcr": {"clc_timeout": "300ms"}, "ingress": [
             {"name": "x", "listen": hostport(t.addr, port), "to": hostport(*server.at), "fallback": "refuse"}]})
         check(turned_away(connect_to, (t.addr, port)), "at the client")
-        told_once(a, "not available", "peer not available", "service=x", "peer=" + hostport(*server.at),
+        logged_once(a, "not available", "peer not available", "service=x", "peer=" + hostport(*server.at),
                   'reason="is no SMC-R peer: ' + words)
         equal(service(a)["refused_connect"], 1, "counted")
         out = a.ctl_text("check", hostport(*server.at), status=1)
@@ -144,12 +144,12 @@ def _(t):
     s = connect_to(at, 20)
     s.sendall(b"GET / HTTP/1.0\r\n\r\n")
     mine = hostport(*s.getsockname())
-    told_once(pair.b, "no SMC-R peer", "notice: no SMC-R peer, or a broken one", "service=x", "peer=" + mine,
+    logged_once(pair.b, "no SMC-R peer", "notice: no SMC-R peer, or a broken one", "service=x", "peer=" + mine,
               'reason="no CLC message where one was expected"')
     with connect_to(at, 20) as quiet:
         mine = hostport(*quiet.getsockname())
-        wait_until(lambda: lines(pair.b, "no Proposal came"), "the silent one is told")
-        check("peer=" + mine in lines(pair.b, "no Proposal came")[0], "and who it is")
+        wait_until(lambda: lines(pair.b, "no Proposal came"), "the silent one is logged")
+        check("peer=" + mine in lines(pair.b, "no Proposal came")[0], "and its address")
     sent = 1
 
     def limited():
@@ -173,10 +173,10 @@ def _(t):
                 b={**DEFAULT, "devices": [{"type": "siw", "address": t.addr, "rtr": ["read"]}]})
     works(pair)
     port = pair.b.ctl("devices")["devices"][0]["mpa_port"]
-    told_once(pair.a, "MPA port cannot be used", "mpa=" + hostport(t.addr, port))
-    told_once(pair.a, "fallback begins", "service=x", 'reason="queue pair could not be made ready: ')
-    told_once(pair.b, "MPA port cannot be used", "mpa=" + hostport(t.addr, port))
-    told_once(pair.b, "fallback begins", "service=x", 'reason="declined by the peer: queue pair could not be made ready"')
+    logged_once(pair.a, "MPA port cannot be used", "mpa=" + hostport(t.addr, port))
+    logged_once(pair.a, "fallback begins", "service=x", 'reason="queue pair could not be made ready: ')
+    logged_once(pair.b, "MPA port cannot be used", "mpa=" + hostport(t.addr, port))
+    logged_once(pair.b, "fallback begins", "service=x", 'reason="declined by the peer: queue pair could not be made ready"')
     equal(lines(pair.a, "no SMC-R:"), [], "nothing for each connection")
     out = pair.a.ctl_text("check", hostport(t.addr, pair.middle["x"]), status=1)
     check("could not be made ready" in out and hostport(t.addr, port) in out, f"smcrctl check: {out}")

@@ -33,7 +33,7 @@ def chromium(t, *args, width=1280, height=900, scheme=LIGHT):
 
 
 def lively_pair(t):
-    """Two services, of which the second has nobody behind it; connections on SMC-R with data."""
+    """Two services, of which the second has no server; connections on SMC-R with data."""
     at = (t.addr, t.port())
     server = Server(t, echo)
     pair = Pair(t, {"redis": server.at, "nobody": (t.addr, t.port())}, a={"metrics": {"listen": hostport(*at)}, "devices": [

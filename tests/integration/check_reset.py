@@ -157,7 +157,7 @@ def _(t):
             want = "reset" if victim is pair.b else "end"
             equal(outcome(c), (want, b""), f"after {victim.name} was killed")
             c.close()
-        wait_until(lambda: not other.connections(), f"daemon {other.name} has let go of all connections")
+        wait_until(lambda: not other.connections(), f"daemon {other.name} has released all connections")
         victim.start()
 
         def works():

@@ -32,7 +32,7 @@ def refused(pair):
 
 
 class Bulk:
-    """A client that writes and a server that drains, until somebody ends it."""
+    """A client that writes and a server that drains, until the connection is ended."""
 
     def __init__(self, pair):
         self.sock = pair.connect()
@@ -80,7 +80,7 @@ def _(t):
     wait_until(lambda: 'closed by the operator"' in pair.a.log(), "the reason in the log here")
     wait_until(lambda: "closed by the operator there" in pair.b.log(), "and there")
     check(re.search(rf"close asked for on the control socket: uid={os.geteuid()} pid=\d+ id=\d+\n", pair.a.log()),
-          "who asked is in the log")
+          "the client is in the log")
     # From the other end: of what comes from that daemon, which is of both services.
     peer = pair.b.connections()[0]["peer"].rpartition(":")[0]
     equal(pair.b.ctl_text("close", "--peer", peer, "--service", "x").strip(), "connections closed: 1", "close --peer")
@@ -164,7 +164,7 @@ def _(t):
         works(new, 2)
         new.close()
         works(old, 3)
-    # Who watches a drain asks for it once.
+    # A watched drain is requested once.
     watch = t.spawn([SMCRCTL, "--socket", pair.a.control, "drain", "--watch=0.2"], "watch")
     wait_until(lambda: watch.log().count("connections left 1") >= 2, "the drain is watched")
     pair.a.ctl_text("undrain")
@@ -173,7 +173,7 @@ def _(t):
     equal(pair.a.status()["draining"], False, "draining no longer")
     old.close()
     pair.quiet()
-    # Nobody ends it now that it has no connection; a signal's drain is no operator's to take back.
+    # Without a connection it does not end; a signal's drain cannot be undone.
     works(pair.connect(), 4)
     pair.a.expect_dead = True
     pair.a.send_signal(signal.SIGTERM)
@@ -223,7 +223,7 @@ def _(t):
     out = pair.a.ctl("retry", t.addr)
     equal(out, {"peers": 1, "links": 0, "prewarms": 0, "targets": 0, "devices": 0, "names": 0}, "retry")
     pair.b.ctl("retry")
-    equal([status_of(pair.a, "retry", t.addr), status_of(pair.a, "retry")], [1, 1], "nothing waits any more")
+    equal([status_of(pair.a, "retry", t.addr), status_of(pair.a, "retry")], [1, 1], "nothing waits")
     check(not reason()["held_off"], "tried at once")
 
 

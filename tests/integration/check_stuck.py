@@ -145,7 +145,7 @@ def _(t):
     pair.a.start()
     bystander = pair.connect()
     works(bystander)
-    # The links that have come up are entries; nobody takes them.
+    # The links that have come up are entries; they are not read.
     told = wait_until(lambda: [json.loads(x)["kind"] for x in pair.a.ctl_text("--json", "events").splitlines()], "events")
     serve_new(pair, 50)
     works(bystander)

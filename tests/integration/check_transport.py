@@ -100,7 +100,7 @@ def _(t):
 
 
 def contact_failed(pair):
-    """A connection on TCP, as first contact over SCTP has failed: who says what."""
+    """A connection on TCP, as first contact over SCTP has failed: the reasons at both ends."""
     s = pair.connect()
     send_some(s)
     ra, rb = reasons(pair)

@@ -149,7 +149,7 @@ def _(t):
         return client, server
 
     client, server = ends()
-    server.sendall(b"bytes that nobody reads")
+    server.sendall(b"bytes without a reader")
     wait_until(lambda: [c for c in pair.a.connections() if c["service"] == "x" and c["bytes_to_app"] > 0], "they are there")
     client.close()
     equal(outcome(server)[0], "reset", "at the server, whose client left bytes unread")
@@ -195,13 +195,13 @@ def _(t):
     pair.only_smcr()
 
 
-# -- who may connect --
+# -- permission to connect --
 
 
 @case("allow_users: another user is refused, counted and logged; another connection continues",
       one_worker="lines of the log are limited in each worker by itself")
 def _(t):
-    only_root("become somebody else")
+    only_root("change the user")
     pair = pair_to(t, echo, unix=True, ingress={"allow_users": ["root"], "listen_mode": "0666"})
     path = pair.path["x"]
     bystander = pair.connect()
@@ -451,14 +451,14 @@ def _(t):
         told("Permission denied")
         os.chmod(path, 0o777)
     waiting = [unix_connect(path)]
-    check(pair.turned_away(), "while nobody accepts")
+    check(pair.turned_away(), "while the server is down")
     wait_until(lambda: "cannot be connected: its backlog is full" in pair.b.log(), pair.b.log())
     lsn.accept()
     c = pair.connect()
     c.sendall(b"now")
     s, _ = lsn.accept()
     same_bytes(recv_exact(s, 3), b"now", "at the server")
-    wait_until(lambda: f"server available again: service=x server=unix:{path}" in pair.b.log(), "and told that it is over")
+    wait_until(lambda: f"server available again: service=x server=unix:{path}" in pair.b.log(), "and the end is logged")
     waiting[0].close()
 
 

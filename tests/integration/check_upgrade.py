@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-A new process takes the place of a running daemon: nobody's connect is refused, no connection is cut while the old one drains, and
+A new process replaces a running daemon: no connect is refused, no connection is cut while the old one drains, and
 when the new one fails, nothing has happened. Restarts under systemd, which keeps the listening sockets.
 """
 import json
@@ -65,10 +65,10 @@ def _(t):
         knocking = Knocking(pair)
         new = old.successor()
         setattr(pair, side, new)
-        equal(new.status()["pid"], new.pid, "who answers at the control socket")
+        equal(new.status()["pid"], new.pid, "the process at the control socket")
         status = old.status()
         equal((status["pid"], status["draining"], status["successor"]), (old.pid, True, new.pid), "status of the old one")
-        check(f"pid {new.pid} has the listening sockets" in old.ctl_text("status"), "smcrctl says who")
+        check(f"pid {new.pid} has the listening sockets" in old.ctl_text("status"), "smcrctl names it")
         knocking.more()
         works(running, 2, 1000000)
         check(old.alive(), "the old one waits for its connection")
@@ -387,7 +387,7 @@ def _(t):
     first.sock.sendall(message(READY))
     first.close()
     d.send_signal(signal.SIGCONT)
-    wait_until(lambda: d.log().count("this one goes on") == 5, "who was ready and has died since takes nothing over")
+    wait_until(lambda: d.log().count("this one goes on") == 5, "a process that died after READY takes nothing over")
     goes_on(pair, running, d)
     first = Taker(d)
     for fd in fds:
@@ -420,7 +420,7 @@ def _(t):
     last.take()
     new.expect_dead = True
     new.send_signal(signal.SIGTERM)
-    equal(last.hear(), None, "one that ends meanwhile drops who takes over")
+    equal(last.hear(), None, "a daemon that ends meanwhile drops its successor")
     new.wait()
     running.close()
     before.wait()
@@ -508,7 +508,7 @@ def _(t):
     equal(undrain.returncode, 1, "undrain of one that has a successor")
     check(b"another process has taken over" in undrain.stderr, f"it says why: {undrain.stderr}")
     readonly = json.loads(t.run([SMCRCTL, "--socket", old.readonly, "--json", "status"]))["data"]
-    equal(readonly["pid"], pair.a.status()["pid"], "who answers readers")
+    equal(readonly["pid"], pair.a.status()["pid"], "the process for readers")
     works(running)
     running.close()
     equal(old.wait(), 0, "exit status")
@@ -653,14 +653,14 @@ def _(t):
     for where, listen in ((at, f"{at[0]}:{at[1]}"), (path, f"unix:{path}")):
         pair = echo_pair(t, a={"metrics": {"listen": listen}})
         old, running = pair.a, pair.connect()
-        equal(asked(where), old.pid, "who answers first")
+        equal(asked(where), old.pid, "the old process first")
         pair.a = old.successor()
-        equal(asked(where), pair.a.pid, "who answers then")
+        equal(asked(where), pair.a.pid, "then the new one")
         works(running)
         equal(asked(where), pair.a.pid, "and while the old one drains")
         running.close()
         equal(old.wait(), 0, "exit status")
-        equal(asked(where), pair.a.pid, "who answers when it has ended")
+        equal(asked(where), pair.a.pid, "the new one after the old one's end")
     pair.a.finish()
     check(not os.path.exists(path), "the file goes with the last process")
 
@@ -824,7 +824,7 @@ def under_systemd(t):
 @case("systemd's store and disabled services: refused until the next process enables them; also after a crash", timeout=90)
 def _(t):
     pair, manager, d = under_systemd(t)
-    shut = socket.socket()	# as a daemon leaves it that dies before it has told systemd
+    shut = socket.socket()	# as left by a daemon that dies before it has notified systemd
     t.later(shut.close)
     shut.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     for crashes in (False, True):
@@ -841,7 +841,7 @@ def _(t):
             d.send_signal(signal.SIGTERM)
             wait_until(lambda: d.status()["draining"], "it drains")
         waiting = [pair.connect("y"), unix_connect(pair.unix)]
-        check(refused(pair, "x"), "nobody waits for a service that is disabled, at a port")
+        check(refused(pair, "x"), "no client waits for a disabled service, at a port")
         running.close()
         d.expect_dead = True
         equal(d.wait(), -signal.SIGKILL if crashes else 0, "exit status")

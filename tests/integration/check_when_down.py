@@ -89,7 +89,7 @@ def _(t):
     h.go_down(h.b.stop)
     check("  closed  " in h.a.ctl_text("status"), "in the table")
     check("CLOSED: no target works" in h.a.ctl_text("service", "x"), "in the report")
-    equal(h.a.services()[0]["accepted"], TRIES + 1, "nobody else was accepted")
+    equal(h.a.services()[0]["accepted"], TRIES + 1, "no other connection was accepted")
     h.b.start()
     h.comes_back()
     for text in ("listener closed, no target works: service=x", "listener open again, a target works: service=x"):
@@ -252,7 +252,7 @@ def _(t):
 def _(t):
     h = Hosts(t, ingress=None)
     h.b.stop()
-    equal([ask(*h.at) for _ in range(5)], [CUT] * 5, "while nobody is there")
+    equal([ask(*h.at) for _ in range(5)], [CUT] * 5, "while the server is down")
     equal(state(h.a), "open", "it listens")
     h.b.start()
     equal(ask(*h.at), "1", "the first client that comes")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several workers in a daemon: who gets which connections, limits and reloads over all of them, and what a worker that stands
-still does to the others."""
+"""Several workers in a daemon: distribution of connections, limits and reloads over all of them, and the effect of a stopped
+worker on the others."""
 import ctypes
 import json
 import os
@@ -115,7 +115,7 @@ def _(t):
         shares = per_worker(pair.a)
         t.note(f"shares: {shares}")
         equal(sum(shares), 120, "connections of all workers")
-        # Each worker deals out what it accepted, so all have the same, give or take one for each who accepts.
+        # Each worker deals out what it accepted, so all have the same number, plus or minus one for each acceptor.
         check(max(shares) - min(shares) <= 3, f"shares: {shares}")
         for s in socks:
             s.close()
@@ -126,7 +126,7 @@ def _(t):
         pair.a.ctl_text("reload")
 
 
-# -- one daemon to who looks at it --
+# -- one daemon to its observers --
 
 
 @case("smcrctl shows the sum, and one worker with --worker; ids belong to one worker")
@@ -377,7 +377,7 @@ def _(t):
     socks = open_all(pair, 60)
     pair.a.expect_dead = True
     pair.a.ctl_text("drain")
-    wait_until(pair.turned_away, "nobody new is taken", 5)
+    wait_until(pair.turned_away, "no new connection is accepted", 5)
     for mine in by_worker(pair.a, socks).values():
         check(pair.a.alive(), "the daemon waits")
         for s in mine:

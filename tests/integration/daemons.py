@@ -77,7 +77,7 @@ class Daemon(Proc):
         full.setdefault("control", {})
         if self.t.workers is not None:
             full.setdefault("workers", self.t.workers)
-        if VALGRIND:		# whose own system calls are none of the daemon's
+        if VALGRIND:		# whose own system calls are not the daemon's
             full.setdefault("confine", {"mode": "off"})
         full["control"] = dict(full["control"], path=self.control)
         if full["control"].get("readonly") is True:	# each daemon its own
@@ -198,7 +198,7 @@ class Daemon(Proc):
         return super().log()
 
     def check_log(self):
-        """No sanitizer report, and no death that nobody asked for."""
+        """No sanitizer report, and no unexpected end."""
         if self.popen is None:
             return
         text = self.log() if os.path.exists(self.log_path) else ""

@@ -1,4 +1,4 @@
-"""A name server for tests: its records are a dictionary, and it can be told to misbehave. UDP and TCP, on one address."""
+"""A name server for tests: its records are a dictionary, and it can misbehave. UDP and TCP, on one address."""
 import socket
 import struct
 import threading

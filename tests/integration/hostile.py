@@ -64,7 +64,7 @@ def held(d):
 
 def fd_names(daemon):
     """What each descriptor of a daemon is; connections with both ends and the state (in hexadecimal, as the kernel has
-    it), without those of its control clients, who come and go with every look."""
+    it), without those of its control clients, which come and go with every request."""
     tcp, names = {}, []
     with open(f"/proc/{daemon.pid}/net/tcp") as f:
         for line in f.readlines()[1:]:
@@ -84,7 +84,7 @@ def fd_names(daemon):
     return sorted(names)
 
 
-def told(d, words):
+def logged(d, words):
     """How often the log says that, and of how many connections."""
     counts = re.findall(re.escape(words) + r": device=\S+ count=(\d+)", d.log())
     return len(counts), sum(map(int, counts))
@@ -102,7 +102,7 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.d = d
         self.over = threading.Event()
-        self.asking = threading.Lock()		# who holds it has the control socket's places to itself
+        self.asking = threading.Lock()		# its holder has the control socket's places alone
         self.start_values = self.look()
         self.cpu = d.cpu()
         self.peak = dict(self.start_values)
@@ -140,7 +140,7 @@ class Watch(threading.Thread):
                 f"pairs, {self.grown('fds')} descriptors; {100 * self.cpu / took:.0f} % CPU")
 
 
-# -- who is not to notice --
+# -- the bystander --
 
 
 class Witness:
@@ -381,7 +381,7 @@ class Scene(Strangers):
                 and len(fd_names(d)) <= len(self.fds[d]) + more)
 
     def quiet(self, rss_left):
-        """Nobody does anything now, the daemons neither; and memory is given back."""
+        """All clients and daemons are idle, and memory is returned."""
         self.witness.pause()
         before = {d: d.cpu() for d in self.daemons}
         time.sleep(IDLE)	# raw: what happens meanwhile is the question

@@ -87,7 +87,7 @@ def _everybody(clients, step, what):
     while by_fd:
         ready = ep.poll(60 * PATIENCE)
         if not ready:
-            raise Failure(f"{what}: nothing moves any more, {len(by_fd)} of {len(clients)} connections are not done")
+            raise Failure(f"{what}: no progress, {len(by_fd)} of {len(clients)} connections are not done")
         for fd, events in ready:
             c = by_fd.get(fd)
             if c is None:

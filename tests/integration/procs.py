@@ -110,7 +110,7 @@ class Case:
         return os.path.join(self.dir, *parts)
 
     def port(self):
-        """A port of our address below the kernel's ephemeral range and the unit tests': nobody else takes it."""
+        """A port of our address below the kernel's ephemeral range and the unit tests': free for this test."""
         Case._port = Case._port + 1 if Case._port < 19999 else 10000
         return Case._port
 

@@ -1,5 +1,5 @@
 """
-Servers that nobody here wrote, each started privately: own directory, own port on the test's address, ended with the
+Third-party servers, each started privately: own directory, own port on the test's address, ended with the
 case. Used by the integration tests and the benchmark.
 """
 import glob
@@ -39,7 +39,7 @@ def wait_port(proc, host, port):
 
 
 def wait_socket(proc, path):
-    """A program's UNIX socket is there: who connects to it is a client of it, who asks the kernel is not."""
+    """A program's UNIX socket exists, by the kernel's table: a connect would be a client."""
     def up():
         if not proc.alive():
             raise Failure(f"{proc.name} ended at start with status {proc.popen.returncode}: {proc.log()[-600:]}")

@@ -129,7 +129,7 @@ def turned_away(connect, *args):
 
 
 def unix_listener(t, path=None, backlog=4096):
-    """A listening UNIX socket, for everybody."""
+    """A listening UNIX socket, for all users."""
     s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     t.later(s.close)
     path = path or t.socket_path("server")
@@ -176,11 +176,11 @@ class Server:
         return (self.host, self.port)
 
     def _close(self):
-        """Nobody listens there any more; may be called by a test."""
+        """Stops listening; may be called by a test."""
         if self.closing:
             return
         self.closing = True
-        # Wakes the thread: a call that is under way when the socket is closed may be begun anew by the kernel, with the number
+        # Wakes the thread: a call that is under way when the socket is closed may be restarted by the kernel, with the number
         # of a descriptor that is the next case's server by then.
         self.sock.shutdown(socket.SHUT_RDWR)
         self.sock.close()
