@@ -49,8 +49,7 @@ has_other_way(const struct lgr *lgr, const struct rnic_dev *dev)
 	return false;
 }
 
-/* Connections move to another link of the group. Without one they wait, like TCP connections, for the port or the end
- * of last_link_ms. */
+/* Connections move to another link of the group. Without one they wait, like TCP, for the port or last_link_ms. */
 static void
 port_down(struct smcr *eng, const struct rnic_dev *dev)
 {

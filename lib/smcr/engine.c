@@ -84,8 +84,7 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	list_init(&eng->waiting_lgrs);
 	list_init(&eng->marked_conns);
 	list_init(&eng->marked_peers);
-	/* Our own MAC, locally administered, for devices without one; the peer ID is an instance number and this MAC
-	 * (A.2.1). */
+	/* Our own MAC, locally administered, for devices without one; peer ID: instance number and this MAC (A.2.1). */
 	rng->fill(rng, eng->mac, sizeof(eng->mac));
 	eng->mac[0] = (uint8_t)((eng->mac[0] & 0xfc) | 0x02);
 	rng->fill(rng, eng->peer_id, 2);
@@ -155,7 +154,7 @@ smcr_free(struct smcr *eng)
 	if (eng == NULL)
 		return;
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
-		lgr_down(lgr, SMCR_R_SHUTDOWN, "the engine ends");
+		lgr_down(lgr, SMCR_R_SHUTDOWN, "engine shutdown");
 	engine_act_on_marks(eng);
 	while ((conn = idtable_next(&eng->conns, &pos)) != NULL)
 		smcr_release(conn);
@@ -356,8 +355,7 @@ smcr_next_event(struct smcr *eng, unsigned *events)
 }
 
 /* A queue pair receives and acknowledges until it is stopped, after its completions were handled. Messages that the
- * peer knows to have arrived must count, or they would be missing when its connections move to another link. False:
- * some completions are left. */
+ * peer knows to have arrived must count, or its moved connections would lack them. False: some completions are left. */
 static bool
 last_look(struct smcr *eng)
 {

@@ -99,7 +99,7 @@ void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 #define SMCR_V2_RECEIVES 48 /* as many as Linux: a sender waits for the next one */
 #define SMCR_V2_MSG_LEN 8192
 
-/* The host at the other end of a CLC connection, by its address. A link group belongs to a peer ID *and* an identity
+/* The host at the other end of a CLC connection, by its address. Link groups belong to a peer ID *and* this
  * (owner.h). */
 struct smcr_identity {
 	uint8_t addr[16]; /* IPv4 mapped into IPv6 */
@@ -227,8 +227,8 @@ size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
 
 /* After SMCR_EV_FALLBACK. While smcr_clc_want is not 0, the peer's Decline may precede its data: bytes and FIN of the
  * CLC connection belong to the engine, but data may be sent. When it becomes 0 (SMCR_EV_CLC_WANT), this returns data
- * that was read as CLC. It precedes all data read afterwards; at most SMCR_LEFTOVER_MAX bytes; returned once. Then, or
- * at any time, smcr_release. */
+ * that was read as CLC. It precedes all data read afterwards; at most SMCR_LEFTOVER_MAX bytes, once. smcr_release any
+ * time. */
 #define SMCR_LEFTOVER_MAX 44
 size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 
@@ -278,8 +278,8 @@ void smcr_tx_commit(struct smcr_conn *, size_t len, bool urgent);
 /* Received bytes in place: up to two pieces; returns the total. They stop before an urgent byte; an urgent next byte
  * comes alone with *urgent set. */
 size_t smcr_rx_data(struct smcr_conn *, struct iovec iov[2], bool *urgent);
-/* Consumes len of them. After SMCR_EV_CLOSED of a lost or reset connection, data that had arrived remains readable
- * until smcr_release. */
+/* Consumes len of them. After SMCR_EV_CLOSED of a lost or reset connection, data that had arrived stays until
+ * smcr_release. */
 void smcr_rx_consume(struct smcr_conn *, size_t len);
 /* The peer has finished sending and every byte was consumed. */
 bool smcr_rx_eof(const struct smcr_conn *);
@@ -317,8 +317,7 @@ const char *smcr_reason_str(enum smcr_reason);
 void smcr_abort(struct smcr_conn *, enum smcr_reason);
 
 /* Reset by the application: smcr_abort with SMCR_R_APP_RESET, but after all committed data. SMCR_EV_CLOSED follows when
- * A has arrived, however long the peer takes to read; smcr_abort shortens that. Meanwhile received data must be
- * consumed. */
+ * A has arrived, however long the peer takes to read; smcr_abort shortens that. Consume received data meanwhile. */
 void smcr_reset(struct smcr_conn *);
 
 /* After SMCR_EV_CLOSED: the reason; *detail, when not NULL, a static text with details or "". */
@@ -326,8 +325,7 @@ enum smcr_reason smcr_closed(const struct smcr_conn *, const char **detail);
 
 enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 
-/* Established connection: after a clean close its CLC connection may be reset, which the peer does not treat as an
- * abort. */
+/* Established connection: after a clean close its CLC connection may be reset without an abort at the peer. */
 bool smcr_may_reset_middle(const struct smcr_conn *);
 
 /* Established connection: the peer has established it as well. A client knows that from the server's first CDC message,
@@ -338,8 +336,7 @@ bool smcr_peer_is_there(const struct smcr_conn *);
 void smcr_tcp_event(struct smcr_conn *, enum smcr_tcp_event);
 
 /* For a connection that has received data: the element size, a power of two, that would not have blocked the peer. That
- * is twice the current size when the application waited for data for which the peer had no space, else half. 0: not
- * known. */
+ * is twice the current size when the application waited while the peer lacked space, else half. 0: not known. */
 uint32_t smcr_elem_need(const struct smcr_conn *);
 
 /* Ends the user's reference: aborts a connection that has not ended. No further events. */

@@ -1,9 +1,5 @@
-/*
- * The end of a connection (RFC 7609 4.8): what is sent when, and the states of
- * Figures 22 (orderly) and 23 (abort). D says that we send no more, C that we
- * are through with the connection and the peer's element, A that it is aborted;
- * nothing may follow C or A.
- */
+/* Close of a connection (RFC 7609 4.8): flags to send, and the states of Figures 22 (orderly) and 23 (abort). D ends
+ * our data, C ends the connection and our use of the peer's element, A aborts it; nothing may follow C or A. */
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
 #include "smcr/data/rmb.h"
@@ -11,15 +7,15 @@
 #include "smcr/state/log.h"
 
 enum close_action {
-	CLOSE_ACT_IGNORE, /* the event means nothing in this state */
+	CLOSE_ACT_IGNORE, /* no effect in this state */
 	CLOSE_ACT_NONE,   /* only the state changes */
-	CLOSE_ACT_EOF,    /* the user is to read to the end */
-	CLOSE_ACT_ABORT,  /* what is unsent or unread is dropped, A is owed */
+	CLOSE_ACT_EOF,    /* the user reads to the end */
+	CLOSE_ACT_ABORT,  /* unsent and unread data is dropped, A is owed */
 	CLOSE_ACT_END,    /* conn_end */
 };
 
-/* second, when its action is not IGNORE, holds instead: in PeerCloseWait1/2 once our C is out, in AppCloseWait1/2 once
- * the peer's is in, in PeerAbortWait once our A is out. */
+/* second replaces step unless it is IGNORE: in PeerCloseWait1/2 after our C was sent, in AppCloseWait1/2 after the
+ * peer's C, in PeerAbortWait after our A was sent. */
 struct close_cell {
 	struct close_step {
 		enum conn_state next;
@@ -32,7 +28,7 @@ struct close_cell {
 #define EITHER(to, what, alt_to, alt_what) { { CONN_##to, CLOSE_ACT_##what }, { CONN_##alt_to, CLOSE_ACT_##alt_what } }
 /* clang-format on */
 
-/* A cell that is not here is ignored: states without a protocol, and events that the API or the peer repeats. */
+/* A missing cell is ignored: states without a protocol, and events repeated by API or peer. */
 static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 	[CONN_ACTIVE] = {
 		[CLOSE_APP_SHUTDOWN] = CELL(PEER_CLOSE_WAIT1, NONE),
@@ -43,7 +39,7 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 		[CLOSE_LOCAL_ABORT] = CELL(PEER_ABORT_WAIT, ABORT),
 		[CLOSE_TIMEOUT] = CELL(PEER_ABORT_WAIT, ABORT),
 	},
-	/* The second half of a cell: our C is out. */
+	/* Second half of a cell: our C was sent. */
 	[CONN_PEER_CLOSE_WAIT1] = {
 		[CLOSE_APP_CLOSE] = CELL(PEER_CLOSE_WAIT1, NONE),
 		[CLOSE_PEER_DONE] = CELL(PEER_CLOSE_WAIT2, EOF),
@@ -59,14 +55,14 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PEER_CLOSE_WAIT2, NONE),
 		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, CLOSED, END),
 	},
-	/* The peer sent C, so it does not answer A: it is enough that our A arrives. */
+	/* The peer sent C, so it does not answer A: our A only has to arrive. */
 	[CONN_APP_FIN_CLOSE_WAIT] = {
 		[CLOSE_APP_CLOSE] = CELL(CLOSED, END),
 		[CLOSE_PEER_ABORT] = CELL(PROCESS_ABORT, ABORT),
 		[CLOSE_LOCAL_ABORT] = CELL(PROCESS_ABORT, ABORT),
 		[CLOSE_TIMEOUT] = CELL(PROCESS_ABORT, ABORT),
 	},
-	/* The second half: the peer's C is in. */
+	/* Second half: C received. */
 	[CONN_APP_CLOSE_WAIT1] = {
 		[CLOSE_APP_SHUTDOWN] = CELL(APP_CLOSE_WAIT2, NONE),
 		[CLOSE_APP_CLOSE] = EITHER(PEER_FIN_CLOSE_WAIT, NONE, CLOSED, END),
@@ -82,15 +78,15 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
 		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
 	},
-	/* Our C is out: no A may follow, whatever happens. The first half: a failover has taken it back, as it may not have
-	 * arrived, and it is to be said again. */
+	/* Our C was sent: A may never follow. First half: a failover withdrew and repeats C, as it may not have
+	 * arrived. */
 	[CONN_PEER_FIN_CLOSE_WAIT] = {
 		[CLOSE_PEER_CLOSED] = EITHER(APP_FIN_CLOSE_WAIT, NONE, CLOSED, END),
 		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, ABORT, CLOSED, END),
 		[CLOSE_LOCAL_ABORT] = CELL(PEER_FIN_CLOSE_WAIT, NONE),
 		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
 	},
-	/* The second half: our A is out. While it is not, the peer that says it is through still has to get it. */
+	/* Second half: our A was sent. Before, a peer that has closed must still get it. */
 	[CONN_PEER_ABORT_WAIT] = {
 		[CLOSE_PEER_CLOSED] = EITHER(PROCESS_ABORT, NONE, CLOSED, END),
 		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, NONE, CLOSED, END),
@@ -106,7 +102,7 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 	},
 };
 
-/* What makes the second half of a cell hold: flags that are out, or in. */
+/* Condition of the second half of a cell: flags sent, or received. */
 static const struct {
 	uint8_t out, in;
 } second_half[CONN_STATE_CNT] = {
@@ -127,15 +123,15 @@ is_aborting(const struct smcr_conn *conn)
 	    conn->state == CONN_LAST_WAIT;
 }
 
-/* The middle has ended and nothing said that the peer's data have. With D it is in order: Linux ends its half of the
- * middle when it sends D, and may read on for hours. */
+/* FIN on the CLC connection without a flag that ends the peer's data. After D it is in order: Linux shuts down its half
+ * of the CLC connection with D, and may read for hours. */
 static bool
 fin_too_early(const struct smcr_conn *conn)
 {
 	return conn->close.tcp_fin && conn->close.rx_flags == 0 && !is_aborting(conn);
 }
 
-/* This user is through with the connection, or the peer is: nobody waits for data. */
+/* This user or the peer has closed: neither waits for data. */
 static bool
 rst_is_nothing(const struct smcr_conn *conn)
 {
@@ -148,22 +144,18 @@ smcr_peer_is_there(const struct smcr_conn *conn)
 	return conn->role == SMCR_SERVER || conn->rx.any;
 }
 
-/*
- * A RST of the middle may be a firewall's that has forgotten the connection, or forged. A peer that resets has sent A or C before,
- * which its link delivers; one that is gone does not answer over any. One that has ended the connection in order may reset it as
- * well (smcr_may_reset_middle), and its C may still be on its way: it has got ours.
- */
+/* A RST of the CLC connection may come from a firewall without state, or be forged. A peer that resets sends A or C
+ * over its link first; a dead peer answers over none. A peer that closed in order may reset it as well
+ * (smcr_may_reset_middle), with its C still in flight: it has our C. */
 static bool
 rst_unanswered(const struct smcr_conn *conn)
 {
 	return conn->close.tcp_rst && !rst_is_nothing(conn) && !is_aborting(conn);
 }
 
-/*
- * Has anything come over a link of the group since the RST? The peer was asked by TEST LINK. An smcrd whose link was lost moves
- * each connection to another one, unless its A or C is complete: where it has not moved, that was lost with the link. And a server
- * that waited for our Confirm until it gave up had no way to send A.
- */
+/* True when a message came over a link of the group since the RST; TEST LINK has requested it. An smcrd with a lost
+ * link moves each connection unless its A or C is complete: if it has not moved, that was lost with the link. A server
+ * that timed out before our Confirm could not send A. */
 static bool
 link_answered(const struct smcr_conn *conn)
 {
@@ -175,7 +167,7 @@ link_answered(const struct smcr_conn *conn)
 	return false;
 }
 
-/* The present state may not last for ever once our own user can do nothing. */
+/* Limits the current state once our user can do nothing. */
 static void
 update_timer(struct smcr_conn *conn)
 {
@@ -189,7 +181,7 @@ update_timer(struct smcr_conn *conn)
 		ms = eng->cfg.close_ms;
 	if (fin && (ms == 0 || eng->cfg.fin_grace_ms < ms))
 		ms = eng->cfg.fin_grace_ms;
-	/* Progress does not prolong the grace after FIN or RST. */
+	/* Progress does not extend the grace after FIN or RST. */
 	if (ms == 0)
 		timer_cancel(&eng->timers, &conn->timer);
 	else if (!fin || !timer_armed(&conn->timer) || conn->timer.at_ns > eng->now_ns + ms * MS)
@@ -202,7 +194,7 @@ conn_timer_fired(struct timer *t)
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
 	bool reset = rst_unanswered(conn), fin = fin_too_early(conn);
 
-	/* What is awaited comes when its link is heard again, and ends with that link. */
+	/* The response comes when its link recovers, or the link is lost. */
 	if (!reset && !is_aborting(conn) && conn->link->suspect != NULL && !link_has_ended(conn->link)) {
 		update_timer(conn);
 		return;
@@ -216,7 +208,7 @@ conn_timer_fired(struct timer *t)
 	    fin         ? SMCR_R_TCP_FIN
 	        : reset ? SMCR_R_TCP_RESET
 	                : SMCR_R_CLOSE_TIMEOUT,
-	    conn->close.doubt ? "not a word of the peer since its link was lost" : "");
+	    conn->close.doubt ? "no message of the peer since its link was lost" : "");
 	close_event(conn, CLOSE_TIMEOUT);
 }
 
@@ -266,7 +258,7 @@ conn_peer_moves(struct smcr_conn *conn)
 		conn_rst_seen(conn);
 }
 
-/* -- the machine -- */
+/* -- the state machine -- */
 
 void
 close_event(struct smcr_conn *conn, enum close_event ev)
@@ -280,12 +272,12 @@ close_event(struct smcr_conn *conn, enum close_event ev)
 	if (step.action == CLOSE_ACT_IGNORE)
 		return;
 	if (step.action == CLOSE_ACT_END) {
-		/* Our C or A is posted but not complete, and there is another link over which it could be said again. */
+		/* Our C or A is posted but not complete, and another link could repeat it. */
 		bool under_way = conn->state != CONN_LAST_WAIT && (conn->close.tx_flags & last) != 0 &&
 		    (conn->tx.done_flags & last) == 0 && conn->lgr->active_cnt > 1;
 
 		if (ev == CLOSE_TIMEOUT || !under_way) {
-			/* Only C or A of the peer says that it writes no more into our element (4.4.2). */
+			/* Only C or A of the peer ends its writes into our element (4.4.2). */
 			conn_end(conn, SMCR_OK, "", (conn->close.rx_flags & last) == 0);
 			return;
 		}
@@ -320,7 +312,7 @@ conn_bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
 {
 	conn->eng->ctr.bad_cdc++;
 	engine_log(conn->eng, SMCR_LOG_PROTOCOL, link->lgr, link, why);
-	/* Where it wrote is not known: all of the element may be dirty. */
+	/* Its writes may be anywhere: all of the element may be dirty. */
 	rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
 	conn->rx.dropped = true;
 	if (conn->state == CONN_RENDEZVOUS)
@@ -336,14 +328,14 @@ conn_rx_lost(struct smcr_conn *conn, const struct link *link)
 	conn_bad_cdc(conn, link, "data lost in a failover");
 }
 
-/* -- what the flags of CDC messages do -- */
+/* -- flags of CDC messages -- */
 
 uint8_t
 conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 {
 	uint8_t flags = conn->close.tx_flags;
 
-	/* What has been said is not taken back. */
+	/* Flags once sent stay set. */
 	if (conn->close.want_abort) {
 		bool says = conn->reason == SMCR_R_OPERATOR && conn->lgr->dialect.says_operator;
 
@@ -353,7 +345,7 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 		return flags;
 	if (conn->close.shut_wr)
 		flags |= CDC_SENDING_DONE;
-	/* D may ride on the last data: the queue pair keeps the order. C says that no write is under way. */
+	/* D may accompany the last data: the queue pair keeps the order. C requires that no write is in flight. */
 	if (conn->close.want_close && tx_free(&conn->tx) == conn->tx.head)
 		flags |= CDC_CLOSED;
 	if (flags != conn->close.tx_flags && failover_awaits_peer(conn))
@@ -377,16 +369,16 @@ conn_flags_posted(struct smcr_conn *conn, uint8_t conn_flags)
 void
 conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 {
-	/* O says something of A alone, and only where both ends know it. */
+	/* O is valid only with A, and only when both ends support it. */
 	if ((conn_flags & CDC_OPERATOR) != 0 && ((conn_flags & CDC_ABORT) == 0 || !conn->lgr->dialect.says_operator))
 		conn_flags &= (uint8_t)~CDC_OPERATOR;
 	uint8_t fresh = (uint8_t)(conn_flags & ~conn->close.rx_flags);
-	/* A peer that closes before it has taken all that we wrote loses data: a reset (4.8.1, 4A). */
+	/* A peer that closes before it consumed all our data loses data: a reset (4.8.1, 4A). */
 	bool lost = conn->tx.acked < conn->tx.head;
 
 	conn->close.rx_flags |= conn_flags;
 	if (conn->state == CONN_RENDEZVOUS)
-		return; /* conn_establish comes back to them */
+		return; /* conn_establish handles them later */
 	if ((fresh & CDC_ABORT) != 0) {
 		bool by_operator = (conn_flags & CDC_OPERATOR) != 0;
 
@@ -409,16 +401,15 @@ conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 void
 conn_elem_taken(struct smcr_conn *conn)
 {
-	/* Our C (or A) is out, so the peer may use its element again as soon as it has sent its own, which comes over
-	 * the link while the new use comes over TCP and may be faster. That it has sent it is all we wait for; and a C that
-	 * a failover has taken back was there in time. */
+	/* After our C (or A) the peer may reuse its element as soon as it has sent its own. That comes over the link
+	 * and the new use over TCP, maybe earlier: the sent C is enough, even one that a failover withdrew. */
 	if (conn_is_open(conn) && (conn->close.tx_flags_ever & CDC_CLOSED) != 0) {
 		conn_tx_acked(conn, conn->tx.head);
 		conn_peer_flags(conn, CDC_CLOSED);
 		conn_end(conn, SMCR_OK, "", false);
 		return;
 	}
-	/* The same with A, which the user of a reset waits for. */
+	/* Likewise for A, which the user of a reset waits for. */
 	conn->eng->ctr.elem_conflicts += !conn->reported && (conn->close.tx_flags_ever & CDC_ABORT) == 0;
 	conn_end(conn, SMCR_R_ELEM_CONFLICT, "the peer gave the element to another connection", false);
 }
@@ -451,10 +442,10 @@ conn_reset(struct smcr_conn *conn)
 void
 conn_all_written(struct smcr_conn *conn)
 {
-	/* D counts only in a message before A, whose completion brings us back here. */
+	/* D counts only in a message before A, whose completion returns here. */
 	if (conn->close.shut_wr && (conn->close.tx_flags & CDC_SENDING_DONE) == 0)
 		return;
-	/* Each write is complete or consumed, as before C: no failover has to say anything again behind A. */
+	/* Each write is complete or consumed, as before C: no failover has to repeat data after A. */
 	if (conn->close.want_reset && conn_is_open(conn))
 		close_event(conn, CLOSE_LOCAL_ABORT);
 }

@@ -1,8 +1,5 @@
-/*
- * Connections: birth, elements, end; and the entry points of smcr.h that only
- * look. Data goes through tx.c and rx.c, closing through
- * close.c, the time before through the rendezvous.
- */
+/* Connections: creation, elements, end; and queries of smcr.h. Data is in tx.c and rx.c, closing in close.c, the setup
+ * in the rendezvous. */
 #include "smcr/data/conn.h"
 
 #include <errno.h>
@@ -12,7 +9,7 @@
 #include "smcr/data/window.h"
 #include "smcr/data/failover.h"
 
-/* -- birth and end of the memory -- */
+/* -- creation and freeing -- */
 
 struct smcr_conn *
 conn_new(struct smcr *eng, const struct smcr_open *open, int *err)
@@ -117,7 +114,7 @@ conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct 
 	conn->peer_token = a->alert_token;
 }
 
-/* All goes back that others wait for: ring, places on the link and in the group. The elements stay. */
+/* Returns the ring and the places on the link and in the group, which others wait for. The elements stay. */
 static void
 leave_group(struct smcr_conn *conn)
 {
@@ -142,7 +139,7 @@ give_back_elems(struct smcr_conn *conn, bool quarantine)
 	struct lgr *lgr = conn->lgr;
 
 	lgr->reader_cnt--;
-	/* Only who closed in order wrote no more than its cursor says. */
+	/* Only a peer that closed in order wrote no more than its cursor. */
 	if ((conn->close.rx_flags & CDC_CLOSED) == 0)
 		rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
 	if (quarantine)
@@ -172,7 +169,7 @@ conn_end(struct smcr_conn *conn, enum smcr_reason reason, const char *detail, bo
 	timer_cancel(&conn->eng->timers, &conn->timer);
 	tx_set_blocked(conn, false);
 	conn_set_state(conn, CONN_CLOSED);
-	/* What the peer wrote before its end is the user's. */
+	/* Data written before the end belongs to the user. */
 	if (!conn->released && conn_is_readable(conn) && conn->rx.head > conn->rx.tail) {
 		conn->close.quarantine = quarantine;
 		leave_group(conn);
@@ -196,7 +193,7 @@ conn_release(struct smcr_conn *conn)
 		list_push(&conn->eng->dead_conns, &conn->event_node);
 }
 
-/* -- looking -- */
+/* -- queries -- */
 
 void *
 smcr_app(const struct smcr_conn *conn)

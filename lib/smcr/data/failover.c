@@ -1,16 +1,16 @@
-/* Connections move between links; see failover.h. */
+/* Moves of connections between links; see failover.h. */
 #include "smcr/data/failover.h"
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
 
-#define LAST (CDC_CLOSED | CDC_ABORT) /* nothing is said behind either */
-/* So long after the end of a lost link each message of a peer that moves its connections is out: Linux waits as long for a place in
- * a send queue (SMC_WR_TX_WAIT_FREE_SLOT_TIME), and gives the other link up then. */
+#define LAST (CDC_CLOSED | CDC_ABORT) /* nothing follows either flag */
+/* After this time from the end of a lost link, a peer that moves its connections has sent every message. Linux waits
+ * that long for a send queue slot (SMC_WR_TX_WAIT_FREE_SLOT_TIME), then ends the other link. */
 #define MOVES_MS 10000
 
-/* Everything that was posted is complete. */
+/* All posted requests are complete. */
 static bool
 is_settled(const struct conn_tx *tx)
 {
@@ -27,16 +27,16 @@ change_link(struct smcr_conn *conn, struct link *to, bool in_peace)
 	to->conn_cnt++;
 	conn->link = to;
 	conn->tx.move_to = 0;
-	/* While a message of the last move is owed, nothing was said over the link that is left. */
+	/* While the last move's message is owed, nothing was sent over the old link. */
 	if (!conn->tx.validate)
 		conn->tx.in_peace = in_peace;
-	/* Owed unless nothing was said or the last word is complete. */
+	/* Owed unless nothing was sent or the final message is complete. */
 	conn->tx.validate = conn->tx.any && (conn->tx.done_flags & LAST) == 0;
 	if (from->retiring && from->conn_cnt == 0)
 		mark_exchanges(conn->lgr);
 }
 
-/* -- a link is lost -- */
+/* -- loss of a link -- */
 
 void
 failover_resumed(struct smcr_conn *conn)
@@ -56,7 +56,7 @@ failover_awaits_peer(const struct smcr_conn *conn)
 	LGR_EACH_LINK(l, conn->lgr)
 		if (l->state == LINK_LOST && l->was_active && (conn->rx.link == 0 || conn->rx.link == l->number))
 			return true;
-	/* It validates its move, or has lost its own word of the end. */
+	/* It validates its move, or has lost its own close. */
 	return conn->rx.unheard_ns != 0 && conn->eng->now_ns < conn->rx.unheard_ns + MOVES_MS * MS;
 }
 
@@ -80,11 +80,9 @@ is_unheard(const struct smcr_conn *conn)
 	return conn->rx.unheard_ns != 0;
 }
 
-/*
- * Linux validates the move of each connection unless its end has begun. So one that it leaves out, and that we have not begun to
- * end, is one that it has ended itself, and its word of that is lost. One that we have begun to end may have nothing to say. We
- * ask, once, by R: Linux before 5.18 always answers, later ones send what they have not sent at all.
- */
+/* Linux validates each move except those of closing connections. A connection it omits and that we have not begun to
+ * close was closed by Linux, and that message is lost. One that we have begun to close may have nothing to send. We
+ * request an answer once by R: Linux before 5.18 always answers, later versions send unsent data. */
 static void
 unheard(struct smcr_conn *conn, bool late)
 {
@@ -92,7 +90,7 @@ unheard(struct smcr_conn *conn, bool late)
 
 	if (!ended && late)
 		conn_rx_lost(conn, conn->link);
-	/* As the server it moves its connections before it deletes a link, as the client behind its answer. */
+	/* A server moves its connections before it deletes a link, a client after its response. */
 	else if (ended && (late || conn->role == SMCR_CLIENT))
 		conn_ask_alive(conn, true);
 	conn_tx_schedule(conn);
@@ -130,7 +128,7 @@ failover_settled(struct lgr *lgr)
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_LOST)
 			return;
-	/* Others may validate a move when they have something to send. */
+	/* Others validate a move maybe only with their next message. */
 	if (lgr->dialect.closing_moves_unasked && lgr->terms.peer_os == CLC_OS_LINUX && lgr->state == LGR_ACTIVE)
 		look_for_unheard(lgr);
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
@@ -144,22 +142,19 @@ failover_settled(struct lgr *lgr)
 	}
 }
 
-/*
- * The link that the connection has left was lost: what is neither complete nor consumed is sent again, data and flags, in
- * messages with new numbers (the second way of 4.6.2). Nothing below the later of both positions is: the peer may have newer
- * data there already.
- */
+/* The connection's old link was lost: what is neither complete nor consumed is repeated, data and flags, in messages
+ * with new numbers (second method of 4.6.2). Nothing below the later of both is: the peer may have newer data there. */
 static void
 go_back(struct smcr_conn *conn)
 {
 	struct conn_tx *tx = &conn->tx;
 	struct smcr_counters *ctr = &conn->eng->ctr;
 	uint64_t from = tx_released(tx);
-	/* What the peer has consumed is not on its way over the link that was left, unless it came over an earlier one, and
-	 * its repetition over this one has not. */
+	/* Data that the peer has consumed is not in flight over the old link, unless it came over an earlier link and
+	 * its repetition over this one did not arrive. */
 	uint64_t under_way = tx->acked > tx->replay ? from : tx_free(tx);
 
-	/* A queue pair that was reset here may still receive there, until the peer knows, and place it. */
+	/* The peer may still receive and place data from a queue pair that we have reset, until it is notified. */
 	if (under_way < tx->high)
 		tx->late = min_u64(tx->late, under_way);
 	if (tx->any) {
@@ -173,7 +168,7 @@ go_back(struct smcr_conn *conn)
 		conn->close.tx_flags = tx->done_flags;
 		tx_set_blocked(conn, false);
 		tx->urgent_pending = false;
-		/* The cursor that the last messages announced may be lost as well. */
+		/* The cursor in the last messages may be lost as well. */
 		tx->pending = tx->validate;
 	}
 	tx->resumes = tx->validate;
@@ -190,7 +185,7 @@ failover_link(struct link *link)
 	lgr->failover.left = 0;
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		conn->tx.resumes = false;
-		conn->tx.asks = false; /* the answer may be lost with it */
+		conn->tx.asks = false; /* the answer may be lost with the link */
 		if (conn->tx.move_to == link->number)
 			conn->tx.move_to = 0;
 		if (link->path_lost && (conn->rx.link == 0 || conn->rx.link == link->number))
@@ -202,9 +197,9 @@ failover_link(struct link *link)
 		lgr->failover.left += conn->tx.resumes;
 		moved++;
 	}
-	/* A link that the peer gave up first brings nothing more. */
+	/* A link that the peer ended first brings nothing more. */
 	failover_settled(lgr);
-	/* One that ends in order, and has none left, is no loss. */
+	/* A link that ends in order without connections is no loss. */
 	if (moved == 0 && link->state != LINK_LOST)
 		return;
 	eng->ctr.failovers++;
@@ -215,7 +210,7 @@ failover_link(struct link *link)
 	lgr->failover.moved = moved;
 }
 
-/* -- a connection is wanted elsewhere -- */
+/* -- requested moves -- */
 
 void
 failover_ask(struct smcr_conn *conn, struct link *to)
@@ -224,7 +219,7 @@ failover_ask(struct smcr_conn *conn, struct link *to)
 		conn->tx.move_to = 0;
 		return;
 	}
-	/* Behind a last message there is nothing to move but the wait for its completion. */
+	/* After a final message only its completion is awaited. */
 	if ((conn->close.tx_flags & LAST) != 0)
 		return;
 	conn->tx.move_to = to->number;

@@ -1,9 +1,5 @@
-/*
- * Connections move from one link of their group to another (RFC 7609 4.6):
- * because the link is lost, or because somebody wants them elsewhere. Each side
- * moves its own sending; a failover validation message comes first on the new
- * link, then what the peer may not have is said again.
- */
+/* Moves connections between links of their group (RFC 7609 4.6), because a link is lost or for balance. Each side moves
+ * its own sending: a failover validation message first on the new link, then what the peer may lack. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,24 +9,24 @@ struct lgr;
 struct smcr_conn;
 struct timer;
 
-/* The link has ended: its connections go on over the other links of the group, of which there is one at least. */
+/* The link has ended: moves its connections to other links of the group, of which at least one exists. */
 void failover_link(struct link *);
-/* The peers are through with a lost link. When none is left, nothing of what was sent over them can come. */
+/* The deletion of a lost link is complete. Once no lost link is left, none of their data can arrive. */
 void failover_settled(struct lgr *);
-/* The connection goes over to this link when all that it has posted is complete, maybe at once. */
+/* Moves the connection to this link when all its requests are complete, maybe at once. */
 void failover_ask(struct smcr_conn *, struct link *to);
-/* A connection with move_to is about to post: true when it may, over the link that it is on, because nothing comes of its
- * move. False: it waits for completions, or has just gone over to the other link. */
+/* For a connection with move_to, before it posts: true when its move was cancelled and it may post over its current
+ * link. False: it waits for completions, or has just moved. */
 bool failover_stays(struct smcr_conn *);
-/* Of a peer that moves a connection whose end has begun without a word: it may yet say something over the link that it was last
- * heard over, which is lost, and that is lost, too, when our D or C has come before. */
+/* For a foreign peer that moves a closing connection without validation: it may still send over its last link, which is
+ * lost. That message is lost if our D or C has arrived before. */
 bool failover_awaits_peer(const struct smcr_conn *);
-/* A connection whose end was said over a lost link, and may not have arrived, says nothing more until such a peer has moved: the
- * answer to the repetition, of data as of D and C, would be lost as well. */
+/* A close sent over a lost link may not have arrived. Until a foreign peer has moved, the connection sends nothing: the
+ * response to repeated data, D or C would be lost as well. */
 bool failover_holds_back(const struct smcr_conn *);
-/* lgr->moves: the peer has had its time to move. */
+/* lgr->moves: the peer's time to move has passed. */
 void failover_moves_fired(struct timer *);
-/* Its failover validation message is complete, so the peer has heard of the move; or the connection has left its group. */
+/* The failover validation message is complete: the peer knows of the move. Or the connection left its group. */
 void failover_resumed(struct smcr_conn *);
-/* All connections are to leave the link. */
+/* Moves all connections away from the link. */
 void failover_drain(struct link *);

@@ -1,7 +1,5 @@
-/*
- * The send queue of a link: requests go to the device in order, one behind, so
- * that the last one of a burst can be signaled; a ring remembers what each was.
- */
+/* Send queue of a link: the device gets requests in order, one behind, to signal the last one of a burst; a ring
+ * records each. */
 #include "smcr/data/link_post.h"
 
 #include <errno.h>
@@ -17,7 +15,7 @@ link_credits(const struct link *link)
 	if (!link_is_usable(link))
 		return room;
 	link->dev->ops->credits(link->qp, &room);
-	/* The request that is held takes its place only when it is posted. */
+	/* The held request takes its entry only when posted. */
 	if (link->has_held) {
 		room.wrs -= room.wrs > 0;
 		if (link->held.op == RNIC_WR_SEND)
@@ -75,5 +73,5 @@ void
 link_post_end(struct link *link)
 {
 	if (link_is_usable(link))
-		(void)post_held(link, true); /* no room: the next flush tries again; broken: the device says so */
+		(void)post_held(link, true); /* full: the next flush retries; broken: the device reports it */
 }

@@ -1,4 +1,4 @@
-/* Turns of a link: LLC messages go before data, connections one after the other; and what a completed request was. */
+/* Turns of a link: LLC messages before data, connections in turn; and dispatch of completed requests. */
 #include "smcr/data/link_tx.h"
 
 #include <assert.h>
@@ -12,10 +12,10 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
-#define LLC_RESERVE 2             /* send queue entries that data leaves while anything is outstanding */
-#define TURN_BYTES (1024u * 1024) /* data posted in one flush at most */
+#define LLC_RESERVE 2             /* send queue entries that data leaves free while requests are outstanding */
+#define TURN_BYTES (1024u * 1024) /* most data posted in one flush */
 
-/* Asks the device for completions when somebody waits for them or little room is left; once for what is posted now. */
+/* Requests completions when they are awaited or few entries are left; once for the requests posted so far. */
 static void
 fence(struct link *link)
 {
@@ -64,7 +64,7 @@ flush_llc(struct link *link)
 	}
 }
 
-/* The message as bytes, into the entry or, when it is longer, behind those in link->long_buf. 0 or a negative errno. */
+/* Encodes the message into the entry or, if longer, into link->long_buf. 0 or a negative errno. */
 static int
 encode_llc(struct link *link, const struct llc_msg *msg, struct link_llc *q)
 {
@@ -101,9 +101,9 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 		flush_llc(link);
 	if (link->llc_cnt == LINK_LLC_QUEUE) {
 		link->lgr->eng->ctr.llc_queue_full++;
-		/* A peer that tests without waiting for answers does without some. */
+		/* A peer that floods tests without waiting loses some responses. */
 		if (msg->type != LLC_TEST_LINK || !msg->response)
-			mark_link_failed(link, "the peer takes no LLC messages");
+			mark_link_failed(link, "the peer does not take LLC messages");
 		return -ENOBUFS;
 	}
 	int err = encode_llc(link, msg, &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE]);
@@ -123,7 +123,7 @@ less(uint32_t n, uint32_t by)
 	return n > by ? n - by : 0;
 }
 
-/* The room that data may use in this turn. */
+/* Credits for data in this turn. */
 static struct rnic_credits
 data_credits(const struct link *link)
 {
@@ -137,8 +137,8 @@ data_credits(const struct link *link)
 	return room;
 }
 
-/* One step of a connection after the other until nothing is left or no room. Those that only owe a CDC message go
- * even when no more payload is worth queueing. True when it is the turn that is used up. */
+/* Takes one step per connection in turn until the work or the credits end. Connections that owe only a CDC message
+ * proceed without payload credits. True when the turn's share is used up. */
 static bool
 flush_data(struct link *link)
 {
@@ -154,10 +154,10 @@ flush_data(struct link *link)
 
 		if (!conn_tx_post(CONTAINER_OF(n, struct smcr_conn, ready_node), &room))
 			continue;
-		list_remove(n); /* it may have scheduled itself */
+		list_remove(n); /* it may have queued itself */
 		list_push(room.wrs < wrs && room.bytes > 0 ? &link->ready : &later, n);
 	}
-	/* Connections that wait for room go back to the front, in their order. */
+	/* Connections that wait for credits return to the front, in order. */
 	while (!list_empty(&later)) {
 		n = later.prev;
 		list_remove(n);
@@ -165,7 +165,7 @@ flush_data(struct link *link)
 	}
 	if (list_empty(&link->ready))
 		return false;
-	/* Left for lack of room: completions and RNIC_EV_CREDITS bring us back. Left because the turn is used up: */
+	/* Out of credits: completions and RNIC_EV_CREDITS resume. Out of the turn's share: */
 	if (offered < TURN_BYTES || room.bytes > 0 || room.sends == 0 || !link_is_usable(link))
 		return false;
 	room = data_credits(link);
@@ -186,7 +186,7 @@ link_flush(struct link *link)
 
 /* -- completions -- */
 
-/* The request at wr_tail has ended. */
+/* The request at wr_tail has completed. */
 static void
 link_tx_hand_back(struct link *link, bool ok)
 {
@@ -196,7 +196,7 @@ link_tx_hand_back(struct link *link, bool ok)
 	link->wr_tail++;
 	switch (what.kind) {
 	case LINK_WR_WRITE:
-		break; /* the CDC message behind it speaks for it */
+		break; /* its CDC message covers it */
 	case LINK_WR_CDC:
 	case LINK_WR_FAILOVER:
 		conn = idtable_get(&link->lgr->eng->conns, what.conn_id);
@@ -212,7 +212,7 @@ link_tx_hand_back(struct link *link, bool ok)
 			link->long_used = 0;
 		if (what.llc == LLC_CONFIRM_LINK && !what.llc_response && ok)
 			link->lgr->contact.confirm_link_in = true;
-		/* Complete, or the client was so quick to comply that our link is gone already. */
+		/* Complete, or the client complied so fast that our link is gone. */
 		if (what.llc == LLC_DELETE_LINK && !what.llc_response)
 			mark_delete_sent(link->lgr);
 		break;
@@ -232,12 +232,12 @@ void
 link_wc(struct link *link, const struct rnic_wc *wc)
 {
 	assert(wc->wr_id - link->wr_tail < link_outstanding(link));
-	/* All before it are complete, or it would not be reported yet. */
+	/* All earlier requests are complete, or it would not be reported. */
 	while (link->wr_tail < wc->wr_id)
 		link_tx_hand_back(link, true);
 	link_tx_hand_back(link, wc->status == RNIC_WC_OK);
 	if (wc->status != RNIC_WC_OK) {
-		/* The device's event, which follows, says why; without one the end of this poll does. */
+		/* The device's event gives the reason; without one, the end of this poll handles it. */
 		mark_link_failed(link, "a work request failed");
 		return;
 	}

@@ -1,8 +1,5 @@
-/*
- * RMBs: ours, with their elements, and the peer's, as far as we know them. See
- * rmb.h. Elements are handed out by the rendezvous and come back when a
- * connection ends (conn.c), at once or through quarantine.
- */
+/* Local RMBs with their elements, and remote RMBs; see rmb.h. The rendezvous allocates elements; they are freed when a
+ * connection ends (conn.c), at once or after quarantine. */
 #include "smcr/data/rmb.h"
 
 #include <assert.h>
@@ -20,9 +17,9 @@
 #include "wire/cdc.h"
 
 #define PAGE 4096u
-#define COOL_NS (10 * 1000 * MS) /* longer than anything stays on its way over a link whose sender has reset it */
+#define COOL_NS (10 * 1000 * MS) /* exceeds the transit time over a link that its sender has reset */
 
-/* "RMBE" in EBCDIC. The contents are the implementation's choice (4.2). */
+/* "RMBE" in EBCDIC; the implementation may choose the value (4.2). */
 static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
 
 #define BIT(state) (1u << (state))
@@ -43,7 +40,7 @@ rmb_state_str(enum rmb_state s)
 	return states[s].name;
 }
 
-/* Logs the change of one of our RMBs, or of one of the peer's. */
+/* Logs a state change of a local or remote RMB. */
 static void
 log_state(const struct lgr *lgr, const char *whose, uint32_t number, const char *from, const char *to, const char *why)
 {
@@ -98,7 +95,7 @@ rmb_deregister(struct rmb *rmb, struct link *link)
 	rmb->mr[link->slot] = NULL;
 }
 
-/* Frees whatever of it is there, or waits for the queue pairs of links that are leaving. */
+/* Frees a maybe incomplete RMB, or waits for the queue pairs of ending links. */
 static void
 rmb_release(struct rmb *rmb)
 {
@@ -128,7 +125,7 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 		lgr->eng->ctr.refused_rmb_memory++;
 		return NULL;
 	}
-	/* With its counts of what is placed behind. */
+	/* Followed by the counts of placed bytes. */
 	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * (sizeof(rmb->elem[0]) + sizeof(rmb->placed[0])));
 	if (rmb == NULL) {
 		lgr->eng->ctr.refused_memory++;
@@ -222,7 +219,7 @@ rmb_elem_denied(const struct rmb *rmb, uint8_t idx, const struct link *link)
 	return mr == NULL || (mr->deny[(idx - 1) / 64] >> ((idx - 1) % 64) & 1) != 0;
 }
 
-/* Its last connection was moved, and something of it may still be on its way over a link that lives. */
+/* Its last connection was moved, and data for it may still arrive over an active link. */
 static bool
 is_hot(const struct rmb *rmb, uint8_t idx)
 {
@@ -237,7 +234,7 @@ rmb_elem_get_from(struct rmb *rmb)
 {
 	unsigned w = 0;
 
-	/* Lowest index first: the pages that were used already. */
+	/* Lowest index first: pages already in use. */
 	while (w < 4 && rmb->free_map[w] == 0)
 		w++;
 	if (w == 4)
@@ -247,7 +244,7 @@ rmb_elem_get_from(struct rmb *rmb)
 	struct rmb_elem *e = elem_at(rmb, idx);
 
 	rmb->free_map[w] &= ~(1ULL << bit);
-	/* Giving pinned pages back would part an RNIC's from ours. */
+	/* Returning pinned pages would separate the RNIC's pages from ours. */
 	if (window_is_pinned(rmb->lgr))
 		memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
 	else
@@ -317,7 +314,7 @@ rmb_cool_down(struct lgr *lgr)
 		}
 }
 
-/* All that was written there was told, and consumed: the peer goes on at the start. */
+/* All data there was announced and consumed: the peer starts over. */
 static bool
 rmb_is_empty(const struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {
@@ -325,7 +322,7 @@ rmb_is_empty(const struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 	    conn->lgr->dialect.starts_over;
 }
 
-/* An element of this RMB, whose connection, if it has one, is given. */
+/* An element of this RMB; conn: its connection or NULL. */
 static void
 elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {
@@ -400,7 +397,7 @@ quarantine_is_full(const struct lgr *lgr)
 	return lgr->quarantined >= lgr->eng->cfg.quarantine_max;
 }
 
-/* Back to where it would have gone when its connection ended. */
+/* Frees it as at the end of its connection. */
 static void
 rmb_let_go(struct rmb *rmb, uint8_t idx)
 {
@@ -411,10 +408,8 @@ rmb_let_go(struct rmb *rmb, uint8_t idx)
 	rmb_elem_put(rmb, idx, rmb->lgr->eng->now_ns);
 }
 
-/*
- * The sign came by another way than the peer's writes, which may still be on theirs: the links refuse them (where the device
- * can) until each has shown that nothing is under way, or time has passed.
- */
+/* The release did not come with the peer's writes, which may still be in flight. The links refuse them (if the device
+ * supports that) until each has proven idle, or a time limit. */
 static void
 release_later(struct rmb *rmb, uint8_t idx)
 {
@@ -441,7 +436,7 @@ quarantine_elem(struct rmb *rmb, uint8_t idx, uint32_t token, struct remote_rmb 
 	rmb->lgr->quarantined++;
 	rmb->lgr->eng->ctr.elems_quarantined++;
 	if (peer_rmb != NULL && peer_rmb->state == REMOTE_RMB_LEFT)
-		release_later(rmb, idx); /* its end was the sign, while the connection lived */
+		release_later(rmb, idx); /* its end released the element before the connection ended */
 	else if (peer_rmb != NULL)
 		peer_rmb->quarantined = true;
 }
@@ -478,7 +473,7 @@ quarantine_take_flags(struct lgr *lgr, uint32_t token, uint8_t conn_flags)
 	return false;
 }
 
-/* -- the peer's RMBs -- */
+/* -- remote RMBs -- */
 
 struct remote_rmb *
 remote_rmb_find(struct lgr *lgr, const struct link *link, uint32_t rkey, const uint64_t *addr)

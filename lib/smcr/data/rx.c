@@ -1,9 +1,5 @@
-/*
- * The receive direction of a connection: CDC messages say what the peer has
- * written into our RMB element and consumed of its own; the user reads in
- * place. What a message claims is checked against what it may claim before any
- * of it counts.
- */
+/* Receive direction of a connection: CDC messages carry the peer's producer cursor in our element and its consumer
+ * cursor; the user reads in place. All fields of a message are checked before any takes effect. */
 #include <assert.h>
 #include <errno.h>
 
@@ -13,20 +9,18 @@
 #include "smcr/data/rmb.h"
 #include "smcr/state/log.h"
 
-#define NEED_LAPS 8 /* so many elements' worth of data tell something of the window */
+#define NEED_LAPS 8 /* elements' worth of data needed to judge the window */
 
-/* -- what we owe the peer -- */
+/* -- cursor updates -- */
 
-/*
- * 4.5.1: after consumption the peer is told when it is blocked or has asked; else when its window is below half and
- * what we say wins at least a tenth. Any other message carries the cursor anyway. Far away the word comes late: told of each
- * half, a writer that TCP paces would have two thirds of its window under way.
- */
+/* 4.5.1: after consumption an update is due when the peer is blocked or requests it; else when its window is below half
+ * and the update gains a tenth. Other messages carry the cursor anyway. On a long path updates arrive late: with one
+ * for each half, a writer paced by TCP would have two thirds of its window in flight. */
 static bool
 update_due(const struct smcr_conn *conn)
 {
 	uint64_t usable = conn->rx.space.usable, gain = conn->rx.tail - conn->rx.announced;
-	uint64_t window = usable - (conn->rx.head - conn->rx.announced); /* as the peer knows it */
+	uint64_t window = usable - (conn->rx.head - conn->rx.announced); /* as known to the peer */
 
 	if (conn->rx.blocked || conn->rx.update_req)
 		return gain > 0;
@@ -42,10 +36,10 @@ owe_update(struct smcr_conn *conn)
 	conn_tx_schedule(conn);
 }
 
-/* -- a message from the peer -- */
+/* -- messages of the peer -- */
 
-/* The peer goes on at the start of our element, if this message is the first that says so. NULL, or what is wrong with that: it
- * does so only when it knows that everything was consumed. */
+/* Handles the first message after the peer started over in our element. NULL, or the error: it may start over only when
+ * notified that everything was consumed. */
 static const char *
 take_start_over(struct smcr_conn *conn, const struct cdc_msg *msg)
 {
@@ -56,12 +50,12 @@ take_start_over(struct smcr_conn *conn, const struct cdc_msg *msg)
 	    msg->prod.wrap != (uint16_t)(cursor_lap(rx->space, rx->head) + 1))
 		return NULL;
 	if (rx->announced != rx->head)
-		return "started over before it was told that all is consumed";
+		return "started over before it was notified that all is consumed";
 	cursor_start_over(&rx->space, rx->head);
 	return NULL;
 }
 
-/* Both cursors as stream positions; those that did not move forward stay. NULL, or what is wrong with them. */
+/* Both cursors as stream positions; a cursor that did not advance keeps its value. NULL, or the error. */
 static const char *
 decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t *prod, uint64_t *cons)
 {
@@ -71,7 +65,7 @@ decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t
 	*cons = conn->tx.acked;
 	if (cursor_decode(conn->rx.space, msg->prod, conn->rx.head, window_end, prod) == -EPROTO)
 		return "producer cursor outside the window";
-	/* Nothing was sent before the peer's element is known, and its cursor counts from there. */
+	/* Nothing was sent before the peer's element is known, and its cursor starts there. */
 	if (conn->tx.space.usable != 0 &&
 	    cursor_decode(conn->tx.space, msg->cons, conn->tx.acked, conn->tx.high, cons) == -EPROTO)
 		return "consumer cursor beyond what was sent";
@@ -82,7 +76,7 @@ decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t
 	return NULL;
 }
 
-/* New data and what the flags say about it. */
+/* New data and the producer flags. */
 static void
 take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 {
@@ -99,7 +93,7 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 	}
 	conn->rx.blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
 	conn->rx.update_req = (msg->prod_flags & CDC_UPDATE_REQUESTED) != 0;
-	/* The flag stays on until the peer writes on: it counts only before the byte is consumed. */
+	/* The flag stays set until the peer writes more: it counts only before the byte is consumed. */
 	if ((msg->prod_flags & CDC_URGENT_PRESENT) != 0 && prod > conn->rx.tail && prod != conn->rx.urgent) {
 		conn->rx.urgent = prod;
 		conn->eng->ctr.urgent_received++;
@@ -109,20 +103,20 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 		conn_raise(conn, SMCR_EV_READABLE);
 }
 
-/* How far the message is ahead of the last one that came. */
+/* Distance of the message from the last one received. */
 static int
 ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
 {
 	return (int16_t)(uint16_t)(msg->seq - conn->rx.seq);
 }
 
-/* What is still under way over the link that the peer has left must not be placed over newer data. When a TEST LINK shows that
- * the link lives on, the element is opened to it again. */
+/* Data in flight over the peer's old link must not overwrite newer data. The element is reopened to the link when a
+ * TEST LINK shows that the link is in use. */
 static void
 deny_left(struct smcr_conn *conn, const struct link *now)
 {
 	LGR_EACH_LINK(l, now->lgr) {
-		/* Where nothing has come yet: whichever it was. */
+		/* Without any message so far: any link. */
 		if (l->state != LINK_ACTIVE || l == now || (conn->rx.link != 0 && l->number != conn->rx.link))
 			continue;
 		rmb_elem_deny(conn->rmb, conn->elem_idx, l);
@@ -130,7 +124,7 @@ deny_left(struct smcr_conn *conn, const struct link *now)
 	}
 }
 
-/* The peer has left its link for this one, because it is lost or not. In peace: it has said that nothing is under way. */
+/* The peer has moved from its link to this one, lost or not. in_peace: it reported nothing in flight. */
 static void
 moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 {
@@ -145,8 +139,8 @@ moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 	conn_tx_schedule(conn); /* D or C may have waited for this */
 }
 
-/* A connection whose end has begun may go on over another link with its peer's next message (dialect.h): what was under way
- * over the old one is not said again. */
+/* A closing connection may continue over another link with the peer's next message (dialect.h): data in flight over the
+ * old link is not repeated. */
 static bool
 may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
@@ -156,11 +150,11 @@ may_move_unasked(const struct smcr_conn *conn, const struct link *link, const st
 	    (said & (CDC_SENDING_DONE | CDC_CLOSED | CDC_ABORT)) != 0 && ahead(conn, msg) > 0;
 }
 
-/* Over the link that the peer uses for this connection? What else comes is late, from the link that it has left. */
+/* The message came over the peer's link for this connection. Others are late, from a link that it has left. */
 static bool
 is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	/* The first that comes, and not the first that was sent: that went with a link which nothing came over. */
+	/* The first to arrive is not the first sent: that one was lost with a link that nothing came over. */
 	if (conn->rx.link == 0 && conn->lgr->dialect.closing_moves_unasked && ahead(conn, msg) > 1) {
 		conn_rx_lost(conn, link);
 		return false;
@@ -178,15 +172,15 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 	else if (ahead(conn, msg) > 1 && (conn->close.rx_flags & CDC_SENDING_DONE) == 0)
 		conn_rx_lost(conn, link);
 	else
-		moved(conn, link, false); /* behind its D nothing but cursors can be missing */
+		moved(conn, link, false); /* after its D only cursors can be missing */
 	return conn->rx.link == link->number;
 }
 
 static void
 rx_handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	/* F: only the sequence counts. The peer has moved to this link and asks whether all it has completions for has
-	 * arrived (4.6.1). */
+	/* F: only the sequence counts. The peer has moved here and checks that all completed messages arrived
+	 * (4.6.1). */
 	if ((msg->prod_flags & CDC_FAILOVER) != 0) {
 		conn->eng->ctr.failover_validations++;
 		if (ahead(conn, msg) > 0)
@@ -224,7 +218,7 @@ rx_handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg 
 	conn_peer_flags(conn, msg->conn_flags);
 	if (conn->close.want_close && (conn->close.tx_flags & CDC_CLOSED) == 0 && conn->rx.head > conn->rx.tail)
 		conn_abort(conn, SMCR_R_APP_RESET, "closed with unread data");
-	/* Blocked, or asking, and the cursor that it knows is stale. */
+	/* Blocked or requesting, with a stale cursor. */
 	if ((conn->rx.blocked || conn->rx.update_req) && conn->rx.tail > conn->rx.announced) {
 		conn->eng->unblocked = true;
 		owe_update(conn);
@@ -245,10 +239,10 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 	struct smcr_conn *conn = idtable_get(&eng->conns, msg.token);
 
 	if (conn != NULL && conn->lgr != link->lgr)
-		conn = NULL; /* another group's: none of this peer's business */
+		conn = NULL; /* of another group: not this peer's */
 	bool failover = (msg.prod_flags & CDC_FAILOVER) != 0;
 
-	/* Of a peer that has moved, and ahead of what came over the old link so far. */
+	/* From a peer that has moved, and ahead of what came over the old link so far. */
 	if (conn != NULL && !last &&
 	    (failover ? ahead(conn, &msg) > 0 : ahead(conn, &msg) > 1 && may_move_unasked(conn, link, &msg)))
 		return false;
@@ -261,7 +255,7 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 		if ((msg.conn_flags & (CDC_CLOSED | CDC_ABORT)) != 0) /* late, as for quarantine_take_flags */
 			conn->close.quarantine = false;
 	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
-		/* After A only the peer's answer counts (4.8.2). */
+		/* After A only the peer's response counts (4.8.2). */
 		if (!failover)
 			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_OPERATOR | CDC_CLOSED));
 	} else if (conn->state != CONN_LAST_WAIT) {
@@ -309,7 +303,7 @@ smcr_elem_need(const struct smcr_conn *conn)
 
 	if (laps < NEED_LAPS)
 		return 0;
-	/* A window that a slow program leaves full is no reason for a larger one. */
+	/* A window that a slow program leaves full needs no increase. */
 	if (conn->rx.starved < laps / 4)
 		return max_u32(size / 2, SMCR_ELEM_MIN);
 	return min_u32(size * 2, SMCR_ELEM_MAX);
@@ -329,7 +323,7 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 	if (urgent)
 		conn->rx.urgent = 0;
 	if (conn_is_open(conn) &&
-	    (urgent || update_due(conn))) /* the peer waits for an urgent byte whatever its window (4.7.5) */
+	    (urgent || update_due(conn))) /* the peer waits for an urgent byte regardless of its window (4.7.5) */
 		owe_update(conn);
 }
 

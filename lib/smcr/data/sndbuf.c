@@ -1,4 +1,4 @@
-/* Send rings; see sndbuf.h. They come in slabs of one size, the first one small, and stay until the group ends. */
+/* Send rings; see sndbuf.h. Allocated in slabs of one size, the first one small; kept until the group ends. */
 #include "smcr/data/sndbuf.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct sndbuf_slab {
 	struct sndbuf ring[];
 };
 
-/* The list of free rings of this size: one for each power of two, from 1 KiB. */
+/* Free list for rings of this size: one per power of two, from 1 KiB. */
 static struct list_node *
 free_list(struct lgr *lgr, uint32_t size)
 {
@@ -58,7 +58,7 @@ slab_deregister(struct sndbuf_slab *s, struct link *link)
 	s->mr[link->slot] = NULL;
 }
 
-/* Frees whatever of it is there. */
+/* Frees a maybe incomplete slab. */
 static void
 slab_free(struct lgr *lgr, struct sndbuf_slab *s)
 {
@@ -75,8 +75,7 @@ slab_new(struct lgr *lgr, uint32_t size)
 
 	LIST_EACH(const struct sndbuf_slab, s, &lgr->sndbuf_slabs, node)
 		cnt = cnt < SLAB_MAX && s->size == size ? cnt * 2 : cnt;
-	/* As many rings as connections at the most: of aborted ones, which the device is not through with, there may be
-	 * any number. */
+	/* At most as many rings as connections: those of aborted connections may wait for the device in any number. */
 	cnt = min_u32(cnt, most > lgr->sndbuf_cnt ? most - lgr->sndbuf_cnt : 0);
 	uint32_t affordable = size > WINDOW_SMALL ? (uint32_t)min_u64(cnt, window_ring_room(lgr) / size) : cnt;
 	if (affordable == 0 && cnt > 0)
@@ -108,7 +107,7 @@ slab_new(struct lgr *lgr, uint32_t size)
 	return 0;
 }
 
-/* A ring that the device is through with. */
+/* A ring that the device has finished with. */
 static struct sndbuf *
 pop_free(struct list_node *list)
 {
@@ -154,7 +153,7 @@ sndbuf_give_back(struct lgr *lgr)
 		}
 }
 
-/* All of them: the first may have nothing left to send. */
+/* All of them: the first may have nothing to send. */
 void
 sndbuf_wake(struct lgr *lgr)
 {

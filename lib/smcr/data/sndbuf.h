@@ -1,4 +1,5 @@
-/* Send rings: buffers of one group, registered on all its links, lent to a connection while bytes of it are in flight (tx.c). */
+/* Send rings: buffers of a group, registered on all its links, lent to a connection while its data is in flight
+ * (tx.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,25 +16,25 @@ struct sndbuf {
 	struct rnic_mr **mr;   /* by link slot: of its slab */
 	uint8_t *buf;
 	uint32_t size;
-	uint32_t dirty;               /* bytes from its start that were used since its pages were given back */
-	bool rests;                   /* not lent since sndbuf_give_back looked last */
+	uint32_t dirty;               /* bytes from its start used since its pages were returned */
+	bool rests;                   /* not lent since the last sndbuf_give_back */
 	const struct link *parked_on; /* NULL when it may be lent */
 	uint64_t parked_until;        /* request */
 };
 
-/* The group has no rings. */
+/* Initializes the group without rings. */
 void sndbuf_init(struct lgr *);
-/* A send ring of this size, or of another one when there is no such and none can be made, registered on all links; NULL when
- * memory is out or conns_per_group of them are in use. */
+/* A send ring of this size, or of another one when none can be created, registered on all links; NULL when out of
+ * memory or conns_per_group rings are in use. */
 struct sndbuf *sndbuf_get(struct lgr *, uint32_t size);
 void sndbuf_put(struct lgr *, struct sndbuf *);
-/* The same, but the device may still read from it: lent again when the request wr_id of the link is complete. */
+/* Likewise, but the device may still read it: lent again when the request wr_id of the link is complete. */
 void sndbuf_park(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
-/* Gives the kernel the pages back of rings that nobody has borrowed since the last call, but the first of each. */
+/* Returns pages of rings to the kernel that were not lent since the last call, except the first page of each. */
 void sndbuf_give_back(struct lgr *);
-/* A ring may be free again: connections that found none get SMCR_EV_WRITABLE. */
+/* A ring may be free again: raises SMCR_EV_WRITABLE on connections that found none. */
 void sndbuf_wake(struct lgr *);
-/* All rings of the group on a link that is made or freed: 0 or a negative errno. */
+/* All rings of the group on a new or freed link: 0 or a negative errno. */
 int sndbuf_register_all(struct lgr *, struct link *);
 void sndbuf_deregister_all(struct lgr *, struct link *);
 void sndbuf_free_all(struct lgr *);

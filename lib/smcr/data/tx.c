@@ -1,9 +1,5 @@
-/*
- * The send direction of a connection: the user fills a borrowed ring; a step
- * gathers from it into the peer's RMB element by one or two RDMA writes and
- * tells the peer by one CDC message (RFC 7609 4.5, 4.7). Steps are taken by
- * link_tx.c, connection after connection.
- */
+/* Send direction of a connection: the user fills a borrowed ring; a step writes from it into the peer's element by one
+ * or two RDMA writes and one CDC message (RFC 7609 4.5, 4.7). link_tx.c takes steps, one connection after the other. */
 #include <assert.h>
 
 #include "base/minmax.h"
@@ -16,8 +12,8 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
-#define TX_QUANTUM (64u * 1024) /* data of one step: a bulk connection leaves room to the others */
-#define PROBES_MAX 16           /* bytes, one for each loss of a link before the peer's cursor is heard again */
+#define TX_QUANTUM (64u * 1024) /* data of one step: limits a bulk connection */
+#define PROBES_MAX 16           /* bytes, one for each loss of a link before the peer's next cursor */
 
 /* -- the ring -- */
 
@@ -54,12 +50,12 @@ ring_borrow(struct smcr_conn *conn)
 	conn->tx.sndbuf = sndbuf_get(lgr, window_ring_size(conn));
 	if (conn->tx.sndbuf != NULL) {
 		conn->tx.ring_short = false;
-		conn_tx_schedule(conn); /* the flush takes back what was not used */
+		conn_tx_schedule(conn); /* the flush returns it if unused */
 		return true;
 	}
 	conn->eng->ctr.sndbuf_short++;
 	if (lgr->sndbuf_cnt == 0) {
-		/* Nobody will give one back. */
+		/* No ring exists that could be returned. */
 		conn_abort(conn, SMCR_R_NO_MEMORY, "no memory for a send ring");
 		return false;
 	}
@@ -73,7 +69,7 @@ conn_tx_drop(struct smcr_conn *conn)
 {
 	struct sndbuf *sb = conn->tx.sndbuf;
 
-	/* The part that a failover was to send again is dropped as well: our cursor does not go back. */
+	/* Drops the part that a failover was to repeat as well: our cursor does not go back. */
 	conn->tx.sent = max_u64(conn->tx.sent, conn->tx.high);
 	conn->tx.head = conn->tx.sent;
 	conn->tx.sndbuf = NULL;
@@ -136,29 +132,26 @@ smcr_tx_commit(struct smcr_conn *conn, size_t len, bool urgent)
 	conn_tx_schedule(conn);
 }
 
-/* -- what goes next -- */
+/* -- the next step -- */
 
 struct tx_step {
 	uint64_t end; /* stream position that it reaches */
 	uint8_t prod_flags;
 	uint8_t conn_flags;
-	bool cdc;    /* a message is due, with data or without */
-	bool silent; /* but data goes without it: a later step speaks for both */
+	bool cdc;    /* a message is due, with or without data */
+	bool silent; /* but data goes without it: a later step's message covers both */
 };
 
-/* The peer may not know yet that we started over: each message says so until it has consumed something from there on. */
+/* The peer may not know yet that we started over: each message repeats it until it has consumed from there on. */
 static bool
 says_started_over(const struct smcr_conn *conn)
 {
 	return conn->tx.acked == conn->tx.over;
 }
 
-/*
- * With all consumed that was ever sent (a failover goes back, and the peer may have more than it has told), nothing that a
- * lost link could still bring, and no repetition under way that a second loss would make such, the next data go to the
- * start of the peer's element, where memory is warm at both ends: a connection of small messages needs a page of an
- * element of any size.
- */
+/* Requires that all data ever sent is consumed (after a failover the peer may have more than reported). A lost link or
+ * a repetition that a second loss could strand must not bring data later. Then new data starts over at the beginning of
+ * the peer's element, where memory is warm at both ends. Small messages thus need one page of any element. */
 static void
 start_over(struct smcr_conn *conn)
 {
@@ -173,17 +166,15 @@ start_over(struct smcr_conn *conn)
 	conn->eng->ctr.started_over++;
 }
 
-/*
- * How much of the peer's element may be written ahead of its cursor. Were all of it, and the cursor lost that tells of its
- * consumption, then a peer that says it but once would wait for data, and we for the cursor. So a few bytes are kept back:
- * each, when its time has come, makes the peer consume something, and say so.
- */
+/* Part of the peer's element that may be written ahead of its cursor. If that were all of it, and the consumer cursor
+ * was lost, a peer that sends it only once would wait for data, and we for the cursor. So a few bytes are reserved:
+ * using one makes the peer consume it and send its cursor. */
 static uint64_t
 window(const struct smcr_conn *conn)
 {
 	uint32_t usable = conn->tx.space.usable;
 
-	/* A message that has come to the end of the first lap would tell the beginning of the next one. */
+	/* A message at the end of the first lap would announce the beginning of the next one. */
 	if (says_started_over(conn))
 		return usable - 1;
 	if (!conn->lgr->dialect.cursor_said_once || usable <= PROBES_MAX)
@@ -191,10 +182,8 @@ window(const struct smcr_conn *conn)
 	return usable - (PROBES_MAX - conn->tx.probes);
 }
 
-/*
- * How far data may go now: to the end of the window, and no further than an urgent byte that the peer has not consumed
- * (4.7.5). Nor to a place in the peer's element where something that was sent over a lost link may yet be placed.
- */
+/* Limit for data now: the window, and an urgent byte that the peer has not consumed (4.7.5). Parts of the peer's
+ * element that data of a lost link may still reach are excluded. */
 static uint64_t
 may_send_to(const struct smcr_conn *conn, uint64_t most)
 {
@@ -207,8 +196,8 @@ may_send_to(const struct smcr_conn *conn, uint64_t most)
 	return conn->tx.sent + min_u64(end - conn->tx.sent, most);
 }
 
-/* A failover goes back, and its messages would tell a cursor of wrap 0 that the peer takes for a new one (dialect.h): nothing is
- * said until the repetition has left wrap 0. */
+/* A failover goes back, and its messages would carry a cursor of wrap 0 that the peer takes for a new one (dialect.h):
+ * no message until the repetition has left wrap 0. */
 static bool
 looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 {
@@ -238,7 +227,7 @@ plan(const struct smcr_conn *conn, const struct rnic_credits *room)
 	}
 	step.conn_flags = conn_due_flags(conn, step.end);
 	step.cdc = step.end > tx->sent || step.conn_flags != conn->close.tx_flags || tx->pending || conn->close.ask;
-	/* B, and P with it, are worth a message of their own: the peer is to hurry. */
+	/* B, and P with it, justify a separate message: the peer should hurry. */
 	if ((step.prod_flags & CDC_WRITE_BLOCKED) != 0)
 		step.cdc = step.cdc || !tx->blocked || (tx->urgent[0] != 0 && !tx->urgent_pending);
 	step.silent = step.cdc && !conn->close.want_abort && looks_like_a_wrap(conn, step.end);
@@ -263,7 +252,7 @@ tx_set_blocked(struct smcr_conn *conn, bool blocked)
 	}
 }
 
-/* Writes [tx.sent, end): two requests when it passes the end of the element. */
+/* Writes [tx.sent, end): two requests when it wraps at the end of the element. */
 static int
 post_writes(struct smcr_conn *conn, uint64_t end, struct rnic_credits *room)
 {
@@ -317,7 +306,7 @@ send_cdc(struct smcr_conn *conn, const struct cdc_msg *msg, const struct link_wr
 	return 0;
 }
 
-/* Says what the step has come to; that may end the connection. */
+/* Posts the step's CDC message; may end the connection. */
 static int
 post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits *room)
 {
@@ -362,7 +351,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 	return 0;
 }
 
-/* Completions are worth asking for: somebody waits for them and nothing more will be posted that brings them along. */
+/* Completions are worth requesting: they are awaited, and no later request of the connection brings them. */
 static bool
 wants_fence(const struct smcr_conn *conn)
 {
@@ -373,8 +362,8 @@ wants_fence(const struct smcr_conn *conn)
 	return conn->close.want_close || conn->close.want_reset || ring_used(conn) > conn->tx.sndbuf->size / 2;
 }
 
-/* F: the sequence is that of the last message whose data the peer has, as far as we know; nothing else counts (4.6.1), but that an
- * smcrd need not close its element to a link that was left in peace, which the connection may come back to. */
+/* F: the sequence of the last message whose data the peer has, as far as we know; only that counts (4.6.1). For an
+ * smcrd, CDC_IN_PEACE leaves its element open to the old link, to which the connection may return. */
 static int
 post_validation(struct smcr_conn *conn, struct rnic_credits *room)
 {
@@ -433,7 +422,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 		conn->link->want_fence = true;
 	return !conn->close.want_abort && may_send_to(conn, UINT64_MAX) > conn->tx.sent;
 no_room:
-	*room = (struct rnic_credits){ 0 }; /* the link is broken, or full against its word */
+	*room = (struct rnic_credits){ 0 }; /* the link is broken, or full despite its credits */
 	return true;
 }
 
@@ -447,9 +436,9 @@ conn_tx_schedule(struct smcr_conn *conn)
 	link_schedule(conn->link);
 }
 
-/* -- what comes back -- */
+/* -- completions and cursors -- */
 
-/* The ring has more room, or none of it is in use. */
+/* The ring has more space, or is unused. */
 static void
 released(struct smcr_conn *conn)
 {
@@ -472,7 +461,7 @@ conn_tx_acked(struct smcr_conn *conn, uint64_t pos)
 	conn->tx.acked = pos;
 	conn->tx.probes = 0;
 	conn->eng->unblocked = conn->eng->unblocked || conn->tx.blocked;
-	/* A failover has gone back behind what the peer has consumed meanwhile: that is not written again. */
+	/* A failover went back before data that the peer has consumed since: it is not repeated. */
 	if (pos > conn->tx.sent) {
 		conn->tx.replay = min_u64(conn->tx.replay, conn->tx.sent);
 		conn->tx.sent = pos;
@@ -500,7 +489,7 @@ conn_wr_done(struct smcr_conn *conn, const struct link_wr *what)
 	conn->tx.done_seq = what->seq;
 	conn->tx.done_flags = what->flags;
 	if ((what->flags & (CDC_CLOSED | CDC_ABORT)) != 0) {
-		/* A reset has arrived; the peer's answer may take until its program has closed. */
+		/* A reset has arrived; the peer's response may take until its program has closed. */
 		if ((what->flags & CDC_ABORT) != 0)
 			conn_report(conn, SMCR_R_APP_RESET, "");
 		close_event(conn, CLOSE_LAST_SENT);

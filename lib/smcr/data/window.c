@@ -6,13 +6,13 @@
 #include "smcr/state/conn.h"
 #include "smcr/state/engine.h"
 
-#define NEAR (512u * 1024) /* a window without a delay worth the name: a larger one leaves the caches */
-#define RATE 100           /* bytes a microsecond that one connection reaches over a path with delay */
-#define RATE_MAX 2500      /* and the fastest one over any */
+#define NEAR (512u * 1024) /* window of a path without notable delay: a larger one leaves the caches */
+#define RATE 100           /* bytes per microsecond of one connection over a path with delay */
+#define RATE_MAX 2500      /* and of the fastest one over any path */
 #define NS_PER_US 1000
 #define RING_MAX (2 * SMCR_ELEM_MAX)
 #define FIRST_CNT 8 /* elements of a group's first RMB of a size; each further one has four times as many */
-#define PART 4      /* of the memory that is left, so much may go into what is made next */
+#define PART 4      /* fraction of the remaining memory for the next allocation */
 
 bool
 window_is_pinned(const struct lgr *lgr)
@@ -23,7 +23,7 @@ window_is_pinned(const struct lgr *lgr)
 	return false;
 }
 
-/* The shortest round trip of the group's links; -1: none is known. */
+/* The shortest round trip of the group's links; -1: not known. */
 static int64_t
 window_path_rtt(const struct lgr *lgr)
 {
@@ -45,7 +45,7 @@ window_is_far(const struct lgr *lgr)
 	return !lgr->dialect.foreign && window_path_rtt(lgr) >= RNIC_FAR_NS;
 }
 
-/* While a window goes there and its consumption comes back, the next one is filled: twice what the path holds. */
+/* While a window is in transit and its update returns, the next one is filled: twice the path's capacity. */
 static uint32_t
 size_for_path(int64_t rtt_ns, uint32_t rate)
 {
@@ -56,7 +56,7 @@ size_for_path(int64_t rtt_ns, uint32_t rate)
 	return size;
 }
 
-/* What is left of a limit; of three quarters of it for what is not small: the rest is for those who come when others have a lot. */
+/* Remainder of a limit; of three quarters of it for sizes that are not small: the rest is reserved for latecomers. */
 static uint64_t
 left(uint64_t max, uint64_t used, bool small)
 {
@@ -83,21 +83,22 @@ window_ring_room(const struct lgr *lgr)
 	return window_room(lgr, lgr->eng->cfg.sndbuf_bytes_max, lgr->eng->sndbuf_bytes, false);
 }
 
-/* As if memory had no end. */
+/* Regardless of memory. */
 static uint32_t
 fitting_elem_size(const struct lgr *lgr, struct window_want want)
 {
 	uint32_t need = want.rmb_size_hint;
 
-	/* Small messages would walk through pinned pages, or all of an element's, where nobody starts over: there it is as
-	 * large as others like it have needed. */
+	/* Without starting over, small messages would walk through pinned pages, or all of an element's: the size is
+	 * what similar connections needed. */
 	if (window_is_pinned(lgr) || !lgr->dialect.starts_over)
 		return max_u32(WINDOW_SMALL, need);
 	int64_t rtt_ns = window_path_rtt(lgr);
-	/* The first connection is ahead of the link. */
+	/* The first connection precedes the link. */
 	if (rtt_ns < 0 && want.rtt_ns > 0)
 		rtt_ns = want.rtt_ns;
-	/* Readers wait for busy processors as they do for a path. More than the path can hold would but leave the caches. */
+	/* Readers wait for busy processors as for a path. A window beyond the path's capacity only leaves the
+	 * caches. */
 	if (rtt_ns >= 0)
 		need = min_u32(need, size_for_path(rtt_ns, RATE_MAX));
 	return max_u32(size_for_path(rtt_ns, RATE), need);
@@ -114,7 +115,7 @@ window_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 		usable += rmb->elem_cnt - rmb->quarantined;
 		cnt = cnt < SMCR_CONNS_PER_GROUP ? cnt * 4 : cnt;
 	}
-	/* A group has no use for more elements than connections. */
+	/* A group needs no more elements than connections. */
 	if (usable < SMCR_CONNS_PER_GROUP)
 		most = min_u32(most, SMCR_CONNS_PER_GROUP - usable);
 	cnt = (uint32_t)min_u64(min_u32(cnt, most), window_elem_room(lgr, true) / elem_size);
@@ -144,7 +145,7 @@ window_ring_size(const struct smcr_conn *conn)
 
 	if (size != 0)
 		return size;
-	/* The peer's window, and what comes from the program meanwhile. */
+	/* The peer's window, and data of the program meanwhile. */
 	size = min_u32(max_u32(2 * conn->peer_elem_size, WINDOW_SMALL), RING_MAX);
 	while (size > WINDOW_SMALL && size > window_ring_room(lgr) / PART)
 		size /= 2;

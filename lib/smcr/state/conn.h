@@ -54,8 +54,8 @@ struct conn_tx {
 	/* From here on, data may still be in flight over a lost link (failover.c); UINT64_MAX: no such link. */
 	uint64_t late;
 	int64_t blocked_ns; /* when `blocked` was set */
-	/* Positions one past urgent bytes that the peer has not consumed, 0 = none; [0] first. With both in use
-	 * smcr_tx_space returns 0. */
+	/* Positions one past urgent bytes that the peer has not consumed, 0 = none; [0] first. With both in use no
+	 * space is left. */
 	uint64_t urgent[2];
 	uint16_t seq;        /* sequence of the last CDC posted */
 	uint16_t done_seq;   /* of the last CDC complete */
@@ -163,8 +163,7 @@ struct smcr_conn {
 };
 
 const char *conn_state_str(enum conn_state);
-/* The only function that changes the state: asserts that Figures 22 and 23, or the states before them, allow the
- * change. */
+/* The only function that changes the state: asserts that Figures 22 and 23, or the setup, allow it. */
 void conn_set_state(struct smcr_conn *, enum conn_state);
 void conn_raise(struct smcr_conn *, unsigned events);
 /* Raises CLOSED once, with this reason; the protocol may continue afterwards. */

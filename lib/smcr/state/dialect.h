@@ -26,8 +26,8 @@ struct dialect {
 	 * it are complete, and blocks the group's exchanges and new connections until then
 	 * (smc_llc_process_srv_delete_link). A link that Linux itself finds lost is deleted at once. */
 	bool deletes_when_complete;
-	/* 3.5.5.2.2 allows a negative response to DELETE RKEY. Linux ignores it: its RMB is freed or reused, whatever
-	 * the response (smc_buf_free). */
+	/* 3.5.5.2.2 allows a negative response to DELETE RKEY. Linux ignores it: its RMB is freed or reused anyway
+	 * (smc_buf_free). */
 	bool delete_rkey_is_final;
 	/* A consumer cursor lost with its link is repeated (4.6.1). Linux repeats it with its next message, for which
 	 * it needs data to send or to consume (smc_tx_pending, smc_tx_consumer_update). */

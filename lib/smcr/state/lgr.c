@@ -1,5 +1,4 @@
-/* States of a link group, its links and LLC exchanges, and their transitions; queries about a group that every room
- * uses. */
+/* States of a link group, its links and LLC exchanges, and their transitions; queries of all rooms. */
 #include "smcr/state/lgr.h"
 
 #include <assert.h>

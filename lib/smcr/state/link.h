@@ -168,8 +168,7 @@ struct link {
  * link_cnt and active_cnt, and logs it at level debug. why is static text or NULL. */
 void link_set_state(struct link *, enum link_state, const char *why);
 const char *link_state_str(enum link_state);
-/* The link's remote end is this RNIC. Version 2 crosses routers, where a MAC may be the router's: only the GID
- * counts. */
+/* The link's remote end is this RNIC. Version 2 crosses routers, so only the GID counts: a MAC may be a router's. */
 bool link_leads_to(const struct link *, const uint8_t gid[16], const uint8_t mac[6]);
 
 /* Nothing can be sent or received over the link. */

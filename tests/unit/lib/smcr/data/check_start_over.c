@@ -199,7 +199,7 @@ START_LOOP_TEST(what_was_not_said_to_be_consumed_cannot_be_started_over, 0, 2)
 	host_rx(&b, cb, &(struct cdc_msg){ .seq = 2, .prod = { 1, 10 }, .prod_flags = CDC_STARTED_OVER });
 	ck_assert(!conn_is_open(cb));
 	ck_assert_uint_eq(b.eng.ctr.bad_cdc, 1);
-	ck_assert_str_eq(host_last_log(&b), "started over before it was told that all is consumed");
+	ck_assert_str_eq(host_last_log(&b), "started over before it was notified that all is consumed");
 }
 
 START_TEST(a_lap_too_many_is_outside_the_window)
