@@ -148,8 +148,8 @@ def _(t):
               'reason="no CLC message where one was expected"')
     with connect_to(at, 20) as quiet:
         mine = hostport(*quiet.getsockname())
-        wait_until(lambda: lines(pair.b, "no Proposal came"), "the silent one is logged")
-        check("peer=" + mine in lines(pair.b, "no Proposal came")[0], "and its address")
+        wait_until(lambda: lines(pair.b, "no Proposal received"), "the silent one is logged")
+        check("peer=" + mine in lines(pair.b, "no Proposal received")[0], "and its address")
     sent = 1
 
     def limited():

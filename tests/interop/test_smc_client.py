@@ -488,15 +488,15 @@ def _(s):
     for size in (0, 1, 2, 43, 45, 64):
         s.run(f"{size} bytes", broken_link, sends(smc.llc(smc.TEST_LINK, size=size)), MALFORMED if size else "malformed")
     s.run("TEST LINK response to nothing", broken_link, sends(smc.llc_test_link(response=True)),
-          "TEST LINK response that was not asked for")
+          "unexpected TEST LINK response")
     s.run("CONFIRM LINK request from the client", broken_link, sends(smc.llc_confirm_link(*LINK, 1)), WRONG_SIDE)
     s.run("CONFIRM LINK response again", broken_link,
           lambda c: c.link.send(c.link.confirm_link_msg(True)), "unexpected CONFIRM LINK response")
     s.run("ADD LINK CONTINUATION", broken_link, sends(smc.llc(smc.ADD_LINK_CONT)), WRONG_SIDE)
     s.run("CONFIRM RKEY response to nothing", broken_link, sends(smc.llc_confirm_rkey(1, 2, flags=smc.RESPONSE)),
-          "RKEY response that was not asked for")
+          "unexpected RKEY response")
     s.run("DELETE RKEY response to nothing", broken_link, sends(smc.llc_delete_rkey([1], smc.RESPONSE)),
-          "RKEY response that was not asked for")
+          "unexpected RKEY response")
     s.run("CONFIRM RKEY CONTINUATION to nothing", broken_link,
           sends(smc.llc(smc.CONFIRM_RKEY_CONT, body=b"\1" + bytes(13))), "out of sequence")
     for count in (0, 9, 255):
@@ -628,7 +628,7 @@ def _(s):
           "TEST LINK response with other data")
     s.run("not answered", broken_test, None, "TEST LINK without an answer")
     s.run("answered twice", broken_test, lambda link, m: [link.send(smc.llc_test_link(m.data, True))] * 2 and
-          link.send(smc.llc_test_link(m.data, True)), "TEST LINK response that was not asked for")
+          link.send(smc.llc_test_link(m.data, True)), "unexpected TEST LINK response")
 
 
 def tested(s):

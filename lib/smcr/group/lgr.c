@@ -1,4 +1,4 @@
-/* Link groups: birth, what their marks bring about, idle end, death; what an operator asks of them. See lgr.h. */
+/* Link groups: creation, marks, idle end, freeing; operator requests. See lgr.h. */
 #include "smcr/group/lgr.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
-#define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if it does not (3.5.4) */
+#define CLIENT_EXTRA_MS 10000 /* the server ends an idle group; the client only if the server does not (3.5.4) */
 #define LGR_TIMERS (6 + LLC_FLOW_CNT + 2 * LINK_SLOTS)
 
 static void
@@ -44,7 +44,7 @@ rmb_idle_fired(struct timer *t)
 	rmb_give_back(lgr);
 	sndbuf_give_back(lgr);
 	links_rest(lgr);
-	/* Another timer of this turn may have lost the last link, which is acted on behind them. */
+	/* Another timer of this turn may have lost the last link, which is handled after the timers. */
 	if (lgr_pick_link(lgr) != NULL)
 		llc_delete_idle_rmb(lgr);
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
@@ -141,13 +141,13 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 		timer_cancel(&lgr->eng->timers, timers[i]);
 	lgr_set_state(lgr, LGR_DEAD, why);
 	lgr->down_why = why;
-	/* Freed at the end of the turn. */
+	/* freed at the end of the turn */
 	list_remove(&lgr->node);
 	list_push(&lgr->eng->dead_lgrs, &lgr->node);
 	if (lgr->contact.conn != NULL)
 		mark_contact_broken(lgr, reason, why);
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
-		if (conn->state == CONN_RENDEZVOUS) /* past our Accept: nothing else is left (C.1) */
+		if (conn->state == CONN_RENDEZVOUS) /* after our Accept: no other way (C.1) */
 			mark_conn_end(lgr->eng, conn->mark, true, reason, why);
 		else
 			conn_end(conn, reason, why, false);
@@ -190,7 +190,7 @@ lgr_free(struct lgr *lgr)
 
 /* -- marks -- */
 
-/* A link has ended, and LLC exchanges do not answer for it: connections move, or the group ends with its last link. */
+/* A link has ended outside LLC exchanges: connections move, or the group ends with its last link. */
 static void
 react_to_loss(struct link *link)
 {
@@ -202,7 +202,7 @@ react_to_loss(struct link *link)
 	if (lgr->state == LGR_FORMING && link->order == 0) {
 		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, link->down_why);
 	} else if (lgr->state == LGR_FORMING || !link->was_active) {
-		return; /* an attempt at another link that has been given up */
+		return; /* an abandoned attempt at another link */
 	} else if (lgr_pick_link(lgr) == NULL) {
 		lgr_down(lgr, lgr->state == LGR_DELETING ? SMCR_R_GROUP_DELETED : SMCR_R_LINK_LOST,
 		    lgr->state == LGR_DELETING ? lgr->delete_why : link->down_why);
@@ -292,9 +292,9 @@ lgr_is_suspect(const struct lgr *lgr)
 	return false;
 }
 
-/* -- on the operator's word -- */
+/* -- operator requests -- */
 
-/* Connections above the share of their link go to the link with the fewest; moves under way count as done. */
+/* Moves connections above the average of their link to the link with the fewest; pending moves count as done. */
 static uint32_t
 lgr_rebalance(struct lgr *lgr)
 {

@@ -1,37 +1,36 @@
-/* The life of a link group; its state is in state/lgr.h. */
+/* Life of a link group; its state is in state/lgr.h. */
 #pragma once
 
 #include "smcr/data/window.h"
 #include "smcr/state/lgr.h"
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 struct lgr *lgr_new(struct smcr *, enum smcr_role, const struct owner *);
-/* First contact is through. */
+/* First contact is complete. */
 void lgr_set_active(struct lgr *);
 /* Orderly end of an active group without connections: DELETE LINK for all (3.5.4). reason: LLC_DELETE_. */
 void lgr_delete(struct lgr *, uint32_t reason);
-/* Every established connection is reset with the reason, every other one is marked to end, every link ends, no messages.
+/* Resets every established connection with the reason, marks others to end, ends every link, without messages.
  * Idempotent. */
 void lgr_down(struct lgr *, enum smcr_reason, const char *why);
-/* Frees a dead group, unless a connection has not let go of it (it is counted that every one has), or a queue pair has not
- * ended. False: not yet. */
+/* Frees a dead group unless a connection refers to it (counted), or a queue pair has not ended. False: not yet. */
 bool lgr_free(struct lgr *);
 
-/* Acts on the marks that are this room's: links that are lost, DELETE LINK for all that is complete, a connection that left. */
+/* Handles this room's marks: lost links, completion of DELETE LINK for all, a connection that left. */
 void lgr_act_on_marks(struct lgr *);
-/* Frees what links hold that ended and had a last look at their completions. */
+/* Frees resources of ended links whose completions were polled once more. */
 void lgr_sweep(struct smcr *);
-/* The links that have ended so far are about to have that last look; dev NULL: of any device. */
+/* Records that the final poll of all ended links follows; dev NULL: of any device. */
 void lgr_last_look(struct smcr *, const struct rnic_dev *dev);
 
-/* By the number that operators see, whatever its state; NULL: there is none. */
+/* By ID, in any state; NULL: none. */
 struct lgr *lgr_find(struct smcr *, uint32_t id);
 
-/* Has, or can make, a free element of this size. */
+/* Has, or can create, a free element of this size. */
 bool lgr_has_place(const struct lgr *, struct window_want);
-/* New connections may join: nothing is to end it, and the peer lets go of enough elements. */
+/* New connections may join: the group is not ending, and the peer releases enough elements. */
 bool lgr_takes_conns(const struct lgr *);
-/* The peer says that it does not know the group (A.2.5). Anybody may say so, so its links are tested: what the peer has given
- * up does not answer and goes down. Until then the group is not offered. */
+/* The peer claims not to know the group (A.2.5). As that is unproven, the group's links are tested: those that the peer
+ * has dropped do not answer and go down. Until then no connection is assigned to the group. */
 void lgr_mark_suspect(struct lgr *);
 bool lgr_is_suspect(const struct lgr *);

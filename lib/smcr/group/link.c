@@ -1,4 +1,4 @@
-/* Links: set-up, receiving, end; see link.h. */
+/* Links: setup, receiving, end; see link.h. */
 #include "smcr/group/link.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ recv_bytes(const struct link *link)
 	return (size_t)link->rq_depth * link->recv_len + (link->lgr->version == LLC_VERSION_2 ? LLC_MAX_LEN : 0);
 }
 
-/* Where a receive goes, by its wr_id. */
+/* Receive buffer by wr_id. */
 static uint8_t *
 recv_at(const struct link *link, uint64_t nr)
 {
@@ -36,7 +36,7 @@ recv_at(const struct link *link, uint64_t nr)
 
 /* -- receives -- */
 
-/* Posts the buffers that are marked for it: 0 or a negative errno. */
+/* Reposts the marked buffers: 0 or a negative errno. */
 static int
 repost(struct link *link)
 {
@@ -56,7 +56,7 @@ repost(struct link *link)
 	return link->dev->ops->post_recv(link->qp, wr, n);
 }
 
-/* False: it has to wait, which it need not when it is the `last`. */
+/* False: the message must wait, never with `last`. */
 static bool
 link_take(struct link *link, const struct link_wait *msg, bool last)
 {
@@ -64,7 +64,7 @@ link_take(struct link *link, const struct link_wait *msg, bool last)
 
 	if (link->lgr->state == LGR_DEAD)
 		return true;
-	/* A CDC message that arrived before the link ended still counts: the peer may have its completion, and ask for it (4.6.1). */
+	/* A CDC message received before the link ended counts: the peer may validate it (4.6.1). */
 	if (msg->len > 0 && buf[0] == CDC_TYPE) {
 		if (!conn_rx_cdc(link, buf, msg->len, last))
 			return false;
@@ -122,7 +122,7 @@ link_turn(struct link *link)
 
 /* -- the end -- */
 
-/* Frees the memory of the link, and what is registered for it. */
+/* Frees the memory and registrations of the link. */
 static void
 release_memory(struct link *link)
 {
@@ -143,7 +143,7 @@ release_memory(struct link *link)
 	link->recv_wait = NULL;
 }
 
-/* The queue pair is to end; the memory goes with it, as the device may use it until then. */
+/* Ends the queue pair; the memory is freed with it, as the device may use it until then. */
 static void
 release(struct link *link)
 {
@@ -197,13 +197,13 @@ link_sweep(struct link *link)
 		release(link);
 }
 
-/* No more posts, nothing is placed; the memory goes at the end of the turn. */
+/* No more posts or placements; the memory is freed at the end of the turn. */
 static void
 link_stop(struct link *link, enum link_state next, const char *why, bool in_order)
 {
 	struct lgr *lgr = link->lgr;
 	struct smcr *eng = lgr->eng;
-	/* The peer may be quicker to end a group than our last request, or a link than its answer over another one. */
+	/* The peer may end a group before our last request completes, or a link before its response elsewhere. */
 	const char *deleted = in_order ? NULL : llc_retired_why(link);
 	bool wanted = in_order || deleted != NULL || lgr->state == LGR_DELETING;
 
@@ -254,7 +254,7 @@ link_retire(struct link *link, const char *why)
 
 /* -- set-up -- */
 
-/* A free slot, or that of the link that has been gone for longest; never one that a connection still sends over. */
+/* A free slot, or that of the oldest GONE link; never one that a connection still sends over. */
 static struct link *
 take_slot(struct lgr *lgr)
 {
@@ -337,7 +337,7 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 	timer_init(&link->delete_timer, llc_deletion_fired);
 	link_set_state(link, LINK_CONNECTING, NULL);
 	dev->ops->query(dev, &link->info);
-	/* A device without a MAC has ours (loopback, tunnels). */
+	/* A device without a MAC (loopback, tunnels) uses ours. */
 	static const uint8_t none[6];
 	if (memcmp(link->info.mac, none, sizeof(none)) == 0)
 		memcpy(link->info.mac, lgr->eng->mac, sizeof(none));
@@ -385,9 +385,9 @@ struct link *
 link_named(struct lgr *lgr, const struct clc_accept *a)
 {
 	LGR_EACH_LINK(l, lgr) {
-		/* The client may use a new link once it has answered CONFIRM LINK; its Confirm may be faster. */
+		/* The client may use a new link once it has answered CONFIRM LINK; its Confirm may arrive first. */
 		bool here = l->state == LINK_ACTIVE || l->state == LINK_CONFIRMING || l->state == LINK_LOST;
-		/* A CLC message that was sent while it lived can arrive for as long as one is waited for (C.5). */
+		/* A CLC message sent during its life may arrive within the CLC timeout (C.5). */
 		bool remembered = (l->state == LINK_DOWN && l->was_active) ||
 		    (l->state == LINK_GONE && lgr->eng->now_ns - l->gone_ns <= lgr->eng->cfg.clc_ms * MS);
 
@@ -416,7 +416,7 @@ link_set_active(struct link *link)
 	link->lgr->eng->ctr.links_up++;
 	llc_keepalive_arm(link);
 	llc_link_proven(link);
-	/* A server has an answer over it. */
+	/* A server has received a response over it. */
 	if (link->lgr->role == SMCR_SERVER)
 		link_log_up(link);
 }

@@ -1,9 +1,5 @@
-/*
- * LLC exchanges: which message is legal from which side and at which step, one
- * exchange that changes the group at a time, what a colliding request meets,
- * timers. The handlers are in llc_link.c (CONFIRM LINK), llc_add.c, llc_ask.c,
- * llc_delete.c, llc_rkey.c (RMBs) and llc_keepalive.c.
- */
+/* LLC exchanges: legal messages by role and step, one exchange of links at a time, collisions, timers. The handlers are
+ * in llc_link.c (CONFIRM LINK), llc_add.c, llc_ask.c, llc_delete.c, llc_rkey.c (RMBs) and llc_keepalive.c. */
 #include "smcr/group/llc.h"
 
 #include <errno.h>
@@ -12,9 +8,9 @@
 
 typedef void (*llc_handler)(struct link *, const struct llc_msg *);
 
-/* Requests of the peer that may collide with an exchange of ours: the columns of the table of collisions. */
+/* Requests of the peer that may collide with an exchange of ours: columns of the collision table. */
 enum incoming {
-	IN_NOTHING, /* it collides with nothing */
+	IN_NOTHING, /* no collision possible */
 	IN_ADD_LINK_FYI,
 	IN_ADD_LINK,
 	IN_DELETE_LINK_FYI, /* one link, from the client */
@@ -29,20 +25,19 @@ static void
 late(struct link *link, const struct llc_msg *msg)
 {
 	(void)msg;
-	link->lgr->eng->ctr.llc_ignored++; /* the exchange timed out, or was given up */
+	link->lgr->eng->ctr.llc_ignored++; /* the exchange timed out, or was abandoned */
 }
 
-/*
- * By type, role and kind: who takes the message, and at which steps of LLC_FLOW_LINK (0: any) it is in step. One that is not goes to
- * `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK request of a client is its "FYI" that a
- * device is there (3.5.5.3), as its REQUEST ADD LINK in version 2; a DELETE LINK of a client asks the server to delete.
- */
+/* By type, role and kind: the handler of the message, and the steps of LLC_FLOW_LINK in which it is legal (0: any). In
+ * other steps it goes to `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK request of
+ * a client is an "FYI" about a device (3.5.5.3), like REQUEST ADD LINK in version 2; a client's DELETE LINK requests a
+ * deletion by the server. */
 static const struct rule {
 	llc_handler take;
 	unsigned steps;
 	llc_handler otherwise;
 	enum incoming in;
-	llc_handler refuse; /* a colliding request that is to be turned down */
+	llc_handler refuse; /* refuses a colliding request */
 } rules[][2][2] = {
 #define CLIENT_REQUEST [0][0]
 #define CLIENT_RESPONSE [0][1]
@@ -64,7 +59,7 @@ static const struct rule {
 		SERVER_RESPONSE = { .take = llc_add_cont_rsp, .steps = AT(WAIT_ADD_CONT_RSP), .otherwise = llc_add_cont_late },
 	},
 	[LLC_REQUEST_ADD_LINK] = {
-		CLIENT_RESPONSE = { .take = late }, /* nothing comes of ours */
+		CLIENT_RESPONSE = { .take = late }, /* our request has no effect */
 		SERVER_REQUEST = { .take = llc_add_link_fyi, .in = IN_ADD_LINK_FYI },
 	},
 	[LLC_DELETE_LINK] = {
@@ -91,11 +86,11 @@ static const struct rule {
 	},
 };
 
-/* -- serialisation (3.5.5.3) -- */
+/* -- serialization (3.5.5.3) -- */
 
 enum exchange {
 	EX_NONE,
-	EX_CONFIRM_LINK,   /* first contact, until CONFIRM LINK is through */
+	EX_CONFIRM_LINK,   /* first contact, until CONFIRM LINK is complete */
 	EX_AWAIT_ADD_LINK, /* first contact, client */
 	EX_ADD_LINK,
 	EX_DELETE_LINK,
@@ -106,17 +101,15 @@ enum exchange {
 
 enum verdict {
 	OUT_OF_STEP, /* a protocol error */
-	NOW,         /* in step: nothing is in its way */
-	CROSSING,    /* taken all the same: what it starts waits for our exchange, or ends it */
+	NOW,         /* in step, no collision */
+	CROSSING,    /* handled; what it starts waits for our exchange, or ends it */
 	IGNORE,
-	REFUSE, /* negative response: the peer tries again */
+	REFUSE, /* negative response: the peer retries */
 };
 
-/*
- * Our exchange under way x the peer's request, by the columns of enum incoming. TEST LINK is answered, and DELETE LINK
- * for all is heard, whatever is under way. A request of the server's is taken even within an exchange that we take part
- * in: it alone makes and deletes links, so it has given that one up.
- */
+/* Our current exchange x the peer's request, in the columns of enum incoming. TEST LINK and DELETE LINK for all are
+ * always handled. A request of the server counts even within an exchange of ours: only the server creates and deletes
+ * links, so it has abandoned that exchange. */
 static const enum verdict collisions[EX_CNT][IN_CNT] = {
 	[EX_NONE] = { NOW, NOW, NOW, NOW, NOW, NOW },
 	[EX_CONFIRM_LINK] = { NOW, IGNORE, OUT_OF_STEP, CROSSING, CROSSING, REFUSE },
@@ -127,14 +120,14 @@ static const enum verdict collisions[EX_CNT][IN_CNT] = {
 	[EX_GROUP_END] = { NOW, IGNORE, CROSSING, CROSSING, CROSSING, REFUSE },
 };
 
-/* The other side should have declined by now: the TCP connection is broken (C.7.1). */
+/* The peer should have declined by now: the TCP connection is broken (C.7.1). */
 static void
 no_confirm_link(struct lgr *lgr)
 {
 	mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
 }
 
-/* A client that has not answered one may decline (C.2): where RoCE packets do not arrive, data goes by TCP. */
+/* A client that has not answered one may decline (C.2): where RoCE packets do not arrive, data uses TCP. */
 static void
 no_confirm_link_yet(struct lgr *lgr)
 {
@@ -147,7 +140,7 @@ all_deleted(struct lgr *lgr)
 	lgr_down(lgr, SMCR_R_GROUP_DELETED, lgr->delete_why);
 }
 
-/* Of which exchange each step is, and what to do when it takes too long. */
+/* Exchange of each step, and its timeout handler. */
 static const struct {
 	enum exchange exchange;
 	void (*timeout)(struct lgr *);
@@ -179,8 +172,8 @@ exchange_of(const struct lgr *lgr)
 	return of_links != EX_NONE ? of_links : steps[lgr->flow[LLC_FLOW_RKEY].step].exchange;
 }
 
-/* What a request meets. Who asks for RKEYs but once is not refused because of ADD LINK or DELETE LINK of ours, which it takes up
- * when it has its answer (dialect.h). */
+/* Verdict on a request. A peer that requests RKEYs only once is not refused because of our ADD LINK or DELETE LINK,
+ * which it handles after our response (dialect.h). */
 static enum verdict
 verdict_on(const struct lgr *lgr, enum incoming in)
 {
@@ -208,9 +201,9 @@ llc_waits_for(const struct lgr *lgr)
 	return lgr->state == LGR_FORMING ? words[exchange_of(lgr)] : "";
 }
 
-/* -- a message -- */
+/* -- receiving -- */
 
-/* Over the link that the exchange runs over or, when a new link is confirmed, over that one. */
+/* True on the link of the exchange or, for the confirmation of a new link, on that link. */
 static bool
 is_in_step(const struct link *link, const struct rule *r)
 {
@@ -271,7 +264,7 @@ llc_recv(struct link *link, const uint8_t *buf, size_t len)
 
 	engine_trace(eng, SMCR_TRACE_LLC, false, link, 0, buf, len);
 	eng->ctr.llc_received++;
-	/* Whatever it is: a client speaks only after it has heard our CONFIRM LINK (3.5.1.5). */
+	/* Any message: a client sends only after it has received our CONFIRM LINK (3.5.1.5). */
 	if (lgr->role == SMCR_SERVER && lgr->contact.confirm_link_out)
 		lgr->contact.confirm_link_in = true;
 	if (n == -EOPNOTSUPP)
@@ -290,9 +283,9 @@ llc_protocol_error(struct link *link, const char *what)
 	link_lost(link, what);
 }
 
-/* -- what is next -- */
+/* -- next exchange -- */
 
-/* The next link that DELETE LINK is owed for, lost or retiring; NULL when there is none. */
+/* The next link that requires DELETE LINK, lost or retiring; NULL: none. */
 static struct link *
 to_be_deleted(struct lgr *lgr)
 {
@@ -302,7 +295,7 @@ to_be_deleted(struct lgr *lgr)
 	return NULL;
 }
 
-/* True: an exchange of links has begun, or is due. */
+/* True: an exchange of links has started, or is due. */
 static bool
 next_for_server(struct lgr *lgr)
 {
@@ -395,7 +388,7 @@ llc_done(struct lgr *lgr, enum llc_flow_kind kind)
 	mark_exchanges(lgr);
 }
 
-/* -- links that end -- */
+/* -- end of links -- */
 
 bool
 llc_link_lost(struct link *link)
@@ -407,13 +400,13 @@ llc_link_lost(struct link *link)
 	if (lgr->flow[LLC_FLOW_RKEY].link == link)
 		llc_rkey_lost(lgr);
 	if (f->new_link == link) {
-		/* While the answer is awaited, the client may know of it or not. */
+		/* While the response is awaited, the client may or may not know the link. */
 		if (f->step != LLC_WAIT_ADD_LINK_RSP)
 			llc_add_failed(lgr, link->down_why);
 		return true;
 	}
 	if (f->new_link != NULL && carries && lgr->state == LGR_FORMING) {
-		/* Nothing to go on with. A client that was not through declines (C.2); the timer ends the wait for that. */
+		/* First contact cannot continue. A client that was not ready declines (C.2), within the timer. */
 		link_retire(f->new_link, "the first link was lost");
 		f->new_link = NULL;
 		f->link = NULL;
@@ -426,12 +419,12 @@ llc_link_lost(struct link *link)
 		lgr->eng->ctr.delete_link_resent++;
 		llc_delete_group(lgr, lgr->delete_reason);
 	} else if (f->step == LLC_WAIT_DELETE_LINK_RSP && carries) {
-		/* C.7.1: again over another one. */
+		/* C.7.1: repeat it over another link. */
 		f->gone->delete_sent = false;
 		lgr->eng->ctr.delete_link_resent++;
 		llc_done(lgr, LLC_FLOW_LINK);
 	} else if (f->step == LLC_DRAIN_LINK && f->gone == link && lgr->role == SMCR_SERVER) {
-		llc_done(lgr, LLC_FLOW_LINK); /* no time to drain it: as any lost link */
+		llc_done(lgr, LLC_FLOW_LINK); /* no time to drain it: handle it as a lost link */
 	}
 	return false;
 }

@@ -1,64 +1,60 @@
-/*
- * LLC exchanges of a link group (RFC 7609 3.3, 3.5.5, C.7): what others may
- * ask of them. Where an exchange stands is in state/lgr.h.
- */
+/* LLC exchanges of a link group (RFC 7609 3.3, 3.5.5, C.7), for other rooms. Their state is in state/lgr.h. */
 #pragma once
 
 #include "smcr/state/lgr.h"
 
-/* One LLC message from the peer, 44 bytes, not CDC. */
+/* Handles an LLC message of the peer. */
 void llc_recv(struct link *, const uint8_t *buf, size_t len);
-/* At the turn's end, for a group with mark_exchanges: goes on with what waits: a retiring link whose last connection has left,
- * links to be deleted, a link to be added, RMBs to be confirmed. */
+/* At the end of the turn, for a group with mark_exchanges: goes on with links to drain, delete or add, and RMBs. */
 void llc_next(struct lgr *);
-/* The first link is connected and both CLC messages are through: CONFIRM LINK, then the ADD LINK attempt. */
+/* The first link is connected and both CLC messages are exchanged: CONFIRM LINK, then the ADD LINK attempt. */
 void llc_first_contact(struct link *);
-/* A queue pair is connected: of the link that is being added, or of another one. */
+/* A queue pair is connected, of the link being added or another one. */
 void llc_link_connected(struct link *);
-/* Makes an RMB of this element size and tells the peer; ends with mark_rmb. When one of that size is under way
- * already, or has to wait for another exchange, that one counts. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS, -ENOTCONN. */
+/* Creates an RMB of this element size and notifies the peer; ends with mark_rmb. One of that size that is being
+ * confirmed, or waits for another exchange, is used instead. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS, -ENOTCONN. */
 int llc_add_rmb(struct lgr *, uint32_t elem_size);
-/* Deletes RMBs that were idle for rmb_idle_ms; and one whose exchange had no outcome, when nobody waits for an RMB. */
+/* Deletes RMBs idle for rmb_idle_ms; and one whose exchange had no outcome, when no connection waits for an RMB. */
 void llc_delete_idle_rmb(struct lgr *);
 void llc_delete_unconfirmed(struct lgr *);
-/* Client, first contact: nothing comes of the ADD LINK that is awaited; the group is ready. */
+/* Client, first contact: abandons the awaited ADD LINK; the group is ready. */
 void llc_no_add_link(struct lgr *);
-/* Another link is wanted, now or when the exchange under way has ended. */
+/* Requests another link, now or after the current exchange. */
 void llc_want_link(struct lgr *);
-/* The engine has a device that it had not, or its port is up again. */
+/* The engine has a new device, or its port is up again. */
 void llc_device_appeared(struct lgr *);
-/* The wait for another try at a link is over: at once, and later ones are near again. */
+/* Ends the wait for another attempt at a link: retries at once with the initial interval. */
 void llc_ask_now(struct lgr *);
-/* The link has ended. Exchanges that ran over it or about it end, by C.7.1. True when the group need not do anything more about
- * it: it was but being added. */
+/* The link has ended. Exchanges over it or about it end, by C.7.1. True when the link was only being added and the
+ * group need not handle its loss. */
 bool llc_link_lost(struct link *);
-/* The connections of a lost link have moved: the peer hears of it (DELETE LINK). */
+/* The connections of a lost link have moved: notifies the peer (DELETE LINK). */
 void llc_link_gone(struct link *);
 
-/* This end wants an active link taken out in the orderly way. 0 or -ENOBUFS, -ENOTCONN. */
+/* Removes an active link in order, at this end's request. 0 or -ENOBUFS, -ENOTCONN. */
 int llc_retire_link(struct link *, uint32_t reason);
-/* A server's DELETE LINK for a link that retires is out, and the peer may close it: why it is deleted. NULL: it is not so. */
+/* A server's DELETE LINK for a retiring link was sent, and the peer may close it: the reason. NULL: not the case. */
 const char *llc_retired_why(const struct link *);
-/* DELETE LINK for all links; the group goes down when it is through. */
+/* DELETE LINK for all links; the group goes down when it is complete. */
 void llc_delete_group(struct lgr *, uint32_t reason);
-/* The exchange has ended, or was given up; llc_next may start another. */
+/* The exchange has ended or was abandoned; llc_next may start another. */
 void llc_done(struct lgr *, enum llc_flow_kind);
-/* What timers do. A step of an exchange takes too long; the peer's CONFIRM RKEY does not go on; a link is silent, or
- * does not answer its test; a client's DELETE LINK has no answer; it is time to try again to get another link. */
+/* Timers: a step of an exchange timed out; the peer's CONFIRM RKEY lacks a CONTINUATION; a link is idle or its test
+ * unanswered; a client's DELETE LINK is unanswered; another attempt at a link is due. */
 void llc_flow_fired(struct timer *);
 void llc_cont_fired(struct timer *);
 void llc_keepalive_fired(struct timer *);
 void llc_deletion_fired(struct timer *);
 void llc_add_retry_fired(struct timer *);
-/* Until a missing link is tried again; -1: not planned, or nothing can come of it as far as is known. */
+/* Time until the next attempt at a missing link; -1: not scheduled, or known to be hopeless. */
 int64_t llc_add_retry_ns(const struct lgr *);
-/* Starts the interval of TEST LINK (4.5.3) as it is configured now: an active link whose test is not under way. */
+/* Starts the configured interval of TEST LINK (4.5.3) on an active link without a test in progress. */
 void llc_keepalive_arm(struct link *);
-/* The peer has not answered over the link for as long as an answer may take: it is lost, or kept, as llc_keepalive.c says. */
+/* The peer did not answer over the link within the response limit: it is lost or kept, see llc_keepalive.c. */
 void llc_suspect(struct link *, const char *why);
 /* The peer has answered over the link. */
 void llc_link_proven(struct link *);
-/* link->ack_wanted: tests the link now. */
+/* link->ack_wanted: sends a TEST LINK now. */
 void llc_test_now(struct link *);
 /* What the first connection of a forming group waits for, or "". */
 const char *llc_waits_for(const struct lgr *);

@@ -1,20 +1,16 @@
-/*
- * ADD LINK. The server alone makes links (RFC 7609 3.5.1.6, 3.5.5.1.1): it
- * offers one, the client finds a device for it, connects and answers; both tell
- * their RTokens in CONTINUATIONs (3.5.5.2.3), in version 2 with the offer and
- * the answer; CONFIRM LINK goes over the new link. An attempt that fails is made
- * again (C.7.1, C.8). Which devices a new link joins is in topology.c.
- */
+/* ADD LINK. Only the server creates links (RFC 7609 3.5.1.6, 3.5.5.1.1). It offers one; the client finds a device,
+ * connects and responds. Both send their RTokens in CONTINUATIONs (3.5.5.2.3), in version 2 with ADD LINK and its
+ * response. CONFIRM LINK uses the new link. A failed attempt is repeated (C.7.1, C.8). topology.c chooses the
+ * devices. */
 #include <string.h>
 
 #include "base/minmax.h"
 #include "smcr/group/llc_impl.h"
 
-/* A link that breaks as soon as it is there is not made anew without end: all of a group may be made at once, and
- * one each interval. */
+/* Limits the repetition of a link that breaks at once: a burst of all links of a group, then one per interval. */
 #define OFFERS_AT_ONCE (SMCR_LINKS_MAX - 1)
 #define OFFER_EVERY_NS (200 * MS)
-/* A client takes more, and more often, than a server of ours offers: one may catch up with the one before. */
+/* A client accepts more, and more often, than our servers offer: an offer may catch up with the previous one. */
 #define TAKEN_AT_ONCE 8
 #define TAKE_EVERY_NS (100 * MS)
 
@@ -32,9 +28,9 @@ llc_next_number(struct lgr *lgr)
 	}
 }
 
-/* -- our end of a new link, for ADD LINK and its response; and the peer's, as those have it -- */
+/* -- local end of a new link, for ADD LINK and its response; remote end from those -- */
 
-/* The way to this port, as far as we know. */
+/* Reachability of this port, as far as known. */
 static enum rnic_reach
 reach_of(const struct link *link, const uint8_t gid[16])
 {
@@ -44,7 +40,7 @@ reach_of(const struct link *link, const uint8_t gid[16])
 	return link->dev->ops->reaches != NULL ? link->dev->ops->reaches(link->dev, &to) : RNIC_REACH_DIRECT;
 }
 
-/* Sends ADD LINK or its response; in version 2 with all of our RTokens. 0 or a negative errno. */
+/* Sends ADD LINK or its response; in version 2 with all our RTokens. 0 or a negative errno. */
 static int
 send_add_link(struct link *over, const struct link *link, bool response)
 {
@@ -83,9 +79,9 @@ remote_of(const struct llc_add_link *m)
 	return r;
 }
 
-/* -- how an attempt ends -- */
+/* -- end of an attempt -- */
 
-/* It is made again later (C.8). */
+/* Schedules another attempt (C.8). */
 static void
 retry_later(struct lgr *lgr)
 {
@@ -117,7 +113,7 @@ llc_add_reject(struct link *over, const struct llc_add_link *req, uint8_t reason
 	msg.add_link.rejected = true;
 	msg.add_link.reject_reason = reason;
 	over->lgr->eng->ctr.add_link_rejected++;
-	(void)link_send_llc(over, &msg); /* a full queue is a broken link, which reports itself */
+	(void)link_send_llc(over, &msg); /* a full queue is a broken link, which is handled elsewhere */
 }
 
 void
@@ -132,8 +128,8 @@ llc_add_failed(struct lgr *lgr, const char *why)
 		llc_add_ended(lgr, false);
 		return;
 	}
-	/* The peer counts on the link, or will, and has to agree that it is none (3.5.1.6.2, C.7.1). First contact
-	 * waits for that. */
+	/* The peer counts on the link, or will, and must agree to its end (3.5.1.6.2, C.7.1), at first contact as
+	 * well. */
 	link_lost(link, why);
 	link->delete_reason = LLC_DELETE_LOST_PATH;
 	llc_done(lgr, LLC_FLOW_LINK);
@@ -155,7 +151,7 @@ llc_new_link_up(struct link *link)
 void
 llc_no_add_link(struct lgr *lgr)
 {
-	/* C.7.1 would reset; C.8 and Linux go on with one link. */
+	/* C.7.1 requires a reset; C.8 and Linux continue with one link. */
 	if (lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_ADD_LINK)
 		llc_add_ended(lgr, false);
 }
@@ -168,7 +164,7 @@ llc_add_link_timeout(struct lgr *lgr)
 	struct link *over = lgr->flow[LLC_FLOW_LINK].link;
 	bool first = lgr->state == LGR_FORMING;
 
-	/* At first contact C.7.1 would reset; 3.5.1.6.2, C.8 and Linux go on with one link. */
+	/* At first contact C.7.1 requires a reset; 3.5.1.6.2, C.8 and Linux continue with one link. */
 	link_retire(lgr->flow[LLC_FLOW_LINK].new_link, "ADD LINK without an answer");
 	llc_add_ended(lgr, false);
 	if (!first)
@@ -200,8 +196,8 @@ llc_new_link_timeout(struct lgr *lgr)
 
 /* -- the server's offer -- */
 
-/* Each offer of a link, made or taken, costs a queue pair and the registration of all memory: so many may come at
- * once, and one each interval. 0: this one may; else (counted) from when on. */
+/* Each offer of a link, sent or accepted, costs a queue pair and the registration of all memory: limited to a burst and
+ * one per interval. 0: allowed; else (counted) when the next one is. */
 static int64_t
 offer_due(struct lgr *lgr, int64_t at_once, int64_t every_ns)
 {
@@ -242,7 +238,7 @@ llc_offer_link(struct link *over)
 		retry_later(lgr);
 		return false;
 	}
-	/* An iWARP client connects before it answers, and may take as long as for any answer. */
+	/* An iWARP client connects before it responds, and may take the time of another response. */
 	llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_LINK_RSP, over, rnic_is_iwarp(link->info.transport) ? 2 * ms : ms);
 	f->new_link = link;
 	f->number = link->number;
@@ -252,7 +248,7 @@ llc_offer_link(struct link *over)
 
 /* -- the peer's RTokens -- */
 
-/* One that we do not know is no error: its CONFIRM RKEY was refused, or lost, and comes again, or is late (llc_rkey.c). */
+/* An unknown RToken is no error: its CONFIRM RKEY was refused or lost and is repeated, or is late (llc_rkey.c). */
 static void
 take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
 {
@@ -279,7 +275,7 @@ knows_all_rmbs(struct lgr *lgr, const struct link *link)
 	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
 		if (rr->on[link->slot].known)
 			continue;
-		/* The peer has named all that it has: this one is gone, though its DELETE RKEY was refused, or lost. */
+		/* The peer has sent all its RTokens: this RMB is deleted, but its DELETE RKEY was refused or lost. */
 		if (rr->used > 0)
 			return false;
 		remote_rmb_free(lgr, rr);
@@ -287,7 +283,7 @@ knows_all_rmbs(struct lgr *lgr, const struct link *link)
 	return true;
 }
 
-/* Version 2: they came with its ADD LINK, all of them. False: that of an RMB which is in use is missing. */
+/* Version 2: the RTokens came with ADD LINK. False: that of an RMB in use is missing. */
 static bool
 take_pairs(struct lgr *lgr, const struct llc_add_link *m)
 {
@@ -299,7 +295,7 @@ take_pairs(struct lgr *lgr, const struct llc_add_link *m)
 	return knows_all_rmbs(lgr, lgr->flow[LLC_FLOW_LINK].new_link);
 }
 
-/* -- the client's answer -- */
+/* -- the client's response -- */
 
 /* 0, or the reason to reject the offer. */
 static uint8_t
@@ -339,7 +335,7 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 	uint8_t reason = LLC_REJECT_NO_ALT_PATH;
 
 	if (f->new_link != NULL) {
-		link_retire(f->new_link, "the server has begun anew");
+		link_retire(f->new_link, "the server started a new exchange");
 		llc_done(lgr, LLC_FLOW_LINK);
 	}
 	if (lgr->state != LGR_DELETING && offer_due(lgr, TAKEN_AT_ONCE, TAKE_EVERY_NS) == 0)
@@ -353,7 +349,7 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 	f->new_link = new_link;
 	f->number = new_link->number;
 	if (lgr->version == LLC_VERSION_2 && !take_pairs(lgr, &msg->add_link))
-		llc_add_failed(lgr, "the server did not tell the RTokens of all RMBs");
+		llc_add_failed(lgr, "the server did not send the RTokens of all RMBs");
 }
 
 /* -- RTokens in CONTINUATIONs: version 1 -- */
@@ -369,7 +365,7 @@ begin_cont(struct lgr *lgr)
 	f->peer_left = 0;
 }
 
-/* Sends our next RTokens, by number of their RMB, and awaits the peer's. False: the link is lost. */
+/* Sends our next RTokens, by RMB number, and awaits the peer's. False: the link is lost. */
 static bool
 send_cont(struct lgr *lgr)
 {
@@ -386,7 +382,8 @@ send_cont(struct lgr *lgr)
 		LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 			if (rmb->number > f->sent && (next == NULL || rmb->number < next->number))
 				next = rmb;
-		/* Deleted since it was counted: our DELETE RKEY and the server's ADD LINK have crossed. Its place is empty. */
+		/* Deleted since it was counted: our DELETE RKEY crossed the server's ADD LINK. Its entry stays
+		 * empty. */
 		if (next == NULL)
 			continue;
 		m->pairs[i].old_rkey = next->mr[f->link->slot]->rkey;
@@ -404,7 +401,7 @@ send_cont(struct lgr *lgr)
 	return true;
 }
 
-/* Of an exchange that was given up, whose link is none: behind other messages of its sender it may take longer than the next exchange. */
+/* Of an abandoned exchange whose link has ended: behind other messages it may come after the next exchange. */
 static bool
 is_late(struct lgr *lgr, uint8_t number)
 {
@@ -422,7 +419,7 @@ llc_add_not_awaited(struct link *link, const struct llc_add_link_cont *m, const 
 		llc_protocol_error(link, why);
 }
 
-/* Takes the peer's RTokens. False: they are not awaited, or do not fit, and the link is lost (C.7.1). */
+/* Takes the peer's RTokens. False: unexpected or invalid, and the link is lost (C.7.1). */
 static bool
 take_cont(struct link *link, const struct llc_add_link_cont *m)
 {
@@ -432,7 +429,7 @@ take_cont(struct link *link, const struct llc_add_link_cont *m)
 		llc_add_not_awaited(link, m, "ADD LINK CONTINUATION names another link");
 		return false;
 	}
-	/* Fewer than it said before are all right: Linux counts the RMBs of its connections, which may have ended since. */
+	/* Fewer than announced are allowed: Linux counts the RMBs of its connections, which may have ended since. */
 	if (f->cont_seen && m->left_cnt > f->peer_left) {
 		llc_protocol_error(link, "ADD LINK CONTINUATION out of sequence");
 		return false;
@@ -455,10 +452,10 @@ llc_add_cont_req(struct link *link, const struct llc_msg *msg)
 	if (knows_all_rmbs(lgr, f->new_link))
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_NEW_CONFIRM, link, 2 * lgr->eng->cfg.llc_ms);
 	else
-		llc_add_failed(lgr, "the server did not tell the RTokens of all RMBs");
+		llc_add_failed(lgr, "the server did not send the RTokens of all RMBs");
 }
 
-/* Server: CONFIRM LINK, when the new queue pair is connected. */
+/* Server: sends CONFIRM LINK when the new queue pair is connected. */
 static void
 confirm_new(struct lgr *lgr)
 {
@@ -485,17 +482,17 @@ llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
 	else if (knows_all_rmbs(lgr, f->new_link))
 		confirm_new(lgr);
 	else
-		llc_add_failed(lgr, "the client did not tell the RTokens of all RMBs");
+		llc_add_failed(lgr, "the client did not send the RTokens of all RMBs");
 }
 
-/* A CONTINUATION that is not awaited. */
+/* An unexpected CONTINUATION. */
 void
 llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 {
 	llc_add_not_awaited(link, &msg->add_link_cont, "unexpected ADD LINK CONTINUATION");
 }
 
-/* -- the client's answer is in, or its queue pair connected: RTokens follow -- */
+/* -- after the client's response, or its connected queue pair: RTokens -- */
 
 static void
 join_new(struct link *link, const struct llc_add_link *m)
@@ -505,7 +502,7 @@ join_new(struct link *link, const struct llc_add_link *m)
 
 	link_set_remote(link, &r);
 	if (lgr->version == LLC_VERSION_2 && !take_pairs(lgr, m)) {
-		llc_add_failed(lgr, "the client did not tell the RTokens of all RMBs");
+		llc_add_failed(lgr, "the client did not send the RTokens of all RMBs");
 	} else if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
 		llc_add_failed(lgr, "the queue pair could not be connected");
 	} else if (lgr->version == LLC_VERSION_2) {
@@ -525,7 +522,7 @@ llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 	struct rnic_remote r = remote_of(m);
 
 	if (m->link_num != lgr->flow[LLC_FLOW_LINK].number) {
-		lgr->eng->ctr.llc_ignored++; /* late: the exchange timed out meanwhile */
+		lgr->eng->ctr.llc_ignored++; /* late: the exchange has timed out */
 	} else if (m->rejected) {
 		lgr->eng->ctr.add_link_rejected++;
 		link_retire(link, "rejected by the client");
@@ -554,9 +551,9 @@ llc_link_connected(struct link *link)
 		confirm_new(lgr);
 	if (f->new_link != link || f->step != LLC_CONNECT_NEW)
 		return;
-	/* Client: a blocked port would have been a rejection by now. */
+	/* Client: a blocked port would have caused a rejection by now. */
 	begin_cont(lgr);
-	/* Our RTokens for the new link may be there before a CONFIRM RKEY over another one. */
+	/* Our RTokens for the new link may overtake a CONFIRM RKEY on another link. */
 	rkey->overtaken = rkey->step == LLC_WAIT_CONFIRM_RKEY_RSP && rkey->link != f->link;
 	if (send_add_link(f->link, link, true) < 0)
 		llc_add_failed(lgr, "ADD LINK could not be answered");

@@ -1,9 +1,5 @@
-/*
- * A link is asked for: a device is there, or a link was lost. A server offers
- * one then (llc_add.c); a client tells the server that it has a device to spare,
- * by ADD LINK (RFC 7609 3.5.5.1.2) or, in version 2, REQUEST ADD LINK, which is
- * owed an answer.
- */
+/* Requests for a link, because of a new device or a lost link. A server then offers one (llc_add.c). A client reports a
+ * spare device, by ADD LINK (RFC 7609 3.5.5.1.2) or, in version 2, by REQUEST ADD LINK, which requires a response. */
 #include <string.h>
 
 #include "base/minmax.h"
@@ -44,9 +40,8 @@ llc_ask_later(struct lgr *lgr)
 		engine_arm(lgr->eng, &lgr->add_retry, lgr->add_retry_ms);
 }
 
-/* A link that served has ended, and nobody wanted it to. A server makes another at once. So does Linux as a server, but only
- * once (smc_llc_add_link_local), and nothing comes of it while the path is broken: then the client asks for one, until there is
- * one. */
+/* An active link was lost unintentionally. A server replaces it at once. So does Linux as a server, but only once
+ * (smc_llc_add_link_local), which fails while the path is broken: then the client requests one until it has it. */
 void
 llc_link_missed(struct lgr *lgr)
 {
@@ -64,15 +59,15 @@ llc_add_retry_fired(struct timer *t)
 	const struct link *over = topology_link_to_ask_over(lgr);
 
 	lgr->eng->ctr.add_link_retries++;
-	/* While the peer takes nothing, a client's words would but fill the queue. */
+	/* While the peer accepts nothing, a client's requests would only fill the queue. */
 	if (lgr->role == SMCR_CLIENT && over != NULL && over->llc_cnt > 0)
 		llc_ask_later(lgr);
 	else
 		llc_device_appeared(lgr);
 }
 
-/* A client without a device to spare has nothing to say. A server goes on offering a device that has a link already (3.5.1.6):
- * a client that has rejected that has no other one either, and says so itself when it gets one. */
+/* A client needs a spare device. A server keeps offering a device with a link (3.5.1.6): a client that rejected that
+ * has no other device, and reports one when it gets it. */
 static bool
 is_vain(const struct lgr *lgr)
 {
@@ -87,7 +82,7 @@ llc_add_retry_ns(const struct lgr *lgr)
 	return timer_armed(&lgr->add_retry) && !is_vain(lgr) ? lgr->add_retry.at_ns - lgr->eng->now_ns : -1;
 }
 
-/* A client tells the server that it has a device to spare (3.5.5.1.2); nothing has to come of it, so it does until it has none. */
+/* Client: reports a spare device (3.5.5.1.2). The server may ignore it, so it is repeated. */
 void
 llc_tell_of_device(struct lgr *lgr)
 {
@@ -113,7 +108,7 @@ llc_tell_of_device(struct lgr *lgr)
 	(void)link_send_llc(over, &msg);
 }
 
-/* Linux holds its RKEY exchanges back until it has one of the two, without a time limit (smc_llc_flow_initiate). */
+/* Linux delays its RKEY exchanges until it has an ADD LINK or a response, without limit (smc_llc_flow_initiate). */
 void
 llc_answer_asked(struct lgr *lgr)
 {
@@ -121,22 +116,20 @@ llc_answer_asked(struct lgr *lgr)
 	struct link *over = lgr->asked_over != 0 ? lgr_link_by_number(lgr, lgr->asked_over) : NULL;
 
 	if (lgr->asked_over != 0 && (over == NULL || over->state != LINK_ACTIVE))
-		over = lgr_pick_link(lgr); /* that one has ended, and the peer waits all the same */
+		over = lgr_pick_link(lgr); /* that one has ended, and the peer still waits */
 	lgr->asked_over = 0;
 	if (over != NULL)
 		(void)link_send_llc(over, &rsp);
 }
 
-/*
- * The server hears of it. Each offer costs a queue pair: once in a while it is made at once, and the retry comes the
- * sooner for the next. How long it waits after a rejection is not forgotten.
- */
+/* Server: the client has reported a device. Each offer costs a queue pair: at intervals it is made at once, and
+ * otherwise the scheduled retry moves closer. The interval after a rejection is kept. */
 void
 llc_add_link_fyi(struct link *link, const struct llc_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
 
-	lgr->add_rejected = false; /* for want of a device that is there now */
+	lgr->add_rejected = false; /* it lacked a device that is present now */
 	if (msg->type == LLC_REQUEST_ADD_LINK) {
 		lgr->terms.peer_gid_cnt = msg->request_add_link.gid_cnt;
 		memcpy(lgr->terms.peer_gids, msg->request_add_link.gids,

@@ -1,23 +1,19 @@
-/*
- * DELETE LINK: the end of one link, because it is lost or of no more use,
- * and of a whole group (RFC 7609 3.5.4, 3.5.5.1.3, 3.5.5.1.4). The server
- * deletes; a client that has lost a link tells it so and waits for the deletion.
- */
+/* DELETE LINK: end of one link, lost or not needed, and of a whole group (RFC 7609 3.5.4, 3.5.5.1.3, 3.5.5.1.4). The
+ * server deletes; a client with a lost link requests the deletion and waits for it. */
 #include <errno.h>
 
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
 #include "smcr/group/llc_impl.h"
 
-/* How long a client waits for the deletion it asked for, in answer times: the server may be busy with a new link first. */
+/* A client's limit for the requested deletion, in response times: the server may be busy with a new link. */
 #define DELETION_ANSWERS 5
-/* How long a client leaves it to the server to find a link lost: Linux tests one that nothing came over for 30 s, and waits 2 s for
- * the answer, as it is set up without a word. */
+/* A client's limit for the server to detect a lost link. Linux tests after 30 s idle, and waits 2 s. */
 #define SERVER_NOTICES_MS 40000
-/* How often a deletion is asked for before it is taken for agreed: the peer lives, and has nothing to say to it. */
+/* Requests of a deletion before it is taken as agreed: the peer is alive, but does not respond. */
 #define ASKED_MAX 2
 
-/* Why a link or group ends, and why a link ends that only the peer has found fault with, or has no use for. */
+/* Reasons for the end of a link or group, and for a link that only the peer wants to end. */
 struct why {
 	uint32_t reason;
 	const char *ours, *peers;
@@ -42,8 +38,8 @@ why(uint32_t reason)
 	return w;
 }
 
-/* Of a link that ends in order: ours only for the reason that this end had itself. Who sends DELETE LINK says nothing of that: the
- * server does, for the client, too; and it may name any reason. */
+/* For a link that ends in order: our text only for a reason of this end. The sender of DELETE LINK proves nothing: the
+ * server sends it for the client as well, with any reason. */
 static const char *
 why_deleted(const struct link *gone, uint32_t reason)
 {
@@ -58,7 +54,7 @@ llc_retired_why(const struct link *link)
 	return link->retiring && link->delete_sent ? why_deleted(link, link->delete_reason) : NULL;
 }
 
-/* -- the whole group -- */
+/* -- whole group -- */
 
 void
 llc_delete_group(struct lgr *lgr, uint32_t reason)
@@ -113,7 +109,7 @@ llc_delete_link(struct link *gone)
 		link_lost(over, "DELETE LINK could not be sent");
 }
 
-/* A server does it when no other exchange is under way. */
+/* A server repeats it when no other exchange is in progress. */
 static void
 ask_again(struct link *gone)
 {
@@ -148,18 +144,18 @@ llc_link_gone(struct link *link)
 		engine_arm(lgr->eng, &link->delete_timer, SERVER_NOTICES_MS);
 	else
 		llc_delete_link(link);
-	/* A request that it was to carry went with it. */
+	/* Requests that it carried are lost with it. */
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_LOST && l->delete_sent && l->delete_over == link->number)
 			ask_again(l);
 }
 
-/* Both sides know that the link is no more. */
+/* Both sides agree that the link is deleted. */
 static void
 deleted(struct link *gone, const char *text)
 {
 	struct lgr *lgr = gone->lgr;
-	/* A new link that failed is tried again by its timer (C.8). */
+	/* Its timer retries a new link that failed (C.8). */
 	bool wanted = gone->was_active && gone->delete_reason != LLC_DELETE_ASYM_NOT_NEEDED &&
 	    gone->delete_reason != LLC_DELETE_OPERATOR;
 
@@ -182,7 +178,7 @@ unanswered(struct link *gone)
 		ask_again(gone);
 }
 
-/* Whether the peer lives is not known yet, and the request may be as late as the test: nothing is agreed, nor asked again. */
+/* The peer may be dead, and the request as late as the test: neither agree nor repeat yet. */
 static bool
 awaits_test(const struct link *over)
 {
@@ -284,7 +280,7 @@ answer(struct link *link, const struct llc_delete_link *req, uint32_t reason)
 	(void)link_send_llc(link, &msg);
 }
 
-/* Client: the answer goes out though it may travel on the very link that ends (3.5.5.1.3). */
+/* Client: sends the response, maybe over the very link that ends (3.5.5.1.3). */
 static void
 comply(struct link *over, struct link *gone, const struct llc_delete_link *req)
 {
@@ -292,7 +288,7 @@ comply(struct link *over, struct link *gone, const struct llc_delete_link *req)
 	deleted(gone, why_deleted(gone, req->reason));
 }
 
-/* No connection is left on it, or those that are left have had their time: they go as from a lost link. */
+/* The link is drained, or its connections have used up their time: they move as from a lost link. */
 void
 llc_drained(struct lgr *lgr)
 {
@@ -309,14 +305,14 @@ llc_drained(struct lgr *lgr)
 		comply(over, gone, &lgr->delete_req);
 }
 
-/* Linux says "orderly" of a link whose queue pair it has destroyed: nothing can be drained from a lost path. */
+/* Linux calls the end of a link "orderly" whose queue pair it has destroyed: a lost path cannot be drained. */
 static bool
 is_orderly(const struct llc_delete_link *m)
 {
 	return m->orderly && m->reason != LLC_DELETE_LOST_PATH;
 }
 
-/* -- server: a client asks, the server does it (3.5.5.1.4) -- */
+/* -- server: a client's request (3.5.5.1.4) -- */
 
 static void
 asked_for_one(struct link *gone, const struct llc_delete_link *m)
@@ -325,33 +321,33 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 
 	gone->delete_reason = m->reason;
-	/* The messages have crossed. What Linux says of a link that it has lost is all that it says: it drops ours. */
+	/* The requests have crossed. Linux sends only that about a link it has lost, and drops ours. */
 	if (f->step == LLC_WAIT_DELETE_LINK_RSP && f->gone == gone && !is_orderly(m)) {
 		llc_done(lgr, LLC_FLOW_LINK);
 		deleted(gone, why_deleted(gone, m->reason));
 		return;
 	}
 	if (gone->state == LINK_LOST || (gone->retiring && is_orderly(m)))
-		return; /* its deletion is under way, or will be */
+		return; /* its deletion is in progress or scheduled */
 	if (gone == f->new_link)
-		llc_add_failed(lgr, "the client gave the new link up");
+		llc_add_failed(lgr, "the client gave up the new link");
 	else if (is_orderly(m))
 		(void)retire(gone, m->reason);
 	else
-		link_lost(gone, why(m->reason)->peers); /* the exchange follows when no other is under way */
+		link_lost(gone, why(m->reason)->peers); /* the exchange follows when no other is in progress */
 }
 
-/* The client wants the whole group to end (3.5.4). Our DELETE LINK answers; the group, with RST for its connections,
- * goes when that is complete, or after llc_ms. */
+/* The client requests the end of the group (3.5.4). Our DELETE LINK is the response; the group, with RST for its
+ * connections, ends when that is complete, or after llc_ms. */
 static void
 asked_for_all(struct lgr *lgr, const struct llc_delete_link *m)
 {
 	bool is_joined = false;
 
-	/* A connection is past our Accept, which has crossed the client's request: it will decline. */
+	/* A connection is past our Accept, which crossed the client's request: the client will decline. */
 	LIST_EACH(const struct smcr_conn, conn, &lgr->conns, lgr_node)
 		is_joined = is_joined || conn->state == CONN_RENDEZVOUS;
-	/* During first contact there is nothing to be ended in order. */
+	/* No orderly end during first contact. */
 	if (lgr->state == LGR_FORMING)
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, why(m->reason)->ours);
 	else if (m->all && m->orderly && is_joined)
@@ -411,7 +407,7 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 	gone->delete_reason = m->reason;
 	if (gone == lgr->flow[LLC_FLOW_LINK].new_link) {
 		answer(link, m, m->reason);
-		link_retire(gone, "the server gave the new link up");
+		link_retire(gone, "the server gave up the new link");
 		llc_add_ended(lgr, false);
 	} else if (is_orderly(m) && gone->state == LINK_ACTIVE && lgr->active_cnt > 1 &&
 	    llc_is_idle(lgr, LLC_FLOW_LINK)) {
@@ -422,7 +418,7 @@ llc_delete_link_from_server(struct link *link, const struct llc_msg *msg)
 	}
 }
 
-/* The server does not know the link: it is as good as deleted. */
+/* The server does not know the link: it is deleted. */
 void
 llc_delete_link_unknown(struct link *link, const struct llc_msg *msg)
 {

@@ -1,4 +1,4 @@
-/* What the files of the LLC layer (llc*.c) share. */
+/* Shared by the files of the LLC layer (llc*.c). */
 #pragma once
 
 #include "smcr/data/link_tx.h"
@@ -12,12 +12,12 @@
 
 /* -- llc.c: exchanges -- */
 
-/* The flow is at this step, over this link, and times out after ms. */
+/* Sets the flow to this step over this link, with a timeout of ms. */
 void llc_start(struct lgr *, enum llc_flow_kind, enum llc_step, struct link *, uint32_t ms);
-/* The message does not fit: counted, logged, the link is lost (C.7.1). */
+/* The message is invalid: counts and logs it, and ends the link (C.7.1). */
 void llc_protocol_error(struct link *, const char *what);
-/* An RKEY exchange of ours may begin: none is under way, and the server has deleted the links that are to go. A client
- * refuses all else while it is at a new link that we have given up. */
+/* An RKEY exchange of ours may start: none is in progress, and the server has deleted the links to be deleted. A client
+ * refuses all others while it connects a new link that we have abandoned. */
 bool llc_may_begin_rkey(struct lgr *);
 static inline bool
 llc_is_idle(const struct lgr *lgr, enum llc_flow_kind kind)
@@ -29,43 +29,42 @@ llc_is_idle(const struct lgr *lgr, enum llc_flow_kind kind)
 int llc_send_confirm_link(struct link *, bool response);
 
 /* -- llc_keepalive.c -- */
-/* A request over the link was not answered: a TEST LINK that is not answered either makes it suspect. */
+/* A request over the link was not answered: if a TEST LINK is not answered either, the link is suspect. */
 void llc_ask_alive(struct link *, const char *what);
 
 /* -- llc_add.c -- */
 
-/* For a new link: numbers are not used again before all were (2.2). */
+/* For a new link: a number is reused only after all others (2.2). */
 uint8_t llc_next_number(struct lgr *);
-/* The server offers a link. False when there is nothing to offer, or it could not be sent. */
+/* Server: offers a link. False when there is none to offer, or it could not be sent. */
 bool llc_offer_link(struct link *over);
-/* The new link is confirmed on both sides. */
+/* Both sides have confirmed the new link. */
 void llc_new_link_up(struct link *);
-/* The attempt at a new link has ended, and the peer knows how: the flow ends, first contact goes on. */
+/* The attempt at a new link has ended, and the peer knows the outcome: the flow ends, first contact continues. */
 void llc_add_ended(struct lgr *, bool ok);
-/* The new link comes to nothing, and the peer has to hear of it. */
+/* The new link failed; notifies the peer. */
 void llc_add_failed(struct lgr *, const char *why);
-/* No answer to ADD LINK; no CONTINUATION, or no answer to one; no CONFIRM LINK, nor what comes before it. */
+/* Timeouts: ADD LINK response; CONTINUATION or its response; CONFIRM LINK and the steps before it. */
 void llc_add_link_timeout(struct lgr *);
 void llc_add_cont_timeout(struct lgr *);
 void llc_new_link_timeout(struct lgr *);
 
 /* -- llc_ask.c -- */
 
-/* Server: nothing comes of a REQUEST ADD LINK, if one is open. */
+/* Server: negative response to an open REQUEST ADD LINK. */
 void llc_answer_asked(struct lgr *);
-/* A link that served is no more, and another is wanted in its place. */
+/* An active link was lost and needs a replacement. */
 void llc_link_missed(struct lgr *);
-/* It is tried again, or asked for again, after a time that doubles (C.8). */
+/* Schedules another attempt or request after an interval that doubles (C.8). */
 void llc_ask_later(struct lgr *);
-/* Another link is wanted: a client's part of that. */
+/* Client: requests another link. */
 void llc_tell_of_device(struct lgr *);
 
 /* -- llc_delete.c -- */
 
-/* DELETE LINK for a lost link, or one whose connections have left: a server's exchange, a client's request that the
- * server deletes it. */
+/* DELETE LINK for a lost link, or for a drained one: a server's exchange, or a client's request to the server. */
 void llc_delete_link(struct link *);
-/* LLC_DRAIN_LINK: connections leave the link first, for ms; over: over which DELETE LINK came. */
+/* LLC_DRAIN_LINK: connections leave the link first, within ms; over: the link on which DELETE LINK came. */
 void llc_drain_link(struct link *, struct link *over, uint32_t ms);
 void llc_drained(struct lgr *);
 void llc_delete_timeout(struct lgr *);
@@ -73,10 +72,10 @@ void llc_delete_timeout(struct lgr *);
 /* -- llc_rkey.c -- */
 
 void llc_rkey_timeout(struct lgr *);
-/* The link over which it runs is lost: it starts again when the links are settled. */
+/* The link of the exchange was lost: it restarts when the links are settled. */
 void llc_rkey_lost(struct lgr *);
 
-/* -- handlers: one LLC message that is legal for our role and in step -- */
+/* -- handlers of an LLC message that is legal for our role and step -- */
 
 void llc_confirm_link_req(struct link *, const struct llc_msg *);
 void llc_confirm_link_rsp(struct link *, const struct llc_msg *);

@@ -1,12 +1,10 @@
-/*
- * TEST LINK: is the link alive (RFC 7609 4.5.3)? Links without connections are tested too.
+/* TEST LINK checks links (RFC 7609 4.5.3), including those without connections.
  *
- * A link that is silent for longer than an answer may take is suspect: TEST LINK is not answered, or the device reports silence. It is
- * lost as soon as another link of the group answers a test, as its connections go on there. Until then nothing would be gained: the
- * peer may stand still, or the network, and TCP would go on behind that. So it is kept for last_link_ms, whatever the peer sends: TCP
- * counts from the first byte that is not acknowledged, too. A test that is answered shows that both ends hear that link, so the two ends
- * cannot each give up the link that the other one keeps.
- */
+ * A link is suspect when it is silent beyond the response limit: TEST LINK is not answered, or the device reports
+ * silence. It is lost as soon as another link of the group answers a test, as its connections move there. Before that
+ * nothing would be gained: the peer or the network may be suspended, and TCP would continue afterwards. So it is kept
+ * for last_link_ms, whatever the peer sends: TCP as well counts from the first unacknowledged byte. An answered test
+ * shows that both ends receive on that link, so they cannot each drop the link that the other one keeps. */
 #include <string.h>
 
 #include "base/minmax.h"
@@ -36,7 +34,7 @@ llc_test_now(struct link *link)
 	link->ack_wanted = false;
 	link->denies = true;
 	if (link->test_pending)
-		link->test_again = true; /* its answer says nothing about what came after */
+		link->test_again = true; /* its response does not cover later sends */
 	else
 		send_test(link);
 }
@@ -58,10 +56,8 @@ smcr_test_link(struct smcr *eng, uint32_t group_id)
 	return 0;
 }
 
-/*
- * C.7.1 takes a missing answer for the loss of the link. But Linux drops a request that meets an exchange of its own, and the
- * link may be the last one: so it is asked whether it lives, and what was not answered is tried again.
- */
+/* C.7.1 takes a missing response as the loss of the link. But Linux drops a request that collides with its own
+ * exchange, and the link may be the last one: so the link is tested, and the request repeated. */
 void
 llc_ask_alive(struct link *link, const char *what)
 {
@@ -83,7 +79,8 @@ another_answers(const struct link *link)
 	return false;
 }
 
-/* It is lost, or looked at again after the time of an answer. Of one that the peer is said not to know no answer is expected. */
+/* Ends a suspect link, or checks it again after the response limit. None is expected on a link that the peer denies to
+ * know. */
 static void
 judge(struct link *link)
 {
@@ -112,7 +109,7 @@ llc_suspect(struct link *link, const char *why)
 	if (link->suspect == NULL) {
 		link->suspect = why;
 		link->suspect_ns = lgr->eng->now_ns;
-	} else if (!link->told_silent) { /* others had the time to answer */
+	} else if (!link->told_silent) { /* the others had their time to answer */
 		engine_log_link(lgr->eng, SMCR_LOG_LINK_SILENT, link, lgr->eng->cfg.last_link_ms, link->suspect);
 		link->told_silent = true;
 	}
@@ -140,7 +137,7 @@ llc_link_proven(struct link *link)
 	LGR_EACH_LINK(l, link->lgr) {
 		if (l->state != LINK_ACTIVE || l->suspect == NULL)
 			continue;
-		/* What kept both from answering may have ended for both: the other one has the time of an answer. */
+		/* The cause may have ended for both: the other link gets the response limit. */
 		if (was_suspect)
 			engine_arm(eng, &l->keepalive, eng->cfg.keepalive_answer_ms);
 		else
@@ -148,10 +145,8 @@ llc_link_proven(struct link *link)
 	}
 }
 
-/*
- * A connection's idle time is never shorter than its link's, and a link is
- * tested only when both are longer than the interval: so the link's counts.
- */
+/* A connection is never idle for less time than its link, and a test requires both to exceed the interval: the link's
+ * decides. */
 void
 llc_keepalive_fired(struct timer *t)
 {
@@ -164,7 +159,7 @@ llc_keepalive_fired(struct timer *t)
 		return;
 	}
 	if (eng->cfg.keepalive_ms == 0)
-		return; /* switched off meanwhile */
+		return; /* disabled in the meantime */
 	if (due > eng->now_ns) {
 		timer_arm(&eng->timers, t, due);
 		return;
@@ -178,7 +173,7 @@ llc_keepalive_arm(struct link *link)
 	struct smcr *eng = link->lgr->eng;
 
 	if (link->test_pending)
-		return; /* the answer's time runs */
+		return; /* the response limit runs */
 	if (eng->cfg.keepalive_ms > 0)
 		engine_arm(eng, &link->keepalive, eng->cfg.keepalive_ms);
 	else
@@ -200,7 +195,7 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 	struct smcr *eng = link->lgr->eng;
 
 	if (!link->test_pending) {
-		llc_protocol_error(link, "TEST LINK response that was not asked for");
+		llc_protocol_error(link, "unexpected TEST LINK response");
 		return;
 	}
 	if (memcmp(msg->test_link.user_data, link->test_data, sizeof(link->test_data)) != 0) {
@@ -217,7 +212,7 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 		send_test(link);
 		return;
 	}
-	/* Behind the requests that were given up: what was not answered before this will not be. */
+	/* Sent after the abandoned requests: responses not received before this never come. */
 	link->owed_deletes = 0;
 	if (link->ack_wanted)
 		return;

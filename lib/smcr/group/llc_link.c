@@ -1,17 +1,15 @@
-/*
- * CONFIRM LINK: a link is proven by a message each way (RFC 7609 3.5.1.5); first contact on a group's first link.
+/* CONFIRM LINK: proves a link by a message each way (RFC 7609 3.5.1.5); first contact on a group's first link.
  *
- * The first one says in which order the peer writes the 16-bit numbers of version 2: Linux takes the order of its machine, others
- * that of the network. It is answered in that order, as is all that follows. A server speaks first, in the order of the network,
- * which is that of the specification: Linux reads 44 as 11264 then, and asks for no more than that it be at least 44.
- */
+ * The first one shows the peer's byte order for the 16-bit numbers of version 2: Linux uses its machine's, others
+ * network order. The response and all later messages use that order. A server sends first, in network order as
+ * specified: Linux then reads 44 as 11264, and only requires at least 44. */
 #include <string.h>
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
 #include "smcr/group/llc_impl.h"
 
-/* Version 2 knows no more than two; with release 1 CLC has settled it before. */
+/* Version 2 allows at most two; with release 1 CLC has negotiated it before. */
 static uint8_t
 our_links_limit(const struct lgr *lgr)
 {
@@ -39,7 +37,7 @@ llc_send_confirm_link(struct link *link, bool response)
 	return link_send_llc(link, &msg);
 }
 
-/* The peer's side of the link is the one that CLC or ADD LINK named. */
+/* The peer's end of the link is the one in CLC or ADD LINK. */
 static bool
 llc_link_fits(struct link *link, const struct llc_confirm_link *m)
 {
@@ -50,27 +48,27 @@ llc_link_fits(struct link *link, const struct llc_confirm_link *m)
 	return true;
 }
 
-/* The first CONFIRM LINK settles things for the whole group; a client's answer has what is settled (2.2.2). */
+/* The first CONFIRM LINK sets the limits of the group; a client's response carries the result (2.2.2). */
 static void
 settle_limits(struct lgr *lgr, const struct llc_confirm_link *m)
 {
-	/* A peer that does not say how many (0) goes by our number. */
+	/* A peer without a limit (0) uses ours. */
 	lgr->links_limit = our_links_limit(lgr);
 	if (m->max_links != 0)
 		lgr->links_limit = min_u8(lgr->links_limit, m->max_links);
-	/* Nor does one of release 0, and less than the least is nothing said. */
+	/* So does one of release 0, and a value below the minimum is ignored. */
 	if (lgr->version == LLC_VERSION_2 && m->max_conns >= CLC_MIN_MAX_CONNS)
 		lgr->conns_limit = min_u8(lgr->conns_limit, m->max_conns);
 }
 
-/* From here on the peer may send on the first connection, which opens only with the group. */
+/* From now on the peer may send on the first connection, which opens only with the group. */
 static void
 first_link_up(struct link *link, const struct llc_confirm_link *m)
 {
 	struct lgr *lgr = link->lgr;
 
 	settle_limits(lgr, m);
-	/* A peer without Linux's flags follows RFC 7609: then the group has eye catchers and cursors from 4. */
+	/* A peer without Linux's flags follows RFC 7609: the group has eye catchers and cursors from 4. */
 	lgr->eye_catcher = lgr->rfc_cursors || !m->no_eyecatcher;
 	link_set_active(link);
 	conn_attach(lgr->contact.conn, lgr, link);
@@ -120,7 +118,7 @@ confirm_first(struct link *link, const struct llc_confirm_link *m)
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_ADD_LINK, link, lgr->eng->cfg.add_link_ms);
 		return;
 	}
-	/* Both ends know that there will be no second one. */
+	/* Both ends know that there is no second link. */
 	llc_done(lgr, LLC_FLOW_LINK);
 	mark_contact_ready(lgr);
 }

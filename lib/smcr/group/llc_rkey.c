@@ -1,17 +1,15 @@
-/*
- * CONFIRM RKEY and DELETE RKEY: RMBs come and go (RFC 7609 3.5.5.2). Each side
- * manages its own; one exchange of ours at a time, the peer's may overlap.
- */
+/* CONFIRM RKEY and DELETE RKEY for RMBs (RFC 7609 3.5.5.2). Each side manages its own RMBs, one exchange at a time,
+ * besides the peer's. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/minmax.h"
 #include "smcr/group/llc_impl.h"
 
-#define RKEY_RETRY_MS 20 /* a few round trips: what the peer is at takes about as long */
+#define RKEY_RETRY_MS 20 /* a few round trips: about as long as the peer's exchange */
 
-/* Fills out with the RMB's RTokens on up to max further links: active ones other than `over`. By count, though one
- * may have been lost since it was counted: its place stays empty. */
+/* Fills out with the RMB's RTokens on up to max further links: active ones other than `over`. An entry stays empty if
+ * its link was lost since it was counted. */
 static void
 other_links(struct llc_flow *f, const struct rmb *rmb, const struct link *over, struct llc_link_rkey *out, uint8_t max)
 {
@@ -31,7 +29,7 @@ other_links(struct llc_flow *f, const struct rmb *rmb, const struct link *over, 
 	}
 }
 
-/* 0 or a negative errno; the RMB stays for the next attempt. */
+/* 0 or a negative errno; the RMB is kept for the next attempt. */
 static int
 confirm_rmb(struct link *over, struct rmb *rmb)
 {
@@ -60,12 +58,12 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	struct link *over = lgr_pick_link(lgr);
 	struct rmb *rmb = NULL;
 
-	/* One at a time: who waits asks again when this one is through. */
+	/* One at a time: waiting connections request again after this one. */
 	if (!llc_may_begin_rkey(lgr) || timer_armed(&lgr->rkey_retry))
 		return 0;
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
-	/* One whose exchange did not come to its end counts: the peer may know it or not. */
+	/* One with an incomplete exchange counts: the peer may know it or not. */
 	LIST_EACH(struct rmb, r, &lgr->rmbs, node)
 		if (rmb == NULL && r->state == RMB_NEW && r->elem_size == elem_size)
 			rmb = r;
@@ -78,7 +76,7 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	return rmb != NULL ? confirm_rmb(over, rmb) : -ENOMEM;
 }
 
-/* The answer to one message of our CONFIRM RKEY. */
+/* Response to one message of our CONFIRM RKEY. */
 static void
 confirm_rkey_answered(struct link *link, bool negative, bool retry)
 {
@@ -87,14 +85,14 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 	struct rmb *rmb = f->rmb;
 
 	if (negative && retry) {
-		/* The peer is changing the links: once more, with the links as they are then (3.5.5.3.1); not in
-		 * step with attempts of the peer that come at their own interval. */
+		/* The peer is changing the links: retry with the new links (3.5.5.3.1), at a random interval that
+		 * avoids lockstep with the peer. */
 		lgr->eng->ctr.rkey_retries++;
 		llc_done(lgr, LLC_FLOW_RKEY);
 		engine_arm(
 		    lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
 	} else if (!negative && f->left == 0 && f->overtaken) {
-		/* Linux refuses nothing: had it our RTokens for the new link first, it did not know whose they were. */
+		/* Linux refuses nothing: earlier RTokens for the new link were of an RMB unknown to it. */
 		lgr->eng->ctr.rkey_retries++;
 		llc_done(lgr, LLC_FLOW_RKEY);
 	} else if (negative || f->left == 0) {
@@ -115,7 +113,7 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 	}
 }
 
-/* An answer that is none to what is under way: of an exchange that we have given up, or a protocol error. */
+/* An unexpected response: to an exchange that we have abandoned, or a protocol error. */
 static void
 not_awaited(struct link *link, const char *what)
 {
@@ -134,7 +132,7 @@ awaits(struct link *link, enum llc_step step)
 
 	if (f->step == step && f->link == link)
 		return true;
-	not_awaited(link, "RKEY response that was not asked for");
+	not_awaited(link, "unexpected RKEY response");
 	return false;
 }
 
@@ -158,9 +156,9 @@ llc_confirm_rkey_cont_rsp(struct link *link, const struct llc_msg *msg)
 		confirm_rkey_answered(link, msg->confirm_rkey_cont.negative, false);
 }
 
-/* -- the peer's RMBs -- */
+/* -- remote RMBs -- */
 
-/* A link for which the peer did not give an RKey has failed (C.7.1). */
+/* A link without an RKey from the peer has failed (C.7.1). */
 static void
 links_without(struct lgr *lgr, const struct remote_rmb *rr)
 {
@@ -169,7 +167,7 @@ links_without(struct lgr *lgr, const struct remote_rmb *rr)
 			link_lost(l, "no RKey for this link in CONFIRM RKEY");
 }
 
-/* The peer's CONFIRM RKEY goes on in CONTINUATIONs, and `left` links are to come; NULL: it has ended. */
+/* The peer's CONFIRM RKEY continues in CONTINUATIONs with `left` links to come; NULL: it has ended. */
 static void
 await_cont(struct lgr *lgr, struct remote_rmb *rr, uint8_t left)
 {
@@ -187,7 +185,7 @@ await_cont(struct lgr *lgr, struct remote_rmb *rr, uint8_t left)
 	engine_arm(lgr->eng, &lgr->cont_timer, lgr->eng->cfg.llc_ms);
 }
 
-/* Takes the RTokens of one message: for up to max of the `left` links that are still to come. */
+/* Takes the RTokens of one message: up to max of the `left` links to come. */
 static void
 take_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *others, uint8_t left, uint8_t max)
 {
@@ -205,7 +203,7 @@ take_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *
 	await_cont(lgr, rr, (uint8_t)(left - here));
 }
 
-/* A part of its RTokens is as good as none, and our exchanges need not wait. */
+/* Incomplete RTokens are useless, and our exchanges need not wait. */
 void
 llc_cont_fired(struct timer *t)
 {
@@ -219,7 +217,7 @@ llc_cont_fired(struct timer *t)
 	mark_exchanges(lgr);
 }
 
-/* The message says nothing of this link, nor do those that follow it, as far as their count shows. */
+/* Neither the message nor its continuations include this link, as far as their count shows. */
 static bool
 lacks(const struct llc_confirm_rkey *m, const struct link *l)
 {
@@ -231,8 +229,8 @@ lacks(const struct llc_confirm_rkey *m, const struct link *l)
 	return true;
 }
 
-/* It was sent before the peer knew of a link that is there now: the ADD LINK exchange, over another link, has overtaken it, and had
- * RTokens of RMBs that we do not know. */
+/* Sent before the peer knew of an existing link: the ADD LINK exchange overtook it on another link, with RTokens of
+ * RMBs that we do not know. */
 static bool
 was_overtaken(struct link *link, const struct llc_confirm_rkey *m)
 {
@@ -258,7 +256,7 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 
 	if (lgr->state == LGR_ACTIVE && was_overtaken(link, m)) {
 		lgr->eng->ctr.llc_collisions++;
-		llc_confirm_rkey_refuse(link, msg); /* with the new link it is told again (3.5.5.3.1) */
+		llc_confirm_rkey_refuse(link, msg); /* it is repeated with the new link (3.5.5.3.1) */
 		return;
 	}
 	if (lgr->state == LGR_ACTIVE)
@@ -275,7 +273,7 @@ llc_confirm_rkey_req(struct link *link, const struct llc_msg *msg)
 		links_without(lgr, rr);
 }
 
-/* An exchange of ours is in its way (3.5.5.3.1): the peer tries again. */
+/* It collides with our exchange (3.5.5.3.1): the peer retries. */
 void
 llc_confirm_rkey_refuse(struct link *link, const struct llc_msg *msg)
 {
@@ -325,8 +323,8 @@ delete_rmb(struct rmb *rmb)
 	rmb_set_state(rmb, RMB_DELETING, NULL);
 }
 
-/* An RKEY exchange over a link was given up, and what it said may arrive yet: after DELETE RKEY over another link it would make the
- * peer know an RMB that is gone. The test of the link, which went behind it, settles that. */
+/* An abandoned RKEY exchange over a link may still arrive: after DELETE RKEY over another link it would recreate a
+ * deleted RMB at the peer. The test of the link, sent after it, settles that. */
 static bool
 may_be_overtaken(struct lgr *lgr)
 {
@@ -369,10 +367,10 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	struct rmb *rmb = lgr->flow[LLC_FLOW_RKEY].rmb;
 	bool in_doubt = lgr->flow[LLC_FLOW_RKEY].deleting_new;
 
-	/* An answer of version 2 names nothing: answers come in the order of the requests. */
+	/* A version 2 response names nothing: responses come in the order of the requests. */
 	if (link->owed_deletes > 0) {
 		link->owed_deletes--;
-		not_awaited(link, "DELETE RKEY response that was not asked for");
+		not_awaited(link, "unexpected DELETE RKEY response");
 		return;
 	}
 	if (!awaits(link, LLC_WAIT_DELETE_RKEY_RSP))
@@ -386,20 +384,20 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	if (!msg->delete_rkey.negative) {
 		rmb_free(rmb);
 	} else if (!in_doubt) {
-		rmb_set_state(rmb, RMB_CONFIRMED, "the peer still holds it"); /* asked again after the idle time */
+		rmb_set_state(rmb, RMB_CONFIRMED, "the peer still holds it"); /* repeated after the idle time */
 	} else {
-		/* It was not sure to know the RMB, so that this may be what it says, or that it cannot do without it
-		 * now. CONFIRM RKEY settles it: then the RMB is as any other, and is deleted when it has been idle. */
+		/* The peer may not have known the RMB, so this response may mean that, or that the RMB is in use.
+		 * CONFIRM RKEY settles it: afterwards the RMB is like any other, and deleted when idle. */
 		rmb_set_state(rmb, RMB_NEW, "the peer refused its deletion");
 		rmb->idle_since_ns = lgr->eng->now_ns;
-		if (lgr->state == LGR_ACTIVE) /* else DELETE LINK for all is under way, and nothing may follow it */
+		if (lgr->state == LGR_ACTIVE) /* else DELETE LINK for all is in progress, and nothing may follow it */
 			(void)confirm_rmb(link, rmb);
 	}
-	/* Connections may have asked for an RMB meanwhile. */
+	/* Connections may have requested an RMB in the meantime. */
 	mark_rmb(lgr, RMB_READY);
 }
 
-/* So far all of them are deleted. */
+/* Reports all of them as deleted. */
 static struct llc_msg
 delete_rkey_answer(const struct llc_msg *req)
 {
@@ -411,7 +409,7 @@ delete_rkey_answer(const struct llc_msg *req)
 	return rsp;
 }
 
-/* The i-th is not. */
+/* Reports the i-th as not deleted. */
 static void
 refuse_rkey(const struct lgr *lgr, struct llc_delete_rkey *m, unsigned i)
 {
@@ -422,12 +420,12 @@ refuse_rkey(const struct lgr *lgr, struct llc_delete_rkey *m, unsigned i)
 		m->invalid_cnt++;
 }
 
-/* A key that the peer has named, once or several times: those are next to each other, and all that counts is in the first. */
+/* A key named by the peer, maybe several times: equal ones are adjacent, and only the first is used. */
 struct named_rkey {
 	uint32_t rkey;
-	uint8_t nr;      /* in the message */
-	uint8_t deleted; /* so many of them have deleted an RMB */
-	bool in_use;     /* and the next RMB with this key is not to be deleted */
+	uint8_t nr;      /* position in the message */
+	uint8_t deleted; /* number of them that have deleted an RMB */
+	bool in_use;     /* the next RMB with this key is not deleted */
 };
 
 static int
@@ -438,7 +436,7 @@ by_rkey(const void *a, const void *b)
 	return x->rkey != y->rkey ? (x->rkey > y->rkey) - (x->rkey < y->rkey) : x->nr - y->nr;
 }
 
-/* The first with this key, NULL when there is none. */
+/* The first with this key; NULL: none. */
 static struct named_rkey *
 find_named(struct named_rkey *named, unsigned cnt, uint32_t rkey)
 {
@@ -455,7 +453,7 @@ find_named(struct named_rkey *named, unsigned cnt, uint32_t rkey)
 	return low < cnt && named[low].rkey == rkey ? &named[low] : NULL;
 }
 
-/* One walk through the RMBs, however many keys there are. */
+/* One pass over the RMBs, regardless of the number of keys. */
 static void
 delete_named(struct link *link, struct llc_delete_rkey *m)
 {
@@ -471,7 +469,7 @@ delete_named(struct link *link, struct llc_delete_rkey *m)
 
 		if (n == NULL || n->in_use || n + n->deleted == end || n[n->deleted].rkey != n->rkey)
 			continue;
-		/* It may be gone for a connection that has not ended here as well. */
+		/* It may be deleted despite a connection that has not ended here. */
 		if (rr->used == 0 || lgr->dialect.delete_rkey_is_final) {
 			n->deleted++;
 			remote_rmb_free(lgr, rr);
@@ -511,9 +509,9 @@ llc_rkey_lost(struct lgr *lgr)
 {
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
 
-	/* Whether the peer got it is not known: an RMB that was to be deleted is confirmed anew before it is used again. */
+	/* The peer may not have received it: an RMB to be deleted is confirmed again before its next use. */
 	if (f->rmb != NULL && f->rmb->state == RMB_DELETING)
-		rmb_set_state(f->rmb, RMB_NEW, "its deletion has no outcome");
+		rmb_set_state(f->rmb, RMB_NEW, "the outcome of its deletion is unknown");
 	lgr->eng->ctr.rkey_retries++;
 	llc_done(lgr, LLC_FLOW_RKEY);
 }

@@ -1,4 +1,4 @@
-/* Who a link group belongs to, and room for one more; see owner.h. */
+/* Owners of link groups, and limits for new groups; see owner.h. */
 #include "smcr/group/owner.h"
 
 #include <arpa/inet.h>
@@ -50,12 +50,12 @@ owner_same(const struct owner *a, const struct owner *b)
 	    identity_same(&a->remote, &b->remote);
 }
 
-/* Strangers make us ask, once a connection: no slot is touched behind those of the group's links. */
+/* Called once per connection of unknown peers: skips slots after the last link. */
 static bool
 is_at(const struct lgr *lgr, const uint8_t addr[16])
 {
 	unsigned left = lgr->link_cnt;
-	/* The device of a client that is about to connect its first link is known from its Proposal. */
+	/* The device of a client about to connect its first link is in its Proposal. */
 	bool proposed = lgr->role == SMCR_SERVER && lgr->contact.conn != NULL &&
 	    memcmp(lgr->contact.proposed_from.b, addr, 16) == 0;
 
@@ -97,10 +97,9 @@ smcr_contacts_over(const struct smcr *eng)
 	return eng->contacts_over;
 }
 
-/* -- room for one more -- */
+/* -- limits -- */
 
-/* The group that has been without connections for longest ends, of anybody when remote is NULL. What others keep
- * ready is not a client's to end. */
+/* Ends the group that is longest without connections, of any owner when remote is NULL. Groups of other roles stay. */
 static void
 end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote)
 {
@@ -118,7 +117,7 @@ end_idle(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remo
 	if (idle == NULL)
 		return;
 	eng->ctr.groups_ended_for_room++;
-	/* Its timer ends it: a caller may be walking through the groups, and without a link it would go at once. */
+	/* By its timer, as a caller may iterate over the groups, and a group without a link would end at once. */
 	idle->end_wanted = true;
 	engine_arm(eng, &idle->idle, 0);
 }
@@ -127,11 +126,11 @@ uint32_t
 room_for_group(struct smcr *eng, enum smcr_role role, const struct smcr_identity *remote, struct rnic_dev *dev)
 {
 	struct rnic_info info = rnic_query(dev);
-	/* The last eighth of a device's queue pairs is not for strangers. */
+	/* The last eighth of a device's queue pairs is reserved. */
 	uint32_t max_qp = role == SMCR_SERVER ? info.max_qp - info.max_qp / 8 : info.max_qp;
 	uint32_t groups = 0, max = eng->cfg.groups_per_addr;
 
-	/* Groups that this address could do with: they have room for more connections, or will have, or will end. */
+	/* Groups that this address can use: with space for connections, now or later, or about to end. */
 	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
 		groups += lgr->role == role && lgr->conn_cnt < lgr_conns_max(lgr) &&
 		    identity_same(&lgr->owner.remote, remote);

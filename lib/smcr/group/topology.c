@@ -1,4 +1,4 @@
-/* Which devices the links of a group join; see topology.h. */
+/* Devices of the links of a group; see topology.h. */
 #include "smcr/group/topology.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "smcr/group/link.h"
 #include "smcr/state/engine.h"
 
-/* The link shares an RNIC, on one side, with a symmetric link that was there before it. */
+/* The link shares an RNIC, on one side, with an older symmetric link. */
 static bool
 is_asymmetric(const struct link *link)
 {
@@ -46,11 +46,11 @@ topology_link_to_ask_over(struct lgr *lgr)
 	return over;
 }
 
-/* The use of an RNIC of either side in the group; the smaller, the better for a new link. */
+/* Use of an RNIC of either side in the group; lower is better for a new link. */
 enum use {
 	USE_NONE,
 	USE_ASYMMETRIC, /* only by the asymmetric link, which a new one would replace */
-	USE_BESIDE,     /* not itself, but the interface that it is on: both fail together. Our side only */
+	USE_BESIDE,     /* unused, but on the interface of a used one: both fail together. Our side only */
 	USE_SYMMETRIC,
 };
 
@@ -64,7 +64,7 @@ use_of(const struct lgr *lgr, struct rnic_dev *dev)
 	LGR_EACH_LINK(l, lgr) {
 		if (l->state != LINK_ACTIVE)
 			continue;
-		/* Devices on one interface have its MAC; those on a loopback interface have one each. */
+		/* Devices on one interface share its MAC; those on a loopback interface have separate ones. */
 		if (l->dev == dev)
 			use = is_asymmetric(l) && use != USE_SYMMETRIC ? USE_ASYMMETRIC : USE_SYMMETRIC;
 		else
@@ -73,8 +73,8 @@ use_of(const struct lgr *lgr, struct rnic_dev *dev)
 	return use == USE_NONE && beside ? USE_BESIDE : use;
 }
 
-/* A port that has GIDs of both kinds of RoCE is two devices, and one way to the peer: in a group whose links are of the one
- * kind the device of the other kind is none. */
+/* A port with GIDs of both RoCE versions is two devices, but one path: links of one version exclude the other's
+ * device. */
 static bool
 is_port_of_another(const struct lgr *lgr, const struct rnic_info *info, enum rnic_gid_type type)
 {
@@ -97,10 +97,10 @@ is_usable(const struct lgr *lgr, struct rnic_dev *dev)
 
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_ACTIVE) {
-			transport = l->info.transport; /* of all of them */
+			transport = l->info.transport; /* common to all links */
 			type = l->info.gid_type;
 		}
-	/* Version 2 of Linux is over IPv4 alone. */
+	/* Version 2 of Linux uses only IPv4. */
 	if (lgr->version == LLC_VERSION_2 && memcmp(info.gid.b, ipv4, sizeof(ipv4)) != 0)
 		return false;
 	return info.port == RNIC_PORT_UP && info.transport == transport && info.vlan == lgr->vlan &&
@@ -118,8 +118,8 @@ topology_is_parallel(
 	return false;
 }
 
-/* The device that the group uses least, *use: for what; NULL when none is up. to: those only that reach this RNIC of
- * the peer, and have no link to it; NULL: any. */
+/* The device that the group uses least, with *use; NULL when none is up. to: only devices that reach this RNIC of the
+ * peer and have no link to it; NULL: any. */
 static struct rnic_dev *
 least_used(const struct lgr *lgr, const struct rnic_gid *to, const uint8_t *to_mac, enum use *use)
 {
@@ -149,7 +149,7 @@ topology_device_to_offer(const struct lgr *lgr)
 
 	if (dev == NULL || lgr->links_limit < 2 || lgr->active_cnt == 0)
 		return NULL;
-	/* A used one for the sake of a client with more devices than we have, once a group (3.5.1.6, 3.5.5.1.1). */
+	/* A used one, once per group, for a client with more devices than we have (3.5.1.6, 3.5.5.1.1). */
 	if (use == USE_SYMMETRIC)
 		return lgr->active_cnt == 1 ? dev : NULL;
 	return topology_symmetric_cnt(lgr) < lgr->links_limit ? dev : NULL;
@@ -182,7 +182,7 @@ topology_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uin
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_ACTIVE && link_leads_to(l, gid->b, mac))
 			asymmetric = asymmetric || !is_asymmetric(l);
-	/* An asymmetric link is for a group that has nothing better. */
+	/* An asymmetric link requires a group without a better one. */
 	if (asymmetric ? lgr->active_cnt > 1 : topology_symmetric_cnt(lgr) >= lgr->links_limit)
 		return NULL;
 	return dev;
@@ -226,8 +226,8 @@ topology_client_gid(const struct lgr *lgr, const struct link *over)
 bool
 topology_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid *to, const struct smcr_identity *middle)
 {
-	/* RoCE connects to nobody: packets for a queue pair go where the route of their GID leads, out of the subnet with RoCE v2,
-	 * and a host that has not made that queue pair drops them. */
+	/* RoCE opens no connection: packets for a queue pair follow the route of their GID, with RoCE v2 out of the
+	 * subnet, and a host without that queue pair drops them. */
 	if (eng->may_dial == NULL || !rnic_is_iwarp(rnic_query(dev).transport))
 		return true;
 	if (eng->may_dial(eng->may_dial_ctx, to, middle))

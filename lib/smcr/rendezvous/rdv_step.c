@@ -22,15 +22,15 @@ const struct rdv_step_row rdv_steps[] = {
 	[RDV_WAIT_GROUP] = { .name = "first contact", .phase = SMCR_PHASE_LINK, .reads = true },
 	[RDV_LATE_DECLINE] = { .name = "falls back",
 	    .reads = true,
-	    .missing = "first contact failed, and no Decline of the peer's came" },
-	[RDV_WAIT_PROPOSAL] = { .name = "waits for Proposal", .reads = true, .missing = "no Proposal came" },
+	    .missing = "first contact failed, and the peer sent no Decline" },
+	[RDV_WAIT_PROPOSAL] = { .name = "waits for Proposal", .reads = true, .missing = "no Proposal received" },
 	[RDV_WAIT_ADMIT] = { .name = "waits for the server leg", .decline = CLC_DIAG_SERVER_LATE },
 	[RDV_WAIT_PEER_GROUP] = { .name = "waits for another first contact", .decline = CLC_DIAG_READY_LINK },
 	[RDV_WAIT_SRV_RKEY] = { .name = "confirms an RMB", .decline = CLC_DIAG_RTOKEN },
 	[RDV_WAIT_CONFIRM] = { .name = "waits for Confirm",
 	    .reads = true,
 	    .in_turn = true,
-	    .missing = "no Confirm came" },
+	    .missing = "no Confirm received" },
 	[RDV_WAIT_LINK] = { .name = "first contact", .reads = true },
 };
 

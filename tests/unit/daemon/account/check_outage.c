@@ -131,7 +131,7 @@ START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 	    "notice: no SMC-R peer, or a broken one: service=redis peer=192.0.2.2:16379 "
 	    "reason=\"no CLC message where one was expected\"");
 	for (int i = 0; i < 1000; i++)
-		outage_unknown_peer(&svc, &far, "no Proposal came");
+		outage_unknown_peer(&svc, &far, "no Proposal received");
 	ck_assert_uint_le(capture_lines(), 20);
 }
 
@@ -141,7 +141,7 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 	capture_one_line("not available");
 	svc.settings = NULL;
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
-	outage_unknown_peer(&svc, &far, "no Proposal came");
+	outage_unknown_peer(&svc, &far, "no Proposal received");
 	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
 	ck_assert_uint_eq(capture_lines(), 0);
 }
