@@ -99,8 +99,7 @@ void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 #define SMCR_V2_RECEIVES 48 /* as many as Linux: a sender waits for the next one */
 #define SMCR_V2_MSG_LEN 8192
 
-/* The host at the other end of a CLC connection, by its address. Link groups belong to a peer ID *and* this
- * (owner.h). */
+/* The host at the other end of a CLC connection, by its address. See owner.h for the owner of a link group. */
 struct smcr_identity {
 	uint8_t addr[16]; /* IPv4 mapped into IPv6 */
 	uint32_t scope;   /* of a link-local address: the interface */
@@ -227,8 +226,7 @@ size_t smcr_clc_output(struct smcr_conn *, void *buf, size_t cap);
 
 /* After SMCR_EV_FALLBACK. While smcr_clc_want is not 0, the peer's Decline may precede its data: bytes and FIN of the
  * CLC connection belong to the engine, but data may be sent. When it becomes 0 (SMCR_EV_CLC_WANT), this returns data
- * that was read as CLC. It precedes all data read afterwards; at most SMCR_LEFTOVER_MAX bytes, once. smcr_release any
- * time. */
+ * that was read as CLC. It precedes all data read afterwards; at most SMCR_LEFTOVER_MAX bytes, once. */
 #define SMCR_LEFTOVER_MAX 44
 size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 
@@ -278,8 +276,7 @@ void smcr_tx_commit(struct smcr_conn *, size_t len, bool urgent);
 /* Received bytes in place: up to two pieces; returns the total. They stop before an urgent byte; an urgent next byte
  * comes alone with *urgent set. */
 size_t smcr_rx_data(struct smcr_conn *, struct iovec iov[2], bool *urgent);
-/* Consumes len of them. After SMCR_EV_CLOSED of a lost or reset connection, data that had arrived stays until
- * smcr_release. */
+/* Consumes len of them. After SMCR_EV_CLOSED of a lost or reset connection, data stays until smcr_release. */
 void smcr_rx_consume(struct smcr_conn *, size_t len);
 /* The peer has finished sending and every byte was consumed. */
 bool smcr_rx_eof(const struct smcr_conn *);
@@ -366,8 +363,7 @@ void smcr_undrain(struct smcr *);
 /* Spreads the connections of a group (0: all groups) evenly over its active links; each moves when all its sends are
  * complete. Number of connections to move, or -ENOENT. */
 int smcr_rebalance(struct smcr *, uint32_t group_id);
-/* Removes a link from its group in order, after its connections have moved. 0, -ENOENT, or -EBUSY for the last active
- * link. */
+/* Removes a link from its group in order, after its connections have moved. 0, -ENOENT, or -EBUSY for the last one. */
 int smcr_link_delete(struct smcr *, uint32_t group_id, uint8_t number);
 /* Adds a link to the group now, regardless of the schedule: a server offers it, a client requests it. 0: in progress; a
  * failure is scheduled again. -ENOENT; -EMLINK: the agreed limit is reached; -ENODEV: no device left. */

@@ -78,8 +78,7 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 		[CLOSE_LOCAL_ABORT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
 		[CLOSE_TIMEOUT] = EITHER(PEER_ABORT_WAIT, ABORT, PROCESS_ABORT, ABORT),
 	},
-	/* Our C was sent: A may never follow. First half: a failover withdrew and repeats C, as it may not have
-	 * arrived. */
+	/* Our C was sent: A may never follow. First half: a failover withdrew C, which may be lost, and repeats it. */
 	[CONN_PEER_FIN_CLOSE_WAIT] = {
 		[CLOSE_PEER_CLOSED] = EITHER(APP_FIN_CLOSE_WAIT, NONE, CLOSED, END),
 		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, ABORT, CLOSED, END),

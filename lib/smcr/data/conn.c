@@ -1,5 +1,4 @@
-/* Connections: creation, elements, end; and queries of smcr.h. Data is in tx.c and rx.c, closing in close.c, the setup
- * in the rendezvous. */
+/* Connections: creation, elements, end; and queries of smcr.h. Data is in tx.c and rx.c, closing in close.c. */
 #include "smcr/data/conn.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* Life of a connection (state/conn.h): tx.c sends, rx.c receives, close.c ends it, conn.c has the rest; not its
- * rendezvous. */
+/* Life of a connection (state/conn.h): tx.c sends, rx.c receives, close.c ends it, conn.c has the rest. */
 #pragma once
 
 #include "smcr/state/conn.h"
@@ -13,7 +12,7 @@ void conn_free(struct smcr_conn *);
  * the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link. Resets receive cursors and writes the eye
- * catcher if the group, known only now, uses one. CDC messages are accepted from now on, maybe before the Confirm
+ * catcher if the group, known only now, uses one. CDC messages, which may precede the Confirm, are accepted now
  * (3.5.2.4). */
 void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
 /* Claims the element in the peer's Accept or Confirm, in this remote RMB. The peer cannot take the RMB back afterwards,

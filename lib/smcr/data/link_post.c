@@ -1,5 +1,5 @@
-/* Send queue of a link: the device gets requests in order, one behind, to signal the last one of a burst; a ring
- * records each. */
+/* Send queue of a link: the device gets requests in order, one behind, so a burst ends signaled; a ring records
+ * each. */
 #include "smcr/data/link_post.h"
 
 #include <errno.h>

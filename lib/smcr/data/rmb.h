@@ -70,8 +70,8 @@ int rmb_register(struct rmb *, struct link *);
 /* The link's queue pair has ended: deregisters all RMBs of the group for it. */
 void rmb_deregister_all(struct lgr *, struct link *);
 
-/* The confirmed RMB of the group with a free element of the requested size, or if any will do the next larger one;
- * NULL: none. */
+/* The confirmed RMB of the group with a free element of the requested size, or the next larger one if any will do; or
+ * NULL. */
 struct rmb *rmb_find_place(const struct lgr *, struct window_want);
 /* Allocates a zeroed element in such an RMB: its index from 1; 0 when there is none. */
 uint8_t rmb_elem_get(struct lgr *, struct window_want, struct rmb **);
@@ -108,8 +108,7 @@ enum remote_rmb_state {
 };
 
 /* A remote RMB: RToken (rkey and address) on each link. In the group until the peer deletes it or the group ends. Its
- * memory stays until the last connection with an element of it releases that: a stale connection finds no RToken, not
- * freed memory. */
+ * memory stays until the last connection with an element of it releases that: a stale one finds no RToken. */
 struct remote_rmb {
 	struct list_node node; /* lgr->remote_rmbs */
 	struct lgr *lgr;

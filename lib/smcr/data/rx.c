@@ -140,7 +140,7 @@ moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 }
 
 /* A closing connection may continue over another link with the peer's next message (dialect.h): data in flight over the
- * old link is not repeated. */
+ * old one is lost. */
 static bool
 may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
@@ -179,8 +179,7 @@ is_current(struct smcr_conn *conn, const struct link *link, const struct cdc_msg
 static void
 rx_handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {
-	/* F: only the sequence counts. The peer has moved here and checks that all completed messages arrived
-	 * (4.6.1). */
+	/* F: only the sequence counts. The peer moved here and checks that all it completed has arrived (4.6.1). */
 	if ((msg->prod_flags & CDC_FAILOVER) != 0) {
 		conn->eng->ctr.failover_validations++;
 		if (ahead(conn, msg) > 0)

@@ -1,5 +1,4 @@
-/* Send rings: buffers of a group, registered on all its links, lent to a connection while its data is in flight
- * (tx.c). */
+/* Send rings: buffers of a group, registered on all its links, lent to connections with data in flight (tx.c). */
 #pragma once
 
 #include <stdbool.h>

@@ -97,8 +97,7 @@ fitting_elem_size(const struct lgr *lgr, struct window_want want)
 	/* The first connection precedes the link. */
 	if (rtt_ns < 0 && want.rtt_ns > 0)
 		rtt_ns = want.rtt_ns;
-	/* Readers wait for busy processors as for a path. A window beyond the path's capacity only leaves the
-	 * caches. */
+	/* Readers wait for busy processors as for a path. A window beyond the path only leaves the caches. */
 	if (rtt_ns >= 0)
 		need = min_u32(need, size_for_path(rtt_ns, RATE_MAX));
 	return max_u32(size_for_path(rtt_ns, RATE), need);

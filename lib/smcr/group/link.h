@@ -4,8 +4,7 @@
 #include "smcr/state/link.h"
 #include "wire/clc.h"
 
-/* Takes a free slot, creates PD, QP and receive buffers; registers the group's RMBs and rings. 0 or a negative
- * errno. */
+/* Takes a free slot, creates PD, QP and receives, registers the group's RMBs and rings. 0 or a negative errno. */
 int link_new(struct lgr *, struct rnic_dev *, struct link **);
 /* Sets the remote end; reduces the path's MTU to its MTU. */
 void link_set_remote(struct link *, const struct rnic_remote *);
@@ -35,8 +34,7 @@ void link_sweep(struct link *);
 /* Handles a receive completion: dispatches CDC and LLC, marks the buffer for reposting. A message that may have
  * overtaken others on another link waits for them (conn_rx_cdc), as do later ones on this link. */
 void link_recv(struct link *, const struct rnic_wc *);
-/* Retries the first waiting message. False: it still waits, or none. With `last`, after all other receives, it does not
- * wait. */
+/* Retries the first waiting message. False: it still waits, or none. `last`, after all receives, ends the wait. */
 bool link_recv_waiting(struct link *, bool last);
 /* A turn of the flush: reposts receives, sends a requested TEST LINK, then link_flush, whose result is returned. */
 bool link_turn(struct link *);

@@ -1,7 +1,6 @@
 /* ADD LINK. Only the server creates links (RFC 7609 3.5.1.6, 3.5.5.1.1). It offers one; the client finds a device,
  * connects and responds. Both send their RTokens in CONTINUATIONs (3.5.5.2.3), in version 2 with ADD LINK and its
- * response. CONFIRM LINK uses the new link. A failed attempt is repeated (C.7.1, C.8). topology.c chooses the
- * devices. */
+ * response. CONFIRM LINK uses the new link. A failed attempt is repeated (C.7.1, C.8). Devices: topology.c. */
 #include <string.h>
 
 #include "base/minmax.h"
@@ -128,8 +127,7 @@ llc_add_failed(struct lgr *lgr, const char *why)
 		llc_add_ended(lgr, false);
 		return;
 	}
-	/* The peer counts on the link, or will, and must agree to its end (3.5.1.6.2, C.7.1), at first contact as
-	 * well. */
+	/* The peer counts on the link, or will, and must agree to its end, even at first contact (3.5.1.6.2, C.7.1). */
 	link_lost(link, why);
 	link->delete_reason = LLC_DELETE_LOST_PATH;
 	llc_done(lgr, LLC_FLOW_LINK);
@@ -382,8 +380,7 @@ send_cont(struct lgr *lgr)
 		LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 			if (rmb->number > f->sent && (next == NULL || rmb->number < next->number))
 				next = rmb;
-		/* Deleted since it was counted: our DELETE RKEY crossed the server's ADD LINK. Its entry stays
-		 * empty. */
+		/* Deleted since it was counted: our DELETE RKEY crossed ADD LINK. Its entry stays empty. */
 		if (next == NULL)
 			continue;
 		m->pairs[i].old_rkey = next->mr[f->link->slot]->rkey;

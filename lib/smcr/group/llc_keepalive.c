@@ -79,8 +79,8 @@ another_answers(const struct link *link)
 	return false;
 }
 
-/* Ends a suspect link, or checks it again after the response limit. None is expected on a link that the peer denies to
- * know. */
+/* Ends a suspect link, or checks it again after the response limit. Not expected when the peer does not know the
+ * link. */
 static void
 judge(struct link *link)
 {
@@ -145,7 +145,7 @@ llc_link_proven(struct link *link)
 	}
 }
 
-/* A connection is never idle for less time than its link, and a test requires both to exceed the interval: the link's
+/* A connection is never idle for less time than its link, and a test needs both above the interval: the link's
  * decides. */
 void
 llc_keepalive_fired(struct timer *t)

@@ -1,5 +1,4 @@
-/* CONFIRM RKEY and DELETE RKEY for RMBs (RFC 7609 3.5.5.2). Each side manages its own RMBs, one exchange at a time,
- * besides the peer's. */
+/* CONFIRM RKEY and DELETE RKEY for RMBs (RFC 7609 3.5.5.2). Each side has one exchange at a time for its own RMBs. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -230,7 +229,7 @@ lacks(const struct llc_confirm_rkey *m, const struct link *l)
 }
 
 /* Sent before the peer knew of an existing link: the ADD LINK exchange overtook it on another link, with RTokens of
- * RMBs that we do not know. */
+ * unknown RMBs. */
 static bool
 was_overtaken(struct link *link, const struct llc_confirm_rkey *m)
 {

@@ -73,8 +73,7 @@ use_of(const struct lgr *lgr, struct rnic_dev *dev)
 	return use == USE_NONE && beside ? USE_BESIDE : use;
 }
 
-/* A port with GIDs of both RoCE versions is two devices, but one path: links of one version exclude the other's
- * device. */
+/* A port with GIDs of both RoCE versions is two devices, but one path: links of one exclude the other's device. */
 static bool
 is_port_of_another(const struct lgr *lgr, const struct rnic_info *info, enum rnic_gid_type type)
 {

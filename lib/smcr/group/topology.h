@@ -12,8 +12,7 @@ struct rnic_dev *topology_device_to_offer(const struct lgr *);
 struct rnic_dev *topology_device_for(const struct lgr *, const struct rnic_gid *, const uint8_t mac[6]);
 /* Client: a device that the server does not know, for its "FYI" (3.5.5.1.2); NULL: none. */
 struct rnic_dev *topology_spare_device(const struct lgr *);
-/* GIDs of all devices usable for links of the group, 16 bytes each into gids[LLC_MAX_GIDS * 16]; returns their
- * number. */
+/* GIDs of all devices usable for links of the group, 16 bytes each in gids[LLC_MAX_GIDS * 16]; returns the count. */
 uint8_t topology_gids(const struct lgr *, uint8_t *gids);
 /* Server, version 2: the GID of a port of the client, preferably reported and without a link. */
 const uint8_t *topology_client_gid(const struct lgr *, const struct link *over);
@@ -21,8 +20,7 @@ const uint8_t *topology_client_gid(const struct lgr *, const struct link *over);
 bool topology_can_add(const struct lgr *);
 /* The link over which another one is offered or requested; NULL when none is active. Linux uses a port of its own other
  * than this link's (smc_llc_cli_add_link, smc_llc_srv_add_link), and takes an offer of this link's port as an
- * asymmetric link: so not over the asymmetric one. A new link should have its port, the only used one offered for
- * another link. */
+ * asymmetric link: so not over the asymmetric one. A new link should have its port, the only used one to offer. */
 struct link *topology_link_to_ask_over(struct lgr *);
 /* A link between these two exists. */
 bool topology_is_parallel(const struct lgr *, const struct rnic_dev *, const struct rnic_gid *, const uint8_t mac[6]);

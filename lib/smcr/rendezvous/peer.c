@@ -8,8 +8,8 @@
 #include "smcr/state/log.h"
 #include "smcr/rendezvous/rendezvous.h"
 
-#define PEERS_MAX 1024 /* remembered at once, of each role: a server's come from strangers */
-#define ATTEMPTS_MAX 2 /* a failed first contact is tried once more for those who wait */
+#define PEERS_MAX 1024 /* limit per role: a server's come from unknown peers */
+#define ATTEMPTS_MAX 2 /* a failed first contact is repeated once for waiting connections */
 #define HOLD_AFTER 2   /* failed rounds before the peer is held off */
 
 static bool
@@ -18,10 +18,8 @@ peer_is(const struct peer *p, const char *key, const struct owner *owner)
 	return p->role == SMCR_CLIENT ? strcmp(p->key, key) == 0 : owner_same(&p->owner, owner);
 }
 
-/*
- * A hold-off counts for both: a client's server is the same by several keys, once their Accepts have shown the same owner.
- * That is a claim, so it needs the same address, too: who answers at one address cannot hold off what is at another.
- */
+/* A hold-off counts for both: several keys lead to one server once their Accepts had the same owner. As that is a
+ * claim, the address must match too: a host at one address cannot cause a hold-off for another. */
 static bool
 share_failures(const struct peer *a, const struct peer *b)
 {
@@ -76,7 +74,7 @@ peer_get(struct smcr *eng, enum smcr_role role, const char *key, const struct ow
 		eng->ctr.refused_peers_max++;
 		return NULL;
 	}
-	if (cnt >= PEERS_MAX) /* the oldest one that nobody uses is forgotten */
+	if (cnt >= PEERS_MAX) /* frees the oldest unused one */
 		peer_free(unused);
 	struct peer *p = calloc(1, sizeof(*p));
 	if (p == NULL) {
@@ -101,7 +99,7 @@ peer_learn(struct smcr *eng, const char *key, const struct owner *owner)
 	struct peer *p = peer_get(eng, SMCR_CLIENT, key, NULL);
 
 	if (p == NULL)
-		return; /* they join one after the other, as long as memory is out */
+		return; /* without memory they join one by one */
 	p->owner_known = true;
 	p->owner = *owner;
 }
@@ -160,7 +158,7 @@ peer_holds_off(const struct peer *p, const struct smcr_conn *conn)
 	return held_until_ns(conn->eng, p) > conn->eng->now_ns && !rdv_insists(conn);
 }
 
-/* Nothing to remember, nor an end of a hold-off to be told: gone. */
+/* Frees a peer without state or a pending end of its hold-off. */
 static void
 peer_settle(const struct smcr *eng, struct peer *p)
 {
@@ -187,7 +185,7 @@ peer_is_avoided(const struct peer *p, int64_t now_ns)
 	return p->sctp_failed || p->sctp_until_ns > now_ns ? RDV_SCTP : 0;
 }
 
-/* A firewall does not change soon, and each try costs a connection its SMC-R: the longest hold-off at once. */
+/* A firewall does not change soon, and each attempt costs a connection its SMC-R: the longest hold-off at once. */
 static void
 note_sctp(struct smcr *eng, struct peer *p, struct smcr_conn *leader, enum peer_outcome outcome)
 {
@@ -206,7 +204,7 @@ note_sctp(struct smcr *eng, struct peer *p, struct smcr_conn *leader, enum peer_
 	}
 }
 
-/* First contact is tried again, as if it had never failed. */
+/* First contact starts again without recorded failures. */
 static void
 forget_failures(struct smcr *eng, struct peer *p)
 {
@@ -217,7 +215,7 @@ forget_failures(struct smcr *eng, struct peer *p)
 		}
 }
 
-/* As if it had never been held off. */
+/* Clears the hold-off and its history. */
 static void
 hold_over(struct smcr *eng, struct peer *p)
 {
@@ -243,7 +241,7 @@ hold_ns(const struct smcr *eng, const struct peer *p)
 	return min_i64(hold, hold_max);
 }
 
-/* Several keys' first contacts that went on at the same time have failed for one reason: one round. */
+/* Simultaneous first contacts of several keys with one cause of failure count as one round. */
 static bool
 count_failure(const struct smcr *eng, struct peer *p)
 {
@@ -309,7 +307,7 @@ peer_next(const struct smcr *eng, struct peer *p, bool *refused)
 	struct rdv *r = LIST_POP(struct rdv, &p->refused, wait);
 
 	*refused = r != NULL;
-	/* Each one that goes on may become the next leader: then the rest waits for that one. */
+	/* Each one that continues may become the next leader, for which the rest waits. */
 	if (r == NULL && p->leader == NULL)
 		r = LIST_POP(struct rdv, &p->waiting, wait);
 	if (r == NULL) {
@@ -337,7 +335,7 @@ peer_hold_from(const struct smcr_conn *conn, int64_t from_ns)
 			p->hold_until_ns = from_ns + hold_ns(conn->eng, p);
 }
 
-/* -- what an operator asks -- */
+/* -- operator queries -- */
 
 static struct peer *
 held_off(const struct smcr *eng, const char *key)
@@ -375,7 +373,7 @@ peer_free_all(struct smcr *eng)
 		peer_free(p);
 }
 
-/* -- on the operator's word -- */
+/* -- operator requests -- */
 
 static bool
 is_meant(const struct peer *p, const uint8_t *addr, const char *key)
@@ -387,7 +385,7 @@ is_meant(const struct peer *p, const uint8_t *addr, const char *key)
 	return memcmp(p->owner.remote.addr, addr, sizeof(p->owner.remote.addr)) == 0;
 }
 
-/* What has failed is forgotten: as if the peer were new. */
+/* Clears all failures of the peer. */
 static bool
 forgive(struct smcr *eng, struct peer *p)
 {

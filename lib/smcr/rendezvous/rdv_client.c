@@ -24,7 +24,7 @@ propose_nets(struct clc_proposal *p, const struct smcr_open *o)
 	}
 }
 
-/* Who we are in version 1, over this device. */
+/* Our identity in version 1, for this device. */
 static void
 propose_v1(const struct smcr_conn *conn, struct clc_proposal *p, struct rnic_dev *dev)
 {
@@ -53,7 +53,7 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 	};
 }
 
-/* To one of ours: as in all versions of smcrd. */
+/* To an smcrd: unchanged in all versions of smcrd. */
 static uint32_t
 propose_to_smcrd(struct smcr_conn *conn, struct clc_msg *msg)
 {
@@ -69,8 +69,8 @@ propose_to_smcrd(struct smcr_conn *conn, struct clc_msg *msg)
 	return 0;
 }
 
-/* As Linux does it: always of version 2, with room for what SMC-D has to say. To who may be one of ours there is the extension, too, and
- * always version 1, which it goes with. */
+/* As Linux does: always version 2, with space for SMC-D. A possible smcrd also gets the extension, with the version 1
+ * it requires. */
 static uint32_t
 propose_to_linux(struct smcr_conn *conn, struct clc_msg *msg)
 {
@@ -105,8 +105,8 @@ send_proposal(struct smcr_conn *conn)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL };
 
-	/* In version 2 alone, too, where Linux sends none: it compares it whatever is offered, and so takes a daemon that was started
-	 * again, or another one at the same port, for somebody new. */
+	/* Even with version 2 alone, where Linux sends none: it always compares the ID, and so takes a restarted
+	 * daemon, or another one at the same port, for a new peer. */
 	memcpy(msg.proposal.peer_id, conn->eng->peer_id, sizeof(msg.proposal.peer_id));
 	uint32_t diag = conn->rdv->open.peer == SMCR_PEER_SMCRD ? propose_to_smcrd(conn, &msg)
 	                                                        : propose_to_linux(conn, &msg);
@@ -121,7 +121,7 @@ send_proposal(struct smcr_conn *conn)
 	rdv_read(conn);
 }
 
-/* A group that a new connection to this peer can be expected to join. */
+/* A group that a new connection to this peer will probably join. */
 static bool
 has_group(const struct smcr *eng, const char *key)
 {
@@ -157,10 +157,8 @@ rdv_client_start(struct smcr_conn *conn)
 		send_proposal(conn);
 }
 
-/*
- * The Accept comes from the group's own server: over a middle to the address that the group was made under or, as a server may
- * have several, with the group's token, which nobody else was told.
- */
+/* The Accept comes from the group's server: over a CLC connection to the group's address or, as a server may have
+ * several, with the group's secret token. */
 static bool
 is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 {
@@ -172,8 +170,7 @@ is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 	return a->ext.present && lgr->token != 0 && a->ext.token == lgr->token;
 }
 
-/* The link of a group of ours that the Accept names (3.5.2.2); *strange when there is one, but of another server, or on other
- * terms. */
+/* The link of a group of ours in the Accept (3.5.2.2); *strange: it is of another server or has other terms. */
 static struct link *
 find_link(const struct smcr_conn *conn, bool *strange)
 {
@@ -235,7 +232,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 	rdv_step(conn, RDV_CONNECTING, rdv_wait_ms(conn));
 }
 
-/* The link is connected: a blocked port would have been a Decline by now. */
+/* The link is connected: a blocked port would have caused a Decline by now. */
 void
 rdv_client_connected(struct smcr_conn *conn)
 {
@@ -243,20 +240,20 @@ rdv_client_connected(struct smcr_conn *conn)
 		return;
 	rdv_send_accept(conn, CLC_CONFIRM, rdv_first_link(conn), true);
 	conn->rdv->confirm_ns = conn->eng->now_ns + conn->eng->stalled_ns;
-	rdv_step(conn, RDV_WAIT_GROUP, 0); /* the LLC timers watch from here on */
+	rdv_step(conn, RDV_WAIT_GROUP, 0); /* LLC timers apply from here on */
 	rdv_read(conn);                    /* the server may still decline */
 	llc_first_contact(rdv_first_link(conn));
 }
 
-/* Confirm, and data may flow (3.5.2.4). */
+/* Sends the Confirm and allows data (3.5.2.4). */
 void
 rdv_client_join(struct smcr_conn *conn)
 {
 	bool strange;
 	struct link *via = find_link(conn, &strange);
 
-	/* The server means a link that we do not have: out of sync (C.4). One that we have, but not with this server, has users
-	 * whose group the Decline must not end. */
+	/* The server names a link that we lack: out of sync (C.4). The Decline must not end the group of another
+	 * server. */
 	if (via == NULL) {
 		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
 		return;
@@ -275,7 +272,7 @@ rdv_client_join(struct smcr_conn *conn)
 		return;
 	}
 	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
-	/* The link that the Confirm names, over which we send. */
+	/* The link in the Confirm, over which we send. */
 	struct link *link = lgr->dialect.confirm_repeats_link ? via : lgr_pick_link(lgr);
 	if (diag == 0 && (link == NULL || link->state != LINK_ACTIVE || lgr_is_silent(lgr)))
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
@@ -302,7 +299,7 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	rdv_step(conn, RDV_NONE, 0);
 	rdv_peer_waits(conn);
 	conn->rdv->peer = msg->accept;
-	/* An answer to what we did not send says nothing. */
+	/* A response to an extension that we did not send is invalid. */
 	conn->rdv->peer.ext.present = msg->accept.ext.present && conn->rdv->proposal.ext.present;
 	diag = rdv_take_accept(conn, msg);
 	if (diag != 0) {
@@ -316,13 +313,13 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	struct link *via = find_link(conn, &strange);
 	if (via != NULL && strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
 		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
-	/* A group that the server offers is ready there, and its attempt at a second link over, though ours may
-	 * still wait for ADD LINK. */
+	/* A group offered by the server is ready there, past its attempt at a second link, even if ours waits for
+	 * it. */
 	if (via != NULL && via->lgr->state == LGR_FORMING) {
 		llc_no_add_link(via->lgr);
 		rdv_act_on_contact(via->lgr);
 	}
-	/* There was a group after all: those that waited may use it too. */
+	/* A group existed after all: waiting connections may use it too. */
 	if (conn->rdv->peer_ent != NULL && conn->rdv->peer_ent->leader == conn)
 		peer_done(conn->eng, conn->rdv->peer_ent, PEER_OK);
 	rdv_client_join(conn);

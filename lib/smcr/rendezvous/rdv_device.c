@@ -1,4 +1,4 @@
-/* Which device a connection's first contact takes, and where it leads. */
+/* Choice of the device for a connection's first contact, and its reachable peers. */
 #include <string.h>
 
 #include "smcr/rendezvous/rendezvous.h"
@@ -58,7 +58,7 @@ rdv_reach(struct rnic_dev *dev, const uint8_t gid[16])
 	return dev->ops->reaches != NULL ? dev->ops->reaches(dev, &to) : RNIC_REACH_DIRECT;
 }
 
-/* The RoCE device with this GID; a port may be several devices, one for each kind of GID. */
+/* The RoCE device with this GID; a port may be several devices, one per kind of GID. */
 static bool
 roce_at(const struct smcr *eng, const struct rnic_gid *gid, struct rnic_info *info)
 {
@@ -85,7 +85,7 @@ rdv_pick_device(const struct smcr *eng, unsigned kinds, const struct rnic_gid *w
 		if (info.port != RNIC_PORT_UP || (kinds & kinds_of(&info)) == 0 ||
 		    (to != NULL && rdv_reach(eng->devs[i], to) == RNIC_REACH_NONE))
 			continue;
-		/* The order of devices is that of their coming. */
+		/* Devices are in order of arrival. */
 		if (info.transport == RNIC_TRANSPORT_ROCE)
 			score += info.gid_type == RNIC_GID_ROCE_V1 ? 1 : 2;
 		if (want != NULL && memcmp(&info.gid, want, sizeof(*want)) == 0)
@@ -101,7 +101,7 @@ rdv_pick_device(const struct smcr *eng, unsigned kinds, const struct rnic_gid *w
 	return best;
 }
 
-/* What the devices of all links of a group are. */
+/* Kinds of devices of a group's links. */
 static unsigned
 kinds_of_group(const struct lgr *lgr)
 {

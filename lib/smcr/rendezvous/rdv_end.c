@@ -1,7 +1,4 @@
-/*
- * How a rendezvous ends when it does not lead to SMC-R: Declines of ours and the
- * peer's (C.1, C.2), those that may cross, falling back, resets.
- */
+/* Ends of a rendezvous without SMC-R: Declines of both sides (C.1, C.2), crossing Declines, fallback, resets. */
 #include <string.h>
 
 #include "smcr/group/lgr.h"
@@ -9,10 +6,10 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
-#define LATE_DECLINE_MS 1000 /* as Linux waits before it goes on; and how long a piece of a message may stay one */
-#define DECLINE_MS 2000 /* behind the Confirm: Linux waits for CONFIRM LINK for so long, and for a Decline after that */
+#define LATE_DECLINE_MS 1000 /* as Linux waits before it continues; also the limit for a partial message */
+#define DECLINE_MS 2000      /* after the Confirm: Linux waits that long for CONFIRM LINK, then for a Decline */
 
-/* -- groups and waiting lists that a connection in rendezvous hangs on -- */
+/* -- groups and waiting lists of a connection in rendezvous -- */
 
 void
 rdv_set_group(struct rdv *r, struct lgr *lgr)
@@ -24,7 +21,7 @@ rdv_set_group(struct rdv *r, struct lgr *lgr)
 	r->lgr = lgr;
 }
 
-/* Gives up leadership or place in a queue; a group that was being formed by this connection dies. */
+/* Gives up leadership or place in a queue; ends a group that this connection was forming. */
 static void
 rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason reason, const char *why, bool quarantine)
 {
@@ -56,7 +53,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 		peer_leave(p, conn);
 	else if (!list_empty(&r->wait))
 		list_remove(&r->wait);
-	if (lgr != NULL && !formed) /* it has waited for an RMB */
+	if (lgr != NULL && !formed) /* it waited for an RMB */
 		mark_conn_left(lgr);
 }
 
@@ -94,7 +91,7 @@ rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
 	rdv_ended(conn);
 }
 
-/* RDV_LATE_DECLINE is over. */
+/* Ends RDV_LATE_DECLINE. */
 static void
 late_decline_over(struct smcr_conn *conn)
 {
@@ -114,10 +111,8 @@ rdv_no_late_decline(struct smcr_conn *conn)
 	late_decline_over(conn);
 }
 
-/*
- * Nothing has come. Our user may send now, as the peer may wait for that, but what the peer sends first may be its
- * Decline for as long as it likes: it may have stood still, or the network may have.
- */
+/* Nothing arrived. Our user may send now, as the peer may wait for that, but the peer's first bytes may still be its
+ * Decline, at any time: it or the network may have been suspended. */
 void
 rdv_late_decline_waited(struct smcr_conn *conn)
 {
@@ -162,29 +157,29 @@ rdv_late_decline_input(struct smcr_conn *conn)
 	}
 	engine_trace(conn->eng, SMCR_TRACE_CLC, false, NULL, conn->id, r->in, r->in_len);
 	conn->eng->ctr.clc_received++;
-	if (msg.decline.diag != CLC_DIAG_PEER_DECLINED) /* an answer, not a reason */
+	if (msg.decline.diag != CLC_DIAG_PEER_DECLINED) /* a response, not a reason */
 		conn->diag.peer = msg.decline.diag;
 	late_decline_over(conn);
 }
 
-/* At first contact both sides may decline at any moment between Confirm and CONFIRM LINK (C.2), so the Declines may
- * cross: what comes first then is not data yet. */
+/* At first contact both sides may decline at any time between Confirm and CONFIRM LINK (C.2), so Declines may cross:
+ * the peer's first bytes are not data yet. */
 static bool
 declines_may_cross(const struct smcr_conn *conn)
 {
 	return conn->role == SMCR_CLIENT ? conn->rdv->step == RDV_WAIT_GROUP : conn->rdv->confirm_in;
 }
 
-/* Two smcrd make it certain what comes first: there, each such Decline is answered by another, unless they cross. A Linux to which
- * none of ours went says one of its own. */
+/* Two smcrd answer each such Decline by another unless they cross, so the first bytes are known. Linux sends its own if
+ * it got none. */
 bool
 rdv_declines_are_answered(const struct smcr_conn *conn)
 {
 	return rdv_is_smcrd(conn) || conn->rdv->kept_back;
 }
 
-/* Linux gives first contact up by itself, and has ceased to look for a Decline when it takes its link apart, for a second or more,
- * before it says its own: its program would get ours as data. */
+/* Linux ends first contact by itself. It stops reading a Decline while it removes its link, for a second or more,
+ * before it sends its own: its program would get ours as data. */
 bool
 rdv_is_too_late_for_linux(const struct smcr_conn *conn)
 {
@@ -202,7 +197,7 @@ rdv_quit(
 	conn_end(conn, reason, detail, false);
 }
 
-/* Why there is no device, in more words. */
+/* Records why no device fits. */
 static void
 note_offer(struct smcr_conn *conn, uint32_t diag)
 {
@@ -212,7 +207,7 @@ note_offer(struct smcr_conn *conn, uint32_t diag)
 		conn->diag.offered = ext->transports & (uint8_t)~CLC_TRANSPORT_PREWARM;
 }
 
-/* The client could not make its queue pair ready: where it should have connected to. */
+/* The client could not make its queue pair ready: records our address, its target. */
 static void
 note_own_port(struct smcr_conn *conn, uint32_t diag)
 {
@@ -227,7 +222,7 @@ note_own_port(struct smcr_conn *conn, uint32_t diag)
 static void
 send_decline(struct smcr_conn *conn, uint32_t diag)
 {
-	/* In the version of the message that it answers, as Linux does; in place of a Proposal 1. */
+	/* In the version of the message that it answers, as Linux does; without a Proposal 1. */
 	struct clc_msg msg = { .type = CLC_DECLINE, .version = conn->rdv->heard >= 2 ? 2 : 1 };
 
 	msg.decline.diag = diag;
@@ -256,10 +251,10 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 		return;
 	}
 	rdv_leave(conn, PEER_FAILED, SMCR_R_LINK_LOST, "first contact failed", false);
-	/* The peer's program may not have it before the peer gives up itself, which takes Linux as long as that. */
+	/* The peer's program may not get it before the peer itself times out, which takes Linux that long. */
 	peer_hold_from(conn, conn->eng->now_ns + conn->eng->cfg.clc_ms * MS);
 	rdv_step(conn, RDV_LATE_DECLINE, rdv_declines_are_answered(conn) ? conn->eng->cfg.clc_ms : LATE_DECLINE_MS);
-	/* A header may be in part already. */
+	/* A partial header may have been read. */
 	r->in_want = CLC_HDR_LEN;
 	if (r->in_len > 0)
 		rdv_late_decline_input(conn);
@@ -286,14 +281,14 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	if (contact && declines_may_cross(conn) && rdv_declines_are_answered(conn))
 		send_decline(conn, CLC_DIAG_PEER_DECLINED);
 	rdv_fall_back(conn, contact ? PEER_FAILED : PEER_VOID);
-	/* It does not know the group that we offered, it says (C.4, A.2.5). */
+	/* It reports the offered group as unknown (C.4, A.2.5). */
 	if (d->out_of_sync && lgr != NULL) {
 		lgr->eng->ctr.out_of_sync++;
 		lgr_mark_suspect(lgr);
 	}
 }
 
-/* Our Accept is out on a group that lives on: the client may use our element, unless it has broken off itself. */
+/* Our Accept was sent on a group that continues: the client may use our element, unless it has reset. */
 static bool
 elem_is_out(const struct smcr_conn *conn, enum smcr_reason reason)
 {
@@ -301,7 +296,7 @@ elem_is_out(const struct smcr_conn *conn, enum smcr_reason reason)
 	    reason != SMCR_R_TCP_RESET && reason != SMCR_R_TCP_FIN;
 }
 
-/* Does the end count as a failed first contact, or has it nothing to do with that? */
+/* The end counts as a failed first contact. */
 static bool
 end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
 {
@@ -310,12 +305,12 @@ end_is_failure(const struct smcr_conn *conn, enum smcr_reason reason)
 	if (reason == SMCR_R_APP_RESET || reason == SMCR_R_REFUSED || reason == SMCR_R_SHUTDOWN ||
 	    reason == SMCR_R_TIMEOUT || reason == SMCR_R_OPERATOR)
 		return false;
-	/* A client that goes away before its Confirm, a health check for one, never tried the link. */
+	/* A client that ends before its Confirm, such as a health check, never tried the link. */
 	if (r->step == RDV_WAIT_CONFIRM && r->failed == 0 && (reason == SMCR_R_TCP_RESET || reason == SMCR_R_TCP_FIN))
 		return false;
 	if (rdv_forms_group(conn))
 		return true;
-	/* A peer that is silent, or no SMC peer at all, would let one after the other wait for as long. */
+	/* A silent peer, or one without SMC, would make each connection wait as long. */
 	return r->step == RDV_WAIT_ACCEPT && (reason == SMCR_R_CLC_TIMEOUT || reason == SMCR_R_PROTOCOL);
 }
 
@@ -350,8 +345,8 @@ rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
 {
 	if (conn->state != CONN_RENDEZVOUS)
 		return;
-	/* The Accept cannot be taken back (C.1): the Confirm is awaited, then both sides know that the connection is
-	 * aborted and may use their elements again. A second abort does not wait. */
+	/* The Accept cannot be withdrawn (C.1): after the Confirm both sides know that the connection is aborted and
+	 * may reuse their elements. A second abort does not wait. */
 	if (conn->rdv->step == RDV_WAIT_CONFIRM && conn->rdv->abort == SMCR_OK && elem_is_out(conn, reason))
 		conn->rdv->abort = reason;
 	else

@@ -1,4 +1,4 @@
-/* What both roles of the rendezvous do with groups and elements; first contact as links and LLC exchanges see it. */
+/* Groups and elements for both roles of the rendezvous; first contact as seen by links and LLC exchanges. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ rdv_want(const struct smcr_conn *conn)
 	return (struct window_want){ o->elem_size, o->rmb_size_hint, o->rtt_ns };
 }
 
-/* For an RMB that is made for it. */
+/* Element size of an RMB created for the connection. */
 static uint32_t
 new_elem_size(const struct smcr_conn *conn, const struct lgr *lgr)
 {
@@ -59,7 +59,7 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 	conn->eng->ctr.first_contacts_v2 += lgr->version >= 2;
 	if (link_new(lgr, dev, &link) < 0)
 		return CLC_DIAG_READY_LINK;
-	/* The first RMB is confirmed by the CLC exchange itself (3.5.1). */
+	/* The CLC exchange confirms the first RMB (3.5.1). */
 	uint32_t elem_size = new_elem_size(conn, lgr);
 	conn->rmb = rmb_new(lgr, elem_size, window_next_cnt(lgr, elem_size));
 	if (conn->rmb == NULL)
@@ -78,8 +78,8 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 
 	if (rr == NULL)
 		return CLC_DIAG_RTOKEN;
-	/* All elements of an RMB have one size (2.1). One that nobody uses may be another RMB at the same place, whose predecessor
-	 * we kept when we refused DELETE RKEY. */
+	/* All elements of an RMB have one size (2.1). An unused one, whose DELETE RKEY we refused, may be a new RMB at
+	 * the same address. */
 	if (rr->used == 0)
 		rr->elem_size = size;
 	if (rr->elem_size != size)
@@ -107,7 +107,7 @@ rdv_wait_ms(const struct smcr_conn *conn)
 {
 	int64_t left_ms = (conn->rdv->until_ns - conn->eng->now_ns) / MS;
 
-	return left_ms > 0 ? (uint32_t)left_ms : 1; /* 0 would be for ever */
+	return left_ms > 0 ? (uint32_t)left_ms : 1; /* 0 disables the timer */
 }
 
 bool
@@ -173,13 +173,13 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 			a->ext.features |= CLC_FEATURE_MEASURE;
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
-		/* At first contact it is agreed; later it shows that the group is ours to offer. */
+		/* Agreed at first contact; later it proves that the group is ours. */
 		a->ext.token = type == CLC_ACCEPT ? link->lgr->token : 0;
 	}
 	rdv_send(conn, &msg);
 }
 
-/* Somebody is behind it at both ends, though the group was what it is for. */
+/* Applications at both ends use it, although it was opened to create the group. */
 static bool
 is_measured(const struct smcr_conn *conn)
 {
@@ -201,7 +201,7 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	lgr->joined_ns = conn->eng->now_ns;
 	rdv_ended(conn);
 	conn_establish(conn);
-	if (alone || abort != SMCR_OK) { /* nothing flows, and data that overtook the Confirm are nobody's */
+	if (alone || abort != SMCR_OK) { /* no data flows, and data that overtook the Confirm is dropped */
 		conn->events &= ~(unsigned)(SMCR_EV_ESTABLISHED | SMCR_EV_READABLE | SMCR_EV_WRITABLE);
 		conn->established = false;
 	}
@@ -213,7 +213,7 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	}
 }
 
-/* -- first contact, as the link and the LLC exchanges see it -- */
+/* -- first contact, as seen by the link and the LLC exchanges -- */
 
 static void
 group_failed(struct smcr_conn *conn, uint32_t diag, enum smcr_reason reason, const char *why)
@@ -222,23 +222,22 @@ group_failed(struct smcr_conn *conn, uint32_t diag, enum smcr_reason reason, con
 	const struct link *link = rdv_first_link(conn);
 	enum rdv_step step = conn->rdv->step;
 
-	/* For whoever falls back because of it. */
+	/* For connections that fall back because of it. */
 	conn->diag.detail = why;
 	if (link != NULL) {
 		conn->diag.silent = link->silent;
 		conn->diag.rnic = link->remote.gid;
 		conn->diag.mpa_port = conn->role == SMCR_CLIENT ? link->remote.mpa_port : 0;
 	}
-	/* A Decline may not chase our Accept (C.1): it answers the Confirm. The client may have given up, and
-	 * declines itself. */
+	/* No Decline directly after our Accept (C.1): it answers the Confirm. The client may decline itself. */
 	if (step == RDV_WAIT_CONFIRM)
 		conn->rdv->failed = diag;
 	else if (step == RDV_CONNECTING || (step == RDV_WAIT_GROUP && !contact->confirm_link_out))
 		rdv_decline(conn, diag); /* the server's may cross it: RDV_LATE_DECLINE */
 	else if (step != RDV_WAIT_LINK)
 		rdv_end(conn, reason, why);
-	/* A CONFIRM LINK that never reached the client is not sent (C.2). With one that did, the client's own
-	 * failure to answer brings its Decline, or our timer ends it (C.7). */
+	/* A CONFIRM LINK that did not reach the client counts as unsent (C.2). If it did, the client declines on
+	 * failure, or our timer expires (C.7). */
 	else if (!contact->confirm_link_out || !contact->confirm_link_in)
 		rdv_decline(conn, diag);
 }
@@ -269,7 +268,7 @@ rdv_act_on_contact(struct lgr *lgr)
 	} else if (m.reason == SMCR_R_LLC_TIMEOUT && conn->rdv->step == RDV_WAIT_LINK &&
 	    !lgr->contact.confirm_link_in && rdv_is_too_late_for_linux(conn)) {
 		conn->diag.detail = m.why;
-		rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK); /* no word of it goes out: that of Linux is awaited */
+		rdv_decline(conn, CLC_DIAG_TIMEOUT_CONFIRM_LINK); /* sends nothing: the Decline of Linux is awaited */
 	} else {
 		rdv_end(conn, m.reason, m.why);
 	}

@@ -1,4 +1,4 @@
-/* The server's steps of the rendezvous: Proposal, Accept, Confirm (RFC 7609 3.5.1, 3.5.2, 3.5.3). */
+/* Server steps of the rendezvous: Proposal, Accept, Confirm (RFC 7609 3.5.1, 3.5.2, 3.5.3). */
 #include <string.h>
 
 #include "smcr/data/rmb.h"
@@ -7,7 +7,7 @@
 #include "smcr/state/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
-/* The proposing client has this network, too. */
+/* The proposing client is in this network. */
 static bool
 is_clients(const struct smcr_subnet *s, const struct clc_proposal *p)
 {
@@ -21,15 +21,15 @@ is_clients(const struct smcr_subnet *s, const struct clc_proposal *p)
 	return false;
 }
 
-/* What the peer may reach us over in version 1. */
+/* Kinds of devices that the peer can reach in version 1. */
 static unsigned
 kinds_of(const struct clc_proposal *p)
 {
 	return p->ext.present ? p->ext.transports : RDV_ROCE_V1;
 }
 
-/* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be on a network of the proposing client
- * (3.5.1.2), not only that of the middle: services may have addresses that belong to none. */
+/* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be in a network of the client (3.5.1.2), not
+ * only the CLC connection's: service addresses may be in none. */
 static unsigned
 kinds_within_reach(const struct smcr_conn *conn)
 {
@@ -46,7 +46,7 @@ kinds_within_reach(const struct smcr_conn *conn)
 	return kinds_of(p) & RDV_IWARP;
 }
 
-/* Linux leaves the peer id out of a Proposal of version 2 alone; ours has one. */
+/* Linux omits the peer ID in a Proposal with version 2 alone; smcrd sends it. */
 static bool
 names_itself(const struct rdv *r)
 {
@@ -56,7 +56,7 @@ names_itself(const struct rdv *r)
 	    memcmp(r->proposal.peer_id, none, sizeof(none)) != 0;
 }
 
-/* Who proposes. */
+/* Owner of the Proposal. */
 static struct owner
 client_of(const struct smcr_conn *conn)
 {
@@ -66,7 +66,7 @@ client_of(const struct smcr_conn *conn)
 	                       : owner_of_gid(r->proposal.v2.gid, &r->open.remote);
 }
 
-/* Linux joins a group over the very port that it has proposed (smcr_lgr_match); in version 2 the MAC does not count. */
+/* Linux joins a group only over the port in its Proposal (smcr_lgr_match); version 2 ignores the MAC. */
 static bool
 has_port(const struct lgr *lgr, const struct clc_proposal *p)
 {
@@ -77,8 +77,8 @@ has_port(const struct lgr *lgr, const struct clc_proposal *p)
 	return false;
 }
 
-/* A group of this client with a place: the fullest first, so that old groups can run empty. *full: one was left out because of
- * its quarantine. */
+/* A group of this client with a free place: the fullest one, so that old groups drain. *full: one has a full
+ * quarantine. */
 static struct lgr *
 find_group(const struct smcr_conn *conn, bool *full)
 {
@@ -100,7 +100,7 @@ find_group(const struct smcr_conn *conn, bool *full)
 	return best;
 }
 
-/* Version 1 of the Proposal: 0, or why it cannot be. A group shows that there is a path. */
+/* Version 1 of the Proposal: 0, or the diagnosis. An existing group proves a path. */
 static uint32_t
 take_v1(struct smcr_conn *conn)
 {
@@ -122,7 +122,7 @@ take_v1(struct smcr_conn *conn)
 	return 0;
 }
 
-/* The same of version 2. */
+/* Likewise for version 2. */
 static uint32_t
 take_v2(struct smcr_conn *conn)
 {
@@ -132,8 +132,8 @@ take_v2(struct smcr_conn *conn)
 	return diag == 0 && find_group(conn, &full) == NULL ? rdv_way_to_client(conn) : diag;
 }
 
-/* The highest version that both can. Two smcrd have version 1 with our extension. What Linux says when there is none: that of
- * version 2 when it was offered, unless version 1 alone stands against a subnet. */
+/* The highest common version; two smcrd use version 1 with our extension. Diagnosis as in Linux: that of version 2 when
+ * it was offered, unless only a subnet rules out version 1. */
 static uint32_t
 take_proposal(struct smcr_conn *conn, unsigned header)
 {
@@ -177,7 +177,7 @@ accept(struct smcr_conn *conn, const struct link *link, bool first_contact)
 	rdv_read(conn);
 }
 
-/* The device for first contact, not over SCTP if that has just failed and there is another. */
+/* The device for first contact, avoiding SCTP after a failure if there is another. */
 static struct rnic_dev *
 pick_device(const struct smcr_conn *conn)
 {
@@ -216,7 +216,7 @@ first_contact(struct smcr_conn *conn)
 	accept(conn, link, true);
 }
 
-/* Admitted, or may go on: an existing group, a turn to wait for, or first contact. */
+/* After admission or a wait: an existing group, a turn, or first contact. */
 void
 rdv_server_choose(struct smcr_conn *conn)
 {
@@ -243,7 +243,7 @@ rdv_server_choose(struct smcr_conn *conn)
 	accept(conn, link, false);
 }
 
-/* First contact goes on when the Confirm is in and the queue pair is connected, in either order. */
+/* First contact continues when Confirm and connected queue pair are both present, in either order. */
 void
 rdv_server_connected(struct smcr_conn *conn)
 {
@@ -251,7 +251,7 @@ rdv_server_connected(struct smcr_conn *conn)
 
 	if (!conn->rdv->confirm_in || conn->rdv->step != RDV_WAIT_LINK || link == NULL || !link->connected)
 		return;
-	rdv_step(conn, RDV_WAIT_LINK, 0); /* the LLC timers watch from here on */
+	rdv_step(conn, RDV_WAIT_LINK, 0); /* LLC timers apply from here on */
 	llc_first_contact(link);
 }
 
@@ -291,7 +291,7 @@ confirmed_subsequent(struct smcr_conn *conn, const struct clc_msg *msg)
 	struct lgr *lgr = conn->lgr;
 	struct link *via = link_named(lgr, a);
 
-	/* Past our Accept nothing can be declined (C.1): broken off. */
+	/* After our Accept no Decline is possible (C.1): reset. */
 	if (rdv_take_confirm(conn, msg) != 0)
 		rdv_end(conn, SMCR_R_PROTOCOL, "Confirm has another version or EID than the group");
 	else if (via == NULL)
@@ -302,7 +302,7 @@ confirmed_subsequent(struct smcr_conn *conn, const struct clc_msg *msg)
 		rdv_finish(conn, lgr, conn->link);
 }
 
-/* Who confirms is who proposed, as far as that one named itself. */
+/* The client that confirms is the one that proposed, as far as it sent an ID. */
 static bool
 is_same_client(const struct smcr_conn *conn, const struct clc_accept *a)
 {

@@ -1,4 +1,4 @@
-/* Steps of a rendezvous, and the CLC messages that are sent or awaited there. */
+/* Steps of a rendezvous, and the CLC messages sent or awaited in them. */
 #include <assert.h>
 
 #include "smcr/rendezvous/rendezvous.h"
@@ -60,7 +60,7 @@ rdv_send(struct smcr_conn *conn, const struct clc_msg *msg)
 	struct rdv *r = conn->rdv;
 	int n = clc_encode(msg, r->out + r->out_len, sizeof(r->out) - r->out_len);
 
-	assert(n > 0); /* our own values, and room for two messages */
+	assert(n > 0); /* our own values, and space for two messages */
 	engine_trace(conn->eng, SMCR_TRACE_CLC, true, rdv_first_link(conn), conn->id, r->out + r->out_len, (size_t)n);
 	conn->eng->ctr.clc_sent++;
 	r->out_len += (size_t)n;

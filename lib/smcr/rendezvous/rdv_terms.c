@@ -1,8 +1,5 @@
-/*
- * SMC version 2 in the rendezvous: what a Proposal offers, what an Accept takes of it, and whether Accept and Confirm keep to
- * that (IBM, "Shared Memory Communications Version 2"; the diagnosis codes are those that Linux has for each case). Between two
- * smcrd there is version 1 alone.
- */
+/* SMC version 2 in the rendezvous: offer of a Proposal, selection in an Accept, checks of Accept and Confirm (IBM,
+ * "Shared Memory Communications Version 2"; diagnosis codes as in Linux). Two smcrd use only version 1. */
 #include <string.h>
 
 #include "base/minmax.h"
@@ -24,7 +21,7 @@ rdv_fits_terms(const struct smcr_conn *conn, const struct lgr *lgr)
 	return lgr->version == r->version && memcmp(&lgr->terms.eid, &r->terms.eid, sizeof(r->terms.eid)) == 0;
 }
 
-/* A middle over IPv6 has no version 2 with Linux, whose ports for it are those with an IPv4 address. */
+/* Linux has no version 2 for a CLC connection over IPv6: its ports for version 2 have IPv4 addresses. */
 static bool
 may_be_v2(const struct smcr_conn *conn)
 {
@@ -33,7 +30,7 @@ may_be_v2(const struct smcr_conn *conn)
 	return cfg->smc_version != 1 && cfg->ueid_cnt > 0 && rdv_is_ipv4(conn->rdv->open.remote.addr);
 }
 
-/* Release 1 has limits from these on. */
+/* Release 1 has limits, with this minimum. */
 static uint8_t
 our_max_conns(const struct smcr_config *cfg)
 {
@@ -71,7 +68,7 @@ rdv_offer_v2(const struct smcr_conn *conn, struct clc_v2_offer *offer)
 	return true;
 }
 
-/* What an Accept of first contact makes of our offer. */
+/* Checks the Accept of a first contact against our offer. */
 static uint32_t
 take_first_contact(struct rdv *r, const struct clc_first_contact *f)
 {
@@ -101,7 +98,7 @@ rdv_take_accept(struct smcr_conn *conn, const struct clc_msg *msg)
 	const struct clc_accept *a = &msg->accept;
 
 	rdv_terms_v1(r);
-	if (msg->version < 2) /* smc_version is for peers without our extension */
+	if (msg->version < 2) /* smc_version is for foreign peers */
 		return p->typev1 == CLC_PATH_R && (a->ext.present || conn->eng->cfg.smc_version != 2)
 		    ? 0
 		    : CLC_DIAG_VERSION_MISMATCH;
@@ -126,7 +123,7 @@ rdv_way_to_server(const struct smcr_conn *conn, struct rnic_dev *dev, const stru
 	reach = rdv_reach(dev, a->gid);
 	if (reach == RNIC_REACH_NONE)
 		return CLC_DIAG_NO_ROUTE;
-	/* The server says that it needs a gateway, and we see none: the two mean different ports. */
+	/* The server requires a gateway, and we see none: the ports differ. */
 	return !a->first.direct && reach == RNIC_REACH_DIRECT ? CLC_DIAG_INDIRECT : 0;
 }
 
@@ -198,18 +195,18 @@ rdv_take_confirm(struct smcr_conn *conn, const struct clc_msg *msg)
 		return CLC_DIAG_MAX_CONNS;
 	if (t->release >= 1 && f->max_links != t->max_links)
 		return CLC_DIAG_MAX_LINKS;
-	/* The port that counts need not be that of the Proposal. */
+	/* The port in the Confirm may differ from that of the Proposal. */
 	if (rdv_reach(rdv_first_link(conn)->dev, a->gid) == RNIC_REACH_NONE)
 		return CLC_DIAG_NO_ROUTE;
 	t->peer_os = f->os;
 	memcpy(t->peer_host, f->host, sizeof(t->peer_host));
 	t->peer_gid_cnt = min_u8(f->gid_cnt, CLC_MAX_GIDS);
 	memcpy(t->peer_gids, f->gids, sizeof(t->peer_gids));
-	memcpy(lgr->peer_id, a->peer_id, sizeof(lgr->peer_id)); /* a Proposal of version 2 alone has none */
+	memcpy(lgr->peer_id, a->peer_id, sizeof(lgr->peer_id)); /* missing in a Proposal with version 2 alone */
 	return 0;
 }
 
-/* -- both: what our Accept or Confirm has -- */
+/* -- both: fields of our Accept or Confirm -- */
 
 void
 rdv_tell_terms(const struct smcr_conn *conn, enum clc_type type, const struct link *link, struct clc_accept *a)

@@ -1,8 +1,5 @@
-/*
- * The rendezvous of a connection: its timer, CLC messages that come, marks, and
- * the entry points of smcr.h that lead into it or depend on it. It calls the
- * other files of this directory, and none of them calls it.
- */
+/* Rendezvous of a connection: timer, incoming CLC messages, marks, and related entry points of smcr.h. It calls the
+ * other files of this directory, and none of them calls it. */
 #include "smcr/rendezvous/rendezvous.h"
 
 #include <assert.h>
@@ -33,13 +30,13 @@ rdv_timeout(struct timer *t)
 	} else if (step == RDV_LATE_DECLINE && !rdv_declines_are_answered(conn)) {
 		rdv_late_decline_waited(conn);
 	} else {
-		/* An answer to our Decline, too, could come at any time, and would be taken for data. */
+		/* A response to our Decline could come at any time as well, and would be taken for data. */
 		conn->eng->ctr.clc_timeouts++;
 		rdv_end(conn, SMCR_R_CLC_TIMEOUT, rdv_steps[step].missing != NULL ? rdv_steps[step].missing : "");
 	}
 }
 
-/* -- CLC messages: bytes of the middle in and out (Appendix A.2, C.1) -- */
+/* -- CLC messages: bytes of the CLC connection (Appendix A.2, C.1) -- */
 
 size_t
 smcr_clc_want(const struct smcr_conn *conn)
@@ -80,7 +77,7 @@ smcr_clc_leftover(struct smcr_conn *conn, void *buf, size_t cap)
 	return n;
 }
 
-/* Not behind a Confirm, whose peer waits for CONFIRM LINK, nor behind an Accept for a group that is there (C.1). */
+/* Not after a Confirm, whose peer waits for CONFIRM LINK, nor after an Accept for an existing group (C.1). */
 static bool
 may_decline(const struct smcr_conn *conn)
 {
@@ -89,7 +86,7 @@ may_decline(const struct smcr_conn *conn)
 	return step != RDV_WAIT_GROUP && step != RDV_WAIT_LINK && (step != RDV_WAIT_CONFIRM || rdv_forms_group(conn));
 }
 
-/* One whole message is in. */
+/* A message is complete. */
 static void
 rdv_message(struct smcr_conn *conn)
 {
@@ -131,14 +128,14 @@ smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 		rdv_late_decline_input(conn);
 		return;
 	}
-	/* Not even the beginning of a message: no need to wait for a whole header. */
+	/* Not even the start of a message: no need for a whole header. */
 	int total = clc_peek_len((struct span){ r->in, r->in_len });
 	if (total < 0 || total > (int)sizeof(r->in)) {
 		rdv_protocol_error(conn, "no CLC message where one was expected");
 		return;
 	}
-	/* Past the Confirm only a Decline can come. Nothing else is read beyond its header, so that no more than
-	 * SMCR_LEFTOVER_MAX bytes of it may have to be given back as data when we decline in the middle of it. */
+	/* After the Confirm only a Decline is legal. Other messages are not read beyond their header, so that at most
+	 * SMCR_LEFTOVER_MAX bytes must be returned as data if we decline in the meantime. */
 	if ((r->step == RDV_WAIT_GROUP || r->step == RDV_WAIT_LINK) &&
 	    !rdv_may_be_decline((struct span){ r->in, r->in_len })) {
 		rdv_protocol_error(conn, "unexpected CLC message");
@@ -150,7 +147,7 @@ smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 		rdv_message(conn);
 }
 
-/* -- for the engine: what became of first contact, an RMB or a turn -- */
+/* -- for the engine: outcome of first contact, an RMB or a turn -- */
 
 void
 rdv_link_connected(struct lgr *lgr)
@@ -184,7 +181,7 @@ rdv_act_on_rmb(struct lgr *lgr)
 			rdv_server_choose(r->conn);
 	}
 	mark_conn_left(lgr);
-	/* Those that waited may have found an element elsewhere. */
+	/* Waiting connections may have found an element elsewhere. */
 	if (list_empty(&lgr->wait_rmb))
 		mark_exchanges(lgr);
 }
@@ -285,7 +282,7 @@ smcr_fallback(const struct smcr_conn *conn, struct smcr_diag *diag)
 	*diag = conn->diag;
 }
 
-/* -- entry points that end a connection, in its rendezvous or later -- */
+/* -- entry points that end a connection -- */
 
 void
 smcr_close(struct smcr_conn *conn)
@@ -338,6 +335,6 @@ smcr_release(struct smcr_conn *conn)
 	if (!conn->reported && conn->state != CONN_FALLBACK)
 		smcr_abort(conn, SMCR_R_APP_RESET);
 	if (conn->state == CONN_RENDEZVOUS)
-		rdv_abort(conn, SMCR_R_APP_RESET); /* nobody is left to read the Confirm */
+		rdv_abort(conn, SMCR_R_APP_RESET); /* the user reads no Confirm */
 	conn_release(conn);
 }

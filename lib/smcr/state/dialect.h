@@ -26,8 +26,7 @@ struct dialect {
 	 * it are complete, and blocks the group's exchanges and new connections until then
 	 * (smc_llc_process_srv_delete_link). A link that Linux itself finds lost is deleted at once. */
 	bool deletes_when_complete;
-	/* 3.5.5.2.2 allows a negative response to DELETE RKEY. Linux ignores it: its RMB is freed or reused anyway
-	 * (smc_buf_free). */
+	/* 3.5.5.2.2 allows a negative response to DELETE RKEY. Linux ignores it: its RMB is freed (smc_buf_free). */
 	bool delete_rkey_is_final;
 	/* A consumer cursor lost with its link is repeated (4.6.1). Linux repeats it with its next message, for which
 	 * it needs data to send or to consume (smc_tx_pending, smc_tx_consumer_update). */
@@ -42,8 +41,8 @@ struct dialect {
 	 * be sent (smc_clc_send_confirm reads an error that sendmsg has consumed). At later contact its connection then
 	 * waits for data, and its peer has no token to abort it. */
 	bool reset_unseen;
-	/* Both ends are smcrd and support CDC_STARTED_OVER (doc/engine.md): after full consumption a writer continues
-	 * at the start of the element. */
+	/* Both ends are smcrd and support CDC_STARTED_OVER (doc/engine.md): after full consumption a writer starts
+	 * over. */
 	bool starts_over;
 	/* Both ends are smcrd and support CDC_OPERATOR: an abort by an operator is marked. */
 	bool says_operator;

@@ -155,8 +155,7 @@ struct lgr {
 	uint32_t add_retry_ms;  /* 0: the last attempt succeeded */
 	bool add_rejected;      /* server: the last attempt was rejected, no device reported since */
 	int64_t add_due_ns;     /* by when pending link offers are handled (llc_offer_due) */
-	/* Server: a REQUEST ADD LINK on this link awaits ADD LINK or a response, on any link if it has ended; 0:
-	 * none. */
+	/* Server: a REQUEST ADD LINK on this link awaits ADD LINK or a response, or any if it has ended; 0: none. */
 	uint8_t asked_over;
 	int64_t fyi_due_ns;                /* server: from when the client may report a device again */
 	struct timer rkey_retry;           /* the peer refused our CONFIRM RKEY because of another exchange */
@@ -202,8 +201,7 @@ void lgr_set_state(struct lgr *, enum lgr_state, const char *why);
 const char *lgr_state_str(enum lgr_state);
 /* Likewise for the step of an exchange. */
 void llc_flow_set_step(struct llc_flow *, enum llc_step);
-/* An active link for a connection to send over: the one with fewest connections, suspect or retiring ones last; or
- * NULL. */
+/* An active link for a connection to send over: the one with fewest connections, suspect or retiring last; or NULL. */
 struct link *lgr_pick_link(struct lgr *);
 /* The link with this number that is being set up, active or lost; NULL if there is none. */
 struct link *lgr_link_by_number(struct lgr *, uint8_t number);
