@@ -1,14 +1,13 @@
 /* Differences of counters; see delta.h. */
 #include "ctl/delta.h"
 
-#include <string.h>
-
-static json_int_t
-since(const json_t *before, const json_t *after)
+int64_t
+delta_of(const json_t *before, const json_t *after, const char *key)
 {
-	json_int_t a = json_integer_value(before), b = json_integer_value(after);
+	json_int_t a = json_integer_value(json_object_get(before, key)),
+	           b = json_integer_value(json_object_get(after, key));
 
-	return b >= a ? b - a : b;
+	return b >= a && a >= 0 ? b - a : b > 0 ? b : 0;
 }
 
 static json_t *
@@ -19,22 +18,18 @@ counters(const json_t *before, json_t *after)
 
 	json_object_foreach(after, key, v)
 	{
-		json_object_set_new(out, key, json_integer(since(json_object_get(before, key), v)));
+		json_object_set_new(out, key, json_integer(delta_of(before, after, key)));
 	}
 	return out;
 }
 
-/* How often this reason was counted; NULL: it is not in the list. */
+/* This reason in the list, or NULL. */
 static const json_t *
-count_of(const json_t *list, const char *code)
+reason_of(const json_t *list, const json_t *code)
 {
-	for (size_t i = 0; code != NULL && i < json_array_size(list); i++) {
-		const json_t *r = json_array_get(list, i);
-		const char *other = json_string_value(json_object_get(r, "code"));
-
-		if (other != NULL && strcmp(code, other) == 0)
-			return json_object_get(r, "count");
-	}
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (json_is_string(code) && json_equal(json_object_get(json_array_get(list, i), "code"), code))
+			return json_array_get(list, i);
 	return NULL;
 }
 
@@ -46,8 +41,7 @@ reasons(const json_t *before, const json_t *after)
 
 	for (size_t i = 0; i < json_array_size(after); i++) {
 		json_t *r = json_copy(json_array_get(after, i));
-		const json_t *was = count_of(before, json_string_value(json_object_get(r, "code")));
-		json_int_t cnt = since(was, json_object_get(r, "count"));
+		json_int_t cnt = delta_of(reason_of(before, json_object_get(r, "code")), r, "count");
 
 		json_object_set_new(r, "count", json_integer(cnt));
 		if (cnt > 0)

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdint.h>
 
 /* An answer like the second one, with differences for "data" and, first, "interval_ms" between the two; a daemon that was started
  * anew meanwhile counts from 0. Either may be any JSON. To be freed; NULL when memory is out. */
 json_t *delta_make(const json_t *before, json_t *after);
+/* What this member has counted since; below what it was before it counts from 0. */
+int64_t delta_of(const json_t *before, const json_t *after, const char *key);

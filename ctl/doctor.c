@@ -22,20 +22,19 @@ take_answer(struct ask *a, bool quiet, bool *read_only)
 {
 	const char *line = ask_line(a, stderr);
 	json_t *root = line != NULL ? json_loads(line, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	json_t *data = json_incref(json_object_get(root, "data"));
-	const json_t *said = json_object_get(root, "error");
-	const char *error = get_string(said, "text");
+	json_t *data = json_object_get(root, "data");
+	const json_t *error = json_object_get(root, "error");
+	const char *text = get_string(error, "text");
 
-	if (!json_is_object(data)) {
-		bool refused = read_only != NULL && strcmp(get_string(said, "code"), "read-only") == 0;
-
-		if (refused)
-			*read_only = true;
-		if (!quiet && !refused && line != NULL)
-			fprintf(stderr, "smcrctl: smcrd says: %s\n",
-			    error[0] != '\0' ? error : "nothing that can be understood");
-		json_decref(data);
+	if (json_is_object(data)) {
+		json_incref(data);
+	} else {
 		data = NULL;
+		if (read_only != NULL && strcmp(get_string(error, "code"), "read-only") == 0)
+			*read_only = true;
+		else if (!quiet && line != NULL)
+			fprintf(stderr, "smcrctl: smcrd says: %s\n",
+			    text[0] != '\0' ? text : "nothing that can be understood");
 	}
 	json_decref(root);
 	return data;

@@ -86,18 +86,6 @@ copy_of(const json_t *o)
 	return json_copy((json_t *)(uintptr_t)o);
 }
 
-static void
-set_bool(json_t *o, const char *key, bool value)
-{
-	json_object_set_new(o, key, json_boolean(value));
-}
-
-static void
-set_int(json_t *o, const char *key, int64_t value)
-{
-	json_object_set_new(o, key, json_integer(value));
-}
-
 /* -- the daemon: of its status, with the counters of stats -- */
 
 static const struct rule daemon_rules[] = {
@@ -177,12 +165,13 @@ look_at_daemon(struct doctor *d, const json_t *facts, const json_t *devices)
 	for (size_t i = 0; i < json_array_size(devices); i++)
 		cards = cards || template_holds(json_array_get(devices, i), "card");
 	json_object_set(o, "counters", json_object_get(json_object_get(facts, "stats"), "counters"));
-	set_int(o, "files_needed", needed);
-	set_bool(o, "files_are_few", files > 0 && files_are_few((uint64_t)files, (uint64_t)needed));
-	set_bool(o, "files_are_ample", files > 0 && files < needed);
-	set_bool(o, "lock_limited", cards && get_int(o, "locked_bytes_max") >= 0);
-	set_bool(o, "rmbs_short", NEARLY(get_int(o, "rmb_bytes"), get_int(o, "rmb_bytes_max")));
-	set_bool(o, "send_short", SHORT_OF_SEND(get_int(o, "sndbuf_bytes"), get_int(o, "sndbuf_bytes_max")));
+	json_t *more = json_pack("{s:I, s:b, s:b, s:b, s:b, s:b}", "files_needed", (json_int_t)needed, "files_are_few",
+	    files > 0 && files_are_few((uint64_t)files, (uint64_t)needed), "files_are_ample",
+	    files > 0 && files < needed, "lock_limited", cards && get_int(o, "locked_bytes_max") >= 0, "rmbs_short",
+	    NEARLY(get_int(o, "rmb_bytes"), get_int(o, "rmb_bytes_max")), "send_short",
+	    SHORT_OF_SEND(get_int(o, "sndbuf_bytes"), get_int(o, "sndbuf_bytes_max")));
+	json_object_update(o, more);
+	json_decref(more);
 
 	begin_area(d, "daemon");
 	FIND(d, o, daemon_rules);
@@ -264,13 +253,11 @@ look_at_path(struct doctor *d, const json_t *devices, const json_t *link, const 
 			own = PACKET_MAX;
 		if (strcmp(get_string(dev, "name"), get_string(link, "device")) != 0 || mtu <= 0 || own <= mtu)
 			continue;
-		json_t *o = copy_of(link);
-		json_object_set(o, "to", json_object_get(path, "address"));
-		json_object_set(o, "interface", json_object_get(dev, "interface"));
-		set_int(o, "mtu", mtu);
-		set_int(o, "own", own);
+		json_t *o = json_pack(
+		    "{s:O*, s:O*, s:O*, s:I}", "link", link, "path", path, "device", dev, "own", (json_int_t)own);
 		find(d, o, DOCTOR_WARNING,
-		    "link {group:n}/{number:n}: the path to {to} takes packets of {mtu:n} bytes, {interface} sends up to {own:n}",
+		    "link {link.group:n}/{link.number:n}: the path to {path.address} takes packets of {path.mtu:n} bytes, "
+		    "{device.interface} sends up to {own:n}",
 		    "set the same MTU on the way, or a smaller one here (ip link set mtu)");
 		json_decref(o);
 		return;
@@ -394,7 +381,7 @@ look_at_names(struct doctor *d, const json_t *s)
 		json_t *o = copy_of(json_array_get(targets, i));
 
 		json_object_set(o, "service", json_object_get(s, "name"));
-		set_bool(o, "waits", waits);
+		json_object_set_new(o, "waits", json_boolean(waits));
 		find(d, o, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
 		    "[name_error?{service}: the name of {target} is not found: {name_error}[waits?; the service waits for it]]",
 		    "look at the name in `to`, and at DNS on this host (resolv.conf, getent hosts, dig)");
@@ -413,10 +400,11 @@ look_at_services(struct doctor *d, const json_t *facts)
 	for (size_t i = 0; i < json_array_size(services); i++) {
 		json_t *s = copy_of(json_array_get(services, i));
 
-		set_bool(s, "exposed", is_exposed(s));
-		set_bool(s, "full", NEARLY(get_int(s, "connections"), get_int(s, "connections_max")));
+		json_object_set_new(s, "exposed", json_boolean(is_exposed(s)));
+		json_object_set_new(
+		    s, "full", json_boolean(NEARLY(get_int(s, "connections"), get_int(s, "connections_max"))));
 		FIND(d, s, access_rules);
-		set_bool(s, "waits", look_at_names(d, s));
+		json_object_set_new(s, "waits", json_boolean(look_at_names(d, s)));
 		FIND(d, s, peer_rules);
 		json_decref(s);
 	}

@@ -36,25 +36,19 @@ get_bool(const json_t *o, const char *key)
 static void
 show_confinement(FILE *f, const json_t *c, bool detail)
 {
-	static const struct {
-		const char *key, *words;
-	} parts[] = {
-		{ "no_new_privs", "no new privileges" },
-		{ "capabilities", "capabilities" },
-		{ "files", "files" },
-		{ "system_calls", "system calls" },
-	};
+	static const char *const parts[][2] = { { "no_new_privs", "no new privileges" },
+		{ "capabilities", "capabilities" }, { "files", "files" }, { "system_calls", "system calls" } };
 	const char *head = "Confined     ", *sep = "Confined     ";
 
 	if (c == NULL)
 		return;
 	for (unsigned on = 2; on-- > 0; head = sep = "Not confined ") {
 		for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-			const json_t *p = json_object_get(c, parts[i].key);
+			const json_t *p = json_object_get(c, parts[i][0]);
 
 			if (get_bool(p, "on") != (on == 1))
 				continue;
-			fprintf(f, "%s%s", sep, parts[i].words);
+			fprintf(f, "%s%s", sep, parts[i][1]);
 			sep = on == 1 && !detail ? ", " : "\n             ";
 			if (on == 0 || detail) {
 				fputs(": ", f);

@@ -194,22 +194,28 @@ show_columns(FILE *f, const json_t *list, const struct column *columns, bool det
 	free(text);
 }
 
-/* A table of what items of a list have under a key, an object or a list of them, behind the list itself. */
-struct parts {
-	const char *list, *key, *title;
+/* Tables of a list: of its items, or of what these have under a key, an object or a list of them. */
+static const struct table_of {
+	const char *list, *key;       /* NULL: the items */
 	const struct column *columns; /* of the part, and of the item that it is of */
-	const char *has;              /* what holds of an item that has one; NULL: every item */
-};
-
-static const struct parts all_parts[] = {
-	{ "links", "paths", "Paths of links", link_paths, NULL },
-	{ "devices", "gids", "GIDs of cards", device_gids, "card" },
-	{ "devices", "stats", "Counters of cards", card_stats, "card" },
-	{ "devices", "stats", "Counters of soft iWARP", soft_stats, "!card" },
+	const char *title;
+	const char *has; /* what holds of an item that has one; NULL: every item */
+} tables[] = {
+	{ "connections", NULL, connections, NULL, NULL },
+	{ "groups", NULL, groups, NULL, NULL },
+	{ "links", NULL, links, NULL, NULL },
+	{ "links", "paths", link_paths, "Paths of links", NULL },
+	{ "rmbs", NULL, rmbs, NULL, NULL },
+	{ "workers", NULL, workers, NULL, NULL },
+	{ "services", NULL, services, NULL, NULL },
+	{ "devices", NULL, devices, NULL, NULL },
+	{ "devices", "gids", device_gids, "GIDs of cards", "card" },
+	{ "devices", "stats", card_stats, "Counters of cards", "card" },
+	{ "devices", "stats", soft_stats, "Counters of soft iWARP", "!card" },
 };
 
 static void
-show_parts(FILE *f, const json_t *list, const struct parts *p)
+show_parts(FILE *f, const json_t *list, const struct table_of *p)
 {
 	json_t *lines = json_array();
 
@@ -234,24 +240,11 @@ show_parts(FILE *f, const json_t *list, const struct parts *p)
 void
 show_list(FILE *f, const json_t *data, const char *key, bool detail)
 {
-	static const struct {
-		const char *key;
-		const struct column *columns;
-	} lists[] = {
-		{ "connections", connections },
-		{ "groups", groups },
-		{ "links", links },
-		{ "rmbs", rmbs },
-		{ "workers", workers },
-		{ "services", services },
-		{ "devices", devices },
-	};
 	const json_t *list = json_object_get(data, key);
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (strcmp(lists[i].key, key) == 0)
-			show_columns(f, list, lists[i].columns, detail);
-	for (size_t i = 0; i < sizeof(all_parts) / sizeof(all_parts[0]); i++)
-		if (detail && strcmp(all_parts[i].list, key) == 0)
-			show_parts(f, list, &all_parts[i]);
+	for (const struct table_of *t = tables; t < tables + sizeof(tables) / sizeof(tables[0]); t++)
+		if (strcmp(t->list, key) == 0 && t->key == NULL)
+			show_columns(f, list, t->columns, detail);
+		else if (strcmp(t->list, key) == 0 && detail)
+			show_parts(f, list, t);
 }

@@ -14,6 +14,7 @@
 #include "ctl/doctor.h"
 #include "ctl/options.h"
 #include "ctl/show.h"
+#include "ctl/template.h"
 #include "ctl/text.h"
 #include "ctl/top.h"
 
@@ -46,16 +47,11 @@ parse_line(const char *line)
 static int
 tell_error(const json_t *error)
 {
-	const char *code = json_string_value(json_object_get(error, "code"));
 	const char *text = json_string_value(json_object_get(error, "text"));
+	bool refused = template_holds(error, "code=reload-failed");
 	/* What was asked for is well, and cannot be had now. */
-	static const char *const no_codes[] = { "not-found", "last-link", "complete", "no-device", "not-draining",
-		"stopping" };
-	bool refused = code != NULL && strcmp(code, "reload-failed") == 0;
-	bool no = false;
-
-	for (size_t i = 0; code != NULL && i < sizeof(no_codes) / sizeof(no_codes[0]); i++)
-		no = no || strcmp(code, no_codes[i]) == 0;
+	bool no = template_holds(
+	    error, "code=not-found,code=last-link,code=complete,code=no-device,code=not-draining,code=stopping");
 
 	if (refused)
 		fputs("smcrctl: the new configuration was refused, the old one stays in force:\n", stderr);
@@ -72,26 +68,11 @@ static bool
 nothing_matches(const struct options *o, const json_t *data)
 {
 	if (o->command == CONTROL_CLOSE)
-		return json_integer_value(json_object_get(data, "closed")) == 0;
+		return get_int(data, "closed") == 0;
 	const json_t *list = json_object_get(data, control_commands[o->command].name);
 
 	return (o->service != NULL || o->mode != NULL || o->group != 0) && json_is_array(list) &&
 	    json_array_size(list) == 0;
-}
-
-/* What a retry is about: has anything waited? */
-static bool
-nothing_waited(const json_t *data)
-{
-	const char *key;
-	const json_t *value;
-
-	json_object_foreach((json_t *)(uintptr_t)data, key, value)
-	{
-		if (json_integer_value(value) != 0)
-			return false;
-	}
-	return true;
 }
 
 /* Prints an answer one way or the other: exit status. */
@@ -115,13 +96,13 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 		    o->command == CONTROL_CLOSE ? "connections" : control_commands[o->command].name);
 		return EXIT_NO;
 	}
-	if (o->command == CONTROL_RETRY && nothing_waited(data)) {
+	if (o->command == CONTROL_RETRY && !template_holds(data, "peers,links,prewarms,targets,devices,names")) {
 		fprintf(stderr, "smcrctl: nothing to retry: nothing %s\n",
 		    o->peer != NULL ? "with this peer waits for another try"
 		                    : "waits for another try, and neither device nor name is missing");
 		return EXIT_NO;
 	}
-	if (o->command == CONTROL_CHECK && !json_is_true(json_object_get(data, "possible")))
+	if (o->command == CONTROL_CHECK && !get_bool(data, "possible"))
 		return EXIT_NO;
 	return EXIT_WELL;
 }
@@ -130,8 +111,7 @@ print_answer(const struct options *o, const char *line, const json_t *root)
 static bool
 print_line(const struct options *o, const char *line, const json_t *root, unsigned *shown)
 {
-	const char *what = json_string_value(json_object_get(root, "event"));
-	bool last = what != NULL && strcmp(what, "end") == 0;
+	bool last = strcmp(get_string(root, "event"), "end") == 0;
 
 	*shown += !last;
 	if (o->json && !last)
@@ -284,13 +264,11 @@ static void watch_heading(const struct options *);
 static int
 run_delta(const struct options *o)
 {
-	json_t *before = fetch_one(o, CONTROL_STATS), *after = NULL;
-	bool more = before != NULL;
+	json_t *before = fetch_one(o, CONTROL_STATS);
 
-	while (more) {
+	while (before != NULL) {
 		wait_ms(o->watch_ms != 0 ? o->watch_ms : DELTA_MS);
-		after = fetch_one(o, CONTROL_STATS);
-		json_t *diff = after != NULL ? delta_make(before, after) : NULL;
+		json_t *after = fetch_one(o, CONTROL_STATS), *diff = after != NULL ? delta_make(before, after) : NULL;
 		if (diff != NULL && o->watch_ms != 0)
 			watch_heading(o);
 		if (diff != NULL)
@@ -298,11 +276,12 @@ run_delta(const struct options *o)
 		json_decref(diff);
 		json_decref(before);
 		before = after;
-		more = after != NULL && o->watch_ms != 0 && fflush(stdout) == 0;
+		if (after != NULL && (o->watch_ms == 0 || fflush(stdout) != 0)) {
+			json_decref(after);
+			return EXIT_WELL;
+		}
 	}
-	int status = after != NULL ? EXIT_WELL : EXIT_TROUBLE;
-	json_decref(before);
-	return status;
+	return EXIT_TROUBLE;
 }
 
 /* The screen that stdout is; all 0: none. */
@@ -340,7 +319,7 @@ print_top(const struct options *o, struct top *t, const json_t *status, const js
 		return EXIT_TROUBLE;
 	}
 	t->rows = size.ws_row != 0 ? size.ws_row : TOP_ROWS;
-	top_show(t, f, services, connections, json_integer_value(json_object_get(conns, "time_ms")), o->service);
+	top_show(t, f, services, connections, get_int(conns, "time_ms"), o->service);
 	fclose(f);
 	if (size.ws_row != 0)
 		top_paint(stdout, text, size.ws_row, size.ws_col);
@@ -427,7 +406,7 @@ show_drain(const struct options *o)
 {
 	json_t *root = fetch_one(o, CONTROL_STATUS);
 	const json_t *data = json_object_get(root, "data");
-	bool draining = json_is_true(json_object_get(data, "draining"));
+	bool draining = get_bool(data, "draining");
 
 	if (root == NULL)
 		return EXIT_TROUBLE;
@@ -479,18 +458,12 @@ int
 main(int argc, char **argv)
 {
 	struct options o;
-	int status = EXIT_TROUBLE;
 
 	setlocale(LC_CTYPE, "");
-	switch (options_parse(argc, argv, &o, stdout, stderr)) {
-	case OPTIONS_RUN:
-		status = run(&o);
-		break;
-	case OPTIONS_DONE:
-		return EXIT_WELL;
-	case OPTIONS_WRONG:
-		return EXIT_TROUBLE;
-	}
+	enum options_result parsed = options_parse(argc, argv, &o, stdout, stderr);
+	if (parsed != OPTIONS_RUN)
+		return parsed == OPTIONS_DONE ? EXIT_WELL : EXIT_TROUBLE;
+	int status = run(&o);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "smcrctl: cannot write the output\n");
 		return EXIT_TROUBLE;

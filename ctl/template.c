@@ -59,21 +59,21 @@ equals(const json_t *v, const char *want, size_t len, bool beginning)
 	return strncmp(s, want, len) == 0 && (beginning || s[len] == '\0');
 }
 
-static bool
-holds(const json_t *o, const char *cond, size_t len)
+bool
+template_holds(const json_t *o, const char *condition)
 {
-	bool any = false;
-
-	for (size_t at = 0, n; !any && at < len; at += n + 1) {
-		const char *term = cond + at;
+	for (const char *term = condition;; term++) {
 		bool opposite = *term == '!';
-
-		n = strcspn(term, ",?");
-		size_t path = strcspn(term, "=~,?");
+		size_t len = strcspn(term, ",?"), path = strcspn(term, "=~,?");
 		const json_t *v = member(o, term + opposite, path - opposite);
-		any = opposite != (path < n ? equals(v, term + path + 1, n - path - 1, term[path] == '~') : is_true(v));
+		bool fits = path < len ? equals(v, term + path + 1, len - path - 1, term[path] == '~') : is_true(v);
+
+		if (fits != opposite)
+			return true;
+		term += len;
+		if (*term != ',')
+			return false;
 	}
-	return any;
 }
 
 /* -- members -- */
@@ -181,7 +181,7 @@ write_section(FILE *f, const json_t *o, const char *t)
 		return write_text(NULL, o, t + len + 1);
 	}
 	for (;;) {
-		bool has_condition = t[len] == '?', taken = f != NULL && (!has_condition || holds(o, t, len));
+		bool has_condition = t[len] == '?', taken = f != NULL && (!has_condition || template_holds(o, t));
 
 		t = write_text(taken ? f : NULL, o, has_condition ? t + len + 1 : t);
 		if (taken)
@@ -244,10 +244,4 @@ bool
 template_is_missing(const json_t *o, const char *template)
 {
 	return template[0] == '{' && member(o, template + 1, strcspn(template + 1, "+:}")) == NULL;
-}
-
-bool
-template_holds(const json_t *o, const char *condition)
-{
-	return holds(o, condition, strlen(condition));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/delta.h"
 #include "ctl/show.h"
 #include "ctl/template.h"
 #include "ctl/text.h"
@@ -100,8 +101,8 @@ measure(const struct top *t, const json_t *list, int64_t ms, const char *service
 	return flows;
 }
 
-static void
-forget(struct top *t)
+void
+top_fini(struct top *t)
 {
 	json_decref(t->before);
 	json_decref(t->services);
@@ -115,18 +116,9 @@ forget_another_daemon(struct top *t, const json_t *status)
 	int64_t pid = get_int(status, "pid"), uptime_ms = get_int(status, "uptime_ms");
 
 	if (pid != t->pid || uptime_ms < t->uptime_ms)
-		forget(t);
+		top_fini(t);
 	t->pid = pid;
 	t->uptime_ms = uptime_ms;
-}
-
-/* What a service has counted since the look before. Below what it was there: a reload took it out and brought it back. */
-static int64_t
-counted(const json_t *before, const json_t *s, const char *key)
-{
-	int64_t a = count_of(before, key), b = count_of(s, key);
-
-	return b >= a ? b - a : b;
 }
 
 /* A line of a table to be: the item, with rates where they are known, which takes two looks. */
@@ -142,19 +134,25 @@ add_line(json_t *lines, const json_t *item, bool known, int64_t from, int64_t to
 	json_array_append_new(lines, line);
 }
 
-/* All of its connections, also those that came and went between two looks. An older daemon does not tell their bytes. */
+/* clang-format off */
+static const struct column service_columns[] = {
+	{ LEFT, "SERVICE", "{name}" }, { LEFT, "STATE", SHOW_SERVICE_STATE }, { RIGHT, "CONNS", "{connections:n}" },
+	{ RIGHT, "NEW/s", "{new}" }, { RIGHT, "FROM-APP", "{rate_from:b}/s" }, { RIGHT, "TO-APP", "{rate_to:b}/s" },
+	{ 0 },
+};
+
+static const struct column flow_columns[] = {
+	{ RIGHT, "ID", "{id:n}" }, { LEFT, "SERVICE", "{service}" }, { LEFT, "MODE", SHOW_MODE },
+	{ RIGHT, "FROM-APP", "{rate_from:b}/s" }, { RIGHT, "TO-APP", "{rate_to:b}/s" }, { RIGHT, "AGE", "{age_ms:t}" },
+	{ LEFT, "APPLICATION", "{app}" }, { LEFT, "PEER", "{peer}" },
+	{ 0 },
+};
+/* clang-format on */
+
+/* All of its connections, also those that came and went between two looks. A reload may have taken it out and brought it back. An older daemon does not tell their bytes. */
 static void
 show_services(const struct top *t, FILE *f, const json_t *services, int64_t ms, const char *only)
 {
-	static const struct column columns[] = {
-		{ LEFT, "SERVICE", "{name}" },
-		{ LEFT, "STATE", SHOW_SERVICE_STATE },
-		{ RIGHT, "CONNS", "{connections:n}" },
-		{ RIGHT, "NEW/s", "{new}" },
-		{ RIGHT, "FROM-APP", "{rate_from:b}/s" },
-		{ RIGHT, "TO-APP", "{rate_to:b}/s" },
-		{ 0 },
-	};
 	json_t *lines = json_array();
 	char taken[HUMAN_MAX];
 
@@ -165,36 +163,14 @@ show_services(const struct top *t, FILE *f, const json_t *services, int64_t ms, 
 		if (!is_shown(s, "name", only))
 			continue;
 		add_line(lines, s, ms > 0 && json_is_integer(json_object_get(s, "bytes_from_app")),
-		    per_second(counted(before, s, "bytes_from_app"), ms),
-		    per_second(counted(before, s, "bytes_to_app"), ms));
-		snprintf(taken, sizeof(taken), "%.1f", (double)counted(before, s, "accepted") * 1000 / (double)ms);
+		    per_second(delta_of(before, s, "bytes_from_app"), ms),
+		    per_second(delta_of(before, s, "bytes_to_app"), ms));
+		snprintf(taken, sizeof(taken), "%.1f", (double)delta_of(before, s, "accepted") * 1000 / (double)ms);
 		if (ms > 0)
 			json_object_set_new(
 			    json_array_get(lines, json_array_size(lines) - 1), "new", json_string(taken));
 	}
-	show_columns(f, lines, columns, false);
-	json_decref(lines);
-}
-
-static void
-show_flows(FILE *f, const struct flow *flows, size_t cnt, bool known)
-{
-	static const struct column columns[] = {
-		{ RIGHT, "ID", "{id:n}" },
-		{ LEFT, "SERVICE", "{service}" },
-		{ LEFT, "MODE", SHOW_MODE },
-		{ RIGHT, "FROM-APP", "{rate_from:b}/s" },
-		{ RIGHT, "TO-APP", "{rate_to:b}/s" },
-		{ RIGHT, "AGE", "{age_ms:t}" },
-		{ LEFT, "APPLICATION", "{app}" },
-		{ LEFT, "PEER", "{peer}" },
-		{ 0 },
-	};
-	json_t *lines = json_array();
-
-	for (size_t i = 0; i < cnt; i++)
-		add_line(lines, flows[i].item, known, flows[i].from, flows[i].to);
-	show_columns(f, lines, columns, false);
+	show_columns(f, lines, service_columns, false);
 	json_decref(lines);
 }
 
@@ -217,18 +193,16 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	show_services(t, f, services, ms, service);
 	qsort(flows, cnt, sizeof(*flows), by_rate);
 	fputc('\n', f);
-	show_flows(f, flows, t->rows != 0 && cnt > t->rows ? t->rows : cnt, ms > 0);
+	json_t *lines = json_array();
+	for (size_t i = 0; i < cnt && (t->rows == 0 || i < t->rows); i++)
+		add_line(lines, flows[i].item, ms > 0, flows[i].from, flows[i].to);
+	show_columns(f, lines, flow_columns, false);
+	json_decref(lines);
 	free(flows);
-	forget(t);
+	top_fini(t);
 	t->before = counts_of(list);
 	t->services = counts_of(services);
 	t->time_ms = time_ms;
-}
-
-void
-top_fini(struct top *t)
-{
-	forget(t);
 }
 
 static bool
