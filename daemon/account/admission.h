@@ -1,8 +1,6 @@
-/*
- * Connection counts and limits of a service over all workers. The workers' services of one name share the object, under
+/* Connection counts and limits of a service over all workers. The workers' services of one name share the object, under
  * a lock that each connection takes at its start and at its end, to count. It also holds what is reported once per
- * service, not per worker (outage.h, fallback_period.h). Workers share nothing else of a service.
- */
+ * service, not per worker (outage.h, fallback_period.h). Workers share nothing else of a service. */
 #pragma once
 
 #include <pthread.h>
@@ -43,7 +41,6 @@ enum admission_verdict {
 	ADMISSION_PER_PEER,  /* max_connections_per_peer reached for this source */
 };
 
-/* Admits and counts a connection, or refuses it. */
 enum admission_verdict admission_take(struct admission *, const struct config_service *, const union net_addr *source);
 /* After the end of the connection. source: NULL when it was not counted. */
 void admission_give(struct admission *, const union net_addr *source);

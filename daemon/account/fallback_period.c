@@ -166,8 +166,7 @@ note(struct service *svc, struct fallback_period *s, const struct smcr_diag *dia
 		atomic_fetch_add_explicit(&svc->fallback_periods->cnt, 1, memory_order_relaxed);
 	}
 	s->connections++;
-	/* Hold-off by either end is no new reason: the failure that caused it is. Nor is the same code from the other
-	 * end. */
+	/* Neither a hold-off after the failure nor the same code from the other end is a new reason. */
 	bool other = begins || (code != CLC_DIAG_NO_ACTIVE_LINK && code != s->code);
 	if (other) {
 		s->code = code;

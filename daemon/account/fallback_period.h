@@ -1,11 +1,6 @@
-/*
- * Fallback periods of a peer: from the first connection that should be on SMC-R and is not, to the next one on SMC-R.
- * Reported at the begin, at a change of the reason and at the end, not per connection; with the MPA port, if that was
- * the reason.
- *
- * The peer of an ingress is its target, the peer of an egress the source address. Shared by the workers' services of
- * one name.
- */
+/* Fallback periods of a peer: from the first connection that should be on SMC-R and is not, to the next one on SMC-R.
+ * Reported at begin, change of the reason (with an MPA port that failed) and end. The peer of an ingress is its target,
+ * of an egress the source address. Shared by the workers' services of one name. */
 #pragma once
 
 #include <pthread.h>
@@ -34,5 +29,4 @@ void fallback_periods_fini(struct fallback_periods *);
 
 /* A connection with the peer has fallen back to TCP, or was refused, for diag. */
 void fallback_period_note(struct service *, const union net_addr *peer, const struct smcr_diag *diag);
-/* A connection with the peer is on SMC-R. */
 void fallback_period_end(struct service *, const union net_addr *peer);

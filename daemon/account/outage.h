@@ -1,11 +1,6 @@
-/*
- * Outages of the far end of a service (the peer of an ingress, the server of an egress). Reported at the begin, at a
- * change of the reason and at the end, not per connection. Also reports connections to an egress that do not come from
- * an SMC-R peer.
- *
- * The workers' services of one name share the object (admission.h), so that an outage is reported once. Called by
- * session*.c.
- */
+/* Outages of the far end of a service (the peer of an ingress, the server of an egress). Reported at begin, change of
+ * the reason and end. Also reports connections to an egress that do not come from an SMC-R peer. Shared by the workers'
+ * services of one name (admission.h). Called by session*.c. */
 #pragma once
 
 #include <pthread.h>

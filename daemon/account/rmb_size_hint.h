@@ -1,8 +1,5 @@
-/*
- * RMB element size that a service's connections have needed, as a hint for new ones (smcr_open.rmb_size_hint). A
- * connection limited by its window raises it at once; RMB_SIZE_HINT_ROW connections in a row that needed less halve it.
- * Pure.
- */
+/* RMB element size needed by a service's connections, a hint for new ones (smcr_open.rmb_size_hint). A connection
+ * limited by its window raises it at once; RMB_SIZE_HINT_ROW connections that needed less halve it. Pure. */
 #pragma once
 
 #include <stdint.h>

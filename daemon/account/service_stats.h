@@ -1,8 +1,5 @@
-/*
- * Statistics of a service's sessions since its start: modes, bytes, times, reasons. One object for each service of a
- * worker, in its thread; reports sum all workers. Updated when a session changes, with the turn's time; data costs one
- * addition.
- */
+/* Statistics of a service's sessions since its start: modes, bytes, times, reasons. One object per service and worker,
+ * in its thread; reports sum all workers. Data costs one addition. */
 #pragma once
 
 #include <stdint.h>
@@ -38,7 +35,6 @@ void service_stats_merge(struct service_stats *sum, const struct service_stats *
 
 /* A new session, or one whose mode has changed. */
 void service_stats_travels(struct session *, enum session_mode);
-/* The session's outgoing leg is connected. */
 void service_stats_connected(struct session *);
 /* No SMC-R: counts the codes that are not 0, here and in the pool. */
 void service_stats_no_smc(struct session *, uint32_t local, uint32_t peer);

@@ -15,8 +15,7 @@ source_of(const union net_addr *a, uint8_t addr[16])
 	struct sockaddr_storage ss;
 
 	if (a->sa.sa_family == AF_UNIX) {
-		/* A multicast address cannot be a source, so it never collides with a TCP client from before a
-		 * reload. */
+		/* A multicast address never equals that of a TCP client from before a reload. */
 		memset(addr, 0, 16);
 		addr[0] = 0xff;
 		memcpy(addr + 12, &a->un.uid, sizeof(a->un.uid));

@@ -1,8 +1,6 @@
-/*
- * Connections of a service by source: a hash table by address with an entry for every source that has a connection, so
+/* Connections of a service by source: a hash table by address with an entry for every source that has a connection, so
  * it is bounded by their number. The source is the IPv4 host, the IPv6 network (hosts choose their lower 64 bits), or
- * the user of a UNIX socket client. Allocates only when the table grows.
- */
+ * the user of a UNIX socket client. Allocates only when the table grows. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,6 +24,5 @@ struct source_count {
 void source_count_fini(struct source_count *);
 /* Counts a connection of the source. Returns their number, or 0: out of memory, not counted. */
 uint32_t source_count_add(struct source_count *, const union net_addr *);
-/* A counted connection has ended. */
 void source_count_remove(struct source_count *, const union net_addr *);
 uint32_t source_count_of(const struct source_count *, const union net_addr *);

@@ -1,7 +1,5 @@
-/*
- * Ends sessions whose data is not acknowledged within keepalive.ack_timeout: TCP's keepalive does not run then, and TCP
- * retransmits for 15 minutes. Embedded in the pool; the timer sleeps while everything is acknowledged.
- */
+/* Ends sessions whose data is not acknowledged within keepalive.ack_timeout: TCP's keepalive does not run then, and TCP
+ * retransmits for 15 minutes. Embedded in the pool; the timer sleeps while everything is acknowledged. */
 #pragma once
 
 #include <stdbool.h>

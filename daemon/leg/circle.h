@@ -5,15 +5,13 @@
  *
  * From an ingress to an egress the hops are in the Proposal (struct clc_smcrd_ext). From a session's leg to a listener
  * there is plain TCP. So a process keeps its legs in a table by origin, a hash of both ends, and recognizes them when
- * it accepts them. An ingress that has accepted another daemon's leg sends the origin in the Proposal; the daemon that
- * owns the leg recognizes it.
+ * it accepts them. An ingress that has accepted another daemon's leg sends its origin in the Proposal to that daemon.
  *
  * Not detected: a circle of daemons none of which meets its own leg in these two ways, or a NAT between them. Nor,
  * beyond one daemon, a connection that falls back to TCP without a Proposal. max_connections bounds these.
  *
- * One table for all workers, under a lock that a session takes a few times in its set-up and at its end. A worker may
- * accept a connection before connect() has returned in another worker: a connection from this host waits until all
- * connects in progress are in the table.
+ * One table for all workers, under a lock that data does not take. A worker may accept a connection before another
+ * worker's connect() has returned: it waits until all connects in progress are in the table.
  */
 #pragma once
 

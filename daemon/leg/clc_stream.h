@@ -1,7 +1,5 @@
-/*
- * The CLC connection during the rendezvous, for sessions and probes: moves CLC bytes between engine and socket, and
- * buffers the engine's output while the socket is full.
- */
+/* The CLC connection during the rendezvous, for sessions and probes: moves CLC bytes between engine and socket, and
+ * buffers the engine's output while the socket is full. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,29 +13,26 @@ struct devices;
 
 /* The peer's identity for the engine. */
 struct smcr_identity clc_stream_identity(const struct sockaddr_storage *peer);
-/* The engine's key of a peer, or, with port 0, the prefix of the keys of that address. buf has at least ADDR_STR_MAX
- * bytes and is returned. */
+/* The engine's key of a peer, or, with port 0, the prefix of the keys of that address. Returns buf, ADDR_STR_MAX
+ * bytes. */
 const char *middle_key(const struct sockaddr_storage *peer, char *buf, size_t cap);
 /* Fills in the engine's parameters of a connected CLC connection: networks, device, peer key. */
 void clc_stream_describe(
     const struct leg *mid, const struct devices *, const struct sockaddr_storage *peer, struct smcr_open *);
 
-/* Holds the longest message that the engine sends and a Decline; further output stays in the engine until it is
- * empty. */
+/* Holds the engine's longest message and a Decline; further output stays in the engine. */
 struct clc_out {
 	uint16_t len;
 	uint8_t buf[CLC_MAX_SENT_LEN + 28];
 };
 
-/* Read and not yet passed to the engine: a message is read at once, and the next one or data after a Decline may follow
- * it. */
+/* Read and not yet passed to the engine: a message, and what follows it, such as data after a Decline. */
 struct clc_in {
 	uint16_t off, len; /* bytes [off, len) of buf */
 	uint8_t buf[512];
 };
 
-/* Writes the engine's output and reads what it wants until the socket blocks. Reports to the engine a failed socket, or
- * its end where a message is expected. */
+/* Writes the engine's output and reads what it wants. Reports a failed or ended socket to the engine. */
 void clc_pump(struct leg *mid, struct smcr_conn *, struct clc_in *, struct clc_out *);
 /* Only reads. > 0: bytes passed to the engine; 0: no data, or end of data (LEG_EOF); < 0: the socket failed. */
 ssize_t clc_read(struct leg *mid, struct smcr_conn *, struct clc_in *);

@@ -87,13 +87,10 @@ try_again(int err)
 	return err == EAGAIN || err == EWOULDBLOCK || err == EINTR;
 }
 
-/*
- * Whether the next byte carries the urgent mark: 1, 0, or -errno of the recv, -EAGAIN when there is no data. A read
+/* Whether the next byte carries the urgent mark: 1, 0, or -errno of the recv, -EAGAIN when there is no data. A read
  * that starts before the mark stops at it, a read that starts on it runs over it. An edge without LEG_URGENT came while
  * ordinary bytes stood first, so the first read after it need not check. Nor need a read after a FIN without the mark,
- * as nothing follows a FIN. Otherwise the result holds for a byte that has arrived: one that arrives later would be
- * read as an ordinary byte.
- */
+ * as nothing follows a FIN. Otherwise the result holds only for a byte that has arrived. */
 static int
 at_mark(const struct leg *leg)
 {
@@ -119,8 +116,7 @@ read_failed(struct leg *leg, int err)
 	return 0;
 }
 
-/* -ENOTSUP for bytes with a descriptor, which lose their meaning without it. They would also end a read before it is
- * drained. */
+/* -ENOTSUP for bytes with a descriptor: they lose their meaning without it, and end a read before it is drained. */
 static ssize_t
 read_unix(int fd, const struct iovec *iov, int cnt, size_t want)
 {
@@ -290,8 +286,7 @@ dial_check(struct dial *d)
 	if (err == 0 && (d->leg->flags & LEG_WRITABLE) == 0)
 		return 0;
 	d->leg->flags &= ~(unsigned)LEG_ERROR;
-	/* A SYN refused by RST has ECONNREFUSED. With these the socket was connected: data or FIN may have come before
-	 * the RST. */
+	/* The socket was connected (a refused SYN has ECONNREFUSED): data or FIN may precede the RST. */
 	if (err == ECONNRESET || err == EPIPE) {
 		d->leg->err = err;
 		d->leg->flags |= LEG_READABLE;

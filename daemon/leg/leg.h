@@ -1,8 +1,5 @@
-/*
- * A leg: one socket of a session, TCP or on the application's side UNIX, watched by the loop, and how it is connected.
- * Latches edges, which saves system calls, and separates urgent bytes. Embedded in its owner, whose callback must call
- * leg_latch().
- */
+/* A leg: one socket of a session, TCP or on the application's side UNIX, watched by the loop, and how it is connected.
+ * Latches edges to save system calls, and separates urgent bytes. The owner's callback must call leg_latch(). */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +31,6 @@ struct leg {
 	int err;            /* errno of a broken leg; earlier bytes may still be readable */
 };
 
-/* A closed leg. */
 void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
 /* Takes fd, and closes it on failure: 0 or -errno. kind: LEG_UNIX or 0. */
 int leg_open(struct leg *, struct loop *, int fd, unsigned kind);
@@ -64,8 +60,7 @@ void leg_close(struct leg *, struct loop *, bool reset);
 
 /* -- connecting a leg to the first address of a list that answers -- */
 
-/* Never blocks; the owner's leg callback calls dial_check. The owner sets the first seven members and zeroes the
- * rest. */
+/* Never blocks; the leg's callback calls dial_check. The owner sets the first seven members, zeroes the rest. */
 struct dial {
 	struct leg *leg;
 	const struct sockaddr_storage *addrs; /* not owned; outlives the dial */

@@ -1,7 +1,5 @@
-/*
- * Rules of SMC-R's TCP option: kind of the service x configured peer x option in SYN and SYN/ACK -> CLC, plain TCP, or
- * a look at the first bytes. One table; pure. Used by sessions (session_detect.c) and probes.
- */
+/* Rules of SMC-R's TCP option: kind of the service x configured peer x option in SYN and SYN/ACK -> CLC, plain TCP, or
+ * a look at the first bytes. One table; pure. Used by sessions (session_detect.c) and probes. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
-/* The PROXY protocol header (haproxy's doc/proxy-protocol.txt, versions 1 and 2): the client's address for a server.
- * Pure. */
+/* The PROXY protocol header: the client's address for a server (haproxy's doc/proxy-protocol.txt, v1 and v2). Pure. */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,4 @@
-/* Result of a check: the steps of a rendezvous with their times, and the verdict. Pure; set by probes, read by
- * reports. */
+/* Result of a check: steps of a rendezvous with times, and verdict. Pure; set by probes, read by reports. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,11 +9,9 @@
 
 #define CHECK_TEXT_MAX 320
 
-/*
- * X(constant, word of the JSON output). Steps in order: TCP; CLC, from the Proposal to the Accept, or with an existing
+/* X(constant, word of the JSON output). Steps in order: TCP; CLC, from the Proposal to the Accept, or with an existing
  * link group to the end of the rendezvous; the queue pair (over iWARP: MPA start-up); CONFIRM LINK and the rest of
- * first contact; TEST LINK. Then the results of steps, and the findings.
- */
+ * first contact; TEST LINK. Then the results of steps, and the findings. */
 #define CHECK_STEPS(X)        \
 	X(TCP, "tcp")         \
 	X(CLC, "clc")         \
@@ -74,10 +71,8 @@ struct check_result {
 	struct smcr_group_info group; /* link group to the peer, if possible; id 0: it has ended */
 };
 
-/* Starts the first step. */
 void check_begin(struct check_result *, int64_t now_ns);
-/* Starts a step, unless it has started: ends the current one with success and skips those between, for this reason
- * (static). */
+/* Starts a step, unless it has started: the current one succeeded, those between are skipped (static reason). */
 void check_step(struct check_result *, enum check_step, int64_t now_ns, const char *skipped);
 /* Ends the last step with success. */
 void check_step_done(struct check_result *, int64_t now_ns);

@@ -52,7 +52,6 @@ is_header(enum measure_phase phase)
 	return phase == MEASURE_REQUEST || phase == MEASURE_ANSWER;
 }
 
-/* Whether this end sends in this phase. */
 static bool
 sends(const struct measure *m)
 {
@@ -68,7 +67,6 @@ set_phase(struct measure *m, enum measure_phase phase, uint64_t bytes)
 		encode(m);
 }
 
-/* The phase is complete. */
 static int
 measure_go_on(struct measure *m, int64_t now_ns)
 {

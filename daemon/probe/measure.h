@@ -1,7 +1,6 @@
 /*
- * Measures throughput between two smcrd in both directions, over SMC-R and over TCP. The client sends a request and the
- * requested bytes; the server discards them, answers, and sends the requested bytes back. Then the next request may
- * follow. The bytes are zeros. I/O only in the two pumps.
+ * Measures throughput between two smcrd over SMC-R and TCP. The client sends a request and the requested zeros.
+ * The server discards them, answers, and sends zeros back. Then the next request may follow. I/O only in the two pumps.
  *
  *	request		be32 "smrM", be32 version 1, be64 bytes out, be64 bytes back
  *	answer		the same, as understood

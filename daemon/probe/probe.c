@@ -157,7 +157,6 @@ probe_dial_on(struct probe *p)
 	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
 
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
-	/* Connected and at once reset. */
 	if (err == -ECONNRESET)
 		verdict(p, CHECK_CLOSED,
 		    "%s reset the connection at once: an smcrd that refuses this host (allow, max_connections), or a "
@@ -218,7 +217,6 @@ probe_pump_dial(struct probe *p)
 
 static const char has_group[] = "there was a link group already";
 
-/* Follows the phase of the rendezvous. */
 static void
 probe_look(struct probe *p)
 {

@@ -1,5 +1,4 @@
-/* A probe: a rendezvous without an application, which makes a link group to a peer. For prewarming and `smcrctl
- * check`. */
+/* A probe: a rendezvous without an application, which makes a link group. For prewarming and `smcrctl check`. */
 #pragma once
 
 #include "daemon/probe/check_result.h"
@@ -24,9 +23,7 @@ struct probe *probe_start(struct session_pool *, const struct probe_target *,
 /* Ends a probe whose done was not called yet, without calling it. */
 void probe_cancel(struct probe *);
 
-/* One round for all probes. */
 void probes_pump(struct session_pool *);
 /* Ends all probes: calls done for each. */
 void probes_stop(struct session_pool *);
-/* Frees ended probes. */
 void probes_reap(struct session_pool *);

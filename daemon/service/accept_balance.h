@@ -1,8 +1,6 @@
-/*
- * Balances accepted connections over workers. On a listening socket shared by all workers (UNIX, or from systemd) the
- * first worker that accepts gets a connection: an awake worker would get all. Each worker hands its accepted
- * connections to all workers in turn, so the numbers differ by at most one for each accepting worker.
- */
+/* Balances accepted connections over workers. On a listening socket shared by all workers (UNIX, or from systemd) an
+ * awake worker would accept all. So each worker hands its connections to all workers in turn: their numbers differ by
+ * at most one for each accepting worker. */
 #pragma once
 
 #include <stdatomic.h>
@@ -22,7 +20,7 @@ struct worker_peer {
 /* Starts a session, or refuses the connection. */
 typedef void (*colleague_admit)(struct service *, int fd, const struct sockaddr_storage *peer);
 
-/* Hands an accepted connection to the service of this name of the next worker, whose thread calls admit. A worker
- * without that service, during a reload, returns the connection; a worker that has ended resets it. False: the
- * connection stays with the caller, whose turn it is, or whose next worker is busy. */
+/* Hands an accepted connection to the next worker, whose thread calls admit. A worker without that service, during a
+ * reload, returns it; one that has ended resets it. False: the caller keeps it (its turn, or the next worker is
+ * busy). */
 bool accept_balance(struct service *, int fd, const struct sockaddr_storage *peer, colleague_admit);

@@ -125,8 +125,7 @@ unwatch(struct service *svc)
 	list_remove(&svc->listener.accepting);
 }
 
-/* The first worker sets the distribution of connections for all sockets of a shared port. Never changes a socket that
- * another process also has. */
+/* The first worker distributes the connections of a shared port. Never changes a socket of another process. */
 static void
 deal_port(const struct service *svc, const struct listen_socket *sock)
 {
@@ -279,8 +278,7 @@ is_of_connection(int err)
 	return false;
 }
 
-/* Mostly for lack of descriptors or memory, which other connections release without an edge here. The pause also keeps
- * any other persistent error from spinning the loop. */
+/* Mostly for lack of descriptors or memory, whose release brings no edge here. No error may spin the loop. */
 static void
 pause_accepting(struct service *svc, int err)
 {
@@ -360,16 +358,12 @@ wanted(const struct service *svc)
 		return is_down(svc) ? LISTENER_SHUT : LISTENER_OPEN;
 	if (svc->listener.sock.elsewhere)
 		return svc->pool->draining ? LISTENER_IDLE : LISTENER_REFUSES;
-	/* A UNIX socket that was shut cannot listen again, and the process may have lost the right to create
-	 * another. */
+	/* A UNIX socket that was shut cannot listen again, and the right to create one may be dropped. */
 	return svc->settings->cfg.listen.ss_family == AF_UNIX ? LISTENER_REFUSES : LISTENER_SHUT;
 }
 
-/*
- * As in haproxy: after shutdown() of a listening TCP socket the kernel refuses connections, the socket stays bound, and
- * listen() reopens it. A closed socket could not be replaced without the right to its port, which smcrd drops at the
- * start.
- */
+/* As in haproxy: after shutdown() of a listening TCP socket the kernel refuses connections, the socket stays bound, and
+ * listen() reopens it. A closed one could not be replaced: smcrd drops the right to its port. */
 int
 listener_follow(struct service *svc)
 {

@@ -38,7 +38,6 @@ on_verdict(void *arg, const struct check_result *r)
 	pause_before_next(svc);
 }
 
-/* In the order of a connection's attempts. */
 static unsigned
 pick_addrs(struct service *svc, struct sockaddr_storage addrs[CONFIG_TARGET_ADDRS_MAX])
 {

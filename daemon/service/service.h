@@ -24,8 +24,7 @@ unsigned services_retry(struct session_pool *, const struct sockaddr_storage *pe
 unsigned services_retry_now(struct session_pool *, const struct sockaddr_storage *peer);
 /* Closes the listening socket and ends the prewarming; idempotent. */
 void service_stop(struct service *);
-/* After a change of svc->disabled or pool->draining: updates listener and prewarming. 0, or -errno: cannot listen,
- * logged. */
+/* After a change of svc->disabled or pool->draining: updates listener and prewarming. 0 or -errno, logged. */
 int service_follow(struct service *);
 /* service_follow of all services with when_down = "close_listener". */
 void services_follow(struct session_pool *);
@@ -38,7 +37,6 @@ void listener_init(struct listener *);
 int listener_start(struct service *, const struct listen_socket *);
 /* Sets the mode by service and pool; an open listener first accepts its backlog. 0 or -errno. */
 int listener_follow(struct service *);
-/* Applies changed keepalive settings. */
 void listener_tune(struct service *);
 /* Stops accepting. Returns the socket to the caller; fd -1: there was none. */
 struct listen_socket listener_stop(struct service *);

@@ -14,11 +14,9 @@ bool session_pool_accept(struct session_pool *);
 void session_pool_pump(struct session_pool *);
 /* Requests another turn at once. */
 bool session_pool_has_work(const struct session_pool *);
-/* Frees ended sessions and probes. */
 void session_pool_reap(struct session_pool *);
 
-/* Stops accepting and prewarming of all services, or resumes it for those that are not disabled. 0, or -errno: a
- * service cannot listen, which is logged; the others do. */
+/* Stops accepting and prewarming of all services, or resumes it. 0, or -errno of one that cannot listen, logged. */
 int session_pool_drain(struct session_pool *, bool on);
 /* Ends and frees all services, probes (calls done for each) and sessions, after notifying their peers. */
 void session_pool_stop(struct session_pool *);

@@ -98,7 +98,6 @@ session_free(struct session *s)
 
 /* -- events -- */
 
-/* The engine's reason for an event that ends a session. */
 static const enum smcr_reason abort_reasons[SEV_EVENT_CNT] = {
 	[SEV_APP_RESET] = SMCR_R_APP_RESET,
 	[SEV_MID_RESET] = SMCR_R_TCP_RESET,
@@ -128,7 +127,7 @@ blame_event(struct session *s, enum session_event event)
 	}
 }
 
-/* FIN, unless both directions have ended: then the leg is closed at once, which also sends FIN. */
+/* FIN, unless both directions have ended: then the leg is closed at once. */
 static void
 pass_fin(struct session *s, struct leg *leg)
 {
@@ -138,8 +137,7 @@ pass_fin(struct session *s, struct leg *leg)
 		leg_shut(leg);
 }
 
-/* Checks periodically that the bytes before a reset are forwarded: without progress for reset_grace the session times
- * out. */
+/* Polls the forwarding of bytes before a reset: without progress for reset_grace the session times out. */
 static void
 watch_drain(struct session *s)
 {
@@ -350,8 +348,7 @@ will_read(const struct session *s, const struct leg *leg)
 	return false;
 }
 
-/* errno of a broken leg, or 0. The dial handles a leg that is connecting; leg_read reports the errno of one that will
- * be read. */
+/* errno of a broken leg, or 0 if the dial handles it (connecting) or leg_read reports it (still to be read). */
 static int
 broken(struct session *s, struct leg *leg)
 {
@@ -367,11 +364,9 @@ look_at_app(struct session *s)
 		session_raise(s, SEV_APP_RESET);
 }
 
-/*
- * With data on SMC-R a network error of the CLC connection does not come from the peer (RFC 7609 4.5.3), which would
+/* With data on SMC-R a network error of the CLC connection does not come from the peer (RFC 7609 4.5.3), which would
  * reset it: its packets may take another path than the links', or a firewall has dropped its state. But while the peer
- * may not have received our Confirm, the CLC connection is its only means to abort.
- */
+ * may not have received our Confirm, the CLC connection is its only means to abort. */
 static void
 look_at_middle(struct session *s)
 {

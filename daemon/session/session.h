@@ -22,19 +22,16 @@
 #include "daemon/probe/measure.h"
 #include "daemon/state/session_state.h"
 
-/* For an accepted and admitted connection of a client (ingress) or another gateway (egress). Takes fd and the
- * admission; logs and counts a failure. */
+/* Starts a session for an admitted connection. Takes fd and the admission; logs and counts a failure. */
 void session_start(struct service *, int fd, const union net_addr *peer, bool counted);
 /* One bounded round of a scheduled session; requests another one by session_schedule. */
 void session_pump(struct session *);
 /* The daemon ends: the first call notifies the peer, the second one ends the session. */
 void session_stop(struct session *);
-/* Frees a dead session. */
 void session_free(struct session *);
 void session_info(const struct session *, struct session_info *);
 bool session_matches(const struct session *, const struct close_filter *);
-/* By an operator: the next round of the pump resets both app legs and sends the reason to a peer that is an smcrd.
- * False: the session is ending already. */
+/* By an operator: the next round resets both app legs and sends an smcrd the reason. False: already ending. */
 bool session_close(struct session *);
 
 /* -- among the session files -- */
@@ -67,8 +64,7 @@ void setup_take_path(struct session *);
 void setup_fall_back(struct session *);
 /* Data may flow: writes pending CLC bytes, then frees the setup. False while they are not written. */
 bool setup_finish(struct session *);
-/* After a fallback: reads the peer's late Decline, if any. False while the bytes may still be one, or an event is
- * raised. */
+/* After a fallback: reads the peer's late Decline. False while the bytes may be one, or an event is raised. */
 bool setup_decline_done(struct session *);
 
 /* session_dial.c */

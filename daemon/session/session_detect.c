@@ -1,8 +1,6 @@
-/*
- * Detects whether the peer speaks SMC-R: by SMC-R's TCP option (peer_mode.h), and at an egress without the option by
- * the first bytes. Meanwhile the egress connects to the server. The first bytes of either side decide, so a plain
- * client does not wait, except for a first contact with its address. See session.h.
- */
+/* Detects SMC-R by its TCP option (peer_mode.h), at an egress without it by the first bytes, while it connects to the
+ * server. The first bytes of either side decide: a plain client waits only for a first contact with its address. See
+ * session.h. */
 #include "daemon/session/session.h"
 
 #include "base/addr.h"
@@ -135,11 +133,8 @@ refuse_clc(struct session *s, const char *why)
 	session_raise(s, SEV_REFUSED);
 }
 
-/*
- * The server has sent data, but the client may be an smcrd whose Proposal waits for the first contact of another
- * connection. The server's bytes are held until TURN_MS after that contact, but no longer than a rendezvous waits for a
- * message.
- */
+/* The server has sent data, but the client may be an smcrd whose Proposal waits for the first contact of another
+ * connection. The server's bytes are held until TURN_MS after that, at most as long as a rendezvous waits for CLC. */
 static bool
 waits_for_turn(struct session *s)
 {

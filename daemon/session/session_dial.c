@@ -20,8 +20,7 @@ setup_dialing(const struct session *s)
 	return s->setup != NULL && s->setup->dial.busy;
 }
 
-/* Arms the timer for the deadline of the address. A wait without an event at its end (backlog space, a name lookup)
- * polls, with a pause that doubles. */
+/* Arms the deadline of the address. A wait for backlog space or a name polls, with a pause that doubles. */
 static void
 arm_dial(struct session *s)
 {
@@ -55,8 +54,7 @@ is_full(const struct dial *d)
 	return d->err == EAGAIN && d->cnt > 0 && dial_addr(d)->ss_family == AF_UNIX;
 }
 
-/* Ends the running attempt and starts the next one: 0, or -errno of the last attempt: no target or no descriptor is
- * left. */
+/* Ends the running attempt and starts the next one: 0, or -errno: no target or no descriptor is left. */
 static int
 dial_on(struct session *s, int why)
 {
@@ -80,8 +78,7 @@ dial_on(struct session *s, int why)
 	return err;
 }
 
-/* net_addr_set keeps a pointer to a UNIX path (net/net.h): returns the copy in the settings, which outlives the
- * session. */
+/* net_addr_set points to a UNIX path (net/net.h): returns the copy in the settings, which outlives the session. */
 static const struct sockaddr_storage *
 lasting(const struct session *s, const struct sockaddr_storage *addr)
 {
@@ -100,8 +97,7 @@ waits_for_name(const struct session *s)
 	return s->pool->env->now_ns < s->setup->dial_until_ns && targets_pending(s->settings->targets);
 }
 
-/* A lack of descriptors is no fault of a target: the session waits, and accepting pauses, until other connections
- * end. */
+/* A lack of descriptors is no fault of a target: sessions and accepting wait until connections end. */
 static void
 wait_for_descriptor(struct session *s)
 {

@@ -1,7 +1,5 @@
-/*
- * SES_MEASURE: serves smcrctl check --bulk of the peer, over SMC-R and then over the CLC connection, without a server.
- * Bounded in number, bytes (measure.h) and time. See session.h.
- */
+/* SES_MEASURE: serves smcrctl check --bulk of the peer, over SMC-R and then over the CLC connection, without a server.
+ * Bounded in number, bytes (measure.h) and time. See session.h. */
 #include "daemon/session/session.h"
 
 #include <stdlib.h>

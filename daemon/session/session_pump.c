@@ -1,8 +1,6 @@
-/*
- * Data of a session; see session.h. On SMC-R it is read into the send ring and written from the RMB element: one recv
+/* Data of a session; see session.h. On SMC-R it is read into the send ring and written from the RMB element: one recv
  * and one send per request. On TCP it is copied between app leg and CLC connection. A buffer is lent from each read
- * until it is written, so an idle connection holds none. Not by splice(2), which stops at an urgent byte.
- */
+ * until it is written, so an idle connection holds none. Not by splice(2), which stops at an urgent byte. */
 #include "daemon/session/session.h"
 
 #include <errno.h>
@@ -10,8 +8,7 @@
 
 #include "daemon/leg/proxy_header.h"
 
-/* Bytes per session, turn and direction. */
-#define PUMP_BUDGET (8 * BUF_SIZE)
+#define PUMP_BUDGET (8 * BUF_SIZE) /* bytes per session, turn and direction */
 
 /* A leg is broken and read to its end; err: the result of leg_read. */
 static void

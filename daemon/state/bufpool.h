@@ -15,8 +15,7 @@ struct buf {
 	uint8_t data[BUF_SIZE];
 };
 
-/* Lent only while bytes are in flight: an idle connection holds none. LIFO, so that a few cache-warm buffers serve
- * all. */
+/* Lent only while bytes are in flight: an idle connection holds none. LIFO, so that a few warm ones serve all. */
 struct bufpool {
 	struct buf *free;
 	unsigned free_cnt;
@@ -25,7 +24,6 @@ struct bufpool {
 
 /* An empty buffer; NULL: out of memory. */
 struct buf *bufpool_get(struct bufpool *);
-/* NULL is allowed. */
 void bufpool_put(struct bufpool *, struct buf *);
 /* All buffers have been put back. */
 void bufpool_fini(struct bufpool *);

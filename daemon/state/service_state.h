@@ -1,7 +1,5 @@
-/*
- * Services and their settings: structs and lookup. A service exists while it is configured or has sessions. Its
- * settings are a counted snapshot: a session keeps the snapshot that it started with across reloads.
- */
+/* Services and their settings: structs and lookup. A service exists while it is configured or has sessions. Its
+ * settings are a counted snapshot: a session keeps the snapshot that it started with across reloads. */
 #pragma once
 
 #include <string.h>

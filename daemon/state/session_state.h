@@ -1,7 +1,5 @@
-/*
- * The session object and what all session files may call: state change, scheduling, cause of the end. It calls none of
- * them; daemon/session/session.h describes the life of a session.
- */
+/* The session object and what all session files may call: state change, scheduling, cause of the end. It calls none of
+ * them; daemon/session/session.h describes the life of a session. */
 #pragma once
 
 #include "daemon/net/net.h"
@@ -52,8 +50,7 @@ struct setup {
 	struct clc_in in;
 	struct clc_out out;
 	const struct peer_mode *rule; /* SES_LOOK */
-	/* SES_LOOK: end of the last first contact with the peer's address; INT64_MAX: still running; 0: there was
-	 * none */
+	/* SES_LOOK: end of the last first contact with the peer's address; INT64_MAX: running; 0: never */
 	int64_t met_ns;
 	int64_t dial_until_ns;  /* deadline of this address */
 	uint32_t dial_pause_ms; /* last pause of an attempt that waits */
@@ -103,7 +100,6 @@ session_number(const struct session *s)
 	return (unsigned long long)s->id * s->pool->place.cnt + s->pool->place.nr;
 }
 
-/* Counts application bytes of one direction. */
 static inline void
 session_carried(struct session *s, int way, size_t len)
 {
@@ -122,11 +118,9 @@ session_kind(const struct session *s)
 void session_raise(struct session *, enum session_event);
 void session_set_state(struct session *, enum session_state);
 enum session_mode session_mode(const struct session *);
-/* Starts the idle timer. */
 void session_idles(struct session *);
 /* Puts the session on the list of this turn, or of the next one while it is pumped. */
 void session_schedule(struct session *);
 /* The session has a client: counts it as accepted, once. */
 void session_is_client(struct session *);
-/* Records the first cause of the end. */
 void session_blame(struct session *, const char *why, int err);

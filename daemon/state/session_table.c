@@ -1,8 +1,6 @@
-/*
- * The state table of the three legs. RST of an app leg is sent as A, after the bytes before it, unless an operator or a
+/* The state table of the three legs. RST of an app leg is sent as A, after the bytes before it, unless an operator or a
  * limit cuts them off. RST on the CLC connection matters only if no link answers. EOF is sent as D, never as C: close
- * and shutdown(SHUT_WR) look alike.
- */
+ * and shutdown(SHUT_WR) look alike. */
 #include "daemon/state/session_table.h"
 
 #include <assert.h>

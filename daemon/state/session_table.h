@@ -1,8 +1,5 @@
-/*
- * The state table of the three TCP legs: session state x event -> actions. A session sees its app leg and the CLC
- * connection; the third leg is the other gateway's app leg, which the engine's messages reach. Pure; session.c performs
- * the actions.
- */
+/* The state table of a session: state x event -> actions. The third leg, the other gateway's app leg, is reached by the
+ * engine's messages. Pure; session.c performs the actions. */
 #pragma once
 
 enum session_state {

@@ -2,8 +2,8 @@
  * The addresses of a service's targets, their failures, and the choice of one for a connection. Pure: time and random
  * numbers are arguments; targets.c has lock, names and lifetime.
  *
- * A failed target is passed over while another one works, and is chosen when all have failed: no connection is refused
- * without an attempt. It is good again after a successful connection or probe (target_probe.c).
+ * A failed target is chosen only when all have failed: no connection is refused without an attempt. It is good again
+ * after a successful connection or probe (target_probe.c).
  */
 #pragma once
 
@@ -24,7 +24,6 @@ enum endpoint_fault {
 	ENDPOINT_SETUP,   /* a connection without service: a gateway whose server is down */
 };
 
-/* An address of a target. */
 struct target_addr {
 	struct sockaddr_storage ss;
 	uint16_t priority, weight; /* of SRV records (RFC 2782); 0 */
@@ -53,7 +52,6 @@ struct endpoints {
 	uint32_t last_id;
 };
 
-/* A chosen endpoint. */
 struct endpoint_pick {
 	struct sockaddr_storage addr;
 	unsigned place;

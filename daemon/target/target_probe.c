@@ -88,8 +88,7 @@ look(struct service *svc)
 		end_look(svc, false);
 }
 
-/* Starts the next probe now or when it is due. A probe that fails at once sets a later due time, which ends the
- * recursion. */
+/* Starts the next probe now or when due. One that fails at once becomes due later, which ends the recursion. */
 static void
 target_probe_go_on(struct service *svc)
 {

@@ -147,7 +147,6 @@ targets_get(struct targets_all *all, const struct config_service *cfg)
 	return t;
 }
 
-/* Waits for the first answer. */
 static bool
 targets_is_pending(const struct targets *t)
 {

@@ -3,8 +3,7 @@
  * which sets the addresses (daemon/names), and all workers. So failures and the order of policy "spread" hold for all
  * workers. Under a lock that each connection takes while it connects; data takes none.
  *
- * A reload that changes the targets of a service creates a new object; any other reload keeps the object with its
- * state.
+ * A reload that changes the targets of a service creates a new object; any other one keeps it with its state.
  */
 #pragma once
 
@@ -19,8 +18,7 @@ struct targets;
 struct targets_all {
 	pthread_mutex_t lock; /* of the list and its members' references */
 	struct list_node list;
-	/* Called from any thread when a service with when_down loses its last working target, or has one again. NULL:
-	 * unused. */
+	/* From any thread: a service with when_down lost its last working target, or has one again. Or NULL. */
 	void (*changed)(void *arg);
 	void *arg;
 };
@@ -28,8 +26,7 @@ struct targets_all {
 void targets_all_init(struct targets_all *);
 void targets_all_fini(struct targets_all *);
 
-/* Finds the object of this service with these targets, or creates one with the configured addresses. NULL: out of
- * memory. */
+/* Finds or creates the object of this service with these targets. NULL: out of memory. */
 struct targets *targets_get(struct targets_all *, const struct config_service *);
 /* Takes the addresses that a reload has found for the same targets. */
 void targets_load(struct targets *, const struct config_service *);
@@ -39,8 +36,7 @@ void targets_put(struct targets_all *, struct targets *);
 
 /* Sets the addresses of target nr, in the order of attempts. True when the service had no address before. */
 bool targets_set(struct targets *, unsigned nr, bool by_weight, const struct target_addr *addrs, unsigned cnt);
-/* The name of target nr has no address, for this reason; it keeps earlier addresses. True when the service has no
- * address. */
+/* The name of target nr has no address; earlier ones stay. True when the service has no address. */
 bool targets_unresolved(struct targets *, unsigned nr, const char *why);
 
 /* For a service without an address: "waiting for the name X: why"; else "". Returns buf. */
