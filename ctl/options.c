@@ -113,15 +113,12 @@ parse_seconds(const char *text, int64_t min_ms, int64_t max_ms, int64_t *out)
 
 /* A number at the start of text, above 0, in decimal or with base 0 also hexadecimal: 0 or -EINVAL. */
 static int
-parse_positive(const char *text, int base, uint64_t max, const char **end, uint64_t *out)
+parse_positive(const char *text, int base, uint64_t max, char **end, uint64_t *out)
 {
-	char *stop;
-
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
 	errno = 0;
-	*out = strtoull(text, &stop, base);
-	*end = stop;
+	*out = strtoull(text, end, base);
 	return errno != 0 || *out == 0 || *out > max ? -EINVAL : 0;
 }
 
@@ -129,7 +126,7 @@ parse_positive(const char *text, int base, uint64_t max, const char **end, uint6
 static int
 parse_size(const char *text, uint32_t max, uint32_t *out)
 {
-	const char *end;
+	char *end;
 	uint64_t v;
 
 	if (parse_positive(text, 10, max, &end, &v) != 0)
@@ -145,7 +142,7 @@ parse_size(const char *text, uint32_t max, uint32_t *out)
 static int
 parse_u32(const char *text, uint32_t max, uint32_t *out)
 {
-	const char *end;
+	char *end;
 	uint64_t v;
 
 	if (text == NULL || parse_positive(text, 0, max, &end, &v) != 0 || *end != '\0')
@@ -202,7 +199,7 @@ static int
 take_value(const struct option_row *row, struct options *o)
 {
 	void *at = (char *)o + row->at;
-	int64_t ms = WATCH_DEFAULT_MS;
+	int64_t ms = 0;
 	int rc = 0;
 
 	switch (row->type) {
@@ -217,9 +214,8 @@ take_value(const struct option_row *row, struct options *o)
 	case ADDRESS:
 		return parse_address(optarg, at);
 	case WATCH:
-		rc = optarg != NULL ? parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, &ms) : 0;
-		*(int64_t *)at = ms;
-		break;
+		*(int64_t *)at = WATCH_DEFAULT_MS;
+		return optarg != NULL ? parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, at) : 0;
 	case TIMEOUT:
 		rc = parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, &ms);
 		*(uint32_t *)at = (uint32_t)ms;
@@ -297,7 +293,7 @@ take_address(const char *text, struct options *o, FILE *err)
 static int
 take_id(const char *text, struct options *o, FILE *err)
 {
-	const char *end;
+	char *end;
 
 	if (parse_positive(text, 10, INT64_MAX, &end, &o->id) != 0 || *end != '\0')
 		return refuse(err, "the ID of a connection is needed, as 'connections' shows it: ", text);

@@ -214,9 +214,8 @@ show_doctor(FILE *f, const json_t *d)
 		const char *what = get_string(one, "what");
 		bool ended = what[0] != '\0' && strchr(".?!", what[strlen(what) - 1]) != NULL;
 
-		template_print(f, one,
-		    ended ? "{level:-8} {area:-9} {what}[advice? To do: {advice}]\n"
-		          : "{level:-8} {area:-9} {what}[advice?. To do: {advice}]\n");
+		template_print(f, one, "{level:-8} {area:-9} {what}");
+		template_print(f, one, ended ? "[advice? To do: {advice}]\n" : "[advice?. To do: {advice}]\n");
 	}
 }
 

@@ -208,11 +208,10 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 static bool
 has_item(const json_t *list, const char *key, const char *service)
 {
-	bool has = false;
-
-	for (size_t i = 0; !has && i < json_array_size(list); i++)
-		has = is_shown(json_array_get(list, i), key, service);
-	return has;
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (is_shown(json_array_get(list, i), key, service))
+			return true;
+	return false;
 }
 
 bool
