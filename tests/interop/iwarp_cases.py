@@ -30,7 +30,7 @@ def register(transport, where=""):
         case(name + where)(run)
 
 
-@shared("a completion says that the peer has the data", answer_ms=60000)
+@shared("a completion means that the peer has the data", answer_ms=60000)
 def _(host):
     qp, ep = to_host(host)
     ep.answer_reads = False
@@ -67,7 +67,7 @@ def _(host):
     ep.close()
 
 
-@shared("a peer that never confirms, or takes nothing, is reported, again after as long, and nothing is lost")
+@shared("a peer that never confirms, or does not read, is reported at intervals, and nothing is lost")
 def _(host):
     for read in (True, False):
         qp, ep = to_host(host)
@@ -110,7 +110,7 @@ def drop_silences(host, qp):
             host.wait(f"event {qp.id} silent", 0)
 
 
-@shared("a peer that talks, and takes nothing, is reported")
+@shared("a peer that sends, and does not read, is reported")
 def _(host):
     qp, ep = to_host(host)
     ep.answer_reads = False
@@ -200,7 +200,7 @@ def _(host):
     equal(host.stats()["terminates_received"], 1, "Terminates received")
 
 
-@shared("what looks wrong and is not")
+@shared("unusual but valid messages")
 def _(host):
     qp, ep = to_host(host, recvs=0)
     mr = host.mr(1000, "w")
@@ -235,7 +235,7 @@ def _(host):
     ep.close()
 
 
-@shared("garbage: never a crash, never a hang", crc=0)
+@shared("garbage: no crash, no hang", crc=0)
 def _(host):
     seed = int.from_bytes(os.urandom(4), "big")
     host.t.note(f"seed {seed}")
@@ -333,6 +333,6 @@ def stream_errors(b):
         iw.untagged(iw.SEND, 0, 1, 0, bytes(10), last=False), iw.untagged(iw.SEND, 0, 2, 0, bytes(10)))])
     b.run("second segment too long", (1, 2, 5), lambda b: [b.ep.send_ulpdu(u) for u in (
         iw.untagged(iw.SEND, 0, 1, 0, bytes(60), last=False), iw.untagged(iw.SEND, 0, 1, 60, bytes(41)))])
-    # The first error is the one that is told.
+    # The first error is reported.
     b.run("two errors", (1, 1, 0), lambda b: [b.ep.send_ulpdu(u) for u in (
         iw.tagged(iw.WRITE, 9, 9, b"x"), iw.untagged(iw.SEND, 0, 7, 0, b"x"))])

@@ -85,7 +85,7 @@ class Port:
 
     def accept(self, timeout=5.0):
         if not select.select([self.sock], [], [], timeout)[0]:
-            raise Timeout("nobody made an association")
+            raise Timeout("no association")
         sock, _ = self.sock.accept()
         sock.setblocking(False)
         return Association(sock)

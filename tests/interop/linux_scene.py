@@ -78,7 +78,7 @@ def lost_packets(t, client, **settings):
     contact = linux.lost_client if client else linux.lost_server
     took = [contact((port,)) for port in range(1, 10)]
     check(min(took[:2]) > 2900 and max(took[2:]) < 10, f"two ports show it, the others do not stall: {took}")
-    check(contact((1, 62)) > 2900, "who has this peer id at another address is not held off")
+    check(contact((1, 62)) > 2900, "a peer with this id at another address is not held off")
     host.idle(5000)	# the hold-off is over
     stall, port = contact((10,)), 11
     check(stall > 2900, f"tried again: {stall}")
@@ -245,7 +245,7 @@ def lose(s, link, way):
         return
     s.host.cmd("break", link.name, way)
     if way == "silent":
-        # Nothing notices it but who sends. Linux is first: its program does.
+        # Only a sender notices it. Linux is first: its program sends.
         link.send(smc.llc_test_link(bytes(16)))
     s.host.wait("Linux notices", lambda: link.dead)
 
@@ -405,7 +405,7 @@ def late_abort(s):
         equal(c.app.state, "closed", "the engine's user hears of it at once")
         c.close()
     s.host.idle(100)
-    equal(s.host.counter("elems_let_go"), 5, "elements that it has let go")
+    equal(s.host.counter("elems_let_go"), 5, "elements that it has released")
     equal(s.host.counter("cdc_unknown"), 0, "messages that say nothing to the engine")
 
 
@@ -478,7 +478,7 @@ def keepalive(s):
 
 
 def unloaded(s):
-    """rmmod smc: DELETE LINK for all; then a group anew."""
+    """rmmod smc: DELETE LINK for all; then a new group."""
     for n in range(2):
         a = s.open()
         group = a.group
@@ -498,7 +498,7 @@ def unloaded(s):
 
 
 def idle_group(s):
-    """The engine ends what nobody uses, in order."""
+    """The engine ends an unused group, in order."""
     s.bystander.close()
     s.closed_well(s.bystander)
     group = s.group
@@ -532,14 +532,14 @@ def both_roles(client):
             ("data both ways, over many wraps, slow readers", data, one),
             ("an urgent byte in each direction", urgent, one),
             ("half close, close and abort, by either side", ends, one),
-            ("60 connections at once, then 40 one after another: buffers are used again", many, two),
+            ("60 connections at once, then 40 in sequence: buffers are reused", many, two),
             ("two links, connections on both", second_link, two),
-            ("one card: Linux does not wait in vain", one_card, one),
+            ("one card: Linux gets ADD LINK at once", one_card, one),
             ("data lost as a half closed connection moves", lost_when_closing, two),
             ("a repetition behind wrap 0", wrap_0, {"cards": 2, "credit_bytes": 8192}),
             ("the answer to A comes late", late_abort, one),
-            ("DELETE LINK across DELETE LINK, nobody answers", unanswered, two),
-            ("DELETE LINK that nobody answers", lambda s: unanswered(s, says=False), two),
+            ("DELETE LINK across DELETE LINK, without an answer", unanswered, two),
+            ("DELETE LINK without an answer", lambda s: unanswered(s, says=False), two),
             ("ADD LINK CONTINUATION with a count that shrinks", shrinking, two),
             ("CONFIRM RKEY refused by Linux", full, {"cards": 2, "rmb_elems": 1}),
             ("nothing happens for an hour", keepalive, two),
@@ -548,7 +548,7 @@ def both_roles(client):
             ("Linux declines", declines, one)):
         linux_case(client, name, **settings)(fn)
     for retry_ms in (300, 1500, 4000, 10000):
-        case(f"no RoCE packet arrives, as the card notices after {retry_ms} ms")(
+        case(f"no RoCE packet arrives, and the card reports it after {retry_ms} ms")(
             lambda t, retry_ms=retry_ms: lost_packets(t, client, retry_ms=retry_ms))
     for way in WAYS:
         linux_case(client, f"a link is lost ({way}) under connections in every state", **two)(

@@ -194,7 +194,7 @@ def _read_exact(sock, n, end):
 
 
 class Llp:
-    """What an Endpoint needs of it: whole DDP segments ("ULPDUs") both ways, in order. Whoever implements it has
+    """What an Endpoint needs of it: whole DDP segments ("ULPDUs") both ways, in order. An implementation has
 
         send_ulpdu(ulpdu, **how)    how: what can be done wrong or otherwise there
         fill(timeout)               waits for something to come; False: nothing did; Closed
@@ -624,7 +624,7 @@ class Endpoint:
 
     def _take_read_response(self, seg):
         if not self.reads_out:
-            raise Broken((0, 2, 6), "Read Response that nobody asked for", seg.ulpdu)
+            raise Broken((0, 2, 6), "unsolicited Read Response", seg.ulpdu)
         want = self.reads_out[0]
         if want[2] or seg.payload:
             if (seg.stag, seg.to) != (want[0], want[1]) or len(seg.payload) > want[2]:
@@ -826,13 +826,13 @@ class Listener:
         self.sock.close()
 
     def forget(self):
-        """Drops connections that nobody accepted."""
+        """Drops connections that were not accepted."""
         while select.select([self.sock], [], [], 0)[0]:
             self.sock.accept()[0].close()
 
     def accept_tcp(self, timeout=5.0):
         if not select.select([self.sock], [], [], timeout)[0]:
-            raise Timeout("nobody connected")
+            raise Timeout("no connection")
         sock, _ = self.sock.accept()
         sock.settimeout(timeout)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -886,7 +886,7 @@ class Wire:
 
     def __init__(self, addr, port):
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)	# PermissionError unless root
-        # All else that goes over lo is none of ours: TCP, this source address and port (packet(7), classic BPF).
+        # Other packets on lo are ignored: TCP, this source address and port (packet(7), classic BPF).
         program = ((0x30, 0, 0, 9), (0x15, 0, 6, socket.IPPROTO_TCP),
                    (0x20, 0, 0, 12), (0x15, 0, 4, int.from_bytes(socket.inet_aton(addr), "big")),
                    (0xb1, 0, 0, 0), (0x48, 0, 0, 0), (0x15, 0, 1, port), (0x06, 0, 0, 1 << 18), (0x06, 0, 0, 0))

@@ -23,7 +23,7 @@ class Aborted(Exception):
 
 
 class Host:
-    """roce_host: commands, events to who listens, and time."""
+    """roce_host: commands, events to listeners, and time."""
 
     def __init__(self, t, **settings):
         argv = [os.path.join(TOP_BUILD, "tests", "interop", "roce_host")] + [f"{k}={v}" for k, v in settings.items()]
@@ -117,7 +117,7 @@ class Host:
 
 
 class App:
-    """One connection of the engine with the program behind it, which sends everything back, or what it is told."""
+    """One connection of the engine with the program behind it, which echoes, or sends given data."""
 
     def __init__(self, host, role, echo=True, elem=ELEM, at=()):
         self.host, self.role, self.echo = host, role, echo
@@ -309,7 +309,7 @@ class Group:
         self.adding = None	# client: the link that is being added
         self.deleting = set()	# numbers of links whose deletion waits for an answer
         self.dead = self.waited = False
-        self.unknown = 0	# CDC messages for nobody
+        self.unknown = 0	# CDC messages for unknown tokens
 
     def active(self):
         return [x for x in self.links if x.active]
@@ -333,7 +333,7 @@ class Group:
         return self.rtokens[-1]
 
     def get_rmb(self, link, first):
-        """A buffer that is free, or a new one; its keys for all links are told, each time. None: refused."""
+        """A buffer that is free, or a new one; its keys for all links are confirmed, each time. None: refused."""
         rmb = next((r for r in self.rmbs if not r.used), None)
         if rmb is None:
             rmb = Rmb(self.host, ELEM)
@@ -355,7 +355,7 @@ class Group:
         return rmb
 
     def put_rmb(self, rmb):
-        """smcr_buf_unuse: the peer is told, whether or not it agrees the buffer is free for the next one."""
+        """smcr_buf_unuse: DELETE RKEY; with or without the peer's consent the buffer is free for the next one."""
         if not self.dead and self.active():
             over = self.active()[0]
             over.send(smc.llc_delete_rkey([rmb.keys[over][0]]))
@@ -617,7 +617,7 @@ class Conn:
         if m.flags & smc.URGENT_PRESENT:
             self.urgent = self.tail + self.to_rcv
         self.peer_state |= m.state
-        # smc_close_passive_abort_received: whoever still has it open answers when he closes it.
+        # smc_close_passive_abort_received: a program that still has it open answers when it closes it.
         self.aborted = self.aborted or bool(m.state & smc.ABORT)
         self.maybe_done()
 

@@ -253,7 +253,7 @@ class Port:
             self.forget()
 
     def forget(self):
-        """Aborts associations that nobody accepted."""
+        """Aborts associations that were not accepted."""
         with self.cond:
             while self.backlog:
                 self.backlog.pop().abort()
@@ -274,7 +274,7 @@ class Port:
                 if self.failure:
                     raise self.failure
                 if not self.cond.wait(end - time.monotonic()):
-                    raise Timeout("nobody made an association")
+                    raise Timeout("no association")
             return self.backlog.pop(0)
 
     def send_raw(self, at, port, tag, *chunks):
@@ -376,7 +376,7 @@ class Port:
         if own_tag not in self.used:
             self.used.add(own_tag)
             if assoc is not None:
-                assoc.finish("reset")	# the peer began anew
+                assoc.finish("reset")	# the peer restarted
             assoc = Association(self, at, source, own_tag, own_tsn)
             self.associations[at[0], source] = assoc
             assoc.peer_is(peer_tag, rwnd, tsn, None if adaptation < 0 else adaptation)

@@ -94,7 +94,7 @@ class Session(iw.Llp):
     # -- sending --
 
     def take_ssn(self):
-        """The next DDP-SSN, for who sends later, or not, what it belongs to."""
+        """The next DDP-SSN, for a message that is sent later, or never."""
         ssn = self.tx_ssn
         self.tx_ssn = ssn + 1 & 0xffff
         return ssn

@@ -462,7 +462,7 @@ class Link:
         try:
             self._event(self.ep.take(ulpdu))
         except iw.Closed:
-            pass	# the answer cannot be sent any more; what is still to be read says how the link has ended
+            pass	# the answer cannot be sent; what is still to be read has the end of the link
 
     def _event(self, event):
         if event is None:
@@ -795,7 +795,7 @@ class Conn:
                     break
                 out += data
                 self.tail += len(data)
-                # Told when asked, or when half the window would be news.
+                # Sent when asked, or when it would free half the window.
                 if (self.told < 0 or self.tail - self.told >= self.rx.usable // 2
                         or self.peer_flags & WRITE_BLOCKED) and not self.state & (CLOSED | ABORT):
                     self.send_cdc()
@@ -940,13 +940,13 @@ class Server:
 
     def accept(self, timeout=5.0):
         if not select.select([self.sock], [], [], timeout)[0]:
-            raise iw.Timeout("nobody connected")
+            raise iw.Timeout("no connection")
         sock, _ = self.sock.accept()
         sock.settimeout(timeout)
         return Serving(self, sock)
 
     def forget(self):
-        """Drops connections that nobody accepted."""
+        """Drops connections that were not accepted."""
         while select.select([self.sock], [], [], 0)[0]:
             self.sock.accept()[0].close()
         self.mpa.forget()

@@ -14,7 +14,7 @@
  *	card NAME engine|peer GID MAC v1|v2	the RoCE version of its GID
  *	port CARD up|down
  *	withhold CARD on|off	its requests arrive, and have no completion until this is off
- *	run MS			time passes, until something is to be told: ok TIME-IN-US
+ *	run MS			time passes, until there is a report: ok TIME-IN-US
  *	sleep US		time passes
  *	groups			ok ID/ROLE/STATE/TYPE/CONNECTIONS ...
  *	links			ok GROUP/NUMBER/STATE/CONNECTIONS ...
@@ -104,7 +104,7 @@ static struct rng rng;
 static struct smcr *eng;
 static struct named ends[NAMES_MAX], bufs[NAMES_MAX], pairs[NAMES_MAX], cards[NAMES_MAX];
 static struct rnic_dev *ours[NAMES_MAX]; /* the script's cards */
-static unsigned our_cnt, breaches, told;
+static unsigned our_cnt, breaches, reports;
 static int64_t now_ns;
 static char *line, *line_hex;
 static const struct smcr_subnet net = { .addr = { 10, 99, 1, 0 }, .prefix_len = 24 };
@@ -120,14 +120,14 @@ tell_hex(const char *what, const char *name, const uint8_t *p, size_t len)
 		snprintf(h, 3, "%02x", p[i]);
 	*h = 0;
 	say("%s %s %s", what, name, line_hex);
-	told++;
+	reports++;
 }
 
 static void
 tell(const char *what, const char *name, const char *text, const char *more)
 {
 	say("%s %s %s %s", what, name, text, more);
-	told++;
+	reports++;
 }
 
 static void
@@ -269,7 +269,7 @@ settle(void)
 	bool more;
 
 	do {
-		unsigned before = told;
+		unsigned before = reports;
 
 		sim_run(fab, now_ns);
 		for (unsigned i = 0; i < our_cnt; i++) {
@@ -279,7 +279,7 @@ settle(void)
 		smcr_poll(eng, now_ns);
 		smcr_flush_unblocked(eng);
 		engine_events();
-		more = smcr_flush(eng) || told != before;
+		more = smcr_flush(eng) || reports != before;
 	} while (more || sim_next(fab) <= now_ns || smcr_deadline(eng) <= now_ns);
 }
 
@@ -326,15 +326,15 @@ cmd_withhold(char **arg)
 	return 0;
 }
 
-/* Until the end, or until something is told. */
+/* Until the end, or a report. */
 static int
 pass_time(int64_t end, bool stops)
 {
 	int64_t next;
 
-	told = 0;
+	reports = 0;
 	settle();
-	while ((told == 0 || !stops) && now_ns < end) {
+	while ((reports == 0 || !stops) && now_ns < end) {
 		next = sim_next(fab) < smcr_deadline(eng) ? sim_next(fab) : smcr_deadline(eng);
 		now_ns = next < end ? next : end;
 		smcr_set_now(eng, now_ns);

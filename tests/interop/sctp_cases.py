@@ -67,13 +67,13 @@ def register(*transports, where=""):
 def register_ways(*transports, where=""):
     """What takes a peer with an SCTP of its own: chunks that are held back or lost."""
     host_case(f"a Write is placed before its turn, a Send waits for it{where}", transports[0])(early_write)
-    host_case(f"a message goes though an earlier one is not acknowledged{where}", transports[0])(
+    host_case(f"a message is sent before an earlier one is acknowledged{where}", transports[0])(
         nothing_waits_for_an_acknowledgement)
     host_case(f"a message that never ends{where}", transports[0])(endless_message)
     for transport in transports:
         host_case(f"a bad path, {transport.profile.name}{where}", transport, **PATIENT)(bad_path)
         if transport.settings.get("sctp_stack") != "kernel":
-            host_case(f"packets go together to a peer that takes them, {transport.profile.name}{where}", transport)(together)
+            host_case(f"packets are sent together to a peer that supports it, {transport.profile.name}{where}", transport)(together)
 
 
 def together(host):
@@ -124,7 +124,7 @@ def _(host):
     qp.event("qp_error")
 
 
-@shared("requests that are rejected, and ours being rejected")
+@shared("rejected requests, and rejection of ours")
 def _(host):
     qp = host.expecting(4)
     for what, over, verdict in (("wrong token", {"token": qp.token ^ 1}, 2), ("no receives", {"recv_depth": 0}, 1),
@@ -150,7 +150,7 @@ def _(host):
             q.destroy()
 
 
-@shared("an adaptation indication that is missing, or another")
+@shared("a missing or different adaptation indication")
 def _(host):
     for adaptation in (None, 3):
         try:
@@ -260,7 +260,7 @@ def every_error(t, transport):
     b.finish()
 
 
-@shared("what comes before the session is accepted")
+@shared("messages before the session is accepted")
 def _(host):
     for name, act in (("a segment", lambda s: s.send_ulpdu(iw.untagged(iw.SEND, 0, 1, 0, b"x"))),
                       ("an Accept", lambda s: s.send_control(ddp.Control(ddp.ACCEPT))),
@@ -273,7 +273,7 @@ def _(host):
     ep.close()
 
 
-@shared("an Initiate that waits for its queue pair is given up")
+@shared("a waiting Initiate is withdrawn before it has a queue pair")
 def _(host):
     """In order, it is no mistake; anything else is one."""
     qpn = 0
@@ -289,7 +289,7 @@ def _(host):
         equal(host.stats()["mpa_bad"] - before, mistakes, f"{name}: mistakes that were counted")
 
 
-@shared("depths of an Accept that does not fit are known", both=True)
+@shared("depths of a mismatched Accept are known", both=True)
 def _(host):
     if not host.transport.profile.enhanced:
         return
@@ -305,7 +305,7 @@ def _(host):
     q.destroy()
 
 
-@shared("lies in the place of an Accept, beside a link that goes on", both=True)
+@shared("forged messages instead of an Accept, beside a healthy link", both=True)
 def _(host):
     first = host.transport.profile.first_ssn
     send = iw.untagged(iw.SEND, 0, 1, 0, b"x")

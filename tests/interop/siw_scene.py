@@ -272,7 +272,7 @@ def to_host(host, request=None, rtr=None, recvs=4, size=1024, how=None, **over):
     host.t.later(ep.close)
     qp.claim()
     qp.event("connected")
-    # The RTR is no business of whoever tests what comes after it.
+    # Tests of later messages need not know the RTR.
     while ep.reads_out:
         ep.expect(iw.READ_RESP, SOON)
     qp.first = 0	# an RTR takes no receive

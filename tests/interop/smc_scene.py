@@ -23,7 +23,7 @@ TIMERS = {
     "clc_timeout": f"{MS}ms", "llc_timeout": f"{MS}ms", "confirm_link_timeout": f"{MS}ms",
     "add_link_timeout": f"{MS}ms", "close_timeout": f"{MS}ms", "abort_timeout": f"{MS}ms", "fin_grace": "100ms",
     "hold_off": "10ms", "hold_off_max": "1s",
-    # Not answered at all is what is tried; who is late because the machine is busy is in time.
+    # The test is no answer at all; an answer delayed by a busy machine is in time.
     "test_link_interval": "2s", "test_link_timeout": f"{5 * MS}ms",
     "last_link_timeout": "1s",
 }
@@ -252,7 +252,7 @@ class Scene(Strangers):
         return conns, groups, d.fds()
 
     def at_rest(self, d):
-        """The state when it does not change any more."""
+        """The state once it stops changing."""
         seen = []
 
         def steady():
@@ -361,7 +361,7 @@ class Scene(Strangers):
         self.fresh_server()
 
     def redeem(self):
-        """The strange server behaves: a connects again, and holds nothing against it any more."""
+        """The strange server behaves: a connects again, and does not hold it off."""
         def once():
             app, v = self.serving()
             try:

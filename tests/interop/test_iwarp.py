@@ -151,7 +151,7 @@ def check_depths(asked, got, ird):
     check(got.ird == none if asked.ord == none else got.ird >= min(asked.ord, ird), what)
 
 
-@case("an RTR Read that a card does not count comes on top of IRD")
+@case("an RTR Read that a card does not count is accepted beyond IRD")
 def _(t):
     for depth in (1, 2):
         host = Host(t, ird=depth, answer_ms=60000)
@@ -182,7 +182,7 @@ def _(t):
         host.check_end()
 
 
-@case("a rejection before any queue pair had a say names depths that fit")
+@case("a rejection without a queue pair names valid depths")
 def _(t):
     none = iw.NOT_NEGOTIATED
     host = Host(t)
@@ -202,7 +202,7 @@ def _(t):
     host.check_end()
 
 
-@case("a responder that missed the first FPDU hears a second word")
+@case("a responder that missed the first FPDU gets a second one")
 def _(t):
     for rtr in ("write", "read", "send"):
         host = Host(t, answer_ms=60000)
@@ -220,7 +220,7 @@ def _(t):
             equal(second.data, b"", "the second word")
         try:
             third = ep.next(0.15)
-            raise Failure(f"{third} behind the second word, nobody asked for anything")
+            raise Failure(f"{third} after the second message, unsolicited")
         except iw.Timeout:
             pass
         ep.answer_reads = True
@@ -272,7 +272,7 @@ def refused(host, request, what):
     raise Failure(f"{what}: accepted")
 
 
-@host_case("requests that are rejected, with a reason in the private data; and our own being rejected")
+@host_case("rejected requests, with a reason in the private data; rejection of our own")
 def _(host):
     qp, other = host.qp(), host.qp()
     for q in (qp, other):
@@ -387,7 +387,7 @@ def lst_raw(request, rev=2, pd_length=None):
     return iw.MpaFrame(True, rev, enhanced=iw.Enhanced(), private=pd_reply(request)).encode(pd_length=pd_length)
 
 
-@host_case("the initiator's side of set-up: nobody there, closed, reset")
+@host_case("the initiator's side of set-up: no listener, closed, reset")
 def _(host):
     qp = host.qp()
     dead = iw.Listener(host.t.addr)
@@ -485,7 +485,7 @@ def _(t):
     host.check_end()
 
 
-@host_case("a Terminate with a reset behind it tells its reason", answer_ms=60000)
+@host_case("a Terminate before a reset reports its reason", answer_ms=60000)
 def _(host):
     src = host.mr(100)
     told = 0
@@ -535,7 +535,7 @@ def _(host):
             qp.destroy()
 
 
-@host_case("a peer that ended gets nothing of what it did not take", answer_ms=60000)
+@host_case("a peer that ended gets no unread data", answer_ms=60000)
 def _(host):
     size = 8 << 20		# more than sockets hold
     src = host.mr(size)
@@ -557,7 +557,7 @@ def _(host):
 # -- places that close --
 
 
-@host_case("a place that closes in the middle of a Write gets not one byte more, and the link ends", crc=0, fpdu_max=60000)
+@host_case("an element that closes during a Write gets no further byte, and the link ends", crc=0, fpdu_max=60000)
 def _(host):
     mr = host.mr(40000, "w")
     qp, ep = to_host(host, iw.MpaFrame(crc=False, enhanced=iw.Enhanced()), rtr="write", recvs=0)
@@ -580,7 +580,7 @@ def _(host):
 # -- segments --
 
 
-@case("to a peer that is no software of ours, each FPDU is a TCP segment")
+@case("to a foreign peer each FPDU is a TCP segment")
 def _(t):
     for markers in (False, True):
         host = Host(t)
@@ -620,7 +620,7 @@ def own_network(t):
     t.run([need("ip"), "link", "set", "lo", "up"])
 
 
-@case("FPDUs are as small as the path when its MTU falls")
+@case("FPDUs follow a smaller path MTU")
 def _(t):
     own_network(t)
     host = Host(t)
@@ -679,7 +679,7 @@ def reads_beyond_ird(b):
     b.more.append(big)
 
 
-@case("errors where markers are on: 2/0/3, and damage at every byte of an FPDU is seen", timeout=60)
+@case("errors with markers: 2/0/3, and damage at every byte of an FPDU is detected", timeout=60)
 def _(t):
     b = Bad(t, markers=1)
     b.run("FPDUPTR", (2, 0, 3), lambda b: b.ep.send_ulpdu(iw.tagged(iw.WRITE, b.mr.rkey, b.mr.addr, bytes(600)), marker_xor=4))

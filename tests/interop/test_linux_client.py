@@ -13,7 +13,7 @@ from harness import check, equal, main
 both_roles(client=True)
 
 
-@linux_case(True, "ADD LINK that has a card and nothing else: an invitation", cards=1, engine_cards=2)
+@linux_case(True, "ADD LINK with a card only: an invitation", cards=1, engine_cards=2)
 def _(s):
     s.settled(2)	# asymmetric: both links end at the one card
     s.linux.cards.append(Card(s.host, 2))
@@ -24,14 +24,14 @@ def _(s):
     s.open().echo(10000)
 
 
-@linux_case(True, "one link at most: Linux goes on with the first connection, too", cards=2, links_max=1)
+@linux_case(True, "one link at most: Linux continues with the first connection", cards=2, links_max=1)
 def _(s):
     s.settled(1)
     check(s.group.waited and s.host.now > 3000000, "Linux waits for an offer that does not come")
     s.open().echo(10000)
 
 
-@linux_case(True, "CONFIRM RKEY while the engine adds a link: a refusal would be for good", cards=2)
+@linux_case(True, "CONFIRM RKEY while the engine adds a link: a refusal would be final", cards=2)
 def _(s):
     s.settled(2)
     s.linux.deaf_to = lambda m: m.type == smc.ADD_LINK
@@ -46,7 +46,7 @@ def _(s):
     c.close()
 
 
-@linux_case(True, "DELETE RKEY of the buffer of a connection whose C the engine has not seen the answer of", cards=1)
+@linux_case(True, "DELETE RKEY of a connection's buffer before the engine has the answer to its C", cards=1)
 def _(s):
     for n in range(20):
         c = s.open()

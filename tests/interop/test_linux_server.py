@@ -12,7 +12,7 @@ from harness import check, equal, main
 both_roles(client=False)
 
 
-@linux_case(False, "the key of a Confirm is taken for one of the Accept's link", cards=2)
+@linux_case(False, "Linux takes the key of a Confirm for one of the Accept's link", cards=2)
 def _(s):
     s.settled(2)
     for s.linux.favourite in (2, 1):
@@ -22,7 +22,7 @@ def _(s):
     equal([n for _, _, n in s.host.links()], [5, 4], "connections on the links, as Linux means it")
 
 
-@linux_case(False, "a plea for a link that Linux does not know has no answer", cards=2)
+@linux_case(False, "a DELETE LINK request for a link unknown to Linux has no answer", cards=2)
 def _(s):
     s.settled(2)
     c = s.open()
@@ -45,7 +45,7 @@ def _(s):
     s.open().echo(10000)
 
 
-@linux_case(False, "a second link that Linux offers and never confirms", cards=2)
+@linux_case(False, "a second link that Linux offers without a CONFIRM LINK", cards=2)
 def _(s):
     s.settled(2)
     gone = next(x for x in s.group.active() if x is not s.bystander.link)

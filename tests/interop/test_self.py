@@ -104,7 +104,7 @@ def _(t):
     equal(iw.Term(FPDUS["Terminate Read"][0][18:]).why, (0, 1, 2), "Terminate")
 
 
-@case("what Linux siw sent: every FPDU has its CRC, and encodes to the same bytes")
+@case("FPDUs of Linux's siw: each has its CRC, and encodes to the same bytes")
 def _(t):
     sends = 0
     with open(os.path.join(TOP_SRC, "tests/interop/siw-rping.txt")) as f:
@@ -438,7 +438,7 @@ def _(t):
     end_both(a, b)
 
 
-@case("SCTP: what a SACK says, the window, HEARTBEAT, what is not known")
+@case("SCTP: SACK, the window, HEARTBEAT, unknown chunks and parameters")
 def _(t):
     seen = []
     new = sctp.parameter(0xfff0, b"new")
@@ -449,7 +449,7 @@ def _(t):
     a, b = sctp_pair(prepare=with_new,
                      prepare_other=lambda port: seen.append(port.way.watch(sctp.of_type(sctp.INIT_ACK))))
     init_ack = seen[0].held[0][0]
-    check(sctp.parameter(8, new) in init_ack, f"{init_ack.hex()}: unknown parameter not told")
+    check(sctp.parameter(8, new) in init_ack, f"{init_ack.hex()}: unknown parameter not reported")
     one, other = a.stream.assoc, b.stream.assoc
     one.flush(SOON)
     n = one.sent
@@ -471,7 +471,7 @@ def _(t):
     one.flush(SOON)
     equal(one.resent, 2, "messages sent again")
 
-    # Nobody reads: the sender stands still, and goes on when somebody does.
+    # Without a reader the sender stops, and continues with one.
     b.receive_size = 1 << 20
     data = pattern(3 * sctp.WINDOW)
     sender = in_thread(lambda: a.send(data))
@@ -483,7 +483,7 @@ def _(t):
     sender.result()
 
     other.heartbeat(SOON)
-    for type, told in ((0x3f, False), (0x7f, True), (0xbf, False), (0xff, True)):
+    for type, reported in ((0x3f, False), (0x7f, True), (0xbf, False), (0xff, True)):
         # What is behind it in the packet counts when the type says so, by its first bit.
         info = sctp.parameter(1, bytes((type,)))
         one.heartbeats.add(info)
@@ -491,11 +491,11 @@ def _(t):
         one.send_chunk(sctp.Chunk(type, 0, b"x"), sctp.Chunk(sctp.HEARTBEAT, 0, info))
         one.heartbeat(SOON)
         equal(info in one.heartbeats, type < 0x80, f"HEARTBEAT behind a chunk of type {type:#x} passed over")
-        equal(len(one.errors) - errors, told, f"ERRORs for a chunk of type {type:#x}")
+        equal(len(one.errors) - errors, reported, f"ERRORs for a chunk of type {type:#x}")
     end_both(a, b)
 
 
-@case("SCTP: tags, an association that begins anew, aborts, nobody there")
+@case("SCTP: tags, a restarted association, aborts, no listener")
 def _(t):
     lst = ddp.Listener()
     t.later(lst.close)
@@ -506,7 +506,7 @@ def _(t):
     except iw.Closed as e:
         check(e.reset, "refused by an ABORT")
     else:
-        raise Failure("an association with nobody")
+        raise Failure("an association without a listener")
 
     port = sctp.Port(adaptation=1)
     t.later(port.close)
@@ -544,7 +544,7 @@ def _(t):
     equal([assoc.wait_end(SOON) for assoc in (fourth, other)], ["closed", "closed"], "both sides' SHUTDOWN")
 
 
-@case("DDP over SCTP: what does not belong into a session ends it")
+@case("DDP over SCTP: invalid messages end a session")
 def _(t):
     send = iw.untagged(iw.SEND, 0, 1, 0, b"x")
     for name, act in (
@@ -634,7 +634,7 @@ def _(t):
         talk(*hosts.connect(), 3000)
 
 
-@case("SMC-R: Decline falls through with its diagnosis")
+@case("SMC-R: fallback with the diagnosis of the Decline")
 def _(t):
     server = smc.Server(smc.Peer())
     t.later(server.close)

@@ -186,7 +186,7 @@ def slow_proposal(s):
     go_on(s, c)
 
 
-@scene_case("a client that stops, goes away or declines at each step")
+@scene_case("a client that stops, disconnects or declines at each step")
 def _(s):
     for step in STEPS:
         for way in ("stop", "fin", "rst", "decline", "out of sync"):
@@ -295,13 +295,13 @@ def after_decline(s, c, step):
 # -- MPA --
 
 
-@scene_case("the link's MPA connection: strangers, wrong tokens, a second one, errors before and after")
+@scene_case("the link's MPA connection: strangers, invalid tokens, a second one, errors before and after")
 def _(s):
     for name, over in (("wrong token", {"token": 1}), ("wrong PSN", {"psn": 1}), ("version 0", {"version": 0})):
         s.run(f"{name}, then the right one", wrong_token, over)
     s.run("unknown QPN beside the right one", unknown_qpn)
     s.run("no private data", wrong_private, b"")
-    s.run("private data of somebody else", wrong_private, b"hello".ljust(32))
+    s.run("private data of another link", wrong_private, b"hello".ljust(32))
     s.run("private data one byte short", wrong_private, None)
     s.run("a second connection with the token", second_mpa)
     s.run("IRD 0", ird_0)
@@ -348,7 +348,7 @@ def wrong_token(s, over):
 
 
 def unknown_qpn(s):
-    """It may be early: it waits a while to be claimed, and nobody waits for it."""
+    """It may be early: it waits a while to be claimed, and delays no other."""
     c = reached(s, "accept")
     other = in_thread(lambda: rejected(c, c.mpa_request(qpn=0x777777)))
     go_on(s, c)
@@ -471,13 +471,13 @@ def probe(link):
     raise Failure("TEST LINK is not answered")
 
 
-LINK = (bytes(6), bytes(16), 1, 1)	# MAC, GID, QPN, number: of nobody
+LINK = (bytes(6), bytes(16), 1, 1)	# MAC, GID, QPN, number: unused
 UNKNOWN = "unknown LLC message type"
 MALFORMED = "malformed LLC message"
 WRONG_SIDE = "LLC message from the wrong side"
 
 
-@scene_case("LLC: wrong messages end the link, optional and repeated ones do not")
+@scene_case("LLC: invalid messages end the link, optional and repeated ones do not")
 def _(s):
     for type in (0, 5, 0x0a, 0x25, 0x3f, 0x40):
         s.run(f"type {type:#x}", broken_link, sends(smc.llc(type)), UNKNOWN)
@@ -520,7 +520,7 @@ def _(s):
     s.run("DELETE RKEY of unknown and used RMBs", harmless, delete_rkeys)
     s.run("ADD LINK accepted, though there is one link", add_link_taken, True)
     s.run("ADD LINK accepted, DELETE LINK not answered", add_link_taken, False)
-    s.run("ADD LINK accepted for another path, RTokens told", other_path, True)
+    s.run("ADD LINK accepted for another path, RTokens sent", other_path, True)
     s.run("ADD LINK accepted for another path, no RTokens", other_path, False)
     s.run("CONFIRM LINK response names another link", wrong_confirm_link, {"qpn": 0x123})
     s.run("CONFIRM LINK response with another number", wrong_confirm_link, {"number": 9})
@@ -587,7 +587,7 @@ def add_link_taken(s, answered):
         equal(how_it_ends(c.sock), ("reset", b""), "the middle")
 
 
-def other_path(s, told):
+def other_path(s, sent):
     """The first connection's RMB is in use from the Confirm on, whether or not the client names it for the new link, which
     is then not confirmed: the connection goes on over the first one."""
     c = reached(s, "add link")
@@ -596,7 +596,7 @@ def other_path(s, told):
     c.link.send(m.raw[:3] + bytes((m.flags | smc.RESPONSE,)) + b"\x02" + os.urandom(5) + m.raw[10:12] + gid + m.raw[28:])
     c.link.next_llc(smc.ADD_LINK_CONT, SOON)
     rtoken = struct.pack(">BBxxIIQ", m.number, 1, c.link.rmb_key, 0x1234, 0x5678000)
-    c.link.send(smc.llc(smc.ADD_LINK_CONT, smc.RESPONSE, rtoken if told else bytes((m.number, 0))))
+    c.link.send(smc.llc(smc.ADD_LINK_CONT, smc.RESPONSE, rtoken if sent else bytes((m.number, 0))))
     m = c.link.next_llc(smc.DELETE_LINK, SOON)
     equal((m.all, m.response), (False, False), "DELETE LINK")
     c.link.send(smc.as_response(m))
@@ -621,7 +621,7 @@ def early_llc(s, msg):
     equal(how_it_ends(c.sock)[0], "reset", "the middle")
 
 
-@scene_case("TEST LINK: answered, answered wrong, not answered", smcr={"test_link_interval": f"{MS}ms"})
+@scene_case("TEST LINK: answered, answered incorrectly, not answered", smcr={"test_link_interval": f"{MS}ms"})
 def _(s):
     s.run("answered", tested)
     s.run("with other data", broken_test, lambda link, m: link.send(smc.llc_test_link(bytes(16), True)),
@@ -649,7 +649,7 @@ def broken_test(s, answer, why):
 # -- data path --
 
 
-@scene_case("writes where there is nothing to write: Terminate, and the link is gone")
+@scene_case("writes outside of a region: Terminate, and the link ends")
 def _(s):
     for name, why, act in (
             ("unknown STag", (1, 1, 0), lambda c: c.write_at(0, b"x", rkey=c.remote.rkey ^ 0x5a5a)),
@@ -693,7 +693,7 @@ PRODUCER = "producer cursor outside the window"
 CONSUMER = "consumer cursor beyond what was sent"
 
 
-@scene_case("CDC messages that lie end their connection and no other")
+@scene_case("CDC messages with false values end their connection only")
 def _(s):
     for name, over, why in (
             ("producer beyond the window", {"prod": lambda c: c.tx.cursor(c.sent + c.tx.usable + 1)}, PRODUCER),
@@ -720,7 +720,7 @@ def overwrite_eye(c):
     c.send_cdc()
 
 
-@scene_case("CDC messages that are not understood disturb nothing")
+@scene_case("unknown CDC messages have no effect")
 def _(s):
     s.run("unknown token", harmless, lambda c: c.link.send(smc.Cdc(1, 0x31337).encode()))
     s.run("the witness' token", harmless, lambda c: [c.link.send(smc.Cdc(1, n, state=smc.ABORT).encode())
@@ -734,7 +734,7 @@ def _(s):
     s.run("cursors of 40000 wraps ago", harmless, lambda c: c.send_cdc(prod=(40000, 10), cons=(40000, 10)))
 
 
-@scene_case("ends that the peer does not finish, and what comes after the end")
+@scene_case("ends that the peer does not complete, and messages after the end")
 def _(s):
     s.run("abort that is not answered", abort_unanswered)
     s.run("CDC after A", after_end, smc.ABORT)
@@ -808,7 +808,7 @@ def middle_forgotten(s):
 
 
 def middle_bytes(s):
-    """Nothing but FIN may come there any more; what counts is that no byte of it reaches the server."""
+    """Only FIN may come there now; what counts is that no byte of it reaches the server."""
     c = s.echoing()
     c.middle.sendall(b"not by RDMA")
     try:
@@ -861,7 +861,7 @@ def _(s):
     s.run("Decline, out of sync, and the group's link does not answer", subsequent_decline, True, False)
 
 
-@scene_case("elements that the client does not let go of are bounded", smcr={"quarantine_max": 8})
+@scene_case("elements that the client does not release are bounded", smcr={"quarantine_max": 8})
 def _(s):
     s.run("silence for the Confirm", kept_back, b"")
     s.run("garbage for the Confirm", kept_back, b"garbage for a Confirm")
@@ -874,7 +874,7 @@ def kept_back(s, last_words):
     for _ in range(8):
         c = s.client(first.link.peer, first.link)
         c.propose()
-        check(not c.read_accept().first, "the group has room, but takes nobody")
+        check(not c.read_accept().first, "the group has room, but takes no connection")
         c.sock.sendall(last_words)
     for c in s.open[-8:]:
         equal(how_it_ends(c.sock)[0], "reset", "the middle")
@@ -890,7 +890,7 @@ def kept_back(s, last_words):
     s.echoes(first)
 
 
-@scene_case("a peer's id is no key to its group")
+@scene_case("a peer's id gives no access to its group")
 def _(s):
     for way in ("decline", "out of sync", "garbage", "silence"):
         for same_gid in (False, True):
@@ -898,7 +898,7 @@ def _(s):
 
 
 def foreign_id(s, way, same_gid):
-    """A stranger at another address, with all that goes in clear to everybody whom the victim connects to."""
+    """A stranger at another address, with all that the victim sends in clear."""
     victim = s.echoing()
     thief = s.peer()
     thief.host = "127.0.0.1"
@@ -908,8 +908,8 @@ def foreign_id(s, way, same_gid):
     c = s.client(thief)
     c.propose()
     a = c.read_accept()
-    check(a.first, "the stranger was told of the victim's group")
-    check((a.qpn, a.rkey) != (victim.remote.qpn, victim.remote.rkey), "the stranger was told the victim's link and RMB")
+    check(a.first, "the stranger was offered the victim's group")
+    check((a.qpn, a.rkey) != (victim.remote.qpn, victim.remote.rkey), "the stranger got the victim's link and RMB")
     if way in ("decline", "out of sync"):
         c.decline(out_of_sync=way == "out of sync")
         s.tcp_echoes(c.sock)

@@ -101,7 +101,7 @@ def mpa_kind(s, markers, crc, rtr):
 STEPS = ("nothing", "half an accept", "accept", "mpa tcp", "mpa", "confirm", "confirm link", "add link")
 
 
-@scene_case("a server that stops, goes away or declines at each step")
+@scene_case("a server that stops, disconnects or declines at each step")
 def _(s):
     for step in STEPS:
         for way in ("stop", "fin", "rst", "decline", "out of sync"):
@@ -111,7 +111,7 @@ def _(s):
             s.run(f"{step}: {way}", leave, step, way)
 
 
-@scene_case("out of sync, and no fallback allowed: the client starts afresh, once (C.4)",
+@scene_case("out of sync, without fallback: the client retries once as first contact (C.4)",
             service={"fallback": "refuse"})
 def _(s):
     s.run("once", afresh, 1)
@@ -219,7 +219,7 @@ def declined_by_client(s, app, v, diag, answer=False):
 # -- Accepts --
 
 
-@scene_case("wrong Accepts")
+@scene_case("invalid Accepts")
 def _(s):
     malformed = "malformed CLC message"
     # First: of the many lines of what follows the log tells only some.
@@ -262,7 +262,7 @@ def other_bytes(s, data):
     s.wait_log(s.a, "no CLC message")
 
 
-@case("an address of somebody else in an Accept: nobody connects there, unless mpa_peers allows it")
+@case("a third party's address in an Accept: no connect to it, unless mpa_peers allows it")
 def _(t):
     # A third party, in no network that a device of the daemon is in.
     third = socket.socket()
@@ -279,7 +279,7 @@ def _(t):
     equal(s.a.counters()["refused_mpa_peers"] >= 1, True, "counted")
     try:
         third.accept()
-        raise Failure("somebody connected to the third party")
+        raise Failure("a connection to the third party")
     except TimeoutError:
         pass
     # With leave to go there it does.
@@ -321,7 +321,7 @@ def slow_accept(s):
 # -- MPA --
 
 
-@scene_case("MPA replies that cannot be: a clean Decline, data by TCP")
+@scene_case("invalid MPA replies: a Decline, data by TCP")
 def _(s):
     reply = iw.MpaFrame(True, enhanced=iw.Enhanced(), private=smc.Pdata().encode())
     for name, data in (
@@ -376,7 +376,7 @@ def _(s):
     s.run("link lost behind ADD LINK", lost_in_contact, "add link")
     s.run("ADD LINK with an unknown MTU", bad_mtu)
     s.run("ADD LINK of a device that is not there", add_link_late)
-    s.run("ADD LINK over another path, RTokens told", other_path, True)
+    s.run("ADD LINK over another path, RTokens sent", other_path, True)
     s.run("ADD LINK over another path, no RTokens", other_path, False)
 
 
@@ -408,7 +408,7 @@ def early(s, msg):
 
 
 def crossing(s):
-    """Both sides see the link's end and may decline: a Decline that crosses ours is no data, for nobody."""
+    """Both sides see the link's end and may decline: a Decline that crosses ours is no data."""
     app, v = reached(s, "confirm")
     v.link.close(reset=True)
     v.decline()
@@ -420,7 +420,7 @@ def crossing(s):
 
 
 def lost_in_contact(s, step):
-    """Behind its own CONFIRM LINK the client cannot fall back any more (C.2)."""
+    """Behind its own CONFIRM LINK the client cannot fall back (C.2)."""
     app, v = reached(s, step)
     v.link.close(reset=True)
     equal(how_it_ends(app), ("reset", b""), "the client")
@@ -443,7 +443,7 @@ def add_link_late(s):
     talk(app, conn)
 
 
-def other_path(s, told):
+def other_path(s, sent):
     """The first connection's RMB is in use from the Accept on, whether or not the server names it for the new link, which
     it then does not confirm: the connection goes on over the first one."""
     app, v = reached(s, "confirm link")
@@ -458,7 +458,7 @@ def other_path(s, told):
         sock.sendall(iw.Listener.answer(request, private=smc.Pdata(qpn=pd.from_qpn, from_qpn=0x4711).encode()).encode())
         check(not link.next_llc(smc.ADD_LINK, SOON).rejected, "the new link was rejected")
         rtoken = struct.pack(">BBxxIIQ", 2, 1, link.rmb_key, 0x1234, 0x5678000)
-        link.send(smc.llc(smc.ADD_LINK_CONT, 0, rtoken if told else bytes((2, 0))))
+        link.send(smc.llc(smc.ADD_LINK_CONT, 0, rtoken if sent else bytes((2, 0))))
         link.next_llc(smc.ADD_LINK_CONT, SOON)
         sock.close()
     finally:
@@ -548,8 +548,8 @@ def rkey_exchange(s, answer, alive=True):
         raise Failure("the client never asked for a second RMB")
     first.link.wait_llc(smc.CONFIRM_RKEY, False, timeout=SOON)
     if not answer and alive:
-        # Linux drops a request that meets an exchange of its own: the link is tested. Who waited for the RMB has
-        # fallen back meanwhile: it is told again, or taken back.
+        # Linux drops a request that meets an exchange of its own: the link is tested. The connection that
+        # waited for the RMB has fallen back: the RMB is confirmed again, or deleted.
         first.link.wait_llc(smc.TEST_LINK, False, timeout=SOON)
         first.link.wait("CONFIRM RKEY again, or DELETE RKEY", lambda: sum(
             m.type in (smc.CONFIRM_RKEY, smc.DELETE_RKEY) and not m.response for m in first.link.llc_log) > 1, SOON)
@@ -566,7 +566,7 @@ def rkey_exchange(s, answer, alive=True):
 # -- as Linux does it --
 
 
-@scene_case("what Linux reads or does in its own way, over two links")
+@scene_case("deviations of Linux, over two links")
 def _(s):
     s.run("a Confirm names the link of the Accept", confirm_names)
     s.run("a half closed connection moves, and nothing asks", moves_half_closed, 0)
@@ -575,7 +575,7 @@ def _(s):
     s.run("a CONFIRM LINK that names no number of links", two_links_with, {}, {"max_links": 0})
 
 
-@scene_case("what takes long with Linux: a replay of several steps, a lost path that is none to drain",
+@scene_case("slow exchanges of Linux: a replay of several steps, no drain of a lost path",
             smcr={"send_buffer": "256K", "llc_timeout": "4s"})
 def _(s):
     s.server.peer.size_code = 3	# two steps
@@ -765,7 +765,7 @@ def comes_back(s, before, after):
 # -- data path --
 
 
-@scene_case("CDC messages that lie end their connection and no other")
+@scene_case("CDC messages with false values end their connection only")
 def _(s):
     for name, over, why in (
             ("producer beyond the window", {"prod": lambda c: c.tx.cursor(c.sent + c.tx.usable + 1)}, "producer"),
@@ -829,11 +829,11 @@ def wrong_subsequent(s, over):
     talk(app, first)
 
 
-@scene_case("starting over: a writer of which all was consumed goes on at the start of the element")
+@scene_case("starting over: a writer with all data consumed continues at the start of the element")
 def _(s):
     s.run("both ends know it", over_and_over)
     s.run("the server does not, and sends the flag all the same", flag_without_meaning)
-    s.run("before all is told to be consumed", starts_early)
+    s.run("before all is consumed by its cursor", starts_early)
 
 
 def over_and_over(s):
@@ -881,7 +881,7 @@ def _(s):
 
 
 def foreign_group(s, over):
-    """The group of a with b, which the witness is in: the Accept is refused, and nobody notices."""
+    """The group of a with b, which the witness is in: the Accept is refused, without effect on others."""
     x, = [x for x in s.a.ctl("links")["links"] if x["number"] == 1][:1]
     group = s.a.groups()[0]
     app, v = s.proposed()

@@ -69,7 +69,7 @@ def for_a_while(seconds):
     time.sleep(seconds)	# raw: the length of the fault
 
 
-@case("a gateway stands still for a while, on either side", timeout=90)
+@case("a gateway is stopped for a while, on either side", timeout=90)
 def _(t):
     w = World(t)
     for d in (w.a, w.b):
@@ -79,7 +79,7 @@ def _(t):
         w.as_directly(f"after {d.name} stood still")
 
 
-@case("the middle is dropped, with keepalive that notices")
+@case("packets of the CLC connection are dropped, and keepalive detects it")
 def _(t):
     w = World(t, keepalive={"idle": 1, "interval": 1, "probes": 3, "smcr_idle_min": 1})
     w.rules("add", str(MIDDLE))
@@ -89,7 +89,7 @@ def _(t):
     w.as_directly("afterwards")
 
 
-@case("the link is dropped for a while")
+@case("packets of the link are dropped for a while")
 def _(t):
     w = World(t)
     w.rules("add", MPA)
@@ -98,7 +98,7 @@ def _(t):
     w.as_directly("afterwards")
 
 
-@case("the wire is silent for a while: link, middle and direct connections")
+@case("the wire is silent for a while: link, CLC connection and direct connections")
 def _(t):
     w = World(t)
     w.net.silence(1)
@@ -107,7 +107,7 @@ def _(t):
     w.as_directly("afterwards")
 
 
-@case("the address of either side is lost, and comes back", timeout=90)
+@case("the address of either side is lost, and returns", timeout=90)
 def _(t):
     w = World(t)
     for side, end, seconds in (("b", 2, 3), ("a", 1, 12)):	# 10: a device without links would be closed
@@ -127,7 +127,7 @@ def _(t):
         w.as_directly(f"after {side}")
 
 
-@case("a gateway has no file descriptor left: connections go on, new ones wait")
+@case("a gateway has no file descriptor left: connections continue, new ones wait")
 def _(t):
     w = World(t)
     for d in (w.a, w.b):
@@ -156,7 +156,7 @@ def killed(t, victim):
     equal({k: c.goes_on() for k, c in w.direct.items()}, {k: "alive" for k in w.direct}, "directly")
 
 
-@case("the ingress is killed: every conversation ends, on both sides, and no byte is wrong")
+@case("the ingress is killed: every conversation ends, on both sides, without a wrong byte")
 def _(t):
     killed(t, "a")
 

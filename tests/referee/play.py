@@ -2,7 +2,7 @@
 Plays a conversation: a generator that gives the seconds until it wants to go on, so that many are played at a time in one thread.
 What it gives in the end is a list of Steps, each with what the actor's calls said and what both sides see afterwards.
 
-Played directly, a step is over when nothing changes any more. Played through a gateway, it is over when both sides see what they
+Played directly, a step is over when nothing changes. Played through a gateway, it is over when both sides see what they
 saw directly; when they have not by the deadline, they never will.
 """
 import array
@@ -37,14 +37,14 @@ class Wrong(Exception):
 
 
 class Astray(Wrong):
-    """The last step is none that was seen directly."""
+    """The last step was not seen directly."""
 
 
 class Step:
     """says: of each call of the actor's; sees: side -> what it can ask for; came: side -> bytes that its kernel has."""
 
     def __init__(self, what, says=(), late=False):
-        """late: somebody wrote to a side that had closed, or shut both ways."""
+        """late: a write to a side that had closed, or shut both ways."""
         self.what, self.says, self.late = what, tuple(says), late
         self.sees, self.came = {}, {}
 
@@ -207,7 +207,7 @@ class Player:
         self.ends["s"].take(s)
 
     def _refused(self):
-        """Nobody listens. Whether connect() says so or what comes next is one of the differences that verdict.py allows."""
+        """No listener. verdict.py allows connect() or the next call to report it."""
         self.way.unlisten()
         try:
             said = yield from self._connect()

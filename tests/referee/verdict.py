@@ -1,9 +1,9 @@
 """
 What two runs of a conversation have to have in common: everything that a Step has. What may differ, and why:
 
-- connect() to a port that nobody serves fails directly. A gateway has accepted before it can know: the connection is reset then.
+- connect() to a port without a server fails directly. A gateway has accepted before it can know: the connection is reset then.
 - A client that resets before the server has accepted, and has sent nothing, never comes to the server. Directly it has a place in
-  the queue; a gateway that connects to the server because of it would do so for nobody.
+  the queue; a gateway that connects to the server because of it would do so for no client.
 - On a rough direction (draw.py) how much has arrived: a gateway has buffers of its own. The player compares the bytes with those
   that were sent, and the end of the stream with its kind, once all is read; not when they come.
 - Whether a socket can be written while more is under way than a window holds, for the same reason.
@@ -50,7 +50,7 @@ def _unix_sees(one, other):
 
 
 def refused(run):
-    """Does the client see that nobody serves?"""
+    """Does the client see that there is no server?"""
     says = run[0].says if len(run) == 1 else ()
     return says[:1] in (("ECONNREFUSED",), ("ECONNRESET",)) or says == ("connect", "ECONNRESET")
 

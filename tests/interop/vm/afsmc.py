@@ -1,9 +1,9 @@
 """
 In a guest of two that a wire joins, with two cards each on that wire: Linux's own SMC (AF_SMC) in side b, and in side a either
 the same (peer="kernel") or smcrd (peer="smcrd"), whose plain clients and servers it serves. Side a has the cases; side b
-does as it is told (check_NAME_peer.py calls serve()).
+executes calls (check_NAME_peer.py calls serve()).
 
-A way is who connects to whom: "in" from side b to side a, "out" from side a to side b. Programs there play a role each,
+A way is the direction of connects: "in" from side b to side a, "out" from side a to side b. Programs there play a role each,
 which exists for clients and for servers: see traffic.py.
 
 SMC-Rv2 needs an enterprise id in common and IPv4; both cards in one subnet, for its second link. Soft RoCE has no SMC-Rv1.
@@ -128,11 +128,11 @@ class Host(rxe.Devices):
                                               "unsilence": ["del", "dev", name, "root"]}[what]])
 
     def lose(self, message):
-        """Messages of this kind do not arrive here any more; see lost(), lose_nothing()."""
+        """Messages of this kind no longer arrive here; see lost(), lose_nothing()."""
         self._treat(message, "action", "drop")
 
     def strip(self, message):
-        """SMC-R's option is not in them any more when they arrive here: a SYN, a SYN/ACK."""
+        """SMC-R's option is removed when they arrive here: a SYN, a SYN/ACK."""
         nops = [word for at in (60, 64) for word in ("munge", "offset", str(at), "u32", "set", "0x01010101")]
         self._treat(message, "action", "pedit", *nops, "pipe", "action", "csum", "tcp")
 
@@ -237,7 +237,7 @@ class Programs:
     def _accept(self, listener, kind, role, settings, entry):
         while True:
             try:
-                if not select.select([listener], [], [], 0.2)[0]:		# who waits in accept() keeps a closed socket alive
+                if not select.select([listener], [], [], 0.2)[0]:		# a thread in accept() keeps a closed socket alive
                     continue
                 s, _ = listener.accept()
             except (OSError, ValueError):
@@ -421,7 +421,7 @@ class Scene:
                 os.unlink(path)
 
     def cursors(self):
-        """How far each connection is, as all ends say, for who wants to know why one stands still."""
+        """How far each connection is, as all ends say, to find one that stands still."""
         out = []
         for d in self.daemons:
             out += [f"{d.name}: " + " ".join(f"{k}={v}" for k, v in x.items() if not isinstance(v, dict))
@@ -458,7 +458,7 @@ class Flow:
                                                                 {**self.settings, **settings})
 
     def wait(self, number, timeout=60, patience=0):
-        """The client's result; a failure is one here. patience: seconds in which nobody asks, as that takes time of both machines."""
+        """The client's result; a failure is one here. patience: seconds without a query, as that takes time of both machines."""
         programs = self.scene.programs[self.sides["client"]]
         got = wait_until(lambda: programs.done(number, patience), f"{self.way}: the client {self.role} is done", timeout)
         if "failure" in got:

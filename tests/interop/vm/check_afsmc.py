@@ -22,7 +22,7 @@ def _(t):
     equal((over["client 2"], over["server 2"]), (1, 1), "connections by version 2 of SMC-R in the kernel")
 
 
-@case("one byte there and back, 200 times", timeout=40)
+@case("200 round trips of one byte", timeout=40)
 def _(t):
     scene = Scene(t, "smcrd")
     for way in WAYS:
@@ -32,7 +32,7 @@ def _(t):
         t.note(f"{way}: {took * 1e3:.2f} ms a round")
 
 
-@case(f"{SHORT} short ones, one after another, in either way at the same time", timeout=60)
+@case(f"{SHORT} short connections in sequence, in both directions at once", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd")
     flows = [scene.start(way, "echo", one_by_one=True) for way in WAYS]
@@ -59,7 +59,7 @@ def _(t):
         t.note(f"{way}: {took:.1f} s until all were there")
 
 
-@case("each direction ends by itself: half close", timeout=40)
+@case("each direction ends separately: half close", timeout=40)
 def _(t):
     scene = Scene(t, "smcrd")
     for way in WAYS:
@@ -67,14 +67,14 @@ def _(t):
             scene.run(way, "half", size=300000, late=late)
 
 
-@case("aborts with data unread", timeout=40)
+@case("aborts with unread data", timeout=40)
 def _(t):
     scene = Scene(t, "smcrd")
     for way in WAYS:
         for server in (False, True):
             got, served = scene.run(way, "abort", server=server)
             aborts, sees = (served[0], got) if server else (got, served[0])
-            equal(aborts, "aborted", f"{way}: who aborts")
+            equal(aborts, "aborted", f"{way}: the aborting end")
             # AF_SMC may tell its program of an end only; to a plain program that would be an end of data that looks well.
             plain = server == (way == "out")
             check(sees == "reset" or (sees == "end" and not plain), f"{way}: the other end sees: {sees}")

@@ -5,7 +5,7 @@
 # load: 60
 """
 First contact between smcrd and Linux's own SMC, interrupted at each step, with smcrd as client and as server at the same time: a
-message does not arrive and is sent in vain again and again; smcrd is killed then, or stands still, the program on Linux is
+message does not arrive and is repeated without success; smcrd is killed then, or stands still, the program on Linux is
 killed, or the TCP connection reset. The programs get TCP or a reset, in time, what arrives is right, nothing is left of it, and the
 next connection is on SMC-R.
 """
@@ -128,14 +128,14 @@ def handshakes(contact):
     check({"03010000 client", "03010000 server"} <= set(fallbacks), f"Linux had no option: {fallbacks}")
 
 
-@case("a message of CLC never arrives; nor does the SYN, or its option", timeout=120)
+@case("a CLC message, the SYN or its option never arrives", timeout=120)
 def _(t):
     contact = Contact(t)
     lost(contact, ("Proposal", "Accept", "Confirm"))
     handshakes(contact)
 
 
-@case("a message of LLC never arrives", timeout=120)
+@case("an LLC message never arrives", timeout=120)
 def _(t):
     contact = Contact(t)
     lost(contact, ("RoCE packet", "CONFIRM LINK reply", "ADD LINK", "ADD LINK reply"), **{"RoCE packet": TCP})
@@ -182,7 +182,7 @@ def _(t):
     contact.next_is_smcr()
 
 
-@case("Linux is at another first contact for longer than a Confirm is waited for", timeout=60)
+@case("Linux is at another first contact for longer than the timeout of a Confirm", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd", clc_timeout="1s")
     scene.until("over", False)
@@ -200,7 +200,7 @@ def _(t):
     other = programs.client("smc", *at, "try", {"size": 2000})
     wait_until(host.lost, "a CONFIRM LINK was lost")
     waits = flow.client("try", size=2000)
-    for what, got in (("that one", wait_until(lambda: programs.done(other), "the other")["ok"]["result"]), ("who waits", flow.wait(waits))):
+    for what, got in (("that one", wait_until(lambda: programs.done(other), "the other")["ok"]["result"]), ("the waiter", flow.wait(waits))):
         t.note(f"{what}: {got['how']} after {got['over']:.1f} s")
         equal(got["how"], "echo", what)
     check(got["over"] > 1.2, "it took longer than a Confirm is waited for")
@@ -209,7 +209,7 @@ def _(t):
     equal(scene.over_smcr("b")["client 2"], 2, "connections on SMC-R")
 
 
-@case("smcrd is killed between two steps, or stands still", timeout=120)
+@case("smcrd is killed or stopped between two steps", timeout=120)
 def _(t):
     contact = Contact(t)
     d, fallbacks = contact.daemon, contact.scene.fallbacks

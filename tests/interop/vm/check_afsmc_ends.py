@@ -46,7 +46,7 @@ def _(t):
             scene.hosts["b"].card(i, "plug")
 
 
-@case("smcrd has no device that serves: TCP; a card comes, and SMC-R", timeout=60)
+@case("smcrd has no usable device: TCP; with a card SMC-R", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd", devices=[{"type": "siw", "address": afsmc.address("a")}])		# iWARP, which Linux does not take
     falls_back(t, scene, "in", "03030002")
@@ -69,7 +69,7 @@ def _(t):
         equal(set(flow.modes) | set(flow.server()["modes"]), {"smcr", "plain"}, f"{way}: modes")
 
 
-@case("peer auto: who has AF_SMC gets SMC-R and who has not TCP, at the same time", timeout=60)
+@case("peer auto: SMC-R with AF_SMC, TCP without, at the same time", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd")
     auto = {"peer": "auto"}
@@ -95,7 +95,7 @@ def refusing(scene, way, kind="smc", peer="linux"):
     return how, set(flow.modes) | set(flow.server()["modes"])
 
 
-@case("a service that refuses: a reset for whom SMC-R is not possible, and SMC-R for the others", timeout=60)
+@case("fallback refuse: a reset without SMC-R, SMC-R for the others", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd", ueids=("OTHER.ID",), clc_timeout="1s")
     for way in WAYS:
@@ -113,7 +113,7 @@ def _(t):
     check("no CLC message where one was expected" in d.log(), "a plain client of an egress with auto")
 
 
-@case("plain programs in place of AF_SMC ones: TCP without a byte of CLC", timeout=40)
+@case("plain programs instead of AF_SMC ones: TCP without a byte of CLC", timeout=40)
 def _(t):
     scene = Scene(t, "smcrd")
     for way in WAYS:
@@ -132,7 +132,7 @@ def busy(scene, way, count=4):
     return flow, number
 
 
-@case("the kernel's module: in use under load, and nobody is disturbed; unloaded with an idle group, smcrd hears of it", timeout=90)
+@case("the kernel's module: in use under load, no effect; unloaded with an idle group, smcrd gets DELETE LINK", timeout=90)
 def _(t):
     for way in WAYS:
         scene = Scene(t, "smcrd", group_idle="10m")
@@ -157,7 +157,7 @@ def _(t):
         d.finish()
 
 
-@case("smcrd is killed while bytes are under way: resets; the next daemon is served", timeout=90)
+@case("smcrd is killed with data in flight: resets; the next daemon is served", timeout=90)
 def _(t):
     for way in WAYS:
         scene = Scene(t, "smcrd", testlink_s=2)
@@ -177,7 +177,7 @@ def _(t):
         Far("peer").reset()
 
 
-@case("the kernel's cards are gone while bytes are under way: an end or a reset", timeout=60)
+@case("the kernel's cards are removed with data in flight: an end or a reset", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd")
     flow, number = busy(scene, "in")
@@ -195,7 +195,7 @@ def _(t):
             scene.hosts["b"].card(i, "plug")
 
 
-@case("bytes before a reset come before it", timeout=60)
+@case("data sent before a reset arrives before it", timeout=60)
 def _(t):
     scene = Scene(t, "smcrd")
     for way in WAYS:
@@ -205,7 +205,7 @@ def _(t):
             check(got[0][0] == 50000 or (way == "in" and rests == 0), f"{way}: {got}")
 
 
-@case("smcrctl says who the peer is", timeout=40)
+@case("smcrctl shows the peer", timeout=40)
 def _(t):
     scene = Scene(t, "smcrd")
     flow, number = busy(scene, "out")

@@ -4,7 +4,7 @@
 # takes: 70 s
 # load: 140
 """
-Programs that nobody here wrote, unchanged: on one side with plain sockets through smcrd, on the other with those of Linux's own
+Third-party programs, unchanged: on one side with plain sockets through smcrd, on the other with those of Linux's own
 SMC, which a preload library gives them. Way "in": the client has AF_SMC, and smcrd's egress the plain server; "out": a plain
 client at smcrd's ingress, and the server has AF_SMC.
 """
@@ -89,7 +89,7 @@ def _(t):
         x.over(14)
 
 
-@case("a client that asks for TCP fast open: Linux takes TCP, and smcrd too", timeout=30)
+@case("a client with TCP fast open: Linux uses TCP, and so does smcrd", timeout=30)
 def _(t):
     x = Through(t, "in", "nginx")
     equal(x.client.curl(x.url, True, "--tcp-fastopen"), len(FILE), "size of the file")

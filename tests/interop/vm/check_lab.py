@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # takes: 30 s
-"""The laboratory itself: programs that nobody here wrote use its devices, and see what we do to them."""
+"""The laboratory itself: third-party programs use its devices, and see faults."""
 import signal
 import time
 
@@ -48,7 +48,7 @@ def _(t):
     equal(there.wait(), 0, "rping's server")
 
 
-@case("a program sees a port go down and come back, and a device that is deleted")
+@case("a program sees port down, port up, and the deletion of a device")
 def _(t):
     net = rxe.Wires(t, 1)
     watch = t.spawn([need("stdbuf"), "-oL", need("ibv_asyncwatch"), "-d", rxe.device("a", 1)])
@@ -61,17 +61,17 @@ def _(t):
     unplug = t.spawn([need("rdma"), "link", "del", rxe.device("a", 1)])
     wait_until(lambda: not rxe.verbs_devices(rxe.device("a", 1)), "its verbs device is gone from /sys")
     check(unplug.alive(), "rdma waits for the program")
-    check("FATAL" not in watch.log(), f"nothing is told: {watch.log()}")
+    check("FATAL" not in watch.log(), f"no event: {watch.log()}")
     watch.stop(signal.SIGTERM)
     equal(unplug.wait(), 0, "rdma link del")
 
 
-@case("what a silent wire swallows comes again when it speaks", timeout=90)
+@case("packets lost on a silent wire are repeated when it works", timeout=90)
 def _(t):
     net = rxe.Wires(t, 1)
     net.lossy(1, 5)
 
-    def for_a_second():		# the last acknowledgement must not be lost: whoever got it is gone, and the other would wait for ever
+    def for_a_second():		# the last acknowledgement must not be lost: its receiver is gone, and the sender would wait without end
         time.sleep(1)	# raw: so long it loses packets
         net.lossy(1, 0)
     t.note(pingpong(t, net, "a", "b", 1, 3000, for_a_second))

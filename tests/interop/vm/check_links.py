@@ -9,7 +9,7 @@ from harness import PATIENCE, case, check, equal, main, need, wait_until
 from load import Echo, Probe, Stream, all_go_on
 from programs import Redis
 
-# An emulated machine beside others may stand still for a second or two; what is to be noticed at once is told by port
+# An emulated machine beside others may stand still for a second or two; what is to be noticed at once is reported by port
 # events and completions, not by these.
 SMCR = {"test_link_interval": "1s", "test_link_timeout": "6s", "llc_timeout": "8s", "add_link_retry": "500ms",
         "hold_off": "100ms", "hold_off_max": "1s"}
@@ -89,7 +89,7 @@ def _(t):
     scene.end()
 
 
-@case("a wire that swallows everything", timeout=100)
+@case("a wire that drops all packets", timeout=100)
 def _(t):
     scene = Scene(t)
     net = scene.net
@@ -99,7 +99,7 @@ def _(t):
     scene.end()
 
 
-@case("a device is deleted: the daemons let it go, so that the kernel can", timeout=100)
+@case("a device is deleted: the daemons release it, so the kernel can", timeout=100)
 def _(t):
     scene = Scene(t, streams=1)
     net = scene.net
@@ -115,7 +115,7 @@ def _(t):
     scene.end()
 
 
-@case("packet loss of 2 % on both wires: slower, and nothing else", timeout=100)
+@case("packet loss of 2 % on both wires: slower, without errors", timeout=100)
 def _(t):
     scene = Scene(t, probes=2, streams=1)
     for i in scene.net.pairs:

@@ -51,7 +51,7 @@ def _(t):
     carries(t, 6)
 
 
-@case("one machine is lost: what was with it is reset, the reason logged, the kernel's things freed; it returns", timeout=60)
+@case("one machine is lost: its connections are reset, the reason logged, kernel objects freed; it returns", timeout=60)
 def _(t):
     gw = Machines(t, test_link_interval=f"{TEST_S[0]}s", test_link_timeout=f"{TEST_S[1]}s")
     # The group of clients there is silent, that of clients here is busy.

@@ -196,7 +196,7 @@ def over_tcp(t, name, event):
 
 
 ROADS = Roads()
-for what, event in (("a wire goes silent", "silent"), ("an interface goes down", "down")):
+for what, event in (("a wire is silent", "silent"), ("an interface goes down", "down")):
     for how, fn in (("one association over SCTP", over_sctp), ("two links over TCP", over_tcp)):
         def run(t, fn=fn, what=what, event=event):
             t.later(lambda: [ROADS.mend(i) for i in (1, 2)])

@@ -88,7 +88,7 @@ def _(t):
     agree(t, lambda net: verbs(net, "a"), lambda net: siw(net, "b") + verbs(net, "b"), "roce")
 
 
-@case("the card that both prefer is not there yet: iWARP, and RoCE for the groups after it came", timeout=60)
+@case("the preferred card is missing: iWARP, and RoCE for groups made after it appeared", timeout=60)
 def _(t):
     net = rxe.Wires(t, 1)
     net.unplug("b", 1)

@@ -121,7 +121,7 @@ def _(t):
     net.let_go("qp", "mr", "cq", "pd")
 
 
-@case("a card serves soft iWARP, as siw is built, and with MPA revision 1", timeout=90)
+@case("a card serves soft iWARP, with stock siw, and with MPA revision 1", timeout=90)
 def _(t):
     # We offer a depth of 16, and smcrd on a card asks for 2.
     net = siw.Wires(t)
@@ -129,7 +129,7 @@ def _(t):
     equal(runs(t, net, soft, card, mpa_revision=1), (-1, -1), "depths, MPA revision 1")
 
 
-@case("soft iWARP serves a card, as siw is built, with each kind of RTR, and with MPA revision 1", timeout=90)
+@case("soft iWARP serves a card, with stock siw, with each kind of RTR, and with MPA revision 1", timeout=90)
 def _(t):
     net = siw.Wires(t)
     equal(runs(t, net, card, soft, 4 * MIB), (2, 2), "depths that the card named")
@@ -138,28 +138,28 @@ def _(t):
     equal(runs(t, net, card, soft, parameters={"mpa_version": 1}), (-1, -1), "depths, MPA revision 1")
 
 
-@case("soft iWARP with an IRD of one serves a card whose first two Reads may come at once", timeout=90)
+@case("soft iWARP with an IRD of one serves a card with two Reads at once", timeout=90)
 def _(t):
     net = siw.Wires(t)
     for rtr in ("write", "read"):
         equal(runs(t, net, card, soft, parameters={"peer_to_peer": True}, rtr=[rtr], ird=1), (2, 2), f"depths, RTR {rtr}")
 
 
-@case("cards on both ends: as siw is built, and with CRC, peer to peer", timeout=90)
+@case("cards on both ends: stock siw, and with CRC, peer to peer", timeout=90)
 def _(t):
     net = siw.Wires(t)
     runs(t, net, card, card, 4 * MIB)
     runs(t, net, card, card, parameters={"mpa_crc_required": True, "peer_to_peer": True})
 
 
-@case("a card that is not yet listening when the first message comes hears the next", timeout=90)
+@case("a card that is not yet listening at the first message gets the next", timeout=90)
 def _(t):
     net = siw.Wires(t)
     for a in (soft, card):
         runs(t, net, a, card, parameters={"reply_gap": 50})
 
 
-@case("an MPA Request in pieces, of a stranger: a card rejects it as it does a whole one", timeout=90)
+@case("an MPA Request in pieces, from a stranger: a card rejects it like a whole one", timeout=90)
 def _(t):
     net = siw.Wires(t)
     scene = Scene(t, net, card, card)
@@ -177,7 +177,7 @@ def _(t):
     scene.finish()
 
 
-@case("a program on a card that soft iWARP does not know is told so", timeout=90)
+@case("a program on a card that soft iWARP does not know is rejected", timeout=90)
 def _(t):
     net = siw.Wires(t)
     scene = Scene(t, net, card, soft)
@@ -192,7 +192,7 @@ def _(t):
     scene.finish()
 
 
-@case("the wire's MTU falls and rises under a connection", timeout=90)
+@case("the wire's MTU falls and rises during a connection", timeout=90)
 def _(t):
     net = siw.Wires(t)
     for name, a, b in SIDES:
@@ -214,7 +214,7 @@ def _(t):
     run_case(t, siw.Wires(t), siw.device, "short")
 
 
-@case("siw knows no markers: TCP, and the reason in words", timeout=90)
+@case("siw has no markers: TCP, with the reason", timeout=90)
 def _(t):
     net = siw.Wires(t)
     for name, a, b in SIDES[:2]:
@@ -232,7 +232,7 @@ def _(t):
         scene.gw.stop()
 
 
-@case("a daemon is killed: the other one notices, and has a link again when it is back", timeout=120)
+@case("a daemon is killed: the other one detects it, and has a link again after the restart", timeout=120)
 def _(t):
     net = siw.Wires(t)
     for name, a, b in SIDES:
@@ -256,7 +256,7 @@ def _(t):
         scene.gw.stop()
 
 
-@case("an interface goes down: both ends notice, and use it again when it is back", timeout=120)
+@case("an interface goes down: both ends detect it, and use it again when it is up", timeout=120)
 def _(t):
     net = siw.Wires(t)
     for name, a, b in SIDES:
@@ -285,7 +285,7 @@ def _(t):
         scene.gw.stop()
 
 
-@case("what the card says last is heard: its Terminate", timeout=90)
+@case("the card's last message, a Terminate, is received", timeout=90)
 def _(t):
     net = siw.Wires(t)
     for name, a, b in SIDES[:2]:

@@ -81,12 +81,12 @@ def server(t):
 
 
 def restart_in_use(t):
-    """Restarts the daemon while it serves a connection, for which it waits; who connects meanwhile is served by the next one."""
+    """Restarts the daemon while it serves a connection, for which it waits; the next process serves connects made meanwhile."""
     (before,) = show("MainPID")
     with connect() as running:
         talk(running)
         systemctl(t, "restart", "--no-block", "smcrd")
-        wait_until(lambda: show("StatusText")[0].startswith("Draining"), "it serves nobody more", 30)
+        wait_until(lambda: show("StatusText")[0].startswith("Draining"), "it serves no new connection", 30)
         late = connect()
         talk(running)
     with late:
@@ -106,7 +106,7 @@ def package():
     return glob.glob(os.path.join(TOP_BUILD, "tests/package/deb/smcrd_*.deb"))[0]
 
 
-@case("apt installs it: there is a user, and a unit that is enabled and waits for a configuration")
+@case("apt install: a user, and an enabled unit that waits for a configuration")
 def _(t):
     apt(t, "install", package())
     t.run(["getent", "passwd", "smcrd"])
@@ -114,7 +114,7 @@ def _(t):
     check(not os.path.exists(CONF), "no configuration is installed")
 
 
-@case("start: over when the ports are open; a status, limits, the sandbox, and traffic in it")
+@case("start: complete when the ports are open; status, limits, the sandbox, and traffic in it")
 def _(t):
     server(t)
     write(CONF, SERVICES % "")
@@ -134,7 +134,7 @@ def _(t):
             check(line in " ".join(limits.split()), f"{line}, of {limits}")
 
 
-@case("reload takes a service in and refuses a bad file; a connection goes on through both")
+@case("reload adds a service and refuses a bad file; a connection continues through both")
 def _(t):
     server(t)
     (before,) = show("MainPID")
@@ -155,7 +155,7 @@ def _(t):
 
 @case("the journal has the daemon's lines with their priorities")
 def _(t):
-    connect().close()			# nobody serves: a warning
+    connect().close()			# no server: a warning
     lines = []
 
     def warned():
@@ -168,9 +168,9 @@ def _(t):
     check(not any(x["MESSAGE"].startswith("<") for x in ours), "the priority is no part of the message")
 
 
-@case("journal fields find what broke, and the catalog explains it")
+@case("journal fields find an outage, and the catalog explains it")
 def _(t):
-    connect().close()			# nobody serves
+    connect().close()			# no server
     found = []
 
     def told():
@@ -189,7 +189,7 @@ def _(t):
         check(words in text, f"{words}: {text}")
 
 
-@case("who hangs is ended by the watchdog, who crashes is started again, who is told nonsense stays down")
+@case("a hung daemon is ended by the watchdog, a crashed one restarted, one with a bad configuration stays down")
 def _(t):
     write(DROP_IN, "[Service]\nWatchdogSec=5\nTimeoutAbortSec=1\nRestartSec=1\n")
     systemctl(t, "daemon-reload")
@@ -214,7 +214,7 @@ def _(t):
     systemctl(t, "start", "smcrd")
 
 
-@case("stop waits for what runs, and serves nobody more; smcrctl drain has new connections refused at once")
+@case("stop waits for connections, and serves no new ones; smcrctl drain refuses new connections at once")
 def _(t):
     server(t)
     with connect() as s:
@@ -224,8 +224,8 @@ def _(t):
         late = connect()	# waits: it might be a restart
         talk(s)
     wait_until(lambda: show("ActiveState", "Result") == ["inactive", "success"], "it has ended well", 60)
-    check(ends(late), "who came late is told at the end")
-    check(refused(), "nobody listens")
+    check(ends(late), "a late client is reset at the end")
+    check(refused(), "no listener")
     systemctl(t, "start", "smcrd")
     with connect() as s:
         talk(s)
@@ -250,7 +250,7 @@ def _(t):
     wait_until(lambda: show("ActiveState")[0] == "active", "it runs when the network is there", 60)
 
 
-@case("a socket unit: connects wait while the daemon is restarted")
+@case("a socket unit: connects wait during a restart")
 def _(t):
     server(t)
     with open("/usr/share/doc/smcrd/examples/smcrd.socket") as f:
@@ -287,7 +287,7 @@ def _(t):
         talk(s)
 
 
-@case("an upgrade by the drop-in: reload starts the new process in the unit; what runs goes on, the watchdog hears the new one")
+@case("an upgrade by the drop-in: reload starts the new process in the unit; connections continue, the watchdog follows the new one")
 def _(t):
     server(t)
     drop_in = "/run/systemd/system/smcrd.service.d/upgrade.conf"
@@ -318,7 +318,7 @@ def _(t):
     systemctl(t, "daemon-reload")
 
 
-@case("an upgrade of the package: what runs ends well, the new daemon takes over")
+@case("an upgrade of the package: connections end normally, the new daemon takes over")
 def _(t):
     server(t)
     new = t.path("new")
@@ -346,7 +346,7 @@ def _(t):
         talk(s)
 
 
-@case("remove stops it and keeps the configuration; purge leaves nothing")
+@case("remove stops the daemon and keeps the configuration; purge leaves nothing")
 def _(t):
     (pid,) = show("MainPID")
     apt(t, "remove", "smcrd")

@@ -16,7 +16,7 @@ from programs import Redis, RedisClient
 BULK = (12 << 20) // SHRINK
 
 
-@case("Redis: redis-benchmark, values of many sizes; smcrctl and the kernel agree on what there is", timeout=60)
+@case("Redis: redis-benchmark, values of many sizes; smcrctl and the kernel report the same objects", timeout=60)
 def _(t):
     net = rxe.Wires(t, 1)
     server = Redis(t)
@@ -101,7 +101,7 @@ def _(t):
     gw.stop()
 
 
-@case("200 connections at once, each with bytes of its own, one queue pair a side; settings of a card that are no defaults", timeout=90)
+@case("200 connections at once, each with its own bytes, one queue pair a side; a card with non-default settings", timeout=90)
 def _(t):
     net = rxe.Wires(t, 1)
     server = many.echo_server(t)
@@ -119,7 +119,7 @@ def _(t):
     gw.stop()
 
 
-@case("a daemon that stands still for a while: its device says that it is not ready, and nothing is lost", timeout=60)
+@case("a stopped daemon: its device answers RNR, and nothing is lost", timeout=60)
 def _(t):
     net = rxe.Wires(t, 1)
     server = Redis(t)

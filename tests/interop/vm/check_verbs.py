@@ -10,28 +10,28 @@ def host(t, net, name, **doing):
     return run_case(t, net, rxe.device, name, **doing)
 
 
-@case("data goes both ways; many requests take few completions")
+@case("data in both directions; many requests, few completions")
 def _(t):
     net = rxe.Wires(t, 1)
     host(t, net, "data")
     host(t, net, "many")
 
 
-@case("each request ends once, whatever the peer does", timeout=60)
+@case("each request ends once with every behaviour of the peer", timeout=60)
 def _(t):
     net = rxe.Wires(t, 1)
     for name in ("access", "too_long", "rnr", "retry"):
         host(t, net, name)
 
 
-@case("our own end: what was posted is flushed, or arrives when the end is in order", timeout=60)
+@case("our own end: posted requests are flushed, or arrive if the end is orderly", timeout=60)
 def _(t):
     net = rxe.Wires(t, 1)
     for name in ("flush", "flush_quiet", "last_words"):
         host(t, net, name)
 
 
-@case("an address that nobody has blocks nobody", timeout=60)
+@case("an unused address blocks no other connect", timeout=60)
 def _(t):
     net = rxe.Wires(t, 1)
     net.ip(f"rule add pref 30 iif lo to {ABSENT} lookup {net._table('a', 1)}",
@@ -39,7 +39,7 @@ def _(t):
     host(t, net, "absent")
 
 
-@case("port and GID go and come back", timeout=60)
+@case("loss and return of port and GID", timeout=60)
 def _(t):
     net = rxe.Wires(t, 1)
     here = rxe.address("a", 1)

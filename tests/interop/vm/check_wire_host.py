@@ -148,7 +148,7 @@ def compare(t, kind, messages, form, also=()):
     return count
 
 
-@case("tshark: RoCE and nothing else on UDP port 4791, nothing malformed, no error")
+@case("tshark: only RoCE on UDP port 4791, no malformed packet, no error")
 def _(t):
     tshark = need("tshark")
     for path in FILES:
@@ -164,7 +164,7 @@ def _(t):
         t.note(f"{os.path.basename(path)}: {len(roce)} RoCE packets, {len(count('smc'))} with SMC-R in them")
 
 
-@case("operations are sends, writes and acknowledgements; every send asks for an event")
+@case("operations are sends, writes and acknowledgements; every send requests an event")
 def _(t):
     seen = Seen()
     t.note(f"operations: {dict(seen.opcodes)}")

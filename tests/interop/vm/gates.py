@@ -73,7 +73,7 @@ class Gates(Pair):
         far = rxe.address("b", 1) if over == "wire" else rxe.ADDR_B
         self.port = {name: t.port() for name in servers}
         self.middle = {name: t.port() for name in servers}
-        # Nothing is kept longer than somebody uses it, so that the end of all can be seen.
+        # Objects end with their last user, so that the end of all can be seen.
         common = dict({"log_level": "info", "smcr": dict({"links_max": len(net.pairs), "group_idle": "1s"}, **(smcr or {}))},
                       **more)
         self.b = Daemon(t, "b", dict(common, devices=verbs(net, "b") if b is None else b, egress=[
@@ -144,7 +144,7 @@ class Gates(Pair):
         d.net.let_go("qp", "mr", pid=d.pid, who=f" of daemon {d.name}", timeout=timeout)
 
     def stop(self):
-        """Both daemons end in order, and the kernel has nothing of them any more."""
+        """Both daemons end in order, and the kernel has no objects of them."""
         self.quiet()
         for d in self.both:
             equal(d.stop(), 0, f"exit status of {d.name}")

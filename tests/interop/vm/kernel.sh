@@ -21,7 +21,7 @@ fetch() {
 	local deb
 	trap 'rm -rf "$tmp"' EXIT
 	mkdir -p "$tmp/deb" "$tmp/new"
-	# As root apt would rather fetch as another user, who cannot write here.
+	# As root apt would rather fetch as another user, without write permission here.
 	(cd "$tmp/deb" && timeout 300 apt-get -q -o APT::Sandbox::User=root download "$1") > "$tmp/log" 2>&1 < /dev/null ||
 		cannot "$1 cannot be downloaded: $(grep -m 1 '^E:' "$tmp/log" || tail -n 1 "$tmp/log")"
 	deb=$(ls "$tmp"/deb/*.deb)

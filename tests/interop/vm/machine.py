@@ -72,7 +72,7 @@ def wire(share, end, cards=1):
 class Machine:
     def __init__(self, kernel, script, limit, case="", name="vm", share=None, qemu_args=(), icount=None, system=""):
         """kernel: directory made by kernel.sh; script: what to run, beside this file; limit: its seconds. The directory
-        that is shared, `share`, is the caller's, who may give one that has files in it. With icount each instruction takes
+        that is shared, `share`, is the caller's, and may have files in it. With icount each instruction takes
         2^icount ns of the machine's time, however busy the host is: for measurements of speed. system: the directory of one that
         boots, in place of the host's files alone."""
         self.kernel, self.script, self.limit = os.path.abspath(kernel), script, limit

@@ -2,7 +2,7 @@
 In a guest of two that a wire joins, each with a kernel of its own: this machine's end of the wire, with an rxe device; calls
 into the other machine; two daemons, one here and one there, of the same kind as Gates.
 
-Side a is the machine that has the cases, side b the one that does as it is told (check_NAME_peer.py calls serve()).
+Side a is the machine that has the cases, side b executes calls (check_NAME_peer.py calls serve()).
 The daemons have both directions, services "there" (clients in a, server in b) and "back" (clients in b, server in a).
 """
 import json
@@ -151,7 +151,7 @@ def serve(served=None):
                 continue
             s, _ = listener.accept()
             with s, s.makefile("rw") as f:
-                if line := f.readline():	# none: somebody wanted to know whether we are there
+                if line := f.readline():	# empty: a connect only
                     json.dump(served.answer(line), f)
     served.t.close()
 

@@ -1,5 +1,5 @@
 """
-In the guest: servers and clients that nobody here wrote, started from this machine or from the other one, so arguments and
+In the guest: third-party servers and clients, started from this machine or from the other one, so arguments and
 results are plain. preload: their TCP sockets are AF_SMC ones (preload_smc.c).
 """
 import hashlib

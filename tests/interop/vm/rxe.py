@@ -3,7 +3,7 @@ In the guest: soft RoCE devices (rdma_rxe), most of them in pairs joined by a wi
 interfaces a<i> and b<i>, the ends of a veth pair, with the addresses 10.78.<i>.1 and 10.78.<i>.2 of one subnet.
 
 rxe knows no network namespaces, and Linux never sends traffic between two of its own addresses over a wire. So both ends
-stay in one namespace, and rules send what goes from one end of a pair to the other over the wire: what is told below
+stay in one namespace, and rules send what goes from one end of a pair to the other over the wire: reports of
 comes before the table of local addresses, which is asked first only for what came in by an interface.
 """
 import json
@@ -95,7 +95,7 @@ class Devices:
         self.t.run([need("rdma"), "link", "add", self.name(side, i), "type", self.TYPE, "netdev", f"{side}{i}"])
 
     def unplug(self, side, i, force=False):
-        """The device goes away for good, whoever uses it."""
+        """The device is removed, in use or not."""
         self.t.run([need("rdma"), "link", "del", self.name(side, i)], status=None if force else 0)
 
     def active(self, *ends):
@@ -119,7 +119,7 @@ class Devices:
         return [x for x in rdma(self.t, "resource", "show", kind) if "pid" in x and (threads is None or x["pid"] in threads)]
 
     def let_go(self, *kinds, pid=None, threads=None, who="", timeout=10):
-        """Waits until the kernel has nothing of these kinds any more. What a program gave back, or had when it ended, is
+        """Waits until the kernel has no object of these kinds. What a program gave back, or had when it ended, is
         destroyed by threads, which wait for packets that are under way."""
         for kind in kinds:
             settles(lambda kind=kind: self.resources(kind, pid, threads), [], f"{kind} left in the kernel{who}", timeout)
@@ -165,7 +165,7 @@ class Wires(Devices):
         return 1000 + 2 * i + ENDS[side]
 
     def close(self):
-        for p in self.t.procs:		# a device goes only when nobody has it open
+        for p in self.t.procs:		# a device is removed only when it is not open
             p.kill()
         for side, i in [(side, i) for i in self.pairs for side in ENDS]:
             self.unplug(side, i, force=True)

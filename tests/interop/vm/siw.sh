@@ -18,7 +18,7 @@ dependency() {
 }
 
 download() {
-	# As root apt would rather fetch as another user, who cannot write here.
+	# As root apt would rather fetch as another user, without write permission here.
 	(cd "$tmp" && timeout 300 apt-get -q -o APT::Sandbox::User=root download "$@") > "$tmp/log" 2>&1 < /dev/null ||
 		cannot "siw: $* cannot be downloaded: $(grep -m 1 '^E:' "$tmp/log" || tail -n 1 "$tmp/log")"
 }

@@ -189,7 +189,7 @@ def _told(settings, what):
 
 
 def _stream(s, settings, on=lambda: None):
-    """Sends until told to stop, then ends its direction; count and checksum."""
+    """Sends until a stop call, then ends its direction; count and checksum."""
     size = crc = 0
     while not _told(settings, "until"):
         part = pattern(5000, size)
@@ -396,7 +396,7 @@ def slow_client(connect, settings, mode):
 
 
 def _steps(s, settings, i):
-    """Blocks both ways, each checked, until told to stop."""
+    """Blocks both ways, each checked, until a stop call."""
     size, over = settings["size"], os.path.join(os.environ["SMCRD_VM_SHARE"], settings["until"])
     while not os.path.exists(over):
         data = pattern(size, i * 1000003 + ROUNDS[i])
@@ -448,7 +448,7 @@ def try_client(connect, settings, mode):
 
 
 def ends_client(connect, settings, mode):
-    """Connections that end in all the ways of settings["ends"], [kind, who is first]: what became of each. Those that are half
+    """Connections that end in all the ways of settings["ends"], [kind, the first end]: what became of each. Those that are half
     closed count in ROUNDS."""
     kinds = settings["ends"]
 
@@ -463,7 +463,7 @@ def ends_client(connect, settings, mode):
             return "reset" if e.errno in GONE else str(e)
         finally:
             if i in ROUNDS:
-                ROUNDS[i] += 1000000	# nobody waits for more
+                ROUNDS[i] += 1000000	# enough
     ROUNDS.clear()
     ROUNDS.update((i, 0) for i, x in enumerate(kinds) if x[0] == "half")
     threads = []

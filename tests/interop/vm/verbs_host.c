@@ -323,7 +323,7 @@ case_data(void)
 	NEED(a.errors + b.errors == 0);
 }
 
-/* Thousands of requests that nobody wants to hear of, through a queue of 256. */
+/* Thousands of unsignaled requests, through a queue of 256. */
 static void
 case_many(void)
 {
@@ -525,7 +525,7 @@ case_last_words(void)
 	}
 }
 
-/* Nobody has this address: the loop goes on meanwhile. */
+/* An unused address: the loop continues meanwhile. */
 static void
 case_absent(void)
 {

@@ -7,7 +7,7 @@ import rxe
 from harness import Failure, Skip
 
 HOST = os.path.join(os.environ["top_builddir"], "tests", "interop", "vm", "verbs_host")
-ABSENT = "10.78.1.77"		# of the wire's subnet, nobody's
+ABSENT = "10.78.1.77"		# of the wire's subnet, unused
 
 
 def run_case(t, net, device, name, **doing):
