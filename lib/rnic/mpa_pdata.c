@@ -58,13 +58,13 @@ mpa_verdict_str(unsigned verdict)
 {
 	static const char *const text[MPA_VERDICT_CNT] = {
 		[MPA_ACCEPTED] = "rejected by the peer",
-		[MPA_UNKNOWN_PEER] = "rejected by the peer: not one of its peers",
+		[MPA_UNKNOWN_PEER] = "rejected by the peer: unknown private data",
 		[MPA_BAD_TOKEN] = "rejected by the peer: wrong token",
 		[MPA_USED] = "rejected by the peer: link already connected",
-		[MPA_NOT_EXPECTED] = "rejected by the peer: not expected",
-		[MPA_BUSY] = "rejected by the peer: too many requests wait there",
+		[MPA_NOT_EXPECTED] = "rejected by the peer: unexpected request",
+		[MPA_BUSY] = "rejected by the peer: too many pending requests",
 		[MPA_READ_DEPTH] = "rejected by the peer: our inbound Read depth is too small",
-		[MPA_GONE] = "rejected by the peer: link given up there",
+		[MPA_GONE] = "rejected by the peer: link aborted",
 	};
 
 	return verdict < MPA_VERDICT_CNT ? text[verdict] : "rejected by the peer";

@@ -59,7 +59,7 @@ siw_cm_check_connected(struct siw_qp *qp)
 	if (qp->peer_qpn != qp->remote.qpn) {
 		const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = ENHANCED_TERM_LOCAL };
 
-		siw_qp_break(qp, "the link was taken by another QP of the peer", RNIC_WC_LOCAL_ERR, &term);
+		siw_qp_break(qp, "the link was taken over by another QP of the peer", RNIC_WC_LOCAL_ERR, &term);
 		return;
 	}
 	timer_cancel(&qp->dev->timers, &qp->connect_timer);

@@ -53,7 +53,7 @@ siw_segment_in(struct siw_qp *qp, struct span segment)
 		siw_qp_break(qp, rdmap_term_str(ev.term.layer, ev.term.etype, ev.term.code), RNIC_WC_REMOTE_ERR, NULL);
 		return SIW_SEG_END;
 	case STREAM_RX_ERROR:
-		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &ev.term);
+		siw_qp_break(qp, "iWARP protocol violation by the peer", RNIC_WC_LOCAL_ERR, &ev.term);
 		return SIW_SEG_END;
 	}
 	return siw_rx_started(qp) ? SIW_SEG_TAKEN : SIW_SEG_END;

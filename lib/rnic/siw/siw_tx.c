@@ -135,7 +135,7 @@ put_response(struct siw_qp *qp)
 	if (!siw_tx_has_room(qp, max))
 		return false;
 	if (!stream_serve(&qp->stream, max, &h, &from, &term)) {
-		siw_qp_break(qp, "the peer reads memory that is gone", RNIC_WC_LOCAL_ERR, &term);
+		siw_qp_break(qp, "the peer reads deregistered memory", RNIC_WC_LOCAL_ERR, &term);
 		return false;
 	}
 	put_bytes(qp, h, from.ptr, from.len);

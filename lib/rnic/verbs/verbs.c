@@ -1,4 +1,4 @@
-/* The verbs device: the device, its memory, its table of calls; see verbs.h and verbs_int.h. */
+/* The verbs device: device, memory, table of operations; see verbs.h and verbs_int.h. */
 #include "rnic/verbs/verbs.h"
 
 #include <errno.h>
@@ -127,7 +127,7 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		int err = errno != 0 ? errno : ENOMEM;
 
 		free(mr);
-		verbs_trouble(dev, err, "the RDMA device registers no more memory");
+		verbs_trouble(dev, err, "the RDMA device cannot register more memory");
 		return -err;
 	}
 	mr->mr = (struct rnic_mr){
@@ -160,7 +160,7 @@ mr_dereg(struct rnic_mr *rmr)
 	free(mr);
 }
 
-/* -- the loop's calls -- */
+/* -- calls of the loop -- */
 
 static enum rnic_reach
 reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
@@ -182,7 +182,7 @@ has_ended(const struct verbs_dev *dev)
 	return dev->ends && list_empty(&dev->qps) && dev->mr_cnt == 0;
 }
 
-/* Frees whatever of it is there. */
+/* Frees a device, complete or not. */
 static void
 dev_free(struct verbs_dev *dev)
 {
@@ -338,7 +338,7 @@ open_card(struct verbs_dev *dev, const char **why)
 		*why = verbs_open_error(rc);
 		return rc;
 	}
-	*why = "there is no RDMA device of this name";
+	*why = "no RDMA device has this name";
 	for (int i = 0; i < n && dev->ctx == NULL && rc == -ENODEV; i++) {
 		if (strcmp(ibv_get_device_name(list[i]), dev->cfg.dev) != 0)
 			continue;
@@ -371,7 +371,7 @@ learn_port(struct verbs_dev *dev, const char **why)
 	rc = ibv_query_device(dev->ctx, &attr);
 	if (rc != 0)
 		return -rc;
-	/* Of each send queue one entry is for the last request of a queue pair, and a CQ takes both queues. */
+	/* One entry of each send queue is for the last request of a queue pair, and a CQ serves both queues. */
 	half = smaller(UINT32_MAX / 2, attr.max_cqe - 1) / 2;
 	dev->phys_ports = attr.phys_port_cnt;
 	dev->max_qp = smaller(dev->cfg.max_qp, attr.max_qp);
@@ -383,7 +383,7 @@ learn_port(struct verbs_dev *dev, const char **why)
 	if (dev->cfg.port > dev->phys_ports)
 		return -EINVAL;
 	verbs_name_port(dev->ctx, attr.vendor_id, dev->cfg.port, &dev->port);
-	*why = "the port cannot be asked";
+	*why = "the port cannot be queried";
 	rc = verbs_read_port(dev->ctx, &dev->port);
 	if (rc == 0)
 		rc = verbs_read_gids(dev->ctx, dev->phys_ports, &dev->port);
@@ -396,7 +396,7 @@ learn_port(struct verbs_dev *dev, const char **why)
 		dev->connect = &verbs_iwarp_ops;
 		return 0;
 	}
-	/* Reaching a peer takes its LID, and no message of SMC-R carries one. */
+	/* Addressing a peer needs its LID, which SMC-R messages do not carry. */
 	*why = "InfiniBand link layer: SMC-R is for RoCE";
 	if (dev->port.infiniband)
 		return -EOPNOTSUPP;
@@ -410,7 +410,8 @@ learn_port(struct verbs_dev *dev, const char **why)
 	return 0;
 }
 
-/* Makes a queue pair as links will, so that what the card cannot do is known now: 0 or a positive errno. */
+/* Creates a queue pair with the attributes of links, so that missing capabilities are detected now. 0 or a positive
+ * errno. */
 static int
 try_qp(struct verbs_dev *dev, uint32_t inline_bytes)
 {
@@ -448,7 +449,7 @@ learn_qp(struct verbs_dev *dev, const char **why)
 	if (err != 0 && verbs_memlock_why(err) == NULL)
 		err = try_qp(dev, 0);
 	memlock = verbs_memlock_why(err);
-	*why = memlock != NULL ? memlock : "the RDMA device makes no queue pair";
+	*why = memlock != NULL ? memlock : "the RDMA device cannot create a queue pair";
 	return -err;
 }
 

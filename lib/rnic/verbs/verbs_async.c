@@ -1,7 +1,4 @@
-/*
- * The verbs device: what happens to the port, its GID and the card; see
- * verbs_int.h. Called when the card's asynchronous events are there.
- */
+/* The verbs device: asynchronous events of port, GID and card; see verbs_int.h. */
 #include <errno.h>
 
 #include "rnic/verbs/verbs_int.h"
@@ -15,7 +12,7 @@ port_came_up(struct verbs_dev *dev)
 		(void)events_set_port(&dev->events, RNIC_PORT_UP);
 }
 
-/* Links name the GID by its index: one that has another index now was gone, and so are they. */
+/* Links use the GID by its index. If the index changed, the GID was removed, and the links with it. */
 static void
 gids_changed(struct verbs_dev *dev)
 {
@@ -24,7 +21,7 @@ gids_changed(struct verbs_dev *dev)
 	if (verbs_read_gids(dev->ctx, dev->phys_ports, &dev->port) < 0)
 		return;
 	if (verbs_is_iwarp(dev))
-		return; /* its peers know an address, which is not in the table */
+		return; /* peers use the IP address, which is not in the table */
 	gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
 	if (gid == NULL || gid->index != dev->gid.index)
 		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
@@ -43,7 +40,7 @@ port_event(struct verbs_dev *dev, unsigned type)
 		dev->port.state = RNIC_PORT_DOWN;
 		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
 	} else {
-		/* The MTU may be another one. A port that is down again by now has an event coming that says so. */
+		/* The MTU may have changed. If the port is down again, another event reports it. */
 		(void)verbs_read_port(dev->ctx, &dev->port);
 		port_came_up(dev);
 	}
@@ -69,7 +66,7 @@ verbs_set_gone(struct verbs_dev *dev)
 
 /* -- queue pairs -- */
 
-/* The hardware may be gone: the event came too late then. */
+/* If hw is destroyed, the event is stale. */
 static void
 qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
 {
@@ -83,7 +80,7 @@ qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
 	}
 }
 
-/* Completions are lost: only taking the QP from the card is sure to end its requests. */
+/* Completions are lost: only destroying the QP is sure to end its requests. */
 static void
 cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 {
@@ -100,14 +97,14 @@ cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 	}
 }
 
-/* Types that are not listed are InfiniBand's, or of things that we do not use. */
+/* Other types are InfiniBand's, or of unused objects. */
 static void
 handle(struct verbs_dev *dev, const struct ibv_async_event *ev)
 {
 	static const char *const qp_why[] = {
-		[IBV_EVENT_QP_FATAL] = "the RDMA device gave the queue pair up",
+		[IBV_EVENT_QP_FATAL] = "the RDMA device reported a fatal queue pair error",
 		[IBV_EVENT_QP_REQ_ERR] = "the peer sent an invalid request",
-		[IBV_EVENT_QP_ACCESS_ERR] = "the peer wrote where it may not",
+		[IBV_EVENT_QP_ACCESS_ERR] = "remote access violation by the peer",
 	};
 	const unsigned type = ev->event_type;
 
@@ -132,13 +129,13 @@ verbs_async_read(struct verbs_dev *dev)
 		if (ibv_get_async_event(dev->ctx, &ev) != 0) {
 			if (errno == EINTR)
 				continue;
-			/* The descriptor of a card that was taken away fails for good. */
+			/* The descriptor of a removed card fails permanently. */
 			if (errno != EAGAIN)
 				verbs_set_gone(dev);
 			return;
 		}
 		dev->stats.async_events++;
-		/* Before it is handled: destroying a queue pair waits for this. */
+		/* Before handling: destroying a queue pair waits for this. */
 		copy = ev;
 		ibv_ack_async_event(&ev);
 		handle(dev, &copy);

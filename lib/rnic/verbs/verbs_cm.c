@@ -1,16 +1,10 @@
-/*
- * The verbs device: the threads for what may wait; see verbs_int.h.
- * Taking a RoCE QP to RTR makes the kernel ask for the peer's MAC address, and
- * wait for about a second when nobody answers; the event loop must not. One
- * thread a device, from its first connection on, one transition at a time.
- * Destroying a QP takes soft RoCE up to three seconds, while packets of it wait
- * for an address: another thread, so that connecting does not wait for that.
- * Connecting iWARP may wait for TCP, minutes: each such job has its own thread.
- *
- * What is shared: the lists of struct verbs_cm, its flag and the job's
- * `cancelled`, all under the lock. A job that was given is the thread's alone
- * until it is in `done`. When a device ends no queue pair is left, and so no job.
- */
+/* The verbs device: threads for blocking calls; see verbs_int.h. A RoCE QP's change to RTR makes the kernel resolve the
+ * peer's MAC address, which blocks for about a second without answer. One thread per device, started with its first
+ * connection, makes these changes one at a time. Destroying a QP takes soft RoCE up to three seconds while packets wait
+ * for address resolution: a second thread, so that connecting is not delayed. Connecting iWARP may wait minutes for
+ * TCP: each such job has a thread.
+ * Shared under the lock: the lists of struct verbs_cm, its flag, and the job's `cancelled`. A submitted job belongs to
+ * the thread until it is in `done`. At the end of a device no queue pair is left, and so no job. */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -33,17 +27,17 @@ run_job(struct verbs_job *job)
 		job->err = ibv_modify_qp(job->hw, &job->rts, job->rts_mask);
 }
 
-/* Called with the lock. */
+/* Requires the lock. */
 static void
 hand_back(struct verbs_cm *cm, struct verbs_job *job)
 {
 	const uint64_t one = 1;
 
 	list_push(&cm->done, &job->node);
-	(void)!write(cm->evfd, &one, sizeof(one)); /* full: it is readable all the more */
+	(void)!write(cm->evfd, &one, sizeof(one)); /* full: the eventfd is readable already */
 }
 
-/* Called with the lock, which it gives up meanwhile. */
+/* Requires the lock, and releases it meanwhile. */
 static void
 next_job(struct verbs_worker *w)
 {
@@ -115,7 +109,7 @@ results_io(void *arg, int fd, unsigned events)
 	}
 }
 
-/* Signals are for the others. */
+/* Other threads handle signals. */
 static int
 verbs_cm_start(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
@@ -194,7 +188,7 @@ verbs_cm_init(struct verbs_dev *dev)
 	worker_init(cm, &cm->connects);
 	worker_init(cm, &cm->ends);
 	rc = dev->loop.watch(dev->loop.ctx, cm->evfd, results_io, dev);
-	/* Now: when a queue pair has to go, there must be a thread for it. */
+	/* Started now: the end of a queue pair must not fail for lack of a thread. */
 	if (rc == 0)
 		rc = worker_start(&cm->ends);
 	if (rc < 0)
@@ -246,7 +240,7 @@ verbs_cm_cancel(struct verbs_qp *qp)
 	if (running)
 		qp->job.cancelled = true;
 	else
-		list_remove(&qp->job.node); /* of those to do, or of those done */
+		list_remove(&qp->job.node); /* on `todo`, or on `done` */
 	pthread_mutex_unlock(&cm->lock);
 	return !running;
 }

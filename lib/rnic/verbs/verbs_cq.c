@@ -1,18 +1,13 @@
-/*
- * The verbs device: completions; see verbs_int.h.
- *
- * Each QP has a CQ of its own. It is polled when an event says that something
- * is there: until empty, armed, polled again. The card reports a request
- * by its position in the queue; what lay before it and was not to be reported
- * has ended with it. From the first failure on nothing is handed out until all
- * requests have ended: the event with the reason comes together with them.
- */
+/* The verbs device: completions; see verbs_int.h.
+ * Each QP has its own CQ. An event starts polling: poll until empty, arm, poll again. The card reports a request by its
+ * queue position; earlier unsignaled requests are complete as well. From the first failure on, completions are held
+ * until all requests have ended: they are reported together with the event and its reason. */
 #include <errno.h>
 #include <stddef.h>
 
 #include "rnic/verbs/verbs_int.h"
 
-/* -- what the card says -- */
+/* -- status of the card -- */
 
 struct meaning {
 	enum rnic_wc_status status;
@@ -26,7 +21,7 @@ static const struct meaning local_error = { RNIC_WC_LOCAL_ERR, COUNTER(other_err
 	"the RDMA device reports a local error" };
 static const struct meaning too_long = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
 	"the peer sent a message that is too long" };
-/* Where there is no reason: a local error. */
+/* Without text: a local error. */
 static const struct meaning meanings[] = {
 	[IBV_WC_WR_FLUSH_ERR] = { RNIC_WC_FLUSHED, COUNTER(flushed), "the queue pair went to the error state" },
 	[IBV_WC_RETRY_EXC_ERR] = { RNIC_WC_RETRY_EXC, COUNTER(retry_exc), "the peer does not answer" },
@@ -45,7 +40,7 @@ static const struct meaning meanings[] = {
 	    "the RDMA device has no access to our memory" },
 };
 
-/* Of a status that is not success. */
+/* For a status other than success. */
 static const struct meaning *
 meaning_of(unsigned status, bool recv)
 {
@@ -56,7 +51,7 @@ meaning_of(unsigned status, bool recv)
 	return &local_error;
 }
 
-/* -- what has ended -- */
+/* -- ended requests -- */
 
 static void
 end_send(struct verbs_qp *qp, enum rnic_wc_status status)
@@ -97,12 +92,12 @@ end_recv(struct verbs_qp *qp, enum rnic_wc_status status, uint32_t len)
 	r->len = len;
 }
 
-/* Requests before the one reported were not to be reported: fine, unless something had failed already. */
+/* Earlier requests were unsignaled: successful, unless a request has failed already. */
 static void
 send_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status)
 {
 	if (pos - qp->sq.done >= qp->sq.sent - qp->sq.done)
-		return; /* not one of ours: a card that errs */
+		return; /* unknown request: a faulty card */
 	while (qp->sq.done != pos)
 		end_send(qp, qp->failed ? RNIC_WC_FLUSHED : RNIC_WC_OK);
 	end_send(qp, status);
@@ -118,7 +113,7 @@ recv_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status, uint32
 	end_recv(qp, status, len);
 }
 
-/* The card is done with it; what became of it, only the Read behind it tells. */
+/* The card is done with the request; only the Read after it shows the result. */
 static void
 iwarp_send_ended(struct verbs_qp *qp, uint64_t id, enum rnic_wc_status status)
 {
@@ -173,7 +168,7 @@ verbs_end_all(struct verbs_qp *qp)
 
 /* -- the completion queue -- */
 
-/* The number of completions that the card had; 0 also when that broke the QP. */
+/* Number of completions polled; also 0 if that broke the QP. */
 static unsigned
 take_some(struct verbs_qp *qp)
 {
@@ -196,7 +191,8 @@ take_some(struct verbs_qp *qp)
 
 		broken = broken != NULL ? broken : one;
 	}
-	/* Not earlier: it may take what came later from the CQ. While the kernel connects it, it flushes before it says why. */
+	/* Last: it may poll later completions. While the kernel connects the QP, it flushes before it reports the
+	 * reason. */
 	if (broken != NULL && !verbs_qp_is_held(qp)) {
 		if (broken->status == RNIC_WC_RETRY_EXC)
 			verbs_qp_note_silence(qp);
@@ -234,7 +230,7 @@ verbs_cq_schedule(struct verbs_qp *qp)
 		list_push(&qp->dev->cq_list, &qp->cq_node);
 }
 
-/* -- handing out -- */
+/* -- reporting -- */
 
 static bool
 withheld(const struct verbs_qp *qp, uint32_t status)
@@ -292,14 +288,14 @@ has_more(const struct verbs_qp *qp)
 	    (qp->rq_done != qp->rq_ended && !withheld(qp, qp->rq[qp->rq_done & qp->rq_mask].status));
 }
 
-/* May something of it still be in its CQ? */
+/* The CQ may still hold completions. */
 static bool
 is_polled(const struct verbs_qp *qp)
 {
 	return qp->phase < VERBS_DESTROY;
 }
 
-/* Takes what is there; arms the CQ when that was all: true when there was something. */
+/* Polls the CQ; arms it if empty. True if there were completions. */
 static bool
 take_or_arm(struct verbs_qp *qp)
 {
@@ -313,11 +309,11 @@ take_or_arm(struct verbs_qp *qp)
 		verbs_qp_break(qp, "its completion queue failed");
 		return false;
 	}
-	/* A completion may have come before the CQ was armed. */
+	/* A completion may have arrived before the CQ was armed. */
 	return take_some(qp) > 0;
 }
 
-/* One QP's share: how many were written. It stays on the list as long as there may be more. */
+/* One QP's share: the number written. The QP stays on the list while there may be more. */
 static unsigned
 poll_qp(struct verbs_qp *qp, struct rnic_wc *wc, unsigned max)
 {
@@ -375,7 +371,7 @@ verbs_channel_read(struct verbs_dev *dev)
 				verbs_set_gone(dev);
 			return;
 		}
-		/* None comes for a CQ that was destroyed; an id that is not known is not believed. */
+		/* The CQ is destroyed: ignore its event, and any with an unknown id. */
 		qp = idtable_get(&dev->ids, (uint32_t)(uintptr_t)id);
 		if (qp == NULL)
 			continue;

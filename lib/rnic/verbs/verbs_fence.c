@@ -1,9 +1,6 @@
-/*
- * The verbs device: the fence on iWARP cards (rnic/fence.h); see verbs_int.h. A
- * card's completion says there that TCP has taken the bytes, and even TCP's
- * acknowledgement does not say that the peer's card has placed them. A Read
- * behind them does.
- */
+/* The verbs device: the fence on iWARP cards (rnic/fence.h); see verbs_int.h. An iWARP card's completion means that TCP
+ * took the bytes, and TCP's acknowledgement does not mean that the peer's card placed them. The answer to a Read after
+ * them does. */
 #include <errno.h>
 
 #include "rnic/verbs/verbs_int.h"
@@ -14,7 +11,7 @@ is_open(const struct verbs_qp *qp)
 	return verbs_is_iwarp(qp->dev) && (qp->phase == VERBS_RTS || qp->phase == VERBS_LINGER);
 }
 
-/* -- when -- */
+/* -- timing -- */
 
 static bool
 is_due(const struct verbs_qp *qp)
@@ -25,10 +22,8 @@ is_due(const struct verbs_qp *qp)
 	    (!qp->fence.out && sq->sent != sq->done && sq->bytes * 2 > sq->bytes_max);
 }
 
-/*
- * There are responders that miss a first message which comes while they are about to wait for it: they look again when more
- * arrives. It is no Read, whose answer could be taken for that of a later one.
- */
+/* Some responders miss a first message that arrives just before they wait for it. They check again on further input.
+ * Not a Read, whose answer could be mistaken for that of a later one. */
 static void
 nudge(struct verbs_qp *qp)
 {
@@ -86,12 +81,12 @@ on_silence(struct timer *t)
 	verbs_qp_reap(qp);
 }
 
-/* Posts the Read behind everything that the card has: 0 or a positive errno. */
+/* Posts the Read after all requests passed to the card: 0 or a positive errno. */
 static int
 post_read(struct verbs_qp *qp)
 {
 	const struct fence *f = &qp->fence;
-	/* One piece of valid memory, if empty: there are drivers that take num_sge for 1 whatever it says. */
+	/* One piece of valid memory, even if empty: some drivers assume num_sge to be 1. */
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)&f->bytes[MPA_FENCE_LEN],
 		.length = f->peer_stag != 0 ? MPA_FENCE_LEN : 0,
@@ -127,10 +122,10 @@ void
 verbs_fence_flush(struct verbs_qp *qp)
 {
 	if (is_open(qp) && is_due(qp) && post_read(qp) != 0)
-		verbs_qp_break(qp, "the RDMA device did not take a work request");
+		verbs_qp_break(qp, "the RDMA device rejected a work request");
 }
 
-/* The nudge has the place of a later request as long as the card has it. */
+/* The nudge occupies the entry of a later request until the card is done with it. */
 static void
 first_ended(struct verbs_qp *qp)
 {
@@ -153,7 +148,7 @@ verbs_fence_read_ended(struct verbs_qp *qp, bool ok)
 	uint32_t pos;
 
 	if (!qp->fence.out)
-		return; /* a card that errs */
+		return; /* a faulty card */
 	pos = fence_answered(&qp->fence);
 	if (!ok || qp->failed)
 		return;
@@ -183,7 +178,7 @@ verbs_fence_init(struct verbs_qp *qp)
 	if (!verbs_is_iwarp(dev))
 		return 0;
 	errno = 0;
-	/* On iWARP the target of a Read needs remote write: the answer is a tagged message like a Write. */
+	/* On iWARP the sink of a Read needs remote write: the answer is a tagged message like a Write. */
 	qp->fence_mr = ibv_reg_mr(qp->pd->hw, qp->fence.bytes, sizeof(qp->fence.bytes),
 	    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	return qp->fence_mr != NULL ? 0 : errno != 0 ? -errno : -ENOMEM;

@@ -1,11 +1,7 @@
-/*
- * What the files of the verbs device share. verbs.c: the device, its memory and
- * its list of calls; verbs_list.c: ports and GIDs; verbs_qp.c: queue pairs,
- * their states and their end; verbs_roce.c: connecting them; verbs_cm.c: the
- * threads for what may wait; verbs_wr.c: posting; verbs_cq.c: completions;
- * verbs_async.c: what happens to port and card. Of iWARP alone: verbs_iwarp.c,
- * verbs_iwarp_passive.c: connecting; verbs_fence.c: the Read behind writes.
- */
+/* Internals of the verbs device. verbs.c: device, memory, table of operations; verbs_list.c: ports and GIDs;
+ * verbs_qp.c: queue pairs, their states and end; verbs_roce.c: connecting them; verbs_cm.c: threads for blocking calls;
+ * verbs_wr.c: posting; verbs_cq.c: completions; verbs_async.c: events of port and card. iWARP only: verbs_iwarp.c,
+ * verbs_iwarp_passive.c: connecting; verbs_fence.c: the fence. */
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -20,22 +16,22 @@
 #include "rnic/unknown_peers.h"
 #include "rnic/verbs/verbs.h"
 
-#define VERBS_INLINE 64               /* bytes of a message that a request carries itself */
-#define VERBS_CHAIN 64                /* requests handed to the card in one call */
-#define VERBS_POLL 32                 /* completions taken from a CQ in one call */
+#define VERBS_INLINE 64               /* maximum of inline data per request */
+#define VERBS_CHAIN 64                /* requests per post call */
+#define VERBS_POLL 32                 /* completions per poll call */
 #define VERBS_ACK_BATCH 64            /* completion events acknowledged together */
-#define VERBS_EVENTS_TURN 256         /* events read in one go */
+#define VERBS_EVENTS_TURN 256         /* events read per turn */
 #define VERBS_BYTES (2 * 1024 * 1024) /* payload worth queueing, struct rnic_credits */
-#define VERBS_FLUSH_MS 1000           /* a card that has not flushed a broken QP by then loses it */
-/* Reads at once that are asked of and offered to an iWARP peer: ours, and an RTR Read that the card sends by itself and
- * may or may not count. */
+#define VERBS_FLUSH_MS 1000           /* time limit for flushing a broken QP; then it is destroyed */
+/* Read depth requested from and offered to an iWARP peer: our Read, and an RTR Read that the card sends by itself and
+ * may not count. */
 #define VERBS_READ_DEPTH 2
-#define VERBS_NUDGE_MS 100   /* the active side says a second word when nothing was heard after the first */
-#define VERBS_LINGER_MS 2000 /* a QP that is closed in order and still sends */
+#define VERBS_NUDGE_MS 100   /* the active side sends a second message if nothing is received after the first */
+#define VERBS_LINGER_MS 2000 /* time limit of a graceful close */
 #define VERBS_LINGER_MAX 64
-#define VERBS_TROUBLE_MS 60000 /* between two words about the same trouble */
+#define VERBS_TROUBLE_MS 60000 /* minimum interval between reports of the same trouble */
 #define VERBS_MAX_QP 65536
-#define VERBS_PARKED_MAX 64 /* MPA requests that nobody expects yet, as with soft iWARP */
+#define VERBS_PARKED_MAX 64 /* parked MPA requests, as with soft iWARP */
 #define VERBS_PARKED_MS 1000
 
 struct verbs_pd {
@@ -48,61 +44,61 @@ struct verbs_wr {
 	uint64_t wr_id;
 	uint32_t len;
 	uint8_t op;     /* enum rnic_wr_op */
-	uint8_t status; /* enum rnic_wc_status, once it has ended */
-	bool signaled;  /* its user wants a completion */
+	uint8_t status; /* enum rnic_wc_status, once ended */
+	bool signaled;  /* the user wants a completion */
 };
 
 struct verbs_recv {
 	uint64_t wr_id;
-	uint32_t len; /* of what came */
+	uint32_t len; /* of the received message */
 	uint32_t status;
 };
 
-/* Requests that are not the card's yet. */
+/* Requests not passed to the card yet. */
 struct verbs_chain {
 	struct ibv_send_wr wr[VERBS_CHAIN];
 	struct ibv_sge sge[VERBS_CHAIN][RNIC_SGE_MAX];
 };
 
-/* Where a queue pair is in its life, in order; verbs_qp.c has which one may follow which. */
+/* Phases of a queue pair, in order; verbs_qp.c has the transitions. */
 enum verbs_phase {
-	VERBS_INIT,       /* takes receives */
-	VERBS_EXPECTING,  /* iWARP: the same, and the peer may come */
-	VERBS_CONNECTING, /* RoCE: the thread has it; iWARP: its connection is being made */
+	VERBS_INIT,       /* accepts receives */
+	VERBS_EXPECTING,  /* iWARP: likewise, and accepts the peer */
+	VERBS_CONNECTING, /* RoCE: a thread makes the transition; iWARP: connecting */
 	VERBS_RTR,
 	VERBS_RTS,
-	VERBS_LINGER,  /* closed in order: what was posted is still being sent */
-	VERBS_CANCEL,  /* it is to end, and the thread that connects it has it still */
-	VERBS_FLUSH,   /* in the error state: the card ends requests */
-	VERBS_DESTROY, /* the thread destroys it, which ends what the card does not flush */
+	VERBS_LINGER,  /* graceful close: posted requests are still being sent */
+	VERBS_CANCEL,  /* to be ended, but its connecting thread still uses it */
+	VERBS_FLUSH,   /* in the error state: the card flushes requests */
+	VERBS_DESTROY, /* a thread destroys it, which ends unflushed requests */
 	VERBS_ENDED,   /* all requests have ended */
-	VERBS_RELEASE, /* its user has destroyed it: the thread takes all of it from the card */
+	VERBS_RELEASE, /* destroyed by its user: a thread frees all of its hardware */
 	VERBS_PHASE_CNT,
 };
 
-/* How its user stands to it. */
+/* State of its user. */
 enum verbs_user {
 	VERBS_USED,
-	VERBS_CLOSED, /* by qp_disconnect: no event follows */
+	VERBS_CLOSED, /* qp_disconnect was called: no event follows */
 	VERBS_DESTROYED,
 };
 
-/* A piece of work that may wait, for the network or for the card; see verbs_cm.c. */
+/* A job that may block on the network or the card; see verbs_cm.c. */
 struct verbs_job {
 	struct list_node node;
 	void (*run)(struct verbs_job *);  /* in the thread */
 	void (*done)(struct verbs_job *); /* in the loop */
-	struct verbs_cm *cm;              /* of a job with a thread of its own, which is this one: */
+	struct verbs_cm *cm;              /* of a job with its own thread: */
 	pthread_t thread;
 	struct ibv_qp *hw;
 	struct ibv_qp_attr rtr, rts;
 	int rtr_mask, rts_mask;
-	bool to_rts;    /* passive side: both steps */
-	bool cancelled; /* nothing may be placed: to the error state, whatever came out */
+	bool to_rts;    /* passive side: both transitions */
+	bool cancelled; /* nothing may be placed: to the error state, whatever the result */
 	int err;        /* result: 0 or a positive errno */
 };
 
-/* Hardware that the thread for that takes back from the card. */
+/* Hardware to be freed by the thread. */
 struct verbs_end {
 	struct verbs_job job;
 	struct ibv_qp *hw;
@@ -126,31 +122,31 @@ struct verbs_qp {
 	struct verbs_end end;
 	uint32_t id; /* of the CQ's events */
 	enum verbs_phase phase;
-	enum verbs_phase ended_in; /* beyond RTS: the last phase up to there */
+	enum verbs_phase ended_in; /* phase of the end, or up to RTS the last one */
 	enum verbs_user user;
 	bool claimed; /* qp_connect was called */
 	bool stopped; /* in the error state: nothing is placed */
 	bool drained; /* FLUSH: the card has no send left */
-	bool failed;  /* a request has ended badly: all that follow are flushed */
-	bool refused; /* the card did not take request sq.sent */
+	bool failed;  /* a request has failed: all later ones are flushed */
+	bool refused; /* the card rejected request sq.sent */
 	enum rnic_side side;
 	struct rnic_remote remote;
 	/* iWARP */
 	uint64_t token;
 	struct verbs_conn *conn;
 	struct verbs_job job;
-	/* send queue; sq.sent: the card has those before */
+	/* send queue; sq.sent: end of requests passed to the card */
 	struct sendq sq;
 	struct verbs_wr *wrs;
 	uint32_t wr_mask;
-	uint32_t sq_given;  /* completions of those before were handed out, or are not wanted */
-	uint32_t sq_sig;    /* behind the last one that the card reports */
+	uint32_t sq_given;  /* end of completions reported, or unwanted */
+	uint32_t sq_sig;    /* after the last request that the card reports */
 	struct fence fence; /* iWARP */
 	struct ibv_mr *fence_mr;
-	uint32_t card_pos; /* iWARP: the card is done with those before */
+	uint32_t card_pos; /* iWARP: end of requests that the card is done with */
 	bool nudge_out;
-	uint8_t (*msg)[VERBS_INLINE]; /* copies of inline data, by place in the send queue */
-	struct ibv_mr *msg_mr;        /* of a card that does not know inline data */
+	uint8_t (*msg)[VERBS_INLINE]; /* copies of inline data, by send queue entry */
+	struct ibv_mr *msg_mr;        /* for a card without inline data */
 	struct verbs_chain *chain;
 	unsigned chain_cnt;
 	/* receive queue, likewise */
@@ -158,8 +154,8 @@ struct verbs_qp {
 	struct verbs_recv *rq;
 	uint32_t rq_mask;
 	uint32_t rq_head, rq_hw, rq_ended, rq_done;
-	bool armed;       /* the CQ tells of its next completion */
-	unsigned unacked; /* its events that were read and not acknowledged */
+	bool armed;       /* the CQ reports its next completion */
+	unsigned unacked; /* events read but not acknowledged */
 	struct timer timer;
 	struct qp_events events;
 	struct list_node node;
@@ -167,24 +163,24 @@ struct verbs_qp {
 	struct list_node tx_node;
 };
 
-/* How queue pairs of a transport are connected. */
+/* Operations to connect queue pairs of a transport. */
 struct verbs_connect_ops {
-	int (*init)(struct verbs_qp *); /* INIT */
+	int (*init)(struct verbs_qp *); /* to INIT */
 	int (*expect)(struct verbs_qp *);
 	int (*connect)(struct verbs_qp *); /* side and remote are set; ends with verbs_qp_connected or verbs_qp_break */
 	int (*rts)(struct verbs_qp *);
-	/* What follows may be NULL. */
+	/* Each may be NULL. */
 	int (*open)(struct verbs_dev *, const char **why); /* of the device */
-	void (*close)(struct verbs_dev *);                 /* no peer comes from now on */
+	void (*close)(struct verbs_dev *);                 /* refuses peers from now on */
 	void (*fini)(struct verbs_dev *);                  /* frees the rest; no queue pair is left */
-	void (*more)(struct verbs_dev *);                  /* events were left to be read */
-	void (*timed_out)(struct verbs_qp *);              /* the timer of a queue pair that is being connected */
-	void (*leaving)(struct verbs_qp *);                /* just before it goes to the error state */
-	void (*left)(struct verbs_qp *);                   /* it is there, or freed */
-	bool (*holds)(const struct verbs_qp *); /* the kernel is at it: the queue pair may not be destroyed */
+	void (*more)(struct verbs_dev *);                  /* unread events are left */
+	void (*timed_out)(struct verbs_qp *);              /* timer of a connecting queue pair */
+	void (*leaving)(struct verbs_qp *);                /* called before the error state */
+	void (*left)(struct verbs_qp *);                   /* the queue pair is in the error state, or freed */
+	bool (*holds)(const struct verbs_qp *); /* the kernel is connecting the queue pair: it must not be destroyed */
 };
 
-/* A thread, and what it has to do, in this order. */
+/* A thread and its jobs, in order. */
 struct verbs_worker {
 	struct verbs_cm *cm;
 	pthread_t thread;
@@ -194,14 +190,14 @@ struct verbs_worker {
 	struct verbs_job *running; /* taken from todo */
 };
 
-/* The threads for what may wait: for all transitions, and for what is taken from the card. Some jobs have one each. */
+/* Threads for blocking calls: one for transitions, one for the end of hardware. Some jobs have their own. */
 struct verbs_cm {
 	struct verbs_worker connects;
 	struct verbs_worker ends;
 	pthread_mutex_t lock;
 	struct list_node done;
 	bool quit;
-	int evfd; /* results are there */
+	int evfd; /* signals results */
 };
 
 struct verbs_dev {
@@ -216,31 +212,31 @@ struct verbs_dev {
 	unsigned phys_ports;
 	struct verbs_port port;
 	bool gid_present;
-	bool gone; /* the card was taken away */
+	bool gone; /* the card was removed */
 	struct verbs_gid gid;
 	struct iface iface;
 	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
 	bool has_inline;
-	bool ends;       /* by rnic_ops.free: when the last queue pair has gone */
-	uint32_t qp_cnt; /* those included that are being destroyed */
+	bool ends;       /* rnic_ops.free was called: ends after the last queue pair */
+	uint32_t qp_cnt; /* including those being destroyed */
 	uint32_t mr_cnt;
 	uint64_t mr_bytes;
 	struct events events;
-	const char *troubled; /* the last trouble reported, and when */
+	const char *troubled; /* the last trouble reported, and its time */
 	int64_t troubled_ns;
-	bool async_more; /* events may be left to be read */
+	bool async_more; /* unread events may be left */
 	bool conn_more;
 	bool cq_more;
 	int64_t busy_until_ns;
 	struct idtable ids;       /* verbs_qp by the id of their CQ */
 	struct list_node qps;     /* all verbs_qp */
-	struct list_node cq_list; /* verbs_qp whose CQ has to be polled */
+	struct list_node cq_list; /* verbs_qp whose CQ must be polled */
 	struct list_node tx_list; /* verbs_qp with a chain */
 	struct verbs_cm cm;
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
 	uint16_t mpa_port;
 	struct verbs_stats stats;
-	struct unknown_peers strangers; /* whom it has counted last */
+	struct unknown_peers strangers; /* last peers counted */
 };
 
 static inline struct verbs_dev *
@@ -267,7 +263,7 @@ verbs_is_iwarp(const struct verbs_dev *dev)
 	return rnic_is_iwarp(dev->port.transport);
 }
 
-/* From the time of this turn. */
+/* Relative to the time of this turn. */
 static inline void
 verbs_arm(struct verbs_dev *dev, struct timer *t, uint32_t ms)
 {
@@ -282,26 +278,27 @@ verbs_pd(struct rnic_pd *p)
 
 /* -- verbs.c -- */
 
-/* A call failed with err (positive): says so to people, with the limit on memory where that may be the cause. */
+/* Reports a call that failed with err (positive) as RNIC_EV_TROUBLE; names the memory limit if that is the likely
+ * cause. */
 void verbs_trouble(struct verbs_dev *, int err, const char *why);
 
 /* -- verbs_list.c -- */
 
-/* Both 0 or a negative errno; the port's name and number are set. */
+/* Both 0 or a negative errno; the port's name and number must be set. */
 int verbs_read_port(struct ibv_context *, struct verbs_port *);
 int verbs_read_gids(struct ibv_context *, unsigned ports, struct verbs_port *);
 void verbs_name_port(struct ibv_context *, uint32_t vendor, unsigned num, struct verbs_port *);
 const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum rnic_gid_type);
-/* Why a card could not be opened (negative errno). */
+/* Text for a failed open of a card (negative errno). */
 const char *verbs_open_error(int rc);
-/* Of a call that pins memory and failed with err (positive): the limit on it, where that is the likely cause, else NULL. */
+/* For a failed call that pins memory, err positive: names the limit if that is the likely cause, else NULL. */
 const char *verbs_memlock_why(int err);
 
 /* -- verbs_qp.c -- */
 
-#define VERBS_GONE_WHY "the RDMA device is gone"
+#define VERBS_GONE_WHY "the RDMA device was removed"
 
-/* Has a thread the QP? */
+/* A thread uses the QP. */
 static inline bool
 verbs_qp_is_away(const struct verbs_qp *qp)
 {
@@ -316,31 +313,31 @@ int verbs_qp_expect(struct rnic_qp *);
 int verbs_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
 int verbs_qp_rts(struct rnic_qp *);
 
-/* The only place that changes the phase; why: for the log, a static text. */
+/* The only function that changes the phase; why: static text for the log. */
 void verbs_qp_set_phase(struct verbs_qp *, enum verbs_phase, const char *why);
-/* The kernel still connects it, and will tell the outcome: destroying it before that would wait. */
+/* The kernel still connects it and will report the result: destroying it before that would block. */
 bool verbs_qp_is_held(const struct verbs_qp *);
-/* RTR or RTS: the user hears of it. */
+/* RTR or RTS: notifies the user. */
 void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
-/* The QP is of no further use: to the error state; events follow when all requests have ended. Of no effect once it ends. */
+/* The QP is unusable: to the error state; events follow when all requests have ended. No effect once it ends. */
 void verbs_qp_break(struct verbs_qp *, const char *why);
-/* Ahead of it: the reason is that the peer does not answer. */
+/* Called before it: the reason is a missing answer of the peer. */
 static inline void
 verbs_qp_note_silence(struct verbs_qp *qp)
 {
 	if (qp->phase < VERBS_LINGER)
 		qp->events.silent = true;
 }
-/* The card is gone, or does not end its requests: the QP is taken from it, and then what is missing is made up. Before phase
- * DESTROY only, and no thread has it. */
+/* The card is removed, or does not end requests: destroys the hardware, then ends the remaining requests. Only before
+ * phase DESTROY, and if no thread uses the QP. */
 void verbs_qp_kill(struct verbs_qp *, const char *why);
-/* Requests have ended: is it the end of the QP, too? */
+/* Requests have ended: ends the QP if they were the last. */
 void verbs_qp_check_end(struct verbs_qp *);
-/* The thread that connects has handed the QP back. */
+/* The connecting thread has returned the QP. */
 void verbs_qp_job_done(struct verbs_qp *);
-/* When its user has destroyed it and its end has come, everything of it is given to the thread; QP_FREED follows. */
+/* If the QP has ended and its user has destroyed it, submits its hardware to the thread; QP_FREED follows. */
 void verbs_qp_reap(struct verbs_qp *);
-/* The card has nothing of it, or it was never handed out. */
+/* The hardware is freed, or the QP was never returned to a user. */
 void verbs_qp_free(struct verbs_qp *);
 void verbs_event(struct verbs_qp *, enum rnic_event_type);
 
@@ -350,40 +347,40 @@ extern const struct verbs_connect_ops verbs_roce_ops;
 /* -- verbs_cm.c -- */
 
 int verbs_cm_init(struct verbs_dev *);
-/* Ends the threads, which have nothing to do. */
+/* Ends the threads, which must be idle. */
 void verbs_cm_fini(struct verbs_dev *);
-/* Hands qp->job to the thread: 0 or a negative errno. */
+/* Submits qp->job to the connecting thread: 0 or a negative errno. */
 int verbs_cm_submit(struct verbs_qp *);
-/* Hands a job to the thread that takes things from the card. */
+/* Submits a job to the thread that frees hardware. */
 void verbs_cm_end(struct verbs_dev *, struct verbs_job *);
-/* Runs a job that may take long in a thread of its own: 0 or a negative errno. */
+/* Runs a slow job in its own thread: 0 or a negative errno. */
 int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
-/* Nothing is to come of the job. False: it is under way, and will be handed back. */
+/* Cancels the job. False: it is running, and will be returned. */
 bool verbs_cm_cancel(struct verbs_qp *);
 
 /* -- verbs_iwarp.c -- */
 
 extern const struct verbs_connect_ops verbs_iwarp_ops;
-/* The first Read, which says that the connection is good, came back. */
+/* The first Read, which proves the connection, is answered. */
 void verbs_iwarp_answered(struct verbs_qp *);
 
 /* -- verbs_fence.c -- */
 
-/* 0 or a negative errno; of no consequence but on iWARP. */
+/* 0 or a negative errno; no effect except on iWARP. */
 int verbs_fence_init(struct verbs_qp *);
-/* The active side's first Read, after which the connection is good: 0 or a positive errno. */
+/* The active side's first Read, which proves the connection: 0 or a positive errno. */
 int verbs_fence_first(struct verbs_qp *);
-/* The chain was handed over: posts the Read when it is due. */
+/* The chain was posted: posts the Read if due. */
 void verbs_fence_flush(struct verbs_qp *);
 void verbs_fence(struct rnic_qp *);
-/* Is the card done with the send queue? */
+/* The card is done with the send queue. */
 static inline bool
 verbs_card_is_done(const struct verbs_qp *qp)
 {
 	return qp->card_pos == qp->sq.sent && !qp->fence.out && !qp->nudge_out;
 }
 
-/* The Read has ended; false: badly. */
+/* The Read has ended; false: failed. */
 void verbs_fence_read_ended(struct verbs_qp *, bool ok);
 /* The card is done with the active side's second message. */
 void verbs_fence_nudge_ended(struct verbs_qp *);
@@ -394,13 +391,13 @@ int verbs_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int verbs_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
 void verbs_credits(const struct rnic_qp *, struct rnic_credits *);
 void verbs_flush(struct rnic_dev *);
-/* Hands the chain to the card. */
+/* Posts the chain to the card. */
 void verbs_chain_post(struct verbs_qp *);
-/* Posts a request behind all others that only has to come back: false when the card does not take it. */
+/* Posts a last request whose completion ends the queue; false if the card rejects it. */
 bool verbs_post_drain(struct verbs_qp *);
-/* Gives RNIC_EV_CREDITS when something that was used up is there again. */
+/* Reports RNIC_EV_CREDITS if an exhausted member is available again. */
 void verbs_credits_changed(struct verbs_qp *);
-/* To be posted at the end of this turn. */
+/* Schedules posting at the end of this turn. */
 static inline void
 verbs_tx_schedule(struct verbs_qp *qp)
 {
@@ -410,7 +407,7 @@ verbs_tx_schedule(struct verbs_qp *qp)
 
 /* -- verbs_cq.c -- */
 
-/* wr_id as the card has it: a position in a queue, and which queue. */
+/* wr_id on the card: queue position, and queue. */
 #define VERBS_ID_RECV (1ull << 63)
 #define VERBS_ID_DRAIN (1ull << 62)
 #define VERBS_ID_READ (1ull << 61)
@@ -419,15 +416,15 @@ verbs_tx_schedule(struct verbs_qp *qp)
 unsigned verbs_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 void verbs_channel_io(void *dev, int fd, unsigned events);
 void verbs_channel_read(struct verbs_dev *);
-/* Asks for an event at the next completion: 0 or a negative errno. */
+/* Requests an event for the next completion: 0 or a negative errno. */
 int verbs_cq_arm(struct verbs_qp *);
-/* Takes all completions that are there. */
+/* Polls all completions. */
 void verbs_cq_empty(struct verbs_qp *);
-/* The oldest request that the card has answers for what happened. */
+/* The oldest request on the card gets this status. */
 void verbs_fail_oldest(struct verbs_qp *, enum rnic_wc_status);
-/* The requests before pos ended well. */
+/* The requests before pos succeeded. */
 void verbs_end_sends(struct verbs_qp *, uint32_t pos);
-/* All requests that have not ended do so now. */
+/* Ends all requests. */
 void verbs_end_all(struct verbs_qp *);
 void verbs_cq_schedule(struct verbs_qp *);
 

@@ -1,15 +1,9 @@
-/*
- * The verbs device: connecting queue pairs of iWARP cards, by librdmacm; see
- * verbs_int.h. The rules are those of soft iWARP (siw_*.c), and so is the
- * private data; MPA itself is the kernel's.
- *
- * The kernel moves the QP, which it knows by its number: the id has no QP of
- * its own and no need of our device context. Between asking it to connect or
- * accept and the event that tells the outcome, it waits where an id or QP is to
- * be destroyed; so both live until then. Asking to connect may wait for TCP (in
- * siw): that has a thread. A connection is good when the first Read on it came
- * back: that is also the message which has to come from the active side first.
- */
+/* The verbs device: connecting queue pairs of iWARP cards through librdmacm; see verbs_int.h. Rules and private data
+ * are those of soft iWARP (siw_*.c); the kernel handles MPA.
+ * The kernel changes the QP's state by its number: the id has no QP and does not need our device context. Between the
+ * request to connect or accept and the event with the result, destroying id or QP blocks; so both live until then. A
+ * connect may wait for TCP (in siw): it runs in a thread. A connection is proven by the answer to the first Read on it,
+ * which is also the first message required from the active side. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +79,7 @@ verbs_conn_check_connected(struct verbs_qp *qp)
 	if (qp->conn == NULL || !qp->conn->up || !qp->claimed || qp->phase != VERBS_CONNECTING)
 		return;
 	if (qp->conn->pdata.from_qpn != qp->remote.qpn)
-		verbs_qp_break(qp, "the link was taken by another QP of the peer");
+		verbs_qp_break(qp, "the link was taken over by another QP of the peer");
 	else
 		set_connected(qp);
 }
@@ -99,14 +93,14 @@ verbs_iwarp_answered(struct verbs_qp *qp)
 
 /* -- its end -- */
 
-/* The connection has failed or ended, whatever its QP wanted. */
+/* The connection has failed or ended, requested by the QP or not. */
 static void
 conn_over(struct verbs_conn *conn, const char *why)
 {
 	struct verbs_qp *qp = conn->qp;
 
 	if (qp->phase <= VERBS_LINGER)
-		verbs_qp_break(qp, why); /* frees it, unless its thread has it */
+		verbs_qp_break(qp, why); /* frees it, unless its thread uses it */
 	else if (!is_pending(conn))
 		verbs_conn_free(conn);
 	verbs_qp_reap(qp);
@@ -115,7 +109,7 @@ conn_over(struct verbs_conn *conn, const char *why)
 static void
 iwarp_leaving(struct verbs_qp *qp)
 {
-	/* In order: FIN instead of a reset. */
+	/* Graceful: FIN instead of a reset. */
 	if (qp->phase == VERBS_LINGER && qp->sq.done == qp->sq.head && qp->conn != NULL && qp->conn->up &&
 	    !qp->dev->gone)
 		(void)rdma_disconnect(qp->conn->id);
@@ -140,13 +134,13 @@ static const char *
 connect_error(struct verbs_qp *qp, int err)
 {
 	if (err == ENODEV)
-		return "the way to the peer's RNIC is not by this card";
+		return "the route to the peer's RNIC does not use this card";
 	if (err == ETIMEDOUT)
 		verbs_qp_note_silence(qp);
 	return mpa_connect_error(err == ECONNRESET ? ECONNREFUSED : err == EADDRINUSE ? EADDRNOTAVAIL : err);
 }
 
-/* In a thread of its own. */
+/* Runs in its own thread. */
 static void
 connect_run(struct verbs_job *job)
 {
@@ -212,7 +206,7 @@ reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	qp->sq.peer_depth = peer.recv_depth;
 	fence_set_peer(&qp->fence, &peer);
 	if (verbs_fence_first(qp) != 0)
-		conn_over(conn, "the RDMA device did not take a work request");
+		conn_over(conn, "the RDMA device rejected a work request");
 }
 
 static const char *
@@ -265,7 +259,7 @@ iwarp_connect(struct verbs_qp *qp)
 	}
 	if (qp->remote.mpa_port == 0 || qp->phase != VERBS_INIT)
 		return -EINVAL;
-	verbs_qp_set_phase(qp, VERBS_CONNECTING, "asked to");
+	verbs_qp_set_phase(qp, VERBS_CONNECTING, "requested");
 	verbs_conn_arm(qp);
 	why = start_connect(qp);
 	if (why != NULL)
@@ -276,7 +270,7 @@ iwarp_connect(struct verbs_qp *qp)
 static void
 iwarp_timed_out(struct verbs_qp *qp)
 {
-	const char *why = "the peer's first message did not come in time";
+	const char *why = "the peer's first message did not arrive in time";
 
 	if (qp->phase <= VERBS_EXPECTING) {
 		why = "the peer did not open its MPA connection in time";
@@ -307,16 +301,16 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 		reply_in(conn, p);
 		return;
 	}
-	/* The passive side has no word of its own from the peer here: an established connection says only that the card has
-	 * taken the MPA start-up for done. That the peer's queue pair works is known because of who speaks first: the SMC
-	 * server answers what the client sends once its own Read came back (CONFIRM LINK follows the CLC Confirm, a further
-	 * link the ADD LINK response). */
+	/* The passive side has no proof from the peer here: the event only means that the card considers MPA start-up
+	 * complete. The order of messages proves the peer's queue pair. The SMC server answers a message that the
+	 * client sends after its own Read is answered: CONFIRM LINK follows the CLC Confirm, a further link the ADD
+	 * LINK response. */
 	qp->sq.peer_depth = conn->pdata.recv_depth;
 	fence_set_peer(&qp->fence, &conn->pdata);
 	verbs_conn_check_connected(qp);
 }
 
-/* Of a request that nobody had claimed. */
+/* Of a parked request. */
 static void
 parked_event(struct verbs_conn *conn, enum rdma_cm_event_type type)
 {
@@ -362,7 +356,7 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		conn->asked = false;
-		conn_over(conn, "the RDMA device is gone");
+		conn_over(conn, "the RDMA device was removed");
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
@@ -403,7 +397,7 @@ iwarp_read(struct verbs_dev *dev)
 				continue;
 			return;
 		}
-		/* Acknowledged before it is handled: destroying an id waits for that. */
+		/* Acknowledged before handling: destroying an id waits for that. */
 		copy = *ev;
 		if (copy.param.conn.private_data != NULL) {
 			memcpy(pd, copy.param.conn.private_data, copy.param.conn.private_data_len);
@@ -486,7 +480,7 @@ iwarp_fini(struct verbs_dev *dev)
 	free(iw);
 }
 
-/* To have receives posted; the kernel's connection manager would set the same. */
+/* To allow posted receives; the kernel's connection manager would set the same. */
 static int
 iwarp_init(struct verbs_qp *qp)
 {

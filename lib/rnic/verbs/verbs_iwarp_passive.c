@@ -1,8 +1,5 @@
-/*
- * The verbs device: the passive side of iWARP connections; see verbs_iwarp.h.
- * A request goes to the QP that its private data names, waits for one a little
- * (parked), or is refused.
- */
+/* The verbs device: passive side of iWARP connections; see verbs_iwarp.h. A request is passed to the QP named in its
+ * private data, parked for a while, or refused. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -17,7 +14,7 @@
 
 /* -- requests -- */
 
-/* Counts one who is refused. An address of another kind than these is not remembered. */
+/* Counts a refused peer, and notes its address if it is IPv4 or IPv6. */
 static void
 count(struct verbs_dev *dev, const struct rdma_cm_id *id, enum unknown_peer_kind kind)
 {
@@ -84,17 +81,15 @@ park(struct verbs_conn *conn)
 	verbs_arm(dev, &conn->timer, VERBS_PARKED_MS);
 }
 
-/*
- * Reads at once of ours that the peer is asked to take. A request of MPA revision 1 names no depth, and siw says 0 then; who
- * sends our private data takes Reads.
- */
+/* Maximum of our outstanding Reads, from the peer's depth. A request of MPA revision 1 has no depth, and siw reports 0;
+ * a sender of smcrd's private data supports Reads. */
 static uint8_t
 read_depth(uint8_t named)
 {
 	return named != 0 && named < VERBS_READ_DEPTH ? named : VERBS_READ_DEPTH;
 }
 
-/* The QP takes the connection over. */
+/* The QP takes the connection. */
 static void
 adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 {
@@ -113,7 +108,7 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 	qp->side = RNIC_PASSIVE;
 	list_push(&conn->dev->iwarp->conns, &conn->node);
 	verbs_conn_pdata(qp, &to, pd);
-	verbs_qp_set_phase(qp, VERBS_CONNECTING, "the peer came");
+	verbs_qp_set_phase(qp, VERBS_CONNECTING, "peer connected");
 	verbs_conn_arm(qp);
 	if (rdma_accept(conn->id, &param) == 0)
 		conn->asked = true;
@@ -133,7 +128,7 @@ find_qp(const struct verbs_dev *dev, uint32_t qpn)
 	return NULL;
 }
 
-/* Finds the QP that is meant. The connection is in no list. */
+/* Finds the addressed QP. The connection is on no list. */
 static void
 dispatch(struct verbs_conn *conn)
 {
@@ -163,7 +158,7 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 	struct verbs_conn *conn;
 
 	ev->id->context = NULL;
-	/* A peer without receives could never be sent anything. */
+	/* A peer without receives could never be sent a message. */
 	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
 	    pdata.recv_depth == 0) {
 		count(dev, ev->id, UNKNOWN_PEER_TOKEN);
@@ -189,7 +184,7 @@ verbs_iwarp_expect(struct verbs_qp *qp)
 
 	if (qp->phase != VERBS_INIT)
 		return -EINVAL;
-	verbs_qp_set_phase(qp, VERBS_EXPECTING, "asked to");
+	verbs_qp_set_phase(qp, VERBS_EXPECTING, "requested");
 	list_init(&mine);
 	LIST_FOREACH(p, &qp->dev->iwarp->parked) {
 		struct verbs_conn *conn = CONTAINER_OF(p, struct verbs_conn, node);
@@ -206,7 +201,7 @@ verbs_iwarp_expect(struct verbs_qp *qp)
 
 /* -- listening -- */
 
-/* 0; -EADDRINUSE; -ENODEV: the address is not one of this card; another negative errno. */
+/* 0; -EADDRINUSE; -ENODEV: not an address of this card; another negative errno. */
 static int
 listen_at(struct verbs_dev *dev, const struct sockaddr_storage *at, uint16_t port)
 {
@@ -255,7 +250,7 @@ is_candidate(const struct verbs_dev *dev, const struct ifaddrs *ifa, int family)
 	return dev->port.ifindex == 0 || if_nametoindex(ifa->ifa_name) == dev->port.ifindex;
 }
 
-/* The first address at which the card can be reached, IPv4 first. */
+/* The first address of the card, IPv4 first. */
 static int
 listen_anywhere(struct verbs_dev *dev)
 {
@@ -296,12 +291,12 @@ verbs_iwarp_listen(struct verbs_dev *dev, const char **why)
 	if (rc == 0) {
 		addr_set_port(&iw->addr, 0);
 		addr_to_v6(&iw->addr, dev->cfg.gid.b);
-		/* Of GIDs that are made of a MAC address, not all kernels say the interface. */
+		/* Some kernels do not report the interface of a GID made from a MAC address. */
 		dev->gid = (struct verbs_gid){ .gid = dev->cfg.gid, .ifindex = iface_of(&iw->addr) };
 	} else {
 		*why = rc == -EADDRINUSE ? "no free MPA port in the range"
 		    : rc == -ENODEV      ? "the iWARP card has no such IP address"
-		                         : "the MPA port cannot be listened on";
+		                         : "cannot listen on the MPA port";
 	}
 	return rc;
 }

@@ -1,8 +1,5 @@
-/*
- * The verbs device: which ports there are and what they are: state, GIDs,
- * provider; see verbs.h. Called when devices are looked for, when one is
- * opened, and at each change of its GIDs.
- */
+/* The verbs device: ports with their state, GIDs and provider; see verbs.h. Called in the search for devices, at open,
+ * and at each GID change. */
 #include "rnic/verbs/verbs.h"
 
 #include <dirent.h>
@@ -24,7 +21,7 @@
 #define RXE_VENDOR 0xffffffu
 #define SIW_VENDOR 0x626d74u
 
-/* -- who made it -- */
+/* -- provider -- */
 
 /* The driver of the card behind the device: "mlx5" for mlx5_core. */
 static bool
@@ -48,7 +45,7 @@ driver_of(const char *ibdev_path, char out[RNIC_NAME_MAX])
 	return true;
 }
 
-/* Devices of software are known by their vendor: sysfs would name the driver of the interface below. */
+/* Software devices are recognized by vendor: sysfs names the driver of the underlying interface. */
 static void
 provider_of(const struct ibv_device *dev, uint32_t vendor, char out[RNIC_NAME_MAX])
 {
@@ -73,7 +70,8 @@ gid_type(const struct ibv_gid_entry *e)
 	}
 }
 
-/* The interface of an iWARP port, whose only GID begins with its MAC address: older kernels do not tell it. 0: none. */
+/* The interface of an iWARP port, whose only GID begins with its MAC address; older kernels do not report it. 0:
+ * none. */
 static unsigned
 ifindex_by_mac(const struct rnic_gid *gid)
 {
@@ -93,7 +91,7 @@ ifindex_by_mac(const struct rnic_gid *gid)
 	return index;
 }
 
-/* All entries of the device's table: how many, or a negative errno; *out is the caller's. */
+/* All entries of the device's table: their number, or a negative errno; the caller frees *out. */
 static ssize_t
 read_gid_table(struct ibv_context *ctx, unsigned ports, struct ibv_gid_entry **out)
 {
@@ -138,7 +136,7 @@ verbs_read_gids(struct ibv_context *ctx, unsigned ports, struct verbs_port *port
 		memcpy(g->gid.b, table[i].gid.raw, sizeof(g->gid.b));
 		if (g->ifindex == 0 && rnic_is_iwarp(port->transport))
 			g->ifindex = ifindex_by_mac(&g->gid);
-		/* The first entries are the port's own; those of its VLANs come later. */
+		/* The first entries are the port's own; those of its VLANs follow. */
 		if (port->ifindex == 0)
 			port->ifindex = g->ifindex;
 		port->gid_cnt++;
@@ -176,7 +174,7 @@ verbs_name_port(struct ibv_context *ctx, uint32_t vendor, unsigned num, struct v
 
 /* -- all ports -- */
 
-/* Errors of verbs calls that say who may do what. */
+/* Permission errors of verbs calls. */
 static bool
 is_permission(int err)
 {
@@ -205,7 +203,7 @@ add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 		}
 		*ports = grown;
 		verbs_name_port(ctx, attr.vendor_id, p, &grown[*cnt]);
-		/* A port that does not answer is left out, the others are not its fault. */
+		/* A port that cannot be queried is skipped; others may work. */
 		if (verbs_read_port(ctx, &grown[*cnt]) == 0 &&
 		    verbs_read_gids(ctx, attr.phys_port_cnt, &grown[*cnt]) == 0)
 			(*cnt)++;
@@ -214,7 +212,7 @@ add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 	return rc;
 }
 
-/* Does the kernel have a device though no provider library took one? */
+/* The kernel has a device, but no provider library supports it. */
 static bool
 kernel_has_devices(void)
 {
@@ -245,7 +243,7 @@ verbs_memlock_why(int err)
 {
 	struct rlimit l;
 
-	/* The kernel says ENOMEM, some providers something else. */
+	/* The kernel returns ENOMEM, some providers another error. */
 	if ((err != ENOMEM && err != EPERM && err != EAGAIN) || getrlimit(RLIMIT_MEMLOCK, &l) < 0 ||
 	    l.rlim_cur == RLIM_INFINITY)
 		return NULL;
@@ -305,7 +303,7 @@ verbs_card_listed(const char *dev)
 	return found;
 }
 
-/* -- the GID to use -- */
+/* -- selecting a GID -- */
 
 static bool
 is_v4(const struct rnic_gid *g)
@@ -321,7 +319,7 @@ is_link_local(const struct rnic_gid *g)
 	return g->b[0] == 0xfe && (g->b[1] & 0xc0) == 0x80;
 }
 
-/* The smaller the better. */
+/* Lower is better. */
 static unsigned
 rank(const struct verbs_gid *g)
 {
@@ -341,7 +339,7 @@ verbs_choose_gid(const struct verbs_port *port, const struct sockaddr_storage *a
 		const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)(const void *)addr;
 
 		addr_to_v6(addr, want);
-		/* The same link-local address may stand on several interfaces. */
+		/* Several interfaces may have the same link-local address. */
 		if (ifindex == 0 && addr->ss_family == AF_INET6)
 			ifindex = sin6->sin6_scope_id;
 	}

@@ -1,7 +1,4 @@
-/*
- * In place of the verbs device where smcrd is built without libibverbs: no
- * cards, and the reason in words.
- */
+/* Replaces the verbs device in an smcrd built without libibverbs: no cards, and the reason. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,15 +1,9 @@
-/*
- * The verbs device: queue pairs: their making, phases and end; see verbs_int.h.
- *
- * A QP that breaks or is disconnected goes to the error state, in which the
- * card takes nothing that arrives and ends what is posted. Its user hears of
- * that when all of it has ended: a buffer is the card's until then.
- *
- * Destroying one may take the kernel seconds, with packets of it that wait for
- * an address: a thread does that. A QP whose requests do not end otherwise is
- * destroyed alone, and its CQ polled when it comes back; one whose user has
- * destroyed it goes with all it has.
- */
+/* The verbs device: creation, phases and end of queue pairs; see verbs_int.h.
+ * A broken or disconnected QP goes to the error state, in which the card drops input and flushes posted requests. Its
+ * user is notified when all requests have ended: until then the card owns the buffers.
+ * Destroying a QP may block the kernel for seconds, while its packets wait for address resolution: a thread does it. If
+ * requests do not end otherwise, only the QP is destroyed, and its CQ is polled afterwards. After the user's destroy,
+ * all hardware is freed. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -19,12 +13,12 @@
 #include "base/ring.h"
 #include "rnic/verbs/verbs_int.h"
 
-#define TIMERS (1 + FENCE_TIMERS) /* its own, too */
+#define TIMERS (1 + FENCE_TIMERS) /* its own and the fence's */
 #define BIT(phase) (1u << (phase))
 
 /* -- phases -- */
 
-/* Every phase before ENDED may lose the card, and each one up to LINGER may break. */
+/* Every phase before ENDED may lose the card; each one up to LINGER may break. */
 static const unsigned next_phases[VERBS_PHASE_CNT] = {
 	[VERBS_INIT] = BIT(VERBS_EXPECTING) | BIT(VERBS_CONNECTING) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
 	[VERBS_EXPECTING] = BIT(VERBS_CONNECTING) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
@@ -70,7 +64,7 @@ verbs_qp_is_held(const struct verbs_qp *qp)
 	return qp->dev->connect->holds != NULL && qp->dev->connect->holds(qp);
 }
 
-/* Nothing more is posted, and no fence is waited for. */
+/* Stops posting and the fence. */
 static void
 stop_posting(struct verbs_qp *qp)
 {
@@ -79,7 +73,7 @@ stop_posting(struct verbs_qp *qp)
 	fence_stop(&qp->fence);
 }
 
-/* All requests have ended: the user hears of it, if it is not his own wish. */
+/* All requests have ended: notifies the user, unless the user requested the end. */
 static void
 verbs_qp_end(struct verbs_qp *qp, const char *why)
 {
@@ -109,7 +103,7 @@ flush(struct verbs_qp *qp, const char *why)
 	if (connect->left != NULL)
 		connect->left(qp);
 	if (!drains) {
-		verbs_qp_kill(qp, "the card does not flush it");
+		verbs_qp_kill(qp, "not flushed by the card");
 		return;
 	}
 	verbs_arm(qp->dev, &qp->timer, VERBS_FLUSH_MS);
@@ -117,7 +111,7 @@ flush(struct verbs_qp *qp, const char *why)
 	verbs_qp_check_end(qp);
 }
 
-/* Its end begins. */
+/* Begins the end. */
 static void
 stop(struct verbs_qp *qp, const char *why)
 {
@@ -125,7 +119,7 @@ stop(struct verbs_qp *qp, const char *why)
 		qp->dev->connect->leaving(qp);
 	stop_posting(qp);
 	if (verbs_qp_is_away(qp) && !verbs_cm_cancel(qp))
-		verbs_qp_set_phase(qp, VERBS_CANCEL, why); /* goes on when the thread hands it back */
+		verbs_qp_set_phase(qp, VERBS_CANCEL, why); /* continues when the thread returns it */
 	else
 		flush(qp, why);
 }
@@ -140,7 +134,7 @@ verbs_qp_break(struct verbs_qp *qp, const char *why)
 	stop(qp, why);
 }
 
-/* In the thread. */
+/* Runs in the thread. */
 static void
 end_run(struct verbs_job *job)
 {
@@ -185,7 +179,7 @@ verbs_qp_kill(struct verbs_qp *qp, const char *why)
 		qp->events.why = why;
 	stop_posting(qp);
 	verbs_qp_set_phase(qp, VERBS_DESTROY, why);
-	/* Completions first: there are cards that take them from the CQ together with the QP. */
+	/* Completions first: some cards remove them from the CQ together with the QP. */
 	verbs_cq_empty(qp);
 	if (verbs_qp_is_held(qp)) {
 		verbs_qp_end(qp, "still being connected"); /* it is in the error state */
@@ -201,32 +195,32 @@ void
 verbs_qp_check_end(struct verbs_qp *qp)
 {
 	if (qp->phase == VERBS_LINGER && qp->sq.done == qp->sq.head)
-		stop(qp, "all was sent");
+		stop(qp, "all data sent");
 	else if (qp->phase == VERBS_FLUSH && qp->drained && qp->rq_ended == qp->rq_hw)
 		verbs_qp_end(qp, "flushed");
 }
 
-/* The card does not flush, or the peer does not take what is left to send. */
+/* The card does not flush, or the peer does not accept the rest in time. */
 static void
 on_timer(struct timer *t)
 {
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, timer);
 
 	if (qp->phase == VERBS_LINGER)
-		stop(qp, "not all was sent in time");
+		stop(qp, "unsent data at the time limit");
 	else if (qp->phase == VERBS_FLUSH)
-		verbs_qp_kill(qp, "the card does not flush it");
+		verbs_qp_kill(qp, "not flushed by the card");
 	else
 		qp->dev->connect->timed_out(qp);
 	verbs_qp_reap(qp);
 }
 
-/* -- making one -- */
+/* -- creation -- */
 
 static int
 alloc_queues(struct verbs_qp *qp)
 {
-	/* In pages: touched when used, and given back whatever else lives on. */
+	/* Separate pages: populated on use, and freed independently. */
 	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	qp->msg = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->msg));
 	qp->rq = pages_alloc(((size_t)qp->rq_mask + 1) * sizeof(*qp->rq));
@@ -234,7 +228,7 @@ alloc_queues(struct verbs_qp *qp)
 	return qp->wrs != NULL && qp->msg != NULL && qp->rq != NULL && qp->chain != NULL ? 0 : -ENOMEM;
 }
 
-/* The errno of a verbs call that gave NULL. */
+/* The errno of a verbs call that returned NULL. */
 static int
 verbs_errno(void)
 {
@@ -246,7 +240,7 @@ make_hw(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 	struct ibv_qp_init_attr init = {
-		.cap = { .max_send_wr = qp->sq.depth + 1, /* the last one of all; of iWARP, the Read */
+		.cap = { .max_send_wr = qp->sq.depth + 1, /* for the last request; on iWARP, the Read */
 		    .max_recv_wr = qp->rq_depth,
 		    .max_send_sge = dev->max_sge,
 		    .max_recv_sge = 1,
@@ -256,7 +250,7 @@ make_hw(struct verbs_qp *qp)
 	int rc;
 
 	errno = 0;
-	/* A CQ of its own, that takes all that can be posted: it cannot overflow. */
+	/* A CQ with room for everything that can be posted cannot overflow. */
 	qp->cq = ibv_create_cq(
 	    dev->ctx, (int)(qp->sq.depth + 1 + qp->rq_depth), (void *)(uintptr_t)qp->id, dev->channel, 0);
 	if (qp->cq == NULL)
@@ -322,7 +316,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 		rc = dev->connect->init(qp);
 	if (rc < 0) {
 		verbs_qp_free(qp);
-		verbs_trouble(dev, -rc, "the RDMA device makes no more queue pairs");
+		verbs_trouble(dev, -rc, "the RDMA device cannot create more queue pairs");
 		return rc;
 	}
 	qp->qp = (struct rnic_qp){
@@ -353,7 +347,7 @@ verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_rem
 
 	if (qp->dev->gone)
 		return -ENODEV;
-	/* A peer that we expect may be here before we hear of it, and gone, too. */
+	/* An expected peer may connect, and disconnect, before qp_connect. */
 	if (qp->claimed || qp->user != VERBS_USED || (qp->phase > VERBS_RTS && qp->ended_in == VERBS_INIT))
 		return -EINVAL;
 	qp->side = side;
@@ -395,7 +389,7 @@ connect_why(struct verbs_qp *qp, int err)
 		verbs_qp_note_silence(qp);
 		return "the peer's address does not answer";
 	case EINVAL:
-		return "the RDMA device does not take the connection's attributes";
+		return "the RDMA device rejected the connection's attributes";
 	default:
 		return "the RDMA device could not connect the queue pair";
 	}
@@ -407,7 +401,7 @@ verbs_qp_job_done(struct verbs_qp *qp)
 	if (qp->dev->gone)
 		verbs_qp_kill(qp, VERBS_GONE_WHY);
 	else if (qp->phase == VERBS_CANCEL)
-		flush(qp, "connecting was called off");
+		flush(qp, "connecting was cancelled");
 	else if (qp->job.err != 0)
 		verbs_qp_break(qp, connect_why(qp, qp->job.err));
 	else
@@ -417,15 +411,15 @@ verbs_qp_job_done(struct verbs_qp *qp)
 
 /* -- the end -- */
 
-/* Requests that are posted go out, nothing comes in. */
+/* Posted requests are sent, input is dropped. */
 static void
 linger(struct verbs_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_access_flags = 0 };
 
 	verbs_qp_set_phase(qp, VERBS_LINGER, "closed in order");
-	/* A card that refuses: its user takes the memory away with the next calls. */
-	if (!verbs_is_iwarp(qp->dev)) /* their cards know of no such change */
+	/* The card refuses the change: the user revokes memory with the next calls. */
+	if (!verbs_is_iwarp(qp->dev)) /* iWARP cards do not support this */
 		(void)ibv_modify_qp(qp->hw, &attr, IBV_QP_ACCESS_FLAGS);
 	verbs_arm(qp->dev, &qp->timer, VERBS_LINGER_MS);
 	verbs_fence(&qp->qp);
@@ -448,7 +442,7 @@ verbs_qp_disconnect(struct rnic_qp *rqp, bool graceful)
 	events_drop(&qp->events);
 }
 
-/* Out of all lists but the one of all QPs, its timers and its connection. */
+/* Unlinks from all lists except that of all QPs, from timers and connection. */
 static void
 detach(struct verbs_qp *qp)
 {
@@ -463,7 +457,7 @@ detach(struct verbs_qp *qp)
 		dev->connect->left(qp);
 }
 
-/* To what is to be taken from the card, which may have something in it already. */
+/* Moves the hardware to be freed, which may have part of it already. */
 static void
 move_to_end(struct verbs_qp *qp)
 {
@@ -489,7 +483,7 @@ released(struct verbs_job *job)
 	events_add(&qp->dev->events, &qp->events, RNIC_EV_QP_FREED);
 }
 
-/* QPs that linger without a user are bounded in number. */
+/* Bounds the number of lingering QPs without user. */
 static bool
 may_linger(const struct verbs_dev *dev)
 {
@@ -511,7 +505,7 @@ verbs_qp_reap(struct verbs_qp *qp)
 		return;
 	detach(qp);
 	move_to_end(qp);
-	verbs_qp_set_phase(qp, VERBS_RELEASE, "its user has destroyed it");
+	verbs_qp_set_phase(qp, VERBS_RELEASE, "destroyed by its user");
 	give_end(qp, released);
 }
 
@@ -528,7 +522,7 @@ verbs_qp_destroy(struct rnic_qp *rqp)
 	verbs_qp_disconnect(rqp, false);
 	qp->user = VERBS_DESTROYED;
 	if (qp->phase == VERBS_LINGER && !may_linger(dev))
-		stop(qp, "too many linger");
+		stop(qp, "too many lingering queue pairs");
 	verbs_qp_reap(qp);
 }
 

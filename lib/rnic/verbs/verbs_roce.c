@@ -1,16 +1,13 @@
-/*
- * The verbs device: connecting queue pairs over RoCE: both sides know number,
- * PSN, GID and MTU of the other and set them, without a message; see
- * verbs_int.h. Attributes and who is when in which state: as Linux does it.
- */
+/* The verbs device: connecting queue pairs over RoCE. Both sides know number, PSN, GID and MTU of the other and set
+ * them, without a message; see verbs_int.h. Attributes and order of states as in Linux. */
 #include <errno.h>
 #include <string.h>
 
 #include "rnic/verbs/verbs_int.h"
 
-#define RNR_FOREVER 7 /* TEST LINK finds a peer that never posts a receive */
+#define RNR_FOREVER 7 /* TEST LINK detects a peer that never posts a receive */
 #define PKEY_DEFAULT 0
-#define HOP_LIMIT_V1 1 /* there are no routers between ports with RoCE v1 GIDs */
+#define HOP_LIMIT_V1 1 /* RoCE v1 is not routed */
 
 static int
 roce_init(struct verbs_qp *qp)
@@ -72,7 +69,7 @@ static int
 roce_expect(struct verbs_qp *qp)
 {
 	(void)qp;
-	return 0; /* the peer sends nothing before it has heard of us */
+	return 0; /* the peer sends only after our first message */
 }
 
 static int
@@ -91,11 +88,11 @@ roce_connect(struct verbs_qp *qp)
 	qp->job.to_rts = qp->side == RNIC_PASSIVE;
 	rc = verbs_cm_submit(qp);
 	if (rc == 0)
-		verbs_qp_set_phase(qp, VERBS_CONNECTING, "asked to");
+		verbs_qp_set_phase(qp, VERBS_CONNECTING, "requested");
 	return rc;
 }
 
-/* Nothing is asked of the network here: no need of the thread. */
+/* Does not use the network: no thread needed. */
 static int
 roce_rts(struct verbs_qp *qp)
 {
@@ -108,7 +105,7 @@ roce_rts(struct verbs_qp *qp)
 	err = ibv_modify_qp(qp->hw, &qp->job.rts, qp->job.rts_mask);
 	if (err != 0)
 		return -err;
-	verbs_qp_set_phase(qp, VERBS_RTS, "the peer is ready");
+	verbs_qp_set_phase(qp, VERBS_RTS, "peer ready");
 	return 0;
 }
 

@@ -1,9 +1,6 @@
-/*
- * The verbs device: posting; see verbs_int.h. Sends and writes are put into a
- * chain, which the card gets in one call at the end of the turn; receives go
- * at once. A request that the card does not take breaks the QP, so that each
- * one that was accepted here ends like any other.
- */
+/* The verbs device: posting; see verbs_int.h. Sends and writes are chained, and posted in one call at the end of the
+ * turn; receives are posted at once. A request that the card rejects breaks the QP, so that each accepted request ends
+ * like any other. */
 #include <errno.h>
 #include <string.h>
 
@@ -38,8 +35,8 @@ verbs_credits_changed(struct verbs_qp *qp)
 
 /* -- sends and writes -- */
 
-/* The bytes of an inline request, one piece in our own memory until the card has it; of a card that does not know
- * inline data, until it is complete. */
+/* The bytes of an inline request, one piece in our own memory until posted; for a card without inline data, until
+ * complete. */
 static void
 chain_inline(struct verbs_qp *qp, uint32_t pos, struct ibv_sge *sge, const struct rnic_send_wr *wr)
 {
@@ -57,10 +54,8 @@ chain_inline(struct verbs_qp *qp, uint32_t pos, struct ibv_sge *sge, const struc
 	};
 }
 
-/*
- * A short write, too, though its bytes would stay where they are: the card need not fetch them. And Linux's siw (6.1) sends other
- * bytes than these when up to 32 of them cross the border of a page, and it comes to them after the system call that posted them.
- */
+/* Short writes as well, although their bytes stay valid: saves the card a fetch. And Linux's siw (6.1) sends wrong
+ * bytes if up to 32 of them cross a page boundary, and reads them after the post call. */
 static bool
 is_inline(const struct rnic_send_wr *wr, size_t len)
 {
@@ -123,11 +118,11 @@ verbs_chain_post(struct verbs_qp *qp)
 		verbs_fence_flush(qp);
 		return;
 	}
-	/* The card has those before `bad`. */
+	/* The card has the requests before `bad`. */
 	if (bad >= qp->chain->wr && bad < qp->chain->wr + cnt)
 		qp->sq.sent += (uint32_t)(bad - qp->chain->wr);
 	qp->refused = true;
-	verbs_qp_break(qp, "the RDMA device did not take a work request");
+	verbs_qp_break(qp, "the RDMA device rejected a work request");
 }
 
 int
@@ -150,8 +145,8 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	rc = sendq_take(&qp->sq, &credits, wr->op, len);
 	if (rc < 0)
 		return rc;
-	/* The card reports more than is asked for where nothing else would free the queue; one of iWARP all, as not every
-	 * one of them takes a last request when the connection is broken. */
+	/* The card reports more requests than the user wants, where nothing else would free the queue. On iWARP all:
+	 * some cards reject a last request when the connection is broken. */
 	signaled = verbs_is_iwarp(dev) || wr->flags & RNIC_SIGNALED || credits.wrs == 0 || credits.bytes == 0 ||
 	    qp->sq.head - qp->sq_sig >= (qp->sq.depth + 1) / 2;
 	if (signaled)
@@ -198,16 +193,16 @@ verbs_post_drain(struct verbs_qp *qp)
 
 	if (verbs_is_iwarp(qp->dev)) {
 		qp->drained = verbs_card_is_done(qp);
-		return true; /* each request is heard of */
+		return true; /* each request is reported */
 	}
-	/* Unsignaled requests that succeed are reported by a later completion only. */
+	/* Unsignaled successful requests are reported only by a later completion. */
 	qp->drained = qp->sq.done == qp->sq.sent;
 	return qp->drained || ibv_post_send(qp->hw, &wr, &bad) == 0;
 }
 
 /* -- receives -- */
 
-/* Up to RECV_CHAIN: how many the card took. */
+/* At most RECV_CHAIN; returns the number posted. */
 static unsigned
 post_some(struct verbs_qp *qp, const struct rnic_recv_wr *wr, unsigned n, int *err)
 {
@@ -250,8 +245,8 @@ verbs_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 
 		qp->rq_hw += post_some(qp, wr + (n - left), left < RECV_CHAIN ? left : RECV_CHAIN, &err);
 	}
-	/* The receives count as posted all the same: they end with the QP. */
+	/* The receives count as posted: they end with the QP. */
 	if (err != 0)
-		verbs_qp_break(qp, "the RDMA device did not take a receive");
+		verbs_qp_break(qp, "the RDMA device rejected a receive");
 	return 0;
 }

@@ -291,7 +291,7 @@ static const char *const timeout_why[SIW_CLOSED + 1] = {
 	[SIW_EXPECTING] = "the peer did not open its SCTP association in time",
 	[SIW_CONNECTING] = "the peer's SCTP port does not answer",
 	[SIW_REQUESTED] = "the peer did not answer the DDP stream session's Initiate in time",
-	[SIW_RTR_WAIT] = "the peer's first message did not come in time",
+	[SIW_RTR_WAIT] = "the peer's first message did not arrive in time",
 	[SIW_RTS] = "timed out",
 };
 

@@ -156,7 +156,7 @@ static const char *const timeout_why[SIW_CLOSED + 1] = {
 	[SIW_EXPECTING] = "the peer did not open its MPA connection in time",
 	[SIW_CONNECTING] = "the peer's MPA port does not answer",
 	[SIW_REQUESTED] = "the peer did not answer the MPA Request in time",
-	[SIW_RTR_WAIT] = "the peer's first message did not come in time",
+	[SIW_RTR_WAIT] = "the peer's first message did not arrive in time",
 	[SIW_RTS] = "timed out",
 };
 

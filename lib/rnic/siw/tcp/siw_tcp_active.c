@@ -62,7 +62,7 @@ read_reply(struct siw_qp *qp)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		siw_qp_break(qp, "the peer closed its MPA port's connection without an answer", RNIC_WC_FLUSHED, NULL);
+		siw_qp_break(qp, "the peer closed the MPA connection without a reply", RNIC_WC_FLUSHED, NULL);
 		return;
 	}
 	t->rx_len += (size_t)n;

@@ -78,7 +78,7 @@ rx_decode(struct siw_qp *qp)
 			qp->dev->stats.crc_errors += crc;
 			stream_fail_llp(&qp->stream, (uint8_t)-used, &term);
 			siw_qp_break(
-			    qp, crc ? "CRC error" : "the peer's FPDU framing is broken", RNIC_WC_LOCAL_ERR, &term);
+			    qp, crc ? "CRC error" : "invalid FPDU framing by the peer", RNIC_WC_LOCAL_ERR, &term);
 			return false;
 		}
 		if (used == 0 && rx_begin_place(qp))
@@ -178,7 +178,7 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 		struct rdmap_term term;
 
 		stream_fail_place(&qp->stream, &t->rx_place, t->rx_place_len, &term);
-		siw_qp_break(qp, "the peer broke the iWARP protocol", RNIC_WC_LOCAL_ERR, &term);
+		siw_qp_break(qp, "iWARP protocol violation by the peer", RNIC_WC_LOCAL_ERR, &term);
 		return;
 	}
 	struct iovec iov[] = {

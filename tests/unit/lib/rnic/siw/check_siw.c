@@ -665,7 +665,7 @@ refused(const char *why)
 {
 	UNTIL(a.errors == 1 && b.errors == 1);
 	ck_assert_str_eq(a.why, why);
-	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
+	ck_assert_str_eq(b.why, "iWARP protocol violation by the peer");
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_REMOTE_ERR);
 	ck_assert_uint_eq(stats(&b).terminates_sent, 1);
 	ck_assert_uint_eq(stats(&a).terminates_received, 1);

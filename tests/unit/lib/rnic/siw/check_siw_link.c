@@ -254,7 +254,7 @@ START_TEST(early_request_waits_only_so_long)
 	struct rnic_remote rb = remote(&b);
 	ck_assert_int_eq(a.dev->ops->qp_connect(a.qp, RNIC_ACTIVE, &rb), 0);
 	UNTIL(a.failed == 1);
-	ck_assert_str_eq(a.why, "rejected by the peer: not expected");
+	ck_assert_str_eq(a.why, "rejected by the peer: unexpected request");
 	ck_assert_uint_eq(stats(&b).mpa_refused_parked, 1);
 }
 
@@ -273,7 +273,7 @@ START_TEST(early_requests_are_bounded)
 		run_ms(1);
 	}
 	UNTIL(a.failed == 1);
-	ck_assert_str_eq(a.why, "rejected by the peer: too many requests wait there");
+	ck_assert_str_eq(a.why, "rejected by the peer: too many pending requests");
 	/* one of those that wait is taken, the others are told no */
 	ck_assert_int_eq(b.dev->ops->qp_expect(b.qp), 0);
 	UNTIL(a.connected == 1 && a.failed == 32);
@@ -296,7 +296,7 @@ START_TEST(another_qp_of_the_peer_took_the_link)
 	r.qpn ^= 1; /* CLC says another one */
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &r), 0);
 	UNTIL(b.failed == 1 && a.errors == 1);
-	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
+	ck_assert_str_eq(b.why, "the link was taken over by another QP of the peer");
 	ck_assert_str_eq(a.why, "MPA: local catastrophic error");
 }
 

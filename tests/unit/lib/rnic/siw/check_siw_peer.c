@@ -541,7 +541,7 @@ START_TEST(a_place_that_closes_half_way_ends_the_link)
 	memset(b.mr->deny, 0xff, sizeof(b.mr->deny));
 	b.mr->deny[placed / 1000 / 64] &= ~(1ull << placed / 1000 % 64);
 	UNTIL(a.errors == 1 && b.errors == 1);
-	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
+	ck_assert_str_eq(b.why, "iWARP protocol violation by the peer");
 	ck_assert_str_eq(a.why, "DDP tagged buffer: base or bounds");
 	for (; placed < 200000; placed++)
 		ck_assert_uint_eq(b.buf[placed], 0);

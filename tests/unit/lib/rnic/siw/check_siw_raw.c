@@ -104,7 +104,7 @@ START_LOOP_TEST(nothing_is_placed_behind_a_start_that_failed, 0, 2)
 		post_recv(&b, 5, 0, 10);
 	UNTIL(b.failed == 1);
 	run_ms(20);
-	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
+	ck_assert_str_eq(b.why, "the link was taken over by another QP of the peer");
 	ck_assert_uint_eq(b.failed, 1);
 	ck_assert_uint_eq(b.buf[100], 0);
 	raw_close();
@@ -274,7 +274,7 @@ START_LOOP_TEST(protocol_errors_are_reported, 0, 4)
 	raw_fpdu(&rows[_i].h, "0123456789a", rows[_i].len);
 	expect_terminate(rows[_i].layer, rows[_i].etype, rows[_i].code);
 	UNTIL(b.errors == 1);
-	ck_assert_str_eq(b.why, "the peer broke the iWARP protocol");
+	ck_assert_str_eq(b.why, "iWARP protocol violation by the peer");
 	raw_close();
 }
 
@@ -390,7 +390,7 @@ START_LOOP_TEST(bad_replies, 0, 12)
 	static const char alien[] = "the MPA Reply is not from the peer's link";
 	static const char *const why[12] = { "malformed MPA Reply", "malformed MPA Reply", "MPA revision not supported",
 		"MPA Reply does not match the Request (enhanced block)", alien, alien, alien, alien,
-		"the peer closed its MPA port's connection without an answer", "rejected by the peer",
+		"the peer closed the MPA connection without a reply", "rejected by the peer",
 		"the peer did not answer the MPA Request in time", "the peer did not answer the MPA Request in time" };
 	struct siw_config c = config();
 	struct mpa_frame f = raw_frame(_i == 0 ? MPA_REQUEST : MPA_REPLY);

@@ -143,7 +143,7 @@ START_TEST(a_transition_to_rts_that_fails_is_reported)
 	rb = remote(&a);
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &rb), 0);
 	UNTIL(b.failed == 1);
-	ck_assert_str_eq(b.why, "the RDMA device does not take the connection's attributes");
+	ck_assert_str_eq(b.why, "the RDMA device rejected the connection's attributes");
 	ck_assert_uint_eq(b.connected, 0);
 }
 
@@ -706,7 +706,7 @@ START_TEST(remote_access_is_what_was_asked_for)
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_REMOTE_ERR);
 	ck_assert_str_eq(a.why, "the peer refused a write: no access to its memory");
 	ck_assert_uint_eq(b.errors, 1);
-	ck_assert_str_eq(b.why, "the peer wrote where it may not");
+	ck_assert_str_eq(b.why, "remote access violation by the peer");
 }
 
 START_TEST(opening_says_what_is_wrong)
@@ -727,7 +727,7 @@ START_TEST(opening_says_what_is_wrong)
 	} while (0)
 	c = config(0);
 	(void)snprintf(c.dev, sizeof(c.dev), "mlx5_9");
-	EXPECT(-ENODEV, "there is no RDMA device of this name");
+	EXPECT(-ENODEV, "no RDMA device has this name");
 	c = config(0);
 	c.port = 2;
 	EXPECT(-EINVAL, "the RDMA device has no such port");
@@ -814,7 +814,7 @@ START_TEST(trouble_with_memory_is_reported_now_and_then)
 	ck_assert_int_le(a.dev->ops->deadline(a.dev), poll_loop_now());
 	turns();
 	ck_assert_uint_eq(a.troubles, 1);
-	ck_assert_str_eq(a.why, "the RDMA device registers no more memory");
+	ck_assert_str_eq(a.why, "the RDMA device cannot register more memory");
 	ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &low), 0);
 	fake.reg_mr_err = ENOMEM;
 	for (unsigned i = 0; i < 5; i++) {
@@ -834,7 +834,7 @@ START_TEST(trouble_with_memory_is_reported_now_and_then)
 	ck_assert_int_eq(a.dev->ops->qp_create(a.pd, &attr, &qp), -EIO);
 	collect(&a);
 	ck_assert_uint_eq(a.troubles, 4);
-	ck_assert_str_eq(a.why, "the RDMA device makes no more queue pairs");
+	ck_assert_str_eq(a.why, "the RDMA device cannot create more queue pairs");
 }
 
 START_TEST(routes_tell_which_peers_are_reached)

@@ -258,7 +258,7 @@ START_TEST(a_connection_that_fails_says_why)
 		{ ETIMEDOUT, "the peer's address does not answer" },
 		{ EHOSTUNREACH, "the peer's address does not answer" },
 		{ ENETUNREACH, "the peer's address does not answer" },
-		{ EINVAL, "the RDMA device does not take the connection's attributes" },
+		{ EINVAL, "the RDMA device rejected the connection's attributes" },
 		{ EIO, "the RDMA device could not connect the queue pair" },
 	};
 

@@ -451,7 +451,7 @@ START_TEST(a_refused_request_has_a_local_error)
 	check_wc(&a, 1, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 	check_wc(&a, 2, 2, RNIC_WC_WRITE, RNIC_WC_LOCAL_ERR);
 	check_wc(&a, 3, 3, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
-	ck_assert_str_eq(a.why, "the RDMA device did not take a work request");
+	ck_assert_str_eq(a.why, "the RDMA device rejected a work request");
 }
 
 /* It took those before: their buffers are its own until they are flushed. */
@@ -532,7 +532,7 @@ START_TEST(a_card_that_does_not_flush_loses_the_qp)
 	check_wc(&a, 1, 2, RNIC_WC_WRITE, RNIC_WC_FLUSHED);
 	check_wc(&a, 2, 9, RNIC_WC_RECV, RNIC_WC_FLUSHED);
 	ck_assert_uint_eq(a.errors, 1);
-	ck_assert_str_eq(a.why, "the RDMA device gave the queue pair up");
+	ck_assert_str_eq(a.why, "the RDMA device reported a fatal queue pair error");
 }
 
 /* The error state is out of reach, and so are its flushes: what is known of completions still counts. */

@@ -179,9 +179,9 @@ START_TEST(queue_pairs_break_by_event)
 		enum ibv_event_type type;
 		const char *why;
 	} cases[] = {
-		{ IBV_EVENT_QP_FATAL, "the RDMA device gave the queue pair up" },
+		{ IBV_EVENT_QP_FATAL, "the RDMA device reported a fatal queue pair error" },
 		{ IBV_EVENT_QP_REQ_ERR, "the peer sent an invalid request" },
-		{ IBV_EVENT_QP_ACCESS_ERR, "the peer wrote where it may not" },
+		{ IBV_EVENT_QP_ACCESS_ERR, "remote access violation by the peer" },
 	};
 
 	for (unsigned i = 0; i < 3; i++) {

@@ -222,7 +222,7 @@ START_TEST(the_link_is_for_the_qp_that_was_named)
 	ra.qpn++;
 	ck_assert_int_eq(b.dev->ops->qp_connect(b.qp, RNIC_PASSIVE, &ra), 0);
 	UNTIL(b.failed == 1);
-	ck_assert_str_eq(b.why, "the link was taken by another QP of the peer");
+	ck_assert_str_eq(b.why, "the link was taken over by another QP of the peer");
 	ck_assert_uint_eq(b.connected, 0);
 	UNTIL(a.errors + a.failed == 1);
 }
@@ -383,7 +383,7 @@ START_TEST(a_connection_that_fails_says_why)
 			"no route to the peer's RNIC",
 			"the peer's MPA port refuses connections",
 			"the peer's MPA port does not answer",
-			"the way to the peer's RNIC is not by this card",
+			"the route to the peer's RNIC does not use this card",
 			"out of resources",
 			"the MPA connection failed",
 			"no route to the peer's RNIC",
@@ -462,7 +462,7 @@ START_TEST(silence_ends_it)
 		"the peer's RNIC cannot be found",
 		"the peer did not answer the MPA Request in time",
 		"the peer did not open its MPA connection in time",
-		"the peer's first message did not come in time",
+		"the peer's first message did not arrive in time",
 		"the peer does not answer on the new connection",
 	};
 
@@ -1000,7 +1000,7 @@ START_TEST(opening_says_what_is_wrong)
 	open_fails(&c, -ENODEV, "the kernel's RDMA connection manager (module rdma_ucm) cannot be used");
 	fake_cm.channel_err = 0;
 	fake_cm.listen_err = EACCES;
-	open_fails(&c, -EACCES, "the MPA port cannot be listened on");
+	open_fails(&c, -EACCES, "cannot listen on the MPA port");
 	fake_cm.listen_err = 0;
 	fake_cm.foreign_dev = true;
 	open_fails(&c, -ENODEV, "the iWARP card has no such IP address");
