@@ -1,4 +1,4 @@
-/* What smcrd and smcrctl share about the control socket: a row for each command, and the words of requests.
+/* Contract of the control socket between smcrd and smcrctl: a row for each command, and the words of requests.
  * check_commands.c compares the manual page, the completion and doc/json-fields.md with the rows. */
 #pragma once
 

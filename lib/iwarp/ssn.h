@@ -2,7 +2,7 @@
  * DDP-SSN order. Pure: the caller reads the association, and passes each message to the stream or the session when it
  * is next.
  * An early Write is placed at once and leaves a mark; other early messages are copied and held. Messages in order,
- * nearly all, are neither copied nor marked. A Write that may not be placed is held and checked in order, so errors are
+ * nearly all, are neither copied nor marked. A Write that may not be placed is held and checked in order. So errors are
  * reported in DDP-SSN order, and permissions granted by earlier messages apply. doc/devices.md explains why bytes may
  * be placed early.
  *	if (ssn_in(q, stream, kind, number, bytes, &why) < 0)
@@ -13,8 +13,8 @@
  *		the same
  * A Send without a posted receive (STREAM_RX_NO_RECV) stays next, and the loop resumes with it once receives are
  * posted; later messages are early until then. held_max bounds the held messages of a peer: a Send per promised
- * receive, Read Requests up to the IRD, answers to our own Reads, empty Writes, a Terminate, and the session control
- * messages of a session's begin and end. */
+ * receive, Read Requests up to the IRD, answers to our own Reads, empty Writes, a Terminate. The session control
+ * messages of a session's begin and end count as well. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* The fence of an iWARP device: sent data has reached the peer once a small RDMA Read after it is answered, because the
- * peer answers in order (RFC 5040 5.5). One Read at a time is sent: when a user waits for a completion or requests a
- * fence, at once or after a delay, or when half of the send queue or of the peer's receives is used. If a Read is
- * unanswered too long, the device reports RNIC_EV_SILENT.
+ * peer answers in order (RFC 5040 5.5). One Read at a time is sent. A user that waits for a completion causes it after
+ * a delay, a requested fence at once. A half-used send queue, or half of the peer's receives used, causes it as well.
+ * If a Read is unanswered too long, the device reports RNIC_EV_SILENT.
  * Rules and time limits are here; devices send the Read and report its answer. Internal to lib/rnic. */
 #pragma once
 

@@ -261,7 +261,7 @@ struct rnic_event {
 	bool silent; /* of CONNECT_FAILED and QP_ERROR: no answer from the peer, or the network drops everything */
 };
 
-/* What may be posted on a QP now. */
+/* Limits of posting on a QP now. */
 struct rnic_credits {
 	uint32_t wrs;   /* free send queue entries */
 	uint32_t sends; /* Sends covered by the peer's receives (<= wrs) */

@@ -87,8 +87,8 @@ struct clc_eid {
 
 /* Follows the rules of `smcr ueid add`; see clc_eid_parse(). */
 bool clc_eid_is_valid(const struct clc_eid *eid);
-/* 0, or -EINVAL unless text is 1..32 capital letters, digits, '.' and '-', begins with a letter or digit, and has no
- * ".." (rules of `smcr ueid add`). *out is untouched on failure. */
+/* 0, or -EINVAL unless text is 1..32 capital letters, digits, '.' and '-'. It must begin with a letter or digit, and
+ * must not have ".." (rules of `smcr ueid add`). *out is untouched on failure. */
 int clc_eid_parse(const char *text, struct clc_eid *out) __attribute__((warn_unused_result));
 /* Without padding; unprintable bytes are replaced. */
 void clc_eid_str(const struct clc_eid *eid, char text[CLC_EID_LEN + 1]);

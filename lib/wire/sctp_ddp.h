@@ -75,9 +75,9 @@ int sctp_ddp_ssn_decode(struct span message, uint16_t *ssn, struct span *body);
 /* The body of a control message. 0: *out is set, and out->pd points into the body. -EPROTO: too short for a function,
  * or for the block; -ENOTSUP: no function of this profile; -EMSGSIZE: too much private data.
  * Private data of a Terminate are ignored: the sender may not put any, and the session ends in either case.
- * RFC 6581 7 leaves open whether an Enhanced Reject has the block. A Reject has none if it is too short, or begins with
- * A = 0 and B, C or D set, which is invalid in a block (9.2). So ULP data that begin with letters, such as "SMCr" (A =
- * 0, B and D set), are recognized. */
+ * RFC 6581 7 leaves open whether an Enhanced Reject has the block. A Reject has none if it is too short. A = 0 with B,
+ * C or D set is invalid in a block (9.2) and means none as well. So ULP data that begin with letters, such as "SMCr" (A
+ * = 0, B and D set), are recognized. */
 int sctp_ddp_control_decode(struct span body, enum sctp_ddp_profile, struct sctp_ddp_control *out);
 
 /* Bytes of the message written to buf, DDP-SSN included; enhanced functions always have the block. -EINVAL: a function

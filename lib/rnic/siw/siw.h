@@ -1,5 +1,6 @@
-/* The soft iWARP device: RDMAP and DDP (RFC 5040, 5041) with enhanced connection setup (RFC 6581), on MPA (RFC 5044)
- * and TCP or on SCTP (RFC 5043), in user space. Needs no kernel module, card or privilege. Implements rnic.h. */
+/* The soft iWARP device, in user space: RDMAP and DDP (RFC 5040, 5041) with enhanced connection setup (RFC 6581). Below
+ * DDP it uses MPA (RFC 5044) on TCP, or SCTP (RFC 5043). Needs no kernel module, card or privilege. Implements
+ * rnic.h. */
 #pragma once
 
 #include <stdbool.h>
@@ -54,7 +55,7 @@ struct siw_config {
 	/* SCTP in UDP: the UDP and SCTP port; 0: libusrsctp takes one of the range, the kernel does not use UDP. The
 	 * kernel has one UDP port for all, sysctl net.sctp.udp_port, which must be this one. */
 	uint16_t sctp_udp;
-	bool crc;     /* request CRC (on unless both ends say off) */
+	bool crc;     /* request CRC (on unless both ends request off) */
 	bool markers; /* request markers in the receive direction */
 	unsigned rtr; /* SIW_RTR_*: kinds offered and accepted */
 	enum siw_transport transport;

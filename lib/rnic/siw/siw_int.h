@@ -31,7 +31,7 @@
 #define SIW_PENDING_MAX 128 /* peers with incomplete requests, and parked ones */
 #define SIW_NUDGE_MS 100    /* the active side sends a second segment if nothing is received after the first */
 
-/* Whether a lingering connection had a queue pair. */
+/* Kinds of lingering connections, by their queue pair. */
 enum siw_linger_kind { SIW_LINGER_UNKNOWN_PEER, SIW_LINGER_QP, SIW_LINGER_KINDS };
 
 struct siw_dev {
