@@ -61,7 +61,7 @@ struct config_id {
 	uint32_t id;
 };
 
-/* host:port as written, and its addresses when the configuration was loaded; or "unix:/path" with port 0; or
+/* host:port as written, and its addresses when the configuration was loaded; or "unix:/path" with port 0. Or
  * "srv:name" with the name in host and port 0. */
 struct config_target {
 	char host[CONFIG_HOST_MAX];
@@ -246,7 +246,7 @@ const struct config_service *config_find_service(const struct config *, const ch
 bool config_service_equal(const struct config_service *, const struct config_service *);
 
 /* Compares. One line each to text: "service web added", "service web changed: to, allow", "setting smcr.clc_timeout
- * changed", and "warning: ..." for a change that needs a restart. */
+ * changed", and "warning: ..." for what needs a restart. */
 void config_plan(const struct config *old, const struct config *next, struct config_plan *, FILE *text);
 
 /* Copies the settings in force that need a restart, with all devices, to next. 0, or -ENOMEM with next unchanged. */

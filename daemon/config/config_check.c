@@ -256,7 +256,7 @@ is_over_sctp(const struct config_device *dev)
 	return dev->type == CONFIG_DEVICE_SIW && dev->siw.transport == SIW_SCTP;
 }
 
-/* An iWARP card accepts connections to its MPA port before the kernel's TCP does: soft iWARP on the same port of that
+/* An iWARP card accepts connections to its MPA port before the kernel's TCP. Soft iWARP on the same port of that
  * address would get none. Ports of SCTP and UDP are separate. */
 static void
 check_mpa_ports(struct config_build *b, unsigned i, unsigned j)

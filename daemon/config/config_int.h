@@ -71,9 +71,9 @@ unsigned config_line(const struct config_setting_t *group, const char *name);
 /* The group or setting of this name in the group; NULL: not found. */
 const struct config_setting_t *config_member(const struct config_setting_t *group, const char *name);
 
-/* Reports the first error that libconfig (1.5) accepts or describes only as a syntax error: integers that wrap,
- * strings and comments without end, NUL bytes, @include, and characters not allowed outside strings and comments.
- * Without an error libconfig may parse the text. */
+/* Reports the first error that libconfig (1.5) accepts or describes only as a syntax error. These are integers that
+ * wrap, strings and comments without end, NUL bytes, @include, and characters not allowed outside strings and
+ * comments. Without an error libconfig may parse the text. */
 void config_scan(struct config_build *, const char *text, size_t len);
 /* Starts an entry of ingress or egress; `listen` and each target of `to` may have port ranges of equal length. Returns
  * the number of services, 1 without a range, or 0 with errors reported. */

@@ -1,5 +1,5 @@
 /* The table of system calls; see confine_parts.h. Calls that the tests do not use are for another C library,
- * processor, card driver or module of the name service, as the comment of the group says. */
+ * processor, card driver or name service module; see the group's comment. */
 #include "daemon/confine/confine_parts.h"
 
 #include <config.h>
@@ -50,7 +50,7 @@ const struct confine_call confine_allowed[] = {
 	           "timerfd_settime timerfd_settime64" },
 
 	/* Sockets: TCP of legs, CLC connections and soft iWARP; UNIX sockets of control, systemd and name services;
-	 * UDP of the resolver; netlink for interfaces and libibverbs. No raw and no packet sockets. */
+	 * UDP of the resolver. Netlink for interfaces and libibverbs. No raw and no packet sockets. */
 	{ "socket", { IS(0, AF_UNIX) } },
 	{ "socket", { IS(0, AF_INET), ARG(1, SOCK_TYPE, SOCK_STREAM) } },
 	{ "socket", { IS(0, AF_INET), ARG(1, SOCK_TYPE, SOCK_DGRAM) } },
@@ -84,7 +84,7 @@ const struct confine_call confine_allowed[] = {
 	{ "ioctl", { ARG(1, RDMA_TYPE_MASK, RDMA_TYPE) } },
 
 	/* Files, which Landlock bounds: at a reload the configuration and the resolver's files, /proc/self for smcrctl
-	 * status, cards below /sys and /dev; removal of UNIX sockets. Only sockets are created (bind), with their mode
+	 * status, cards below /sys and /dev. Removal of UNIX sockets. Only sockets are created (bind), with their mode
 	 * from umask: calls that change mode or owner would apply to all files of the user. */
 	{ "open", { ARG(1, O_CREAT, 0) } },
 	{ "openat", { ARG(2, O_CREAT, 0) } },
@@ -92,9 +92,8 @@ const struct confine_call confine_allowed[] = {
 	           "lstat64 newfstatat pread64 readlink readlinkat stat stat64 statfs statx umask unlink unlinkat "
 	           "flock" },
 
-	/* Memory. Code is mapped from files only, when a module of the name service or a card driver is loaded: no
-	 * page is writable and executable, and none becomes executable later. Cards: MADV_DONTFORK for registered
-	 * memory. */
+	/* Memory. Code is mapped from files only, for name service modules and card drivers. No page is writable and
+	 * executable, or becomes executable later. Cards: MADV_DONTFORK for registered memory. */
 	{ "mmap", { ARG(2, WX, 0) } },
 	{ "mmap", { ARG(2, WX, PROT_WRITE) } },
 	{ "mmap", { ARG(2, WX, PROT_EXEC), ARG(3, MAP_ANONYMOUS, 0) } },

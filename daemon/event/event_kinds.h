@@ -1,6 +1,5 @@
 /* All kinds of events and their fields, one row each. Log lines, journal entries and the lines of smcrctl events are
- * made from these rows. check_event_kinds.c compares journal catalog, smcrd(8) and doc/json-fields.md with them.
- * Pure. */
+ * made from these rows. check_event_kinds.c compares the documents with them. Pure. */
 #pragma once
 
 #include <stddef.h>

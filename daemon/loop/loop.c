@@ -3,14 +3,14 @@
  *
  * A turn: one epoll_pwait, the callbacks of ready descriptors, then always the turn functions. With libevent's
  * priorities a flush event starves behind busy sockets. Sockets are not libevent events: EV_READ misses a lone urgent
- * byte, an event without EV_READ and EV_CLOSED misses a reset, EV_CLOSED spins on one, and with EV_ET misses it again.
- * libevent's own descriptor cannot be nested in ours. So its signals are blocked except during the wait, which they
- * interrupt; libevent runs only then.
+ * byte, and an event without EV_READ and EV_CLOSED misses a reset. EV_CLOSED spins on a reset, and with EV_ET misses
+ * it again. libevent's own descriptor cannot be nested in ours. So its signals are blocked except during the wait,
+ * which they interrupt; libevent runs only then.
  *
- * Time is CLOCK_MONOTONIC without the periods in which the thread was stalled: SIGSTOP, a frozen cgroup, a paused or
- * migrated VM whose clock jumps, or a turn of our own that took too long. A turn that starts much later than planned
- * shows a stall. Every time limit of the daemon uses this clock, so a stall expires none of them, and what arrived
- * meanwhile is handled first. CLOCK_BOOTTIME would also count a suspended host. */
+ * Time is CLOCK_MONOTONIC without stalls of the thread. These are SIGSTOP, a frozen cgroup, a paused or migrated VM
+ * whose clock jumps, and a turn that took too long. A turn that starts much later than planned shows a stall. Every
+ * time limit of the daemon uses this clock, so a stall expires none of them, and what arrived meanwhile is handled
+ * first. CLOCK_BOOTTIME would also count a suspended host. */
 #include "daemon/loop/loop.h"
 
 #include <assert.h>

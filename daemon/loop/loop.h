@@ -1,5 +1,5 @@
 /* The event loop; only this file uses libevent. One epoll descriptor watches all sockets edge-triggered (read, write,
- * urgent, hang-up, error), paused or not: no reset is missed, and a pause needs no system call. Signals use
+ * urgent, hang-up, error), paused or not. So no reset is missed, and a pause needs no system call. Signals use
  * libevent. */
 #pragma once
 
@@ -34,8 +34,8 @@ int loop_add(struct loop *, struct loop_io *);
 /* Before close(fd). No callback follows, not even one already pending in this turn. */
 void loop_del(struct loop *, struct loop_io *);
 
-/* The callback runs in the loop. The signal is then blocked in this thread and in the threads that it makes: call this
- * before the first thread, which would receive the signal otherwise. */
+/* The callback runs in the loop. The signal is then blocked in this thread and in threads that it makes later; an
+ * earlier thread would receive it. */
 int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
 
 /* Each turn runs the callbacks of ready descriptors and signals, then every turn function in the order added. A turn

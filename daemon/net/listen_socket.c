@@ -22,8 +22,8 @@
  * without end. Only one thread starts sockets. */
 static unsigned waits_left = 100;
 
-/* Two daemons that start together must not both find a dead socket and then remove each other's: the directory is
- * locked from the probe to listen(). Without the lock the start continues. */
+/* Two starting daemons must not both find a dead socket and remove each other's, so the directory is locked from the
+ * probe to listen(). Without the lock the start continues. */
 static int
 lock_directory(const char *path, bool waits)
 {

@@ -1,4 +1,4 @@
-/* Listening sockets. A UNIX socket that this process names (control or service) has a file, which is created,
+/* Listening sockets. A UNIX socket that this process names (control or service) has a file. It is created,
  * distinguished from that of a live process, and removed at the end. Called by process/smcrd_open.c, control.c and
  * reload.c. Plain data, moved by copying; owned by the holder. */
 #pragma once

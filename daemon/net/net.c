@@ -228,8 +228,7 @@ net_unacked(int fd, struct net_unacked *u)
 
 	if (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes == 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
 		return false;
-	/* FIN counts as one byte, but its retransmissions do not count as data. A live peer accepts it with a full
-	 * buffer. */
+	/* FIN counts as one byte, but its retransmissions do not count as data. A full buffer accepts it. */
 	bool fin = bytes == 1 && info.tcpi_state != TCP_ESTABLISHED && info.tcpi_state != TCP_CLOSE_WAIT;
 	*u = (struct net_unacked){
 		.sent = info.tcpi_unacked > 0 && (fin || info.tcpi_last_data_sent < info.tcpi_last_ack_recv),

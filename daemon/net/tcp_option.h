@@ -1,8 +1,8 @@
-/* SMC-R's TCP option (RFC 7609 A.1) on connections of this host: kind 254 in SYN and SYN/ACK, by which both ends of a
- * TCP connection know that the other speaks SMC-R before a byte is sent. A program cannot write TCP options, but the
- * kernel (Linux 5.10) runs a BPF program that does (net/tcp_option_bpf.c). It is attached to the daemon's own cgroup
- * and handles only marked sockets. Opened at start, while the process has CAP_BPF and CAP_NET_ADMIN; later only the
- * descriptor of the map is used. The kernel removes all of it when the daemon ends.
+/* SMC-R's TCP option (RFC 7609 A.1) on connections of this host: kind 254 in SYN and SYN/ACK. It shows both ends that
+ * the other speaks SMC-R before a byte is sent. A program cannot write TCP options, but the kernel (Linux 5.10) runs a
+ * BPF program that does (net/tcp_option_bpf.c). It is attached to the daemon's own cgroup and handles only marked
+ * sockets. Opened at start, while the process has CAP_BPF and CAP_NET_ADMIN; later only the descriptor of the map is
+ * used. The kernel removes all of it when the daemon ends.
  *
  * Owned by smcrd.c, read by net/net.c, sessions, probes and reports. */
 #pragma once

@@ -7,8 +7,8 @@
  *	options are written	store the option
  *	established		write into the map whether the peer's segment had it
  *
- * Registers: R6 is the context (struct bpf_sock_ops), R10 the end of the stack, R0 the result of a helper, R1 to R5 its
- * arguments, lost with each call. */
+ * Registers: R6 is the context (struct bpf_sock_ops), R10 the end of the stack. R0 is the result of a helper, R1 to R5
+ * its arguments, lost with each call. */
 #include "daemon/net/tcp_option_bpf.h"
 
 #include <linux/btf.h>

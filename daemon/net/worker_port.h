@@ -1,5 +1,5 @@
 /* Assigns connections between two daemons with several workers to workers. With the kernel's hash each worker would
- * have connections with each worker of the peer, and as many link groups: the messages of a turn would be split over
+ * have connections with each worker of the peer, and as many link groups. The messages of a turn would be split over
  * all of them. So a worker connects from source ports of its own class, and listeners for other daemons assign
  * connections by the class. With equal numbers of workers each pair then has one link group. The class of a port is
  * its half modulo the number of workers, because the kernel uses even ports in sequence for connections. Ports of a

@@ -23,8 +23,7 @@ unsigned workers_wanted(const struct config *);
  * see worker_new. */
 int workers_new(struct loop *main, unsigned cnt, const struct config *cfg, const struct tcp_option *,
     struct listen_socket *socks, unsigned sock_cnt, const struct workers_hooks *, FILE *err, struct workers **);
-/* Creates the threads, but no loop turns before workers_release: until then calls run in the caller's thread. 0 or
- * -errno. */
+/* Creates the threads. Until workers_release no loop turns, and calls run in the caller's thread. 0 or -errno. */
 int workers_start(struct workers *);
 /* Starts the loops. */
 void workers_release(struct workers *);
