@@ -82,7 +82,7 @@ compare(const void *at_a, const void *at_b)
 
 /* The services of a range repeat the same message. */
 static bool
-is_told(const struct config_msg *msgs, unsigned i)
+is_duplicate(const struct config_msg *msgs, unsigned i)
 {
 	for (unsigned k = i; k-- > 0 && msgs[k].place == msgs[i].place;)
 		if (strcmp(msgs[k].text, msgs[i].text) == 0)
@@ -98,7 +98,7 @@ config_tell(struct config_build *b)
 	for (unsigned i = 0; i < b->msg_cnt; i++) {
 		const struct config_msg *msg = &b->msgs[i];
 
-		if (is_told(b->msgs, i))
+		if (is_duplicate(b->msgs, i))
 			continue;
 		print_place(b->err, path_of(b, msg->place), msg->place & 0xffff, msg->kind);
 		fprintf(b->err, "%s\n", msg->text);

@@ -27,7 +27,7 @@ static const struct violation violations[] = {
 /* -- in tests: a line before the end -- */
 
 static void
-say_and_die(int signo, siginfo_t *info, void *ucontext)
+report_and_die(int signo, siginfo_t *info, void *ucontext)
 {
 	static const char head[] = "confine: system call refused: number=";
 	char text[sizeof(head) + 16], *p = text + sizeof(text);
@@ -140,7 +140,7 @@ filter_absent(enum confine_do what)
 static int
 filter(enum confine_do what, const struct violation *v)
 {
-	const struct sigaction sa = { .sa_sigaction = say_and_die, .sa_flags = SA_SIGINFO };
+	const struct sigaction sa = { .sa_sigaction = report_and_die, .sa_flags = SA_SIGINFO };
 	scmp_filter_ctx ctx = seccomp_init(v->action);
 	int rc, known;
 

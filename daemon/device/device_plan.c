@@ -152,10 +152,7 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 	for (unsigned i = 0; i < p->there.port_cnt; i++)
 		more_ports = more_ports ||
 		    (&p->there.ports[i] != port && strcmp(p->there.ports[i].dev, port->dev) == 0);
-	if (more_ports)
-		(void)snprintf(name, sizeof(name), "%s/%u", port->dev, port->port);
-	else
-		(void)snprintf(name, sizeof(name), "%s", port->dev);
+	(void)snprintf(name, sizeof(name), more_ports ? "%s/%u" : "%s", port->dev, port->port);
 	set_base(&w, name);
 	w.place = port->state == RNIC_PORT_UP ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
 	w.open = port->state == RNIC_PORT_UP || !all;

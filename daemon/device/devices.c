@@ -306,7 +306,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 }
 
 static void
-tell_networks(struct devices *d)
+set_networks(struct devices *d)
 {
 	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
 
@@ -350,7 +350,7 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	if (rc != 0) {
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
 	} else {
-		tell_networks(d);
+		set_networks(d);
 		rc = follow(d, AT_START, err);
 	}
 	if (rc != 0) {
@@ -378,7 +378,7 @@ devices_follow(struct devices *d)
 	(void)follow(d, d->due ? AT_TIMER : AT_CHANGE, NULL);
 	d->due = d->changed = false;
 	if (moved)
-		tell_networks(d);
+		set_networks(d);
 }
 
 bool

@@ -118,7 +118,7 @@ netwatch_read(struct netifs *out)
 }
 
 static void
-read_anew(struct netwatch *nw)
+read_again(struct netwatch *nw)
 {
 	struct netifs table;
 	int rc = netwatch_read(&table);
@@ -164,7 +164,7 @@ on_events(struct loop_io *io, unsigned events)
 	}
 	if (lost) {
 		nw->overruns++;
-		read_anew(nw);
+		read_again(nw);
 	}
 }
 
@@ -210,7 +210,7 @@ void
 netwatch_reload(struct netwatch *nw)
 {
 	if (nw->io.fd < 0)
-		read_anew(nw);
+		read_again(nw);
 }
 
 const struct netifs *

@@ -30,15 +30,15 @@ accept_pause_event_of(const struct accept_pauses *all, enum event_kind kind, con
 
 /* Rate limited. */
 static void
-tell_begin(struct accept_pauses *all, const struct pause_place *at)
+pause_report_start(struct accept_pauses *all, const struct pause_place *at)
 {
 	struct event e = accept_pause_event_of(all, EVENT_ACCEPTING_PAUSED, at);
 	uint64_t left_out; /* not reported: the event has the number of failures */
 
-	all->told_ns = at->now_ns;
+	all->reported_ns = at->now_ns;
 	if (!log_limit_take(&all->limit, at->now_ns, &left_out))
 		return;
-	all->told = true;
+	all->reported = true;
 	(void)snprintf(e.reason, sizeof(e.reason), "%s", strerror(all->err));
 	event_report(all->news, at->now_ns, at->worker, &e);
 }
@@ -51,15 +51,15 @@ accept_pauses_failed(struct accept_pauses *all, struct accept_pause *me, const s
 	if (begins) {
 		all->since_ns = at->now_ns;
 		all->failures = 0;
-		all->told = false;
+		all->reported = false;
 	}
 	all->paused += !me->on;
 	me->on = true;
 	all->err = err;
 	all->failures++;
 	/* Under the lock, so that the end is not reported first. */
-	if (other || at->now_ns - all->told_ns >= TELL_AGAIN_NS)
-		tell_begin(all, at);
+	if (other || at->now_ns - all->reported_ns >= TELL_AGAIN_NS)
+		pause_report_start(all, at);
 	(void)pthread_mutex_unlock(&all->lock);
 }
 
@@ -70,7 +70,7 @@ accept_pauses_over(struct accept_pauses *all, struct accept_pause *me, const str
 		return;
 	me->on = false;
 	(void)pthread_mutex_lock(&all->lock);
-	if (--all->paused == 0 && all->told) {
+	if (--all->paused == 0 && all->reported) {
 		struct event e = accept_pause_event_of(all, EVENT_ACCEPTING_GOES_ON, at);
 
 		/* The pause may have begun in the turn of another thread, later than this turn. */

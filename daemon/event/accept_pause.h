@@ -16,10 +16,10 @@ struct accept_pauses {
 	pthread_mutex_t lock; /* of the fields below */
 	unsigned paused;      /* paused sockets; 0: the pause is over */
 	int err;              /* of the last failure */
-	bool told;            /* the start was reported, so the end will be */
+	bool reported;        /* the start was reported, so the end will be */
 	uint64_t failures;
 	int64_t since_ns;
-	int64_t told_ns;
+	int64_t reported_ns;
 	struct log_limit limit; /* limits reports of short pauses; ends are not limited */
 };
 

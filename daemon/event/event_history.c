@@ -16,7 +16,7 @@ on_mail(struct mail *mail)
 
 	/* The mail only makes the loop turn: the turn of the control socket reads new events. */
 	(void)pthread_mutex_lock(&news->lock);
-	news->told = false;
+	news->pending = false;
 	(void)pthread_mutex_unlock(&news->lock);
 }
 
@@ -88,8 +88,8 @@ event_history_keep(
 			.nr = news->last, .time_us = wall_us(), .left_out = *left_out, .worker = worker, .event = *e
 		};
 		/* Under the lock: event_history_wake() then knows whether a mail is pending. */
-		if (news->to != NULL && !news->told) {
-			news->told = true;
+		if (news->to != NULL && !news->pending) {
+			news->pending = true;
 			mailbox_post(news->to, &news->mail);
 		}
 	}
@@ -98,10 +98,10 @@ event_history_keep(
 }
 
 void
-event_report(struct event_history *news, int64_t now_ns, unsigned worker, const struct event *told)
+event_report(struct event_history *news, int64_t now_ns, unsigned worker, const struct event *in)
 {
-	const enum log_level level = event_kinds[told->kind].level;
-	struct event e = *told;
+	const enum log_level level = event_kinds[in->kind].level;
+	struct event e = *in;
 	char text[EVENT_TEXT_MAX];
 	uint64_t left_out = 0;
 

@@ -40,10 +40,10 @@ struct event_history {
 	} order[EVENT_HISTORY_KEPT]; /* used places, by number */
 	unsigned cnt, of_kind[EVENT_KIND_CNT];
 	uint64_t last; /* number of the newest; 0: no event yet */
-	/* The follower's mailbox; told: the mail is pending. */
+	/* The follower's mailbox; pending: the mail is posted. */
 	struct mailbox *to;
 	struct mail mail;
-	bool told;
+	bool pending;
 };
 
 /* 0 or -ENOMEM. */

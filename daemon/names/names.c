@@ -34,7 +34,7 @@ struct name {
 	bool asking;
 	bool found; /* the last look-up succeeded */
 	unsigned failed;
-	char said[ENDPOINT_WHY_MAX +
+	char logged[ENDPOINT_WHY_MAX +
 	    CONFIG_TARGET_ADDRS_MAX * ADDR_STR_MAX]; /* as last logged: the reason, or the addresses */
 	char left_out[ADDR_STR_MAX];                 /* the same for a left out address */
 };
@@ -143,7 +143,7 @@ leave_out_ours(const struct names *all, struct resolver_answer *a)
 
 /* Returns how many services have no address. */
 static unsigned
-tell_users(const struct name *n, const struct resolver_answer *a)
+update_users(const struct name *n, const struct resolver_answer *a)
 {
 	unsigned waiting = 0;
 
@@ -199,17 +199,17 @@ log_barred(struct name *n, const struct resolver_answer *a)
 static void
 log_change(struct name *n, const struct resolver_answer *a, unsigned waiting, uint32_t next_s)
 {
-	char text[sizeof(n->said)], name[CONFIG_TARGET_STR_MAX];
-	bool first = n->said[0] == '\0', was_found = n->found;
+	char text[sizeof(n->logged)], name[CONFIG_TARGET_STR_MAX];
+	bool first = n->logged[0] == '\0', was_found = n->found;
 
 	if (a->why != NULL)
 		(void)snprintf(text, sizeof(text), "%s", a->why);
 	else
 		names_describe(a, text, sizeof(text));
 	n->found = a->why == NULL;
-	if (strcmp(n->said, text) == 0)
+	if (strcmp(n->logged, text) == 0)
 		return;
-	memcpy(n->said, text, sizeof(n->said));
+	memcpy(n->logged, text, sizeof(n->logged));
 	(void)config_target_str(&n->spec, name);
 	if (a->why != NULL)
 		log_msg(LOG_LVL_WARNING, "name not found: name=%s why=\"%s\" services_waiting=%u again_in_s=%u", name,
@@ -243,7 +243,7 @@ names_on_answer(void *arg, const struct resolver_answer *answer)
 	};
 	uint32_t next_s = dns_next_s(&outcome);
 	n->due_ns = loop_now(all->loop) + next_s * NS_PER_S;
-	log_change(n, a, tell_users(n, a), next_s);
+	log_change(n, a, update_users(n, a), next_s);
 	loop_again(all->loop);
 }
 
@@ -293,9 +293,9 @@ names_new(struct loop *loop, struct targets_all *targets, const struct names_hoo
 }
 
 static void
-drop_all(struct names *all)
+drop_names(struct names *all, struct list_node *list)
 {
-	LIST_EACH(struct name, n, &all->list, node)
+	LIST_EACH(struct name, n, list, node)
 		free_name(all, n);
 	all->asking = 0;
 }
@@ -316,14 +316,14 @@ keep_listens(struct names *all, const struct config *cfg)
 
 /* The log state of a name that stays is kept. */
 static void
-keep_said(struct list_node *old, struct names *all)
+keep_logged(struct list_node *old, struct names *all)
 {
 	LIST_EACH(struct name, was, old, node) {
 		struct name *n = find_name(all, &was->spec);
 
 		if (n == NULL)
 			continue;
-		memcpy(n->said, was->said, sizeof(n->said));
+		memcpy(n->logged, was->logged, sizeof(n->logged));
 		memcpy(n->left_out, was->left_out, sizeof(n->left_out));
 		n->found = was->found;
 	}
@@ -345,10 +345,8 @@ names_apply(struct names *all, const struct config *cfg)
 				ok = add_user(all, &cfg->services[i], k) && ok;
 	if (!ok)
 		log_msg(LOG_LVL_ERROR, "out of memory: names are not looked up again until a reload");
-	keep_said(&old, all);
-	LIST_EACH(struct name, n, &old, node)
-		free_name(all, n);
-	all->asking = 0;
+	keep_logged(&old, all);
+	drop_names(all, &old);
 	loop_again(all->loop);
 }
 
@@ -372,7 +370,7 @@ names_free(struct names *all)
 {
 	if (all == NULL)
 		return;
-	drop_all(all);
+	drop_names(all, &all->list);
 	if (all->resolver != NULL)
 		loop_del_turn(all->loop, names_turn, all);
 	resolver_free(all->resolver);

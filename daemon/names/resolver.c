@@ -274,13 +274,6 @@ fail_host(struct query *q, int status)
 		resolver_finish(q, status_words(status));
 }
 
-/* A name of the configuration may be one of the host; the name server chooses that of an SRV record. */
-static bool
-may_be_special(const struct query *q)
-{
-	return !q->srv && config_name_is_this_hosts(q->name);
-}
-
 /* ::ffff:127.0.0.1 is 127.0.0.1. */
 static void
 plain_v4(struct sockaddr_storage *addr)
@@ -291,13 +284,6 @@ plain_v4(struct sockaddr_storage *addr)
 	addr_to_v6(addr, v6);
 	if (addr->ss_family == AF_INET6 && memcmp(v6, mapped, sizeof(mapped)) == 0)
 		addr_from_v6(v6, 0, addr);
-}
-
-static void
-resolver_leave_out(struct query *q, const struct sockaddr_storage *addr)
-{
-	if (q->answer.left_out_cnt++ == 0)
-		q->answer.left_out = *addr;
 }
 
 /* Answers mixed with records of another kind are left out. */
@@ -316,8 +302,11 @@ add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_hos
 		memcpy(&a.ss, n->ai_addr, (size_t)n->ai_addrlen);
 		plain_v4(&a.ss);
 		addr_set_port(&a.ss, from->port);
-		if (config_addr_is_special(&a.ss) && (addr_is_any(&a.ss) || !may_be_special(q))) {
-			resolver_leave_out(q, &a.ss);
+		/* A name of the configuration may be one of the host; the name server chooses that of an SRV record. */
+		if (config_addr_is_special(&a.ss) &&
+		    (addr_is_any(&a.ss) || q->srv || !config_name_is_this_hosts(q->name))) {
+			if (q->answer.left_out_cnt++ == 0)
+				q->answer.left_out = a.ss;
 			continue;
 		}
 		q->answer.addrs[q->answer.cnt++] = a;

@@ -1,5 +1,5 @@
-/* Replaces one set of services by the next, at start (from an empty set) and on reload: first all steps that can fail,
- * then, when all workers have done these, the change. Called by worker.c. */
+/* Replaces one set of services by the next, at start (from an empty set) and on reload. First come all steps that can
+ * fail; after these in all workers, the change. Called by worker.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -77,9 +77,9 @@ share_port(const struct session_pool *pool, uint16_t port, bool on)
 }
 
 /* A new listening socket. From 127.0.0.1:80 to 0.0.0.0:80 the old one blocks the bind, but may be closed only when
- * nothing can fail: so both share the port until then. Checked configurations have no overlap: the old one closes. */
+ * nothing can fail. So both share the port until then. Checked configurations have no overlap: the old one closes. */
 static int
-listen_anew(const struct session_pool *pool, const struct config_service *cfg)
+listen_new(const struct session_pool *pool, const struct config_service *cfg)
 {
 	const struct tcp_option *option = peer_mode_wants_option(cfg->peer) ? pool->option : NULL;
 	const struct sockaddr_storage *addr = &cfg->listen;
@@ -119,7 +119,7 @@ static int
 listen_tcp(const struct services_plan *p, const struct config_service *cfg, struct listen_socket *out, FILE *err)
 {
 	const struct sockaddr_storage *addr = &cfg->listen;
-	int fd = listen_anew(p->pool, cfg);
+	int fd = listen_new(p->pool, cfg);
 	char text[ADDR_STR_MAX];
 
 	if (fd < 0)
@@ -250,8 +250,7 @@ reload_commit(struct services_plan *p, struct step *st)
 	}
 }
 
-/* Warns once that the option cannot be used for services that want it, or which listening sockets lack it: it has to
- * be enabled before listen(). */
+/* Warns once that the option cannot be used for services that want it, or which listening sockets do without it. */
 static void
 warn_of_option(struct services_plan *p, FILE *err)
 {

@@ -156,16 +156,16 @@ workers_accept_pauses(struct workers *ws)
 
 /* -- messages about a configuration: those of the first worker, and of another only when it fails -- */
 
-struct told {
+struct msgs {
 	FILE *to, *err;
 	char *text;
 	size_t len;
 };
 
 static void
-told_begin(struct told *t, FILE *err, unsigned nr)
+msgs_begin(struct msgs *t, FILE *err, unsigned nr)
 {
-	*t = (struct told){ .to = err, .err = err };
+	*t = (struct msgs){ .to = err, .err = err };
 	if (nr > 0)
 		t->err = open_memstream(&t->text, &t->len);
 	if (t->err == NULL)
@@ -173,7 +173,7 @@ told_begin(struct told *t, FILE *err, unsigned nr)
 }
 
 static void
-told_end(struct told *t, int rc)
+msgs_end(struct msgs *t, int rc)
 {
 	if (t->err == t->to)
 		return;
@@ -327,7 +327,7 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 	accept_pauses_init(&ws->pauses, hooks->news);
 	for (unsigned i = 0; i < cnt && rc == 0; i++) {
 		struct member *m = &ws->member[i];
-		struct told told;
+		struct msgs msgs;
 
 		*m = (struct member){
 			.all = ws,
@@ -336,9 +336,9 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 			.drained.fn = on_all_drained,
 			.failed.fn = on_failed,
 		};
-		told_begin(&told, err, i);
-		rc = member_init(m, cfg, option, socks + (size_t)i * sock_cnt, sock_cnt, told.err);
-		told_end(&told, rc);
+		msgs_begin(&msgs, err, i);
+		rc = member_init(m, cfg, option, socks + (size_t)i * sock_cnt, sock_cnt, msgs.err);
+		msgs_end(&msgs, rc);
 	}
 	if (rc != 0)
 		workers_free(ws);
@@ -455,17 +455,17 @@ share(struct worker *w, void *arg)
 static unsigned
 prepare_all(struct workers *ws, struct reload *r, FILE *err)
 {
-	struct told told;
+	struct msgs msgs;
 	unsigned ready = 0;
 
 	while (ready < ws->cnt && r->rc == 0) {
-		told_begin(&told, err, ready);
-		r->err = told.err;
+		msgs_begin(&msgs, err, ready);
+		r->err = msgs.err;
 		if (ready > 0)
 			workers_call(ws, 0, share, r);
 		if (r->rc == 0)
 			workers_call(ws, ready, prepare, r);
-		told_end(&told, r->rc);
+		msgs_end(&msgs, r->rc);
 		for (; r->sock_cnt > 0; r->sock_cnt--)
 			listen_socket_close(&r->socks[r->sock_cnt - 1]);
 		ready += r->rc == 0;
@@ -492,7 +492,7 @@ int
 workers_reload(struct workers *ws, const struct config *next, FILE *err)
 {
 	struct reload r = { .next = next, .socks = calloc(next->service_cnt + 1, sizeof(r.socks[0])) };
-	struct told told;
+	struct msgs msgs;
 
 	if (r.socks == NULL) {
 		fprintf(err, "worker: %s\n", strerror(ENOMEM));
@@ -502,10 +502,10 @@ workers_reload(struct workers *ws, const struct config *next, FILE *err)
 	for (unsigned i = 0; i < ready && r.rc != 0; i++)
 		workers_call(ws, i, drop, NULL);
 	for (unsigned i = 0; i < ws->cnt && r.rc == 0; i++) {
-		told_begin(&told, err, i);
-		r.err = told.err;
+		msgs_begin(&msgs, err, i);
+		r.err = msgs.err;
 		workers_call(ws, i, commit, &r);
-		told_end(&told, 0);
+		msgs_end(&msgs, 0);
 	}
 	free(r.socks);
 	return r.rc;
@@ -518,7 +518,7 @@ struct drain {
 };
 
 static void
-say_drained(void *arg)
+post_drained(void *arg)
 {
 	struct member *m = arg;
 
@@ -530,7 +530,7 @@ drain(struct worker *w, void *arg)
 {
 	struct drain *d = arg;
 
-	worker_drain(w, d->deadline_ms, say_drained, &d->all->member[d->nr++]);
+	worker_drain(w, d->deadline_ms, post_drained, &d->all->member[d->nr++]);
 }
 
 void
