@@ -1,4 +1,4 @@
-# What the process gives up; confine_words.c is among the reports (daemon/control/local.mk).
+# Rights that the process drops; confine_words.c is built with the reports (daemon/control/local.mk).
 daemon_libsmcrd_la_SOURCES += \
 	daemon/confine/confine.c daemon/confine/confine.h daemon/confine/confine_parts.c daemon/confine/confine_parts.h \
 	daemon/confine/confine_caps.c \

@@ -1,4 +1,4 @@
-# RNIC devices on the loop, and the interfaces that they are on.
+# RNIC devices on the loop, and their interfaces.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/device/devices.c daemon/device/devices.h \
 	daemon/device/device.c daemon/device/device.h \

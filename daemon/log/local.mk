@@ -1,4 +1,4 @@
-# Words and levels of log lines.
+# Log lines: wording and levels.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/log/log_lines.c daemon/log/log_lines.h \
 	daemon/log/log_text.c daemon/log/log_text.h

@@ -1,4 +1,4 @@
-# The event loop, and what takes part in a turn of it.
+# The event loop, and the environment of its turns.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/loop/env.h \
 	daemon/loop/loop.c daemon/loop/loop.h \

@@ -1,4 +1,4 @@
-# Names of targets, looked up by the time that their answers last.
+# Look-ups of target names, timed by the lifetime of their answers.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/names/names.c daemon/names/names.h \
 	daemon/names/dns_ttl.c daemon/names/dns_ttl.h \

@@ -1,4 +1,4 @@
-# The worker: engine, devices, services and sessions put together.
+# The worker: combines engine, devices, services and sessions.
 daemon_libsmcrd_la_SOURCES += \
 	daemon/worker/worker.c daemon/worker/worker.h daemon/worker/worker_int.h \
 	daemon/worker/worker_info.c \
