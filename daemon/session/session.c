@@ -382,8 +382,8 @@ look_at_middle(struct session *s)
 		return;
 	}
 	log_limited(&s->pool->lim_middle, s->pool->env->now_ns, LOG_LVL_NOTICE,
-	    "TCP connection beneath SMC-R lost, its link goes on: id=%llu service=%s peer=%s reason=\"%s\"",
-	    session_number(s), s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), strerror(err));
+	    "CLC connection lost, its link stays up: id=%llu service=%s peer=%s reason=\"%s\"", session_number(s),
+	    s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), strerror(err));
 	session_raise(s, SEV_MID_LOST);
 }
 

@@ -16,7 +16,7 @@ from harness import (PATIENCE, Daemon, Server, Skip, case, check, connect_to, ec
 PORT, MIDDLE = 12000, 13000
 ALIVE = {"idle": "1s", "interval": "1s", "probes": 2, "smcr_idle_min": "1s"}
 NO_DEVICE = [{"type": "siw", "interface": "none0"}]
-LOST = "beneath SMC-R lost"
+LOST = "CLC connection lost, its link stays up"
 
 
 class Gateways:
