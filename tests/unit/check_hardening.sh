@@ -38,7 +38,7 @@ each() {
 	done
 }
 
-# Without these configure hardens: nobody has to ask for it.
+# Without these options configure hardens.
 case $(./config.status --config) in
 *-hardening* | *--enable-sanitizers* | *--enable-tsan* | *--enable-fuzzing* | *--enable-coverage*)
 	echo '1..0 # SKIP configured without hardening, or with sanitizers'

@@ -37,7 +37,7 @@ documents_named() {
 documents() {
 	local f lacks=0
 	for f in $(documents_named | sort -u); do
-		case $f in */architecture.md) continue ;; esac	# for who changes the program, as README.md says
+		case $f in */architecture.md) continue ;; esac	# for developers, as README.md says
 		[ -s "$tmp$f" ] || { echo "no $f"; lacks=1; }
 	done
 	return $lacks

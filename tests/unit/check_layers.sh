@@ -1,5 +1,5 @@
 #!/bin/bash
-# Who may include whom (doc/architecture.md): one test per folder, as TAP.
+# Permitted includes (doc/architecture.md): one test per folder, as TAP.
 cd "${top_srcdir:-.}" || exit 1
 
 n=0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """
-What makes a test fail on a busy machine alone, looked for in the scripts of the tests:
+Finds lines of test scripts that fail on a busy machine:
 
 - a socket connected without connect_to() of tests/integration/sockets.py: connect() may report a reset already, and wait longer;
-- a time to wait for that nobody multiplies by PATIENCE (or SOON, which is so multiplied);
+- a time to wait without the factor PATIENCE (or SOON, which has it);
 - time.sleep(), where wait_until() waits for something;
 - a port that the kernel chooses for bind(): free when looked at, and another's when it is used.
 

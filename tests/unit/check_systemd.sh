@@ -61,7 +61,7 @@ lacks=$(lets_cards_through)
 result 4 'smcrd.service lets RDMA cards through' test -z "$lacks"
 [ -z "$lacks" ] || echo "$lacks" | sed 's/^/# /'
 
-# What keeps a stranger who can make the daemon fail from more than that.
+# Limits on an attacker that can crash the daemon.
 hardened() {
 	for line in LimitCORE=0 ProcSubset=pid NoNewPrivileges=yes MemoryDenyWriteExecute=yes; do
 		grep -qx "$line" "$tmp/smcrd.service" || echo "no $line"

@@ -2,7 +2,7 @@
  * librdmacm for tests: takes its place at link time, on the cards of
  * fake_ibverbs.h that are iWARP cards. Card n has the addresses 10.0.n.1 and
  * 10.0.n.2. As with the kernel, an id that is being connected, and its QP,
- * cannot be destroyed without waiting: who tries fails the test.
+ * cannot be destroyed without waiting: an attempt fails the test.
  */
 #pragma once
 

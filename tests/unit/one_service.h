@@ -1,4 +1,4 @@
-/* An ingress with one far end, without any connection, for tests of what operators are told of it. What is told is captured. */
+/* An ingress with one far end, without any connection, for tests of its events, which are captured. */
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* Two devices in one process, for the tests of devices: what an end of a link has and can do whatever the device is.
- * Who includes this opens the devices, connects the ends and defines turn(). */
+ * The including test opens the devices, connects the ends and defines turn(). */
 #pragma once
 
 #include <string.h>

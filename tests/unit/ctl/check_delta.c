@@ -36,7 +36,7 @@ START_TEST(counters_and_reasons_are_subtracted)
 	    "\"fallback_reasons_peer\":[]}}");
 }
 
-START_TEST(a_daemon_started_anew_counts_from_nothing)
+START_TEST(a_restarted_daemon_counts_from_zero)
 {
 	differs(ANSWER("5", "{\"a\":500}", "[]"), ANSWER("5", "{\"a\":6,\"new\":1}", "[]"),
 	    "{\"time_ms\":5,\"data\":{\"interval_ms\":1,\"counters\":{\"a\":6,\"new\":1},\"fallback_reasons_local\":[],"

@@ -129,7 +129,7 @@ START_TEST(services_that_need_no_allow_list)
 		tells(SERVICES, fine[i], "1, and no connection was refused or has gone to TCP");
 }
 
-START_TEST(both_kinds_of_buffers_are_told)
+START_TEST(both_kinds_of_buffers_are_reported)
 {
 	tells(-1, NULL,
 	    "receive buffers take 899 of at most 1000, send buffers 749 of at most 1000, and nothing was refused for "
@@ -270,7 +270,7 @@ START_TEST(advice_fits_the_service)
 }
 
 /* A socket that takes no checks has not found that all is well. */
-START_TEST(a_read_only_socket_is_told)
+START_TEST(a_read_only_socket_is_reported)
 {
 	json_t *facts = json_pack("{s:b}", "read_only", true), *found = doctor_findings(facts);
 	unsigned told = 0;
@@ -289,7 +289,7 @@ START_TEST(a_read_only_socket_is_told)
 	json_decref(facts);
 }
 
-START_TEST(checks_that_were_left_out_are_told)
+START_TEST(omitted_checks_are_reported)
 {
 	json_t *found = findings(CHECKS, "[]", 17);
 

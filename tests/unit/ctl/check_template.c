@@ -93,7 +93,7 @@ START_TEST(what_is_in_json_is_no_template_and_is_made_clean_for_a_terminal)
 	json_decref(o);
 }
 
-START_TEST(a_member_that_is_missing_is_told_from_one_that_is_nothing)
+START_TEST(a_missing_member_differs_from_an_empty_one)
 {
 	json_t *o = object("{\"a\":{\"b\":0},\"c\":\"\"}");
 

@@ -1,5 +1,5 @@
-/* The daemon's life with a worker and a control socket that are made up here: what systemd, the log and the control
- * client are told, and how it ends. The daemon runs in a child process; this process plays systemd. */
+/* The daemon's life with a simulated worker and control socket: notifications of systemd, log and control
+ * client, and its end. The daemon runs in a child process; this process plays systemd. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

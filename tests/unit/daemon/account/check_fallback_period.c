@@ -1,4 +1,4 @@
-/* Spells of TCP: told when one begins, when its reason changes, when it ends; each peer on its own. */
+/* Fallback periods: begin, change of the reason and end are reported; each peer separately. */
 #include <string.h>
 
 #include "daemon/account/fallback_period.h"
@@ -49,7 +49,7 @@ told(const char *what)
 	return n;
 }
 
-START_TEST(beginning_and_end_are_told_once_with_the_count)
+START_TEST(begin_and_end_are_reported_once_with_the_count)
 {
 	for (int i = 0; i < 3; i++) {
 		fallback_period_note(&svc, &far, &no_device);
@@ -69,7 +69,7 @@ START_TEST(beginning_and_end_are_told_once_with_the_count)
 	    "reason=\"declined by the peer: no RDMA device\" connections=1\n");
 }
 
-START_TEST(another_reason_is_told_but_not_another_way_to_say_it)
+START_TEST(another_reason_is_reported_but_not_another_wording)
 {
 	fallback_period_note(&svc, &far, &no_device);
 	ck_assert_uint_eq(told("fallback begins"), 1);

@@ -146,7 +146,7 @@ START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 	ck_assert_uint_eq(capture_lines(), 0);
 }
 
-START_TEST(the_name_in_the_configuration_is_told_besides_the_address)
+START_TEST(the_name_in_the_configuration_is_reported_besides_the_address)
 {
 	strcpy(to.host, "pg1.example");
 	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);

@@ -1,4 +1,4 @@
-/* What the configuration calls whoever is at an address. */
+/* The configuration's name for an address. */
 #include "daemon/account/peer_name.h"
 
 #include "base/addr.h"

@@ -82,7 +82,7 @@ START_TEST(the_worker_knows_them_by_the_name_of_the_service)
 }
 
 /* Both ways, and not one for the other. */
-START_TEST(the_bytes_of_a_service_are_told_with_its_counters)
+START_TEST(the_bytes_of_a_service_are_reported_with_its_counters)
 {
 	gw_begin();
 	for (int i = 0; i < GW_SERVICES; i++) {

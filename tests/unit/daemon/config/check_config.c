@@ -849,7 +849,7 @@ START_TEST(messages_stand_in_the_order_of_the_file)
 	ck_assert_str_eq(at, "");
 }
 
-START_TEST(all_bad_entries_of_a_list_are_told)
+START_TEST(all_bad_entries_of_a_list_are_reported)
 {
 	static const struct {
 		const char *text, *says;
@@ -1242,7 +1242,7 @@ START_TEST(defaults_are_for_services_that_do_not_say_otherwise)
 	round_trip(with_defaults);
 }
 
-START_TEST(a_mistake_in_defaults_is_told_once)
+START_TEST(an_error_in_defaults_is_reported_once)
 {
 	parse_bad(
 	    "defaults = { egress = {\nmax_connections = 0; }; };\n"
@@ -1350,7 +1350,7 @@ START_TEST(a_range_of_ports_may_have_several_targets)
 }
 
 /* All that is wrong with an entry is in one line: not the range as well, which is right. */
-START_TEST(a_range_with_wrong_targets_is_told_once)
+START_TEST(a_range_with_wrong_targets_is_reported_once)
 {
 	static const char *const wrong[] = {
 		RANGES("127.0.0.1:1-2", "[ \"h:1-2\", \"i:1\" ]"),
@@ -1393,7 +1393,7 @@ START_TEST(ranges_that_do_not_fit_are_named)
 }
 
 /* A name without room for the port; once. */
-START_TEST(a_mistake_in_a_range_is_told_once)
+START_TEST(an_error_in_a_range_is_reported_once)
 {
 	parse_bad(
 	    "egress = ( { name = \"0123456789012345678901234567890123456789012345678901234567\";\n"

@@ -1,5 +1,5 @@
 /* A build without c-ares and libusrsctp, in any build: this program is one, with resolver_none.c in the resolver's place. Names are
- * looked up when the file is read, and by nobody afterwards; SRV records are refused, and so is SCTP in user space. */
+ * resolved only when the file is read; SRV records and SCTP in user space are refused. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +142,7 @@ on_came(void *arg, const char *service)
 	ck_abort_msg("%s", service);
 }
 
-START_TEST(nobody_looks_names_up_afterwards)
+START_TEST(names_are_not_resolved_afterwards)
 {
 	const struct names_hooks hooks = { .came = on_came };
 	struct loop *loop = loop_new();

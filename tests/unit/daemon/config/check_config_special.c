@@ -45,7 +45,7 @@ START_TEST(names_of_this_host)
 	ck_assert(!config_name_is_this_hosts(""));
 }
 
-START_TEST(who_listens_gets_what_is_meant_for_an_address)
+START_TEST(listeners_match_addresses_and_wildcards)
 {
 	static const struct {
 		const char *to, *listen;

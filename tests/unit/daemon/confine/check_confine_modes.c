@@ -40,7 +40,7 @@ low_ports_are_special(void)
 
 UNIT_FIXTURE(setup, teardown);
 
-START_TEST(low_ports_are_for_who_keeps_them)
+START_TEST(low_ports_need_the_kept_capability)
 {
 	if (!low_ports_are_special()) {
 		puts("# any port is for everybody here");

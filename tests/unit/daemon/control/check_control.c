@@ -1190,7 +1190,7 @@ message(enum smcr_trace_kind kind, uint32_t group, uint32_t token)
 		.len = sizeof(test_link) };
 }
 
-START_TEST(trace_runs_only_while_somebody_listens)
+START_TEST(trace_runs_only_with_a_listener)
 {
 	struct smcr_trace t = message(SMCR_TRACE_LLC, 3, 0);
 	int fd = dial(path);
@@ -1306,7 +1306,7 @@ START_TEST(trace_lines_that_find_no_room_are_counted)
 	ck_assert_uint_eq(counter("control_trace_dropped"), dropped);
 }
 
-START_TEST(a_trace_that_nobody_reads_ends)
+START_TEST(an_unread_trace_ends)
 {
 	struct smcr_trace t = message(SMCR_TRACE_LLC, 1, 0);
 	int fd = dial(path);
@@ -1336,7 +1336,7 @@ tell(enum event_kind kind, const char *service, uint64_t group)
 	event_report(&news, now_ns += 10 * S, 2, &e);
 }
 
-START_TEST(events_that_are_kept_are_told_and_no_others)
+START_TEST(only_kept_events_are_sent)
 {
 	int fd = dial(path);
 
@@ -1389,7 +1389,7 @@ START_TEST(events_are_filtered_for_each_client)
 	}
 }
 
-START_TEST(who_follows_events_hears_what_comes_and_wakes_nobody_afterwards)
+START_TEST(a_follower_gets_new_events_and_causes_no_wake_up_afterwards)
 {
 	int fd = dial(path);
 
@@ -1408,7 +1408,7 @@ START_TEST(who_follows_events_hears_what_comes_and_wakes_nobody_afterwards)
 	ck_assert(!news.told);
 }
 
-START_TEST(events_are_more_than_a_block_and_a_reader_that_is_too_slow_is_told)
+START_TEST(events_exceed_a_block_and_a_slow_reader_gets_the_gap)
 {
 	int fd = dial(path);
 	uint64_t heard = 0, dropped = 0, last = 0;
@@ -1434,7 +1434,7 @@ START_TEST(events_are_more_than_a_block_and_a_reader_that_is_too_slow_is_told)
 	close(fd);
 }
 
-START_TEST(who_follows_makes_room_as_traces_do)
+START_TEST(followers_yield_like_traces)
 {
 	int fds[CONTROL_TRACES_MAX], fd;
 
@@ -1452,7 +1452,7 @@ START_TEST(who_follows_makes_room_as_traces_do)
 		close(fds[i]);
 }
 
-START_TEST(readers_who_follow_make_room_for_readers_alone)
+START_TEST(followers_on_the_readonly_socket_yield_to_readers_only)
 {
 	int trace = dial(path), fds[CONTROL_READERS_MAX];
 
@@ -1481,7 +1481,7 @@ START_TEST(readers_who_follow_make_room_for_readers_alone)
 		close(fds[i]);
 }
 
-START_TEST(who_asks_for_events_once_ends_no_trace)
+START_TEST(a_single_query_of_events_ends_no_trace)
 {
 	int traces[CONTROL_TRACES_MAX], fd = dial(path);
 

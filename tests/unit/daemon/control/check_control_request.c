@@ -76,7 +76,7 @@ START_TEST(check_takes_a_numeric_address)
 	ck_assert_uint_eq(req.timeout_ms, CONTROL_CHECK_MS);
 }
 
-START_TEST(who_is_meant_by_an_address_may_have_a_port)
+START_TEST(an_address_of_a_peer_may_have_a_port)
 {
 	char text[ADDR_STR_MAX];
 

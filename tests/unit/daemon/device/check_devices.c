@@ -1,4 +1,4 @@
-/* Devices of a worker as interfaces and cards come and go: what is opened, told and closed, and how often cards are
+/* Devices of a worker as interfaces and cards come and go: what is opened, reported and closed, and how often cards are
  * listed. Engine, interfaces, soft device and cards are made up here; time is the test's. */
 #include "daemon/device/devices.h"
 
@@ -370,7 +370,7 @@ START_TEST(a_card_that_did_not_open_is_tried_on_the_operators_word)
 }
 
 /* Entries without a card, and devices of others that do not open; a card that is gone makes its entry one of the former. */
-START_TEST(an_operator_is_told_how_many_devices_are_missing)
+START_TEST(a_retry_reports_the_number_of_missing_devices)
 {
 	entry("c0");
 	entry("c1");
@@ -408,7 +408,7 @@ START_TEST(a_complete_set_stays_on_the_operators_word)
 
 /* -- how often -- */
 
-START_TEST(without_an_entry_nobody_asks_for_cards)
+START_TEST(without_an_entry_cards_are_not_listed)
 {
 	card("c0", "192.0.2.1");
 	start();
@@ -638,7 +638,7 @@ may_connect(const char *text)
 	return mpa_may_connect(&policy, &gid);
 }
 
-START_TEST(who_may_open_mpa_connections)
+START_TEST(permitted_clients_of_the_mpa_port)
 {
 	struct config_net user = { .addr = { [10] = 0xff, 0xff, 10, 0, 0, 1 }, .prefix_len = 128 };
 	struct config_net list = { .addr = { [10] = 0xff, 0xff, 203, 0, 113, 0 }, .prefix_len = 96 + 24 };

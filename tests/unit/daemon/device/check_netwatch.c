@@ -121,7 +121,7 @@ START_TEST(follows_what_happens)
 }
 
 /* More happens than the socket holds while nobody looks. */
-START_TEST(reads_anew_after_an_overrun)
+START_TEST(rereads_after_an_overrun)
 {
 	static char text[400000];
 	char *p = text;

@@ -41,7 +41,7 @@ nothing(void)
 
 UNIT_FIXTURE(setup, teardown);
 
-START_TEST(the_beginning_and_the_end_are_told_once)
+START_TEST(begin_and_end_are_reported_once)
 {
 	struct event_record r;
 
@@ -100,7 +100,7 @@ START_TEST(all_sockets_are_one)
 	capture_one_line("notice: accepting goes on: failures=5 after_ms=2000\n");
 }
 
-START_TEST(another_reason_is_told_and_a_long_pause_again)
+START_TEST(another_reason_and_a_long_pause_are_reported_again)
 {
 	accept_pauses_failed(&all, &one, &here, EMFILE);
 	capture_one_line(PAUSED "1\n");
@@ -117,7 +117,7 @@ START_TEST(another_reason_is_told_and_a_long_pause_again)
 	capture_one_line(GOES_ON "5 after_ms=600000\n");
 }
 
-START_TEST(what_comes_and_goes_is_told_four_times_a_minute)
+START_TEST(a_flapping_pause_is_reported_four_times_a_minute)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		accept_pauses_failed(&all, &one, &here, EMFILE);

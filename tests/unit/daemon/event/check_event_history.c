@@ -43,7 +43,7 @@ count(const char *what)
 	return n;
 }
 
-START_TEST(what_is_told_is_logged_and_kept)
+START_TEST(a_reported_event_is_logged_and_kept)
 {
 	struct event e = event(EVENT_GROUP_UP, 7);
 	struct event_record r;

@@ -1,4 +1,4 @@
-/* Listening sockets below port 1024: what is in their way is told while the rights are there that it takes to know. */
+/* Listening sockets below port 1024: obstacles are reported while the process has the rights to detect them. */
 #include "daemon/handover/inherited.h"
 
 #include <errno.h>

@@ -38,7 +38,7 @@ START_TEST(every_cell_is_what_the_manual_says)
 			}
 }
 
-START_TEST(who_wants_the_option)
+START_TEST(services_that_need_the_option)
 {
 	ck_assert(!peer_mode_wants_option(SMCR_PEER_SMCRD));
 	ck_assert(peer_mode_wants_option(SMCR_PEER_LINUX));

@@ -77,7 +77,7 @@ START_TEST(a_mapped_address_is_ipv4)
 }
 
 /* As haproxy says it. */
-START_TEST(a_client_on_a_unix_socket_is_nobody)
+START_TEST(a_client_on_a_unix_socket_has_no_address)
 {
 	const union net_addr src = { .un = { .family = AF_UNIX, .uid = 1000, .pid = 1 } };
 	const union net_addr dst = { .un = { .family = AF_UNIX, .path = "/run/s" } };

@@ -75,7 +75,7 @@ START_TEST(the_longest_line_fits_and_a_short_buffer_holds)
 	ck_assert_str_eq(small, "state: ");
 }
 
-START_TEST(a_fallback_tells_who_and_why_and_nothing_else)
+START_TEST(a_fallback_line_has_peer_and_reason_only)
 {
 	static const struct {
 		struct smcr_diag diag;

@@ -380,7 +380,7 @@ START_TEST(a_loop_that_may_spin_does_so_when_waits_are_short)
 	ck_assert_uint_le(loop_spin_counters(lp)->spins - spins, 3);
 }
 
-START_TEST(a_loop_spins_only_when_told_to)
+START_TEST(a_loop_spins_only_if_configured)
 {
 	int sv[2];
 

@@ -178,7 +178,7 @@ START_TEST(a_mail_may_be_posted_again_by_its_own_function)
 	ck_assert_uint_eq(ran, 4);
 }
 
-START_TEST(nobody_is_woken_twice_for_what_is_taken_at_once)
+START_TEST(mails_taken_at_once_cause_one_wake_up)
 {
 	struct mail a = { .fn = on_second }, b = { .fn = on_second };
 	struct pollfd p = { .fd = box.io.fd, .events = POLLIN };

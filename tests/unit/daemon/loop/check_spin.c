@@ -85,7 +85,7 @@ START_TEST(one_request_now_and_then_is_idle)
 }
 
 /* Waits whose average is short, and every third one too long. */
-START_TEST(what_is_spent_in_vain_is_bounded)
+START_TEST(unsuccessful_polling_is_bounded)
 {
 	int64_t from, vain = 0;
 

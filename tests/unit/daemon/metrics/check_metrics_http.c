@@ -1,4 +1,4 @@
-/* HTTP clients against the thread of http.c, with documents that the test delivers: who may come, how many, for how long. */
+/* HTTP clients against the thread of http.c, with documents of the test: permitted clients, their number and time. */
 #include "daemon/metrics/http.h"
 
 #include <arpa/inet.h>
@@ -281,7 +281,7 @@ fill_with_deaf(int fds[HTTP_CLIENTS_MAX + 16])
 	ck_assert_uint_ge(answered, HTTP_CLIENTS_MAX / 2);
 }
 
-START_TEST(who_reads_nothing_takes_places_of_his_own_source)
+START_TEST(clients_without_reading_take_places_of_their_source_only)
 {
 	int fds[HTTP_CLIENTS_MAX + 16];
 	size_t before = resident();

@@ -90,7 +90,7 @@ START_LOOP_TEST(a_file_has_its_mode_whatever_the_umask, 0, 3)
 	listen_socket_close(&l);
 }
 
-START_TEST(a_file_is_given_to_somebody)
+START_TEST(a_file_gets_owner_and_group)
 {
 	struct listen_socket l;
 	struct stat st;

@@ -1,4 +1,4 @@
-/* Who has the last word on the level of the log. */
+/* Precedence of file, option and client for the log level. */
 #include "daemon/process/log_choice.h"
 
 #include "unit.h"

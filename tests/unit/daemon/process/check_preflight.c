@@ -74,7 +74,7 @@ START_TEST(nothing_to_do)
 
 #define ALLOW "allow = [ \"192.0.2.1\" ];"
 
-START_TEST(who_may_connect)
+START_TEST(permitted_clients)
 {
 	ck_assert_str_eq(advise("ingress = ( { name = \"a\"; listen = \"0.0.0.0:80\"; to = \"h:81\"; },\n"
 	                        "{ name = \"b\"; listen = \"0.0.0.0:82\"; to = \"h:81\"; " ALLOW " },\n"
@@ -87,7 +87,7 @@ START_TEST(who_may_connect)
 	    "t.conf:6: warning: egress \"f\" has no allow list: whoever reaches [::]:84 can connect to localhost:85\n");
 }
 
-START_TEST(who_may_look_at_metrics)
+START_TEST(permitted_clients_of_metrics)
 {
 	static const char warned[] =
 	    "t.conf: warning: no ingress and no egress: nothing to do\n"
@@ -143,7 +143,7 @@ START_TEST(servers_that_are_there_and_not)
 }
 
 /* A backlog that is full leaves SYNs without an answer. */
-START_TEST(a_server_that_does_not_answer_takes_no_longer_than_told)
+START_TEST(a_silent_server_takes_no_longer_than_its_timeout)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct timespec from, to;

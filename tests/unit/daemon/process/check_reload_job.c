@@ -1,4 +1,4 @@
-/* Reloads with a loader, an owner and a systemd that are made up here: who is told what, and when the next one begins. */
+/* Reloads with a simulated loader, owner and systemd: their notifications, and the start of the next reload. */
 #include "daemon/process/reload_job.h"
 
 #include <errno.h>
@@ -143,7 +143,7 @@ in_log(const char *text)
 
 UNIT_FIXTURE(setup, teardown);
 
-START_TEST(a_reload_is_told_from_begin_to_end)
+START_TEST(a_reload_is_reported_from_begin_to_end)
 {
 	reload_job_want(&r);
 	has_heard("RELOADING ");

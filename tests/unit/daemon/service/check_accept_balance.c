@@ -86,7 +86,7 @@ admitted_are(unsigned a, unsigned b, unsigned c)
 	ck_assert_uint_eq(admitted[2], c);
 }
 
-START_TEST(whoever_accepts_all_get_the_same)
+START_TEST(all_get_the_same_number_from_any_acceptor)
 {
 	bool dealt;
 

@@ -1,5 +1,5 @@
-/* What a gateway does around its connections: fallback and refusal, PROXY headers, who may come and how many, hostile
- * first bytes, descriptors that run out. Engine and device are the stand-in of fake_smcr.c. */
+/* Sessions of a gateway: fallback and refusal, PROXY headers, allow lists and limits, hostile
+ * first bytes, exhausted descriptors. Engine and device are the stand-in of fake_smcr.c. */
 #include "daemon/session/session.h"
 
 #include <dirent.h>
@@ -368,7 +368,7 @@ START_TEST(accepting_goes_on_after_descriptors_ran_out)
 }
 
 /* The last one goes to the client's leg, and there is none for the middle. */
-START_TEST(who_was_accepted_with_the_last_descriptor_waits_for_another)
+START_TEST(a_client_accepted_with_the_last_descriptor_waits_for_another)
 {
 	struct rlimit lim = { .rlim_cur = 0 }, old;
 	int waiting[3];

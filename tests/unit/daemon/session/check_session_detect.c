@@ -1,4 +1,4 @@
-/* Who is at the other end, on real sockets with the real engine: an egress that gets no option (BPF is not needed for that),
+/* Detection of the other end, on real sockets with the real engine: an egress without the option (BPF is not needed for that),
  * plain clients, and an ingress that sends its Proposal without. */
 #define GATEWAY_REAL
 
@@ -32,7 +32,7 @@ plain_client(enum smcr_peer_kind out)
 
 static const enum smcr_peer_kind kinds[] = { SMCR_PEER_LINUX, SMCR_PEER_AUTO };
 
-START_LOOP_TEST(whoever_speaks_first_makes_it_plain, 0, 4)
+START_LOOP_TEST(first_bytes_of_either_end_make_it_plain, 0, 4)
 {
 	plain_client(kinds[_i % 2]);
 	UNTIL(gw_in_state(GW_OUT, SES_LOOK));
@@ -261,7 +261,7 @@ leave(void)
 }
 
 /* It waits for its turn with its Proposal: the server's first bytes do not take SMC-R from it. */
-START_TEST(who_waits_for_a_first_contact_may_speak_behind_the_server)
+START_TEST(a_waiter_for_a_first_contact_may_send_after_the_server)
 {
 	lead_and_dial(SMCR_PEER_AUTO, "127.0.0.1");
 	gw_run_ms(50);
@@ -273,7 +273,7 @@ START_TEST(who_waits_for_a_first_contact_may_speak_behind_the_server)
 }
 
 /* The end of the first contact wakes it: there is nothing to look for meanwhile. */
-START_TEST(who_waits_for_a_first_contact_sleeps)
+START_TEST(a_waiter_for_a_first_contact_sleeps)
 {
 	struct session *s;
 

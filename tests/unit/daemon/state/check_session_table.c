@@ -534,7 +534,7 @@ START_LOOP_TEST(a_gateway_that_vanishes_on_tcp_frees_both, 0, 2)
 }
 
 /* A gateway that stood still for longer than the limit does not count that against its peers. */
-START_LOOP_TEST(a_gateway_that_stood_still_counts_anew, 0, MODES)
+START_LOOP_TEST(a_stalled_gateway_restarts_its_count, 0, MODES)
 {
 	gw.cfg.keepalive = (struct config_keepalive){ .ack_s = 4, .probes = 3 };
 	connected(_i);
@@ -548,7 +548,7 @@ START_LOOP_TEST(a_gateway_that_stood_still_counts_anew, 0, MODES)
 	gw_carries_both_ways();
 }
 
-START_LOOP_TEST(who_reads_nothing_for_long_is_not_cut, 0, MODES)
+START_LOOP_TEST(a_program_that_does_not_read_is_not_reset, 0, MODES)
 {
 	static char block[1 << 20];
 	size_t sent = 0;

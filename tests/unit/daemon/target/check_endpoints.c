@@ -300,7 +300,7 @@ START_TEST(a_gateway_that_answers_is_down_but_for_one_connection)
 	ck_assert(!endpoints_down(&es));
 }
 
-START_TEST(one_that_nobody_looks_at_gets_a_connection_at_last)
+START_TEST(a_failed_one_without_probes_gets_a_connection_after_a_while)
 {
 	have(0, "1");
 	have(1, "1");

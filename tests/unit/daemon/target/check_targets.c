@@ -74,7 +74,7 @@ on_change(void *arg)
 }
 
 /* Once for each change, and not while the first answer is to come. */
-START_TEST(whoever_depends_on_it_hears_that_no_target_works)
+START_TEST(dependents_are_notified_that_no_target_works)
 {
 	const struct target_addr a = { .ss = addrs[0] };
 	struct endpoint_pick pick;

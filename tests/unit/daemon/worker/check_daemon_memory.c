@@ -1,5 +1,5 @@
 /* The daemon when memory runs out: each allocation in turn of its start, of a reload, of connections and of reading a
- * configuration, with the real engine and device. It says so, goes on with the next one, and nobody else notices. */
+ * configuration, with the real engine and device. The daemon reports it and continues; other connections do not notice. */
 #define GATEWAY_REAL
 #include <poll.h>
 #include <sys/stat.h>

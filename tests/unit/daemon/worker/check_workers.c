@@ -172,7 +172,7 @@ START_TEST(connections_go_to_all_workers)
 }
 
 /* A process that takes over is ready, and waits until the other one has come to its end. */
-START_TEST(nobody_accepts_before_the_release)
+START_TEST(no_worker_accepts_before_the_release)
 {
 	struct seen seen = { 0 };
 	unsigned total = 0;
@@ -194,7 +194,7 @@ START_TEST(nobody_accepts_before_the_release)
 }
 
 /* Nothing was begun, so nothing is lost: here a connection that waits, which another process could serve. */
-START_TEST(who_is_freed_before_the_release_has_accepted_nothing)
+START_TEST(workers_freed_before_the_release_have_accepted_nothing)
 {
 	ck_assert_int_eq(begin_held(1), 0);
 	int shared = -1, fd = dial(&gw.svc[GW_IN].listen);
@@ -309,7 +309,7 @@ START_TEST(a_drain_is_over_when_all_workers_are_done)
 	ck_assert_uint_eq(done, 1);
 }
 
-START_TEST(who_ends_them_hears_no_more_of_a_drain)
+START_TEST(their_end_gives_no_notice_of_a_drain)
 {
 	unsigned done = 0;
 

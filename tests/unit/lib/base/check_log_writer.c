@@ -94,7 +94,7 @@ logs(void *arg)
 	return NULL;
 }
 
-START_TEST(a_reader_that_stands_still_holds_nobody)
+START_TEST(a_stalled_reader_blocks_no_caller)
 {
 	capture(O_CLOEXEC);
 	log_many(LINES, "n"); /* comes back */
@@ -155,7 +155,7 @@ START_TEST(the_end_does_not_wait_for_long)
 	log_stop();
 }
 
-START_TEST(without_the_thread_whoever_logs_writes)
+START_TEST(without_the_thread_the_caller_writes)
 {
 	capture(O_CLOEXEC);
 	log_stop();

@@ -540,7 +540,7 @@ START_LOOP_TEST_SIGNAL(every_state_by_every_call, SIGABRT, 0, (int)DDP_SESSION_S
 
 /* -- words -- */
 
-START_TEST(every_mistake_is_told_in_words)
+START_TEST(every_error_has_a_text)
 {
 	static const struct {
 		enum ddp_session_state state;

@@ -244,7 +244,7 @@ START_TEST(an_early_write_is_placed_at_once_and_counted_once)
 	ck_assert_uint_eq(w.regions[WORLD_RW].accepted, 3);
 }
 
-START_TEST(nothing_is_placed_for_nobody)
+START_TEST(nothing_is_placed_without_a_session)
 {
 	struct world_msg m = a_write(64);
 	struct span at;

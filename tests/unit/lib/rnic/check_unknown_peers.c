@@ -41,7 +41,7 @@ START_TEST(the_last_one_of_each_counter_is_known)
 	ck_assert_str_eq(last(&s, "mpa_refused_token"), "192.0.2.1:40000");
 }
 
-START_TEST(of_other_counters_nobody_is_known)
+START_TEST(other_counters_have_no_peer)
 {
 	struct unknown_peers s;
 	struct sockaddr_storage ss, before;

@@ -1,4 +1,4 @@
-/* Soft iWARP: options of the wire, and who may connect. */
+/* Soft iWARP: options of the wire, and permitted peers. */
 #include "siw_ends.h"
 
 /* -- the wire's options -- */
@@ -126,7 +126,7 @@ START_TEST(revision_1_initiator)
 	soak(50, 3);
 }
 
-START_TEST(nobody_listens)
+START_TEST(no_listener)
 {
 	struct siw_config c = config();
 

@@ -1,5 +1,5 @@
 /* The soft iWARP device when memory runs out: each allocation in turn, from opening the device to the end of a link, on
- * sockets in memory. A link that is there already goes on, whoever had no memory says so, and nothing is left. */
+ * sockets in memory. An existing link continues, the failed caller reports it, and nothing is left. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -318,7 +318,7 @@ START_TEST(a_link_ends)
 }
 
 /* A stranger's request needs memory, as does what it is told. */
-START_TEST(a_stranger_costs_nobody_else)
+START_TEST(a_stranger_costs_no_other_peer)
 {
 	struct sweep s = { 0 };
 

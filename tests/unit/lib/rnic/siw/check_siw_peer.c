@@ -331,7 +331,7 @@ START_TEST(an_ipv6_network_is_one_source)
 }
 
 /* Who is refused and does not go away keeps a socket for a while; so many of them may. */
-START_TEST(the_refused_who_stay_are_bounded)
+START_TEST(lingering_refused_peers_are_bounded)
 {
 	struct siw_config c = config();
 	struct mpa_pdata d;

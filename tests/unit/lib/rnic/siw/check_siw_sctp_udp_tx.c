@@ -135,7 +135,7 @@ START_TEST(one_packet_goes_as_ever)
 	went(0, 0, 1472, 0);
 }
 
-START_TEST(others_begin_anew)
+START_TEST(other_packets_start_a_new_batch)
 {
 	put(0, 100);
 	put(0, 1472); /* longer than the first */

@@ -233,7 +233,7 @@ connect_waits(void)
 }
 
 /* The loop goes on while the kernel asks for an address. */
-START_TEST(connecting_blocks_nobody)
+START_TEST(connecting_blocks_no_other)
 {
 	struct rnic_remote ra;
 
@@ -378,7 +378,7 @@ START_TEST(a_device_may_be_freed_while_connecting)
 /* -- while it is being destroyed -- */
 
 /* Packets of a queue pair wait for an address: the loop does not, nor does who connects meanwhile. */
-START_TEST(destroying_blocks_nobody)
+START_TEST(destroying_blocks_no_other)
 {
 	struct rnic_qp *second;
 

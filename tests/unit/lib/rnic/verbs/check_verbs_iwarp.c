@@ -520,7 +520,7 @@ connect_waits(void)
 }
 
 /* The loop goes on, and so does the next link. */
-START_TEST(connecting_blocks_nobody)
+START_TEST(connecting_blocks_no_other)
 {
 	struct rnic_qp *first_a, *first_b;
 

@@ -1,7 +1,7 @@
 /*
  * The verbs device when memory runs out: each allocation of its own in turn,
  * from opening a card to the end of a queue pair, RoCE and iWARP. A link that
- * is there already goes on, whoever had no memory says so, nothing is left.
+ * is there already continues, the failed caller reports it, nothing is left.
  */
 #include "sweep.h"
 #include "verbs_ends.h"

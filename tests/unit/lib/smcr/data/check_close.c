@@ -349,7 +349,7 @@ START_TEST(abort_is_answered_once)
 }
 
 /* 4.8.2 has no reason; between two smcrd that know it, a reserved flag tells the one that is worth it. */
-START_LOOP_TEST(an_operators_abort_says_so_to_who_knows_it, 0, 2)
+START_LOOP_TEST(an_operators_abort_is_marked_for_peers_that_know_the_flag, 0, 2)
 {
 	ca->lgr->dialect.says_operator = cb->lgr->dialect.says_operator = _i == 1;
 	smcr_abort(ca, SMCR_R_OPERATOR);
@@ -840,7 +840,7 @@ START_LOOP_TEST(a_reader_hears_that_the_peer_is_through, 0, 2)
 }
 
 /* The user's own abort, and a peer that breaks the protocol. */
-START_LOOP_TEST(what_nobody_wants_is_not_kept, 0, 2)
+START_LOOP_TEST(unread_data_is_not_kept_after_an_abort, 0, 2)
 {
 	struct iovec iov[2];
 	bool urgent;

@@ -202,7 +202,7 @@ START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
 	a.lgr.sndbuf_lent = 0;
 }
 
-START_TEST(who_waits_for_a_ring_is_woken_when_a_parked_one_is_free)
+START_TEST(a_waiter_for_a_ring_wakes_when_a_parked_one_is_free)
 {
 	struct iovec iov[2];
 

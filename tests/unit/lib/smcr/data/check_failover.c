@@ -774,7 +774,7 @@ static const struct {
 };
 
 /* What nobody here has asked for is the peer's, whatever it names as the reason; in order, or not from a server. */
-START_LOOP_TEST(a_deletion_that_nobody_asked_for_is_the_peers, 0, 3 * 5)
+START_LOOP_TEST(an_unrequested_deletion_is_the_peers, 0, 3 * 5)
 {
 	struct llc_msg msg = { .type = LLC_DELETE_LINK };
 	unsigned host = _i < 5 ? B : A;

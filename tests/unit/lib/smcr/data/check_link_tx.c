@@ -272,7 +272,7 @@ START_TEST(one_turn_is_bounded)
 	ck_assert(!list_empty(&a.link->ready));
 }
 
-START_TEST(completions_bring_back_who_waits_for_room)
+START_TEST(completions_resume_waiters_for_space)
 {
 	host_write(ca, 100, false);
 	host_flush(&a);

@@ -1,4 +1,4 @@
-/* The bounds of what a peer can make us hold: elements that it does not let go, and memory. A bystander is of the same peer. */
+/* Bounds of what a peer can make us hold: unreleased elements, and memory. A bystander is of the same peer. */
 #include "duo.h"
 #include "smcr/data/rmb.h"
 #include "smcr/rendezvous/rendezvous.h"

@@ -351,7 +351,7 @@ START_TEST(claimed_elements)
 }
 
 /* Nobody writes into it any more, and its memory is there until the last one that could has let go. */
-START_TEST(a_remote_rmb_outlives_its_place_in_the_group_while_somebody_holds_it)
+START_TEST(a_held_remote_rmb_outlives_its_place_in_the_group)
 {
 	struct remote_rmb *rr = remote_rmb_add(&h.lgr, h.link, 1, 0x1000);
 

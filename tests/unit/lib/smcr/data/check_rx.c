@@ -352,7 +352,7 @@ START_TEST(no_update_for_less_than_a_tenth)
 	ck_assert_uint_eq(updates(), 0);
 }
 
-START_TEST(far_away_each_eighth_is_told)
+START_TEST(far_away_each_eighth_is_announced)
 {
 	ca->rx.far = true;
 	rx(1, 6000, 0, 0, 0);

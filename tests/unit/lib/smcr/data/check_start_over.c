@@ -100,7 +100,7 @@ START_TEST(the_last_byte_of_the_first_lap_is_left)
 	ck_assert_uint_eq(host_read(cb, ELEM, NULL), ELEM - 40000);
 }
 
-START_TEST(who_has_something_on_the_way_goes_on_behind_it)
+START_TEST(a_writer_with_data_in_flight_continues_behind_it)
 {
 	both_know(ca, cb);
 	round_of(1000);
@@ -114,7 +114,7 @@ START_TEST(who_has_something_on_the_way_goes_on_behind_it)
 }
 
 /* What a lost link may still bring would be placed at the start, too; so would a repetition, were its link lost as well. */
-START_LOOP_TEST(nobody_starts_over_while_something_old_may_be_placed, 0, 2)
+START_LOOP_TEST(no_writer_starts_over_while_old_data_may_be_placed, 0, 2)
 {
 	both_know(ca, cb);
 	round_of(1000);

@@ -323,7 +323,7 @@ START_TEST(free_elements_keep_a_page)
 	rmb_elem_put(rmb, idx, 5);
 }
 
-START_LOOP_TEST(rings_that_nobody_borrows_keep_a_page, 0, 2)
+START_LOOP_TEST(unused_rings_keep_a_page, 0, 2)
 {
 	const struct sndbuf *sb;
 

@@ -176,7 +176,7 @@ START_TEST(many_connections_at_once_wait_for_the_same_rmb)
 	ck_assert_uint_eq(duo_lgr_cnt(A), 1);
 }
 
-START_TEST(a_negative_confirm_rkey_declines_those_who_wait)
+START_TEST(a_negative_confirm_rkey_declines_waiting_connections)
 {
 	struct llc_msg msg = { .type = LLC_CONFIRM_RKEY, .response = true };
 
@@ -198,7 +198,7 @@ static const struct smcr_config one_element = { .rmb_elems = 1 };
 
 /* The peer changes its links for as long as it likes, and refuses CONFIRM RKEY meanwhile. Who waits for the RMB does
  * not let the other side of the rendezvous wait until it resets. */
-START_LOOP_TEST(who_waits_for_an_rmb_declines_in_time, 0, 2)
+START_LOOP_TEST(a_waiter_for_an_rmb_declines_in_time, 0, 2)
 {
 	unsigned host = (unsigned)_i; /* which needs the RMB */
 

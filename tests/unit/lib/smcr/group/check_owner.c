@@ -1,4 +1,4 @@
-/* The owner of a link group: what a stranger can do who knows its peer's id, and what a peer with several addresses can. */
+/* The owner of a link group: rights of a stranger with the peer's id, and of a peer with several addresses. */
 #include "duo.h"
 #include "smcr/group/link.h"
 #include "smcr/rendezvous/rendezvous.h"

@@ -139,7 +139,7 @@ START_TEST(an_addresss_idle_groups_make_room_before_it_is_narrow)
 
 /* First contacts go on while somebody walks through the groups, as at the end of a device: what ends for them stays where it is
  * for this turn, though nothing can be sent to its peer any more. */
-START_TEST(making_room_disturbs_nobody_who_walks_through_the_groups)
+START_TEST(making_room_does_not_disturb_a_walk_through_the_groups)
 {
 	struct smcr_identity remote = { .addr = { [15] = ELSEWHERE } };
 	struct lgr *lgr[3];

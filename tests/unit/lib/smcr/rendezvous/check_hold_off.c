@@ -1,4 +1,4 @@
-/* Peers that are held off after failures, and the operator who asks all the same: what smcrctl check is made of in the engine. */
+/* Hold-offs of peers after failures, and an operator's check that bypasses them (smcrctl check). */
 #include <string.h>
 
 #include "duo.h"
@@ -45,7 +45,7 @@ is_turned_away(unsigned pair)
 	ck_assert(IS(c[pair], FALLBACK) && c[pair].diag.held_off);
 }
 
-START_TEST(who_insists_ends_it)
+START_TEST(an_insisting_check_ends_it)
 {
 	held_off();
 	is_turned_away(2);
@@ -84,7 +84,7 @@ START_TEST(a_second_failure_declines_all_that_wait)
 }
 
 /* The server alone holds off: its client has forgotten. */
-START_TEST(a_server_hears_who_insists)
+START_TEST(a_server_recognises_an_insisting_check)
 {
 	held_off();
 	smcr_end_hold_off(d.eng[A], KEY);
@@ -102,7 +102,7 @@ START_TEST(a_server_hears_who_insists)
 }
 
 /* The operator's failure is nobody else's. */
-START_TEST(who_insists_in_vain_changes_nothing)
+START_TEST(a_failed_insisting_check_changes_nothing)
 {
 	int64_t left;
 

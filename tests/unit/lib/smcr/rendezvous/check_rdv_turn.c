@@ -38,7 +38,7 @@ expect_reset(unsigned i, int which)
 }
 
 /* Connections of a burst: others come through, one every 5 s, and those that wait get their turn. */
-START_TEST(who_waits_for_others_of_a_burst_gets_its_turn)
+START_TEST(a_waiter_in_a_burst_gets_its_turn)
 {
 	duo_init_version(2, NULL);
 	duo_connect(0, 1, 500);

@@ -45,7 +45,7 @@ START_TEST(full_groups_get_parallel_ones)
 }
 
 /* Were a connection forgotten when a group ends, it would find a dead group, not freed memory. */
-START_TEST(a_dead_group_stays_until_everyone_has_let_go)
+START_TEST(a_dead_group_stays_until_its_last_connection_is_released)
 {
 	duo_begin(NULL);
 	struct lgr *lgr = duo_lgr(A);
@@ -277,7 +277,7 @@ START_TEST(out_of_sync_is_declined_with_the_flag_and_drops_the_group)
 static const struct smcr_config short_hold = { .holdoff_ms = 2000, .holdoff_max_ms = 3000 };
 
 /* 8 connections at once: one leads, fails; one more tries for the others; then all fall back together. */
-START_TEST(a_failed_first_contact_is_tried_once_more_for_those_who_wait)
+START_TEST(a_failed_first_contact_is_retried_once_for_waiting_connections)
 {
 	duo_init(true, true, &short_hold);
 	sim_block_connect(d.dev[B], true);
@@ -340,7 +340,7 @@ log_lines(unsigned host, enum smcr_log_type type)
 	return held_lines[host][type];
 }
 
-START_TEST(a_hold_off_is_told_at_both_ends_when_it_begins_and_when_it_ends)
+START_TEST(begin_and_end_of_a_hold_off_are_reported_at_both_ends)
 {
 	memset(held_lines, 0, sizeof(held_lines));
 	cut_short = false;
@@ -614,7 +614,7 @@ START_TEST(a_slow_server_leg_is_declined_before_the_client_resets)
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->clc_timeouts, 0);
 }
 
-START_TEST(who_waits_for_a_peers_group_is_declined_before_it_resets)
+START_TEST(a_waiter_for_a_peers_group_is_declined_before_it_resets)
 {
 	duo_init(true, true, &slow_clc);
 	duo_open(0);
@@ -831,7 +831,7 @@ START_LOOP_TEST(a_confirm_of_later_contact_is_never_declined, 0, 3)
 }
 
 /* The client kept an RMB whose DELETE RKEY it refused, and the server has another one there now, with elements of another size. */
-START_TEST(an_rmb_that_nobody_uses_may_change_its_size)
+START_TEST(an_unused_rmb_may_change_its_size)
 {
 	duo_init(true, true, &one_element_each);
 	for (unsigned i = 0; i < 2; i++)
@@ -1425,7 +1425,7 @@ START_LOOP_TEST(a_client_that_leaves_before_its_confirm_is_no_failure, 0, 2)
 }
 
 /* The device goes away while others wait for the first contact over it: none of them makes a group on it. */
-START_LOOP_TEST(nobody_follows_on_a_device_that_is_removed, 0, 2)
+START_LOOP_TEST(no_connection_follows_on_a_removed_device, 0, 2)
 {
 	unsigned host = (unsigned)_i;
 

@@ -303,7 +303,7 @@ START_LOOP_TEST(a_server_takes_the_highest_version_that_both_can, 0, sizeof(serv
 	ck_assert_uint_eq(a->first.gid_cnt, 0);
 }
 
-START_TEST(a_router_on_the_way_is_told)
+START_TEST(a_router_on_the_path_is_reported)
 {
 	struct clc_msg msg = proposal_of_linux(CLC_PATH_NONE, CLC_PATH_R);
 
@@ -397,7 +397,7 @@ START_LOOP_TEST(an_accept_of_what_was_not_offered_is_declined, 0, 2)
 }
 
 /* smc_version = 2 is for the answer, too, where version 1 was offered for the sake of an smcrd. */
-START_TEST(version_1_of_who_is_no_smcrd_is_not_taken)
+START_TEST(version_1_of_a_foreign_peer_is_refused)
 {
 	duo_init_linux(v2, &ueid);
 	set_version(A, 2);
@@ -498,7 +498,7 @@ START_TEST(linux_of_version_1_is_no_smcrd)
 }
 
 /* smcrd or not, our extension decides; what goes over the wire between two smcrd is what it always was. */
-START_LOOP_TEST(who_may_be_either_is_an_smcrd, 0, 3)
+START_LOOP_TEST(an_smcrd_at_peer_auto_is_an_smcrd, 0, 3)
 {
 	static const enum rnic_transport iwarp[2] = { RNIC_TRANSPORT_IWARP, RNIC_TRANSPORT_IWARP };
 
@@ -561,7 +561,7 @@ START_LOOP_TEST(a_group_is_joined_over_the_port_that_it_has, 0, 4)
 }
 
 /* A group of version 1 over RoCE, made with an smcrd: from the first message without our extension on its peer is none. */
-START_TEST(who_joins_without_our_extension_is_no_smcrd)
+START_TEST(a_join_without_our_extension_is_foreign)
 {
 	struct clc_msg msg = proposal_of_linux(CLC_PATH_R, CLC_PATH_NONE);
 	struct clc_proposal *p = &msg.proposal;
@@ -584,7 +584,7 @@ START_TEST(who_joins_without_our_extension_is_no_smcrd)
 }
 
 /* Who has another port, comes from elsewhere, or calls itself otherwise, is another client; Linux names nobody here. */
-START_LOOP_TEST(clients_of_version_2_alone_are_told_apart, 0, 4)
+START_LOOP_TEST(clients_of_version_2_alone_are_distinguished, 0, 4)
 {
 	duo_init_linux(v2, &ueid);
 	for (unsigned i = 0; i < 2; i++) {
@@ -688,7 +688,7 @@ START_TEST(release_0_has_no_limits)
 }
 
 /* Two devices, two links; what the client can do besides is in its Confirm. */
-START_TEST(two_ports_make_two_links_and_are_told)
+START_TEST(two_ports_make_two_links_and_are_reported)
 {
 	duo_init_linux(v2, &ueid);
 	duo_add_devices();
@@ -718,7 +718,7 @@ START_TEST(a_confirm_tells_of_ports_that_are_of_use)
 }
 
 /* A client that names nobody but its port makes a group once, and finds it again. */
-START_TEST(a_client_that_names_nobody_joins_its_group)
+START_TEST(a_client_without_a_peer_id_joins_its_group)
 {
 	struct clc_msg msg = proposal_of_linux(CLC_PATH_NONE, CLC_PATH_R);
 
