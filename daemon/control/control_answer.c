@@ -1,7 +1,5 @@
-/*
- * What the parts of the control socket say to a client: errors, lines of traces and events, the start of a report; and its bytes on
- * their way. Calls none of those parts.
- */
+/* What all parts of the control socket write to a client: errors, lines of traces and events, the start of a report; and the
+ * sending of its bytes. Calls none of those parts. */
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -44,7 +42,7 @@ void
 client_begin_line(struct control_client *c, struct json_writer *jw, const char *what, int64_t time_us)
 {
 	if (c->out.len == 0)
-		c->active_ns = loop_now(c->ctl->loop); /* from now on it has something to read */
+		c->active_ns = loop_now(c->ctl->loop); /* from here on it has something to read */
 	const struct report_line row = { REPORT_SCHEMA, what, time_us, c->dropped };
 	jw_init(jw, &c->out);
 	jw_object(jw, NULL);
@@ -59,15 +57,11 @@ client_write_message(
 	struct report_message row = { .text = text, .worker = worker };
 	struct json_writer jw;
 
-	if (t != NULL)
-		row = (struct report_message){ .direction = t->sent ? "sent" : "received",
-			.kind = control_kind_words[t->kind],
-			.text = text,
-			.worker = worker,
-			.group = t->group_id,
-			.token = t->conn_id,
-			.link = t->link,
-			.bytes = t->len };
+	if (t != NULL) {
+		row.direction = t->sent ? "sent" : "received";
+		row.kind = control_kind_words[t->kind];
+		row.t = *t;
+	}
 	client_begin_line(c, &jw, t != NULL ? "message" : "dropped", time_us);
 	field_write(&jw, report_message_fields, &row);
 	jw_object_end(&jw);

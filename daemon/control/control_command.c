@@ -77,7 +77,7 @@ on_reload_done(void *arg, int rc, const char *msgs)
 	if (rc != 0)
 		client_answer_error(c, "reload-failed", text);
 	else
-		report_answer(&c->out, CONTROL_RELOAD, &(struct report_reload){ text });
+		report_answer(&c->out, CONTROL_RELOAD, &(const char *){ text });
 	client_end_wait(c);
 }
 

@@ -1,5 +1,5 @@
-/* Orders: what a client wants changed. Who asked is logged, whatever comes of it. Closing connections takes as many steps as a
- * report of them, and is one (report_close.c). */
+/* Orders: requests that change something. The user and process of the client are logged, even if the order fails. Closing
+ * connections takes as many steps as a report of them, and is one (report_close.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,12 +50,46 @@ client_log_order(const struct control_client *c)
 	    (int)cred.pid, what);
 }
 
-/* What a worker is to do, and what came of it: negative errno, or a count. */
+/* An order to a worker, and its result: negative errno, or a count. */
 struct order {
 	const struct control_request *req;
 	int rc;
 	struct worker_retried retried;
 };
+
+/* The answer to an errno of an order; rc 0: to any other than those before. */
+static const struct {
+	enum control_command command;
+	int rc;
+	const char *code, *text;
+} errors[] = {
+	{ CONTROL_DISABLE, -ENOENT, "not-found", "there is no such service" },
+	{ CONTROL_ENABLE, -ENOENT, "not-found", "there is no such service" },
+	{ CONTROL_REBALANCE, -ENOENT, "not-found", "there is no such link group" },
+	{ CONTROL_LINK_ADD, -ENOENT, "not-found", "there is no such link group" },
+	{ CONTROL_LINK_ADD, -EMLINK, "complete", "the link group has as many links as both ends agreed" },
+	{ CONTROL_LINK_ADD, -ENODEV, "no-device", "no device is left for another link of the group" },
+	{ CONTROL_LINK_DELETE, -ENOENT, "not-found", "there is no such active link" },
+	{ CONTROL_LINK_DELETE, -EBUSY, "last-link", "this is the last active link of its group" },
+	{ CONTROL_UNDRAIN, -ENOENT, "not-draining", "the daemon does not drain" },
+	{ CONTROL_UNDRAIN, -EBUSY, "stopping", "a signal has asked the daemon to end, which is not taken back" },
+	{ CONTROL_UNDRAIN, -EALREADY, "stopping", "another process has taken over, which is not taken back" },
+	{ CONTROL_UNDRAIN, 0, "failed", "the daemon drains no longer, but a service cannot listen again: see its log" },
+};
+
+/* False when rc is no error. */
+static bool
+refused(struct control_client *c, int rc)
+{
+	for (size_t i = 0; rc < 0 && i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].command == c->req.command && (errors[i].rc == rc || errors[i].rc == 0)) {
+			client_answer_error(c, errors[i].code, errors[i].text);
+			return true;
+		}
+	if (rc < 0)
+		client_answer_error(c, "failed", strerror(-rc));
+	return rc < 0;
+}
 
 /* -- services -- */
 
@@ -74,18 +108,14 @@ set_disabled(struct control_client *c)
 	struct order o = { .req = &c->req };
 
 	workers_call_all(c->ctl->workers, set_disabled_worker, &o);
-	/* What a process that takes over has got would be shut under it, or not be all. */
+	/* The sockets that a successor has got would be shut under it, or would not be all. */
 	if (o.rc != -ENOENT) {
 		control_stop_handover(c->ctl);
 		c->ctl->hooks.listening(c->ctl->hooks.arg);
 	}
-	if (o.rc != 0) {
-		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
-		    o.rc == -ENOENT ? "there is no such service" : strerror(-o.rc));
-		return;
-	}
-	report_answer(
-	    &c->out, c->req.command, &(struct report_disable){ c->req.service, c->req.command == CONTROL_DISABLE });
+	if (!refused(c, o.rc))
+		report_answer(&c->out, c->req.command,
+		    &(struct report_disable){ c->req.service, c->req.command == CONTROL_DISABLE });
 }
 
 /* -- link groups -- */
@@ -112,55 +142,19 @@ rebalance(struct control_client *c)
 		workers_call(ws, i, rebalance_worker, &o);
 		asked = true;
 	}
-	if (!asked) /* the group would be another worker's */
-		o.rc = -ENOENT;
-	if (o.rc < 0) {
-		client_answer_error(c, o.rc == -ENOENT ? "not-found" : "failed",
-		    o.rc == -ENOENT ? "there is no such link group" : strerror(-o.rc));
-		return;
-	}
-	report_answer(&c->out, CONTROL_REBALANCE, &(struct report_rebalance){ (uint64_t)o.rc });
+	/* Not asked: the group would be another worker's. */
+	if (!refused(c, asked ? o.rc : -ENOENT))
+		report_answer(&c->out, CONTROL_REBALANCE, &(uint64_t){ (uint64_t)o.rc });
 }
 
 static void
-link_add_worker(struct worker *w, void *arg)
+link_worker(struct worker *w, void *arg)
 {
 	struct order *o = arg;
 
-	o->rc = smcr_link_add(worker_engine(w), o->req->group);
-}
-
-static void
-link_delete_worker(struct worker *w, void *arg)
-{
-	struct order *o = arg;
-
-	o->rc = smcr_link_delete(worker_engine(w), o->req->group, (uint8_t)o->req->link);
-}
-
-/* What an errno of these two says. */
-static const struct {
-	enum control_command command;
-	int rc;
-	const char *code, *text;
-} link_errors[] = {
-	{ CONTROL_LINK_ADD, -ENOENT, "not-found", "there is no such link group" },
-	{ CONTROL_LINK_ADD, -EMLINK, "complete", "the link group has as many links as both ends agreed" },
-	{ CONTROL_LINK_ADD, -ENODEV, "no-device", "no device is left for another link of the group" },
-	{ CONTROL_LINK_DELETE, -ENOENT, "not-found", "there is no such active link" },
-	{ CONTROL_LINK_DELETE, -EBUSY, "last-link", "this is the last active link of its group" },
-};
-
-static void
-refuse_link(struct control_client *c, int rc)
-{
-	for (size_t i = 0; i < sizeof(link_errors) / sizeof(link_errors[0]); i++) {
-		if (link_errors[i].command != c->req.command || link_errors[i].rc != rc)
-			continue;
-		client_answer_error(c, link_errors[i].code, link_errors[i].text);
-		return;
-	}
-	client_answer_error(c, "failed", strerror(-rc));
+	o->rc = o->req->command == CONTROL_LINK_ADD
+	    ? smcr_link_add(worker_engine(w), o->req->group)
+	    : smcr_link_delete(worker_engine(w), o->req->group, (uint8_t)o->req->link);
 }
 
 static void
@@ -168,14 +162,10 @@ order_link(struct control_client *c)
 {
 	struct order o = { .req = &c->req };
 	struct workers *ws = c->ctl->workers;
-	bool add_it = c->req.command == CONTROL_LINK_ADD;
 
-	workers_call(ws, workers_of_group(ws, c->req.group), add_it ? link_add_worker : link_delete_worker, &o);
-	if (o.rc != 0) {
-		refuse_link(c, o.rc);
-		return;
-	}
-	report_answer(&c->out, c->req.command, &(struct report_link_order){ c->req.group, c->req.link });
+	workers_call(ws, workers_of_group(ws, c->req.group), link_worker, &o);
+	if (!refused(c, o.rc))
+		report_answer(&c->out, c->req.command, &c->req);
 }
 
 static void
@@ -204,14 +194,13 @@ retry(struct control_client *c)
 
 /* -- the daemon -- */
 
-/* Also without a level, which is no order. */
+/* Without a level it is no order, and only reports. */
 static void
 log_level(struct control_client *c)
 {
 	const struct control_level l = c->ctl->hooks.log_level(c->ctl->hooks.arg, c->req.level);
 
-	report_answer(&c->out, CONTROL_LOG_LEVEL,
-	    &(struct report_log_level){ control_level_words[l.now], control_level_words[l.configured], l.set });
+	report_answer(&c->out, CONTROL_LOG_LEVEL, &l);
 }
 
 static void
@@ -224,19 +213,8 @@ drain(struct control_client *c)
 static void
 undrain(struct control_client *c)
 {
-	int rc = c->ctl->hooks.undrain(c->ctl->hooks.arg);
-
-	if (rc == 0)
+	if (!refused(c, c->ctl->hooks.undrain(c->ctl->hooks.arg)))
 		client_start_report(c);
-	else if (rc == -ENOENT)
-		client_answer_error(c, "not-draining", "the daemon does not drain");
-	else if (rc == -EBUSY)
-		client_answer_error(c, "stopping", "a signal has asked the daemon to end, which is not taken back");
-	else if (rc == -EALREADY)
-		client_answer_error(c, "stopping", "another process has taken over, which is not taken back");
-	else
-		client_answer_error(
-		    c, "failed", "the daemon drains no longer, but a service cannot listen again: see its log");
 }
 
 bool

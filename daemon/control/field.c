@@ -1,6 +1,7 @@
 /* Members of what is reported; see field.h. */
 #include "daemon/control/field.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/histogram.h"
@@ -11,31 +12,9 @@ at(const struct field *f, const void *obj)
 	return (const char *)obj + f->off;
 }
 
-static int64_t
-of_ns(const void *p, int64_t unit)
-{
-	const int64_t ns = *(const int64_t *)p;
-
-	return ns < 0 ? -1 : ns / unit;
-}
-
-/* Of a number that may be negative. */
-static int64_t
-signed_value(const struct field *f, const void *obj)
-{
-	const void *p = at(f, obj);
-
-	if (f->type == FIELD_INT)
-		return *(const int *)p;
-	if (f->type == FIELD_INT64)
-		return *(const int64_t *)p;
-	if (f->type == FIELD_KNOWN)
-		return *(const uint32_t *)p != 0 ? (int64_t) * (const uint32_t *)p : -1;
-	return of_ns(p, f->type == FIELD_MS ? 1000000 : 1000);
-}
-
+/* A negative number is cast to unsigned. */
 static uint64_t
-unsigned_value(const struct field *f, const void *obj)
+number(const struct field *f, const void *obj)
 {
 	const void *p = at(f, obj);
 
@@ -43,35 +22,32 @@ unsigned_value(const struct field *f, const void *obj)
 		return *(const uint8_t *)p;
 	if (f->type == FIELD_UINT16)
 		return *(const uint16_t *)p;
-	if (f->type == FIELD_UINT32)
-		return *(const uint32_t *)p;
+	if (f->type == FIELD_UINT32 || f->type == FIELD_KNOWN)
+		return f->type == FIELD_KNOWN && *(const uint32_t *)p == 0 ? UINT64_MAX : *(const uint32_t *)p;
 	if (f->type == FIELD_BOOL)
 		return *(const bool *)p;
-	return *(const uint64_t *)p;
-}
-
-static bool
-is_unsigned(const struct field *f)
-{
-	return f->type >= FIELD_UINT8 && f->type <= FIELD_UINT64;
+	if (f->type == FIELD_INT)
+		return (uint64_t) * (const int *)p;
+	const int64_t n = *(const int64_t *)p;
+	if (f->type == FIELD_MS || f->type == FIELD_US)
+		return (uint64_t)(n < 0 ? -1 : n / (f->type == FIELD_MS ? 1000000 : 1000));
+	return (uint64_t)n;
 }
 
 bool
 field_is_text(const struct field *f)
 {
-	return f->type == FIELD_STRING || f->type == FIELD_CHARS || f->type == FIELD_WORD || f->type == FIELD_TEXT;
+	return f->type >= FIELD_STRING && f->type <= FIELD_TEXT;
 }
 
 bool
 field_number(const struct field *f, const void *obj, uint64_t *n)
 {
-	if (is_unsigned(f) || f->type == FIELD_BOOL) {
-		*n = unsigned_value(f, obj);
+	*n = number(f, obj);
+	if (f->type <= FIELD_BOOL || *n <= INT64_MAX)
 		return true;
-	}
-	const int64_t value = signed_value(f, obj);
-	*n = value < 0 ? 0 : (uint64_t)value;
-	return value >= 0;
+	*n = 0;
+	return false;
 }
 
 const char *
@@ -103,36 +79,31 @@ field_write_histogram(struct json_writer *jw, const struct field *f, const struc
 }
 
 static void
-write_array(struct json_writer *jw, const struct field *f, const struct field_array *a)
+write_object(struct json_writer *jw, const char *name, const struct field *members, const void *obj)
 {
-	jw_array(jw, f->name);
-	for (unsigned i = 0; i < a->cnt; i++) {
-		jw_object(jw, NULL);
-		field_write(jw, f->members, (const char *)a->at + (size_t)i * f->size);
-		jw_object_end(jw);
-	}
-	jw_array_end(jw);
+	jw_object(jw, name);
+	field_write(jw, members, obj);
+	jw_object_end(jw);
 }
 
-/* Those that are not one value. */
+/* What is not a single value. */
 static void
-write_composite(struct json_writer *jw, const struct field *f, const void *obj)
+write_composite(struct json_writer *jw, const struct field *f, const void *p)
 {
-	const void *p = at(f, obj);
-
 	if (f->type == FIELD_TIMES || f->type == FIELD_SIZES) {
 		field_write_histogram(jw, f, p);
-	} else if (f->type == FIELD_ARRAY) {
-		write_array(jw, f, p);
 	} else if (f->type == FIELD_INLINE) {
 		field_write(jw, f->members, p);
 	} else if (f->type == FIELD_OBJECT) {
-		jw_object(jw, f->name);
-		field_write(jw, f->members, p);
-		jw_object_end(jw);
+		write_object(jw, f->name, f->members, p);
 	} else {
+		const struct field_array *a = p;
+
 		jw_array(jw, f->name);
-		f->write(jw, p);
+		for (unsigned i = 0; f->type == FIELD_ARRAY && i < a->cnt; i++)
+			write_object(jw, NULL, f->members, (const char *)a->at + (size_t)i * f->size);
+		if (f->type != FIELD_ARRAY)
+			f->write(jw, p);
 		jw_array_end(jw);
 	}
 }
@@ -150,13 +121,13 @@ field_write(struct json_writer *jw, const struct field *f, const void *obj)
 		if (field_is_text(f))
 			jw_string(jw, f->name, field_text(f, obj, buf));
 		else if (f->type == FIELD_BOOL)
-			jw_bool(jw, f->name, unsigned_value(f, obj) != 0);
-		else if (is_unsigned(f))
-			jw_uint(jw, f->name, unsigned_value(f, obj));
+			jw_bool(jw, f->name, number(f, obj) != 0);
+		else if (f->type < FIELD_BOOL)
+			jw_uint(jw, f->name, number(f, obj));
 		else if (f->type < FIELD_TIMES)
-			jw_int(jw, f->name, signed_value(f, obj));
+			jw_int(jw, f->name, (int64_t)number(f, obj));
 		else
-			write_composite(jw, f, obj);
+			write_composite(jw, f, at(f, obj));
 	}
 	return f;
 }
@@ -166,18 +137,29 @@ field_find(const struct field *f, const char *path, struct field *out)
 {
 	for (; f->type != FIELD_END; f++) {
 		const size_t len = f->name != NULL ? strlen(f->name) : 0;
-		const char *rest = f->type == FIELD_INLINE ? path : path + len + 1;
 
-		if (f->type != FIELD_INLINE && strcmp(f->name, path) == 0) {
+		if (f->name != NULL && strcmp(f->name, path) == 0) {
 			*out = *f;
 			return true;
 		}
-		if (f->type == FIELD_OBJECT && (strncmp(f->name, path, len) != 0 || path[len] != '.'))
+		if (f->type != FIELD_INLINE &&
+		    (f->type != FIELD_OBJECT || strncmp(f->name, path, len) != 0 || path[len] != '.'))
 			continue;
-		if ((f->type == FIELD_OBJECT || f->type == FIELD_INLINE) && field_find(f->members, rest, out)) {
+		if (field_find(f->members, f->type == FIELD_INLINE ? path : path + len + 1, out)) {
 			out->off += f->off;
 			return true;
 		}
 	}
 	return false;
+}
+
+struct field
+field_get(const struct field *first, const char *path)
+{
+	struct field f = { .type = FIELD_END };
+	const bool found = field_find(first, path, &f);
+
+	assert(found);
+	(void)found;
+	return f;
 }

@@ -1,7 +1,6 @@
 /*
  * Members of the objects that the daemon reports, a table for each kind of object: name, place in a C struct, form, meaning. JSON
- * is written from a table, so what no table has cannot be written; metrics take their values by it; doc/json-fields.md is
- * printed from it (check_report.c). Pure.
+ * is written from the tables, metrics take their values by them, and check_json_fields.c generates doc/json-fields.md. Pure.
  */
 #pragma once
 
@@ -20,30 +19,31 @@ enum field_type {
 	FIELD_UINT16,
 	FIELD_UINT32,
 	FIELD_UINT64,
+	FIELD_BOOL,
 	FIELD_INT,
 	FIELD_INT64,
-	FIELD_BOOL,
-	FIELD_STRING, /* const char *, NULL is "" */
-	FIELD_CHARS,  /* char[] */
-	/* in another form */
+	/* signed, in another form */
 	FIELD_KNOWN, /* uint32_t; 0 is -1 */
 	FIELD_MS,    /* int64_t in ns; a negative one is -1 */
 	FIELD_US,
-	FIELD_WORD, /* an enum; words has a word for each of its values */
-	FIELD_TEXT, /* what the function text makes of the member: of bytes of the struct and static ones alone */
-	/* histograms, struct histogram: {"counts":[...],"sum_us":n}, or sum_bytes */
+	/* texts */
+	FIELD_STRING, /* const char *, NULL is "" */
+	FIELD_CHARS,  /* char[] */
+	FIELD_WORD,   /* an enum; words has a word for each of its values */
+	FIELD_TEXT,   /* made by text() from the member, of bytes of the struct and static ones alone */
+	/* struct histogram: {"counts":[...],"sum_us":n}, or sum_bytes */
 	FIELD_TIMES,
 	FIELD_SIZES,
-	/* of others */
+	/* of other values */
 	FIELD_OBJECT, /* its members are in the struct at this place */
 	FIELD_INLINE, /* the same, but they are members of the object at hand */
 	FIELD_ARRAY,  /* struct field_array */
-	FIELD_TEXTS,  /* an array of strings, which the function write writes */
+	FIELD_TEXTS,  /* an array of strings, which write() writes */
 	FIELD_NUMBERS,
-	FIELD_LIST, /* an array that the caller writes, one object after the other */
+	FIELD_LIST, /* an array that the caller writes object by object */
 };
 
-/* Objects behind each other. */
+/* Objects in an array. */
 struct field_array {
 	const void *at;
 	unsigned cnt;
@@ -64,22 +64,20 @@ struct field {
 /* Rows of tables: a struct, its member, the name in JSON, what it means. */
 /* clang-format off */
 #define FIELD_AS(as, s, m, n, mean) .name = (n), .type = (as), .off = offsetof(s, m), .meaning = (mean)
-#define FIELD(s, m, n, mean)                                                                                  \
-	{                                                                                                     \
-		FIELD_AS(_Generic(&((s *)0)->m,                                                               \
-			uint8_t *: FIELD_UINT8, uint16_t *: FIELD_UINT16, uint32_t *: FIELD_UINT32,           \
-			uint64_t *: FIELD_UINT64, int *: FIELD_INT, int64_t *: FIELD_INT64, bool *: FIELD_BOOL, \
-			const char **: FIELD_STRING, char (*)[sizeof(((s *)0)->m)]: FIELD_CHARS),             \
-		    s, m, n, mean)                                                                            \
-	}
+#define FIELD_TYPE(s, m) _Generic(&((s *)0)->m, \
+	uint8_t *: FIELD_UINT8, uint16_t *: FIELD_UINT16, uint32_t *: FIELD_UINT32, uint64_t *: FIELD_UINT64, int *: FIELD_INT, \
+	int64_t *: FIELD_INT64, bool *: FIELD_BOOL, const char **: FIELD_STRING, char (*)[sizeof(((s *)0)->m)]: FIELD_CHARS)
+#define FIELD(s, m, n, mean) { FIELD_AS(FIELD_TYPE(s, m), s, m, n, mean) }
 /* clang-format on */
 
 /* Writes members from the first one on, up to a list, whose array is open then. Returns what follows the list, or the end. */
 const struct field *field_write(struct json_writer *, const struct field *first, const void *obj);
 /* The value of a number or truth value; false when it is negative: not known. */
 bool field_number(const struct field *, const void *obj, uint64_t *);
-/* That of a text: buf, or what lives as long as the object. */
+/* The value of a text: buf, or what lives as long as the object. */
 const char *field_text(const struct field *, const void *obj, char buf[FIELD_TEXT_MAX]);
 bool field_is_text(const struct field *);
 /* A member, or "object.member", with its place in obj; false when there is none. */
 bool field_find(const struct field *first, const char *path, struct field *);
+/* The same of a path of our own tables, which is asserted to be there. */
+struct field field_get(const struct field *first, const char *path);

@@ -1,4 +1,4 @@
-/* What a report is made of, and the walk of its maker, over workers and turns; see report.h. The makers are in report_*.c. */
+/* The sources of a report, and the steps of its maker over workers and turns; see report.h. The makers are in report_*.c. */
 #include <config.h>
 
 #include "daemon/control/report.h"
@@ -23,7 +23,7 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
     const struct confine_state *confine)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
-	uint64_t pages = 0; /* resident; 0 when the kernel does not say */
+	uint64_t pages = 0; /* resident; 0 = not known */
 
 	if (f != NULL && fscanf(f, "%*u %" SCNu64, &pages) != 1)
 		pages = 0;
@@ -55,7 +55,7 @@ static bool (*const makers[])(struct report *) = {
 	[CONTROL_CLOSE] = report_close,
 	[CONTROL_DRAIN] = report_drain,
 	[CONTROL_UNDRAIN] = report_drain,
-	[CONTROL_COMMAND_CNT] = NULL, /* none for those that act */
+	[CONTROL_COMMAND_CNT] = NULL, /* commands that act have no maker */
 };
 
 void

@@ -2,44 +2,21 @@
  * Answers of the control socket: walks workers and their engines, and writes what it finds as JSON (doc/json-schema.md), keeps it
  * for metrics, or both. A report is made in steps, each bounded in work and in bytes, so that 5,000 connections neither hold a loop
  * nor fill memory; between steps the set may change, so a list is no snapshot. A step looks at one worker and runs in its thread.
- * Used by the control socket and metrics. Owns nothing but its place in the walk.
+ * Used by the control socket and metrics. Owns only its place in the walk.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/confine/confine.h"
-#include "daemon/control/control_request.h"
 #include "daemon/control/json_writer.h"
 #include "daemon/control/outbuf.h"
 #include "daemon/control/report_rows.h"
 #include "daemon/control/snapshot.h"
-#include "daemon/worker/workers.h"
 
 #define REPORT_SCHEMA 1        /* version of everything written here */
-#define REPORT_STEP_BYTES 8192 /* room that a step needs */
+#define REPORT_STEP_BYTES 8192 /* space that a step needs */
 #define REPORT_STEP_ITEMS 64   /* objects that a step looks at */
-
-/* The control socket's own counters. */
-struct control_stats {
-	uint64_t clients, clients_refused, clients_timed_out;
-	uint64_t requests, requests_bad;
-	uint64_t trace_sent, trace_dropped, traces_evicted;
-};
-
-/* Where a report takes its data from. */
-struct report_source {
-	struct workers *workers;
-	const struct control_stats *control;
-	const struct confine_state *confine; /* NULL: nothing is known of it */
-	const char *version;
-	int64_t wall_ms; /* time of day, since 1970 */
-	uint32_t pid;
-	uint32_t successor; /* the process that has taken over; 0 = none */
-	uint64_t rss_bytes;
-	int64_t open_files_max, locked_bytes_max; /* the process's limits; -1: none */
-};
 
 struct report {
 	struct report_source src;
@@ -49,11 +26,11 @@ struct report {
 	uint32_t pos;             /* of the walk of this phase */
 	uint32_t sub;             /* of a walk in it: the GIDs of a device */
 	unsigned first, last;     /* the workers that are asked for, from 0 */
-	unsigned nr;              /* the one that the next step looks at */
+	unsigned nr;              /* the worker of the next step */
 	struct worker *worker;    /* that one, during a step */
 	bool tired;               /* the step was work enough for this turn, whatever is left of the budget */
 	const struct field *next; /* of "data": not written yet */
-	struct snapshot *keep;    /* objects are kept there as well; NULL: they are not */
+	struct snapshot *keep;    /* objects are kept there as well; NULL: not kept */
 
 	union {
 		/* status, drain */
@@ -62,7 +39,7 @@ struct report {
 			struct service_info service; /* in all workers so far */
 		};
 
-		struct report_one_service one; /* service: in all workers so far; its texts are of the step only */
+		struct report_one_service one; /* service: in all workers so far; its texts live as long as the step */
 		uint64_t closed;
 
 		/* stats */
@@ -87,9 +64,9 @@ void report_source_init(
 void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);
 /* Objects of the kinds that metrics take are kept there as well, from here on. */
 void report_keep_in(struct report *, struct snapshot *);
-/* One step; the buffer has REPORT_STEP_BYTES of room. False when the report is complete. */
+/* One step; the buffer has REPORT_STEP_BYTES free. False when the report is complete. */
 bool report_step(struct report *);
-/* As many steps as *budget, less those that were made, as far as there is room and the worker stays the same. */
+/* Up to *budget steps, less those made, while there is space and the worker stays the same. */
 bool report_run(struct report *, unsigned *budget);
 
 /* The frame around every answer: between begin and end the caller writes the members of "data". */
@@ -97,13 +74,17 @@ void report_begin(struct json_writer *, struct outbuf *, enum control_command, i
 void report_end(struct json_writer *);
 /* A whole answer, of the row that the command has in report_data; NULL: "data" is empty. */
 void report_answer(struct outbuf *, enum control_command, const void *row);
-/* A whole answer that says what went wrong; command is "" when the request could not be read. */
+/* A whole answer with an error; command is "" when the request could not be read. */
 void report_error(struct outbuf *, const char *command, int64_t wall_ms, const char *code, const char *text);
 
 /* -- between report.c and the makers, which do one step; false when there are no more -- */
 
 /* Goes on to the next worker that is asked for, and the beginning of its objects; false when this was the last. */
 bool report_next_worker(struct report *);
+/* The same for an object that is summed over all workers. Behind the last one the walk is at pos, in the first worker. */
+bool report_next_summand(struct report *, uint32_t pos);
+/* Adds numbers, as many as fit len bytes. */
+void report_add(uint64_t *sum, const uint64_t *one, size_t len);
 /* Members of "data" of this row up to the next list, which is open then. */
 void report_members(struct report *, const void *row);
 /* An object of the open list. */
@@ -114,11 +95,11 @@ void report_item_end(struct report *);
 /* Ends the open list, and goes on as report_members. */
 void report_list_end(struct report *, const void *row);
 /* A row of "data" that metrics take. */
-void report_keep(struct report *, enum report_kind, const void *row);
+void report_keep(struct report *, enum report_kind kind, const void *row);
 
-/* In report_service.c, for `status` as well: adds up, and makes a row of the sum, for as long as the step. */
+/* In report_service.c, for `status` as well: adds up, and makes a row of the sum that lives as long as the step. */
 void report_add_service(struct service_info *sum, const struct service_info *one);
-void report_service_row(struct report_service *, const struct service_info *);
+struct report_service report_service_row(const struct service_info *);
 
 bool report_status(struct report *);
 bool report_drain(struct report *);

@@ -1,4 +1,4 @@
-/* Closing connections: a walk through all of them, as a report of them would be, in which those that are meant are closed. */
+/* Closes connections: a walk through all of them, as a report of them would be, in which those that are meant are closed. */
 #include "daemon/control/report.h"
 
 bool
@@ -11,11 +11,11 @@ report_close(struct report *r)
 		if (!worker_close_next(r->worker, &r->pos, &filter, &closed)) {
 			if (report_next_worker(r))
 				return true;
-			report_members(r, &(struct report_close){ r->closed });
+			report_members(r, &r->closed);
 			return false;
 		}
 		r->closed += closed;
-		/* It takes system calls: enough for this turn. */
+		/* Closing takes system calls: enough for this turn. */
 		r->tired = r->tired || closed;
 	}
 	return true;

@@ -4,45 +4,36 @@
 #include <stdio.h>
 
 #include "base/addr.h"
+#include "daemon/control/control.h"
 #include "daemon/control/report_rows.h"
 #include "daemon/session/session.h"
 #include "wire/clc.h"
 
 /* -- forms -- */
 
-static const char *
-hex32(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	snprintf(buf, FIELD_TEXT_MAX, "0x%08" PRIx32, *(const uint32_t *)member);
-	return buf;
-}
+/* clang-format off */
+/* A text of a member m of this type. */
+#define FORM(name, of, expr) \
+	static const char *name(const void *member, char buf[FIELD_TEXT_MAX]) { const of *m = member; (void)buf; return expr; }
 
-static const char *
-peer_id(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	const uint8_t *id = member;
+FORM(hex32, uint32_t, (snprintf(buf, FIELD_TEXT_MAX, "0x%08" PRIx32, *m), buf))
+FORM(peer_id, uint8_t, (snprintf(buf, FIELD_TEXT_MAX, "%02x%02x%02x%02x%02x%02x%02x%02x", m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7]), buf))
+FORM(mac, uint8_t, (snprintf(buf, FIELD_TEXT_MAX, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]), buf))
+FORM(gid, struct rnic_gid, inet_ntop(AF_INET6, m->b, buf, FIELD_TEXT_MAX))
+/* "192.0.2.1:80", "[2001:db8::1]:80"; "" for no address. */
+FORM(address, struct sockaddr_storage, m->ss_family != AF_UNSPEC ? addr_format_port(m, buf, FIELD_TEXT_MAX) : "")
+FORM(transport, enum rnic_transport, rnic_transport_str(*m))
+FORM(os, uint8_t, *m != 0 ? clc_os_str(*m) : "")
+FORM(diag, uint32_t, *m != 0 ? clc_diag_str(*m) : "")
+FORM(reason, uint32_t, clc_diag_str(*m))
+FORM(detail, struct smcr_diag, m->local != 0 ? m->detail : "")
+FORM(side, bool, *m ? "remote" : "local")
+FORM(app, union net_addr, m->sa.sa_family != AF_UNSPEC ? net_addr_str(m, buf, FIELD_TEXT_MAX) : "")
+FORM(endpoint_state, enum endpoint_fault, *m != ENDPOINT_OK ? "failed" : "ok")
+FORM(endpoint_why, struct endpoint, m->fault != ENDPOINT_OK ? m->why : "")
+/* clang-format on */
 
-	for (size_t i = 0; i < sizeof(((struct smcr_group_info *)0)->peer_id); i++)
-		snprintf(buf + 2 * i, 3, "%02x", id[i]);
-	return buf;
-}
-
-static const char *
-mac(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	const uint8_t *m = member;
-
-	snprintf(buf, FIELD_TEXT_MAX, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
-	return buf;
-}
-
-static const char *
-gid(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	return inet_ntop(AF_INET6, ((const struct rnic_gid *)member)->b, buf, FIELD_TEXT_MAX);
-}
-
-/* A GID of iWARP. */
+/* Of a GID of iWARP: its IP address. */
 static const char *
 ip(const void *member, char buf[FIELD_TEXT_MAX])
 {
@@ -50,49 +41,6 @@ ip(const void *member, char buf[FIELD_TEXT_MAX])
 
 	addr_from_v6(((const struct rnic_gid *)member)->b, 0, &ss);
 	return addr_format(&ss, buf, FIELD_TEXT_MAX);
-}
-
-/* "192.0.2.1:80", "[2001:db8::1]:80"; "" for no address. */
-static const char *
-address(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	const struct sockaddr_storage *ss = member;
-
-	return ss->ss_family != AF_UNSPEC ? addr_format_port(ss, buf, FIELD_TEXT_MAX) : "";
-}
-
-static const char *
-transport(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	(void)buf;
-	return rnic_transport_str(*(const enum rnic_transport *)member);
-}
-
-static const char *
-os(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	const uint8_t os = *(const uint8_t *)member;
-
-	(void)buf;
-	return os != 0 ? clc_os_str(os) : "";
-}
-
-static const char *
-diag(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	const uint32_t code = *(const uint32_t *)member;
-
-	(void)buf;
-	return code != 0 ? clc_diag_str(code) : "";
-}
-
-static const char *
-detail(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	const struct smcr_diag *d = member;
-
-	(void)buf;
-	return d->local != 0 ? d->detail : "";
 }
 
 static const char *
@@ -122,31 +70,26 @@ write_addresses(struct json_writer *jw, const void *member)
 	const struct report_device *d = member;
 	char buf[FIELD_TEXT_MAX];
 
-	if (rnic_is_iwarp(d->rnic.transport))
-		jw_string(jw, NULL, ip(&d->rnic.gid, buf));
-	for (unsigned i = 0; d->more_addrs != NULL && i < d->more_addrs->cnt; i++)
-		jw_string(jw, NULL, addr_format(&d->more_addrs->at[i], buf, sizeof(buf)));
-}
-
-static void
-write_bounds(struct json_writer *jw, const uint64_t bounds[HISTOGRAM_BOUNDS])
-{
-	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++)
-		jw_uint(jw, NULL, bounds[i]);
+	if (rnic_is_iwarp(d->d.rnic.transport))
+		jw_string(jw, NULL, ip(&d->d.rnic.gid, buf));
+	for (unsigned i = 0; d->d.more_addrs != NULL && i < d->d.more_addrs->cnt; i++)
+		jw_string(jw, NULL, addr_format(&d->d.more_addrs->at[i], buf, sizeof(buf)));
 }
 
 static void
 write_times(struct json_writer *jw, const void *member)
 {
 	(void)member;
-	write_bounds(jw, histogram_times_us);
+	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++)
+		jw_uint(jw, NULL, histogram_times_us[i]);
 }
 
 static void
 write_sizes(struct json_writer *jw, const void *member)
 {
 	(void)member;
-	write_bounds(jw, histogram_sizes);
+	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++)
+		jw_uint(jw, NULL, histogram_sizes[i]);
 }
 
 /* -- words -- */
@@ -160,7 +103,6 @@ const char *const report_gid_type_words[] = {
 };
 static const char *const conn_role_words[] = { [CONFIG_INGRESS] = "client", [CONFIG_EGRESS] = "server" };
 static const char *const role_words[] = { [SMCR_CLIENT] = "client", [SMCR_SERVER] = "server" };
-static const char *const side_words[] = { "local", "remote" };
 static const char *const port_words[] = { [RNIC_PORT_DOWN] = "down", [RNIC_PORT_UP] = "up" };
 static const char *const path_state_words[] = {
 	[RNIC_PATH_UNKNOWN] = "unknown",
@@ -169,13 +111,6 @@ static const char *const path_state_words[] = {
 	[RNIC_PATH_INACTIVE] = "inactive",
 	[RNIC_PATH_UNCONFIRMED] = "unconfirmed",
 };
-
-static const char *
-side(const void *member, char buf[FIELD_TEXT_MAX])
-{
-	(void)buf;
-	return side_words[*(const bool *)member];
-}
 
 /* -- tables; T is the struct of the one that follows -- */
 
@@ -188,34 +123,33 @@ side(const void *member, char buf[FIELD_TEXT_MAX])
 #define OBJECT(m, name, of, meaning) { FIELD_AS(FIELD_OBJECT, T, m, name, meaning), .members = of }
 #define INLINE(m, of) { FIELD_AS(FIELD_INLINE, T, m, NULL, NULL), .members = of }
 #define ARRAY(m, name, of, s, meaning) { FIELD_AS(FIELD_ARRAY, T, m, name, meaning), .members = of, .size = sizeof(s) }
+/* The object is the value. */
+#define VALUE(as, n, mean) { .name = n, .type = as, .meaning = mean }
 /* Of members of the struct itself. */
 #define SELF_OBJECT(n, of, mean) { .name = n, .type = FIELD_OBJECT, .members = of, .meaning = mean }
 #define SELF_TEXT(n, by, mean) { .name = n, .type = FIELD_TEXT, .text = by, .meaning = mean }
 #define LIST(n, of, mean) { .name = n, .type = FIELD_LIST, .members = of, .meaning = mean }
 #define END { .type = FIELD_END }
+#define FIELDS(name, ...) const struct field name[] = { __VA_ARGS__, END };
 
 #define MODE(mode, n, mean) { .name = n, .type = FIELD_UINT64, .off = (mode) * sizeof(uint64_t), .meaning = mean }
-static const struct field mode_fields[] = {
+static FIELDS(mode_fields,
 	MODE(SESSION_SMCR, "smcr", "on SMC-R"),
 	MODE(SESSION_TCP, "tcp", "fallen back to TCP"),
-	MODE(SESSION_SETUP, "setup", "in the rendezvous"),
-	END
-};
+	MODE(SESSION_SETUP, "setup", "in the rendezvous"))
 
 #define T struct smcr_peer_info
-const struct field report_peer_fields[] = {
+FIELDS(report_peer_fields,
 	F(version, "version", "of SMC-R, 1 or 2; 0 = there is no link group, and the next ones are 0, false or \"\""),
 	F(release, "release", "of version 2, as both ends agreed: 1 is SMC-R 2.1; otherwise 0"),
 	F(foreign, "foreign", "the peer is no smcrd but a host with AF_SMC"),
 	F(eid, "eid", "the enterprise id that both ends have, in version 2; otherwise \"\""),
 	TEXT(os, "peer_os", os, "the system of the peer, as it says: `z/OS`, `Linux`, `AIX`, `unknown`; \"\" = it did not say, as in version 1"),
-	F(host, "peer_host", "the peer's host name, as it says; what is no printable ASCII is `?`; \"\" = it did not say"),
-	END
-};
+	F(host, "peer_host", "the peer's host name, as it says; what is no printable ASCII is `?`; \"\" = it did not say"))
 #undef T
 
 #define T struct smcr_diag
-const struct field report_reason_fields[] = {
+FIELDS(report_reason_fields,
 	TEXT(local, "local_code", hex32, "our reason, as in a CLC Decline (Linux's numbers); 0x00000000 = none"),
 	TEXT(local, "local_text", diag, "the same in words; \"\" = none"),
 	TEXT(peer, "peer_code", hex32, "the reason in the peer's Decline"),
@@ -226,27 +160,23 @@ const struct field report_reason_fields[] = {
 	{ FIELD_AS(FIELD_TEXTS, T, offered, "offered", "with \"no RDMA device\" of either end: transports that the client, another smcrd, offered; otherwise `[]`"), .write = write_offered },
 	F(sctp_held_off, "sctp_held_off", "of a server, with `transport`: the peer's next first contacts do not use SCTP for a while, where both ends have another transport"),
 	F(out_of_sync, "out_of_sync", "the ends disagreed about a link group; the next connection makes a new one"),
-	F(held_off, "held_off", "the peer is not tried for a while after repeated failures"),
-	END
-};
+	F(held_off, "held_off", "the peer is not tried for a while after repeated failures"))
 #undef T
 
 /* -- status -- */
 
 #define T struct report_worker
-static const struct field worker_fields[] = {
+static FIELDS(worker_fields,
 	F(worker, "worker", "its number, from 1"),
 	F(sum.turns, "turns", "of its event loop"),
 	OBJECT(sum.conns, "connections", mode_fields, "its connections by mode"),
 	F(sum.groups, "groups", "its link groups"),
 	F(sum.links, "links", "its links"),
-	F(sum.rmb_bytes, "rmb_bytes", "memory of its RMBs"),
-	END
-};
+	F(sum.rmb_bytes, "rmb_bytes", "memory of its RMBs"))
 #undef T
 
 #define T struct report_service
-static const struct field service_fields[] = {
+static FIELDS(service_fields,
 	F(name, "name", "as configured"),
 	WORD(kind, "kind", report_kind_words, "`ingress` (TCP in, SMC-R out) or `egress` (SMC-R in, TCP out)"),
 	TEXT(listen, "listen", address, "where it listens; `unix:/path` for a UNIX socket"),
@@ -267,17 +197,13 @@ static const struct field service_fields[] = {
 	F(info.fallbacks, "fallbacks", "gone to TCP"),
 	F(info.resets, "resets", "ended by a reset"),
 	F(info.bytes_from_app, "bytes_from_app", "bytes from its programs since start, of all of its connections, also those that have ended"),
-	F(info.bytes_to_app, "bytes_to_app", "the same to its programs"),
-	END
-};
+	F(info.bytes_to_app, "bytes_to_app", "the same to its programs"))
 #undef T
 
 #define T struct confine_part_state
-static const struct field confine_part_fields[] = {
+static FIELDS(confine_part_fields,
 	F(on, "on", "in force"),
-	F(text, "text", "what is in force, or why it is not"),
-	END
-};
+	F(text, "text", "what is in force, or why it is not"))
 #undef T
 
 #define PART(constant, word, meaning) OBJECT(part[CONFINE_##constant], word, confine_part_fields, meaning),
@@ -290,22 +216,20 @@ static const struct field confine_fields[] = {
 #undef T
 
 #define T struct report_status
-static const struct field option_fields[] = {
+static FIELDS(option_fields,
 	F(option_services, "services", "services that want it (`peer` is not `smcrd`)"),
 	F(option_usable, "usable", "the kernel writes it for us"),
-	F(option_why, "text", "why not; \"\" when it does"),
-	END
-};
+	F(option_why, "text", "why not; \"\" when it does"))
 
-static const struct field status_fields[] = {
-	F(version, "version", "of smcrd"),
-	F(pid, "pid", "its process"),
-	MS_OF(uptime_ns, "uptime_ms", "since start"),
-	F(draining, "draining", "takes no new connections, ends with the last one"),
-	F(successor, "successor", "the process that has taken over from this one; 0 = none"),
-	F(rss_bytes, "rss_bytes", "resident memory of the process"),
-	F(open_files_max, "open_files_max", "the process's limit of open files; -1 = none"),
-	F(locked_bytes_max, "locked_bytes_max", "the process's limit of locked memory; -1 = none"),
+static FIELDS(status_fields,
+	F(src.version, "version", "of smcrd"),
+	F(src.pid, "pid", "its process"),
+	MS_OF(worker.uptime_ns, "uptime_ms", "since start"),
+	F(worker.draining, "draining", "takes no new connections, ends with the last one"),
+	F(src.successor, "successor", "the process that has taken over from this one; 0 = none"),
+	F(src.rss_bytes, "rss_bytes", "resident memory of the process"),
+	F(src.open_files_max, "open_files_max", "the process's limit of open files; -1 = none"),
+	F(src.locked_bytes_max, "locked_bytes_max", "the process's limit of locked memory; -1 = none"),
 	OBJECT(sum.conns, "connections", mode_fields, "connections by mode"),
 	F(sum.groups, "groups", "link groups"),
 	F(sum.links, "links", "links of all of them"),
@@ -318,70 +242,51 @@ static const struct field status_fields[] = {
 	OBJECT(confine, "confinement", confine_fields, "how the process is confined (smcrd(8) has the parts)"),
 	SELF_OBJECT("tcp_option", option_fields, "SMC-R's TCP option (`peer` in smcrd.conf(5))"),
 	LIST("workers", worker_fields, "each worker; the members above are their sums"),
-	LIST("services", service_fields, "each service"),
-	END
-};
+	LIST("services", service_fields, "each service"))
+
+static FIELDS(drain_fields,
+	F(worker.draining, "draining", "takes no new connections"),
+	OBJECT(sum.conns, "connections", mode_fields, "connections by mode"))
 #undef T
 
-#define T struct report_drain
-static const struct field drain_fields[] = {
-	F(draining, "draining", "takes no new connections"),
-	OBJECT(conns, "connections", mode_fields, "connections by mode"),
-	END
-};
-#undef T
-
-#define T struct report_close
-static const struct field close_fields[] = {
-	F(closed, "closed", "connections closed; one whose end has begun is not counted"),
-	END
-};
-#undef T
+static FIELDS(close_fields, VALUE(FIELD_UINT64, "closed", "connections closed; one whose end has begun is not counted"))
 
 /* -- service -- */
 
 #define T struct report_target
-static const struct field target_fields[] = {
+static FIELDS(target_fields,
 	F(target, "target", "as configured"),
-	F(name_error, "name_error", "why its name was not found when it was looked up last; \"\" when it was, or is an address"),
-	END
-};
+	F(name_error, "name_error", "why its name was not found when it was looked up last; \"\" when it was, or is an address"))
 #undef T
 
 #define T struct report_address
-static const struct field address_fields[] = {
+static FIELDS(address_fields,
 	TEXT(e.addr, "address", address, "`192.0.2.1:80`"),
 	F(target, "target", "which of `to` it belongs to"),
 	F(e.priority, "priority", "of its SRV record; 0"),
 	F(e.weight, "weight", "of its SRV record; 0"),
-	F(state, "state", "`ok`, as far as is known, or `failed`"),
-	F(text, "text", "why it failed; \"\""),
+	TEXT(e.fault, "state", endpoint_state, "`ok`, as far as is known, or `failed`"),
+	TEXT(e, "text", endpoint_why, "why it failed; \"\""),
 	F(e.connections, "connections", "TCP connections made to it for the service's connections"),
 	F(e.failures, "failures", "of these, those that could not be made, or that it broke off in the set-up"),
-	F(e.passed_over, "passed_over", "connections that another address was chosen for because it had failed"),
-	END
-};
+	F(e.passed_over, "passed_over", "connections that another address was chosen for because it had failed"))
 #undef T
 
 #define T struct report_setting
-static const struct field setting_fields[] = {
+static FIELDS(setting_fields,
 	F(name, "name", "the setting"),
-	F(value, "value", "as the configuration would have it; \"\" when there is none; up to 2000 characters, then `...`"),
-	END
-};
+	F(value, "value", "as the configuration would have it; \"\" when there is none; up to 2000 characters, then `...`"))
 #undef T
 
 #define T struct outage_info
-static const struct field outage_fields[] = {
+static FIELDS(outage_fields,
 	F(text, "text", "why it cannot be reached now; \"\" when it can, as far as is known"),
 	F(failed, "failed", "connections since"),
-	MS_OF(age_ns, "age_ms", "for how long"),
-	END
-};
+	MS_OF(age_ns, "age_ms", "for how long"))
 #undef T
 
 #define T struct report_one_service
-static const struct field one_service_fields[] = {
+static FIELDS(one_service_fields,
 	INLINE(service, service_fields),
 	OBJECT(modes, "modes", mode_fields, "its connections by mode"),
 	LIST("targets", target_fields, "what `to` names"),
@@ -389,25 +294,22 @@ static const struct field one_service_fields[] = {
 	F(listens_here, "listens_here", "false: an address with `freebind` that no interface has now"),
 	MS_OF(held_off_ns, "held_off_ms", "of an ingress: for how long connections do not try SMC-R with the peer, as it failed repeatedly: the longest of all addresses and workers; 0 = they do"),
 	OBJECT(outage, "outage", outage_fields, "of the far end"),
-	LIST("settings", setting_fields, "each setting that it has"),
-	END
-};
+	LIST("settings", setting_fields, "each setting that it has"))
 #undef T
 
 /* -- stats -- */
 
-#define T struct report_count
-static const struct field count_fields[] = {
-	TEXT(code, "code", hex32, "number as in a CLC Decline (Linux's numbers)"),
-	F(text, "text", "in words"),
-	F(cnt, "count", "how often"),
-	END
-};
-static const struct field reset_fields[] = {
+#define T struct tally_entry
+static FIELDS(count_fields,
+	TEXT(key, "code", hex32, "number as in a CLC Decline (Linux's numbers)"),
+	TEXT(key, "text", reason, "in words"),
+	F(cnt, "count", "how often"))
+#undef T
+
+#define T struct report_reset
+static FIELDS(reset_fields,
 	F(text, "text", "in words, which may change"),
-	F(cnt, "count", "how often"),
-	END
-};
+	F(cnt, "count", "how often"))
 #undef T
 
 #define COUNTER(source, field, words) \
@@ -418,7 +320,7 @@ static const struct field counter_fields[] = {
 };
 
 #define T struct report_figures
-static const struct field figures_fields[] = {
+static FIELDS(figures_fields,
 	F(name, "name", "as in `status`"),
 	WORD(kind, "kind", report_kind_words, "as in `status`"),
 	OBJECT(stats.modes, "modes", mode_fields, "its connections now, by mode"),
@@ -427,31 +329,27 @@ static const struct field figures_fields[] = {
 	{ FIELD_AS(FIELD_TIMES, T, stats.setup, "setup_time", "from accepting a connection to carrying data, on SMC-R or on TCP") },
 	{ FIELD_AS(FIELD_TIMES, T, stats.connect, "connect_time", "of the connection to the peer (ingress) or the server (egress), the attempt that was answered") },
 	{ FIELD_AS(FIELD_TIMES, T, stats.life, "life_time", "of connections that have ended") },
-	ARRAY(local, "fallback_reasons_local", count_fields, struct report_count, "as above, of this service alone"),
-	ARRAY(peer, "fallback_reasons_peer", count_fields, struct report_count, "as above, of this service alone"),
-	ARRAY(resets, "reset_reasons", reset_fields, struct report_count, "why its connections were reset"),
-	END
-};
+	ARRAY(local, "fallback_reasons_local", count_fields, struct tally_entry, "as above, of this service alone"),
+	ARRAY(peer, "fallback_reasons_peer", count_fields, struct tally_entry, "as above, of this service alone"),
+	ARRAY(resets, "reset_reasons", reset_fields, struct report_reset, "why its connections were reset"))
 #undef T
 
 #define T struct report_stats
-static const struct field stats_fields[] = {
+static FIELDS(stats_fields,
 	OBJECT(counters, "counters", counter_fields, "since the start of the daemon; they are never reset"),
-	ARRAY(local, "fallback_reasons_local", count_fields, struct report_count, "the up to 10 most frequent reasons of ours why connections went by TCP or were refused"),
-	ARRAY(peer, "fallback_reasons_peer", count_fields, struct report_count, "the same of peers' Declines"),
+	ARRAY(local, "fallback_reasons_local", count_fields, struct tally_entry, "the up to 10 most frequent reasons of ours why connections went by TCP or were refused"),
+	ARRAY(peer, "fallback_reasons_peer", count_fields, struct tally_entry, "the same of peers' Declines"),
 	{ .name = "time_bounds_us", .type = FIELD_NUMBERS, .write = write_times, .meaning = "the upper bounds of all histograms of times" },
 	{ .name = "size_bounds_bytes", .type = FIELD_NUMBERS, .write = write_sizes, .meaning = "the upper bounds of all histograms of sizes" },
 	{ FIELD_AS(FIELD_SIZES, T, histograms.write_size, "write_size", "sizes of RDMA writes") },
 	{ FIELD_AS(FIELD_TIMES, T, histograms.blocked, "blocked_time", "for how long a peer's full buffer held our writing up, each time") },
-	LIST("services", figures_fields, "each service"),
-	END
-};
+	LIST("services", figures_fields, "each service"))
 #undef T
 
 /* -- lists -- */
 
 #define T struct report_connection
-static const struct field connection_fields[] = {
+static FIELDS(connection_fields,
 	F(s.id, "id", "of the proxied connection; no other worker has the same"),
 	F(worker, "worker", "its worker"),
 	F(s.service, "service", "its service"),
@@ -459,7 +357,7 @@ static const struct field connection_fields[] = {
 	WORD(s.kind, "role", conn_role_words, "our SMC role: `client` (ingress) or `server` (egress)"),
 	WORD(s.mode, "mode", control_mode_words, "`smcr`, `tcp` or `setup`"),
 	F(s.state, "state", "of the proxied connection, in words"),
-	F(app, "app", "address of the program: the client of an ingress, the server of an egress; on a UNIX socket `unix:/path` of a server, `unix:uid=1000,pid=4711` of a client"),
+	TEXT(s.app_peer, "app", app, "address of the program: the client of an ingress, the server of an egress; on a UNIX socket `unix:/path` of a server, `unix:uid=1000,pid=4711` of a client"),
 	F(app_uid, "app_uid", "on a UNIX socket: its user, of a server the one that listened; -1 = not known, or on TCP"),
 	F(app_pid, "app_pid", "on a UNIX socket: its process, of a server the one that listened; 0 = not known, or on TCP"),
 	TEXT(s.middle_peer, "peer", address, "address of the far end of the SMC-R TCP connection"),
@@ -485,21 +383,17 @@ static const struct field connection_fields[] = {
 	F(s.bytes_to_app, "bytes_to_app", "bytes to the program, in either mode"),
 	F(s.bytes_from_app, "bytes_from_app", "bytes from the program, in either mode"),
 	MS_OF(s.age_ns, "age_ms", "since it was accepted"),
-	MS_OF(s.idle_ns, "idle_ms", "since the last byte"),
-	END
-};
+	MS_OF(s.idle_ns, "idle_ms", "since the last byte"))
 #undef T
 
 #define T struct report_group
-static const struct field failover_fields[] = {
+static FIELDS(failover_fields,
 	MS_OF(g.failover_age_ns, "age_ms", "since it began; -1 = there was none"),
 	US_OF(g.failover_ns, "duration_us", "from there until every connection had resumed; -1 = there was none"),
 	F(g.failover_why, "cause", "why the link was lost, \"peer: ...\" when only the other end had noticed; \"\" = there was none"),
-	F(g.failover_conns, "connections", "that were moved"),
-	END
-};
+	F(g.failover_conns, "connections", "that were moved"))
 
-static const struct field group_fields[] = {
+static FIELDS(group_fields,
 	F(g.id, "id", "link group; no other worker has the same"),
 	F(worker, "worker", "its worker"),
 	WORD(g.role, "role", role_words, "ours: `client` or `server`"),
@@ -520,26 +414,22 @@ static const struct field group_fields[] = {
 	F(g.rmb_bytes, "rmb_bytes", "memory of our RMBs"),
 	F(g.sndbuf_bytes, "sndbuf_bytes", "memory of send buffers"),
 	F(g.rfc_cursors, "rfc_cursors", "cursors as RFC 7609 has them (eye catcher), not as Linux"),
-	MS_OF(g.age_ns, "age_ms", "since it was made"),
-	END
-};
+	MS_OF(g.age_ns, "age_ms", "since it was made"))
 #undef T
 
 #define T struct rnic_path
-static const struct field path_fields[] = {
+static FIELDS(path_fields,
 	TEXT(to, "address", ip, "IP address of the peer, without port"),
 	WORD(state, "state", path_state_words, "`active`; `doubted`: what was sent last is sent again, without an answer so far; `inactive`: given up until the peer answers there; `unconfirmed`: the peer has named it, and not answered there yet; `unknown`"),
 	F(primary, "primary", "the one that data take"),
 	{ FIELD_AS(FIELD_KNOWN, T, rtt_us, "rtt_us", "smoothed round trip, over SCTP in whole milliseconds; -1 = not known, or shorter than that") },
 	{ FIELD_AS(FIELD_KNOWN, T, rto_us, "rto_us", "time until a packet is sent again; -1 = not known") },
 	F(mtu, "mtu", "longest IP packet in bytes; 0 = not known"),
-	F(cwnd, "cwnd_bytes", "congestion window; 0 = not known"),
-	END
-};
+	F(cwnd, "cwnd_bytes", "congestion window; 0 = not known"))
 #undef T
 
 #define T struct report_link
-static const struct field link_fields[] = {
+static FIELDS(link_fields,
 	F(worker, "worker", "its worker"),
 	F(l.group_id, "group", "link group"),
 	F(l.number, "number", "number of the link in it"),
@@ -563,13 +453,11 @@ static const struct field link_fields[] = {
 	F(l.peer_depths.ord, "peer_ord", "the same for ORD"),
 	F(l.conn.retransmits, "retransmits", "soft iWARP: packets that TCP has sent again, since the start; -1 = not known: of a card, of SCTP by libusrsctp, or without a connection"),
 	F(l.conn.unacked, "unacked", "soft iWARP: packets, over SCTP messages, that are sent and not acknowledged; -1 = not known"),
-	ARRAY(paths, "paths", path_fields, struct rnic_path, "soft iWARP: each path, at most 8, of the TCP connection, which has one, or of the SCTP association; of a card, or without a connection, `[]`"),
-	END
-};
+	ARRAY(paths, "paths", path_fields, struct rnic_path, "soft iWARP: each path, at most 8, of the TCP connection, which has one, or of the SCTP association; of a card, or without a connection, `[]`"))
 #undef T
 
 #define T struct report_rmb
-static const struct field rmb_fields[] = {
+static FIELDS(rmb_fields,
 	F(worker, "worker", "its worker"),
 	F(m.group_id, "group", "link group"),
 	F(m.number, "number", "number of the RMB in it"),
@@ -578,19 +466,15 @@ static const struct field rmb_fields[] = {
 	F(m.elem_size, "element_bytes", "size of its elements"),
 	F(m.elem_cnt, "elements", "number of them; of a remote one it is not known (0)"),
 	F(m.used, "used", "elements in use"),
-	F(m.quarantined, "quarantined", "elements kept back because the peer never said that it is done with them"),
-	END
-};
+	F(m.quarantined, "quarantined", "elements kept back because the peer never said that it is done with them"))
 #undef T
 
 #define T struct report_gid
-static const struct field gid_fields[] = {
-	TEXT(gid, "gid", gid, "the GID"),
-	WORD(type, "type", report_gid_type_words, "`roce_v2`, `roce_v1` or `ib`"),
-	F(index, "index", "its place in the port's table"),
-	F(interface, "interface", "its network interface; \"\" = not known"),
-	END
-};
+static FIELDS(gid_fields,
+	TEXT(g.gid, "gid", gid, "the GID"),
+	WORD(g.type, "type", report_gid_type_words, "`roce_v2`, `roce_v1` or `ib`"),
+	F(g.index, "index", "its place in the port's table"),
+	F(interface, "interface", "its network interface; \"\" = not known"))
 #undef T
 
 #define T struct report_device_stats
@@ -602,65 +486,59 @@ static const struct field device_stat_fields[] = {
 #undef T
 
 #define T struct report_device
-static const struct field device_fields[] = {
-	F(rnic.name, "name", "the device"),
+static FIELDS(device_fields,
+	F(d.rnic.name, "name", "the device"),
 	F(worker, "worker", "its worker"),
-	F(rnic.provider, "provider", "what drives it: `siw` (soft iWARP), or the driver of a card (`mlx5`, `rxe`, ...)"),
-	TEXT(rnic.transport, "transport", transport, "`roce`, `iwarp` (MPA on TCP), `iwarp-sctp`, or `iwarp-sctp-udp` (in UDP, RFC 6951)"),
-	F(rnic.stack, "stack", "over SCTP, what runs it: `user` (libusrsctp in the daemon) or `kernel`; \"\" elsewhere"),
-	F(rnic.profile, "profile", "over SCTP, `rfc5043` or `draft-00`; \"\" elsewhere"),
-	WORD(rnic.port, "port", port_words, "`up` or `down`"),
-	F(interface, "interface", "network interface of its address or GID; \"\" = not known"),
-	F(interface_mtu, "interface_mtu", "its MTU in bytes; 0 = not known"),
-	TEXT(rnic.gid, "gid", gid, "the GID in use"),
+	F(d.rnic.provider, "provider", "what drives it: `siw` (soft iWARP), or the driver of a card (`mlx5`, `rxe`, ...)"),
+	TEXT(d.rnic.transport, "transport", transport, "`roce`, `iwarp` (MPA on TCP), `iwarp-sctp`, or `iwarp-sctp-udp` (in UDP, RFC 6951)"),
+	F(d.rnic.stack, "stack", "over SCTP, what runs it: `user` (libusrsctp in the daemon) or `kernel`; \"\" elsewhere"),
+	F(d.rnic.profile, "profile", "over SCTP, `rfc5043` or `draft-00`; \"\" elsewhere"),
+	WORD(d.rnic.port, "port", port_words, "`up` or `down`"),
+	F(d.interface, "interface", "network interface of its address or GID; \"\" = not known"),
+	F(d.interface_mtu, "interface_mtu", "its MTU in bytes; 0 = not known"),
+	TEXT(d.rnic.gid, "gid", gid, "the GID in use"),
 	{ .name = "addresses", .type = FIELD_TEXTS, .write = write_addresses, .meaning = "iWARP: all IP addresses at which peers reach it, without port; otherwise `[]`" },
-	TEXT(rnic.mac, "mac", mac, "of its port"),
+	TEXT(d.rnic.mac, "mac", mac, "of its port"),
 	F(mtu, "mtu", "bytes"),
-	F(rnic.mpa_port, "mpa_port", "iWARP: port for connections, of TCP; over SCTP, its port, which is that of UDP as well; otherwise 0"),
-	F(rnic.qp_cnt, "qps", "queue pairs in use"),
-	F(rnic.max_qp, "qps_max", "limit of them"),
-	F(rnic.mr_cnt, "mrs", "memory regions in use"),
-	F(rnic.max_mr, "mrs_max", "limit of them"),
-	F(rnic.mr_bytes, "registered_bytes", "memory registered"),
-	F(rnic.max_sq, "sq_max", "limit of requests in a send queue"),
-	F(rnic.max_rq, "rq_max", "limit of requests in a receive queue"),
-	F(rnic.max_sge, "sge_max", "limit of pieces of a request"),
-	F(rnic.max_inline, "inline_max", "limit of bytes inline"),
+	F(d.rnic.mpa_port, "mpa_port", "iWARP: port for connections, of TCP; over SCTP, its port, which is that of UDP as well; otherwise 0"),
+	F(d.rnic.qp_cnt, "qps", "queue pairs in use"),
+	F(d.rnic.max_qp, "qps_max", "limit of them"),
+	F(d.rnic.mr_cnt, "mrs", "memory regions in use"),
+	F(d.rnic.max_mr, "mrs_max", "limit of them"),
+	F(d.rnic.mr_bytes, "registered_bytes", "memory registered"),
+	F(d.rnic.max_sq, "sq_max", "limit of requests in a send queue"),
+	F(d.rnic.max_rq, "rq_max", "limit of requests in a receive queue"),
+	F(d.rnic.max_sge, "sge_max", "limit of pieces of a request"),
+	F(d.rnic.max_inline, "inline_max", "limit of bytes inline"),
 	F(card, "card", "RDMA card (`mlx5_0`); \"\" for a device of software, which has nothing of the next ones either"),
 	F(card_port, "card_port", "port of the card; 0"),
 	F(link_layer, "link_layer", "`ethernet` or `infiniband`; \"\""),
 	F(gid_type, "gid_type", "of the GID in use: `roce_v2`, `roce_v1` or `ib`; \"\""),
 	F(gid_index, "gid_index", "its place in the port's table; -1 = none"),
 	OBJECT(stats, "stats", device_stat_fields, "counters since the device was opened, those of cards first, then those of soft iWARP, on TCP and over SCTP alike; each kind has 0 for what it does not count"),
-	LIST("gids", gid_fields, "all GIDs of the port, 64 at most"),
-	END
-};
+	LIST("gids", gid_fields, "all GIDs of the port, 64 at most"))
 #undef T
 
 /* -- the others -- */
 
 #define T struct report_check_step
-static const struct field step_fields[] = {
+static FIELDS(step_fields,
 	F(step, "step", "`tcp`: the TCP connection; `clc`: Proposal and Accept, with a link group there already the whole rendezvous; `connect`: the queue pair of a new group's first link, over iWARP MPA's start-up or an SCTP association; `link`: CONFIRM LINK, and what else a new group does before its first data; `round-trip`: a TEST LINK and its answer"),
 	F(result, "result", "`ok`, `failed`, `skipped`, `not-reached`"),
 	US_OF(took_ns, "took_us", "how long; 0 when it was skipped or not reached"),
-	F(text, "text", "why it failed or was skipped; otherwise \"\""),
-	END
-};
+	F(text, "text", "why it failed or was skipped; otherwise \"\""))
 #undef T
 
 #define T struct report_check_bulk
-static const struct field bulk_fields[] = {
+static FIELDS(bulk_fields,
 	F(path, "path", "`smcr`: the connection as SMC-R carries it; `tcp`: the TCP connection beneath it"),
 	F(direction, "direction", "`out`: until all had arrived at the peer's daemon, as its answer says; `back`: from then on, until as many bytes were here"),
 	F(bytes, "bytes", "as asked"),
-	US_OF(took_ns, "took_us", "how long"),
-	END
-};
+	US_OF(took_ns, "took_us", "how long"))
 #undef T
 
 #define T struct report_check
-static const struct field check_fields[] = {
+static FIELDS(check_fields,
 	TEXT(peer, "peer", address, "as asked"),
 	F(res.possible, "possible", "SMC-R works"),
 	F(finding, "finding", "what was found, below"),
@@ -670,107 +548,70 @@ static const struct field check_fields[] = {
 	ARRAY(steps, "steps", step_fields, struct report_check_step, "each step, always all of them in their order"),
 	ARRAY(bulk, "bulk", bulk_fields, struct report_check_bulk, "of a measurement, each path and direction that was measured"),
 	F(res.bulk_text, "bulk_text", "why a measurement that was asked for is missing, or not complete; otherwise \"\""),
-	OBJECT(res.diag, "reason", report_reason_fields, "why not"),
-	END
-};
+	OBJECT(res.diag, "reason", report_reason_fields, "why not"))
 #undef T
 
-#define T struct report_reload
-static const struct field reload_fields[] = {
-	F(messages, "messages", "warnings, one a line; \"\" = none"),
-	END
-};
-#undef T
+static FIELDS(reload_fields, VALUE(FIELD_STRING, "messages", "warnings, one a line; \"\" = none"))
 
 #define T struct report_disable
-static const struct field disable_fields[] = {
+static FIELDS(disable_fields,
 	F(service, "service", "as asked"),
-	F(disabled, "disabled", "it takes no new connections now"),
-	END
-};
+	F(disabled, "disabled", "it takes no new connections now"))
 #undef T
 
-#define T struct report_rebalance
-static const struct field rebalance_fields[] = {
-	F(moving, "moving", "connections that are to move"),
-	END
-};
-#undef T
+static FIELDS(rebalance_fields, VALUE(FIELD_UINT64, "moving", "connections that are to move"))
 
-#define T struct report_link_order
-static const struct field link_add_fields[] = {
-	F(group, "group", "as asked; whether the link comes up `links` says"),
-	END
-};
-static const struct field link_delete_fields[] = {
+#define T struct control_request
+static FIELDS(link_add_fields, F(group, "group", "as asked; whether the link comes up `links` says"))
+static FIELDS(link_delete_fields,
 	F(group, "group", "as asked"),
-	F(link, "link", "as asked; the answer does not wait for the end"),
-	END
-};
+	F(link, "link", "as asked; the answer does not wait for the end"))
 #undef T
 
 #define T struct report_retry
-static const struct field retry_fields[] = {
+static FIELDS(retry_fields,
 	F(retried.engine.peers, "peers", "no longer held off, or tried over SCTP again; each worker's are counted"),
 	F(retried.engine.links, "links", "link groups that ask for a missing link now"),
 	F(retried.prewarms, "prewarms", "link groups that are made ahead now"),
 	F(retried.targets, "targets", "that have failed, beside others of their service, and are tried now"),
 	F(retried.devices, "devices", "that are missing and looked for now: those that did not open, and entries of `devices` that no card serves; each worker's are counted, 0 with a `peer`"),
-	F(names, "names", "of targets, that were not found and are looked up now; 0 with a `peer`"),
-	END
-};
+	F(names, "names", "of targets, that were not found and are looked up now; 0 with a `peer`"))
 #undef T
 
-#define T struct report_log_level
-static const struct field log_level_fields[] = {
-	F(level, "level", "in force"),
-	F(configured, "configured", "of the configuration, or the command line"),
-	F(set, "set", "it was set here"),
-	END
-};
+#define T struct control_level
+static FIELDS(log_level_fields,
+	WORD(now, "level", control_level_words, "in force"),
+	WORD(configured, "configured", control_level_words, "of the configuration, or the command line"),
+	F(set, "set", "it was set here"))
 #undef T
 
 #define T struct report_line
-const struct field report_line_fields[] = {
+FIELDS(report_line_fields,
 	F(schema, "schema", "1"),
 	F(event, "event", "of a trace `message`, or `dropped` for a line that only has a `dropped` count; of events `change`, or `end` for the last line"),
 	F(time_us, "time_us", "time of day, microseconds since 1970-01-01 UTC"),
-	F(dropped, "dropped", "lines left out since the one before, because the client reads too slowly"),
-	END
-};
+	F(dropped, "dropped", "lines left out since the one before, because the client reads too slowly"))
 #undef T
 
 #define T struct report_message
-const struct field report_message_fields[] = {
+FIELDS(report_message_fields,
 	F(direction, "direction", "`sent` or `received`"),
 	F(kind, "kind", "`clc`, `llc` or `cdc`"),
 	F(worker, "worker", "its worker; 0 in a line that only counts messages left out"),
-	F(group, "group", "link group; 0 = not known (yet)"),
-	F(link, "link", "number of the link; 0 = not known (yet)"),
-	TEXT(token, "token", hex32, "alert token of our connection (CLC and CDC)"),
-	F(bytes, "bytes", "length of the message"),
-	F(text, "text", "the message in words, without keys"),
-	END
-};
+	F(t.group_id, "group", "link group; 0 = not known (yet)"),
+	F(t.link, "link", "number of the link; 0 = not known (yet)"),
+	TEXT(t.conn_id, "token", hex32, "alert token of our connection (CLC and CDC)"),
+	F(t.len, "bytes", "length of the message"),
+	F(text, "text", "the message in words, without keys"))
 #undef T
 
 #define ONE_LIST(name, of) (const struct field[]){ LIST(name, of, "each of them"), END }
+#define KIND(kind, of) [REPORT_##kind] = { of##_fields, sizeof(struct report_##of) }
 
 const struct report_table report_tables[REPORT_KIND_CNT] = {
-	[REPORT_STATUS] = { status_fields, sizeof(struct report_status) },
-	[REPORT_WORKER] = { worker_fields, sizeof(struct report_worker) },
-	[REPORT_SERVICE] = { service_fields, sizeof(struct report_service) },
-	[REPORT_STATS] = { stats_fields, sizeof(struct report_stats) },
-	[REPORT_FIGURES] = { figures_fields, sizeof(struct report_figures) },
-	[REPORT_GROUP] = { group_fields, sizeof(struct report_group) },
-	[REPORT_LINK] = { link_fields, sizeof(struct report_link) },
-	[REPORT_DEVICE] = { device_fields, sizeof(struct report_device) },
-	[REPORT_GID] = { gid_fields, sizeof(struct report_gid) },
-	[REPORT_CONNECTION] = { connection_fields, sizeof(struct report_connection) },
-	[REPORT_RMB] = { rmb_fields, sizeof(struct report_rmb) },
-	[REPORT_TARGET] = { target_fields, sizeof(struct report_target) },
-	[REPORT_ADDRESS] = { address_fields, sizeof(struct report_address) },
-	[REPORT_SETTING] = { setting_fields, sizeof(struct report_setting) },
+	KIND(STATUS, status), KIND(WORKER, worker), KIND(SERVICE, service), KIND(STATS, stats), KIND(FIGURES, figures),
+	KIND(GROUP, group), KIND(LINK, link), KIND(DEVICE, device), KIND(GID, gid), KIND(CONNECTION, connection),
+	KIND(RMB, rmb), KIND(TARGET, target), KIND(ADDRESS, address), KIND(SETTING, setting),
 };
 
 const struct field *const report_data[CONTROL_COMMAND_CNT] = {

@@ -1,4 +1,4 @@
-/* The lists: connections, groups, links, RMBs, devices. One object a step, except what a filter leaves out; the GIDs of a
+/* The lists: connections, groups, links, RMBs, devices. One object a step, except those that a filter leaves out; the GIDs of a
  * device may take several steps. */
 #include <string.h>
 
@@ -13,12 +13,25 @@ enum {
 	LIST_GIDS, /* of the device that was begun */
 };
 
-/* What has become of the next object of a list. */
+/* The next object of a list. */
 enum item {
 	ITEM_NONE, /* there are no more */
 	ITEM_LEFT_OUT,
 	ITEM_WRITTEN,
 };
+
+static enum item
+written(struct report *r, enum report_kind kind, const void *row)
+{
+	report_item(r, kind, row);
+	return ITEM_WRITTEN;
+}
+
+static bool
+is_other_group(const struct report *r, uint32_t id)
+{
+	return r->req.group != 0 && r->req.group != id;
+}
 
 static enum item
 add_connection(struct report *r)
@@ -31,18 +44,14 @@ add_connection(struct report *r)
 		return ITEM_NONE;
 	if (row.s.conn != NULL)
 		smcr_conn_info(row.s.conn, &row.c);
-	if ((req->modes & 1u << row.s.mode) == 0 ||
-	    (req->service[0] != '\0' && strcmp(req->service, row.s.service) != 0) ||
-	    (req->group != 0 && req->group != row.c.group_id))
+	if ((req->modes & 1u << row.s.mode) == 0 || is_other_group(r, row.c.group_id) ||
+	    (req->service[0] != '\0' && strcmp(req->service, row.s.service) != 0))
 		return ITEM_LEFT_OUT;
-	if (app->sa.sa_family != AF_UNSPEC)
-		net_addr_str(app, row.app, sizeof(row.app));
 	if (app->sa.sa_family == AF_UNIX) {
 		row.app_uid = app->un.uid != (uid_t)-1 ? (int64_t)app->un.uid : -1;
 		row.app_pid = app->un.pid;
 	}
-	report_item(r, REPORT_CONNECTION, &row);
-	return ITEM_WRITTEN;
+	return written(r, REPORT_CONNECTION, &row);
 }
 
 static enum item
@@ -57,8 +66,7 @@ add_group(struct report *r)
 		row.g.failover_why = "";
 		row.g.failover_conns = 0;
 	}
-	report_item(r, REPORT_GROUP, &row);
-	return ITEM_WRITTEN;
+	return written(r, REPORT_GROUP, &row);
 }
 
 static enum item
@@ -68,12 +76,9 @@ add_link(struct report *r)
 
 	if (!smcr_link_next(worker_engine(r->worker), &r->pos, &row.l))
 		return ITEM_NONE;
-	if (r->req.group != 0 && r->req.group != row.l.group_id)
-		return ITEM_LEFT_OUT;
 	row.mtu = clc_mtu_bytes(row.l.mtu_code);
 	row.paths = (struct field_array){ row.l.conn.paths, row.l.conn.path_cnt };
-	report_item(r, REPORT_LINK, &row);
-	return ITEM_WRITTEN;
+	return is_other_group(r, row.l.group_id) ? ITEM_LEFT_OUT : written(r, REPORT_LINK, &row);
 }
 
 static enum item
@@ -83,46 +88,35 @@ add_rmb(struct report *r)
 
 	if (!smcr_rmb_next(worker_engine(r->worker), &r->pos, &row.m))
 		return ITEM_NONE;
-	if (r->req.group != 0 && r->req.group != row.m.group_id)
-		return ITEM_LEFT_OUT;
-	report_item(r, REPORT_RMB, &row);
-	return ITEM_WRITTEN;
-}
-
-/* By name: each kind of device counts some of them. */
-static void
-fill_stats(struct report_device_stats *stats, const struct device_info *d)
-{
-	uint64_t *value = (uint64_t *)stats;
-
-	for (unsigned k = 0; report_device_stats[k] != NULL; k++)
-		for (unsigned i = 0; i < d->stat_cnt; i++)
-			if (strcmp(d->stats[i].name, report_device_stats[k]) == 0)
-				value[k] = d->stats[i].value;
+	return is_other_group(r, row.m.group_id) ? ITEM_LEFT_OUT : written(r, REPORT_RMB, &row);
 }
 
 static void
 begin_device(struct report *r, const struct device_info *d)
 {
-	const struct verbs_port *card = d->card;
 	struct report_device row = {
 		.worker = r->nr + 1,
-		.rnic = d->rnic,
-		.interface = d->interface,
-		.interface_mtu = d->interface_mtu,
+		.d = *d,
 		.mtu = clc_mtu_bytes(d->rnic.mtu_code),
-		.more_addrs = d->more_addrs,
-		.card = card != NULL ? card->dev : "",
-		.card_port = card != NULL ? card->port : 0,
-		.link_layer = card == NULL ? ""
-		    : card->infiniband     ? "infiniband"
-		                           : "ethernet",
-		.gid_type = card != NULL ? report_gid_type_words[d->gid.type] : "",
-		.gid_index = card != NULL ? (int64_t)d->gid.index : -1,
+		.gid_index = -1,
 	};
+	uint64_t *value = (uint64_t *)&row.stats;
 
-	fill_stats(&row.stats, d);
+	if (d->card != NULL) {
+		row.card = d->card->dev;
+		row.card_port = d->card->port;
+		row.link_layer = d->card->infiniband ? "infiniband" : "ethernet";
+		row.gid_type = report_gid_type_words[d->gid.type];
+		row.gid_index = d->gid.index;
+	}
+	/* By name: each kind of device counts some of them. */
+	for (unsigned k = 0; report_device_stats[k] != NULL; k++)
+		for (unsigned i = 0; i < d->stat_cnt; i++)
+			if (strcmp(d->stats[i].name, report_device_stats[k]) == 0)
+				value[k] = d->stats[i].value;
 	report_item_begin(r, REPORT_DEVICE, &row);
+	r->sub = 0;
+	r->phase = LIST_GIDS;
 }
 
 static enum item
@@ -132,21 +126,15 @@ add_device(struct report *r)
 	bool there = devices_info(worker_devices(r->worker), r->pos, &d);
 
 	if (r->phase != LIST_GIDS) {
-		if (!there)
-			return ITEM_NONE;
-		begin_device(r, &d);
-		r->sub = 0;
-		r->phase = LIST_GIDS;
-		return ITEM_WRITTEN;
+		if (there)
+			begin_device(r, &d);
+		return there ? ITEM_WRITTEN : ITEM_NONE;
 	}
-	/* Another device may stand in its place by now: its GIDs then, and the list is no snapshot. */
+	/* Another device may be at this place by now: its GIDs are written then, and the list is no snapshot. */
 	unsigned cnt = there && d.card != NULL ? d.card->gid_cnt : 0;
 	for (unsigned i = 0; i < GIDS_STEP && r->sub < cnt; i++, r->sub++) {
 		const struct verbs_gid *g = &d.card->gids[r->sub];
-		const struct report_gid row = { .gid = g->gid,
-			.type = g->type,
-			.index = g->index,
-			.interface = devices_interface(worker_devices(r->worker), g->ifindex) };
+		const struct report_gid row = { *g, devices_interface(worker_devices(r->worker), g->ifindex) };
 
 		report_item(r, REPORT_GID, &row);
 	}

@@ -1,4 +1,4 @@
-/* The frame around every answer, and what several of them have in common, the walk over workers among it; see report.h. */
+/* The frame around every answer, the walk over workers, members and objects; see report.h. */
 #include "daemon/control/report.h"
 
 #include <time.h>
@@ -80,6 +80,23 @@ report_next_worker(struct report *r)
 	return true;
 }
 
+bool
+report_next_summand(struct report *r, uint32_t pos)
+{
+	if (r->nr++ < r->last)
+		return true;
+	r->nr = r->first;
+	r->pos = pos;
+	return false;
+}
+
+void
+report_add(uint64_t *sum, const uint64_t *one, size_t len)
+{
+	for (size_t i = 0; i < len / sizeof(*sum); i++)
+		sum[i] += one[i];
+}
+
 /* -- objects: written if there is a buffer, and kept if that is wanted -- */
 
 void
@@ -99,10 +116,9 @@ report_members(struct report *r, const void *row)
 void
 report_list_end(struct report *r, const void *row)
 {
-	if (r->jw.out == NULL)
-		return;
-	jw_array_end(&r->jw);
-	r->next = field_write(&r->jw, r->next, row);
+	if (r->jw.out != NULL)
+		jw_array_end(&r->jw);
+	report_members(r, row);
 }
 
 void
@@ -126,8 +142,8 @@ report_item(struct report *r, enum report_kind kind, const void *row)
 void
 report_item_end(struct report *r)
 {
-	if (r->jw.out == NULL)
-		return;
-	jw_array_end(&r->jw);
-	jw_object_end(&r->jw);
+	if (r->jw.out != NULL) {
+		jw_array_end(&r->jw);
+		jw_object_end(&r->jw);
+	}
 }

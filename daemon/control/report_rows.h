@@ -1,6 +1,6 @@
 /*
- * What a report finds out, a struct for each kind of object: made by the makers (report_*.c), written as JSON and kept for metrics by
- * the tables of report_fields.c. A row is its maker's; texts in it are static, or as long as the step.
+ * Rows of reports, a struct for each kind of object: filled in by report_*.c, written as JSON and kept for metrics by the tables of
+ * report_fields.c. The maker owns its row; texts in it are static, or live as long as the step.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "daemon/control/field.h"
 #include "daemon/service/session_pool.h"
 #include "daemon/target/targets.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/workers.h"
 
 enum report_kind {
 	REPORT_STATUS,
@@ -31,23 +31,41 @@ enum report_kind {
 	REPORT_KIND_CNT
 };
 
-/* What a worker has, or all of them. */
+/* The control socket's own counters. */
+struct control_stats {
+	uint64_t clients, clients_refused, clients_timed_out;
+	uint64_t requests, requests_bad;
+	uint64_t trace_sent, trace_dropped, traces_evicted;
+};
+
+/* Where a report takes its data from. */
+struct report_source {
+	struct workers *workers;
+	const struct control_stats *control;
+	const struct confine_state *confine; /* NULL: not known */
+	const char *version;
+	int64_t wall_ms; /* time of day, since 1970 */
+	uint32_t pid;
+	uint32_t successor; /* the process that has taken over; 0 = none */
+	uint64_t rss_bytes;
+	int64_t open_files_max, locked_bytes_max; /* the process's limits; -1: none */
+};
+
+/* Of a worker, or of all; uint64_t alone, so that sums are made as of an array. */
 struct report_sum {
 	uint64_t conns[3]; /* by enum session_mode */
 	uint64_t groups, links, rmb_bytes, rmb_bytes_max, sndbuf_bytes, sndbuf_bytes_max;
 	uint64_t devices, devices_up, turns;
 };
 
+/* Also of drain. */
 struct report_status {
-	const char *version;
-	uint32_t pid, successor;
-	int64_t uptime_ns;
-	bool draining, option_usable;
-	uint64_t rss_bytes;
-	int64_t open_files_max, locked_bytes_max;
+	struct report_source src;
+	struct worker_stats worker; /* what all workers have alike, of the last one */
 	struct report_sum sum;
 	struct confine_state confine;
 	uint32_t option_services;
+	bool option_usable;
 	const char *option_why;
 };
 
@@ -65,14 +83,13 @@ struct report_service {
 	struct service_info info;
 };
 
-/* How often a reason was; in a field_array. */
-struct report_count {
-	uint32_t code;
+/* Of a field_array. */
+struct report_reset {
 	const char *text;
 	uint64_t cnt;
 };
 
-/* Their places. */
+/* Places of the counters. */
 #define REPORT_COUNTER(source, field) REPORT_COUNTER_##source##_##field
 #define REPORT_COUNTER_ROW(source, field, words) REPORT_COUNTER(source, field),
 #define REPORT_NONE(heading)
@@ -80,7 +97,7 @@ enum { CONTROL_COUNTERS(REPORT_NONE, REPORT_COUNTER_ROW) REPORT_COUNTERS };
 
 struct report_stats {
 	uint64_t counters[REPORT_COUNTERS];
-	struct field_array local, peer;
+	struct field_array local, peer; /* struct tally_entry */
 	struct smcr_histograms histograms;
 };
 
@@ -88,7 +105,7 @@ struct report_figures {
 	const char *name;
 	enum config_kind kind;
 	struct service_stats stats;
-	struct field_array local, peer, resets;
+	struct field_array local, peer, resets; /* struct tally_entry, the last one struct report_reset */
 };
 
 struct report_group {
@@ -108,7 +125,7 @@ struct report_rmb {
 	struct smcr_rmb_info m;
 };
 
-/* Counters of all kinds of devices, by name, so that each device is shown with the same ones: those of cards, then those of soft iWARP. */
+/* Counters of all kinds of devices, first those of cards, then those of soft iWARP: each device is shown with all of them. */
 /* clang-format off */
 #define REPORT_DEVICE_STATS(X) \
 	X(sends_posted, "Sends that were posted on a card.") \
@@ -152,10 +169,8 @@ struct report_device_stats {
 
 struct report_device {
 	uint32_t worker;
-	struct rnic_info rnic;
-	const char *interface;
-	uint32_t interface_mtu, mtu;
-	const struct siw_addrs *more_addrs; /* in the step only */
+	struct device_info d; /* d.more_addrs and d.card live as long as the step */
+	uint32_t mtu;
 	/* Of a card; "", 0 and -1 for a device of software. */
 	const char *card, *link_layer, *gid_type;
 	uint32_t card_port;
@@ -164,17 +179,14 @@ struct report_device {
 };
 
 struct report_gid {
-	struct rnic_gid gid;
-	enum rnic_gid_type type;
-	uint32_t index;
+	struct verbs_gid g;
 	const char *interface;
 };
 
 struct report_connection {
 	uint32_t worker;
 	struct session_info s;
-	struct smcr_conn_info c; /* zeros, and "", when it is not on SMC-R */
-	char app[ADDR_STR_MAX];
+	struct smcr_conn_info c; /* zeros and "" unless it is on SMC-R */
 	int64_t app_uid, app_pid;
 };
 
@@ -182,7 +194,7 @@ struct report_one_service {
 	struct report_service service;
 	uint64_t modes[3]; /* connections by enum session_mode */
 	bool listens_here;
-	int64_t held_off_ns; /* the longest, of its addresses in all workers */
+	int64_t held_off_ns; /* the longest of its addresses in all workers */
 	struct outage_info outage;
 };
 
@@ -193,20 +205,10 @@ struct report_target {
 struct report_address {
 	struct endpoint e;
 	char target[CONFIG_TARGET_STR_MAX];
-	const char *state, *text;
 };
 
 struct report_setting {
 	const char *name, *value;
-};
-
-struct report_drain {
-	bool draining;
-	uint64_t conns[3];
-};
-
-struct report_close {
-	uint64_t closed;
 };
 
 struct report_check_step {
@@ -227,31 +229,14 @@ struct report_check {
 	struct field_array steps, bulk;
 };
 
-struct report_reload {
-	const char *messages;
-};
-
 struct report_disable {
 	const char *service;
 	bool disabled;
 };
 
-struct report_rebalance {
-	uint64_t moving;
-};
-
-struct report_link_order {
-	uint32_t group, link;
-};
-
 struct report_retry {
 	struct worker_retried retried;
 	uint32_t names;
-};
-
-struct report_log_level {
-	const char *level, *configured;
-	bool set;
 };
 
 struct report_line {
@@ -263,9 +248,8 @@ struct report_line {
 
 struct report_message {
 	const char *direction, *kind, *text;
-	uint32_t worker, group, token;
-	uint8_t link;
-	uint64_t bytes;
+	uint32_t worker;
+	struct smcr_trace t;
 };
 
 /* The members of each kind, and the size of its struct. */
@@ -275,7 +259,7 @@ struct report_table {
 };
 
 extern const struct report_table report_tables[REPORT_KIND_CNT];
-/* The members of "data", by command; NULL: there are none. */
+/* The members of "data", by command; NULL: none. */
 extern const struct field *const report_data[CONTROL_COMMAND_CNT];
 extern const char *const report_kind_words[];     /* ingress, egress */
 extern const char *const report_gid_type_words[]; /* by enum rnic_gid_type */
@@ -283,5 +267,5 @@ extern const char *const report_device_stats[];   /* names, in order; ends with 
 /* Members of several kinds of objects. */
 extern const struct field report_peer_fields[];   /* struct smcr_peer_info */
 extern const struct field report_reason_fields[]; /* struct smcr_diag */
-/* Lines of traces and events: how both begin, and what a trace has then. */
+/* Lines of traces and events: how both begin, and the rest of a trace's line. */
 extern const struct field report_line_fields[], report_message_fields[];

@@ -1,5 +1,5 @@
-/* The report about one service: how it is configured, what its connections are on, whether its far end is there. The service is
- * looked up again in each step, as a reload may come between two. */
+/* The report about one service: its configuration, the counts of its connections, the state of its far end. Each step looks the
+ * service up again, as a reload may come between two. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +11,14 @@
 #include "daemon/leg/peer_mode.h"
 #include "daemon/target/targets.h"
 
-#define SETTING_MAX 2000 /* characters: a step has room for twice as many in JSON, and for escapes */
+#define SETTING_MAX 2000 /* characters: a step has space for twice as many in JSON, and for escapes */
 
-enum {
-	SERVICE_COUNTERS,
-	SERVICE_SUMMARY,
-	SERVICE_TARGETS,
-	SERVICE_ADDRESSES,
-	SERVICE_SETTINGS,
-};
+/* -- its object, which `status` has as well -- */
 
-/* -- what it is in `status`, too -- */
-
-void
-report_service_row(struct report_service *row, const struct service_info *s)
+struct report_service
+report_service_row(const struct service_info *s)
 {
-	*row = (struct report_service){
+	struct report_service row = {
 		.name = s->cfg->name,
 		.peer = peer_mode_word(s->cfg->peer),
 		.kind = s->cfg->kind,
@@ -34,8 +26,10 @@ report_service_row(struct report_service *row, const struct service_info *s)
 		.connections_max = s->cfg->max_connections,
 		.info = *s,
 	};
-	config_to_str(s->cfg, row->to);
-	targets_waiting(s->targets, row->waiting);
+
+	config_to_str(s->cfg, row.to);
+	targets_waiting(s->targets, row.waiting);
+	return row;
 }
 
 void
@@ -44,19 +38,9 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 	sum->cfg = one->cfg;
 	sum->targets = one->targets;
 	sum->connections += one->connections;
-	sum->accepted += one->accepted;
-	sum->refused_allow += one->refused_allow;
-	sum->refused_max += one->refused_max;
-	sum->refused_per_peer += one->refused_per_peer;
-	sum->refused_connect += one->refused_connect;
-	sum->refused_fallback += one->refused_fallback;
-	sum->refused_disabled += one->refused_disabled;
 	sum->disabled = sum->disabled || one->disabled;
 	sum->closed = sum->closed || one->closed;
-	sum->fallbacks += one->fallbacks;
-	sum->resets += one->resets;
-	sum->bytes_from_app += one->bytes_from_app;
-	sum->bytes_to_app += one->bytes_to_app;
+	report_add(&sum->accepted, &one->accepted, SERVICE_INFO_COUNTS);
 }
 
 /* -- the report -- */
@@ -64,12 +48,9 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 static void
 add_counters(struct report *r, const struct service_info *one, const struct outage_info *outage)
 {
-	const struct service_stats *stats = worker_service_stats(r->worker, one->cfg->name);
-
-	for (unsigned mode = 0; mode < 3; mode++)
-		r->one.modes[mode] += stats->modes[mode];
+	report_add(r->one.modes, worker_service_stats(r->worker, one->cfg->name)->modes, sizeof(r->one.modes));
 	report_add_service(&r->one.service.info, one);
-	r->one.outage = *outage; /* the service's over all workers: each says the same, the last one what is newest */
+	r->one.outage = *outage; /* the service's over all workers: each has the same, the last one the newest */
 }
 
 /* An ingress's far end, in this worker. */
@@ -104,27 +85,21 @@ step_target(struct report *r, const struct service_info *one)
 	if (r->pos >= one->cfg->to_cnt)
 		return false;
 	config_target_str(&one->cfg->to[r->pos], row.target);
-	targets_name_error(one->targets, r->pos, row.name_error);
+	targets_name_error(one->targets, r->pos++, row.name_error);
 	report_item(r, REPORT_TARGET, &row);
-	r->pos++;
 	return true;
 }
 
-/* What they stand for at present; the same. */
+/* The addresses of `to` at present; the same. */
 static bool
 step_address(struct report *r, const struct service_info *one)
 {
-	struct report_address row = { .state = "ok", .text = "" };
+	struct report_address row;
 
-	if (!targets_address(one->targets, r->pos, &row.e) || row.e.target >= one->cfg->to_cnt)
+	if (!targets_address(one->targets, r->pos++, &row.e) || row.e.target >= one->cfg->to_cnt)
 		return false;
-	if (row.e.fault != ENDPOINT_OK) {
-		row.state = "failed";
-		row.text = row.e.why;
-	}
 	config_target_str(&one->cfg->to[row.e.target], row.target);
 	report_item(r, REPORT_ADDRESS, &row);
-	r->pos++;
 	return true;
 }
 
@@ -148,75 +123,50 @@ write_setting(struct report *r, const struct config_key *key, const struct confi
 	free(text);
 }
 
-/* The next one that a service of this kind, listening where it does, has; false when there is none. */
+/* The next setting of a service of this kind and listening address; false behind the last one. */
 static bool
-step_setting(struct report *r, const struct config_service *cfg)
+step_setting(struct report *r, const struct service_info *one)
 {
-	unsigned place = cfg->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
+	const unsigned place = one->cfg->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
 
 	for (const struct config_key *k = config_keys + r->pos; k->name != NULL; k++) {
 		r->pos++;
-		if ((k->where & place) == 0 || !config_key_fits(k, cfg->listen.ss_family))
+		if ((k->where & place) == 0 || !config_key_fits(k, one->cfg->listen.ss_family))
 			continue;
-		write_setting(r, k, cfg);
+		write_setting(r, k, one->cfg);
 		return true;
 	}
 	return false;
 }
 
-static void
-add_summary(struct report *r, const struct service_info *one)
-{
-	struct service_info sum = r->one.service.info;
-
-	sum.cfg = one->cfg;
-	sum.targets = one->targets;
-	report_service_row(&r->one.service, &sum);
-	report_members(r, &r->one);
-}
-
 bool
 report_service(struct report *r)
 {
+	/* The lists, by phase from 1. */
+	static bool (*const steps[])(
+	    struct report *, const struct service_info *) = { step_target, step_address, step_setting };
 	struct outage_info outage;
 	struct service_info one;
 	bool found = worker_service_find(r->worker, r->req.service, &one, &outage);
 
-	switch (r->phase) {
-	case SERVICE_COUNTERS:
+	if (r->phase > 0) {
+		if (found && steps[r->phase - 1](r, &one))
+			return true;
+		r->one.listens_here = found && listens_here(r, one.cfg);
+		report_list_end(r, &r->one);
+	} else {
 		if (found) {
 			add_counters(r, &one, &outage);
 			add_hold_off(r, &one);
 		}
-		if (!report_next_worker(r))
-			r->phase = SERVICE_SUMMARY;
-		return true;
-	case SERVICE_SUMMARY:
-		if (!found) /* a reload took it meanwhile */
+		if (report_next_worker(r))
+			return true;
+		if (!found) /* a reload has removed it meanwhile */
 			return false;
-		add_summary(r, &one);
-		r->phase = SERVICE_TARGETS;
-		r->pos = 0;
-		return true;
-	case SERVICE_TARGETS:
-		if (found && step_target(r, &one))
-			return true;
-		report_list_end(r, NULL);
-		r->phase = SERVICE_ADDRESSES;
-		r->pos = 0;
-		return true;
-	case SERVICE_ADDRESSES:
-		if (found && step_address(r, &one))
-			return true;
-		r->one.listens_here = found && listens_here(r, one.cfg);
-		report_list_end(r, &r->one);
-		r->phase = SERVICE_SETTINGS;
-		r->pos = 0;
-		return true;
-	default:
-		if (found && step_setting(r, one.cfg))
-			return true;
-		report_list_end(r, NULL);
-		return false;
+		const struct service_info sum = r->one.service.info;
+		r->one.service = report_service_row(&sum);
+		report_members(r, &r->one);
 	}
+	r->pos = 0;
+	return r->phase++ < sizeof(steps) / sizeof(steps[0]);
 }

@@ -10,6 +10,7 @@
 
 #include "base/addr.h"
 #include "daemon/session/session.h"
+#include "wire/clc.h"
 
 #define REFRESH_S 5
 #define ROWS_MAX 200 /* of a table; the rest is smcrctl's business */
@@ -285,12 +286,12 @@ link_row(const struct page *p, const void *row)
 static void
 device_row(const struct page *p, const void *row)
 {
-	const struct report_device *d = row;
-	const struct report_device_stats *s = &d->stats;
+	const struct report_device_stats *s = &((const struct report_device *)row)->stats;
+	const struct device_info *d = &((const struct report_device *)row)->d;
 	const bool up = d->rnic.port == RNIC_PORT_UP;
 
 	cell_text(p, "", d->rnic.name);
-	cell_number(p, "", d->worker);
+	cell_number(p, "", ((const struct report_device *)row)->worker);
 	cell_text(p, up ? "ok" : "bad", up ? "up" : "down");
 	cell_number(p, "", d->rnic.qp_cnt);
 	cell_bytes(p, d->rnic.mr_bytes);
@@ -305,13 +306,11 @@ device_row(const struct page *p, const void *row)
 static void
 reason_row(const struct page *p, const void *row)
 {
-	const struct report_count *r = row;
-	char code[16];
+	const struct tally_entry *r = row;
 
-	snprintf(code, sizeof(code), "0x%08" PRIx32, r->code);
 	cell_number(p, "warn", r->cnt);
-	cell_text(p, "", code);
-	cell_text(p, "w", r->text);
+	fprintf(p->out, "<td class=\"\">0x%08" PRIx32 "</td>", r->key);
+	cell_text(p, "w", clc_diag_str(r->key));
 }
 
 static void
@@ -319,7 +318,7 @@ page_reasons(const struct page *p, const char *title, const struct field_array *
 {
 	begin_section(p, title, "#count|code|reason", a->cnt);
 	for (unsigned i = 0; i < a->cnt; i++)
-		write_row(p, reason_row, (const struct report_count *)a->at + i);
+		write_row(p, reason_row, (const struct tally_entry *)a->at + i);
 	end_section(p, a->cnt);
 }
 
@@ -364,24 +363,24 @@ tiles(const struct page *p, const struct report_sum *sum, uint64_t failovers)
 static void
 begin_page(const struct page *p, const struct report_status *status)
 {
-	const bool draining = status->draining;
+	const bool draining = status->worker.draining;
 
 	fputs(head, p->out);
 	fprintf(p->out, "<meta http-equiv=\"refresh\" content=\"%d\">\n<title>smcrd%s</title></head><body>\n",
 	    REFRESH_S, draining ? " (draining)" : "");
 	fprintf(p->out, "<h1>smcrd%s</h1><p>version ", draining ? " <span class=\"warn\">draining</span>" : "");
-	text(p->out, status->version);
+	text(p->out, status->src.version);
 	fputs(", up ", p->out);
-	duration(p->out, status->uptime_ns);
+	duration(p->out, status->worker.uptime_ns);
 	fputs(", memory ", p->out);
-	bytes(p->out, status->rss_bytes);
+	bytes(p->out, status->src.rss_bytes);
 	fprintf(p->out, ", workers %zu</p>\n", page_count(p, REPORT_WORKER));
 }
 
 void
 page_write(const struct snapshot *seen, FILE *out)
 {
-	static const struct report_status no_status = { .version = "" };
+	static const struct report_status no_status = { .src.version = "" };
 	static const struct report_stats no_stats = { .local.cnt = 0 };
 	const struct report_status *status = snapshot_first(seen, REPORT_STATUS);
 	const struct report_stats *stats = snapshot_first(seen, REPORT_STATS);

@@ -1,6 +1,8 @@
 /* State shared by all sessions of one worker. Embedded in the worker; session_pool.h initializes and runs it. */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/idtable.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -119,10 +121,11 @@ struct service_info {
 	const struct config_service *cfg;
 	struct targets *targets; /* of cfg->to; both valid while the worker is stopped */
 	uint32_t connections;
-	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
-	uint64_t fallbacks, resets;
-	uint64_t refused_disabled;
 	bool disabled; /* by the operator */
 	bool closed;   /* listener closed: no target works */
-	uint64_t bytes_from_app, bytes_to_app;
+	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
+	uint64_t fallbacks, resets, refused_disabled, bytes_from_app, bytes_to_app;
 };
+
+/* The bytes of its counts, which are uint64_t from accepted to the end. */
+#define SERVICE_INFO_COUNTS (sizeof(struct service_info) - offsetof(struct service_info, accepted))

@@ -273,10 +273,11 @@ service_targets(bool full, unsigned i)
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
-	/* connections, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets; refused: disabled; disabled, closed; bytes */
-	static const struct service_info infos[] = { { NULL, NULL, 3, 10, 1, 2, 5, 3, 6, 2, 4, 7, false, false, 4096,
+	/* connections, disabled, closed, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets, refused: disabled;
+	 * bytes */
+	static const struct service_info infos[] = { { NULL, NULL, 3, false, false, 10, 1, 2, 5, 3, 6, 2, 4, 7, 4096,
 		                                         1234567890123 },
-		{ NULL, NULL, 2, 20, 0, 0, 0, 0, 0, 0, 0, 0, true, false, 0, 0 } };
+		{ NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;

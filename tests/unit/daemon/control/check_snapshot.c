@@ -42,8 +42,8 @@ START_TEST(rows_stay_in_order_by_kind)
 START_TEST(what_a_row_points_to_is_kept)
 {
 	char name[] = "web", reason[] = "a reason", os[] = "peer";
-	struct report_count counts[2] = { { 1, reason, 11 }, { 2, NULL, 22 } };
-	struct report_figures row = { .name = name, .local = { counts, 2 } };
+	struct report_reset counts[2] = { { reason, 11 }, { NULL, 22 } };
+	struct report_figures row = { .name = name, .resets = { counts, 2 } };
 	struct report_group group = { .g = { .state = os } };
 
 	snapshot_add(&seen, REPORT_FIGURES, &row);
@@ -53,13 +53,13 @@ START_TEST(what_a_row_points_to_is_kept)
 	memset(os, 'x', 4);
 	memset(counts, 0, sizeof(counts));
 	const struct report_figures *kept = snapshot_first(&seen, REPORT_FIGURES);
-	const struct report_count *c = kept->local.at;
+	const struct report_reset *c = kept->resets.at;
 	ck_assert_str_eq(kept->name, "web");
-	ck_assert_uint_eq(kept->local.cnt, 2);
+	ck_assert_uint_eq(kept->resets.cnt, 2);
 	ck_assert_str_eq(c[0].text, "a reason");
 	ck_assert_uint_eq(c[0].cnt, 11);
 	ck_assert_ptr_null(c[1].text);
-	ck_assert_uint_eq(c[1].code, 2);
+	ck_assert_uint_eq(c[1].cnt, 22);
 	ck_assert_uint_eq(kept->peer.cnt, 0);
 	ck_assert_str_eq(((const struct report_group *)snapshot_first(&seen, REPORT_GROUP))->g.state, "peer");
 }
@@ -90,8 +90,8 @@ START_TEST(a_long_text_is_kept)
 
 	memset(text, 'a', 1 << 20);
 	text[(1 << 20) - 1] = '\0';
-	snapshot_add(&seen, REPORT_STATUS, &(struct report_status){ .version = text });
+	snapshot_add(&seen, REPORT_STATUS, &(struct report_status){ .src.version = text });
 	ck_assert(!seen.failed);
-	ck_assert_str_eq(((const struct report_status *)snapshot_first(&seen, REPORT_STATUS))->version, text);
+	ck_assert_str_eq(((const struct report_status *)snapshot_first(&seen, REPORT_STATUS))->src.version, text);
 	free(text);
 }
