@@ -1,7 +1,6 @@
 /* Metrics as text; see exposition.h. */
 #include "daemon/metrics/exposition.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,13 +22,7 @@ struct samples {
 	unsigned per;
 	struct label label[LABELS_MAX], sub_label[LABELS_MAX]; /* end with a name of NULL */
 	struct field value;
-};
-
-/* One sample: where its values are, and what stands behind the name. */
-struct sample {
-	const void *row, *sub; /* sub: NULL = none */
-	const char *suffix;
-	const char *le; /* of a histogram's bucket; NULL */
+	const void *row, *sub; /* of the sample at hand; sub: NULL = none */
 };
 
 void
@@ -45,134 +38,104 @@ exposition_label_value(const char *text, FILE *out)
 	}
 }
 
-static struct field
-exposition_find(const struct field *fields, const char *path)
-{
-	struct field f = { .type = FIELD_END };
-	const bool found = field_find(fields, path, &f);
-
-	assert(found); /* check_exposition looks at every row of the table */
-	(void)found;
-	return f;
-}
-
 static void
 find_labels(struct label out[LABELS_MAX], const struct field *fields, const struct metric_label *l)
 {
-	unsigned n = 0;
-
 	for (; l->name != NULL; l++)
-		out[n++] = (struct label){ l->name, exposition_find(fields, l->member) };
-	out[n].name = NULL;
+		*out++ = (struct label){ l->name, field_get(fields, l->member) };
+	out->name = NULL;
 }
 
-static void
-write_label(FILE *out, bool *any, const struct label *l, const void *obj)
+/* Each with what stands in front of the next label. */
+static const char *
+write_labels(FILE *out, const char *front, const struct label *l, const void *obj)
 {
 	char buf[FIELD_TEXT_MAX];
 	uint64_t n;
 
-	fprintf(out, "%s%s=\"", *any ? "," : "{", l->name);
-	if (field_is_text(&l->field))
-		exposition_label_value(field_text(&l->field, obj, buf), out);
-	else if (field_number(&l->field, obj, &n))
-		fprintf(out, "%" PRIu64, n);
-	putc('"', out);
-	*any = true;
-}
-
-/* Name and labels. */
-static void
-write_head(const struct samples *x, const struct sample *s)
-{
-	bool any = false;
-
-	fprintf(x->out, "%s%s", x->name, s->suffix);
-	for (const struct label *l = x->label; l->name != NULL; l++)
-		write_label(x->out, &any, l, s->row);
-	for (const struct label *l = x->sub_label; s->sub != NULL && l->name != NULL; l++)
-		write_label(x->out, &any, l, s->sub);
-	if (x->m->label != NULL)
-		fprintf(x->out, "%s%s=\"%s\"", any ? "," : "{", x->m->label, x->m->value);
-	any = any || x->m->label != NULL;
-	if (s->le != NULL)
-		fprintf(x->out, "%sle=\"%s\"", any ? "," : "{", s->le);
-	any = any || s->le != NULL;
-	fputs(any ? "} " : " ", x->out);
+	for (; l->name != NULL; l++, front = ",") {
+		fprintf(out, "%s%s=\"", front, l->name);
+		if (field_is_text(&l->field))
+			exposition_label_value(field_text(&l->field, obj, buf), out);
+		else if (field_number(&l->field, obj, &n))
+			fprintf(out, "%" PRIu64, n);
+		putc('"', out);
+	}
+	return front;
 }
 
 /* n of so many in the unit, exactly: no binary fraction. Zeros at the end are left out, but for one. */
 static void
-format_quotient(char *buf, size_t cap, uint64_t n, unsigned per)
+format_quotient(char buf[32], uint64_t n, unsigned per)
 {
 	int digits = per == 1000000 ? 6 : 3, len;
 
 	if (per <= 1) {
-		snprintf(buf, cap, "%" PRIu64, n);
+		snprintf(buf, 32, "%" PRIu64, n);
 		return;
 	}
-	len = snprintf(buf, cap, "%" PRIu64 ".%0*" PRIu64, n / per, digits, n % per);
+	len = snprintf(buf, 32, "%" PRIu64 ".%0*" PRIu64, n / per, digits, n % per);
 	while (buf[len - 1] == '0' && buf[len - 2] != '.')
 		buf[--len] = '\0';
 }
 
+/* One sample; le: of a histogram's bucket, NULL. */
 static void
-write_value(const struct samples *x, const struct sample *s, uint64_t n, unsigned per)
+write_value(const struct samples *x, const char *suffix, const char *le, uint64_t n, unsigned per)
 {
+	const char *front = "{";
 	char text[32];
 
-	format_quotient(text, sizeof(text), n, per);
-	write_head(x, s);
-	fprintf(x->out, "%s\n", text);
+	fprintf(x->out, "%s%s", x->name, suffix);
+	front = write_labels(x->out, front, x->label, x->row);
+	if (x->sub != NULL)
+		front = write_labels(x->out, front, x->sub_label, x->sub);
+	if (x->m->label != NULL) {
+		fprintf(x->out, "%s%s=\"%s\"", front, x->m->label, x->m->value);
+		front = ",";
+	}
+	if (le != NULL) {
+		fprintf(x->out, "%sle=\"%s\"", front, le);
+		front = ",";
+	}
+	format_quotient(text, n, per);
+	fprintf(x->out, "%s %s\n", front[0] == ',' ? "}" : "", text);
 }
 
 /* Counts that add up, as Prometheus has them. A sum of times is in ns. */
 static void
-write_histogram(const struct samples *x, struct sample s, const struct histogram *h)
+write_histogram(const struct samples *x, const struct histogram *h)
 {
 	const bool times = x->m->type == METRIC_TIMES;
 	const uint64_t *bounds = times ? histogram_times_us : histogram_sizes;
 	uint64_t sum = 0;
-	char le[32];
+	char le[32] = "+Inf";
 
-	s.suffix = "_bucket";
-	s.le = le;
-	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++) {
-		sum += h->cnt[i];
-		if (i < HISTOGRAM_BOUNDS)
-			format_quotient(le, sizeof(le), bounds[i], times ? 1000000 : 1);
-		else
-			strcpy(le, "+Inf");
-		write_value(x, &s, sum, 1);
+	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++) {
+		format_quotient(le, bounds[i], times ? 1000000 : 1);
+		write_value(x, "_bucket", le, sum += h->cnt[i], 1);
 	}
-	s.le = NULL;
-	s.suffix = "_sum";
-	write_value(x, &s, times ? h->sum / 1000 : h->sum, times ? 1000000 : 1);
-	s.suffix = "_count";
-	write_value(x, &s, sum, 1);
+	write_value(x, "_bucket", "+Inf", sum += h->cnt[HISTOGRAM_BOUNDS], 1);
+	write_value(x, "_sum", NULL, times ? h->sum / 1000 : h->sum, times ? 1000000 : 1);
+	write_value(x, "_count", NULL, sum, 1);
 }
 
 static void
-write_sample(const struct samples *x, const void *row, const void *sub)
+write_sample(const struct samples *x)
 {
-	static const char *const suffixes[] = { [METRIC_COUNTER] = "_total",
-		[METRIC_GAUGE] = "",
-		[METRIC_INFO] = "_info",
-		[METRIC_TIMES] = "",
-		[METRIC_SIZES] = "" };
-	const struct sample s = { .row = row, .sub = sub, .suffix = suffixes[x->m->type] };
-	const char *obj = sub != NULL ? sub : row;
+	const char *obj = x->sub != NULL ? x->sub : x->row;
+	const char *suffix = x->m->type == METRIC_COUNTER ? "_total" : "";
 	char buf[FIELD_TEXT_MAX];
 	uint64_t n;
 
 	if (x->m->type == METRIC_INFO)
-		write_value(x, &s, 1, 1);
+		write_value(x, "_info", NULL, 1, 1);
 	else if (x->m->type == METRIC_TIMES || x->m->type == METRIC_SIZES)
-		write_histogram(x, s, (const struct histogram *)(const void *)(obj + x->value.off));
+		write_histogram(x, (const struct histogram *)(const void *)(obj + x->value.off));
 	else if (x->m->word != NULL)
-		write_value(x, &s, strcmp(field_text(&x->value, obj, buf), x->m->word) == 0, 1);
+		write_value(x, suffix, NULL, strcmp(field_text(&x->value, obj, buf), x->m->word) == 0, 1);
 	else if (field_number(&x->value, obj, &n))
-		write_value(x, &s, n, x->per); /* a negative one: it is not known */
+		write_value(x, suffix, NULL, n, x->per); /* a negative number is not known */
 }
 
 static void
@@ -185,17 +148,20 @@ write_samples(const struct snapshot *seen, const struct metric *m, FILE *out)
 	metric_name(m, x.name, &x.per);
 	find_labels(x.label, fields, m->labels->of);
 	if (m->labels->sub != NULL)
-		array = exposition_find(fields, m->labels->sub);
+		array = field_get(fields, m->labels->sub);
 	find_labels(x.sub_label, array.members, m->labels->of_sub);
 	if (m->member != NULL)
-		x.value = exposition_find(array.members, m->member);
+		x.value = field_get(array.members, m->member);
 	SNAPSHOT_EACH(row, seen, m->of) {
 		const struct field_array *a = (const void *)((const char *)row + array.off);
 
+		x.row = row;
 		if (m->labels->sub == NULL)
-			write_sample(&x, row, NULL);
-		for (unsigned i = 0; m->labels->sub != NULL && i < a->cnt; i++)
-			write_sample(&x, row, (const char *)a->at + (size_t)i * array.size);
+			write_sample(&x);
+		for (unsigned i = 0; m->labels->sub != NULL && i < a->cnt; i++) {
+			x.sub = (const char *)a->at + (size_t)i * array.size;
+			write_sample(&x);
+		}
 	}
 }
 
@@ -203,21 +169,22 @@ write_samples(const struct snapshot *seen, const struct metric *m, FILE *out)
 static void
 write_family(const struct metric *m, bool openmetrics, FILE *out)
 {
-	static const char *const types[] = { [METRIC_COUNTER] = "counter",
-		[METRIC_GAUGE] = "gauge",
-		[METRIC_INFO] = "info",
-		[METRIC_TIMES] = "histogram",
-		[METRIC_SIZES] = "histogram" };
-	const char *suffix = openmetrics ? ""
-	    : m->type == METRIC_COUNTER  ? "_total"
-	    : m->type == METRIC_INFO     ? "_info"
-	                                 : "";
-	const char *type = !openmetrics && m->type == METRIC_INFO ? "gauge" : types[m->type];
+	static const struct {
+		const char *type, *older_type, *suffix;
+	} of[] = {
+		[METRIC_COUNTER] = { "counter", "counter", "_total" },
+		[METRIC_GAUGE] = { "gauge", "gauge", "" },
+		[METRIC_INFO] = { "info", "gauge", "_info" },
+		[METRIC_TIMES] = { "histogram", "histogram", "" },
+		[METRIC_SIZES] = { "histogram", "histogram", "" },
+	};
+	const char *suffix = openmetrics ? "" : of[m->type].suffix;
 	char name[METRIC_NAME_MAX];
 	unsigned per;
 
 	metric_name(m, name, &per);
-	fprintf(out, "# TYPE %s%s %s\n# HELP %s%s ", name, suffix, type, name, suffix);
+	fprintf(out, "# TYPE %s%s %s\n# HELP %s%s ", name, suffix,
+	    openmetrics ? of[m->type].type : of[m->type].older_type, name, suffix);
 	exposition_label_value(metric_help(m), out);
 	putc('\n', out);
 }

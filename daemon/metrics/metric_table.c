@@ -4,76 +4,38 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
+#define OF_SERVICE { { "service", "name" }, { "kind", "kind" } }
+#define OF_LINK { "group", "group" }, { "link", "number" }, { "user_id", "user_id" }, { "device", "device" }
 static const struct metric_labels none = { .sub = NULL };
-static const struct metric_labels service = { NULL, { { "service", "name" }, { "kind", "kind" } }, { { 0 } } };
-static const struct metric_labels local = { "fallback_reasons_local", { { "service", "name" }, { "kind", "kind" } },
-	{ { "code", "code" }, { "reason", "text" } } };
-static const struct metric_labels peer = { "fallback_reasons_peer", { { "service", "name" }, { "kind", "kind" } },
-	{ { "code", "code" }, { "reason", "text" } } };
-static const struct metric_labels resets = { "reset_reasons", { { "service", "name" }, { "kind", "kind" } },
-	{ { "reason", "text" } } };
-static const struct metric_labels worker = { NULL, { { "worker", "worker" } }, { { 0 } } };
-static const struct metric_labels group = { NULL, { { "group", "id" } }, { { 0 } } };
-static const struct metric_labels group_info = { NULL,
-	{ { "group", "id" }, { "worker", "worker" }, { "role", "role" }, { "type", "type" }, { "state", "state" },
-	    { "peer", "peer" }, { "peer_id", "peer_id" } },
-	{ { 0 } } };
-static const struct metric_labels link = { NULL,
-	{ { "group", "group" }, { "link", "number" }, { "user_id", "user_id" }, { "device", "device" } }, { { 0 } } };
-static const struct metric_labels link_info = { NULL,
-	{ { "group", "group" }, { "link", "number" }, { "user_id", "user_id" }, { "device", "device" },
-	    { "transport", "transport" }, { "state", "state" }, { "gid", "gid" } },
-	{ { 0 } } };
-static const struct metric_labels device = { NULL, { { "device", "name" }, { "worker", "worker" } }, { { 0 } } };
-static const struct metric_labels device_info = { NULL,
-	{ { "device", "name" }, { "worker", "worker" }, { "provider", "provider" }, { "transport", "transport" },
-	    { "interface", "interface" }, { "gid", "gid" }, { "card", "card" } },
-	{ { 0 } } };
-static const struct metric_labels build = { NULL, { { "version", "version" } }, { { 0 } } };
+static const struct metric_labels service = { .of = OF_SERVICE };
+static const struct metric_labels local = { "fallback_reasons_local", OF_SERVICE, { { "code", "code" }, { "reason", "text" } } };
+static const struct metric_labels peer = { "fallback_reasons_peer", OF_SERVICE, { { "code", "code" }, { "reason", "text" } } };
+static const struct metric_labels resets = { "reset_reasons", OF_SERVICE, { { "reason", "text" } } };
+static const struct metric_labels worker = { .of = { { "worker", "worker" } } };
+static const struct metric_labels group = { .of = { { "group", "id" } } };
+static const struct metric_labels group_info = { .of = { { "group", "id" }, { "worker", "worker" }, { "role", "role" },
+	{ "type", "type" }, { "state", "state" }, { "peer", "peer" }, { "peer_id", "peer_id" } } };
+static const struct metric_labels link = { .of = { OF_LINK } };
+static const struct metric_labels link_info = { .of = { OF_LINK, { "transport", "transport" }, { "state", "state" }, { "gid", "gid" } } };
+static const struct metric_labels device = { .of = { { "device", "name" }, { "worker", "worker" } } };
+static const struct metric_labels device_info = { .of = { { "device", "name" }, { "worker", "worker" }, { "provider", "provider" },
+	{ "transport", "transport" }, { "interface", "interface" }, { "gid", "gid" }, { "card", "card" } } };
+static const struct metric_labels build = { .of = { { "version", "version" } } };
 
-#define REFUSED(member, why)                                                                                 \
-	{                                                                                                    \
-		"service_refused", METRIC_COUNTER, REPORT_SERVICE, &service, member, NULL, "reason", why, 0, \
-		    "Connections that were refused."                                                         \
-	}
-#define MODES(name, of, labels, member, help)                                                   \
-	{ name, METRIC_GAUGE, of, labels, member ".smcr", NULL, "mode", "smcr", 0, help },      \
-	    { name, METRIC_GAUGE, of, labels, member ".tcp", NULL, "mode", "tcp", 0, help },    \
-	{                                                                                       \
-		name, METRIC_GAUGE, of, labels, member ".setup", NULL, "mode", "setup", 0, help \
-	}
-#define GAUGE(name, of, labels, member, help)                                     \
-	{                                                                         \
-		name, METRIC_GAUGE, of, labels, member, NULL, NULL, NULL, 0, help \
-	}
-#define COUNTER(name, of, labels, member, help)                                     \
-	{                                                                           \
-		name, METRIC_COUNTER, of, labels, member, NULL, NULL, NULL, 0, help \
-	}
-#define OF(name, per, of, labels, member, help)                                     \
-	{                                                                           \
-		name, METRIC_GAUGE, of, labels, member, NULL, NULL, NULL, per, help \
-	}
-#define IS(name, of, labels, member, word, help)                                  \
-	{                                                                         \
-		name, METRIC_GAUGE, of, labels, member, word, NULL, NULL, 0, help \
-	}
-#define INFO(name, of, labels, help)                                           \
-	{                                                                      \
-		name, METRIC_INFO, of, labels, NULL, NULL, NULL, NULL, 0, help \
-	}
-#define TIMES(name, of, labels, member, help)                                     \
-	{                                                                         \
-		name, METRIC_TIMES, of, labels, member, NULL, NULL, NULL, 0, help \
-	}
-
-#define STATS(source, field, words)                                      \
-	COUNTER(CONTROL_COUNTER_KEY(source, field), REPORT_STATS, &none, \
-	    "counters." CONTROL_COUNTER_KEY(source, field), words),
-
+#define REFUSED(member, why) { "service_refused", METRIC_COUNTER, REPORT_SERVICE, &service, member, .label = "reason", .value = why, .help = "Connections that were refused." }
+#define MODE(n, of, labels, member, mode, h) { n, METRIC_GAUGE, of, labels, member "." mode, .label = "mode", .value = mode, .help = h }
+#define MODES(n, of, labels, member, h) MODE(n, of, labels, member, "smcr", h), MODE(n, of, labels, member, "tcp", h), MODE(n, of, labels, member, "setup", h)
+#define GAUGE(n, of, labels, member, h) { n, METRIC_GAUGE, of, labels, member, .help = h }
+#define COUNTER(n, of, labels, member, h) { n, METRIC_COUNTER, of, labels, member, .help = h }
+#define OF(n, parts, of, labels, member, h) { n, METRIC_GAUGE, of, labels, member, .per = parts, .help = h }
+#define IS(n, of, labels, member, w, h) { n, METRIC_GAUGE, of, labels, member, w, .help = h }
+#define INFO(n, of, labels, h) { n, METRIC_INFO, of, labels, .help = h }
+#define TIMES(n, of, labels, member, h) { n, METRIC_TIMES, of, labels, member, .help = h }
+#define BYTES(d) { "service_bytes", METRIC_COUNTER, REPORT_FIGURES, &service, "bytes_" d, .label = "direction", .value = d, .help = "Bytes from and to a service's programs." }
+#define STATS(source, field, words) COUNTER(CONTROL_COUNTER_KEY(source, field), REPORT_STATS, &none, "counters." CONTROL_COUNTER_KEY(source, field), words),
 #define DEVICE(field, help) COUNTER("device_" #field, REPORT_DEVICE, &device, "stats." #field, help),
 
-/* clang-format off */
 const struct metric metric_table[] = {
 	INFO("build", REPORT_STATUS, &build, "The smcrd that runs."),
 	OF("uptime_seconds", 1000, REPORT_STATUS, &none, "uptime_ms", "Time since the daemon was started."),
@@ -110,12 +72,12 @@ const struct metric metric_table[] = {
 	COUNTER("service_fallback_reasons_peer", REPORT_FIGURES, &peer, "count", "Why connections went by TCP or were refused, as the peer declined: the 10 most frequent ones."),
 	COUNTER("service_resets", REPORT_SERVICE, &service, "resets", "Connections that ended by a reset."),
 	COUNTER("service_reset_reasons", REPORT_FIGURES, &resets, "count", "Why connections ended by a reset."),
-	{ "service_bytes", METRIC_COUNTER, REPORT_FIGURES, &service, "bytes_from_app", NULL, "direction", "from_app", 0, "Bytes from and to a service's programs." },
-	{ "service_bytes", METRIC_COUNTER, REPORT_FIGURES, &service, "bytes_to_app", NULL, "direction", "to_app", 0, "Bytes from and to a service's programs." },
+	BYTES("from_app"),
+	BYTES("to_app"),
 	TIMES("service_setup_seconds", REPORT_FIGURES, &service, "setup_time", "From accepting a connection to carrying data."),
 	TIMES("service_connect_seconds", REPORT_FIGURES, &service, "connect_time", "Connecting to the peer (ingress) or the server (egress)."),
 	TIMES("service_life_seconds", REPORT_FIGURES, &service, "life_time", "From accepting a connection to its end."),
-	{ "write_size_bytes", METRIC_SIZES, REPORT_STATS, &none, "write_size", NULL, NULL, NULL, 0, "Sizes of RDMA writes." },
+	{ "write_size_bytes", METRIC_SIZES, REPORT_STATS, &none, "write_size", .help = "Sizes of RDMA writes." },
 	TIMES("blocked_seconds", REPORT_STATS, &none, "blocked_time", "How long a peer's full buffer held writing up, each time."),
 
 	INFO("group", REPORT_GROUP, &group_info, "A link group."),
@@ -159,10 +121,10 @@ is_us(const struct metric *m)
 char *
 metric_name(const struct metric *m, char buf[METRIC_NAME_MAX], unsigned *per)
 {
-	const size_t len = strlen(m->name);
-	bool us = is_us(m);
+	const bool us = is_us(m);
 
-	snprintf(buf, METRIC_NAME_MAX, "smcrd_%.*s%s", (int)(us ? len - 3 : len), m->name, us ? "_seconds" : "");
+	snprintf(
+	    buf, METRIC_NAME_MAX, "smcrd_%.*s%s", (int)strlen(m->name) - (us ? 3 : 0), m->name, us ? "_seconds" : "");
 	*per = us ? 1000000 : m->per;
 	return buf;
 }
