@@ -697,7 +697,7 @@ START_TEST(other_files_are_left_alone)
 	ck_assert_int_ge(fd, 0);
 	close(fd);
 	ck_assert_int_eq(try_new(other, 0600, text, sizeof(text), &second), -EEXIST);
-	ck_assert_ptr_nonnull(strstr(text, "no socket"));
+	ck_assert_ptr_nonnull(strstr(text, "not a socket"));
 	ck_assert_int_eq(access(other, F_OK), 0);
 	ck_assert_int_eq(unlink(other), 0);
 
