@@ -334,7 +334,7 @@ def _(t):
         s.sendall(b"hello")
         same_bytes(recv_exact(s, 5), b"hello", "echo")
         equal(e.connections()[0]["reason"]["local_code"], NO_OPTION, "the egress's reason")
-        check("the peer's SYN had it" in e.connections()[0]["reason"]["detail"], "the egress's words")
+        check("the peer's SYN had the option" in e.connections()[0]["reason"]["detail"], "the egress's words")
         equal(a.connections()[0]["reason"]["local_code"], NO_PEER, "the ingress's reason")
         check("no SMC-R option in the SYN/ACK" in a.connections()[0]["reason"]["detail"], "the ingress's words")
 
