@@ -75,7 +75,7 @@ struct smcr_config {
 	uint32_t rmb_idle_ms;   /* RMB without elements in use is deleted */
 	uint32_t close_ms;      /* PeerCloseWait1/2 after both sides closed, PeerFinCloseWait (4.8.1) */
 	uint32_t abort_ms;      /* PeerAbortWait (4.8.2) */
-	uint32_t fin_grace_ms;  /* FIN on the middle before D, C or A */
+	uint32_t fin_grace_ms;  /* FIN on the CLC connection before D, C or A */
 	uint32_t holdoff_ms;    /* first back-off after a failed first contact, doubles */
 	uint32_t holdoff_max_ms;
 
@@ -147,7 +147,7 @@ void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 /* -- the turn -- */
 
 /* Starts a turn: timers of the engine and its devices count from this time. A user that opens connections or passes in
- * bytes before smcr_poll must call it first, or new timers start at the last turn's time and fire early. */
+ * bytes before smcr_poll must call it first. Otherwise new timers start at the last turn's time and fire early. */
 void smcr_set_now(struct smcr *, int64_t now_ns);
 /* Total time that this host was suspended, which now_ns excludes. The peers' time limits continued. */
 void smcr_stood_still(struct smcr *, int64_t total_ns);

@@ -32,7 +32,7 @@ void conn_release(struct smcr_conn *);
 
 /* Queues the connection on its link's ready list, for the next flush. */
 void conn_tx_schedule(struct smcr_conn *);
-/* Sets whether the peer's full buffer blocks writing; counted. */
+/* Sets and counts writing blocked by the peer's full buffer. */
 void tx_set_blocked(struct smcr_conn *, bool);
 /* Posts within `room`, which it reduces; true when `room` limited it. */
 bool conn_tx_post(struct smcr_conn *, struct rnic_credits *room);

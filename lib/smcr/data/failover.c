@@ -150,8 +150,8 @@ go_back(struct smcr_conn *conn)
 	struct conn_tx *tx = &conn->tx;
 	struct smcr_counters *ctr = &conn->eng->ctr;
 	uint64_t from = tx_released(tx);
-	/* Data that the peer has consumed is not in flight over the old link, unless it came over an earlier link and
-	 * its repetition over this one did not arrive. */
+	/* Data that the peer has consumed is not in flight over the old link. Exception: it came over an earlier link,
+	 * and its repetition over this one did not arrive. */
 	uint64_t under_way = tx->acked > tx->replay ? from : tx_free(tx);
 
 	/* The peer may still receive and place data from a queue pair that we have reset, until it is notified. */

@@ -1,5 +1,5 @@
 /* RMBs: memory that a peer may write (RFC 7609 2.1, 4). A local RMB has up to 255 elements of one size and is
- * registered on every link of its group; a remote RMB describes one of the peer's. Both belong to their link group. */
+ * registered on every link of its group. A remote RMB describes one of the peer's. Both belong to their link group. */
 #pragma once
 
 #include <stdbool.h>
@@ -81,9 +81,9 @@ uint8_t rmb_elem_get_from(struct rmb *);
 void rmb_elem_put(struct rmb *, uint8_t idx, int64_t now_ns);
 /* Frees elements whose cooling has ended. */
 void rmb_cool_down(struct lgr *);
-/* Returns unneeded pages of elements to the kernel: those of free elements; and all but the first page of connections
- * that have consumed everything and had no data since the last call. Not while devices pin memory or data may be
- * written without a message. */
+/* Returns unneeded pages of elements to the kernel: those of free elements, and all but the first of idle connections.
+ * Idle means no unread data, and none since the last call. Not while devices pin memory or data may be written without
+ * a message. */
 void rmb_give_back(struct lgr *);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);

@@ -13,9 +13,9 @@
 
 /* -- cursor updates -- */
 
-/* 4.5.1: after consumption an update is due when the peer is blocked or requests it; else when its window is below half
- * and the update gains a tenth. Other messages carry the cursor anyway. On a long path updates arrive late: with one
- * for each half, a writer paced by TCP would have two thirds of its window in flight. */
+/* 4.5.1: after consumption an update is due when the peer is blocked or requests it. Else it is due when its window is
+ * below half and the update gains a tenth. Other messages carry the cursor anyway. On a long path updates arrive late:
+ * with one for each half, a writer paced by TCP would have two thirds of its window in flight. */
 static bool
 update_due(const struct smcr_conn *conn)
 {

@@ -166,9 +166,9 @@ start_over(struct smcr_conn *conn)
 	conn->eng->ctr.started_over++;
 }
 
-/* Part of the peer's element that may be written ahead of its cursor. If that were all of it, and the consumer cursor
- * was lost, a peer that sends it only once would wait for data, and we for the cursor. So a few bytes are reserved:
- * using one makes the peer consume it and send its cursor. */
+/* Part of the peer's element that may be written ahead of its cursor. If that were all of it, a lost consumer cursor
+ * that the peer sends only once would block both sides. So a few bytes are reserved: using one makes the peer consume
+ * it and send its cursor. */
 static uint64_t
 window(const struct smcr_conn *conn)
 {
@@ -196,8 +196,8 @@ may_send_to(const struct smcr_conn *conn, uint64_t most)
 	return conn->tx.sent + min_u64(end - conn->tx.sent, most);
 }
 
-/* A failover goes back, and its messages would carry a cursor of wrap 0 that the peer takes for a new one (dialect.h):
- * no message until the repetition has left wrap 0. */
+/* After a failover, cursors of wrap 0 would look new to the peer (dialect.h): no message until the repetition has left
+ * wrap 0. */
 static bool
 looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 {
@@ -312,7 +312,6 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 {
 	struct conn_tx *tx = &conn->tx;
 	struct smcr_counters *ctr = &conn->eng->ctr;
-	bool blocked = (step->prod_flags & CDC_WRITE_BLOCKED) != 0;
 	struct cdc_msg msg = {
 		.seq = (uint16_t)(tx->seq + 1),
 		.token = conn->peer_token,
@@ -334,7 +333,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 		return err;
 	if (step->end > tx->sent && (step->prod_flags & CDC_URGENT_PRESENT) != 0)
 		ctr->urgent_sent++;
-	tx_set_blocked(conn, blocked);
+	tx_set_blocked(conn, (step->prod_flags & CDC_WRITE_BLOCKED) != 0);
 	if (step->end > tx->high) {
 		ctr->bytes_sent += step->end - tx->high;
 		tx->high = step->end;

@@ -20,8 +20,8 @@ void link_set_active(struct link *);
 /* The link broke or is unusable. Resets its queue pair at once; LOST while the peers have to agree on its deletion,
  * else DOWN. The group is notified by a mark (lgr_link_lost). Ignored for a link that has ended. */
 void link_lost(struct link *, const char *why);
-/* Orderly end: the deletion is agreed, or the peer never knew the link. Queued messages of an active link are still
- * sent, then it is DOWN. The group is notified by a mark if it was active or the first link. */
+/* Orderly end: the deletion is agreed, or the peer never knew the link. Sends queued messages of an active link, then
+ * it is DOWN. The group is notified by a mark if it was active or the first link. */
 void link_retire(struct link *, const char *why);
 /* At the end of the turn, for a link that is DOWN: ends its QP. The slot is free afterwards, but that of a formerly
  * active link is kept for a while, as the peer may have named it (GONE). */

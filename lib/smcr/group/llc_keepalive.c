@@ -57,7 +57,7 @@ smcr_test_link(struct smcr *eng, uint32_t group_id)
 }
 
 /* C.7.1 takes a missing response as the loss of the link. But Linux drops a request that collides with its own
- * exchange, and the link may be the last one: so the link is tested, and the request repeated. */
+ * exchange, and the link may be the last one. So the link is tested, and the request repeated. */
 void
 llc_ask_alive(struct link *link, const char *what)
 {

@@ -138,11 +138,9 @@ awaits(struct link *link, enum llc_step step)
 void
 llc_confirm_rkey_rsp(struct link *link, const struct llc_msg *msg)
 {
-	struct llc_flow *f = &link->lgr->flow[LLC_FLOW_RKEY];
-
 	if (!awaits(link, LLC_WAIT_CONFIRM_RKEY_RSP))
 		return;
-	if (msg->confirm_rkey.rkey != f->rmb->mr[link->slot]->rkey)
+	if (msg->confirm_rkey.rkey != link->lgr->flow[LLC_FLOW_RKEY].rmb->mr[link->slot]->rkey)
 		not_awaited(link, "CONFIRM RKEY response names another RMB");
 	else
 		confirm_rkey_answered(link, msg->confirm_rkey.negative, msg->confirm_rkey.retry);
@@ -487,9 +485,8 @@ void
 llc_delete_rkey_req(struct link *link, const struct llc_msg *msg)
 {
 	struct llc_msg rsp = delete_rkey_answer(msg);
-	struct llc_delete_rkey *m = &rsp.delete_rkey;
 
-	delete_named(link, m);
+	delete_named(link, &rsp.delete_rkey);
 	(void)link_send_llc(link, &rsp);
 }
 

@@ -19,5 +19,5 @@ bool owner_same(const struct owner *, const struct owner *);
 bool identity_same(const struct smcr_identity *, const struct smcr_identity *);
 /* Before a group is created: 0, or the diagnosis to decline with (counted). A group holds a queue pair for its life,
  * maybe unused, and anyone can request one. So a share of a device's queue pairs is reserved for our own first contacts
- * and second links, groups per address are limited, and groups without connections end early near the limits. */
+ * and second links. Groups per address are limited, and groups without connections end early near the limits. */
 uint32_t room_for_group(struct smcr *, enum smcr_role, const struct smcr_identity *, struct rnic_dev *);

@@ -225,8 +225,8 @@ topology_client_gid(const struct lgr *lgr, const struct link *over)
 bool
 topology_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid *to, const struct smcr_identity *middle)
 {
-	/* RoCE opens no connection: packets for a queue pair follow the route of their GID, with RoCE v2 out of the
-	 * subnet, and a host without that queue pair drops them. */
+	/* RoCE opens no connection: packets follow the route of their GID, with RoCE v2 out of the subnet. A host
+	 * without that queue pair drops them. */
 	if (eng->may_dial == NULL || !rnic_is_iwarp(rnic_query(dev).transport))
 		return true;
 	if (eng->may_dial(eng->may_dial_ctx, to, middle))

@@ -105,8 +105,8 @@ send_proposal(struct smcr_conn *conn)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL };
 
-	/* Even with version 2 alone, where Linux sends none: it always compares the ID, and so takes a restarted
-	 * daemon, or another one at the same port, for a new peer. */
+	/* Even with version 2 alone, where Linux sends none: it always compares the ID. So it takes a restarted daemon,
+	 * or another one at the same port, for a new peer. */
 	memcpy(msg.proposal.peer_id, conn->eng->peer_id, sizeof(msg.proposal.peer_id));
 	uint32_t diag = conn->rdv->open.peer == SMCR_PEER_SMCRD ? propose_to_smcrd(conn, &msg)
 	                                                        : propose_to_linux(conn, &msg);
@@ -157,8 +157,8 @@ rdv_client_start(struct smcr_conn *conn)
 		send_proposal(conn);
 }
 
-/* The Accept comes from the group's server: over a CLC connection to the group's address or, as a server may have
- * several, with the group's secret token. */
+/* The Accept comes from the group's server: over a CLC connection to the group's address, or another one of the server
+ * with the group's secret token. */
 static bool
 is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 {
@@ -170,7 +170,7 @@ is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 	return a->ext.present && lgr->token != 0 && a->ext.token == lgr->token;
 }
 
-/* The link of a group of ours in the Accept (3.5.2.2); *strange: it is of another server or has other terms. */
+/* The link of a group of ours in the Accept (3.5.2.2); *strange: of another server or on other terms. */
 static struct link *
 find_link(const struct smcr_conn *conn, bool *strange)
 {

@@ -111,7 +111,7 @@ rdv_no_late_decline(struct smcr_conn *conn)
 	late_decline_over(conn);
 }
 
-/* Nothing arrived. Our user may send now, as the peer may wait for that, but the peer's first bytes may still be its
+/* Nothing arrived. Our user may send now, as the peer may wait for that. The peer's first bytes may still be its
  * Decline, at any time: it or the network may have been suspended. */
 void
 rdv_late_decline_waited(struct smcr_conn *conn)
@@ -178,8 +178,8 @@ rdv_declines_are_answered(const struct smcr_conn *conn)
 	return rdv_is_smcrd(conn) || conn->rdv->kept_back;
 }
 
-/* Linux ends first contact by itself. It stops reading a Decline while it removes its link, for a second or more,
- * before it sends its own: its program would get ours as data. */
+/* Linux ends first contact by itself. It reads no Decline while it removes its link, for a second or more. It sends its
+ * own afterwards: its program would get ours as data. */
 bool
 rdv_is_too_late_for_linux(const struct smcr_conn *conn)
 {

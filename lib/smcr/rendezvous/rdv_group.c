@@ -71,9 +71,8 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 uint32_t
 rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, const struct clc_accept *a)
 {
-	bool fresh = lgr->state == LGR_FORMING;
-	struct remote_rmb *rr = fresh ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
-	                              : remote_rmb_find(lgr, via, a->rkey, &a->vaddr);
+	struct remote_rmb *rr = lgr->state == LGR_FORMING ? remote_rmb_add(lgr, via, a->rkey, a->vaddr)
+	                                                  : remote_rmb_find(lgr, via, a->rkey, &a->vaddr);
 	uint32_t size = clc_size_bytes(a->size_code);
 
 	if (rr == NULL)

@@ -1,6 +1,6 @@
-/* Wait for a peer that makes one rendezvous at a time: of many concurrent ones, some exceed the time limit of a CLC
- * message (C.5) although the peer works correctly. Its progress with others shows that it will reach them; a Confirm is
- * certain while CLC connection and group exist. rendezvous.c calls this at a timeout. */
+/* Wait for a peer that makes one rendezvous at a time: of many concurrent ones, some exceed the limit of a CLC message
+ * (C.5) with a correct peer. Its progress with others shows that it will reach them; a Confirm is certain while CLC
+ * connection and group exist. rendezvous.c calls this at a timeout. */
 #include "base/minmax.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
