@@ -238,6 +238,22 @@ def _(t):
     check(pair.b.counters()["refused_groups_addr"] > 0, "groups that were refused are counted")
 
 
+@case("spin: a loop that polls before it sleeps carries the same bytes")
+def _(t):
+    bulk(t, echo_pair(t, a={"spin": "200us"}, b={"spin": "200us"}))
+
+
+@case("freebind: a service listens on an address that no interface has yet")
+def _(t):
+    pair = echo_pair(t)
+    elsewhere = dict(pair.a.conf["ingress"][0], name="elsewhere", listen=f"203.0.113.7:{t.port()}")
+    for settings, rc in (({}, 1), ({"freebind": True}, 0)):
+        pair.a.write_conf(dict(pair.a.conf, ingress=[pair.a.conf["ingress"][0], dict(elsewhere, **settings)]))
+        pair.a.ctl_text("reload", status=rc)
+    check("elsewhere" in [s["name"] for s in pair.a.services()], "the service is there")
+    works(pair.connect())
+
+
 def device(t, **kw):
     return {"devices": [dict({"type": "siw", "address": t.addr}, **kw)]}
 

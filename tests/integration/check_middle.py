@@ -189,7 +189,7 @@ def sending(s, data):
     return "sent"
 
 
-def vanishes(t, mode, pair):
+def vanishes(t, mode, pair, cases=DATA, **conf):
     """What is beyond a pair vanishes: the client is reset, and the server's connection ends."""
     over = []
 
@@ -198,8 +198,8 @@ def vanishes(t, mode, pair):
             echo(s)
         finally:
             over.append(True)
-    gw = Gateways(t, serve, fallback=mode == "tcp")
-    for what, data in DATA.items():
+    gw = Gateways(t, serve, fallback=mode == "tcp", **conf)
+    for what, data in cases.items():
         s = gw.connect(mode)
         s.settimeout(60 * PATIENCE)
         gw.net.silence(pair)
@@ -227,6 +227,12 @@ def _(t):
 @case("the far gateway's host disappears, on TCP: both programs are released")
 def _(t):
     vanishes(t, "tcp", 1)
+
+
+@case("ack_timeout ends a connection whose sent data is not acknowledged, long before keepalive would")
+def _(t):
+    cases = {what: data for what, data in DATA.items() if data}
+    vanishes(t, "tcp", 3, cases, keepalive={"idle": "1h", "ack_timeout": f"{LIMIT_S}s"})
 
 
 class Beyond:

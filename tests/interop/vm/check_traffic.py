@@ -105,7 +105,7 @@ def _(t):
 def _(t):
     net = rxe.Wires(t, 1)
     server = many.echo_server(t)
-    card = {"retry_count": 3, "rnr_timer": 12, "service_level": 1, "busy_poll": "1ms"}
+    card = {"retry_count": 3, "rnr_timer": 12, "service_level": 1, "traffic_class": 8, "hop_limit": 4, "busy_poll": "1ms"}
     gw = Gates(t, net, {"echo": server.at}, a=verbs(net, "a", **card), b=verbs(net, "b", **card))
 
     def full():
