@@ -170,7 +170,7 @@ ask_for_services(const struct options *o, const json_t *status)
 
 /* Owns findings. */
 static int
-report(const struct options *o, json_t *findings, json_t *checks)
+doctor_report(const struct options *o, json_t *findings, json_t *checks)
 {
 	enum doctor_level verdict = doctor_verdict(findings);
 	struct timespec now;
@@ -212,7 +212,7 @@ doctor_run(const struct options *o)
 		add_fact(o, facts, "devices");
 		add_fact(o, facts, "groups");
 		add_fact(o, facts, "links");
-		rc = report(o, doctor_findings(facts), checks.results);
+		rc = doctor_report(o, doctor_findings(facts), checks.results);
 	}
 	json_decref(facts);
 	return rc;

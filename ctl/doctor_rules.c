@@ -49,7 +49,7 @@ begin_area(struct doctor *d, const char *area)
 
 /* advice: what to do, "" of what is well. */
 static void
-find(struct doctor *d, const json_t *o, enum doctor_level level, const char *template, const char *advice)
+doctor_rules_find(struct doctor *d, const json_t *o, enum doctor_level level, const char *template, const char *advice)
 {
 	char *what = template_str(o, template);
 
@@ -69,14 +69,14 @@ static void
 find_all(struct doctor *d, const json_t *o, const struct rule *rules, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++)
-		find(d, o, rules[i].level, rules[i].what, rules[i].advice);
+		doctor_rules_find(d, o, rules[i].level, rules[i].what, rules[i].advice);
 }
 
 static void
 end_area(struct doctor *d, const json_t *o, const char *template)
 {
 	if (d->worst == DOCTOR_OK)
-		find(d, o, DOCTOR_OK, template, "");
+		doctor_rules_find(d, o, DOCTOR_OK, template, "");
 }
 
 /* An object like o, for members that rules want and no answer has. To be given back. */
@@ -255,7 +255,7 @@ look_at_path(struct doctor *d, const json_t *devices, const json_t *link, const 
 			continue;
 		json_t *o = json_pack(
 		    "{s:O*, s:O*, s:O*, s:I}", "link", link, "path", path, "device", dev, "own", (json_int_t)own);
-		find(d, o, DOCTOR_WARNING,
+		doctor_rules_find(d, o, DOCTOR_WARNING,
 		    "link {link.group:n}/{link.number:n}: the path to {path.address} takes packets of {path.mtu:n} bytes, "
 		    "{device.interface} sends up to {own:n}",
 		    "set the same MTU on the way, or a smaller one here (ip link set mtu)");
@@ -382,7 +382,7 @@ look_at_names(struct doctor *d, const json_t *s)
 
 		json_object_set(o, "service", json_object_get(s, "name"));
 		json_object_set_new(o, "waits", json_boolean(waits));
-		find(d, o, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
+		doctor_rules_find(d, o, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
 		    "[name_error?{service}: the name of {target} is not found: {name_error}[waits?; the service waits for it]]",
 		    "look at the name in `to`, and at DNS on this host (resolv.conf, getent hosts, dig)");
 		found = found || template_holds(o, "name_error");
@@ -408,7 +408,7 @@ look_at_services(struct doctor *d, const json_t *facts)
 		FIND(d, s, peer_rules);
 		json_decref(s);
 	}
-	find(d, facts, DOCTOR_WARNING, "[services?|there are none: the daemon has nothing to do]",
+	doctor_rules_find(d, facts, DOCTOR_WARNING, "[services?|there are none: the daemon has nothing to do]",
 	    "add an ingress or egress");
 	end_area(d, facts, "{services:n}, and no connection was refused or has gone to TCP");
 }
@@ -426,7 +426,7 @@ look_at_reasons(struct doctor *d, const json_t *stats)
 		const json_t *list = json_object_get(stats, whose[w][0]);
 
 		for (size_t i = 0; i < json_array_size(list); i++)
-			find(d, json_array_get(list, i), DOCTOR_WARNING, whose[w][1],
+			doctor_rules_find(d, json_array_get(list, i), DOCTOR_WARNING, whose[w][1],
 			    "smcrctl connections --tcp shows who");
 	}
 	end_area(d, NULL, "none against SMC-R so far");
@@ -520,7 +520,7 @@ look_at_checks(struct doctor *d, const json_t *facts)
 		bool fine = template_holds(c, "possible"), plain = template_holds(c, "finding=no-option");
 
 		json_object_set_new(c, "names", json_string(services_str(services, names)));
-		find(d, c,
+		doctor_rules_find(d, c,
 		    fine                                       ? DOCTOR_OK
 		        : plain || others_do(checks, services) ? DOCTOR_WARNING
 		                                               : DOCTOR_PROBLEM,
@@ -528,13 +528,14 @@ look_at_checks(struct doctor *d, const json_t *facts)
 		    fine ? "" : preflight_for(get_string(c, "finding")));
 		json_decref(c);
 	}
-	find(d, facts, DOCTOR_WARNING,
+	doctor_rules_find(d, facts, DOCTOR_WARNING,
 	    "[left_out=1?1 address was|left_out?{left_out:n} addresses were][left_out? not checked: too many]",
 	    "smcrctl check HOST:PORT looks at one");
-	find(d, facts, DOCTOR_WARNING,
+	doctor_rules_find(d, facts, DOCTOR_WARNING,
 	    "[read_only?no peer was checked: a check costs something, and this socket takes questions alone]",
 	    "ask on the control socket itself (control.path, smcrctl's default)");
-	find(d, facts, DOCTOR_OK, "[read_only,checks?|no ingress service whose peer could be checked]", "");
+	doctor_rules_find(
+	    d, facts, DOCTOR_OK, "[read_only,checks?|no ingress service whose peer could be checked]", "");
 }
 
 json_t *

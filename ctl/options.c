@@ -188,7 +188,7 @@ print_help(FILE *out)
 }
 
 static int
-refuse(FILE *err, const char *text, const char *more)
+options_refuse(FILE *err, const char *text, const char *more)
 {
 	fprintf(err, "smcrctl: %s%s\n", text, more);
 	return -EINVAL;
@@ -239,19 +239,19 @@ take_value(const struct option_row *row, struct options *o)
 /* -- arguments of commands; text is NULL when one that is needed is missing -- */
 
 static int
-take_service(const char *text, struct options *o, FILE *err)
+options_take_service(const char *text, struct options *o, FILE *err)
 {
 	o->service = text;
-	return text != NULL ? 0 : refuse(err, "the name of a service is needed", "");
+	return text != NULL ? 0 : options_refuse(err, "the name of a service is needed", "");
 }
 
 static int
-take_peer(const char *text, struct options *o, FILE *err)
+options_take_peer(const char *text, struct options *o, FILE *err)
 {
 	if (text == NULL)
-		return refuse(err, "check needs HOST:PORT", "");
+		return options_refuse(err, "check needs HOST:PORT", "");
 	if (addr_split(text, o->host, sizeof(o->host), &o->port) != 0)
-		return refuse(err, "not of the form HOST:PORT or [IPv6]:PORT: ", text);
+		return options_refuse(err, "not of the form HOST:PORT or [IPv6]:PORT: ", text);
 	size_t len = strlen(o->host);
 	if (o->host[0] == '[' && o->host[len - 1] == ']') {
 		memmove(o->host, o->host + 1, len - 2);
@@ -287,21 +287,21 @@ is_beginning(const char *word)
 static int
 take_address(const char *text, struct options *o, FILE *err)
 {
-	return parse_address(text, &o->peer) != 0 ? refuse(err, NOT_ADDRESS, text) : 0;
+	return parse_address(text, &o->peer) != 0 ? options_refuse(err, NOT_ADDRESS, text) : 0;
 }
 
 static int
-take_id(const char *text, struct options *o, FILE *err)
+options_take_id(const char *text, struct options *o, FILE *err)
 {
 	char *end;
 
 	if (parse_positive(text, 10, INT64_MAX, &end, &o->id) != 0 || *end != '\0')
-		return refuse(err, "the ID of a connection is needed, as 'connections' shows it: ", text);
+		return options_refuse(err, "the ID of a connection is needed, as 'connections' shows it: ", text);
 	return 0;
 }
 
 static int
-take_level(const char *text, struct options *o, FILE *err)
+options_take_level(const char *text, struct options *o, FILE *err)
 {
 #define OR_LEVEL(level, word) word,
 	static const char *const words[] = { CONTROL_LEVEL_WORDS(OR_LEVEL) CONTROL_LEVEL_DEFAULT };
@@ -311,12 +311,12 @@ take_level(const char *text, struct options *o, FILE *err)
 			o->level = words[i];
 	return o->level != NULL
 	    ? 0
-	    : refuse(err, "a level is one of error, warning, notice, info, debug and " CONTROL_LEVEL_DEFAULT ", not ",
-	          text);
+	    : options_refuse(err,
+	          "a level is one of error, warning, notice, info, debug and " CONTROL_LEVEL_DEFAULT ", not ", text);
 }
 
 static int
-take_number(const char *text, const char *of, uint32_t max, uint32_t *out, FILE *err)
+options_take_number(const char *text, const char *of, uint32_t max, uint32_t *out, FILE *err)
 {
 	if (parse_u32(text, max, out) == 0)
 		return 0;
@@ -328,13 +328,13 @@ take_number(const char *text, const char *of, uint32_t max, uint32_t *out, FILE 
 static int
 take_group(const char *text, struct options *o, FILE *err)
 {
-	return take_number(text, "a link group", UINT32_MAX, &o->group, err);
+	return options_take_number(text, "a link group", UINT32_MAX, &o->group, err);
 }
 
 static int
 take_link(const char *text, struct options *o, FILE *err)
 {
-	return take_number(text, "a link in its group", UINT8_MAX, &o->link, err);
+	return options_take_number(text, "a link in its group", UINT8_MAX, &o->link, err);
 }
 
 /* The arguments of a command, in their order. */
@@ -346,10 +346,10 @@ take_named(const struct control_command_row *cmd, char ***next, struct options *
 		int (*needed)(const char *text, struct options *, FILE *err);
 		int (*optional)(const char *text, struct options *, FILE *err);
 	} arguments[] = {
-		{ CONTROL_F_SERVICE, take_service, take_service },
-		{ CONTROL_F_PEER, take_peer, take_address },
-		{ CONTROL_F_ID, take_id, take_id },
-		{ CONTROL_F_LEVEL, take_level, take_level },
+		{ CONTROL_F_SERVICE, options_take_service, options_take_service },
+		{ CONTROL_F_PEER, options_take_peer, take_address },
+		{ CONTROL_F_ID, options_take_id, options_take_id },
+		{ CONTROL_F_LEVEL, options_take_level, options_take_level },
 		{ CONTROL_F_GROUP, take_group, take_group },
 		{ CONTROL_F_LINK, take_link, take_link },
 	};
@@ -416,9 +416,9 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		next += words;
 	}
 	if (cmd == NULL && *next == NULL)
-		return refuse(err, "no command given", "");
+		return options_refuse(err, "no command given", "");
 	if (cmd == NULL && is_beginning(*next))
-		return refuse(err, "this is only the beginning of a command (see --help): ", *next);
+		return options_refuse(err, "this is only the beginning of a command (see --help): ", *next);
 	if (cmd == NULL)
 		return refuse_command(*next, o, err);
 	unsigned refused = given & ~(cmd->takes & ~cmd->named);
@@ -428,16 +428,16 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 			return -EINVAL;
 		}
 	if (o->watch_ms != 0 && cmd->once)
-		return refuse(err, cmd->name, " cannot be watched");
+		return options_refuse(err, cmd->name, " cannot be watched");
 	if (o->delta && o->command != CONTROL_STATS)
-		return refuse(err, "--delta is for stats", "");
+		return options_refuse(err, "--delta is for stats", "");
 	if (o->json && o->command == CONTROL_TOP)
-		return refuse(err, cmd->name, " is for people: ask for status and connections");
+		return options_refuse(err, cmd->name, " is for people: ask for status and connections");
 	if (take_named(cmd, &next, o, err) != 0)
 		return -EINVAL;
 	if (cmd->needs_any != 0 && o->id == 0 && (given & cmd->needs_any) == 0)
-		return refuse(err, cmd->name, " needs the ID of a connection, --service or --peer");
-	return *next != NULL ? refuse(err, "too many arguments: ", *next) : 0;
+		return options_refuse(err, cmd->name, " needs the ID of a connection, --service or --peer");
+	return *next != NULL ? options_refuse(err, "too many arguments: ", *next) : 0;
 }
 
 /* The next option, NULL when there is none; *rc: it is not known, or lacks its value, which getopt has said. */
@@ -476,7 +476,7 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 			return OPTIONS_DONE;
 		given |= row->field;
 		if (take_value(row, o) != 0)
-			rc = refuse(err, row->wrong, row->type != MODE ? optarg : "");
+			rc = options_refuse(err, row->wrong, row->type != MODE ? optarg : "");
 	}
 	if (rc == 0 && argv[optind] != NULL && strcmp(argv[optind], "help") == 0) {
 		print_help(out);

@@ -445,7 +445,7 @@ run_watch(const struct options *o)
 }
 
 static int
-run(const struct options *o)
+smcrctl_run(const struct options *o)
 {
 	if (o->command == CONTROL_TOP)
 		return run_top(o);
@@ -463,7 +463,7 @@ main(int argc, char **argv)
 	enum options_result parsed = options_parse(argc, argv, &o, stdout, stderr);
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? EXIT_WELL : EXIT_TROUBLE;
-	int status = run(&o);
+	int status = smcrctl_run(&o);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "smcrctl: cannot write the output\n");
 		return EXIT_TROUBLE;

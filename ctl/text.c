@@ -125,7 +125,7 @@ print_clean(FILE *f, const char *text)
 }
 
 static void
-add(struct table *t, const char *text)
+text_add(struct table *t, const char *text)
 {
 	size_t *width = &t->width[t->cell_cnt++ % t->columns], own = text_width(text);
 
@@ -144,13 +144,13 @@ table_column(struct table *t, const char *heading, bool right)
 {
 	assert(t->cell_cnt == t->columns && t->columns < TABLE_COLUMNS_MAX);
 	t->right[t->columns++] = right;
-	add(t, heading);
+	text_add(t, heading);
 }
 
 void
 table_cell(struct table *t, const char *text)
 {
-	add(t, text[0] != '\0' ? text : "-");
+	text_add(t, text[0] != '\0' ? text : "-");
 }
 
 void

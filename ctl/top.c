@@ -36,7 +36,7 @@ count_of(const json_t *item, const char *key)
 
 /* A service by its name, a connection by its ID. */
 static const char *
-key_of(const json_t *item, char id[24])
+top_key_of(const json_t *item, char id[24])
 {
 	snprintf(id, 24, "%" PRId64, get_int(item, "id"));
 	return json_object_get(item, "name") != NULL ? get_string(item, "name") : id;
@@ -56,7 +56,7 @@ counts_of(const json_t *list)
 
 		for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
 			json_object_set(kept, counts[k], json_object_get(item, counts[k]));
-		json_object_set_new(all, key_of(item, id), kept);
+		json_object_set_new(all, top_key_of(item, id), kept);
 	}
 	return all;
 }
@@ -88,7 +88,7 @@ measure(const struct top *t, const json_t *list, int64_t ms, const char *service
 
 	*cnt = 0;
 	for (size_t i = 0; flows != NULL && i < json_array_size(list); i++) {
-		const json_t *c = json_array_get(list, i), *before = json_object_get(t->before, key_of(c, id));
+		const json_t *c = json_array_get(list, i), *before = json_object_get(t->before, top_key_of(c, id));
 
 		if (is_shown(c, "service", service))
 			flows[(*cnt)++] = (struct flow){

@@ -26,7 +26,7 @@ count_rest(const struct report *r, struct report_sum *sum)
 
 /* Counts up to REPORT_STEP_ITEMS objects of the worker: sessions, groups, then links. False when all workers are done. */
 static bool
-count(struct report *r)
+report_status_count(struct report *r)
 {
 	const struct smcr *eng = worker_engine(r->worker);
 	struct report_sum *sum = &r->sum[r->nr];
@@ -98,7 +98,7 @@ report_status(struct report *r)
 {
 	switch ((enum status_phase)r->phase) {
 	case STATUS_COUNT:
-		if (count(r))
+		if (report_status_count(r))
 			return true;
 		add_summary(r);
 		break;
@@ -126,7 +126,7 @@ report_status(struct report *r)
 bool
 report_drain(struct report *r)
 {
-	if (count(r))
+	if (report_status_count(r))
 		return true;
 	add_summary(r);
 	return false;

@@ -150,7 +150,7 @@ room(const struct siw_qp *qp, size_t payload_len)
 }
 
 static void
-put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
+siw_sctp_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
 {
 	segq_put(&siw_sctp(qp)->out, h, payload);
 }
@@ -216,7 +216,7 @@ say_all(struct siw_qp *qp)
 }
 
 static void
-finish(struct siw_qp *qp, bool last_word)
+siw_sctp_finish(struct siw_qp *qp, bool last_word)
 {
 	struct siw_sctp *s = siw_sctp(qp);
 	uint8_t message[SCTP_DDP_CONTROL_MAX];
@@ -308,7 +308,7 @@ const struct siw_llp siw_sctp_llp = {
 	.connect = siw_sctp_connect,
 	.connect_error = connect_error,
 	.room = room,
-	.put = put,
+	.put = siw_sctp_put,
 	.queued = queued,
 	.is_empty = is_empty,
 	.push_begin = push_begin,
@@ -316,7 +316,7 @@ const struct siw_llp siw_sctp_llp = {
 	.flush = flush,
 	.rx_turn = siw_sctp_rx_turn,
 	.recv_posted = recv_posted,
-	.finish = finish,
+	.finish = siw_sctp_finish,
 	.path_rtt = path_rtt,
 	.conn_info = conn_info,
 	.rest = rest,

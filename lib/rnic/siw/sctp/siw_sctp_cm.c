@@ -41,7 +41,7 @@ own_pdata(const struct siw_qp *qp, const struct rnic_remote *to)
 }
 
 static void
-start(struct siw_qp *qp, const struct mpa_pdata *peer, bool rtr_send)
+siw_sctp_cm_start(struct siw_qp *qp, const struct mpa_pdata *peer, bool rtr_send)
 {
 	const struct siw_sctp_stack *stack = siw_sctp_stack(qp->dev);
 	struct siw_sctp *s = siw_sctp(qp);
@@ -119,7 +119,7 @@ siw_sctp_accepted(struct siw_qp *qp, struct span pdata)
 		return false;
 	}
 	siw_qp_set_state(qp, SIW_RTS);
-	start(qp, &peer, false);
+	siw_sctp_cm_start(qp, &peer, false);
 	siw_tx_schedule(qp);
 	siw_cm_check_connected(qp);
 	return qp->state == SIW_RTS;
@@ -214,7 +214,7 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		siw_qp_break(qp, "the DDP stream session's Accept could not be sent", RNIC_WC_FLUSHED, NULL);
 		return;
 	}
-	start(qp, &peer, s->session.depths.p2p && (s->session.depths.rtr & RTR_SEND) != 0);
+	siw_sctp_cm_start(qp, &peer, s->session.depths.p2p && (s->session.depths.rtr & RTR_SEND) != 0);
 	/* We may speak at once, unlike over MPA. */
 	if (siw_rx_started(qp))
 		siw_rx_schedule(qp);

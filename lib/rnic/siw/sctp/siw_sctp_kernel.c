@@ -474,7 +474,7 @@ ready(void *arg, int fd, unsigned events)
 }
 
 static void
-end(struct siw_assoc *a, bool in_order)
+siw_sctp_kernel_end(struct siw_assoc *a, bool in_order)
 {
 	struct kernel_assoc *k = kernel_assoc(a);
 
@@ -570,5 +570,5 @@ const struct siw_sctp_stack siw_sctp_kernel = {
 	.take = take,
 	.info = info,
 	.last_words = last_words,
-	.end = end,
+	.end = siw_sctp_kernel_end,
 };

@@ -411,7 +411,7 @@ last_words(struct siw_assoc *a)
 }
 
 static void
-end(struct siw_assoc *a, bool in_order)
+siw_sctp_user_end(struct siw_assoc *a, bool in_order)
 {
 	struct user_assoc *u = user_assoc(a);
 	struct siw_dev *dev = a->dev;
@@ -592,5 +592,5 @@ const struct siw_sctp_stack siw_sctp_user = {
 	.gather = gather,
 	.info = info,
 	.last_words = last_words,
-	.end = end,
+	.end = siw_sctp_user_end,
 };
