@@ -130,7 +130,7 @@ static const struct rule memory_rules[] = {
 	{ COUNTED("refused_groups_addr", "link groups declined: too many of one address"),
 	    "raise smcr.groups_per_address" },
 	{ COUNTED("refused_peers_max", "first contacts declined: with too many peers at once"),
-	    "find out who connects so often" },
+	    "find the client that connects so often" },
 	{ COUNTED("refused_rmbs_max", "receive buffers refused: too many in one link group"),
 	    "raise smcr.rmb_elements, or rmb_element of services" },
 	{ COUNTED("refused_quarantine", "connections refused: elements in quarantine"),
@@ -201,11 +201,11 @@ static const struct rule device_rules[] = {
 	{ DOCTOR_PROBLEM, "[transport~iwarp?[card,mpa_port?|{name} does not listen for MPA connections]]",
 	    "see the log; set another mpa_ports range" },
 	{ TROUBLE("mpa_bad", "strangers or broken peers on its MPA port"),
-	    "see the log for who it was last; set mpa_clients, or a firewall rule" },
+	    "the log names the last one; set mpa_clients, or a firewall rule" },
 	{ TROUBLE("mpa_refused_token", "MPA connections without the token of a link group"),
-	    "see the log for who it was last" },
+	    "the log names the last one" },
 	{ TROUBLE("mpa_refused_address", "MPA connections from addresses that may not"),
-	    "see the log for who it was last; set mpa_clients if that is a peer" },
+	    "the log names the last one; set mpa_clients if it is a peer" },
 	{ TROUBLE("crc_errors", "frames with a wrong checksum"), "look for a broken network card, cable or middlebox" },
 	{ TROUBLE("accept_pauses", "pauses of accepting"), "raise LimitNOFILE" },
 	{ TROUBLE("retry_exc", "links lost, as the peer did not answer"),
@@ -327,7 +327,7 @@ look_at_links(struct doctor *d, const json_t *answer)
 
 /* What smcrd -t warns of, too, what an operator has ordered and may have forgotten, and what clients have met. */
 static const struct rule access_rules[] = {
-	{ DOCTOR_WARNING, "[exposed?{name}: it has no allow list: whoever reaches {listen} can connect to {to}]",
+	{ DOCTOR_WARNING, "[exposed?{name}: it has no allow list: any host that reaches {listen} can connect to {to}]",
 	    "set allow; [ \"::/0\" ] if everybody may" },
 	{ DOCTOR_WARNING, "[disabled?{name}: it is disabled: new connections are refused]",
 	    "smcrctl enable NAME, when it may have connections again" },
@@ -408,7 +408,7 @@ look_at_services(struct doctor *d, const json_t *facts)
 		FIND(d, s, peer_rules);
 		json_decref(s);
 	}
-	doctor_rules_find(d, facts, DOCTOR_WARNING, "[services?|there are none: the daemon has nothing to do]",
+	doctor_rules_find(d, facts, DOCTOR_WARNING, "[services?|no service: the daemon has nothing to do]",
 	    "add an ingress or egress");
 	end_area(d, facts, "{services:n}, and no connection was refused or has gone to TCP");
 }
@@ -427,7 +427,7 @@ look_at_reasons(struct doctor *d, const json_t *stats)
 
 		for (size_t i = 0; i < json_array_size(list); i++)
 			doctor_rules_find(d, json_array_get(list, i), DOCTOR_WARNING, whose[w][1],
-			    "smcrctl connections --tcp shows who");
+			    "smcrctl connections --tcp lists them");
 	}
 	end_area(d, NULL, "none against SMC-R so far");
 }

@@ -182,7 +182,7 @@ static const char check_text[] =
     "[bulk*  [path=tcp?TCP,|SMC-R,] [direction=back?from peer|to peer  ][path=tcp?  ]   "
     "[took_us?{rate:B8}/s|       -  ]  {bytes:B} in [took_us?{took_us:u}|less than 1us]\n]"
     "[bulk_text?Not measured: {bulk_text}\n]"
-    "[held_off_ms?It was held off after failures, for another {held_off_ms:t}[possible?: it is not any more].\n]";
+    "[held_off_ms?It was held off after failures for another {held_off_ms:t}[possible?: it has ended].\n]";
 
 /* What took no microsecond has no rate. */
 static void

@@ -127,7 +127,7 @@ START_TEST(answers_of_commands)
 	    "  CLC                    2.0s  failed\n"
 	    "  queue pair connect        -  skipped: there was one\n"
 	    "  teleport                  -  not-reached\n"
-	    "It was held off after failures, for another 42.0s.\n");
+	    "It was held off after failures for another 42.0s.\n");
 	prints(CONTROL_CHECK,
 	    "{\"possible\":true,\"text\":\"yes\",\"bulk\":["
 	    "{\"path\":\"smcr\",\"direction\":\"out\",\"bytes\":33554432,\"took_us\":16000},"

@@ -74,7 +74,7 @@ siw_sctp_notified(struct siw_assoc *a, const void *bytes, size_t len, struct siw
 	case SCTP_CANT_STR_ASSOC:
 		return siw_assoc_silent(out, SIW_LOST_SILENT);
 	case SCTP_RESTART:
-		return siw_assoc_lost(out, "the peer began anew");
+		return siw_assoc_lost(out, "the peer restarted the association");
 	default:
 		return siw_assoc_silent(out, SIW_LOST_RESET);
 	}
