@@ -184,7 +184,7 @@ static const struct {
 	{ SERVICES, "[{\"name\":\"x\",\"listen\":\"0.0.0.0:1\",\"to\":\"h:2\"," NO_ALLOW "}]", DOCTOR_WARNING,
 	    "services", "x: it has no allow list: any host that reaches 0.0.0.0:1 can connect to h:2" },
 	{ SERVICES, "[{\"name\":\"x\",\"listen\":\"[2001:db8::1]:1\"," NO_ALLOW "}]", DOCTOR_WARNING, "services",
-	    "whoever reaches [2001:db8::1]:1" },
+	    "any host that reaches [2001:db8::1]:1" },
 	{ SERVICES, "[{\"name\":\"x\",\"disabled\":true}]", DOCTOR_WARNING, "services",
 	    "x: it is disabled: new connections are refused" },
 	{ SERVICES, "[{\"name\":\"x\",\"refused_allow\":5}]", DOCTOR_WARNING, "services",
