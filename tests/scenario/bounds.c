@@ -1,5 +1,5 @@
 /* Bounds, each a row: what is counted, and how much of it there may be. A limit of the engine that a peer could exceed
- * otherwise has its row here. What is counted is counted anew: the engine's own figures may be what is wrong. */
+ * otherwise has its row here. All is counted independently of the engine's own figures. */
 #include "tests/scenario/bounds.h"
 
 #include <stdio.h>
@@ -140,7 +140,7 @@ note_full_groups(struct look *l)
 	return cnt;
 }
 
-/* *used: elements that somebody has, or was promised and waits for a new RMB. */
+/* *used: elements in use, or promised to a waiter for a new RMB. */
 static void
 count_elements(const struct lgr *lgr, uint32_t *used, uint32_t *quarantined)
 {
@@ -157,7 +157,7 @@ count_elements(const struct lgr *lgr, uint32_t *used, uint32_t *quarantined)
 	}
 }
 
-/* A group that takes no connections takes none: nobody gets an element of it who was not there before. */
+/* A group that takes no connections takes none: no new connection gets an element of it. */
 static void
 look_at_elements(struct look *l, const struct lgr *lgr)
 {
@@ -211,7 +211,7 @@ ms_until(const struct smcr *eng, const struct timer *t)
 	return timer_armed(t) && t->at_ns > eng->now_ns ? (uint64_t)(t->at_ns - eng->now_ns) / MS : 0;
 }
 
-/* Something leads to an element for those who wait for one: an exchange, another try of ours, marks that are to be acted on, or the
+/* Something leads to an element for waiting connections: an exchange, another try of ours, marks that are to be acted on, or the
  * tests of a group whose links are all silent, where no exchange begins. */
 static bool
 rmb_is_under_way(const struct lgr *lgr)

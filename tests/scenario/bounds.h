@@ -1,6 +1,6 @@
 /*
  * What peers may make an engine hold, how much and for how long: the table of doc/threat-model.md, as checks. They look
- * at an engine from outside, after each turn, and remember little of the last look. Nothing here knows who asks: the
+ * at an engine from outside, after each turn, and remember little of the last look. Nothing here knows the caller: the
  * runner's honest hosts, and the fuzzer's engine.
  */
 #pragma once

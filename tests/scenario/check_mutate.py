@@ -18,7 +18,7 @@ _loader = importlib.machinery.SourceFileLoader("mutate", os.path.join(HERE, "mut
 mutate = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutate", _loader))
 _loader.exec_module(mutate)
 
-# Two processes, the second one in a process group of its own, as libcheck does it. Both hold the pipe of argv[1]; who is ready
+# Two processes, the second one in a process group of its own, as libcheck does it. Both hold the pipe of argv[1]; the ready one
 # says so in it.
 TEST = """
 import os, signal, sys
@@ -36,7 +36,7 @@ while sys.argv[2] == "stays":
 
 
 class Held:
-    """A pipe that tells when nobody has its other end any more."""
+    """A pipe that reports the close of its other end."""
 
     def __init__(self):
         self.ours, self.theirs = os.pipe()

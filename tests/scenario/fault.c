@@ -7,7 +7,7 @@
 #include "tests/scenario/oom.h"
 #include "wire/cdc.h"
 
-/* -- who may suffer -- */
+/* -- possible victims -- */
 
 static bool
 same_gid(const struct rnic_gid *a, const struct rnic_gid *b)
@@ -79,7 +79,7 @@ hits_link(struct faults *s, const struct rnic_dev *dev, uint32_t qpn)
 		world_excuse(s->w, "the only link of a group breaks");
 }
 
-/* The shortest time that somebody waits for an answer. */
+/* The shortest time limit of an answer. */
 static uint32_t
 patience_ms(const struct plan *p)
 {

@@ -10,7 +10,7 @@
 #include "tests/scenario/stcp.h"
 
 #define HOST_ADDR(nr) (1 + (nr)) /* last byte of its address, as others see it */
-#define HOST_GROUPS 1024         /* ids of groups that are told apart in a hostile run */
+#define HOST_GROUPS 1024         /* ids of groups that are distinguished in a hostile run */
 
 struct trace;
 struct host;
@@ -19,7 +19,7 @@ struct liar;
 /* A place for a device: the one that is plugged in, or will be. */
 struct host_dev {
 	struct host *h;
-	struct rnic_dev *dev; /* NULL: none (any more) */
+	struct rnic_dev *dev; /* NULL: none, or removed */
 	unsigned made;        /* which one it is of those that the host has had */
 	bool frozen;          /* by a fault */
 	struct timer back;    /* a new one is plugged in */
@@ -32,7 +32,7 @@ struct host {
 	struct trace *trace;
 	struct host *all; /* every host of the run, by number */
 	unsigned nr;
-	struct liar *liar; /* hostile runs: who is heard and overheard; NULL in others */
+	struct liar *liar; /* hostile runs: the liar and what it overhears; NULL in others */
 	bool lies;         /* this is the liar's host: it is not judged */
 	bool ended;        /* its process, for good */
 	uint64_t honest_groups[HOST_GROUPS / 64], liars_groups[HOST_GROUPS / 64]; /* bit per id (hostile.c) */
@@ -63,7 +63,7 @@ void host_check_device(struct host *);
 void host_stall(struct host *, int64_t until_ns);
 /* Unplugs a device; a new one comes at back_ns (INT64_MAX: never). */
 void host_unplug(struct host_dev *, int64_t back_ns);
-/* The process dies, its devices go with it, and nobody comes back. */
+/* The process dies with its devices, and does not return. */
 void host_end(struct host *);
 /* The process dies and a new one is started: another peer id, no connection, no group. */
 void host_restart(struct host *);
@@ -71,7 +71,7 @@ void host_restart(struct host *);
 struct rnic_dev *host_first_dev(const struct host *);
 /* The device with this GID; NULL: none. */
 struct rnic_dev *host_dev_of(const struct host *, const struct rnic_gid *);
-/* The same among so many hosts, and the host that has it; *of stays as it is when there is none. */
+/* The same among so many hosts, and the host that has it; **of is unchanged without one. */
 struct rnic_dev *hosts_dev_of(const struct host *hosts, unsigned cnt, const struct rnic_gid *, const struct host **of);
 /* The network of its interfaces. */
 struct smcr_subnet host_subnet(const struct host *);

@@ -47,7 +47,7 @@ look_at_groups(struct host *h)
 	}
 }
 
-/* A server names where a client's queue pairs go: with iWARP, to nobody but itself (host.c sets the policy). */
+/* A server names where a client's queue pairs go: with iWARP, only to itself (host.c sets the policy). */
 static void
 look_at_links(struct host *h)
 {

@@ -68,7 +68,7 @@ change_fields(struct liar *l, enum lie_proto proto, uint8_t *msg, size_t len, ch
 		lie_change(&l->mem, proto, msg, len, draw_fields(l), text);
 }
 
-/* A message that nobody wrote, or not now. */
+/* A forged message, or one at a wrong time. */
 static size_t
 draw_message(struct liar *l, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX])
 {
@@ -490,7 +490,7 @@ end_session(struct liar *l)
 	}
 }
 
-/* Words on the middle of a connection that needs none any more. */
+/* CLC messages of a connection past its rendezvous. */
 static void
 talk_on_middle(struct liar *l)
 {

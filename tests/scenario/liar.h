@@ -1,7 +1,7 @@
 /*
  * The third host of a hostile run: a real engine behind a layer that lies. What it says on its TCP connections and
  * posts to its devices goes through here; up to some message it passes unchanged, from there on some of it is changed
- * (lie.h), left out, doubled, swapped with the next one, replaced by an old one, or followed by one that nobody wrote;
+ * (lie.h), left out, doubled, swapped with the next one, replaced by an old one, or followed by a forged one;
  * and between messages the liar does things of its own: it breaks links, ends connections, stands still, restarts. What
  * it hears is changed too, now and then, so that its engine goes on faithfully from what is not so. Everything is drawn
  * from the plan's seed.

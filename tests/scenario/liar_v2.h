@@ -1,6 +1,6 @@
 /* What a liar does only in version 2 of SMC: lists of any length in messages of up to 8 KiB, 16-bit numbers in either byte order,
  * and sequences of messages, each of which is nearly right: requests for links, RMBs by the hundred that come and go, answers
- * that nobody waits for. Called by liar.c alone. */
+ * that are unsolicited. Called by liar.c alone. */
 #pragma once
 
 #include "tests/scenario/liar.h"

@@ -299,7 +299,7 @@ lie_change_one(struct lie_memory *m, enum lie_proto proto, uint8_t *msg, size_t 
 		(void)change(m, &l->f[nr % cnt], msg + layout_at(l->f[nr % cnt].off, msg, len), text, at);
 }
 
-/* -- messages that nobody wrote -- */
+/* -- forged messages -- */
 
 static void
 fill_known(struct lie_memory *m, const struct layout *l, uint8_t *msg)

@@ -15,7 +15,7 @@
 #include "base/rng.h"
 #include "tests/scenario/lie_layout.h"
 
-#define LIE_MSG_MAX 768   /* of one that is remembered, or written anew */
+#define LIE_MSG_MAX 768   /* of a kept or forged one */
 #define LIE_LONG_MAX 8256 /* of one that is made longer */
 #define LIE_OLD_MAX 64
 #define LIE_VALUES 16
@@ -36,7 +36,7 @@ struct lie_old {
 
 struct lie_memory {
 	struct rng *rng;
-	bool v2; /* most messages that nobody wrote are of version 2 */
+	bool v2; /* most forged messages are of version 2 */
 	struct lie_values values[LK_CNT];
 	struct lie_old old[LIE_OLD_MAX];
 	unsigned old_cnt, old_next;
@@ -51,7 +51,7 @@ void lie_change(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, u
 void lie_change_one(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, unsigned nr, char text[LIE_TEXT]);
 /* A message of before: its length, 0 when there is none yet. */
 size_t lie_old(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
-/* Somebody else's, of the type that msg has now, in its place: its length, 0 when none is known. */
+/* Another host's, of the type that msg has now, in its place: its length, 0 when none is known. */
 size_t lie_others(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX], size_t len);
 /* The peer id of a CLC message becomes one that is made of nr. */
 void lie_name_peer(uint8_t *msg, size_t len, uint32_t nr);

@@ -1,4 +1,4 @@
-/* Where the fields of CLC, LLC and CDC messages are, of both versions: tables for who changes messages that were right. */
+/* Where the fields of CLC, LLC and CDC messages are, of both versions: tables for code that changes valid messages. */
 #pragma once
 
 #include <stdbool.h>

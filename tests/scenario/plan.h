@@ -41,7 +41,7 @@ struct plan_fault {
 
 /* Plan.af_smc. */
 #define AF_SMC_BOTH 3 /* every second device is for version 1 */
-#define AF_SMC_SOME 4 /* smcrds that do not know what the other end is, and host 2 that is none */
+#define AF_SMC_SOME 4 /* smcrds that do not know the kind of the other end, and host 2, a foreign peer */
 
 /* X(name, least, most), one a line. */
 /* clang-format off */
@@ -117,7 +117,7 @@ struct plan_fault {
 	X(act_us, 0, 100000000)		/* between two deeds of its own, on average; 0: none */ \
 	X(talk_ms, 0, 600000)		/* it ends after that */ \
 	X(liar_ids, 0, 1)		/* it has another peer id in each of its connections */ \
-	X(pose_per_mille, 0, 1000)	/* of its CLC messages: what somebody else has said, instead */ \
+	X(pose_per_mille, 0, 1000)	/* of its CLC messages: replaced by another host's */ \
 	X(max_qp, 0, 100000)		/* of a device; 0: as many as it likes */ \
 	X(rmb_kb, 0, 1000000)		/* of an engine's RMBs in all; 0: as much */ \
 	X(silent_ms, 0, 600000)		/* and before its end says nothing for so long */ \

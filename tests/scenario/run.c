@@ -460,7 +460,7 @@ load_seeds(const char *path, struct run_case *cases, unsigned max)
 	return cnt;
 }
 
-/* Of those that nobody chose, some have hosts that are Linux's AF_SMC to one another, of either version or both, or such a host
+/* Of seeds without settings, some have hosts that are Linux's AF_SMC to one another, of either version or both, or such a host
  * among smcrds. */
 static void
 draw_af_smc(struct run_case *c, unsigned i)

@@ -232,7 +232,7 @@ all_idle(const struct scenario *s)
 	return true;
 }
 
-/* Groups end: because they are told to, or because nobody uses them. */
+/* Groups end: by an order, or unused. */
 static void
 end_groups(struct scenario *s)
 {
@@ -248,7 +248,7 @@ end_groups(struct scenario *s)
 	for (unsigned i = 0; i < honest_hosts(s->plan); i++)
 		if (!smcr_idle(s->host[i].eng))
 			world_fail(&s->w, "host%u: groups do not end %s", i,
-			    s->plan->drain == 1 ? "after draining" : "though nobody uses them");
+			    s->plan->drain == 1 ? "after draining" : "though they are unused");
 }
 
 /* The liar's time, and its end; what is left is the honest hosts'. */

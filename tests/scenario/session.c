@@ -573,7 +573,7 @@ chosen_group_made_room(const struct session *s)
 }
 
 /*
- * Each new RMB takes an exchange with the peer, one after the other. Where these take long, who stands behind many goes by TCP after
+ * Each new RMB takes an exchange with the peer, one after the other. Where these take long, late waiters use TCP after
  * three quarters of the time that the peer waits for its CLC message (rdv_peer_waits), and not before; each exchange has come to
  * its end, and has led to an RMB. That there was one all the time is a bound (bounds.c).
  */

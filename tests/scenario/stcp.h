@@ -1,5 +1,5 @@
 /* Simulated TCP: two byte streams with latency, segments cut at random, bounded windows, urgent bytes in their place,
- * FIN and RST. Each end has one user, who is woken when something changed and must then look at everything. */
+ * FIN and RST. Each end has one user, woken at each change, which must then check everything. */
 #pragma once
 
 #include "tests/scenario/world.h"
@@ -53,7 +53,7 @@ bool stcp_eof(const struct stcp_end *);
 void stcp_shutdown(struct stcp_end *);
 bool stcp_is_shut(const struct stcp_end *);
 
-/* The user is done with its end; it is not valid any more. With unread data, or when more comes, RST. */
+/* The user releases its end, which is then invalid. With unread data, or when more comes, RST. */
 void stcp_close(struct stcp_end *);
 /* RST. */
 void stcp_abort(struct stcp_end *);

@@ -18,7 +18,7 @@ void trace_set_script(struct trace *, struct script_run *);
 void trace_set_hosts(struct trace *, const struct host *);
 /* Messages of this engine are watched from now on. */
 void trace_attach(struct trace *, unsigned host, struct smcr *);
-/* The host's process ended: what was seen of it means nothing any more. */
+/* The host's process ended: observations of it are dropped. */
 void trace_forget(struct trace *, unsigned host);
 /* This connection's peer lies: nothing of it is judged, nor of its group. */
 void trace_hostile(struct trace *, unsigned host, uint32_t conn_id);

@@ -40,7 +40,7 @@ starts_over(const struct cdc_msg *msg, uint32_t usable, uint64_t *pos)
 	return true;
 }
 
-/* We started over: only with all consumed, as far as we were told; and it is said until something behind that was consumed. */
+/* We started over: only with all consumed by its cursor; S is sent until something after that was consumed. */
 static void
 check_start_over(const struct watcher *wr, struct tconn *c, const struct cdc_msg *msg, uint32_t usable)
 {
@@ -50,7 +50,7 @@ check_start_over(const struct watcher *wr, struct tconn *c, const struct cdc_msg
 	if (says && !c->knows_start_over)
 		trace_bad(wr, c, "starts over with a peer that does not know how to");
 	if (c->said_start_over && !says && c->in.cons % usable == 0 && (msg->conn_flags & CDC_ABORT) == 0)
-		trace_bad(wr, c, "started over, and does not say so any more");
+		trace_bad(wr, c, "started over, and S is missing");
 	c->said_start_over = says;
 	if (!starts_over(msg, usable, &from))
 		return;

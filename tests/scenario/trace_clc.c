@@ -38,7 +38,7 @@ check_mine(const struct watcher *wr, struct tconn *c)
 		}
 }
 
-/* An element that the peer names now: its last user here is told so. */
+/* An element that the peer names now: its last user here is notified. */
 static void
 note_peers(const struct watcher *wr, const struct tconn *c)
 {

@@ -84,7 +84,7 @@ struct texchange {
 	uint8_t link_num; /* the link that is added or deleted */
 	uint8_t over;     /* and the one that carries the messages */
 	int64_t from_ns;  /* what was queued before it became known may still go */
-	int64_t until_ns; /* who waits for an answer gives up then */
+	int64_t until_ns; /* a waiter for an answer gives up then */
 	bool confirming;  /* CONFIRM LINK was asked for over the new link */
 };
 
@@ -98,7 +98,7 @@ struct tgroup {
 	uint8_t test_open[256]; /* TEST LINK requests of ours without an answer, by link number */
 	bool rkey_open;         /* a CONFIRM RKEY or DELETE RKEY of ours is not answered, over this link */
 	uint8_t rkey_over;
-	int64_t rkey_until_ns; /* it may be given up then, and begun anew */
+	int64_t rkey_until_ns; /* it may be given up then, and restarted */
 	uint8_t peer_deletes[LLC_MAX_DELETE_RKEYS_V2 *
 	    LLC_RKEY_LEN]; /* the keys of the last DELETE RKEY request received */
 	struct texchange exchange;

@@ -166,7 +166,7 @@ was_answered(const struct watcher *wr, const struct tgroup *g, uint8_t link_num)
 	return is_server(g) && told != 0 && told < now && now < told + wr->t->queued_ns;
 }
 
-/* Which exchange goes on behind this message, sent or received. from_server: who wrote it. */
+/* Which exchange goes on behind this message, sent or received. from_server: the sender. */
 static void
 follow_exchange(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint8_t over, bool from_server)
 {
@@ -228,7 +228,7 @@ sent(const struct watcher *wr, struct tgroup *g, const struct llc_msg *msg, uint
 		bad(wr, g, msg, "behind DELETE LINK for all");
 	if (msg->response) {
 		if (g->rsp_out[msg->type] >= g->req_in[msg->type])
-			bad(wr, g, msg, "nobody asked");
+			bad(wr, g, msg, "unsolicited");
 	} else
 		check_request(wr, g, msg, over);
 	if (msg->type == LLC_CONFIRM_LINK)

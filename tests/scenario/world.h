@@ -24,7 +24,7 @@ struct world {
 	void (*line)(void *ctx, const char *text); /* each line of the log, whether it is written or not; may be NULL */
 	void *line_ctx;
 	bool lossy;         /* an adapter has acknowledged what its host never got */
-	const char *excuse; /* why connections may have been reset that nobody asked for; NULL: they may not */
+	const char *excuse; /* reason for unrequested resets of connections; NULL: they may not */
 };
 
 void world_init(struct world *, uint64_t seed, FILE *log);
@@ -34,7 +34,7 @@ void world_fini(struct world *);
 void world_fail(struct world *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* From now on connections may suffer: why, static text. The first reason is kept. */
 void world_excuse(struct world *, const char *why);
-/* Somebody reads the log. */
+/* The log has a reader. */
 bool world_listens(const struct world *);
 void world_log(struct world *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
