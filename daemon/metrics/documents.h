@@ -1,12 +1,12 @@
 /*
- * What main collects for one look at the daemon: the rows of its reports, the answer to `status` as JSON, and what was made of them.
- * Made by metrics.c in the main thread, given to the thread of http.c, which owns it from then on.
+ * What main collects for one look at the daemon: rows of its reports, the answer to `status` as JSON, and the pages made of them. Made
+ * by metrics.c in the main thread, then owned by http.c in its thread. There they are a list, the newest first, and answers share the
+ * pages: documents are freed when they are neither the newest nor on their way to a client.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "daemon/control/snapshot.h"
 
@@ -21,7 +21,7 @@ enum web_page {
 };
 
 struct text {
-	char *p; /* NULL: there is none */
+	char *p; /* NULL: not there */
 	size_t len;
 };
 
@@ -30,24 +30,15 @@ struct documents {
 	struct text status; /* as JSON */
 	struct text made[WEB_CNT];
 	bool draining;
-	bool failed; /* too large, or memory was out: nothing can be made of it */
+	bool failed; /* too large, or out of memory: no page can be made */
+	/* In a list: */
+	struct documents *next, **all;
+	unsigned uses; /* answers on their way, and one while they are the newest */
 };
 
-/* Nothing more is made of them; what was made stays. */
-static inline void
-documents_trim(struct documents *d)
-{
-	snapshot_fini(&d->seen);
-}
-
-static inline void
-documents_free(struct documents *d)
-{
-	if (d == NULL)
-		return;
-	snapshot_fini(&d->seen);
-	free(d->status.p);
-	for (unsigned i = 0; i < WEB_CNT; i++)
-		free(d->made[i].p);
-	free(d);
-}
+/* NULL is allowed. */
+void documents_free(struct documents *);
+/* Puts them in front of a list, which owns them then, with one use. */
+void documents_push(struct documents **all, struct documents *);
+/* Removes one use. */
+void documents_put(struct documents *);

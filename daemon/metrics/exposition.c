@@ -46,7 +46,7 @@ find_labels(struct label out[LABELS_MAX], const struct field *fields, const stru
 	out->name = NULL;
 }
 
-/* Each with what stands in front of the next label. */
+/* Returns what stands in front of the next label. */
 static const char *
 write_labels(FILE *out, const char *front, const struct label *l, const void *obj)
 {
@@ -64,7 +64,7 @@ write_labels(FILE *out, const char *front, const struct label *l, const void *ob
 	return front;
 }
 
-/* n of so many in the unit, exactly: no binary fraction. Zeros at the end are left out, but for one. */
+/* n / per exactly, without a binary fraction. Trailing zeros are left out, except one behind the point. */
 static void
 format_quotient(char buf[32], uint64_t n, unsigned per)
 {

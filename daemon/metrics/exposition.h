@@ -1,4 +1,4 @@
-/* The text that Prometheus reads, made of rows of reports by the table of metrics. Pure but for memory. */
+/* The text for Prometheus, made of rows of reports by the table of metrics. Pure but for memory. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,10 @@
-/* HTTP clients; see http.h. Everything but what is under the lock belongs to the thread. */
+/* HTTP clients; see http.h. All members belong to the thread, except those under the lock. */
 #include "daemon/metrics/http.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -16,33 +18,34 @@
 #include <event2/listener.h>
 
 #include "base/addr.h"
-#include "daemon/metrics/texts.h"
 #include "daemon/metrics/web.h"
 #include "daemon/net/net.h"
 
-#define GUARDS_MAX (HTTP_CLIENTS_MAX + HTTP_ACCEPTS) /* some have been sent away and are not gone yet */
+#define GUARDS_MAX (HTTP_CLIENTS_MAX + HTTP_ACCEPTS) /* some were shut down and are not freed yet */
 
-/* libevent gives the listener's callback of errors what is evhttp's. */
+/* libevent passes evhttp's argument to the listener's error callback, not ours. */
 static _Thread_local struct http *http_of_thread;
 
-/* A connection. The bufferevent is held by us too, so that evhttp's freeing it is seen: it has no callbacks then. */
+/* A connection. The bufferevent is held here as well: evhttp has freed its connection when the callbacks are gone. */
 struct guard {
 	struct bufferevent *bev;
 	int64_t until_ms;
 	bool asked;       /* its request is complete */
-	bool away;        /* sent away: the socket is shut down, and evhttp will find out */
-	bool known;       /* its address was looked at */
-	uint8_t from[16]; /* its source; a UNIX socket's and one that is not known are zero */
+	bool away;        /* the socket was shut down; evhttp will notice */
+	bool known;       /* its address was checked */
+	uint8_t from[16]; /* its source; zero: a UNIX socket, or not known */
 	/* Its answer: */
-	size_t left;            /* what was not taken when it was looked at last */
-	int64_t moved_ms;       /* when that became less; 0: there is no answer yet */
-	const struct texts *of; /* what it is made of */
+	size_t left;                /* bytes that were not taken at the last look */
+	int64_t moved_ms;           /* when they became fewer; 0: there is no answer yet */
+	const struct documents *of; /* the answer is made of these */
 };
 
 struct waiting {
-	struct evhttp_request *req; /* evhttp's; it stays ours to answer when the connection ends before */
+	struct evhttp_request *req; /* evhttp's; to be answered even if the connection has ended */
 	enum web_page page;
 };
+
+enum { EVENT_WAKE, EVENT_TICK, EVENT_SOON, EVENTS };
 
 struct http {
 	pthread_t thread;
@@ -50,18 +53,18 @@ struct http {
 	struct event_base *base;
 	struct evhttp *evhttp;
 	struct evconnlistener *listener;
-	struct event *wake, *tick, *soon;
+	struct event *events[EVENTS];
 	int wake_fd;
 	struct http_hooks hooks;
 	struct guard guards[GUARDS_MAX]; /* in the order of accepting */
 	unsigned guard_cnt;
 	unsigned accepts; /* left in this tick */
 	bool paused;      /* accepting has failed, */
-	bool tried;       /* and not again since it was tried */
+	bool tried;       /* and was tried again since */
 	struct waiting waiting[GUARDS_MAX];
 	unsigned waiting_cnt;
-	struct texts *texts; /* the newest first; those behind it are still being sent */
-	bool has_docs;       /* the newest may serve, as long as it is fresh */
+	struct documents *docs; /* the newest first; the others are still being sent */
+	bool has_docs;          /* the newest may serve while they are fresh */
 	int64_t docs_ms;
 	bool wanted;
 	int64_t wanted_ms;
@@ -84,7 +87,7 @@ http_now_ms(void)
 
 /* -- connections -- */
 
-/* Sets its source, too. */
+/* Also sets its source. */
 static bool
 may_connect(struct http *h, struct guard *g)
 {
@@ -102,7 +105,7 @@ may_connect(struct http *h, struct guard *g)
 	return may;
 }
 
-/* evhttp reads the end, or fails to write, and lets the connection go. */
+/* evhttp reads the end, or fails to write, and frees the connection. */
 static void
 send_away(struct guard *g)
 {
@@ -125,7 +128,7 @@ stands_still(const struct guard *g, int64_t now)
 	return g->moved_ms != 0 && now - g->moved_ms >= HTTP_STALL_MS;
 }
 
-/* Of two clients of one source, a before b in the order of accepting: b is the one to go. */
+/* Of two clients of one source, a accepted before b: true if b is the one to end. */
 static bool
 goes_first(const struct guard *a, const struct guard *b, int64_t now)
 {
@@ -142,7 +145,7 @@ same_source(const struct guard *a, const struct guard *b)
 	return addr_same_prefix(a->from, b->from, addr_source_bits(a->from));
 }
 
-/* One of the source that has the most; NULL: there are not too many. */
+/* A client of the source that has the most; NULL: there are not too many. */
 static struct guard *
 one_too_many(struct http *h)
 {
@@ -164,25 +167,7 @@ one_too_many(struct http *h)
 	return cnt > HTTP_CLIENTS_MAX ? goes : NULL;
 }
 
-static void
-make_room(struct http *h)
-{
-	for (struct guard *g; (g = one_too_many(h)) != NULL;)
-		send_away(g);
-}
-
-/* How much of its answer is left. */
-static void
-look_at_answer(struct guard *g, int64_t now)
-{
-	size_t left = evbuffer_get_length(bufferevent_get_output(g->bev));
-
-	if (g->moved_ms != 0 && left < g->left)
-		g->moved_ms = now;
-	g->left = left;
-}
-
-/* Forgets those that have gone, sends away who may not be here and whose time is over. */
+/* Removes guards of freed connections; shuts down clients that may not connect, or whose time is over. */
 static void
 sweep(struct http *h)
 {
@@ -199,15 +184,19 @@ sweep(struct http *h)
 		if (!g->away && ((!g->known && !may_connect(h, g)) || now >= g->until_ms))
 			send_away(g);
 		g->known = true;
-		look_at_answer(g, now);
+		const size_t left = evbuffer_get_length(bufferevent_get_output(g->bev));
+		if (g->moved_ms != 0 && left < g->left)
+			g->moved_ms = now;
+		g->left = left;
 		h->guards[kept++] = *g;
 	}
 	h->guard_cnt = kept;
-	make_room(h);
+	for (struct guard *g; (g = one_too_many(h)) != NULL;)
+		send_away(g);
 }
 
-/* libevent answers CONNECT without a length or twice, and takes another request then. So it is answered here, and the socket shut
- * before libevent can write. */
+/* libevent answers CONNECT without a length or twice, and then takes another request. So it is answered here, and the socket is shut
+ * down before libevent can write. */
 static void
 on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg)
 {
@@ -229,7 +218,7 @@ on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg)
 		}
 }
 
-/* For evhttp: the next connection's. Its descriptor is set when this has returned. */
+/* For evhttp: the bufferevent of the next connection. Its descriptor is set after this has returned. */
 static struct bufferevent *
 new_connection(struct event_base *base, void *arg)
 {
@@ -247,38 +236,45 @@ new_connection(struct event_base *base, void *arg)
 		(void)evbuffer_add_cb(bufferevent_get_input(bev), on_input, h);
 		h->guards[h->guard_cnt++] = (struct guard){ .bev = bev, .until_ms = http_now_ms() + HTTP_REQUEST_MS };
 	}
-	event_active(h->soon, EV_TIMEOUT, 1);
+	event_active(h->events[EVENT_SOON], EV_TIMEOUT, 1);
 	return bev;
 }
 
 /* -- answers -- */
 
-/* For libevent: an answer was taken, or its client has gone. */
+/* For libevent: an answer was taken, or its client is gone. */
 static void
-on_taken(const void *p, size_t len, void *texts)
+on_taken(const void *p, size_t len, void *docs)
 {
 	(void)p;
 	(void)len;
-	texts_put(texts);
+	documents_put(docs);
 }
 
+/* No more pages are made of the newest; those that were made stay until they are sent. */
 static void
 forget_docs(struct http *h)
 {
-	if (h->has_docs)
-		texts_retire(h->texts);
+	if (h->has_docs) {
+		snapshot_fini(&h->docs->seen);
+		documents_put(h->docs);
+	}
 	h->has_docs = false;
 }
 
-/* Who does not take the oldest text makes room for the newest. */
+/* Beyond HTTP_TEXTS_MAX, the clients that do not take the oldest are shut down. */
 static void
 take_docs(struct http *h, struct documents *docs)
 {
-	const struct texts *oldest;
+	const struct documents *oldest = NULL;
+	unsigned cnt = 0;
 
 	forget_docs(h);
-	h->has_docs = docs != NULL && texts_push(&h->texts, docs) != NULL;
-	unsigned cnt = texts_count(h->texts, &oldest);
+	h->has_docs = docs != NULL;
+	if (docs != NULL)
+		documents_push(&h->docs, docs);
+	for (const struct documents *d = h->docs; d != NULL; d = d->next, cnt++)
+		oldest = d;
 	for (unsigned i = 0; i < h->guard_cnt && cnt > HTTP_TEXTS_MAX; i++)
 		if (h->guards[i].of == oldest && !h->guards[i].away)
 			send_away(&h->guards[i]);
@@ -295,9 +291,9 @@ guard_of(struct http *h, struct evhttp_request *req)
 	return NULL;
 }
 
-/* texts: what the body belongs to, which is not copied; NULL: it is copied. */
+/* The body is copied, unless it is shared: then it belongs to the newest documents. */
 static void
-http_answer(struct http *h, struct evhttp_request *req, const struct web_answer *a, struct texts *texts)
+http_answer(struct http *h, struct evhttp_request *req, const struct web_answer *a)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
 	struct evbuffer *body = evbuffer_new();
@@ -311,13 +307,13 @@ http_answer(struct http *h, struct evhttp_request *req, const struct web_answer 
 	(void)evhttp_add_header(headers, "Content-Length", len);
 	(void)evhttp_add_header(headers, "Connection", "close");
 	if (body != NULL && evhttp_request_get_command(req) != EVHTTP_REQ_HEAD) {
-		if (texts == NULL)
+		if (!a->shared)
 			(void)evbuffer_add(body, a->body.p, a->body.len);
-		else if (evbuffer_add_reference(body, a->body.p, a->body.len, on_taken, texts) == 0)
-			texts->uses++;
+		else if (evbuffer_add_reference(body, a->body.p, a->body.len, on_taken, h->docs) == 0)
+			h->docs->uses++;
 	}
 	if (g != NULL) {
-		g->of = texts;
+		g->of = a->shared ? h->docs : NULL;
 		g->moved_ms = http_now_ms();
 	}
 	evhttp_send_reply(req, a->status, a->reason, body);
@@ -331,21 +327,14 @@ static void
 answer_all(struct http *h)
 {
 	for (unsigned i = 0; i < h->waiting_cnt; i++) {
-		struct texts *texts = h->has_docs ? h->texts : NULL;
-		const struct web_answer a = web_answer(texts != NULL ? texts->docs : NULL, h->waiting[i].page);
+		const struct web_answer a = web_answer(h->has_docs ? h->docs : NULL, h->waiting[i].page);
 
-		http_answer(h, h->waiting[i].req, &a, a.shared ? texts : NULL);
+		http_answer(h, h->waiting[i].req, &a);
 	}
 	h->waiting_cnt = 0;
 }
 
-static bool
-is_fresh(const struct http *h, int64_t now)
-{
-	return h->has_docs && now - h->docs_ms < HTTP_FRESH_MS;
-}
-
-/* Where a page in a browser of this host gets by giving its own name the address 127.0.0.1. */
+/* A page in a browser of this host connects by loopback when its own name resolves to 127.0.0.1. */
 static bool
 came_by_loopback(const struct guard *g)
 {
@@ -360,37 +349,43 @@ came_by_loopback(const struct guard *g)
 	return addr_is_loopback(&ss);
 }
 
-static void
-on_request(struct evhttp_request *req, void *arg)
+/* The request waits for its answer then; false: it is refused. */
+static bool
+take_request(struct http *h, struct evhttp_request *req, enum web_refusal *why)
 {
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
 	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
 	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
-	struct web_answer refusal;
-	struct http *h = arg;
 	struct guard *g = guard_of(h, req);
-	const int64_t now = http_now_ms();
 	enum web_page page;
 
-	if (g == NULL || g->away || !may_connect(h, g)) {
-		refusal = web_refusal(WEB_FORBIDDEN);
-		http_answer(h, req, &refusal, NULL);
-		return;
-	}
+	*why = WEB_FORBIDDEN;
+	if (g == NULL || g->away || !may_connect(h, g))
+		return false;
 	g->asked = true;
-	g->until_ms = now + HTTP_ANSWER_MS;
-	if (came_by_loopback(g) && !web_host_is_near(host)) {
-		refusal = web_refusal(WEB_MISDIRECTED);
-		http_answer(h, req, &refusal, NULL);
-		return;
-	}
-	if (!web_find(path != NULL ? path : "", accept, &page) || h->waiting_cnt == GUARDS_MAX) {
-		refusal = web_refusal(h->waiting_cnt == GUARDS_MAX ? WEB_BUSY : WEB_NOT_FOUND);
-		http_answer(h, req, &refusal, NULL);
-		return;
-	}
+	g->until_ms = http_now_ms() + HTTP_ANSWER_MS;
+	*why = WEB_MISDIRECTED;
+	if (came_by_loopback(g) && !web_host_is_near(host))
+		return false;
+	*why = h->waiting_cnt == GUARDS_MAX ? WEB_BUSY : WEB_NOT_FOUND;
+	if (h->waiting_cnt == GUARDS_MAX || !web_find(path != NULL ? path : "", accept, &page))
+		return false;
 	h->waiting[h->waiting_cnt++] = (struct waiting){ .req = req, .page = page };
-	if (is_fresh(h, now)) {
+	return true;
+}
+
+static void
+on_request(struct evhttp_request *req, void *arg)
+{
+	struct http *h = arg;
+	enum web_refusal why;
+	const int64_t now = http_now_ms();
+
+	if (!take_request(h, req, &why)) {
+		const struct web_answer refusal = web_refusal(why);
+
+		http_answer(h, req, &refusal);
+	} else if (h->has_docs && now - h->docs_ms < HTTP_FRESH_MS) {
 		answer_all(h);
 	} else if (!h->wanted) {
 		h->wanted = true;
@@ -432,7 +427,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Out of descriptors, mostly: they wait in the backlog until the next tick. */
+/* Mostly out of descriptors: clients wait in the backlog until the next tick. */
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
@@ -477,7 +472,7 @@ http_run(void *arg)
 
 	http_of_thread = h;
 	(void)event_base_dispatch(h->base);
-	/* Those whose connection is gone would be nobody's. */
+	/* evhttp would not free requests whose connection is gone. */
 	forget_docs(h);
 	answer_all(h);
 	return NULL;
@@ -493,12 +488,13 @@ set_up(struct http *h, int fd)
 	h->evhttp = h->base != NULL ? evhttp_new(h->base) : NULL;
 	if (h->evhttp == NULL || h->wake_fd < 0)
 		return -ENOMEM;
-	h->wake = event_new(h->base, h->wake_fd, EV_READ | EV_PERSIST, on_wake, h);
-	h->tick = event_new(h->base, -1, EV_PERSIST, on_tick, h);
-	h->soon = event_new(h->base, -1, 0, on_soon, h);
-	if (h->wake == NULL || h->tick == NULL || h->soon == NULL || event_add(h->wake, NULL) != 0 ||
-	    event_add(h->tick, &every) != 0)
-		return -ENOMEM;
+	h->events[EVENT_WAKE] = event_new(h->base, h->wake_fd, EV_READ | EV_PERSIST, on_wake, h);
+	h->events[EVENT_TICK] = event_new(h->base, -1, EV_PERSIST, on_tick, h);
+	h->events[EVENT_SOON] = event_new(h->base, -1, 0, on_soon, h);
+	for (unsigned i = 0; i < EVENTS; i++)
+		if (h->events[i] == NULL ||
+		    (i != EVENT_SOON && event_add(h->events[i], i == EVENT_TICK ? &every : NULL) != 0))
+			return -ENOMEM;
 	evhttp_set_allowed_methods(h->evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_max_headers_size(h->evhttp, HTTP_REQUEST_BYTES);
 	evhttp_set_max_body_size(h->evhttp, 0);
@@ -545,11 +541,9 @@ http_start(struct http *h)
 }
 
 static void
-wake(struct http *h)
+wake(const struct http *h)
 {
-	const uint64_t one = 1;
-
-	(void)!write(h->wake_fd, &one, sizeof(one));
+	(void)!write(h->wake_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 }
 
 void
@@ -575,13 +569,10 @@ http_free(struct http *h)
 		evhttp_free(h->evhttp);
 	for (unsigned i = 0; i < h->guard_cnt; i++)
 		bufferevent_decref(h->guards[i].bev);
-	if (h->wake != NULL)
-		event_free(h->wake);
-	if (h->tick != NULL)
-		event_free(h->tick);
-	if (h->soon != NULL)
-		event_free(h->soon);
-	/* What is freed later, at its next turn, is. */
+	for (unsigned i = 0; i < EVENTS; i++)
+		if (h->events[i] != NULL)
+			event_free(h->events[i]);
+	/* Runs the frees that libevent defers to its next turn. */
 	if (h->base != NULL)
 		(void)event_base_loop(h->base, EVLOOP_NONBLOCK);
 	if (h->base != NULL)

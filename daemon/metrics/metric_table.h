@@ -1,8 +1,6 @@
-/*
- * Every metric: where its value is in rows of reports, by names of members as in JSON, and its help. A family is one row or several that follow one
- * another with the same name. doc/metrics-list.md is made of this table by a test (check_exposition.c). Counters of
- * smcrctl stats and of devices are rows, too, made of their own lists.
- */
+/* Every metric: the place of its value in rows of reports, by the names of members in JSON, and its help. A family is one row, or several
+ * adjacent ones with the same name. check_exposition.c generates doc/metrics-list.md from this table. The counters of smcrctl stats and
+ * of devices are rows made of their own lists. */
 #pragma once
 
 #include "daemon/control/report_rows.h"
@@ -15,7 +13,7 @@ enum metric_type {
 	METRIC_SIZES,
 };
 
-/* What tells one object from others: members that become labels. */
+/* Members that identify an object become labels. */
 struct metric_label {
 	const char *name;
 	const char *member;
@@ -35,7 +33,7 @@ struct metric {
 	const char *member;        /* or group.member; of an info: NULL */
 	const char *word;          /* the value is 1 when the member is this, otherwise 0; NULL: it is a number */
 	const char *label, *value; /* one label more, or NULL */
-	unsigned per;              /* the member's number is of so many in the unit: 1000 of ms; 0 = 1 */
+	unsigned per;              /* the unit is so many of the member's: 1000 of ms; 0 = 1 */
 	const char *help;
 };
 
@@ -44,8 +42,8 @@ extern const unsigned metric_cnt;
 
 #define METRIC_NAME_MAX 64
 
-/* The name of a family in full but for the ending of its samples. A counter of smcrctl stats that is in microseconds is in seconds
- * here, and *per says so. Returns buf. */
+/* The name of a family without the suffix of its samples. A counter of smcrctl stats in microseconds is in seconds here, and *per is
+ * 1000000. Returns buf. */
 char *metric_name(const struct metric *, char buf[METRIC_NAME_MAX], unsigned *per);
-/* What it is; of these counters in seconds, too. */
+/* The help; for these counters in seconds as well. */
 const char *metric_help(const struct metric *);

@@ -26,14 +26,14 @@ struct metrics {
 	struct workers *workers;
 	const struct control_stats *control;
 	const struct confine_state *confine;
-	struct listen_socket listen; /* has the file; the socket is http's as well */
+	struct listen_socket listen; /* owns the file; http has a copy of the socket */
 	struct http *http;
 	struct mail wanted; /* from the thread of http */
 	bool draining;
 	struct accept_pause paused; /* the thread's */
 
 	/* While documents are being collected. */
-	struct documents *docs; /* NULL: none are */
+	struct documents *docs; /* NULL: not collecting */
 	unsigned nr;            /* the report at hand, of commands */
 	struct report report;
 	struct outbuf out; /* of status */
@@ -62,7 +62,6 @@ listen_unix(const struct config *cfg, struct listen_socket *out, FILE *err)
 	return rc;
 }
 
-/* One of those, if it is there. */
 static bool
 metrics_take_passed(struct listen_socket_list *passed, const struct sockaddr_storage *addr, struct listen_socket *out)
 {
@@ -91,7 +90,7 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 		    addr_format_port(&cfg->metrics.listen, text, sizeof(text)), strerror(-fd));
 		return fd;
 	}
-	(void)listen(fd, BACKLOG); /* fewer than a service may have waiting */
+	(void)listen(fd, BACKLOG); /* shorter than a service's backlog */
 	*out = listen_socket_of_fd(fd);
 	return 0;
 }
@@ -114,10 +113,10 @@ end_collecting(struct metrics *m, bool failed)
 {
 	struct documents *docs = m->docs;
 
-	if (docs != NULL)
+	if (docs != NULL) {
 		docs->failed = failed;
-	if (docs != NULL)
 		docs->draining = m->draining;
+	}
 	m->docs = NULL;
 	outbuf_fini(&m->out);
 	http_deliver(m->http, docs);
@@ -139,7 +138,7 @@ on_wanted(struct mail *mail)
 		begin_report(m);
 }
 
-/* Takes over what a report has written. False when there is too much of it, or of rows, or no memory. */
+/* Moves the output of the report to the documents. False when it or the rows are too large, or memory is out. */
 static bool
 metrics_take(struct metrics *m)
 {
@@ -284,7 +283,7 @@ metrics_free(struct metrics *m)
 {
 	if (m == NULL)
 		return;
-	/* What the thread has posted is behind it when it has ended; it finds nobody then. */
+	/* Mails that the thread posted before its end are run below, before the memory is freed. */
 	struct http *http = m->http;
 	if (http != NULL)
 		http_stop(http);

@@ -1,7 +1,4 @@
-/*
- * The page; see page.h. Each section is a kind of row, with a line for each object and a column for each thing that is
- * worth seeing at a glance; tables scroll by themselves where a screen is narrow.
- */
+/* The page; see page.h. Each section is a kind of row, with a line for each object; a table scrolls by itself on a narrow screen. */
 #include "daemon/metrics/page.h"
 
 #include <inttypes.h>
@@ -13,7 +10,7 @@
 #include "wire/clc.h"
 
 #define REFRESH_S 5
-#define ROWS_MAX 200 /* of a table; the rest is smcrctl's business */
+#define ROWS_MAX 200 /* of a table; smcrctl shows all */
 
 struct page {
 	const struct snapshot *seen;
@@ -100,7 +97,7 @@ cell_text(const struct page *p, const char *class, const char *s)
 	fputs("</td>", p->out);
 }
 
-/* A number that is better 0 is marked when it is not. */
+/* A number is marked by the class unless it is 0. */
 static void
 cell_number(const struct page *p, const char *class, uint64_t n)
 {
@@ -186,7 +183,7 @@ section(const struct page *p, const char *title, const char *headings, enum repo
 	end_section(p, n);
 }
 
-/* Numbers of a service, from the other report. */
+/* The figures of a service, from the report of stats. */
 static const struct report_figures *
 service_stats_of(const struct page *p, const char *name)
 {
@@ -198,7 +195,7 @@ service_stats_of(const struct page *p, const char *name)
 	return &none;
 }
 
-/* Of a GID: an IPv4 address as such. */
+/* A GID; an IPv4 address as such. */
 static void
 cell_address(const struct page *p, const struct rnic_gid *gid)
 {
@@ -331,7 +328,7 @@ tile(const struct page *p, const char *class, const char *what, uint64_t n)
 	    n != 0 ? class : "", n, what);
 }
 
-/* What is taken, and of how much. */
+/* The bytes in use, and their limit. */
 static void
 memory_tile(const struct page *p, const char *what, uint64_t taken, uint64_t most)
 {

@@ -1,4 +1,4 @@
-/* The page for people: HTML made of rows of reports, which needs nothing from elsewhere and no script. Pure. */
+/* The page for people: HTML made of rows of reports, without external resources or scripts. Pure. */
 #pragma once
 
 #include <stdio.h>

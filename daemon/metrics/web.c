@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -59,7 +60,7 @@ web_host_is_near(const char *host)
 	char name[INET_ADDRSTRLEN] = "";
 	struct in_addr addr;
 
-	/* In brackets there is an address, as no name has any. */
+	/* An address in brackets has no name server either. */
 	if (host == NULL || strchr(host, '.') == NULL || host[0] == '[')
 		return true;
 	size_t len = strcspn(host, ":");
@@ -109,16 +110,14 @@ web_answer(struct documents *d, enum web_page page)
 struct web_answer
 web_refusal(enum web_refusal r)
 {
-	switch (r) {
-	case WEB_FORBIDDEN:
-		return plain(403, "Forbidden", "not on the allow list\n");
-	case WEB_MISDIRECTED:
-		return plain(
-		    421, "Misdirected Request", "over loopback: by an address, localhost, or a name without a dot\n");
-	case WEB_NOT_FOUND:
-		return plain(404, "Not Found", "there are /, /metrics, /healthz and /status.json\n");
-	case WEB_BUSY:
-		break;
-	}
-	return plain(503, "Service Unavailable", "too many clients\n");
+	/* clang-format off */
+	static const struct { int status; const char *reason, *text; } of[] = {
+		[WEB_FORBIDDEN] = { 403, "Forbidden", "not on the allow list\n" },
+		[WEB_MISDIRECTED] = { 421, "Misdirected Request", "over loopback: by an address, localhost, or a name without a dot\n" },
+		[WEB_NOT_FOUND] = { 404, "Not Found", "there are /, /metrics, /healthz and /status.json\n" },
+		[WEB_BUSY] = { 503, "Service Unavailable", "too many clients\n" },
+	};
+	/* clang-format on */
+
+	return plain(of[r].status, of[r].reason, of[r].text);
 }

@@ -1,4 +1,4 @@
-/* What clients may ask for, and the answers, made of documents once and kept with them. Pure but for memory. */
+/* Pages for clients: each is made of documents once, and kept with them. Pure but for memory. */
 #pragma once
 
 #include "daemon/metrics/documents.h"
@@ -21,11 +21,11 @@ enum web_refusal {
 /* Headers of every answer, in pairs; ends with NULL. */
 extern const char *const web_headers[][2];
 
-/* The page at this path, for a client that accepts this (NULL: it does not say). False when there is none. */
+/* The page at this path, for a client that accepts this (NULL: no such header). False when there is no page. */
 bool web_find(const char *path, const char *accept, enum web_page *);
-/* Does a Host header name this host so that nobody else's name server can have a say in it: by an address, as localhost, or by a name
- * without a dot? NULL: there is none, so no browser sent it. */
+/* True when a Host header names this host in a form that no foreign name server resolves: by an address, as localhost, or by a name
+ * without a dot. NULL: no such header, so the client is no browser. */
 bool web_host_is_near(const char *host);
-/* Documents may be NULL: they could not be had in time. */
+/* Documents may be NULL: they were not made in time. */
 struct web_answer web_answer(struct documents *, enum web_page);
 struct web_answer web_refusal(enum web_refusal);

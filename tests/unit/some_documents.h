@@ -1,6 +1,7 @@
 /* What main collects for metrics, of a daemon without anything. */
 #pragma once
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "checks.h"
