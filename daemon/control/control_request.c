@@ -1,8 +1,5 @@
-/*
- * Parses requests of control clients. Strict: a field that is not known, or
- * that the command does not take, is an error, because a filter that is
- * silently ignored would give a wrong answer.
- */
+/* Parses requests of control clients. Strict: a field that is unknown, or that the command does not take, is an error: a filter that is
+ * silently ignored would give a wrong answer. */
 #include "daemon/control/control_request.h"
 
 #include <errno.h>
@@ -22,17 +19,14 @@
 
 #define MODE_ROW(mode, word) [SESSION_##mode] = word,
 #define KIND_ROW(kind, word) [SMCR_TRACE_##kind] = word,
-#define OR_WORD(constant, word) ", \"" word "\""
-
 #define LEVEL_ROW(level, word) [LOG_LVL_##level] = word,
+#define WORD_OR(constant, word) "\"" word "\", "
+#define CHECK_PEER " with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\""
+#define ANY_PEER ", with port or without, such as \"192.0.2.1\" or \"[2001:db8::1]:80\""
 
 const char *const control_level_words[] = { CONTROL_LEVEL_WORDS(LEVEL_ROW) };
-static const char level_list[] = CONTROL_LEVEL_WORDS(OR_WORD);
 const char *const control_mode_words[] = { CONTROL_MODE_WORDS(MODE_ROW) };
 const char *const control_kind_words[] = { CONTROL_KIND_WORDS(KIND_ROW) };
-/* The words as a list for error texts, with a comma in front. */
-static const char mode_list[] = CONTROL_MODE_WORDS(OR_WORD);
-static const char kind_list[] = CONTROL_KIND_WORDS(OR_WORD);
 
 /* Index of word in names, or -1. */
 static int
@@ -56,107 +50,84 @@ control_request_refuse(struct control_error *err, const char *code, const char *
 	return -EINVAL;
 }
 
-static int
-take_service(const json_t *v, struct control_request *req, struct control_error *err)
+/* -- members: false when the value is not what it must be -- */
+
+static bool
+take_service(const json_t *v, struct control_request *req)
 {
 	const char *s = json_string_value(v);
 
 	if (s == NULL || s[0] == '\0' || strlen(s) >= sizeof(req->service))
-		return control_request_refuse(err, "bad-request", "\"service\" must be the name of a service");
+		return false;
 	strcpy(req->service, s);
-	return 0;
+	return true;
 }
 
-static int
-take_mode(const json_t *v, struct control_request *req, struct control_error *err)
+static bool
+take_mode(const json_t *v, struct control_request *req)
 {
 	int i = find_word(control_mode_words, ARRAY_LEN(control_mode_words), v);
 
-	if (i < 0)
-		return control_request_refuse(err, "bad-request", "\"mode\" must be one of %s", mode_list + 2);
-	req->modes = 1u << i;
-	return 0;
+	req->modes = i >= 0 ? 1u << i : 0;
+	return i >= 0;
 }
 
-static int
-take_kinds(const json_t *v, struct control_request *req, struct control_error *err)
+static bool
+take_kinds(const json_t *v, struct control_request *req)
 {
-	bool bad = !json_is_array(v) || json_array_size(v) == 0;
+	bool good = json_is_array(v) && json_array_size(v) > 0;
 
 	req->kinds = 0;
-	for (size_t i = 0; !bad && i < json_array_size(v); i++) {
+	for (size_t i = 0; good && i < json_array_size(v); i++) {
 		int k = find_word(control_kind_words, ARRAY_LEN(control_kind_words), json_array_get(v, i));
 
-		bad = k < 0;
-		req->kinds |= bad ? 0 : 1u << k;
+		good = k >= 0;
+		req->kinds |= good ? 1u << k : 0;
 	}
-	return bad ? control_request_refuse(err, "bad-request", "\"kinds\" must be a list of %s", kind_list + 2) : 0;
+	return good;
 }
 
-static int
-take_kind(const json_t *v, struct control_request *req, struct control_error *err)
+static bool
+take_kind(const json_t *v, struct control_request *req)
 {
-	char list[sizeof(err->text)] = "";
-
+	req->event_kinds = 0;
 	for (unsigned i = 0; json_is_string(v) && i < EVENT_KIND_CNT; i++)
-		if (strcmp(event_kinds[i].word, json_string_value(v)) == 0) {
+		if (strcmp(event_kinds[i].word, json_string_value(v)) == 0)
 			req->event_kinds = 1u << i;
-			return 0;
-		}
-	for (unsigned i = 0; i < EVENT_KIND_CNT; i++)
-		(void)snprintf(
-		    list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? " " : "", event_kinds[i].word);
-	return control_request_refuse(err, "bad-request", "\"kind\" must be one of %s", list);
+	return req->event_kinds != 0;
 }
 
-static int
-take_follow(const json_t *v, struct control_request *req, struct control_error *err)
+static bool
+take_follow(const json_t *v, struct control_request *req)
 {
-	if (!json_is_boolean(v))
-		return control_request_refuse(err, "bad-request", "\"follow\" must be true or false");
 	req->follow = json_is_true(v);
-	return 0;
+	return json_is_boolean(v);
 }
 
-/* Numeric only: looking up names would hold the data path. Who is to be connected to has a port; who is there need not. */
-static int
-take_peer(const json_t *v, struct control_request *req, struct control_error *err)
+/* Numeric only: looking up names would block the data path. Only check connects, and needs the port. */
+static bool
+take_peer(const json_t *v, struct control_request *req)
 {
 	const char *s = json_string_value(v);
 
-	if (req->command != CONTROL_CHECK) {
-		if (s != NULL && (addr_parse_port(s, &req->peer) == 0 || addr_parse(s, &req->peer) == 0))
-			return 0;
-		return control_request_refuse(err, "bad-request",
-		    "\"peer\" must be an IP address, with port or without, such as \"192.0.2.1\" or "
-		    "\"[2001:db8::1]:80\"");
-	}
-	if (s == NULL || addr_parse_port(s, &req->peer) != 0)
-		return control_request_refuse(err, "bad-request",
-		    "\"peer\" must be an IP address with port, such as \"192.0.2.1:80\" or \"[2001:db8::1]:80\"");
-	return 0;
+	return s != NULL &&
+	    (addr_parse_port(s, &req->peer) == 0 || (req->command != CONTROL_CHECK && addr_parse(s, &req->peer) == 0));
 }
 
-static int
-take_id(const json_t *v, struct control_request *req, struct control_error *err)
+static bool
+take_id(const json_t *v, struct control_request *req)
 {
-	if (!json_is_integer(v) || json_integer_value(v) < 1)
-		return control_request_refuse(
-		    err, "bad-request", "\"id\" must be that of a connection, a whole number from 1");
 	req->id = (uint64_t)json_integer_value(v);
-	return 0;
+	return json_is_integer(v) && json_integer_value(v) >= 1;
 }
 
-static int
-take_level(const json_t *v, struct control_request *req, struct control_error *err)
+static bool
+take_level(const json_t *v, struct control_request *req)
 {
 	int i = find_word(control_level_words, ARRAY_LEN(control_level_words), v);
 
-	if (i < 0 && (!json_is_string(v) || strcmp(json_string_value(v), CONTROL_LEVEL_DEFAULT) != 0))
-		return control_request_refuse(
-		    err, "bad-request", "\"level\" must be one of %s, \"" CONTROL_LEVEL_DEFAULT "\"", level_list + 2);
 	req->level = i >= 0 ? i : CONTROL_LEVEL_RESET;
-	return 0;
+	return i >= 0 || (json_is_string(v) && strcmp(json_string_value(v), CONTROL_LEVEL_DEFAULT) == 0);
 }
 
 #define NUMBER(member, most) .type = "integer", .max = most, .off = offsetof(struct control_request, member)
@@ -165,40 +136,54 @@ take_level(const json_t *v, struct control_request *req, struct control_error *e
 const struct control_field control_fields[] = {
 	{ .name = "command", .type = "string", .meaning = "what is asked for" },
 	{ .name = "version", .type = "integer", .meaning = "version of the request, 1; may be left out" },
-	{ .name = "service", .bit = CONTROL_F_SERVICE, .take = take_service, .type = "string",
+	{ .name = "service", .bit = CONTROL_F_SERVICE, .take = take_service, .must = "the name of a service", .type = "string",
 	    .meaning = "name of the service, or only of this one; close: all of the service, also if it is no longer configured" },
-	{ .name = "mode", .bit = CONTROL_F_MODE, .take = take_mode, .type = "string", .meaning = "only `smcr`, `tcp` or `setup`" },
+	{ .name = "mode", .bit = CONTROL_F_MODE, .take = take_mode, .must = "one of " CONTROL_MODE_WORDS(WORD_OR), .type = "string", .meaning = "only `smcr`, `tcp` or `setup`" },
 	{ .name = "group", .bit = CONTROL_F_GROUP, NUMBER(group, UINT32_MAX), .meaning = "the link group, or only of this one; rebalance: left out = all" },
 	{ .name = "link", .bit = CONTROL_F_LINK, NUMBER(link, UINT8_MAX), .meaning = "number of the link in the group, 1 to 255" },
 	{ .name = "token", .bit = CONTROL_F_TOKEN, NUMBER(token, UINT32_MAX), .meaning = "only CLC and CDC messages of the connection with this alert token" },
 	{ .name = "worker", .bit = CONTROL_F_WORKER, NUMBER(worker, CONFIG_WORKERS_MAX), .meaning = "only this worker, from 1; left out = all of them (check: the first)" },
-	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds, .type = "array of strings", .meaning = "only these kinds: `clc`, `llc`, `cdc`" },
-	{ .name = "kind", .bit = CONTROL_F_KIND, .take = take_kind, .type = "string", .meaning = "only of this kind" },
-	{ .name = "follow", .bit = CONTROL_F_FOLLOW, .take = take_follow, .type = "boolean", .meaning = "later ones as well, until the client closes the connection" },
-	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer, .type = "string",
+	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds, .must = "a list of " CONTROL_KIND_WORDS(WORD_OR), .type = "array of strings", .meaning = "only these kinds: `clc`, `llc`, `cdc`" },
+	{ .name = "kind", .bit = CONTROL_F_KIND, .take = take_kind, .must = "one of ", .type = "string", .meaning = "only of this kind" },
+	{ .name = "follow", .bit = CONTROL_F_FOLLOW, .take = take_follow, .must = "true or false", .type = "boolean", .meaning = "later ones as well, until the client closes the connection" },
+	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer, .must = "an IP address", .type = "string",
 	    .meaning = "address and port, numeric: `192.0.2.1:80`, `[2001:db8::1]:80`; but for check also an address alone: of any port" },
 	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS), .meaning = "1 to 60000; 10000 when left out" },
-	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id, .type = "integer", .meaning = "the connection with this id" },
-	{ .name = "level", .bit = CONTROL_F_LEVEL, .take = take_level, .type = "string",
+	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id, .must = "that of a connection, a whole number from 1", .type = "integer", .meaning = "the connection with this id" },
+	{ .name = "level", .bit = CONTROL_F_LEVEL, .take = take_level, .must = "one of " CONTROL_LEVEL_WORDS(WORD_OR) "\"" CONTROL_LEVEL_DEFAULT "\"", .type = "string",
 	    .meaning = "`error`, `warning`, `notice`, `info`, `debug`, or `default`: as configured; left out = it is only shown" },
 	{ .name = "bulk_bytes", .bit = CONTROL_F_BULK_BYTES, NUMBER(bulk_bytes, CONTROL_BULK_MAX), .meaning = "1 to 268435456: measure both paths; left out = no measurement" },
 	{ 0 },
 };
 /* clang-format on */
 
-static int
-take_number(const struct control_field *f, const json_t *v, struct control_request *req, struct control_error *err)
+static bool
+take_number(const struct control_field *f, const json_t *v, struct control_request *req)
 {
 	json_int_t n = json_integer_value(v);
 
-	if (!json_is_integer(v) || n < 1 || n > f->max)
-		return control_request_refuse(
-		    err, "bad-request", "\"%s\" must be a whole number from 1 to %lu", f->name, (unsigned long)f->max);
 	memcpy((char *)req + f->off, &(uint32_t){ (uint32_t)n }, sizeof(uint32_t));
-	return 0;
+	return json_is_integer(v) && n >= 1 && n <= f->max;
 }
 
-/* Says which of these fields there have to be, with this word between. */
+static int
+refuse_value(const struct control_field *f, const struct control_request *req, struct control_error *err)
+{
+	char must[sizeof(err->text)] = "";
+
+	str_append(must, sizeof(must), "%s", f->must != NULL ? f->must : "");
+	if (f->max > 0)
+		str_append(must, sizeof(must), "a whole number from 1 to %lu", (unsigned long)f->max);
+	for (unsigned i = 0; f->bit == CONTROL_F_KIND && i < EVENT_KIND_CNT; i++)
+		str_append(must, sizeof(must), "%s%s", i > 0 ? " " : "", event_kinds[i].word);
+	if (f->bit == CONTROL_F_PEER)
+		str_append(must, sizeof(must), "%s", req->command == CONTROL_CHECK ? CHECK_PEER : ANY_PEER);
+	/* Lists of words end with a comma. */
+	return control_request_refuse(err, "bad-request", "\"%s\" must be %.*s", f->name,
+	    (int)(strlen(must) - (must[strlen(must) - 1] == ' ' ? 2 : 0)), must);
+}
+
+/* Reports which of these fields are needed, with this word between. */
 static int
 refuse_without(const char *command, unsigned bits, const char *word, struct control_error *err)
 {
@@ -226,8 +211,8 @@ parse_fields(json_t *root, struct control_request *req, struct control_error *er
 		if (f->name == NULL || (f->bit & ~cmd->takes) != 0)
 			return control_request_refuse(
 			    err, "unknown-field", "\"%s\" does not take \"%.*s\"", cmd->name, SHOWN_MAX, name);
-		if (f->take != NULL ? f->take(v, req, err) != 0 : f->max > 0 && take_number(f, v, req, err) != 0)
-			return -EINVAL;
+		if (f->take != NULL ? !f->take(v, req) : f->max > 0 && !take_number(f, v, req))
+			return refuse_value(f, req, err);
 		req->given |= f->bit;
 	}
 	if ((cmd->needs & ~req->given) != 0)

@@ -1,7 +1,4 @@
-/*
- * Requests of control clients: one line of JSON into a struct. Pure; used by
- * the control socket and fuzzed on its own.
- */
+/* Requests of control clients: one line of JSON into a struct. Pure; used by the control socket, and fuzzed. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +12,7 @@
 
 struct control_request {
 	enum control_command command;
-	/* Filters; what is not asked for is 0 or "". group and link also say what a command is about. */
+	/* Filters; 0 or "": not set. group and link are also the objects of commands. */
 	char service[CONFIG_NAME_MAX];
 	uint32_t group;
 	uint32_t link;        /* its number in the group */
@@ -26,18 +23,18 @@ struct control_request {
 	unsigned event_kinds; /* 1 << enum event_kind; never 0 */
 	bool follow;          /* events, as they come */
 	/* check */
-	struct sockaddr_storage peer; /* also close, retry: port 0 = any, no family = not asked for */
+	struct sockaddr_storage peer; /* also close, retry: port 0 = any, no family = not set */
 	uint32_t timeout_ms;
 	uint32_t bulk_bytes; /* 0: none */
 	uint64_t id;         /* of a proxied connection */
 	int level;           /* enum log_level, or one of CONTROL_LEVEL_ */
-	unsigned given;      /* CONTROL_F_ of the fields that there were */
+	unsigned given;      /* CONTROL_F_ of the fields of the request */
 };
 
 /* Does the request change something? */
 enum control_kind control_request_kind(const struct control_request *);
 
-/* Why a request failed: a fixed word for programs, a sentence for people. */
+/* The reason of a failed request: a fixed word for programs, a sentence for people. */
 struct control_error {
 	const char *code;
 	char text[512];
@@ -52,9 +49,11 @@ struct json_t;
 /* A member of requests. */
 struct control_field {
 	const char *name;
-	unsigned bit; /* CONTROL_F_; 0: all commands take it, and it was looked at before the others */
-	int (*take)(const struct json_t *, struct control_request *, struct control_error *);
-	/* A number: from 1 to max, and where it is in the request. */
+	unsigned bit; /* CONTROL_F_; 0: all commands take it, and it is read before the others */
+	/* False unless the value is what it must be. */
+	bool (*take)(const struct json_t *, struct control_request *);
+	const char *must;
+	/* A number: from 1 to max, and its place in the request. */
 	uint32_t max;
 	size_t off;
 	const char *type, *meaning; /* for doc/json-fields.md */
