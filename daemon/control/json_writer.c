@@ -20,7 +20,7 @@ put_str(struct json_writer *w, const char *s)
 	outbuf_put(w->out, s, strlen(s));
 }
 
-/* One character that is not plain; how many bytes of s it takes. */
+/* A character that is not plain; returns how many bytes of s it takes. */
 static unsigned
 put_special(struct json_writer *w, const unsigned char *s)
 {
@@ -36,7 +36,7 @@ put_special(struct json_writer *w, const unsigned char *s)
 		outbuf_putc(w->out, '\\');
 		outbuf_putc(w->out, (char)cp);
 	} else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0)) {
-		/* Control characters, those behind ASCII too: a terminal that shows the text must not obey it. */
+		/* Control characters, including C1: a terminal that shows the text must not obey it. */
 		snprintf(esc, sizeof(esc), "\\u%04x", (unsigned)cp);
 		put_str(w, esc);
 	} else {
@@ -54,7 +54,7 @@ put_quoted(struct json_writer *w, const char *val)
 	for (;;) {
 		size_t n = 0;
 
-		/* Plain characters in one piece: nearly all text. */
+		/* Plain characters in one piece. */
 		while (s[n] >= 0x20 && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
 			n++;
 		outbuf_put(w->out, s, n);
@@ -66,7 +66,7 @@ put_quoted(struct json_writer *w, const char *val)
 	outbuf_putc(w->out, '"');
 }
 
-/* Writes comma and key in front of a value. */
+/* Comma and key in front of a value. */
 static void
 begin_value(struct json_writer *w, const char *key)
 {
@@ -84,8 +84,8 @@ begin_value(struct json_writer *w, const char *key)
 	}
 }
 
-static void
-open_level(struct json_writer *w, const char *key, char kind)
+void
+jw_open(struct json_writer *w, const char *key, char kind)
 {
 	begin_value(w, key);
 	assert(w->depth < JSON_WRITER_DEPTH);
@@ -95,36 +95,12 @@ open_level(struct json_writer *w, const char *key, char kind)
 	outbuf_putc(w->out, kind);
 }
 
-static void
-close_level(struct json_writer *w, char kind)
+void
+jw_close(struct json_writer *w, char kind)
 {
 	assert(w->depth > 0 && w->level[w->depth - 1].kind == kind);
 	w->depth--;
 	outbuf_putc(w->out, kind == '{' ? '}' : ']');
-}
-
-void
-jw_object(struct json_writer *w, const char *key)
-{
-	open_level(w, key, '{');
-}
-
-void
-jw_object_end(struct json_writer *w)
-{
-	close_level(w, '{');
-}
-
-void
-jw_array(struct json_writer *w, const char *key)
-{
-	open_level(w, key, '[');
-}
-
-void
-jw_array_end(struct json_writer *w)
-{
-	close_level(w, '[');
 }
 
 void
@@ -134,9 +110,8 @@ jw_string(struct json_writer *w, const char *key, const char *val)
 	put_quoted(w, val != NULL ? val : "");
 }
 
-/* A value that is written as it is. */
-static void
-put_word(struct json_writer *w, const char *key, const char *word)
+void
+jw_raw(struct json_writer *w, const char *key, const char *word)
 {
 	begin_value(w, key);
 	put_str(w, word);
@@ -148,7 +123,7 @@ jw_uint(struct json_writer *w, const char *key, uint64_t val)
 	char num[24];
 
 	snprintf(num, sizeof(num), "%" PRIu64, val);
-	put_word(w, key, num);
+	jw_raw(w, key, num);
 }
 
 void
@@ -157,19 +132,7 @@ jw_int(struct json_writer *w, const char *key, int64_t val)
 	char num[24];
 
 	snprintf(num, sizeof(num), "%" PRId64, val);
-	put_word(w, key, num);
-}
-
-void
-jw_bool(struct json_writer *w, const char *key, bool val)
-{
-	put_word(w, key, val ? "true" : "false");
-}
-
-void
-jw_null(struct json_writer *w, const char *key)
-{
-	put_word(w, key, "null");
+	jw_raw(w, key, num);
 }
 
 void

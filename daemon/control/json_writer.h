@@ -1,10 +1,6 @@
-/*
- * Writes JSON in pieces into an output buffer: typed, no numbers but integers,
- * always valid UTF-8. Used by everything that answers on the control socket.
- * Wrong nesting, a missing or a needless key is the caller's mistake and
- * asserted; a full buffer is seen in outbuf.overflow. (Named jw_ because
- * jansson, linked beside it, has json_object() and the like.)
- */
+/* Writes JSON in pieces into an output buffer: typed, integers only, always valid UTF-8. Used by every answer of the control socket.
+ * Wrong nesting and a missing or needless key are asserted; a full buffer is seen in outbuf.overflow. (Named jw_ because jansson,
+ * linked beside it, has json_object() and the like.) */
 #pragma once
 
 #include <stdbool.h>
@@ -28,17 +24,21 @@ struct json_writer {
 void jw_init(struct json_writer *, struct outbuf *out);
 
 /* In an object every value has a key, in an array and at the top none (NULL). */
-void jw_object(struct json_writer *, const char *key);
-void jw_object_end(struct json_writer *);
-void jw_array(struct json_writer *, const char *key);
-void jw_array_end(struct json_writer *);
+void jw_open(struct json_writer *, const char *key, char kind);
+void jw_close(struct json_writer *, char kind);
+#define jw_object(w, key) jw_open(w, key, '{')
+#define jw_object_end(w) jw_close(w, '{')
+#define jw_array(w, key) jw_open(w, key, '[')
+#define jw_array_end(w) jw_close(w, '[')
 
-/* NULL is written as an empty string; bytes that are no UTF-8 become U+FFFD. */
+/* NULL is written as ""; bytes that are no UTF-8 become U+FFFD. */
 void jw_string(struct json_writer *, const char *key, const char *val);
 void jw_uint(struct json_writer *, const char *key, uint64_t val);
 void jw_int(struct json_writer *, const char *key, int64_t val);
-void jw_bool(struct json_writer *, const char *key, bool val);
-void jw_null(struct json_writer *, const char *key);
+/* A value that is written as it is. */
+void jw_raw(struct json_writer *, const char *key, const char *word);
+#define jw_bool(w, key, val) jw_raw(w, key, (val) ? "true" : "false")
+#define jw_null(w, key) jw_raw(w, key, "null")
 
-/* Ends the text with a newline; everything is closed by now. */
+/* Ends the text with a newline; all levels are closed by now. */
 void jw_end(struct json_writer *);

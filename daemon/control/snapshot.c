@@ -4,36 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BYTES (64u * 1024)
-
-struct snapshot_block {
-	struct snapshot_block *next;
-	size_t used, cap;
+struct snapshot_piece {
+	struct snapshot_piece *next;
 	_Alignas(max_align_t) unsigned char bytes[];
 };
 
-/* NULL, and the snapshot has failed, when there is no room. */
+/* NULL, and the snapshot has failed, beyond its limit or out of memory. */
 static void *
 snapshot_take(struct snapshot *s, size_t len)
 {
-	const size_t need = (len + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
-	struct snapshot_block *b = s->blocks;
+	const size_t need = sizeof(struct snapshot_piece) + len;
+	struct snapshot_piece *p = s->failed || s->bytes + need > s->bytes_max ? NULL : malloc(need);
 
-	if (s->failed)
+	s->failed = p == NULL;
+	if (p == NULL)
 		return NULL;
-	if (b == NULL || b->cap - b->used < need) {
-		const size_t cap = need > BLOCK_BYTES ? need : BLOCK_BYTES;
-
-		b = s->bytes + cap <= s->bytes_max ? malloc(sizeof(*b) + cap) : NULL;
-		s->failed = b == NULL;
-		if (b == NULL)
-			return NULL;
-		*b = (struct snapshot_block){ .next = s->blocks, .cap = cap };
-		s->bytes += cap;
-		s->blocks = b;
-	}
-	b->used += need;
-	return b->bytes + b->used - need;
+	p->next = s->pieces;
+	s->pieces = p;
+	s->bytes += need;
+	return p->bytes;
 }
 
 static void
@@ -60,7 +49,7 @@ keep_array(struct snapshot *s, const struct field *f, struct field_array *a)
 		keep_members(s, f->members, copy + (size_t)i * f->size);
 }
 
-/* What is not in the struct itself. */
+/* Texts and arrays that the struct points to. */
 static void
 keep_members(struct snapshot *s, const struct field *f, unsigned char *obj)
 {
@@ -97,11 +86,9 @@ snapshot_first(const struct snapshot *s, enum report_kind kind)
 void
 snapshot_fini(struct snapshot *s)
 {
-	for (struct snapshot_block *b = s->blocks; b != NULL;) {
-		struct snapshot_block *next = b->next;
-
-		free(b);
-		b = next;
+	for (struct snapshot_piece *p; (p = s->pieces) != NULL;) {
+		s->pieces = p->next;
+		free(p);
 	}
 	*s = (struct snapshot){ 0 };
 }

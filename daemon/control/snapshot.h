@@ -1,7 +1,5 @@
-/*
- * Rows of a report (report_rows.h) that are kept as they were: copies, with the texts that their tables name, in blocks that are freed
- * together. Made in the workers' threads, one after the other, then read by another thread.
- */
+/* Copies of rows of a report (report_rows.h), with the texts and arrays that their tables name. Made in the workers' threads, one after
+ * the other, then read by another thread. */
 #pragma once
 
 #include "daemon/control/report_rows.h"
@@ -11,20 +9,20 @@ struct snapshot_row {
 	_Alignas(max_align_t) unsigned char bytes[];
 };
 
-struct snapshot_block;
+struct snapshot_piece;
 
 struct snapshot {
 	struct {
-		struct snapshot_row *first, **end; /* end: NULL while there is none */
+		struct snapshot_row *first, **end; /* end: NULL without rows */
 	} rows[REPORT_KEPT_CNT];
-	struct snapshot_block *blocks; /* the one in use first */
-	size_t bytes, bytes_max;       /* of all blocks; at most */
-	bool failed;                   /* too large, or memory was out: rows are missing */
+	struct snapshot_piece *pieces; /* of memory, the newest first */
+	size_t bytes, bytes_max;       /* of all pieces; their limit */
+	bool failed;                   /* too large, or out of memory: rows are missing */
 };
 
-/* All zeros but bytes_max to begin with. */
+/* To a snapshot that is zeroed but for bytes_max. */
 void snapshot_add(struct snapshot *, enum report_kind, const void *row);
-/* The first row of this kind as the struct that it is; NULL: there is none. */
+/* The first row of this kind as the struct that it is; NULL: no row. */
 const void *snapshot_first(const struct snapshot *, enum report_kind);
 void snapshot_fini(struct snapshot *);
 
