@@ -14,7 +14,7 @@
 #define ACCEPTS_PER_TURN 8
 #define ACCEPT_PAUSE_NS 100000000
 
-/* One line, as far as it goes, to a client that is not let in. */
+/* A line to a client that is refused, as far as its socket takes it. */
 static void
 refuse_client(struct control *ctl, int fd)
 {
@@ -46,7 +46,7 @@ accept_clients(struct control_port *port, int64_t now_ns)
 			port->acceptable = false;
 			break;
 		}
-		if (fd < 0) { /* out of descriptors: they wait in the backlog */
+		if (fd < 0) { /* out of descriptors: clients wait in the backlog */
 			accept_pauses_failed(workers_accept_pauses(ctl->workers), &port->paused, &at, errno);
 			port->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
@@ -97,7 +97,7 @@ control_turn(void *arg, int64_t now_ns)
 		else
 			next = min_i64(next, min_i64(client_deadline(c), handover_wakes(c)));
 	}
-	/* The first client of this turn is the last of the next, so that a big report does not take all steps. */
+	/* The first client of this turn is the last of the next: a big report does not take all steps. */
 	if (!list_empty(&ctl->clients))
 		list_push(&ctl->clients, list_pop(&ctl->clients));
 	control_update_trace(ctl);
@@ -154,7 +154,7 @@ control_free(struct control *ctl)
 
 	if (ctl == NULL)
 		return;
-	/* The answer to the "drain" that ended the daemon may still be here, or a process that is to take its place. */
+	/* The answer to the drain that ended the daemon may still be buffered, or a successor be connected. */
 	LIST_EACH(struct control_client, c, &ctl->clients, node) {
 		handover_now(c);
 		client_run(c, loop_now(ctl->loop), &budget);

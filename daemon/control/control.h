@@ -1,11 +1,8 @@
 /*
- * The control socket: a Unix stream socket on which smcrctl (or any program)
- * asks and gets JSON; doc/json-schema.md is its reference. Who may ask is
- * decided by the file mode of the socket. A second one, if configured, takes
- * questions alone, and has places of its own. Bounded in clients, input, output
- * and work per loop turn, so that no client can disturb the data path. Runs in
- * the main loop; what it wants of a worker, it has that do (workers_call).
- * Owner: main, which frees it when the loop has stopped.
+ * The control socket: a UNIX stream socket that answers requests of smcrctl (or any program) in JSON; doc/json-schema.md is its
+ * reference. The file mode of the socket is the access control. A second one, if configured, takes only requests that change nothing,
+ * and has its own client slots. Clients, input, output and work per loop turn are bounded, so that no client disturbs the data path.
+ * Runs in the main loop, and calls into workers with workers_call(). Owner: main, which frees it after the loop has stopped.
  */
 #pragma once
 
@@ -28,44 +25,42 @@ struct control_level {
 	bool set;       /* on the control socket */
 };
 
-/* The daemon's actions on request of an operator. Called from the control socket's turn function. */
+/* The daemon's actions for an operator. Called from the control socket's turn function. */
 struct control_hooks {
 	void *arg;
 	/*
-	 * Reads the configuration file again, in the background because names are resolved. 0, and later, never before
-	 * this returned, done(done_arg, rc, msgs) once: rc 0 when the new configuration is in force, negative when all
-	 * is as before; msgs are the lines to show, errors or warnings, "" for none. Or -errno, -EBUSY when a reload
-	 * is going on already or the daemon is draining; then done is not called. No done comes after control_free.
+	 * Reloads the configuration file, in the background because names are resolved. Returns 0, and calls done(done_arg, rc,
+	 * msgs) once after it returned: rc 0 when the new configuration is in force, negative when nothing has changed; msgs
+	 * are lines of errors or warnings, or "". Or -errno without a call of done: -EBUSY during a reload or a drain. No
+	 * done comes after control_free.
 	 */
 	int (*reload)(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
-	/* Starts what SIGTERM starts: no new connections, the daemon ends when the last one has. Asked again while
-	 * that runs: nothing. */
+	/* As SIGTERM: no new connections, and the daemon ends with the last one. A second call does nothing. */
 	void (*drain)(void *arg);
-	/* Takes that back. 0; -ENOENT: it does not drain; -EBUSY: a signal has asked it to end; -EALREADY: another process has taken
-	 * over; another -errno: it no longer drains, but a service cannot listen again, which is logged. */
+	/* Cancels the drain. 0; -ENOENT: it does not drain; -EBUSY: a signal has requested the end; -EALREADY: another process has
+	 * taken over; another -errno: it no longer drains, but a service cannot listen again, which is logged. */
 	int (*undrain)(void *arg);
-	/* A service was disabled or enabled: others listen than before. */
+	/* A service was disabled or enabled: the set of listening sockets has changed. */
 	void (*listening)(void *arg);
-	/* Sets the level of the log: an enum log_level, or one of CONTROL_LEVEL_; and says what holds then. */
+	/* Sets the level of the log, an enum log_level or one of CONTROL_LEVEL_; returns the levels in force. */
 	struct control_level (*log_level)(void *arg, int level);
-	/* Names of targets that were not found are looked up now: how many. */
+	/* Looks names of targets up again that were not found; returns their number. */
 	unsigned (*retry_names)(void *arg);
 	/*
-	 * For a process that is to take this one's place: its listening sockets, the files of which stay when the list is
-	 * freed, and the ports of its soft devices. 0 or -errno; -EALREADY when another process has taken over.
+	 * For a successor: the listening sockets, whose files stay when the list is freed, and the ports of soft devices. 0 or
+	 * -errno; -EALREADY when another process has taken over.
 	 */
 	int (*sockets)(void *arg, struct listen_socket_list *services, struct listen_socket_list *ports);
-	/* That process is ready to accept: this one accepts no more, leaves the files alone, and drains. Links may still come by all
+	/* The successor is ready to accept: this process stops accepting, keeps the files, and drains. Links may still come by all
 	 * ports of its soft devices. */
 	void (*let_go)(void *arg, uint32_t pid);
-	/* Is no connection being set up here any more? */
+	/* True when no connection is being set up here. */
 	bool (*settled)(void *arg);
-	/* That process accepts at these of them from here on. */
+	/* From here on the successor accepts at these ports. */
 	void (*leave_ports)(void *arg, const struct listen_socket_list *ports);
-	/* For status; filled in later, there as long as the control socket. NULL: nothing is known of it. */
+	/* For status; filled in later, outlives the control socket. NULL: not known. */
 	const struct confine_state *confine;
-	struct event_history
-	    *news; /* what operators are told; there as long as the control socket. NULL: no events are kept */
+	struct event_history *news; /* outlives the control socket; NULL: no events are kept */
 	/* The listening sockets if they were opened before, moved out of here; NULL: control_new opens them. */
 	struct listen_socket *listen;
 };
@@ -90,17 +85,15 @@ control_file(const struct config *cfg, unsigned port)
 	};
 }
 
-/*
- * Listens at cfg->control_path with cfg->control_mode, and at cfg->control_readonly if there is one; a socket that a dead daemon left behind is replaced, a live
- * one is refused. 0, or -errno and err says what is wrong. Only copies are kept of cfg and hooks.
- */
+/* Listens at cfg->control_path with cfg->control_mode, and at cfg->control_readonly if set; a socket left behind by a dead daemon is
+ * replaced, one in use is refused. 0, or -errno with the reason in err. cfg and hooks are copied. */
 int control_new(struct loop *, struct workers *, const struct config *cfg, const struct control_hooks *, FILE *err,
     struct control **out);
-/* There as long as it. */
+/* Valid as long as it. */
 const struct control_stats *control_counters(const struct control *);
-/* Before workers_free. Closes all clients and removes the socket file if it is still ours. NULL is allowed. */
+/* Before workers_free. Closes all clients, and removes the socket file if it is still ours. NULL is allowed. */
 void control_free(struct control *);
-/* Drops a successor that has not taken over yet; it hears that. For what changes listening sockets. */
+/* Drops a successor that has not taken over yet; its connection is closed. For calls that change listening sockets. */
 void control_stop_handover(struct control *);
-/* The listening socket that was passed to control_new is all ours: its file goes at the end. */
+/* The listening socket that was passed to control_new is ours alone: its file is removed at the end. */
 void control_adopt(struct control *);

@@ -1,4 +1,4 @@
-/* Checks: one worker tries a rendezvous, its mail to main brings the result, and the client that waits gets it as its answer. */
+/* Checks: a worker tries a rendezvous and mails the result to main, which answers the waiting client. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,18 +74,17 @@ end_hold_off(struct worker *w, void *arg)
 	smcr_end_hold_off(worker_engine(w), arg);
 }
 
-/* The worker that tried it has no hold-off any more; nor need the others have one. */
+/* The worker that made the check has ended its hold-off; the others end theirs. */
 static void
 end_hold_offs(const struct control_check *k)
 {
 	char key[ADDR_STR_MAX];
 
 	addr_format_port(&k->peer, key, sizeof(key));
-	for (unsigned i = 0; i < workers_cnt(k->ctl->workers); i++)
-		workers_call(k->ctl->workers, i, end_hold_off, key);
+	workers_call_all(k->ctl->workers, end_hold_off, key);
 }
 
-/* In the main loop; the client's own turn sends the answer. */
+/* In the main loop; the client's turn sends the answer. */
 static void
 on_check_over(struct mail *mail)
 {

@@ -1,8 +1,5 @@
-/*
- * One control client: reads request lines, sends what reports and traces put
- * into its buffer. Knows how bytes move; what they say is control_command.c's
- * and report.c's. A client that neither asks nor reads is given up.
- */
+/* A control client: reads request lines, and sends the bytes that reports and traces put into its buffer. The contents are up to
+ * control_command.c and report.c. An inactive client is closed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +11,7 @@
 
 enum step {
 	STEP_MOVED,   /* go on */
-	STEP_BLOCKED, /* until the socket or somebody else moves */
+	STEP_BLOCKED, /* until the socket is ready, or a worker or reload has answered */
 	STEP_BUDGET,  /* more to do, but not in this turn */
 };
 
@@ -70,7 +67,7 @@ client_free(struct control_client *c)
 int64_t
 client_deadline(const struct control_client *c)
 {
-	/* Checks and reloads have limits of their own, and a trace may be silent for long. */
+	/* Checks and reloads have limits of their own. */
 	if (c->state == CLIENT_WAITING || (client_listens(c) && c->out.len == 0))
 		return INT64_MAX;
 	return c->active_ns + CONTROL_TIMEOUT_NS;
@@ -87,7 +84,7 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 		c->ctl->stats.requests++;
 		c->active_ns = now_ns;
 		handover_start(c, c->in, len);
-		c->in_len = 0; /* it waits for our answer */
+		c->in_len = 0; /* it sends nothing before our answer */
 		return;
 	}
 	int rc = control_request_parse(c->in, len, &req, &err);

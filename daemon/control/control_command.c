@@ -1,8 +1,8 @@
 /*
- * Requests carried out: those that only look are reports (report.h), orders are in control_order.c, the others are here.
+ * Carries out requests: those that only look are reports (report.h), orders are in control_order.c, the others are here.
  *
- * A trace gives a client the protocol messages that it asked for as they come, by way of a tap of each worker. The client's buffer
- * is its queue: a message that finds no room is counted and left out, and no engine waits. Without such clients none traces.
+ * A trace sends protocol messages to a client as they come, through a tap of each worker. The client's buffer is its queue: a message
+ * without space is counted and left out, and no engine waits. Without a tracing client no engine traces.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ start_service(struct control_client *c)
 		client_answer_error(c, "not-found", "there is no such service");
 }
 
-/* As many whole lines as there is place for, and how many are left out: the log has all. */
+/* As many whole lines as fit, and the number of those left out: the log has all. */
 static void
 first_lines(const char *msgs, char text[MESSAGES_MAX])
 {
@@ -107,7 +107,7 @@ wants_message(const struct control_client *c, const struct smcr_trace *t)
 	    (want->token == 0 || want->token == t->conn_id);
 }
 
-/* Of what a tap left out nobody knows whose it was: it counts for each that listens to the worker. */
+/* Messages that a tap left out count for each client that traces the worker: their connection is not known. */
 static void
 count_left_out(struct control *ctl, unsigned nr, uint64_t cnt)
 {
@@ -192,13 +192,13 @@ control_end_traces(struct control *ctl)
 {
 	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++)
 		update_tap(ctl, i, 0);
-	/* Taps whose mails were under way can end now. */
+	/* Taps whose mails were pending can end now. */
 	mailbox_run(workers_mailbox(ctl->workers));
 	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++)
 		update_tap(ctl, i, 0);
 }
 
-/* A tap for each worker that is to be traced: false when memory is out. */
+/* Makes a tap for each worker to trace: false when memory is out. */
 static bool
 have_taps(struct control *ctl, const struct control_request *req)
 {
@@ -215,7 +215,7 @@ have_taps(struct control *ctl, const struct control_request *req)
 	return true;
 }
 
-/* What a trace is to be of, in the workers asked so far. */
+/* Objects to trace, in the workers asked so far. */
 struct trace_question {
 	const struct control_request *req;
 	bool has_group, has_conn;
@@ -230,7 +230,7 @@ find_traced(struct worker *w, void *arg)
 	q->has_conn = q->has_conn || smcr_has_conn(worker_engine(w), q->req->token);
 }
 
-/* Why nothing would ever be traced, as nobody knows the ids of what is still to come; NULL: there is what was asked for. */
+/* The reason why a trace would stay empty: ids of future objects are not known. NULL: the objects exist. */
 static const char *
 nothing_to_trace(const struct control_client *c)
 {
@@ -270,7 +270,7 @@ start_trace(struct control_client *c)
 void
 client_answer(struct control_client *c, const struct control_request *req)
 {
-	/* What needs more than a report; orders are in a file of their own. */
+	/* Requests that are more than a report; orders are in control_order.c. */
 	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *) = {
 		[CONTROL_SERVICE] = start_service,
 		[CONTROL_RELOAD] = start_reload,

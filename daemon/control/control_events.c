@@ -1,8 +1,6 @@
-/*
- * Events for control clients: those that are kept (event_history.h), a line each, and for who follows those that come. A client has a
- * place in their row and takes what is new there when its turn comes and its block has room, so nothing waits for it, and what it
- * is too slow for is counted.
- */
+/* Events for control clients: the kept ones (event_history.h), a line each, and new ones for a client that follows. A client has a
+ * position in the history, and reads on in its turn while its buffer has space: no event waits for it, and those overwritten before are
+ * counted as dropped. */
 #include <string.h>
 
 #include "daemon/control/control_parts.h"
@@ -44,7 +42,7 @@ write_line(struct control_client *c, const char *what, const struct event_record
 	jw_end(&jw);
 }
 
-/* The next one that is there: false when there is none. */
+/* Writes the next event; false when there is no new one. */
 static bool
 control_events_take(struct control_client *c)
 {

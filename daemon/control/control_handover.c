@@ -1,8 +1,6 @@
-/*
- * The old process's side of a hand-over (daemon/control/handover_msg.h), to a client of the control socket: sends the listening sockets, waits
- * until the new process accepts, and tells it when this one does not any more. Until then nothing changes here, whatever becomes
- * of the client. What is to be done is the daemon's (control_hooks).
- */
+/* The old process's side of a hand-over (daemon/control/handover_msg.h), to a client of the control socket: sends the listening sockets,
+ * waits until the new process is ready, stops accepting, and notifies it. Until it is ready nothing changes here, even if the client
+ * disconnects. The actions are the daemon's (control_hooks). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,20 +13,20 @@
 #include "daemon/control/handover_msg.h"
 
 #define REQUEST_LEN (sizeof(HANDOVER_REQUEST) - 1)
-#define SETTLE_NS 300000000 /* nobody accepts so long, at the most */
+#define SETTLE_NS 300000000 /* limit of the time in which neither process accepts */
 #define LOOK_NS 2000000
 
 /* Owner: its client. */
 struct handover {
-	struct listen_socket_list socks; /* copies: the control sockets first, the read-only one behind the other */
+	struct listen_socket_list socks; /* copies: the control socket, the read-only one, then the others */
 	unsigned control_cnt;            /* of them */
-	struct listen_socket_list ports; /* of soft devices; those taken are none */
-	struct listen_socket_list taken; /* of them, those that the other process uses */
-	unsigned sent;                   /* messages: HELLO, one for each of socks, END */
-	bool done;                       /* the other process has everything, this one accepts no more */
-	int64_t until_ns;                /* then: what is being set up here has so long */
-	int64_t look_ns;                 /* and is looked at then; INT64_MAX = never */
-	uint32_t pid;                    /* of it */
+	struct listen_socket_list ports; /* of soft devices; LISTEN_SOCKET_NONE when moved to taken */
+	struct listen_socket_list taken; /* those that the successor uses */
+	unsigned sent;                   /* messages: HELLO, one for each socket, END */
+	bool done;                       /* the successor is ready, this process has stopped accepting */
+	int64_t until_ns;                /* then: limit of connections in their set-up here */
+	int64_t look_ns;                 /* their next check; INT64_MAX = never */
+	uint32_t pid;                    /* of the successor */
 	struct handover_rx rx;
 };
 
@@ -38,16 +36,24 @@ handover_is_request(const char *line, size_t len)
 	return len >= REQUEST_LEN && memcmp(line, HANDOVER_REQUEST, REQUEST_LEN) == 0;
 }
 
+/* The last message to the client. */
+static void
+send_last(struct control_client *c, const struct handover_msg *m)
+{
+	uint8_t bytes[HANDOVER_LEN];
+
+	handover_encode(m, bytes);
+	outbuf_put(&c->out, bytes, sizeof(bytes));
+	c->state = CLIENT_CLOSING;
+}
+
 static void
 control_handover_refuse(struct control_client *c, const char *why)
 {
 	struct handover_msg m = { .type = HANDOVER_REFUSED };
-	uint8_t bytes[HANDOVER_LEN];
 
 	snprintf(m.text, sizeof(m.text), "%s", why);
-	handover_encode(&m, bytes);
-	outbuf_put(&c->out, bytes, sizeof(bytes));
-	c->state = CLIENT_CLOSING;
+	send_last(c, &m);
 	log_msg(LOG_LVL_WARNING, "hand-over refused: why=\"%s\"", m.text);
 }
 
@@ -62,7 +68,7 @@ version_fits(const char *line, size_t len)
 	return text[0] == ' ' && strtol(text, &end, 10) == HANDOVER_VERSION && *end == '\0';
 }
 
-/* Reasons to refuse; NULL when there is none. */
+/* The reason to refuse, or NULL. */
 static const char *
 may_start(struct control_client *c, const char *line, size_t len, struct ucred *cred)
 {
@@ -72,7 +78,7 @@ may_start(struct control_client *c, const char *line, size_t len, struct ucred *
 		return "not supported";
 	if (c->port->readonly)
 		return "this socket takes questions alone";
-	/* Not even root's: the control socket's directory and the files would be another user's. */
+	/* Root is refused as well: directory and files of the control socket would be another user's. */
 	if (cred->uid != geteuid())
 		return "only a process of the daemon's own user may take over";
 	if (!version_fits(line, len))
@@ -165,20 +171,18 @@ send_next(struct control_client *c)
 {
 	struct handover *h = c->handover;
 	struct handover_msg m = { .type = HANDOVER_END };
-	int fd = -1;
+	const struct listen_socket *l = NULL;
 
 	if (h->sent == 0) {
 		m = hello(h);
 	} else if (h->sent <= h->socks.cnt) {
-		m = describe(&h->socks.v[h->sent - 1], h->sent <= h->control_cnt ? HANDOVER_CONTROL : HANDOVER_SERVICE);
-		fd = h->socks.v[h->sent - 1].fd;
+		l = &h->socks.v[h->sent - 1];
+		m = describe(l, h->sent <= h->control_cnt ? HANDOVER_CONTROL : HANDOVER_SERVICE);
 	} else if (h->sent - h->socks.cnt <= h->ports.cnt) {
-		const struct listen_socket *port = &h->ports.v[h->sent - h->socks.cnt - 1];
-
-		m = describe(port, HANDOVER_MPA);
-		fd = port->fd;
+		l = &h->ports.v[h->sent - h->socks.cnt - 1];
+		m = describe(l, HANDOVER_MPA);
 	}
-	int rc = handover_send(c->io.fd, &m, fd);
+	int rc = handover_send(c->io.fd, &m, l != NULL ? l->fd : -1);
 	if (rc == 0)
 		h->sent++;
 	else if (rc == -EAGAIN)
@@ -186,10 +190,8 @@ send_next(struct control_client *c)
 	return rc;
 }
 
-/*
- * The new process is ready. From here on this one is the old one, whether it hears that or not. Links for connections that are being
- * set up here come by the ports that the other one will accept at, so it has to wait for them.
- */
+/* The successor is ready: this process is the old one now, even if the successor disconnects. Links for connections in their set-up here
+ * come by the ports at which the successor will accept, so it has to wait for them. */
 static void
 let_go(struct control_client *c, int64_t now_ns)
 {
@@ -209,7 +211,6 @@ complete(struct control_client *c)
 	struct handover_msg m = { .type = HANDOVER_DONE };
 	struct control *ctl = c->ctl;
 	char path[sizeof(ctl->ports[CONTROL_FULL].listen.path) + 16];
-	uint8_t bytes[HANDOVER_LEN];
 
 	snprintf(path, sizeof(path), "%s.%u", ctl->ports[CONTROL_FULL].listen.path, (unsigned)getpid());
 	c->handover->look_ns = INT64_MAX;
@@ -217,9 +218,7 @@ complete(struct control_client *c)
 	if (control_move(ctl, path) == 0)
 		memcpy(m.text, path, strnlen(path, sizeof(m.text) - 1));
 	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u control=%s", (unsigned)ctl->successor_pid, m.text);
-	handover_encode(&m, bytes);
-	outbuf_put(&c->out, bytes, sizeof(bytes));
-	c->state = CLIENT_CLOSING;
+	send_last(c, &m);
 }
 
 static int
@@ -232,16 +231,7 @@ take_used(struct handover *h, uint32_t nr)
 	return rc;
 }
 
-/* It may have died since it said so. */
-static bool
-has_closed(const struct control_client *c)
-{
-	char byte;
-
-	return recv(c->io.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-/* Nobody else accepts before this one has come to its end, whatever becomes of the client. */
+/* No other process accepts before this one has settled, even if the client disconnects. */
 static bool
 settle(struct control_client *c, int64_t now_ns)
 {
@@ -284,7 +274,8 @@ hear_ready(struct control_client *c, int64_t now_ns)
 			close(fd);
 		return -EPROTO;
 	}
-	if (has_closed(c))
+	/* The successor may have died since it sent READY. */
+	if (recv(c->io.fd, &(char){ 0 }, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
 		return -ECONNRESET;
 	let_go(c, now_ns);
 	return 0;

@@ -1,10 +1,9 @@
 /*
- * Places of clients.
+ * Slots of clients.
  *
- * A client that may connect by the socket's mode may hold a place for as long as a trace is silent, or no event comes. So some
- * places are kept for the daemon's own user and root, and traces are bounded. When there is no place left, the oldest trace makes
- * room; a trace of those two users makes room for them alone. A client that follows events counts as a trace. Each socket has its
- * own places, so one makes no room for a client of the other.
+ * A client holds its slot while a trace is silent or no event comes. So some slots are reserved for the daemon's user and root, and
+ * traces are bounded. When no slot is left, the oldest trace is ended; a trace of those two users is ended for them alone. A client that
+ * follows events counts as a trace. Each socket has its own slots.
  */
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,7 +31,7 @@ has_place(const struct control_port *port, bool trusted)
 	return living < port->clients_max && (trusted || strangers < port->clients_max - CONTROL_CLIENTS_KEPT);
 }
 
-/* Ends the oldest trace that has to make room for a client of this kind, if there is one; its client is dead then. */
+/* Ends the oldest trace that a client of this kind may replace; its client is dead then. False: no such trace. */
 static bool
 evict_trace(const struct control_port *port, bool trusted)
 {

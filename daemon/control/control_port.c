@@ -1,4 +1,4 @@
-/* The listening sockets of control: their start and end, and the move to another path while the daemon drains. */
+/* The listening sockets of control: start, end, and the move to another path while the daemon drains. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ control_init_ports(struct control *ctl)
 		};
 }
 
-/* Opened by now, or before; without a path there is none. 0, or -errno with a line in err. */
+/* Takes the opened socket, or opens it; without a path does nothing. 0, or -errno with a line in err. */
 static int
 start_port(struct control_port *port, const struct listen_socket_file *file, struct listen_socket *opened, FILE *err)
 {
@@ -106,7 +106,7 @@ control_move(struct control *ctl, const char *path)
 	size_t len;
 	FILE *err = open_memstream(&text, &len);
 
-	/* Readers find the new process. */
+	/* The read-only path belongs to the new process. */
 	for (unsigned i = 0; i < CONTROL_PORTS; i++) {
 		listen_socket_set_lent(&ctl->ports[i].listen, true);
 		stop_port(&ctl->ports[i]);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x534d4348u /* "SMCH" */
-#define FDS_SEEN 4        /* more than one are closed; what is beyond these the kernel closes */
+#define FDS_SEEN 4        /* all but the first are closed; the kernel closes those beyond these */
 
 void
 handover_encode(const struct handover_msg *m, uint8_t out[HANDOVER_LEN])
@@ -30,7 +30,7 @@ handover_encode(const struct handover_msg *m, uint8_t out[HANDOVER_LEN])
 	wcur_zero(&w, HANDOVER_TEXT_MAX - len);
 }
 
-/* It becomes a path, or a part of a line of the log. */
+/* The text becomes a path, or part of a log line. */
 static bool
 is_text(const char *text)
 {
@@ -98,10 +98,10 @@ handover_send(int sock, const struct handover_msg *m, int fd)
 	ssize_t n = sendmsg(sock, &mh, MSG_NOSIGNAL);
 	if (n < 0)
 		return -errno;
-	return n == HANDOVER_LEN ? 0 : -EPROTO; /* a message this small is taken whole */
+	return n == HANDOVER_LEN ? 0 : -EPROTO; /* the kernel takes a message this small whole */
 }
 
-/* Keeps the only descriptor that has come with a message, closes others. 0 or -EPROTO. */
+/* Keeps the first descriptor of a message, closes others. 0 or -EPROTO. */
 static int
 take_fds(struct handover_rx *rx, struct msghdr *mh)
 {
@@ -150,7 +150,7 @@ fill(int sock, struct handover_rx *rx)
 	rx->len += (size_t)n;
 	if (n == 0)
 		return -ECONNRESET;
-	return rx->buf[0] == MAGIC >> 24 ? 0 : -EPROTO; /* do not wait for the rest of something else */
+	return rx->buf[0] == MAGIC >> 24 ? 0 : -EPROTO; /* do not wait for the rest of a foreign message */
 }
 
 int

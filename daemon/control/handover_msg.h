@@ -1,17 +1,17 @@
 /*
- * The language in which a running daemon hands its listening sockets over to the process that takes its place: messages of fixed
- * length on the control socket, each with one descriptor or none. handover/takeover.c is the new process, control_handover.c the old one.
+ * The protocol by which a running daemon hands its listening sockets over to its successor: messages of fixed length on the control
+ * socket, each with one descriptor or none. handover/takeover.c is the new process, control_handover.c the old one.
  *
  *	new                                     old
  *	HANDOVER_REQUEST and the version   -->
  *	                                   <--  HELLO, SOCKET for each, END; or REFUSED
  *	(starts, up to its first accept)
  *	USED for each MPA that it needs, READY  -->
- *	                                        (accepts no more, drains; ends what is being set up)
+ *	                                        (stops accepting, drains; finishes connections in their set-up)
  *	                                   <--  DONE
  *	(accepts)
  *
- * Until READY either end may go away: the old process goes on as before.
+ * Until READY either end may disconnect: the old process goes on as before.
  */
 #pragma once
 
@@ -46,35 +46,34 @@ enum handover_kind {
 struct handover_msg {
 	enum handover_type type;
 	enum handover_kind kind; /* of a SOCKET */
-	uint32_t
-	    cnt; /* HELLO: how many SOCKETs follow; USED: which of the MPA sockets, from 0; SOCKET: 1 for a socket unit's */
-	uint32_t pid;         /* HELLO: the old process */
-	uint64_t watchdog_us; /* HELLO: as systemd told it; 0 = none */
-	uint64_t dev, ino;    /* SOCKET: the file of a UNIX socket; 0 = none that is ours */
-	/* HELLO: NOTIFY_SOCKET, or ""; REFUSED: why; SOCKET: the file's path, or ""; DONE: where the old one answers from now on. */
+	uint32_t cnt; /* HELLO: number of SOCKETs; USED: the MPA socket, from 0; SOCKET: 1 for a socket unit's */
+	uint32_t pid; /* HELLO: the old process */
+	uint64_t watchdog_us; /* HELLO: WATCHDOG_USEC of systemd; 0 = no watchdog */
+	uint64_t dev, ino;    /* SOCKET: the file of a UNIX socket; 0 = no file of ours */
+	/* HELLO: NOTIFY_SOCKET, or ""; REFUSED: the reason; SOCKET: the file's path, or ""; DONE: the old process's new control path. */
 	char text[HANDOVER_TEXT_MAX];
 };
 
-/* Refuses nothing: a text that is too long is cut. */
+/* A text that is too long is truncated. */
 void handover_encode(const struct handover_msg *, uint8_t out[HANDOVER_LEN]);
 /* HANDOVER_LEN, 0 when bytes are missing, or -EPROTO; -EPROTONOSUPPORT: of another version. */
 int handover_decode(struct span, struct handover_msg *out) __attribute__((warn_unused_result));
 
-/* With a descriptor unless that is negative. 0, -EAGAIN when there is no room now, or -errno. */
+/* With a descriptor unless that is negative. 0, -EAGAIN when the socket is full, or -errno. */
 int handover_send(int sock, const struct handover_msg *, int fd) __attribute__((warn_unused_result));
 
-/* What has come of a message. */
+/* A partly received message. */
 struct handover_rx {
 	uint8_t buf[HANDOVER_LEN];
 	size_t len;
-	int fd; /* -1 = none */
+	int fd; /* -1 = no descriptor */
 };
 
 #define HANDOVER_RX_NONE ((struct handover_rx){ .fd = -1 })
 
-/* The next message and its descriptor, which is there with a SOCKET and with nothing else: 0, -EAGAIN when it is not there yet,
- * -ECONNRESET when the other end has closed, or -errno. */
+/* The next message, and its descriptor, which exactly a SOCKET has: 0, -EAGAIN when the message is not complete yet, -ECONNRESET when the
+ * other end has closed, or -errno. */
 int handover_recv(int sock, struct handover_rx *, struct handover_msg *out, int *fd)
     __attribute__((warn_unused_result));
-/* Closes the descriptor of a message that has not come whole. */
+/* Closes the descriptor of a message that is not complete. */
 void handover_rx_fini(struct handover_rx *);

@@ -13,7 +13,6 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/json_writer.c daemon/control/json_writer.h \
 	daemon/control/control_request.c daemon/control/control_request.h \
 	daemon/control/report.c daemon/control/report.h \
-	daemon/control/report_parts.c \
 	daemon/control/field.c daemon/control/field.h \
 	daemon/control/report_fields.c daemon/control/report_rows.h \
 	daemon/control/snapshot.c daemon/control/snapshot.h \

@@ -1,8 +1,5 @@
-/*
- * Bytes on their way to a control client: one block of fixed size, filled at
- * the end and emptied at the front. Whoever fills it asks for room first; what
- * does not fit is not written and marks the buffer as overflown.
- */
+/* Bytes on their way to a control client: a block of fixed size, filled at the end and emptied at the front. The writer checks the free
+ * space first; data that does not fit is not written, and marks the buffer as overflown. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +22,7 @@ size_t outbuf_room(const struct outbuf *);
 void outbuf_put(struct outbuf *, const void *, size_t len);
 void outbuf_putc(struct outbuf *, char);
 
-/* The bytes that wait to be sent: their address, *len of them. */
+/* The bytes to send: their address, *len of them. */
 const char *outbuf_data(const struct outbuf *, size_t *len);
-/* The first len bytes are gone. */
+/* The first len bytes were sent. */
 void outbuf_consume(struct outbuf *, size_t len);

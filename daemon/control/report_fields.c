@@ -615,26 +615,15 @@ const struct report_table report_tables[REPORT_KIND_CNT] = {
 };
 
 const struct field *const report_data[CONTROL_COMMAND_CNT] = {
-	[CONTROL_STATUS] = status_fields,
-	[CONTROL_SERVICE] = one_service_fields,
-	[CONTROL_DEVICES] = ONE_LIST("devices", device_fields),
-	[CONTROL_GROUPS] = ONE_LIST("groups", group_fields),
-	[CONTROL_LINKS] = ONE_LIST("links", link_fields),
+	[CONTROL_STATUS] = status_fields, [CONTROL_SERVICE] = one_service_fields, [CONTROL_STATS] = stats_fields,
+	[CONTROL_DEVICES] = ONE_LIST("devices", device_fields), [CONTROL_GROUPS] = ONE_LIST("groups", group_fields),
+	[CONTROL_LINKS] = ONE_LIST("links", link_fields), [CONTROL_RMBS] = ONE_LIST("rmbs", rmb_fields),
 	[CONTROL_CONNECTIONS] = ONE_LIST("connections", connection_fields),
-	[CONTROL_RMBS] = ONE_LIST("rmbs", rmb_fields),
-	[CONTROL_STATS] = stats_fields,
-	[CONTROL_CHECK] = check_fields,
-	[CONTROL_CLOSE] = close_fields,
-	[CONTROL_DISABLE] = disable_fields,
-	[CONTROL_ENABLE] = disable_fields,
-	[CONTROL_REBALANCE] = rebalance_fields,
-	[CONTROL_LINK_ADD] = link_add_fields,
-	[CONTROL_LINK_DELETE] = link_delete_fields,
-	[CONTROL_RETRY] = retry_fields,
-	[CONTROL_LOG_LEVEL] = log_level_fields,
-	[CONTROL_RELOAD] = reload_fields,
-	[CONTROL_DRAIN] = drain_fields,
-	[CONTROL_UNDRAIN] = drain_fields,
+	[CONTROL_CHECK] = check_fields, [CONTROL_CLOSE] = close_fields, [CONTROL_RETRY] = retry_fields,
+	[CONTROL_DISABLE] = disable_fields, [CONTROL_ENABLE] = disable_fields, [CONTROL_REBALANCE] = rebalance_fields,
+	[CONTROL_LINK_ADD] = link_add_fields, [CONTROL_LINK_DELETE] = link_delete_fields,
+	[CONTROL_LOG_LEVEL] = log_level_fields, [CONTROL_RELOAD] = reload_fields,
+	[CONTROL_DRAIN] = drain_fields, [CONTROL_UNDRAIN] = drain_fields,
 };
 /* clang-format on */
 

@@ -1,4 +1,4 @@
-/* Messages from a worker's thread to main's; see trace_tap.h. */
+/* Messages from a worker's thread to main; see trace_tap.h. */
 #include "daemon/control/trace_tap.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ struct record {
 	int64_t time_us;
 };
 
-/* A record begins where a pointer may stand. */
+/* Records are aligned. */
 static size_t
 padded(size_t len)
 {
@@ -50,7 +50,7 @@ trace_tap_on_message(void *ctx, const struct smcr_trace *t)
 	if ((tap->kinds & 1u << t->kind) == 0)
 		return;
 	(void)pthread_mutex_lock(&tap->lock);
-	/* In order: behind a message that was left out there is none until main has heard of it. */
+	/* In order: behind a message that was left out no other is stored until main has counted it. */
 	if (tap->left_out > 0 || !put(tap->fill, t))
 		tap->left_out++;
 	bool tell = !tap->told;
