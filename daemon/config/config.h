@@ -61,8 +61,8 @@ struct config_id {
 	uint32_t id;
 };
 
-/* host:port as written, and its addresses when the configuration was loaded; or "unix:/path" with port 0. Or
- * "srv:name" with the name in host and port 0. */
+/* host:port as written, with its addresses at the load; "unix:/path", port 0; or "srv:name", the name in host, port
+ * 0. */
 struct config_target {
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
@@ -207,8 +207,7 @@ void config_free(struct config *);
 bool config_names_wait(void);
 /* SCTP may use libusrsctp. */
 bool config_has_user_sctp(void);
-/* The directory where a reload looks for included files, above all variable parts of the pattern. 0, or -ENOENT
- * without a pattern. buf has PATH_MAX bytes. */
+/* The directory of included files, above variable parts of the pattern. 0 or -ENOENT. buf has PATH_MAX bytes. */
 int config_include_dir(const struct config *, char *buf);
 /* As written: "host:port", "[IPv6]:port", "unix:/path"; buf has CONFIG_TARGET_STR_MAX bytes and is returned. */
 const char *config_target_str(const struct config_target *, char *buf);

@@ -172,8 +172,6 @@ config_file_read(const char *path, bool included, size_t *len, const char **why)
 	return text;
 }
 
-/* -- included files -- */
-
 /* The pattern relative to the directory of the main file. 0 or -ENAMETOOLONG. */
 static int
 full_pattern(const struct config *cfg, char *buf)

@@ -1,5 +1,4 @@
-/* The table of settings; see config_keys.h. A test compares the defaults of smcr and devices with smcr_config_init,
- * siw_config_init and verbs_config_init. */
+/* The table of settings; see config_keys.h. A test compares defaults with those of the libraries' config_init. */
 #include "daemon/config/config_keys.h"
 
 #include <string.h>

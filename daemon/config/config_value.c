@@ -33,8 +33,6 @@ static const struct unit time_units[] = { { "h", 3600000 }, { "m", 60000 }, { "s
 static const struct unit micro_units[] = { { "s", 1000000 }, { "ms", 1000 }, { "us", 1 } };
 static const struct unit no_units[] = { { "", 1 } };
 
-/* -- messages -- */
-
 #define ONE_MAX 512 /* a reason */
 
 int
@@ -292,8 +290,6 @@ print_bool(const struct config_key *key, const void *at, FILE *out)
 	fputs(*(const bool *)at ? "true" : "false", out);
 }
 
-/* -- words -- */
-
 /* A word, or a list of words whose values are bits. */
 static int
 set_words(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
@@ -343,8 +339,6 @@ print_words(const struct config_key *key, const void *at, FILE *out)
 	if (key->type == CONFIG_T_WORDS)
 		fputs(" ]", out);
 }
-
-/* -- a word or a time -- */
 
 static const struct config_word *
 config_value_find_word(const struct config_key *key, const char *text, uint64_t value)

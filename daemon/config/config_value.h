@@ -1,5 +1,4 @@
-/* The value of one setting: converted from text to memory and back, and compared. Uses types and ranges
- * (config_keys.h), not files and lines. */
+/* The value of one setting: text to memory and back, compared. Uses types and ranges (config_keys.h), not files. */
 #pragma once
 
 #include <stdbool.h>

@@ -23,8 +23,6 @@ struct list_ops {
 	bool (*equal)(const void *, const void *); /* NULL: the bytes are compared */
 };
 
-/* -- entries -- */
-
 static int
 parse_eid(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
@@ -90,8 +88,6 @@ format_user(const void *id, char buf[CONFIG_TARGET_STR_MAX])
 	(void)buf;
 	return ((const struct config_id *)id)->name;
 }
-
-/* -- lists -- */
 
 /* An empty list would allow everybody in struct config_service; an operator who writes [] means the opposite. */
 #define NOT_EMPTY "is empty: leave it out to allow everybody"

@@ -8,8 +8,6 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
 
-/* -- addresses -- */
-
 static int
 set_unix(const struct config_value *v, struct sockaddr_storage *out, char why[CONFIG_WHY_MAX])
 {
@@ -139,8 +137,6 @@ value_parse_addr(const struct config_value *v, void *out, char why[CONFIG_WHY_MA
 	return addr_is_any(out) ? value_bad(why, "has %s: a wildcard is not an address", value_show(v, buf)) : 0;
 }
 
-/* -- targets -- */
-
 #define SRV_PREFIX "srv:"
 
 static int
@@ -204,8 +200,6 @@ value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_M
 	addr_set_port(&ss, port);
 	return set_one(out, &ss, why);
 }
-
-/* -- networks -- */
 
 /* "address" or "address/prefix"; address bits after the prefix are a typing error. */
 int

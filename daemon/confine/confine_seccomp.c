@@ -45,8 +45,6 @@ report_and_die(int signo, siginfo_t *info, void *ucontext)
 	(void)raise(signo);
 }
 
-/* -- the filter -- */
-
 /* The number of calls in the row that this processor and libseccomp have, or negative. */
 static int
 add_row(scmp_filter_ctx ctx, const struct confine_call *call)

@@ -149,8 +149,6 @@ device_deadline(const struct device *me)
 	return me->gone_ns != 0 && !device_is_verbs(me) ? me->gone_ns + GONE_NS : INT64_MAX;
 }
 
-/* -- counters -- */
-
 static const struct {
 	const char *counter, *words;
 } watched[DEVICE_LOGGED_CNT] = {

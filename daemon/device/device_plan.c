@@ -244,8 +244,6 @@ add_v1_gids(struct plan *p)
 	}
 }
 
-/* -- the plan -- */
-
 /* What an entry names, from the most to the least exact. */
 enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL };
 
@@ -305,8 +303,6 @@ device_plan_has_verbs(const struct config *cfg)
 	return false;
 }
 
-/* -- the cards -- */
-
 void
 device_cards_forget(struct device_cards *c)
 {
@@ -323,8 +319,6 @@ device_cards_list(struct device_cards *c, int64_t now_ns)
 	c->why = "";
 	c->rc = verbs_list(&c->ports, &c->cnt, &c->why);
 }
-
-/* -- words -- */
 
 const char *
 device_gid_type_str(enum rnic_gid_type type)

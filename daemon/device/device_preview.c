@@ -48,8 +48,7 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		fputs(", which no interface has\n", out);
 }
 
-/* Does the host lack an address that it should have? It has all of the loopback network. Default devices use addresses
- * of services, which process/preflight.c checks. */
+/* Does the host lack an address, other than loopback? process/preflight.c checks those of default devices. */
 static bool
 lacks_address(const struct config *cfg, const struct device_want *w, const struct netifs *ifs)
 {

@@ -205,8 +205,6 @@ warn_of_idle_entries(const struct devices *d, const struct device_view *view, co
 	}
 }
 
-/* -- cards -- */
-
 static void
 list_cards(struct devices *d, enum occasion when, FILE *err)
 {
@@ -224,8 +222,6 @@ list_cards(struct devices *d, enum occasion when, FILE *err)
 		warn(err, "no RDMA devices now: %s", d->cards.why);
 	d->cards_rc = d->cards.rc;
 }
-
-/* -- all devices -- */
 
 static void
 arm_timer(struct devices *d)
@@ -428,8 +424,6 @@ devices_free(struct devices *d)
 	timerq_unreserve(&d->env->timers, 1);
 	free(d);
 }
-
-/* -- look-ups -- */
 
 /* 0: unknown. */
 static unsigned

@@ -46,8 +46,6 @@ netifs_find(const struct netifs *n, const struct sockaddr_storage *addr)
 	return NULL;
 }
 
-/* -- networks -- */
-
 #define V4_IN_V6 12 /* offset of the IPv4 address in a mapped one */
 
 static struct smcr_subnet
@@ -204,8 +202,6 @@ drop_addr(struct netifs *n, const struct netif_addr *gone)
 	}
 	return 0;
 }
-
-/* -- messages -- */
 
 /* The attribute of this type among len bytes from a; NULL: not found. */
 static const struct rtattr *

@@ -1,5 +1,5 @@
-/* The interfaces of this host, their addresses and networks: a table and the decoder of netlink messages that fills
- * it. No I/O: netwatch.c reads the messages. */
+/* The interfaces of this host, their addresses and networks: a table filled from netlink messages. No I/O: see
+ * netwatch.c. */
 #pragma once
 
 #include <linux/netlink.h>
@@ -38,8 +38,8 @@ struct netifs {
 
 void netifs_fini(struct netifs *);
 
-/* Applies a complete message of nlmsg_len bytes; messages other than links and addresses are ignored. 1 when the table
- * has changed, 0 when not, -ENOMEM. */
+/* Applies a complete message; ignores all but links and addresses. 1 when the table has changed, 0 when not,
+ * -ENOMEM. */
 int netifs_apply(struct netifs *, const struct nlmsghdr *);
 
 /* NULL: not found. */

@@ -60,8 +60,6 @@ apply(struct netifs *table, const struct nlmsghdr *nh, size_t len, bool *end, bo
 	return changed;
 }
 
-/* -- full reads -- */
-
 /* Reads all objects of a kind. The kernel creates each part on the read, so nothing blocks. *torn: they changed. */
 static int
 dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
@@ -131,8 +129,6 @@ read_again(struct netwatch *nw)
 	nw->table = table;
 	nw->changed = true;
 }
-
-/* -- events -- */
 
 static void
 on_events(struct loop_io *io, unsigned events)

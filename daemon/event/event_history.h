@@ -12,8 +12,7 @@
 #include "daemon/event/event_kinds.h"
 #include "daemon/loop/mailbox.h"
 
-/* Reports of a lasting condition, such as an outage: repeated after this time, and this many starts; ends are not
- * limited. */
+/* Reports of a lasting condition such as an outage: interval of repeats, limit of starts. Ends are not limited. */
 #define TELL_AGAIN_NS (600 * INT64_C(1000000000))
 #define TELL_LIMIT ((struct log_limit){ .burst = 4, .interval_ms = 60000 })
 
@@ -56,7 +55,6 @@ void event_report(struct event_history *, int64_t now_ns, unsigned worker, const
 
 /* Copies the first kept event after number `after`; false: no such event. */
 bool event_history_next(struct event_history *, uint64_t after, struct event_record *);
-/* The number of the newest. */
 uint64_t event_history_last(struct event_history *);
 /* Each later event wakes the loop of this mailbox; NULL: no wake-up. */
 void event_history_wake(struct event_history *, struct mailbox *);

@@ -1,6 +1,5 @@
 /* The event loop; only this file uses libevent. One epoll descriptor watches all sockets edge-triggered (read, write,
- * urgent, hang-up, error), paused or not. So no reset is missed, and a pause needs no system call. Signals use
- * libevent. */
+ * urgent, hang-up, error), paused or not. So no reset is missed, and a pause needs no system call. */
 #pragma once
 
 #include <stdbool.h>

@@ -56,8 +56,7 @@ mailbox_post(struct mailbox *box, struct mail *mail)
 	bool wake = box->first == NULL;
 	*box->end = mail;
 	box->end = &mail->next;
-	/* Under the lock: after it the reader may have run the mail and ended. An unread eventfd overflows after 2^64
-	 * of these. */
+	/* Under the lock: after it the reader may have ended. An unread eventfd overflows after 2^64 of these. */
 	if (wake)
 		(void)!write(box->io.fd, &one, sizeof(one));
 	(void)pthread_mutex_unlock(&box->lock);

@@ -50,8 +50,6 @@ struct names {
 	unsigned asking;
 };
 
-/* -- life of a name -- */
-
 static void
 free_name(struct names *all, struct name *n)
 {
@@ -247,8 +245,6 @@ names_on_answer(void *arg, const struct resolver_answer *answer)
 	loop_again(all->loop);
 }
 
-/* -- the turn -- */
-
 static int64_t
 names_turn(void *arg, int64_t now_ns)
 {
@@ -268,8 +264,6 @@ names_turn(void *arg, int64_t now_ns)
 	}
 	return min_i64(next, resolver_turn(all->resolver, now_ns));
 }
-
-/* -- life -- */
 
 int
 names_new(struct loop *loop, struct targets_all *targets, const struct names_hooks *hooks, struct names **out)

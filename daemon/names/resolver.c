@@ -396,8 +396,6 @@ on_srv(void *arg, int status, int timeouts, unsigned char *msg, int len)
 		resolver_finish(q, status == ARES_SUCCESS ? "its SRV records name no host" : status_words(status));
 }
 
-/* -- queries -- */
-
 void
 resolver_ask(struct resolver *r, const char *name, bool srv, uint16_t port, resolver_done done, void *arg)
 {

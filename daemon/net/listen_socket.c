@@ -279,8 +279,6 @@ listen_socket_close(struct listen_socket *l)
 	}
 }
 
-/* -- lists -- */
-
 int
 listen_socket_list_add(struct listen_socket_list *list, const struct listen_socket *l)
 {

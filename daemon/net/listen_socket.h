@@ -54,8 +54,7 @@ struct listen_socket listen_socket_copy(const struct listen_socket *);
 int listen_socket_append(struct listen_socket *, const struct listen_socket *more);
 /* Also sets those appended to it, and `elsewhere` with it. */
 void listen_socket_set_lent(struct listen_socket *, bool lent);
-/* Creates the file; connects fail until listen_socket_start. Replaces only a dead socket. 0, or -errno with a line in
- * err. */
+/* Creates the file; connects fail until listen_socket_start. Replaces a dead socket. 0, or -errno and a line in err. */
 int listen_socket_open(struct listen_socket *, const struct listen_socket_file *, FILE *err);
 /* Clients may connect after this. 0, or -errno with one line in err. */
 int listen_socket_start(struct listen_socket *, const char *what, int backlog, FILE *err);

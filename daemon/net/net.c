@@ -129,8 +129,8 @@ net_share_of(unsigned nr, unsigned cnt)
 	return cnt == 1 ? NET_ALONE : nr == 0 ? NET_FIRST : NET_BESIDE;
 }
 
-/* Sharing is enabled after bind(), so a port that another process shares is refused. Otherwise each daemon would get a
- * part of the connections, without an error. */
+/* Sharing is enabled after bind(), so a port that another process shares is refused. Otherwise each would get a part
+ * of the connections. */
 static int
 bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
 {

@@ -129,8 +129,6 @@ attach(int prog, int cgroup)
 	return bpf(BPF_LINK_CREATE, &attr);
 }
 
-/* -- the map -- */
-
 static int
 map_get(int map, int fd, uint32_t *value)
 {
@@ -238,8 +236,6 @@ tcp_option_close(struct tcp_option *opt)
 		close(opt->map);
 	tcp_option_init(opt, "closed");
 }
-
-/* -- sockets -- */
 
 void
 tcp_option_mark(const struct tcp_option *opt, int fd)

@@ -42,8 +42,7 @@ tcp_option_usable(const struct tcp_option *opt)
 	return opt != NULL && opt->map >= 0;
 }
 
-/* Puts the option into the SYN of this TCP socket; before connect(). Does nothing when it is not usable. A socket
- * belongs to the cgroup of its creator. */
+/* Puts the option into the SYN of this TCP socket, made in our cgroup; before connect(). No effect if not usable. */
 void tcp_option_mark(const struct tcp_option *, int fd);
 /* ... into its SYN/ACKs when the SYN has it; before listen(). Also keeps SYNs for tcp_option_syn_had_it. */
 void tcp_option_mark_listener(const struct tcp_option *, int fd);

@@ -209,8 +209,7 @@ keep_option(const struct services_plan *p, const struct step *st)
 			tcp_option_mark(option, l->fd);
 }
 
-/* The change cannot be undone and needs no memory. If watching a socket fails, that is logged and it does not
- * listen. */
+/* The change cannot be undone and needs no memory. A failure to watch a socket is logged; it does not listen then. */
 static void
 reload_commit(struct services_plan *p, struct step *st)
 {

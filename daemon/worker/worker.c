@@ -16,8 +16,6 @@
 
 #define END_MS 5000 /* a card that keeps queue pairs after this time has them until the process ends */
 
-/* -- the turn -- */
-
 /* By the configuration, which may know more than the peer has sent. */
 static void
 name_peer(const struct worker *w, struct event *e)
@@ -107,8 +105,6 @@ worker_turn(void *arg, int64_t now_ns)
 		on_drain_timeout(&w->drain.timer);
 	return at;
 }
-
-/* -- life -- */
 
 /* Padded with blanks; truncated if too long, as in Linux. */
 static void

@@ -1,5 +1,4 @@
-/* Sessions and services for smcrctl, commands of the operator, and services whose names have addresses now; see
- * worker.h. */
+/* Sessions and services for smcrctl, commands of the operator, and new addresses of names; see worker.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -162,8 +161,6 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 	return probe_start(&w->sessions, &target, done, arg) != NULL ? 0 : -ENOMEM;
 }
 
-/* -- orders -- */
-
 bool
 worker_close_next(struct worker *w, uint32_t *pos, const struct close_filter *filter, bool *closed)
 {
@@ -214,8 +211,6 @@ worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 	loop_again(w->env.loop);
 	return done;
 }
-
-/* -- names -- */
 
 void
 worker_targets_changed(struct worker *w, const char *service)

@@ -183,8 +183,6 @@ msgs_end(struct msgs *t, int rc)
 	free(t->text);
 }
 
-/* -- life -- */
-
 unsigned
 workers_wanted(const struct config *cfg)
 {

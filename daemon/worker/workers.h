@@ -27,8 +27,7 @@ int workers_new(struct loop *main, unsigned cnt, const struct config *cfg, const
 int workers_start(struct workers *);
 /* Starts the loops. */
 void workers_release(struct workers *);
-/* Ends the threads and workers. Calls no hooks and no drain callback, but runs pending mails of others. NULL is
- * allowed. */
+/* Ends the threads and workers. Calls no hooks and no drain callback, but runs others' mails. NULL is allowed. */
 void workers_free(struct workers *);
 
 unsigned workers_cnt(const struct workers *);
