@@ -15,7 +15,7 @@
 
 struct poll_loop {
 	int ep;
-	/* The time that devices are told; 0: what it is. For what has to come within a time limit, however busy the machine. */
+	/* The time for devices; 0: the clock's. For what has to come within a time limit, however busy the machine. */
 	int64_t stands_ns;
 
 	struct {

@@ -2,7 +2,7 @@
 """
 smcrd against a pair of haproxy and against the direct connection, side by side in one run.
 
-Every row is measured in rounds; in each round the ways take turns, and who is first turns, too. The table has the median with
+Every row is measured in rounds; in each round the ways take turns, starting with each in turn. The table has the median with
 the least and the greatest over the rounds, and of what smcrd is beside the other one, which is computed in each round by itself.
 Rows noise-... compare two pairs of the same smcrd: as far as these are apart, a figure means nothing.
 

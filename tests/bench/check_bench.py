@@ -61,11 +61,11 @@ def _(t):
     samples = rounds(smcrd=[10, None, 30], haproxy=[5, 7, None])
     equal(stats.values(samples, "smcrd", "rate"), [10, 30], "values of smcrd")
     equal(stats.ratios(samples, "smcrd", "haproxy", "rate"), [2.0], "ratios")
-    equal(stats.spread(stats.ratios(samples, "smcrd", "direct", "rate")), None, "beside who was not measured")
+    equal(stats.spread(stats.ratios(samples, "smcrd", "direct", "rate")), None, "without a measurement")
     check("| - |" in table.markdown(made_up(rounds(smcrd=[1], direct=[1]))), "no ratio is a dash")
 
 
-@case("the noise has a table of its own that judges nobody")
+@case("the noise has a table of its own without a verdict")
 def _(t):
     doc = made_up(rounds(smcrd=[10, 10], again=[9, 8]), subject="again", base="smcrd")
     text = table.text(doc)
@@ -115,7 +115,7 @@ def _(t):
         raise Failure("a document of schema 1 was taken")
 
 
-@case("--list has each row once; a name that is none is refused")
+@case("--list has each row once; an unknown name is refused")
 def _(t):
     names = t.run([*BENCH, "--list"]).decode().split()
     equal(len(names), len(set(names)), "names")
@@ -145,7 +145,7 @@ def _(t):
 @case("latency counts from when a request is due: a server that stands still delays all that come meanwhile", timeout=60)
 def _(t):
     def serve(sock):
-        """Answers each GET; once, at the 200th, nobody is answered for 0.5 s."""
+        """Answers each GET; once, at the 200th, there is no answer for 0.5 s."""
         data = b""
         while True:
             got = sock.recv(1 << 16)
@@ -172,7 +172,7 @@ def _(t):
     check(got["p50_ms"] < 100, f"the median has the stall: {got}")
 
 
-@case("open_load refuses what is no number, and says who does not answer", timeout=30)
+@case("open_load refuses an invalid number, and reports a server that does not answer", timeout=30)
 def _(t):
     silent = Server(t, lambda sock: sock.recv(100))	# reads a request, and hangs up
     at = [silent.host, str(silent.port)]
@@ -181,7 +181,7 @@ def _(t):
         check("open_load:" in out, out)
 
 
-@case("a link with delay delays both ways, by what it is told", timeout=60)
+@case("a link with delay delays both directions by the given time", timeout=60)
 def _(t):
     need("iperf3")
     bench = Bench(t, {}, 1)

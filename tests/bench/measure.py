@@ -89,7 +89,7 @@ def open_load():
 
 
 def half_load(bench, way):
-    """load() at half of what the other side can do at most, the same for everybody; and cpu in us."""
+    """load() at half of what the other side can do at most, the same for all; and cpu in us."""
     if bench.half_rate is None:
         bench.half_rate = int(redis(bench, bench.way("loopback", bench.base), 64)["rate"] * 1000 / 2)
     before = way.cpu()

@@ -1,8 +1,8 @@
 /* Load at a given rate, and how long its answers take: GETs of one key of a Redis server, over many connections.
  *
  * The load is open: requests are due at random times (exponential gaps, the same in every run), whether or not earlier ones
- * were answered, and a request's latency counts from when it was due, not from when it could be sent. So the tail has everybody
- * who would have waited; a program that sends only after an answer would leave those out.
+ * were answered, and a request's latency counts from when it was due, not from when it could be sent. So the tail has all
+ * delayed requests; a program that sends only after an answer would omit them.
  *
  *	open_load HOST PORT CONNECTIONS REQUESTS_PER_SECOND SECONDS KEY
  *
@@ -167,7 +167,7 @@ conn_receive(struct load *l, struct conn *c)
 		for (; c->got_len >= (uint64_t)(c->done + 1) * l->answer_len; c->done++, l->answered++) {
 			uint64_t first = (uint64_t)c->done * l->answer_len; /* of this answer in the stream */
 			if (c->done == c->due || (first >= begin && buf[first - begin] != '$'))
-				errx(1, "an answer that nobody asked for");
+				errx(1, "an unsolicited answer");
 			uint32_t i = c->done * l->conn_cnt + (uint32_t)(c - l->conns);
 			l->latency_us[i] = (uint32_t)((now - l->due_ns[i]) / 1000);
 		}

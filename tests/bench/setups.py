@@ -8,7 +8,7 @@ WORKERS = 2
 
 SETUPS = {
     "loopback": Loopback,
-    # Memory that a connection does not need any more goes back soon, not after a minute.
+    # Unused memory of a connection is returned soon, not after a minute.
     "idle": lambda bench: Loopback(bench, ["redis"], smcr={"rmb_idle": "1s"}),
     "many": lambda bench: Loopback(bench, ["redis"], maxconn=idle.many_count() + 1),
     "unix": Unix,

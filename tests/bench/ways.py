@@ -1,8 +1,8 @@
 """
 The ways from a client to a server that the benchmark compares, all to the same servers.
 
-A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side says who
-of those that are compared: "direct" (nobody), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one
+A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side is one
+of those compared: "direct" (none), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one
 more pair of the same smcrd, for the noise), "tcp" (one whose links are over TCP where smcrd's are not), "old" (a pair of another
 build). Ways are made when a row first wants them and
 stand until the end. smcrd runs with its defaults where a setup does not say otherwise, haproxy with one thread.
@@ -180,7 +180,7 @@ class Bench:
         self.base = "old" if old else "haproxy"	# beside whom smcrd is
         self.half_rate = None	# of its requests, once measured
         self.servers = Servers(t)
-        self.configurations = {}	# of who is compared: "setup side end" -> text
+        self.configurations = {}	# of each side: "setup side end" -> text
         self._makers, self._setups, self._ways = setups, {}, {}
 
     def program(self, side):

@@ -1,5 +1,5 @@
 /*
- * What fuzz_engine.c runs in: one engine with two simulated devices, virtual time, and whoever talks to that engine:
+ * What fuzz_engine.c runs in: one engine with two simulated devices, virtual time, and the peers of that engine:
  * the rival, which does what the program says, and the witness, an honest engine whose connection must not notice. Only
  * the public interface of the engine is used; the bounds of what it may hold look inside, after each turn.
  */
@@ -44,7 +44,7 @@ struct arena {
 	unsigned fail_what, fail_after, fail_cnt;
 	struct rival *rival;
 	struct witness *witness;
-	bool deaf; /* nobody reads the engine's log */
+	bool deaf; /* the engine's log has no reader */
 	struct bounds bounds;
 };
 

@@ -184,7 +184,7 @@ __wrap_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	return 0;
 }
 
-/* Nobody knows the path's MTU. */
+/* The path's MTU is unknown. */
 int
 __wrap_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {

@@ -1,5 +1,5 @@
 /*
- * UDP sockets that are none: datagrams between devices and a program in one process, on 127.0.0.1, without the kernel. The
+ * Simulated UDP sockets: datagrams between devices and a program in one process, on 127.0.0.1, without the kernel. The
  * linker sends the devices' system calls here (--wrap). A device reads what came in a later turn; the program is called at once.
  */
 #pragma once

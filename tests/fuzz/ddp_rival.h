@@ -33,7 +33,7 @@ enum {
 	SEGMENT_KIND_CNT,
 };
 
-/* What CLC would have told us. */
+/* As announced by CLC. */
 void ddp_rival_meet(struct ddp_rival *, const struct siw_arena *, unsigned link);
 /* A segment of the device. */
 void ddp_rival_hear(struct ddp_rival *, struct span segment);

@@ -1,5 +1,5 @@
 /*
- * Descriptors of every kind, for who passes them to another process: listening sockets as a daemon has them, and what is none.
+ * Descriptors of every kind, to be passed to another process: listening sockets like a daemon's, and others.
  * They are there for the whole run, with their files in a directory that is removed at its end.
  */
 #pragma once
@@ -37,7 +37,7 @@ const char *descriptors_path(enum descriptor);
 const char *descriptors_path_of(const char *name);
 /* As a daemon would have it. */
 struct listen_socket descriptors_lsock(enum descriptor);
-/* Nobody has removed what nobody was given: the regular file, and that of the socket that does not listen. */
+/* Files that were not handed over are not removed: the regular file, and that of the socket that does not listen. */
 void descriptors_check(void);
 /* How many descriptors this process has open. */
 unsigned descriptors_open(void);

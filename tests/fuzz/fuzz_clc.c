@@ -32,7 +32,7 @@ is_not_ours(const struct clc_msg *m)
 	    is_beyond_limits(p->v2.release, p->v2.max_conns, p->v2.max_links);
 }
 
-/* What whoever decoded it may rely on. */
+/* What a caller of the decoder may rely on. */
 static void
 check_promises(const struct clc_msg *m)
 {

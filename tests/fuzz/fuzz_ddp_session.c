@@ -90,7 +90,7 @@ observe(struct observer *o, enum ddp_session_event ev, enum ddp_session_state be
 		FUZZ_CHECK(!o->failed && s->why != NULL && s->why[0] != 0);
 		FUZZ_CHECK(s->state == DDP_SESSION_BROKEN || s->state == DDP_SESSION_FAILED);
 		FUZZ_CHECK(s->state != DDP_SESSION_BROKEN || (s->term_code >= 5 && s->term_code <= 7));
-		/* who was not open has got an Accept that does not fit */
+		/* a session that was not open has got a mismatched Accept */
 		FUZZ_CHECK(s->state != DDP_SESSION_BROKEN || before == DDP_SESSION_OPEN || o->initiated);
 		o->failed = true;
 		o->open = s->state == DDP_SESSION_BROKEN;

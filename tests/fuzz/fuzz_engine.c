@@ -508,7 +508,7 @@ do_time(struct run *r, const struct step *s)
 	arena_run(&r->arena, accept_pauses_ns[s->a % (sizeof(accept_pauses_ns) / sizeof(accept_pauses_ns[0]))]);
 }
 
-/* Everybody does what is right, for a while. */
+/* All behave correctly for a while. */
 static void
 do_honest(struct run *r, const struct step *s)
 {

@@ -180,7 +180,7 @@ do_fail(struct run *r, const struct step *s)
 		sockets_fail(s->a & SOCKETS_FAIL_ALL, s->b % 8, errs[s->c % 9]);
 }
 
-/* Connections that say nothing, or ask for somebody who is not there; those that stay wait for the end. */
+/* Connections that are silent, or ask for an unknown link; those that stay wait for the end. */
 static void
 do_crowd(struct run *r, const struct step *s)
 {

@@ -193,7 +193,7 @@ do_fail(struct run *r, const struct step *s)
 		datagrams_fail_send(s->b % 8, errs[s->c % 7]);
 }
 
-/* Associations that say nothing, or ask for somebody who is not there; they stay. */
+/* Associations that are silent, or ask for an unknown link; they stay. */
 static void
 do_crowd(struct run *r, const struct step *s)
 {

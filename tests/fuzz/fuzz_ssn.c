@@ -1,6 +1,6 @@
 /*
  * Receive order over SCTP. A program's steps are messages in the order in which they are sent; c says when each comes, and
- * `who` what is done to it on the way, a lie of the peer's included. Where nobody lies the outcome is that of the same
+ * `who` what is done to it on the way, a lie of the peer's included. Without lies the outcome is that of the same
  * messages in order; in any case nothing is placed beside what the STags allow, and what was placed was placed whole.
  *
  * Header: first number and how many receives there are; how many messages may be held; whether Writes are refused at first.
@@ -146,7 +146,7 @@ come(const struct world_msg *m, uint16_t number)
 		struct rdmap_term term;
 
 		FUZZ_CHECK(rc == -EPROTO && why != NULL);
-		/* Who does not lie can only have sent too much. */
+		/* An honest peer can only have sent too much. */
 		FUZZ_CHECK(lied || w->ssn.held >= w->ssn.cfg.held_max);
 		lied = true;
 		stream_fail_order(&w->stream, &term);

@@ -23,7 +23,7 @@
 #define DEVICES 2
 #define SEND_BUFFER (1 << 20) /* for all that a program says */
 
-static int dialled = -1; /* what the next connect() leads to; -1: nobody listens there */
+static int dialled = -1; /* target of the next connect(); -1: no listener */
 
 int __real_connect(int, const struct sockaddr *, socklen_t);
 int __wrap_connect(int, const struct sockaddr *, socklen_t);
@@ -180,7 +180,7 @@ connect_rival(struct handover_rival *rival)
 	rival->sock = ends[1];
 }
 
-/* A file goes only if the rival has told of it, by path and identity. */
+/* A file is removed only if the rival has announced it, by path and identity. */
 static void
 check_files(const struct handover_rival *rival)
 {

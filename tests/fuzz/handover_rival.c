@@ -15,7 +15,7 @@
 /* How many times a descriptor comes, by the upper half of the operand. */
 static const unsigned counts[16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 2, 3, 5, 6, 253 };
 
-/* A text by its number: paths of files that there are and are not, and what is none. */
+/* A text by its number: paths of existing and missing files, and invalid ones. */
 static const char *
 text_of(unsigned nr)
 {

@@ -95,7 +95,7 @@ struct sctp_rival_way {
 	void *ctx;
 };
 
-/* Knows what CLC would have told it about that link. The port is its own. */
+/* Knows what CLC would have announced for that link. The port is its own. */
 void sctp_rival_meet(struct sctp_rival *, const struct siw_arena *, unsigned link, uint16_t port, unsigned setup);
 void sctp_rival_forget(struct sctp_rival *);
 /* INIT to a device; also of an association that is there already. */

@@ -242,7 +242,7 @@ siw_step_expect(struct siw_arena *a, const struct step *s)
 		(void)l->dev->ops->qp_expect(l->qp);
 }
 
-/* b: who is to come, or to be found. */
+/* b: the peer that comes, or is looked for. */
 void
 siw_step_connect(struct siw_arena *a, const struct step *s)
 {

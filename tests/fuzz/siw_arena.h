@@ -70,7 +70,7 @@ void siw_arena_gather(const struct siw_arena *, struct lore *);
 
 void siw_step_create(struct siw_arena *, const struct step *);
 void siw_step_expect(struct siw_arena *, const struct step *);
-/* b: who is to come, or to be found. */
+/* b: the peer that comes, or is looked for. */
 void siw_step_connect(struct siw_arena *, const struct step *);
 /* Requests, receives, regions, ends. */
 void siw_step_user(struct siw_arena *, const struct step *);

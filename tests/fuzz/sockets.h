@@ -1,5 +1,5 @@
 /*
- * TCP sockets that are none: connections between a device and a program, or between two devices, in one process,
+ * Simulated TCP sockets: connections between a device and a program, or between two devices, in one process,
  * without the kernel. The linker sends the devices' system calls here (--wrap). How the bytes arrive is the program's
  * to say: in pieces, late, cut off. A call can be made to fail.
  */
@@ -37,7 +37,7 @@ bool sockets_turn(void);
 
 /* Connects to a listening port. */
 int sockets_dial(uint16_t port);
-/* A connection of a device to a port where nobody listens, which it awaits: the oldest that was not taken yet. */
+/* A connection of a device to a port without a listener, which it awaits: the oldest that was not taken yet. */
 int sockets_take(void);
 /* The same is refused. */
 void sockets_refuse(void);

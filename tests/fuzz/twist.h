@@ -1,5 +1,5 @@
 /* Small lies: fields of a message that is right get another value, one near the right one, an extreme, what an earlier
- * message had there, or one that means something elsewhere: a token, a key, a number, an id of somebody else. */
+ * message had there, or one that means something elsewhere: a token, a key, a number, an id of another object. */
 #pragma once
 
 #include <stddef.h>

@@ -94,7 +94,7 @@ finishes() {
 }
 result 'the package makes the user, and starts nothing without a configuration' finishes
 
-# What root does at an upgrade and at a purge, when whoever runs as smcrd has left links where it may write: they are not followed. The
+# What root does at an upgrade and at a purge, when the user smcrd has left links where it may write: they are not followed. The
 # steps of the scripts are run, in a root of their own.
 follows_no_link() {
 	local root=$tmp/scene

@@ -129,7 +129,7 @@ void sim_live(const struct sim_fabric *, struct sim_live *);
 bool sim_break(struct sim_fabric *, uint32_t n, enum sim_cut);
 /* The n-th (modulo their number) connected QP of the fabric: false when there is none. */
 bool sim_nth_qp(const struct sim_fabric *, uint32_t n, struct rnic_dev **, uint32_t *qpn);
-/* Nothing is wrong with the link of this QP, at neither end, whether somebody has noticed or not. */
+/* Nothing is wrong with the link of this QP, at neither end, noticed or not. */
 bool sim_intact(const struct rnic_dev *, uint32_t qpn);
 /* The link that this QP is an end of, which is the first to notice: false when it is not connected. */
 bool sim_break_qp(struct rnic_dev *, uint32_t qpn, enum sim_cut);

@@ -431,7 +431,7 @@ same_end(const struct rnic_remote *r, const struct sim_qp *qp)
 	    memcmp(&r->gid, &qp->dev->info.gid, sizeof(r->gid)) == 0;
 }
 
-/* RoCE: who answers to the address that the sender was given? */
+/* RoCE: the owner of the address that the sender was given. */
 static struct sim_qp *
 roce_target(struct sim_chan *chan)
 {
@@ -639,7 +639,7 @@ fate(struct sim_chan *chan, const struct sim_parcel *par)
 	return f;
 }
 
-/* Here, and its sender will never know. Its buffer is not read again: who sees a duplicate only acknowledges it. */
+/* Here, and its sender will never know. Its buffer is not read again: a duplicate is only acknowledged. */
 static void
 unacked(struct sim_parcel *par)
 {
@@ -692,7 +692,7 @@ meets_cut(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par, enum
 	return true;
 }
 
-/* Nobody is left to answer. */
+/* No peer is left to answer. */
 static void
 chan_lost(struct sim_chan *chan)
 {
@@ -905,7 +905,7 @@ connected(struct sim_qp *qp)
 	sim_note(qp, RNIC_EV_CONNECTED, NULL);
 }
 
-/* iWARP, passive: the MPA connection is there and the SMC layer has said who may come. */
+/* iWARP, passive: the MPA connection is there and the SMC layer has named the permitted peer. */
 static void
 passive_check(struct sim_qp *qp)
 {
@@ -914,7 +914,7 @@ passive_check(struct sim_qp *qp)
 	if (qp->state != SIM_QP_CONNECTING || qp->peer == 0)
 		return;
 	if (peer == NULL || !same_end(&qp->remote, peer))
-		sim_qp_break(qp, RNIC_WC_FLUSHED, "MPA connection came from somebody else");
+		sim_qp_break(qp, RNIC_WC_FLUSHED, "MPA connection came from another peer");
 	else
 		connected(qp);
 }

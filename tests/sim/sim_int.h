@@ -69,7 +69,7 @@ struct sim_chan {
 	struct timer timer; /* arrival of the first one */
 	int64_t last_ns;    /* arrival of the last one */
 	int64_t held_ns;    /* since when the first one waits at a closed port; -1 = it does not */
-	int64_t silences;   /* iWARP: how often the sender was told of that */
+	int64_t silences;   /* iWARP: number of such reports to the sender */
 	size_t bytes;       /* payload on the way */
 	bool dead;          /* nothing more arrives */
 	bool ghost;         /* what comes is acknowledged and forgotten */
@@ -174,7 +174,7 @@ void sim_dev_note(struct sim_dev *, enum rnic_event_type, const char *why);
 /* Outstanding requests end; the first unfinished one of the send queue with `first`. */
 void sim_qp_flush(struct sim_qp *, enum rnic_wc_status first);
 void sim_wr_finish(struct sim_wr *, enum rnic_wc_status);
-/* Until its data have arrived a request's buffers must not change: what is in them later, nobody will see. */
+/* Until its data have arrived a request's buffers must not change: later contents are not seen. */
 void sim_check_buffers(struct sim_wr *);
 void sim_recv_finish(struct sim_qp *, struct sim_recv *, enum rnic_wc_status, uint32_t len);
 void sim_check_credits(struct sim_qp *);
