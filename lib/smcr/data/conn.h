@@ -12,8 +12,7 @@ void conn_free(struct smcr_conn *);
  * the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link. Resets receive cursors and writes the eye
- * catcher if the group, known only now, uses one. CDC messages, which may precede the Confirm, are accepted now
- * (3.5.2.4). */
+ * catcher if the group has one. CDC messages are accepted now, even before the Confirm (3.5.2.4). */
 void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
 /* Claims the element in the peer's Accept or Confirm, in this remote RMB. The peer cannot take the RMB back afterwards,
  * even long before the first byte at first contact. */

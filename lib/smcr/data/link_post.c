@@ -1,5 +1,4 @@
-/* Send queue of a link: the device gets requests in order, one behind, so a burst ends signaled; a ring records
- * each. */
+/* Send queue of a link: the device gets requests in order, one behind, so a burst ends signaled. */
 #include "smcr/data/link_post.h"
 
 #include <errno.h>

@@ -70,8 +70,8 @@ int rmb_register(struct rmb *, struct link *);
 /* The link's queue pair has ended: deregisters all RMBs of the group for it. */
 void rmb_deregister_all(struct lgr *, struct link *);
 
-/* The confirmed RMB of the group with a free element of the requested size, or the next larger one if any will do; or
- * NULL. */
+/* The confirmed RMB of the group with a free element of the requested size, or the next larger one if any size is
+ * allowed; NULL: none. */
 struct rmb *rmb_find_place(const struct lgr *, struct window_want);
 /* Allocates a zeroed element in such an RMB: its index from 1; 0 when there is none. */
 uint8_t rmb_elem_get(struct lgr *, struct window_want, struct rmb **);
@@ -82,8 +82,8 @@ void rmb_elem_put(struct rmb *, uint8_t idx, int64_t now_ns);
 /* Frees elements whose cooling has ended. */
 void rmb_cool_down(struct lgr *);
 /* Returns unneeded pages of elements to the kernel: those of free elements, and all but the first of idle connections.
- * Idle means no unread data, and none since the last call. Not while devices pin memory or data may be written without
- * a message. */
+ * Idle means no unread data, and none since the last call. Not while devices pin memory or unannounced data is
+ * possible. */
 void rmb_give_back(struct lgr *);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);

@@ -140,7 +140,7 @@ moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 }
 
 /* A closing connection may continue over another link with the peer's next message (dialect.h): data in flight over the
- * old one is lost. */
+ * old link is not repeated. */
 static bool
 may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {

@@ -196,8 +196,7 @@ may_send_to(const struct smcr_conn *conn, uint64_t most)
 	return conn->tx.sent + min_u64(end - conn->tx.sent, most);
 }
 
-/* After a failover, cursors of wrap 0 would look new to the peer (dialect.h): no message until the repetition has left
- * wrap 0. */
+/* After a failover, cursors of wrap 0 would look new to the peer (dialect.h): no message until they leave wrap 0. */
 static bool
 looks_like_a_wrap(const struct smcr_conn *conn, uint64_t end)
 {

@@ -10,8 +10,7 @@ struct lgr *lgr_new(struct smcr *, enum smcr_role, const struct owner *);
 void lgr_set_active(struct lgr *);
 /* Orderly end of an active group without connections: DELETE LINK for all (3.5.4). reason: LLC_DELETE_. */
 void lgr_delete(struct lgr *, uint32_t reason);
-/* Resets every established connection with the reason, marks others to end, ends links, without messages.
- * Idempotent. */
+/* Resets every established connection with the reason, marks others to end, ends links, no messages. Idempotent. */
 void lgr_down(struct lgr *, enum smcr_reason, const char *why);
 /* Frees a dead group unless a connection refers to it (counted), or a queue pair has not ended. False: not yet. */
 bool lgr_free(struct lgr *);

@@ -30,8 +30,7 @@ late(struct link *link, const struct llc_msg *msg)
 
 /* By type, role and kind: the handler of the message, and the steps of LLC_FLOW_LINK in which it is legal (0: any). In
  * other steps it goes to `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK request of
- * a client is an "FYI" about a device (3.5.5.3), like REQUEST ADD LINK in version 2; its DELETE LINK a request to
- * delete. */
+ * a client is an "FYI" about a device (3.5.5.3), as REQUEST ADD LINK in version 2; its DELETE LINK is a request. */
 static const struct rule {
 	llc_handler take;
 	unsigned steps;

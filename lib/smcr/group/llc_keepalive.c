@@ -79,8 +79,7 @@ another_answers(const struct link *link)
 	return false;
 }
 
-/* Ends a suspect link, or checks it again after the response limit. Not expected when the peer does not know the
- * link. */
+/* Ends a suspect link, or rechecks it after the response limit unless the peer does not know it. */
 static void
 judge(struct link *link)
 {
@@ -145,8 +144,7 @@ llc_link_proven(struct link *link)
 	}
 }
 
-/* A connection is never idle for less time than its link, and a test needs both above the interval: the link's
- * decides. */
+/* A connection is idle at least as long as its link, and a test needs both above the interval: the link decides. */
 void
 llc_keepalive_fired(struct timer *t)
 {

@@ -226,8 +226,7 @@ lacks(const struct llc_confirm_rkey *m, const struct link *l)
 	return true;
 }
 
-/* Sent before the peer knew of an existing link: the ADD LINK exchange overtook it on another link, with RTokens of
- * unknown RMBs. */
+/* Sent before the peer knew of an existing link: ADD LINK overtook it on another link, with RTokens of unknown RMBs. */
 static bool
 was_overtaken(struct link *link, const struct llc_confirm_rkey *m)
 {

@@ -69,8 +69,7 @@ propose_to_smcrd(struct smcr_conn *conn, struct clc_msg *msg)
 	return 0;
 }
 
-/* As Linux does: always version 2, with space for SMC-D. A possible smcrd also gets the extension, with the version 1
- * it requires. */
+/* As Linux does: always version 2, with space for SMC-D. A possible smcrd gets version 1 and the extension too. */
 static uint32_t
 propose_to_linux(struct smcr_conn *conn, struct clc_msg *msg)
 {
@@ -252,8 +251,7 @@ rdv_client_join(struct smcr_conn *conn)
 	bool strange;
 	struct link *via = find_link(conn, &strange);
 
-	/* The server names a link that we lack: out of sync (C.4). The Decline must not end the group of another
-	 * server. */
+	/* The server names a link that we lack: out of sync (C.4). Not if another server has it. */
 	if (via == NULL) {
 		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
 		return;
@@ -313,8 +311,7 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	struct link *via = find_link(conn, &strange);
 	if (via != NULL && strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
 		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);
-	/* A group offered by the server is ready there, past its attempt at a second link, even if ours waits for
-	 * it. */
+	/* A group offered by the server is ready there, past its attempt at a second link, even if ours waits. */
 	if (via != NULL && via->lgr->state == LGR_FORMING) {
 		llc_no_add_link(via->lgr);
 		rdv_act_on_contact(via->lgr);

@@ -170,8 +170,8 @@ declines_may_cross(const struct smcr_conn *conn)
 	return conn->role == SMCR_CLIENT ? conn->rdv->step == RDV_WAIT_GROUP : conn->rdv->confirm_in;
 }
 
-/* Two smcrd answer each such Decline by another unless they cross, so the first bytes are known. Linux sends its own if
- * it got none. */
+/* Two smcrd answer each such Decline by another unless they cross, so the first bytes are known. A Linux that got none
+ * sends its own. */
 bool
 rdv_declines_are_answered(const struct smcr_conn *conn)
 {

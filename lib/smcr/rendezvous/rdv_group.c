@@ -77,8 +77,7 @@ rdv_take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *via, co
 
 	if (rr == NULL)
 		return CLC_DIAG_RTOKEN;
-	/* All elements of an RMB have one size (2.1). An unused one, whose DELETE RKEY we refused, may be a new RMB at
-	 * the same address. */
+	/* All elements of an RMB have one size (2.1). An unused one, its DELETE RKEY refused, may be a new RMB. */
 	if (rr->used == 0)
 		rr->elem_size = size;
 	if (rr->elem_size != size)

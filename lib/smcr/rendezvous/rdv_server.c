@@ -77,8 +77,7 @@ has_port(const struct lgr *lgr, const struct clc_proposal *p)
 	return false;
 }
 
-/* A group of this client with a free place: the fullest one, so that old groups drain. *full: one has a full
- * quarantine. */
+/* A group of this client with a free place: the fullest, so that old ones drain. *full: one has a full quarantine. */
 static struct lgr *
 find_group(const struct smcr_conn *conn, bool *full)
 {

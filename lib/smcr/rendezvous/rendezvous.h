@@ -30,8 +30,7 @@ enum rdv_step {
 
 #define RDV_OUT_MAX (2 * CLC_MAX_SENT_LEN) /* a message and a following Decline */
 
-/* Exists only during the rendezvous; separate so that an idle connection is small. Freed after it and the last CLC
- * bytes. */
+/* Exists only during the rendezvous, as idle connections must be small. Freed after the last CLC bytes. */
 struct rdv {
 	struct conn_mark mark; /* marks.h */
 	struct smcr_conn *conn;
@@ -89,8 +88,7 @@ struct peer {
 	int64_t sctp_until_ns; /* 0: no failure since the last success */
 };
 
-/* Properties of a step: name and phase, whether it reads CLC bytes, and its timeout: Decline, or end for a missing
- * message. */
+/* Properties of a step: name, phase, reading of CLC bytes, and timeout: Decline, or end for a missing message. */
 extern const struct rdv_step_row {
 	const char *name;
 	enum smcr_phase phase;
@@ -182,8 +180,7 @@ uint32_t rdv_wait_ms(const struct smcr_conn *);
 bool rdv_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
 /* Waits until the group has a new RMB of the connection's size; declines if that is impossible. */
 void rdv_wait_rmb(struct smcr_conn *, struct lgr *, enum rdv_step);
-/* Creates a group on the agreed terms with its first link, first RMB and the connection's element. 0 or the
- * diagnosis. */
+/* Creates a group on the agreed terms: first link, first RMB, the connection's element. 0 or the diagnosis. */
 uint32_t rdv_form_group(struct smcr_conn *, const struct owner *, struct rnic_dev *, uint64_t token);
 /* Claims the peer's element in a Confirm or Accept: 0 or the diagnosis. Resolves conflicts by 4.4.2. via: its link. */
 uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, const struct clc_accept *);
@@ -276,8 +273,7 @@ enum peer_outcome {
 
 /* The leader has finished: waiting connections may continue (mark_peer). May free the peer. */
 void peer_done(struct smcr *, struct peer *, enum peer_outcome);
-/* The next connection that may continue without a leader, or is refused. NULL: none; clears the mark, may free the
- * peer. */
+/* The next connection to continue without a leader, or to refuse. NULL: none; clears the mark, may free the peer. */
 struct smcr_conn *peer_next(const struct smcr *, struct peer *, bool *refused);
 /* A waiting connection leaves. May free the peer. */
 void peer_leave(struct peer *, struct smcr_conn *);

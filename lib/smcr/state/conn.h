@@ -54,8 +54,7 @@ struct conn_tx {
 	/* From here on, data may still be in flight over a lost link (failover.c); UINT64_MAX: no such link. */
 	uint64_t late;
 	int64_t blocked_ns; /* when `blocked` was set */
-	/* Positions one past urgent bytes that the peer has not consumed, 0 = none; [0] first. Both in use: no
-	 * space. */
+	/* Positions one past urgent bytes not consumed by the peer, 0 = none; [0] first. Both in use: no space. */
 	uint64_t urgent[2];
 	uint16_t seq;        /* sequence of the last CDC posted */
 	uint16_t done_seq;   /* of the last CDC complete */

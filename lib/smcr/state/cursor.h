@@ -56,8 +56,7 @@ cursor_encode(struct cursor_space s, uint64_t pos)
 }
 
 /* Wire form -> position, which must lie in [low, high] (high - low <= usable). 0 and *pos on success; -ESTALE when the
- * cursor is before low (old message: ignore it); -EPROTO when the offset is outside the element or the position above
- * high. */
+ * cursor is before low (an old message); -EPROTO when the offset is outside the element or the position above high. */
 static inline int
 cursor_decode(struct cursor_space s, struct cdc_cursor c, uint64_t low, uint64_t high, uint64_t *pos)
 {

@@ -41,8 +41,7 @@ struct dialect {
 	 * be sent (smc_clc_send_confirm reads an error that sendmsg has consumed). At later contact its connection then
 	 * waits for data, and its peer has no token to abort it. */
 	bool reset_unseen;
-	/* Both ends are smcrd and support CDC_STARTED_OVER (doc/engine.md): after full consumption a writer starts
-	 * over. */
+	/* Both ends are smcrd and support CDC_STARTED_OVER (doc/engine.md): empty elements start over. */
 	bool starts_over;
 	/* Both ends are smcrd and support CDC_OPERATOR: an abort by an operator is marked. */
 	bool says_operator;

@@ -19,8 +19,7 @@ void engine_log_link(struct smcr *, enum smcr_log_type, const struct link *, uin
 /* About a peer of first contact: by its key at a client, or by its ID (key NULL); remote may be NULL. */
 void engine_log_peer(struct smcr *, enum smcr_log_type, const char *key, const char *id,
     const struct smcr_identity *remote, uint64_t value, const char *text);
-/* Logs a state change of an object of the group while smcr_log_states is on: `what` such as "RMB 3"; why may be
- * NULL. */
+/* Logs a state change of a group's object while smcr_log_states is on: `what` such as "RMB 3"; why may be NULL. */
 void engine_log_state(
     const struct lgr *, const struct link *, const char *what, const char *from, const char *to, const char *why);
 void engine_log_device(struct smcr *, struct rnic_dev *, const char *text);
