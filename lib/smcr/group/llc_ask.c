@@ -82,7 +82,7 @@ llc_add_retry_ns(const struct lgr *lgr)
 	return timer_armed(&lgr->add_retry) && !is_vain(lgr) ? lgr->add_retry.at_ns - lgr->eng->now_ns : -1;
 }
 
-/* Client: reports a spare device (3.5.5.1.2). The server may ignore it, so it is repeated. */
+/* Client: reports a spare device (3.5.5.1.2). The server may ignore it, so it is repeated until no device is spare. */
 void
 llc_tell_of_device(struct lgr *lgr)
 {

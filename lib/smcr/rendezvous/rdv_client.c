@@ -251,7 +251,8 @@ rdv_client_join(struct smcr_conn *conn)
 	bool strange;
 	struct link *via = find_link(conn, &strange);
 
-	/* The server names a link that we lack: out of sync (C.4). Not if another server has it. */
+	/* The server names a link that we lack: out of sync (C.4). For a link with another server, that Decline would
+	 * end a group in use. */
 	if (via == NULL) {
 		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
 		return;
