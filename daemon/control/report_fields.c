@@ -144,8 +144,8 @@ FIELDS(report_peer_fields,
 	F(release, "release", "of version 2, as both ends agreed: 1 is SMC-R 2.1; otherwise 0"),
 	F(foreign, "foreign", "the peer is no smcrd but a host with AF_SMC"),
 	F(eid, "eid", "the enterprise id that both ends have, in version 2; otherwise \"\""),
-	TEXT(os, "peer_os", os, "the system of the peer, as it says: `z/OS`, `Linux`, `AIX`, `unknown`; \"\" = it did not say, as in version 1"),
-	F(host, "peer_host", "the peer's host name, as it says; what is no printable ASCII is `?`; \"\" = it did not say"))
+	TEXT(os, "peer_os", os, "the system of the peer, as it reports: `z/OS`, `Linux`, `AIX`, `unknown`; \"\" = not reported, as in version 1"),
+	F(host, "peer_host", "the peer's host name, as it reports; bytes that are no printable ASCII are `?`; \"\" = not reported"))
 #undef T
 
 #define T struct smcr_diag
@@ -182,7 +182,7 @@ static FIELDS(service_fields,
 	TEXT(listen, "listen", address, "where it listens; `unix:/path` for a UNIX socket"),
 	F(to, "to", "where it connects to, as configured; several targets separated by `, `, up to 511 characters, then `...`"),
 	F(waiting, "waiting", "what keeps it from connecting anywhere: `waiting for the name X: NXDOMAIN, ...`; \"\" when it has an address"),
-	F(peer, "peer", "the other end of the middle, as configured: `smcrd`, `linux` or `auto`"),
+	F(peer, "peer", "the other end of the CLC connection, as configured: `smcrd`, `linux` or `auto`"),
 	F(info.disabled, "disabled", "an operator has disabled it: it takes no new connections"),
 	F(info.closed, "closed", "does not listen, as no target works (`when_down`)"),
 	F(info.connections, "connections", "now"),
@@ -378,8 +378,8 @@ static FIELDS(connection_fields,
 	F(c.tx_consumed, "tx_consumed", "taken by the peer"),
 	F(c.rx_produced, "rx_produced", "written by the peer"),
 	F(c.rx_consumed, "rx_consumed", "passed on"),
-	F(c.writer_blocked, "writer_blocked", "we wait for room at the peer"),
-	F(c.peer_blocked, "peer_blocked", "the peer waits for room here"),
+	F(c.writer_blocked, "writer_blocked", "we wait for space at the peer"),
+	F(c.peer_blocked, "peer_blocked", "the peer waits for space here"),
 	F(s.bytes_to_app, "bytes_to_app", "bytes to the program, in either mode"),
 	F(s.bytes_from_app, "bytes_from_app", "bytes from the program, in either mode"),
 	MS_OF(s.age_ns, "age_ms", "since it was accepted"),
@@ -388,9 +388,9 @@ static FIELDS(connection_fields,
 
 #define T struct report_group
 static FIELDS(failover_fields,
-	MS_OF(g.failover_age_ns, "age_ms", "since it began; -1 = there was none"),
-	US_OF(g.failover_ns, "duration_us", "from there until every connection had resumed; -1 = there was none"),
-	F(g.failover_why, "cause", "why the link was lost, \"peer: ...\" when only the other end had noticed; \"\" = there was none"),
+	MS_OF(g.failover_age_ns, "age_ms", "since it began; -1 = no failover"),
+	US_OF(g.failover_ns, "duration_us", "from there until every connection had resumed; -1 = no failover"),
+	F(g.failover_why, "cause", "why the link was lost, \"peer: ...\" when only the other end had noticed; \"\" = no failover"),
 	F(g.failover_conns, "connections", "that were moved"))
 
 static FIELDS(group_fields,
@@ -448,8 +448,8 @@ static FIELDS(link_fields,
 	F(mtu, "mtu", "bytes, of the path"),
 	F(l.conn_cnt, "connections", "on this link"),
 	MS_OF(l.idle_ns, "idle_ms", "since something was received"),
-	US_OF(l.rtt_ns, "rtt_us", "round trip of the last TEST LINK; -1 = none yet"),
-	F(l.peer_depths.ird, "peer_ird", "iWARP: the Read depth IRD that the peer named in the start-up of the stream (RFC 6581, 9.1); -1 = it named none, as a peer of revision 1, or the device does not report it, as a card"),
+	US_OF(l.rtt_ns, "rtt_us", "round trip of the last TEST LINK; -1 = not measured yet"),
+	F(l.peer_depths.ird, "peer_ird", "iWARP: the Read depth IRD that the peer named in the start-up of the stream (RFC 6581, 9.1); -1 = not named, as by a peer of revision 1, or the device does not report it, as a card"),
 	F(l.peer_depths.ord, "peer_ord", "the same for ORD"),
 	F(l.conn.retransmits, "retransmits", "soft iWARP: packets that TCP has sent again, since the start; -1 = not known: of a card, of SCTP by libusrsctp, or without a connection"),
 	F(l.conn.unacked, "unacked", "soft iWARP: packets, over SCTP messages, that are sent and not acknowledged; -1 = not known"),
@@ -466,7 +466,7 @@ static FIELDS(rmb_fields,
 	F(m.elem_size, "element_bytes", "size of its elements"),
 	F(m.elem_cnt, "elements", "number of them; of a remote one it is not known (0)"),
 	F(m.used, "used", "elements in use"),
-	F(m.quarantined, "quarantined", "elements kept back because the peer never said that it is done with them"))
+	F(m.quarantined, "quarantined", "elements kept back because the peer has not released them"))
 #undef T
 
 #define T struct report_gid
@@ -547,7 +547,7 @@ static FIELDS(check_fields,
 	MS_OF(res.held_off_ns, "held_off_ms", "for how long others would not have tried the peer when it began; 0 = they would"),
 	ARRAY(steps, "steps", step_fields, struct report_check_step, "each step, always all of them in their order"),
 	ARRAY(bulk, "bulk", bulk_fields, struct report_check_bulk, "of a measurement, each path and direction that was measured"),
-	F(res.bulk_text, "bulk_text", "why a measurement that was asked for is missing, or not complete; otherwise \"\""),
+	F(res.bulk_text, "bulk_text", "why a requested measurement is missing, or not complete; otherwise \"\""),
 	OBJECT(res.diag, "reason", report_reason_fields, "why not"))
 #undef T
 
@@ -562,7 +562,7 @@ static FIELDS(disable_fields,
 static FIELDS(rebalance_fields, VALUE(FIELD_UINT64, "moving", "connections that are to move"))
 
 #define T struct control_request
-static FIELDS(link_add_fields, F(group, "group", "as asked; whether the link comes up `links` says"))
+static FIELDS(link_add_fields, F(group, "group", "as asked; `links` shows whether the link comes up"))
 static FIELDS(link_delete_fields,
 	F(group, "group", "as asked"),
 	F(link, "link", "as asked; the answer does not wait for the end"))
