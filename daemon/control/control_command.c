@@ -89,7 +89,7 @@ start_reload(struct control_client *c)
 	int rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 	if (rc != 0) {
 		client_answer_error(c, rc == -EBUSY ? "busy" : "failed",
-		    rc == -EBUSY ? "a reload is going on already, or the daemon is draining" : strerror(-rc));
+		    rc == -EBUSY ? "a reload is running, or the daemon is draining" : strerror(-rc));
 		return;
 	}
 	ctl->reloader = c;
@@ -282,9 +282,8 @@ client_answer(struct control_client *c, const struct control_request *req)
 
 	c->req = *req;
 	if (c->port->readonly && kind != CONTROL_ASKS) {
-		client_answer_error(c, "read-only",
-		    "this socket takes questions alone, and that is an order, or costs connections something: ask on the "
-		    "control socket");
+		client_answer_error(
+		    c, "read-only", "this socket is read-only: send orders and checks to the control socket");
 		return;
 	}
 	if (req->worker > workers_cnt(c->ctl->workers)) {

@@ -77,7 +77,7 @@ may_start(struct control_client *c, const char *line, size_t len, struct ucred *
 	if (c->ctl->hooks.sockets == NULL || getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, cred, &cred_len) != 0)
 		return "not supported";
 	if (c->port->readonly)
-		return "this socket takes questions alone";
+		return "this socket is read-only";
 	/* Root is refused as well: directory and files of the control socket would be another user's. */
 	if (cred->uid != geteuid())
 		return "only a process of the daemon's own user may take over";
@@ -311,7 +311,7 @@ handover_end(struct control_client *c)
 	if (h == NULL)
 		return;
 	if (!h->done)
-		log_msg(LOG_LVL_WARNING, "the process that was taking over is gone or silent, this one goes on: pid=%u",
+		log_msg(LOG_LVL_WARNING, "the successor has disconnected or timed out, this process goes on: pid=%u",
 		    (unsigned)h->pid);
 	if (c->ctl->successor == c)
 		c->ctl->successor = NULL;

@@ -1,4 +1,4 @@
-/* Listening sockets before the rights are given up; see handover/inherited.h. */
+/* Listening sockets opened before the rights are given up; see handover/inherited.h. */
 #include "daemon/handover/inherited.h"
 
 #include <errno.h>
@@ -23,11 +23,9 @@ inherited_place(const struct inherited *e, unsigned worker, unsigned i)
 	return &e->socks[(size_t)worker * e->cnt + i];
 }
 
-/*
- * Sockets of one address, which were passed or made before. There may be fewer than workers: one of systemd's, or a UNIX socket,
- * is one socket, whoever accepts from it, so the others have copies. There may be more, when a daemon with more workers had them:
- * all of them have connections in their backlogs, so nothing is closed. Takes all of them over.
- */
+/* Takes the sockets of one address, which were passed or made before. With fewer sockets than workers (a socket of systemd, or a UNIX
+ * socket, is a single one) the other workers get copies. With more (the daemon before had more workers) none is closed, as each has
+ * connections in its backlog. */
 static int
 inherited_add_group(struct inherited *e, const struct listen_socket *group, unsigned cnt)
 {
@@ -78,7 +76,7 @@ open_unix(struct inherited *e, const struct config_service *svc, FILE *err)
 	return rc;
 }
 
-/* What is in the way is told here: without the rights the kernel has one answer for all of it. */
+/* The reason is reported here: without the rights the kernel has the same error for all reasons. */
 static int
 open_low(struct inherited *e, const struct config_service *svc, const struct tcp_option *option, FILE *err)
 {
@@ -102,7 +100,7 @@ open_low(struct inherited *e, const struct config_service *svc, const struct tcp
 	return 0;
 }
 
-/* A socket that systemd has kept for us: its file is the one that the process before us has made. */
+/* A socket from systemd's store: its file was made by the process before. */
 static void
 own_kept_file(struct listen_socket *l)
 {
@@ -118,7 +116,7 @@ own_kept_file(struct listen_socket *l)
 	l->ino = st.st_ino;
 }
 
-/* Systemd's go to the end of the list. */
+/* Appends systemd's sockets to the list. */
 static int
 take_systemds(struct listen_socket_list *passed, FILE *err)
 {
@@ -135,7 +133,7 @@ take_systemds(struct listen_socket_list *passed, FILE *err)
 			own_kept_file(&sock);
 		else
 			sock.unit = sock.elsewhere = true;
-		/* Of a service that was disabled when its process ended: it is opened anew. */
+		/* Of a service that was disabled when its process ended: it is opened again. */
 		if (!sock.unit && !net_is_listening(sock.fd))
 			listen_socket_close(&sock);
 		else if (rc == 0)
@@ -158,7 +156,7 @@ inherited_same_place(const struct listen_socket *a, const struct listen_socket *
 	    listen_socket_listens_at(b, &ss);
 }
 
-/* Those of one address together; group has room for all. */
+/* Sockets of one address are taken together; group has space for all. */
 static int
 take_passed(struct inherited *e, struct listen_socket_list *passed, struct listen_socket *group, FILE *err)
 {

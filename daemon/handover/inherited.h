@@ -1,8 +1,6 @@
-/*
- * Listening sockets that are there before the process gives its rights up: systemd's, those of the daemon that this one takes
- * over from, then ours on ports below 1024 and on UNIX sockets; each worker has its own of each, or a copy of one. Owner:
- * smcrd.c; what workers take over is none here then.
- */
+/* Listening sockets that are opened before the process gives its rights up: systemd's, those of the daemon that this one takes over from,
+ * then ours on ports below 1024 and on UNIX sockets. Each worker has its own of each, or a copy. Owner: smcrd.c; sockets that workers
+ * take over become LISTEN_SOCKET_NONE. */
 #pragma once
 
 #include <stdio.h>
@@ -13,14 +11,14 @@
 
 struct inherited {
 	unsigned workers;
-	unsigned cnt;                /* places for each worker */
-	unsigned used;               /* the others are none */
-	struct listen_socket *socks; /* those of worker 0 first, which have the files, then those of worker 1 */
+	unsigned cnt;                /* slots of each worker */
+	unsigned used;               /* the others are LISTEN_SOCKET_NONE */
+	struct listen_socket *socks; /* those of worker 0, which own the files, then those of worker 1 */
 };
 
-/* Sockets of passed are taken out of it; systemd's are put there before. 0, or -errno and err says why: inherited_fini is needed all
- * the same. */
+/* Takes the sockets out of passed, after systemd's were appended to it. 0, or -errno with the reason in err; inherited_fini is needed
+ * either way. */
 int inherited_open(struct inherited *, const struct config *, unsigned workers, const struct tcp_option *,
     struct listen_socket_list *passed, FILE *err);
-/* Closes those that nobody took. Harmless when all is zeroed. */
+/* Closes those that no worker took. A zeroed struct is allowed. */
 void inherited_fini(struct inherited *);

@@ -30,7 +30,7 @@ notify_init(struct notify *n, int64_t now_ns)
 
 /* -- sending -- */
 
-/* False: there is no room now. Everything else that goes wrong would go wrong again. */
+/* False: the socket of systemd is full. Other errors are permanent, and ignored. */
 static bool
 notify_send_now(const char *text, const int *fds, unsigned fd_cnt)
 {
@@ -48,7 +48,7 @@ notify_send_now(const char *text, const int *fds, unsigned fd_cnt)
 	strcpy(sun.sun_path, path);
 	if (path[0] == '@')
 		sun.sun_path[0] = '\0';
-	/* The name of an abstract socket has no end of its own. */
+	/* The name of an abstract socket is not terminated. */
 	msg.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path) + (path[0] == '/'));
 	if (fd_cnt > 0) {
 		msg.msg_control = &control;
@@ -73,7 +73,7 @@ send_kept(struct notify *n)
 		memmove(n->kept[0], n->kept[1], --n->kept_cnt * sizeof(n->kept[0]));
 }
 
-/* Behind what is kept; the oldest makes room. */
+/* Behind the kept texts; the oldest is dropped when all slots are in use. */
 static void
 send_or_keep(struct notify *n, const char *text)
 {
@@ -85,7 +85,7 @@ send_or_keep(struct notify *n, const char *text)
 	snprintf(n->kept[n->kept_cnt++], NOTIFY_TEXT_MAX, "%s", text);
 }
 
-/* -- what is said -- */
+/* -- notifications -- */
 
 static const char unstore[] = "FDSTOREREMOVE=1\nFDNAME=" NOTIFY_FDNAME;
 

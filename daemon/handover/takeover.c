@@ -25,7 +25,7 @@ takeover_fail(FILE *err, int rc, const char *what)
 	return rc < 0 ? rc : -EPROTO;
 }
 
-/* 0 and *sock is -1 when nobody listens. */
+/* 0, with *sock -1 when no process listens. */
 static int
 takeover_connect_to(const char *path, int *sock, FILE *err)
 {
@@ -58,7 +58,7 @@ check_user(int sock, FILE *err)
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
-		return takeover_fail(err, -errno, "who listens there");
+		return takeover_fail(err, -errno, "user of the running daemon");
 	if (cred.uid == geteuid())
 		return 0;
 	fprintf(err, "take-over: the running daemon's user is %u, not %u: start the new one as the same user\n",
@@ -66,7 +66,7 @@ check_user(int sock, FILE *err)
 	return -EPERM;
 }
 
-/* The next message, which is of this type. */
+/* The next message, which must be of this type. */
 static int
 hear(struct takeover *t, enum handover_type want, struct handover_msg *m, int *fd, FILE *err)
 {
@@ -106,7 +106,7 @@ int_option(int fd, int option)
 	return getsockopt(fd, SOL_SOCKET, option, &v, &len) == 0 ? v : -1;
 }
 
-/* Is it what the message says? */
+/* True when the socket is as the message describes it. */
 static bool
 is_listener(int fd, const struct handover_msg *m, const struct sockaddr_storage *addr)
 {
@@ -130,7 +130,7 @@ is_listener(int fd, const struct handover_msg *m, const struct sockaddr_storage 
 	return false;
 }
 
-/* Its file, if it is still there. */
+/* Its file, if it still exists. */
 static void
 takeover_own_file(struct listen_socket *l, const struct handover_msg *m)
 {
@@ -164,7 +164,7 @@ takeover_keep(struct takeover *t, const struct handover_msg *m, const struct lis
 	case HANDOVER_NONE:
 		break;
 	}
-	/* First, as the descriptor is nobody's before that. */
+	/* First, as the list owns the descriptor. */
 	rc = listen_socket_list_add(&t->services, l);
 	file.fd = -1;
 	return rc == 0 && l->path[0] != '\0' ? listen_socket_list_add(&t->files, &file) : rc;
@@ -181,8 +181,7 @@ take_socket(struct takeover *t, const struct handover_msg *m, int fd, FILE *err)
 	l.unit = m->cnt != 0;
 	if (getsockname(fd, (struct sockaddr *)&addr, &len) != 0 || !is_listener(fd, m, &addr)) {
 		listen_socket_close(&l);
-		return takeover_fail(
-		    err, 1, "the running daemon sent something else than the listening socket that it told of");
+		return takeover_fail(err, 1, "the running daemon sent a socket that does not match its message");
 	}
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 	takeover_own_file(&l, m);
@@ -190,7 +189,7 @@ take_socket(struct takeover *t, const struct handover_msg *m, int fd, FILE *err)
 	return rc != 0 ? takeover_fail(err, rc, "sockets") : 0;
 }
 
-/* A process that was started by hand inside of the unit tells systemd what the old one told it. */
+/* A process that was started by hand inside of the unit notifies systemd as the old one did. */
 static void
 inherit_supervision(const struct handover_msg *hello)
 {
@@ -322,7 +321,8 @@ takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
 	for (unsigned i = 0; i < t->files.cnt; i++)
 		remove_unused(&t->files.v[i], cfg);
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
-		listen_socket_set_lent(&t->control[i], false); /* with another path in this configuration it goes now */
+		listen_socket_set_lent(
+		    &t->control[i], false); /* with another path in this configuration it is removed now */
 	log_msg(LOG_LVL_NOTICE, "taken over, the other process drains: pid=%u control=%s", (unsigned)t->pid, done.text);
 	takeover_fini(t);
 	return 0;

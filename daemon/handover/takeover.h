@@ -1,8 +1,6 @@
-/*
- * The new process's side of a hand-over (control/handover_msg.h): asks the running daemon for its listening sockets at start, before any
- * loop turns, so it waits. What that daemon says is checked; nothing of what it gave is changed or removed before
- * takeover_finish. Owner: smcrd.c.
- */
+/* The new process's side of a hand-over (control/handover_msg.h): requests the listening sockets of the running daemon at start, with
+ * blocking calls, as no loop turns yet. Messages of that daemon are checked; nothing that it sent is changed or removed before
+ * takeover_finish. Owner: smcrd.c. */
 #pragma once
 
 #include <stdint.h>
@@ -13,28 +11,27 @@
 #include "daemon/net/listen_socket.h"
 
 struct takeover {
-	int sock;     /* to the running daemon; -1 = nobody is there, or nothing was asked */
-	uint32_t pid; /* of it */
+	int sock;                                    /* to the running daemon; -1 = no daemon runs, or no take-over */
+	uint32_t pid;                                /* of it */
 	struct listen_socket control[CONTROL_PORTS]; /* its control sockets, in the order of enum */
 	unsigned control_cnt;
 	struct listen_socket_list services; /* lent; inherited_open takes them */
 	struct listen_socket_list mpa;      /* ports of soft iWARP */
 	struct siw_spare *spares;           /* the same, while devices are opened */
-	struct listen_socket_list files;    /* what was in services with a file; fd is -1 */
+	struct listen_socket_list files;    /* sockets of services that had a file; fd is -1 */
 };
 
 #define TAKEOVER_NONE ((struct takeover){ .sock = -1, .control = { LISTEN_SOCKET_NONE, LISTEN_SOCKET_NONE } })
 
-/* Asks who listens at path. 0, with sock -1 when nobody does; or -errno and err says why. The environment variables by which
- * systemd is told things are those of the running daemon then, unless this process has its own. */
+/* Connects to the daemon that listens at path. 0, with sock -1 when none does; or -errno with the reason in err. Takes the environment
+ * variables for notifications to systemd from the running daemon, unless this process has its own. */
 int takeover_begin(struct takeover *, const char *path, FILE *err);
-/* Soft devices that are opened from here on, up to takeover_settle_ports, take the other one's ports over.
- * 0 or -ENOMEM. */
+/* Soft devices that are opened from here on, up to takeover_settle_ports, take over the ports of that daemon. 0 or -ENOMEM. */
 int takeover_offer_ports(struct takeover *, struct config *);
-/* Which ones they have used is known, the others are closed. */
+/* Closes the ports that no device has used. */
 void takeover_settle_ports(struct takeover *, struct config *);
-/* This process is ready to accept: the other one stops to. Its files are ours from here on; those that the configuration has no use
- * for are removed. 0; or -errno, and the other one may go on as before. */
+/* This process is ready to accept, and the other one stops. Its files are ours from here on; those that this configuration does not use
+ * are removed. 0; or -errno, and the other one may go on as before. */
 int takeover_finish(struct takeover *, const struct config *, FILE *err);
-/* Harmless when nothing was taken. */
+/* Allowed when nothing was taken. */
 void takeover_fini(struct takeover *);

@@ -103,7 +103,7 @@ web_answer(struct documents *d, enum web_page page)
 		return d->draining ? plain(503, "Service Unavailable", "draining\n") : plain(200, "OK", "ok\n");
 	const struct text *body = page == WEB_STATUS ? &d->status : &d->made[page];
 	if (d->failed || (body->p == NULL && (page == WEB_STATUS || web_make(d, page) != 0)))
-		return plain(503, "Service Unavailable", "out of memory, or there is too much to show\n");
+		return plain(503, "Service Unavailable", "out of memory, or the documents are too large\n");
 	return (struct web_answer){ 200, "OK", types[page], *body, true };
 }
 

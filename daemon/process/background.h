@@ -1,17 +1,15 @@
-/*
- * smcrd --background: the command returns when the daemon is ready, or has failed. The daemon is a child of its own session.
- * Called by smcrd.c, before there are threads.
- */
+/* smcrd --background: the command returns when the daemon is ready, or has failed. The daemon is a child in its own session. Called by
+ * smcrd.c before threads are started. */
 #pragma once
 
 struct background {
-	int fd; /* to who waits; -1 = nobody */
+	int fd; /* to the waiting process; -1 = none */
 };
 
 #define BACKGROUND_NONE ((struct background){ .fd = -1 })
 
-/* Forks. 0 in the daemon; in the process that was called it does not return: it waits for the daemon, and exits with 0 when that is
- * ready, with its exit status when it ends before. -errno when there is no second process. */
+/* Forks. Returns 0 in the daemon; the calling process waits for the daemon, and exits with 0 when that is ready, or with its exit status
+ * when it ends before. -errno when the fork fails. */
 int background_start(struct background *);
-/* The daemon is ready: the one that waits may go. */
+/* The daemon is ready: the waiting process exits. */
 void background_ready(struct background *);

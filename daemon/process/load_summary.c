@@ -1,4 +1,4 @@
-/* How much is going on; see process/load_summary.h. */
+/* See process/load_summary.h. */
 #include "daemon/process/load_summary.h"
 
 #include <stdint.h>

@@ -1,11 +1,11 @@
-/* How much is going on in all workers, for the log and the status. Called by smcrd*.c. */
+/* The load of all workers, for the log and the status. Called by smcrd*.c. */
 #pragma once
 
 #include "daemon/worker/workers.h"
 
 struct load_summary {
 	unsigned long long connections;
-	unsigned long long setups; /* of them, those that are being set up */
+	unsigned long long setups; /* of them, in their set-up */
 	unsigned groups;           /* link groups */
 };
 

@@ -1,4 +1,4 @@
-/* Which level the log has; see process/log_choice.h. */
+/* See process/log_choice.h. */
 #include "daemon/process/log_choice.h"
 
 static enum log_level

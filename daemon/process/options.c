@@ -63,7 +63,7 @@ options_parse(int argc, char **argv, struct options *out)
 	struct options o = { .path = SYSCONFDIR "/smcrd/smcrd.conf", .log_level = -1 };
 	int c;
 
-	optind = 0; /* glibc: start anew, for tests that call twice */
+	optind = 0; /* glibc: start again, for tests that call twice */
 	while ((c = getopt_long(argc, argv, "f:tTd:Vh", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'f':

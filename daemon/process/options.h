@@ -7,8 +7,8 @@ enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_TEST,  /* -t: check the configuration */
 	OPTIONS_PRINT, /* -T: print it in canonical form */
-	OPTIONS_DONE,  /* --help, --version: printed already */
-	OPTIONS_BAD,   /* message printed already */
+	OPTIONS_DONE,  /* --help, --version: printed */
+	OPTIONS_BAD,   /* the error is printed */
 };
 
 struct options {

@@ -22,7 +22,7 @@ kind_word(const struct config_service *svc)
 /* About the main file as a whole. */
 #define WHOLE ((struct config_source){ 0 })
 
-/* -- who may connect, and where -- */
+/* -- access and addresses -- */
 
 static void
 look_at_metrics(const struct config *cfg, FILE *out)
@@ -32,7 +32,7 @@ look_at_metrics(const struct config *cfg, FILE *out)
 
 	if (!addr_is_exposed(at) || cfg->metrics.allow_cnt > 0)
 		return;
-	config_advise(cfg, WHOLE, out, "metrics has no allow list: whoever reaches %s can read it",
+	config_advise(cfg, WHOLE, out, "metrics has no allow list: any client that reaches %s can read it",
 	    addr_format_port(at, text, sizeof(text)));
 }
 
@@ -43,12 +43,12 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 
 	if (!addr_is_exposed(&svc->listen) || svc->allow_cnt > 0)
 		return;
-	config_advise(cfg, svc->src, out, "%s \"%s\" has no allow list: whoever reaches %s can connect to %s",
+	config_advise(cfg, svc->src, out, "%s \"%s\" has no allow list: any client that reaches %s can connect to %s",
 	    kind_word(svc), svc->name, addr_format_port(&svc->listen, listen, sizeof(listen)), config_to_str(svc, to));
 }
 
-/* The kernel knows which addresses are local, those that no interface names (127.0.0.2) included. The port does not matter
- * here, and a daemon that runs has it. */
+/* The kernel knows which addresses are local, including those that no interface has (127.0.0.2). The port is left out: a running daemon
+ * has it. */
 static void
 look_at_address(const struct config *cfg, const struct config_service *svc, FILE *out)
 {
@@ -69,7 +69,7 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 
 /* -- names -- */
 
-/* Said once, of the first one. */
+/* Reported once, for the first name. */
 static void
 preflight_look_at_names(const struct config *cfg, FILE *out)
 {
@@ -92,7 +92,7 @@ preflight_look_at_names(const struct config *cfg, FILE *out)
 
 /* -- SRV records -- */
 
-/* Those of one target. Other names were looked up when the file was read. */
+/* The SRV records of a target. Other names were looked up when the file was read. */
 struct record {
 	const struct config_service *svc;
 	const struct config_target *to;
@@ -102,7 +102,7 @@ struct record {
 };
 
 struct records {
-	struct record *at; /* NULL: there are none, or no memory */
+	struct record *at; /* NULL: no records, or out of memory */
 	unsigned cnt, left;
 	bool too_many;
 	struct loop *loop;
@@ -156,7 +156,7 @@ turn(void *arg, int64_t now_ns)
 	return next < records->end_ns ? next : records->end_ns;
 }
 
-/* 0, or -errno: none was asked for. */
+/* 0, or -errno: no record was requested. */
 static int
 ask_for_records(struct records *records, unsigned wait_ms)
 {
@@ -181,7 +181,7 @@ ask_for_records(struct records *records, unsigned wait_ms)
 	return rc;
 }
 
-/* Of all services, ingress services' too: a name server is no peer, and asking it disturbs nobody. */
+/* Of all services, also of ingress services: a query to a name server disturbs no peer. */
 static void
 look_at_records(const struct config *cfg, unsigned wait_ms, struct records *records, FILE *out)
 {
@@ -209,7 +209,7 @@ forget_records(struct records *records)
 	free(records->at);
 }
 
-/* -- are the servers there? -- */
+/* -- servers -- */
 
 /* An address of a server. */
 struct
@@ -242,7 +242,7 @@ end_try(struct try *t, int err)
 	t->err = err;
 }
 
-/* False: there is no room for its addresses. */
+/* False: there is no space for its addresses. */
 static bool
 begin_target(const struct config *cfg, const struct config_service *svc, const struct config_target *to,
     const struct records *records, struct tries *tries)
@@ -262,7 +262,7 @@ begin_target(const struct config *cfg, const struct config_service *svc, const s
 	return true;
 }
 
-/* The servers whose addresses all have room, in the order of the file. Returns the first service that has none; NULL. */
+/* Connects to servers in the order of the file, as far as there is space. Returns the first service that is left out; NULL. */
 static const struct config_service *
 begin_tries(const struct config *cfg, const struct records *records, struct tries *tries)
 {
@@ -278,7 +278,7 @@ begin_tries(const struct config *cfg, const struct records *records, struct trie
 	return NULL;
 }
 
-/* Until all are over, or for wait_ms. */
+/* Until all have ended, or for wait_ms. */
 static void
 await_tries(struct tries *tries, unsigned wait_ms)
 {
@@ -308,7 +308,7 @@ await_tries(struct tries *tries, unsigned wait_ms)
 			end_try(&tries->at[i], ETIMEDOUT);
 }
 
-/* A server is there when one of its addresses is; otherwise the last one's error stands for all. */
+/* A server is available when one of its addresses is; otherwise the error of the last one is reported. */
 static void
 tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
 {

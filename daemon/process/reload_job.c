@@ -1,4 +1,4 @@
-/* Reloads, from the wish to what is told of their end; see process/reload_job.h. */
+/* Reloads, from the request to the report of their end; see process/reload_job.h. */
 #include "daemon/process/reload_job.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
-/*
- * Reloads, one at a time: the file is loaded in a thread (config/loader.h), what came of it is put in force by the owner's
- * function, and the log, systemd and the control client that asked are told how it ended. Owner: smcrd.c.
- */
+/* Reloads, one at a time: the file is loaded in a thread (config/loader.h), the owner's function applies the result, and the end is
+ * reported to the log, to systemd and to the control client that requested it. Owner: smcrd.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,22 +20,21 @@ struct reload_job {
 	struct loop *loop;
 	const char *path;
 	struct notify *notify;
-	/* Puts next in force, or frees it: all stays as before then, and text says why. Changes in words go there only after
-	 * success, and their numbers to the plan. */
+	/* Puts next in force; or frees it, changes nothing, and writes the reason to text. After success text has the changes in words,
+	 * and the plan their numbers. */
 	int (*apply)(void *arg, struct config *next, struct config_plan *, FILE *text);
 	void *arg;
 
-	struct loader *loader; /* while a reload is going on */
-	bool again;            /* another one was wanted meanwhile */
+	struct loader *loader; /* during a reload */
+	bool again;            /* another one was requested meanwhile */
 	reload_job_done done;  /* the control client's, or NULL */
 	void *done_arg;
 	char note[RELOAD_JOB_NOTE_MAX]; /* of the last reload when it failed, for the status; else "" */
 };
 
-/* A signal wants one: at once, or behind the one that is going on. When it cannot start, that is logged. */
+/* Requested by a signal: starts at once, or behind the current one. A failure to start is logged. */
 void reload_job_want(struct reload_job *);
-/* A client wants one: 0, and done is called once, never before this returned. Or -errno, and it is not: -EBUSY while one is going
- * on. */
+/* Requested by a client: 0, and done is called once after this returned; or -errno without a call, -EBUSY during a reload. */
 int reload_job_start_for(struct reload_job *, reload_job_done, void *done_arg);
-/* None is going on afterwards, and nothing has changed; whom it was for is told. Harmless when all is zeroed. */
+/* Cancels the current one without a change, and notifies the client that requested it. A zeroed struct is allowed. */
 void reload_job_cancel(struct reload_job *);

@@ -1,7 +1,5 @@
-/*
- * A configuration comes into force, and what else changes while the daemon runs: who may ask for a reload (process/reload_job.c carries it out),
- * the level of the log, addresses of names.
- */
+/* Changes while the daemon runs: a configuration that comes into force, requests for reloads (process/reload_job.c carries them out), the
+ * level of the log, addresses of names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +22,7 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 		if (fclose(f) == 0)
 			rc = config_keep_fixed(d->cfg, next);
 	}
-	/* What a process that is taking over has got would not be all, or too much. */
+	/* A successor would have too few or too many sockets. */
 	control_stop_handover(d->control);
 	if (rc != 0)
 		fputs("out of memory\n", text);

@@ -1,7 +1,5 @@
-/*
- * How the daemon comes to an end: it drains because a signal, a control client or a successor wants it to. A client's drain may be
- * taken back; a successor gets the listening sockets first.
- */
+/* The end of the daemon: it drains for a signal, a control client or a successor. A client's drain may be cancelled; a successor gets the
+ * listening sockets first. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,7 +15,7 @@ on_drained(void *arg)
 	unsigned long long left = load_summary_take(d->workers).connections;
 
 	if (left > 0)
-		log_msg(LOG_LVL_WARNING, "drain_timeout is over, connections are reset: connections=%llu", left);
+		log_msg(LOG_LVL_WARNING, "drain_timeout has expired, connections are reset: connections=%llu", left);
 	else
 		log_msg(LOG_LVL_NOTICE, "drained");
 	d->drained = true;
@@ -35,7 +33,7 @@ smcrd_end_drain(struct daemon *d)
 	reload_job_cancel(&d->reloading);
 	if (d->successor == 0) {
 		control_stop_handover(d->control);
-		/* Systemd has them for the next process, and so their files stay. */
+		/* Systemd has the sockets for the next process, so their files stay. */
 		handover_lend(d->workers, d->notify.enabled && !d->ends_service);
 	}
 	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", load_summary_take(d->workers).connections,
@@ -105,7 +103,7 @@ smcrd_leave_ports(void *arg, const struct listen_socket_list *ports)
 	handover_drop_ports(d->workers, ports);
 }
 
-/* A process that drains has told systemd its last word about its sockets. */
+/* A process that drains no longer changes systemd's store. */
 void
 smcrd_listening(void *arg)
 {
@@ -115,7 +113,7 @@ smcrd_listening(void *arg)
 		handover_store(d->workers, &d->notify);
 }
 
-/* The service ends, so nobody is to wait in its sockets. */
+/* The service ends: no client is to wait in the backlog of a stored socket. */
 void
 smcrd_drain_for_client(void *arg)
 {
@@ -141,7 +139,7 @@ smcrd_on_term(void *arg)
 	} else {
 		smcrd_end_drain(d);
 	}
-	/* Not of a control client's drain, which may be taken back: to systemd this is the end. */
+	/* Not sent for a control client's drain, which may be cancelled: for systemd this is the end. */
 	if (!d->term_seen)
 		notify_stopping(&d->notify, d->cfg->drain_ms);
 	d->term_seen = true;

@@ -1,4 +1,4 @@
-/* What is opened at the start, in the order of the rights that it takes. */
+/* Opens everything at the start, first what needs rights. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ wants_option(const struct config *cfg)
 	return false;
 }
 
-/* Loaded only for services that want it: where nobody does, it stays away from the host's TCP. */
+/* Loaded only if a service wants it: otherwise the host's TCP is left alone. */
 static void
 open_option(struct daemon *d)
 {
@@ -33,7 +33,7 @@ rights_to_keep(const struct daemon *d)
 	return d->option.keeps_right ? CONFINE_KEEP_BPF : 0;
 }
 
-/* The sockets of the running daemon, if this one is to take its place and it runs; else the control socket is ours to make. */
+/* Takes the sockets of the running daemon with --take-over; without a running daemon the control socket is opened later. */
 static int
 smcrd_open_take_over(struct daemon *d, FILE *err)
 {
@@ -49,7 +49,7 @@ smcrd_open_take_over(struct daemon *d, FILE *err)
 	return rc;
 }
 
-/* This process is ready to accept; the other one may go. */
+/* This process is ready to accept; the other one stops. */
 static int
 finish_take_over(struct daemon *d, FILE *err)
 {
@@ -98,7 +98,7 @@ smcrd_open(struct daemon *d, FILE *err)
 	}
 	if (rc == 0)
 		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
-	/* A thread has the rights of its maker, and no loop turns before this one is there. */
+	/* A thread inherits the rights, and no loop turns before the log's thread runs. */
 	if (rc == 0 && (rc = log_start()) != 0)
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
 	if (rc == 0)

@@ -1,8 +1,5 @@
-/*
- * The daemon as a whole: what it is made of, shared by smcrd*.c alone. Each of these files is one time of its life: smcrd.c has it
- * from begin to end, process/smcrd_open.c what is opened at the start, process/smcrd_apply.c a configuration that comes into force, process/smcrd_end.c
- * how it comes to an end, with a successor or without.
- */
+/* The state of the daemon, shared by smcrd*.c alone: smcrd.c runs it, process/smcrd_open.c opens everything at the start,
+ * process/smcrd_apply.c applies a configuration, process/smcrd_end.c ends it, with a successor or without. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,8 +34,8 @@ struct daemon {
 	struct control *control;
 	struct names *names;
 	struct metrics *metrics; /* NULL: not configured */
-	/* Opened before the process gives its rights up, because it may need them. Devices are not among it: the kernel's RDMA
-	 * devices take requests only from a process that still has the rights with which it opened them. */
+	/* Opened before the process gives its rights up, because it may need them. Devices are opened later: the kernel's RDMA devices
+	 * take requests only from a process that still has the rights with which it opened them. */
 	struct listen_socket listen[CONTROL_PORTS]; /* control_new takes them over */
 	struct listen_socket metrics_listen;        /* metrics_new does */
 	struct inherited early;                     /* workers_new takes the sockets over */
@@ -48,27 +45,25 @@ struct daemon {
 	struct notify notify;
 	struct takeover takeover; /* while starting */
 	struct background background;
-	uint32_t successor; /* the process that has taken over; 0 = none */
+	uint32_t successor; /* the process that has taken over; 0 = no process */
 	bool draining;
 	bool drained;
-	bool ends_service; /* a client has asked for the end: systemd keeps no sockets */
+	bool ends_service; /* a client has requested the end: systemd keeps no sockets */
 	bool broken;       /* a worker's loop has failed */
-	bool term_seen;    /* the drain may be a control client's: the first signal does not cut it short */
+	bool term_seen;    /* the drain may be a control client's: the first signal does not end it */
 	struct log_choice log;
 	struct reload_job reloading;
-	struct fd_limit files; /* of the last configuration that was looked at for it */
+	struct fd_limit files; /* of the last configuration that was checked */
 };
 
 /* smcrd.c, for workers_hooks: the loop of a worker cannot go on. */
 void smcrd_on_worker_failed(void *daemon, unsigned nr, int err);
 
-/*
- * process/smcrd_open.c: opens first what takes rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket. Then
- * gives the rights up; threads and devices come with what is left, the workers' threads last. 0, CONFINE_REFUSED, or -errno
- * and err says why.
- */
+/* process/smcrd_open.c: first opens what needs rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket.
+ * Then gives the rights up, opens devices and starts threads, those of the workers last. 0, CONFINE_REFUSED, or -errno with the reason
+ * in err. */
 int smcrd_open(struct daemon *, FILE *err);
-/* For `smcrd -t`. The option is tried out, for a configuration that wants it, as it says which rights are kept. */
+/* For `smcrd -t`. Opens the TCP option if the configuration wants it: the rights to keep depend on it. */
 void smcrd_print_rights(struct daemon *);
 
 /* process/smcrd_apply.c, for struct reload_job. */

@@ -435,7 +435,7 @@ def _(t):
     lsn.listen()
     for s in (lsn, not_listening, datagram):
         t.later(s.close)
-    sock = ("sent something else than the listening socket", message(SOCKET, 1, text="/nowhere"))
+    sock = ("sent a socket that does not match its message", message(SOCKET, 1, text="/nowhere"))
     talks = [("of a version that cannot hand over", [(b'{"schema":1,"error":{}}\n', [])]),
              ("another version of this protocol", [(message(HELLO, version=9), [])]),
              ("refused: not today", [(message(REFUSED, text="not today"), [])]),
@@ -500,7 +500,7 @@ def _(t):
     old.ctl_text("enable", "x")
     old.ctl_text("drain")
     old.ctl_text("undrain")
-    ends_with(old.successor(ready=False, args=(f"--take-over={old.readonly}",)), "refused", "takes questions alone")
+    ends_with(old.successor(ready=False, args=(f"--take-over={old.readonly}",)), "refused", "this socket is read-only")
     pair.a = old.successor()
     with pair.connect() as s:
         works(s)

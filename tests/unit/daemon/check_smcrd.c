@@ -593,7 +593,7 @@ START_TEST(says_when_a_drain_was_cut_off)
 {
 	start_ready("slow", NULL);
 	end_daemon(SIGTERM);
-	in_log("warning: drain_timeout is over, connections are reset: connections=3");
+	in_log("warning: drain_timeout has expired, connections are reset: connections=3");
 	ck_assert_ptr_null(strstr(log_text(), "drained"));
 }
 

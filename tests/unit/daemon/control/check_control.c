@@ -953,12 +953,12 @@ START_LOOP_TEST(the_readonly_socket_takes_questions_alone, 0, CONTROL_COMMAND_CN
 	if (row->kind == CONTROL_ASKS)
 		hear_ok(fd, row->name);
 	else
-		hear_error(fd, row->name, "read-only", "takes questions alone");
+		hear_error(fd, row->name, "read-only", "this socket is read-only");
 	ck_assert_uint_eq(reloads + drains + fake_worker.closed + fake_worker.deleted + fake_worker.checks, 0);
 	ck_assert(!fake_worker.disabled && fake_worker.retried == 0);
 	if (row->orders_with != 0) {
 		say(fd, "{\"command\":\"log_level\",\"level\":\"debug\"}\n");
-		hear_error(fd, row->name, "read-only", "takes questions alone");
+		hear_error(fd, row->name, "read-only", "this socket is read-only");
 		ck_assert_int_eq(level_set, CONTROL_LEVEL_RESET);
 	}
 	if (_i == CONTROL_EVENTS)

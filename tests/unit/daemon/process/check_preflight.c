@@ -83,15 +83,15 @@ START_TEST(permitted_clients)
 	                        "{ name = \"e\"; listen = \"[::1]:83\"; to = \"h:81\"; } );\n"
 	                        "egress = ( { name = \"f\"; listen = \"[::]:84\"; to = \"localhost:85\"; } );",
 	                     0),
-	    "t.conf:1: warning: ingress \"a\" has no allow list: whoever reaches 0.0.0.0:80 can connect to h:81\n"
-	    "t.conf:6: warning: egress \"f\" has no allow list: whoever reaches [::]:84 can connect to localhost:85\n");
+	    "t.conf:1: warning: ingress \"a\" has no allow list: any client that reaches 0.0.0.0:80 can connect to h:81\n"
+	    "t.conf:6: warning: egress \"f\" has no allow list: any client that reaches [::]:84 can connect to localhost:85\n");
 }
 
 START_TEST(permitted_clients_of_metrics)
 {
 	static const char warned[] =
 	    "t.conf: warning: no ingress and no egress: nothing to do\n"
-	    "t.conf: warning: metrics has no allow list: whoever reaches 0.0.0.0:9471 can read it\n";
+	    "t.conf: warning: metrics has no allow list: any client that reaches 0.0.0.0:9471 can read it\n";
 
 	ck_assert_str_eq(advise("metrics = { listen = \"0.0.0.0:9471\"; };", 0), warned);
 	ck_assert_ptr_null(strstr(advise("metrics = { listen = \"0.0.0.0:9471\"; " ALLOW " };", 0), "metrics"));
