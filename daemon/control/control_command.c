@@ -16,28 +16,40 @@
 
 #define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
 
-struct service_question {
-	const char *name;
-	bool found;
+/* The objects of a request that were found in the workers so far. */
+struct lookup {
+	const struct control_request *req;
+	bool service, group, conn;
 };
 
 static void
-find_service(struct worker *w, void *arg)
+look_up_in_worker(struct worker *w, void *arg)
 {
-	struct service_question *q = arg;
+	struct lookup *q = arg;
 	struct outage_info outage;
 	struct service_info info;
 
-	q->found = worker_service_find(w, q->name, &info, &outage);
+	q->service = q->service || worker_service_find(w, q->req->service, &info, &outage);
+	q->group = q->group || smcr_has_group(worker_engine(w), q->req->group);
+	q->conn = q->conn || smcr_has_conn(worker_engine(w), q->req->token);
+}
+
+/* What the request does not name counts as found. */
+static struct lookup
+look_up(const struct control_client *c)
+{
+	struct lookup q = { &c->req, c->req.service[0] == '\0', c->req.group == 0, c->req.token == 0 };
+
+	for (unsigned i = 0; i < workers_cnt(c->ctl->workers) && !(q.service && q.group && q.conn); i++)
+		if (client_wants_worker(&c->req, c->ctl->workers, i))
+			workers_call(c->ctl->workers, i, look_up_in_worker, &q);
+	return q;
 }
 
 static void
 start_service(struct control_client *c)
 {
-	struct service_question q = { .name = c->req.service };
-
-	workers_call(c->ctl->workers, 0, find_service, &q);
-	if (q.found)
+	if (look_up(c).service)
 		client_start_report(c);
 	else
 		client_answer_error(c, "not-found", "there is no such service");
@@ -215,56 +227,25 @@ have_taps(struct control *ctl, const struct control_request *req)
 	return true;
 }
 
-/* Objects to trace, in the workers asked so far. */
-struct trace_question {
-	const struct control_request *req;
-	bool has_group, has_conn;
-};
-
-static void
-find_traced(struct worker *w, void *arg)
-{
-	struct trace_question *q = arg;
-
-	q->has_group = q->has_group || smcr_has_group(worker_engine(w), q->req->group);
-	q->has_conn = q->has_conn || smcr_has_conn(worker_engine(w), q->req->token);
-}
-
-/* The reason why a trace would stay empty: ids of future objects are not known. NULL: the objects exist. */
-static const char *
-nothing_to_trace(const struct control_client *c)
-{
-	const struct control_request *req = &c->req;
-	struct trace_question q = { .req = req, .has_group = req->group == 0, .has_conn = req->token == 0 };
-
-	for (unsigned i = 0; i < workers_cnt(c->ctl->workers) && !(q.has_group && q.has_conn); i++)
-		if (client_wants_worker(req, c->ctl->workers, i))
-			workers_call(c->ctl->workers, i, find_traced, &q);
-	if (!q.has_group)
-		return "there is no such link group";
-	return q.has_conn ? NULL : "there is no such connection";
-}
-
+/* Of objects that exist: ids of future ones are not known, and such a trace would stay empty. */
 static void
 start_trace(struct control_client *c)
 {
-	const char *nothing = nothing_to_trace(c);
+	const struct lookup found = look_up(c);
 
-	if (nothing != NULL) {
-		client_answer_error(c, "not-found", nothing);
-		return;
-	}
-	if (!control_make_trace_place(c)) {
+	if (!found.group) {
+		client_answer_error(c, "not-found", "there is no such link group");
+	} else if (!found.conn) {
+		client_answer_error(c, "not-found", "there is no such connection");
+	} else if (!control_make_trace_place(c)) {
 		client_answer_error(c, "busy", "too many traces");
-		return;
-	}
-	if (!have_taps(c->ctl, &c->req)) {
+	} else if (!have_taps(c->ctl, &c->req)) {
 		client_answer_error(c, "failed", strerror(ENOMEM));
-		return;
+	} else {
+		c->trace_nr = ++c->ctl->traces_begun;
+		report_answer(&c->out, CONTROL_TRACE, NULL);
+		c->state = CLIENT_TRACING;
 	}
-	c->trace_nr = ++c->ctl->traces_begun;
-	report_answer(&c->out, CONTROL_TRACE, NULL);
-	c->state = CLIENT_TRACING;
 }
 
 void

@@ -13,6 +13,8 @@
 #include "daemon/control/handover_msg.h"
 
 #define REQUEST_LEN (sizeof(HANDOVER_REQUEST) - 1)
+#define FIRST_VERSION HANDOVER_REQUEST " 1"
+_Static_assert(HANDOVER_VERSION == 1, "FIRST_VERSION has the number as text");
 #define SETTLE_NS 300000000 /* limit of the time in which neither process accepts */
 #define LOOK_NS 2000000
 
@@ -57,17 +59,6 @@ control_handover_refuse(struct control_client *c, const char *why)
 	log_msg(LOG_LVL_WARNING, "hand-over refused: why=\"%s\"", m.text);
 }
 
-static bool
-version_fits(const char *line, size_t len)
-{
-	char text[16] = "", *end;
-
-	if (len <= REQUEST_LEN || len - REQUEST_LEN >= sizeof(text))
-		return false;
-	memcpy(text, line + REQUEST_LEN, len - REQUEST_LEN);
-	return text[0] == ' ' && strtol(text, &end, 10) == HANDOVER_VERSION && *end == '\0';
-}
-
 /* The reason to refuse, or NULL. */
 static const char *
 may_start(struct control_client *c, const char *line, size_t len, struct ucred *cred)
@@ -81,7 +72,7 @@ may_start(struct control_client *c, const char *line, size_t len, struct ucred *
 	/* Root is refused as well: directory and files of the control socket would be another user's. */
 	if (cred->uid != geteuid())
 		return "only a process of the daemon's own user may take over";
-	if (!version_fits(line, len))
+	if (len != sizeof(FIRST_VERSION) - 1 || memcmp(line, FIRST_VERSION, len) != 0)
 		return "this daemon hands over in version 1 of the protocol only";
 	if (c->ctl->successor_pid != 0)
 		return "another process has taken over";

@@ -78,22 +78,18 @@ int
 handover_send(int sock, const struct handover_msg *m, int fd)
 {
 	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = { 0 };
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
 	uint8_t bytes[HANDOVER_LEN];
 	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	handover_encode(m, bytes);
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	if (fd >= 0) {
-		mh.msg_control = control.buf;
-		mh.msg_controllen = sizeof(control.buf);
-		struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+		mh.msg_control = &control;
+		mh.msg_controllen = sizeof(control);
 	}
 	ssize_t n = sendmsg(sock, &mh, MSG_NOSIGNAL);
 	if (n < 0)

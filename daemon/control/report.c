@@ -142,12 +142,6 @@ report_start(struct report *r, const struct report_source *src, const struct con
 		report_begin(&r->jw, out, req->command, src->wall_ms);
 }
 
-void
-report_keep_in(struct report *r, struct snapshot *keep)
-{
-	r->keep = keep;
-}
-
 struct batch {
 	struct report *r;
 	unsigned *budget;
@@ -187,14 +181,6 @@ report_run(struct report *r, unsigned *budget)
 	if (!b.more && r->jw.out != NULL)
 		report_end(&r->jw);
 	return b.more;
-}
-
-bool
-report_step(struct report *r)
-{
-	unsigned budget = 1;
-
-	return report_run(r, &budget);
 }
 
 bool

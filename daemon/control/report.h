@@ -30,7 +30,7 @@ struct report {
 	struct worker *worker;    /* that one, during a step */
 	bool tired;               /* the step was work enough for this turn, whatever is left of the budget */
 	const struct field *next; /* of "data": not written yet */
-	struct snapshot *keep;    /* objects are kept there as well; NULL: not kept */
+	struct snapshot *keep;    /* objects of the kinds that metrics take are kept there as well; NULL: not kept */
 
 	union {
 		/* status, drain */
@@ -62,11 +62,8 @@ void report_source_init(
 
 /* For commands that only look, and drain; the buffer is empty. NULL: nothing is written. */
 void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);
-/* Objects of the kinds that metrics take are kept there as well, from here on. */
-void report_keep_in(struct report *, struct snapshot *);
-/* One step; the buffer has REPORT_STEP_BYTES free. False when the report is complete. */
-bool report_step(struct report *);
-/* Up to *budget steps, less those made, while there is space and the worker stays the same. */
+/* Up to *budget steps, less those made, while the buffer has REPORT_STEP_BYTES free and the worker stays the same. False when the report
+ * is complete. */
 bool report_run(struct report *, unsigned *budget);
 
 /* The frame around every answer: between begin and end the caller writes the members of "data". */

@@ -76,45 +76,26 @@ write_addresses(struct json_writer *jw, const void *member)
 		jw_string(jw, NULL, addr_format(&d->d.more_addrs->at[i], buf, sizeof(buf)));
 }
 
-static void
-write_times(struct json_writer *jw, const void *member)
-{
-	(void)member;
-	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++)
-		jw_uint(jw, NULL, histogram_times_us[i]);
-}
+/* clang-format off */
+#define BOUNDS(name, bounds) static void name(struct json_writer *jw, const void *member) \
+	{ (void)member; for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++) jw_uint(jw, NULL, bounds[i]); }
 
-static void
-write_sizes(struct json_writer *jw, const void *member)
-{
-	(void)member;
-	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++)
-		jw_uint(jw, NULL, histogram_sizes[i]);
-}
+BOUNDS(write_times, histogram_times_us)
+BOUNDS(write_sizes, histogram_sizes)
 
 /* -- words -- */
 
 const char *const report_kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
 const char *const report_gid_type_words[] = {
-	[RNIC_GID_NONE] = "",
-	[RNIC_GID_IB] = "ib",
-	[RNIC_GID_ROCE_V1] = "roce_v1",
-	[RNIC_GID_ROCE_V2] = "roce_v2",
-};
+	[RNIC_GID_NONE] = "", [RNIC_GID_IB] = "ib", [RNIC_GID_ROCE_V1] = "roce_v1", [RNIC_GID_ROCE_V2] = "roce_v2" };
 static const char *const conn_role_words[] = { [CONFIG_INGRESS] = "client", [CONFIG_EGRESS] = "server" };
 static const char *const role_words[] = { [SMCR_CLIENT] = "client", [SMCR_SERVER] = "server" };
 static const char *const port_words[] = { [RNIC_PORT_DOWN] = "down", [RNIC_PORT_UP] = "up" };
-static const char *const path_state_words[] = {
-	[RNIC_PATH_UNKNOWN] = "unknown",
-	[RNIC_PATH_ACTIVE] = "active",
-	[RNIC_PATH_SUSPECT] = "doubted",
-	[RNIC_PATH_INACTIVE] = "inactive",
-	[RNIC_PATH_UNCONFIRMED] = "unconfirmed",
-};
+static const char *const path_state_words[] = { [RNIC_PATH_UNKNOWN] = "unknown", [RNIC_PATH_ACTIVE] = "active",
+	[RNIC_PATH_SUSPECT] = "doubted", [RNIC_PATH_INACTIVE] = "inactive", [RNIC_PATH_UNCONFIRMED] = "unconfirmed" };
 
 /* -- tables; T is the struct of the one that follows -- */
 
-/* clang-format off */
 #define F(m, name, meaning) FIELD(T, m, name, meaning)
 #define MS_OF(m, name, meaning) { FIELD_AS(FIELD_MS, T, m, name, meaning) }
 #define US_OF(m, name, meaning) { FIELD_AS(FIELD_US, T, m, name, meaning) }

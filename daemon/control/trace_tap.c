@@ -89,16 +89,13 @@ trace_tap_on_mail(struct mail *mail)
 int
 trace_tap_init(struct trace_tap *tap, struct mailbox *box)
 {
-	*tap = (struct trace_tap){ .mail.fn = trace_tap_on_mail, .main = box };
-	tap->full = malloc(sizeof(*tap->full));
-	tap->fill = malloc(sizeof(*tap->fill));
-	if (tap->full == NULL || tap->fill == NULL) {
-		free(tap->full);
-		free(tap->fill);
-		*tap = (struct trace_tap){ 0 };
+	struct tap_block *blocks = malloc(2 * sizeof(*blocks));
+
+	if (blocks == NULL)
 		return -ENOMEM;
-	}
-	tap->full->len = tap->fill->len = 0;
+	blocks[0].len = blocks[1].len = 0;
+	*tap = (struct trace_tap){ { .fn = trace_tap_on_mail }, box, .blocks = blocks, .full = &blocks[0],
+		.fill = &blocks[1] };
 	(void)pthread_mutex_init(&tap->lock, NULL);
 	return 0;
 }
@@ -113,8 +110,7 @@ trace_tap_fini(struct trace_tap *tap)
 	(void)pthread_mutex_unlock(&tap->lock);
 	if (told)
 		return;
-	free(tap->full);
-	free(tap->fill);
+	free(tap->blocks);
 	(void)pthread_mutex_destroy(&tap->lock);
 	*tap = (struct trace_tap){ 0 };
 }

@@ -17,16 +17,17 @@ struct trace_tap {
 	struct mailbox *main;
 	/* In the main loop, for each message; then, with message NULL, for those left out behind them. */
 	void (*deliver)(struct trace_tap *, const struct smcr_trace *, int64_t time_us, uint64_t left_out);
-	void *arg;              /* the owner's */
-	struct tap_block *full; /* main's: empty, or being delivered */
-	unsigned kinds;         /* the worker's: 1 << enum smcr_trace_kind */
-	pthread_mutex_t lock;   /* of what follows */
+	void *arg;                /* the owner's */
+	struct tap_block *blocks; /* both, in one piece of memory */
+	struct tap_block *full;   /* main's: empty, or being delivered */
+	unsigned kinds;           /* the worker's: 1 << enum smcr_trace_kind */
+	pthread_mutex_t lock;     /* of what follows */
 	struct tap_block *fill;
 	bool told; /* the mail is pending */
 	uint64_t left_out;
 };
 
-/* 0 or -ENOMEM. The mailbox is main's. */
+/* Of a zeroed tap. 0 or -ENOMEM: it stays zeroed. The mailbox is main's. */
 int trace_tap_init(struct trace_tap *, struct mailbox *);
 /* For a tap whose engine has stopped writing. Does nothing while the mail is pending, and is to be called again then. A zeroed tap is
  * allowed. */

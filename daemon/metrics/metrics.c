@@ -41,27 +41,6 @@ struct metrics {
 
 static const char what[] = "metrics";
 
-static int
-listen_unix(const struct config *cfg, struct listen_socket *out, FILE *err)
-{
-	const struct listen_socket_file file = {
-		.what = "metrics socket",
-		.path = addr_path(&cfg->metrics.listen),
-		.mode = cfg->metrics.mode,
-		.owner = (uid_t)-1,
-		.group = (gid_t)-1,
-		.waits = true,
-	};
-	int rc = listen_socket_open(out, &file, err);
-
-	if (rc != 0)
-		return rc;
-	rc = listen_socket_start(out, file.what, BACKLOG, err);
-	if (rc != 0)
-		listen_socket_close(out);
-	return rc;
-}
-
 static bool
 metrics_take_passed(struct listen_socket_list *passed, const struct sockaddr_storage *addr, struct listen_socket *out)
 {
@@ -77,13 +56,26 @@ metrics_take_passed(struct listen_socket_list *passed, const struct sockaddr_sto
 int
 metrics_listen(const struct config *cfg, struct listen_socket_list *passed, struct listen_socket *out, FILE *err)
 {
+	const struct listen_socket_file file = {
+		.what = "metrics socket",
+		.path = addr_path(&cfg->metrics.listen),
+		.mode = cfg->metrics.mode,
+		.owner = (uid_t)-1,
+		.group = (gid_t)-1,
+		.waits = true,
+	};
 	char text[ADDR_STR_MAX];
 
 	*out = LISTEN_SOCKET_NONE;
 	if (cfg->metrics.listen.ss_family == 0 || metrics_take_passed(passed, &cfg->metrics.listen, out))
 		return 0;
-	if (cfg->metrics.listen.ss_family == AF_UNIX)
-		return listen_unix(cfg, out, err);
+	if (cfg->metrics.listen.ss_family == AF_UNIX) {
+		int rc = listen_socket_open(out, &file, err);
+
+		if (rc == 0 && (rc = listen_socket_start(out, file.what, BACKLOG, err)) != 0)
+			listen_socket_close(out);
+		return rc;
+	}
 	int fd = net_listen(&cfg->metrics.listen, NET_ALONE, false, NULL);
 	if (fd < 0) {
 		fprintf(err, "%s: cannot listen on %s: %s\n", what,
@@ -105,7 +97,7 @@ begin_report(struct metrics *m)
 
 	report_source_init(&src, m->workers, m->control, m->confine);
 	report_start(&m->report, &src, &req, req.command == CONTROL_STATUS ? &m->out : NULL);
-	report_keep_in(&m->report, &m->docs->seen);
+	m->report.keep = &m->docs->seen;
 }
 
 static void

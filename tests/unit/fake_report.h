@@ -47,8 +47,8 @@ fake_report_rows(struct snapshot *out, bool idle)
 		struct report r;
 
 		report_start(&r, &src, &req, NULL);
-		report_keep_in(&r, out);
-		while (report_step(&r))
+		r.keep = out;
+		while (report_run(&r, &(unsigned){ 1 }))
 			;
 	}
 	fake_workers_free(ws);

@@ -32,7 +32,7 @@ run_report(struct worker *w, unsigned cnt, const char *request)
 	do {
 		before = out.len;
 		fake_worker.looked_at = 0;
-		more = report_step(&r);
+		more = report_run(&r, &(unsigned){ 1 });
 		ck_assert_uint_le(out.len - before, REPORT_STEP_BYTES);
 		ck_assert_uint_le(fake_worker.looked_at, REPORT_STEP_ITEMS);
 	} while (more);
@@ -236,7 +236,7 @@ START_TEST(five_thousand_connections_come_whole_in_small_steps)
 	report_start(&r, &src, &req, &out);
 	while (more) {
 		while (more && outbuf_room(&out) >= REPORT_STEP_BYTES)
-			more = report_step(&r);
+			more = report_run(&r, &(unsigned){ 1 });
 		ck_assert(!out.overflow);
 		memcpy(all + total, outbuf_data(&out, &len), out.len);
 		total += len;
