@@ -111,19 +111,13 @@ on_check_done(void *arg, const struct check_result *res)
 	mailbox_post(k->main, &k->mail);
 }
 
-struct check_order {
-	struct control_check *check;
-	uint32_t timeout_ms;
-	uint64_t bulk;
-	int rc;
-};
-
 static void
 check_worker(struct worker *w, void *arg)
 {
-	struct check_order *o = arg;
+	struct control_check *k = arg;
+	const struct control_request *req = &k->client->req;
 
-	o->rc = worker_check(w, &o->check->peer, o->timeout_ms, o->bulk, on_check_done, o->check);
+	k->rc = worker_check(w, &k->peer, req->timeout_ms, req->bulk_bytes, on_check_done, k);
 }
 
 void
@@ -136,9 +130,6 @@ client_check(struct control_client *c)
 		return;
 	}
 	struct control_check *k = malloc(sizeof(*k));
-	struct check_order o = {
-		.check = k, .timeout_ms = c->req.timeout_ms, .bulk = c->req.bulk_bytes, .rc = -ENOMEM
-	};
 	if (k != NULL) {
 		*k = (struct control_check){
 			.mail.fn = on_check_over,
@@ -147,11 +138,11 @@ client_check(struct control_client *c)
 			.client = c,
 			.peer = c->req.peer,
 		};
-		workers_call(ctl->workers, c->req.worker > 0 ? c->req.worker - 1 : 0, check_worker, &o);
+		workers_call(ctl->workers, c->req.worker > 0 ? c->req.worker - 1 : 0, check_worker, k);
 	}
-	if (o.rc != 0) {
+	if (k == NULL || k->rc != 0) {
+		client_answer_error(c, "failed", strerror(k != NULL ? -k->rc : ENOMEM));
 		free(k);
-		client_answer_error(c, "failed", strerror(-o.rc));
 		return;
 	}
 	list_push(&ctl->checks, &k->node);

@@ -98,6 +98,7 @@ struct control_check {
 	struct control *ctl;           /* NULL when the control socket is freed */
 	struct control_client *client; /* NULL when the client is freed */
 	struct sockaddr_storage peer;
+	int rc; /* of its start */
 };
 
 /* control_client.c: owns fd, also on failure. NULL when memory is out. */

@@ -9,18 +9,13 @@
 
 #define LABELS_MAX 8
 
-struct label {
-	const char *name;
-	struct field field;
-};
-
 /* A metric whose members have been looked up: label and value are of the row, or of an object in an array of it. */
 struct samples {
 	FILE *out;
 	const struct metric *m;
 	char name[METRIC_NAME_MAX];
 	unsigned per;
-	struct label label[LABELS_MAX], sub_label[LABELS_MAX]; /* end with a name of NULL */
+	struct field label[LABELS_MAX], sub_label[LABELS_MAX]; /* named as labels; end with a name of NULL */
 	struct field value;
 	const void *row, *sub; /* of the sample at hand; sub: NULL = none */
 };
@@ -39,25 +34,27 @@ exposition_label_value(const char *text, FILE *out)
 }
 
 static void
-find_labels(struct label out[LABELS_MAX], const struct field *fields, const struct metric_label *l)
+find_labels(struct field out[LABELS_MAX], const struct field *fields, const struct metric_label *l)
 {
-	for (; l->name != NULL; l++)
-		*out++ = (struct label){ l->name, field_get(fields, l->member) };
+	for (; l->name != NULL; l++, out++) {
+		*out = field_get(fields, l->member);
+		out->name = l->name;
+	}
 	out->name = NULL;
 }
 
 /* Returns what stands in front of the next label. */
 static const char *
-write_labels(FILE *out, const char *front, const struct label *l, const void *obj)
+write_labels(FILE *out, const char *front, const struct field *l, const void *obj)
 {
 	char buf[FIELD_TEXT_MAX];
 	uint64_t n;
 
 	for (; l->name != NULL; l++, front = ",") {
 		fprintf(out, "%s%s=\"", front, l->name);
-		if (field_is_text(&l->field))
-			exposition_label_value(field_text(&l->field, obj, buf), out);
-		else if (field_number(&l->field, obj, &n))
+		if (field_is_text(l))
+			exposition_label_value(field_text(l, obj, buf), out);
+		else if (field_number(l, obj, &n))
 			fprintf(out, "%" PRIu64, n);
 		putc('"', out);
 	}

@@ -114,15 +114,6 @@ send_away(struct guard *g)
 }
 
 static bool
-is_gone(const struct guard *g)
-{
-	bufferevent_event_cb cb = NULL;
-
-	bufferevent_getcb(g->bev, NULL, NULL, &cb, NULL);
-	return cb == NULL;
-}
-
-static bool
 stands_still(const struct guard *g, int64_t now)
 {
 	return g->moved_ms != 0 && now - g->moved_ms >= HTTP_STALL_MS;
@@ -139,12 +130,6 @@ goes_first(const struct guard *a, const struct guard *b, int64_t now)
 	return a->asked;
 }
 
-static bool
-same_source(const struct guard *a, const struct guard *b)
-{
-	return addr_same_prefix(a->from, b->from, addr_source_bits(a->from));
-}
-
 /* A client of the source that has the most; NULL: there are not too many. */
 static struct guard *
 one_too_many(struct http *h)
@@ -152,17 +137,17 @@ one_too_many(struct http *h)
 	struct guard *goes = NULL;
 	unsigned cnt = 0, most = 0;
 
-	for (unsigned i = 0; i < h->guard_cnt; i++) {
+	for (struct guard *g = h->guards; g < h->guards + h->guard_cnt; g++) {
 		unsigned same = 0;
 
-		cnt += !h->guards[i].away;
-		for (unsigned j = 0; j < h->guard_cnt; j++)
-			same += !h->guards[j].away && same_source(&h->guards[i], &h->guards[j]);
-		if (h->guards[i].away || same < most)
+		if (g->away)
 			continue;
-		if (same > most || goes_first(goes, &h->guards[i], http_now_ms()))
-			goes = &h->guards[i];
-		most = same;
+		cnt++;
+		for (const struct guard *o = h->guards; o < h->guards + h->guard_cnt; o++)
+			same += !o->away && addr_same_prefix(g->from, o->from, addr_source_bits(g->from));
+		if (same > most || (same == most && goes_first(goes, g, http_now_ms())))
+			goes = g;
+		most = same > most ? same : most;
 	}
 	return cnt > HTTP_CLIENTS_MAX ? goes : NULL;
 }
@@ -176,8 +161,10 @@ sweep(struct http *h)
 
 	for (unsigned i = 0; i < h->guard_cnt; i++) {
 		struct guard *g = &h->guards[i];
+		bufferevent_event_cb cb = NULL;
 
-		if (is_gone(g)) {
+		bufferevent_getcb(g->bev, NULL, NULL, &cb, NULL);
+		if (cb == NULL) { /* evhttp has freed its connection */
 			bufferevent_decref(g->bev);
 			continue;
 		}
@@ -200,21 +187,18 @@ sweep(struct http *h)
 static void
 on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg)
 {
-	static const char connect[] = "CONNECT",
-	                  no[] =
-	                      "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n"
-	                      "Connection: close\r\n\r\n";
+	static const char connect[] = "CONNECT";
+	static const char no[] = "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 	char method[sizeof(connect) - 1];
 	struct http *h = arg;
 
 	if (info->n_added == 0 || evbuffer_copyout(in, method, sizeof(method)) < (ssize_t)sizeof(method) ||
 	    memcmp(method, connect, sizeof(method)) != 0)
 		return;
-	for (unsigned i = 0; i < h->guard_cnt; i++)
-		if (bufferevent_get_input(h->guards[i].bev) == in && !h->guards[i].away) {
-			(void)!send(
-			    bufferevent_getfd(h->guards[i].bev), no, sizeof(no) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-			send_away(&h->guards[i]);
+	for (struct guard *g = h->guards; g < h->guards + h->guard_cnt; g++)
+		if (bufferevent_get_input(g->bev) == in && !g->away) {
+			(void)!send(bufferevent_getfd(g->bev), no, sizeof(no) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+			send_away(g);
 		}
 }
 
@@ -573,10 +557,10 @@ http_free(struct http *h)
 		if (h->events[i] != NULL)
 			event_free(h->events[i]);
 	/* Runs the frees that libevent defers to its next turn. */
-	if (h->base != NULL)
+	if (h->base != NULL) {
 		(void)event_base_loop(h->base, EVLOOP_NONBLOCK);
-	if (h->base != NULL)
 		event_base_free(h->base);
+	}
 	if (h->wake_fd >= 0)
 		close(h->wake_fd);
 	forget_docs(h);
