@@ -350,7 +350,7 @@ def _(t):
     for fd in fds:
         os.close(fd)
     taker.close()	# killed before it was ready
-    wait_until(lambda: "this one goes on" in old.log(), "the old one notices")
+    wait_until(lambda: "this process goes on" in old.log(), "the old one notices")
     goes_on(pair, running, old)
     knocking.end()
     pair.a = old.successor()
@@ -387,7 +387,7 @@ def _(t):
     first.sock.sendall(message(READY))
     first.close()
     d.send_signal(signal.SIGCONT)
-    wait_until(lambda: d.log().count("this one goes on") == 5, "a process that died after READY takes nothing over")
+    wait_until(lambda: d.log().count("this process goes on") == 5, "a process that died after READY takes nothing over")
     goes_on(pair, running, d)
     first = Taker(d)
     for fd in fds:
