@@ -256,7 +256,7 @@ static FIELDS(address_fields,
 #define T struct report_setting
 static FIELDS(setting_fields,
 	F(name, "name", "the setting"),
-	F(value, "value", "as the configuration would have it; \"\" when there is none; up to 2000 characters, then `...`"))
+	F(value, "value", "as the configuration would have it; \"\" when it has none; up to 2000 characters, then `...`"))
 #undef T
 
 #define T struct outage_info

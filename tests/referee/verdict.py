@@ -6,6 +6,8 @@ What two runs of a conversation have to have in common: everything that a Step h
   the queue; a gateway that connects to the server because of it would do so for no client.
 - On a rough direction (draw.py) how much has arrived: a gateway has buffers of its own. The player compares the bytes with those
   that were sent, and the end of the stream with its kind, once all is read; not when they come.
+- On such a direction a reset may find bytes and FIN that wait for the reader's window. Directly they are lost, and the reader has ECONNRESET;
+  a gateway has taken them, so the reader has all bytes and their end, and the reset behind it.
 - Whether a socket can be written while more is under way than a window holds, for the same reason.
 
 On UNIX legs, where a gateway has TCP's notion of a connection (doc/daemon.md, "UNIX sockets"):
@@ -23,6 +25,8 @@ def fits(one, other, conv):
     if one.what != other.what or len(one.says) != len(other.says):
         return False
     if not conv.unix:
+        if one.says == ("ECONNRESET",) and other.says == ("end",):		# all bytes, or it would be "end after"
+            return one.what.startswith("end ") and bool(conv.rough) and conv.rough[-1][one.what[4:]] and one.sees == other.sees
         return one.says == other.says and one.sees == other.sees
     return all(_unix_says(a, b, other.late) for a, b in zip(one.says, other.says)) and all(_unix_sees(one.sees[w], other.sees.get(w)) for w in one.sees)
 

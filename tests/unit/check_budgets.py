@@ -9,12 +9,12 @@ import sys
 from collections import defaultdict
 
 TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
-LINES = 69900			# of the product
+LINES = 68500			# of the product
 WORDS = 58000			# of documents and manual pages, without those generated from tables
 LONG_FUNCTIONS = 2		# of more than 60 lines
-LONG_FILES = 2			# of more than 600 lines
+LONG_FILES = 1			# of more than 600 lines
 SHARED_NAMES = 60		# of static functions, that stand in two files or more
-UNPLAIN = {"user": 0, "product": 220, "documents": 0}	# lines with words of another dialect
+UNPLAIN = {"user": 0, "product": 55, "documents": 0}	# lines with words of another dialect
 WORD = re.compile(r"\b(told|anew|in vain|any more|who|whoever|let go|lets go|well again|is none|are none)\b", re.IGNORECASE)
 
 
