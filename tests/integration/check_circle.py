@@ -44,7 +44,7 @@ class Hosts:
             wait_until(lambda: self.connections() == 0, "all of it has ended")
             check(self.accepted() <= i * (2 * HOPS_MAX + 4), f"{self.accepted()} connections of {i} clients")
         told = [line for d in self.daemons.values() for line in d.log().splitlines() if "services lead in a circle" in line]
-        check(told and f"a connection has come through {HOPS_MAX} services" in told[0], f"told: {told}")
+        check(told and f"a connection has passed through {HOPS_MAX} gateway services" in told[0], f"told: {told}")
         events = [e for d in self.daemons.values() for e in events_of(d) if e["kind"] == "circle"]
         check(events and events[0]["service"], f"events: {events}")
         reasons = [r["text"] for d in self.daemons.values() for s in d.ctl("stats")["services"] for r in s["reset_reasons"]]

@@ -502,7 +502,7 @@ def _(s):
     s.run("CONFIRM LINK response", broken_link, sends(smc.llc_confirm_link(*LINK, 1, response=True)), "wrong side")
     s.run("ADD LINK response", broken_link, sends(smc.llc_add_link(*LINK, 3, 0, smc.RESPONSE)), "wrong side")
     s.run("ADD LINK CONTINUATION", broken_link, sends(smc.llc(smc.ADD_LINK_CONT)), "unexpected ADD LINK CONTINUATION")
-    s.run("TEST LINK response to nothing", broken_link, sends(smc.llc_test_link(response=True)), "not asked for")
+    s.run("TEST LINK response to nothing", broken_link, sends(smc.llc_test_link(response=True)), "unexpected TEST LINK response")
     s.run("DELETE LINK all", broken_link, sends(smc.llc_delete_link(all=True)), "DELETE LINK: operator")
     s.run("DELETE LINK of the last link", delete_last)
     s.run("DELETE LINK of an unknown link", harmless, delete_unknown)
@@ -870,7 +870,7 @@ def starts_early(s):
     conn.wait_state(smc.ABORT, SOON)
     conn.abort()
     equal(how_it_ends(app), ("reset", b""), "the client")
-    s.wait_log(s.a, "started over before it was told")
+    s.wait_log(s.a, "started over before it was notified")
     talk(app2, other, 3000)
 
 

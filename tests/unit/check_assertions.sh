@@ -157,6 +157,8 @@ daemon/account/source_count.c: s->cap > 0
 	only a connection that was counted in is counted out, once, by its session's end; the table shrinks no further than what is in it
 daemon/account/source_count.c: p->cnt > 0
 	the same
+daemon/control/field.c: found
+	names of members are constants of metric_table.c; check_exposition looks up each of them
 daemon/control/json_writer.c: key == NULL
 	shapes are fixed in the code of the reports; data never decides on keys or depth
 daemon/control/json_writer.c: (key != NULL) == (w->level[w->depth - 1].kind == '{')
@@ -167,8 +169,6 @@ daemon/control/json_writer.c: w->depth > 0 && w->level[w->depth - 1].kind == kin
 	the same
 daemon/control/json_writer.c: w->depth == 0
 	the same
-daemon/metrics/exposition.c: found
-	names of members are constants of metric_table.c; check_exposition looks up each of them
 daemon/state/bufpool.c: p->lent == 0
 	session_pool_stop frees the sessions, which give their buffers back, before the pool ends
 daemon/state/bufpool.c: p->lent > 0
