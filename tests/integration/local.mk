@@ -1,6 +1,16 @@
 # Through two daemons with programs that nobody here wrote. Each script is a TAP test; it can be run by itself too:
 #	top_builddir=build tests/integration/check_redis.py
+# Those that take longest begin first.
 check_INTEGRATION = \
+	tests/integration/check_hostile.py \
+	tests/integration/check_middle.py \
+	tests/integration/check_last_words.py \
+	tests/integration/check_last_words_unix.py \
+	tests/integration/check_failover.py \
+	tests/integration/check_hostile_clc.py \
+	tests/integration/check_names.py \
+	tests/integration/check_hostile_llc.py \
+	tests/integration/check_limits.py \
 	tests/integration/check_redis.py \
 	tests/integration/check_postgres.py \
 	tests/integration/check_http.py \
@@ -12,16 +22,12 @@ check_INTEGRATION = \
 	tests/integration/check_slow_unix.py \
 	tests/integration/check_urgent.py \
 	tests/integration/check_reset.py \
-	tests/integration/check_last_words.py \
-	tests/integration/check_last_words_unix.py \
 	tests/integration/check_slow.py \
 	tests/integration/check_lifecycle.py \
 	tests/integration/check_upgrade.py \
-	tests/integration/check_limits.py \
 	tests/integration/check_windows.py \
 	tests/integration/check_proxy.py \
 	tests/integration/check_fallback.py \
-	tests/integration/check_names.py \
 	tests/integration/check_outages.py \
 	tests/integration/check_when_down.py \
 	tests/integration/check_circle.py \
@@ -30,9 +36,6 @@ check_INTEGRATION = \
 	tests/integration/check_ctl.py \
 	tests/integration/check_steer.py \
 	tests/integration/check_diagnosis.py \
-	tests/integration/check_hostile.py \
-	tests/integration/check_hostile_clc.py \
-	tests/integration/check_hostile_llc.py \
 	tests/integration/check_hostile_mpa.py \
 	tests/integration/check_hostile_link.py \
 	tests/integration/check_hostile_control.py \
@@ -45,10 +48,8 @@ check_INTEGRATION = \
 	tests/integration/check_option.py \
 	tests/integration/check_hostile_option.py \
 	tests/integration/check_interfaces.py \
-	tests/integration/check_failover.py \
 	tests/integration/check_frozen.py \
 	tests/integration/check_idle.py \
-	tests/integration/check_middle.py \
 	tests/integration/check_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
@@ -64,15 +65,15 @@ check_QUICK += \
 	tests/integration/check_hostile_clc.py \
 	tests/integration/check_ctl.py
 check_INTEGRATION_SCTP = \
+	tests/integration/check_last_words_sctp.py \
+	tests/integration/check_hostile_sctp.py \
+	tests/integration/check_hostile_llc_sctp.py \
 	tests/integration/check_transport.py \
 	tests/integration/check_redis_sctp.py \
 	tests/integration/check_postgres_sctp.py \
 	tests/integration/check_http_sctp.py \
 	tests/integration/check_iperf3_sctp.py \
-	tests/integration/check_last_words_sctp.py \
 	tests/integration/check_hostile_link_sctp.py \
-	tests/integration/check_hostile_llc_sctp.py \
-	tests/integration/check_hostile_sctp.py \
 	tests/integration/check_capture_sctp.py
 if HAVE_USRSCTP
 check_TAP += $(check_INTEGRATION_SCTP)
