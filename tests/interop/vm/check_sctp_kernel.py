@@ -22,7 +22,7 @@ sctp_cases.register_ways(in_udp, where=", in UDP")
 
 @case("the unit tests of the device, two ends of the kernel's SCTP", timeout=120)
 def _(t):
-    name = os.path.join(TOP_BUILD, "tests", "unit", "check_siw_sctp_kernel")
+    name = os.path.join(TOP_BUILD, "tests/unit/lib/rnic/siw/check_siw_sctp_kernel")
     r = subprocess.run([name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = r.stdout.decode(errors="replace")
     if r.returncode != 0 or "# SKIP" in said:
