@@ -177,6 +177,21 @@ START_TEST(a_test_that_is_under_way_proves_nothing)
 	duo_bystander_is_well();
 }
 
+/* A group whose links are all suspect takes no connection: the peer gets another group. */
+START_TEST(a_silent_group_is_not_joined)
+{
+	begin(NULL);
+	LGR_EACH_LINK(l, duo_lgr(B))
+		l->suspect = "no answer";
+	propose_as_a(&s[1]);
+	ck_assert(accept_of(&s[1]).first_contact);
+	LGR_EACH_LINK(l, duo_lgr(B))
+		l->suspect = NULL;
+	propose_as_a(&s[2]);
+	ck_assert(!accept_of(&s[2]).first_contact);
+	duo_bystander_is_well();
+}
+
 /* -- the client's side -- */
 
 /* Another server answers with what the first one says: the group that it names is not its own. */
