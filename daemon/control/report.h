@@ -74,7 +74,7 @@ void report_answer(struct outbuf *, enum control_command, const void *row);
 /* A whole answer with an error; command is "" when the request could not be read. */
 void report_error(struct outbuf *, const char *command, int64_t wall_ms, const char *code, const char *text);
 
-/* -- between report.c and the makers, which do one step; false when there are no more -- */
+/* -- report_parts.c, for the makers, which do one step; false when there are no more -- */
 
 /* Goes on to the next worker that is asked for, and the beginning of its objects; false when this was the last. */
 bool report_next_worker(struct report *);
