@@ -13,6 +13,6 @@ check_UNIT += \
 	tests/unit/daemon/state/check_session_state
 tests_unit_daemon_state_check_session_table_SOURCES = tests/unit/daemon/state/check_session_table.c $(FAKE_ENGINE) $(FAKE_VERBS)
 tests_unit_daemon_state_check_session_state_SOURCES = tests/unit/daemon/state/check_session_state.c $(FAKE_ENGINE) $(FAKE_VERBS)
-# check_legs with the real engine and device.
+# check_session_table with the real engine and device.
 tests_unit_daemon_state_check_session_table_real_SOURCES = tests/unit/daemon/state/check_session_table.c
 tests_unit_daemon_state_check_session_table_real_CPPFLAGS = $(AM_CPPFLAGS) -DGATEWAY_REAL

@@ -45,7 +45,7 @@ struct workers {
 	bool held;            /* main's: it holds the gate, no loop turns */
 	unsigned draining;    /* workers that have not finished */
 	bool ending;          /* no hook is called after this; set with the gate held */
-	struct worker_peer *colleagues;
+	struct worker_peer *peers;
 	unsigned cnt;
 	struct member member[];
 };
@@ -254,7 +254,7 @@ member_init(struct member *m, const struct config *cfg, const struct tcp_option 
 		.admissions = &m->all->admissions,
 		.targets = &m->all->targets,
 		.circles = &m->all->circles,
-		.all = m->all->colleagues,
+		.all = m->all->peers,
 		.pauses = &m->all->pauses,
 		.news = m->all->hooks.news,
 	};
@@ -263,7 +263,7 @@ member_init(struct member *m, const struct config *cfg, const struct tcp_option 
 	m->loop = loop_new();
 	if (m->loop != NULL)
 		rc = mailbox_init(&m->mail, m->loop);
-	m->all->colleagues[m->nr].mail = &m->mail;
+	m->all->peers[m->nr].mail = &m->mail;
 	if (rc != 0)
 		fprintf(err, "worker: cannot create an event loop: %s\n", strerror(-rc));
 	else
@@ -303,16 +303,16 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
     struct listen_socket *socks, unsigned sock_cnt, const struct workers_hooks *hooks, FILE *err, struct workers **out)
 {
 	struct workers *ws = calloc(1, sizeof(*ws) + cnt * sizeof(ws->member[0]));
-	struct worker_peer *colleagues = calloc(cnt, sizeof(*colleagues));
-	int rc = ws == NULL || colleagues == NULL ? -ENOMEM : mailbox_init(&ws->mail, loop);
+	struct worker_peer *peers = calloc(cnt, sizeof(*peers));
+	int rc = ws == NULL || peers == NULL ? -ENOMEM : mailbox_init(&ws->mail, loop);
 
 	if (rc != 0) {
 		fprintf(err, "worker: %s\n", strerror(-rc));
-		free(colleagues);
+		free(peers);
 		free(ws);
 		return rc;
 	}
-	ws->colleagues = colleagues;
+	ws->peers = peers;
 	ws->hooks = *hooks;
 	ws->cnt = cnt;
 	(void)pthread_mutex_init(&ws->gate, NULL);
@@ -415,7 +415,7 @@ workers_free(struct workers *ws)
 	circles_fini(&ws->circles);
 	accept_pauses_fini(&ws->pauses);
 	(void)pthread_mutex_destroy(&ws->gate);
-	free(ws->colleagues);
+	free(ws->peers);
 	free(ws);
 }
 
