@@ -107,7 +107,7 @@ for name, make in MAKERS.items():
 
     @case(f"{name}: bulk, with a slow reader")
     def _(t, make=make):
-        data, first = pattern((3 << 20) + 600000), 3 << 20
+        data, first = pattern((3 << 20) + 900000), 3 << 20
         grace = 1.5 * PATIENCE
         short = {"smcr": {"reset_grace": f"{grace * 1000:.0f}ms"}}
         for pair, a, b, way in each_way(t, make, a=short, b=short):
@@ -121,7 +121,7 @@ for name, make in MAKERS.items():
             got = bytearray()
             end = time.monotonic() + 2 * grace
             try:
-                while part := b.recv(1 << 14):
+                while part := b.recv(1 << 15):
                     got += part
                     time.sleep(max(0, min(grace / 15, end - time.monotonic())))	# raw: a slow reader
             except ConnectionResetError:
