@@ -48,7 +48,8 @@ static int
 make_map(void)
 {
 	uint8_t types[TCP_OPTION_BTF_MAX];
-	union bpf_attr btf = { .btf = tcp_option_address(types), .btf_size = (uint32_t)tcp_option_btf_make(types) };
+	uint32_t size = (uint32_t)tcp_option_btf_make(types);
+	union bpf_attr btf = { .btf = tcp_option_address(types), .btf_size = size };
 	int btf_fd = bpf(BPF_BTF_LOAD, &btf);
 
 	if (btf_fd < 0)
