@@ -300,10 +300,9 @@ static void
 setup_io(struct session *s)
 {
 	check_early(s);
-	if (stcp_state(s->mid) == STCP_OPEN) {
-		clc_in(s);
+	clc_in(s); /* what came before a RST as well, as the daemon's will_read() */
+	if (stcp_state(s->mid) == STCP_OPEN)
 		clc_out(s);
-	}
 	if (s->mode == SESSION_DEAD)
 		return;
 	watch_middle(s);
