@@ -46,9 +46,10 @@ pick_addrs(struct service *svc, struct sockaddr_storage addrs[CONFIG_TARGET_ADDR
 	uint64_t tried = 0;
 	unsigned cnt = 0;
 
-	while (cnt < CONFIG_TARGET_ADDRS_MAX &&
-	    targets_pick(svc->settings->targets, env->now_ns, &env->rng, &tried, &pick))
+	struct endpoints *es = targets_lock(svc->settings->targets);
+	while (cnt < CONFIG_TARGET_ADDRS_MAX && endpoints_pick(es, env->now_ns, &env->rng, &tried, &pick))
 		addrs[cnt++] = pick.addr;
+	targets_unlock(svc->settings->targets);
 	return cnt;
 }
 

@@ -67,8 +67,10 @@ dial_on(struct session *s, int why)
 		if (d->cnt > 0 && !is_our_own(-err))
 			target_bad(
 			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(-err));
-		if (!targets_pick(
-		        s->settings->targets, pool->env->now_ns, &pool->env->rng, &setup->tried, &setup->pick))
+		struct endpoints *es = targets_lock(s->settings->targets);
+		bool more = endpoints_pick(es, pool->env->now_ns, &pool->env->rng, &setup->tried, &setup->pick);
+		targets_unlock(s->settings->targets);
+		if (!more)
 			break;
 		d->addrs = &setup->pick.addr;
 		d->cnt = 1;

@@ -64,7 +64,9 @@ setup_redial(struct session *s)
 	if (outage_kinds[reason] == OUTAGE_NONE)
 		return false;
 	target_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail[0] != '\0' ? detail : smcr_reason_str(reason));
-	if (!targets_have_other(s->settings->targets, setup->tried))
+	bool other = endpoints_have_other(targets_lock(s->settings->targets), setup->tried);
+	targets_unlock(s->settings->targets);
+	if (!other)
 		return false;
 	smcr_release(s->conn);
 	s->conn = NULL;

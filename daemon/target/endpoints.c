@@ -34,15 +34,6 @@ endpoints_find(struct endpoints *es, const struct sockaddr_storage *addr)
 	return NULL;
 }
 
-static struct endpoint *
-find_free(struct endpoints *es)
-{
-	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
-		if (!is_used(es, i))
-			return &es->at[i];
-	return NULL;
-}
-
 static bool
 is_listed(const struct sockaddr_storage *addr, const struct target_addr *addrs, unsigned cnt)
 {
@@ -57,26 +48,20 @@ endpoints_set(struct endpoints *es, unsigned target, bool by_weight, const struc
 {
 	unsigned there = 0;
 
-	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
-		struct endpoint *e = &es->at[i];
-
-		if (!is_used(es, i) || e->target != target || is_listed(&e->addr, addrs, cnt))
-			continue;
-		*e = (struct endpoint){ .addr.ss_family = 0 };
-		es->used &= ~BIT(i);
-	}
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if (es->at[i].target == target && !is_listed(&es->at[i].addr, addrs, cnt))
+			es->used &= ~BIT(i);
 	for (unsigned i = 0; i < cnt; i++) {
 		struct endpoint *e = endpoints_find(es, &addrs[i].ss);
 
 		if (e != NULL && e->target != target)
 			continue;
-		if (e == NULL && (e = find_free(es)) == NULL)
-			break;
-		if (!is_used(es, (unsigned)(e - es->at))) {
+		if (e == NULL) {
+			if (~es->used == 0)
+				break;
+			e = &es->at[__builtin_ctzll(~es->used)];
+			*e = (struct endpoint){ .addr = addrs[i].ss, .target = target, .id = ++es->last_id };
 			es->used |= BIT(e - es->at);
-			e->addr = addrs[i].ss;
-			e->target = target;
-			e->id = ++es->last_id;
 		}
 		e->order = i;
 		e->by_weight = by_weight;
@@ -128,15 +113,15 @@ of_one_target(struct endpoints *es, uint64_t set)
 static uint64_t
 of_best_priority(const struct endpoints *es, uint64_t set)
 {
-	unsigned best = UINT16_MAX;
+	uint16_t best = UINT16_MAX;
 	uint64_t out = 0;
 
-	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
-		if ((set & BIT(i)) != 0 && es->at[i].priority < best)
-			best = es->at[i].priority;
-	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
-		if ((set & BIT(i)) != 0 && es->at[i].priority == best)
-			out |= BIT(i);
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+		if ((set & BIT(i)) == 0 || es->at[i].priority > best)
+			continue;
+		out = BIT(i) | (es->at[i].priority == best ? out : 0);
+		best = es->at[i].priority;
+	}
 	return out;
 }
 

@@ -28,10 +28,8 @@ log_good(const struct settings *st, const struct endpoint_pick *p)
 	struct session_pool *pool = st->svc->pool;
 	char addr[ADDR_STR_MAX];
 
-	if (targets_are_several(st->targets))
-		log_limited(&pool->lim_target, pool->env->now_ns, LOG_LVL_NOTICE,
-		    "target works again: service=%s target=%s", st->cfg.name,
-		    addr_format_port(&p->addr, addr, sizeof(addr)));
+	log_limited(&pool->lim_target, pool->env->now_ns, LOG_LVL_NOTICE, "target works again: service=%s target=%s",
+	    st->cfg.name, addr_format_port(&p->addr, addr, sizeof(addr)));
 }
 
 /* -- results of connections -- */
@@ -39,7 +37,11 @@ log_good(const struct settings *st, const struct endpoint_pick *p)
 void
 target_good(const struct settings *st, const struct endpoint_pick *p, bool served)
 {
-	if (targets_good(st->targets, p, served))
+	struct endpoints *es = targets_lock(st->targets);
+	bool news = endpoints_good(es, p, served) && endpoints_count(es) > 1;
+
+	targets_unlock(st->targets);
+	if (news)
 		log_good(st, p);
 }
 
@@ -48,11 +50,15 @@ target_bad(const struct settings *st, const struct endpoint_pick *p, enum endpoi
 {
 	struct service *svc = st->svc;
 	struct session_pool *pool = svc->pool;
+	struct endpoints *es = targets_lock(st->targets);
+	bool news = endpoints_bad(es, p, fault, why, pool->env->now_ns, next_ns(st), pool->place.nr);
+	bool several = endpoints_count(es) > 1;
 	char addr[ADDR_STR_MAX];
 
-	if (!targets_bad(st->targets, p, fault, why, pool->env->now_ns, next_ns(st), pool->place.nr))
+	targets_unlock(st->targets);
+	if (!news)
 		return;
-	if (targets_are_several(st->targets))
+	if (several)
 		log_limited(&pool->lim_target, pool->env->now_ns, LOG_LVL_WARNING,
 		    "target failed: service=%s target=%s why=\"%s\" again_in_ms=%u", st->cfg.name,
 		    addr_format_port(&p->addr, addr, sizeof(addr)), why, st->cfg.retry_ms);
@@ -70,7 +76,10 @@ end_look(struct service *svc, bool connected)
 
 	leg_close(&r->leg, svc->pool->env->loop, false);
 	r->dial.busy = false;
-	if (targets_looked(st->targets, &r->pick, connected, next_ns(st)))
+	struct endpoints *es = targets_lock(st->targets);
+	bool news = endpoints_looked(es, &r->pick, connected, next_ns(st)) && endpoints_count(es) > 1;
+	targets_unlock(st->targets);
+	if (news)
 		log_good(st, &r->pick);
 	target_probe_go_on(svc);
 }
@@ -93,10 +102,13 @@ static void
 target_probe_go_on(struct service *svc)
 {
 	struct target_probe *r = &svc->retry;
+	struct targets *targets = svc->settings->targets;
 	int64_t at_ns;
 
 	timer_cancel(&svc->pool->env->timers, &r->timer);
-	if (targets_due(svc->settings->targets, svc->pool->place.nr, svc->pool->env->now_ns, &r->pick, &at_ns))
+	bool due = endpoints_due(targets_lock(targets), svc->pool->place.nr, svc->pool->env->now_ns, &r->pick, &at_ns);
+	targets_unlock(targets);
+	if (due)
 		look(svc);
 	else if (at_ns != INT64_MAX)
 		timer_arm(&svc->pool->env->timers, &r->timer, at_ns);
@@ -143,8 +155,10 @@ unsigned
 target_probe_now(struct service *svc, const struct sockaddr_storage *peer)
 {
 	const struct session_pool *pool = svc->pool;
-	unsigned cnt = targets_retry_now(svc->settings->targets, pool->place.nr, peer, pool->env->now_ns);
+	struct endpoints *es = targets_lock(svc->settings->targets);
+	unsigned cnt = endpoints_retry_now(es, pool->place.nr, peer, pool->env->now_ns);
 
+	targets_unlock(svc->settings->targets);
 	if (cnt > 0 && !svc->retry.dial.busy)
 		target_probe_go_on(svc);
 	return cnt;

@@ -1,12 +1,8 @@
-/*
- * Probes of failed targets. Passes the results of connections to the targets (targets.h) and logs changes.
- *
- * A probe is a TCP connection that is closed at once, which a gateway takes for a client that closes. The worker that
- * saw the failure makes one at a time, every `target_retry`. It does so while the target is failed and there is another
- * one, or the listener is closed (when_down). So a working server never sees a probe, a recovering one sees one, and no
- * client waits for a dead host. Only a connection can test the server behind a gateway; it may go on to another target
- * (setup_redial).
- */
+/* Probes of failed targets. Passes the results of connections to the targets (targets.h) and logs changes. A probe is a
+ * TCP connection that is closed at once, which a gateway takes for a client that closes. The worker that saw the failure
+ * makes one at a time, every `target_retry`, while the target is failed and there is another one, or the listener is
+ * closed (when_down). So a working server never sees a probe, a recovering one sees one, and no client waits for a dead
+ * host. Only a connection can test the server behind a gateway; it may go on to another target (setup_redial). */
 #pragma once
 
 #include "base/timerq.h"

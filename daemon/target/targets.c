@@ -55,16 +55,11 @@ has_address(const struct endpoints *es, unsigned target, const struct sockaddr_s
 }
 
 static bool
-targets_is_watched(const struct config_service *cfg)
-{
-	return cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER;
-}
-
-static bool
 is_of(const struct targets *t, const struct config_service *cfg)
 {
 	if (t->kind != cfg->kind || strcmp(t->name, cfg->name) != 0 || t->cnt != cfg->to_cnt ||
-	    t->endpoints.policy != cfg->policy || t->endpoints.watched != targets_is_watched(cfg))
+	    t->endpoints.policy != cfg->policy ||
+	    t->endpoints.watched != (cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER))
 		return false;
 	for (unsigned i = 0; i < t->cnt; i++) {
 		if (!config_target_same(&t->target[i].spec, &cfg->to[i]))
@@ -75,15 +70,6 @@ is_of(const struct targets *t, const struct config_service *cfg)
 				return false;
 	}
 	return true;
-}
-
-static struct targets *
-find(struct targets_all *all, const struct config_service *cfg)
-{
-	LIST_EACH(struct targets, t, &all->list, node)
-		if (is_of(t, cfg))
-			return t;
-	return NULL;
 }
 
 static void
@@ -120,7 +106,7 @@ make(struct targets_all *all, const struct config_service *cfg)
 	t->kind = cfg->kind;
 	memcpy(t->name, cfg->name, sizeof(t->name));
 	t->endpoints.policy = cfg->policy;
-	t->endpoints.watched = targets_is_watched(cfg);
+	t->endpoints.watched = cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER;
 	t->cnt = cfg->to_cnt;
 	(void)pthread_mutex_init(&t->lock, NULL);
 	for (unsigned i = 0; i < t->cnt; i++) {
@@ -137,8 +123,12 @@ make(struct targets_all *all, const struct config_service *cfg)
 struct targets *
 targets_get(struct targets_all *all, const struct config_service *cfg)
 {
+	struct targets *t = NULL;
+
 	(void)pthread_mutex_lock(&all->lock);
-	struct targets *t = find(all, cfg);
+	LIST_EACH(struct targets, known, &all->list, node)
+		if (t == NULL && is_of(known, cfg))
+			t = known;
 	if (t == NULL && (t = make(all, cfg)) != NULL)
 		list_push(&all->list, &t->node);
 	if (t != NULL)
@@ -157,8 +147,14 @@ targets_is_pending(const struct targets *t)
 	return pending && endpoints_count(&t->endpoints) == 0;
 }
 
-/* Unlocks, and reports a change of down. */
-static void
+struct endpoints *
+targets_lock(struct targets *t)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	return &t->endpoints;
+}
+
+void
 targets_unlock(struct targets *t)
 {
 	bool down = t->endpoints.watched && endpoints_down(&t->endpoints) && !targets_is_pending(t);
@@ -203,8 +199,8 @@ targets_put(struct targets_all *all, struct targets *t)
 bool
 targets_set(struct targets *t, unsigned nr, bool by_weight, const struct target_addr *addrs, unsigned cnt)
 {
-	(void)pthread_mutex_lock(&t->lock);
-	bool none = endpoints_count(&t->endpoints) == 0;
+	bool none = endpoints_count(targets_lock(t)) == 0;
+
 	set_addresses(t, nr, by_weight, addrs, cnt);
 	targets_unlock(t);
 	return none;
@@ -213,9 +209,9 @@ targets_set(struct targets *t, unsigned nr, bool by_weight, const struct target_
 bool
 targets_unresolved(struct targets *t, unsigned nr, const char *why)
 {
-	(void)pthread_mutex_lock(&t->lock);
+	bool none = endpoints_count(targets_lock(t)) == 0;
+
 	(void)snprintf(t->target[nr].why, sizeof(t->target[nr].why), "%s", why);
-	bool none = endpoints_count(&t->endpoints) == 0;
 	targets_unlock(t);
 	return none;
 }
@@ -259,81 +255,6 @@ targets_name_error(struct targets *t, unsigned nr, char buf[ENDPOINT_WHY_MAX])
 	return buf;
 }
 
-/* -- connections -- */
-
-bool
-targets_pick(struct targets *t, int64_t now_ns, struct rng *rng, uint64_t *tried, struct endpoint_pick *out)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	bool ok = endpoints_pick(&t->endpoints, now_ns, rng, tried, out);
-	targets_unlock(t);
-	return ok;
-}
-
-bool
-targets_have_other(struct targets *t, uint64_t tried)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	bool ok = endpoints_have_other(&t->endpoints, tried);
-	(void)pthread_mutex_unlock(&t->lock);
-	return ok;
-}
-
-bool
-targets_good(struct targets *t, const struct endpoint_pick *p, bool served)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	bool news = endpoints_good(&t->endpoints, p, served);
-	targets_unlock(t);
-	return news;
-}
-
-bool
-targets_bad(struct targets *t, const struct endpoint_pick *p, enum endpoint_fault fault, const char *why,
-    int64_t now_ns, int64_t due_ns, unsigned prober)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	bool news = endpoints_bad(&t->endpoints, p, fault, why, now_ns, due_ns, prober);
-	targets_unlock(t);
-	return news;
-}
-
-bool
-targets_due(struct targets *t, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	bool ok = endpoints_due(&t->endpoints, prober, now_ns, out, at_ns);
-	(void)pthread_mutex_unlock(&t->lock);
-	return ok;
-}
-
-unsigned
-targets_retry_now(struct targets *t, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	unsigned cnt = endpoints_retry_now(&t->endpoints, prober, peer, now_ns);
-	(void)pthread_mutex_unlock(&t->lock);
-	return cnt;
-}
-
-bool
-targets_looked(struct targets *t, const struct endpoint_pick *p, bool connected, int64_t due_ns)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	bool news = endpoints_looked(&t->endpoints, p, connected, due_ns);
-	targets_unlock(t);
-	return news;
-}
-
-bool
-targets_are_several(struct targets *t)
-{
-	(void)pthread_mutex_lock(&t->lock);
-	bool several = endpoints_count(&t->endpoints) > 1;
-	(void)pthread_mutex_unlock(&t->lock);
-	return several;
-}
-
 /* -- lookup -- */
 
 bool
@@ -355,12 +276,6 @@ targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *
 
 /* -- for smcrctl -- */
 
-static bool
-stands_before(const struct endpoint *a, const struct endpoint *b)
-{
-	return a->target != b->target ? a->target < b->target : a->order < b->order;
-}
-
 bool
 targets_address(struct targets *t, unsigned nth, struct endpoint *out)
 {
@@ -369,16 +284,15 @@ targets_address(struct targets *t, unsigned nth, struct endpoint *out)
 
 	(void)pthread_mutex_lock(&t->lock);
 	for (unsigned i = 0; i < ENDPOINTS_MAX && !found; i++) {
+		const struct endpoint *e = &es->at[i], *other = es->at;
 		unsigned before = 0;
 
-		if ((es->used >> i & 1) == 0)
-			continue;
-		for (unsigned k = 0; k < ENDPOINTS_MAX; k++)
-			before += (es->used >> k & 1) != 0 && stands_before(&es->at[k], &es->at[i]);
-		if (before == nth) {
-			*out = es->at[i];
-			found = true;
-		}
+		for (unsigned k = 0; k < ENDPOINTS_MAX; k++, other++)
+			before += (es->used >> k & 1) != 0 &&
+			    (other->target < e->target || (other->target == e->target && other->order < e->order));
+		found = (es->used >> i & 1) != 0 && before == nth;
+		if (found)
+			*out = *e;
 	}
 	(void)pthread_mutex_unlock(&t->lock);
 	return found;

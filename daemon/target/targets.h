@@ -1,10 +1,7 @@
-/*
- * The targets of a service at run time: their addresses and which of them work. One object per service, shared by main,
+/* The targets of a service at run time: their addresses and which of them work. One object per service, shared by main,
  * which sets the addresses (daemon/names), and all workers. So failures and the order of policy "spread" hold for all
- * workers. Under a lock that each connection takes while it connects; data takes none.
- *
- * A reload that changes the targets of a service creates a new object; any other one keeps it with its state.
- */
+ * workers. Under a lock that each connection takes while it connects; data takes none. A reload that changes the
+ * targets of a service creates a new object; any other one keeps it with its state. */
 #pragma once
 
 #include <pthread.h>
@@ -46,20 +43,14 @@ const char *targets_waiting(struct targets *, char buf[TARGETS_WAIT_MAX]);
 /* The service has no address yet, and the first answer is still due. */
 bool targets_pending(struct targets *);
 
-/* -- connections: see endpoints.h -- */
+/* -- connections -- */
 
-bool targets_pick(struct targets *, int64_t now_ns, struct rng *, uint64_t *tried, struct endpoint_pick *out);
-bool targets_have_other(struct targets *, uint64_t tried);
-bool targets_good(struct targets *, const struct endpoint_pick *, bool served);
-bool targets_bad(struct targets *, const struct endpoint_pick *, enum endpoint_fault, const char *why, int64_t now_ns,
-    int64_t due_ns, unsigned prober);
-bool targets_due(struct targets *, unsigned prober, int64_t now_ns, struct endpoint_pick *out, int64_t *at_ns);
-unsigned targets_retry_now(struct targets *, unsigned prober, const struct sockaddr_storage *peer, int64_t now_ns);
-bool targets_looked(struct targets *, const struct endpoint_pick *, bool connected, int64_t due_ns);
+/* Locks the endpoints for calls of endpoints.h, all but endpoints_set. targets_unlock() follows. */
+struct endpoints *targets_lock(struct targets *);
+/* Reports a change of targets_down(). */
+void targets_unlock(struct targets *);
 /* With when_down = "close_listener": no target works. */
 bool targets_down(const struct targets *);
-/* More than one address. */
-bool targets_are_several(struct targets *);
 
 /* -- lookup -- */
 

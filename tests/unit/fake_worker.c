@@ -262,11 +262,13 @@ service_targets(bool full, unsigned i)
 		return t;
 	(void)targets_unresolved(t, 1, "NXDOMAIN, there is no such name");
 	rng_init_seeded(&rng, 1);
-	for (unsigned k = 0; targets_pick(t, 0, &rng, &tried, &pick); k++)
-		(void)(k == 0 ? targets_good(t, &pick, false)
-		              : targets_bad(t, &pick, ENDPOINT_CONNECT, "Connection refused", 0, 10 * S, 0));
+	struct endpoints *es = targets_lock(t);
+	for (unsigned k = 0; endpoints_pick(es, 0, &rng, &tried, &pick); k++)
+		(void)(k == 0 ? endpoints_good(es, &pick, false)
+		              : endpoints_bad(es, &pick, ENDPOINT_CONNECT, "Connection refused", 0, 10 * S, 0));
 	tried = 0;
-	(void)targets_pick(t, 0, &rng, &tried, &pick);
+	(void)endpoints_pick(es, 0, &rng, &tried, &pick);
+	targets_unlock(t);
 	return t;
 }
 
