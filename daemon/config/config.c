@@ -46,28 +46,20 @@ read_items(const config_setting_t *s, struct items *items, struct config_value *
 static struct config_value
 read_value(const config_setting_t *s, struct items *items)
 {
+	const int type = config_setting_type(s);
 	struct config_value v = { .kind = CONFIG_V_OTHER, .items = items->text };
 
-	switch (config_setting_type(s)) {
-	case CONFIG_TYPE_BOOL:
+	if (type == CONFIG_TYPE_BOOL) {
 		v.kind = CONFIG_V_BOOL;
 		v.num = config_setting_get_bool(s);
-		break;
-	case CONFIG_TYPE_INT:
-	case CONFIG_TYPE_INT64:
+	} else if (type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64) {
 		v.kind = CONFIG_V_INT;
 		v.num = config_setting_get_int64(s);
-		break;
-	case CONFIG_TYPE_STRING:
+	} else if (type == CONFIG_TYPE_STRING) {
 		v.kind = CONFIG_V_TEXT;
 		v.text = config_setting_get_string(s);
-		break;
-	case CONFIG_TYPE_ARRAY:
-	case CONFIG_TYPE_LIST:
+	} else if (type == CONFIG_TYPE_ARRAY || type == CONFIG_TYPE_LIST) {
 		read_items(s, items, &v);
-		break;
-	default:
-		break;
 	}
 	return v;
 }
@@ -103,26 +95,18 @@ load_setting(struct config_build *b, const struct config_section *sec, const str
 		config_error(b, config_place_of(s), "%s%s %s", sec->prefix, key->name, one);
 }
 
-/* The value in `defaults` for a service without its own, if the setting applies to its listening socket; NULL. */
-static const config_setting_t *
-default_setting(const struct config_build *b, const struct config_section *sec, const struct config_key *key,
-    const struct config_service *svc)
-{
-	if ((sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) == 0 || !config_key_fits(key, svc->listen.ss_family))
-		return NULL;
-	return config_member(b->defaults[svc->kind], key->name);
-}
-
 /* From the group (may be NULL), or a default; an error when the setting is required. */
 static void
 load_key(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *group, void *base)
 {
 	const config_setting_t *s = config_member(group, key->name);
+	const struct config_service *svc = base;
 
-	/* In the table `listen` of a service comes before all settings that depend on it. */
-	if (s == NULL)
-		s = default_setting(b, sec, key, base);
+	/* A default must fit the listening socket. In the table `listen` comes before all settings that depend on it. */
+	if (s == NULL && (sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) != 0 &&
+	    config_key_fits(key, svc->listen.ss_family))
+		s = config_member(b->defaults[svc->kind], key->name);
 	if (s != NULL)
 		load_setting(b, sec, key, s, base);
 	else if ((key->flags & CONFIG_REQUIRED) != 0)
@@ -141,23 +125,17 @@ load_group(struct config_build *b, const struct config_section *sec, enum config
 			load_key(b, sec, k, group, base);
 }
 
-/* The possible places of the settings in this group: those of a device by its type, if known. */
-static unsigned
-places_of(const struct config_section *sec, const config_setting_t *group)
-{
-	const char *type;
-
-	if (sec->place == CONFIG_AT_DEVICE && config_setting_lookup_string(group, "type", &type) == CONFIG_TRUE)
-		return strcmp(type, "verbs") == 0 ? CONFIG_AT_VERBS : CONFIG_AT_SIW;
-	return sec->place;
-}
-
 static void
 unknown_key(
     struct config_build *b, const struct config_section *sec, const config_setting_t *group, const config_setting_t *s)
 {
-	const char *name = config_setting_name(s), *like = config_nearest(places_of(sec, group), name);
+	const char *name = config_setting_name(s), *like, *type;
+	unsigned places = sec->place;
 
+	/* A device has the settings of its type, if that is known. */
+	if (places == CONFIG_AT_DEVICE && config_setting_lookup_string(group, "type", &type) == CONFIG_TRUE)
+		places = strcmp(type, "verbs") == 0 ? CONFIG_AT_VERBS : CONFIG_AT_SIW;
+	like = config_nearest(places, name);
 	if (like != NULL)
 		config_error(b, config_place_of(s), "unknown key %s%s, did you mean \"%s\"?", sec->prefix, name, like);
 	else

@@ -24,16 +24,6 @@ listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage 
 	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
 }
 
-/* The first connection would use up all connections. */
-static bool
-connects_to_itself(const struct config_service *svc)
-{
-	for (unsigned i = 0; i < svc->to_cnt; i++)
-		if (svc->to[i].addr_cnt > 0 && config_leads_to(&svc->to[i].addrs[0], &svc->listen))
-			return true;
-	return false;
-}
-
 /* The place of this setting in the other entry, seen from this one. */
 static const char *
 there(const struct config_build *b, const struct config_setting_t *here, const struct config_setting_t *other,
@@ -134,9 +124,11 @@ check_service(struct config_build *b, unsigned i)
 	}
 	check_unix(b, svc, src);
 	check_max_connections(b, svc, src);
-	if (connects_to_itself(svc))
-		config_error(
-		    b, config_line(src, "to"), "%s.to is the service's own listen address", kind_words[svc->kind]);
+	/* The first connection would use up all connections. */
+	for (unsigned k = 0; k < svc->to_cnt; k++)
+		if (svc->to[k].addr_cnt > 0 && config_leads_to(&svc->to[k].addrs[0], &svc->listen))
+			config_error(b, config_line(src, "to"), "%s.to is the service's own listen address",
+			    kind_words[svc->kind]);
 }
 
 /* One setting says where a device is. */
@@ -225,13 +217,6 @@ mpa_ports(const struct config_device *dev)
 	return dev->type == CONFIG_DEVICE_SIW ? &dev->siw.port_min : &dev->verbs.mpa_port_min;
 }
 
-/* 0: any free port, chosen by the kernel. */
-static bool
-ports_overlap(const uint16_t a[2], const uint16_t b[2])
-{
-	return a[0] != 0 && b[0] != 0 && a[0] <= b[1] && b[0] <= a[1];
-}
-
 enum place {
 	PLACE_OTHER,
 	PLACE_MAYBE,
@@ -262,12 +247,15 @@ static void
 check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 {
 	const struct config_device *dev = &b->cfg->devices[i], *other = &b->cfg->devices[j];
+	const uint16_t *mine = mpa_ports(dev), *others = mpa_ports(other);
 	unsigned line = config_line(b->device_src[i], "mpa_ports");
 	char where[CONFIG_THERE_MAX];
 	enum place place = same_place(dev, other);
 
-	if (place == PLACE_OTHER || is_over_sctp(dev) || is_over_sctp(other) ||
-	    !ports_overlap(mpa_ports(dev), mpa_ports(other)))
+	if (place == PLACE_OTHER || is_over_sctp(dev) || is_over_sctp(other))
+		return;
+	/* 0: any free port, chosen by the kernel. */
+	if (mine[0] == 0 || others[0] == 0 || mine[0] > others[1] || others[0] > mine[1])
 		return;
 	there(b, b->device_src[i], b->device_src[j], "mpa_ports", where);
 	if (place == PLACE_SAME)
@@ -336,24 +324,13 @@ check_smcr(struct config_build *b, const struct config_setting_t *src)
 		    "smcr.add_link_retry is larger than smcr.add_link_retry_max");
 }
 
-static bool
-has_metrics_settings(const struct config *cfg, const struct config_setting_t *src)
-{
-	struct config fresh = { 0 };
-
-	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & CONFIG_AT_METRICS) != 0 && config_member(src, k->name) != NULL &&
-		    !is_default(CONFIG_AT_METRICS, k->name, cfg, &fresh))
-			return true;
-	return false;
-}
-
 /* Metrics need an address of their own. */
 static void
 check_metrics(struct config_build *b, const struct config_setting_t *src)
 {
 	const struct sockaddr_storage *at = &b->cfg->metrics.listen;
 	unsigned line = config_line(src, "listen");
+	struct config fresh = { 0 };
 
 	check_path(b, "metrics", line, at);
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
@@ -362,8 +339,12 @@ check_metrics(struct config_build *b, const struct config_setting_t *src)
 	if (at->ss_family == AF_UNIX && b->cfg->metrics.allow_cnt > 0)
 		config_error(
 		    b, config_line(src, "allow"), "metrics.allow is for TCP; metrics.mode is that of a UNIX socket");
-	if (at->ss_family == 0 && config_member(src, "listen") == NULL && has_metrics_settings(b->cfg, src))
-		config_warning(b, config_line(src, ""), "metrics has no effect without metrics.listen");
+	if (at->ss_family != 0 || config_member(src, "listen") != NULL)
+		return;
+	for (const struct config_key *k = config_keys; k->name != NULL; k++)
+		if ((k->where & CONFIG_AT_METRICS) != 0 && config_member(src, k->name) != NULL &&
+		    !is_default(CONFIG_AT_METRICS, k->name, b->cfg, &fresh))
+			config_warning(b, config_line(src, ""), "metrics has no effect without metrics.listen");
 }
 
 void

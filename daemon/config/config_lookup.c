@@ -3,7 +3,6 @@
 #include <grp.h>
 #include <netdb.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +15,13 @@
 #define ENTRY_MAX (1u << 20)
 
 /* Only a warning where the daemon can look the name up again. */
-__attribute__((format(printf, 3, 4))) static void
-not_found(struct config_build *b, unsigned line, const char *fmt, ...)
+static void
+not_found(struct config_build *b, unsigned line, const char *host, const char *why)
 {
-	char text[CONFIG_HOST_MAX + 128];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	if (config_names_wait())
-		config_warning(b, line, "cannot resolve %s: its service waits until the name resolves", text);
+		config_warning(b, line, "cannot resolve %s: %s: its service waits until the name resolves", host, why);
 	else
-		config_error(b, line, "cannot resolve %s", text);
+		config_error(b, line, "cannot resolve %s: %s", host, why);
 }
 
 /* After a name server did not answer, the other names are not looked up here, as each could take as long. */
@@ -44,7 +37,7 @@ look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 	if (rc != 0) {
 		b->again += rc == EAI_AGAIN && !config_names_wait();
 		b->silent = b->silent || rc == EAI_AGAIN;
-		not_found(b, line, "%s: %s", t->host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+		not_found(b, line, t->host, rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 		return;
 	}
 	t->addrs = calloc(CONFIG_TARGET_ADDRS_MAX, sizeof(*t->addrs));
@@ -57,25 +50,20 @@ look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 	if (t->addrs == NULL)
 		config_error(b, line, "out of memory");
 	else if (t->addr_cnt == 0)
-		not_found(b, line, "%s: no IPv4 or IPv6 address", t->host);
+		not_found(b, line, t->host, "no IPv4 or IPv6 address");
 	freeaddrinfo(list);
 }
 
-/* A literal address may be special. */
-static bool
-is_barred(const struct config_build *b, const struct sockaddr_storage *addr, bool dns, const char **why)
+/* The reason why a target cannot have this address; NULL: it can. */
+static const char *
+reason_against(const struct config_build *b, const struct sockaddr_storage *addr, bool dns)
 {
-	if (dns && config_addr_is_special(addr)) {
-		*why = config_only_special;
-		return true;
-	}
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
-		if (config_leads_to(addr, &b->cfg->services[i].listen)) {
-			*why = config_only_ours;
-			return true;
-		}
-	}
-	return false;
+	if (dns && config_addr_is_special(addr))
+		return config_only_special;
+	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
+		if (config_leads_to(addr, &b->cfg->services[i].listen))
+			return config_only_ours;
+	return NULL;
 }
 
 /* As daemon/names does with later answers. */
@@ -86,11 +74,16 @@ leave_out(struct config_build *b, unsigned line, struct config_target *t)
 	const char *why = NULL;
 	unsigned cnt = 0;
 
-	for (unsigned i = 0; i < t->addr_cnt; i++)
-		if (!is_barred(b, &t->addrs[i], dns, &why))
+	for (unsigned i = 0; i < t->addr_cnt; i++) {
+		const char *against = reason_against(b, &t->addrs[i], dns);
+
+		if (against == NULL)
 			t->addrs[cnt++] = t->addrs[i];
+		else
+			why = against;
+	}
 	if (cnt == 0 && why != NULL)
-		not_found(b, line, "%s: %s", t->host, why);
+		not_found(b, line, t->host, why);
 	t->addr_cnt = cnt;
 }
 
@@ -111,14 +104,9 @@ take_over(struct config_build *b, struct config_target *t, const struct config_t
 	}
 }
 
-enum database {
-	USERS,
-	GROUPS,
-};
-
 /* 0, or an errno: ENOENT for an unknown name. */
 static int
-find_id(enum database db, const char *name, uint32_t *out)
+find_id(bool is_user, const char *name, uint32_t *out)
 {
 	int rc = ERANGE;
 	char *buf = NULL;
@@ -131,7 +119,7 @@ find_id(enum database db, const char *name, uint32_t *out)
 		buf = malloc(cap);
 		if (buf == NULL)
 			return ENOMEM;
-		rc = db == USERS ? getpwnam_r(name, &pw, buf, cap, &user) : getgrnam_r(name, &gr, buf, cap, &group);
+		rc = is_user ? getpwnam_r(name, &pw, buf, cap, &user) : getgrnam_r(name, &gr, buf, cap, &group);
 		if (rc == 0 && user == NULL && group == NULL)
 			rc = ENOENT;
 		else if (rc == 0)
@@ -142,14 +130,12 @@ find_id(enum database db, const char *name, uint32_t *out)
 }
 
 static void
-look_up_id(struct config_build *b, unsigned line, enum database db, struct config_id *id)
+look_up_id(struct config_build *b, unsigned line, const char *word, struct config_id *id)
 {
-	const char *word = db == USERS ? "user" : "group";
-
 	/* Not set, or a number. */
 	if (id->name[0] == '\0' || id->id != UINT32_MAX)
 		return;
-	int rc = find_id(db, id->name, &id->id);
+	int rc = find_id(strcmp(word, "user") == 0, id->name, &id->id);
 	if (rc == ENOENT) {
 		config_error(b, line, "there is no %s \"%s\"", word, id->name);
 	} else if (rc != 0) {
@@ -164,8 +150,7 @@ config_look_up(struct config_build *b)
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		struct config_service *svc = &b->cfg->services[i];
 		const struct config_setting_t *src = b->service_src[i];
-
-		bool of_range = i > 0 && b->service_src[i - 1] == src;
+		const bool of_range = i > 0 && b->service_src[i - 1] == src;
 
 		/* All services of a range have the same number of targets. */
 		for (unsigned k = 0; k < svc->to_cnt; k++) {
@@ -176,9 +161,9 @@ config_look_up(struct config_build *b)
 			if (svc->to[k].addr_cnt > 0 && !config_target_is_literal(&svc->to[k]))
 				leave_out(b, config_line(src, "to"), &svc->to[k]);
 		}
-		look_up_id(b, config_line(src, "listen_owner"), USERS, &svc->listen_owner);
-		look_up_id(b, config_line(src, "listen_group"), GROUPS, &svc->listen_group);
+		look_up_id(b, config_line(src, "listen_owner"), "user", &svc->listen_owner);
+		look_up_id(b, config_line(src, "listen_group"), "group", &svc->listen_group);
 		for (unsigned k = 0; k < svc->allow_users_cnt; k++)
-			look_up_id(b, config_line(src, "allow_users"), USERS, &svc->allow_users[k]);
+			look_up_id(b, config_line(src, "allow_users"), "user", &svc->allow_users[k]);
 	}
 }

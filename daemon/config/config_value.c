@@ -49,7 +49,6 @@ value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 int
 value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 {
-	static const char rest[] = "has more errors";
 	char one[ONE_MAX];
 	size_t len = strlen(why);
 	va_list ap;
@@ -61,7 +60,7 @@ value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 	va_end(ap);
 	len += (size_t)snprintf(why + len, CONFIG_WHY_MAX - len, "%s%s", len > 0 ? "\n" : "", one);
 	if (len >= CONFIG_WHY_MAX - ONE_MAX)
-		snprintf(why + len, CONFIG_WHY_MAX - len, "\n%s", rest);
+		snprintf(why + len, CONFIG_WHY_MAX - len, "\nhas more errors");
 	return -EINVAL;
 }
 
@@ -86,9 +85,9 @@ value_show(const struct config_value *v, char buf[VALUE_SHOW_MAX])
 		return "a list";
 	case CONFIG_V_MIXED:
 	case CONFIG_V_OTHER:
-		break;
+	default:
+		return "something else";
 	}
-	return "something else";
 }
 
 static int
@@ -322,6 +321,7 @@ set_words(const struct config_key *key, void *at, const struct config_value *v, 
 	return rc;
 }
 
+/* A list, the word of this value, or, of CONFIG_T_US_WORD, a number that has no word. */
 static void
 print_words(const struct config_key *key, const void *at, FILE *out)
 {
@@ -329,8 +329,10 @@ print_words(const struct config_key *key, const void *at, FILE *out)
 	const char *sep = "[ ";
 
 	for (const struct config_word *w = key->words; w->text != NULL; w++) {
-		if (key->type != CONFIG_T_WORDS && w->value == bits)
+		if (key->type != CONFIG_T_WORDS && w->value == bits) {
 			fprintf(out, isdigit((unsigned char)w->text[0]) ? "%s" : "\"%s\"", w->text);
+			return;
+		}
 		if (key->type == CONFIG_T_WORDS && (w->value & bits) != 0) {
 			fprintf(out, "%s\"%s\"", sep, w->text);
 			sep = ", ";
@@ -338,37 +340,20 @@ print_words(const struct config_key *key, const void *at, FILE *out)
 	}
 	if (key->type == CONFIG_T_WORDS)
 		fputs(" ]", out);
-}
-
-static const struct config_word *
-config_value_find_word(const struct config_key *key, const char *text, uint64_t value)
-{
-	for (const struct config_word *w = key->words; w->text != NULL; w++)
-		if (text != NULL ? strcmp(w->text, text) == 0 : w->value == value)
-			return w;
-	return NULL;
+	else
+		print_number(key, at, out);
 }
 
 static int
 set_number_or_word(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	const struct config_word *w = config_value_find_word(key, v->text, 0);
-
-	if (w == NULL)
-		return set_number(key, at, v, why);
-	store_number(key, at, w->value);
-	return 0;
-}
-
-static void
-print_number_or_word(const struct config_key *key, const void *at, FILE *out)
-{
-	const struct config_word *w = config_value_find_word(key, NULL, load_number(key, at));
-
-	if (w == NULL)
-		print_number(key, at, out);
-	else
-		fprintf(out, "\"%s\"", w->text);
+	for (const struct config_word *w = key->words; w->text != NULL; w++) {
+		if (strcmp(w->text, v->text) == 0) {
+			store_number(key, at, w->value);
+			return 0;
+		}
+	}
+	return set_number(key, at, v, why);
 }
 
 /* -- the types -- */
@@ -389,7 +374,7 @@ static const struct type_ops types[] = {
 	[CONFIG_T_US] = { "seconds as an integer, or a string like \"50us\" or \"1ms\"", TEXT_OR_INT, NUMBER_OPS,
 	    micro_units, 1000000, 1 },
 	[CONFIG_T_US_WORD] = { "a word, or a string like \"50us\" or \"1ms\"", BIT(TEXT), set_number_or_word,
-	    print_number_or_word, NULL, micro_units, 1000000, 1 },
+	    print_words, NULL, micro_units, 1000000, 1 },
 	[CONFIG_T_MS] = { "seconds as an integer, or a string like \"500ms\" or \"30s\"", TEXT_OR_INT, NUMBER_OPS,
 	    time_units, 1000, 1 },
 	[CONFIG_T_SECONDS] = { "seconds as an integer, or a string like \"30s\" or \"10m\"", TEXT_OR_INT, NUMBER_OPS,

@@ -1,5 +1,5 @@
 /* Lists as values of settings: the type of the entries, and storing, printing and comparing a list. See
- * config_value.h; config_value_net.c and config_value_user.c parse entries. Looks up no names. */
+ * config_value.h; config_value_net.c and config_value_text.c parse entries. Looks up no names. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config_value.c daemon/config/config_value.h \
 	daemon/config/config_value_text.c \
 	daemon/config/config_value_net.c \
-	daemon/config/config_value_user.c \
 	daemon/config/config_value_list.c \
 	daemon/config/config_built.c \
 	daemon/config/config_target.c \
