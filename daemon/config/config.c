@@ -3,7 +3,6 @@
 #include "daemon/config/config.h"
 
 #include <errno.h>
-#include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -400,10 +399,8 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		config_error(&b, 0, "the path is longer than %zu characters", sizeof(b.cfg->path) - 1);
 	else
 		strcpy(b.cfg->path, path);
-	if (b.errors == 0 && config_files_open(&b, path, text, len) == 0)
+	if (b.errors == 0 && config_files_open(&b, text, len) == 0)
 		build(&b, flags);
-	if (b.errors == 0 && config_files_keep_names(&b) != 0)
-		config_error(&b, 0, "out of memory");
 	config_tell(&b);
 	config_files_close(&b);
 	if (b.errors > 0) {

@@ -1,5 +1,4 @@
 /* Rules over several settings. Called by config.c after all are stored; one that failed is zero here and skipped. */
-#include <libconfig.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -24,14 +23,6 @@ listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage 
 	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
 }
 
-/* The place of this setting in the other entry, seen from this one. */
-static const char *
-there(const struct config_build *b, const struct config_setting_t *here, const struct config_setting_t *other,
-    const char *name, char buf[CONFIG_THERE_MAX])
-{
-	return config_there(b, config_line(here, name), config_line(other, name), buf);
-}
-
 static const char between_hosts[] = "cannot be a UNIX socket: between the gateways SMC-R begins on TCP";
 
 /* The path of a UNIX listener must be unique. */
@@ -48,7 +39,7 @@ check_path(struct config_build *b, const char *prefix, unsigned line, const stru
 
 /* A setting for the other kind of listening socket would have no effect. */
 static void
-check_unix(struct config_build *b, const struct config_service *svc, const struct config_setting_t *src)
+check_unix(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
 {
 	int family = svc->listen.ss_family;
 
@@ -84,7 +75,7 @@ is_default(enum config_place place, const char *name, const void *base, void *fr
 
 /* The limit of the engine is lower. */
 static void
-check_max_connections(struct config_build *b, const struct config_service *svc, const struct config_setting_t *src)
+check_max_connections(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
 {
 	const enum config_place place = svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
 	const uint32_t max = b->cfg->smcr.conns_max;
@@ -101,7 +92,7 @@ static void
 check_service(struct config_build *b, unsigned i)
 {
 	const struct config_service *svc = &b->cfg->services[i], *others = b->cfg->services;
-	const struct config_setting_t *src = b->service_src[i];
+	const config_setting_t *src = b->service_src[i];
 	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX], where[CONFIG_THERE_MAX];
 	unsigned j = 0;
 
@@ -109,7 +100,7 @@ check_service(struct config_build *b, unsigned i)
 		j++;
 	if (j < i)
 		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in %s", kind_words[svc->kind],
-		    svc->name, there(b, src, b->service_src[j], "name", where));
+		    svc->name, config_there(b, src, b->service_src[j], "name", where));
 	j = 0;
 	while (j < i && !listen_overlaps(&svc->listen, &others[j].listen))
 		j++;
@@ -120,7 +111,7 @@ check_service(struct config_build *b, unsigned i)
 		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in %s"
 		                             : "%s.listen %s overlaps %s of \"%s\" in %s",
 		    kind_words[svc->kind], mine, other, others[j].name,
-		    there(b, src, b->service_src[j], "listen", where));
+		    config_there(b, src, b->service_src[j], "listen", where));
 	}
 	check_unix(b, svc, src);
 	check_max_connections(b, svc, src);
@@ -137,7 +128,7 @@ check_device_place(struct config_build *b, unsigned i)
 {
 	static const char *const places[] = { "address", "interface", "device" };
 	const struct config_device *dev = &b->cfg->devices[i];
-	const struct config_setting_t *src = b->device_src[i];
+	const config_setting_t *src = b->device_src[i];
 	const char *first = NULL, *second = NULL;
 	bool one_card = dev->card[0] != '\0' && strcmp(dev->card, CONFIG_ALL_CARDS) != 0;
 
@@ -186,7 +177,7 @@ check_sctp(struct config_build *b, unsigned i)
 {
 	static const char *const settings[] = { "addresses", "sctp_stack", "sctp_udp", "sctp_profile" };
 	const struct config_device *dev = &b->cfg->devices[i];
-	const struct config_setting_t *src = b->device_src[i];
+	const config_setting_t *src = b->device_src[i];
 	struct config_device fresh = { 0 };
 
 	if (dev->type != CONFIG_DEVICE_SIW)
@@ -257,7 +248,7 @@ check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 	/* 0: any free port, chosen by the kernel. */
 	if (mine[0] == 0 || others[0] == 0 || mine[0] > others[1] || others[0] > mine[1])
 		return;
-	there(b, b->device_src[i], b->device_src[j], "mpa_ports", where);
+	config_there(b, b->device_src[i], b->device_src[j], "mpa_ports", where);
 	if (place == PLACE_SAME)
 		config_error(b, line,
 		    "devices.mpa_ports overlaps that of %s, a device of another type on the same address", where);
@@ -272,11 +263,11 @@ check_mpa_ports(struct config_build *b, unsigned i, unsigned j)
 static void
 used_twice(struct config_build *b, unsigned i, unsigned j, const char *key, const char *text)
 {
-	const struct config_setting_t *src = b->device_src[i];
+	const config_setting_t *src = b->device_src[i];
 	char where[CONFIG_THERE_MAX];
 
 	config_error(b, config_line(src, key), "devices.%s \"%s\" is already used in %s", key, text,
-	    there(b, src, b->device_src[j], key, where));
+	    config_there(b, src, b->device_src[j], key, where));
 }
 
 /* Of the same type, for the same place. */
@@ -307,9 +298,9 @@ check_device_twice(struct config_build *b, unsigned i, unsigned j)
 }
 
 static void
-check_smcr(struct config_build *b, const struct config_setting_t *src)
+check_smcr(struct config_build *b, const config_setting_t *src)
 {
-	const struct config_setting_t *ueids = config_member(src, "ueids");
+	const config_setting_t *ueids = config_member(src, "ueids");
 	const struct smcr_config *smcr = &b->cfg->smcr;
 
 	/* A list whose entries all failed has its own errors. */
@@ -326,7 +317,7 @@ check_smcr(struct config_build *b, const struct config_setting_t *src)
 
 /* Metrics need an address of their own. */
 static void
-check_metrics(struct config_build *b, const struct config_setting_t *src)
+check_metrics(struct config_build *b, const config_setting_t *src)
 {
 	const struct sockaddr_storage *at = &b->cfg->metrics.listen;
 	unsigned line = config_line(src, "listen");
@@ -351,7 +342,7 @@ void
 config_check(struct config_build *b)
 {
 	const struct config *cfg = b->cfg;
-	const struct config_setting_t *root = b->files[0].root;
+	const config_setting_t *root = b->files[0].root;
 
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		check_service(b, i);

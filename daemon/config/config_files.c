@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <libconfig.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +66,7 @@ report_syntax(struct config_build *b, const config_t *tree, const char *text)
 
 /* 0, or -EINVAL with errors reported. The text ends with a NUL at text[len]; a byte order mark before it is skipped. */
 static int
-parse(struct config_build *b, const char *path, const char *text, size_t len)
+parse(struct config_build *b, const char *text, size_t len)
 {
 	struct config_file *file = &b->files[b->file_cnt];
 	unsigned errors = b->errors;
@@ -75,64 +74,36 @@ parse(struct config_build *b, const char *path, const char *text, size_t len)
 
 	text += mark_len;
 	len -= mark_len;
-	file->path = strdup(path);
-	file->tree = malloc(sizeof(*file->tree));
-	if (file->path == NULL || file->tree == NULL) {
-		config_error(b, 0, "out of memory");
-		free(file->path);
-		free(file->tree);
-		return -EINVAL;
-	}
-	config_init(file->tree);
+	config_init(&file->tree);
 	b->reading = b->file_cnt++;
 	config_scan(b, text, len);
-	if (b->errors == errors && config_read_string(file->tree, text) != CONFIG_TRUE)
-		report_syntax(b, file->tree, text);
+	if (b->errors == errors && config_read_string(&file->tree, text) != CONFIG_TRUE)
+		report_syntax(b, &file->tree, text);
 	if (b->errors > errors)
 		return -EINVAL;
-	file->root = config_root_setting(file->tree);
-	config_setting_set_hook(config_root_setting(file->tree), (void *)(uintptr_t)b->reading);
+	file->root = config_root_setting(&file->tree);
+	config_setting_set_hook(config_root_setting(&file->tree), (void *)(uintptr_t)b->reading);
 	return 0;
 }
 
 int
-config_files_open(struct config_build *b, const char *path, const char *text, size_t len)
+config_files_open(struct config_build *b, const char *text, size_t len)
 {
 	b->files = calloc(CONFIG_FILES_MAX, sizeof(*b->files));
-	if (b->files == NULL) {
+	b->cfg->included = calloc(CONFIG_FILES_MAX, sizeof(*b->cfg->included));
+	if (b->files == NULL || b->cfg->included == NULL) {
 		config_error(b, 0, "out of memory");
 		return -ENOMEM;
 	}
-	return parse(b, path, text, len);
+	return parse(b, text, len);
 }
 
 void
 config_files_close(struct config_build *b)
 {
-	for (unsigned i = 0; i < b->file_cnt; i++) {
-		config_destroy(b->files[i].tree);
-		free(b->files[i].tree);
-		free(b->files[i].path);
-	}
+	for (unsigned i = 0; i < b->file_cnt; i++)
+		config_destroy(&b->files[i].tree);
 	free(b->files);
-}
-
-int
-config_files_keep_names(struct config_build *b)
-{
-	struct config *cfg = b->cfg;
-
-	if (b->file_cnt < 2)
-		return 0;
-	cfg->included = calloc(b->file_cnt - 1, sizeof(*cfg->included));
-	if (cfg->included == NULL)
-		return -ENOMEM;
-	for (; cfg->included_cnt < b->file_cnt - 1; cfg->included_cnt++) {
-		cfg->included[cfg->included_cnt] = strdup(b->files[cfg->included_cnt + 1].path);
-		if (cfg->included[cfg->included_cnt] == NULL)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 char *
@@ -211,7 +182,7 @@ include_one(struct config_build *b, unsigned place, const char *path, size_t *si
 	size_t len = 0;
 	char *text;
 
-	if (same_file(path, b->files[0].path)) {
+	if (same_file(path, b->path)) {
 		config_error(b, place, "include has %s, which is this file itself", path);
 		return;
 	}
@@ -221,8 +192,12 @@ include_one(struct config_build *b, unsigned place, const char *path, size_t *si
 		config_error(b, place, "include has %s, which cannot be read: %s", path, why);
 	else if (*size > FILES_SIZE_MAX)
 		config_error(b, place, "include has files of more than %u MiB", FILES_SIZE_MAX >> 20);
-	else
-		(void)parse(b, path, text, len);
+	else if ((b->cfg->included[b->cfg->included_cnt] = strdup(path)) == NULL)
+		config_error(b, place, "out of memory");
+	else {
+		b->cfg->included_cnt++;
+		(void)parse(b, text, len);
+	}
 	free(text);
 }
 

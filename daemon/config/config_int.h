@@ -3,20 +3,17 @@
  * tests. */
 #pragma once
 
+#include <libconfig.h>
 #include <stddef.h>
 
 #include "daemon/config/config.h"
 #include "daemon/config/config_keys.h"
 
-struct config_setting_t; /* libconfig's: a setting or group, at its place in the file */
-struct config_t;         /* and a file */
-
 #define CONFIG_FILES_MAX 257u /* the main one and included ones */
 
 struct config_file {
-	char *path;
-	struct config_t *tree;
-	const struct config_setting_t *root; /* NULL: syntax errors */
+	config_t tree;
+	const config_setting_t *root; /* NULL: syntax errors */
 };
 
 struct config_msg; /* one message, of config_msgs.c */
@@ -28,9 +25,9 @@ struct config_build {
 	struct config_msg *msgs;
 	unsigned msg_cnt;
 	const char *path;
-	struct config_file *files;                                  /* the main one first */
-	unsigned file_cnt, reading;                                 /* reading: the file that is being read */
-	const struct config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = not set */
+	struct config_file *files;                           /* the main one, then those of cfg->included */
+	unsigned file_cnt, reading;                          /* reading: the file that is being read */
+	const config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = not set */
 	/* Of an entry with a range of ports: the service being read, and the first port of `listen` (0: not set). */
 	bool ranged;
 	unsigned range_nr, range_port;
@@ -38,8 +35,8 @@ struct config_build {
 	unsigned again;  /* of these, temporary ones */
 	bool silent;     /* a name server has not answered */
 	/* For config_line: the services and devices of cfg. */
-	const struct config_setting_t *service_src[2 * CONFIG_SERVICES_MAX];
-	const struct config_setting_t *device_src[SMCR_LINKS_MAX];
+	const config_setting_t *service_src[2 * CONFIG_SERVICES_MAX];
+	const config_setting_t *device_src[SMCR_LINKS_MAX];
 };
 
 /* A place: number of the file, and line in 16 bits as in libconfig. Line 0: the whole file; file 0: the main one. */
@@ -55,8 +52,9 @@ void config_warning(struct config_build *, unsigned place, const char *fmt, ...)
 /* Prints errors and warnings, sorted by place, without duplicates. Called once, while the file names exist. */
 void config_tell(struct config_build *);
 #define CONFIG_THERE_MAX (4096 + 16) /* a path and a line */
-/* "line 7", or "PATH:7" in another file than the other place. Returns buf. */
-const char *config_there(const struct config_build *, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX]);
+/* The place of this setting in another group: "line 7", or "PATH:7" in another file than here. Returns buf. */
+const char *config_there(const struct config_build *, const config_setting_t *here, const config_setting_t *other,
+    const char *name, char buf[CONFIG_THERE_MAX]);
 /* A place as the configuration keeps it. */
 static inline struct config_source
 config_source_of(unsigned place)
@@ -65,11 +63,11 @@ config_source_of(unsigned place)
 }
 
 /* Place of a setting. */
-unsigned config_place_of(const struct config_setting_t *);
+unsigned config_place_of(const config_setting_t *);
 /* The place of a setting of this group, or of the group without it; 0 without a group. */
-unsigned config_line(const struct config_setting_t *group, const char *name);
+unsigned config_line(const config_setting_t *group, const char *name);
 /* The group or setting of this name in the group; NULL: not found. */
-const struct config_setting_t *config_member(const struct config_setting_t *group, const char *name);
+const config_setting_t *config_member(const config_setting_t *group, const char *name);
 
 /* Reports the first error that libconfig (1.5) accepts or describes only as a syntax error. These are integers that
  * wrap, strings and comments without end, NUL bytes, @include, and characters not allowed outside strings and
@@ -77,16 +75,14 @@ const struct config_setting_t *config_member(const struct config_setting_t *grou
 void config_scan(struct config_build *, const char *text, size_t len);
 /* Starts an entry of ingress or egress; `listen` and each target of `to` may have port ranges of equal length. Returns
  * the number of services, 1 without a range, or 0 with errors reported. */
-unsigned config_range_start(struct config_build *, const struct config_section *, const struct config_setting_t *group);
+unsigned config_range_start(struct config_build *, const struct config_section *, const config_setting_t *group);
 /* `listen` or a target of service nr of a range: buf, with its port, or the text without a range. */
 const char *config_range_text(const char *text, unsigned nr, char buf[CONFIG_TARGET_STR_MAX]);
 
-/* Reads and parses the main file into b->files: 0, or negative with errors reported. */
-int config_files_open(struct config_build *, const char *path, const char *text, size_t len);
+/* Parses the text of the main file into b->files: 0, or negative with errors reported. */
+int config_files_open(struct config_build *, const char *text, size_t len);
 /* Reads the files that cfg->include names, sorted by name. */
 void config_files_include(struct config_build *);
-/* Copies the names of included files to the configuration. 0 or -ENOMEM. */
-int config_files_keep_names(struct config_build *);
 void config_files_close(struct config_build *);
 /* The text, to be freed, followed by a NUL; NULL and why, static or strerror's. */
 char *config_file_read(const char *path, bool included, size_t *len, const char **why);

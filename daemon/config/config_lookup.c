@@ -149,7 +149,7 @@ config_look_up(struct config_build *b)
 {
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		struct config_service *svc = &b->cfg->services[i];
-		const struct config_setting_t *src = b->service_src[i];
+		const config_setting_t *src = b->service_src[i];
 		const bool of_range = i > 0 && b->service_src[i - 1] == src;
 
 		/* All services of a range have the same number of targets. */

@@ -18,7 +18,7 @@ struct config_msg {
 static const char *
 path_of(const struct config_build *b, unsigned place)
 {
-	return place >> 16 > 0 ? b->files[place >> 16].path : b->path;
+	return place >> 16 > 0 ? b->cfg->included[(place >> 16) - 1] : b->path;
 }
 
 static void
@@ -124,9 +124,12 @@ config_advise(const struct config *cfg, struct config_source src, FILE *out, con
 }
 
 const char *
-config_there(const struct config_build *b, unsigned here, unsigned place, char buf[CONFIG_THERE_MAX])
+config_there(const struct config_build *b, const config_setting_t *here, const config_setting_t *other,
+    const char *name, char buf[CONFIG_THERE_MAX])
 {
-	if (here >> 16 == place >> 16)
+	const unsigned place = config_line(other, name);
+
+	if (config_line(here, name) >> 16 == place >> 16)
 		snprintf(buf, CONFIG_THERE_MAX, "line %u", place & 0xffff);
 	else
 		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", path_of(b, place), place & 0xffff);

@@ -1,5 +1,4 @@
 /* One service for each port of a range: the ports, and the `listen` and `to` of each service. See config_int.h. */
-#include <libconfig.h>
 #include <stdlib.h>
 #include <string.h>
 

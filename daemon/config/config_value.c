@@ -361,7 +361,6 @@ set_number_or_word(const struct config_key *key, void *at, const struct config_v
 #define BIT(kind) (1u << CONFIG_V_##kind)
 #define TEXT_OR_INT (BIT(INT) | BIT(TEXT))
 #define NO_UNITS NULL, 0, 0
-#define ADDR_OPS value_set_addr, value_print_addr, value_addr_equal, NO_UNITS
 #define NUMBER_OPS set_number, print_number, NULL
 #define LIST_OPS value_set_list, value_print_list, value_list_equal, NO_UNITS
 #define STRING_OPS value_print_string, value_string_equal, NO_UNITS
@@ -390,18 +389,16 @@ static const struct type_ops types[] = {
 	[CONFIG_T_PATTERN] = { "a string, a pattern of file names like \"conf.d/*.conf\"", BIT(TEXT), value_set_pattern,
 	    STRING_OPS },
 	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), value_set_path, STRING_OPS },
-	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), ADDR_OPS },
+	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), LIST_OPS },
 	[CONFIG_T_ADDRS] = { "a list of strings, IPv4 or IPv6 addresses", BIT(LIST), LIST_OPS },
 	[CONFIG_T_LISTEN] = { "a string \"address:port\", \"[IPv6 address]:port\" or \"unix:/path\"", BIT(TEXT),
-	    ADDR_OPS },
+	    LIST_OPS },
 	[CONFIG_T_TARGET] = { "a string \"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\", or a list",
 	    BIT(TEXT) | BIT(LIST), LIST_OPS },
 	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), LIST_OPS },
 	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NO_UNITS },
-	[CONFIG_T_USER] = { "a string or an integer, a user", TEXT_OR_INT, value_set_user, value_print_user,
-	    value_user_equal, NO_UNITS },
-	[CONFIG_T_GROUP] = { "a string or an integer, a group", TEXT_OR_INT, value_set_user, value_print_user,
-	    value_user_equal, NO_UNITS },
+	[CONFIG_T_USER] = { "a string or an integer, a user", TEXT_OR_INT, LIST_OPS },
+	[CONFIG_T_GROUP] = { "a string or an integer, a group", TEXT_OR_INT, LIST_OPS },
 	[CONFIG_T_USERS] = { "a list of users, [ \"name\", ... ] or ( \"name\", number, ... )", BIT(LIST) | BIT(MIXED),
 	    LIST_OPS },
 	[CONFIG_T_EIDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), value_set_list, value_print_list, NULL,

@@ -59,23 +59,17 @@ int value_set_path(const struct config_key *, void *at, const struct config_valu
 int value_set_pattern(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 void value_print_string(const struct config_key *, const void *at, FILE *);
 bool value_string_equal(const struct config_key *, const void *, const void *);
-int value_set_user(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-void value_print_user(const struct config_key *, const void *at, FILE *);
-bool value_user_equal(const struct config_key *, const void *, const void *);
 
-/* The same of config_value_net.c. */
-int value_set_addr(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-void value_print_addr(const struct config_key *, const void *at, FILE *);
-bool value_addr_equal(const struct config_key *, const void *, const void *);
-
-/* The same of config_value_list.c. */
+/* The same of config_value_list.c, also of single addresses, users and groups. */
 int value_set_list(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 void value_print_list(const struct config_key *, const void *at, FILE *);
 bool value_list_equal(const struct config_key *, const void *, const void *);
 
-/* Entries of lists, in config_value_net.c and config_value_text.c: from a string. 0, VALUE_BAD_TYPE, or a negative
+/* Entries of lists, and single ones, in config_value_net.c and config_value_text.c: from a string. 0, VALUE_BAD_TYPE, or a negative
  * errno with the reason in why; then out is not used. */
 int value_parse_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+int value_parse_one_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+int value_parse_listen(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_target(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_net(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_user(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);

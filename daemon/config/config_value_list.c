@@ -1,4 +1,4 @@
-/* Lists as values of settings: the type of the entries, and storing, printing and comparing a list. See
+/* Lists and single entries as values of settings: their types, and storing, printing and comparing them. See
  * config_value.h; config_value_net.c and config_value_text.c parse entries. Looks up no names. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,11 +9,12 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
 
-/* The entries of a list. It is stored as a pointer followed by the count, or as the count followed by the entries. */
+/* The entries of a list. It is stored as a pointer followed by the count, or as the count followed by the entries. A single
+ * entry is stored alone. */
 struct list_ops {
 	size_t size;
-	size_t behind; /* offset of entries that follow their count; 0: the list is a pointer */
-	unsigned max;
+	size_t behind;     /* offset of entries that follow their count; 0: the list is a pointer */
+	unsigned max;      /* 1: not a list, a single entry */
 	const char *empty; /* error text for an empty list; NULL: it may be empty */
 	const char *noun;
 	bool unique; /* duplicate entries are errors */
@@ -43,10 +44,22 @@ format_addr(const void *ss, char buf[CONFIG_TARGET_STR_MAX])
 	return addr_format(ss, buf, CONFIG_TARGET_STR_MAX);
 }
 
+static const char *
+format_listen(const void *ss, char buf[CONFIG_TARGET_STR_MAX])
+{
+	return addr_format_port(ss, buf, CONFIG_TARGET_STR_MAX);
+}
+
 static bool
-addr_equal(const void *a, const void *b)
+host_equal(const void *a, const void *b)
 {
 	return addr_same_host(a, b);
+}
+
+static bool
+place_equal(const void *a, const void *b)
+{
+	return addr_same_place(a, b);
 }
 
 static const char *
@@ -101,10 +114,16 @@ static const struct list_ops lists[] = {
 	[CONFIG_T_USERS] = { sizeof(struct config_id), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "user", false, value_parse_user,
 	    format_user, NULL },
 	[CONFIG_T_ADDRS] = { sizeof(struct sockaddr_storage), offsetof(struct siw_addrs, at), SIW_MORE_ADDRS_MAX, NULL,
-	    "address", true, value_parse_addr, format_addr, addr_equal },
+	    "address", true, value_parse_addr, format_addr, host_equal },
 	[CONFIG_T_EIDS] = { sizeof(struct clc_eid), sizeof(uint8_t), CLC_MAX_EIDS, NULL,
 	    "UEID: 1 to 32 of A-Z, 0-9, '.' and '-', a letter or digit first, no two dots together", true, parse_eid,
 	    format_eid, NULL },
+	[CONFIG_T_ADDR] = { sizeof(struct sockaddr_storage), 0, 1, NULL, NULL, false, value_parse_one_addr, format_addr,
+	    place_equal },
+	[CONFIG_T_LISTEN] = { sizeof(struct sockaddr_storage), 0, 1, NULL, NULL, false, value_parse_listen,
+	    format_listen, place_equal },
+	[CONFIG_T_USER] = { sizeof(struct config_id), 0, 1, NULL, NULL, false, value_parse_user, format_user, NULL },
+	[CONFIG_T_GROUP] = { sizeof(struct config_id), 0, 1, NULL, NULL, false, value_parse_user, format_user, NULL },
 };
 
 _Static_assert(CLC_EID_LEN == 32, "the words about a UEID");
@@ -122,6 +141,9 @@ load(const struct config_key *key, const char *at, unsigned *cnt)
 	const struct list_ops *o = &lists[key->type];
 	const char *first = at + o->behind;
 
+	*cnt = 1;
+	if (o->max == 1)
+		return at;
 	if (o->behind == sizeof(uint8_t)) {
 		*cnt = *(const uint8_t *)at;
 		return first;
@@ -139,14 +161,14 @@ store(const struct config_key *key, char *at, char *all, unsigned cnt)
 	const struct list_ops *o = &lists[key->type];
 
 	memset(at, 0, key->len);
-	if (o->behind == 0) {
+	if (o->max > 1 && o->behind == 0) {
 		memcpy(at, &all, sizeof(all));
 		memcpy(at + sizeof(all), &cnt, sizeof(cnt));
 		return;
 	}
 	if (o->behind == sizeof(uint8_t))
 		*at = (char)cnt;
-	else
+	else if (o->max > 1)
 		memcpy(at, &cnt, sizeof(cnt));
 	memcpy(at + o->behind, all, cnt * o->size);
 	free(all);
@@ -170,9 +192,10 @@ int
 value_set_list(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const struct list_ops *o = &lists[key->type];
-	const bool alone = v->kind == CONFIG_V_TEXT; /* a single entry without a list */
+	const bool alone = v->kind == CONFIG_V_TEXT || v->kind == CONFIG_V_INT; /* a single entry without a list */
 	const unsigned cnt = alone ? 1 : v->item_cnt;
-	char buf[VALUE_SHOW_MAX], reason[CONFIG_WHY_MAX], *all;
+	char buf[VALUE_SHOW_MAX], digits[VALUE_SHOW_MAX], reason[CONFIG_WHY_MAX], *all;
+	const char *text = v->kind == CONFIG_V_INT ? value_show(v, digits) : v->text;
 	int rc = 0;
 
 	if (cnt == 0 && o->empty != NULL)
@@ -185,7 +208,7 @@ value_set_list(const struct config_key *key, void *at, const struct config_value
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < cnt; i++) {
-		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = alone ? v->text : v->items[i] };
+		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = alone ? text : v->items[i] };
 		int one = parse_entry(o, &item, all, all + i * o->size, reason);
 
 		if (one == VALUE_BAD_TYPE && !alone)
@@ -211,7 +234,7 @@ value_print_list(const struct config_key *key, const void *at, FILE *out)
 	char buf[CONFIG_TARGET_STR_MAX];
 	unsigned cnt;
 	const char *all = load(key, at, &cnt);
-	const bool alone = key->type == CONFIG_T_TARGET && cnt == 1;
+	const bool alone = o->max == 1 || (key->type == CONFIG_T_TARGET && cnt == 1);
 
 	fputs(alone ? "" : "[ ", out);
 	for (unsigned i = 0; i < cnt; i++)

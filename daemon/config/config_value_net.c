@@ -102,39 +102,27 @@ bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
 }
 
 int
-value_set_addr(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+value_parse_listen(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
-	if (key->type == CONFIG_T_ADDR)
-		return addr_parse(v->text, at) == 0 ? 0 : bad_interface(v, why);
 	if (addr_is_unix_text(v->text))
-		return set_unix(v, at, why);
-	return addr_parse_port(v->text, at) == 0 ? 0 : bad_listen(v, why);
+		return set_unix(v, out, why);
+	return addr_parse_port(v->text, out) == 0 ? 0 : bad_listen(v, why);
 }
 
-void
-value_print_addr(const struct config_key *key, const void *at, FILE *out)
+int
+value_parse_one_addr(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
-	char buf[ADDR_STR_MAX];
-
-	(key->type == CONFIG_T_ADDR ? addr_format : addr_format_port)(at, buf, sizeof(buf));
-	fprintf(out, "\"%s\"", buf);
-}
-
-bool
-value_addr_equal(const struct config_key *key, const void *a, const void *b)
-{
-	(void)key;
-	return addr_same_place(a, b);
+	return addr_parse(v->text, out) == 0 ? 0 : bad_interface(v, why);
 }
 
 int
 value_parse_addr(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
 	char buf[VALUE_SHOW_MAX];
+	int rc = value_parse_one_addr(v, out, why);
 
-	if (addr_parse(v->text, out) != 0)
-		return bad_interface(v, why);
-	return addr_is_any(out) ? value_bad(why, "has %s: a wildcard is not an address", value_show(v, buf)) : 0;
+	return rc == 0 && addr_is_any(out) ? value_bad(why, "has %s: a wildcard is not an address", value_show(v, buf))
+	                                   : rc;
 }
 
 #define SRV_PREFIX "srv:"

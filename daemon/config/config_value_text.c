@@ -110,33 +110,3 @@ value_parse_user(const struct config_value *v, void *out, char why[CONFIG_WHY_MA
 	memcpy(out, &id, sizeof(id));
 	return 0;
 }
-
-int
-value_set_user(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
-{
-	char digits[VALUE_SHOW_MAX];
-	const struct config_value text = { .kind = CONFIG_V_TEXT,
-		.text = v->kind == CONFIG_V_INT ? value_show(v, digits) : v->text };
-
-	(void)key;
-	return value_parse_user(&text, at, why);
-}
-
-/* Digits are quoted like names: all entries of an array have one type. */
-void
-value_print_user(const struct config_key *key, const void *at, FILE *out)
-{
-	const struct config_id *id = at;
-
-	(void)key;
-	fprintf(out, "\"%s\"", id->name);
-}
-
-bool
-value_user_equal(const struct config_key *key, const void *at_a, const void *at_b)
-{
-	const struct config_id *a = at_a, *b = at_b;
-
-	(void)key;
-	return a->id == b->id && strcmp(a->name, b->name) == 0;
-}
