@@ -9,28 +9,30 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define READ_BYTES 65536
+#define ANSWER_MS 15000                  /* without a byte from the daemon */
+#define RELOAD_MS 180000                 /* it resolves names */
+#define LINE_BYTES 65536                 /* of the first allocation */
 #define LINE_MAX_BYTES ((size_t)1 << 28) /* far above what any daemon answers */
 
-/* The most frequent trouble of all, with what to do about it. */
+/* The most frequent errors, with what to do. */
 static void
-explain_connect(FILE *err, const char *path, int error)
+explain_connect(const char *path, int error)
 {
 	if (error == ENOENT || error == ECONNREFUSED)
-		fprintf(err,
+		fprintf(stderr,
 		    "smcrctl: smcrd does not run, or listens elsewhere: no daemon at %s\n"
 		    "Start it (systemctl start smcrd), or name its socket with --socket (control.path in smcrd.conf).\n",
 		    path);
 	else if (error == EACCES || error == EPERM)
-		fprintf(err,
+		fprintf(stderr,
 		    "smcrctl: permission denied for %s\n"
 		    "Only those may talk to smcrd whom the socket's owner, group and mode let in (control.mode in\n"
 		    "smcrd.conf): become root, or join the group that owns it (ls -l %s).\n",
 		    path, path);
 	else if (error == EAGAIN)
-		fprintf(err, "smcrctl: smcrd at %s does not accept connections: busy or stopped\n", path);
+		fprintf(stderr, "smcrctl: smcrd at %s does not accept connections: busy or stopped\n", path);
 	else
-		fprintf(err, "smcrctl: cannot connect to %s: %s\n", path, strerror(error));
+		fprintf(stderr, "smcrctl: cannot connect to %s: %s\n", path, strerror(error));
 }
 
 void
@@ -43,25 +45,27 @@ ask_set_timeout(struct ask *a, unsigned timeout_ms)
 }
 
 int
-ask_open(struct ask *a, const char *path, unsigned timeout_ms, FILE *err)
+ask_open(struct ask *a, const struct options *o, bool quiet)
 {
+	const unsigned check_ms = o->command == CONTROL_CHECK ? o->timeout_ms : 0;
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int rc = 0;
 
-	*a = (struct ask){ .path = path, .fd = -1 };
-	if (strlen(path) >= sizeof(sun.sun_path)) {
-		if (err != NULL)
-			fprintf(err, "smcrctl: the name of the socket is too long: %s\n", path);
+	*a = (struct ask){ .path = o->socket, .fd = -1 };
+	if (strlen(a->path) >= sizeof(sun.sun_path)) {
+		if (!quiet)
+			fprintf(stderr, "smcrctl: the name of the socket is too long: %s\n", a->path);
 		return -ENAMETOOLONG;
 	}
-	strcpy(sun.sun_path, path);
+	strcpy(sun.sun_path, a->path);
 	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (a->fd >= 0)
-		ask_set_timeout(a, timeout_ms);
-	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&sun, sizeof(sun)) != 0) {
+		ask_set_timeout(a, (o->command == CONTROL_RELOAD ? RELOAD_MS : ANSWER_MS) + check_ms);
+	if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&sun, sizeof(sun)) != 0 ||
+	    (a->in = fdopen(a->fd, "r")) == NULL) {
 		rc = -errno;
-		if (err != NULL)
-			explain_connect(err, path, errno);
+		if (!quiet)
+			explain_connect(a->path, -rc);
 		ask_close(a);
 	}
 	return rc;
@@ -70,10 +74,12 @@ ask_open(struct ask *a, const char *path, unsigned timeout_ms, FILE *err)
 void
 ask_close(struct ask *a)
 {
-	if (a->fd >= 0)
+	if (a->in != NULL)
+		fclose(a->in);
+	else if (a->fd >= 0)
 		close(a->fd);
-	free(a->buf);
-	*a = (struct ask){ .path = a->path, .fd = -1 };
+	free(a->line);
+	*a = (struct ask){ .fd = -1 };
 }
 
 static int
@@ -93,72 +99,83 @@ send_all(int fd, const char *p, size_t len)
 }
 
 int
-ask_send(struct ask *a, const char *request, FILE *err)
+ask_send(struct ask *a, const struct options *o, const char *peer)
 {
-	int rc = send_all(a->fd, request, strlen(request));
+	char *request = options_request(o, peer);
+	int rc;
 
+	if (request == NULL) {
+		fprintf(stderr, "smcrctl: out of memory\n");
+		return -ENOMEM;
+	}
+	rc = send_all(a->fd, request, strlen(request));
 	if (rc == 0)
 		rc = send_all(a->fd, "\n", 1);
-	/* Turned away: what the daemon says about it can still be read. */
+	free(request);
+	/* Refused: the daemon's reason can still be read. */
 	if (rc == -EPIPE || rc == -ECONNRESET)
 		rc = 0;
 	if (rc != 0)
-		fprintf(err, "smcrctl: cannot send to %s: %s\n", a->path, strerror(-rc));
+		fprintf(stderr, "smcrctl: cannot send to %s: %s\n", a->path, strerror(-rc));
 	return rc;
 }
 
-/* > 0 bytes, 0 at the end, or -errno. */
-static ssize_t
-read_more(struct ask *a)
+int
+ask_begin(struct ask *a, const struct options *o, const char *peer)
 {
-	ssize_t n;
+	int rc = ask_open(a, o, false);
 
-	if (a->cap - a->len < READ_BYTES) {
-		size_t cap = a->cap + (a->cap > READ_BYTES ? a->cap : READ_BYTES);
-		char *buf = a->len <= LINE_MAX_BYTES ? realloc(a->buf, cap) : NULL;
+	if (rc != 0)
+		return rc;
+	rc = ask_send(a, o, peer);
+	if (rc != 0)
+		ask_close(a);
+	return rc;
+}
 
-		if (buf == NULL)
-			return a->len <= LINE_MAX_BYTES ? -ENOMEM : -EFBIG;
-		a->buf = buf;
-		a->cap = cap;
-	}
-	do
-		n = recv(a->fd, a->buf + a->len, a->cap - a->len, 0);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	a->len += (size_t)n;
-	return n;
+/* Room for one more byte of the line; false, with errno, if there is no more. */
+static bool
+reserve(struct ask *a, size_t len)
+{
+	size_t cap = 2 * a->cap + LINE_BYTES;
+	char *line;
+
+	if (len < a->cap)
+		return true;
+	errno = EFBIG;
+	line = len <= LINE_MAX_BYTES ? realloc(a->line, cap) : NULL;
+	if (line == NULL)
+		return false;
+	a->line = line;
+	a->cap = cap;
+	return true;
 }
 
 const char *
-ask_line(struct ask *a, FILE *err)
+ask_line(struct ask *a)
 {
-	size_t seen = 0;
-	ssize_t n = 1;
+	for (size_t len = 0; reserve(a, len);) {
+		int c = getc_unlocked(a->in);
 
-	if (a->used > 0)
-		memmove(a->buf, a->buf + a->used, a->len - a->used);
-	a->len -= a->used;
-	a->used = 0;
-	for (;;) {
-		char *nl = a->len > seen ? memchr(a->buf + seen, '\n', a->len - seen) : NULL;
-
-		if (nl != NULL) {
-			*nl = '\0';
-			a->used = (size_t)(nl + 1 - a->buf);
-			return a->buf;
+		if (c == '\n') {
+			a->line[len] = '\0';
+			return a->line;
 		}
-		seen = a->len;
-		n = read_more(a);
-		if (n <= 0)
+		if (c != EOF) {
+			a->line[len++] = (char)c;
+			continue;
+		}
+		if (feof(a->in))
+			errno = ECONNRESET;
+		if (errno != EINTR) /* of SIGCONT, as the socket has a timeout */
 			break;
+		clearerr(a->in);
 	}
-	if (n == 0 || n == -ECONNRESET)
-		fprintf(err, "smcrctl: smcrd closed the connection\n");
-	else if (n == -EAGAIN)
-		fprintf(err, "smcrctl: smcrd at %s does not answer\n", a->path);
+	if (errno == ECONNRESET)
+		fprintf(stderr, "smcrctl: smcrd closed the connection\n");
+	else if (errno == EAGAIN)
+		fprintf(stderr, "smcrctl: smcrd at %s does not answer\n", a->path);
 	else
-		fprintf(err, "smcrctl: cannot read from %s: %s\n", a->path, strerror((int)-n));
+		fprintf(stderr, "smcrctl: cannot read from %s: %s\n", a->path, strerror(errno));
 	return NULL;
 }

@@ -1,24 +1,30 @@
-/* The way to the daemon: its control socket, requests out, lines in. Errors are sentences on err. */
+/* The way to the daemon: its control socket, requests out, lines in. Errors are sentences on stderr. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
+#include "ctl/options.h"
+
 struct ask {
 	const char *path;
 	int fd;
-	char *buf;
-	size_t len, cap; /* bytes received; the first `used` of them are the line handed out last */
-	size_t used;
+	FILE *in;
+	char *line;
+	size_t cap; /* of line */
 };
 
-/* 0, or -errno with one line in err, unless that is NULL. timeout_ms: how long a send or the wait for bytes may take, 0 = for ever. */
-int ask_open(struct ask *, const char *path, unsigned timeout_ms, FILE *err);
+/* A connection to o->socket. A send and the wait for bytes may take as long as o->command needs. 0, or -errno with one
+ * line of error unless quiet. */
+int ask_open(struct ask *, const struct options *o, bool quiet);
 void ask_close(struct ask *);
+/* 0: for ever. */
 void ask_set_timeout(struct ask *, unsigned timeout_ms);
 
-/* Sends a request and its line end. 0, or -errno with one line in err. */
-int ask_send(struct ask *, const char *request, FILE *err);
-/* The next line without its end, valid until the next call; NULL with one line in err. */
-const char *ask_line(struct ask *, FILE *err);
+/* Sends the request of o; peer is for `check`. 0, or negative with one line of error. */
+int ask_send(struct ask *, const struct options *o, const char *peer);
+/* Both; the connection is closed on an error. */
+int ask_begin(struct ask *, const struct options *o, const char *peer);
+/* The next line without its end, valid until the next call; NULL with one line of error. */
+const char *ask_line(struct ask *);

@@ -1,7 +1,6 @@
 /* Asks the daemon what doctor_rules.c wants to know; see doctor.h. */
 #include "ctl/doctor.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,17 +9,16 @@
 #include "ctl/show.h"
 #include "ctl/text.h"
 
-#define ANSWER_MS 15000
 #define CHECKS_AT_ONCE 4 /* of the 8 that the daemon runs: others may want some */
 #define CHECKS_MAX 256
 #define SCHEMA 1
 
-/* The answer to what was asked: its "data", to be given back, or NULL; quiet: an error is not said. *read_only when the error is
- * that this socket does not do it, which a finding says. */
+/* The "data" of the answer, owned by the caller, or NULL; quiet: without the daemon's error. *read_only when the error
+ * is that this socket refuses the command, which a finding says. */
 static json_t *
 take_answer(struct ask *a, bool quiet, bool *read_only)
 {
-	const char *line = ask_line(a, stderr);
+	const char *line = ask_line(a);
 	json_t *root = line != NULL ? json_loads(line, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	json_t *data = json_object_get(root, "data");
 	const json_t *error = json_object_get(root, "error");
@@ -40,32 +38,16 @@ take_answer(struct ask *a, bool quiet, bool *read_only)
 	return data;
 }
 
-/* Sends it on a connection of its own: 0, or a negative errno (said). Owns request. */
-static int
-send_request(const struct options *o, struct ask *a, json_t *request, unsigned patience_ms)
-{
-	char *text = json_dumps(request, JSON_COMPACT);
-	int rc = text != NULL ? ask_open(a, o->socket, patience_ms, stderr) : -1;
-
-	if (rc == 0) {
-		rc = ask_send(a, text, stderr);
-		if (rc != 0)
-			ask_close(a);
-	}
-	free(text);
-	json_decref(request);
-	return rc;
-}
-
 static json_t *
-ask_for(const struct options *o, const char *command, const char *service)
+ask_for(const struct options *o, enum control_command command, const char *service)
 {
-	json_t *request = json_pack("{s:s, s:s*}", "command", command, "service", service), *data;
+	const struct options one = { .socket = o->socket, .command = command, .service = service };
+	json_t *data;
 	struct ask a;
 
-	if (send_request(o, &a, request, ANSWER_MS) != 0)
+	if (ask_begin(&a, &one, NULL) != 0)
 		return NULL;
-	data = take_answer(&a, service != NULL, NULL); /* a reload may have taken it away */
+	data = take_answer(&a, service != NULL, NULL); /* a reload may have removed it */
 	ask_close(&a);
 	return data;
 }
@@ -106,7 +88,10 @@ end_first(struct checks *c)
 static void
 begin_check(struct checks *c, const char *service, const char *address)
 {
-	json_t *request, *services = json_object_get(c->seen, address);
+	const struct options check = {
+		.socket = c->o->socket, .command = CONTROL_CHECK, .timeout_ms = c->o->timeout_ms
+	};
+	json_t *services = json_object_get(c->seen, address);
 	struct running *r;
 
 	/* Services on ranges of ports lead to different ones, others may share one. */
@@ -124,9 +109,7 @@ begin_check(struct checks *c, const char *service, const char *address)
 		end_first(c);
 	r = &c->running[(c->first + c->cnt) % CHECKS_AT_ONCE];
 	r->services = services;
-	request = json_pack(
-	    "{s:s, s:s, s:i}", "command", "check", "peer", address, "timeout_ms", (int)c->o->timeout_ms);
-	if (send_request(c->o, &r->ask, request, ANSWER_MS + c->o->timeout_ms) != 0)
+	if (ask_begin(&r->ask, &check, address) != 0)
 		return;
 	c->cnt++;
 	c->begun++;
@@ -159,7 +142,7 @@ ask_for_services(const struct options *o, const json_t *status)
 	json_t *services = json_array();
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		json_t *s = ask_for(o, "service", get_string(json_array_get(list, i), "name"));
+		json_t *s = ask_for(o, CONTROL_SERVICE, get_string(json_array_get(list, i), "name"));
 
 		if (json_object_size(s) > 0)
 			json_array_append(services, s);
@@ -178,7 +161,7 @@ doctor_report(const struct options *o, json_t *findings, json_t *checks)
 	clock_gettime(CLOCK_REALTIME, &now);
 	json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:{s:s, s:o, s:O}}", "schema", SCHEMA, "command", "doctor",
 	    "time_ms", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, "error", "data", "verdict",
-	    doctor_level_str(verdict), "findings", findings, "checks", checks);
+	    doctor_level_words[verdict], "findings", findings, "checks", checks);
 	show_made(o->json, CONTROL_DOCTOR, root, o->detail);
 	json_decref(root);
 	return (int)verdict;
@@ -186,16 +169,18 @@ doctor_report(const struct options *o, json_t *findings, json_t *checks)
 
 /* The answer to a command among the facts. */
 static json_t *
-add_fact(const struct options *o, json_t *facts, const char *command)
+add_fact(const struct options *o, json_t *facts, enum control_command command)
 {
-	json_object_set_new(facts, command, ask_for(o, command, NULL));
-	return json_object_get(facts, command);
+	const char *name = control_commands[command].name;
+
+	json_object_set_new(facts, name, ask_for(o, command, NULL));
+	return json_object_get(facts, name);
 }
 
 int
 doctor_run(const struct options *o)
 {
-	json_t *facts = json_object(), *status = add_fact(o, facts, "status");
+	json_t *facts = json_object(), *status = add_fact(o, facts, CONTROL_STATUS);
 	struct checks checks = { .o = o };
 	int rc = DOCTOR_PROBLEM;
 
@@ -204,14 +189,14 @@ doctor_run(const struct options *o)
 
 		json_object_set_new(facts, "services", services);
 		/* Before the checks, which count, too; but links as these have left them. */
-		add_fact(o, facts, "stats");
+		add_fact(o, facts, CONTROL_STATS);
 		run_checks(&checks, services);
 		json_object_set_new(facts, "checks", checks.results);
 		json_object_set_new(facts, "left_out", json_integer(checks.left_out));
 		json_object_set_new(facts, "read_only", json_boolean(checks.read_only));
-		add_fact(o, facts, "devices");
-		add_fact(o, facts, "groups");
-		add_fact(o, facts, "links");
+		add_fact(o, facts, CONTROL_DEVICES);
+		add_fact(o, facts, CONTROL_GROUPS);
+		add_fact(o, facts, CONTROL_LINKS);
 		rc = doctor_report(o, doctor_findings(facts), checks.results);
 	}
 	json_decref(facts);

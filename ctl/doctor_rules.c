@@ -15,17 +15,9 @@
 #define SHORT_OF_SEND(now, most) ((most) > 0 && (now) >= (most) / 4 * 3)
 #define PACKET_MAX 65535 /* of IP; loopback's MTU is more */
 
-static const char *const level_words[] = {
-	[DOCTOR_OK] = "ok",
-	[DOCTOR_WARNING] = "warning",
-	[DOCTOR_PROBLEM] = "problem",
+const char *const doctor_level_words[] = {
+	[DOCTOR_OK] = "ok", [DOCTOR_WARNING] = "warning", [DOCTOR_PROBLEM] = "problem"
 };
-
-const char *
-doctor_level_str(enum doctor_level level)
-{
-	return level_words[level];
-}
 
 /* Of an area without any finding that is worse than ok, end_area() says what is well. */
 struct doctor {
@@ -57,7 +49,7 @@ doctor_rules_find(struct doctor *d, const json_t *o, enum doctor_level level, co
 		if (level > d->worst)
 			d->worst = level;
 		json_array_append_new(d->findings,
-		    json_pack("{s:s, s:s, s:s, s:s}", "level", level_words[level], "area", d->area, "what", what,
+		    json_pack("{s:s, s:s, s:s, s:s}", "level", doctor_level_words[level], "area", d->area, "what", what,
 		        "advice", advice));
 	}
 	free(what);
@@ -264,12 +256,19 @@ look_at_path(struct doctor *d, const json_t *devices, const json_t *link, const 
 	}
 }
 
-/* Those of devices. An address that is no interface's has none that is known. */
 static void
-tell_mtus(struct doctor *d, const json_t *devices)
+look_at_mtu(struct doctor *d, const json_t *links, const json_t *devices)
 {
 	int64_t least = 0, most = 0, unknown = 0;
 
+	begin_area(d, "mtu");
+	for (size_t i = 0; i < json_array_size(links); i++) {
+		const json_t *link = json_array_get(links, i), *paths = json_object_get(link, "paths");
+
+		for (size_t k = 0; k < json_array_size(paths); k++)
+			look_at_path(d, devices, link, json_array_get(paths, k));
+	}
+	/* The MTU of a device without an interface is unknown. */
 	for (size_t i = 0; i < json_array_size(devices); i++) {
 		int64_t mtu = get_int(json_array_get(devices, i), "interface_mtu");
 
@@ -286,19 +285,6 @@ tell_mtus(struct doctor *d, const json_t *devices)
 	    "[most?[least?{least:n} to ]{most:n} bytes on the interfaces of devices[unknown?, not known of {unknown:n} "
 	    "device{unknown:s}]|not known of any device's interface]");
 	json_decref(o);
-}
-
-static void
-look_at_mtu(struct doctor *d, const json_t *links, const json_t *devices)
-{
-	begin_area(d, "mtu");
-	for (size_t i = 0; i < json_array_size(links); i++) {
-		const json_t *link = json_array_get(links, i), *paths = json_object_get(link, "paths");
-
-		for (size_t k = 0; k < json_array_size(paths); k++)
-			look_at_path(d, devices, link, json_array_get(paths, k));
-	}
-	tell_mtus(d, devices);
 }
 
 static const struct rule group_rules[] = {
@@ -561,7 +547,8 @@ doctor_verdict(const json_t *findings)
 
 	for (size_t i = 0; i < json_array_size(findings); i++)
 		for (enum doctor_level l = DOCTOR_WARNING; l <= DOCTOR_PROBLEM; l++)
-			if (l > worst && strcmp(get_string(json_array_get(findings, i), "level"), level_words[l]) == 0)
+			if (l > worst &&
+			    strcmp(get_string(json_array_get(findings, i), "level"), doctor_level_words[l]) == 0)
 				worst = l;
 	return worst;
 }

@@ -236,17 +236,10 @@ take_value(const struct option_row *row, struct options *o)
 	return rc;
 }
 
-/* -- arguments of commands; text is NULL when one that is needed is missing -- */
+/* -- arguments of commands -- */
 
 static int
-options_take_service(const char *text, struct options *o, FILE *err)
-{
-	o->service = text;
-	return text != NULL ? 0 : options_refuse(err, "the name of a service is needed", "");
-}
-
-static int
-options_take_peer(const char *text, struct options *o, FILE *err)
+take_host(const char *text, struct options *o, FILE *err)
 {
 	if (text == NULL)
 		return options_refuse(err, "check needs HOST:PORT", "");
@@ -285,22 +278,6 @@ is_beginning(const char *word)
 }
 
 static int
-take_address(const char *text, struct options *o, FILE *err)
-{
-	return parse_address(text, &o->peer) != 0 ? options_refuse(err, NOT_ADDRESS, text) : 0;
-}
-
-static int
-options_take_id(const char *text, struct options *o, FILE *err)
-{
-	char *end;
-
-	if (parse_positive(text, 10, INT64_MAX, &end, &o->id) != 0 || *end != '\0')
-		return options_refuse(err, "the ID of a connection is needed, as 'connections' shows it: ", text);
-	return 0;
-}
-
-static int
 options_take_level(const char *text, struct options *o, FILE *err)
 {
 #define OR_LEVEL(level, word) word,
@@ -325,42 +302,47 @@ options_take_number(const char *text, const char *of, uint32_t max, uint32_t *ou
 	return -EINVAL;
 }
 
+/* An argument of a command; text is NULL when a required one is missing. */
 static int
-take_group(const char *text, struct options *o, FILE *err)
+take_argument(unsigned field, bool needed, const char *text, struct options *o, FILE *err)
 {
-	return options_take_number(text, "a link group", UINT32_MAX, &o->group, err);
-}
+	char *end;
 
-static int
-take_link(const char *text, struct options *o, FILE *err)
-{
-	return options_take_number(text, "a link in its group", UINT8_MAX, &o->link, err);
+	switch (field) {
+	case CONTROL_F_SERVICE:
+		o->service = text;
+		return text != NULL ? 0 : options_refuse(err, "the name of a service is needed", "");
+	case CONTROL_F_PEER:
+		if (needed)
+			return take_host(text, o, err);
+		return parse_address(text, &o->peer) != 0 ? options_refuse(err, NOT_ADDRESS, text) : 0;
+	case CONTROL_F_ID:
+		if (parse_positive(text, 10, INT64_MAX, &end, &o->id) == 0 && *end == '\0')
+			return 0;
+		return options_refuse(err, "the ID of a connection is needed, as 'connections' shows it: ", text);
+	case CONTROL_F_LEVEL:
+		return options_take_level(text, o, err);
+	case CONTROL_F_GROUP:
+		return options_take_number(text, "a link group", UINT32_MAX, &o->group, err);
+	default:
+		return options_take_number(text, "a link in its group", UINT8_MAX, &o->link, err);
+	}
 }
 
 /* The arguments of a command, in their order. */
 static int
 take_named(const struct control_command_row *cmd, char ***next, struct options *o, FILE *err)
 {
-	static const struct {
-		unsigned field;
-		int (*needed)(const char *text, struct options *, FILE *err);
-		int (*optional)(const char *text, struct options *, FILE *err);
-	} arguments[] = {
-		{ CONTROL_F_SERVICE, options_take_service, options_take_service },
-		{ CONTROL_F_PEER, options_take_peer, take_address },
-		{ CONTROL_F_ID, options_take_id, options_take_id },
-		{ CONTROL_F_LEVEL, options_take_level, options_take_level },
-		{ CONTROL_F_GROUP, take_group, take_group },
-		{ CONTROL_F_LINK, take_link, take_link },
-	};
+	static const unsigned fields[] = { CONTROL_F_SERVICE, CONTROL_F_PEER, CONTROL_F_ID, CONTROL_F_LEVEL,
+		CONTROL_F_GROUP, CONTROL_F_LINK };
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(arguments) / sizeof(arguments[0]); i++) {
-		bool needed = (cmd->needs & arguments[i].field) != 0;
+	for (size_t i = 0; rc == 0 && i < sizeof(fields) / sizeof(fields[0]); i++) {
+		bool needed = (cmd->needs & fields[i]) != 0;
 
-		if ((cmd->named & arguments[i].field) == 0 || (**next == NULL && !needed))
+		if ((cmd->named & fields[i]) == 0 || (**next == NULL && !needed))
 			continue;
-		rc = (needed ? arguments[i].needed : arguments[i].optional)(**next, o, err);
+		rc = take_argument(fields[i], needed, **next, o, err);
 		*next += **next != NULL;
 	}
 	return rc;

@@ -52,7 +52,7 @@ show_confinement(FILE *f, const json_t *c, bool detail)
 			sep = on == 1 && !detail ? ", " : "\n             ";
 			if (on == 0 || detail) {
 				fputs(": ", f);
-				print_clean(f, get_string(p, "text"));
+				print_clean(f, get_string(p, "text"), true);
 			}
 		}
 		if (sep != head)
@@ -214,8 +214,9 @@ show_doctor(FILE *f, const json_t *d)
 		const char *what = get_string(one, "what");
 		bool ended = what[0] != '\0' && strchr(".?!", what[strlen(what) - 1]) != NULL;
 
-		template_print(f, one, "{level:-8} {area:-9} {what}");
-		template_print(f, one, ended ? "[advice? To do: {advice}]\n" : "[advice?. To do: {advice}]\n");
+		template_print(f, one,
+		    ended ? "{level:-8} {area:-9} {what}[advice? To do: {advice}]\n"
+		          : "{level:-8} {area:-9} {what}[advice?. To do: {advice}]\n");
 	}
 }
 

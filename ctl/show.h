@@ -1,7 +1,4 @@
-/*
- * Answers of the daemon as text. Takes the JSON that --json would print and
- * nothing else, so both always say the same.
- */
+/* Answers of the daemon as text, made only of the JSON that --json prints. */
 #pragma once
 
 #include <jansson.h>
@@ -14,12 +11,11 @@
 void show_answer(FILE *, enum control_command, const json_t *data, bool detail);
 /* Prints an answer that smcrctl has made of others, as text or JSON. */
 void show_made(bool json, enum control_command, const json_t *answer, bool detail);
-/* Prints one line of a trace. */
+/* Prints one line of a trace, or one event. */
 void show_trace(FILE *, const json_t *event);
-/* Prints one event. */
 void show_event(FILE *, const json_t *event);
 
-/* -- between show.c, show_lists.c, and who makes text of his own -- */
+/* -- also for other files of ctl that make text -- */
 
 /* "" , 0 and false for a member that is missing or of another type. */
 const char *get_string(const json_t *, const char *key);
@@ -34,7 +30,7 @@ struct column {
 	const char *heading, *cell;
 };
 
-/* One line for each item of the list; a column without heading ends columns. */
+/* One line for each item of the list, columns as wide as their widest cell; a column without heading ends columns. */
 void show_columns(FILE *, const json_t *list, const struct column *columns, bool detail);
 /* Prints the list of this key in data as a table. */
 void show_list(FILE *, const json_t *data, const char *key, bool detail);

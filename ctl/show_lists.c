@@ -1,4 +1,5 @@
 /* The lists as tables: which columns, in which order. Names follow smcr and smcss where they have one. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "ctl/template.h"
 #include "ctl/text.h"
 
+#define COLUMNS_MAX 32
 #define CODE_NO_ACTIVE_LINK "0x030a0000" /* CLC_DIAG_NO_ACTIVE_LINK, as reports have codes */
 
 /* Of SMC-R: "1", "2.0", "2.1"; nothing for a connection that is not on it. */
@@ -163,34 +165,66 @@ static const struct column soft_stats[] = {
 };
 /* clang-format on */
 
+/* Columns that UTF-8 text takes, one for each code point. */
+static size_t
+text_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s != '\0'; s++)
+		if (((unsigned char)*s & 0xc0) != 0x80)
+			n++;
+	return n;
+}
+
+/* The headings, then the cells, row by row, each with a 0 behind it. An empty cell is "-". */
+static void
+write_cells(FILE *cells, const json_t *list, const struct column *const *shown, size_t cnt)
+{
+	for (size_t i = 0; i < cnt * (json_array_size(list) + 1); i++) {
+		const json_t *item = json_array_get(list, i / cnt - 1);
+		const struct column *c = shown[i % cnt];
+		const long from = ftell(cells);
+
+		if (i < cnt)
+			fputs(c->heading, cells);
+		else if (!template_is_missing(item, c->cell)) /* in another version of the daemon */
+			template_write(cells, item, c->cell);
+		fputs(ftell(cells) == from ? "-" : "", cells);
+		fputc('\0', cells);
+	}
+}
+
 void
 show_columns(FILE *f, const json_t *list, const struct column *columns, bool detail)
 {
+	const struct column *shown[COLUMNS_MAX];
+	size_t width[COLUMNS_MAX] = { 0 }, cnt = 0, len = 0, i = 0;
 	char *text = NULL;
-	size_t len;
-	FILE *cell = open_memstream(&text, &len);
-	struct table t = { 0 };
+	FILE *cells = open_memstream(&text, &len);
 
-	for (const struct column *c = columns; c->heading != NULL; c++)
+	for (const struct column *c = columns; c->heading != NULL; c++) {
+		assert(cnt < COLUMNS_MAX);
 		if (detail || (c->flags & DETAIL) == 0)
-			table_column(&t, c->heading, (c->flags & RIGHT) != 0);
-	for (size_t i = 0; cell != NULL && i < json_array_size(list); i++) {
-		const json_t *item = json_array_get(list, i);
-
-		for (const struct column *c = columns; c->heading != NULL; c++) {
-			if (!detail && (c->flags & DETAIL) != 0)
-				continue;
-			rewind(cell);
-			if (!template_is_missing(item, c->cell)) /* in another version of the daemon */
-				template_write(cell, item, c->cell);
-			fputc('\0', cell);
-			table_cell(&t, fflush(cell) == 0 ? text : "?");
-		}
+			shown[cnt++] = c;
 	}
-	table_print(&t, f);
-	table_fini(&t);
-	if (cell != NULL)
-		fclose(cell);
+	if (cells != NULL)
+		write_cells(cells, list, shown, cnt);
+	const bool complete = cells != NULL && fclose(cells) == 0;
+	for (const char *cell = text; cell != NULL && cell < text + len; cell += strlen(cell) + 1, i++)
+		if (text_width(cell) > width[i % cnt])
+			width[i % cnt] = text_width(cell);
+	i = 0;
+	for (const char *cell = text; cell != NULL && cell < text + len; cell += strlen(cell) + 1, i++) {
+		const int pad = (int)(width[i % cnt] - text_width(cell));
+		const bool right = (shown[i % cnt]->flags & RIGHT) != 0, last = i % cnt == cnt - 1;
+
+		fprintf(f, "%*s", right ? pad : 0, "");
+		print_clean(f, cell, false);
+		fprintf(f, "%*s%s", right || last ? 0 : pad, "", last ? "\n" : "  ");
+	}
+	if (!complete)
+		fputs("(out of memory: the table is cut short)\n", f);
 	free(text);
 }
 

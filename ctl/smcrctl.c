@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <locale.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -18,10 +19,8 @@
 #include "ctl/text.h"
 #include "ctl/top.h"
 
-#define ANSWER_MS 15000  /* without a byte from the daemon */
-#define RELOAD_MS 180000 /* it resolves names */
-#define DELTA_MS 2000    /* between two looks, when --watch does not say */
-#define TOP_ROWS 20      /* connections, without a screen */
+#define DELTA_MS 2000 /* between two samples without --watch */
+#define TOP_ROWS 20   /* connections, without a screen */
 
 enum {
 	EXIT_WELL = 0,
@@ -57,7 +56,7 @@ tell_error(const json_t *error)
 		fputs("smcrctl: the new configuration was refused, the old one stays in force:\n", stderr);
 	else
 		fputs("smcrctl: smcrd says: ", stderr);
-	print_clean(stderr, text != NULL ? text : "nothing");
+	print_clean(stderr, text != NULL ? text : "nothing", true);
 	if (text == NULL || text[0] == '\0' || text[strlen(text) - 1] != '\n')
 		fputc('\n', stderr);
 	return refused || no ? EXIT_NO : EXIT_TROUBLE;
@@ -136,13 +135,13 @@ events_over(const struct options *o, unsigned shown)
 /* The answer; of a trace or events also the lines that follow, until the last one, or the daemon or the reader of our output
  * goes. */
 static int
-ask_and_print(const struct options *o, struct ask *a, const char *request)
+print_lines(const struct options *o, struct ask *a)
 {
-	const char *line = ask_send(a, request, stderr) == 0 ? ask_line(a, stderr) : NULL;
+	const char *line = ask_line(a);
 	bool lines_follow = o->command == CONTROL_TRACE || o->command == CONTROL_EVENTS;
 	unsigned shown = 0;
 
-	for (bool following = false; line != NULL; line = ask_line(a, stderr)) {
+	for (bool following = false; line != NULL; line = ask_line(a)) {
 		json_t *root = parse_line(line);
 		const json_t *error = json_object_get(root, "error");
 
@@ -174,20 +173,13 @@ ask_and_print(const struct options *o, struct ask *a, const char *request)
 static int
 run_request(const struct options *o, const char *peer)
 {
-	char *request = options_request(o, peer);
-	int status = EXIT_TROUBLE;
-	unsigned patience_ms = o->command == CONTROL_RELOAD ? RELOAD_MS : ANSWER_MS;
 	struct ask a;
+	int status;
 
-	if (o->command == CONTROL_CHECK)
-		patience_ms += o->timeout_ms;
-	if (request == NULL) {
-		fprintf(stderr, "smcrctl: out of memory\n");
-	} else if (ask_open(&a, o->socket, patience_ms, stderr) == 0) {
-		status = ask_and_print(o, &a, request);
-		ask_close(&a);
-	}
-	free(request);
+	if (ask_begin(&a, o, peer) != 0)
+		return EXIT_TROUBLE;
+	status = print_lines(o, &a);
+	ask_close(&a);
 	return status;
 }
 
@@ -222,12 +214,10 @@ static json_t *
 fetch(const struct options *o, struct ask *a, enum control_command command)
 {
 	struct options one = { .command = command, .worker = o->worker };
-	char *request = options_request(&one, NULL);
-	const char *line = request != NULL && ask_send(a, request, stderr) == 0 ? ask_line(a, stderr) : NULL;
+	const char *line = ask_send(a, &one, NULL) == 0 ? ask_line(a) : NULL;
 	json_t *root = line != NULL ? parse_line(line) : NULL;
 	const json_t *error = json_object_get(root, "error");
 
-	free(request);
 	if (json_is_object(error)) {
 		(void)tell_error(error);
 		json_decref(root);
@@ -237,11 +227,26 @@ fetch(const struct options *o, struct ask *a, enum control_command command)
 }
 
 static void
-wait_ms(int64_t ms)
+watch_heading(const struct options *o)
 {
-	struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+	time_t now = time(NULL);
+	char text[64] = "";
+	struct tm tm;
 
-	nanosleep(&pause, NULL);
+	if (o->json)
+		return;
+	if (localtime_r(&now, &tm) != NULL)
+		strftime(text, sizeof(text), "%F %T", &tm);
+	if (isatty(STDOUT_FILENO))
+		fputs("\033[H\033[2J", stdout);
+	printf("smcrctl %s, every %.1fs: %s\n", control_commands[o->command].name, (double)o->watch_ms / 1000, text);
+}
+
+/* Until the next sample. */
+static void
+pause_watch(const struct options *o)
+{
+	(void)poll(NULL, 0, o->watch_ms != 0 ? (int)o->watch_ms : DELTA_MS);
 }
 
 /* Of one command alone. */
@@ -251,14 +256,12 @@ fetch_one(const struct options *o, enum control_command command)
 	json_t *root = NULL;
 	struct ask a;
 
-	if (ask_open(&a, o->socket, ANSWER_MS, stderr) == 0) {
+	if (ask_open(&a, o, false) == 0) {
 		root = fetch(o, &a, command);
 		ask_close(&a);
 	}
 	return root;
 }
-
-static void watch_heading(const struct options *);
 
 /* Of two looks, or with --watch of each and the one before, until the daemon is not there. */
 static int
@@ -267,7 +270,7 @@ run_delta(const struct options *o)
 	json_t *before = fetch_one(o, CONTROL_STATS);
 
 	while (before != NULL) {
-		wait_ms(o->watch_ms != 0 ? o->watch_ms : DELTA_MS);
+		pause_watch(o);
 		json_t *after = fetch_one(o, CONTROL_STATS), *diff = after != NULL ? delta_make(before, after) : NULL;
 		if (diff != NULL && o->watch_ms != 0)
 			watch_heading(o);
@@ -336,7 +339,7 @@ show_top(const struct options *o, struct top *t)
 	int rc = EXIT_TROUBLE;
 	struct ask a;
 
-	if (ask_open(&a, o->socket, ANSWER_MS, stderr) != 0)
+	if (ask_open(&a, o, false) != 0)
 		return EXIT_TROUBLE;
 	json_t *status = fetch(o, &a, CONTROL_STATUS);
 	json_t *conns = status != NULL ? fetch(o, &a, CONTROL_CONNECTIONS) : NULL;
@@ -354,12 +357,10 @@ static int
 run_top(const struct options *o)
 {
 	struct top t = { 0 };
-	int status = show_top(o, &t);
+	int status;
 
-	while (status == EXIT_WELL && fflush(stdout) == 0) {
-		wait_ms(o->watch_ms != 0 ? o->watch_ms : DELTA_MS);
-		status = show_top(o, &t);
-	}
+	while ((status = show_top(o, &t)) == EXIT_WELL && fflush(stdout) == 0)
+		pause_watch(o);
 	top_fini(&t);
 	return status;
 }
@@ -372,29 +373,13 @@ run_once(const struct options *o)
 	return o->command == CONTROL_CHECK ? run_check(o) : run_request(o, NULL);
 }
 
-static void
-watch_heading(const struct options *o)
-{
-	time_t now = time(NULL);
-	char text[64] = "";
-	struct tm tm;
-
-	if (o->json)
-		return;
-	if (localtime_r(&now, &tm) != NULL)
-		strftime(text, sizeof(text), "%F %T", &tm);
-	if (isatty(STDOUT_FILENO))
-		fputs("\033[H\033[2J", stdout);
-	printf("smcrctl %s, every %.1fs: %s\n", control_commands[o->command].name, (double)o->watch_ms / 1000, text);
-}
-
 /* True when a daemon is there. Says nothing. */
 static bool
 daemon_runs(const struct options *o)
 {
 	struct ask a;
 
-	if (ask_open(&a, o->socket, ANSWER_MS, NULL) != 0)
+	if (ask_open(&a, o, true) != 0)
 		return false;
 	ask_close(&a);
 	return true;
@@ -440,18 +425,8 @@ run_watch(const struct options *o)
 			return status;
 		if (fflush(stdout) != 0)
 			return EXIT_TROUBLE;
-		wait_ms(o->watch_ms);
+		pause_watch(o);
 	}
-}
-
-static int
-smcrctl_run(const struct options *o)
-{
-	if (o->command == CONTROL_TOP)
-		return run_top(o);
-	if (o->delta)
-		return run_delta(o);
-	return o->watch_ms != 0 ? run_watch(o) : run_once(o);
 }
 
 int
@@ -463,7 +438,10 @@ main(int argc, char **argv)
 	enum options_result parsed = options_parse(argc, argv, &o, stdout, stderr);
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? EXIT_WELL : EXIT_TROUBLE;
-	int status = smcrctl_run(&o);
+	int status = o.command == CONTROL_TOP ? run_top(&o)
+	    : o.delta                         ? run_delta(&o)
+	    : o.watch_ms != 0                 ? run_watch(&o)
+	                                      : run_once(&o);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "smcrctl: cannot write the output\n");
 		return EXIT_TROUBLE;

@@ -236,7 +236,7 @@ template_print(FILE *f, const json_t *o, const char *template)
 {
 	char *text = template_str(o, template);
 
-	print_clean(f, text != NULL ? text : "(out of memory)\n");
+	print_clean(f, text != NULL ? text : "(out of memory)\n", true);
 	free(text);
 }
 

@@ -1,6 +1,4 @@
-/*
- * Texts with members of a JSON object in them. A template is a constant of ours; what comes from JSON is never read as one.
- *
+/* Texts with members of a JSON object in them. A template is a constant of ours; JSON is never read as one.
  *   {path}          a string; the strings of an array with commas between
  *   {path:kind}     a number, see below; {a+b:kind} a sum. An array is as many as its items, a missing member is 0, one below 0 is "-"
  *   {path:kindW}    in W columns, to the right; to the left with -W
@@ -11,8 +9,7 @@
  * A path is the names of members with dots between. A condition is one path or several with commas, of which one must be true,
  * above 0, or not empty; path=value compares, path~value with a beginning, and ! before it is its opposite.
  * Kinds: n number, b bytes, B bytes with the unit's name, t milliseconds, u microseconds, q number of a queue pair, s "s" of a
- * plural, T time of day and D date and time of microseconds since 1970.
- */
+ * plural, T time of day and D date and time of microseconds since 1970. */
 #pragma once
 
 #include <jansson.h>

@@ -1,10 +1,8 @@
-/* Numbers and tables as text; see text.h. */
+/* Numbers as text, and text for a terminal; see text.h. */
 #include "ctl/text.h"
 
-#include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 char *
 human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
@@ -83,18 +81,6 @@ plural(int64_t cnt)
 	return cnt == 1 ? "" : "s";
 }
 
-/* Columns that UTF-8 text takes, one for each code point. */
-static size_t
-text_width(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s != '\0'; s++)
-		if (((unsigned char)*s & 0xc0) != 0x80)
-			n++;
-	return n;
-}
-
 /* Bytes of the control character at s, those from U+0080 to U+009F included; 0 when there is none. */
 static unsigned
 control_len(const char *s)
@@ -106,9 +92,8 @@ control_len(const char *s)
 	return c < 0x20 || c == 0x7f;
 }
 
-/* Each control character becomes one '?'. */
-static void
-write_clean(FILE *f, const char *text, bool newlines)
+void
+print_clean(FILE *f, const char *text, bool newlines)
 {
 	while (*text != '\0') {
 		unsigned n = newlines && *text == '\n' ? 0 : control_len(text);
@@ -116,65 +101,4 @@ write_clean(FILE *f, const char *text, bool newlines)
 		fputc(n > 0 ? '?' : *text, f);
 		text += n > 0 ? n : 1;
 	}
-}
-
-void
-print_clean(FILE *f, const char *text)
-{
-	write_clean(f, text, true);
-}
-
-static void
-text_add(struct table *t, const char *text)
-{
-	size_t *width = &t->width[t->cell_cnt++ % t->columns], own = text_width(text);
-
-	if (own > *width)
-		*width = own;
-	if (t->cells == NULL)
-		t->cells = open_memstream(&t->text, &t->len);
-	if (t->cells == NULL)
-		return;
-	write_clean(t->cells, text, false);
-	fputc('\0', t->cells);
-}
-
-void
-table_column(struct table *t, const char *heading, bool right)
-{
-	assert(t->cell_cnt == t->columns && t->columns < TABLE_COLUMNS_MAX);
-	t->right[t->columns++] = right;
-	text_add(t, heading);
-}
-
-void
-table_cell(struct table *t, const char *text)
-{
-	text_add(t, text[0] != '\0' ? text : "-");
-}
-
-void
-table_print(struct table *t, FILE *f)
-{
-	bool failed = t->cells == NULL || fflush(t->cells) != 0;
-	unsigned col = 0;
-
-	for (const char *cell = t->text; cell != NULL && cell < t->text + t->len; cell += strlen(cell) + 1) {
-		int pad = (int)(t->width[col] - text_width(cell));
-		bool last = col + 1 == t->columns;
-
-		fprintf(f, "%*s%s%*s%s", t->right[col] ? pad : 0, "", cell, t->right[col] || last ? 0 : pad, "",
-		    last ? "\n" : "  ");
-		col = last ? 0 : col + 1;
-	}
-	if (failed)
-		fputs("(out of memory: the table is cut short)\n", f);
-}
-
-void
-table_fini(struct table *t)
-{
-	if (t->cells != NULL)
-		fclose(t->cells);
-	free(t->text);
 }

@@ -333,20 +333,14 @@ START_TEST(tables_align_utf8_and_hide_control_characters)
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
-	struct table t = { 0 };
+	static const struct column columns[] = { { LEFT, "NAME", "{name}" }, { RIGHT, "N", "{n:n}" },
+		{ LEFT, "LAST", "{last}" }, { 0 } };
+	json_t *list = json_pack("[{s:s, s:i, s:s}, {s:s, s:i, s:s}]", "name", "é€", "n", 1, "last", "", "name",
+	    "\x1b]0;x\x07\x7f\xc2\x9b", "n", 100, "last", "end");
 
-	table_column(&t, "NAME", false);
-	table_column(&t, "N", true);
-	table_column(&t, "LAST", false);
-	table_cell(&t, "é€");
-	table_cell(&t, "1");
-	table_cell(&t, "");
-	table_cell(&t, "\x1b]0;x\x07\x7f\xc2\x9b");
-	table_cell(&t, "100");
-	table_cell(&t, "end");
-	table_print(&t, f);
+	show_columns(f, list, columns, false);
+	json_decref(list);
 	fclose(f);
 	ck_assert_str_eq(text, "NAME        N  LAST\né€          1  -\n?]0;x???  100  end\n");
 	free(text);
-	table_fini(&t);
 }

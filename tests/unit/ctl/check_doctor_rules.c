@@ -239,7 +239,7 @@ START_LOOP_TEST(what_is_wrong_is_found, 0, sizeof(ills) / sizeof(ills[0]))
 		if (strcmp(get_string(one, "level"), "ok") == 0)
 			continue;
 		cnt++;
-		ck_assert_str_eq(get_string(one, "level"), doctor_level_str(ills[_i].level));
+		ck_assert_str_eq(get_string(one, "level"), doctor_level_words[ills[_i].level]);
 		ck_assert_str_eq(get_string(one, "area"), ills[_i].area);
 		ck_assert_msg(strstr(get_string(one, "what"), ills[_i].what) != NULL, "%s", get_string(one, "what"));
 		ck_assert_str_ne(get_string(one, "advice"), "");
