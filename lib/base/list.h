@@ -105,6 +105,15 @@ list_next(const struct list_node *head, const struct list_node *n)
 #define LIST_NEXT(type, obj, head, member) \
 	((type *)((obj) != NULL ? list_object(list_next(head, &(obj)->member), offsetof(type, member)) : NULL))
 
+/* The first element for which cond, an expression of obj, is true; NULL: none. */
+#define LIST_FIND(type, obj, head, member, cond)                  \
+	({                                                        \
+		type *obj = LIST_FIRST(type, head, member);       \
+		while (obj != NULL && !(cond))                    \
+			obj = LIST_NEXT(type, obj, head, member); \
+		obj;                                              \
+	})
+
 /* Elements in order, as their type: LIST_EACH(struct rmb, rmb, &lgr->rmbs, node). The body may remove and free the
  * current element only. */
 #define LIST_EACH(type, obj, head, member)                                                                 \

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "smcr/engine.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
 #include "smcr/rendezvous/rendezvous.h"
@@ -38,23 +37,15 @@ outlives_port(const struct link *link)
 	return link->state == LINK_ACTIVE && link->lgr->state == LGR_ACTIVE && rnic_is_iwarp(link->info.transport);
 }
 
-/* The group has an active, responsive link on another device with its port up. */
-static bool
-has_other_way(const struct lgr *lgr, const struct rnic_dev *dev)
-{
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->suspect == NULL && l->dev != dev &&
-		    rnic_query(l->dev).port == RNIC_PORT_UP)
-			return true;
-	return false;
-}
-
 /* Connections move to another link of the group. Without one they wait, like TCP, for the port or last_link_ms. */
 static void
 port_down(struct smcr *eng, const struct rnic_dev *dev)
 {
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
-		bool moves = has_other_way(lgr, dev);
+		/* An active, responsive link on another device with its port up. */
+		bool moves = LGR_ANY_LINK(l, lgr,
+		    l->state == LINK_ACTIVE && l->suspect == NULL && l->dev != dev &&
+		        rnic_query(l->dev).port == RNIC_PORT_UP);
 
 		LGR_EACH_LINK(l, lgr) {
 			if (l->dev != dev)
@@ -114,8 +105,8 @@ qp_failed(struct link *link, const struct rnic_event *ev, const char *words)
 	link_lost(link, ev->why != NULL ? ev->why : words);
 }
 
-static void
-device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
+void
+engine_device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
 {
 	struct link *link = ev->ctx;
 
@@ -157,24 +148,5 @@ device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev
 		break;
 	case RNIC_EV_DEV_FREED:
 		break;
-	}
-}
-
-void
-engine_device_events(struct smcr *eng)
-{
-	struct list_node todo;
-	struct rnic_dev *dev;
-
-	list_move_all(&todo, &eng->devices);
-	while ((dev = LIST_POP(struct rnic_dev, &todo, node)) != NULL) {
-		struct rnic_event ev = { .type = RNIC_EV_TROUBLE };
-
-		while (ev.type != RNIC_EV_DEV_FREED && dev->ops->poll_event(dev, &ev)) {
-			device_event(eng, dev, &ev);
-			engine_act_on_marks(eng);
-		}
-		if (ev.type != RNIC_EV_DEV_FREED)
-			list_push(&eng->devices, &dev->node);
 	}
 }

@@ -5,5 +5,5 @@
 
 /* Ends all links of the device; new links do not use it. */
 void engine_device_ends(struct smcr *, struct rnic_dev *, const char *why);
-/* Handles the events of all devices; the last event of a device is its end. */
-void engine_device_events(struct smcr *);
+/* Handles an event of the device. */
+void engine_device_event(struct smcr *, struct rnic_dev *, const struct rnic_event *);

@@ -13,7 +13,6 @@
 #include "smcr/group/llc.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
-#include "smcr/state/log.h"
 
 #define CONNS_PER_CHUNK 64
 #define RDVS_PER_CHUNK 16
@@ -72,18 +71,11 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 	idtable_init(&eng->conns, cfg->conns_max < IDTABLE_MAX ? cfg->conns_max : IDTABLE_MAX);
 	slab_init(&eng->conn_slab, sizeof(struct smcr_conn), CONNS_PER_CHUNK);
 	slab_init(&eng->rdv_slab, sizeof(struct rdv), RDVS_PER_CHUNK);
-	list_init(&eng->devices);
-	list_init(&eng->lgrs);
-	list_init(&eng->dead_lgrs);
-	list_init(&eng->peers);
-	list_init(&eng->events);
-	list_init(&eng->dead_conns);
-	list_init(&eng->busy_links);
-	list_init(&eng->waiting_links);
-	list_init(&eng->marked_lgrs);
-	list_init(&eng->waiting_lgrs);
-	list_init(&eng->marked_conns);
-	list_init(&eng->marked_peers);
+	struct list_node *lists[] = { &eng->devices, &eng->lgrs, &eng->dead_lgrs, &eng->peers, &eng->events,
+		&eng->dead_conns, &eng->busy_links, &eng->waiting_links, &eng->marked_lgrs, &eng->waiting_lgrs,
+		&eng->marked_conns, &eng->marked_peers };
+	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		list_init(lists[i]);
 	/* Our own MAC, locally administered, for devices without one; peer ID: instance number and this MAC (A.2.1). */
 	rng->fill(rng, eng->mac, sizeof(eng->mac));
 	eng->mac[0] = (uint8_t)((eng->mac[0] & 0xfc) | 0x02);
@@ -278,6 +270,26 @@ completions(struct smcr *eng)
 	return all_in;
 }
 
+/* The last event of a device is its end. */
+static void
+device_events(struct smcr *eng)
+{
+	struct list_node todo;
+	struct rnic_dev *dev;
+
+	list_move_all(&todo, &eng->devices);
+	while ((dev = LIST_POP(struct rnic_dev, &todo, node)) != NULL) {
+		struct rnic_event ev = { .type = RNIC_EV_TROUBLE };
+
+		while (ev.type != RNIC_EV_DEV_FREED && dev->ops->poll_event(dev, &ev)) {
+			engine_device_event(eng, dev, &ev);
+			engine_act_on_marks(eng);
+		}
+		if (ev.type != RNIC_EV_DEV_FREED)
+			list_push(&eng->devices, &dev->node);
+	}
+}
+
 void
 smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 {
@@ -295,7 +307,7 @@ smcr_remove_device(struct smcr *eng, struct rnic_dev *dev)
 	lgr_sweep(eng);
 	free_dead(eng);
 	dev->ops->free(dev);
-	engine_device_events(eng); /* software devices end at once */
+	device_events(eng); /* software devices end at once */
 	free_dead(eng);
 }
 
@@ -336,7 +348,7 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 			dev->ops->progress(dev, now_ns);
 	/* Completions first: data that arrived before a QP error counts. */
 	(void)completions(eng);
-	engine_device_events(eng);
+	device_events(eng);
 	failed_links_lost(eng);
 	timerq_run(&eng->timers, now_ns);
 	engine_settle(eng);

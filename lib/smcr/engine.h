@@ -1,4 +1,4 @@
-/* Parts of the engine's turn (smcr.h), for engine.c, device.c and tests that call a room directly. */
+/* Part of the engine's turn (smcr.h), for tests that call a room directly. */
 #pragma once
 
 #include "smcr/smcr.h"

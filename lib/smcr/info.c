@@ -4,6 +4,7 @@
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"
 #include "smcr/data/window.h"
+#include "smcr/group/lgr.h"
 #include "smcr/group/llc.h"
 #include "smcr/group/topology.h"
 #include "smcr/rendezvous/rendezvous.h"
@@ -208,10 +209,7 @@ smcr_conn_next(const struct smcr *eng, uint32_t *pos, struct smcr_conn_info *out
 bool
 smcr_has_group(const struct smcr *eng, uint32_t id)
 {
-	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
-		if (lgr->id == id)
-			return true;
-	return false;
+	return lgr_find(eng, id) != NULL;
 }
 
 bool

@@ -191,22 +191,17 @@ void
 conn_timer_fired(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
-	bool reset = rst_unanswered(conn), fin = fin_too_early(conn);
+	bool reset = rst_unanswered(conn), fin = fin_too_early(conn), answered = reset && !fin && link_answered(conn);
+	enum smcr_reason reason = reset ? SMCR_R_TCP_RESET : SMCR_R_CLOSE_TIMEOUT;
 
-	/* The response comes when its link recovers, or the link is lost. */
-	if (!reset && !is_aborting(conn) && conn->link->suspect != NULL && !link_has_ended(conn->link)) {
-		update_timer(conn);
-		return;
-	}
-	if (reset && !fin && link_answered(conn)) {
+	if (answered)
 		conn->close.tcp_rst = false;
+	/* Else the response comes when its link recovers, or the link is lost. */
+	if (answered || (!reset && !is_aborting(conn) && conn->link->suspect != NULL && !link_has_ended(conn->link))) {
 		update_timer(conn);
 		return;
 	}
-	conn_report(conn,
-	    fin         ? SMCR_R_TCP_FIN
-	        : reset ? SMCR_R_TCP_RESET
-	                : SMCR_R_CLOSE_TIMEOUT,
+	conn_report(conn, fin ? SMCR_R_TCP_FIN : reason,
 	    conn->close.doubt ? "no message of the peer since its link was lost" : "");
 	close_event(conn, CLOSE_TIMEOUT);
 }
@@ -427,15 +422,6 @@ smcr_shutdown_wr(struct smcr_conn *conn)
 	conn->close.shut_wr = true;
 	if (conn_is_open(conn))
 		conn_tx_schedule(conn);
-}
-
-void
-conn_reset(struct smcr_conn *conn)
-{
-	if (!conn_is_open(conn))
-		return;
-	conn->close.want_reset = true;
-	conn_tx_schedule(conn);
 }
 
 void

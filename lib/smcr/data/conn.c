@@ -67,10 +67,8 @@ conn_establish(struct smcr_conn *conn)
 	conn_set_state(conn, CONN_ACTIVE);
 	conn->established = true;
 	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
-	if (conn->role == SMCR_CLIENT)
-		conn->eng->ctr.established_client++;
-	else
-		conn->eng->ctr.established_server++;
+	conn->eng->ctr.established_client += conn->role == SMCR_CLIENT;
+	conn->eng->ctr.established_server += conn->role == SMCR_SERVER;
 	conn_raise(conn, SMCR_EV_ESTABLISHED | (conn->rx.head > conn->rx.tail ? SMCR_EV_READABLE : 0));
 	conn->close.rx_flags = 0;
 	conn_peer_flags(conn, early);
@@ -132,11 +130,15 @@ leave_group(struct smcr_conn *conn)
 	mark_conn_left(lgr);
 }
 
-static void
-give_back_elems(struct smcr_conn *conn, bool quarantine)
+void
+conn_detach(struct smcr_conn *conn, bool quarantine)
 {
 	struct lgr *lgr = conn->lgr;
 
+	if (lgr == NULL)
+		return;
+	if (conn->link != NULL)
+		leave_group(conn);
 	lgr->reader_cnt--;
 	/* Only a peer that closed in order wrote no more than its cursor. */
 	if ((conn->close.rx_flags & CDC_CLOSED) == 0)
@@ -149,15 +151,6 @@ give_back_elems(struct smcr_conn *conn, bool quarantine)
 	conn->rmb = NULL;
 	conn->lgr = NULL;
 	mark_conn_left(lgr);
-}
-
-void
-conn_detach(struct smcr_conn *conn, bool quarantine)
-{
-	if (conn->lgr == NULL)
-		return;
-	leave_group(conn);
-	give_back_elems(conn, quarantine);
 }
 
 void
@@ -185,8 +178,8 @@ conn_release(struct smcr_conn *conn)
 {
 	conn->released = true;
 	conn->events = 0;
-	if (conn->state == CONN_CLOSED && conn->lgr != NULL)
-		give_back_elems(conn, conn->close.quarantine);
+	if (conn->state == CONN_CLOSED)
+		conn_detach(conn, conn->close.quarantine);
 	list_remove(&conn->event_node);
 	if (conn->state == CONN_CLOSED || conn->state == CONN_FALLBACK)
 		list_push(&conn->eng->dead_conns, &conn->event_node);

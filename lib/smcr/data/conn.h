@@ -14,8 +14,7 @@ void conn_establish(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link. Resets receive cursors and writes the eye
  * catcher if the group has one. CDC messages are accepted now, even before the Confirm (3.5.2.4). */
 void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
-/* Claims the element in the peer's Accept or Confirm, in this remote RMB. The peer cannot take the RMB back afterwards,
- * even long before the first byte at first contact. */
+/* Claims the element in the peer's Accept or Confirm. The peer cannot take back this remote RMB afterwards. */
 void conn_hold_peer_elem(struct smcr_conn *, struct remote_rmb *, const struct clc_accept *);
 /* Releases the peer's element, if any. */
 void conn_drop_peer_elem(struct smcr_conn *);
@@ -73,8 +72,6 @@ void conn_bad_cdc(struct smcr_conn *, const struct link *, const char *why);
 void conn_rx_lost(struct smcr_conn *, const struct link *);
 /* smcr_close of an established connection: C when all is written. */
 void conn_close(struct smcr_conn *);
-/* smcr_reset of an established connection. */
-void conn_reset(struct smcr_conn *);
 /* All is written: sends the flags that waited for it. */
 void conn_all_written(struct smcr_conn *);
 /* Flags of a CDC message, or those received before the connection was established. */

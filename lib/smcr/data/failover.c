@@ -125,9 +125,8 @@ failover_moves_fired(struct timer *t)
 void
 failover_settled(struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_LOST)
-			return;
+	if (LGR_ANY_LINK(l, lgr, l->state == LINK_LOST))
+		return;
 	/* Others validate a move maybe only with their next message. */
 	if (lgr->dialect.closing_moves_unasked && lgr->terms.peer_os == CLC_OS_LINUX && lgr->state == LGR_ACTIVE)
 		look_for_unheard(lgr);
@@ -230,23 +229,12 @@ failover_ask(struct smcr_conn *conn, struct link *to)
 	conn_tx_schedule(conn);
 }
 
-void
-failover_drain(struct link *link)
-{
-	LIST_EACH(struct smcr_conn, conn, &link->lgr->conns, lgr_node)
-		if (conn->link == link)
-			failover_ask(conn, lgr_pick_link(link->lgr));
-}
-
 bool
 failover_stays(struct smcr_conn *conn)
 {
-	struct link *to = conn->link;
+	struct link *to = LGR_FIND_LINK(l, conn->lgr, l->state == LINK_ACTIVE && l->number == conn->tx.move_to);
 
-	LGR_EACH_LINK(l, conn->lgr)
-		if (l->state == LINK_ACTIVE && l->number == conn->tx.move_to)
-			to = l;
-	if (to == conn->link) {
+	if (to == NULL || to == conn->link) {
 		conn->tx.move_to = 0;
 		return true;
 	}

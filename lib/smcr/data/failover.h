@@ -28,5 +28,3 @@ bool failover_holds_back(const struct smcr_conn *);
 void failover_moves_fired(struct timer *);
 /* The failover validation message is complete: the peer knows of the move. Or the connection left its group. */
 void failover_resumed(struct smcr_conn *);
-/* Moves all connections away from the link. */
-void failover_drain(struct link *);

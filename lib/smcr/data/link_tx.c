@@ -116,13 +116,6 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 
 /* -- data -- */
 
-/* n - by, or 0. */
-static uint32_t
-less(uint32_t n, uint32_t by)
-{
-	return n > by ? n - by : 0;
-}
-
 /* Credits for data in this turn. */
 static struct rnic_credits
 data_credits(const struct link *link)
@@ -130,8 +123,8 @@ data_credits(const struct link *link)
 	struct rnic_credits room = link_credits(link);
 
 	if (link_outstanding(link) > 0) {
-		room.wrs = less(room.wrs, LLC_RESERVE);
-		room.sends = less(room.sends, LLC_RESERVE);
+		room.wrs -= min_u32(room.wrs, LLC_RESERVE);
+		room.sends -= min_u32(room.sends, LLC_RESERVE);
 	}
 	room.bytes = min_size(room.bytes, TURN_BYTES);
 	return room;

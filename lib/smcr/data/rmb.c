@@ -314,20 +314,14 @@ rmb_cool_down(struct lgr *lgr)
 		}
 }
 
-/* All data there was announced and consumed: the peer starts over. */
-static bool
-rmb_is_empty(const struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
-{
-	return conn->rx.head == conn->rx.tail && rmb->placed[idx - 1] == conn->rx.head &&
-	    conn->lgr->dialect.starts_over;
-}
-
-/* An element of this RMB; conn: its connection or NULL. */
+/* An element of this RMB; conn: its connection, NULL if free. Idle: all data was announced and consumed, and the peer
+ * starts over. */
 static void
 elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
-	bool idle = conn != NULL ? rmb_is_empty(rmb, idx, conn) : e->state == RMB_ELEM_FREE;
+	bool idle = conn == NULL ||
+	    (conn->rx.head == conn->rx.tail && rmb->placed[idx - 1] == conn->rx.head && conn->lgr->dialect.starts_over);
 
 	if (e->rests && idle && e->dirty > PAGE) {
 		pages_give_back(rmb_elem_ptr(rmb, idx), e->dirty);
@@ -503,9 +497,7 @@ remote_rmb_add(struct lgr *lgr, const struct link *link, uint32_t rkey, uint64_t
 	}
 	rr->lgr = lgr;
 	rr->number = ++lgr->remote_next_number;
-	rr->on[link->slot].known = true;
-	rr->on[link->slot].rkey = rkey;
-	rr->on[link->slot].addr = addr;
+	rr->on[link->slot] = (struct rtoken){ true, rkey, addr };
 	list_push(&lgr->remote_rmbs, &rr->node);
 	lgr->remote_rmb_cnt++;
 	return rr;

@@ -116,7 +116,7 @@ struct remote_rmb {
 	enum remote_rmb_state state;
 	uint32_t elem_size; /* as in CLC; 0 until first used */
 
-	struct {
+	struct rtoken {
 		bool known;
 		uint32_t rkey;
 		uint64_t addr;

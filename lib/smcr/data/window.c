@@ -17,10 +17,7 @@
 bool
 window_is_pinned(const struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr)
-		if (l->state != LINK_FREE && l->info.pins)
-			return true;
-	return false;
+	return LGR_ANY_LINK(l, lgr, l->state != LINK_FREE && l->info.pins);
 }
 
 /* The shortest round trip of the group's links; -1: not known. */

@@ -28,14 +28,6 @@ idle_fired(struct timer *t)
 }
 
 static void
-links_rest(struct lgr *lgr)
-{
-	LGR_EACH_LINK(l, lgr)
-		if (l->state != LINK_FREE && l->qp != NULL && l->dev->ops->rest != NULL)
-			l->dev->ops->rest(l->qp);
-}
-
-static void
 rmb_idle_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rmb_idle);
@@ -43,7 +35,9 @@ rmb_idle_fired(struct timer *t)
 	rmb_cool_down(lgr);
 	rmb_give_back(lgr);
 	sndbuf_give_back(lgr);
-	links_rest(lgr);
+	LGR_EACH_LINK(l, lgr)
+		if (l->state != LINK_FREE && l->qp != NULL && l->dev->ops->rest != NULL)
+			l->dev->ops->rest(l->qp);
 	/* Another timer of this turn may have lost the last link, which is handled after the timers. */
 	if (lgr_pick_link(lgr) != NULL)
 		llc_delete_idle_rmb(lgr);
@@ -53,9 +47,7 @@ rmb_idle_fired(struct timer *t)
 static void
 rkey_retry_fired(struct timer *t)
 {
-	struct lgr *lgr = CONTAINER_OF(t, struct lgr, rkey_retry);
-
-	mark_exchanges(lgr);
+	mark_exchanges(CONTAINER_OF(t, struct lgr, rkey_retry));
 }
 
 struct lgr *
@@ -162,8 +154,6 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 bool
 lgr_free(struct lgr *lgr)
 {
-	struct list_node *n;
-
 	bool leaving = false;
 
 	if (lgr->conn_cnt > 0 || lgr->rdv_cnt > 0)
@@ -175,10 +165,10 @@ lgr_free(struct lgr *lgr)
 	}
 	if (leaving || lgr->reader_cnt > 0)
 		return false;
-	while ((n = list_first(&lgr->rmbs)) != NULL)
-		rmb_free(CONTAINER_OF(n, struct rmb, node));
-	while ((n = list_first(&lgr->remote_rmbs)) != NULL)
-		remote_rmb_free(lgr, CONTAINER_OF(n, struct remote_rmb, node));
+	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
+		rmb_free(rmb);
+	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node)
+		remote_rmb_free(lgr, rr);
 	sndbuf_free_all(lgr);
 	list_remove(&lgr->node);
 	list_remove(&lgr->marks.node);
@@ -266,12 +256,6 @@ lgr_takes_conns(const struct lgr *lgr)
 	return !lgr->end_wanted && !quarantine_is_full(lgr);
 }
 
-bool
-lgr_has_place(const struct lgr *lgr, struct window_want want)
-{
-	return lgr->rmb_cnt < SMCR_RMBS_PER_GROUP || rmb_find_place(lgr, want) != NULL;
-}
-
 void
 lgr_mark_suspect(struct lgr *lgr)
 {
@@ -286,10 +270,7 @@ lgr_mark_suspect(struct lgr *lgr)
 bool
 lgr_is_suspect(const struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->is_suspect)
-			return true;
-	return false;
+	return LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && l->is_suspect);
 }
 
 /* -- operator requests -- */
@@ -342,12 +323,9 @@ smcr_rebalance(struct smcr *eng, uint32_t group_id)
 }
 
 struct lgr *
-lgr_find(struct smcr *eng, uint32_t id)
+lgr_find(const struct smcr *eng, uint32_t id)
 {
-	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
-		if (lgr->id == id)
-			return lgr;
-	return NULL;
+	return LIST_FIND(struct lgr, lgr, &eng->lgrs, node, lgr->id == id);
 }
 
 int

@@ -1,7 +1,6 @@
 /* Life of a link group; its state is in state/lgr.h. */
 #pragma once
 
-#include "smcr/data/window.h"
 #include "smcr/state/lgr.h"
 
 /* NULL when out of memory. */
@@ -23,10 +22,8 @@ void lgr_sweep(struct smcr *);
 void lgr_last_look(struct smcr *, const struct rnic_dev *dev);
 
 /* By ID, in any state; NULL: none. */
-struct lgr *lgr_find(struct smcr *, uint32_t id);
+struct lgr *lgr_find(const struct smcr *, uint32_t id);
 
-/* Has, or can create, a free element of this size. */
-bool lgr_has_place(const struct lgr *, struct window_want);
 /* New connections may join: the group is not ending, and the peer releases enough elements. */
 bool lgr_takes_conns(const struct lgr *);
 /* The peer claims not to know the group (A.2.5). As that is unproven, the group's links are tested: those that the peer

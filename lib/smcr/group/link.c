@@ -122,10 +122,10 @@ link_turn(struct link *link)
 
 /* -- the end -- */
 
-/* Frees the memory and registrations of the link. */
-static void
-release_memory(struct link *link)
+void
+link_qp_freed(struct link *link)
 {
+	link->leaving = false;
 	rmb_deregister_all(link->lgr, link);
 	sndbuf_deregister_all(link->lgr, link);
 	if (link->recv_mr != NULL)
@@ -137,8 +137,7 @@ release_memory(struct link *link)
 	pages_free(link->recv_wait, link->rq_depth * sizeof(*link->recv_wait));
 	link->recv_mr = NULL;
 	link->pd = NULL;
-	link->recv_buf = NULL;
-	link->long_buf = NULL;
+	link->recv_buf = link->long_buf = NULL;
 	link->wr = NULL;
 	link->recv_wait = NULL;
 }
@@ -156,15 +155,8 @@ release(struct link *link)
 		link->dev->ops->qp_destroy(link->qp);
 		link->qp = NULL;
 	} else if (!link->leaving) {
-		release_memory(link);
+		link_qp_freed(link);
 	}
-}
-
-void
-link_qp_freed(struct link *link)
-{
-	link->leaving = false;
-	release_memory(link);
 }
 
 void

@@ -6,8 +6,6 @@
 
 #include "smcr/group/llc_impl.h"
 
-typedef void (*llc_handler)(struct link *, const struct llc_msg *);
-
 /* Requests of the peer that may collide with an exchange of ours: columns of the collision table. */
 enum incoming {
 	IN_NOTHING, /* no collision possible */
@@ -32,11 +30,11 @@ late(struct link *link, const struct llc_msg *msg)
  * other steps it goes to `otherwise`; without that, or without an entry, it is a protocol error. An ADD LINK request of
  * a client is an "FYI" about a device (3.5.5.3), as REQUEST ADD LINK in version 2; its DELETE LINK is a request. */
 static const struct rule {
-	llc_handler take;
+	llc_handler *take;
 	unsigned steps;
-	llc_handler otherwise;
+	llc_handler *otherwise;
 	enum incoming in;
-	llc_handler refuse; /* refuses a colliding request */
+	llc_handler *refuse; /* refuses a colliding request */
 } rules[][2][2] = {
 #define CLIENT_REQUEST [0][0]
 #define CLIENT_RESPONSE [0][1]
@@ -288,10 +286,8 @@ llc_protocol_error(struct link *link, const char *what)
 static struct link *
 to_be_deleted(struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr)
-		if ((l->state == LINK_LOST || (l->state == LINK_ACTIVE && l->retiring)) && !l->delete_sent)
-			return l;
-	return NULL;
+	return LGR_FIND_LINK(
+	    l, lgr, (l->state == LINK_LOST || (l->state == LINK_ACTIVE && l->retiring)) && !l->delete_sent);
 }
 
 /* True: an exchange of links has started, or is due. */

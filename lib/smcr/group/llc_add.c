@@ -29,16 +29,6 @@ llc_next_number(struct lgr *lgr)
 
 /* -- local end of a new link, for ADD LINK and its response; remote end from those -- */
 
-/* Reachability of this port, as far as known. */
-static enum rnic_reach
-reach_of(const struct link *link, const uint8_t gid[16])
-{
-	struct rnic_gid to;
-
-	memcpy(to.b, gid, sizeof(to.b));
-	return link->dev->ops->reaches != NULL ? link->dev->ops->reaches(link->dev, &to) : RNIC_REACH_DIRECT;
-}
-
 /* Sends ADD LINK or its response; in version 2 with all our RTokens. 0 or a negative errno. */
 static int
 send_add_link(struct link *over, const struct link *link, bool response)
@@ -56,7 +46,7 @@ send_add_link(struct link *over, const struct link *link, bool response)
 	m->mtu_code = link->mtu_code;
 	m->mpa_port = link->info.mpa_port;
 	memcpy(m->client_gid, response ? link->info.gid.b : topology_client_gid(lgr, over), sizeof(m->client_gid));
-	m->direct = reach_of(link, response ? link->remote.gid.b : m->client_gid) != RNIC_REACH_GATEWAY;
+	m->direct = topology_reach(link->dev, response ? link->remote.gid.b : m->client_gid) != RNIC_REACH_GATEWAY;
 	if (lgr->version == LLC_VERSION_2)
 		LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 			llc_pair_put(pairs, m->pair_cnt++,
@@ -253,13 +243,12 @@ take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
 	const struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 
 	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
+		struct rtoken *known = &rr->on[f->link->slot], *added = &rr->on[f->new_link->slot];
+
 		/* Several RMBs may be registered as one region, with one rkey. */
-		if (!rr->on[f->link->slot].known || rr->on[f->link->slot].rkey != pair->old_rkey ||
-		    rr->on[f->new_link->slot].known)
+		if (!known->known || known->rkey != pair->old_rkey || added->known)
 			continue;
-		rr->on[f->new_link->slot].known = true;
-		rr->on[f->new_link->slot].rkey = pair->new_rkey;
-		rr->on[f->new_link->slot].addr = pair->new_vaddr;
+		*added = (struct rtoken){ true, pair->new_rkey, pair->new_vaddr };
 		return;
 	}
 	if (f->new_link->rtokens_ahead < UINT8_MAX)
@@ -398,20 +387,17 @@ send_cont(struct lgr *lgr)
 	return true;
 }
 
-/* Of an abandoned exchange whose link has ended: behind other messages it may come after the next exchange. */
-static bool
-is_late(struct lgr *lgr, uint8_t number)
-{
-	const struct link *link = lgr_link_by_number(lgr, number);
-
-	return number != 0 && (link == NULL || link_has_ended(link) || number == lgr->flow[LLC_FLOW_LINK].number);
-}
-
 static void
 llc_add_not_awaited(struct link *link, const struct llc_add_link_cont *m, const char *why)
 {
-	if (is_late(link->lgr, m->link_num))
-		link->lgr->eng->ctr.llc_ignored++;
+	struct lgr *lgr = link->lgr;
+	const struct link *named = lgr_link_by_number(lgr, m->link_num);
+	/* Of an abandoned exchange whose link has ended: behind other messages it may come after the next exchange. */
+	bool is_late = m->link_num != 0 &&
+	    (named == NULL || link_has_ended(named) || m->link_num == lgr->flow[LLC_FLOW_LINK].number);
+
+	if (is_late)
+		lgr->eng->ctr.llc_ignored++;
 	else
 		llc_protocol_error(link, why);
 }
@@ -531,7 +517,7 @@ llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 		llc_add_failed(lgr, "ADD LINK response with a bad MTU");
 	} else if (topology_is_parallel(lgr, link->dev, &r.gid, r.mac)) {
 		llc_add_failed(lgr, "the client's answer would make a parallel link");
-	} else if (lgr->version == LLC_VERSION_2 && reach_of(link, r.gid.b) == RNIC_REACH_NONE) {
+	} else if (lgr->version == LLC_VERSION_2 && topology_reach(link->dev, r.gid.b) == RNIC_REACH_NONE) {
 		llc_add_failed(lgr, "no route to the client's port");
 	} else {
 		join_new(link, m);

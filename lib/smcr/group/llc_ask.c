@@ -55,7 +55,6 @@ void
 llc_add_retry_fired(struct timer *t)
 {
 	struct lgr *lgr = CONTAINER_OF(t, struct lgr, add_retry);
-
 	const struct link *over = topology_link_to_ask_over(lgr);
 
 	lgr->eng->ctr.add_link_retries++;
@@ -68,18 +67,13 @@ llc_add_retry_fired(struct timer *t)
 
 /* A client needs a spare device. A server keeps offering a device with a link (3.5.1.6): a client that rejected that
  * has no other device, and reports one when it gets it. */
-static bool
-is_vain(const struct lgr *lgr)
-{
-	if (lgr->role == SMCR_CLIENT)
-		return topology_spare_device(lgr) == NULL;
-	return lgr->add_rejected && !topology_can_add(lgr);
-}
-
 int64_t
 llc_add_retry_ns(const struct lgr *lgr)
 {
-	return timer_armed(&lgr->add_retry) && !is_vain(lgr) ? lgr->add_retry.at_ns - lgr->eng->now_ns : -1;
+	bool hopeless = lgr->role == SMCR_CLIENT ? topology_spare_device(lgr) == NULL
+	                                         : lgr->add_rejected && !topology_can_add(lgr);
+
+	return timer_armed(&lgr->add_retry) && !hopeless ? lgr->add_retry.at_ns - lgr->eng->now_ns : -1;
 }
 
 /* Client: reports a spare device (3.5.5.1.2). The server may ignore it, so it is repeated until no device is spare. */

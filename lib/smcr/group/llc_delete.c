@@ -119,16 +119,6 @@ ask_again(struct link *gone)
 		llc_delete_link(gone);
 }
 
-/* The server would wait for completions that never come. */
-static bool
-would_hang(const struct link *gone)
-{
-	const struct lgr *lgr = gone->lgr;
-
-	return lgr->state == LGR_ACTIVE && gone->was_active && lgr->dialect.deletes_when_complete &&
-	    gone->info.retries_forever;
-}
-
 void
 llc_link_gone(struct link *link)
 {
@@ -140,7 +130,10 @@ llc_link_gone(struct link *link)
 		mark_exchanges(lgr);
 		return;
 	}
-	if (would_hang(link))
+	/* Else the server would wait for completions that never come. */
+	bool would_hang = lgr->state == LGR_ACTIVE && link->was_active && lgr->dialect.deletes_when_complete &&
+	    link->info.retries_forever;
+	if (would_hang)
 		engine_arm(lgr->eng, &link->delete_timer, SERVER_NOTICES_MS);
 	else
 		llc_delete_link(link);
@@ -267,7 +260,9 @@ llc_drain_link(struct link *gone, struct link *over, uint32_t ms)
 	gone->retiring = true;
 	llc_start(gone->lgr, LLC_FLOW_LINK, LLC_DRAIN_LINK, over, ms);
 	gone->lgr->flow[LLC_FLOW_LINK].gone = gone;
-	failover_drain(gone);
+	LIST_EACH(struct smcr_conn, conn, &gone->lgr->conns, lgr_node)
+		if (conn->link == gone)
+			failover_ask(conn, lgr_pick_link(gone->lgr));
 	mark_exchanges(gone->lgr);
 }
 

@@ -75,27 +75,13 @@ void llc_rkey_timeout(struct lgr *);
 /* The link of the exchange was lost: it restarts when the links are settled. */
 void llc_rkey_lost(struct lgr *);
 
-/* -- handlers of an LLC message that is legal for our role and step -- */
-
-void llc_confirm_link_req(struct link *, const struct llc_msg *);
-void llc_confirm_link_rsp(struct link *, const struct llc_msg *);
-void llc_add_link_req(struct link *, const struct llc_msg *);
-void llc_add_link_fyi(struct link *, const struct llc_msg *);
-void llc_add_link_rsp(struct link *, const struct llc_msg *);
-void llc_add_cont_req(struct link *, const struct llc_msg *);
-void llc_add_cont_rsp(struct link *, const struct llc_msg *);
-void llc_add_cont_late(struct link *, const struct llc_msg *);
-void llc_delete_link_from_server(struct link *, const struct llc_msg *);
-void llc_delete_link_from_client(struct link *, const struct llc_msg *);
-void llc_delete_link_rsp(struct link *, const struct llc_msg *);
-void llc_delete_link_unknown(struct link *, const struct llc_msg *);
-void llc_confirm_rkey_req(struct link *, const struct llc_msg *);
-void llc_confirm_rkey_refuse(struct link *, const struct llc_msg *);
-void llc_confirm_rkey_rsp(struct link *, const struct llc_msg *);
-void llc_confirm_rkey_cont_req(struct link *, const struct llc_msg *);
-void llc_confirm_rkey_cont_rsp(struct link *, const struct llc_msg *);
-void llc_delete_rkey_req(struct link *, const struct llc_msg *);
-void llc_delete_rkey_refuse(struct link *, const struct llc_msg *);
-void llc_delete_rkey_rsp(struct link *, const struct llc_msg *);
-void llc_test_link_req(struct link *, const struct llc_msg *);
-void llc_test_link_rsp(struct link *, const struct llc_msg *);
+/* Handlers of an LLC message that is legal for our role and step. */
+typedef void llc_handler(struct link *, const struct llc_msg *);
+llc_handler llc_confirm_link_req, llc_confirm_link_rsp;
+llc_handler llc_add_link_req, llc_add_link_fyi, llc_add_link_rsp;
+llc_handler llc_add_cont_req, llc_add_cont_rsp, llc_add_cont_late;
+llc_handler llc_delete_link_from_server, llc_delete_link_from_client, llc_delete_link_rsp, llc_delete_link_unknown;
+llc_handler llc_confirm_rkey_req, llc_confirm_rkey_refuse, llc_confirm_rkey_rsp;
+llc_handler llc_confirm_rkey_cont_req, llc_confirm_rkey_cont_rsp;
+llc_handler llc_delete_rkey_req, llc_delete_rkey_refuse, llc_delete_rkey_rsp;
+llc_handler llc_test_link_req, llc_test_link_rsp;

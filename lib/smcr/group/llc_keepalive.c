@@ -43,17 +43,13 @@ uint8_t
 smcr_test_link(struct smcr *eng, uint32_t group_id)
 {
 	struct lgr *lgr = lgr_find(eng, group_id);
+	struct link *link = lgr != NULL ? LGR_FIND_LINK(l, lgr, l->state == LINK_ACTIVE) : NULL;
 
-	if (lgr == NULL)
+	if (link == NULL)
 		return 0;
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state != LINK_ACTIVE)
-			continue;
-		if (!l->test_pending)
-			send_test(l);
-		return link_has_ended(l) ? 0 : l->number;
-	}
-	return 0;
+	if (!link->test_pending)
+		send_test(link);
+	return link_has_ended(link) ? 0 : link->number;
 }
 
 /* C.7.1 takes a missing response as the loss of the link. But Linux drops a request that collides with its own
@@ -70,23 +66,16 @@ llc_ask_alive(struct link *link, const char *what)
 
 /* -- suspect links -- */
 
-static bool
-another_answers(const struct link *link)
-{
-	LGR_EACH_LINK(l, link->lgr)
-		if (l != link && l->state == LINK_ACTIVE && l->suspect == NULL && l->proven_ns >= link->suspect_ns)
-			return true;
-	return false;
-}
-
 /* Ends a suspect link, or rechecks it after the response limit unless the peer does not know it. */
 static void
 judge(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
 	int64_t until_ns = link->suspect_ns + eng->cfg.last_link_ms * MS;
+	bool another_answers = LGR_ANY_LINK(l, link->lgr,
+	    l != link && l->state == LINK_ACTIVE && l->suspect == NULL && l->proven_ns >= link->suspect_ns);
 
-	if (another_answers(link) || link->is_suspect || until_ns <= eng->now_ns) {
+	if (another_answers || link->is_suspect || until_ns <= eng->now_ns) {
 		link_lost(link, link->suspect);
 		return;
 	}

@@ -55,7 +55,7 @@ int
 llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 {
 	struct link *over = lgr_pick_link(lgr);
-	struct rmb *rmb = NULL;
+	struct rmb *rmb;
 
 	/* One at a time: waiting connections request again after this one. */
 	if (!llc_may_begin_rkey(lgr) || timer_armed(&lgr->rkey_retry))
@@ -63,9 +63,7 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
 	/* One with an incomplete exchange counts: the peer may know it or not. */
-	LIST_EACH(struct rmb, r, &lgr->rmbs, node)
-		if (rmb == NULL && r->state == RMB_NEW && r->elem_size == elem_size)
-			rmb = r;
+	rmb = LIST_FIND(struct rmb, r, &lgr->rmbs, node, r->state == RMB_NEW && r->elem_size == elem_size);
 	if (rmb == NULL && lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP) {
 		lgr->eng->ctr.refused_rmbs_max++;
 		return -ENOSPC;
@@ -193,9 +191,7 @@ take_others(struct lgr *lgr, struct remote_rmb *rr, const struct llc_link_rkey *
 
 		if (l == NULL)
 			continue;
-		rr->on[l->slot].known = true;
-		rr->on[l->slot].rkey = others[i].rkey;
-		rr->on[l->slot].addr = others[i].vaddr;
+		rr->on[l->slot] = (struct rtoken){ true, others[i].rkey, others[i].vaddr };
 	}
 	await_cont(lgr, rr, (uint8_t)(left - here));
 }
@@ -319,24 +315,16 @@ delete_rmb(struct rmb *rmb)
 	rmb_set_state(rmb, RMB_DELETING, NULL);
 }
 
-/* An abandoned RKEY exchange over a link may still arrive: after DELETE RKEY over another link it would recreate a
- * deleted RMB at the peer. The test of the link, sent after it, settles that. */
-static bool
-may_be_overtaken(struct lgr *lgr)
-{
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->late_rkeys > 0 && l->test_pending)
-			return true;
-	return false;
-}
-
 void
 llc_delete_idle_rmb(struct lgr *lgr)
 {
 	int64_t limit = lgr->eng->now_ns - lgr->eng->cfg.rmb_idle_ms * MS;
 	struct rmb *idle = NULL;
+	/* An abandoned RKEY exchange over a link may still arrive: after DELETE RKEY over another link it would
+	 * recreate a deleted RMB at the peer. The test of the link, sent after it, settles that. */
+	bool may_be_overtaken = LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && l->late_rkeys > 0 && l->test_pending);
 
-	if (lgr->state != LGR_ACTIVE || !llc_may_begin_rkey(lgr) || may_be_overtaken(lgr))
+	if (lgr->state != LGR_ACTIVE || !llc_may_begin_rkey(lgr) || may_be_overtaken)
 		return;
 	/* The group keeps one RMB. */
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
@@ -349,11 +337,10 @@ llc_delete_idle_rmb(struct lgr *lgr)
 void
 llc_delete_unconfirmed(struct lgr *lgr)
 {
-	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
-		if (rmb->state == RMB_NEW && rmb->used == 0) {
-			delete_rmb(rmb);
-			return;
-		}
+	struct rmb *rmb = LIST_FIND(struct rmb, r, &lgr->rmbs, node, r->state == RMB_NEW && r->used == 0);
+
+	if (rmb != NULL)
+		delete_rmb(rmb);
 }
 
 void

@@ -19,15 +19,6 @@ owner_of(const uint8_t peer_id[8], const struct smcr_identity *remote)
 	return o;
 }
 
-struct owner
-owner_of_gid(const uint8_t gid[16], const struct smcr_identity *remote)
-{
-	struct owner o = { .remote = *remote };
-
-	memcpy(o.gid, gid, sizeof(o.gid));
-	return o;
-}
-
 void
 owner_str(const struct owner *o, char *buf, size_t cap)
 {
@@ -74,10 +65,7 @@ is_at(const struct lgr *lgr, const uint8_t addr[16])
 bool
 smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 {
-	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
-		if (is_at(lgr, addr))
-			return true;
-	return false;
+	return LIST_FIND(const struct lgr, lgr, &eng->lgrs, node, is_at(lgr, addr)) != NULL;
 }
 
 int64_t

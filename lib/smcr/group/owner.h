@@ -11,8 +11,6 @@
 #include "smcr/state/lgr.h"
 
 struct owner owner_of(const uint8_t peer_id[8], const struct smcr_identity *);
-/* A client without a peer ID before its Confirm (struct owner). */
-struct owner owner_of_gid(const uint8_t gid[16], const struct smcr_identity *);
 /* For the log: the peer ID in hex, or the GID instead of it. */
 void owner_str(const struct owner *, char *buf, size_t cap);
 bool owner_same(const struct owner *, const struct owner *);

@@ -5,28 +5,36 @@
 
 #include "smcr/group/link.h"
 #include "smcr/state/engine.h"
+bool
+topology_is_ipv4(const uint8_t addr[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	return memcmp(addr, mapped, sizeof(mapped)) == 0;
+}
+
+enum rnic_reach
+topology_reach(struct rnic_dev *dev, const uint8_t gid[16])
+{
+	struct rnic_gid to;
+
+	memcpy(to.b, gid, sizeof(to.b));
+	return dev->ops->reaches != NULL ? dev->ops->reaches(dev, &to) : RNIC_REACH_DIRECT;
+}
 
 /* The link shares an RNIC, on one side, with an older symmetric link. */
 static bool
 is_asymmetric(const struct link *link)
 {
-	LGR_EACH_LINK(l, link->lgr) {
-		if (l->state == LINK_ACTIVE && l->order < link->order &&
-		    (l->dev == link->dev || link_leads_to(l, link->remote.gid.b, link->remote.mac)) &&
-		    !is_asymmetric(l))
-			return true;
-	}
-	return false;
+	return LGR_ANY_LINK(l, link->lgr,
+	    l->state == LINK_ACTIVE && l->order < link->order &&
+	        (l->dev == link->dev || link_leads_to(l, link->remote.gid.b, link->remote.mac)) && !is_asymmetric(l));
 }
 
 struct link *
 topology_asymmetric_link(const struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state == LINK_ACTIVE && is_asymmetric(l))
-			return (struct link *)l;
-	}
-	return NULL;
+	return (struct link *)LGR_FIND_LINK(l, lgr, l->state == LINK_ACTIVE && is_asymmetric(l));
 }
 
 unsigned
@@ -39,11 +47,9 @@ struct link *
 topology_link_to_ask_over(struct lgr *lgr)
 {
 	struct link *over = lgr_pick_link(lgr), *asymmetric = topology_asymmetric_link(lgr);
+	struct link *other = LGR_FIND_LINK(l, lgr, l != asymmetric && l->state == LINK_ACTIVE && !l->retiring);
 
-	LGR_EACH_LINK(l, lgr)
-		if (over == asymmetric && l != asymmetric && l->state == LINK_ACTIVE && !l->retiring)
-			return l;
-	return over;
+	return over == asymmetric && other != NULL ? other : over;
 }
 
 /* Use of an RNIC of either side in the group; lower is better for a new link. */
@@ -92,7 +98,6 @@ is_usable(const struct lgr *lgr, struct rnic_dev *dev)
 	struct rnic_info info = rnic_query(dev);
 	enum rnic_transport transport = RNIC_TRANSPORT_ROCE;
 	enum rnic_gid_type type = info.gid_type;
-	static const uint8_t ipv4[12] = { [10] = 0xff, 0xff };
 
 	LGR_EACH_LINK(l, lgr)
 		if (l->state == LINK_ACTIVE) {
@@ -100,7 +105,7 @@ is_usable(const struct lgr *lgr, struct rnic_dev *dev)
 			type = l->info.gid_type;
 		}
 	/* Version 2 of Linux uses only IPv4. */
-	if (lgr->version == LLC_VERSION_2 && memcmp(info.gid.b, ipv4, sizeof(ipv4)) != 0)
+	if (lgr->version == LLC_VERSION_2 && !topology_is_ipv4(info.gid.b))
 		return false;
 	return info.port == RNIC_PORT_UP && info.transport == transport && info.vlan == lgr->vlan &&
 	    (!lgr->dialect.foreign || info.gid_type == type) && !is_port_of_another(lgr, &info, type);
@@ -110,11 +115,7 @@ bool
 topology_is_parallel(
     const struct lgr *lgr, const struct rnic_dev *dev, const struct rnic_gid *gid, const uint8_t mac[6])
 {
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state == LINK_ACTIVE && l->dev == dev && link_leads_to(l, gid->b, mac))
-			return true;
-	}
-	return false;
+	return LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && l->dev == dev && link_leads_to(l, gid->b, mac));
 }
 
 /* The device that the group uses least, with *use; NULL when none is up. to: only devices that reach this RNIC of the
@@ -131,8 +132,7 @@ least_used(const struct lgr *lgr, const struct rnic_gid *to, const uint8_t *to_m
 		if (!is_usable(lgr, dev) || (best != NULL && u >= *use))
 			continue;
 		if (to != NULL &&
-		    ((dev->ops->reaches != NULL && dev->ops->reaches(dev, to) == RNIC_REACH_NONE) ||
-		        topology_is_parallel(lgr, dev, to, to_mac)))
+		    (topology_reach(dev, to->b) == RNIC_REACH_NONE || topology_is_parallel(lgr, dev, to, to_mac)))
 			continue;
 		best = dev;
 		*use = u;
@@ -212,11 +212,7 @@ topology_client_gid(const struct lgr *lgr, const struct link *over)
 {
 	for (unsigned i = 0; i < lgr->terms.peer_gid_cnt; i++) {
 		const uint8_t *gid = lgr->terms.peer_gids[i];
-		bool used = false;
-
-		LGR_EACH_LINK(l, lgr)
-			used = used || (l->state == LINK_ACTIVE && link_leads_to(l, gid, over->remote.mac));
-		if (!used)
+		if (!LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && link_leads_to(l, gid, over->remote.mac)))
 			return gid;
 	}
 	return over->remote.gid.b;

@@ -2,6 +2,10 @@
 #pragma once
 
 #include "smcr/state/lgr.h"
+/* IPv4 mapped into IPv6. */
+bool topology_is_ipv4(const uint8_t addr[16]);
+/* Reachability of this port of the peer, as far as known. */
+enum rnic_reach topology_reach(struct rnic_dev *, const uint8_t gid[16]);
 
 /* The link that shares an RNIC with another one; NULL: none. */
 struct link *topology_asymmetric_link(const struct lgr *);

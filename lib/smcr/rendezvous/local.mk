@@ -8,7 +8,6 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/rdv_server.c \
 	lib/smcr/rendezvous/rdv_step.c \
 	lib/smcr/rendezvous/rdv_terms.c \
-	lib/smcr/rendezvous/rdv_turn.c \
 	lib/smcr/rendezvous/peer.c
 
 check_UNIT += \

@@ -107,11 +107,10 @@ peer_learn(struct smcr *eng, const char *key, const struct owner *owner)
 const struct owner *
 peer_known_owner(const struct smcr *eng, const char *key)
 {
-	LIST_EACH(const struct peer, p, &eng->peers, node) {
-		if (p->owner_known && peer_is(p, key, NULL))
-			return &p->owner;
-	}
-	return NULL;
+	const struct peer *p = LIST_FIND(
+	    const struct peer, q, &eng->peers, node, q->owner_known &&peer_is(q, key, NULL));
+
+	return p != NULL ? &p->owner : NULL;
 }
 
 bool
@@ -177,12 +176,6 @@ log_hold(struct smcr *eng, const struct peer *p, enum smcr_log_type type, int64_
 		owner_str(&p->owner, id, sizeof(id));
 	engine_log_peer(eng, type, p->role == SMCR_CLIENT ? p->key : NULL, id, known ? &p->owner.remote : NULL,
 	    (uint64_t)(hold / MS), why);
-}
-
-unsigned
-peer_is_avoided(const struct peer *p, int64_t now_ns)
-{
-	return p->sctp_failed || p->sctp_until_ns > now_ns ? RDV_SCTP : 0;
 }
 
 /* A firewall does not change soon, and each attempt costs a connection its SMC-R: the longest hold-off at once. */
@@ -296,8 +289,8 @@ peer_done(struct smcr *eng, struct peer *p, enum peer_outcome outcome)
 		hold_over(eng, p);
 	if (outcome == PEER_FAILED && (list_empty(&p->waiting) || ++p->attempts >= ATTEMPTS_MAX))
 		peer_failed(eng, p, leader->id);
-	if (!list_empty(&p->waiting) || !list_empty(&p->refused))
-		mark_peer(eng, &p->mark);
+	if ((!list_empty(&p->waiting) || !list_empty(&p->refused)) && list_empty(&p->mark))
+		list_push(&eng->marked_peers, &p->mark);
 	peer_settle(eng, p);
 }
 
@@ -340,11 +333,8 @@ peer_hold_from(const struct smcr_conn *conn, int64_t from_ns)
 static struct peer *
 held_off(const struct smcr *eng, const char *key)
 {
-	LIST_EACH(struct peer, p, &eng->peers, node) {
-		if (p->role == SMCR_CLIENT && strcmp(p->key, key) == 0)
-			return held_until_ns(eng, p) > eng->now_ns ? p : NULL;
-	}
-	return NULL;
+	return LIST_FIND(struct peer, p, &eng->peers, node,
+	    p->role == SMCR_CLIENT && strcmp(p->key, key) == 0 && held_until_ns(eng, p) > eng->now_ns);
 }
 
 int64_t
@@ -385,27 +375,20 @@ is_meant(const struct peer *p, const uint8_t *addr, const char *key)
 	return memcmp(p->owner.remote.addr, addr, sizeof(p->owner.remote.addr)) == 0;
 }
 
-/* Clears all failures of the peer. */
-static bool
-forgive(struct smcr *eng, struct peer *p)
-{
-	bool waits = held_until_ns(eng, p) > eng->now_ns || p->sctp_until_ns > eng->now_ns;
-
-	forget_failures(eng, p);
-	p->sctp_until_ns = 0;
-	p->sctp_failed = false;
-	peer_settle(eng, p);
-	return waits;
-}
-
 struct smcr_retried
 smcr_retry(struct smcr *eng, const uint8_t addr[16], const char *key)
 {
 	struct smcr_retried done = { 0 };
 
-	LIST_EACH(struct peer, p, &eng->peers, node)
-		if (is_meant(p, addr, key))
-			done.peers += forgive(eng, p);
+	LIST_EACH(struct peer, p, &eng->peers, node) {
+		if (!is_meant(p, addr, key))
+			continue;
+		done.peers += held_until_ns(eng, p) > eng->now_ns || p->sctp_until_ns > eng->now_ns;
+		forget_failures(eng, p);
+		p->sctp_until_ns = 0;
+		p->sctp_failed = false;
+		peer_settle(eng, p);
+	}
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
 		if ((addr != NULL && memcmp(lgr->owner.remote.addr, addr, sizeof(lgr->owner.remote.addr)) != 0) ||
 		    lgr->state != LGR_ACTIVE || !timer_armed(&lgr->add_retry))

@@ -8,9 +8,16 @@
 #include "smcr/state/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
 
+/* Our identity in version 1, for this device, and the networks of the CLC connection. */
 static void
-propose_nets(struct clc_proposal *p, const struct smcr_open *o)
+propose_v1(const struct smcr_conn *conn, struct clc_proposal *p, struct rnic_dev *dev)
 {
+	const struct smcr_open *o = &conn->rdv->open;
+	struct rnic_info info = rnic_query(dev);
+
+	p->typev1 = CLC_PATH_R;
+	memcpy(p->gid, info.gid.b, sizeof(p->gid));
+	memcpy(p->mac, info.mac, sizeof(p->mac));
 	for (const struct smcr_subnet *s = o->subnet; s < o->subnet + o->subnet_cnt; s++) {
 		if (s->v6 && p->ipv6_cnt < CLC_MAX_IPV6) {
 			memcpy(p->ipv6[p->ipv6_cnt].addr, s->addr, 16);
@@ -22,18 +29,6 @@ propose_nets(struct clc_proposal *p, const struct smcr_open *o)
 			p->ipv4_len = s->prefix_len;
 		}
 	}
-}
-
-/* Our identity in version 1, for this device. */
-static void
-propose_v1(const struct smcr_conn *conn, struct clc_proposal *p, struct rnic_dev *dev)
-{
-	struct rnic_info info = rnic_query(dev);
-
-	p->typev1 = CLC_PATH_R;
-	memcpy(p->gid, info.gid.b, sizeof(p->gid));
-	memcpy(p->mac, info.mac, sizeof(p->mac));
-	propose_nets(p, &conn->rdv->open);
 }
 
 static void
@@ -126,12 +121,9 @@ has_group(const struct smcr *eng, const char *key)
 {
 	const struct owner *known = peer_known_owner(eng, key);
 
-	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node) {
-		if (lgr->state == LGR_ACTIVE && lgr->conn_cnt < lgr_conns_max(lgr) &&
-		    peer_key_leads_to(key, known, lgr))
-			return true;
-	}
-	return false;
+	return LIST_FIND(const struct lgr, lgr, &eng->lgrs, node,
+	           lgr->state == LGR_ACTIVE && lgr->conn_cnt < lgr_conns_max(lgr) &&
+	               peer_key_leads_to(key, known, lgr)) != NULL;
 }
 
 void
@@ -164,9 +156,7 @@ is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 	const struct clc_accept *a = &conn->rdv->peer;
 	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
 
-	if (owner_same(&lgr->owner, &server))
-		return true;
-	return a->ext.present && lgr->token != 0 && a->ext.token == lgr->token;
+	return owner_same(&lgr->owner, &server) || (a->ext.present && lgr->token != 0 && a->ext.token == lgr->token);
 }
 
 /* The link of a group of ours in the Accept (3.5.2.2); *strange: of another server or on other terms. */
@@ -190,7 +180,8 @@ find_link(const struct smcr_conn *conn, bool *strange)
 	return NULL;
 }
 
-static void
+/* 0, or the diagnosis to decline with. */
+static uint32_t
 first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 {
 	struct rnic_gid to;
@@ -202,19 +193,16 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 
 	if (!peer_meets(conn, &server)) {
 		rdv_give_up(conn);
-		return;
+		return 0;
 	}
-	if (diag != 0) {
-		rdv_decline(conn, diag);
-		return;
-	}
+	if (diag != 0)
+		return diag;
 	memcpy(to.b, a->gid, sizeof(to.b));
 	if (!topology_may_dial(conn->eng, dev, &to, &conn->rdv->open.remote)) {
 		conn->diag.detail = NOT_DIALED;
 		conn->diag.rnic = to;
 		conn->diag.mpa_port = a->ext.mpa_port;
-		rdv_decline(conn, CLC_DIAG_NO_ROUTE);
-		return;
+		return CLC_DIAG_NO_ROUTE;
 	}
 	diag = rdv_form_group(conn, &server, dev, a->ext.token);
 	link = rdv_first_link(conn);
@@ -224,11 +212,9 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 	}
 	if (diag == 0 && dev->ops->qp_connect(link->qp, RNIC_ACTIVE, &link->remote) < 0)
 		diag = CLC_DIAG_READY_LINK;
-	if (diag != 0) {
-		rdv_decline(conn, diag);
-		return;
-	}
-	rdv_step(conn, RDV_CONNECTING, rdv_wait_ms(conn));
+	if (diag == 0)
+		rdv_step(conn, RDV_CONNECTING, rdv_wait_ms(conn));
+	return diag;
 }
 
 /* The link is connected: a blocked port would have caused a Decline by now. */
@@ -301,14 +287,12 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	/* A response to an extension that we did not send is invalid. */
 	conn->rdv->peer.ext.present = msg->accept.ext.present && conn->rdv->proposal.ext.present;
 	diag = rdv_take_accept(conn, msg);
-	if (diag != 0) {
+	if (diag == 0 && msg->accept.first_contact)
+		diag = first_contact(conn, &conn->rdv->peer);
+	if (diag != 0)
 		rdv_decline(conn, diag);
+	if (diag != 0 || msg->accept.first_contact)
 		return;
-	}
-	if (msg->accept.first_contact) {
-		first_contact(conn, &conn->rdv->peer);
-		return;
-	}
 	struct link *via = find_link(conn, &strange);
 	if (via != NULL && strcmp(via->lgr->peer_key, conn->rdv->open.peer_key) != 0)
 		peer_learn(conn->eng, conn->rdv->open.peer_key, &via->lgr->owner);

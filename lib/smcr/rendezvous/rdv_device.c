@@ -1,16 +1,9 @@
 /* Choice of the device for a connection's first contact, and its reachable peers. */
 #include <string.h>
 
+#include "smcr/group/topology.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
-
-bool
-rdv_is_ipv4(const uint8_t addr[16])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
-
-	return memcmp(addr, mapped, sizeof(mapped)) == 0;
-}
 
 uint8_t
 rdv_transport_bit(enum rnic_transport transport)
@@ -32,7 +25,7 @@ kinds_of(const struct rnic_info *info)
 		return rdv_transport_bit(info->transport);
 	if (info->gid_type == RNIC_GID_ROCE_V1)
 		return RDV_ROCE | RDV_ROCE_V1;
-	return info->gid_type == RNIC_GID_ROCE_V2 && rdv_is_ipv4(info->gid.b) ? RDV_ROCE | RDV_ROCE_V2 : RDV_ROCE;
+	return info->gid_type == RNIC_GID_ROCE_V2 && topology_is_ipv4(info->gid.b) ? RDV_ROCE | RDV_ROCE_V2 : RDV_ROCE;
 }
 
 uint8_t
@@ -47,15 +40,6 @@ rdv_transports(const struct smcr *eng)
 			kinds |= kinds_of(&info);
 	}
 	return kinds & RDV_SMCRD;
-}
-
-enum rnic_reach
-rdv_reach(struct rnic_dev *dev, const uint8_t gid[16])
-{
-	struct rnic_gid to;
-
-	memcpy(to.b, gid, sizeof(to.b));
-	return dev->ops->reaches != NULL ? dev->ops->reaches(dev, &to) : RNIC_REACH_DIRECT;
 }
 
 /* The RoCE device with this GID; a port may be several devices, one per kind of GID. */
@@ -83,7 +67,7 @@ rdv_pick_device(const struct smcr *eng, unsigned kinds, const struct rnic_gid *w
 		unsigned score = 1;
 
 		if (info.port != RNIC_PORT_UP || (kinds & kinds_of(&info)) == 0 ||
-		    (to != NULL && rdv_reach(eng->devs[i], to) == RNIC_REACH_NONE))
+		    (to != NULL && topology_reach(eng->devs[i], to) == RNIC_REACH_NONE))
 			continue;
 		/* Devices are in order of arrival. */
 		if (info.transport == RNIC_TRANSPORT_ROCE)

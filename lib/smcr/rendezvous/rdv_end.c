@@ -207,18 +207,6 @@ note_offer(struct smcr_conn *conn, uint32_t diag)
 		conn->diag.offered = ext->transports & (uint8_t)~CLC_TRANSPORT_PREWARM;
 }
 
-/* The client could not make its queue pair ready: records our address, its target. */
-static void
-note_own_port(struct smcr_conn *conn, uint32_t diag)
-{
-	const struct link *link = rdv_first_link(conn);
-
-	if (conn->role != SMCR_SERVER || link == NULL || diag != CLC_DIAG_READY_LINK || conn->diag.local != 0)
-		return;
-	conn->diag.rnic = link->info.gid;
-	conn->diag.mpa_port = link->info.mpa_port;
-}
-
 static void
 send_decline(struct smcr_conn *conn, uint32_t diag)
 {
@@ -268,6 +256,7 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	struct rdv *r = conn->rdv;
 	bool contact = rdv_forms_group(conn);
 	struct lgr *lgr = conn->lgr;
+	const struct link *link = rdv_first_link(conn);
 
 	if (r->abort != SMCR_OK) {
 		rdv_quit(conn, PEER_VOID, r->abort, "", false);
@@ -275,7 +264,11 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 	}
 	conn->diag.peer = d->diag;
 	note_offer(conn, d->diag);
-	note_own_port(conn, d->diag);
+	/* The client could not make its queue pair ready: records our address, its target. */
+	if (conn->role == SMCR_SERVER && link != NULL && d->diag == CLC_DIAG_READY_LINK && conn->diag.local == 0) {
+		conn->diag.rnic = link->info.gid;
+		conn->diag.mpa_port = link->info.mpa_port;
+	}
 	conn->diag.out_of_sync = d->out_of_sync;
 	conn->eng->ctr.fallback_peer++;
 	if (contact && declines_may_cross(conn) && rdv_declines_are_answered(conn))

@@ -177,22 +177,16 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 	rdv_send(conn, &msg);
 }
 
-/* Applications at both ends use it, although it was opened to create the group. */
-static bool
-is_measured(const struct smcr_conn *conn)
-{
-	const struct rdv *r = conn->rdv;
-
-	if (conn->role == SMCR_SERVER)
-		return r->measure;
-	return r->open.measure && r->peer.ext.present && (r->peer.ext.features & CLC_FEATURE_MEASURE) != 0;
-}
-
 void
 rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 {
-	enum smcr_reason abort = conn->rdv->abort;
-	const bool alone = conn->prewarm && !is_measured(conn);
+	const struct rdv *r = conn->rdv;
+	enum smcr_reason abort = r->abort;
+	/* Of a measurement: applications at both ends use it, although it was opened to create the group. */
+	const bool measured = conn->role == SMCR_SERVER
+	    ? r->measure
+	    : r->open.measure && r->peer.ext.present && (r->peer.ext.features & CLC_FEATURE_MEASURE) != 0;
+	const bool alone = conn->prewarm && !measured;
 
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);

@@ -61,20 +61,19 @@ static struct owner
 client_of(const struct smcr_conn *conn)
 {
 	const struct rdv *r = conn->rdv;
+	struct owner client = owner_of(r->proposal.peer_id, &r->open.remote);
 
-	return names_itself(r) ? owner_of(r->proposal.peer_id, &r->open.remote)
-	                       : owner_of_gid(r->proposal.v2.gid, &r->open.remote);
+	if (!names_itself(r))
+		memcpy(client.gid, r->proposal.v2.gid, sizeof(client.gid));
+	return client;
 }
 
 /* Linux joins a group only over the port in its Proposal (smcr_lgr_match); version 2 ignores the MAC. */
 static bool
 has_port(const struct lgr *lgr, const struct clc_proposal *p)
 {
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state == LINK_ACTIVE && link_leads_to(l, lgr->version >= 2 ? p->v2.gid : p->gid, p->mac))
-			return true;
-	}
-	return false;
+	return LGR_ANY_LINK(
+	    l, lgr, l->state == LINK_ACTIVE && link_leads_to(l, lgr->version >= 2 ? p->v2.gid : p->gid, p->mac));
 }
 
 /* A group of this client with a free place: the fullest, so that old ones drain. *full: one has a full quarantine. */
@@ -93,7 +92,8 @@ find_group(const struct smcr_conn *conn, bool *full)
 		*full = *full || quarantine_is_full(lgr);
 		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_suspect(lgr) &&
 		    !lgr_is_silent(lgr) && lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
-		    lgr_has_place(lgr, rdv_want(conn)) && (best == NULL || lgr->conn_cnt > best->conn_cnt))
+		    (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP || rmb_find_place(lgr, rdv_want(conn)) != NULL) &&
+		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
 	}
 	return best;
@@ -106,7 +106,8 @@ take_v1(struct smcr_conn *conn)
 	const struct clc_proposal *p = &conn->rdv->proposal;
 	bool full;
 
-	rdv_terms_v1(conn->rdv);
+	conn->rdv->version = 1;
+	conn->rdv->terms = (struct lgr_terms){ 0 };
 	if (p->typev1 != CLC_PATH_R && p->typev1 != CLC_PATH_BOTH)
 		return CLC_DIAG_MODE_MISMATCH;
 	if (!p->ext.present && conn->eng->cfg.smc_version == 2)
@@ -121,16 +122,6 @@ take_v1(struct smcr_conn *conn)
 	return 0;
 }
 
-/* Likewise for version 2. */
-static uint32_t
-take_v2(struct smcr_conn *conn)
-{
-	uint32_t diag = rdv_take_offer(conn);
-	bool full;
-
-	return diag == 0 && find_group(conn, &full) == NULL ? rdv_way_to_client(conn) : diag;
-}
-
 /* The highest common version; two smcrd use version 1 with our extension. Diagnosis as in Linux: that of version 2 when
  * it was offered, unless only a subnet rules out version 1. */
 static uint32_t
@@ -138,8 +129,11 @@ take_proposal(struct smcr_conn *conn, unsigned header)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
 	bool offered = header >= 2 && !p->ext.present && (p->typev2 == CLC_PATH_R || p->typev2 == CLC_PATH_BOTH);
-	uint32_t v2 = offered ? take_v2(conn) : 0, v1;
+	uint32_t v2 = offered ? rdv_take_offer(conn) : 0, v1;
+	bool full;
 
+	if (offered && v2 == 0 && find_group(conn, &full) == NULL)
+		v2 = rdv_way_to_client(conn);
 	if (offered && v2 == 0)
 		return 0;
 	v1 = take_v1(conn);
@@ -182,7 +176,9 @@ pick_device(const struct smcr_conn *conn)
 {
 	const struct rdv *r = conn->rdv;
 	struct smcr *eng = conn->eng;
-	unsigned shunned = peer_is_avoided(r->peer_ent, eng->now_ns), kinds = kinds_within_reach(conn);
+	const struct peer *p = r->peer_ent;
+	unsigned shunned = p->sctp_failed || p->sctp_until_ns > eng->now_ns ? RDV_SCTP : 0;
+	unsigned kinds = kinds_within_reach(conn);
 
 	if (r->version >= 2)
 		return rdv_pick_device(eng, RDV_ROCE_V2, &r->open.local_addr, r->proposal.v2.gid);

@@ -3,15 +3,9 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "smcr/group/topology.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
-
-void
-rdv_terms_v1(struct rdv *r)
-{
-	r->version = 1;
-	memset(&r->terms, 0, sizeof(r->terms));
-}
 
 bool
 rdv_fits_terms(const struct smcr_conn *conn, const struct lgr *lgr)
@@ -27,7 +21,7 @@ may_be_v2(const struct smcr_conn *conn)
 {
 	const struct smcr_config *cfg = &conn->eng->cfg;
 
-	return cfg->smc_version != 1 && cfg->ueid_cnt > 0 && rdv_is_ipv4(conn->rdv->open.remote.addr);
+	return cfg->smc_version != 1 && cfg->ueid_cnt > 0 && topology_is_ipv4(conn->rdv->open.remote.addr);
 }
 
 /* Release 1 has limits, with this minimum. */
@@ -97,7 +91,8 @@ rdv_take_accept(struct smcr_conn *conn, const struct clc_msg *msg)
 	const struct clc_proposal *p = &r->proposal;
 	const struct clc_accept *a = &msg->accept;
 
-	rdv_terms_v1(r);
+	r->version = 1;
+	r->terms = (struct lgr_terms){ 0 };
 	if (msg->version < 2) /* smc_version is for foreign peers */
 		return p->typev1 == CLC_PATH_R && (a->ext.present || conn->eng->cfg.smc_version != 2)
 		    ? 0
@@ -120,7 +115,7 @@ rdv_way_to_server(const struct smcr_conn *conn, struct rnic_dev *dev, const stru
 
 	if (conn->rdv->version < 2)
 		return 0;
-	reach = rdv_reach(dev, a->gid);
+	reach = topology_reach(dev, a->gid);
 	if (reach == RNIC_REACH_NONE)
 		return CLC_DIAG_NO_ROUTE;
 	/* The server requires a gateway, and we see none: the ports differ. */
@@ -196,7 +191,7 @@ rdv_take_confirm(struct smcr_conn *conn, const struct clc_msg *msg)
 	if (t->release >= 1 && f->max_links != t->max_links)
 		return CLC_DIAG_MAX_LINKS;
 	/* The port in the Confirm may differ from that of the Proposal. */
-	if (rdv_reach(rdv_first_link(conn)->dev, a->gid) == RNIC_REACH_NONE)
+	if (topology_reach(rdv_first_link(conn)->dev, a->gid) == RNIC_REACH_NONE)
 		return CLC_DIAG_NO_ROUTE;
 	t->peer_os = f->os;
 	memcpy(t->peer_host, f->host, sizeof(t->peer_host));
@@ -219,7 +214,7 @@ rdv_tell_terms(const struct smcr_conn *conn, enum clc_type type, const struct li
 	if (!a->first_contact)
 		return;
 	f->present = true;
-	f->direct = rdv_reach(link->dev, to) == RNIC_REACH_DIRECT;
+	f->direct = topology_reach(link->dev, to) == RNIC_REACH_DIRECT;
 	f->os = CLC_OS_LINUX;
 	f->release = lgr->terms.release;
 	memcpy(f->host, conn->eng->cfg.host, sizeof(f->host));

@@ -1,7 +1,7 @@
 /* Rendezvous of a connection: CLC messages on the CLC connection, from smcr_open until it is established, fallen back
  * or ended (RFC 7609 3.5, Appendix C). rendezvous.c: timer, incoming messages, entry points of smcr.h. rdv_client.c,
  * rdv_server.c: steps of each role. rdv_step.c: step table, outgoing messages. rdv_device.c: choice of devices.
- * rdv_terms.c: terms of version 2. rdv_group.c: groups and elements. rdv_turn.c: busy peers. rdv_end.c: other ends. */
+ * rdv_terms.c: terms of version 2. rdv_group.c: groups and elements. rdv_end.c: other ends. */
 #pragma once
 
 #include "smcr/data/conn.h"
@@ -205,11 +205,9 @@ enum {
 	RDV_ROCE_V2 = 1 << 9, /* with an IPv4 address */
 };
 
-bool rdv_is_ipv4(const uint8_t addr[16]);
 /* A device with its port up, of one of these kinds: at this address, else on the same port, else a card; NULL: none.
  * to: only devices with a possible path to this GID of the peer; NULL: any. */
 struct rnic_dev *rdv_pick_device(const struct smcr *, unsigned kinds, const struct rnic_gid *want, const uint8_t *to);
-enum rnic_reach rdv_reach(struct rnic_dev *, const uint8_t gid[16]);
 /* CLC_TRANSPORT_ bits of available devices; that of one transport. */
 uint8_t rdv_transports(const struct smcr *);
 uint8_t rdv_transport_bit(enum rnic_transport);
@@ -220,8 +218,6 @@ uint8_t rdv_own_gids(const struct smcr *, const struct link *, uint8_t gids[CLC_
 
 /* -- rdv_terms.c: 0, or the diagnosis to decline with -- */
 
-/* Version 1, which has no terms. */
-void rdv_terms_v1(struct rdv *);
 /* The group has the terms of the rendezvous. */
 bool rdv_fits_terms(const struct smcr_conn *, const struct lgr *);
 /* Client: version 2 part of the Proposal; false: none. */
@@ -239,13 +235,10 @@ uint32_t rdv_take_confirm(struct smcr_conn *, const struct clc_msg *);
 /* Version 2 fields of an Accept or Confirm; gid and first_contact are set. */
 void rdv_tell_terms(const struct smcr_conn *, enum clc_type, const struct link *, struct clc_accept *);
 
-/* -- rdv_turn.c -- */
+/* -- rendezvous.c -- */
 
 /* Limit of the wait for other rendezvous of the peer, in clc_ms. */
 #define RDV_TURNS_MAX 4
-
-/* After clc_ms without the awaited Accept or Confirm: time to wait while the peer is busy with others. 0: none. */
-uint32_t rdv_turn_ms(const struct smcr_conn *);
 
 /* -- peer.c -- */
 
@@ -262,16 +255,13 @@ void peer_lead(struct peer *, struct smcr_conn *);
 bool peer_meets(struct smcr_conn *, const struct owner *);
 bool peer_holds_off(const struct peer *, const struct smcr_conn *);
 
-/* Server: kinds of devices that first contact with the peer should avoid. */
-unsigned peer_is_avoided(const struct peer *, int64_t now_ns);
-
 enum peer_outcome {
 	PEER_OK,     /* the group exists */
 	PEER_FAILED, /* first contact failed */
 	PEER_VOID,   /* the leader ended for other reasons, or was declined before first contact */
 };
 
-/* The leader has finished: waiting connections may continue (mark_peer). May free the peer. */
+/* The leader has finished: waiting connections may continue (eng->marked_peers). May free the peer. */
 void peer_done(struct smcr *, struct peer *, enum peer_outcome);
 /* The next connection to continue without a leader, or to refuse. NULL: none; clears the mark, may free the peer. */
 struct smcr_conn *peer_next(const struct smcr *, struct peer *, bool *refused);

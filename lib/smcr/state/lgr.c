@@ -140,10 +140,8 @@ lgr_pick_link(struct lgr *lgr)
 struct link *
 lgr_link_by_number(struct lgr *lgr, uint8_t number)
 {
-	LGR_EACH_LINK(l, lgr)
-		if (l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number)
-			return l;
-	return NULL;
+	return LGR_FIND_LINK(
+	    l, lgr, l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number);
 }
 
 bool
@@ -156,10 +154,7 @@ link_leads_to(const struct link *link, const uint8_t gid[16], const uint8_t mac[
 bool
 lgr_is_silent(const struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l->suspect == NULL)
-			return false;
-	return lgr->active_cnt > 0;
+	return lgr->active_cnt > 0 && !LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && l->suspect == NULL);
 }
 
 uint32_t

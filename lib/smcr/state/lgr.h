@@ -194,6 +194,17 @@ struct lgr {
 
 /* Links of a group in slot order, including free slots. */
 #define LGR_EACH_LINK(l, lgr) for (__typeof__(&(lgr)->links[0]) l = (lgr)->links; l < (lgr)->links + LINK_SLOTS; l++)
+/* The first of them for which cond, an expression of l, is true; NULL: none. */
+#define LGR_FIND_LINK(l, lgr, cond)                              \
+	({                                                       \
+		__typeof__(&(lgr)->links[0]) l = (lgr)->links;   \
+		while (l < (lgr)->links + LINK_SLOTS && !(cond)) \
+			l++;                                     \
+		l < (lgr)->links + LINK_SLOTS ? l : NULL;        \
+	})
+
+/* True for one of them. */
+#define LGR_ANY_LINK(l, lgr, cond) (LGR_FIND_LINK(l, lgr, cond) != NULL)
 
 /* The only function that changes the state: asserts that the change is legal (FORMING -> ACTIVE -> DELETING -> DEAD,
  * any -> DEAD) and logs it at level debug. why is static text or NULL. */

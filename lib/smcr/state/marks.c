@@ -98,13 +98,6 @@ mark_contact_broken(struct lgr *lgr, enum smcr_reason reason, const char *why)
 }
 
 void
-mark_peer(struct smcr *eng, struct list_node *mark)
-{
-	if (list_empty(mark))
-		list_push(&eng->marked_peers, mark);
-}
-
-void
 mark_conn_end(struct smcr *eng, struct conn_mark *m, bool at_once, enum smcr_reason reason, const char *why)
 {
 	if (!list_empty(&m->node))

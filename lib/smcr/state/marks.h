@@ -63,7 +63,5 @@ void mark_contact_ready(struct lgr *);
 void mark_contact_failed(struct lgr *, uint32_t diag, enum smcr_reason, const char *why);
 /* Always counts: the group ends. */
 void mark_contact_broken(struct lgr *, enum smcr_reason, const char *why);
-/* Connections that waited for first contact with the peer of this node may continue. */
-void mark_peer(struct smcr *, struct list_node *);
 /* The first mark counts. */
 void mark_conn_end(struct smcr *, struct conn_mark *, bool at_once, enum smcr_reason, const char *why);
