@@ -18,7 +18,6 @@
 #include <event2/listener.h>
 
 #include "base/addr.h"
-#include "daemon/metrics/web.h"
 #include "daemon/net/net.h"
 
 #define GUARDS_MAX (HTTP_CLIENTS_MAX + HTTP_ACCEPTS) /* some were shut down and are not freed yet */
@@ -113,17 +112,12 @@ send_away(struct guard *g)
 	(void)shutdown(bufferevent_getfd(g->bev), SHUT_RDWR);
 }
 
-static bool
-stands_still(const struct guard *g, int64_t now)
-{
-	return g->moved_ms != 0 && now - g->moved_ms >= HTTP_STALL_MS;
-}
-
 /* Of two clients of one source, a accepted before b: true if b is the one to end. */
 static bool
 goes_first(const struct guard *a, const struct guard *b, int64_t now)
 {
-	bool a_still = stands_still(a, now), b_still = stands_still(b, now);
+	const bool a_still = a->moved_ms != 0 && now - a->moved_ms >= HTTP_STALL_MS;
+	const bool b_still = b->moved_ms != 0 && now - b->moved_ms >= HTTP_STALL_MS;
 
 	if (a_still || b_still)
 		return b_still && (!a_still || b->moved_ms < a->moved_ms);
@@ -226,13 +220,27 @@ new_connection(struct event_base *base, void *arg)
 
 /* -- answers -- */
 
+/* Removes one use. */
+static void
+put_docs(struct documents *d)
+{
+	struct documents **at = d->all;
+
+	if (--d->uses > 0)
+		return;
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	documents_free(d);
+}
+
 /* For libevent: an answer was taken, or its client is gone. */
 static void
 on_taken(const void *p, size_t len, void *docs)
 {
 	(void)p;
 	(void)len;
-	documents_put(docs);
+	put_docs(docs);
 }
 
 /* No more pages are made of the newest; those that were made stay until they are sent. */
@@ -241,7 +249,7 @@ forget_docs(struct http *h)
 {
 	if (h->has_docs) {
 		snapshot_fini(&h->docs->seen);
-		documents_put(h->docs);
+		put_docs(h->docs);
 	}
 	h->has_docs = false;
 }
@@ -255,8 +263,12 @@ take_docs(struct http *h, struct documents *docs)
 
 	forget_docs(h);
 	h->has_docs = docs != NULL;
-	if (docs != NULL)
-		documents_push(&h->docs, docs);
+	if (docs != NULL) {
+		docs->next = h->docs;
+		docs->all = &h->docs;
+		docs->uses = 1;
+		h->docs = docs;
+	}
 	for (const struct documents *d = h->docs; d != NULL; d = d->next, cnt++)
 		oldest = d;
 	for (unsigned i = 0; i < h->guard_cnt && cnt > HTTP_TEXTS_MAX; i++)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "daemon/config/config.h"
-#include "daemon/metrics/documents.h"
+#include "daemon/metrics/web.h"
 
 #define HTTP_CLIENTS_MAX 32
 #define HTTP_REQUEST_MS 5000    /* from accepting to a complete request */

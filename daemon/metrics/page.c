@@ -53,8 +53,8 @@ text(FILE *out, const char *s)
 	}
 }
 
-static void
-bytes(FILE *out, uint64_t n)
+static const char *
+bytes(char buf[32], uint64_t n)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
 	double v = (double)n;
@@ -62,29 +62,31 @@ bytes(FILE *out, uint64_t n)
 
 	for (; v >= 1024 && i < 5; i++)
 		v /= 1024;
-	fprintf(out, i == 0 || v >= 100 ? "%.0f %s" : "%.1f %s", v, units[i]);
+	snprintf(buf, 32, "%.*f %s", i == 0 || v >= 100 ? 0 : 1, v, units[i]);
+	return buf;
 }
 
 /* A duration; a negative one is not known. */
-static void
-duration(FILE *out, int64_t ns)
+static const char *
+duration(char buf[32], int64_t ns)
 {
 	const int64_t us = ns / 1000;
 
 	if (ns < 0)
-		putc('-', out);
+		strcpy(buf, "-");
 	else if (us < 1000)
-		fprintf(out, "%" PRId64 " &micro;s", us);
+		snprintf(buf, 32, "%" PRId64 " &micro;s", us);
 	else if (us < 1000000)
-		fprintf(out, "%.1f ms", (double)us / 1000);
+		snprintf(buf, 32, "%.1f ms", (double)us / 1000);
 	else if (us < 120000000)
-		fprintf(out, "%.1f s", (double)us / 1000000);
+		snprintf(buf, 32, "%.1f s", (double)us / 1000000);
 	else if (us < 7200000000)
-		fprintf(out, "%" PRId64 " min", us / 60000000);
+		snprintf(buf, 32, "%" PRId64 " min", us / 60000000);
 	else if (us < 172800000000)
-		fprintf(out, "%" PRId64 " h", us / 3600000000);
+		snprintf(buf, 32, "%" PRId64 " h", us / 3600000000);
 	else
-		fprintf(out, "%" PRId64 " d", us / 86400000000);
+		snprintf(buf, 32, "%" PRId64 " d", us / 86400000000);
+	return buf;
 }
 
 /* -- tables -- */
@@ -107,80 +109,60 @@ cell_number(const struct page *p, const char *class, uint64_t n)
 static void
 cell_bytes(const struct page *p, uint64_t n)
 {
-	fputs("<td class=\"n\">", p->out);
-	bytes(p->out, n);
-	fputs("</td>", p->out);
+	fprintf(p->out, "<td class=\"n\">%s</td>", bytes((char[32]){ 0 }, n));
 }
 
 static void
 cell_ns(const struct page *p, int64_t ns)
 {
-	fputs("<td class=\"n\">", p->out);
-	duration(p->out, ns);
-	fputs("</td>", p->out);
+	fprintf(p->out, "<td class=\"n\">%s</td>", duration((char[32]){ 0 }, ns));
 }
 
-/* A section of so many rows begins: headings separated by '|', those of numbers begin with '#'. */
-static void
-begin_section(const struct page *p, const char *title, const char *headings, size_t n)
+/* The number of rows of a kind; the first ROWS_MAX of them are put into `rows`. */
+static size_t
+find_rows(const struct page *p, enum report_kind kind, const void *rows[ROWS_MAX])
 {
-	char word[32];
+	size_t n = 0;
 
-	fprintf(p->out, "<section><h2>%s</h2><div class=\"box\">", title);
-	if (n == 0) {
-		fputs("<div class=\"none\">none</div>", p->out);
-		return;
-	}
-	fputs("<table><tr>", p->out);
-	for (size_t len; *headings != '\0'; headings += len + (headings[len] == '|')) {
+	SNAPSHOT_EACH(row, p->seen, kind)
+		if (n++ < ROWS_MAX)
+			rows[n - 1] = row;
+	return n;
+}
+
+/* Of n rows; headings are separated by '|', those of numbers begin with '#'. */
+static void
+section(const struct page *p, const char *title, const char *headings,
+    void (*write_cells)(const struct page *, const void *), const void *const rows[], size_t n)
+{
+	fprintf(p->out, "<section><h2>%s</h2><div class=\"box\">%s", title,
+	    n > 0 ? "<table><tr>" : "<div class=\"none\">none</div>");
+	for (size_t len; n > 0 && *headings != '\0'; headings += len + (headings[len] == '|')) {
+		const bool number = *headings == '#';
+
 		len = strcspn(headings, "|");
-		snprintf(word, sizeof(word), "%.*s", (int)len, headings);
-		fprintf(p->out, word[0] == '#' ? "<th class=\"n\">%s</th>" : "<th>%s</th>", word + (word[0] == '#'));
+		fprintf(p->out, "<th%s>%.*s</th>", number ? " class=\"n\"" : "", (int)len - number, headings + number);
 	}
-	fputs("</tr>\n", p->out);
-}
-
-static void
-end_section(const struct page *p, size_t n)
-{
-	if (n > 0)
-		fputs("</table>", p->out);
+	fputs(n > 0 ? "</tr>\n" : "", p->out);
+	for (size_t i = 0; i < n && i < ROWS_MAX; i++) {
+		fputs("<tr>", p->out);
+		write_cells(p, rows[i]);
+		fputs("</tr>\n", p->out);
+	}
+	fputs(n > 0 ? "</table>" : "", p->out);
 	if (n > ROWS_MAX)
 		fprintf(p->out, "<div class=\"none\">and %zu more: see smcrctl</div>", n - ROWS_MAX);
 	fputs("</div></section>\n", p->out);
 }
 
 static void
-write_row(const struct page *p, void (*row)(const struct page *, const void *), const void *obj)
+section_of_kind(const struct page *p, const char *title, const char *headings, enum report_kind kind,
+    void (*write_cells)(const struct page *, const void *))
 {
-	fputs("<tr>", p->out);
-	row(p, obj);
-	fputs("</tr>\n", p->out);
-}
+	const void *rows[ROWS_MAX];
+	const size_t n = find_rows(p, kind, rows);
 
-static size_t
-page_count(const struct page *p, enum report_kind kind)
-{
-	size_t n = 0;
-
-	SNAPSHOT_EACH(row, p->seen, kind)
-		n++;
-	return n;
-}
-
-/* All rows of a kind. */
-static void
-section(const struct page *p, const char *title, const char *headings, enum report_kind kind,
-    void (*row)(const struct page *, const void *))
-{
-	const size_t n = page_count(p, kind);
-	size_t i = 0;
-
-	begin_section(p, title, headings, n);
-	SNAPSHOT_EACH(obj, p->seen, kind)
-		if (i++ < ROWS_MAX)
-			write_row(p, row, obj);
-	end_section(p, n);
+	section(p, title, headings, write_cells, rows, n);
 }
 
 /* The figures of a service, from the report of stats. */
@@ -252,11 +234,8 @@ group_row(const struct page *p, const void *row)
 		cell_text(p, "", "");
 		return;
 	}
-	fputs("<td class=\"warn\">", p->out);
-	duration(p->out, g->failover_age_ns);
-	fputs(" ago, took ", p->out);
-	duration(p->out, g->failover_ns);
-	fputs(": ", p->out);
+	fprintf(p->out, "<td class=\"warn\">%s ago, took %s: ", duration((char[32]){ 0 }, g->failover_age_ns),
+	    duration((char[32]){ 0 }, g->failover_ns));
 	text(p->out, g->failover_why);
 	fputs("</td>", p->out);
 }
@@ -311,12 +290,13 @@ reason_row(const struct page *p, const void *row)
 }
 
 static void
-page_reasons(const struct page *p, const char *title, const struct field_array *a)
+section_of_reasons(const struct page *p, const char *title, const struct field_array *a)
 {
-	begin_section(p, title, "#count|code|reason", a->cnt);
-	for (unsigned i = 0; i < a->cnt; i++)
-		write_row(p, reason_row, (const struct tally_entry *)a->at + i);
-	end_section(p, a->cnt);
+	const void *rows[ROWS_MAX];
+
+	for (unsigned i = 0; i < a->cnt && i < ROWS_MAX; i++)
+		rows[i] = (const struct tally_entry *)a->at + i;
+	section(p, title, "#count|code|reason", reason_row, rows, a->cnt);
 }
 
 /* -- the whole -- */
@@ -332,11 +312,8 @@ tile(const struct page *p, const char *class, const char *what, uint64_t n)
 static void
 memory_tile(const struct page *p, const char *what, uint64_t taken, uint64_t most)
 {
-	fputs("<div class=\"tile\"><b>", p->out);
-	bytes(p->out, taken);
-	fprintf(p->out, "</b><span>%s, of ", what);
-	bytes(p->out, most);
-	fputs("</span></div>\n", p->out);
+	fprintf(p->out, "<div class=\"tile\"><b>%s</b><span>%s, of %s</span></div>\n", bytes((char[32]){ 0 }, taken),
+	    what, bytes((char[32]){ 0 }, most));
 }
 
 static void
@@ -361,17 +338,15 @@ static void
 begin_page(const struct page *p, const struct report_status *status)
 {
 	const bool draining = status->worker.draining;
+	const void *rows[ROWS_MAX];
 
-	fputs(head, p->out);
-	fprintf(p->out, "<meta http-equiv=\"refresh\" content=\"%d\">\n<title>smcrd%s</title></head><body>\n",
-	    REFRESH_S, draining ? " (draining)" : "");
-	fprintf(p->out, "<h1>smcrd%s</h1><p>version ", draining ? " <span class=\"warn\">draining</span>" : "");
+	fprintf(p->out,
+	    "%s<meta http-equiv=\"refresh\" content=\"%d\">\n<title>smcrd%s</title></head><body>\n"
+	    "<h1>smcrd%s</h1><p>version ",
+	    head, REFRESH_S, draining ? " (draining)" : "", draining ? " <span class=\"warn\">draining</span>" : "");
 	text(p->out, status->src.version);
-	fputs(", up ", p->out);
-	duration(p->out, status->worker.uptime_ns);
-	fputs(", memory ", p->out);
-	bytes(p->out, status->src.rss_bytes);
-	fprintf(p->out, ", workers %zu</p>\n", page_count(p, REPORT_WORKER));
+	fprintf(p->out, ", up %s, memory %s, workers %zu</p>\n", duration((char[32]){ 0 }, status->worker.uptime_ns),
+	    bytes((char[32]){ 0 }, status->src.rss_bytes), find_rows(p, REPORT_WORKER, rows));
 }
 
 void
@@ -387,20 +362,20 @@ page_write(const struct snapshot *seen, FILE *out)
 	stats = stats != NULL ? stats : &no_stats;
 	begin_page(p, status);
 	tiles(p, &status->sum, stats->counters[REPORT_COUNTER(SMCR, failovers)]);
-	section(p, "Services",
+	section_of_kind(p, "Services",
 	    "name|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",
 	    REPORT_SERVICE, service_row);
-	page_reasons(p, "Why TCP: our reasons", &stats->local);
-	page_reasons(p, "Why TCP: peers' reasons", &stats->peer);
-	section(
+	section_of_reasons(p, "Why TCP: our reasons", &stats->local);
+	section_of_reasons(p, "Why TCP: peers' reasons", &stats->peer);
+	section_of_kind(
 	    p, "Link groups", "#id|peer|role|state|#connections|#links|#memory|last failover", REPORT_GROUP, group_row);
-	section(p, "Links", "#link|state|#connections|#round trip|#idle|#sent again|device|transport|to", REPORT_LINK,
-	    link_row);
-	section(p, "Devices",
+	section_of_kind(p, "Links", "#link|state|#connections|#round trip|#idle|#sent again|device|transport|to",
+	    REPORT_LINK, link_row);
+	section_of_kind(p, "Devices",
 	    "name|#worker|port|#queue pairs|#registered|#sent|#received|#errors|transport|interface|address",
 	    REPORT_DEVICE, device_row);
 	fprintf(out,
-	    "<p class=\"foot\">Refreshes itself every %d seconds. For programs: /metrics, /status.json, /healthz.</p>\n",
+	    "<p class=\"foot\">Refreshes itself every %d seconds. For programs: /metrics, /status.json, /healthz.</p>\n"
+	    "</body></html>\n",
 	    REFRESH_S);
-	fputs("</body></html>\n", out);
 }

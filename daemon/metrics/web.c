@@ -1,4 +1,4 @@
-/* Pages and their answers; see web.h. */
+/* Documents, pages and their answers; see web.h. */
 #include "daemon/metrics/web.h"
 
 #include <arpa/inet.h>
@@ -120,4 +120,16 @@ web_refusal(enum web_refusal r)
 	/* clang-format on */
 
 	return plain(of[r].status, of[r].reason, of[r].text);
+}
+
+void
+documents_free(struct documents *d)
+{
+	if (d == NULL)
+		return;
+	snapshot_fini(&d->seen);
+	free(d->status.p);
+	for (unsigned i = 0; i < WEB_CNT; i++)
+		free(d->made[i].p);
+	free(d);
 }

@@ -1,7 +1,39 @@
-/* Pages for clients: each is made of documents once, and kept with them. Pure but for memory. */
+/*
+ * Documents, what main collects for one look at the daemon, and pages for clients: each is made of documents once, and kept with them.
+ * Pure but for memory. Documents are made by metrics.c in the main thread, then owned by http.c in its thread.
+ */
 #pragma once
 
-#include "daemon/metrics/documents.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/control/snapshot.h"
+
+/* What a client may ask for. */
+enum web_page {
+	WEB_METRICS,     /* text format of Prometheus */
+	WEB_OPENMETRICS, /* the same for a client that accepts OpenMetrics */
+	WEB_HEALTH,
+	WEB_STATUS,
+	WEB_INDEX,
+	WEB_CNT,
+};
+
+struct text {
+	char *p; /* NULL: not there */
+	size_t len;
+};
+
+struct documents {
+	struct snapshot seen;
+	struct text status; /* as JSON */
+	struct text made[WEB_CNT];
+	bool draining;
+	bool failed; /* too large, or out of memory: no page can be made */
+	/* In a list: */
+	struct documents *next, **all;
+	unsigned uses; /* answers on their way, and one while they are the newest */
+};
 
 struct web_answer {
 	int status;
@@ -29,3 +61,5 @@ bool web_host_is_near(const char *host);
 /* Documents may be NULL: they were not made in time. */
 struct web_answer web_answer(struct documents *, enum web_page);
 struct web_answer web_refusal(enum web_refusal);
+/* NULL is allowed. */
+void documents_free(struct documents *);

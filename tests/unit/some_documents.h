@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "checks.h"
-#include "daemon/metrics/documents.h"
+#include "daemon/metrics/web.h"
 
 /* To be freed by documents_free(), or by whatever it is given to. */
 static inline struct documents *
