@@ -65,20 +65,6 @@ field_text(const struct field *f, const void *obj, char buf[FIELD_TEXT_MAX])
 }
 
 static void
-field_write_histogram(struct json_writer *jw, const struct field *f, const struct histogram *h)
-{
-	const bool times = f->type == FIELD_TIMES;
-
-	jw_object(jw, f->name);
-	jw_array(jw, "counts");
-	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
-		jw_uint(jw, NULL, h->cnt[i]);
-	jw_array_end(jw);
-	jw_uint(jw, times ? "sum_us" : "sum_bytes", times ? h->sum / 1000 : h->sum);
-	jw_object_end(jw);
-}
-
-static void
 write_object(struct json_writer *jw, const char *name, const struct field *members, const void *obj)
 {
 	jw_object(jw, name);
@@ -90,15 +76,24 @@ write_object(struct json_writer *jw, const char *name, const struct field *membe
 static void
 write_composite(struct json_writer *jw, const struct field *f, const void *p)
 {
+	const struct histogram *h = p;
+	const struct field_array *a = p;
+
 	if (f->type == FIELD_TIMES || f->type == FIELD_SIZES) {
-		field_write_histogram(jw, f, p);
+		const bool times = f->type == FIELD_TIMES;
+
+		jw_object(jw, f->name);
+		jw_array(jw, "counts");
+		for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+			jw_uint(jw, NULL, h->cnt[i]);
+		jw_array_end(jw);
+		jw_uint(jw, times ? "sum_us" : "sum_bytes", times ? h->sum / 1000 : h->sum);
+		jw_object_end(jw);
 	} else if (f->type == FIELD_INLINE) {
 		field_write(jw, f->members, p);
 	} else if (f->type == FIELD_OBJECT) {
 		write_object(jw, f->name, f->members, p);
 	} else {
-		const struct field_array *a = p;
-
 		jw_array(jw, f->name);
 		for (unsigned i = 0; f->type == FIELD_ARRAY && i < a->cnt; i++)
 			write_object(jw, NULL, f->members, (const char *)a->at + (size_t)i * f->size);

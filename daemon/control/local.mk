@@ -20,7 +20,6 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/report_stats.c \
 	daemon/control/report_lists.c \
 	daemon/control/report_service.c \
-	daemon/control/report_close.c \
 	daemon/control/report_parts.c \
 	daemon/control/trace_tap.c daemon/control/trace_tap.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \

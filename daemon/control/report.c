@@ -1,5 +1,4 @@
-/* The sources of a report, the frame around every answer, and its turns; see report.h. The makers are in report_*.c, which share
- * report_parts.c. */
+/* The sources of a report, the frame around every answer, and its turns; see report.h. The makers are in report_*.c. */
 #include <config.h>
 
 #include "daemon/control/report.h"
@@ -148,12 +147,6 @@ struct batch {
 	bool more;
 };
 
-static bool
-has_room(const struct report *r)
-{
-	return r->jw.out == NULL || outbuf_room(r->jw.out) >= REPORT_STEP_BYTES;
-}
-
 static void
 run_batch(struct worker *w, void *arg)
 {
@@ -168,7 +161,8 @@ run_batch(struct worker *w, void *arg)
 		if (r->tired)
 			*b->budget = 0;
 		r->tired = false;
-	} while (b->more && *b->budget > 0 && r->nr == nr && has_room(r));
+	} while (b->more && *b->budget > 0 && r->nr == nr &&
+	    (r->jw.out == NULL || outbuf_room(r->jw.out) >= REPORT_STEP_BYTES));
 	r->worker = NULL;
 }
 

@@ -1,5 +1,5 @@
-/* The lists: connections, groups, links, RMBs, devices. One object a step, except those that a filter leaves out; the GIDs of a
- * device may take several steps. */
+/* The lists: connections, groups, links, RMBs, devices; and closing connections. One object a step, except those that a filter leaves
+ * out; the GIDs of a device may take several steps. */
 #include <string.h>
 
 #include "daemon/control/report.h"
@@ -20,17 +20,14 @@ enum item {
 	ITEM_WRITTEN,
 };
 
+/* Written unless the request is about another link group; 0: of no group. */
 static enum item
-written(struct report *r, enum report_kind kind, const void *row)
+written(struct report *r, enum report_kind kind, const void *row, uint32_t group)
 {
+	if (r->req.group != 0 && r->req.group != group)
+		return ITEM_LEFT_OUT;
 	report_item(r, kind, row);
 	return ITEM_WRITTEN;
-}
-
-static bool
-is_other_group(const struct report *r, uint32_t id)
-{
-	return r->req.group != 0 && r->req.group != id;
 }
 
 static enum item
@@ -44,14 +41,14 @@ add_connection(struct report *r)
 		return ITEM_NONE;
 	if (row.s.conn != NULL)
 		smcr_conn_info(row.s.conn, &row.c);
-	if ((req->modes & 1u << row.s.mode) == 0 || is_other_group(r, row.c.group_id) ||
+	if ((req->modes & 1u << row.s.mode) == 0 ||
 	    (req->service[0] != '\0' && strcmp(req->service, row.s.service) != 0))
 		return ITEM_LEFT_OUT;
 	if (app->sa.sa_family == AF_UNIX) {
 		row.app_uid = app->un.uid != (uid_t)-1 ? (int64_t)app->un.uid : -1;
 		row.app_pid = app->un.pid;
 	}
-	return written(r, REPORT_CONNECTION, &row);
+	return written(r, REPORT_CONNECTION, &row, row.c.group_id);
 }
 
 static enum item
@@ -66,7 +63,7 @@ add_group(struct report *r)
 		row.g.failover_why = "";
 		row.g.failover_conns = 0;
 	}
-	return written(r, REPORT_GROUP, &row);
+	return written(r, REPORT_GROUP, &row, row.g.id);
 }
 
 static enum item
@@ -78,7 +75,7 @@ add_link(struct report *r)
 		return ITEM_NONE;
 	row.mtu = clc_mtu_bytes(row.l.mtu_code);
 	row.paths = (struct field_array){ row.l.conn.paths, row.l.conn.path_cnt };
-	return is_other_group(r, row.l.group_id) ? ITEM_LEFT_OUT : written(r, REPORT_LINK, &row);
+	return written(r, REPORT_LINK, &row, row.l.group_id);
 }
 
 static enum item
@@ -88,7 +85,7 @@ add_rmb(struct report *r)
 
 	if (!smcr_rmb_next(worker_engine(r->worker), &r->pos, &row.m))
 		return ITEM_NONE;
-	return is_other_group(r, row.m.group_id) ? ITEM_LEFT_OUT : written(r, REPORT_RMB, &row);
+	return written(r, REPORT_RMB, &row, row.m.group_id);
 }
 
 static void
@@ -170,6 +167,27 @@ report_list(struct report *r)
 			report_list_end(r, NULL);
 		if (item != ITEM_LEFT_OUT)
 			return item == ITEM_WRITTEN;
+	}
+	return true;
+}
+
+/* A walk through all connections, as a report of them would be, in which those that are meant are closed. */
+bool
+report_close(struct report *r)
+{
+	const struct close_filter filter = { .id = r->req.id, .service = r->req.service, .peer = r->req.peer };
+	bool closed = false;
+
+	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
+		if (!worker_close_next(r->worker, &r->pos, &filter, &closed)) {
+			if (report_next_worker(r))
+				return true;
+			report_members(r, &r->closed);
+			return false;
+		}
+		r->closed += closed;
+		/* Closing takes system calls: enough for this turn. */
+		r->tired = r->tired || closed;
 	}
 	return true;
 }

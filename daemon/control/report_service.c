@@ -45,21 +45,16 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 
 /* -- the report -- */
 
+/* What the service has in this worker. */
 static void
-add_counters(struct report *r, const struct service_info *one, const struct outage_info *outage)
-{
-	report_add(r->one.modes, worker_service_stats(r->worker, one->cfg->name)->modes, sizeof(r->one.modes));
-	report_add_service(&r->one.service.info, one);
-	r->one.outage = *outage; /* the service's over all workers: each has the same, the last one the newest */
-}
-
-/* An ingress's far end, in this worker. */
-static void
-add_hold_off(struct report *r, const struct service_info *one)
+add_one(struct report *r, const struct service_info *one, const struct outage_info *outage)
 {
 	char key[ADDR_STR_MAX];
 	struct endpoint e;
 
+	report_add(r->one.modes, worker_service_stats(r->worker, one->cfg->name)->modes, sizeof(r->one.modes));
+	report_add_service(&r->one.service.info, one);
+	r->one.outage = *outage; /* the service's over all workers: each has the same, the last one the newest */
 	for (unsigned i = 0; one->cfg->kind == CONFIG_INGRESS && targets_address(one->targets, i, &e); i++) {
 		int64_t ns = smcr_held_off_ns(worker_engine(r->worker), addr_format_port(&e.addr, key, sizeof(key)));
 
@@ -155,10 +150,8 @@ report_service(struct report *r)
 		r->one.listens_here = found && listens_here(r, one.cfg);
 		report_list_end(r, &r->one);
 	} else {
-		if (found) {
-			add_counters(r, &one, &outage);
-			add_hold_off(r, &one);
-		}
+		if (found)
+			add_one(r, &one, &outage);
 		if (report_next_worker(r))
 			return true;
 		if (!found) /* a reload has removed it meanwhile */

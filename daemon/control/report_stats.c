@@ -35,13 +35,23 @@ report_stats_add_counters(struct report *r)
 	histogram_merge(&r->histograms.blocked, &h->blocked);
 }
 
-static void
-add_figures(struct report *r, const struct config_service *cfg)
+/* As step_service() of report_status.c. */
+static bool
+step_stats(struct report *r)
 {
 	struct tally_entry local[REASONS_SHOWN], peer[REASONS_SHOWN], top[TALLY_KEYS];
 	struct report_reset resets[TALLY_KEYS];
-	const unsigned n = tally_top(&r->reasons.reset, top, TALLY_KEYS);
+	const struct service_stats *one;
+	const struct config_service *cfg;
+	uint32_t pos = r->pos;
 
+	if (!worker_stats_next(r->worker, &pos, &cfg, &one))
+		return false;
+	r->stats.reasons = &r->reasons;
+	service_stats_merge(&r->stats, one);
+	if (report_next_summand(r, pos))
+		return true;
+	const unsigned n = tally_top(&r->reasons.reset, top, TALLY_KEYS);
 	for (unsigned i = 0; i < n; i++)
 		resets[i] = (struct report_reset){ end_cause_str(cfg->kind, top[i].key), top[i].cnt };
 	const struct report_figures row = {
@@ -53,46 +63,17 @@ add_figures(struct report *r, const struct config_service *cfg)
 		.resets = { resets, n },
 	};
 	report_item(r, REPORT_FIGURES, &row);
-}
-
-/* As step_service() of report_status.c. */
-static bool
-step_stats(struct report *r)
-{
-	const struct service_stats *one;
-	const struct config_service *cfg;
-	uint32_t pos = r->pos;
-
-	if (!worker_stats_next(r->worker, &pos, &cfg, &one))
-		return false;
-	r->stats.reasons = &r->reasons;
-	service_stats_merge(&r->stats, one);
-	if (report_next_summand(r, pos))
-		return true;
-	add_figures(r, cfg);
 	r->stats = (struct service_stats){ 0 };
 	r->reasons = (struct service_reasons){ 0 };
 	return true;
 }
 
-static void
-report_stats_add_summary(struct report *r)
-{
-	struct tally_entry local[REASONS_SHOWN], peer[REASONS_SHOWN];
-	struct report_stats row = {
-		.local = { local, tally_top(&r->fallbacks.local, local, REASONS_SHOWN) },
-		.peer = { peer, tally_top(&r->fallbacks.peer, peer, REASONS_SHOWN) },
-		.histograms = r->histograms,
-	};
-
-	memcpy(row.counters, r->counters, sizeof(row.counters));
-	report_keep(r, REPORT_STATS, &row);
-	report_members(r, &row);
-}
-
 bool
 report_stats(struct report *r)
 {
+	struct tally_entry local[REASONS_SHOWN], peer[REASONS_SHOWN];
+	struct report_stats row;
+
 	if (r->phase > 0) {
 		if (step_stats(r))
 			return true;
@@ -102,7 +83,12 @@ report_stats(struct report *r)
 	report_stats_add_counters(r);
 	if (report_next_worker(r))
 		return true;
-	report_stats_add_summary(r);
+	row.local = (struct field_array){ local, tally_top(&r->fallbacks.local, local, REASONS_SHOWN) };
+	row.peer = (struct field_array){ peer, tally_top(&r->fallbacks.peer, peer, REASONS_SHOWN) };
+	row.histograms = r->histograms;
+	memcpy(row.counters, r->counters, sizeof(row.counters));
+	report_keep(r, REPORT_STATS, &row);
+	report_members(r, &row);
 	r->phase++;
 	r->pos = 0;
 	r->nr = r->first;

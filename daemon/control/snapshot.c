@@ -25,41 +25,37 @@ snapshot_take(struct snapshot *s, size_t len)
 	return p->bytes;
 }
 
-static void
-keep_text(struct snapshot *s, const char **at)
+/* A copy of len bytes; NULL: there are none, or the snapshot has failed. */
+static void *
+keep_bytes(struct snapshot *s, const void *bytes, size_t len)
 {
-	const size_t len = *at != NULL ? strlen(*at) + 1 : 0;
-	char *copy = *at != NULL ? snapshot_take(s, len) : NULL;
+	void *copy = len > 0 ? snapshot_take(s, len) : NULL;
 
-	*at = copy != NULL ? memcpy(copy, *at, len) : NULL;
-}
-
-static void keep_members(struct snapshot *, const struct field *, unsigned char *obj);
-
-static void
-keep_array(struct snapshot *s, const struct field *f, struct field_array *a)
-{
-	const size_t len = (size_t)a->cnt * f->size;
-	unsigned char *copy = len > 0 ? snapshot_take(s, len) : NULL;
-
-	if (copy != NULL)
-		memcpy(copy, a->at, len);
-	*a = (struct field_array){ .at = copy, .cnt = copy != NULL ? a->cnt : 0 };
-	for (unsigned i = 0; i < a->cnt; i++)
-		keep_members(s, f->members, copy + (size_t)i * f->size);
+	return copy != NULL ? memcpy(copy, bytes, len) : NULL;
 }
 
 /* Texts and arrays that the struct points to. */
 static void
 keep_members(struct snapshot *s, const struct field *f, unsigned char *obj)
 {
-	for (; f->type != FIELD_END; f++)
-		if (f->type == FIELD_STRING)
-			keep_text(s, (const char **)(void *)(obj + f->off));
-		else if (f->type == FIELD_OBJECT || f->type == FIELD_INLINE)
-			keep_members(s, f->members, obj + f->off);
-		else if (f->type == FIELD_ARRAY)
-			keep_array(s, f, (struct field_array *)(void *)(obj + f->off));
+	for (; f->type != FIELD_END; f++) {
+		void *member = obj + f->off;
+
+		if (f->type == FIELD_STRING) {
+			const char **text = member;
+
+			*text = keep_bytes(s, *text, *text != NULL ? strlen(*text) + 1 : 0);
+		} else if (f->type == FIELD_OBJECT || f->type == FIELD_INLINE) {
+			keep_members(s, f->members, member);
+		} else if (f->type == FIELD_ARRAY) {
+			struct field_array *a = member;
+			unsigned char *copy = keep_bytes(s, a->at, (size_t)a->cnt * f->size);
+
+			*a = (struct field_array){ .at = copy, .cnt = copy != NULL ? a->cnt : 0 };
+			for (unsigned i = 0; i < a->cnt; i++)
+				keep_members(s, f->members, copy + (size_t)i * f->size);
+		}
+	}
 }
 
 void
