@@ -31,6 +31,16 @@ refuse_client(struct control *ctl, int fd)
 	close(fd);
 }
 
+/* True when the process at the other end runs as the daemon's user, or as root. */
+static bool
+is_trusted(int fd)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && (cred.uid == 0 || cred.uid == geteuid());
+}
+
 static void
 accept_clients(struct control_port *port, int64_t now_ns)
 {
@@ -51,7 +61,7 @@ accept_clients(struct control_port *port, int64_t now_ns)
 			port->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
-		bool trusted = control_is_trusted(fd);
+		bool trusted = is_trusted(fd);
 		if (!control_make_place(port, trusted)) {
 			refuse_client(ctl, fd);
 			continue;
@@ -124,7 +134,6 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	ctl->mode = cfg->control_mode;
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
-	control_init_ports(ctl);
 	int rc = control_start_ports(ctl, cfg, hooks->listen, err);
 	if (rc == 0) {
 		rc = loop_add_turn(loop, control_turn, ctl);
@@ -160,7 +169,9 @@ control_free(struct control *ctl)
 		client_run(c, loop_now(ctl->loop), &budget);
 		client_free(c);
 	}
-	control_end_traces(ctl);
+	control_update_trace(ctl);
+	mailbox_run(workers_mailbox(ctl->workers)); /* taps whose mails were pending can end now */
+	control_update_trace(ctl);
 	control_update_events(ctl);
 	LIST_EACH(struct control_check, k, &ctl->checks, node) {
 		k->ctl = NULL;

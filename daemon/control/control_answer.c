@@ -5,8 +5,6 @@
 
 #include "daemon/control/control_parts.h"
 
-#define CONTROL_ERROR_BYTES 512
-
 void
 client_answer_error(struct control_client *c, const char *code, const char *text)
 {
@@ -68,13 +66,6 @@ client_write_message(
 	jw_end(&jw);
 }
 
-void
-client_flush_dropped(struct control_client *c)
-{
-	if (c->dropped > 0 && outbuf_room(&c->out) >= CONTROL_TRACE_BYTES)
-		client_write_message(c, NULL, report_wall_us(), 0, "");
-}
-
 bool
 client_send(struct control_client *c, int64_t now_ns)
 {
@@ -94,15 +85,4 @@ client_send(struct control_client *c, int64_t now_ns)
 	outbuf_consume(&c->out, (size_t)n);
 	c->active_ns = now_ns;
 	return true;
-}
-
-void
-client_evict(struct control_client *c)
-{
-	c->ctl->stats.traces_evicted++;
-	c->state = CLIENT_CLOSING;
-	if (outbuf_room(&c->out) >= CONTROL_ERROR_BYTES)
-		client_answer_error(c, "busy", "the trace has ended: its place is needed for another client");
-	(void)client_send(c, c->active_ns);
-	c->dead = true;
 }

@@ -12,20 +12,6 @@ static const char *const step_words[] = { CHECK_STEPS(WORD) };
 static const char *const step_result_words[] = { CHECK_STEP_RESULTS(WORD) };
 static const char *const finding_words[] = { CHECK_FINDINGS(WORD) };
 
-static struct field_array
-steps_of(const struct check_result *res, struct report_check_step rows[CHECK_STEP_CNT])
-{
-	for (unsigned i = 0; i < CHECK_STEP_CNT; i++) {
-		enum check_step_result result = res->steps[i].result;
-
-		rows[i] = (struct report_check_step){ .step = step_words[i],
-			.result = step_result_words[result],
-			.text = result == CHECK_STEP_FAILED ? res->text : res->steps[i].text,
-			.took_ns = res->steps[i].took_ns };
-	}
-	return (struct field_array){ rows, CHECK_STEP_CNT };
-}
-
 /* Four rows, or none. */
 static struct field_array
 bulk_of(const struct check_result *res, struct report_check_bulk rows[2 * CHECK_PATH_CNT])
@@ -54,11 +40,19 @@ answer_check(struct control_client *c, const struct control_check *k)
 		.peer = k->peer,
 		.finding = finding_words[k->result.finding],
 		.res = k->result,
-		.steps = steps_of(&k->result, steps),
+		.steps = { steps, CHECK_STEP_CNT },
 		.bulk = bulk_of(&k->result, bulk),
 	};
 	struct json_writer jw;
 
+	for (unsigned i = 0; i < CHECK_STEP_CNT; i++) {
+		const enum check_step_result result = k->result.steps[i].result;
+
+		steps[i] = (struct report_check_step){ .step = step_words[i],
+			.result = step_result_words[result],
+			.text = result == CHECK_STEP_FAILED ? k->result.text : k->result.steps[i].text,
+			.took_ns = k->result.steps[i].took_ns };
+	}
 	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
 	field_write(&jw, report_data[CONTROL_CHECK], &row);
 	if (k->result.group.id != 0)
@@ -74,27 +68,20 @@ end_hold_off(struct worker *w, void *arg)
 	smcr_end_hold_off(worker_engine(w), arg);
 }
 
-/* The worker that made the check has ended its hold-off; the others end theirs. */
-static void
-end_hold_offs(const struct control_check *k)
-{
-	char key[ADDR_STR_MAX];
-
-	addr_format_port(&k->peer, key, sizeof(key));
-	workers_call_all(k->ctl->workers, end_hold_off, key);
-}
-
 /* In the main loop; the client's turn sends the answer. */
 static void
 on_check_over(struct mail *mail)
 {
 	struct control_check *k = CONTAINER_OF(mail, struct control_check, mail);
 
-	if (k->ctl != NULL && k->result.possible)
-		end_hold_offs(k);
+	char key[ADDR_STR_MAX];
+
 	if (k->client != NULL)
 		answer_check(k->client, k);
 	if (k->ctl != NULL) {
+		/* The worker that made the check has ended its hold-off; the others end theirs. */
+		if (k->result.possible)
+			workers_call_all(k->ctl->workers, end_hold_off, addr_format_port(&k->peer, key, sizeof(key)));
 		k->ctl->check_cnt--;
 		list_remove(&k->node);
 	}

@@ -9,12 +9,6 @@
 #include "base/log.h"
 #include "daemon/control/control_parts.h"
 
-enum step {
-	STEP_MOVED,   /* go on */
-	STEP_BLOCKED, /* until the socket is ready, or a worker or reload has answered */
-	STEP_BUDGET,  /* more to do, but not in this turn */
-};
-
 static void
 on_client(struct loop_io *io, unsigned events)
 {
@@ -136,22 +130,6 @@ step_reading(struct control_client *c, int64_t now_ns)
 }
 
 static enum step
-step_events(struct control_client *c, unsigned *budget)
-{
-	c->dead = c->hup;
-	switch (control_events_step(c, budget)) {
-	case EVENTS_OVER:
-		c->state = CLIENT_READING;
-		return STEP_MOVED;
-	case EVENTS_BUDGET:
-		return STEP_BUDGET;
-	case EVENTS_WAIT:
-		break;
-	}
-	return STEP_BLOCKED;
-}
-
-static enum step
 client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 {
 	switch (c->state) {
@@ -170,12 +148,14 @@ client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
 		return STEP_BLOCKED;
 	case CLIENT_TRACING:
 		c->dead = c->hup;
-		client_flush_dropped(c);
+		if (c->dropped > 0 && outbuf_room(&c->out) >= CONTROL_TRACE_BYTES)
+			client_write_message(c, NULL, report_wall_us(), 0, "");
 		return STEP_BLOCKED;
 	case CLIENT_EVENTS:
-		return step_events(c, budget);
+		c->dead = c->hup;
+		return control_events_step(c, budget);
 	case CLIENT_TAKING:
-		return handover_step(c, now_ns) ? STEP_MOVED : STEP_BLOCKED;
+		return handover_step(c, now_ns);
 	case CLIENT_CLOSING:
 		c->dead = c->out.len == 0;
 		return c->dead ? STEP_MOVED : STEP_BLOCKED;

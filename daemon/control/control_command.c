@@ -119,16 +119,6 @@ wants_message(const struct control_client *c, const struct smcr_trace *t)
 	    (want->token == 0 || want->token == t->conn_id);
 }
 
-/* Messages that a tap left out count for each client that traces the worker: their connection is not known. */
-static void
-count_left_out(struct control *ctl, unsigned nr, uint64_t cnt)
-{
-	ctl->stats.trace_dropped += cnt;
-	LIST_EACH(struct control_client, c, &ctl->clients, node)
-		if (c->state == CLIENT_TRACING && client_wants_worker(&c->req, ctl->workers, nr))
-			c->dropped += cnt;
-}
-
 static void
 on_message(struct trace_tap *tap, const struct smcr_trace *t, int64_t time_us, uint64_t left_out)
 {
@@ -141,8 +131,11 @@ on_message(struct trace_tap *tap, const struct smcr_trace *t, int64_t time_us, u
 	const unsigned nr = (unsigned)(tap - ctl->taps);
 	char text[WIRE_DESCRIBE_LEN];
 
-	if (t == NULL) {
-		count_left_out(ctl, nr, left_out);
+	if (t == NULL) { /* of connections that are not known: they count for each client that traces the worker */
+		ctl->stats.trace_dropped += left_out;
+		LIST_EACH(struct control_client, c, &ctl->clients, node)
+			if (c->state == CLIENT_TRACING && client_wants_worker(&c->req, ctl->workers, nr))
+				c->dropped += left_out;
 		return;
 	}
 	text[0] = '\0';
@@ -162,52 +155,21 @@ on_message(struct trace_tap *tap, const struct smcr_trace *t, int64_t time_us, u
 	}
 }
 
-struct tap_order {
-	struct trace_tap *tap;
-	unsigned kinds;
-};
-
-static void
-set_tap(struct worker *w, void *arg)
-{
-	const struct tap_order *o = arg;
-
-	trace_tap_set(o->tap, w, o->kinds);
-}
-
-static void
-update_tap(struct control *ctl, unsigned nr, unsigned kinds)
-{
-	struct tap_order o = { .tap = &ctl->taps[nr], .kinds = kinds };
-
-	if (o.tap->main != NULL && kinds != o.tap->kinds)
-		workers_call(ctl->workers, nr, set_tap, &o);
-	if (kinds == 0)
-		trace_tap_fini(o.tap);
-}
-
 void
 control_update_trace(struct control *ctl)
 {
 	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++) {
-		unsigned kinds = 0;
+		struct trace_tap *tap = &ctl->taps[i];
 
+		tap->wanted = 0;
 		LIST_EACH(const struct control_client, c, &ctl->clients, node)
 			if (c->state == CLIENT_TRACING && client_wants_worker(&c->req, ctl->workers, i))
-				kinds |= c->req.kinds;
-		update_tap(ctl, i, kinds);
+				tap->wanted |= c->req.kinds;
+		if (tap->main != NULL && tap->wanted != tap->kinds)
+			workers_call(ctl->workers, i, trace_tap_set, tap);
+		if (tap->wanted == 0)
+			trace_tap_fini(tap);
 	}
-}
-
-void
-control_end_traces(struct control *ctl)
-{
-	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++)
-		update_tap(ctl, i, 0);
-	/* Taps whose mails were pending can end now. */
-	mailbox_run(workers_mailbox(ctl->workers));
-	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++)
-		update_tap(ctl, i, 0);
 }
 
 /* Makes a tap for each worker to trace: false when memory is out. */

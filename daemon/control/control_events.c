@@ -42,37 +42,30 @@ write_line(struct control_client *c, const char *what, const struct event_record
 	jw_end(&jw);
 }
 
-/* Writes the next event; false when there is no new one. */
-static bool
-control_events_take(struct control_client *c)
+enum step
+control_events_step(struct control_client *c, unsigned *budget)
 {
 	struct event_record r;
 
-	if ((!c->req.follow && c->event_nr >= c->event_until) ||
-	    !event_history_next(c->ctl->hooks.news, c->event_nr, &r))
-		return false;
-	c->dropped += r.nr - c->event_nr - 1;
-	c->event_nr = r.nr;
-	if (wants_event(&c->req, &r.event))
-		write_line(c, LINE_CHANGE, &r);
-	return true;
-}
-
-enum events_step
-control_events_step(struct control_client *c, unsigned *budget)
-{
 	while (outbuf_room(&c->out) >= CONTROL_TRACE_BYTES) {
 		if (*budget == 0)
-			return EVENTS_BUDGET;
+			return STEP_BUDGET;
 		--*budget;
-		if (control_events_take(c))
-			continue;
-		if (c->req.follow)
-			return EVENTS_WAIT;
-		write_line(c, LINE_END, &(struct event_record){ 0 });
-		return EVENTS_OVER;
+		if ((c->req.follow || c->event_nr < c->event_until) &&
+		    event_history_next(c->ctl->hooks.news, c->event_nr, &r)) {
+			c->dropped += r.nr - c->event_nr - 1;
+			c->event_nr = r.nr;
+			if (wants_event(&c->req, &r.event))
+				write_line(c, LINE_CHANGE, &r);
+		} else if (c->req.follow) {
+			return STEP_BLOCKED;
+		} else {
+			write_line(c, LINE_END, &(struct event_record){ 0 });
+			c->state = CLIENT_READING;
+			return STEP_MOVED;
+		}
 	}
-	return EVENTS_WAIT;
+	return STEP_BLOCKED;
 }
 
 void
@@ -102,14 +95,11 @@ control_start_events(struct control_client *c)
 void
 control_update_events(struct control *ctl)
 {
-	bool followed = false;
-
 	if (!ctl->events_followed)
 		return;
 	LIST_EACH(const struct control_client, c, &ctl->clients, node)
-		followed = followed || (c->state == CLIENT_EVENTS && c->req.follow);
-	if (followed)
-		return;
+		if (c->state == CLIENT_EVENTS && c->req.follow)
+			return;
 	event_history_wake(ctl->hooks.news, NULL);
 	ctl->events_followed = false;
 }

@@ -181,21 +181,6 @@ send_next(struct control_client *c)
 	return rc;
 }
 
-/* The successor is ready: this process is the old one now, even if the successor disconnects. Links for connections in their set-up here
- * come by the ports at which the successor will accept, so it has to wait for them. */
-static void
-let_go(struct control_client *c, int64_t now_ns)
-{
-	struct handover *h = c->handover;
-	struct control *ctl = c->ctl;
-
-	h->done = true;
-	h->until_ns = now_ns + (h->taken.cnt > 0 ? SETTLE_NS : 0);
-	h->look_ns = now_ns;
-	ctl->successor_pid = h->pid;
-	ctl->hooks.let_go(ctl->hooks.arg, h->pid);
-}
-
 static void
 complete(struct control_client *c)
 {
@@ -210,29 +195,6 @@ complete(struct control_client *c)
 		memcpy(m.text, path, strnlen(path, sizeof(m.text) - 1));
 	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u control=%s", (unsigned)ctl->successor_pid, m.text);
 	send_last(c, &m);
-}
-
-static int
-take_used(struct handover *h, uint32_t nr)
-{
-	if (nr >= h->ports.cnt || h->ports.v[nr].fd < 0)
-		return -EPROTO;
-	int rc = listen_socket_list_add(&h->taken, &h->ports.v[nr]);
-	h->ports.v[nr] = LISTEN_SOCKET_NONE;
-	return rc;
-}
-
-/* No other process accepts before this one has settled, even if the client disconnects. */
-static bool
-settle(struct control_client *c, int64_t now_ns)
-{
-	struct handover *h = c->handover;
-
-	h->look_ns = now_ns + LOOK_NS;
-	if (now_ns < h->until_ns && !c->ctl->hooks.settled(c->ctl->hooks.arg))
-		return false;
-	complete(c);
-	return true;
 }
 
 void
@@ -251,15 +213,21 @@ handover_wakes(const struct control_client *c)
 static int
 hear_ready(struct control_client *c, int64_t now_ns)
 {
+	struct handover *h = c->handover;
 	struct handover_msg m;
-	int fd, rc = handover_recv(c->io.fd, &c->handover->rx, &m, &fd);
+	int fd, rc = handover_recv(c->io.fd, &h->rx, &m, &fd);
 
 	if (rc == -EAGAIN)
 		c->can_read = false;
 	if (rc != 0)
 		return rc;
-	if (m.type == HANDOVER_USED)
-		return take_used(c->handover, m.cnt);
+	if (m.type == HANDOVER_USED) {
+		if (m.cnt >= h->ports.cnt || h->ports.v[m.cnt].fd < 0)
+			return -EPROTO;
+		rc = listen_socket_list_add(&h->taken, &h->ports.v[m.cnt]);
+		h->ports.v[m.cnt] = LISTEN_SOCKET_NONE;
+		return rc;
+	}
 	if (m.type != HANDOVER_READY) {
 		if (fd >= 0)
 			close(fd);
@@ -268,18 +236,30 @@ hear_ready(struct control_client *c, int64_t now_ns)
 	/* The successor may have died since it sent READY. */
 	if (recv(c->io.fd, &(char){ 0 }, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
 		return -ECONNRESET;
-	let_go(c, now_ns);
+	/* This process is the old one now, even if the successor disconnects. Links for connections in their set-up here come by the
+	 * ports at which the successor will accept, so it has to wait for them. */
+	h->done = true;
+	h->until_ns = now_ns + (h->taken.cnt > 0 ? SETTLE_NS : 0);
+	h->look_ns = now_ns;
+	c->ctl->successor_pid = h->pid;
+	c->ctl->hooks.let_go(c->ctl->hooks.arg, h->pid);
 	return 0;
 }
 
-bool
+enum step
 handover_step(struct control_client *c, int64_t now_ns)
 {
 	struct handover *h = c->handover;
 	int rc = -EAGAIN;
 
-	if (h->done)
-		return settle(c, now_ns);
+	if (h->done) {
+		h->look_ns = now_ns + LOOK_NS;
+		/* No other process accepts before this one has settled, even if the client disconnects. */
+		if (now_ns < h->until_ns && !c->ctl->hooks.settled(c->ctl->hooks.arg))
+			return STEP_BLOCKED;
+		complete(c);
+		return STEP_MOVED;
+	}
 	if (h->sent < h->socks.cnt + h->ports.cnt + 2) {
 		if (c->can_write)
 			rc = send_next(c);
@@ -288,10 +268,9 @@ handover_step(struct control_client *c, int64_t now_ns)
 	}
 	if (rc == 0)
 		c->active_ns = now_ns;
-	if (rc == 0 || (rc == -EAGAIN && !c->hup))
-		return rc == 0;
-	c->dead = true;
-	return false;
+	if (rc != 0 && (rc != -EAGAIN || c->hup))
+		c->dead = true;
+	return rc == 0 ? STEP_MOVED : STEP_BLOCKED;
 }
 
 void

@@ -1,5 +1,5 @@
 /* Orders: requests that change something. The user and process of the client are logged, even if the order fails. Closing
- * connections takes as many steps as a report of them, and is one (report_close.c). */
+ * connections takes as many steps as a report of them, and is one (report_lists.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,41 +10,32 @@
 #include "base/str.h"
 #include "daemon/control/control_parts.h"
 
-/* " key=value" of each field that the request has. */
-static void
-control_order_describe(const struct control_request *r, char *buf, size_t cap)
-{
-	char text[ADDR_STR_MAX];
-
-	buf[0] = '\0';
-	if (r->id != 0)
-		str_append(buf, cap, " id=%llu", (unsigned long long)r->id);
-	if (r->service[0] != '\0')
-		str_append(buf, cap, " service=%s", r->service);
-	if (r->peer.ss_family != AF_UNSPEC)
-		str_append(buf, cap, " peer=%s",
-		    (addr_port(&r->peer) != 0 ? addr_format_port : addr_format)(&r->peer, text, sizeof(text)));
-	if (r->group != 0)
-		str_append(buf, cap, " group=%u", r->group);
-	if (r->link != 0)
-		str_append(buf, cap, " link=%u", r->link);
-	if ((r->given & CONTROL_F_LEVEL) != 0)
-		str_append(
-		    buf, cap, " level=%s", r->level >= 0 ? control_level_words[r->level] : CONTROL_LEVEL_DEFAULT);
-}
-
 void
 client_log_order(const struct control_client *c)
 {
 	struct ucred cred = { .uid = (uid_t)-1 };
 	socklen_t len = sizeof(cred);
-	char what[CONFIG_NAME_MAX + ADDR_STR_MAX + 128], name[32];
+	char what[CONFIG_NAME_MAX + ADDR_STR_MAX + 128] = "", text[ADDR_STR_MAX], name[32];
+	const struct control_request *r = &c->req;
 
-	snprintf(name, sizeof(name), "%s", control_commands[c->req.command].name);
+	snprintf(name, sizeof(name), "%s", control_commands[r->command].name);
 	for (char *p = name; *p != '\0'; p++)
 		if (*p == '-' || *p == '_')
 			*p = *p == '-' ? ' ' : '-';
-	control_order_describe(&c->req, what, sizeof(what));
+	if (r->id != 0)
+		str_append(what, sizeof(what), " id=%llu", (unsigned long long)r->id);
+	if (r->service[0] != '\0')
+		str_append(what, sizeof(what), " service=%s", r->service);
+	if (r->peer.ss_family != AF_UNSPEC)
+		str_append(what, sizeof(what), " peer=%s",
+		    (addr_port(&r->peer) != 0 ? addr_format_port : addr_format)(&r->peer, text, sizeof(text)));
+	if (r->group != 0)
+		str_append(what, sizeof(what), " group=%u", r->group);
+	if (r->link != 0)
+		str_append(what, sizeof(what), " link=%u", r->link);
+	if ((r->given & CONTROL_F_LEVEL) != 0)
+		str_append(what, sizeof(what), " level=%s",
+		    r->level >= 0 ? control_level_words[r->level] : CONTROL_LEVEL_DEFAULT);
 	(void)getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
 	log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d%s", name, (unsigned)cred.uid,
 	    (int)cred.pid, what);

@@ -63,6 +63,13 @@ enum client_state {
 	CLIENT_CLOSING,   /* closed when the last byte is sent */
 };
 
+/* What a step of a client's work has come to. */
+enum step {
+	STEP_MOVED,   /* go on */
+	STEP_BLOCKED, /* until the socket is ready, or a worker, reload or event has come */
+	STEP_BUDGET,  /* more to do, but not in this turn */
+};
+
 /* One client. Owner: the list of struct control. */
 struct control_client {
 	struct list_node node;
@@ -118,17 +125,13 @@ client_listens(const struct control_client *c)
 	return c->state == CLIENT_TRACING || (c->state == CLIENT_EVENTS && c->req.follow);
 }
 
-/* control_port.c: no port listens yet. */
-void control_init_ports(struct control *);
-/* Sockets that were opened before are moved out of `opened`; NULL: they are opened here. 0, or -errno with a line in err. */
+/* control_port.c: the ports begin to listen. Sockets that were opened before are moved out of `opened`; NULL: they are opened here. 0, or -errno with a line in err. */
 int control_start_ports(struct control *, const struct config *, struct listen_socket *opened, FILE *err);
 void control_stop_ports(struct control *);
 /* Listens at another path; the file of the old one stays. 0, or -errno: the control socket has no listener then. */
 int control_move(struct control *, const char *path);
 
-/* control_place.c: true when the process at the other end runs as the daemon's user, or as root. */
-bool control_is_trusted(int fd);
-/* True when there is a slot for another client, or another trace. A trace may have been ended for it; its client is dead then. */
+/* control_place.c: true when there is a slot for another client, or another trace. A trace may have been ended for it; its client is dead then. */
 bool control_make_place(const struct control_port *, bool trusted);
 bool control_make_trace_place(const struct control_client *asking);
 
@@ -145,19 +148,15 @@ void client_begin_line(struct control_client *, struct json_writer *, const char
 /* A line of a trace; the message is NULL when the line only has the number of those left out. */
 void client_write_message(
     struct control_client *, const struct smcr_trace *, int64_t time_us, unsigned worker, const char *text);
-/* Writes the number of lines left out, when there is space for it. */
-void client_flush_dropped(struct control_client *);
 /* Sends bytes of its buffer. True when some were sent. */
 bool client_send(struct control_client *, int64_t now_ns);
-/* Ends a trace whose slot another client needs: an error is sent if it fits, and the client is dead. */
-void client_evict(struct control_client *);
 
 /* control_handover.c: true when the line is a successor's request. */
 bool handover_is_request(const char *line, size_t len);
 /* Begins the hand-over, or refuses it with a reason. */
 void handover_start(struct control_client *, const char *line, size_t len);
-/* One step. True when it made progress. The client may be dead after it. */
-bool handover_step(struct control_client *, int64_t now_ns);
+/* The client may be dead after it. */
+enum step handover_step(struct control_client *, int64_t now_ns);
 /* The time of its next step; INT64_MAX for never. */
 int64_t handover_wakes(const struct control_client *);
 /* This process ends: it no longer waits for connections in their set-up, so that the successor is notified and may accept. */
@@ -171,18 +170,11 @@ void client_answer(struct control_client *, const struct control_request *);
 void client_check(struct control_client *);
 /* Sets the taps of the workers to the messages that tracing clients want. Once a turn. */
 void control_update_trace(struct control *);
-/* Ends the traces of all clients. */
-void control_end_traces(struct control *);
 
 /* control_events.c */
 void control_start_events(struct control_client *);
-enum events_step {
-	EVENTS_WAIT,   /* for an event, or space */
-	EVENTS_BUDGET, /* more to do, but not in this turn */
-	EVENTS_OVER,   /* all are in its buffer */
-};
 /* Writes as many as there is space for; each one looked at takes one off *budget. */
-enum events_step control_events_step(struct control_client *, unsigned *budget);
+enum step control_events_step(struct control_client *, unsigned *budget);
 /* Events stop waking the main loop when no client follows. Once a turn. */
 void control_update_events(struct control *);
 

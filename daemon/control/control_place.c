@@ -5,19 +5,9 @@
  * traces are bounded. When no slot is left, the oldest trace is ended; a trace of those two users is ended for them alone. A client that
  * follows events counts as a trace. Each socket has its own slots.
  */
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "daemon/control/control_parts.h"
 
-bool
-control_is_trusted(int fd)
-{
-	struct ucred cred = { 0 };
-	socklen_t len = sizeof(cred);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && (cred.uid == 0 || cred.uid == geteuid());
-}
+#define CONTROL_ERROR_BYTES 512
 
 static bool
 has_place(const struct control_port *port, bool trusted)
@@ -31,7 +21,7 @@ has_place(const struct control_port *port, bool trusted)
 	return living < port->clients_max && (trusted || strangers < port->clients_max - CONTROL_CLIENTS_KEPT);
 }
 
-/* Ends the oldest trace that a client of this kind may replace; its client is dead then. False: no such trace. */
+/* Ends the oldest trace that a client of this kind may replace: an error is sent if it fits, and its client is dead. False: no such trace. */
 static bool
 evict_trace(const struct control_port *port, bool trusted)
 {
@@ -44,9 +34,15 @@ evict_trace(const struct control_port *port, bool trusted)
 		    (best->trusted == c->trusted && c->trace_nr < best->trace_nr))
 			best = c;
 	}
-	if (best != NULL)
-		client_evict(best);
-	return best != NULL;
+	if (best == NULL)
+		return false;
+	best->ctl->stats.traces_evicted++;
+	best->state = CLIENT_CLOSING;
+	if (outbuf_room(&best->out) >= CONTROL_ERROR_BYTES)
+		client_answer_error(best, "busy", "the trace has ended: its place is needed for another client");
+	(void)client_send(best, best->active_ns);
+	best->dead = true;
+	return true;
 }
 
 bool

@@ -17,19 +17,6 @@ on_listener(struct loop_io *io, unsigned events)
 	port->acceptable = true;
 }
 
-void
-control_init_ports(struct control *ctl)
-{
-	for (unsigned i = 0; i < CONTROL_PORTS; i++)
-		ctl->ports[i] = (struct control_port){
-			.ctl = ctl,
-			.listen = LISTEN_SOCKET_NONE,
-			.io = { .fd = -1, .cb = on_listener },
-			.clients_max = i == CONTROL_FULL ? CONTROL_CLIENTS_MAX : CONTROL_READERS_MAX,
-			.readonly = i == CONTROL_READONLY,
-		};
-}
-
 /* Takes the opened socket, or opens it; without a path does nothing. 0, or -errno with a line in err. */
 static int
 start_port(struct control_port *port, const struct listen_socket_file *file, struct listen_socket *opened, FILE *err)
@@ -62,6 +49,14 @@ control_start_ports(struct control *ctl, const struct config *cfg, struct listen
 {
 	int rc = 0;
 
+	for (unsigned i = 0; i < CONTROL_PORTS; i++)
+		ctl->ports[i] = (struct control_port){
+			.ctl = ctl,
+			.listen = LISTEN_SOCKET_NONE,
+			.io = { .fd = -1, .cb = on_listener },
+			.clients_max = i == CONTROL_FULL ? CONTROL_CLIENTS_MAX : CONTROL_READERS_MAX,
+			.readonly = i == CONTROL_READONLY,
+		};
 	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
 		const struct listen_socket_file file = control_file(cfg, i);
 
@@ -70,22 +65,17 @@ control_start_ports(struct control *ctl, const struct config *cfg, struct listen
 	return rc;
 }
 
-static void
-stop_port(struct control_port *port)
-{
-	if (port->io.fd >= 0)
-		loop_del(port->ctl->loop, &port->io);
-	port->io.fd = -1;
-	port->acceptable = false;
-	accept_pauses_forget(workers_accept_pauses(port->ctl->workers), &port->paused);
-	listen_socket_close(&port->listen);
-}
-
 void
 control_stop_ports(struct control *ctl)
 {
-	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++)
-		stop_port(port);
+	for (struct control_port *port = ctl->ports; port < ctl->ports + CONTROL_PORTS; port++) {
+		if (port->io.fd >= 0)
+			loop_del(ctl->loop, &port->io);
+		port->io.fd = -1;
+		port->acceptable = false;
+		accept_pauses_forget(workers_accept_pauses(ctl->workers), &port->paused);
+		listen_socket_close(&port->listen);
+	}
 }
 
 void
@@ -107,10 +97,9 @@ control_move(struct control *ctl, const char *path)
 	FILE *err = open_memstream(&text, &len);
 
 	/* The read-only path belongs to the new process. */
-	for (unsigned i = 0; i < CONTROL_PORTS; i++) {
+	for (unsigned i = 0; i < CONTROL_PORTS; i++)
 		listen_socket_set_lent(&ctl->ports[i].listen, true);
-		stop_port(&ctl->ports[i]);
-	}
+	control_stop_ports(ctl);
 	int rc = err != NULL ? start_port(port, &file, NULL, err) : -ENOMEM;
 	if (rc != 0)
 		listen_socket_close(&port->listen);

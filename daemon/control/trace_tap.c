@@ -116,8 +116,10 @@ trace_tap_fini(struct trace_tap *tap)
 }
 
 void
-trace_tap_set(struct trace_tap *tap, struct worker *w, unsigned kinds)
+trace_tap_set(struct worker *w, void *arg)
 {
-	tap->kinds = kinds;
-	smcr_set_trace(worker_engine(w), kinds != 0 ? trace_tap_on_message : NULL, tap);
+	struct trace_tap *tap = arg;
+
+	tap->kinds = tap->wanted;
+	smcr_set_trace(worker_engine(w), tap->kinds != 0 ? trace_tap_on_message : NULL, tap);
 }

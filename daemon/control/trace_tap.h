@@ -20,7 +20,8 @@ struct trace_tap {
 	void *arg;                /* the owner's */
 	struct tap_block *blocks; /* both, in one piece of memory */
 	struct tap_block *full;   /* main's: empty, or being delivered */
-	unsigned kinds;           /* the worker's: 1 << enum smcr_trace_kind */
+	unsigned wanted;          /* by main: 1 << enum smcr_trace_kind; 0: none */
+	unsigned kinds;           /* the worker's, as they were when it was called last */
 	pthread_mutex_t lock;     /* of what follows */
 	struct tap_block *fill;
 	bool told; /* the mail is pending */
@@ -32,5 +33,5 @@ int trace_tap_init(struct trace_tap *, struct mailbox *);
 /* For a tap whose engine has stopped writing. Does nothing while the mail is pending, and is to be called again then. A zeroed tap is
  * allowed. */
 void trace_tap_fini(struct trace_tap *);
-/* In the worker's thread: traces these kinds from here on; 0: stops. */
-void trace_tap_set(struct trace_tap *, struct worker *, unsigned kinds);
+/* In the worker's thread, of a struct trace_tap: traces the wanted kinds from here on. */
+void trace_tap_set(struct worker *, void *tap);
