@@ -95,7 +95,7 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 	report_error(&c->out, "", report_wall_ms(), err.code, err.text);
 }
 
-static enum step
+static enum client_step
 step_reading(struct control_client *c, int64_t now_ns)
 {
 	const char *nl = memchr(c->in, '\n', c->in_len);
@@ -129,8 +129,8 @@ step_reading(struct control_client *c, int64_t now_ns)
 	return STEP_MOVED;
 }
 
-static enum step
-client_step(struct control_client *c, int64_t now_ns, unsigned *budget)
+static enum client_step
+step_client(struct control_client *c, int64_t now_ns, unsigned *budget)
 {
 	switch (c->state) {
 	case CLIENT_READING:
@@ -167,7 +167,7 @@ bool
 client_run(struct control_client *c, int64_t now_ns, unsigned *budget)
 {
 	while (!c->dead) {
-		enum step s = client_step(c, now_ns, budget);
+		enum client_step s = step_client(c, now_ns, budget);
 
 		if (c->out.overflow) {
 			log_msg(LOG_LVL_ERROR, "control answer does not fit its buffer: command=%s",

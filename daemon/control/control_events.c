@@ -42,7 +42,7 @@ write_line(struct control_client *c, const char *what, const struct event_record
 	jw_end(&jw);
 }
 
-enum step
+enum client_step
 control_events_step(struct control_client *c, unsigned *budget)
 {
 	struct event_record r;

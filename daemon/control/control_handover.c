@@ -246,7 +246,7 @@ hear_ready(struct control_client *c, int64_t now_ns)
 	return 0;
 }
 
-enum step
+enum client_step
 handover_step(struct control_client *c, int64_t now_ns)
 {
 	struct handover *h = c->handover;

@@ -64,7 +64,7 @@ enum client_state {
 };
 
 /* What a step of a client's work has come to. */
-enum step {
+enum client_step {
 	STEP_MOVED,   /* go on */
 	STEP_BLOCKED, /* until the socket is ready, or a worker, reload or event has come */
 	STEP_BUDGET,  /* more to do, but not in this turn */
@@ -156,7 +156,7 @@ bool handover_is_request(const char *line, size_t len);
 /* Begins the hand-over, or refuses it with a reason. */
 void handover_start(struct control_client *, const char *line, size_t len);
 /* The client may be dead after it. */
-enum step handover_step(struct control_client *, int64_t now_ns);
+enum client_step handover_step(struct control_client *, int64_t now_ns);
 /* The time of its next step; INT64_MAX for never. */
 int64_t handover_wakes(const struct control_client *);
 /* This process ends: it no longer waits for connections in their set-up, so that the successor is notified and may accept. */
@@ -174,7 +174,7 @@ void control_update_trace(struct control *);
 /* control_events.c */
 void control_start_events(struct control_client *);
 /* Writes as many as there is space for; each one looked at takes one off *budget. */
-enum step control_events_step(struct control_client *, unsigned *budget);
+enum client_step control_events_step(struct control_client *, unsigned *budget);
 /* Events stop waking the main loop when no client follows. Once a turn. */
 void control_update_events(struct control *);
 
