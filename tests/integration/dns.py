@@ -52,17 +52,22 @@ class NameServer:
         self.tcp.listen(16)
         self.closing = False
         t.later(self.close)
-        for fn in (self._serve_udp, self._serve_tcp):
-            threading.Thread(target=fn, daemon=True).start()
+        self.threads = [threading.Thread(target=fn, daemon=True) for fn in (self._serve_udp, self._serve_tcp)]
+        for thread in self.threads:
+            thread.start()
 
     def close(self):
+        """The port is free afterwards: a thread that still waits for its socket would hold it."""
         self.closing = True
         for s in (self.udp, self.tcp):
             try:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-            s.close()
+        for thread in self.threads:
+            thread.join(10 * PATIENCE)
+        self.udp.close()
+        self.tcp.close()
 
     def count(self, name):
         return sum(x[0] == name for x in self.asked)
