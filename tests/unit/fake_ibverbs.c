@@ -74,6 +74,7 @@ static pthread_mutex_t lock;
 static pthread_cond_t go;
 static unsigned rtr_waiting, rtr_gone, destroy_waiting;
 static struct fake_qp *qps[QPS];
+static unsigned qps_end; /* no entry from here on has been used */
 static struct fake_mr *mrs[MRS];
 static uint32_t next_qpn, next_key;
 
@@ -159,6 +160,7 @@ fake_reset(void)
 	next_qpn = 0x11;
 	next_key = 0x1000;
 	memset(qps, 0, sizeof(qps));
+	qps_end = 0;
 	memset(mrs, 0, sizeof(mrs));
 	fake = (struct fake_state){ .dev_cnt = 2, .fail_call = FAKE_NEVER };
 	for (unsigned i = 0; i < FAKE_DEVS; i++)
@@ -718,6 +720,7 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->rq = fake_alloc((qp->cap.max_recv_wr) * sizeof(*qp->rq));
 	qp->fail_at = qp->refuse_send_at = qp->refuse_recv_at = FAKE_NEVER;
 	qps[i] = qp;
+	qps_end = i < qps_end ? qps_end : i + 1;
 	((struct fake_pd *)(void *)pd)->users++;
 	((struct fake_pd *)(void *)pd)->qps++;
 	((struct fake_cq *)(void *)init->send_cq)->qps++;
@@ -1235,7 +1238,7 @@ fake_run(void)
 	pthread_mutex_lock(&lock);
 	do {
 		more = false;
-		for (unsigned i = 0; i < QPS; i++)
+		for (unsigned i = 0; i < qps_end; i++)
 			more = (qps[i] != NULL && step(qps[i])) || more;
 		more = fake_cm_run() || more;
 		any = any || more;

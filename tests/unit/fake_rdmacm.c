@@ -53,6 +53,7 @@ static pthread_cond_t go;
 static unsigned waiting, gone;
 static int go_err;
 static struct fake_id *ids[IDS];
+static unsigned ids_end; /* no entry from here on has been used */
 static struct ibv_context contexts[FAKE_DEVS];
 static uint16_t next_port;
 
@@ -69,6 +70,7 @@ fake_cm_reset(void)
 	fake_cm = (struct fake_cm_state){ .ord = 8 };
 	waiting = gone = 0;
 	memset(ids, 0, sizeof(ids));
+	ids_end = 0;
 	next_port = 20000;
 }
 
@@ -108,6 +110,7 @@ new_id(void)
 		i++;
 	ck_assert_uint_lt(i, IDS);
 	ids[i] = fake_alloc(sizeof(*ids[i]));
+	ids_end = i < ids_end ? ids_end : i + 1;
 	ids[i]->answer = -1;
 	return ids[i];
 }
@@ -655,7 +658,7 @@ fake_cm_run(void)
 	bool any = false;
 
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < IDS; i++) {
+	for (unsigned i = 0; i < ids_end; i++) {
 		struct fake_id *f = ids[i];
 		struct fake_qp *qp, *other;
 

@@ -67,12 +67,18 @@ turn_one(struct end *e, int max_ms)
 	collect(e);
 }
 
+/* Before the n-th turn of UNTIL, where turn() itself does not wait. */
+#ifndef UNTIL_PAUSE
+#define UNTIL_PAUSE(n) (void)(n)
+#endif
+
 /* Turns until the condition (the last operand of a comma list) holds; fails after a minute. */
 #define UNTIL(...)                                                                             \
 	do {                                                                                   \
 		int64_t until_end = poll_loop_now() + 60000000000;                             \
-		while (!(__VA_ARGS__)) {                                                       \
+		for (unsigned until_n = 0; !(__VA_ARGS__); until_n++) {                        \
 			ck_assert_msg(poll_loop_now() < until_end, "never: %s", #__VA_ARGS__); \
+			UNTIL_PAUSE(until_n);                                                  \
 			turn();                                                                \
 		}                                                                              \
 	} while (0)

@@ -4,12 +4,29 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "fake_ibverbs.h"
 #include "rnic/verbs/verbs_int.h"
+
+/* The thread that a few turns did not wait for wakes a loop; a processor that only turns would keep it from doing so. */
+#define UNTIL_PAUSE(n) until_pause(n)
+static inline void until_pause(unsigned);
 #include "rnic_ends.h"
+
+static inline void
+until_pause(unsigned n)
+{
+	struct pollfd p[] = {
+		{ .fd = a.dev != NULL ? a.loop.ep : -1, .events = POLLIN },
+		{ .fd = b.dev != NULL ? b.loop.ep : -1, .events = POLLIN },
+	};
+
+	if (n >= 6)
+		(void)poll(p, 2, 1);
+}
 
 static inline struct verbs_config
 config(unsigned n)

@@ -233,7 +233,7 @@ run_plan(const struct plan *p)
 	a.dev->ops->flush(a.dev);
 	happen(p, card);
 	for (unsigned i = 0; i < 8 || is_ending(&a); i++) {
-		poll_loop_turn(&a.loop, &a.dev, 1, 0);
+		poll_loop_turn(&a.loop, &a.dev, 1, i < 8 ? 0 : 10);
 		book(p, card);
 		events(p);
 		if (i > 0)
