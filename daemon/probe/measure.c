@@ -59,37 +59,25 @@ sends(const struct measure *m)
 }
 
 static void
-set_phase(struct measure *m, enum measure_phase phase, uint64_t bytes)
+set_phase(struct measure *m, enum measure_phase phase)
 {
 	m->phase = phase;
-	m->left = bytes;
+	m->left = phase == MEASURE_OUT ? m->out : phase == MEASURE_BACK ? m->back : MEASURE_HDR_LEN;
 	if (is_header(phase) && sends(m))
 		encode(m);
 }
 
+/* The bytes of the phase were sent or received. */
 static int
 measure_go_on(struct measure *m, int64_t now_ns)
 {
 	if (is_header(m->phase) && !sends(m) && decode(m) != 0)
 		return -EPROTO;
-	switch (m->phase) {
-	case MEASURE_REQUEST:
-		set_phase(m, MEASURE_OUT, m->out);
-		break;
-	case MEASURE_OUT:
-		set_phase(m, MEASURE_ANSWER, MEASURE_HDR_LEN);
-		break;
-	case MEASURE_ANSWER:
+	if (m->phase == MEASURE_ANSWER)
 		m->turned_ns = now_ns;
-		set_phase(m, MEASURE_BACK, m->back);
-		break;
-	case MEASURE_BACK:
+	else if (m->phase == MEASURE_BACK)
 		m->done_ns = now_ns;
-		set_phase(m, m->asks ? MEASURE_DONE : MEASURE_REQUEST, m->asks ? 0 : MEASURE_HDR_LEN);
-		break;
-	case MEASURE_DONE:
-		break;
-	}
+	set_phase(m, m->phase == MEASURE_BACK && !m->asks ? MEASURE_REQUEST : (enum measure_phase)(m->phase + 1));
 	return 0;
 }
 
@@ -97,14 +85,14 @@ void
 measure_ask(struct measure *m, uint64_t out, uint64_t back, int64_t now_ns)
 {
 	*m = (struct measure){ .asks = true, .out = out, .back = back, .begun_ns = now_ns };
-	set_phase(m, MEASURE_REQUEST, MEASURE_HDR_LEN);
+	set_phase(m, MEASURE_REQUEST);
 }
 
 void
 measure_serve(struct measure *m)
 {
 	*m = (struct measure){ .asks = false };
-	set_phase(m, MEASURE_REQUEST, MEASURE_HDR_LEN);
+	set_phase(m, MEASURE_REQUEST);
 }
 
 size_t
@@ -144,92 +132,58 @@ measure_received(struct measure *m, const void *buf, size_t len, int64_t now_ns)
 	return 0;
 }
 
-/* -- over SMC-R -- */
+/* -- I/O: over the engine's connection, or with NULL over the leg -- */
 
-/* Bytes sent, 0: the ring is full, or -errno. */
+/* Bytes sent, 0: blocked, or -errno. */
 static ssize_t
-put_smcr(struct measure *m, struct smcr_conn *conn, int64_t now_ns)
+measure_put(struct measure *m, struct smcr_conn *conn, struct leg *leg, int64_t now_ns)
 {
 	struct iovec iov[2] = { { 0 } };
 	const uint8_t *at;
 	size_t want = measure_piece(m, &at);
+	ssize_t n;
 
-	if (smcr_tx_space(conn, iov) == 0)
-		return 0;
-	size_t n = min_size(want, iov[0].iov_len);
-	memcpy(iov[0].iov_base, at, n);
-	smcr_tx_commit(conn, n, false);
-	int rc = measure_sent(m, n, now_ns);
-	return rc != 0 ? rc : (ssize_t)n;
-}
-
-static ssize_t
-take_smcr(struct measure *m, struct smcr_conn *conn, int64_t now_ns)
-{
-	struct iovec iov[2] = { { 0 } };
-	bool urgent;
-
-	if (smcr_rx_data(conn, iov, &urgent) == 0)
-		return 0;
-	size_t n = iov[0].iov_len;
-	int rc = urgent ? -EPROTO : measure_received(m, iov[0].iov_base, n, now_ns);
-	if (rc != 0)
-		return rc;
-	smcr_rx_consume(conn, n);
-	return (ssize_t)n;
-}
-
-int
-measure_pump_smcr(struct measure *m, struct smcr_conn *conn, int64_t now_ns)
-{
-	for (ssize_t done = 0; done < BUDGET;) {
-		if (m->phase == MEASURE_DONE)
-			return 0;
-		ssize_t n = sends(m) ? put_smcr(m, conn, now_ns) : take_smcr(m, conn, now_ns);
-		if (n <= 0)
-			return (int)n;
-		done += n;
+	if (conn == NULL) {
+		iov[0] = (struct iovec){ (void *)(uintptr_t)at, want };
+		n = leg_write(leg, iov, 1, false);
+	} else if (smcr_tx_space(conn, iov) == 0) {
+		n = 0;
+	} else {
+		n = (ssize_t)min_size(want, iov[0].iov_len);
+		memcpy(iov[0].iov_base, at, (size_t)n);
+		smcr_tx_commit(conn, (size_t)n, false);
 	}
-	return 1;
-}
-
-/* -- over TCP -- */
-
-static ssize_t
-put_tcp(struct measure *m, struct leg *leg, int64_t now_ns)
-{
-	const uint8_t *at;
-	size_t len = measure_piece(m, &at);
-	struct iovec iov = { (void *)(uintptr_t)at, len };
-	ssize_t n = leg_write(leg, &iov, 1, false);
-
-	if (n <= 0)
-		return n;
-	int rc = measure_sent(m, (size_t)n, now_ns);
+	int rc = n > 0 ? measure_sent(m, (size_t)n, now_ns) : 0;
 	return rc != 0 ? rc : n;
 }
 
 static ssize_t
-take_tcp(struct measure *m, struct leg *leg, int64_t now_ns)
+measure_take(struct measure *m, struct smcr_conn *conn, struct leg *leg, int64_t now_ns)
 {
 	uint8_t buf[PIECE / 2];
-	struct iovec iov = { buf, sizeof(buf) };
+	struct iovec iov[2] = { { buf, sizeof(buf) } };
 	bool urgent;
-	ssize_t n = leg_read(leg, &iov, 1, &urgent);
+	ssize_t n = conn == NULL ? leg_read(leg, iov, 1, &urgent) : (ssize_t)smcr_rx_data(conn, iov, &urgent);
 
 	if (n <= 0)
 		return n;
-	int rc = urgent ? -EPROTO : measure_received(m, buf, (size_t)n, now_ns);
-	return rc != 0 ? rc : n;
+	if (conn != NULL)
+		n = (ssize_t)iov[0].iov_len;
+	int rc = urgent ? -EPROTO : measure_received(m, iov[0].iov_base, (size_t)n, now_ns);
+	if (rc != 0)
+		return rc;
+	if (conn != NULL)
+		smcr_rx_consume(conn, (size_t)n);
+	return n;
 }
 
 int
-measure_pump_tcp(struct measure *m, struct leg *leg, int64_t now_ns)
+measure_pump(struct measure *m, struct smcr_conn *conn, struct leg *leg, int64_t now_ns)
 {
 	for (ssize_t done = 0; done < BUDGET;) {
 		if (m->phase == MEASURE_DONE)
 			return 0;
-		ssize_t n = sends(m) ? put_tcp(m, leg, now_ns) : take_tcp(m, leg, now_ns);
+		ssize_t n = (sends(m) ? measure_put : measure_take)(m, conn, leg, now_ns);
 		if (n <= 0)
 			return (int)n;
 		done += n;

@@ -1,6 +1,6 @@
 /*
  * Measures throughput between two smcrd over SMC-R and TCP. The client sends a request and the requested zeros.
- * The server discards them, answers, and sends zeros back. Then the next request may follow. I/O only in the two pumps.
+ * The server discards them, answers, and sends zeros back. Then the next request may follow. I/O only in the pump.
  *
  *	request		be32 "smrM", be32 version 1, be64 bytes out, be64 bytes back
  *	answer		the same, as understood
@@ -45,6 +45,6 @@ int measure_sent(struct measure *, size_t n, int64_t now_ns);
 /* Bytes were received: 0, or -EPROTO. */
 int measure_received(struct measure *, const void *buf, size_t len, int64_t now_ns);
 
-/* Bounded. > 0: call again at once; 0: blocked or done; < 0: -errno. */
-int measure_pump_smcr(struct measure *, struct smcr_conn *, int64_t now_ns);
-int measure_pump_tcp(struct measure *, struct leg *, int64_t now_ns);
+/* Over the engine's connection, or with NULL over the leg. Bounded. > 0: call again at once; 0: blocked or done;
+ * < 0: -errno. */
+int measure_pump(struct measure *, struct smcr_conn *, struct leg *, int64_t now_ns);

@@ -105,25 +105,9 @@ verdict(struct probe *p, enum check_finding finding, const char *fmt, ...)
 }
 
 static void
-verdict_fallback(struct probe *p)
-{
-	smcr_fallback(p->conn, &p->result.diag);
-	clc_out_take(&p->out, p->conn);
-	(void)clc_out_flush(&p->out, &p->mid);
-	check_say_declined(&p->result, p->peer);
-	probe_end(p);
-}
-
-static void
 verdict_broken(struct probe *p, enum smcr_reason reason, const char *detail)
 {
-	const struct check_break b = {
-		.reason = reason,
-		.detail = detail,
-		.in = &p->in,
-		.acked = net_is_acked(p->mid.io.fd),
-		.hint = p->hint,
-	};
+	const struct check_break b = { reason, detail, &p->in, net_is_acked(p->mid.io.fd), p->hint };
 
 	smcr_fallback(p->conn, &p->result.diag);
 	check_say_broken(&p->result, p->peer, &b);
@@ -204,17 +188,6 @@ begin(struct probe *p)
 		verdict(p, CHECK_NOT_TRIED, "no SMC-R connection is free: %s", strerror(-err));
 }
 
-static void
-probe_pump_dial(struct probe *p)
-{
-	int r = dial_check(&p->dial);
-
-	if (r < 0)
-		probe_dial_on(p);
-	else if (r > 0)
-		begin(p);
-}
-
 static const char has_group[] = "there was a link group already";
 
 static void
@@ -257,7 +230,6 @@ begin_bulk(struct probe *p, enum check_path path)
 static void
 begin_test(struct probe *p, bool established)
 {
-	static const char no_measure[] = "the peer does not support measurements: it is not an smcrd, or an older one";
 	struct env *env = p->pool->env;
 
 	if (!established)
@@ -267,7 +239,7 @@ begin_test(struct probe *p, bool established)
 		return;
 	}
 	if (p->target.bulk > 0 && !established)
-		p->result.bulk_text = no_measure;
+		p->result.bulk_text = "the peer does not support measurements: it is not an smcrd, or an older one";
 	check_step(&p->result, CHECK_TEST, env->now_ns, has_group);
 	p->stage = STAGE_TEST;
 	p->link = smcr_test_link(env->eng, p->group);
@@ -279,17 +251,6 @@ begin_test(struct probe *p, bool established)
 }
 
 static void
-test_is_over(struct probe *p)
-{
-	if (p->conn == NULL) {
-		verdict_done(p);
-		return;
-	}
-	check_step_done(&p->result, p->pool->env->now_ns);
-	begin_bulk(p, CHECK_SMCR);
-}
-
-static void
 pump_test(struct probe *p)
 {
 	struct smcr_link_info l;
@@ -298,8 +259,12 @@ pump_test(struct probe *p)
 	while (smcr_link_next(p->pool->env->eng, &pos, &l)) {
 		if (l.group_id != p->group || l.number != p->link || !l.is_active)
 			continue;
-		if (!l.is_tested)
-			test_is_over(p);
+		if (!l.is_tested && p->conn == NULL) {
+			verdict_done(p);
+		} else if (!l.is_tested) {
+			check_step_done(&p->result, p->pool->env->now_ns);
+			begin_bulk(p, CHECK_SMCR);
+		}
 		return;
 	}
 	verdict(p, CHECK_LINK_FAILED, "%s: the link was lost during its TEST LINK", p->peer);
@@ -310,16 +275,12 @@ pump_bulk(struct probe *p)
 {
 	struct env *env = p->pool->env;
 	struct measure *m = &p->measure;
-	int more;
 
 	if ((p->events & SMCR_EV_CLOSED) != 0) {
 		stop_bulk(p, "the connection ended during the measurement");
 		return;
 	}
-	if (p->path == CHECK_SMCR)
-		more = measure_pump_smcr(m, p->conn, env->now_ns);
-	else
-		more = measure_pump_tcp(m, &p->mid, env->now_ns);
+	int more = measure_pump(m, p->path == CHECK_SMCR ? p->conn : NULL, &p->mid, env->now_ns);
 	if (more < 0 || leg_broken(&p->mid) != 0) {
 		stop_bulk(p, "the measurement failed");
 	} else if (m->phase != MEASURE_DONE) {
@@ -346,7 +307,11 @@ probe_pump_rendezvous(struct probe *p)
 	p->events = 0;
 	probe_look(p);
 	if ((events & SMCR_EV_FALLBACK) != 0) {
-		verdict_fallback(p);
+		smcr_fallback(p->conn, &p->result.diag);
+		clc_out_take(&p->out, p->conn);
+		(void)clc_out_flush(&p->out, &p->mid);
+		check_say_declined(&p->result, p->peer);
+		probe_end(p);
 	} else if ((events & SMCR_EV_CLOSED) != 0) {
 		enum smcr_reason reason = smcr_closed(p->conn, &detail);
 
@@ -368,10 +333,12 @@ static void
 pump(struct probe *p)
 {
 	/* The first attempt: not in probe_start, as it may fail at once. */
-	if (p->stage == STAGE_DIAL && !p->dial.busy)
+	int dialed = p->stage != STAGE_DIAL ? 0 : p->dial.busy ? dial_check(&p->dial) : -1;
+
+	if (dialed < 0)
 		probe_dial_on(p);
-	else if (p->stage == STAGE_DIAL)
-		probe_pump_dial(p);
+	else if (dialed > 0)
+		begin(p);
 	if (p->stage == STAGE_RENDEZVOUS && p->conn != NULL)
 		probe_pump_rendezvous(p);
 	else if (p->stage == STAGE_TEST)

@@ -58,7 +58,7 @@ session_pump_measure(struct session *s)
 	session_pump_middle(s);
 	if (s->raised != 0)
 		return;
-	int smcr = measure_pump_smcr(&m->smcr, s->conn, now_ns), tcp = measure_pump_tcp(&m->tcp, &s->mid, now_ns);
+	int smcr = measure_pump(&m->smcr, s->conn, NULL, now_ns), tcp = measure_pump(&m->tcp, NULL, &s->mid, now_ns);
 	if (smcr < 0 || tcp < 0) {
 		session_blame(s, "protocol error in the peer's measurement", smcr < 0 ? -smcr : -tcp);
 		session_raise(s, SEV_MID_RESET);
