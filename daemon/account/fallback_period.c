@@ -16,13 +16,12 @@
 struct fallback_period {
 	struct list_node node;
 	struct sockaddr_storage peer; /* at an egress without port */
-	bool on, told;                /* told: the begin was reported */
-	uint32_t code;                /* enum clc_diag, of either end */
+	bool on;
+	uint32_t code; /* enum clc_diag, of either end */
 	char reason[EVENT_REASON_MAX];
 	char mpa[ADDR_STR_MAX]; /* reported MPA port; "": none */
-	uint64_t connections;
-	int64_t since_ns, told_ns, mpa_ns; /* told_ns: last report, or one that the limit suppressed */
-	struct log_limit limit;
+	int64_t mpa_ns;
+	struct lasting connections;
 };
 
 void
@@ -77,7 +76,7 @@ add(struct fallback_periods *all, const struct sockaddr_storage *peer)
 	}
 	if (s == NULL)
 		return NULL;
-	*s = (struct fallback_period){ .peer = *peer, .limit = TELL_LIMIT };
+	*s = (struct fallback_period){ .peer = *peer, .connections = LASTING_INIT };
 	list_init(&s->node);
 	list_push(&all->list, &s->node);
 	all->known++;
@@ -133,17 +132,12 @@ fallback_period_describe(const struct smcr_diag *diag, char buf[EVENT_REASON_MAX
 static void
 report_fallback_period(struct service *svc, struct fallback_period *s, const struct smcr_diag *diag)
 {
-	uint64_t left_out; /* unused: the event has the number of connections */
 	struct event e;
 
-	s->told_ns = svc->pool->env->now_ns;
-	if (!log_limit_take(&s->limit, s->told_ns, &left_out))
-		return;
-	s->told = true;
 	if (diag->mpa_port != 0 && s->mpa[0] == '\0')
 		tell_mpa(svc, s, diag);
 	e = event_of(svc, s, EVENT_FALLBACK_BEGINS);
-	e.connections = s->connections;
+	e.connections = s->connections.cnt;
 	(void)snprintf(e.reason, sizeof(e.reason), "%s", s->reason);
 	(void)snprintf(e.fallback, sizeof(e.fallback), "%s",
 	    svc->settings->cfg.fallback == CONFIG_FALLBACK_REFUSE ? "refuse" : "tcp");
@@ -153,26 +147,21 @@ report_fallback_period(struct service *svc, struct fallback_period *s, const str
 static void
 note(struct service *svc, struct fallback_period *s, const struct smcr_diag *diag)
 {
-	int64_t now_ns = svc->pool->env->now_ns;
 	uint32_t code = diag->local != 0 ? diag->local : diag->peer;
 	bool begins = !s->on;
 
 	if (begins) {
 		s->on = true;
-		s->told = false;
-		s->connections = 0;
-		s->since_ns = now_ns;
 		s->mpa[0] = '\0';
 		atomic_fetch_add_explicit(&svc->fallback_periods->cnt, 1, memory_order_relaxed);
 	}
-	s->connections++;
 	/* Neither a hold-off after the failure nor the same code from the other end is a new reason. */
 	bool other = begins || (code != CLC_DIAG_NO_ACTIVE_LINK && code != s->code);
 	if (other) {
 		s->code = code;
 		fallback_period_describe(diag, s->reason);
 	}
-	if (other || now_ns - s->told_ns >= TELL_AGAIN_NS)
+	if (lasting_add(&s->connections, svc->pool->env->now_ns, begins, other))
 		report_fallback_period(svc, s, diag);
 }
 
@@ -194,23 +183,22 @@ fallback_period_note(struct service *svc, const union net_addr *peer, const stru
 static void
 end(struct service *svc, struct fallback_period *s)
 {
-	/* The period may have begun in another worker's turn, which may be later than this one. */
-	int64_t now_ns = max_i64(svc->pool->env->now_ns, max_i64(s->since_ns, s->mpa_ns));
+	int64_t now_ns = svc->pool->env->now_ns;
 	struct event e;
 
 	s->on = false;
 	atomic_fetch_sub_explicit(&svc->fallback_periods->cnt, 1, memory_order_relaxed);
-	if (!s->told)
+	if (!s->connections.told)
 		return;
 	if (s->mpa[0] != '\0') {
 		e = event_of(svc, s, EVENT_MPA_OPEN);
 		memcpy(e.mpa, s->mpa, sizeof(e.mpa));
-		e.after_ms = (uint64_t)(now_ns - s->mpa_ns) / NS_PER_MS;
+		e.after_ms = (uint64_t)max_i64(now_ns - s->mpa_ns, 0) / NS_PER_MS;
 		session_pool_report(svc->pool, &e);
 	}
 	e = event_of(svc, s, EVENT_FALLBACK_ENDS);
-	e.connections = s->connections;
-	e.after_ms = (uint64_t)(now_ns - s->since_ns) / NS_PER_MS;
+	e.connections = s->connections.cnt;
+	e.after_ms = (uint64_t)lasting_age_ns(&s->connections, now_ns) / NS_PER_MS;
 	session_pool_report(svc->pool, &e);
 }
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/log.h"
+#include "daemon/event/lasting.h"
 
 struct service;
 union net_addr;
@@ -33,13 +33,9 @@ struct outage {
 	atomic_bool is;       /* in progress; false: connections that succeed take no lock */
 	pthread_mutex_t lock; /* of the members below */
 	enum outage_kind kind;
-	bool told; /* the begin was reported, so the end will be */
-	int err;   /* errno of OUTAGE_CONNECT */
+	int err; /* errno of OUTAGE_CONNECT */
 	const char *why;
-	uint64_t failed; /* connections */
-	int64_t since_ns;
-	int64_t told_ns;        /* last report, or one that the limit suppressed */
-	struct log_limit limit; /* bounds the log lines of a flapping service */
+	struct lasting failed; /* connections */
 };
 
 /* For reports; "" and zeros without an outage. */

@@ -73,7 +73,7 @@ control_stop_ports(struct control *ctl)
 			loop_del(ctl->loop, &port->io);
 		port->io.fd = -1;
 		port->acceptable = false;
-		accept_pauses_forget(workers_accept_pauses(ctl->workers), &port->paused);
+		accept_pauses_over(workers_accept_pauses(ctl->workers), &port->paused, NULL);
 		listen_socket_close(&port->listen);
 	}
 }

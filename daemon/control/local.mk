@@ -7,7 +7,7 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/account/service_stats_merge.c \
 	daemon/event/event_kinds.c daemon/event/event_kinds.h \
 	daemon/event/event_history.c daemon/event/event_history.h \
-	daemon/event/accept_pause.c daemon/event/accept_pause.h \
+	daemon/event/accept_pause.c daemon/event/accept_pause.h daemon/event/lasting.h \
 	daemon/event/journal.c daemon/event/journal.h \
 	daemon/control/outbuf.c daemon/control/outbuf.h \
 	daemon/control/json_writer.c daemon/control/json_writer.h \

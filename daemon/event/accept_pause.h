@@ -8,19 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/log.h"
 #include "daemon/event/event_history.h"
+#include "daemon/event/lasting.h"
 
 struct accept_pauses {
 	struct event_history *news;
 	pthread_mutex_t lock; /* of the fields below */
 	unsigned paused;      /* paused sockets; 0: the pause is over */
 	int err;              /* of the last failure */
-	bool reported;        /* the start was reported, so the end will be */
-	uint64_t failures;
-	int64_t since_ns;
-	int64_t reported_ns;
-	struct log_limit limit; /* limits reports of short pauses; ends are not limited */
+	struct lasting failures;
 };
 
 /* Of a listening socket, or of several that pause together. Used by one thread; zeroed: not paused. */
@@ -41,7 +37,5 @@ void accept_pauses_fini(struct accept_pauses *);
 
 /* accept() failed with err: this one pauses, or stays paused. */
 void accept_pauses_failed(struct accept_pauses *, struct accept_pause *, const struct pause_place *, int err);
-/* accept() works again, or no connection waits; cheap without a pause. */
+/* accept() works again, or no connection waits; cheap without a pause. NULL: the socket is closed, no report. */
 void accept_pauses_over(struct accept_pauses *, struct accept_pause *, const struct pause_place *);
-/* The socket is closed: its pause ends without a report. */
-void accept_pauses_forget(struct accept_pauses *, struct accept_pause *);

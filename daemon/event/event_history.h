@@ -12,10 +12,6 @@
 #include "daemon/event/event_kinds.h"
 #include "daemon/loop/mailbox.h"
 
-/* Reports of a lasting condition such as an outage: interval of repeats, limit of starts. Ends are not limited. */
-#define TELL_AGAIN_NS (600 * INT64_C(1000000000))
-#define TELL_LIMIT ((struct log_limit){ .burst = 4, .interval_ms = 60000 })
-
 #define EVENT_HISTORY_KEPT 256
 #define EVENT_HISTORY_BURST 20 /* of a kind, */
 #define EVENT_HISTORY_BURST_MS 1000

@@ -279,7 +279,7 @@ metrics_free(struct metrics *m)
 	struct http *http = m->http;
 	if (http != NULL)
 		http_stop(http);
-	accept_pauses_forget(workers_accept_pauses(m->workers), &m->paused);
+	accept_pauses_over(workers_accept_pauses(m->workers), &m->paused, NULL);
 	mailbox_run(workers_mailbox(m->workers));
 	loop_del_turn(m->loop, metrics_collect, m);
 	outbuf_fini(&m->out);

@@ -498,7 +498,7 @@ START_TEST(clients_wait_while_descriptors_are_out)
 	fake_loop_advance(loop, S / 10);
 	ck_assert(!fake_loop_turn(loop));
 	ck_assert_uint_eq(workers_accept_pauses(workers)->paused, 1);
-	ck_assert_uint_eq(workers_accept_pauses(workers)->failures, 2);
+	ck_assert_uint_eq(workers_accept_pauses(workers)->failures.cnt, 2);
 	ck_assert_int_eq(workers_accept_pauses(workers)->err, EMFILE);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	fake_loop_advance(loop, S / 10);

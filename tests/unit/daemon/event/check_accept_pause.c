@@ -67,7 +67,7 @@ START_TEST(begin_and_end_are_reported_once)
 START_TEST(a_socket_that_does_not_pause_tells_nothing)
 {
 	accept_pauses_over(&all, &one, &here);
-	accept_pauses_forget(&all, &one);
+	accept_pauses_over(&all, &one, NULL);
 	nothing();
 	accept_pauses_failed(&all, &two, &here, EMFILE);
 	capture_one_line(PAUSED "1\n");
@@ -147,16 +147,16 @@ START_TEST(a_socket_that_is_closed_does_not_go_on)
 	accept_pauses_failed(&all, &one, &here, EMFILE);
 	accept_pauses_failed(&all, &two, &here, EMFILE);
 	capture_one_line(PAUSED "1\n");
-	accept_pauses_forget(&all, &one);
+	accept_pauses_over(&all, &one, NULL);
 	ck_assert(!one.on);
-	accept_pauses_forget(&all, &one);
+	accept_pauses_over(&all, &one, NULL);
 	nothing();
 	accept_pauses_over(&all, &two, &here);
 	capture_one_line(GOES_ON "2\n");
 	/* When it was the only one, it is over all the same. */
 	accept_pauses_failed(&all, &one, &here, EMFILE);
 	capture_one_line(PAUSED "1\n");
-	accept_pauses_forget(&all, &one);
+	accept_pauses_over(&all, &one, NULL);
 	nothing();
 	accept_pauses_failed(&all, &one, &here, EMFILE);
 	capture_one_line(PAUSED "1\n");
