@@ -26,24 +26,13 @@ listener_place_of(const struct service *svc)
 }
 
 static void
-come(struct service *svc)
+on_connections(struct loop_io *io, unsigned events)
 {
+	struct service *svc = CONTAINER_OF(io, struct listener_io, io)->svc;
+
+	(void)events;
 	if (list_empty(&svc->listener.accepting) && !timer_armed(&svc->listener.pause))
 		list_push(&svc->pool->accepting, &svc->listener.accepting);
-}
-
-static void
-listener_on_listener(struct loop_io *io, unsigned events)
-{
-	(void)events;
-	come(CONTAINER_OF(io, struct service, listener.io));
-}
-
-static void
-on_more(struct loop_io *io, unsigned events)
-{
-	(void)events;
-	come(CONTAINER_OF(io, struct listener_more, io)->svc);
 }
 
 static void
@@ -57,7 +46,6 @@ on_pause_end(struct timer *t)
 void
 listener_init(struct listener *l)
 {
-	l->io = (struct loop_io){ .fd = -1, .cb = listener_on_listener };
 	l->sock = LISTEN_SOCKET_NONE;
 	list_init(&l->accepting);
 	timer_init(&l->pause, on_pause_end);
@@ -70,46 +58,33 @@ is_watched(enum listener_mode mode)
 }
 
 static void
-unwatch_more(struct service *svc)
+unwatch_sockets(struct service *svc)
 {
-	for (struct listener_more *m; (m = svc->listener.more) != NULL; free(m)) {
-		svc->listener.more = m->next;
-		loop_del(svc->pool->env->loop, &m->io);
+	for (struct listener_io *l; (l = svc->listener.ios) != NULL; free(l)) {
+		svc->listener.ios = l->next;
+		loop_del(svc->pool->env->loop, &l->io);
 	}
-}
-
-static int
-watch_more(struct service *svc, const struct listen_socket *sock)
-{
-	int err = 0;
-
-	for (; sock != NULL && err == 0; sock = sock->next) {
-		struct listener_more *m = malloc(sizeof(*m));
-
-		if (m == NULL)
-			return -ENOMEM;
-		*m = (struct listener_more){ .io = { .fd = sock->fd, .cb = on_more }, .svc = svc };
-		err = loop_add(svc->pool->env->loop, &m->io);
-		if (err != 0) {
-			free(m);
-			continue;
-		}
-		m->next = svc->listener.more;
-		svc->listener.more = m;
-	}
-	return err;
 }
 
 /* Connections that wait already bring an edge at once. */
 static int
 watch(struct service *svc, const struct listen_socket *sock)
 {
-	int err = loop_add(svc->pool->env->loop, &svc->listener.io);
+	int err = 0;
 
-	if (err == 0 && (err = watch_more(svc, sock->next)) != 0) {
-		unwatch_more(svc);
-		loop_del(svc->pool->env->loop, &svc->listener.io);
+	for (; sock != NULL && err == 0; sock = sock->next) {
+		struct listener_io *l = malloc(sizeof(*l));
+
+		if (l != NULL)
+			*l = (struct listener_io){ { .fd = sock->fd, .cb = on_connections }, svc, svc->listener.ios };
+		err = l != NULL ? loop_add(svc->pool->env->loop, &l->io) : -ENOMEM;
+		if (err == 0)
+			svc->listener.ios = l;
+		else
+			free(l);
 	}
+	if (err != 0)
+		unwatch_sockets(svc);
 	return err;
 }
 
@@ -118,10 +93,9 @@ unwatch(struct service *svc)
 {
 	struct env *env = svc->pool->env;
 
-	unwatch_more(svc);
-	loop_del(env->loop, &svc->listener.io);
+	unwatch_sockets(svc);
 	timer_cancel(&env->timers, &svc->listener.pause);
-	accept_pauses_forget(svc->pool->place.pauses, &svc->listener.paused);
+	accept_pauses_over(svc->pool->place.pauses, &svc->listener.paused, NULL);
 	list_remove(&svc->listener.accepting);
 }
 
@@ -139,42 +113,30 @@ deal_port(const struct service *svc, const struct listen_socket *sock)
 /* Reopens a socket that was shut, maybe by another service; it kept its address, and is marked and tuned as a new one.
  * The first worker's socket is again the first of its port: all sockets of a shared port were shut together. */
 static int
-listen_one(struct service *svc, const struct listen_socket *sock)
-{
-	if (sock->lent || net_is_listening(sock->fd))
-		return 0;
-	if (svc->pool->option != NULL && peer_mode_wants_option(svc->settings->cfg.peer))
-		tcp_option_mark_listener(svc->pool->option, sock->fd);
-	if (listen(sock->fd, NET_BACKLOG) != 0)
-		return -errno;
-	deal_port(svc, sock);
-	return 0;
-}
-
-static int
 listen_again(struct service *svc, const struct listen_socket *sock)
 {
-	int rc = 0;
-
-	for (; sock != NULL && rc == 0; sock = sock->next)
-		rc = listen_one(svc, sock);
-	return rc;
+	for (; sock != NULL; sock = sock->next) {
+		if (sock->lent || net_is_listening(sock->fd))
+			continue;
+		if (svc->pool->option != NULL && peer_mode_wants_option(svc->settings->cfg.peer))
+			tcp_option_mark_listener(svc->pool->option, sock->fd);
+		if (listen(sock->fd, NET_BACKLOG) != 0)
+			return -errno;
+		deal_port(svc, sock);
+	}
+	return 0;
 }
 
 int
 listener_start(struct service *svc, const struct listen_socket *sock)
 {
 	const struct worker_place *place = &svc->pool->place;
-
 	int err = listen_again(svc, sock);
+
+	if (err == 0)
+		err = watch(svc, sock);
 	if (err != 0)
 		return err;
-	svc->listener.io.fd = sock->fd;
-	err = watch(svc, sock);
-	if (err != 0) {
-		svc->listener.io.fd = -1;
-		return err;
-	}
 	svc->listener.mode = LISTENER_OPEN;
 	svc->listener.sock = *sock;
 	svc->listener.shared = place->cnt > 1 && (sock->shared || !net_shares_port(sock->fd));
@@ -201,11 +163,8 @@ listener_stop(struct service *svc)
 	struct listen_socket sock = svc->listener.sock;
 
 	svc->listener.sock = LISTEN_SOCKET_NONE;
-	if (sock.fd < 0)
-		return sock;
-	if (is_watched(svc->listener.mode))
+	if (sock.fd >= 0 && is_watched(svc->listener.mode))
 		unwatch(svc);
-	svc->listener.io.fd = -1;
 	return sock;
 }
 
@@ -241,28 +200,19 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 	}
 	/* At an egress the session counts it, when it has a client. */
 	svc->ctr.accepted += cfg->kind == CONFIG_INGRESS;
-	if (!local && !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
-		listener_refuse(svc, fd, peer, "not on the allow list", &svc->ctr.refused_allow);
+	if (local ? !net_allowed_user(cfg->allow_users, cfg->allow_users_cnt, peer->un.uid)
+	          : !net_allowed(cfg->allow, cfg->allow_cnt, ss)) {
+		listener_refuse(svc, fd, peer, local ? "not on the allow_users list" : "not on the allow list",
+		    &svc->ctr.refused_allow);
 		return;
 	}
-	if (local && !net_allowed_user(cfg->allow_users, cfg->allow_users_cnt, peer->un.uid)) {
-		listener_refuse(svc, fd, peer, "not on the allow_users list", &svc->ctr.refused_allow);
-		return;
-	}
-	switch (admission_take(svc->admission, cfg, peer)) {
-	case ADMISSION_OK:
-		session_start(svc, fd, peer, true);
-		break;
-	case ADMISSION_UNCOUNTED:
-		session_start(svc, fd, peer, false);
-		break;
-	case ADMISSION_MAX:
+	const enum admission_verdict v = admission_take(svc->admission, cfg, peer);
+	if (v == ADMISSION_MAX)
 		listener_refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
-		break;
-	case ADMISSION_PER_PEER:
+	else if (v == ADMISSION_PER_PEER)
 		listener_refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
-		break;
-	}
+	else
+		session_start(svc, fd, peer, v == ADMISSION_OK);
 }
 
 /* The error concerns one connection (accept(2)); the next one may succeed. */
@@ -319,11 +269,11 @@ accept_from(struct service *svc, int listening)
 static bool
 accept_batch(struct service *svc)
 {
-	bool more = accept_from(svc, svc->listener.io.fd);
+	const struct listener_io *l = svc->listener.ios;
+	bool more = accept_from(svc, l->io.fd);
 
-	for (const struct listener_more *m = svc->listener.more; m != NULL && !timer_armed(&svc->listener.pause);
-	     m = m->next)
-		if (accept_from(svc, m->io.fd))
+	while ((l = l->next) != NULL && !timer_armed(&svc->listener.pause))
+		if (accept_from(svc, l->io.fd))
 			more = true;
 	if (svc->listener.paused.on && !timer_armed(&svc->listener.pause)) {
 		const struct pause_place at = listener_place_of(svc);
@@ -331,14 +281,6 @@ accept_batch(struct service *svc)
 		accept_pauses_over(svc->pool->place.pauses, &svc->listener.paused, &at);
 	}
 	return more;
-}
-
-/* Accepts waiting connections, which would be reset otherwise, unless another process serves the socket. */
-static void
-take_the_backlog(struct service *svc)
-{
-	for (unsigned i = 0; i < LAST_BATCHES && accept_batch(svc); i++)
-		;
 }
 
 /* The listener is to be shut, as no target works. Not a socket from systemd, which must stay listening. */
@@ -372,8 +314,10 @@ listener_follow(struct service *svc)
 
 	if (l->sock.fd < 0 || want == l->mode)
 		return 0;
+	/* Waiting connections would be reset, unless another process serves the socket. */
 	if (l->mode == LISTENER_OPEN && want != LISTENER_IDLE)
-		take_the_backlog(svc);
+		for (unsigned i = 0; i < LAST_BATCHES && accept_batch(svc); i++)
+			;
 	int rc = is_watched(want) ? listen_again(svc, &l->sock) : 0;
 	if (rc == 0 && is_watched(want) && !is_watched(l->mode))
 		rc = watch(svc, &l->sock);

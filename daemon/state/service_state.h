@@ -29,18 +29,17 @@ enum listener_mode {
 	LISTENER_IDLE,    /* left in the backlog for another process that has the socket */
 };
 
-/* An additional socket of the same address. */
-struct listener_more {
+/* One of a listener's sockets, watched by the loop. */
+struct listener_io {
 	struct loop_io io;
 	struct service *svc;
-	struct listener_more *next;
+	struct listener_io *next;
 };
 
 struct listener {
 	enum listener_mode mode;
-	struct loop_io io; /* of sock; fd < 0: closed */
-	struct listen_socket sock;
-	struct listener_more *more; /* of sock.next and on */
+	struct listen_socket sock;  /* fd < 0: closed */
+	struct listener_io *ios;    /* of sock and those after it; NULL: not watched */
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
 	struct accept_pause paused; /* as reported */

@@ -38,7 +38,7 @@ static struct service *
 find_listener(const struct session_pool *pool, const struct sockaddr_storage *addr)
 {
 	LIST_EACH(struct service, svc, &pool->services, node)
-		if (svc->listener.io.fd >= 0 && addr_same_place(&svc->settings->cfg.listen, addr))
+		if (svc->listener.sock.fd >= 0 && addr_same_place(&svc->settings->cfg.listen, addr))
 			return svc;
 	return NULL;
 }
@@ -68,9 +68,9 @@ share_port(const struct session_pool *pool, uint16_t port, bool on)
 	unsigned cnt = 0;
 
 	LIST_EACH(struct service, svc, &pool->services, node) {
-		if (svc->listener.io.fd < 0 || addr_port(&svc->settings->cfg.listen) != port)
+		if (svc->listener.sock.fd < 0 || addr_port(&svc->settings->cfg.listen) != port)
 			continue;
-		net_share_port(svc->listener.io.fd, on);
+		net_share_port(svc->listener.sock.fd, on);
 		cnt++;
 	}
 	return cnt;
@@ -267,7 +267,7 @@ warn_of_option(struct services_plan *p, FILE *err)
 			    option != NULL ? option->why : "");
 			return;
 		}
-		if (st->cfg->kind == CONFIG_EGRESS && !tcp_option_is_marked(option, st->svc->listener.io.fd))
+		if (st->cfg->kind == CONFIG_EGRESS && !tcp_option_is_marked(option, st->svc->listener.sock.fd))
 			fprintf(err,
 			    "warning: service %s: its listening socket was opened without SMC-R's TCP option, by systemd or "
 			    "before the service had this peer: restart smcrd, or let it open the socket\n",

@@ -479,12 +479,12 @@ START_TEST(a_drain_is_taken_back)
 	unsigned one = 1;
 
 	gw_begin();
-	const int fd = service_find(gw_pool(GW_IN), CONFIG_INGRESS, gw.svc[GW_IN].name)->listener.io.fd;
+	const int fd = service_find(gw_pool(GW_IN), CONFIG_INGRESS, gw.svc[GW_IN].name)->listener.sock.fd;
 	drained = 0;
 	worker_drain(gw.w, 50, on_drained, &one);
 	ck_assert(refuses(&gw.svc[GW_IN].listen) && refuses(&gw.svc[GW_OUT].listen));
 	ck_assert_int_eq(worker_undrain(gw.w), 0);
-	ck_assert_int_eq(service_find(gw_pool(GW_IN), CONFIG_INGRESS, gw.svc[GW_IN].name)->listener.io.fd, fd);
+	ck_assert_int_eq(service_find(gw_pool(GW_IN), CONFIG_INGRESS, gw.svc[GW_IN].name)->listener.sock.fd, fd);
 	gw_carries_both_ways();
 	gw_hang_up(&client);
 	gw_hang_up(&server);
