@@ -427,6 +427,15 @@ config_load(const char *path, FILE *err, struct config **out)
 	return rc;
 }
 
+bool
+config_has_verbs(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
+			return true;
+	return false;
+}
+
 void
 config_free(struct config *cfg)
 {

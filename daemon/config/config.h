@@ -205,6 +205,8 @@ int config_load(const char *path, FILE *err, struct config **out);
 void config_free(struct config *);
 /* A name that does not resolve makes its service wait for the next look-up; false: it is an error of the file. */
 bool config_names_wait(void);
+/* Has it an entry for cards? */
+bool config_has_verbs(const struct config *);
 /* SCTP may use libusrsctp. */
 bool config_has_user_sctp(void);
 /* The directory of included files, above variable parts of the pattern. 0 or -ENOENT. buf has PATH_MAX bytes. */

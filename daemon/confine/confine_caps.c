@@ -51,7 +51,7 @@ needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps
 	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
 	struct rlimit lim;
 
-	if (!confine_has_verbs(cfg) || (have->effective & CAP_BIT(CAP_IPC_LOCK)) == 0)
+	if (!config_has_verbs(cfg) || (have->effective & CAP_BIT(CAP_IPC_LOCK)) == 0)
 		return false;
 	if (getrlimit(RLIMIT_MEMLOCK, &lim) == 0 && lim.rlim_cur == RLIM_INFINITY)
 		return false;

@@ -136,7 +136,7 @@ cards_path(const struct config *cfg)
 {
 	if (access(cards_dir, F_OK) == 0)
 		return cards_dir;
-	return confine_has_verbs(cfg) ? "/dev" : NULL;
+	return config_has_verbs(cfg) ? "/dev" : NULL;
 }
 
 static int

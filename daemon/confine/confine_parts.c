@@ -30,12 +30,3 @@ confine_threads(void)
 	closedir(d);
 	return cnt;
 }
-
-bool
-confine_has_verbs(const struct config *cfg)
-{
-	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
-			return true;
-	return false;
-}

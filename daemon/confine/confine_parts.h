@@ -13,7 +13,6 @@ enum confine_do {
 void confine_part_set(struct confine_part_state *, bool on, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* Threads of this process; 1 when the kernel does not report them. */
 unsigned confine_threads(void);
-bool confine_has_verbs(const struct config *);
 
 /* The parts: each sets its state. */
 void confine_capabilities(const struct config *, enum confine_do, unsigned keep, struct confine_part_state *out);

@@ -20,6 +20,19 @@ is_all(const char *name)
 	return strcmp(name, "*") == 0;
 }
 
+/* What an entry names, from the most to the least exact. */
+enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL };
+
+static enum exactness
+exactness(const struct config_device *cfg)
+{
+	if (is_all(cfg->interface) || is_all(cfg->card))
+		return EXACT_ALL;
+	if (cfg->card[0] != '\0')
+		return EXACT_CARD;
+	return cfg->interface[0] != '\0' ? EXACT_INTERFACE : EXACT_ADDRESS;
+}
+
 /* -- soft iWARP: addresses -- */
 
 static void
@@ -41,7 +54,7 @@ set_base(struct device_want *w, const char *otherwise)
 }
 
 static enum device_place
-device_plan_place_of(const struct plan *p, const struct netif_addr *a)
+place_of(const struct plan *p, const struct netif_addr *a)
 {
 	const struct netif *i = netifs_by_index(p->there.ifs, a->index);
 
@@ -52,10 +65,10 @@ device_plan_place_of(const struct plan *p, const struct netif_addr *a)
 static enum device_place
 best_place(const struct plan *p, enum device_place place, const struct siw_addrs *more)
 {
-	for (unsigned i = 0; p->there.ifs != NULL && i < more->cnt; i++) {
+	for (unsigned i = 0; i < more->cnt; i++) {
 		const struct netif_addr *a = netifs_find(p->there.ifs, &more->at[i]);
 
-		if (a != NULL && device_plan_place_of(p, a) == DEVICE_PLACE_UP)
+		if (a != NULL && place_of(p, a) == DEVICE_PLACE_UP)
 			return DEVICE_PLACE_UP;
 	}
 	return place;
@@ -64,11 +77,11 @@ best_place(const struct plan *p, enum device_place place, const struct siw_addrs
 static void
 add_address(struct plan *p, const struct config_device *cfg)
 {
-	const struct netif_addr *a = p->there.ifs != NULL ? netifs_find(p->there.ifs, &cfg->addr) : NULL;
+	const struct netif_addr *a = netifs_find(p->there.ifs, &cfg->addr);
 	struct device_want w = {
 		.cfg = cfg,
 		.addr = cfg->addr,
-		.place = a != NULL ? device_plan_place_of(p, a) : DEVICE_PLACE_UNKNOWN,
+		.place = a != NULL ? place_of(p, a) : DEVICE_PLACE_UNKNOWN,
 		.open = a == NULL || a->usable, /* unknown: bind reports an error */
 	};
 
@@ -87,7 +100,7 @@ add_interface(struct plan *p, const struct config_device *cfg, const struct neti
 		if (a->index != i->index || a->addr.ss_family != family || !a->lasting)
 			continue;
 		set_base(&w, i->name);
-		w.place = device_plan_place_of(p, a);
+		w.place = place_of(p, a);
 		w.open = a->usable && (i->up || !is_all(cfg->interface));
 		add_siw(p, &w);
 	}
@@ -110,36 +123,44 @@ add_interfaces(struct plan *p, const struct config_device *cfg)
 
 /* -- verbs: ports -- */
 
-/* The GID of the port that the entry may use. The port with only its matching GIDs is too large for the stack. */
+/* The GID of this port, if the entry names the port. */
 static const struct verbs_gid *
-choose_gid(const struct config_device *cfg, const struct verbs_port *port, const struct sockaddr_storage *addr,
-    unsigned ifindex)
+named_gid(const struct plan *p, const struct config_device *cfg, const struct verbs_port *port)
 {
-	enum rnic_gid_type type = cfg->gid_type == CONFIG_GID_ROCE_V1 ? RNIC_GID_ROCE_V1 : RNIC_GID_ROCE_V2;
+	static const enum rnic_gid_type types[] = {
+		[CONFIG_GID_ANY] = RNIC_GID_NONE,
+		[CONFIG_GID_ROCE_V1] = RNIC_GID_ROCE_V1,
+		[CONFIG_GID_ROCE_V2] = RNIC_GID_ROCE_V2,
+	};
+	const struct netif_addr *at;
+	const struct netif *is;
 
-	if (cfg->gid_type == CONFIG_GID_ANY)
-		return verbs_choose_gid(port, addr, ifindex);
-	struct verbs_port *some = malloc(sizeof(*some));
-	if (some == NULL)
-		return NULL;
-	*some = *port;
-	some->gid_cnt = 0;
-	for (unsigned i = 0; i < port->gid_cnt; i++)
-		if (port->gids[i].type == type)
-			some->gids[some->gid_cnt++] = port->gids[i];
-	const struct verbs_gid *chosen = verbs_choose_gid(some, addr, ifindex);
-	for (unsigned i = 0; chosen != NULL && i < port->gid_cnt; i++)
-		if (port->gids[i].index == chosen->index)
-			chosen = &port->gids[i];
-	free(some);
-	return chosen;
+	switch (exactness(cfg)) {
+	case EXACT_ADDRESS:
+		if (!rnic_is_iwarp(port->transport))
+			return verbs_choose_gid(port, types[cfg->gid_type], &cfg->addr, 0);
+		/* GIDs of iWARP are not addresses: the interface with the address is searched. */
+		at = netifs_find(p->there.ifs, &cfg->addr);
+		return at != NULL ? verbs_choose_gid(port, RNIC_GID_NONE, NULL, at->index) : NULL;
+	case EXACT_INTERFACE:
+		is = netifs_by_name(p->there.ifs, cfg->interface);
+		return is != NULL ? verbs_choose_gid(port, types[cfg->gid_type], NULL, is->index) : NULL;
+	case EXACT_CARD:
+		if (strcmp(port->dev, cfg->card) != 0 || (cfg->port != 0 && cfg->port != port->port))
+			return NULL;
+		break;
+	case EXACT_ALL:
+		break;
+	}
+	return verbs_choose_gid(port, types[cfg->gid_type], NULL, 0);
 }
 
 static void
-add_port(struct plan *p, const struct config_device *cfg, const struct verbs_port *port, const struct verbs_gid *gid,
-    bool all)
+add_port(struct plan *p, const struct config_device *cfg, const struct verbs_port *port)
 {
+	const struct verbs_gid *gid = named_gid(p, cfg, port);
 	struct device_want w = { .cfg = cfg, .port = port, .gid = gid };
+	const bool all = exactness(cfg) == EXACT_ALL;
 	char name[VERBS_DEV_NAME_MAX + 8];
 	bool more_ports = false;
 
@@ -158,44 +179,6 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 	w.open = port->state == RNIC_PORT_UP || !all;
 	if (p->cnt < p->max)
 		p->want[p->cnt++] = w;
-}
-
-static void
-add_by_address(struct plan *p, const struct config_device *cfg)
-{
-	/* GIDs of iWARP are not addresses: the interface with the address is searched. */
-	const struct netif_addr *at = p->there.ifs != NULL ? netifs_find(p->there.ifs, &cfg->addr) : NULL;
-
-	for (unsigned i = 0; i < p->there.port_cnt; i++) {
-		const struct verbs_port *port = &p->there.ports[i];
-
-		if (!rnic_is_iwarp(port->transport))
-			add_port(p, cfg, port, choose_gid(cfg, port, &cfg->addr, 0), false);
-		else if (at != NULL)
-			add_port(p, cfg, port, verbs_choose_gid(port, NULL, at->index), false);
-	}
-}
-
-static void
-add_by_interface(struct plan *p, const struct config_device *cfg)
-{
-	const struct netif *is = p->there.ifs != NULL ? netifs_by_name(p->there.ifs, cfg->interface) : NULL;
-
-	for (unsigned i = 0; is != NULL && i < p->there.port_cnt; i++)
-		add_port(p, cfg, &p->there.ports[i], choose_gid(cfg, &p->there.ports[i], NULL, is->index), false);
-}
-
-static void
-add_by_card(struct plan *p, const struct config_device *cfg)
-{
-	bool all = is_all(cfg->interface) || is_all(cfg->card);
-
-	for (unsigned i = 0; i < p->there.port_cnt; i++) {
-		const struct verbs_port *port = &p->there.ports[i];
-
-		if (all || (strcmp(port->dev, cfg->card) == 0 && (cfg->port == 0 || cfg->port == port->port)))
-			add_port(p, cfg, port, choose_gid(cfg, port, NULL, 0), all);
-	}
 }
 
 /* -- verbs: the second device of a port -- */
@@ -244,41 +227,20 @@ add_v1_gids(struct plan *p)
 	}
 }
 
-/* What an entry names, from the most to the least exact. */
-enum exactness { EXACT_ADDRESS, EXACT_INTERFACE, EXACT_CARD, EXACT_ALL };
-
-static enum exactness
-exactness(const struct config_device *cfg)
-{
-	if (is_all(cfg->interface) || is_all(cfg->card))
-		return EXACT_ALL;
-	if (cfg->card[0] != '\0')
-		return EXACT_CARD;
-	return cfg->interface[0] != '\0' ? EXACT_INTERFACE : EXACT_ADDRESS;
-}
-
 unsigned
 device_plan(const struct config *cfg, const struct device_view *view, struct device_want *out, unsigned max)
 {
-	static const struct {
-		enum exactness exact;
-		enum config_device_type type;
-		void (*add)(struct plan *, const struct config_device *);
-	} order[] = {
-		{ EXACT_ADDRESS, CONFIG_DEVICE_VERBS, add_by_address },
-		{ EXACT_ADDRESS, CONFIG_DEVICE_SIW, add_address },
-		{ EXACT_INTERFACE, CONFIG_DEVICE_VERBS, add_by_interface },
-		{ EXACT_INTERFACE, CONFIG_DEVICE_SIW, add_interfaces },
-		{ EXACT_CARD, CONFIG_DEVICE_VERBS, add_by_card },
-		{ EXACT_ALL, CONFIG_DEVICE_VERBS, add_by_card },
-		{ EXACT_ALL, CONFIG_DEVICE_SIW, add_interfaces },
-	};
 	struct plan p = { .there = *view, .want = out, .max = max };
 
-	for (size_t k = 0; k < sizeof(order) / sizeof(order[0]); k++)
+	for (enum exactness exact = EXACT_ADDRESS; exact <= EXACT_ALL; exact++) {
 		for (unsigned i = 0; i < cfg->device_cnt; i++)
-			if (cfg->devices[i].type == order[k].type && exactness(&cfg->devices[i]) == order[k].exact)
-				order[k].add(&p, &cfg->devices[i]);
+			if (cfg->devices[i].type == CONFIG_DEVICE_VERBS && exactness(&cfg->devices[i]) == exact)
+				for (unsigned k = 0; k < view->port_cnt; k++)
+					add_port(&p, &cfg->devices[i], &view->ports[k]);
+		for (unsigned i = 0; i < cfg->device_cnt; i++)
+			if (cfg->devices[i].type == CONFIG_DEVICE_SIW && exactness(&cfg->devices[i]) == exact)
+				(exact == EXACT_ADDRESS ? add_address : add_interfaces)(&p, &cfg->devices[i]);
+	}
 	/* At the end, as there may be more than the engine accepts. */
 	if (has_peers_of_version_1(cfg))
 		add_v1_gids(&p);
@@ -290,15 +252,6 @@ device_plan_serves(const struct config_device *cfg, const struct device_want *wa
 {
 	for (unsigned i = 0; i < cnt; i++)
 		if (want[i].cfg == cfg && want[i].open)
-			return true;
-	return false;
-}
-
-bool
-device_plan_has_verbs(const struct config *cfg)
-{
-	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (cfg->devices[i].type == CONFIG_DEVICE_VERBS)
 			return true;
 	return false;
 }
@@ -381,9 +334,8 @@ device_plan_why_not(const struct config_device *cfg, const struct device_view *v
 	case EXACT_ADDRESS:
 		return "no port has this address as a GID";
 	case EXACT_INTERFACE:
-		return v->ifs != NULL && netifs_by_name(v->ifs, cfg->interface) != NULL
-		    ? "no card has a GID on this interface"
-		    : "there is no such interface";
+		return netifs_by_name(v->ifs, cfg->interface) != NULL ? "no card has a GID on this interface"
+		                                                      : "there is no such interface";
 	case EXACT_CARD:
 		for (unsigned i = 0; i < v->port_cnt; i++) {
 			if (strcmp(v->ports[i].dev, cfg->card) != 0)

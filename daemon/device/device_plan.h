@@ -53,8 +53,6 @@ unsigned device_plan(const struct config *cfg, const struct device_view *, struc
 /* Does the plan open a device for the entry? */
 bool device_plan_serves(const struct config_device *, const struct device_want *, unsigned cnt);
 
-/* Does the configuration have an entry for cards? */
-bool device_plan_has_verbs(const struct config *cfg);
 /* Why an entry of type verbs has no device although cards could be listed: static text. */
 const char *device_plan_why_not(const struct config_device *, const struct device_view *);
 

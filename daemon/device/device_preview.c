@@ -9,7 +9,7 @@
 static const char *
 interface_name(const struct netifs *ifs, unsigned index)
 {
-	const struct netif *i = ifs != NULL ? netifs_by_index(ifs, index) : NULL;
+	const struct netif *i = netifs_by_index(ifs, index);
 
 	return i != NULL ? i->name : "unknown";
 }
@@ -39,7 +39,7 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		    device_gid_format(&w->gid->gid, text), device_gid_type_str(w->gid->type), w->gid->index, state);
 		return;
 	}
-	a = ifs != NULL ? netifs_find(ifs, &w->addr) : NULL;
+	a = netifs_find(ifs, &w->addr);
 	fprintf(out, "soft iWARP%s, address %s", w->cfg->siw.transport == SIW_SCTP ? " over SCTP" : "",
 	    addr_format(&w->addr, text, sizeof(text)));
 	if (a != NULL)
@@ -103,7 +103,7 @@ device_preview(const struct config *cfg, FILE *out, FILE *warnings)
 	struct netifs ifs;
 	bool known = netwatch_read(&ifs) == 0;
 
-	if (device_plan_has_verbs(cfg))
+	if (config_has_verbs(cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(cfg, known ? &ifs : NULL, &cards, out, warnings);
 	device_cards_forget(&cards);

@@ -210,7 +210,7 @@ list_cards(struct devices *d, enum occasion when, FILE *err)
 {
 	int64_t age_ns = d->env->now_ns - d->cards.at_ns;
 
-	if (!device_plan_has_verbs(d->cfg)) {
+	if (!config_has_verbs(d->cfg)) {
 		device_cards_forget(&d->cards);
 		d->cards_rc = 0;
 		return;
@@ -255,7 +255,7 @@ arm_again(struct devices *d, const struct device_round *r)
 	lacks_card |= d->cardless_cnt > 0;
 	if (d->failure_cnt > 0)
 		at = min_i64(at, now_ns + RETRY_MS * NS_PER_MS);
-	if (device_plan_has_verbs(d->cfg)) {
+	if (config_has_verbs(d->cfg)) {
 		at = min_i64(at, now_ns + (lacks_card ? LOOK_MS : LOOK_IDLE_MS) * NS_PER_MS);
 		if (r->unsettled)
 			at = min_i64(at, now_ns + SETTLE_MS * NS_PER_MS);

@@ -22,7 +22,7 @@ netifs_fini(struct netifs *n)
 const struct netif *
 netifs_by_index(const struct netifs *n, unsigned index)
 {
-	for (unsigned i = 0; i < n->if_cnt; i++)
+	for (unsigned i = 0; n != NULL && i < n->if_cnt; i++)
 		if (n->ifs[i].index == index)
 			return &n->ifs[i];
 	return NULL;
@@ -31,7 +31,7 @@ netifs_by_index(const struct netifs *n, unsigned index)
 const struct netif *
 netifs_by_name(const struct netifs *n, const char *name)
 {
-	for (unsigned i = 0; i < n->if_cnt; i++)
+	for (unsigned i = 0; n != NULL && i < n->if_cnt; i++)
 		if (strcmp(n->ifs[i].name, name) == 0)
 			return &n->ifs[i];
 	return NULL;
@@ -40,7 +40,7 @@ netifs_by_name(const struct netifs *n, const char *name)
 const struct netif_addr *
 netifs_find(const struct netifs *n, const struct sockaddr_storage *addr)
 {
-	for (unsigned i = 0; i < n->addr_cnt; i++)
+	for (unsigned i = 0; n != NULL && i < n->addr_cnt; i++)
 		if (addr_same_host(&n->addrs[i].addr, addr))
 			return &n->addrs[i];
 	return NULL;
@@ -243,23 +243,20 @@ decode_link(const struct nlmsghdr *nh, struct netif *out)
 static bool
 decode_sockaddr(unsigned family, const struct rtattr *a, unsigned index, struct sockaddr_storage *out)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET };
-	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in *sin = (struct sockaddr_in *)out;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)out;
 
-	memset(out, 0, sizeof(*out));
-	if (family == AF_INET && RTA_PAYLOAD(a) == sizeof(sin.sin_addr)) {
-		memcpy(&sin.sin_addr, RTA_DATA(a), sizeof(sin.sin_addr));
-		memcpy(out, &sin, sizeof(sin));
+	*out = (struct sockaddr_storage){ .ss_family = (sa_family_t)family };
+	if (family == AF_INET && RTA_PAYLOAD(a) == sizeof(sin->sin_addr)) {
+		memcpy(&sin->sin_addr, RTA_DATA(a), sizeof(sin->sin_addr));
 		return true;
 	}
-	if (family == AF_INET6 && RTA_PAYLOAD(a) == sizeof(sin6.sin6_addr)) {
-		memcpy(&sin6.sin6_addr, RTA_DATA(a), sizeof(sin6.sin6_addr));
-		if (IN6_IS_ADDR_LINKLOCAL(&sin6.sin6_addr))
-			sin6.sin6_scope_id = index;
-		memcpy(out, &sin6, sizeof(sin6));
-		return true;
-	}
-	return false;
+	if (family != AF_INET6 || RTA_PAYLOAD(a) != sizeof(sin6->sin6_addr))
+		return false;
+	memcpy(&sin6->sin6_addr, RTA_DATA(a), sizeof(sin6->sin6_addr));
+	if (IN6_IS_ADDR_LINKLOCAL(&sin6->sin6_addr))
+		sin6->sin6_scope_id = index;
+	return true;
 }
 
 static bool

@@ -42,7 +42,7 @@ void netifs_fini(struct netifs *);
  * -ENOMEM. */
 int netifs_apply(struct netifs *, const struct nlmsghdr *);
 
-/* NULL: not found. */
+/* NULL: not found, or no table. */
 const struct netif *netifs_by_index(const struct netifs *, unsigned index);
 const struct netif *netifs_by_name(const struct netifs *, const char *name);
 const struct netif_addr *netifs_find(const struct netifs *, const struct sockaddr_storage *addr);

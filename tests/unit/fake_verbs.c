@@ -98,7 +98,8 @@ rank(const struct verbs_gid *g)
 }
 
 const struct verbs_gid *
-verbs_choose_gid(const struct verbs_port *p, const struct sockaddr_storage *addr, unsigned ifindex)
+verbs_choose_gid(
+    const struct verbs_port *p, enum rnic_gid_type type, const struct sockaddr_storage *addr, unsigned ifindex)
 {
 	const struct verbs_gid *best = NULL;
 	uint8_t want[16];
@@ -108,7 +109,8 @@ verbs_choose_gid(const struct verbs_port *p, const struct sockaddr_storage *addr
 	for (unsigned i = 0; i < p->gid_cnt; i++) {
 		const struct verbs_gid *g = &p->gids[i];
 
-		if ((addr == NULL || memcmp(g->gid.b, want, sizeof(want)) == 0) &&
+		if ((type == RNIC_GID_NONE || g->type == type) &&
+		    (addr == NULL || memcmp(g->gid.b, want, sizeof(want)) == 0) &&
 		    (ifindex == 0 || g->ifindex == ifindex) && (best == NULL || rank(g) < rank(best)))
 			best = g;
 	}

@@ -330,7 +330,8 @@ rank(const struct verbs_gid *g)
 }
 
 const struct verbs_gid *
-verbs_choose_gid(const struct verbs_port *port, const struct sockaddr_storage *addr, unsigned ifindex)
+verbs_choose_gid(
+    const struct verbs_port *port, enum rnic_gid_type type, const struct sockaddr_storage *addr, unsigned ifindex)
 {
 	const struct verbs_gid *best = NULL;
 	uint8_t want[16];
@@ -346,7 +347,8 @@ verbs_choose_gid(const struct verbs_port *port, const struct sockaddr_storage *a
 	for (unsigned i = 0; i < port->gid_cnt; i++) {
 		const struct verbs_gid *g = &port->gids[i];
 
-		if ((addr != NULL && memcmp(g->gid.b, want, sizeof(want)) != 0) ||
+		if ((type != RNIC_GID_NONE && g->type != type) ||
+		    (addr != NULL && memcmp(g->gid.b, want, sizeof(want)) != 0) ||
 		    (ifindex != 0 && g->ifindex != ifindex))
 			continue;
 		if (best == NULL || rank(g) < rank(best) || (rank(g) == rank(best) && g->index < best->index))

@@ -16,9 +16,11 @@ verbs_list(struct verbs_port **ports, unsigned *cnt, const char **why)
 }
 
 const struct verbs_gid *
-verbs_choose_gid(const struct verbs_port *port, const struct sockaddr_storage *addr, unsigned ifindex)
+verbs_choose_gid(
+    const struct verbs_port *port, enum rnic_gid_type type, const struct sockaddr_storage *addr, unsigned ifindex)
 {
 	(void)port;
+	(void)type;
 	(void)addr;
 	(void)ifindex;
 	return NULL;

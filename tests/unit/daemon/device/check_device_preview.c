@@ -40,7 +40,7 @@ preview(void)
 	free(text);
 	free(warnings);
 	FILE *f = open_memstream(&text, &len), *warn = open_memstream(&warnings, &warn_len);
-	if (device_plan_has_verbs(&cfg))
+	if (config_has_verbs(&cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(&cfg, &table, &cards, f, warn);
 	device_cards_forget(&cards);

@@ -167,7 +167,7 @@ chosen(const char *addr, unsigned ifindex)
 
 	if (addr != NULL)
 		ck_assert_int_eq(addr_parse(addr, &ss), 0);
-	g = verbs_choose_gid(&ports[0], addr != NULL ? &ss : NULL, ifindex);
+	g = verbs_choose_gid(&ports[0], RNIC_GID_NONE, addr != NULL ? &ss : NULL, ifindex);
 	return g != NULL ? g->index : UINT32_MAX;
 }
 
@@ -216,10 +216,10 @@ START_TEST(a_link_local_address_has_a_scope)
 	fake_gid(p, 1, 1, IBV_GID_TYPE_ROCE_V2, 2, "fe80::1");
 	list_ok(2);
 	ck_assert_int_eq(addr_parse("fe80::1", &ss), 0);
-	ck_assert_uint_eq(verbs_choose_gid(ports, &ss, 0)->index, 0);
+	ck_assert_uint_eq(verbs_choose_gid(ports, RNIC_GID_NONE, &ss, 0)->index, 0);
 	sin6->sin6_scope_id = 2;
-	ck_assert_uint_eq(verbs_choose_gid(ports, &ss, 0)->index, 1);
+	ck_assert_uint_eq(verbs_choose_gid(ports, RNIC_GID_NONE, &ss, 0)->index, 1);
 	sin6->sin6_scope_id = 3;
-	ck_assert_ptr_null(verbs_choose_gid(ports, &ss, 0));
+	ck_assert_ptr_null(verbs_choose_gid(ports, RNIC_GID_NONE, &ss, 0));
 	free(ports);
 }
