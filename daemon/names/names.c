@@ -34,9 +34,8 @@ struct name {
 	bool asking;
 	bool found; /* the last look-up succeeded */
 	unsigned failed;
-	char logged[ENDPOINT_WHY_MAX +
-	    CONFIG_TARGET_ADDRS_MAX * ADDR_STR_MAX]; /* as last logged: the reason, or the addresses */
-	char left_out[ADDR_STR_MAX];                 /* the same for a left out address */
+	/* As last logged: the reason or the addresses; a left out address. */
+	char logged[ENDPOINT_WHY_MAX + CONFIG_TARGET_ADDRS_MAX * ADDR_STR_MAX], left_out[ADDR_STR_MAX];
 };
 
 struct names {
@@ -45,27 +44,9 @@ struct names {
 	struct names_hooks hooks;
 	struct resolver *resolver; /* NULL: no resolver */
 	struct list_node list;
-	struct sockaddr_storage *listens; /* of all services */
-	unsigned listen_cnt;
+	const struct config *cfg; /* of names_apply */
 	unsigned asking;
 };
-
-static void
-free_name(struct names *all, struct name *n)
-{
-	while (n->users != NULL) {
-		struct user *u = n->users;
-
-		n->users = u->next;
-		targets_put(all->targets, u->targets);
-		free(u);
-	}
-	list_remove(&n->node);
-	if (n->asking)
-		n->all = NULL;
-	else
-		free(n);
-}
 
 static struct name *
 find_name(struct names *all, const struct config_target *spec)
@@ -116,8 +97,8 @@ add_user(struct names *all, const struct config_service *svc, unsigned nr)
 static bool
 is_ours(const struct names *all, const struct sockaddr_storage *addr)
 {
-	for (unsigned i = 0; i < all->listen_cnt; i++)
-		if (config_leads_to(addr, &all->listens[i]))
+	for (unsigned i = 0; i < all->cfg->service_cnt; i++)
+		if (config_leads_to(addr, &all->cfg->services[i].listen))
 			return true;
 	return false;
 }
@@ -289,23 +270,18 @@ names_new(struct loop *loop, struct targets_all *targets, const struct names_hoo
 static void
 drop_names(struct names *all, struct list_node *list)
 {
-	LIST_EACH(struct name, n, list, node)
-		free_name(all, n);
+	LIST_EACH(struct name, n, list, node) {
+		for (struct user *u; (u = n->users) != NULL; free(u)) {
+			n->users = u->next;
+			targets_put(all->targets, u->targets);
+		}
+		list_remove(&n->node);
+		if (n->asking)
+			n->all = NULL;
+		else
+			free(n);
+	}
 	all->asking = 0;
-}
-
-/* False: out of memory, no address is stored. */
-static bool
-keep_listens(struct names *all, const struct config *cfg)
-{
-	free(all->listens);
-	all->listen_cnt = 0;
-	all->listens = calloc(cfg->service_cnt + 1, sizeof(all->listens[0]));
-	if (all->listens == NULL)
-		return false;
-	for (unsigned i = 0; i < cfg->service_cnt; i++)
-		all->listens[all->listen_cnt++] = cfg->services[i].listen;
-	return true;
 }
 
 /* The log state of a name that stays is kept. */
@@ -327,11 +303,11 @@ void
 names_apply(struct names *all, const struct config *cfg)
 {
 	struct list_node old;
-	bool ok;
+	bool ok = true;
 
 	if (all->resolver == NULL)
 		return;
-	ok = keep_listens(all, cfg);
+	all->cfg = cfg;
 	list_move_all(&old, &all->list);
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		for (unsigned k = 0; k < cfg->services[i].to_cnt; k++)
@@ -368,6 +344,5 @@ names_free(struct names *all)
 	if (all->resolver != NULL)
 		loop_del_turn(all->loop, names_turn, all);
 	resolver_free(all->resolver);
-	free(all->listens);
 	free(all);
 }

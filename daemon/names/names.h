@@ -19,7 +19,8 @@ struct names_hooks {
 
 /* 0 or -errno. Does nothing without c-ares. targets has to outlive it. */
 int names_new(struct loop *, struct targets_all *, const struct names_hooks *, struct names **);
-/* Replaces the names by those of this configuration and looks them all up at once. cfg is used only during the call. */
+/* Replaces the names by those of this configuration and looks them all up at once. cfg has to stay until the next call
+ * or names_free. */
 void names_apply(struct names *, const struct config *cfg);
 /* Looks up the failed names at once; returns their number. */
 unsigned names_retry(struct names *);

@@ -4,6 +4,7 @@
 #include <ares.h>
 #include <arpa/nameser.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,7 @@ struct sock {
 
 struct resolver {
 	struct loop *loop;
-	ares_channel channel;
-	bool open; /* the channel exists */
+	ares_channel channel; /* NULL: not open */
 	struct list_node socks;
 	struct timespec conf; /* modification time of resolv.conf */
 	ino_t conf_ino;
@@ -159,7 +159,7 @@ conf_changed(struct resolver *r)
 	return !same;
 }
 
-static int
+static bool
 open_channel(struct resolver *r)
 {
 	struct ares_options options = {
@@ -168,16 +168,17 @@ open_channel(struct resolver *r)
 
 	(void)conf_changed(r);
 	int rc = ares_init_options(&r->channel, &options, ARES_OPT_TRIES | ARES_OPT_TIMEOUTMS | ARES_OPT_SOCK_STATE_CB);
-	r->open = rc == ARES_SUCCESS;
-	return r->open ? 0 : rc == ARES_ENOMEM ? -ENOMEM : -EIO;
+	if (rc != ARES_SUCCESS)
+		r->channel = NULL;
+	return r->channel != NULL;
 }
 
 static void
 close_channel(struct resolver *r)
 {
-	if (r->open)
+	if (r->channel != NULL)
 		ares_destroy(r->channel);
-	r->open = false;
+	r->channel = NULL;
 }
 
 int
@@ -278,12 +279,11 @@ fail_host(struct query *q, int status)
 static void
 plain_v4(struct sockaddr_storage *addr)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	uint8_t v6[16];
+	struct in6_addr v6;
 
-	addr_to_v6(addr, v6);
-	if (addr->ss_family == AF_INET6 && memcmp(v6, mapped, sizeof(mapped)) == 0)
-		addr_from_v6(v6, 0, addr);
+	addr_to_v6(addr, v6.s6_addr);
+	if (addr->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6))
+		addr_from_v6(v6.s6_addr, 0, addr);
 }
 
 /* Answers mixed with records of another kind are left out. */
@@ -403,9 +403,9 @@ resolver_ask(struct resolver *r, const char *name, bool srv, uint16_t port, reso
 	struct query *q = calloc(1, sizeof(*q));
 
 	/* A channel in use is replaced once it is idle. */
-	if (r->open && r->under_way == 0 && conf_changed(r))
+	if (r->channel != NULL && r->under_way == 0 && conf_changed(r))
 		close_channel(r);
-	if (q == NULL || strlen(name) >= sizeof(q->name) || (!r->open && open_channel(r) != 0)) {
+	if (q == NULL || strlen(name) >= sizeof(q->name) || (r->channel == NULL && !open_channel(r))) {
 		free(q);
 		done(arg, &failed);
 		return;
@@ -424,7 +424,7 @@ resolver_turn(struct resolver *r, int64_t now_ns)
 {
 	struct timeval tv, *next;
 
-	if (!r->open || r->under_way == 0)
+	if (r->channel == NULL || r->under_way == 0)
 		return INT64_MAX;
 	if (r->more)
 		serve_all(r);
