@@ -13,7 +13,6 @@
 #include "daemon/device/device_preview.h"
 #include "daemon/log/log_lines.h"
 #include "daemon/process/smcrd_parts.h"
-#include "daemon/handover/handover_sockets.h"
 
 static void
 smcrd_describe(void *arg, char *buf, size_t cap)
@@ -41,7 +40,7 @@ daemon_turn(void *arg, int64_t now_ns)
 	if (notify_watchdog_due(&d->notify, now_ns))
 		workers_call_all(d->workers, smcrd_answer, NULL);
 	if (notify_store_due(&d->notify, now_ns))
-		smcrd_listening(d);
+		smcrd_store_sockets(d);
 	return notify_turn(&d->notify, now_ns, smcrd_describe, d);
 }
 
@@ -142,7 +141,7 @@ smcrd_run(struct daemon *d)
 	if (code == SMCRD_EXIT_OK) {
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
-		handover_store(d->workers, &d->notify);
+		smcrd_store_sockets(d);
 		background_ready(&d->background);
 		log_msg(LOG_LVL_NOTICE, "ready");
 		int rc = loop_run(d->loop);

@@ -100,18 +100,14 @@ open_low(struct inherited *e, const struct config_service *svc, const struct tcp
 	return 0;
 }
 
-/* A socket from systemd's store: its file was made by the process before. */
-static void
-own_kept_file(struct listen_socket *l)
+void
+inherited_own_file(struct listen_socket *l, const char *path)
 {
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
 	struct stat st;
 
-	if (getsockname(l->fd, (struct sockaddr *)&ss, &len) != 0 || addr_path(&ss)[0] == '\0' ||
-	    lstat(addr_path(&ss), &st) != 0 || !S_ISSOCK(st.st_mode))
+	if (strlen(path) >= sizeof(l->path) || lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
 		return;
-	snprintf(l->path, sizeof(l->path), "%s", addr_path(&ss));
+	strcpy(l->path, path);
 	l->dev = st.st_dev;
 	l->ino = st.st_ino;
 }
@@ -127,12 +123,15 @@ take_systemds(struct listen_socket_list *passed, FILE *err)
 		rc = -E2BIG;
 	for (int i = 0; i < n; i++) {
 		struct listen_socket sock = listen_socket_of_fd(SD_LISTEN_FDS_START + i);
+		struct sockaddr_storage ss = { 0 };
+		socklen_t len = sizeof(ss);
 
 		(void)fcntl(sock.fd, F_SETFL, O_NONBLOCK);
-		if (strcmp(names[i], NOTIFY_FDNAME) == 0)
-			own_kept_file(&sock);
-		else
+		/* From the store: the process before made its file. */
+		if (strcmp(names[i], NOTIFY_FDNAME) != 0)
 			sock.unit = sock.elsewhere = true;
+		else if (getsockname(sock.fd, (struct sockaddr *)&ss, &len) == 0)
+			inherited_own_file(&sock, addr_path(&ss));
 		/* Of a service that was disabled when its process ended: it is opened again. */
 		if (!sock.unit && !net_is_listening(sock.fd))
 			listen_socket_close(&sock);

@@ -20,5 +20,7 @@ struct inherited {
  * either way. */
 int inherited_open(struct inherited *, const struct config *, unsigned workers, const struct tcp_option *,
     struct listen_socket_list *passed, FILE *err);
+/* The file at this path becomes that of the socket, if it is one of a socket. */
+void inherited_own_file(struct listen_socket *, const char *path);
 /* Closes those that no worker took. A zeroed struct is allowed. */
 void inherited_fini(struct inherited *);

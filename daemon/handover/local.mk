@@ -1,6 +1,5 @@
 # Sockets and notifications that outlive a process.
 daemon_libsmcrd_la_SOURCES += \
-	daemon/handover/handover_sockets.c daemon/handover/handover_sockets.h \
 	daemon/handover/inherited.c daemon/handover/inherited.h \
 	daemon/handover/notify.c daemon/handover/notify.h \
 	daemon/handover/takeover.c daemon/handover/takeover.h

@@ -15,6 +15,7 @@
 #include "base/addr.h"
 #include "base/log.h"
 #include "daemon/control/handover_msg.h"
+#include "daemon/handover/inherited.h"
 
 #define WAIT_S 15 /* for each message: a busy daemon answers late */
 
@@ -130,42 +131,23 @@ is_listener(int fd, const struct handover_msg *m, const struct sockaddr_storage 
 	return false;
 }
 
-/* Its file, if it still exists. */
-static void
-takeover_own_file(struct listen_socket *l, const struct handover_msg *m)
-{
-	struct stat st;
-
-	if (m->text[0] == '\0' || strlen(m->text) >= sizeof(l->path) || lstat(m->text, &st) != 0 ||
-	    !S_ISSOCK(st.st_mode) || st.st_dev != m->dev || st.st_ino != m->ino)
-		return;
-	strcpy(l->path, m->text);
-	l->dev = st.st_dev;
-	l->ino = st.st_ino;
-}
-
 static int
 takeover_keep(struct takeover *t, const struct handover_msg *m, const struct listen_socket *l)
 {
 	struct listen_socket file = *l;
-	int rc = 0;
 
-	switch (m->kind) {
-	case HANDOVER_CONTROL:
-		if (t->control_cnt == CONTROL_PORTS) {
-			listen_socket_close(&file);
-			return -EPROTO;
-		}
+	if (m->kind == HANDOVER_MPA)
+		return listen_socket_list_add(&t->mpa, l);
+	if (m->kind == HANDOVER_CONTROL && t->control_cnt < CONTROL_PORTS) {
 		t->control[t->control_cnt++] = *l;
 		return 0;
-	case HANDOVER_MPA:
-		return listen_socket_list_add(&t->mpa, l);
-	case HANDOVER_SERVICE:
-	case HANDOVER_NONE:
-		break;
+	}
+	if (m->kind == HANDOVER_CONTROL) {
+		listen_socket_close(&file);
+		return -EPROTO;
 	}
 	/* First, as the list owns the descriptor. */
-	rc = listen_socket_list_add(&t->services, l);
+	int rc = listen_socket_list_add(&t->services, l);
 	file.fd = -1;
 	return rc == 0 && l->path[0] != '\0' ? listen_socket_list_add(&t->files, &file) : rc;
 }
@@ -184,7 +166,9 @@ take_socket(struct takeover *t, const struct handover_msg *m, int fd, FILE *err)
 		return takeover_fail(err, 1, "the running daemon sent a socket that does not match its message");
 	}
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
-	takeover_own_file(&l, m);
+	inherited_own_file(&l, m->text);
+	if (l.dev != m->dev || l.ino != m->ino)
+		l.path[0] = '\0'; /* its file was removed or replaced */
 	int rc = takeover_keep(t, m, &l);
 	return rc != 0 ? takeover_fail(err, rc, "sockets") : 0;
 }
@@ -321,8 +305,7 @@ takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
 	for (unsigned i = 0; i < t->files.cnt; i++)
 		remove_unused(&t->files.v[i], cfg);
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
-		listen_socket_set_lent(
-		    &t->control[i], false); /* with another path in this configuration it is removed now */
+		listen_socket_set_lent(&t->control[i], false); /* one of another path than ours is removed now */
 	log_msg(LOG_LVL_NOTICE, "taken over, the other process drains: pid=%u control=%s", (unsigned)t->pid, done.text);
 	takeover_fini(t);
 	return 0;

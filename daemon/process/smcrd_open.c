@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "daemon/leg/peer_mode.h"
 #include "daemon/process/smcrd_parts.h"
-#include "daemon/handover/handover_sockets.h"
 
 static bool
 wants_option(const struct config *cfg)
@@ -59,31 +58,42 @@ finish_take_over(struct daemon *d, FILE *err)
 	if (rc == 0) {
 		control_adopt(d->control);
 		metrics_adopt(d->metrics);
-		handover_lend(d->workers, false);
+		smcrd_lend(d, false);
 	}
 	return rc;
+}
+
+static void
+notify_targets(struct worker *w, void *arg)
+{
+	worker_targets_changed(w, arg);
+}
+
+static void
+on_targets_changed(void *arg, const char *service)
+{
+	struct daemon *d = arg;
+	char name[CONFIG_NAME_MAX];
+
+	(void)snprintf(name, sizeof(name), "%s", service);
+	workers_call_all(d->workers, notify_targets, name);
+}
+
+static void
+on_worker_failed(void *arg, unsigned nr, int err)
+{
+	struct daemon *d = arg;
+
+	log_msg(LOG_LVL_ERROR, "the event loop failed: worker=%u error=\"%s\"", nr + 1, strerror(-err));
+	d->broken = true;
+	loop_stop(d->loop);
 }
 
 int
 smcrd_open(struct daemon *d, FILE *err)
 {
-	const struct control_hooks hooks = {
-		.arg = d,
-		.reload = smcrd_reload_for_client,
-		.drain = smcrd_drain_for_client,
-		.undrain = smcrd_undrain,
-		.listening = smcrd_listening,
-		.log_level = smcrd_level_for_client,
-		.retry_names = smcrd_retry_names,
-		.sockets = smcrd_sockets_for_successor,
-		.let_go = smcrd_release_sockets,
-		.settled = smcrd_settled,
-		.leave_ports = smcrd_leave_ports,
-		.confine = &d->confine,
-		.listen = d->listen,
-		.news = &d->news,
-	};
-	const struct workers_hooks workers_hooks = { .arg = d, .news = &d->news, .failed = smcrd_on_worker_failed };
+	const struct control_hooks hooks = smcrd_control_hooks(d);
+	const struct workers_hooks workers_hooks = { .arg = d, .news = &d->news, .failed = on_worker_failed };
 
 	open_option(d);
 	int rc = smcrd_open_take_over(d, err);
@@ -123,7 +133,7 @@ smcrd_open(struct daemon *d, FILE *err)
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
 		return rc;
 	}
-	const struct names_hooks names = { .arg = d, .came = smcrd_on_targets_changed };
+	const struct names_hooks names = { .arg = d, .came = on_targets_changed };
 	rc = names_new(d->loop, workers_targets(d->workers), &names, &d->names);
 	if (rc != 0)
 		fprintf(err, "cannot set up the resolver: %s\n", strerror(-rc));

@@ -1,5 +1,5 @@
 /* The state of the daemon, shared by smcrd*.c alone: smcrd.c runs it, process/smcrd_open.c opens everything at the start,
- * process/smcrd_apply.c applies a configuration, process/smcrd_end.c ends it, with a successor or without. */
+ * process/smcrd_apply.c applies a configuration, process/smcrd_requests.c does what others request. */
 #pragma once
 
 #include <stdbool.h>
@@ -56,9 +56,6 @@ struct daemon {
 	struct fd_limit files; /* of the last configuration that was checked */
 };
 
-/* smcrd.c, for workers_hooks: the loop of a worker cannot go on. */
-void smcrd_on_worker_failed(void *daemon, unsigned nr, int err);
-
 /* process/smcrd_open.c: first opens what needs rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket.
  * Then gives the rights up, opens devices and starts threads, those of the workers last. 0, CONFINE_REFUSED, or -errno with the reason
  * in err. */
@@ -68,21 +65,13 @@ void smcrd_print_rights(struct daemon *);
 
 /* process/smcrd_apply.c, for struct reload_job. */
 int smcrd_apply(void *daemon, struct config *next, struct config_plan *, FILE *text);
-void smcrd_on_hup(void *daemon);
-/* For control_hooks. */
-int smcrd_reload_for_client(void *daemon, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
-struct control_level smcrd_level_for_client(void *daemon, int level);
-unsigned smcrd_retry_names(void *daemon);
-/* For names_hooks. */
-void smcrd_on_targets_changed(void *daemon, const char *service);
 
-/* process/smcrd_end.c */
+/* process/smcrd_requests.c */
 void smcrd_on_term(void *daemon);
-/* For control_hooks. */
-void smcrd_drain_for_client(void *daemon);
-int smcrd_undrain(void *daemon);
-void smcrd_listening(void *daemon);
-int smcrd_sockets_for_successor(void *daemon, struct listen_socket_list *services, struct listen_socket_list *ports);
-void smcrd_release_sockets(void *daemon, uint32_t pid);
-bool smcrd_settled(void *daemon);
-void smcrd_leave_ports(void *daemon, const struct listen_socket_list *ports);
+void smcrd_on_hup(void *daemon);
+struct control_hooks smcrd_control_hooks(struct daemon *);
+/* lent: the files of listening sockets stay when these are closed. */
+void smcrd_lend(struct daemon *, bool lent);
+/* Stores the listening sockets at systemd, from which the next process gets them at a restart. Does nothing without
+ * systemd, or while draining. */
+void smcrd_store_sockets(void *daemon);
