@@ -110,17 +110,14 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
 	};
 }
 
-/* -- the walk -- */
-
-/* A maker does one step; false when there are no more. It keeps its place in phase and pos. */
-static bool (*const makers[])(struct report *) = {
+static const struct report_phase *const makers[] = {
 	[CONTROL_STATUS] = report_status,
 	[CONTROL_SERVICE] = report_service,
-	[CONTROL_DEVICES] = report_list,
-	[CONTROL_GROUPS] = report_list,
-	[CONTROL_LINKS] = report_list,
-	[CONTROL_CONNECTIONS] = report_list,
-	[CONTROL_RMBS] = report_list,
+	[CONTROL_DEVICES] = report_devices,
+	[CONTROL_GROUPS] = report_groups,
+	[CONTROL_LINKS] = report_links,
+	[CONTROL_CONNECTIONS] = report_connections,
+	[CONTROL_RMBS] = report_rmbs,
 	[CONTROL_STATS] = report_stats,
 	[CONTROL_CLOSE] = report_close,
 	[CONTROL_DRAIN] = report_drain,
@@ -139,6 +136,8 @@ report_start(struct report *r, const struct report_source *src, const struct con
 	r->next = report_data[req->command];
 	if (out != NULL)
 		report_begin(&r->jw, out, req->command, src->wall_ms);
+	if (r->next->type == FIELD_LIST)
+		report_members(r, NULL);
 }
 
 struct batch {
@@ -146,6 +145,32 @@ struct batch {
 	unsigned *budget;
 	bool more;
 };
+
+/* Up to REPORT_STEP_ITEMS objects of the worker. False when the report is complete. */
+static bool
+run_step(struct report *r)
+{
+	const struct report_phase *p = &makers[r->req.command][r->phase];
+	enum report_step step = REPORT_PASSED;
+
+	for (unsigned i = 0; i < REPORT_STEP_ITEMS && step == REPORT_PASSED; i++)
+		step = p->step(r);
+	if (step == REPORT_STOP)
+		return false;
+	if (step == REPORT_NEXT_WORKER && r->nr < r->last) {
+		r->nr++;
+		r->pos = 0;
+	} else if (step == REPORT_NEXT_WORKER || step == REPORT_OVER) {
+		if (p->end != NULL)
+			p->end(r);
+		else
+			report_list_end(r, NULL);
+		r->nr = r->first;
+		r->pos = 0;
+		r->phase++;
+	}
+	return makers[r->req.command][r->phase].step != NULL;
+}
 
 static void
 run_batch(struct worker *w, void *arg)
@@ -157,7 +182,7 @@ run_batch(struct worker *w, void *arg)
 	r->worker = w;
 	do {
 		--*b->budget;
-		b->more = makers[r->req.command](r);
+		b->more = run_step(r);
 		if (r->tired)
 			*b->budget = 0;
 		r->tired = false;

@@ -1,9 +1,7 @@
-/*
- * Answers of the control socket: walks workers and their engines, and writes what it finds as JSON (doc/json-schema.md), keeps it
+/* Answers of the control socket: walks workers and their engines, and writes what it finds as JSON (doc/json-schema.md), keeps it
  * for metrics, or both. A report is made in steps, each bounded in work and in bytes, so that 5,000 connections neither hold a loop
  * nor fill memory; between steps the set may change, so a list is no snapshot. A step looks at one worker and runs in its thread.
- * Used by the control socket and metrics. Owns only its place in the walk.
- */
+ * Used by the control socket and metrics. Owns only its place in the walk. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,9 +20,9 @@ struct report {
 	struct report_source src;
 	struct control_request req;
 	struct json_writer jw;
-	unsigned phase;           /* of its maker, from 0 */
+	unsigned phase;           /* of its walks, from 0 */
 	uint32_t pos;             /* of the walk of this phase */
-	uint32_t sub;             /* of a walk in it: the GIDs of a device */
+	uint32_t sub;             /* of a walk in it: the GIDs of a device, from 1; 0: it is not begun */
 	unsigned first, last;     /* the workers that are asked for, from 0 */
 	unsigned nr;              /* the worker of the next step */
 	struct worker *worker;    /* that one, during a step */
@@ -74,11 +72,9 @@ void report_answer(struct outbuf *, enum control_command, const void *row);
 /* A whole answer with an error; command is "" when the request could not be read. */
 void report_error(struct outbuf *, const char *command, int64_t wall_ms, const char *code, const char *text);
 
-/* -- report_parts.c, for the makers, which do one step; false when there are no more -- */
+/* -- report_parts.c, for the makers -- */
 
-/* Goes on to the next worker that is asked for, and the beginning of its objects; false when this was the last. */
-bool report_next_worker(struct report *);
-/* The same for an object that is summed over all workers. Behind the last one the walk is at pos, in the first worker. */
+/* Goes on with an object that is summed over all workers. False behind the last one: the walk is at pos, in the first worker. */
 bool report_next_summand(struct report *, uint32_t pos);
 /* Adds numbers, as many as fit len bytes. */
 void report_add(uint64_t *sum, const uint64_t *one, size_t len);
@@ -88,7 +84,6 @@ void report_members(struct report *, const void *row);
 void report_item(struct report *, enum report_kind, const void *row);
 /* The same; the list in it is open then. */
 void report_item_begin(struct report *, enum report_kind, const void *row);
-void report_item_end(struct report *);
 /* Ends the open list, and goes on as report_members. */
 void report_list_end(struct report *, const void *row);
 /* A row of "data" that metrics take. */
@@ -98,12 +93,22 @@ void report_keep(struct report *, enum report_kind kind, const void *row);
 void report_add_service(struct service_info *sum, const struct service_info *one);
 struct report_service report_service_row(const struct service_info *);
 
-bool report_status(struct report *);
-bool report_drain(struct report *);
-bool report_stats(struct report *);
-/* About one service. */
-bool report_service(struct report *);
-/* Closing connections. */
-bool report_close(struct report *);
-/* Of a command whose answer is the list of its name. */
-bool report_list(struct report *);
+/* What a step has come to; it looks at one object of the worker at hand. */
+enum report_step {
+	REPORT_PASSED,      /* the object is not written, and was little work: the next one belongs to the same step */
+	REPORT_WRITTEN,     /* there may be more */
+	REPORT_NEXT_WORKER, /* there are no more in this worker */
+	REPORT_OVER,        /* the phase is over */
+	REPORT_STOP,        /* the report is over */
+};
+
+/* A walk over the objects of all workers that are asked for. A report has one, or several that follow each other, each from the first
+ * worker on; the last entry has no step. The maker keeps its place in pos, which a phase and a worker begin with 0. */
+struct report_phase {
+	enum report_step (*step)(struct report *);
+	void (*end)(struct report *); /* in the worker of the last step; NULL: ends the open list */
+};
+
+/* In report_status.c, report_stats.c, report_service.c and report_lists.c, one for each command. */
+extern const struct report_phase report_status[], report_drain[], report_stats[], report_service[],
+    report_connections[], report_groups[], report_links[], report_rmbs[], report_devices[], report_close[];

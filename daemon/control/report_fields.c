@@ -181,11 +181,9 @@ static FIELDS(service_fields,
 	F(info.bytes_to_app, "bytes_to_app", "the same to its programs"))
 #undef T
 
-#define T struct confine_part_state
 static FIELDS(confine_part_fields,
-	F(on, "on", "in force"),
-	F(text, "text", "what is in force, or why it is not"))
-#undef T
+	FIELD(struct confine_part_state, on, "on", "in force"),
+	FIELD(struct confine_part_state, text, "text", "what is in force, or why it is not"))
 
 #define PART(constant, word, meaning) OBJECT(part[CONFINE_##constant], word, confine_part_fields, meaning),
 #define T struct confine_state
@@ -234,11 +232,9 @@ static FIELDS(close_fields, VALUE(FIELD_UINT64, "closed", "connections closed; o
 
 /* -- service -- */
 
-#define T struct report_target
 static FIELDS(target_fields,
-	F(target, "target", "as configured"),
-	F(name_error, "name_error", "why its name was not found when it was looked up last; \"\" when it was, or is an address"))
-#undef T
+	FIELD(struct report_target, target, "target", "as configured"),
+	FIELD(struct report_target, name_error, "name_error", "why its name was not found when it was looked up last; \"\" when it was, or is an address"))
 
 #define T struct report_address
 static FIELDS(address_fields,
@@ -253,11 +249,9 @@ static FIELDS(address_fields,
 	F(e.passed_over, "passed_over", "connections that another address was chosen for because it had failed"))
 #undef T
 
-#define T struct report_setting
 static FIELDS(setting_fields,
-	F(name, "name", "the setting"),
-	F(value, "value", "as the configuration would have it; \"\" when it has none; up to 2000 characters, then `...`"))
-#undef T
+	FIELD(struct report_setting, name, "name", "the setting"),
+	FIELD(struct report_setting, value, "value", "as the configuration would have it; \"\" when it has none; up to 2000 characters, then `...`"))
 
 #define T struct outage_info
 static FIELDS(outage_fields,
@@ -287,11 +281,9 @@ static FIELDS(count_fields,
 	F(cnt, "count", "how often"))
 #undef T
 
-#define T struct report_reset
 static FIELDS(reset_fields,
-	F(text, "text", "in words, which may change"),
-	F(cnt, "count", "how often"))
-#undef T
+	FIELD(struct report_reset, text, "text", "in words, which may change"),
+	FIELD(struct report_reset, cnt, "count", "how often"))
 
 #define COUNTER(source, field, words) \
 	{ .name = CONTROL_COUNTER_KEY(source, field), .type = FIELD_UINT64, .off = REPORT_COUNTER(source, field) * sizeof(uint64_t), .meaning = words },
@@ -534,20 +526,16 @@ static FIELDS(check_fields,
 
 static FIELDS(reload_fields, VALUE(FIELD_STRING, "messages", "warnings, one a line; \"\" = none"))
 
-#define T struct report_disable
 static FIELDS(disable_fields,
-	F(service, "service", "as asked"),
-	F(disabled, "disabled", "it takes no new connections now"))
-#undef T
+	FIELD(struct report_disable, service, "service", "as asked"),
+	FIELD(struct report_disable, disabled, "disabled", "it takes no new connections now"))
 
 static FIELDS(rebalance_fields, VALUE(FIELD_UINT64, "moving", "connections that are to move"))
 
-#define T struct control_request
-static FIELDS(link_add_fields, F(group, "group", "as asked; `links` shows whether the link comes up"))
+static FIELDS(link_add_fields, FIELD(struct control_request, group, "group", "as asked; `links` shows whether the link comes up"))
 static FIELDS(link_delete_fields,
-	F(group, "group", "as asked"),
-	F(link, "link", "as asked; the answer does not wait for the end"))
-#undef T
+	FIELD(struct control_request, group, "group", "as asked"),
+	FIELD(struct control_request, link, "link", "as asked; the answer does not wait for the end"))
 
 #define T struct report_retry
 static FIELDS(retry_fields,

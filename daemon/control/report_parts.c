@@ -1,15 +1,6 @@
-/* What the makers of reports share: their steps over workers, and the objects that they write or keep. */
+/* What the makers of reports share: their steps over workers, and objects, which are written if there is a buffer, and kept if
+ * that is wanted. */
 #include "daemon/control/report.h"
-
-bool
-report_next_worker(struct report *r)
-{
-	if (r->nr == r->last)
-		return false;
-	r->nr++;
-	r->pos = 0;
-	return true;
-}
 
 bool
 report_next_summand(struct report *r, uint32_t pos)
@@ -27,8 +18,6 @@ report_add(uint64_t *sum, const uint64_t *one, size_t len)
 	for (size_t i = 0; i < len / sizeof(*sum); i++)
 		sum[i] += one[i];
 }
-
-/* -- objects: written if there is a buffer, and kept if that is wanted -- */
 
 void
 report_keep(struct report *r, enum report_kind kind, const void *row)
@@ -68,13 +57,4 @@ report_item(struct report *r, enum report_kind kind, const void *row)
 	report_item_begin(r, kind, row);
 	if (r->jw.out != NULL)
 		jw_object_end(&r->jw);
-}
-
-void
-report_item_end(struct report *r)
-{
-	if (r->jw.out != NULL) {
-		jw_array_end(&r->jw);
-		jw_object_end(&r->jw);
-	}
 }

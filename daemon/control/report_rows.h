@@ -1,7 +1,5 @@
-/*
- * Rows of reports, a struct for each kind of object: filled in by report_*.c, written as JSON and kept for metrics by the tables of
- * report_fields.c. The maker owns its row; texts in it are static, or live as long as the step.
- */
+/* Rows of reports, a struct for each kind of object: filled in by report_*.c, written as JSON and kept for metrics by the tables of
+ * report_fields.c. The maker owns its row; texts in it are static, or live as long as the step. */
 #pragma once
 
 #include "control/counters.h"
@@ -12,24 +10,15 @@
 #include "daemon/target/targets.h"
 #include "daemon/worker/workers.h"
 
+/* Those before REPORT_KEPT_CNT are kept for metrics. REPORT_SERVICE is of status, REPORT_FIGURES of a service in stats. */
+/* clang-format off */
 enum report_kind {
-	REPORT_STATUS,
-	REPORT_WORKER,
-	REPORT_SERVICE, /* of status */
-	REPORT_STATS,
-	REPORT_FIGURES, /* of a service, in stats */
-	REPORT_GROUP,
-	REPORT_LINK,
-	REPORT_DEVICE,
-	REPORT_KEPT_CNT, /* the others are not kept for metrics */
-	REPORT_GID = REPORT_KEPT_CNT,
-	REPORT_CONNECTION,
-	REPORT_RMB,
-	REPORT_TARGET,
-	REPORT_ADDRESS,
-	REPORT_SETTING,
+	REPORT_STATUS, REPORT_WORKER, REPORT_SERVICE, REPORT_STATS, REPORT_FIGURES, REPORT_GROUP, REPORT_LINK, REPORT_DEVICE,
+	REPORT_KEPT_CNT,
+	REPORT_GID = REPORT_KEPT_CNT, REPORT_CONNECTION, REPORT_RMB, REPORT_TARGET, REPORT_ADDRESS, REPORT_SETTING,
 	REPORT_KIND_CNT
 };
+/* clang-format on */
 
 /* The control socket's own counters. */
 struct control_stats {

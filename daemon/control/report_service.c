@@ -13,8 +13,6 @@
 
 #define SETTING_MAX 2000 /* characters: a step has space for twice as many in JSON, and for escapes */
 
-/* -- its object, which `status` has as well -- */
-
 struct report_service
 report_service_row(const struct service_info *s)
 {
@@ -43,59 +41,74 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 	report_add(&sum->accepted, &one->accepted, SERVICE_INFO_COUNTS);
 }
 
-/* -- the report -- */
-
 /* What the service has in this worker. */
-static void
-add_one(struct report *r, const struct service_info *one, const struct outage_info *outage)
+static enum report_step
+add_one(struct report *r)
 {
+	struct outage_info outage;
+	struct service_info one;
 	char key[ADDR_STR_MAX];
 	struct endpoint e;
 
-	report_add(r->one.modes, worker_service_stats(r->worker, one->cfg->name)->modes, sizeof(r->one.modes));
-	report_add_service(&r->one.service.info, one);
-	r->one.outage = *outage; /* the service's over all workers: each has the same, the last one the newest */
-	for (unsigned i = 0; one->cfg->kind == CONFIG_INGRESS && targets_address(one->targets, i, &e); i++) {
+	if (!worker_service_find(r->worker, r->req.service, &one, &outage)) /* a reload may have removed it meanwhile */
+		return r->nr == r->last ? REPORT_STOP : REPORT_NEXT_WORKER;
+	report_add(r->one.modes, worker_service_stats(r->worker, one.cfg->name)->modes, sizeof(r->one.modes));
+	report_add_service(&r->one.service.info, &one);
+	r->one.outage = outage; /* the service's over all workers: each has the same, the last one the newest */
+	for (unsigned i = 0; one.cfg->kind == CONFIG_INGRESS && targets_address(one.targets, i, &e); i++) {
 		int64_t ns = smcr_held_off_ns(worker_engine(r->worker), addr_format_port(&e.addr, key, sizeof(key)));
 
 		if (ns > r->one.held_off_ns)
 			r->one.held_off_ns = ns;
 	}
+	return REPORT_NEXT_WORKER;
 }
 
-/* With `freebind` a service may listen where no interface is yet. */
-static bool
-listens_here(const struct report *r, const struct config_service *cfg)
+static void
+add_sum(struct report *r)
 {
-	return !cfg->freebind || cfg->listen.ss_family == AF_UNIX ||
-	    devices_have_addr(worker_devices(r->worker), &cfg->listen);
+	const struct service_info sum = r->one.service.info;
+
+	r->one.service = report_service_row(&sum);
+	report_members(r, &r->one);
 }
 
-/* Each of `to`; false when there are no more. */
 static bool
-step_target(struct report *r, const struct service_info *one)
+find_service(const struct report *r, struct service_info *one)
 {
+	struct outage_info outage;
+
+	return worker_service_find(r->worker, r->req.service, one, &outage);
+}
+
+/* Each of `to`. */
+static enum report_step
+step_target(struct report *r)
+{
+	struct service_info one;
 	struct report_target row;
 
-	if (r->pos >= one->cfg->to_cnt)
-		return false;
-	config_target_str(&one->cfg->to[r->pos], row.target);
-	targets_name_error(one->targets, r->pos++, row.name_error);
+	if (!find_service(r, &one) || r->pos >= one.cfg->to_cnt)
+		return REPORT_OVER;
+	config_target_str(&one.cfg->to[r->pos], row.target);
+	targets_name_error(one.targets, r->pos++, row.name_error);
 	report_item(r, REPORT_TARGET, &row);
-	return true;
+	return REPORT_WRITTEN;
 }
 
-/* The addresses of `to` at present; the same. */
-static bool
-step_address(struct report *r, const struct service_info *one)
+/* The addresses of `to` at present. */
+static enum report_step
+step_address(struct report *r)
 {
+	struct service_info one;
 	struct report_address row;
 
-	if (!targets_address(one->targets, r->pos++, &row.e) || row.e.target >= one->cfg->to_cnt)
-		return false;
-	config_target_str(&one->cfg->to[row.e.target], row.target);
+	if (!find_service(r, &one) || !targets_address(one.targets, r->pos++, &row.e) ||
+	    row.e.target >= one.cfg->to_cnt)
+		return REPORT_OVER;
+	config_target_str(&one.cfg->to[row.e.target], row.target);
 	report_item(r, REPORT_ADDRESS, &row);
-	return true;
+	return REPORT_WRITTEN;
 }
 
 /* As the file would have it; what does not fit ends with "...". */
@@ -118,48 +131,34 @@ write_setting(struct report *r, const struct config_key *key, const struct confi
 	free(text);
 }
 
-/* The next setting of a service of this kind and listening address; false behind the last one. */
-static bool
-step_setting(struct report *r, const struct service_info *one)
+/* The next setting of a service of this kind and listening address. */
+static enum report_step
+step_setting(struct report *r)
 {
-	const unsigned place = one->cfg->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
-
-	for (const struct config_key *k = config_keys + r->pos; k->name != NULL; k++) {
-		r->pos++;
-		if ((k->where & place) == 0 || !config_key_fits(k, one->cfg->listen.ss_family))
-			continue;
-		write_setting(r, k, one->cfg);
-		return true;
-	}
-	return false;
-}
-
-bool
-report_service(struct report *r)
-{
-	/* The lists, by phase from 1. */
-	static bool (*const steps[])(
-	    struct report *, const struct service_info *) = { step_target, step_address, step_setting };
-	struct outage_info outage;
+	const struct config_key *k = &config_keys[r->pos];
 	struct service_info one;
-	bool found = worker_service_find(r->worker, r->req.service, &one, &outage);
 
-	if (r->phase > 0) {
-		if (found && steps[r->phase - 1](r, &one))
-			return true;
-		r->one.listens_here = found && listens_here(r, one.cfg);
-		report_list_end(r, &r->one);
-	} else {
-		if (found)
-			add_one(r, &one, &outage);
-		if (report_next_worker(r))
-			return true;
-		if (!found) /* a reload has removed it meanwhile */
-			return false;
-		const struct service_info sum = r->one.service.info;
-		r->one.service = report_service_row(&sum);
-		report_members(r, &r->one);
-	}
-	r->pos = 0;
-	return r->phase++ < sizeof(steps) / sizeof(steps[0]);
+	if (k->name == NULL || !find_service(r, &one))
+		return REPORT_OVER;
+	r->pos++;
+	if ((k->where & (one.cfg->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS)) == 0 ||
+	    !config_key_fits(k, one.cfg->listen.ss_family))
+		return REPORT_PASSED;
+	write_setting(r, k, one.cfg);
+	return REPORT_WRITTEN;
 }
+
+static void
+end_list(struct report *r)
+{
+	struct service_info one;
+
+	/* With `freebind` a service may listen where no interface is yet. */
+	r->one.listens_here = find_service(r, &one) &&
+	    (!one.cfg->freebind || one.cfg->listen.ss_family == AF_UNIX ||
+	        devices_have_addr(worker_devices(r->worker), &one.cfg->listen));
+	report_list_end(r, &r->one);
+}
+
+const struct report_phase report_service[] = { { add_one, add_sum }, { step_target, end_list },
+	{ step_address, end_list }, { step_setting, end_list }, { 0 } };

@@ -14,8 +14,8 @@
 #define OF_LOG (&lines)
 #define VALUE(source, field, words) OF_##source->field,
 
-static void
-report_stats_add_counters(struct report *r)
+static enum report_step
+add_counters(struct report *r)
 {
 	static const struct control_stats no_control = { 0 };
 	const struct session_fallbacks *fb = &worker_sessions(r->worker)->fallbacks;
@@ -33,10 +33,11 @@ report_stats_add_counters(struct report *r)
 	tally_merge(&r->fallbacks.peer, &fb->peer);
 	histogram_merge(&r->histograms.write_size, &h->write_size);
 	histogram_merge(&r->histograms.blocked, &h->blocked);
+	return REPORT_NEXT_WORKER;
 }
 
 /* As step_service() of report_status.c. */
-static bool
+static enum report_step
 step_stats(struct report *r)
 {
 	struct tally_entry local[REASONS_SHOWN], peer[REASONS_SHOWN], top[TALLY_KEYS];
@@ -46,11 +47,11 @@ step_stats(struct report *r)
 	uint32_t pos = r->pos;
 
 	if (!worker_stats_next(r->worker, &pos, &cfg, &one))
-		return false;
+		return REPORT_OVER;
 	r->stats.reasons = &r->reasons;
 	service_stats_merge(&r->stats, one);
 	if (report_next_summand(r, pos))
-		return true;
+		return REPORT_WRITTEN;
 	const unsigned n = tally_top(&r->reasons.reset, top, TALLY_KEYS);
 	for (unsigned i = 0; i < n; i++)
 		resets[i] = (struct report_reset){ end_cause_str(cfg->kind, top[i].key), top[i].cnt };
@@ -65,32 +66,22 @@ step_stats(struct report *r)
 	report_item(r, REPORT_FIGURES, &row);
 	r->stats = (struct service_stats){ 0 };
 	r->reasons = (struct service_reasons){ 0 };
-	return true;
+	return REPORT_WRITTEN;
 }
 
-bool
-report_stats(struct report *r)
+static void
+add_stats(struct report *r)
 {
 	struct tally_entry local[REASONS_SHOWN], peer[REASONS_SHOWN];
-	struct report_stats row;
+	struct report_stats row = {
+		.local = { local, tally_top(&r->fallbacks.local, local, REASONS_SHOWN) },
+		.peer = { peer, tally_top(&r->fallbacks.peer, peer, REASONS_SHOWN) },
+		.histograms = r->histograms,
+	};
 
-	if (r->phase > 0) {
-		if (step_stats(r))
-			return true;
-		report_list_end(r, NULL);
-		return false;
-	}
-	report_stats_add_counters(r);
-	if (report_next_worker(r))
-		return true;
-	row.local = (struct field_array){ local, tally_top(&r->fallbacks.local, local, REASONS_SHOWN) };
-	row.peer = (struct field_array){ peer, tally_top(&r->fallbacks.peer, peer, REASONS_SHOWN) };
-	row.histograms = r->histograms;
 	memcpy(row.counters, r->counters, sizeof(row.counters));
 	report_keep(r, REPORT_STATS, &row);
 	report_members(r, &row);
-	r->phase++;
-	r->pos = 0;
-	r->nr = r->first;
-	return true;
 }
+
+const struct report_phase report_stats[] = { { add_counters, add_stats }, { .step = step_stats }, { 0 } };

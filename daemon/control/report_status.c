@@ -1,12 +1,6 @@
 /* The summaries: status, drain. Objects are counted in several steps, worker by worker, before anything is written. */
 #include "daemon/control/report.h"
 
-enum status_phase {
-	STATUS_COUNT,
-	STATUS_WORKERS,
-	STATUS_SERVICES,
-};
-
 /* What does not take a walk. */
 static void
 count_rest(const struct report *r, struct report_sum *sum)
@@ -24,9 +18,9 @@ count_rest(const struct report *r, struct report_sum *sum)
 	}
 }
 
-/* Counts up to REPORT_STEP_ITEMS objects of the worker: sessions, groups, then links. False when all workers are done. */
-static bool
-report_status_count(struct report *r)
+/* Counts an object of the worker: sessions, groups, then links. */
+static enum report_step
+count_object(struct report *r)
 {
 	const struct smcr *eng = worker_engine(r->worker);
 	struct report_sum *sum = &r->sum[r->nr];
@@ -34,25 +28,23 @@ report_status_count(struct report *r)
 	struct smcr_link_info l;
 	struct session_info s;
 
-	for (unsigned i = 0; i < REPORT_STEP_ITEMS; i++) {
-		if (r->sub == 0 && worker_session_next(r->worker, &r->pos, &s)) {
-			sum->conns[s.mode]++;
-		} else if (r->sub == 1 && smcr_group_next(eng, &r->pos, &g)) {
-			sum->groups++;
-			sum->rmb_bytes += g.rmb_bytes;
-			sum->sndbuf_bytes += g.sndbuf_bytes;
-		} else if (r->sub == 2 && smcr_link_next(eng, &r->pos, &l)) {
-			sum->links++;
-		} else {
-			r->pos = 0;
-			if (r->sub++ < 2)
-				continue;
-			r->sub = 0;
-			count_rest(r, sum);
-			return report_next_worker(r);
-		}
+	if (r->sub == 0 && worker_session_next(r->worker, &r->pos, &s)) {
+		sum->conns[s.mode]++;
+	} else if (r->sub == 1 && smcr_group_next(eng, &r->pos, &g)) {
+		sum->groups++;
+		sum->rmb_bytes += g.rmb_bytes;
+		sum->sndbuf_bytes += g.sndbuf_bytes;
+	} else if (r->sub == 2 && smcr_link_next(eng, &r->pos, &l)) {
+		sum->links++;
+	} else if (r->sub < 2) {
+		r->pos = 0;
+		r->sub++;
+	} else {
+		r->sub = 0;
+		count_rest(r, sum);
+		return REPORT_NEXT_WORKER;
 	}
-	return true;
+	return REPORT_PASSED;
 }
 
 static void
@@ -75,59 +67,35 @@ add_summary(struct report *r)
 	report_members(r, &row);
 }
 
-/* The service at pos, which is the same in every worker: a reload does not come between them. False behind the last one. */
-static bool
+static enum report_step
+step_worker(struct report *r)
+{
+	const unsigned nr = r->first + r->pos++;
+
+	if (nr > r->last)
+		return REPORT_OVER;
+	report_item(r, REPORT_WORKER, &(struct report_worker){ nr + 1, r->sum[nr] });
+	return REPORT_WRITTEN;
+}
+
+/* The service at pos, which is the same in every worker: a reload does not come between them. */
+static enum report_step
 step_service(struct report *r)
 {
 	struct service_info one;
 	uint32_t pos = r->pos;
 
 	if (!worker_service_next(r->worker, &pos, &one))
-		return false;
+		return REPORT_OVER;
 	report_add_service(&r->service, &one);
 	if (report_next_summand(r, pos))
-		return true;
+		return REPORT_WRITTEN;
 	const struct report_service row = report_service_row(&r->service);
 	report_item(r, REPORT_SERVICE, &row);
 	r->service = (struct service_info){ 0 };
-	return true;
+	return REPORT_WRITTEN;
 }
 
-bool
-report_status(struct report *r)
-{
-	switch ((enum status_phase)r->phase) {
-	case STATUS_COUNT:
-		if (report_status_count(r))
-			return true;
-		add_summary(r);
-		break;
-	case STATUS_WORKERS:
-		if (r->first + r->pos <= r->last) {
-			const unsigned nr = r->first + r->pos++;
-
-			report_item(r, REPORT_WORKER, &(struct report_worker){ nr + 1, r->sum[nr] });
-			return true;
-		}
-		report_list_end(r, NULL);
-		r->nr = r->first;
-		break;
-	case STATUS_SERVICES:
-		if (step_service(r))
-			return true;
-		report_list_end(r, NULL);
-		return false;
-	}
-	r->phase++;
-	r->pos = 0;
-	return true;
-}
-
-bool
-report_drain(struct report *r)
-{
-	if (report_status_count(r))
-		return true;
-	add_summary(r);
-	return false;
-}
+const struct report_phase report_status[] = { { count_object, add_summary }, { .step = step_worker },
+	{ .step = step_service }, { 0 } };
+const struct report_phase report_drain[] = { { count_object, add_summary }, { 0 } };
