@@ -220,27 +220,13 @@ new_connection(struct event_base *base, void *arg)
 
 /* -- answers -- */
 
-/* Removes one use. */
-static void
-put_docs(struct documents *d)
-{
-	struct documents **at = d->all;
-
-	if (--d->uses > 0)
-		return;
-	while (*at != d)
-		at = &(*at)->next;
-	*at = d->next;
-	documents_free(d);
-}
-
 /* For libevent: an answer was taken, or its client is gone. */
 static void
 on_taken(const void *p, size_t len, void *docs)
 {
 	(void)p;
 	(void)len;
-	put_docs(docs);
+	documents_put(docs);
 }
 
 /* No more pages are made of the newest; those that were made stay until they are sent. */
@@ -249,7 +235,7 @@ forget_docs(struct http *h)
 {
 	if (h->has_docs) {
 		snapshot_fini(&h->docs->seen);
-		put_docs(h->docs);
+		documents_put(h->docs);
 	}
 	h->has_docs = false;
 }
@@ -295,13 +281,20 @@ http_answer(struct http *h, struct evhttp_request *req, const struct web_answer 
 	struct evbuffer *body = evbuffer_new();
 	struct guard *g = guard_of(h, req);
 	char len[24];
+	const char *const lines[][2] = {
+		{ "Cache-Control", "no-store" },
+		{ "Content-Security-Policy",
+		    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'" },
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "Referrer-Policy", "no-referrer" },
+		{ "Content-Type", a->type },
+		{ "Content-Length", len },
+		{ "Connection", "close" },
+	};
 
-	for (unsigned i = 0; web_headers[i][0] != NULL; i++)
-		(void)evhttp_add_header(headers, web_headers[i][0], web_headers[i][1]);
 	snprintf(len, sizeof(len), "%zu", a->body.len);
-	(void)evhttp_add_header(headers, "Content-Type", a->type);
-	(void)evhttp_add_header(headers, "Content-Length", len);
-	(void)evhttp_add_header(headers, "Connection", "close");
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		(void)evhttp_add_header(headers, lines[i][0], lines[i][1]);
 	if (body != NULL && evhttp_request_get_command(req) != EVHTTP_REQ_HEAD) {
 		if (!a->shared)
 			(void)evbuffer_add(body, a->body.p, a->body.len);
@@ -474,23 +467,29 @@ http_run(void *arg)
 	return NULL;
 }
 
-static int
-set_up(struct http *h, int fd)
+int
+http_new(int fd, const struct config *cfg, const struct http_hooks *hooks, struct http **out)
 {
 	const struct timeval every = { .tv_usec = HTTP_TICK_MS * 1000 };
+	struct http *h = calloc(1, sizeof(*h));
 
+	if (h == NULL)
+		return -ENOMEM;
+	h->hooks = *hooks;
+	h->accepts = HTTP_ACCEPTS;
+	(void)pthread_mutex_init(&h->lock, NULL);
 	h->base = event_base_new();
 	h->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	h->evhttp = h->base != NULL ? evhttp_new(h->base) : NULL;
-	if (h->evhttp == NULL || h->wake_fd < 0)
-		return -ENOMEM;
+	if (http_allow(h, cfg->metrics.allow, cfg->metrics.allow_cnt) != 0 || h->evhttp == NULL || h->wake_fd < 0)
+		goto fail;
 	h->events[EVENT_WAKE] = event_new(h->base, h->wake_fd, EV_READ | EV_PERSIST, on_wake, h);
 	h->events[EVENT_TICK] = event_new(h->base, -1, EV_PERSIST, on_tick, h);
 	h->events[EVENT_SOON] = event_new(h->base, -1, 0, on_soon, h);
 	for (unsigned i = 0; i < EVENTS; i++)
 		if (h->events[i] == NULL ||
 		    (i != EVENT_SOON && event_add(h->events[i], i == EVENT_TICK ? &every : NULL) != 0))
-			return -ENOMEM;
+			goto fail;
 	evhttp_set_allowed_methods(h->evhttp, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_max_headers_size(h->evhttp, HTTP_REQUEST_BYTES);
 	evhttp_set_max_body_size(h->evhttp, 0);
@@ -499,32 +498,14 @@ set_up(struct http *h, int fd)
 	evhttp_set_gencb(h->evhttp, on_request, h);
 	struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(h->evhttp, fd);
 	if (bound == NULL)
-		return -ENOMEM;
+		goto fail;
 	h->listener = evhttp_bound_socket_get_listener(bound);
 	evconnlistener_set_error_cb(h->listener, on_accept_error);
+	*out = h;
 	return 0;
-}
-
-int
-http_new(int fd, const struct config *cfg, const struct http_hooks *hooks, struct http **out)
-{
-	struct http *h = calloc(1, sizeof(*h));
-	int rc;
-
-	if (h == NULL)
-		return -ENOMEM;
-	h->hooks = *hooks;
-	h->wake_fd = -1;
-	h->accepts = HTTP_ACCEPTS;
-	(void)pthread_mutex_init(&h->lock, NULL);
-	rc = http_allow(h, cfg->metrics.allow, cfg->metrics.allow_cnt);
-	if (rc == 0)
-		rc = set_up(h, fd);
-	if (rc == 0)
-		*out = h;
-	else
-		http_free(h);
-	return rc;
+fail:
+	http_free(h);
+	return -ENOMEM;
 }
 
 int

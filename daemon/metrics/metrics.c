@@ -87,8 +87,6 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 	return 0;
 }
 
-/* -- collecting -- */
-
 static void
 begin_report(struct metrics *m)
 {
@@ -135,15 +133,14 @@ static bool
 metrics_take(struct metrics *m)
 {
 	struct text *doc = &m->docs->status;
-	size_t len;
-	const char *p = outbuf_data(&m->out, &len);
+	const size_t len = m->out.len;
 
 	if (m->docs->seen.failed || len == 0)
 		return !m->docs->seen.failed;
 	char *bytes = doc->len + len <= DOCUMENTS_MAX ? realloc(doc->p, doc->len + len + 1) : NULL;
 	if (bytes == NULL)
 		return false;
-	memcpy(bytes + doc->len, p, len);
+	memcpy(bytes + doc->len, outbuf_data(&m->out), len);
 	doc->p = bytes;
 	doc->len += len;
 	outbuf_consume(&m->out, len);
@@ -191,8 +188,6 @@ accepting(void *arg, int64_t now_ms, int err)
 	else
 		accept_pauses_over(workers_accept_pauses(m->workers), &m->paused, &at);
 }
-
-/* -- life -- */
 
 int
 metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, struct listen_socket *listen,
@@ -250,24 +245,16 @@ metrics_drains(struct metrics *m, bool drains)
 }
 
 void
-metrics_adopt(struct metrics *m)
+metrics_set_lent(struct metrics *m, bool lent)
 {
 	if (m != NULL)
-		listen_socket_set_lent(&m->listen, false);
+		listen_socket_set_lent(&m->listen, lent);
 }
 
 const struct listen_socket *
 metrics_socket(const struct metrics *m)
 {
 	return m != NULL ? &m->listen : NULL;
-}
-
-void
-metrics_hand_over(struct metrics *m)
-{
-	if (m != NULL)
-		listen_socket_set_lent(&m->listen, true);
-	metrics_free(m);
 }
 
 void

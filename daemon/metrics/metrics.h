@@ -22,11 +22,9 @@ int metrics_new(struct loop *main, struct workers *, const struct config *, stru
 int metrics_start(struct metrics *);
 void metrics_reload(struct metrics *, const struct config *);
 void metrics_drains(struct metrics *, bool drains);
-/* The file of a socket that was passed is ours from here on. */
-void metrics_adopt(struct metrics *);
+/* Another process has or gets the file of the socket, which metrics_free keeps then; or it is ours. */
+void metrics_set_lent(struct metrics *, bool lent);
 /* The socket, for a process that takes over; NULL: not configured. */
 const struct listen_socket *metrics_socket(const struct metrics *);
-/* Another process has taken over: as metrics_free, but the file stays. */
-void metrics_hand_over(struct metrics *);
 /* Before workers_free. */
 void metrics_free(struct metrics *);

@@ -38,8 +38,6 @@ static const char head[] =
     ".ok{color:var(--ok)}.warn{color:var(--warn)}.bad{color:var(--bad)}.foot{margin-top:1.2rem}.w{width:100%}.none{padding:.5rem .7rem;color:var(--dim)}\n"
     "</style>\n";
 
-/* -- words -- */
-
 static void
 text(FILE *out, const char *s)
 {
@@ -88,8 +86,6 @@ duration(char buf[32], int64_t ns)
 		snprintf(buf, 32, "%" PRId64 " d", us / 86400000000);
 	return buf;
 }
-
-/* -- tables -- */
 
 static void
 cell_text(const struct page *p, const char *class, const char *s)
@@ -298,8 +294,6 @@ section_of_reasons(const struct page *p, const char *title, const struct field_a
 		rows[i] = (const struct tally_entry *)a->at + i;
 	section(p, title, "#count|code|reason", reason_row, rows, a->cnt);
 }
-
-/* -- the whole -- */
 
 static void
 tile(const struct page *p, const char *class, const char *what, uint64_t n)

@@ -13,40 +13,24 @@
 
 #define TEXT "text/plain; charset=utf-8"
 
-const char *const web_headers[][2] = {
-	{ "Cache-Control", "no-store" },
-	{ "Content-Security-Policy",
-	    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'" },
-	{ "X-Content-Type-Options", "nosniff" },
-	{ "Referrer-Policy", "no-referrer" },
-	{ NULL, NULL },
-};
-
 static const struct {
-	const char *path;
-	enum web_page page;
-} paths[] = {
-	{ "/metrics", WEB_METRICS },
-	{ "/healthz", WEB_HEALTH },
-	{ "/status.json", WEB_STATUS },
-	{ "/", WEB_INDEX },
-};
-
-static const char *const types[WEB_CNT] = {
-	[WEB_METRICS] = "text/plain; version=0.0.4; charset=utf-8",
-	[WEB_OPENMETRICS] = "application/openmetrics-text; version=1.0.0; charset=utf-8",
-	[WEB_HEALTH] = TEXT,
-	[WEB_STATUS] = "application/json",
-	[WEB_INDEX] = "text/html; charset=utf-8",
+	const char *path, *type;
+} pages[WEB_CNT] = {
+	[WEB_METRICS] = { "/metrics", "text/plain; version=0.0.4; charset=utf-8" },
+	[WEB_OPENMETRICS] = { "",
+	    "application/openmetrics-text; version=1.0.0; charset=utf-8" }, /* at the path of WEB_METRICS */
+	[WEB_HEALTH] = { "/healthz", TEXT },
+	[WEB_STATUS] = { "/status.json", "application/json" },
+	[WEB_INDEX] = { "/", "text/html; charset=utf-8" },
 };
 
 bool
 web_find(const char *path, const char *accept, enum web_page *page)
 {
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		if (strcmp(path, paths[i].path) != 0)
+	for (unsigned i = 0; i < WEB_CNT; i++) {
+		if (path[0] == '\0' || strcmp(path, pages[i].path) != 0)
 			continue;
-		*page = paths[i].page;
+		*page = (enum web_page)i;
 		if (*page == WEB_METRICS && accept != NULL && strstr(accept, "application/openmetrics-text") != NULL)
 			*page = WEB_OPENMETRICS;
 		return true;
@@ -104,7 +88,7 @@ web_answer(struct documents *d, enum web_page page)
 	const struct text *body = page == WEB_STATUS ? &d->status : &d->made[page];
 	if (d->failed || (body->p == NULL && (page == WEB_STATUS || web_make(d, page) != 0)))
 		return plain(503, "Service Unavailable", "out of memory, or the documents are too large\n");
-	return (struct web_answer){ 200, "OK", types[page], *body, true };
+	return (struct web_answer){ 200, "OK", pages[page].type, *body, true };
 }
 
 struct web_answer
@@ -132,4 +116,17 @@ documents_free(struct documents *d)
 	for (unsigned i = 0; i < WEB_CNT; i++)
 		free(d->made[i].p);
 	free(d);
+}
+
+void
+documents_put(struct documents *d)
+{
+	struct documents **at = d->all;
+
+	if (--d->uses > 0)
+		return;
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
+	documents_free(d);
 }

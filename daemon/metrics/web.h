@@ -1,7 +1,5 @@
-/*
- * Documents, what main collects for one look at the daemon, and pages for clients: each is made of documents once, and kept with them.
- * Pure but for memory. Documents are made by metrics.c in the main thread, then owned by http.c in its thread.
- */
+/* Documents, what main collects for one look at the daemon, and pages for clients: each is made of documents once, and kept with them.
+ * Pure but for memory. Documents are made by metrics.c in the main thread, then owned by http.c in its thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,15 +41,7 @@ struct web_answer {
 	bool shared; /* the body belongs to the documents; else it is static */
 };
 
-enum web_refusal {
-	WEB_FORBIDDEN,
-	WEB_MISDIRECTED,
-	WEB_NOT_FOUND,
-	WEB_BUSY,
-};
-
-/* Headers of every answer, in pairs; ends with NULL. */
-extern const char *const web_headers[][2];
+enum web_refusal { WEB_FORBIDDEN, WEB_MISDIRECTED, WEB_NOT_FOUND, WEB_BUSY };
 
 /* The page at this path, for a client that accepts this (NULL: no such header). False when there is no page. */
 bool web_find(const char *path, const char *accept, enum web_page *);
@@ -63,3 +53,5 @@ struct web_answer web_answer(struct documents *, enum web_page);
 struct web_answer web_refusal(enum web_refusal);
 /* NULL is allowed. */
 void documents_free(struct documents *);
+/* Removes one use. */
+void documents_put(struct documents *);

@@ -57,7 +57,7 @@ finish_take_over(struct daemon *d, FILE *err)
 	int rc = takeover_finish(&d->takeover, d->cfg, err);
 	if (rc == 0) {
 		control_adopt(d->control);
-		metrics_adopt(d->metrics);
+		metrics_set_lent(d->metrics, false);
 		smcrd_lend(d, false);
 	}
 	return rc;

@@ -153,7 +153,8 @@ give_way(void *arg, uint32_t pid)
 	d->successor = pid;
 	notify_successor(&d->notify, pid);
 	workers_call_all(d->workers, release_sockets, NULL);
-	metrics_hand_over(d->metrics);
+	metrics_set_lent(d->metrics, true);
+	metrics_free(d->metrics);
 	d->metrics = NULL;
 	smcrd_drain(d);
 }

@@ -313,7 +313,7 @@ metrics_drains(struct metrics *m, bool drains)
 }
 
 void
-metrics_adopt(struct metrics *m)
+metrics_set_lent(struct metrics *m, bool lent)
 {
 }
 
@@ -321,11 +321,6 @@ const struct listen_socket *
 metrics_socket(const struct metrics *m)
 {
 	return NULL;
-}
-
-void
-metrics_hand_over(struct metrics *m)
-{
 }
 
 void
