@@ -23,9 +23,7 @@ refuse_client(struct control *ctl, int fd)
 	ctl->stats.clients_refused++;
 	if (outbuf_init(&out, 512) == 0) {
 		report_error(&out, "", report_wall_ms(), "busy", "too many control clients");
-		size_t len;
-		const char *p = outbuf_data(&out, &len);
-		(void)!send(fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)!send(fd, outbuf_data(&out), out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		outbuf_fini(&out);
 	}
 	close(fd);

@@ -1,9 +1,7 @@
-/*
- * The control socket: a UNIX stream socket that answers requests of smcrctl (or any program) in JSON; doc/json-schema.md is its
+/* The control socket: a UNIX stream socket that answers requests of smcrctl (or any program) in JSON; doc/json-schema.md is its
  * reference. The file mode of the socket is the access control. A second one, if configured, takes only requests that change nothing,
  * and has its own client slots. Clients, input, output and work per loop turn are bounded, so that no client disturbs the data path.
- * Runs in the main loop, and calls into workers with workers_call(). Owner: main, which frees it after the loop has stopped.
- */
+ * Runs in the main loop, and calls into workers with workers_call(). Owner: main, which frees it after the loop has stopped. */
 #pragma once
 
 #include <stdio.h>
@@ -28,12 +26,9 @@ struct control_level {
 /* The daemon's actions for an operator. Called from the control socket's turn function. */
 struct control_hooks {
 	void *arg;
-	/*
-	 * Reloads the configuration file, in the background because names are resolved. Returns 0, and calls done(done_arg, rc,
-	 * msgs) once after it returned: rc 0 when the new configuration is in force, negative when nothing has changed; msgs
-	 * are lines of errors or warnings, or "". Or -errno without a call of done: -EBUSY during a reload or a drain. No
-	 * done comes after control_free.
-	 */
+	/* Reloads the configuration file, in the background because names are resolved. Returns 0, and calls done(done_arg, rc, msgs)
+	 * once after it returned, but not after control_free: rc 0 when the new configuration is in force, negative when nothing has
+	 * changed; msgs are lines of errors or warnings, or "". Or -errno without a call: -EBUSY during a reload or a drain. */
 	int (*reload)(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
 	/* As SIGTERM: no new connections, and the daemon ends with the last one. A second call does nothing. */
 	void (*drain)(void *arg);
@@ -46,10 +41,8 @@ struct control_hooks {
 	struct control_level (*log_level)(void *arg, int level);
 	/* Looks names of targets up again that were not found; returns their number. */
 	unsigned (*retry_names)(void *arg);
-	/*
-	 * For a successor: the listening sockets, whose files stay when the list is freed, and the ports of soft devices. 0 or
-	 * -errno; -EALREADY when another process has taken over.
-	 */
+	/* For a successor: the listening sockets, whose files stay when the list is freed, and the ports of soft devices. 0 or -errno;
+	 * -EALREADY when another process has taken over. */
 	int (*sockets)(void *arg, struct listen_socket_list *services, struct listen_socket_list *ports);
 	/* The successor is ready to accept: this process stops accepting, keeps the files, and drains. Links may still come by all
 	 * ports of its soft devices. */

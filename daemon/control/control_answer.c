@@ -69,19 +69,15 @@ client_write_message(
 bool
 client_send(struct control_client *c, int64_t now_ns)
 {
-	size_t len;
-	const char *p = outbuf_data(&c->out, &len);
-
-	if (len == 0 || !c->can_write)
+	if (c->out.len == 0 || !c->can_write)
 		return false;
-	ssize_t n = send(c->io.fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	if (n < 0) {
-		if (errno == EAGAIN)
-			c->can_write = false;
-		else if (errno != EINTR)
-			c->dead = true;
+	ssize_t n = send(c->io.fd, outbuf_data(&c->out), c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0 && errno == EAGAIN)
+		c->can_write = false;
+	else if (n < 0 && errno != EINTR)
+		c->dead = true;
+	if (n < 0)
 		return false;
-	}
 	outbuf_consume(&c->out, (size_t)n);
 	c->active_ns = now_ns;
 	return true;

@@ -74,17 +74,14 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 	struct control_request req;
 	struct control_error err;
 
+	c->ctl->stats.requests++;
+	c->active_ns = now_ns;
 	if (handover_is_request(c->in, len)) {
-		c->ctl->stats.requests++;
-		c->active_ns = now_ns;
 		handover_start(c, c->in, len);
 		c->in_len = 0; /* it sends nothing before our answer */
 		return;
 	}
 	int rc = control_request_parse(c->in, len, &req, &err);
-
-	c->ctl->stats.requests++;
-	c->active_ns = now_ns;
 	c->in_len -= len + skip;
 	memmove(c->in, c->in + len + skip, c->in_len);
 	if (rc == 0) {

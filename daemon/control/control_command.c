@@ -1,16 +1,10 @@
-/*
- * Carries out requests: those that only look are reports (report.h), orders are in control_order.c, the others are here.
- *
+/* Carries out requests: those that only look are reports (report.h), orders are in control_order.c, the others are here.
  * A trace sends protocol messages to a client as they come, through a tap of each worker. The client's buffer is its queue: a message
- * without space is counted and left out, and no engine waits. Without a tracing client no engine traces.
- */
+ * without space is counted and left out, and no engine waits. Without a tracing client no engine traces. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "base/log.h"
 #include "daemon/control/control_parts.h"
 #include "wire/describe.h"
 
@@ -97,8 +91,8 @@ static void
 start_reload(struct control_client *c)
 {
 	struct control *ctl = c->ctl;
+	const int rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 
-	int rc = ctl->hooks.reload(ctl->hooks.arg, on_reload_done, ctl);
 	if (rc != 0) {
 		client_answer_error(c, rc == -EBUSY ? "busy" : "failed",
 		    rc == -EBUSY ? "a reload is running, or the daemon is draining" : strerror(-rc));

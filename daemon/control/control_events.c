@@ -5,9 +5,6 @@
 
 #include "daemon/control/control_parts.h"
 
-#define LINE_CHANGE "change"
-#define LINE_END "end"
-
 static bool
 wants_event(const struct control_request *want, const struct event *e)
 {
@@ -17,13 +14,13 @@ wants_event(const struct control_request *want, const struct event *e)
 
 /* One line; the end has no event of its own. */
 static void
-write_line(struct control_client *c, const char *what, const struct event_record *r)
+write_line(struct control_client *c, const struct event_record *r)
 {
 	const bool change = r->nr != 0;
 	char text[EVENT_TEXT_MAX] = "";
 	struct json_writer jw;
 
-	client_begin_line(c, &jw, what, change ? r->time_us : report_wall_us());
+	client_begin_line(c, &jw, change ? "change" : "end", change ? r->time_us : report_wall_us());
 	jw_uint(&jw, "number", r->nr);
 	jw_string(&jw, "kind", change ? event_kinds[r->event.kind].word : "");
 	jw_string(&jw, "level", change ? control_level_words[event_kinds[r->event.kind].level] : "");
@@ -56,11 +53,11 @@ control_events_step(struct control_client *c, unsigned *budget)
 			c->dropped += r.nr - c->event_nr - 1;
 			c->event_nr = r.nr;
 			if (wants_event(&c->req, &r.event))
-				write_line(c, LINE_CHANGE, &r);
+				write_line(c, &r);
 		} else if (c->req.follow) {
 			return STEP_BLOCKED;
 		} else {
-			write_line(c, LINE_END, &(struct event_record){ 0 });
+			write_line(c, &(struct event_record){ 0 });
 			c->state = CLIENT_READING;
 			return STEP_MOVED;
 		}

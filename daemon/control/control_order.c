@@ -82,8 +82,6 @@ refused(struct control_client *c, int rc)
 	return rc < 0;
 }
 
-/* -- services -- */
-
 static void
 set_disabled_worker(struct worker *w, void *arg)
 {
@@ -108,8 +106,6 @@ set_disabled(struct control_client *c)
 		report_answer(&c->out, c->req.command,
 		    &(struct report_disable){ c->req.service, c->req.command == CONTROL_DISABLE });
 }
-
-/* -- link groups -- */
 
 static void
 rebalance_worker(struct worker *w, void *arg)
@@ -182,8 +178,6 @@ retry(struct control_client *c)
 	const unsigned names = o.req->peer.ss_family == AF_UNSPEC ? hooks->retry_names(hooks->arg) : 0;
 	report_answer(&c->out, CONTROL_RETRY, &(struct report_retry){ o.retried, names });
 }
-
-/* -- the daemon -- */
 
 /* Without a level it is no order, and only reports. */
 static void

@@ -1,10 +1,6 @@
-/*
- * Slots of clients.
- *
- * A client holds its slot while a trace is silent or no event comes. So some slots are reserved for the daemon's user and root, and
- * traces are bounded. When no slot is left, the oldest trace is ended; a trace of those two users is ended for them alone. A client that
- * follows events counts as a trace. Each socket has its own slots.
- */
+/* Slots of clients. A client holds its slot while a trace is silent or no event comes. So some slots are reserved for the daemon's user and
+ * root, and traces are bounded. When no slot is left, the oldest trace is ended; a trace of those two users is ended for them alone. A client
+ * that follows events counts as a trace. Each socket has its own slots. */
 #include "daemon/control/control_parts.h"
 
 #define CONTROL_ERROR_BYTES 512

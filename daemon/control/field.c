@@ -152,9 +152,8 @@ struct field
 field_get(const struct field *first, const char *path)
 {
 	struct field f = { .type = FIELD_END };
-	const bool found = field_find(first, path, &f);
 
-	assert(found);
-	(void)found;
+	(void)field_find(first, path, &f);
+	assert(f.type != FIELD_END);
 	return f;
 }

@@ -1,7 +1,5 @@
-/*
- * Members of the objects that the daemon reports, a table for each kind of object: name, place in a C struct, form, meaning. JSON
- * is written from the tables, metrics take their values by them, and check_json_fields.c generates doc/json-fields.md. Pure.
- */
+/* Members of the objects that the daemon reports, a table for each kind of object: name, place in a C struct, form, meaning. JSON
+ * is written from the tables, metrics take their values by them, and check_json_fields.c generates doc/json-fields.md. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -48,9 +48,8 @@ outbuf_putc(struct outbuf *b, char c)
 }
 
 const char *
-outbuf_data(const struct outbuf *b, size_t *len)
+outbuf_data(const struct outbuf *b)
 {
-	*len = b->len;
 	return b->p + b->start;
 }
 

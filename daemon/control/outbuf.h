@@ -22,7 +22,7 @@ size_t outbuf_room(const struct outbuf *);
 void outbuf_put(struct outbuf *, const void *, size_t len);
 void outbuf_putc(struct outbuf *, char);
 
-/* The bytes to send: their address, *len of them. */
-const char *outbuf_data(const struct outbuf *, size_t *len);
+/* The bytes to send, len of them. */
+const char *outbuf_data(const struct outbuf *);
 /* The first len bytes were sent. */
 void outbuf_consume(struct outbuf *, size_t len);

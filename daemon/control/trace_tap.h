@@ -4,7 +4,6 @@
 #pragma once
 
 #include <pthread.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/loop/mailbox.h"

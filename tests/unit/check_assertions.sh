@@ -157,7 +157,7 @@ daemon/account/source_count.c: s->cap > 0
 	only a connection that was counted in is counted out, once, by its session's end; the table shrinks no further than what is in it
 daemon/account/source_count.c: p->cnt > 0
 	the same
-daemon/control/field.c: found
+daemon/control/field.c: f.type != FIELD_END
 	names of members are constants of metric_table.c; check_exposition looks up each of them
 daemon/control/json_writer.c: key == NULL
 	shapes are fixed in the code of the reports; data never decides on keys or depth
