@@ -82,11 +82,10 @@ poll_qp(struct events *e, struct rnic_event *out)
 		RNIC_EV_QP_FREED,
 	};
 	struct list_node *n = list_pop(&e->qps);
-	struct qp_events *q;
 
 	if (n == NULL)
 		return false;
-	q = CONTAINER_OF(n, struct qp_events, node);
+	struct qp_events *q = CONTAINER_OF(n, struct qp_events, node);
 	*out = (struct rnic_event){ .qp = q->qp, .ctx = q->qp->ctx };
 	(void)take_bit(&q->bits, order, sizeof(order) / sizeof(order[0]), &out->type);
 	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED) {

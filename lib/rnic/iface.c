@@ -144,13 +144,12 @@ read_route(unsigned index, const struct nlmsghdr *nh)
 	const struct rtmsg *rt = NLMSG_DATA(nh);
 	bool gateway = false;
 	unsigned oif = 0;
-	size_t len;
 
 	if (nh->nlmsg_type != RTM_NEWROUTE || nh->nlmsg_len < NLMSG_LENGTH(sizeof(*rt)))
 		return RNIC_REACH_NONE;
 	if (rt->rtm_type == RTN_LOCAL)
 		return RNIC_REACH_DIRECT;
-	len = RTM_PAYLOAD(nh);
+	size_t len = RTM_PAYLOAD(nh);
 	for (const struct rtattr *a = RTM_RTA(rt); RTA_OK(a, len); a = RTA_NEXT(a, len)) {
 		if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof(oif))
 			memcpy(&oif, RTA_DATA(a), sizeof(oif));
@@ -171,17 +170,15 @@ iface_reach(const struct sockaddr_storage *from, unsigned index, const struct so
 	} answer;
 
 	struct route_query q;
-	ssize_t n;
-	int fd;
 
 	if (from->ss_family != to->ss_family)
 		return RNIC_REACH_NONE;
-	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	if (fd < 0)
 		return RNIC_REACH_DIRECT;
 	make_query(from, to, &q);
 	/* The kernel answers within send(). */
-	n = send(fd, &q, q.nh.nlmsg_len, 0);
+	ssize_t n = send(fd, &q, q.nh.nlmsg_len, 0);
 	if (n > 0)
 		n = recv(fd, &answer, sizeof(answer), 0);
 	close(fd);

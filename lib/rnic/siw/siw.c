@@ -110,11 +110,11 @@ mr_refuses(const struct stag_region *region, size_t off, size_t len)
 {
 	const struct rnic_mr *mr = &CONTAINER_OF((struct stag_region *)(uintptr_t)region, struct siw_mr, region)->mr;
 	const size_t units = sizeof(mr->deny) * 8;
-	size_t unit, last;
+	size_t unit;
 
 	if (mr->deny_unit == 0)
 		return false;
-	last = (off + len - 1) / mr->deny_unit;
+	size_t last = (off + len - 1) / mr->deny_unit;
 	for (unit = off / mr->deny_unit; unit <= last && unit < units; unit++)
 		if ((mr->deny[unit / 64] >> unit % 64 & 1) != 0)
 			return true;
@@ -163,12 +163,11 @@ static void
 mr_dereg(struct rnic_mr *rmr)
 {
 	struct siw_mr *mr;
-	struct siw_dev *dev;
 
 	if (rmr == NULL)
 		return;
 	mr = CONTAINER_OF(rmr, struct siw_mr, mr);
-	dev = siw_dev(rmr->pd->dev);
+	struct siw_dev *dev = siw_dev(rmr->pd->dev);
 	stag_remove(&dev->stags, &mr->region);
 	dev->mr_bytes -= rmr->len;
 	CONTAINER_OF(rmr->pd, struct siw_pd, pd)->refs--;

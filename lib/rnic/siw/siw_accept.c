@@ -37,9 +37,8 @@ siw_open_port(struct siw_dev *dev, int (*open_on)(const struct siw_config *, uin
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
 	uint32_t port = dev->cfg.port_min;
-	int fd, rc;
+	int fd = dev->cfg.transport == SIW_TCP ? take_spare(dev) : -EADDRINUSE;
 
-	fd = dev->cfg.transport == SIW_TCP ? take_spare(dev) : -EADDRINUSE;
 	for (; fd == -EADDRINUSE && port <= dev->cfg.port_max; port++)
 		fd = open_on(&dev->cfg, (uint16_t)port);
 	if (fd < 0) {
@@ -48,7 +47,7 @@ siw_open_port(struct siw_dev *dev, int (*open_on)(const struct siw_config *, uin
 	}
 	(void)getsockname(fd, (struct sockaddr *)&ss, &len);
 	dev->port = addr_port(&ss);
-	rc = dev->loop.watch(dev->loop.ctx, fd, ready, arg);
+	int rc = dev->loop.watch(dev->loop.ctx, fd, ready, arg);
 	if (rc < 0) {
 		*err = "event loop";
 		close(fd);

@@ -93,11 +93,10 @@ static void
 connect_active(struct siw_qp *qp)
 {
 	const struct siw_llp *llp = qp->dev->llp;
-	int rc;
 
 	siw_qp_set_state(qp, SIW_CONNECTING);
 	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
-	rc = llp->connect(qp);
+	int rc = llp->connect(qp);
 	if (rc == -EAFNOSUPPORT)
 		siw_qp_break(qp, "the peer's RNIC has an address of another family", RNIC_WC_FLUSHED, NULL);
 	else if (rc < 0)

@@ -17,13 +17,8 @@ void
 siw_complete(struct siw_qp *qp, uint64_t wr_id, enum rnic_wc_op op, enum rnic_wc_status status, uint32_t len)
 {
 	assert(qp->cq_head - qp->cq_tail <= qp->cq_mask);
-	qp->cq[qp->cq_head++ & qp->cq_mask] = (struct rnic_wc){
-		.wr_id = wr_id,
-		.qp = &qp->qp,
-		.op = op,
-		.status = status,
-		.len = len,
-	};
+	qp->cq[qp->cq_head++ & qp->cq_mask] =
+	    (struct rnic_wc){ .wr_id = wr_id, .qp = &qp->qp, .op = op, .status = status, .len = len };
 	qp->cq_recvs += op == RNIC_WC_RECV;
 	if (list_empty(&qp->cq_node))
 		list_push(&qp->dev->cq_list, &qp->cq_node);
@@ -174,11 +169,10 @@ siw_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	struct siw_wr *to = &qp->wrs[qp->sq.head & qp->wr_mask];
 	struct rnic_credits credits;
 	size_t len;
-	int rc;
 
 	if (qp->state != SIW_RTS || !qp->connected)
 		return -ENOTCONN;
-	rc = rnic_wr_check(wr, &qp->pd->pd, RNIC_SGE_MAX, SIW_MAX_INLINE, &len);
+	int rc = rnic_wr_check(wr, &qp->pd->pd, RNIC_SGE_MAX, SIW_MAX_INLINE, &len);
 	if (rc < 0)
 		return rc;
 	siw_credits(rqp, &credits);
@@ -314,10 +308,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	list_init(&qp->tx_node);
 	list_init(&qp->cq_node);
 	qp->fence_region = (struct stag_region){
-		.buf = qp->fence.bytes,
-		.len = sizeof(qp->fence.bytes),
-		.pd = qp->pd,
-		.access = STAG_READ,
+		.buf = qp->fence.bytes, .len = sizeof(qp->fence.bytes), .pd = qp->pd, .access = STAG_READ
 	};
 	stag_add(&dev->stags, &qp->fence_region, dev->rng);
 	dev->slots[slot] = qp;
@@ -330,13 +321,10 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 void
 siw_qp_destroy(struct rnic_qp *rqp)
 {
-	struct siw_qp *qp;
-	struct siw_dev *dev;
-
 	if (rqp == NULL)
 		return;
-	qp = siw_qp(rqp);
-	dev = qp->dev;
+	struct siw_qp *qp = siw_qp(rqp);
+	struct siw_dev *dev = qp->dev;
 	siw_qp_disconnect(rqp, false);
 	list_remove(&qp->cq_node);
 	dev->slots[qp->qp.qpn & ((1u << SIW_SLOT_BITS) - 1)] = NULL;

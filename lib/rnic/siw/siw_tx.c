@@ -78,13 +78,12 @@ payload_of(const struct siw_wr *wr, uint32_t off, size_t len, struct txq_payload
 	}
 	for (unsigned i = 0; i < wr->sge_cnt && len > 0; i++) {
 		const struct iovec *v = &wr->u.sge[i];
-		size_t n;
 
 		if (off >= v->iov_len) {
 			off -= (uint32_t)v->iov_len;
 			continue;
 		}
-		n = v->iov_len - off < len ? v->iov_len - off : len;
+		size_t n = v->iov_len - off < len ? v->iov_len - off : len;
 		p->v[p->cnt++] = (struct iovec){ .iov_base = (uint8_t *)v->iov_base + off, .iov_len = n };
 		len -= n;
 		off = 0;

@@ -131,12 +131,7 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		return -err;
 	}
 	mr->mr = (struct rnic_mr){
-		.pd = pd,
-		.buf = buf,
-		.len = len,
-		.lkey = mr->hw->lkey,
-		.rkey = mr->hw->rkey,
-		.addr = (uintptr_t)buf,
+		.pd = pd, .buf = buf, .len = len, .lkey = mr->hw->lkey, .rkey = mr->hw->rkey, .addr = (uintptr_t)buf
 	};
 	dev->mr_cnt++;
 	dev->mr_bytes += len;
@@ -148,12 +143,11 @@ static void
 mr_dereg(struct rnic_mr *rmr)
 {
 	struct verbs_mr *mr;
-	struct verbs_dev *dev;
 
 	if (rmr == NULL)
 		return;
 	mr = CONTAINER_OF(rmr, struct verbs_mr, mr);
-	dev = verbs_dev(rmr->pd->dev);
+	struct verbs_dev *dev = verbs_dev(rmr->pd->dev);
 	dev->mr_cnt--;
 	dev->mr_bytes -= rmr->len;
 	(void)ibv_dereg_mr(mr->hw);
@@ -328,11 +322,10 @@ check_config(const struct verbs_config *c)
 static int
 open_card(struct verbs_dev *dev, const char **why)
 {
-	struct ibv_device **list;
 	int n = 0, rc = -ENODEV;
 
 	errno = 0;
-	list = ibv_get_device_list(&n);
+	struct ibv_device **list = ibv_get_device_list(&n);
 	if (list == NULL) {
 		rc = errno != 0 ? -errno : -ENOSYS;
 		*why = verbs_open_error(rc);
@@ -363,16 +356,13 @@ static int
 learn_port(struct verbs_dev *dev, const char **why)
 {
 	struct ibv_device_attr attr;
-	const struct verbs_gid *gid;
-	uint32_t half;
-	int rc;
 
 	*why = "the RDMA device does not answer";
-	rc = ibv_query_device(dev->ctx, &attr);
+	int rc = ibv_query_device(dev->ctx, &attr);
 	if (rc != 0)
 		return -rc;
 	/* One entry of each send queue is for the last request of a queue pair, and a CQ serves both queues. */
-	half = smaller(UINT32_MAX / 2, attr.max_cqe - 1) / 2;
+	uint32_t half = smaller(UINT32_MAX / 2, attr.max_cqe - 1) / 2;
 	dev->phys_ports = attr.phys_port_cnt;
 	dev->max_qp = smaller(dev->cfg.max_qp, attr.max_qp);
 	dev->max_mr = smaller(UINT32_MAX, attr.max_mr);
@@ -401,7 +391,7 @@ learn_port(struct verbs_dev *dev, const char **why)
 	if (dev->port.infiniband)
 		return -EOPNOTSUPP;
 	*why = "the port does not have this GID";
-	gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
+	const struct verbs_gid *gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
 	if (gid == NULL)
 		return -EADDRNOTAVAIL;
 	dev->gid = *gid;
@@ -442,13 +432,12 @@ try_qp(struct verbs_dev *dev, uint32_t inline_bytes)
 static int
 learn_qp(struct verbs_dev *dev, const char **why)
 {
-	const char *memlock;
 	int err = try_qp(dev, VERBS_INLINE);
 
 	dev->has_inline = err == 0;
 	if (err != 0 && verbs_memlock_why(err) == NULL)
 		err = try_qp(dev, 0);
-	memlock = verbs_memlock_why(err);
+	const char *memlock = verbs_memlock_why(err);
 	*why = memlock != NULL ? memlock : "the RDMA device cannot create a queue pair";
 	return -err;
 }
@@ -492,7 +481,6 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
     const char **why)
 {
 	struct verbs_dev *dev;
-	int rc;
 
 	*why = check_config(cfg);
 	if (*why != NULL)
@@ -501,19 +489,14 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	dev = calloc(1, sizeof(*dev));
 	if (dev == NULL)
 		return -ENOMEM;
-	*dev = (struct verbs_dev){
-		.dev = { .ops = &verbs_ops },
-		.cfg = *cfg,
-		.loop = *loop,
-		.rng = rng,
-	};
+	*dev = (struct verbs_dev){ .dev = { .ops = &verbs_ops }, .cfg = *cfg, .loop = *loop, .rng = rng };
 	timerq_init(&dev->timers);
 	idtable_init(&dev->ids, cfg->max_qp);
 	list_init(&dev->qps);
 	list_init(&dev->cq_list);
 	list_init(&dev->tx_list);
 	events_init(&dev->events, RNIC_PORT_DOWN);
-	rc = dev_start(dev, why);
+	int rc = dev_start(dev, why);
 	if (rc < 0) {
 		dev_free(dev);
 		return rc;

@@ -114,11 +114,10 @@ static int
 verbs_cm_start(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;
-	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(thread, NULL, fn, arg);
+	int err = pthread_create(thread, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -err;
 }
@@ -178,7 +177,6 @@ int
 verbs_cm_init(struct verbs_dev *dev)
 {
 	struct verbs_cm *cm = &dev->cm;
-	int rc;
 
 	list_init(&cm->done);
 	cm->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -187,7 +185,7 @@ verbs_cm_init(struct verbs_dev *dev)
 	pthread_mutex_init(&cm->lock, NULL);
 	worker_init(cm, &cm->connects);
 	worker_init(cm, &cm->ends);
-	rc = dev->loop.watch(dev->loop.ctx, cm->evfd, results_io, dev);
+	int rc = dev->loop.watch(dev->loop.ctx, cm->evfd, results_io, dev);
 	/* Started now: the end of a queue pair must not fail for lack of a thread. */
 	if (rc == 0)
 		rc = worker_start(&cm->ends);
@@ -233,10 +231,9 @@ bool
 verbs_cm_cancel(struct verbs_qp *qp)
 {
 	struct verbs_cm *cm = &qp->dev->cm;
-	bool running;
 
 	pthread_mutex_lock(&cm->lock);
-	running = cm->connects.running == &qp->job;
+	bool running = cm->connects.running == &qp->job;
 	if (running)
 		qp->job.cancelled = true;
 	else

@@ -145,11 +145,9 @@ verbs_fence_nudge_ended(struct verbs_qp *qp)
 void
 verbs_fence_read_ended(struct verbs_qp *qp, bool ok)
 {
-	uint32_t pos;
-
 	if (!qp->fence.out)
 		return; /* a faulty card */
-	pos = fence_answered(&qp->fence);
+	uint32_t pos = fence_answered(&qp->fence);
 	if (!ok || qp->failed)
 		return;
 	verbs_end_sends(qp, pos);

@@ -226,11 +226,10 @@ start_connect(struct verbs_qp *qp)
 {
 	struct verbs_iwarp *iw = qp->dev->iwarp;
 	struct sockaddr_storage from = iw->addr, to;
-	struct verbs_conn *conn;
 
 	if (iface_remote(&iw->addr, &qp->remote.gid, qp->remote.mpa_port, &to) < 0)
 		return "the peer's RNIC has an address of another family";
-	conn = verbs_conn_new(qp->dev, NULL);
+	struct verbs_conn *conn = verbs_conn_new(qp->dev, NULL);
 	if (conn == NULL)
 		return "out of memory";
 	conn->qp = qp;
@@ -247,8 +246,6 @@ start_connect(struct verbs_qp *qp)
 static int
 iwarp_connect(struct verbs_qp *qp)
 {
-	const char *why;
-
 	if (qp->side == RNIC_PASSIVE) {
 		if (qp->phase == VERBS_INIT)
 			(void)verbs_iwarp_expect(qp);
@@ -261,7 +258,7 @@ iwarp_connect(struct verbs_qp *qp)
 		return -EINVAL;
 	verbs_qp_set_phase(qp, VERBS_CONNECTING, "requested");
 	verbs_conn_arm(qp);
-	why = start_connect(qp);
+	const char *why = start_connect(qp);
 	if (why != NULL)
 		verbs_qp_break(qp, why);
 	return 0;
@@ -430,7 +427,6 @@ static int
 iwarp_open(struct verbs_dev *dev, const char **why)
 {
 	struct verbs_iwarp *iw = calloc(1, sizeof(*iw));
-	int rc;
 
 	*why = "memory";
 	if (iw == NULL)
@@ -445,7 +441,7 @@ iwarp_open(struct verbs_dev *dev, const char **why)
 		return errno != 0 ? -errno : -EIO;
 	if (fcntl(iw->channel->fd, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
-	rc = verbs_iwarp_listen(dev, why);
+	int rc = verbs_iwarp_listen(dev, why);
 	if (rc < 0)
 		return rc;
 	*why = "event loop";

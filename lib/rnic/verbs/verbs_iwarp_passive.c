@@ -155,7 +155,6 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 {
 	const struct rdma_conn_param *p = &ev->param.conn;
 	struct mpa_pdata pdata;
-	struct verbs_conn *conn;
 
 	ev->id->context = NULL;
 	/* A peer without receives could never be sent a message. */
@@ -166,7 +165,7 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}
-	conn = dev->gone || dev->ends ? NULL : verbs_conn_new(dev, ev->id);
+	struct verbs_conn *conn = dev->gone || dev->ends ? NULL : verbs_conn_new(dev, ev->id);
 	if (conn == NULL) {
 		reject(ev->id, pdata.from_qpn, MPA_BUSY);
 		(void)rdma_destroy_id(ev->id);

@@ -28,15 +28,13 @@ static bool
 driver_of(const char *ibdev_path, char out[RNIC_NAME_MAX])
 {
 	char link[PATH_MAX + 32], target[PATH_MAX];
-	ssize_t n;
-	char *name;
 
 	(void)snprintf(link, sizeof(link), "%s/device/driver", ibdev_path);
-	n = readlink(link, target, sizeof(target) - 1);
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
 	if (n <= 0)
 		return false;
 	target[n] = '\0';
-	name = strrchr(target, '/');
+	char *name = strrchr(target, '/');
 	name = name != NULL ? name + 1 : target;
 	n = (ssize_t)strlen(name);
 	if (n > 5 && strcmp(name + n - 5, "_core") == 0)
@@ -97,7 +95,6 @@ read_gid_table(struct ibv_context *ctx, unsigned ports, struct ibv_gid_entry **o
 {
 	struct ibv_port_attr attr;
 	size_t max = 0;
-	ssize_t n;
 
 	for (unsigned p = 1; p <= ports; p++)
 		if (ibv_query_port(ctx, (uint8_t)p, &attr) == 0 && attr.gid_tbl_len > 0)
@@ -105,7 +102,7 @@ read_gid_table(struct ibv_context *ctx, unsigned ports, struct ibv_gid_entry **o
 	*out = calloc(max > 0 ? max : 1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
-	n = ibv_query_gid_table(ctx, *out, max, 0);
+	ssize_t n = ibv_query_gid_table(ctx, *out, max, 0);
 	if (n < 0) {
 		free(*out);
 		*out = NULL;
@@ -129,9 +126,7 @@ verbs_read_gids(struct ibv_context *ctx, unsigned ports, struct verbs_port *port
 		if (table[i].port_num != port->port || port->gid_cnt == VERBS_GIDS_MAX)
 			continue;
 		*g = (struct verbs_gid){
-			.type = gid_type(&table[i]),
-			.index = table[i].gid_index,
-			.ifindex = table[i].ndev_ifindex,
+			.type = gid_type(&table[i]), .index = table[i].gid_index, .ifindex = table[i].ndev_ifindex
 		};
 		memcpy(g->gid.b, table[i].gid.raw, sizeof(g->gid.b));
 		if (g->ifindex == 0 && rnic_is_iwarp(port->transport))
@@ -185,16 +180,14 @@ is_permission(int err)
 static int
 add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 {
-	struct ibv_context *ctx;
 	struct ibv_device_attr attr;
 	struct verbs_port *grown;
-	int rc;
 
 	errno = 0;
-	ctx = ibv_open_device(dev);
+	struct ibv_context *ctx = ibv_open_device(dev);
 	if (ctx == NULL)
 		return errno != 0 ? -errno : -EIO;
-	rc = -ibv_query_device(ctx, &attr);
+	int rc = -ibv_query_device(ctx, &attr);
 	for (unsigned p = 1; rc == 0 && p <= attr.phys_port_cnt; p++) {
 		grown = realloc(*ports, (*cnt + 1) * sizeof(**ports));
 		if (grown == NULL) {
@@ -256,10 +249,9 @@ verbs_list(struct verbs_port **out, unsigned *cnt_out, const char **why)
 	struct verbs_port *ports = NULL;
 	unsigned cnt = 0;
 	int n = 0, rc = 0;
-	struct ibv_device **list;
 
 	errno = 0;
-	list = ibv_get_device_list(&n);
+	struct ibv_device **list = ibv_get_device_list(&n);
 	if (list == NULL) {
 		rc = errno != 0 ? -errno : -ENOSYS;
 		*why = verbs_open_error(rc);
@@ -290,11 +282,10 @@ verbs_list(struct verbs_port **out, unsigned *cnt_out, const char **why)
 bool
 verbs_card_listed(const char *dev)
 {
-	struct ibv_device **list;
 	bool found = false;
 	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
 
-	list = ibv_get_device_list(&n);
 	if (list == NULL)
 		return true;
 	for (int i = 0; i < n && !found; i++)

@@ -95,11 +95,10 @@ flush(struct verbs_qp *qp, const char *why)
 {
 	const struct verbs_connect_ops *connect = qp->dev->connect;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	bool drains;
 
 	verbs_qp_set_phase(qp, VERBS_FLUSH, why);
 	qp->stopped = !qp->dev->gone && ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE) == 0;
-	drains = qp->stopped && verbs_post_drain(qp);
+	bool drains = qp->stopped && verbs_post_drain(qp);
 	if (connect->left != NULL)
 		connect->left(qp);
 	if (!drains) {
@@ -247,7 +246,6 @@ make_hw(struct verbs_qp *qp)
 		    .max_inline_data = dev->has_inline ? VERBS_INLINE : 0 },
 		.qp_type = IBV_QPT_RC,
 	};
-	int rc;
 
 	errno = 0;
 	/* A CQ with room for everything that can be posted cannot overflow. */
@@ -265,7 +263,7 @@ make_hw(struct verbs_qp *qp)
 		if (qp->msg_mr == NULL)
 			return verbs_errno();
 	}
-	rc = verbs_fence_init(qp);
+	int rc = verbs_fence_init(qp);
 	return rc < 0 ? rc : verbs_cq_arm(qp);
 }
 
@@ -274,7 +272,6 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 {
 	struct verbs_dev *dev = verbs_dev(pd->dev);
 	struct verbs_qp *qp;
-	int rc;
 
 	if (attr->sq_depth == 0 || attr->sq_depth > dev->max_sq || attr->rq_depth == 0 || attr->rq_depth > dev->max_rq)
 		return -EINVAL;
@@ -293,9 +290,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	qp->dev = dev;
 	qp->pd = verbs_pd(pd);
 	qp->sq = (struct sendq){
-		.depth = attr->sq_depth,
-		.peer_depth = verbs_is_iwarp(dev) ? 0 : UINT32_MAX,
-		.bytes_max = VERBS_BYTES,
+		.depth = attr->sq_depth, .peer_depth = verbs_is_iwarp(dev) ? 0 : UINT32_MAX, .bytes_max = VERBS_BYTES
 	};
 	qp->rq_depth = attr->rq_depth;
 	qp->token = attr->token;
@@ -309,7 +304,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	list_init(&qp->end.job.node);
 	list_push(&dev->qps, &qp->node);
 	dev->qp_cnt++;
-	rc = alloc_queues(qp);
+	int rc = alloc_queues(qp);
 	if (rc == 0)
 		rc = make_hw(qp);
 	if (rc == 0)
@@ -320,10 +315,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 		return rc;
 	}
 	qp->qp = (struct rnic_qp){
-		.dev = &dev->dev,
-		.ctx = attr->ctx,
-		.qpn = qp->hw->qp_num,
-		.psn = rng_below(dev->rng, 1u << 24),
+		.dev = &dev->dev, .ctx = attr->ctx, .qpn = qp->hw->qp_num, .psn = rng_below(dev->rng, 1u << 24)
 	};
 	*out = &qp->qp;
 	return 0;
@@ -343,7 +335,6 @@ int
 verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remote *remote)
 {
 	struct verbs_qp *qp = verbs_qp(rqp);
-	int rc;
 
 	if (qp->dev->gone)
 		return -ENODEV;
@@ -358,7 +349,7 @@ verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_rem
 			verbs_event(qp, RNIC_EV_CONNECT_FAILED);
 		return 0;
 	}
-	rc = qp->dev->connect->connect(qp);
+	int rc = qp->dev->connect->connect(qp);
 	qp->claimed = rc == 0;
 	return rc;
 }
@@ -512,13 +503,10 @@ verbs_qp_reap(struct verbs_qp *qp)
 void
 verbs_qp_destroy(struct rnic_qp *rqp)
 {
-	struct verbs_qp *qp;
-	struct verbs_dev *dev;
-
 	if (rqp == NULL)
 		return;
-	qp = verbs_qp(rqp);
-	dev = qp->dev;
+	struct verbs_qp *qp = verbs_qp(rqp);
+	struct verbs_dev *dev = qp->dev;
 	verbs_qp_disconnect(rqp, false);
 	qp->user = VERBS_DESTROYED;
 	if (qp->phase == VERBS_LINGER && !may_linger(dev))

@@ -76,7 +76,6 @@ static int
 roce_connect(struct verbs_qp *qp)
 {
 	const struct rnic_remote *r = &qp->remote;
-	int rc;
 
 	if (r->mtu_code < 1 || r->mtu_code > 5 || r->qpn >= 1u << 24 || r->psn >= 1u << 24 ||
 	    qp->dev->gid.index > UINT8_MAX)
@@ -86,7 +85,7 @@ roce_connect(struct verbs_qp *qp)
 	fill_rtr(qp);
 	fill_rts(qp);
 	qp->job.to_rts = qp->side == RNIC_PASSIVE;
-	rc = verbs_cm_submit(qp);
+	int rc = verbs_cm_submit(qp);
 	if (rc == 0)
 		verbs_qp_set_phase(qp, VERBS_CONNECTING, "requested");
 	return rc;
@@ -96,13 +95,11 @@ roce_connect(struct verbs_qp *qp)
 static int
 roce_rts(struct verbs_qp *qp)
 {
-	int err;
-
 	if (qp->phase == VERBS_RTS)
 		return 0;
 	if (qp->phase != VERBS_RTR)
 		return -ENOTCONN;
-	err = ibv_modify_qp(qp->hw, &qp->job.rts, qp->job.rts_mask);
+	int err = ibv_modify_qp(qp->hw, &qp->job.rts, qp->job.rts_mask);
 	if (err != 0)
 		return -err;
 	verbs_qp_set_phase(qp, VERBS_RTS, "peer ready");

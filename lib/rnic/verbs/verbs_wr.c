@@ -82,9 +82,7 @@ chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32
 	} else {
 		for (unsigned i = 0; i < wr->sge_cnt; i++)
 			sge[i] = (struct ibv_sge){
-				.addr = (uintptr_t)wr->sge[i].ptr,
-				.length = wr->sge[i].len,
-				.lkey = wr->sge[i].mr->lkey,
+				.addr = (uintptr_t)wr->sge[i].ptr, .length = wr->sge[i].len, .lkey = wr->sge[i].mr->lkey
 			};
 	}
 	if (wr->op == RNIC_WR_WRITE) {
@@ -103,7 +101,6 @@ verbs_chain_post(struct verbs_qp *qp)
 {
 	struct ibv_send_wr *bad = NULL;
 	unsigned cnt = qp->chain_cnt;
-	int err;
 
 	list_remove(&qp->tx_node);
 	if (cnt == 0) {
@@ -111,7 +108,7 @@ verbs_chain_post(struct verbs_qp *qp)
 		return;
 	}
 	qp->chain_cnt = 0;
-	err = ibv_post_send(qp->hw, qp->chain->wr, &bad);
+	int err = ibv_post_send(qp->hw, qp->chain->wr, &bad);
 	qp->dev->stats.doorbells++;
 	if (err == 0) {
 		qp->sq.sent += cnt;
@@ -132,13 +129,11 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 	struct verbs_dev *dev = qp->dev;
 	uint32_t pos = qp->sq.head;
 	struct rnic_credits credits;
-	bool signaled;
 	size_t len;
-	int rc;
 
 	if (qp->phase != VERBS_RTS)
 		return -ENOTCONN;
-	rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
+	int rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
 	if (rc < 0)
 		return rc;
 	verbs_credits(rqp, &credits);
@@ -147,7 +142,7 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 		return rc;
 	/* The card reports more requests than the user wants, where nothing else would free the queue. On iWARP all:
 	 * some cards reject a last request when the connection is broken. */
-	signaled = verbs_is_iwarp(dev) || wr->flags & RNIC_SIGNALED || credits.wrs == 0 || credits.bytes == 0 ||
+	bool signaled = verbs_is_iwarp(dev) || wr->flags & RNIC_SIGNALED || credits.wrs == 0 || credits.bytes == 0 ||
 	    qp->sq.head - qp->sq_sig >= (qp->sq.depth + 1) / 2;
 	if (signaled)
 		qp->sq_sig = qp->sq.head;

@@ -221,13 +221,12 @@ siw_sctp_finish(struct siw_qp *qp, bool last_word)
 	struct siw_sctp *s = siw_sctp(qp);
 	uint8_t message[SCTP_DDP_CONTROL_MAX];
 	struct siw_assoc *a = s->assoc;
-	bool in_order;
 
 	if (a == NULL || s->ending)
 		return;
 	s->ending = true;
 	/* A session that the peer ended, or that never was one, ends in order when nothing is cut off by that. */
-	in_order = last_word
+	bool in_order = last_word
 	    ? say_all(qp)
 	    : is_empty(qp) && (s->session.state == DDP_SESSION_ENDED || s->session.state == DDP_SESSION_FAILED);
 	if (in_order && ddp_session_may(&s->session, DDP_SESSION_TERMINATE))

@@ -15,9 +15,7 @@ void
 siw_sctp_session_init(struct ddp_session *s, const struct siw_dev *dev, bool active)
 {
 	struct ddp_session_config cfg = {
-		.profile = siw_sctp_profile(dev),
-		.enhanced = dev->cfg.mpa_rev >= 2,
-		.depths = dev->depths,
+		.profile = siw_sctp_profile(dev), .enhanced = dev->cfg.mpa_rev >= 2, .depths = dev->depths
 	};
 
 	cfg.depths.p2p = false; /* either side may speak first (RFC 6581 7) */
@@ -96,11 +94,10 @@ siw_sctp_up(struct siw_qp *qp)
 	struct siw_sctp *s = siw_sctp(qp);
 	const struct mpa_pdata mine = own_pdata(qp, &qp->remote);
 	uint8_t pd[MPA_PDATA_LEN], message[SCTP_DDP_CONTROL_MAX];
-	int len;
 
 	if (qp->state != SIW_CONNECTING)
 		return;
-	len = ddp_session_initiate(&s->session, encoded(&mine, pd), message, sizeof(message));
+	int len = ddp_session_initiate(&s->session, encoded(&mine, pd), message, sizeof(message));
 	siw_qp_set_state(qp, SIW_REQUESTED);
 	if (!siw_sctp_say(s->assoc, message, len))
 		siw_qp_break(qp, "the DDP stream session's Initiate could not be sent", RNIC_WC_FLUSHED, NULL);
@@ -193,7 +190,6 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	const struct mpa_pdata peer = p->pdata;
 	uint8_t pd[MPA_PDATA_LEN], message[SCTP_DDP_CONTROL_MAX];
 	uint16_t next = t->next;
-	struct mpa_pdata mine;
 
 	siw_set_peer_depths(qp, &t->session.depths);
 	if (t->session.unfit) {
@@ -207,7 +203,7 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	own(qp, pend_free(t));
 	qp->peer_qpn = peer.from_qpn;
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
-	mine = own_pdata(qp, NULL);
+	struct mpa_pdata mine = own_pdata(qp, NULL);
 	if (order_init(qp, next) < 0 ||
 	    !siw_sctp_say(
 	        s->assoc, message, ddp_session_accept(&s->session, encoded(&mine, pd), message, sizeof(message)))) {

@@ -196,7 +196,6 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 {
 	const struct sctp_udpencaps udp = { .sue_port = htons(remote->mpa_port) };
 	struct sockaddr_storage peer;
-	struct kernel_assoc *k;
 	int rc = iface_remote(&dev->cfg.addr, &remote->gid, remote->mpa_port, &peer), fd;
 
 	if (rc < 0)
@@ -210,7 +209,7 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 		close(fd);
 		return rc;
 	}
-	k = assoc_new(dev, fd, &peer);
+	struct kernel_assoc *k = assoc_new(dev, fd, &peer);
 	if (k == NULL)
 		return -ENOMEM;
 	*out = &k->assoc;
@@ -492,14 +491,13 @@ accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 {
 	const struct linger reset = { .l_onoff = 1 };
 	const struct unknown_peer who = unknown_peer_of(from);
-	struct kernel_assoc *k;
 
 	if (!siw_may_come(dev, &who)) {
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 		close(fd);
 		return;
 	}
-	k = assoc_new(dev, fd, from);
+	struct kernel_assoc *k = assoc_new(dev, fd, from);
 	if (k == NULL)
 		dev->stats.no_memory++;
 	else
@@ -512,10 +510,9 @@ kernel_has_udp(const struct siw_config *cfg)
 {
 	struct sockaddr_storage at = cfg->addr;
 	int fd = socket(at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool taken;
 
 	addr_set_port(&at, cfg->sctp_udp);
-	taken = fd >= 0 && bind(fd, (const struct sockaddr *)&at, addr_len(&at)) < 0 && errno == EADDRINUSE;
+	bool taken = fd >= 0 && bind(fd, (const struct sockaddr *)&at, addr_len(&at)) < 0 && errno == EADDRINUSE;
 	if (fd >= 0)
 		close(fd);
 	return taken;
@@ -525,13 +522,12 @@ static int
 open_dev(struct siw_dev *dev, const char **err)
 {
 	struct kernel_dev *d = dev->llp_dev = calloc(1, sizeof(*d));
-	int rc;
 
 	*err = "memory";
 	if (d == NULL)
 		return -ENOMEM;
 	list_init(&d->sctp.assocs);
-	rc = siw_acceptor_open(&d->acceptor, dev, listen_on, accepted, err);
+	int rc = siw_acceptor_open(&d->acceptor, dev, listen_on, accepted, err);
 	if (rc == -EPROTONOSUPPORT)
 		*err = "SCTP: the kernel has none (module sctp)";
 	if (rc == 0 && dev->cfg.sctp_udp != 0 && !kernel_has_udp(&dev->cfg)) {

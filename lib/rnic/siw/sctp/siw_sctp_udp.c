@@ -187,12 +187,11 @@ uint32_t
 siw_udp_peer_path_mtu(struct siw_udp_peer *p)
 {
 	const struct siw_udp *u = p->udp;
-	uint32_t below, mtu;
 
 	if (p->too_long == 0)
 		return p->path_mtu;
-	below = (uint32_t)p->too_long - SCTP_HEADER_LEN;
-	mtu = siw_udp_path_mtu_of(&u->dev->cfg.addr, &p->at);
+	uint32_t below = (uint32_t)p->too_long - SCTP_HEADER_LEN;
+	uint32_t mtu = siw_udp_path_mtu_of(&u->dev->cfg.addr, &p->at);
 	mtu = mtu > u->headers ? mtu - u->headers : 0;
 	p->too_long = 0;
 	p->path_mtu = max_u32(mtu > 0 && mtu < below ? mtu : SHORTER(below), PATH_MTU_MIN);
@@ -225,10 +224,8 @@ siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_
 bool
 siw_udp_flush(struct siw_udp *u)
 {
-	bool narrower;
-
 	siw_udp_tx_flush(&u->tx);
-	narrower = u->tx.narrow;
+	bool narrower = u->tx.narrow;
 	u->tx.narrow = false;
 	return narrower;
 }

@@ -161,11 +161,10 @@ open_socket(struct siw_dev *dev, uint16_t port, struct socket **out)
 {
 	struct sockaddr_conn at = conn_addr(NULL, port);
 	struct socket *so = usrsctp_socket(AF_CONN, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
-	int rc;
 
 	if (so == NULL)
 		return -errno;
-	rc = configure(so, dev);
+	int rc = configure(so, dev);
 	if (rc == 0 && usrsctp_bind(so, (struct sockaddr *)&at, sizeof(at)) < 0)
 		rc = -errno;
 	if (rc < 0)
@@ -225,14 +224,11 @@ static int
 connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_assoc **out)
 {
 	struct user_dev *d = user_dev(dev);
-	struct sockaddr_conn to;
 	struct siw_udp_peer *peer;
-	struct user_assoc *u;
 	struct socket *so;
-	int rc;
 
 	tell_time(dev);
-	rc = siw_udp_peer_get(d->udp, &remote->gid, remote->mpa_port, &peer);
+	int rc = siw_udp_peer_get(d->udp, &remote->gid, remote->mpa_port, &peer);
 	if (rc < 0)
 		return rc;
 	rc = open_socket(dev, 0, &so);
@@ -240,10 +236,10 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 		siw_udp_peer_put(peer);
 		return rc;
 	}
-	u = assoc_new(dev, so, peer);
+	struct user_assoc *u = assoc_new(dev, so, peer);
 	if (u == NULL)
 		return -ENOMEM;
-	to = conn_addr(siw_udp_peer_opaque(peer), remote->mpa_port);
+	struct sockaddr_conn to = conn_addr(siw_udp_peer_opaque(peer), remote->mpa_port);
 	if (usrsctp_connect(so, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS) {
 		rc = -errno;
 		assoc_free(u);

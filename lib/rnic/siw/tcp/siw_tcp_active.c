@@ -57,7 +57,6 @@ read_reply(struct siw_qp *qp)
 	size_t space = MPA_FRAME_MAX + 1 - t->rx_len;
 	ssize_t n = recv(t->fd, t->rx_buf + t->rx_len, space, MSG_DONTWAIT);
 	struct mpa_frame f;
-	int used;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -66,7 +65,7 @@ read_reply(struct siw_qp *qp)
 		return;
 	}
 	t->rx_len += (size_t)n;
-	used = mpa_frame_decode((struct span){ .ptr = t->rx_buf, .len = t->rx_len }, MPA_REPLY, &f);
+	int used = mpa_frame_decode((struct span){ .ptr = t->rx_buf, .len = t->rx_len }, MPA_REPLY, &f);
 	if (used == 0)
 		return;
 	/* The peer must not send more before our first FPDU. */

@@ -98,13 +98,11 @@ linger_new(struct siw_dev *dev, int fd)
 static bool
 linger_append(struct tcp_linger *l, const void *bytes, size_t len)
 {
-	uint8_t *buf;
-
 	if (l->len + len > BYTES_MAX) {
 		l->linger.dev->stats.linger_refused++;
 		return false;
 	}
-	buf = realloc(l->buf, l->len + len);
+	uint8_t *buf = realloc(l->buf, l->len + len);
 	if (buf == NULL) {
 		l->linger.dev->stats.no_memory++;
 		return false;

@@ -78,10 +78,9 @@ siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	const struct mpa_pdata peer = p->pdata;
 	struct siw_tcp *t = siw_tcp(qp);
 	struct mpa_frame f;
-	enum neg_state outcome;
 
 	neg_init(&t->neg, &siw_tcp_dev(qp->dev)->neg_cfg);
-	outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
+	enum neg_state outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
 	siw_set_peer_depths(qp, &t->neg.res.depths);
 	if (outcome != NEG_CHECKED) {
 		if (outcome == NEG_REJECTED)
@@ -194,10 +193,7 @@ siw_tcp_listen(struct siw_dev *dev, const char **err)
 		return -ENOMEM;
 	}
 	t->neg_cfg = (struct neg_config){
-		.enhanced = cfg->mpa_rev >= 2,
-		.crc = cfg->crc,
-		.markers = cfg->markers,
-		.depths = dev->depths,
+		.enhanced = cfg->mpa_rev >= 2, .crc = cfg->crc, .markers = cfg->markers, .depths = dev->depths
 	};
 	return siw_acceptor_open(&t->acceptor, dev, listen_on, accepted, err);
 }
