@@ -16,12 +16,10 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/sctp/siw_sctp_kernel.c \
 	lib/rnic/siw/sctp/siw_sctp_rx.c \
 	lib/rnic/siw/tcp/siw_tcp.c lib/rnic/siw/tcp/siw_tcp.h \
-	lib/rnic/siw/tcp/siw_tcp_active.c \
+	lib/rnic/siw/tcp/siw_tcp_cm.c \
 	lib/rnic/siw/tcp/siw_tcp_linger.c \
-	lib/rnic/siw/tcp/siw_tcp_passive.c \
 	lib/rnic/siw/tcp/siw_tcp_path.c \
-	lib/rnic/siw/tcp/siw_tcp_rx.c \
-	lib/rnic/siw/tcp/siw_tcp_tx.c
+	lib/rnic/siw/tcp/siw_tcp_rx.c
 # SCTP's stack, where there is one.
 if HAVE_USRSCTP
 lib_libsiw_la_SOURCES += \

@@ -219,7 +219,7 @@ poll_event(struct rnic_dev *rdev, struct rnic_event *ev)
 static int64_t
 deadline(const struct rnic_dev *rdev)
 {
-	const struct verbs_dev *dev = verbs_dev_const(rdev);
+	const struct verbs_dev *dev = verbs_dev(rdev);
 
 	if (has_ended(dev) || dev->async_more || dev->cq_more || dev->conn_more || events_pending(&dev->events) ||
 	    !list_empty(&dev->cq_list) || !list_empty(&dev->tx_list))
@@ -236,9 +236,9 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	if (dev->cq_more)
 		verbs_channel_read(dev);
 	if (dev->async_more)
-		verbs_async_read(dev);
+		verbs_async_io(dev, dev->ctx->async_fd, RNIC_IO_READ);
 	if (dev->conn_more)
-		dev->connect->more(dev);
+		dev->connect->more(dev, -1, RNIC_IO_READ);
 	timerq_run(&dev->timers, now_ns);
 }
 
@@ -261,13 +261,13 @@ stats(const struct rnic_dev *rdev, struct rnic_stat *out)
 	enum { CNT = sizeof(names) / sizeof(names[0]) };
 
 	_Static_assert(CNT == sizeof(struct verbs_stats) / sizeof(uint64_t) && CNT <= RNIC_STATS_MAX, "all of them");
-	return rnic_stats_fill(names, CNT, &verbs_dev_const(rdev)->stats, out);
+	return rnic_stats_fill(names, CNT, &verbs_dev(rdev)->stats, out);
 }
 
 static bool
 last_refused(const struct rnic_dev *rdev, const char *counter, struct sockaddr_storage *from)
 {
-	return unknown_peers_last(&verbs_dev_const(rdev)->strangers, counter, from);
+	return unknown_peers_last(&verbs_dev(rdev)->strangers, counter, from);
 }
 
 static const struct rnic_ops verbs_ops = {
@@ -495,7 +495,6 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 	list_init(&dev->qps);
 	list_init(&dev->cq_list);
 	list_init(&dev->tx_list);
-	events_init(&dev->events, RNIC_PORT_DOWN);
 	int rc = dev_start(dev, why);
 	if (rc < 0) {
 		dev_free(dev);
@@ -508,11 +507,11 @@ verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct 
 bool
 verbs_gid_present(const struct rnic_dev *rdev)
 {
-	return verbs_dev_const(rdev)->gid_present;
+	return verbs_dev(rdev)->gid_present;
 }
 
 const struct verbs_port *
 verbs_port_of(const struct rnic_dev *rdev)
 {
-	return &verbs_dev_const(rdev)->port;
+	return &verbs_dev(rdev)->port;
 }

@@ -29,21 +29,6 @@ gids_changed(struct verbs_dev *dev)
 	port_came_up(dev);
 }
 
-static void
-port_event(struct verbs_dev *dev, unsigned type)
-{
-	if (type == IBV_EVENT_GID_CHANGE) {
-		gids_changed(dev);
-	} else if (type == IBV_EVENT_PORT_ERR) {
-		dev->port.state = RNIC_PORT_DOWN;
-		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
-	} else {
-		/* The MTU may have changed. If the port is down again, another event reports it. */
-		(void)verbs_read_port(dev->ctx, &dev->port);
-		port_came_up(dev);
-	}
-}
-
 void
 verbs_set_gone(struct verbs_dev *dev)
 {
@@ -52,9 +37,7 @@ verbs_set_gone(struct verbs_dev *dev)
 	dev->gone = true;
 	dev->port.state = RNIC_PORT_DOWN;
 	events_set_gone(&dev->events);
-	LIST_FOREACH(n, &dev->qps) {
-		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
-
+	LIST_EACH(struct verbs_qp, qp, &dev->qps, node) {
 		if (qp->phase >= VERBS_ENDED || verbs_qp_is_away(qp))
 			continue;
 		verbs_qp_kill(qp, VERBS_GONE_WHY);
@@ -68,23 +51,18 @@ verbs_set_gone(struct verbs_dev *dev)
 static void
 qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
 {
-	LIST_FOREACH(n, &dev->qps) {
-		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
-
+	LIST_EACH(struct verbs_qp, qp, &dev->qps, node)
 		if (qp->hw == hw) {
 			verbs_qp_break(qp, why);
 			return;
 		}
-	}
 }
 
 /* Completions are lost: only destroying the QP is sure to end its requests. */
 static void
 cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
 {
-	LIST_FOREACH(n, &dev->qps) {
-		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
-
+	LIST_EACH(struct verbs_qp, qp, &dev->qps, node) {
 		if (qp->cq != cq)
 			continue;
 		verbs_qp_break(qp, "its completion queue failed");
@@ -105,23 +83,34 @@ handle(struct verbs_dev *dev, const struct ibv_async_event *ev)
 		[IBV_EVENT_QP_ACCESS_ERR] = "remote access violation by the peer",
 	};
 	const unsigned type = ev->event_type;
+	bool ours = ev->element.port_num == dev->cfg.port; /* of a port's event */
 
-	if (type == IBV_EVENT_DEVICE_FATAL)
+	if (type == IBV_EVENT_DEVICE_FATAL) {
 		verbs_set_gone(dev);
-	else if (type == IBV_EVENT_CQ_ERR)
+	} else if (type == IBV_EVENT_CQ_ERR) {
 		cq_event(dev, ev->element.cq);
-	else if (type < sizeof(qp_why) / sizeof(qp_why[0]) && qp_why[type] != NULL)
+	} else if (type < sizeof(qp_why) / sizeof(qp_why[0]) && qp_why[type] != NULL) {
 		qp_event(dev, ev->element.qp, qp_why[type]);
-	else if ((type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_GID_CHANGE) &&
-	    ev->element.port_num == dev->cfg.port)
-		port_event(dev, type);
+	} else if (type == IBV_EVENT_GID_CHANGE && ours) {
+		gids_changed(dev);
+	} else if (type == IBV_EVENT_PORT_ERR && ours) {
+		dev->port.state = RNIC_PORT_DOWN;
+		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
+	} else if (type == IBV_EVENT_PORT_ACTIVE && ours) {
+		/* The MTU may have changed. If the port is down again, another event reports it. */
+		(void)verbs_read_port(dev->ctx, &dev->port);
+		port_came_up(dev);
+	}
 }
 
 void
-verbs_async_read(struct verbs_dev *dev)
+verbs_async_io(void *arg, int fd, unsigned events)
 {
+	struct verbs_dev *dev = arg;
 	struct ibv_async_event ev, copy;
 
+	(void)fd;
+	(void)events;
 	dev->async_more = false;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (ibv_get_async_event(dev->ctx, &ev) != 0) {
@@ -139,14 +128,4 @@ verbs_async_read(struct verbs_dev *dev)
 		handle(dev, &copy);
 	}
 	dev->async_more = true;
-}
-
-void
-verbs_async_io(void *arg, int fd, unsigned events)
-{
-	struct verbs_dev *dev = arg;
-
-	(void)fd;
-	(void)events;
-	verbs_async_read(dev);
 }

@@ -16,12 +16,8 @@
 /* -- in the thread -- */
 
 static void
-run_job(struct verbs_job *job)
+transition_run(struct verbs_job *job)
 {
-	if (job->run != NULL) {
-		job->run(job);
-		return;
-	}
 	job->err = ibv_modify_qp(job->hw, &job->rtr, job->rtr_mask);
 	if (job->err == 0 && job->to_rts)
 		job->err = ibv_modify_qp(job->hw, &job->rts, job->rts_mask);
@@ -47,7 +43,7 @@ next_job(struct verbs_worker *w)
 
 	w->running = job;
 	pthread_mutex_unlock(&cm->lock);
-	run_job(job);
+	job->run(job);
 	pthread_mutex_lock(&cm->lock);
 	if (job->cancelled) {
 		pthread_mutex_unlock(&cm->lock);
@@ -80,7 +76,7 @@ alone_main(void *arg)
 	struct verbs_job *job = arg;
 	struct verbs_cm *cm = job->cm;
 
-	run_job(job);
+	job->run(job);
 	pthread_mutex_lock(&cm->lock);
 	hand_back(cm, job);
 	pthread_mutex_unlock(&cm->lock);
@@ -209,6 +205,7 @@ verbs_cm_submit(struct verbs_qp *qp)
 	if (rc < 0)
 		return rc;
 	qp->job.hw = qp->hw;
+	qp->job.run = transition_run;
 	qp->job.done = transition_done;
 	worker_give(&cm->connects, &qp->job);
 	return 0;

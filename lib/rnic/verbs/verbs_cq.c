@@ -15,29 +15,26 @@ struct meaning {
 	const char *why;
 };
 
-#define COUNTER(field) offsetof(struct verbs_stats, field)
+#define AT(field) offsetof(struct verbs_stats, field)
 
-static const struct meaning local_error = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+static const struct meaning local_error = { RNIC_WC_LOCAL_ERR, AT(other_errs),
 	"the RDMA device reports a local error" };
-static const struct meaning too_long = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
+static const struct meaning too_long = { RNIC_WC_LOCAL_ERR, AT(other_errs),
 	"the peer sent a message that is too long" };
 /* Without text: a local error. */
 static const struct meaning meanings[] = {
-	[IBV_WC_WR_FLUSH_ERR] = { RNIC_WC_FLUSHED, COUNTER(flushed), "the queue pair went to the error state" },
-	[IBV_WC_RETRY_EXC_ERR] = { RNIC_WC_RETRY_EXC, COUNTER(retry_exc), "the peer does not answer" },
-	[IBV_WC_RESP_TIMEOUT_ERR] = { RNIC_WC_RETRY_EXC, COUNTER(retry_exc), "the peer does not answer" },
-	[IBV_WC_RNR_RETRY_EXC_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(rnr_retry_exc), "the peer has no receive posted" },
-	[IBV_WC_REM_ACCESS_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(remote_access_errs),
+	[IBV_WC_WR_FLUSH_ERR] = { RNIC_WC_FLUSHED, AT(flushed), "the queue pair went to the error state" },
+	[IBV_WC_RETRY_EXC_ERR] = { RNIC_WC_RETRY_EXC, AT(retry_exc), "the peer does not answer" },
+	[IBV_WC_RESP_TIMEOUT_ERR] = { RNIC_WC_RETRY_EXC, AT(retry_exc), "the peer does not answer" },
+	[IBV_WC_RNR_RETRY_EXC_ERR] = { RNIC_WC_REMOTE_ERR, AT(rnr_retry_exc), "the peer has no receive posted" },
+	[IBV_WC_REM_ACCESS_ERR] = { RNIC_WC_REMOTE_ERR, AT(remote_access_errs),
 	    "the peer refused a write: no access to its memory" },
-	[IBV_WC_REM_INV_REQ_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
-	[IBV_WC_REM_OP_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
-	[IBV_WC_REM_ABORT_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs), "the peer refused a request" },
-	[IBV_WC_REM_INV_RD_REQ_ERR] = { RNIC_WC_REMOTE_ERR, COUNTER(other_errs),
-	    "the RDMA device reports a local error" },
-	[IBV_WC_LOC_PROT_ERR] = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
-	    "the RDMA device has no access to our memory" },
-	[IBV_WC_LOC_ACCESS_ERR] = { RNIC_WC_LOCAL_ERR, COUNTER(other_errs),
-	    "the RDMA device has no access to our memory" },
+	[IBV_WC_REM_INV_REQ_ERR] = { RNIC_WC_REMOTE_ERR, AT(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_OP_ERR] = { RNIC_WC_REMOTE_ERR, AT(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_ABORT_ERR] = { RNIC_WC_REMOTE_ERR, AT(other_errs), "the peer refused a request" },
+	[IBV_WC_REM_INV_RD_REQ_ERR] = { RNIC_WC_REMOTE_ERR, AT(other_errs), "the RDMA device reports a local error" },
+	[IBV_WC_LOC_PROT_ERR] = { RNIC_WC_LOCAL_ERR, AT(other_errs), "the RDMA device has no access to our memory" },
+	[IBV_WC_LOC_ACCESS_ERR] = { RNIC_WC_LOCAL_ERR, AT(other_errs), "the RDMA device has no access to our memory" },
 };
 
 /* For a status other than success. */

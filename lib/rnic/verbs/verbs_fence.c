@@ -22,23 +22,28 @@ is_due(const struct verbs_qp *qp)
 	    (!qp->fence.out && sq->sent != sq->done && sq->bytes * 2 > sq->bytes_max);
 }
 
+/* Posts a Read or Write of our fence bytes: 0 or a positive errno. */
+static int
+post_small(struct verbs_qp *qp, uint64_t id, enum ibv_wr_opcode op, uint32_t len, uint32_t stag, uint64_t to)
+{
+	/* One piece of valid memory, even if empty: some drivers assume num_sge to be 1. */
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)&qp->fence.bytes[MPA_FENCE_LEN], .length = len, .lkey = qp->fence_mr->lkey
+	};
+	struct ibv_send_wr *bad, wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = op };
+
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.wr.rdma.rkey = stag;
+	wr.wr.rdma.remote_addr = to;
+	return ibv_post_send(qp->hw, &wr, &bad);
+}
+
 /* Some responders miss a first message that arrives just before they wait for it. They check again on further input.
  * Not a Read, whose answer could be mistaken for that of a later one. */
 static void
 nudge(struct verbs_qp *qp)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)&qp->fence.bytes[MPA_FENCE_LEN], .lkey = qp->fence_mr->lkey };
-	struct ibv_send_wr *bad,
-	    wr = {
-		    .wr_id = VERBS_ID_NUDGE,
-		    .sg_list = &sge,
-		    .num_sge = 1,
-		    .opcode = IBV_WR_RDMA_WRITE,
-		    .send_flags = IBV_SEND_SIGNALED,
-		    .wr.rdma.rkey = FENCE_EMPTY_STAG,
-	    };
-
-	qp->nudge_out = ibv_post_send(qp->hw, &wr, &bad) == 0;
+	qp->nudge_out = post_small(qp, VERBS_ID_NUDGE, IBV_WR_RDMA_WRITE, 0, FENCE_EMPTY_STAG, 0) == 0;
 }
 
 void
@@ -86,23 +91,9 @@ static int
 post_read(struct verbs_qp *qp)
 {
 	const struct fence *f = &qp->fence;
-	/* One piece of valid memory, even if empty: some drivers assume num_sge to be 1. */
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)&f->bytes[MPA_FENCE_LEN],
-		.length = f->peer_stag != 0 ? MPA_FENCE_LEN : 0,
-		.lkey = qp->fence_mr->lkey,
-	};
-	struct ibv_send_wr *bad,
-	    wr = {
-		    .wr_id = VERBS_ID_READ,
-		    .sg_list = &sge,
-		    .num_sge = 1,
-		    .opcode = IBV_WR_RDMA_READ,
-		    .send_flags = IBV_SEND_SIGNALED,
-		    .wr.rdma.rkey = f->peer_stag != 0 ? f->peer_stag : FENCE_EMPTY_STAG,
-		    .wr.rdma.remote_addr = f->peer_stag != 0 ? f->peer_to : 0,
-	    };
-	int err = ibv_post_send(qp->hw, &wr, &bad);
+	int err = f->peer_stag != 0
+	    ? post_small(qp, VERBS_ID_READ, IBV_WR_RDMA_READ, MPA_FENCE_LEN, f->peer_stag, f->peer_to)
+	    : post_small(qp, VERBS_ID_READ, IBV_WR_RDMA_READ, 0, FENCE_EMPTY_STAG, 0);
 
 	if (err != 0)
 		return err;

@@ -165,15 +165,15 @@ struct verbs_qp {
 
 /* Operations to connect queue pairs of a transport. */
 struct verbs_connect_ops {
-	int (*init)(struct verbs_qp *); /* to INIT */
-	int (*expect)(struct verbs_qp *);
+	int (*init)(struct verbs_qp *);    /* to INIT */
 	int (*connect)(struct verbs_qp *); /* side and remote are set; ends with verbs_qp_connected or verbs_qp_break */
-	int (*rts)(struct verbs_qp *);
 	/* Each may be NULL. */
+	int (*expect)(struct verbs_qp *); /* NULL: the peer sends only after our first message */
+	int (*rts)(struct verbs_qp *);
 	int (*open)(struct verbs_dev *, const char **why); /* of the device */
 	void (*close)(struct verbs_dev *);                 /* refuses peers from now on */
 	void (*fini)(struct verbs_dev *);                  /* frees the rest; no queue pair is left */
-	void (*more)(struct verbs_dev *);                  /* unread events are left */
+	rnic_io_cb more;                                   /* unread events are left */
 	void (*timed_out)(struct verbs_qp *);              /* timer of a connecting queue pair */
 	void (*leaving)(struct verbs_qp *);                /* called before the error state */
 	void (*left)(struct verbs_qp *);                   /* the queue pair is in the error state, or freed */
@@ -240,21 +240,15 @@ struct verbs_dev {
 };
 
 static inline struct verbs_dev *
-verbs_dev(struct rnic_dev *d)
+verbs_dev(const struct rnic_dev *d)
 {
-	return CONTAINER_OF(d, struct verbs_dev, dev);
-}
-
-static inline const struct verbs_dev *
-verbs_dev_const(const struct rnic_dev *d)
-{
-	return CONTAINER_OF((struct rnic_dev *)(uintptr_t)d, struct verbs_dev, dev);
+	return CONTAINER_OF((uintptr_t)d, struct verbs_dev, dev);
 }
 
 static inline struct verbs_qp *
-verbs_qp(struct rnic_qp *q)
+verbs_qp(const struct rnic_qp *q)
 {
-	return CONTAINER_OF(q, struct verbs_qp, qp);
+	return CONTAINER_OF((uintptr_t)q, struct verbs_qp, qp);
 }
 
 static inline bool
@@ -430,6 +424,6 @@ void verbs_cq_schedule(struct verbs_qp *);
 
 /* -- verbs_async.c -- */
 
+/* Also called for unread events that are left. */
 void verbs_async_io(void *dev, int fd, unsigned events);
-void verbs_async_read(struct verbs_dev *);
 void verbs_set_gone(struct verbs_dev *);

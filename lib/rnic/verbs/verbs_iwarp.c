@@ -172,18 +172,6 @@ connect_done(struct verbs_job *job)
 		conn_over(conn, connect_error(conn->qp, job->err));
 }
 
-static void
-start_asking(struct verbs_conn *conn)
-{
-	conn->job.run = connect_run;
-	conn->job.done = connect_done;
-	conn->calling = conn->asked = true;
-	if (verbs_cm_submit_alone(conn->dev, &conn->job) == 0)
-		return;
-	conn->calling = conn->asked = false;
-	conn_over(conn, "out of resources");
-}
-
 bool
 verbs_id_is_ours(const struct verbs_dev *dev, const struct rdma_cm_id *id)
 {
@@ -198,8 +186,8 @@ reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	struct verbs_qp *qp = conn->qp;
 	struct mpa_pdata peer;
 
-	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &peer) < 0 ||
-	    peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn || peer.recv_depth == 0) {
+	if (verbs_pdata_decode(p, &peer) < 0 || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn ||
+	    peer.recv_depth == 0) {
 		conn_over(conn, "the MPA Reply is not from the peer's link");
 		return;
 	}
@@ -216,9 +204,7 @@ rejected_why(struct verbs_qp *qp, const struct rdma_conn_param *p, int status)
 
 	if (p->private_data_len == 0)
 		return connect_error(qp, status < 0 ? -status : ECONNREFUSED);
-	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &d) < 0)
-		return mpa_verdict_str(MPA_ACCEPTED);
-	return mpa_verdict_str(d.verdict);
+	return mpa_verdict_str(verbs_pdata_decode(p, &d) == 0 ? d.verdict : MPA_ACCEPTED);
 }
 
 static const char *
@@ -307,18 +293,6 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 	verbs_conn_check_connected(qp);
 }
 
-/* Of a parked request. */
-static void
-parked_event(struct verbs_conn *conn, enum rdma_cm_event_type type)
-{
-	if (type != RDMA_CM_EVENT_ADDR_CHANGE && type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
-		timer_cancel(&conn->dev->timers, &conn->timer);
-		timerq_unreserve(&conn->dev->timers, 1);
-		conn->dev->iwarp->parked_cnt--;
-		verbs_conn_free(conn);
-	}
-}
-
 static void
 conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct rdma_conn_param *p)
 {
@@ -330,7 +304,11 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 			conn_over(conn, connect_error(conn->qp, errno));
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		start_asking(conn);
+		conn->job.run = connect_run;
+		conn->job.done = connect_done;
+		conn->calling = conn->asked = verbs_cm_submit_alone(conn->dev, &conn->job) == 0;
+		if (!conn->asked)
+			conn_over(conn, "out of resources");
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
@@ -348,12 +326,10 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 		conn_over(conn, rejected_why(conn->qp, p, ev->status));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		conn->asked = false;
-		conn_over(conn, "the peer closed the connection");
-		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		conn->asked = false;
-		conn_over(conn, "the RDMA device was removed");
+		conn_over(
+		    conn, ev->event == RDMA_CM_EVENT_DISCONNECTED ? "the peer closed the connection" : VERBS_GONE_WHY);
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 	case RDMA_CM_EVENT_MULTICAST_JOIN:
@@ -369,24 +345,24 @@ verbs_iwarp_handle(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 {
 	struct verbs_conn *conn = ev->id->context;
 
-	if (conn == NULL) { /* the listening id */
-		if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
-			verbs_set_gone(dev);
-	} else if (conn->qp == NULL) {
-		parked_event(conn, ev->event);
-	} else {
+	/* The listening id has no connection. */
+	if (conn != NULL && conn->qp != NULL)
 		conn_event(conn, ev, &ev->param.conn);
-	}
-	if (conn != NULL && ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+	else if (conn != NULL && ev->event != RDMA_CM_EVENT_ADDR_CHANGE && ev->event != RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		verbs_conn_drop_parked(conn);
+	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 		verbs_set_gone(dev);
 }
 
 static void
-iwarp_read(struct verbs_dev *dev)
+iwarp_read(void *arg, int fd, unsigned events)
 {
+	struct verbs_dev *dev = arg;
 	struct rdma_cm_event *ev, copy;
 	uint8_t pd[UINT8_MAX];
 
+	(void)fd;
+	(void)events;
 	dev->conn_more = false;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (rdma_get_cm_event(dev->iwarp->channel, &ev) != 0) {
@@ -409,16 +385,6 @@ iwarp_read(struct verbs_dev *dev)
 			verbs_iwarp_handle(dev, &copy);
 	}
 	dev->conn_more = true;
-}
-
-static void
-channel_io(void *arg, int fd, unsigned events)
-{
-	struct verbs_dev *dev = arg;
-
-	(void)fd;
-	(void)events;
-	iwarp_read(dev);
 }
 
 /* -- the device -- */
@@ -445,20 +411,19 @@ iwarp_open(struct verbs_dev *dev, const char **why)
 	if (rc < 0)
 		return rc;
 	*why = "event loop";
-	return dev->loop.watch(dev->loop.ctx, iw->channel->fd, channel_io, dev);
+	return dev->loop.watch(dev->loop.ctx, iw->channel->fd, iwarp_read, dev);
 }
 
 static void
 iwarp_close(struct verbs_dev *dev)
 {
 	struct verbs_iwarp *iw = dev->iwarp;
-	struct list_node *n;
 
 	if (iw->listen != NULL)
 		(void)rdma_destroy_id(iw->listen);
 	iw->listen = NULL;
-	while ((n = list_first(&iw->parked)) != NULL)
-		parked_event(CONTAINER_OF(n, struct verbs_conn, node), RDMA_CM_EVENT_DISCONNECTED);
+	LIST_EACH(struct verbs_conn, conn, &iw->parked, node)
+		verbs_conn_drop_parked(conn);
 }
 
 static void
@@ -488,18 +453,10 @@ iwarp_init(struct verbs_qp *qp)
 	return -ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS);
 }
 
-static int
-iwarp_rts(struct verbs_qp *qp)
-{
-	(void)qp;
-	return 0;
-}
-
 const struct verbs_connect_ops verbs_iwarp_ops = {
 	.init = iwarp_init,
 	.expect = verbs_iwarp_expect,
 	.connect = iwarp_connect,
-	.rts = iwarp_rts,
 	.open = iwarp_open,
 	.close = iwarp_close,
 	.fini = iwarp_fini,

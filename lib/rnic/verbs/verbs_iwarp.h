@@ -41,6 +41,12 @@ bool verbs_id_is_ours(const struct verbs_dev *, const struct rdma_cm_id *);
 void verbs_conn_pdata(const struct verbs_qp *, const struct mpa_pdata *to, uint8_t out[MPA_PDATA_LEN]);
 /* Reports CONNECTED once the connection is established and the user has called qp_connect. */
 void verbs_conn_check_connected(struct verbs_qp *);
+/* Decodes the peer's private data: 0 or -EPROTO. */
+static inline int
+verbs_pdata_decode(const struct rdma_conn_param *p, struct mpa_pdata *out)
+{
+	return mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, out);
+}
 /* Starts the time limit for the peer. */
 void verbs_conn_arm(struct verbs_qp *);
 
@@ -50,5 +56,7 @@ void verbs_conn_arm(struct verbs_qp *);
 int verbs_iwarp_listen(struct verbs_dev *, const char **why);
 /* A connection request of a peer: takes the event's id. */
 void verbs_iwarp_request(struct verbs_dev *, const struct rdma_cm_event *);
+/* The request is over: its peer has gone, or the device ends. */
+void verbs_conn_drop_parked(struct verbs_conn *);
 /* The QP accepts its peer from now on; a parked request may match. */
 int verbs_iwarp_expect(struct verbs_qp *);

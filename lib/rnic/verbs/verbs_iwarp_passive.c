@@ -40,6 +40,9 @@ reject(struct rdma_cm_id *id, uint32_t peer_qpn, enum mpa_verdict verdict)
 static void
 refuse(struct verbs_conn *conn, enum mpa_verdict verdict)
 {
+	bool early = verdict == MPA_NOT_EXPECTED || verdict == MPA_BUSY;
+
+	count(conn->dev, conn->id, early ? UNKNOWN_PEER_PARKED : UNKNOWN_PEER_TOKEN);
 	reject(conn->id, conn->pdata.from_qpn, verdict);
 	verbs_conn_free(conn);
 }
@@ -55,13 +58,19 @@ unpark(struct verbs_conn *conn)
 	list_remove(&conn->node);
 }
 
+void
+verbs_conn_drop_parked(struct verbs_conn *conn)
+{
+	unpark(conn);
+	verbs_conn_free(conn);
+}
+
 static void
 park_timeout(struct timer *t)
 {
 	struct verbs_conn *conn = CONTAINER_OF(t, struct verbs_conn, timer);
 
 	unpark(conn);
-	count(conn->dev, conn->id, UNKNOWN_PEER_PARKED);
 	refuse(conn, MPA_NOT_EXPECTED);
 }
 
@@ -71,7 +80,6 @@ park(struct verbs_conn *conn)
 	struct verbs_dev *dev = conn->dev;
 
 	if (dev->iwarp->parked_cnt >= VERBS_PARKED_MAX || timerq_reserve(&dev->timers, 1) < 0) {
-		count(dev, conn->id, UNKNOWN_PEER_PARKED);
 		refuse(conn, MPA_BUSY);
 		return;
 	}
@@ -81,25 +89,19 @@ park(struct verbs_conn *conn)
 	verbs_arm(dev, &conn->timer, VERBS_PARKED_MS);
 }
 
-/* Maximum of our outstanding Reads, from the peer's depth. A request of MPA revision 1 has no depth, and siw reports 0;
- * a sender of smcrd's private data supports Reads. */
-static uint8_t
-read_depth(uint8_t named)
-{
-	return named != 0 && named < VERBS_READ_DEPTH ? named : VERBS_READ_DEPTH;
-}
-
 /* The QP takes the connection. */
 static void
 adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 {
 	const struct mpa_pdata to = { .qpn = conn->pdata.from_qpn };
-	uint8_t pd[MPA_PDATA_LEN];
+	uint8_t pd[MPA_PDATA_LEN], named = conn->ord;
+	/* Our outstanding Reads are within the peer's depth. A request of MPA revision 1 has none, and siw reports 0; a
+	 * sender of smcrd's private data supports Reads. */
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = sizeof(pd),
 		.responder_resources = VERBS_READ_DEPTH,
-		.initiator_depth = read_depth(conn->ord),
+		.initiator_depth = named != 0 && named < VERBS_READ_DEPTH ? named : VERBS_READ_DEPTH,
 		.qp_num = qp->qp.qpn,
 	};
 
@@ -116,38 +118,23 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 		verbs_qp_break(qp, "the MPA Reply could not be sent");
 }
 
-static struct verbs_qp *
-find_qp(const struct verbs_dev *dev, uint32_t qpn)
-{
-	LIST_FOREACH(n, &dev->qps) {
-		struct verbs_qp *qp = CONTAINER_OF(n, struct verbs_qp, node);
-
-		if (qp->qp.qpn == qpn && qp->user != VERBS_DESTROYED)
-			return qp;
-	}
-	return NULL;
-}
-
 /* Finds the addressed QP. The connection is on no list. */
 static void
 dispatch(struct verbs_conn *conn)
 {
-	struct verbs_dev *dev = conn->dev;
-	struct verbs_qp *qp = find_qp(dev, conn->pdata.qpn);
+	struct verbs_qp *qp = NULL;
 
-	if (qp == NULL) {
-		park(conn);
-	} else if (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token) {
-		count(dev, conn->id, UNKNOWN_PEER_TOKEN);
+	LIST_EACH(struct verbs_qp, q, &conn->dev->qps, node)
+		if (q->qp.qpn == conn->pdata.qpn && q->user != VERBS_DESTROYED)
+			qp = q;
+	if (qp != NULL && (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token))
 		refuse(conn, MPA_BAD_TOKEN);
-	} else if (qp->phase == VERBS_INIT) {
+	else if (qp == NULL || qp->phase == VERBS_INIT)
 		park(conn);
-	} else if (qp->phase != VERBS_EXPECTING) {
-		count(dev, conn->id, UNKNOWN_PEER_TOKEN);
+	else if (qp->phase != VERBS_EXPECTING)
 		refuse(conn, qp->phase > VERBS_RTS ? MPA_GONE : MPA_USED);
-	} else {
+	else
 		adopt(conn, qp);
-	}
 }
 
 void
@@ -158,8 +145,7 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 
 	ev->id->context = NULL;
 	/* A peer without receives could never be sent a message. */
-	if (mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, &pdata) < 0 ||
-	    pdata.recv_depth == 0) {
+	if (verbs_pdata_decode(p, &pdata) < 0 || pdata.recv_depth == 0) {
 		count(dev, ev->id, UNKNOWN_PEER_TOKEN);
 		reject(ev->id, 0, MPA_UNKNOWN_PEER);
 		(void)rdma_destroy_id(ev->id);
@@ -179,22 +165,22 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 int
 verbs_iwarp_expect(struct verbs_qp *qp)
 {
-	struct list_node mine, *n;
+	struct list_node mine;
 
 	if (qp->phase != VERBS_INIT)
 		return -EINVAL;
 	verbs_qp_set_phase(qp, VERBS_EXPECTING, "requested");
 	list_init(&mine);
-	LIST_FOREACH(p, &qp->dev->iwarp->parked) {
-		struct verbs_conn *conn = CONTAINER_OF(p, struct verbs_conn, node);
-
+	LIST_EACH(struct verbs_conn, conn, &qp->dev->iwarp->parked, node) {
 		if (conn->pdata.qpn != qp->qp.qpn)
 			continue;
 		unpark(conn);
 		list_push(&mine, &conn->node);
 	}
-	while ((n = list_pop(&mine)) != NULL)
-		dispatch(CONTAINER_OF(n, struct verbs_conn, node));
+	LIST_EACH(struct verbs_conn, conn, &mine, node) {
+		list_remove(&conn->node);
+		dispatch(conn);
+	}
 	return 0;
 }
 

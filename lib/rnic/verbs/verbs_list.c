@@ -2,8 +2,8 @@
  * and at each GID change. */
 #include "rnic/verbs/verbs.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <net/if.h>
@@ -43,30 +43,7 @@ driver_of(const char *ibdev_path, char out[RNIC_NAME_MAX])
 	return true;
 }
 
-/* Software devices are recognized by vendor: sysfs names the driver of the underlying interface. */
-static void
-provider_of(const struct ibv_device *dev, uint32_t vendor, char out[RNIC_NAME_MAX])
-{
-	if (vendor == RXE_VENDOR || vendor == SIW_VENDOR)
-		(void)snprintf(out, RNIC_NAME_MAX, "%s", vendor == RXE_VENDOR ? "rxe" : "siw");
-	else if (!driver_of(dev->ibdev_path, out))
-		(void)snprintf(out, RNIC_NAME_MAX, "vendor-%06x", vendor);
-}
-
 /* -- a port -- */
-
-static enum rnic_gid_type
-gid_type(const struct ibv_gid_entry *e)
-{
-	switch (e->gid_type) {
-	case IBV_GID_TYPE_ROCE_V1:
-		return RNIC_GID_ROCE_V1;
-	case IBV_GID_TYPE_ROCE_V2:
-		return RNIC_GID_ROCE_V2;
-	default:
-		return RNIC_GID_IB;
-	}
-}
 
 /* The interface of an iWARP port, whose only GID begins with its MAC address; older kernels do not report it. 0:
  * none. */
@@ -125,9 +102,10 @@ verbs_read_gids(struct ibv_context *ctx, unsigned ports, struct verbs_port *port
 
 		if (table[i].port_num != port->port || port->gid_cnt == VERBS_GIDS_MAX)
 			continue;
-		*g = (struct verbs_gid){
-			.type = gid_type(&table[i]), .index = table[i].gid_index, .ifindex = table[i].ndev_ifindex
-		};
+		*g = (struct verbs_gid){ .index = table[i].gid_index, .ifindex = table[i].ndev_ifindex };
+		g->type = table[i].gid_type == IBV_GID_TYPE_ROCE_V1 ? RNIC_GID_ROCE_V1
+		    : table[i].gid_type == IBV_GID_TYPE_ROCE_V2     ? RNIC_GID_ROCE_V2
+		                                                    : RNIC_GID_IB;
 		memcpy(g->gid.b, table[i].gid.raw, sizeof(g->gid.b));
 		if (g->ifindex == 0 && rnic_is_iwarp(port->transport))
 			g->ifindex = ifindex_by_mac(&g->gid);
@@ -163,7 +141,11 @@ verbs_name_port(struct ibv_context *ctx, uint32_t vendor, unsigned num, struct v
 		                                                                : RNIC_TRANSPORT_ROCE,
 	};
 	(void)snprintf(port->dev, sizeof(port->dev), "%s", ibv_get_device_name(ctx->device));
-	provider_of(ctx->device, vendor, port->provider);
+	/* Software devices are recognized by vendor: sysfs names the driver of the underlying interface. */
+	if (vendor == RXE_VENDOR || vendor == SIW_VENDOR)
+		(void)snprintf(port->provider, RNIC_NAME_MAX, "%s", vendor == RXE_VENDOR ? "rxe" : "siw");
+	else if (!driver_of(ctx->device->ibdev_path, port->provider))
+		(void)snprintf(port->provider, RNIC_NAME_MAX, "vendor-%06x", vendor);
 	port->retries_forever = vendor == RXE_VENDOR;
 }
 
@@ -209,15 +191,10 @@ add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 static bool
 kernel_has_devices(void)
 {
-	DIR *d = opendir("/sys/class/infiniband");
-	const struct dirent *e;
-	bool any = false;
+	glob_t found;
+	bool any = glob("/sys/class/infiniband/*", GLOB_NOSORT, NULL, &found) == 0;
 
-	if (d == NULL)
-		return false;
-	while (!any && (e = readdir(d)) != NULL)
-		any = e->d_name[0] != '.';
-	closedir(d);
+	globfree(&found);
 	return any;
 }
 
@@ -296,26 +273,16 @@ verbs_card_listed(const char *dev)
 
 /* -- selecting a GID -- */
 
-static bool
-is_v4(const struct rnic_gid *g)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return memcmp(g->b, mapped, sizeof(mapped)) == 0;
-}
-
-static bool
-is_link_local(const struct rnic_gid *g)
-{
-	return g->b[0] == 0xfe && (g->b[1] & 0xc0) == 0x80;
-}
-
 /* Lower is better. */
 static unsigned
 rank(const struct verbs_gid *g)
 {
 	unsigned type = g->type == RNIC_GID_ROCE_V2 ? 0 : g->type == RNIC_GID_ROCE_V1 ? 1 : 2;
-	unsigned kind = is_v4(&g->gid) ? 0 : is_link_local(&g->gid) ? 2 : 1;
+	bool link_local = g->gid.b[0] == 0xfe && (g->gid.b[1] & 0xc0) == 0x80;
+	struct sockaddr_storage ss;
+
+	addr_from_v6(g->gid.b, 0, &ss);
+	unsigned kind = ss.ss_family == AF_INET ? 0 : link_local ? 2 : 1;
 
 	return type * 3 + kind;
 }

@@ -147,9 +147,7 @@ end_run(struct verbs_job *job)
 		(void)ibv_dereg_mr(end->msg_mr);
 	if (end->fence_mr != NULL)
 		(void)ibv_dereg_mr(end->fence_mr);
-	end->hw = NULL;
-	end->cq = NULL;
-	end->msg_mr = end->fence_mr = NULL;
+	*end = (struct verbs_end){ .job = end->job };
 }
 
 static void
@@ -216,17 +214,6 @@ on_timer(struct timer *t)
 
 /* -- creation -- */
 
-static int
-alloc_queues(struct verbs_qp *qp)
-{
-	/* Separate pages: populated on use, and freed independently. */
-	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
-	qp->msg = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->msg));
-	qp->rq = pages_alloc(((size_t)qp->rq_mask + 1) * sizeof(*qp->rq));
-	qp->chain = pages_alloc(sizeof(*qp->chain));
-	return qp->wrs != NULL && qp->msg != NULL && qp->rq != NULL && qp->chain != NULL ? 0 : -ENOMEM;
-}
-
 /* The errno of a verbs call that returned NULL. */
 static int
 verbs_errno(void)
@@ -235,7 +222,7 @@ verbs_errno(void)
 }
 
 static int
-make_hw(struct verbs_qp *qp)
+make_queues(struct verbs_qp *qp)
 {
 	struct verbs_dev *dev = qp->dev;
 	struct ibv_qp_init_attr init = {
@@ -247,6 +234,13 @@ make_hw(struct verbs_qp *qp)
 		.qp_type = IBV_QPT_RC,
 	};
 
+	/* Separate pages: populated on use, and freed independently. */
+	qp->wrs = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
+	qp->msg = pages_alloc(((size_t)qp->wr_mask + 1) * sizeof(*qp->msg));
+	qp->rq = pages_alloc(((size_t)qp->rq_mask + 1) * sizeof(*qp->rq));
+	qp->chain = pages_alloc(sizeof(*qp->chain));
+	if (qp->wrs == NULL || qp->msg == NULL || qp->rq == NULL || qp->chain == NULL)
+		return -ENOMEM;
 	errno = 0;
 	/* A CQ with room for everything that can be posted cannot overflow. */
 	qp->cq = ibv_create_cq(
@@ -304,9 +298,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	list_init(&qp->end.job.node);
 	list_push(&dev->qps, &qp->node);
 	dev->qp_cnt++;
-	int rc = alloc_queues(qp);
-	if (rc == 0)
-		rc = make_hw(qp);
+	int rc = make_queues(qp);
 	if (rc == 0)
 		rc = dev->connect->init(qp);
 	if (rc < 0) {
@@ -328,7 +320,7 @@ verbs_qp_expect(struct rnic_qp *rqp)
 {
 	struct verbs_qp *qp = verbs_qp(rqp);
 
-	return qp->dev->connect->expect(qp);
+	return qp->dev->connect->expect != NULL ? qp->dev->connect->expect(qp) : 0;
 }
 
 int
@@ -359,7 +351,7 @@ verbs_qp_rts(struct rnic_qp *rqp)
 {
 	struct verbs_qp *qp = verbs_qp(rqp);
 
-	return qp->dev->connect->rts(qp);
+	return qp->dev->connect->rts != NULL ? qp->dev->connect->rts(qp) : 0;
 }
 
 void
@@ -480,11 +472,8 @@ may_linger(const struct verbs_dev *dev)
 {
 	unsigned n = 0;
 
-	LIST_FOREACH(node, &dev->qps) {
-		const struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, node);
-
+	LIST_EACH(const struct verbs_qp, qp, &dev->qps, node)
 		n += qp->phase == VERBS_LINGER && qp->user == VERBS_DESTROYED;
-	}
 	return n <= VERBS_LINGER_MAX;
 }
 
@@ -506,10 +495,9 @@ verbs_qp_destroy(struct rnic_qp *rqp)
 	if (rqp == NULL)
 		return;
 	struct verbs_qp *qp = verbs_qp(rqp);
-	struct verbs_dev *dev = qp->dev;
 	verbs_qp_disconnect(rqp, false);
 	qp->user = VERBS_DESTROYED;
-	if (qp->phase == VERBS_LINGER && !may_linger(dev))
+	if (qp->phase == VERBS_LINGER && !may_linger(qp->dev))
 		stop(qp, "too many lingering queue pairs");
 	verbs_qp_reap(qp);
 }

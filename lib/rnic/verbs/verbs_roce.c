@@ -48,11 +48,18 @@ fill_rtr(struct verbs_qp *qp)
 	    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 }
 
-static void
-fill_rts(struct verbs_qp *qp)
+static int
+roce_connect(struct verbs_qp *qp)
 {
 	const struct verbs_config *cfg = &qp->dev->cfg;
+	const struct rnic_remote *r = &qp->remote;
 
+	if (r->mtu_code < 1 || r->mtu_code > 5 || r->qpn >= 1u << 24 || r->psn >= 1u << 24 ||
+	    qp->dev->gid.index > UINT8_MAX)
+		return -EINVAL;
+	if (!qp->dev->gid_present)
+		return -EADDRNOTAVAIL;
+	fill_rtr(qp);
 	qp->job.rts = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
 		.timeout = cfg->timeout,
@@ -63,27 +70,6 @@ fill_rts(struct verbs_qp *qp)
 	};
 	qp->job.rts_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 	    IBV_QP_MAX_QP_RD_ATOMIC;
-}
-
-static int
-roce_expect(struct verbs_qp *qp)
-{
-	(void)qp;
-	return 0; /* the peer sends only after our first message */
-}
-
-static int
-roce_connect(struct verbs_qp *qp)
-{
-	const struct rnic_remote *r = &qp->remote;
-
-	if (r->mtu_code < 1 || r->mtu_code > 5 || r->qpn >= 1u << 24 || r->psn >= 1u << 24 ||
-	    qp->dev->gid.index > UINT8_MAX)
-		return -EINVAL;
-	if (!qp->dev->gid_present)
-		return -EADDRNOTAVAIL;
-	fill_rtr(qp);
-	fill_rts(qp);
 	qp->job.to_rts = qp->side == RNIC_PASSIVE;
 	int rc = verbs_cm_submit(qp);
 	if (rc == 0)
@@ -108,7 +94,6 @@ roce_rts(struct verbs_qp *qp)
 
 const struct verbs_connect_ops verbs_roce_ops = {
 	.init = roce_init,
-	.expect = roce_expect,
 	.connect = roce_connect,
 	.rts = roce_rts,
 };

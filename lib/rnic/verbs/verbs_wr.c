@@ -14,7 +14,7 @@
 void
 verbs_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 {
-	const struct verbs_qp *qp = CONTAINER_OF((struct rnic_qp *)(uintptr_t)rqp, struct verbs_qp, qp);
+	const struct verbs_qp *qp = verbs_qp(rqp);
 
 	*out = (struct rnic_credits){ 0 };
 	if (qp->phase == VERBS_RTS)

@@ -1,4 +1,4 @@
-/* Soft iWARP, MPA on TCP: table of operations, start and end of a connection; see siw_tcp.h. */
+/* Soft iWARP, MPA on TCP: table of operations, start and end of a connection, sent FPDUs; see siw_tcp.h. */
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #include <errno.h>
@@ -10,37 +10,109 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NOTSENT_LOWAT (128 * 1024)
+#include "base/minmax.h"
+
 #define TX_RING (128u * 1024)
+#define SEG_MIN 128
+#define LOOKS 16 /* per round trip */
+#define NS_PER_MS 1000000
 
-void
-siw_tcp_tune(int fd)
+/* -- sending -- */
+
+/* As near to max as possible. */
+static void
+siw_tcp_set_seg_max(struct siw_qp *qp, size_t max)
 {
-	const int on = 1, lowat = NOTSENT_LOWAT;
+	size_t most = txq_ulpdu_max(&siw_tcp(qp)->txq);
 
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+	qp->seg_max = max < SEG_MIN ? SEG_MIN : max > most ? most : max;
 }
 
-int
-siw_tcp_frame(struct mpa_frame f, const struct mpa_pdata *d, uint8_t out[MPA_FRAME_MAX])
+/* Hardware expects FPDUs within TCP segments: follows the path's segment size. */
+static void
+siw_tcp_follow_mss(struct siw_qp *qp)
 {
-	uint8_t pd[MPA_PDATA_LEN];
+	struct siw_tcp *t = siw_tcp(qp);
+	int mss = 0;
+	socklen_t len = sizeof(mss);
 
-	mpa_pdata_encode(d, pd);
-	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
-	return mpa_frame_encode(&f, out, MPA_FRAME_MAX);
+	if (getsockopt(t->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) < 0 || mss <= 0)
+		mss = 536; /* RFC 9293 3.7.1 */
+	siw_tcp_set_seg_max(qp, mpa_mulpdu((size_t)mss, t->neg.res.markers_tx));
 }
 
-bool
-siw_tcp_send_frame(struct siw_qp *qp, const struct rnic_remote *to, const struct mpa_frame *f)
+static bool
+siw_tcp_room(const struct siw_qp *qp, size_t payload_len)
 {
-	const struct mpa_pdata own = siw_own_pdata(qp, to);
-	uint8_t out[MPA_FRAME_MAX];
-	int len = siw_tcp_frame(*f, &own, out);
-
-	return len > 0 && send(siw_tcp(qp)->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
+	return txq_room(&siw_tcp(qp)->txq, payload_len);
 }
+
+static void
+siw_tcp_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
+{
+	txq_put(&siw_tcp(qp)->txq, h, payload);
+}
+
+static size_t
+siw_tcp_queued(const struct siw_qp *qp)
+{
+	return siw_tcp(qp)->txq.bytes;
+}
+
+static bool
+siw_tcp_is_empty(const struct siw_qp *qp)
+{
+	return txq_empty(&siw_tcp(qp)->txq);
+}
+
+static void
+siw_tcp_push_begin(struct siw_qp *qp)
+{
+	if (siw_tcp(qp)->txq.apart)
+		siw_tcp_follow_mss(qp);
+}
+
+static void
+siw_tcp_refill(struct timer *timer)
+{
+	siw_tx_unblocked(CONTAINER_OF(timer, struct siw_tcp, refill)->qp);
+}
+
+/* The kernel reports a socket as writable when a third of its send buffer is free. A path that holds a full buffer
+ * would then be used to two thirds. On a long path a timer checks as well. */
+static void
+look_again(struct siw_qp *qp)
+{
+	int64_t rtt_ns = siw_tcp_path_rtt(qp);
+
+	if (rtt_ns >= RNIC_FAR_NS)
+		siw_arm(qp->dev, &siw_tcp(qp)->refill, (uint32_t)max_u64((uint64_t)rtt_ns / LOOKS / NS_PER_MS, 1));
+}
+
+static enum siw_push
+siw_tcp_push(struct siw_qp *qp, size_t *sent)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	struct iovec iov[TCP_IOV];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&t->txq, iov, TCP_IOV) };
+	ssize_t n = sendmsg(t->fd, &msg, siw_tcp_send_flags(&t->txq));
+
+	if (n < 0 && errno == EINTR)
+		return SIW_PUSH_SENT;
+	if (n < 0 && errno == EAGAIN) {
+		look_again(qp);
+		return SIW_PUSH_BLOCKED;
+	}
+	if (n < 0) {
+		siw_tcp_lost(qp, errno);
+		return SIW_PUSH_LOST;
+	}
+	txq_sent(&t->txq, (size_t)n);
+	*sent += (size_t)n;
+	return SIW_PUSH_SENT;
+}
+
+/* -- start and end -- */
 
 int
 siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
@@ -61,20 +133,6 @@ siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 	siw_stream_start(qp, peer, res->depths.ord,
 	    qp->state == SIW_RTR_WAIT && res->depths.p2p && (res->depths.rtr & RTR_SEND) != 0);
 	return qp->dev->loop.watch(qp->dev->loop.ctx, t->fd, siw_tcp_stream_io, qp);
-}
-
-void
-siw_tcp_lost(struct siw_qp *qp, int err)
-{
-	const char *why = err == 0 ? "the peer closed the connection"
-	    : err == ECONNRESET    ? "the peer reset the connection"
-	    : err == ETIMEDOUT     ? "the connection timed out"
-	                           : "the connection is lost";
-	const char *last = err != 0 ? siw_tcp_send_terminate(qp) : NULL;
-
-	if (last == NULL)
-		siw_tcp(qp)->peer_fin = err == 0;
-	siw_stream_lost(qp, why, last);
 }
 
 static int

@@ -1,6 +1,6 @@
 /* MPA on TCP as LLP of a soft iWARP device (siw_llp.h; RFC 5044, RFC 6581). siw_tcp.c: table of operations, start and
- * end of a connection; siw_tcp_active.c and siw_tcp_passive.c: start-up; siw_tcp_rx.c and siw_tcp_tx.c: FPDUs;
- * siw_tcp_linger.c: sockets without QP that have data to send; siw_tcp_path.c: the path as measured by the kernel. */
+ * end of a connection, sent FPDUs; siw_tcp_cm.c: start-up; siw_tcp_rx.c: received FPDUs; siw_tcp_linger.c: sockets
+ * without QP that have data to send; siw_tcp_path.c: the path as measured by the kernel. */
 #pragma once
 
 #include <sys/socket.h>
@@ -38,7 +38,7 @@ struct siw_tcp {
 	size_t rx_place_tail;    /* padding and CRC after it, to be skipped */
 	/* sending */
 	struct txq txq;
-	struct timer refill; /* checks whether the socket has room: siw_tcp_tx.c */
+	struct timer refill; /* checks whether the socket has room: siw_tcp.c */
 	struct siw_qp *qp;
 };
 
@@ -56,23 +56,18 @@ siw_tcp(const struct siw_qp *qp)
 
 /* -- siw_tcp.c -- */
 
-void siw_tcp_tune(int fd);
-/* Encodes `f` with this private data to out; its length, or a negative errno. */
-int siw_tcp_frame(struct mpa_frame f, const struct mpa_pdata *, uint8_t out[MPA_FRAME_MAX]);
-/* Sends `f` with our private data to the peer asked; to == NULL: an answer. First bytes of a connection: sent entirely,
- * or the connection is broken (false). */
-bool siw_tcp_send_frame(struct siw_qp *, const struct rnic_remote *to, const struct mpa_frame *f);
 /* Starts the stream after negotiation. 0 or a negative errno. */
 int siw_tcp_start(struct siw_qp *, const struct mpa_pdata *peer);
-/* A socket error, 0 = end of file. */
-void siw_tcp_lost(struct siw_qp *, int err);
+/* Flags for a sendmsg() of the pieces of txq_gather(). */
+static inline int
+siw_tcp_send_flags(const struct txq *q)
+{
+	return MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0);
+}
 
-/* -- siw_tcp_active.c -- */
+/* -- siw_tcp_cm.c -- */
 
 int siw_tcp_connect(struct siw_qp *);
-
-/* -- siw_tcp_passive.c -- */
-
 int siw_tcp_listen(struct siw_dev *, const char **err);
 void siw_tcp_unlisten(struct siw_dev *);
 void siw_tcp_accept(struct siw_dev *);
@@ -84,29 +79,8 @@ void siw_tcp_pend_drop(struct siw_pend *);
 
 void siw_tcp_stream_io(void *qp, int fd, unsigned events);
 void siw_tcp_rx_turn(struct siw_qp *);
-/* After a reset, unread data is not placed: the peer may have moved to another link and written newer data there. A
- * Terminate in it gives the reason: its text, or NULL. */
-const char *siw_tcp_send_terminate(struct siw_qp *);
-
-/* -- siw_tcp_tx.c -- */
-
-/* Hardware expects FPDUs within TCP segments: follows the path's segment size. */
-void siw_tcp_follow_mss(struct siw_qp *);
-/* Sets seg_max as near to max as possible. */
-void siw_tcp_set_seg_max(struct siw_qp *, size_t max);
-bool siw_tcp_room(const struct siw_qp *, size_t payload_len);
-void siw_tcp_put(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
-size_t siw_tcp_queued(const struct siw_qp *);
-bool siw_tcp_is_empty(const struct siw_qp *);
-void siw_tcp_push_begin(struct siw_qp *);
-enum siw_push siw_tcp_push(struct siw_qp *, size_t *sent);
-void siw_tcp_refill(struct timer *);
-/* Flags for a sendmsg() of the pieces of txq_gather(). */
-static inline int
-siw_tcp_send_flags(const struct txq *q)
-{
-	return MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0);
-}
+/* A socket error, 0 = end of file. */
+void siw_tcp_lost(struct siw_qp *, int err);
 
 /* -- siw_tcp_linger.c -- */
 

@@ -120,8 +120,10 @@ rx_took(struct siw_qp *qp, size_t n)
 	(void)rx_decode(qp);
 }
 
-const char *
-siw_tcp_send_terminate(struct siw_qp *qp)
+/* After a reset, unread data is not placed: the peer may have moved to another link and written newer data there. A
+ * Terminate in it gives the reason: its text, or NULL. */
+static const char *
+unread_terminate(struct siw_qp *qp)
 {
 	struct siw_tcp *t = siw_tcp(qp);
 	/* Of a Write that is read straight into place: its rest comes first. */
@@ -155,6 +157,20 @@ siw_tcp_send_terminate(struct siw_qp *qp)
 			return NULL;
 		t->rx_len += (size_t)n;
 	}
+}
+
+void
+siw_tcp_lost(struct siw_qp *qp, int err)
+{
+	const char *why = err == 0 ? "the peer closed the connection"
+	    : err == ECONNRESET    ? "the peer reset the connection"
+	    : err == ETIMEDOUT     ? "the connection timed out"
+	                           : "the connection is lost";
+	const char *last = err != 0 ? unread_terminate(qp) : NULL;
+
+	if (last == NULL)
+		siw_tcp(qp)->peer_fin = err == 0;
+	siw_stream_lost(qp, why, last);
 }
 
 void

@@ -1,0 +1,367 @@
+/* Soft iWARP, MPA on TCP: connection setup in both roles (RFC 5044, RFC 6581); see siw_tcp.h. The passive side reads a
+ * request; siw_pend.c finds its QP. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "rnic/siw/tcp/siw_tcp.h"
+
+#define LISTEN_BACKLOG 256
+#define NOTSENT_LOWAT (128 * 1024)
+
+static void
+tune(int fd)
+{
+	const int on = 1, lowat = NOTSENT_LOWAT;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));
+}
+
+/* Encodes `f` with this private data to out; its length, or a negative errno. */
+static int
+encode_frame(struct mpa_frame f, const struct mpa_pdata *d, uint8_t out[MPA_FRAME_MAX])
+{
+	uint8_t pd[MPA_PDATA_LEN];
+
+	mpa_pdata_encode(d, pd);
+	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	return mpa_frame_encode(&f, out, MPA_FRAME_MAX);
+}
+
+/* Sends `f` with our private data to the peer asked; to == NULL: an answer. First bytes of a connection: sent entirely,
+ * or the connection is broken (false). */
+static bool
+send_frame(struct siw_qp *qp, const struct rnic_remote *to, const struct mpa_frame *f)
+{
+	const struct mpa_pdata own = siw_own_pdata(qp, to);
+	uint8_t out[MPA_FRAME_MAX];
+	int len = encode_frame(*f, &own, out);
+
+	return len > 0 && send(siw_tcp(qp)->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
+}
+
+/* -- the active side -- */
+
+/* Fails the connection, with a Terminate of this code as our only FPDU, or none if code is 0. */
+static void
+give_up(struct siw_qp *qp, const char *why, uint8_t code)
+{
+	const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = code };
+	struct siw_tcp *t = siw_tcp(qp);
+
+	if (code != 0)
+		txq_start(&t->txq, t->neg.res.crc, t->neg.res.markers_tx);
+	siw_qp_break(qp, why, RNIC_WC_FLUSHED, code != 0 ? &term : NULL);
+}
+
+static void
+reply_in(struct siw_qp *qp, const struct mpa_frame *f)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	enum neg_state outcome = neg_reply_in(&t->neg, f);
+	struct mpa_pdata peer;
+	bool ours = mpa_pdata_decode(f->pd, &peer) == 0;
+
+	siw_set_peer_depths(qp, &t->neg.res.depths);
+	if (outcome == NEG_REJECTED) {
+		siw_qp_break(qp, mpa_verdict_str(ours ? peer.verdict : MPA_ACCEPTED), RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	if (outcome == NEG_FAILED) {
+		give_up(qp, t->neg.why, t->neg.term_code);
+		return;
+	}
+	if (!ours || !siw_is_answer(qp, &peer)) {
+		give_up(qp, "the MPA Reply is not from the peer's link", ENHANCED_TERM_LOCAL);
+		return;
+	}
+	qp->dev->loop.unwatch(qp->dev->loop.ctx, t->fd);
+	siw_qp_set_state(qp, SIW_RTS);
+	if (siw_tcp_start(qp, &peer) < 0) {
+		give_up(qp, "out of resources", ENHANCED_TERM_LOCAL);
+		return;
+	}
+	siw_tx_rtr(qp, t->neg.res.depths.rtr);
+	siw_tx_schedule(qp);
+	siw_cm_check_connected(qp);
+}
+
+static void
+read_reply(struct siw_qp *qp)
+{
+	struct siw_tcp *t = siw_tcp(qp);
+	size_t space = MPA_FRAME_MAX + 1 - t->rx_len;
+	ssize_t n = recv(t->fd, t->rx_buf + t->rx_len, space, MSG_DONTWAIT);
+	struct mpa_frame f;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		siw_qp_break(qp, "the peer closed the MPA connection without a reply", RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	t->rx_len += (size_t)n;
+	int used = mpa_frame_decode((struct span){ .ptr = t->rx_buf, .len = t->rx_len }, MPA_REPLY, &f);
+	if (used == 0)
+		return;
+	/* The peer must not send more before our first FPDU. */
+	if (used < 0 || (size_t)used != t->rx_len)
+		siw_qp_break(qp, "malformed MPA Reply", RNIC_WC_FLUSHED, NULL);
+	else
+		reply_in(qp, &f);
+}
+
+static void
+connect_io(void *arg, int fd, unsigned events)
+{
+	struct siw_qp *qp = arg;
+	struct siw_tcp *t = siw_tcp(qp);
+
+	(void)events;
+	if (qp->state == SIW_CONNECTING) {
+		struct sockaddr_storage ss;
+		socklen_t ss_len = sizeof(ss), len = sizeof(int);
+		struct mpa_frame request;
+		int err = 0;
+
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+			if (err == ETIMEDOUT)
+				siw_qp_note_silence(qp);
+			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
+			return;
+		}
+		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
+			return; /* not connected yet */
+		neg_init(&t->neg, &siw_tcp_dev(qp->dev)->neg_cfg);
+		neg_request(&t->neg, &request);
+		siw_qp_set_state(qp, SIW_REQUESTED);
+		if (!send_frame(qp, &qp->remote, &request))
+			siw_qp_break(qp, "the MPA Request could not be sent", RNIC_WC_FLUSHED, NULL);
+	}
+	if (qp->state == SIW_REQUESTED)
+		read_reply(qp);
+}
+
+int
+siw_tcp_connect(struct siw_qp *qp)
+{
+	struct siw_dev *dev = qp->dev;
+	struct siw_tcp *t = siw_tcp(qp);
+	struct sockaddr_storage local = dev->cfg.addr, ss;
+	const int on = 1;
+	int rc = iface_remote(&local, &qp->remote.gid, qp->remote.mpa_port, &ss);
+
+	if (rc < 0)
+		return rc;
+	t->fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (t->fd < 0)
+		return -errno;
+	tune(t->fd);
+	/* The port is chosen at connect: only then is it known to be free for this peer. */
+	(void)setsockopt(t->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	addr_set_port(&local, 0);
+	if (bind(t->fd, (const struct sockaddr *)&local, addr_len(&local)) < 0 ||
+	    (connect(t->fd, (const struct sockaddr *)&ss, addr_len(&ss)) < 0 && errno != EINPROGRESS))
+		return -errno;
+	return dev->loop.watch(dev->loop.ctx, t->fd, connect_io, qp);
+}
+
+/* -- the passive side -- */
+
+/* A connection with an incomplete MPA Request, or parked. */
+struct tcp_pend {
+	struct siw_pend pend;
+	int fd;
+	size_t len;
+	uint8_t buf[MPA_FRAME_MAX + 1]; /* one extra byte, to detect bytes after the frame */
+	struct mpa_frame frame;
+};
+
+static struct tcp_pend *
+tcp_pend(struct siw_pend *p)
+{
+	return CONTAINER_OF(p, struct tcp_pend, pend);
+}
+
+/* Frees all but the descriptor, which it returns. */
+static int
+pend_free(struct tcp_pend *t)
+{
+	struct siw_dev *dev = t->pend.dev;
+	int fd = t->fd;
+
+	dev->loop.unwatch(dev->loop.ctx, fd);
+	siw_pend_remove(&t->pend);
+	free(t);
+	return fd;
+}
+
+void
+siw_tcp_pend_drop(struct siw_pend *p)
+{
+	close(pend_free(tcp_pend(p)));
+}
+
+/* Sends the Reply `f` with our verdict and closes. */
+static void
+pend_reject(struct siw_pend *p, const struct mpa_frame *f, enum mpa_verdict verdict)
+{
+	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
+	struct siw_dev *dev = p->dev;
+	uint8_t out[MPA_FRAME_MAX];
+	int fd = pend_free(tcp_pend(p)), len = encode_frame(*f, &d, out);
+
+	if (len > 0)
+		siw_tcp_linger_bytes(dev, fd, out, (size_t)len);
+	else
+		close(fd);
+}
+
+void
+siw_tcp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
+{
+	struct mpa_frame f;
+
+	neg_refuse(&siw_tcp_dev(p->dev)->neg_cfg, &tcp_pend(p)->frame, &f);
+	pend_reject(p, &f, verdict);
+}
+
+/* The QP takes the descriptor and answers. */
+void
+siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
+{
+	const struct mpa_pdata peer = p->pdata;
+	struct siw_tcp *t = siw_tcp(qp);
+	struct mpa_frame f;
+
+	neg_init(&t->neg, &siw_tcp_dev(qp->dev)->neg_cfg);
+	enum neg_state outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
+	siw_set_peer_depths(qp, &t->neg.res.depths);
+	if (outcome != NEG_CHECKED) {
+		if (outcome == NEG_REJECTED)
+			pend_reject(p, &f, MPA_READ_DEPTH);
+		else
+			siw_tcp_pend_drop(p);
+		siw_qp_break(qp, t->neg.why, RNIC_WC_FLUSHED, NULL);
+		return;
+	}
+	neg_accept(&t->neg, &f);
+	t->fd = pend_free(tcp_pend(p));
+	qp->peer_qpn = peer.from_qpn;
+	siw_qp_set_state(qp, SIW_RTR_WAIT);
+	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
+	if (!send_frame(qp, NULL, &f) || siw_tcp_start(qp, &peer) < 0)
+		siw_qp_break(qp, "the MPA Reply could not be sent", RNIC_WC_FLUSHED, NULL);
+}
+
+static void
+pend_io(void *arg, int fd, unsigned events)
+{
+	struct tcp_pend *t = arg;
+	struct siw_pend *p = &t->pend;
+	ssize_t n = recv(fd, t->buf + t->len, sizeof(t->buf) - t->len, MSG_DONTWAIT);
+
+	(void)events;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0 && !p->parked) {
+		t->len += (size_t)n;
+		int used = mpa_frame_decode((struct span){ .ptr = t->buf, .len = t->len }, MPA_REQUEST, &t->frame);
+
+		if (used == 0)
+			return;
+		if (used > 0 && (size_t)used == t->len && t->frame.rev >= 1 && t->frame.rev <= 2) {
+			(void)siw_pend_dispatch(p, t->frame.pd);
+			return;
+		}
+	}
+	/* The request is malformed, or the peer sends before our answer; both are errors. A parked peer may close. */
+	if (n > 0 || !p->parked)
+		siw_refused(p->dev, UNKNOWN_PEER_BAD, &p->from);
+	siw_tcp_pend_drop(p);
+}
+
+/* A connection to our MPA port. */
+static void
+accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
+{
+	const struct linger reset = { .l_onoff = 1 };
+	const struct unknown_peer who = unknown_peer_of(from);
+	struct tcp_pend *t;
+
+	if (!siw_may_come(dev, &who)) {
+		/* No TIME_WAIT for unknown peers. */
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+		close(fd);
+		return;
+	}
+	t = calloc(1, sizeof(*t));
+	if (t == NULL || siw_pend_add(dev, &t->pend, &who) < 0) {
+		dev->stats.no_memory++;
+		free(t);
+		close(fd);
+		return;
+	}
+	t->fd = fd;
+	tune(fd);
+	if (dev->loop.watch(dev->loop.ctx, fd, pend_io, t) < 0)
+		siw_tcp_pend_drop(&t->pend);
+}
+
+/* -- listening -- */
+
+void
+siw_tcp_accept(struct siw_dev *dev)
+{
+	siw_acceptor_run(&siw_tcp_dev(dev)->acceptor);
+}
+
+/* A listening socket on this port, or a negative errno. */
+static int
+listen_on(const struct siw_config *cfg, uint16_t port)
+{
+	struct sockaddr_storage ss = cfg->addr;
+	const int on = 1;
+	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	/* A port of a range may be in TIME_WAIT. */
+	if (port != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	addr_set_port(&ss, port);
+	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+int
+siw_tcp_listen(struct siw_dev *dev, const char **err)
+{
+	const struct siw_config *cfg = &dev->cfg;
+	struct siw_tcp_dev *t = dev->llp_dev = calloc(1, sizeof(*t));
+
+	if (t == NULL) {
+		*err = "memory";
+		return -ENOMEM;
+	}
+	t->neg_cfg = (struct neg_config){
+		.enhanced = cfg->mpa_rev >= 2, .crc = cfg->crc, .markers = cfg->markers, .depths = dev->depths
+	};
+	return siw_acceptor_open(&t->acceptor, dev, listen_on, accepted, err);
+}
+
+void
+siw_tcp_unlisten(struct siw_dev *dev)
+{
+	siw_linger_end_all(dev);
+	siw_acceptor_close(&siw_tcp_dev(dev)->acceptor);
+}
