@@ -70,10 +70,12 @@ events_pending(const struct events *e)
 	return e->port_bits != 0 || e->trouble != NULL || !list_empty(&e->qps);
 }
 
-static bool
-poll_qp(struct events *e, struct rnic_event *out)
+bool
+events_poll(struct events *e, struct rnic_event *out)
 {
-	static const enum rnic_event_type order[] = {
+	/* Down before up: the last event gives the current port state. */
+	static const enum rnic_event_type port_order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
+	static const enum rnic_event_type qp_order[] = {
 		RNIC_EV_CONNECTED,
 		RNIC_EV_CONNECT_FAILED,
 		RNIC_EV_CREDITS,
@@ -81,30 +83,9 @@ poll_qp(struct events *e, struct rnic_event *out)
 		RNIC_EV_QP_ERROR,
 		RNIC_EV_QP_FREED,
 	};
-	struct list_node *n = list_pop(&e->qps);
-
-	if (n == NULL)
-		return false;
-	struct qp_events *q = CONTAINER_OF(n, struct qp_events, node);
-	*out = (struct rnic_event){ .qp = q->qp, .ctx = q->qp->ctx };
-	(void)take_bit(&q->bits, order, sizeof(order) / sizeof(order[0]), &out->type);
-	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED) {
-		out->why = q->why;
-		out->silent = q->silent;
-	}
-	if (q->bits != 0)
-		list_push(&e->qps, &q->node);
-	return true;
-}
-
-bool
-events_poll(struct events *e, struct rnic_event *out)
-{
-	/* Down before up: the last event gives the current port state. */
-	static const enum rnic_event_type order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
 	enum rnic_event_type type;
 
-	if (take_bit(&e->port_bits, order, sizeof(order) / sizeof(order[0]), &type)) {
+	if (take_bit(&e->port_bits, port_order, sizeof(port_order) / sizeof(port_order[0]), &type)) {
 		*out = (struct rnic_event){ .type = type };
 		return true;
 	}
@@ -113,5 +94,16 @@ events_poll(struct events *e, struct rnic_event *out)
 		e->trouble = NULL;
 		return true;
 	}
-	return poll_qp(e, out);
+	struct qp_events *q = LIST_POP(struct qp_events, &e->qps, node);
+	if (q == NULL)
+		return false;
+	*out = (struct rnic_event){ .qp = q->qp, .ctx = q->qp->ctx };
+	(void)take_bit(&q->bits, qp_order, sizeof(qp_order) / sizeof(qp_order[0]), &out->type);
+	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED) {
+		out->why = q->why;
+		out->silent = q->silent;
+	}
+	if (q->bits != 0)
+		list_push(&e->qps, &q->node);
+	return true;
 }

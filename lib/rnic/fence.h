@@ -26,8 +26,7 @@ struct fence {
 	uint32_t read_pos; /* it proves the requests before this position */
 	uint32_t want_pos; /* proof is requested up to this position */
 	uint32_t sig_pos;  /* after the last request with a waiting user */
-	struct timer delay_timer;
-	struct timer answer_timer;
+	struct timer delay_timer, answer_timer;
 };
 
 /* The device sets sq, dev, timers and the two times before. */

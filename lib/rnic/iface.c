@@ -106,22 +106,13 @@ put_attr(struct route_query *q, unsigned short type, const void *data, size_t le
 	q->nh.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->nh.nlmsg_len) + RTA_ALIGN(a.rta_len));
 }
 
-/* An IPv4 address is the last bytes of its IPv6 form. */
-static void
-iface_put_addr(struct route_query *q, unsigned short type, const struct sockaddr_storage *ss, size_t len)
-{
-	uint8_t v6[16];
-
-	addr_to_v6(ss, v6);
-	put_attr(q, type, v6 + 16 - len, len);
-}
-
 /* The route from our address to dst. */
 static void
 make_query(const struct sockaddr_storage *from, const struct sockaddr_storage *dst, struct route_query *q)
 {
 	const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)(const void *)dst;
 	size_t len = dst->ss_family == AF_INET ? 4 : 16;
+	uint8_t to6[16], from6[16];
 
 	*q = (struct route_query){
 		.nh = { .nlmsg_len = NLMSG_LENGTH(sizeof(q->rt)),
@@ -130,8 +121,11 @@ make_query(const struct sockaddr_storage *from, const struct sockaddr_storage *d
 		.rt = { .rtm_family = (uint8_t)dst->ss_family },
 	};
 	q->rt.rtm_dst_len = q->rt.rtm_src_len = (uint8_t)(len * 8);
-	iface_put_addr(q, RTA_DST, dst, len);
-	iface_put_addr(q, RTA_SRC, from, len);
+	/* An IPv4 address is the last bytes of its IPv6 form. */
+	addr_to_v6(dst, to6);
+	addr_to_v6(from, from6);
+	put_attr(q, RTA_DST, to6 + 16 - len, len);
+	put_attr(q, RTA_SRC, from6 + 16 - len, len);
 	if (dst->ss_family == AF_INET6 && sin6->sin6_scope_id != 0)
 		put_attr(q, RTA_OIF, &sin6->sin6_scope_id, sizeof(sin6->sin6_scope_id));
 }

@@ -45,12 +45,9 @@ enum mpa_verdict {
 struct mpa_pdata {
 	uint8_t verdict;
 	uint16_t recv_depth;
-	uint32_t qpn;
-	uint32_t psn;
+	uint32_t qpn, psn;
 	uint64_t token;
-	uint32_t from_qpn;
-	uint32_t ulpdu_max;
-	uint32_t read_stag;
+	uint32_t from_qpn, ulpdu_max, read_stag;
 	uint64_t read_to;
 	uint32_t flags;
 };

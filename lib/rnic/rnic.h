@@ -75,10 +75,7 @@ enum rnic_reach {
 	RNIC_REACH_GATEWAY, /* the next hop is a router */
 };
 
-enum rnic_port_state {
-	RNIC_PORT_DOWN,
-	RNIC_PORT_UP,
-};
+enum rnic_port_state { RNIC_PORT_DOWN, RNIC_PORT_UP };
 
 struct rnic_gid {
 	uint8_t b[16]; /* an IPv6 address; IPv4 as ::ffff:a.b.c.d */
@@ -99,20 +96,15 @@ struct rnic_info {
 	const char *stack, *profile;
 	/* iWARP: the port for MPA connections, or for SCTP associations (also that of UDP, if used). 0 otherwise. */
 	uint16_t mpa_port;
-	uint32_t max_qp;
-	uint32_t max_mr;
-	uint32_t max_sq; /* work requests per QP */
-	uint32_t max_rq;
-	uint32_t max_sge;
-	uint32_t max_inline;
+	uint32_t max_qp, max_mr;
+	uint32_t max_sq, max_rq; /* work requests per QP */
+	uint32_t max_sge, max_inline;
 	bool denies; /* enforces rnic_mr.deny, and counts in rnic_mr.placed */
 	bool pins;   /* pages of a region must not change until it is deregistered */
 	/* Treats a retry count of 7 as unlimited, as soft RoCE does, where cards count to 7. A send with 7, as Linux
 	 * uses, to a destroyed queue pair then never ends. True of our device, and most likely of the peer's. */
 	bool retries_forever;
-	/* in use now */
-	uint32_t qp_cnt;
-	uint32_t mr_cnt;
+	uint32_t qp_cnt, mr_cnt; /* in use now */
 	uint64_t mr_bytes;
 };
 
@@ -133,19 +125,14 @@ struct rnic_pd {
 	struct rnic_dev *dev;
 };
 
-enum {
-	RNIC_ACCESS_LOCAL = 0,
-	RNIC_ACCESS_REMOTE_WRITE = 1 << 0,
-	RNIC_ACCESS_REMOTE_READ = 1 << 1,
-};
+enum { RNIC_ACCESS_LOCAL = 0, RNIC_ACCESS_REMOTE_WRITE = 1 << 0, RNIC_ACCESS_REMOTE_READ = 1 << 1 };
 
 struct rnic_mr {
 	struct rnic_pd *pd;
 	uint8_t *buf;
 	size_t len;
-	uint32_t lkey;
-	uint32_t rkey; /* secret: never log it */
-	uint64_t addr; /* address of buf[0] for the peer; soft devices: not the process address */
+	uint32_t lkey, rkey; /* rkey is secret: never log it */
+	uint64_t addr;       /* address of buf[0] for the peer; soft devices: not the process address */
 	/* Set by the engine, read by software devices (info.denies) for each remote write. A write that touches bytes
 	 * [i * deny_unit, (i + 1) * deny_unit) is refused as out of range while bit i is set. deny_unit 0: no check.
 	 * Cards cannot do that. */
@@ -172,8 +159,7 @@ struct rnic_qp {
 struct rnic_remote {
 	struct rnic_gid gid;
 	uint8_t mac[6];
-	uint32_t qpn;
-	uint32_t psn;
+	uint32_t qpn, psn;
 	uint8_t mtu_code;  /* of the path */
 	uint16_t mpa_port; /* iWARP, active side only */
 };
@@ -183,16 +169,9 @@ enum rnic_side {
 	RNIC_PASSIVE, /* SMC server: RoCE: RTR and RTS */
 };
 
-enum {
-	RNIC_SIGNALED = 1 << 0,
-	RNIC_SOLICITED = 1 << 1,
-	RNIC_INLINE = 1 << 2,
-};
+enum { RNIC_SIGNALED = 1 << 0, RNIC_SOLICITED = 1 << 1, RNIC_INLINE = 1 << 2 };
 
-enum rnic_wr_op {
-	RNIC_WR_SEND,
-	RNIC_WR_WRITE,
-};
+enum rnic_wr_op { RNIC_WR_SEND, RNIC_WR_WRITE };
 
 struct rnic_sge {
 	struct rnic_mr *mr; /* NULL with RNIC_INLINE */
@@ -225,11 +204,7 @@ enum rnic_wc_status {
 	RNIC_WC_RETRY_EXC, /* no answer from the peer */
 };
 
-enum rnic_wc_op {
-	RNIC_WC_SEND,
-	RNIC_WC_WRITE,
-	RNIC_WC_RECV,
-};
+enum rnic_wc_op { RNIC_WC_SEND, RNIC_WC_WRITE, RNIC_WC_RECV };
 
 struct rnic_wc {
 	uint64_t wr_id;
@@ -382,11 +357,7 @@ struct rnic_ops {
 
 /* Services of the event loop for a device: edge-triggered readiness of a file descriptor (read, write, hang-up at
  * once). The callback notes or reads only; it must not call the engine. rnic_dev.now_ns is set before. */
-enum {
-	RNIC_IO_READ = 1 << 0,
-	RNIC_IO_WRITE = 1 << 1,
-	RNIC_IO_HUP = 1 << 2,
-};
+enum { RNIC_IO_READ = 1 << 0, RNIC_IO_WRITE = 1 << 1, RNIC_IO_HUP = 1 << 2 };
 
 typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events);
 

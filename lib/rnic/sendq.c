@@ -51,9 +51,14 @@ sendq_take(struct sendq *q, struct rnic_credits *c, enum rnic_wr_op op, size_t l
 }
 
 bool
-sendq_has_more(struct sendq *q, const struct rnic_credits *c)
+sendq_has_more(struct sendq *q, struct rnic_qp *qp)
 {
-	unsigned now = used_up(q, c);
+	struct rnic_credits c;
+
+	if (q->starved == 0)
+		return false;
+	qp->dev->ops->credits(qp, &c);
+	unsigned now = used_up(q, &c);
 	bool more = (q->starved & ~now) != 0;
 
 	q->starved = now;

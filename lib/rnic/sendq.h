@@ -21,5 +21,5 @@ struct sendq {
 void sendq_credits(const struct sendq *, uint32_t used, size_t queued, struct rnic_credits *out);
 /* Takes the entry at sq->head: 0 and *credits is reduced, or -ENOBUFS with no change. Notes the exhausted members. */
 int sendq_take(struct sendq *, struct rnic_credits *credits, enum rnic_wr_op, size_t len);
-/* True if the user must be notified of these credits. */
-bool sendq_has_more(struct sendq *, const struct rnic_credits *credits);
+/* True if the user must be notified of the credits: an exhausted member is available again. */
+bool sendq_has_more(struct sendq *, struct rnic_qp *);

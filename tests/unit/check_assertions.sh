@@ -75,7 +75,7 @@ lib/iwarp/stream.c: !s->dead
 lib/iwarp/stream.c: stream_reads_out(s) < s->ord
 	may_fence asks first, and one Read is out at most
 lib/iwarp/stream.c: stream_must_serve(s)
-	siw_tx.c asks in the line before
+	siw_stream.c asks in the line before
 lib/iwarp/ssn.c: cfg->held_max < SSN_WINDOW
 	of depths that the device bounds
 lib/iwarp/ssn.c: q->now == SSN_NONE

@@ -3,22 +3,17 @@ noinst_LTLIBRARIES += lib/libsiw.la
 lib_libsiw_la_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/siw/siw.c lib/rnic/siw/siw.h lib/rnic/siw/siw_int.h lib/rnic/siw/siw_llp.h \
-	lib/rnic/siw/siw_accept.c \
 	lib/rnic/siw/siw_cm.c \
 	lib/rnic/siw/siw_linger.c \
-	lib/rnic/siw/siw_pend.c \
 	lib/rnic/siw/siw_qp.c \
-	lib/rnic/siw/siw_rx.c \
-	lib/rnic/siw/siw_tx.c \
+	lib/rnic/siw/siw_stream.c \
 	lib/rnic/siw/sctp/siw_sctp.c lib/rnic/siw/sctp/siw_sctp.h \
-	lib/rnic/siw/sctp/siw_sctp_cm.c \
 	lib/rnic/siw/sctp/siw_sctp_api.h \
 	lib/rnic/siw/sctp/siw_sctp_kernel.c \
-	lib/rnic/siw/sctp/siw_sctp_rx.c \
+	lib/rnic/siw/sctp/siw_sctp_session.c \
 	lib/rnic/siw/tcp/siw_tcp.c lib/rnic/siw/tcp/siw_tcp.h \
 	lib/rnic/siw/tcp/siw_tcp_cm.c \
 	lib/rnic/siw/tcp/siw_tcp_linger.c \
-	lib/rnic/siw/tcp/siw_tcp_path.c \
 	lib/rnic/siw/tcp/siw_tcp_rx.c
 # SCTP's stack, where there is one.
 if HAVE_USRSCTP

@@ -182,7 +182,7 @@ dev_free(struct siw_dev *dev)
 	stag_table_fini(&dev->stags);
 	timerq_fini(&dev->timers);
 	free(dev->slots);
-	free(dev->llp_dev);
+	free(dev->mpa);
 	free(dev);
 }
 
@@ -356,6 +356,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 		},
 		.llp = cfg->transport == SIW_SCTP ? &siw_sctp_llp : &siw_tcp_llp,
 		.transport = RNIC_TRANSPORT_IWARP,
+		.listen_fd = -1,
 		.loop = *loop,
 		.rng = rng,
 	};
@@ -388,9 +389,9 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 int
 siw_listening(const struct rnic_dev *rdev)
 {
-	const struct siw_dev *dev = CONTAINER_OF(rdev, const struct siw_dev, dev);
+	const struct siw_dev *dev = siw_dev(rdev);
 
-	return dev->acceptor != NULL ? dev->acceptor->fd : -1;
+	return dev->cfg.transport == SIW_TCP ? dev->listen_fd : -1;
 }
 
 void
@@ -398,8 +399,8 @@ siw_stop_listening(struct rnic_dev *rdev)
 {
 	struct siw_dev *dev = siw_dev(rdev);
 
-	if (dev->acceptor != NULL)
-		siw_acceptor_close(dev->acceptor);
+	if (dev->cfg.transport == SIW_TCP)
+		siw_accept_close(dev);
 }
 
 void

@@ -10,11 +10,7 @@
 #include "base/rng.h"
 #include "rnic/rnic.h"
 
-enum {
-	SIW_RTR_SEND = 1 << 0,
-	SIW_RTR_WRITE = 1 << 1,
-	SIW_RTR_READ = 1 << 2,
-};
+enum { SIW_RTR_SEND = 1 << 0, SIW_RTR_WRITE = 1 << 1, SIW_RTR_READ = 1 << 2 };
 
 /* The lower layer of DDP. */
 enum siw_transport {
@@ -50,8 +46,7 @@ struct siw_spare {
 struct siw_config {
 	char name[RNIC_NAME_MAX];     /* e.g. "siw0" */
 	struct sockaddr_storage addr; /* address of the device; the port is ignored */
-	uint16_t port_min;            /* port to listen on: the first free one of the range; 0 = any */
-	uint16_t port_max;
+	uint16_t port_min, port_max;  /* port to listen on: the first free one of the range; 0 = any */
 	/* SCTP in UDP: the UDP and SCTP port; 0: libusrsctp takes one of the range, the kernel does not use UDP. The
 	 * kernel has one UDP port for all, sysctl net.sctp.udp_port, which must be this one. */
 	uint16_t sctp_udp;

@@ -1,6 +1,6 @@
 /* Internals of the soft iWARP device. siw.c: device, memory, table of operations; siw_qp.c: queue pairs, requests,
- * completions; siw_cm.c and siw_pend.c: connection setup; siw_rx.c and siw_tx.c: the established stream; siw_linger.c:
- * ended connections with data to send. siw_llp.h hides the lower layer of DDP. */
+ * completions; siw_cm.c: connection setup; siw_stream.c: the established stream; siw_linger.c: ended connections with data
+ * to send. siw_llp.h hides the lower layer of DDP. */
 #pragma once
 
 #include "base/list.h"
@@ -39,31 +39,37 @@ struct siw_dev {
 	struct siw_config cfg;
 	struct depths_config depths; /* from cfg */
 	const struct siw_llp *llp;
-	void *llp_dev; /* owned by the LLP */
+
+	/* Owned by the LLP. */
+	union {
+		struct neg_config *mpa; /* of TCP, from cfg */
+		struct siw_sctp_dev *sctp;
+	};
+
 	struct rnic_loop loop;
 	struct rng *rng;
 	struct timerq timers;
 	struct stag_table stags;
 	struct siw_qp **slots; /* by index in the QPN */
-	uint32_t qp_cnt;
-	uint32_t next_slot;
+	uint32_t qp_cnt, next_slot;
 	uint64_t mr_bytes;
 	struct iface iface; /* of our address */
 	struct events events;
-	struct siw_acceptor *acceptor; /* TCP: owned by the LLP; NULL = none */
+	/* siw_accept_run(): accepted() owns the non-blocking descriptor of a peer that siw_may_come() admits. */
+	int listen_fd; /* -1: none */
+	void (*accepted)(struct siw_dev *, int fd, const struct unknown_peer *from);
+	struct timer accept_retry;
 	uint16_t port;
 	enum rnic_transport transport;
 	const char *stack;        /* SCTP, see struct rnic_info */
 	bool unfinished;          /* the LLP continues its work in the next turn */
 	struct list_node pending; /* siw_pend with incomplete request, oldest first */
 	struct list_node parked;  /* siw_pend with complete request, not expected by a QP yet */
-	unsigned pending_cnt;
-	unsigned parked_cnt;
+	unsigned pending_cnt, parked_cnt, linger_cnt[SIW_LINGER_KINDS];
 	struct list_node lingering[SIW_LINGER_KINDS]; /* siw_linger, oldest first */
-	unsigned linger_cnt[SIW_LINGER_KINDS];
-	struct list_node rx_list; /* siw_qp with bytes to read or decode */
-	struct list_node tx_list; /* siw_qp with data to send */
-	struct list_node cq_list; /* siw_qp with completions */
+	struct list_node rx_list;                     /* siw_qp with bytes to read or decode */
+	struct list_node tx_list;                     /* siw_qp with data to send */
+	struct list_node cq_list;                     /* siw_qp with completions */
 	struct siw_stats stats;
 	struct unknown_peers strangers; /* last peers counted */
 	bool ends;                      /* siw_ops.free was called */
@@ -81,13 +87,10 @@ struct siw_mr {
 
 /* A posted request. */
 struct siw_wr {
-	uint64_t wr_id;
-	uint64_t raddr;
-	uint32_t rkey;
-	uint32_t len;
+	uint64_t wr_id, raddr;
+	uint32_t rkey, len;
 	enum rnic_wr_op op;
-	uint16_t flags;
-	uint16_t sge_cnt;
+	uint16_t flags, sge_cnt;
 
 	union {
 		struct iovec sge[RNIC_SGE_MAX];
@@ -124,12 +127,17 @@ struct siw_qp {
 	bool connected; /* RNIC_EV_CONNECTED was reported */
 	struct rnic_remote remote;
 	uint32_t peer_qpn; /* from the peer's private data */
-	struct timer connect_timer;
-	struct timer nudge_timer;
+	struct timer connect_timer, nudge_timer;
 	bool nudge;                     /* another segment is due, of any content */
 	struct rnic_depths peer_depths; /* as sent by the peer */
 	/* stream */
-	void *llp; /* owned by the LLP */
+
+	/* Owned by the LLP. */
+	union {
+		struct siw_tcp *tcp;
+		struct siw_sctp *sctp;
+	};
+
 	struct stream stream;
 	size_t seg_max;  /* largest DDP segment sent */
 	bool tx_blocked; /* the LLP accepts no data now */
@@ -143,14 +151,10 @@ struct siw_qp {
 	struct stag_region fence_region; /* bytes for the fence */
 	/* completions not polled yet */
 	struct rnic_wc *cq;
-	uint32_t cq_mask;
-	uint32_t cq_head;
-	uint32_t cq_tail;
+	uint32_t cq_mask, cq_head, cq_tail;
 	uint32_t cq_recvs; /* of these, receives */
 	struct qp_events events;
-	struct list_node rx_node;
-	struct list_node tx_node;
-	struct list_node cq_node;
+	struct list_node rx_node, tx_node, cq_node;
 };
 
 static inline struct siw_dev *
@@ -181,7 +185,6 @@ void siw_qp_free(struct siw_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
 /* Frees memory that an idle QP does not need. */
 void siw_qp_rest(struct rnic_qp *);
-struct siw_qp *siw_qp_find(struct siw_dev *, uint32_t qpn);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
 
 /* Ends a lost or failed connection: closes the socket, flushes, reports. status: of the oldest request. term (may be
@@ -206,31 +209,7 @@ void siw_complete_sends(struct siw_qp *, uint32_t pos);
 /* Reports RNIC_EV_CREDITS if an exhausted member is available again. */
 void siw_credits_changed(struct siw_qp *);
 
-/* -- siw_accept.c -- */
-
-/* Opens the device's socket on the first free port of its range. open_on() creates it or returns a negative errno. Sets
- * dev->port and watches the socket. The descriptor, or a negative errno with *err a static text that names the faulty
- * setting. */
-int siw_open_port(struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port), rnic_io_cb, void *arg,
-    const char **err);
-
-/* Accepts a bounded number of connections per turn (dev->unfinished: more are left). Pauses when descriptors are
- * exhausted. */
-struct siw_acceptor {
-	struct siw_dev *dev;
-	int fd; /* -1: closed */
-	/* Owns the non-blocking descriptor. */
-	void (*accepted)(struct siw_dev *, int fd, const struct sockaddr_storage *from);
-	struct timer retry;
-};
-
-/* 0, or a negative errno as in siw_open_port(); then nothing needs closing. */
-int siw_acceptor_open(struct siw_acceptor *, struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port),
-    void (*accepted)(struct siw_dev *, int fd, const struct sockaddr_storage *from), const char **err);
-void siw_acceptor_run(struct siw_acceptor *);
-void siw_acceptor_close(struct siw_acceptor *);
-
-/* -- siw_cm.c: setup common to both sides and all LLPs -- */
+/* -- siw_cm.c: setup common to both sides and all LLPs; peers without queue pair; the listening port -- */
 
 /* qp_connect of both sides; the passive one only names the peer. */
 int siw_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
@@ -248,8 +227,6 @@ void siw_stream_start(struct siw_qp *, const struct mpa_pdata *peer, uint16_t or
 /* Reports CONNECTED once the stream runs and the user has called qp_connect. */
 void siw_cm_check_connected(struct siw_qp *);
 void siw_cm_connect_timeout(struct timer *);
-
-/* -- siw_pend.c: peers without queue pair -- */
 
 /* First member of the LLP's struct. */
 struct siw_pend {
@@ -272,11 +249,24 @@ void siw_pend_remove(struct siw_pend *);
 /* The request is complete, with these private data: passes it to the addressed QP, parks it for a while, or refuses it.
  * True: parked; false: ended. */
 bool siw_pend_dispatch(struct siw_pend *, struct span pdata);
-/* A QP expects its peer, which may be parked. */
-void siw_pend_expected(struct siw_qp *);
 void siw_pend_drop_all(struct siw_dev *);
 
-/* -- siw_rx.c -- */
+/* Opens the device's socket on the first free port of its range. open_on() creates it or returns a negative errno. Sets
+ * dev->port and watches the socket. The descriptor, or a negative errno with *err a static text that names the faulty
+ * setting. */
+int siw_open_port(struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port), rnic_io_cb, void *arg,
+    const char **err);
+
+/* Accepts connections on the first free port: 0, or a negative errno as in siw_open_port(); then nothing needs closing. */
+int siw_accept_open(struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port),
+    void (*accepted)(struct siw_dev *, int fd, const struct unknown_peer *from), const char **err);
+/* A bounded number per turn (dev->unfinished: more are left). Pauses when descriptors are exhausted. */
+void siw_accept_run(struct siw_dev *);
+void siw_accept_close(struct siw_dev *);
+/* Closes a connection by a reset. */
+void siw_close_reset(int fd);
+
+/* -- siw_stream.c -- */
 
 enum siw_seg {
 	SIW_SEG_TAKEN,
@@ -297,6 +287,19 @@ const char *siw_terminate_str(struct span segment);
  * may be NULL). */
 void siw_stream_lost(struct siw_qp *, const char *why, const char *last_words);
 
+/* Schedules sending. */
+void siw_tx_schedule(struct siw_qp *);
+/* The LLP may accept data again. */
+void siw_tx_unblocked(struct siw_qp *);
+void siw_flush(struct rnic_dev *);
+/* Queues the first segment of the active side, of this kind (RTR_*; 0: none negotiated). */
+void siw_tx_rtr(struct siw_qp *, unsigned rtr);
+void siw_nudge_timeout(struct timer *);
+/* Queues a Terminate; false if it must not be sent. */
+bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
+/* Turns requests into segments while there is room. */
+void siw_tx_fill(struct siw_qp *);
+
 /* -- siw_linger.c -- */
 
 /* The rest of an LLP's connection without owner; a timer is reserved for it. */
@@ -313,18 +316,3 @@ void siw_linger_start(struct siw_linger *, enum siw_linger_kind);
 /* Also for one that was not started. */
 void siw_linger_stop(struct siw_linger *);
 void siw_linger_end_all(struct siw_dev *);
-
-/* -- siw_tx.c -- */
-
-/* Schedules sending. */
-void siw_tx_schedule(struct siw_qp *);
-/* The LLP may accept data again. */
-void siw_tx_unblocked(struct siw_qp *);
-void siw_flush(struct rnic_dev *);
-/* Queues the first segment of the active side, of this kind (RTR_*; 0: none negotiated). */
-void siw_tx_rtr(struct siw_qp *, unsigned rtr);
-void siw_nudge_timeout(struct timer *);
-/* Queues a Terminate; false if it must not be sent. */
-bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
-/* Turns requests into segments while there is room. */
-void siw_tx_fill(struct siw_qp *);

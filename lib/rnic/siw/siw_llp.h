@@ -19,7 +19,7 @@ struct siw_llp {
 	/* Text of a timeout in each state. */
 	const char *const *timeout_why;
 
-	/* -- the device; the LLP's part is dev->llp_dev, freed by siw.c -- */
+	/* -- the device; the LLP's part (dev->mpa or dev->sctp) is freed by siw.c -- */
 
 	/* Accepts peers on dev->port; sets dev->transport. 0, or a negative errno with *err a static text that names
 	 * the faulty setting. */
@@ -35,7 +35,7 @@ struct siw_llp {
 	void (*pend_refuse)(struct siw_pend *, enum mpa_verdict);
 	void (*pend_drop)(struct siw_pend *);
 
-	/* -- a queue pair; the LLP's part is qp->llp -- */
+	/* -- a queue pair; the LLP's part is qp->tcp or qp->sctp -- */
 
 	/* 0 or -ENOMEM; qp_fini must follow in either case. */
 	int (*qp_init)(struct siw_qp *);

@@ -94,12 +94,7 @@ siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 void
 siw_credits_changed(struct siw_qp *qp)
 {
-	struct rnic_credits now;
-
-	if (qp->state != SIW_RTS || qp->sq.starved == 0)
-		return;
-	siw_credits(&qp->qp, &now);
-	if (sendq_has_more(&qp->sq, &now))
+	if (qp->state == SIW_RTS && sendq_has_more(&qp->sq, &qp->qp))
 		events_add(&qp->dev->events, &qp->events, RNIC_EV_CREDITS);
 }
 
@@ -206,14 +201,6 @@ siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 }
 
 /* -- QPNs -- */
-
-struct siw_qp *
-siw_qp_find(struct siw_dev *dev, uint32_t qpn)
-{
-	struct siw_qp *qp = dev->slots[qpn & ((1u << SIW_SLOT_BITS) - 1)];
-
-	return qp != NULL && qp->qp.qpn == qpn ? qp : NULL;
-}
 
 /* A free slot, least recently used first; 0 if all are used. Slots 0 and 1 stay free, and so do QPN 0 and 1. */
 static uint32_t

@@ -67,9 +67,7 @@ struct verbs_config {
 	uint8_t min_rnr_timer; /* [5] 0..31 */
 	/* iWARP cards, as in struct siw_config */
 	uint16_t mpa_port_min, mpa_port_max;
-	uint32_t connect_ms;
-	uint32_t answer_ms;
-	uint32_t fence_ms;
+	uint32_t connect_ms, answer_ms, fence_ms;
 	uint32_t busy_poll_us; /* polls for this time after the last completion before it sleeps; 0: never */
 	uint32_t max_qp;       /* our limit; that of the card applies as well */
 };

@@ -33,40 +33,33 @@ hand_back(struct verbs_cm *cm, struct verbs_job *job)
 	(void)!write(cm->evfd, &one, sizeof(one)); /* full: the eventfd is readable already */
 }
 
-/* Requires the lock, and releases it meanwhile. */
-static void
-next_job(struct verbs_worker *w)
-{
-	struct verbs_cm *cm = w->cm;
-	struct verbs_job *job = LIST_POP(struct verbs_job, &w->todo, node);
-	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
-
-	w->running = job;
-	pthread_mutex_unlock(&cm->lock);
-	job->run(job);
-	pthread_mutex_lock(&cm->lock);
-	if (job->cancelled) {
-		pthread_mutex_unlock(&cm->lock);
-		(void)ibv_modify_qp(job->hw, &error, IBV_QP_STATE);
-		pthread_mutex_lock(&cm->lock);
-	}
-	w->running = NULL;
-	hand_back(cm, job);
-}
-
 static void *
 worker_main(void *arg)
 {
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
 	struct verbs_worker *w = arg;
+	struct verbs_cm *cm = w->cm;
 
-	pthread_mutex_lock(&w->cm->lock);
-	while (!w->cm->quit) {
-		if (list_empty(&w->todo))
-			pthread_cond_wait(&w->more, &w->cm->lock);
-		else
-			next_job(w);
+	pthread_mutex_lock(&cm->lock);
+	while (!cm->quit) {
+		struct verbs_job *job = w->running = LIST_POP(struct verbs_job, &w->todo, node);
+
+		if (job == NULL) {
+			pthread_cond_wait(&w->more, &cm->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&cm->lock);
+		job->run(job);
+		pthread_mutex_lock(&cm->lock);
+		if (job->cancelled) {
+			pthread_mutex_unlock(&cm->lock);
+			(void)ibv_modify_qp(job->hw, &error, IBV_QP_STATE);
+			pthread_mutex_lock(&cm->lock);
+		}
+		w->running = NULL;
+		hand_back(cm, job);
 	}
-	pthread_mutex_unlock(&w->cm->lock);
+	pthread_mutex_unlock(&cm->lock);
 	return NULL;
 }
 

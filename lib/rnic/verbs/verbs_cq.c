@@ -37,17 +37,6 @@ static const struct meaning meanings[] = {
 	[IBV_WC_LOC_ACCESS_ERR] = { RNIC_WC_LOCAL_ERR, AT(other_errs), "the RDMA device has no access to our memory" },
 };
 
-/* For a status other than success. */
-static const struct meaning *
-meaning_of(unsigned status, bool recv)
-{
-	if (status == IBV_WC_LOC_LEN_ERR && recv)
-		return &too_long;
-	if (status < sizeof(meanings) / sizeof(meanings[0]) && meanings[status].why != NULL)
-		return &meanings[status];
-	return &local_error;
-}
-
 /* -- ended requests -- */
 
 static void
@@ -138,7 +127,9 @@ take_wc(struct verbs_qp *qp, const struct ibv_wc *wc)
 		return NULL;
 	}
 	if (wc->status != IBV_WC_SUCCESS) {
-		m = meaning_of(wc->status, recv);
+		bool known = wc->status < sizeof(meanings) / sizeof(meanings[0]) && meanings[wc->status].why != NULL;
+
+		m = wc->status == IBV_WC_LOC_LEN_ERR && recv ? &too_long : known ? &meanings[wc->status] : &local_error;
 		(*(uint64_t *)(void *)((char *)&qp->dev->stats + m->counter))++;
 		status = m->status;
 	}
@@ -342,7 +333,8 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, cq_node);
 
 		n += poll_qp(qp, wc + n, max - n);
-		verbs_credits_changed(qp);
+		if (qp->phase == VERBS_RTS && sendq_has_more(&qp->sq, &qp->qp))
+			verbs_event(qp, RNIC_EV_CREDITS);
 		verbs_qp_reap(qp);
 	}
 	while ((node = list_pop(&turn)) != NULL)

@@ -38,14 +38,6 @@ post_small(struct verbs_qp *qp, uint64_t id, enum ibv_wr_opcode op, uint32_t len
 	return ibv_post_send(qp->hw, &wr, &bad);
 }
 
-/* Some responders miss a first message that arrives just before they wait for it. They check again on further input.
- * Not a Read, whose answer could be mistaken for that of a later one. */
-static void
-nudge(struct verbs_qp *qp)
-{
-	qp->nudge_out = post_small(qp, VERBS_ID_NUDGE, IBV_WR_RDMA_WRITE, 0, FENCE_EMPTY_STAG, 0) == 0;
-}
-
 void
 verbs_fence(struct rnic_qp *rqp)
 {
@@ -62,8 +54,10 @@ on_delay(struct timer *t)
 {
 	struct verbs_qp *qp = CONTAINER_OF(t, struct verbs_qp, fence.delay_timer);
 
+	/* Some responders miss a first message that arrives just before they wait for it. They check again on further
+	 * input. Not a Read, whose answer could be mistaken for that of a later one. */
 	if (qp->phase == VERBS_CONNECTING)
-		nudge(qp);
+		qp->nudge_out = post_small(qp, VERBS_ID_NUDGE, IBV_WR_RDMA_WRITE, 0, FENCE_EMPTY_STAG, 0) == 0;
 	else
 		verbs_fence(&qp->qp);
 }
@@ -121,8 +115,8 @@ static void
 first_ended(struct verbs_qp *qp)
 {
 	timer_cancel(&qp->dev->timers, &qp->fence.delay_timer);
-	if (!qp->nudge_out)
-		verbs_iwarp_answered(qp);
+	if (!qp->nudge_out && qp->side == RNIC_ACTIVE && qp->phase == VERBS_CONNECTING)
+		verbs_qp_connected(qp, VERBS_RTS);
 }
 
 void

@@ -158,9 +158,7 @@ struct verbs_qp {
 	unsigned unacked; /* events read but not acknowledged */
 	struct timer timer;
 	struct qp_events events;
-	struct list_node node;
-	struct list_node cq_node;
-	struct list_node tx_node;
+	struct list_node node, cq_node, tx_node;
 };
 
 /* Operations to connect queue pairs of a transport. */
@@ -192,8 +190,7 @@ struct verbs_worker {
 
 /* Threads for blocking calls: one for transitions, one for the end of hardware. Some jobs have their own. */
 struct verbs_cm {
-	struct verbs_worker connects;
-	struct verbs_worker ends;
+	struct verbs_worker connects, ends;
 	pthread_mutex_t lock;
 	struct list_node done;
 	bool quit;
@@ -224,9 +221,7 @@ struct verbs_dev {
 	struct events events;
 	const char *troubled; /* the last trouble reported, and its time */
 	int64_t troubled_ns;
-	bool async_more; /* unread events may be left */
-	bool conn_more;
-	bool cq_more;
+	bool async_more, conn_more, cq_more; /* unread events may be left */
 	int64_t busy_until_ns;
 	struct idtable ids;       /* verbs_qp by the id of their CQ */
 	struct list_node qps;     /* all verbs_qp */
@@ -355,8 +350,6 @@ bool verbs_cm_cancel(struct verbs_qp *);
 /* -- verbs_iwarp.c -- */
 
 extern const struct verbs_connect_ops verbs_iwarp_ops;
-/* The first Read, which proves the connection, is answered. */
-void verbs_iwarp_answered(struct verbs_qp *);
 
 /* -- verbs_fence.c -- */
 
@@ -389,8 +382,6 @@ void verbs_flush(struct rnic_dev *);
 void verbs_chain_post(struct verbs_qp *);
 /* Posts a last request whose completion ends the queue; false if the card rejects it. */
 bool verbs_post_drain(struct verbs_qp *);
-/* Reports RNIC_EV_CREDITS if an exhausted member is available again. */
-void verbs_credits_changed(struct verbs_qp *);
 /* Schedules posting at the end of this turn. */
 static inline void
 verbs_tx_schedule(struct verbs_qp *qp)

@@ -66,13 +66,6 @@ verbs_conn_arm(struct verbs_qp *qp)
 	verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
 }
 
-static void
-set_connected(struct verbs_qp *qp)
-{
-	timer_cancel(&qp->dev->timers, &qp->timer);
-	verbs_qp_connected(qp, VERBS_RTS);
-}
-
 void
 verbs_conn_check_connected(struct verbs_qp *qp)
 {
@@ -81,14 +74,7 @@ verbs_conn_check_connected(struct verbs_qp *qp)
 	if (qp->conn->pdata.from_qpn != qp->remote.qpn)
 		verbs_qp_break(qp, "the link was taken over by another QP of the peer");
 	else
-		set_connected(qp);
-}
-
-void
-verbs_iwarp_answered(struct verbs_qp *qp)
-{
-	if (qp->side == RNIC_ACTIVE && qp->phase == VERBS_CONNECTING)
-		set_connected(qp);
+		verbs_qp_connected(qp, VERBS_RTS);
 }
 
 /* -- its end -- */
@@ -220,7 +206,6 @@ start_connect(struct verbs_qp *qp)
 		return "out of memory";
 	conn->qp = qp;
 	qp->conn = conn;
-	list_push(&iw->conns, &conn->node);
 	if (rdma_create_id(iw->channel, &conn->id, conn, RDMA_PS_TCP) != 0)
 		return "out of resources";
 	if (rdma_resolve_addr(
@@ -341,24 +326,11 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 }
 
 static void
-verbs_iwarp_handle(struct verbs_dev *dev, const struct rdma_cm_event *ev)
-{
-	struct verbs_conn *conn = ev->id->context;
-
-	/* The listening id has no connection. */
-	if (conn != NULL && conn->qp != NULL)
-		conn_event(conn, ev, &ev->param.conn);
-	else if (conn != NULL && ev->event != RDMA_CM_EVENT_ADDR_CHANGE && ev->event != RDMA_CM_EVENT_TIMEWAIT_EXIT)
-		verbs_conn_drop_parked(conn);
-	if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
-		verbs_set_gone(dev);
-}
-
-static void
 iwarp_read(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	struct rdma_cm_event *ev, copy;
+	struct verbs_conn *conn;
 	uint8_t pd[UINT8_MAX];
 
 	(void)fd;
@@ -379,10 +351,16 @@ iwarp_read(void *arg, int fd, unsigned events)
 			copy.param.conn.private_data_len = 0;
 		}
 		(void)rdma_ack_cm_event(ev);
+		conn = copy.id->context; /* NULL: the listening id, or a copy of it */
 		if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			verbs_iwarp_request(dev, &copy);
-		else
-			verbs_iwarp_handle(dev, &copy);
+		else if (conn != NULL && conn->qp != NULL)
+			conn_event(conn, &copy, &copy.param.conn);
+		else if (conn != NULL && copy.event != RDMA_CM_EVENT_ADDR_CHANGE &&
+		    copy.event != RDMA_CM_EVENT_TIMEWAIT_EXIT)
+			verbs_conn_drop_parked(conn);
+		if (copy.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			verbs_set_gone(dev);
 	}
 	dev->conn_more = true;
 }
@@ -398,7 +376,6 @@ iwarp_open(struct verbs_dev *dev, const char **why)
 	if (iw == NULL)
 		return -ENOMEM;
 	dev->iwarp = iw;
-	list_init(&iw->conns);
 	list_init(&iw->parked);
 	*why = "the kernel's RDMA connection manager (module rdma_ucm) cannot be used";
 	errno = 0;

@@ -12,7 +12,6 @@ struct verbs_iwarp {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listen;
 	struct sockaddr_storage addr; /* ours; port 0 */
-	struct list_node conns;       /* verbs_conn with a QP */
 	struct list_node parked;      /* verbs_conn without QP, oldest first */
 	unsigned parked_cnt;
 };

@@ -108,7 +108,6 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 	conn->qp = qp;
 	qp->conn = conn;
 	qp->side = RNIC_PASSIVE;
-	list_push(&conn->dev->iwarp->conns, &conn->node);
 	verbs_conn_pdata(qp, &to, pd);
 	verbs_qp_set_phase(qp, VERBS_CONNECTING, "peer connected");
 	verbs_conn_arm(qp);

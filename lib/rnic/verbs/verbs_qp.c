@@ -357,6 +357,7 @@ verbs_qp_rts(struct rnic_qp *rqp)
 void
 verbs_qp_connected(struct verbs_qp *qp, enum verbs_phase to)
 {
+	timer_cancel(&qp->dev->timers, &qp->timer);
 	verbs_qp_set_phase(qp, to, "connected");
 	verbs_event(qp, RNIC_EV_CONNECTED);
 }
@@ -466,17 +467,6 @@ released(struct verbs_job *job)
 	events_add(&qp->dev->events, &qp->events, RNIC_EV_QP_FREED);
 }
 
-/* Bounds the number of lingering QPs without user. */
-static bool
-may_linger(const struct verbs_dev *dev)
-{
-	unsigned n = 0;
-
-	LIST_EACH(const struct verbs_qp, qp, &dev->qps, node)
-		n += qp->phase == VERBS_LINGER && qp->user == VERBS_DESTROYED;
-	return n <= VERBS_LINGER_MAX;
-}
-
 void
 verbs_qp_reap(struct verbs_qp *qp)
 {
@@ -492,12 +482,16 @@ verbs_qp_reap(struct verbs_qp *qp)
 void
 verbs_qp_destroy(struct rnic_qp *rqp)
 {
+	unsigned lingering = 0;
+
 	if (rqp == NULL)
 		return;
 	struct verbs_qp *qp = verbs_qp(rqp);
 	verbs_qp_disconnect(rqp, false);
 	qp->user = VERBS_DESTROYED;
-	if (qp->phase == VERBS_LINGER && !may_linger(qp->dev))
+	LIST_EACH(const struct verbs_qp, other, &qp->dev->qps, node)
+		lingering += other->phase == VERBS_LINGER && other->user == VERBS_DESTROYED;
+	if (qp->phase == VERBS_LINGER && lingering > VERBS_LINGER_MAX)
 		stop(qp, "too many lingering queue pairs");
 	verbs_qp_reap(qp);
 }

@@ -21,18 +21,6 @@ verbs_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 		sendq_credits(&qp->sq, qp->sq.head - qp->sq_given, qp->sq.bytes, out);
 }
 
-void
-verbs_credits_changed(struct verbs_qp *qp)
-{
-	struct rnic_credits now;
-
-	if (qp->phase != VERBS_RTS || qp->sq.starved == 0)
-		return;
-	verbs_credits(&qp->qp, &now);
-	if (sendq_has_more(&qp->sq, &now))
-		verbs_event(qp, RNIC_EV_CREDITS);
-}
-
 /* -- sends and writes -- */
 
 /* The bytes of an inline request, one piece in our own memory until posted; for a card without inline data, until
@@ -54,19 +42,14 @@ chain_inline(struct verbs_qp *qp, uint32_t pos, struct ibv_sge *sge, const struc
 	};
 }
 
-/* Short writes as well, although their bytes stay valid: saves the card a fetch. And Linux's siw (6.1) sends wrong
- * bytes if up to 32 of them cross a page boundary, and reads them after the post call. */
-static bool
-is_inline(const struct rnic_send_wr *wr, size_t len)
-{
-	return (wr->flags & RNIC_INLINE) != 0 || (wr->op == RNIC_WR_WRITE && len <= VERBS_INLINE);
-}
-
 static void
 chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32_t pos, bool signaled)
 {
 	struct ibv_send_wr *to = &qp->chain->wr[qp->chain_cnt];
 	struct ibv_sge *sge = qp->chain->sge[qp->chain_cnt];
+	/* Short writes as well, although their bytes stay valid: saves the card a fetch. And Linux's siw (6.1) sends wrong
+	 * bytes if up to 32 of them cross a page boundary, and reads them after the post call. */
+	bool copied = (wr->flags & RNIC_INLINE) != 0 || (wr->op == RNIC_WR_WRITE && len <= VERBS_INLINE);
 	unsigned flags = 0;
 
 	*to = (struct ibv_send_wr){
@@ -75,7 +58,7 @@ chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32
 		.num_sge = (int)wr->sge_cnt,
 		.opcode = wr->op == RNIC_WR_SEND ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
 	};
-	if (is_inline(wr, len)) {
+	if (copied) {
 		chain_inline(qp, pos, sge, wr);
 		to->num_sge = len > 0 ? 1 : 0;
 		flags |= qp->msg_mr == NULL ? IBV_SEND_INLINE : 0u;

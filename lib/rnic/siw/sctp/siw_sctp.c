@@ -11,8 +11,8 @@
 static void
 flush(struct siw_dev *dev)
 {
-	if (siw_sctp_stack(dev)->flush != NULL)
-		siw_sctp_stack(dev)->flush(dev);
+	if (dev->sctp->stack->flush != NULL)
+		dev->sctp->stack->flush(dev);
 }
 
 bool
@@ -20,8 +20,7 @@ siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
 {
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)message, .iov_len = (size_t)len };
 	struct siw_dev *dev = a->dev;
-	bool said = len > 0 &&
-	    siw_sctp_stack(dev)->send(a, sctp_ddp_values[siw_sctp_profile(dev)].ppid_control, &iov, 1) == 0;
+	bool said = len > 0 && dev->sctp->stack->send(a, siw_sctp_values(dev)->ppid_control, &iov, 1) == 0;
 
 	flush(dev);
 	return said;
@@ -40,7 +39,7 @@ siw_assoc_init(struct siw_assoc *a, struct siw_dev *dev, const struct unknown_pe
 	a->message_max = message_max;
 	siw_linger_init(&a->linger, dev, linger_over);
 	list_init(&a->node);
-	list_push(&((struct siw_sctp_dev *)dev->llp_dev)->assocs, &a->node);
+	list_push(&dev->sctp->assocs, &a->node);
 	return 0;
 }
 
@@ -59,7 +58,7 @@ siw_assoc_is_over(struct siw_assoc *a, unsigned budget)
 	struct siw_assoc_msg msg;
 
 	for (unsigned i = 0; i < budget && (in == SIW_ASSOC_MESSAGE || in == SIW_ASSOC_UP); i++)
-		in = siw_sctp_stack(a->dev)->take(a, &msg);
+		in = a->dev->sctp->stack->take(a, &msg);
 	return in == SIW_ASSOC_LOST || in == SIW_ASSOC_CLOSED;
 }
 
@@ -71,11 +70,11 @@ open_stack(struct siw_dev *dev, const struct siw_sctp_stack *stack, const char *
 	int rc = stack->open(dev, err);
 
 	if (rc < 0) {
-		free(dev->llp_dev);
-		dev->llp_dev = NULL;
+		free(dev->sctp);
+		dev->sctp = NULL;
 		return rc;
 	}
-	((struct siw_sctp_dev *)dev->llp_dev)->stack = stack;
+	dev->sctp->stack = stack;
 	return 0;
 }
 
@@ -96,26 +95,26 @@ listen_on(struct siw_dev *dev, const char **err)
 		dev->transport = dev->cfg.sctp_udp != 0 ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP_SCTP;
 	}
 	if (rc == 0)
-		dev->stack = siw_sctp_stack(dev)->name;
+		dev->stack = dev->sctp->stack->name;
 	return rc;
 }
 
 static void
 unlisten(struct siw_dev *dev)
 {
-	siw_sctp_stack(dev)->close(dev);
+	dev->sctp->stack->close(dev);
 }
 
 static void
 go_on(struct siw_dev *dev)
 {
-	siw_sctp_stack(dev)->go_on(dev);
+	dev->sctp->stack->go_on(dev);
 }
 
 static int
 qp_init(struct siw_qp *qp)
 {
-	struct siw_sctp *s = qp->llp = calloc(1, sizeof(*s));
+	struct siw_sctp *s = qp->sctp = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return -ENOMEM;
@@ -126,7 +125,7 @@ qp_init(struct siw_qp *qp)
 static void
 qp_fini(struct siw_qp *qp)
 {
-	struct siw_sctp *s = siw_sctp(qp);
+	struct siw_sctp *s = qp->sctp;
 
 	if (s == NULL)
 		return;
@@ -146,31 +145,31 @@ connect_error(int err)
 static bool
 room(const struct siw_qp *qp, size_t payload_len)
 {
-	return segq_room(&siw_sctp(qp)->out, payload_len);
+	return segq_room(&qp->sctp->out, payload_len);
 }
 
 static void
 siw_sctp_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
 {
-	segq_put(&siw_sctp(qp)->out, h, payload);
+	segq_put(&qp->sctp->out, h, payload);
 }
 
 static size_t
 queued(const struct siw_qp *qp)
 {
-	return siw_sctp(qp)->out.bytes;
+	return qp->sctp->out.bytes;
 }
 
 static bool
 is_empty(const struct siw_qp *qp)
 {
-	return segq_empty(&siw_sctp(qp)->out);
+	return segq_empty(&qp->sctp->out);
 }
 
 static void
 push_begin(struct siw_qp *qp)
 {
-	size_t path = siw_sctp(qp)->assoc->message_max - SCTP_DDP_SSN_LEN, own = qp->dev->cfg.fpdu_max;
+	size_t path = qp->sctp->assoc->message_max - SCTP_DDP_SSN_LEN, own = qp->dev->cfg.fpdu_max;
 
 	qp->seg_max = own != 0 && own < path ? own : path;
 }
@@ -178,12 +177,12 @@ push_begin(struct siw_qp *qp)
 static enum siw_push
 push(struct siw_qp *qp, size_t *sent)
 {
-	struct siw_sctp *s = siw_sctp(qp);
-	const struct sctp_ddp_values *v = &sctp_ddp_values[siw_sctp_profile(qp->dev)];
+	struct siw_sctp *s = qp->sctp;
+	const struct sctp_ddp_values *v = siw_sctp_values(qp->dev);
 	size_t max = s->assoc->message_max;
 	struct iovec iov[SEGQ_IOV_MAX];
 	unsigned cnt = segq_peek(&s->out, s->session.tx_ssn, max, iov);
-	int rc = siw_sctp_stack(qp->dev)->send(s->assoc, v->ppid_segment, iov, cnt);
+	int rc = qp->dev->sctp->stack->send(s->assoc, v->ppid_segment, iov, cnt);
 
 	if (rc == -EAGAIN)
 		return SIW_PUSH_BLOCKED;
@@ -202,43 +201,39 @@ push(struct siw_qp *qp, size_t *sent)
 
 /* -- the end -- */
 
-/* All that is queued, and what the queue pair still makes. False: it did not go. */
-static bool
-say_all(struct siw_qp *qp)
-{
-	size_t sent = 0;
-
-	siw_sctp_stack(qp->dev)->last_words(siw_sctp(qp)->assoc);
-	for (siw_tx_fill(qp); !is_empty(qp); siw_tx_fill(qp))
-		if (push(qp, &sent) != SIW_PUSH_SENT)
-			return false;
-	return true;
-}
-
 static void
 siw_sctp_finish(struct siw_qp *qp, bool last_word)
 {
-	struct siw_sctp *s = siw_sctp(qp);
+	struct siw_sctp *s = qp->sctp;
 	uint8_t message[SCTP_DDP_CONTROL_MAX];
 	struct siw_assoc *a = s->assoc;
+	struct siw_dev *dev = qp->dev;
+	bool in_order = true;
+	size_t sent = 0;
 
 	if (a == NULL || s->ending)
 		return;
 	s->ending = true;
-	/* A session that the peer ended, or that never was one, ends in order when nothing is cut off by that. */
-	bool in_order = last_word
-	    ? say_all(qp)
-	    : is_empty(qp) && (s->session.state == DDP_SESSION_ENDED || s->session.state == DDP_SESSION_FAILED);
+	if (last_word) {
+		/* All that is queued, and what the queue pair still makes. */
+		dev->sctp->stack->last_words(a);
+		for (siw_tx_fill(qp); in_order && !is_empty(qp); siw_tx_fill(qp))
+			in_order = push(qp, &sent) == SIW_PUSH_SENT;
+	} else {
+		/* A session that the peer ended, or that never was one, ends in order if that cuts nothing off. */
+		in_order = is_empty(qp) &&
+		    (s->session.state == DDP_SESSION_ENDED || s->session.state == DDP_SESSION_FAILED);
+	}
 	if (in_order && ddp_session_may(&s->session, DDP_SESSION_TERMINATE))
 		in_order = siw_sctp_say(a, message, ddp_session_terminate(&s->session, message, sizeof(message)));
 	s->assoc = NULL;
-	siw_sctp_stack(qp->dev)->end(a, in_order);
+	dev->sctp->stack->end(a, in_order);
 }
 
 static void
 recv_posted(struct siw_qp *qp)
 {
-	if (siw_sctp(qp)->held)
+	if (qp->sctp->held)
 		siw_rx_schedule(qp);
 }
 
@@ -247,8 +242,8 @@ recv_posted(struct siw_qp *qp)
 static void
 conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 {
-	if (siw_sctp(qp)->assoc != NULL)
-		siw_sctp_stack(qp->dev)->info(siw_sctp(qp)->assoc, out);
+	if (qp->sctp->assoc != NULL)
+		qp->dev->sctp->stack->info(qp->sctp->assoc, out);
 }
 
 /* Stacks smooth round trips, which delayed acknowledgements of lone messages lengthen: the shortest one counts, that of the set-up as a
@@ -256,7 +251,7 @@ conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 void
 siw_sctp_learn_rtt(struct siw_qp *qp)
 {
-	struct siw_sctp *s = siw_sctp(qp);
+	struct siw_sctp *s = qp->sctp;
 	struct rnic_conn_info info = { 0 };
 
 	s->rtt_asked_ns = qp->dev->dev.now_ns;
@@ -272,7 +267,7 @@ siw_sctp_learn_rtt(struct siw_qp *qp)
 static int64_t
 path_rtt(struct siw_qp *qp)
 {
-	struct siw_sctp *s = siw_sctp(qp);
+	struct siw_sctp *s = qp->sctp;
 
 	if (qp->dev->dev.now_ns - s->rtt_asked_ns >= FRESH_NS)
 		siw_sctp_learn_rtt(qp);
@@ -282,8 +277,8 @@ path_rtt(struct siw_qp *qp)
 static void
 rest(struct siw_qp *qp)
 {
-	segq_rest(&siw_sctp(qp)->out);
-	ssn_rest(&siw_sctp(qp)->order);
+	segq_rest(&qp->sctp->out);
+	ssn_rest(&qp->sctp->order);
 }
 
 static const char *const timeout_why[SIW_CLOSED + 1] = {

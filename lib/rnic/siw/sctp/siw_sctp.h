@@ -1,9 +1,7 @@
-/*
- * DDP over SCTP as a soft iWARP device's LLP (siw_llp.h; RFC 5043, RFC 6581 7): what its files share. A queue pair has an
- * association of its own, stream 0 of it. siw_sctp.c: the table, birth, sending and end; siw_sctp_cm.c: set-up in both roles;
- * siw_sctp_rx.c: messages that arrive. They do not know which stack runs the association: siw_sctp_kernel.c is Linux's,
- * siw_sctp_user.c is libusrsctp in UDP.
- */
+/* DDP over SCTP as LLP of a soft iWARP device (siw_llp.h; RFC 5043, RFC 6581 7). A queue pair has an association of its
+ * own, stream 0 of it. siw_sctp.c: table of operations, start, sending and end; siw_sctp_session.c: set-up in both roles,
+ * messages of the peer. They do not depend on the stack of the association: siw_sctp_kernel.c is Linux's,
+ * siw_sctp_user.c is libusrsctp in UDP. */
 #pragma once
 
 #include "iwarp/ddp_session.h"
@@ -12,6 +10,8 @@
 #include "rnic/siw/siw_llp.h"
 
 /* -- stacks -- */
+
+#define SIW_SCTP_MESSAGE_ROOM 65536
 
 /* An association; first member of the stack's own struct. */
 struct siw_assoc {
@@ -47,8 +47,8 @@ struct siw_assoc_msg {
 
 struct siw_sctp_stack {
 	const char *name; /* struct rnic_info.stack */
-	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; dev->llp_dev begins with a struct
-	 * siw_sctp_dev. -EPROTONOSUPPORT: there is no such stack here, and another one may do. */
+	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; sets
+	 * dev->sctp. -EPROTONOSUPPORT: there is no such stack here, and another one may do. */
 	int (*open)(struct siw_dev *, const char **err);
 	/* Nobody comes any more; associations go on. */
 	void (*close)(struct siw_dev *);
@@ -75,10 +75,11 @@ struct siw_sctp_stack {
 
 extern const struct siw_sctp_stack siw_sctp_kernel, siw_sctp_user;
 
-/* dev->llp_dev; first member of the stack's own struct. */
+/* Of a device; first member of the stack's own struct, if it has one. */
 struct siw_sctp_dev {
 	const struct siw_sctp_stack *stack;
 	struct list_node assocs;
+	uint8_t message[SIW_SCTP_MESSAGE_ROOM]; /* the last one taken */
 };
 
 /* Of a stack's take(): the association is lost. */
@@ -115,28 +116,16 @@ struct siw_sctp {
 	int64_t rtt_ns, rtt_asked_ns; /* the shortest that was seen: -1 none, 0 one below a millisecond */
 };
 
-static inline struct siw_sctp *
-siw_sctp(const struct siw_qp *qp)
-{
-	return qp->llp;
-}
-
-static inline const struct siw_sctp_stack *
-siw_sctp_stack(const struct siw_dev *dev)
-{
-	return ((const struct siw_sctp_dev *)dev->llp_dev)->stack;
-}
-
 static inline enum sctp_ddp_profile
-siw_sctp_profile_of(const struct siw_config *cfg)
+siw_sctp_profile(const struct siw_config *cfg)
 {
 	return cfg->sctp_profile == SIW_DRAFT00 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
 }
 
-static inline enum sctp_ddp_profile
-siw_sctp_profile(const struct siw_dev *dev)
+static inline const struct sctp_ddp_values *
+siw_sctp_values(const struct siw_dev *dev)
 {
-	return siw_sctp_profile_of(&dev->cfg);
+	return &sctp_ddp_values[siw_sctp_profile(&dev->cfg)];
 }
 
 /* -- siw_sctp.c -- */
@@ -153,24 +142,12 @@ void siw_sctp_learn_rtt(struct siw_qp *);
 /* Sends a message of session control, as the session has made it (len, or a negative errno). False: it could not. */
 bool siw_sctp_say(struct siw_assoc *, const uint8_t *message, int len);
 
-/* -- siw_sctp_cm.c -- */
+/* -- siw_sctp_session.c -- */
 
-void siw_sctp_session_init(struct ddp_session *, const struct siw_dev *, bool active);
 int siw_sctp_connect(struct siw_qp *);
-/* The association that siw_sctp_connect() began is up. */
-void siw_sctp_up(struct siw_qp *);
-/* The peer accepted, with these private data. False: the queue pair is broken. */
-bool siw_sctp_accepted(struct siw_qp *, struct span pdata);
 /* A peer has made an association. */
 void siw_sctp_came(struct siw_assoc *);
 void siw_sctp_pend_adopt(struct siw_pend *, struct siw_qp *);
 void siw_sctp_pend_refuse(struct siw_pend *, enum mpa_verdict);
 void siw_sctp_pend_drop(struct siw_pend *);
-
-/* -- siw_sctp_rx.c -- */
-
-/* A mistake of the peer's that the session knows: says what may be said, and breaks the QP. */
-void siw_sctp_broken(struct siw_qp *);
 void siw_sctp_rx_turn(struct siw_qp *);
-/* struct siw_assoc.ready of a queue pair's. */
-void siw_sctp_qp_ready(void *qp);

@@ -1,7 +1,5 @@
-/*
- * The sockets API of SCTP (RFC 6458) as both stacks use it: options, what is received, paths. Their structs and names come from headers
- * that exclude each other: to be included behind the stack's own.
- */
+/* The sockets API of SCTP (RFC 6458) as both stacks use it: options, what is received, paths. Their structs and
+ * names come from headers that exclude each other: to be included behind the stack's own. */
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +19,7 @@ siw_sctp_configure(const void *so, siw_sctp_set *set, const struct siw_config *c
 {
 	static const uint16_t events[] = { SCTP_ASSOC_CHANGE, SCTP_ADAPTATION_INDICATION, SCTP_SHUTDOWN_EVENT };
 	const int on = 1;
-	const struct sctp_setadaptation ind = { sctp_ddp_values[siw_sctp_profile_of(cfg)].adaptation };
+	const struct sctp_setadaptation ind = { sctp_ddp_values[siw_sctp_profile(cfg)].adaptation };
 	const struct sctp_initmsg init = { .sinit_num_ostreams = 1,
 		.sinit_max_instreams = 1,
 		.sinit_max_attempts = SIW_SCTP_CONNECT_TRIES,
@@ -54,7 +52,7 @@ siw_sctp_notified(struct siw_assoc *a, const void *bytes, size_t len, struct siw
 		return SIW_ASSOC_NOTHING;
 	switch (n->sn_header.sn_type) {
 	case SCTP_ADAPTATION_INDICATION:
-		if (n->sn_adaptation_event.sai_adaptation_ind != sctp_ddp_values[siw_sctp_profile(a->dev)].adaptation)
+		if (n->sn_adaptation_event.sai_adaptation_ind != siw_sctp_values(a->dev)->adaptation)
 			return siw_assoc_lost(out, "the peer does another thing than DDP on SCTP");
 		a->is_up = true;
 		return SIW_ASSOC_UP;
@@ -88,12 +86,14 @@ struct siw_received {
 	const char *lost; /* of a negative result: why the association is lost; NULL: there is nothing now */
 };
 
-/* As struct siw_sctp_stack.take: receive() has a notification or a message in bytes, and came_up() is called when the stack has the
+/* As struct siw_sctp_stack.take: receive() puts a notification or a message into dev->sctp->message, and came_up() is called when the stack has the
  * association up. */
 static inline enum siw_assoc_in
-siw_sctp_take(struct siw_assoc *a, const uint8_t *bytes, ssize_t (*receive)(struct siw_assoc *, struct siw_received *),
+siw_sctp_take(struct siw_assoc *a, ssize_t (*receive)(struct siw_assoc *, struct siw_received *),
     void (*came_up)(struct siw_assoc *), struct siw_assoc_msg *out)
 {
+	const uint8_t *bytes = a->dev->sctp->message;
+
 	for (;;) {
 		struct siw_received r = { 0 };
 		ssize_t n = receive(a, &r);

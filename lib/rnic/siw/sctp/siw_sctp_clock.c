@@ -1,8 +1,6 @@
-/*
- * Time for libusrsctp. The library compares time that timers take with gettimeofday(), the wall clock: where that is
+/* Time for libusrsctp. The library compares time that timers take with gettimeofday(), the wall clock: where that is
  * set back by some seconds, associations that retransmit die. So the program has its own, which goes on from the
- * wall clock's time at its first call as the monotonic clock does. Nothing else of smcrd calls it.
- */
+ * wall clock's time at its first call as the monotonic clock does. Nothing else of smcrd calls it. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/time.h>

@@ -1,7 +1,6 @@
-/*
- * Soft iWARP, DDP over SCTP: associations by Linux's SCTP, one socket each; see siw_sctp.h. As protocol 132, with as many paths as
- * the peer has addresses, or in UDP (RFC 6951), if the configuration names its port. Needs no privilege, but the kernel's module.
- */
+/* Soft iWARP, DDP over SCTP: associations by Linux's SCTP, one socket each; see siw_sctp.h. As protocol 132, with as
+ * many paths as the peer has addresses, or in UDP (RFC 6951), if the configuration names its port. Needs no
+ * privilege, but the kernel's module. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,8 +18,7 @@
 #define BUFFER (1024 * 1024) /* of a socket, each way; the kernel counts its own overhead, and has a limit of its own */
 #define LAST_WORDS (1024 * 1024) /* kept beyond that */
 #define MESSAGE_MAX (9216 - 100) /* that we send */
-#define MESSAGE_ROOM 65536
-#define SKB_LEAST 256 /* what the kernel counts for a message at least */
+#define SKB_LEAST 256            /* what the kernel counts for a message at least */
 static_assert(2 * BUFFER / SKB_LEAST + SIW_MAX_SQ < 32767, "as in siw_sctp_user.c");
 #define MESSAGE_STEP 64 /* shorter by so much, when the kernel does not know yet how short */
 #define SACK_MS 50
@@ -47,22 +45,10 @@ struct kernel_assoc {
 	int64_t looked_ns; /* the turn in which errors were asked for last */
 };
 
-struct kernel_dev {
-	struct siw_sctp_dev sctp;
-	struct siw_acceptor acceptor;
-	uint8_t message[MESSAGE_ROOM]; /* the last one taken */
-};
-
 static struct kernel_assoc *
 kernel_assoc(struct siw_assoc *a)
 {
 	return CONTAINER_OF(a, struct kernel_assoc, assoc);
-}
-
-static struct kernel_dev *
-kernel_dev(const struct siw_dev *dev)
-{
-	return dev->llp_dev;
 }
 
 /* -- sockets -- */
@@ -77,21 +63,6 @@ static bool
 set_of(const void *fd, int option, const void *value, size_t len)
 {
 	return set(*(const int *)fd, option, value, len);
-}
-
-/* Sockets that are accepted inherit all of this. */
-static bool
-configure(int fd, const struct siw_config *cfg)
-{
-	const int buffer = BUFFER;
-	const struct sctp_sack_info sack = { .sack_delay = SACK_MS, .sack_freq = 2 };
-	const struct sctp_paddrparams path = { .spp_flags = SPP_HB_DISABLE };
-
-	/* As much as the host allows. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-	return siw_sctp_configure(&fd, set_of, cfg) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
-	    set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path));
 }
 
 static bool
@@ -111,18 +82,24 @@ bind_all(int fd, const struct siw_config *cfg, uint16_t port)
 	return true;
 }
 
-/* Bound to all addresses of the device. A descriptor, or a negative errno. */
+/* Bound to all addresses of the device; accepted sockets inherit the options. A descriptor, or a negative errno. */
 static int
 socket_on(const struct siw_config *cfg, uint16_t port)
 {
-	const int on = 1;
+	const int on = 1, buffer = BUFFER;
+	const struct sctp_sack_info sack = { .sack_delay = SACK_MS, .sack_freq = 2 };
+	const struct sctp_paddrparams path = { .spp_flags = SPP_HB_DISABLE };
 	int fd = socket(cfg->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_SCTP), err;
 
 	if (fd < 0)
 		return errno == ESOCKTNOSUPPORT ? -EPROTONOSUPPORT : -errno;
 	if (port != 0) /* what is left of an earlier one is no harm; two that listen exclude each other all the same */
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (configure(fd, cfg) && bind_all(fd, cfg, port))
+	/* As much as the host allows. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	if (siw_sctp_configure(&fd, set_of, cfg) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
+	    set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) && bind_all(fd, cfg, port))
 		return fd;
 	err = errno;
 	close(fd);
@@ -148,15 +125,13 @@ static void ready(void *arg, int fd, unsigned events);
 static void
 assoc_free(struct kernel_assoc *k)
 {
-	const struct linger now = { .l_onoff = 1 };
 	struct siw_dev *dev = k->assoc.dev;
 	struct list_node *n;
 
 	while ((n = list_pop(&k->rests)) != NULL)
 		free(CONTAINER_OF(n, struct rest, node));
 	dev->loop.unwatch(dev->loop.ctx, k->fd);
-	(void)setsockopt(k->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(k->fd);
+	siw_close_reset(k->fd);
 	siw_assoc_fini(&k->assoc);
 	free(k);
 }
@@ -169,13 +144,12 @@ linger_over(struct siw_linger *l)
 
 /* Takes over the descriptor. NULL: it is closed. */
 static struct kernel_assoc *
-assoc_new(struct siw_dev *dev, int fd, const struct sockaddr_storage *peer)
+assoc_new(struct siw_dev *dev, int fd, const struct unknown_peer *from)
 {
-	const struct unknown_peer from = unknown_peer_of(peer);
 	struct kernel_assoc *k = calloc(1, sizeof(*k));
 
 	if (k == NULL ||
-	    siw_assoc_init(&k->assoc, dev, &from, max_u32(min_u32(MESSAGE_MAX, dev->iface.mtu), SEGQ_MESSAGE_MIN),
+	    siw_assoc_init(&k->assoc, dev, from, max_u32(min_u32(MESSAGE_MAX, dev->iface.mtu), SEGQ_MESSAGE_MIN),
 	        linger_over) < 0) {
 		free(k);
 		close(fd);
@@ -209,7 +183,8 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 		close(fd);
 		return rc;
 	}
-	struct kernel_assoc *k = assoc_new(dev, fd, &peer);
+	const struct unknown_peer to = unknown_peer_of(&peer);
+	struct kernel_assoc *k = assoc_new(dev, fd, &to);
 	if (k == NULL)
 		return -ENOMEM;
 	*out = &k->assoc;
@@ -233,25 +208,17 @@ union peer_addrs {
 	uint8_t bytes[sizeof(struct sctp_getaddrs) + 16 * sizeof(struct sockaddr_in6)];
 };
 
-static bool
-has_several_paths(int fd)
-{
-	union peer_addrs u = { 0 };
-	socklen_t len = sizeof(u);
-
-	/* With ENOMEM there are more than fit. */
-	return getsockopt(fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &u, &len) < 0 ? errno == ENOMEM : u.head.addr_num > 1;
-}
-
 static void
 came_up(struct siw_assoc *a)
 {
 	const struct sctp_paddrparams beat = { .spp_flags = SPP_HB_ENABLE, .spp_hbinterval = HEARTBEAT_MS };
 	struct kernel_assoc *k = kernel_assoc(a);
+	union peer_addrs u = { 0 };
+	socklen_t len = sizeof(u);
 
 	follow_path(k);
-	/* One path is looked after by soft iWARP itself, and an idle link sends nothing. */
-	if (has_several_paths(k->fd))
+	/* One path is checked by soft iWARP itself, and an idle link sends nothing. With ENOMEM there are more than fit. */
+	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &u, &len) < 0 ? errno == ENOMEM : u.head.addr_num > 1)
 		(void)set(k->fd, SCTP_PEER_ADDR_PARAMS, &beat, sizeof(beat));
 }
 
@@ -404,21 +371,6 @@ send_rests(struct kernel_assoc *k)
 
 /* -- what arrives -- */
 
-/* Behind an ABORT nothing is taken, not even what came before it and is still in the socket: the peer may have moved on to another link
- * meanwhile, and written newer bytes there. Asked once a turn, as an ABORT that comes later in it is older than nothing that this turn
- * has seen of other links. */
-static bool
-is_reset(struct kernel_assoc *k)
-{
-	socklen_t len = sizeof(int);
-	int err = 0;
-
-	if (k->looked_ns == k->assoc.dev->dev.now_ns)
-		return false;
-	k->looked_ns = k->assoc.dev->dev.now_ns;
-	return getsockopt(k->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0;
-}
-
 static ssize_t
 receive(struct siw_assoc *a, struct siw_received *r)
 {
@@ -426,7 +378,7 @@ receive(struct siw_assoc *a, struct siw_received *r)
 		struct cmsghdr align;
 		uint8_t bytes[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
 	} control;
-	struct iovec iov = { .iov_base = kernel_dev(a->dev)->message, .iov_len = MESSAGE_ROOM };
+	struct iovec iov = { .iov_base = a->dev->sctp->message, .iov_len = SIW_SCTP_MESSAGE_ROOM };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
 	};
@@ -452,9 +404,17 @@ receive(struct siw_assoc *a, struct siw_received *r)
 static enum siw_assoc_in
 take(struct siw_assoc *a, struct siw_assoc_msg *out)
 {
-	if (is_reset(kernel_assoc(a)))
+	struct kernel_assoc *k = kernel_assoc(a);
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	/* After an ABORT nothing is taken, not even older messages in the socket: the peer may have moved to another link
+	 * and written newer bytes there. Checked once a turn: a later ABORT is older than nothing that this turn has seen
+	 * of other links. */
+	if (k->looked_ns != a->dev->dev.now_ns && (getsockopt(k->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0))
 		return siw_assoc_silent(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
-	return siw_sctp_take(a, kernel_dev(a->dev)->message, receive, came_up, out);
+	k->looked_ns = a->dev->dev.now_ns;
+	return siw_sctp_take(a, receive, came_up, out);
 }
 
 /* -- the end -- */
@@ -487,17 +447,10 @@ siw_sctp_kernel_end(struct siw_assoc *a, bool in_order)
 /* -- the device -- */
 
 static void
-accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
+accepted(struct siw_dev *dev, int fd, const struct unknown_peer *from)
 {
-	const struct linger reset = { .l_onoff = 1 };
-	const struct unknown_peer who = unknown_peer_of(from);
-
-	if (!siw_may_come(dev, &who)) {
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-		close(fd);
-		return;
-	}
 	struct kernel_assoc *k = assoc_new(dev, fd, from);
+
 	if (k == NULL)
 		dev->stats.no_memory++;
 	else
@@ -521,18 +474,17 @@ kernel_has_udp(const struct siw_config *cfg)
 static int
 open_dev(struct siw_dev *dev, const char **err)
 {
-	struct kernel_dev *d = dev->llp_dev = calloc(1, sizeof(*d));
-
 	*err = "memory";
-	if (d == NULL)
+	dev->sctp = calloc(1, sizeof(*dev->sctp));
+	if (dev->sctp == NULL)
 		return -ENOMEM;
-	list_init(&d->sctp.assocs);
-	int rc = siw_acceptor_open(&d->acceptor, dev, listen_on, accepted, err);
+	list_init(&dev->sctp->assocs);
+	int rc = siw_accept_open(dev, listen_on, accepted, err);
 	if (rc == -EPROTONOSUPPORT)
 		*err = "SCTP: the kernel has none (module sctp)";
 	if (rc == 0 && dev->cfg.sctp_udp != 0 && !kernel_has_udp(&dev->cfg)) {
 		*err = "SCTP in UDP: sysctl net.sctp.udp_port is not sctp_udp";
-		siw_acceptor_close(&d->acceptor);
+		siw_accept_close(dev);
 		rc = -EPROTONOSUPPORT;
 	}
 	return rc;
@@ -541,26 +493,18 @@ open_dev(struct siw_dev *dev, const char **err)
 static void
 close_dev(struct siw_dev *dev)
 {
-	struct kernel_dev *d = kernel_dev(dev);
-
-	siw_acceptor_close(&d->acceptor);
+	siw_accept_close(dev);
 	/* Those that end have had their time; others there are none any more. */
-	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node)
+	LIST_EACH(struct siw_assoc, a, &dev->sctp->assocs, node)
 		assoc_free(kernel_assoc(a));
 	dev->unfinished = false;
-}
-
-static void
-go_on(struct siw_dev *dev)
-{
-	siw_acceptor_run(&kernel_dev(dev)->acceptor);
 }
 
 const struct siw_sctp_stack siw_sctp_kernel = {
 	.name = "kernel",
 	.open = open_dev,
 	.close = close_dev,
-	.go_on = go_on,
+	.go_on = siw_accept_run,
 	.connect = connect_to,
 	.send = send_message,
 	.take = take,

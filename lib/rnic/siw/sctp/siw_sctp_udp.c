@@ -13,11 +13,9 @@
 #include "base/addr.h"
 #include "base/minmax.h"
 #include "iwarp/segq.h"
-#include "rnic/siw/sctp/siw_sctp_udp_tx.h"
 #include "wire/mpa.h"
 
 #define PACKET_MAX 9216 /* that we send: a larger one would not be quicker */
-#define PACKET_ROOM 65536
 #define READ_BUDGET 128 /* packets a turn */
 #define SCTP_HEADER_LEN 12
 #define CRC_AT 8
@@ -34,39 +32,13 @@
  * the library remembers set-ups for a minute. */
 #define UNKNOWN_PEERS_AT_ONCE 256
 #define UNKNOWN_PEER_EVERY_NS 1000000
-/* A quarter of that is for addresses that share a place in a small table: one that takes all it gets leaves others theirs. */
-#define SOURCES 64
+/* A quarter of that is for addresses that share a place in source_due_ns: one that takes all it gets leaves others theirs. */
 #define OF_SOURCE 4
 /* Chunks that make associations; the first one of a packet decides what a stack does with it that finds none (RFC 9260 8.4, 8.5). */
 #define CHUNK_INIT 1
 #define CHUNK_COOKIE_ECHO 10
 /* Each parameter that we do not know comes back in the answer: 16 addresses of IPv6 and what a stack says of itself fit. */
 #define INIT_PACKET_MAX 512
-
-struct siw_udp_peer {
-	struct siw_udp_peer *next;
-	struct siw_udp *udp;
-	uint64_t opaque;
-	struct sockaddr_storage at;
-	unsigned refs;
-	bool takes_together; /* packets that its kernel has not cut apart */
-	size_t too_long; /* shortest packet that the path did not take in one piece, since it was looked at; 0: none */
-	uint32_t path_mtu; /* as siw_udp_peer_path_mtu() */
-};
-
-struct siw_udp {
-	struct siw_dev *dev;
-	siw_udp_packet packet;
-	void *ctx;
-	int fd;
-	struct siw_udp_tx tx;
-	uint64_t key;     /* of opaque values */
-	uint32_t headers; /* of a packet, SCTP's included */
-	uint32_t path_mtu;
-	int64_t unknown_peers_due_ns; /* so many may come, see UNKNOWN_PEERS_AT_ONCE */
-	int64_t source_due_ns[SOURCES];
-	uint8_t *in; /* PACKET_ROOM */
-};
 
 /* The library's output callback knows a peer, and nothing else. */
 static struct {
@@ -165,24 +137,6 @@ siw_udp_peer_put(struct siw_udp_peer *p)
 	free(p);
 }
 
-void *
-siw_udp_peer_opaque(const struct siw_udp_peer *p)
-{
-	return (void *)(uintptr_t)p->opaque;
-}
-
-void
-siw_udp_peer_gather(struct siw_udp_peer *p)
-{
-	p->takes_together = true;
-}
-
-struct unknown_peer
-siw_udp_peer_address(const struct siw_udp_peer *p)
-{
-	return unknown_peer_of(&p->at);
-}
-
 uint32_t
 siw_udp_peer_path_mtu(struct siw_udp_peer *p)
 {
@@ -254,27 +208,21 @@ takes_turn(int64_t *due_ns, int64_t now, int64_t at_once, int64_t every_ns)
 	return true;
 }
 
-/* One that belongs to no association: they are limited in number. */
-static bool
-unknown_peer_may_come(struct siw_udp *u, const struct unknown_peer *from)
-{
-	uint64_t source = hash_of(u, from->at.b, addr_source_bits(from->at.b) / 8, 0) % SOURCES;
-	int64_t now = u->dev->dev.now_ns;
-
-	return takes_turn(&u->source_due_ns[source], now, UNKNOWN_PEERS_AT_ONCE / OF_SOURCE,
-	           (int64_t)OF_SOURCE * UNKNOWN_PEER_EVERY_NS) &&
-	    takes_turn(&u->unknown_peers_due_ns, now, UNKNOWN_PEERS_AT_ONCE, UNKNOWN_PEER_EVERY_NS);
-}
-
-/* Of a packet that no association is known for, or that may make one: may it go on? */
+/* Of a packet that no association is known for, or that may make one: true if it is handled. Such packets are limited in
+ * number. */
 static bool
 may_go_on(struct siw_udp *u, const struct sockaddr_storage *from, bool too_long)
 {
 	const struct unknown_peer who = unknown_peer_of(from);
+	uint64_t source = hash_of(u, who.at.b, addr_source_bits(who.at.b) / 8, 0) % SIW_UDP_SOURCES;
+	int64_t now = u->dev->dev.now_ns;
 
 	if (!siw_may_come(u->dev, &who))
 		return false;
-	if (!too_long && unknown_peer_may_come(u, &who))
+	if (!too_long &&
+	    takes_turn(&u->source_due_ns[source], now, UNKNOWN_PEERS_AT_ONCE / OF_SOURCE,
+	        (int64_t)OF_SOURCE * UNKNOWN_PEER_EVERY_NS) &&
+	    takes_turn(&u->unknown_peers_due_ns, now, UNKNOWN_PEERS_AT_ONCE, UNKNOWN_PEER_EVERY_NS))
 		return true;
 	siw_refused(u->dev, UNKNOWN_PEER_LIMITED, &who);
 	return false;
@@ -322,7 +270,7 @@ siw_udp_read(struct siw_udp *u)
 			uint8_t bytes[CMSG_SPACE(sizeof(int))];
 		} control;
 		struct sockaddr_storage from = { 0 };
-		struct iovec iov = { .iov_base = u->in, .iov_len = PACKET_ROOM };
+		struct iovec iov = { .iov_base = u->in, .iov_len = sizeof(u->in) };
 		struct msghdr msg = { .msg_name = &from,
 			.msg_namelen = sizeof(from),
 			.msg_iov = &iov,
@@ -365,75 +313,38 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 	return -err;
 }
 
-uint32_t
-siw_udp_headers(const struct siw_dev *dev)
-{
-	uint32_t ip = dev->cfg.addr.ss_family == AF_INET ? IPV4_HEADER_LEN : IPV6_HEADER_LEN;
-
-	return ip + UDP_HEADER_LEN + SCTP_HEADER_LEN;
-}
-
-uint32_t
-siw_udp_path_mtu(const struct siw_udp *u)
-{
-	return u->path_mtu;
-}
-
-void *
-siw_udp_ctx(const struct siw_udp *u)
-{
-	return u->ctx;
-}
-
 int
 siw_udp_open(
-    struct siw_dev *dev, siw_udp_packet packet, rnic_io_cb readable, void *ctx, struct siw_udp **out, const char **err)
+    struct siw_udp *u, struct siw_dev *dev, siw_udp_packet packet, rnic_io_cb readable, void *ctx, const char **err)
 {
-	uint32_t headers = siw_udp_headers(dev), mtu = min_u32(dev->iface.mtu, PACKET_MAX);
-	struct siw_udp *u;
-	int rc;
+	uint32_t ip = dev->cfg.addr.ss_family == AF_INET ? IPV4_HEADER_LEN : IPV6_HEADER_LEN;
+	uint32_t headers = ip + UDP_HEADER_LEN + SCTP_HEADER_LEN, mtu = min_u32(dev->iface.mtu, PACKET_MAX);
 
-	if (mtu < headers + PATH_MTU_MIN) {
-		*err = "SCTP: the MTU of the interface is too small";
-		return -EMSGSIZE;
-	}
-	*err = "memory";
-	u = calloc(1, sizeof(*u));
-	if (u == NULL || (u->in = malloc(PACKET_ROOM)) == NULL) {
-		free(u);
-		return -ENOMEM;
-	}
+	u->fd = -1;
 	u->dev = dev;
 	u->packet = packet;
 	u->ctx = ctx;
 	u->key = rng_u64(dev->rng);
 	u->headers = headers;
 	u->path_mtu = mtu - headers;
-	u->fd = rc = siw_open_port(dev, socket_on, readable, ctx, err);
-	if (rc >= 0) {
-		rc = siw_udp_tx_init(&u->tx, u->fd, dev->cfg.addr.ss_family);
-		if (rc < 0)
-			*err = "memory";
+	if (mtu < headers + PATH_MTU_MIN) {
+		*err = "SCTP: the MTU of the interface is too small";
+		return -EMSGSIZE;
 	}
-	if (rc < 0) {
-		siw_udp_close(u);
-		return rc;
-	}
-	*out = u;
-	return 0;
+	u->fd = siw_open_port(dev, socket_on, readable, ctx, err);
+	if (u->fd < 0)
+		return u->fd;
+	*err = "memory";
+	return siw_udp_tx_init(&u->tx, u->fd, dev->cfg.addr.ss_family);
 }
 
 void
 siw_udp_close(struct siw_udp *u)
 {
-	if (u == NULL)
-		return;
 	if (u->fd >= 0) {
 		siw_udp_tx_flush(&u->tx);
 		u->dev->loop.unwatch(u->dev->loop.ctx, u->fd);
 		close(u->fd);
 	}
 	siw_udp_tx_fini(&u->tx);
-	free(u->in);
-	free(u);
 }

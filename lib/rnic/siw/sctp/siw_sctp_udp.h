@@ -1,28 +1,51 @@
-/*
- * SCTP packets of libusrsctp in UDP (RFC 6951): one UDP socket a device, whose port is the SCTP port, too. The library
- * knows a peer as an opaque value, which is made of its address and port here: a keyed hash, so that a packet of a
- * stranger needs no state. Peers of associations are remembered, and counted.
- */
+/* SCTP packets of libusrsctp in UDP (RFC 6951): one UDP socket a device, whose port is the SCTP port, too. The
+ * library knows a peer as an opaque value, which is made of its address and port here: a keyed hash, so that a
+ * packet of a stranger needs no state. Peers of associations are remembered, and counted. */
 #pragma once
 
+#include "rnic/siw/sctp/siw_sctp_udp_tx.h"
 #include "rnic/siw/siw_int.h"
 
 struct siw_udp;
-struct siw_udp_peer;
 
-/* A packet whose CRC is right, from an address that may come; `opaque` says who sent it. */
+/* A packet whose CRC is right, from an address that may come; `opaque` is its sender. */
 typedef void (*siw_udp_packet)(struct siw_udp *, void *opaque, const void *packet, size_t len);
 
-/* Opens on the first free port of the device's range, and sets dev->port. 0 or a negative errno with *err. */
-int siw_udp_open(
-    struct siw_dev *, siw_udp_packet, rnic_io_cb readable, void *ctx, struct siw_udp **out, const char **err);
-/* NULL is nothing. No peers are left. */
+#define SIW_UDP_SOURCES 64
+
+struct siw_udp {
+	struct siw_dev *dev;
+	siw_udp_packet packet;
+	void *ctx; /* of the user */
+	int fd;    /* -1: none */
+	struct siw_udp_tx tx;
+	uint64_t key;      /* of opaque values */
+	uint32_t headers;  /* of a packet: IP, UDP and SCTP, which the library does not count as the path's MTU */
+	uint32_t path_mtu; /* largest SCTP packet without its header */
+	int64_t unknown_peers_due_ns, source_due_ns[SIW_UDP_SOURCES]; /* limits of peers without association */
+	uint8_t in[65536];
+};
+
+/* A peer of associations. */
+struct siw_udp_peer {
+	struct siw_udp_peer *next;
+	struct siw_udp *udp;
+	uint64_t opaque;
+	struct sockaddr_storage at;
+	unsigned refs;
+	/* Set by the user: gets packets together, as it takes them so. Linux does not: where the kernel's SCTP gets such
+	 * packets (from a neighbour on the same host, as no wire carries them) it cuts them apart and breaks its own
+	 * memory (6.1). */
+	bool takes_together;
+	size_t too_long;   /* shortest packet that the path did not take in one piece since the last check; 0: none */
+	uint32_t path_mtu; /* as siw_udp_peer_path_mtu() */
+};
+
+/* Opens on the first free port of the device's range, and sets dev->port. *u is zeroed before; siw_udp_close() follows
+ * in either case. 0 or a negative errno with *err. */
+int siw_udp_open(struct siw_udp *u, struct siw_dev *, siw_udp_packet, rnic_io_cb readable, void *ctx, const char **err);
+/* No peers are left. */
 void siw_udp_close(struct siw_udp *);
-void *siw_udp_ctx(const struct siw_udp *);
-/* Bytes of an IP packet that the library does not count as the path's MTU: the headers of IP, UDP and SCTP. */
-uint32_t siw_udp_headers(const struct siw_dev *);
-/* Largest SCTP packet without its header, as the library counts a path's MTU. */
-uint32_t siw_udp_path_mtu(const struct siw_udp *);
 
 /* What the library has sent goes, unless it went before: to be called behind its calls, before anything else is waited for. True: a
  * packet to a peer has found its path narrower, since this was called last. */
@@ -38,12 +61,5 @@ int siw_udp_peer_get(struct siw_udp *, const struct rnic_gid *, uint16_t port, s
 /* The same for the one whose packet is being looked at; NULL when it is another, or memory is out. */
 struct siw_udp_peer *siw_udp_peer_of(struct siw_udp *, void *opaque);
 void siw_udp_peer_put(struct siw_udp_peer *);
-void *siw_udp_peer_opaque(const struct siw_udp_peer *);
-/*
- * From now on it gets packets together: it has said that it takes them so. Linux does not: where the kernel's SCTP is handed such
- * packets (by a neighbour on the same host, as no wire carries them) it cuts them apart and breaks its own memory (6.1).
- */
-void siw_udp_peer_gather(struct siw_udp_peer *);
-/* As siw_udp_path_mtu(), but less when the way to this peer is narrower. */
+/* As udp->path_mtu, but less when the path to this peer is narrower. */
 uint32_t siw_udp_peer_path_mtu(struct siw_udp_peer *);
-struct unknown_peer siw_udp_peer_address(const struct siw_udp_peer *);

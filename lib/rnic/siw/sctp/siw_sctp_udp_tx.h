@@ -1,8 +1,6 @@
-/*
- * The way out of SCTP packets in UDP: packets of one length to one peer are gathered and handed to the kernel together, which cuts
- * them apart as late as it can (UDP_SEGMENT), for another network namespace or virtual machine of the same host only where they
- * are received; and how long a packet may be.
- */
+/* The way out of SCTP packets in UDP: packets of one length to one peer are gathered and handed to the kernel
+ * together, which cuts them apart as late as it can (UDP_SEGMENT), for another network namespace or virtual machine
+ * of the same host only where they are received; and how long a packet may be. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,10 +24,8 @@ struct siw_udp_tx {
 int siw_udp_tx_init(struct siw_udp_tx *, int fd, int family);
 /* What waits is lost. All zero is nothing. */
 void siw_udp_tx_fini(struct siw_udp_tx *);
-/*
- * Sends a packet. What does not go is lost, as on the way. One that is too long for the path goes in fragments, and *too_long becomes
- * its length, unless there is a shorter one; NULL: it does not go.
- */
+/* Sends a packet. What does not go is lost, as on the way. One that is too long for the path goes in fragments, and
+ * *too_long becomes its length, unless there is a shorter one; NULL: it does not go. */
 void siw_udp_tx_put(
     struct siw_udp_tx *, const struct sockaddr_storage *to, size_t *too_long, const void *packet, size_t len);
 /* The same with siw_udp_tx_flush(), or before; the packet is copied, `to` and too_long are good until then. */

@@ -1,10 +1,8 @@
-/*
- * Soft iWARP, DDP over SCTP: associations by libusrsctp, in UDP (RFC 6951), without privilege; see siw_sctp.h. UDP sockets and
- * packets are siw_sctp_udp.c's.
- *
- * The library has one stack for the whole process, so this file has state of its own, for one thread: devices of another are
- * refused. Its callbacks come while it works and holds locks: they only set marks, which run_marks() acts on afterwards.
- */
+/* Soft iWARP, DDP over SCTP: associations by libusrsctp, in UDP (RFC 6951), without privilege; see siw_sctp.h. UDP
+ * sockets and packets are siw_sctp_udp.c's.
+ * The library has one stack for the whole process, so this file has state of its own, for one thread: devices of
+ * another are refused. Its callbacks come while it works and holds locks: they only set marks, which run_marks()
+ * acts on afterwards. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +19,6 @@
 #define TICK_AFTER_MS 250   /* and so long after the last packet: delayed acknowledgements */
 #define BUFFER (256 * 1024) /* of an association, each way; user bytes */
 #define LAST_WORDS (1024 * 1024)
-#define MESSAGE_LEN_MAX 65536
 /* RFC 5043 and the draft (7): at most 32,767 messages that are not acknowledged. The shortest one has 16 bytes, and behind a full buffer
  * last words are what a queue pair has queued and posted. */
 static_assert(BUFFER / 16 + SIW_MAX_SQ < 32767, "DDP-SSNs do not wrap around what is under way");
@@ -39,11 +36,11 @@ struct user_assoc {
 struct user_dev {
 	struct siw_sctp_dev sctp;
 	struct siw_dev *dev;
-	struct siw_udp *udp;
+	struct siw_udp udp;
 	struct socket *listener;
 	struct timer tick;
-	int64_t until_ns;                                        /* ticks until then at least */
-	uint8_t message[MESSAGE_LEN_MAX], sent[MESSAGE_LEN_MAX]; /* the last one taken, sent */
+	int64_t until_ns;                    /* ticks until then at least */
+	uint8_t sent[SIW_SCTP_MESSAGE_ROOM]; /* the last one */
 };
 
 static struct {
@@ -62,7 +59,7 @@ user_assoc(struct siw_assoc *a)
 static struct user_dev *
 user_dev(const struct siw_dev *dev)
 {
-	return dev->llp_dev;
+	return CONTAINER_OF(dev->sctp, struct user_dev, sctp);
 }
 
 static void
@@ -104,23 +101,19 @@ keep_ticking(struct user_dev *d)
 }
 
 static bool
-has_unacked(const struct user_assoc *u)
-{
-	struct sctp_status st = { 0 };
-	socklen_t len = sizeof(st);
-
-	return !u->assoc.comm_up || u->assoc.ends ||
-	    usrsctp_getsockopt(u->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0 || st.sstat_unackdata > 0;
-}
-
-static bool
 must_tick(struct user_dev *d)
 {
 	if (d->dev->dev.now_ns < d->until_ns)
 		return true;
-	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node)
-		if (has_unacked(user_assoc(a)))
+	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node) {
+		struct sctp_status st = { 0 };
+		socklen_t len = sizeof(st);
+
+		if (!a->comm_up || a->ends ||
+		    usrsctp_getsockopt(user_assoc(a)->so, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0 ||
+		    st.sstat_unackdata > 0)
 			return true;
+	}
 	return false;
 }
 
@@ -132,45 +125,37 @@ set(const void *so, int option, const void *value, size_t len)
 	return usrsctp_setsockopt((struct socket *)(uintptr_t)so, IPPROTO_SCTP, option, value, (socklen_t)len) == 0;
 }
 
-/* Sockets that are accepted inherit all of this. */
-static int
-configure(struct socket *so, const struct siw_dev *dev)
-{
-	const int buffer = BUFFER;
-	/* An inactive path is not used again without heartbeats, and there is no other. */
-	const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
-		.spp_flags = SPP_PMTUD_DISABLE,
-		.spp_pathmaxrxt = UINT16_MAX,
-		.spp_pathmtu = siw_udp_path_mtu(user_dev(dev)->udp) };
-	bool ok = usrsctp_set_non_blocking(so, 1) == 0 && siw_sctp_configure(so, set, &dev->cfg) &&
-	    set(so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) &&
-	    usrsctp_setsockopt(so, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) == 0 &&
-	    usrsctp_setsockopt(so, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) == 0;
-
-	return ok ? 0 : -errno;
-}
-
 static struct sockaddr_conn
 conn_addr(void *opaque, uint16_t port)
 {
 	return (struct sockaddr_conn){ .sconn_family = AF_CONN, .sconn_port = htons(port), .sconn_addr = opaque };
 }
 
+/* Accepted sockets inherit the options. */
 static int
 open_socket(struct siw_dev *dev, uint16_t port, struct socket **out)
 {
 	struct sockaddr_conn at = conn_addr(NULL, port);
 	struct socket *so = usrsctp_socket(AF_CONN, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
+	const int buffer = BUFFER;
+	/* An inactive path is not used again without heartbeats, and there is no other. */
+	const struct sctp_paddrparams path = { .spp_address.ss_family = AF_CONN,
+		.spp_flags = SPP_PMTUD_DISABLE,
+		.spp_pathmaxrxt = UINT16_MAX,
+		.spp_pathmtu = user_dev(dev)->udp.path_mtu };
 
 	if (so == NULL)
 		return -errno;
-	int rc = configure(so, dev);
-	if (rc == 0 && usrsctp_bind(so, (struct sockaddr *)&at, sizeof(at)) < 0)
-		rc = -errno;
-	if (rc < 0)
-		usrsctp_close(so);
-	else
+	if (usrsctp_set_non_blocking(so, 1) == 0 && siw_sctp_configure(so, set, &dev->cfg) &&
+	    set(so, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) &&
+	    usrsctp_setsockopt(so, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) == 0 &&
+	    usrsctp_setsockopt(so, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) == 0 &&
+	    usrsctp_bind(so, (struct sockaddr *)&at, sizeof(at)) == 0) {
 		*out = so;
+		return 0;
+	}
+	int rc = -errno;
+	usrsctp_close(so);
 	return rc;
 }
 
@@ -187,9 +172,9 @@ linger_over(struct siw_linger *l)
 static struct user_assoc *
 assoc_new(struct siw_dev *dev, struct socket *so, struct siw_udp_peer *peer)
 {
-	const struct unknown_peer from = siw_udp_peer_address(peer);
+	const struct unknown_peer from = unknown_peer_of(&peer->at);
 	struct user_assoc *u = calloc(1, sizeof(*u));
-	uint32_t mtu = siw_udp_path_mtu(user_dev(dev)->udp);
+	uint32_t mtu = user_dev(dev)->udp.path_mtu;
 
 	if (u == NULL || siw_assoc_init(&u->assoc, dev, &from, mtu, linger_over) < 0) {
 		free(u);
@@ -228,7 +213,7 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 	struct socket *so;
 
 	tell_time(dev);
-	int rc = siw_udp_peer_get(d->udp, &remote->gid, remote->mpa_port, &peer);
+	int rc = siw_udp_peer_get(&d->udp, &remote->gid, remote->mpa_port, &peer);
 	if (rc < 0)
 		return rc;
 	rc = open_socket(dev, 0, &so);
@@ -239,14 +224,14 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 	struct user_assoc *u = assoc_new(dev, so, peer);
 	if (u == NULL)
 		return -ENOMEM;
-	struct sockaddr_conn to = conn_addr(siw_udp_peer_opaque(peer), remote->mpa_port);
+	struct sockaddr_conn to = conn_addr((void *)(uintptr_t)peer->opaque, remote->mpa_port);
 	if (usrsctp_connect(so, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS) {
 		rc = -errno;
 		assoc_free(u);
 		return rc;
 	}
 	keep_ticking(d);
-	(void)siw_udp_flush(d->udp);
+	(void)siw_udp_flush(&d->udp);
 	*out = &u->assoc;
 	return 0;
 }
@@ -263,7 +248,7 @@ accept_all(struct user_dev *d)
 
 	while (d->listener != NULL && (so = usrsctp_accept(d->listener, (struct sockaddr *)&from, &len)) != NULL) {
 		len = sizeof(from);
-		peer = siw_udp_peer_of(d->udp, from.sconn_addr);
+		peer = siw_udp_peer_of(&d->udp, from.sconn_addr);
 		if (peer == NULL) {
 			d->dev->stats.no_memory++;
 			usrsctp_close(so);
@@ -296,7 +281,7 @@ flush(struct siw_dev *dev)
 {
 	struct user_dev *d = user_dev(dev);
 
-	if (!siw_udp_flush(d->udp))
+	if (!siw_udp_flush(&d->udp))
 		return;
 	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node) {
 		struct user_assoc *u = user_assoc(a);
@@ -323,7 +308,7 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 	size_t len = 0;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		if (iov[i].iov_len > MESSAGE_LEN_MAX - len)
+		if (iov[i].iov_len > SIW_SCTP_MESSAGE_ROOM - len)
 			return -EMSGSIZE;
 		memcpy(d->sent + len, iov[i].iov_base, iov[i].iov_len);
 		len += iov[i].iov_len;
@@ -356,7 +341,7 @@ receive(struct siw_assoc *a, struct siw_received *r)
 	struct sockaddr_conn from;
 	socklen_t from_len = sizeof(from), info_len = sizeof(r->info);
 	unsigned type = SCTP_RECVV_NOINFO;
-	ssize_t n = usrsctp_recvv(user_assoc(a)->so, user_dev(a->dev)->message, MESSAGE_LEN_MAX,
+	ssize_t n = usrsctp_recvv(user_assoc(a)->so, a->dev->sctp->message, SIW_SCTP_MESSAGE_ROOM,
 	    (struct sockaddr *)&from, &from_len, &r->info, &info_len, &type, &r->flags);
 
 	r->has_info = true;
@@ -372,7 +357,7 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 	 * written newer bytes there. */
 	if (usrsctp_get_events(user_assoc(a)->so) & SCTP_EVENT_ERROR)
 		return siw_assoc_silent(out, SIW_LOST_RESET);
-	return siw_sctp_take(a, user_dev(a->dev)->message, receive, came_up, out);
+	return siw_sctp_take(a, receive, came_up, out);
 }
 
 /* What was sent again the library counts of all associations together only. */
@@ -389,13 +374,13 @@ info(struct siw_assoc *a, struct rnic_conn_info *out)
 	out->paths[0] = siw_sctp_path(&st.sstat_primary);
 	out->paths[0].to = a->from.at;
 	out->paths[0].primary = true;
-	out->paths[0].mtu += siw_udp_headers(a->dev);
+	out->paths[0].mtu += user_dev(a->dev)->udp.headers;
 }
 
 static void
 gather(struct siw_assoc *a)
 {
-	siw_udp_peer_gather(user_assoc(a)->peer);
+	user_assoc(a)->peer->takes_together = true;
 }
 
 static void
@@ -448,25 +433,18 @@ run_marks(void)
 
 /* -- the device -- */
 
-/* While something is under way there are ticks, so none is missed. */
-static void
-count_retransmits(struct siw_dev *dev)
-{
-	struct sctpstat st;
-
-	usrsctp_get_stat(&st);
-	dev->stats.sctp_retransmits = st.sctps_sendretransdata;
-}
-
 static void
 tick(struct timer *t)
 {
 	struct user_dev *d = CONTAINER_OF(t, struct user_dev, tick);
+	struct sctpstat st;
 
 	tell_time(d->dev);
 	run_marks();
 	flush(d->dev);
-	count_retransmits(d->dev);
+	/* While data is outstanding there are ticks, so none is missed. */
+	usrsctp_get_stat(&st);
+	d->dev->stats.sctp_retransmits = st.sctps_sendretransdata;
 	if (must_tick(d))
 		siw_arm(d->dev, &d->tick, TICK_MS);
 }
@@ -474,7 +452,7 @@ tick(struct timer *t)
 static void
 packet_in(struct siw_udp *udp, void *opaque, const void *packet, size_t len)
 {
-	struct user_dev *d = siw_udp_ctx(udp);
+	struct user_dev *d = udp->ctx;
 
 	tell_time(d->dev);
 	usrsctp_conninput(opaque, packet, len, 0);
@@ -486,7 +464,7 @@ static void
 go_on(struct siw_dev *dev)
 {
 	dev->unfinished = false;
-	siw_udp_read(user_dev(dev)->udp);
+	siw_udp_read(&user_dev(dev)->udp);
 	run_marks();
 	flush(dev);
 }
@@ -494,13 +472,9 @@ go_on(struct siw_dev *dev)
 static void
 readable(void *arg, int fd, unsigned events)
 {
-	struct user_dev *d = arg;
-
 	(void)fd;
 	(void)events;
-	siw_udp_read(d->udp);
-	run_marks();
-	flush(d->dev);
+	go_on(((struct user_dev *)arg)->dev);
 }
 
 static int
@@ -538,13 +512,16 @@ open_dev(struct siw_dev *dev, const char **err)
 	if (rc < 0)
 		return rc;
 	*err = "memory";
-	d = dev->llp_dev = calloc(1, sizeof(*d));
-	if (d == NULL || timerq_reserve(&dev->timers, 1) < 0)
+	d = calloc(1, sizeof(*d));
+	if (d == NULL)
+		return -ENOMEM;
+	dev->sctp = &d->sctp;
+	if (timerq_reserve(&dev->timers, 1) < 0)
 		return -ENOMEM;
 	d->dev = dev;
 	list_init(&d->sctp.assocs);
 	timer_init(&d->tick, tick);
-	rc = siw_udp_open(dev, packet_in, readable, d, &d->udp, err);
+	rc = siw_udp_open(&d->udp, dev, packet_in, readable, d, err);
 	if (rc == 0) {
 		*err = "SCTP";
 		rc = open_socket(dev, dev->port, &d->listener);
@@ -554,7 +531,7 @@ open_dev(struct siw_dev *dev, const char **err)
 	if (rc < 0) {
 		if (d->listener != NULL)
 			usrsctp_close(d->listener);
-		siw_udp_close(d->udp);
+		siw_udp_close(&d->udp);
 	}
 	return rc;
 }
@@ -573,7 +550,7 @@ close_dev(struct siw_dev *dev)
 		assoc_free(user_assoc(a));
 	timer_cancel(&dev->timers, &d->tick);
 	dev->unfinished = false;
-	siw_udp_close(d->udp);
+	siw_udp_close(&d->udp);
 }
 
 const struct siw_sctp_stack siw_sctp_user = {

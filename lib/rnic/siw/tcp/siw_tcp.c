@@ -1,21 +1,80 @@
-/* Soft iWARP, MPA on TCP: table of operations, start and end of a connection, sent FPDUs; see siw_tcp.h. */
+/* Soft iWARP, MPA on TCP: table of operations, start and end of a connection, sent FPDUs, data about the path; see siw_tcp.h. */
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h> /* has fields that the C library's lacks; the two conflict */
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "base/minmax.h"
 
 #define TX_RING (128u * 1024)
 #define SEG_MIN 128
 #define LOOKS 16 /* per round trip */
 #define NS_PER_MS 1000000
+#define NS_PER_US 1000
+#define FRESH_NS 1000000000 /* lifetime of a result about the path */
+
+/* -- the path as measured by the kernel -- */
+
+/* Old kernels return less; the missing fields stay 0. */
+static bool
+ask(int fd, struct tcp_info *info, socklen_t need)
+{
+	socklen_t len = sizeof(*info);
+
+	*info = (struct tcp_info){ 0 };
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) == 0 && len >= need;
+}
+
+static int64_t
+siw_tcp_path_rtt(struct siw_qp *qp)
+{
+	struct siw_tcp *t = qp->tcp;
+	struct tcp_info info;
+	int64_t now = qp->dev->dev.now_ns;
+
+	if (t->rtt_asked_ns != 0 && now - t->rtt_asked_ns < FRESH_NS)
+		return t->rtt_ns;
+	t->rtt_asked_ns = now;
+	t->rtt_ns = -1;
+	if (ask(t->fd, &info, offsetof(struct tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt)) &&
+	    info.tcpi_min_rtt != UINT32_MAX)
+		t->rtt_ns = (int64_t)info.tcpi_min_rtt * NS_PER_US;
+	return t->rtt_ns;
+}
+
+static void
+siw_tcp_conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
+{
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(peer);
+	struct rnic_path *path = &out->paths[0];
+	int fd = qp->tcp->fd;
+	struct tcp_info info;
+
+	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 ||
+	    !ask(fd, &info, offsetof(struct tcp_info, tcpi_total_retrans) + sizeof(info.tcpi_total_retrans)))
+		return;
+	out->retransmits = info.tcpi_total_retrans;
+	out->unacked = info.tcpi_unacked;
+	out->path_cnt = 1;
+	*path = (struct rnic_path){
+		.state = info.tcpi_retransmits > 0 ? RNIC_PATH_SUSPECT : RNIC_PATH_ACTIVE,
+		.primary = true,
+		.rtt_us = info.tcpi_rtt,
+		.rto_us = info.tcpi_rto,
+		.mtu = info.tcpi_pmtu,
+		.cwnd = (uint32_t)min_u64((uint64_t)info.tcpi_snd_cwnd * info.tcpi_snd_mss, UINT32_MAX),
+	};
+	addr_to_v6(&peer, path->to.b);
+}
 
 /* -- sending -- */
 
@@ -23,7 +82,7 @@
 static void
 siw_tcp_set_seg_max(struct siw_qp *qp, size_t max)
 {
-	size_t most = txq_ulpdu_max(&siw_tcp(qp)->txq);
+	size_t most = txq_ulpdu_max(&qp->tcp->txq);
 
 	qp->seg_max = max < SEG_MIN ? SEG_MIN : max > most ? most : max;
 }
@@ -32,7 +91,7 @@ siw_tcp_set_seg_max(struct siw_qp *qp, size_t max)
 static void
 siw_tcp_follow_mss(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	int mss = 0;
 	socklen_t len = sizeof(mss);
 
@@ -44,31 +103,31 @@ siw_tcp_follow_mss(struct siw_qp *qp)
 static bool
 siw_tcp_room(const struct siw_qp *qp, size_t payload_len)
 {
-	return txq_room(&siw_tcp(qp)->txq, payload_len);
+	return txq_room(&qp->tcp->txq, payload_len);
 }
 
 static void
 siw_tcp_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
 {
-	txq_put(&siw_tcp(qp)->txq, h, payload);
+	txq_put(&qp->tcp->txq, h, payload);
 }
 
 static size_t
 siw_tcp_queued(const struct siw_qp *qp)
 {
-	return siw_tcp(qp)->txq.bytes;
+	return qp->tcp->txq.bytes;
 }
 
 static bool
 siw_tcp_is_empty(const struct siw_qp *qp)
 {
-	return txq_empty(&siw_tcp(qp)->txq);
+	return txq_empty(&qp->tcp->txq);
 }
 
 static void
 siw_tcp_push_begin(struct siw_qp *qp)
 {
-	if (siw_tcp(qp)->txq.apart)
+	if (qp->tcp->txq.apart)
 		siw_tcp_follow_mss(qp);
 }
 
@@ -86,13 +145,13 @@ look_again(struct siw_qp *qp)
 	int64_t rtt_ns = siw_tcp_path_rtt(qp);
 
 	if (rtt_ns >= RNIC_FAR_NS)
-		siw_arm(qp->dev, &siw_tcp(qp)->refill, (uint32_t)max_u64((uint64_t)rtt_ns / LOOKS / NS_PER_MS, 1));
+		siw_arm(qp->dev, &qp->tcp->refill, (uint32_t)max_u64((uint64_t)rtt_ns / LOOKS / NS_PER_MS, 1));
 }
 
 static enum siw_push
 siw_tcp_push(struct siw_qp *qp, size_t *sent)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	struct iovec iov[TCP_IOV];
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&t->txq, iov, TCP_IOV) };
 	ssize_t n = sendmsg(t->fd, &msg, siw_tcp_send_flags(&t->txq));
@@ -117,7 +176,7 @@ siw_tcp_push(struct siw_qp *qp, size_t *sent)
 int
 siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	const struct neg_result *res = &t->neg.res;
 	uint32_t own = qp->dev->cfg.fpdu_max;
 
@@ -138,7 +197,7 @@ siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 static int
 qp_init(struct siw_qp *qp)
 {
-	struct siw_tcp *t = qp->llp = calloc(1, sizeof(*t));
+	struct siw_tcp *t = qp->tcp = calloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return -ENOMEM;
@@ -153,7 +212,7 @@ qp_init(struct siw_qp *qp)
 static void
 qp_fini(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 
 	if (t == NULL)
 		return;
@@ -165,14 +224,14 @@ qp_fini(struct siw_qp *qp)
 static void
 recv_posted(struct siw_qp *qp)
 {
-	if (siw_tcp(qp)->rx_held.ptr != NULL)
+	if (qp->tcp->rx_held.ptr != NULL)
 		siw_rx_schedule(qp);
 }
 
 static void
 rest(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 
 	txq_rest(&t->txq);
 	if (t->rx_len == 0)
@@ -191,8 +250,7 @@ siw_tcp_is_orderly(const struct siw_tcp *t, int fd)
 static void
 siw_tcp_finish(struct siw_qp *qp, bool last_word)
 {
-	const struct linger now = { .l_onoff = 1 };
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	int fd = t->fd;
 
 	t->fd = -1;
@@ -200,14 +258,12 @@ siw_tcp_finish(struct siw_qp *qp, bool last_word)
 	if (fd < 0)
 		return;
 	qp->dev->loop.unwatch(qp->dev->loop.ctx, fd);
-	if (last_word) {
+	if (last_word)
 		siw_tcp_linger_qp(qp, fd);
-		return;
-	}
-	/* Reset: data in flight must not be placed, and the peer must not wait. */
-	if (!siw_tcp_is_orderly(t, fd))
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(fd);
+	else if (siw_tcp_is_orderly(t, fd))
+		close(fd);
+	else
+		siw_close_reset(fd); /* data in flight must not be placed, and the peer must not wait */
 }
 
 static const char *const timeout_why[SIW_CLOSED + 1] = {
@@ -222,7 +278,7 @@ const struct siw_llp siw_tcp_llp = {
 	.timeout_why = timeout_why,
 	.listen = siw_tcp_listen,
 	.unlisten = siw_tcp_unlisten,
-	.go_on = siw_tcp_accept,
+	.go_on = siw_accept_run,
 	.pend_adopt = siw_tcp_pend_adopt,
 	.pend_refuse = siw_tcp_pend_refuse,
 	.pend_drop = siw_tcp_pend_drop,

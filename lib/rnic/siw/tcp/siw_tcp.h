@@ -1,6 +1,6 @@
 /* MPA on TCP as LLP of a soft iWARP device (siw_llp.h; RFC 5044, RFC 6581). siw_tcp.c: table of operations, start and
  * end of a connection, sent FPDUs; siw_tcp_cm.c: start-up; siw_tcp_rx.c: received FPDUs; siw_tcp_linger.c: sockets
- * without QP that have data to send; siw_tcp_path.c: the path as measured by the kernel. */
+ * without QP that have data to send. */
 #pragma once
 
 #include <sys/socket.h>
@@ -13,17 +13,11 @@
 #define TCP_RX_BUF (256u * 1024) /* staging buffer; also holds an incomplete FPDU */
 #define TCP_IOV 256              /* pieces per write */
 
-/* Per device. */
-struct siw_tcp_dev {
-	struct neg_config neg_cfg; /* from the device's configuration */
-	struct siw_acceptor acceptor;
-};
-
 /* Per queue pair. */
 struct siw_tcp {
 	int fd; /* -1: none */
 	struct neg neg;
-	int64_t rtt_ns, rtt_asked_ns; /* siw_tcp_path.c */
+	int64_t rtt_ns, rtt_asked_ns; /* siw_tcp.c */
 	/* receiving */
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
@@ -42,18 +36,6 @@ struct siw_tcp {
 	struct siw_qp *qp;
 };
 
-static inline struct siw_tcp_dev *
-siw_tcp_dev(const struct siw_dev *dev)
-{
-	return dev->llp_dev;
-}
-
-static inline struct siw_tcp *
-siw_tcp(const struct siw_qp *qp)
-{
-	return qp->llp;
-}
-
 /* -- siw_tcp.c -- */
 
 /* Starts the stream after negotiation. 0 or a negative errno. */
@@ -70,7 +52,6 @@ siw_tcp_send_flags(const struct txq *q)
 int siw_tcp_connect(struct siw_qp *);
 int siw_tcp_listen(struct siw_dev *, const char **err);
 void siw_tcp_unlisten(struct siw_dev *);
-void siw_tcp_accept(struct siw_dev *);
 void siw_tcp_pend_adopt(struct siw_pend *, struct siw_qp *);
 void siw_tcp_pend_refuse(struct siw_pend *, enum mpa_verdict);
 void siw_tcp_pend_drop(struct siw_pend *);
@@ -89,8 +70,3 @@ void siw_tcp_lost(struct siw_qp *, int err);
 void siw_tcp_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
 /* Likewise with all queued data of the QP and the segments of siw_tx_fill(). */
 void siw_tcp_linger_qp(struct siw_qp *, int fd);
-
-/* -- siw_tcp_path.c -- */
-
-int64_t siw_tcp_path_rtt(struct siw_qp *);
-void siw_tcp_conn_info(struct siw_qp *, struct rnic_conn_info *);

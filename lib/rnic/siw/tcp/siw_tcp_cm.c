@@ -1,5 +1,5 @@
 /* Soft iWARP, MPA on TCP: connection setup in both roles (RFC 5044, RFC 6581); see siw_tcp.h. The passive side reads a
- * request; siw_pend.c finds its QP. */
+ * request; siw_cm.c finds its QP. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -43,7 +43,7 @@ send_frame(struct siw_qp *qp, const struct rnic_remote *to, const struct mpa_fra
 	uint8_t out[MPA_FRAME_MAX];
 	int len = encode_frame(*f, &own, out);
 
-	return len > 0 && send(siw_tcp(qp)->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
+	return len > 0 && send(qp->tcp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
 }
 
 /* -- the active side -- */
@@ -53,7 +53,7 @@ static void
 give_up(struct siw_qp *qp, const char *why, uint8_t code)
 {
 	const struct rdmap_term term = { .layer = RDMAP_LAYER_LLP, .code = code };
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 
 	if (code != 0)
 		txq_start(&t->txq, t->neg.res.crc, t->neg.res.markers_tx);
@@ -63,7 +63,7 @@ give_up(struct siw_qp *qp, const char *why, uint8_t code)
 static void
 reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	enum neg_state outcome = neg_reply_in(&t->neg, f);
 	struct mpa_pdata peer;
 	bool ours = mpa_pdata_decode(f->pd, &peer) == 0;
@@ -95,7 +95,7 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 static void
 read_reply(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	size_t space = MPA_FRAME_MAX + 1 - t->rx_len;
 	ssize_t n = recv(t->fd, t->rx_buf + t->rx_len, space, MSG_DONTWAIT);
 	struct mpa_frame f;
@@ -121,7 +121,7 @@ static void
 connect_io(void *arg, int fd, unsigned events)
 {
 	struct siw_qp *qp = arg;
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 
 	(void)events;
 	if (qp->state == SIW_CONNECTING) {
@@ -138,7 +138,7 @@ connect_io(void *arg, int fd, unsigned events)
 		}
 		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
 			return; /* not connected yet */
-		neg_init(&t->neg, &siw_tcp_dev(qp->dev)->neg_cfg);
+		neg_init(&t->neg, qp->dev->mpa);
 		neg_request(&t->neg, &request);
 		siw_qp_set_state(qp, SIW_REQUESTED);
 		if (!send_frame(qp, &qp->remote, &request))
@@ -152,7 +152,7 @@ int
 siw_tcp_connect(struct siw_qp *qp)
 {
 	struct siw_dev *dev = qp->dev;
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	struct sockaddr_storage local = dev->cfg.addr, ss;
 	const int on = 1;
 	int rc = iface_remote(&local, &qp->remote.gid, qp->remote.mpa_port, &ss);
@@ -228,7 +228,7 @@ siw_tcp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 {
 	struct mpa_frame f;
 
-	neg_refuse(&siw_tcp_dev(p->dev)->neg_cfg, &tcp_pend(p)->frame, &f);
+	neg_refuse(p->dev->mpa, &tcp_pend(p)->frame, &f);
 	pend_reject(p, &f, verdict);
 }
 
@@ -237,10 +237,10 @@ void
 siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
 	const struct mpa_pdata peer = p->pdata;
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	struct mpa_frame f;
 
-	neg_init(&t->neg, &siw_tcp_dev(qp->dev)->neg_cfg);
+	neg_init(&t->neg, qp->dev->mpa);
 	enum neg_state outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
 	siw_set_peer_depths(qp, &t->neg.res.depths);
 	if (outcome != NEG_CHECKED) {
@@ -289,20 +289,11 @@ pend_io(void *arg, int fd, unsigned events)
 
 /* A connection to our MPA port. */
 static void
-accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
+accepted(struct siw_dev *dev, int fd, const struct unknown_peer *from)
 {
-	const struct linger reset = { .l_onoff = 1 };
-	const struct unknown_peer who = unknown_peer_of(from);
-	struct tcp_pend *t;
+	struct tcp_pend *t = calloc(1, sizeof(*t));
 
-	if (!siw_may_come(dev, &who)) {
-		/* No TIME_WAIT for unknown peers. */
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-		close(fd);
-		return;
-	}
-	t = calloc(1, sizeof(*t));
-	if (t == NULL || siw_pend_add(dev, &t->pend, &who) < 0) {
+	if (t == NULL || siw_pend_add(dev, &t->pend, from) < 0) {
 		dev->stats.no_memory++;
 		free(t);
 		close(fd);
@@ -315,12 +306,6 @@ accepted(struct siw_dev *dev, int fd, const struct sockaddr_storage *from)
 }
 
 /* -- listening -- */
-
-void
-siw_tcp_accept(struct siw_dev *dev)
-{
-	siw_acceptor_run(&siw_tcp_dev(dev)->acceptor);
-}
 
 /* A listening socket on this port, or a negative errno. */
 static int
@@ -347,21 +332,21 @@ int
 siw_tcp_listen(struct siw_dev *dev, const char **err)
 {
 	const struct siw_config *cfg = &dev->cfg;
-	struct siw_tcp_dev *t = dev->llp_dev = calloc(1, sizeof(*t));
 
-	if (t == NULL) {
+	dev->mpa = malloc(sizeof(*dev->mpa));
+	if (dev->mpa == NULL) {
 		*err = "memory";
 		return -ENOMEM;
 	}
-	t->neg_cfg = (struct neg_config){
+	*dev->mpa = (struct neg_config){
 		.enhanced = cfg->mpa_rev >= 2, .crc = cfg->crc, .markers = cfg->markers, .depths = dev->depths
 	};
-	return siw_acceptor_open(&t->acceptor, dev, listen_on, accepted, err);
+	return siw_accept_open(dev, listen_on, accepted, err);
 }
 
 void
 siw_tcp_unlisten(struct siw_dev *dev)
 {
 	siw_linger_end_all(dev);
-	siw_acceptor_close(&siw_tcp_dev(dev)->acceptor);
+	siw_accept_close(dev);
 }

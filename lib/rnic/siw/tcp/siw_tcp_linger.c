@@ -144,7 +144,7 @@ void
 siw_tcp_linger_qp(struct siw_qp *qp, int fd)
 {
 	struct tcp_linger *l = linger_new(qp->dev, fd);
-	struct txq *q = &siw_tcp(qp)->txq;
+	struct txq *q = &qp->tcp->txq;
 	struct iovec iov[TCP_IOV];
 
 	if (l == NULL) {

@@ -15,7 +15,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 	enum siw_seg how = siw_segment_in(qp, ulpdu);
 
 	if (how == SIW_SEG_HELD)
-		siw_tcp(qp)->rx_held = ulpdu;
+		qp->tcp->rx_held = ulpdu;
 	return how == SIW_SEG_TAKEN;
 }
 
@@ -24,7 +24,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 static bool
 rx_begin_place(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	const uint8_t *buf = t->rx_buf + t->rx_off;
 	size_t have = t->rx_len - t->rx_off;
 	struct ddp_hdr h;
@@ -53,7 +53,7 @@ rx_begin_place(struct siw_qp *qp)
 static void
 rx_compact(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	t->rx_len -= t->rx_off;
 	if (t->rx_off > 0 && t->rx_len > 0)
 		memmove(t->rx_buf, t->rx_buf + t->rx_off, t->rx_len);
@@ -64,7 +64,7 @@ rx_compact(struct siw_qp *qp)
 static bool
 rx_decode(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	struct span ulpdu;
 	size_t need;
 
@@ -98,7 +98,7 @@ rx_decode(struct siw_qp *qp)
 static void
 rx_took(struct siw_qp *qp, size_t n)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	size_t placed = n < t->rx_place_len ? n : t->rx_place_len;
 
 	qp->dev->stats.bytes_received += n;
@@ -125,7 +125,7 @@ rx_took(struct siw_qp *qp, size_t n)
 static const char *
 unread_terminate(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	/* Of a Write that is read straight into place: its rest comes first. */
 	size_t skip = t->rx_place_len + t->rx_place_tail;
 	unsigned reads = 0;
@@ -169,14 +169,14 @@ siw_tcp_lost(struct siw_qp *qp, int err)
 	const char *last = err != 0 ? unread_terminate(qp) : NULL;
 
 	if (last == NULL)
-		siw_tcp(qp)->peer_fin = err == 0;
+		qp->tcp->peer_fin = err == 0;
 	siw_stream_lost(qp, why, last);
 }
 
 void
 siw_tcp_rx_turn(struct siw_qp *qp)
 {
-	struct siw_tcp *t = siw_tcp(qp);
+	struct siw_tcp *t = qp->tcp;
 	struct span held = t->rx_held;
 	uint8_t *at = NULL;
 
@@ -234,7 +234,7 @@ siw_tcp_stream_io(void *arg, int fd, unsigned events)
 			siw_tcp_lost(qp, err != 0 ? err : errno);
 			return;
 		}
-		siw_tcp(qp)->rx_hup = true;
+		qp->tcp->rx_hup = true;
 	}
 	if (events & (RNIC_IO_READ | RNIC_IO_HUP)) {
 		list_remove(&qp->rx_node);

@@ -95,22 +95,31 @@ START_TEST(credits_end_with_queue_receives_and_bytes)
 	ck_assert_uint_eq(sq.head - sq.done, 8);
 }
 
+static void
+give_credits(const struct rnic_qp *qp, struct rnic_credits *out)
+{
+	*out = *(const struct rnic_credits *)qp->ctx;
+}
+
 /* Each kind is reported once; of bytes half has to be there again. */
 START_TEST(credits_that_were_used_up_are_reported)
 {
+	static const struct rnic_ops ops = { .credits = give_credits };
+	struct rnic_dev owner = { .ops = &ops };
 	struct rnic_credits c = { .wrs = 8, .sends = 4, .bytes = 1000 };
+	struct rnic_qp qp = { .dev = &owner, .ctx = &c };
 
 	ck_assert_int_eq(sendq_take(&sq, &c, RNIC_WR_WRITE, 1000), 0);
 	c.bytes = 499;
-	ck_assert(!sendq_has_more(&sq, &c));
+	ck_assert(!sendq_has_more(&sq, &qp));
 	c.bytes = 500;
-	ck_assert(sendq_has_more(&sq, &c));
-	ck_assert(!sendq_has_more(&sq, &c));
+	ck_assert(sendq_has_more(&sq, &qp));
+	ck_assert(!sendq_has_more(&sq, &qp));
 	c.sends = 0;
 	ck_assert_int_eq(sendq_take(&sq, &c, RNIC_WR_SEND, 0), -ENOBUFS);
-	ck_assert(!sendq_has_more(&sq, &c));
+	ck_assert(!sendq_has_more(&sq, &qp));
 	c.sends = 1;
-	ck_assert(sendq_has_more(&sq, &c));
+	ck_assert(sendq_has_more(&sq, &qp));
 }
 
 START_TEST(a_signaled_request_is_fenced_after_a_while)

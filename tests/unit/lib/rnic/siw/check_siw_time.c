@@ -104,7 +104,7 @@ START_TEST(confirmation_has_its_time)
 static struct siw_tcp *
 full_sndbuf(int64_t rtt_ns)
 {
-	struct siw_tcp *t = siw_tcp(siw_qp(a.qp));
+	struct siw_tcp *t = siw_qp(a.qp)->tcp;
 	const int sndbuf = SNDBUF, unsent = INT32_MAX;
 
 	run_b = NULL;
