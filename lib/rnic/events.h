@@ -5,7 +5,6 @@
 #include "base/list.h"
 #include "rnic/rnic.h"
 
-/* Of a device. */
 struct events {
 	struct list_node qps;      /* struct qp_events with pending events, oldest first */
 	unsigned port_bits;        /* DEV_GONE, PORT_DOWN, PORT_UP: bits of enum rnic_event_type */
@@ -26,7 +25,6 @@ void events_init(struct events *, enum rnic_port_state);
 void qp_events_init(struct qp_events *, struct rnic_qp *);
 /* Repeated adds of one type before it is polled give one event. */
 void events_add(struct events *, struct qp_events *, enum rnic_event_type);
-/* Drops pending events. */
 void events_drop(struct qp_events *);
 /* Sets the port state. Each "down" is reported, then the current state: a pending "up" is withdrawn. False:
  * unchanged. */

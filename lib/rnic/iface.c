@@ -106,7 +106,6 @@ put_attr(struct route_query *q, unsigned short type, const void *data, size_t le
 	q->nh.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->nh.nlmsg_len) + RTA_ALIGN(a.rta_len));
 }
 
-/* The route from our address to dst. */
 static void
 make_query(const struct sockaddr_storage *from, const struct sockaddr_storage *dst, struct route_query *q)
 {

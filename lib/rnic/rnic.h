@@ -4,13 +4,12 @@
  * creation. All calls come from one thread, never from a device's callback; no call blocks. Queue pairs and devices end
  * asynchronously: the call requests it, an event completes it. Until then a queue pair's domain, regions and buffers
  * are in use.
- * Work requests| - wr_id is opaque to the device and returned in the completion.| - Requests of one QP take effect in
- * the order posted.| - Success: only RNIC_SIGNALED requests and receives yield a completion,| in the order posted; the
- * completion of request n means that all requests| posted before n are complete.| - A completed write or send means
- * that the peer's RNIC has the data| (RFC 5040 guarantees less; an iWARP device sends a fence, a small Read).| -
- * Failure: the first failed request reports its error; every outstanding| request, receives included, signaled or not,
- * follows as RNIC_WC_FLUSHED.| So each request ends exactly once.| - Buffers under a request belong to the device until
- * the request is| complete. RNIC_INLINE takes a copy, up to info.max_inline bytes.
+ * Work requests: wr_id is opaque, and returned in the completion. Requests of one QP take effect in the order posted.
+ * Success: only RNIC_SIGNALED requests and receives yield a completion, in the order posted; that of request n means
+ * that all requests posted before n are complete. A completed write or send means that the peer's RNIC has the data
+ * (RFC 5040 guarantees less; an iWARP device sends a fence, a small Read). Failure: the first failed request reports
+ * its error; every outstanding one, receives included, signaled or not, follows as RNIC_WC_FLUSHED. So each request ends
+ * exactly once. Until then its buffers belong to the device. RNIC_INLINE takes a copy, up to info.max_inline bytes.
  * Receives: an arriving Send uses the oldest posted receive. Without one the device holds the sender back (RNR retry,
  * or it stops reading). Over iWARP the ends exchange recv_depth at connect, and `credits` limits the Sends. */
 #pragma once
@@ -276,7 +275,6 @@ struct rnic_conn_info {
 	struct rnic_path paths[RNIC_PATHS_MAX];
 };
 
-/* A counter of a device. */
 struct rnic_stat {
 	const char *name; /* static */
 	uint64_t value;

@@ -8,7 +8,6 @@
 
 #include "rnic/rnic.h"
 
-/* A peer that connects unexpectedly. */
 struct unknown_peer {
 	struct rnic_gid at;
 	uint16_t port;
@@ -30,8 +29,6 @@ struct unknown_peers {
 	bool known[UNKNOWN_PEER_KINDS];
 };
 
-/* The peer at this IPv4 or IPv6 address. */
 struct unknown_peer unknown_peer_of(const struct sockaddr_storage *);
 void unknown_peers_note(struct unknown_peers *, enum unknown_peer_kind, const struct unknown_peer *);
-/* As rnic_ops.last_refused. */
 bool unknown_peers_last(const struct unknown_peers *, const char *counter, struct sockaddr_storage *from);

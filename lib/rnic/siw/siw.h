@@ -12,13 +12,11 @@
 
 enum { SIW_RTR_SEND = 1 << 0, SIW_RTR_WRITE = 1 << 1, SIW_RTR_READ = 1 << 2 };
 
-/* The lower layer of DDP. */
 enum siw_transport {
 	SIW_TCP,  /* MPA on TCP (RFC 5044, RFC 6581) */
 	SIW_SCTP, /* SCTP (RFC 5043) */
 };
 
-/* The SCTP implementation. */
 enum siw_sctp_stack_kind {
 	SIW_STACK_AUTO,   /* the kernel if it has SCTP, else libusrsctp */
 	SIW_STACK_KERNEL, /* protocol 132, or in UDP, see sctp_udp */

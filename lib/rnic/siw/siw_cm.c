@@ -38,7 +38,6 @@ siw_may_come(struct siw_dev *dev, const struct unknown_peer *from)
 	return false;
 }
 
-/* Refuses a request that has no QP. */
 static void
 pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 {

@@ -85,7 +85,6 @@ struct siw_mr {
 	struct stag_region region;
 };
 
-/* A posted request. */
 struct siw_wr {
 	uint64_t wr_id, raddr;
 	uint32_t rkey, len;
@@ -183,7 +182,6 @@ void siw_qp_destroy(struct rnic_qp *);
 /* Frees a destroyed QP after its event was polled. */
 void siw_qp_free(struct siw_qp *);
 void siw_qp_disconnect(struct rnic_qp *, bool graceful);
-/* Frees memory that an idle QP does not need. */
 void siw_qp_rest(struct rnic_qp *);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
 
@@ -204,7 +202,6 @@ void siw_credits(const struct rnic_qp *, struct rnic_credits *);
 void siw_fence(struct rnic_qp *);
 unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
-/* Completes all requests before pos. */
 void siw_complete_sends(struct siw_qp *, uint32_t pos);
 /* Reports RNIC_EV_CREDITS if an exhausted member is available again. */
 void siw_credits_changed(struct siw_qp *);
@@ -263,7 +260,6 @@ int siw_accept_open(struct siw_dev *, int (*open_on)(const struct siw_config *, 
 /* A bounded number per turn (dev->unfinished: more are left). Pauses when descriptors are exhausted. */
 void siw_accept_run(struct siw_dev *);
 void siw_accept_close(struct siw_dev *);
-/* Closes a connection by a reset. */
 void siw_close_reset(int fd);
 
 /* -- siw_stream.c -- */
@@ -274,12 +270,10 @@ enum siw_seg {
 	SIW_SEG_END,  /* the queue pair is broken: input ends */
 };
 
-/* The next DDP segment in order. */
 enum siw_seg siw_segment_in(struct siw_qp *, struct span segment);
 /* Called after input of the peer: a passive side that waited for it may send now. False: not the claimed peer, the QP
  * is broken. */
 bool siw_rx_started(struct siw_qp *);
-/* Schedules reading or decoding. */
 void siw_rx_schedule(struct siw_qp *);
 /* Of segments unread at a reset: the text if this is a Terminate, or NULL. Other segments must not be used. */
 const char *siw_terminate_str(struct span segment);
@@ -287,9 +281,7 @@ const char *siw_terminate_str(struct span segment);
  * may be NULL). */
 void siw_stream_lost(struct siw_qp *, const char *why, const char *last_words);
 
-/* Schedules sending. */
 void siw_tx_schedule(struct siw_qp *);
-/* The LLP may accept data again. */
 void siw_tx_unblocked(struct siw_qp *);
 void siw_flush(struct rnic_dev *);
 /* Queues the first segment of the active side, of this kind (RTR_*; 0: none negotiated). */
@@ -297,7 +289,6 @@ void siw_tx_rtr(struct siw_qp *, unsigned rtr);
 void siw_nudge_timeout(struct timer *);
 /* Queues a Terminate; false if it must not be sent. */
 bool siw_tx_terminate(struct siw_qp *, const struct rdmap_term *);
-/* Turns requests into segments while there is room. */
 void siw_tx_fill(struct siw_qp *);
 
 /* -- siw_linger.c -- */

@@ -8,7 +8,6 @@
 #include "rnic/mpa_pdata.h"
 #include "rnic/siw/siw_int.h"
 
-/* Result of sending the queue. */
 enum siw_push {
 	SIW_PUSH_SENT,    /* in part: go on */
 	SIW_PUSH_BLOCKED, /* blocked until siw_tx_unblocked() */

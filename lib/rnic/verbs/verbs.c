@@ -234,11 +234,11 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 
 	dev->dev.now_ns = now_ns;
 	if (dev->cq_more)
-		verbs_channel_read(dev);
+		verbs_channel_io(dev, -1, 0);
 	if (dev->async_more)
-		verbs_async_io(dev, dev->ctx->async_fd, RNIC_IO_READ);
+		verbs_async_io(dev, -1, 0);
 	if (dev->conn_more)
-		dev->connect->more(dev, -1, RNIC_IO_READ);
+		dev->connect->more(dev, -1, 0);
 	timerq_run(&dev->timers, now_ns);
 }
 

@@ -45,33 +45,7 @@ verbs_set_gone(struct verbs_dev *dev)
 	}
 }
 
-/* -- queue pairs -- */
-
-/* If hw is destroyed, the event is stale. */
-static void
-qp_event(struct verbs_dev *dev, const struct ibv_qp *hw, const char *why)
-{
-	LIST_EACH(struct verbs_qp, qp, &dev->qps, node)
-		if (qp->hw == hw) {
-			verbs_qp_break(qp, why);
-			return;
-		}
-}
-
-/* Completions are lost: only destroying the QP is sure to end its requests. */
-static void
-cq_event(struct verbs_dev *dev, const struct ibv_cq *cq)
-{
-	LIST_EACH(struct verbs_qp, qp, &dev->qps, node) {
-		if (qp->cq != cq)
-			continue;
-		verbs_qp_break(qp, "its completion queue failed");
-		if (qp->phase == VERBS_FLUSH)
-			verbs_qp_kill(qp, "its completion queue failed");
-		verbs_qp_reap(qp);
-		return;
-	}
-}
+/* -- events -- */
 
 /* Other types are InfiniBand's, or of unused objects. */
 static void
@@ -88,9 +62,21 @@ handle(struct verbs_dev *dev, const struct ibv_async_event *ev)
 	if (type == IBV_EVENT_DEVICE_FATAL) {
 		verbs_set_gone(dev);
 	} else if (type == IBV_EVENT_CQ_ERR) {
-		cq_event(dev, ev->element.cq);
+		LIST_EACH(struct verbs_qp, qp, &dev->qps, node) {
+			if (qp->cq != ev->element.cq)
+				continue;
+			verbs_cq_failed(qp);
+			verbs_qp_reap(qp);
+			break;
+		}
 	} else if (type < sizeof(qp_why) / sizeof(qp_why[0]) && qp_why[type] != NULL) {
-		qp_event(dev, ev->element.qp, qp_why[type]);
+		/* If the hardware's QP is destroyed, the event is stale. */
+		LIST_EACH(struct verbs_qp, qp, &dev->qps, node) {
+			if (qp->hw != ev->element.qp)
+				continue;
+			verbs_qp_break(qp, qp_why[type]);
+			break;
+		}
 	} else if (type == IBV_EVENT_GID_CHANGE && ours) {
 		gids_changed(dev);
 	} else if (type == IBV_EVENT_PORT_ERR && ours) {

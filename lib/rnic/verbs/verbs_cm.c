@@ -183,12 +183,6 @@ verbs_cm_init(struct verbs_dev *dev)
 	return rc;
 }
 
-static void
-transition_done(struct verbs_job *job)
-{
-	verbs_qp_job_done(CONTAINER_OF(job, struct verbs_qp, job));
-}
-
 int
 verbs_cm_submit(struct verbs_qp *qp)
 {
@@ -199,7 +193,7 @@ verbs_cm_submit(struct verbs_qp *qp)
 		return rc;
 	qp->job.hw = qp->hw;
 	qp->job.run = transition_run;
-	qp->job.done = transition_done;
+	qp->job.done = verbs_qp_job_done;
 	worker_give(&cm->connects, &qp->job);
 	return 0;
 }

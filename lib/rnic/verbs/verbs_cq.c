@@ -156,6 +156,14 @@ verbs_end_all(struct verbs_qp *qp)
 
 /* -- the completion queue -- */
 
+void
+verbs_cq_failed(struct verbs_qp *qp)
+{
+	verbs_qp_break(qp, "its completion queue failed");
+	if (qp->phase == VERBS_FLUSH)
+		verbs_qp_kill(qp, "its completion queue failed");
+}
+
 /* Number of completions polled; also 0 if that broke the QP. */
 static unsigned
 take_some(struct verbs_qp *qp)
@@ -166,9 +174,7 @@ take_some(struct verbs_qp *qp)
 
 	qp->dev->stats.polls++;
 	if (n < 0) {
-		verbs_qp_break(qp, "its completion queue failed");
-		if (qp->phase == VERBS_FLUSH)
-			verbs_qp_kill(qp, "its completion queue failed");
+		verbs_cq_failed(qp);
 		return 0;
 	}
 	qp->dev->stats.completions += (unsigned)n;
@@ -325,32 +331,34 @@ unsigned
 verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 {
 	struct verbs_dev *dev = verbs_dev(rdev);
-	struct list_node turn, *node;
+	struct list_node turn;
+	struct verbs_qp *qp;
 	unsigned n = 0;
 
 	list_move_all(&turn, &dev->cq_list);
-	while (n < max && (node = list_pop(&turn)) != NULL) {
-		struct verbs_qp *qp = CONTAINER_OF(node, struct verbs_qp, cq_node);
-
+	while (n < max && (qp = LIST_POP(struct verbs_qp, &turn, cq_node)) != NULL) {
 		n += poll_qp(qp, wc + n, max - n);
 		if (qp->phase == VERBS_RTS && sendq_has_more(&qp->sq, &qp->qp))
 			verbs_event(qp, RNIC_EV_CREDITS);
 		verbs_qp_reap(qp);
 	}
-	while ((node = list_pop(&turn)) != NULL)
-		list_push(&dev->cq_list, node);
+	while ((qp = LIST_POP(struct verbs_qp, &turn, cq_node)) != NULL)
+		list_push(&dev->cq_list, &qp->cq_node);
 	return n;
 }
 
 /* -- the completion channel -- */
 
 void
-verbs_channel_read(struct verbs_dev *dev)
+verbs_channel_io(void *arg, int fd, unsigned events)
 {
+	struct verbs_dev *dev = arg;
 	struct verbs_qp *qp;
 	struct ibv_cq *cq;
 	void *id;
 
+	(void)fd;
+	dev->stats.wakeups += events != 0;
 	dev->cq_more = false;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (ibv_get_cq_event(dev->channel, &cq, &id) != 0) {
@@ -376,15 +384,4 @@ verbs_channel_read(struct verbs_dev *dev)
 		verbs_cq_schedule(qp);
 	}
 	dev->cq_more = true;
-}
-
-void
-verbs_channel_io(void *arg, int fd, unsigned events)
-{
-	struct verbs_dev *dev = arg;
-
-	(void)fd;
-	(void)events;
-	dev->stats.wakeups++;
-	verbs_channel_read(dev);
 }

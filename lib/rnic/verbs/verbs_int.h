@@ -39,7 +39,6 @@ struct verbs_pd {
 	struct ibv_pd *hw;
 };
 
-/* A posted send or write. */
 struct verbs_wr {
 	uint64_t wr_id;
 	uint32_t len;
@@ -76,7 +75,6 @@ enum verbs_phase {
 	VERBS_PHASE_CNT,
 };
 
-/* State of its user. */
 enum verbs_user {
 	VERBS_USED,
 	VERBS_CLOSED, /* qp_disconnect was called: no event follows */
@@ -178,7 +176,6 @@ struct verbs_connect_ops {
 	bool (*holds)(const struct verbs_qp *); /* the kernel is connecting the queue pair: it must not be destroyed */
 };
 
-/* A thread and its jobs, in order. */
 struct verbs_worker {
 	struct verbs_cm *cm;
 	pthread_t thread;
@@ -322,8 +319,7 @@ verbs_qp_note_silence(struct verbs_qp *qp)
 void verbs_qp_kill(struct verbs_qp *, const char *why);
 /* Requests have ended: ends the QP if they were the last. */
 void verbs_qp_check_end(struct verbs_qp *);
-/* The connecting thread has returned the QP. */
-void verbs_qp_job_done(struct verbs_qp *);
+void verbs_qp_job_done(struct verbs_job *);
 /* If the QP has ended and its user has destroyed it, submits its hardware to the thread; QP_FREED follows. */
 void verbs_qp_reap(struct verbs_qp *);
 /* The hardware is freed, or the QP was never returned to a user. */
@@ -378,7 +374,6 @@ int verbs_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int verbs_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);
 void verbs_credits(const struct rnic_qp *, struct rnic_credits *);
 void verbs_flush(struct rnic_dev *);
-/* Posts the chain to the card. */
 void verbs_chain_post(struct verbs_qp *);
 /* Posts a last request whose completion ends the queue; false if the card rejects it. */
 bool verbs_post_drain(struct verbs_qp *);
@@ -399,17 +394,16 @@ verbs_tx_schedule(struct verbs_qp *qp)
 #define VERBS_ID_NUDGE (1ull << 60)
 
 unsigned verbs_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
+/* Also called for unread events that are left, with events 0. */
 void verbs_channel_io(void *dev, int fd, unsigned events);
-void verbs_channel_read(struct verbs_dev *);
+/* Completions are lost: only destroying the QP is sure to end its requests. */
+void verbs_cq_failed(struct verbs_qp *);
 /* Requests an event for the next completion: 0 or a negative errno. */
 int verbs_cq_arm(struct verbs_qp *);
-/* Polls all completions. */
 void verbs_cq_empty(struct verbs_qp *);
 /* The oldest request on the card gets this status. */
 void verbs_fail_oldest(struct verbs_qp *, enum rnic_wc_status);
-/* The requests before pos succeeded. */
 void verbs_end_sends(struct verbs_qp *, uint32_t pos);
-/* Ends all requests. */
 void verbs_end_all(struct verbs_qp *);
 void verbs_cq_schedule(struct verbs_qp *);
 

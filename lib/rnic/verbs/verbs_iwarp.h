@@ -7,7 +7,6 @@
 #include "rnic/mpa_pdata.h"
 #include "rnic/verbs/verbs_int.h"
 
-/* Per device. */
 struct verbs_iwarp {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listen;
@@ -46,7 +45,6 @@ verbs_pdata_decode(const struct rdma_conn_param *p, struct mpa_pdata *out)
 {
 	return mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, out);
 }
-/* Starts the time limit for the peer. */
 void verbs_conn_arm(struct verbs_qp *);
 
 /* -- verbs_iwarp_passive.c -- */

@@ -89,7 +89,6 @@ park(struct verbs_conn *conn)
 	verbs_arm(dev, &conn->timer, VERBS_PARKED_MS);
 }
 
-/* The QP takes the connection. */
 static void
 adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 {

@@ -151,14 +151,12 @@ verbs_name_port(struct ibv_context *ctx, uint32_t vendor, unsigned num, struct v
 
 /* -- all ports -- */
 
-/* Permission errors of verbs calls. */
 static bool
 is_permission(int err)
 {
 	return err == EACCES || err == EPERM;
 }
 
-/* Appends the ports of one card. */
 static int
 add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 {

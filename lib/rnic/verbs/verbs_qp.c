@@ -64,7 +64,6 @@ verbs_qp_is_held(const struct verbs_qp *qp)
 	return qp->dev->connect->holds != NULL && qp->dev->connect->holds(qp);
 }
 
-/* Stops posting and the fence. */
 static void
 stop_posting(struct verbs_qp *qp)
 {
@@ -110,7 +109,6 @@ flush(struct verbs_qp *qp, const char *why)
 	verbs_qp_check_end(qp);
 }
 
-/* Begins the end. */
 static void
 stop(struct verbs_qp *qp, const char *why)
 {
@@ -380,8 +378,10 @@ connect_why(struct verbs_qp *qp, int err)
 }
 
 void
-verbs_qp_job_done(struct verbs_qp *qp)
+verbs_qp_job_done(struct verbs_job *job)
 {
+	struct verbs_qp *qp = CONTAINER_OF(job, struct verbs_qp, job);
+
 	if (qp->dev->gone)
 		verbs_qp_kill(qp, VERBS_GONE_WHY);
 	else if (qp->phase == VERBS_CANCEL)

@@ -152,11 +152,10 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 void
 verbs_flush(struct rnic_dev *rdev)
 {
-	struct verbs_dev *dev = verbs_dev(rdev);
-	struct list_node *n;
+	struct verbs_qp *qp;
 
-	while ((n = list_first(&dev->tx_list)) != NULL)
-		verbs_chain_post(CONTAINER_OF(n, struct verbs_qp, tx_node));
+	while ((qp = LIST_FIRST(struct verbs_qp, &verbs_dev(rdev)->tx_list, tx_node)) != NULL)
+		verbs_chain_post(qp);
 }
 
 bool

@@ -10,7 +10,6 @@
 #define SIW_SCTP_RTO_MIN_MS 200
 #define SIW_SCTP_RTO_MAX_MS 1000
 
-/* Sets one option of a socket. */
 typedef bool siw_sctp_set(const void *socket, int option, const void *value, size_t len);
 
 /* What sockets of both stacks have. Those that are accepted inherit it. False: see errno. */

@@ -224,7 +224,6 @@ came_up(struct siw_assoc *a)
 
 /* -- sending -- */
 
-/* 0 or a negative errno. */
 static int
 send_now(struct kernel_assoc *k, uint32_t ppid, const struct iovec *iov, unsigned cnt)
 {

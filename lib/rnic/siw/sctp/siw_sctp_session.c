@@ -287,7 +287,6 @@ siw_sctp_rx_turn(struct siw_qp *qp)
 		siw_stream_lost(qp, "the peer closed the association", NULL);
 }
 
-/* struct siw_assoc.ready of a queue pair's. */
 static void
 qp_ready(void *arg)
 {

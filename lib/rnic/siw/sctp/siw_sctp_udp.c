@@ -292,7 +292,6 @@ siw_udp_read(struct siw_udp *u)
 
 /* -- the socket -- */
 
-/* A socket on this port, or a negative errno. */
 static int
 socket_on(const struct siw_config *cfg, uint16_t port)
 {

@@ -26,7 +26,6 @@ struct siw_udp {
 	uint8_t in[65536];
 };
 
-/* A peer of associations. */
 struct siw_udp_peer {
 	struct siw_udp_peer *next;
 	struct siw_udp *udp;

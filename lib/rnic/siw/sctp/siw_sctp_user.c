@@ -323,7 +323,6 @@ send_message(struct siw_assoc *a, uint32_t ppid, const struct iovec *iov, unsign
 	return 0;
 }
 
-/* The association is up in the stack. */
 static void
 came_up(struct siw_assoc *a)
 {

@@ -13,7 +13,6 @@
 #define TCP_RX_BUF (256u * 1024) /* staging buffer; also holds an incomplete FPDU */
 #define TCP_IOV 256              /* pieces per write */
 
-/* Per queue pair. */
 struct siw_tcp {
 	int fd; /* -1: none */
 	struct neg neg;

@@ -232,7 +232,6 @@ siw_tcp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 	pend_reject(p, &f, verdict);
 }
 
-/* The QP takes the descriptor and answers. */
 void
 siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 {
@@ -287,7 +286,6 @@ pend_io(void *arg, int fd, unsigned events)
 	siw_tcp_pend_drop(p);
 }
 
-/* A connection to our MPA port. */
 static void
 accepted(struct siw_dev *dev, int fd, const struct unknown_peer *from)
 {
@@ -307,7 +305,6 @@ accepted(struct siw_dev *dev, int fd, const struct unknown_peer *from)
 
 /* -- listening -- */
 
-/* A listening socket on this port, or a negative errno. */
 static int
 listen_on(const struct siw_config *cfg, uint16_t port)
 {
