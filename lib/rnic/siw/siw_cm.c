@@ -200,6 +200,17 @@ siw_open_port(struct siw_dev *dev, int (*open_on)(const struct siw_config *, uin
 	return fd;
 }
 
+int
+siw_fd_if(bool ok, int fd)
+{
+	int err = errno;
+
+	if (ok)
+		return fd;
+	close(fd);
+	return -err;
+}
+
 void
 siw_close_reset(int fd)
 {

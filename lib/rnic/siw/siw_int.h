@@ -261,6 +261,8 @@ int siw_accept_open(struct siw_dev *, int (*open_on)(const struct siw_config *, 
 void siw_accept_run(struct siw_dev *);
 void siw_accept_close(struct siw_dev *);
 void siw_close_reset(int fd);
+/* fd, or if not ok, closes it: the negative errno. */
+int siw_fd_if(bool ok, int fd);
 
 /* -- siw_stream.c -- */
 

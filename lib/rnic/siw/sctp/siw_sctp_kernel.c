@@ -89,7 +89,7 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 	const int on = 1, buffer = BUFFER;
 	const struct sctp_sack_info sack = { .sack_delay = SACK_MS, .sack_freq = 2 };
 	const struct sctp_paddrparams path = { .spp_flags = SPP_HB_DISABLE };
-	int fd = socket(cfg->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_SCTP), err;
+	int fd = socket(cfg->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_SCTP);
 
 	if (fd < 0)
 		return errno == ESOCKTNOSUPPORT ? -EPROTONOSUPPORT : -errno;
@@ -98,24 +98,17 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 	/* As much as the host allows. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-	if (siw_sctp_configure(&fd, set_of, cfg) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
-	    set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) && bind_all(fd, cfg, port))
-		return fd;
-	err = errno;
-	close(fd);
-	return -err;
+	return siw_fd_if(siw_sctp_configure(&fd, set_of, cfg) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
+	        set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) && bind_all(fd, cfg, port),
+	    fd);
 }
 
 static int
 listen_on(const struct siw_config *cfg, uint16_t port)
 {
-	int fd = socket_on(cfg, port), err;
+	int fd = socket_on(cfg, port);
 
-	if (fd < 0 || listen(fd, BACKLOG) == 0)
-		return fd;
-	err = errno;
-	close(fd);
-	return -err;
+	return fd < 0 ? fd : siw_fd_if(listen(fd, BACKLOG) == 0, fd);
 }
 
 /* -- associations -- */
@@ -178,11 +171,8 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 	if (fd < 0)
 		return fd;
 	if ((dev->cfg.sctp_udp != 0 && !set(fd, SCTP_REMOTE_UDP_ENCAPS_PORT, &udp, sizeof(udp))) ||
-	    (connect(fd, (const struct sockaddr *)&peer, addr_len(&peer)) < 0 && errno != EINPROGRESS)) {
-		rc = -errno;
-		close(fd);
-		return rc;
-	}
+	    (connect(fd, (const struct sockaddr *)&peer, addr_len(&peer)) < 0 && errno != EINPROGRESS))
+		return siw_fd_if(false, fd);
 	const struct unknown_peer to = unknown_peer_of(&peer);
 	struct kernel_assoc *k = assoc_new(dev, fd, &to);
 	if (k == NULL)

@@ -297,7 +297,7 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 {
 	struct sockaddr_storage ss = cfg->addr;
 	const int buffer = SOCKET_BUFFER, on = 1;
-	int fd = socket(ss.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+	int fd = socket(ss.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
@@ -305,11 +305,7 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	(void)setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)); /* where the kernel can do it */
 	addr_set_port(&ss, port);
-	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0)
-		return fd;
-	err = errno;
-	close(fd);
-	return -err;
+	return siw_fd_if(bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0, fd);
 }
 
 int

@@ -310,7 +310,7 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 {
 	struct sockaddr_storage ss = cfg->addr;
 	const int on = 1;
-	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
@@ -318,11 +318,8 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 	if (port != 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	addr_set_port(&ss, port);
-	if (bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0)
-		return fd;
-	err = errno;
-	close(fd);
-	return -err;
+	return siw_fd_if(
+	    bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) == 0 && listen(fd, LISTEN_BACKLOG) == 0, fd);
 }
 
 int
