@@ -20,12 +20,6 @@ siw_tx_unblocked(struct siw_qp *qp)
 	siw_tx_schedule(qp);
 }
 
-static bool
-siw_tx_has_room(const struct siw_qp *qp, size_t payload_len)
-{
-	return qp->dev->llp->room(qp, payload_len);
-}
-
 static void
 siw_tx_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
 {
@@ -104,7 +98,7 @@ put_request(struct siw_qp *qp)
 	struct txq_payload p;
 	struct ddp_hdr h;
 
-	if (!siw_tx_has_room(qp, len))
+	if (!qp->dev->llp->room(qp, len))
 		return false;
 	payload_of(wr, qp->enc_off, len, &p);
 	if (wr->op == RNIC_WR_WRITE)
@@ -134,7 +128,7 @@ put_response(struct siw_qp *qp)
 
 	if (max > SIW_COPY_MAX)
 		max = SIW_COPY_MAX;
-	if (!siw_tx_has_room(qp, max))
+	if (!qp->dev->llp->room(qp, max))
 		return false;
 	if (!stream_serve(&qp->stream, max, &h, &from, &term)) {
 		siw_qp_break(qp, "the peer reads deregistered memory", RNIC_WC_LOCAL_ERR, &term);
@@ -149,7 +143,7 @@ put_response(struct siw_qp *qp)
 void
 siw_tx_fill(struct siw_qp *qp)
 {
-	while (qp->state == SIW_RTS && siw_tx_has_room(qp, RDMAP_READ_LEN)) {
+	while (qp->state == SIW_RTS && qp->dev->llp->room(qp, RDMAP_READ_LEN)) {
 		/* Tagged messages must not be interleaved: an answer goes between requests, as a whole. */
 		if (qp->enc_off == 0 && stream_must_serve(&qp->stream)) {
 			if (!put_response(qp))
@@ -200,7 +194,7 @@ siw_tx_terminate(struct siw_qp *qp, const struct rdmap_term *term)
 	int len = rdmap_term_encode(term, body);
 
 	/* No segment may be sent before the initiator's first one; then the Terminate is dropped. */
-	if (len < 0 || !siw_tx_has_room(qp, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
+	if (len < 0 || !qp->dev->llp->room(qp, RDMAP_TERM_MAX) || (qp->state == SIW_RTR_WAIT && !qp->stream.started))
 		return false;
 	put_bytes(qp, stream_untagged_hdr(&qp->stream, RDMAP_TERMINATE, 0, true), body, (size_t)len);
 	qp->dev->stats.terminates_sent++;

@@ -61,12 +61,6 @@ verbs_conn_pdata(const struct verbs_qp *qp, const struct mpa_pdata *to, uint8_t 
 }
 
 void
-verbs_conn_arm(struct verbs_qp *qp)
-{
-	verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
-}
-
-void
 verbs_conn_check_connected(struct verbs_qp *qp)
 {
 	if (qp->conn == NULL || !qp->conn->up || !qp->claimed || qp->phase != VERBS_CONNECTING)
@@ -221,14 +215,14 @@ iwarp_connect(struct verbs_qp *qp)
 		if (qp->phase == VERBS_INIT)
 			(void)verbs_iwarp_expect(qp);
 		if (qp->phase <= VERBS_RTS)
-			verbs_conn_arm(qp);
+			verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
 		verbs_conn_check_connected(qp);
 		return 0;
 	}
 	if (qp->remote.mpa_port == 0 || qp->phase != VERBS_INIT)
 		return -EINVAL;
 	verbs_qp_set_phase(qp, VERBS_CONNECTING, "requested");
-	verbs_conn_arm(qp);
+	verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
 	const char *why = start_connect(qp);
 	if (why != NULL)
 		verbs_qp_break(qp, why);

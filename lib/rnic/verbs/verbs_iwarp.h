@@ -45,7 +45,6 @@ verbs_pdata_decode(const struct rdma_conn_param *p, struct mpa_pdata *out)
 {
 	return mpa_pdata_decode((struct span){ .ptr = p->private_data, .len = p->private_data_len }, out);
 }
-void verbs_conn_arm(struct verbs_qp *);
 
 /* -- verbs_iwarp_passive.c -- */
 

@@ -109,7 +109,7 @@ adopt(struct verbs_conn *conn, struct verbs_qp *qp)
 	qp->side = RNIC_PASSIVE;
 	verbs_conn_pdata(qp, &to, pd);
 	verbs_qp_set_phase(qp, VERBS_CONNECTING, "peer connected");
-	verbs_conn_arm(qp);
+	verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
 	if (rdma_accept(conn->id, &param) == 0)
 		conn->asked = true;
 	else

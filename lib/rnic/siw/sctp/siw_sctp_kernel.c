@@ -301,9 +301,9 @@ info(struct siw_assoc *a, struct rnic_conn_info *out)
 	const struct kernel_assoc *k = kernel_assoc(a);
 	struct sctp_assoc_stats stats = { 0 };
 	struct sctp_status st = { 0 };
-	socklen_t len = sizeof(st), stats_len = sizeof(stats), addrs_len;
+	socklen_t len = sizeof(st), stats_len = sizeof(stats), addrs_len = sizeof(union peer_addrs);
 	struct sockaddr_storage primary = { 0 }, to;
-	union peer_addrs u;
+	union peer_addrs u = { 0 };
 	size_t off = 0;
 
 	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_STATUS, &st, &len) < 0)
@@ -312,8 +312,6 @@ info(struct siw_assoc *a, struct rnic_conn_info *out)
 	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_ASSOC_STATS, &stats, &stats_len) == 0)
 		out->retransmits = (int64_t)stats.sas_rtxchunks;
 	memcpy(&primary, &st.sstat_primary.spinfo_address, sizeof(primary));
-	addrs_len = sizeof(u);
-	u = (union peer_addrs){ 0 };
 	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &u, &addrs_len) < 0)
 		u.head.addr_num = 0;
 	/* One behind the other, each as long as its family is. */
@@ -338,16 +336,15 @@ last_words(struct siw_assoc *a)
 static bool
 send_rests(struct kernel_assoc *k)
 {
-	struct list_node *n;
+	struct rest *r;
 	int rc = 0;
 
-	while (rc == 0 && (n = list_first(&k->rests)) != NULL) {
-		struct rest *r = CONTAINER_OF(n, struct rest, node);
+	while (rc == 0 && (r = LIST_FIRST(struct rest, &k->rests, node)) != NULL) {
 		const struct iovec iov = { .iov_base = r->bytes, .iov_len = r->len };
 
 		rc = send_now(k, r->ppid, &iov, 1);
 		if (rc == 0) {
-			list_remove(n);
+			list_remove(&r->node);
 			free(r);
 		}
 	}

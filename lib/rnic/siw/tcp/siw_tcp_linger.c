@@ -21,22 +21,17 @@ struct tcp_linger {
 };
 
 static void
-linger_free(struct tcp_linger *l)
+linger_free(struct siw_linger *linger)
 {
-	struct siw_dev *dev = l->linger.dev;
+	struct tcp_linger *l = CONTAINER_OF(linger, struct tcp_linger, linger);
+	struct siw_dev *dev = linger->dev;
 
-	siw_linger_stop(&l->linger);
+	siw_linger_stop(linger);
 	timerq_unreserve(&dev->timers, 1);
 	dev->loop.unwatch(dev->loop.ctx, l->fd);
 	close(l->fd);
 	free(l->buf);
 	free(l);
-}
-
-static void
-linger_over(struct siw_linger *l)
-{
-	linger_free(CONTAINER_OF(l, struct tcp_linger, linger));
 }
 
 /* Sends the rest, then FIN; reads and drops input. False: the socket is broken, or the peer has closed as well. */
@@ -73,10 +68,12 @@ linger_goes_on(struct tcp_linger *l)
 static void
 linger_io(void *arg, int fd, unsigned events)
 {
+	struct tcp_linger *l = arg;
+
 	(void)fd;
 	(void)events;
-	if (!linger_goes_on(arg))
-		linger_free(arg);
+	if (!linger_goes_on(l))
+		linger_free(&l->linger);
 }
 
 /* NULL: out of memory; the caller closes fd. */
@@ -91,7 +88,7 @@ linger_new(struct siw_dev *dev, int fd)
 		return NULL;
 	}
 	l->fd = fd;
-	siw_linger_init(&l->linger, dev, linger_over);
+	siw_linger_init(&l->linger, dev, linger_free);
 	return l;
 }
 
@@ -120,7 +117,7 @@ linger_start(struct tcp_linger *l, enum siw_linger_kind kind)
 
 	siw_linger_start(&l->linger, kind);
 	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0)
-		linger_free(l);
+		linger_free(&l->linger);
 	else
 		linger_io(l, l->fd, 0);
 }
@@ -134,7 +131,7 @@ siw_tcp_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 		(void)send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		close(fd);
 	} else if (!linger_append(l, bytes, len)) {
-		linger_free(l);
+		linger_free(&l->linger);
 	} else {
 		linger_start(l, SIW_LINGER_UNKNOWN_PEER);
 	}
@@ -159,7 +156,7 @@ siw_tcp_linger_qp(struct siw_qp *qp, int fd)
 		if (n < 0) {
 			if ((l->len == 0 && errno != EAGAIN && errno != EINTR) ||
 			    !linger_append(l, iov[0].iov_base, iov[0].iov_len)) {
-				linger_free(l);
+				linger_free(&l->linger);
 				return;
 			}
 			n = (ssize_t)iov[0].iov_len;
