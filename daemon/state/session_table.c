@@ -135,25 +135,12 @@ session_table_actions(enum session_state state, enum session_event event)
 	return table[state][event];
 }
 
+#define NAME(constant, text) text,
+
 const char *
 session_state_str(enum session_state state)
 {
-	static const char *const names[SES_STATE_CNT] = {
-		[SES_CONNECT] = "connecting to peer",
-		[SES_LOOK] = "no SMC-R option, waiting for the first byte",
-		[SES_RENDEZVOUS] = "rendezvous",
-		[SES_LEAVING] = "leaving SMC-R",
-		[SES_SMCR] = "SMC-R",
-		[SES_MEASURE] = "measuring",
-		[SES_CLOSING] = "closing",
-		[SES_DRAINING] = "resetting",
-		[SES_ABORTING] = "aborting",
-		[SES_DELIVERING] = "delivering before a reset",
-		[SES_TCP_CONNECT] = "TCP, connecting to server",
-		[SES_TCP] = "TCP",
-		[SES_TCP_DRAINING] = "TCP, resetting",
-		[SES_DEAD] = "closed",
-	};
+	static const char *const names[SES_STATE_CNT] = { SESSION_STATES(NAME) };
 
 	return names[state];
 }
@@ -161,25 +148,7 @@ session_state_str(enum session_state state)
 const char *
 session_event_str(enum session_event event)
 {
-	static const char *const names[SEV_EVENT_CNT] = {
-		[SEV_APP_EOF] = "end of data on the app leg",
-		[SEV_APP_RESET] = "app leg reset",
-		[SEV_MID_EOF] = "FIN on the CLC connection",
-		[SEV_MID_RESET] = "CLC connection reset",
-		[SEV_MID_LOST] = "CLC connection lost",
-		[SEV_PEER_DONE] = "peer done sending",
-		[SEV_BOTH_DONE] = "both directions done",
-		[SEV_CONNECT_FAILED] = "connect failed",
-		[SEV_CIRCLE] = "circle",
-		[SEV_REFUSED] = "refused",
-		[SEV_TIMEOUT] = "timeout",
-		[SEV_OPERATOR] = "closed by the operator",
-		[SEV_STOP] = "shutdown",
-		[SEV_FALLBACK] = "fallback",
-		[SEV_ENGINE_OK] = "closed",
-		[SEV_ENGINE_RESET] = "reset by the engine",
-		[SEV_PASSED_ON] = "data before a reset forwarded",
-	};
+	static const char *const names[SEV_EVENT_CNT] = { SESSION_EVENTS(NAME) };
 
 	return names[event];
 }

@@ -2,45 +2,48 @@
  * engine's messages. Pure; session.c performs the actions. */
 #pragma once
 
-enum session_state {
-	SES_CONNECT,      /* ingress: connecting to the peer */
-	SES_LOOK,         /* egress: no SMC-R option; the first bytes decide whether it is a plain client */
-	SES_RENDEZVOUS,   /* CLC exchange */
-	SES_LEAVING,      /* the engine has returned the CLC connection: TCP, a retry or a refusal follows */
-	SES_SMCR,         /* data on RDMA */
-	SES_MEASURE,      /* a measurement by the peer: no app leg */
-	SES_CLOSING,      /* both directions done: C is sent, the app leg is closed; waits for the engine */
-	SES_DRAINING,     /* SMC-R, the app leg was reset: bytes before the reset go into the send ring */
-	SES_ABORTING,     /* A is sent, or due after the ring; the app leg is reset; waits for the engine */
-	SES_DELIVERING,   /* SMC-R ended by a reset: bytes before the reset go to the app leg */
-	SES_TCP_CONNECT,  /* fallen back; egress: connecting to the server */
-	SES_TCP,          /* fallen back: data on the CLC connection */
-	SES_TCP_DRAINING, /* a leg was reset: bytes before the reset go to the other leg */
-	SES_DEAD,         /* freed at the end of the turn */
-	SES_STATE_CNT,
-};
-
+/* clang-format off */
+/* X(constant, text of logs and reports). */
+#define SESSION_STATES(X) \
+	X(CONNECT, "connecting to peer") /* ingress: connecting to the peer */ \
+	X(LOOK, "no SMC-R option, waiting for the first byte") /* egress: no SMC-R option; the first bytes decide whether it is a plain client */ \
+	X(RENDEZVOUS, "rendezvous") /* CLC exchange */ \
+	X(LEAVING, "leaving SMC-R") /* the engine has returned the CLC connection: TCP, a retry or a refusal follows */ \
+	X(SMCR, "SMC-R") /* data on RDMA */ \
+	X(MEASURE, "measuring") /* a measurement by the peer: no app leg */ \
+	X(CLOSING, "closing") /* both directions done: C is sent, the app leg is closed; waits for the engine */ \
+	X(DRAINING, "resetting") /* SMC-R, the app leg was reset: bytes before the reset go into the send ring */ \
+	X(ABORTING, "aborting") /* A is sent, or due after the ring; the app leg is reset; waits for the engine */ \
+	X(DELIVERING, "delivering before a reset") /* SMC-R ended by a reset: bytes before the reset go to the app leg */ \
+	X(TCP_CONNECT, "TCP, connecting to server") /* fallen back; egress: connecting to the server */ \
+	X(TCP, "TCP") /* fallen back: data on the CLC connection */ \
+	X(TCP_DRAINING, "TCP, resetting") /* a leg was reset: bytes before the reset go to the other leg */ \
+	X(DEAD, "closed") /* freed at the end of the turn */
 /* Events that wait together are handled in this order: legs, limits and orders, the engine. */
-enum session_event {
-	SEV_APP_EOF,   /* FIN of the app leg, all its bytes forwarded */
-	SEV_APP_RESET, /* RST, or a write failed; where data flows, bytes before it may still be readable */
-	SEV_MID_EOF,   /* FIN of the CLC connection; on TCP: all its bytes forwarded */
-	SEV_MID_RESET,
-	SEV_MID_LOST,       /* with data on SMC-R: packets of the CLC connection get no answer or a network error */
-	SEV_PEER_DONE,      /* SMC-R: D (or C) received and all delivered */
-	SEV_BOTH_DONE,      /* follows when both directions have ended */
-	SEV_CONNECT_FAILED, /* no address of the peer (SES_CONNECT) or the server answers */
-	SEV_CIRCLE,         /* too many services passed: they form a circle */
-	SEV_REFUSED,        /* fallback is forbidden, or SMC-R cannot start, or starts where it may not */
-	SEV_TIMEOUT,        /* idle or connect timeout */
-	SEV_OPERATOR,       /* closed by an operator */
-	SEV_STOP,           /* the daemon ends */
-	SEV_FALLBACK,       /* SMCR_EV_FALLBACK */
-	SEV_ENGINE_OK,      /* SMCR_EV_CLOSED after an orderly close */
-	SEV_ENGINE_RESET,   /* SMCR_EV_CLOSED for any other reason */
-	SEV_PASSED_ON,      /* all bytes before a reset were forwarded */
-	SEV_EVENT_CNT,
-};
+#define SESSION_EVENTS(X) \
+	X(APP_EOF, "end of data on the app leg") /* FIN of the app leg, all its bytes forwarded */ \
+	X(APP_RESET, "app leg reset") /* RST, or a write failed; where data flows, bytes before it may still be readable */ \
+	X(MID_EOF, "FIN on the CLC connection") /* FIN of the CLC connection; on TCP: all its bytes forwarded */ \
+	X(MID_RESET, "CLC connection reset") \
+	X(MID_LOST, "CLC connection lost") /* with data on SMC-R: packets of the CLC connection get no answer or a network error */ \
+	X(PEER_DONE, "peer done sending") /* SMC-R: D (or C) received and all delivered */ \
+	X(BOTH_DONE, "both directions done") /* follows when both directions have ended */ \
+	X(CONNECT_FAILED, "connect failed") /* no address of the peer (SES_CONNECT) or the server answers */ \
+	X(CIRCLE, "circle") /* too many services passed: they form a circle */ \
+	X(REFUSED, "refused") /* fallback is forbidden, or SMC-R cannot start, or starts where it may not */ \
+	X(TIMEOUT, "timeout") /* idle or connect timeout */ \
+	X(OPERATOR, "closed by the operator") /* closed by an operator */ \
+	X(STOP, "shutdown") /* the daemon ends */ \
+	X(FALLBACK, "fallback") /* SMCR_EV_FALLBACK */ \
+	X(ENGINE_OK, "closed") /* SMCR_EV_CLOSED after an orderly close */ \
+	X(ENGINE_RESET, "reset by the engine") /* SMCR_EV_CLOSED for any other reason */ \
+	X(PASSED_ON, "data before a reset forwarded") /* all bytes before a reset were forwarded */
+/* clang-format on */
+
+#define SESSION_STATE(constant, text) SES_##constant,
+#define SESSION_EVENT(constant, text) SEV_##constant,
+enum session_state { SESSION_STATES(SESSION_STATE) SES_STATE_CNT };
+enum session_event { SESSION_EVENTS(SESSION_EVENT) SEV_EVENT_CNT };
 
 enum {
 	ACT_SEND_DONE = 1 << 0,   /* smcr_shutdown_wr: D, never C */
