@@ -5,8 +5,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "base/list.h"
 #include "smcr/smcr.h"

@@ -3,7 +3,6 @@
  * the user of a UNIX socket client. Allocates only when the table grows. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/net/net.h"

@@ -156,23 +156,10 @@ circle_connect(struct circles *all, struct circle_leg *leg, const struct sockadd
 
 /* -- sessions -- */
 
-static struct circles *
-all_of(const struct session *s)
-{
-	return s->pool->place.circles;
-}
-
-/* The source is a loopback address or equals the local address: the kernel's choice within a host. */
-static bool
-is_of_this_host(const struct sockaddr_storage *from, const struct sockaddr_storage *at)
-{
-	return addr_is_loopback(from) || addr_same_host(at, from);
-}
-
 void
 circle_accepted(struct session *s, int fd, const union net_addr *peer)
 {
-	struct circles *all = all_of(s);
+	struct circles *all = s->pool->place.circles;
 	struct sockaddr_storage from, at;
 
 	net_addr_get(peer, &from);
@@ -180,7 +167,8 @@ circle_accepted(struct session *s, int fd, const union net_addr *peer)
 	s->origin = origin_of(all, &from, &at);
 	if (s->origin == 0)
 		return;
-	if (s->pool->place.cnt > 1 && is_of_this_host(&from, &at)) {
+	/* Of this host, by the kernel's choice: its connect() may be in progress. */
+	if (s->pool->place.cnt > 1 && (addr_is_loopback(&from) || addr_same_host(&at, &from))) {
 		(void)pthread_rwlock_wrlock(&all->connecting);
 		(void)pthread_rwlock_unlock(&all->connecting);
 	}
@@ -206,23 +194,24 @@ circle_may_go_on(const struct session *s)
 bool
 circle_proposed(struct session *s)
 {
+	struct circles *all = s->pool->place.circles;
 	uint32_t origin;
 	uint8_t hops;
 
 	smcr_proposed_way(s->conn, &hops, &origin);
-	unsigned ours = hops_from(all_of(s), origin);
+	unsigned ours = hops_from(all, origin);
 	hops = (uint8_t)min_u32(max_u32(hops, ours > 0 ? ours + 1 : 0), CIRCLE_HOPS_MAX);
 	if (hops <= s->hops)
 		return true;
 	s->hops = hops;
-	(void)pthread_mutex_lock(&all_of(s)->lock); /* the leg may already be in the table */
+	(void)pthread_mutex_lock(&all->lock); /* the leg may already be in the table */
 	s->circle.hops = (uint8_t)(hops + 1);
-	(void)pthread_mutex_unlock(&all_of(s)->lock);
+	(void)pthread_mutex_unlock(&all->lock);
 	return circle_may_go_on(s);
 }
 
 void
 circle_ended(struct session *s)
 {
-	forget(all_of(s), &s->circle);
+	forget(s->pool->place.circles, &s->circle);
 }

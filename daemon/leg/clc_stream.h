@@ -2,11 +2,9 @@
  * buffers the engine's output while the socket is full. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/leg/leg.h"
-#include "daemon/net/net.h"
 #include "smcr/smcr.h"
 
 struct devices;

@@ -2,7 +2,6 @@
 #include "daemon/leg/leg.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

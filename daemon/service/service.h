@@ -1,13 +1,5 @@
-/*
- * Services of the configuration.
- *
- *	settings.c	counted settings; the last reference frees the service
- *	service.c	start and stop; prewarming: a probe makes the link group of an ingress before the first
- *			client. It is repeated with growing pauses while it fails.
- *	target_probe.c	probes of failed targets
- *	listener.c	accepts in batches, checks allow lists and limits, starts sessions; pauses when descriptors or
- *			memory run out
- */
+/* Services of the configuration: start, stop, and prewarming, by which a probe makes the link group of an ingress before
+ * the first client. It is repeated with growing pauses while it fails. */
 #pragma once
 
 #include "daemon/state/service_state.h"
@@ -18,20 +10,18 @@ struct service *service_new(struct session_pool *, const struct config_service *
 void service_drop(struct service *);
 /* Starts prewarming, or restarts it after a change of the settings, if they want it. */
 void service_prewarm(struct service *);
-/* Restarts prewarming that pauses, to this peer (port 0: any; NULL: all). Returns the number of services. */
-unsigned services_retry(struct session_pool *, const struct sockaddr_storage *peer);
-/* target_probe_now of all services. Returns the number of targets. */
-unsigned services_retry_now(struct session_pool *, const struct sockaddr_storage *peer);
+/* Restarts prewarming that pauses, to this peer (port 0: any; NULL: all). Returns the number of services. Also does
+ * target_probe_now of all services, and adds the number of targets. */
+unsigned services_retry(struct session_pool *, const struct sockaddr_storage *peer, unsigned *targets);
 /* Closes the listening socket and ends the prewarming; idempotent. */
 void service_stop(struct service *);
 /* After a change of svc->disabled or pool->draining: updates listener and prewarming. 0 or -errno, logged. */
 int service_follow(struct service *);
-/* service_follow of all services with when_down = "close_listener". */
-void services_follow(struct session_pool *);
 /* The listener is closed because no target works (when_down). */
 bool service_is_closed(const struct service *);
 
-/* listener.c */
+/* listener.c: accepts in batches, checks allow lists and limits, starts sessions; pauses when descriptors or memory run
+ * out. */
 void listener_init(struct listener *);
 /* Takes a listening socket and accepts, unless the service is disabled: 0, or -errno: the caller keeps the socket. */
 int listener_start(struct service *, const struct listen_socket *);

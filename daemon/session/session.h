@@ -1,22 +1,12 @@
-/*
- * A session: this gateway's half of a proxied connection. Its two legs are the app leg (client of an ingress, server of
+/* A session: this gateway's half of a proxied connection. Its two legs are the app leg (client of an ingress, server of
  * an egress) and the CLC connection to the other gateway. It has an engine connection while data is on SMC-R.
  *
- *	session.c		start, the pump, events by session_table.c, end, log line
- *	session_setup.c		the rendezvous, and connected legs
- *	session_measure.c	a measurement by the peer, without a client
- *	session_pump.c		data between app leg and engine, or app leg and CLC connection
- *	session_detect.c	SMC-R's TCP option: rendezvous or plain TCP
- *	session_path.c		TCP, a retry or a refusal; the end of the set-up
- *	session_dial.c		connecting
- *	session_state.c		state, scheduling, cause of the end
+ * Calls go down: session.c (start, pump, events, end), session_setup.c, session_measure.c, session_pump.c,
+ * session_detect.c, session_path.c, session_dial.c, session_state.c. A lower file reports by session_raise, which only
+ * records the event: session.c handles it after the step of the pump has returned. So a step ends at the first event
+ * that it raises, and a session cannot end inside a call. Callbacks only latch and schedule the session.
  *
- * Calls go down this list. A lower file reports by session_raise, which only records the event: session.c handles it
- * after the step of the pump has returned. So a step ends at the first event that it raises, and a session cannot end
- * inside a call. Callbacks of legs and of the engine only latch and schedule the session.
- *
- * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the end of the turn.
- */
+ * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the end of the turn. */
 #pragma once
 
 #include "daemon/probe/measure.h"

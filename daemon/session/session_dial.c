@@ -92,13 +92,6 @@ lasting(const struct session *s, const struct sockaddr_storage *addr)
 	return addr;
 }
 
-/* The first lookup of the name is in progress, as after the start. */
-static bool
-waits_for_name(const struct session *s)
-{
-	return s->pool->env->now_ns < s->setup->dial_until_ns && targets_pending(s->settings->targets);
-}
-
 /* A lack of descriptors is no fault of a target: sessions and accepting wait until connections end. */
 static void
 wait_for_descriptor(struct session *s)
@@ -129,7 +122,9 @@ setup_dial_next(struct session *s, int why)
 		wait_for_descriptor(s);
 		return;
 	}
-	if (err != 0 && d->cnt == 0 && waits_for_name(s)) {
+	if (err != 0 && d->cnt == 0 && s->pool->env->now_ns < s->setup->dial_until_ns &&
+	    targets_pending(s->settings->targets)) {
+		/* The first lookup of the name is in progress, as after the start. */
 		d->busy = d->waits = true;
 		arm_dial(s);
 		return;
