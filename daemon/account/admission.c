@@ -5,22 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/account/outage.h"
-#include "daemon/account/source_count.h"
-#include "daemon/account/fallback_period.h"
-
-struct admission {
-	struct list_node node; /* struct admissions.list; alone once retired */
-	unsigned refs;
-	enum config_kind kind;
-	char name[CONFIG_NAME_MAX];
-	struct outage outage;
-	struct fallback_periods fallback_periods;
-	pthread_mutex_t lock; /* of connections and sources */
-	uint32_t connections;
-	struct source_count sources; /* counted also without a limit, which a reload may set */
-};
-
 void
 admissions_init(struct admissions *all)
 {
@@ -89,18 +73,6 @@ admission_put(struct admissions *all, struct admission *a)
 	fallback_periods_fini(&a->fallback_periods);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
-}
-
-struct outage *
-admission_outage(struct admission *a)
-{
-	return &a->outage;
-}
-
-struct fallback_periods *
-admission_fallback_periods(struct admission *a)
-{
-	return &a->fallback_periods;
 }
 
 enum admission_verdict

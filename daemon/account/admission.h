@@ -4,16 +4,25 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
+#include "daemon/account/fallback_period.h"
+#include "daemon/account/outage.h"
+#include "daemon/account/source_count.h"
 #include "daemon/config/config.h"
-#include "daemon/net/net.h"
 
-struct admission;
-struct outage;
-struct fallback_periods;
+struct admission {
+	struct list_node node; /* struct admissions.list; alone once retired */
+	unsigned refs;
+	enum config_kind kind;
+	char name[CONFIG_NAME_MAX];
+	struct outage outage;
+	struct fallback_periods fallback_periods;
+	pthread_mutex_t lock; /* of connections and sources */
+	uint32_t connections;
+	struct source_count sources; /* counted also without a limit, which a reload may set */
+};
 
 /* Owned by the workers' owner, which frees it after the workers. */
 struct admissions {
@@ -29,10 +38,6 @@ struct admission *admission_get(struct admissions *, const struct config_service
 /* A later service of this name gets a new object, which counts from 0. */
 void admission_retire(struct admissions *, struct admission *);
 void admission_put(struct admissions *, struct admission *);
-
-/* Valid while the caller holds its reference. */
-struct outage *admission_outage(struct admission *);
-struct fallback_periods *admission_fallback_periods(struct admission *);
 
 enum admission_verdict {
 	ADMISSION_OK,

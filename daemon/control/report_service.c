@@ -52,7 +52,7 @@ add_one(struct report *r)
 
 	if (!worker_service_find(r->worker, r->req.service, &one, &outage)) /* a reload may have removed it meanwhile */
 		return r->nr == r->last ? REPORT_STOP : REPORT_NEXT_WORKER;
-	report_add(r->one.modes, worker_service_stats(r->worker, one.cfg->name)->modes, sizeof(r->one.modes));
+	report_add(r->one.modes, one.stats->modes, sizeof(r->one.modes));
 	report_add_service(&r->one.service.info, &one);
 	r->one.outage = outage; /* the service's over all workers: each has the same, the last one the newest */
 	for (unsigned i = 0; one.cfg->kind == CONFIG_INGRESS && targets_address(one.targets, i, &e); i++) {

@@ -42,22 +42,21 @@ step_stats(struct report *r)
 {
 	struct tally_entry local[REASONS_SHOWN], peer[REASONS_SHOWN], top[TALLY_KEYS];
 	struct report_reset resets[TALLY_KEYS];
-	const struct service_stats *one;
-	const struct config_service *cfg;
+	struct service_info one;
 	uint32_t pos = r->pos;
 
-	if (!worker_stats_next(r->worker, &pos, &cfg, &one))
+	if (!worker_service_next(r->worker, &pos, &one))
 		return REPORT_OVER;
 	r->stats.reasons = &r->reasons;
-	service_stats_merge(&r->stats, one);
+	service_stats_merge(&r->stats, one.stats);
 	if (report_next_summand(r, pos))
 		return REPORT_WRITTEN;
 	const unsigned n = tally_top(&r->reasons.reset, top, TALLY_KEYS);
 	for (unsigned i = 0; i < n; i++)
-		resets[i] = (struct report_reset){ end_cause_str(cfg->kind, top[i].key), top[i].cnt };
+		resets[i] = (struct report_reset){ end_cause_str(one.cfg->kind, top[i].key), top[i].cnt };
 	const struct report_figures row = {
-		.name = cfg->name,
-		.kind = cfg->kind,
+		.name = one.cfg->name,
+		.kind = one.cfg->kind,
 		.stats = r->stats,
 		.local = { local, tally_top(&r->reasons.local, local, REASONS_SHOWN) },
 		.peer = { peer, tally_top(&r->reasons.peer, peer, REASONS_SHOWN) },

@@ -10,7 +10,6 @@
 #include "base/addr.h"
 #include "daemon/leg/leg.h"
 #include "daemon/probe/measure.h"
-#include "daemon/log/log_text.h"
 #include "daemon/leg/clc_stream.h"
 #include "daemon/leg/peer_mode.h"
 #include "daemon/state/pool_state.h"
@@ -155,14 +154,12 @@ static void
 begin(struct probe *p)
 {
 	enum tcp_option_state state = TCP_OPTION_UNKNOWN;
-	struct smcr_open o = {
-		.role = SMCR_CLIENT,
+	struct smcr_open o = { .role = SMCR_CLIENT,
 		.peer = p->target.peer,
 		.app = &p->owner,
 		.elem_size = p->target.elem_size,
 		.insist = p->target.insist,
-		.measure = p->target.bulk > 0,
-	};
+		.measure = p->target.bulk > 0 };
 	int err;
 
 	if (p->dial.option != NULL)
@@ -391,13 +388,11 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	check_begin(&p->result, pool->env->now_ns);
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, probe_on_mid);
-	p->dial = (struct dial){
-		.leg = &p->mid,
+	p->dial = (struct dial){ .leg = &p->mid,
 		.addrs = p->addrs,
 		.cnt = t->addr_cnt,
 		.ports = &pool->ports,
-		.option = peer_mode_wants_option(t->peer) ? pool->option : NULL,
-	};
+		.option = peer_mode_wants_option(t->peer) ? pool->option : NULL };
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
 	timer_init(&p->timer, on_timeout);
 	env_arm(pool->env, &p->timer, t->timeout_ms);

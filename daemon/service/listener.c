@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/addr.h"
 #include "daemon/net/net.h"

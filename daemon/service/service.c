@@ -58,13 +58,11 @@ attempt(struct service *svc)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
 	struct sockaddr_storage addrs[CONFIG_TARGET_ADDRS_MAX];
-	const struct probe_target target = {
-		.addrs = addrs,
+	const struct probe_target target = { .addrs = addrs,
 		.addr_cnt = pick_addrs(svc, addrs),
 		.elem_size = cfg->elem_size,
 		.timeout_ms = TIMEOUT_MS,
-		.peer = cfg->peer,
-	};
+		.peer = cfg->peer };
 
 	/* No address yet: service_prewarm is called when a name is resolved. */
 	if (target.addr_cnt == 0)
@@ -102,27 +100,18 @@ service_prewarm(struct service *svc)
 }
 
 unsigned
-services_retry(struct session_pool *pool, const struct sockaddr_storage *peer)
+services_retry(struct session_pool *pool, const struct sockaddr_storage *peer, unsigned *targets)
 {
 	unsigned cnt = 0, nr;
 
 	LIST_EACH(struct service, svc, &pool->services, node) {
-		if (!timer_armed(&svc->prewarm.pause) ||
-		    (peer != NULL && !targets_find(svc->settings->targets, peer, &nr)))
-			continue;
-		service_prewarm(svc);
-		cnt++;
+		if (timer_armed(&svc->prewarm.pause) &&
+		    (peer == NULL || targets_find(svc->settings->targets, peer, &nr))) {
+			service_prewarm(svc);
+			cnt++;
+		}
+		*targets += target_probe_now(svc, peer);
 	}
-	return cnt;
-}
-
-unsigned
-services_retry_now(struct session_pool *pool, const struct sockaddr_storage *peer)
-{
-	unsigned cnt = 0;
-
-	LIST_EACH(struct service, svc, &pool->services, node)
-		cnt += target_probe_now(svc, peer);
 	return cnt;
 }
 
@@ -145,8 +134,8 @@ service_new(struct session_pool *pool, const struct config_service *cfg)
 	target_probe_init(&svc->retry);
 	svc->admission = admission_get(pool->place.admissions, cfg, rng_u64(&pool->env->rng));
 	if (svc->admission != NULL) {
-		svc->outage = admission_outage(svc->admission);
-		svc->fallback_periods = admission_fallback_periods(svc->admission);
+		svc->outage = &svc->admission->outage;
+		svc->fallback_periods = &svc->admission->fallback_periods;
 		svc->settings = settings_new(svc, cfg);
 	}
 	if (svc->settings != NULL)
@@ -214,12 +203,4 @@ bool
 service_is_closed(const struct service *svc)
 {
 	return svc->listener.mode == LISTENER_SHUT && !svc->disabled && !svc->pool->draining;
-}
-
-void
-services_follow(struct session_pool *pool)
-{
-	LIST_EACH(struct service, svc, &pool->services, node)
-		if (svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
-			(void)service_follow(svc);
 }

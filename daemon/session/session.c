@@ -1,7 +1,6 @@
 /* Start, pump, events and end of a session; see session.h. */
 #include "daemon/session/session.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -70,8 +69,8 @@ session_end(struct session *s, bool reset)
 		slab_put(&pool->setup_slab, s->setup);
 	s->setup = NULL;
 	timer_cancel(&pool->env->timers, &s->timer);
-	pool->stats.closed++;
-	pool->stats.reset += reset;
+	pool->stats.sessions_closed++;
+	pool->stats.sessions_reset += reset;
 	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0;
 	service_stats_ended(s, reset);
 	circle_ended(s);
@@ -462,7 +461,7 @@ session_new(struct service *svc)
 	list_init(&s->node);
 	timer_init(&s->timer, session_on_timer);
 	svc->ctr.connections++;
-	pool->stats.opened++;
+	pool->stats.sessions_opened++;
 	return s;
 }
 
@@ -554,7 +553,7 @@ session_close(struct session *s)
 		return false;
 	if (will_be_told(s))
 		s->flags |= SF_REASON_SENT;
-	s->pool->stats.closed_operator++;
+	s->pool->stats.sessions_closed_operator++;
 	session_raise(s, SEV_OPERATOR);
 	return true;
 }

@@ -3,7 +3,6 @@
  * session.h. */
 #include "daemon/session/session.h"
 
-#include "base/addr.h"
 #include "base/minmax.h"
 #include "base/span.h"
 #include "daemon/leg/peer_mode.h"
@@ -19,7 +18,7 @@ static const char stray_clc[] = "CLC message without the SMC-R option in the SYN
 static enum tcp_option_state
 look_at_option(struct session *s)
 {
-	struct session_stats *stats = &s->pool->stats;
+	struct worker_stats *stats = &s->pool->stats;
 	enum tcp_option_state state = tcp_option_read(s->pool->option, s->mid.io.fd);
 
 	if (state == TCP_OPTION_AGREED)

@@ -24,13 +24,19 @@ struct conn_owner {
 	void (*on_event)(struct conn_owner *, unsigned events);
 };
 
-struct session_stats {
-	uint64_t opened, closed, reset;
-	uint64_t closed_operator;                               /* of reset: by the operator */
-	uint64_t accept_pauses;                                 /* EMFILE */
+/* Counted by sessions; from `turns` on filled in for reports, by worker_stats(). */
+struct worker_stats {
+	uint64_t accept_pauses; /* EMFILE */
+	uint64_t sessions_opened, sessions_closed, sessions_reset;
+	uint64_t sessions_closed_operator;                      /* of sessions_reset: by the operator */
 	uint64_t tcp_bytes;                                     /* carried on fallen-back connections */
 	uint64_t option_agreed, option_missing, option_unknown; /* SMC-R's TCP option, of services that use it */
 	uint64_t option_stray_clc;                              /* CLC messages without the option */
+	uint64_t turns;                                         /* of the loop */
+	uint64_t spins, spin_hits, spin_wanted, spun_us;        /* loop/spin.h */
+	bool draining;
+	int64_t uptime_ns;
+	uint64_t setups; /* connections in set-up now */
 };
 
 /* Nonzero codes of struct smcr_diag, of sessions that fell back to TCP or were refused. */
@@ -79,7 +85,7 @@ struct session_pool {
 	struct measuring *measuring;   /* SESSION_MEASURES_MAX of them; NULL before the first measurement */
 	struct list_node probes;
 	struct list_node dead_probes;
-	struct session_stats stats;
+	struct worker_stats stats;
 	struct session_fallbacks fallbacks;
 	struct log_limit lim_refused; /* refused connections */
 	struct log_limit lim_failed;  /* connections that never carried data */
@@ -119,7 +125,8 @@ struct close_filter {
 
 struct service_info {
 	const struct config_service *cfg;
-	struct targets *targets; /* of cfg->to; both valid while the worker is stopped */
+	struct targets *targets; /* of cfg->to; these three are valid while the worker is stopped */
+	const struct service_stats *stats;
 	uint32_t connections;
 	bool disabled; /* by the operator */
 	bool closed;   /* listener closed: no target works */

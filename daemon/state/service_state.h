@@ -7,11 +7,9 @@
 #include "daemon/net/listen_socket.h"
 #include "daemon/account/admission.h"
 #include "daemon/account/rmb_size_hint.h"
-#include "daemon/account/outage.h"
 #include "daemon/probe/probe.h"
 #include "daemon/target/target_probe.h"
 #include "daemon/state/pool_state.h"
-#include "daemon/account/fallback_period.h"
 
 struct settings {
 	struct config_service cfg; /* a deep copy */

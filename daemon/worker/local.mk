@@ -4,7 +4,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/worker/worker_info.c \
 	daemon/worker/workers.c daemon/worker/workers.h \
 	daemon/worker/reload.c \
-	daemon/worker/worker_sockets.c \
 	daemon/worker/mpa_policy.c daemon/worker/mpa_policy.h
 
 check_UNIT += \

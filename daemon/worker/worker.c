@@ -329,9 +329,3 @@ worker_free(struct worker *w)
 	session_pool_fini(&w->sessions);
 	free(w);
 }
-
-void
-worker_drop_port(struct worker *w, const struct sockaddr_storage *port)
-{
-	devices_drop_port(w->devices, port);
-}

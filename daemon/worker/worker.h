@@ -41,11 +41,11 @@ int worker_undrain(struct worker *);
 /* Ends all; runs the loop until cards have released their queue pairs, for 5 s at most. NULL is allowed. */
 void worker_free(struct worker *);
 
-/* worker_sockets.c: adds other descriptors of its services' listening sockets. 0 or -errno. */
+/* Adds other descriptors of its services' listening sockets. 0 or -errno. */
 int worker_add_sockets(struct worker *, struct listen_socket_list *out);
 /* And of the ports of its soft iWARP devices on TCP. */
 int worker_add_ports(struct worker *, struct listen_socket_list *out);
-/* In worker.c: another process accepts on this one of them. */
+/* Another process accepts on this one of them. */
 void worker_drop_port(struct worker *, const struct sockaddr_storage *port);
 /* lent: closing these sockets keeps their files. */
 void worker_lend_sockets(struct worker *, bool lent);
@@ -70,27 +70,11 @@ struct session_pool *worker_sessions(struct worker *);
 
 /* -- sessions and services for smcrctl -- */
 
-struct worker_stats {
-	uint64_t accept_pauses; /* EMFILE */
-	uint64_t sessions_opened, sessions_closed, sessions_reset, sessions_closed_operator;
-	uint64_t tcp_bytes; /* carried on fallen-back connections */
-	uint64_t option_agreed, option_missing, option_unknown, option_stray_clc;
-	uint64_t turns;                                  /* of the loop */
-	uint64_t spins, spin_hits, spin_wanted, spun_us; /* loop/spin.h */
-	bool draining;
-	int64_t uptime_ns;
-	uint64_t setups; /* connections in set-up now */
-};
-
 /* Walks as in smcr.h: *pos starts at 0. */
 bool worker_session_next(const struct worker *, uint32_t *pos, struct session_info *);
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
 /* The service of this name, and whether its far end serves; false: not found. */
 bool worker_service_find(const struct worker *, const char *name, struct service_info *, struct outage_info *);
-/* The totals of its sessions; NULL: not found. Owned by the worker, valid until its thread continues, and as a walk. */
-const struct service_stats *worker_service_stats(const struct worker *, const char *name);
-bool worker_stats_next(
-    const struct worker *, uint32_t *pos, const struct config_service **, const struct service_stats **);
 void worker_stats(const struct worker *, struct worker_stats *);
 
 /* Is SMC-R possible to this peer? Runs a rendezvous of its own and calls done once with the result, never before this

@@ -1,4 +1,5 @@
-/* Sessions and services for smcrctl, commands of the operator, and new addresses of names; see worker.h. */
+/* Sessions and services for smcrctl, commands of the operator, new addresses of names, and listening sockets for
+ * another process; see worker.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -63,6 +64,7 @@ fill_info(const struct service *svc, struct service_info *info)
 	info->disabled = svc->disabled;
 	info->closed = service_is_closed(svc);
 	info->targets = svc->settings->targets;
+	info->stats = &svc->stats;
 	info->bytes_from_app = svc->stats.bytes[WAY_FROM_APP];
 	info->bytes_to_app = svc->stats.bytes[WAY_TO_APP];
 }
@@ -89,53 +91,20 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 	return true;
 }
 
-const struct service_stats *
-worker_service_stats(const struct worker *w, const char *name)
-{
-	const struct service *svc = find_by_name(w, name);
-
-	return svc != NULL ? &svc->stats : NULL;
-}
-
-bool
-worker_stats_next(
-    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_stats **stats)
-{
-	const struct service *svc = next_service(w, pos);
-
-	if (svc == NULL)
-		return false;
-	*cfg = &svc->settings->cfg;
-	*stats = &svc->stats;
-	return true;
-}
-
 void
 worker_stats(const struct worker *w, struct worker_stats *stats)
 {
-	const struct session_stats *s = &w->sessions.stats;
 	const struct spin_counters *spin = loop_spin_counters(w->env.loop);
 
-	*stats = (struct worker_stats){
-		.accept_pauses = s->accept_pauses,
-		.sessions_opened = s->opened,
-		.sessions_closed = s->closed,
-		.sessions_reset = s->reset,
-		.sessions_closed_operator = s->closed_operator,
-		.tcp_bytes = s->tcp_bytes,
-		.option_agreed = s->option_agreed,
-		.option_missing = s->option_missing,
-		.option_unknown = s->option_unknown,
-		.option_stray_clc = s->option_stray_clc,
-		.turns = w->turns,
-		.spins = spin->spins,
-		.spin_hits = spin->hits,
-		.spin_wanted = spin->wanted,
-		.spun_us = spin->spun_us,
-		.draining = w->draining,
-		.uptime_ns = w->env.now_ns - w->started_ns,
-		.setups = w->sessions.setup_slab.used,
-	};
+	*stats = w->sessions.stats;
+	stats->turns = w->turns;
+	stats->spins = spin->spins;
+	stats->spin_hits = spin->hits;
+	stats->spin_wanted = spin->wanted;
+	stats->spun_us = spin->spun_us;
+	stats->draining = w->draining;
+	stats->uptime_ns = w->env.now_ns - w->started_ns;
+	stats->setups = w->sessions.setup_slab.used;
 }
 
 struct session_pool *
@@ -188,19 +157,19 @@ worker_set_disabled(struct worker *w, const char *name, bool disabled)
 void
 worker_follow_targets(struct worker *w)
 {
-	services_follow(&w->sessions);
+	LIST_EACH(struct service, svc, &w->sessions.services, node)
+		if (svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
+			(void)service_follow(svc);
 }
 
 struct worker_retried
 worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 {
-	struct worker_retried done = {
-		.prewarms = services_retry(&w->sessions, peer),
-		.targets = services_retry_now(&w->sessions, peer),
-	};
+	struct worker_retried done = { .targets = 0 };
 	char key[ADDR_STR_MAX + 1];
 	uint8_t addr[16];
 
+	done.prewarms = services_retry(&w->sessions, peer, &done.targets);
 	if (peer == NULL) {
 		done.devices = devices_retry(w->devices);
 		done.engine = smcr_retry(w->env.eng, NULL, NULL);
@@ -219,4 +188,45 @@ worker_targets_changed(struct worker *w, const char *service)
 
 	if (svc != NULL && !w->draining)
 		service_prewarm(svc);
+}
+
+/* -- hand-over of listening sockets -- */
+
+int
+worker_add_sockets(struct worker *w, struct listen_socket_list *out)
+{
+	int rc = 0;
+
+	LIST_EACH(const struct service, svc, &w->sessions.services, node)
+		/* The closed socket of a disabled service is not handed over. */
+		if (rc == 0 && svc->listener.mode != LISTENER_SHUT)
+			rc = listen_socket_list_add_copies(out, &svc->listener.sock);
+	return rc;
+}
+
+int
+worker_add_ports(struct worker *w, struct listen_socket_list *out)
+{
+	return devices_add_ports(w->devices, out);
+}
+
+void
+worker_drop_port(struct worker *w, const struct sockaddr_storage *port)
+{
+	devices_drop_port(w->devices, port);
+}
+
+void
+worker_lend_sockets(struct worker *w, bool lent)
+{
+	LIST_EACH(struct service, svc, &w->sessions.services, node)
+		listen_socket_set_lent(&svc->listener.sock, lent);
+}
+
+void
+worker_release_sockets(struct worker *w)
+{
+	worker_lend_sockets(w, true);
+	LIST_EACH(struct service, svc, &w->sessions.services, node)
+		service_stop(svc);
 }

@@ -85,7 +85,8 @@ wait_for(struct call *c, unsigned nr)
 	(void)pthread_mutex_lock(&c->lock);
 	while (!c->over) {
 		until.tv_sec += PATIENCE_S;
-		while (!c->over && pthread_cond_timedwait(&c->over_cond, &c->lock, &until) != ETIMEDOUT)
+		while (
+		    !c->over && pthread_cond_clockwait(&c->over_cond, &c->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
 			;
 		if (c->over)
 			break;
@@ -99,22 +100,21 @@ void
 workers_call(struct workers *ws, unsigned nr, void (*fn)(struct worker *, void *arg), void *arg)
 {
 	struct member *m = &ws->member[nr];
-	struct call c = { .mail = { .fn = on_call }, .worker = m->worker, .fn = fn, .arg = arg };
-	pthread_condattr_t attr;
+	struct call c = { .mail = { .fn = on_call },
+		.worker = m->worker,
+		.fn = fn,
+		.arg = arg,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.over_cond = PTHREAD_COND_INITIALIZER };
 
 	if (!m->running || ws->held) {
 		fn(m->worker, arg);
 		return;
 	}
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_mutex_init(&c.lock, NULL);
-	(void)pthread_cond_init(&c.over_cond, &attr);
 	mailbox_post(&m->mail, &c.mail);
 	wait_for(&c, nr);
 	(void)pthread_cond_destroy(&c.over_cond);
 	(void)pthread_mutex_destroy(&c.lock);
-	(void)pthread_condattr_destroy(&attr);
 }
 
 void
@@ -328,11 +328,7 @@ workers_new(struct loop *loop, unsigned cnt, const struct config *cfg, const str
 		struct msgs msgs;
 
 		*m = (struct member){
-			.all = ws,
-			.nr = i,
-			.stopped.fn = on_stop,
-			.drained.fn = on_all_drained,
-			.failed.fn = on_failed,
+			.all = ws, .nr = i, .stopped.fn = on_stop, .drained.fn = on_all_drained, .failed.fn = on_failed
 		};
 		msgs_begin(&msgs, err, i);
 		rc = member_init(m, cfg, option, socks + (size_t)i * sock_cnt, sock_cnt, msgs.err);

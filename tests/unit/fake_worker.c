@@ -272,20 +272,44 @@ service_targets(bool full, unsigned i)
 	return t;
 }
 
+static const struct service_stats *
+service_stats(bool full, uint32_t i)
+{
+	static struct service_reasons reasons;
+	static const struct service_stats all[] = {
+		{ .modes = { 1, 1, 1 },
+		    .bytes = { 4096, 1234567890123 },
+		    .setup = { .cnt = { 3, 2, [5] = 1 }, .sum = 12345678 },
+		    .connect = { .cnt = { 6 }, .sum = 600000 },
+		    .life = { .cnt = { [8] = 4, [HISTOGRAM_BOUNDS] = 1 }, .sum = 200000000000000000 },
+		    .reasons = &reasons },
+		{ .modes = { 0, 2, 0 } },
+	}, none;
+
+	memset(&reasons, 0, sizeof(reasons));
+	tally_count(&reasons.local, CLC_DIAG_NO_DEVICE);
+	tally_count(&reasons.peer, 0xdeadbeef);
+	tally_count(&reasons.reset, end_cause_event(SEV_APP_RESET));
+	tally_count(&reasons.reset, end_cause_engine(SMCR_R_LINK_LOST));
+	tally_count(&reasons.reset, 0);
+	return full ? &all[i] : &none;
+}
+
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
 	/* connections, disabled, closed, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets, refused: disabled;
 	 * bytes */
-	static const struct service_info infos[] = { { NULL, NULL, 3, false, false, 10, 1, 2, 5, 3, 6, 2, 4, 7, 4096,
-		                                         1234567890123 },
-		{ NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
+	static const struct service_info infos[] = { { NULL, NULL, NULL, 3, false, false, 10, 1, 2, 5, 3, 6, 2, 4, 7,
+		                                         4096, 1234567890123 },
+		{ NULL, NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;
 	*out = w->full ? infos[*pos] : (struct service_info){ 0 };
 	out->cfg = service_cfg(*pos);
 	out->targets = service_targets(w->full, *pos);
+	out->stats = service_stats(w->full, *pos);
 	(*pos)++;
 	return true;
 }
@@ -302,47 +326,6 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 		return true;
 	}
 	return false;
-}
-
-bool
-worker_stats_next(
-    const struct worker *w, uint32_t *pos, const struct config_service **cfg, const struct service_stats **out)
-{
-	static struct service_reasons reasons;
-	static const struct service_stats all[] = {
-		{ .modes = { 1, 1, 1 },
-		    .bytes = { 4096, 1234567890123 },
-		    .setup = { .cnt = { 3, 2, [5] = 1 }, .sum = 12345678 },
-		    .connect = { .cnt = { 6 }, .sum = 600000 },
-		    .life = { .cnt = { [8] = 4, [HISTOGRAM_BOUNDS] = 1 }, .sum = 200000000000000000 },
-		    .reasons = &reasons },
-		{ .modes = { 0, 2, 0 } },
-	}, none;
-
-	if (*pos >= (w->full ? 2u : 1u))
-		return false;
-	*cfg = service_cfg(*pos);
-	*out = w->full ? &all[*pos] : &none;
-	memset(&reasons, 0, sizeof(reasons));
-	tally_count(&reasons.local, CLC_DIAG_NO_DEVICE);
-	tally_count(&reasons.peer, 0xdeadbeef);
-	tally_count(&reasons.reset, end_cause_event(SEV_APP_RESET));
-	tally_count(&reasons.reset, end_cause_engine(SMCR_R_LINK_LOST));
-	tally_count(&reasons.reset, 0);
-	(*pos)++;
-	return true;
-}
-
-const struct service_stats *
-worker_service_stats(const struct worker *w, const char *name)
-{
-	const struct service_stats *stats;
-	const struct config_service *cfg;
-
-	for (uint32_t pos = 0; worker_stats_next(w, &pos, &cfg, &stats);)
-		if (strcmp(cfg->name, name) == 0)
-			return stats;
-	return NULL;
 }
 
 const char *

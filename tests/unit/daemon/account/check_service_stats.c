@@ -75,10 +75,15 @@ START_LOOP_TEST(a_connection_is_counted_from_its_beginning_to_its_end, 0, 2)
 
 START_TEST(the_worker_knows_them_by_the_name_of_the_service)
 {
+	struct service_info info;
+	struct outage_info outage;
+
 	gw_begin();
-	for (int i = 0; i < GW_SERVICES; i++)
-		ck_assert_ptr_eq(worker_service_stats(gw_worker(i), gw.svc[i].name), stats(i));
-	ck_assert_ptr_null(worker_service_stats(gw.w, "none"));
+	for (int i = 0; i < GW_SERVICES; i++) {
+		ck_assert(worker_service_find(gw_worker(i), gw.svc[i].name, &info, &outage));
+		ck_assert_ptr_eq(info.stats, stats(i));
+	}
+	ck_assert(!worker_service_find(gw.w, "none", &info, &outage));
 }
 
 /* Both ways, and not one for the other. */

@@ -213,7 +213,7 @@ START_TEST(no_free_connection_in_the_engine_is_a_reset)
 	gw_start();
 	client = gw_client();
 	gw_expect_reset(client);
-	ck_assert_uint_eq(gw_pool(GW_IN)->stats.reset, _i == 0 ? 2 : 1);
+	ck_assert_uint_eq(gw_pool(GW_IN)->stats.sessions_reset, _i == 0 ? 2 : 1);
 }
 
 /* -- PROXY header -- */

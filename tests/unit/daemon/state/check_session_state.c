@@ -77,7 +77,7 @@ START_LOOP_TEST(two_events_of_a_step_act_in_the_order_of_the_enum, 0, 2)
 	ck_assert_int_eq(s->state, _i == 0 ? SES_CLOSING : SES_DEAD);
 	gw_expect_eof(server);
 	UNTIL(gw_sessions() == 0);
-	ck_assert_uint_eq(gw_pool(GW_IN)->stats.reset, 0);
+	ck_assert_uint_eq(gw_pool(GW_IN)->stats.sessions_reset, 0);
 }
 
 /* Not in the order in which they were raised: the cause is that of the one that has acted first. */
@@ -129,7 +129,7 @@ START_LOOP_TEST(a_session_that_ends_is_freed_at_the_end_of_the_turn, 0, 2)
 	session_pump(s);
 	ck_assert(!session_close(s));
 	ck_assert_int_eq(s->state, SES_DEAD);
-	ck_assert_uint_eq(pool->stats.closed, 1);
+	ck_assert_uint_eq(pool->stats.sessions_closed, 1);
 	session_pool_reap(pool);
 	ck_assert_ptr_null(idtable_get(&pool->sessions, id));
 	ck_assert_uint_eq(pool->session_slab.used, used - 1);
@@ -156,7 +156,7 @@ START_TEST(an_order_to_close_counts_once)
 
 	ck_assert(session_close(s));
 	ck_assert(!session_close(s));
-	ck_assert_uint_eq(s->pool->stats.closed_operator, 1);
+	ck_assert_uint_eq(s->pool->stats.sessions_closed_operator, 1);
 	ck_assert_int_eq(s->state, SES_SMCR);
 	gw_once();
 	gw_expect_reset(client);

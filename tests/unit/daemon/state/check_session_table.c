@@ -133,11 +133,11 @@ connected(int mode)
 static uint64_t
 nothing_left(const struct session_pool *p)
 {
-	ck_assert_uint_eq(p->stats.opened, p->stats.closed);
+	ck_assert_uint_eq(p->stats.sessions_opened, p->stats.sessions_closed);
 	ck_assert_uint_eq(p->bufs.lent, 0);
 	ck_assert_uint_eq(p->setup_slab.used, 0);
 	ck_assert_uint_eq(p->session_slab.used, 0);
-	return p->stats.reset;
+	return p->stats.sessions_reset;
 }
 
 static void
