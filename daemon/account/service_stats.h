@@ -10,11 +10,7 @@
 
 struct session;
 
-enum session_mode {
-	SESSION_SETUP,
-	SESSION_SMCR,
-	SESSION_TCP,
-};
+enum session_mode { SESSION_SETUP, SESSION_SMCR, SESSION_TCP };
 
 /* Allocated by the first reason; most services have none. */
 struct service_reasons {

@@ -96,8 +96,7 @@ enum event_kind { EVENT_KINDS(EVENT_KIND) EVENT_KIND_CNT };
 struct event {
 	enum event_kind kind;
 	char service[EVENT_NAME_MAX];
-	uint64_t group;
-	uint64_t link;
+	uint64_t group, link;
 	char peer[ADDR_STR_MAX];   /* its address; with port where this side connects */
 	char server[ADDR_STR_MAX]; /* address of an egress's server, with port */
 	char host[EVENT_HOST_MAX]; /* name of peer or server, as configured or as the peer reports it */

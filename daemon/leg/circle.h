@@ -1,18 +1,15 @@
-/*
- * Detection of services that lead to each other in a circle, where each connection causes one more until the limits are
+/* Detection of services that lead to each other in a circle, where each connection causes one more until the limits are
  * reached. A session counts its hops: the gateway services that its connection has passed through, as far as they can
  * be known. A session with CIRCLE_HOPS_MAX hops is reset before it connects.
  *
  * From an ingress to an egress the hops are in the Proposal (struct clc_smcrd_ext). From a session's leg to a listener
  * there is plain TCP. So a process keeps its legs in a table by origin, a hash of both ends, and recognizes them when
  * it accepts them. An ingress that has accepted another daemon's leg sends its origin in the Proposal to that daemon.
- *
- * Not detected: a circle of daemons none of which meets its own leg in these two ways, or a NAT between them. Nor,
- * beyond one daemon, a connection that falls back to TCP without a Proposal. max_connections bounds these.
+ * Not detected: a circle of daemons none of which meets its own leg in these two ways, or a NAT between them; beyond
+ * one daemon, a connection that falls back to TCP without a Proposal. max_connections bounds these.
  *
  * One table for all workers, under a lock that data does not take. A worker may accept a connection before another
- * worker's connect() has returned: it waits until all connects in progress are in the table.
- */
+ * worker's connect() has returned: it waits until all connects in progress are in the table. */
 #pragma once
 
 #include <pthread.h>

@@ -20,26 +20,26 @@ log_end(struct session *s)
 	static const char *const paths[] = { "none", "SMC-R", "TCP", "refused" };
 	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], diag[LOG_TEXT_MAX] = "";
 	const char *word = session_kind(s) == CONFIG_INGRESS ? "client" : "server";
+	const char *why = s->why != NULL ? s->why : "normal end";
 	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
 	struct log_limit unlimited = { .burst = 1 };
+	int64_t now_ns = s->pool->env->now_ns;
+	long long lasted_ms = (now_ns - s->born_ns) / NS_PER_MS;
 
 	if ((s->flags & SF_PROBE) != 0) {
-		log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_INFO,
+		log_limited(&s->pool->lim_failed, now_ns, LOG_LVL_INFO,
 		    "probe by the peer's daemon ended: service=%s peer=%s duration_ms=%lld reason=\"%s\"",
-		    s->settings->cfg.name, net_addr_str(&s->mid_peer, mid, sizeof(mid)),
-		    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS),
-		    s->why != NULL ? s->why : "normal end");
+		    s->settings->cfg.name, net_addr_str(&s->mid_peer, mid, sizeof(mid)), lasted_ms, why);
 		return;
 	}
 	if (s->path == PATH_TCP || s->path == PATH_REFUSED)
 		log_text_diag(&s->diag, diag, sizeof(diag));
-	log_limited(quiet ? &s->pool->lim_failed : &unlimited, s->pool->env->now_ns, LOG_LVL_INFO,
+	log_limited(quiet ? &s->pool->lim_failed : &unlimited, now_ns, LOG_LVL_INFO,
 	    "connection closed: id=%llu service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
 	    session_number(s), s->settings->cfg.name, word, net_addr_str(&s->app_peer, app, sizeof(app)),
 	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, word,
-	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP],
-	    (long long)((s->pool->env->now_ns - s->born_ns) / NS_PER_MS), s->why != NULL ? s->why : "normal end",
+	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP], lasted_ms, why,
 	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
 	    s->err != 0 ? strerror(s->err) : "");
 }
@@ -534,25 +534,18 @@ session_matches(const struct session *s, const struct close_filter *f)
 	    (f->peer.ss_family == AF_UNSPEC || addr_matches(&f->peer, &peer));
 }
 
-/* After FIN an smcrd waits for our A (fin_grace_ms), which has the reason. AF_SMC ignores the reason. */
-static bool
-will_be_told(const struct session *s)
-{
-	struct smcr_conn_info info;
-
-	if (s->state != SES_SMCR)
-		return false;
-	smcr_conn_info(s->conn, &info);
-	return !info.peer.foreign;
-}
-
 bool
 session_close(struct session *s)
 {
+	struct smcr_conn_info info;
+
 	if (s->state == SES_DEAD || s->state == SES_ABORTING || (s->raised & 1u << SEV_OPERATOR) != 0)
 		return false;
-	if (will_be_told(s))
-		s->flags |= SF_REASON_SENT;
+	if (s->state == SES_SMCR) {
+		/* After FIN an smcrd waits for our A (fin_grace_ms), which has the reason. AF_SMC ignores it. */
+		smcr_conn_info(s->conn, &info);
+		s->flags |= info.peer.foreign ? 0 : SF_REASON_SENT;
+	}
 	s->pool->stats.sessions_closed_operator++;
 	session_raise(s, SEV_OPERATOR);
 	return true;

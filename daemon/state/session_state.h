@@ -18,14 +18,13 @@ enum {
 	SF_RETRIED = 1 << 4,     /* the single retry after an out-of-sync Decline was made */
 	SF_COUNTED = 1 << 5,     /* counted by its source address (admission.h) */
 	SF_UNSEEN = 1 << 6,      /* on TCP for lack of the option; the peer's first bytes have not arrived */
-	SF_REASON_SENT =
-	    1 << 7, /* the reason goes to the peer on SMC-R: a reset of the CLC connection would overtake it */
-	SF_UNCOUNTED = 1 << 8, /* egress: not yet counted as accepted, as it may be a probe of the peer's daemon */
-	SF_PROBE = 1 << 9,     /* egress: a check or prewarming by the peer's daemon, without a client */
-	SF_MID_RST = 1 << 10,  /* an orderly end resets the CLC connection: no TIME_WAIT at either end */
-	SF_RESETS = 1 << 11,   /* a reset waits for the bytes before it, for reset_grace without progress */
-	SF_READ_OUT = 1 << 12, /* on TCP: the leg that was reset has no more data */
-	SF_PUMPED = 1 << 13,   /* session_pump runs it */
+	SF_REASON_SENT = 1 << 7, /* the reason goes by SMC-R: a reset of the CLC connection would overtake it */
+	SF_UNCOUNTED = 1 << 8,   /* egress: not yet counted as accepted, as it may be a probe of the peer's daemon */
+	SF_PROBE = 1 << 9,       /* egress: a check or prewarming by the peer's daemon, without a client */
+	SF_MID_RST = 1 << 10,    /* an orderly end resets the CLC connection: no TIME_WAIT at either end */
+	SF_RESETS = 1 << 11,     /* a reset waits for the bytes before it, for reset_grace without progress */
+	SF_READ_OUT = 1 << 12,   /* on TCP: the leg that was reset has no more data */
+	SF_PUMPED = 1 << 13,     /* session_pump runs it */
 };
 
 /* Set once decided; a retry clears it. */
@@ -36,11 +35,7 @@ enum session_path {
 	PATH_REFUSED, /* fallback is forbidden */
 };
 
-enum {
-	WAY_FROM_APP,
-	WAY_TO_APP,
-	WAY_CNT,
-};
+enum { WAY_FROM_APP, WAY_TO_APP, WAY_CNT };
 
 /* Exists until data flows, and on TCP while the peer's Decline may still arrive. */
 struct setup {

@@ -9,9 +9,13 @@
 #define BY_LIMIT(actions) [SEV_TIMEOUT] = (actions), [SEV_OPERATOR] = (actions), [SEV_STOP] = (actions)
 #define LIMIT_ENDS BY_LIMIT(ACT_END_RESET)
 #define LIMIT_ABORTS BY_LIMIT(ACT_ABORT | ACT_RESET_APP)
-#define SETUP_ENDS \
-	[SEV_CONNECT_FAILED] = ACT_END_RESET, [SEV_CIRCLE] = ACT_END_RESET, [SEV_REFUSED] = ACT_END_RESET, LIMIT_ENDS
+#define SETUP_ENDS                                                                                           \
+	[SEV_APP_RESET] = ACT_END_RESET, [SEV_CONNECT_FAILED] = ACT_END_RESET, [SEV_CIRCLE] = ACT_END_RESET, \
+	[SEV_REFUSED] = ACT_END_RESET, LIMIT_ENDS
 #define ENGINE_ENDS [SEV_ENGINE_OK] = ACT_END_RESET, [SEV_ENGINE_RESET] = ACT_END_RESET
+#define TCP_WAYS                                                                             \
+	[SEV_APP_EOF] = ACT_FIN_MID, [SEV_MID_EOF] = ACT_FIN_APP, [SEV_BOTH_DONE] = ACT_END, \
+	[SEV_REFUSED] = ACT_END_RESET, LIMIT_ENDS
 /* The CLC connection beside data on SMC-R, whose end does not end the session. */
 #define MIDDLE_BESIDE \
 	[SEV_MID_EOF] = ACT_PASS_FIN, [SEV_MID_RESET] = ACT_PASS_RST | ACT_CLOSE_MID, [SEV_MID_LOST] = ACT_CLOSE_MID
@@ -19,12 +23,10 @@
 static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	[SES_CONNECT] = {
 		[SEV_APP_EOF] = ACT_IGNORE,	/* half close; read once data may flow */
-		[SEV_APP_RESET] = ACT_END_RESET,
 		SETUP_ENDS,
 	},
 	[SES_LOOK] = {	/* no engine connection yet */
 		[SEV_APP_EOF] = ACT_IGNORE,
-		[SEV_APP_RESET] = ACT_END_RESET,
 		[SEV_MID_EOF] = ACT_IGNORE,
 		[SEV_MID_RESET] = ACT_END_RESET,
 		SETUP_ENDS,
@@ -44,7 +46,6 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 	},
 	[SES_LEAVING] = {	/* no engine calls: its connection has fallen back or is released */
 		[SEV_APP_EOF] = ACT_IGNORE,
-		[SEV_APP_RESET] = ACT_END_RESET,
 		[SEV_MID_EOF] = ACT_IGNORE,	/* read once data flows on the CLC connection */
 		[SEV_MID_RESET] = ACT_END_RESET,
 		SETUP_ENDS,
@@ -102,28 +103,19 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_PASSED_ON] = ACT_END_RESET,
 	},
 	[SES_TCP_CONNECT] = {
-		[SEV_APP_RESET] = ACT_END_RESET,
 		[SEV_MID_EOF] = ACT_IGNORE,	/* half close; read once the server is connected */
 		[SEV_MID_RESET] = ACT_END_RESET,
 		SETUP_ENDS,
 	},
 	[SES_TCP] = {
-		[SEV_APP_EOF] = ACT_FIN_MID,
+		TCP_WAYS,	/* SEV_REFUSED: a CLC message where data of a plain client was expected */
 		[SEV_APP_RESET] = ACT_DRAIN,
-		[SEV_MID_EOF] = ACT_FIN_APP,
 		[SEV_MID_RESET] = ACT_DRAIN,
-		[SEV_BOTH_DONE] = ACT_END,
-		[SEV_REFUSED] = ACT_END_RESET,	/* a CLC message where data of a plain client was expected */
-		LIMIT_ENDS,
 	},
 	[SES_TCP_DRAINING] = {	/* resets are those of the leg that is written to */
-		[SEV_APP_EOF] = ACT_FIN_MID,
+		TCP_WAYS,
 		[SEV_APP_RESET] = ACT_END_RESET,
-		[SEV_MID_EOF] = ACT_FIN_APP,
 		[SEV_MID_RESET] = ACT_END_RESET,
-		[SEV_BOTH_DONE] = ACT_END,
-		[SEV_REFUSED] = ACT_END_RESET,
-		LIMIT_ENDS,
 		[SEV_PASSED_ON] = ACT_END_RESET,
 	},
 };
