@@ -51,24 +51,17 @@ service_stats_connected(struct session *s)
 	histogram_add_time(&of(s)->connect, s->pool->env->now_ns - began_ns);
 }
 
-static void
-count_code(struct tally *of_all, struct tally *of_service, uint32_t code)
-{
-	if (code == 0)
-		return;
-	tally_count(of_all, code);
-	if (of_service != NULL)
-		tally_count(of_service, code);
-}
-
 void
 service_stats_no_smc(struct session *s, uint32_t local, uint32_t peer)
 {
-	struct session_fallbacks *all = &s->pool->fallbacks;
-	struct service_reasons *r = local != 0 || peer != 0 ? reasons_of(s) : NULL;
+	struct service_reasons *of_both[] = { &s->pool->fallbacks, local != 0 || peer != 0 ? reasons_of(s) : NULL };
 
-	count_code(&all->local, r != NULL ? &r->local : NULL, local);
-	count_code(&all->peer, r != NULL ? &r->peer : NULL, peer);
+	for (unsigned i = 0; i < 2; i++) {
+		if (of_both[i] != NULL && local != 0)
+			tally_count(&of_both[i]->local, local);
+		if (of_both[i] != NULL && peer != 0)
+			tally_count(&of_both[i]->peer, peer);
+	}
 }
 
 void

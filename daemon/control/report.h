@@ -43,7 +43,7 @@ struct report {
 		/* stats */
 		struct {
 			uint64_t counters[REPORT_COUNTERS];
-			struct session_fallbacks fallbacks;
+			struct service_reasons fallbacks;
 			struct smcr_histograms histograms;
 			struct service_stats stats;     /* of a service, in all workers so far */
 			struct service_reasons reasons; /* its */

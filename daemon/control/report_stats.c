@@ -18,7 +18,7 @@ static enum report_step
 add_counters(struct report *r)
 {
 	static const struct control_stats no_control = { 0 };
-	const struct session_fallbacks *fb = &worker_sessions(r->worker)->fallbacks;
+	const struct service_reasons *fb = &worker_sessions(r->worker)->fallbacks;
 	const struct smcr_counters *smcr = smcr_counters(worker_engine(r->worker));
 	const struct smcr_histograms *h = smcr_histograms(worker_engine(r->worker));
 	const bool first = r->nr == r->first; /* the counters of the control socket and the log belong to no worker */

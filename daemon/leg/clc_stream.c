@@ -20,20 +20,6 @@ clc_stream_identity(const struct sockaddr_storage *peer)
 	return id;
 }
 
-const char *
-middle_key(const struct sockaddr_storage *peer, char *buf, size_t cap)
-{
-	struct sockaddr_storage any = *peer;
-
-	if (addr_port(peer) != 0)
-		return addr_format_port(peer, buf, cap);
-	/* Cuts the port off the text for port 1. */
-	addr_set_port(&any, 1);
-	addr_format_port(&any, buf, cap);
-	buf[strlen(buf) - 1] = '\0';
-	return buf;
-}
-
 void
 clc_stream_describe(
     const struct leg *mid, const struct devices *devices, const struct sockaddr_storage *peer, struct smcr_open *o)

@@ -11,9 +11,6 @@ struct devices;
 
 /* The peer's identity for the engine. */
 struct smcr_identity clc_stream_identity(const struct sockaddr_storage *peer);
-/* The engine's key of a peer, or, with port 0, the prefix of the keys of that address. Returns buf, ADDR_STR_MAX
- * bytes. */
-const char *middle_key(const struct sockaddr_storage *peer, char *buf, size_t cap);
 /* Fills in the engine's parameters of a connected CLC connection: networks, device, peer key. */
 void clc_stream_describe(
     const struct leg *mid, const struct devices *, const struct sockaddr_storage *peer, struct smcr_open *);

@@ -38,36 +38,26 @@ on_verdict(void *arg, const struct check_result *r)
 	pause_before_next(svc);
 }
 
-static unsigned
-pick_addrs(struct service *svc, struct sockaddr_storage addrs[CONFIG_TARGET_ADDRS_MAX])
-{
-	struct env *env = svc->pool->env;
-	struct endpoint_pick pick;
-	uint64_t tried = 0;
-	unsigned cnt = 0;
-
-	struct endpoints *es = targets_lock(svc->settings->targets);
-	while (cnt < CONFIG_TARGET_ADDRS_MAX && endpoints_pick(es, env->now_ns, &env->rng, &tried, &pick))
-		addrs[cnt++] = pick.addr;
-	targets_unlock(svc->settings->targets);
-	return cnt;
-}
-
 static void
 attempt(struct service *svc)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
+	struct env *env = svc->pool->env;
 	struct sockaddr_storage addrs[CONFIG_TARGET_ADDRS_MAX];
-	const struct probe_target target = { .addrs = addrs,
-		.addr_cnt = pick_addrs(svc, addrs),
-		.elem_size = cfg->elem_size,
-		.timeout_ms = TIMEOUT_MS,
-		.peer = cfg->peer };
+	struct probe_target t = {
+		.addrs = addrs, .elem_size = cfg->elem_size, .timeout_ms = TIMEOUT_MS, .peer = cfg->peer
+	};
+	struct endpoint_pick pick;
+	uint64_t tried = 0;
 
+	struct endpoints *es = targets_lock(svc->settings->targets);
+	while (t.addr_cnt < CONFIG_TARGET_ADDRS_MAX && endpoints_pick(es, env->now_ns, &env->rng, &tried, &pick))
+		addrs[t.addr_cnt++] = pick.addr;
+	targets_unlock(svc->settings->targets);
 	/* No address yet: service_prewarm is called when a name is resolved. */
-	if (target.addr_cnt == 0)
+	if (t.addr_cnt == 0)
 		return;
-	svc->prewarm.probe = probe_start(svc->pool, &target, on_verdict, svc);
+	svc->prewarm.probe = probe_start(svc->pool, &t, on_verdict, svc);
 	if (svc->prewarm.probe == NULL)
 		pause_before_next(svc);
 }

@@ -59,17 +59,6 @@ turn_has_come(const struct session_pool *pool)
 	return pool->turns_wait && smcr_contacts_over(pool->env->eng) != pool->contacts_over;
 }
 
-static void
-wake_turns(struct session_pool *pool)
-{
-	struct session *s;
-
-	pool->turns_wait = false;
-	for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
-		if (s->state == SES_LOOK)
-			session_schedule(s);
-}
-
 bool
 session_pool_has_work(const struct session_pool *pool)
 {
@@ -90,8 +79,12 @@ session_pool_pump(struct session_pool *pool)
 		owner->on_event(owner, events);
 	}
 	probes_pump(pool);
-	if (turn_has_come(pool))
-		wake_turns(pool);
+	if (turn_has_come(pool)) {
+		pool->turns_wait = false;
+		for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;)
+			if (s->state == SES_LOOK)
+				session_schedule(s);
+	}
 	pool->contacts_over = smcr_contacts_over(pool->env->eng);
 	/* A session that requests another round gets it in the next turn. */
 	list_move_all(&batch, &pool->scheduled);

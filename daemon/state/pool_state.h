@@ -7,7 +7,6 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/slab.h"
-#include "base/tally.h"
 #include "daemon/config/config.h"
 #include "daemon/device/devices.h"
 #include "daemon/loop/env.h"
@@ -39,12 +38,6 @@ struct worker_stats {
 	uint64_t setups; /* connections in set-up now */
 };
 
-/* Nonzero codes of struct smcr_diag, of sessions that fell back to TCP or were refused. */
-struct session_fallbacks {
-	struct tally local;
-	struct tally peer;
-};
-
 #define SESSION_MEASURES_MAX 4 /* sessions in SES_MEASURE */
 
 /* This worker's number, and what all workers share. The objects outlive the workers. */
@@ -70,8 +63,7 @@ struct session_pool {
 	struct acks acks;
 	uint32_t reset_grace_ms;
 	struct bufpool bufs;
-	struct slab session_slab;
-	struct slab setup_slab;
+	struct slab session_slab, setup_slab;
 	struct idtable sessions;       /* by session id */
 	struct list_node services;     /* configured */
 	struct list_node old_services; /* removed, with live sessions */
@@ -83,14 +75,13 @@ struct session_pool {
 	bool turns_wait;               /* sessions in SES_LOOK wait for the end of a first contact */
 	uint64_t contacts_over;        /* smcr_contacts_over() at the last check */
 	struct measuring *measuring;   /* SESSION_MEASURES_MAX of them; NULL before the first measurement */
-	struct list_node probes;
-	struct list_node dead_probes;
+	struct list_node probes, dead_probes;
 	struct worker_stats stats;
-	struct session_fallbacks fallbacks;
-	struct log_limit lim_refused; /* refused connections */
-	struct log_limit lim_failed;  /* connections that never carried data */
-	struct log_limit lim_target;  /* targets that fail or recover */
-	struct log_limit lim_middle;  /* CLC connections lost while their links work */
+	struct service_reasons fallbacks; /* of all services; reset: not counted */
+	struct log_limit lim_refused;     /* refused connections */
+	struct log_limit lim_failed;      /* connections that never carried data */
+	struct log_limit lim_target;      /* targets that fail or recover */
+	struct log_limit lim_middle;      /* CLC connections lost while their links work */
 };
 
 static inline void
@@ -112,8 +103,7 @@ struct session_info {
 	struct smcr_diag diag;               /* mode TCP: the reason */
 	struct smcr_conn *conn;              /* NULL on TCP */
 	uint64_t bytes_to_app, bytes_from_app;
-	int64_t age_ns;
-	int64_t idle_ns;
+	int64_t age_ns, idle_ns;
 };
 
 /* Selects connections to close; a member that is 0, "" or AF_UNSPEC matches all. */

@@ -27,11 +27,11 @@ struct step {
 
 struct services_plan {
 	struct session_pool *pool;
-	struct step *steps;
-	unsigned cnt;
 	struct listen_socket *socks; /* passed sockets; fd -1: taken */
 	unsigned sock_cnt;
 	bool starting; /* at start, not at a reload */
+	unsigned cnt;
+	struct step steps[];
 };
 
 static struct service *
@@ -133,18 +133,11 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 	return fd < 0 ? fd : 0;
 }
 
-/* Do both services want the same owners and mode of the file? */
-static bool
-reload_same_file(const struct config_service *a, const struct config_service *b)
-{
-	return a->listen_mode == b->listen_mode && a->listen_owner.id == b->listen_owner.id &&
-	    a->listen_group.id == b->listen_group.id;
-}
-
 static int
 reload_prepare(struct services_plan *p, struct step *st, FILE *err)
 {
-	const struct sockaddr_storage *addr = &st->cfg->listen;
+	const struct config_service *cfg = st->cfg, *made;
+	const struct sockaddr_storage *addr = &cfg->listen;
 
 	st->svc = service_find(p->pool, st->cfg->kind, st->cfg->name);
 	st->is_new = st->svc == NULL;
@@ -162,21 +155,16 @@ reload_prepare(struct services_plan *p, struct step *st, FILE *err)
 	if (st->moves)
 		st->from = find_listener(p->pool, addr);
 	const struct service *maker = st->moves ? st->from : st->svc;
-	st->file_stays = addr->ss_family == AF_UNIX && maker != NULL &&
-	    !reload_same_file(&maker->settings->cfg, st->cfg);
+	made = maker != NULL ? &maker->settings->cfg : cfg;
+	st->file_stays = addr->ss_family == AF_UNIX &&
+	    (made->listen_mode != cfg->listen_mode || made->listen_owner.id != cfg->listen_owner.id ||
+	        made->listen_group.id != cfg->listen_group.id);
 	if (!st->moves || st->from != NULL)
 		return 0;
 	st->sock = reload_take_passed(p, addr);
 	if (st->sock.fd >= 0)
 		return 0;
 	return (addr->ss_family == AF_UNIX ? reload_listen_unix : listen_tcp)(p, st->cfg, &st->sock, err);
-}
-
-static void
-free_plan(struct services_plan *p)
-{
-	free(p->steps);
-	free(p);
 }
 
 void
@@ -191,7 +179,7 @@ services_abort(struct services_plan *p)
 		if (st->is_new && st->svc != NULL)
 			service_drop(st->svc);
 	}
-	free_plan(p);
+	free(p);
 }
 
 /* -- the change -- */
@@ -316,7 +304,7 @@ services_commit(struct services_plan *p, FILE *err)
 		p->pool->option_services += peer_mode_wants_option(p->steps[i].cfg->peer);
 	warn_of_option(p, err);
 	warn_of_files(p, err);
-	free_plan(p);
+	free(p);
 }
 
 /* All workers share one UNIX socket, as its file is created once: the others use copies of the first worker's. */
@@ -347,19 +335,14 @@ int
 services_prepare(struct session_pool *pool, const struct config *cfg, struct listen_socket *socks, unsigned sock_cnt,
     bool starting, FILE *err, struct services_plan **out)
 {
-	struct services_plan *p = calloc(1, sizeof(*p));
+	struct services_plan *p = calloc(1, sizeof(*p) + cfg->service_cnt * sizeof(p->steps[0]));
 	int rc = 0;
 
-	if (p != NULL)
-		p->steps = calloc(cfg->service_cnt + 1, sizeof(*p->steps));
-	if (p == NULL || p->steps == NULL) {
-		free(p);
+	if (p == NULL) {
 		fprintf(err, "out of memory\n");
 		return -ENOMEM;
 	}
-	*p = (struct services_plan){
-		.pool = pool, .steps = p->steps, .socks = socks, .sock_cnt = sock_cnt, .starting = starting
-	};
+	*p = (struct services_plan){ .pool = pool, .socks = socks, .sock_cnt = sock_cnt, .starting = starting };
 	for (; rc == 0 && p->cnt < cfg->service_cnt; p->cnt++) {
 		p->steps[p->cnt] = (struct step){ .cfg = &cfg->services[p->cnt], .sock = LISTEN_SOCKET_NONE };
 		rc = reload_prepare(p, &p->steps[p->cnt], err);

@@ -106,17 +106,6 @@ worker_turn(void *arg, int64_t now_ns)
 	return at;
 }
 
-/* Padded with blanks; truncated if too long, as in Linux. */
-static void
-learn_host(uint8_t host[CLC_HOST_LEN])
-{
-	char name[256] = "";
-
-	memset(host, ' ', CLC_HOST_LEN);
-	if (gethostname(name, sizeof(name) - 1) == 0)
-		memcpy(host, name, strnlen(name, CLC_HOST_LEN));
-}
-
 static struct smcr_config
 engine_config(const struct worker *w, const struct config *cfg)
 {
@@ -205,6 +194,7 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
     const struct tcp_option *option, struct listen_socket *socks, unsigned sock_cnt, FILE *err, struct worker **out)
 {
 	struct worker *w = calloc(1, sizeof(*w));
+	char name[256] = "";
 
 	if (w == NULL) {
 		fprintf(err, "worker: %s\n", strerror(ENOMEM));
@@ -212,7 +202,10 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
 	}
 	w->env = (struct env){ .loop = loop, .now_ns = loop_now(loop) };
 	w->started_ns = w->env.now_ns;
-	learn_host(w->host);
+	/* Padded with blanks; truncated if too long, as in Linux. */
+	memset(w->host, ' ', sizeof(w->host));
+	if (gethostname(name, sizeof(name) - 1) == 0)
+		memcpy(w->host, name, strnlen(name, sizeof(w->host)));
 	rng_init_kernel(&w->env.rng);
 	timerq_init(&w->env.timers);
 	timer_init(&w->drain.timer, on_drain_timeout);

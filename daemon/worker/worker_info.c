@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "daemon/leg/clc_stream.h"
 #include "daemon/session/session.h"
 #include "daemon/service/service.h"
 #include "daemon/worker/worker_int.h"
@@ -160,6 +159,21 @@ worker_follow_targets(struct worker *w)
 	LIST_EACH(struct service, svc, &w->sessions.services, node)
 		if (svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
 			(void)service_follow(svc);
+}
+
+/* The engine's key of a peer (clc_stream_describe), or, with port 0, the prefix of the keys of that address. */
+static const char *
+middle_key(const struct sockaddr_storage *peer, char *buf, size_t cap)
+{
+	struct sockaddr_storage any = *peer;
+
+	if (addr_port(peer) != 0)
+		return addr_format_port(peer, buf, cap);
+	/* Cuts the port off the text for port 1. */
+	addr_set_port(&any, 1);
+	addr_format_port(&any, buf, cap);
+	buf[strlen(buf) - 1] = '\0';
+	return buf;
 }
 
 struct worker_retried
