@@ -29,14 +29,13 @@ admission_find(struct admissions *all, const struct config_service *cfg)
 }
 
 struct admission *
-admission_get(struct admissions *all, const struct config_service *cfg, uint64_t seed)
+admission_get(struct admissions *all, const struct config_service *cfg)
 {
 	(void)pthread_mutex_lock(&all->lock);
 	struct admission *a = admission_find(all, cfg);
 	if (a == NULL && (a = calloc(1, sizeof(*a))) != NULL) {
 		a->kind = cfg->kind;
 		memcpy(a->name, cfg->name, sizeof(a->name));
-		a->sources.seed = seed;
 		(void)pthread_mutex_init(&a->lock, NULL);
 		outage_init(&a->outage);
 		fallback_periods_init(&a->fallback_periods);

@@ -33,8 +33,8 @@ struct admissions {
 void admissions_init(struct admissions *);
 void admissions_fini(struct admissions *);
 
-/* Finds or creates the object of this service, and takes a reference. seed: source_count.h. NULL: out of memory. */
-struct admission *admission_get(struct admissions *, const struct config_service *, uint64_t seed);
+/* Finds or creates the object of this service, and takes a reference. NULL: out of memory. */
+struct admission *admission_get(struct admissions *, const struct config_service *);
 /* A later service of this name gets a new object, which counts from 0. */
 void admission_retire(struct admissions *, struct admission *);
 void admission_put(struct admissions *, struct admission *);

@@ -1,13 +1,17 @@
-/* Connections by source; see source_count.h. Open addressing, linear probing, at most half full. */
+/* Connections by source; see source_count.h. */
 #include "daemon/account/source_count.h"
 
 #include <assert.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
 
-#define CAP_MIN 16
+struct source {
+	uint8_t addr[16]; /* first: the key */
+	uint32_t cnt;
+};
 
 static void
 source_of(const union net_addr *a, uint8_t addr[16])
@@ -27,105 +31,58 @@ source_of(const union net_addr *a, uint8_t addr[16])
 	memset(addr + len, 0, 16 - len);
 }
 
-static uint64_t
-mix(uint64_t x)
+static int
+by_addr(const void *a, const void *b)
 {
-	x ^= x >> 32;
-	x *= 0x9e3779b97f4a7c15;
-	x ^= x >> 29;
-	x *= 0xbf58476d1ce4e5b9;
-	return x ^ x >> 32;
+	return memcmp(a, b, sizeof(((struct source *)0)->addr));
 }
 
-static uint32_t
-home(const struct source_count *s, const uint8_t addr[16])
+/* The source's place in the tree, or NULL. */
+static struct source **
+place(const struct source_count *s, const union net_addr *a, struct source *key)
 {
-	uint64_t half[2];
-
-	memcpy(half, addr, sizeof(half));
-	return (uint32_t)mix(mix(half[0] ^ s->seed) ^ half[1]) & (s->cap - 1);
-}
-
-/* The source's entry, or the free one for it. */
-static struct source *
-place(const struct source_count *s, const uint8_t addr[16])
-{
-	uint32_t i = home(s, addr);
-
-	while (s->tab[i].cnt != 0 && memcmp(s->tab[i].addr, addr, 16) != 0)
-		i = (i + 1) & (s->cap - 1);
-	return &s->tab[i];
+	*key = (struct source){ .cnt = 0 };
+	source_of(a, key->addr);
+	return tfind(key, &s->tree, by_addr);
 }
 
 void
 source_count_fini(struct source_count *s)
 {
-	free(s->tab);
-}
-
-static bool
-grow(struct source_count *s)
-{
-	struct source_count next = { .cap = s->cap != 0 ? s->cap * 2 : CAP_MIN, .used = s->used, .seed = s->seed };
-
-	next.tab = calloc(next.cap, sizeof(*next.tab));
-	if (next.tab == NULL)
-		return false;
-	for (uint32_t i = 0; i < s->cap; i++)
-		if (s->tab[i].cnt != 0)
-			*place(&next, s->tab[i].addr) = s->tab[i];
-	free(s->tab);
-	*s = next;
-	return true;
+	tdestroy(s->tree, free);
 }
 
 uint32_t
 source_count_add(struct source_count *s, const union net_addr *a)
 {
-	uint8_t addr[16];
+	struct source key, *mine, **at = place(s, a, &key);
 
-	if (s->used * 2 >= s->cap && !grow(s))
-		return 0;
-	source_of(a, addr);
-	struct source *p = place(s, addr);
-	if (p->cnt == 0) {
-		memcpy(p->addr, addr, sizeof(p->addr));
-		s->used++;
+	if (at == NULL && (mine = malloc(sizeof(*mine))) != NULL) {
+		*mine = key;
+		at = tsearch(mine, &s->tree, by_addr);
+		if (at == NULL)
+			free(mine);
 	}
-	return ++p->cnt;
+	return at != NULL ? ++(*at)->cnt : 0;
 }
 
 void
 source_count_remove(struct source_count *s, const union net_addr *a)
 {
-	const uint32_t mask = s->cap - 1;
-	uint8_t addr[16];
+	struct source key, **at = place(s, a, &key);
 
-	source_of(a, addr);
-	assert(s->cap > 0);
-	struct source *p = place(s, addr);
-	assert(p->cnt > 0);
-	if (--p->cnt > 0)
+	assert(at != NULL);
+	struct source *mine = *at;
+	if (--mine->cnt > 0)
 		return;
-	s->used--;
-	/* Entries after the freed place move up: a search stops at a free place. */
-	uint32_t gap = (uint32_t)(p - s->tab);
-	for (uint32_t i = (gap + 1) & mask; s->tab[i].cnt != 0; i = (i + 1) & mask) {
-		if (((i - home(s, s->tab[i].addr)) & mask) < ((i - gap) & mask))
-			continue;
-		s->tab[gap] = s->tab[i];
-		s->tab[i].cnt = 0;
-		gap = i;
-	}
+	(void)tdelete(mine, &s->tree, by_addr);
+	free(mine);
 }
 
 uint32_t
 source_count_of(const struct source_count *s, const union net_addr *a)
 {
-	uint8_t addr[16];
+	struct source key, **at = place(s, a, &key);
 
-	if (s->cap == 0)
-		return 0;
-	source_of(a, addr);
-	return place(s, addr)->cnt;
+	return at != NULL ? (*at)->cnt : 0;
 }

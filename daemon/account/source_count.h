@@ -1,23 +1,15 @@
-/* Connections of a service by source: a hash table by address with an entry for every source that has a connection, so
- * it is bounded by their number. The source is the IPv4 host, the IPv6 network (hosts choose their lower 64 bits), or
- * the user of a UNIX socket client. Allocates only when the table grows. */
+/* Connections of a service by source: a balanced tree (tsearch(3)) with an entry for every source that has a connection,
+ * so it is bounded by their number. The source is the IPv4 host, the IPv6 network (hosts choose their lower 64 bits), or
+ * the user of a UNIX socket client. */
 #pragma once
 
 #include <stdint.h>
 
 #include "daemon/net/net.h"
 
-struct source {
-	uint8_t addr[16];
-	uint32_t cnt; /* 0: free */
-};
-
-/* Empty when zeroed except for its seed. */
+/* Empty when zeroed. */
 struct source_count {
-	struct source *tab;
-	uint32_t cap; /* a power of two, or 0 */
-	uint32_t used;
-	uint64_t seed; /* random, so that clients cannot provoke collisions */
+	void *tree;
 };
 
 void source_count_fini(struct source_count *);

@@ -122,7 +122,7 @@ service_new(struct session_pool *pool, const struct config_service *cfg)
 	listener_init(&svc->listener);
 	timer_init(&svc->prewarm.pause, on_pause_over);
 	target_probe_init(&svc->retry);
-	svc->admission = admission_get(pool->place.admissions, cfg, rng_u64(&pool->env->rng));
+	svc->admission = admission_get(pool->place.admissions, cfg);
 	if (svc->admission != NULL) {
 		svc->outage = &svc->admission->outage;
 		svc->fallback_periods = &svc->admission->fallback_periods;

@@ -153,10 +153,8 @@ daemon/account/admission.c: a->connections == 0
 	a session holds its settings, they the service, and that the admission, until it has given its place back
 daemon/account/admission.c: a->connections > 0
 	each session gives back what listener.c's admit took for it, once: session_end, or session_start when it fails
-daemon/account/source_count.c: s->cap > 0
-	only a connection that was counted in is counted out, once, by its session's end; the table shrinks no further than what is in it
-daemon/account/source_count.c: p->cnt > 0
-	the same
+daemon/account/source_count.c: at != NULL
+	only a connection that was counted in is counted out, once, by its session's end
 daemon/control/field.c: f.type != FIELD_END
 	names of members are constants of metric_table.c; check_exposition looks up each of them
 daemon/control/json_writer.c: key == NULL

@@ -49,17 +49,16 @@ START_TEST(a_name_and_a_kind_are_one_service)
 {
 	const struct config_service web = service(CONFIG_INGRESS, "web", 1, 0),
 	                            db = service(CONFIG_INGRESS, "db", 1, 0), out = service(CONFIG_EGRESS, "web", 1, 0);
-	struct admission *a = admission_get(&all, &web, 1), *b = admission_get(&all, &db, 1),
-	                 *c = admission_get(&all, &out, 1);
+	struct admission *a = admission_get(&all, &web), *b = admission_get(&all, &db), *c = admission_get(&all, &out);
 
 	ck_assert(a != b && a != c && b != c);
-	ck_assert_ptr_eq(admission_get(&all, &web, 2), a);
+	ck_assert_ptr_eq(admission_get(&all, &web), a);
 	admission_put(&all, a);
 	/* Once it is no longer configured, the next one begins anew, while the old one's connections are counted off. */
 	const union net_addr peer = source("192.0.2.1");
 	ck_assert_int_eq(admission_take(a, &web, &peer), ADMISSION_OK);
 	admission_retire(&all, a);
-	struct admission *next = admission_get(&all, &web, 3);
+	struct admission *next = admission_get(&all, &web);
 	ck_assert_ptr_ne(next, a);
 	ck_assert_int_eq(admission_take(next, &web, &peer), ADMISSION_OK);
 	admission_give(next, &peer);
@@ -74,7 +73,7 @@ START_TEST(limits_are_for_all_and_for_each_source)
 {
 	const struct config_service cfg = service(CONFIG_INGRESS, "web", 3, 2);
 	const union net_addr one = source("192.0.2.1"), two = source("192.0.2.2");
-	struct admission *a = admission_get(&all, &cfg, 1);
+	struct admission *a = admission_get(&all, &cfg);
 
 	ck_assert_int_eq(admission_take(a, &cfg, &one), ADMISSION_OK);
 	ck_assert_int_eq(admission_take(a, &cfg, &one), ADMISSION_OK);
@@ -99,7 +98,7 @@ START_TEST(a_user_of_a_unix_socket_is_a_source)
 	const union net_addr one = { .un = { .family = AF_UNIX, .uid = 7, .pid = 100 } },
 	                     again = { .un = { .family = AF_UNIX, .uid = 7, .pid = 101 } },
 	                     two = { .un = { .family = AF_UNIX, .uid = 8, .pid = 102 } };
-	struct admission *a = admission_get(&all, &cfg, 1);
+	struct admission *a = admission_get(&all, &cfg);
 
 	ck_assert_int_eq(admission_take(a, &cfg, &one), ADMISSION_OK);
 	ck_assert_int_eq(admission_take(a, &cfg, &again), ADMISSION_PER_PEER);
@@ -120,7 +119,7 @@ static void *
 come_and_go(void *arg)
 {
 	const union net_addr peer = source("192.0.2.1");
-	struct admission *a = admission_get(&all, &shared, 1);
+	struct admission *a = admission_get(&all, &shared);
 
 	(void)arg;
 	/* On a busy machine one thread may be through before the next one runs: all go on until they have met. */
