@@ -19,20 +19,15 @@ admissions_fini(struct admissions *all)
 	(void)pthread_mutex_destroy(&all->lock);
 }
 
-static struct admission *
-admission_find(struct admissions *all, const struct config_service *cfg)
-{
-	LIST_EACH(struct admission, a, &all->list, node)
-		if (a->kind == cfg->kind && strcmp(a->name, cfg->name) == 0)
-			return a;
-	return NULL;
-}
-
 struct admission *
 admission_get(struct admissions *all, const struct config_service *cfg)
 {
+	struct admission *a = NULL;
+
 	(void)pthread_mutex_lock(&all->lock);
-	struct admission *a = admission_find(all, cfg);
+	LIST_EACH(struct admission, one, &all->list, node)
+		if (one->kind == cfg->kind && strcmp(one->name, cfg->name) == 0)
+			a = one;
 	if (a == NULL && (a = calloc(1, sizeof(*a))) != NULL) {
 		a->kind = cfg->kind;
 		memcpy(a->name, cfg->name, sizeof(a->name));

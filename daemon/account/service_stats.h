@@ -26,8 +26,24 @@ struct service_stats {
 };
 
 void service_stats_fini(struct service_stats *);
-/* The caller owns sum and its reasons. */
-void service_stats_merge(struct service_stats *sum, const struct service_stats *one);
+
+/* Sums workers. The caller owns sum and its reasons. */
+static inline void
+service_stats_merge(struct service_stats *sum, const struct service_stats *one)
+{
+	for (unsigned i = 0; i < 3; i++)
+		sum->modes[i] += one->modes[i];
+	for (unsigned i = 0; i < 2; i++)
+		sum->bytes[i] += one->bytes[i];
+	histogram_merge(&sum->setup, &one->setup);
+	histogram_merge(&sum->connect, &one->connect);
+	histogram_merge(&sum->life, &one->life);
+	if (one->reasons == NULL || sum->reasons == NULL)
+		return;
+	tally_merge(&sum->reasons->local, &one->reasons->local);
+	tally_merge(&sum->reasons->peer, &one->reasons->peer);
+	tally_merge(&sum->reasons->reset, &one->reasons->reset);
+}
 
 /* A new session, or one whose mode has changed. */
 void service_stats_travels(struct session *, enum session_mode);

@@ -4,7 +4,6 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/confine/confine_words.c \
 	daemon/loop/mailbox.c daemon/loop/mailbox.h \
 	daemon/session/end_cause.c daemon/session/end_cause.h \
-	daemon/account/service_stats_merge.c \
 	daemon/event/event_kinds.c daemon/event/event_kinds.h \
 	daemon/event/event_history.c daemon/event/event_history.h \
 	daemon/event/accept_pause.c daemon/event/accept_pause.h daemon/event/lasting.h \

@@ -109,8 +109,8 @@ hops_from(struct circles *all, uint32_t origin)
 	return hops;
 }
 
-static void
-forget(struct circles *all, struct circle_leg *leg)
+void
+circle_forget(struct circles *all, struct circle_leg *leg)
 {
 	if (leg->origin == 0)
 		return;
@@ -145,7 +145,7 @@ circle_connect(struct circles *all, struct circle_leg *leg, const struct sockadd
 {
 	if (all == NULL || to->ss_family == AF_UNIX)
 		return net_connect(to, ports, ka, opt);
-	forget(all, leg);
+	circle_forget(all, leg);
 	(void)pthread_rwlock_rdlock(&all->connecting);
 	int fd = net_connect(to, ports, ka, opt);
 	if (fd >= 0)
@@ -208,10 +208,4 @@ circle_proposed(struct session *s)
 	s->circle.hops = (uint8_t)(hops + 1);
 	(void)pthread_mutex_unlock(&all->lock);
 	return circle_may_go_on(s);
-}
-
-void
-circle_ended(struct session *s)
-{
-	forget(s->pool->place.circles, &s->circle);
 }

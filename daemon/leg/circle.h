@@ -54,4 +54,5 @@ void circle_accepted(struct session *, int fd, const union net_addr *from);
 bool circle_proposed(struct session *);
 /* Whether the session may connect. False: a circle, which is reported. */
 bool circle_may_go_on(const struct session *);
-void circle_ended(struct session *);
+/* The leg has ended. */
+void circle_forget(struct circles *, struct circle_leg *);

@@ -73,7 +73,7 @@ session_end(struct session *s, bool reset)
 	pool->stats.sessions_reset += reset;
 	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0;
 	service_stats_ended(s, reset);
-	circle_ended(s);
+	circle_forget(s->pool->place.circles, &s->circle);
 	svc->ctr.connections--;
 	/* Counted by the address of the accepted leg. */
 	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
@@ -493,7 +493,8 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 		session_blame(s, "socket cannot be watched", -err);
 		session_raise(s, SEV_REFUSED);
 	} else {
-		setup_begin(s);
+		(ingress ? setup_dial : detect_peer)(s);
+		session_schedule(s);
 	}
 	/* A session that ends at once frees its place for the next connection of this turn. */
 	(void)session_settle(s);

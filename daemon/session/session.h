@@ -27,8 +27,6 @@ bool session_close(struct session *);
 /* -- among the session files -- */
 
 /* session_setup.c */
-/* The accepted leg is watched: connects to the peer (ingress), or starts the rendezvous (egress). */
-void setup_begin(struct session *);
 /* Runs SES_CONNECT, SES_LOOK, SES_RENDEZVOUS, SES_LEAVING, SES_TCP_CONNECT. */
 void setup_pump(struct session *);
 /* The engine has ended the connection. If the target aborted the rendezvous, connects to another working target; no

@@ -15,21 +15,6 @@ static const char stray_clc[] = "CLC message without the SMC-R option in the SYN
 
 /* -- TCP option -- */
 
-static enum tcp_option_state
-look_at_option(struct session *s)
-{
-	struct worker_stats *stats = &s->pool->stats;
-	enum tcp_option_state state = tcp_option_read(s->pool->option, s->mid.io.fd);
-
-	if (state == TCP_OPTION_AGREED)
-		stats->option_agreed++;
-	else if (state == TCP_OPTION_MISSING)
-		stats->option_missing++;
-	else
-		stats->option_unknown++;
-	return state;
-}
-
 /* Sets the diag of a connection that this rule makes plain TCP. */
 static void
 explain(struct session *s, const struct peer_mode *rule)
@@ -78,10 +63,15 @@ void
 detect_peer(struct session *s)
 {
 	const struct config_service *cfg = &s->settings->cfg;
+	struct worker_stats *stats = &s->pool->stats;
 	enum tcp_option_state state = TCP_OPTION_UNKNOWN;
 
-	if (peer_mode_wants_option(cfg->peer))
-		state = look_at_option(s);
+	if (peer_mode_wants_option(cfg->peer)) {
+		state = tcp_option_read(s->pool->option, s->mid.io.fd);
+		stats->option_agreed += state == TCP_OPTION_AGREED;
+		stats->option_missing += state == TCP_OPTION_MISSING;
+		stats->option_unknown += state == TCP_OPTION_UNKNOWN;
+	}
 	const struct peer_mode *rule = peer_mode(cfg->kind, cfg->peer, state);
 	bool refuse = cfg->fallback == CONFIG_FALLBACK_REFUSE;
 

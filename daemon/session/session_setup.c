@@ -3,16 +3,6 @@
 
 #include "daemon/net/net.h"
 
-void
-setup_begin(struct session *s)
-{
-	if (session_kind(s) == CONFIG_INGRESS)
-		setup_dial(s);
-	else
-		detect_peer(s);
-	session_schedule(s);
-}
-
 /* The outage that an aborted rendezvous proves; OUTAGE_NONE for the other reasons. */
 static const enum outage_kind outage_kinds[SMCR_R_SHUTDOWN + 1] = {
 	[SMCR_R_TCP_RESET] = OUTAGE_RESET,

@@ -19,16 +19,6 @@ service_put(struct service *svc)
 	free(svc);
 }
 
-static unsigned
-count_addrs(const struct config_service *cfg)
-{
-	unsigned cnt = 0;
-
-	for (unsigned i = 0; i < cfg->to_cnt; i++)
-		cnt += cfg->to[i].addr_cnt;
-	return cnt;
-}
-
 static void
 copy_targets(struct settings *s, const struct config_service *cfg)
 {
@@ -48,7 +38,10 @@ settings_new(struct service *svc, const struct config_service *cfg)
 {
 	size_t to_len = cfg->to_cnt * sizeof(*cfg->to), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
 	size_t users_len = cfg->allow_users_cnt * sizeof(*cfg->allow_users);
-	unsigned addr_cnt = count_addrs(cfg);
+	unsigned addr_cnt = 0;
+
+	for (unsigned i = 0; i < cfg->to_cnt; i++)
+		addr_cnt += cfg->to[i].addr_cnt;
 	struct settings *s = malloc(sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + to_len + users_len + allow_len);
 	struct targets *targets = s != NULL ? targets_get(svc->pool->place.targets, cfg) : NULL;
 
