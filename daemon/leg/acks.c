@@ -19,32 +19,28 @@ acks_init(struct acks *a)
 	timer_init(&a->timer, acks_on_time);
 }
 
-/* Arms the next step. A round takes as long as its steps. */
+/* Arms the next step, unless there is no limit. A round takes as long as its steps. */
 static void
-arm(struct session_pool *pool, uint32_t limit_s)
+arm(struct session_pool *pool)
 {
-	uint32_t steps = pool->sessions.used / SESSIONS_PER_STEP + 1;
+	uint32_t steps = pool->sessions.used / SESSIONS_PER_STEP + 1, limit_s = net_ack_limit_s(&pool->keepalive);
 
-	env_arm(pool->env, &pool->acks.timer, max_u32(limit_s * 1000 / ROUNDS / steps, 1));
+	if (limit_s > 0)
+		env_arm(pool->env, &pool->acks.timer, max_u32(limit_s * 1000 / ROUNDS / steps, 1));
 }
 
 void
 acks_note(const struct session *s)
 {
-	struct session_pool *pool = s->pool;
-	uint32_t limit_s = net_ack_limit_s(&pool->keepalive);
-
-	if (((s->app.flags | s->mid.flags) & LEG_SENT) != 0 && limit_s > 0 && !timer_armed(&pool->acks.timer))
-		arm(pool, limit_s);
+	if (((s->app.flags | s->mid.flags) & LEG_SENT) != 0 && !timer_armed(&s->pool->acks.timer))
+		arm(s->pool);
 }
 
 void
 acks_reload(struct session_pool *pool)
 {
-	uint32_t limit_s = net_ack_limit_s(&pool->keepalive);
-
-	if (timer_armed(&pool->acks.timer) && limit_s > 0)
-		arm(pool, limit_s);
+	if (timer_armed(&pool->acks.timer))
+		arm(pool);
 }
 
 static bool
@@ -94,6 +90,5 @@ acks_on_time(struct timer *t)
 			return; /* the next session that sends arms the timer */
 		a->waits = false;
 	}
-	if (limit_s > 0)
-		arm(pool, limit_s);
+	arm(pool);
 }

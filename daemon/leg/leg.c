@@ -70,14 +70,11 @@ leg_unsent(const struct leg *leg)
 	return (unsigned)bytes;
 }
 
+/* Of one or two pieces. */
 static size_t
 iov_len(const struct iovec *iov, int cnt)
 {
-	size_t len = 0;
-
-	for (int i = 0; i < cnt; i++)
-		len += iov[i].iov_len;
-	return len;
+	return iov[0].iov_len + (cnt > 1 ? iov[1].iov_len : 0);
 }
 
 static bool

@@ -12,7 +12,7 @@
 
 void
 session_pool_init(struct session_pool *pool, struct env *env, const struct worker_place *place,
-    const struct config_keepalive *keepalive)
+    const struct config *cfg, const struct tcp_option *option)
 {
 	static const struct log_limit limit = { .burst = 20, .interval_ms = 1000 };
 	static const struct log_limit strangers = { .burst = 20, .interval_ms = 10000 };
@@ -20,7 +20,9 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 	*pool = (struct session_pool){
 		.env = env,
 		.place = *place,
-		.keepalive = *keepalive,
+		.option = option,
+		.keepalive = cfg->keepalive,
+		.reset_grace_ms = cfg->reset_grace_ms,
 		.lim_refused = strangers,
 		.lim_failed = limit,
 		.lim_target = limit,

@@ -4,7 +4,7 @@
 #include "daemon/state/pool_state.h"
 
 void session_pool_init(
-    struct session_pool *, struct env *, const struct worker_place *, const struct config_keepalive *);
+    struct session_pool *, struct env *, const struct worker_place *, const struct config *, const struct tcp_option *);
 /* After session_pool_stop, or before anything was started. */
 void session_pool_fini(struct session_pool *);
 

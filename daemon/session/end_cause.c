@@ -26,7 +26,6 @@ end_cause_str(enum config_kind kind, unsigned cause)
 	if (cause == 0)
 		return "other";
 	const enum session_event event = (enum session_event)(cause - 1);
-	return event == SEV_REFUSED                        ? "no SMC-R"
-	    : words[event][kind != CONFIG_INGRESS] != NULL ? words[event][kind != CONFIG_INGRESS]
-	                                                   : session_event_str(event);
+	const char *text = event == SEV_REFUSED ? "no SMC-R" : end_cause_of_event(event, kind);
+	return text != NULL ? text : session_event_str(event);
 }

@@ -316,35 +316,17 @@ look_at_engine(struct session *s)
 static bool
 will_read(const struct session *s, const struct leg *leg)
 {
-	bool is_app = leg == &s->app;
+	bool is_app = leg == &s->app, sets_up = s->state < SES_SMCR || s->state == SES_TCP_CONNECT;
 
-	switch (s->state) {
-	case SES_CONNECT:
-	case SES_LOOK:
-	case SES_RENDEZVOUS:
-	case SES_LEAVING:
-	case SES_TCP_CONNECT:
-		/* On a direct connection the other end would have got them. */
-		if (!is_app && s->setup != NULL && s->setup->in.off < s->setup->in.len)
-			return true;
-		/* EPIPE: FIN came before the reset. */
-		if (leg->err == EPIPE && (is_app || s->state == SES_TCP_CONNECT))
-			return true;
-		return leg_has_bytes(leg) || (!is_app && s->held[WAY_TO_APP] != NULL);
-	case SES_TCP_DRAINING:
-		return is_app == (s->reset_way == WAY_FROM_APP);
-	case SES_SMCR:
-	case SES_MEASURE:
-	case SES_CLOSING:
-	case SES_DRAINING:
-	case SES_ABORTING:
-	case SES_DELIVERING:
-	case SES_TCP:
-	case SES_DEAD:
-	case SES_STATE_CNT:
-		break;
-	}
-	return false;
+	if (!sets_up)
+		return s->state == SES_TCP_DRAINING && is_app == (s->reset_way == WAY_FROM_APP);
+	/* On a direct connection the other end would have got them. */
+	if (!is_app && s->setup != NULL && s->setup->in.off < s->setup->in.len)
+		return true;
+	/* EPIPE: FIN came before the reset. */
+	if (leg->err == EPIPE && (is_app || s->state == SES_TCP_CONNECT))
+		return true;
+	return leg_has_bytes(leg) || (!is_app && s->held[WAY_TO_APP] != NULL);
 }
 
 /* errno of a broken leg, or 0 if the dial handles it (connecting) or leg_read reports it (still to be read). */

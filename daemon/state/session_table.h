@@ -3,7 +3,7 @@
 #pragma once
 
 /* clang-format off */
-/* X(constant, text of logs and reports). */
+/* X(constant, text of logs and reports). Before SMCR, and TCP_CONNECT: set-up. */
 #define SESSION_STATES(X) \
 	X(CONNECT, "connecting to peer") /* ingress: connecting to the peer */ \
 	X(LOOK, "no SMC-R option, waiting for the first byte") /* egress: no SMC-R option; the first bytes decide whether it is a plain client */ \

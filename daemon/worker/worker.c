@@ -71,12 +71,12 @@ worker_clock(void *arg, int64_t now_ns)
 static void
 on_drain_timeout(struct timer *t)
 {
-	struct drain *d = CONTAINER_OF(t, struct drain, timer);
-	void (*done)(void *) = d->done;
+	struct worker *w = CONTAINER_OF(t, struct worker, drain.timer);
+	void (*done)(void *) = w->drain.done;
 
-	d->done = NULL;
+	w->drain.done = NULL;
 	if (done != NULL)
-		done(d->arg);
+		done(w->drain.arg);
 }
 
 static int64_t
@@ -209,9 +209,7 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
 	rng_init_kernel(&w->env.rng);
 	timerq_init(&w->env.timers);
 	timer_init(&w->drain.timer, on_drain_timeout);
-	session_pool_init(&w->sessions, &w->env, place, &cfg->keepalive);
-	w->sessions.reset_grace_ms = cfg->reset_grace_ms;
-	w->sessions.option = option;
+	session_pool_init(&w->sessions, &w->env, place, cfg, option);
 	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	int rc = start(w, cfg, socks, sock_cnt, err);
 	if (rc != 0)

@@ -6,18 +6,16 @@
 #include "daemon/worker/worker.h"
 #include "wire/clc.h"
 
-struct drain {
-	void (*done)(void *arg); /* NULL: not draining, or already called */
-	void *arg;
-	struct timer timer;
-};
-
 struct worker {
 	struct env env;
 	struct devices *devices;
 	struct session_pool sessions;
 	struct mpa_policy policy;
-	struct drain drain;
+	struct {
+		void (*done)(void *arg); /* NULL: not draining, or already called */
+		void *arg;
+		struct timer timer;
+	} drain;
 	uint8_t host[CLC_HOST_LEN]; /* our name for peers of SMC version 2, from the start */
 	struct services_plan *plan; /* of a reload: prepared, not applied */
 	bool draining;
