@@ -58,26 +58,34 @@ is_watched(enum listener_mode mode)
 static void
 unwatch_sockets(struct service *svc)
 {
-	for (struct listener_io *l; (l = svc->listener.ios) != NULL; free(l)) {
-		svc->listener.ios = l->next;
+	struct listener_io *first = &svc->listener.io;
+
+	for (struct listener_io *l; (l = first->next) != NULL; free(l)) {
+		first->next = l->next;
 		loop_del(svc->pool->env->loop, &l->io);
 	}
+	loop_del(svc->pool->env->loop, &first->io);
 }
 
-/* Connections that wait already bring an edge at once. */
+/* Connections that wait already bring an edge at once. A single socket needs no memory. */
 static int
 watch(struct service *svc, const struct listen_socket *sock)
 {
-	int err = 0;
+	struct loop *loop = svc->pool->env->loop;
+	struct listener_io *first = &svc->listener.io;
 
-	for (; sock != NULL && err == 0; sock = sock->next) {
+	*first = (struct listener_io){ { .fd = sock->fd, .cb = on_connections }, svc, NULL };
+	int err = loop_add(loop, &first->io);
+	if (err != 0)
+		return err;
+	while ((sock = sock->next) != NULL && err == 0) {
 		struct listener_io *l = malloc(sizeof(*l));
 
 		if (l != NULL)
-			*l = (struct listener_io){ { .fd = sock->fd, .cb = on_connections }, svc, svc->listener.ios };
-		err = l != NULL ? loop_add(svc->pool->env->loop, &l->io) : -ENOMEM;
+			*l = (struct listener_io){ { .fd = sock->fd, .cb = on_connections }, svc, first->next };
+		err = l != NULL ? loop_add(loop, &l->io) : -ENOMEM;
 		if (err == 0)
-			svc->listener.ios = l;
+			first->next = l;
 		else
 			free(l);
 	}
@@ -267,7 +275,7 @@ accept_from(struct service *svc, int listening)
 static bool
 accept_batch(struct service *svc)
 {
-	const struct listener_io *l = svc->listener.ios;
+	const struct listener_io *l = &svc->listener.io;
 	bool more = accept_from(svc, l->io.fd);
 
 	while ((l = l->next) != NULL && !timer_armed(&svc->listener.pause))

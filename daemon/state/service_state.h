@@ -37,7 +37,7 @@ struct listener_io {
 struct listener {
 	enum listener_mode mode;
 	struct listen_socket sock;  /* fd < 0: closed */
-	struct listener_io *ios;    /* of sock and those after it; NULL: not watched */
+	struct listener_io io;      /* of sock; behind it those of sock.next and on */
 	struct list_node accepting; /* pool->accepting while connections wait */
 	struct timer pause;         /* after EMFILE */
 	struct accept_pause paused; /* as reported */
