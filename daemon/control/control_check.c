@@ -11,39 +11,15 @@
 static const char *const step_words[] = { CHECK_STEPS(WORD) };
 static const char *const step_result_words[] = { CHECK_STEP_RESULTS(WORD) };
 static const char *const finding_words[] = { CHECK_FINDINGS(WORD) };
-
-/* Four rows, or none. */
-static struct field_array
-bulk_of(const struct check_result *res, struct report_check_bulk rows[2 * CHECK_PATH_CNT])
-{
-	static const char *const paths[] = { [CHECK_SMCR] = "smcr", [CHECK_MIDDLE] = "tcp" };
-	unsigned cnt = 0;
-
-	for (unsigned i = 0; i < 2 * CHECK_PATH_CNT; i++) {
-		const struct check_bulk *b = &res->bulk[i / 2];
-
-		if (b->bytes > 0)
-			rows[cnt++] = (struct report_check_bulk){ .path = paths[i / 2],
-				.direction = i % 2 == 0 ? "out" : "back",
-				.bytes = b->bytes,
-				.took_ns = i % 2 == 0 ? b->out_ns : b->back_ns };
-	}
-	return (struct field_array){ rows, cnt };
-}
+static const char *const paths[] = { [CHECK_SMCR] = "smcr", [CHECK_MIDDLE] = "tcp" };
 
 static void
 answer_check(struct control_client *c, const struct control_check *k)
 {
 	struct report_check_step steps[CHECK_STEP_CNT];
 	struct report_check_bulk bulk[2 * CHECK_PATH_CNT];
-	const struct report_check row = {
-		.peer = k->peer,
-		.finding = finding_words[k->result.finding],
-		.res = k->result,
-		.steps = { steps, CHECK_STEP_CNT },
-		.bulk = bulk_of(&k->result, bulk),
-	};
 	struct json_writer jw;
+	unsigned cnt = 0;
 
 	for (unsigned i = 0; i < CHECK_STEP_CNT; i++) {
 		const enum check_step_result result = k->result.steps[i].result;
@@ -53,6 +29,22 @@ answer_check(struct control_client *c, const struct control_check *k)
 			.text = result == CHECK_STEP_FAILED ? k->result.text : k->result.steps[i].text,
 			.took_ns = k->result.steps[i].took_ns };
 	}
+	for (unsigned i = 0; i < 2 * CHECK_PATH_CNT; i++) {
+		const struct check_bulk *b = &k->result.bulk[i / 2];
+
+		if (b->bytes > 0)
+			bulk[cnt++] = (struct report_check_bulk){ .path = paths[i / 2],
+				.direction = i % 2 == 0 ? "out" : "back",
+				.bytes = b->bytes,
+				.took_ns = i % 2 == 0 ? b->out_ns : b->back_ns };
+	}
+	const struct report_check row = {
+		.peer = k->peer,
+		.finding = finding_words[k->result.finding],
+		.res = k->result,
+		.steps = { steps, CHECK_STEP_CNT },
+		.bulk = { bulk, cnt },
+	};
 	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
 	field_write(&jw, report_data[CONTROL_CHECK], &row);
 	if (k->result.group.id != 0)

@@ -49,16 +49,20 @@ start_service(struct control_client *c)
 		client_answer_error(c, "not-found", "there is no such service");
 }
 
-/* As many whole lines as fit, and the number of those left out: the log has all. */
 static void
-first_lines(const char *msgs, char text[MESSAGES_MAX])
+on_reload_done(void *arg, int rc, const char *msgs)
 {
-	char more[64] = "";
+	struct control *ctl = arg;
+	struct control_client *c = ctl->reloader;
+	char text[MESSAGES_MAX], more[64] = "";
 	size_t len = strlen(msgs);
 	unsigned left = 0;
 
-	if (len >= MESSAGES_MAX) {
-		for (len = MESSAGES_MAX - sizeof(more); len > 0 && msgs[len - 1] != '\n'; len--)
+	if (c == NULL)
+		return;
+	ctl->reloader = NULL;
+	if (len >= sizeof(text)) { /* as many whole lines as fit, and the number of those left out */
+		for (len = sizeof(text) - sizeof(more); len > 0 && msgs[len - 1] != '\n'; len--)
 			;
 		for (const char *p = msgs + len; *p != '\0'; left++) {
 			p += strcspn(p, "\n");
@@ -66,20 +70,7 @@ first_lines(const char *msgs, char text[MESSAGES_MAX])
 		}
 		(void)snprintf(more, sizeof(more), "and %u more, which the log has\n", left);
 	}
-	(void)snprintf(text, MESSAGES_MAX, "%.*s%s", (int)len, msgs, more);
-}
-
-static void
-on_reload_done(void *arg, int rc, const char *msgs)
-{
-	struct control *ctl = arg;
-	struct control_client *c = ctl->reloader;
-	char text[MESSAGES_MAX];
-
-	if (c == NULL)
-		return;
-	ctl->reloader = NULL;
-	first_lines(msgs, text);
+	(void)snprintf(text, sizeof(text), "%.*s%s", (int)len, msgs, more);
 	if (rc != 0)
 		client_answer_error(c, "reload-failed", text);
 	else

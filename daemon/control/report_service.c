@@ -111,32 +111,14 @@ step_address(struct report *r)
 	return REPORT_WRITTEN;
 }
 
-/* As the file would have it; what does not fit ends with "...". */
-static void
-write_setting(struct report *r, const struct config_key *key, const struct config_service *cfg)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-
-	if (f == NULL)
-		return;
-	if (!config_value_is_empty(key, cfg))
-		config_value_print(key, cfg, f);
-	if (fclose(f) == 0) {
-		if (len > SETTING_MAX)
-			strcpy(text + SETTING_MAX - 3, "...");
-		report_item(r, REPORT_SETTING, &(struct report_setting){ key->name, text });
-	}
-	free(text);
-}
-
-/* The next setting of a service of this kind and listening address. */
+/* The next setting of a service of this kind and listening address, as the file would have it; what does not fit ends with "...". */
 static enum report_step
 step_setting(struct report *r)
 {
 	const struct config_key *k = &config_keys[r->pos];
 	struct service_info one;
+	char *text = NULL;
+	size_t len;
 
 	if (k->name == NULL || !find_service(r, &one))
 		return REPORT_OVER;
@@ -144,7 +126,17 @@ step_setting(struct report *r)
 	if ((k->where & (one.cfg->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS)) == 0 ||
 	    !config_key_fits(k, one.cfg->listen.ss_family))
 		return REPORT_PASSED;
-	write_setting(r, k, one.cfg);
+	FILE *f = open_memstream(&text, &len);
+	if (f == NULL)
+		return REPORT_WRITTEN;
+	if (!config_value_is_empty(k, one.cfg))
+		config_value_print(k, one.cfg, f);
+	if (fclose(f) == 0) {
+		if (len > SETTING_MAX)
+			strcpy(text + SETTING_MAX - 3, "...");
+		report_item(r, REPORT_SETTING, &(struct report_setting){ k->name, text });
+	}
+	free(text);
 	return REPORT_WRITTEN;
 }
 

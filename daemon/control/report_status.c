@@ -1,24 +1,7 @@
 /* The summaries: status, drain. Objects are counted in several steps, worker by worker, before anything is written. */
 #include "daemon/control/report.h"
 
-/* What does not take a walk. */
-static void
-count_rest(const struct report *r, struct report_sum *sum)
-{
-	struct worker_stats ws;
-	struct rnic_dev *dev;
-
-	worker_stats(r->worker, &ws);
-	sum->turns = ws.turns;
-	sum->rmb_bytes_max = smcr_rmb_bytes_max(worker_engine(r->worker));
-	sum->sndbuf_bytes_max = smcr_sndbuf_bytes_max(worker_engine(r->worker));
-	while ((dev = devices_get(worker_devices(r->worker), (unsigned)sum->devices)) != NULL) {
-		sum->devices++;
-		sum->devices_up += rnic_query(dev).port == RNIC_PORT_UP;
-	}
-}
-
-/* Counts an object of the worker: sessions, groups, then links. */
+/* Counts an object of the worker: sessions, groups, then links; at last what does not take a walk. */
 static enum report_step
 count_object(struct report *r)
 {
@@ -27,6 +10,8 @@ count_object(struct report *r)
 	struct smcr_group_info g;
 	struct smcr_link_info l;
 	struct session_info s;
+	struct worker_stats ws;
+	struct rnic_dev *dev;
 
 	if (r->sub == 0 && worker_session_next(r->worker, &r->pos, &s)) {
 		sum->conns[s.mode]++;
@@ -41,7 +26,14 @@ count_object(struct report *r)
 		r->sub++;
 	} else {
 		r->sub = 0;
-		count_rest(r, sum);
+		worker_stats(r->worker, &ws);
+		sum->turns = ws.turns;
+		sum->rmb_bytes_max = smcr_rmb_bytes_max(eng);
+		sum->sndbuf_bytes_max = smcr_sndbuf_bytes_max(eng);
+		while ((dev = devices_get(worker_devices(r->worker), (unsigned)sum->devices)) != NULL) {
+			sum->devices++;
+			sum->devices_up += rnic_query(dev).port == RNIC_PORT_UP;
+		}
 		return REPORT_NEXT_WORKER;
 	}
 	return REPORT_PASSED;

@@ -1,13 +1,10 @@
-/*
- * The HTTP side of metrics: a thread with libevent's evhttp, which takes requests and sends answers, and knows nothing of the daemon.
+/* The HTTP side of metrics: a thread with libevent's evhttp, which takes requests and sends answers, and knows nothing of the daemon.
  * It requests documents, and main delivers them. Only this file and loop/loop.c use libevent: its descriptors cannot be watched by
  * our loop, and neither main nor workers are to pay for what clients do.
- *
  * A client is a connection with one request. Clients, their bytes, their time, and how often new ones come are bounded (the constants
  * below). When there is no place, the source (address, or the UNIX socket) with the most clients loses one: the client whose answer has
  * stood still longest, beyond HTTP_STALL_MS; else the one connected longest without a complete request; else the newest. Answers share
- * the documents that they are made of, of which at most HTTP_TEXTS_MAX are kept.
- */
+ * the documents that they are made of, of which at most HTTP_TEXTS_MAX are kept. */
 #pragma once
 
 #include <stdint.h>

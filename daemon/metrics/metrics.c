@@ -41,18 +41,6 @@ struct metrics {
 
 static const char what[] = "metrics";
 
-static bool
-metrics_take_passed(struct listen_socket_list *passed, const struct sockaddr_storage *addr, struct listen_socket *out)
-{
-	for (unsigned i = 0; i < passed->cnt; i++)
-		if (passed->v[i].fd >= 0 && listen_socket_listens_at(&passed->v[i], addr)) {
-			*out = passed->v[i];
-			passed->v[i] = LISTEN_SOCKET_NONE;
-			return true;
-		}
-	return false;
-}
-
 int
 metrics_listen(const struct config *cfg, struct listen_socket_list *passed, struct listen_socket *out, FILE *err)
 {
@@ -67,8 +55,14 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 	char text[ADDR_STR_MAX];
 
 	*out = LISTEN_SOCKET_NONE;
-	if (cfg->metrics.listen.ss_family == 0 || metrics_take_passed(passed, &cfg->metrics.listen, out))
+	if (cfg->metrics.listen.ss_family == 0)
 		return 0;
+	for (unsigned i = 0; i < passed->cnt; i++)
+		if (passed->v[i].fd >= 0 && listen_socket_listens_at(&passed->v[i], &cfg->metrics.listen)) {
+			*out = passed->v[i];
+			passed->v[i] = LISTEN_SOCKET_NONE;
+			return 0;
+		}
 	if (cfg->metrics.listen.ss_family == AF_UNIX) {
 		int rc = listen_socket_open(out, &file, err);
 

@@ -161,18 +161,6 @@ section_of_kind(const struct page *p, const char *title, const char *headings, e
 	section(p, title, headings, write_cells, rows, n);
 }
 
-/* The figures of a service, from the report of stats. */
-static const struct report_figures *
-service_stats_of(const struct page *p, const char *name)
-{
-	static const struct report_figures none = { .kind = CONFIG_INGRESS };
-
-	SNAPSHOT_EACH(row, p->seen, REPORT_FIGURES)
-		if (strcmp(((const struct report_figures *)row)->name, name) == 0)
-			return row;
-	return &none;
-}
-
 /* A GID; an IPv4 address as such. */
 static void
 cell_address(const struct page *p, const struct rnic_gid *gid)
@@ -189,9 +177,13 @@ service_row(const struct page *p, const void *row)
 {
 	const struct report_service *s = row;
 	const struct service_info *i = &s->info;
-	const struct service_stats *f = &service_stats_of(p, s->name)->stats;
+	static const struct service_stats none;
+	const struct service_stats *f = &none;
 	char listen[ADDR_STR_MAX] = "";
 
+	SNAPSHOT_EACH(figures, p->seen, REPORT_FIGURES)
+		if (strcmp(((const struct report_figures *)figures)->name, s->name) == 0)
+			f = &((const struct report_figures *)figures)->stats;
 	if (s->listen.ss_family != AF_UNSPEC)
 		addr_format_port(&s->listen, listen, sizeof(listen));
 	cell_text(p, "", s->name);
@@ -328,21 +320,6 @@ tiles(const struct page *p, const struct report_sum *sum, uint64_t failovers)
 	fputs("</div>\n", p->out);
 }
 
-static void
-begin_page(const struct page *p, const struct report_status *status)
-{
-	const bool draining = status->worker.draining;
-	const void *rows[ROWS_MAX];
-
-	fprintf(p->out,
-	    "%s<meta http-equiv=\"refresh\" content=\"%d\">\n<title>smcrd%s</title></head><body>\n"
-	    "<h1>smcrd%s</h1><p>version ",
-	    head, REFRESH_S, draining ? " (draining)" : "", draining ? " <span class=\"warn\">draining</span>" : "");
-	text(p->out, status->src.version);
-	fprintf(p->out, ", up %s, memory %s, workers %zu</p>\n", duration((char[32]){ 0 }, status->worker.uptime_ns),
-	    bytes((char[32]){ 0 }, status->src.rss_bytes), find_rows(p, REPORT_WORKER, rows));
-}
-
 void
 page_write(const struct snapshot *seen, FILE *out)
 {
@@ -351,10 +328,18 @@ page_write(const struct snapshot *seen, FILE *out)
 	const struct report_status *status = snapshot_first(seen, REPORT_STATUS);
 	const struct report_stats *stats = snapshot_first(seen, REPORT_STATS);
 	const struct page page = { .seen = seen, .out = out }, *p = &page;
+	const void *rows[ROWS_MAX];
 
 	status = status != NULL ? status : &no_status;
 	stats = stats != NULL ? stats : &no_stats;
-	begin_page(p, status);
+	const bool draining = status->worker.draining;
+	fprintf(out,
+	    "%s<meta http-equiv=\"refresh\" content=\"%d\">\n<title>smcrd%s</title></head><body>\n"
+	    "<h1>smcrd%s</h1><p>version ",
+	    head, REFRESH_S, draining ? " (draining)" : "", draining ? " <span class=\"warn\">draining</span>" : "");
+	text(out, status->src.version);
+	fprintf(out, ", up %s, memory %s, workers %zu</p>\n", duration((char[32]){ 0 }, status->worker.uptime_ns),
+	    bytes((char[32]){ 0 }, status->src.rss_bytes), find_rows(p, REPORT_WORKER, rows));
 	tiles(p, &status->sum, stats->counters[REPORT_COUNTER(SMCR, failovers)]);
 	section_of_kind(p, "Services",
 	    "name|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",

@@ -59,25 +59,6 @@ plain(int status, const char *reason, const char *text)
 	return (struct web_answer){ status, reason, TEXT, { (char *)(uintptr_t)text, strlen(text) }, false };
 }
 
-static int
-web_make(struct documents *d, enum web_page page)
-{
-	struct text *out = &d->made[page];
-	FILE *f = open_memstream(&out->p, &out->len);
-
-	if (f == NULL)
-		return -1;
-	if (page == WEB_INDEX)
-		page_write(&d->seen, f);
-	else
-		exposition_write(&d->seen, page == WEB_OPENMETRICS, f);
-	if (fclose(f) == 0)
-		return 0;
-	free(out->p);
-	*out = (struct text){ 0 };
-	return -1;
-}
-
 struct web_answer
 web_answer(struct documents *d, enum web_page page)
 {
@@ -85,8 +66,20 @@ web_answer(struct documents *d, enum web_page page)
 		return plain(503, "Service Unavailable", "the daemon does not answer\n");
 	if (page == WEB_HEALTH)
 		return d->draining ? plain(503, "Service Unavailable", "draining\n") : plain(200, "OK", "ok\n");
-	const struct text *body = page == WEB_STATUS ? &d->status : &d->made[page];
-	if (d->failed || (body->p == NULL && (page == WEB_STATUS || web_make(d, page) != 0)))
+	struct text *body = page == WEB_STATUS ? &d->status : &d->made[page];
+	if (!d->failed && page != WEB_STATUS && body->p == NULL) {
+		FILE *f = open_memstream(&body->p, &body->len);
+
+		if (f != NULL && page == WEB_INDEX)
+			page_write(&d->seen, f);
+		else if (f != NULL)
+			exposition_write(&d->seen, page == WEB_OPENMETRICS, f);
+		if (f != NULL && fclose(f) != 0) {
+			free(body->p);
+			*body = (struct text){ 0 };
+		}
+	}
+	if (d->failed || body->p == NULL)
 		return plain(503, "Service Unavailable", "out of memory, or the documents are too large\n");
 	return (struct web_answer){ 200, "OK", pages[page].type, *body, true };
 }
