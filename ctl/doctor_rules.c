@@ -56,12 +56,20 @@ doctor_rules_find(struct doctor *d, const json_t *o, enum doctor_level level, co
 }
 
 #define FIND(d, o, rules) find_all(d, o, rules, ARRAY_LEN(rules))
+#define FIND_EACH(d, list, rules) find_each(d, list, rules, ARRAY_LEN(rules))
 
 static void
 find_all(struct doctor *d, const json_t *o, const struct rule *rules, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++)
 		doctor_rules_find(d, o, rules[i].level, rules[i].what, rules[i].advice);
+}
+
+static void
+find_each(struct doctor *d, const json_t *list, const struct rule *rules, size_t cnt)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		find_all(d, json_array_get(list, i), rules, cnt);
 }
 
 static void
@@ -221,10 +229,9 @@ look_at_devices(struct doctor *d, const json_t *devices)
 	int64_t up = 0;
 
 	begin_area(d, "devices");
-	for (size_t i = 0; i < json_array_size(devices); i++) {
-		FIND(d, json_array_get(devices, i), device_rules);
+	FIND_EACH(d, devices, device_rules);
+	for (size_t i = 0; i < json_array_size(devices); i++)
 		up += template_holds(json_array_get(devices, i), "port=up");
-	}
 	json_t *all = json_pack("{s:O*, s:I}", "devices", devices, "up", (json_int_t)up);
 	FIND(d, all, all_devices_rules);
 	end_area(d, all, "{devices:n}, all with their port up");
@@ -292,18 +299,6 @@ static const struct rule group_rules[] = {
 	{ DOCTOR_WARNING, "[links?[type~asymmetric?link group {id:n} with {peer} is {type}]]",
 	    "a second interface at the end with one would let an interface fail" },
 };
-
-static void
-look_at_links(struct doctor *d, const json_t *answer)
-{
-	const json_t *groups = json_object_get(answer, "groups");
-
-	begin_area(d, "links");
-	for (size_t i = 0; i < json_array_size(groups); i++)
-		FIND(d, json_array_get(groups, i), group_rules);
-	end_area(d, answer,
-	    "[groups=1?1 link group, with a link|groups?{groups:n} link groups, each with a link|no link group so far]");
-}
 
 /* -- services -- */
 
@@ -399,24 +394,14 @@ look_at_services(struct doctor *d, const json_t *facts)
 	end_area(d, facts, "{services:n}, and no connection was refused or has gone to TCP");
 }
 
-static void
-look_at_reasons(struct doctor *d, const json_t *stats)
-{
-	static const char *const whose[][2] = {
-		{ "fallback_reasons_local", "against SMC-R, ours: {text} ({code}), {count:n} time{count:s}" },
-		{ "fallback_reasons_peer", "against SMC-R, the peers': {text} ({code}), {count:n} time{count:s}" },
-	};
-
-	begin_area(d, "reasons");
-	for (size_t w = 0; w < ARRAY_LEN(whose); w++) {
-		const json_t *list = json_object_get(stats, whose[w][0]);
-
-		for (size_t i = 0; i < json_array_size(list); i++)
-			doctor_rules_find(d, json_array_get(list, i), DOCTOR_WARNING, whose[w][1],
-			    "smcrctl connections --tcp lists them");
-	}
-	end_area(d, NULL, "none against SMC-R so far");
-}
+static const struct rule local_reason_rules[] = {
+	{ DOCTOR_WARNING, "against SMC-R, ours: {text} ({code}), {count:n} time{count:s}",
+	    "smcrctl connections --tcp lists them" },
+};
+static const struct rule peer_reason_rules[] = {
+	{ DOCTOR_WARNING, "against SMC-R, the peers': {text} ({code}), {count:n} time{count:s}",
+	    "smcrctl connections --tcp lists them" },
+};
 
 /* -- checks -- */
 
@@ -528,14 +513,21 @@ json_t *
 doctor_findings(const json_t *facts)
 {
 	const json_t *devices = json_object_get(json_object_get(facts, "devices"), "devices");
+	const json_t *groups = json_object_get(facts, "groups"), *stats = json_object_get(facts, "stats");
 	struct doctor d = { .findings = json_array() };
 
 	look_at_daemon(&d, facts, devices);
 	look_at_devices(&d, devices);
 	look_at_mtu(&d, json_object_get(json_object_get(facts, "links"), "links"), devices);
-	look_at_links(&d, json_object_get(facts, "groups"));
+	begin_area(&d, "links");
+	FIND_EACH(&d, json_object_get(groups, "groups"), group_rules);
+	end_area(&d, groups,
+	    "[groups=1?1 link group, with a link|groups?{groups:n} link groups, each with a link|no link group so far]");
 	look_at_services(&d, facts);
-	look_at_reasons(&d, json_object_get(facts, "stats"));
+	begin_area(&d, "reasons");
+	FIND_EACH(&d, json_object_get(stats, "fallback_reasons_local"), local_reason_rules);
+	FIND_EACH(&d, json_object_get(stats, "fallback_reasons_peer"), peer_reason_rules);
+	end_area(&d, NULL, "none against SMC-R so far");
 	look_at_checks(&d, facts);
 	return d.findings;
 }

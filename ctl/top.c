@@ -10,12 +10,6 @@
 #include "ctl/template.h"
 #include "ctl/text.h"
 
-/* A connection that is there. */
-struct flow {
-	const json_t *item;
-	int64_t from, to; /* bytes a second, of the application and to it */
-};
-
 #define DIFF_MAX (INT64_MAX / 2000) /* so that the sum of two rates is a number, whatever the daemon says */
 
 static int64_t
@@ -61,12 +55,14 @@ counts_of(const json_t *list)
 	return all;
 }
 
+/* Lines of connections. */
 static int
 by_rate(const void *a, const void *b)
 {
-	const struct flow *x = a, *y = b;
-	int64_t rate_x = x->from + x->to, rate_y = y->from + y->to;
-	int64_t id_x = get_int(x->item, "id"), id_y = get_int(y->item, "id");
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	int64_t rate_x = get_int(x, "rate_from") + get_int(x, "rate_to");
+	int64_t rate_y = get_int(y, "rate_from") + get_int(y, "rate_to");
+	int64_t id_x = get_int(x, "id"), id_y = get_int(y, "id");
 
 	if (rate_x != rate_y)
 		return rate_x < rate_y ? 1 : -1;
@@ -79,26 +75,17 @@ is_shown(const json_t *c, const char *key, const char *service)
 	return service == NULL || strcmp(get_string(c, key), service) == 0;
 }
 
-/* The connections of a service, NULL: all; *cnt of them. A new one moved all of its bytes since the last look. */
-static struct flow *
-measure(const struct top *t, const json_t *list, int64_t ms, const char *service, size_t *cnt)
+/* A line of a table: the item, with rates where they are known, which takes two samples. */
+static json_t *
+line_of(const json_t *item, bool known, int64_t from, int64_t to)
 {
-	struct flow *flows = calloc(json_array_size(list) + 1, sizeof(*flows));
-	char id[24];
+	json_t *line = json_copy((json_t *)(uintptr_t)item);
 
-	*cnt = 0;
-	for (size_t i = 0; flows != NULL && i < json_array_size(list); i++) {
-		const json_t *c = json_array_get(list, i), *before = json_object_get(t->before, top_key_of(c, id));
-
-		if (is_shown(c, "service", service))
-			flows[(*cnt)++] = (struct flow){
-				.item = c,
-				.from = per_second(
-				    count_of(c, "bytes_from_app") - count_of(before, "bytes_from_app"), ms),
-				.to = per_second(count_of(c, "bytes_to_app") - count_of(before, "bytes_to_app"), ms),
-			};
+	if (known) {
+		json_object_set_new(line, "rate_from", json_integer(from));
+		json_object_set_new(line, "rate_to", json_integer(to));
 	}
-	return flows;
+	return line;
 }
 
 void
@@ -121,19 +108,6 @@ forget_another_daemon(struct top *t, const json_t *status)
 	t->uptime_ms = uptime_ms;
 }
 
-/* A line of a table to be: the item, with rates where they are known, which takes two looks. */
-static void
-add_line(json_t *lines, const json_t *item, bool known, int64_t from, int64_t to)
-{
-	json_t *line = json_copy((json_t *)(uintptr_t)item);
-
-	if (known) {
-		json_object_set_new(line, "rate_from", json_integer(from));
-		json_object_set_new(line, "rate_to", json_integer(to));
-	}
-	json_array_append_new(lines, line);
-}
-
 /* clang-format off */
 static const struct column service_columns[] = {
 	{ LEFT, "SERVICE", "{name}" }, { LEFT, "STATE", SHOW_SERVICE_STATE }, { RIGHT, "CONNS", "{connections:n}" },
@@ -149,7 +123,8 @@ static const struct column flow_columns[] = {
 };
 /* clang-format on */
 
-/* All of its connections, also those that came and went between two looks. A reload may have taken it out and brought it back. An older daemon does not tell their bytes. */
+/* Counts also connections that began and ended between two samples. A reload may have removed a service and added it again.
+ * An older daemon does not report bytes. */
 static void
 show_services(const struct top *t, FILE *f, const json_t *services, int64_t ms, const char *only)
 {
@@ -162,13 +137,13 @@ show_services(const struct top *t, FILE *f, const json_t *services, int64_t ms, 
 
 		if (!is_shown(s, "name", only))
 			continue;
-		add_line(lines, s, ms > 0 && json_is_integer(json_object_get(s, "bytes_from_app")),
+		json_t *line = line_of(s, ms > 0 && json_is_integer(json_object_get(s, "bytes_from_app")),
 		    per_second(delta_of(before, s, "bytes_from_app"), ms),
 		    per_second(delta_of(before, s, "bytes_to_app"), ms));
 		snprintf(taken, sizeof(taken), "%.1f", (double)delta_of(before, s, "accepted") * 1000 / (double)ms);
 		if (ms > 0)
-			json_object_set_new(
-			    json_array_get(lines, json_array_size(lines) - 1), "new", json_string(taken));
+			json_object_set_new(line, "new", json_string(taken));
+		json_array_append_new(lines, line);
 	}
 	show_columns(f, lines, service_columns, false);
 	json_decref(lines);
@@ -179,12 +154,21 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 {
 	const json_t *list = json_object_get(connections, "connections"),
 	             *services = json_object_get(status, "services");
+	json_t **flows = calloc(json_array_size(list) + 1, sizeof(*flows)), *lines;
 	int64_t ms = t->time_ms != 0 ? time_ms - t->time_ms : 0;
-	size_t cnt;
+	size_t cnt = 0;
+	char id[24];
 
 	forget_another_daemon(t, status);
-	struct flow *flows = measure(t, list, ms, service, &cnt);
+	/* A new connection moved all of its bytes since the last sample. */
+	for (size_t i = 0; flows != NULL && i < json_array_size(list); i++) {
+		const json_t *c = json_array_get(list, i), *before = json_object_get(t->before, top_key_of(c, id));
 
+		if (is_shown(c, "service", service))
+			flows[cnt++] = line_of(c, ms > 0,
+			    per_second(count_of(c, "bytes_from_app") - count_of(before, "bytes_from_app"), ms),
+			    per_second(count_of(c, "bytes_to_app") - count_of(before, "bytes_to_app"), ms));
+	}
 	template_print(f, status, "smcrd {version}, up {uptime_ms:t}[draining?, DRAINING]; ");
 	fprintf(f, "%zu connection%s, ", cnt, plural((int64_t)cnt));
 	template_print(f, status, "{groups:n} link group{groups:s}, {rss_bytes:b} resident\n\n");
@@ -193,9 +177,12 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	show_services(t, f, services, ms, service);
 	qsort(flows, cnt, sizeof(*flows), by_rate);
 	fputc('\n', f);
-	json_t *lines = json_array();
-	for (size_t i = 0; i < cnt && (t->rows == 0 || i < t->rows); i++)
-		add_line(lines, flows[i].item, ms > 0, flows[i].from, flows[i].to);
+	lines = json_array();
+	for (size_t i = 0; i < cnt; i++) {
+		if (t->rows == 0 || i < t->rows)
+			json_array_append(lines, flows[i]);
+		json_decref(flows[i]);
+	}
 	show_columns(f, lines, flow_columns, false);
 	json_decref(lines);
 	free(flows);

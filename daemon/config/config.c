@@ -141,16 +141,21 @@ unknown_key(
 		config_error(b, config_place_of(s), "unknown key %s%s", sec->prefix, name);
 }
 
+/* Reports settings that the group cannot have. An included file may have only lists. */
 static void
 find_unknown(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
 {
+	const bool included = sec->place == CONFIG_AT_INCLUDED, has_sections = included || sec->place == CONFIG_AT_TOP;
+
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *s = config_setting_get_elem(group, (unsigned)i);
 		const char *name = config_setting_name(s);
+		const struct config_section *below = has_sections ? config_section_find(name) : NULL;
 
-		if (config_key_find(sec->place, name) == NULL &&
-		    (sec->place != CONFIG_AT_TOP || config_section_find(name) == NULL))
+		if (below == NULL && config_key_find(included ? CONFIG_AT_TOP : sec->place, name) == NULL)
 			unknown_key(b, sec, group, s);
+		else if (included && (below == NULL || below->list_max == 0))
+			config_error(b, config_place_of(s), "%s is allowed only in the main file, %s", name, b->path);
 	}
 }
 
@@ -329,24 +334,6 @@ load_groups(struct config_build *b)
 	}
 }
 
-/* An included file may have only lists. */
-static void
-find_misplaced(struct config_build *b, const config_setting_t *root)
-{
-	static const struct config_section included = { "", "", CONFIG_AT_INCLUDED, 0 };
-
-	for (int i = 0; i < config_setting_length(root); i++) {
-		const config_setting_t *s = config_setting_get_elem(root, (unsigned)i);
-		const char *name = config_setting_name(s);
-		const struct config_section *sec = config_section_find(name);
-
-		if (sec == NULL && config_key_find(CONFIG_AT_TOP, name) == NULL)
-			unknown_key(b, &included, root, s);
-		else if (sec == NULL || sec->list_max == 0)
-			config_error(b, config_place_of(s), "%s is allowed only in the main file, %s", name, b->path);
-	}
-}
-
 static void
 load_lists(struct config_build *b)
 {
@@ -363,6 +350,8 @@ load_lists(struct config_build *b)
 static void
 build(struct config_build *b, unsigned flags)
 {
+	static const struct config_section included = { "", "", CONFIG_AT_INCLUDED, 0 };
+
 	/* load_list enforces the limits. */
 	b->cfg->services = calloc(2 * CONFIG_SERVICES_MAX, sizeof(*b->cfg->services));
 	b->cfg->devices = calloc(SMCR_LINKS_MAX, sizeof(*b->cfg->devices));
@@ -375,7 +364,7 @@ build(struct config_build *b, unsigned flags)
 		config_files_include(b);
 	for (unsigned i = 1; i < b->file_cnt; i++)
 		if (b->files[i].root != NULL)
-			find_misplaced(b, b->files[i].root);
+			find_unknown(b, &included, b->files[i].root);
 	load_lists(b);
 	config_check(b);
 	if (b->errors > 0 || (flags & CONFIG_NO_LOOKUP) != 0)

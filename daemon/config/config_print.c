@@ -39,8 +39,7 @@ print_list(const struct config *cfg, const struct config_section *sec, FILE *out
 			continue;
 		fprintf(out, "%s\n\t{\n", sep);
 		if (devices)
-			print_settings(
-			    config_device_place(cfg->devices[i].type), AF_UNSPEC, &cfg->devices[i], "\t\t", out);
+			print_settings(config_device_place(cfg->devices[i].type), 0, &cfg->devices[i], "\t\t", out);
 		else
 			print_settings(sec->place, cfg->services[i].listen.ss_family, &cfg->services[i], "\t\t", out);
 		fputs("\t}", out);

@@ -10,7 +10,8 @@
 /* `listen`, or a target. */
 struct end {
 	const config_setting_t *at;
-	const char *key, *text;    /* NULL: not a string */
+	const char *key, *text; /* NULL: not a string */
+	char shown[VALUE_SHOW_MAX];
 	bool many;                 /* "HOST:FIRST-LAST" */
 	int host_len;              /* of these */
 	unsigned long first, last; /* of any length: a port above 65535 is reported */
@@ -23,6 +24,8 @@ end_of(const char *key, const config_setting_t *at, const char *text)
 	const char *colon = text != NULL ? strrchr(text, ':') : NULL, *dash;
 	size_t last_len;
 
+	if (text != NULL)
+		value_show(&(struct config_value){ .kind = CONFIG_V_TEXT, .text = text }, e.shown);
 	if (colon == NULL)
 		return e;
 	dash = colon + 1 + strspn(colon + 1, DIGITS);
@@ -63,22 +66,15 @@ targets_of(const config_setting_t *s, struct end to[CONFIG_TARGETS_MAX])
 	return cnt <= CONFIG_TARGETS_MAX ? cnt : 0;
 }
 
-static const char *
-show(const struct end *e, char buf[VALUE_SHOW_MAX])
-{
-	return value_show(&(struct config_value){ .kind = CONFIG_V_TEXT, .text = e->text }, buf);
-}
-
 /* Reports errors of its range; false then. */
 static bool
 is_right(struct config_build *b, const struct config_section *sec, const struct end *e)
 {
 	const bool in_range = e->first > 0 && e->first <= 65535 && e->last <= 65535;
-	char buf[VALUE_SHOW_MAX];
 
 	if (!e->many || (in_range && e->first <= e->last))
 		return true;
-	config_error(b, config_place_of(e->at), "%s%s %s must have %s", sec->prefix, e->key, show(e, buf),
+	config_error(b, config_place_of(e->at), "%s%s %s must have %s", sec->prefix, e->key, e->shown,
 	    in_range ? "the lower port first" : "ports from 1 to 65535");
 	return false;
 }
@@ -94,16 +90,14 @@ static bool
 config_range_fits(
     struct config_build *b, const struct config_section *sec, const struct end *listen, const struct end *to)
 {
-	char buf[VALUE_SHOW_MAX];
-
 	if (listen->many && !to->many)
 		config_error(b, config_place_of(listen->at), "%slisten has a range of ports, to %s has none",
-		    sec->prefix, show(to, buf));
+		    sec->prefix, to->shown);
 	else if (to->many && !listen->many)
 		config_error(b, config_place_of(to->at), "%sto %s has a range of ports, listen has none", sec->prefix,
-		    show(to, buf));
+		    to->shown);
 	else if (cnt_of(listen) != cnt_of(to))
-		config_error(b, config_place_of(to->at), "%sto %s has %u ports, listen %u", sec->prefix, show(to, buf),
+		config_error(b, config_place_of(to->at), "%sto %s has %u ports, listen %u", sec->prefix, to->shown,
 		    cnt_of(to), cnt_of(listen));
 	else
 		return true;
