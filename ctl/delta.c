@@ -33,7 +33,7 @@ reason_of(const json_t *list, const json_t *code)
 	return NULL;
 }
 
-/* Those that came meanwhile. One that was not among the most frequent ones before counts as new: the daemon has not told. */
+/* The reasons that were counted between both. One that was not among the most frequent ones before counts as new. */
 static json_t *
 reasons(const json_t *before, const json_t *after)
 {

@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* An answer like the second one, with differences for "data" and, first, "interval_ms" between the two; a daemon that was started
- * anew meanwhile counts from 0. Either may be any JSON. To be freed; NULL when memory is out. */
+/* An answer like the second one, with the differences as "data", and "interval_ms" between the two. A daemon that was
+ * restarted between them counts from 0. Either may be any JSON. Freed by the caller; NULL: out of memory. */
 json_t *delta_make(const json_t *before, json_t *after);
 /* What this member has counted since; below what it was before it counts from 0. */
 int64_t delta_of(const json_t *before, const json_t *after, const char *key);

@@ -151,22 +151,6 @@ ask_for_services(const struct options *o, const json_t *status)
 	return services;
 }
 
-/* Owns findings. */
-static int
-doctor_report(const struct options *o, json_t *findings, json_t *checks)
-{
-	enum doctor_level verdict = doctor_verdict(findings);
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:{s:s, s:o, s:O}}", "schema", SCHEMA, "command", "doctor",
-	    "time_ms", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, "error", "data", "verdict",
-	    doctor_level_words[verdict], "findings", findings, "checks", checks);
-	show_made(o->json, CONTROL_DOCTOR, root, o->detail);
-	json_decref(root);
-	return (int)verdict;
-}
-
 /* The answer to a command among the facts. */
 static json_t *
 add_fact(const struct options *o, json_t *facts, enum control_command command)
@@ -182,23 +166,32 @@ doctor_run(const struct options *o)
 {
 	json_t *facts = json_object(), *status = add_fact(o, facts, CONTROL_STATUS);
 	struct checks checks = { .o = o };
-	int rc = DOCTOR_PROBLEM;
+	struct timespec now;
 
-	if (status != NULL) {
-		json_t *services = ask_for_services(o, status);
-
-		json_object_set_new(facts, "services", services);
-		/* Before the checks, which count, too; but links as these have left them. */
-		add_fact(o, facts, CONTROL_STATS);
-		run_checks(&checks, services);
-		json_object_set_new(facts, "checks", checks.results);
-		json_object_set_new(facts, "left_out", json_integer(checks.left_out));
-		json_object_set_new(facts, "read_only", json_boolean(checks.read_only));
-		add_fact(o, facts, CONTROL_DEVICES);
-		add_fact(o, facts, CONTROL_GROUPS);
-		add_fact(o, facts, CONTROL_LINKS);
-		rc = doctor_report(o, doctor_findings(facts), checks.results);
+	if (status == NULL) {
+		json_decref(facts);
+		return DOCTOR_PROBLEM;
 	}
+	json_t *services = ask_for_services(o, status);
+	json_object_set_new(facts, "services", services);
+	/* Before the checks, which count as well; but links after the checks. */
+	add_fact(o, facts, CONTROL_STATS);
+	run_checks(&checks, services);
+	json_object_set_new(facts, "checks", checks.results);
+	json_object_set_new(facts, "left_out", json_integer(checks.left_out));
+	json_object_set_new(facts, "read_only", json_boolean(checks.read_only));
+	add_fact(o, facts, CONTROL_DEVICES);
+	add_fact(o, facts, CONTROL_GROUPS);
+	add_fact(o, facts, CONTROL_LINKS);
+
+	json_t *findings = doctor_findings(facts);
+	enum doctor_level verdict = doctor_verdict(findings);
+	clock_gettime(CLOCK_REALTIME, &now);
+	json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:{s:s, s:o, s:O}}", "schema", SCHEMA, "command", "doctor",
+	    "time_ms", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, "error", "data", "verdict",
+	    doctor_level_words[verdict], "findings", findings, "checks", checks.results);
+	show_made(o->json, CONTROL_DOCTOR, root, o->detail);
+	json_decref(root);
 	json_decref(facts);
-	return rc;
+	return (int)verdict;
 }

@@ -340,7 +340,7 @@ take_named(const struct control_command_row *cmd, char ***next, struct options *
 	for (size_t i = 0; rc == 0 && i < sizeof(fields) / sizeof(fields[0]); i++) {
 		bool needed = (cmd->needs & fields[i]) != 0;
 
-		if ((cmd->named & fields[i]) == 0 || (**next == NULL && !needed))
+		if (((cmd->needs | cmd->may_name) & fields[i]) == 0 || (**next == NULL && !needed))
 			continue;
 		rc = take_argument(fields[i], needed, **next, o, err);
 		*next += **next != NULL;
@@ -403,7 +403,7 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		return options_refuse(err, "this is only the beginning of a command (see --help): ", *next);
 	if (cmd == NULL)
 		return refuse_command(*next, o, err);
-	unsigned refused = given & ~(cmd->takes & ~cmd->named);
+	unsigned refused = given & (~cmd->takes | cmd->needs | cmd->may_name);
 	for (size_t i = 0; i < ROW_CNT; i++)
 		if ((rows[i].field & refused) != 0 && is_given(&rows[i], given, o)) {
 			fprintf(err, "smcrctl: %s does not take --%s\n", cmd->name, rows[i].name);

@@ -78,16 +78,6 @@ template_holds(const json_t *o, const char *condition)
 
 /* -- members -- */
 
-static void
-write_list(FILE *f, const json_t *list)
-{
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *s = json_string_value(json_array_get(list, i));
-
-		fprintf(f, "%s%s", i > 0 ? "," : "", s != NULL ? s : "");
-	}
-}
-
 static int64_t
 sum(const json_t *o, const char *paths, size_t len)
 {
@@ -156,8 +146,11 @@ write_field(FILE *f, const json_t *o, const char *t)
 		text = buf;
 	}
 	fprintf(f, "%*s", (int)strtol(format, NULL, 10), text != NULL ? text : "");
-	if (text == NULL)
-		write_list(f, v);
+	for (size_t i = 0; text == NULL && i < json_array_size(v); i++) {
+		const char *s = json_string_value(json_array_get(v, i));
+
+		fprintf(f, "%s%s", i > 0 ? "," : "", s != NULL ? s : "");
+	}
 	return end + 1;
 }
 

@@ -384,10 +384,8 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 		config_tell(&b);
 		return -ENOMEM;
 	}
-	if (strlen(path) >= sizeof(b.cfg->path))
+	if ((size_t)snprintf(b.cfg->path, sizeof(b.cfg->path), "%s", path) >= sizeof(b.cfg->path))
 		config_error(&b, 0, "the path is longer than %zu characters", sizeof(b.cfg->path) - 1);
-	else
-		strcpy(b.cfg->path, path);
 	if (b.errors == 0 && config_files_open(&b, text, len) == 0)
 		build(&b, flags);
 	config_tell(&b);

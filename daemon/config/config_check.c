@@ -93,14 +93,15 @@ check_service(struct config_build *b, unsigned i)
 {
 	const struct config_service *svc = &b->cfg->services[i], *others = b->cfg->services;
 	const config_setting_t *src = b->service_src[i];
+	const char *kind = kind_words[svc->kind];
 	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX], where[CONFIG_THERE_MAX];
 	unsigned j = 0;
 
 	while (j < i && (svc->name[0] == '\0' || strcmp(svc->name, others[j].name) != 0))
 		j++;
 	if (j < i)
-		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in %s", kind_words[svc->kind],
-		    svc->name, config_there(b, src, b->service_src[j], "name", where));
+		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in %s", kind, svc->name,
+		    config_there(b, src, b->service_src[j], "name", where));
 	j = 0;
 	while (j < i && !listen_overlaps(&svc->listen, &others[j].listen))
 		j++;
@@ -110,16 +111,14 @@ check_service(struct config_build *b, unsigned i)
 		config_error(b, config_line(src, "listen"),
 		    strcmp(mine, other) == 0 ? "%s.listen %s is the same as %s of \"%s\" in %s"
 		                             : "%s.listen %s overlaps %s of \"%s\" in %s",
-		    kind_words[svc->kind], mine, other, others[j].name,
-		    config_there(b, src, b->service_src[j], "listen", where));
+		    kind, mine, other, others[j].name, config_there(b, src, b->service_src[j], "listen", where));
 	}
 	check_unix(b, svc, src);
 	check_max_connections(b, svc, src);
 	/* The first connection would use up all connections. */
 	for (unsigned k = 0; k < svc->to_cnt; k++)
 		if (svc->to[k].addr_cnt > 0 && config_leads_to(&svc->to[k].addrs[0], &svc->listen))
-			config_error(b, config_line(src, "to"), "%s.to is the service's own listen address",
-			    kind_words[svc->kind]);
+			config_error(b, config_line(src, "to"), "%s.to is the service's own listen address", kind);
 }
 
 /* One setting says where a device is. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/str.h"
 
 const char *
 config_target_str(const struct config_target *t, char *buf)
@@ -22,18 +23,14 @@ const char *
 config_to_str(const struct config_service *svc, char *buf)
 {
 	char one[CONFIG_TARGET_STR_MAX];
-	size_t n = 0;
+	bool fits = true;
 
 	buf[0] = '\0';
-	for (unsigned i = 0; i < svc->to_cnt; i++) {
+	for (unsigned i = 0; i < svc->to_cnt && fits; i++) {
 		const char *text = config_target_str(&svc->to[i], one);
-		size_t len = strlen(text);
 
-		if (n + 2 + len + sizeof(", ...") > CONFIG_TO_STR_MAX)
-			text = "...";
-		n += (size_t)snprintf(buf + n, CONFIG_TO_STR_MAX - n, "%s%s", n > 0 ? ", " : "", text);
-		if (strcmp(text, "...") == 0)
-			break;
+		fits = strlen(buf) + 2 + strlen(text) + sizeof(", ...") <= CONFIG_TO_STR_MAX;
+		str_append(buf, CONFIG_TO_STR_MAX, "%s%s", i > 0 ? ", " : "", fits ? text : "...");
 	}
 	return buf;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 /* Largest first, so that printing uses the first that divides; the one with factor 1 ends the list. */
 struct unit {
 	const char *text;
@@ -58,9 +60,9 @@ value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(one, sizeof(one), fmt, ap);
 	va_end(ap);
-	len += (size_t)snprintf(why + len, CONFIG_WHY_MAX - len, "%s%s", len > 0 ? "\n" : "", one);
-	if (len >= CONFIG_WHY_MAX - ONE_MAX)
-		snprintf(why + len, CONFIG_WHY_MAX - len, "\nhas more errors");
+	str_append(why, CONFIG_WHY_MAX, "%s%s", len > 0 ? "\n" : "", one);
+	if (strlen(why) >= CONFIG_WHY_MAX - ONE_MAX)
+		str_append(why, CONFIG_WHY_MAX, "\nhas more errors");
 	return -EINVAL;
 }
 
@@ -303,12 +305,9 @@ set_words(const struct config_key *key, void *at, const struct config_value *v, 
 		const struct config_value text = { .kind = CONFIG_V_TEXT, .text = items[i] };
 		char list[128] = "", buf[VALUE_SHOW_MAX];
 		const struct config_word *w = key->words;
-		size_t n = 0;
 
 		for (; w->text != NULL && strcmp(w->text, items[i]) != 0; w++)
-			if (n < sizeof(list))
-				n += (size_t)snprintf(
-				    list + n, sizeof(list) - n, "%s\"%s\"", n > 0 ? ", " : "", w->text);
+			str_append(list, sizeof(list), "%s\"%s\"", w != key->words ? ", " : "", w->text);
 		if (w->text == NULL)
 			rc = value_also_bad(why, "must be one of %s, not %s", list,
 			    value_show(v->kind == CONFIG_V_INT ? v : &text, buf));
@@ -419,9 +418,10 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 			return value_bad(why, "has more than %u entries", CONFIG_ITEMS_MAX);
 		rc = t->set(key, (char *)base + key->off, v, why);
 	}
-	return rc == VALUE_BAD_TYPE ? value_bad(why, "must be %s%s, not %s", t->words,
-	                                  (key->flags & CONFIG_AUTO) != 0 ? ", or \"auto\"" : "", value_show(v, buf))
-	                            : rc;
+	if (rc != VALUE_BAD_TYPE)
+		return rc;
+	return value_bad(why, "must be %s%s, not %s", t->words, (key->flags & CONFIG_AUTO) != 0 ? ", or \"auto\"" : "",
+	    value_show(v, buf));
 }
 
 int

@@ -62,7 +62,6 @@ static void
 loader_on_loaded(struct loop_io *io, unsigned events)
 {
 	struct loader *l = CONTAINER_OF(io, struct loader, io);
-	struct config *cfg;
 	uint64_t cnt;
 
 	(void)events;
@@ -70,10 +69,9 @@ loader_on_loaded(struct loop_io *io, unsigned events)
 		return;
 	atomic_thread_fence(memory_order_acquire);
 	loop_del(l->loop, &l->io);
-	cfg = l->rc == 0 ? l->cfg : NULL;
-	if (cfg != NULL)
+	l->done(l->arg, l->rc, l->rc == 0 ? l->cfg : NULL, l->msgs != NULL ? l->msgs : "out of memory\n");
+	if (l->rc == 0)
 		l->cfg = NULL;
-	l->done(l->arg, l->rc, cfg, l->msgs != NULL ? l->msgs : "out of memory\n");
 	loader_put(l);
 }
 

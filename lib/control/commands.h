@@ -70,9 +70,9 @@ struct control_command_row {
 	const char *summary; /* for the help */
 	const char *args;    /* arguments as shown in the help; NULL: none */
 	unsigned takes;      /* fields that the request may have */
-	unsigned needs;      /* of these, required fields */
+	unsigned needs;      /* of these, required fields: arguments of smcrctl */
 	unsigned needs_any;  /* of these, one is required */
-	unsigned named;      /* of these, arguments of smcrctl instead of options */
+	unsigned may_name;   /* of these, optional arguments of smcrctl */
 	bool once;           /* not for smcrctl --watch */
 	enum control_kind kind;
 	unsigned orders_with; /* CONTROL_ASKS becomes an order with one of these fields */

@@ -158,8 +158,8 @@ START_TEST(completion_offers_the_options_of_each_command)
 		}
 		for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
 			if (fields[f].option != NULL)
-				ck_assert_msg(
-				    has_word(offered, fields[f].option) == ((cmd->takes & ~cmd->named & 1u << f) != 0),
+				ck_assert_msg(has_word(offered, fields[f].option) ==
+				        ((cmd->takes & ~(cmd->needs | cmd->may_name) & 1u << f) != 0),
 				    "%s %s", cmd->name, fields[f].option);
 	}
 	free(script);
