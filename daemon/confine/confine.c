@@ -9,7 +9,7 @@
 
 /* Landlock and seccomp need no_new_privs or a capability, so the order matters. */
 static void
-rights(const struct config *cfg, enum confine_do what, unsigned keep, struct confine_state *out)
+rights(const struct config *cfg, enum confine_do what, bool keep_bpf, struct confine_state *out)
 {
 	struct confine_part_state *privileges = &out->part[CONFINE_PRIVILEGES];
 
@@ -23,7 +23,7 @@ rights(const struct config *cfg, enum confine_do what, unsigned keep, struct con
 		confine_part_set(privileges, false, "the kernel refuses: %s", strerror(errno));
 	else
 		confine_part_set(privileges, true, "no program can be executed with more rights");
-	confine_capabilities(cfg, what, keep, &out->part[CONFINE_CAPABILITIES]);
+	confine_capabilities(cfg, what, keep_bpf, &out->part[CONFINE_CAPABILITIES]);
 	confine_files(cfg, what, &out->part[CONFINE_FILES]);
 }
 
@@ -38,17 +38,17 @@ verdict(const struct confine_state *state, enum confine_part last)
 }
 
 void
-confine_preview(const struct config *cfg, unsigned keep, struct confine_state *out)
+confine_preview(const struct config *cfg, bool keep_bpf, struct confine_state *out)
 {
-	rights(cfg, CONFINE_LOOK, keep, out);
+	rights(cfg, CONFINE_LOOK, keep_bpf, out);
 	if (out->mode != CONFIG_CONFINE_OFF)
 		confine_system_calls(CONFINE_LOOK, &out->part[CONFINE_SYSTEM_CALLS]);
 }
 
 int
-confine_rights(const struct config *cfg, unsigned keep, struct confine_state *out)
+confine_rights(const struct config *cfg, bool keep_bpf, struct confine_state *out)
 {
-	rights(cfg, CONFINE_APPLY, keep, out);
+	rights(cfg, CONFINE_APPLY, keep_bpf, out);
 	return verdict(out, CONFINE_FILES);
 }
 

@@ -48,18 +48,15 @@ extern const char *const confine_part_words[], *const confine_mode_words[];
 #define CAP_BPF 39
 #endif
 
-/* Rights kept in addition. */
-enum {
-	CONFINE_KEEP_BPF = 1 << 0, /* CAP_BPF, on kernels that refuse a BPF map without it */
-};
-/* Describes what confine_rights and confine_calls would put in force; changes nothing. */
-void confine_preview(const struct config *, unsigned keep, struct confine_state *out);
+/* Describes what confine_rights and confine_calls would put in force; changes nothing. keep_bpf: CAP_BPF stays, for
+ * kernels that refuse a BPF map without it. */
+void confine_preview(const struct config *, bool keep_bpf, struct confine_state *out);
 
 /* Apply the confinement, in two steps. confine_rights applies all but system calls. It runs before devices are opened,
  * as the kernel's RDMA devices accept requests only with the rights of their open. It also runs before the first
  * thread, as running threads keep their rights; a part that missed a thread is not `on`. confine_calls runs when the
  * daemon has started, for all threads. 0, or CONFINE_REFUSED when the mode is "require" and a part is not in force. */
-int confine_rights(const struct config *, unsigned keep, struct confine_state *out);
+int confine_rights(const struct config *, bool keep_bpf, struct confine_state *out);
 int confine_calls(struct confine_state *);
 /* One line for each part. */
 void confine_print(const struct confine_state *, FILE *out);

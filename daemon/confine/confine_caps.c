@@ -2,8 +2,6 @@
  * it for reloads. The right to lock memory stays where RDMA cards need it and the limit could not be raised. The right
  * to read a BPF map stays where the kernel requires it. Uses system calls, no library. */
 #include <errno.h>
-#include <linux/capability.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -82,7 +80,7 @@ confine_caps_describe(uint64_t kept, struct confine_part_state *out)
 }
 
 void
-confine_capabilities(const struct config *cfg, enum confine_do what, unsigned also, struct confine_part_state *out)
+confine_capabilities(const struct config *cfg, enum confine_do what, bool keep_bpf, struct confine_part_state *out)
 {
 	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
 	struct caps have = { 0 };
@@ -96,7 +94,7 @@ confine_capabilities(const struct config *cfg, enum confine_do what, unsigned al
 	keep = cfg->confine.low_ports ? CAP_BIT(CAP_NET_BIND_SERVICE) : 0;
 	if (needs_ipc_lock(cfg, what, &have))
 		keep |= CAP_BIT(CAP_IPC_LOCK);
-	if ((also & CONFINE_KEEP_BPF) != 0)
+	if (keep_bpf)
 		keep |= CAP_BIT(CAP_BPF);
 	keep &= have.permitted;
 	if (what == CONFINE_APPLY) {

@@ -7,7 +7,6 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,40 +55,21 @@ struct path_attr {
 } __attribute__((packed)); /* the kernel's layout */
 
 #define LOOK (FS_READ | FS_READ_DIR)
+#define SOCKETS (LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK) /* they are removed at the end, and a reload makes others */
 
-static const struct {
-	const char *path;
-	unsigned rights;
-} paths[] = {
+static const char *const looked_at[] = {
 	/* The resolver at a reload: resolv.conf, nsswitch.conf, hosts; the driver lists of libibverbs. */
-	{ "/etc", LOOK },
+	"/etc",
 	/* Targets of the link resolv.conf. */
-	{ "/run/systemd/resolve", LOOK },
-	{ "/run/resolvconf", LOOK },
-	{ "/run/NetworkManager", LOOK },
-	{ "/run/connman", LOOK },
+	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/connman",
 	/* Caches of name services. */
-	{ "/run/nscd", LOOK },
-	{ "/var/cache/nscd", LOOK },
-	{ "/var/lib/sss", LOOK },
+	"/run/nscd", "/var/cache/nscd", "/var/lib/sss",
 	/* Modules of the name service and drivers of cards, loaded when needed; the time zone of log lines. */
-	{ "/lib", LOOK },
-	{ "/lib64", LOOK },
-	{ "/usr/lib", LOOK },
-	{ "/usr/lib64", LOOK },
-	{ "/usr/local/lib", LOOK },
-	{ "/usr/share/zoneinfo", LOOK },
+	"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo",
 	/* Memory of the process in smcrctl status; files that the C library reads. */
-	{ "/proc/self", LOOK },
-	{ "/proc/sys", LOOK },
-	{ "/proc/meminfo", LOOK },
-	{ "/proc/stat", LOOK },
-	{ "/proc/cpuinfo", LOOK },
+	"/proc/self", "/proc/sys", "/proc/meminfo", "/proc/stat", "/proc/cpuinfo",
 	/* Cards, processors, interfaces. */
-	{ "/sys", LOOK },
-	{ "/dev/null", LOOK | FS_WRITE },
-	{ "/dev/urandom", FS_READ },
-	{ "/dev/random", FS_READ },
+	"/sys"
 };
 
 static const char cards_dir[] = "/dev/infiniband";
@@ -117,16 +97,15 @@ allow(struct rules *r, const char *path, unsigned rights)
 	close(attr.fd);
 }
 
-/* The directory of the file; in the root directory, the file alone. */
+/* The directory of the file, if it has a name; in the root directory, the file alone. */
 static void
 allow_around(struct rules *r, const char *file, unsigned rights)
 {
 	char copy[PATH_MAX];
-	const char *dir;
 
-	if (snprintf(copy, sizeof(copy), "%s", file) >= (int)sizeof(copy))
+	if (file[0] == '\0' || snprintf(copy, sizeof(copy), "%s", file) >= (int)sizeof(copy))
 		return;
-	dir = dirname(copy);
+	const char *dir = dirname(copy);
 	allow(r, strcmp(dir, "/") == 0 ? file : dir, rights);
 }
 
@@ -158,23 +137,22 @@ restrict_self(const struct config *cfg, int abi)
 
 	if (r.fd < 0)
 		return -errno;
-	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		allow(&r, paths[i].path, paths[i].rights);
+	for (unsigned i = 0; i < sizeof(looked_at) / sizeof(looked_at[0]); i++)
+		allow(&r, looked_at[i], LOOK);
+	allow(&r, "/dev/null", LOOK | FS_WRITE);
+	allow(&r, "/dev/urandom", FS_READ);
+	allow(&r, "/dev/random", FS_READ);
 	/* By its name and, for a symbolic link, also by its present target. */
 	allow_around(&r, cfg->path, LOOK);
 	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
 		allow_around(&r, real, LOOK);
 	if (config_include_dir(cfg, real) == 0)
 		allow(&r, real, LOOK);
-	/* Sockets are removed at the end, and a reload makes others. */
-	allow_around(&r, cfg->control_path, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
-	if (cfg->control_readonly[0] != '\0')
-		allow_around(&r, cfg->control_readonly, LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
-	if (cfg->metrics.listen.ss_family == AF_UNIX)
-		allow_around(&r, addr_path(&cfg->metrics.listen), LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
+	allow_around(&r, cfg->control_path, SOCKETS);
+	allow_around(&r, cfg->control_readonly, SOCKETS);
+	allow_around(&r, addr_path(&cfg->metrics.listen), SOCKETS);
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
-		if (cfg->services[i].listen.ss_family == AF_UNIX)
-			allow_around(&r, addr_path(&cfg->services[i].listen), LOOK | FS_REMOVE_FILE | FS_MAKE_SOCK);
+		allow_around(&r, addr_path(&cfg->services[i].listen), SOCKETS);
 	if (cards != NULL)
 		allow(&r, cards, LOOK | FS_WRITE | FS_IOCTL_DEV);
 	if (r.rc == 0 && syscall(NR_RESTRICT_SELF, r.fd, 0) != 0)

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 void
 confine_part_set(struct confine_part_state *out, bool on, const char *fmt, ...)

@@ -1,8 +1,6 @@
 /* The parts of the confinement, one file each. Used by confine.c. */
 #pragma once
 
-#include <stdint.h>
-
 #include "daemon/confine/confine.h"
 
 enum confine_do {
@@ -15,7 +13,7 @@ void confine_part_set(struct confine_part_state *, bool on, const char *fmt, ...
 unsigned confine_threads(void);
 
 /* The parts: each sets its state. */
-void confine_capabilities(const struct config *, enum confine_do, unsigned keep, struct confine_part_state *out);
+void confine_capabilities(const struct config *, enum confine_do, bool keep_bpf, struct confine_part_state *out);
 void confine_files(const struct config *, enum confine_do, struct confine_part_state *out);
 void confine_system_calls(enum confine_do, struct confine_part_state *out);
 

@@ -74,22 +74,6 @@ add_row(scmp_filter_ctx ctx, const struct confine_call *call)
 	return known;
 }
 
-/* The number of known calls, or negative. */
-static int
-add_rules(scmp_filter_ctx ctx)
-{
-	int known = 0;
-
-	for (const struct confine_call *c = confine_allowed; c->names != NULL; c++) {
-		int added = add_row(ctx, c);
-
-		if (added < 0)
-			return added;
-		known += added;
-	}
-	return known;
-}
-
 /* The same action for each existing call of confine_absent. */
 static int
 add_absent(scmp_filter_ctx ctx, uint32_t action)
@@ -116,58 +100,41 @@ set_attributes(scmp_filter_ctx ctx, bool log)
 	return seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
 }
 
-/* 0 or negative. */
+/* A filter with this action for all calls but those of the rows; calls of confine_absent have an action of their own.
+ * Returns the number of known calls in the rows, or negative. */
 static int
-filter_absent(enum confine_do what)
-{
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int rc;
-
-	if (ctx == NULL)
-		return -ENOMEM;
-	rc = set_attributes(ctx, false);
-	if (rc == 0)
-		rc = add_absent(ctx, SCMP_ACT_ERRNO(ENOSYS));
-	if (rc == 0 && what == CONFINE_APPLY)
-		rc = seccomp_load(ctx);
-	seccomp_release(ctx);
-	return rc;
-}
-
-/* The number of rules, or negative. */
-static int
-filter(enum confine_do what, const struct violation *v)
+filter(enum confine_do what, uint32_t action, uint32_t absent, const struct confine_call *rows)
 {
 	const struct sigaction sa = { .sa_sigaction = report_and_die, .sa_flags = SA_SIGINFO };
-	scmp_filter_ctx ctx = seccomp_init(v->action);
-	int rc, known;
+	scmp_filter_ctx ctx = seccomp_init(action);
+	int known = 0;
 
 	if (ctx == NULL)
 		return -ENOMEM;
-	/* The kernel also runs filter_absent()'s, which refuses these. It comes first: this one refuses another. */
-	rc = filter_absent(what);
+	int rc = set_attributes(ctx, action != SCMP_ACT_ALLOW);
 	if (rc == 0)
-		rc = set_attributes(ctx, true);
-	if (rc == 0)
-		rc = add_absent(ctx, SCMP_ACT_ALLOW);
-	known = rc == 0 ? add_rules(ctx) : rc;
-	if (known > 0 && what == CONFINE_APPLY) {
+		rc = add_absent(ctx, absent);
+	for (; rows->names != NULL && rc >= 0; rows++) {
+		rc = add_row(ctx, rows);
+		known += rc;
+	}
+	if (rc >= 0 && what == CONFINE_APPLY) {
 		/* A thread that blocks signals ends the process without the line. */
-		if (v->action == SCMP_ACT_TRAP)
+		if (action == SCMP_ACT_TRAP)
 			(void)sigaction(SIGSYS, &sa, NULL);
 		rc = seccomp_load(ctx);
 	}
 	seccomp_release(ctx);
-	return rc != 0 ? rc : known;
+	return rc < 0 ? rc : known;
 }
 
 void
 confine_system_calls(enum confine_do what, struct confine_part_state *out)
 {
 	const struct scmp_version *ver = seccomp_version();
+	const struct confine_call no_rows = { .names = NULL };
 	const struct violation *v = violations;
 	const char *test = getenv(CONFINE_TEST_ENV);
-	int rc;
 
 #ifdef SMCRD_COVERAGE
 	confine_part_set(out, false, "built for measuring coverage, which writes files");
@@ -176,7 +143,10 @@ confine_system_calls(enum confine_do what, struct confine_part_state *out)
 	for (size_t i = 0; test != NULL && i < sizeof(violations) / sizeof(violations[0]); i++)
 		if (strcmp(test, violations[i].env) == 0)
 			v = &violations[i];
-	rc = filter(what, v);
+	/* The first one, as the second refuses another. The kernel runs both. */
+	int rc = filter(what, SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), &no_rows);
+	if (rc == 0)
+		rc = filter(what, v->action, SCMP_ACT_ALLOW, confine_allowed);
 	if (rc < 0)
 		confine_part_set(out, false, "seccomp: %s", strerror(-rc));
 	else

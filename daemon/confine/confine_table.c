@@ -4,7 +4,6 @@
 
 #include <config.h>
 #include <linux/bpf.h>
-#include <linux/net.h>
 #include <linux/netlink.h>
 #include <linux/sockios.h>
 #include <sched.h>

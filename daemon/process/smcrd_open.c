@@ -25,13 +25,6 @@ open_option(struct daemon *d)
 	tcp_option_confined(&d->option, d->cfg->confine.mode != CONFIG_CONFINE_OFF);
 }
 
-/* CONFINE_KEEP_ */
-static unsigned
-rights_to_keep(const struct daemon *d)
-{
-	return d->option.keeps_right ? CONFINE_KEEP_BPF : 0;
-}
-
 /* Takes the sockets of the running daemon with --take-over; without a running daemon the control socket is opened later. */
 static int
 smcrd_open_take_over(struct daemon *d, FILE *err)
@@ -107,7 +100,7 @@ smcrd_open(struct daemon *d, FILE *err)
 		rc = file.path[0] != '\0' && d->listen[i].fd < 0 ? listen_socket_open(&d->listen[i], &file, err) : 0;
 	}
 	if (rc == 0)
-		rc = confine_rights(d->cfg, rights_to_keep(d), &d->confine);
+		rc = confine_rights(d->cfg, d->option.keeps_right, &d->confine);
 	/* A thread inherits the rights, and no loop turns before the log's thread runs. */
 	if (rc == 0 && (rc = log_start()) != 0)
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
@@ -150,7 +143,7 @@ void
 smcrd_print_rights(struct daemon *d)
 {
 	open_option(d);
-	confine_preview(d->cfg, rights_to_keep(d), &d->confine);
+	confine_preview(d->cfg, d->option.keeps_right, &d->confine);
 	confine_print(&d->confine, stdout);
 	if (wants_option(d->cfg))
 		printf("SMC-R's TCP option: %s%s\n", tcp_option_usable(&d->option) ? "ready" : "no: ", d->option.why);

@@ -17,7 +17,7 @@
 /* The configuration and the control socket are in directories of their own; `foreign` is a file elsewhere. */
 static char top[64], conf_dir[80], run_dir[80], conf_path[96], control_path[96], foreign[96];
 static struct config cfg;
-static unsigned keep; /* CONFINE_KEEP_ */
+static bool keep_bpf;
 
 static inline void
 write_file(const char *path)
@@ -49,7 +49,7 @@ setup(void)
 	strcpy(cfg.path, conf_path);
 	strcpy(cfg.control_path, control_path);
 	unsetenv(CONFINE_TEST_ENV);
-	keep = 0;
+	keep_bpf = false;
 }
 
 static inline void
@@ -67,7 +67,7 @@ teardown(void)
 static inline int
 confine_self(struct confine_state *state)
 {
-	int rc = confine_rights(&cfg, keep, state);
+	int rc = confine_rights(&cfg, keep_bpf, state);
 
 	return rc != 0 ? rc : confine_calls(state);
 }

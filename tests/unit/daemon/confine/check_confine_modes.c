@@ -71,7 +71,7 @@ only_bpf_is_kept(void)
 START_TEST(the_right_to_bpf_is_kept_on_request)
 {
 	check_exit("nothing is kept", confined(only_bpf_is_kept, CONFINE_CAPABILITIES), EPERM);
-	keep = CONFINE_KEEP_BPF;
+	keep_bpf = true;
 	if (geteuid() == 0)
 		check_exit("CAP_BPF alone", confined(only_bpf_is_kept, CONFINE_CAPABILITIES), 0);
 }
@@ -245,8 +245,8 @@ START_LOOP_TEST(a_preview_is_what_comes, 0, 2)
 	struct confine_state preview, state;
 	int status;
 
-	keep = _i == 1 ? CONFINE_KEEP_BPF : 0;
-	confine_preview(&cfg, keep, &preview);
+	keep_bpf = _i == 1;
+	confine_preview(&cfg, keep_bpf, &preview);
 	if (geteuid() == 0)
 		ck_assert((strstr(preview.part[CONFINE_CAPABILITIES].text, "CAP_BPF") != NULL) == (_i == 1));
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 0);
