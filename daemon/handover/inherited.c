@@ -9,7 +9,6 @@
 #include <systemd/sd-daemon.h>
 
 #include "base/addr.h"
-#include "daemon/config/config_keys.h"
 #include "daemon/net/net.h"
 #include "daemon/handover/notify.h"
 #include "daemon/leg/peer_mode.h"
@@ -87,8 +86,6 @@ open_low(struct inherited *e, const struct config_service *svc, const struct tcp
 		    peer_mode_wants_option(svc->peer) ? option : NULL);
 
 		if (fd < 0) {
-			while (w-- > 0)
-				listen_socket_close(inherited_place(e, w, e->used));
 			fprintf(err, "service %s: cannot listen on %s: %s%s\n", svc->name,
 			    addr_format_port(&svc->listen, text, sizeof(text)), strerror(-fd),
 			    fd == -EACCES ? ": ports below 1024 take root or CAP_NET_BIND_SERVICE" : "");

@@ -7,10 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/net/listen_socket.h"
 
 #define NOTIFY_STATUS_MAX 256

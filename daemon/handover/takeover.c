@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -261,18 +260,6 @@ takeover_settle_ports(struct takeover *t, struct config *cfg)
 		listen_socket_close(&t->mpa.v[i]);
 }
 
-static int
-tell_used(const struct takeover *t)
-{
-	struct handover_msg used = { .type = HANDOVER_USED };
-	int rc = 0;
-
-	for (; used.cnt < t->mpa.cnt && rc == 0; used.cnt++)
-		if (t->spares != NULL && t->spares[used.cnt].used)
-			rc = handover_send(t->sock, &used, -1);
-	return rc;
-}
-
 static void
 remove_unused(const struct listen_socket *file, const struct config *cfg)
 {
@@ -291,9 +278,12 @@ int
 takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
 {
 	const struct handover_msg ready = { .type = HANDOVER_READY };
-	struct handover_msg done = { 0 };
-	int fd, rc = tell_used(t);
+	struct handover_msg used = { .type = HANDOVER_USED }, done = { 0 };
+	int fd, rc = 0;
 
+	for (; used.cnt < t->mpa.cnt && rc == 0; used.cnt++)
+		if (t->spares != NULL && t->spares[used.cnt].used)
+			rc = handover_send(t->sock, &used, -1);
 	if (rc == 0)
 		rc = handover_send(t->sock, &ready, -1);
 	if (rc != 0)

@@ -3,7 +3,6 @@
  * takeover_finish. Owner: smcrd.c. */
 #pragma once
 
-#include <stdint.h>
 #include <stdio.h>
 
 #include "daemon/config/config.h"

@@ -2,7 +2,6 @@
 #include "daemon/process/fd_limit.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
 

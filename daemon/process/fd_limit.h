@@ -2,8 +2,6 @@
  * that it allows are open. Called by smcrd*.c. */
 #pragma once
 
-#include <stdint.h>
-
 #include "daemon/config/config.h"
 
 struct fd_limit {

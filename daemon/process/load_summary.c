@@ -1,8 +1,6 @@
 /* See process/load_summary.h. */
 #include "daemon/process/load_summary.h"
 
-#include <stdint.h>
-
 #include "smcr/smcr.h"
 
 static void

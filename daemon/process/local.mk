@@ -7,7 +7,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/process/options.c daemon/process/options.h \
 	daemon/process/preflight.c daemon/process/preflight.h \
 	daemon/process/reload_job.c daemon/process/reload_job.h \
-	daemon/process/smcrd_apply.c \
 	daemon/process/smcrd_requests.c \
 	daemon/process/smcrd_open.c \
 	daemon/process/smcrd_parts.h

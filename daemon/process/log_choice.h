@@ -2,8 +2,6 @@
  * configuration that comes into force. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/log.h"
 #include "daemon/control/control.h"
 

@@ -25,18 +25,6 @@ kind_word(const struct config_service *svc)
 /* -- access and addresses -- */
 
 static void
-look_at_metrics(const struct config *cfg, FILE *out)
-{
-	const struct sockaddr_storage *at = &cfg->metrics.listen;
-	char text[ADDR_STR_MAX];
-
-	if (!addr_is_exposed(at) || cfg->metrics.allow_cnt > 0)
-		return;
-	config_advise(cfg, WHOLE, out, "metrics has no allow list: any client that reaches %s can read it",
-	    addr_format_port(at, text, sizeof(text)));
-}
-
-static void
 look_at_access(const struct config *cfg, const struct config_service *svc, FILE *out)
 {
 	char listen[ADDR_STR_MAX], to[CONFIG_TO_STR_MAX];
@@ -54,12 +42,11 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 {
 	struct sockaddr_storage ss = svc->listen;
 	char text[ADDR_STR_MAX];
-	int fd;
 
 	if (ss.ss_family == AF_UNIX || svc->freebind)
 		return;
 	addr_set_port(&ss, 0);
-	fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) != 0)
 		config_advise(cfg, svc->src, out, "%s \"%s\" cannot listen on %s now: %s", kind_word(svc), svc->name,
 		    addr_format(&ss, text, sizeof(text)), strerror(errno));
@@ -110,15 +97,6 @@ struct records {
 	int64_t end_ns;
 };
 
-static const struct record *
-find_record(const struct records *records, const struct config_target *to)
-{
-	for (unsigned i = 0; i < records->cnt; i++)
-		if (records->at[i].to == to)
-			return &records->at[i];
-	return NULL;
-}
-
 static void
 add_records(const struct config_service *svc, struct records *records)
 {
@@ -156,16 +134,11 @@ turn(void *arg, int64_t now_ns)
 	return next < records->end_ns ? next : records->end_ns;
 }
 
-/* 0, or -errno: no record was requested. */
-static int
+static void
 ask_for_records(struct records *records, unsigned wait_ms)
 {
-	int rc;
-
 	records->loop = loop_new();
-	if (records->loop == NULL)
-		return -ENOMEM;
-	rc = resolver_new(records->loop, &records->resolver);
+	int rc = records->loop != NULL ? resolver_new(records->loop, &records->resolver) : -ENOMEM;
 	if (rc == 0)
 		rc = loop_add_turn(records->loop, turn, records);
 	if (rc == 0) {
@@ -178,7 +151,6 @@ ask_for_records(struct records *records, unsigned wait_ms)
 	for (unsigned i = 0; i < records->cnt; i++)
 		if (!records->at[i].answered)
 			records->at[i].answer.why = rc != 0 ? strerror(-rc) : "no name server has answered yet";
-	return rc;
 }
 
 /* Of all services, also of ingress services: a query to a name server disturbs no peer. */
@@ -190,7 +162,7 @@ look_at_records(const struct config *cfg, unsigned wait_ms, struct records *reco
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		add_records(&cfg->services[i], records);
 	if (records->cnt > 0)
-		(void)ask_for_records(records, wait_ms);
+		ask_for_records(records, wait_ms);
 	for (unsigned i = 0; i < records->cnt; i++)
 		if (records->at[i].answer.why != NULL)
 			config_advise(cfg, records->at[i].svc->src, out,
@@ -201,27 +173,16 @@ look_at_records(const struct config *cfg, unsigned wait_ms, struct records *reco
 		config_advise(cfg, WHOLE, out, "not all SRV records were looked up: they are too many");
 }
 
-static void
-forget_records(struct records *records)
-{
-	resolver_free(records->resolver);
-	loop_free(records->loop);
-	free(records->at);
-}
-
 /* -- servers -- */
 
-/* An address of a server. */
-struct
-try {
-	const struct config_service *svc;
-	const struct config_target *to;
-	int fd; /* -1 = over */
-	int err;
-};
-
+/* Addresses of servers. */
 struct tries {
-	struct try at[PREFLIGHT_SERVERS_MAX];
+	struct attempt {
+		const struct config_service *svc;
+		const struct config_target *to;
+		int fd; /* -1 = over */
+		int err;
+	} at[PREFLIGHT_SERVERS_MAX];
 	unsigned cnt;
 };
 
@@ -235,7 +196,7 @@ now_ms(void)
 }
 
 static void
-end_try(struct try *t, int err)
+end_try(struct attempt *t, int err)
 {
 	close(t->fd);
 	t->fd = -1;
@@ -247,17 +208,19 @@ static bool
 begin_target(const struct config *cfg, const struct config_service *svc, const struct config_target *to,
     const struct records *records, struct tries *tries)
 {
-	const struct record *r = to->srv ? find_record(records, to) : NULL;
-	unsigned cnt = r != NULL ? r->answer.cnt : to->addr_cnt;
+	const struct record *r = NULL;
 
+	for (unsigned i = 0; i < records->cnt && r == NULL; i++)
+		r = records->at[i].to == to ? &records->at[i] : NULL;
+	unsigned cnt = r != NULL ? r->answer.cnt : to->addr_cnt;
 	if (cnt > PREFLIGHT_SERVERS_MAX - tries->cnt)
 		return false;
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct sockaddr_storage *addr = r != NULL ? &r->answer.addrs[i].ss : &to->addrs[i];
-		struct try *t = &tries->at[tries->cnt++];
+		struct attempt *t = &tries->at[tries->cnt++];
 		int fd = net_connect(addr, NULL, &cfg->keepalive, NULL);
 
-		*t = (struct try){ .svc = svc, .to = to, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
+		*t = (struct attempt){ .svc = svc, .to = to, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
 	}
 	return true;
 }
@@ -316,7 +279,7 @@ tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
 	bool there = false;
 
 	for (unsigned i = 0; i < tries->cnt; i++) {
-		const struct try *t = &tries->at[i];
+		const struct attempt *t = &tries->at[i];
 
 		there = there || t->err == 0;
 		if (i + 1 < tries->cnt && tries->at[i + 1].svc == t->svc && tries->at[i + 1].to == t->to)
@@ -345,11 +308,15 @@ look_at_servers(const struct config *cfg, const struct records *records, unsigne
 void
 preflight_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 {
+	const struct sockaddr_storage *metrics = &cfg->metrics.listen;
 	struct records records = { .cnt = 0 };
+	char text[ADDR_STR_MAX];
 
 	if (cfg->service_cnt == 0)
 		config_advise(cfg, WHOLE, out, "no ingress and no egress: nothing to do");
-	look_at_metrics(cfg, out);
+	if (addr_is_exposed(metrics) && cfg->metrics.allow_cnt == 0)
+		config_advise(cfg, WHOLE, out, "metrics has no allow list: any client that reaches %s can read it",
+		    addr_format_port(metrics, text, sizeof(text)));
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		look_at_access(cfg, &cfg->services[i], out);
 		look_at_address(cfg, &cfg->services[i], out);
@@ -357,5 +324,7 @@ preflight_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 	preflight_look_at_names(cfg, out);
 	look_at_records(cfg, wait_ms, &records, out);
 	look_at_servers(cfg, &records, wait_ms, out);
-	forget_records(&records);
+	resolver_free(records.resolver);
+	loop_free(records.loop);
+	free(records.at);
 }

@@ -2,7 +2,6 @@
  * reported to the log, to systemd and to the control client that requested it. Owner: smcrd.c. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "daemon/config/config.h"

@@ -1,10 +1,6 @@
 /* The state of the daemon, shared by smcrd*.c alone: smcrd.c runs it, process/smcrd_open.c opens everything at the start,
- * process/smcrd_apply.c applies a configuration, process/smcrd_requests.c does what others request. */
+ * process/smcrd_requests.c does what others request, such as a new configuration. */
 #pragma once
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 
 #include "daemon/process/background.h"
 #include "daemon/config/config.h"
@@ -63,10 +59,8 @@ int smcrd_open(struct daemon *, FILE *err);
 /* For `smcrd -t`. Opens the TCP option if the configuration wants it: the rights to keep depend on it. */
 void smcrd_print_rights(struct daemon *);
 
-/* process/smcrd_apply.c, for struct reload_job. */
+/* process/smcrd_requests.c; smcrd_apply is for struct reload_job. */
 int smcrd_apply(void *daemon, struct config *next, struct config_plan *, FILE *text);
-
-/* process/smcrd_requests.c */
 void smcrd_on_term(void *daemon);
 void smcrd_on_hup(void *daemon);
 struct control_hooks smcrd_control_hooks(struct daemon *);

@@ -1,6 +1,7 @@
 /* What signals, control clients and a successor request: reloads, the level of the log, the end. The daemon drains for
  * each of them. A client's drain may be cancelled; a successor gets the listening sockets first. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -213,7 +214,46 @@ smcrd_on_term(void *arg)
 	d->term_seen = true;
 }
 
-/* -- other requests -- */
+/* -- reloads, names and the log -- */
+
+int
+smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text)
+{
+	struct daemon *d = arg;
+	char *changes = NULL;
+	size_t len;
+	FILE *f = open_memstream(&changes, &len);
+	int rc = -ENOMEM;
+
+	if (f != NULL) {
+		config_plan(d->cfg, next, plan, f);
+		if (fclose(f) == 0)
+			rc = config_keep_fixed(d->cfg, next);
+	}
+	/* A successor would have too few or too many sockets. */
+	control_stop_handover(d->control);
+	if (rc != 0)
+		fputs("out of memory\n", text);
+	else
+		rc = workers_reload(d->workers, next, text);
+	if (rc == 0) {
+		fputs(changes, text);
+		config_free(d->cfg);
+		d->cfg = next;
+		names_apply(d->names, next);
+		if (log_choice_configure(&d->log, next->log_level))
+			fprintf(text,
+			    "warning: the level of the log stays as it was set: take it back by \"smcrctl log-level " CONTROL_LEVEL_DEFAULT
+			    "\"\n");
+		metrics_reload(d->metrics, next);
+		fd_limit_check(&d->files, d->cfg);
+		smcrd_store_sockets(d);
+	} else {
+		config_free(next);
+	}
+	free(changes);
+	return rc;
+}
 
 void
 smcrd_on_hup(void *arg)
