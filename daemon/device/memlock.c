@@ -11,16 +11,10 @@
 #include "base/minmax.h"
 #include "wire/clc.h"
 
-/* Receive buffers of a link of version 2, and one send buffer of the same size. */
+/* Links of version 2: one per connection, each with another peer, within the limit of queue pairs. Each link has receive
+ * buffers, and one send buffer of the same size. */
 static uint64_t
-link_v2_bytes(const struct smcr_config *cfg)
-{
-	return (min_u32(cfg->rq_depth, SMCR_V2_RECEIVES) + 1) * (uint64_t)SMCR_V2_MSG_LEN;
-}
-
-/* Links of version 2: one per connection, each with another peer, within the limit of queue pairs. */
-static uint64_t
-links_v2(const struct config *cfg)
+links_v2_bytes(const struct config *cfg)
 {
 	uint64_t groups = 0;
 	uint32_t max_qp = 0;
@@ -34,7 +28,8 @@ links_v2(const struct config *cfg)
 		if (cfg->services[i].peer != SMCR_PEER_SMCRD)
 			groups += cfg->services[i].max_connections;
 	groups = min_u64(min_u64(groups, cfg->smcr.conns_max), max_qp);
-	return groups * min_u32(cfg->smcr.links_max, CLC_MAX_MAX_LINKS);
+	return groups * min_u32(cfg->smcr.links_max, CLC_MAX_MAX_LINKS) *
+	    (min_u32(cfg->smcr.rq_depth, SMCR_V2_RECEIVES) + 1) * SMCR_V2_MSG_LEN;
 }
 
 /* What a connection gets on a card when the engine chooses sizes and none needs more. */
@@ -50,16 +45,16 @@ memlock_needed(const struct config *cfg)
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		const struct config_service *svc = &cfg->services[i];
 
-		connections += svc->max_connections;
 		uint32_t elem = svc->elem_size != 0 ? svc->elem_size : AUTO_ELEM;
 		uint32_t ring = cfg->smcr.sndbuf_size != 0 ? cfg->smcr.sndbuf_size : AUTO_RING;
 
+		connections += svc->max_connections;
 		bytes += (uint64_t)svc->max_connections * (elem + ring);
 	}
 	/* The engine's limit, shared by the services on demand. */
 	if (connections > cfg->smcr.conns_max)
 		bytes = bytes / connections * cfg->smcr.conns_max;
-	return bytes * cfg->smcr.links_max + links_v2(cfg) * link_v2_bytes(&cfg->smcr);
+	return bytes * cfg->smcr.links_max + links_v2_bytes(cfg);
 }
 
 bool

@@ -1,10 +1,6 @@
 /* Memory that RDMA cards keep locked (RLIMIT_MEMLOCK): a warning when the configuration may register more. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/config/config.h"
 
 /* Most bytes that connections of this configuration may register on cards. */

@@ -5,7 +5,6 @@
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

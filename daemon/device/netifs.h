@@ -4,9 +4,6 @@
 
 #include <linux/netlink.h>
 #include <net/if.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "smcr/smcr.h"

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,13 +90,11 @@ dump(int fd, uint16_t type, struct netifs *table, void *buf, bool *torn)
 int
 netwatch_read(struct netifs *out)
 {
+	_Alignas(struct nlmsghdr) uint8_t buf[BUF_BYTES];
 	struct netifs table = { 0 };
-	void *buf = malloc(BUF_BYTES);
-	int fd = open_netlink(0), rc = buf != NULL ? 0 : -ENOMEM;
+	int fd = open_netlink(0), rc = fd < 0 ? fd : 0;
 	bool torn = true;
 
-	if (fd < 0)
-		rc = fd;
 	for (unsigned i = 0; rc == 0 && torn && i < DUMP_TRIES; i++) {
 		torn = false;
 		netifs_fini(&table);
@@ -107,7 +104,6 @@ netwatch_read(struct netifs *out)
 	}
 	if (fd >= 0)
 		close(fd);
-	free(buf);
 	if (rc == 0)
 		*out = table;
 	else
@@ -134,17 +130,13 @@ static void
 on_events(struct loop_io *io, unsigned events)
 {
 	struct netwatch *nw = CONTAINER_OF(io, struct netwatch, io);
+	_Alignas(struct nlmsghdr) uint8_t buf[BUF_BYTES];
 	bool lost = false;
-
-	union {
-		struct nlmsghdr nh;
-		uint8_t bytes[BUF_BYTES];
-	} buf;
 
 	(void)events;
 	/* To the end, also after a loss: older messages must not be applied to the new table. */
 	for (;;) {
-		ssize_t n = recv(io->fd, &buf, sizeof(buf), MSG_TRUNC);
+		ssize_t n = recv(io->fd, buf, sizeof(buf), MSG_TRUNC);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -152,7 +144,7 @@ on_events(struct loop_io *io, unsigned events)
 			break;
 		bool end = false, torn = false;
 		int rc = n < 0 || (size_t)n > sizeof(buf) ? -ENOBUFS
-		                                          : apply(&nw->table, &buf.nh, (size_t)n, &end, &torn);
+		                                          : apply(&nw->table, (void *)buf, (size_t)n, &end, &torn);
 		if (rc < 0)
 			lost = true;
 		else if (rc > 0)

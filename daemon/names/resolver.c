@@ -42,7 +42,7 @@ struct resolver {
 	bool more;          /* a socket has unread data */
 };
 
-struct srv_host {
+struct host {
 	char name[CONFIG_HOST_MAX];
 	uint16_t port, priority, weight;
 };
@@ -52,11 +52,9 @@ struct query {
 	struct resolver *r;
 	resolver_done done;
 	void *arg;
-	char name[CONFIG_HOST_MAX];
-	uint16_t port;
 	bool srv;
-	struct srv_host hosts[SRV_HOSTS_MAX]; /* by priority */
-	unsigned host_cnt, host;              /* the one whose addresses are looked up */
+	struct host hosts[SRV_HOSTS_MAX]; /* of SRV records, by priority; otherwise the name itself */
+	unsigned host_cnt, host;          /* the one whose addresses are looked up */
 	struct resolver_answer answer;
 };
 
@@ -270,7 +268,7 @@ static void
 fail_host(struct query *q, int status)
 {
 	if ((status == ARES_ENOTFOUND || status == ARES_ENODATA) && !q->srv)
-		ares_query(q->r->channel, q->name, C_IN, T_A, on_negative, q);
+		ares_query(q->r->channel, q->hosts[0].name, C_IN, T_A, on_negative, q);
 	else
 		resolver_finish(q, status_words(status));
 }
@@ -288,8 +286,9 @@ plain_v4(struct sockaddr_storage *addr)
 
 /* Answers mixed with records of another kind are left out. */
 static void
-add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_host *from, const char *name)
+add_addrs(struct query *q, const struct ares_addrinfo *res)
 {
+	const struct host *from = &q->hosts[q->host];
 	uint32_t ttl_s = UINT32_MAX;
 
 	for (const struct ares_addrinfo_cname *c = res->cnames; c != NULL; c = c->next)
@@ -304,7 +303,7 @@ add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_hos
 		addr_set_port(&a.ss, from->port);
 		/* A name of the configuration may be one of the host; the name server chooses that of an SRV record. */
 		if (config_addr_is_special(&a.ss) &&
-		    (addr_is_any(&a.ss) || q->srv || !config_name_is_this_hosts(q->name))) {
+		    (addr_is_any(&a.ss) || q->srv || !config_name_is_this_hosts(from->name))) {
 			if (q->answer.left_out_cnt++ == 0)
 				q->answer.left_out = a.ss;
 			continue;
@@ -312,7 +311,7 @@ add_addrs(struct query *q, const struct ares_addrinfo *res, const struct srv_hos
 		q->answer.addrs[q->answer.cnt++] = a;
 		ttl_s = min_u32(ttl_s, (uint32_t)(n->ai_ttl > 0 ? n->ai_ttl : 0));
 	}
-	if (ttl_s == 0 && config_name_is_this_hosts(name))
+	if (ttl_s == 0 && config_name_is_this_hosts(from->name))
 		ttl_s = FILE_TTL_S;
 	if (ttl_s != UINT32_MAX)
 		lasts_for(q, ttl_s);
@@ -324,19 +323,17 @@ static void
 on_addrs(void *arg, int status, int timeouts, struct ares_addrinfo *res)
 {
 	struct query *q = arg;
-	const struct srv_host plain = { .port = q->port };
-	const struct srv_host *from = q->srv ? &q->hosts[q->host] : &plain;
 	unsigned before = q->answer.cnt;
 	bool ending = status == ARES_EDESTRUCTION || status == ARES_ECANCELLED;
 
 	(void)timeouts;
 	if (status == ARES_SUCCESS) {
-		add_addrs(q, res, from, q->srv ? from->name : q->name);
+		add_addrs(q, res);
 		ares_freeaddrinfo(res);
 		if (q->answer.cnt == before)
 			status = ARES_ENODATA;
 	}
-	if (q->srv && !ending && ++q->host < q->host_cnt && q->answer.cnt < CONFIG_TARGET_ADDRS_MAX)
+	if (!ending && ++q->host < q->host_cnt && q->answer.cnt < CONFIG_TARGET_ADDRS_MAX)
 		ask_host(q);
 	else if (q->answer.cnt > 0 || q->answer.left_out_cnt > 0)
 		resolver_finish(q, NULL);
@@ -349,7 +346,7 @@ ask_host(struct query *q)
 {
 	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 
-	ares_getaddrinfo(q->r->channel, q->srv ? q->hosts[q->host].name : q->name, NULL, &hints, on_addrs, q);
+	ares_getaddrinfo(q->r->channel, q->hosts[q->host].name, NULL, &hints, on_addrs, q);
 }
 
 /* -- SRV records (RFC 2782) -- */
@@ -366,7 +363,7 @@ take_hosts(struct query *q, const struct ares_srv_reply *list)
 			continue;
 		for (; at > 0 && q->hosts[at - 1].priority > s->priority; at--)
 			q->hosts[at] = q->hosts[at - 1];
-		q->hosts[at] = (struct srv_host){ .port = s->port, .priority = s->priority, .weight = s->weight };
+		q->hosts[at] = (struct host){ .port = s->port, .priority = s->priority, .weight = s->weight };
 		strcpy(q->hosts[at].name, s->host);
 		q->host_cnt++;
 	}
@@ -405,18 +402,20 @@ resolver_ask(struct resolver *r, const char *name, bool srv, uint16_t port, reso
 	/* A channel in use is replaced once it is idle. */
 	if (r->channel != NULL && r->under_way == 0 && conf_changed(r))
 		close_channel(r);
-	if (q == NULL || strlen(name) >= sizeof(q->name) || (r->channel == NULL && !open_channel(r))) {
+	if (q == NULL || strlen(name) >= CONFIG_HOST_MAX || (r->channel == NULL && !open_channel(r))) {
 		free(q);
 		done(arg, &failed);
 		return;
 	}
-	*q = (struct query){ .r = r, .done = done, .arg = arg, .port = port, .srv = srv };
-	strcpy(q->name, name);
+	*q = (struct query){ .r = r, .done = done, .arg = arg, .srv = srv };
 	r->under_way++;
-	if (srv)
-		ares_query(r->channel, q->name, C_IN, T_SRV, on_srv, q);
-	else
-		ask_host(q);
+	if (srv) {
+		ares_query(r->channel, name, C_IN, T_SRV, on_srv, q);
+		return;
+	}
+	q->hosts[q->host_cnt++].port = port;
+	strcpy(q->hosts[0].name, name);
+	ask_host(q);
 }
 
 int64_t

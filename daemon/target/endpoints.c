@@ -25,7 +25,7 @@ endpoints_count(const struct endpoints *es)
 
 /* -- addresses -- */
 
-static struct endpoint *
+struct endpoint *
 endpoints_find(struct endpoints *es, const struct sockaddr_storage *addr)
 {
 	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
@@ -78,18 +78,6 @@ static bool
 is_good(const struct endpoint *e, int64_t now_ns)
 {
 	return e->fault == ENDPOINT_OK || e->trial || now_ns - e->due_ns > FORGOTTEN_NS;
-}
-
-/* Used places that are not tried, and with good only the good ones. */
-static uint64_t
-candidates(const struct endpoints *es, int64_t now_ns, uint64_t tried, bool good)
-{
-	uint64_t set = 0;
-
-	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
-		if (is_used(es, i) && (tried & BIT(i)) == 0 && (!good || is_good(&es->at[i], now_ns)))
-			set |= BIT(i);
-	return set;
 }
 
 /* The part of the set that belongs to the next target of the policy. */
@@ -200,10 +188,14 @@ count_passed_over(struct endpoints *es, uint64_t set, const struct endpoint *cho
 bool
 endpoints_pick(struct endpoints *es, int64_t now_ns, struct rng *rng, uint64_t *tried, struct endpoint_pick *out)
 {
-	uint64_t all = candidates(es, now_ns, *tried, false), good = candidates(es, now_ns, *tried, true);
+	const uint64_t all = es->used & ~*tried;
+	uint64_t good = 0;
 
 	if (all == 0)
 		return false;
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
+		if ((all & BIT(i)) != 0 && is_good(&es->at[i], now_ns))
+			good |= BIT(i);
 	unsigned i = choose(es, good != 0 ? good : all, rng);
 	struct endpoint *e = &es->at[i];
 	if (good != 0)

@@ -4,10 +4,6 @@
  * (target_probe.c). */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/socket.h>
-
 #include "base/rng.h"
 #include "daemon/config/config.h"
 
@@ -56,6 +52,8 @@ struct endpoint_pick {
 };
 
 unsigned endpoints_count(const struct endpoints *);
+/* The endpoint with this address; NULL: none. */
+struct endpoint *endpoints_find(struct endpoints *, const struct sockaddr_storage *);
 /* Replaces the addresses of a target, in the order of attempts. A known address keeps its state; an address of another
  * target stays there. Returns the number stored: addresses beyond ENDPOINTS_MAX are left out. */
 unsigned endpoints_set(

@@ -46,16 +46,7 @@ targets_all_fini(struct targets_all *all)
 }
 
 static bool
-has_address(const struct endpoints *es, unsigned target, const struct sockaddr_storage *addr)
-{
-	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
-		if ((es->used >> i & 1) != 0 && es->at[i].target == target && addr_same_place(&es->at[i].addr, addr))
-			return true;
-	return false;
-}
-
-static bool
-is_of(const struct targets *t, const struct config_service *cfg)
+is_of(struct targets *t, const struct config_service *cfg)
 {
 	if (t->kind != cfg->kind || strcmp(t->name, cfg->name) != 0 || t->cnt != cfg->to_cnt ||
 	    t->endpoints.policy != cfg->policy ||
@@ -65,9 +56,12 @@ is_of(const struct targets *t, const struct config_service *cfg)
 		if (!config_target_same(&t->target[i].spec, &cfg->to[i]))
 			return false;
 		/* When the daemon does not resolve names at run time, their addresses are settings. */
-		for (unsigned k = 0; !config_names_wait() && k < cfg->to[i].addr_cnt; k++)
-			if (!has_address(&t->endpoints, i, &cfg->to[i].addrs[k]))
+		for (unsigned k = 0; !config_names_wait() && k < cfg->to[i].addr_cnt; k++) {
+			const struct endpoint *e = endpoints_find(&t->endpoints, &cfg->to[i].addrs[k]);
+
+			if (e == NULL || e->target != i)
 				return false;
+		}
 	}
 	return true;
 }
