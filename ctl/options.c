@@ -286,10 +286,10 @@ options_take_level(const char *text, struct options *o, FILE *err)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(words[i], text) == 0)
 			o->level = words[i];
-	return o->level != NULL
-	    ? 0
-	    : options_refuse(err,
-	          "a level is one of error, warning, notice, info, debug and " CONTROL_LEVEL_DEFAULT ", not ", text);
+	if (o->level != NULL)
+		return 0;
+	return options_refuse(
+	    err, "a level is one of error, warning, notice, info, debug and " CONTROL_LEVEL_DEFAULT ", not ", text);
 }
 
 static int

@@ -132,41 +132,37 @@ events_over(const struct options *o, unsigned shown)
 	return EXIT_NO;
 }
 
-/* The answer; of a trace or events also the lines that follow, until the last one, or the daemon or the reader of our output
- * goes. */
+/* The answer; of a trace or events also the lines that follow, until the last one, or until the daemon or the reader of our
+ * output ends. */
 static int
 print_lines(const struct options *o, struct ask *a)
 {
-	const char *line = ask_line(a);
-	bool lines_follow = o->command == CONTROL_TRACE || o->command == CONTROL_EVENTS;
+	const bool lines_follow = o->command == CONTROL_TRACE || o->command == CONTROL_EVENTS;
 	unsigned shown = 0;
+	int status = -1; /* not known yet */
 
-	for (bool following = false; line != NULL; line = ask_line(a)) {
-		json_t *root = parse_line(line);
+	for (bool following = false; status < 0;) {
+		const char *line = ask_line(a);
+		json_t *root = line != NULL ? parse_line(line) : NULL;
 		const json_t *error = json_object_get(root, "error");
 
 		if (root == NULL)
 			return EXIT_TROUBLE;
 		if (following && !json_is_object(error)) {
-			if (!print_line(o, line, root, &shown)) {
-				json_decref(root);
-				return events_over(o, shown);
-			}
+			if (!print_line(o, line, root, &shown))
+				status = events_over(o, shown);
 		} else if (lines_follow && json_is_null(error)) {
 			following = true;
 			if (o->command == CONTROL_TRACE || o->follow)
 				ask_set_timeout(a, 0);
 		} else {
-			int status = print_answer(o, line, root);
-
-			json_decref(root);
-			return status;
+			status = print_answer(o, line, root);
 		}
 		json_decref(root);
-		if (fflush(stdout) != 0)
-			return EXIT_TROUBLE;
+		if (status < 0 && fflush(stdout) != 0)
+			status = EXIT_TROUBLE;
 	}
-	return EXIT_TROUBLE;
+	return status;
 }
 
 /* One request and its answer; peer is for `check`. */
