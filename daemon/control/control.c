@@ -119,11 +119,8 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 {
 	struct control *ctl = calloc(1, sizeof(*ctl));
 
-	if (ctl != NULL)
-		ctl->taps = calloc(workers_cnt(ws), sizeof(ctl->taps[0]));
-	if (ctl == NULL || ctl->taps == NULL) {
+	if (ctl == NULL) {
 		fprintf(err, "control socket %s: out of memory\n", cfg->control_path);
-		free(ctl);
 		return -ENOMEM;
 	}
 	ctl->loop = loop;
@@ -140,7 +137,6 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	}
 	if (rc != 0) {
 		control_stop_ports(ctl);
-		free(ctl->taps);
 		free(ctl);
 		return rc;
 	}

@@ -1,12 +1,9 @@
-/* Carries out requests: those that only look are reports (report.h), orders are in control_order.c, the others are here.
- * A trace sends protocol messages to a client as they come, through a tap of each worker. The client's buffer is its queue: a message
- * without space is counted and left out, and no engine waits. Without a tracing client no engine traces. */
+/* Carries out requests: those that only look are reports (report.h), orders are in control_order.c, the others are here. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/control/control_parts.h"
-#include "wire/describe.h"
 
 #define MESSAGES_MAX 6144 /* bytes of a reload's messages that are passed on */
 
@@ -93,106 +90,18 @@ start_reload(struct control_client *c)
 	c->state = CLIENT_WAITING;
 }
 
-/* -- traces -- */
-
-static bool
-wants_message(const struct control_client *c, const struct smcr_trace *t)
-{
-	const struct control_request *want = &c->req;
-
-	return (want->kinds & 1u << t->kind) != 0 && (want->group == 0 || want->group == t->group_id) &&
-	    (want->token == 0 || want->token == t->conn_id);
-}
-
-static void
-on_message(struct trace_tap *tap, const struct smcr_trace *t, int64_t time_us, uint64_t left_out)
-{
-	static int (*const describe[])(struct span, char *, size_t) = {
-		[SMCR_TRACE_CLC] = wire_describe_clc,
-		[SMCR_TRACE_LLC] = wire_describe_llc,
-		[SMCR_TRACE_CDC] = wire_describe_cdc,
-	};
-	struct control *ctl = tap->arg;
-	const unsigned nr = (unsigned)(tap - ctl->taps);
-	char text[WIRE_DESCRIBE_LEN];
-
-	if (t == NULL) { /* of connections that are not known: they count for each client that traces the worker */
-		ctl->stats.trace_dropped += left_out;
-		LIST_EACH(struct control_client, c, &ctl->clients, node)
-			if (c->state == CLIENT_TRACING && client_wants_worker(&c->req, ctl->workers, nr))
-				c->dropped += left_out;
-		return;
-	}
-	text[0] = '\0';
-	LIST_EACH(struct control_client, c, &ctl->clients, node) {
-		if (c->state != CLIENT_TRACING || !client_wants_worker(&c->req, ctl->workers, nr) ||
-		    !wants_message(c, t))
-			continue;
-		if (outbuf_room(&c->out) < CONTROL_TRACE_BYTES) {
-			c->dropped++;
-			ctl->stats.trace_dropped++;
-			continue;
-		}
-		if (text[0] == '\0')
-			(void)describe[t->kind]((struct span){ t->msg, t->len }, text, sizeof(text));
-		client_write_message(c, t, time_us, nr + 1, text);
-		ctl->stats.trace_sent++;
-	}
-}
-
-void
-control_update_trace(struct control *ctl)
-{
-	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++) {
-		struct trace_tap *tap = &ctl->taps[i];
-
-		tap->wanted = 0;
-		LIST_EACH(const struct control_client, c, &ctl->clients, node)
-			if (c->state == CLIENT_TRACING && client_wants_worker(&c->req, ctl->workers, i))
-				tap->wanted |= c->req.kinds;
-		if (tap->main != NULL && tap->wanted != tap->kinds)
-			workers_call(ctl->workers, i, trace_tap_set, tap);
-		if (tap->wanted == 0)
-			trace_tap_fini(tap);
-	}
-}
-
-/* Makes a tap for each worker to trace: false when memory is out. */
-static bool
-have_taps(struct control *ctl, const struct control_request *req)
-{
-	for (unsigned i = 0; i < workers_cnt(ctl->workers); i++) {
-		struct trace_tap *tap = &ctl->taps[i];
-
-		if (tap->main != NULL || !client_wants_worker(req, ctl->workers, i))
-			continue;
-		if (trace_tap_init(tap, workers_mailbox(ctl->workers)) != 0)
-			return false;
-		tap->deliver = on_message;
-		tap->arg = ctl;
-	}
-	return true;
-}
-
 /* Of objects that exist: ids of future ones are not known, and such a trace would stay empty. */
 static void
 start_trace(struct control_client *c)
 {
 	const struct lookup found = look_up(c);
 
-	if (!found.group) {
+	if (!found.group)
 		client_answer_error(c, "not-found", "there is no such link group");
-	} else if (!found.conn) {
+	else if (!found.conn)
 		client_answer_error(c, "not-found", "there is no such connection");
-	} else if (!control_make_trace_place(c)) {
-		client_answer_error(c, "busy", "too many traces");
-	} else if (!have_taps(c->ctl, &c->req)) {
-		client_answer_error(c, "failed", strerror(ENOMEM));
-	} else {
-		c->trace_nr = ++c->ctl->traces_begun;
-		report_answer(&c->out, CONTROL_TRACE, NULL);
-		c->state = CLIENT_TRACING;
-	}
+	else
+		control_start_trace(c);
 }
 
 void

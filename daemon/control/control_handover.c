@@ -130,21 +130,6 @@ handover_start(struct control_client *c, const char *line, size_t len)
 }
 
 static struct handover_msg
-hello(const struct handover *h)
-{
-	const char *notify = getenv("NOTIFY_SOCKET"), *watchdog = getenv("WATCHDOG_USEC");
-	struct handover_msg m = {
-		.type = HANDOVER_HELLO, .cnt = h->socks.cnt + h->ports.cnt, .pid = (uint32_t)getpid()
-	};
-
-	if (notify != NULL && strlen(notify) < sizeof(m.text))
-		strcpy(m.text, notify);
-	if (watchdog != NULL)
-		m.watchdog_us = strtoull(watchdog, NULL, 10);
-	return m;
-}
-
-static struct handover_msg
 describe(const struct listen_socket *l, enum handover_kind kind)
 {
 	struct handover_msg m = { .type = HANDOVER_SOCKET, .kind = kind, .cnt = l->unit };
@@ -165,7 +150,15 @@ send_next(struct control_client *c)
 	const struct listen_socket *l = NULL;
 
 	if (h->sent == 0) {
-		m = hello(h);
+		const char *notify = getenv("NOTIFY_SOCKET"), *watchdog = getenv("WATCHDOG_USEC");
+
+		m = (struct handover_msg){
+			.type = HANDOVER_HELLO, .cnt = h->socks.cnt + h->ports.cnt, .pid = (uint32_t)getpid()
+		};
+		if (notify != NULL && strlen(notify) < sizeof(m.text))
+			strcpy(m.text, notify);
+		if (watchdog != NULL)
+			m.watchdog_us = strtoull(watchdog, NULL, 10);
 	} else if (h->sent <= h->socks.cnt) {
 		l = &h->socks.v[h->sent - 1];
 		m = describe(l, h->sent <= h->control_cnt ? HANDOVER_CONTROL : HANDOVER_SERVICE);

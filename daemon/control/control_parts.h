@@ -10,7 +10,6 @@
 #include "daemon/control/control_request.h"
 #include "daemon/control/outbuf.h"
 #include "daemon/control/report.h"
-#include "daemon/control/trace_tap.h"
 
 #define CONTROL_CLIENTS_MAX 16                        /* of the control socket */
 #define CONTROL_READERS_MAX 8                         /* of the read-only one */
@@ -46,7 +45,7 @@ struct control {
 	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
 	struct control_client *reloader;  /* waits for the end of a reload; NULL = no client */
-	struct trace_tap *taps;           /* one for each worker */
+	struct trace_tap *taps;           /* one for each worker; NULL before the first trace */
 	bool events_followed;             /* each event wakes the main loop */
 	struct control_client *successor; /* takes over; NULL = no process */
 	uint32_t successor_pid;           /* has taken over; 0 = no process */
@@ -168,6 +167,8 @@ void handover_end(struct control_client *);
 void client_answer(struct control_client *, const struct control_request *);
 /* control_check.c: starts the check of a request. */
 void client_check(struct control_client *);
+/* control_trace.c: begins a trace, or refuses it. */
+void control_start_trace(struct control_client *);
 /* Sets the taps of the workers to the messages that tracing clients want. Once a turn. */
 void control_update_trace(struct control *);
 

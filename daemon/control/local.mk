@@ -20,11 +20,10 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/report_lists.c \
 	daemon/control/report_service.c \
 	daemon/control/report_parts.c \
-	daemon/control/trace_tap.c daemon/control/trace_tap.h \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c daemon/control/control_check.c \
 	daemon/control/control_answer.c daemon/control/control_place.c daemon/control/control_port.c \
-	daemon/control/control_events.c \
+	daemon/control/control_events.c daemon/control/control_trace.c \
 	daemon/control/control_order.c \
 	daemon/control/control_handover.c \
 	daemon/control/handover_msg.c daemon/control/handover_msg.h \

@@ -162,10 +162,10 @@ write_samples(const struct snapshot *seen, const struct metric *m, FILE *out)
 	}
 }
 
-/* In the older format the name of a family is that of its samples, and there is no info. */
-static void
-write_family(const struct metric *m, bool openmetrics, FILE *out)
+void
+exposition_write(const struct snapshot *seen, bool openmetrics, FILE *out)
 {
+	/* In the older format the name of a family is that of its samples, and there is no info. */
 	static const struct {
 		const char *type, *older_type, *suffix;
 	} of[] = {
@@ -175,25 +175,20 @@ write_family(const struct metric *m, bool openmetrics, FILE *out)
 		[METRIC_TIMES] = { "histogram", "histogram", "" },
 		[METRIC_SIZES] = { "histogram", "histogram", "" },
 	};
-	const char *suffix = openmetrics ? "" : of[m->type].suffix;
 	char name[METRIC_NAME_MAX];
 	unsigned per;
 
-	metric_name(m, name, &per);
-	fprintf(out, "# TYPE %s%s %s\n# HELP %s%s ", name, suffix,
-	    openmetrics ? of[m->type].type : of[m->type].older_type, name, suffix);
-	exposition_label_value(metric_help(m), out);
-	putc('\n', out);
-}
-
-void
-exposition_write(const struct snapshot *seen, bool openmetrics, FILE *out)
-{
 	for (unsigned i = 0; i < metric_cnt; i++) {
 		const struct metric *m = &metric_table[i];
+		const char *suffix = openmetrics ? "" : of[m->type].suffix;
 
-		if (i == 0 || strcmp(m->name, metric_table[i - 1].name) != 0)
-			write_family(m, openmetrics, out);
+		if (i == 0 || strcmp(m->name, metric_table[i - 1].name) != 0) {
+			metric_name(m, name, &per);
+			fprintf(out, "# TYPE %s%s %s\n# HELP %s%s ", name, suffix,
+			    openmetrics ? of[m->type].type : of[m->type].older_type, name, suffix);
+			exposition_label_value(metric_help(m), out);
+			putc('\n', out);
+		}
 		write_samples(seen, m, out);
 	}
 	if (openmetrics)
