@@ -10,11 +10,7 @@
 #define TCPOPT_SMCR_KIND 254
 #define TCPOPT_SMCR_LEN 6
 #define TCPOPT_SMCR_MAGIC 0xe2d4c3d9u
-#define TCPOPT_SMCR_PADDED_LEN 8 /* with two leading NOPs, as in Linux */
 
 /* 1 if the options area (the TCP header after its first 20 bytes) has the option, 0 if not. -EBADMSG if an option
  * before it runs past the end. */
 int tcpopt_find_smcr(struct span options) __attribute__((warn_unused_result));
-
-/* Two NOPs and the option: 8 bytes written, or -ENOSPC. */
-int tcpopt_encode_smcr(uint8_t *buf, size_t cap) __attribute__((warn_unused_result));

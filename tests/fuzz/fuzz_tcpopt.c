@@ -8,7 +8,8 @@
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	uint8_t b[64 + TCPOPT_SMCR_PADDED_LEN];
+	static const uint8_t opt[] = { 1, 1, 0xfe, 6, 0xe2, 0xd4, 0xc3, 0xd9 }; /* padded as by Linux */
+	uint8_t b[64 + sizeof(opt)];
 	int found = tcpopt_find_smcr((struct span){ data, len });
 
 	FUZZ_CHECK(found == 0 || found == 1 || found == -EBADMSG);
@@ -17,7 +18,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (found != 0 || len > 64 || memchr(data, 0, len) != NULL)
 		return 0;
 	memcpy(b, data, len);
-	FUZZ_CHECK(tcpopt_encode_smcr(b + len, sizeof(b) - len) == TCPOPT_SMCR_PADDED_LEN);
-	FUZZ_CHECK(tcpopt_find_smcr((struct span){ b, len + TCPOPT_SMCR_PADDED_LEN }) == 1);
+	memcpy(b + len, opt, sizeof(opt));
+	FUZZ_CHECK(tcpopt_find_smcr((struct span){ b, len + sizeof(opt) }) == 1);
 	return 0;
 }

@@ -20,7 +20,6 @@
 
 #include "own_netns.h"
 #include "unit.h"
-#include "wire/tcpopt.h"
 
 static struct tcp_option opt, second;
 static int sniffer = -1;
@@ -265,7 +264,7 @@ send_syn(int fd, uint16_t port)
 
 	p[22] = (uint8_t)(port >> 8);
 	p[23] = (uint8_t)port;
-	ck_assert_int_eq(tcpopt_encode_smcr(p + 40, 8), 8);
+	memcpy(p + 40, "\1\1\xfe\6\xe2\xd4\xc3\xd9", 8);
 	for (int i = 0; i < 20; i += 2)
 		ip += (unsigned)p[i] << 8 | p[i + 1];
 	for (int i = 12; i < 48; i += 2)

@@ -64,17 +64,3 @@ START_TEST(every_truncation)
 	for (size_t len = 0; len < sizeof(opt); len++)
 		ck_assert_int_eq(tcpopt_find_smcr((struct span){ opt, len }), len <= 2 ? 0 : -EBADMSG);
 }
-
-START_TEST(encodes_as_linux_does)
-{
-	uint8_t b[TCPOPT_SMCR_PADDED_LEN] = { 0 }, golden[TCPOPT_SMCR_PADDED_LEN];
-
-	ck_assert_uint_eq(unhex("0101fe06e2d4c3d9", golden, sizeof(golden)), sizeof(golden));
-	for (size_t cap = 0; cap < sizeof(b); cap++) {
-		ck_assert_int_eq(tcpopt_encode_smcr(b, cap), -ENOSPC);
-		ck_assert_uint_eq(b[0], 0);
-	}
-	ck_assert_int_eq(tcpopt_encode_smcr(b, sizeof(b)), (int)sizeof(b));
-	ck_assert_mem_eq(b, golden, sizeof(b));
-	ck_assert_int_eq(tcpopt_find_smcr((struct span){ b, sizeof(b) }), 1);
-}
