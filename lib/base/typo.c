@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-static unsigned
-least(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
+#include "base/minmax.h"
 
 /* Characters to insert, remove, replace, or swap with the next one, to turn a into b; each is at most TYPO_WORD_MAX
  * long. */
@@ -22,9 +18,9 @@ distance(const char *a, const char *b)
 	for (unsigned i = 1; i <= a_len; i++) {
 		row[0] = i;
 		for (unsigned j = 1; j <= b_len; j++) {
-			row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+			row[j] = min_u32(min_u32(last[j], row[j - 1]) + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = least(row[j], before[j - 2] + 1);
+				row[j] = min_u32(row[j], before[j - 2] + 1);
 		}
 		unsigned *free_row = before;
 		before = last;

@@ -3,11 +3,7 @@
 
 #include <assert.h>
 
-static uint16_t
-min16(uint16_t a, uint16_t b)
-{
-	return a < b ? a : b;
-}
+#include "base/minmax.h"
 
 void
 depths_init(struct depths *d, const struct depths_config *cfg)
@@ -46,7 +42,7 @@ depths_adopt(struct depths *d, const struct depths_config *cfg, const struct enh
 			d->ird = answer->ord;
 	}
 	if (answer->ird != DEPTH_NONE && cfg->ord != DEPTH_NONE)
-		d->ord = min16(cfg->ord, answer->ird);
+		d->ord = min_u16(cfg->ord, answer->ird);
 	if (d->ord < cfg->ord_min) {
 		*why = "the peer's IRD is too small";
 		return ENHANCED_TERM_IRD;
@@ -76,12 +72,12 @@ depths_judge(struct depths *d, const struct depths_config *cfg, const struct enh
 	if (d->p2p)
 		d->rtr = offer->model & cfg->rtr ? offer->model & cfg->rtr : cfg->rtr;
 	if (offer->ord != DEPTH_NONE && cfg->ird != DEPTH_NONE) {
-		d->ird = min16(offer->ord, cfg->ird_max);
+		d->ird = min_u16(offer->ord, cfg->ird_max);
 		if (d->ird == 0 && d->rtr & RTR_READ)
 			d->ird = 1;
 	}
 	if (offer->ird != DEPTH_NONE && cfg->ord != DEPTH_NONE)
-		d->ord = min16(cfg->ord, offer->ird);
+		d->ord = min_u16(cfg->ord, offer->ird);
 	if (d->ord >= cfg->ord_min)
 		return true;
 	*why = "the peer's IRD is too small";

@@ -1,16 +1,10 @@
 /* FPDU decoder; see fpdu.h. */
 #include "iwarp/fpdu.h"
 
-static size_t
-be16(const uint8_t *p)
-{
-	return (size_t)p[0] << 8 | p[1];
-}
-
 int
 fpdu_rx_peek(const uint8_t *buf)
 {
-	size_t n = be16(buf);
+	size_t n = be16_get(buf);
 
 	return n == 0 || n > MPA_ULPDU_MAX ? FPDU_BAD_LENGTH : (int)n;
 }
@@ -30,7 +24,7 @@ strip_markers(struct fpdu_rx *rx, uint8_t *buf, size_t total, uint8_t **start)
 	for (; at < total; at += MPA_MARKER_STEP) {
 		size_t want = at < base ? 0 : at - base;
 
-		good = good && be16(buf + at + 2) == want;
+		good = good && be16_get(buf + at + 2) == want;
 		if (at > from) {
 			memmove(dst, buf + from, at - from);
 			dst += at - from;
