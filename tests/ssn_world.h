@@ -231,7 +231,7 @@ world_turn(struct world *w, enum ssn_kind kind, struct span bytes)
 {
 	w->waits = false;
 	if (kind == SSN_PLACED)
-		stream_placed(&w->stream);
+		w->stream.started = true;
 	else if (kind == SSN_CONTROL)
 		world_control(w, bytes);
 	else

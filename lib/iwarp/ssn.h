@@ -6,7 +6,7 @@
  * reported in DDP-SSN order, and permissions granted by earlier messages apply. doc/devices.md explains why bytes may
  * be placed early.
  *	if (ssn_in(q, stream, kind, number, bytes, &why) < 0)
- *		end the stream, with stream_fail_order()
+ *		end the stream, with stream_fail_llp(RDMA_STREAM)
  *	while ((kind = ssn_next(q, &bytes)) != SSN_NONE && it could be handled)
  *		ssn_advance(q);
  *	if (ssn_settle(q, &why) < 0)
@@ -38,7 +38,7 @@ enum ssn_kind {
 	SSN_NONE,    /* the next one has not arrived */
 	SSN_SEGMENT, /* a DDP segment */
 	SSN_CONTROL, /* a session control message: function code and private data */
-	SSN_PLACED,  /* a Write in place: call stream_placed() */
+	SSN_PLACED,  /* a Write in place: set `started` of the stream */
 };
 
 struct ssn {

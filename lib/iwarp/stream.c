@@ -9,36 +9,6 @@
 #include "base/pages.h"
 #include "base/ring.h"
 
-/* Terminate errors: layer, type and code (RFC 5040 4.8, RFC 5041 7, RFC 5044 8). */
-enum {
-	/* RDMAP: protection, operation */
-	RDMA_BAD_STAG = 0x0100,
-	RDMA_BOUNDS = 0x0101,
-	RDMA_ACCESS = 0x0102,
-	RDMA_STAG_STREAM = 0x0103,
-	RDMA_TO_WRAP = 0x0104,
-	RDMA_CANNOT_INVALIDATE = 0x0109,
-	RDMA_VERSION = 0x0205,
-	RDMA_OPCODE = 0x0206,
-	RDMA_STREAM = 0x0207, /* catastrophic, localized to the stream */
-	RDMA_UNSPECIFIED = 0x02ff,
-	/* DDP: tagged, untagged */
-	DDP_BAD_STAG = 0x1100,
-	DDP_BOUNDS = 0x1101,
-	DDP_STAG_STREAM = 0x1102,
-	DDP_TO_WRAP = 0x1103,
-	DDP_TAGGED_VERSION = 0x1104,
-	DDP_BAD_QN = 0x1201,
-	DDP_NO_BUFFER = 0x1202,
-	DDP_BAD_MSN = 0x1203,
-	DDP_BAD_MO = 0x1204,
-	DDP_TOO_LONG = 0x1205,
-	DDP_UNTAGGED_VERSION = 0x1206,
-	/* MPA; the caller sends its other codes */
-	MPA_ERROR = 0x2000,
-	MPA_BAD_LENGTH = 0x2003,
-};
-
 /* A segment during the checks. */
 struct seg {
 	struct ddp_hdr h;
@@ -139,17 +109,9 @@ fail_read(
 }
 
 void
-stream_fail_llp(struct stream *s, uint8_t code, struct rdmap_term *out)
+stream_fail_llp(struct stream *s, enum rdmap_error error, struct rdmap_term *out)
 {
-	(void)stream_fail(s, NULL, MPA_ERROR | code, out);
-}
-
-/* RFC 5043 has no error codes, and the LLP's only type has those of MPA (RFC 6580 3.3). DDP codes refer to a tagged or
- * untagged buffer, which a message out of order may not have. So SCTP errors use an RDMAP code. */
-void
-stream_fail_order(struct stream *s, struct rdmap_term *out)
-{
-	(void)stream_fail(s, NULL, RDMA_STREAM, out);
+	(void)stream_fail(s, NULL, error, out);
 }
 
 /* Maximum ULPDU of the layer below. */
@@ -338,12 +300,6 @@ stream_place_early(struct stream *s, const struct ddp_hdr *h, size_t payload_len
 	return h->version == DDP_VERSION && h->tagged && h->ulp_ctrl == rdmap_ctrl(RDMAP_WRITE) && payload_len > 0 &&
 	    DDP_TAGGED_LEN + payload_len <= ulpdu_max(s) &&
 	    stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, at) == STAG_OK;
-}
-
-void
-stream_placed(struct stream *s)
-{
-	s->started = true;
 }
 
 void

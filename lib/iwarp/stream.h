@@ -94,17 +94,16 @@ bool stream_flush_recv(struct stream *, struct stream_recv *out);
 enum stream_rx stream_ulpdu(struct stream *, struct span ulpdu, struct stream_ev *);
 
 /* Checks the header of a Write of payload_len bytes for placement before its turn (iwarp/ssn.h) or for reading straight
- * into place. True: bytes may be stored at *at as they arrive; stream_placed() when all are stored and the Write is
- * next. False: pass it as usual. */
+ * into place. True: bytes may be stored at *at as they arrive; `started` is set when all are stored and the Write
+ * is next. False: pass it as usual. */
 bool stream_place_early(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
-void stream_placed(struct stream *);
 /* The rest of such a Write must not be stored after all: makes the Terminate. */
 void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_len, struct rdmap_term *out);
 
-/* An error of the layer below: makes the Terminate for MPA error `code`. */
-void stream_fail_llp(struct stream *, uint8_t code, struct rdmap_term *out);
-/* Over SCTP: the peer's DDP-SSNs are invalid. */
-void stream_fail_order(struct stream *, struct rdmap_term *out);
+/* An error of the layer below: makes the Terminate. RFC 5043 has no error codes, and the LLP's only type has those of
+ * MPA (RFC 6580 3.3). DDP codes refer to a tagged or untagged buffer, which a message out of order may not have. So
+ * errors of SCTP are RDMA_STREAM. */
+void stream_fail_llp(struct stream *, enum rdmap_error, struct rdmap_term *out);
 
 /* -- outbound headers; one segment each -- */
 

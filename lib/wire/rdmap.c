@@ -45,57 +45,20 @@ rdmap_read_encode(const struct rdmap_read *v, uint8_t out[RDMAP_READ_LEN])
 	lay_read(&c, &copy);
 }
 
-struct term_name {
-	uint8_t layer, etype, code;
-	const char *str;
-};
+#define ERROR_ROW(name, number, words) { number, words },
 
-/* RFC 5040 4.8, RFC 5041 7, RFC 5044 8, RFC 6581 8. */
-static const struct term_name term_names[] = {
-	{ 0, 1, 0x00, "remote protection error: invalid STag" },
-	{ 0, 1, 0x01, "remote protection error: base or bounds" },
-	{ 0, 1, 0x02, "remote protection error: access rights" },
-	{ 0, 1, 0x03, "remote protection error: STag not associated with the stream" },
-	{ 0, 1, 0x04, "remote protection error: TO wrap" },
-	{ 0, 1, 0x09, "remote protection error: STag cannot be invalidated" },
-	{ 0, 1, 0xff, "remote protection error" },
-	{ 0, 2, 0x05, "remote operation error: invalid RDMAP version" },
-	{ 0, 2, 0x06, "remote operation error: unexpected opcode" },
-	{ 0, 2, 0x07, "remote operation error: catastrophic for the stream" },
-	{ 0, 2, 0x08, "remote operation error: catastrophic" },
-	{ 0, 2, 0x09, "remote operation error: STag cannot be invalidated" },
-	{ 0, 2, 0xff, "remote operation error" },
-	{ 1, 0, 0x00, "DDP: local catastrophic error" },
-	{ 1, 1, 0x00, "DDP tagged buffer: invalid STag" },
-	{ 1, 1, 0x01, "DDP tagged buffer: base or bounds" },
-	{ 1, 1, 0x02, "DDP tagged buffer: STag not associated with the stream" },
-	{ 1, 1, 0x03, "DDP tagged buffer: TO wrap" },
-	{ 1, 1, 0x04, "DDP tagged buffer: invalid DDP version" },
-	{ 1, 2, 0x01, "DDP untagged buffer: invalid queue number" },
-	{ 1, 2, 0x02, "DDP untagged buffer: no buffer available" },
-	{ 1, 2, 0x03, "DDP untagged buffer: invalid MSN" },
-	{ 1, 2, 0x04, "DDP untagged buffer: invalid MO" },
-	{ 1, 2, 0x05, "DDP untagged buffer: message too long" },
-	{ 1, 2, 0x06, "DDP untagged buffer: invalid DDP version" },
-	{ 2, 0, 0x01, "MPA: TCP connection lost" },
-	{ 2, 0, 0x02, "MPA: CRC error" },
-	{ 2, 0, 0x03, "MPA: marker and length field disagree" },
-	{ 2, 0, 0x04, "MPA: invalid start-up frame" },
-	{ 2, 0, 0x05, "MPA: local catastrophic error" },
-	{ 2, 0, 0x06, "MPA: insufficient IRD" },
-	{ 2, 0, 0x07, "MPA: no matching RTR option" },
-};
-
-/* The name of an error, or NULL. */
+/* The words of an error, or NULL. */
 static const char *
-rdmap_find_name(unsigned layer, unsigned etype, unsigned code)
+find_words(unsigned error)
 {
-	for (size_t i = 0; i < sizeof(term_names) / sizeof(term_names[0]); i++) {
-		const struct term_name *n = &term_names[i];
+	static const struct {
+		uint16_t error;
+		const char *words;
+	} rows[] = { RDMAP_ERRORS(ERROR_ROW) };
 
-		if (n->layer == layer && n->etype == etype && n->code == code)
-			return n->str;
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].error == error)
+			return rows[i].words;
 	return NULL;
 }
 
@@ -103,19 +66,20 @@ rdmap_find_name(unsigned layer, unsigned etype, unsigned code)
 static void
 term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 {
-	t->layer = kind >> 4;
-	t->etype = kind & 0x0f;
+	const uint8_t swapped = (uint8_t)(kind << 4 | kind >> 4);
+
 	if (flags == 0)
-		t->swapped = rdmap_find_name(t->layer, t->etype, t->code) == NULL &&
-		    rdmap_find_name(t->etype, t->layer, t->code) != NULL;
+		t->swapped = find_words((unsigned)kind << 8 | t->code) == NULL &&
+		    find_words((unsigned)swapped << 8 | t->code) != NULL;
 	else
 		t->swapped = (flags & 0xe0) == 0 && (flags & 0x07) != 0;
 	if (t->swapped) {
-		t->layer = kind & 0x0f;
-		t->etype = kind >> 4;
+		kind = swapped;
 		flags = (uint8_t)((flags & SIW_M ? TERM_M : 0) | (flags & SIW_D ? TERM_D : 0) |
 		    (flags & SIW_R ? TERM_R : 0));
 	}
+	t->layer = kind >> 4;
+	t->etype = kind & 0x0f;
 	t->has_len = (flags & TERM_M) != 0;
 	t->has_ddp = (flags & TERM_D) != 0;
 	t->has_read = (flags & TERM_R) != 0;
@@ -186,9 +150,9 @@ const char *
 rdmap_term_str(uint8_t layer, uint8_t etype, uint8_t code)
 {
 	static const char *const layers[] = { "RDMAP error", "DDP error", "MPA error" };
-	const char *name = rdmap_find_name(layer, etype, code);
+	const char *words = find_words((unsigned)layer << 12 | (unsigned)etype << 8 | code);
 
-	if (name == NULL)
-		name = layer < sizeof(layers) / sizeof(layers[0]) ? layers[layer] : "unknown error";
-	return name;
+	if (words != NULL)
+		return words;
+	return layer < sizeof(layers) / sizeof(layers[0]) ? layers[layer] : "unknown error";
 }

@@ -149,7 +149,7 @@ come(const struct world_msg *m, uint16_t number)
 		/* An honest peer can only have sent too much. */
 		FUZZ_CHECK(lied || w->ssn.held >= w->ssn.cfg.held_max);
 		lied = true;
-		stream_fail_order(&w->stream, &term);
+		stream_fail_llp(&w->stream, RDMA_STREAM, &term);
 		world_note_term(w, STREAM_RX_ERROR, &term);
 	}
 	return !w->over;

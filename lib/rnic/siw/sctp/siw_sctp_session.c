@@ -127,7 +127,7 @@ out_of_order(struct siw_qp *qp, const char *why)
 {
 	struct rdmap_term term;
 
-	stream_fail_order(&qp->stream, &term);
+	stream_fail_llp(&qp->stream, RDMA_STREAM, &term);
 	(void)ddp_session_fail(&qp->sctp->session, why);
 	break_by(qp, &term);
 }
@@ -176,7 +176,7 @@ segment_in(struct siw_qp *qp, enum ssn_kind kind, struct span bytes)
 		return SIW_SEG_END;
 	}
 	if (kind == SSN_PLACED)
-		stream_placed(&qp->stream);
+		qp->stream.started = true;
 	else
 		how = siw_segment_in(qp, bytes);
 	qp->dev->stats.fpdus_received += how == SIW_SEG_TAKEN;

@@ -76,7 +76,7 @@ rx_decode(struct siw_qp *qp)
 			struct rdmap_term term;
 
 			qp->dev->stats.crc_errors += crc;
-			stream_fail_llp(&qp->stream, (uint8_t)-used, &term);
+			stream_fail_llp(&qp->stream, crc ? MPA_BAD_CRC : MPA_BAD_LENGTH, &term);
 			siw_qp_break(
 			    qp, crc ? "CRC error" : "invalid FPDU framing by the peer", RNIC_WC_LOCAL_ERR, &term);
 			return false;
@@ -112,7 +112,7 @@ rx_took(struct siw_qp *qp, size_t n)
 		/* The Write is complete; the bytes after it are in the buffer. */
 		t->rx_off = t->rx_place_tail;
 		t->rx_place_tail = 0;
-		stream_placed(&qp->stream);
+		qp->stream.started = true;
 		qp->dev->stats.fpdus_received++;
 		if (!siw_rx_started(qp))
 			return;

@@ -554,7 +554,7 @@ START_LOOP_TEST(peers_terminate, 0, 2)
 
 START_TEST(llp_errors)
 {
-	stream_fail_llp(&s, 2, &ev.term);
+	stream_fail_llp(&s, MPA_BAD_CRC, &ev.term);
 	expect_term(STREAM_RX_ERROR, 2, 0, 2);
 }
 
@@ -593,7 +593,7 @@ START_LOOP_TEST(no_header_over_sctp, 0, 14)
 START_TEST(no_order_over_sctp)
 {
 	s.cfg.llp = STREAM_SCTP;
-	stream_fail_order(&s, &ev.term);
+	stream_fail_llp(&s, RDMA_STREAM, &ev.term);
 	expect_llp_term(STREAM_RX_ERROR, 0, 2, 7);
 	ck_assert_str_eq(rdmap_term_str(0, 2, 7), "remote operation error: catastrophic for the stream");
 }
