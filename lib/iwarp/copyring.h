@@ -11,7 +11,7 @@ struct copyring {
 	uint8_t *mem; /* of pages, owned by the user of the ring */
 	uint32_t size;
 	uint32_t head; /* end of the newest run */
-	uint32_t tail; /* end of the newest released run; the user of the ring keeps the ends of its runs */
+	uint32_t tail; /* end of the newest released run, set by the user of the ring, which keeps the ends */
 	struct pages_use used;
 };
 
@@ -35,13 +35,6 @@ copyring_take(struct copyring *r, size_t n)
 	r->head += (uint32_t)n;
 	pages_touch(&r->used, r->head);
 	return at;
-}
-
-/* Releases the runs up to this end. */
-static inline void
-copyring_free(struct copyring *r, uint32_t end)
-{
-	r->tail = end;
 }
 
 /* Releases all runs. */

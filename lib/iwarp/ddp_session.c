@@ -9,53 +9,29 @@
 
 /* -- states -- */
 
+/* From both states in which the Initiate is not yet answered. */
+#define ANSWERED                                                                                              \
+	(BIT(DDP_SESSION_OPEN) | BIT(DDP_SESSION_ENDING) | BIT(DDP_SESSION_ENDED) | BIT(DDP_SESSION_FAILED) | \
+	    BIT(DDP_SESSION_CLOSED))
+
 static const struct {
 	unsigned calls; /* BIT(enum ddp_session_call): calls allowed */
 	unsigned next;  /* BIT(enum ddp_session_state) */
 	enum ddp_session_state after_terminate;
 } states[DDP_SESSION_STATE_CNT] = {
-	[DDP_SESSION_IDLE] = {
-		.calls = BIT(DDP_SESSION_INITIATE),
-		.next = BIT(DDP_SESSION_INITIATED) | BIT(DDP_SESSION_FAILED),
-	},
-	[DDP_SESSION_WAITING] = {
-		.next = BIT(DDP_SESSION_ASKED) | BIT(DDP_SESSION_FAILED),
-	},
-	[DDP_SESSION_INITIATED] = {
-		.calls = BIT(DDP_SESSION_TERMINATE),
-		.next = BIT(DDP_SESSION_OPEN) | BIT(DDP_SESSION_ENDING) | BIT(DDP_SESSION_ENDED) |
-		    BIT(DDP_SESSION_FAILED) | BIT(DDP_SESSION_CLOSED),
-		.after_terminate = DDP_SESSION_ENDING,
-	},
-	[DDP_SESSION_ASKED] = {
-		.calls = BIT(DDP_SESSION_ACCEPT) | BIT(DDP_SESSION_REJECT) | BIT(DDP_SESSION_TERMINATE),
-		.next = BIT(DDP_SESSION_OPEN) | BIT(DDP_SESSION_ENDING) | BIT(DDP_SESSION_ENDED) |
-		    BIT(DDP_SESSION_FAILED) | BIT(DDP_SESSION_CLOSED),
-		.after_terminate = DDP_SESSION_ENDING,
-	},
-	[DDP_SESSION_OPEN] = {
-		.calls = BIT(DDP_SESSION_SEGMENT) | BIT(DDP_SESSION_TERMINATE),
-		.next = BIT(DDP_SESSION_ENDING) | BIT(DDP_SESSION_ENDED) | BIT(DDP_SESSION_BROKEN),
-		.after_terminate = DDP_SESSION_ENDING,
-	},
-	[DDP_SESSION_ENDING] = {
-		.next = BIT(DDP_SESSION_CLOSED),
-	},
-	[DDP_SESSION_ENDED] = {
-		.calls = BIT(DDP_SESSION_TERMINATE),
-		.next = BIT(DDP_SESSION_FAILED) | BIT(DDP_SESSION_CLOSED),
-		.after_terminate = DDP_SESSION_CLOSED,
-	},
-	[DDP_SESSION_BROKEN] = {
-		.calls = BIT(DDP_SESSION_SEGMENT) | BIT(DDP_SESSION_TERMINATE),
-		.next = BIT(DDP_SESSION_FAILED) | BIT(DDP_SESSION_CLOSED),
-		.after_terminate = DDP_SESSION_CLOSED,
-	},
-	[DDP_SESSION_FAILED] = {
-		.calls = BIT(DDP_SESSION_TERMINATE),
-		.next = BIT(DDP_SESSION_CLOSED),
-		.after_terminate = DDP_SESSION_CLOSED,
-	},
+	[DDP_SESSION_IDLE] = { BIT(DDP_SESSION_INITIATE), BIT(DDP_SESSION_INITIATED) | BIT(DDP_SESSION_FAILED), 0 },
+	[DDP_SESSION_WAITING] = { 0, BIT(DDP_SESSION_ASKED) | BIT(DDP_SESSION_FAILED), 0 },
+	[DDP_SESSION_INITIATED] = { BIT(DDP_SESSION_TERMINATE), ANSWERED, DDP_SESSION_ENDING },
+	[DDP_SESSION_ASKED] = { BIT(DDP_SESSION_ACCEPT) | BIT(DDP_SESSION_REJECT) | BIT(DDP_SESSION_TERMINATE),
+	    ANSWERED, DDP_SESSION_ENDING },
+	[DDP_SESSION_OPEN] = { BIT(DDP_SESSION_SEGMENT) | BIT(DDP_SESSION_TERMINATE),
+	    BIT(DDP_SESSION_ENDING) | BIT(DDP_SESSION_ENDED) | BIT(DDP_SESSION_BROKEN), DDP_SESSION_ENDING },
+	[DDP_SESSION_ENDING] = { 0, BIT(DDP_SESSION_CLOSED), 0 },
+	[DDP_SESSION_ENDED] = { BIT(DDP_SESSION_TERMINATE), BIT(DDP_SESSION_FAILED) | BIT(DDP_SESSION_CLOSED),
+	    DDP_SESSION_CLOSED },
+	[DDP_SESSION_BROKEN] = { BIT(DDP_SESSION_SEGMENT) | BIT(DDP_SESSION_TERMINATE),
+	    BIT(DDP_SESSION_FAILED) | BIT(DDP_SESSION_CLOSED), DDP_SESSION_CLOSED },
+	[DDP_SESSION_FAILED] = { BIT(DDP_SESSION_TERMINATE), BIT(DDP_SESSION_CLOSED), DDP_SESSION_CLOSED },
 	/* [DDP_SESSION_CLOSED]: none */
 };
 
@@ -85,26 +61,16 @@ ddp_session_may(const struct ddp_session *s, enum ddp_session_call call)
 
 /* -- what arrives -- */
 
-/* Inputs: control messages by function, and the following. */
+/* Inputs: control messages by function, and segments. */
 enum {
 	SEGMENT = SCTP_DDP_FUNCTION_CNT,
-	MALFORMED,
 	INPUT_CNT,
 };
-
-#define REST_PASSED_OVER                                                                                      \
-	[SCTP_DDP_NEGOTIATE] = DDP_SESSION_EV_NONE, [SCTP_DDP_INITIATE] = DDP_SESSION_EV_NONE,                \
-	[SCTP_DDP_ACCEPT] = DDP_SESSION_EV_NONE, [SCTP_DDP_REJECT] = DDP_SESSION_EV_NONE,                     \
-	[SCTP_DDP_ENHANCED_INITIATE] = DDP_SESSION_EV_NONE, [SCTP_DDP_ENHANCED_ACCEPT] = DDP_SESSION_EV_NONE, \
-	[SCTP_DDP_ENHANCED_REJECT] = DDP_SESSION_EV_NONE, [SEGMENT] = DDP_SESSION_EV_NONE,                    \
-	[MALFORMED] = DDP_SESSION_EV_NONE
 
 /* The legal sequences, from the receiver's side. The state implies the role until the session is open; afterwards the
  * role does not matter. An input without entry is a protocol error of the peer: EV_FAILED is 0. */
 static const enum ddp_session_event rules[DDP_SESSION_STATE_CNT][INPUT_CNT] = {
-	[DDP_SESSION_IDLE] = {
-		[SCTP_DDP_NEGOTIATE] = DDP_SESSION_EV_NEGOTIATE,
-	},
+	[DDP_SESSION_IDLE] = { [SCTP_DDP_NEGOTIATE] = DDP_SESSION_EV_NEGOTIATE },
 	[DDP_SESSION_WAITING] = {
 		[SCTP_DDP_NEGOTIATE] = DDP_SESSION_EV_NEGOTIATE,
 		[SCTP_DDP_INITIATE] = DDP_SESSION_EV_ASKED,
@@ -118,19 +84,21 @@ static const enum ddp_session_event rules[DDP_SESSION_STATE_CNT][INPUT_CNT] = {
 		[SCTP_DDP_ENHANCED_REJECT] = DDP_SESSION_EV_REJECTED,
 		[SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED,
 	},
-	[DDP_SESSION_ASKED] = {
-		[SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED,
-	},
-	[DDP_SESSION_OPEN] = {
-		[SEGMENT] = DDP_SESSION_EV_SEGMENT,
-		[SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED,
-	},
-	[DDP_SESSION_ENDING] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED },
-	/* [DDP_SESSION_ENDED]: none */
-	[DDP_SESSION_BROKEN] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_NONE },
-	[DDP_SESSION_FAILED] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_NONE },
-	[DDP_SESSION_CLOSED] = { REST_PASSED_OVER, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_NONE },
+	[DDP_SESSION_ASKED] = { [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED },
+	[DDP_SESSION_OPEN] = { [SEGMENT] = DDP_SESSION_EV_SEGMENT, [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED },
+	[DDP_SESSION_ENDING] = { [SCTP_DDP_TERMINATE] = DDP_SESSION_EV_TERMINATED },
 };
+
+/* The peer may not know yet that the session is over: what has no entry is ignored. */
+#define OVER (BIT(DDP_SESSION_ENDING) | BIT(DDP_SESSION_BROKEN) | BIT(DDP_SESSION_FAILED) | BIT(DDP_SESSION_CLOSED))
+
+static enum ddp_session_event
+rule_of(enum ddp_session_state state, unsigned input)
+{
+	enum ddp_session_event ev = rules[state][input];
+
+	return ev == DDP_SESSION_EV_FAILED && (BIT(state) & OVER) != 0 ? DDP_SESSION_EV_NONE : ev;
+}
 
 static enum ddp_session_event
 fail(struct ddp_session *s, const char *why, uint8_t term_code)
@@ -143,19 +111,6 @@ fail(struct ddp_session *s, const char *why, uint8_t term_code)
 		set_state(s, DDP_SESSION_FAILED);
 	}
 	return DDP_SESSION_EV_FAILED;
-}
-
-static const char *
-why_malformed(int rc)
-{
-	switch (rc) {
-	case -ENOTSUP:
-		return "unknown session control function";
-	case -EMSGSIZE:
-		return "session control message with more than 512 bytes of private data";
-	default:
-		return "truncated session control message";
-	}
 }
 
 static const char *
@@ -179,15 +134,6 @@ why_illegal(enum ddp_session_state state, unsigned input)
 	if (initiate && (state == DDP_SESSION_IDLE || state == DDP_SESSION_INITIATED))
 		return "both sides initiate the session";
 	return out_of_turn[input];
-}
-
-static enum ddp_session_event
-negotiate_in(struct ddp_session *s)
-{
-	if (s->negotiates == DDP_SESSION_NEGOTIATES_MAX)
-		return fail(s, "too many Negotiates", ENHANCED_TERM_LOCAL);
-	s->negotiates++;
-	return DDP_SESSION_EV_NEGOTIATE;
 }
 
 static enum ddp_session_event
@@ -220,16 +166,6 @@ accept_in(struct ddp_session *s, const struct sctp_ddp_control *c)
 }
 
 static enum ddp_session_event
-reject_in(struct ddp_session *s, const struct sctp_ddp_control *c)
-{
-	if (c->has_block)
-		depths_note_peer(&s->depths, &c->enh);
-	s->why = "rejected by the peer";
-	set_state(s, DDP_SESSION_CLOSED);
-	return DDP_SESSION_EV_REJECTED;
-}
-
-static enum ddp_session_event
 terminate_in(struct ddp_session *s)
 {
 	if (s->state == DDP_SESSION_ENDING) {
@@ -245,17 +181,24 @@ terminate_in(struct ddp_session *s)
 static enum ddp_session_event
 act_on(struct ddp_session *s, const struct sctp_ddp_control *c)
 {
-	switch (rules[s->state][c->function]) {
+	switch (rule_of(s->state, c->function)) {
 	case DDP_SESSION_EV_FAILED:
 		return fail(s, why_illegal(s->state, c->function), ENHANCED_TERM_LOCAL);
 	case DDP_SESSION_EV_NEGOTIATE:
-		return negotiate_in(s);
+		if (s->negotiates == DDP_SESSION_NEGOTIATES_MAX)
+			return fail(s, "too many Negotiates", ENHANCED_TERM_LOCAL);
+		s->negotiates++;
+		return DDP_SESSION_EV_NEGOTIATE;
 	case DDP_SESSION_EV_ASKED:
 		return initiate_in(s, c);
 	case DDP_SESSION_EV_ACCEPTED:
 		return accept_in(s, c);
 	case DDP_SESSION_EV_REJECTED:
-		return reject_in(s, c);
+		if (c->has_block)
+			depths_note_peer(&s->depths, &c->enh);
+		s->why = "rejected by the peer";
+		set_state(s, DDP_SESSION_CLOSED);
+		return DDP_SESSION_EV_REJECTED;
 	case DDP_SESSION_EV_TERMINATED:
 		return terminate_in(s);
 	case DDP_SESSION_EV_NONE:
@@ -274,7 +217,10 @@ ddp_session_control_in(struct ddp_session *s, struct span body, struct span *pd)
 
 	*pd = (struct span){ 0 };
 	if (rc < 0)
-		return ddp_session_fail(s, why_malformed(rc));
+		return ddp_session_fail(s,
+		    rc == -ENOTSUP        ? "unknown session control function"
+		        : rc == -EMSGSIZE ? "session control message with more than 512 bytes of private data"
+		                          : "truncated session control message");
 	ev = act_on(s, &c);
 	if (ev != DDP_SESSION_EV_FAILED && ev != DDP_SESSION_EV_NONE)
 		*pd = c.pd;
@@ -284,17 +230,15 @@ ddp_session_control_in(struct ddp_session *s, struct span body, struct span *pd)
 enum ddp_session_event
 ddp_session_segment_in(struct ddp_session *s)
 {
-	if (rules[s->state][SEGMENT] == DDP_SESSION_EV_FAILED)
-		return fail(s, why_illegal(s->state, SEGMENT), ENHANCED_TERM_LOCAL);
-	return rules[s->state][SEGMENT];
+	enum ddp_session_event ev = rule_of(s->state, SEGMENT);
+
+	return ev == DDP_SESSION_EV_FAILED ? fail(s, why_illegal(s->state, SEGMENT), ENHANCED_TERM_LOCAL) : ev;
 }
 
 enum ddp_session_event
 ddp_session_fail(struct ddp_session *s, const char *why)
 {
-	if (rules[s->state][MALFORMED] == DDP_SESSION_EV_FAILED)
-		return fail(s, why, ENHANCED_TERM_LOCAL);
-	return DDP_SESSION_EV_NONE;
+	return (BIT(s->state) & OVER) != 0 ? DDP_SESSION_EV_NONE : fail(s, why, ENHANCED_TERM_LOCAL);
 }
 
 /* -- what is sent -- */

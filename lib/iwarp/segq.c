@@ -35,45 +35,23 @@ segq_room(const struct segq *q, size_t len)
 	return q->head - q->tail < SEGQ_MSGS && (len > SEGQ_COPY_MAX || copyring_room(&q->ring, len));
 }
 
-static struct segq_msg *
-append(struct segq *q, size_t len)
+void
+segq_put(struct segq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 {
 	struct segq_msg *m = &q->msgs[q->head++ % SEGQ_MSGS];
 
 	assert(q->head - q->tail <= SEGQ_MSGS);
-	*m = (struct segq_msg){ 0 };
-	q->bytes += len;
-	return m;
-}
-
-/* Copies the payload into the ring as one piece. */
-static void
-copy(struct segq *q, struct segq_msg *m, const struct txq_payload *p)
-{
-	uint8_t *at = copyring_take(&q->ring, p->len);
-
-	m->payload = (struct txq_payload){ .cnt = 1, .len = p->len, .v = { { .iov_base = at, .iov_len = p->len } } };
-	m->in_ring = true;
-	m->ring_end = q->ring.head;
-	for (unsigned i = 0; i < p->cnt; i++) {
-		if (p->v[i].iov_len == 0)
-			continue; /* its base may be NULL, which memcpy does not allow */
-		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
-		at += p->v[i].iov_len;
-	}
-}
-
-void
-segq_put(struct segq *q, const struct ddp_hdr *h, const struct txq_payload *p)
-{
-	struct segq_msg *m = append(q, p->len);
-
 	assert(p->cnt <= TXQ_PIECES_MAX);
-	m->hdr = *h;
-	if (p->len <= SEGQ_COPY_MAX)
-		copy(q, m, p);
-	else
-		m->payload = *p;
+	*m = (struct segq_msg){ .hdr = *h, .payload = *p };
+	q->bytes += p->len;
+	if (p->len <= SEGQ_COPY_MAX) {
+		uint8_t *at = copyring_take(&q->ring, p->len);
+
+		(void)txq_payload_copy(p, at);
+		m->payload = (struct txq_payload){ .cnt = 1, .len = p->len, .v = { { at, p->len } } };
+		m->in_ring = true;
+		m->ring_end = q->ring.head;
+	}
 }
 
 /* -- next message -- */
@@ -148,7 +126,7 @@ segq_sent(struct segq *q)
 	q->off = 0;
 	q->tail++;
 	if (m->in_ring)
-		copyring_free(&q->ring, m->ring_end);
+		q->ring.tail = m->ring_end;
 	if (segq_empty(q))
 		copyring_clear(&q->ring);
 }

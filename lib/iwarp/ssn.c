@@ -87,14 +87,6 @@ ssn_hold(struct ssn *q, enum ssn_kind kind, uint16_t number, struct span bytes)
 	set_ahead(q, number, idx);
 }
 
-static void
-ssn_let_go(struct ssn *q, uint16_t idx)
-{
-	slot_at(q, (uint16_t)(idx - 1))->free_next = q->slot_free;
-	q->slot_free = idx;
-	q->held--;
-}
-
 /* -- input -- */
 
 /* Places a Write if it is valid. */
@@ -194,8 +186,11 @@ ssn_advance(struct ssn *q)
 		uint16_t *what = window_at(q, q->next);
 
 		assert(q->ahead > 0 && *what != 0);
-		if (*what != WINDOW_PLACED)
-			ssn_let_go(q, *what);
+		if (*what != WINDOW_PLACED) {
+			slot_at(q, (uint16_t)(*what - 1))->free_next = q->slot_free;
+			q->slot_free = *what;
+			q->held--;
+		}
 		*what = 0;
 		q->ahead--;
 	}

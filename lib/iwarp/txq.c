@@ -57,6 +57,18 @@ txq_room(const struct txq *q, size_t payload_len)
 	return q->seg_head - q->seg_tail <= TXQ_SEGS - (TXQ_PIECES_MAX + 2) && copyring_room(&q->ring, need);
 }
 
+uint8_t *
+txq_payload_copy(const struct txq_payload *p, uint8_t *at)
+{
+	for (unsigned i = 0; i < p->cnt; i++) {
+		if (p->v[i].iov_len == 0)
+			continue; /* its base may be NULL, which memcpy does not allow */
+		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
+		at += p->v[i].iov_len;
+	}
+	return at;
+}
+
 static void
 seg_put(struct txq *q, const uint8_t *ptr, size_t len, bool in_ring)
 {
@@ -83,8 +95,7 @@ txq_put_header(uint8_t *at, const struct ddp_hdr *h, size_t payload_len)
 	size_t n = ddp_encode(h, at + MPA_LEN_LEN);
 	size_t ulpdu_len = n + payload_len;
 
-	at[0] = (uint8_t)(ulpdu_len >> 8);
-	at[1] = (uint8_t)ulpdu_len;
+	be16_put(at, (uint16_t)ulpdu_len);
 	return MPA_LEN_LEN + n;
 }
 
@@ -107,12 +118,7 @@ put_packed(struct txq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 	uint8_t *fpdu = copyring_take(&q->ring, len), *at = fpdu + hdr_len;
 
 	(void)txq_put_header(fpdu, h, p->len);
-	for (unsigned i = 0; i < p->cnt; i++) {
-		if (p->v[i].iov_len == 0)
-			continue; /* its base may be NULL, which memcpy does not allow */
-		memcpy(at, p->v[i].iov_base, p->v[i].iov_len);
-		at += p->v[i].iov_len;
-	}
+	at = txq_payload_copy(p, at);
 	memset(at, 0, pad);
 	at += pad;
 	put_crc(q, at, q->crc ? mpa_crc_update(MPA_CRC_INIT, fpdu, len - MPA_CRC_LEN) : 0);
@@ -163,9 +169,7 @@ marked_marker(struct marked *m)
 
 	if (m->pos % MPA_MARKER_STEP != 0)
 		return;
-	m->at[0] = m->at[1] = 0;
-	m->at[2] = (uint8_t)(ptr >> 8);
-	m->at[3] = (uint8_t)ptr;
+	be32_put(m->at, ptr & UINT16_MAX);
 	m->at += MPA_MARKER_LEN;
 	m->pos += MPA_MARKER_LEN;
 }
@@ -254,7 +258,7 @@ txq_sent(struct txq *q, size_t n)
 		}
 		n -= s->len;
 		if (s->in_ring)
-			copyring_free(&q->ring, s->ring_end);
+			q->ring.tail = s->ring_end;
 		q->seg_tail++;
 	}
 	if (txq_empty(q))

@@ -56,6 +56,9 @@ struct txq_payload {
 	struct iovec v[TXQ_PIECES_MAX];
 };
 
+/* Copies the pieces to `at`; returns the end of the copy. */
+uint8_t *txq_payload_copy(const struct txq_payload *, uint8_t *at);
+
 /* Queues one FPDU; txq_room() must be true. */
 void txq_put(struct txq *, const struct ddp_hdr *, const struct txq_payload *);
 
