@@ -34,7 +34,7 @@ parse_eid(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 static const char *
 format_eid(const void *eid, char buf[CONFIG_TARGET_STR_MAX])
 {
-	clc_eid_str(eid, buf);
+	clc_field_str(eid, buf);
 	return buf;
 }
 

@@ -37,8 +37,8 @@ peer_info(const struct lgr *lgr)
 	};
 
 	if (lgr->version >= 2) {
-		clc_eid_str(&lgr->terms.eid, info.eid);
-		clc_host_str(lgr->terms.peer_host, info.host);
+		clc_field_str(lgr->terms.eid.b, info.eid);
+		clc_field_str(lgr->terms.peer_host, info.host);
 	}
 	return info;
 }

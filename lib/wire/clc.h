@@ -2,10 +2,6 @@
  * IBM's "Shared Memory Communications Version 2". Bytes <-> host structs; pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 
 #define CLC_HDR_LEN 8
@@ -18,8 +14,9 @@
 #define CLC_MAX_IPV6 8           /* RFC 7609 A.2.2 */
 #define CLC_MAX_SIZE_CODE_SENT 8 /* 4 MiB, to an smcrd; RFC 7609 A.2.3 allows 5 (512 KiB); Linux may send up to 15 */
 /* Version 2 */
-#define CLC_EID_LEN 32
-#define CLC_HOST_LEN 32
+#define CLC_FIELD_LEN 32 /* of the two fields of text */
+#define CLC_EID_LEN CLC_FIELD_LEN
+#define CLC_HOST_LEN CLC_FIELD_LEN
 #define CLC_MAX_EIDS 8
 #define CLC_MAX_GIDS 8
 #define CLC_RELEASE 1 /* 2.1: limits of connections and links are negotiated */
@@ -90,9 +87,8 @@ bool clc_eid_is_valid(const struct clc_eid *eid);
 /* 0, or -EINVAL unless text is 1..32 capital letters, digits, '.' and '-'. It must begin with a letter or digit, and
  * must not have ".." (rules of `smcr ueid add`). *out is untouched on failure. */
 int clc_eid_parse(const char *text, struct clc_eid *out) __attribute__((warn_unused_result));
-/* Without padding; unprintable bytes are replaced. */
-void clc_eid_str(const struct clc_eid *eid, char text[CLC_EID_LEN + 1]);
-void clc_host_str(const uint8_t host[CLC_HOST_LEN], char text[CLC_HOST_LEN + 1]);
+/* An EID or host name as one word: without its padding of blanks or zeroes, with '?' for other characters. */
+void clc_field_str(const uint8_t field[CLC_FIELD_LEN], char text[CLC_FIELD_LEN + 1]);
 /* The matching element of `eids`, or NULL. */
 const struct clc_eid *clc_eid_find(const struct clc_eid *eids, size_t cnt, const struct clc_eid *wanted);
 /* The first of ours that is in theirs, as Linux selects it; NULL: none in common. */

@@ -2,8 +2,9 @@
 #include "wire/clc.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/str.h"
 
 /* -- enterprise ids and host names -- */
 
@@ -44,27 +45,16 @@ clc_eid_parse(const char *text, struct clc_eid *out)
 	return 0;
 }
 
-/* A field padded with blanks or zeroes as one word: without padding, and with '?' for other characters. */
-static void
-field_str(const uint8_t *field, size_t len, char *text)
+void
+clc_field_str(const uint8_t field[CLC_FIELD_LEN], char text[CLC_FIELD_LEN + 1])
 {
+	size_t len = CLC_FIELD_LEN;
+
 	while (len > 0 && (field[len - 1] == ' ' || field[len - 1] == '\0'))
 		len--;
 	for (size_t i = 0; i < len; i++)
 		text[i] = (char)(field[i] > ' ' && field[i] < 0x7f ? field[i] : '?');
 	text[len] = '\0';
-}
-
-void
-clc_eid_str(const struct clc_eid *eid, char text[CLC_EID_LEN + 1])
-{
-	field_str(eid->b, sizeof(eid->b), text);
-}
-
-void
-clc_host_str(const uint8_t host[CLC_HOST_LEN], char text[CLC_HOST_LEN + 1])
-{
-	field_str(host, CLC_HOST_LEN, text);
 }
 
 const struct clc_eid *
@@ -90,16 +80,11 @@ clc_eid_common(const struct clc_eid *ours, size_t our_cnt, const struct clc_eid 
 const char *
 clc_os_str(unsigned os)
 {
-	switch (os) {
-	case CLC_OS_ZOS:
-		return "z/OS";
-	case CLC_OS_LINUX:
-		return "Linux";
-	case CLC_OS_AIX:
-		return "AIX";
-	default:
-		return "unknown";
-	}
+	static const char *const names[] = {
+		"unknown", [CLC_OS_ZOS] = "z/OS", [CLC_OS_LINUX] = "Linux", [CLC_OS_AIX] = "AIX"
+	};
+
+	return names[os < sizeof(names) / sizeof(names[0]) ? os : 0];
 }
 
 #define DIAG_ROW(name, number, words) { number, words },
@@ -123,31 +108,24 @@ clc_diag_str(uint32_t diag)
 const char *
 clc_transport_str(unsigned bit)
 {
-	switch (bit) {
-	case CLC_TRANSPORT_ROCE:
-		return "roce";
-	case CLC_TRANSPORT_IWARP:
-		return "iwarp";
-	case CLC_TRANSPORT_IWARP_SCTP:
-		return "iwarp-sctp";
-	case CLC_TRANSPORT_IWARP_SCTP_UDP:
-		return "iwarp-sctp-udp";
-	default:
-		return NULL;
-	}
+	static const char *const names[] = {
+		[CLC_TRANSPORT_ROCE] = "roce",
+		[CLC_TRANSPORT_IWARP] = "iwarp",
+		[CLC_TRANSPORT_IWARP_SCTP] = "iwarp-sctp",
+		[CLC_TRANSPORT_IWARP_SCTP_UDP] = "iwarp-sctp-udp",
+	};
+
+	return bit < sizeof(names) / sizeof(names[0]) ? names[bit] : NULL;
 }
 
 void
 clc_transports_str(unsigned transports, char text[CLC_TRANSPORTS_STR_MAX])
 {
-	size_t len = 0;
-
 	text[0] = '\0';
 	for (unsigned bit = 1; bit < CLC_TRANSPORT_PREWARM; bit <<= 1) {
 		const char *word = (transports & bit) != 0 ? clc_transport_str(bit) : NULL;
 
 		if (word != NULL)
-			len += (size_t)snprintf(
-			    text + len, CLC_TRANSPORTS_STR_MAX - len, "%s%s", len > 0 ? "," : "", word);
+			str_append(text, CLC_TRANSPORTS_STR_MAX, "%s%s", text[0] != '\0' ? "," : "", word);
 	}
 }

@@ -4,10 +4,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/minmax.h"
+#include "base/str.h"
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
@@ -15,8 +15,9 @@
 struct line {
 	char *buf;
 	size_t cap;
-	size_t len;
 };
+
+#define add(line, ...) str_append((line)->buf, (line)->cap, __VA_ARGS__)
 
 struct word {
 	uint32_t value;
@@ -25,25 +26,6 @@ struct word {
 
 #define PAIRS_SHOWN 4 /* of up to 255 in an ADD LINK */
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
-
-static struct line
-line_make(char *buf, size_t cap)
-{
-	buf[0] = '\0';
-	return (struct line){ buf, cap, 0 };
-}
-
-static void __attribute__((format(printf, 2, 3))) add(struct line *l, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(l->buf + l->len, l->cap - l->len, fmt, ap);
-	va_end(ap);
-	if (n > 0)
-		l->len = (size_t)n < l->cap - l->len ? l->len + (size_t)n : l->cap - 1;
-}
 
 static void
 add_hex(struct line *l, const char *key, const uint8_t *bytes, size_t len)
@@ -54,12 +36,28 @@ add_hex(struct line *l, const char *key, const uint8_t *bytes, size_t len)
 }
 
 static void
-add_rnic(struct line *l, const uint8_t gid[16], const uint8_t mac[6])
+add_gid(struct line *l, const char *key, const uint8_t gid[CLC_GID_LEN])
 {
 	char text[INET6_ADDRSTRLEN];
 
-	add(l, " gid=%s mac=%02x:%02x:%02x:%02x:%02x:%02x", inet_ntop(AF_INET6, gid, text, sizeof(text)), mac[0],
-	    mac[1], mac[2], mac[3], mac[4], mac[5]);
+	add(l, " %s=%s", key, inet_ntop(AF_INET6, gid, text, sizeof(text)));
+}
+
+static void
+add_rnic(struct line *l, const uint8_t gid[CLC_GID_LEN], const uint8_t mac[CLC_MAC_LEN])
+{
+	add_gid(l, "gid", gid);
+	add(l, " mac=%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
+/* An EID or host name. */
+static void
+add_field(struct line *l, const char *key, const uint8_t field[CLC_FIELD_LEN])
+{
+	char text[CLC_FIELD_LEN + 1];
+
+	clc_field_str(field, text);
+	add(l, " %s=%s", key, text);
 }
 
 static void
@@ -91,23 +89,6 @@ add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 }
 
 static void
-add_eid(struct line *l, const struct clc_eid *eid)
-{
-	char text[CLC_EID_LEN + 1];
-
-	clc_eid_str(eid, text);
-	add(l, " eid=%s", text);
-}
-
-static void
-add_gid(struct line *l, const char *key, const uint8_t gid[CLC_GID_LEN])
-{
-	char text[INET6_ADDRSTRLEN];
-
-	add(l, " %s=%s", key, inet_ntop(AF_INET6, gid, text, sizeof(text)));
-}
-
-static void
 add_limits(struct line *l, uint8_t release, uint8_t max_conns, uint8_t max_links, uint16_t features)
 {
 	add(l, " release=%u", release);
@@ -132,7 +113,7 @@ add_proposal(struct line *l, const struct clc_proposal *p)
 		add_gid(l, "v2-gid", p->v2.gid);
 		add_limits(l, p->v2.release, p->v2.max_conns, p->v2.max_links, p->v2.features);
 		for (unsigned i = 0; i < p->v2.eid_cnt; i++)
-			add_eid(l, &p->v2.eids[i]);
+			add_field(l, "eid", p->v2.eids[i].b);
 	}
 	add_ext(l, &p->ext);
 }
@@ -140,11 +121,9 @@ add_proposal(struct line *l, const struct clc_proposal *p)
 static void
 add_first_contact(struct line *l, const struct clc_first_contact *f)
 {
-	char host[CLC_HOST_LEN + 1];
-
-	clc_host_str(f->host, host);
 	add_flag(l, f->direct, "direct");
-	add(l, " os=%u (%s) host=%s", f->os, clc_os_str(f->os), host);
+	add(l, " os=%u (%s)", f->os, clc_os_str(f->os));
+	add_field(l, "host", f->host);
 	add_limits(l, f->release, f->max_conns, f->max_links, f->features);
 	for (unsigned i = 0; i < f->gid_cnt; i++)
 		add_gid(l, "other-gid", f->gids[i]);
@@ -160,7 +139,7 @@ add_accept(struct line *l, unsigned version, const struct clc_accept *a)
 	    a->alert_token, clc_size_bytes(a->size_code), clc_mtu_bytes(a->mtu_code));
 	add(l, " vaddr=%016" PRIx64 " psn=%06" PRIx32, a->vaddr, a->psn);
 	if (version >= 2)
-		add_eid(l, &a->eid);
+		add_field(l, "eid", a->eid.b);
 	if (a->first.present)
 		add_first_contact(l, &a->first);
 	add_ext(l, &a->ext);
@@ -178,17 +157,18 @@ describe_failure(struct line *l, const char *layer, struct span in, int err)
 	};
 
 	add(l, "%s %s len=%zu", layer, word_of(words, N_OF(words), (uint32_t)-err), in.len);
-	return (int)l->len;
+	return (int)strlen(l->buf);
 }
 
 int
 wire_describe_clc(struct span in, char *buf, size_t cap)
 {
 	static const char *const names[] = { "", "Proposal", "Accept", "Confirm", "Decline" };
-	struct line l = line_make(buf, cap);
+	struct line l = { buf, cap };
 	struct clc_msg m;
 	int n = clc_decode(in, &m);
 
+	buf[0] = '\0';
 	if (n <= 0)
 		return describe_failure(&l, "CLC", in, n);
 	add(&l, "CLC %s v%u len=%d", names[m.type], m.version, n);
@@ -201,7 +181,7 @@ wire_describe_clc(struct span in, char *buf, size_t cap)
 	} else {
 		add_accept(&l, m.version, &m.accept);
 	}
-	return (int)l.len;
+	return (int)strlen(buf);
 }
 
 static void
@@ -321,20 +301,21 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 		[LLC_CONFIRM_RKEY_CONT] = "CONFIRM RKEY CONTINUATION",
 		[LLC_DELETE_RKEY] = "DELETE RKEY",
 	};
-	struct line l = line_make(buf, cap);
+	struct line l = { buf, cap };
 	unsigned version = llc_version_of(in);
 	struct llc_msg m;
 	int n = llc_decode(in, version, &m);
 
+	buf[0] = '\0';
 	if (n <= 0) {
 		describe_failure(&l, "LLC", in, n);
 		if (in.len > 0)
 			add(&l, " type=%02x", in.ptr[0]);
-		return (int)l.len;
+		return (int)strlen(buf);
 	}
 	add(&l, "LLC %s %s", names[m.type], m.response ? "response" : "request");
 	add_llc(&l, &m, version == LLC_VERSION_2);
-	return (int)l.len;
+	return (int)strlen(buf);
 }
 
 int
@@ -355,10 +336,11 @@ wire_describe_cdc(struct span in, char *buf, size_t cap)
 		{ CDC_ABORT, "abort" },
 		{ CDC_OPERATOR, "by the operator" },
 	};
-	struct line l = line_make(buf, cap);
+	struct line l = { buf, cap };
 	struct cdc_msg m;
 	int n = cdc_decode(in, &m);
 
+	buf[0] = '\0';
 	if (n <= 0)
 		return describe_failure(&l, "CDC", in, n);
 	add(&l, "CDC seq=%u token=%08" PRIx32 " prod=%u/%" PRIu32 " cons=%u/%" PRIu32, m.seq, m.token, m.prod.wrap,
@@ -367,5 +349,5 @@ wire_describe_cdc(struct span in, char *buf, size_t cap)
 		add_flag(&l, (m.prod_flags & prod[i].value) != 0, prod[i].text);
 	for (size_t i = 0; i < N_OF(conn); i++)
 		add_flag(&l, (m.conn_flags & conn[i].value) != 0, conn[i].text);
-	return (int)l.len;
+	return (int)strlen(buf);
 }

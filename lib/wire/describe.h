@@ -2,8 +2,6 @@
  * access. Pure. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/span.h"
 
 #define WIRE_DESCRIBE_LEN 1280 /* holds the longest line */

@@ -62,7 +62,7 @@ engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, con
 	set_peer(
 	    l, lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0' ? lgr->peer_key : NULL, id, &lgr->owner.remote);
 	if (lgr->version >= 2)
-		clc_host_str(lgr->terms.peer_host, l->host);
+		clc_field_str(lgr->terms.peer_host, l->host);
 	l->group_id = lgr->id;
 	l->link = link != NULL ? link->number : 0;
 	if (type == SMCR_LOG_LINK_UP)

@@ -80,7 +80,7 @@ check_eid(const struct clc_eid *eid, const char *wanted)
 {
 	char text[CLC_EID_LEN + 1];
 
-	clc_eid_str(eid, text);
+	clc_field_str(eid->b, text);
 	ck_assert_str_eq(text, wanted);
 }
 
@@ -428,7 +428,7 @@ START_TEST(accept_of_version_2)
 	ck_assert(f->direct);
 	ck_assert_uint_eq(f->os, CLC_OS_LINUX);
 	ck_assert_uint_eq(f->release, 1);
-	clc_host_str(f->host, host);
+	clc_field_str(f->host, host);
 	ck_assert_str_eq(host, "b");
 	ck_assert_uint_eq(f->max_conns, 255);
 	ck_assert_uint_eq(f->max_links, 2);
@@ -658,7 +658,7 @@ START_TEST(host_name_as_a_word)
 	char word[CLC_HOST_LEN + 1];
 
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
-		clc_host_str((const uint8_t *)hosts[i].field, word);
+		clc_field_str((const uint8_t *)hosts[i].field, word);
 		ck_assert_str_eq(word, hosts[i].word);
 	}
 }
