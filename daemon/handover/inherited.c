@@ -130,7 +130,7 @@ take_systemds(struct listen_socket_list *passed, FILE *err)
 		else if (getsockname(sock.fd, (struct sockaddr *)&ss, &len) == 0)
 			inherited_own_file(&sock, addr_path(&ss));
 		/* Of a service that was disabled when its process ended: it is opened again. */
-		if (!sock.unit && !net_is_listening(sock.fd))
+		if (!sock.unit && !net_is_on(sock.fd, SOL_SOCKET, SO_ACCEPTCONN))
 			listen_socket_close(&sock);
 		else if (rc == 0)
 			rc = listen_socket_list_add(passed, &sock);

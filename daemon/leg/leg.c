@@ -20,7 +20,7 @@ int
 leg_open(struct leg *leg, struct loop *loop, int fd, unsigned kind)
 {
 	if ((kind & LEG_UNIX) != 0)
-		net_tune_unix(fd);
+		net_tune(fd, NULL);
 	leg->io.fd = fd;
 	leg->flags = kind;
 	leg->err = 0;

@@ -251,7 +251,7 @@ listen_socket_listens_at(const struct listen_socket *l, const struct sockaddr_st
 	int type = 0;
 
 	(void)getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &type_len);
-	return type == SOCK_STREAM && net_is_listening(l->fd) &&
+	return type == SOCK_STREAM && net_is_on(l->fd, SOL_SOCKET, SO_ACCEPTCONN) &&
 	    getsockname(l->fd, (struct sockaddr *)&ss, &len) == 0 && addr_same_place(&ss, addr);
 }
 

@@ -3,8 +3,6 @@
  * reload.c. Plain data, moved by copying; owned by the holder. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 #include <sys/un.h>

@@ -90,8 +90,8 @@ net_set_int(int fd, int level, int name, int value)
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-static bool
-is_on(int fd, int level, int name)
+bool
+net_is_on(int fd, int level, int name)
 {
 	int on = 0;
 	socklen_t len = sizeof(on);
@@ -99,28 +99,10 @@ is_on(int fd, int level, int name)
 	return getsockopt(fd, level, name, &on, &len) == 0 && on != 0;
 }
 
-bool
-net_is_listening(int fd)
-{
-	return is_on(fd, SOL_SOCKET, SO_ACCEPTCONN);
-}
-
 void
 net_share_port(int fd, bool on)
 {
 	net_set_int(fd, SOL_SOCKET, SO_REUSEPORT, on);
-}
-
-bool
-net_shares_port(int fd)
-{
-	return is_on(fd, SOL_SOCKET, SO_REUSEPORT);
-}
-
-bool
-net_saves_syn(int fd)
-{
-	return is_on(fd, IPPROTO_TCP, TCP_SAVE_SYN);
 }
 
 enum net_share
@@ -190,20 +172,16 @@ net_connect(const struct sockaddr_storage *ss, struct worker_ports *ports, const
 void
 net_tune(int fd, const struct config_keepalive *ka)
 {
-	net_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	net_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
+	if (ka == NULL)
+		return;
+	net_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	net_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, ka->enabled);
 	if (!ka->enabled)
 		return;
 	net_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)ka->idle_s);
 	net_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)ka->interval_s);
 	net_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)ka->probes);
-}
-
-void
-net_tune_unix(int fd)
-{
-	net_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1);
 }
 
 void

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "daemon/config/config.h"
@@ -52,22 +51,19 @@ enum net_share net_share_of(unsigned nr, unsigned cnt);
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 as well, whatever the system's default. With
  * freebind this host need not have the address yet. SYN/ACKs have SMC-R's option unless it is NULL. */
 int net_listen(const struct sockaddr_storage *, enum net_share, bool freebind, const struct tcp_option *);
-/* Does it listen? False before listen() and after a shutdown. */
-bool net_is_listening(int fd);
+/* A socket option that is a flag: SO_ACCEPTCONN, false before listen() and after a shutdown; SO_REUSEPORT;
+ * TCP_SAVE_SYN, set when this or another process enabled SMC-R's option. */
+bool net_is_on(int fd, int level, int name);
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
-bool net_shares_port(int fd);
-/* Did this or another process enable SMC-R's option on it? */
-bool net_saves_syn(int fd);
 /* Starts connecting without blocking: the descriptor or -errno. Once it is writable, net_error() returns the result.
  * The SYN has SMC-R's option unless it is NULL; the source port is one of these unless they are NULL. -EAGAIN: the
  * backlog of a UNIX socket is full, and no event reports its end. */
 int net_connect(
     const struct sockaddr_storage *, struct worker_ports *, const struct config_keepalive *, const struct tcp_option *);
-/* Options of every TCP leg, inherited from its listener: no delay, urgent bytes in line, keepalive. */
+/* Options of every leg: urgent bytes in line, and over TCP no delay and keepalive, inherited from its listener. NULL: a
+ * UNIX socket, which inherits none. */
 void net_tune(int fd, const struct config_keepalive *);
-/* For a UNIX socket, which inherits no options: urgent bytes in line. */
-void net_tune_unix(int fd);
 /* The CLC connection of a session whose data is on SMC-R: keepalive is no more frequent than RFC 7609 allows there. */
 void net_tune_idle_middle(int fd, const struct config_keepalive *);
 /* How long sent data may stay unacknowledged, in seconds; 0: as long as TCP retries. */

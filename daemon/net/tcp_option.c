@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/btf.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -43,14 +44,32 @@ tcp_option_address(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
+/* Types in the kernel's format (BTF), which a map of sockets has to name: one 32-bit integer, with number 1. */
+static const struct {
+	struct btf_header head;
+	struct btf_type type;
+	uint32_t bits; /* the rest of an integer's description: no encoding, from bit 0 */
+	char names[8]; /* offset 0 is the empty name */
+} btf = {
+	.head = {
+		.magic = BTF_MAGIC,
+		.version = BTF_VERSION,
+		.hdr_len = sizeof(btf.head),
+		.type_len = sizeof(btf.type) + sizeof(btf.bits),
+		.str_off = sizeof(btf.type) + sizeof(btf.bits),
+		.str_len = sizeof(btf.names),
+	},
+	.type = { .name_off = 1, .info = BTF_KIND_INT << 24, .size = sizeof(uint32_t) },
+	.bits = 32,
+	.names = "\0int",
+};
+
 /* A value for each socket. Accepted sockets copy that of their listener; it ends with the socket. */
 static int
 make_map(void)
 {
-	uint8_t types[TCP_OPTION_BTF_MAX];
-	uint32_t size = (uint32_t)tcp_option_btf_make(types);
-	union bpf_attr btf = { .btf = tcp_option_address(types), .btf_size = size };
-	int btf_fd = bpf(BPF_BTF_LOAD, &btf);
+	union bpf_attr load = { .btf = tcp_option_address(&btf), .btf_size = sizeof(btf) };
+	int btf_fd = bpf(BPF_BTF_LOAD, &load);
 
 	if (btf_fd < 0)
 		return btf_fd;
@@ -61,8 +80,8 @@ make_map(void)
 		.map_flags = BPF_F_NO_PREALLOC | BPF_F_CLONE,
 		.map_name = "smcr_option",
 		.btf_fd = (uint32_t)btf_fd,
-		.btf_key_type_id = TCP_OPTION_BTF_INT,
-		.btf_value_type_id = TCP_OPTION_BTF_INT,
+		.btf_key_type_id = 1,
+		.btf_value_type_id = 1,
 	};
 	int map = bpf(BPF_MAP_CREATE, &attr);
 	close(btf_fd);

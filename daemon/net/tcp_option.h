@@ -7,8 +7,6 @@
  * Owned by smcrd.c, read by net/net.c, sessions, probes and reports. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/span.h"
 
 #define TCP_OPTION_WHY_MAX 160

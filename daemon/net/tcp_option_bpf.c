@@ -11,9 +11,7 @@
  * its arguments, lost with each call. */
 #include "daemon/net/tcp_option_bpf.h"
 
-#include <linux/btf.h>
-#include <stdbool.h>
-#include <string.h>
+#include <arpa/inet.h>
 
 #include "wire/tcpopt.h"
 
@@ -57,7 +55,7 @@ enum label {
 #define LOAD_W(d, s, o) INSN(BPF_LDX | BPF_MEM | BPF_W, d, s, o, 0)
 #define LOAD_DW(d, s, o) INSN(BPF_LDX | BPF_MEM | BPF_DW, d, s, o, 0)
 #define STORE_W(d, o, s) INSN(BPF_STX | BPF_MEM | BPF_W, d, s, o, 0)
-#define STORE_BYTE(d, o, i) INSN(BPF_ST | BPF_MEM | BPF_B, d, 0, o, i)
+#define STORE_WORD(d, o, i) INSN(BPF_ST | BPF_MEM | BPF_W, d, 0, o, (int32_t)htonl(i))
 #define JUMP(l) INSN(BPF_JMP | BPF_JA, 0, 0, l, 0)
 #define JUMP_EQ(d, i, l) INSN(BPF_JMP | BPF_JEQ | BPF_K, d, 0, l, i)
 #define JUMP_NE(d, i, l) INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, l, i)
@@ -78,13 +76,9 @@ enum label {
 
 /* The option on the stack: to store it, and to search for it (kind, length, magic). */
 #define OPTION (-8)
-#define PUT_OPTION()                                                                               \
-	STORE_BYTE(R10, OPTION, TCPOPT_SMCR_KIND), STORE_BYTE(R10, OPTION + 1, TCPOPT_SMCR_LEN),   \
-	    STORE_BYTE(R10, OPTION + 2, TCPOPT_SMCR_MAGIC >> 24 & 0xff),                           \
-	    STORE_BYTE(R10, OPTION + 3, TCPOPT_SMCR_MAGIC >> 16 & 0xff),                           \
-	    STORE_BYTE(R10, OPTION + 4, TCPOPT_SMCR_MAGIC >> 8 & 0xff),                            \
-	    STORE_BYTE(R10, OPTION + 5, TCPOPT_SMCR_MAGIC & 0xff), STORE_BYTE(R10, OPTION + 6, 0), \
-	    STORE_BYTE(R10, OPTION + 7, 0)
+#define PUT_OPTION()                                                                                                 \
+	STORE_WORD(R10, OPTION, (uint32_t)TCPOPT_SMCR_KIND << 24 | TCPOPT_SMCR_LEN << 16 | TCPOPT_SMCR_MAGIC >> 16), \
+	    STORE_WORD(R10, OPTION + 4, TCPOPT_SMCR_MAGIC << 16)
 
 /* Arguments of helpers: context, option, length; the caller sets R4. */
 #define OPTION_ARGS() MOV(R1, R6), MOV(R2, R10), ADD_I(R2, OPTION), MOV_I(R3, TCPOPT_SMCR_LEN)
@@ -94,20 +88,6 @@ enum label {
 #define FLAG_ACK 0x10
 #define TOO_LONG (-28) /* -ENOSPC of load_hdr_opt: the option exists and is longer than ours */
 
-static bool
-is_label(const struct bpf_insn *insn)
-{
-	return insn->code == 0 && insn->imm != L_NONE;
-}
-
-static bool
-is_jump(const struct bpf_insn *insn)
-{
-	unsigned op = BPF_OP(insn->code);
-
-	return BPF_CLASS(insn->code) == BPF_JMP && op != BPF_CALL && op != BPF_EXIT;
-}
-
 /* Removes the labels and sets the distances of jumps. Returns the number of instructions. */
 static unsigned
 resolve(const struct bpf_insn *prog, size_t cnt, struct bpf_insn out[TCP_OPTION_INSNS_MAX])
@@ -115,15 +95,17 @@ resolve(const struct bpf_insn *prog, size_t cnt, struct bpf_insn out[TCP_OPTION_
 	unsigned at[L_CNT] = { 0 }, len = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
-		if (is_label(&prog[i])) {
+		if (prog[i].code == 0 && prog[i].imm != L_NONE)
 			at[prog[i].imm] = len;
-			continue;
-		}
-		out[len++] = prog[i];
+		else
+			out[len++] = prog[i];
 	}
-	for (unsigned i = 0; i < len; i++)
-		if (is_jump(&out[i]))
+	for (unsigned i = 0; i < len; i++) {
+		unsigned op = BPF_OP(out[i].code);
+
+		if (BPF_CLASS(out[i].code) == BPF_JMP && op != BPF_CALL && op != BPF_EXIT)
 			out[i].off = (short)(at[out[i].off] - i - 1);
+	}
 	return len;
 }
 
@@ -221,34 +203,4 @@ tcp_option_prog_make(struct bpf_insn out[TCP_OPTION_INSNS_MAX], int map)
 
 	_Static_assert(sizeof(prog) <= TCP_OPTION_INSNS_MAX * sizeof(prog[0]), "room");
 	return resolve(prog, sizeof(prog) / sizeof(prog[0]), out);
-}
-
-size_t
-tcp_option_btf_make(uint8_t buf[TCP_OPTION_BTF_MAX])
-{
-	static const char names[] = "\0int"; /* offset 0 is the empty name */
-	const struct btf_type type = {
-		.name_off = 1,
-		.info = BTF_KIND_INT << 24,
-		.size = sizeof(uint32_t),
-	};
-	const uint32_t bits = 32; /* the rest of an integer's description: no encoding, from bit 0 */
-	const struct btf_header head = {
-		.magic = BTF_MAGIC,
-		.version = BTF_VERSION,
-		.hdr_len = sizeof(head),
-		.type_len = sizeof(type) + sizeof(bits),
-		.str_off = sizeof(type) + sizeof(bits),
-		.str_len = sizeof(names),
-	};
-	size_t len = sizeof(head);
-
-	_Static_assert(sizeof(head) + sizeof(type) + sizeof(bits) + sizeof(names) <= TCP_OPTION_BTF_MAX, "room");
-	memcpy(buf, &head, sizeof(head));
-	memcpy(buf + len, &type, sizeof(type));
-	len += sizeof(type);
-	memcpy(buf + len, &bits, sizeof(bits));
-	len += sizeof(bits);
-	memcpy(buf + len, names, sizeof(names));
-	return len + sizeof(names);
 }

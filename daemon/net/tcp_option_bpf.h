@@ -2,7 +2,6 @@
 #pragma once
 
 #include <linux/bpf.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define TCP_OPTION_INSNS_MAX 128
@@ -16,8 +15,3 @@ enum {
 
 /* Writes the program for this map (a descriptor); returns the number of instructions. */
 unsigned tcp_option_prog_make(struct bpf_insn insns[TCP_OPTION_INSNS_MAX], int map);
-
-/* Types in the kernel's format (BTF), which a map of sockets has to name: one 32-bit integer. */
-#define TCP_OPTION_BTF_INT 1 /* its number */
-#define TCP_OPTION_BTF_MAX 64
-size_t tcp_option_btf_make(uint8_t buf[TCP_OPTION_BTF_MAX]);
