@@ -1,8 +1,6 @@
 /* Text messages logged line by line; see log/log_lines.h. */
 #include "daemon/log/log_lines.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 #define LINE_MAX_LEN 900

@@ -1,8 +1,6 @@
 /* Log lines for the engine's entries and diagnoses: a fixed phrase, then keys. Used by worker.c and session*.c. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/addr.h"
 #include "base/log.h"
 #include "daemon/event/event_kinds.h"

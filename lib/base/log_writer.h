@@ -3,10 +3,6 @@
  * line reports the count. Used by log.c for the one log of the process. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/log.h"
 
 #define LOG_WRITER_ROOM (512 * 1024) /* bytes of queued lines; a second buffer of this size is being written */

@@ -3,8 +3,6 @@
  * system call. The last freed object is reused first. ASan poisons free objects. */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/list.h"
 
 #define SLAB_EMPTY_MAX 4 /* chunks */

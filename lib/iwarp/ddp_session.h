@@ -19,10 +19,6 @@
  * 3.6): the DDP-SSNs restore the order. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 #include "iwarp/depths.h"
 #include "wire/sctp_ddp.h"

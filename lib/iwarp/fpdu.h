@@ -3,8 +3,6 @@
  * used. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "wire/mpa.h"

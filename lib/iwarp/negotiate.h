@@ -4,9 +4,6 @@
  * decoded Request, then neg_accept() or neg_reject() make the Reply. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "iwarp/depths.h"
 #include "wire/mpa.h"
 

@@ -5,8 +5,6 @@
  * Responses and Sends are that long, and they may be split. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/uio.h>
 
 #include "iwarp/copyring.h"

@@ -17,9 +17,6 @@
  * messages of a session's begin and end count as well. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/span.h"
 
 struct stream;

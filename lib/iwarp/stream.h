@@ -3,9 +3,6 @@
  * caller handles work requests, and queues outgoing segments in a txq. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "iwarp/stag.h"
 #include "iwarp/txq.h"
 #include "wire/ddp.h"

@@ -3,8 +3,6 @@
  * place and must not change until sent. No allocation after the start. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/uio.h>
 
 #include "iwarp/copyring.h"

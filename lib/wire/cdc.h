@@ -2,9 +2,6 @@
  * the data path: one message per batch of written data. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 
 #define CDC_LEN 44

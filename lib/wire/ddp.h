@@ -1,10 +1,6 @@
 /* DDP segment headers (RFC 5041 4). Pure; used by lib/iwarp. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 
 #define DDP_VERSION 1

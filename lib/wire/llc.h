@@ -4,10 +4,6 @@
  * them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 
 #define LLC_LEN 44 /* version 1: of each message; version 2: minimum */

@@ -1,10 +1,6 @@
 /* MPA on the wire (RFC 5044, RFC 6581): start-up frames, arithmetic of FPDUs and markers, CRC. Pure. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 #include "wire/enhanced.h"
 

@@ -1,10 +1,6 @@
 /* RDMAP on the wire (RFC 5040 4): control byte, Read Request, Terminate. Pure; used by lib/iwarp. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 #include "wire/ddp.h"
 

@@ -7,10 +7,6 @@
  * no "need more". */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 #include "wire/enhanced.h"
 

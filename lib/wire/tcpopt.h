@@ -2,9 +2,6 @@
  * RFC 6994). Pure. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/span.h"
 
 #define TCPOPT_SMCR_KIND 254
