@@ -142,7 +142,7 @@ smcrd_run(struct daemon *d)
 		notify_init(&d->notify, loop_now(d->loop));
 		notify_ready(&d->notify);
 		smcrd_store_sockets(d);
-		background_ready(&d->background);
+		background_ready(d->background);
 		log_msg(LOG_LVL_NOTICE, "ready");
 		int rc = loop_run(d->loop);
 		if (rc != 0) {
@@ -186,7 +186,7 @@ smcrd_main(int argc, char **argv)
 		.metrics_listen = LISTEN_SOCKET_NONE,
 		.option = { .map = -1, .link = -1 },
 		.takeover = TAKEOVER_NONE,
-		.background = BACKGROUND_NONE,
+		.background = -1,
 	};
 	enum options_action action = options_parse(argc, argv, &d.opt);
 	int rc;

@@ -16,19 +16,10 @@
 #define ASKING_MAX 32 /* concurrent look-ups; the others wait */
 #define NS_PER_S INT64_C(1000000000)
 
-/* A target of a service with this name. */
-struct user {
-	struct user *next;
-	struct targets *targets; /* counted */
-	unsigned nr;
-	char service[CONFIG_NAME_MAX];
-};
-
 /* A name with its port: services with the same one share the answer. */
 struct name {
 	struct list_node node; /* in names->list; not linked once dropped */
 	struct names *all;     /* NULL: dropped during its look-up */
-	struct user *users;
 	struct config_target spec;
 	int64_t due_ns;
 	bool asking;
@@ -41,7 +32,8 @@ struct name {
 struct names {
 	struct loop *loop;
 	struct targets_all *targets;
-	struct names_hooks hooks;
+	void (*came)(void *arg, const char *service);
+	void *arg;
 	struct resolver *resolver; /* NULL: no resolver */
 	struct list_node list;
 	const struct config *cfg; /* of names_apply */
@@ -49,46 +41,35 @@ struct names {
 };
 
 static struct name *
-find_name(struct names *all, const struct config_target *spec)
+find_name(struct list_node *list, const struct config_target *spec)
 {
-	LIST_EACH(struct name, n, &all->list, node)
+	LIST_EACH(struct name, n, list, node)
 		if (config_target_same(&n->spec, spec))
 			return n;
 	return NULL;
 }
 
-static struct name *
-add_name(struct names *all, const struct config_target *spec)
+/* The log state of a name that stays, which is in the old list, is kept. False: out of memory. */
+static bool
+add_name(struct names *all, struct list_node *old, const struct config_target *spec)
 {
-	struct name *n = find_name(all, spec);
-
-	if (n != NULL || (n = calloc(1, sizeof(*n))) == NULL)
-		return n;
+	if (find_name(&all->list, spec) != NULL)
+		return true;
+	const struct name *was = find_name(old, spec);
+	struct name *n = calloc(1, sizeof(*n));
+	if (n == NULL)
+		return false;
+	if (was != NULL) {
+		memcpy(n->logged, was->logged, sizeof(n->logged));
+		memcpy(n->left_out, was->left_out, sizeof(n->left_out));
+		n->found = was->found;
+	}
 	n->all = all;
 	n->spec = *spec;
 	n->spec.addrs = NULL;
 	n->spec.addr_cnt = 0;
 	n->due_ns = INT64_MIN;
 	list_push(&all->list, &n->node);
-	return n;
-}
-
-static bool
-add_user(struct names *all, const struct config_service *svc, unsigned nr)
-{
-	struct user *u = calloc(1, sizeof(*u));
-	struct name *n = u != NULL ? add_name(all, &svc->to[nr]) : NULL;
-
-	if (n != NULL)
-		u->targets = targets_get(all->targets, svc);
-	if (n == NULL || u->targets == NULL) {
-		free(u);
-		return false;
-	}
-	u->nr = nr;
-	memcpy(u->service, svc->name, sizeof(u->service));
-	u->next = n->users;
-	n->users = u;
 	return true;
 }
 
@@ -120,17 +101,28 @@ leave_out_ours(const struct names *all, struct resolver_answer *a)
 	a->cnt = cnt;
 }
 
-/* Returns how many services have no address. */
+/* Passes the answer to all targets with this name. Returns how many services have no address. */
 static unsigned
-update_users(const struct name *n, const struct resolver_answer *a)
+update_targets(const struct name *n, const struct resolver_answer *a)
 {
+	const struct names *all = n->all;
 	unsigned waiting = 0;
 
-	for (const struct user *u = n->users; u != NULL; u = u->next) {
-		if (a->cnt == 0)
-			waiting += targets_unresolved(u->targets, u->nr, a->why);
-		else if (targets_set(u->targets, u->nr, n->spec.srv, a->addrs, a->cnt))
-			n->all->hooks.came(n->all->hooks.arg, u->service);
+	for (unsigned i = 0; i < all->cfg->service_cnt; i++) {
+		const struct config_service *svc = &all->cfg->services[i];
+
+		for (unsigned nr = 0; nr < svc->to_cnt; nr++) {
+			const bool same = config_target_same(&n->spec, &svc->to[nr]);
+			struct targets *t = same ? targets_get(all->targets, svc) : NULL;
+
+			if (t == NULL)
+				continue;
+			if (a->cnt == 0)
+				waiting += targets_unresolved(t, nr, a->why);
+			else if (targets_set(t, nr, n->spec.srv, a->addrs, a->cnt))
+				all->came(all->arg, svc->name);
+			targets_put(all->targets, t);
+		}
 	}
 	return waiting;
 }
@@ -222,7 +214,7 @@ names_on_answer(void *arg, const struct resolver_answer *answer)
 	};
 	uint32_t next_s = dns_next_s(&outcome);
 	n->due_ns = loop_now(all->loop) + next_s * NS_PER_S;
-	log_change(n, a, update_users(n, a), next_s);
+	log_change(n, a, update_targets(n, a), next_s);
 	loop_again(all->loop);
 }
 
@@ -247,13 +239,14 @@ names_turn(void *arg, int64_t now_ns)
 }
 
 int
-names_new(struct loop *loop, struct targets_all *targets, const struct names_hooks *hooks, struct names **out)
+names_new(struct loop *loop, struct targets_all *targets, void (*came)(void *arg, const char *service), void *arg,
+    struct names **out)
 {
 	struct names *all = calloc(1, sizeof(*all));
 
 	if (all == NULL)
 		return -ENOMEM;
-	*all = (struct names){ .loop = loop, .targets = targets, .hooks = *hooks };
+	*all = (struct names){ .loop = loop, .targets = targets, .came = came, .arg = arg };
 	list_init(&all->list);
 	int rc = resolver_new(loop, &all->resolver);
 	if (rc == 0)
@@ -271,10 +264,6 @@ static void
 drop_names(struct names *all, struct list_node *list)
 {
 	LIST_EACH(struct name, n, list, node) {
-		for (struct user *u; (u = n->users) != NULL; free(u)) {
-			n->users = u->next;
-			targets_put(all->targets, u->targets);
-		}
 		list_remove(&n->node);
 		if (n->asking)
 			n->all = NULL;
@@ -282,21 +271,6 @@ drop_names(struct names *all, struct list_node *list)
 			free(n);
 	}
 	all->asking = 0;
-}
-
-/* The log state of a name that stays is kept. */
-static void
-keep_logged(struct list_node *old, struct names *all)
-{
-	LIST_EACH(struct name, was, old, node) {
-		struct name *n = find_name(all, &was->spec);
-
-		if (n == NULL)
-			continue;
-		memcpy(n->logged, was->logged, sizeof(n->logged));
-		memcpy(n->left_out, was->left_out, sizeof(n->left_out));
-		n->found = was->found;
-	}
 }
 
 void
@@ -312,10 +286,9 @@ names_apply(struct names *all, const struct config *cfg)
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		for (unsigned k = 0; k < cfg->services[i].to_cnt; k++)
 			if (!config_target_is_literal(&cfg->services[i].to[k]))
-				ok = add_user(all, &cfg->services[i], k) && ok;
+				ok = add_name(all, &old, &cfg->services[i].to[k]) && ok;
 	if (!ok)
 		log_msg(LOG_LVL_ERROR, "out of memory: names are not looked up again until a reload");
-	keep_logged(&old, all);
 	drop_names(all, &old);
 	loop_again(all->loop);
 }

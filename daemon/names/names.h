@@ -11,14 +11,9 @@
 
 struct names;
 
-struct names_hooks {
-	void *arg;
-	/* A waiting service has its first address. */
-	void (*came)(void *arg, const char *service);
-};
-
-/* 0 or -errno. Does nothing without c-ares. targets has to outlive it. */
-int names_new(struct loop *, struct targets_all *, const struct names_hooks *, struct names **);
+/* 0 or -errno. Does nothing without c-ares. targets has to outlive it. came: a waiting service has its first address. */
+int names_new(
+    struct loop *, struct targets_all *, void (*came)(void *arg, const char *service), void *arg, struct names **);
 /* Replaces the names by those of this configuration and looks them all up at once. cfg has to stay until the next call
  * or names_free. */
 void names_apply(struct names *, const struct config *cfg);

@@ -211,28 +211,22 @@ resolver_free(struct resolver *r)
 static const char *
 status_words(int status)
 {
-	switch (status) {
-	case ARES_ENOTFOUND:
-		return "NXDOMAIN, there is no such name";
-	case ARES_ENODATA:
-		return "NODATA, the name has no such record";
-	case ARES_ESERVFAIL:
-		return "SERVFAIL, the name server has failed";
-	case ARES_EREFUSED:
-		return "REFUSED, the name server does not answer this host";
-	case ARES_ETIMEOUT:
-		return "timeout, no name server answers";
-	case ARES_ECONNREFUSED: /* c-ares 1.18 returns it when all servers failed, for any reason */
-		return "no name server can be reached, or they answer SERVFAIL or REFUSED";
-	case ARES_EBADRESP:
-	case ARES_EFORMERR:
-		return "a malformed answer of the name server";
-	case ARES_ECANCELLED:
-	case ARES_EDESTRUCTION:
-		return "the look-up was cancelled";
-	default:
-		return ares_strerror(status);
-	}
+	static const char *const words[] = {
+		[ARES_ENOTFOUND] = "NXDOMAIN, there is no such name",
+		[ARES_ENODATA] = "NODATA, the name has no such record",
+		[ARES_ESERVFAIL] = "SERVFAIL, the name server has failed",
+		[ARES_EREFUSED] = "REFUSED, the name server does not answer this host",
+		[ARES_ETIMEOUT] = "timeout, no name server answers",
+		/* c-ares 1.18 returns it when all servers failed, for any reason. */
+		[ARES_ECONNREFUSED] = "no name server can be reached, or they answer SERVFAIL or REFUSED",
+		[ARES_EBADRESP] = "a malformed answer of the name server",
+		[ARES_EFORMERR] = "a malformed answer of the name server",
+		[ARES_ECANCELLED] = "the look-up was cancelled",
+		[ARES_EDESTRUCTION] = "the look-up was cancelled",
+	};
+	const size_t cnt = sizeof(words) / sizeof(words[0]);
+
+	return (size_t)status < cnt && words[status] != NULL ? words[status] : ares_strerror(status);
 }
 
 static void
@@ -261,16 +255,6 @@ on_negative(void *arg, int status, int timeouts, unsigned char *msg, int len)
 	if (len > 0 && dns_negative_ttl(msg, (size_t)len, &ttl_s))
 		lasts_for(q, ttl_s);
 	resolver_finish(q, status_words(status == ARES_SUCCESS ? ARES_ENODATA : status));
-}
-
-/* The lifetime of a negative answer is only in the message, which c-ares shows only for a single question. */
-static void
-fail_host(struct query *q, int status)
-{
-	if ((status == ARES_ENOTFOUND || status == ARES_ENODATA) && !q->srv)
-		ares_query(q->r->channel, q->hosts[0].name, C_IN, T_A, on_negative, q);
-	else
-		resolver_finish(q, status_words(status));
 }
 
 /* ::ffff:127.0.0.1 is 127.0.0.1. */
@@ -337,8 +321,10 @@ on_addrs(void *arg, int status, int timeouts, struct ares_addrinfo *res)
 		ask_host(q);
 	else if (q->answer.cnt > 0 || q->answer.left_out_cnt > 0)
 		resolver_finish(q, NULL);
-	else
-		fail_host(q, status);
+	else if (q->srv || (status != ARES_ENOTFOUND && status != ARES_ENODATA))
+		resolver_finish(q, status_words(status));
+	else /* the lifetime of a negative answer is in the message, which c-ares shows only for a single question */
+		ares_query(q->r->channel, q->hosts[0].name, C_IN, T_A, on_negative, q);
 }
 
 static void

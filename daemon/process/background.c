@@ -24,7 +24,7 @@ static void __attribute__((noreturn)) wait_for(pid_t pid, int fd)
 }
 
 int
-background_start(struct background *b)
+background_start(int *fd)
 {
 	int ends[2];
 
@@ -43,17 +43,16 @@ background_start(struct background *b)
 		wait_for(pid, ends[0]);
 	}
 	close(ends[0]);
-	b->fd = ends[1];
+	*fd = ends[1];
 	(void)setsid();
 	return 0;
 }
 
 void
-background_ready(struct background *b)
+background_ready(int fd)
 {
-	if (b->fd < 0)
+	if (fd < 0)
 		return;
-	(void)!write(b->fd, "1", 1);
-	close(b->fd);
-	b->fd = -1;
+	(void)!write(fd, "1", 1);
+	close(fd);
 }

@@ -126,8 +126,7 @@ smcrd_open(struct daemon *d, FILE *err)
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));
 		return rc;
 	}
-	const struct names_hooks names = { .arg = d, .came = on_targets_changed };
-	rc = names_new(d->loop, workers_targets(d->workers), &names, &d->names);
+	rc = names_new(d->loop, workers_targets(d->workers), on_targets_changed, d, &d->names);
 	if (rc != 0)
 		fprintf(err, "cannot set up the resolver: %s\n", strerror(-rc));
 	else

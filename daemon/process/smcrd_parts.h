@@ -40,8 +40,8 @@ struct daemon {
 	struct event_history news;
 	struct notify notify;
 	struct takeover takeover; /* while starting */
-	struct background background;
-	uint32_t successor; /* the process that has taken over; 0 = no process */
+	int background;           /* of background_start; -1 = none */
+	uint32_t successor;       /* the process that has taken over; 0 = no process */
 	bool draining;
 	bool drained;
 	bool ends_service; /* a client has requested the end: systemd keeps no sockets */

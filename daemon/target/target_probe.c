@@ -84,34 +84,27 @@ end_look(struct service *svc, bool connected)
 	target_probe_go_on(svc);
 }
 
-static void
-look(struct service *svc)
-{
-	struct target_probe *r = &svc->retry;
-	struct session_pool *pool = svc->pool;
-
-	r->dial = (struct dial){ .leg = &r->leg, .addrs = &r->pick.addr, .cnt = 1 };
-	if (dial_next(&r->dial, pool->env->loop, &pool->keepalive, 0) == 0 && !r->dial.waits)
-		env_arm(pool->env, &r->timer, svc->settings->cfg.connect_ms);
-	else
-		end_look(svc, false);
-}
-
 /* Starts the next probe now or when due. One that fails at once becomes due later, which ends the recursion. */
 static void
 target_probe_go_on(struct service *svc)
 {
 	struct target_probe *r = &svc->retry;
-	struct targets *targets = svc->settings->targets;
+	struct session_pool *pool = svc->pool;
 	int64_t at_ns;
 
-	timer_cancel(&svc->pool->env->timers, &r->timer);
-	bool due = endpoints_due(targets_lock(targets), svc->pool->place.nr, svc->pool->env->now_ns, &r->pick, &at_ns);
-	targets_unlock(targets);
-	if (due)
-		look(svc);
-	else if (at_ns != INT64_MAX)
-		timer_arm(&svc->pool->env->timers, &r->timer, at_ns);
+	timer_cancel(&pool->env->timers, &r->timer);
+	struct endpoints *es = targets_lock(svc->settings->targets);
+	bool due = endpoints_due(es, pool->place.nr, pool->env->now_ns, &r->pick, &at_ns);
+	targets_unlock(svc->settings->targets);
+	if (due) {
+		r->dial = (struct dial){ .leg = &r->leg, .addrs = &r->pick.addr, .cnt = 1 };
+		if (dial_next(&r->dial, pool->env->loop, &pool->keepalive, 0) == 0 && !r->dial.waits)
+			env_arm(pool->env, &r->timer, svc->settings->cfg.connect_ms);
+		else
+			end_look(svc, false);
+	} else if (at_ns != INT64_MAX) {
+		timer_arm(&pool->env->timers, &r->timer, at_ns);
+	}
 }
 
 static void

@@ -140,9 +140,9 @@ daemon/state/settings.c: svc->refs > 0
 daemon/state/settings.c: s->refs > 0
 	counted by service and sessions
 daemon/target/targets.c: list_empty(&all->list)
-	workers_free: settings are put when their workers are freed, main's names were freed before, and the last one takes its row out
+	workers_free: settings are put when their workers are freed, main's names keep none, and the last one takes its row out
 daemon/target/targets.c: t->refs > 0
-	settings_put and names.c's free_name give back, once each, what settings_new and add_user took
+	settings_put gives back, once, what settings_new took, and update_targets in names.c what it took itself
 daemon/leg/circle.c: all->at[i] == NULL
 	session_end takes a session's leg out of the table, and the workers have ended all of them
 daemon/account/admission.c: list_empty(&all->list)

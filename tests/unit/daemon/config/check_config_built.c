@@ -144,7 +144,6 @@ on_came(void *arg, const char *service)
 
 START_TEST(names_are_not_resolved_afterwards)
 {
-	const struct names_hooks hooks = { .came = on_came };
 	struct loop *loop = loop_new();
 	struct targets_all all;
 	struct names *names;
@@ -153,7 +152,7 @@ START_TEST(names_are_not_resolved_afterwards)
 	ck_assert_int_eq(parse("localhost:5432", &cfg), 0);
 	targets_all_init(&all);
 	struct targets *t = targets_get(&all, &cfg->services[0]);
-	ck_assert_int_eq(names_new(loop, &all, &hooks, &names), 0);
+	ck_assert_int_eq(names_new(loop, &all, on_came, NULL, &names), 0);
 	names_apply(names, cfg);
 	names_apply(names, cfg);
 	/* It has what the file's reader found, and waits for nothing. */
