@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "daemon/confine/confine_parts.h"
 
 #define CAP_BIT(cap) (UINT64_C(1) << (cap))
@@ -58,45 +59,34 @@ needs_ipc_lock(const struct config *cfg, enum confine_do what, const struct caps
 	return setrlimit(RLIMIT_MEMLOCK, &none) != 0;
 }
 
-static void
-confine_caps_describe(uint64_t kept, struct confine_part_state *out)
-{
-	static const struct {
-		unsigned cap;
-		const char *words;
-	} reasons[] = {
-		{ CAP_NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE, for confine.low_ports" },
-		{ CAP_IPC_LOCK, "CAP_IPC_LOCK, for RDMA cards" },
-		{ CAP_BPF, "CAP_BPF, for SMC-R's TCP option on this kernel" },
-	};
-	char text[CONFINE_TEXT_MAX] = "none";
-	size_t len = 0;
-
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if ((kept & CAP_BIT(reasons[i].cap)) != 0)
-			len += (size_t)snprintf(
-			    text + len, sizeof(text) - len, "%s%s", len > 0 ? "; " : "", reasons[i].words);
-	confine_part_set(out, true, "%s", text);
-}
-
 void
 confine_capabilities(const struct config *cfg, enum confine_do what, bool keep_bpf, struct confine_part_state *out)
 {
 	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
+	char kept[CONFINE_TEXT_MAX] = "";
 	struct caps have = { 0 };
 	int rc = read_caps(&have);
-	uint64_t keep;
+	uint64_t keep = 0;
 
 	if (rc != 0) {
 		confine_part_set(out, false, "capget: %s", strerror(-rc));
 		return;
 	}
-	keep = cfg->confine.low_ports ? CAP_BIT(CAP_NET_BIND_SERVICE) : 0;
-	if (needs_ipc_lock(cfg, what, &have))
-		keep |= CAP_BIT(CAP_IPC_LOCK);
-	if (keep_bpf)
-		keep |= CAP_BIT(CAP_BPF);
-	keep &= have.permitted;
+	const struct {
+		unsigned cap;
+		bool wanted;
+		const char *words;
+	} rights[] = {
+		{ CAP_NET_BIND_SERVICE, cfg->confine.low_ports, "CAP_NET_BIND_SERVICE, for confine.low_ports" },
+		{ CAP_IPC_LOCK, needs_ipc_lock(cfg, what, &have), "CAP_IPC_LOCK, for RDMA cards" },
+		{ CAP_BPF, keep_bpf, "CAP_BPF, for SMC-R's TCP option on this kernel" },
+	};
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		if (!rights[i].wanted || (have.permitted & CAP_BIT(rights[i].cap)) == 0)
+			continue;
+		keep |= CAP_BIT(rights[i].cap);
+		str_append(kept, sizeof(kept), "%s%s", kept[0] != '\0' ? "; " : "", rights[i].words);
+	}
 	if (what == CONFINE_APPLY) {
 		/* The bounding and ambient sets could give rights to an executed program. Without the right to change
 		 * the bounding set, no_new_privs alone prevents that. */
@@ -110,5 +100,5 @@ confine_capabilities(const struct config *cfg, enum confine_do what, bool keep_b
 	else if (others > 0 && have.permitted != keep)
 		confine_part_set(out, false, "%u other threads run already and keep their capabilities", others);
 	else
-		confine_caps_describe(keep, out);
+		confine_part_set(out, true, "%s", kept[0] != '\0' ? kept : "none");
 }

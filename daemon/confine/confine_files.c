@@ -164,9 +164,8 @@ restrict_self(const struct config *cfg, int abi)
 void
 confine_files(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
 {
-	int abi = (int)syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION), rc;
+	int abi = (int)syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION);
 	const char *cards = cards_path(cfg);
-	unsigned others;
 
 #ifdef SMCRD_COVERAGE
 	confine_part_set(out, false, "built for measuring coverage, which writes files");
@@ -176,8 +175,8 @@ confine_files(const struct config *cfg, enum confine_do what, struct confine_par
 		confine_part_set(out, false, "the kernel has no Landlock: %s", strerror(abi < 0 ? errno : 0));
 		return;
 	}
-	others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
-	rc = what == CONFINE_APPLY ? restrict_self(cfg, abi) : 0;
+	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;
+	int rc = what == CONFINE_APPLY ? restrict_self(cfg, abi) : 0;
 	if (rc != 0)
 		confine_part_set(out, false, "Landlock: %s", strerror(-rc));
 	else if (others > 0)

@@ -30,7 +30,7 @@ static void
 print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 {
 	const char *state = w->place == DEVICE_PLACE_UP ? "up" : "down";
-	const struct netif_addr *a;
+	const struct netif_addr *a = netifs_find(ifs, &w->addr);
 	char text[ADDR_STR_MAX];
 
 	if (w->port != NULL) {
@@ -39,7 +39,6 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		    device_gid_format(&w->gid->gid, text), device_gid_type_str(w->gid->type), w->gid->index, state);
 		return;
 	}
-	a = netifs_find(ifs, &w->addr);
 	fprintf(out, "soft iWARP%s, address %s", w->cfg->siw.transport == SIW_SCTP ? " over SCTP" : "",
 	    addr_format(&w->addr, text, sizeof(text)));
 	if (a != NULL)

@@ -77,7 +77,6 @@ open_one(struct devices *d, const struct device_want *want, const char **why)
 {
 	struct device *me = &d->devs[d->cnt];
 	char where[DEVICE_WHERE_MAX];
-	int rc;
 
 	*why = "more devices than the engine takes";
 	if (d->cnt == SMCR_DEVS_MAX)
@@ -91,7 +90,7 @@ open_one(struct devices *d, const struct device_want *want, const char **why)
 		memlock_check(d->cfg);
 		d->memlock_seen = true;
 	}
-	rc = device_open(me, want, &d->needs, why);
+	int rc = device_open(me, want, &d->needs, why);
 	if (rc != 0)
 		return rc;
 	rc = smcr_add_device(d->env->eng, me->dev);
@@ -331,7 +330,6 @@ int
 devices_new(struct env *env, const struct config *cfg, const struct devices_gate *gate, FILE *err, struct devices **out)
 {
 	struct devices *d = calloc(1, sizeof(*d));
-	int rc;
 
 	if (d == NULL || timerq_reserve(&env->timers, 1) != 0) {
 		fprintf(err, "devices: out of memory\n");
@@ -342,7 +340,7 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	d->cfg = cfg;
 	timer_init(&d->timer, devices_on_timer);
 	d->needs = (struct device_needs){ device_watches_init(&d->watches, env->loop), &env->rng, *gate };
-	rc = netwatch_new(env->loop, &d->netwatch);
+	int rc = netwatch_new(env->loop, &d->netwatch);
 	if (rc != 0) {
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
 	} else {
