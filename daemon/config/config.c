@@ -227,11 +227,14 @@ load_services(struct config_build *b, const struct config_section *sec, const co
 }
 
 static void
-load_list(struct config_build *b, const struct config_section *sec, const config_setting_t *list)
+load_list(struct config_build *b, const struct config_section *sec, const config_setting_t *root)
 {
+	const config_setting_t *list = config_member(root, sec->name);
+
+	if (list == NULL)
+		return;
 	int type = config_setting_type(list), cnt = config_setting_length(list);
 	unsigned line = config_place_of(list);
-
 	/* libconfig parses [] as an empty array, which counts as an empty list. */
 	if (type != CONFIG_TYPE_LIST && !(type == CONFIG_TYPE_ARRAY && cnt == 0)) {
 		config_error(b, line, "%s must be a list, ( { ... }, ... )", sec->name);
@@ -335,19 +338,6 @@ load_groups(struct config_build *b)
 }
 
 static void
-load_lists(struct config_build *b)
-{
-	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
-		for (unsigned i = 0; sec->list_max > 0 && i < b->file_cnt; i++) {
-			const config_setting_t *s = config_member(b->files[i].root, sec->name);
-
-			if (s != NULL)
-				load_list(b, sec, s);
-		}
-	}
-}
-
-static void
 build(struct config_build *b, unsigned flags)
 {
 	static const struct config_section included = { "", "", CONFIG_AT_INCLUDED, 0 };
@@ -365,7 +355,9 @@ build(struct config_build *b, unsigned flags)
 	for (unsigned i = 1; i < b->file_cnt; i++)
 		if (b->files[i].root != NULL)
 			find_unknown(b, &included, b->files[i].root);
-	load_lists(b);
+	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++)
+		for (unsigned i = 0; sec->list_max > 0 && i < b->file_cnt; i++)
+			load_list(b, sec, b->files[i].root);
 	config_check(b);
 	if (b->errors > 0 || (flags & CONFIG_NO_LOOKUP) != 0)
 		return;
