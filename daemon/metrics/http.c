@@ -338,9 +338,9 @@ came_by_loopback(const struct guard *g)
 	return addr_is_loopback(&ss);
 }
 
-/* The request waits for its answer then; false: it is refused. */
-static bool
-take_request(struct http *h, struct evhttp_request *req, enum web_refusal *why)
+/* WEB_TAKEN: the request waits for its answer. */
+static enum web_refusal
+take_request(struct http *h, struct evhttp_request *req)
 {
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
 	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
@@ -348,29 +348,28 @@ take_request(struct http *h, struct evhttp_request *req, enum web_refusal *why)
 	struct guard *g = guard_of(h, req);
 	enum web_page page;
 
-	*why = WEB_FORBIDDEN;
 	if (g == NULL || g->away || !may_connect(h, g))
-		return false;
+		return WEB_FORBIDDEN;
 	g->asked = true;
 	g->until_ms = http_now_ms() + HTTP_ANSWER_MS;
-	*why = WEB_MISDIRECTED;
 	if (came_by_loopback(g) && !web_host_is_near(host))
-		return false;
-	*why = h->waiting_cnt == GUARDS_MAX ? WEB_BUSY : WEB_NOT_FOUND;
-	if (h->waiting_cnt == GUARDS_MAX || !web_find(path != NULL ? path : "", accept, &page))
-		return false;
+		return WEB_MISDIRECTED;
+	if (h->waiting_cnt == GUARDS_MAX)
+		return WEB_BUSY;
+	if (!web_find(path != NULL ? path : "", accept, &page))
+		return WEB_NOT_FOUND;
 	h->waiting[h->waiting_cnt++] = (struct waiting){ .req = req, .page = page };
-	return true;
+	return WEB_TAKEN;
 }
 
 static void
 on_request(struct evhttp_request *req, void *arg)
 {
 	struct http *h = arg;
-	enum web_refusal why;
 	const int64_t now = http_now_ms();
+	const enum web_refusal why = take_request(h, req);
 
-	if (!take_request(h, req, &why)) {
+	if (why != WEB_TAKEN) {
 		const struct web_answer refusal = web_refusal(why);
 
 		http_answer(h, req, &refusal);

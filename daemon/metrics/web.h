@@ -41,7 +41,7 @@ struct web_answer {
 	bool shared; /* the body belongs to the documents; else it is static */
 };
 
-enum web_refusal { WEB_FORBIDDEN, WEB_MISDIRECTED, WEB_NOT_FOUND, WEB_BUSY };
+enum web_refusal { WEB_FORBIDDEN, WEB_MISDIRECTED, WEB_NOT_FOUND, WEB_BUSY, WEB_TAKEN };
 
 /* The page at this path, for a client that accepts this (NULL: no such header). False when there is no page. */
 bool web_find(const char *path, const char *accept, enum web_page *);
