@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/minmax.h"
+#include "daemon/net/net.h"
 #include "daemon/control/control_parts.h"
 
 #define ACCEPTS_PER_TURN 8
@@ -27,16 +28,6 @@ refuse_client(struct control *ctl, int fd)
 		outbuf_fini(&out);
 	}
 	close(fd);
-}
-
-/* True when the process at the other end runs as the daemon's user, or as root. */
-static bool
-is_trusted(int fd)
-{
-	struct ucred cred = { 0 };
-	socklen_t len = sizeof(cred);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && (cred.uid == 0 || cred.uid == geteuid());
 }
 
 static void
@@ -59,7 +50,9 @@ accept_clients(struct control_port *port, int64_t now_ns)
 			port->accept_at_ns = now_ns + ACCEPT_PAUSE_NS;
 			return;
 		}
-		bool trusted = is_trusted(fd);
+		union net_addr peer;
+		net_addr_set_client(&peer, fd);
+		const bool trusted = peer.un.uid == 0 || peer.un.uid == geteuid();
 		if (!control_make_place(port, trusted)) {
 			refuse_client(ctl, fd);
 			continue;
@@ -70,6 +63,8 @@ accept_clients(struct control_port *port, int64_t now_ns)
 			continue;
 		}
 		c->active_ns = now_ns;
+		c->uid = peer.un.uid;
+		c->pid = peer.un.pid;
 		c->trusted = trusted;
 		ctl->stats.clients++;
 		list_push(&ctl->clients, &c->node);

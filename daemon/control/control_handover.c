@@ -61,16 +61,14 @@ control_handover_refuse(struct control_client *c, const char *why)
 
 /* The reason to refuse, or NULL. */
 static const char *
-may_start(struct control_client *c, const char *line, size_t len, struct ucred *cred)
+may_start(const struct control_client *c, const char *line, size_t len)
 {
-	socklen_t cred_len = sizeof(*cred);
-
-	if (c->ctl->hooks.sockets == NULL || getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, cred, &cred_len) != 0)
+	if (c->ctl->hooks.sockets == NULL || c->uid == (uid_t)-1)
 		return "not supported";
 	if (c->port->readonly)
 		return "this socket is read-only";
 	/* Root is refused as well: directory and files of the control socket would be another user's. */
-	if (cred->uid != geteuid())
+	if (c->uid != geteuid())
 		return "only a process of the daemon's own user may take over";
 	if (len != sizeof(FIRST_VERSION) - 1 || memcmp(line, FIRST_VERSION, len) != 0)
 		return "this daemon hands over in version 1 of the protocol only";
@@ -96,8 +94,7 @@ free_handover(struct handover *h)
 void
 handover_start(struct control_client *c, const char *line, size_t len)
 {
-	struct ucred cred = { 0 };
-	const char *why = may_start(c, line, len, &cred);
+	const char *why = may_start(c, line, len);
 
 	if (why != NULL) {
 		control_handover_refuse(c, why);
@@ -108,7 +105,7 @@ handover_start(struct control_client *c, const char *line, size_t len)
 	if (h != NULL) {
 		h->rx = HANDOVER_RX_NONE;
 		h->look_ns = INT64_MAX;
-		h->pid = (uint32_t)cred.pid;
+		h->pid = (uint32_t)c->pid;
 		rc = listen_socket_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_FULL].listen);
 		if (rc == 0)
 			rc = listen_socket_list_add_copies(&h->socks, &c->ctl->ports[CONTROL_READONLY].listen);
@@ -129,19 +126,6 @@ handover_start(struct control_client *c, const char *line, size_t len)
 	log_msg(LOG_LVL_NOTICE, "a process takes over: pid=%u sockets=%u", (unsigned)h->pid, h->socks.cnt);
 }
 
-static struct handover_msg
-describe(const struct listen_socket *l, enum handover_kind kind)
-{
-	struct handover_msg m = { .type = HANDOVER_SOCKET, .kind = kind, .cnt = l->unit };
-
-	if (l->path[0] == '\0')
-		return m;
-	snprintf(m.text, sizeof(m.text), "%s", l->path);
-	m.dev = l->dev;
-	m.ino = l->ino;
-	return m;
-}
-
 static int
 send_next(struct control_client *c)
 {
@@ -159,12 +143,18 @@ send_next(struct control_client *c)
 			strcpy(m.text, notify);
 		if (watchdog != NULL)
 			m.watchdog_us = strtoull(watchdog, NULL, 10);
-	} else if (h->sent <= h->socks.cnt) {
-		l = &h->socks.v[h->sent - 1];
-		m = describe(l, h->sent <= h->control_cnt ? HANDOVER_CONTROL : HANDOVER_SERVICE);
-	} else if (h->sent - h->socks.cnt <= h->ports.cnt) {
-		l = &h->ports.v[h->sent - h->socks.cnt - 1];
-		m = describe(l, HANDOVER_MPA);
+	} else if (h->sent <= h->socks.cnt + h->ports.cnt) {
+		const unsigned nr = h->sent - 1;
+
+		l = nr < h->socks.cnt ? &h->socks.v[nr] : &h->ports.v[nr - h->socks.cnt];
+		m.type = HANDOVER_SOCKET;
+		m.kind = nr < h->control_cnt ? HANDOVER_CONTROL : nr < h->socks.cnt ? HANDOVER_SERVICE : HANDOVER_MPA;
+		m.cnt = l->unit;
+		if (l->path[0] != '\0') {
+			snprintf(m.text, sizeof(m.text), "%s", l->path);
+			m.dev = l->dev;
+			m.ino = l->ino;
+		}
 	}
 	int rc = handover_send(c->io.fd, &m, l != NULL ? l->fd : -1);
 	if (rc == 0)

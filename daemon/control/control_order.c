@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/addr.h"
 #include "base/log.h"
@@ -13,8 +12,6 @@
 void
 client_log_order(const struct control_client *c)
 {
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(cred);
 	char what[CONFIG_NAME_MAX + ADDR_STR_MAX + 128] = "", text[ADDR_STR_MAX], name[32];
 	const struct control_request *r = &c->req;
 
@@ -36,9 +33,8 @@ client_log_order(const struct control_client *c)
 	if ((r->given & CONTROL_F_LEVEL) != 0)
 		str_append(what, sizeof(what), " level=%s",
 		    r->level >= 0 ? control_level_words[r->level] : CONTROL_LEVEL_DEFAULT);
-	(void)getsockopt(c->io.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
-	log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d%s", name, (unsigned)cred.uid,
-	    (int)cred.pid, what);
+	log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d%s", name, (unsigned)c->uid,
+	    (int)c->pid, what);
 }
 
 /* An order to a worker, and its result: negative errno, or a count. */

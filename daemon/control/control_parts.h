@@ -80,6 +80,8 @@ struct control_client {
 	bool eof;                 /* the client has shut down its side */
 	bool hup;                 /* the client has disconnected */
 	bool dead;                /* to be freed by control.c */
+	uid_t uid;                /* of its process; -1 = not known */
+	pid_t pid;                /* 0 = not known */
 	bool trusted;             /* the daemon's user, or root */
 	uint64_t trace_nr;        /* of all traces and followed events: the lower, the older */
 	int64_t active_ns;

@@ -75,16 +75,15 @@ take_mode(const json_t *v, struct control_request *req)
 static bool
 take_kinds(const json_t *v, struct control_request *req)
 {
-	bool good = json_is_array(v) && json_array_size(v) > 0;
-
 	req->kinds = 0;
-	for (size_t i = 0; good && i < json_array_size(v); i++) {
+	for (size_t i = 0; i < json_array_size(v); i++) {
 		int k = find_word(control_kind_words, ARRAY_LEN(control_kind_words), json_array_get(v, i));
 
-		good = k >= 0;
-		req->kinds |= good ? 1u << k : 0;
+		if (k < 0)
+			return false;
+		req->kinds |= 1u << k;
 	}
-	return good;
+	return req->kinds != 0;
 }
 
 static bool
