@@ -6,7 +6,6 @@
 #include "base/addr.h"
 #include "base/log.h"
 
-#define GONE_NS (10000 * NS_PER_MS) /* an address may return: its device keeps name and port for this time */
 #define CARD_GONE_NS (1000 * NS_PER_MS)
 
 int
@@ -107,7 +106,7 @@ follow_siw(struct device *me, const struct device_want *want, int64_t now_ns)
 	/* The last links of groups wait for it (smcr.last_link_timeout). */
 	if (rnic_query(me->dev).qp_cnt > 0)
 		me->gone_ns = now_ns;
-	return gone_for(me, now_ns, GONE_NS) ? "its address is gone" : NULL;
+	return gone_for(me, now_ns, DEVICE_GONE_NS) ? "its address is gone" : NULL;
 }
 
 /* The device of a card detects by itself that the port is down or the GID gone. */
@@ -130,7 +129,7 @@ follow_verbs(struct device *me, const struct device_want *want, struct device_ro
 		return gone_for(me, r->now_ns, CARD_GONE_NS) ? "the card is gone" : NULL;
 	}
 	if (!present)
-		return gone_for(me, r->now_ns, GONE_NS) ? "its GID is gone" : NULL;
+		return gone_for(me, r->now_ns, DEVICE_GONE_NS) ? "its GID is gone" : NULL;
 	me->gone_ns = 0;
 	return r->cards_known && want == NULL && info.qp_cnt == 0 ? "another GID is better" : NULL;
 }
@@ -141,12 +140,6 @@ device_follow(struct device *me, struct device_round *r)
 	const struct device_want *want = device_find(me, r->want, r->want_cnt);
 
 	return device_is_verbs(me) ? follow_verbs(me, want, r) : follow_siw(me, want, r->now_ns);
-}
-
-int64_t
-device_deadline(const struct device *me)
-{
-	return me->gone_ns != 0 && !device_is_verbs(me) ? me->gone_ns + GONE_NS : INT64_MAX;
 }
 
 static const struct {

@@ -5,7 +5,8 @@
 #include "daemon/device/device_plan.h"
 #include "daemon/device/devices.h"
 
-#define DEVICE_LOGGED_CNT 10 /* counters that are logged */
+#define DEVICE_LOGGED_CNT 10               /* counters that are logged */
+#define DEVICE_GONE_NS (10000 * NS_PER_MS) /* an address may return: its device keeps name and port for this time */
 
 struct device {
 	struct rnic_dev *dev;
@@ -52,7 +53,5 @@ int device_open(struct device *me, const struct device_want *, const struct devi
 const struct device_want *device_find(const struct device *, const struct device_want *, unsigned cnt);
 /* Checks its address or card, sets its port down or up and logs that. Returns why to close it (static), or NULL. */
 const char *device_follow(struct device *, struct device_round *);
-/* When a device whose address is gone is closed; INT64_MAX for others. */
-int64_t device_deadline(const struct device *);
 /* Logs the watched counters that have changed since the last call. */
 void device_log_counters(struct device *);

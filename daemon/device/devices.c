@@ -43,7 +43,7 @@ struct devices {
 	struct env *env;
 	const struct config *cfg; /* the worker's */
 	struct device_needs needs;
-	struct netwatch *netwatch;
+	struct netwatch netwatch;
 	struct device_watches watches;
 	struct device_cards cards;
 	int cards_rc; /* of the list, as logged */
@@ -245,8 +245,12 @@ arm_again(struct devices *d, const struct device_round *r)
 
 	d->cardless_cnt = 0;
 	for (unsigned i = 0; i < d->cnt; i++) {
-		at = min_i64(at, device_deadline(&d->devs[i]));
-		lacks_card |= device_is_verbs(&d->devs[i]) && d->devs[i].gone_ns != 0;
+		if (d->devs[i].gone_ns == 0)
+			continue;
+		if (device_is_verbs(&d->devs[i]))
+			lacks_card = true;
+		else
+			at = min_i64(at, d->devs[i].gone_ns + DEVICE_GONE_NS);
 	}
 	for (unsigned i = 0; i < d->cfg->device_cnt; i++)
 		d->cardless_cnt += d->cfg->devices[i].type == CONFIG_DEVICE_VERBS &&
@@ -279,7 +283,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 	}
 	list_cards(d, when, err);
 	const struct device_view view = {
-		.ifs = netwatch_table(d->netwatch),
+		.ifs = &d->netwatch.table,
 		.ports = d->cards.ports,
 		.port_cnt = d->cards.cnt,
 	};
@@ -305,7 +309,7 @@ set_networks(struct devices *d)
 {
 	struct smcr_subnet nets[SMCR_NETWORKS_MAX];
 
-	smcr_set_networks(d->env->eng, nets, netifs_networks(netwatch_table(d->netwatch), nets));
+	smcr_set_networks(d->env->eng, nets, netifs_networks(&d->netwatch.table, nets));
 }
 
 static void
@@ -340,7 +344,7 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 	d->cfg = cfg;
 	timer_init(&d->timer, devices_on_timer);
 	d->needs = (struct device_needs){ device_watches_init(&d->watches, env->loop), &env->rng, *gate };
-	int rc = netwatch_new(env->loop, &d->netwatch);
+	int rc = netwatch_init(&d->netwatch, env->loop);
 	if (rc != 0) {
 		fprintf(err, "cannot list the network interfaces: %s\n", strerror(-rc));
 	} else {
@@ -358,7 +362,7 @@ devices_new(struct env *env, const struct config *cfg, const struct devices_gate
 void
 devices_follow(struct devices *d)
 {
-	bool moved = netwatch_take_change(d->netwatch);
+	bool moved = netwatch_take_change(&d->netwatch);
 
 	if (d->due && !moved && !d->changed) {
 		d->due = d->env->now_ns >= d->look_ns;
@@ -398,7 +402,7 @@ void
 devices_reload(struct devices *d, const struct config *next, FILE *err)
 {
 	d->cfg = next;
-	netwatch_reload(d->netwatch);
+	netwatch_reload(&d->netwatch);
 	(void)follow(d, AT_RELOAD, err);
 }
 
@@ -417,7 +421,7 @@ devices_free(struct devices *d)
 	devices_close(d);
 	device_watches_fini(&d->watches);
 	device_cards_forget(&d->cards);
-	netwatch_free(d->netwatch);
+	netwatch_fini(&d->netwatch);
 	timer_cancel(&d->env->timers, &d->timer);
 	timerq_unreserve(&d->env->timers, 1);
 	free(d);
@@ -427,7 +431,7 @@ devices_free(struct devices *d)
 static unsigned
 ifindex_of(const struct devices *d, const struct sockaddr_storage *addr)
 {
-	const struct netif_addr *a = netifs_find(netwatch_table(d->netwatch), addr);
+	const struct netif_addr *a = netifs_find(&d->netwatch.table, addr);
 
 	return a != NULL ? a->index : 0;
 }
@@ -437,7 +441,7 @@ devices_describe(const struct devices *d, const struct sockaddr_storage *local, 
 {
 	const struct device *near = NULL;
 
-	o->subnet_cnt = netifs_networks_of(netwatch_table(d->netwatch), local, o->subnet);
+	o->subnet_cnt = netifs_networks_of(&d->netwatch.table, local, o->subnet);
 	addr_to_v6(local, o->local_addr.b);
 	for (unsigned i = 0; i < d->cnt; i++) {
 		const struct device *me = &d->devs[i];
@@ -459,7 +463,7 @@ bool
 devices_near(const struct devices *d, const struct rnic_gid *gid)
 {
 	for (unsigned i = 0; i < d->cnt; i++)
-		if (netifs_near(netwatch_table(d->netwatch), rnic_query(d->devs[i].dev).gid.b, gid->b))
+		if (netifs_near(&d->netwatch.table, rnic_query(d->devs[i].dev).gid.b, gid->b))
 			return true;
 	return false;
 }
@@ -517,7 +521,7 @@ devices_info(const struct devices *d, unsigned i, struct device_info *info)
 		info->more_addrs = &me->siw.more_addrs;
 	}
 	const unsigned index = device_is_verbs(me) ? info->gid.ifindex : ifindex_of(d, &me->siw.addr);
-	const struct netif *netif = netifs_by_index(netwatch_table(d->netwatch), index);
+	const struct netif *netif = netifs_by_index(&d->netwatch.table, index);
 	info->interface = netif != NULL ? netif->name : "";
 	info->interface_mtu = netif != NULL ? netif->mtu : 0;
 	return true;
@@ -526,13 +530,13 @@ devices_info(const struct devices *d, unsigned i, struct device_info *info)
 bool
 devices_have_addr(const struct devices *d, const struct sockaddr_storage *addr)
 {
-	return netifs_find(netwatch_table(d->netwatch), addr) != NULL;
+	return netifs_find(&d->netwatch.table, addr) != NULL;
 }
 
 const char *
 devices_interface(const struct devices *d, unsigned index)
 {
-	const struct netif *i = netifs_by_index(netwatch_table(d->netwatch), index);
+	const struct netif *i = netifs_by_index(&d->netwatch.table, index);
 
 	return i != NULL ? i->name : "";
 }

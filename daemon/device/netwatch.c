@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,14 +11,6 @@
 
 #define BUF_BYTES 32768 /* most bytes that the kernel writes into a part of a dump */
 #define DUMP_TRIES 10
-
-struct netwatch {
-	struct loop_io io; /* fd < 0: the table is not followed */
-	struct loop *loop;
-	struct netifs table;
-	bool changed;
-	unsigned overruns;
-};
 
 /* A netlink socket in these groups; only the kernel can send to it. */
 static int
@@ -157,13 +148,10 @@ on_events(struct loop_io *io, unsigned events)
 }
 
 int
-netwatch_new(struct loop *loop, struct netwatch **out)
+netwatch_init(struct netwatch *nw, struct loop *loop)
 {
-	struct netwatch *nw = calloc(1, sizeof(*nw));
+	const int fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
 
-	if (nw == NULL)
-		return -ENOMEM;
-	int fd = open_netlink(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
 	*nw = (struct netwatch){ .loop = loop, .io = { .fd = fd, .cb = on_events } };
 	int rc = fd < 0 ? fd : loop_add(loop, &nw->io);
 	if (rc != 0) {
@@ -173,25 +161,17 @@ netwatch_new(struct loop *loop, struct netwatch **out)
 		nw->io.fd = -1;
 	}
 	/* After opening the socket: its queue has the changes in between. */
-	rc = netwatch_read(&nw->table);
-	if (rc != 0)
-		netwatch_free(nw);
-	else
-		*out = nw;
-	return rc;
+	return netwatch_read(&nw->table);
 }
 
 void
-netwatch_free(struct netwatch *nw)
+netwatch_fini(struct netwatch *nw)
 {
-	if (nw == NULL)
-		return;
 	if (nw->io.fd >= 0) {
 		loop_del(nw->loop, &nw->io);
 		close(nw->io.fd);
 	}
 	netifs_fini(&nw->table);
-	free(nw);
 }
 
 void
@@ -201,12 +181,6 @@ netwatch_reload(struct netwatch *nw)
 		read_again(nw);
 }
 
-const struct netifs *
-netwatch_table(const struct netwatch *nw)
-{
-	return &nw->table;
-}
-
 bool
 netwatch_take_change(struct netwatch *nw)
 {
@@ -214,10 +188,4 @@ netwatch_take_change(struct netwatch *nw)
 
 	nw->changed = false;
 	return changed;
-}
-
-unsigned
-netwatch_overruns(const struct netwatch *nw)
-{
-	return nw->overruns;
 }

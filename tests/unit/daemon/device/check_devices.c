@@ -74,33 +74,22 @@ smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
 
 /* -- interfaces -- */
 
-struct netwatch {
-	int unused;
-};
-
-const struct netifs *
-netwatch_table(const struct netwatch *nw)
-{
-	return &table;
-}
-
 int
-netwatch_new(struct loop *loop, struct netwatch **out)
+netwatch_init(struct netwatch *nw, struct loop *loop)
 {
-	static struct netwatch nw;
-
-	*out = &nw;
+	nw->table = table;
 	return 0;
 }
 
 void
-netwatch_free(struct netwatch *nw)
+netwatch_fini(struct netwatch *nw)
 {
 }
 
 void
 netwatch_reload(struct netwatch *nw)
 {
+	nw->table = table;
 }
 
 bool
@@ -108,6 +97,7 @@ netwatch_take_change(struct netwatch *nw)
 {
 	bool news = if_news;
 
+	nw->table = table;
 	if_news = false;
 	return news;
 }

@@ -10,7 +10,7 @@
 #include "unit.h"
 
 static struct loop *loop;
-static struct netwatch *nw;
+static struct netwatch nw;
 static unsigned turns;
 
 static int64_t
@@ -37,21 +37,21 @@ start(const char *interfaces)
 		return false;
 	loop = loop_new();
 	ck_assert_int_eq(loop_add_turn(loop, turn, NULL), 0);
-	ck_assert_int_eq(netwatch_new(loop, &nw), 0);
+	ck_assert_int_eq(netwatch_init(&nw, loop), 0);
 	return true;
 }
 
 static void
 stop(void)
 {
-	netwatch_free(nw);
+	netwatch_fini(&nw);
 	loop_free(loop);
 }
 
 static const struct netif *
 iface(const char *name)
 {
-	const struct netifs *t = netwatch_table(nw);
+	const struct netifs *t = &nw.table;
 
 	for (unsigned i = 0; i < t->if_cnt; i++)
 		if (strcmp(t->ifs[i].name, name) == 0)
@@ -73,7 +73,7 @@ address(const char *text)
 	struct sockaddr_storage ss;
 
 	ck_assert_int_eq(addr_parse(text, &ss), 0);
-	return netifs_find(netwatch_table(nw), &ss);
+	return netifs_find(&nw.table, &ss);
 }
 
 #define UNTIL(cond)                                                              \
@@ -95,12 +95,12 @@ START_TEST(follows_what_happens)
 	ck_assert_ptr_nonnull(address("10.9.1.1"));
 	ck_assert_ptr_nonnull(address("127.0.0.1"));
 	UNTIL(is_up("e1")); /* it takes the kernel a moment */
-	(void)netwatch_take_change(nw);
+	(void)netwatch_take_change(&nw);
 	/* the carrier */
 	ck_assert(ip_batch("link set p1 down\n"));
 	UNTIL(!is_up("e1"));
-	ck_assert(netwatch_take_change(nw));
-	ck_assert(!netwatch_take_change(nw));
+	ck_assert(netwatch_take_change(&nw));
+	ck_assert(!netwatch_take_change(&nw));
 	ck_assert(ip_batch("link set p1 up\n"));
 	UNTIL(is_up("e1"));
 	/* the switch */
@@ -116,7 +116,7 @@ START_TEST(follows_what_happens)
 	ck_assert(ip_batch("link del wan\n"));
 	UNTIL(iface("wan") == NULL && iface("p1") == NULL);
 	ck_assert_ptr_null(address("2001:db8::1"));
-	ck_assert_uint_eq(netwatch_overruns(nw), 0);
+	ck_assert_uint_eq(nw.overruns, 0);
 	stop();
 }
 
@@ -133,9 +133,9 @@ START_TEST(rereads_after_an_overrun)
 	p += sprintf(p, "addr del 10.1.0.1/24 dev e1\n");
 	ck_assert(ip_batch(text));
 	UNTIL(address("10.20.199.1") != NULL && address("10.1.0.1") == NULL);
-	ck_assert_uint_ge(netwatch_overruns(nw), 1);
-	ck_assert_uint_ge(netwatch_table(nw)->addr_cnt, 3999);
-	ck_assert(netwatch_take_change(nw));
+	ck_assert_uint_ge(nw.overruns, 1);
+	ck_assert_uint_ge(nw.table.addr_cnt, 3999);
+	ck_assert(netwatch_take_change(&nw));
 	/* and goes on */
 	ck_assert(ip_batch("addr add 10.99.0.1/24 dev e1\n"));
 	UNTIL(address("10.99.0.1") != NULL);
