@@ -34,7 +34,7 @@ mpa_pdata_decode(struct span in, struct mpa_pdata *out)
 	return 0;
 }
 
-void
+struct span
 mpa_pdata_encode(const struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
 {
 	struct wcur w = wcur_make(out, MPA_PDATA_LEN);
@@ -51,6 +51,7 @@ mpa_pdata_encode(const struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
 	wcur_be32(&w, d->read_stag);
 	wcur_be64(&w, d->read_to);
 	wcur_be32(&w, d->flags);
+	return (struct span){ .ptr = out, .len = MPA_PDATA_LEN };
 }
 
 const char *

@@ -54,7 +54,8 @@ struct mpa_pdata {
 
 /* 0, or -EPROTO: not smcrd's, or an unknown version. */
 int mpa_pdata_decode(struct span, struct mpa_pdata *out);
-void mpa_pdata_encode(const struct mpa_pdata *, uint8_t out[MPA_PDATA_LEN]);
+/* Returns `out`. */
+struct span mpa_pdata_encode(const struct mpa_pdata *, uint8_t out[MPA_PDATA_LEN]);
 /* The text of the rejected side. */
 const char *mpa_verdict_str(unsigned verdict);
 /* The text of a failed connect to a peer's MPA port; err is positive. */

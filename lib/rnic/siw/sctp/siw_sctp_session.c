@@ -21,19 +21,12 @@ session_init(struct ddp_session *s, const struct siw_dev *dev, bool active)
 }
 
 static struct span
-encoded(const struct mpa_pdata *d, uint8_t out[MPA_PDATA_LEN])
-{
-	mpa_pdata_encode(d, out);
-	return (struct span){ .ptr = out, .len = MPA_PDATA_LEN };
-}
-
-static struct mpa_pdata
-own_pdata(const struct siw_qp *qp, const struct rnic_remote *to)
+own_pdata(const struct siw_qp *qp, const struct rnic_remote *to, uint8_t out[MPA_PDATA_LEN])
 {
 	struct mpa_pdata d = siw_own_pdata(qp, to);
 
 	d.flags = qp->dev->sctp->stack->gather != NULL ? MPA_PACKETS_TOGETHER : 0;
-	return d;
+	return mpa_pdata_encode(&d, out);
 }
 
 static void
@@ -90,12 +83,11 @@ static void
 assoc_up(struct siw_qp *qp)
 {
 	struct siw_sctp *s = qp->sctp;
-	const struct mpa_pdata mine = own_pdata(qp, &qp->remote);
 	uint8_t pd[MPA_PDATA_LEN], message[SCTP_DDP_CONTROL_MAX];
 
 	if (qp->state != SIW_CONNECTING)
 		return;
-	int len = ddp_session_initiate(&s->session, encoded(&mine, pd), message, sizeof(message));
+	int len = ddp_session_initiate(&s->session, own_pdata(qp, &qp->remote, pd), message, sizeof(message));
 	siw_qp_set_state(qp, SIW_REQUESTED);
 	if (!siw_sctp_say(s->assoc, message, len))
 		siw_qp_break(qp, "the DDP stream session's Initiate could not be sent", RNIC_WC_FLUSHED, NULL);
@@ -377,7 +369,7 @@ siw_sctp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 	if (verdict == MPA_BUSY)
 		len = ddp_session_terminate(&t->session, message, sizeof(message));
 	else
-		len = ddp_session_reject(&t->session, encoded(&d, pd), message, sizeof(message));
+		len = ddp_session_reject(&t->session, mpa_pdata_encode(&d, pd), message, sizeof(message));
 	pend_end(t, message, len);
 }
 
@@ -402,10 +394,9 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	own(qp, pend_free(t));
 	qp->peer_qpn = peer.from_qpn;
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
-	struct mpa_pdata mine = own_pdata(qp, NULL);
 	if (order_init(qp, next) < 0 ||
-	    !siw_sctp_say(
-	        s->assoc, message, ddp_session_accept(&s->session, encoded(&mine, pd), message, sizeof(message)))) {
+	    !siw_sctp_say(s->assoc, message,
+	        ddp_session_accept(&s->session, own_pdata(qp, NULL, pd), message, sizeof(message)))) {
 		siw_qp_break(qp, "the DDP stream session's Accept could not be sent", RNIC_WC_FLUSHED, NULL);
 		return;
 	}

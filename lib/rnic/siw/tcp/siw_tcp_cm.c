@@ -29,8 +29,7 @@ encode_frame(struct mpa_frame f, const struct mpa_pdata *d, uint8_t out[MPA_FRAM
 {
 	uint8_t pd[MPA_PDATA_LEN];
 
-	mpa_pdata_encode(d, pd);
-	f.pd = (struct span){ .ptr = pd, .len = sizeof(pd) };
+	f.pd = mpa_pdata_encode(d, pd);
 	return mpa_frame_encode(&f, out, MPA_FRAME_MAX);
 }
 
