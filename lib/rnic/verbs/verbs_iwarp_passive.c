@@ -123,7 +123,7 @@ dispatch(struct verbs_conn *conn)
 	struct verbs_qp *qp = NULL;
 
 	LIST_EACH(struct verbs_qp, q, &conn->dev->qps, node)
-		if (q->qp.qpn == conn->pdata.qpn && q->user != VERBS_DESTROYED)
+		if (qp == NULL && q->qp.qpn == conn->pdata.qpn && q->user != VERBS_DESTROYED)
 			qp = q;
 	if (qp != NULL && (conn->pdata.psn != qp->qp.psn || conn->pdata.token != qp->token))
 		refuse(conn, MPA_BAD_TOKEN);
@@ -143,15 +143,12 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 
 	ev->id->context = NULL;
 	/* A peer without receives could never be sent a message. */
-	if (verbs_pdata_decode(p, &pdata) < 0 || pdata.recv_depth == 0) {
+	bool known = verbs_pdata_decode(p, &pdata) == 0 && pdata.recv_depth != 0;
+	struct verbs_conn *conn = known && !dev->gone && !dev->ends ? verbs_conn_new(dev, ev->id) : NULL;
+	if (!known)
 		count(dev, ev->id, UNKNOWN_PEER_TOKEN);
-		reject(ev->id, 0, MPA_UNKNOWN_PEER);
-		(void)rdma_destroy_id(ev->id);
-		return;
-	}
-	struct verbs_conn *conn = dev->gone || dev->ends ? NULL : verbs_conn_new(dev, ev->id);
 	if (conn == NULL) {
-		reject(ev->id, pdata.from_qpn, MPA_BUSY);
+		reject(ev->id, known ? pdata.from_qpn : 0, known ? MPA_BUSY : MPA_UNKNOWN_PEER);
 		(void)rdma_destroy_id(ev->id);
 		return;
 	}
