@@ -75,14 +75,8 @@ events_poll(struct events *e, struct rnic_event *out)
 {
 	/* Down before up: the last event gives the current port state. */
 	static const enum rnic_event_type port_order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
-	static const enum rnic_event_type qp_order[] = {
-		RNIC_EV_CONNECTED,
-		RNIC_EV_CONNECT_FAILED,
-		RNIC_EV_CREDITS,
-		RNIC_EV_SILENT,
-		RNIC_EV_QP_ERROR,
-		RNIC_EV_QP_FREED,
-	};
+	static const enum rnic_event_type qp_order[] = { RNIC_EV_CONNECTED, RNIC_EV_CONNECT_FAILED, RNIC_EV_CREDITS,
+		RNIC_EV_SILENT, RNIC_EV_QP_ERROR, RNIC_EV_QP_FREED };
 	enum rnic_event_type type;
 
 	if (take_bit(&e->port_bits, port_order, sizeof(port_order) / sizeof(port_order[0]), &type)) {

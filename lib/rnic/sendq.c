@@ -4,11 +4,7 @@
 #include <errno.h>
 
 /* Bits of sendq.starved: exhausted members of struct rnic_credits. */
-enum {
-	NO_WRS = 1 << 0,
-	NO_SENDS = 1 << 1,
-	NO_BYTES = 1 << 2,
-};
+enum { NO_WRS = 1 << 0, NO_SENDS = 1 << 1, NO_BYTES = 1 << 2 };
 
 void
 sendq_credits(const struct sendq *q, uint32_t used, size_t queued, struct rnic_credits *out)

@@ -31,7 +31,7 @@ siw_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 	unsigned n = 0;
 
 	while (n < max && !list_empty(&dev->cq_list)) {
-		struct siw_qp *qp = CONTAINER_OF(list_pop(&dev->cq_list), struct siw_qp, cq_node);
+		struct siw_qp *qp = LIST_POP(struct siw_qp, &dev->cq_list, cq_node);
 
 		while (n < max && qp->cq_tail != qp->cq_head) {
 			wc[n] = qp->cq[qp->cq_tail++ & qp->cq_mask];

@@ -413,12 +413,11 @@ siw_sctp_user_end(struct siw_assoc *a, bool in_order)
 static void
 run_marks(void)
 {
-	struct list_node turn, *n;
+	struct list_node turn;
+	struct user_assoc *u;
 
 	list_move_all(&turn, &stack.marked);
-	while ((n = list_pop(&turn)) != NULL) {
-		struct user_assoc *u = CONTAINER_OF(n, struct user_assoc, marked);
-
+	while ((u = LIST_POP(struct user_assoc, &turn, marked)) != NULL) {
 		if (u->assoc.ends && (u->dead || siw_assoc_is_over(&u->assoc, UINT_MAX)))
 			assoc_free(u);
 		else if (!u->assoc.ends && u->assoc.owner == NULL)
@@ -426,8 +425,8 @@ run_marks(void)
 		else if (!u->assoc.ends)
 			u->assoc.ready(u->assoc.owner);
 	}
-	LIST_EACH(struct user_assoc, u, &stack.marked, marked)
-		u->assoc.dev->unfinished = true;
+	LIST_EACH(struct user_assoc, later, &stack.marked, marked)
+		later->assoc.dev->unfinished = true;
 }
 
 /* -- the device -- */
