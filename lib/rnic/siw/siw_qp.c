@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/ring.h"
@@ -134,8 +133,6 @@ fence_silence(struct timer *t)
 static void
 wr_take(struct siw_wr *to, const struct rnic_send_wr *wr, size_t len)
 {
-	uint8_t *at = to->u.bytes;
-
 	to->wr_id = wr->wr_id;
 	to->raddr = wr->raddr;
 	to->rkey = wr->rkey;
@@ -143,17 +140,13 @@ wr_take(struct siw_wr *to, const struct rnic_send_wr *wr, size_t len)
 	to->op = wr->op;
 	to->flags = (uint16_t)wr->flags;
 	to->sge_cnt = (uint16_t)wr->sge_cnt;
+	if (wr->flags & RNIC_INLINE) {
+		(void)rnic_wr_copy(wr, to->u.bytes);
+		return;
+	}
 	for (unsigned i = 0; i < wr->sge_cnt; i++) {
-		const struct rnic_sge *s = &wr->sge[i];
-
-		if (wr->flags & RNIC_INLINE) {
-			if (s->len > 0)
-				memcpy(at, s->ptr, s->len);
-			at += s->len;
-		} else {
-			to->u.sge[i].iov_base = (void *)(uintptr_t)s->ptr;
-			to->u.sge[i].iov_len = s->len;
-		}
+		to->u.sge[i].iov_base = (void *)(uintptr_t)wr->sge[i].ptr;
+		to->u.sge[i].iov_len = wr->sge[i].len;
 	}
 }
 

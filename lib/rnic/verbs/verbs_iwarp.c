@@ -4,10 +4,8 @@
  * request to connect or accept and the event with the result, destroying id or QP blocks; so both live until then. A
  * connect may wait for TCP (in siw): it runs in a thread. A connection is proven by the answer to the first Read on it,
  * which is also the first message required from the active side. */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 

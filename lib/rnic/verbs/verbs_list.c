@@ -6,7 +6,6 @@
 #include <glob.h>
 #include <ifaddrs.h>
 #include <limits.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netpacket/packet.h>
 #include <stdio.h>

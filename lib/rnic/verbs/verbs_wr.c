@@ -2,7 +2,6 @@
  * turn; receives are posted at once. A request that the card rejects breaks the QP, so that each accepted request ends
  * like any other. */
 #include <errno.h>
-#include <string.h>
 
 #include "rnic/verbs/verbs_int.h"
 #include "rnic/wr.h"
@@ -23,25 +22,6 @@ verbs_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 
 /* -- sends and writes -- */
 
-/* The bytes of an inline request, one piece in our own memory until posted; for a card without inline data, until
- * complete. */
-static void
-chain_inline(struct verbs_qp *qp, uint32_t pos, struct ibv_sge *sge, const struct rnic_send_wr *wr)
-{
-	uint8_t *msg = qp->msg[pos & qp->wr_mask], *at = msg;
-
-	for (unsigned i = 0; i < wr->sge_cnt; i++) {
-		if (wr->sge[i].len > 0)
-			memcpy(at, wr->sge[i].ptr, wr->sge[i].len);
-		at += wr->sge[i].len;
-	}
-	*sge = (struct ibv_sge){
-		.addr = (uintptr_t)msg,
-		.length = (uint32_t)(at - msg),
-		.lkey = qp->msg_mr != NULL ? qp->msg_mr->lkey : 0,
-	};
-}
-
 static void
 chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32_t pos, bool signaled)
 {
@@ -59,7 +39,10 @@ chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32
 		.opcode = wr->op == RNIC_WR_SEND ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
 	};
 	if (copied) {
-		chain_inline(qp, pos, sge, wr);
+		/* One piece in our own memory until posted; for a card without inline data, until complete. */
+		sge->length = rnic_wr_copy(wr, qp->msg[pos & qp->wr_mask]);
+		sge->addr = (uintptr_t)qp->msg[pos & qp->wr_mask];
+		sge->lkey = qp->msg_mr != NULL ? qp->msg_mr->lkey : 0;
 		to->num_sge = len > 0 ? 1 : 0;
 		flags |= qp->msg_mr == NULL ? IBV_SEND_INLINE : 0u;
 	} else {
