@@ -1,5 +1,5 @@
-/* What all parts of the control socket write to a client: errors, lines of traces and events, the start of a report; and the
- * sending of its bytes. Calls none of those parts. */
+/* What all parts of the control socket write to a client: errors, lines of traces and events; and the sending of its bytes. Calls
+ * none of those parts. */
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -16,17 +16,6 @@ client_wants_worker(const struct control_request *req, const struct workers *ws,
 {
 	return (req->worker == 0 || req->worker == nr + 1) &&
 	    (req->group == 0 || workers_of_group(ws, req->group) == nr);
-}
-
-void
-client_start_report(struct control_client *c)
-{
-	struct report_source src;
-
-	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.confine);
-	src.successor = c->ctl->successor_pid;
-	report_start(&c->report, &src, &c->req, &c->out);
-	c->state = CLIENT_REPORTING;
 }
 
 void

@@ -140,8 +140,6 @@ bool control_make_trace_place(const struct control_client *asking);
 void client_answer_error(struct control_client *, const char *code, const char *text);
 /* True when the request is about this worker, from 0. A group belongs to one worker. */
 bool client_wants_worker(const struct control_request *, const struct workers *, unsigned nr);
-/* The answer is made in steps, by the client's turns. */
-void client_start_report(struct control_client *);
 /* The answer that the client waited for is in its buffer. */
 void client_end_wait(struct control_client *);
 /* Begins a line of a trace or of events: the members that both have, with the number of lines left out since the last one. */
@@ -180,8 +178,3 @@ void control_start_events(struct control_client *);
 enum client_step control_events_step(struct control_client *, unsigned *budget);
 /* Events stop waking the main loop when no client follows. Once a turn. */
 void control_update_events(struct control *);
-
-/* control_order.c: carries out an order, and answers; false when the command is no order. */
-bool client_order(struct control_client *);
-/* Logs the order with the user and process of the client. */
-void client_log_order(const struct control_client *);

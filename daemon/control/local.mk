@@ -24,7 +24,6 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_command.c daemon/control/control_check.c \
 	daemon/control/control_answer.c daemon/control/control_place.c daemon/control/control_port.c \
 	daemon/control/control_events.c daemon/control/control_trace.c \
-	daemon/control/control_order.c \
 	daemon/control/control_handover.c \
 	daemon/control/handover_msg.c daemon/control/handover_msg.h \
 	daemon/control/control.c daemon/control/control.h
