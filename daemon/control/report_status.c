@@ -28,8 +28,8 @@ count_object(struct report *r)
 		r->sub = 0;
 		worker_stats(r->worker, &ws);
 		sum->turns = ws.turns;
-		sum->rmb_bytes_max = smcr_rmb_bytes_max(eng);
-		sum->sndbuf_bytes_max = smcr_sndbuf_bytes_max(eng);
+		sum->rmb_bytes_max = smcr_settings(eng)->rmb_bytes_max;
+		sum->sndbuf_bytes_max = smcr_settings(eng)->sndbuf_bytes_max;
 		while ((dev = devices_get(worker_devices(r->worker), (unsigned)sum->devices)) != NULL) {
 			sum->devices++;
 			sum->devices_up += rnic_query(dev).port == RNIC_PORT_UP;

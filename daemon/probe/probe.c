@@ -179,7 +179,8 @@ begin(struct probe *p)
 	clc_stream_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
 	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
 	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
-	p->conn = smcr_prewarm(p->pool->env->eng, &o, &err);
+	o.prewarm = true;
+	p->conn = smcr_open(p->pool->env->eng, &o, &err);
 	p->stage = STAGE_RENDEZVOUS;
 	if (p->conn == NULL)
 		verdict(p, CHECK_NOT_TRIED, "no SMC-R connection is free: %s", strerror(-err));

@@ -134,7 +134,8 @@ waits_for_turn(struct session *s)
 		return false;
 	net_addr_get(&s->mid_peer, &peer);
 	struct smcr_identity remote = clc_stream_identity(&peer);
-	int64_t met_ns = smcr_met_ns(env->eng, &remote), until_ns = s->born_ns + smcr_clc_ms(env->eng) * NS_PER_MS;
+	int64_t met_ns = smcr_met_ns(env->eng, &remote);
+	int64_t until_ns = s->born_ns + smcr_settings(env->eng)->clc_ms * NS_PER_MS;
 	if (s->setup->met_ns == INT64_MAX)
 		s->setup->met_ns = env->now_ns;
 	s->setup->met_ns = max_i64(s->setup->met_ns, met_ns);

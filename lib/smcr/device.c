@@ -30,13 +30,6 @@ smcr_add_device(struct smcr *eng, struct rnic_dev *dev)
 	return 0;
 }
 
-/* A RoCE queue pair does not survive a port that goes down. */
-static bool
-outlives_port(const struct link *link)
-{
-	return link->state == LINK_ACTIVE && link->lgr->state == LGR_ACTIVE && rnic_is_iwarp(link->info.transport);
-}
-
 /* Connections move to another link of the group. Without one they wait, like TCP, for the port or last_link_ms. */
 static void
 port_down(struct smcr *eng, const struct rnic_dev *dev)
@@ -50,7 +43,9 @@ port_down(struct smcr *eng, const struct rnic_dev *dev)
 		LGR_EACH_LINK(l, lgr) {
 			if (l->dev != dev)
 				continue;
-			if (!moves && outlives_port(l))
+			/* A RoCE queue pair does not survive a port that goes down. */
+			if (!moves && l->state == LINK_ACTIVE && lgr->state == LGR_ACTIVE &&
+			    rnic_is_iwarp(l->info.transport))
 				llc_suspect(l, "port down");
 			else
 				link_lost(l, "port down");
@@ -85,10 +80,7 @@ smcr_device_gone(const struct smcr *eng, const struct rnic_dev *dev)
 	for (unsigned i = 0; i < eng->dev_cnt; i++)
 		if (eng->devs[i] == dev)
 			return false;
-	LIST_EACH(const struct rnic_dev, d, &eng->devices, node)
-		if (d == dev)
-			return true;
-	return false;
+	return LIST_FIND(const struct rnic_dev, d, &eng->devices, node, d == dev) != NULL;
 }
 
 bool

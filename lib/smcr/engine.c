@@ -1,5 +1,4 @@
-/* The engine: configuration, one turn (poll, events, flush) and marks. Its rooms handle completions and messages;
- * device.c handles device events. */
+/* The engine: its life, one turn (poll, events, flush) and marks. Its rooms handle completions and messages. */
 #include "smcr/engine.h"
 
 #include <stdlib.h>
@@ -18,44 +17,6 @@
 #define RDVS_PER_CHUNK 16
 #define WC_BATCH 16    /* small: a hardened build probes each page of the stack */
 #define WC_BUDGET 8192 /* completions handled in one poll, per device */
-
-void
-smcr_config_init(struct smcr_config *cfg)
-{
-	*cfg = (struct smcr_config){
-		.conns_max = 65536,
-		.conns_per_group = SMCR_CONNS_PER_GROUP,
-		.quarantine_max = 64,
-		.groups_per_addr = 16,
-		.rmb_bytes_max = 4ull << 30,
-		.rmb_elems = 255,
-		.links_max = 2,
-		.features = CLC_FEATURES,
-		.sndbuf_bytes_max = 1ull << 30,
-		.group_bytes_max = 1ull << 30,
-		.sq_depth = 1024,
-		.rq_depth = 1024,
-		.clc_ms = 6000,
-		.llc_ms = 2000,
-		.confirm_link_ms = 4000,
-		.add_link_ms = 2000,
-		.add_link_retry_ms = 10000,
-		.add_link_retry_max_ms = 600000,
-		.keepalive_ms = 30000,
-		.keepalive_answer_ms = 2000,
-		.last_link_ms = 900000,
-		.group_idle_ms = 600000,
-		.rmb_idle_ms = 60000,
-		.close_ms = 60000,
-		.abort_ms = 10000,
-		.fin_grace_ms = 2000,
-		.holdoff_ms = 1000,
-		.holdoff_max_ms = 60000,
-		.group_first = 1,
-		.group_step = 1,
-	};
-	memset(cfg->host, ' ', sizeof(cfg->host));
-}
 
 struct smcr *
 smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
@@ -227,9 +188,8 @@ device_completions(struct smcr *eng, struct rnic_dev *dev)
 	return cnt < WC_BATCH;
 }
 
-/* Handles messages that wait for others (link_recv). When everything received was handled and none may proceed, the
- * first one waits for a lost message: it is processed as is. Messages of other links may wait for its successors, so
- * all are tried again before the next is forced. */
+/* Handles messages that wait for others (link_recv). When all received ones were handled and none may proceed, the
+ * first waits for a lost one: it is processed as is. Others may wait for its successors: all precede the next. */
 static void
 waiting_messages(struct smcr *eng, bool all_in)
 {
@@ -366,27 +326,21 @@ smcr_next_event(struct smcr *eng, unsigned *events)
 	return conn;
 }
 
-/* A queue pair receives and acknowledges until it is stopped, after its completions were handled. Messages that the
- * peer knows to have arrived must count, or its moved connections would lack them. False: some completions are left. */
-static bool
-last_look(struct smcr *eng)
-{
-	if (!eng->links_to_free)
-		return true;
-	lgr_last_look(eng, NULL);
-	return completions(eng);
-}
-
 bool
 smcr_flush(struct smcr *eng)
 {
 	struct list_node again;
 	struct link *link;
-	bool more, looked;
+	bool more, looked = true;
 
 	eng->unblocked = false;
 	engine_act_on_marks(eng);
-	looked = last_look(eng);
+	/* A queue pair receives and acknowledges until it is stopped, after its completions were handled. Messages
+	 * that the peer knows to have arrived must count, or its moved connections would lack them. */
+	if (eng->links_to_free) {
+		lgr_last_look(eng, NULL);
+		looked = completions(eng);
+	}
 	engine_settle(eng);
 	list_init(&again);
 	while ((link = LIST_POP(struct link, &eng->busy_links, eng_node)) != NULL)
@@ -436,22 +390,10 @@ smcr_histograms(const struct smcr *eng)
 	return &eng->hist;
 }
 
-uint64_t
-smcr_rmb_bytes_max(const struct smcr *eng)
+const struct smcr_config *
+smcr_settings(const struct smcr *eng)
 {
-	return eng->cfg.rmb_bytes_max;
-}
-
-uint64_t
-smcr_sndbuf_bytes_max(const struct smcr *eng)
-{
-	return eng->cfg.sndbuf_bytes_max;
-}
-
-uint32_t
-smcr_clc_ms(const struct smcr *eng)
-{
-	return eng->cfg.clc_ms;
+	return &eng->cfg;
 }
 
 void

@@ -20,21 +20,18 @@ group_type(const struct lgr *lgr)
 		return "single";
 	if (asymmetric == NULL)
 		return "symmetric";
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && l != asymmetric && l->dev == asymmetric->dev)
-			return "asymmetric local";
-	return "asymmetric peer";
+	return LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && l != asymmetric && l->dev == asymmetric->dev)
+	    ? "asymmetric local"
+	    : "asymmetric peer";
 }
 
 static struct smcr_peer_info
 peer_info(const struct lgr *lgr)
 {
-	struct smcr_peer_info info = {
-		.version = lgr->version,
+	struct smcr_peer_info info = { .version = lgr->version,
 		.foreign = lgr->dialect.foreign,
 		.release = lgr->terms.release,
-		.os = lgr->terms.peer_os,
-	};
+		.os = lgr->terms.peer_os };
 
 	if (lgr->version >= 2) {
 		clc_field_str(lgr->terms.eid.b, info.eid);
@@ -69,7 +66,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 		.role = lgr->role,
 		.peer = peer_info(lgr),
 		.conns_limit = (uint8_t)lgr_conns_max(lgr),
-		.state = lgr_state_str(lgr->state),
+		.state = lgr_states[lgr->state].name,
 		.type = group_type(lgr),
 		.rfc_cursors = lgr->eye_catcher,
 		.conn_cnt = lgr->conn_cnt,
@@ -110,7 +107,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.number = l->number,
 		.user_id = l->user_id,
 		.peer_user_id = l->peer_user_id,
-		.state = l->state == LINK_ACTIVE && l->suspect != NULL ? "silent" : link_state_str(l->state),
+		.state = l->state == LINK_ACTIVE && l->suspect != NULL ? "silent" : link_states[l->state].name,
 		.transport = l->info.transport,
 		.gid = l->info.gid,
 		.peer_gid = l->remote.gid,
@@ -150,7 +147,7 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 
 		if (rmb != NULL)
 			*out = (struct smcr_rmb_info){ lgr->id, rmb->number, false, rmb->elem_size, rmb->elem_cnt,
-				rmb->used - rmb->cooling, rmb->quarantined, rmb_state_str(rmb->state) };
+				rmb->used - rmb->cooling, rmb->quarantined, rmb_states[rmb->state].name };
 		else if (rr != NULL)
 			*out = (struct smcr_rmb_info){ lgr->id, rr->number, true, rr->elem_size, 0, rr->used, 0,
 				"confirmed" };
@@ -172,7 +169,7 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.group_id = c->lgr != NULL ? c->lgr->id : 0,
 		.link = c->link != NULL ? c->link->number : 0,
 		.state = c->state == CONN_RENDEZVOUS && c->rdv != NULL ? rdv_steps[c->rdv->step].name
-		                                                       : conn_state_str(c->state),
+		                                                       : conn_states[c->state].name,
 		.phase = c->state == CONN_RENDEZVOUS && c->rdv != NULL ? rdv_steps[c->rdv->step].phase
 		                                                       : SMCR_PHASE_NONE,
 		.peer_token = c->peer_token,
@@ -193,17 +190,6 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.age_ns = c->eng->now_ns - c->born_ns,
 		.peer = c->lgr != NULL ? peer_info(c->lgr) : (struct smcr_peer_info){ 0 },
 	};
-}
-
-bool
-smcr_conn_next(const struct smcr *eng, uint32_t *pos, struct smcr_conn_info *out)
-{
-	const struct smcr_conn *c = idtable_next(&eng->conns, pos);
-
-	if (c == NULL)
-		return false;
-	smcr_conn_info(c, out);
-	return true;
 }
 
 bool

@@ -1,9 +1,6 @@
-/* The SMC-R engine (RFC 7609): peers, link groups, links, RMBs, connections.
- *
- * It does no I/O and reads no clock. Its user (the daemon or a test) passes in the time, bytes of TCP connections and
- * RNIC devices, and pulls events. The only callbacks are the dial policy and the trace, which must not call the engine.
- * Inside, a lower room notifies a higher one by a mark (state/marks.h). An engine belongs to one thread (worker) and
- * shares nothing with other engines.
+/* The SMC-R engine (RFC 7609). It does no I/O and reads no clock: its user (the daemon or a test) passes in the time,
+ * bytes of TCP connections and RNIC devices, and pulls events. The only callbacks are the dial policy and the trace,
+ * which must not call the engine. An engine belongs to one thread (worker) and shares nothing with other engines.
  *
  * One turn of the user's loop:
  * smcr_set_now(eng, now)		before any other call of this turn: bytes, FINs, new connections
@@ -85,8 +82,6 @@ struct smcr_config {
 	uint8_t host[CLC_HOST_LEN]; /* host name for peers of version 2, padded with blanks */
 };
 
-void smcr_config_init(struct smcr_config *);
-
 /* rng is borrowed. NULL when out of memory. */
 struct smcr *smcr_new(const struct smcr_config *, struct rng *rng, int64_t now_ns);
 /* Ends everything at once, without messages. Requires that all connections are released and devices that are gone
@@ -140,8 +135,7 @@ struct smcr_subnet {
 	uint8_t prefix_len;
 };
 
-/* This host's networks: over RoCE, a server accepts first contact only from a client in one of them (3.5.1.2). Those
- * beyond SMCR_NETWORKS_MAX are dropped. */
+/* This host's networks, the first SMCR_NETWORKS_MAX: over RoCE a server has first contact only with their hosts. */
 void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 
 /* -- the turn -- */
@@ -169,8 +163,7 @@ struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
 /* Posts LLC first, then data and CDC round robin over connections, bounded per turn; then flushes the devices and frees
  * what was released. True when remaining work needs another turn at once. */
 bool smcr_flush(struct smcr *);
-/* After smcr_poll: flushes at once when a window has opened for waiting data, or a peer waits for our cursor. Otherwise
- * the wire would be idle while programs are served. */
+/* After smcr_poll: flushes at once when a window has opened for waiting data, or a peer waits for our cursor. */
 void smcr_flush_unblocked(struct smcr *);
 /* Latest time for the next smcr_poll; INT64_MAX: never. */
 int64_t smcr_deadline(const struct smcr *);
@@ -201,10 +194,12 @@ struct smcr_open {
 	unsigned subnet_cnt;
 	struct rnic_gid local_addr;  /* of the CLC connection: its device is preferred */
 	struct smcr_identity remote; /* remote end of the CLC connection */
-	/* smcr_prewarm for an operator: tried even during hold-off, here or at an smcrd peer. Success ends the
-	 * hold-off; failure does not change it for others. */
+	/* Client: creates a link group before the first connection. Its CLC connection ends with SMCR_EV_CLOSED (SMCR_OK)
+	 * or SMCR_EV_FALLBACK. The application of a foreign peer sees a connection that ends at once. */
+	bool prewarm;
+	/* prewarm for an operator: ignores a hold-off, here or at an smcrd peer. Only success changes it. */
 	bool insist;
-	/* smcr_prewarm: establish the connection for a measurement, if the peer supports that. Otherwise it ends as
+	/* prewarm: establish the connection for a measurement, if the peer supports that. Otherwise it ends as
 	 * usual. At a server, likewise if its peer requests it: see smcr_is_prewarm. */
 	bool measure;
 	/* Client: path of the connection so far, as sent to an smcrd in the Proposal (struct clc_smcrd_ext). */
@@ -217,8 +212,7 @@ struct smcr_open {
 struct smcr_conn *smcr_open(struct smcr *, const struct smcr_open *, int *err);
 void *smcr_app(const struct smcr_conn *);
 
-/* Bytes to read now from the CLC connection for smcr_clc_input: at most the rest of the current message, so no data
- * after it is consumed. 0 = do not read. */
+/* Bytes to read now from the CLC connection for smcr_clc_input: at most the rest of the current message. 0: none. */
 size_t smcr_clc_want(const struct smcr_conn *);
 void smcr_clc_input(struct smcr_conn *, const void *buf, size_t len);
 /* Copies up to cap pending CLC bytes into buf, to be written to the CLC connection in order; returns the count. */
@@ -267,14 +261,12 @@ struct smcr_diag {
 /* After SMCR_EV_FALLBACK: the reason. After SMCR_EV_CLOSED only `phase` and `over` are valid. */
 void smcr_fallback(const struct smcr_conn *, struct smcr_diag *);
 
-/* Free space of the send ring: up to two pieces for readv(); returns the total (0: wait for SMCR_EV_WRITABLE). Valid
- * until smcr_poll or smcr_flush. */
+/* Free space of the send ring until smcr_poll or smcr_flush: up to two pieces; the total, 0: wait for WRITABLE. */
 size_t smcr_tx_space(struct smcr_conn *, struct iovec iov[2]);
 /* Commits len bytes of that space, maybe 0; with urgent, the last of them is urgent data. */
 void smcr_tx_commit(struct smcr_conn *, size_t len, bool urgent);
 
-/* Received bytes in place: up to two pieces; returns the total. They stop before an urgent byte; an urgent next byte
- * comes alone with *urgent set. */
+/* Received bytes in place: up to two pieces; returns the total. An urgent byte comes alone with *urgent set. */
 size_t smcr_rx_data(struct smcr_conn *, struct iovec iov[2], bool *urgent);
 /* Consumes len of them. After SMCR_EV_CLOSED of a lost or reset connection, data stays until smcr_release. */
 void smcr_rx_consume(struct smcr_conn *, size_t len);
@@ -325,8 +317,7 @@ enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 /* Established connection: after a clean close its CLC connection may be reset without an abort at the peer. */
 bool smcr_may_reset_middle(const struct smcr_conn *);
 
-/* Established connection: the peer has established it as well. A client knows that from the server's first CDC message,
- * as the server may have timed out before our Confirm. */
+/* The peer has established it as well: a client knows by its first CDC message, as it may have timed out before. */
 bool smcr_peer_is_there(const struct smcr_conn *);
 
 /* FIN or RST of the CLC connection, before any fallback. */
@@ -341,11 +332,7 @@ void smcr_release(struct smcr_conn *);
 
 /* -- groups, for the operator -- */
 
-/* Client: creates a link group before the first connection. It uses a CLC connection and ends with SMCR_EV_CLOSED
- * (SMCR_OK) or SMCR_EV_FALLBACK. Same rules as smcr_open. A foreign peer cannot be notified: its application sees a
- * connection that ends at once. */
-struct smcr_conn *smcr_prewarm(struct smcr *, const struct smcr_open *, int *err);
-/* Server: the peer opened the connection by smcr_prewarm. Known from its Proposal on. */
+/* Server: the peer opened the connection with smcr_open.prewarm. Known from its Proposal on. */
 bool smcr_is_prewarm(const struct smcr_conn *);
 /* Server, at SMCR_EV_PROPOSAL: the client's path (smcr_open.hops, .origin); zeros for a foreign peer. */
 void smcr_proposed_way(const struct smcr_conn *, uint8_t *hops, uint32_t *origin);
@@ -360,8 +347,7 @@ void smcr_end_hold_off(struct smcr *, const char *peer_key);
 void smcr_drain(struct smcr *);
 /* Reverts smcr_drain. Groups already ending still end. */
 void smcr_undrain(struct smcr *);
-/* Spreads the connections of a group (0: all groups) evenly over its active links; each moves when all its sends are
- * complete. Number of connections to move, or -ENOENT. */
+/* Spreads the connections of a group (0: all groups) evenly over its active links. Number to be moved, or -ENOENT. */
 int smcr_rebalance(struct smcr *, uint32_t group_id);
 /* Removes a link from its group in order, after its connections have moved. 0, -ENOENT, or -EBUSY for the last one. */
 int smcr_link_delete(struct smcr *, uint32_t group_id, uint8_t number);
@@ -418,11 +404,8 @@ struct smcr_histograms {
 	struct histogram write_size, blocked;
 };
 const struct smcr_histograms *smcr_histograms(const struct smcr *);
-/* smcr_config.rmb_bytes_max and sndbuf_bytes_max in force. */
-uint64_t smcr_rmb_bytes_max(const struct smcr *);
-uint64_t smcr_sndbuf_bytes_max(const struct smcr *);
-/* smcr_config.clc_ms in force. */
-uint32_t smcr_clc_ms(const struct smcr *);
+/* Those in force. */
+const struct smcr_config *smcr_settings(const struct smcr *);
 
 /* Protocol version and identity of a link group's peer. */
 struct smcr_peer_info {
@@ -507,7 +490,6 @@ struct smcr_conn_info {
 bool smcr_group_next(const struct smcr *, uint32_t *pos, struct smcr_group_info *);
 bool smcr_link_next(const struct smcr *, uint32_t *pos, struct smcr_link_info *);
 bool smcr_rmb_next(const struct smcr *, uint32_t *pos, struct smcr_rmb_info *);
-bool smcr_conn_next(const struct smcr *, uint32_t *pos, struct smcr_conn_info *);
 void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
 /* An object with this ID exists. */
 bool smcr_has_group(const struct smcr *, uint32_t id);

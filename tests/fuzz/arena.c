@@ -9,6 +9,7 @@
 #include "base/pages.h"
 #include "fuzz.h"
 #include "rival.h"
+#include "tests/unit/smcr_help.h"
 #include "witness.h"
 
 #define SPINS_MAX 20000 /* turns at one instant: more is a loop without end */

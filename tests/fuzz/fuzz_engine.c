@@ -11,6 +11,7 @@
 #include "rival.h"
 #include "steps.h"
 #include "tests/scenario/oom.h"
+#include "tests/unit/smcr_help.h"
 #include "witness.h"
 
 /* Longer than any limit of a connection (arena.c's configuration), one after the other. */

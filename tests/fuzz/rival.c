@@ -417,8 +417,8 @@ rival_open(struct rival_mid *m, enum smcr_role role, unsigned group, unsigned si
 		open.peer = SMCR_PEER_LINUX;
 		open.remote.addr[10] = open.remote.addr[11] = 0xff; /* IPv4 */
 	}
-	m->conn = prewarm && role == SMCR_CLIENT ? smcr_prewarm(r->arena->eng, &open, &err)
-	                                         : smcr_open(r->arena->eng, &open, &err);
+	open.prewarm = prewarm && role == SMCR_CLIENT;
+	m->conn = smcr_open(r->arena->eng, &open, &err);
 }
 
 void

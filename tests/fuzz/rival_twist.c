@@ -1,5 +1,6 @@
 /* The rival's lies in CLC, LLC and CDC messages: which fields there are, and values of others that fit. */
 #include "rival.h"
+#include "tests/unit/smcr_help.h"
 #include "witness.h"
 
 /* Offsets: RFC 7609 A.2 to A.4 and lib/wire. Zero length ends a table. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tests/unit/smcr_help.h"
+
 static bool
 asked_for_it(const struct flow *f)
 {

@@ -7,6 +7,7 @@
 #include "smcr/group/lgr.h"
 #include "smcr/state/engine.h"
 #include "tests/scenario/trace.h"
+#include "tests/unit/smcr_help.h"
 
 #define RKEY_RETRY_MAX_MS 40 /* of llc_rkey.c */
 

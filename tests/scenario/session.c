@@ -106,8 +106,8 @@ open_conn(struct session *s)
 	if (host_first_dev(s->h) != NULL)
 		o.local_addr = rnic_query(host_first_dev(s->h)).gid;
 	s->mode = SESSION_SETUP;
-	s->conn = f->prewarm && s->role == SMCR_CLIENT ? smcr_prewarm(s->h->eng, &o, &err)
-	                                               : smcr_open(s->h->eng, &o, &err);
+	o.prewarm = f->prewarm && s->role == SMCR_CLIENT;
+	s->conn = smcr_open(s->h->eng, &o, &err);
 	s->opened_ns = s->h->w->now_ns;
 	half(s)->opened = s->conn != NULL;
 	half(s)->conn = s->conn;

@@ -6,6 +6,7 @@
 
 #include "smcr/group/llc.h"
 #include "smcr/group/llc_impl.h"
+#include "smcr_help.h"
 #include "tests/numbered.h"
 
 struct duo d;
@@ -316,7 +317,8 @@ duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 		open.remote.addr[10] = open.remote.addr[11] = 0xff;
 	snprintf(open.peer_key, sizeof(open.peer_key), "server:%u", d.port != 0 ? d.port : 1);
 	*e = (struct duo_end){ .host = role == SMCR_CLIENT ? A : B };
-	e->conn = prewarm ? smcr_prewarm(d.eng[e->host], &open, &err) : smcr_open(d.eng[e->host], &open, &err);
+	open.prewarm = prewarm;
+	e->conn = smcr_open(d.eng[e->host], &open, &err);
 	ck_assert_ptr_nonnull(e->conn);
 }
 

@@ -57,7 +57,7 @@ struct duo {
 	uint8_t remote; /* who is at the other end of connections that are opened from here on (smcr_identity) */
 	unsigned port;  /* and at which port, 0 for 1: clients' key is "server:PORT" */
 	bool ipv4;      /* the middles of those are over IPv4 */
-	bool insist;    /* those of smcr_prewarm are for an operator who asks */
+	bool insist;    /* those with smcr_open.prewarm are for an operator who asks */
 	bool measure;   /* ... and for a measurement */
 	enum smcr_peer_kind peer; /* and whom their clients expect */
 	int64_t now_ns;

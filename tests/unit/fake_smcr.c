@@ -157,10 +157,12 @@ smcr_contacts_over(const struct smcr *eng)
 	return 0;
 }
 
-uint32_t
-smcr_clc_ms(const struct smcr *eng)
+const struct smcr_config *
+smcr_settings(const struct smcr *eng)
 {
-	return 6000;
+	static const struct smcr_config settings = { .clc_ms = 6000 };
+
+	return &settings;
 }
 
 void
@@ -248,8 +250,8 @@ wait_msg(struct smcr_conn *c)
 	raise_event(c, SMCR_EV_CLC_WANT);
 }
 
-static struct smcr_conn *
-open_conn(struct smcr *eng, const struct smcr_open *o, bool prewarm, int *err)
+struct smcr_conn *
+smcr_open(struct smcr *eng, const struct smcr_open *o, int *err)
 {
 	struct smcr_conn *c;
 
@@ -262,7 +264,7 @@ open_conn(struct smcr *eng, const struct smcr_open *o, bool prewarm, int *err)
 	c->eng = eng;
 	c->o = *o;
 	c->id = eng->next_id++;
-	c->prewarm = prewarm;
+	c->prewarm = o->prewarm;
 	fake_seen.insisted = o->insist;
 	c->tx.ring = malloc(RING_SIZE);
 	list_push(&eng->conns, &c->node);
@@ -270,22 +272,10 @@ open_conn(struct smcr *eng, const struct smcr_open *o, bool prewarm, int *err)
 	if (o->role == SMCR_CLIENT) {
 		if (decline(c, fake.client_declines))
 			return c;
-		send_msg(c, FAKE_PROPOSAL, prewarm ? FAKE_F_PREWARM : 0, c->id);
+		send_msg(c, FAKE_PROPOSAL, o->prewarm ? FAKE_F_PREWARM : 0, c->id);
 	}
 	wait_msg(c);
 	return c;
-}
-
-struct smcr_conn *
-smcr_open(struct smcr *eng, const struct smcr_open *o, int *err)
-{
-	return open_conn(eng, o, false, err);
-}
-
-struct smcr_conn *
-smcr_prewarm(struct smcr *eng, const struct smcr_open *o, int *err)
-{
-	return open_conn(eng, o, true, err);
 }
 
 bool

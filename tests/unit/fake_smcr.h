@@ -14,6 +14,9 @@
 
 #define FAKE_MSG_LEN 16
 
+/* Its short timers. */
+void smcr_config_init(struct smcr_config *);
+
 enum fake_msg {
 	FAKE_PROPOSAL = 1,
 	FAKE_ACCEPT,

@@ -617,16 +617,12 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 
 /* -- counters -- */
 
-uint64_t
-smcr_rmb_bytes_max(const struct smcr *eng)
+const struct smcr_config *
+smcr_settings(const struct smcr *eng)
 {
-	return 4ull << 30;
-}
+	static const struct smcr_config settings = { .rmb_bytes_max = 4ull << 30, .sndbuf_bytes_max = 1ull << 30 };
 
-uint64_t
-smcr_sndbuf_bytes_max(const struct smcr *eng)
-{
-	return 1ull << 30;
+	return &settings;
 }
 
 const struct smcr_counters *

@@ -26,7 +26,9 @@
 #include "daemon/session/session.h"
 #include "daemon/service/accept_balance.h"
 #include "daemon/worker/worker.h"
-#ifndef GATEWAY_REAL
+#ifdef GATEWAY_REAL
+#include "smcr_help.h"
+#else
 #include "fake_smcr.h"
 #endif
 

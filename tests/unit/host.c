@@ -176,13 +176,13 @@ host_conn(struct host *h, uint32_t elem_size, uint32_t cnt)
 
 	ck_assert_ptr_nonnull(conn);
 	host_begin_rdv(h, conn);
-	conn->elem_idx = rmb_elem_get(&h->lgr, (struct window_want){ .elem_size = elem_size }, &conn->rmb);
-	if (conn->elem_idx == 0) {
+	conn->rmb = rmb_find_place(&h->lgr, (struct window_want){ .elem_size = elem_size });
+	if (conn->rmb == NULL) {
 		conn->rmb = rmb_new(&h->lgr, elem_size, cnt);
 		ck_assert_ptr_nonnull(conn->rmb);
 		conn->rmb->state = RMB_CONFIRMED;
-		conn->elem_idx = rmb_elem_get_from(conn->rmb);
 	}
+	conn->elem_idx = rmb_elem_get_from(conn->rmb);
 	conn_attach(conn, &h->lgr, h->link);
 	return conn;
 }

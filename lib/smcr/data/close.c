@@ -144,8 +144,7 @@ smcr_peer_is_there(const struct smcr_conn *conn)
 }
 
 /* A RST of the CLC connection may come from a firewall without state, or be forged. A peer that resets sends A or C
- * over its link first; a dead peer answers over none. A peer that closed in order may reset it as well
- * (smcr_may_reset_middle), with its C still in flight: it has our C. */
+ * over its link first, and one that closed in order (smcr_may_reset_middle) has our C; a dead peer does not answer. */
 static bool
 rst_unanswered(const struct smcr_conn *conn)
 {
@@ -160,10 +159,7 @@ link_answered(const struct smcr_conn *conn)
 {
 	if ((conn->rx.moves && !conn->lgr->dialect.closing_moves_unasked) || !smcr_peer_is_there(conn))
 		return false;
-	LGR_EACH_LINK(l, conn->lgr)
-		if (l->state == LINK_ACTIVE && l->last_rx_ns > conn->close.rst_ns)
-			return true;
-	return false;
+	return LGR_ANY_LINK(l, conn->lgr, l->state == LINK_ACTIVE && l->last_rx_ns > conn->close.rst_ns);
 }
 
 /* Limits the current state once our user can do nothing. */

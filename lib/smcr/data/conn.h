@@ -8,8 +8,7 @@
 struct smcr_conn *conn_new(struct smcr *, const struct smcr_open *, int *err);
 /* Requires that it is in no list of events, links or groups, and that rdv is NULL. */
 void conn_free(struct smcr_conn *);
-/* Ends the rendezvous: state ACTIVE, ESTABLISHED raised; writes to the peer's element may start, and data that overtook
- * the Confirm becomes readable. */
+/* Ends the rendezvous: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. */
 void conn_establish(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link. Resets receive cursors and writes the eye
  * catcher if the group has one. CDC messages are accepted now, even before the Confirm (3.5.2.4). */

@@ -74,10 +74,9 @@ is_unheard(const struct smcr_conn *conn)
 {
 	if (!conn_is_open(conn) || conn->close.rx_flags != 0 || conn->rx.link == 0)
 		return false;
-	LGR_EACH_LINK(l, conn->lgr)
-		if (l->number == conn->rx.link && l->state != LINK_FREE && link_has_ended(l) && l->path_lost)
-			return true;
-	return conn->rx.unheard_ns != 0;
+	return conn->rx.unheard_ns != 0 ||
+	    LGR_ANY_LINK(
+	        l, conn->lgr, l->number == conn->rx.link && l->state != LINK_FREE && link_has_ended(l) && l->path_lost);
 }
 
 /* Linux validates each move except those of closing connections. A connection it omits and that we have not begun to
@@ -149,8 +148,7 @@ go_back(struct smcr_conn *conn)
 	struct conn_tx *tx = &conn->tx;
 	struct smcr_counters *ctr = &conn->eng->ctr;
 	uint64_t from = tx_released(tx);
-	/* Data that the peer has consumed is not in flight over the old link. Exception: it came over an earlier link,
-	 * and its repetition over this one did not arrive. */
+	/* Consumed data is not in flight over the old link, unless it came over an earlier one before its repetition. */
 	uint64_t under_way = tx->acked > tx->replay ? from : tx_free(tx);
 
 	/* The peer may still receive and place data from a queue pair that we have reset, until it is notified. */

@@ -52,12 +52,10 @@ link_post(struct link *link, const struct rnic_send_wr *wr, const uint8_t *msg, 
 		return err;
 	if (msg != NULL) {
 		memcpy(link->held_msg, msg, LINK_MSG_LEN);
-		link->held = (struct rnic_send_wr){
-			.op = RNIC_WR_SEND,
+		link->held = (struct rnic_send_wr){ .op = RNIC_WR_SEND,
 			.flags = RNIC_INLINE | RNIC_SOLICITED,
 			.sge_cnt = 1,
-			.sge = { { .ptr = link->held_msg, .len = LINK_MSG_LEN } },
-		};
+			.sge = { { .ptr = link->held_msg, .len = LINK_MSG_LEN } } };
 	} else {
 		link->held = *wr;
 	}

@@ -48,12 +48,10 @@ flush_llc(struct link *link)
 		struct link_wr what = {
 			.kind = LINK_WR_LLC, .llc = q->type, .llc_response = q->response, .llc_long = is_long
 		};
-		struct rnic_send_wr wr = {
-			.op = RNIC_WR_SEND,
+		struct rnic_send_wr wr = { .op = RNIC_WR_SEND,
 			.flags = RNIC_SOLICITED,
 			.sge_cnt = 1,
-			.sge = { { .mr = link->recv_mr, .ptr = q->in_long, .len = q->len } },
-		};
+			.sge = { { .mr = link->recv_mr, .ptr = q->in_long, .len = q->len } } };
 
 		if (link_post(link, &wr, is_long ? NULL : q->msg, &what) < 0)
 			return;

@@ -24,21 +24,16 @@ static const uint8_t eye_catcher[4] = { 0xd9, 0xd4, 0xc2, 0xc5 };
 
 #define BIT(state) (1u << (state))
 
-static const struct state_row states[RMB_STATE_CNT] = {
+const struct state_row rmb_states[RMB_STATE_CNT] = {
 	[RMB_NEW] = { "being confirmed", BIT(RMB_CONFIRMED) | BIT(RMB_DELETING) },
 	[RMB_CONFIRMED] = { "confirmed", BIT(RMB_DELETING) },
 	[RMB_DELETING] = { "being deleted", BIT(RMB_NEW) | BIT(RMB_CONFIRMED) },
-}, remote_states[REMOTE_RMB_STATE_CNT] = {
+};
+static const struct state_row remote_states[REMOTE_RMB_STATE_CNT] = {
 	[REMOTE_RMB_CONFIRMED] = { "confirmed", BIT(REMOTE_RMB_CONTINUES) | BIT(REMOTE_RMB_LEFT) },
 	[REMOTE_RMB_CONTINUES] = { "being confirmed", BIT(REMOTE_RMB_CONFIRMED) | BIT(REMOTE_RMB_LEFT) },
 	[REMOTE_RMB_LEFT] = { "left", 0 },
 };
-
-const char *
-rmb_state_str(enum rmb_state s)
-{
-	return states[s].name;
-}
 
 /* Logs a state change of a local or remote RMB. */
 static void
@@ -53,8 +48,8 @@ log_state(const struct lgr *lgr, const char *whose, uint32_t number, const char 
 void
 rmb_set_state(struct rmb *rmb, enum rmb_state next, const char *why)
 {
-	assert((states[rmb->state].next & BIT(next)) != 0);
-	log_state(rmb->lgr, "RMB", rmb->number, states[rmb->state].name, states[next].name, why);
+	assert((rmb_states[rmb->state].next & BIT(next)) != 0);
+	log_state(rmb->lgr, "RMB", rmb->number, rmb_states[rmb->state].name, rmb_states[next].name, why);
 	rmb->state = next;
 }
 
@@ -223,10 +218,7 @@ rmb_elem_denied(const struct rmb *rmb, uint8_t idx, const struct link *link)
 static bool
 is_hot(const struct rmb *rmb, uint8_t idx)
 {
-	for (unsigned i = 0; i < LINK_SLOTS; i++)
-		if (rmb->mr[i] != NULL && rmb_elem_denied(rmb, idx, &rmb->lgr->links[i]))
-			return true;
-	return false;
+	return LGR_ANY_LINK(l, rmb->lgr, rmb->mr[l->slot] != NULL && rmb_elem_denied(rmb, idx, l));
 }
 
 uint8_t
@@ -275,17 +267,6 @@ rmb_find_place(const struct lgr *lgr, struct window_want want)
 	return best;
 }
 
-uint8_t
-rmb_elem_get(struct lgr *lgr, struct window_want want, struct rmb **out)
-{
-	struct rmb *rmb = rmb_find_place(lgr, want);
-
-	if (rmb == NULL)
-		return 0;
-	*out = rmb;
-	return rmb_elem_get_from(rmb);
-}
-
 static void
 set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 {
@@ -314,8 +295,7 @@ rmb_cool_down(struct lgr *lgr)
 		}
 }
 
-/* An element of this RMB; conn: its connection, NULL if free. Idle: all data was announced and consumed, and the peer
- * starts over. */
+/* conn: of this element; NULL: free. Idle: all its data was announced and consumed, and the peer starts over. */
 static void
 elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {

@@ -57,33 +57,28 @@ struct rmb {
 	struct rmb_elem elem[];
 };
 
-/* Creates an RMB and registers it on every link of the group that is set up. NULL when out of memory, or when all RMBs
- * together would exceed rmb_bytes_max. */
+/* Creates an RMB, registered on every link of the group that is set up. NULL when out of memory or over a limit. */
 struct rmb *rmb_new(struct lgr *, uint32_t elem_size, uint32_t elem_cnt);
 /* Requires no element in use, or the end of the group. Frees it, if necessary with the last of the ending links. */
 void rmb_free(struct rmb *);
-/* The only function that changes the state: asserts that the change is legal (a deletion may be refused, or its outcome
- * unknown) and logs it at level debug. why is static text or NULL. */
+/* The only function that changes the state: asserts that it is legal, logs it (debug). why: static text or NULL. */
 void rmb_set_state(struct rmb *, enum rmb_state, const char *why);
-const char *rmb_state_str(enum rmb_state);
+extern const struct state_row rmb_states[]; /* by enum rmb_state */
 int rmb_register(struct rmb *, struct link *);
 /* The link's queue pair has ended: deregisters all RMBs of the group for it. */
 void rmb_deregister_all(struct lgr *, struct link *);
 
-/* The confirmed RMB of the group with a free element of the requested size, or the next larger one if any size is
- * allowed; NULL: none. */
+/* The confirmed RMB with a free element of the requested size, or the next larger if any is allowed; NULL: none. */
 struct rmb *rmb_find_place(const struct lgr *, struct window_want);
-/* Allocates a zeroed element in such an RMB: its index from 1; 0 when there is none. */
-uint8_t rmb_elem_get(struct lgr *, struct window_want, struct rmb **);
-/* A free element of this RMB, confirmed or not (first contact confirms the first RMB implicitly). */
+/* Allocates a zeroed element of this RMB, confirmed or not (first contact confirms the first RMB implicitly): its index
+ * from 1; 0 when none is free. */
 uint8_t rmb_elem_get_from(struct rmb *);
 /* Frees it; it is zeroed before its next use. */
 void rmb_elem_put(struct rmb *, uint8_t idx, int64_t now_ns);
 /* Frees elements whose cooling has ended. */
 void rmb_cool_down(struct lgr *);
-/* Returns unneeded pages of elements to the kernel: those of free elements, and all but the first of idle connections.
- * Idle means no unread data, and none since the last call. Not while devices pin memory or unannounced data is
- * possible. */
+/* Returns unneeded pages to the kernel: those of free elements, and all but the first of connections without unread
+ * data that received none since the last call. Not while devices pin memory or unannounced data is possible. */
 void rmb_give_back(struct lgr *);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);

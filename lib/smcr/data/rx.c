@@ -38,8 +38,7 @@ owe_update(struct smcr_conn *conn)
 
 /* -- messages of the peer -- */
 
-/* Handles the first message after the peer started over in our element. NULL, or the error: it may start over only when
- * notified that everything was consumed. */
+/* Handles the first message after the peer started over in our element. NULL, or the error. */
 static const char *
 take_start_over(struct smcr_conn *conn, const struct cdc_msg *msg)
 {
@@ -110,8 +109,7 @@ ahead(const struct smcr_conn *conn, const struct cdc_msg *msg)
 	return (int16_t)(uint16_t)(msg->seq - conn->rx.seq);
 }
 
-/* Data in flight over the peer's old link must not overwrite newer data. The element is reopened to the link when a
- * TEST LINK shows that the link is in use. */
+/* Data in flight over the peer's old link must not overwrite newer data, until a TEST LINK shows that it is in use. */
 static void
 deny_left(struct smcr_conn *conn, const struct link *now)
 {

@@ -23,8 +23,7 @@ struct sndbuf {
 
 /* Initializes the group without rings. */
 void sndbuf_init(struct lgr *);
-/* A send ring of this size, or of another one when none can be created, registered on all links; NULL when out of
- * memory or conns_per_group rings are in use. */
+/* A send ring of this size, or of another one when none can be created; NULL: no memory, or conns_per_group in use. */
 struct sndbuf *sndbuf_get(struct lgr *, uint32_t size);
 void sndbuf_put(struct lgr *, struct sndbuf *);
 /* Likewise, but the device may still read it: lent again when the request wr_id of the link is complete. */

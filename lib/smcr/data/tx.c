@@ -166,9 +166,8 @@ start_over(struct smcr_conn *conn)
 	conn->eng->ctr.started_over++;
 }
 
-/* Part of the peer's element that may be written ahead of its cursor. If that were all of it, a lost consumer cursor
- * that the peer sends only once would block both sides. So a few bytes are reserved: using one makes the peer consume
- * it and send its cursor. */
+/* Part of the peer's element that may be written ahead of its cursor. If that were all of it, the loss of a cursor that
+ * the peer sends once would block both sides. A few bytes are reserved: the use of one makes it send its cursor. */
 static uint64_t
 window(const struct smcr_conn *conn)
 {
@@ -319,13 +318,7 @@ post_cdc(struct smcr_conn *conn, const struct tx_step *step, struct rnic_credits
 		.prod_flags = step->prod_flags,
 		.conn_flags = step->conn_flags,
 	};
-	struct link_wr what = {
-		.kind = LINK_WR_CDC,
-		.conn_id = conn->id,
-		.tx_end = step->end,
-		.seq = msg.seq,
-		.flags = msg.conn_flags,
-	};
+	struct link_wr what = { LINK_WR_CDC, conn->id, .tx_end = step->end, .seq = msg.seq, .flags = msg.conn_flags };
 	int err = send_cdc(conn, &msg, &what, room);
 
 	if (err < 0)

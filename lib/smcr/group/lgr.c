@@ -137,7 +137,7 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 	list_remove(&lgr->node);
 	list_push(&lgr->eng->dead_lgrs, &lgr->node);
 	if (lgr->contact.conn != NULL)
-		mark_contact_broken(lgr, reason, why);
+		mark_contact(lgr, CONTACT_BROKEN, 0, reason, why);
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		if (conn->state == CONN_RENDEZVOUS) /* after our Accept: no other way (C.1) */
 			mark_conn_end(lgr->eng, conn->mark, true, reason, why);
@@ -190,7 +190,7 @@ react_to_loss(struct link *link)
 	if (lgr->state == LGR_DEAD || llc_link_lost(link))
 		return;
 	if (lgr->state == LGR_FORMING && link->order == 0) {
-		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, link->down_why);
+		mark_contact(lgr, CONTACT_FAILED, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, link->down_why);
 	} else if (lgr->state == LGR_FORMING || !link->was_active) {
 		return; /* an abandoned attempt at another link */
 	} else if (lgr_pick_link(lgr) == NULL) {
@@ -249,12 +249,6 @@ lgr_sweep(struct smcr *eng)
 }
 
 /* -- may connections join -- */
-
-bool
-lgr_takes_conns(const struct lgr *lgr)
-{
-	return !lgr->end_wanted && !quarantine_is_full(lgr);
-}
 
 void
 lgr_mark_suspect(struct lgr *lgr)

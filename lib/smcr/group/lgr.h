@@ -24,8 +24,6 @@ void lgr_last_look(struct smcr *, const struct rnic_dev *dev);
 /* By ID, in any state; NULL: none. */
 struct lgr *lgr_find(const struct smcr *, uint32_t id);
 
-/* New connections may join: the group is not ending, and the peer releases enough elements. */
-bool lgr_takes_conns(const struct lgr *);
 /* The peer claims not to know the group (A.2.5). As that is unproven, the group's links are tested: those that the peer
  * has dropped do not answer and go down. Until then no connection is assigned to the group. */
 void lgr_mark_suspect(struct lgr *);

@@ -47,12 +47,10 @@ repost(struct link *link)
 	if (n == 0 || link_has_ended(link))
 		return 0;
 	for (unsigned i = 0; i < n; i++)
-		wr[i] = (struct rnic_recv_wr){
-			.wr_id = link->recv_repost[i],
+		wr[i] = (struct rnic_recv_wr){ .wr_id = link->recv_repost[i],
 			.mr = link->recv_mr,
 			.ptr = recv_at(link, link->recv_repost[i]),
-			.len = link->recv_len,
-		};
+			.len = link->recv_len };
 	return link->dev->ops->post_recv(link->qp, wr, n);
 }
 
@@ -270,12 +268,10 @@ link_setup(struct link *link)
 {
 	struct smcr *eng = link->lgr->eng;
 	struct rnic_dev *dev = link->dev;
-	struct rnic_qp_attr attr = {
-		.ctx = link,
+	struct rnic_qp_attr attr = { .ctx = link,
 		.sq_depth = min_u32(eng->cfg.sq_depth, link->info.max_sq),
 		.rq_depth = link->rq_depth,
-		.token = link->lgr->token,
-	};
+		.token = link->lgr->token };
 	int err = dev->ops->pd_alloc(dev, &link->pd);
 
 	if (err == 0)
@@ -362,10 +358,7 @@ void
 link_set_remote_clc(struct link *link, const struct clc_accept *a)
 {
 	struct rnic_remote r = {
-		.qpn = a->qpn,
-		.psn = a->psn,
-		.mtu_code = a->mtu_code,
-		.mpa_port = a->ext.present ? a->ext.mpa_port : 0,
+		.qpn = a->qpn, .psn = a->psn, .mtu_code = a->mtu_code, .mpa_port = a->ext.present ? a->ext.mpa_port : 0
 	};
 
 	memcpy(r.gid.b, a->gid, sizeof(r.gid.b));

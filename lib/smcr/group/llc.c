@@ -121,14 +121,15 @@ static const enum verdict collisions[EX_CNT][IN_CNT] = {
 static void
 no_confirm_link(struct lgr *lgr)
 {
-	mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+	mark_contact(lgr, CONTACT_BROKEN, 0, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
 }
 
 /* A client that has not answered one may decline (C.2): where RoCE packets do not arrive, data uses TCP. */
 static void
 no_confirm_link_yet(struct lgr *lgr)
 {
-	mark_contact_failed(lgr, CLC_DIAG_TIMEOUT_CONFIRM_LINK, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+	mark_contact(
+	    lgr, CONTACT_FAILED, CLC_DIAG_TIMEOUT_CONFIRM_LINK, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
 }
 
 static void
@@ -169,8 +170,7 @@ exchange_of(const struct lgr *lgr)
 	return of_links != EX_NONE ? of_links : steps[lgr->flow[LLC_FLOW_RKEY].step].exchange;
 }
 
-/* Verdict on a request. A peer that requests RKEYs only once is not refused because of our ADD LINK or DELETE LINK,
- * which it handles after our response (dialect.h). */
+/* A peer that requests RKEYs only once is not refused for our ADD LINK or DELETE LINK, which it handles afterwards. */
 static enum verdict
 verdict_on(const struct lgr *lgr, enum incoming in)
 {

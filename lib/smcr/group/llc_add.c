@@ -18,11 +18,8 @@ llc_next_number(struct lgr *lgr)
 {
 	for (;;) {
 		uint8_t number = lgr->next_link_number++;
-		bool used = number == 0;
 
-		LGR_EACH_LINK(l, lgr)
-			used = used || (l->state != LINK_FREE && l->number == number);
-		if (!used)
+		if (number != 0 && !LGR_ANY_LINK(l, lgr, l->state != LINK_FREE && l->number == number))
 			return number;
 	}
 }
@@ -91,7 +88,7 @@ llc_add_ended(struct lgr *lgr, bool ok)
 		retry_later(lgr);
 	}
 	if (lgr->state == LGR_FORMING)
-		mark_contact_ready(lgr);
+		mark_contact(lgr, CONTACT_READY, 0, SMCR_OK, NULL);
 }
 
 static void
@@ -170,7 +167,7 @@ llc_add_cont_timeout(struct lgr *lgr)
 		llc_add_failed(lgr, why);
 		llc_ask_alive(over, why);
 	} else if (lgr->role == SMCR_CLIENT) {
-		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, why);
+		mark_contact(lgr, CONTACT_BROKEN, 0, SMCR_R_LLC_TIMEOUT, why);
 	} else {
 		llc_new_link_timeout(lgr);
 	}

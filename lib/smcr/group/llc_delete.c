@@ -155,7 +155,7 @@ deleted(struct link *gone, const char *text)
 	gone->path_lost = gone->path_lost || gone->delete_reason == LLC_DELETE_LOST_PATH;
 	link_retire(gone, gone->down_why != NULL ? gone->down_why : text);
 	if (lgr->state == LGR_FORMING && gone->order != 0)
-		mark_contact_ready(lgr);
+		mark_contact(lgr, CONTACT_READY, 0, SMCR_OK, NULL);
 	else if (lgr->state == LGR_ACTIVE && wanted)
 		llc_link_missed(lgr);
 }
@@ -195,7 +195,7 @@ llc_deletion_fired(struct timer *t)
 	}
 	lgr->eng->ctr.llc_timeouts++;
 	if (lgr->state == LGR_FORMING) {
-		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "no DELETE LINK from the server");
+		mark_contact(lgr, CONTACT_BROKEN, 0, SMCR_R_LLC_TIMEOUT, "no DELETE LINK from the server");
 		return;
 	}
 	if (over != NULL)
@@ -210,7 +210,7 @@ llc_delete_timeout(struct lgr *lgr)
 	struct link *over = lgr->flow[LLC_FLOW_LINK].link, *gone = lgr->flow[LLC_FLOW_LINK].gone;
 
 	if (lgr->state == LGR_FORMING) {
-		mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
+		mark_contact(lgr, CONTACT_BROKEN, 0, SMCR_R_LLC_TIMEOUT, "DELETE LINK without an answer");
 		return;
 	}
 	if (awaits_test(over)) {
@@ -337,11 +337,10 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 static void
 asked_for_all(struct lgr *lgr, const struct llc_delete_link *m)
 {
-	bool is_joined = false;
-
 	/* A connection is past our Accept, which crossed the client's request: the client will decline. */
-	LIST_EACH(const struct smcr_conn, conn, &lgr->conns, lgr_node)
-		is_joined = is_joined || conn->state == CONN_RENDEZVOUS;
+	bool is_joined = LIST_FIND(const struct smcr_conn, conn, &lgr->conns, lgr_node,
+	                     conn->state == CONN_RENDEZVOUS) != NULL;
+
 	/* No orderly end during first contact. */
 	if (lgr->state == LGR_FORMING)
 		lgr_down(lgr, SMCR_R_GROUP_DELETED, why(m->reason)->ours);

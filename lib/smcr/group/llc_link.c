@@ -86,7 +86,8 @@ llc_first_contact(struct link *link)
 	}
 	link->number = llc_next_number(lgr);
 	if (llc_send_confirm_link(link, false) < 0) {
-		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be sent");
+		mark_contact(
+		    lgr, CONTACT_FAILED, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be sent");
 		return;
 	}
 	lgr->contact.confirm_link_out = true;
@@ -102,14 +103,16 @@ confirm_first(struct link *link, const struct llc_confirm_link *m)
 
 	if (!llc_link_fits(link, m)) {
 		lgr->eng->ctr.bad_llc++;
-		mark_contact_failed(lgr, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");
+		mark_contact(
+		    lgr, CONTACT_FAILED, CLC_DIAG_NO_SERVER_LINK, SMCR_R_PROTOCOL, "CONFIRM LINK names another link");
 		return;
 	}
 	link->number = m->link_num;
 	(void)link->dev->ops->qp_rts(link->qp);
 	settle_limits(lgr, m);
 	if (llc_send_confirm_link(link, true) < 0) {
-		mark_contact_failed(lgr, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be answered");
+		mark_contact(
+		    lgr, CONTACT_FAILED, CLC_DIAG_READY_LINK, SMCR_R_LINK_LOST, "CONFIRM LINK could not be answered");
 		return;
 	}
 	lgr->contact.confirm_link_out = true;
@@ -120,7 +123,7 @@ confirm_first(struct link *link, const struct llc_confirm_link *m)
 	}
 	/* Both ends know that there is no second link. */
 	llc_done(lgr, LLC_FLOW_LINK);
-	mark_contact_ready(lgr);
+	mark_contact(lgr, CONTACT_READY, 0, SMCR_OK, NULL);
 }
 
 void
@@ -165,6 +168,6 @@ llc_confirm_link_rsp(struct link *link, const struct llc_msg *msg)
 	/* Data waits for the attempt at a second link (3.5.1.6); without one it has failed already (C.8). */
 	if (!llc_offer_link(link)) {
 		llc_done(lgr, LLC_FLOW_LINK);
-		mark_contact_ready(lgr);
+		mark_contact(lgr, CONTACT_READY, 0, SMCR_OK, NULL);
 	}
 }

@@ -7,8 +7,7 @@
 
 #define RKEY_RETRY_MS 20 /* a few round trips: about as long as the peer's exchange */
 
-/* Fills out with the RMB's RTokens on up to max further links: active ones other than `over`. An entry stays empty if
- * its link was lost since it was counted. */
+/* RTokens of the RMB on up to max further active links. An entry is empty if its link was lost since it was counted. */
 static void
 other_links(struct llc_flow *f, const struct rmb *rmb, const struct link *over, struct llc_link_rkey *out, uint8_t max)
 {
@@ -20,11 +19,7 @@ other_links(struct llc_flow *f, const struct rmb *rmb, const struct link *over, 
 
 		if (l == over || l->state != LINK_ACTIVE)
 			continue;
-		out[n++] = (struct llc_link_rkey){
-			.link_num = l->number,
-			.rkey = rmb->mr[l->slot]->rkey,
-			.vaddr = rmb->mr[l->slot]->addr,
-		};
+		out[n++] = (struct llc_link_rkey){ l->number, rmb->mr[l->slot]->rkey, rmb->mr[l->slot]->addr };
 	}
 }
 
@@ -82,8 +77,7 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 	struct rmb *rmb = f->rmb;
 
 	if (negative && retry) {
-		/* The peer is changing the links: retry with the new links (3.5.5.3.1), at a random interval that
-		 * avoids lockstep with the peer. */
+		/* The peer is changing the links: retry with the new ones (3.5.5.3.1), at random to avoid lockstep. */
 		lgr->eng->ctr.rkey_retries++;
 		llc_done(lgr, LLC_FLOW_RKEY);
 		engine_arm(

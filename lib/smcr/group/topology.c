@@ -118,8 +118,7 @@ topology_is_parallel(
 	return LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && l->dev == dev && link_leads_to(l, gid->b, mac));
 }
 
-/* The device that the group uses least, with *use; NULL when none is up. to: only devices that reach this RNIC of the
- * peer and have no link to it; NULL: any. */
+/* The device that the group uses least, with *use; NULL: none. to: it reaches this RNIC, and has no link to it. */
 static struct rnic_dev *
 least_used(const struct lgr *lgr, const struct rnic_gid *to, const uint8_t *to_mac, enum use *use)
 {
@@ -174,13 +173,11 @@ topology_device_for(const struct lgr *lgr, const struct rnic_gid *gid, const uin
 {
 	enum use use = USE_SYMMETRIC;
 	struct rnic_dev *dev = least_used(lgr, gid, mac, &use);
-	bool asymmetric = use == USE_SYMMETRIC;
+	bool asymmetric = use == USE_SYMMETRIC ||
+	    LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && link_leads_to(l, gid->b, mac) && !is_asymmetric(l));
 
 	if (dev == NULL || lgr->links_limit < 2)
 		return NULL;
-	LGR_EACH_LINK(l, lgr)
-		if (l->state == LINK_ACTIVE && link_leads_to(l, gid->b, mac))
-			asymmetric = asymmetric || !is_asymmetric(l);
 	/* An asymmetric link requires a group without a better one. */
 	if (asymmetric ? lgr->active_cnt > 1 : topology_symmetric_cnt(lgr) >= lgr->links_limit)
 		return NULL;
@@ -221,8 +218,7 @@ topology_client_gid(const struct lgr *lgr, const struct link *over)
 bool
 topology_may_dial(struct smcr *eng, struct rnic_dev *dev, const struct rnic_gid *to, const struct smcr_identity *middle)
 {
-	/* RoCE opens no connection: packets follow the route of their GID, with RoCE v2 out of the subnet. A host
-	 * without that queue pair drops them. */
+	/* RoCE opens no connection: a host without that queue pair drops its packets. */
 	if (eng->may_dial == NULL || !rnic_is_iwarp(rnic_query(dev).transport))
 		return true;
 	if (eng->may_dial(eng->may_dial_ctx, to, middle))

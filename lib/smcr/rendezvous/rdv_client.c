@@ -99,8 +99,7 @@ send_proposal(struct smcr_conn *conn)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL };
 
-	/* Even with version 2 alone, where Linux sends none: it always compares the ID. So it takes a restarted daemon,
-	 * or another one at the same port, for a new peer. */
+	/* Even with version 2 alone, where Linux sends none: by the ID it takes a restarted daemon for a new peer. */
 	memcpy(msg.proposal.peer_id, conn->eng->peer_id, sizeof(msg.proposal.peer_id));
 	uint32_t diag = conn->rdv->open.peer == SMCR_PEER_SMCRD ? propose_to_smcrd(conn, &msg)
 	                                                        : propose_to_linux(conn, &msg);
@@ -148,8 +147,7 @@ rdv_client_start(struct smcr_conn *conn)
 		send_proposal(conn);
 }
 
-/* The Accept comes from the group's server: over a CLC connection to the group's address, or another one of the server
- * with the group's secret token. */
+/* The Accept comes from the group's server: from its address, or another one with the group's secret token. */
 static bool
 is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 {
@@ -237,8 +235,7 @@ rdv_client_join(struct smcr_conn *conn)
 	bool strange;
 	struct link *via = find_link(conn, &strange);
 
-	/* The server names a link that we lack: out of sync (C.4). For a link with another server, that Decline would
-	 * end a group in use. */
+	/* We lack the link: out of sync (C.4). For a link with another server that would end a group in use. */
 	if (via == NULL) {
 		rdv_decline(conn, strange ? CLC_DIAG_NO_SERVER_LINK : CLC_DIAG_SYNC);
 		return;
@@ -246,16 +243,17 @@ rdv_client_join(struct smcr_conn *conn)
 	struct lgr *lgr = via->lgr;
 	if (!rdv_is_smcrd(conn))
 		dialect_no_extension(&lgr->dialect);
-	if (!lgr_takes_conns(lgr)) {
+	if (lgr->end_wanted || quarantine_is_full(lgr)) {
 		conn->eng->ctr.refused_quarantine += quarantine_is_full(lgr);
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
 		return;
 	}
-	conn->elem_idx = rmb_elem_get(lgr, rdv_want(conn), &conn->rmb);
-	if (conn->elem_idx == 0) {
+	conn->rmb = rmb_find_place(lgr, rdv_want(conn));
+	if (conn->rmb == NULL) {
 		rdv_wait_rmb(conn, lgr, RDV_WAIT_RKEY);
 		return;
 	}
+	conn->elem_idx = rmb_elem_get_from(conn->rmb);
 	uint32_t diag = rdv_take_peer_elem(conn, lgr, via, &conn->rdv->peer);
 	/* The link in the Confirm, over which we send. */
 	struct link *link = lgr->dialect.confirm_repeats_link ? via : lgr_pick_link(lgr);

@@ -89,13 +89,12 @@ rdv_pick_device(const struct smcr *eng, unsigned kinds, const struct rnic_gid *w
 static unsigned
 kinds_of_group(const struct lgr *lgr)
 {
-	LGR_EACH_LINK(l, lgr) {
-		if (l->state != LINK_FREE)
-			return kinds_of(&l->info) &
-			    (lgr->dialect.foreign && l->info.transport == RNIC_TRANSPORT_ROCE ? ~(unsigned)RDV_ROCE
-			                                                                      : RDV_SMCRD);
-	}
-	return 0;
+	const struct link *l = LGR_FIND_LINK(link, lgr, link->state != LINK_FREE);
+
+	if (l == NULL)
+		return 0;
+	return kinds_of(&l->info) &
+	    (lgr->dialect.foreign && l->info.transport == RNIC_TRANSPORT_ROCE ? ~(unsigned)RDV_ROCE : RDV_SMCRD);
 }
 
 bool

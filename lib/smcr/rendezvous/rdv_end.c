@@ -162,16 +162,14 @@ rdv_late_decline_input(struct smcr_conn *conn)
 	late_decline_over(conn);
 }
 
-/* At first contact both sides may decline at any time between Confirm and CONFIRM LINK (C.2), so Declines may cross:
- * the peer's first bytes are not data yet. */
+/* At first contact both sides may decline between Confirm and CONFIRM LINK (C.2): the first bytes are no data. */
 static bool
 declines_may_cross(const struct smcr_conn *conn)
 {
 	return conn->role == SMCR_CLIENT ? conn->rdv->step == RDV_WAIT_GROUP : conn->rdv->confirm_in;
 }
 
-/* Two smcrd answer each such Decline by another unless they cross, so the first bytes are known. A Linux that got none
- * sends its own. */
+/* Two smcrd answer each such Decline by another unless they cross. A Linux that got none sends its own. */
 bool
 rdv_declines_are_answered(const struct smcr_conn *conn)
 {

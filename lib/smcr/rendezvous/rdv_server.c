@@ -91,7 +91,8 @@ find_group(const struct smcr_conn *conn, bool *full)
 			continue;
 		*full = *full || quarantine_is_full(lgr);
 		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_suspect(lgr) &&
-		    !lgr_is_silent(lgr) && lgr_takes_conns(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
+		    !lgr_is_silent(lgr) && !lgr->end_wanted && !quarantine_is_full(lgr) &&
+		    lgr->conn_cnt < lgr_conns_max(lgr) &&
 		    (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP || rmb_find_place(lgr, rdv_want(conn)) != NULL) &&
 		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
@@ -229,11 +230,12 @@ rdv_server_choose(struct smcr_conn *conn)
 	struct link *link = lgr_pick_link(lgr);
 	if (!rdv_is_smcrd(conn))
 		dialect_no_extension(&lgr->dialect);
-	conn->elem_idx = rmb_elem_get(lgr, rdv_want(conn), &conn->rmb);
-	if (conn->elem_idx == 0) {
+	conn->rmb = rmb_find_place(lgr, rdv_want(conn));
+	if (conn->rmb == NULL) {
 		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
 		return;
 	}
+	conn->elem_idx = rmb_elem_get_from(conn->rmb);
 	conn_attach(conn, lgr, link);
 	accept(conn, link, false);
 }

@@ -111,15 +111,6 @@ smcr_clc_leftover(struct smcr_conn *conn, void *buf, size_t cap)
 	return n;
 }
 
-/* Not after a Confirm, whose peer waits for CONFIRM LINK, nor after an Accept for an existing group (C.1). */
-static bool
-may_decline(const struct smcr_conn *conn)
-{
-	enum rdv_step step = conn->rdv->step;
-
-	return step != RDV_WAIT_GROUP && step != RDV_WAIT_LINK && (step != RDV_WAIT_CONFIRM || rdv_forms_group(conn));
-}
-
 /* A message is complete. */
 static void
 rdv_message(struct smcr_conn *conn)
@@ -128,12 +119,15 @@ rdv_message(struct smcr_conn *conn)
 	struct span in = { r->in, r->in_len };
 	struct clc_msg msg;
 	int n = clc_decode(in, &msg);
+	/* Not after a Confirm, whose peer waits for CONFIRM LINK, nor after an Accept for an existing group (C.1). */
+	bool may_decline = r->step != RDV_WAIT_GROUP && r->step != RDV_WAIT_LINK &&
+	    (r->step != RDV_WAIT_CONFIRM || rdv_forms_group(conn));
 
 	engine_trace(conn->eng, SMCR_TRACE_CLC, false, rdv_first_link(conn), conn->id, r->in, r->in_len);
 	conn->eng->ctr.clc_received++;
 	r->in_len = 0;
 	r->heard = r->in[7] >> 4;
-	if (n == -EPROTO && may_decline(conn)) { /* a reserved value (C.6) */
+	if (n == -EPROTO && may_decline) { /* a reserved value (C.6) */
 		conn->eng->ctr.bad_clc++;
 		rdv_decline(conn, clc_bad_value_diag(in));
 		return;
@@ -238,8 +232,8 @@ rdv_act_on_peer(struct smcr *eng, struct peer *p)
 
 /* -- entry points -- */
 
-static struct smcr_conn *
-rdv_open(struct smcr *eng, const struct smcr_open *open, bool prewarm, int *err)
+struct smcr_conn *
+smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
 {
 	struct smcr_conn *conn = conn_new(eng, open, err);
 	struct rdv *r;
@@ -258,7 +252,7 @@ rdv_open(struct smcr *eng, const struct smcr_open *open, bool prewarm, int *err)
 	r->conn = conn;
 	r->open = *open;
 	r->open.peer_key[sizeof(r->open.peer_key) - 1] = '\0';
-	conn->prewarm = prewarm;
+	conn->prewarm = open->prewarm;
 	list_init(&r->wait);
 	list_init(&r->mark.node);
 	timer_init(&r->timer, rdv_timeout);
@@ -274,18 +268,6 @@ rdv_open(struct smcr *eng, const struct smcr_open *open, bool prewarm, int *err)
 		rdv_read(conn);
 	}
 	return conn;
-}
-
-struct smcr_conn *
-smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
-{
-	return rdv_open(eng, open, false, err);
-}
-
-struct smcr_conn *
-smcr_prewarm(struct smcr *eng, const struct smcr_open *open, int *err)
-{
-	return rdv_open(eng, open, true, err);
 }
 
 bool

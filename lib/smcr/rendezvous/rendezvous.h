@@ -175,8 +175,8 @@ void rdv_end(struct smcr_conn *, enum smcr_reason, const char *detail);
 void rdv_peer_waits(struct smcr_conn *);
 /* Remaining time, never 0. */
 uint32_t rdv_wait_ms(const struct smcr_conn *);
-/* No group to join: true when the connection leads first contact with this peer (NULL: no memory for it); else it waits
- * for the leader, at the step `wait`, or is declined. */
+/* True: the connection leads first contact with this peer. Else it waits for the leader, at the step `wait`, or is
+ * declined: no memory (NULL), or the peer is held off. */
 bool rdv_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
 /* Waits until the group has a new RMB of the connection's size; declines if that is impossible. */
 void rdv_wait_rmb(struct smcr_conn *, struct lgr *, enum rdv_step);

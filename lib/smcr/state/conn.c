@@ -10,7 +10,7 @@
 #define ENDING (BIT(PROCESS_ABORT) | BIT(CLOSED) | BIT(LAST_WAIT)) /* from any closing state */
 
 /* Names and next states: Figures 22 and 23, and the states before them. */
-static const struct state_row states[CONN_STATE_CNT] = {
+const struct state_row conn_states[CONN_STATE_CNT] = {
 	[CONN_RENDEZVOUS] = { "Rendezvous", BIT(FALLBACK) | BIT(ACTIVE) | BIT(CLOSED) },
 	[CONN_FALLBACK] = { "Fallback", BIT(CLOSED) },
 	[CONN_ACTIVE] = { "Active",
@@ -29,18 +29,12 @@ static const struct state_row states[CONN_STATE_CNT] = {
 	[CONN_CLOSED] = { "Closed", 0 },
 };
 
-const char *
-conn_state_str(enum conn_state state)
-{
-	return states[state].name;
-}
-
 void
 conn_set_state(struct smcr_conn *conn, enum conn_state next)
 {
 	if (next == conn->state)
 		return;
-	assert((states[conn->state].next & (1u << next)) != 0);
+	assert((conn_states[conn->state].next & (1u << next)) != 0);
 	conn->state = next;
 }
 
@@ -112,9 +106,7 @@ conn_report(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 	conn->reported = true;
 	conn->reason = reason;
 	conn->detail = detail != NULL ? detail : "";
-	if (reason == SMCR_OK)
-		conn->eng->ctr.closed_ok++;
-	else
-		conn->eng->ctr.closed_reset++;
+	conn->eng->ctr.closed_ok += reason == SMCR_OK;
+	conn->eng->ctr.closed_reset += reason != SMCR_OK;
 	conn_raise(conn, SMCR_EV_CLOSED);
 }

@@ -1,6 +1,5 @@
-/* A connection: the stream of one SMC-R TCP connection in both directions. Created by smcr_open, see data/conn.c; freed
- * at the end of the turn in which the user has released it *and* the protocol has ended. Positions are byte counts
- * since the start of the stream (cursor.h). */
+/* A connection: both streams of one SMC-R TCP connection. Freed at the end of the turn in which the user has released
+ * it *and* the protocol has ended. Positions are byte counts since the start of the stream (cursor.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -46,8 +45,7 @@ struct conn_tx {
 	uint64_t sent;             /* posted: write and CDC */
 	uint64_t done;             /* complete: the peer's RNIC has it */
 	uint64_t acked;            /* the peer's consumer cursor */
-	/* A failover repeats [floor, replay). Until that is complete, its space in the ring belongs to the device, even
-	 * if the peer has consumed data of the old link. */
+	/* A failover repeats [floor, replay). Until that is complete, its space in the ring belongs to the device. */
 	uint64_t floor, replay;
 	uint64_t high; /* highest value of sent; a failover sets sent back (failover.c) */
 	uint64_t over; /* position of the last start over in the peer's element; UINT64_MAX: nowhere */
@@ -161,7 +159,7 @@ struct smcr_conn {
 	struct conn_close close;
 };
 
-const char *conn_state_str(enum conn_state);
+extern const struct state_row conn_states[]; /* by enum conn_state */
 /* The only function that changes the state: asserts that Figures 22 and 23, or the setup, allow it. */
 void conn_set_state(struct smcr_conn *, enum conn_state);
 void conn_raise(struct smcr_conn *, unsigned events);

@@ -1,7 +1,6 @@
 /* RMBE cursors (RFC 7609 4.3, A.4): a 64-bit byte position in a connection's stream, which never wraps, against the
- * wire's wrap count and offset. Linux counts offsets from 0 and wraps at the element's size; the RFC skips a 4-byte eye
- * catcher, so offsets start at 4. A writer that starts over skips the rest of the element: the mapping adds the bytes
- * skipped. Pure. */
+ * wire's wrap count and offset. Linux counts offsets from 0; the RFC from 4, as it skips an eye catcher. A writer that
+ * starts over skips the rest of the element: the mapping adds the bytes skipped. Pure. */
 #pragma once
 
 #include <errno.h>

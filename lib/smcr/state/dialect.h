@@ -1,6 +1,5 @@
 /* Differences between peers of link groups. A peer is foreign when its CLC messages lack smcrd's extension (clc.h):
- * Linux, or a peer of Linux. Each deviation for a foreign peer has a field here, and dialect.c sets all fields.
- * doc/linux.md lists them for users. */
+ * Linux, or a peer of Linux. Each deviation for a foreign peer has a field here; doc/linux.md lists them for users. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +8,7 @@
 
 struct dialect {
 	bool foreign;
-	/* SMC version 2 has 16-bit numbers in LLC messages. Linux uses the byte order of its machine, which its first
-	 * CONFIRM LINK shows (llc_link.c). */
+	/* 16-bit numbers of SMC version 2 in the byte order of its machine, as its first CONFIRM LINK shows (llc_link.c). */
 	bool little;
 	/* RFC 7609 3.5.2.3 lets a client's Confirm name any link of the group. Linux takes its RToken for the link that
 	 * Linux's own Accept named (smc_listen_rdma_finish). */
@@ -34,8 +32,7 @@ struct dialect {
 	/* A repetition after a failover carries lower producer cursors. Linux ignores them, except wrap 0 after another
 	 * wrap, which it takes for the wrap after 65535 (smc_cdc_cursor_to_host), counting bytes that do not exist. */
 	bool wrap_0_is_next;
-	/* One rendezvous at a time in each role, under a lock (smc_server_lgr_pending, smc_client_lgr_pending). Of many
-	 * concurrent ones, the last Accept or Confirm comes after all others. */
+	/* One rendezvous at a time in each role (smc_server_lgr_pending, smc_client_lgr_pending): the others wait. */
 	bool one_rendezvous;
 	/* A CLC connection closed before the Confirm ends the connection. Linux does not notice that its Confirm cannot
 	 * be sent (smc_clc_send_confirm reads an error that sendmsg has consumed). At later contact its connection then

@@ -12,18 +12,12 @@
 #define LINK(state) (1u << LINK_##state)
 #define LLC(step) (1u << LLC_##step)
 
-static const struct state_row lgr_states[LGR_STATE_CNT] = {
+const struct state_row lgr_states[LGR_STATE_CNT] = {
 	[LGR_FORMING] = { "forming", LGR(ACTIVE) | LGR(DEAD) },
 	[LGR_ACTIVE] = { "active", LGR(DELETING) | LGR(DEAD) },
 	[LGR_DELETING] = { "deleting", LGR(DEAD) },
 	[LGR_DEAD] = { "dead", 0 },
 };
-
-const char *
-lgr_state_str(enum lgr_state s)
-{
-	return lgr_states[s].name;
-}
 
 void
 lgr_set_state(struct lgr *lgr, enum lgr_state next, const char *why)
@@ -36,7 +30,7 @@ lgr_set_state(struct lgr *lgr, enum lgr_state next, const char *why)
 
 /* -- links -- */
 
-static const struct state_row link_states[LINK_STATE_CNT] = {
+const struct state_row link_states[LINK_STATE_CNT] = {
 	[LINK_FREE] = { "free", LINK(CONNECTING) },
 	[LINK_CONNECTING] = { "connecting", LINK(CONFIRMING) | LINK(LOST) | LINK(DOWN) | LINK(FREE) },
 	[LINK_CONFIRMING] = { "confirming", LINK(ACTIVE) | LINK(LOST) | LINK(DOWN) },
@@ -45,12 +39,6 @@ static const struct state_row link_states[LINK_STATE_CNT] = {
 	[LINK_DOWN] = { "down", LINK(GONE) | LINK(FREE) },
 	[LINK_GONE] = { "gone", LINK(FREE) },
 };
-
-const char *
-link_state_str(enum link_state s)
-{
-	return link_states[s].name;
-}
 
 static bool
 is_there(enum link_state s)

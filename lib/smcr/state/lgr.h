@@ -206,10 +206,9 @@ struct lgr {
 /* True for one of them. */
 #define LGR_ANY_LINK(l, lgr, cond) (LGR_FIND_LINK(l, lgr, cond) != NULL)
 
-/* The only function that changes the state: asserts that the change is legal (FORMING -> ACTIVE -> DELETING -> DEAD,
- * any -> DEAD) and logs it at level debug. why is static text or NULL. */
+/* The only function that changes the state: asserts that it is legal, logs it (debug). why: static text or NULL. */
 void lgr_set_state(struct lgr *, enum lgr_state, const char *why);
-const char *lgr_state_str(enum lgr_state);
+extern const struct state_row lgr_states[]; /* by enum lgr_state */
 /* Likewise for the step of an exchange. */
 void llc_flow_set_step(struct llc_flow *, enum llc_step);
 /* An active link for a connection to send over: the one with fewest connections, suspect or retiring last; or NULL. */

@@ -15,6 +15,7 @@
 #include "base/timerq.h"
 #include "rnic/rnic.h"
 #include "smcr/smcr.h"
+#include "smcr/state/log.h"
 #include "wire/llc.h"
 
 #define LINK_MSG_LEN 44   /* every CDC message, and nearly every LLC message (RFC 7609 A.3, A.4) */
@@ -124,8 +125,7 @@ struct link {
 	bool has_held;
 	uint8_t held_msg[LINK_MSG_LEN];
 	uint32_t unsignaled; /* posted since the last signaled one */
-	/* SMC version 2: LLC messages above LINK_MSG_LEN, back to back, from queueing to completion; reused from its
-	 * start when all are complete. NULL in version 1. */
+	/* Version 2: LLC messages above LINK_MSG_LEN, back to back; reused from its start when all are complete. */
 	uint8_t *long_buf; /* LLC_MAX_LEN bytes */
 	uint32_t long_used;
 	unsigned long_cnt; /* messages in it */
@@ -164,10 +164,9 @@ struct link {
 	int64_t rtt_ns; /* -1 = none yet */
 };
 
-/* The only function that changes the state: asserts that the change is one of those above, maintains the group's
- * link_cnt and active_cnt, and logs it at level debug. why is static text or NULL. */
+/* Likewise for a link, as lgr_set_state; maintains the group's link_cnt and active_cnt. */
 void link_set_state(struct link *, enum link_state, const char *why);
-const char *link_state_str(enum link_state);
+extern const struct state_row link_states[]; /* by enum link_state */
 /* The link's remote end is this RNIC. Version 2 crosses routers, so only the GID counts: a MAC may be a router's. */
 bool link_leads_to(const struct link *, const uint8_t gid[16], const uint8_t mac[6]);
 

@@ -136,15 +136,11 @@ engine_trace(struct smcr *eng, enum smcr_trace_kind kind, bool sent, const struc
 {
 	if (eng->trace == NULL)
 		return;
-	struct smcr_trace t = {
-		.kind = kind,
-		.sent = sent,
-		.group_id = link != NULL ? link->lgr->id : 0,
-		.link = link != NULL ? link->number : 0,
-		.conn_id = conn_id,
-		.msg = msg,
-		.len = len,
-	};
+	struct smcr_trace t = { .kind = kind, .sent = sent, .conn_id = conn_id, .msg = msg, .len = len };
+	if (link != NULL) {
+		t.group_id = link->lgr->id;
+		t.link = link->number;
+	}
 
 	eng->trace(eng->trace_ctx, &t);
 }

@@ -66,7 +66,7 @@ mark_rmb(struct lgr *lgr, enum rmb_mark mark)
 	marks_of(lgr)->rmb = mark;
 }
 
-static void
+void
 mark_contact(struct lgr *lgr, enum contact_mark mark, uint32_t diag, enum smcr_reason reason, const char *why)
 {
 	struct lgr_marks *m = marks_of(lgr);
@@ -77,24 +77,6 @@ mark_contact(struct lgr *lgr, enum contact_mark mark, uint32_t diag, enum smcr_r
 	m->diag = diag;
 	m->reason = reason;
 	m->why = why;
-}
-
-void
-mark_contact_ready(struct lgr *lgr)
-{
-	mark_contact(lgr, CONTACT_READY, 0, SMCR_OK, NULL);
-}
-
-void
-mark_contact_failed(struct lgr *lgr, uint32_t diag, enum smcr_reason reason, const char *why)
-{
-	mark_contact(lgr, CONTACT_FAILED, diag, reason, why);
-}
-
-void
-mark_contact_broken(struct lgr *lgr, enum smcr_reason reason, const char *why)
-{
-	mark_contact(lgr, CONTACT_BROKEN, 0, reason, why);
 }
 
 void

@@ -49,8 +49,7 @@ struct conn_mark {
 void mark_exchanges(struct lgr *);
 void mark_conn_left(struct lgr *);
 void mark_link_lost(struct link *);
-/* The link failed because of a request to be posted. It is lost after the device's events, which may give the reason,
- * were handled. The first reason counts. */
+/* A request could not be posted: lost after the device's events, which may give the reason. The first one counts. */
 void mark_link_failed(struct link *, const char *why);
 /* Queues the link for the next flush. */
 void link_schedule(struct link *);
@@ -58,10 +57,7 @@ void link_schedule(struct link *);
 void link_request_ack(struct link *);
 void mark_delete_sent(struct lgr *);
 void mark_rmb(struct lgr *, enum rmb_mark);
-void mark_contact_ready(struct lgr *);
-/* Ignored when first contact is marked already. */
-void mark_contact_failed(struct lgr *, uint32_t diag, enum smcr_reason, const char *why);
-/* Always counts: the group ends. */
-void mark_contact_broken(struct lgr *, enum smcr_reason, const char *why);
+/* diag: of CONTACT_FAILED; reason, why: of a failure. Ignored when first contact is marked, but for CONTACT_BROKEN. */
+void mark_contact(struct lgr *, enum contact_mark, uint32_t diag, enum smcr_reason, const char *why);
 /* The first mark counts. */
 void mark_conn_end(struct smcr *, struct conn_mark *, bool at_once, enum smcr_reason, const char *why);

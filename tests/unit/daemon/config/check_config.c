@@ -8,6 +8,7 @@
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
+#include "smcr_help.h"
 #include "unit.h"
 
 static char *msgs; /* of the last parse() */

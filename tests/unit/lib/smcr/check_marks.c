@@ -135,10 +135,10 @@ START_TEST(marks_do_not_overwrite_each_other)
 {
 	duo_begin(NULL);
 	struct lgr *lgr = duo_lgr(A);
-	mark_contact_ready(lgr);
-	mark_contact_failed(lgr, 1, SMCR_R_PROTOCOL, "test");
+	mark_contact(lgr, CONTACT_READY, 0, SMCR_OK, NULL);
+	mark_contact(lgr, CONTACT_FAILED, 1, SMCR_R_PROTOCOL, "test");
 	ck_assert_int_eq(lgr->marks.contact, CONTACT_READY);
-	mark_contact_broken(lgr, SMCR_R_LLC_TIMEOUT, "test");
+	mark_contact(lgr, CONTACT_BROKEN, 0, SMCR_R_LLC_TIMEOUT, "test");
 	ck_assert_int_eq(lgr->marks.contact, CONTACT_BROKEN);
 	mark_link_failed(duo_link(A), "first");
 	mark_link_failed(duo_link(A), "second");

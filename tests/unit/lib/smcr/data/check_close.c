@@ -126,7 +126,7 @@ try_cell(enum conn_state state, int second, enum close_event ev)
 	ca->close.want_abort = false;
 	close_event(ca, ev);
 	unsigned events = host_events(ca);
-	snprintf(what, sizeof(what), "state %s/%d event %d", conn_state_str(ca->state), second, ev);
+	snprintf(what, sizeof(what), "state %s/%d event %d", conn_states[ca->state].name, second, ev);
 	ck_assert_msg(ca->state == next, "%s: wrong state", what);
 	ck_assert_msg(ca->close.want_abort == (does == 'A'), "%s: abort", what);
 	ck_assert_msg((events & SMCR_EV_READABLE) == (does == 'R' ? SMCR_EV_READABLE : 0u), "%s: readable", what);

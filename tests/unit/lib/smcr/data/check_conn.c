@@ -26,7 +26,7 @@ START_TEST(no_more_than_conns_max)
 	host_begin_rdv(&a, c);
 	ck_assert_ptr_eq(smcr_app(c), &open);
 	ck_assert_uint_ne(c->id, ca->id);
-	ck_assert_str_eq(conn_state_str(c->state), "Rendezvous");
+	ck_assert_str_eq(conn_states[c->state].name, "Rendezvous");
 	ck_assert_ptr_null(conn_new(&a.eng, &open, &err));
 	ck_assert_int_eq(err, -EMFILE);
 	ck_assert_uint_eq(a.eng.ctr.refused_conns_max, 1);
@@ -35,7 +35,7 @@ START_TEST(no_more_than_conns_max)
 START_TEST(states_steps_and_reasons_have_names)
 {
 	for (int s = 0; s < CONN_STATE_CNT; s++)
-		ck_assert_ptr_nonnull(conn_state_str((enum conn_state)s));
+		ck_assert_ptr_nonnull(conn_states[s].name);
 	for (int s = RDV_NONE; s <= RDV_WAIT_LINK; s++)
 		ck_assert_ptr_nonnull(rdv_steps[s].name);
 	for (int r = SMCR_OK; r <= SMCR_R_SHUTDOWN; r++)

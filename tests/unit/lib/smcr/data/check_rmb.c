@@ -26,7 +26,12 @@ UNIT_FIXTURE(setup, teardown);
 static uint8_t
 elem_get(uint32_t size, struct rmb **from)
 {
-	return rmb_elem_get(&h.lgr, (struct window_want){ .elem_size = size }, from);
+	struct rmb *rmb = rmb_find_place(&h.lgr, (struct window_want){ .elem_size = size });
+
+	if (rmb == NULL)
+		return 0;
+	*from = rmb;
+	return rmb_elem_get_from(rmb);
 }
 
 START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
