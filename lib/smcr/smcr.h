@@ -160,8 +160,7 @@ enum {
 
 /* The next connection with events, its SMCR_EV_ bits in *events; NULL: none. */
 struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
-/* Posts LLC first, then data and CDC round robin over connections, bounded per turn; then flushes the devices and frees
- * what was released. True when remaining work needs another turn at once. */
+/* Posts LLC, then data and CDC of connections in turn, bounded; flushes the devices. True: call it again at once. */
 bool smcr_flush(struct smcr *);
 /* After smcr_poll: flushes at once when a window has opened for waiting data, or a peer waits for our cursor. */
 void smcr_flush_unblocked(struct smcr *);

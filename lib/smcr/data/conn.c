@@ -127,7 +127,7 @@ leave_group(struct smcr_conn *conn)
 	conn->link = NULL;
 	lgr->conn_cnt--;
 	lgr->reader_cnt++;
-	mark_conn_left(lgr);
+	mark_lgr(lgr)->conn_left = true;
 }
 
 void
@@ -150,7 +150,7 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	conn_drop_peer_elem(conn);
 	conn->rmb = NULL;
 	conn->lgr = NULL;
-	mark_conn_left(lgr);
+	mark_lgr(lgr)->conn_left = true;
 }
 
 void

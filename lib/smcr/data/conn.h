@@ -17,8 +17,7 @@ void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
 void conn_hold_peer_elem(struct smcr_conn *, struct remote_rmb *, const struct clc_accept *);
 /* Releases the peer's element, if any. */
 void conn_drop_peer_elem(struct smcr_conn *);
-/* Returns the elements (ours to quarantine when the peer did not acknowledge) and leaves the group (mark_conn_left).
- * Allowed before the connection has an element of the peer. */
+/* Returns the elements (ours to quarantine when the peer did not acknowledge) and leaves the group, if it is in one. */
 void conn_detach(struct smcr_conn *, bool quarantine);
 /* Ends the connection: state CLOSED, CLOSED raised, elements returned, one with unread data at release. */
 void conn_end(struct smcr_conn *, enum smcr_reason, const char *detail, bool quarantine);
@@ -44,8 +43,7 @@ void conn_wr_done(struct smcr_conn *, const struct link_wr *);
 
 /* -- receiving -- */
 
-/* Handles a CDC message of the peer. False: a failover validation message ahead of what was received; it counts only
- * after the completions of all devices, as `last` says (4.6.1). */
+/* Handles a CDC message. False, never with `last`: it is ahead of what was received and waits for others (4.6.1). */
 bool conn_rx_cdc(struct link *, const uint8_t *buf, size_t len, bool last);
 
 /* -- closing: the state machine of RFC 7609 Figures 22 and 23 as a table, and its actions -- */

@@ -15,8 +15,7 @@ void failover_link(struct link *);
 void failover_settled(struct lgr *);
 /* Moves the connection to this link when all its requests are complete, maybe at once. */
 void failover_ask(struct smcr_conn *, struct link *to);
-/* For a connection with move_to, before it posts: true when its move was cancelled and it may post over its current
- * link. False: it waits for completions, or has just moved. */
+/* With move_to, before it posts. True: the move was cancelled. False: it waits for completions, or has just moved. */
 bool failover_stays(struct smcr_conn *);
 /* For a foreign peer that moves a closing connection without validation: it may still send over its last link, which is
  * lost. That message is lost if our D or C has arrived before. */

@@ -205,7 +205,7 @@ link_tx_hand_back(struct link *link, bool ok)
 			link->lgr->contact.confirm_link_in = true;
 		/* Complete, or the client complied so fast that our link is gone. */
 		if (what.llc == LLC_DELETE_LINK && !what.llc_response)
-			mark_delete_sent(link->lgr);
+			mark_lgr(link->lgr)->delete_sent = true;
 		break;
 	}
 }

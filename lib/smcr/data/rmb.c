@@ -1,5 +1,4 @@
-/* Local RMBs with their elements, and remote RMBs; see rmb.h. The rendezvous allocates elements; they are freed when a
- * connection ends (conn.c), at once or after quarantine. */
+/* Local RMBs with their elements, and remote RMBs; see rmb.h. */
 #include "smcr/data/rmb.h"
 
 #include <assert.h>

@@ -144,7 +144,7 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 		else
 			conn_end(conn, reason, why, false);
 	}
-	mark_rmb(lgr, RMB_REFUSED);
+	mark_lgr(lgr)->rmb = RMB_REFUSED;
 	if (was_active) {
 		lgr->eng->ctr.groups_deleted++;
 		engine_log(lgr->eng, SMCR_LOG_GROUP_DOWN, lgr, NULL, why);

@@ -23,8 +23,7 @@ void link_lost(struct link *, const char *why);
 /* Orderly end: the deletion is agreed, or the peer never knew the link. Sends queued messages of an active link, then
  * it is DOWN. The group is notified by a mark if it was active or the first link. */
 void link_retire(struct link *, const char *why);
-/* At the end of the turn, for a link that is DOWN: ends its QP. The slot is free afterwards, but that of a formerly
- * active link is kept for a while, as the peer may have named it (GONE). */
+/* Ends the QP of a link that is DOWN. The slot of a formerly active one stays GONE for a while: it may be named. */
 void link_free(struct link *);
 /* The QP has ended: frees PD, registrations and buffers. */
 void link_qp_freed(struct link *);

@@ -343,7 +343,7 @@ llc_next(struct lgr *lgr)
 	if (lgr->state != LGR_ACTIVE || timer_armed(&lgr->rkey_retry))
 		return;
 	if (!list_empty(&lgr->wait_rmb))
-		mark_rmb(lgr, RMB_READY);
+		mark_lgr(lgr)->rmb = RMB_READY;
 	else
 		llc_delete_unconfirmed(lgr);
 }

@@ -92,7 +92,7 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 			rmb_free(rmb);
 		else
 			rmb_set_state(rmb, RMB_CONFIRMED, NULL);
-		mark_rmb(lgr, negative ? RMB_REFUSED : RMB_READY);
+		mark_lgr(lgr)->rmb = negative ? RMB_REFUSED : RMB_READY;
 	} else {
 		struct llc_msg msg = { .type = LLC_CONFIRM_RKEY_CONT, .confirm_rkey_cont.left_cnt = f->left };
 
@@ -371,7 +371,7 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 			(void)confirm_rmb(link, rmb);
 	}
 	/* Connections may have requested an RMB in the meantime. */
-	mark_rmb(lgr, RMB_READY);
+	mark_lgr(lgr)->rmb = RMB_READY;
 }
 
 /* Reports all of them as deleted. */

@@ -54,7 +54,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	else if (!list_empty(&r->wait))
 		list_remove(&r->wait);
 	if (lgr != NULL && !formed) /* it waited for an RMB */
-		mark_conn_left(lgr);
+		mark_lgr(lgr)->conn_left = true;
 }
 
 void
@@ -109,19 +109,6 @@ rdv_no_late_decline(struct smcr_conn *conn)
 {
 	conn->rdv->left_len = conn->rdv->in_len;
 	late_decline_over(conn);
-}
-
-/* Nothing arrived. Our user may send now, as the peer may wait for that. The peer's first bytes may still be its
- * Decline, at any time: it or the network may have been suspended. */
-void
-rdv_late_decline_waited(struct smcr_conn *conn)
-{
-	if (conn->rdv->in_len > 0) {
-		rdv_no_late_decline(conn);
-		return;
-	}
-	conn_set_state(conn, CONN_FALLBACK);
-	conn_raise(conn, SMCR_EV_FALLBACK);
 }
 
 bool

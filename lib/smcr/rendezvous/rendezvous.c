@@ -62,7 +62,14 @@ rdv_timeout(struct timer *t)
 		conn->eng->ctr.llc_timeouts++;
 		rdv_end(conn, SMCR_R_LLC_TIMEOUT, "first contact was not finished");
 	} else if (step == RDV_LATE_DECLINE && !rdv_declines_are_answered(conn)) {
-		rdv_late_decline_waited(conn);
+		if (conn->rdv->in_len > 0) {
+			rdv_no_late_decline(conn);
+			return;
+		}
+		/* Nothing arrived. Our user may send now, as the peer may wait for that. The peer's first bytes may
+		 * still be its Decline, at any time: it or the network may have been suspended. */
+		conn_set_state(conn, CONN_FALLBACK);
+		conn_raise(conn, SMCR_EV_FALLBACK);
 	} else {
 		/* A response to our Decline could come at any time as well, and would be taken for data. */
 		conn->eng->ctr.clc_timeouts++;
@@ -208,7 +215,7 @@ rdv_act_on_rmb(struct lgr *lgr)
 		else
 			rdv_server_choose(r->conn);
 	}
-	mark_conn_left(lgr);
+	mark_lgr(lgr)->conn_left = true;
 	/* Waiting connections may have found an element elsewhere. */
 	if (list_empty(&lgr->wait_rmb))
 		mark_exchanges(lgr);

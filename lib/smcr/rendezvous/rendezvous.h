@@ -151,10 +151,9 @@ rdv_first_link(const struct smcr_conn *conn)
 void rdv_ended(struct smcr_conn *);
 /* The bytes so far may be a Decline. */
 bool rdv_may_be_decline(struct span);
-/* RDV_LATE_DECLINE: the peer did not decline, so what was read is data; bytes arrived; timeout. */
+/* RDV_LATE_DECLINE: the peer did not decline, so what was read is data; bytes arrived. */
 void rdv_no_late_decline(struct smcr_conn *);
 void rdv_late_decline_input(struct smcr_conn *);
-void rdv_late_decline_waited(struct smcr_conn *);
 /* A Decline of the peer is certain. */
 bool rdv_declines_are_answered(const struct smcr_conn *);
 /* First contact: the peer would take our Decline for data. */

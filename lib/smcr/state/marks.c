@@ -4,8 +4,8 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 
-static struct lgr_marks *
-marks_of(struct lgr *lgr)
+struct lgr_marks *
+mark_lgr(struct lgr *lgr)
 {
 	if (list_empty(&lgr->marks.node))
 		list_push(&lgr->eng->marked_lgrs, &lgr->marks.node);
@@ -20,16 +20,10 @@ mark_exchanges(struct lgr *lgr)
 }
 
 void
-mark_conn_left(struct lgr *lgr)
-{
-	marks_of(lgr)->conn_left = true;
-}
-
-void
 mark_link_lost(struct link *link)
 {
 	link->loss_marked = true;
-	marks_of(link->lgr)->links = true;
+	mark_lgr(link->lgr)->links = true;
 }
 
 void
@@ -55,21 +49,9 @@ link_request_ack(struct link *link)
 }
 
 void
-mark_delete_sent(struct lgr *lgr)
-{
-	marks_of(lgr)->delete_sent = true;
-}
-
-void
-mark_rmb(struct lgr *lgr, enum rmb_mark mark)
-{
-	marks_of(lgr)->rmb = mark;
-}
-
-void
 mark_contact(struct lgr *lgr, enum contact_mark mark, uint32_t diag, enum smcr_reason reason, const char *why)
 {
-	struct lgr_marks *m = marks_of(lgr);
+	struct lgr_marks *m = mark_lgr(lgr);
 
 	if (m->contact != CONTACT_GOES_ON && mark != CONTACT_BROKEN)
 		return;

@@ -47,7 +47,8 @@ struct conn_mark {
 };
 
 void mark_exchanges(struct lgr *);
-void mark_conn_left(struct lgr *);
+/* The group's marks, for one to be set: conn_left, delete_sent or rmb. */
+struct lgr_marks *mark_lgr(struct lgr *);
 void mark_link_lost(struct link *);
 /* A request could not be posted: lost after the device's events, which may give the reason. The first one counts. */
 void mark_link_failed(struct link *, const char *why);
@@ -55,8 +56,6 @@ void mark_link_failed(struct link *, const char *why);
 void link_schedule(struct link *);
 /* Data left the link: the next flush checks it by TEST LINK. */
 void link_request_ack(struct link *);
-void mark_delete_sent(struct lgr *);
-void mark_rmb(struct lgr *, enum rmb_mark);
 /* diag: of CONTACT_FAILED; reason, why: of a failure. Ignored when first contact is marked, but for CONTACT_BROKEN. */
 void mark_contact(struct lgr *, enum contact_mark, uint32_t diag, enum smcr_reason, const char *why);
 /* The first mark counts. */

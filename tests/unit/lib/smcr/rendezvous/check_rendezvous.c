@@ -1466,7 +1466,7 @@ START_LOOP_TEST(a_group_ends_though_its_last_user_only_waited, 0, 2)
 		smcr_drain(d.eng[B]);
 	conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", true);
 	ck_assert_uint_eq(lgr->conn_cnt, 0);
-	mark_rmb(lgr, RMB_REFUSED);
+	mark_lgr(lgr)->rmb = RMB_REFUSED;
 	duo_run(2000);
 	ck_assert(IS(s[1], FALLBACK));
 	ck_assert_uint_eq(duo_count(B, "DELETE LINK"), 1);
