@@ -15,33 +15,27 @@
 #define NO_OFFER .diag = CLC_DIAG_PEER_NO_SMC, .detail = "no SMC-R option in the SYN, or SYN cookies were in use"
 #define CANNOT .diag = CLC_DIAG_NO_OPTION
 
+/* PEER_CLC, all zero, where the ends agreed by the option; and for SMCR_PEER_SMCRD: the configuration decides. */
 static const struct peer_mode rules[2][3][TCP_OPTION_STATE_CNT] = {
 	[CONFIG_INGRESS] = {
-		/* The configuration decides, not the option. */
-		[SMCR_PEER_SMCRD] = { { .way = PEER_CLC }, { .way = PEER_CLC }, { .way = PEER_CLC } },
 		[SMCR_PEER_LINUX] = {
-			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = NO_ANSWER,
 			[TCP_OPTION_UNKNOWN] = { .way = PEER_PLAIN, CANNOT },
 		},
 		/* Without the option the peer may be a plain server, which must not get a CLC byte. */
 		[SMCR_PEER_AUTO] = {
-			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = NO_ANSWER,
 			[TCP_OPTION_UNKNOWN] = { .way = PEER_PLAIN, CANNOT },
 		},
 	},
 	[CONFIG_EGRESS] = {
-		[SMCR_PEER_SMCRD] = { { .way = PEER_CLC }, { .way = PEER_CLC }, { .way = PEER_CLC } },
 		/* The server never gets an unexpected CLC message. */
 		[SMCR_PEER_LINUX] = {
-			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = { .way = PEER_LOOK, NO_OFFER },
 			[TCP_OPTION_UNKNOWN] = { .way = PEER_LOOK, CANNOT },
 		},
 		/* An ingress with peer = "smcrd" sends its Proposal without the option. */
 		[SMCR_PEER_AUTO] = {
-			[TCP_OPTION_AGREED] = { .way = PEER_CLC },
 			[TCP_OPTION_MISSING] = { .way = PEER_LOOK, .takes_clc = true, NO_OFFER },
 			[TCP_OPTION_UNKNOWN] = { .way = PEER_LOOK, .takes_clc = true, CANNOT },
 		},

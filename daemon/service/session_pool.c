@@ -1,8 +1,6 @@
 /* The sessions of a worker; see session_pool.h. */
 #include "daemon/service/session_pool.h"
 
-#include <stdlib.h>
-
 #include "daemon/service/accept_balance.h"
 #include "daemon/probe/probe.h"
 #include "daemon/service/service.h"
@@ -48,7 +46,6 @@ session_pool_fini(struct session_pool *pool)
 {
 	pool->place.all[pool->place.nr].pool = NULL;
 	bufpool_fini(&pool->bufs);
-	free(pool->measuring);
 	slab_fini(&pool->session_slab);
 	slab_fini(&pool->setup_slab);
 	idtable_fini(&pool->sessions);

@@ -9,7 +9,6 @@
  * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the end of the turn. */
 #pragma once
 
-#include "daemon/probe/measure.h"
 #include "daemon/state/session_state.h"
 
 /* Starts a session for an admitted connection. Takes fd and the admission; logs and counts a failure. */

@@ -2,19 +2,12 @@
  * Bounded in number, bytes (measure.h) and time. See session.h. */
 #include "daemon/session/session.h"
 
-#include <stdlib.h>
-
 #define MAX_MS 60000
 
-struct measuring {
-	const struct session *by; /* NULL: free */
-	struct measure smcr, tcp;
-};
-
 static struct measuring *
-session_measure_find(const struct session_pool *pool, const struct session *s)
+session_measure_find(struct session_pool *pool, const struct session *s)
 {
-	for (unsigned i = 0; pool->measuring != NULL && i < SESSION_MEASURES_MAX; i++)
+	for (unsigned i = 0; i < SESSION_MEASURES_MAX; i++)
 		if (pool->measuring[i].by == s)
 			return &pool->measuring[i];
 	return NULL;
@@ -23,11 +16,8 @@ session_measure_find(const struct session_pool *pool, const struct session *s)
 void
 measure_begin(struct session *s)
 {
-	struct session_pool *pool = s->pool;
+	struct measuring *m = session_measure_find(s->pool, NULL);
 
-	if (pool->measuring == NULL)
-		pool->measuring = calloc(SESSION_MEASURES_MAX, sizeof(*pool->measuring));
-	struct measuring *m = session_measure_find(pool, NULL);
 	session_set_state(s, SES_MEASURE);
 	if (m == NULL) {
 		session_blame(s, "too many measurements", 0);
@@ -37,7 +27,7 @@ measure_begin(struct session *s)
 	m->by = s;
 	measure_serve(&m->smcr);
 	measure_serve(&m->tcp);
-	env_arm(pool->env, &s->timer, MAX_MS);
+	env_arm(s->pool->env, &s->timer, MAX_MS);
 }
 
 void

@@ -17,6 +17,7 @@
 #include "daemon/leg/acks.h"
 #include "daemon/state/bufpool.h"
 #include "daemon/account/service_stats.h"
+#include "daemon/probe/measure.h"
 
 /* The owner of an engine connection: a session or a probe. First member of both. */
 struct conn_owner {
@@ -38,7 +39,13 @@ struct worker_stats {
 	uint64_t setups; /* connections in set-up now */
 };
 
-#define SESSION_MEASURES_MAX 4 /* sessions in SES_MEASURE */
+#define SESSION_MEASURES_MAX 4
+
+/* A session in SES_MEASURE. */
+struct measuring {
+	const struct session *by; /* NULL: free */
+	struct measure smcr, tcp;
+};
 
 /* This worker's number, and what all workers share. The objects outlive the workers. */
 struct worker_place {
@@ -74,7 +81,7 @@ struct session_pool {
 	struct list_node dead;         /* sessions to be freed at the end of the turn */
 	bool turns_wait;               /* sessions in SES_LOOK wait for the end of a first contact */
 	uint64_t contacts_over;        /* smcr_contacts_over() at the last check */
-	struct measuring *measuring;   /* SESSION_MEASURES_MAX of them; NULL before the first measurement */
+	struct measuring measuring[SESSION_MEASURES_MAX];
 	struct list_node probes, dead_probes;
 	struct worker_stats stats;
 	struct service_reasons fallbacks; /* of all services; reset: not counted */
