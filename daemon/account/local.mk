@@ -4,7 +4,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/account/fallback_period.c daemon/account/fallback_period.h \
 	daemon/account/outage.c daemon/account/outage.h \
 	daemon/account/peer_name.c daemon/account/peer_name.h \
-	daemon/account/rmb_size_hint.h \
 	daemon/account/service_stats.c daemon/account/service_stats.h \
 	daemon/account/source_count.c daemon/account/source_count.h
 

@@ -44,15 +44,6 @@ event_history_fini(struct event_history *news)
 	*news = (struct event_history){ 0 };
 }
 
-static int64_t
-wall_us(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
-}
-
 /* A place for the newest event. When full, the oldest event of the most frequent kind is dropped. */
 static struct event_record *
 make_place(struct event_history *news, enum event_kind kind)
@@ -83,10 +74,11 @@ event_history_keep(
 	bool may = log_limit_take(&news->limits[e->kind], now_ns, left_out);
 	if (may) {
 		struct event_record *r = make_place(news, e->kind);
+		struct timespec ts;
 
-		*r = (struct event_record){
-			.nr = news->last, .time_us = wall_us(), .left_out = *left_out, .worker = worker, .event = *e
-		};
+		(void)clock_gettime(CLOCK_REALTIME, &ts);
+		*r = (struct event_record){ .nr = news->last, .left_out = *left_out, .worker = worker, .event = *e };
+		r->time_us = ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
 		/* Under the lock: event_history_wake() then knows whether a mail is pending. */
 		if (news->to != NULL && !news->pending) {
 			news->pending = true;

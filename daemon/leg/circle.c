@@ -87,12 +87,6 @@ circles_fini(struct circles *all)
 
 /* -- the table -- */
 
-static struct circle_leg **
-circle_place_of(struct circles *all, uint32_t origin)
-{
-	return &all->at[origin & (CIRCLE_PLACES - 1)];
-}
-
 /* 0: not a leg of this process. */
 static unsigned
 hops_from(struct circles *all, uint32_t origin)
@@ -102,7 +96,7 @@ hops_from(struct circles *all, uint32_t origin)
 	if (origin == 0)
 		return 0;
 	(void)pthread_mutex_lock(&all->lock);
-	for (const struct circle_leg *l = *circle_place_of(all, origin); l != NULL; l = l->next)
+	for (const struct circle_leg *l = all->at[origin % CIRCLE_PLACES]; l != NULL; l = l->next)
 		if (l->origin == origin)
 			hops = max_u32(hops, l->hops);
 	(void)pthread_mutex_unlock(&all->lock);
@@ -115,7 +109,7 @@ circle_forget(struct circles *all, struct circle_leg *leg)
 	if (leg->origin == 0)
 		return;
 	(void)pthread_mutex_lock(&all->lock);
-	struct circle_leg **p = circle_place_of(all, leg->origin);
+	struct circle_leg **p = &all->at[leg->origin % CIRCLE_PLACES];
 	while (*p != leg)
 		p = &(*p)->next;
 	*p = leg->next;
@@ -133,7 +127,7 @@ remember(struct circles *all, struct circle_leg *leg, int fd, const struct socka
 	if (leg->origin == 0)
 		return;
 	(void)pthread_mutex_lock(&all->lock);
-	struct circle_leg **p = circle_place_of(all, leg->origin);
+	struct circle_leg **p = &all->at[leg->origin % CIRCLE_PLACES];
 	leg->next = *p;
 	*p = leg;
 	(void)pthread_mutex_unlock(&all->lock);

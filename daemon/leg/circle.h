@@ -13,18 +13,12 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "daemon/net/net.h"
 
 #define CIRCLE_HOPS_MAX 8
-#define CIRCLE_PLACES 4096 /* a power of two */
+#define CIRCLE_PLACES 4096
 
-struct config_keepalive;
-struct worker_ports;
 struct session;
-struct tcp_option;
-struct sockaddr_storage;
-union net_addr;
 
 /* The leg of a session to its target; embedded in it. Origin 0: not in the table. */
 struct circle_leg {

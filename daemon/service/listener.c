@@ -279,8 +279,7 @@ accept_batch(struct service *svc)
 	bool more = accept_from(svc, l->io.fd);
 
 	while ((l = l->next) != NULL && !timer_armed(&svc->listener.pause))
-		if (accept_from(svc, l->io.fd))
-			more = true;
+		more = accept_from(svc, l->io.fd) || more;
 	if (svc->listener.paused.on && !timer_armed(&svc->listener.pause)) {
 		const struct pause_place at = listener_place_of(svc);
 

@@ -11,6 +11,7 @@
 #include "daemon/session/end_cause.h"
 
 #define RESET_PAUSE_MAX_MS 64
+#define RMB_SIZE_HINT_ROW 64
 
 /* -- the end -- */
 
@@ -42,6 +43,20 @@ log_end(struct session *s)
 	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP], lasted_ms, why,
 	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
 	    s->err != 0 ? strerror(s->err) : "");
+}
+
+/* A connection limited by its window raises the hint at once; RMB_SIZE_HINT_ROW that needed less halve it. */
+static void
+rmb_size_hint_learn(struct rmb_size_hint *n, uint32_t need)
+{
+	if (need == 0)
+		return;
+	if (need >= n->bytes) {
+		*n = (struct rmb_size_hint){ .bytes = need };
+	} else if (++n->row == RMB_SIZE_HINT_ROW) {
+		n->bytes /= 2;
+		n->row = 0;
+	}
 }
 
 static void

@@ -6,7 +6,6 @@
 
 #include "daemon/net/listen_socket.h"
 #include "daemon/account/admission.h"
-#include "daemon/account/rmb_size_hint.h"
 #include "daemon/probe/probe.h"
 #include "daemon/target/target_probe.h"
 #include "daemon/state/pool_state.h"
@@ -50,6 +49,12 @@ struct prewarm {
 	struct timer pause;
 	uint32_t pause_ms;            /* of the next pause */
 	char failure[CHECK_TEXT_MAX]; /* the last failure, or "" */
+};
+
+/* RMB element size needed by a service's connections, a hint for new ones (smcr_open.rmb_size_hint). */
+struct rmb_size_hint {
+	uint32_t bytes; /* a power of two; 0: unknown */
+	uint32_t row;   /* consecutive connections that needed less */
 };
 
 struct service {

@@ -90,11 +90,9 @@ worker_turn(void *arg, int64_t now_ns)
 	smcr_flush_unblocked(w->env.eng);
 	timerq_run(&w->env.timers, now_ns);
 	bool more = devices_listen(w->devices);
-	if (session_pool_accept(&w->sessions))
-		more = true;
+	more = session_pool_accept(&w->sessions) || more;
 	session_pool_pump(&w->sessions);
-	if (smcr_flush(w->env.eng))
-		more = true;
+	more = smcr_flush(w->env.eng) || more;
 	session_pool_reap(&w->sessions);
 	log_engine(w);
 	int64_t at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
