@@ -5,13 +5,6 @@
 
 #include "daemon/state/session_state.h"
 
-void
-service_stats_fini(struct service_stats *f)
-{
-	free(f->reasons);
-	f->reasons = NULL;
-}
-
 static struct service_stats *
 of(const struct session *s)
 {

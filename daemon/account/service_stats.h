@@ -25,8 +25,6 @@ struct service_stats {
 	struct service_reasons *reasons; /* NULL: none, or memory was out */
 };
 
-void service_stats_fini(struct service_stats *);
-
 /* Sums workers. The caller owns sum and its reasons. */
 static inline void
 service_stats_merge(struct service_stats *sum, const struct service_stats *one)

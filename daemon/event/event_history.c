@@ -53,15 +53,14 @@ make_place(struct event_history *news, enum event_kind kind)
 	if (news->cnt == EVENT_HISTORY_KEPT) {
 		for (unsigned k = 1; k < EVENT_KIND_CNT; k++)
 			most = news->of_kind[k] > news->of_kind[most] ? k : most;
-		while (news->kept[news->order[i].place].event.kind != (enum event_kind)most)
+		while (news->kept[news->order[i]].event.kind != (enum event_kind)most)
 			i++;
-		place = news->order[i].place;
+		place = news->order[i];
 		news->of_kind[most]--;
 		memmove(&news->order[i], &news->order[i + 1], (--news->cnt - i) * sizeof(news->order[0]));
 	}
 	news->of_kind[kind]++;
-	news->order[news->cnt].nr = ++news->last;
-	news->order[news->cnt++].place = place;
+	news->order[news->cnt++] = place;
 	return &news->kept[place];
 }
 
@@ -77,7 +76,7 @@ event_history_keep(
 		struct timespec ts;
 
 		(void)clock_gettime(CLOCK_REALTIME, &ts);
-		*r = (struct event_record){ .nr = news->last, .left_out = *left_out, .worker = worker, .event = *e };
+		*r = (struct event_record){ .nr = ++news->last, .left_out = *left_out, .worker = worker, .event = *e };
 		r->time_us = ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
 		/* Under the lock: event_history_wake() then knows whether a mail is pending. */
 		if (news->to != NULL && !news->pending) {
@@ -117,11 +116,11 @@ event_history_next(struct event_history *news, uint64_t after, struct event_reco
 	unsigned i = 0;
 
 	(void)pthread_mutex_lock(&news->lock);
-	while (i < news->cnt && news->order[i].nr <= after)
+	while (i < news->cnt && news->kept[news->order[i]].nr <= after)
 		i++;
 	bool found = i < news->cnt;
 	if (found)
-		*out = news->kept[news->order[i].place];
+		*out = news->kept[news->order[i]];
 	(void)pthread_mutex_unlock(&news->lock);
 	return found;
 }

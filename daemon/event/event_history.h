@@ -28,11 +28,8 @@ struct event_record {
 struct event_history {
 	pthread_mutex_t lock; /* of all fields below */
 	struct log_limit limits[EVENT_KIND_CNT];
-	struct event_record *kept; /* EVENT_HISTORY_KEPT places */
-	struct {
-		uint64_t nr;
-		unsigned place;
-	} order[EVENT_HISTORY_KEPT]; /* used places, by number */
+	struct event_record *kept;          /* EVENT_HISTORY_KEPT places */
+	unsigned order[EVENT_HISTORY_KEPT]; /* used places, by number */
 	unsigned cnt, of_kind[EVENT_KIND_CNT];
 	uint64_t last; /* number of the newest; 0: no event yet */
 	/* The follower's mailbox; pending: the mail is posted. */

@@ -33,22 +33,6 @@ mix_addr(uint32_t hash, const struct sockaddr_storage *ss)
 	return circle_mix(hash, bytes, sizeof(bytes));
 }
 
-/* Identifies the boot of the host and its network namespace, which is the scope of a loopback address. */
-static uint32_t
-host_hash(void)
-{
-	char boot[64] = "";
-	struct stat st = { 0 };
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0) {
-		(void)!read(fd, boot, sizeof(boot));
-		close(fd);
-	}
-	(void)stat("/proc/self/ns/net", &st);
-	return circle_mix(circle_mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
-}
-
 /* Hash of both ends of a TCP connection, as several may share a local port. 0: not a TCP connection. */
 static uint32_t
 origin_of(const struct circles *all, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
@@ -71,7 +55,17 @@ local_end(int fd, struct sockaddr_storage *ss)
 void
 circles_init(struct circles *all)
 {
-	*all = (struct circles){ .host = host_hash() };
+	char boot[64] = "";
+	struct stat st = { 0 };
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)!read(fd, boot, sizeof(boot));
+		close(fd);
+	}
+	(void)stat("/proc/self/ns/net", &st);
+	*all = (struct circles){ 0 };
+	all->host = circle_mix(circle_mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
 	(void)pthread_mutex_init(&all->lock, NULL);
 	(void)pthread_rwlock_init(&all->connecting, NULL);
 }

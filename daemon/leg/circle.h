@@ -32,7 +32,7 @@ struct circles {
 	pthread_mutex_t lock; /* of at[] */
 	struct circle_leg *at[CIRCLE_PLACES];
 	pthread_rwlock_t connecting; /* held shared by connects that are not in the table yet */
-	uint32_t host;               /* hash: the scope of loopback addresses */
+	uint32_t host;               /* hash of its boot and network namespace: the scope of loopback addresses */
 };
 
 void circles_init(struct circles *);

@@ -18,8 +18,8 @@ check_begin(struct check_result *r, int64_t now_ns)
 	*r = (struct check_result){ .step = CHECK_TCP, .step_ns = now_ns, .begun_ns = now_ns };
 }
 
-static void
-end_step(struct check_result *r, enum check_step_result result, int64_t now_ns)
+void
+check_step_end(struct check_result *r, enum check_step_result result, int64_t now_ns)
 {
 	r->steps[r->step].result = result;
 	r->steps[r->step].took_ns = now_ns - r->step_ns;
@@ -31,7 +31,7 @@ check_step(struct check_result *r, enum check_step step, int64_t now_ns, const c
 {
 	if (step <= r->step)
 		return;
-	end_step(r, CHECK_STEP_OK, now_ns);
+	check_step_end(r, CHECK_STEP_OK, now_ns);
 	while (++r->step < step) {
 		r->steps[r->step].result = CHECK_STEP_SKIPPED;
 		r->steps[r->step].text = skipped;
@@ -39,17 +39,11 @@ check_step(struct check_result *r, enum check_step step, int64_t now_ns, const c
 }
 
 void
-check_step_done(struct check_result *r, int64_t now_ns)
-{
-	end_step(r, CHECK_STEP_OK, now_ns);
-}
-
-void
 check_end(struct check_result *r, int64_t now_ns)
 {
 	r->possible = r->finding == CHECK_POSSIBLE;
 	if (r->steps[r->step].result == CHECK_STEP_NOT_REACHED)
-		end_step(r, r->possible ? CHECK_STEP_OK : CHECK_STEP_FAILED, now_ns);
+		check_step_end(r, r->possible ? CHECK_STEP_OK : CHECK_STEP_FAILED, now_ns);
 	r->took_ns = now_ns - r->begun_ns;
 }
 

@@ -74,8 +74,8 @@ struct check_result {
 void check_begin(struct check_result *, int64_t now_ns);
 /* Starts a step, unless it has started: the current one succeeded, those between are skipped (static reason). */
 void check_step(struct check_result *, enum check_step, int64_t now_ns, const char *skipped);
-/* Ends the last step with success. */
-void check_step_done(struct check_result *, int64_t now_ns);
+/* Ends the current step. */
+void check_step_end(struct check_result *, enum check_step_result, int64_t now_ns);
 /* Ends the check: the current step has succeeded if the finding is CHECK_POSSIBLE, else failed. */
 void check_end(struct check_result *, int64_t now_ns);
 

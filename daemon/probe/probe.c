@@ -260,7 +260,7 @@ pump_test(struct probe *p)
 		if (!l.is_tested && p->conn == NULL) {
 			verdict_done(p);
 		} else if (!l.is_tested) {
-			check_step_done(&p->result, p->pool->env->now_ns);
+			check_step_end(&p->result, CHECK_STEP_OK, p->pool->env->now_ns);
 			begin_bulk(p, CHECK_SMCR);
 		}
 		return;

@@ -19,16 +19,16 @@ static const char stray_clc[] = "CLC message without the SMC-R option in the SYN
 static void
 explain(struct session *s, const struct peer_mode *rule)
 {
-	bool offered = session_kind(s) == CONFIG_EGRESS && tcp_option_syn_had_it(s->mid.io.fd);
+	bool egress = session_kind(s) == CONFIG_EGRESS;
 
 	s->diag = (struct smcr_diag){ .local = rule->diag, .detail = rule->detail };
 	if (rule->diag != CLC_DIAG_NO_OPTION)
 		return;
-	if (tcp_option_usable(s->pool->option) && session_kind(s) == CONFIG_EGRESS)
+	if (egress && tcp_option_usable(s->pool->option))
 		s->diag.detail =
 		    "the listening socket was opened without it, by systemd or before the service had "
 		    "this peer: smcrd must open it, at its start";
-	else if (offered)
+	else if (egress && tcp_option_syn_had_it(s->mid.io.fd))
 		s->diag.detail = "the peer's SYN had the option; smcrctl status shows what is missing here";
 	else
 		s->diag.detail = "smcrctl status shows what is missing";

@@ -40,18 +40,15 @@ static void
 log_engine(struct worker *w)
 {
 	struct smcr_log l;
+	struct event e;
 	char text[LOG_TEXT_MAX];
 
 	while (smcr_next_log(w->env.eng, &l)) {
-		struct event e;
-
 		if (log_text_event(&l, &e)) {
 			name_peer(w, &e);
 			session_pool_report(&w->sessions, &e);
 		} else {
-			enum log_level level = log_text_engine(&l, text, sizeof(text));
-
-			log_msg(level, "%s", text);
+			log_msg(log_text_engine(&l, text, sizeof(text)), "%s", text);
 		}
 	}
 	smcr_log_states(w->env.eng, log_is_on(LOG_LVL_DEBUG));
