@@ -22,7 +22,7 @@ def _(t):
     pgbench = postgres_bin("pgbench")
     t.run([pgbench, *where, "-i", "-q", "-s", "2", "postgres"], timeout=120)
     for extra in (["-S"], [], ["-M", "prepared", "-C"]):
-        count = (1000 if "-C" not in extra else 40) // SHRINK
+        count = (400 if "-C" not in extra else 40) // SHRINK
         out = t.run([pgbench, *where, "-n", "-c", "8", "-t", str(count), *extra, "postgres"], timeout=120).decode()
         done = f"number of transactions actually processed: {8 * count}/{8 * count}"
         check(done in out, f"pgbench {extra}: {out}")
@@ -33,10 +33,10 @@ def _(t):
     pair.only_smcr(8)
 
 
-@case("COPY of 300 MB in and out", timeout=240)
+@case("COPY of 100 MB in and out", timeout=240)
 def _(t):
     pair, where, sql = setup(t)
-    rows, width = 30000 // SHRINK, 10000
+    rows, width = 10000 // SHRINK, 10000
     path = t.path("rows")
     sent = hashlib.sha256()
     with open(path, "wb") as f:

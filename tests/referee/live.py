@@ -9,7 +9,14 @@ from harness import PATIENCE, pattern, recv_exact
 
 CLONE_NEWNET = 0x40000000
 DATA = pattern(1 << 20, 77)
+AGAIN = memoryview(DATA + DATA)
 PAUSE = 0.05
+
+
+def data_at(at, n):
+    """n bytes of DATA again and again, from that place on."""
+    at %= len(DATA)
+    return AGAIN[at:at + n]
 
 
 def socket_in(pid):
@@ -57,13 +64,12 @@ class LiveServer:
                 elif what in (b"d", b"h"):
                     at = 0
                     while True:
-                        at += s.send(DATA[at % len(DATA):][:8192])
+                        at += s.send(data_at(at, 8192))
                         time.sleep(PAUSE / 4)	# raw: the pace of the data
                 elif what == b"u":
                     at = 0
                     while data := s.recv(65536):
-                        want = (DATA * 2)[at % len(DATA):][:len(data)]
-                        if data != want:
+                        if data != data_at(at, len(data)):
                             self.ends.append("wrong bytes")
                             return
                         at += len(data)
@@ -108,8 +114,8 @@ class Live(threading.Thread):
             got = recv_exact(self.s, 8)
             time.sleep(PAUSE)	# raw: the pace of the data
             return None if got == word else "end" if not got else "wrong bytes"
-        n, at = 8192, self.rounds * 8192
-        want = (DATA + DATA)[at % len(DATA):][:n]
+        n = 8192
+        want = bytes(data_at(self.rounds * n, n))
         if self.kind == "up":
             self.s.sendall(want)
             time.sleep(PAUSE / 4)	# raw: the pace of the data
