@@ -451,17 +451,32 @@ class Player:
         me.shut_read = me.shut_read or "r" in how
         return how
 
-    def _op_close(self, me, peer, _, rough):
+    def _unread(self, me, peer, rough):
+        """A close with bytes unread is a reset. On a rough direction it is not known whether the first one has come."""
+        end = time.monotonic() + self.deadline
+        while rough[me.who] and me.ended is None and peer.sent > me.got and time.monotonic() < end:
+            buf = array.array("i", [0])
+            fcntl.ioctl(me.sock, termios.FIONREAD, buf)
+            if buf[0] or dict(me.poll.poll(0)).get(me.sock.fileno(), 0) & (ERR | HUP | RDHUP):
+                return
+            yield 0.001
+
+    def _close(self, me):
         me.sock.close()
         me.sock, me.finished = None, True
         return "closed"
 
+    def _op_close(self, me, peer, _, rough):
+        yield from self._unread(me, peer, rough)
+        return self._close(me)
+
     def _op_linger(self, me, peer, _, rough):
         me.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        return self._op_close(me, peer, None, rough)
+        return self._close(me)
 
     def _op_kill(self, me, peer, _, rough):
         """The last process that has the socket is killed."""
+        yield from self._unread(me, peer, rough)
         r, w = os.pipe()
         pid = os.fork()
         if pid == 0:
