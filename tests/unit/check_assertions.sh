@@ -23,9 +23,9 @@ lib/smcr/data/tx.c: len <= conn->tx.sndbuf->size - ring_used(conn)
 	the length is what one read put into the space that smcr_tx_space gave, with nothing between the two calls
 lib/smcr/data/rx.c: len <= conn->rx.head - conn->rx.tail
 	the length is what one write took of the data that smcr_rx_data gave, with nothing between; a peer's cursors only move rx_head up
-lib/smcr/state/conn.c: (states[conn->state].next & (1u << next)) != 0
+lib/smcr/state/conn.c: (conn_states[conn->state].next & (1u << next)) != 0
 	a peer's flags go through close_table. check_close runs each of its cells, and it names only states that `states` allows from there.
-lib/smcr/data/rmb.c: (states[rmb->state].next & BIT(next)) != 0
+lib/smcr/data/rmb.c: (rmb_states[rmb->state].next & BIT(next)) != 0
 	our RMB changes at the end of our exchange, which holds it as flow->rmb: a new one is confirmed, a new or confirmed one deleted
 lib/smcr/data/rmb.c: (remote_states[rr->state].next & BIT(next)) != 0
 	await_cont ends one CONFIRM RKEY before it begins another, and an RMB that left is in no list that messages are looked up in
