@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "iwarp/ssn.h"
 #include "iwarp/stream.h"
+#include "tests/seeded_rng.h"
 
 #define WORLD_GUARD 64
 #define WORLD_MEM 2048

@@ -1,4 +1,4 @@
-/* An injected source of random numbers: the kernel's for the daemon, a seeded generator for replayable tests. */
+/* An injected source of random numbers: the kernel's, or in replayable tests a seeded one (tests/seeded_rng.h). */
 #pragma once
 
 #include <stddef.h>
@@ -6,13 +6,11 @@
 
 struct rng {
 	void (*fill)(struct rng *, void *dst, size_t len);
-	uint64_t state; /* of the seeded generator */
+	uint64_t state; /* of a seeded generator */
 };
 
 /* Unpredictable numbers from the kernel (getrandom). */
 void rng_init_kernel(struct rng *r);
-/* The same sequence for the same seed; for tests only. */
-void rng_init_seeded(struct rng *r, uint64_t seed);
 
 uint64_t rng_u64(struct rng *r);
 /* Uniform in 0..n-1; n > 0. */

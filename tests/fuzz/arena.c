@@ -11,6 +11,7 @@
 #include "rival.h"
 #include "tests/unit/smcr_help.h"
 #include "witness.h"
+#include "tests/seeded_rng.h"
 
 #define SPINS_MAX 20000 /* turns at one instant: more is a loop without end */
 

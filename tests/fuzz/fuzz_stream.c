@@ -6,6 +6,7 @@
 
 #include "fuzz.h"
 #include "iwarp/fpdu.h"
+#include "tests/seeded_rng.h"
 
 #define MEM 4096
 #define GUARD 64

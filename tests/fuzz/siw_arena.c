@@ -7,6 +7,7 @@
 #include "fuzz.h"
 #include "tests/rnic_end.h"
 #include "tests/scenario/oom.h"
+#include "tests/seeded_rng.h"
 
 #define GUARD 256
 #define RECVS 32

@@ -6,6 +6,7 @@
 #include "fuzz.h"
 #include "tests/numbered.h"
 #include "tests/scenario/oom.h"
+#include "tests/seeded_rng.h"
 
 #define PATIENCE_MS 400
 

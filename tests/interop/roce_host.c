@@ -57,6 +57,7 @@
 #include "smcr/smcr.h"
 #include "tests/interop/words.h"
 #include "tests/sim/sim.h"
+#include "tests/seeded_rng.h"
 #include "tests/unit/smcr_help.h"
 
 #define ARGS_MAX 8

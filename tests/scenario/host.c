@@ -11,6 +11,7 @@
 #include "tests/scenario/session.h"
 #include "tests/scenario/trace.h"
 #include "tests/scenario/watch.h"
+#include "tests/seeded_rng.h"
 #include "tests/unit/smcr_help.h"
 
 #define ROUNDS_MAX 64  /* of events in one turn */

@@ -13,6 +13,7 @@
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "tests/seeded_rng.h"
 
 /* More of them: more often. */
 static const enum lie lies[] = { LIE_FIELDS, LIE_FIELDS, LIE_FIELDS, LIE_FIELDS, LIE_FIELDS, LIE_FIELDS, LIE_FIELDS,

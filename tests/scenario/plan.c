@@ -8,6 +8,7 @@
 #include "tests/sim/sim.h"
 #include "tests/scenario/dice.h"
 #include "tests/scenario/flow.h"
+#include "tests/seeded_rng.h"
 
 struct field {
 	const char *name;

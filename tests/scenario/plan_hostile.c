@@ -8,6 +8,7 @@
 #include "tests/scenario/plan.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "tests/seeded_rng.h"
 
 /* As scale() of dice.h, but the seeds of hostile runs mean what it draws. */
 static uint32_t

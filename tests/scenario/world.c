@@ -1,5 +1,6 @@
 /* Virtual time and failures; see world.h. */
 #include "tests/scenario/world.h"
+#include "tests/seeded_rng.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

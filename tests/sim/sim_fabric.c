@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/sim/sim_int.h"
+#include "tests/seeded_rng.h"
 
 #define US 1000LL
 #define MS 1000000LL

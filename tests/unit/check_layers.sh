@@ -38,7 +38,7 @@ check lib/rnic/siw $siw
 check lib/rnic/siw/tcp $siw rnic/siw/tcp/
 check lib/rnic/siw/sctp $siw rnic/siw/sctp/
 check lib/rnic/verbs $rnic rnic/verbs/
-check tests/sim base/ wire/ rnic/rnic.h tests/sim/
+check tests/sim base/ wire/ rnic/rnic.h tests/sim/ tests/seeded_rng.h
 
 # The engine's rooms. smcr.h is what users see; state has the objects that the rooms share, and the marks by which a lower room
 # tells a higher one.

@@ -8,6 +8,7 @@
 #include "smcr/group/llc_impl.h"
 #include "smcr_help.h"
 #include "tests/numbered.h"
+#include "tests/seeded_rng.h"
 
 struct duo d;
 struct duo_end c[DUO_PAIRS], s[DUO_PAIRS];

@@ -13,6 +13,7 @@
 #include "daemon/target/targets.h"
 #include "daemon/net/tcp_option.h"
 #include "wire/clc.h"
+#include "tests/seeded_rng.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

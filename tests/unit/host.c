@@ -10,6 +10,7 @@
 #include "smcr/group/lgr.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "tests/numbered.h"
+#include "tests/seeded_rng.h"
 
 struct host a, b;
 struct smcr_conn *ca, *cb;

@@ -5,6 +5,7 @@
 #include "base/addr.h"
 #include "daemon/target/endpoints.h"
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 #define S INT64_C(1000000000)
 

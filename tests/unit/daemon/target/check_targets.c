@@ -4,6 +4,7 @@
 #include "base/addr.h"
 #include "daemon/target/targets.h"
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 static struct targets_all all;
 static struct config_target to[2];

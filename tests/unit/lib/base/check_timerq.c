@@ -1,6 +1,7 @@
 #include "base/rng.h"
 #include "base/timerq.h"
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 static int fired;
 static int64_t last_at, now_ns;

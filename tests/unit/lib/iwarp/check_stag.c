@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 static struct rng rng;
 static struct stag_table t;

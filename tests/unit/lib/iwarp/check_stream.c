@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 #define RQ 4
 #define IRD 2

@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "smcr/state/cursor.h"
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 #define LINUX cursor_space(65536, false)
 #define RFC cursor_space(10000, true)

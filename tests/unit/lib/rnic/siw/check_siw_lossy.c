@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "wire/mpa.h"
+#include "tests/seeded_rng.h"
 
 #define ROUNDS 80
 #define AREA 20000

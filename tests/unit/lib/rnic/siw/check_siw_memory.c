@@ -12,6 +12,7 @@
 #include "tests/rnic_end.h"
 #include "tests/rnic_stats.h"
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 #define MS 1000000LL
 #define BUF 65536

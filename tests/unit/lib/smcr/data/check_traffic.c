@@ -5,6 +5,7 @@
 
 #include "host.h"
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 #define SEEDS 12 /* TRAFFIC_SEEDS in the environment says otherwise */
 #define STEPS 2000

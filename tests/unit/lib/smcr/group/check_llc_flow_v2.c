@@ -4,6 +4,7 @@
 #include "smcr/data/link_tx.h"
 #include "smcr/group/llc_impl.h"
 #include "unit.h"
+#include "tests/seeded_rng.h"
 
 #include <string.h>
 
