@@ -2,6 +2,7 @@
  * and stays failed: a codec reads straight through and checks once. Wire integers are big-endian. */
 #pragma once
 
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -155,45 +156,23 @@ SPAN_INTEGER(be64, uint64_t, 8)
 
 #undef SPAN_INTEGER
 
-/* Accessors without bounds check, for data path codecs that check the length once and use fixed offsets. Compilers turn
- * each into one load or store and a byte swap. */
-static inline uint16_t
-be16_get(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
+/* be16_get(p), be16_put(p, v) and so on: without bounds check, for data path codecs that check the length once and use
+ * fixed offsets. Compilers turn each into one load or store and a byte swap. */
+#define SPAN_FIXED(bits)                                                \
+	static inline uint##bits##_t be##bits##_get(const uint8_t *p)   \
+	{                                                               \
+		uint##bits##_t v;                                       \
+		memcpy(&v, p, sizeof(v));                               \
+		return be##bits##toh(v);                                \
+	}                                                               \
+	static inline void be##bits##_put(uint8_t *p, uint##bits##_t v) \
+	{                                                               \
+		v = htobe##bits(v);                                     \
+		memcpy(p, &v, sizeof(v));                               \
+	}
 
-static inline uint32_t
-be32_get(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
+SPAN_FIXED(16)
+SPAN_FIXED(32)
+SPAN_FIXED(64)
 
-static inline uint64_t
-be64_get(const uint8_t *p)
-{
-	return (uint64_t)be32_get(p) << 32 | be32_get(p + 4);
-}
-
-static inline void
-be16_put(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
-
-static inline void
-be32_put(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 24);
-	p[1] = (uint8_t)(v >> 16);
-	p[2] = (uint8_t)(v >> 8);
-	p[3] = (uint8_t)v;
-}
-
-static inline void
-be64_put(uint8_t *p, uint64_t v)
-{
-	be32_put(p, (uint32_t)(v >> 32));
-	be32_put(p + 4, (uint32_t)v);
-}
+#undef SPAN_FIXED
