@@ -144,10 +144,7 @@ bind_file(struct listen_socket *l, const struct sockaddr_un *sun, const struct l
 struct listen_socket
 listen_socket_of_fd(int fd)
 {
-	struct listen_socket l = LISTEN_SOCKET_NONE;
-
-	l.fd = fd;
-	return l;
+	return (struct listen_socket){ .fd = fd, .lock = -1 };
 }
 
 struct listen_socket

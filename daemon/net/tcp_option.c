@@ -159,38 +159,29 @@ map_get(int map, int fd, uint32_t *value)
 	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
 }
 
-/* CAP_SYS_ADMIN works as well, but is not kept. */
-static bool
-lacks_right(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	return syscall(SYS_capget, &head, have) == 0 && (have[CAP_BPF / 32].permitted & 1u << CAP_BPF % 32) == 0;
-}
-
-/* Does reading need a right? Kernels before 5.19 refuse bpf(2) without one, unless kernel.unprivileged_bpf_disabled
- * allows it. Tests it with the rights disabled for a moment. */
-static bool
-takes_right(int map)
+/* Does reading the map need a right? Kernels before 5.19 refuse bpf(2) without one, unless
+ * kernel.unprivileged_bpf_disabled allows it. Tests it with the rights disabled for a moment. CAP_SYS_ADMIN works as
+ * well, but is not kept. */
+static void
+test_right(struct tcp_option *opt)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct have[_LINUX_CAPABILITY_U32S_3] = { 0 }, none[_LINUX_CAPABILITY_U32S_3];
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), rc = 0;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	uint32_t value;
 
 	if (fd >= 0 && syscall(SYS_capget, &head, have) == 0) {
+		opt->lacks_right = (have[CAP_BPF / 32].permitted & 1u << CAP_BPF % 32) == 0;
 		memcpy(none, have, sizeof(none));
 		for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 			none[i].effective = 0;
 		if (syscall(SYS_capset, &head, none) == 0) {
-			rc = map_get(map, fd, &value);
+			opt->keeps_right = map_get(opt->map, fd, &value) == -EPERM;
 			(void)syscall(SYS_capset, &head, have);
 		}
 	}
 	if (fd >= 0)
 		close(fd);
-	return rc == -EPERM;
 }
 
 void
@@ -225,9 +216,8 @@ tcp_option_open(struct tcp_option *opt)
 	if (cgroup >= 0)
 		close(cgroup);
 	if (rc >= 0) {
-		*opt = (struct tcp_option){
-			.map = map, .link = rc, .keeps_right = takes_right(map), .lacks_right = lacks_right()
-		};
+		*opt = (struct tcp_option){ .map = map, .link = rc };
+		test_right(opt);
 		return;
 	}
 	if (map >= 0)

@@ -17,31 +17,9 @@
 
 /* -- an assembler: labels are jumped to forward only -- */
 
-enum {
-	R0 = BPF_REG_0,
-	R1,
-	R2,
-	R3,
-	R4,
-	R5,
-	R6,
-	R7,
-	R8,
-	R10 = BPF_REG_10,
-};
+enum { R0 = BPF_REG_0, R1, R2, R3, R4, R5, R6, R7, R8, R10 = BPF_REG_10 };
 
-enum label {
-	L_NONE,
-	L_ARM,
-	L_OPTION,
-	L_SYN,
-	L_OURS,
-	L_STORE,
-	L_ESTABLISHED,
-	L_KNOWN,
-	L_END,
-	L_CNT,
-};
+enum label { L_NONE, L_ARM, L_OPTION, L_SYN, L_OURS, L_STORE, L_ESTABLISHED, L_KNOWN, L_END, L_CNT };
 
 /* Code 0 with a number, which the kernel does not have, marks the place of that label. */
 #define LABEL(label) ((struct bpf_insn){ .code = 0, .imm = (label) })

@@ -1,11 +1,9 @@
-/* Assigns connections between two daemons with several workers to workers. With the kernel's hash each worker would
- * have connections with each worker of the peer, and as many link groups. The messages of a turn would be split over
- * all of them. So a worker connects from source ports of its own class, and listeners for other daemons assign
- * connections by the class. With equal numbers of workers each pair then has one link group. The class of a port is
- * its half modulo the number of workers, because the kernel uses even ports in sequence for connections. Ports of a
- * daemon with one worker, or of a program, are therefore spread evenly as well.
- *
- * Only the batching of messages depends on it: without IP_LOCAL_PORT_RANGE (Linux 6.3) the kernel chooses. */
+/* Assigns connections between two daemons with several workers to workers, so that each pair of workers has one link
+ * group and the messages of a turn are not split over all of them, as with the kernel's hash. A worker connects from
+ * source ports of its own class, and listeners for other daemons assign connections by the class. The class of a port
+ * is its half modulo the number of workers, because the kernel uses even ports in sequence for connections: ports of a
+ * daemon with one worker, or of a program, are spread evenly as well. Only the batching of messages depends on it:
+ * without IP_LOCAL_PORT_RANGE (Linux 6.3) the kernel chooses. */
 #pragma once
 
 #include <stdint.h>
