@@ -1,16 +1,11 @@
-/* The event loop: one epoll descriptor for all sockets, and libevent for signals. Owns both and the turn functions;
- * the owners of the watched descriptors keep them. Called by every part of the daemon that waits.
+/* The event loop: one epoll descriptor for all sockets, and libevent for signals. Owns both and the turn functions.
  *
  * A turn: one epoll_pwait, the callbacks of ready descriptors, then always the turn functions. With libevent's
  * priorities a flush event starves behind busy sockets. Sockets are not libevent events: EV_READ misses a lone urgent
  * byte, and an event without EV_READ and EV_CLOSED misses a reset. EV_CLOSED spins on a reset, and with EV_ET misses
  * it again. libevent's own descriptor cannot be nested in ours. So its signals are blocked except during the wait,
- * which they interrupt; libevent runs only then.
- *
- * Time is CLOCK_MONOTONIC without stalls of the thread. These are SIGSTOP, a frozen cgroup, a paused or migrated VM
- * whose clock jumps, and a turn that took too long. A turn that starts much later than planned shows a stall. Every
- * time limit of the daemon uses this clock, so a stall expires none of them, and what arrived meanwhile is handled
- * first. CLOCK_BOOTTIME would also count a suspended host. */
+ * which they interrupt; libevent runs only then. Time and stalls: doc/daemon.md. CLOCK_BOOTTIME would also count a
+ * suspended host. */
 #include "daemon/loop/loop.h"
 
 #include <assert.h>
@@ -82,28 +77,23 @@ clock_ns(void)
 }
 
 static void
-note_stall(struct loop *l, int64_t late_ns)
-{
-	l->stalled_ns += late_ns - STALL_COUNTS_NS;
-	l->now_ns += STALL_COUNTS_NS;
-	log_limited(
-	    &l->stall_log, l->now_ns, LOG_LVL_NOTICE, "thread stalled: for_ms=%lld", (long long)(late_ns / NS_PER_MS));
-}
-
-static void
 loop_tick(struct loop *l)
 {
-	int64_t now;
+	int64_t late_ns;
 
 	if (l->ticked)
 		return;
 	l->ticked = true;
-	now = clock_ns() - l->stalled_ns;
+	late_ns = clock_ns() - l->stalled_ns - l->now_ns;
 	/* The start of the stall is unknown: all time since the last turn is left out. */
-	if (l->asked_ns >= 0 && now - l->now_ns > l->asked_ns + STALL_NS)
-		note_stall(l, now - l->now_ns);
-	else
-		l->now_ns = now;
+	if (l->asked_ns >= 0 && late_ns > l->asked_ns + STALL_NS) {
+		l->stalled_ns += late_ns - STALL_COUNTS_NS;
+		l->now_ns += STALL_COUNTS_NS;
+		log_limited(&l->stall_log, l->now_ns, LOG_LVL_NOTICE, "thread stalled: for_ms=%lld",
+		    (long long)(late_ns / NS_PER_MS));
+	} else {
+		l->now_ns += late_ns;
+	}
 	for (unsigned i = 0; i < l->turn_cnt; i++)
 		if (l->turns[i].fn != NULL && l->turns[i].clock != NULL)
 			l->turns[i].clock(l->turns[i].arg, l->now_ns);
@@ -264,15 +254,6 @@ run_turns(struct loop *l)
 	return next;
 }
 
-/* Milliseconds until then for epoll, rounded up; SLEEP_MS at most. */
-static int
-timeout_ms(const struct loop *l, int64_t until_ns)
-{
-	if (until_ns <= l->now_ns)
-		return 0;
-	return (int)min_i64((until_ns - l->now_ns - 1) / NS_PER_MS + 1, SLEEP_MS);
-}
-
 /* A wait that finds events at once, or has no timeout, accepts no signals. */
 static bool
 signals_wait(struct loop *l)
@@ -283,19 +264,6 @@ signals_wait(struct loop *l)
 		return false;
 	l->signals_ns = l->now_ns;
 	return ppoll(NULL, 0, &at_once, &l->open) < 0 && errno == EINTR;
-}
-
-static void
-deliver(struct loop *l)
-{
-	for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
-		struct epoll_event *ev = &l->batch[l->batch_pos++];
-		struct loop_io *io = ev->data.ptr;
-
-		if (io != NULL)
-			io->cb(io, ev->events);
-	}
-	l->batch_pos = l->batch_len = 0;
 }
 
 /* Polls for ns at most without sleeping and yields between two polls. Returns the number of events. */
@@ -319,8 +287,11 @@ look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
 static int
 wait_until(struct loop *l, int64_t until_ns)
 {
-	int ms = timeout_ms(l, until_ns), n = 0;
 	int64_t from_ns = 0, ns = 0;
+	int ms = 0, n = 0;
+
+	if (until_ns > l->now_ns) /* rounded up */
+		ms = (int)min_i64((until_ns - l->now_ns - 1) / NS_PER_MS + 1, SLEEP_MS);
 
 	if (l->spin.max_ns > 0 && ms != 0) {
 		from_ns = clock_ns();
@@ -354,7 +325,14 @@ loop_run(struct loop *l)
 		loop_tick(l);
 		if ((interrupted || signals_wait(l)) && event_base_loop(l->base, EVLOOP_NONBLOCK) < 0)
 			return -EIO;
-		deliver(l);
+		for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
+			struct epoll_event *ev = &l->batch[l->batch_pos++];
+			struct loop_io *io = ev->data.ptr;
+
+			if (io != NULL)
+				io->cb(io, ev->events);
+		}
+		l->batch_pos = l->batch_len = 0;
 		next = run_turns(l);
 	}
 	l->stop = false;

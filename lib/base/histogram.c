@@ -7,24 +7,9 @@ const uint64_t histogram_times_us[HISTOGRAM_BOUNDS] = {
 	100000000, 1000000000, 10000000000, 100000000000,   /* lifetimes */
 };
 
-const uint64_t histogram_sizes[HISTOGRAM_BOUNDS] = {
-	1u << 6,
-	1u << 7,
-	1u << 8,
-	1u << 9,
-	1u << 10,
-	1u << 11,
-	1u << 12,
-	1u << 13, /* 64 bytes to 8 KiB */
-	1u << 14,
-	1u << 15,
-	1u << 16,
-	1u << 17,
-	1u << 18,
-	1u << 19,
-	1u << 20,
-	1u << 21,
-};
+/* 64 bytes to 2 MiB */
+const uint64_t histogram_sizes[HISTOGRAM_BOUNDS] = { 1u << 6, 1u << 7, 1u << 8, 1u << 9, 1u << 10, 1u << 11, 1u << 12,
+	1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17, 1u << 18, 1u << 19, 1u << 20, 1u << 21 };
 
 void
 histogram_add_time(struct histogram *h, int64_t ns)

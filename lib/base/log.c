@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log_writer.h"
 
 #define LINE_MAX_LEN 1024
-#define STOP_MS 1000
+#define STOP_S 1
 
 static atomic_int log_max = LOG_LVL_INFO; /* set by a reload while other threads log */
 static bool to_journal;
@@ -45,17 +46,6 @@ log_is_on(enum log_level level)
 	return (int)level <= atomic_load_explicit(&log_max, memory_order_relaxed);
 }
 
-static const struct {
-	int prio;
-	const char *word;
-} levels[] = {
-	[LOG_LVL_ERROR] = { 3, "error" },
-	[LOG_LVL_WARNING] = { 4, "warning" },
-	[LOG_LVL_NOTICE] = { 5, "notice" },
-	[LOG_LVL_INFO] = { 6, "info" },
-	[LOG_LVL_DEBUG] = { 7, "debug" },
-};
-
 bool
 log_is_journal(void)
 {
@@ -65,23 +55,24 @@ log_is_journal(void)
 int
 log_priority(enum log_level level)
 {
-	return levels[level].prio;
+	return LOG_ERR + (int)level;
 }
 
 /* <syslog priority> for journald, otherwise time and level. */
 static size_t
 put_prefix(char *line, size_t cap, enum log_level level)
 {
+	static const char *const words[] = { "error", "warning", "notice", "info", "debug" };
 	struct timespec ts;
 	struct tm tm;
 	size_t n;
 
 	if (to_journal)
-		return (size_t)snprintf(line, cap, "<%d>", levels[level].prio);
+		return (size_t)snprintf(line, cap, "<%d>", log_priority(level));
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
 	(void)localtime_r(&ts.tv_sec, &tm);
 	n = strftime(line, cap, "%Y-%m-%d %H:%M:%S", &tm);
-	n += (size_t)snprintf(line + n, cap - n, ".%03ld %s: ", ts.tv_nsec / 1000000, levels[level].word);
+	n += (size_t)snprintf(line + n, cap - n, ".%03ld %s: ", ts.tv_nsec / 1000000, words[level]);
 	return n;
 }
 
@@ -168,7 +159,7 @@ log_counters(void)
 void
 log_stop(void)
 {
-	log_writer_stop(STOP_MS);
+	log_writer_stop(STOP_S);
 }
 
 void

@@ -184,15 +184,12 @@ log_writer_start(log_lost_fn report_lost)
 }
 
 void
-log_writer_stop(unsigned wait_ms)
+log_writer_stop(unsigned wait_s)
 {
 	struct timespec until;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += wait_ms / 1000;
-	until.tv_nsec += wait_ms % 1000 * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	until.tv_sec += wait_s;
 	(void)pthread_mutex_lock(&w.lock);
 	bool ran = w.state == RUNS;
 	if (ran) {

@@ -25,5 +25,5 @@ int log_writer_start(log_lost_fn);
 bool log_writer_put(const struct log_record *);
 /* Lines lost since the start. */
 uint64_t log_writer_lost(void);
-/* Waits at most wait_ms until all lines are written. Unwritten and later lines are lost. */
-void log_writer_stop(unsigned wait_ms);
+/* Waits at most wait_s until all lines are written. Unwritten and later lines are lost. */
+void log_writer_stop(unsigned wait_s);
