@@ -42,10 +42,3 @@ copyring_clear(struct copyring *r)
 {
 	r->head = r->tail = 0;
 }
-
-/* pages_rest() of an empty ring. */
-static inline void
-copyring_rest(struct copyring *r)
-{
-	pages_rest(&r->used, r->mem);
-}

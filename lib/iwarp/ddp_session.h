@@ -4,19 +4,13 @@
  * Active: ddp_session_initiate(), send it; ACCEPTED opens the session. Passive: ASKED, then ddp_session_accept() or
  * ddp_session_reject(). A session has no pointers into itself. One that waits for its queue pair may be moved by
  * assignment, and keeps the private data of the Initiate.
- * A session ends in one of three ways. By ddp_session_terminate() as our last message, ours or the answer to the
- * peer's; no reply is due. By the Reject, which is the last message. By a protocol error of the peer (FAILED, text in
- * `why`); the state gives the messages still due:
- *	BROKEN  the session was open: first the RDMAP Terminate with layer LLP,
- *	        type 0 and term_code (RFC 6581 8), as a segment with the number
- *	        of ddp_session_segment_ssn(), then ddp_session_terminate().
- *	        An invalid Accept ends here: it opened the session for the peer.
- *	FAILED  it was not open, or is over: ddp_session_terminate() only. Before
- *	        its Accept a passive side cannot send a code in a segment. The
- *	        Enhanced Reject carries the depths and RTR kinds that it
- *	        requires. A Terminate never has private data.
- * At most one error is reported; later input is ignored. In SCTP our Terminate may overtake our Accept (rddp-sctp-00
- * 3.6): the DDP-SSNs restore the order. */
+ * A session ends by ddp_session_terminate() as our last message, ours or the answer to the peer's; by the Reject, which
+ * is the last message; or by a protocol error of the peer (FAILED, text in `why`). The state gives the messages due then:
+ *	BROKEN  the session was open, if only by an invalid Accept: the RDMAP Terminate with layer LLP, type 0 and
+ *	        term_code (RFC 6581 8), as a segment with ddp_session_segment_ssn(), then ddp_session_terminate()
+ *	FAILED  it was not open, or is over: ddp_session_terminate() only
+ * Later input is ignored. In SCTP our Terminate may overtake our Accept (rddp-sctp-00 3.6): the DDP-SSNs restore the
+ * order. */
 #pragma once
 
 #include "base/span.h"

@@ -26,7 +26,7 @@ void
 segq_rest(struct segq *q)
 {
 	if (segq_empty(q))
-		copyring_rest(&q->ring);
+		pages_rest(&q->ring.used, q->ring.mem);
 }
 
 bool
@@ -56,21 +56,7 @@ segq_put(struct segq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 
 /* -- next message -- */
 
-/* Header of the part [off, off + len) of a message's payload. */
-static struct ddp_hdr
-part_hdr(const struct segq_msg *m, uint32_t off, uint32_t len)
-{
-	struct ddp_hdr h = m->hdr;
-
-	if (h.tagged)
-		h.to += off;
-	else
-		h.mo += off;
-	h.last = h.last && off + len == m->payload.len;
-	return h;
-}
-
-/* The pieces of that part; returns their number. */
+/* The pieces of the part [off, off + len) of a message's payload; returns their number. */
 static unsigned
 part_pieces(const struct segq_msg *m, uint32_t off, uint32_t len, struct iovec *iov)
 {
@@ -97,7 +83,7 @@ segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV
 {
 	const struct segq_msg *m = &q->msgs[q->tail % SEGQ_MSGS];
 	size_t front_len = SEGQ_SSN_LEN, left = m->payload.len - q->off;
-	struct ddp_hdr h;
+	struct ddp_hdr h = m->hdr; /* of the part */
 
 	assert(max >= SEGQ_MESSAGE_MIN);
 	if (segq_empty(q))
@@ -106,7 +92,11 @@ segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV
 	q->part = (uint32_t)(left < max - front_len ? left : max - front_len);
 	q->peeked = true;
 	be16_put(q->front, number);
-	h = part_hdr(m, q->off, q->part);
+	if (h.tagged)
+		h.to += q->off;
+	else
+		h.mo += q->off;
+	h.last = h.last && q->off + q->part == m->payload.len;
 	(void)ddp_encode(&h, q->front + SEGQ_SSN_LEN);
 	iov[0] = (struct iovec){ .iov_base = q->front, .iov_len = front_len };
 	return 1 + part_pieces(m, q->off, q->part, iov + 1);

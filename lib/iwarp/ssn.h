@@ -1,10 +1,7 @@
 /* Receive order of DDP over SCTP (RFC 5043): messages arrive in any order, each with a DDP-SSN, and are handled in
- * DDP-SSN order. Pure: the caller reads the association, and passes each message to the stream or the session when it
- * is next.
- * An early Write is placed at once and leaves a mark; other early messages are copied and held. Messages in order,
- * nearly all, are neither copied nor marked. A Write that may not be placed is held and checked in order. So errors are
- * reported in DDP-SSN order, and permissions granted by earlier messages apply. doc/devices.md explains why bytes may
- * be placed early.
+ * DDP-SSN order (doc/devices.md). Pure: the caller reads the association, and passes each message to the stream or the
+ * session when it is next. A Write that may not be placed early is held and checked in order, so errors are reported in
+ * DDP-SSN order, and permissions granted by earlier messages apply.
  *	if (ssn_in(q, stream, kind, number, bytes, &why) < 0)
  *		end the stream, with stream_fail_llp(RDMA_STREAM)
  *	while ((kind = ssn_next(q, &bytes)) != SSN_NONE && it could be handled)
@@ -12,9 +9,8 @@
  *	if (ssn_settle(q, &why) < 0)
  *		the same
  * A Send without a posted receive (STREAM_RX_NO_RECV) stays next, and the loop resumes with it once receives are
- * posted; later messages are early until then. held_max bounds the held messages of a peer: a Send per promised
- * receive, Read Requests up to the IRD, answers to our own Reads, empty Writes, a Terminate. The session control
- * messages of a session's begin and end count as well. */
+ * posted. held_max bounds the held messages of a peer: a Send per promised receive, Read Requests up to the IRD, answers
+ * to our own Reads, empty Writes, a Terminate, and the session control messages of a session's begin and end. */
 #pragma once
 
 #include "base/span.h"

@@ -14,10 +14,7 @@ struct stream_recv {
 	uint32_t len;
 };
 
-enum stream_llp {
-	STREAM_MPA,
-	STREAM_SCTP,
-};
+enum stream_llp { STREAM_MPA, STREAM_SCTP };
 
 struct stream_config {
 	const struct stag_table *stags;

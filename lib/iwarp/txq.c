@@ -36,7 +36,7 @@ void
 txq_rest(struct txq *q)
 {
 	if (txq_empty(q))
-		copyring_rest(&q->ring);
+		pages_rest(&q->ring.used, q->ring.mem);
 }
 
 size_t

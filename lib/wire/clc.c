@@ -21,8 +21,8 @@
 #define SMCD_AREA_LEN 12 /* including the offset of the version 2 extension, which counts from here */
 #define PREFIXES_LEN(n) (8u + 17u * (n))
 #define EXT_LEN 28
-#define SMCD_V2_OFF_MIN \
-	32 /* fixed part of the SMC-D extension, whose offset counts from byte 8 of the version 2 extension */
+/* Fixed part of the SMC-D extension, whose offset counts from byte 8 of the version 2 extension. */
+#define SMCD_V2_OFF_MIN 32
 #define SMCD_V2_LEN(n) (48u + 10u * (n))
 #define FIRST_LIMITS_LEN 16 /* of the first-contact extension; optional in release 0 */
 #define FLAG_DIRECT 0x80
@@ -493,27 +493,6 @@ encode_accept(struct codec *c, enum clc_type type, unsigned version, struct clc_
 	}
 }
 
-static void
-encode_body(struct codec *c, struct clc_msg *m)
-{
-	codec_need(c, m->version == 1 || m->version == 2);
-	switch (m->type) {
-	case CLC_PROPOSAL:
-		encode_proposal(c, m->version, &m->proposal);
-		return;
-	case CLC_ACCEPT:
-	case CLC_CONFIRM:
-		encode_accept(c, m->type, m->version, &m->accept);
-		return;
-	case CLC_DECLINE:
-		codec_need(c, m->decline.os <= 15);
-		lay_decline(c, m->version, &m->decline);
-		codec_reserved(c, m->version >= 2 ? 3 + 16 : 4);
-		return;
-	}
-	codec_need(c, false);
-}
-
 int
 clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap)
 {
@@ -525,7 +504,21 @@ clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap)
 	wcur_bytes(&c.w, eye, EYE_LEN);
 	wcur_u8(&c.w, (uint8_t)m.type);
 	wcur_zero(&c.w, 3);
-	encode_body(&c, &m);
+	codec_need(&c, (m.version == 1 || m.version == 2) && m.type >= CLC_PROPOSAL && m.type <= CLC_DECLINE);
+	switch (m.type) {
+	case CLC_PROPOSAL:
+		encode_proposal(&c, m.version, &m.proposal);
+		break;
+	case CLC_ACCEPT:
+	case CLC_CONFIRM:
+		encode_accept(&c, m.type, m.version, &m.accept);
+		break;
+	case CLC_DECLINE:
+		codec_need(&c, m.decline.os <= 15);
+		lay_decline(&c, m.version, &m.decline);
+		codec_reserved(&c, m.version >= 2 ? 3 + 16 : 4);
+		break;
+	}
 	wcur_bytes(&c.w, eye, EYE_LEN);
 	if (c.bad || c.w.failed)
 		return -EINVAL;

@@ -1,11 +1,7 @@
 /* DDP segment headers; see ddp.h. One length check and fixed offsets: runs for every FPDU. */
 #include "wire/ddp.h"
 
-enum {
-	CTRL_TAGGED = 0x80,
-	CTRL_LAST = 0x40,
-	CTRL_VERSION = 0x03,
-};
+enum { CTRL_TAGGED = 0x80, CTRL_LAST = 0x40, CTRL_VERSION = 0x03 };
 
 int
 ddp_decode(struct span in, struct ddp_hdr *out)

@@ -119,19 +119,10 @@ add_proposal(struct line *l, const struct clc_proposal *p)
 }
 
 static void
-add_first_contact(struct line *l, const struct clc_first_contact *f)
-{
-	add_flag(l, f->direct, "direct");
-	add(l, " os=%u (%s)", f->os, clc_os_str(f->os));
-	add_field(l, "host", f->host);
-	add_limits(l, f->release, f->max_conns, f->max_links, f->features);
-	for (unsigned i = 0; i < f->gid_cnt; i++)
-		add_gid(l, "other-gid", f->gids[i]);
-}
-
-static void
 add_accept(struct line *l, unsigned version, const struct clc_accept *a)
 {
+	const struct clc_first_contact *f = &a->first;
+
 	add_flag(l, a->first_contact, "first-contact");
 	add_hex(l, "peer", a->peer_id, sizeof(a->peer_id));
 	add_rnic(l, a->gid, a->mac);
@@ -140,8 +131,14 @@ add_accept(struct line *l, unsigned version, const struct clc_accept *a)
 	add(l, " vaddr=%016" PRIx64 " psn=%06" PRIx32, a->vaddr, a->psn);
 	if (version >= 2)
 		add_field(l, "eid", a->eid.b);
-	if (a->first.present)
-		add_first_contact(l, &a->first);
+	if (f->present) {
+		add_flag(l, f->direct, "direct");
+		add(l, " os=%u (%s)", f->os, clc_os_str(f->os));
+		add_field(l, "host", f->host);
+		add_limits(l, f->release, f->max_conns, f->max_links, f->features);
+		for (unsigned i = 0; i < f->gid_cnt; i++)
+			add_gid(l, "other-gid", f->gids[i]);
+	}
 	add_ext(l, &a->ext);
 }
 

@@ -224,19 +224,7 @@ confirm_rkey_cont(struct pass *p, struct llc_msg *msg)
 	m->negative = codec_flag(c, FLAG_NEGATIVE, m->negative);
 }
 
-/* Version 1: at most eight keys, and a mask of those unknown to the receiver. */
-static void
-error_mask(struct codec *c, struct llc_delete_rkey *m)
-{
-	unsigned mask; /* bits with an rkey */
-
-	codec_need(c, m->cnt <= LLC_MAX_DELETE_RKEYS);
-	mask = 0xff00u >> min_u8(m->cnt, LLC_MAX_DELETE_RKEYS) & 0xff;
-	codec_need(c, (m->error_mask & ~mask) == 0);
-	m->error_mask = (uint8_t)(codec_u8(c, m->error_mask) & mask);
-}
-
-/* A version 2 response has no keys; that of Linux always has 44 bytes. */
+/* Version 1: at most eight keys, and a mask of those unknown to the receiver. A version 2 response has no keys; that of Linux always has 44 bytes. */
 static void
 delete_rkey(struct pass *p, struct llc_msg *msg)
 {
@@ -245,10 +233,14 @@ delete_rkey(struct pass *p, struct llc_msg *msg)
 
 	m->cnt = codec_u8(c, m->cnt);
 	codec_need(c, m->cnt >= 1);
-	if (p->v2)
+	if (p->v2) {
 		m->invalid_cnt = codec_u8(c, m->invalid_cnt);
-	else
-		error_mask(c, m);
+	} else {
+		unsigned mask = 0xff00u >> min_u8(m->cnt, LLC_MAX_DELETE_RKEYS) & 0xff; /* bits with an rkey */
+
+		codec_need(c, m->cnt <= LLC_MAX_DELETE_RKEYS && (m->error_mask & ~mask) == 0);
+		m->error_mask = (uint8_t)(codec_u8(c, m->error_mask) & mask);
+	}
 	codec_reserved(c, 2);
 	m->rkeys = p->v2 && msg->response ? list(p, NULL, 0) : list(p, m->rkeys, (size_t)m->cnt * LLC_RKEY_LEN);
 	m->negative = codec_flag(c, FLAG_NEGATIVE, m->negative);

@@ -126,9 +126,9 @@ struct llc_delete_rkey {
 	uint8_t cnt;         /* 1..8, in version 2 ..255 */
 	uint8_t error_mask;  /* version 1, with negative: 0x80 is rkeys[0] and so on */
 	uint8_t invalid_cnt; /* version 2, with negative: number of unknown rkeys */
+	bool negative;       /* in a response */
 	const uint8_t
-	    *rkeys;    /* cnt x LLC_RKEY_LEN, see llc_rkey_get(); NULL in version 2 responses, which Linux zeroes */
-	bool negative; /* in a response */
+	    *rkeys; /* cnt x LLC_RKEY_LEN, see llc_rkey_get(); NULL in version 2 responses: Linux zeroes them */
 };
 
 struct llc_test_link {

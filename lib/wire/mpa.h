@@ -17,10 +17,7 @@
 /* Bytes of the longest FPDU, markers included. */
 #define MPA_FPDU_MAX (MPA_LEN_LEN + MPA_ULPDU_MAX + 3 + MPA_CRC_LEN + 129 * MPA_MARKER_LEN)
 
-enum mpa_kind {
-	MPA_REQUEST,
-	MPA_REPLY,
-};
+enum mpa_kind { MPA_REQUEST, MPA_REPLY };
 
 /* Flags of a start-up frame. */
 enum {

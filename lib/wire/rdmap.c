@@ -88,32 +88,29 @@ term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 int
 rdmap_term_decode(struct span in, struct rdmap_term *out)
 {
-	struct rcur r = rcur_make(in.ptr, in.len);
+	struct codec c = codec_reader(rcur_make(in.ptr, in.len), 0);
+	struct rcur *r = &c.r;
 	struct rdmap_term t = { 0 };
-	uint8_t kind = rcur_u8(&r);
+	uint8_t kind = rcur_u8(r);
 
-	t.code = rcur_u8(&r);
-	term_flags(&t, kind, rcur_u8(&r));
-	rcur_skip(&r, 1);
+	t.code = rcur_u8(r);
+	term_flags(&t, kind, rcur_u8(r));
+	rcur_skip(r, 1);
 	if (t.has_len)
-		t.seg_len = rcur_be16(&r);
+		t.seg_len = rcur_be16(r);
 	if (t.has_ddp) {
-		int n = ddp_decode((struct span){ .ptr = r.p, .len = rcur_left(&r) }, &t.ddp);
+		int n = ddp_decode((struct span){ .ptr = r->p, .len = rcur_left(r) }, &t.ddp);
 
 		if (n <= 0)
 			return -EPROTO;
-		rcur_skip(&r, (size_t)n);
+		rcur_skip(r, (size_t)n);
 	}
-	if (t.has_read) {
-		struct rcur h = rcur_sub(&r, RDMAP_READ_LEN);
-
-		if (!h.failed)
-			(void)rdmap_read_decode((struct span){ .ptr = h.p, .len = RDMAP_READ_LEN }, &t.read);
-	}
-	if (r.failed)
+	if (t.has_read)
+		lay_read(&c, &t.read);
+	if (r->failed)
 		return -EPROTO;
 	*out = t;
-	return (int)(r.p - in.ptr);
+	return (int)(r->p - in.ptr);
 }
 
 int
@@ -137,12 +134,8 @@ rdmap_term_encode(const struct rdmap_term *t, uint8_t out[RDMAP_TERM_MAX])
 		hdr[0] = (uint8_t)((hdr[0] & ~3u) | (t->ddp.version & 3u));
 		wcur_bytes(&w, hdr, n);
 	}
-	if (t->has_read) {
-		uint8_t read[RDMAP_READ_LEN];
-
-		rdmap_read_encode(&t->read, read);
-		wcur_bytes(&w, read, sizeof(read));
-	}
+	if (t->has_read)
+		rdmap_read_encode(&t->read, wcur_take(&w, RDMAP_READ_LEN));
 	return (int)(w.p - out);
 }
 

@@ -21,12 +21,7 @@ enum rdmap_op {
 };
 
 /* DDP queue numbers (4.3). */
-enum {
-	RDMAP_QN_SEND = 0,
-	RDMAP_QN_READ = 1,
-	RDMAP_QN_TERM = 2,
-	RDMAP_QN_CNT,
-};
+enum { RDMAP_QN_SEND, RDMAP_QN_READ, RDMAP_QN_TERM, RDMAP_QN_CNT };
 
 static inline uint8_t
 rdmap_ctrl(enum rdmap_op op)
