@@ -126,13 +126,15 @@ client_listens(const struct control_client *c)
 	return c->state == CLIENT_TRACING || (c->state == CLIENT_EVENTS && c->req.follow);
 }
 
-/* control_port.c: the ports begin to listen. Sockets that were opened before are moved out of `opened`; NULL: they are opened here. 0, or -errno with a line in err. */
+/* control_port.c: the ports begin to listen. Sockets that were opened before are moved out of `opened`; NULL: they are opened here. 0, or
+ * -errno with a line in err. */
 int control_start_ports(struct control *, const struct config *, struct listen_socket *opened, FILE *err);
 void control_stop_ports(struct control *);
 /* Listens at another path; the file of the old one stays. 0, or -errno: the control socket has no listener then. */
 int control_move(struct control *, const char *path);
 
-/* control_place.c: true when there is a slot for another client, or another trace. A trace may have been ended for it; its client is dead then. */
+/* control_place.c: true when there is a slot for another client, or another trace. A trace may have been ended for it; its client is dead
+ * then. */
 bool control_make_place(const struct control_port *, bool trusted);
 bool control_make_trace_place(const struct control_client *asking);
 
