@@ -15,7 +15,7 @@ builder=
 trap '[ -z "$builder" ] || kill -- -"$builder" 2> /dev/null; kill $(jobs -p) 2> /dev/null; packages_cleanup' EXIT
 trap 'exit 130' INT TERM HUP
 
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 unstable=
 jobs=$(nproc)
 times=1 beside=0
 while [[ ${1:-} == --* && $# -gt 1 ]]; do
@@ -34,6 +34,7 @@ fuzzers=$(ls tests/fuzz/corpus)
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
 
 finish() {
+	[ -z "$unstable" ] || echo "unstable, failed once:$unstable"
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 	exit
@@ -124,6 +125,17 @@ suite() {
 	done
 }
 
+# alone DIR PATIENCE: runs the scripts there that have failed once more, one after another. Those that pass now are unstable: shown, a
+# defect each, but no reason to refuse a change. Runs that look for such scripts (--times, --beside) do not repeat them.
+alone() {
+	local dir=$1 scripts
+	scripts=$(sed -nE 's/^(FAIL|ERROR|XPASS): (tests\/[^ ]+).*/\2/p' "$dir/check.log" | sort -u)
+	echo "once more, alone:" $scripts
+	( cd "$dir" && SMCRD_PATIENCE=$2 timeout -k 60 1200 make -s -k check TESTS="$(echo $scripts)" ) > "$dir/alone.log" 2>&1 < /dev/null ||
+		{ grep -E '^(FAIL|ERROR|XPASS):' "$dir/alone.log"; return 1; }
+	unstable="$unstable $(echo $scripts)"
+}
+
 suite_once() {
 	local dir=$1 patience=$2 log=$1/test-suite.log n
 	shift 2
@@ -141,6 +153,9 @@ suite_once() {
 	n=$(( $(count "$log" FAIL) + $(count "$log" ERROR) + $(count "$log" XPASS) ))
 	if [ "$n" -gt 0 ]; then
 		sed -n '/^\(FAIL\|ERROR\): tests/,$p' "$log" | head -n 400
+		cp "$log" "$log.first"
+		[ "$times$beside" = 10 ] && alone "$dir" "$patience" && n=0
+		log=$log.first
 	fi
 	grep -h '^ok .*# SKIP' "$dir"/tests/*/*.log 2>/dev/null | sort -u | sed 's/^ok [0-9]* - /skipped: /' | head -n 20
 	failed=$((failed + n))
