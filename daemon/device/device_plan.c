@@ -181,6 +181,13 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 		p->want[p->cnt++] = w;
 }
 
+static void
+add_named_ports(struct plan *p, const struct config_device *cfg)
+{
+	for (unsigned i = 0; i < p->there.port_cnt; i++)
+		add_port(p, cfg, &p->there.ports[i]);
+}
+
 /* -- verbs: the second device of a port -- */
 
 /* Hosts with AF_SMC may be peers and speak version 1 of SMC with this side. */
@@ -235,8 +242,7 @@ device_plan(const struct config *cfg, const struct device_view *view, struct dev
 	for (enum exactness exact = EXACT_ADDRESS; exact <= EXACT_ALL; exact++) {
 		for (unsigned i = 0; i < cfg->device_cnt; i++)
 			if (cfg->devices[i].type == CONFIG_DEVICE_VERBS && exactness(&cfg->devices[i]) == exact)
-				for (unsigned k = 0; k < view->port_cnt; k++)
-					add_port(&p, &cfg->devices[i], &view->ports[k]);
+				add_named_ports(&p, &cfg->devices[i]);
 		for (unsigned i = 0; i < cfg->device_cnt; i++)
 			if (cfg->devices[i].type == CONFIG_DEVICE_SIW && exactness(&cfg->devices[i]) == exact)
 				(exact == EXACT_ADDRESS ? add_address : add_interfaces)(&p, &cfg->devices[i]);
