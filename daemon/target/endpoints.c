@@ -1,4 +1,4 @@
-/* Choice among the addresses of a service's targets; see endpoints.h. Called by targets.c. */
+/* Choice among the addresses of a service's targets; see endpoints.h. Called under the lock of targets.c. */
 #include "daemon/target/endpoints.h"
 
 #include <stdio.h>
