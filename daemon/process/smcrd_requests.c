@@ -238,9 +238,9 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 		rc = workers_reload(d->workers, next, text);
 	if (rc == 0) {
 		fputs(changes, text);
+		names_apply(d->names, next);
 		config_free(d->cfg);
 		d->cfg = next;
-		names_apply(d->names, next);
 		if (log_choice_configure(&d->log, next->log_level))
 			fprintf(text,
 			    "warning: the level of the log stays as it was set: take it back by \"smcrctl log-level " CONTROL_LEVEL_DEFAULT
