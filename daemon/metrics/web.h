@@ -50,6 +50,7 @@ bool web_find(const char *path, const char *accept, enum web_page *);
 bool web_host_is_near(const char *host);
 /* Documents may be NULL: they were not made in time. */
 struct web_answer web_answer(struct documents *, enum web_page);
+/* Of any but WEB_TAKEN, which is no refusal. */
 struct web_answer web_refusal(enum web_refusal);
 /* NULL is allowed. */
 void documents_free(struct documents *);
