@@ -1,4 +1,4 @@
-/* The command line of smcrctl; see process/options.h. */
+/* The command line of smcrctl; see ctl/options.h. */
 #include "ctl/options.h"
 
 #include <config.h>
