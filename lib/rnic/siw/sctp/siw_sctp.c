@@ -217,8 +217,12 @@ siw_sctp_finish(struct siw_qp *qp, bool last_word)
 	if (last_word) {
 		/* All that is queued, and what the queue pair still makes. */
 		dev->sctp->stack->last_words(a);
-		for (siw_tx_fill(qp); in_order && !is_empty(qp); siw_tx_fill(qp))
+		siw_tx_fill(qp);
+		while (in_order && !is_empty(qp)) {
 			in_order = push(qp, &sent) == SIW_PUSH_SENT;
+			if (in_order)
+				siw_tx_fill(qp);
+		}
 	} else {
 		/* A session that the peer ended, or that never was one, ends in order if that cuts nothing off. */
 		in_order = is_empty(qp) &&
