@@ -202,6 +202,7 @@ void siw_credits(const struct rnic_qp *, struct rnic_credits *);
 void siw_fence(struct rnic_qp *);
 unsigned siw_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 void siw_complete(struct siw_qp *, uint64_t wr_id, enum rnic_wc_op, enum rnic_wc_status, uint32_t len);
+/* Completes all requests before pos. */
 void siw_complete_sends(struct siw_qp *, uint32_t pos);
 /* Reports RNIC_EV_CREDITS if an exhausted member is available again. */
 void siw_credits_changed(struct siw_qp *);

@@ -303,7 +303,7 @@ int verbs_qp_rts(struct rnic_qp *);
 void verbs_qp_set_phase(struct verbs_qp *, enum verbs_phase, const char *why);
 /* The kernel still connects it and will report the result: destroying it before that would block. */
 bool verbs_qp_is_held(const struct verbs_qp *);
-/* RTR or RTS: notifies the user. */
+/* RTR or RTS: stops the time limit of the connection, notifies the user. */
 void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
 /* The QP is unusable: to the error state; events follow when all requests have ended. No effect once it ends. */
 void verbs_qp_break(struct verbs_qp *, const char *why);
@@ -319,6 +319,7 @@ verbs_qp_note_silence(struct verbs_qp *qp)
 void verbs_qp_kill(struct verbs_qp *, const char *why);
 /* Requests have ended: ends the QP if they were the last. */
 void verbs_qp_check_end(struct verbs_qp *);
+/* The connecting thread has returned the QP of this job. */
 void verbs_qp_job_done(struct verbs_job *);
 /* If the QP has ended and its user has destroyed it, submits its hardware to the thread; QP_FREED follows. */
 void verbs_qp_reap(struct verbs_qp *);
@@ -400,9 +401,11 @@ void verbs_channel_io(void *dev, int fd, unsigned events);
 void verbs_cq_failed(struct verbs_qp *);
 /* Requests an event for the next completion: 0 or a negative errno. */
 int verbs_cq_arm(struct verbs_qp *);
+/* Polls all completions. */
 void verbs_cq_empty(struct verbs_qp *);
 /* The oldest request on the card gets this status. */
 void verbs_fail_oldest(struct verbs_qp *, enum rnic_wc_status);
+/* The requests before pos succeeded. */
 void verbs_end_sends(struct verbs_qp *, uint32_t pos);
 void verbs_end_all(struct verbs_qp *);
 void verbs_cq_schedule(struct verbs_qp *);

@@ -145,6 +145,7 @@ bool siw_sctp_say(struct siw_assoc *, const uint8_t *message, int len);
 /* -- siw_sctp_session.c -- */
 
 int siw_sctp_connect(struct siw_qp *);
+/* A peer has made an association. */
 void siw_sctp_came(struct siw_assoc *);
 void siw_sctp_pend_adopt(struct siw_pend *, struct siw_qp *);
 void siw_sctp_pend_refuse(struct siw_pend *, enum mpa_verdict);

@@ -208,8 +208,8 @@ takes_turn(int64_t *due_ns, int64_t now, int64_t at_once, int64_t every_ns)
 	return true;
 }
 
-/* Of a packet that no association is known for, or that may make one: true if it is handled. Such packets are limited in
- * number. */
+/* Of a packet that no association is known for, or that may make one: false if it is dropped. Such packets are
+ * limited in number. */
 static bool
 may_go_on(struct siw_udp *u, const struct sockaddr_storage *from, bool too_long)
 {
