@@ -5,10 +5,13 @@
  * ddp_session_reject(). A session has no pointers into itself. One that waits for its queue pair may be moved by
  * assignment, and keeps the private data of the Initiate.
  * A session ends by ddp_session_terminate() as our last message, ours or the answer to the peer's; by the Reject, which
- * is the last message; or by a protocol error of the peer (FAILED, text in `why`). The state gives the messages due then:
+ * is the last message; or by a protocol error of the peer (FAILED, text in `why`), reported once. The state gives the
+ * messages due then:
  *	BROKEN  the session was open, if only by an invalid Accept: the RDMAP Terminate with layer LLP, type 0 and
  *	        term_code (RFC 6581 8), as a segment with ddp_session_segment_ssn(), then ddp_session_terminate()
- *	FAILED  it was not open, or is over: ddp_session_terminate() only
+ *	FAILED  it was not open, or is over: ddp_session_terminate() only. Before its Accept a passive side cannot send
+ *	        a code in a segment, and a Terminate has no private data; an Enhanced Reject has the depths and RTR
+ *	        kinds that it requires.
  * Later input is ignored. In SCTP our Terminate may overtake our Accept (rddp-sctp-00 3.6): the DDP-SSNs restore the
  * order. */
 #pragma once
