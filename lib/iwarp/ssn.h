@@ -9,8 +9,9 @@
  *	if (ssn_settle(q, &why) < 0)
  *		the same
  * A Send without a posted receive (STREAM_RX_NO_RECV) stays next, and the loop resumes with it once receives are
- * posted. held_max bounds the held messages of a peer: a Send per promised receive, Read Requests up to the IRD, answers
- * to our own Reads, empty Writes, a Terminate, and the session control messages of a session's begin and end. */
+ * posted. held_max bounds the held messages of a peer: a Send per promised receive, Read Requests up to the IRD,
+ * answers to our own Reads, empty Writes, a Terminate, and the session control messages of a session's begin and
+ * end. */
 #pragma once
 
 #include "base/span.h"

@@ -8,8 +8,9 @@
  * Success: only RNIC_SIGNALED requests and receives yield a completion, in the order posted; that of request n means
  * that all requests posted before n are complete. A completed write or send means that the peer's RNIC has the data
  * (RFC 5040 guarantees less; an iWARP device sends a fence, a small Read). Failure: the first failed request reports
- * its error; every outstanding one, receives included, signaled or not, follows as RNIC_WC_FLUSHED. So each request ends
- * exactly once. Until then its buffers belong to the device. RNIC_INLINE takes a copy, up to info.max_inline bytes.
+ * its error; every outstanding one, receives included, signaled or not, follows as RNIC_WC_FLUSHED. So each request
+ * ends exactly once. Until then its buffers belong to the device. RNIC_INLINE takes a copy, up to info.max_inline
+ * bytes.
  * Receives: an arriving Send uses the oldest posted receive. Without one the device holds the sender back (RNR retry,
  * or it stops reading). Over iWARP the ends exchange recv_depth at connect, and `credits` limits the Sends. */
 #pragma once

@@ -1,6 +1,6 @@
 /* Soft iWARP: connection setup common to both sides and all LLPs, peers without queue pair, the listening port; see
- * siw_int.h. A request of a peer is passed to the QP named in its private data, parked for a while, or refused. Bounded in number and time;
- * incomplete requests are evicted first. */
+ * siw_int.h. A request of a peer is passed to the QP named in its private data, parked for a while, or refused.
+ * Requests are bounded in number and time; incomplete ones are evicted first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>

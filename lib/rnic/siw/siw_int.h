@@ -1,6 +1,6 @@
 /* Internals of the soft iWARP device. siw.c: device, memory, table of operations; siw_qp.c: queue pairs, requests,
- * completions; siw_cm.c: connection setup; siw_stream.c: the established stream; siw_linger.c: ended connections with data
- * to send. siw_llp.h hides the lower layer of DDP. */
+ * completions; siw_cm.c: connection setup; siw_stream.c: the established stream; siw_linger.c: ended connections with
+ * data to send. siw_llp.h hides the lower layer of DDP. */
 #pragma once
 
 #include "base/list.h"
@@ -255,7 +255,8 @@ void siw_pend_drop_all(struct siw_dev *);
 int siw_open_port(struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port), rnic_io_cb, void *arg,
     const char **err);
 
-/* Accepts connections on the first free port: 0, or a negative errno as in siw_open_port(); then nothing needs closing. */
+/* Accepts connections on the first free port: 0, or a negative errno as in siw_open_port(); then nothing needs
+ * closing. */
 int siw_accept_open(struct siw_dev *, int (*open_on)(const struct siw_config *, uint16_t port),
     void (*accepted)(struct siw_dev *, int fd, const struct unknown_peer *from), const char **err);
 /* A bounded number per turn (dev->unfinished: more are left). Pauses when descriptors are exhausted. */

@@ -44,8 +44,8 @@ int verbs_list(struct verbs_port **ports, unsigned *cnt, const char **why);
  * way, and the removal waits for their last user. */
 bool verbs_card_listed(const char *dev);
 
-/* Selects a GID: of this type (RNIC_GID_NONE: any), that of addr (NULL: any), on the interface (0: any). RoCE v2 before v1, IPv4 before global IPv6 before
- * link-local, then the lowest index. NULL if none matches. */
+/* Selects a GID: of this type (RNIC_GID_NONE: any), that of addr (NULL: any), on the interface (0: any). RoCE v2 before
+ * v1, IPv4 before global IPv6 before link-local, then the lowest index. NULL if none matches. */
 const struct verbs_gid *verbs_choose_gid(
     const struct verbs_port *, enum rnic_gid_type, const struct sockaddr_storage *addr, unsigned ifindex);
 

@@ -27,8 +27,8 @@ chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32
 {
 	struct ibv_send_wr *to = &qp->chain->wr[qp->chain_cnt];
 	struct ibv_sge *sge = qp->chain->sge[qp->chain_cnt];
-	/* Short writes as well, although their bytes stay valid: saves the card a fetch. And Linux's siw (6.1) sends wrong
-	 * bytes if up to 32 of them cross a page boundary, and reads them after the post call. */
+	/* Short writes as well, although their bytes stay valid: saves the card a fetch. And Linux's siw (6.1) sends
+	 * wrong bytes if up to 32 of them cross a page boundary, and reads them after the post call. */
 	bool copied = (wr->flags & RNIC_INLINE) != 0 || (wr->op == RNIC_WR_WRITE && len <= VERBS_INLINE);
 	unsigned flags = 0;
 

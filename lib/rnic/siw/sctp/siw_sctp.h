@@ -1,6 +1,6 @@
 /* DDP over SCTP as LLP of a soft iWARP device (siw_llp.h; RFC 5043, RFC 6581 7). A queue pair has an association of its
- * own, stream 0 of it. siw_sctp.c: table of operations, start, sending and end; siw_sctp_session.c: set-up in both roles,
- * messages of the peer. They do not depend on the stack of the association: siw_sctp_kernel.c is Linux's,
+ * own, stream 0 of it. siw_sctp.c: table of operations, start, sending and end; siw_sctp_session.c: set-up in both
+ * roles, messages of the peer. They do not depend on the stack of the association: siw_sctp_kernel.c is Linux's,
  * siw_sctp_user.c is libusrsctp in UDP. */
 #pragma once
 

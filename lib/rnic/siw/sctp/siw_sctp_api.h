@@ -85,8 +85,8 @@ struct siw_received {
 	const char *lost; /* of a negative result: why the association is lost; NULL: there is nothing now */
 };
 
-/* As struct siw_sctp_stack.take: receive() puts a notification or a message into dev->sctp->message, and came_up() is called when the stack has the
- * association up. */
+/* As struct siw_sctp_stack.take: receive() puts a notification or a message into dev->sctp->message, and came_up() is
+ * called when the stack has the association up. */
 static inline enum siw_assoc_in
 siw_sctp_take(struct siw_assoc *a, ssize_t (*receive)(struct siw_assoc *, struct siw_received *),
     void (*came_up)(struct siw_assoc *), struct siw_assoc_msg *out)

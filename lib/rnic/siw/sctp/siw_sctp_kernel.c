@@ -207,7 +207,8 @@ came_up(struct siw_assoc *a)
 	socklen_t len = sizeof(u);
 
 	follow_path(k);
-	/* One path is checked by soft iWARP itself, and an idle link sends nothing. With ENOMEM there are more than fit. */
+	/* One path is checked by soft iWARP itself, and an idle link sends nothing. With ENOMEM there are more than
+	 * fit. */
 	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &u, &len) < 0 ? errno == ENOMEM : u.head.addr_num > 1)
 		(void)set(k->fd, SCTP_PEER_ADDR_PARAMS, &beat, sizeof(beat));
 }
@@ -394,9 +395,9 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 	socklen_t len = sizeof(int);
 	int err = 0;
 
-	/* After an ABORT nothing is taken, not even older messages in the socket: the peer may have moved to another link
-	 * and written newer bytes there. Checked once a turn: a later ABORT is older than nothing that this turn has seen
-	 * of other links. */
+	/* After an ABORT nothing is taken, not even older messages in the socket: the peer may have moved to another
+	 * link and written newer bytes there. Checked once a turn: a later ABORT is older than nothing that this turn
+	 * has seen of other links. */
 	if (k->looked_ns != a->dev->dev.now_ns && (getsockopt(k->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0))
 		return siw_assoc_silent(out, a->comm_up ? SIW_LOST_RESET : SIW_LOST_SILENT);
 	k->looked_ns = a->dev->dev.now_ns;

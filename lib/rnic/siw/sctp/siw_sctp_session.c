@@ -1,5 +1,5 @@
-/* Soft iWARP, DDP over SCTP: sessions: set-up in both roles, and messages of the peer; see siw_sctp.h. A peer that has made
- * an association waits, with its Initiate, for its queue pair as one that sent an MPA Request does (siw_cm.c). */
+/* Soft iWARP, DDP over SCTP: sessions: set-up in both roles, and messages of the peer; see siw_sctp.h. A peer that has
+ * made an association waits, with its Initiate, for its queue pair as one that sent an MPA Request does (siw_cm.c). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -55,7 +55,8 @@ order_init(struct siw_qp *qp, uint16_t first)
 	return ssn_init(&s->order, &cfg);
 }
 
-/* The session has failed: its Terminate ends the stream, behind this one as the only segment where the peer takes segments. */
+/* The session has failed: its Terminate ends the stream, behind this one as the only segment where the peer takes
+ * segments. */
 static void
 break_by(struct siw_qp *qp, const struct rdmap_term *term)
 {
@@ -406,8 +407,8 @@ siw_sctp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		siw_rx_schedule(qp);
 }
 
-/* A message before the session is accepted: a Negotiate of the draft, the Initiate, or a Terminate behind it. False: it has a
- * queue pair, or is at its end. */
+/* A message before the session is accepted: a Negotiate of the draft, the Initiate, or a Terminate behind it. False: it
+ * has a queue pair, or is at its end. */
 static bool
 pend_message(struct sctp_pend *t, const struct siw_assoc_msg *msg)
 {

@@ -32,7 +32,8 @@
  * the library remembers set-ups for a minute. */
 #define UNKNOWN_PEERS_AT_ONCE 256
 #define UNKNOWN_PEER_EVERY_NS 1000000
-/* A quarter of that is for addresses that share a place in source_due_ns: one that takes all it gets leaves others theirs. */
+/* A quarter of that is for addresses that share a place in source_due_ns: one that takes all it gets leaves others
+ * theirs. */
 #define OF_SOURCE 4
 /* Chunks that make associations; the first one of a packet decides what a stack does with it that finds none (RFC 9260 8.4, 8.5). */
 #define CHUNK_INIT 1

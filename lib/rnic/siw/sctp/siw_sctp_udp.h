@@ -32,9 +32,9 @@ struct siw_udp_peer {
 	uint64_t opaque;
 	struct sockaddr_storage at;
 	unsigned refs;
-	/* Set by the user: gets packets together, as it takes them so. Linux does not: where the kernel's SCTP gets such
-	 * packets (from a neighbour on the same host, as no wire carries them) it cuts them apart and breaks its own
-	 * memory (6.1). */
+	/* Set by the user: gets packets together, as it takes them so. Linux does not: where the kernel's SCTP gets
+	 * such packets (from a neighbour on the same host, as no wire carries them) it cuts them apart and breaks its
+	 * own memory (6.1). */
 	bool takes_together;
 	size_t too_long;   /* shortest packet that the path did not take in one piece since the last check; 0: none */
 	uint32_t path_mtu; /* as siw_udp_peer_path_mtu() */

@@ -1,4 +1,5 @@
-/* Soft iWARP, MPA on TCP: table of operations, start and end of a connection, sent FPDUs, data about the path; see siw_tcp.h. */
+/* Soft iWARP, MPA on TCP: table of operations, start and end of a connection, sent FPDUs, data about the path; see
+ * siw_tcp.h. */
 #include "rnic/siw/tcp/siw_tcp.h"
 
 #include <errno.h>

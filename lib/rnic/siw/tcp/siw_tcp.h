@@ -1,6 +1,6 @@
 /* MPA on TCP as LLP of a soft iWARP device (siw_llp.h; RFC 5044, RFC 6581). siw_tcp.c: table of operations, start and
- * end of a connection, sent FPDUs; siw_tcp_cm.c: start-up; siw_tcp_rx.c: received FPDUs; siw_tcp_linger.c: sockets
- * without QP that have data to send. */
+ * end of a connection, sent FPDUs, data about the path; siw_tcp_cm.c: start-up; siw_tcp_rx.c: received FPDUs, loss of
+ * the connection; siw_tcp_linger.c: sockets without QP that have data to send. */
 #pragma once
 
 #include <sys/socket.h>
