@@ -43,12 +43,14 @@ bool leg_has_bytes(const struct leg *);
 /* Bytes written that the other end has not received, which a reset discards. */
 unsigned leg_unsent(const struct leg *);
 
-/* > 0: bytes read, with *urgent: one urgent byte. 0: no data, or end of data (sets LEG_EOF). < 0: -errno, broken and
- * all earlier bytes were read; -ENOTSUP: a descriptor came over a UNIX socket, which cannot be forwarded. */
+/* Into one or two pieces. > 0: bytes read, with *urgent: one urgent byte. 0: no data, or end of data (sets LEG_EOF).
+ * < 0: -errno, broken and all earlier bytes were read; -ENOTSUP: a descriptor came over a UNIX socket, which cannot be
+ * forwarded. */
 ssize_t leg_read(struct leg *, const struct iovec *iov, int cnt, bool *urgent);
 /* Peeks at the first bytes: their number, 0 at the end of data, < 0: no data, or broken. */
 ssize_t leg_peek(const struct leg *, void *buf, size_t cap);
-/* Writes; urgent: one byte, in line on a UNIX socket. >= 0: bytes written (short: clears LEG_WRITABLE). < 0: -errno. */
+/* Writes one or two pieces; urgent: one byte, in line on a UNIX socket. >= 0: bytes written (short: clears
+ * LEG_WRITABLE). < 0: -errno. */
 ssize_t leg_write(struct leg *, const struct iovec *iov, int cnt, bool urgent);
 /* Whether the other end has acknowledged nothing for limit_ns, though data was sent. Call several times within
  * limit_ns. A closed window is an answer; more than this many unanswered window probes in a row are silence. */
