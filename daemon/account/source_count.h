@@ -1,6 +1,6 @@
-/* Connections of a service by source: a balanced tree (tsearch(3)) with an entry for every source that has a connection,
- * so it is bounded by their number. The source is the IPv4 host, the IPv6 network (hosts choose their lower 64 bits), or
- * the user of a UNIX socket client. */
+/* Connections of a service by source: a balanced tree (tsearch(3)) with an entry for every source that has a
+ * connection, so it is bounded by their number. The source is the IPv4 host, the IPv6 network (hosts choose their lower
+ * 64 bits), or the user of a UNIX socket client. */
 #pragma once
 
 #include <stdint.h>
