@@ -5,6 +5,7 @@
 
 #include "smcr/group/link.h"
 #include "smcr/state/engine.h"
+
 bool
 topology_is_ipv4(const uint8_t addr[16])
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "smcr/state/lgr.h"
+
 /* IPv4 mapped into IPv6. */
 bool topology_is_ipv4(const uint8_t addr[16]);
 /* Reachability of this port of the peer, as far as known. */

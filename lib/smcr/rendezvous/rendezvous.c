@@ -25,8 +25,8 @@ is_of_its_peer(const struct smcr_conn *conn, const struct lgr *lgr)
 }
 
 /* After clc_ms without the awaited Accept or Confirm: time to wait while the peer is busy with others; 0: none. Of many
- * concurrent rendezvous with a peer that makes one at a time, some exceed the limit of a CLC message (C.5). Its progress
- * with others shows that it will reach them; a Confirm is certain while CLC connection and group exist. */
+ * concurrent rendezvous with a peer that makes one at a time, some exceed the limit of a CLC message (C.5). Its
+ * progress with others shows that it will reach them; a Confirm is certain while CLC connection and group exist. */
 static uint32_t
 rdv_turn_ms(const struct smcr_conn *conn)
 {
