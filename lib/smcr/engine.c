@@ -189,7 +189,8 @@ device_completions(struct smcr *eng, struct rnic_dev *dev)
 }
 
 /* Handles messages that wait for others (link_recv). When all received ones were handled and none may proceed, the
- * first waits for a lost one: it is processed as is. Others may wait for its successors: all precede the next. */
+ * first waits for a lost one: it is processed as is. Messages of other links may wait for its successors, so all are
+ * tried again before the next is forced. */
 static void
 waiting_messages(struct smcr *eng, bool all_in)
 {

@@ -135,7 +135,7 @@ struct smcr_subnet {
 	uint8_t prefix_len;
 };
 
-/* This host's networks, the first SMCR_NETWORKS_MAX: over RoCE a server has first contact only with their hosts. */
+/* This host's first SMCR_NETWORKS_MAX networks: over RoCE a server accepts first contact only from them (3.5.1.2). */
 void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 
 /* -- the turn -- */
@@ -160,9 +160,11 @@ enum {
 
 /* The next connection with events, its SMCR_EV_ bits in *events; NULL: none. */
 struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
-/* Posts LLC, then data and CDC of connections in turn, bounded; flushes the devices. True: call it again at once. */
+/* Posts LLC, then data and CDC of connections in turn, bounded; then flushes the devices and frees what was released.
+ * True: remaining work needs another turn at once. */
 bool smcr_flush(struct smcr *);
-/* After smcr_poll: flushes at once when a window has opened for waiting data, or a peer waits for our cursor. */
+/* After smcr_poll: flushes at once when a window has opened for waiting data, or a peer waits for our cursor. Otherwise
+ * the wire would be idle while programs are served. */
 void smcr_flush_unblocked(struct smcr *);
 /* Latest time for the next smcr_poll; INT64_MAX: never. */
 int64_t smcr_deadline(const struct smcr *);
@@ -316,7 +318,8 @@ enum smcr_tcp_event { SMCR_TCP_FIN, SMCR_TCP_RST };
 /* Established connection: after a clean close its CLC connection may be reset without an abort at the peer. */
 bool smcr_may_reset_middle(const struct smcr_conn *);
 
-/* The peer has established it as well: a client knows by its first CDC message, as it may have timed out before. */
+/* Established connection: the peer has established it as well. A client knows that from the server's first CDC message,
+ * as the server may have timed out before our Confirm. */
 bool smcr_peer_is_there(const struct smcr_conn *);
 
 /* FIN or RST of the CLC connection, before any fallback. */
@@ -346,7 +349,8 @@ void smcr_end_hold_off(struct smcr *, const char *peer_key);
 void smcr_drain(struct smcr *);
 /* Reverts smcr_drain. Groups already ending still end. */
 void smcr_undrain(struct smcr *);
-/* Spreads the connections of a group (0: all groups) evenly over its active links. Number to be moved, or -ENOENT. */
+/* Spreads the connections of a group (0: all groups) evenly over its active links; each moves when all its sends are
+ * complete. Number of connections to move, or -ENOENT. */
 int smcr_rebalance(struct smcr *, uint32_t group_id);
 /* Removes a link from its group in order, after its connections have moved. 0, -ENOENT, or -EBUSY for the last one. */
 int smcr_link_delete(struct smcr *, uint32_t group_id, uint8_t number);

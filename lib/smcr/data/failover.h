@@ -20,7 +20,8 @@ bool failover_stays(struct smcr_conn *);
 /* For a foreign peer that moves a closing connection without validation: it may still send over its last link, which is
  * lost. That message is lost if our D or C has arrived before. */
 bool failover_awaits_peer(const struct smcr_conn *);
-/* A close sent over a lost link may be lost. Until a foreign peer has moved, its responses would be lost as well. */
+/* A close sent over a lost link may be lost. Until a foreign peer has moved, the connection sends nothing: the response
+ * to repeated data, D or C would be lost as well. */
 bool failover_holds_back(const struct smcr_conn *);
 /* lgr->moves: the peer's time to move has passed. */
 void failover_moves_fired(struct timer *);

@@ -26,7 +26,7 @@ void llc_want_link(struct lgr *);
 void llc_device_appeared(struct lgr *);
 /* Ends the wait for another attempt at a link: retries at once with the initial interval. */
 void llc_ask_now(struct lgr *);
-/* The link has ended, and exchanges over it or about it (C.7.1). True: it was only being added, so that is all. */
+/* The link has ended: ends exchanges over it or about it (C.7.1). True: it was only being added, nothing else to do. */
 bool llc_link_lost(struct link *);
 /* The connections of a lost link have moved: notifies the peer (DELETE LINK). */
 void llc_link_gone(struct link *);
