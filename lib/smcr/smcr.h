@@ -195,8 +195,8 @@ struct smcr_open {
 	unsigned subnet_cnt;
 	struct rnic_gid local_addr;  /* of the CLC connection: its device is preferred */
 	struct smcr_identity remote; /* remote end of the CLC connection */
-	/* Client: creates a link group before the first connection. Its CLC connection ends with SMCR_EV_CLOSED (SMCR_OK)
-	 * or SMCR_EV_FALLBACK. The application of a foreign peer sees a connection that ends at once. */
+	/* Client: creates a link group before the first connection, and ends with SMCR_EV_CLOSED (SMCR_OK) or
+	 * SMCR_EV_FALLBACK. The application of a foreign peer sees a connection that ends at once. */
 	bool prewarm;
 	/* prewarm for an operator: ignores a hold-off, here or at an smcrd peer. Only success changes it. */
 	bool insist;

@@ -148,7 +148,7 @@ go_back(struct smcr_conn *conn)
 	struct conn_tx *tx = &conn->tx;
 	struct smcr_counters *ctr = &conn->eng->ctr;
 	uint64_t from = tx_released(tx);
-	/* Consumed data is not in flight over the old link, unless it came over an earlier one before its repetition. */
+	/* Consumed data is not in flight over the old link, unless an earlier one brought it before its repetition. */
 	uint64_t under_way = tx->acked > tx->replay ? from : tx_free(tx);
 
 	/* The peer may still receive and place data from a queue pair that we have reset, until it is notified. */

@@ -8,7 +8,7 @@
 
 struct dialect {
 	bool foreign;
-	/* 16-bit numbers of SMC version 2 in the byte order of its machine, as its first CONFIRM LINK shows (llc_link.c). */
+	/* 16-bit numbers of version 2 in its machine's byte order, as its first CONFIRM LINK shows (llc_link.c). */
 	bool little;
 	/* RFC 7609 3.5.2.3 lets a client's Confirm name any link of the group. Linux takes its RToken for the link that
 	 * Linux's own Accept named (smc_listen_rdma_finish). */
