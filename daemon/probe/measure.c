@@ -139,7 +139,7 @@ static ssize_t
 measure_put(struct measure *m, struct smcr_conn *conn, struct leg *leg, int64_t now_ns)
 {
 	struct iovec iov[2] = { { 0 } };
-	const uint8_t *at;
+	const uint8_t *at = NULL;
 	size_t want = measure_piece(m, &at);
 	ssize_t n;
 
