@@ -15,7 +15,8 @@ lib_libsmcr_la_SOURCES = \
 
 check_UNIT += \
 	tests/unit/lib/smcr/check_cursor \
-	tests/unit/lib/smcr/check_marks
+	tests/unit/lib/smcr/check_marks \
+	tests/unit/lib/smcr/state/check_log
 
 include lib/smcr/data/local.mk
 include lib/smcr/group/local.mk

@@ -516,7 +516,7 @@ enum smcr_log_type {
 	SMCR_LOG_DEVICE,       /* fault of a device */
 	/* State change, while smcr_log_states is on: text = object, from, to and reason. */
 	SMCR_LOG_STATE,
-	SMCR_LOG_OVERRUN, /* value = lines lost */
+	SMCR_LOG_OVERRUN, /* value = lines lost; at most once a second */
 	SMCR_LOG_TYPE_CNT
 };
 

@@ -6,7 +6,7 @@
 #include "smcr/state/log.h"
 
 const struct rdv_step_row rdv_steps[] = {
-	[RDV_NONE] = { "Rendezvous" },
+	[RDV_NONE] = { .name = "Rendezvous" },
 	[RDV_WAIT_TURN] = { "waits for another first contact", SMCR_PHASE_TURN, .decline = CLC_DIAG_READY_LINK },
 	[RDV_WAIT_ACCEPT] = { "waits for Accept", SMCR_PHASE_CLC, .reads = true, .in_turn = true,
 	    .missing = "no answer to the Proposal: it speaks no SMC-R, or hangs" },

@@ -110,10 +110,11 @@ smcr_next_log(struct smcr *eng, struct smcr_log *out)
 		eng->log_cnt--;
 		return true;
 	}
-	if (eng->log_lost == 0)
+	if (eng->log_lost == 0 || eng->now_ns < eng->log_lost_ns)
 		return false;
 	*out = (struct smcr_log){ .type = SMCR_LOG_OVERRUN, .value = eng->log_lost };
 	eng->log_lost = 0;
+	eng->log_lost_ns = eng->now_ns + 1000 * MS;
 	return true;
 }
 
