@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
+#include "smcr/rendezvous/rendezvous.h"
 #include "tests/scenario/hostile.h"
 #include "tests/scenario/trace.h"
 
@@ -300,7 +301,9 @@ static void
 setup_io(struct session *s)
 {
 	check_early(s);
-	clc_in(s); /* what came before a RST as well, as the daemon's will_read() */
+	/* A Confirm that came before a RST is read, as by the daemon's will_read(). */
+	if (stcp_state(s->mid) == STCP_OPEN || (s->conn->rdv != NULL && s->conn->rdv->step == RDV_WAIT_CONFIRM))
+		clc_in(s);
 	if (stcp_state(s->mid) == STCP_OPEN)
 		clc_out(s);
 	if (s->mode == SESSION_DEAD)
@@ -510,8 +513,10 @@ tcp_io(struct session *s)
 	}
 	if (s->left_len == 0 && s->conn == NULL)
 		copy(s, s->mid, s->app);
-	if (stcp_state(s->app) == STCP_RESET || stcp_state(s->mid) == STCP_RESET)
-		session_wake(s); /* until what came before it was read */
+	/* Until what came before a reset was read; without room the reader wakes the session. */
+	if ((stcp_state(s->app) == STCP_RESET && stcp_space(s->mid) > 0) ||
+	    (stcp_state(s->mid) == STCP_RESET && stcp_space(s->app) > 0))
+		session_wake(s);
 	if (stcp_eof(s->app) && stcp_eof(s->mid) && stcp_is_shut(s->app) && stcp_is_shut(s->mid))
 		session_end(s, false);
 }
