@@ -229,6 +229,15 @@ draw_sctp(struct plan *p, struct rng *r)
 		p->early_percent = even(r, 1, 100);
 }
 
+static bool
+has_fault(const struct plan *p, enum fault_kind kind)
+{
+	for (uint32_t i = 0; i < p->fault_cnt; i++)
+		if (p->fault[i].kind == kind)
+			return true;
+	return false;
+}
+
 static void
 draw_more(struct plan *p, struct rng *r)
 {
@@ -238,6 +247,9 @@ draw_more(struct plan *p, struct rng *r)
 	else if (p->links_max > 1 && chance(r, 50))
 		for (uint32_t n = scale(r, 1, 5); n > 0; n--)
 			draw_link_fault(p, r, p->spread_ms + p->wave_ms + 500);
+	/* Without the CLC connection only TEST LINK finds that the peer's device is gone. No draw of its own. */
+	if (p->keepalive_ms == 0 && has_fault(p, FAULT_KILL) && has_fault(p, FAULT_GONE))
+		p->keepalive_ms = 2000;
 	if (chance(r, 5) && p->fault_cnt < PLAN_FAULTS_MAX)
 		p->fault[p->fault_cnt++] = (struct plan_fault){ .kind = FAULT_OOM,
 			.at_ms = scale(r, 0, p->spread_ms + p->wave_ms + 500),
