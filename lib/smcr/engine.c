@@ -12,6 +12,7 @@
 #include "smcr/group/llc.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
+#include "smcr/state/log.h"
 
 #define CONNS_PER_CHUNK 64
 #define RDVS_PER_CHUNK 16
@@ -25,10 +26,15 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 
 	if (eng == NULL)
 		return NULL;
+	timerq_init(&eng->timers);
+	if (timerq_reserve(&eng->timers, 1) < 0) {
+		free(eng);
+		return NULL;
+	}
+	timer_init(&eng->log_pause, engine_log_pause_over);
 	eng->cfg = *cfg;
 	eng->rng = rng;
 	eng->now_ns = now_ns;
-	timerq_init(&eng->timers);
 	idtable_init(&eng->conns, cfg->conns_max < IDTABLE_MAX ? cfg->conns_max : IDTABLE_MAX);
 	slab_init(&eng->conn_slab, sizeof(struct smcr_conn), CONNS_PER_CHUNK);
 	slab_init(&eng->rdv_slab, sizeof(struct rdv), RDVS_PER_CHUNK);

@@ -47,8 +47,8 @@ struct smcr {
 	struct smcr_log log[SMCR_LOG_MAX];
 	unsigned log_first, log_cnt;
 	uint64_t log_lost;
-	int64_t log_lost_ns; /* before it no other report of lost lines: a peer can cause one a turn */
-	bool log_states;     /* smcr_log_states */
+	struct timer log_pause; /* armed: no other report of lost lines, as a peer can cause one a turn */
+	bool log_states;        /* smcr_log_states */
 	bool draining;
 	bool (*may_dial)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle);
 	void *may_dial_ctx;

@@ -7,6 +7,15 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 
+#define LOST_EVERY_MS 1000
+
+/* The turn of this timer reports the lines that were lost meanwhile. */
+void
+engine_log_pause_over(struct timer *t)
+{
+	(void)t;
+}
+
 /* A new line to fill in; NULL when the queue is full. */
 static struct smcr_log *
 new_line(struct smcr *eng, enum smcr_log_type type, const char *text)
@@ -110,11 +119,11 @@ smcr_next_log(struct smcr *eng, struct smcr_log *out)
 		eng->log_cnt--;
 		return true;
 	}
-	if (eng->log_lost == 0 || eng->now_ns < eng->log_lost_ns)
+	if (eng->log_lost == 0 || timer_armed(&eng->log_pause))
 		return false;
 	*out = (struct smcr_log){ .type = SMCR_LOG_OVERRUN, .value = eng->log_lost };
 	eng->log_lost = 0;
-	eng->log_lost_ns = eng->now_ns + 1000 * MS;
+	engine_arm(eng, &eng->log_pause, LOST_EVERY_MS);
 	return true;
 }
 

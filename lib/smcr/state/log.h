@@ -3,6 +3,7 @@
 
 #include "smcr/smcr.h"
 
+struct timer;
 struct lgr;
 struct link;
 
@@ -24,6 +25,7 @@ void engine_log_state(
     const struct lgr *, const struct link *, const char *what, const char *from, const char *to, const char *why);
 void engine_log_device(struct smcr *, struct rnic_dev *, const char *text);
 /* 8 bytes as 16 hex digits and a NUL. */
+void engine_log_pause_over(struct timer *);
 void engine_hex_id(const uint8_t id[8], char *buf);
 void engine_trace(struct smcr *, enum smcr_trace_kind, bool sent, const struct link *, uint32_t conn_id,
     const uint8_t *msg, size_t len);

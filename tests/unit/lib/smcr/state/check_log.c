@@ -1,4 +1,5 @@
 /* The queue of the engine's log lines: what does not fit is counted, and the count is reported at most once a second. */
+#include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
 #include "duo.h"
@@ -33,8 +34,12 @@ START_TEST(lost_lines_are_reported_once_a_second)
 	eng = d.eng[A];
 	while (smcr_next_log(eng, &l))
 		;
+	ck_assert(!timer_armed(&eng->log_pause));
 	ck_assert_uint_eq(flood(eng), TOO_MANY);
 	ck_assert_uint_eq(flood(eng), 0);
+	/* Nothing else wakes an idle user. */
+	ck_assert(timer_armed(&eng->log_pause));
+	ck_assert_int_le(smcr_deadline(eng), d.now_ns + 1000 * MS);
 	duo_run(990);
 	ck_assert_uint_eq(flood(eng), 0);
 	duo_run(20);
