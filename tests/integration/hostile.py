@@ -232,7 +232,7 @@ class Scene(Strangers):
         echo.settimeout(None)
         t.fork(serve_echo, echo)
         common = {"smcr": {**TIMERS, **(smcr or {})}, **more, "devices": [
-            soft_device(t.addr, **{"connect_timeout": "500ms", "answer_timeout": "2s", **(device or {})})]}
+            soft_device(t.addr, **{"connect_timeout": f"{500 * PATIENCE:.0f}ms", "answer_timeout": "2s", **(device or {})})]}
         self.pair = Pair(t, {"good": echo.getsockname()[:2]}, a=common, b={**common, **(b or {})}, ingress=service,
                          egress={**(service or {}), **(egress or {})}, start=False)
         self.smc_at = (t.addr, self.pair.middle["good"])
