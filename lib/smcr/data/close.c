@@ -301,7 +301,7 @@ void
 conn_bad_cdc(struct smcr_conn *conn, const struct link *link, const char *why)
 {
 	conn->eng->ctr.bad_cdc++;
-	engine_log(conn->eng, SMCR_LOG_PROTOCOL, link->lgr, link, why);
+	engine_log(SMCR_LOG_PROTOCOL, link->lgr, link, 0, why);
 	/* Its writes may be anywhere: all of the element may be dirty. */
 	rmb_elem_dirty(conn->rmb, conn->elem_idx, conn->rmb->elem_size);
 	conn->rx.dropped = true;

@@ -216,7 +216,7 @@ link_log_up(struct link *link)
 	if (link->state != LINK_ACTIVE || link->told_up)
 		return;
 	link->told_up = true;
-	engine_log(link->lgr->eng, SMCR_LOG_LINK_UP, link->lgr, link, rnic_transport_str(link->info.transport));
+	engine_log(SMCR_LOG_LINK_UP, link->lgr, link, 0, rnic_transport_str(link->info.transport));
 }
 
 void

@@ -230,7 +230,7 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 
 	if (cdc_decode((struct span){ buf, len }, &msg) < 0) {
 		eng->ctr.bad_cdc++;
-		engine_log(eng, SMCR_LOG_PROTOCOL, link->lgr, link, "malformed CDC message");
+		engine_log(SMCR_LOG_PROTOCOL, link->lgr, link, 0, "malformed CDC message");
 		return true;
 	}
 	struct smcr_conn *conn = idtable_get(&eng->conns, msg.token);

@@ -100,7 +100,7 @@ lgr_set_active(struct lgr *lgr)
 	lgr_set_state(lgr, LGR_ACTIVE, NULL);
 	lgr->active_ns = lgr->eng->now_ns;
 	engine_arm(lgr->eng, &lgr->rmb_idle, lgr->eng->cfg.rmb_idle_ms);
-	engine_log(lgr->eng, SMCR_LOG_GROUP_UP, lgr, NULL, lgr->role == SMCR_CLIENT ? "client" : "server");
+	engine_log(SMCR_LOG_GROUP_UP, lgr, NULL, 0, lgr->role == SMCR_CLIENT ? "client" : "server");
 	if (lgr->role == SMCR_SERVER && lgr->active_cnt > 1 && topology_can_add(lgr))
 		llc_want_link(lgr);
 }
@@ -147,7 +147,7 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 	mark_lgr(lgr)->rmb = RMB_REFUSED;
 	if (was_active) {
 		lgr->eng->ctr.groups_deleted++;
-		engine_log(lgr->eng, SMCR_LOG_GROUP_DOWN, lgr, NULL, why);
+		engine_log(SMCR_LOG_GROUP_DOWN, lgr, NULL, 0, why);
 	}
 }
 

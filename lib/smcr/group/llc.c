@@ -276,7 +276,7 @@ void
 llc_protocol_error(struct link *link, const char *what)
 {
 	link->lgr->eng->ctr.bad_llc++;
-	engine_log(link->lgr->eng, SMCR_LOG_PROTOCOL, link->lgr, link, what);
+	engine_log(SMCR_LOG_PROTOCOL, link->lgr, link, 0, what);
 	link_lost(link, what);
 }
 

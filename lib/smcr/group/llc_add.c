@@ -296,7 +296,7 @@ connect_new(struct link *over, const struct llc_add_link *m, struct link **out)
 	if (dev == NULL)
 		return LLC_REJECT_NO_ALT_PATH;
 	if (!topology_may_dial(lgr->eng, dev, &r.gid, &lgr->owner.remote)) {
-		engine_log(lgr->eng, SMCR_LOG_REFUSED, lgr, over, NOT_DIALED);
+		engine_log(SMCR_LOG_REFUSED, lgr, over, 0, NOT_DIALED);
 		return LLC_REJECT_NO_ALT_PATH;
 	}
 	if (link_new(lgr, dev, out) < 0)

@@ -98,7 +98,7 @@ llc_suspect(struct link *link, const char *why)
 		link->suspect = why;
 		link->suspect_ns = lgr->eng->now_ns;
 	} else if (!link->told_silent) { /* the others had their time to answer */
-		engine_log_link(lgr->eng, SMCR_LOG_LINK_SILENT, link, lgr->eng->cfg.last_link_ms, link->suspect);
+		engine_log(SMCR_LOG_LINK_SILENT, lgr, link, lgr->eng->cfg.last_link_ms, link->suspect);
 		link->told_silent = true;
 	}
 	LGR_EACH_LINK(l, lgr)
@@ -117,8 +117,8 @@ llc_link_proven(struct link *link)
 	link->proven_ns = eng->now_ns;
 	link->suspect = NULL;
 	if (link->told_silent)
-		engine_log_link(
-		    eng, SMCR_LOG_LINK_ANSWERS, link, (uint64_t)(eng->now_ns - link->suspect_ns) / MS, NULL);
+		engine_log(
+		    SMCR_LOG_LINK_ANSWERS, link->lgr, link, (uint64_t)(eng->now_ns - link->suspect_ns) / MS, NULL);
 	link->told_silent = false;
 	if (was_suspect)
 		mark_exchanges(link->lgr); /* they have waited */

@@ -60,13 +60,15 @@ engine_hex_id(const uint8_t id[8], char *buf)
 }
 
 void
-engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, const struct link *link, const char *text)
+engine_log(
+    enum smcr_log_type type, const struct lgr *lgr, const struct link *link, uint64_t value, const char *text)
 {
-	struct smcr_log *l = new_line(eng, type, text);
+	struct smcr_log *l = new_line(lgr->eng, type, text);
 	char id[17];
 
-	if (l == NULL || lgr == NULL)
+	if (l == NULL)
 		return;
+	l->value = value;
 	engine_hex_id(lgr->peer_id, id);
 	set_peer(
 	    l, lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0' ? lgr->peer_key : NULL, id, &lgr->owner.remote);
@@ -76,16 +78,6 @@ engine_log(struct smcr *eng, enum smcr_log_type type, const struct lgr *lgr, con
 	l->link = link != NULL ? link->number : 0;
 	if (type == SMCR_LOG_LINK_UP)
 		memcpy(l->device, link->info.name, sizeof(l->device));
-}
-
-void
-engine_log_link(struct smcr *eng, enum smcr_log_type type, const struct link *link, uint64_t value, const char *text)
-{
-	unsigned cnt = eng->log_cnt;
-
-	engine_log(eng, type, link->lgr, link, text);
-	if (eng->log_cnt > cnt)
-		eng->log[(eng->log_first + cnt) % SMCR_LOG_MAX].value = value;
 }
 
 void
@@ -107,7 +99,7 @@ engine_log_state(
 		return;
 	snprintf(
 	    text, sizeof(text), "%s: %s -> %s%s%s", what, from, to, why != NULL ? ": " : "", why != NULL ? why : "");
-	engine_log(lgr->eng, SMCR_LOG_STATE, lgr, link, text);
+	engine_log(SMCR_LOG_STATE, lgr, link, 0, text);
 }
 
 bool
