@@ -258,7 +258,7 @@ void
 worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
 {
 	(void)session_pool_drain(&w->sessions, true);
-	smcr_drain(w->env.eng);
+	smcr_drain(w->env.eng, true);
 	w->draining = true;
 	w->drain.done = done;
 	w->drain.arg = arg;
@@ -272,7 +272,7 @@ worker_undrain(struct worker *w)
 	w->draining = false;
 	w->drain.done = NULL;
 	timer_cancel(&w->env.timers, &w->drain.timer);
-	smcr_undrain(w->env.eng);
+	smcr_drain(w->env.eng, false);
 	loop_again(w->env.loop);
 	return session_pool_drain(&w->sessions, false);
 }

@@ -404,18 +404,12 @@ smcr_settings(const struct smcr *eng)
 }
 
 void
-smcr_drain(struct smcr *eng)
+smcr_drain(struct smcr *eng, bool on)
 {
-	eng->draining = true;
+	eng->draining = on;
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
-		if (lgr->state == LGR_ACTIVE && lgr_unused(lgr))
+		if (on && lgr->state == LGR_ACTIVE && lgr_unused(lgr))
 			lgr_delete(lgr, LLC_DELETE_OPERATOR);
-}
-
-void
-smcr_undrain(struct smcr *eng)
-{
-	eng->draining = false;
 }
 
 bool

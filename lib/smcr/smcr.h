@@ -345,10 +345,8 @@ uint8_t smcr_test_link(struct smcr *, uint32_t group_id);
 int64_t smcr_held_off_ns(const struct smcr *, const char *peer_key);
 /* Client: ends the hold-off. */
 void smcr_end_hold_off(struct smcr *, const char *peer_key);
-/* Uses groups for no new connections and ends each in order once it has none. */
-void smcr_drain(struct smcr *);
-/* Reverts smcr_drain. Groups already ending still end. */
-void smcr_undrain(struct smcr *);
+/* While on: uses groups for no new connections and ends each in order once it has none. Off: those ending still end. */
+void smcr_drain(struct smcr *, bool on);
 /* Spreads the connections of a group (0: all groups) evenly over its active links; each moves when all its sends are
  * complete. Number of connections to move, or -ENOENT. */
 int smcr_rebalance(struct smcr *, uint32_t group_id);

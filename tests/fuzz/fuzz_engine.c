@@ -443,7 +443,7 @@ do_operator(struct run *r, const struct step *s)
 		break;
 	default:
 		if (s->b == 0x77)
-			smcr_drain(eng);
+			smcr_drain(eng, true);
 		break;
 	}
 }

@@ -167,7 +167,7 @@ fault_begin(struct faults *s, const struct plan_fault *f)
 	case FAULT_DRAIN:
 		world_excuse(s->w, "a host drains");
 		smcr_set_now(h->eng, s->w->now_ns);
-		smcr_drain(h->eng);
+		smcr_drain(h->eng, true);
 		host_wake(h);
 		break;
 	case FAULT_NONE:

@@ -240,7 +240,7 @@ end_groups(struct scenario *s)
 
 	for (unsigned i = 0; s->plan->drain == 1 && i < honest_hosts(s->plan); i++) {
 		smcr_set_now(s->host[i].eng, s->w.now_ns);
-		smcr_drain(s->host[i].eng);
+		smcr_drain(s->host[i].eng, true);
 		host_wake(&s->host[i]);
 	}
 	while (!all_idle(s) && s->w.fail_cnt < 50 && step(s, until))

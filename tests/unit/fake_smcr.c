@@ -741,7 +741,7 @@ smcr_deadline(const struct smcr *eng)
 }
 
 void
-smcr_drain(struct smcr *eng)
+smcr_drain(struct smcr *eng, bool on)
 {
 }
 

@@ -9,7 +9,7 @@ static void
 give_cause(struct lgr *lgr, int cause)
 {
 	if (cause == DRAIN)
-		smcr_drain(lgr->eng);
+		smcr_drain(lgr->eng, true);
 	else if (cause == END_WANTED)
 		lgr->end_wanted = true;
 	else if (cause == QUARANTINE_FULL)

@@ -1292,7 +1292,7 @@ START_TEST(prewarm_makes_a_group_without_an_application)
 START_TEST(a_draining_server_declines_and_ends_its_groups)
 {
 	duo_begin(NULL);
-	smcr_drain(d.eng[B]);
+	smcr_drain(d.eng[B], true);
 	duo_open(1);
 	duo_run(100);
 	ck_assert(IS(c[1], FALLBACK));
@@ -1307,11 +1307,11 @@ START_TEST(a_draining_server_declines_and_ends_its_groups)
 START_TEST(a_drain_that_is_taken_back_leaves_no_trace)
 {
 	duo_begin(NULL);
-	smcr_drain(d.eng[B]);
+	smcr_drain(d.eng[B], true);
 	duo_open(1);
 	duo_run(100);
 	ck_assert(IS(c[1], FALLBACK));
-	smcr_undrain(d.eng[B]);
+	smcr_drain(d.eng[B], false);
 	duo_connect(2, 1, 100);
 	duo_close(0);
 	duo_close(2);
@@ -1463,7 +1463,7 @@ START_LOOP_TEST(a_group_ends_though_its_last_user_only_waited, 0, 2)
 	duo_until(B, "CONFIRM RKEY");
 	ck_assert(!list_empty(&lgr->wait_rmb));
 	if (_i == 1)
-		smcr_drain(d.eng[B]);
+		smcr_drain(d.eng[B], true);
 	conn_end(s[0].conn, SMCR_R_CLOSE_TIMEOUT, "", true);
 	ck_assert_uint_eq(lgr->conn_cnt, 0);
 	mark_lgr(lgr)->rmb = RMB_REFUSED;
