@@ -91,11 +91,7 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, NONE, CLOSED, END),
 		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
 	},
-	[CONN_PROCESS_ABORT] = {
-		[CLOSE_LAST_SENT] = CELL(CLOSED, END),
-		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
-	},
-	[CONN_LAST_WAIT] = {
+	[CONN_PROCESS_ABORT ... CONN_LAST_WAIT] = {
 		[CLOSE_LAST_SENT] = CELL(CLOSED, END),
 		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
 	},
@@ -105,11 +101,9 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 static const struct {
 	uint8_t out, in;
 } second_half[CONN_STATE_CNT] = {
-	[CONN_PEER_CLOSE_WAIT1] = { .out = CDC_CLOSED },
-	[CONN_PEER_CLOSE_WAIT2] = { .out = CDC_CLOSED },
+	[CONN_PEER_CLOSE_WAIT1 ... CONN_PEER_CLOSE_WAIT2] = { .out = CDC_CLOSED },
+	[CONN_APP_CLOSE_WAIT1 ... CONN_APP_CLOSE_WAIT2] = { .in = CDC_CLOSED },
 	[CONN_PEER_FIN_CLOSE_WAIT] = { .out = CDC_CLOSED },
-	[CONN_APP_CLOSE_WAIT1] = { .in = CDC_CLOSED },
-	[CONN_APP_CLOSE_WAIT2] = { .in = CDC_CLOSED },
 	[CONN_PEER_ABORT_WAIT] = { .out = CDC_ABORT },
 };
 
