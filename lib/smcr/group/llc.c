@@ -117,19 +117,15 @@ static const enum verdict collisions[EX_CNT][IN_CNT] = {
 	[EX_GROUP_END] = { NOW, IGNORE, CROSSING, CROSSING, CROSSING, REFUSE },
 };
 
-/* The peer should have declined by now: the TCP connection is broken (C.7.1). */
+/* A client that has not answered one may decline (C.2): where RoCE packets do not arrive, data uses TCP. Else the peer
+ * should have declined by now: the TCP connection is broken (C.7.1). */
 static void
 no_confirm_link(struct lgr *lgr)
 {
-	mark_contact(lgr, CONTACT_BROKEN, 0, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
-}
+	bool may_decline = lgr->flow[LLC_FLOW_LINK].step == LLC_WAIT_CONFIRM_LINK;
 
-/* A client that has not answered one may decline (C.2): where RoCE packets do not arrive, data uses TCP. */
-static void
-no_confirm_link_yet(struct lgr *lgr)
-{
-	mark_contact(
-	    lgr, CONTACT_FAILED, CLC_DIAG_TIMEOUT_CONFIRM_LINK, SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
+	mark_contact(lgr, may_decline ? CONTACT_FAILED : CONTACT_BROKEN, CLC_DIAG_TIMEOUT_CONFIRM_LINK,
+	    SMCR_R_LLC_TIMEOUT, "no CONFIRM LINK from the peer");
 }
 
 static void
@@ -143,7 +139,7 @@ static const struct {
 	enum exchange exchange;
 	void (*timeout)(struct lgr *);
 } steps[LLC_STEP_CNT] = {
-	[LLC_WAIT_CONFIRM_LINK] = { EX_CONFIRM_LINK, no_confirm_link_yet },
+	[LLC_WAIT_CONFIRM_LINK] = { EX_CONFIRM_LINK, no_confirm_link },
 	[LLC_WAIT_CONFIRM_LINK_RSP] = { EX_CONFIRM_LINK, no_confirm_link },
 	[LLC_WAIT_PEER_DECLINE] = { EX_CONFIRM_LINK, no_confirm_link },
 	[LLC_WAIT_ADD_LINK] = { EX_AWAIT_ADD_LINK, llc_no_add_link },
@@ -186,16 +182,16 @@ const char *
 llc_waits_for(const struct lgr *lgr)
 {
 	static const char *const words[EX_CNT] = {
-		[EX_NONE] = "queue pair",
 		[EX_CONFIRM_LINK] = "CONFIRM LINK",
 		[EX_AWAIT_ADD_LINK] = "ADD LINK",
 		[EX_ADD_LINK] = "second link",
 		[EX_DELETE_LINK] = "end of the second link",
-		[EX_RKEY] = "queue pair",
-		[EX_GROUP_END] = "queue pair",
 	};
+	const char *word = words[exchange_of(lgr)];
 
-	return lgr->state == LGR_FORMING ? words[exchange_of(lgr)] : "";
+	if (lgr->state != LGR_FORMING)
+		return "";
+	return word != NULL ? word : "queue pair";
 }
 
 /* -- receiving -- */
