@@ -252,22 +252,24 @@ take_pair(struct lgr *lgr, const struct llc_rkey_pair *pair)
 		f->new_link->rtokens_ahead++;
 }
 
-/* Every RMB of the peer is known on the link. */
+/* The peer has sent its RTokens. False: that of an RMB in use is missing, and the attempt has failed. */
 static bool
-knows_all_rmbs(struct lgr *lgr, const struct link *link)
+has_all_rtokens(struct lgr *lgr)
 {
 	LIST_EACH(struct remote_rmb, rr, &lgr->remote_rmbs, node) {
-		if (rr->on[link->slot].known)
+		if (rr->on[lgr->flow[LLC_FLOW_LINK].new_link->slot].known)
 			continue;
-		/* The peer has sent all its RTokens: this RMB is deleted, but its DELETE RKEY was refused or lost. */
-		if (rr->used > 0)
+		if (rr->used > 0) {
+			llc_add_failed(lgr, lgr->role == SMCR_CLIENT ? "the server did not send the RTokens of all RMBs"
+			                                             : "the client did not send the RTokens of all RMBs");
 			return false;
-		remote_rmb_free(lgr, rr);
+		}
+		remote_rmb_free(lgr, rr); /* it is deleted, but its DELETE RKEY was refused or lost */
 	}
 	return true;
 }
 
-/* Version 2: the RTokens came with ADD LINK. False: that of an RMB in use is missing. */
+/* Version 2: the RTokens came with ADD LINK. As has_all_rtokens; true in version 1. */
 static bool
 take_pairs(struct lgr *lgr, const struct llc_add_link *m)
 {
@@ -276,7 +278,7 @@ take_pairs(struct lgr *lgr, const struct llc_add_link *m)
 
 		take_pair(lgr, &pair);
 	}
-	return knows_all_rmbs(lgr, lgr->flow[LLC_FLOW_LINK].new_link);
+	return lgr->version == LLC_VERSION || has_all_rtokens(lgr);
 }
 
 /* -- the client's response -- */
@@ -332,8 +334,7 @@ llc_add_link_req(struct link *link, const struct llc_msg *msg)
 	llc_start(lgr, LLC_FLOW_LINK, LLC_CONNECT_NEW, link, lgr->eng->cfg.llc_ms);
 	f->new_link = new_link;
 	f->number = new_link->number;
-	if (lgr->version == LLC_VERSION_2 && !take_pairs(lgr, &msg->add_link))
-		llc_add_failed(lgr, "the server did not send the RTokens of all RMBs");
+	(void)take_pairs(lgr, &msg->add_link);
 }
 
 /* -- RTokens in CONTINUATIONs: version 1 -- */
@@ -427,12 +428,9 @@ llc_add_cont_req(struct link *link, const struct llc_msg *msg)
 	struct lgr *lgr = link->lgr;
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_LINK];
 
-	if (!take_cont(link, &msg->add_link_cont) || !send_cont(lgr) || f->left > 0 || f->peer_left > 0)
-		return;
-	if (knows_all_rmbs(lgr, f->new_link))
+	if (take_cont(link, &msg->add_link_cont) && send_cont(lgr) && f->left == 0 && f->peer_left == 0 &&
+	    has_all_rtokens(lgr))
 		llc_start(lgr, LLC_FLOW_LINK, LLC_WAIT_NEW_CONFIRM, link, 2 * lgr->eng->cfg.llc_ms);
-	else
-		llc_add_failed(lgr, "the server did not send the RTokens of all RMBs");
 }
 
 /* Server: sends CONFIRM LINK when the new queue pair is connected. */
@@ -459,10 +457,8 @@ llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
 		return;
 	if (f->left > 0 || f->peer_left > 0)
 		(void)send_cont(lgr);
-	else if (knows_all_rmbs(lgr, f->new_link))
+	else if (has_all_rtokens(lgr))
 		confirm_new(lgr);
-	else
-		llc_add_failed(lgr, "the client did not send the RTokens of all RMBs");
 }
 
 /* An unexpected CONTINUATION. */
@@ -481,9 +477,9 @@ join_new(struct link *link, const struct llc_add_link *m)
 	struct rnic_remote r = remote_of(m);
 
 	link_set_remote(link, &r);
-	if (lgr->version == LLC_VERSION_2 && !take_pairs(lgr, m)) {
-		llc_add_failed(lgr, "the client did not send the RTokens of all RMBs");
-	} else if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
+	if (!take_pairs(lgr, m))
+		return;
+	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
 		llc_add_failed(lgr, "the queue pair could not be connected");
 	} else if (lgr->version == LLC_VERSION_2) {
 		confirm_new(lgr);
