@@ -203,14 +203,13 @@ waiting_messages(struct smcr *eng, bool all_in)
 	bool in_vain = false;
 
 	while (!list_empty(&eng->waiting_links)) {
-		struct list_node links, *n;
+		struct list_node links;
+		struct link *link;
 		bool taken = false;
 
 		list_move_all(&links, &eng->waiting_links);
-		while ((n = list_pop(&links)) != NULL) {
-			struct link *link = CONTAINER_OF(n, struct link, wait_node);
-
-			list_push(&eng->waiting_links, n);
+		while ((link = LIST_POP(struct link, &links, wait_node)) != NULL) {
+			list_push(&eng->waiting_links, &link->wait_node);
 			for (; link_recv_waiting(link, in_vain); in_vain = false, taken = true)
 				engine_act_on_marks(eng);
 		}

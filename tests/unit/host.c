@@ -177,7 +177,7 @@ host_conn(struct host *h, uint32_t elem_size, uint32_t cnt)
 
 	ck_assert_ptr_nonnull(conn);
 	host_begin_rdv(h, conn);
-	conn->rmb = rmb_find_place(&h->lgr, (struct window_want){ .elem_size = elem_size });
+	conn->rmb = rmb_find_place(&h->lgr, &(struct smcr_open){ .elem_size = elem_size });
 	if (conn->rmb == NULL) {
 		conn->rmb = rmb_new(&h->lgr, elem_size, cnt);
 		ck_assert_ptr_nonnull(conn->rmb);

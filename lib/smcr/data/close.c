@@ -101,8 +101,8 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 static const struct {
 	uint8_t out, in;
 } second_half[CONN_STATE_CNT] = {
-	[CONN_PEER_CLOSE_WAIT1 ... CONN_PEER_CLOSE_WAIT2] = { .out = CDC_CLOSED },
-	[CONN_APP_CLOSE_WAIT1 ... CONN_APP_CLOSE_WAIT2] = { .in = CDC_CLOSED },
+	[CONN_PEER_CLOSE_WAIT1... CONN_PEER_CLOSE_WAIT2] = { .out = CDC_CLOSED },
+	[CONN_APP_CLOSE_WAIT1... CONN_APP_CLOSE_WAIT2] = { .in = CDC_CLOSED },
 	[CONN_PEER_FIN_CLOSE_WAIT] = { .out = CDC_CLOSED },
 	[CONN_PEER_ABORT_WAIT] = { .out = CDC_ABORT },
 };

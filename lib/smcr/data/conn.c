@@ -146,7 +146,7 @@ conn_detach(struct smcr_conn *conn, bool quarantine)
 	if (quarantine)
 		quarantine_elem(conn->rmb, conn->elem_idx, conn->id, conn->peer_rmb, conn->peer_elem_idx);
 	else
-		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
+		rmb_elem_put(conn->rmb, conn->elem_idx);
 	conn_drop_peer_elem(conn);
 	conn->rmb = NULL;
 	conn->lgr = NULL;

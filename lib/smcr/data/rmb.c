@@ -252,10 +252,10 @@ rmb_elem_get_from(struct rmb *rmb)
 }
 
 struct rmb *
-rmb_find_place(const struct lgr *lgr, struct window_want want)
+rmb_find_place(const struct lgr *lgr, const struct smcr_open *want)
 {
 	uint32_t size = window_elem_size(lgr, want, NULL);
-	bool or_larger = want.elem_size == 0;
+	bool or_larger = want->elem_size == 0;
 	struct rmb *best = NULL;
 
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
@@ -267,7 +267,7 @@ rmb_find_place(const struct lgr *lgr, struct window_want want)
 }
 
 static void
-set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
+set_free(struct rmb *rmb, uint8_t idx)
 {
 	elem_at(rmb, idx)->state = RMB_ELEM_FREE;
 	rmb->free_map[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
@@ -275,22 +275,21 @@ set_free(struct rmb *rmb, uint8_t idx, int64_t now_ns)
 		if (rmb->mr[i] != NULL)
 			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
 	if (--rmb->used == 0)
-		rmb->idle_since_ns = now_ns;
+		rmb->idle_since_ns = rmb->lgr->eng->now_ns;
 }
 
 void
 rmb_cool_down(struct lgr *lgr)
 {
-	int64_t now_ns = lgr->eng->now_ns;
-
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
 		for (uint32_t i = 0; i < rmb->elem_cnt && rmb->cooling > 0; i++) {
 			const struct rmb_elem *e = &rmb->elem[i];
 
-			if (e->state != RMB_ELEM_COOLING || (is_hot(rmb, (uint8_t)(i + 1)) && now_ns < e->cool_ns))
+			if (e->state != RMB_ELEM_COOLING ||
+			    (is_hot(rmb, (uint8_t)(i + 1)) && lgr->eng->now_ns < e->cool_ns))
 				continue;
 			rmb->cooling--;
-			set_free(rmb, (uint8_t)(i + 1), now_ns);
+			set_free(rmb, (uint8_t)(i + 1));
 		}
 }
 
@@ -324,18 +323,18 @@ rmb_give_back(struct lgr *lgr)
 }
 
 void
-rmb_elem_put(struct rmb *rmb, uint8_t idx, int64_t now_ns)
+rmb_elem_put(struct rmb *rmb, uint8_t idx)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
 
 	assert(e->state == RMB_ELEM_USED);
 	if (is_hot(rmb, idx)) {
 		e->state = RMB_ELEM_COOLING;
-		e->cool_ns = now_ns + COOL_NS;
+		e->cool_ns = rmb->lgr->eng->now_ns + COOL_NS;
 		rmb->cooling++;
 		return;
 	}
-	set_free(rmb, idx, now_ns);
+	set_free(rmb, idx);
 }
 
 void
@@ -378,7 +377,7 @@ rmb_let_go(struct rmb *rmb, uint8_t idx)
 	rmb->quarantined--;
 	rmb->lgr->quarantined--;
 	rmb->lgr->eng->ctr.elems_let_go++;
-	rmb_elem_put(rmb, idx, rmb->lgr->eng->now_ns);
+	rmb_elem_put(rmb, idx);
 }
 
 /* The release did not come with the peer's writes, which may still be in flight. The links refuse them (if the device

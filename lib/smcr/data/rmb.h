@@ -69,12 +69,12 @@ int rmb_register(struct rmb *, struct link *);
 void rmb_deregister_all(struct lgr *, struct link *);
 
 /* The confirmed RMB with a free element of the requested size, or the next larger if any is allowed; NULL: none. */
-struct rmb *rmb_find_place(const struct lgr *, struct window_want);
+struct rmb *rmb_find_place(const struct lgr *, const struct smcr_open *want);
 /* Allocates a zeroed element of this RMB, confirmed or not (first contact confirms the first RMB implicitly): its index
  * from 1; 0 when none is free. */
 uint8_t rmb_elem_get_from(struct rmb *);
 /* Frees it; it is zeroed before its next use. */
-void rmb_elem_put(struct rmb *, uint8_t idx, int64_t now_ns);
+void rmb_elem_put(struct rmb *, uint8_t idx);
 /* Frees elements whose cooling has ended. */
 void rmb_cool_down(struct lgr *);
 /* Returns unneeded pages to the kernel: those of free elements, and all but the first of connections without unread

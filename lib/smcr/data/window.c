@@ -82,9 +82,9 @@ window_ring_room(const struct lgr *lgr)
 
 /* Regardless of memory. */
 static uint32_t
-fitting_elem_size(const struct lgr *lgr, struct window_want want)
+fitting_elem_size(const struct lgr *lgr, const struct smcr_open *want)
 {
-	uint32_t need = want.rmb_size_hint;
+	uint32_t need = want->rmb_size_hint;
 
 	/* Without starting over, small messages would walk through pinned pages, or all of an element's: the size is
 	 * what similar connections needed. */
@@ -92,8 +92,8 @@ fitting_elem_size(const struct lgr *lgr, struct window_want want)
 		return max_u32(WINDOW_SMALL, need);
 	int64_t rtt_ns = window_path_rtt(lgr);
 	/* The first connection precedes the link. */
-	if (rtt_ns < 0 && want.rtt_ns > 0)
-		rtt_ns = want.rtt_ns;
+	if (rtt_ns < 0 && want->rtt_ns > 0)
+		rtt_ns = want->rtt_ns;
 	/* Readers wait for busy processors as for a path. A window beyond the path only leaves the caches. */
 	if (rtt_ns >= 0)
 		need = min_u32(need, size_for_path(rtt_ns, RATE_MAX));
@@ -119,13 +119,13 @@ window_next_cnt(const struct lgr *lgr, uint32_t elem_size)
 }
 
 uint32_t
-window_elem_size(const struct lgr *lgr, struct window_want want, bool *less)
+window_elem_size(const struct lgr *lgr, const struct smcr_open *want, bool *less)
 {
 	uint32_t most = lgr->dialect.foreign ? SMCR_ELEM_RFC_MAX : SMCR_ELEM_MAX;
-	uint32_t fits = min_u32(want.elem_size != 0 ? want.elem_size : fitting_elem_size(lgr, want), most);
+	uint32_t fits = min_u32(want->elem_size != 0 ? want->elem_size : fitting_elem_size(lgr, want), most);
 	uint32_t size = fits;
 
-	while (want.elem_size == 0 && size > WINDOW_SMALL &&
+	while (want->elem_size == 0 && size > WINDOW_SMALL &&
 	    (uint64_t)size * window_next_cnt(lgr, size) > window_elem_room(lgr, false) / PART)
 		size /= 2;
 	if (less != NULL)

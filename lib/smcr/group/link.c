@@ -200,7 +200,8 @@ link_stop(struct link *link, enum link_state next, const char *why, bool in_orde
 	eng->ctr.links_down += link->state == LINK_ACTIVE;
 	eng->ctr.links_lost += link->state == LINK_ACTIVE && !wanted;
 	if (link->told_up)
-		engine_log(wanted ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr, link, 0, deleted != NULL ? deleted : why);
+		engine_log(
+		    wanted ? SMCR_LOG_LINK_ENDED : SMCR_LOG_LINK_DOWN, lgr, link, 0, deleted != NULL ? deleted : why);
 	link_set_state(link, next, why);
 	link->down_why = why;
 	link->llc_cnt = 0;
@@ -348,9 +349,7 @@ void
 link_set_remote(struct link *link, const struct rnic_remote *r)
 {
 	link->remote = *r;
-	if (r->mtu_code < link->mtu_code)
-		link->mtu_code = r->mtu_code;
-	link->remote.mtu_code = link->mtu_code;
+	link->remote.mtu_code = link->mtu_code = min_u8(link->mtu_code, r->mtu_code);
 }
 
 void

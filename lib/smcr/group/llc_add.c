@@ -260,8 +260,9 @@ has_all_rtokens(struct lgr *lgr)
 		if (rr->on[lgr->flow[LLC_FLOW_LINK].new_link->slot].known)
 			continue;
 		if (rr->used > 0) {
-			llc_add_failed(lgr, lgr->role == SMCR_CLIENT ? "the server did not send the RTokens of all RMBs"
-			                                             : "the client did not send the RTokens of all RMBs");
+			llc_add_failed(lgr,
+			    lgr->role == SMCR_CLIENT ? "the server did not send the RTokens of all RMBs"
+			                             : "the client did not send the RTokens of all RMBs");
 			return false;
 		}
 		remote_rmb_free(lgr, rr); /* it is deleted, but its DELETE RKEY was refused or lost */

@@ -120,14 +120,6 @@ peer_key_leads_to(const char *key, const struct owner *known, const struct lgr *
 	    (strcmp(lgr->peer_key, key) == 0 || (known != NULL && owner_same(&lgr->owner, known)));
 }
 
-void
-peer_lead(struct peer *p, struct smcr_conn *conn)
-{
-	p->leader = conn;
-	p->began_ns = conn->eng->now_ns;
-	conn->rdv->peer_ent = p;
-}
-
 bool
 peer_meets(struct smcr_conn *conn, const struct owner *owner)
 {

@@ -126,20 +126,7 @@ has_group(const struct smcr *eng, const char *key)
 }
 
 void
-rdv_client_go_on(struct smcr_conn *conn, struct peer *p)
-{
-	if (!has_group(conn->eng, conn->rdv->open.peer_key)) {
-		if (peer_holds_off(p, conn)) {
-			rdv_give_up(conn);
-			return;
-		}
-		peer_lead(p, conn);
-	}
-	send_proposal(conn);
-}
-
-void
-rdv_client_start(struct smcr_conn *conn)
+rdv_client_choose(struct smcr_conn *conn)
 {
 	const char *key = conn->rdv->open.peer_key;
 
@@ -248,7 +235,7 @@ rdv_client_join(struct smcr_conn *conn)
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
 		return;
 	}
-	conn->rmb = rmb_find_place(lgr, rdv_want(conn));
+	conn->rmb = rmb_find_place(lgr, &conn->rdv->open);
 	if (conn->rmb == NULL) {
 		rdv_wait_rmb(conn, lgr, RDV_WAIT_RKEY);
 		return;
@@ -260,7 +247,7 @@ rdv_client_join(struct smcr_conn *conn)
 	if (diag == 0 && (link == NULL || link->state != LINK_ACTIVE || lgr_is_silent(lgr)))
 		diag = CLC_DIAG_NO_ACTIVE_LINK;
 	if (diag != 0) {
-		rmb_elem_put(conn->rmb, conn->elem_idx, conn->eng->now_ns);
+		rmb_elem_put(conn->rmb, conn->elem_idx);
 		conn->rmb = NULL;
 		rdv_decline(conn, diag);
 		return;

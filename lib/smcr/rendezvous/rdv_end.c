@@ -51,7 +51,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 		peer_done(conn->eng, p, outcome);
 	else if (p != NULL)
 		peer_leave(p, conn);
-	else if (!list_empty(&r->wait))
+	else
 		list_remove(&r->wait);
 	if (lgr != NULL && !formed) /* it waited for an RMB */
 		mark_lgr(lgr)->conn_left = true;

@@ -10,20 +10,12 @@
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
-struct window_want
-rdv_want(const struct smcr_conn *conn)
-{
-	const struct smcr_open *o = &conn->rdv->open;
-
-	return (struct window_want){ o->elem_size, o->rmb_size_hint, o->rtt_ns };
-}
-
 /* Element size of an RMB created for the connection. */
 static uint32_t
 new_elem_size(const struct smcr_conn *conn, const struct lgr *lgr)
 {
 	bool less;
-	uint32_t size = window_elem_size(lgr, rdv_want(conn), &less);
+	uint32_t size = window_elem_size(lgr, &conn->rdv->open, &less);
 
 	conn->eng->ctr.elems_shrunk += less;
 	return size;
@@ -120,7 +112,9 @@ rdv_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 		list_push(&p->waiting, &conn->rdv->wait);
 		rdv_step(conn, wait, rdv_wait_ms(conn));
 	} else {
-		peer_lead(p, conn);
+		p->leader = conn;
+		p->began_ns = conn->eng->now_ns;
+		conn->rdv->peer_ent = p;
 		return true;
 	}
 	return false;

@@ -93,7 +93,7 @@ find_group(const struct smcr_conn *conn, bool *full)
 		if (lgr_pick_link(lgr) != NULL && rdv_vlan_fits(conn, lgr) && !lgr_is_suspect(lgr) &&
 		    !lgr_is_silent(lgr) && !lgr->end_wanted && !quarantine_is_full(lgr) &&
 		    lgr->conn_cnt < lgr_conns_max(lgr) &&
-		    (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP || rmb_find_place(lgr, rdv_want(conn)) != NULL) &&
+		    (lgr->rmb_cnt < SMCR_RMBS_PER_GROUP || rmb_find_place(lgr, &conn->rdv->open) != NULL) &&
 		    (best == NULL || lgr->conn_cnt > best->conn_cnt))
 			best = lgr;
 	}
@@ -212,7 +212,6 @@ first_contact(struct smcr_conn *conn)
 	accept(conn, link, true);
 }
 
-/* After admission or a wait: an existing group, a turn, or first contact. */
 void
 rdv_server_choose(struct smcr_conn *conn)
 {
@@ -230,7 +229,7 @@ rdv_server_choose(struct smcr_conn *conn)
 	struct link *link = lgr_pick_link(lgr);
 	if (!rdv_is_smcrd(conn))
 		dialect_no_extension(&lgr->dialect);
-	conn->rmb = rmb_find_place(lgr, rdv_want(conn));
+	conn->rmb = rmb_find_place(lgr, &conn->rdv->open);
 	if (conn->rmb == NULL) {
 		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
 		return;

@@ -231,7 +231,7 @@ rdv_act_on_peer(struct smcr *eng, struct peer *p)
 		if (refused)
 			rdv_give_up(conn);
 		else if (conn->role == SMCR_CLIENT)
-			rdv_client_go_on(conn, p);
+			rdv_client_choose(conn);
 		else
 			rdv_server_choose(conn);
 	}
@@ -268,7 +268,7 @@ smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
 	rdv_peer_waits(conn);
 	if (open->role == SMCR_CLIENT) {
 		eng->ctr.conns_client++;
-		rdv_client_start(conn);
+		rdv_client_choose(conn);
 	} else {
 		eng->ctr.conns_server++;
 		rdv_step(conn, RDV_WAIT_PROPOSAL, eng->cfg.clc_ms);

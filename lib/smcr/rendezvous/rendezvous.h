@@ -187,8 +187,6 @@ uint32_t rdv_take_peer_elem(struct smcr_conn *, struct lgr *, struct link *via, 
 void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, bool first_contact);
 /* Ends the rendezvous: attached and established. */
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
-/* The element as requested by the user. */
-struct window_want rdv_want(const struct smcr_conn *);
 /* Requested by an operator: ignores a hold-off and causes none. */
 bool rdv_insists(const struct smcr_conn *);
 
@@ -249,7 +247,6 @@ void peer_learn(struct smcr *, const char *key, const struct owner *);
 const struct owner *peer_known_owner(const struct smcr *, const char *key);
 /* Client: the key, with the owner known for it, leads to this group. */
 bool peer_key_leads_to(const char *key, const struct owner *known, const struct lgr *);
-void peer_lead(struct peer *, struct smcr_conn *);
 /* Client, first contact: the Accept names this owner. False: it is held off, perhaps by another key. */
 bool peer_meets(struct smcr_conn *, const struct owner *);
 bool peer_holds_off(const struct peer *, const struct smcr_conn *);
@@ -272,13 +269,13 @@ void peer_free_all(struct smcr *);
 
 /* -- parts of the roles -- */
 
-void rdv_client_start(struct smcr_conn *);
-/* A waiting connection may continue; the peer is still in use. */
-void rdv_client_go_on(struct smcr_conn *, struct peer *);
+/* At the start, or after a wait: a Proposal, as the leader unless a group exists, or a turn. */
+void rdv_client_choose(struct smcr_conn *);
 /* Joins the group in the Accept. */
 void rdv_client_join(struct smcr_conn *);
 void rdv_client_msg(struct smcr_conn *, const struct clc_msg *);
 void rdv_client_connected(struct smcr_conn *);
 void rdv_server_msg(struct smcr_conn *, const struct clc_msg *);
+/* After admission or a wait: an existing group, a turn, or first contact. */
 void rdv_server_choose(struct smcr_conn *);
 void rdv_server_connected(struct smcr_conn *);

@@ -128,8 +128,7 @@ lgr_pick_link(struct lgr *lgr)
 struct link *
 lgr_link_by_number(struct lgr *lgr, uint8_t number)
 {
-	return LGR_FIND_LINK(
-	    l, lgr, l->state != LINK_FREE && l->state != LINK_GONE && l->state != LINK_DOWN && l->number == number);
+	return LGR_FIND_LINK(l, lgr, is_there(l->state) && l->state != LINK_DOWN && l->number == number);
 }
 
 bool

@@ -60,8 +60,7 @@ engine_hex_id(const uint8_t id[8], char *buf)
 }
 
 void
-engine_log(
-    enum smcr_log_type type, const struct lgr *lgr, const struct link *link, uint64_t value, const char *text)
+engine_log(enum smcr_log_type type, const struct lgr *lgr, const struct link *link, uint64_t value, const char *text)
 {
 	struct smcr_log *l = new_line(lgr->eng, type, text);
 	char id[17];

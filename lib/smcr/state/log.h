@@ -14,8 +14,7 @@ struct state_row {
 };
 
 /* Each queues one line, copied; counted as lost when SMCR_LOG_MAX are queued. link and text may be NULL. */
-void engine_log(
-    enum smcr_log_type, const struct lgr *, const struct link *, uint64_t value, const char *text);
+void engine_log(enum smcr_log_type, const struct lgr *, const struct link *, uint64_t value, const char *text);
 /* About a peer of first contact: by its key at a client, or by its ID (key NULL); remote may be NULL. */
 void engine_log_peer(struct smcr *, enum smcr_log_type, const char *key, const char *id,
     const struct smcr_identity *remote, uint64_t value, const char *text);

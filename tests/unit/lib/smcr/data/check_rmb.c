@@ -26,7 +26,7 @@ UNIT_FIXTURE(setup, teardown);
 static uint8_t
 elem_get(uint32_t size, struct rmb **from)
 {
-	struct rmb *rmb = rmb_find_place(&h.lgr, (struct window_want){ .elem_size = size });
+	struct rmb *rmb = rmb_find_place(&h.lgr, &(struct smcr_open){ .elem_size = size });
 
 	if (rmb == NULL)
 		return 0;
@@ -54,11 +54,12 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 	ck_assert_uint_eq(elem_get(ELEM, &from), 0);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), 0);
 	ck_assert_uint_eq(elem_get(2 * ELEM, &from), 0);
-	rmb_elem_put(rmb, 200, 5);
+	rmb_elem_put(rmb, 200);
 	ck_assert_uint_eq(elem_get(ELEM, &from), 200);
 	ck_assert_uint_eq(h.eng.ctr.elems_reused, 1);
+	h.eng.now_ns = 7;
 	for (int i = 1; i <= 255; i++)
-		rmb_elem_put(rmb, (uint8_t)i, 7);
+		rmb_elem_put(rmb, (uint8_t)i);
 	ck_assert_uint_eq(rmb->used, 0);
 	ck_assert_int_eq(rmb->idle_since_ns, 7);
 }
@@ -71,7 +72,7 @@ START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 	memset(p, 0xaa, ELEM);
 	rmb_elem_dirty(rmb, idx, 100);
 	rmb_elem_dirty(rmb, idx, 50);
-	rmb_elem_put(rmb, idx, 0);
+	rmb_elem_put(rmb, idx);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
 	for (uint32_t i = 0; i < ELEM; i++)
 		ck_assert_uint_eq(p[i], i < 100 ? 0 : 0xaa);

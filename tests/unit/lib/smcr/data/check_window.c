@@ -8,7 +8,8 @@
 
 #define KIB 1024u
 #define MIB (1024u * KIB)
-#define ANY ((struct window_want){ 0 })
+#define WANT(size, hint, rtt) (&(struct smcr_open){ .elem_size = size, .rmb_size_hint = hint, .rtt_ns = rtt })
+#define ANY WANT(0, 0, 0)
 
 static int64_t rtt;
 
@@ -33,7 +34,7 @@ smcrds(struct host *h)
 }
 
 static uint32_t
-size_of(struct window_want want)
+size_of(const struct smcr_open *want)
 {
 	return window_elem_size(&a.lgr, want, NULL);
 }
@@ -45,13 +46,13 @@ UNIT_CASE(hosts_case(tc, 512 * KIB, false));
 START_TEST(what_is_set_holds)
 {
 	smcrds(&a);
-	ck_assert_uint_eq(size_of((struct window_want){ 16 * KIB, MIB, 40 * MS }), 16 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0, 0 }), 4 * MIB);
+	ck_assert_uint_eq(size_of(WANT(16 * KIB, MIB, 40 * MS)), 16 * KIB);
+	ck_assert_uint_eq(size_of(WANT(4 * MIB, 0, 0)), 4 * MIB);
 	a.eng.cfg.rmb_bytes_max = 1;
-	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0, 0 }), 4 * MIB);
+	ck_assert_uint_eq(size_of(WANT(4 * MIB, 0, 0)), 4 * MIB);
 	/* RFC 7609 has no code for more. */
 	a.lgr.dialect.foreign = true;
-	ck_assert_uint_eq(size_of((struct window_want){ 4 * MIB, 0, 0 }), 512 * KIB);
+	ck_assert_uint_eq(size_of(WANT(4 * MIB, 0, 0)), 512 * KIB);
 	a.eng.cfg.sndbuf_size = 5000;
 	ck_assert_uint_eq(window_ring_size(ca), 5000);
 }
@@ -85,14 +86,14 @@ START_TEST(the_middle_tells_of_the_path_first)
 {
 	smcrds(&a);
 	rtt = -1;
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 50 * 1000 }), 512 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 10 * MS }), 2 * MIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, INT64_MAX }), 4 * MIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 4 * MIB, 50 * 1000 }), 512 * KIB);
+	ck_assert_uint_eq(size_of(WANT(0, 0, 50 * 1000)), 512 * KIB);
+	ck_assert_uint_eq(size_of(WANT(0, 0, 10 * MS)), 2 * MIB);
+	ck_assert_uint_eq(size_of(WANT(0, 0, INT64_MAX)), 4 * MIB);
+	ck_assert_uint_eq(size_of(WANT(0, 4 * MIB, 50 * 1000)), 512 * KIB);
 	rtt = 3 * MS;
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 40 * MS }), MIB);
+	ck_assert_uint_eq(size_of(WANT(0, 0, 40 * MS)), MIB);
 	rtt = 0;
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 0, 40 * MS }), 512 * KIB);
+	ck_assert_uint_eq(size_of(WANT(0, 0, 40 * MS)), 512 * KIB);
 }
 
 START_TEST(far_is_a_millisecond_between_two_smcrd)
@@ -125,7 +126,7 @@ START_TEST(a_need_is_no_more_than_the_path_can_hold)
 	smcrds(&a);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		rtt = rows[i].rtt_ns;
-		ck_assert_uint_eq(size_of((struct window_want){ 0, rows[i].need, 0 }), rows[i].size);
+		ck_assert_uint_eq(size_of(WANT(0, rows[i].need, 0)), rows[i].size);
 	}
 }
 
@@ -137,14 +138,14 @@ START_LOOP_TEST(pinned_memory_and_peers_that_do_not_start_over_get_what_others_n
 	a.lgr.dialect.starts_over = _i == 0;
 	a.lgr.dialect.foreign = _i == 2;
 	ck_assert_uint_eq(size_of(ANY), 64 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 16 * KIB, 0 }), 64 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 256 * KIB, 0 }), 256 * KIB);
-	ck_assert_uint_eq(size_of((struct window_want){ 0, 4 * MIB, 0 }), _i == 2 ? 512 * KIB : 4 * MIB);
+	ck_assert_uint_eq(size_of(WANT(0, 16 * KIB, 0)), 64 * KIB);
+	ck_assert_uint_eq(size_of(WANT(0, 256 * KIB, 0)), 256 * KIB);
+	ck_assert_uint_eq(size_of(WANT(0, 4 * MIB, 0)), _i == 2 ? 512 * KIB : 4 * MIB);
 }
 
 START_TEST(elements_shrink_before_memory_is_out)
 {
-	struct window_want want = ANY;
+	struct smcr_open want = { 0 };
 	bool less = true;
 
 	smcrds(&a);
@@ -152,19 +153,19 @@ START_TEST(elements_shrink_before_memory_is_out)
 	/* 8 elements of the first RMB are a quarter of what is left of three quarters. */
 	ck_assert_uint_eq(a.eng.rmb_bytes, 2 * MIB);
 	a.eng.cfg.rmb_bytes_max = 88 * MIB;
-	ck_assert_uint_eq(window_elem_size(&a.lgr, want, &less), 2 * MIB);
+	ck_assert_uint_eq(window_elem_size(&a.lgr, &want, &less), 2 * MIB);
 	ck_assert(!less);
 	a.eng.cfg.rmb_bytes_max -= 4;
-	ck_assert_uint_eq(window_elem_size(&a.lgr, want, &less), MIB);
+	ck_assert_uint_eq(window_elem_size(&a.lgr, &want, &less), MIB);
 	ck_assert(less);
 	a.eng.cfg.rmb_bytes_max = a.eng.rmb_bytes;
-	ck_assert_uint_eq(window_elem_size(&a.lgr, want, &less), 64 * KIB);
+	ck_assert_uint_eq(window_elem_size(&a.lgr, &want, &less), 64 * KIB);
 	/* The group's own limit, which its rings share. */
 	a.eng.cfg.rmb_bytes_max = 4ull << 30;
 	a.eng.cfg.group_bytes_max = 88 * MIB;
-	ck_assert_uint_eq(size_of(want), 2 * MIB);
+	ck_assert_uint_eq(size_of(&want), 2 * MIB);
 	a.lgr.sndbuf_bytes += 33 * MIB;
-	ck_assert_uint_eq(size_of(want), 256 * KIB); /* it has 8 elements of 512 KiB, and the next would be 32 */
+	ck_assert_uint_eq(size_of(&want), 256 * KIB); /* it has 8 elements of 512 KiB, and the next would be 32 */
 	a.lgr.sndbuf_bytes = 0;
 }
 
@@ -182,8 +183,8 @@ START_TEST(a_larger_element_that_is_there_is_taken)
 		rmb_elem_get_from(ca->rmb);
 	ck_assert_ptr_eq(rmb_find_place(&a.lgr, ANY), rmb);
 	/* What is set is meant. */
-	ck_assert_ptr_null(rmb_find_place(&a.lgr, (struct window_want){ 512 * KIB, 0, 0 }));
-	ck_assert_ptr_eq(rmb_find_place(&a.lgr, (struct window_want){ 64 * KIB, 0, 0 }), small);
+	ck_assert_ptr_null(rmb_find_place(&a.lgr, WANT(512 * KIB, 0, 0)));
+	ck_assert_ptr_eq(rmb_find_place(&a.lgr, WANT(64 * KIB, 0, 0)), small);
 }
 
 START_TEST(rings_hold_two_windows_of_the_peer)
@@ -314,13 +315,13 @@ START_TEST(free_elements_keep_a_page)
 	rmb_elem_dirty(rmb, idx, 30000);
 	idle_time();
 	ck_assert_int_eq(rmb_elem_ptr(rmb, idx)[29999], 1); /* in use, in its rendezvous say */
-	rmb_elem_put(rmb, idx, 5);
+	rmb_elem_put(rmb, idx);
 	idle_time();
 	ck_assert_int_eq(rmb_elem_ptr(rmb, idx)[29999], 0);
 	ck_assert_int_eq(rmb_elem_ptr(rmb, idx)[4095], 1);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
 	ck_assert_int_eq(rmb_elem_ptr(rmb, idx)[4095], 0);
-	rmb_elem_put(rmb, idx, 5);
+	rmb_elem_put(rmb, idx);
 }
 
 START_LOOP_TEST(unused_rings_keep_a_page, 0, 2)
