@@ -11,6 +11,7 @@
 #include "rnic/wr.h"
 
 #define STAG_BUCKETS 4096
+#define RTT_FRESH_NS 1000000000 /* lifetime of a measured round trip */
 
 void
 siw_config_init(struct siw_config *c)
@@ -223,7 +224,7 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	dev->dev.now_ns = now_ns;
 	timerq_run(&dev->timers, now_ns);
 	if (dev->unfinished)
-		dev->llp->go_on(dev);
+		dev->go_on(dev);
 	list_move_all(&turn, &dev->rx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		dev->llp->rx_turn(CONTAINER_OF(n, struct siw_qp, rx_node));
@@ -236,10 +237,17 @@ qp_rts(struct rnic_qp *qp)
 	return 0; /* both sides may send once connected */
 }
 
-static int64_t
-siw_path_rtt(struct rnic_qp *qp)
+int64_t
+siw_path_rtt(struct rnic_qp *rqp)
 {
-	return siw_dev(qp->dev)->llp->path_rtt(siw_qp(qp));
+	struct siw_qp *qp = siw_qp(rqp);
+	int64_t now = qp->dev->dev.now_ns;
+
+	if (qp->rtt_asked_ns == 0 || now - qp->rtt_asked_ns >= RTT_FRESH_NS) {
+		qp->rtt_asked_ns = now;
+		qp->dev->llp->learn_rtt(qp);
+	}
+	return qp->rtt_ns;
 }
 
 static void

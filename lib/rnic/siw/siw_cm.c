@@ -271,6 +271,7 @@ siw_accept_open(struct siw_dev *dev, int (*open_on)(const struct siw_config *, u
     void (*accepted)(struct siw_dev *, int fd, const struct unknown_peer *from), const char **err)
 {
 	dev->accepted = accepted;
+	dev->go_on = siw_accept_run;
 	timer_init(&dev->accept_retry, siw_accept_retry);
 	int rc = timerq_reserve(&dev->timers, 1);
 	if (rc < 0) {

@@ -61,8 +61,9 @@ struct siw_dev {
 	struct timer accept_retry;
 	uint16_t port;
 	enum rnic_transport transport;
-	const char *stack;        /* SCTP, see struct rnic_info */
-	bool unfinished;          /* the LLP continues its work in the next turn */
+	const char *stack; /* SCTP, see struct rnic_info */
+	bool unfinished;   /* the LLP continues its work in the next turn, by go_on */
+	void (*go_on)(struct siw_dev *);
 	struct list_node pending; /* siw_pend with incomplete request, oldest first */
 	struct list_node parked;  /* siw_pend with complete request, not expected by a QP yet */
 	unsigned pending_cnt, parked_cnt, linger_cnt[SIW_LINGER_KINDS];
@@ -138,8 +139,10 @@ struct siw_qp {
 	};
 
 	struct stream stream;
-	size_t seg_max;  /* largest DDP segment sent */
-	bool tx_blocked; /* the LLP accepts no data now */
+	size_t seg_max;               /* largest DDP segment sent */
+	bool tx_blocked;              /* the LLP accepts no data now */
+	bool held;                    /* the LLP holds a Send until a receive is posted */
+	int64_t rtt_ns, rtt_asked_ns; /* siw_path_rtt(); -1: unknown */
 	/* send queue; sq.sent: end of requests turned into segments */
 	struct sendq sq;
 	struct siw_wr *wrs;
@@ -174,6 +177,9 @@ siw_arm(struct siw_dev *dev, struct timer *t, uint32_t ms)
 {
 	timer_arm(&dev->timers, t, dev->dev.now_ns + (int64_t)ms * 1000000);
 }
+
+/* As in struct rnic_ops; the LLP measures at most once a second. */
+int64_t siw_path_rtt(struct rnic_qp *);
 
 /* -- siw_qp.c -- */
 
@@ -270,7 +276,7 @@ int siw_fd_if(bool ok, int fd);
 
 enum siw_seg {
 	SIW_SEG_TAKEN,
-	SIW_SEG_HELD, /* a Send without posted receive: repeat it from recv_posted() */
+	SIW_SEG_HELD, /* a Send without posted receive: set qp->held, repeat it in rx_turn() */
 	SIW_SEG_END,  /* the queue pair is broken: input ends */
 };
 
@@ -279,11 +285,6 @@ enum siw_seg siw_segment_in(struct siw_qp *, struct span segment);
  * is broken. */
 bool siw_rx_started(struct siw_qp *);
 void siw_rx_schedule(struct siw_qp *);
-/* Of segments unread at a reset: the text if this is a Terminate, or NULL. Other segments must not be used. */
-const char *siw_terminate_str(struct span segment);
-/* The connection is lost: status RNIC_WC_RETRY_EXC, or REMOTE_ERR if the peer's Terminate gives a reason (last_words,
- * may be NULL). */
-void siw_stream_lost(struct siw_qp *, const char *why, const char *last_words);
 
 void siw_tx_schedule(struct siw_qp *);
 void siw_tx_unblocked(struct siw_qp *);

@@ -11,7 +11,7 @@
 enum siw_push {
 	SIW_PUSH_SENT,    /* in part: go on */
 	SIW_PUSH_BLOCKED, /* blocked until siw_tx_unblocked() */
-	SIW_PUSH_LOST,    /* the queue pair is broken */
+	SIW_PUSH_OVER,    /* nothing is queued, or the queue pair is broken */
 };
 
 struct siw_llp {
@@ -20,13 +20,11 @@ struct siw_llp {
 
 	/* -- the device; the LLP's part (dev->mpa or dev->sctp) is freed by siw.c -- */
 
-	/* Accepts peers on dev->port; sets dev->transport. 0, or a negative errno with *err a static text that names
+	/* Accepts peers on dev->port; sets dev->transport and go_on. 0, or a negative errno with *err a static text that names
 	 * the faulty setting. */
 	int (*listen)(struct siw_dev *, const char **err);
 	/* Stops accepting; ends peers without queue pair. */
 	void (*unlisten)(struct siw_dev *);
-	/* Continues unfinished work (dev->unfinished). */
-	void (*go_on)(struct siw_dev *);
 
 	/* -- peers without queue pair: each call ends the siw_pend -- */
 
@@ -48,22 +46,19 @@ struct siw_llp {
 	void (*put)(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
 	/* Lower bound of the queued payload, in bytes. */
 	size_t (*queued)(const struct siw_qp *);
-	bool (*is_empty)(const struct siw_qp *);
 	/* Begins a turn of sending: qp->seg_max may follow the path. */
 	void (*push_begin)(struct siw_qp *);
 	/* Sends from the queue and adds to *sent. SIW_PUSH_SENT with nothing added: retry. */
 	enum siw_push (*push)(struct siw_qp *, size_t *sent);
 	/* Ends the device's turn of sending: transmits pushed data. NULL: push transmits. */
 	void (*flush)(struct siw_dev *);
-	/* One bounded turn of receiving. */
+	/* One bounded turn of receiving; first repeats a held Send (qp->held). */
 	void (*rx_turn)(struct siw_qp *);
-	/* Receives were posted: resumes a held Send. */
-	void (*recv_posted)(struct siw_qp *);
 	/* Ends the connection. With a last word, first sends the queue and the segments of siw_tx_fill(). */
 	void (*finish)(struct siw_qp *, bool last_word);
-	/* As in struct rnic_ops. */
-	int64_t (*path_rtt)(struct siw_qp *);
-	/* Called while connected. */
+	/* Updates qp->rtt_ns. */
+	void (*learn_rtt)(struct siw_qp *);
+	/* As in struct rnic_ops. Called while connected. */
 	void (*conn_info)(struct siw_qp *, struct rnic_conn_info *);
 	void (*rest)(struct siw_qp *);
 };

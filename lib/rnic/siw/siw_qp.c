@@ -188,8 +188,8 @@ siw_post_recv(struct rnic_qp *rqp, const struct rnic_recv_wr *wr, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		stream_post_recv(
 		    &qp->stream, &(struct stream_recv){ .wr_id = wr[i].wr_id, .ptr = wr[i].ptr, .len = wr[i].len });
-	if (n > 0)
-		qp->dev->llp->recv_posted(qp);
+	if (n > 0 && qp->held)
+		siw_rx_schedule(qp);
 	return 0;
 }
 
@@ -260,6 +260,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	qp->dev = dev;
 	qp->pd = CONTAINER_OF(pd, struct siw_pd, pd);
 	qp->peer_depths = (struct rnic_depths){ .ird = -1, .ord = -1 };
+	qp->rtt_ns = -1;
 	qp->token = attr->token;
 	qp->sq = (struct sendq){ .depth = attr->sq_depth, .bytes_max = SIW_TX_QUEUED };
 	qp->fence = (struct fence){

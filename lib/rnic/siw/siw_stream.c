@@ -211,9 +211,7 @@ tx_turn(struct siw_qp *qp)
 	llp->push_begin(qp);
 	while (sent < SIW_TX_BUDGET && how == SIW_PUSH_SENT) {
 		siw_tx_fill(qp);
-		if (qp->state != SIW_RTS || llp->is_empty(qp))
-			break;
-		how = llp->push(qp, &sent);
+		how = qp->state == SIW_RTS ? llp->push(qp, &sent) : SIW_PUSH_OVER;
 	}
 	/* The peer accepts data again. With a fence outstanding only its answer proves that, whatever room an LLP
 	 * reports. */
@@ -305,29 +303,4 @@ siw_segment_in(struct siw_qp *qp, struct span segment)
 		return SIW_SEG_END;
 	}
 	return siw_rx_started(qp) ? SIW_SEG_TAKEN : SIW_SEG_END;
-}
-
-const char *
-siw_terminate_str(struct span segment)
-{
-	struct ddp_hdr h;
-	struct rdmap_term t;
-	int n = ddp_decode(segment, &h);
-
-	if (n <= 0 || h.tagged || h.qn != RDMAP_QN_TERM || rdmap_ctrl_op(h.ulp_ctrl) != RDMAP_TERMINATE)
-		return NULL;
-	if (rdmap_term_decode((struct span){ .ptr = segment.ptr + n, .len = segment.len - (size_t)n }, &t) < 0)
-		return NULL;
-	return rdmap_term_str(t.layer, t.etype, t.code);
-}
-
-void
-siw_stream_lost(struct siw_qp *qp, const char *why, const char *last_words)
-{
-	if (last_words == NULL) {
-		siw_qp_break(qp, why, RNIC_WC_RETRY_EXC, NULL);
-		return;
-	}
-	qp->dev->stats.terminates_received++;
-	siw_qp_break(qp, last_words, RNIC_WC_REMOTE_ERR, NULL);
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #define TX_RING (64u * 1024)
-#define FRESH_NS 1000000000 /* so long an answer about the path is good */
 #define NS_PER_US 1000
 
 static void
@@ -105,12 +104,6 @@ unlisten(struct siw_dev *dev)
 	dev->sctp->stack->close(dev);
 }
 
-static void
-go_on(struct siw_dev *dev)
-{
-	dev->sctp->stack->go_on(dev);
-}
-
 static int
 qp_init(struct siw_qp *qp)
 {
@@ -118,7 +111,6 @@ qp_init(struct siw_qp *qp)
 
 	if (s == NULL)
 		return -ENOMEM;
-	s->rtt_ns = -1;
 	return segq_init(&s->out, TX_RING);
 }
 
@@ -160,12 +152,6 @@ queued(const struct siw_qp *qp)
 	return qp->sctp->out.bytes;
 }
 
-static bool
-is_empty(const struct siw_qp *qp)
-{
-	return segq_empty(&qp->sctp->out);
-}
-
 static void
 push_begin(struct siw_qp *qp)
 {
@@ -182,15 +168,17 @@ push(struct siw_qp *qp, size_t *sent)
 	size_t max = s->assoc->message_max;
 	struct iovec iov[SEGQ_IOV_MAX];
 	unsigned cnt = segq_peek(&s->out, s->session.tx_ssn, max, iov);
-	int rc = qp->dev->sctp->stack->send(s->assoc, v->ppid_segment, iov, cnt);
 
+	if (cnt == 0)
+		return SIW_PUSH_OVER;
+	int rc = qp->dev->sctp->stack->send(s->assoc, v->ppid_segment, iov, cnt);
 	if (rc == -EAGAIN)
 		return SIW_PUSH_BLOCKED;
 	if (rc == -EMSGSIZE && s->assoc->message_max < max)
 		return SIW_PUSH_SENT;
 	if (rc < 0) {
-		siw_stream_lost(qp, "the association is lost", NULL);
-		return SIW_PUSH_LOST;
+		siw_qp_break(qp, "the association is lost", RNIC_WC_RETRY_EXC, NULL);
+		return SIW_PUSH_OVER;
 	}
 	(void)ddp_session_segment_ssn(&s->session);
 	for (unsigned i = 0; i < cnt; i++)
@@ -218,27 +206,20 @@ siw_sctp_finish(struct siw_qp *qp, bool last_word)
 		/* All that is queued, and what the queue pair still makes. */
 		dev->sctp->stack->last_words(a);
 		siw_tx_fill(qp);
-		while (in_order && !is_empty(qp)) {
+		while (in_order && !segq_empty(&s->out)) {
 			in_order = push(qp, &sent) == SIW_PUSH_SENT;
 			if (in_order)
 				siw_tx_fill(qp);
 		}
 	} else {
 		/* A session that the peer ended, or that never was one, ends in order if that cuts nothing off. */
-		in_order = is_empty(qp) &&
+		in_order = segq_empty(&s->out) &&
 		    (s->session.state == DDP_SESSION_ENDED || s->session.state == DDP_SESSION_FAILED);
 	}
 	if (in_order && ddp_session_may(&s->session, DDP_SESSION_TERMINATE))
 		in_order = siw_sctp_say(a, message, ddp_session_terminate(&s->session, message, sizeof(message)));
 	s->assoc = NULL;
 	dev->sctp->stack->end(a, in_order);
-}
-
-static void
-recv_posted(struct siw_qp *qp)
-{
-	if (qp->sctp->held)
-		siw_rx_schedule(qp);
 }
 
 /* -- the path -- */
@@ -252,30 +233,18 @@ conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 
 /* Stacks smooth round trips, which delayed acknowledgements of lone messages lengthen: the shortest one counts, that of the set-up as a
  * rule. They tell milliseconds: none after some is less than one; none at first is none. */
-void
-siw_sctp_learn_rtt(struct siw_qp *qp)
+static void
+learn_rtt(struct siw_qp *qp)
 {
-	struct siw_sctp *s = qp->sctp;
 	struct rnic_conn_info info = { 0 };
 
-	s->rtt_asked_ns = qp->dev->dev.now_ns;
 	conn_info(qp, &info);
 	for (unsigned i = 0; i < info.path_cnt; i++) {
 		int64_t ns = (int64_t)info.paths[i].rtt_us * NS_PER_US;
 
-		if (info.paths[i].primary && (s->rtt_ns < 0 ? ns > 0 : ns < s->rtt_ns))
-			s->rtt_ns = ns;
+		if (info.paths[i].primary && (qp->rtt_ns < 0 ? ns > 0 : ns < qp->rtt_ns))
+			qp->rtt_ns = ns;
 	}
-}
-
-static int64_t
-path_rtt(struct siw_qp *qp)
-{
-	struct siw_sctp *s = qp->sctp;
-
-	if (qp->dev->dev.now_ns - s->rtt_asked_ns >= FRESH_NS)
-		siw_sctp_learn_rtt(qp);
-	return s->rtt_ns;
 }
 
 static void
@@ -297,7 +266,6 @@ const struct siw_llp siw_sctp_llp = {
 	.timeout_why = timeout_why,
 	.listen = listen_on,
 	.unlisten = unlisten,
-	.go_on = go_on,
 	.pend_adopt = siw_sctp_pend_adopt,
 	.pend_refuse = siw_sctp_pend_refuse,
 	.pend_drop = siw_sctp_pend_drop,
@@ -308,14 +276,12 @@ const struct siw_llp siw_sctp_llp = {
 	.room = room,
 	.put = siw_sctp_put,
 	.queued = queued,
-	.is_empty = is_empty,
 	.push_begin = push_begin,
 	.push = push,
 	.flush = flush,
 	.rx_turn = siw_sctp_rx_turn,
-	.recv_posted = recv_posted,
 	.finish = siw_sctp_finish,
-	.path_rtt = path_rtt,
+	.learn_rtt = learn_rtt,
 	.conn_info = conn_info,
 	.rest = rest,
 };

@@ -47,13 +47,11 @@ struct siw_assoc_msg {
 
 struct siw_sctp_stack {
 	const char *name; /* struct rnic_info.stack */
-	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; sets
-	 * dev->sctp. -EPROTONOSUPPORT: there is no such stack here, and another one may do. */
+	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; sets dev->sctp.
+	 * -EPROTONOSUPPORT: there is no such stack here, and another one may do. */
 	int (*open)(struct siw_dev *, const char **err);
 	/* Nobody comes any more; associations go on. */
 	void (*close)(struct siw_dev *);
-	/* A turn for dev->unfinished. */
-	void (*go_on)(struct siw_dev *);
 	/* *out is there, though not up. 0 or a negative errno. */
 	int (*connect)(struct siw_dev *, const struct rnic_remote *, struct siw_assoc **out);
 	/* One message on stream 0, unordered, copied; it may wait for flush(). 0; -EAGAIN: no room, `ready` tells; -EMSGSIZE: message_max is less now;
@@ -109,11 +107,9 @@ struct siw_sctp {
 	struct siw_assoc *assoc; /* NULL: none, or no more */
 	struct ddp_session session;
 	struct ssn order; /* of what arrives */
-	bool held;        /* the next in turn waits for a receive */
-	bool closed;      /* the peer ended the association in order, while something was held */
+	bool closed;      /* the peer ended the association in order, while something was held (qp->held) */
 	bool ending;      /* finish() is at work */
 	struct segq out;
-	int64_t rtt_ns, rtt_asked_ns; /* the shortest that was seen: -1 none, 0 one below a millisecond */
 };
 
 static inline enum sctp_ddp_profile
@@ -137,8 +133,6 @@ void siw_assoc_fini(struct siw_assoc *);
 /* Of an association without owner: takes what is left, so many messages at most. True: it is over. */
 bool siw_assoc_is_over(struct siw_assoc *, unsigned budget);
 
-/* The association is up and may know a round trip. */
-void siw_sctp_learn_rtt(struct siw_qp *);
 /* Sends a message of session control, as the session has made it (len, or a negative errno). False: it could not. */
 bool siw_sctp_say(struct siw_assoc *, const uint8_t *message, int len);
 

@@ -491,7 +491,6 @@ const struct siw_sctp_stack siw_sctp_kernel = {
 	.name = "kernel",
 	.open = open_dev,
 	.close = close_dev,
-	.go_on = siw_accept_run,
 	.connect = connect_to,
 	.send = send_message,
 	.take = take,

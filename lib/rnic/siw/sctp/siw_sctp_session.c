@@ -37,7 +37,7 @@ siw_sctp_cm_start(struct siw_qp *qp, const struct mpa_pdata *peer, bool rtr_send
 
 	if (stack->gather != NULL && (peer->flags & MPA_PACKETS_TOGETHER) != 0)
 		stack->gather(s->assoc);
-	siw_sctp_learn_rtt(qp);
+	(void)siw_path_rtt(&qp->qp); /* now that of the set-up */
 	siw_stream_start(qp, peer, s->session.depths.ord, rtr_send);
 }
 
@@ -145,7 +145,7 @@ control_in(struct siw_qp *qp, struct span body)
 		    RNIC_WC_FLUSHED, NULL);
 		return false;
 	case DDP_SESSION_EV_TERMINATED:
-		siw_stream_lost(qp, s->session.why, NULL);
+		siw_qp_break(qp, s->session.why, RNIC_WC_RETRY_EXC, NULL);
 		return false;
 	case DDP_SESSION_EV_FAILED:
 	case DDP_SESSION_EV_SEGMENT: /* these two: not of a queue pair's session */
@@ -193,7 +193,7 @@ take_turns(struct siw_qp *qp)
 		if (how == SIW_SEG_TAKEN)
 			ssn_advance(&s->order);
 	}
-	s->held = how == SIW_SEG_HELD;
+	qp->held = how == SIW_SEG_HELD;
 	return how != SIW_SEG_END;
 }
 
@@ -226,7 +226,7 @@ message_in(struct siw_qp *qp, const struct siw_assoc_msg *msg)
 		out_of_order(qp, why);
 		return false;
 	}
-	if (!s->held && !take_turns(qp))
+	if (!qp->held && !take_turns(qp))
 		return false;
 	if (ssn_settle(&s->order, &why) < 0) {
 		out_of_order(qp, why);
@@ -255,7 +255,7 @@ take_one(struct siw_qp *qp)
 	case SIW_ASSOC_LOST:
 		if (msg.silent)
 			siw_qp_note_silence(qp);
-		siw_stream_lost(qp, msg.why, NULL);
+		siw_qp_break(qp, msg.why, RNIC_WC_RETRY_EXC, NULL);
 		return false;
 	}
 	return false;
@@ -269,15 +269,15 @@ siw_sctp_rx_turn(struct siw_qp *qp)
 
 	if (s->assoc == NULL || qp->state >= SIW_BROKEN)
 		return;
-	if (s->held && stream_recv_cnt(&qp->stream) > 0 && !take_turns(qp))
+	if (qp->held && stream_recv_cnt(&qp->stream) > 0 && !take_turns(qp))
 		return;
 	while (!s->closed && taken < RX_BUDGET && take_one(qp))
 		taken++;
 	if (taken == RX_BUDGET)
 		siw_rx_schedule(qp);
 	/* What came before that, and is held, has its turn first. */
-	if (s->closed && !s->held && qp->state < SIW_BROKEN)
-		siw_stream_lost(qp, "the peer closed the association", NULL);
+	if (s->closed && !qp->held && qp->state < SIW_BROKEN)
+		siw_qp_break(qp, "the peer closed the association", RNIC_WC_RETRY_EXC, NULL);
 }
 
 static void

@@ -517,6 +517,7 @@ open_dev(struct siw_dev *dev, const char **err)
 	if (timerq_reserve(&dev->timers, 1) < 0)
 		return -ENOMEM;
 	d->dev = dev;
+	dev->go_on = go_on;
 	list_init(&d->sctp.assocs);
 	timer_init(&d->tick, tick);
 	rc = siw_udp_open(&d->udp, dev, packet_in, readable, d, err);
@@ -555,7 +556,6 @@ const struct siw_sctp_stack siw_sctp_user = {
 	.name = "user",
 	.open = open_dev,
 	.close = close_dev,
-	.go_on = go_on,
 	.connect = connect_to,
 	.send = send_message,
 	.flush = flush,

@@ -20,7 +20,7 @@
 #define LOOKS 16 /* per round trip */
 #define NS_PER_MS 1000000
 #define NS_PER_US 1000
-#define FRESH_NS 1000000000 /* lifetime of a result about the path */
+#define IOV_PER_WRITE 256
 
 /* -- the path as measured by the kernel -- */
 
@@ -34,21 +34,13 @@ ask(int fd, struct tcp_info *info, socklen_t need)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) == 0 && len >= need;
 }
 
-static int64_t
-siw_tcp_path_rtt(struct siw_qp *qp)
+static void
+siw_tcp_learn_rtt(struct siw_qp *qp)
 {
-	struct siw_tcp *t = qp->tcp;
 	struct tcp_info info;
-	int64_t now = qp->dev->dev.now_ns;
+	bool known = ask(qp->tcp->fd, &info, offsetof(struct tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt));
 
-	if (t->rtt_asked_ns != 0 && now - t->rtt_asked_ns < FRESH_NS)
-		return t->rtt_ns;
-	t->rtt_asked_ns = now;
-	t->rtt_ns = -1;
-	if (ask(t->fd, &info, offsetof(struct tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt)) &&
-	    info.tcpi_min_rtt != UINT32_MAX)
-		t->rtt_ns = (int64_t)info.tcpi_min_rtt * NS_PER_US;
-	return t->rtt_ns;
+	qp->rtt_ns = known && info.tcpi_min_rtt != UINT32_MAX ? (int64_t)info.tcpi_min_rtt * NS_PER_US : -1;
 }
 
 static void
@@ -119,12 +111,6 @@ siw_tcp_queued(const struct siw_qp *qp)
 	return qp->tcp->txq.bytes;
 }
 
-static bool
-siw_tcp_is_empty(const struct siw_qp *qp)
-{
-	return txq_empty(&qp->tcp->txq);
-}
-
 static void
 siw_tcp_push_begin(struct siw_qp *qp)
 {
@@ -143,31 +129,41 @@ siw_tcp_refill(struct timer *timer)
 static void
 look_again(struct siw_qp *qp)
 {
-	int64_t rtt_ns = siw_tcp_path_rtt(qp);
+	int64_t rtt_ns = siw_path_rtt(&qp->qp);
 
 	if (rtt_ns >= RNIC_FAR_NS)
 		siw_arm(qp->dev, &qp->tcp->refill, (uint32_t)max_u64((uint64_t)rtt_ns / LOOKS / NS_PER_MS, 1));
+}
+
+ssize_t
+siw_tcp_send(int fd, struct txq *q)
+{
+	struct iovec iov[IOV_PER_WRITE];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, IOV_PER_WRITE) };
+	ssize_t n = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0));
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	txq_sent(q, (size_t)n);
+	return n;
 }
 
 static enum siw_push
 siw_tcp_push(struct siw_qp *qp, size_t *sent)
 {
 	struct siw_tcp *t = qp->tcp;
-	struct iovec iov[TCP_IOV];
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(&t->txq, iov, TCP_IOV) };
-	ssize_t n = sendmsg(t->fd, &msg, siw_tcp_send_flags(&t->txq));
 
-	if (n < 0 && errno == EINTR)
-		return SIW_PUSH_SENT;
-	if (n < 0 && errno == EAGAIN) {
+	if (txq_empty(&t->txq))
+		return SIW_PUSH_OVER;
+	ssize_t n = siw_tcp_send(t->fd, &t->txq);
+	if (n == -EAGAIN) {
 		look_again(qp);
 		return SIW_PUSH_BLOCKED;
 	}
 	if (n < 0) {
-		siw_tcp_lost(qp, errno);
-		return SIW_PUSH_LOST;
+		siw_tcp_lost(qp, (int)-n);
+		return SIW_PUSH_OVER;
 	}
-	txq_sent(&t->txq, (size_t)n);
 	*sent += (size_t)n;
 	return SIW_PUSH_SENT;
 }
@@ -223,13 +219,6 @@ qp_fini(struct siw_qp *qp)
 }
 
 static void
-recv_posted(struct siw_qp *qp)
-{
-	if (qp->tcp->rx_held.ptr != NULL)
-		siw_rx_schedule(qp);
-}
-
-static void
 rest(struct siw_qp *qp)
 {
 	struct siw_tcp *t = qp->tcp;
@@ -279,7 +268,6 @@ const struct siw_llp siw_tcp_llp = {
 	.timeout_why = timeout_why,
 	.listen = siw_tcp_listen,
 	.unlisten = siw_tcp_unlisten,
-	.go_on = siw_accept_run,
 	.pend_adopt = siw_tcp_pend_adopt,
 	.pend_refuse = siw_tcp_pend_refuse,
 	.pend_drop = siw_tcp_pend_drop,
@@ -290,13 +278,11 @@ const struct siw_llp siw_tcp_llp = {
 	.room = siw_tcp_room,
 	.put = siw_tcp_put,
 	.queued = siw_tcp_queued,
-	.is_empty = siw_tcp_is_empty,
 	.push_begin = siw_tcp_push_begin,
 	.push = siw_tcp_push,
 	.rx_turn = siw_tcp_rx_turn,
-	.recv_posted = recv_posted,
 	.finish = siw_tcp_finish,
-	.path_rtt = siw_tcp_path_rtt,
+	.learn_rtt = siw_tcp_learn_rtt,
 	.conn_info = siw_tcp_conn_info,
 	.rest = rest,
 };

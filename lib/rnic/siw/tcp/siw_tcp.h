@@ -3,7 +3,7 @@
  * the connection; siw_tcp_linger.c: sockets without QP that have data to send. */
 #pragma once
 
-#include <sys/socket.h>
+#include <sys/types.h>
 
 #include "base/pages.h"
 #include "iwarp/fpdu.h"
@@ -11,12 +11,10 @@
 #include "rnic/siw/siw_llp.h"
 
 #define TCP_RX_BUF (256u * 1024) /* staging buffer; also holds an incomplete FPDU */
-#define TCP_IOV 256              /* pieces per write */
 
 struct siw_tcp {
 	int fd; /* -1: none */
 	struct neg neg;
-	int64_t rtt_ns, rtt_asked_ns; /* siw_tcp.c */
 	/* receiving */
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
@@ -25,7 +23,7 @@ struct siw_tcp {
 	size_t rx_len;           /* bytes in the buffer */
 	bool rx_hup;             /* the peer closed its side: read to the end */
 	bool peer_fin;           /* end of file was read */
-	struct span rx_held;     /* a Send that waits for a receive; ptr NULL: none */
+	struct span rx_held;     /* the Send that waits for a receive (qp->held) */
 	struct ddp_hdr rx_place; /* rest of a Write that is read straight into place (CRC off) */
 	size_t rx_place_len;     /* its missing bytes; 0 = none */
 	size_t rx_place_tail;    /* padding and CRC after it, to be skipped */
@@ -39,12 +37,8 @@ struct siw_tcp {
 
 /* Starts the stream after negotiation. 0 or a negative errno. */
 int siw_tcp_start(struct siw_qp *, const struct mpa_pdata *peer);
-/* Flags for a sendmsg() of the pieces of txq_gather(). */
-static inline int
-siw_tcp_send_flags(const struct txq *q)
-{
-	return MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0);
-}
+/* Sends from the queue: the bytes taken by the socket, 0 if interrupted, or a negative errno. */
+ssize_t siw_tcp_send(int fd, struct txq *);
 
 /* -- siw_tcp_cm.c -- */
 

@@ -142,26 +142,24 @@ siw_tcp_linger_qp(struct siw_qp *qp, int fd)
 {
 	struct tcp_linger *l = linger_new(qp->dev, fd);
 	struct txq *q = &qp->tcp->txq;
-	struct iovec iov[TCP_IOV];
+	struct iovec next;
 
 	if (l == NULL) {
 		close(fd);
 		return;
 	}
 	for (siw_tx_fill(qp); !txq_empty(q); siw_tx_fill(qp)) {
-		struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, TCP_IOV) };
 		/* Writes to the socket until it blocks, then buffers the rest. */
-		ssize_t n = l->len == 0 ? sendmsg(fd, &msg, siw_tcp_send_flags(q)) : -1;
+		ssize_t n = l->len == 0 ? siw_tcp_send(fd, q) : -EAGAIN;
 
-		if (n < 0) {
-			if ((l->len == 0 && errno != EAGAIN && errno != EINTR) ||
-			    !linger_append(l, iov[0].iov_base, iov[0].iov_len)) {
-				linger_free(&l->linger);
-				return;
-			}
-			n = (ssize_t)iov[0].iov_len;
+		if (n >= 0)
+			continue;
+		(void)txq_gather(q, &next, 1);
+		if (n != -EAGAIN || !linger_append(l, next.iov_base, next.iov_len)) {
+			linger_free(&l->linger);
+			return;
 		}
-		txq_sent(q, (size_t)n);
+		txq_sent(q, next.iov_len);
 	}
 	linger_start(l, SIW_LINGER_QP);
 }

@@ -14,7 +14,8 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 {
 	enum siw_seg how = siw_segment_in(qp, ulpdu);
 
-	if (how == SIW_SEG_HELD)
+	qp->held = how == SIW_SEG_HELD;
+	if (qp->held)
 		qp->tcp->rx_held = ulpdu;
 	return how == SIW_SEG_TAKEN;
 }
@@ -120,6 +121,20 @@ rx_took(struct siw_qp *qp, size_t n)
 	(void)rx_decode(qp);
 }
 
+/* The text if this is a Terminate, or NULL. */
+static const char *
+terminate_str(struct span segment)
+{
+	struct ddp_hdr h;
+	struct rdmap_term t;
+	int n = ddp_decode(segment, &h);
+
+	if (n <= 0 || h.tagged || h.qn != RDMAP_QN_TERM || rdmap_ctrl_op(h.ulp_ctrl) != RDMAP_TERMINATE ||
+	    rdmap_term_decode((struct span){ .ptr = segment.ptr + n, .len = segment.len - (size_t)n }, &t) < 0)
+		return NULL;
+	return rdmap_term_str(t.layer, t.etype, t.code);
+}
+
 /* After a reset, unread data is not placed: the peer may have moved to another link and written newer data there. A
  * Terminate in it gives the reason: its text, or NULL. */
 static const char *
@@ -145,7 +160,7 @@ unread_terminate(struct siw_qp *qp)
 		if (n < 0)
 			return NULL; /* the FPDU boundary is unknown */
 		if (n > 0) {
-			why = siw_terminate_str(ulpdu);
+			why = terminate_str(ulpdu);
 			if (why != NULL)
 				return why;
 			t->rx_off += (size_t)n;
@@ -166,29 +181,27 @@ siw_tcp_lost(struct siw_qp *qp, int err)
 	    : err == ECONNRESET    ? "the peer reset the connection"
 	    : err == ETIMEDOUT     ? "the connection timed out"
 	                           : "the connection is lost";
-	const char *last = err != 0 ? unread_terminate(qp) : NULL;
+	const char *last_words = err != 0 ? unread_terminate(qp) : NULL;
 
-	if (last == NULL)
-		qp->tcp->peer_fin = err == 0;
-	siw_stream_lost(qp, why, last);
+	qp->tcp->peer_fin = err == 0;
+	if (last_words == NULL) {
+		siw_qp_break(qp, why, RNIC_WC_RETRY_EXC, NULL);
+		return;
+	}
+	qp->dev->stats.terminates_received++;
+	siw_qp_break(qp, last_words, RNIC_WC_REMOTE_ERR, NULL);
 }
 
 void
 siw_tcp_rx_turn(struct siw_qp *qp)
 {
 	struct siw_tcp *t = qp->tcp;
-	struct span held = t->rx_held;
 	uint8_t *at = NULL;
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return;
-	if (held.ptr != NULL) {
-		if (stream_recv_cnt(&qp->stream) == 0)
-			return;
-		t->rx_held.ptr = NULL;
-		if (!rx_ulpdu(qp, held) || !rx_decode(qp))
-			return;
-	}
+	if (qp->held && (stream_recv_cnt(&qp->stream) == 0 || !rx_ulpdu(qp, t->rx_held) || !rx_decode(qp)))
+		return;
 	/* Checked each time: the region may have been deregistered. */
 	if (t->rx_place_len > 0 && !stream_place_early(&qp->stream, &t->rx_place, t->rx_place_len, &at)) {
 		struct rdmap_term term;

@@ -114,8 +114,8 @@ full_sndbuf(int64_t rtt_ns)
 	for (unsigned quiet = 0; quiet < 20; quiet = siw_qp(a.qp)->tx_blocked ? quiet + 1 : 0) {
 		while (room(&a).wrs > 4001 && room(&a).bytes > 0)
 			post(&a, RNIC_WR_WRITE, 1, 0, 0, 4000, &b, 0);
-		t->rtt_ns = rtt_ns;
-		t->rtt_asked_ns = a.dev->now_ns;
+		siw_qp(a.qp)->rtt_ns = rtt_ns;
+		siw_qp(a.qp)->rtt_asked_ns = a.dev->now_ns;
 		run_ms(1);
 	}
 	return t;
