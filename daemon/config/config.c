@@ -88,6 +88,7 @@ load_setting(struct config_build *b, const struct config_section *sec, const str
 
 	if (b->ranged)
 		pick_port(b, key, &items, &v);
+	config_value_show(&v);
 	if (config_value_set(key, base, &v, why) == 0)
 		return;
 	for (char *one = strtok_r(why, "\n", &save); one != NULL; one = strtok_r(NULL, "\n", &save))

@@ -10,8 +10,8 @@
 /* `listen`, or a target. */
 struct end {
 	const config_setting_t *at;
-	const char *key, *text; /* NULL: not a string */
-	char shown[VALUE_SHOW_MAX];
+	const char *key;
+	struct config_value value; /* without text: not a string */
 	bool many;                 /* "HOST:FIRST-LAST" */
 	int host_len;              /* of these */
 	unsigned long first, last; /* of any length: a port above 65535 is reported */
@@ -20,12 +20,12 @@ struct end {
 static struct end
 end_of(const char *key, const config_setting_t *at, const char *text)
 {
-	struct end e = { .at = at, .key = key, .text = text };
+	struct end e = { .at = at, .key = key };
 	const char *colon = text != NULL ? strrchr(text, ':') : NULL, *dash;
 	size_t last_len;
 
 	if (text != NULL)
-		value_show(&(struct config_value){ .kind = CONFIG_V_TEXT, .text = text }, e.shown);
+		e.value = config_value_text(text);
 	if (colon == NULL)
 		return e;
 	dash = colon + 1 + strspn(colon + 1, DIGITS);
@@ -55,12 +55,12 @@ targets_of(const config_setting_t *s, struct end to[CONFIG_TARGETS_MAX])
 		return 0;
 	if (!config_setting_is_aggregate(s)) {
 		to[0] = end_at("to", s);
-		return to[0].text != NULL;
+		return to[0].value.text != NULL;
 	}
 	cnt = (unsigned)config_setting_length(s);
 	for (unsigned i = 0; i < cnt && cnt <= CONFIG_TARGETS_MAX; i++) {
 		to[i] = end_at("to", config_setting_get_elem(s, i));
-		if (to[i].text == NULL)
+		if (to[i].value.text == NULL)
 			return 0;
 	}
 	return cnt <= CONFIG_TARGETS_MAX ? cnt : 0;
@@ -74,7 +74,7 @@ is_right(struct config_build *b, const struct config_section *sec, const struct 
 
 	if (!e->many || (in_range && e->first <= e->last))
 		return true;
-	config_error(b, config_place_of(e->at), "%s%s %s must have %s", sec->prefix, e->key, e->shown,
+	config_error(b, config_place_of(e->at), "%s%s %s must have %s", sec->prefix, e->key, e->value.shown,
 	    in_range ? "the lower port first" : "ports from 1 to 65535");
 	return false;
 }
@@ -92,13 +92,13 @@ config_range_fits(
 {
 	if (listen->many && !to->many)
 		config_error(b, config_place_of(listen->at), "%slisten has a range of ports, to %s has none",
-		    sec->prefix, to->shown);
+		    sec->prefix, to->value.shown);
 	else if (to->many && !listen->many)
 		config_error(b, config_place_of(to->at), "%sto %s has a range of ports, listen has none", sec->prefix,
-		    to->shown);
+		    to->value.shown);
 	else if (cnt_of(listen) != cnt_of(to))
-		config_error(b, config_place_of(to->at), "%sto %s has %u ports, listen %u", sec->prefix, to->shown,
-		    cnt_of(to), cnt_of(listen));
+		config_error(b, config_place_of(to->at), "%sto %s has %u ports, listen %u", sec->prefix,
+		    to->value.shown, cnt_of(to), cnt_of(listen));
 	else
 		return true;
 	return false;
@@ -116,7 +116,7 @@ config_range_start(struct config_build *b, const struct config_section *sec, con
 		many = many || to[i].many;
 		right = is_right(b, sec, &to[i]) && right;
 	}
-	for (unsigned i = 0; i < to_cnt && right && many && listen.text != NULL; i++)
+	for (unsigned i = 0; i < to_cnt && right && many && listen.value.text != NULL; i++)
 		right = config_range_fits(b, sec, &listen, &to[i]);
 	b->ranged = many;
 	b->range_port = listen.many ? (unsigned)listen.first : 0;

@@ -40,19 +40,8 @@ static const struct unit no_units[] = { { "", 1 } };
 int
 value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(why, CONFIG_WHY_MAX, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
-int
-value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
-{
+	const size_t len = strlen(why);
 	char one[ONE_MAX];
-	size_t len = strlen(why);
 	va_list ap;
 
 	if (len >= CONFIG_WHY_MAX - ONE_MAX)
@@ -66,41 +55,43 @@ value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...)
 	return -EINVAL;
 }
 
-const char *
-value_show(const struct config_value *v, char buf[VALUE_SHOW_MAX])
+void
+config_value_show(struct config_value *v)
 {
-	size_t n = 0;
+	const int most = CONFIG_SHOWN_MAX - 7; /* quotes and dots fit */
 
-	switch (v->kind) {
-	case CONFIG_V_BOOL:
-		return v->num ? "true" : "false";
-	case CONFIG_V_INT:
-		snprintf(buf, VALUE_SHOW_MAX, "%lld", v->num);
-		return buf;
-	case CONFIG_V_TEXT:
-		buf[n++] = '"';
-		for (const char *p = v->text; *p != '\0' && n < VALUE_SHOW_MAX - 6; p++)
-			buf[n++] = (char)(isprint((unsigned char)*p) ? *p : '?');
-		snprintf(buf + n, VALUE_SHOW_MAX - n, "%s", strlen(v->text) >= VALUE_SHOW_MAX - 6 ? "...\"" : "\"");
-		return buf;
-	case CONFIG_V_LIST:
-		return "a list";
-	case CONFIG_V_MIXED:
-	case CONFIG_V_OTHER:
-	default:
-		return "something else";
-	}
+	if (v->kind == CONFIG_V_TEXT)
+		snprintf(v->shown, CONFIG_SHOWN_MAX, "\"%.*s%s", most, v->text,
+		    strlen(v->text) > (size_t)most ? "...\"" : "\"");
+	else if (v->kind == CONFIG_V_INT)
+		snprintf(v->shown, CONFIG_SHOWN_MAX, "%lld", v->num);
+	else if (v->kind == CONFIG_V_BOOL)
+		strcpy(v->shown, v->num ? "true" : "false");
+	else
+		strcpy(v->shown, v->kind == CONFIG_V_LIST ? "a list" : "something else");
+	for (char *p = v->shown; *p != '\0'; p++)
+		if (!isprint((unsigned char)*p))
+			*p = '?';
+}
+
+struct config_value
+config_value_text(const char *text)
+{
+	struct config_value v = { .kind = CONFIG_V_TEXT, .text = text };
+
+	config_value_show(&v);
+	return v;
 }
 
 static int
 bad_range(const struct config_key *key, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	char min[32], max[32], buf[VALUE_SHOW_MAX];
+	char min[32], max[32];
 
 	config_number_format(key, key->min, min, sizeof(min));
 	config_number_format(key, key->max, max, sizeof(max));
 	return value_bad(why, "must be %s%sfrom %s to %s, not %s", (key->flags & CONFIG_OR_ZERO) != 0 ? "0 or " : "",
-	    (key->flags & CONFIG_AUTO) != 0 ? "\"auto\" or " : "", min, max, value_show(v, buf));
+	    (key->flags & CONFIG_AUTO) != 0 ? "\"auto\" or " : "", min, max, v->shown);
 }
 
 /* -- numbers -- */
@@ -179,12 +170,10 @@ store_number(const struct config_key *key, void *at, uint64_t n)
 static int
 set_checked(const struct config_key *key, void *at, uint64_t n, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	char buf[VALUE_SHOW_MAX];
-
 	if ((n < key->min || n > key->max) && !(n == 0 && (key->flags & CONFIG_OR_ZERO) != 0))
 		return bad_range(key, v, why);
 	if ((key->flags & CONFIG_POW2) != 0 && (n & (n - 1)) != 0)
-		return value_bad(why, "must be a power of two, not %s", value_show(v, buf));
+		return value_bad(why, "must be a power of two, not %s", v->shown);
 	store_number(key, at, n);
 	return 0;
 }
@@ -193,7 +182,6 @@ static int
 set_number(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const struct type_ops *t = &types[key->type];
-	char buf[VALUE_SHOW_MAX];
 	uint64_t n;
 	int rc = 0;
 
@@ -210,7 +198,7 @@ set_number(const struct config_key *key, void *at, const struct config_value *v,
 	if (rc != 0)
 		return rc == -ERANGE ? bad_range(key, v, why) : VALUE_BAD_TYPE;
 	if (t->stored_factor != 1 && n % t->stored_factor != 0)
-		return value_bad(why, "must be whole seconds, not %s", value_show(v, buf));
+		return value_bad(why, "must be whole seconds, not %s", v->shown);
 	return set_checked(key, at, n / t->stored_factor, v, why);
 }
 
@@ -231,25 +219,22 @@ static int
 set_ports(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	uint64_t first, last;
-	char buf[VALUE_SHOW_MAX], text[32] = "";
 	uint16_t *range = at;
-	char *dash;
+	char text[32] = "", *dash;
 
 	if (v->kind == CONFIG_V_INT && (v->num < 0 || v->num > 65535))
 		return bad_range(key, v, why);
-	if (v->kind == CONFIG_V_INT)
-		snprintf(text, sizeof(text), "%lld", v->num);
-	else if (strlen(v->text) < sizeof(text))
-		strcpy(text, v->text);
+	if (v->kind == CONFIG_V_INT || strlen(v->text) < sizeof(text))
+		strcpy(text, v->kind == CONFIG_V_INT ? v->shown : v->text);
 	dash = strchr(text, '-');
 	if (dash != NULL)
 		*dash++ = '\0';
 	if (value_parse_uint(text, &first) != 0 || value_parse_uint(dash != NULL ? dash : text, &last) != 0)
 		return VALUE_BAD_TYPE;
 	if (last > 65535 || (first == 0 && last != 0))
-		return value_bad(why, "must have ports from 1 to 65535 (or be 0 for any), not %s", value_show(v, buf));
+		return value_bad(why, "must have ports from 1 to 65535 (or be 0 for any), not %s", v->shown);
 	if (first > last)
-		return value_bad(why, "must have the lower port first, not %s", value_show(v, buf));
+		return value_bad(why, "must have the lower port first, not %s", v->shown);
 	range[0] = (uint16_t)first;
 	range[1] = (uint16_t)last;
 	return 0;
@@ -296,21 +281,19 @@ static int
 set_words(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	unsigned bits = 0, cnt = v->kind == CONFIG_V_LIST ? v->item_cnt : 1;
-	char digits[VALUE_SHOW_MAX];
-	const char *one = v->kind == CONFIG_V_INT ? value_show(v, digits) : v->text;
+	const char *one = v->kind == CONFIG_V_INT ? v->shown : v->text;
 	const char *const *items = v->kind == CONFIG_V_LIST ? v->items : &one;
 	int rc = 0;
 
 	for (unsigned i = 0; i < cnt; i++) {
-		const struct config_value text = { .kind = CONFIG_V_TEXT, .text = items[i] };
-		char list[128] = "", buf[VALUE_SHOW_MAX];
 		const struct config_word *w = key->words;
+		char list[128] = "";
 
 		for (; w->text != NULL && strcmp(w->text, items[i]) != 0; w++)
 			str_append(list, sizeof(list), "%s\"%s\"", w != key->words ? ", " : "", w->text);
 		if (w->text == NULL)
-			rc = value_also_bad(why, "must be one of %s, not %s", list,
-			    value_show(v->kind == CONFIG_V_INT ? v : &text, buf));
+			rc = value_bad(why, "must be one of %s, not %s", list,
+			    v->kind == CONFIG_V_INT ? v->shown : config_value_text(items[i]).shown);
 		bits |= w->value;
 	}
 	if (cnt == 0)
@@ -409,7 +392,6 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 {
 	const struct type_ops *t = &types[key->type];
 	const unsigned kinds = t->kinds | ((key->flags & CONFIG_AUTO) != 0 ? BIT(TEXT) : 0);
-	char buf[VALUE_SHOW_MAX];
 	int rc = VALUE_BAD_TYPE;
 
 	why[0] = '\0';
@@ -420,8 +402,8 @@ config_value_set(const struct config_key *key, void *base, const struct config_v
 	}
 	if (rc != VALUE_BAD_TYPE)
 		return rc;
-	return value_bad(why, "must be %s%s, not %s", t->words, (key->flags & CONFIG_AUTO) != 0 ? ", or \"auto\"" : "",
-	    value_show(v, buf));
+	return value_bad(
+	    why, "must be %s%s, not %s", t->words, (key->flags & CONFIG_AUTO) != 0 ? ", or \"auto\"" : "", v->shown);
 }
 
 int

@@ -7,6 +7,7 @@
 #include "daemon/config/config_keys.h"
 
 #define CONFIG_WHY_MAX 4096 /* a list may have several reasons, one per line */
+#define CONFIG_SHOWN_MAX 72
 
 /* As written in the file. */
 struct config_value {
@@ -23,7 +24,12 @@ struct config_value {
 	const char *text;         /* TEXT */
 	const char *const *items; /* LIST, MIXED */
 	unsigned item_cnt;
+	char shown[CONFIG_SHOWN_MAX]; /* as written, short and printable, for messages */
 };
+
+struct config_value config_value_text(const char *text);
+/* Fills v->shown. */
+void config_value_show(struct config_value *v);
 
 /* Stores v at its place below base. 0, or -EINVAL (-ENOMEM) with the reasons in why and nothing stored. */
 int config_value_set(const struct config_key *, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX]);
@@ -39,15 +45,10 @@ bool config_value_equal(const struct config_key *, const void *base_a, const voi
 
 /* -- between config_value.c, with the table of types, and config_value_*.c -- */
 
-#define VALUE_SHOW_MAX 72
 #define VALUE_BAD_TYPE 1 /* of a set function: config_value_set prints the expected form */
 
-/* -EINVAL, with the reason in why. */
+/* -EINVAL, with the reason added to why, which was "" before the first. */
 int value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Adds the reason of another entry of a list. why was "" before the first. */
-int value_also_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The value as written, short and printable, for messages. */
-const char *value_show(const struct config_value *, char buf[VALUE_SHOW_MAX]);
 /* Decimal digits alone. 0, -EINVAL or -ERANGE (more than 64 bits). */
 int value_parse_uint(const char *text, uint64_t *out);
 bool value_is_name_char(char c);
@@ -65,8 +66,8 @@ int value_set_list(const struct config_key *, void *at, const struct config_valu
 void value_print_list(const struct config_key *, const void *at, FILE *);
 bool value_list_equal(const struct config_key *, const void *, const void *);
 
-/* Entries of lists, and single ones, in config_value_net.c and config_value_text.c: from a string. 0, VALUE_BAD_TYPE, or a negative
- * errno with the reason in why; then out is not used. */
+/* Entries of lists, and single ones, in config_value_net.c and config_value_text.c: from a string. 0, VALUE_BAD_TYPE, or
+ * a negative errno with the reason in why; then out is not used. */
 int value_parse_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_one_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_listen(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);

@@ -9,9 +9,12 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
 
-/* The entries of a list. It is stored as a pointer followed by the count, or as the count followed by the entries. A single
- * entry is stored alone. */
+enum entry { ADDR, PLACE, TARGET, NET, ID, EID };
+
+/* The entries of a list. It is stored as a pointer followed by the count, or as the count followed by the entries. A
+ * single entry is stored alone. */
 struct list_ops {
+	enum entry entry;
 	size_t size;
 	size_t behind;     /* offset of entries that follow their count; 0: the list is a pointer */
 	unsigned max;      /* 1: not a list, a single entry */
@@ -20,8 +23,6 @@ struct list_ops {
 	bool unique; /* duplicate entries are errors */
 	/* From a string: 0, VALUE_BAD_TYPE, or a negative errno with the reason in why. */
 	int (*parse)(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
-	const char *(*format)(const void *entry, char buf[CONFIG_TARGET_STR_MAX]);
-	bool (*equal)(const void *, const void *); /* NULL: the bytes are compared */
 };
 
 static int
@@ -29,43 +30,6 @@ parse_eid(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
 	(void)why;
 	return clc_eid_parse(v->text, out) == 0 ? 0 : VALUE_BAD_TYPE;
-}
-
-static const char *
-format_eid(const void *eid, char buf[CONFIG_TARGET_STR_MAX])
-{
-	clc_field_str(eid, buf);
-	return buf;
-}
-
-static const char *
-format_addr(const void *ss, char buf[CONFIG_TARGET_STR_MAX])
-{
-	return addr_format(ss, buf, CONFIG_TARGET_STR_MAX);
-}
-
-static const char *
-format_listen(const void *ss, char buf[CONFIG_TARGET_STR_MAX])
-{
-	return addr_format_port(ss, buf, CONFIG_TARGET_STR_MAX);
-}
-
-static bool
-host_equal(const void *a, const void *b)
-{
-	return addr_same_host(a, b);
-}
-
-static bool
-place_equal(const void *a, const void *b)
-{
-	return addr_same_place(a, b);
-}
-
-static const char *
-format_target(const void *target, char buf[CONFIG_TARGET_STR_MAX])
-{
-	return config_target_str(target, buf);
 }
 
 /* Where names are looked up again, their addresses are not settings. */
@@ -96,42 +60,56 @@ format_net(const void *at, char buf[CONFIG_TARGET_STR_MAX])
 }
 
 static const char *
-format_user(const void *id, char buf[CONFIG_TARGET_STR_MAX])
+format_entry(enum entry type, const void *at, char buf[CONFIG_TARGET_STR_MAX])
 {
-	(void)buf;
-	return ((const struct config_id *)id)->name;
+	switch (type) {
+	case ADDR:
+		return addr_format(at, buf, CONFIG_TARGET_STR_MAX);
+	case PLACE:
+		return addr_format_port(at, buf, CONFIG_TARGET_STR_MAX);
+	case TARGET:
+		return config_target_str(at, buf);
+	case NET:
+		return format_net(at, buf);
+	case EID:
+		clc_field_str(at, buf);
+		return buf;
+	case ID:
+	default:
+		return ((const struct config_id *)at)->name;
+	}
 }
 
 /* An empty list would allow everybody in struct config_service; an operator who writes [] means the opposite. */
 #define NOT_EMPTY "is empty: leave it out to allow everybody"
 
 static const struct list_ops lists[] = {
-	[CONFIG_T_TARGET] = { sizeof(struct config_target), 0, CONFIG_TARGETS_MAX, "is empty",
-	    "\"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\"", true, value_parse_target,
-	    format_target, target_equal },
-	[CONFIG_T_NETS] = { sizeof(struct config_net), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "address", false,
-	    value_parse_net, format_net, NULL },
-	[CONFIG_T_USERS] = { sizeof(struct config_id), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "user", false, value_parse_user,
-	    format_user, NULL },
-	[CONFIG_T_ADDRS] = { sizeof(struct sockaddr_storage), offsetof(struct siw_addrs, at), SIW_MORE_ADDRS_MAX, NULL,
-	    "address", true, value_parse_addr, format_addr, host_equal },
-	[CONFIG_T_EIDS] = { sizeof(struct clc_eid), sizeof(uint8_t), CLC_MAX_EIDS, NULL,
-	    "UEID: 1 to 32 of A-Z, 0-9, '.' and '-', a letter or digit first, no two dots together", true, parse_eid,
-	    format_eid, NULL },
-	[CONFIG_T_ADDR] = { sizeof(struct sockaddr_storage), 0, 1, NULL, NULL, false, value_parse_one_addr, format_addr,
-	    place_equal },
-	[CONFIG_T_LISTEN] = { sizeof(struct sockaddr_storage), 0, 1, NULL, NULL, false, value_parse_listen,
-	    format_listen, place_equal },
-	[CONFIG_T_USER] = { sizeof(struct config_id), 0, 1, NULL, NULL, false, value_parse_user, format_user, NULL },
-	[CONFIG_T_GROUP] = { sizeof(struct config_id), 0, 1, NULL, NULL, false, value_parse_user, format_user, NULL },
+	[CONFIG_T_TARGET] = { TARGET, sizeof(struct config_target), 0, CONFIG_TARGETS_MAX, "is empty",
+	    "\"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\"", true, value_parse_target },
+	[CONFIG_T_NETS] = { NET, sizeof(struct config_net), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "address", false,
+	    value_parse_net },
+	[CONFIG_T_USERS] = { ID, sizeof(struct config_id), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "user", false,
+	    value_parse_user },
+	[CONFIG_T_ADDRS] = { ADDR, sizeof(struct sockaddr_storage), offsetof(struct siw_addrs, at), SIW_MORE_ADDRS_MAX,
+	    NULL, "address", true, value_parse_addr },
+	[CONFIG_T_EIDS] = { EID, sizeof(struct clc_eid), sizeof(uint8_t), CLC_MAX_EIDS, NULL,
+	    "UEID: 1 to 32 of A-Z, 0-9, '.' and '-', a letter or digit first, no two dots together", true, parse_eid },
+	[CONFIG_T_ADDR] = { ADDR, sizeof(struct sockaddr_storage), 0, 1, NULL, NULL, false, value_parse_one_addr },
+	[CONFIG_T_LISTEN] = { PLACE, sizeof(struct sockaddr_storage), 0, 1, NULL, NULL, false, value_parse_listen },
+	[CONFIG_T_USER] = { ID, sizeof(struct config_id), 0, 1, NULL, NULL, false, value_parse_user },
+	[CONFIG_T_GROUP] = { ID, sizeof(struct config_id), 0, 1, NULL, NULL, false, value_parse_user },
 };
 
 _Static_assert(CLC_EID_LEN == 32, "the words about a UEID");
 
 static bool
-equal(const struct list_ops *o, const char *a, const char *b)
+equal(const struct list_ops *o, const void *a, const void *b)
 {
-	return o->equal != NULL ? o->equal(a, b) : memcmp(a, b, o->size) == 0;
+	if (o->entry == TARGET)
+		return target_equal(a, b);
+	if (o->entry == ADDR || o->entry == PLACE)
+		return addr_same_place(a, b);
+	return memcmp(a, b, o->size) == 0;
 }
 
 /* The entries, and their number. */
@@ -174,29 +152,15 @@ store(const struct config_key *key, char *at, char *all, unsigned cnt)
 	free(all);
 }
 
-/* An entry, after those from `all` on. 0, VALUE_BAD_TYPE, or a negative errno with the reason in why. */
-static int
-parse_entry(
-    const struct list_ops *o, const struct config_value *v, const char *all, char *out, char why[CONFIG_WHY_MAX])
-{
-	char buf[VALUE_SHOW_MAX];
-	int rc = o->parse(v, out, why);
-
-	for (const char *one = all; rc == 0 && o->unique && one < out; one += o->size)
-		if (equal(o, one, out))
-			rc = value_bad(why, "has %s twice", value_show(v, buf));
-	return rc;
-}
-
 int
 value_set_list(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const struct list_ops *o = &lists[key->type];
 	const bool alone = v->kind == CONFIG_V_TEXT || v->kind == CONFIG_V_INT; /* a single entry without a list */
+	const char *text = v->kind == CONFIG_V_INT ? v->shown : v->text;
 	const unsigned cnt = alone ? 1 : v->item_cnt;
-	char buf[VALUE_SHOW_MAX], digits[VALUE_SHOW_MAX], reason[CONFIG_WHY_MAX], *all;
-	const char *text = v->kind == CONFIG_V_INT ? value_show(v, digits) : v->text;
 	int rc = 0;
+	char *all;
 
 	if (cnt == 0 && o->empty != NULL)
 		return value_bad(why, "%s", o->empty);
@@ -208,13 +172,15 @@ value_set_list(const struct config_key *key, void *at, const struct config_value
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < cnt; i++) {
-		const struct config_value item = { .kind = CONFIG_V_TEXT, .text = alone ? text : v->items[i] };
-		int one = parse_entry(o, &item, all, all + i * o->size, reason);
+		const struct config_value item = config_value_text(alone ? text : v->items[i]);
+		char *out = all + i * o->size;
+		int one = o->parse(&item, out, why);
 
 		if (one == VALUE_BAD_TYPE && !alone)
-			one = value_bad(reason, "has %s, which is no %s", value_show(&item, buf), o->noun);
-		if (one < 0)
-			(void)value_also_bad(why, "%s", reason);
+			one = value_bad(why, "has %s, which is no %s", item.shown, o->noun);
+		for (const char *before = all; one == 0 && o->unique && before < out; before += o->size)
+			if (equal(o, before, out))
+				one = value_bad(why, "has %s twice", item.shown);
 		if (one != 0)
 			rc = one;
 	}
@@ -238,7 +204,7 @@ value_print_list(const struct config_key *key, const void *at, FILE *out)
 
 	fputs(alone ? "" : "[ ", out);
 	for (unsigned i = 0; i < cnt; i++)
-		fprintf(out, "%s\"%s\"", i > 0 ? ", " : "", o->format(all + i * o->size, buf));
+		fprintf(out, "%s\"%s\"", i > 0 ? ", " : "", format_entry(o->entry, all + i * o->size, buf));
 	fputs(alone ? "" : cnt > 0 ? " ]" : "]", out);
 }
 

@@ -11,18 +11,15 @@
 static int
 set_unix(const struct config_value *v, struct sockaddr_storage *out, char why[CONFIG_WHY_MAX])
 {
-	char buf[VALUE_SHOW_MAX];
 	int rc = addr_parse_unix(v->text, out);
 
 	if (rc == -EPERM)
-		return value_bad(
-		    why, "must be a path, not %s: abstract sockets have no owner and no mode", value_show(v, buf));
+		return value_bad(why, "must be a path, not %s: abstract sockets have no owner and no mode", v->shown);
 	if (rc == -ENAMETOOLONG)
 		return value_bad(why, "has a path longer than %zu bytes, the most that a socket's may have: %s",
-		    sizeof(((struct sockaddr_un *)0)->sun_path) - 1, value_show(v, buf));
+		    sizeof(((struct sockaddr_un *)0)->sun_path) - 1, v->shown);
 	if (rc != 0)
-		return value_bad(
-		    why, "must have an absolute path without blanks and quotes, not %s", value_show(v, buf));
+		return value_bad(why, "must have an absolute path without blanks and quotes, not %s", v->shown);
 	return 0;
 }
 
@@ -70,8 +67,7 @@ bad_interface(const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	const char *name = strchr(v->text, '%');
 	size_t len = name != NULL ? strcspn(name + 1, "]") : 0;
-	char text[CONFIG_HOST_MAX], buf[VALUE_SHOW_MAX], shown[VALUE_SHOW_MAX];
-	const struct config_value interface = { .kind = CONFIG_V_TEXT, .text = text };
+	char text[CONFIG_HOST_MAX];
 	struct sockaddr_storage ss;
 
 	if (len == 0 || strlen(v->text) >= sizeof(text))
@@ -82,23 +78,21 @@ bad_interface(const struct config_value *v, char why[CONFIG_WHY_MAX])
 	snprintf(text, sizeof(text), "%.*s", (int)len, name + 1);
 	if (has_interface(text))
 		return VALUE_BAD_TYPE;
-	return value_bad(
-	    why, "has %s, but there is no interface %s here", value_show(v, buf), value_show(&interface, shown));
+	return value_bad(why, "has %s, but there is no interface %s here", v->shown, config_value_text(text).shown);
 }
 
 /* Neither an address with a port nor a path. */
 static int
 bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
-	char host[CONFIG_HOST_MAX], buf[VALUE_SHOW_MAX];
+	char host[CONFIG_HOST_MAX];
 	uint16_t port;
 
 	if (is_bad_port(v->text))
-		return value_bad(why, "must have a port from 1 to 65535, not %s", value_show(v, buf));
+		return value_bad(why, "must have a port from 1 to 65535, not %s", v->shown);
 	if (addr_split(v->text, host, sizeof(host), &port) != 0 || !is_host_name(host))
 		return bad_interface(v, why);
-	return value_bad(
-	    why, "must be an IP address and a port, names are only for \"to\", not %s", value_show(v, buf));
+	return value_bad(why, "must be an IP address and a port, names are only for \"to\", not %s", v->shown);
 }
 
 int
@@ -118,11 +112,9 @@ value_parse_one_addr(const struct config_value *v, void *out, char why[CONFIG_WH
 int
 value_parse_addr(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
-	char buf[VALUE_SHOW_MAX];
 	int rc = value_parse_one_addr(v, out, why);
 
-	return rc == 0 && addr_is_any(out) ? value_bad(why, "has %s: a wildcard is not an address", value_show(v, buf))
-	                                   : rc;
+	return rc == 0 && addr_is_any(out) ? value_bad(why, "has %s: a wildcard is not an address", v->shown) : rc;
 }
 
 #define SRV_PREFIX "srv:"
@@ -162,7 +154,7 @@ value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_M
 {
 	struct config_target *out = at;
 	struct sockaddr_storage ss;
-	char host[CONFIG_HOST_MAX], buf[VALUE_SHOW_MAX];
+	char host[CONFIG_HOST_MAX];
 	uint16_t port;
 
 	if (strncmp(v->text, SRV_PREFIX, strlen(SRV_PREFIX)) == 0)
@@ -173,7 +165,7 @@ value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_M
 		return rc == 0 ? set_one(out, &ss, why) : rc;
 	}
 	if (is_bad_port(v->text))
-		return value_bad(why, "must have a port from 1 to 65535, not %s", value_show(v, buf));
+		return value_bad(why, "must have a port from 1 to 65535, not %s", v->shown);
 	if (addr_split(v->text, host, sizeof(host), &port) != 0)
 		return VALUE_BAD_TYPE;
 	if (addr_parse(host, &ss) != 0) {
@@ -193,7 +185,7 @@ value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_M
 int
 value_parse_net(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {
-	char host[ADDR_STR_MAX], buf[VALUE_SHOW_MAX];
+	char host[ADDR_STR_MAX];
 	size_t len = strcspn(v->text, "/");
 	struct sockaddr_storage ss;
 	struct config_net net;
@@ -207,14 +199,14 @@ value_parse_net(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX
 	prefix = 128 - base;
 	/* ::ffff:10.0.0.0/104 would be ambiguous */
 	if (base != 0 && strchr(host, ':') != NULL)
-		return value_bad(why, "has %s: write it as an IPv4 address", value_show(v, buf));
+		return value_bad(why, "has %s: write it as an IPv4 address", v->shown);
 	if (v->text[len] == '/' && (value_parse_uint(v->text + len + 1, &prefix) != 0 || prefix > 128 - base))
-		return value_bad(why, "has %s, whose prefix is not 0..%u", value_show(v, buf), 128 - base);
+		return value_bad(why, "has %s, whose prefix is not 0..%u", v->shown, 128 - base);
 	addr_to_v6(&ss, net.addr);
 	net.prefix_len = (uint8_t)(base + prefix);
 	for (unsigned bit = net.prefix_len; bit < 128; bit++)
 		if ((net.addr[bit / 8] & 0x80 >> bit % 8) != 0)
-			return value_bad(why, "has %s, which has address bits behind its prefix", value_show(v, buf));
+			return value_bad(why, "has %s, which has address bits behind its prefix", v->shown);
 	memcpy(out, &net, sizeof(net));
 	return 0;
 }

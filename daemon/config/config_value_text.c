@@ -61,11 +61,10 @@ int
 value_set_pattern(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	size_t len = strlen(v->text);
-	char buf[VALUE_SHOW_MAX];
 
 	/* This excludes files of editors and package managers beside it. */
 	if (len < 5 || strcmp(v->text + len - 5, ".conf") != 0)
-		return value_bad(why, "must end in \".conf\", like \"conf.d/*.conf\", not %s", value_show(v, buf));
+		return value_bad(why, "must end in \".conf\", like \"conf.d/*.conf\", not %s", v->shown);
 	return set_file(key, at, v, why);
 }
 
