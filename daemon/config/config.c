@@ -196,13 +196,12 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 static unsigned
 count_entries(const struct config *cfg, enum config_place place)
 {
-	enum config_kind kind = place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
 	unsigned cnt = 0;
 
 	if (place == CONFIG_AT_DEVICE)
 		return cfg->device_cnt;
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
-		cnt += cfg->services[i].kind == kind;
+		cnt += config_service_place(cfg->services[i].kind) == place;
 	return cnt;
 }
 

@@ -42,6 +42,7 @@ enum config_kind {
 	CONFIG_INGRESS, /* plain TCP or a UNIX socket in, SMC-R out to `to` */
 	CONFIG_EGRESS,  /* SMC-R in, plain TCP or a UNIX socket out to `to` */
 };
+extern const char *const config_kind_words[];
 
 /* Where an entry is in the files, for config_advise. Not a setting, so it is not compared. */
 struct config_source {

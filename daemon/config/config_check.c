@@ -5,8 +5,6 @@
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
-static const char *const kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
-
 /* Would the kernel refuse the second bind, or would the second take connections from the first? A wildcard IPv6 socket
  * counts as dual-stack, so [::] overlaps IPv4 addresses as well. */
 static bool
@@ -64,28 +62,33 @@ check_unix(struct config_build *b, const struct config_service *svc, const confi
 			    k->name);
 }
 
-/* As in a canonical form, which has each setting. base: a new struct of the place; fresh: one of that type, zeroed. */
+/* Is the setting written, with another value than the default, which a canonical form has? base: the struct of the place. */
 static bool
-is_default(enum config_place place, const char *name, const void *base, void *fresh)
+is_chosen(enum config_place place, const config_setting_t *src, const char *name, const void *base)
 {
 	const struct config_key *key = config_key_find(place, name);
+	union {
+		struct config cfg;
+		struct config_service svc;
+		struct config_device dev;
+	} fresh;
 
-	return config_value_set_default(key, fresh) == 0 && config_value_equal(key, base, fresh);
+	memset(&fresh, 0, sizeof(fresh));
+	return config_member(src, name) != NULL &&
+	    (config_value_set_default(key, &fresh) != 0 || !config_value_equal(key, base, &fresh));
 }
 
 /* The limit of the engine is lower. */
 static void
 check_max_connections(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
 {
-	const enum config_place place = svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
 	const uint32_t max = b->cfg->smcr.conns_max;
-	struct config_service fresh = { 0 };
 
-	if (max != 0 && svc->max_connections > max && config_member(src, "max_connections") != NULL &&
-	    !is_default(place, "max_connections", svc, &fresh))
+	if (max != 0 && svc->max_connections > max &&
+	    is_chosen(config_service_place(svc->kind), src, "max_connections", svc))
 		config_warning(b, config_line(src, "max_connections"),
-		    "%s.max_connections %u will not be reached: smcr.max_connections is %u", kind_words[svc->kind],
-		    svc->max_connections, max);
+		    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
+		    config_kind_words[svc->kind], svc->max_connections, max);
 }
 
 static void
@@ -93,7 +96,7 @@ check_service(struct config_build *b, unsigned i)
 {
 	const struct config_service *svc = &b->cfg->services[i], *others = b->cfg->services;
 	const config_setting_t *src = b->service_src[i];
-	const char *kind = kind_words[svc->kind];
+	const char *kind = config_kind_words[svc->kind];
 	char mine[ADDR_STR_MAX], other[ADDR_STR_MAX], where[CONFIG_THERE_MAX];
 	unsigned j = 0;
 
@@ -177,12 +180,11 @@ check_sctp(struct config_build *b, unsigned i)
 	static const char *const settings[] = { "addresses", "sctp_stack", "sctp_udp", "sctp_profile" };
 	const struct config_device *dev = &b->cfg->devices[i];
 	const config_setting_t *src = b->device_src[i];
-	struct config_device fresh = { 0 };
 
 	if (dev->type != CONFIG_DEVICE_SIW)
 		return;
 	for (unsigned k = 0; k < sizeof(settings) / sizeof(settings[0]) && dev->siw.transport != SIW_SCTP; k++)
-		if (config_member(src, settings[k]) != NULL && !is_default(CONFIG_AT_SIW, settings[k], dev, &fresh))
+		if (is_chosen(CONFIG_AT_SIW, src, settings[k], dev))
 			config_warning(b, config_line(src, settings[k]),
 			    "devices.%s has no effect: devices.transport is tcp", settings[k]);
 	if (dev->siw.transport != SIW_SCTP)
@@ -320,7 +322,6 @@ check_metrics(struct config_build *b, const config_setting_t *src)
 {
 	const struct sockaddr_storage *at = &b->cfg->metrics.listen;
 	unsigned line = config_line(src, "listen");
-	struct config fresh = { 0 };
 
 	check_path(b, "metrics", line, at);
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
@@ -332,8 +333,7 @@ check_metrics(struct config_build *b, const config_setting_t *src)
 	if (at->ss_family != 0 || config_member(src, "listen") != NULL)
 		return;
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & CONFIG_AT_METRICS) != 0 && config_member(src, k->name) != NULL &&
-		    !is_default(CONFIG_AT_METRICS, k->name, b->cfg, &fresh))
+		if ((k->where & CONFIG_AT_METRICS) != 0 && is_chosen(CONFIG_AT_METRICS, src, k->name, b->cfg))
 			config_warning(b, config_line(src, ""), "metrics has no effect without metrics.listen");
 }
 

@@ -214,6 +214,8 @@ BEHIND(struct config, mpa_clients_cnt, mpa_clients, struct config_net *);
 BEHIND(struct config, metrics.allow_cnt, metrics.allow, struct config_net *);
 BEHIND(struct config, mpa_peers_cnt, mpa_peers, struct config_net *);
 
+const char *const config_kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
+
 const struct config_section config_sections[] = {
 	{ "", "", CONFIG_AT_TOP, 0 },
 	{ "control", "control.", CONFIG_AT_CONTROL, 0 },
@@ -247,6 +249,12 @@ enum config_place
 config_device_place(unsigned type)
 {
 	return type == CONFIG_DEVICE_VERBS ? CONFIG_AT_VERBS : CONFIG_AT_SIW;
+}
+
+enum config_place
+config_service_place(unsigned kind)
+{
+	return kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
 }
 
 const struct config_section *

@@ -13,12 +13,6 @@
 	(CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_METRICS | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | \
 	    CONFIG_AT_SMCR)
 
-static enum config_place
-place_of(const struct config_service *svc)
-{
-	return svc->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS;
-}
-
 /* Counts the settings of these places that differ, and writes their names to text (may be NULL). */
 static unsigned
 differing(unsigned places, const void *a, const void *b, FILE *text)
@@ -47,7 +41,7 @@ config_find_service(const struct config *cfg, const char *name)
 bool
 config_service_equal(const struct config_service *a, const struct config_service *b)
 {
-	return a->kind == b->kind && differing(place_of(a), a, b, NULL) == 0;
+	return a->kind == b->kind && differing(config_service_place(a->kind), a, b, NULL) == 0;
 }
 
 /* The entry of the same type and address, interface or card. */
@@ -119,7 +113,7 @@ config_plan(const struct config *old, const struct config *next, struct config_p
 		} else if (!config_service_equal(was, is)) {
 			plan->changed++;
 			fprintf(text, "service %s changed: ", is->name);
-			differing(place_of(is), was, is, text);
+			differing(config_service_place(is->kind), was, is, text);
 			fputc('\n', text);
 		}
 	}

@@ -28,14 +28,13 @@ static void
 print_list(const struct config *cfg, const struct config_section *sec, FILE *out)
 {
 	bool devices = sec->place == CONFIG_AT_DEVICE;
-	enum config_kind kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
 	const char *sep = "";
 
 	if (devices && cfg->devices_default)
 		fputs("\n# The file names no devices; these are the default ones.", out);
 	fprintf(out, "\n%s = (", sec->name);
 	for (unsigned i = 0; i < (devices ? cfg->device_cnt : cfg->service_cnt); i++) {
-		if (!devices && cfg->services[i].kind != kind)
+		if (!devices && config_service_place(cfg->services[i].kind) != sec->place)
 			continue;
 		fprintf(out, "%s\n\t{\n", sep);
 		if (devices)

@@ -9,7 +9,7 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
 
-enum entry { ADDR, PLACE, TARGET, NET, ID, EID };
+enum entry { ADDR, PLACE, TARGET, NET, ID, EID }; /* PLACE: an address and port, or a path */
 
 /* The entries of a list. It is stored as a pointer followed by the count, or as the count followed by the entries. A
  * single entry is stored alone. */

@@ -85,7 +85,6 @@ BOUNDS(write_sizes, histogram_sizes)
 
 /* -- words -- */
 
-const char *const report_kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_EGRESS] = "egress" };
 const char *const report_gid_type_words[] = {
 	[RNIC_GID_NONE] = "", [RNIC_GID_IB] = "ib", [RNIC_GID_ROCE_V1] = "roce_v1", [RNIC_GID_ROCE_V2] = "roce_v2" };
 static const char *const conn_role_words[] = { [CONFIG_INGRESS] = "client", [CONFIG_EGRESS] = "server" };
@@ -152,7 +151,7 @@ static FIELDS(worker_fields,
 
 static FIELDS(service_fields,
 	F(report_service, name, "name", "as configured"),
-	WORD(report_service, kind, "kind", report_kind_words, "`ingress` (TCP in, SMC-R out) or `egress` (SMC-R in, TCP out)"),
+	WORD(report_service, kind, "kind", config_kind_words, "`ingress` (TCP in, SMC-R out) or `egress` (SMC-R in, TCP out)"),
 	TEXT(report_service, listen, "listen", address, "where it listens; `unix:/path` for a UNIX socket"),
 	F(report_service, to, "to", "where it connects to, as configured; several targets separated by `, `, up to 511 characters, then `...`"),
 	F(report_service, waiting, "waiting", "what keeps it from connecting anywhere: `waiting for the name X: NXDOMAIN, ...`; \"\" when it has an address"),
@@ -274,7 +273,7 @@ static const struct field counter_fields[] = {
 
 static FIELDS(figures_fields,
 	F(report_figures, name, "name", "as in `status`"),
-	WORD(report_figures, kind, "kind", report_kind_words, "as in `status`"),
+	WORD(report_figures, kind, "kind", config_kind_words, "as in `status`"),
 	OBJECT(report_figures, stats.modes, "modes", mode_fields, "its connections now, by mode"),
 	F(report_figures, stats.bytes[WAY_FROM_APP], "bytes_from_app", "bytes from its programs, those of connections that go on included"),
 	F(report_figures, stats.bytes[WAY_TO_APP], "bytes_to_app", "the same to its programs"),
@@ -301,7 +300,7 @@ static FIELDS(connection_fields,
 	F(report_connection, s.id, "id", "of the proxied connection; no other worker has the same"),
 	F(report_connection, worker, "worker", "its worker"),
 	F(report_connection, s.service, "service", "its service"),
-	WORD(report_connection, s.kind, "kind", report_kind_words, "`ingress` or `egress`"),
+	WORD(report_connection, s.kind, "kind", config_kind_words, "`ingress` or `egress`"),
 	WORD(report_connection, s.kind, "role", conn_role_words, "our SMC role: `client` (ingress) or `server` (egress)"),
 	WORD(report_connection, s.mode, "mode", control_mode_words, "`smcr`, `tcp` or `setup`"),
 	F(report_connection, s.state, "state", "of the proxied connection, in words"),

@@ -250,7 +250,6 @@ struct report_table {
 extern const struct report_table report_tables[REPORT_KIND_CNT];
 /* The members of "data", by command; NULL: none. */
 extern const struct field *const report_data[CONTROL_COMMAND_CNT];
-extern const char *const report_kind_words[];     /* ingress, egress */
 extern const char *const report_gid_type_words[]; /* by enum rnic_gid_type */
 extern const char *const report_device_stats[];   /* names, in order; ends with NULL */
 /* Members of several kinds of objects. */

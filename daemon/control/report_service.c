@@ -123,8 +123,7 @@ step_setting(struct report *r)
 	if (k->name == NULL || !find_service(r, &one))
 		return REPORT_OVER;
 	r->pos++;
-	if ((k->where & (one.cfg->kind == CONFIG_INGRESS ? CONFIG_AT_INGRESS : CONFIG_AT_EGRESS)) == 0 ||
-	    !config_key_fits(k, one.cfg->listen.ss_family))
+	if ((k->where & config_service_place(one.cfg->kind)) == 0 || !config_key_fits(k, one.cfg->listen.ss_family))
 		return REPORT_PASSED;
 	FILE *f = open_memstream(&text, &len);
 	if (f == NULL)

@@ -197,7 +197,7 @@ service_row(const struct page *p, const void *row)
 	cell_number(p, "bad", i->resets);
 	cell_bytes(p, f->bytes[WAY_FROM_APP]);
 	cell_bytes(p, f->bytes[WAY_TO_APP]);
-	cell_text(p, "", report_kind_words[s->kind]);
+	cell_text(p, "", config_kind_words[s->kind]);
 	cell_text(p, "", listen);
 	cell_text(p, "", s->to);
 }

@@ -13,12 +13,6 @@
 #include "daemon/names/resolver.h"
 #include "daemon/net/net.h"
 
-static const char *
-kind_word(const struct config_service *svc)
-{
-	return svc->kind == CONFIG_INGRESS ? "ingress" : "egress";
-}
-
 /* About the main file as a whole. */
 #define WHOLE ((struct config_source){ 0 })
 
@@ -32,7 +26,8 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 	if (!addr_is_exposed(&svc->listen) || svc->allow_cnt > 0)
 		return;
 	config_advise(cfg, svc->src, out, "%s \"%s\" has no allow list: any client that reaches %s can connect to %s",
-	    kind_word(svc), svc->name, addr_format_port(&svc->listen, listen, sizeof(listen)), config_to_str(svc, to));
+	    config_kind_words[svc->kind], svc->name, addr_format_port(&svc->listen, listen, sizeof(listen)),
+	    config_to_str(svc, to));
 }
 
 /* The kernel knows which addresses are local, including those that no interface has (127.0.0.2). The port is left out: a running daemon
@@ -48,8 +43,8 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 	addr_set_port(&ss, 0);
 	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) != 0)
-		config_advise(cfg, svc->src, out, "%s \"%s\" cannot listen on %s now: %s", kind_word(svc), svc->name,
-		    addr_format(&ss, text, sizeof(text)), strerror(errno));
+		config_advise(cfg, svc->src, out, "%s \"%s\" cannot listen on %s now: %s", config_kind_words[svc->kind],
+		    svc->name, addr_format(&ss, text, sizeof(text)), strerror(errno));
 	if (fd >= 0)
 		close(fd);
 }
@@ -71,7 +66,7 @@ preflight_look_at_names(const struct config *cfg, FILE *out)
 			config_advise(cfg, svc->src, out,
 			    "names, like %s of %s \"%s\", are looked up at start and at a reload only: "
 			    "this smcrd was built without c-ares",
-			    config_target_str(&svc->to[k], to), kind_word(svc), svc->name);
+			    config_target_str(&svc->to[k], to), config_kind_words[svc->kind], svc->name);
 			return;
 		}
 	}
@@ -167,7 +162,7 @@ look_at_records(const struct config *cfg, unsigned wait_ms, struct records *reco
 		if (records->at[i].answer.why != NULL)
 			config_advise(cfg, records->at[i].svc->src, out,
 			    "%s \"%s\": cannot resolve %s now: %s; it waits until the name is there",
-			    kind_word(records->at[i].svc), records->at[i].svc->name,
+			    config_kind_words[records->at[i].svc->kind], records->at[i].svc->name,
 			    config_target_str(records->at[i].to, to), records->at[i].answer.why);
 	if (records->too_many)
 		config_advise(cfg, WHOLE, out, "not all SRV records were looked up: they are too many");
