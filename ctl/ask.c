@@ -36,7 +36,7 @@ explain_connect(const char *path, int error)
 }
 
 void
-ask_set_timeout(struct ask *a, unsigned timeout_ms)
+ask_set_timeout(struct ask *a, int64_t timeout_ms)
 {
 	struct timeval tv = { .tv_sec = timeout_ms / 1000, .tv_usec = (suseconds_t)(timeout_ms % 1000) * 1000 };
 
@@ -47,7 +47,7 @@ ask_set_timeout(struct ask *a, unsigned timeout_ms)
 int
 ask_open(struct ask *a, const struct options *o, bool quiet)
 {
-	const unsigned check_ms = o->command == CONTROL_CHECK ? o->timeout_ms : 0;
+	const int64_t check_ms = o->command == CONTROL_CHECK ? o->timeout_ms : 0;
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	int rc = 0;
 
@@ -99,7 +99,7 @@ send_all(int fd, const char *p, size_t len)
 }
 
 int
-ask_send(struct ask *a, const struct options *o, const char *peer)
+ask_begin(struct ask *a, const struct options *o, const char *peer)
 {
 	char *request = options_request(o, peer);
 	int rc;
@@ -108,28 +108,20 @@ ask_send(struct ask *a, const struct options *o, const char *peer)
 		fprintf(stderr, "smcrctl: out of memory\n");
 		return -ENOMEM;
 	}
-	rc = send_all(a->fd, request, strlen(request));
-	if (rc == 0)
-		rc = send_all(a->fd, "\n", 1);
+	rc = ask_open(a, o, false);
+	if (rc == 0) {
+		rc = send_all(a->fd, request, strlen(request));
+		if (rc == 0)
+			rc = send_all(a->fd, "\n", 1);
+		/* Refused: the daemon's reason can still be read. */
+		if (rc == -EPIPE || rc == -ECONNRESET)
+			rc = 0;
+		if (rc != 0) {
+			fprintf(stderr, "smcrctl: cannot send to %s: %s\n", a->path, strerror(-rc));
+			ask_close(a);
+		}
+	}
 	free(request);
-	/* Refused: the daemon's reason can still be read. */
-	if (rc == -EPIPE || rc == -ECONNRESET)
-		rc = 0;
-	if (rc != 0)
-		fprintf(stderr, "smcrctl: cannot send to %s: %s\n", a->path, strerror(-rc));
-	return rc;
-}
-
-int
-ask_begin(struct ask *a, const struct options *o, const char *peer)
-{
-	int rc = ask_open(a, o, false);
-
-	if (rc != 0)
-		return rc;
-	rc = ask_send(a, o, peer);
-	if (rc != 0)
-		ask_close(a);
 	return rc;
 }
 

@@ -20,11 +20,8 @@ struct ask {
 int ask_open(struct ask *, const struct options *o, bool quiet);
 void ask_close(struct ask *);
 /* 0: for ever. */
-void ask_set_timeout(struct ask *, unsigned timeout_ms);
-
-/* Sends the request of o; peer is for `check`. 0, or negative with one line of error. */
-int ask_send(struct ask *, const struct options *o, const char *peer);
-/* Both; the connection is closed on an error. */
+void ask_set_timeout(struct ask *, int64_t timeout_ms);
+/* Opens it and sends the request of o; peer is for `check`. 0, or negative with one line of error, not open. */
 int ask_begin(struct ask *, const struct options *o, const char *peer);
 /* The next line without its end, valid until the next call; NULL with one line of error. */
 const char *ask_line(struct ask *);

@@ -1,11 +1,12 @@
 /* Differences of counters; see delta.h. */
 #include "ctl/delta.h"
 
+#include "ctl/show.h"
+
 int64_t
 delta_of(const json_t *before, const json_t *after, const char *key)
 {
-	json_int_t a = json_integer_value(json_object_get(before, key)),
-	           b = json_integer_value(json_object_get(after, key));
+	int64_t a = get_int(before, key), b = get_int(after, key);
 
 	return b >= a && a >= 0 ? b - a : b > 0 ? b : 0;
 }
@@ -57,8 +58,7 @@ delta_make(const json_t *before, json_t *after)
 	static const char *const lists[] = { "fallback_reasons_local", "fallback_reasons_peer" };
 	const json_t *a = json_object_get(before, "data"), *b = json_object_get(after, "data");
 	json_t *root = json_copy(after), *data = json_object();
-	json_int_t ms = json_integer_value(json_object_get(after, "time_ms")) -
-	    json_integer_value(json_object_get(before, "time_ms"));
+	json_int_t ms = get_int(after, "time_ms") - get_int(before, "time_ms");
 
 	json_object_set_new(data, "interval_ms", json_integer(ms > 0 ? ms : 1));
 	json_object_set_new(data, "counters", counters(json_object_get(a, "counters"), json_object_get(b, "counters")));

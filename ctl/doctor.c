@@ -24,9 +24,7 @@ take_answer(struct ask *a, bool quiet, bool *read_only)
 	const json_t *error = json_object_get(root, "error");
 	const char *text = get_string(error, "text");
 
-	if (json_is_object(data)) {
-		json_incref(data);
-	} else {
+	if (!json_is_object(data)) {
 		data = NULL;
 		if (read_only != NULL && strcmp(get_string(error, "code"), "read-only") == 0)
 			*read_only = true;
@@ -34,6 +32,7 @@ take_answer(struct ask *a, bool quiet, bool *read_only)
 			fprintf(stderr, "smcrctl: smcrd says: %s\n",
 			    text[0] != '\0' ? text : "nothing that can be understood");
 	}
+	json_incref(data);
 	json_decref(root);
 	return data;
 }
@@ -184,8 +183,8 @@ doctor_run(const struct options *o)
 	add_fact(o, facts, CONTROL_GROUPS);
 	add_fact(o, facts, CONTROL_LINKS);
 
-	json_t *findings = doctor_findings(facts);
-	enum doctor_level verdict = doctor_verdict(findings);
+	enum doctor_level verdict;
+	json_t *findings = doctor_findings(facts, &verdict);
 	clock_gettime(CLOCK_REALTIME, &now);
 	json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:{s:s, s:o, s:O}}", "schema", SCHEMA, "command", "doctor",
 	    "time_ms", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, "error", "data", "verdict",

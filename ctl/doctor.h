@@ -15,8 +15,7 @@ enum doctor_level { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_PROBLEM };
  *   checks       an array of `check`, one for each address, with "services", all with that address, and "service", the first
  *   left_out     the number of addresses that were not checked, as there are too many
  *   read_only    the socket refuses checks */
-json_t *doctor_findings(const json_t *facts);
-enum doctor_level doctor_verdict(const json_t *findings);
+json_t *doctor_findings(const json_t *facts, enum doctor_level *verdict);
 extern const char *const doctor_level_words[];
 
 /* Asks, and prints findings or JSON. The exit status: the verdict, 2 also without an answer of the daemon. */

@@ -23,7 +23,7 @@ const char *const doctor_level_words[] = {
 struct doctor {
 	json_t *findings;
 	const char *area;
-	enum doctor_level worst; /* of this area */
+	enum doctor_level worst, verdict; /* of this area, of all so far */
 };
 
 /* A finding, when there is something to say of an object: the text of a template (template.h), and what to do. */
@@ -48,6 +48,8 @@ doctor_rules_find(struct doctor *d, const json_t *o, enum doctor_level level, co
 	if (what != NULL && what[0] != '\0') {
 		if (level > d->worst)
 			d->worst = level;
+		if (level > d->verdict)
+			d->verdict = level;
 		json_array_append_new(d->findings,
 		    json_pack("{s:s, s:s, s:s, s:s}", "level", doctor_level_words[level], "area", d->area, "what", what,
 		        "advice", advice));
@@ -77,13 +79,6 @@ end_area(struct doctor *d, const json_t *o, const char *template)
 {
 	if (d->worst == DOCTOR_OK)
 		doctor_rules_find(d, o, DOCTOR_OK, template, "");
-}
-
-/* An object like o, for members that rules want and no answer has. To be given back. */
-static json_t *
-copy_of(const json_t *o)
-{
-	return json_copy((json_t *)(uintptr_t)o);
 }
 
 /* -- the daemon: of its status, with the counters of stats -- */
@@ -158,7 +153,7 @@ most_files(const json_t *status, const json_t *devices)
 static void
 look_at_daemon(struct doctor *d, const json_t *facts, const json_t *devices)
 {
-	json_t *o = copy_of(json_object_get(facts, "status"));
+	json_t *o = json_copy(json_object_get(facts, "status"));
 	int64_t files = get_int(o, "open_files_max"), needed = most_files(o, devices);
 	bool cards = false;
 
@@ -359,7 +354,7 @@ look_at_names(struct doctor *d, const json_t *s)
 	bool waits = json_array_size(json_object_get(s, "addresses")) == 0, found = false;
 
 	for (size_t i = 0; i < json_array_size(targets); i++) {
-		json_t *o = copy_of(json_array_get(targets, i));
+		json_t *o = json_copy(json_array_get(targets, i));
 
 		json_object_set(o, "service", json_object_get(s, "name"));
 		json_object_set_new(o, "waits", json_boolean(waits));
@@ -379,7 +374,7 @@ look_at_services(struct doctor *d, const json_t *facts)
 
 	begin_area(d, "services");
 	for (size_t i = 0; i < json_array_size(services); i++) {
-		json_t *s = copy_of(json_array_get(services, i));
+		json_t *s = json_copy(json_array_get(services, i));
 
 		json_object_set_new(s, "exposed", json_boolean(is_exposed(s)));
 		json_object_set_new(
@@ -485,7 +480,7 @@ look_at_checks(struct doctor *d, const json_t *facts)
 
 	begin_area(d, "check");
 	for (size_t i = 0; i < json_array_size(checks); i++) {
-		json_t *c = copy_of(json_array_get(checks, i));
+		json_t *c = json_copy(json_array_get(checks, i));
 		const json_t *services = json_object_get(c, "services");
 		/* Where plain ends are expected, too, they are no problem. */
 		bool fine = template_holds(c, "possible"), plain = template_holds(c, "finding=no-option");
@@ -510,7 +505,7 @@ look_at_checks(struct doctor *d, const json_t *facts)
 }
 
 json_t *
-doctor_findings(const json_t *facts)
+doctor_findings(const json_t *facts, enum doctor_level *verdict)
 {
 	const json_t *devices = json_object_get(json_object_get(facts, "devices"), "devices");
 	const json_t *groups = json_object_get(facts, "groups"), *stats = json_object_get(facts, "stats");
@@ -529,18 +524,6 @@ doctor_findings(const json_t *facts)
 	FIND_EACH(&d, json_object_get(stats, "fallback_reasons_peer"), peer_reason_rules);
 	end_area(&d, NULL, "none against SMC-R so far");
 	look_at_checks(&d, facts);
+	*verdict = d.verdict;
 	return d.findings;
-}
-
-enum doctor_level
-doctor_verdict(const json_t *findings)
-{
-	enum doctor_level worst = DOCTOR_OK;
-
-	for (size_t i = 0; i < json_array_size(findings); i++)
-		for (enum doctor_level l = DOCTOR_WARNING; l <= DOCTOR_PROBLEM; l++)
-			if (l > worst &&
-			    strcmp(get_string(json_array_get(findings, i), "level"), doctor_level_words[l]) == 0)
-				worst = l;
-	return worst;
 }

@@ -199,8 +199,6 @@ static int
 take_value(const struct option_row *row, struct options *o)
 {
 	void *at = (char *)o + row->at;
-	int64_t ms = 0;
-	int rc = 0;
 
 	switch (row->type) {
 	case FLAG:
@@ -217,14 +215,13 @@ take_value(const struct option_row *row, struct options *o)
 		*(int64_t *)at = WATCH_DEFAULT_MS;
 		return optarg != NULL ? parse_seconds(optarg, WATCH_MIN_MS, WATCH_MAX_MS, at) : 0;
 	case TIMEOUT:
-		rc = parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, &ms);
-		*(uint32_t *)at = (uint32_t)ms;
-		break;
+		return parse_seconds(optarg, 1, CONTROL_CHECK_MAX_MS, at);
 	case BULK:
 		*(uint32_t *)at = CONTROL_BULK_BYTES;
 		return optarg != NULL ? parse_size(optarg, CONTROL_BULK_MAX, at) : 0;
 	case MODE:
-		rc = o->mode != NULL ? -EINVAL : 0;
+		if (o->mode != NULL)
+			return -EINVAL;
 		o->mode = row->name;
 		break;
 	case KINDS:
@@ -233,7 +230,7 @@ take_value(const struct option_row *row, struct options *o)
 	case HELP: /* options_parse has it */
 		break;
 	}
-	return rc;
+	return 0;
 }
 
 /* -- arguments of commands -- */
@@ -495,7 +492,7 @@ options_request(const struct options *o, const char *peer)
 	    number(o->worker), "token", number(o->token), "kind", json_string(o->kind), "follow",
 	    o->follow ? json_true() : NULL, "kinds", kinds, "id", number(o->id), "peer",
 	    json_string(peer != NULL ? peer : o->peer), "level", json_string(o->level), "timeout_ms",
-	    number(peer != NULL ? o->timeout_ms : 0), "bulk_bytes", number(peer != NULL ? o->bulk_bytes : 0));
+	    number(peer != NULL ? (uint64_t)o->timeout_ms : 0), "bulk_bytes", number(peer != NULL ? o->bulk_bytes : 0));
 	char *text = json_dumps(root, JSON_COMPACT);
 	json_decref(root);
 	return text;

@@ -32,7 +32,7 @@ struct options {
 	/* check */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;
-	uint32_t timeout_ms;
+	int64_t timeout_ms;
 	uint32_t bulk_bytes; /* 0 = none */
 };
 

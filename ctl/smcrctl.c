@@ -207,19 +207,22 @@ run_check(const struct options *o)
 
 /* The answer to one command, to be freed; NULL, and the reason is said. */
 static json_t *
-fetch(const struct options *o, struct ask *a, enum control_command command)
+fetch(const struct options *o, enum control_command command)
 {
-	struct options one = { .command = command, .worker = o->worker };
-	const char *line = ask_send(a, &one, NULL) == 0 ? ask_line(a) : NULL;
+	const struct options one = { .socket = o->socket, .command = command, .worker = o->worker };
+	struct ask a;
+
+	if (ask_begin(&a, &one, NULL) != 0)
+		return NULL;
+	const char *line = ask_line(&a);
 	json_t *root = line != NULL ? parse_line(line) : NULL;
 	const json_t *error = json_object_get(root, "error");
-
-	if (json_is_object(error)) {
-		(void)tell_error(error);
-		json_decref(root);
-		return NULL;
-	}
-	return root;
+	ask_close(&a);
+	if (!json_is_object(error))
+		return root;
+	(void)tell_error(error);
+	json_decref(root);
+	return NULL;
 }
 
 static void
@@ -245,29 +248,15 @@ pause_watch(const struct options *o)
 	(void)poll(NULL, 0, o->watch_ms != 0 ? (int)o->watch_ms : DELTA_MS);
 }
 
-/* Of one command alone. */
-static json_t *
-fetch_one(const struct options *o, enum control_command command)
-{
-	json_t *root = NULL;
-	struct ask a;
-
-	if (ask_open(&a, o, false) == 0) {
-		root = fetch(o, &a, command);
-		ask_close(&a);
-	}
-	return root;
-}
-
 /* Of two looks, or with --watch of each and the one before, until the daemon is not there. */
 static int
 run_delta(const struct options *o)
 {
-	json_t *before = fetch_one(o, CONTROL_STATS);
+	json_t *before = fetch(o, CONTROL_STATS);
 
 	while (before != NULL) {
 		pause_watch(o);
-		json_t *after = fetch_one(o, CONTROL_STATS), *diff = after != NULL ? delta_make(before, after) : NULL;
+		json_t *after = fetch(o, CONTROL_STATS), *diff = after != NULL ? delta_make(before, after) : NULL;
 		if (diff != NULL && o->watch_ms != 0)
 			watch_heading(o);
 		if (diff != NULL)
@@ -332,17 +321,9 @@ print_top(const struct options *o, struct top *t, const json_t *status, const js
 static int
 show_top(const struct options *o, struct top *t)
 {
-	int rc = EXIT_TROUBLE;
-	struct ask a;
+	json_t *status = fetch(o, CONTROL_STATUS), *conns = status != NULL ? fetch(o, CONTROL_CONNECTIONS) : NULL;
+	int rc = conns != NULL ? print_top(o, t, status, conns) : EXIT_TROUBLE;
 
-	if (ask_open(&a, o, false) != 0)
-		return EXIT_TROUBLE;
-	json_t *status = fetch(o, &a, CONTROL_STATUS);
-	json_t *conns = status != NULL ? fetch(o, &a, CONTROL_CONNECTIONS) : NULL;
-
-	ask_close(&a);
-	if (conns != NULL)
-		rc = print_top(o, t, status, conns);
 	json_decref(status);
 	json_decref(conns);
 	return rc;
@@ -385,7 +366,7 @@ daemon_runs(const struct options *o)
 static int
 show_drain(const struct options *o)
 {
-	json_t *root = fetch_one(o, CONTROL_STATUS);
+	json_t *root = fetch(o, CONTROL_STATUS);
 	const json_t *data = json_object_get(root, "data");
 	bool draining = get_bool(data, "draining");
 

@@ -36,22 +36,15 @@ top_key_of(const json_t *item, char id[24])
 	return json_object_get(item, "name") != NULL ? get_string(item, "name") : id;
 }
 
-/* What the next look compares with: counts of each item. */
+/* Copies of a list's items by their keys: what the next look compares with. */
 static json_t *
-counts_of(const json_t *list)
+top_by_key(const json_t *list)
 {
-	static const char *const counts[] = { "accepted", "bytes_from_app", "bytes_to_app" };
 	json_t *all = json_object();
 	char id[24];
 
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *item = json_array_get(list, i);
-		json_t *kept = json_object();
-
-		for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
-			json_object_set(kept, counts[k], json_object_get(item, counts[k]));
-		json_object_set_new(all, top_key_of(item, id), kept);
-	}
+	for (size_t i = 0; i < json_array_size(list); i++)
+		json_object_set_new(all, top_key_of(json_array_get(list, i), id), json_copy(json_array_get(list, i)));
 	return all;
 }
 
@@ -187,8 +180,8 @@ top_show(struct top *t, FILE *f, const json_t *status, const json_t *connections
 	json_decref(lines);
 	free(flows);
 	top_fini(t);
-	t->before = counts_of(list);
-	t->services = counts_of(services);
+	t->before = top_by_key(list);
+	t->services = top_by_key(services);
 	t->time_ms = time_ms;
 }
 

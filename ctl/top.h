@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 struct top {
-	json_t *before;         /* counts of the connections of the last sample, by id */
-	json_t *services;       /* ... and of its services, by name */
+	json_t *before;         /* connections of the last sample, by id */
+	json_t *services;       /* ... and its services, by name */
 	int64_t pid, uptime_ms; /* of its daemon */
 	int64_t time_ms;        /* of the last sample; 0: none yet */
 	unsigned rows;          /* of connections that are shown */
