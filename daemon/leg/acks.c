@@ -23,7 +23,7 @@ acks_init(struct acks *a)
 static void
 arm(struct session_pool *pool)
 {
-	uint32_t steps = pool->sessions.used / SESSIONS_PER_STEP + 1, limit_s = net_ack_limit_s(&pool->keepalive);
+	uint32_t steps = pool->sessions.used / SESSIONS_PER_STEP + 1, limit_s = net_ack_limit_s(&pool->cfg->keepalive);
 
 	if (limit_s > 0)
 		env_arm(pool->env, &pool->acks.timer, max_u32(limit_s * 1000 / ROUNDS / steps, 1));
@@ -47,7 +47,7 @@ static bool
 is_silent(struct session_pool *pool, struct leg *leg, uint32_t limit_s)
 {
 	int64_t now_ns = pool->env->now_ns, limit_ns = limit_s * 1000 * NS_PER_MS;
-	bool silent = leg_is_silent(leg, now_ns, limit_ns, pool->keepalive.probes);
+	bool silent = leg_is_silent(leg, now_ns, limit_ns, pool->cfg->keepalive.probes);
 
 	pool->acks.waits |= (leg->flags & LEG_SENT) != 0;
 	return silent && now_ns - pool->acks.from_ns >= limit_ns;
@@ -77,7 +77,7 @@ acks_on_time(struct timer *t)
 {
 	struct session_pool *pool = CONTAINER_OF(t, struct session_pool, acks.timer);
 	struct acks *a = &pool->acks;
-	uint32_t limit_s = net_ack_limit_s(&pool->keepalive);
+	uint32_t limit_s = net_ack_limit_s(&pool->cfg->keepalive);
 	struct session *s = NULL;
 
 	if (pool->env->now_ns - t->at_ns > limit_s * 1000 / ROUNDS * NS_PER_MS)

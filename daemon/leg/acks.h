@@ -18,7 +18,7 @@ struct acks {
 };
 
 void acks_init(struct acks *);
-/* After a change of pool->keepalive. */
+/* After a change of the keepalive settings. */
 void acks_reload(struct session_pool *);
 /* After a pump of the session, which may have sent data. */
 void acks_note(const struct session *);

@@ -137,7 +137,7 @@ static const char unused_option[] =
 static void
 probe_dial_on(struct probe *p)
 {
-	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->keepalive, 0);
+	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->cfg->keepalive, 0);
 
 	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
 	if (err == -ECONNRESET)

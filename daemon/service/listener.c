@@ -160,7 +160,7 @@ listener_tune(struct service *svc)
 	if (svc->settings->cfg.listen.ss_family == AF_UNIX)
 		return;
 	for (const struct listen_socket *l = &svc->listener.sock; l != NULL; l = l->next)
-		net_tune(l->fd, &svc->pool->keepalive);
+		net_tune(l->fd, &svc->pool->cfg->keepalive);
 }
 
 struct listen_socket

@@ -155,7 +155,7 @@ pass_fin(struct session *s, struct leg *leg)
 static void
 watch_drain(struct session *s)
 {
-	int64_t now_ns = s->pool->env->now_ns, until_ns = s->active_ns + s->pool->reset_grace_ms * NS_PER_MS;
+	int64_t now_ns = s->pool->env->now_ns, until_ns = s->active_ns + s->pool->cfg->reset_grace_ms * NS_PER_MS;
 	uint64_t at = session_reset_progress(s);
 
 	if (at != s->reset_at) {

@@ -61,7 +61,7 @@ dial_on(struct session *s, int why)
 	struct session_pool *pool = s->pool;
 	struct setup *setup = s->setup;
 	struct dial *d = &setup->dial;
-	int err = dial_next(d, pool->env->loop, &pool->keepalive, why);
+	int err = dial_next(d, pool->env->loop, &pool->cfg->keepalive, why);
 
 	while (err != 0 && !lacks_descriptor(-err)) {
 		if (d->cnt > 0 && !is_our_own(-err))
@@ -75,7 +75,7 @@ dial_on(struct session *s, int why)
 		d->addrs = &setup->pick.addr;
 		d->cnt = 1;
 		d->next = 0;
-		err = dial_next(d, pool->env->loop, &pool->keepalive, 0);
+		err = dial_next(d, pool->env->loop, &pool->cfg->keepalive, 0);
 	}
 	return err;
 }
@@ -153,7 +153,7 @@ setup_dial_timeout(struct session *s)
 		setup_dial_next(s, 0);
 	else if (!d->waits || s->pool->env->now_ns >= s->setup->dial_until_ns)
 		setup_dial_next(s, d->waits ? EAGAIN : ETIMEDOUT);
-	else if (dial_again(d, s->pool->env->loop, &s->pool->keepalive) == 0)
+	else if (dial_again(d, s->pool->env->loop, &s->pool->cfg->keepalive) == 0)
 		arm_dial(s);
 	else
 		setup_dial_next(s, 0);

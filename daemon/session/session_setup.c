@@ -106,7 +106,7 @@ pump_rendezvous(struct session *s)
 		}
 		fallback_period_end(s->settings->svc, &s->mid_peer);
 		clc_out_take(&s->setup->out, s->conn);
-		net_tune_idle_middle(s->mid.io.fd, &s->pool->keepalive);
+		net_tune_idle_middle(s->mid.io.fd, &s->pool->cfg->keepalive);
 		if (smcr_may_reset_middle(s->conn) && (s->flags & SF_PROBE) == 0)
 			s->flags |= SF_MID_RST;
 		if ((s->flags & SF_PROBE) != 0)

@@ -62,13 +62,12 @@ struct worker_place {
 struct session_pool {
 	struct env *env;
 	struct worker_place place;
+	const struct config *cfg; /* in force */
 	const struct devices *devices;
 	struct worker_ports ports;       /* of connections to other daemons */
 	const struct tcp_option *option; /* not NULL but in tests */
 	unsigned option_services;        /* number of services that use it */
-	struct config_keepalive keepalive;
 	struct acks acks;
-	uint32_t reset_grace_ms;
 	struct bufpool bufs;
 	struct slab session_slab, setup_slab;
 	struct idtable sessions;       /* by session id */

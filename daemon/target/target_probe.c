@@ -98,7 +98,7 @@ target_probe_go_on(struct service *svc)
 	targets_unlock(svc->settings->targets);
 	if (due) {
 		r->dial = (struct dial){ .leg = &r->leg, .addrs = &r->pick.addr, .cnt = 1 };
-		if (dial_next(&r->dial, pool->env->loop, &pool->keepalive, 0) == 0 && !r->dial.waits)
+		if (dial_next(&r->dial, pool->env->loop, &pool->cfg->keepalive, 0) == 0 && !r->dial.waits)
 			env_arm(pool->env, &r->timer, svc->settings->cfg.connect_ms);
 		else
 			end_look(svc, false);

@@ -8,35 +8,36 @@
 #include "daemon/service/service.h"
 
 bool
-mpa_may_dial(void *policy, const struct rnic_gid *to, const struct smcr_identity *middle)
+mpa_may_dial(void *arg, const struct rnic_gid *to, const struct smcr_identity *middle)
 {
-	const struct mpa_policy *p = policy;
+	const struct session_pool *pool = arg;
+	const struct config *cfg = pool->cfg;
 	struct sockaddr_storage ss;
 
 	if (memcmp(to->b, middle->addr, sizeof(middle->addr)) == 0)
 		return true;
 	addr_from_v6(to->b, 0, &ss);
-	if (p->cfg->mpa_peers_cnt > 0)
-		return net_allowed(p->cfg->mpa_peers, p->cfg->mpa_peers_cnt, &ss);
-	return devices_near(p->devices, to);
+	if (cfg->mpa_peers_cnt > 0)
+		return net_allowed(cfg->mpa_peers, cfg->mpa_peers_cnt, &ss);
+	return devices_near(pool->devices, to);
 }
 
 bool
-mpa_may_connect(void *policy, const struct rnic_gid *from)
+mpa_may_connect(void *arg, const struct rnic_gid *from)
 {
-	const struct mpa_policy *p = policy;
-	const struct config *cfg = p->cfg;
+	const struct session_pool *pool = arg;
+	const struct config *cfg = pool->cfg;
 	struct sockaddr_storage ss;
 
 	addr_from_v6(from->b, 0, &ss);
 	if (cfg->mpa_clients_cnt > 0)
 		return net_allowed(cfg->mpa_clients, cfg->mpa_clients_cnt, &ss) ||
-		    smcr_has_peer(p->pool->env->eng, from->b);
-	LIST_EACH(struct service, svc, &p->pool->services, node) {
+		    smcr_has_peer(pool->env->eng, from->b);
+	LIST_EACH(struct service, svc, &pool->services, node) {
 		const struct config_service *c = &svc->settings->cfg;
 
 		if (c->kind == CONFIG_EGRESS && net_allowed(c->allow, c->allow_cnt, &ss))
 			return true;
 	}
-	return devices_near(p->devices, from);
+	return devices_near(pool->devices, from);
 }

@@ -152,7 +152,7 @@ close_unused(const struct worker *w, struct listen_socket *socks, unsigned cnt)
 static int
 start(struct worker *w, const struct config *cfg, struct listen_socket *socks, unsigned sock_cnt, FILE *err)
 {
-	const struct devices_gate gate = { mpa_may_connect, &w->policy };
+	const struct devices_gate gate = { mpa_may_connect, &w->sessions };
 	const struct smcr_config smcr = engine_config(w, cfg);
 	int rc = timerq_reserve(&w->env.timers, 2); /* for the drain and for sessions.acks */
 
@@ -162,11 +162,11 @@ start(struct worker *w, const struct config *cfg, struct listen_socket *socks, u
 		fprintf(err, "worker: %s\n", strerror(ENOMEM));
 		return -ENOMEM;
 	}
-	smcr_set_dial_policy(w->env.eng, mpa_may_dial, &w->policy);
+	smcr_set_dial_policy(w->env.eng, mpa_may_dial, &w->sessions);
 	rc = devices_new(&w->env, cfg, &gate, err, &w->devices);
 	if (rc != 0)
 		return rc;
-	w->sessions.devices = w->policy.devices = w->devices;
+	w->sessions.devices = w->devices;
 	rc = services_prepare(&w->sessions, cfg, socks, sock_cnt, true, err, &w->plan);
 	if (rc != 0)
 		return rc;
@@ -205,7 +205,6 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
 	timerq_init(&w->env.timers);
 	timer_init(&w->drain.timer, on_drain_timeout);
 	session_pool_init(&w->sessions, &w->env, place, cfg, option);
-	w->policy = (struct mpa_policy){ .cfg = cfg, .pool = &w->sessions };
 	int rc = start(w, cfg, socks, sock_cnt, err);
 	if (rc != 0)
 		worker_free(w);
@@ -235,12 +234,10 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 {
 	const struct smcr_config smcr = engine_config(w, next);
 
-	w->sessions.keepalive = next->keepalive;
+	w->sessions.cfg = next;
 	acks_reload(&w->sessions);
-	w->sessions.reset_grace_ms = next->reset_grace_ms;
 	services_commit(w->plan, err);
 	w->plan = NULL;
-	w->policy.cfg = next;
 	smcr_reconfigure(w->env.eng, &smcr);
 	devices_reload(w->devices, next, err);
 	loop_set_spin(w->env.loop, spin_ns(next));

@@ -60,7 +60,7 @@ int services_prepare(struct session_pool *, const struct config *cfg, struct lis
     bool starting, FILE *err, struct services_plan **);
 /* See worker_share. */
 int services_share(const struct services_plan *, struct listen_socket *socks);
-/* Applies the change; pool->keepalive already has the new settings. Frees the plan. */
+/* Applies the change; pool->cfg already has the new settings. Frees the plan. */
 void services_commit(struct services_plan *, FILE *err);
 void services_abort(struct services_plan *);
 

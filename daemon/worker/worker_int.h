@@ -10,7 +10,6 @@ struct worker {
 	struct env env;
 	struct devices *devices;
 	struct session_pool sessions;
-	struct mpa_policy policy;
 	struct {
 		void (*done)(void *arg); /* NULL: not draining, or already called */
 		void *arg;

@@ -618,14 +618,13 @@ smcr_has_peer(const struct smcr *eng, const uint8_t addr[16])
 }
 
 static struct session_pool pool;
-static struct mpa_policy policy;
 
 static bool
 may_connect(const char *text)
 {
 	const struct rnic_gid gid = gid_of(text);
 
-	return mpa_may_connect(&policy, &gid);
+	return mpa_may_connect(&pool, &gid);
 }
 
 START_TEST(permitted_clients_of_the_mpa_port)
@@ -648,7 +647,8 @@ START_TEST(permitted_clients_of_the_mpa_port)
 	card("c0", "127.0.0.1");
 	start();
 	pool.env = &env;
-	policy = (struct mpa_policy){ .cfg = &cfg, .pool = &pool, .devices = devs };
+	pool.cfg = &cfg;
+	pool.devices = devs;
 	/* a user of a service, a neighbour of a device, strangers */
 	ck_assert(may_connect("10.0.0.1"));
 	ck_assert(may_connect("127.9.9.9"));
