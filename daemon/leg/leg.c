@@ -244,32 +244,27 @@ leg_close(struct leg *leg, struct loop *loop, bool reset)
 
 /* -- connecting -- */
 
-int
-dial_next(struct dial *d, struct loop *loop, const struct config_keepalive *ka, int why)
+void
+dial_end(struct dial *d, struct loop *loop)
 {
 	leg_close(d->leg, loop, true);
 	d->busy = d->waits = false;
-	if (why != 0)
-		d->err = why;
-	while (d->next < d->cnt) {
-		const struct sockaddr_storage *to = &d->addrs[d->next++];
-		int fd = circle_connect(d->circles, d->circle, to, d->ports, ka, d->option);
-		int err = fd >= 0 ? leg_open(d->leg, loop, fd, to->ss_family == AF_UNIX ? LEG_UNIX : 0) : fd;
-
-		d->waits = err == -EAGAIN && to->ss_family == AF_UNIX;
-		d->busy = d->waits || err == 0;
-		if (d->busy)
-			return 0;
-		d->err = -err;
-	}
-	return d->err != 0 ? -d->err : -EADDRNOTAVAIL;
 }
 
 int
-dial_again(struct dial *d, struct loop *loop, const struct config_keepalive *ka)
+dial_start(struct dial *d, struct loop *loop, const struct config_keepalive *ka, const struct sockaddr_storage *addr)
 {
-	d->next--;
-	return dial_next(d, loop, ka, 0);
+	const bool local = addr->ss_family == AF_UNIX;
+
+	dial_end(d, loop);
+	d->addr = addr;
+	int fd = circle_connect(d->circles, d->circle, addr, d->ports, ka, d->option);
+	int err = fd >= 0 ? leg_open(d->leg, loop, fd, local ? LEG_UNIX : 0) : fd;
+	d->waits = err == -EAGAIN && local;
+	d->busy = d->waits || err == 0;
+	if (!d->busy)
+		d->err = -err;
+	return d->busy ? 0 : err;
 }
 
 int
@@ -292,10 +287,4 @@ dial_check(struct dial *d)
 	if (err == 0)
 		d->busy = false;
 	return err == 0 ? 1 : -err;
-}
-
-const struct sockaddr_storage *
-dial_addr(const struct dial *d)
-{
-	return &d->addrs[d->next > 0 ? d->next - 1 : 0];
 }

@@ -60,29 +60,23 @@ void leg_shut(struct leg *);
 /* Closes by RST (net_reset) or FIN. No effect on a closed leg. */
 void leg_close(struct leg *, struct loop *, bool reset);
 
-/* -- connecting a leg to the first address of a list that answers -- */
+/* -- connecting a leg -- */
 
-/* Never blocks; the leg's callback calls dial_check. The owner sets the first seven members, zeroes the rest. */
+/* Never blocks; the leg's callback calls dial_check. The owner sets the first five members, zeroes the rest. */
 struct dial {
 	struct leg *leg;
-	const struct sockaddr_storage *addrs; /* not owned; outlives the dial */
-	unsigned cnt;
-	struct worker_ports *ports;      /* local ports; NULL: any */
-	struct circles *circles;         /* NULL: not a session */
-	struct circle_leg *circle;       /* entry in circles */
-	const struct tcp_option *option; /* sends SMC-R's TCP option; NULL: does not */
-	unsigned next;                   /* index of the next address */
-	int err;                         /* errno of the last attempt; 0: none failed */
-	bool busy;                       /* an attempt runs or waits */
-	bool waits;                      /* for backlog space of a UNIX socket: dial_again() later */
+	struct worker_ports *ports;          /* local ports; NULL: any */
+	struct circles *circles;             /* NULL: not a session */
+	struct circle_leg *circle;           /* entry in circles */
+	const struct tcp_option *option;     /* sends SMC-R's TCP option; NULL: does not */
+	const struct sockaddr_storage *addr; /* of the current or last attempt; not owned; NULL: none */
+	int err;                             /* errno of the last failed attempt, or 0 */
+	bool busy;                           /* an attempt runs or waits */
+	bool waits;                          /* for backlog space of a UNIX socket: start again later */
 };
 
-/* Ends a running attempt with errno why (0: it failed by itself) and starts the next one: 0, or -errno of the last
- * attempt: no address is left, the leg is closed. */
-int dial_next(struct dial *, struct loop *, const struct config_keepalive *, int why);
-/* Retries the address of an attempt that waits. Returns as dial_next. */
-int dial_again(struct dial *, struct loop *, const struct config_keepalive *);
+/* Ends a running attempt, by RST, and starts one: 0, or -errno: the leg is closed. addr outlives the attempt. */
+int dial_start(struct dial *, struct loop *, const struct config_keepalive *, const struct sockaddr_storage *addr);
+void dial_end(struct dial *, struct loop *);
 /* After an event of the leg: 1 connected, 0 in progress, -errno failed. */
 int dial_check(struct dial *);
-/* The address of the current or last attempt. */
-const struct sockaddr_storage *dial_addr(const struct dial *);

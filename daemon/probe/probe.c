@@ -42,6 +42,7 @@ struct probe {
 	char peer[ADDR_STR_MAX]; /* the dialed address */
 	struct check_result result;
 	struct probe_target target; /* its addrs are copied below */
+	unsigned next;              /* of addrs: the next to try */
 	const char *hint;           /* on the TCP option, for a failure; or "" */
 	void (*done)(void *arg, const struct check_result *);
 	void *arg;
@@ -137,9 +138,12 @@ static const char unused_option[] =
 static void
 probe_dial_on(struct probe *p)
 {
-	int err = dial_next(&p->dial, p->pool->env->loop, &p->pool->cfg->keepalive, 0);
+	int err = -p->dial.err;
 
-	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
+	while (p->next < p->target.addr_cnt &&
+	    (err = dial_start(&p->dial, p->pool->env->loop, &p->pool->cfg->keepalive, &p->addrs[p->next++])) != 0)
+		continue;
+	(void)addr_format_port(p->dial.addr, p->peer, sizeof(p->peer));
 	if (err == -ECONNRESET)
 		verdict(p, CHECK_CLOSED,
 		    "%s reset the connection at once: an smcrd that refuses this host (allow, max_connections), or a "
@@ -176,7 +180,7 @@ begin(struct probe *p)
 	}
 	if (rule->way != PEER_CLC)
 		o.peer = SMCR_PEER_SMCRD;
-	clc_stream_describe(&p->mid, p->pool->devices, dial_addr(&p->dial), &o);
+	clc_stream_describe(&p->mid, p->pool->devices, p->dial.addr, &o);
 	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
 	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
 	o.prewarm = true;
@@ -389,12 +393,10 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	check_begin(&p->result, pool->env->now_ns);
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, probe_on_mid);
-	p->dial = (struct dial){ .leg = &p->mid,
-		.addrs = p->addrs,
-		.cnt = t->addr_cnt,
-		.ports = &pool->ports,
-		.option = peer_mode_wants_option(t->peer) ? pool->option : NULL };
-	(void)addr_format_port(dial_addr(&p->dial), p->peer, sizeof(p->peer));
+	p->dial = (struct dial){
+		.leg = &p->mid, .ports = &pool->ports, .option = peer_mode_wants_option(t->peer) ? pool->option : NULL
+	};
+	(void)addr_format_port(p->addrs, p->peer, sizeof(p->peer));
 	timer_init(&p->timer, on_timeout);
 	env_arm(pool->env, &p->timer, t->timeout_ms);
 	list_push(&pool->probes, &p->node);

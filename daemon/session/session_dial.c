@@ -51,7 +51,7 @@ is_our_own(int err)
 static bool
 is_full(const struct dial *d)
 {
-	return d->err == EAGAIN && d->cnt > 0 && dial_addr(d)->ss_family == AF_UNIX;
+	return d->err == EAGAIN && d->addr != NULL && d->addr->ss_family == AF_UNIX;
 }
 
 /* Ends the running attempt and starts the next one: 0, or -errno: no target or no descriptor is left. */
@@ -61,23 +61,23 @@ dial_on(struct session *s, int why)
 	struct session_pool *pool = s->pool;
 	struct setup *setup = s->setup;
 	struct dial *d = &setup->dial;
-	int err = dial_next(d, pool->env->loop, &pool->cfg->keepalive, why);
 
-	while (err != 0 && !lacks_descriptor(-err)) {
-		if (d->cnt > 0 && !is_our_own(-err))
+	dial_end(d, pool->env->loop);
+	if (why != 0)
+		d->err = why;
+	while (!lacks_descriptor(d->err)) {
+		if (d->addr != NULL && !is_our_own(d->err))
 			target_bad(
-			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(-err));
+			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(d->err));
 		struct endpoints *es = targets_lock(s->settings->targets);
 		bool more = endpoints_pick(es, pool->env->now_ns, &pool->env->rng, &setup->tried, &setup->pick);
 		targets_unlock(s->settings->targets);
 		if (!more)
 			break;
-		d->addrs = &setup->pick.addr;
-		d->cnt = 1;
-		d->next = 0;
-		err = dial_next(d, pool->env->loop, &pool->cfg->keepalive, 0);
+		if (dial_start(d, pool->env->loop, &pool->cfg->keepalive, &setup->pick.addr) == 0)
+			return 0;
 	}
-	return err;
+	return -d->err;
 }
 
 /* net_addr_set points to a UNIX path (net/net.h): returns the copy in the settings, which outlives the session. */
@@ -99,8 +99,8 @@ wait_for_descriptor(struct session *s)
 	struct setup *setup = s->setup;
 	int64_t now_ns = s->pool->env->now_ns;
 
-	setup->dial.cnt = setup->dial.next = 0;
-	setup->dial.err = 0;
+	setup->dial.addr = NULL;
+	setup->dial.err = EADDRNOTAVAIL;
 	setup->dial.busy = setup->dial.waits = true;
 	setup->tried = 0;
 	setup->dial_until_ns = now_ns + s->settings->cfg.connect_ms * NS_PER_MS;
@@ -114,15 +114,15 @@ setup_dial_next(struct session *s, int why)
 	union net_addr *far = session_kind(s) == CONFIG_INGRESS ? &s->mid_peer : &s->app_peer;
 	struct dial *d = &s->setup->dial;
 	int err = dial_on(s, why);
-	const char *words = is_full(d) ? backlog_full : d->cnt == 0 ? no_name : NULL;
+	const char *words = is_full(d) ? backlog_full : d->addr == NULL ? no_name : NULL;
 
-	if (d->cnt > 0)
-		net_addr_set(far, lasting(s, dial_addr(d)));
+	if (d->addr != NULL)
+		net_addr_set(far, lasting(s, d->addr));
 	if (lacks_descriptor(-err)) {
 		wait_for_descriptor(s);
 		return;
 	}
-	if (err != 0 && d->cnt == 0 && s->pool->env->now_ns < s->setup->dial_until_ns &&
+	if (err != 0 && d->addr == NULL && s->pool->env->now_ns < s->setup->dial_until_ns &&
 	    targets_pending(s->settings->targets)) {
 		/* The first lookup of the name is in progress, as after the start. */
 		d->busy = d->waits = true;
@@ -149,11 +149,11 @@ setup_dial_timeout(struct session *s)
 {
 	struct dial *d = &s->setup->dial;
 
-	if (d->cnt == 0)
+	if (d->addr == NULL)
 		setup_dial_next(s, 0);
 	else if (!d->waits || s->pool->env->now_ns >= s->setup->dial_until_ns)
 		setup_dial_next(s, d->waits ? EAGAIN : ETIMEDOUT);
-	else if (dial_again(d, s->pool->env->loop, &s->pool->cfg->keepalive) == 0)
+	else if (dial_start(d, s->pool->env->loop, &s->pool->cfg->keepalive, d->addr) == 0)
 		arm_dial(s);
 	else
 		setup_dial_next(s, 0);
@@ -175,6 +175,7 @@ setup_dial(struct session *s)
 		.circles = s->pool->place.circles,
 		.circle = &s->circle,
 		.option = to_peer && peer_mode_wants_option(cfg->peer) ? s->pool->option : NULL,
+		.err = EADDRNOTAVAIL, /* no target has an address */
 	};
 	s->setup->dial_until_ns = s->pool->env->now_ns + cfg->connect_ms * NS_PER_MS;
 	s->setup->dial_pause_ms = 0;

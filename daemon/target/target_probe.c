@@ -97,8 +97,8 @@ target_probe_go_on(struct service *svc)
 	bool due = endpoints_due(es, pool->place.nr, pool->env->now_ns, &r->pick, &at_ns);
 	targets_unlock(svc->settings->targets);
 	if (due) {
-		r->dial = (struct dial){ .leg = &r->leg, .addrs = &r->pick.addr, .cnt = 1 };
-		if (dial_next(&r->dial, pool->env->loop, &pool->cfg->keepalive, 0) == 0 && !r->dial.waits)
+		r->dial = (struct dial){ .leg = &r->leg };
+		if (dial_start(&r->dial, pool->env->loop, &pool->cfg->keepalive, &r->pick.addr) == 0 && !r->dial.waits)
 			env_arm(pool->env, &r->timer, svc->settings->cfg.connect_ms);
 		else
 			end_look(svc, false);

@@ -655,7 +655,7 @@ START_TEST(a_full_backlog_is_waited_for)
 {
 	const struct config_keepalive ka = { 0 };
 	struct sockaddr_storage ss = { 0 };
-	struct dial d = { .leg = &leg, .addrs = &ss, .cnt = 1 };
+	struct dial d = { .leg = &leg };
 	char path[64], text[ADDR_STR_MAX];
 	int ls = socket(AF_UNIX, SOCK_STREAM, 0), waiting[2];
 
@@ -663,33 +663,30 @@ START_TEST(a_full_backlog_is_waited_for)
 	snprintf(text, sizeof(text), "unix:%s", path);
 	ck_assert_int_eq(addr_parse_unix(text, &ss), 0);
 	leg_close(&leg, lp, false);
-	ck_assert_int_eq(dial_next(&d, lp, &ka, 0), -ENOENT);
+	ck_assert_int_eq(dial_start(&d, lp, &ka, &ss), -ENOENT);
 	ck_assert_int_eq(bind(ls, (struct sockaddr *)&ss, addr_len(&ss)), 0);
-	d.next = 0;
-	ck_assert_int_eq(dial_next(&d, lp, &ka, 0), -ECONNREFUSED);
+	ck_assert_int_eq(dial_start(&d, lp, &ka, &ss), -ECONNREFUSED);
 	ck_assert_int_eq(listen(ls, 0), 0);
 	for (int i = 0; i < 2; i++) {
 		waiting[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		(void)connect(waiting[i], (struct sockaddr *)&ss, addr_len(&ss));
 	}
-	d.next = 0;
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(i == 0 ? dial_next(&d, lp, &ka, 0) : dial_again(&d, lp, &ka), 0);
+		ck_assert_int_eq(dial_start(&d, lp, &ka, &ss), 0);
 		ck_assert(d.busy && d.waits);
 		ck_assert_int_lt(leg.io.fd, 0);
 		ck_assert_int_eq(dial_check(&d), 0);
 	}
 	close(accept(ls, NULL, NULL));
-	ck_assert_int_eq(dial_again(&d, lp, &ka), 0);
+	ck_assert_int_eq(dial_start(&d, lp, &ka, &ss), 0);
 	ck_assert(d.busy && !d.waits);
 	await(LOOP_WRITE);
 	ck_assert_int_eq(dial_check(&d), 1);
 	ck_assert_uint_ne(leg.flags & LEG_UNIX, 0);
 	/* Given up for want of room. */
-	d.next = 0;
-	ck_assert_int_eq(dial_next(&d, lp, &ka, 0), 0);
+	ck_assert_int_eq(dial_start(&d, lp, &ka, &ss), 0);
 	ck_assert(d.waits);
-	ck_assert_int_eq(dial_next(&d, lp, &ka, EAGAIN), -EAGAIN);
+	dial_end(&d, lp);
 	ck_assert(!d.busy && !d.waits);
 	for (int i = 0; i < 2; i++)
 		close(waiting[i]);
@@ -711,7 +708,7 @@ START_TEST(a_reset_behind_the_handshake_is_no_failed_connect)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sockaddr_storage ss = { .ss_family = AF_INET };
 		const struct config_keepalive ka = { 0 };
-		struct dial d = { .leg = &leg, .addrs = &ss, .cnt = 1 };
+		struct dial d = { .leg = &leg };
 		socklen_t len = sizeof(ss);
 		char buf[8];
 		bool urgent;
@@ -722,7 +719,7 @@ START_TEST(a_reset_behind_the_handshake_is_no_failed_connect)
 		ck_assert_int_eq(bind(ls, (struct sockaddr *)&ss, sizeof(struct sockaddr_in)), 0);
 		ck_assert_int_eq(getsockname(ls, (struct sockaddr *)&ss, &len), 0);
 		ck_assert_int_eq(listen(ls, 1), 0);
-		ck_assert_int_eq(dial_next(&d, lp, &ka, 0), 0);
+		ck_assert_int_eq(dial_start(&d, lp, &ka, &ss), 0);
 		int fd = accept(ls, NULL, NULL);
 		ck_assert_int_eq(send(fd, cases[i].text, strlen(cases[i].text), 0), (ssize_t)strlen(cases[i].text));
 		if (cases[i].fin)
