@@ -297,11 +297,11 @@ services_commit(struct services_plan *p, FILE *err)
 			log_msg(LOG_LVL_NOTICE, "service removed: service=%s", svc->settings->cfg.name);
 		service_drop(svc);
 	}
-	for (unsigned i = 0; i < p->cnt; i++)
-		reload_commit(p, &p->steps[i]);
 	p->pool->option_services = 0;
-	for (unsigned i = 0; i < p->cnt; i++)
+	for (unsigned i = 0; i < p->cnt; i++) {
+		reload_commit(p, &p->steps[i]);
 		p->pool->option_services += peer_mode_wants_option(p->steps[i].cfg->peer);
+	}
 	warn_of_option(p, err);
 	warn_of_files(p, err);
 	free(p);

@@ -40,21 +40,6 @@ find_by_name(const struct worker *w, const char *name)
 	return NULL;
 }
 
-/* pos counts the passed services. */
-static const struct service *
-next_service(const struct worker *w, uint32_t *pos)
-{
-	uint32_t i = 0;
-
-	LIST_EACH(const struct service, svc, &w->sessions.services, node) {
-		if (i++ < *pos)
-			continue;
-		++*pos;
-		return svc;
-	}
-	return NULL;
-}
-
 static void
 fill_info(const struct service *svc, struct service_info *info)
 {
@@ -71,11 +56,16 @@ fill_info(const struct service *svc, struct service_info *info)
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *info)
 {
-	const struct service *svc = next_service(w, pos);
+	uint32_t passed = 0;
 
-	if (svc != NULL)
+	LIST_EACH(const struct service, svc, &w->sessions.services, node) {
+		if (passed++ < *pos)
+			continue;
+		++*pos;
 		fill_info(svc, info);
-	return svc != NULL;
+		return true;
+	}
+	return false;
 }
 
 bool

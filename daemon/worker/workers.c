@@ -82,14 +82,14 @@ wait_for(struct call *c, unsigned nr)
 	unsigned waited_s = 0;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += PATIENCE_S;
 	(void)pthread_mutex_lock(&c->lock);
 	while (!c->over) {
+		int rc = pthread_cond_clockwait(&c->over_cond, &c->lock, CLOCK_MONOTONIC, &until);
+
+		if (rc != ETIMEDOUT || c->over)
+			continue;
 		until.tv_sec += PATIENCE_S;
-		while (
-		    !c->over && pthread_cond_clockwait(&c->over_cond, &c->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
-			;
-		if (c->over)
-			break;
 		waited_s += PATIENCE_S;
 		log_msg(LOG_LVL_ERROR, "worker does not answer: worker=%u seconds=%u", nr + 1, waited_s);
 	}
