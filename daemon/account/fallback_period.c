@@ -43,9 +43,8 @@ fallback_periods_fini(struct fallback_periods *all)
 static struct sockaddr_storage
 key_of(const struct service *svc, const union net_addr *peer)
 {
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = net_addr_get(peer);
 
-	net_addr_get(peer, &ss);
 	if (svc->settings->cfg.kind == CONFIG_EGRESS)
 		addr_set_port(&ss, 0);
 	return ss;

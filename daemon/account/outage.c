@@ -43,7 +43,7 @@ outage_report(struct service *svc, bool begins, const union net_addr *far)
 {
 	const bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
 	const struct outage *o = svc->outage;
-	struct sockaddr_storage there;
+	const struct sockaddr_storage there = net_addr_get(far);
 	struct event e = {
 		.kind = ingress ? (begins ? EVENT_PEER_UNREACHABLE : EVENT_PEER_REACHABLE)
 		                : (begins ? EVENT_SERVER_UNREACHABLE : EVENT_SERVER_REACHABLE),
@@ -52,7 +52,6 @@ outage_report(struct service *svc, bool begins, const union net_addr *far)
 
 	(void)snprintf(e.service, sizeof(e.service), "%s", svc->settings->cfg.name);
 	net_addr_str(far, ingress ? e.peer : e.server, ADDR_STR_MAX);
-	net_addr_get(far, &there);
 	(void)snprintf(e.host, sizeof(e.host), "%s", peer_name_of(svc, &there));
 	if (begins)
 		outage_describe(o, e.reason, sizeof(e.reason));
@@ -73,24 +72,16 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	o->kind = kind;
 	o->err = err;
 	o->why = why;
-	atomic_store_explicit(&o->is, true, memory_order_relaxed);
 	if (lasting_add(&o->failed, svc->pool->env->now_ns, begins, other))
 		outage_report(svc, true, far);
 	(void)pthread_mutex_unlock(&o->lock);
-}
-
-static void
-set_over(struct outage *o)
-{
-	o->kind = OUTAGE_NONE;
-	atomic_store_explicit(&o->is, false, memory_order_relaxed);
 }
 
 void
 outage_forget(struct service *svc)
 {
 	(void)pthread_mutex_lock(&svc->outage->lock);
-	set_over(svc->outage);
+	svc->outage->kind = OUTAGE_NONE;
 	(void)pthread_mutex_unlock(&svc->outage->lock);
 }
 
@@ -99,12 +90,12 @@ outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 {
 	struct outage *o = svc->outage;
 
-	if (!atomic_load_explicit(&o->is, memory_order_relaxed))
+	if (atomic_load_explicit(&o->kind, memory_order_relaxed) == OUTAGE_NONE)
 		return;
 	(void)pthread_mutex_lock(&o->lock);
 	bool ends = o->kind != OUTAGE_NONE && (kinds & 1u << o->kind) != 0;
 	if (ends)
-		set_over(o);
+		o->kind = OUTAGE_NONE;
 	if (ends && o->failed.told && svc->settings != NULL)
 		outage_report(svc, false, far);
 	(void)pthread_mutex_unlock(&o->lock);

@@ -29,10 +29,9 @@ enum {
 };
 
 struct outage {
-	atomic_bool is;       /* in progress; false: connections that succeed take no lock */
-	pthread_mutex_t lock; /* of the members below */
-	enum outage_kind kind;
-	int err; /* errno of OUTAGE_CONNECT */
+	_Atomic(enum outage_kind) kind; /* OUTAGE_NONE: connections that succeed take no lock */
+	pthread_mutex_t lock;           /* of all changes, and of the members below */
+	int err;                        /* errno of OUTAGE_CONNECT */
 	const char *why;
 	struct lasting failed; /* connections */
 };

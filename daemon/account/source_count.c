@@ -16,8 +16,6 @@ struct source {
 static void
 source_of(const union net_addr *a, uint8_t addr[16])
 {
-	struct sockaddr_storage ss;
-
 	if (a->sa.sa_family == AF_UNIX) {
 		/* A multicast address never equals that of a TCP client from before a reload. */
 		memset(addr, 0, 16);
@@ -25,7 +23,7 @@ source_of(const union net_addr *a, uint8_t addr[16])
 		memcpy(addr + 12, &a->un.uid, sizeof(a->un.uid));
 		return;
 	}
-	net_addr_get(a, &ss);
+	const struct sockaddr_storage ss = net_addr_get(a);
 	addr_to_v6(&ss, addr);
 	unsigned len = addr_source_bits(addr) / 8;
 	memset(addr + len, 0, 16 - len);

@@ -43,15 +43,6 @@ origin_of(const struct circles *all, const struct sockaddr_storage *from, const 
 	return hash != 0 ? hash : 1;
 }
 
-static void
-local_end(int fd, struct sockaddr_storage *ss)
-{
-	socklen_t len = sizeof(*ss);
-
-	*ss = (struct sockaddr_storage){ 0 };
-	(void)getsockname(fd, (struct sockaddr *)ss, &len);
-}
-
 void
 circles_init(struct circles *all)
 {
@@ -114,9 +105,8 @@ circle_forget(struct circles *all, struct circle_leg *leg)
 static void
 remember(struct circles *all, struct circle_leg *leg, int fd, const struct sockaddr_storage *to)
 {
-	struct sockaddr_storage local;
+	const struct sockaddr_storage local = net_local_addr(fd);
 
-	local_end(fd, &local);
 	leg->origin = origin_of(all, &local, to);
 	if (leg->origin == 0)
 		return;
@@ -148,10 +138,8 @@ void
 circle_accepted(struct session *s, int fd, const union net_addr *peer)
 {
 	struct circles *all = s->pool->place.circles;
-	struct sockaddr_storage from, at;
+	const struct sockaddr_storage from = net_addr_get(peer), at = net_local_addr(fd);
 
-	net_addr_get(peer, &from);
-	local_end(fd, &at);
 	s->origin = origin_of(all, &from, &at);
 	if (s->origin == 0)
 		return;

@@ -24,11 +24,9 @@ void
 clc_stream_describe(
     const struct leg *mid, const struct devices *devices, const struct sockaddr_storage *peer, struct smcr_open *o)
 {
-	struct sockaddr_storage local = { 0 };
-	socklen_t len = sizeof(local);
+	const struct sockaddr_storage local = net_local_addr(mid->io.fd);
 	char name[ADDR_STR_MAX];
 
-	(void)getsockname(mid->io.fd, (struct sockaddr *)&local, &len);
 	devices_describe(devices, &local, o);
 	o->rtt_ns = net_rtt_ns(mid->io.fd);
 	o->remote = clc_stream_identity(peer);

@@ -21,9 +21,8 @@ static const uint8_t v2_signature[12] = "\r\n\r\n\0\r\nQUIT\n";
 static uint16_t
 proxy_header_end(const union net_addr *a, uint8_t v6[16])
 {
-	struct sockaddr_storage ss;
+	const struct sockaddr_storage ss = net_addr_get(a);
 
-	net_addr_get(a, &ss);
 	addr_to_v6(&ss, v6);
 	return addr_port(&ss);
 }

@@ -56,11 +56,23 @@ net_addr_add_peer(union net_addr *a, int fd)
 	a->un.pid = cred.pid;
 }
 
-void
-net_addr_get(const union net_addr *a, struct sockaddr_storage *ss)
+struct sockaddr_storage
+net_addr_get(const union net_addr *a)
 {
-	memset(ss, 0, sizeof(*ss));
-	memcpy(ss, a, sizeof(*a));
+	struct sockaddr_storage ss = { 0 };
+
+	memcpy(&ss, a, sizeof(*a));
+	return ss;
+}
+
+struct sockaddr_storage
+net_local_addr(int fd)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+
+	(void)getsockname(fd, (struct sockaddr *)&ss, &len);
+	return ss;
 }
 
 char *
@@ -79,7 +91,7 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 			(void)snprintf(buf, cap, ADDR_UNIX "uid=%u,pid=%d", (unsigned)a->un.uid, (int)a->un.pid);
 		return buf;
 	}
-	net_addr_get(a, &ss);
+	ss = net_addr_get(a);
 	return addr_format_port(&ss, buf, cap);
 }
 

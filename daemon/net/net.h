@@ -33,7 +33,7 @@ void net_addr_set_client(union net_addr *, int fd);
 /* Adds the process at the other end of this connection to the address of a UNIX socket. */
 void net_addr_add_peer(union net_addr *, int fd);
 /* For IPv4 and IPv6. */
-void net_addr_get(const union net_addr *, struct sockaddr_storage *);
+struct sockaddr_storage net_addr_get(const union net_addr *);
 /* "address:port", "unix:/path", "unix:uid=1000,pid=4711" for a client on a UNIX socket, or "none" for an address that
  * was never set. buf has at least ADDR_STR_MAX bytes and is returned. */
 char *net_addr_str(const union net_addr *, char *buf, size_t cap);
@@ -79,6 +79,8 @@ bool net_unacked(int fd, struct net_unacked *);
 int64_t net_rtt_ns(int fd);
 /* Has the peer's TCP acknowledged all sent data? */
 bool net_is_acked(int fd);
+/* The local address of a socket; family 0: unknown. */
+struct sockaddr_storage net_local_addr(int fd);
 /* The pending error of a socket, which is then cleared: 0 or an errno. */
 int net_error(int fd);
 /* Closes with RST. A UNIX socket has no RST: the kernel resets its peer when close() finds unread bytes. */

@@ -507,6 +507,7 @@ session_info(const struct session *s, struct session_info *info)
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
 		.app_peer = s->app_peer,
+		.middle_peer = net_addr_get(&s->mid_peer),
 		.mode = session_mode(s),
 		.state = session_state_str(s->state),
 		.diag = s->diag,
@@ -516,7 +517,6 @@ session_info(const struct session *s, struct session_info *info)
 		.age_ns = s->pool->env->now_ns - s->born_ns,
 		.idle_ns = s->pool->env->now_ns - s->active_ns,
 	};
-	net_addr_get(&s->mid_peer, &info->middle_peer);
 }
 
 /* -- close and stop -- */
@@ -524,9 +524,8 @@ session_info(const struct session *s, struct session_info *info)
 bool
 session_matches(const struct session *s, const struct close_filter *f)
 {
-	struct sockaddr_storage peer = { 0 };
+	const struct sockaddr_storage peer = net_addr_get(&s->mid_peer);
 
-	net_addr_get(&s->mid_peer, &peer);
 	return (f->id == 0 || f->id == session_number(s)) &&
 	    (f->service[0] == '\0' || strcmp(f->service, s->settings->cfg.name) == 0) &&
 	    (f->peer.ss_family == AF_UNSPEC || addr_matches(&f->peer, &peer));

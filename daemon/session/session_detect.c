@@ -47,10 +47,9 @@ open_conn(struct session *s)
 		.hops = (uint8_t)(s->hops + 1),
 		.origin = s->origin,
 	};
-	struct sockaddr_storage peer;
+	const struct sockaddr_storage peer = net_addr_get(&s->mid_peer);
 	int err;
 
-	net_addr_get(&s->mid_peer, &peer);
 	clc_stream_describe(&s->mid, s->pool->devices, &peer, &o);
 	s->conn = smcr_open(s->pool->env->eng, &o, &err);
 	if (s->conn == NULL) {
@@ -128,11 +127,10 @@ static bool
 waits_for_turn(struct session *s)
 {
 	struct env *env = s->pool->env;
-	struct sockaddr_storage peer;
 
 	if (!s->setup->rule->takes_clc)
 		return false;
-	net_addr_get(&s->mid_peer, &peer);
+	const struct sockaddr_storage peer = net_addr_get(&s->mid_peer);
 	struct smcr_identity remote = clc_stream_identity(&peer);
 	int64_t met_ns = smcr_met_ns(env->eng, &remote);
 	int64_t until_ns = s->born_ns + smcr_settings(env->eng)->clc_ms * NS_PER_MS;

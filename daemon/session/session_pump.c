@@ -24,12 +24,10 @@ read_out(struct session *s, ssize_t err, enum session_event event)
 static size_t
 take_header(struct session *s, uint8_t *buf)
 {
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
+	const struct sockaddr_storage ss = net_local_addr(s->app.io.fd);
 	union net_addr dst;
 
 	s->flags &= ~(unsigned)SF_HEADER_OWED;
-	(void)getsockname(s->app.io.fd, (struct sockaddr *)&ss, &len);
 	net_addr_set(&dst, &ss);
 	return proxy_header(s->settings->cfg.proxy_protocol, &s->app_peer, &dst, buf);
 }

@@ -135,12 +135,9 @@ close_unused(const struct worker *w, struct listen_socket *socks, unsigned cnt)
 	char text[ADDR_STR_MAX];
 
 	for (unsigned i = 0; i < cnt; i++) {
-		struct sockaddr_storage ss = { 0 };
-		socklen_t len = sizeof(ss);
-
 		if (socks[i].fd < 0)
 			continue;
-		(void)getsockname(socks[i].fd, (struct sockaddr *)&ss, &len);
+		const struct sockaddr_storage ss = net_local_addr(socks[i].fd);
 		if (w->sessions.place.nr == 0)
 			log_msg(LOG_LVL_WARNING, "passed socket is not a listener of a service, closed: address=%s",
 			    addr_format_port(&ss, text, sizeof(text)));
