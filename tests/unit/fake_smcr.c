@@ -745,11 +745,6 @@ smcr_drain(struct smcr *eng, bool on)
 {
 }
 
-void
-smcr_undrain(struct smcr *eng)
-{
-}
-
 struct smcr_retried
 smcr_retry(struct smcr *eng, const uint8_t addr[16], const char *key)
 {
