@@ -112,7 +112,7 @@ lib/rnic/siw/siw_qp.c: qp->cq_head - qp->cq_tail <= qp->cq_mask
 	the queue has room for all requests and receives that can be posted, and each ends once
 lib/rnic/siw/siw.c: CONTAINER_OF(pd, struct siw_pd, pd)->refs == 0
 	link_release destroys queue pair and regions before the domain
-lib/rnic/verbs/verbs_qp.c: (next_phases[qp->phase] & BIT(to)) != 0
+lib/rnic/verbs/verbs_qp.c: (phases[qp->phase].next & BIT(to)) != 0
 	each event is handled in its own phase: what breaks a queue pair checks whether its end has begun, a thread's result comes once,
 	and timers are armed for one phase
 lib/rnic/verbs/verbs_qp.c: qp->user == VERBS_USED

@@ -184,8 +184,7 @@ dev_free(struct verbs_dev *dev)
 
 	if (dev->cm.ends.started)
 		verbs_cm_fini(dev);
-	if (dev->connect != NULL && dev->connect->fini != NULL)
-		dev->connect->fini(dev);
+	verbs_iwarp_fini(dev);
 	if (dev->channel != NULL) {
 		l->unwatch(l->ctx, dev->channel->fd);
 		(void)ibv_destroy_comp_channel(dev->channel);
@@ -221,8 +220,8 @@ deadline(const struct rnic_dev *rdev)
 {
 	const struct verbs_dev *dev = verbs_dev(rdev);
 
-	if (has_ended(dev) || dev->async_more || dev->cq_more || dev->conn_more || events_pending(&dev->events) ||
-	    !list_empty(&dev->cq_list) || !list_empty(&dev->tx_list))
+	if (has_ended(dev) || dev->more || events_pending(&dev->events) || !list_empty(&dev->cq_list) ||
+	    !list_empty(&dev->tx_list))
 		return dev->dev.now_ns;
 	return timerq_next(&dev->timers);
 }
@@ -233,12 +232,13 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	struct verbs_dev *dev = verbs_dev(rdev);
 
 	dev->dev.now_ns = now_ns;
-	if (dev->cq_more)
+	if (dev->more) {
+		dev->more = false;
 		verbs_channel_io(dev, -1, 0);
-	if (dev->async_more)
 		verbs_async_io(dev, -1, 0);
-	if (dev->conn_more)
-		dev->connect->more(dev, -1, 0);
+		if (verbs_is_iwarp(dev))
+			verbs_iwarp_io(dev, -1, 0);
+	}
 	timerq_run(&dev->timers, now_ns);
 }
 
@@ -247,8 +247,8 @@ dev_end(struct rnic_dev *rdev)
 {
 	struct verbs_dev *dev = verbs_dev(rdev);
 
-	if (dev->connect->close != NULL)
-		dev->connect->close(dev);
+	if (verbs_is_iwarp(dev))
+		verbs_iwarp_close(dev);
 	dev->ends = true;
 }
 
@@ -383,7 +383,6 @@ learn_port(struct verbs_dev *dev, const char **why)
 		return rc;
 	if (verbs_is_iwarp(dev)) {
 		dev->gid_present = true;
-		dev->connect = &verbs_iwarp_ops;
 		return 0;
 	}
 	/* Addressing a peer needs its LID, which SMC-R messages do not carry. */
@@ -396,7 +395,6 @@ learn_port(struct verbs_dev *dev, const char **why)
 		return -EADDRNOTAVAIL;
 	dev->gid = *gid;
 	dev->gid_present = true;
-	dev->connect = &verbs_roce_ops;
 	return 0;
 }
 
@@ -467,8 +465,8 @@ dev_start(struct verbs_dev *dev, const char **why)
 		rc = l->watch(l->ctx, dev->ctx->async_fd, verbs_async_io, dev);
 	if (rc == 0)
 		rc = verbs_cm_init(dev);
-	if (rc == 0 && dev->connect->open != NULL)
-		rc = dev->connect->open(dev, why);
+	if (rc == 0 && verbs_is_iwarp(dev))
+		rc = verbs_iwarp_open(dev, why);
 	if (rc < 0)
 		return rc;
 	iface_learn(&dev->iface, dev->gid.ifindex, dev->rng);

@@ -97,7 +97,6 @@ verbs_async_io(void *arg, int fd, unsigned events)
 
 	(void)fd;
 	(void)events;
-	dev->async_more = false;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (ibv_get_async_event(dev->ctx, &ev) != 0) {
 			if (errno == EINTR)
@@ -113,5 +112,5 @@ verbs_async_io(void *arg, int fd, unsigned events)
 		ibv_ack_async_event(&ev);
 		handle(dev, &copy);
 	}
-	dev->async_more = true;
+	dev->more = true;
 }

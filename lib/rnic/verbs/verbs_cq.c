@@ -359,7 +359,6 @@ verbs_channel_io(void *arg, int fd, unsigned events)
 
 	(void)fd;
 	dev->stats.wakeups += events != 0;
-	dev->cq_more = false;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (ibv_get_cq_event(dev->channel, &cq, &id) != 0) {
 			if (errno == EINTR)
@@ -383,5 +382,5 @@ verbs_channel_io(void *arg, int fd, unsigned events)
 		}
 		verbs_cq_schedule(qp);
 	}
-	dev->cq_more = true;
+	dev->more = true;
 }

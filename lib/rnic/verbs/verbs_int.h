@@ -159,23 +159,6 @@ struct verbs_qp {
 	struct list_node node, cq_node, tx_node;
 };
 
-/* Operations to connect queue pairs of a transport. */
-struct verbs_connect_ops {
-	int (*init)(struct verbs_qp *);    /* to INIT */
-	int (*connect)(struct verbs_qp *); /* side and remote are set; ends with verbs_qp_connected or verbs_qp_break */
-	/* Each may be NULL. */
-	int (*expect)(struct verbs_qp *); /* NULL: the peer sends only after our first message */
-	int (*rts)(struct verbs_qp *);
-	int (*open)(struct verbs_dev *, const char **why); /* of the device */
-	void (*close)(struct verbs_dev *);                 /* refuses peers from now on */
-	void (*fini)(struct verbs_dev *);                  /* frees the rest; no queue pair is left */
-	rnic_io_cb more;                                   /* unread events are left */
-	void (*timed_out)(struct verbs_qp *);              /* timer of a connecting queue pair */
-	void (*leaving)(struct verbs_qp *);                /* called before the error state */
-	void (*left)(struct verbs_qp *);                   /* the queue pair is in the error state, or freed */
-	bool (*holds)(const struct verbs_qp *); /* the kernel is connecting the queue pair: it must not be destroyed */
-};
-
 struct verbs_worker {
 	struct verbs_cm *cm;
 	pthread_t thread;
@@ -199,7 +182,6 @@ struct verbs_dev {
 	struct verbs_config cfg;
 	struct rnic_loop loop;
 	struct rng *rng;
-	const struct verbs_connect_ops *connect;
 	struct timerq timers;
 	struct ibv_context *ctx;
 	struct ibv_comp_channel *channel;
@@ -218,7 +200,7 @@ struct verbs_dev {
 	struct events events;
 	const char *troubled; /* the last trouble reported, and its time */
 	int64_t troubled_ns;
-	bool async_more, conn_more, cq_more; /* unread events may be left */
+	bool more; /* unread events may be left */
 	int64_t busy_until_ns;
 	struct idtable ids;       /* verbs_qp by the id of their CQ */
 	struct list_node qps;     /* all verbs_qp */
@@ -295,14 +277,10 @@ verbs_qp_is_away(const struct verbs_qp *qp)
 int verbs_qp_create(struct rnic_pd *, const struct rnic_qp_attr *, struct rnic_qp **);
 void verbs_qp_destroy(struct rnic_qp *);
 void verbs_qp_disconnect(struct rnic_qp *, bool graceful);
-int verbs_qp_expect(struct rnic_qp *);
 int verbs_qp_connect(struct rnic_qp *, enum rnic_side, const struct rnic_remote *);
-int verbs_qp_rts(struct rnic_qp *);
 
 /* The only function that changes the phase; why: static text for the log. */
 void verbs_qp_set_phase(struct verbs_qp *, enum verbs_phase, const char *why);
-/* The kernel still connects it and will report the result: destroying it before that would block. */
-bool verbs_qp_is_held(const struct verbs_qp *);
 /* RTR or RTS: stops the time limit of the connection, notifies the user. */
 void verbs_qp_connected(struct verbs_qp *, enum verbs_phase);
 /* The QP is unusable: to the error state; events follow when all requests have ended. No effect once it ends. */
@@ -329,7 +307,10 @@ void verbs_event(struct verbs_qp *, enum rnic_event_type);
 
 /* -- verbs_roce.c -- */
 
-extern const struct verbs_connect_ops verbs_roce_ops;
+/* Ends with verbs_qp_connected() or verbs_qp_break(), like verbs_iwarp_connect(). */
+int verbs_roce_connect(struct verbs_qp *);
+int verbs_qp_rts(struct rnic_qp *);
+
 /* -- verbs_cm.c -- */
 
 int verbs_cm_init(struct verbs_dev *);
@@ -344,9 +325,24 @@ int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
 /* Cancels the job. False: it is running, and will be returned. */
 bool verbs_cm_cancel(struct verbs_qp *);
 
-/* -- verbs_iwarp.c -- */
+/* -- verbs_iwarp.c, verbs_iwarp_passive.c; queue pairs of RoCE have no connection and are never held -- */
 
-extern const struct verbs_connect_ops verbs_iwarp_ops;
+int verbs_iwarp_open(struct verbs_dev *, const char **why);
+/* Refuses peers from now on. */
+void verbs_iwarp_close(struct verbs_dev *);
+/* Frees the rest, complete or not; no queue pair is left. */
+void verbs_iwarp_fini(struct verbs_dev *);
+/* Also called for unread events that are left. */
+void verbs_iwarp_io(void *dev, int fd, unsigned events);
+int verbs_iwarp_connect(struct verbs_qp *);
+int verbs_qp_expect(struct rnic_qp *);
+/* The timer of a connecting queue pair. */
+void verbs_iwarp_timed_out(struct verbs_qp *);
+/* Called before the error state, and in it or when the queue pair is freed. */
+void verbs_conn_leaving(struct verbs_qp *);
+void verbs_conn_left(struct verbs_qp *);
+/* The kernel still connects it and will report the result: destroying it before that would block. */
+bool verbs_qp_is_held(const struct verbs_qp *);
 
 /* -- verbs_fence.c -- */
 

@@ -84,8 +84,8 @@ conn_over(struct verbs_conn *conn, const char *why)
 	verbs_qp_reap(qp);
 }
 
-static void
-iwarp_leaving(struct verbs_qp *qp)
+void
+verbs_conn_leaving(struct verbs_qp *qp)
 {
 	/* Graceful: FIN instead of a reset. */
 	if (qp->phase == VERBS_LINGER && qp->sq.done == qp->sq.head && qp->conn != NULL && qp->conn->up &&
@@ -93,15 +93,15 @@ iwarp_leaving(struct verbs_qp *qp)
 		(void)rdma_disconnect(qp->conn->id);
 }
 
-static void
-iwarp_left(struct verbs_qp *qp)
+void
+verbs_conn_left(struct verbs_qp *qp)
 {
 	if (qp->conn != NULL && !is_pending(qp->conn))
 		verbs_conn_free(qp->conn);
 }
 
-static bool
-iwarp_holds(const struct verbs_qp *qp)
+bool
+verbs_qp_is_held(const struct verbs_qp *qp)
 {
 	return qp->conn != NULL && is_pending(qp->conn);
 }
@@ -206,12 +206,12 @@ start_connect(struct verbs_qp *qp)
 	return NULL;
 }
 
-static int
-iwarp_connect(struct verbs_qp *qp)
+int
+verbs_iwarp_connect(struct verbs_qp *qp)
 {
 	if (qp->side == RNIC_PASSIVE) {
 		if (qp->phase == VERBS_INIT)
-			(void)verbs_iwarp_expect(qp);
+			(void)verbs_qp_expect(&qp->qp);
 		if (qp->phase <= VERBS_RTS)
 			verbs_arm(qp->dev, &qp->timer, qp->dev->cfg.connect_ms);
 		verbs_conn_check_connected(qp);
@@ -227,8 +227,8 @@ iwarp_connect(struct verbs_qp *qp)
 	return 0;
 }
 
-static void
-iwarp_timed_out(struct verbs_qp *qp)
+void
+verbs_iwarp_timed_out(struct verbs_qp *qp)
 {
 	const char *why = "the peer's first message did not arrive in time";
 
@@ -317,8 +317,8 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 	}
 }
 
-static void
-iwarp_read(void *arg, int fd, unsigned events)
+void
+verbs_iwarp_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	struct rdma_cm_event *ev, copy;
@@ -327,7 +327,6 @@ iwarp_read(void *arg, int fd, unsigned events)
 
 	(void)fd;
 	(void)events;
-	dev->conn_more = false;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (rdma_get_cm_event(dev->iwarp->channel, &ev) != 0) {
 			if (errno == EINTR)
@@ -354,13 +353,13 @@ iwarp_read(void *arg, int fd, unsigned events)
 		if (copy.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 			verbs_set_gone(dev);
 	}
-	dev->conn_more = true;
+	dev->more = true;
 }
 
 /* -- the device -- */
 
-static int
-iwarp_open(struct verbs_dev *dev, const char **why)
+int
+verbs_iwarp_open(struct verbs_dev *dev, const char **why)
 {
 	struct verbs_iwarp *iw = calloc(1, sizeof(*iw));
 
@@ -380,11 +379,11 @@ iwarp_open(struct verbs_dev *dev, const char **why)
 	if (rc < 0)
 		return rc;
 	*why = "event loop";
-	return dev->loop.watch(dev->loop.ctx, iw->channel->fd, iwarp_read, dev);
+	return dev->loop.watch(dev->loop.ctx, iw->channel->fd, verbs_iwarp_io, dev);
 }
 
-static void
-iwarp_close(struct verbs_dev *dev)
+void
+verbs_iwarp_close(struct verbs_dev *dev)
 {
 	struct verbs_iwarp *iw = dev->iwarp;
 
@@ -395,43 +394,17 @@ iwarp_close(struct verbs_dev *dev)
 		verbs_conn_drop_parked(conn);
 }
 
-static void
-iwarp_fini(struct verbs_dev *dev)
+void
+verbs_iwarp_fini(struct verbs_dev *dev)
 {
 	struct verbs_iwarp *iw = dev->iwarp;
 
 	if (iw == NULL)
 		return;
-	iwarp_close(dev);
+	verbs_iwarp_close(dev);
 	if (iw->channel != NULL) {
 		dev->loop.unwatch(dev->loop.ctx, iw->channel->fd);
 		rdma_destroy_event_channel(iw->channel);
 	}
 	free(iw);
 }
-
-/* To allow posted receives; the kernel's connection manager would set the same. */
-static int
-iwarp_init(struct verbs_qp *qp)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
-	};
-
-	return -ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS);
-}
-
-const struct verbs_connect_ops verbs_iwarp_ops = {
-	.init = iwarp_init,
-	.expect = verbs_iwarp_expect,
-	.connect = iwarp_connect,
-	.open = iwarp_open,
-	.close = iwarp_close,
-	.fini = iwarp_fini,
-	.more = iwarp_read,
-	.timed_out = iwarp_timed_out,
-	.leaving = iwarp_leaving,
-	.left = iwarp_left,
-	.holds = iwarp_holds,
-};

@@ -54,5 +54,3 @@ int verbs_iwarp_listen(struct verbs_dev *, const char **why);
 void verbs_iwarp_request(struct verbs_dev *, const struct rdma_cm_event *);
 /* The request is over: its peer has gone, or the device ends. */
 void verbs_conn_drop_parked(struct verbs_conn *);
-/* The QP accepts its peer from now on; a parked request may match. */
-int verbs_iwarp_expect(struct verbs_qp *);

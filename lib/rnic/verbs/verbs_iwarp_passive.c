@@ -157,11 +157,15 @@ verbs_iwarp_request(struct verbs_dev *dev, const struct rdma_cm_event *ev)
 	dispatch(conn);
 }
 
+/* A parked request may match. */
 int
-verbs_iwarp_expect(struct verbs_qp *qp)
+verbs_qp_expect(struct rnic_qp *rqp)
 {
+	struct verbs_qp *qp = verbs_qp(rqp);
 	struct list_node mine;
 
+	if (!verbs_is_iwarp(qp->dev))
+		return 0; /* the peer sends only after our first message */
 	if (qp->phase != VERBS_INIT)
 		return -EINVAL;
 	verbs_qp_set_phase(qp, VERBS_EXPECTING, "requested");

@@ -19,49 +19,34 @@
 /* -- phases -- */
 
 /* Every phase before ENDED may lose the card; each one up to LINGER may break. */
-static const unsigned next_phases[VERBS_PHASE_CNT] = {
-	[VERBS_INIT] = BIT(VERBS_EXPECTING) | BIT(VERBS_CONNECTING) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
-	[VERBS_EXPECTING] = BIT(VERBS_CONNECTING) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
-	[VERBS_CONNECTING] = BIT(VERBS_RTR) | BIT(VERBS_RTS) | BIT(VERBS_CANCEL) | BIT(VERBS_FLUSH) |
-	    BIT(VERBS_DESTROY),
-	[VERBS_RTR] = BIT(VERBS_RTS) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
-	[VERBS_RTS] = BIT(VERBS_LINGER) | BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
-	[VERBS_LINGER] = BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
-	[VERBS_CANCEL] = BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY),
-	[VERBS_FLUSH] = BIT(VERBS_DESTROY) | BIT(VERBS_ENDED) | BIT(VERBS_RELEASE),
-	[VERBS_DESTROY] = BIT(VERBS_ENDED),
-	[VERBS_ENDED] = BIT(VERBS_RELEASE),
-};
+#define ENDS (BIT(VERBS_FLUSH) | BIT(VERBS_DESTROY))
 
-static const char *const phase_names[VERBS_PHASE_CNT] = {
-	[VERBS_INIT] = "init",
-	[VERBS_EXPECTING] = "expecting",
-	[VERBS_CONNECTING] = "connecting",
-	[VERBS_RTR] = "rtr",
-	[VERBS_RTS] = "rts",
-	[VERBS_LINGER] = "linger",
-	[VERBS_CANCEL] = "cancel",
-	[VERBS_FLUSH] = "flush",
-	[VERBS_DESTROY] = "destroy",
-	[VERBS_ENDED] = "ended",
-	[VERBS_RELEASE] = "release",
+static const struct {
+	const char *name;
+	unsigned next; /* BIT(enum verbs_phase) */
+} phases[VERBS_PHASE_CNT] = {
+	[VERBS_INIT] = { "init", BIT(VERBS_EXPECTING) | BIT(VERBS_CONNECTING) | ENDS },
+	[VERBS_EXPECTING] = { "expecting", BIT(VERBS_CONNECTING) | ENDS },
+	[VERBS_CONNECTING] = { "connecting", BIT(VERBS_RTR) | BIT(VERBS_RTS) | BIT(VERBS_CANCEL) | ENDS },
+	[VERBS_RTR] = { "rtr", BIT(VERBS_RTS) | ENDS },
+	[VERBS_RTS] = { "rts", BIT(VERBS_LINGER) | ENDS },
+	[VERBS_LINGER] = { "linger", ENDS },
+	[VERBS_CANCEL] = { "cancel", ENDS },
+	[VERBS_FLUSH] = { "flush", BIT(VERBS_DESTROY) | BIT(VERBS_ENDED) | BIT(VERBS_RELEASE) },
+	[VERBS_DESTROY] = { "destroy", BIT(VERBS_ENDED) },
+	[VERBS_ENDED] = { "ended", BIT(VERBS_RELEASE) },
+	[VERBS_RELEASE] = { "release", 0 },
 };
 
 void
 verbs_qp_set_phase(struct verbs_qp *qp, enum verbs_phase to, const char *why)
 {
-	assert((next_phases[qp->phase] & BIT(to)) != 0);
+	assert((phases[qp->phase].next & BIT(to)) != 0);
 	log_msg(LOG_LVL_DEBUG, "queue pair: device=%s qp=%06x from=%s to=%s reason=\"%s\"", qp->dev->cfg.name,
-	    qp->qp.qpn, phase_names[qp->phase], phase_names[to], why);
+	    qp->qp.qpn, phases[qp->phase].name, phases[to].name, why);
 	if (qp->phase <= VERBS_RTS)
 		qp->ended_in = qp->phase;
 	qp->phase = to;
-}
-
-bool
-verbs_qp_is_held(const struct verbs_qp *qp)
-{
-	return qp->dev->connect->holds != NULL && qp->dev->connect->holds(qp);
 }
 
 static void
@@ -92,14 +77,12 @@ verbs_qp_end(struct verbs_qp *qp, const char *why)
 static void
 flush(struct verbs_qp *qp, const char *why)
 {
-	const struct verbs_connect_ops *connect = qp->dev->connect;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	verbs_qp_set_phase(qp, VERBS_FLUSH, why);
 	qp->stopped = !qp->dev->gone && ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE) == 0;
 	bool drains = qp->stopped && verbs_post_drain(qp);
-	if (connect->left != NULL)
-		connect->left(qp);
+	verbs_conn_left(qp);
 	if (!drains) {
 		verbs_qp_kill(qp, "not flushed by the card");
 		return;
@@ -112,8 +95,7 @@ flush(struct verbs_qp *qp, const char *why)
 static void
 stop(struct verbs_qp *qp, const char *why)
 {
-	if (qp->dev->connect->leaving != NULL)
-		qp->dev->connect->leaving(qp);
+	verbs_conn_leaving(qp);
 	stop_posting(qp);
 	if (verbs_qp_is_away(qp) && !verbs_cm_cancel(qp))
 		verbs_qp_set_phase(qp, VERBS_CANCEL, why); /* continues when the thread returns it */
@@ -206,7 +188,7 @@ on_timer(struct timer *t)
 	else if (qp->phase == VERBS_FLUSH)
 		verbs_qp_kill(qp, "not flushed by the card");
 	else
-		qp->dev->connect->timed_out(qp);
+		verbs_iwarp_timed_out(qp);
 	verbs_qp_reap(qp);
 }
 
@@ -259,6 +241,23 @@ make_queues(struct verbs_qp *qp)
 	return rc < 0 ? rc : verbs_cq_arm(qp);
 }
 
+/* Allows posted receives. On iWARP the kernel's connection manager would set the same. */
+static int
+to_init(struct verbs_qp *qp)
+{
+	bool iwarp = verbs_is_iwarp(qp->dev);
+	int mask = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | (iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT);
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.pkey_index = 0, /* the default partition */
+		.port_num = qp->dev->cfg.port,
+		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		    (iwarp ? IBV_ACCESS_REMOTE_READ : 0),
+	};
+
+	return -ibv_modify_qp(qp->hw, &attr, mask);
+}
+
 int
 verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_qp **out)
 {
@@ -298,7 +297,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	dev->qp_cnt++;
 	int rc = make_queues(qp);
 	if (rc == 0)
-		rc = dev->connect->init(qp);
+		rc = to_init(qp);
 	if (rc < 0) {
 		verbs_qp_free(qp);
 		verbs_trouble(dev, -rc, "the RDMA device cannot create more queue pairs");
@@ -312,14 +311,6 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 }
 
 /* -- connecting -- */
-
-int
-verbs_qp_expect(struct rnic_qp *rqp)
-{
-	struct verbs_qp *qp = verbs_qp(rqp);
-
-	return qp->dev->connect->expect != NULL ? qp->dev->connect->expect(qp) : 0;
-}
 
 int
 verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_remote *remote)
@@ -339,17 +330,9 @@ verbs_qp_connect(struct rnic_qp *rqp, enum rnic_side side, const struct rnic_rem
 			verbs_event(qp, RNIC_EV_CONNECT_FAILED);
 		return 0;
 	}
-	int rc = qp->dev->connect->connect(qp);
+	int rc = verbs_is_iwarp(qp->dev) ? verbs_iwarp_connect(qp) : verbs_roce_connect(qp);
 	qp->claimed = rc == 0;
 	return rc;
-}
-
-int
-verbs_qp_rts(struct rnic_qp *rqp)
-{
-	struct verbs_qp *qp = verbs_qp(rqp);
-
-	return qp->dev->connect->rts != NULL ? qp->dev->connect->rts(qp) : 0;
 }
 
 void
@@ -437,8 +420,7 @@ detach(struct verbs_qp *qp)
 	events_drop(&qp->events);
 	timer_cancel(&dev->timers, &qp->timer);
 	fence_stop(&qp->fence);
-	if (dev->connect->left != NULL)
-		dev->connect->left(qp);
+	verbs_conn_left(qp);
 }
 
 /* Moves the hardware to be freed, which may have part of it already. */

@@ -5,22 +5,8 @@
 
 #include "rnic/verbs/verbs_int.h"
 
-#define RNR_FOREVER 7 /* TEST LINK detects a peer that never posts a receive */
-#define PKEY_DEFAULT 0
+#define RNR_FOREVER 7  /* TEST LINK detects a peer that never posts a receive */
 #define HOP_LIMIT_V1 1 /* RoCE v1 is not routed */
-
-static int
-roce_init(struct verbs_qp *qp)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.pkey_index = PKEY_DEFAULT,
-		.port_num = qp->dev->cfg.port,
-		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
-	};
-
-	return -ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-}
 
 static void
 fill_rtr(struct verbs_qp *qp)
@@ -48,8 +34,8 @@ fill_rtr(struct verbs_qp *qp)
 	    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 }
 
-static int
-roce_connect(struct verbs_qp *qp)
+int
+verbs_roce_connect(struct verbs_qp *qp)
 {
 	const struct verbs_config *cfg = &qp->dev->cfg;
 	const struct rnic_remote *r = &qp->remote;
@@ -78,10 +64,12 @@ roce_connect(struct verbs_qp *qp)
 }
 
 /* Does not use the network: no thread needed. */
-static int
-roce_rts(struct verbs_qp *qp)
+int
+verbs_qp_rts(struct rnic_qp *rqp)
 {
-	if (qp->phase == VERBS_RTS)
+	struct verbs_qp *qp = verbs_qp(rqp);
+
+	if (verbs_is_iwarp(qp->dev) || qp->phase == VERBS_RTS)
 		return 0;
 	if (qp->phase != VERBS_RTR)
 		return -ENOTCONN;
@@ -91,9 +79,3 @@ roce_rts(struct verbs_qp *qp)
 	verbs_qp_set_phase(qp, VERBS_RTS, "peer ready");
 	return 0;
 }
-
-const struct verbs_connect_ops verbs_roce_ops = {
-	.init = roce_init,
-	.connect = roce_connect,
-	.rts = roce_rts,
-};
