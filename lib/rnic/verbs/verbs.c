@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/addr.h"
+#include "rnic/iface.h"
 #include "rnic/verbs/verbs_int.h"
 #include "rnic/wr.h"
 
@@ -35,29 +36,9 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 {
 	const struct verbs_dev *dev = verbs_dev(rdev);
 
-	*info = (struct rnic_info){
-		.transport = dev->port.transport,
-		.port = dev->events.port,
-		.gid = dev->cfg.gid,
-		.gid_type = verbs_is_iwarp(dev) ? RNIC_GID_NONE : dev->cfg.gid_type,
-		.vlan = dev->iface.vlan,
-		.mpa_port = dev->mpa_port,
-		.mtu_code = dev->port.mtu_code,
-		.max_qp = dev->max_qp,
-		.max_mr = dev->max_mr,
-		.max_sq = dev->max_sq,
-		.max_rq = dev->max_rq,
-		.max_sge = dev->max_sge,
-		.max_inline = VERBS_INLINE,
-		.pins = true,
-		.retries_forever = dev->port.retries_forever,
-		.qp_cnt = dev->qp_cnt,
-		.mr_cnt = dev->mr_cnt,
-		.mr_bytes = dev->mr_bytes,
-	};
-	memcpy(info->name, dev->cfg.name, sizeof(info->name));
-	memcpy(info->provider, dev->port.provider, sizeof(info->provider));
-	memcpy(info->mac, dev->iface.mac, sizeof(info->mac));
+	*info = dev->info;
+	info->port = dev->events.port;
+	info->mtu_code = dev->port.mtu_code;
 }
 
 /* -- memory -- */
@@ -133,8 +114,8 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 	mr->mr = (struct rnic_mr){
 		.pd = pd, .buf = buf, .len = len, .lkey = mr->hw->lkey, .rkey = mr->hw->rkey, .addr = (uintptr_t)buf
 	};
-	dev->mr_cnt++;
-	dev->mr_bytes += len;
+	dev->info.mr_cnt++;
+	dev->info.mr_bytes += len;
 	*out = &mr->mr;
 	return 0;
 }
@@ -148,8 +129,8 @@ mr_dereg(struct rnic_mr *rmr)
 		return;
 	mr = CONTAINER_OF(rmr, struct verbs_mr, mr);
 	struct verbs_dev *dev = verbs_dev(rmr->pd->dev);
-	dev->mr_cnt--;
-	dev->mr_bytes -= rmr->len;
+	dev->info.mr_cnt--;
+	dev->info.mr_bytes -= rmr->len;
 	(void)ibv_dereg_mr(mr->hw);
 	free(mr);
 }
@@ -173,7 +154,7 @@ reaches(struct rnic_dev *rdev, const struct rnic_gid *gid)
 static bool
 has_ended(const struct verbs_dev *dev)
 {
-	return dev->ends && list_empty(&dev->qps) && dev->mr_cnt == 0;
+	return dev->ends && list_empty(&dev->qps) && dev->info.mr_cnt == 0;
 }
 
 /* Frees a device, complete or not. */
@@ -319,33 +300,6 @@ check_config(const struct verbs_config *c)
 	return NULL;
 }
 
-static int
-open_card(struct verbs_dev *dev, const char **why)
-{
-	int n = 0, rc = -ENODEV;
-
-	errno = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
-	if (list == NULL) {
-		rc = errno != 0 ? -errno : -ENOSYS;
-		*why = verbs_open_error(rc);
-		return rc;
-	}
-	*why = "no RDMA device has this name";
-	for (int i = 0; i < n && dev->ctx == NULL && rc == -ENODEV; i++) {
-		if (strcmp(ibv_get_device_name(list[i]), dev->cfg.dev) != 0)
-			continue;
-		errno = 0;
-		dev->ctx = ibv_open_device(list[i]);
-		if (dev->ctx == NULL) {
-			rc = errno != 0 ? -errno : -EIO;
-			*why = verbs_open_error(rc);
-		}
-	}
-	ibv_free_device_list(list);
-	return dev->ctx != NULL ? 0 : rc;
-}
-
 static uint32_t
 smaller(uint32_t a, int b)
 {
@@ -364,11 +318,15 @@ learn_port(struct verbs_dev *dev, const char **why)
 	/* One entry of each send queue is for the last request of a queue pair, and a CQ serves both queues. */
 	uint32_t half = smaller(UINT32_MAX / 2, attr.max_cqe - 1) / 2;
 	dev->phys_ports = attr.phys_port_cnt;
-	dev->max_qp = smaller(dev->cfg.max_qp, attr.max_qp);
-	dev->max_mr = smaller(UINT32_MAX, attr.max_mr);
-	dev->max_sq = smaller(half, attr.max_qp_wr - 1);
-	dev->max_rq = smaller(half, attr.max_qp_wr);
-	dev->max_sge = smaller(RNIC_SGE_MAX, attr.max_sge);
+	dev->info = (struct rnic_info){
+		.max_qp = smaller(dev->cfg.max_qp, attr.max_qp),
+		.max_mr = smaller(UINT32_MAX, attr.max_mr),
+		.max_sq = smaller(half, attr.max_qp_wr - 1),
+		.max_rq = smaller(half, attr.max_qp_wr),
+		.max_sge = smaller(RNIC_SGE_MAX, attr.max_sge),
+		.max_inline = VERBS_INLINE,
+		.pins = true,
+	};
 	*why = "the RDMA device has no such port";
 	if (dev->cfg.port > dev->phys_ports)
 		return -EINVAL;
@@ -410,7 +368,7 @@ try_qp(struct verbs_dev *dev, uint32_t inline_bytes)
 		.recv_cq = cq,
 		.cap = { .max_send_wr = 1,
 		    .max_recv_wr = 1,
-		    .max_send_sge = dev->max_sge,
+		    .max_send_sge = dev->info.max_sge,
 		    .max_recv_sge = 1,
 		    .max_inline_data = inline_bytes },
 		.qp_type = IBV_QPT_RC,
@@ -440,11 +398,29 @@ learn_qp(struct verbs_dev *dev, const char **why)
 	return -err;
 }
 
+/* The members of dev->info that describe the opened port. */
+static void
+learn_identity(struct verbs_dev *dev)
+{
+	struct rnic_info *info = &dev->info;
+	struct iface iface = { 0 };
+
+	iface_learn(&iface, dev->gid.ifindex, dev->rng);
+	memcpy(info->name, dev->cfg.name, sizeof(info->name));
+	memcpy(info->provider, dev->port.provider, sizeof(info->provider));
+	memcpy(info->mac, iface.mac, sizeof(info->mac));
+	info->transport = dev->port.transport;
+	info->gid = dev->cfg.gid;
+	info->gid_type = verbs_is_iwarp(dev) ? RNIC_GID_NONE : dev->cfg.gid_type;
+	info->vlan = iface.vlan;
+	info->retries_forever = dev->port.retries_forever;
+}
+
 static int
 dev_start(struct verbs_dev *dev, const char **why)
 {
 	const struct rnic_loop *l = &dev->loop;
-	int rc = open_card(dev, why);
+	int rc = verbs_open_card(dev->cfg.dev, &dev->ctx, why);
 
 	if (rc == 0)
 		rc = learn_port(dev, why);
@@ -469,7 +445,7 @@ dev_start(struct verbs_dev *dev, const char **why)
 		rc = verbs_iwarp_open(dev, why);
 	if (rc < 0)
 		return rc;
-	iface_learn(&dev->iface, dev->gid.ifindex, dev->rng);
+	learn_identity(dev);
 	events_init(&dev->events, dev->port.state);
 	return 0;
 }

@@ -128,8 +128,8 @@ worker_init(struct verbs_cm *cm, struct verbs_worker *w)
 	pthread_cond_init(&w->more, NULL);
 }
 
-static void
-worker_give(struct verbs_worker *w, struct verbs_job *job)
+void
+verbs_cm_give(struct verbs_worker *w, struct verbs_job *job)
 {
 	pthread_mutex_lock(&w->cm->lock);
 	list_push(&w->todo, &job->node);
@@ -194,14 +194,8 @@ verbs_cm_submit(struct verbs_qp *qp)
 	qp->job.hw = qp->hw;
 	qp->job.run = transition_run;
 	qp->job.done = verbs_qp_job_done;
-	worker_give(&cm->connects, &qp->job);
+	verbs_cm_give(&cm->connects, &qp->job);
 	return 0;
-}
-
-void
-verbs_cm_end(struct verbs_dev *dev, struct verbs_job *job)
-{
-	worker_give(&dev->cm.ends, job);
 }
 
 int

@@ -12,7 +12,6 @@
 #include "base/timerq.h"
 #include "rnic/events.h"
 #include "rnic/fence.h"
-#include "rnic/iface.h"
 #include "rnic/unknown_peers.h"
 #include "rnic/verbs/verbs.h"
 
@@ -190,13 +189,9 @@ struct verbs_dev {
 	bool gid_present;
 	bool gone; /* the card was removed */
 	struct verbs_gid gid;
-	struct iface iface;
-	uint32_t max_qp, max_mr, max_sq, max_rq, max_sge;
+	struct rnic_info info; /* but for port and mtu_code; qp_cnt includes those being destroyed */
 	bool has_inline;
-	bool ends;       /* rnic_ops.free was called: ends after the last queue pair */
-	uint32_t qp_cnt; /* including those being destroyed */
-	uint32_t mr_cnt;
-	uint64_t mr_bytes;
+	bool ends; /* rnic_ops.free was called: ends after the last queue pair */
 	struct events events;
 	const char *troubled; /* the last trouble reported, and its time */
 	int64_t troubled_ns;
@@ -208,7 +203,6 @@ struct verbs_dev {
 	struct list_node tx_list; /* verbs_qp with a chain */
 	struct verbs_cm cm;
 	struct verbs_iwarp *iwarp; /* NULL: not an iWARP card */
-	uint16_t mpa_port;
 	struct verbs_stats stats;
 	struct unknown_peers strangers; /* last peers counted */
 };
@@ -257,8 +251,8 @@ int verbs_read_port(struct ibv_context *, struct verbs_port *);
 int verbs_read_gids(struct ibv_context *, unsigned ports, struct verbs_port *);
 void verbs_name_port(struct ibv_context *, uint32_t vendor, unsigned num, struct verbs_port *);
 const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum rnic_gid_type);
-/* Text for a failed open of a card (negative errno). */
-const char *verbs_open_error(int rc);
+/* Opens the card of this name: 0, or a negative errno and *why. */
+int verbs_open_card(const char *name, struct ibv_context **, const char **why);
 /* For a failed call that pins memory, err positive: names the limit if that is the likely cause, else NULL. */
 const char *verbs_memlock_why(int err);
 
@@ -318,8 +312,8 @@ int verbs_cm_init(struct verbs_dev *);
 void verbs_cm_fini(struct verbs_dev *);
 /* Submits qp->job to the connecting thread: 0 or a negative errno. */
 int verbs_cm_submit(struct verbs_qp *);
-/* Submits a job to the thread that frees hardware. */
-void verbs_cm_end(struct verbs_dev *, struct verbs_job *);
+/* Submits a job to a started thread. */
+void verbs_cm_give(struct verbs_worker *, struct verbs_job *);
 /* Runs a slow job in its own thread: 0 or a negative errno. */
 int verbs_cm_submit_alone(struct verbs_dev *, struct verbs_job *);
 /* Cancels the job. False: it is running, and will be returned. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "rnic/iface.h"
 #include "rnic/verbs/verbs_iwarp.h"
 
 /* -- a connection -- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "rnic/iface.h"
 #include "rnic/verbs/verbs_iwarp.h"
 
 #define LISTEN_BACKLOG 256
@@ -207,7 +208,7 @@ listen_at(struct verbs_dev *dev, const struct sockaddr_storage *at, uint16_t por
 		return rc;
 	}
 	dev->iwarp->listen = id;
-	dev->mpa_port = ntohs(rdma_get_src_port(id));
+	dev->info.mpa_port = ntohs(rdma_get_src_port(id));
 	return 0;
 }
 

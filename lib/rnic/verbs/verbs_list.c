@@ -157,16 +157,24 @@ is_permission(int err)
 }
 
 static int
+open_device(struct ibv_device *dev, struct ibv_context **out)
+{
+	errno = 0;
+	*out = ibv_open_device(dev);
+	return *out != NULL ? 0 : errno != 0 ? -errno : -EIO;
+}
+
+static int
 add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 {
 	struct ibv_device_attr attr;
 	struct verbs_port *grown;
+	struct ibv_context *ctx;
+	int rc = open_device(dev, &ctx);
 
-	errno = 0;
-	struct ibv_context *ctx = ibv_open_device(dev);
-	if (ctx == NULL)
-		return errno != 0 ? -errno : -EIO;
-	int rc = -ibv_query_device(ctx, &attr);
+	if (rc < 0)
+		return rc;
+	rc = -ibv_query_device(ctx, &attr);
 	for (unsigned p = 1; rc == 0 && p <= attr.phys_port_cnt; p++) {
 		grown = realloc(*ports, (*cnt + 1) * sizeof(**ports));
 		if (grown == NULL) {
@@ -195,8 +203,9 @@ kernel_has_devices(void)
 	return any;
 }
 
-const char *
-verbs_open_error(int rc)
+/* Text for a failed open of a card (negative errno). */
+static const char *
+open_error(int rc)
 {
 	if (is_permission(-rc))
 		return "the RDMA device files (/dev/infiniband/uverbs*) may not be opened";
@@ -217,20 +226,58 @@ verbs_memlock_why(int err)
 	return "memory cannot be locked: raise RLIMIT_MEMLOCK (LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited)";
 }
 
+/* The kernel's cards: their number, or a negative errno and *why; the caller frees the list. */
+static int
+list_cards(struct ibv_device ***list, const char **why)
+{
+	int n = 0;
+
+	errno = 0;
+	*list = ibv_get_device_list(&n);
+	if (*list != NULL)
+		return n;
+	int rc = errno != 0 ? -errno : -ENOSYS;
+	*why = open_error(rc);
+	return rc;
+}
+
+static struct ibv_device *
+find_card(struct ibv_device **list, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+			return list[i];
+	return NULL;
+}
+
+int
+verbs_open_card(const char *name, struct ibv_context **out, const char **why)
+{
+	struct ibv_device **list;
+	int n = list_cards(&list, why), rc = -ENODEV;
+
+	if (n < 0)
+		return n;
+	struct ibv_device *card = find_card(list, n, name);
+	*why = "no RDMA device has this name";
+	if (card != NULL) {
+		rc = open_device(card, out);
+		*why = open_error(rc);
+	}
+	ibv_free_device_list(list);
+	return rc;
+}
+
 int
 verbs_list(struct verbs_port **out, unsigned *cnt_out, const char **why)
 {
 	struct verbs_port *ports = NULL;
+	struct ibv_device **list;
 	unsigned cnt = 0;
-	int n = 0, rc = 0;
+	int n = list_cards(&list, why), rc = 0;
 
-	errno = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
-	if (list == NULL) {
-		rc = errno != 0 ? -errno : -ENOSYS;
-		*why = verbs_open_error(rc);
-		return is_permission(-rc) ? -EACCES : rc;
-	}
+	if (n < 0)
+		return is_permission(-n) ? -EACCES : n;
 	for (int i = 0; i < n; i++) {
 		int one = add_ports(list[i], &ports, &cnt);
 
@@ -249,21 +296,20 @@ verbs_list(struct verbs_port **out, unsigned *cnt_out, const char **why)
 		                            : "this machine has no RDMA device";
 		return -ENODEV;
 	}
-	*why = rc != 0 ? verbs_open_error(rc) : "no RDMA device has a port";
+	*why = rc != 0 ? open_error(rc) : "no RDMA device has a port";
 	return rc == 0 ? -ENODEV : is_permission(-rc) ? -EACCES : rc;
 }
 
 bool
 verbs_card_listed(const char *dev)
 {
-	bool found = false;
-	int n = 0;
-	struct ibv_device **list = ibv_get_device_list(&n);
+	struct ibv_device **list;
+	const char *why;
+	int n = list_cards(&list, &why);
 
-	if (list == NULL)
+	if (n < 0)
 		return true;
-	for (int i = 0; i < n && !found; i++)
-		found = strcmp(ibv_get_device_name(list[i]), dev) == 0;
+	bool found = find_card(list, n, dev) != NULL;
 	ibv_free_device_list(list);
 	return found;
 }

@@ -135,7 +135,7 @@ give_end(struct verbs_qp *qp, void (*done)(struct verbs_job *))
 {
 	qp->end.job.run = end_run;
 	qp->end.job.done = done;
-	verbs_cm_end(qp->dev, &qp->end.job);
+	verbs_cm_give(&qp->dev->cm.ends, &qp->end.job);
 }
 
 /* The card is done with the buffers. */
@@ -208,7 +208,7 @@ make_queues(struct verbs_qp *qp)
 	struct ibv_qp_init_attr init = {
 		.cap = { .max_send_wr = qp->sq.depth + 1, /* for the last request; on iWARP, the Read */
 		    .max_recv_wr = qp->rq_depth,
-		    .max_send_sge = dev->max_sge,
+		    .max_send_sge = dev->info.max_sge,
 		    .max_recv_sge = 1,
 		    .max_inline_data = dev->has_inline ? VERBS_INLINE : 0 },
 		.qp_type = IBV_QPT_RC,
@@ -264,11 +264,12 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	struct verbs_dev *dev = verbs_dev(pd->dev);
 	struct verbs_qp *qp;
 
-	if (attr->sq_depth == 0 || attr->sq_depth > dev->max_sq || attr->rq_depth == 0 || attr->rq_depth > dev->max_rq)
+	if (attr->sq_depth == 0 || attr->sq_depth > dev->info.max_sq || attr->rq_depth == 0 ||
+	    attr->rq_depth > dev->info.max_rq)
 		return -EINVAL;
 	if (dev->gone)
 		return -ENODEV;
-	if (dev->qp_cnt >= dev->max_qp)
+	if (dev->info.qp_cnt >= dev->info.max_qp)
 		return -ENOSPC;
 	if (timerq_reserve(&dev->timers, TIMERS) < 0)
 		return -ENOMEM;
@@ -294,7 +295,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 	list_init(&qp->job.node);
 	list_init(&qp->end.job.node);
 	list_push(&dev->qps, &qp->node);
-	dev->qp_cnt++;
+	dev->info.qp_cnt++;
 	int rc = make_queues(qp);
 	if (rc == 0)
 		rc = to_init(qp);
@@ -489,7 +490,7 @@ verbs_qp_free(struct verbs_qp *qp)
 	move_to_end(qp);
 	end_run(&qp->end.job);
 	idtable_del(&dev->ids, qp->id);
-	dev->qp_cnt--;
+	dev->info.qp_cnt--;
 	pages_free(qp->wrs, ((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	pages_free(qp->msg, ((size_t)qp->wr_mask + 1) * sizeof(*qp->msg));
 	pages_free(qp->rq, ((size_t)qp->rq_mask + 1) * sizeof(*qp->rq));

@@ -99,7 +99,7 @@ verbs_post_send(struct rnic_qp *rqp, const struct rnic_send_wr *wr)
 
 	if (qp->phase != VERBS_RTS)
 		return -ENOTCONN;
-	int rc = rnic_wr_check(wr, &qp->pd->pd, dev->max_sge, VERBS_INLINE, &len);
+	int rc = rnic_wr_check(wr, &qp->pd->pd, dev->info.max_sge, VERBS_INLINE, &len);
 	if (rc < 0)
 		return rc;
 	verbs_credits(rqp, &credits);
