@@ -1,18 +1,14 @@
 /* The queue of pending events; see events.h. */
 #include "rnic/events.h"
 
-/* Clears and returns the lowest set bit, in this order. */
-static bool
-take_bit(unsigned *bits, const enum rnic_event_type *order, unsigned cnt, enum rnic_event_type *type)
+/* Clears and returns the lowest set bit: the first event in the order of the enum. */
+static enum rnic_event_type
+take_bit(unsigned *bits)
 {
-	for (unsigned i = 0; i < cnt; i++) {
-		if (!(*bits & 1u << order[i]))
-			continue;
-		*bits &= ~(1u << order[i]);
-		*type = order[i];
-		return true;
-	}
-	return false;
+	unsigned type = (unsigned)__builtin_ctz(*bits);
+
+	*bits &= *bits - 1;
+	return (enum rnic_event_type)type;
 }
 
 void
@@ -73,14 +69,8 @@ events_pending(const struct events *e)
 bool
 events_poll(struct events *e, struct rnic_event *out)
 {
-	/* Down before up: the last event gives the current port state. */
-	static const enum rnic_event_type port_order[] = { RNIC_EV_DEV_GONE, RNIC_EV_PORT_DOWN, RNIC_EV_PORT_UP };
-	static const enum rnic_event_type qp_order[] = { RNIC_EV_CONNECTED, RNIC_EV_CONNECT_FAILED, RNIC_EV_CREDITS,
-		RNIC_EV_SILENT, RNIC_EV_QP_ERROR, RNIC_EV_QP_FREED };
-	enum rnic_event_type type;
-
-	if (take_bit(&e->port_bits, port_order, sizeof(port_order) / sizeof(port_order[0]), &type)) {
-		*out = (struct rnic_event){ .type = type };
+	if (e->port_bits != 0) {
+		*out = (struct rnic_event){ .type = take_bit(&e->port_bits) };
 		return true;
 	}
 	if (e->trouble != NULL) {
@@ -91,8 +81,7 @@ events_poll(struct events *e, struct rnic_event *out)
 	struct qp_events *q = LIST_POP(struct qp_events, &e->qps, node);
 	if (q == NULL)
 		return false;
-	*out = (struct rnic_event){ .qp = q->qp, .ctx = q->qp->ctx };
-	(void)take_bit(&q->bits, qp_order, sizeof(qp_order) / sizeof(qp_order[0]), &out->type);
+	*out = (struct rnic_event){ .type = take_bit(&q->bits), .qp = q->qp, .ctx = q->qp->ctx };
 	if (out->type == RNIC_EV_QP_ERROR || out->type == RNIC_EV_CONNECT_FAILED) {
 		out->why = q->why;
 		out->silent = q->silent;

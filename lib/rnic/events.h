@@ -26,12 +26,10 @@ void qp_events_init(struct qp_events *, struct rnic_qp *);
 /* Repeated adds of one type before it is polled give one event. */
 void events_add(struct events *, struct qp_events *, enum rnic_event_type);
 void events_drop(struct qp_events *);
-/* Sets the port state. Each "down" is reported, then the current state: a pending "up" is withdrawn. False:
- * unchanged. */
+/* Each "down" is reported, then the current state: a pending "up" is withdrawn. False: unchanged. */
 bool events_set_port(struct events *, enum rnic_port_state);
 /* The card was removed: no further port or device event follows. */
 void events_set_gone(struct events *);
 bool events_pending(const struct events *);
-/* The next event in *out: device and port first, then trouble, then queue pairs in turn. The device frees the queue
- * pair of a QP_FREED. False: no event. */
+/* The next event: device and port, then trouble, then queue pairs in turn. The device frees that of a QP_FREED. */
 bool events_poll(struct events *, struct rnic_event *out);

@@ -91,8 +91,7 @@ struct rnic_info {
 	uint8_t mac[6];
 	uint16_t vlan;    /* VLAN id of the interface, 0 = none: all links of a group share one (RFC 7609 2) */
 	uint8_t mtu_code; /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
-	/* Over SCTP: the implementation, "kernel" or "user", and the specification of its messages, "rfc5043" or
-	 * "draft-00". NULL elsewhere. */
+	/* Over SCTP: the implementation, "kernel" or "user", and its specification, "rfc5043" or "draft-00". */
 	const char *stack, *profile;
 	/* iWARP: the port for MPA connections, or for SCTP associations (also that of UDP, if used). 0 otherwise. */
 	uint16_t mpa_port;
@@ -133,9 +132,8 @@ struct rnic_mr {
 	size_t len;
 	uint32_t lkey, rkey; /* rkey is secret: never log it */
 	uint64_t addr;       /* address of buf[0] for the peer; soft devices: not the process address */
-	/* Set by the engine, read by software devices (info.denies) for each remote write. A write that touches bytes
-	 * [i * deny_unit, (i + 1) * deny_unit) is refused as out of range while bit i is set. deny_unit 0: no check.
-	 * Cards cannot do that. */
+	/* Set by the engine, read by software devices (info.denies): while bit i is set, a remote write that touches
+	 * bytes [i * deny_unit, (i + 1) * deny_unit) is refused as out of range. deny_unit 0: no check. */
 	uint32_t deny_unit;
 	uint64_t deny[4];
 	uint64_t *placed; /* counts the writes into each unit, before they are placed; NULL: not counted */
@@ -214,16 +212,17 @@ struct rnic_wc {
 	uint32_t len; /* receives: bytes */
 };
 
+/* Pending events of one queue pair, and of the port, are reported in this order. */
 enum rnic_event_type {
 	RNIC_EV_CONNECTED,      /* qp is usable (RoCE passive: at once) */
 	RNIC_EV_CONNECT_FAILED, /* qp is unusable */
-	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions can be polled */
-	RNIC_EV_SILENT,         /* iWARP: no answer within the time limit, repeated after each; the qp continues */
 	RNIC_EV_CREDITS,        /* an exhausted member of struct rnic_credits is available again */
+	RNIC_EV_SILENT,         /* iWARP: no answer within the time limit, repeated after each; the qp continues */
+	RNIC_EV_QP_ERROR,       /* a connected qp broke; flushed completions can be polled */
 	RNIC_EV_QP_FREED,       /* a destroyed qp is freed */
-	RNIC_EV_PORT_UP,
-	RNIC_EV_PORT_DOWN,
 	RNIC_EV_DEV_GONE,
+	RNIC_EV_PORT_DOWN,
+	RNIC_EV_PORT_UP,   /* after "down": the last event gives the current state */
 	RNIC_EV_DEV_FREED, /* the device is freed */
 	RNIC_EV_TROUBLE,   /* the device continues, but an operation failed; why gives the operator's remedy */
 };
@@ -288,11 +287,9 @@ struct sockaddr_storage;
 struct rnic_ops {
 	/* Fills *info, including current use. */
 	void (*query)(struct rnic_dev *, struct rnic_info *info);
-	/* The device's counters: fills stats[RNIC_STATS_MAX], always the same names in the same order; returns their
-	 * number. NULL = no counters. */
+	/* Counters, always in the same order, in stats[RNIC_STATS_MAX]; returns their number. NULL = no counters. */
 	unsigned (*stats)(const struct rnic_dev *, struct rnic_stat *stats);
-	/* True with address and port in *from of the last peer that increased this counter, or false if unknown. NULL =
-	 * always unknown. */
+	/* The last peer that increased this counter, with port; false if unknown. NULL = always unknown. */
 	bool (*last_refused)(const struct rnic_dev *, const char *counter, struct sockaddr_storage *from);
 
 	/* All return 0 or a negative errno; outputs are set on success only. */
@@ -321,11 +318,9 @@ struct rnic_ops {
 	void (*credits)(const struct rnic_qp *, struct rnic_credits *);
 	/* Depths of the peer after an accept or reject. NULL = the device does not learn them. */
 	struct rnic_depths (*peer_depths)(const struct rnic_qp *);
-	/* The shortest known round trip of the path in ns, or -1. From RNIC_FAR_NS on the path is long. NULL = not
-	 * measured. */
+	/* Shortest known round trip in ns, or -1. From RNIC_FAR_NS on the path is long. NULL = not measured. */
 	int64_t (*path_rtt)(struct rnic_qp *);
-	/* State of the connection in the transport protocol, for the operator. *out is preset to "unknown"; fills known
-	 * members. NULL = unknown. */
+	/* Fills known members of *out, which is preset to "unknown", for the operator. NULL = unknown. */
 	void (*conn_info)(struct rnic_qp *, struct rnic_conn_info *out);
 	/* Called periodically: frees memory that an idle QP does not need. NULL = no such memory. */
 	void (*rest)(struct rnic_qp *);
@@ -345,8 +340,7 @@ struct rnic_ops {
 
 	/* End of a loop turn: transmits posted requests, one system call per link. */
 	void (*flush)(struct rnic_dev *);
-	/* Next time for progress(), or INT64_MAX. Now or earlier = unfinished work, or pending completions or
-	 * events. */
+	/* Next time for progress(), or INT64_MAX. Now or earlier = unfinished work, completions or events. */
 	int64_t (*deadline)(const struct rnic_dev *);
 	void (*progress)(struct rnic_dev *, int64_t now_ns);
 	/* Requests the end of the device, which accepts no new connections. All QPs must be destroyed before. When they
