@@ -26,11 +26,9 @@ copyring_room(const struct copyring *r, size_t n)
 static inline uint8_t *
 copyring_take(struct copyring *r, size_t n)
 {
-	uint8_t *at;
-
 	if (r->head >= r->tail && r->size - r->head < n)
 		r->head = 0;
-	at = r->mem + r->head;
+	uint8_t *at = r->mem + r->head;
 	r->head += (uint32_t)n;
 	pages_touch(&r->used, r->head);
 	return at;

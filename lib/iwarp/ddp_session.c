@@ -168,13 +168,10 @@ accept_in(struct ddp_session *s, const struct sctp_ddp_control *c)
 static enum ddp_session_event
 terminate_in(struct ddp_session *s)
 {
-	if (s->state == DDP_SESSION_ENDING) {
-		set_state(s, DDP_SESSION_CLOSED);
-		return DDP_SESSION_EV_TERMINATED;
-	}
-	s->why = s->state == DDP_SESSION_OPEN ? "the peer ended the session"
-	                                      : "the peer ended the session before it was accepted";
-	set_state(s, DDP_SESSION_ENDED);
+	if (s->state != DDP_SESSION_ENDING)
+		s->why = s->state == DDP_SESSION_OPEN ? "the peer ended the session"
+		                                      : "the peer ended the session before it was accepted";
+	set_state(s, s->state == DDP_SESSION_ENDING ? DDP_SESSION_CLOSED : DDP_SESSION_ENDED);
 	return DDP_SESSION_EV_TERMINATED;
 }
 

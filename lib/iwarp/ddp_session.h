@@ -2,18 +2,14 @@
  * sequences, replies, and the DDP-SSN of sent messages. No I/O and no clock. The caller handles timeouts, the
  * association, and the order of received messages (they arrive here in DDP-SSN order); stream.h handles the segments.
  * Active: ddp_session_initiate(), send it; ACCEPTED opens the session. Passive: ASKED, then ddp_session_accept() or
- * ddp_session_reject(). A session has no pointers into itself. One that waits for its queue pair may be moved by
- * assignment, and keeps the private data of the Initiate.
- * A session ends by ddp_session_terminate() as our last message, ours or the answer to the peer's; by the Reject, which
- * is the last message; or by a protocol error of the peer (FAILED, text in `why`), reported once. The state gives the
- * messages due then:
+ * ddp_session_reject(). A session has no pointers into itself, and may be moved by assignment.
+ * It ends by ddp_session_terminate(), ours or the answer to the peer's; by the Reject, which is the last message; or by
+ * a protocol error of the peer (FAILED, text in `why`), reported once. The state gives the messages due then:
  *	BROKEN  the session was open, if only by an invalid Accept: the RDMAP Terminate with layer LLP, type 0 and
  *	        term_code (RFC 6581 8), as a segment with ddp_session_segment_ssn(), then ddp_session_terminate()
- *	FAILED  it was not open, or is over: ddp_session_terminate() only. Before its Accept a passive side cannot send
- *	        a code in a segment, and a Terminate has no private data; an Enhanced Reject has the depths and RTR
- *	        kinds that it requires.
- * Later input is ignored. In SCTP our Terminate may overtake our Accept (rddp-sctp-00 3.6): the DDP-SSNs restore the
- * order. */
+ *	FAILED  it was not open, or is over: ddp_session_terminate() only. A passive side sends no segment before its
+ *	        Accept, and a Terminate has no private data: neither can have a code.
+ * Later input is ignored. Our Terminate may overtake our Accept (rddp-sctp-00 3.6): the DDP-SSNs restore the order. */
 #pragma once
 
 #include "base/span.h"
@@ -85,13 +81,11 @@ bool ddp_session_may(const struct ddp_session *, enum ddp_session_call);
 
 /* -- input, in DDP-SSN order -- */
 
-/* The body of a control message, after its DDP-SSN. *pd: the private data of the reported event, in the body, or
- * empty. */
+/* The body of a control message, after its DDP-SSN. *pd: the event's private data, in the body, or empty. */
 enum ddp_session_event ddp_session_control_in(struct ddp_session *, struct span body, struct span *pd);
 /* A segment: EV_SEGMENT, EV_NONE (drop it) or EV_FAILED. */
 enum ddp_session_event ddp_session_segment_in(struct ddp_session *);
-/* An error detected by the caller, in order, stream number or private data. EV_FAILED as for other errors, or EV_NONE
- * if the session is over. */
+/* An error detected by the caller, as in order or private data: EV_FAILED, or EV_NONE if the session is over. */
 enum ddp_session_event ddp_session_fail(struct ddp_session *, const char *why);
 
 /* -- output; only if ddp_session_may() allows it -- */

@@ -97,13 +97,12 @@ depths_answer(const struct depths *d)
 struct enhanced
 depths_refusal(const struct depths_config *cfg, const struct enhanced *offer)
 {
-	struct enhanced answer;
 	const char *why;
 	struct depths d;
 
 	depths_init(&d, cfg);
 	bool fits = depths_judge(&d, cfg, offer, &why);
-	answer = depths_answer(&d);
+	struct enhanced answer = depths_answer(&d);
 	if (d.p2p)
 		answer.model |= cfg->rtr;
 	if (!fits)

@@ -1,7 +1,6 @@
-/* Negotiation of Read queue depths, connection model and RTR (RFC 6581 9.1, 9.2), both roles. Used for MPA start-up
- * frames (negotiate.h) and SCTP session control (ddp_session.h).
- * Initiator: depths_offer(), then depths_adopt() with the answer. Responder: depths_judge() with the offer, then
- * depths_answer() or depths_refusal(). */
+/* Negotiation of Read queue depths, connection model and RTR (RFC 6581 9.1, 9.2), both roles, in MPA start-up frames
+ * (negotiate.h) and SCTP session control (ddp_session.h). Initiator: depths_offer(), then depths_adopt() with the
+ * answer. Responder: depths_judge() with the offer, then depths_answer() or depths_refusal(). */
 #pragma once
 
 #include <stdbool.h>
@@ -33,8 +32,7 @@ void depths_note_peer(struct depths *, const struct enhanced *);
 
 /* Initiator: the block of the request. */
 struct enhanced depths_offer(const struct depths_config *);
-/* Initiator: takes the block of an accepting answer. 0, or the code of the Terminate to send (ENHANCED_TERM_*) and
- * *why. */
+/* Initiator: takes the block of an accepting answer. 0, or the Terminate's code (ENHANCED_TERM_*) and *why. */
 uint8_t depths_adopt(struct depths *, const struct depths_config *, const struct enhanced *answer, const char **why);
 
 /* Responder: takes the block of a request. False: it cannot be accepted, see *why. */

@@ -41,22 +41,20 @@ fpdu_rx_next(struct fpdu_rx *rx, uint8_t *buf, size_t len, struct span *ulpdu, s
 {
 	size_t lead = rx->markers && rx->pos % MPA_MARKER_STEP == 0 ? MPA_MARKER_LEN : 0;
 	uint8_t *start = buf;
-	size_t total, covered;
-	int n;
 
 	*need = lead + 4;
 	if (len < *need)
 		return 0;
-	n = fpdu_rx_peek(buf + lead);
+	int n = fpdu_rx_peek(buf + lead);
 	if (n < 0)
 		return n;
-	total = mpa_fpdu_len((size_t)n);
+	size_t total = mpa_fpdu_len((size_t)n);
 	if (rx->markers)
 		total += MPA_MARKER_LEN * mpa_marker_cnt(rx->pos, total);
 	*need = total;
 	if (len < total)
 		return 0;
-	covered = total - MPA_CRC_LEN;
+	size_t covered = total - MPA_CRC_LEN;
 	if (rx->crc && mpa_crc_value(mpa_crc_update(MPA_CRC_INIT, buf, covered)) != mpa_crc_get(buf + covered))
 		return FPDU_BAD_CRC;
 	if (rx->markers && !strip_markers(rx, buf, total, &start))

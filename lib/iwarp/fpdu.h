@@ -1,6 +1,5 @@
 /* The receiving half of MPA full operation (RFC 5044 4): finds FPDUs in a byte stream, checks CRC and markers, returns
- * ULPDUs. Holds no bytes: the caller keeps them in one buffer of at least MPA_FPDU_MAX bytes and drops what was
- * used. */
+ * ULPDUs. The caller keeps the bytes in one buffer of at least MPA_FPDU_MAX bytes and drops what was used. */
 #pragma once
 
 #include <sys/types.h>
@@ -23,6 +22,5 @@ enum {
  * 0: incomplete, *need > len is its length as far as known; < 0: FPDU_BAD_*. */
 ssize_t fpdu_rx_next(struct fpdu_rx *, uint8_t *buf, size_t len, struct span *ulpdu, size_t *need);
 
-/* CRC and markers off: the length of the ULPDU that begins in buf (len >= 2), to place payload before the FPDU is
- * complete. Negative: FPDU_BAD_LENGTH. */
+/* CRC and markers off: the length of the ULPDU at buf (2 bytes), before the FPDU is complete, or FPDU_BAD_LENGTH. */
 int fpdu_rx_peek(const uint8_t *buf);

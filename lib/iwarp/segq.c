@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/pages.h"
 
 int
@@ -64,13 +65,12 @@ part_pieces(const struct segq_msg *m, uint32_t off, uint32_t len, struct iovec *
 
 	for (unsigned i = 0; i < m->payload.cnt && len > 0; i++) {
 		const struct iovec *v = &m->payload.v[i];
-		size_t n;
 
 		if (off >= v->iov_len) {
 			off -= (uint32_t)v->iov_len;
 			continue;
 		}
-		n = v->iov_len - off < len ? v->iov_len - off : len;
+		size_t n = min_size(v->iov_len - off, len);
 		iov[cnt++] = (struct iovec){ .iov_base = (uint8_t *)v->iov_base + off, .iov_len = n };
 		len -= (uint32_t)n;
 		off = 0;
@@ -89,7 +89,7 @@ segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV
 	if (segq_empty(q))
 		return 0;
 	front_len += m->hdr.tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN;
-	q->part = (uint32_t)(left < max - front_len ? left : max - front_len);
+	q->part = (uint32_t)min_size(left, max - front_len);
 	q->peeked = true;
 	be16_put(q->front, number);
 	if (h.tagged)

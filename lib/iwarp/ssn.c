@@ -158,21 +158,18 @@ ssn_settle(struct ssn *q, const char **why)
 enum ssn_kind
 ssn_next(const struct ssn *q, struct span *bytes)
 {
-	uint16_t what;
-	struct slot *s;
-
 	if (q->now != SSN_NONE) {
 		*bytes = q->now_bytes;
 		return q->now;
 	}
 	if (q->ahead == 0)
 		return SSN_NONE;
-	what = *window_at(q, q->next);
+	uint16_t what = *window_at(q, q->next);
 	if (what == 0)
 		return SSN_NONE;
 	if (what == WINDOW_PLACED)
 		return SSN_PLACED;
-	s = slot_at(q, (uint16_t)(what - 1));
+	struct slot *s = slot_at(q, (uint16_t)(what - 1));
 	*bytes = (struct span){ .ptr = s->bytes, .len = s->len };
 	return s->kind;
 }

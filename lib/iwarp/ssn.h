@@ -2,16 +2,14 @@
  * DDP-SSN order (doc/devices.md). Pure: the caller reads the association, and passes each message to the stream or the
  * session when it is next. A Write that may not be placed early is held and checked in order, so errors are reported in
  * DDP-SSN order, and permissions granted by earlier messages apply.
- *	if (ssn_in(q, stream, kind, number, bytes, &why) < 0)
- *		end the stream, with stream_fail_llp(RDMA_STREAM)
+ *	rc = ssn_in(q, stream, kind, number, bytes, &why)
  *	while ((kind = ssn_next(q, &bytes)) != SSN_NONE && it could be handled)
  *		ssn_advance(q);
- *	if (ssn_settle(q, &why) < 0)
- *		the same
- * A Send without a posted receive (STREAM_RX_NO_RECV) stays next, and the loop resumes with it once receives are
- * posted. held_max bounds the held messages of a peer: a Send per promised receive, Read Requests up to the IRD,
- * answers to our own Reads, empty Writes, a Terminate, and the session control messages of a session's begin and
- * end. */
+ *	rc = ssn_settle(q, &why)
+ * An error of either ends the stream, with stream_fail_llp(RDMA_STREAM). A Send without a posted receive
+ * (STREAM_RX_NO_RECV) stays next, and the loop resumes with it once receives are posted. held_max bounds the held
+ * messages of a peer: a Send per promised receive, Read Requests up to the IRD, answers to our own Reads, empty Writes,
+ * a Terminate, and the session control messages of a session's begin and end. */
 #pragma once
 
 #include "base/span.h"
@@ -23,9 +21,7 @@ struct stream;
 struct ssn_config {
 	uint16_t first;    /* DDP-SSN of a session: 0 (RFC 5043) or 1 (draft -00) */
 	uint16_t held_max; /* maximum of held messages, below SSN_WINDOW */
-	/* Bytes of the longest held message; memory for held_max of them, populated on use. Placeable Writes and
-	 * messages in order may be longer. */
-	uint16_t held_len;
+	uint16_t held_len; /* bytes of the longest held message; placeable Writes and messages in order may be longer */
 };
 
 enum ssn_kind {
@@ -60,12 +56,10 @@ void ssn_fini(struct ssn *);
  * NULL: nothing may be placed, as the session is not accepted yet. 0, or -EPROTO and *why (static text), with nothing
  * placed: a duplicate number or one outside the window, too many held messages, or a message too long to hold. */
 int ssn_in(struct ssn *, struct stream *, enum ssn_kind, uint16_t number, struct span bytes, const char **why);
-/* The next message in order, with its bytes (not for SSN_PLACED). Unchanged until ssn_advance(), which may be called
- * then. */
+/* The next message in order, with its bytes (not for SSN_PLACED). Unchanged until ssn_advance(). */
 enum ssn_kind ssn_next(const struct ssn *, struct span *bytes);
 void ssn_advance(struct ssn *);
-/* The bytes of the last ssn_in() become invalid: copies the message if it is not handled yet. 0, or -EPROTO: too long
- * to hold. */
+/* The bytes of the last ssn_in() become invalid: copies an unhandled message. 0, or -EPROTO: too long to hold. */
 int ssn_settle(struct ssn *, const char **why);
 
 /* Called periodically: returns memory to the kernel if no message has been early for a while. */

@@ -66,8 +66,7 @@ stream_flush_recv(struct stream *s, struct stream_recv *out)
 
 /* -- errors -- */
 
-/* The Terminate quotes the faulty segment, unless the error is in the layer below, which has no segments (g ==
- * NULL). */
+/* The Terminate quotes the faulty segment; NULL: the error is in the layer below, which has no segments. */
 static enum stream_rx
 stream_fail(struct stream *s, const struct seg *g, unsigned error, struct rdmap_term *out)
 {
@@ -123,19 +122,24 @@ ulpdu_max(const struct stream *s)
 
 /* -- what arrives -- */
 
+/* Places the payload of a tagged segment. */
 static enum stream_rx
-rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
+place(struct stream *s, const struct seg *g, unsigned access, struct stream_ev *ev)
 {
 	uint8_t *at;
-	enum stag_verdict v;
+	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, access, g->h.stag, g->h.to, g->len, &at);
 
-	if (g->len == 0)
-		return STREAM_RX_NONE; /* RFC 5041 5.3: STag and TO are not checked */
-	v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, g->h.stag, g->h.to, g->len, &at);
 	if (v != STAG_OK)
 		return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
 	memcpy(at, g->payload, g->len);
 	return STREAM_RX_NONE;
+}
+
+static enum stream_rx
+rx_write(struct stream *s, const struct seg *g, struct stream_ev *ev)
+{
+	/* RFC 5041 5.3: STag and TO of an empty one are not checked. */
+	return g->len > 0 ? place(s, g, STAG_WRITE, ev) : STREAM_RX_NONE;
 }
 
 static enum stream_rx
@@ -146,17 +150,12 @@ rx_read_resp(struct stream *s, const struct seg *g, struct stream_ev *ev)
 	if (stream_reads_out(s) == 0)
 		return stream_fail(s, g, RDMA_OPCODE, &ev->term);
 	if (g->len > 0) {
-		enum stag_verdict v;
-		uint8_t *at;
-
 		if (g->h.stag != rd->sink_stag)
 			return stream_fail(s, g, DDP_BAD_STAG, &ev->term);
 		if (g->h.to != rd->sink_to || g->len > rd->size)
 			return stream_fail(s, g, DDP_BOUNDS, &ev->term);
-		v = stag_check(s->cfg.stags, s->cfg.pd, 0, g->h.stag, g->h.to, g->len, &at);
-		if (v != STAG_OK)
-			return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
-		memcpy(at, g->payload, g->len);
+		if (place(s, g, 0, ev) != STREAM_RX_NONE)
+			return STREAM_RX_ERROR;
 		rd->sink_to += g->len;
 		rd->size -= g->len;
 	}
@@ -274,8 +273,6 @@ stream_ulpdu(struct stream *s, struct span ulpdu, struct stream_ev *ev)
 {
 	struct seg g;
 	int n = ddp_decode(ulpdu, &g.h);
-	enum stream_rx rc;
-	unsigned error;
 
 	assert(!s->dead);
 	*ev = (struct stream_ev){ 0 };
@@ -285,10 +282,10 @@ stream_ulpdu(struct stream *s, struct span ulpdu, struct stream_ev *ev)
 	g.payload = ulpdu.ptr + n;
 	g.len = (uint32_t)(ulpdu.len - (size_t)n);
 	g.ulpdu_len = (uint16_t)ulpdu.len;
-	error = header_error(s, &g.h);
+	unsigned error = header_error(s, &g.h);
 	if (error != 0)
 		return stream_fail(s, &g, error, &ev->term);
-	rc = ops[rdmap_ctrl_op(g.h.ulp_ctrl)].rx(s, &g, ev);
+	enum stream_rx rc = ops[rdmap_ctrl_op(g.h.ulp_ctrl)].rx(s, &g, ev);
 	if (rc != STREAM_RX_NO_RECV)
 		s->started = true;
 	return rc;

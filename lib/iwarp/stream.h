@@ -21,8 +21,7 @@ struct stream_config {
 	const void *pd;
 	enum stream_llp llp;
 	uint32_t rq_depth;
-	/* Space for inbound Reads. All of it may be used, whatever the negotiated depth: a card that sends an RTR Read
-	 * by itself may not count it. */
+	/* Space for inbound Reads, whatever the negotiated depth: a card may not count its own RTR Read. */
 	uint16_t ird_max;
 	uint16_t ord_max; /* space for outstanding Reads */
 };
@@ -53,19 +52,14 @@ struct stream {
 	uint32_t rx_msn[RDMAP_QN_CNT];
 	struct stream_recv *rq;
 	uint32_t rq_mask;
-	uint32_t rq_head;            /* counts posted receives */
-	uint32_t rq_tail;            /* counts used receives */
+	uint32_t rq_head, rq_tail;   /* count posted and used receives */
 	uint32_t rq_got;             /* bytes placed in the oldest receive */
 	struct rdmap_read *in_reads; /* advanced by bytes sent */
-	uint32_t in_mask;
-	uint32_t in_head;
-	uint32_t in_tail;
+	uint32_t in_mask, in_head, in_tail;
 	/* outbound */
 	uint32_t tx_msn[RDMAP_QN_CNT];
 	struct rdmap_read *out_reads; /* advanced by bytes placed */
-	uint32_t out_mask;
-	uint32_t out_head;
-	uint32_t out_tail;
+	uint32_t out_mask, out_head, out_tail;
 };
 
 /* 0 or -ENOMEM; call stream_fini() in either case. */
@@ -87,16 +81,14 @@ bool stream_flush_recv(struct stream *, struct stream_recv *out);
 
 enum stream_rx stream_ulpdu(struct stream *, struct span ulpdu, struct stream_ev *);
 
-/* Checks the header of a Write of payload_len bytes for placement before its turn (iwarp/ssn.h) or for reading straight
- * into place. True: bytes may be stored at *at as they arrive; `started` is set when all are stored and the Write
- * is next. False: pass it as usual. */
+/* Checks the header of a Write for placement before its turn (iwarp/ssn.h) or for reading straight into place. True:
+ * bytes may be stored at *at; set `started` when all are stored and the Write is next. False: pass it as usual. */
 bool stream_place_early(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
 /* The rest of such a Write must not be stored after all: makes the Terminate. */
 void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_len, struct rdmap_term *out);
 
-/* An error of the layer below: makes the Terminate. RFC 5043 has no error codes, and the LLP's only type has those of
- * MPA (RFC 6580 3.3). DDP codes refer to a tagged or untagged buffer, which a message out of order may not have. So
- * errors of SCTP are RDMA_STREAM. */
+/* An error of the layer below: makes the Terminate. Errors of SCTP are RDMA_STREAM: RFC 5043 has no codes, the LLP's
+ * only type has those of MPA (RFC 6580 3.3), and DDP codes refer to a buffer, which a message may not have. */
 void stream_fail_llp(struct stream *, enum rdmap_error, struct rdmap_term *out);
 
 /* -- outbound headers; one segment each -- */
@@ -111,8 +103,7 @@ stream_reads_out(const struct stream *s)
 	return s->out_head - s->out_tail;
 }
 
-/* Header and body of the Read Request; stream_reads_out() must be below ord. The sink of a zero-length Read is not
- * checked. */
+/* The Read Request; stream_reads_out() must be below ord. The sink of a zero-length Read is not checked. */
 struct ddp_hdr stream_read_hdr(struct stream *, const struct rdmap_read *, uint8_t body[RDMAP_READ_LEN]);
 
 static inline bool

@@ -93,9 +93,8 @@ static size_t
 txq_put_header(uint8_t *at, const struct ddp_hdr *h, size_t payload_len)
 {
 	size_t n = ddp_encode(h, at + MPA_LEN_LEN);
-	size_t ulpdu_len = n + payload_len;
 
-	be16_put(at, (uint16_t)ulpdu_len);
+	be16_put(at, (uint16_t)(n + payload_len));
 	return MPA_LEN_LEN + n;
 }
 
