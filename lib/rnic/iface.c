@@ -129,8 +129,7 @@ make_query(const struct sockaddr_storage *from, const struct sockaddr_storage *d
 		put_attr(q, RTA_OIF, &sin6->sin6_scope_id, sizeof(sin6->sin6_scope_id));
 }
 
-/* True if the answer is a route to this host or through our interface. A route through another interface does not share
- * the failures of our port. */
+/* A route through another interface does not share the failures of our port. */
 static enum rnic_reach
 read_route(unsigned index, const struct nlmsghdr *nh)
 {

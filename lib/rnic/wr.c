@@ -6,11 +6,9 @@
 bool
 rnic_mr_holds(const struct rnic_mr *mr, const struct rnic_pd *pd, const uint8_t *ptr, size_t len)
 {
-	uintptr_t base, at = (uintptr_t)ptr;
-
 	if (mr == NULL || mr->pd != pd)
 		return false;
-	base = (uintptr_t)mr->buf;
+	uintptr_t base = (uintptr_t)mr->buf, at = (uintptr_t)ptr;
 	return at >= base && at - base <= mr->len && len <= mr->len - (at - base);
 }
 

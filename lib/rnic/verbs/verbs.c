@@ -59,11 +59,10 @@ static int
 pd_alloc(struct rnic_dev *rdev, struct rnic_pd **out)
 {
 	struct verbs_dev *dev = verbs_dev(rdev);
-	struct verbs_pd *pd;
 
 	if (dev->gone)
 		return -ENODEV;
-	pd = calloc(1, sizeof(*pd));
+	struct verbs_pd *pd = calloc(1, sizeof(*pd));
 	if (pd == NULL)
 		return -ENOMEM;
 	errno = 0;
@@ -91,7 +90,6 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 {
 	struct verbs_dev *dev = verbs_dev(pd->dev);
 	int flags = IBV_ACCESS_LOCAL_WRITE;
-	struct verbs_mr *mr;
 
 	if (buf == NULL || len == 0)
 		return -EINVAL;
@@ -99,7 +97,7 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		return -ENODEV;
 	flags |= access & RNIC_ACCESS_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0;
 	flags |= access & RNIC_ACCESS_REMOTE_READ ? IBV_ACCESS_REMOTE_READ : 0;
-	mr = calloc(1, sizeof(*mr));
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
 	errno = 0;
@@ -123,11 +121,9 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 static void
 mr_dereg(struct rnic_mr *rmr)
 {
-	struct verbs_mr *mr;
-
 	if (rmr == NULL)
 		return;
-	mr = CONTAINER_OF(rmr, struct verbs_mr, mr);
+	struct verbs_mr *mr = CONTAINER_OF(rmr, struct verbs_mr, mr);
 	struct verbs_dev *dev = verbs_dev(rmr->pd->dev);
 	dev->info.mr_cnt--;
 	dev->info.mr_bytes -= rmr->len;
@@ -283,21 +279,14 @@ static const struct rnic_ops verbs_ops = {
 static const char *
 check_config(const struct verbs_config *c)
 {
-	if (c->port == 0)
-		return "port";
-	if (c->service_level > 15)
-		return "service level";
-	if (c->hop_limit == 0)
-		return "hop limit";
-	if (c->timeout == 0 || c->timeout > 31)
-		return "timeout";
-	if (c->retry_cnt > 6)
-		return "retry count";
-	if (c->min_rnr_timer > 31)
-		return "RNR timer";
-	if (c->max_qp == 0 || c->max_qp > VERBS_MAX_QP)
-		return "queue pairs";
-	return NULL;
+	return c->port == 0                              ? "port"
+	    : c->service_level > 15                      ? "service level"
+	    : c->hop_limit == 0                          ? "hop limit"
+	    : c->timeout == 0 || c->timeout > 31         ? "timeout"
+	    : c->retry_cnt > 6                           ? "retry count"
+	    : c->min_rnr_timer > 31                      ? "RNR timer"
+	    : c->max_qp == 0 || c->max_qp > VERBS_MAX_QP ? "queue pairs"
+	                                                 : NULL;
 }
 
 static uint32_t
@@ -356,8 +345,7 @@ learn_port(struct verbs_dev *dev, const char **why)
 	return 0;
 }
 
-/* Creates a queue pair with the attributes of links, so that missing capabilities are detected now. 0 or a positive
- * errno. */
+/* Creates a queue pair like those of links, to detect missing capabilities now. 0 or a positive errno. */
 static int
 try_qp(struct verbs_dev *dev, uint32_t inline_bytes)
 {
@@ -454,13 +442,11 @@ int
 verbs_open(const struct verbs_config *cfg, const struct rnic_loop *loop, struct rng *rng, struct rnic_dev **out,
     const char **why)
 {
-	struct verbs_dev *dev;
-
 	*why = check_config(cfg);
 	if (*why != NULL)
 		return -EINVAL;
 	*why = "memory";
-	dev = calloc(1, sizeof(*dev));
+	struct verbs_dev *dev = calloc(1, sizeof(*dev));
 	if (dev == NULL)
 		return -ENOMEM;
 	*dev = (struct verbs_dev){ .dev = { .ops = &verbs_ops }, .cfg = *cfg, .loop = *loop, .rng = rng };

@@ -1,7 +1,6 @@
-/* The verbs device: RDMA cards and the kernel's rdma_rxe through libibverbs: RoCE and InfiniBand, and iWARP with
- * librdmacm. Implements rnic.h. A device is one port of a card with one of its GIDs.
- * Without a card, provider library or permission, verbs_list() reports the reason; other functions must not be called
- * then. */
+/* The verbs device: RDMA cards and the kernel's rdma_rxe through libibverbs: RoCE, and iWARP with librdmacm. Implements
+ * rnic.h. A device is one port of a card with one of its GIDs. If verbs_list() fails, it gives the reason; other
+ * functions must not be called then. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,8 +54,7 @@ struct verbs_config {
 	uint8_t port;
 	struct rnic_gid gid;
 	enum rnic_gid_type gid_type;
-	/* IP address of an iWARP card (its port is ignored); AF_UNSPEC: the first of its interface. It serves as GID;
-	 * gid and gid_type are ignored. */
+	/* IP address of an iWARP card, without port, instead of a GID; AF_UNSPEC: the first of its interface. */
 	struct sockaddr_storage addr;
 	/* QP attributes (values of Linux's SMC-R in brackets) */
 	uint8_t traffic_class; /* [0] */

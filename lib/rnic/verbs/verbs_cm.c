@@ -15,14 +15,6 @@
 
 /* -- in the thread -- */
 
-static void
-transition_run(struct verbs_job *job)
-{
-	job->err = ibv_modify_qp(job->hw, &job->rtr, job->rtr_mask);
-	if (job->err == 0 && job->to_rts)
-		job->err = ibv_modify_qp(job->hw, &job->rts, job->rts_mask);
-}
-
 /* Requires the lock. */
 static void
 hand_back(struct verbs_cm *cm, struct verbs_job *job)
@@ -192,7 +184,6 @@ verbs_cm_submit(struct verbs_qp *qp)
 	if (rc < 0)
 		return rc;
 	qp->job.hw = qp->hw;
-	qp->job.run = transition_run;
 	qp->job.done = verbs_qp_job_done;
 	verbs_cm_give(&cm->connects, &qp->job);
 	return 0;

@@ -185,8 +185,7 @@ take_some(struct verbs_qp *qp)
 
 		broken = broken != NULL ? broken : one;
 	}
-	/* Last: it may poll later completions. While the kernel connects the QP, it flushes before it reports the
-	 * reason. */
+	/* Last: it may poll later completions. The kernel flushes a QP that it connects before it reports the reason. */
 	if (broken != NULL && !verbs_qp_is_held(qp)) {
 		if (broken->status == RNIC_WC_RETRY_EXC)
 			verbs_qp_note_silence(qp);
@@ -353,7 +352,6 @@ void
 verbs_channel_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
-	struct verbs_qp *qp;
 	struct ibv_cq *cq;
 	void *id;
 
@@ -368,7 +366,7 @@ verbs_channel_io(void *arg, int fd, unsigned events)
 			return;
 		}
 		/* The CQ is destroyed: ignore its event, and any with an unknown id. */
-		qp = idtable_get(&dev->ids, (uint32_t)(uintptr_t)id);
+		struct verbs_qp *qp = idtable_get(&dev->ids, (uint32_t)(uintptr_t)id);
 		if (qp == NULL)
 			continue;
 		if (qp->cq == NULL) { /* destroying it waits for this */

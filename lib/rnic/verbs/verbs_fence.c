@@ -1,6 +1,5 @@
 /* The verbs device: the fence on iWARP cards (rnic/fence.h); see verbs_int.h. An iWARP card's completion means that TCP
- * took the bytes, and TCP's acknowledgement does not mean that the peer's card placed them. The answer to a Read after
- * them does. */
+ * took the bytes. Only the answer to a Read after them means that the peer's card placed them. */
 #include <errno.h>
 
 #include "rnic/verbs/verbs_int.h"

@@ -22,9 +22,7 @@
 #define VERBS_EVENTS_TURN 256         /* events read per turn */
 #define VERBS_BYTES (2 * 1024 * 1024) /* payload worth queueing, struct rnic_credits */
 #define VERBS_FLUSH_MS 1000           /* time limit for flushing a broken QP; then it is destroyed */
-/* Read depth requested from and offered to an iWARP peer: our Read, and an RTR Read that the card sends by itself and
- * may not count. */
-#define VERBS_READ_DEPTH 2
+#define VERBS_READ_DEPTH 2   /* of an iWARP QP: our Read, and an RTR Read of the card, which may not count it */
 #define VERBS_NUDGE_MS 100   /* the active side sends a second message if nothing is received after the first */
 #define VERBS_LINGER_MS 2000 /* time limit of a graceful close */
 #define VERBS_LINGER_MAX 64
@@ -89,7 +87,6 @@ struct verbs_job {
 	pthread_t thread;
 	struct ibv_qp *hw;
 	struct ibv_qp_attr rtr, rts;
-	int rtr_mask, rts_mask;
 	bool to_rts;    /* passive side: both transitions */
 	bool cancelled; /* nothing may be placed: to the error state, whatever the result */
 	int err;        /* result: 0 or a positive errno */
@@ -122,7 +119,6 @@ struct verbs_qp {
 	enum verbs_phase ended_in; /* phase of the end, or up to RTS the last one */
 	enum verbs_user user;
 	bool claimed; /* qp_connect was called */
-	bool stopped; /* in the error state: nothing is placed */
 	bool drained; /* FLUSH: the card has no send left */
 	bool failed;  /* a request has failed: all later ones are flushed */
 	bool refused; /* the card rejected request sq.sent */
@@ -240,8 +236,7 @@ verbs_pd(struct rnic_pd *p)
 
 /* -- verbs.c -- */
 
-/* Reports a call that failed with err (positive) as RNIC_EV_TROUBLE; names the memory limit if that is the likely
- * cause. */
+/* Reports a call that failed with err (positive) as RNIC_EV_TROUBLE; may name the memory limit as the cause. */
 void verbs_trouble(struct verbs_dev *, int err, const char *why);
 
 /* -- verbs_list.c -- */

@@ -262,17 +262,16 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 		reply_in(conn, p);
 		return;
 	}
-	/* The passive side has no proof from the peer here: the event only means that the card considers MPA start-up
-	 * complete. The order of messages proves the peer's queue pair. The SMC server answers a message that the
-	 * client sends after its own Read is answered: CONFIRM LINK follows the CLC Confirm, a further link the ADD
-	 * LINK response. */
+	/* No proof from the peer: the event only means that the card considers MPA start-up complete. The order of
+	 * messages proves the peer's queue pair. The SMC server answers a message that the client sends after its own
+	 * Read is answered: CONFIRM LINK follows the CLC Confirm, a further link the ADD LINK response. */
 	qp->sq.peer_depth = conn->pdata.recv_depth;
 	fence_set_peer(&qp->fence, &conn->pdata);
 	verbs_conn_check_connected(qp);
 }
 
 static void
-conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct rdma_conn_param *p)
+conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev)
 {
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -290,7 +289,7 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		established(conn, p);
+		established(conn, &ev->param.conn);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -301,7 +300,7 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev, const struct
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		conn->asked = false;
-		conn_over(conn, rejected_why(conn->qp, p, ev->status));
+		conn_over(conn, rejected_why(conn->qp, &ev->param.conn, ev->status));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
@@ -323,7 +322,6 @@ verbs_iwarp_io(void *arg, int fd, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	struct rdma_cm_event *ev, copy;
-	struct verbs_conn *conn;
 	uint8_t pd[UINT8_MAX];
 
 	(void)fd;
@@ -343,11 +341,11 @@ verbs_iwarp_io(void *arg, int fd, unsigned events)
 			copy.param.conn.private_data_len = 0;
 		}
 		(void)rdma_ack_cm_event(ev);
-		conn = copy.id->context; /* NULL: the listening id, or a copy of it */
+		struct verbs_conn *conn = copy.id->context; /* NULL: the listening id, or a copy of it */
 		if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			verbs_iwarp_request(dev, &copy);
 		else if (conn != NULL && conn->qp != NULL)
-			conn_event(conn, &copy, &copy.param.conn);
+			conn_event(conn, &copy);
 		else if (conn != NULL && copy.event != RDMA_CM_EVENT_ADDR_CHANGE &&
 		    copy.event != RDMA_CM_EVENT_TIMEWAIT_EXIT)
 			verbs_conn_drop_parked(conn);

@@ -44,8 +44,7 @@ driver_of(const char *ibdev_path, char out[RNIC_NAME_MAX])
 
 /* -- a port -- */
 
-/* The interface of an iWARP port, whose only GID begins with its MAC address; older kernels do not report it. 0:
- * none. */
+/* The interface of an iWARP port, whose GID begins with its MAC address; older kernels do not report it. 0: none. */
 static unsigned
 ifindex_by_mac(const struct rnic_gid *gid)
 {
@@ -168,7 +167,6 @@ static int
 add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 {
 	struct ibv_device_attr attr;
-	struct verbs_port *grown;
 	struct ibv_context *ctx;
 	int rc = open_device(dev, &ctx);
 
@@ -176,7 +174,7 @@ add_ports(struct ibv_device *dev, struct verbs_port **ports, unsigned *cnt)
 		return rc;
 	rc = -ibv_query_device(ctx, &attr);
 	for (unsigned p = 1; rc == 0 && p <= attr.phys_port_cnt; p++) {
-		grown = realloc(*ports, (*cnt + 1) * sizeof(**ports));
+		struct verbs_port *grown = realloc(*ports, (*cnt + 1) * sizeof(**ports));
 		if (grown == NULL) {
 			rc = -ENOMEM;
 			break;

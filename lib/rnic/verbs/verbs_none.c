@@ -1,6 +1,5 @@
 /* Replaces the verbs device in an smcrd built without libibverbs: no cards, and the reason. */
 #include <errno.h>
-#include <string.h>
 
 #include "rnic/verbs/verbs.h"
 
@@ -26,7 +25,7 @@ verbs_choose_gid(
 void
 verbs_config_init(struct verbs_config *cfg)
 {
-	memset(cfg, 0, sizeof(*cfg));
+	*cfg = (struct verbs_config){ 0 };
 }
 
 int

@@ -1,9 +1,7 @@
 /* The verbs device: creation, phases and end of queue pairs; see verbs_int.h.
  * A broken or disconnected QP goes to the error state, in which the card drops input and flushes posted requests. Its
- * user is notified when all requests have ended: until then the card owns the buffers.
- * Destroying a QP may block the kernel for seconds, while its packets wait for address resolution: a thread does it. If
- * requests do not end otherwise, only the QP is destroyed, and its CQ is polled afterwards. After the user's destroy,
- * all hardware is freed. */
+ * user is notified when all requests have ended: until then the card owns the buffers. If requests do not end, only the
+ * QP is destroyed, and its CQ is polled afterwards. After the user's destroy, all hardware is freed, by a thread. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -80,8 +78,7 @@ flush(struct verbs_qp *qp, const char *why)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	verbs_qp_set_phase(qp, VERBS_FLUSH, why);
-	qp->stopped = !qp->dev->gone && ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE) == 0;
-	bool drains = qp->stopped && verbs_post_drain(qp);
+	bool drains = !qp->dev->gone && ibv_modify_qp(qp->hw, &attr, IBV_QP_STATE) == 0 && verbs_post_drain(qp);
 	verbs_conn_left(qp);
 	if (!drains) {
 		verbs_qp_kill(qp, "not flushed by the card");
@@ -262,7 +259,6 @@ int
 verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_qp **out)
 {
 	struct verbs_dev *dev = verbs_dev(pd->dev);
-	struct verbs_qp *qp;
 
 	if (attr->sq_depth == 0 || attr->sq_depth > dev->info.max_sq || attr->rq_depth == 0 ||
 	    attr->rq_depth > dev->info.max_rq)
@@ -273,7 +269,7 @@ verbs_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic
 		return -ENOSPC;
 	if (timerq_reserve(&dev->timers, TIMERS) < 0)
 		return -ENOMEM;
-	qp = calloc(1, sizeof(*qp));
+	struct verbs_qp *qp = calloc(1, sizeof(*qp));
 	if (qp == NULL || (qp->id = idtable_add(&dev->ids, qp)) == 0) {
 		timerq_unreserve(&dev->timers, TIMERS);
 		free(qp);
@@ -417,10 +413,9 @@ detach(struct verbs_qp *qp)
 	struct verbs_dev *dev = qp->dev;
 
 	list_remove(&qp->cq_node);
-	list_remove(&qp->tx_node);
 	events_drop(&qp->events);
 	timer_cancel(&dev->timers, &qp->timer);
-	fence_stop(&qp->fence);
+	stop_posting(qp);
 	verbs_conn_left(qp);
 }
 

@@ -8,6 +8,21 @@
 #define RNR_FOREVER 7  /* TEST LINK detects a peer that never posts a receive */
 #define HOP_LIMIT_V1 1 /* RoCE v1 is not routed */
 
+/* Attributes of the two transitions. */
+static const int rtr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+static const int rts_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+    IBV_QP_MAX_QP_RD_ATOMIC;
+
+/* Runs in the thread. */
+static void
+transition_run(struct verbs_job *job)
+{
+	job->err = ibv_modify_qp(job->hw, &job->rtr, rtr_mask);
+	if (job->err == 0 && job->to_rts)
+		job->err = ibv_modify_qp(job->hw, &job->rts, rts_mask);
+}
+
 static void
 fill_rtr(struct verbs_qp *qp)
 {
@@ -30,8 +45,6 @@ fill_rtr(struct verbs_qp *qp)
 		        .traffic_class = dev->cfg.traffic_class } },
 	};
 	memcpy(qp->job.rtr.ah_attr.grh.dgid.raw, r->gid.b, sizeof(r->gid.b));
-	qp->job.rtr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-	    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 }
 
 int
@@ -54,9 +67,8 @@ verbs_roce_connect(struct verbs_qp *qp)
 		.sq_psn = qp->qp.psn,
 		.max_rd_atomic = 1,
 	};
-	qp->job.rts_mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-	    IBV_QP_MAX_QP_RD_ATOMIC;
 	qp->job.to_rts = qp->side == RNIC_PASSIVE;
+	qp->job.run = transition_run;
 	int rc = verbs_cm_submit(qp);
 	if (rc == 0)
 		verbs_qp_set_phase(qp, VERBS_CONNECTING, "requested");
@@ -73,7 +85,7 @@ verbs_qp_rts(struct rnic_qp *rqp)
 		return 0;
 	if (qp->phase != VERBS_RTR)
 		return -ENOTCONN;
-	int err = ibv_modify_qp(qp->hw, &qp->job.rts, qp->job.rts_mask);
+	int err = ibv_modify_qp(qp->hw, &qp->job.rts, rts_mask);
 	if (err != 0)
 		return -err;
 	verbs_qp_set_phase(qp, VERBS_RTS, "peer ready");

@@ -1,6 +1,5 @@
 /* The verbs device: posting; see verbs_int.h. Sends and writes are chained, and posted in one call at the end of the
- * turn; receives are posted at once. A request that the card rejects breaks the QP, so that each accepted request ends
- * like any other. */
+ * turn; receives are posted at once. A request that the card rejects breaks the QP, and ends like any other. */
 #include <errno.h>
 
 #include "rnic/verbs/verbs_int.h"
@@ -67,15 +66,14 @@ verbs_chain_post(struct verbs_qp *qp)
 {
 	struct ibv_send_wr *bad = NULL;
 	unsigned cnt = qp->chain_cnt;
+	int err = 0;
 
 	list_remove(&qp->tx_node);
-	if (cnt == 0) {
-		verbs_fence_flush(qp);
-		return;
-	}
 	qp->chain_cnt = 0;
-	int err = ibv_post_send(qp->hw, qp->chain->wr, &bad);
-	qp->dev->stats.doorbells++;
+	if (cnt > 0) {
+		err = ibv_post_send(qp->hw, qp->chain->wr, &bad);
+		qp->dev->stats.doorbells++;
+	}
 	if (err == 0) {
 		qp->sq.sent += cnt;
 		verbs_fence_flush(qp);
@@ -144,12 +142,8 @@ verbs_flush(struct rnic_dev *rdev)
 bool
 verbs_post_drain(struct verbs_qp *qp)
 {
-	struct ibv_send_wr *bad,
-	    wr = {
-		    .wr_id = VERBS_ID_DRAIN,
-		    .opcode = IBV_WR_SEND,
-		    .send_flags = IBV_SEND_SIGNALED,
-	    };
+	struct ibv_send_wr wr = { .wr_id = VERBS_ID_DRAIN, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr *bad;
 
 	if (verbs_is_iwarp(qp->dev)) {
 		qp->drained = verbs_card_is_done(qp);
