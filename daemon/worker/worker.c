@@ -84,7 +84,6 @@ worker_turn(void *arg, int64_t now_ns)
 	w->turns++;
 	devices_follow(w->devices);
 	smcr_poll(w->env.eng, now_ns);
-	smcr_flush_unblocked(w->env.eng);
 	timerq_run(&w->env.timers, now_ns);
 	bool more = devices_listen(w->devices);
 	more = session_pool_accept(&w->sessions) || more;

@@ -19,6 +19,13 @@
 #define WC_BATCH 16    /* small: a hardened build probes each page of the stack */
 #define WC_BUDGET 8192 /* completions handled in one poll, per device */
 
+/* The turn of this timer reports the lines that were lost meanwhile. */
+static void
+log_pause_over(struct timer *t)
+{
+	(void)t;
+}
+
 struct smcr *
 smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 {
@@ -31,7 +38,7 @@ smcr_new(const struct smcr_config *cfg, struct rng *rng, int64_t now_ns)
 		free(eng);
 		return NULL;
 	}
-	timer_init(&eng->log_pause, engine_log_pause_over);
+	timer_init(&eng->log_pause, log_pause_over);
 	eng->cfg = *cfg;
 	eng->rng = rng;
 	eng->now_ns = now_ns;
@@ -318,6 +325,8 @@ smcr_poll(struct smcr *eng, int64_t now_ns)
 	failed_links_lost(eng);
 	timerq_run(&eng->timers, now_ns);
 	engine_settle(eng);
+	if (eng->unblocked) /* else the wire would be idle while programs are served */
+		(void)smcr_flush(eng);
 }
 
 struct smcr_conn *
@@ -362,13 +371,6 @@ smcr_flush(struct smcr *eng)
 			dev->ops->flush(dev);
 	return more || eng->links_failed || !list_empty(&eng->waiting_lgrs) || !list_empty(&eng->marked_lgrs) ||
 	    !list_empty(&eng->waiting_links) || eng->links_to_free || !list_empty(&eng->events);
-}
-
-void
-smcr_flush_unblocked(struct smcr *eng)
-{
-	if (eng->unblocked)
-		(void)smcr_flush(eng);
 }
 
 int64_t

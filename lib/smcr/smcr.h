@@ -4,8 +4,7 @@
  *
  * One turn of the user's loop:
  * smcr_set_now(eng, now)		before any other call of this turn: bytes, FINs, new connections
- * smcr_poll(eng, now)			completions, device events, timers
- * smcr_flush_unblocked(eng)		data that waited for a window
+ * smcr_poll(eng, now)			completions, device events, timers, data that waited for a window
  * while ((c = smcr_next_event(eng, &ev)))	react: read, write, close ...
  * smcr_flush(eng)			post what is due, flush the devices
  * sleep until smcr_deadline(eng) or readiness
@@ -145,6 +144,7 @@ void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 void smcr_set_now(struct smcr *, int64_t now_ns);
 /* Total time that this host was suspended, which now_ns excludes. The peers' time limits continued. */
 void smcr_stood_still(struct smcr *, int64_t total_ns);
+/* Handles what has arrived. Flushes when a window has opened for waiting data, or a peer waits for our cursor. */
 void smcr_poll(struct smcr *, int64_t now_ns);
 
 enum {
@@ -163,9 +163,6 @@ struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
 /* Posts LLC, then data and CDC of connections in turn, bounded; then flushes the devices and frees what was released.
  * True: remaining work needs another turn at once. */
 bool smcr_flush(struct smcr *);
-/* After smcr_poll: flushes at once when a window has opened for waiting data, or a peer waits for our cursor. Otherwise
- * the wire would be idle while programs are served. */
-void smcr_flush_unblocked(struct smcr *);
 /* Latest time for the next smcr_poll; INT64_MAX: never. */
 int64_t smcr_deadline(const struct smcr *);
 

@@ -280,7 +280,6 @@ turn(struct arena *a)
 	bool more = false;
 
 	smcr_poll(a->eng, a->now_ns);
-	smcr_flush_unblocked(a->eng);
 	while ((c = smcr_next_event(a->eng, &events)) != NULL) {
 		struct arena_user *u = smcr_app(c);
 

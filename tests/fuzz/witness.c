@@ -89,7 +89,6 @@ witness_turn(struct witness *w)
 		return false;
 	oom_suspend(true);
 	smcr_poll(w->eng, w->arena->now_ns);
-	smcr_flush_unblocked(w->eng);
 	while ((c = smcr_next_event(w->eng, &events)) != NULL) {
 		on_event(smcr_app(c), events);
 		more = true;

@@ -279,7 +279,6 @@ settle(void)
 			card_events(ours[i]);
 		}
 		smcr_poll(eng, now_ns);
-		smcr_flush_unblocked(eng);
 		engine_events();
 		more = smcr_flush(eng) || reports != before;
 	} while (more || sim_next(fab) <= now_ns || smcr_deadline(eng) <= now_ns);

@@ -192,7 +192,6 @@ turn_fire(struct timer *t)
 	if (world_chance(h->w, 500))
 		run_sessions(h);
 	smcr_poll(h->eng, h->w->now_ns);
-	smcr_flush_unblocked(h->eng);
 	run_events(h);
 	run_sessions(h);
 	run_events(h);

@@ -461,7 +461,6 @@ settle(void)
 		sim_run(d.fab, d.now_ns);
 		for (unsigned i = 0; i < 2; i++) {
 			smcr_poll(d.eng[i], d.now_ns);
-			smcr_flush_unblocked(d.eng[i]);
 			while ((conn = smcr_next_event(d.eng[i], &ev)) != NULL) {
 				handle(smcr_app(conn), ev);
 				more = true;

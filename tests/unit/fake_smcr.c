@@ -723,12 +723,6 @@ smcr_flush(struct smcr *eng)
 	return !list_empty(&eng->events);
 }
 
-void
-smcr_flush_unblocked(struct smcr *eng)
-{
-	(void)eng;
-}
-
 int64_t
 smcr_deadline(const struct smcr *eng)
 {

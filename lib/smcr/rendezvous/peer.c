@@ -166,7 +166,7 @@ log_hold(struct smcr *eng, const struct peer *p, enum smcr_log_type type, int64_
 
 	if (known)
 		owner_str(&p->owner, id, sizeof(id));
-	engine_log_peer(eng, type, p->role == SMCR_CLIENT ? p->key : NULL, id, known ? &p->owner.remote : NULL,
+	(void)engine_log_peer(eng, type, p->role == SMCR_CLIENT ? p->key : NULL, id, known ? &p->owner.remote : NULL,
 	    (uint64_t)(hold / MS), why);
 }
 

@@ -55,12 +55,10 @@ conn_is_readable(const struct smcr_conn *conn)
 void
 conn_raise(struct smcr_conn *conn, unsigned events)
 {
-	if (conn->released)
-		return;
 	/* A user not notified of ESTABLISHED (rdv_finish) gets no data events. */
 	if (!conn->established)
 		events &= ~(unsigned)(SMCR_EV_READABLE | SMCR_EV_WRITABLE);
-	if (events == 0)
+	if (conn->released || events == 0)
 		return;
 	conn->events |= events;
 	if (list_empty(&conn->event_node))

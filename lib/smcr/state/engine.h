@@ -39,7 +39,7 @@ struct smcr {
 	struct list_node marked_lgrs, waiting_lgrs, marked_conns, marked_peers; /* marks.h */
 	bool links_failed;                                                      /* some link has `failed` */
 	bool links_to_free;
-	bool unblocked;                   /* smcr_flush_unblocked has work */
+	bool unblocked;                   /* smcr_poll is to flush */
 	uint64_t rmb_bytes, sndbuf_bytes; /* of all RMBs and send rings */
 	uint64_t contacts_over;
 	struct smcr_counters ctr;

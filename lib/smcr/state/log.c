@@ -9,13 +9,6 @@
 
 #define LOST_EVERY_MS 1000
 
-/* The turn of this timer reports the lines that were lost meanwhile. */
-void
-engine_log_pause_over(struct timer *t)
-{
-	(void)t;
-}
-
 /* A new line to fill in; NULL when the queue is full. */
 static struct smcr_log *
 new_line(struct smcr *eng, enum smcr_log_type type, const char *text)
@@ -30,26 +23,21 @@ new_line(struct smcr *eng, enum smcr_log_type type, const char *text)
 	return l;
 }
 
-static void
-set_peer(struct smcr_log *l, const char *key, const char *id, const struct smcr_identity *remote)
-{
-	l->is_key = key != NULL;
-	snprintf(l->peer, sizeof(l->peer), "%s", key != NULL ? key : id);
-	snprintf(l->peer_id, sizeof(l->peer_id), "%s", id);
-	if (remote != NULL)
-		memcpy(l->remote, remote->addr, sizeof(l->remote));
-}
-
-void
+struct smcr_log *
 engine_log_peer(struct smcr *eng, enum smcr_log_type type, const char *key, const char *id,
     const struct smcr_identity *remote, uint64_t value, const char *text)
 {
 	struct smcr_log *l = new_line(eng, type, text);
 
 	if (l == NULL)
-		return;
+		return NULL;
 	l->value = value;
-	set_peer(l, key, id, remote);
+	l->is_key = key != NULL;
+	snprintf(l->peer, sizeof(l->peer), "%s", key != NULL ? key : id);
+	snprintf(l->peer_id, sizeof(l->peer_id), "%s", id);
+	if (remote != NULL)
+		memcpy(l->remote, remote->addr, sizeof(l->remote));
+	return l;
 }
 
 void
@@ -62,15 +50,13 @@ engine_hex_id(const uint8_t id[8], char *buf)
 void
 engine_log(enum smcr_log_type type, const struct lgr *lgr, const struct link *link, uint64_t value, const char *text)
 {
-	struct smcr_log *l = new_line(lgr->eng, type, text);
+	const char *key = lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0' ? lgr->peer_key : NULL;
 	char id[17];
 
+	engine_hex_id(lgr->peer_id, id);
+	struct smcr_log *l = engine_log_peer(lgr->eng, type, key, id, &lgr->owner.remote, value, text);
 	if (l == NULL)
 		return;
-	l->value = value;
-	engine_hex_id(lgr->peer_id, id);
-	set_peer(
-	    l, lgr->role == SMCR_CLIENT && lgr->peer_key[0] != '\0' ? lgr->peer_key : NULL, id, &lgr->owner.remote);
 	if (lgr->version >= 2)
 		clc_field_str(lgr->terms.peer_host, l->host);
 	l->group_id = lgr->id;

@@ -15,7 +15,7 @@ flood(struct smcr *eng)
 	struct smcr_log l;
 
 	for (int i = 0; i < SMCR_LOG_MAX + TOO_MANY; i++)
-		engine_log_peer(eng, SMCR_LOG_STATE, NULL, "", NULL, 0, "x");
+		(void)engine_log_peer(eng, SMCR_LOG_STATE, NULL, "", NULL, 0, "x");
 	for (int lines = 0; smcr_next_log(eng, &l); lines++) {
 		ck_assert_int_eq(l.type == SMCR_LOG_OVERRUN, lines == SMCR_LOG_MAX);
 		lost += l.type == SMCR_LOG_OVERRUN ? l.value : 0;
