@@ -14,8 +14,7 @@ enum close_action {
 	CLOSE_ACT_END,    /* conn_end */
 };
 
-/* second replaces step unless it is IGNORE: in PeerCloseWait1/2 after our C was sent, in AppCloseWait1/2 after the
- * peer's C, in PeerAbortWait after our A was sent. */
+/* second replaces step unless it is IGNORE: by the condition in second_half. */
 struct close_cell {
 	struct close_step {
 		enum conn_state next;

@@ -70,8 +70,7 @@ void rmb_deregister_all(struct lgr *, struct link *);
 
 /* The confirmed RMB with a free element of the requested size, or the next larger if any is allowed; NULL: none. */
 struct rmb *rmb_find_place(const struct lgr *, const struct smcr_open *want);
-/* Allocates a zeroed element of this RMB, confirmed or not (first contact confirms the first RMB implicitly): its index
- * from 1; 0 when none is free. */
+/* Allocates a zeroed element, even before the RMB is confirmed (first contact): its index from 1; 0: none is free. */
 uint8_t rmb_elem_get_from(struct rmb *);
 /* Frees it; it is zeroed before its next use. */
 void rmb_elem_put(struct rmb *, uint8_t idx);

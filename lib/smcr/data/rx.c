@@ -137,8 +137,7 @@ moved(struct smcr_conn *conn, const struct link *now, bool in_peace)
 	conn_tx_schedule(conn); /* D or C may have waited for this */
 }
 
-/* A closing connection may continue over another link with the peer's next message (dialect.h): data in flight over the
- * old link is not repeated. */
+/* A closing connection may move with its next message (dialect.h): data in flight over the old link is not repeated. */
 static bool
 may_move_unasked(const struct smcr_conn *conn, const struct link *link, const struct cdc_msg *msg)
 {

@@ -86,8 +86,7 @@ fitting_elem_size(const struct lgr *lgr, const struct smcr_open *want)
 {
 	uint32_t need = want->rmb_size_hint;
 
-	/* Without starting over, small messages would walk through pinned pages, or all of an element's: the size is
-	 * what similar connections needed. */
+	/* Without starting over, small messages walk through all pages: the size is what similar connections needed. */
 	if (window_is_pinned(lgr) || !lgr->dialect.starts_over)
 		return max_u32(WINDOW_SMALL, need);
 	int64_t rtt_ns = window_path_rtt(lgr);

@@ -12,8 +12,7 @@ void llc_first_contact(struct link *);
 /* A queue pair is connected, of the link being added or another one. */
 void llc_link_connected(struct link *);
 /* Creates an RMB of this element size and notifies the peer; ends with a mark (enum rmb_mark). One of that size that is
- * being confirmed, or waits for another exchange, is used instead. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS or
- * -ENOTCONN. */
+ * being confirmed, or waits for an exchange, is used instead. 0, -ENOSPC (255 RMBs), -ENOMEM, -ENOBUFS or -ENOTCONN. */
 int llc_add_rmb(struct lgr *, uint32_t elem_size);
 /* Deletes RMBs idle for rmb_idle_ms; and one whose exchange had no outcome, when no connection waits for an RMB. */
 void llc_delete_idle_rmb(struct lgr *);

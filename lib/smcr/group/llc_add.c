@@ -48,10 +48,7 @@ send_add_link(struct link *over, const struct link *link, bool response)
 		LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 			llc_pair_put(pairs, m->pair_cnt++,
 			    &(struct llc_rkey_pair){
-			        .old_rkey = rmb->mr[over->slot]->rkey,
-			        .new_rkey = rmb->mr[link->slot]->rkey,
-			        .new_vaddr = rmb->mr[link->slot]->addr,
-			    });
+			        rmb->mr[over->slot]->rkey, rmb->mr[link->slot]->rkey, rmb->mr[link->slot]->addr });
 	return link_send_llc(over, &msg);
 }
 
@@ -371,9 +368,8 @@ send_cont(struct lgr *lgr)
 		/* Deleted since it was counted: our DELETE RKEY crossed ADD LINK. Its entry stays empty. */
 		if (next == NULL)
 			continue;
-		m->pairs[i].old_rkey = next->mr[f->link->slot]->rkey;
-		m->pairs[i].new_rkey = next->mr[f->new_link->slot]->rkey;
-		m->pairs[i].new_vaddr = next->mr[f->new_link->slot]->addr;
+		m->pairs[i] = (struct llc_rkey_pair){ next->mr[f->link->slot]->rkey, next->mr[f->new_link->slot]->rkey,
+			next->mr[f->new_link->slot]->addr };
 		f->sent = next->number;
 	}
 	if (link_send_llc(f->link, &msg) < 0) {

@@ -145,13 +145,10 @@ llc_keepalive_fired(struct timer *t)
 		llc_suspect(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
 		return;
 	}
-	if (eng->cfg.keepalive_ms == 0)
-		return; /* disabled in the meantime */
-	if (due > eng->now_ns) {
+	if (due > eng->now_ns)
 		timer_arm(&eng->timers, t, due);
-		return;
-	}
-	send_test(link);
+	else
+		send_test(link);
 }
 
 void

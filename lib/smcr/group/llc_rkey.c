@@ -76,24 +76,7 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 	struct llc_flow *f = &lgr->flow[LLC_FLOW_RKEY];
 	struct rmb *rmb = f->rmb;
 
-	if (negative && retry) {
-		/* The peer is changing the links: retry with the new ones (3.5.5.3.1), at random to avoid lockstep. */
-		lgr->eng->ctr.rkey_retries++;
-		llc_done(lgr, LLC_FLOW_RKEY);
-		engine_arm(
-		    lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
-	} else if (!negative && f->left == 0 && f->overtaken) {
-		/* Linux refuses nothing: earlier RTokens for the new link were of an RMB unknown to it. */
-		lgr->eng->ctr.rkey_retries++;
-		llc_done(lgr, LLC_FLOW_RKEY);
-	} else if (negative || f->left == 0) {
-		llc_done(lgr, LLC_FLOW_RKEY);
-		if (negative)
-			rmb_free(rmb);
-		else
-			rmb_set_state(rmb, RMB_CONFIRMED, NULL);
-		mark_lgr(lgr)->rmb = negative ? RMB_REFUSED : RMB_READY;
-	} else {
+	if (!negative && f->left > 0) {
 		struct llc_msg msg = { .type = LLC_CONFIRM_RKEY_CONT, .confirm_rkey_cont.left_cnt = f->left };
 
 		other_links(f, rmb, link, msg.confirm_rkey_cont.others, LLC_LINKS_PER_CONT);
@@ -101,6 +84,23 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 			link_lost(link, "CONFIRM RKEY CONTINUATION could not be sent");
 		else
 			llc_start(lgr, LLC_FLOW_RKEY, LLC_WAIT_CONFIRM_RKEY_RSP, link, lgr->eng->cfg.llc_ms);
+		return;
+	}
+	llc_done(lgr, LLC_FLOW_RKEY);
+	if (negative && retry) {
+		/* The peer is changing the links: retry with the new ones (3.5.5.3.1), at random to avoid lockstep. */
+		lgr->eng->ctr.rkey_retries++;
+		engine_arm(
+		    lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
+	} else if (negative) {
+		rmb_free(rmb);
+		mark_lgr(lgr)->rmb = RMB_REFUSED;
+	} else if (f->overtaken) {
+		/* Linux refuses nothing: earlier RTokens for the new link were of an RMB unknown to it. */
+		lgr->eng->ctr.rkey_retries++;
+	} else {
+		rmb_set_state(rmb, RMB_CONFIRMED, NULL);
+		mark_lgr(lgr)->rmb = RMB_READY;
 	}
 }
 

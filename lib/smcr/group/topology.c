@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "smcr/group/link.h"
 #include "smcr/state/engine.h"
 
 bool

@@ -193,23 +193,18 @@ first_contact(struct smcr_conn *conn)
 {
 	struct rnic_dev *dev = pick_device(conn);
 	struct owner client = client_of(conn);
-	struct link *link;
-	uint32_t diag;
+	uint32_t diag = conn->rdv->version >= 2 ? CLC_DIAG_NO_ROUTE : CLC_DIAG_PREFIX_MISMATCH;
 
-	if (dev == NULL) {
-		rdv_decline(conn, conn->rdv->version >= 2 ? CLC_DIAG_NO_ROUTE : CLC_DIAG_PREFIX_MISMATCH);
-		return;
+	if (dev != NULL) {
+		conn->rdv->peer_ent->over_sctp = rnic_is_sctp(rnic_query(dev).transport);
+		diag = rdv_form_group(conn, &client, dev, rng_u64(conn->eng->rng));
 	}
-	conn->rdv->peer_ent->over_sctp = rnic_is_sctp(rnic_query(dev).transport);
-	diag = rdv_form_group(conn, &client, dev, rng_u64(conn->eng->rng));
-	link = rdv_first_link(conn);
-	if (diag == 0 && dev->ops->qp_expect(link->qp) < 0)
+	if (diag == 0 && dev->ops->qp_expect(rdv_first_link(conn)->qp) < 0)
 		diag = CLC_DIAG_READY_LINK;
-	if (diag != 0) {
+	if (diag != 0)
 		rdv_decline(conn, diag);
-		return;
-	}
-	accept(conn, link, true);
+	else
+		accept(conn, rdv_first_link(conn), true);
 }
 
 void
