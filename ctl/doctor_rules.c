@@ -401,14 +401,6 @@ static const struct rule peer_reason_rules[] = {
 /* -- checks -- */
 
 static const char *
-string_at(const json_t *array, size_t i)
-{
-	const char *s = json_string_value(json_array_get(array, i));
-
-	return s != NULL ? s : "";
-}
-
-static const char *
 preflight_for(const char *finding)
 {
 	static const struct {
@@ -435,13 +427,13 @@ preflight_for(const char *finding)
 
 /* Has a check that went well this service among those of its address? */
 static bool
-works_for(const json_t *checks, const char *service)
+works_for(const json_t *checks, const json_t *service)
 {
 	for (size_t i = 0; i < json_array_size(checks); i++) {
 		const json_t *c = json_array_get(checks, i), *services = json_object_get(c, "services");
 
 		for (size_t k = 0; get_bool(c, "possible") && k < json_array_size(services); k++)
-			if (strcmp(string_at(services, k), service) == 0)
+			if (json_equal(json_array_get(services, k), service))
 				return true;
 	}
 	return false;
@@ -452,7 +444,7 @@ static bool
 others_do(const json_t *checks, const json_t *services)
 {
 	for (size_t k = 0; k < json_array_size(services); k++)
-		if (!works_for(checks, string_at(services, k)))
+		if (!works_for(checks, json_array_get(services, k)))
 			return false;
 	return json_array_size(services) > 0;
 }
@@ -464,9 +456,12 @@ services_str(const json_t *services, char buf[SERVICES_MAX])
 	size_t len = 0;
 
 	buf[0] = '\0';
-	for (size_t k = 0; k < json_array_size(services) && len < SERVICES_MAX - 1; k++)
+	for (size_t k = 0; k < json_array_size(services) && len < SERVICES_MAX - 1; k++) {
+		const char *name = json_string_value(json_array_get(services, k));
+
 		len += (size_t)snprintf(
-		    buf + len, SERVICES_MAX - len, "%s%s", k > 0 ? ", " : "", string_at(services, k));
+		    buf + len, SERVICES_MAX - len, "%s%s", k > 0 ? ", " : "", name != NULL ? name : "");
+	}
 	if (len >= SERVICES_MAX)
 		strcpy(buf + SERVICES_MAX - 4, "...");
 	return buf;
