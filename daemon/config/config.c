@@ -178,7 +178,7 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 	place = config_device_place(dev->type);
 	if (dev->type == CONFIG_DEVICE_SIW && config_member(group, "interface") == NULL)
 		snprintf(dev->name, sizeof(dev->name), "siw%u", b->cfg->device_cnt);
-	dev->src = config_source_of(config_place_of(group));
+	dev->place = config_place_of(group);
 	b->device_src[b->cfg->device_cnt++] = group;
 	/* A setting of another type would have no effect, but is not a typing error. */
 	for (int i = 0; i < config_setting_length(group); i++) {
@@ -219,7 +219,7 @@ load_services(struct config_build *b, const struct config_section *sec, const co
 		struct config_service *svc = &b->cfg->services[b->cfg->service_cnt];
 
 		b->service_src[b->cfg->service_cnt++] = group;
-		svc->src = config_source_of(config_place_of(group));
+		svc->place = config_place_of(group);
 		svc->kind = sec->place == CONFIG_AT_INGRESS ? CONFIG_INGRESS : CONFIG_EGRESS;
 		load_group(b, sec, sec->place, group, svc);
 	}

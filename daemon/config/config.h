@@ -44,12 +44,6 @@ enum config_kind {
 };
 extern const char *const config_kind_words[];
 
-/* Where an entry is in the files, for config_advise. Not a setting, so it is not compared. */
-struct config_source {
-	unsigned file; /* of struct config's files */
-	unsigned line; /* 0: no line */
-};
-
 /* An address block of an allow list, IPv4 as IPv6-mapped. */
 struct config_net {
 	uint8_t addr[16];
@@ -62,8 +56,7 @@ struct config_id {
 	uint32_t id;
 };
 
-/* host:port as written, with its addresses at the load; "unix:/path", port 0; or "srv:name", the name in host, port
- * 0. */
+/* host:port as written, with its addresses at the load; "unix:/path" or "srv:name": port 0. */
 struct config_target {
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
@@ -86,7 +79,7 @@ enum config_policy {
 
 /* One ingress mapping or egress service. */
 struct config_service {
-	struct config_source src;
+	unsigned place; /* in the files, see config_place(); not a setting, so it is not compared */
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX]; /* unique over all services */
 	struct sockaddr_storage listen;
@@ -132,7 +125,7 @@ enum config_gid_type {
 
 /* One device, one per address of an interface, or one per port of cards. One of addr, interface and card is set. */
 struct config_device {
-	struct config_source src;
+	unsigned place; /* in the files, see config_place(); not a setting, so it is not compared */
 	enum config_device_type type;
 	char name[RNIC_NAME_MAX]; /* "": from the interface or the card */
 	struct sockaddr_storage addr;
@@ -164,10 +157,9 @@ struct config {
 	unsigned included_cnt;
 	struct config_service *services;
 	unsigned service_cnt;
-	struct config_device *
-	    devices; /* not set in the file: a soft iWARP device on each local address of the services' CLC connections */
+	struct config_device *devices;
 	unsigned device_cnt;
-	bool devices_default; /* not set in the file */
+	bool devices_default; /* not in the file: soft iWARP on each local address of the services' CLC connections */
 	struct smcr_config smcr;
 	struct config_net *mpa_peers; /* where RDMA devices of servers may be; empty: see mpa_policy.h */
 	unsigned mpa_peers_cnt;
@@ -229,8 +221,8 @@ bool config_name_is_this_hosts(const char *name);
 extern const char config_only_special[], config_only_ours[]; /* reasons why a name has no address */
 /* Would a connection to this address reach this listener? May ask the kernel if the address is local; sends nothing. */
 bool config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen);
-/* Prints "FILE:LINE: warning: ..." for this place, or "FILE: warning: ..." for the whole file. */
-void config_advise(const struct config *, struct config_source, FILE *out, const char *fmt, ...)
+/* Prints "FILE:LINE: warning: ..." for the place of an entry, or "FILE: warning: ..." for the whole main file, place 0. */
+void config_advise(const struct config *, unsigned place, FILE *out, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* Canonical form with all defaults; it parses to the same configuration (-T). */
 void config_print(const struct config *, FILE *out);

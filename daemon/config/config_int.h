@@ -55,13 +55,6 @@ void config_tell(struct config_build *);
 /* The place of this setting in another group: "line 7", or "PATH:7" in another file than here. Returns buf. */
 const char *config_there(const struct config_build *, const config_setting_t *here, const config_setting_t *other,
     const char *name, char buf[CONFIG_THERE_MAX]);
-/* A place as the configuration keeps it. */
-static inline struct config_source
-config_source_of(unsigned place)
-{
-	return (struct config_source){ .file = place >> 16, .line = place & 0xffff };
-}
-
 /* Place of a setting. */
 unsigned config_place_of(const config_setting_t *);
 /* The place of a setting of this group, or of the group without it; 0 without a group. */

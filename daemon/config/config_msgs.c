@@ -16,17 +16,19 @@ struct config_msg {
 };
 
 static const char *
-path_of(const struct config_build *b, unsigned place)
+path_of(const struct config *cfg, const char *main_path, unsigned place)
 {
-	return place >> 16 > 0 ? b->cfg->included[(place >> 16) - 1] : b->path;
+	const unsigned file = place >> 16;
+
+	return file > 0 && file <= cfg->included_cnt ? cfg->included[file - 1] : main_path;
 }
 
 static void
-print_place(FILE *out, const char *path, unsigned line, const char *kind)
+print_place(FILE *out, const char *path, unsigned place, const char *kind)
 {
 	fputs(path, out);
-	if (line > 0)
-		fprintf(out, ":%u", line);
+	if ((place & 0xffff) > 0)
+		fprintf(out, ":%u", place & 0xffff);
 	fprintf(out, ": %s", kind);
 }
 
@@ -100,7 +102,7 @@ config_tell(struct config_build *b)
 
 		if (is_duplicate(b->msgs, i))
 			continue;
-		print_place(b->err, path_of(b, msg->place), msg->place & 0xffff, msg->kind);
+		print_place(b->err, path_of(b->cfg, b->path, msg->place), msg->place, msg->kind);
 		fprintf(b->err, "%s\n", msg->text);
 	}
 	for (unsigned i = 0; i < b->msg_cnt; i++)
@@ -111,12 +113,11 @@ config_tell(struct config_build *b)
 }
 
 void
-config_advise(const struct config *cfg, struct config_source src, FILE *out, const char *fmt, ...)
+config_advise(const struct config *cfg, unsigned place, FILE *out, const char *fmt, ...)
 {
-	bool included = src.file > 0 && src.file <= cfg->included_cnt;
 	va_list ap;
 
-	print_place(out, included ? cfg->included[src.file - 1] : cfg->path, src.line, "warning: ");
+	print_place(out, path_of(cfg, cfg->path, place), place, "warning: ");
 	va_start(ap, fmt);
 	vfprintf(out, fmt, ap);
 	va_end(ap);
@@ -132,6 +133,6 @@ config_there(const struct config_build *b, const config_setting_t *here, const c
 	if (config_line(here, name) >> 16 == place >> 16)
 		snprintf(buf, CONFIG_THERE_MAX, "line %u", place & 0xffff);
 	else
-		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", path_of(b, place), place & 0xffff);
+		snprintf(buf, CONFIG_THERE_MAX, "%s:%u", path_of(b->cfg, b->path, place), place & 0xffff);
 	return buf;
 }

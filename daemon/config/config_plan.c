@@ -161,7 +161,7 @@ config_keep_fixed(const struct config *old, struct config *next)
 	/* The devices of old unchanged, followed by those only in next; they own no memory: plain copies. */
 	for (; cnt < old->device_cnt; cnt++) {
 		all[cnt] = old->devices[cnt];
-		all[cnt].src = (struct config_source){ 0 }; /* it was in the files of old */
+		all[cnt].place = 0; /* it was in the files of old */
 	}
 	for (unsigned i = 0; i < next->device_cnt; i++) {
 		struct config_device *dev = &all[cnt];

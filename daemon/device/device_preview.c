@@ -78,7 +78,7 @@ device_preview_print(
 		fputs(": ", out);
 		print_device(&want[i], ifs, out);
 		if (lacks_address(cfg, &want[i], ifs))
-			config_advise(cfg, want[i].cfg->src, warnings,
+			config_advise(cfg, want[i].cfg->place, warnings,
 			    "no interface has the address %s of device %s now",
 			    addr_format(&want[i].addr, addr, sizeof(addr)), want[i].base);
 	}
@@ -91,7 +91,7 @@ device_preview_print(
 		if (d->type == CONFIG_DEVICE_VERBS)
 			why = cards->rc != 0 ? cards->why : device_plan_why_not(d, &view);
 		config_advise(
-		    cfg, d->src, warnings, "no device for %s now: %s", device_entry_name(d, text, sizeof(text)), why);
+		    cfg, d->place, warnings, "no device for %s now: %s", device_entry_name(d, text, sizeof(text)), why);
 	}
 }
 

@@ -13,9 +13,6 @@
 #include "daemon/names/resolver.h"
 #include "daemon/net/net.h"
 
-/* About the main file as a whole. */
-#define WHOLE ((struct config_source){ 0 })
-
 /* -- access and addresses -- */
 
 static void
@@ -25,7 +22,7 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 
 	if (!addr_is_exposed(&svc->listen) || svc->allow_cnt > 0)
 		return;
-	config_advise(cfg, svc->src, out, "%s \"%s\" has no allow list: any client that reaches %s can connect to %s",
+	config_advise(cfg, svc->place, out, "%s \"%s\" has no allow list: any client that reaches %s can connect to %s",
 	    config_kind_words[svc->kind], svc->name, addr_format_port(&svc->listen, listen, sizeof(listen)),
 	    config_to_str(svc, to));
 }
@@ -43,8 +40,8 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 	addr_set_port(&ss, 0);
 	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) != 0)
-		config_advise(cfg, svc->src, out, "%s \"%s\" cannot listen on %s now: %s", config_kind_words[svc->kind],
-		    svc->name, addr_format(&ss, text, sizeof(text)), strerror(errno));
+		config_advise(cfg, svc->place, out, "%s \"%s\" cannot listen on %s now: %s",
+		    config_kind_words[svc->kind], svc->name, addr_format(&ss, text, sizeof(text)), strerror(errno));
 	if (fd >= 0)
 		close(fd);
 }
@@ -63,7 +60,7 @@ preflight_look_at_names(const struct config *cfg, FILE *out)
 		for (unsigned k = 0; k < svc->to_cnt; k++) {
 			if (config_target_is_literal(&svc->to[k]))
 				continue;
-			config_advise(cfg, svc->src, out,
+			config_advise(cfg, svc->place, out,
 			    "names, like %s of %s \"%s\", are looked up at start and at a reload only: "
 			    "this smcrd was built without c-ares",
 			    config_target_str(&svc->to[k], to), config_kind_words[svc->kind], svc->name);
@@ -160,12 +157,12 @@ look_at_records(const struct config *cfg, unsigned wait_ms, struct records *reco
 		ask_for_records(records, wait_ms);
 	for (unsigned i = 0; i < records->cnt; i++)
 		if (records->at[i].answer.why != NULL)
-			config_advise(cfg, records->at[i].svc->src, out,
+			config_advise(cfg, records->at[i].svc->place, out,
 			    "%s \"%s\": cannot resolve %s now: %s; it waits until the name is there",
 			    config_kind_words[records->at[i].svc->kind], records->at[i].svc->name,
 			    config_target_str(records->at[i].to, to), records->at[i].answer.why);
 	if (records->too_many)
-		config_advise(cfg, WHOLE, out, "not all SRV records were looked up: they are too many");
+		config_advise(cfg, 0, out, "not all SRV records were looked up: they are too many");
 }
 
 /* -- servers -- */
@@ -280,8 +277,9 @@ tell_tries(const struct config *cfg, const struct tries *tries, FILE *out)
 		if (i + 1 < tries->cnt && tries->at[i + 1].svc == t->svc && tries->at[i + 1].to == t->to)
 			continue;
 		if (!there)
-			config_advise(cfg, t->svc->src, out, "egress \"%s\": its server %s cannot be connected now: %s",
-			    t->svc->name, config_target_str(t->to, to),
+			config_advise(cfg, t->svc->place, out,
+			    "egress \"%s\": its server %s cannot be connected now: %s", t->svc->name,
+			    config_target_str(t->to, to),
 			    t->err == ETIMEDOUT ? "it does not answer" : strerror(t->err));
 		there = false;
 	}
@@ -296,7 +294,7 @@ look_at_servers(const struct config *cfg, const struct records *records, unsigne
 	await_tries(&tries, wait_ms);
 	tell_tries(cfg, &tries, out);
 	if (rest != NULL)
-		config_advise(cfg, rest->src, out,
+		config_advise(cfg, rest->place, out,
 		    "servers of egress \"%s\" and of those behind it were not tried: they are too many", rest->name);
 }
 
@@ -308,9 +306,9 @@ preflight_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 	char text[ADDR_STR_MAX];
 
 	if (cfg->service_cnt == 0)
-		config_advise(cfg, WHOLE, out, "no ingress and no egress: nothing to do");
+		config_advise(cfg, 0, out, "no ingress and no egress: nothing to do");
 	if (addr_is_exposed(metrics) && cfg->metrics.allow_cnt == 0)
-		config_advise(cfg, WHOLE, out, "metrics has no allow list: any client that reaches %s can read it",
+		config_advise(cfg, 0, out, "metrics has no allow list: any client that reaches %s can read it",
 		    addr_format_port(metrics, text, sizeof(text)));
 	for (unsigned i = 0; i < cfg->service_cnt; i++) {
 		look_at_access(cfg, &cfg->services[i], out);

@@ -195,13 +195,13 @@ START_TEST(what_cannot_be_included)
 
 /* What is advised about a place, with the directory's name in front left out. */
 static const char *
-advise(struct config_source src)
+advise(unsigned place)
 {
 	static char buf[PATH_MAX];
 	FILE *f = fmemopen(buf, sizeof(buf), "w");
 
 	ck_assert_ptr_nonnull(f);
-	config_advise(cfg, src, f, "so %s", "what");
+	config_advise(cfg, place, f, "so %s", "what");
 	fclose(f);
 	ck_assert_int_eq(strncmp(buf, dir, strlen(dir)), 0);
 	return buf + strlen(dir);
@@ -218,12 +218,12 @@ START_TEST(advice_names_the_file_and_the_line)
 	    "devices = ( { type = \"siw\"; address = \"127.0.0.1\"; } );");
 	(void)load();
 	ck_assert_msg(cfg != NULL, "%s", msgs);
-	ck_assert_str_eq(advise(cfg->services[0].src), "/conf.d/10.conf:4: warning: so what\n");
-	ck_assert_str_eq(advise(cfg->services[1].src), "/conf.d/20.conf:2: warning: so what\n");
-	ck_assert_str_eq(advise(cfg->services[2].src), "/conf.d/20.conf:2: warning: so what\n");
-	ck_assert_str_eq(advise(cfg->services[3].src), "/smcrd.conf:2: warning: so what\n");
-	ck_assert_str_eq(advise(cfg->devices[0].src), "/conf.d/20.conf:3: warning: so what\n");
-	ck_assert_str_eq(advise((struct config_source){ 0 }), "/smcrd.conf: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->services[0].place), "/conf.d/10.conf:4: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->services[1].place), "/conf.d/20.conf:2: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->services[2].place), "/conf.d/20.conf:2: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->services[3].place), "/smcrd.conf:2: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->devices[0].place), "/conf.d/20.conf:3: warning: so what\n");
+	ck_assert_str_eq(advise(0), "/smcrd.conf: warning: so what\n");
 
 	/* Devices that stay over a reload were in files that the new configuration does not know. */
 	struct config *old = cfg;
@@ -232,7 +232,7 @@ START_TEST(advice_names_the_file_and_the_line)
 	ck_assert_msg(load() == 0, "%s", msgs);
 	ck_assert_int_eq(config_keep_fixed(old, cfg), 0);
 	config_free(old);
-	ck_assert_str_eq(advise(cfg->devices[0].src), "/smcrd.conf: warning: so what\n");
+	ck_assert_str_eq(advise(cfg->devices[0].place), "/smcrd.conf: warning: so what\n");
 }
 
 START_TEST(limits)

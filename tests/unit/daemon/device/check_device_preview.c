@@ -89,7 +89,7 @@ START_TEST(why_there_are_none)
 	entries[3] = (struct config_device){ .interface = "eth2" };
 	cfg.device_cnt = 4;
 	for (unsigned i = 0; i < 3; i++)
-		entries[i].src.line = i + 1;
+		entries[i].place = i + 1;
 	ck_assert_str_eq(preview(), "");
 	ck_assert_str_eq(warnings,
 	    "t.conf:1: warning: no device for device \"mlx5_0\" port 2 now: this machine has no RDMA device\n"
@@ -110,7 +110,7 @@ START_TEST(an_address_that_no_interface_has)
 {
 	entries[0] = (struct config_device){ .name = "siw0" };
 	ck_assert_int_eq(addr_parse("127.0.0.9", &entries[0].addr), 0);
-	entries[1] = (struct config_device){ .name = "siw1", .src.line = 7 };
+	entries[1] = (struct config_device){ .name = "siw1", .place = 7 };
 	ck_assert_int_eq(addr_parse("203.0.113.9", &entries[1].addr), 0);
 	cfg.device_cnt = 2;
 	ck_assert_str_eq(preview(),
