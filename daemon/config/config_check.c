@@ -50,15 +50,13 @@ check_unix(struct config_build *b, const struct config_service *svc, const confi
 		if (svc->to[i].addr_cnt > 0 && svc->to[i].addrs[0].ss_family == AF_UNIX)
 			config_error(b, config_line(src, "to"), "ingress.to %s", between_hosts);
 	check_path(b, "ingress", config_line(src, "listen"), &svc->listen);
-	if (family == AF_UNIX && config_member(src, "allow") != NULL)
-		config_error(
-		    b, config_line(src, "allow"), "ingress.allow is for TCP; for a UNIX socket use allow_users");
 	for (const struct config_key *k = config_keys; family != 0 && k->name != NULL; k++)
 		if ((k->where & CONFIG_AT_INGRESS) != 0 && config_member(src, k->name) != NULL &&
-		    !config_key_fits(k, family) && strcmp(k->name, "allow") != 0)
+		    !config_key_fits(k, family))
 			config_error(b, config_line(src, k->name),
-			    family == AF_UNIX ? "ingress.%s is for a service that listens on TCP"
-			                      : "ingress.%s is for a service that listens on a UNIX socket",
+			    strcmp(k->name, "allow") == 0 ? "ingress.%s is for TCP; for a UNIX socket use allow_users"
+			        : family == AF_UNIX       ? "ingress.%s is for a service that listens on TCP"
+			                                  : "ingress.%s is for a service that listens on a UNIX socket",
 			    k->name);
 }
 

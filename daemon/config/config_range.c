@@ -1,17 +1,15 @@
 /* One service for each port of a range: the ports, and the `listen` and `to` of each service. See config_int.h. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
-#define DIGITS "0123456789"
-
 /* `listen`, or a target. */
 struct end {
 	const config_setting_t *at;
-	const char *key;
-	struct config_value value; /* without text: not a string */
+	const char *key, *text;    /* NULL: not a string */
 	bool many;                 /* "HOST:FIRST-LAST" */
 	int host_len;              /* of these */
 	unsigned long first, last; /* of any length: a port above 65535 is reported */
@@ -20,22 +18,18 @@ struct end {
 static struct end
 end_of(const char *key, const config_setting_t *at, const char *text)
 {
-	struct end e = { .at = at, .key = key };
-	const char *colon = text != NULL ? strrchr(text, ':') : NULL, *dash;
-	size_t last_len;
+	struct end e = { .at = at, .key = key, .text = text };
+	const char *colon = text != NULL ? strrchr(text, ':') : NULL;
+	char *rest;
 
-	if (text != NULL)
-		e.value = config_value_text(text);
-	if (colon == NULL)
-		return e;
-	dash = colon + 1 + strspn(colon + 1, DIGITS);
-	last_len = *dash == '-' ? strspn(dash + 1, DIGITS) : 0;
-	e.many = dash > colon + 1 && last_len > 0 && dash[1 + last_len] == '\0';
-	if (!e.many)
+	if (colon == NULL || !isdigit((unsigned char)colon[1]))
 		return e;
 	e.host_len = (int)(colon - text);
-	e.first = strtoul(colon + 1, NULL, 10);
-	e.last = strtoul(dash + 1, NULL, 10);
+	e.first = strtoul(colon + 1, &rest, 10);
+	if (rest[0] != '-' || !isdigit((unsigned char)rest[1]))
+		return e;
+	e.last = strtoul(rest + 1, &rest, 10);
+	e.many = *rest == '\0';
 	return e;
 }
 
@@ -55,12 +49,12 @@ targets_of(const config_setting_t *s, struct end to[CONFIG_TARGETS_MAX])
 		return 0;
 	if (!config_setting_is_aggregate(s)) {
 		to[0] = end_at("to", s);
-		return to[0].value.text != NULL;
+		return to[0].text != NULL;
 	}
 	cnt = (unsigned)config_setting_length(s);
 	for (unsigned i = 0; i < cnt && cnt <= CONFIG_TARGETS_MAX; i++) {
 		to[i] = end_at("to", config_setting_get_elem(s, i));
-		if (to[i].value.text == NULL)
+		if (to[i].text == NULL)
 			return 0;
 	}
 	return cnt <= CONFIG_TARGETS_MAX ? cnt : 0;
@@ -74,8 +68,8 @@ is_right(struct config_build *b, const struct config_section *sec, const struct 
 
 	if (!e->many || (in_range && e->first <= e->last))
 		return true;
-	config_error(b, config_place_of(e->at), "%s%s %s must have %s", sec->prefix, e->key, e->value.shown,
-	    in_range ? "the lower port first" : "ports from 1 to 65535");
+	config_error(b, config_place_of(e->at), "%s%s %s must have %s", sec->prefix, e->key,
+	    config_value_text(e->text).shown, in_range ? "the lower port first" : "ports from 1 to 65535");
 	return false;
 }
 
@@ -90,15 +84,17 @@ static bool
 config_range_fits(
     struct config_build *b, const struct config_section *sec, const struct end *listen, const struct end *to)
 {
+	const struct config_value target = config_value_text(to->text);
+
 	if (listen->many && !to->many)
 		config_error(b, config_place_of(listen->at), "%slisten has a range of ports, to %s has none",
-		    sec->prefix, to->value.shown);
+		    sec->prefix, target.shown);
 	else if (to->many && !listen->many)
 		config_error(b, config_place_of(to->at), "%sto %s has a range of ports, listen has none", sec->prefix,
-		    to->value.shown);
+		    target.shown);
 	else if (cnt_of(listen) != cnt_of(to))
-		config_error(b, config_place_of(to->at), "%sto %s has %u ports, listen %u", sec->prefix,
-		    to->value.shown, cnt_of(to), cnt_of(listen));
+		config_error(b, config_place_of(to->at), "%sto %s has %u ports, listen %u", sec->prefix, target.shown,
+		    cnt_of(to), cnt_of(listen));
 	else
 		return true;
 	return false;
@@ -116,7 +112,7 @@ config_range_start(struct config_build *b, const struct config_section *sec, con
 		many = many || to[i].many;
 		right = is_right(b, sec, &to[i]) && right;
 	}
-	for (unsigned i = 0; i < to_cnt && right && many && listen.value.text != NULL; i++)
+	for (unsigned i = 0; i < to_cnt && right && many && listen.text != NULL; i++)
 		right = config_range_fits(b, sec, &listen, &to[i]);
 	b->ranged = many;
 	b->range_port = listen.many ? (unsigned)listen.first : 0;

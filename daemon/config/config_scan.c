@@ -34,19 +34,14 @@ static const struct {
 static void
 name_char(const char *text, char what[WHAT_MAX])
 {
-	char name[64];
 	uint32_t cp;
-	size_t i = 0;
+	const bool is_utf8 = str_utf8_len(text, &cp) >= 2;
 
-	if (str_utf8_len(text, &cp) < 2)
-		snprintf(name, sizeof(name), "byte 0x%02X", (unsigned char)*text);
-	else
-		snprintf(name, sizeof(name), "U+%04X", (unsigned)cp);
-	while (i < sizeof(names) / sizeof(names[0]) && (name[0] != 'U' || names[i].cp != cp))
-		i++;
-	snprintf(what, WHAT_MAX, "%s%s%s is allowed only in comments and \"strings\"", name,
-	    i < sizeof(names) / sizeof(names[0]) ? ", " : "",
-	    i < sizeof(names) / sizeof(names[0]) ? names[i].name : "");
+	snprintf(what, WHAT_MAX, is_utf8 ? "U+%04X" : "byte 0x%02X", is_utf8 ? (unsigned)cp : (unsigned char)*text);
+	for (size_t i = 0; is_utf8 && i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].cp == cp)
+			str_append(what, WHAT_MAX, ", %s", names[i].name);
+	str_append(what, WHAT_MAX, " is allowed only in comments and \"strings\"");
 }
 
 /* After the string that starts here; NULL: it has no end. */

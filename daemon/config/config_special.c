@@ -58,24 +58,18 @@ line_has(char *line, const char *name)
 	return false;
 }
 
-static bool
-is_in_hosts(const char *name)
+bool
+config_name_is_this_hosts(const char *name)
 {
-	FILE *f = fopen(HOSTS, "re");
+	bool found = is_localhost(name);
+	FILE *f = found ? NULL : fopen(HOSTS, "re");
 	char line[1024];
-	bool found = false;
 
 	while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
 		found = line_has(line, name);
 	if (f != NULL)
 		fclose(f);
 	return found;
-}
-
-bool
-config_name_is_this_hosts(const char *name)
-{
-	return is_localhost(name) || is_in_hosts(name);
 }
 
 bool

@@ -41,7 +41,7 @@ static void *
 loader_load(void *arg)
 {
 	struct loader *l = arg;
-	uint64_t one = 1;
+	const uint64_t one = 1;
 	size_t len;
 	FILE *err = open_memstream(&l->msgs, &len);
 
@@ -52,8 +52,7 @@ loader_load(void *arg)
 		if (fclose(err) != 0 && l->rc == 0)
 			l->rc = -ENOMEM;
 	}
-	while (write(l->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	(void)!write(l->io.fd, &one, sizeof(one));
 	loader_put(l);
 	return NULL;
 }
