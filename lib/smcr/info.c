@@ -168,10 +168,9 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.role = c->role,
 		.group_id = c->lgr != NULL ? c->lgr->id : 0,
 		.link = c->link != NULL ? c->link->number : 0,
-		.state = c->state == CONN_RENDEZVOUS && c->rdv != NULL ? rdv_steps[c->rdv->step].name
-		                                                       : conn_states[c->state].name,
-		.phase = c->state == CONN_RENDEZVOUS && c->rdv != NULL ? rdv_steps[c->rdv->step].phase
-		                                                       : SMCR_PHASE_NONE,
+		.state = c->state == CONN_RENDEZVOUS ? rdv_steps[c->rdv->step].name : conn_states[c->state].name,
+		.phase = c->state == CONN_RENDEZVOUS && c->role == SMCR_CLIENT ? rdv_steps[c->rdv->step].phase
+		                                                               : SMCR_PHASE_NONE,
 		.peer_token = c->peer_token,
 		.elem_size = c->rmb != NULL ? c->rmb->elem_size : 0,
 		.peer_elem_size = c->peer_elem_size,

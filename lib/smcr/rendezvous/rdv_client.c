@@ -111,7 +111,6 @@ send_proposal(struct smcr_conn *conn)
 	conn->rdv->proposal = msg.proposal;
 	rdv_send(conn, &msg);
 	rdv_step(conn, RDV_WAIT_ACCEPT, conn->eng->cfg.clc_ms);
-	rdv_read(conn);
 }
 
 /* A group that a new connection to this peer will probably join. */
@@ -130,7 +129,7 @@ rdv_client_choose(struct smcr_conn *conn)
 {
 	const char *key = conn->rdv->open.peer_key;
 
-	if (has_group(conn->eng, key) || rdv_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn, RDV_WAIT_TURN))
+	if (has_group(conn->eng, key) || rdv_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn))
 		send_proposal(conn);
 }
 
@@ -210,8 +209,7 @@ rdv_client_connected(struct smcr_conn *conn)
 		return;
 	rdv_send_accept(conn, CLC_CONFIRM, rdv_first_link(conn), true);
 	conn->rdv->confirm_ns = conn->eng->now_ns + conn->eng->stalled_ns;
-	rdv_step(conn, RDV_WAIT_GROUP, 0); /* LLC timers apply from here on */
-	rdv_read(conn);                    /* the server may still decline */
+	rdv_step(conn, RDV_WAIT_GROUP, 0); /* LLC timers apply from here on; the server may still decline */
 	llc_first_contact(rdv_first_link(conn));
 }
 
@@ -237,7 +235,7 @@ rdv_client_join(struct smcr_conn *conn)
 	}
 	conn->rmb = rmb_find_place(lgr, &conn->rdv->open);
 	if (conn->rmb == NULL) {
-		rdv_wait_rmb(conn, lgr, RDV_WAIT_RKEY);
+		rdv_wait_rmb(conn, lgr);
 		return;
 	}
 	conn->elem_idx = rmb_elem_get_from(conn->rmb);

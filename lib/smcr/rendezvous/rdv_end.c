@@ -32,7 +32,7 @@ rdv_leave(struct smcr_conn *conn, enum peer_outcome outcome, enum smcr_reason re
 	const struct link *link = rdv_first_link(conn);
 	enum smcr_phase phase = rdv_steps[r->step].phase;
 
-	if (phase != SMCR_PHASE_NONE)
+	if (conn->role == SMCR_CLIENT && phase != SMCR_PHASE_NONE)
 		conn->diag.phase = phase;
 	if (link != NULL && outcome == PEER_FAILED)
 		conn->diag.over = rnic_transport_str(link->info.transport);
@@ -227,12 +227,8 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 	/* The peer's program may not get it before the peer itself times out, which takes Linux that long. */
 	peer_hold_from(conn, conn->eng->now_ns + conn->eng->cfg.clc_ms * MS);
 	rdv_step(conn, RDV_LATE_DECLINE, rdv_declines_are_answered(conn) ? conn->eng->cfg.clc_ms : LATE_DECLINE_MS);
-	/* A partial header may have been read. */
-	r->in_want = CLC_HDR_LEN;
-	if (r->in_len > 0)
+	if (r->in_len > 0) /* a partial header */
 		rdv_late_decline_input(conn);
-	else
-		conn_raise(conn, SMCR_EV_CLC_WANT);
 }
 
 void

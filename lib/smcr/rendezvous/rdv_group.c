@@ -101,7 +101,7 @@ rdv_wait_ms(const struct smcr_conn *conn)
 }
 
 bool
-rdv_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
+rdv_leads(struct peer *p, struct smcr_conn *conn)
 {
 	if (p == NULL) {
 		rdv_decline(conn, CLC_DIAG_NO_MEMORY);
@@ -110,7 +110,7 @@ rdv_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 	} else if (p->leader != NULL) {
 		conn->rdv->peer_ent = p;
 		list_push(&p->waiting, &conn->rdv->wait);
-		rdv_step(conn, wait, rdv_wait_ms(conn));
+		rdv_step(conn, RDV_WAIT_TURN, rdv_wait_ms(conn));
 	} else {
 		p->leader = conn;
 		p->began_ns = conn->eng->now_ns;
@@ -121,13 +121,12 @@ rdv_leads(struct peer *p, struct smcr_conn *conn, enum rdv_step wait)
 }
 
 void
-rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr, enum rdv_step step)
+rdv_wait_rmb(struct smcr_conn *conn, struct lgr *lgr)
 {
-	uint32_t left_ms = rdv_wait_ms(conn), two = 2 * conn->eng->cfg.llc_ms;
-
 	rdv_set_group(conn->rdv, lgr);
 	list_push(&lgr->wait_rmb, &conn->rdv->wait);
-	rdv_step(conn, step, min_u32(left_ms, two)); /* two exchanges, at most */
+	/* Two exchanges, at most. */
+	rdv_step(conn, RDV_WAIT_RKEY, min_u32(rdv_wait_ms(conn), 2 * conn->eng->cfg.llc_ms));
 	int err = llc_add_rmb(lgr, new_elem_size(conn, lgr));
 	if (err < 0) {
 		list_remove(&conn->rdv->wait);

@@ -80,12 +80,11 @@ has_port(const struct lgr *lgr, const struct clc_proposal *p)
 static struct lgr *
 find_group(const struct smcr_conn *conn, bool *full)
 {
-	const struct smcr *eng = conn->eng;
 	struct owner client = client_of(conn);
 	struct lgr *best = NULL;
 
 	*full = false;
-	LIST_EACH(struct lgr, lgr, &eng->lgrs, node) {
+	LIST_EACH(struct lgr, lgr, &conn->eng->lgrs, node) {
 		if (lgr->role != SMCR_SERVER || lgr->state != LGR_ACTIVE || !owner_same(&lgr->owner, &client) ||
 		    !rdv_fits_terms(conn, lgr) || (!rdv_is_smcrd(conn) && !has_port(lgr, &conn->rdv->proposal)))
 			continue;
@@ -168,7 +167,6 @@ accept(struct smcr_conn *conn, const struct link *link, bool first_contact)
 {
 	rdv_send_accept(conn, CLC_ACCEPT, link, first_contact);
 	rdv_step(conn, RDV_WAIT_CONFIRM, conn->eng->cfg.clc_ms);
-	rdv_read(conn);
 }
 
 /* The device for first contact, avoiding SCTP after a failure if there is another. */
@@ -217,7 +215,7 @@ rdv_server_choose(struct smcr_conn *conn)
 
 	if (lgr == NULL) {
 		eng->ctr.refused_quarantine += full;
-		if (rdv_leads(peer_get(eng, SMCR_SERVER, NULL, &client), conn, RDV_WAIT_PEER_GROUP))
+		if (rdv_leads(peer_get(eng, SMCR_SERVER, NULL, &client), conn))
 			first_contact(conn);
 		return;
 	}
@@ -226,7 +224,7 @@ rdv_server_choose(struct smcr_conn *conn)
 		dialect_no_extension(&lgr->dialect);
 	conn->rmb = rmb_find_place(lgr, &conn->rdv->open);
 	if (conn->rmb == NULL) {
-		rdv_wait_rmb(conn, lgr, RDV_WAIT_SRV_RKEY);
+		rdv_wait_rmb(conn, lgr);
 		return;
 	}
 	conn->elem_idx = rmb_elem_get_from(conn->rmb);
@@ -267,8 +265,7 @@ confirmed_first(struct smcr_conn *conn, const struct clc_msg *msg)
 		rdv_decline(conn, diag);
 		return;
 	}
-	rdv_step(conn, RDV_WAIT_LINK, conn->eng->cfg.llc_ms);
-	rdv_read(conn); /* the client may still decline */
+	rdv_step(conn, RDV_WAIT_LINK, conn->eng->cfg.llc_ms); /* the client may still decline */
 	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0)
 		rdv_decline(conn, CLC_DIAG_READY_LINK);
 	else

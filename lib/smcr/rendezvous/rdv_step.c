@@ -17,8 +17,6 @@ const struct rdv_step_row rdv_steps[] = {
 	    .missing = "first contact failed, and the peer sent no Decline" },
 	[RDV_WAIT_PROPOSAL] = { "waits for Proposal", .reads = true, .missing = "no Proposal received" },
 	[RDV_WAIT_ADMIT] = { "waits for the server leg", .decline = CLC_DIAG_SERVER_LATE },
-	[RDV_WAIT_PEER_GROUP] = { "waits for another first contact", .decline = CLC_DIAG_READY_LINK },
-	[RDV_WAIT_SRV_RKEY] = { "confirms an RMB", .decline = CLC_DIAG_RTOKEN },
 	[RDV_WAIT_CONFIRM] = { "waits for Confirm", .reads = true, .in_turn = true, .missing = "no Confirm received" },
 	[RDV_WAIT_LINK] = { "first contact", .reads = true },
 };
@@ -28,19 +26,16 @@ rdv_step(struct smcr_conn *conn, enum rdv_step step, uint32_t timeout_ms)
 {
 	struct rdv *r = conn->rdv;
 
+	if (step != r->step && rdv_steps[step].reads) {
+		r->in_want = CLC_HDR_LEN;
+		if (r->in_len == 0)
+			conn_raise(conn, SMCR_EV_CLC_WANT);
+	}
 	r->step = step;
 	if (timeout_ms == 0)
 		timer_cancel(&conn->eng->timers, &r->timer);
 	else
 		engine_arm(conn->eng, &r->timer, timeout_ms);
-}
-
-void
-rdv_read(struct smcr_conn *conn)
-{
-	conn->rdv->in_len = 0;
-	conn->rdv->in_want = CLC_HDR_LEN;
-	conn_raise(conn, SMCR_EV_CLC_WANT);
 }
 
 void

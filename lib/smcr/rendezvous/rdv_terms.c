@@ -49,14 +49,13 @@ rdv_offer_v2(const struct smcr_conn *conn, struct clc_v2_offer *offer)
 		dev = rdv_pick_device(conn->eng, RDV_ROCE_V2, &conn->rdv->open.local_addr, NULL);
 	if (dev == NULL)
 		return false;
-	struct rnic_info info = rnic_query(dev);
 	*offer = (struct clc_v2_offer){ .present = true,
 		.eid_cnt = cfg->ueid_cnt,
 		.release = CLC_RELEASE,
 		.max_conns = our_max_conns(cfg),
 		.max_links = our_max_links(cfg) };
 	memcpy(offer->eids, cfg->ueids, sizeof(offer->eids));
-	memcpy(offer->gid, info.gid.b, sizeof(offer->gid));
+	memcpy(offer->gid, rnic_query(dev).gid.b, sizeof(offer->gid));
 	return true;
 }
 

@@ -272,7 +272,6 @@ smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
 	} else {
 		eng->ctr.conns_server++;
 		rdv_step(conn, RDV_WAIT_PROPOSAL, eng->cfg.clc_ms);
-		rdv_read(conn);
 	}
 	return conn;
 }

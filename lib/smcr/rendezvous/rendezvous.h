@@ -12,18 +12,16 @@
 enum rdv_step {
 	RDV_NONE,
 	/* client */
-	RDV_WAIT_TURN, /* another connection creates the group with this peer */
 	RDV_WAIT_ACCEPT,
 	RDV_CONNECTING, /* first contact: connecting the QP */
-	RDV_WAIT_RKEY,  /* a new RMB is being confirmed, then Confirm */
 	RDV_WAIT_GROUP, /* first contact: Confirm sent, LLC follows */
 	/* both */
+	RDV_WAIT_TURN,    /* another connection creates the group with this peer */
+	RDV_WAIT_RKEY,    /* a new RMB is being confirmed, then Confirm or Accept */
 	RDV_LATE_DECLINE, /* we declined, maybe simultaneously with the peer. Continues in CONN_FALLBACK */
 	/* server */
 	RDV_WAIT_PROPOSAL,
-	RDV_WAIT_ADMIT,      /* the user was notified of the PROPOSAL */
-	RDV_WAIT_PEER_GROUP, /* another connection of this peer creates the group */
-	RDV_WAIT_SRV_RKEY,
+	RDV_WAIT_ADMIT, /* the user was notified of the PROPOSAL */
 	RDV_WAIT_CONFIRM,
 	RDV_WAIT_LINK, /* first contact: Confirm received, QP and LLC follow */
 };
@@ -126,8 +124,8 @@ void rdv_act_on_peer(struct smcr *, struct peer *);
 
 /* -- rdv_step.c -- */
 
-void rdv_step(struct smcr_conn *, enum rdv_step, uint32_t timeout_ms); /* 0: no timer */
-void rdv_read(struct smcr_conn *);                                     /* awaits the next CLC message */
+/* To another step, or with another timeout (0: none). A step that reads awaits the next CLC message. */
+void rdv_step(struct smcr_conn *, enum rdv_step, uint32_t timeout_ms);
 void rdv_send(struct smcr_conn *, const struct clc_msg *);
 
 /* -- rdv_end.c -- */
@@ -174,11 +172,11 @@ void rdv_end(struct smcr_conn *, enum smcr_reason, const char *detail);
 void rdv_peer_waits(struct smcr_conn *);
 /* Remaining time, never 0. */
 uint32_t rdv_wait_ms(const struct smcr_conn *);
-/* True: the connection leads first contact with this peer. Else it waits for the leader, at the step `wait`, or is
- * declined: no memory (NULL), or the peer is held off. */
-bool rdv_leads(struct peer *, struct smcr_conn *, enum rdv_step wait);
+/* True: the connection leads first contact with this peer. Else it waits for the leader, or is declined: no memory
+ * (NULL), or the peer is held off. */
+bool rdv_leads(struct peer *, struct smcr_conn *);
 /* Waits until the group has a new RMB of the connection's size; declines if that is impossible. */
-void rdv_wait_rmb(struct smcr_conn *, struct lgr *, enum rdv_step);
+void rdv_wait_rmb(struct smcr_conn *, struct lgr *);
 /* Creates a group on the agreed terms: first link, first RMB, the connection's element. 0 or the diagnosis. */
 uint32_t rdv_form_group(struct smcr_conn *, const struct owner *, struct rnic_dev *, uint64_t token);
 /* Claims the peer's element in a Confirm or Accept: 0 or the diagnosis. Resolves conflicts by 4.4.2. via: its link. */

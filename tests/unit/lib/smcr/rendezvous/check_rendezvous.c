@@ -622,7 +622,7 @@ START_TEST(a_waiter_for_a_peers_group_is_declined_before_it_resets)
 	c[0].hold = s[0].hold = true; /* first contact stands still */
 	open_keyed(&c[1], &s[1], "server:2");
 	duo_run(7400);
-	ck_assert_int_eq(s[1].conn->rdv->step, RDV_WAIT_PEER_GROUP);
+	ck_assert_int_eq(s[1].conn->rdv->step, RDV_WAIT_TURN);
 	duo_run(200);
 	ck_assert(BOTH(1, FALLBACK));
 	ck_assert(!IS(c[1], CLOSED) && !IS(s[1], CLOSED));

@@ -601,7 +601,7 @@ START_LOOP_TEST(clients_of_version_2_alone_are_distinguished, 0, 4)
 	ck_assert(held(&s[0]).accept.first_contact);
 	ck_assert_uint_eq(duo_lgr_cnt(B), _i == 2 ? 1 : 2);
 	if (_i == 2)
-		ck_assert_int_eq(s[1].conn->rdv->step, RDV_WAIT_PEER_GROUP);
+		ck_assert_int_eq(s[1].conn->rdv->step, RDV_WAIT_TURN);
 	else
 		ck_assert(held(&s[1]).accept.first_contact);
 }
