@@ -181,7 +181,6 @@ conn_timer_fired(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
 	bool reset = rst_unanswered(conn), fin = fin_too_early(conn), answered = reset && !fin && link_answered(conn);
-	enum smcr_reason reason = reset ? SMCR_R_TCP_RESET : SMCR_R_CLOSE_TIMEOUT;
 
 	if (answered)
 		conn->close.tcp_rst = false;
@@ -190,7 +189,10 @@ conn_timer_fired(struct timer *t)
 		update_timer(conn);
 		return;
 	}
-	conn_report(conn, fin ? SMCR_R_TCP_FIN : reason,
+	conn_report(conn,
+	    fin         ? SMCR_R_TCP_FIN
+	        : reset ? SMCR_R_TCP_RESET
+	                : SMCR_R_CLOSE_TIMEOUT,
 	    conn->close.doubt ? "no message of the peer since its link was lost" : "");
 	close_event(conn, CLOSE_TIMEOUT);
 }

@@ -255,12 +255,11 @@ struct rmb *
 rmb_find_place(const struct lgr *lgr, const struct smcr_open *want)
 {
 	uint32_t size = window_elem_size(lgr, want, NULL);
-	bool or_larger = want->elem_size == 0;
 	struct rmb *best = NULL;
 
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
 		if (rmb->state == RMB_CONFIRMED && rmb->used < rmb->elem_cnt &&
-		    (rmb->elem_size == size || (or_larger && rmb->elem_size > size)) &&
+		    (rmb->elem_size == size || (want->elem_size == 0 && rmb->elem_size > size)) &&
 		    (best == NULL || rmb->elem_size < best->elem_size))
 			best = rmb;
 	return best;

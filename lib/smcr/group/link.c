@@ -266,10 +266,9 @@ take_slot(struct lgr *lgr)
 static int
 link_setup(struct link *link)
 {
-	struct smcr *eng = link->lgr->eng;
 	struct rnic_dev *dev = link->dev;
 	struct rnic_qp_attr attr = { .ctx = link,
-		.sq_depth = min_u32(eng->cfg.sq_depth, link->info.max_sq),
+		.sq_depth = min_u32(link->lgr->eng->cfg.sq_depth, link->info.max_sq),
 		.rq_depth = link->rq_depth,
 		.token = link->lgr->token };
 	int err = dev->ops->pd_alloc(dev, &link->pd);

@@ -139,23 +139,19 @@ static const struct {
 	enum exchange exchange;
 	void (*timeout)(struct lgr *);
 } steps[LLC_STEP_CNT] = {
-	[LLC_WAIT_CONFIRM_LINK] = { EX_CONFIRM_LINK, no_confirm_link },
-	[LLC_WAIT_CONFIRM_LINK_RSP] = { EX_CONFIRM_LINK, no_confirm_link },
+	[LLC_WAIT_CONFIRM_LINK... LLC_WAIT_CONFIRM_LINK_RSP] = { EX_CONFIRM_LINK, no_confirm_link },
 	[LLC_WAIT_PEER_DECLINE] = { EX_CONFIRM_LINK, no_confirm_link },
 	[LLC_WAIT_ADD_LINK] = { EX_AWAIT_ADD_LINK, llc_no_add_link },
 	[LLC_WAIT_ADD_LINK_RSP] = { EX_ADD_LINK, llc_add_link_timeout },
 	[LLC_WAIT_ADD_CONT_RSP] = { EX_ADD_LINK, llc_add_cont_timeout },
-	[LLC_WAIT_NEW_CONNECTED] = { EX_ADD_LINK, llc_new_link_timeout },
-	[LLC_WAIT_NEW_CONFIRM_RSP] = { EX_ADD_LINK, llc_new_link_timeout },
+	[LLC_WAIT_NEW_CONNECTED... LLC_WAIT_NEW_CONFIRM_RSP] = { EX_ADD_LINK, llc_new_link_timeout },
 	[LLC_CONNECT_NEW] = { EX_ADD_LINK, llc_new_link_timeout },
 	[LLC_WAIT_ADD_CONT] = { EX_ADD_LINK, llc_add_cont_timeout },
 	[LLC_WAIT_NEW_CONFIRM] = { EX_ADD_LINK, llc_new_link_timeout },
 	[LLC_DRAIN_LINK] = { EX_DELETE_LINK, llc_drained },
 	[LLC_WAIT_DELETE_LINK_RSP] = { EX_DELETE_LINK, llc_delete_timeout },
-	[LLC_WAIT_DELETE_LINK_SENT] = { EX_GROUP_END, all_deleted },
-	[LLC_WAIT_DELETE_LINK] = { EX_GROUP_END, all_deleted },
-	[LLC_WAIT_CONFIRM_RKEY_RSP] = { EX_RKEY, llc_rkey_timeout },
-	[LLC_WAIT_DELETE_RKEY_RSP] = { EX_RKEY, llc_rkey_timeout },
+	[LLC_WAIT_DELETE_LINK_SENT... LLC_WAIT_DELETE_LINK] = { EX_GROUP_END, all_deleted },
+	[LLC_WAIT_CONFIRM_RKEY_RSP... LLC_WAIT_DELETE_RKEY_RSP] = { EX_RKEY, llc_rkey_timeout },
 };
 
 static enum exchange

@@ -75,11 +75,11 @@ judge(struct link *link)
 	bool another_answers = LGR_ANY_LINK(l, link->lgr,
 	    l != link && l->state == LINK_ACTIVE && l->suspect == NULL && l->proven_ns >= link->suspect_ns);
 
-	if (another_answers || link->is_suspect || until_ns <= eng->now_ns) {
+	if (another_answers || link->is_suspect || until_ns <= eng->now_ns)
 		link_lost(link, link->suspect);
-		return;
-	}
-	timer_arm(&eng->timers, &link->keepalive, min_i64(until_ns, eng->now_ns + eng->cfg.keepalive_answer_ms * MS));
+	else
+		timer_arm(
+		    &eng->timers, &link->keepalive, min_i64(until_ns, eng->now_ns + eng->cfg.keepalive_answer_ms * MS));
 }
 
 void
@@ -141,11 +141,9 @@ llc_keepalive_fired(struct timer *t)
 	struct smcr *eng = link->lgr->eng;
 	int64_t due = link->last_rx_ns + eng->cfg.keepalive_ms * MS;
 
-	if (link->test_pending) {
+	if (link->test_pending)
 		llc_suspect(link, link->doubt != NULL ? link->doubt : "TEST LINK without an answer");
-		return;
-	}
-	if (due > eng->now_ns)
+	else if (due > eng->now_ns)
 		timer_arm(&eng->timers, t, due);
 	else
 		send_test(link);
@@ -176,8 +174,6 @@ llc_test_link_req(struct link *link, const struct llc_msg *msg)
 void
 llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 {
-	struct smcr *eng = link->lgr->eng;
-
 	if (!link->test_pending) {
 		llc_protocol_error(link, "unexpected TEST LINK response");
 		return;
@@ -188,7 +184,7 @@ llc_test_link_rsp(struct link *link, const struct llc_msg *msg)
 	}
 	link->test_pending = false;
 	link->doubt = NULL;
-	link->rtt_ns = eng->now_ns - link->test_sent_ns;
+	link->rtt_ns = link->lgr->eng->now_ns - link->test_sent_ns;
 	llc_keepalive_arm(link);
 	llc_link_proven(link);
 	if (link->test_again) {

@@ -123,7 +123,6 @@ struct lgr {
 	enum smcr_role role;
 	enum lgr_state state;
 	struct lgr_marks marks;
-	const char *down_why;
 	const char *delete_why;
 	uint32_t delete_reason;
 	bool end_wanted;  /* server: the client has ended it; no new connections, ends when ours are gone */
