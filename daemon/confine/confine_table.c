@@ -43,7 +43,7 @@
 #define RDMA_TYPE 0x1b00
 
 const struct confine_call confine_allowed[] = {
-	/* The loop: epoll, also by libevent, which reads signals from a pipe of its own; ppoll accepts signals. */
+	/* The loop: epoll, also by libevent. */
 	{ .names = "epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 "
 	           "poll ppoll ppoll_time64 pselect6 pselect6_time64 select _newselect timerfd_create "
 	           "timerfd_settime timerfd_settime64" },

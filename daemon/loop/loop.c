@@ -1,25 +1,21 @@
-/* The event loop: one epoll descriptor for all sockets, and libevent for signals. Owns both and the turn functions.
+/* The event loop: one epoll descriptor for all sockets and signals. Owns it and the turn functions.
  *
- * A turn: one epoll_pwait, the callbacks of ready descriptors, then always the turn functions. With libevent's
- * priorities a flush event starves behind busy sockets. Sockets are not libevent events: EV_READ misses a lone urgent
- * byte, and an event without EV_READ and EV_CLOSED misses a reset. EV_CLOSED spins on a reset, and with EV_ET misses
- * it again. libevent's own descriptor cannot be nested in ours. So its signals are blocked except during the wait,
- * which they interrupt; libevent runs only then. Time and stalls: doc/daemon.md. CLOCK_BOOTTIME would also count a
- * suspended host. */
+ * A turn: one epoll_wait, the callbacks of ready descriptors, then always the turn functions. Not libevent: EV_READ
+ * misses a lone urgent byte, EV_CLOSED spins on a reset or, with EV_ET, misses it, and with its priorities a flush event
+ * starves behind busy sockets. Time and stalls: doc/daemon.md. CLOCK_BOOTTIME would also count a suspended host. */
 #include "daemon/loop/loop.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
+#include "base/list.h"
 #include "base/log.h"
 #include "base/minmax.h"
 
@@ -31,7 +27,6 @@
 #define STALL_NS (1000LL * NS_PER_MS)       /* a turn starts this late: the thread was stalled */
 #define STALL_COUNTS_NS (100LL * NS_PER_MS) /* this much of a stall counts, so slow turns do not stop the clock */
 #define SLEEP_MS 10000                      /* a longer sleep would hide a stall of that length */
-#define SIGNALS_NS (50 * NS_PER_MS)         /* a loop that does not sleep accepts signals at this interval */
 
 struct turn {
 	int64_t (*fn)(void *arg, int64_t now_ns);
@@ -40,17 +35,15 @@ struct turn {
 };
 
 struct loop_sig {
-	struct event *ev;
+	struct loop_io io; /* a signalfd */
 	void (*cb)(void *arg);
 	void *arg;
 };
 
 struct loop {
-	struct event_base *base;
 	struct loop_sig sigs[SIGS_MAX];
 	unsigned sig_cnt;
-	sigset_t open;      /* the thread's signal mask before the first loop_signal(), used during the wait */
-	int64_t signals_ns; /* when signals were last accepted */
+	sigset_t open; /* the thread's signal mask before the first loop_signal() */
 	int ep;
 	bool stop;
 	bool again;
@@ -100,21 +93,14 @@ loop_tick(struct loop *l)
 }
 
 static void
-on_signal(evutil_socket_t fd, short what, void *arg)
+on_signal(struct loop_io *io, unsigned events)
 {
-	struct loop_sig *s = arg;
+	struct loop_sig *s = CONTAINER_OF(io, struct loop_sig, io);
+	struct signalfd_siginfo info;
 
-	(void)fd;
-	(void)what;
-	s->cb(s->arg);
-}
-
-/* Without it libevent writes to stderr and blocks until that is read. libevent's HTTP code uses it as well. */
-static void
-log_libevent(int severity, const char *msg)
-{
-	(void)severity;
-	log_msg(LOG_LVL_DEBUG, "libevent: %s", msg);
+	(void)events;
+	if (read(io->fd, &info, sizeof(info)) > 0)
+		s->cb(s->arg);
 }
 
 struct loop *
@@ -124,15 +110,13 @@ loop_new(void)
 
 	if (l == NULL)
 		return NULL;
-	event_set_log_callback(log_libevent);
-	l->now_ns = l->signals_ns = clock_ns();
+	l->now_ns = clock_ns();
 	l->asked_ns = -1;
 	l->stall_log = (struct log_limit){ .burst = 3, .interval_ms = 60000 };
-	l->base = event_base_new();
 	l->ep = epoll_create1(EPOLL_CLOEXEC);
-	if (l->base != NULL && l->ep >= 0)
+	if (l->ep >= 0)
 		return l;
-	loop_free(l);
+	free(l);
 	return NULL;
 }
 
@@ -142,13 +126,10 @@ loop_free(struct loop *l)
 	if (l == NULL)
 		return;
 	for (unsigned i = 0; i < l->sig_cnt; i++)
-		event_free(l->sigs[i].ev);
-	if (l->base != NULL)
-		event_base_free(l->base);
+		close(l->sigs[i].io.fd);
 	if (l->sig_cnt > 0)
 		(void)pthread_sigmask(SIG_SETMASK, &l->open, NULL);
-	if (l->ep >= 0)
-		close(l->ep);
+	close(l->ep);
 	free(l);
 }
 
@@ -180,17 +161,18 @@ loop_signal(struct loop *l, int signo, void (*cb)(void *arg), void *arg)
 
 	if (l->sig_cnt == SIGS_MAX)
 		return -ENOSPC;
-	*s = (struct loop_sig){ .cb = cb, .arg = arg };
 	(void)sigemptyset(&blocked);
 	(void)sigaddset(&blocked, signo);
-	(void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
-	s->ev = evsignal_new(l->base, signo, on_signal, s);
-	if (s->ev == NULL || evsignal_add(s->ev, NULL) != 0) {
-		if (s->ev != NULL)
-			event_free(s->ev);
-		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-		return -ENOMEM;
+	int fd = signalfd(-1, &blocked, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*s = (struct loop_sig){ .io = { .fd = fd, .cb = on_signal }, .cb = cb, .arg = arg };
+	int rc = loop_add(l, &s->io);
+	if (rc != 0) {
+		close(fd);
+		return rc;
 	}
+	(void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
 	if (l->sig_cnt++ == 0)
 		l->open = before;
 	return 0;
@@ -254,18 +236,6 @@ run_turns(struct loop *l)
 	return next;
 }
 
-/* A wait that finds events at once, or has no timeout, accepts no signals. */
-static bool
-signals_wait(struct loop *l)
-{
-	const struct timespec at_once = { 0 };
-
-	if (l->sig_cnt == 0 || l->now_ns - l->signals_ns < SIGNALS_NS)
-		return false;
-	l->signals_ns = l->now_ns;
-	return ppoll(NULL, 0, &at_once, &l->open) < 0 && errno == EINTR;
-}
-
 /* Polls for ns at most without sleeping and yields between two polls. Returns the number of events. */
 static int
 look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
@@ -283,7 +253,7 @@ look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
 	return n;
 }
 
-/* Returns like epoll_pwait(). */
+/* Returns like epoll_wait(). */
 static int
 wait_until(struct loop *l, int64_t until_ns)
 {
@@ -301,7 +271,7 @@ wait_until(struct loop *l, int64_t until_ns)
 	if (ns > 0)
 		n = look_awhile(l, from_ns, ns);
 	if (n == 0)
-		n = epoll_pwait(l->ep, l->batch, BATCH, ms, l->sig_cnt > 0 ? &l->open : NULL);
+		n = epoll_wait(l->ep, l->batch, BATCH, ms);
 	if (from_ns != 0)
 		spin_waited(&l->spin, from_ns, clock_ns());
 	return n;
@@ -317,14 +287,11 @@ loop_run(struct loop *l)
 	next = run_turns(l);
 	while (!l->stop) {
 		int n = wait_until(l, next);
-		bool interrupted = n < 0 && errno == EINTR;
 
-		if (n < 0 && !interrupted)
+		if (n < 0 && errno != EINTR)
 			return -errno;
 		l->batch_len = n > 0 ? (unsigned)n : 0;
 		loop_tick(l);
-		if ((interrupted || signals_wait(l)) && event_base_loop(l->base, EVLOOP_NONBLOCK) < 0)
-			return -EIO;
 		for (l->batch_pos = 0; l->batch_pos < l->batch_len;) {
 			struct epoll_event *ev = &l->batch[l->batch_pos++];
 			struct loop_io *io = ev->data.ptr;

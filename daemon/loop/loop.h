@@ -1,4 +1,4 @@
-/* The event loop; only this file uses libevent. One epoll descriptor watches all sockets edge-triggered (read, write,
+/* The event loop. One epoll descriptor watches all sockets edge-triggered (read, write,
  * urgent, hang-up, error), paused or not. So no reset is missed, and a pause needs no system call. */
 #pragma once
 

@@ -18,6 +18,7 @@
 #include <event2/listener.h>
 
 #include "base/addr.h"
+#include "base/log.h"
 #include "daemon/net/net.h"
 
 #define GUARDS_MAX (HTTP_CLIENTS_MAX + HTTP_ACCEPTS) /* some were shut down and are not freed yet */
@@ -29,12 +30,11 @@ static _Thread_local struct http *http_of_thread;
 struct guard {
 	struct bufferevent *bev;
 	int64_t until_ms;
-	bool asked;       /* its request is complete */
-	bool away;        /* the socket was shut down; evhttp will notice */
-	bool known;       /* its address was checked */
-	uint8_t from[16]; /* its source; zero: a UNIX socket, or not known */
-	/* Its answer: */
-	size_t left;                /* bytes that were not taken at the last look */
+	bool asked;                 /* its request is complete */
+	bool away;                  /* the socket was shut down; evhttp will notice */
+	bool known;                 /* its address was checked */
+	uint8_t from[16];           /* its source; zero: a UNIX socket, or not known */
+	size_t left;                /* bytes of its answer that were not taken at the last look */
 	int64_t moved_ms;           /* when they became fewer; 0: there is no answer yet */
 	const struct documents *of; /* the answer is made of these */
 };
@@ -176,8 +176,7 @@ sweep(struct http *h)
 		send_away(g);
 }
 
-/* libevent answers CONNECT without a length or twice, and then takes another request. So it is answered here, and the socket is shut
- * down before libevent can write. */
+/* libevent answers CONNECT badly or twice, then takes another request: answered and shut down before libevent writes. */
 static void
 on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg)
 {
@@ -466,6 +465,14 @@ http_run(void *arg)
 	return NULL;
 }
 
+/* Without it libevent writes to stderr and blocks until that is read. */
+static void
+log_libevent(int severity, const char *msg)
+{
+	(void)severity;
+	log_msg(LOG_LVL_DEBUG, "libevent: %s", msg);
+}
+
 int
 http_new(int fd, const struct config *cfg, const struct http_hooks *hooks, struct http **out)
 {
@@ -477,6 +484,7 @@ http_new(int fd, const struct config *cfg, const struct http_hooks *hooks, struc
 	h->hooks = *hooks;
 	h->accepts = HTTP_ACCEPTS;
 	(void)pthread_mutex_init(&h->lock, NULL);
+	event_set_log_callback(log_libevent);
 	h->base = event_base_new();
 	h->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	h->evhttp = h->base != NULL ? evhttp_new(h->base) : NULL;

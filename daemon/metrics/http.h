@@ -1,5 +1,5 @@
 /* The HTTP side of metrics: a thread with libevent's evhttp, which takes requests and sends answers, and knows nothing of the daemon.
- * It requests documents, and main delivers them. Only this file and loop/loop.c use libevent: its descriptors cannot be watched by
+ * It requests documents, and main delivers them. Only this file uses libevent: its descriptors cannot be watched by
  * our loop, and neither main nor workers are to pay for what clients do.
  * A client is a connection with one request. Clients, their bytes, their time, and how often new ones come are bounded (the constants
  * below). When there is no place, the source (address, or the UNIX socket) with the most clients loses one: the client whose answer has
