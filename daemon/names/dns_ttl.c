@@ -107,13 +107,13 @@ dns_negative_ttl(const uint8_t *msg, size_t len, uint32_t *ttl_s)
 }
 
 uint32_t
-dns_next_s(const struct dns_outcome *o)
+dns_next_s(unsigned failed, const uint32_t *ttl_s)
 {
 	uint32_t wait = DNS_TTL_MIN_S;
 
-	if (o->lasts)
-		return max_u32(DNS_TTL_MIN_S, min_u32(o->ttl_s, o->found ? DNS_TTL_MAX_S : DNS_NEGATIVE_MAX_S));
-	for (unsigned i = 1; i < o->failed && wait < DNS_FAILURE_MAX_S; i++)
+	if (ttl_s != NULL)
+		return max_u32(DNS_TTL_MIN_S, min_u32(*ttl_s, failed == 0 ? DNS_TTL_MAX_S : DNS_NEGATIVE_MAX_S));
+	for (unsigned i = 1; i < failed && wait < DNS_FAILURE_MAX_S; i++)
 		wait *= 2;
 	return min_u32(wait, DNS_FAILURE_MAX_S);
 }

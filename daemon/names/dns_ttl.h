@@ -11,18 +11,11 @@ bool dns_answer_ttl(const uint8_t *msg, size_t len, uint32_t *ttl_s);
 /* For an answer "no such name" or "no such record": the SOA record's own TTL or its MINIMUM, the smaller one. */
 bool dns_negative_ttl(const uint8_t *msg, size_t len, uint32_t *ttl_s);
 
-/* The result of a look-up. */
-struct dns_outcome {
-	bool found;
-	bool lasts; /* ttl_s is known, for records or for their absence */
-	uint32_t ttl_s;
-	unsigned failed; /* consecutive failed look-ups, with this one */
-};
-
 #define DNS_TTL_MIN_S 5        /* lower bound for TTLs, to limit the load on name servers */
 #define DNS_TTL_MAX_S 3600     /* limits how long a mistake in a zone lasts */
 #define DNS_NEGATIVE_MAX_S 300 /* a service waits for the name */
 #define DNS_FAILURE_MAX_S 60   /* no answer, or a server failure: 5, 10, 20, 40, 60 s */
 
-/* Seconds until the name is looked up again. */
-uint32_t dns_next_s(const struct dns_outcome *);
+/* Seconds until the name is looked up again. failed: consecutive failed look-ups, 0 after a success. ttl_s: of the
+ * records or their absence; NULL: unknown. */
+uint32_t dns_next_s(unsigned failed, const uint32_t *ttl_s);

@@ -40,22 +40,13 @@ struct names {
 	unsigned asking;
 };
 
-static struct name *
-find_name(struct list_node *list, const struct config_target *spec)
-{
-	LIST_EACH(struct name, n, list, node)
-		if (config_target_same(&n->spec, spec))
-			return n;
-	return NULL;
-}
-
 /* The log state of a name that stays, which is in the old list, is kept. False: out of memory. */
 static bool
 add_name(struct names *all, struct list_node *old, const struct config_target *spec)
 {
-	if (find_name(&all->list, spec) != NULL)
+	if (LIST_FIND(struct name, known, &all->list, node, config_target_same(&known->spec, spec)) != NULL)
 		return true;
-	const struct name *was = find_name(old, spec);
+	const struct name *was = LIST_FIND(struct name, known, old, node, config_target_same(&known->spec, spec));
 	struct name *n = calloc(1, sizeof(*n));
 	if (n == NULL)
 		return false;
@@ -209,10 +200,7 @@ names_on_answer(void *arg, const struct resolver_answer *answer)
 	leave_out_ours(all, a);
 	log_barred(n, a);
 	n->failed = a->why == NULL ? 0 : n->failed + 1;
-	const struct dns_outcome outcome = {
-		.found = a->why == NULL, .lasts = a->lasts, .ttl_s = a->ttl_s, .failed = n->failed
-	};
-	uint32_t next_s = dns_next_s(&outcome);
+	uint32_t next_s = dns_next_s(n->failed, a->lasts ? &a->ttl_s : NULL);
 	n->due_ns = loop_now(all->loop) + next_s * NS_PER_S;
 	log_change(n, a, update_targets(n, a), next_s);
 	loop_again(all->loop);

@@ -60,21 +60,12 @@ struct query {
 
 /* -- sockets on the loop -- */
 
-static struct sock *
-find_sock(struct resolver *r, ares_socket_t fd)
-{
-	LIST_EACH(struct sock, s, &r->socks, node)
-		if (s->io.fd == fd)
-			return s;
-	return NULL;
-}
-
 /* The loop reports edges, and c-ares may leave data unread. */
 static void
 serve(struct resolver *r, int fd)
 {
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		const struct sock *s = find_sock(r, fd);
+		const struct sock *s = LIST_FIND(struct sock, it, &r->socks, node, it->io.fd == fd);
 
 		if (s == NULL)
 			return;
@@ -115,7 +106,7 @@ static void
 on_sock_state(void *arg, ares_socket_t fd, int readable, int writable)
 {
 	struct resolver *r = arg;
-	struct sock *s = find_sock(r, fd);
+	struct sock *s = LIST_FIND(struct sock, it, &r->socks, node, it->io.fd == fd);
 
 	if (!readable && !writable) {
 		if (s == NULL)

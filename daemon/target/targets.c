@@ -117,12 +117,8 @@ make(struct targets_all *all, const struct config_service *cfg)
 struct targets *
 targets_get(struct targets_all *all, const struct config_service *cfg)
 {
-	struct targets *t = NULL;
-
 	(void)pthread_mutex_lock(&all->lock);
-	LIST_EACH(struct targets, known, &all->list, node)
-		if (t == NULL && is_of(known, cfg))
-			t = known;
+	struct targets *t = LIST_FIND(struct targets, known, &all->list, node, is_of(known, cfg));
 	if (t == NULL && (t = make(all, cfg)) != NULL)
 		list_push(&all->list, &t->node);
 	if (t != NULL)

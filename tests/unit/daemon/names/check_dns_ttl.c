@@ -166,25 +166,26 @@ START_TEST(lengths_that_lie_are_no_harm)
 }
 
 static const struct {
-	struct dns_outcome o;
-	uint32_t next_s;
+	unsigned failed;
+	bool lasts;
+	uint32_t ttl_s, next_s;
 } rows[] = {
-	{ { true, true, 30, 0 }, 30 },
-	{ { true, true, 0, 0 }, DNS_TTL_MIN_S },
-	{ { true, true, UINT32_MAX, 0 }, DNS_TTL_MAX_S },
-	{ { true, false, 0, 0 }, DNS_TTL_MIN_S },
-	{ { false, true, 30, 1 }, 30 },
-	{ { false, true, 30, 9 }, 30 },
-	{ { false, true, 0, 1 }, DNS_TTL_MIN_S },
-	{ { false, true, 86400, 1 }, DNS_NEGATIVE_MAX_S },
-	{ { false, false, 0, 1 }, 5 },
-	{ { false, false, 0, 2 }, 10 },
-	{ { false, false, 0, 4 }, 40 },
-	{ { false, false, 0, 5 }, DNS_FAILURE_MAX_S },
-	{ { false, false, 0, UINT32_MAX }, DNS_FAILURE_MAX_S },
+	{ 0, true, 30, 30 },
+	{ 0, true, 0, DNS_TTL_MIN_S },
+	{ 0, true, UINT32_MAX, DNS_TTL_MAX_S },
+	{ 0, false, 0, DNS_TTL_MIN_S },
+	{ 1, true, 30, 30 },
+	{ 9, true, 30, 30 },
+	{ 1, true, 0, DNS_TTL_MIN_S },
+	{ 1, true, 86400, DNS_NEGATIVE_MAX_S },
+	{ 1, false, 0, 5 },
+	{ 2, false, 0, 10 },
+	{ 4, false, 0, 40 },
+	{ 5, false, 0, DNS_FAILURE_MAX_S },
+	{ UINT32_MAX, false, 0, DNS_FAILURE_MAX_S },
 };
 
 START_LOOP_TEST(the_next_look_up_is_bounded, 0, sizeof(rows) / sizeof(rows[0]))
 {
-	ck_assert_uint_eq(dns_next_s(&rows[_i].o), rows[_i].next_s);
+	ck_assert_uint_eq(dns_next_s(rows[_i].failed, rows[_i].lasts ? &rows[_i].ttl_s : NULL), rows[_i].next_s);
 }
