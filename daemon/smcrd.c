@@ -188,7 +188,7 @@ smcrd_main(int argc, char **argv)
 		.takeover = TAKEOVER_NONE,
 		.background = -1,
 	};
-	enum options_action action = options_parse(argc, argv, &d.opt);
+	enum options_action action = smcrd_options_parse(argc, argv, &d.opt);
 	int rc;
 
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)

@@ -59,11 +59,3 @@ confine_calls(struct confine_state *state)
 		confine_system_calls(CONFINE_APPLY, &state->part[CONFINE_SYSTEM_CALLS]);
 	return verdict(state, CONFINE_SYSTEM_CALLS);
 }
-
-void
-confine_print(const struct confine_state *state, FILE *out)
-{
-	for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
-		fprintf(out, "confinement, %s: %s%s\n", confine_part_words[i],
-		    state->part[i].on ? "" : "no: ", state->part[i].text);
-}

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "daemon/config/config.h"
 
@@ -58,5 +57,3 @@ void confine_preview(const struct config *, bool keep_bpf, struct confine_state 
  * daemon has started, for all threads. 0, or CONFINE_REFUSED when the mode is "require" and a part is not in force. */
 int confine_rights(const struct config *, bool keep_bpf, struct confine_state *out);
 int confine_calls(struct confine_state *);
-/* One line for each part. */
-void confine_print(const struct confine_state *, FILE *out);

@@ -57,7 +57,7 @@ find_level(const char *text)
 }
 
 enum options_action
-options_parse(int argc, char **argv, struct options *out)
+smcrd_options_parse(int argc, char **argv, struct options *out)
 {
 	enum options_action action = OPTIONS_RUN;
 	struct options o = { .path = SYSCONFDIR "/smcrd/smcrd.conf", .log_level = -1 };

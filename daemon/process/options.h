@@ -19,4 +19,4 @@ struct options {
 	int log_level; /* enum log_level, -1 = as the configuration says */
 };
 
-enum options_action options_parse(int argc, char **argv, struct options *out);
+enum options_action smcrd_options_parse(int argc, char **argv, struct options *out);

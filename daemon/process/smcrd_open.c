@@ -57,19 +57,13 @@ finish_take_over(struct daemon *d, FILE *err)
 }
 
 static void
-notify_targets(struct worker *w, void *arg)
-{
-	worker_targets_changed(w, arg);
-}
-
-static void
 on_targets_changed(void *arg, const char *service)
 {
 	struct daemon *d = arg;
 	char name[CONFIG_NAME_MAX];
 
 	(void)snprintf(name, sizeof(name), "%s", service);
-	workers_call_all(d->workers, notify_targets, name);
+	workers_call_all(d->workers, worker_targets_changed, name);
 }
 
 static void
@@ -143,7 +137,9 @@ smcrd_print_rights(struct daemon *d)
 {
 	open_option(d);
 	confine_preview(d->cfg, d->option.keeps_right, &d->confine);
-	confine_print(&d->confine, stdout);
+	for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
+		printf("confinement, %s: %s%s\n", confine_part_words[i],
+		    d->confine.part[i].on ? "" : "no: ", d->confine.part[i].text);
 	if (wants_option(d->cfg))
 		printf("SMC-R's TCP option: %s%s\n", tcp_option_usable(&d->option) ? "ready" : "no: ", d->option.why);
 	tcp_option_close(&d->option);

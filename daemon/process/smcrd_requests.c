@@ -36,29 +36,10 @@ collect(
 	return c.rc;
 }
 
-static void
-drop_port(struct worker *w, void *arg)
-{
-	worker_drop_port(w, arg);
-}
-
-static void
-release_sockets(struct worker *w, void *arg)
-{
-	(void)arg;
-	worker_release_sockets(w);
-}
-
-static void
-lend_sockets(struct worker *w, void *arg)
-{
-	worker_lend_sockets(w, *(bool *)arg);
-}
-
 void
 smcrd_lend(struct daemon *d, bool lent)
 {
-	workers_call_all(d->workers, lend_sockets, &lent);
+	workers_call_all(d->workers, worker_lend_sockets, &lent);
 }
 
 void
@@ -153,7 +134,7 @@ give_way(void *arg, uint32_t pid)
 
 	d->successor = pid;
 	notify_successor(&d->notify, pid);
-	workers_call_all(d->workers, release_sockets, NULL);
+	workers_call_all(d->workers, worker_release_sockets, NULL);
 	metrics_set_lent(d->metrics, true);
 	metrics_free(d->metrics);
 	d->metrics = NULL;
@@ -178,7 +159,7 @@ leave_ports(void *arg, const struct listen_socket_list *ports)
 		socklen_t len = sizeof(ss);
 
 		if (getsockname(ports->v[i].fd, (struct sockaddr *)&ss, &len) == 0)
-			workers_call_all(d->workers, drop_port, &ss);
+			workers_call_all(d->workers, worker_drop_port, &ss);
 	}
 }
 

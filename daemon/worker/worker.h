@@ -32,8 +32,8 @@ int worker_share(const struct worker *, struct listen_socket *socks);
 void worker_commit(struct worker *, const struct config *next, FILE *err);
 /* Or drops it; all is as before. */
 void worker_abort(struct worker *);
-/* The names of a waiting service have addresses now: a link group may be made ahead. */
-void worker_targets_changed(struct worker *, const char *service);
+/* The names of this waiting service have addresses now: a link group may be made ahead. For workers_call_all. */
+void worker_targets_changed(struct worker *, void *service_name);
 /* Stops accepting and ends groups as connections end. Calls done(arg) when all are gone or deadline_ms has passed. */
 void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
 /* Cancels a drain; done is not called. 0, or -errno when a service cannot listen again, which is logged. */
@@ -45,12 +45,12 @@ void worker_free(struct worker *);
 int worker_add_sockets(struct worker *, struct listen_socket_list *out);
 /* And of the ports of its soft iWARP devices on TCP. */
 int worker_add_ports(struct worker *, struct listen_socket_list *out);
-/* Another process accepts on this one of them. */
-void worker_drop_port(struct worker *, const struct sockaddr_storage *port);
-/* lent: closing these sockets keeps their files. */
-void worker_lend_sockets(struct worker *, bool lent);
+/* For workers_call_all. Another process accepts on this one of them, a struct sockaddr_storage. */
+void worker_drop_port(struct worker *, void *port);
+/* *lent, a bool: closing these sockets keeps their files. */
+void worker_lend_sockets(struct worker *, void *lent);
 /* Stops accepting; the files stay. */
-void worker_release_sockets(struct worker *);
+void worker_release_sockets(struct worker *, void *unused);
 
 /* reload.c: prepares the change of pool->services to cfg, which must stay until the commit or abort. Listening sockets
  * among socks are used where their address matches, and are then removed there. starting: the process may change the

@@ -186,7 +186,7 @@ worker_retry(struct worker *w, const struct sockaddr_storage *peer)
 }
 
 void
-worker_targets_changed(struct worker *w, const char *service)
+worker_targets_changed(struct worker *w, void *service)
 {
 	struct service *svc = find_by_name(w, service);
 
@@ -215,22 +215,24 @@ worker_add_ports(struct worker *w, struct listen_socket_list *out)
 }
 
 void
-worker_drop_port(struct worker *w, const struct sockaddr_storage *port)
+worker_drop_port(struct worker *w, void *port)
 {
 	devices_drop_port(w->devices, port);
 }
 
 void
-worker_lend_sockets(struct worker *w, bool lent)
+worker_lend_sockets(struct worker *w, void *lent)
 {
 	LIST_EACH(struct service, svc, &w->sessions.services, node)
-		listen_socket_set_lent(&svc->listener.sock, lent);
+		listen_socket_set_lent(&svc->listener.sock, *(const bool *)lent);
 }
 
 void
-worker_release_sockets(struct worker *w)
+worker_release_sockets(struct worker *w, void *unused)
 {
-	worker_lend_sockets(w, true);
-	LIST_EACH(struct service, svc, &w->sessions.services, node)
+	(void)unused;
+	LIST_EACH(struct service, svc, &w->sessions.services, node) {
+		listen_socket_set_lent(&svc->listener.sock, true);
 		service_stop(svc);
+	}
 }

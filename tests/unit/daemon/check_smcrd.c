@@ -117,7 +117,7 @@ worker_follow_targets(struct worker *w)
 }
 
 void
-worker_targets_changed(struct worker *w, const char *service)
+worker_targets_changed(struct worker *w, void *service)
 {
 }
 
@@ -151,19 +151,19 @@ worker_add_ports(struct worker *w, struct listen_socket_list *out)
 }
 
 void
-worker_drop_port(struct worker *w, const struct sockaddr_storage *port)
+worker_drop_port(struct worker *w, void *port)
 {
 	log_msg(LOG_LVL_NOTICE, "worker drops port");
 }
 
 void
-worker_lend_sockets(struct worker *w, bool lent)
+worker_lend_sockets(struct worker *w, void *lent)
 {
-	log_msg(LOG_LVL_NOTICE, "worker files %s", lent ? "stay" : "go");
+	log_msg(LOG_LVL_NOTICE, "worker files %s", *(bool *)lent ? "stay" : "go");
 }
 
 void
-worker_release_sockets(struct worker *w)
+worker_release_sockets(struct worker *w, void *unused)
 {
 	log_msg(LOG_LVL_NOTICE, "worker lets go");
 }
