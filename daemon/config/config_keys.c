@@ -29,13 +29,13 @@ static const struct config_word device_words[] = { { "siw", CONFIG_DEVICE_SIW },
 static const struct config_word gid_words[] = { { "any", CONFIG_GID_ANY }, { "roce_v1", CONFIG_GID_ROCE_V1 },
 	{ "roce_v2", CONFIG_GID_ROCE_V2 }, { NULL, 0 } };
 static const struct config_word version_words[] = { { "any", 0 }, { "1", 1 }, { "2", 2 }, { NULL, 0 } };
-static const struct config_word rtr_words[] = { { "send", SIW_RTR_SEND }, { "write", SIW_RTR_WRITE },
-	{ "read", SIW_RTR_READ }, { NULL, 0 } };
+static const struct config_word rtr_words[] = { { "send", RTR_SEND }, { "write", RTR_WRITE }, { "read", RTR_READ },
+	{ NULL, 0 } };
 
 static const struct config_word stack_words[] = { { "auto", SIW_STACK_AUTO }, { "kernel", SIW_STACK_KERNEL },
 	{ "user", SIW_STACK_USER }, { NULL, 0 } };
 static const struct config_word transport_words[] = { { "tcp", SIW_TCP }, { "sctp", SIW_SCTP }, { NULL, 0 } };
-static const struct config_word profile_words[] = { { "rfc5043", SIW_RFC5043 }, { "draft-00", SIW_DRAFT00 },
+static const struct config_word profile_words[] = { { "rfc5043", SCTP_DDP_RFC5043 }, { "draft-00", SCTP_DDP_DRAFT00 },
 	{ NULL, 0 } };
 
 /* Short names of places. */

@@ -279,7 +279,7 @@ arena_init(struct siw_arena *a, unsigned opts)
 	c->crc = (opts & 1) == 0;
 	c->markers = (opts & 2) != 0;
 	c->mpa_rev = (opts & 4) != 0 ? 1 : 2;
-	c->rtr = (opts >> 3 & 7u) != 0 ? opts >> 3 & 7u : 7u;
+	c->rtr = (opts >> 3 & 7u) != 0 ? (opts >> 3 & 7u) << 1 : RTR_ANY;
 	c->ird = (opts & 64) != 0 ? 1 : 4;
 	c->ord = (opts & 64) != 0 ? 1 : 4;
 	c->fpdu_max = (opts & 128) != 0 ? 0 : 16384;

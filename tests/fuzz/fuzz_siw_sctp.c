@@ -287,11 +287,11 @@ arena_init(struct siw_arena *a, unsigned opts)
 	siw_config_init(c);
 	c->transport = SIW_SCTP;
 	c->sctp_stack = SIW_STACK_USER;
-	c->sctp_profile = (opts & 1) != 0 ? SIW_DRAFT00 : SIW_RFC5043;
+	c->sctp_profile = (opts & 1) != 0 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
 	c->mpa_rev = (opts & 2) != 0 ? 1 : 2;
 	c->ird = (opts & 4) != 0 ? 1 : 4;
 	c->ord = (opts & 4) != 0 ? 1 : 4;
-	c->rtr = (opts >> 3 & 7u) != 0 ? opts >> 3 & 7u : 7u;
+	c->rtr = (opts >> 3 & 7u) != 0 ? (opts >> 3 & 7u) << 1 : RTR_ANY;
 	c->fpdu_max = (opts & 64) != 0 ? 512 : 0;
 	a->loop = datagrams_loop();
 	a->net_turn = datagrams_turn;

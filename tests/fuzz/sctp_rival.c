@@ -124,7 +124,7 @@ sctp_rival_meet(struct sctp_rival *r, const struct siw_arena *a, unsigned link, 
 	sctp_rival_forget(r);
 	r->port = port;
 	r->setup = setup;
-	r->profile = a->cfg.sctp_profile == SIW_DRAFT00 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
+	r->profile = a->cfg.sctp_profile;
 	r->ssn = sctp_ddp_values[r->profile].first_ssn;
 	r->own_tag = 0x01020304;
 	r->tsn = 0xfffffff0; /* and soon around */

@@ -471,8 +471,8 @@ report(void)
 static unsigned
 rtr_bits(const char *v)
 {
-	return (strchr(v, 's') != NULL ? SIW_RTR_SEND : 0u) | (strchr(v, 'w') != NULL ? SIW_RTR_WRITE : 0u) |
-	    (strchr(v, 'r') != NULL ? SIW_RTR_READ : 0u);
+	return (strchr(v, 's') != NULL ? RTR_SEND : 0u) | (strchr(v, 'w') != NULL ? RTR_WRITE : 0u) |
+	    (strchr(v, 'r') != NULL ? RTR_READ : 0u);
 }
 
 static bool
@@ -499,7 +499,7 @@ setting(struct siw_config *c, const char *key, const char *v)
 	else if (strcmp(key, "sctp_udp") == 0)
 		c->sctp_udp = (uint16_t)n;
 	else if (strcmp(key, "profile") == 0)
-		c->sctp_profile = strcmp(v, "draft-00") == 0 ? SIW_DRAFT00 : SIW_RFC5043;
+		c->sctp_profile = strcmp(v, "draft-00") == 0 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
 	else if (strcmp(key, "rev") == 0)
 		c->mpa_rev = (uint8_t)n;
 	else if (strcmp(key, "ird") == 0)

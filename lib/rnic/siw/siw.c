@@ -19,7 +19,7 @@ siw_config_init(struct siw_config *c)
 	*c = (struct siw_config){
 		.name = "siw0",
 		.crc = true,
-		.rtr = SIW_RTR_SEND | SIW_RTR_WRITE | SIW_RTR_READ,
+		.rtr = RTR_ANY,
 		.mpa_rev = 2,
 		.ird = 16,
 		.ord = 16,
@@ -40,9 +40,9 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.provider = "siw",
 		.transport = dev->transport,
 		.stack = dev->stack,
-		.profile = !rnic_is_sctp(dev->transport)   ? NULL
-		    : dev->cfg.sctp_profile == SIW_DRAFT00 ? "draft-00"
-		                                           : "rfc5043",
+		.profile = !rnic_is_sctp(dev->transport)        ? NULL
+		    : dev->cfg.sctp_profile == SCTP_DDP_DRAFT00 ? "draft-00"
+		                                                : "rfc5043",
 		.denies = true,
 		.port = dev->events.port,
 		.vlan = dev->iface.vlan,
@@ -326,7 +326,7 @@ check_config(const struct siw_config *c)
 		return "inbound Read depth";
 	if (c->ord == 0 || c->ord >= DEPTH_NONE)
 		return "outbound Read depth";
-	if ((c->rtr & (SIW_RTR_SEND | SIW_RTR_WRITE | SIW_RTR_READ)) == 0)
+	if ((c->rtr & RTR_ANY) == 0)
 		return "RTR kinds";
 	if (c->mpa_rev < 1 || c->mpa_rev > 2)
 		return "MPA revision";
@@ -355,8 +355,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 		.cfg = *cfg,
 		.depths = {
 			.p2p = true,
-			.rtr = (cfg->rtr & SIW_RTR_SEND ? RTR_SEND : 0u) |
-			    (cfg->rtr & SIW_RTR_WRITE ? RTR_WRITE : 0u) | (cfg->rtr & SIW_RTR_READ ? RTR_READ : 0u),
+			.rtr = cfg->rtr,
 			.ird = cfg->ird,
 			.ird_max = cfg->ird,
 			.ord = cfg->ord,

@@ -9,8 +9,7 @@
 
 #include "base/rng.h"
 #include "rnic/rnic.h"
-
-enum { SIW_RTR_SEND = 1 << 0, SIW_RTR_WRITE = 1 << 1, SIW_RTR_READ = 1 << 2 };
+#include "wire/sctp_ddp.h"
 
 enum siw_transport {
 	SIW_TCP,  /* MPA on TCP (RFC 5044, RFC 6581) */
@@ -30,11 +29,6 @@ struct siw_addrs {
 	struct sockaddr_storage at[SIW_MORE_ADDRS_MAX];
 };
 
-enum siw_sctp_profile {
-	SIW_RFC5043,
-	SIW_DRAFT00, /* draft-ietf-rddp-sctp-00 */
-};
-
 /* A listening TCP socket inherited from another process. */
 struct siw_spare {
 	int fd;
@@ -50,9 +44,9 @@ struct siw_config {
 	uint16_t sctp_udp;
 	bool crc;     /* request CRC (on unless both ends request off) */
 	bool markers; /* request markers in the receive direction */
-	unsigned rtr; /* SIW_RTR_*: kinds offered and accepted */
+	unsigned rtr; /* RTR_*: kinds offered and accepted */
 	enum siw_transport transport;
-	enum siw_sctp_profile sctp_profile;
+	enum sctp_ddp_profile sctp_profile;
 	enum siw_sctp_stack_kind sctp_stack;
 	uint8_t mpa_rev;     /* of our Requests: 2 (RFC 6581), or 1 for a peer that supports no other */
 	uint16_t ird;        /* inbound Read depth offered, >= 1 */

@@ -112,16 +112,10 @@ struct siw_sctp {
 	struct segq out;
 };
 
-static inline enum sctp_ddp_profile
-siw_sctp_profile(const struct siw_config *cfg)
-{
-	return cfg->sctp_profile == SIW_DRAFT00 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
-}
-
 static inline const struct sctp_ddp_values *
 siw_sctp_values(const struct siw_dev *dev)
 {
-	return &sctp_ddp_values[siw_sctp_profile(&dev->cfg)];
+	return &sctp_ddp_values[dev->cfg.sctp_profile];
 }
 
 /* -- siw_sctp.c -- */

@@ -18,7 +18,7 @@ siw_sctp_configure(const void *so, siw_sctp_set *set, const struct siw_config *c
 {
 	static const uint16_t events[] = { SCTP_ASSOC_CHANGE, SCTP_ADAPTATION_INDICATION, SCTP_SHUTDOWN_EVENT };
 	const int on = 1;
-	const struct sctp_setadaptation ind = { sctp_ddp_values[siw_sctp_profile(cfg)].adaptation };
+	const struct sctp_setadaptation ind = { sctp_ddp_values[cfg->sctp_profile].adaptation };
 	const struct sctp_initmsg init = { .sinit_num_ostreams = 1,
 		.sinit_max_instreams = 1,
 		.sinit_max_attempts = SIW_SCTP_CONNECT_TRIES,

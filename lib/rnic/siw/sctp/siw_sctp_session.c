@@ -13,7 +13,7 @@ static void
 session_init(struct ddp_session *s, const struct siw_dev *dev, bool active)
 {
 	struct ddp_session_config cfg = {
-		.profile = siw_sctp_profile(&dev->cfg), .enhanced = dev->cfg.mpa_rev >= 2, .depths = dev->depths
+		.profile = dev->cfg.sctp_profile, .enhanced = dev->cfg.mpa_rev >= 2, .depths = dev->depths
 	};
 
 	cfg.depths.p2p = false; /* either side may speak first (RFC 6581 7) */

@@ -1007,7 +1007,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_str_eq(cfg->devices[3].interface, "*");
 	ck_assert_str_eq(cfg->devices[3].name, "any");
 	ck_assert(!dev->crc && dev->markers);
-	ck_assert_uint_eq(dev->rtr, SIW_RTR_WRITE);
+	ck_assert_uint_eq(dev->rtr, RTR_WRITE);
 	ck_assert_uint_eq(dev->ird, 16);
 	ck_assert_uint_eq(dev->port_min, 7000);
 	ck_assert_uint_eq(dev->port_max, 7000);

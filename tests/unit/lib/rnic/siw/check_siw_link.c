@@ -74,7 +74,7 @@ START_LOOP_TEST(every_option_carries_data, 0, 40)
 
 START_LOOP_TEST(every_rtr_kind, 0, 6)
 {
-	static const unsigned kinds[] = { SIW_RTR_SEND, SIW_RTR_WRITE, SIW_RTR_READ };
+	static const unsigned kinds[] = { RTR_SEND, RTR_WRITE, RTR_READ };
 	struct siw_config ca = config(), cb = config();
 
 	ca.rtr = kinds[_i % 3];
@@ -87,7 +87,7 @@ START_LOOP_TEST(every_rtr_kind, 0, 6)
 	connect_ends();
 	ck_assert_uint_eq(a.connected, 1);
 	ck_assert_uint_eq(b.connected, 1);
-	ck_assert_uint_eq(stats(&b).reads_served, ca.rtr == SIW_RTR_READ);
+	ck_assert_uint_eq(stats(&b).reads_served, ca.rtr == RTR_READ);
 	/* an RTR Send took no receive, and counts for nothing */
 	ck_assert_uint_eq(b.wc_cnt, 0);
 	ck_assert_uint_eq(room(&a).sends, 16);
@@ -102,8 +102,8 @@ START_TEST(no_rtr_kind_in_common)
 {
 	struct siw_config ca = config(), cb = config();
 
-	ca.rtr = SIW_RTR_SEND;
-	cb.rtr = SIW_RTR_WRITE | SIW_RTR_READ;
+	ca.rtr = RTR_SEND;
+	cb.rtr = RTR_WRITE | RTR_READ;
 	open_both(&ca, &cb);
 	connect_ends();
 	ck_assert_uint_eq(a.failed, 1);

@@ -137,7 +137,7 @@ START_LOOP_TEST(what_the_network_does_is_made_good, 0, 2)
 {
 	struct siw_config c = config();
 
-	c.sctp_profile = _i == 1 ? SIW_DRAFT00 : SIW_RFC5043;
+	c.sctp_profile = _i == 1 ? SCTP_DDP_DRAFT00 : SCTP_DDP_RFC5043;
 	c.answer_ms = 20000;
 	open_pair(&c, &c);
 	bad.lost = 5;
@@ -194,7 +194,7 @@ START_TEST(profiles_do_not_mix)
 {
 	struct siw_config ca = config(), cb = config();
 
-	ca.sctp_profile = SIW_DRAFT00;
+	ca.sctp_profile = SCTP_DDP_DRAFT00;
 	open_both(&ca, &cb);
 	ask_for_link();
 	UNTIL(a.failed == 1);

@@ -20,7 +20,7 @@ START_TEST(passive_side_answers_as_the_rfc_wants)
 
 	c.ird = 6;
 	c.ord = 2;
-	c.rtr = SIW_RTR_WRITE | SIW_RTR_READ;
+	c.rtr = RTR_WRITE | RTR_READ;
 	open_for_raw(&c);
 	raw_open(&b, 0);
 	struct mpa_pdata d = raw_pdata();
