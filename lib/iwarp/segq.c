@@ -57,27 +57,6 @@ segq_put(struct segq *q, const struct ddp_hdr *h, const struct txq_payload *p)
 
 /* -- next message -- */
 
-/* The pieces of the part [off, off + len) of a message's payload; returns their number. */
-static unsigned
-part_pieces(const struct segq_msg *m, uint32_t off, uint32_t len, struct iovec *iov)
-{
-	unsigned cnt = 0;
-
-	for (unsigned i = 0; i < m->payload.cnt && len > 0; i++) {
-		const struct iovec *v = &m->payload.v[i];
-
-		if (off >= v->iov_len) {
-			off -= (uint32_t)v->iov_len;
-			continue;
-		}
-		size_t n = min_size(v->iov_len - off, len);
-		iov[cnt++] = (struct iovec){ .iov_base = (uint8_t *)v->iov_base + off, .iov_len = n };
-		len -= (uint32_t)n;
-		off = 0;
-	}
-	return cnt;
-}
-
 unsigned
 segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV_MAX])
 {
@@ -99,7 +78,7 @@ segq_peek(struct segq *q, uint16_t number, size_t max, struct iovec iov[SEGQ_IOV
 	h.last = h.last && q->off + q->part == m->payload.len;
 	(void)ddp_encode(&h, q->front + SEGQ_SSN_LEN);
 	iov[0] = (struct iovec){ .iov_base = q->front, .iov_len = front_len };
-	return 1 + part_pieces(m, q->off, q->part, iov + 1);
+	return 1 + txq_pieces(m->payload.v, m->payload.cnt, q->off, q->part, iov + 1);
 }
 
 void

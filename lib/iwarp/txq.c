@@ -57,6 +57,24 @@ txq_room(const struct txq *q, size_t payload_len)
 	return q->seg_head - q->seg_tail <= TXQ_SEGS - (TXQ_PIECES_MAX + 2) && copyring_room(&q->ring, need);
 }
 
+unsigned
+txq_pieces(const struct iovec *v, unsigned cnt, size_t off, size_t len, struct iovec *out)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < cnt && len > 0; i++) {
+		if (off >= v[i].iov_len) {
+			off -= v[i].iov_len;
+			continue;
+		}
+		size_t take = v[i].iov_len - off < len ? v[i].iov_len - off : len;
+		out[n++] = (struct iovec){ .iov_base = (uint8_t *)v[i].iov_base + off, .iov_len = take };
+		len -= take;
+		off = 0;
+	}
+	return n;
+}
+
 uint8_t *
 txq_payload_copy(const struct txq_payload *p, uint8_t *at)
 {

@@ -54,6 +54,9 @@ struct txq_payload {
 	struct iovec v[TXQ_PIECES_MAX];
 };
 
+/* The part [off, off + len) of `cnt` pieces, as pieces in out; returns their number. */
+unsigned txq_pieces(const struct iovec *v, unsigned cnt, size_t off, size_t len, struct iovec *out);
+
 /* Copies the pieces to `at`; returns the end of the copy. */
 uint8_t *txq_payload_copy(const struct txq_payload *, uint8_t *at);
 

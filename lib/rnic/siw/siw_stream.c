@@ -64,34 +64,12 @@ may_fence(const struct siw_qp *qp)
 	return qp->enc_off == 0 && stream_reads_out(&qp->stream) < qp->stream.ord;
 }
 
-static void
-payload_of(const struct siw_wr *wr, uint32_t off, size_t len, struct txq_payload *p)
-{
-	p->cnt = 0;
-	p->len = len;
-	if (wr->flags & RNIC_INLINE) {
-		p->v[p->cnt++] = (struct iovec){ .iov_base = (void *)(uintptr_t)(wr->u.bytes + off), .iov_len = len };
-		return;
-	}
-	for (unsigned i = 0; i < wr->sge_cnt && len > 0; i++) {
-		const struct iovec *v = &wr->u.sge[i];
-
-		if (off >= v->iov_len) {
-			off -= (uint32_t)v->iov_len;
-			continue;
-		}
-		size_t n = v->iov_len - off < len ? v->iov_len - off : len;
-		p->v[p->cnt++] = (struct iovec){ .iov_base = (uint8_t *)v->iov_base + off, .iov_len = n };
-		len -= n;
-		off = 0;
-	}
-}
-
 /* The next segment of the oldest incomplete request. False: no room. */
 static bool
 put_request(struct siw_qp *qp)
 {
 	const struct siw_wr *wr = &qp->wrs[qp->sq.sent & qp->wr_mask];
+	const struct iovec copy = { .iov_base = (void *)(uintptr_t)wr->u.bytes, .iov_len = wr->len };
 	size_t max = qp->seg_max - (wr->op == RNIC_WR_WRITE ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
 	size_t len = wr->len - qp->enc_off < max ? wr->len - qp->enc_off : max;
 	bool last = qp->enc_off + len == wr->len;
@@ -100,7 +78,9 @@ put_request(struct siw_qp *qp)
 
 	if (!qp->dev->llp->room(qp, len))
 		return false;
-	payload_of(wr, qp->enc_off, len, &p);
+	p.len = len;
+	p.cnt = wr->flags & RNIC_INLINE ? txq_pieces(&copy, 1, qp->enc_off, len, p.v)
+	                                : txq_pieces(wr->u.sge, wr->sge_cnt, qp->enc_off, len, p.v);
 	if (wr->op == RNIC_WR_WRITE)
 		h = stream_tagged_hdr(RDMAP_WRITE, wr->rkey, wr->raddr + qp->enc_off, last);
 	else
