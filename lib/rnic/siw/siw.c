@@ -183,7 +183,7 @@ dev_free(struct siw_dev *dev)
 	stag_table_fini(&dev->stags);
 	timerq_fini(&dev->timers);
 	free(dev->slots);
-	free(dev->mpa);
+	free(dev->sctp);
 	free(dev);
 }
 
@@ -277,6 +277,7 @@ dev_end(struct rnic_dev *rdev)
 	struct siw_dev *dev = siw_dev(rdev);
 
 	siw_pend_drop_all(dev);
+	siw_linger_end_all(dev);
 	dev->llp->unlisten(dev);
 	dev->ends = true;
 }
@@ -353,13 +354,18 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	*dev = (struct siw_dev){
 		.dev = { .ops = &siw_ops },
 		.cfg = *cfg,
-		.depths = {
-			.p2p = true,
-			.rtr = cfg->rtr,
-			.ird = cfg->ird,
-			.ird_max = cfg->ird,
-			.ord = cfg->ord,
-			.ord_min = 1, /* a write is complete when a Read after it is answered */
+		.neg = {
+			.enhanced = cfg->mpa_rev >= 2,
+			.crc = cfg->crc,
+			.markers = cfg->markers,
+			.depths = {
+				.p2p = true,
+				.rtr = cfg->rtr,
+				.ird = cfg->ird,
+				.ird_max = cfg->ird,
+				.ord = cfg->ord,
+				.ord_min = 1, /* a write is complete when a Read after it is answered */
+			},
 		},
 		.llp = cfg->transport == SIW_SCTP ? &siw_sctp_llp : &siw_tcp_llp,
 		.transport = RNIC_TRANSPORT_IWARP,

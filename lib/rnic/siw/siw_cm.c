@@ -91,23 +91,23 @@ siw_pend_remove(struct siw_pend *p)
 	timerq_unreserve(&dev->timers, 1);
 	list_remove(&p->node);
 	dev->pending_cnt--;
-	dev->parked_cnt -= p->parked;
 }
 
 static bool
 pend_park(struct siw_pend *p)
 {
 	struct siw_dev *dev = p->dev;
-	unsigned of_source = 0, bits = addr_source_bits(p->from.at.b);
+	unsigned parked = 0, of_source = 0, bits = addr_source_bits(p->from.at.b);
 
-	LIST_EACH(struct siw_pend, other, &dev->parked, node)
+	LIST_EACH(struct siw_pend, other, &dev->parked, node) {
+		parked++;
 		of_source += addr_same_prefix(other->from.at.b, p->from.at.b, bits);
-	if (dev->parked_cnt >= SIW_PARKED_MAX || of_source >= SIW_PARKED_OF_ONE) {
+	}
+	if (parked >= SIW_PARKED_MAX || of_source >= SIW_PARKED_OF_ONE) {
 		pend_refuse(p, MPA_BUSY);
 		return false;
 	}
 	p->parked = true;
-	dev->parked_cnt++;
 	list_remove(&p->node);
 	list_push(&dev->parked, &p->node);
 	siw_arm(dev, &p->timer, SIW_PARKED_MS);
@@ -359,8 +359,7 @@ siw_cm_connect_timeout(struct timer *t)
 {
 	struct siw_qp *qp = CONTAINER_OF(t, struct siw_qp, connect_timer);
 
-	if (qp->state == SIW_CONNECTING)
-		siw_qp_note_silence(qp);
+	qp->events.silent = qp->state == SIW_CONNECTING;
 	siw_qp_break(qp, qp->dev->llp->timeout_why[qp->state], RNIC_WC_FLUSHED, NULL);
 }
 

@@ -6,7 +6,7 @@
 #include "base/list.h"
 #include "base/pages.h"
 #include "base/timerq.h"
-#include "iwarp/depths.h"
+#include "iwarp/negotiate.h"
 #include "iwarp/stag.h"
 #include "iwarp/stream.h"
 #include "rnic/events.h"
@@ -37,15 +37,9 @@ enum siw_linger_kind { SIW_LINGER_UNKNOWN_PEER, SIW_LINGER_QP, SIW_LINGER_KINDS 
 struct siw_dev {
 	struct rnic_dev dev;
 	struct siw_config cfg;
-	struct depths_config depths; /* from cfg */
+	struct neg_config neg; /* from cfg */
 	const struct siw_llp *llp;
-
-	/* Owned by the LLP. */
-	union {
-		struct neg_config *mpa; /* of TCP, from cfg */
-		struct siw_sctp_dev *sctp;
-	};
-
+	struct siw_sctp_dev *sctp; /* owned by the LLP; NULL with TCP */
 	struct rnic_loop loop;
 	struct rng *rng;
 	struct timerq timers;
@@ -66,7 +60,7 @@ struct siw_dev {
 	void (*go_on)(struct siw_dev *);
 	struct list_node pending; /* siw_pend with incomplete request, oldest first */
 	struct list_node parked;  /* siw_pend with complete request, not expected by a QP yet */
-	unsigned pending_cnt, parked_cnt, linger_cnt[SIW_LINGER_KINDS];
+	unsigned pending_cnt, linger_cnt[SIW_LINGER_KINDS];
 	struct list_node lingering[SIW_LINGER_KINDS]; /* siw_linger, oldest first */
 	struct list_node rx_list;                     /* siw_qp with bytes to read or decode */
 	struct list_node tx_list;                     /* siw_qp with data to send */
@@ -131,6 +125,7 @@ struct siw_qp {
 	bool nudge;                     /* another segment is due, of any content */
 	struct rnic_depths peer_depths; /* as sent by the peer */
 	/* stream */
+	const size_t *queued; /* lower bound of the payload in the LLP's queue, in bytes */
 
 	/* Owned by the LLP. */
 	union {
@@ -192,15 +187,8 @@ void siw_qp_rest(struct rnic_qp *);
 void siw_qp_set_state(struct siw_qp *, enum siw_state);
 
 /* Ends a lost or failed connection: closes the socket, flushes, reports. status: of the oldest request. term (may be
- * NULL): a Terminate to send first, if the socket accepts it. */
+ * NULL): a Terminate to send first, if the socket accepts it. The caller has set events.silent if the peer is. */
 void siw_qp_break(struct siw_qp *, const char *why, enum rnic_wc_status, const struct rdmap_term *term);
-/* Called before it: the reason is a missing answer of the peer. */
-static inline void
-siw_qp_note_silence(struct siw_qp *qp)
-{
-	if (qp->state < SIW_BROKEN)
-		qp->events.silent = true;
-}
 
 int siw_post_send(struct rnic_qp *, const struct rnic_send_wr *);
 int siw_post_recv(struct rnic_qp *, const struct rnic_recv_wr *, unsigned n);

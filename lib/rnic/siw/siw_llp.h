@@ -18,12 +18,12 @@ struct siw_llp {
 	/* Text of a timeout in each state. */
 	const char *const *timeout_why;
 
-	/* -- the device; the LLP's part (dev->mpa or dev->sctp) is freed by siw.c -- */
+	/* -- the device; dev->sctp is freed by siw.c -- */
 
 	/* Accepts peers on dev->port; sets dev->transport and go_on. 0, or a negative errno with *err a static text that names
 	 * the faulty setting. */
 	int (*listen)(struct siw_dev *, const char **err);
-	/* Stops accepting; ends peers without queue pair. */
+	/* Stops accepting. Peers without queue pair and lingering connections have ended. */
 	void (*unlisten)(struct siw_dev *);
 
 	/* -- peers without queue pair: each call ends the siw_pend -- */
@@ -34,7 +34,7 @@ struct siw_llp {
 
 	/* -- a queue pair; the LLP's part is qp->tcp or qp->sctp -- */
 
-	/* 0 or -ENOMEM; qp_fini must follow in either case. */
+	/* Sets qp->queued. 0 or -ENOMEM; qp_fini must follow in either case. */
 	int (*qp_init)(struct siw_qp *);
 	void (*qp_fini)(struct siw_qp *);
 	/* The active side: 0 or a negative errno with text from connect_error; finish must follow. */
@@ -44,8 +44,6 @@ struct siw_llp {
 	bool (*room)(const struct siw_qp *, size_t payload_len);
 	/* Queues one segment; room must be true. Payload that is not copied must not change until sent. */
 	void (*put)(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
-	/* Lower bound of the queued payload, in bytes. */
-	size_t (*queued)(const struct siw_qp *);
 	/* Begins a turn of sending: qp->seg_max may follow the path. */
 	void (*push_begin)(struct siw_qp *);
 	/* Sends from the queue and adds to *sent. SIW_PUSH_SENT with nothing added: retry. */

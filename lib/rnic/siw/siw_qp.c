@@ -86,8 +86,7 @@ siw_credits(const struct rnic_qp *rqp, struct rnic_credits *out)
 
 	*out = (struct rnic_credits){ 0 };
 	if (qp->state == SIW_RTS && qp->connected)
-		sendq_credits(
-		    &qp->sq, qp->sq.head - qp->sq.done + unpolled, qp->sq.bytes + qp->dev->llp->queued(qp), out);
+		sendq_credits(&qp->sq, qp->sq.head - qp->sq.done + unpolled, qp->sq.bytes + *qp->queued, out);
 }
 
 void
@@ -124,7 +123,7 @@ fence_silence(struct timer *t)
 		fence_expect_answer(&qp->fence);
 		return;
 	}
-	siw_qp_note_silence(qp);
+	qp->events.silent = true;
 	siw_qp_break(qp, "the peer does not answer", RNIC_WC_RETRY_EXC, NULL);
 }
 

@@ -111,6 +111,7 @@ qp_init(struct siw_qp *qp)
 
 	if (s == NULL)
 		return -ENOMEM;
+	qp->queued = &s->out.bytes;
 	return segq_init(&s->out, TX_RING);
 }
 
@@ -144,12 +145,6 @@ static void
 siw_sctp_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload *payload)
 {
 	segq_put(&qp->sctp->out, h, payload);
-}
-
-static size_t
-queued(const struct siw_qp *qp)
-{
-	return qp->sctp->out.bytes;
 }
 
 static void
@@ -275,7 +270,6 @@ const struct siw_llp siw_sctp_llp = {
 	.connect_error = connect_error,
 	.room = room,
 	.put = siw_sctp_put,
-	.queued = queued,
 	.push_begin = push_begin,
 	.push = push,
 	.flush = flush,

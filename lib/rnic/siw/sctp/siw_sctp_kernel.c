@@ -477,20 +477,10 @@ open_dev(struct siw_dev *dev, const char **err)
 	return rc;
 }
 
-static void
-close_dev(struct siw_dev *dev)
-{
-	siw_accept_close(dev);
-	/* Those that end have had their time; others there are none any more. */
-	LIST_EACH(struct siw_assoc, a, &dev->sctp->assocs, node)
-		assoc_free(kernel_assoc(a));
-	dev->unfinished = false;
-}
-
 const struct siw_sctp_stack siw_sctp_kernel = {
 	.name = "kernel",
 	.open = open_dev,
-	.close = close_dev,
+	.close = siw_accept_close,
 	.connect = connect_to,
 	.send = send_message,
 	.take = take,

@@ -13,7 +13,7 @@ static void
 session_init(struct ddp_session *s, const struct siw_dev *dev, bool active)
 {
 	struct ddp_session_config cfg = {
-		.profile = dev->cfg.sctp_profile, .enhanced = dev->cfg.mpa_rev >= 2, .depths = dev->depths
+		.profile = dev->cfg.sctp_profile, .enhanced = dev->neg.enhanced, .depths = dev->neg.depths
 	};
 
 	cfg.depths.p2p = false; /* either side may speak first (RFC 6581 7) */
@@ -72,8 +72,6 @@ break_by(struct siw_qp *qp, const struct rdmap_term *term)
 static void
 session_broken(struct siw_qp *qp)
 {
-	/* Also those of an Accept that does not fit. */
-	siw_set_peer_depths(qp, &qp->sctp->session.depths);
 	break_by(qp, &(struct rdmap_term){ .layer = RDMAP_LAYER_LLP, .code = qp->sctp->session.term_code });
 }
 
@@ -101,7 +99,6 @@ accepted_by_peer(struct siw_qp *qp, struct span pdata)
 	struct siw_sctp *s = qp->sctp;
 	struct mpa_pdata peer;
 
-	siw_set_peer_depths(qp, &s->session.depths);
 	if (mpa_pdata_decode(pdata, &peer) < 0 || !siw_is_answer(qp, &peer)) {
 		(void)ddp_session_fail(&s->session, "the session was not accepted by the peer's link");
 		session_broken(qp);
@@ -133,14 +130,15 @@ control_in(struct siw_qp *qp, struct span body)
 	struct mpa_pdata peer;
 	struct span pd;
 
-	switch (ddp_session_control_in(&s->session, body, &pd)) {
+	enum ddp_session_event ev = ddp_session_control_in(&s->session, body, &pd);
+	siw_set_peer_depths(qp, &s->session.depths); /* also those of an Accept that does not fit */
+	switch (ev) {
 	case DDP_SESSION_EV_NONE:
 	case DDP_SESSION_EV_NEGOTIATE:
 		return true;
 	case DDP_SESSION_EV_ACCEPTED:
 		return accepted_by_peer(qp, pd);
 	case DDP_SESSION_EV_REJECTED:
-		siw_set_peer_depths(qp, &s->session.depths);
 		siw_qp_break(qp, mpa_verdict_str(mpa_pdata_decode(pd, &peer) == 0 ? peer.verdict : MPA_ACCEPTED),
 		    RNIC_WC_FLUSHED, NULL);
 		return false;
@@ -253,8 +251,7 @@ take_one(struct siw_qp *qp)
 		qp->sctp->closed = true;
 		return false;
 	case SIW_ASSOC_LOST:
-		if (msg.silent)
-			siw_qp_note_silence(qp);
+		qp->events.silent = msg.silent;
 		siw_qp_break(qp, msg.why, RNIC_WC_RETRY_EXC, NULL);
 		return false;
 	}

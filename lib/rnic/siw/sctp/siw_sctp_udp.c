@@ -310,8 +310,7 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 }
 
 int
-siw_udp_open(
-    struct siw_udp *u, struct siw_dev *dev, siw_udp_packet packet, rnic_io_cb readable, void *ctx, const char **err)
+siw_udp_open(struct siw_udp *u, struct siw_dev *dev, siw_udp_packet packet, rnic_io_cb readable, const char **err)
 {
 	uint32_t ip = dev->cfg.addr.ss_family == AF_INET ? IPV4_HEADER_LEN : IPV6_HEADER_LEN;
 	uint32_t headers = ip + UDP_HEADER_LEN + SCTP_HEADER_LEN, mtu = min_u32(dev->iface.mtu, PACKET_MAX);
@@ -319,7 +318,6 @@ siw_udp_open(
 	u->fd = -1;
 	u->dev = dev;
 	u->packet = packet;
-	u->ctx = ctx;
 	u->key = rng_u64(dev->rng);
 	u->headers = headers;
 	u->path_mtu = mtu - headers;
@@ -327,7 +325,7 @@ siw_udp_open(
 		*err = "SCTP: the MTU of the interface is too small";
 		return -EMSGSIZE;
 	}
-	u->fd = siw_open_port(dev, socket_on, readable, ctx, err);
+	u->fd = siw_open_port(dev, socket_on, readable, dev, err);
 	if (u->fd < 0)
 		return u->fd;
 	*err = "memory";

@@ -16,8 +16,7 @@ typedef void (*siw_udp_packet)(struct siw_udp *, void *opaque, const void *packe
 struct siw_udp {
 	struct siw_dev *dev;
 	siw_udp_packet packet;
-	void *ctx; /* of the user */
-	int fd;    /* -1: none */
+	int fd; /* -1: none */
 	struct siw_udp_tx tx;
 	uint64_t key;      /* of opaque values */
 	uint32_t headers;  /* of a packet: IP, UDP and SCTP, which the library does not count as the path's MTU */
@@ -40,9 +39,9 @@ struct siw_udp_peer {
 	uint32_t path_mtu; /* as siw_udp_peer_path_mtu() */
 };
 
-/* Opens on the first free port of the device's range, and sets dev->port. *u is zeroed before; siw_udp_close() follows
- * in either case. 0 or a negative errno with *err. */
-int siw_udp_open(struct siw_udp *u, struct siw_dev *, siw_udp_packet, rnic_io_cb readable, void *ctx, const char **err);
+/* Opens on the first free port of the device's range, and sets dev->port; readable() gets the device. *u is zeroed
+ * before; siw_udp_close() follows in either case. 0 or a negative errno with *err. */
+int siw_udp_open(struct siw_udp *u, struct siw_dev *, siw_udp_packet, rnic_io_cb readable, const char **err);
 /* No peers are left. */
 void siw_udp_close(struct siw_udp *);
 

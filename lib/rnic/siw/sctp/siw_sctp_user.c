@@ -450,7 +450,7 @@ tick(struct timer *t)
 static void
 packet_in(struct siw_udp *udp, void *opaque, const void *packet, size_t len)
 {
-	struct user_dev *d = udp->ctx;
+	struct user_dev *d = CONTAINER_OF(udp, struct user_dev, udp);
 
 	tell_time(d->dev);
 	usrsctp_conninput(opaque, packet, len, 0);
@@ -472,7 +472,7 @@ readable(void *arg, int fd, unsigned events)
 {
 	(void)fd;
 	(void)events;
-	go_on(((struct user_dev *)arg)->dev);
+	go_on(arg);
 }
 
 static int
@@ -520,7 +520,7 @@ open_dev(struct siw_dev *dev, const char **err)
 	dev->go_on = go_on;
 	list_init(&d->sctp.assocs);
 	timer_init(&d->tick, tick);
-	rc = siw_udp_open(&d->udp, dev, packet_in, readable, d, err);
+	rc = siw_udp_open(&d->udp, dev, packet_in, readable, err);
 	if (rc == 0) {
 		*err = "SCTP";
 		rc = open_socket(dev, dev->port, &d->listener);

@@ -105,12 +105,6 @@ siw_tcp_put(struct siw_qp *qp, const struct ddp_hdr *h, const struct txq_payload
 	txq_put(&qp->tcp->txq, h, payload);
 }
 
-static size_t
-siw_tcp_queued(const struct siw_qp *qp)
-{
-	return qp->tcp->txq.bytes;
-}
-
 static void
 siw_tcp_push_begin(struct siw_qp *qp)
 {
@@ -200,6 +194,7 @@ qp_init(struct siw_qp *qp)
 		return -ENOMEM;
 	t->fd = -1;
 	t->qp = qp;
+	qp->queued = &t->txq.bytes;
 	timer_init(&t->refill, siw_tcp_refill);
 	/* Large buffers are separate pages: populated on use, and freed independently. */
 	t->rx_buf = pages_alloc(TCP_RX_BUF);
@@ -267,7 +262,7 @@ static const char *const timeout_why[SIW_CLOSED + 1] = {
 const struct siw_llp siw_tcp_llp = {
 	.timeout_why = timeout_why,
 	.listen = siw_tcp_listen,
-	.unlisten = siw_tcp_unlisten,
+	.unlisten = siw_accept_close,
 	.pend_adopt = siw_tcp_pend_adopt,
 	.pend_refuse = siw_tcp_pend_refuse,
 	.pend_drop = siw_tcp_pend_drop,
@@ -277,7 +272,6 @@ const struct siw_llp siw_tcp_llp = {
 	.connect_error = mpa_connect_error,
 	.room = siw_tcp_room,
 	.put = siw_tcp_put,
-	.queued = siw_tcp_queued,
 	.push_begin = siw_tcp_push_begin,
 	.push = siw_tcp_push,
 	.rx_turn = siw_tcp_rx_turn,

@@ -7,7 +7,6 @@
 
 #include "base/pages.h"
 #include "iwarp/fpdu.h"
-#include "iwarp/negotiate.h"
 #include "rnic/siw/siw_llp.h"
 
 #define TCP_RX_BUF (256u * 1024) /* staging buffer; also holds an incomplete FPDU */
@@ -44,7 +43,6 @@ ssize_t siw_tcp_send(int fd, struct txq *);
 
 int siw_tcp_connect(struct siw_qp *);
 int siw_tcp_listen(struct siw_dev *, const char **err);
-void siw_tcp_unlisten(struct siw_dev *);
 void siw_tcp_pend_adopt(struct siw_pend *, struct siw_qp *);
 void siw_tcp_pend_refuse(struct siw_pend *, enum mpa_verdict);
 void siw_tcp_pend_drop(struct siw_pend *);

@@ -130,14 +130,13 @@ connect_io(void *arg, int fd, unsigned events)
 		int err = 0;
 
 		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
-			if (err == ETIMEDOUT)
-				siw_qp_note_silence(qp);
+			qp->events.silent = err == ETIMEDOUT;
 			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
 			return;
 		}
 		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
 			return; /* not connected yet */
-		neg_init(&t->neg, qp->dev->mpa);
+		neg_init(&t->neg, &qp->dev->neg);
 		neg_request(&t->neg, &request);
 		siw_qp_set_state(qp, SIW_REQUESTED);
 		if (!send_frame(qp, &qp->remote, &request))
@@ -227,7 +226,7 @@ siw_tcp_pend_refuse(struct siw_pend *p, enum mpa_verdict verdict)
 {
 	struct mpa_frame f;
 
-	neg_refuse(p->dev->mpa, &tcp_pend(p)->frame, &f);
+	neg_refuse(&p->dev->neg, &tcp_pend(p)->frame, &f);
 	pend_reject(p, &f, verdict);
 }
 
@@ -238,7 +237,7 @@ siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	struct siw_tcp *t = qp->tcp;
 	struct mpa_frame f;
 
-	neg_init(&t->neg, qp->dev->mpa);
+	neg_init(&t->neg, &qp->dev->neg);
 	enum neg_state outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
 	siw_set_peer_depths(qp, &t->neg.res.depths);
 	if (outcome != NEG_CHECKED) {
@@ -324,22 +323,5 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 int
 siw_tcp_listen(struct siw_dev *dev, const char **err)
 {
-	const struct siw_config *cfg = &dev->cfg;
-
-	dev->mpa = malloc(sizeof(*dev->mpa));
-	if (dev->mpa == NULL) {
-		*err = "memory";
-		return -ENOMEM;
-	}
-	*dev->mpa = (struct neg_config){
-		.enhanced = cfg->mpa_rev >= 2, .crc = cfg->crc, .markers = cfg->markers, .depths = dev->depths
-	};
 	return siw_accept_open(dev, listen_on, accepted, err);
-}
-
-void
-siw_tcp_unlisten(struct siw_dev *dev)
-{
-	siw_linger_end_all(dev);
-	siw_accept_close(dev);
 }
