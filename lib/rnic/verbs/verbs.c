@@ -337,12 +337,7 @@ learn_port(struct verbs_dev *dev, const char **why)
 	if (dev->port.infiniband)
 		return -EOPNOTSUPP;
 	*why = "the port does not have this GID";
-	const struct verbs_gid *gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
-	if (gid == NULL)
-		return -EADDRNOTAVAIL;
-	dev->gid = *gid;
-	dev->gid_present = true;
-	return 0;
+	return verbs_find_gid(dev) ? 0 : -EADDRNOTAVAIL;
 }
 
 /* Creates a queue pair like those of links, to detect missing capabilities now. 0 or a positive errno. */

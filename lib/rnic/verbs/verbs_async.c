@@ -16,16 +16,14 @@ port_came_up(struct verbs_dev *dev)
 static void
 gids_changed(struct verbs_dev *dev)
 {
+	const uint32_t index = dev->gid.index;
+
 	if (verbs_read_gids(dev->ctx, dev->phys_ports, &dev->port) < 0)
 		return;
 	if (verbs_is_iwarp(dev))
 		return; /* peers use the IP address, which is not in the table */
-	const struct verbs_gid *gid = verbs_find_gid(&dev->port, &dev->cfg.gid, dev->cfg.gid_type);
-	if (gid == NULL || gid->index != dev->gid.index)
+	if (!verbs_find_gid(dev) || dev->gid.index != index)
 		(void)events_set_port(&dev->events, RNIC_PORT_DOWN);
-	dev->gid_present = gid != NULL;
-	if (gid != NULL)
-		dev->gid = *gid;
 	port_came_up(dev);
 }
 

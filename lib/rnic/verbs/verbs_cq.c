@@ -63,7 +63,7 @@ void
 verbs_end_sends(struct verbs_qp *qp, uint32_t pos)
 {
 	while (qp->sq.done != pos)
-		end_send(qp, RNIC_WC_OK);
+		end_send(qp, qp->failed ? RNIC_WC_FLUSHED : RNIC_WC_OK);
 }
 
 static void
@@ -78,14 +78,13 @@ end_recv(struct verbs_qp *qp, enum rnic_wc_status status, uint32_t len)
 	r->len = len;
 }
 
-/* Earlier requests were unsignaled: successful, unless a request has failed already. */
+/* Earlier requests were unsignaled. */
 static void
 send_ended(struct verbs_qp *qp, uint32_t pos, enum rnic_wc_status status)
 {
 	if (pos - qp->sq.done >= qp->sq.sent - qp->sq.done)
 		return; /* unknown request: a faulty card */
-	while (qp->sq.done != pos)
-		end_send(qp, qp->failed ? RNIC_WC_FLUSHED : RNIC_WC_OK);
+	verbs_end_sends(qp, pos);
 	end_send(qp, status);
 }
 

@@ -245,7 +245,8 @@ void verbs_trouble(struct verbs_dev *, int err, const char *why);
 int verbs_read_port(struct ibv_context *, struct verbs_port *);
 int verbs_read_gids(struct ibv_context *, unsigned ports, struct verbs_port *);
 void verbs_name_port(struct ibv_context *, uint32_t vendor, unsigned num, struct verbs_port *);
-const struct verbs_gid *verbs_find_gid(const struct verbs_port *, const struct rnic_gid *, enum rnic_gid_type);
+/* Takes the configured GID from the port's table, if present. */
+bool verbs_find_gid(struct verbs_dev *);
 /* Opens the card of this name: 0, or a negative errno and *why. */
 int verbs_open_card(const char *name, struct ibv_context **, const char **why);
 /* For a failed call that pins memory, err positive: names the limit if that is the likely cause, else NULL. */
@@ -390,7 +391,7 @@ int verbs_cq_arm(struct verbs_qp *);
 void verbs_cq_empty(struct verbs_qp *);
 /* The oldest request on the card gets this status. */
 void verbs_fail_oldest(struct verbs_qp *, enum rnic_wc_status);
-/* The requests before pos succeeded. */
+/* The requests before pos succeeded, unless a request has failed already. */
 void verbs_end_sends(struct verbs_qp *, uint32_t pos);
 void verbs_end_all(struct verbs_qp *);
 void verbs_cq_schedule(struct verbs_qp *);

@@ -158,22 +158,15 @@ verbs_id_is_ours(const struct verbs_dev *dev, const struct rdma_cm_id *id)
 	    id->port_num == dev->cfg.port;
 }
 
-/* The MPA Reply accepts. */
-static void
+/* Takes the private data of an accepting MPA Reply. False: not from the peer's link. */
+static bool
 reply_in(struct verbs_conn *conn, const struct rdma_conn_param *p)
 {
-	struct verbs_qp *qp = conn->qp;
-	struct mpa_pdata peer;
+	const struct verbs_qp *qp = conn->qp;
+	struct mpa_pdata *peer = &conn->pdata;
 
-	if (verbs_pdata_decode(p, &peer) < 0 || peer.qpn != qp->qp.qpn || peer.from_qpn != qp->remote.qpn ||
-	    peer.recv_depth == 0) {
-		conn_over(conn, "the MPA Reply is not from the peer's link");
-		return;
-	}
-	qp->sq.peer_depth = peer.recv_depth;
-	fence_set_peer(&qp->fence, &peer);
-	if (verbs_fence_first(qp) != 0)
-		conn_over(conn, "the RDMA device rejected a work request");
+	return verbs_pdata_decode(p, peer) == 0 && peer->qpn == qp->qp.qpn && peer->from_qpn == qp->remote.qpn &&
+	    peer->recv_depth != 0;
 }
 
 static const char *
@@ -258,15 +251,20 @@ established(struct verbs_conn *conn, const struct rdma_conn_param *p)
 		return;
 	}
 	conn->up = true;
+	if (qp->side == RNIC_ACTIVE && !reply_in(conn, p)) {
+		conn_over(conn, "the MPA Reply is not from the peer's link");
+		return;
+	}
+	qp->sq.peer_depth = conn->pdata.recv_depth;
+	fence_set_peer(&qp->fence, &conn->pdata);
 	if (qp->side == RNIC_ACTIVE) {
-		reply_in(conn, p);
+		if (verbs_fence_first(qp) != 0)
+			conn_over(conn, "the RDMA device rejected a work request");
 		return;
 	}
 	/* No proof from the peer: the event only means that the card considers MPA start-up complete. The order of
 	 * messages proves the peer's queue pair. The SMC server answers a message that the client sends after its own
 	 * Read is answered: CONFIRM LINK follows the CLC Confirm, a further link the ADD LINK response. */
-	qp->sq.peer_depth = conn->pdata.recv_depth;
-	fence_set_peer(&qp->fence, &conn->pdata);
 	verbs_conn_check_connected(qp);
 }
 

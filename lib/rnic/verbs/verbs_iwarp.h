@@ -21,7 +21,7 @@ struct verbs_conn {
 	struct verbs_dev *dev;
 	struct verbs_qp *qp; /* NULL: parked */
 	struct rdma_cm_id *id;
-	struct mpa_pdata pdata; /* passive: from the peer */
+	struct mpa_pdata pdata; /* from the peer */
 	uint8_t ord;            /* passive: Read depth of the peer; 0: not sent */
 	struct timer timer;     /* parked */
 	struct verbs_job job;

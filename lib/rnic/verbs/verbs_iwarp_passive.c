@@ -163,23 +163,17 @@ int
 verbs_qp_expect(struct rnic_qp *rqp)
 {
 	struct verbs_qp *qp = verbs_qp(rqp);
-	struct list_node mine;
 
 	if (!verbs_is_iwarp(qp->dev))
 		return 0; /* the peer sends only after our first message */
 	if (qp->phase != VERBS_INIT)
 		return -EINVAL;
 	verbs_qp_set_phase(qp, VERBS_EXPECTING, "requested");
-	list_init(&mine);
 	LIST_EACH(struct verbs_conn, conn, &qp->dev->iwarp->parked, node) {
 		if (conn->pdata.qpn != qp->qp.qpn)
 			continue;
 		unpark(conn);
-		list_push(&mine, &conn->node);
-	}
-	LIST_EACH(struct verbs_conn, conn, &mine, node) {
-		list_remove(&conn->node);
-		dispatch(conn);
+		dispatch(conn); /* not parked once more: the phase is no longer INIT */
 	}
 	return 0;
 }
@@ -218,6 +212,7 @@ listen_in_range(struct verbs_dev *dev, const struct sockaddr_storage *at)
 	uint32_t port = dev->cfg.mpa_port_min;
 	int rc;
 
+	dev->iwarp->addr = *at;
 	do
 		rc = listen_at(dev, at, (uint16_t)port);
 	while (rc == -EADDRINUSE && ++port <= dev->cfg.mpa_port_max);
@@ -254,7 +249,6 @@ listen_anywhere(struct verbs_dev *dev)
 			ss.ss_family = (sa_family_t)families[f];
 			memcpy(&ss, a->ifa_addr, addr_len(&ss));
 			rc = listen_in_range(dev, &ss);
-			dev->iwarp->addr = ss;
 		}
 	}
 	freeifaddrs(list);
@@ -264,15 +258,10 @@ listen_anywhere(struct verbs_dev *dev)
 int
 verbs_iwarp_listen(struct verbs_dev *dev, const char **why)
 {
+	const struct sockaddr_storage *at = &dev->cfg.addr;
 	struct verbs_iwarp *iw = dev->iwarp;
-	int rc;
+	int rc = at->ss_family == AF_UNSPEC ? listen_anywhere(dev) : listen_in_range(dev, at);
 
-	if (dev->cfg.addr.ss_family == AF_UNSPEC) {
-		rc = listen_anywhere(dev);
-	} else {
-		iw->addr = dev->cfg.addr;
-		rc = listen_in_range(dev, &iw->addr);
-	}
 	if (rc == 0) {
 		addr_set_port(&iw->addr, 0);
 		addr_to_v6(&iw->addr, dev->cfg.gid.b);

@@ -356,11 +356,16 @@ verbs_choose_gid(
 	return best;
 }
 
-const struct verbs_gid *
-verbs_find_gid(const struct verbs_port *port, const struct rnic_gid *gid, enum rnic_gid_type type)
+bool
+verbs_find_gid(struct verbs_dev *dev)
 {
-	for (unsigned i = 0; i < port->gid_cnt; i++)
-		if (port->gids[i].type == type && memcmp(port->gids[i].gid.b, gid->b, sizeof(gid->b)) == 0)
-			return &port->gids[i];
-	return NULL;
+	for (unsigned i = 0; i < dev->port.gid_cnt; i++) {
+		const struct verbs_gid *g = &dev->port.gids[i];
+
+		if (g->type == dev->cfg.gid_type && memcmp(g->gid.b, dev->cfg.gid.b, sizeof(g->gid.b)) == 0) {
+			dev->gid = *g;
+			return dev->gid_present = true;
+		}
+	}
+	return dev->gid_present = false;
 }

@@ -29,13 +29,13 @@ chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32
 	/* Short writes as well, although their bytes stay valid: saves the card a fetch. And Linux's siw (6.1) sends
 	 * wrong bytes if up to 32 of them cross a page boundary, and reads them after the post call. */
 	bool copied = (wr->flags & RNIC_INLINE) != 0 || (wr->op == RNIC_WR_WRITE && len <= VERBS_INLINE);
-	unsigned flags = 0;
 
 	*to = (struct ibv_send_wr){
 		.wr_id = pos,
 		.sg_list = sge,
 		.num_sge = (int)wr->sge_cnt,
 		.opcode = wr->op == RNIC_WR_SEND ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+		.wr.rdma = { .remote_addr = wr->raddr, .rkey = wr->rkey },
 	};
 	if (copied) {
 		/* One piece in our own memory until posted; for a card without inline data, until complete. */
@@ -43,18 +43,13 @@ chain_add(struct verbs_qp *qp, const struct rnic_send_wr *wr, size_t len, uint32
 		sge->addr = (uintptr_t)qp->msg[pos & qp->wr_mask];
 		sge->lkey = qp->msg_mr != NULL ? qp->msg_mr->lkey : 0;
 		to->num_sge = len > 0 ? 1 : 0;
-		flags |= qp->msg_mr == NULL ? IBV_SEND_INLINE : 0u;
 	} else {
 		for (unsigned i = 0; i < wr->sge_cnt; i++)
 			sge[i] = (struct ibv_sge){
 				.addr = (uintptr_t)wr->sge[i].ptr, .length = wr->sge[i].len, .lkey = wr->sge[i].mr->lkey
 			};
 	}
-	if (wr->op == RNIC_WR_WRITE) {
-		to->wr.rdma.remote_addr = wr->raddr;
-		to->wr.rdma.rkey = wr->rkey;
-	}
-	to->send_flags = flags | (signaled ? IBV_SEND_SIGNALED : 0u) |
+	to->send_flags = (copied && qp->msg_mr == NULL ? IBV_SEND_INLINE : 0u) | (signaled ? IBV_SEND_SIGNALED : 0u) |
 	    (wr->flags & RNIC_SOLICITED && wr->op == RNIC_WR_SEND ? IBV_SEND_SOLICITED : 0u);
 	if (qp->chain_cnt > 0)
 		qp->chain->wr[qp->chain_cnt - 1].next = to;
