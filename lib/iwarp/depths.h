@@ -17,10 +17,8 @@ struct depths_config {
 };
 
 struct depths {
-	uint16_t ird; /* ours, negotiated */
-	uint16_t ord;
-	uint16_t peer_ird; /* as received, for the ULP; DEPTH_NONE if the peer sent none */
-	uint16_t peer_ord;
+	uint16_t ird, ord;           /* ours, negotiated */
+	uint16_t peer_ird, peer_ord; /* as received, for the ULP; DEPTH_NONE if the peer sent none */
 	bool p2p;
 	unsigned rtr; /* initiator: the kind to send; responder: the kinds accepted */
 };

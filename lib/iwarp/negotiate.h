@@ -25,9 +25,8 @@ struct neg_config {
 
 struct neg_result {
 	bool enhanced;
-	bool crc;        /* both directions */
-	bool markers_rx; /* in the receive direction */
-	bool markers_tx; /* in the send direction */
+	bool crc; /* both directions */
+	bool markers_rx, markers_tx;
 	struct depths depths;
 };
 

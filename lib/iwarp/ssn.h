@@ -42,10 +42,8 @@ struct ssn {
 	uint16_t slot_cnt;  /* slots ever used */
 	uint16_t slot_free; /* index + 1 of the last freed slot, head of the free list */
 	uint16_t held;
-	bool used, recent; /* window used since the last return of memory; since the last ssn_rest() */
-	/* Read by the caller's counters. */
-	uint64_t early_placed;
-	uint64_t early_held;
+	bool used, recent;                 /* window used since the last return of memory; since the last ssn_rest() */
+	uint64_t early_placed, early_held; /* for the caller's counters */
 };
 
 /* 0 or -ENOMEM; call ssn_fini() in either case. */

@@ -20,8 +20,10 @@ verbs_conn_new(struct verbs_dev *dev, struct rdma_cm_id *id)
 {
 	struct verbs_conn *conn = calloc(1, sizeof(*conn));
 
-	if (conn == NULL)
+	if (conn == NULL || timerq_reserve(&dev->timers, 1) < 0) {
+		free(conn);
 		return NULL;
+	}
 	conn->dev = dev;
 	conn->id = id;
 	list_init(&conn->node);
@@ -39,6 +41,8 @@ is_pending(const struct verbs_conn *conn)
 void
 verbs_conn_free(struct verbs_conn *conn)
 {
+	timer_cancel(&conn->dev->timers, &conn->timer);
+	timerq_unreserve(&conn->dev->timers, 1);
 	list_remove(&conn->node);
 	if (conn->qp != NULL)
 		conn->qp->conn = NULL;
@@ -346,7 +350,7 @@ verbs_iwarp_io(void *arg, int fd, unsigned events)
 			conn_event(conn, &copy);
 		else if (conn != NULL && copy.event != RDMA_CM_EVENT_ADDR_CHANGE &&
 		    copy.event != RDMA_CM_EVENT_TIMEWAIT_EXIT)
-			verbs_conn_drop_parked(conn);
+			verbs_conn_free(conn); /* parked, and its peer has gone */
 		if (copy.event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 			verbs_set_gone(dev);
 	}
@@ -388,7 +392,7 @@ verbs_iwarp_close(struct verbs_dev *dev)
 		(void)rdma_destroy_id(iw->listen);
 	iw->listen = NULL;
 	LIST_EACH(struct verbs_conn, conn, &iw->parked, node)
-		verbs_conn_drop_parked(conn);
+		verbs_conn_free(conn);
 }
 
 void

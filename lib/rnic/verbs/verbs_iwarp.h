@@ -12,7 +12,6 @@ struct verbs_iwarp {
 	struct rdma_cm_id *listen;
 	struct sockaddr_storage addr; /* ours; port 0 */
 	struct list_node parked;      /* verbs_conn without QP, oldest first */
-	unsigned parked_cnt;
 };
 
 /* A connection, from the creation of its id. Freed by its QP, or at its last event if the QP requested that. */
@@ -52,5 +51,3 @@ verbs_pdata_decode(const struct rdma_conn_param *p, struct mpa_pdata *out)
 int verbs_iwarp_listen(struct verbs_dev *, const char **why);
 /* A connection request of a peer: takes the event's id. */
 void verbs_iwarp_request(struct verbs_dev *, const struct rdma_cm_event *);
-/* The request is over: its peer has gone, or the device ends. */
-void verbs_conn_drop_parked(struct verbs_conn *);

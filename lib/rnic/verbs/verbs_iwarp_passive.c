@@ -49,42 +49,23 @@ refuse(struct verbs_conn *conn, enum mpa_verdict verdict)
 }
 
 static void
-unpark(struct verbs_conn *conn)
-{
-	struct verbs_dev *dev = conn->dev;
-
-	timer_cancel(&dev->timers, &conn->timer);
-	timerq_unreserve(&dev->timers, 1);
-	dev->iwarp->parked_cnt--;
-	list_remove(&conn->node);
-}
-
-void
-verbs_conn_drop_parked(struct verbs_conn *conn)
-{
-	unpark(conn);
-	verbs_conn_free(conn);
-}
-
-static void
 park_timeout(struct timer *t)
 {
-	struct verbs_conn *conn = CONTAINER_OF(t, struct verbs_conn, timer);
-
-	unpark(conn);
-	refuse(conn, MPA_NOT_EXPECTED);
+	refuse(CONTAINER_OF(t, struct verbs_conn, timer), MPA_NOT_EXPECTED);
 }
 
 static void
 park(struct verbs_conn *conn)
 {
 	struct verbs_dev *dev = conn->dev;
+	unsigned parked = 0;
 
-	if (dev->iwarp->parked_cnt >= VERBS_PARKED_MAX || timerq_reserve(&dev->timers, 1) < 0) {
+	LIST_FOREACH(other, &dev->iwarp->parked)
+		parked++;
+	if (parked >= VERBS_PARKED_MAX) {
 		refuse(conn, MPA_BUSY);
 		return;
 	}
-	dev->iwarp->parked_cnt++;
 	list_push(&dev->iwarp->parked, &conn->node);
 	timer_init(&conn->timer, park_timeout);
 	verbs_arm(dev, &conn->timer, VERBS_PARKED_MS);
@@ -172,7 +153,8 @@ verbs_qp_expect(struct rnic_qp *rqp)
 	LIST_EACH(struct verbs_conn, conn, &qp->dev->iwarp->parked, node) {
 		if (conn->pdata.qpn != qp->qp.qpn)
 			continue;
-		unpark(conn);
+		timer_cancel(&conn->dev->timers, &conn->timer);
+		list_remove(&conn->node);
 		dispatch(conn); /* not parked once more: the phase is no longer INIT */
 	}
 	return 0;
