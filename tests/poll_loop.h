@@ -108,7 +108,7 @@ poll_loop_turn(struct poll_loop *l, struct rnic_dev *const *devs, unsigned n, in
 		    (ev[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) ? RNIC_IO_HUP : 0u);
 
 		if (l->fds[fd].cb != NULL)
-			l->fds[fd].cb(l->fds[fd].arg, fd, what);
+			l->fds[fd].cb(l->fds[fd].arg, what);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		devs[i]->ops->progress(devs[i], now);

@@ -25,7 +25,7 @@ on_device_io(struct loop_io *io, unsigned events)
 		rnic |= RNIC_IO_WRITE;
 	if ((events & (LOOP_HUP | LOOP_ERR | LOOP_RDHUP)) != 0)
 		rnic |= RNIC_IO_HUP;
-	me->cb(me->arg, io->fd, rnic);
+	me->cb(me->arg, rnic);
 }
 
 static int

@@ -352,7 +352,7 @@ struct rnic_ops {
  * once). The callback notes or reads only; it must not call the engine. rnic_dev.now_ns is set before. */
 enum { RNIC_IO_READ = 1 << 0, RNIC_IO_WRITE = 1 << 1, RNIC_IO_HUP = 1 << 2 };
 
-typedef void (*rnic_io_cb)(void *arg, int fd, unsigned events);
+typedef void (*rnic_io_cb)(void *arg, unsigned events);
 
 struct rnic_loop {
 	void *ctx;

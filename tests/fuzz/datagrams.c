@@ -331,7 +331,7 @@ datagrams_turn(void)
 
 		if (!s->open || s->cb == NULL || s->cnt == 0)
 			continue;
-		s->cb(s->arg, FIRST_FD + (int)i, RNIC_IO_READ);
+		s->cb(s->arg, RNIC_IO_READ);
 		news = true;
 	}
 	return news;

@@ -565,7 +565,7 @@ sockets_turn(void)
 		if (ready == 0 || s->cb == NULL)
 			continue;
 		s->ready = 0;
-		s->cb(s->arg, fd_of(s), ready);
+		s->cb(s->arg, ready);
 		news = true;
 	}
 	return news;

@@ -398,7 +398,7 @@ run_line(char *line)
 
 /* Reads what stdin has and runs the lines that are complete. */
 static void
-stdin_ready(void *unused, int fd, unsigned events)
+stdin_ready(void *unused, unsigned events)
 {
 	static char buf[LINE_MAX_LEN + 1];
 	static size_t len;
@@ -407,7 +407,7 @@ stdin_ready(void *unused, int fd, unsigned events)
 
 	(void)unused;
 	(void)events;
-	while ((n = read(fd, buf + len, LINE_MAX_LEN - len)) > 0) {
+	while ((n = read(STDIN_FILENO, buf + len, LINE_MAX_LEN - len)) > 0) {
 		len += (size_t)n;
 		buf[len] = 0;
 		while ((nl = strchr(buf, '\n')) != NULL && stdin_open) {

@@ -259,9 +259,8 @@ siw_accept_retry(struct timer *t)
 }
 
 static void
-ready(void *arg, int fd, unsigned events)
+ready(void *arg, unsigned events)
 {
-	(void)fd;
 	(void)events;
 	siw_accept_run(arg);
 }

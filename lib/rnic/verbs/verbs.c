@@ -211,10 +211,10 @@ progress(struct rnic_dev *rdev, int64_t now_ns)
 	dev->dev.now_ns = now_ns;
 	if (dev->more) {
 		dev->more = false;
-		verbs_channel_io(dev, -1, 0);
-		verbs_async_io(dev, -1, 0);
+		verbs_channel_io(dev, 0);
+		verbs_async_io(dev, 0);
 		if (verbs_is_iwarp(dev))
-			verbs_iwarp_io(dev, -1, 0);
+			verbs_iwarp_io(dev, 0);
 	}
 	timerq_run(&dev->timers, now_ns);
 }

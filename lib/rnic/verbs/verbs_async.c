@@ -88,12 +88,11 @@ handle(struct verbs_dev *dev, const struct ibv_async_event *ev)
 }
 
 void
-verbs_async_io(void *arg, int fd, unsigned events)
+verbs_async_io(void *arg, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	struct ibv_async_event ev, copy;
 
-	(void)fd;
 	(void)events;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (ibv_get_async_event(dev->ctx, &ev) != 0) {

@@ -71,7 +71,7 @@ alone_main(void *arg)
 /* -- in the loop -- */
 
 static void
-results_io(void *arg, int fd, unsigned events)
+results_io(void *arg, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	struct list_node done;
@@ -79,7 +79,7 @@ results_io(void *arg, int fd, unsigned events)
 	uint64_t cnt;
 
 	(void)events;
-	(void)!read(fd, &cnt, sizeof(cnt));
+	(void)!read(dev->cm.evfd, &cnt, sizeof(cnt));
 	pthread_mutex_lock(&dev->cm.lock);
 	list_move_all(&done, &dev->cm.done);
 	pthread_mutex_unlock(&dev->cm.lock);

@@ -348,13 +348,12 @@ verbs_poll(struct rnic_dev *rdev, struct rnic_wc *wc, unsigned max)
 /* -- the completion channel -- */
 
 void
-verbs_channel_io(void *arg, int fd, unsigned events)
+verbs_channel_io(void *arg, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	struct ibv_cq *cq;
 	void *id;
 
-	(void)fd;
 	dev->stats.wakeups += events != 0;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (ibv_get_cq_event(dev->channel, &cq, &id) != 0) {

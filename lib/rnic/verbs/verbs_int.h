@@ -323,7 +323,7 @@ void verbs_iwarp_close(struct verbs_dev *);
 /* Frees the rest, complete or not; no queue pair is left. */
 void verbs_iwarp_fini(struct verbs_dev *);
 /* Also called for unread events that are left. */
-void verbs_iwarp_io(void *dev, int fd, unsigned events);
+void verbs_iwarp_io(void *dev, unsigned events);
 int verbs_iwarp_connect(struct verbs_qp *);
 int verbs_qp_expect(struct rnic_qp *);
 /* The timer of a connecting queue pair. */
@@ -382,7 +382,7 @@ verbs_tx_schedule(struct verbs_qp *qp)
 
 unsigned verbs_poll(struct rnic_dev *, struct rnic_wc *, unsigned max);
 /* Also called for unread events that are left, with events 0. */
-void verbs_channel_io(void *dev, int fd, unsigned events);
+void verbs_channel_io(void *dev, unsigned events);
 /* Completions are lost: only destroying the QP is sure to end its requests. */
 void verbs_cq_failed(struct verbs_qp *);
 /* Requests an event for the next completion: 0 or a negative errno. */
@@ -399,5 +399,5 @@ void verbs_cq_schedule(struct verbs_qp *);
 /* -- verbs_async.c -- */
 
 /* Also called for unread events that are left. */
-void verbs_async_io(void *dev, int fd, unsigned events);
+void verbs_async_io(void *dev, unsigned events);
 void verbs_set_gone(struct verbs_dev *);

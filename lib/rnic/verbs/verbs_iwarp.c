@@ -320,13 +320,12 @@ conn_event(struct verbs_conn *conn, const struct rdma_cm_event *ev)
 }
 
 void
-verbs_iwarp_io(void *arg, int fd, unsigned events)
+verbs_iwarp_io(void *arg, unsigned events)
 {
 	struct verbs_dev *dev = arg;
 	struct rdma_cm_event *ev, copy;
 	uint8_t pd[UINT8_MAX];
 
-	(void)fd;
 	(void)events;
 	for (unsigned i = 0; i < VERBS_EVENTS_TURN; i++) {
 		if (rdma_get_cm_event(dev->iwarp->channel, &ev) != 0) {

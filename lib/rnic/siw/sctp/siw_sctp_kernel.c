@@ -113,7 +113,7 @@ listen_on(const struct siw_config *cfg, uint16_t port)
 
 /* -- associations -- */
 
-static void ready(void *arg, int fd, unsigned events);
+static void ready(void *arg, unsigned events);
 
 static void
 assoc_free(struct kernel_assoc *k)
@@ -407,11 +407,10 @@ take(struct siw_assoc *a, struct siw_assoc_msg *out)
 /* -- the end -- */
 
 static void
-ready(void *arg, int fd, unsigned events)
+ready(void *arg, unsigned events)
 {
 	struct kernel_assoc *k = arg;
 
-	(void)fd;
 	(void)events;
 	if (!k->assoc.ends)
 		k->assoc.ready(k->assoc.owner);

@@ -468,9 +468,8 @@ go_on(struct siw_dev *dev)
 }
 
 static void
-readable(void *arg, int fd, unsigned events)
+readable(void *arg, unsigned events)
 {
-	(void)fd;
 	(void)events;
 	go_on(arg);
 }

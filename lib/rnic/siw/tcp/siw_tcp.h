@@ -49,7 +49,7 @@ void siw_tcp_pend_drop(struct siw_pend *);
 
 /* -- siw_tcp_rx.c -- */
 
-void siw_tcp_stream_io(void *qp, int fd, unsigned events);
+void siw_tcp_stream_io(void *qp, unsigned events);
 void siw_tcp_rx_turn(struct siw_qp *);
 /* A socket error, 0 = end of file. */
 void siw_tcp_lost(struct siw_qp *, int err);

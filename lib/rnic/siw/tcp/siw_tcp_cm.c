@@ -117,7 +117,7 @@ read_reply(struct siw_qp *qp)
 }
 
 static void
-connect_io(void *arg, int fd, unsigned events)
+connect_io(void *arg, unsigned events)
 {
 	struct siw_qp *qp = arg;
 	struct siw_tcp *t = qp->tcp;
@@ -129,12 +129,12 @@ connect_io(void *arg, int fd, unsigned events)
 		struct mpa_frame request;
 		int err = 0;
 
-		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+		if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
 			qp->events.silent = err == ETIMEDOUT;
 			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
 			return;
 		}
-		if (getpeername(fd, (struct sockaddr *)&ss, &ss_len) < 0)
+		if (getpeername(t->fd, (struct sockaddr *)&ss, &ss_len) < 0)
 			return; /* not connected yet */
 		neg_init(&t->neg, &qp->dev->neg);
 		neg_request(&t->neg, &request);
@@ -258,11 +258,11 @@ siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 }
 
 static void
-pend_io(void *arg, int fd, unsigned events)
+pend_io(void *arg, unsigned events)
 {
 	struct tcp_pend *t = arg;
 	struct siw_pend *p = &t->pend;
-	ssize_t n = recv(fd, t->buf + t->len, sizeof(t->buf) - t->len, MSG_DONTWAIT);
+	ssize_t n = recv(t->fd, t->buf + t->len, sizeof(t->buf) - t->len, MSG_DONTWAIT);
 
 	(void)events;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -66,11 +66,10 @@ linger_goes_on(struct tcp_linger *l)
 }
 
 static void
-linger_io(void *arg, int fd, unsigned events)
+linger_io(void *arg, unsigned events)
 {
 	struct tcp_linger *l = arg;
 
-	(void)fd;
 	(void)events;
 	if (!linger_goes_on(l))
 		linger_free(&l->linger);
@@ -119,7 +118,7 @@ linger_start(struct tcp_linger *l, enum siw_linger_kind kind)
 	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0)
 		linger_free(&l->linger);
 	else
-		linger_io(l, l->fd, 0);
+		linger_io(l, 0);
 }
 
 void

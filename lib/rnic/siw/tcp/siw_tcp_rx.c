@@ -232,7 +232,7 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 }
 
 void
-siw_tcp_stream_io(void *arg, int fd, unsigned events)
+siw_tcp_stream_io(void *arg, unsigned events)
 {
 	struct siw_qp *qp = arg;
 	int err = 0;
@@ -243,7 +243,7 @@ siw_tcp_stream_io(void *arg, int fd, unsigned events)
 	if (events & RNIC_IO_HUP) {
 		/* After a reset nothing is placed, including data that the kernel holds. The peer may have moved to
 		 * another link and written newer data there. */
-		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+		if (getsockopt(qp->tcp->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
 			siw_tcp_lost(qp, err != 0 ? err : errno);
 			return;
 		}
