@@ -26,7 +26,6 @@ struct metrics {
 	struct workers *workers;
 	const struct control_stats *control;
 	const struct confine_state *confine;
-	struct listen_socket listen; /* owns the file; http has a copy of the socket */
 	struct http *http;
 	struct mail wanted; /* from the thread of http */
 	bool draining;
@@ -184,7 +183,7 @@ accepting(void *arg, int64_t now_ms, int err)
 }
 
 int
-metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, struct listen_socket *listen,
+metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
     const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
 {
 	struct metrics *m;
@@ -198,7 +197,6 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, str
 		const struct http_hooks hooks = { .arg = m, .want = want, .accepting = accepting };
 
 		*m = (struct metrics){ .loop = loop, .workers = ws, .control = control, .confine = confine };
-		m->listen = LISTEN_SOCKET_NONE;
 		m->wanted.fn = on_wanted;
 		fd = listen_socket_copy(listen).fd;
 		rc = fd < 0 ? -errno : http_new(fd, cfg, &hooks, &m->http);
@@ -212,8 +210,6 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, str
 		metrics_free(m);
 		return rc;
 	}
-	m->listen = *listen;
-	*listen = LISTEN_SOCKET_NONE;
 	*out = m;
 	return 0;
 }
@@ -239,19 +235,6 @@ metrics_drains(struct metrics *m, bool drains)
 }
 
 void
-metrics_set_lent(struct metrics *m, bool lent)
-{
-	if (m != NULL)
-		listen_socket_set_lent(&m->listen, lent);
-}
-
-const struct listen_socket *
-metrics_socket(const struct metrics *m)
-{
-	return m != NULL ? &m->listen : NULL;
-}
-
-void
 metrics_free(struct metrics *m)
 {
 	if (m == NULL)
@@ -266,6 +249,5 @@ metrics_free(struct metrics *m)
 	outbuf_fini(&m->out);
 	documents_free(m->docs);
 	http_free(http);
-	listen_socket_close(&m->listen);
 	free(m);
 }

@@ -14,17 +14,13 @@ struct metrics;
 /* Opens the address of cfg, or takes the socket that listens there out of `passed`; none without an address. To be called before the
  * process gives its rights up. 0, or -errno with the reason in err. */
 int metrics_listen(const struct config *cfg, struct listen_socket_list *passed, struct listen_socket *out, FILE *err);
-/* Owns the socket on success; without one *out is NULL. The state of the confinement and the counters of the control socket outlive it.
+/* Listens at a copy of the socket; without one *out is NULL. The state of the confinement and the counters of the control socket outlive it.
  * Starts no thread yet. 0, or -errno with the reason in err. */
-int metrics_new(struct loop *main, struct workers *, const struct config *, struct listen_socket *,
+int metrics_new(struct loop *main, struct workers *, const struct config *, const struct listen_socket *,
     const struct control_stats *, const struct confine_state *, FILE *err, struct metrics **out);
 /* 0 or -errno. NULL is allowed, as below. */
 int metrics_start(struct metrics *);
 void metrics_reload(struct metrics *, const struct config *);
 void metrics_drains(struct metrics *, bool drains);
-/* Another process has or gets the file of the socket, which metrics_free keeps then; or it is ours. */
-void metrics_set_lent(struct metrics *, bool lent);
-/* The socket, for a process that takes over; NULL: not configured. */
-const struct listen_socket *metrics_socket(const struct metrics *);
 /* Before workers_free. */
 void metrics_free(struct metrics *);

@@ -50,7 +50,7 @@ finish_take_over(struct daemon *d, FILE *err)
 	int rc = takeover_finish(&d->takeover, d->cfg, err);
 	if (rc == 0) {
 		control_adopt(d->control);
-		metrics_set_lent(d->metrics, false);
+		listen_socket_set_lent(&d->metrics_listen, false);
 		smcrd_lend(d, false);
 	}
 	return rc;

@@ -33,7 +33,7 @@ struct daemon {
 	/* Opened before the process gives its rights up, because it may need them. Devices are opened later: the kernel's RDMA devices
 	 * take requests only from a process that still has the rights with which it opened them. */
 	struct listen_socket listen[CONTROL_PORTS]; /* control_new takes them over */
-	struct listen_socket metrics_listen;        /* metrics_new does */
+	struct listen_socket metrics_listen;
 	struct inherited early;                     /* workers_new takes the sockets over */
 	struct tcp_option option;
 	struct confine_state confine;

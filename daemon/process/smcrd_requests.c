@@ -118,11 +118,10 @@ static int
 sockets_for_successor(void *arg, struct listen_socket_list *services, struct listen_socket_list *ports)
 {
 	struct daemon *d = arg;
-	const struct listen_socket *metrics = metrics_socket(d->metrics);
 	int rc = collect(d, worker_add_sockets, services);
 
-	if (rc == 0 && metrics != NULL)
-		rc = listen_socket_list_add_copies(services, metrics);
+	if (rc == 0)
+		rc = listen_socket_list_add_copies(services, &d->metrics_listen);
 	return rc == 0 ? collect(d, worker_add_ports, ports) : rc;
 }
 
@@ -135,9 +134,10 @@ give_way(void *arg, uint32_t pid)
 	d->successor = pid;
 	notify_successor(&d->notify, pid);
 	workers_call_all(d->workers, worker_release_sockets, NULL);
-	metrics_set_lent(d->metrics, true);
 	metrics_free(d->metrics);
 	d->metrics = NULL;
+	listen_socket_set_lent(&d->metrics_listen, true);
+	listen_socket_close(&d->metrics_listen);
 	smcrd_drain(d);
 }
 

@@ -289,7 +289,7 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 }
 
 int
-metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, struct listen_socket *listen,
+metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
     const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
 {
 	return 0;
@@ -310,17 +310,6 @@ void
 metrics_drains(struct metrics *m, bool drains)
 {
 	log_msg(LOG_LVL_NOTICE, "metrics told drains=%d", drains);
-}
-
-void
-metrics_set_lent(struct metrics *m, bool lent)
-{
-}
-
-const struct listen_socket *
-metrics_socket(const struct metrics *m)
-{
-	return NULL;
 }
 
 void
