@@ -54,12 +54,14 @@ struct http {
 	struct evconnlistener *listener;
 	struct event *events[EVENTS];
 	int wake_fd;
-	struct http_hooks hooks;
+	void (*want)(void *arg);
+	void *want_arg;
 	struct guard guards[GUARDS_MAX]; /* in the order of accepting */
 	unsigned guard_cnt;
 	unsigned accepts; /* left in this tick */
-	bool paused;      /* accepting has failed, */
-	bool tried;       /* and was tried again since */
+	struct accept_pauses *pauses;
+	struct accept_pause paused; /* accepting has failed, */
+	bool tried;                 /* and was tried again since */
 	struct waiting waiting[GUARDS_MAX];
 	unsigned waiting_cnt;
 	struct documents *docs; /* the newest first; the others are still being sent */
@@ -274,7 +276,7 @@ guard_of(struct http *h, struct evhttp_request *req)
 
 /* The body is copied, unless it is shared: then it belongs to the newest documents. */
 static void
-http_answer(struct http *h, struct evhttp_request *req, const struct web_answer *a)
+http_answer(struct http *h, struct evhttp_request *req, struct web_answer a)
 {
 	struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
 	struct evbuffer *body = evbuffer_new();
@@ -286,25 +288,25 @@ http_answer(struct http *h, struct evhttp_request *req, const struct web_answer 
 		    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'" },
 		{ "X-Content-Type-Options", "nosniff" },
 		{ "Referrer-Policy", "no-referrer" },
-		{ "Content-Type", a->type },
+		{ "Content-Type", a.type },
 		{ "Content-Length", len },
 		{ "Connection", "close" },
 	};
 
-	snprintf(len, sizeof(len), "%zu", a->body.len);
+	snprintf(len, sizeof(len), "%zu", a.body.len);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		(void)evhttp_add_header(headers, lines[i][0], lines[i][1]);
 	if (body != NULL && evhttp_request_get_command(req) != EVHTTP_REQ_HEAD) {
-		if (!a->shared)
-			(void)evbuffer_add(body, a->body.p, a->body.len);
-		else if (evbuffer_add_reference(body, a->body.p, a->body.len, on_taken, h->docs) == 0)
+		if (!a.shared)
+			(void)evbuffer_add(body, a.body.p, a.body.len);
+		else if (evbuffer_add_reference(body, a.body.p, a.body.len, on_taken, h->docs) == 0)
 			h->docs->uses++;
 	}
 	if (g != NULL) {
-		g->of = a->shared ? h->docs : NULL;
+		g->of = a.shared ? h->docs : NULL;
 		g->moved_ms = http_now_ms();
 	}
-	evhttp_send_reply(req, a->status, a->reason, body);
+	evhttp_send_reply(req, a.status, a.reason, body);
 	if (body != NULL)
 		evbuffer_free(body);
 	if (g != NULL)
@@ -314,11 +316,8 @@ http_answer(struct http *h, struct evhttp_request *req, const struct web_answer 
 static void
 answer_all(struct http *h)
 {
-	for (unsigned i = 0; i < h->waiting_cnt; i++) {
-		const struct web_answer a = web_answer(h->has_docs ? h->docs : NULL, h->waiting[i].page);
-
-		http_answer(h, h->waiting[i].req, &a);
-	}
+	for (unsigned i = 0; i < h->waiting_cnt; i++)
+		http_answer(h, h->waiting[i].req, web_answer(h->has_docs ? h->docs : NULL, h->waiting[i].page));
 	h->waiting_cnt = 0;
 }
 
@@ -369,15 +368,13 @@ on_request(struct evhttp_request *req, void *arg)
 	const enum web_refusal why = take_request(h, req);
 
 	if (why != WEB_TAKEN) {
-		const struct web_answer refusal = web_refusal(why);
-
-		http_answer(h, req, &refusal);
+		http_answer(h, req, web_refusal(why));
 	} else if (h->has_docs && now - h->docs_ms < HTTP_FRESH_MS) {
 		answer_all(h);
 	} else if (!h->wanted) {
 		h->wanted = true;
 		h->wanted_ms = now;
-		h->hooks.want(h->hooks.arg);
+		h->want(h->want_arg);
 	}
 }
 
@@ -400,14 +397,13 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
+	const struct pause_place at = { .now_ns = http_now_ms() * NS_PER_MS, .service = "" };
 	struct http *h = arg;
 
 	on_soon(fd, what, arg);
 	h->accepts = HTTP_ACCEPTS;
-	if (h->paused && h->tried) {
-		h->paused = false;
-		h->hooks.accepting(h->hooks.arg, http_now_ms(), 0);
-	}
+	if (h->tried)
+		accept_pauses_over(h->pauses, &h->paused, &at);
 	if (h->guard_cnt < GUARDS_MAX / 2 + HTTP_CLIENTS_MAX / 2) {
 		h->tried = true;
 		(void)evconnlistener_enable(h->listener);
@@ -418,14 +414,14 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
+	const int err = EVUTIL_SOCKET_ERROR();
+	const struct pause_place at = { .now_ns = http_now_ms() * NS_PER_MS, .service = "" };
 	struct http *h = http_of_thread;
-	int err = EVUTIL_SOCKET_ERROR();
 
 	(void)arg;
 	(void)evconnlistener_disable(listener);
-	h->paused = true;
 	h->tried = false;
-	h->hooks.accepting(h->hooks.arg, http_now_ms(), err);
+	accept_pauses_failed(h->pauses, &h->paused, &at, err);
 }
 
 static void
@@ -474,14 +470,17 @@ log_libevent(int severity, const char *msg)
 }
 
 int
-http_new(int fd, const struct config *cfg, const struct http_hooks *hooks, struct http **out)
+http_new(int fd, const struct config *cfg, struct accept_pauses *pauses, void (*want)(void *arg), void *arg,
+    struct http **out)
 {
 	const struct timeval every = { .tv_usec = HTTP_TICK_MS * 1000 };
 	struct http *h = calloc(1, sizeof(*h));
 
 	if (h == NULL)
 		return -ENOMEM;
-	h->hooks = *hooks;
+	h->want = want;
+	h->want_arg = arg;
+	h->pauses = pauses;
 	h->accepts = HTTP_ACCEPTS;
 	(void)pthread_mutex_init(&h->lock, NULL);
 	event_set_log_callback(log_libevent);
@@ -549,6 +548,7 @@ http_free(struct http *h)
 	if (h == NULL)
 		return;
 	http_stop(h);
+	accept_pauses_over(h->pauses, &h->paused, NULL);
 	if (h->evhttp != NULL)
 		evhttp_free(h->evhttp);
 	for (unsigned i = 0; i < h->guard_cnt; i++)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/config/config.h"
+#include "daemon/event/accept_pause.h"
 #include "daemon/metrics/web.h"
 
 #define HTTP_CLIENTS_MAX 32
@@ -25,16 +26,9 @@
 
 struct http;
 
-struct http_hooks {
-	void *arg;
-	/* In the thread of http: requests new documents. Not called again until they were delivered. */
-	void (*want)(void *arg);
-	/* In the same thread: accepting has failed with this error, and pauses until the next tick; 0: it goes on. */
-	void (*accepting)(void *arg, int64_t now_ms, int err);
-};
-
-/* Owns fd, a nonblocking listening socket, on success. Starts no thread yet. 0 or -errno. */
-int http_new(int fd, const struct config *, const struct http_hooks *, struct http **);
+/* Owns fd, a nonblocking listening socket, on success. Starts no thread yet. The thread calls want() to request new documents, and
+ * not again until they were delivered. 0 or -errno. */
+int http_new(int fd, const struct config *, struct accept_pauses *, void (*want)(void *arg), void *arg, struct http **);
 /* 0 or -errno. */
 int http_start(struct http *);
 /* Ends the thread, if there is one: want() is not called after it. */

@@ -29,7 +29,6 @@ struct metrics {
 	struct http *http;
 	struct mail wanted; /* from the thread of http */
 	bool draining;
-	struct accept_pause paused; /* the thread's */
 
 	/* While documents are being collected. */
 	struct documents *docs; /* NULL: not collecting */
@@ -169,19 +168,6 @@ want(void *arg)
 	mailbox_post(workers_mailbox(m->workers), &m->wanted);
 }
 
-/* The same. */
-static void
-accepting(void *arg, int64_t now_ms, int err)
-{
-	struct metrics *m = arg;
-	const struct pause_place at = { .now_ns = now_ms * NS_PER_MS, .service = "" };
-
-	if (err != 0)
-		accept_pauses_failed(workers_accept_pauses(m->workers), &m->paused, &at, err);
-	else
-		accept_pauses_over(workers_accept_pauses(m->workers), &m->paused, &at);
-}
-
 int
 metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
     const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
@@ -194,12 +180,10 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 		return 0;
 	m = calloc(1, sizeof(*m));
 	if (m != NULL) {
-		const struct http_hooks hooks = { .arg = m, .want = want, .accepting = accepting };
-
 		*m = (struct metrics){ .loop = loop, .workers = ws, .control = control, .confine = confine };
 		m->wanted.fn = on_wanted;
 		fd = listen_socket_copy(listen).fd;
-		rc = fd < 0 ? -errno : http_new(fd, cfg, &hooks, &m->http);
+		rc = fd < 0 ? -errno : http_new(fd, cfg, workers_accept_pauses(ws), want, m, &m->http);
 		if (rc != 0 && fd >= 0)
 			close(fd);
 	}
@@ -243,7 +227,6 @@ metrics_free(struct metrics *m)
 	struct http *http = m->http;
 	if (http != NULL)
 		http_stop(http);
-	accept_pauses_over(workers_accept_pauses(m->workers), &m->paused, NULL);
 	mailbox_run(workers_mailbox(m->workers));
 	loop_del_turn(m->loop, metrics_collect, m);
 	outbuf_fini(&m->out);

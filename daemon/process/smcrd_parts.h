@@ -34,7 +34,7 @@ struct daemon {
 	 * take requests only from a process that still has the rights with which it opened them. */
 	struct listen_socket listen[CONTROL_PORTS]; /* control_new takes them over */
 	struct listen_socket metrics_listen;
-	struct inherited early;                     /* workers_new takes the sockets over */
+	struct inherited early; /* workers_new takes the sockets over */
 	struct tcp_option option;
 	struct confine_state confine;
 	struct event_history news;

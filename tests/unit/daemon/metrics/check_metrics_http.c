@@ -20,8 +20,9 @@
 
 static struct http *http;
 static struct sockaddr_storage at;
-static atomic_int wants;               /* written by the thread, as are */
-static atomic_int paused_err, goes_on; /* what it told of accepting last, and how often that it goes on */
+static atomic_int wants; /* written by the thread */
+static struct event_history news;
+static struct accept_pauses pauses;
 static bool answers;
 static size_t big; /* so many bytes /metrics has, when it is not 0 */
 
@@ -43,21 +44,10 @@ want(void *arg)
 }
 
 static void
-accepting(void *arg, int64_t now_ms, int err)
-{
-	(void)arg;
-	ck_assert_int_gt(now_ms, 0);
-	paused_err = err;
-	if (err == 0)
-		goes_on++;
-}
-
-static void
 begin(const struct config_net *allow, unsigned allow_cnt)
 {
 	const struct config cfg = { .metrics = {
 		                        .allow = (struct config_net *)(uintptr_t)allow, .allow_cnt = allow_cnt } };
-	const struct http_hooks hooks = { .want = want, .accepting = accepting };
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(at);
 
@@ -66,9 +56,9 @@ begin(const struct config_net *allow, unsigned allow_cnt)
 	int fd = net_listen(&at, NET_ALONE, false, NULL);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-	wants = paused_err = goes_on = 0;
+	wants = 0;
 	answers = true;
-	ck_assert_int_eq(http_new(fd, &cfg, &hooks, &http), 0);
+	ck_assert_int_eq(http_new(fd, &cfg, &pauses, want, NULL, &http), 0);
 	ck_assert_int_eq(http_start(http), 0);
 }
 
@@ -77,12 +67,17 @@ teardown(void)
 {
 	http_free(http);
 	http = NULL;
+	ck_assert_uint_eq(pauses.paused, 0);
+	accept_pauses_fini(&pauses);
+	event_history_fini(&news);
 }
 
 static void
 setup(void)
 {
 	log_init(LOG_LVL_ERROR);
+	ck_assert_int_eq(event_history_init(&news), 0);
+	accept_pauses_init(&pauses, &news);
 	(void)signal(SIGPIPE, SIG_IGN); /* as smcrd.c does */
 }
 
@@ -420,13 +415,19 @@ START_TEST(what_could_not_be_collected)
 	ck_assert_int_eq(status_of(fd, 10000), 503);
 }
 
+/* The nr-th event of all. */
 static void
-wait_for(const atomic_int *what, int value)
+wait_for_event(uint64_t nr, enum event_kind kind, const char *reason)
 {
-	for (int ms = 0; *what != value; ms += 10) {
-		ck_assert_msg(ms < 20000, "%d", *what);
+	struct event_record r;
+
+	for (int ms = 0; event_history_last(&news) < nr; ms += 10) {
+		ck_assert_msg(ms < 20000, "no event");
 		usleep(10000);
 	}
+	ck_assert(event_history_next(&news, nr - 1, &r));
+	ck_assert_int_eq(r.event.kind, kind);
+	ck_assert_str_eq(r.event.reason, reason);
 }
 
 /* Clients wait in the backlog, and accepting is tried again; when somebody else was so long, nobody waits. */
@@ -439,7 +440,7 @@ START_LOOP_TEST(descriptors_that_run_out, 0, 2)
 	int fd = dial();
 	say(fd, "GET /metrics HTTP/1.0\r\n\r\n");
 	ck_assert_int_eq(status_of(fd, 10000), 200);
-	ck_assert_int_eq(goes_on, 0);
+	ck_assert_uint_eq(event_history_last(&news), 0);
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
 	none = old;
@@ -447,16 +448,15 @@ START_LOOP_TEST(descriptors_that_run_out, 0, 2)
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&at, sizeof(struct sockaddr_in)), 0);
 	say(fd, "GET /metrics HTTP/1.0\r\n\r\n");
-	wait_for(&paused_err, EMFILE);
+	wait_for_event(1, EVENT_ACCEPTING_PAUSED, strerror(EMFILE));
 	usleep(3 * HTTP_TICK_MS * 1000); /* for what must not happen */
-	ck_assert_int_eq(goes_on, 0);
+	ck_assert_uint_eq(event_history_last(&news), 1);
 	if (_i == 1)
 		close(fd);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
 	if (_i == 0)
 		ck_assert_int_eq(status_of(fd, 10000), 200);
-	wait_for(&goes_on, 1);
-	ck_assert_int_eq(paused_err, 0);
+	wait_for_event(2, EVENT_ACCEPTING_GOES_ON, "");
 	ck_assert_int_eq(get("GET /metrics HTTP/1.0\r\n\r\n"), 200);
-	ck_assert_int_eq(goes_on, 1);
+	ck_assert_uint_eq(event_history_last(&news), 2);
 }
