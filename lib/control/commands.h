@@ -11,33 +11,58 @@
 #define CONTROL_BULK_BYTES (32u << 20) /* default of smcrctl, each way */
 #define CONTROL_BULK_MAX (256u << 20)
 
-enum control_command {
-	CONTROL_STATUS,
-	CONTROL_SERVICE,
-	CONTROL_CONNECTIONS,
-	CONTROL_GROUPS,
-	CONTROL_LINKS,
-	CONTROL_RMBS,
-	CONTROL_DEVICES,
-	CONTROL_STATS,
-	CONTROL_TOP,
-	CONTROL_CHECK,
-	CONTROL_DOCTOR,
-	CONTROL_TRACE,
-	CONTROL_EVENTS,
-	CONTROL_CLOSE,
-	CONTROL_DISABLE,
-	CONTROL_ENABLE,
-	CONTROL_REBALANCE,
-	CONTROL_LINK_ADD,
-	CONTROL_LINK_DELETE,
-	CONTROL_RETRY,
-	CONTROL_LOG_LEVEL,
-	CONTROL_RELOAD,
-	CONTROL_DRAIN,
-	CONTROL_UNDRAIN,
-	CONTROL_COMMAND_CNT,
-};
+/* The commands in the order of smcrctl's help: X(constant, name, summary, other members of struct control_command_row). */
+/* clang-format off */
+#define CONTROL_COMMANDS(X) \
+	X(STATUS, "status", "version, connections, memory, services", .takes = CONTROL_F_WORKER) \
+	X(SERVICE, "service", "one service: settings, counters, peers", .args = "NAME", \
+		.takes = CONTROL_F_SERVICE | CONTROL_F_WORKER, .needs = CONTROL_F_SERVICE) \
+	X(CONNECTIONS, "connections", "all proxied connections: SMC-R or TCP, and the reason", \
+		.takes = CONTROL_F_SERVICE | CONTROL_F_MODE | CONTROL_F_GROUP | CONTROL_F_WORKER) \
+	X(GROUPS, "groups", "link groups", .takes = CONTROL_F_WORKER) \
+	X(LINKS, "links", "links of the groups", .takes = CONTROL_F_GROUP | CONTROL_F_WORKER) \
+	X(RMBS, "rmbs", "remote memory buffers", .takes = CONTROL_F_GROUP | CONTROL_F_WORKER) \
+	X(DEVICES, "devices", "RDMA devices", .takes = CONTROL_F_WORKER) \
+	X(STATS, "stats", "all counters, most frequent reasons for TCP", .takes = CONTROL_F_WORKER) \
+	X(TOP, "top", "services and connections by data rate, refreshed", \
+		.takes = CONTROL_F_SERVICE | CONTROL_F_WORKER, .kind = CONTROL_LOCAL) \
+	X(CHECK, "check", "test whether SMC-R is possible to a peer, and if not, why", .args = "HOST:PORT", \
+		.takes = CONTROL_F_PEER | CONTROL_F_TIMEOUT_MS | CONTROL_F_WORKER | CONTROL_F_BULK_BYTES, \
+		.needs = CONTROL_F_PEER, .kind = CONTROL_TRIES) \
+	X(DOCTOR, "doctor", "check every ingress, limits and devices; give advice", .takes = CONTROL_F_TIMEOUT_MS, \
+		.once = true, .kind = CONTROL_LOCAL) \
+	X(TRACE, "trace", "trace CLC, LLC and CDC messages", \
+		.takes = CONTROL_F_GROUP | CONTROL_F_TOKEN | CONTROL_F_KINDS | CONTROL_F_WORKER, .once = true, \
+		.kind = CONTROL_TRIES) \
+	X(EVENTS, "events", "recent outages and recoveries; -f: follow new ones", \
+		.takes = CONTROL_F_SERVICE | CONTROL_F_GROUP | CONTROL_F_KIND | CONTROL_F_FOLLOW, .once = true) \
+	X(CLOSE, "close", "reset connections", .args = "[ID]", \
+		.takes = CONTROL_F_ID | CONTROL_F_SERVICE | CONTROL_F_PEER, \
+		.needs_any = CONTROL_F_ID | CONTROL_F_SERVICE | CONTROL_F_PEER, .may_name = CONTROL_F_ID, \
+		.once = true, .kind = CONTROL_ORDERS) \
+	X(DISABLE, "disable", "refuse new connections of a service", .args = "SERVICE", .takes = CONTROL_F_SERVICE, \
+		.needs = CONTROL_F_SERVICE, .once = true, .kind = CONTROL_ORDERS) \
+	X(ENABLE, "enable", "accept them again", .args = "SERVICE", .takes = CONTROL_F_SERVICE, \
+		.needs = CONTROL_F_SERVICE, .once = true, .kind = CONTROL_ORDERS) \
+	X(REBALANCE, "rebalance", "spread connections evenly over the links", .args = "[GROUP]", \
+		.takes = CONTROL_F_GROUP | CONTROL_F_WORKER, .may_name = CONTROL_F_GROUP, .once = true, \
+		.kind = CONTROL_ORDERS) \
+	X(LINK_ADD, "link-add", "request another link of a group now", .args = "GROUP", .takes = CONTROL_F_GROUP, \
+		.needs = CONTROL_F_GROUP, .once = true, .kind = CONTROL_ORDERS) \
+	X(LINK_DELETE, "link-delete", "remove a link from its group", .args = "GROUP LINK", \
+		.takes = CONTROL_F_GROUP | CONTROL_F_LINK, .needs = CONTROL_F_GROUP | CONTROL_F_LINK, .once = true, \
+		.kind = CONTROL_ORDERS) \
+	X(RETRY, "retry", "retry now after failures: held-off peers, links, devices", .args = "[PEER]", \
+		.takes = CONTROL_F_PEER, .may_name = CONTROL_F_PEER, .once = true, .kind = CONTROL_ORDERS) \
+	X(LOG_LEVEL, "log_level", "show the log level, or set it until smcrd ends", .args = "[LEVEL]", \
+		.takes = CONTROL_F_LEVEL, .may_name = CONTROL_F_LEVEL, .once = true, .orders_with = CONTROL_F_LEVEL) \
+	X(RELOAD, "reload", "read the configuration again", .once = true, .kind = CONTROL_ORDERS) \
+	X(DRAIN, "drain", "accept no new connections, exit after the last one", .kind = CONTROL_ORDERS) \
+	X(UNDRAIN, "undrain", "undo a drain", .once = true, .kind = CONTROL_ORDERS)
+/* clang-format on */
+
+#define CONTROL_COMMAND(constant, ...) CONTROL_##constant,
+enum control_command { CONTROL_COMMANDS(CONTROL_COMMAND) CONTROL_COMMAND_CNT };
 
 /* Fields of a request besides "command" and "version". */
 enum {
