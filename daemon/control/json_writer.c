@@ -2,7 +2,7 @@
 #include "daemon/control/json_writer.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,28 +111,16 @@ jw_string(struct json_writer *w, const char *key, const char *val)
 }
 
 void
-jw_raw(struct json_writer *w, const char *key, const char *word)
+jw_format(struct json_writer *w, const char *key, const char *fmt, ...)
 {
+	char word[24];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(word, sizeof(word), fmt, ap);
+	va_end(ap);
 	begin_value(w, key);
 	put_str(w, word);
-}
-
-void
-jw_uint(struct json_writer *w, const char *key, uint64_t val)
-{
-	char num[24];
-
-	snprintf(num, sizeof(num), "%" PRIu64, val);
-	jw_raw(w, key, num);
-}
-
-void
-jw_int(struct json_writer *w, const char *key, int64_t val)
-{
-	char num[24];
-
-	snprintf(num, sizeof(num), "%" PRId64, val);
-	jw_raw(w, key, num);
 }
 
 void

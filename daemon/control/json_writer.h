@@ -3,8 +3,8 @@
  * linked beside it, has json_object() and the like.) */
 #pragma once
 
+#include <inttypes.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "daemon/control/outbuf.h"
 
@@ -33,12 +33,12 @@ void jw_close(struct json_writer *, char kind);
 
 /* NULL is written as ""; bytes that are no UTF-8 become U+FFFD. */
 void jw_string(struct json_writer *, const char *key, const char *val);
-void jw_uint(struct json_writer *, const char *key, uint64_t val);
-void jw_int(struct json_writer *, const char *key, int64_t val);
-/* A value that is written as it is. */
-void jw_raw(struct json_writer *, const char *key, const char *word);
-#define jw_bool(w, key, val) jw_raw(w, key, (val) ? "true" : "false")
-#define jw_null(w, key) jw_raw(w, key, "null")
+/* A value of up to 23 characters that is written as it is. */
+void jw_format(struct json_writer *, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+#define jw_uint(w, key, val) jw_format(w, key, "%" PRIu64, (uint64_t)(val))
+#define jw_int(w, key, val) jw_format(w, key, "%" PRId64, (int64_t)(val))
+#define jw_bool(w, key, val) jw_format(w, key, (val) ? "true" : "false")
+#define jw_null(w, key) jw_format(w, key, "null")
 
 /* Ends the text with a newline; all levels are closed by now. */
 void jw_end(struct json_writer *);
