@@ -21,10 +21,9 @@ static void
 look_up_in_worker(struct worker *w, void *arg)
 {
 	struct lookup *q = arg;
-	struct outage_info outage;
 	struct service_info info;
 
-	q->service = q->service || worker_service_find(w, q->req->service, &info, &outage);
+	q->service = q->service || worker_service_find(w, q->req->service, &info, NULL);
 	q->group = q->group || smcr_has_group(worker_engine(w), q->req->group);
 	q->conn = q->conn || smcr_has_conn(worker_engine(w), q->req->token);
 }

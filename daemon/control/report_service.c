@@ -73,14 +73,6 @@ add_sum(struct report *r)
 	report_members(r, &r->one);
 }
 
-static bool
-find_service(const struct report *r, struct service_info *one)
-{
-	struct outage_info outage;
-
-	return worker_service_find(r->worker, r->req.service, one, &outage);
-}
-
 /* Each of `to`. */
 static enum report_step
 step_target(struct report *r)
@@ -88,7 +80,7 @@ step_target(struct report *r)
 	struct service_info one;
 	struct report_target row;
 
-	if (!find_service(r, &one) || r->pos >= one.cfg->to_cnt)
+	if (!worker_service_find(r->worker, r->req.service, &one, NULL) || r->pos >= one.cfg->to_cnt)
 		return REPORT_OVER;
 	config_target_str(&one.cfg->to[r->pos], row.target);
 	targets_name_error(one.targets, r->pos++, row.name_error);
@@ -103,8 +95,8 @@ step_address(struct report *r)
 	struct service_info one;
 	struct report_address row;
 
-	if (!find_service(r, &one) || !targets_address(one.targets, r->pos++, &row.e) ||
-	    row.e.target >= one.cfg->to_cnt)
+	if (!worker_service_find(r->worker, r->req.service, &one, NULL) ||
+	    !targets_address(one.targets, r->pos++, &row.e) || row.e.target >= one.cfg->to_cnt)
 		return REPORT_OVER;
 	config_target_str(&one.cfg->to[row.e.target], row.target);
 	report_item(r, REPORT_ADDRESS, &row);
@@ -120,7 +112,7 @@ step_setting(struct report *r)
 	char *text = NULL;
 	size_t len;
 
-	if (k->name == NULL || !find_service(r, &one))
+	if (k->name == NULL || !worker_service_find(r->worker, r->req.service, &one, NULL))
 		return REPORT_OVER;
 	r->pos++;
 	if ((k->where & config_service_place(one.cfg->kind)) == 0 || !config_key_fits(k, one.cfg->listen.ss_family))
@@ -145,7 +137,7 @@ end_list(struct report *r)
 	struct service_info one;
 
 	/* With `freebind` a service may listen where no interface is yet. */
-	r->one.listens_here = find_service(r, &one) &&
+	r->one.listens_here = worker_service_find(r->worker, r->req.service, &one, NULL) &&
 	    (!one.cfg->freebind || one.cfg->listen.ss_family == AF_UNIX ||
 	        devices_have_addr(worker_devices(r->worker), &one.cfg->listen));
 	report_list_end(r, &r->one);

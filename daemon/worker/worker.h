@@ -73,7 +73,7 @@ struct session_pool *worker_sessions(struct worker *);
 /* Walks as in smcr.h: *pos starts at 0. */
 bool worker_session_next(const struct worker *, uint32_t *pos, struct session_info *);
 bool worker_service_next(const struct worker *, uint32_t *pos, struct service_info *);
-/* The service of this name, and whether its far end serves; false: not found. */
+/* The service of this name, and whether its far end serves (NULL: not asked); false: not found. */
 bool worker_service_find(const struct worker *, const char *name, struct service_info *, struct outage_info *);
 void worker_stats(const struct worker *, struct worker_stats *);
 

@@ -76,7 +76,8 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 	if (svc == NULL)
 		return false;
 	fill_info(svc, info);
-	outage_look(svc, outage);
+	if (outage != NULL)
+		outage_look(svc, outage);
 	return true;
 }
 

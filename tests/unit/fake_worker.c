@@ -323,7 +323,9 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 	for (uint32_t pos = 0; worker_service_next(w, &pos, info);) {
 		if (strcmp(info->cfg->name, name) != 0)
 			continue;
-		*outage = w->full && info->cfg->kind == CONFIG_INGRESS ? down : (struct outage_info){ .text = "" };
+		if (outage != NULL)
+			*outage = w->full && info->cfg->kind == CONFIG_INGRESS ? down
+			                                                       : (struct outage_info){ .text = "" };
 		return true;
 	}
 	return false;
