@@ -148,13 +148,6 @@ log_order(const struct control_client *c)
 	    (int)c->pid, what);
 }
 
-/* An order to a worker, and its result: negative errno, or a count. */
-struct order {
-	const struct control_request *req;
-	int rc;
-	struct worker_retried retried;
-};
-
 /* The answer to an errno of an order; rc 0: to any other than those before. */
 static const struct {
 	enum control_command command;
@@ -189,76 +182,76 @@ refused(struct control_client *c, int rc)
 	return rc < 0;
 }
 
+/* An order to workers, and its result: negative errno, or a count. */
+struct order {
+	const struct control_request *req;
+	int rc;
+	struct worker_retried retried;
+};
+
 static void
-set_disabled_worker(struct worker *w, void *arg)
+order_worker(struct worker *w, void *arg)
 {
 	struct order *o = arg;
-	int rc = worker_set_disabled(w, o->req->service, o->req->command == CONTROL_DISABLE);
+	const struct control_request *req = o->req;
+	int rc;
 
-	o->rc = rc != 0 ? rc : o->rc;
+	if (req->command == CONTROL_REBALANCE)
+		rc = smcr_rebalance(worker_engine(w), req->group);
+	else if (req->command == CONTROL_LINK_ADD)
+		rc = smcr_link_add(worker_engine(w), req->group);
+	else if (req->command == CONTROL_LINK_DELETE)
+		rc = smcr_link_delete(worker_engine(w), req->group, (uint8_t)req->link);
+	else
+		rc = worker_set_disabled(w, req->service, req->command == CONTROL_DISABLE);
+	o->rc = rc < 0 ? rc : o->rc + rc;
 }
 
-static void
-set_disabled(struct control_client *c)
-{
-	struct order o = { .req = &c->req };
-
-	workers_call_all(c->ctl->workers, set_disabled_worker, &o);
-	/* The sockets that a successor has got would be shut under it, or would not be all. */
-	if (o.rc != -ENOENT) {
-		control_stop_handover(c->ctl);
-		c->ctl->hooks.listening(c->ctl->hooks.arg);
-	}
-	if (!refused(c, o.rc))
-		report_answer(&c->out, c->req.command,
-		    &(struct report_disable){ c->req.service, c->req.command == CONTROL_DISABLE });
-}
-
-static void
-rebalance_worker(struct worker *w, void *arg)
-{
-	struct order *o = arg;
-	int moving = smcr_rebalance(worker_engine(w), o->req->group);
-
-	o->rc = moving < 0 ? moving : o->rc + moving;
-}
-
-static void
-rebalance(struct control_client *c)
+/* Of all workers that the request is about; only one of them has a group. */
+static int
+order_workers(const struct control_client *c)
 {
 	struct order o = { .req = &c->req };
 	struct workers *ws = c->ctl->workers;
 	bool asked = false;
 
-	for (unsigned i = 0; i < workers_cnt(ws) && o.rc >= 0; i++) {
+	for (unsigned i = 0; i < workers_cnt(ws); i++) {
 		if (!client_wants_worker(&c->req, ws, i))
 			continue;
-		workers_call(ws, i, rebalance_worker, &o);
+		workers_call(ws, i, order_worker, &o);
 		asked = true;
 	}
-	/* Not asked: the group would be another worker's. */
-	if (!refused(c, asked ? o.rc : -ENOENT))
-		report_answer(&c->out, CONTROL_REBALANCE, &(uint64_t){ (uint64_t)o.rc });
+	return asked ? o.rc : -ENOENT; /* not asked: the group would be another worker's */
 }
 
 static void
-link_worker(struct worker *w, void *arg)
+set_disabled(struct control_client *c)
 {
-	struct order *o = arg;
+	const int rc = order_workers(c);
 
-	o->rc = o->req->command == CONTROL_LINK_ADD
-	    ? smcr_link_add(worker_engine(w), o->req->group)
-	    : smcr_link_delete(worker_engine(w), o->req->group, (uint8_t)o->req->link);
+	/* The sockets that a successor has got would be shut under it, or would not be all. */
+	if (rc != -ENOENT) {
+		control_stop_handover(c->ctl);
+		c->ctl->hooks.listening(c->ctl->hooks.arg);
+	}
+	if (!refused(c, rc))
+		report_answer(&c->out, c->req.command,
+		    &(struct report_disable){ c->req.service, c->req.command == CONTROL_DISABLE });
+}
+
+static void
+rebalance(struct control_client *c)
+{
+	const int rc = order_workers(c);
+
+	if (!refused(c, rc))
+		report_answer(&c->out, CONTROL_REBALANCE, &(uint64_t){ (uint64_t)rc });
 }
 
 static void
 order_link(struct control_client *c)
 {
-	struct order o = { .req = &c->req };
-	struct workers *ws = c->ctl->workers;
-
-	workers_call(ws, workers_of_group(ws, c->req.group), link_worker, &o);
-	if (!refused(c, o.rc))
+	if (!refused(c, order_workers(c)))
 		report_answer(&c->out, c->req.command, &c->req);
 }
 
