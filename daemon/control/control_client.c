@@ -76,8 +76,7 @@ take_line(struct control_client *c, size_t len, size_t skip, int64_t now_ns)
 
 	c->ctl->stats.requests++;
 	c->active_ns = now_ns;
-	if (handover_is_request(c->in, len)) {
-		handover_start(c, c->in, len);
+	if (handover_start(c, c->in, len)) {
 		c->in_len = 0; /* it sends nothing before our answer */
 		return;
 	}

@@ -32,12 +32,6 @@ struct handover {
 	struct handover_rx rx;
 };
 
-bool
-handover_is_request(const char *line, size_t len)
-{
-	return len >= REQUEST_LEN && memcmp(line, HANDOVER_REQUEST, REQUEST_LEN) == 0;
-}
-
 /* The last message to the client. */
 static void
 send_last(struct control_client *c, const struct handover_msg *m)
@@ -91,14 +85,15 @@ free_handover(struct handover *h)
 	free(h);
 }
 
-void
+bool
 handover_start(struct control_client *c, const char *line, size_t len)
 {
+	if (len < REQUEST_LEN || memcmp(line, HANDOVER_REQUEST, REQUEST_LEN) != 0)
+		return false;
 	const char *why = may_start(c, line, len);
-
 	if (why != NULL) {
 		control_handover_refuse(c, why);
-		return;
+		return true;
 	}
 	struct handover *h = calloc(1, sizeof(*h));
 	int rc = -ENOMEM;
@@ -118,12 +113,13 @@ handover_start(struct control_client *c, const char *line, size_t len)
 	if (rc != 0) {
 		free_handover(h);
 		control_handover_refuse(c, strerror(-rc));
-		return;
+		return true;
 	}
 	c->handover = h;
 	c->ctl->successor = c;
 	c->state = CLIENT_TAKING;
 	log_msg(LOG_LVL_NOTICE, "a process takes over: pid=%u sockets=%u", (unsigned)h->pid, h->socks.cnt);
+	return true;
 }
 
 static int

@@ -152,10 +152,8 @@ void client_write_message(
 /* Sends bytes of its buffer. True when some were sent. */
 bool client_send(struct control_client *, int64_t now_ns);
 
-/* control_handover.c: true when the line is a successor's request. */
-bool handover_is_request(const char *line, size_t len);
-/* Begins the hand-over, or refuses it with a reason. */
-void handover_start(struct control_client *, const char *line, size_t len);
+/* control_handover.c: begins the hand-over, or refuses it with a reason. False: the line is no successor's request. */
+bool handover_start(struct control_client *, const char *line, size_t len);
 /* The client may be dead after it. */
 enum client_step handover_step(struct control_client *, int64_t now_ns);
 /* The time of its next step; INT64_MAX for never. */
