@@ -19,14 +19,12 @@
 static void
 refuse_client(struct control *ctl, int fd)
 {
-	struct outbuf out;
+	char bytes[512];
+	struct outbuf out = { .p = bytes, .cap = sizeof(bytes) };
 
 	ctl->stats.clients_refused++;
-	if (outbuf_init(&out, 512) == 0) {
-		report_error(&out, "", report_wall_ms(), "busy", "too many control clients");
-		(void)!send(fd, outbuf_data(&out), out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-		outbuf_fini(&out);
-	}
+	report_error(&out, "", report_wall_ms(), "busy", "too many control clients");
+	(void)!send(fd, outbuf_data(&out), out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(fd);
 }
 
@@ -125,11 +123,8 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
 	int rc = control_start_ports(ctl, cfg, hooks->listen, err);
-	if (rc == 0) {
-		rc = loop_add_turn(loop, control_turn, ctl);
-		if (rc != 0)
-			fprintf(err, "control socket %s: no turn of the loop left\n", cfg->control_path);
-	}
+	if (rc == 0 && (rc = loop_add_turn(loop, control_turn, ctl)) != 0)
+		fprintf(err, "control socket %s: no turn of the loop left\n", cfg->control_path);
 	if (rc != 0) {
 		control_stop_ports(ctl);
 		free(ctl);

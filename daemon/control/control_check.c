@@ -24,27 +24,20 @@ answer_check(struct control_client *c, const struct control_check *k)
 	for (unsigned i = 0; i < CHECK_STEP_CNT; i++) {
 		const enum check_step_result result = k->result.steps[i].result;
 
-		steps[i] = (struct report_check_step){ .step = step_words[i],
-			.result = step_result_words[result],
-			.text = result == CHECK_STEP_FAILED ? k->result.text : k->result.steps[i].text,
-			.took_ns = k->result.steps[i].took_ns };
+		steps[i] = (struct report_check_step){ step_words[i], step_result_words[result],
+			result == CHECK_STEP_FAILED ? k->result.text : k->result.steps[i].text,
+			k->result.steps[i].took_ns };
 	}
 	for (unsigned i = 0; i < 2 * CHECK_PATH_CNT; i++) {
 		const struct check_bulk *b = &k->result.bulk[i / 2];
 
 		if (b->bytes > 0)
-			bulk[cnt++] = (struct report_check_bulk){ .path = paths[i / 2],
-				.direction = i % 2 == 0 ? "out" : "back",
-				.bytes = b->bytes,
-				.took_ns = i % 2 == 0 ? b->out_ns : b->back_ns };
+			bulk[cnt++] = i % 2 == 0
+			    ? (struct report_check_bulk){ paths[i / 2], "out", b->bytes, b->out_ns }
+			    : (struct report_check_bulk){ paths[i / 2], "back", b->bytes, b->back_ns };
 	}
-	const struct report_check row = {
-		.peer = k->peer,
-		.finding = finding_words[k->result.finding],
-		.res = k->result,
-		.steps = { steps, CHECK_STEP_CNT },
-		.bulk = { bulk, cnt },
-	};
+	const struct report_check row = { k->peer, finding_words[k->result.finding], k->result,
+		{ steps, CHECK_STEP_CNT }, { bulk, cnt } };
 	report_begin(&jw, &c->out, CONTROL_CHECK, report_wall_ms());
 	field_write(&jw, report_data[CONTROL_CHECK], &row);
 	if (k->result.group.id != 0)
@@ -65,7 +58,6 @@ static void
 on_check_over(struct mail *mail)
 {
 	struct control_check *k = CONTAINER_OF(mail, struct control_check, mail);
-
 	char key[ADDR_STR_MAX];
 
 	if (k->client != NULL)

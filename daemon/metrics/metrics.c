@@ -37,19 +37,11 @@ struct metrics {
 	struct outbuf out; /* of status */
 };
 
-static const char what[] = "metrics";
-
 int
 metrics_listen(const struct config *cfg, struct listen_socket_list *passed, struct listen_socket *out, FILE *err)
 {
-	const struct listen_socket_file file = {
-		.what = "metrics socket",
-		.path = addr_path(&cfg->metrics.listen),
-		.mode = cfg->metrics.mode,
-		.owner = (uid_t)-1,
-		.group = (gid_t)-1,
-		.waits = true,
-	};
+	const struct listen_socket_file file = { "metrics socket", addr_path(&cfg->metrics.listen), cfg->metrics.mode,
+		(uid_t)-1, (gid_t)-1, .waits = true };
 	char text[ADDR_STR_MAX];
 
 	*out = LISTEN_SOCKET_NONE;
@@ -70,7 +62,7 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 	}
 	int fd = net_listen(&cfg->metrics.listen, NET_ALONE, false, NULL);
 	if (fd < 0) {
-		fprintf(err, "%s: cannot listen on %s: %s\n", what,
+		fprintf(err, "metrics: cannot listen on %s: %s\n",
 		    addr_format_port(&cfg->metrics.listen, text, sizeof(text)), strerror(-fd));
 		return fd;
 	}
@@ -172,17 +164,16 @@ int
 metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
     const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
 {
-	struct metrics *m;
-	int rc = -ENOMEM, fd;
+	int rc = -ENOMEM;
 
 	*out = NULL;
 	if (listen->fd < 0)
 		return 0;
-	m = calloc(1, sizeof(*m));
+	struct metrics *m = calloc(1, sizeof(*m));
 	if (m != NULL) {
-		*m = (struct metrics){ .loop = loop, .workers = ws, .control = control, .confine = confine };
-		m->wanted.fn = on_wanted;
-		fd = listen_socket_copy(listen).fd;
+		const int fd = listen_socket_copy(listen).fd;
+
+		*m = (struct metrics){ loop, ws, control, confine, .wanted.fn = on_wanted };
 		rc = fd < 0 ? -errno : http_new(fd, cfg, workers_accept_pauses(ws), want, m, &m->http);
 		if (rc != 0 && fd >= 0)
 			close(fd);
@@ -190,7 +181,7 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	if (rc == 0)
 		rc = loop_add_turn(loop, metrics_collect, m);
 	if (rc != 0) {
-		fprintf(err, "%s: %s\n", what, strerror(-rc));
+		fprintf(err, "metrics: %s\n", strerror(-rc));
 		metrics_free(m);
 		return rc;
 	}
@@ -224,13 +215,12 @@ metrics_free(struct metrics *m)
 	if (m == NULL)
 		return;
 	/* Mails that the thread posted before its end are run below, before the memory is freed. */
-	struct http *http = m->http;
-	if (http != NULL)
-		http_stop(http);
+	if (m->http != NULL)
+		http_stop(m->http);
 	mailbox_run(workers_mailbox(m->workers));
 	loop_del_turn(m->loop, metrics_collect, m);
 	outbuf_fini(&m->out);
 	documents_free(m->docs);
-	http_free(http);
+	http_free(m->http);
 	free(m);
 }
