@@ -22,9 +22,8 @@ inherited_place(const struct inherited *e, unsigned worker, unsigned i)
 	return &e->socks[(size_t)worker * e->cnt + i];
 }
 
-/* Takes the sockets of one address, which were passed or made before. With fewer sockets than workers (a socket of systemd, or a UNIX
- * socket, is a single one) the other workers get copies. With more (the daemon before had more workers) none is closed, as each has
- * connections in its backlog. */
+/* Takes the sockets of one address. If workers are more (one of systemd, one UNIX socket), the others get copies.
+ * If sockets are more (the daemon before had more workers), none is closed: each has connections in its backlog. */
 static int
 inherited_add_group(struct inherited *e, const struct listen_socket *group, unsigned cnt)
 {
@@ -130,7 +129,7 @@ take_systemds(struct listen_socket_list *passed, FILE *err)
 		else if (getsockname(sock.fd, (struct sockaddr *)&ss, &len) == 0)
 			inherited_own_file(&sock, addr_path(&ss));
 		/* Of a service that was disabled when its process ended: it is opened again. */
-		if (!sock.unit && !net_is_on(sock.fd, SOL_SOCKET, SO_ACCEPTCONN))
+		if (!sock.unit && !net_option(sock.fd, SOL_SOCKET, SO_ACCEPTCONN))
 			listen_socket_close(&sock);
 		else if (rc == 0)
 			rc = listen_socket_list_add(passed, &sock);

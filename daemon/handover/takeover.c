@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "daemon/control/handover_msg.h"
 #include "daemon/handover/inherited.h"
+#include "daemon/net/net.h"
 
 #define WAIT_S 15 /* for each message: a busy daemon answers late */
 
@@ -97,23 +98,16 @@ hear(struct takeover *t, enum handover_type want, struct handover_msg *m, int *f
 	return takeover_fail(err, 1, "the running daemon's message is out of order");
 }
 
-static int
-int_option(int fd, int option)
-{
-	int v = -1;
-	socklen_t len = sizeof(v);
-
-	return getsockopt(fd, SOL_SOCKET, option, &v, &len) == 0 ? v : -1;
-}
-
 /* True when the socket is as the message describes it. */
 static bool
 is_listener(int fd, const struct handover_msg *m, const struct sockaddr_storage *addr)
 {
-	const int domain = int_option(fd, SO_DOMAIN), protocol = int_option(fd, SO_PROTOCOL);
-	const bool tcp = (domain == AF_INET || domain == AF_INET6) && protocol == IPPROTO_TCP;
+	const int domain = net_option(fd, SOL_SOCKET, SO_DOMAIN);
+	const bool inet = domain == AF_INET || domain == AF_INET6;
+	const bool tcp = inet && net_option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
 
-	if (int_option(fd, SO_TYPE) != SOCK_STREAM || int_option(fd, SO_ACCEPTCONN) != 1 || addr->ss_family != domain)
+	if (net_option(fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM || !net_option(fd, SOL_SOCKET, SO_ACCEPTCONN) ||
+	    addr->ss_family != domain)
 		return false;
 	if (m->text[0] != '\0' && strcmp(addr_path(addr), m->text) != 0)
 		return false;

@@ -244,11 +244,9 @@ bool
 listen_socket_listens_at(const struct listen_socket *l, const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss), type_len = sizeof(int);
-	int type = 0;
+	socklen_t len = sizeof(ss);
 
-	(void)getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &type_len);
-	return type == SOCK_STREAM && net_is_on(l->fd, SOL_SOCKET, SO_ACCEPTCONN) &&
+	return net_option(l->fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM && net_option(l->fd, SOL_SOCKET, SO_ACCEPTCONN) &&
 	    getsockname(l->fd, (struct sockaddr *)&ss, &len) == 0 && addr_same_place(&ss, addr);
 }
 

@@ -28,11 +28,7 @@ net_addr_set(union net_addr *a, const struct sockaddr_storage *ss)
 	} else if (ss->ss_family == AF_UNIX) {
 		const char *path = addr_path(ss);
 
-		a->un = (struct net_unix){
-			.family = AF_UNIX,
-			.uid = (uid_t)-1,
-			.path = path[0] != '\0' ? path : NULL,
-		};
+		a->un = (struct net_unix){ .family = AF_UNIX, .uid = (uid_t)-1, .path = path[0] != '\0' ? path : NULL };
 	}
 }
 
@@ -102,13 +98,13 @@ net_set_int(int fd, int level, int name, int value)
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-bool
-net_is_on(int fd, int level, int name)
+int
+net_option(int fd, int level, int name)
 {
-	int on = 0;
-	socklen_t len = sizeof(on);
+	int value = 0;
+	socklen_t len = sizeof(value);
 
-	return getsockopt(fd, level, name, &on, &len) == 0 && on != 0;
+	return getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
 }
 
 void
@@ -123,8 +119,7 @@ net_share_of(unsigned nr, unsigned cnt)
 	return cnt == 1 ? NET_ALONE : nr == 0 ? NET_FIRST : NET_BESIDE;
 }
 
-/* Sharing is enabled after bind(), so a port that another process shares is refused. Otherwise each would get a part
- * of the connections. */
+/* Sharing is enabled after bind(): a port that another process shares is refused, as it would get connections. */
 static int
 bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
 {

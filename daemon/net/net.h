@@ -51,9 +51,9 @@ enum net_share net_share_of(unsigned nr, unsigned cnt);
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 as well, whatever the system's default. With
  * freebind this host need not have the address yet. SYN/ACKs have SMC-R's option unless it is NULL. */
 int net_listen(const struct sockaddr_storage *, enum net_share, bool freebind, const struct tcp_option *);
-/* A socket option that is a flag: SO_ACCEPTCONN, false before listen() and after a shutdown; SO_REUSEPORT;
- * TCP_SAVE_SYN, set when this or another process enabled SMC-R's option. */
-bool net_is_on(int fd, int level, int name);
+/* A socket option that is a number or flag; 0 on failure. SO_ACCEPTCONN is 0 before listen() and after a shutdown;
+ * TCP_SAVE_SYN is set when this or another process enabled SMC-R's option. */
+int net_option(int fd, int level, int name);
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
 /* Starts connecting without blocking: the descriptor or -errno. Once it is writable, net_error() returns the result.

@@ -112,7 +112,7 @@ deal_port(const struct service *svc, const struct listen_socket *sock)
 	const struct worker_place *place = &svc->pool->place;
 
 	if (place->cnt > 1 && place->nr == 0 && !sock->lent && !sock->shared &&
-	    net_is_on(sock->fd, SOL_SOCKET, SO_REUSEPORT) && svc->settings->cfg.kind == CONFIG_EGRESS)
+	    net_option(sock->fd, SOL_SOCKET, SO_REUSEPORT) && svc->settings->cfg.kind == CONFIG_EGRESS)
 		(void)worker_ports_deal(sock->fd, place->cnt);
 }
 
@@ -122,7 +122,7 @@ static int
 listen_again(struct service *svc, const struct listen_socket *sock)
 {
 	for (; sock != NULL; sock = sock->next) {
-		if (sock->lent || net_is_on(sock->fd, SOL_SOCKET, SO_ACCEPTCONN))
+		if (sock->lent || net_option(sock->fd, SOL_SOCKET, SO_ACCEPTCONN))
 			continue;
 		if (svc->pool->option != NULL && peer_mode_wants_option(svc->settings->cfg.peer))
 			tcp_option_mark_listener(svc->pool->option, sock->fd);
@@ -145,7 +145,7 @@ listener_start(struct service *svc, const struct listen_socket *sock)
 		return err;
 	svc->listener.mode = LISTENER_OPEN;
 	svc->listener.sock = *sock;
-	svc->listener.shared = place->cnt > 1 && (sock->shared || !net_is_on(sock->fd, SOL_SOCKET, SO_REUSEPORT));
+	svc->listener.shared = place->cnt > 1 && (sock->shared || !net_option(sock->fd, SOL_SOCKET, SO_REUSEPORT));
 	deal_port(svc, sock);
 	if (sock->unit && place->nr == 0 && svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
 		log_msg(LOG_LVL_WARNING, "when_down has no effect on a socket of a socket unit: service=%s",

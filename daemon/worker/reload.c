@@ -194,7 +194,7 @@ keep_option(const struct services_plan *p, const struct step *st)
 	if (!st->moves || !peer_mode_wants_option(st->cfg->peer) || st->cfg->listen.ss_family == AF_UNIX)
 		return;
 	for (const struct listen_socket *l = &st->sock; l != NULL; l = l->next)
-		if (l->lent && option != NULL && net_is_on(l->fd, IPPROTO_TCP, TCP_SAVE_SYN))
+		if (l->lent && option != NULL && net_option(l->fd, IPPROTO_TCP, TCP_SAVE_SYN))
 			tcp_option_mark(option, l->fd);
 }
 
