@@ -18,8 +18,7 @@ struct devices_gate {
 };
 
 /* Reads the interfaces, opens the devices and adds them to env->eng: 0, or -errno with everything undone and the
- * reason in err. A missing address or card is a warning and waited for. cfg has to stay until devices_reload or
- * devices_free. */
+ * reason in err. A missing address or card is a warning and waited for. cfg stays until devices_reload or _free. */
 int devices_new(struct env *, const struct config *cfg, const struct devices_gate *, FILE *err, struct devices **out);
 /* In each turn, before smcr_poll: follows changes of interfaces, cards and devices. */
 void devices_follow(struct devices *);

@@ -1,5 +1,4 @@
-/* The interfaces of this host, their addresses and networks: a table filled from netlink messages. No I/O: see
- * netwatch.c. */
+/* The interfaces of this host, their addresses and networks: a table filled from netlink messages, without I/O. */
 #pragma once
 
 #include <linux/netlink.h>
@@ -35,8 +34,7 @@ struct netifs {
 
 void netifs_fini(struct netifs *);
 
-/* Applies a complete message; ignores all but links and addresses. 1 when the table has changed, 0 when not,
- * -ENOMEM. */
+/* Applies a complete message; ignores all but links and addresses. 1: the table has changed; 0: not; -ENOMEM. */
 int netifs_apply(struct netifs *, const struct nlmsghdr *);
 
 /* NULL: not found, or no table. */

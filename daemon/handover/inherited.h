@@ -16,8 +16,7 @@ struct inherited {
 	struct listen_socket *socks; /* those of worker 0, which own the files, then those of worker 1 */
 };
 
-/* Takes the sockets out of passed, after systemd's were appended to it. 0, or -errno with the reason in err; inherited_fini is needed
- * either way. */
+/* Appends systemd's sockets to passed and takes all. 0, or -errno and the reason in err; inherited_fini follows. */
 int inherited_open(struct inherited *, const struct config *, unsigned workers, const struct tcp_option *,
     struct listen_socket_list *passed, FILE *err);
 /* The file at this path becomes that of the socket, if it is one of a socket. */

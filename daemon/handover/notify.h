@@ -1,10 +1,7 @@
-/*
- * Notifications to systemd (sd_notify(3)): ready, reloading, stopping, a status line, and the watchdog of the loop. Nothing is sent when
- * the daemon was not started by systemd. Owner: smcrd.c.
- *
- * The library's functions block while systemd's socket is full, and the main loop must not. So these send by themselves; texts that
- * the socket does not take are kept in order, and sent again at the next turns. The last few are enough for systemd to know the state.
- */
+/* Notifications to systemd (sd_notify(3)), if it started the daemon: ready, reloading, stopping, a status line, and the
+ * watchdog of the loop. The library's functions block while systemd's socket is full, and the main loop must not. So
+ * these send by themselves; texts that the socket does not take are kept in order, and sent again at the next turns.
+ * The last few are enough for systemd to know the state. Owner: smcrd.c. */
 #pragma once
 
 #include "daemon/net/listen_socket.h"
@@ -50,8 +47,7 @@ bool notify_store_due(const struct notify *, int64_t now_ns);
 
 /* True when the next notify_turn sends the watchdog message. */
 bool notify_watchdog_due(const struct notify *, int64_t now_ns);
-/* Each turn of the loop: sends the watchdog message and, every few seconds, the status if it changed. Returns the time of the next
- * call at the latest. */
+/* In each turn: sends the watchdog message and, every few seconds, a changed status. Returns when to call it again. */
 int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);
 
 /* The process ends: sends the kept texts, and blocks for up to NOTIFY_END_MS. For after the last turn of all loops. */

@@ -1,6 +1,5 @@
-/* The new process's side of a hand-over (control/handover_msg.h): requests the listening sockets of the running daemon at start, with
- * blocking calls, as no loop turns yet. Messages of that daemon are checked; nothing that it sent is changed or removed before
- * takeover_finish. Owner: smcrd.c. */
+/* The new process's side of a hand-over (control/handover_msg.h): gets the listening sockets of the running daemon with
+ * blocking calls, as no loop turns yet. Its messages are checked; what it sent stays as it is until takeover_finish. */
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* Messages that exist as text, such as those of a configuration load or a reload: each line is logged. Used by
- * smcrd*.c and process/reload_job.c. */
+/* Messages that exist as text, such as those of a configuration load or a reload: each line is logged. */
 #pragma once
 
 #include "base/log.h"

@@ -32,8 +32,7 @@ int loop_add(struct loop *, struct loop_io *);
 /* Before close(fd). No callback follows, not even one already pending in this turn. */
 void loop_del(struct loop *, struct loop_io *);
 
-/* The callback runs in the loop. The signal is then blocked in this thread and in threads that it makes later; an
- * earlier thread would receive it. */
+/* The callback runs in the loop. Blocks the signal in this thread and later ones; an earlier one would receive it. */
 int loop_signal(struct loop *, int signo, void (*cb)(void *arg), void *arg);
 
 /* Each turn runs the callbacks of ready descriptors and signals, then every turn function in the order added. A turn

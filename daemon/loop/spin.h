@@ -1,7 +1,6 @@
-/* When the loop polls before it sleeps. A wake-up takes the kernel longer than a short wait lasts, so a loop with
- * short waits may poll instead. Polling takes processor time from other tasks, possibly from the one that it waits
- * for. So the time of polls without an event is bounded, and polling pauses when other tasks needed the processor.
- * Pure: the loop passes the time. */
+/* When the loop polls before it sleeps, as a wake-up takes the kernel longer than a short wait lasts. Polling takes
+ * processor time from other tasks, possibly from the one that it waits for. So the time of polls without an event is
+ * bounded, and polling pauses when other tasks needed the processor. Pure: the loop passes the time. */
 #pragma once
 
 #include <stdint.h>

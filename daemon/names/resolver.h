@@ -1,6 +1,5 @@
 /* Name look-ups on the main loop, by c-ares: /etc/hosts and name servers as configured (resolv.conf, nsswitch.conf).
- * The files are read again when resolv.conf has changed. The only user of c-ares; without it resolver_none.c is
- * built. */
+ * The files are read again when resolv.conf has changed. Without c-ares resolver_none.c is built. */
 #pragma once
 
 #include "daemon/loop/loop.h"

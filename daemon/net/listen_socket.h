@@ -45,8 +45,7 @@ struct listen_socket_file {
 
 /* A socket without a file of ours; LISTEN_SOCKET_NONE for a negative descriptor. */
 struct listen_socket listen_socket_of_fd(int fd);
-/* Another descriptor of the same socket, for another thread that accepts from it; the file stays with the first. On
- * failure fd is -1 and errno is set. */
+/* Another descriptor of the socket, for another accepting thread; the file stays with the first. fd -1: see errno. */
 struct listen_socket listen_socket_copy(const struct listen_socket *);
 /* Appends a socket of the same address to another one, which then owns it. 0 or -ENOMEM. */
 int listen_socket_append(struct listen_socket *, const struct listen_socket *more);

@@ -160,8 +160,7 @@ map_get(int map, int fd, uint32_t *value)
 }
 
 /* Does reading the map need a right? Kernels before 5.19 refuse bpf(2) without one, unless
- * kernel.unprivileged_bpf_disabled allows it. Tests it with the rights disabled for a moment. CAP_SYS_ADMIN works as
- * well, but is not kept. */
+ * kernel.unprivileged_bpf_disabled allows it. Tested with the rights off for a moment. CAP_SYS_ADMIN is not kept. */
 static void
 test_right(struct tcp_option *opt)
 {

@@ -16,6 +16,5 @@ uint64_t open_files_enough_for(const struct fd_limit *, uint64_t limit);
 
 /* At start. A failure is logged. */
 void fd_limit_raise(void);
-/* Logs a warning when the limit is lower than the highest need of this configuration, unless that of the configuration before was the
- * same; zeroed: there was none. */
+/* Warns when the limit is below the need of this configuration, unless the need was the same before; zeroed: none. */
 void fd_limit_check(struct fd_limit *before, const struct config *);

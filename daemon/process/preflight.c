@@ -27,8 +27,7 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 	    config_to_str(svc, to));
 }
 
-/* The kernel knows which addresses are local, including those that no interface has (127.0.0.2). The port is left out: a running daemon
- * has it. */
+/* The kernel knows all local addresses, also those of no interface (127.0.0.2). Without the port: smcrd may have it. */
 static void
 look_at_address(const struct config *cfg, const struct config_service *svc, FILE *out)
 {

@@ -52,9 +52,8 @@ struct daemon {
 	struct fd_limit files; /* of the last configuration that was checked */
 };
 
-/* process/smcrd_open.c: first opens what needs rights: the TCP option, UNIX sockets, listeners on ports below 1024, the control socket.
- * Then gives the rights up, opens devices and starts threads, those of the workers last. 0, CONFINE_REFUSED, or -errno with the reason
- * in err. */
+/* process/smcrd_open.c: opens what needs rights (TCP option, UNIX sockets, ports below 1024), gives the rights up, then
+ * opens devices and starts threads, those of the workers last. 0, CONFINE_REFUSED, or -errno with the reason in err. */
 int smcrd_open(struct daemon *, FILE *err);
 /* For `smcrd -t`. Opens the TCP option if the configuration wants it: the rights to keep depend on it. */
 void smcrd_print_rights(struct daemon *);
@@ -66,6 +65,5 @@ void smcrd_on_hup(void *daemon);
 struct control_hooks smcrd_control_hooks(struct daemon *);
 /* lent: the files of listening sockets stay when these are closed. */
 void smcrd_lend(struct daemon *, bool lent);
-/* Stores the listening sockets at systemd, from which the next process gets them at a restart. Does nothing without
- * systemd, or while draining. */
+/* Stores the listening sockets at systemd for the next process; not without systemd, and not while draining. */
 void smcrd_store_sockets(void *daemon);

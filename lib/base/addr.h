@@ -17,8 +17,7 @@ int addr_split(const char *text, char *host, size_t host_cap, uint16_t *port);
 /* "address:port". 0 or -EINVAL. */
 int addr_parse_port(const char *text, struct sockaddr_storage *out);
 /* "unix:/path" of at most 107 bytes: absolute, no blanks, quotes, backslashes or control characters. 0, -EINVAL or
- * -ENAMETOOLONG. -EPERM for an abstract socket ("unix:@name"): it has no owner or mode, so any process may bind or
- * connect. */
+ * -ENAMETOOLONG. -EPERM for an abstract socket ("unix:@name"), which any process may bind or connect. */
 int addr_parse_unix(const char *text, struct sockaddr_storage *out);
 /* Text with the prefix "unix:", valid or not. */
 bool addr_is_unix_text(const char *text);
@@ -46,8 +45,7 @@ bool addr_matches(const struct sockaddr_storage *pattern, const struct sockaddr_
 void addr_to_v6(const struct sockaddr_storage *, uint8_t out[16]);
 /* The first `bits` bits of two addresses in network order are equal. */
 bool addr_same_prefix(const uint8_t *, const uint8_t *, unsigned bits);
-/* Leading bits of an address in network order that identify its host. An IPv6 host chooses and changes its lower 64
- * bits. */
+/* Leading bits of an address in network order that identify its host; an IPv6 host changes its lower 64 bits. */
 unsigned addr_source_bits(const uint8_t addr[16]);
 /* Inverse of addr_to_v6(), with a port. */
 void addr_from_v6(const uint8_t addr[16], uint16_t port, struct sockaddr_storage *out);

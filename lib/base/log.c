@@ -23,8 +23,7 @@ static bool to_journal;
 void
 log_init(enum log_level level)
 {
-	/* journald gives the device and inode of its socket. They are compared, because stderr may have been redirected
-	 * since. */
+	/* journald gives the device and inode of its socket; stderr may have been redirected since. */
 	const char *env = getenv("JOURNAL_STREAM");
 	unsigned long long dev, ino;
 	struct stat st;

@@ -1,5 +1,4 @@
-/* Log lines to stderr: a fixed phrase, then key=value; with a <priority> prefix for journald. Only owners log; protocol
- * code reports upward. */
+/* Log lines to stderr: a fixed phrase, then key=value; <priority> before it for journald. Protocol code never logs. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,8 +24,7 @@ bool log_is_journal(void);
 int log_priority(enum log_level level);
 void log_msg(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Starts the writer thread; before that the calling thread writes. Lines that cannot be written are dropped, and their
- * count is logged. 0 or -errno. */
+/* Starts the writer thread; before that the caller writes. Lines without room are dropped and counted. 0 or -errno. */
 int log_start(void);
 /* At process exit: waits a bounded time for the writer thread. */
 void log_stop(void);
@@ -41,8 +39,7 @@ typedef bool (*log_send_fn)(const char *entry, size_t len);
 /* A line with a channel of its own, independent of the level. */
 void log_entry(enum log_level level, const char *text, log_send_fn, const char *entry);
 
-/* Rate limit for lines that a peer can trigger: at most `burst` per `interval_ms`. The count of suppressed lines is
- * logged. */
+/* Rate limit for lines that a peer can trigger: `burst` per `interval_ms`; the count of suppressed ones is logged. */
 struct log_limit {
 	uint32_t burst;
 	uint32_t interval_ms;
@@ -51,8 +48,7 @@ struct log_limit {
 	uint64_t dropped;
 };
 
-/* True if one more line may be written. *left_out: lines suppressed since the last report; log them first
- * (log_left_out). */
+/* True if one more line may be written. *left_out: lines suppressed before it, for log_left_out. */
 bool log_limit_take(struct log_limit *, int64_t now_ns, uint64_t *left_out);
 void log_left_out(enum log_level level, uint64_t cnt);
 void log_limited(struct log_limit *, int64_t now_ns, enum log_level level, const char *fmt, ...)

@@ -5,8 +5,7 @@
 
 #include "base/minmax.h"
 
-/* Characters to insert, remove, replace, or swap with the next one, to turn a into b; each is at most TYPO_WORD_MAX
- * long. */
+/* Characters to insert, remove, replace, or swap with the next one, to turn a into b; both within TYPO_WORD_MAX. */
 static unsigned
 distance(const char *a, const char *b)
 {

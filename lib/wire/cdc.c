@@ -1,5 +1,4 @@
-/* CDC codec (RFC 7609 figure 41). One length check and fixed offsets instead of a cursor: runs once per batch and
- * connection. */
+/* CDC codec (RFC 7609 figure 41). Runs per batch and connection: one length check and fixed offsets, no cursor. */
 #include "wire/cdc.h"
 
 #include <errno.h>

@@ -274,8 +274,7 @@ read_ext(struct rcur r)
 	return ext;
 }
 
-/* The growth area belongs to the sender. An area that is not exactly ours, up to the last byte of its header, is a
- * foreign peer's and no error. */
+/* The growth area belongs to the sender: one that is not exactly ours is a foreign peer's, and no error. */
 static void
 read_growth(struct codec *c, size_t len, struct clc_proposal *p)
 {

@@ -45,8 +45,7 @@ enum clc_path {
 #define CLC_TRANSPORT_PREWARM 0x80        /* Proposal: sets up the link group only, without an application connection */
 #define CLC_TRANSPORT_IWARP_ANY (CLC_TRANSPORT_IWARP | CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP)
 #define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP_ANY | CLC_TRANSPORT_PREWARM)
-/* SMC version 2.1 has a vendor OUI where a Proposal has the smcrd extension. "smr" is not a valid OUI: both low bits of
- * 's' are set. */
+/* SMC 2.1 has a vendor OUI where a Proposal has this extension. "smr" is no valid OUI: both low bits of 's' are set. */
 #define CLC_SMCRD_EXT_VERSION 1
 /* Features, used if both ends have them. */
 #define CLC_FEATURE_START_OVER 0x01  /* supports CDC_STARTED_OVER */
@@ -76,8 +75,7 @@ struct clc_smcrd_ext {
 	uint32_t origin;
 };
 
-/* An enterprise id: capital letters, digits, '.' and '-', padded with blanks. Two ends of version 2 have one in
- * common. */
+/* An enterprise id, padded with blanks; see clc_eid_parse(). Two ends of version 2 have one in common. */
 struct clc_eid {
 	uint8_t b[CLC_EID_LEN];
 };
@@ -242,8 +240,7 @@ struct clc_msg {
 };
 
 /* Length of the message at the start of `in`: > 0 (the message may be incomplete), 0 if the header is incomplete,
- * -EBADMSG as soon as the bytes cannot be a CLC message. Read no more than this length from the TCP stream: application
- * data may follow. */
+ * -EBADMSG as soon as it cannot be a CLC message. Read no more of the TCP stream: application data may follow. */
 int clc_peek_len(struct span in) __attribute__((warn_unused_result));
 
 /* > 0: bytes used, *out is filled. 0: need more. -EBADMSG: malformed, end the TCP connection. -EPROTO: well formed, but

@@ -224,8 +224,7 @@ confirm_rkey_cont(struct pass *p, struct llc_msg *msg)
 	m->negative = codec_flag(c, FLAG_NEGATIVE, m->negative);
 }
 
-/* Version 1: at most eight keys, and a mask of those unknown to the receiver. A version 2 response has no keys; that of
- * Linux always has 44 bytes. */
+/* Version 1: at most eight keys, and a mask of unknown ones. A version 2 response has no keys: Linux sends 44 bytes. */
 static void
 delete_rkey(struct pass *p, struct llc_msg *msg)
 {

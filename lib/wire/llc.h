@@ -1,7 +1,6 @@
 /* LLC messages: link control by RDMA Send on a link (RFC 7609 A.3), versions 1 and 2 as in Linux. Bytes <-> host
- * structs; pure. The version is an argument: version 2 has other type bytes, and lengths up to LLC_MAX_LEN. Lists of
- * variable length stay in wire form: a decoded message points into its input, and the caller of the encoder owns
- * them. */
+ * structs; pure. Version 2, an argument, has other type bytes, and lengths up to LLC_MAX_LEN. Lists stay in wire form:
+ * a decoded message points into its input, and the caller of the encoder owns them. */
 #pragma once
 
 #include "base/span.h"

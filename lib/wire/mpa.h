@@ -55,8 +55,7 @@ mpa_fpdu_len(size_t ulpdu_len)
 	return MPA_LEN_LEN + ulpdu_len + mpa_pad(ulpdu_len) + MPA_CRC_LEN;
 }
 
-/* Markers in an FPDU of fpdu_len bytes (without markers) at stream position pos. A marker right after the FPDU belongs
- * to the next one. */
+/* Markers in an FPDU of fpdu_len bytes (without markers) at stream position pos. One right after it is the next's. */
 size_t mpa_marker_cnt(uint32_t pos, size_t fpdu_len);
 
 /* The largest ULPDU for a TCP segment size (RFC 5044 4.5), within 128..MPA_ULPDU_MAX. */

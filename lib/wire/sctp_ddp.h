@@ -3,8 +3,7 @@
  * delivers unordered:
  *	DDP segment      DDP-SSN (16) | DDP segment
  *	session control  DDP-SSN (16) | function (16) | private data
- * In the enhanced functions the block of RFC 6581 9 begins the private data. SCTP delivers whole messages, so there is
- * no "need more". */
+ * In the enhanced functions the block of RFC 6581 9 begins the private data. SCTP delivers whole messages. */
 #pragma once
 
 #include "base/span.h"
@@ -71,9 +70,8 @@ int sctp_ddp_ssn_decode(struct span message, uint16_t *ssn, struct span *body);
 /* The body of a control message. 0: *out is set, and out->pd points into the body. -EPROTO: too short for a function,
  * or for the block; -ENOTSUP: no function of this profile; -EMSGSIZE: too much private data.
  * Private data of a Terminate are ignored: the sender may not put any, and the session ends in either case.
- * RFC 6581 7 leaves open whether an Enhanced Reject has the block. A Reject has none if it is too short. A = 0 with B,
- * C or D set is invalid in a block (9.2) and means none as well. So ULP data that begin with letters, such as "SMCr" (A
- * = 0, B and D set), are recognized. */
+ * RFC 6581 7 leaves open whether an Enhanced Reject has the block. It has none if it is too short, or if A = 0 with B,
+ * C or D set, invalid in a block (9.2): ULP data that begin with letters, such as "SMCr", are recognized. */
 int sctp_ddp_control_decode(struct span body, enum sctp_ddp_profile, struct sctp_ddp_control *out);
 
 /* Bytes of the message written to buf, DDP-SSN included; enhanced functions always have the block. -EINVAL: a function
