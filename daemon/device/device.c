@@ -20,9 +20,9 @@ device_open(struct device *me, const struct device_want *want, const struct devi
 		memcpy(verbs.dev, want->port->dev, sizeof(verbs.dev));
 		memcpy(me->card, want->port->dev, sizeof(me->card));
 		verbs.port = me->port = want->port->port;
-		verbs.gid = me->gid = want->gid->gid;
-		verbs.gid_type = me->gid_type = want->gid->type;
-		me->ifindex = want->gid->ifindex;
+		me->gid = *want->gid;
+		verbs.gid = me->gid.gid;
+		verbs.gid_type = me->gid.type;
 		verbs.addr = want->cfg->addr; /* of an iWARP card; unspecified if the entry has no address */
 		rc = verbs_open(&verbs, &needs->loop, needs->rng, &me->dev, why);
 	} else {
@@ -52,7 +52,7 @@ device_find(const struct device *me, const struct device_want *want, unsigned cn
 		    siw_same_llp(&w->cfg->siw, &me->siw))
 			return w;
 		if (w->port != NULL && strcmp(w->port->dev, me->card) == 0 && w->port->port == me->port &&
-		    w->gid->type == me->gid_type && memcmp(&w->gid->gid, &me->gid, sizeof(me->gid)) == 0)
+		    w->gid->type == me->gid.type && memcmp(&w->gid->gid, &me->gid.gid, sizeof(me->gid.gid)) == 0)
 			return w;
 	}
 	return NULL;
@@ -67,7 +67,8 @@ log_port(const struct device *me, enum rnic_port_state to, const char *why)
 
 	log_msg(to == RNIC_PORT_UP ? LOG_LVL_NOTICE : LOG_LVL_WARNING, "device port %s: device=%s %s=%s%s%s%s",
 	    to == RNIC_PORT_UP ? "up" : "down", me->name, device_is_verbs(me) ? "gid" : "address",
-	    device_is_verbs(me) ? device_gid_format(&me->gid, text) : addr_format(&me->siw.addr, text, sizeof(text)),
+	    device_is_verbs(me) ? device_gid_format(&me->gid.gid, text)
+	                        : addr_format(&me->siw.addr, text, sizeof(text)),
 	    why[0] != '\0' ? " reason=\"" : "", why, why[0] != '\0' ? "\"" : "");
 }
 

@@ -18,9 +18,7 @@ struct device {
 	/* verbs; card is "" otherwise */
 	char card[VERBS_DEV_NAME_MAX];
 	uint8_t port;
-	struct rnic_gid gid;
-	enum rnic_gid_type gid_type;
-	unsigned ifindex;           /* of the GID */
+	struct verbs_gid gid;
 	enum rnic_port_state state; /* as last logged */
 	uint64_t logged[DEVICE_LOGGED_CNT];
 };

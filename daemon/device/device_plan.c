@@ -9,7 +9,8 @@
 #include "base/addr.h"
 
 struct plan {
-	struct device_view there;
+	const struct netifs *ifs;
+	const struct device_cards *cards;
 	struct device_want *want;
 	unsigned cnt, max;
 };
@@ -56,7 +57,7 @@ set_base(struct device_want *w, const char *otherwise)
 static enum device_place
 place_of(const struct plan *p, const struct netif_addr *a)
 {
-	const struct netif *i = netifs_by_index(p->there.ifs, a->index);
+	const struct netif *i = netifs_by_index(p->ifs, a->index);
 
 	return i != NULL && i->up && a->usable ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
 }
@@ -66,7 +67,7 @@ static enum device_place
 best_place(const struct plan *p, enum device_place place, const struct siw_addrs *more)
 {
 	for (unsigned i = 0; i < more->cnt; i++) {
-		const struct netif_addr *a = netifs_find(p->there.ifs, &more->at[i]);
+		const struct netif_addr *a = netifs_find(p->ifs, &more->at[i]);
 
 		if (a != NULL && place_of(p, a) == DEVICE_PLACE_UP)
 			return DEVICE_PLACE_UP;
@@ -77,7 +78,7 @@ best_place(const struct plan *p, enum device_place place, const struct siw_addrs
 static void
 add_address(struct plan *p, const struct config_device *cfg)
 {
-	const struct netif_addr *a = netifs_find(p->there.ifs, &cfg->addr);
+	const struct netif_addr *a = netifs_find(p->ifs, &cfg->addr);
 	struct device_want w = {
 		.cfg = cfg,
 		.addr = cfg->addr,
@@ -93,8 +94,8 @@ add_address(struct plan *p, const struct config_device *cfg)
 static void
 add_interface(struct plan *p, const struct config_device *cfg, const struct netif *i, int family)
 {
-	for (unsigned k = 0; k < p->there.ifs->addr_cnt; k++) {
-		const struct netif_addr *a = &p->there.ifs->addrs[k];
+	for (unsigned k = 0; k < p->ifs->addr_cnt; k++) {
+		const struct netif_addr *a = &p->ifs->addrs[k];
 		struct device_want w = { .cfg = cfg, .addr = a->addr };
 
 		if (a->index != i->index || a->addr.ss_family != family || !a->lasting)
@@ -111,8 +112,8 @@ add_interfaces(struct plan *p, const struct config_device *cfg)
 {
 	bool all = is_all(cfg->interface);
 
-	for (unsigned i = 0; p->there.ifs != NULL && i < p->there.ifs->if_cnt; i++) {
-		const struct netif *is = &p->there.ifs->ifs[i];
+	for (unsigned i = 0; p->ifs != NULL && i < p->ifs->if_cnt; i++) {
+		const struct netif *is = &p->ifs->ifs[i];
 
 		if (all ? is->loopback : strcmp(is->name, cfg->interface) != 0)
 			continue;
@@ -140,10 +141,10 @@ named_gid(const struct plan *p, const struct config_device *cfg, const struct ve
 		if (!rnic_is_iwarp(port->transport))
 			return verbs_choose_gid(port, types[cfg->gid_type], &cfg->addr, 0);
 		/* GIDs of iWARP are not addresses: the interface with the address is searched. */
-		at = netifs_find(p->there.ifs, &cfg->addr);
+		at = netifs_find(p->ifs, &cfg->addr);
 		return at != NULL ? verbs_choose_gid(port, RNIC_GID_NONE, NULL, at->index) : NULL;
 	case EXACT_INTERFACE:
-		is = netifs_by_name(p->there.ifs, cfg->interface);
+		is = netifs_by_name(p->ifs, cfg->interface);
 		return is != NULL ? verbs_choose_gid(port, types[cfg->gid_type], NULL, is->index) : NULL;
 	case EXACT_CARD:
 		if (strcmp(port->dev, cfg->card) != 0 || (cfg->port != 0 && cfg->port != port->port))
@@ -170,9 +171,9 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 	for (unsigned i = 0; i < p->cnt; i++)
 		if (p->want[i].port == port && (p->want[i].gid == gid || all))
 			return;
-	for (unsigned i = 0; i < p->there.port_cnt; i++)
+	for (unsigned i = 0; i < p->cards->cnt; i++)
 		more_ports = more_ports ||
-		    (&p->there.ports[i] != port && strcmp(p->there.ports[i].dev, port->dev) == 0);
+		    (&p->cards->ports[i] != port && strcmp(p->cards->ports[i].dev, port->dev) == 0);
 	(void)snprintf(name, sizeof(name), more_ports ? "%s/%u" : "%s", port->dev, port->port);
 	set_base(&w, name);
 	w.place = port->state == RNIC_PORT_UP ? DEVICE_PLACE_UP : DEVICE_PLACE_DOWN;
@@ -184,8 +185,8 @@ add_port(struct plan *p, const struct config_device *cfg, const struct verbs_por
 static void
 add_named_ports(struct plan *p, const struct config_device *cfg)
 {
-	for (unsigned i = 0; i < p->there.port_cnt; i++)
-		add_port(p, cfg, &p->there.ports[i]);
+	for (unsigned i = 0; i < p->cards->cnt; i++)
+		add_port(p, cfg, &p->cards->ports[i]);
 }
 
 /* -- verbs: the second device of a port -- */
@@ -235,9 +236,10 @@ add_v1_gids(struct plan *p)
 }
 
 unsigned
-device_plan(const struct config *cfg, const struct device_view *view, struct device_want *out, unsigned max)
+device_plan(const struct config *cfg, const struct netifs *ifs, const struct device_cards *cards,
+    struct device_want *out, unsigned max)
 {
-	struct plan p = { .there = *view, .want = out, .max = max };
+	struct plan p = { .ifs = ifs, .cards = cards, .want = out, .max = max };
 
 	for (enum exactness exact = EXACT_ADDRESS; exact <= EXACT_ALL; exact++) {
 		for (unsigned i = 0; i < cfg->device_cnt; i++)
@@ -332,7 +334,7 @@ device_entry_name(const struct config_device *cfg, char *buf, size_t cap)
 }
 
 const char *
-device_plan_why_not(const struct config_device *cfg, const struct device_view *v)
+device_plan_why_not(const struct config_device *cfg, const struct netifs *ifs, const struct device_cards *cards)
 {
 	bool any_type = cfg->gid_type == CONFIG_GID_ANY, card = false, port = false;
 
@@ -340,14 +342,14 @@ device_plan_why_not(const struct config_device *cfg, const struct device_view *v
 	case EXACT_ADDRESS:
 		return "no port has this address as a GID";
 	case EXACT_INTERFACE:
-		return netifs_by_name(v->ifs, cfg->interface) != NULL ? "no card has a GID on this interface"
-		                                                      : "there is no such interface";
+		return netifs_by_name(ifs, cfg->interface) != NULL ? "no card has a GID on this interface"
+		                                                   : "there is no such interface";
 	case EXACT_CARD:
-		for (unsigned i = 0; i < v->port_cnt; i++) {
-			if (strcmp(v->ports[i].dev, cfg->card) != 0)
+		for (unsigned i = 0; i < cards->cnt; i++) {
+			if (strcmp(cards->ports[i].dev, cfg->card) != 0)
 				continue;
 			card = true;
-			port = port || cfg->port == 0 || cfg->port == v->ports[i].port;
+			port = port || cfg->port == 0 || cfg->port == cards->ports[i].port;
 		}
 		if (!card)
 			return "there is no card of this name";

@@ -38,23 +38,18 @@ struct device_want {
 	bool open; /* open it now; false: only keep it if it is open */
 };
 
-/* The present interfaces and ports. */
-struct device_view {
-	const struct netifs *ifs; /* NULL: unknown */
-	const struct verbs_port *ports;
-	unsigned port_cnt;
-};
-
 #define DEVICE_WANTS_MAX 64
-/* Writes up to max rows, each address or GID once, and returns their number. They point into cfg and the view. The
- * order is: entries with an address, with an interface, with a card, with all; within each, verbs before soft iWARP.
- * With services for hosts that have AF_SMC a port may have a second row, with a RoCE v1 GID. */
-unsigned device_plan(const struct config *cfg, const struct device_view *, struct device_want *out, unsigned max);
+/* For the present interfaces (NULL: unknown) and cards: writes up to max rows, each address or GID once, and returns
+ * their number. Rows point into cfg and cards. The order is: entries with an address, with an interface, with a card,
+ * with all; within each, verbs before soft iWARP. With services for hosts that have AF_SMC a port may have a second
+ * row, with a RoCE v1 GID. */
+unsigned device_plan(
+    const struct config *, const struct netifs *, const struct device_cards *, struct device_want *out, unsigned max);
 /* Does the plan open a device for the entry? */
 bool device_plan_serves(const struct config_device *, const struct device_want *, unsigned cnt);
 
 /* Why an entry of type verbs has no device although cards could be listed: static text. */
-const char *device_plan_why_not(const struct config_device *, const struct device_view *);
+const char *device_plan_why_not(const struct config_device *, const struct netifs *, const struct device_cards *);
 
 #define DEVICE_WHERE_MAX 160
 /* The place of a device, each fact as name, sep and value: "card=mlx5_0/1 gid=... type=...", "address=192.0.2.1"; with

@@ -59,9 +59,8 @@ void
 device_preview_print(
     const struct config *cfg, const struct netifs *ifs, const struct device_cards *cards, FILE *out, FILE *warnings)
 {
-	const struct device_view view = { .ifs = ifs, .ports = cards->ports, .port_cnt = cards->cnt };
 	struct device_want want[DEVICE_WANTS_MAX];
-	unsigned cnt = device_plan(cfg, &view, want, DEVICE_WANTS_MAX);
+	unsigned cnt = device_plan(cfg, ifs, cards, want, DEVICE_WANTS_MAX);
 	char text[DEVICE_WHERE_MAX], addr[ADDR_STR_MAX];
 
 	for (unsigned i = 0; i < cnt; i++) {
@@ -89,7 +88,7 @@ device_preview_print(
 		if (device_plan_serves(d, want, cnt))
 			continue;
 		if (d->type == CONFIG_DEVICE_VERBS)
-			why = cards->rc != 0 ? cards->why : device_plan_why_not(d, &view);
+			why = cards->rc != 0 ? cards->why : device_plan_why_not(d, ifs, cards);
 		config_advise(
 		    cfg, d->place, warnings, "no device for %s now: %s", device_entry_name(d, text, sizeof(text)), why);
 	}
@@ -99,13 +98,12 @@ void
 device_preview(const struct config *cfg, FILE *out, FILE *warnings)
 {
 	struct device_cards cards = { 0 };
-	struct netifs ifs;
+	struct netifs ifs = { 0 };
 	bool known = netwatch_read(&ifs) == 0;
 
 	if (config_has_verbs(cfg))
 		device_cards_list(&cards, 0);
 	device_preview_print(cfg, known ? &ifs : NULL, &cards, out, warnings);
 	device_cards_forget(&cards);
-	if (known)
-		netifs_fini(&ifs);
+	netifs_fini(&ifs);
 }

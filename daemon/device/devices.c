@@ -186,7 +186,7 @@ open_missing(struct devices *d, const struct device_round *r, enum occasion when
 
 /* Warns of entries without a device at start and reload only; later, interfaces and cards come and go. */
 static void
-warn_of_idle_entries(const struct devices *d, const struct device_view *view, const struct device_round *r, FILE *err)
+warn_of_idle_entries(const struct devices *d, const struct device_round *r, FILE *err)
 {
 	char text[DEVICE_WHERE_MAX];
 
@@ -198,7 +198,7 @@ warn_of_idle_entries(const struct devices *d, const struct device_view *view, co
 		/* The absence of all cards is logged once for all entries. */
 		if (cfg->type == CONFIG_DEVICE_VERBS && d->cards.rc == 0)
 			warn(err, "no RDMA device for %s now: %s", device_entry_name(cfg, text, sizeof(text)),
-			    device_plan_why_not(cfg, view));
+			    device_plan_why_not(cfg, &d->netwatch.table, &d->cards));
 		else if (cfg->type == CONFIG_DEVICE_SIW && cfg->interface[0] != '\0')
 			warn(err, "no address for a device on interface \"%s\" now", cfg->interface);
 	}
@@ -282,12 +282,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 		device_cards_forget(&d->cards);
 	}
 	list_cards(d, when, err);
-	const struct device_view view = {
-		.ifs = &d->netwatch.table,
-		.ports = d->cards.ports,
-		.port_cnt = d->cards.cnt,
-	};
-	r.want_cnt = device_plan(d->cfg, &view, want, DEVICE_WANTS_MAX);
+	r.want_cnt = device_plan(d->cfg, &d->netwatch.table, &d->cards, want, DEVICE_WANTS_MAX);
 	r.cards_known = d->cards.listed && d->cards.rc == 0;
 	for (unsigned i = d->cnt; i-- > 0;) {
 		const char *why = device_follow(&d->devs[i], &r);
@@ -298,7 +293,7 @@ follow(struct devices *d, enum occasion when, FILE *err)
 		devices_close_one(d, i);
 	}
 	if (when == AT_START || when == AT_RELOAD)
-		warn_of_idle_entries(d, &view, &r, err);
+		warn_of_idle_entries(d, &r, err);
 	int rc = open_missing(d, &r, when, err);
 	arm_again(d, &r);
 	return rc;
@@ -448,15 +443,15 @@ devices_describe(const struct devices *d, const struct sockaddr_storage *local, 
 
 		if (!device_is_verbs(me) || me->state != RNIC_PORT_UP)
 			continue;
-		if (memcmp(&me->gid, &o->local_addr, sizeof(me->gid)) == 0)
+		if (memcmp(&me->gid.gid, &o->local_addr, sizeof(me->gid.gid)) == 0)
 			return;
 		/* Of the two devices of a port, the one with the RoCE v2 GID: peers have the same. */
-		if ((near == NULL || near->gid_type == RNIC_GID_ROCE_V1) && me->ifindex != 0 &&
-		    me->ifindex == ifindex_of(d, local))
+		if ((near == NULL || near->gid.type == RNIC_GID_ROCE_V1) && me->gid.ifindex != 0 &&
+		    me->gid.ifindex == ifindex_of(d, local))
 			near = me;
 	}
 	if (near != NULL)
-		o->local_addr = near->gid;
+		o->local_addr = near->gid.gid;
 }
 
 bool
@@ -512,10 +507,10 @@ devices_info(const struct devices *d, unsigned i, struct device_info *info)
 		info->stat_cnt = me->dev->ops->stats(me->dev, info->stats);
 	if (device_is_verbs(me)) {
 		info->card = verbs_port_of(me->dev);
-		info->gid = (struct verbs_gid){ .gid = me->gid, .type = me->gid_type };
+		info->gid = (struct verbs_gid){ .gid = me->gid.gid, .type = me->gid.type };
 		for (unsigned k = 0; k < info->card->gid_cnt; k++)
-			if (info->card->gids[k].type == me->gid_type &&
-			    memcmp(&info->card->gids[k].gid, &me->gid, sizeof(me->gid)) == 0)
+			if (info->card->gids[k].type == me->gid.type &&
+			    memcmp(&info->card->gids[k].gid, &me->gid.gid, sizeof(me->gid.gid)) == 0)
 				info->gid = info->card->gids[k];
 	} else {
 		info->more_addrs = &me->siw.more_addrs;
