@@ -24,8 +24,7 @@ static const struct violation violations[] = {
 	{ "log", SCMP_ACT_LOG, "others are only logged (test)" },
 };
 
-/* -- in tests: a line before the end -- */
-
+/* In tests: a line before the end. */
 static void
 report_and_die(int signo, siginfo_t *info, void *ucontext)
 {

@@ -149,14 +149,15 @@ attach(int prog, int cgroup)
 	return bpf(BPF_LINK_CREATE, &attr);
 }
 
+/* Reads or writes the value of a socket. */
 static int
-map_get(int map, int fd, uint32_t *value)
+map_value(enum bpf_cmd cmd, int map, int fd, uint32_t *value)
 {
 	union bpf_attr attr = {
 		.map_fd = (uint32_t)map, .key = tcp_option_address(&fd), .value = tcp_option_address(value)
 	};
 
-	return bpf(BPF_MAP_LOOKUP_ELEM, &attr);
+	return bpf(cmd, &attr);
 }
 
 /* Does reading the map need a right? Kernels before 5.19 refuse bpf(2) without one, unless
@@ -175,7 +176,7 @@ test_right(struct tcp_option *opt)
 		for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
 			none[i].effective = 0;
 		if (syscall(SYS_capset, &head, none) == 0) {
-			opt->keeps_right = map_get(opt->map, fd, &value) == -EPERM;
+			opt->keeps_right = map_value(BPF_MAP_LOOKUP_ELEM, opt->map, fd, &value) == -EPERM;
 			(void)syscall(SYS_capset, &head, have);
 		}
 	}
@@ -250,13 +251,10 @@ void
 tcp_option_mark(const struct tcp_option *opt, int fd)
 {
 	uint32_t value = TCP_OPTION_WANTED;
-	union bpf_attr attr = { .key = tcp_option_address(&fd), .value = tcp_option_address(&value) };
 
-	if (!tcp_option_usable(opt))
-		return;
-	attr.map_fd = (uint32_t)opt->map;
 	/* Without memory for the value the connection has no option, which tcp_option_read reports. */
-	(void)bpf(BPF_MAP_UPDATE_ELEM, &attr);
+	if (tcp_option_usable(opt))
+		(void)map_value(BPF_MAP_UPDATE_ELEM, opt->map, fd, &value);
 }
 
 void
@@ -275,7 +273,7 @@ tcp_option_is_marked(const struct tcp_option *opt, int fd)
 {
 	uint32_t value;
 
-	return tcp_option_usable(opt) && map_get(opt->map, fd, &value) == 0;
+	return tcp_option_usable(opt) && map_value(BPF_MAP_LOOKUP_ELEM, opt->map, fd, &value) == 0;
 }
 
 enum tcp_option_state
@@ -283,7 +281,8 @@ tcp_option_read(const struct tcp_option *opt, int fd)
 {
 	uint32_t value;
 
-	if (!tcp_option_usable(opt) || map_get(opt->map, fd, &value) != 0 || (value & TCP_OPTION_KNOWN) == 0)
+	if (!tcp_option_usable(opt) || map_value(BPF_MAP_LOOKUP_ELEM, opt->map, fd, &value) != 0 ||
+	    (value & TCP_OPTION_KNOWN) == 0)
 		return TCP_OPTION_UNKNOWN;
 	return (value & TCP_OPTION_PEER) != 0 ? TCP_OPTION_AGREED : TCP_OPTION_MISSING;
 }

@@ -13,7 +13,7 @@
 #include "daemon/names/resolver.h"
 #include "daemon/net/net.h"
 
-/* -- access and addresses -- */
+/* -- access, addresses and names -- */
 
 static void
 look_at_access(const struct config *cfg, const struct config_service *svc, FILE *out)
@@ -45,8 +45,6 @@ look_at_address(const struct config *cfg, const struct config_service *svc, FILE
 		close(fd);
 }
 
-/* -- names -- */
-
 /* Reported once, for the first name. */
 static void
 preflight_look_at_names(const struct config *cfg, FILE *out)
@@ -75,7 +73,6 @@ struct record {
 	const struct config_service *svc;
 	const struct config_target *to;
 	struct records *all;
-	bool answered;
 	struct resolver_answer answer;
 };
 
@@ -110,7 +107,6 @@ on_answer(void *arg, const struct resolver_answer *answer)
 	struct record *r = arg;
 
 	r->answer = *answer;
-	r->answered = true;
 	r->all->left--;
 }
 
@@ -140,7 +136,7 @@ ask_for_records(struct records *records, unsigned wait_ms)
 		rc = loop_run(records->loop);
 	}
 	for (unsigned i = 0; i < records->cnt; i++)
-		if (!records->at[i].answered)
+		if (records->at[i].answer.cnt == 0 && records->at[i].answer.why == NULL)
 			records->at[i].answer.why = rc != 0 ? strerror(-rc) : "no name server has answered yet";
 }
 

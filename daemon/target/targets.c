@@ -245,7 +245,7 @@ targets_name_error(struct targets *t, unsigned nr, char buf[ENDPOINT_WHY_MAX])
 	return buf;
 }
 
-/* -- lookup -- */
+/* -- look-ups -- */
 
 bool
 targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *target)
@@ -263,8 +263,6 @@ targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *
 	*target = first;
 	return true;
 }
-
-/* -- for smcrctl -- */
 
 bool
 targets_address(struct targets *t, unsigned nth, struct endpoint *out)

@@ -52,12 +52,10 @@ void targets_unlock(struct targets *);
 /* With when_down = "close_listener": no target works. */
 bool targets_down(const struct targets *);
 
-/* -- lookup -- */
+/* -- look-ups -- */
 
 /* The first target with this address (port 0: this host; addr_matches); false: none. */
 bool targets_find(struct targets *, const struct sockaddr_storage *there, unsigned *target);
-
-/* -- for smcrctl -- */
 
 /* Copies address i, counted from 0 by target and order; false: there are no more. */
 bool targets_address(struct targets *, unsigned i, struct endpoint *out);
