@@ -148,11 +148,10 @@ wcur_be(struct wcur *w, uint64_t v, unsigned n)
 		wcur_be(w, v, n);                              \
 	}
 
-SPAN_INTEGER(u8, uint8_t, 1)
-SPAN_INTEGER(be16, uint16_t, 2)
-SPAN_INTEGER(be24, uint32_t, 3)
-SPAN_INTEGER(be32, uint32_t, 4)
-SPAN_INTEGER(be64, uint64_t, 8)
+#define SPAN_INTEGERS(X) \
+	X(u8, uint8_t, 1) X(be16, uint16_t, 2) X(be24, uint32_t, 3) X(be32, uint32_t, 4) X(be64, uint64_t, 8)
+
+SPAN_INTEGERS(SPAN_INTEGER)
 
 #undef SPAN_INTEGER
 

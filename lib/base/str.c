@@ -1,4 +1,4 @@
-/* Text building and UTF-8; see str.h. */
+/* See str.h. */
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -38,4 +38,13 @@ str_utf8_len(const char *text, uint32_t *cp)
 	if (*cp < least[n] || *cp > 0x10ffff || (*cp >= 0xd800 && *cp <= 0xdfff))
 		return 0;
 	return n;
+}
+
+const char *
+str_word(const struct str_word *words, size_t cnt, uint32_t value, const char *otherwise)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (words[i].value == value)
+			return words[i].text;
+	return otherwise;
 }

@@ -92,15 +92,9 @@ clc_os_str(unsigned os)
 const char *
 clc_diag_str(uint32_t diag)
 {
-	static const struct {
-		uint32_t diag;
-		const char *words;
-	} diags[] = { CLC_DIAGS(DIAG_ROW) };
+	static const struct str_word diags[] = { CLC_DIAGS(DIAG_ROW) };
 
-	for (size_t i = 0; i < sizeof(diags) / sizeof(diags[0]); i++)
-		if (diags[i].diag == diag)
-			return diags[i].words;
-	return "unknown code";
+	return str_word(diags, sizeof(diags) / sizeof(diags[0]), diag, "unknown code");
 }
 
 /* -- transports -- */

@@ -48,11 +48,7 @@ codec_be(struct codec *c, uint64_t v, unsigned n)
 		return (type)codec_be(c, v, n);                  \
 	}
 
-CODEC_INTEGER(u8, uint8_t, 1)
-CODEC_INTEGER(be16, uint16_t, 2)
-CODEC_INTEGER(be24, uint32_t, 3)
-CODEC_INTEGER(be32, uint32_t, 4)
-CODEC_INTEGER(be64, uint64_t, 8)
+SPAN_INTEGERS(CODEC_INTEGER)
 
 #undef CODEC_INTEGER
 

@@ -19,11 +19,6 @@ struct line {
 
 #define add(line, ...) str_append((line)->buf, (line)->cap, __VA_ARGS__)
 
-struct word {
-	uint32_t value;
-	const char *text;
-};
-
 #define PAIRS_SHOWN 4 /* of up to 255 in an ADD LINK */
 #define N_OF(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -65,15 +60,6 @@ add_flag(struct line *l, bool on, const char *word)
 {
 	if (on)
 		add(l, " %s", word);
-}
-
-static const char *
-word_of(const struct word *words, size_t cnt, uint32_t value)
-{
-	for (size_t i = 0; i < cnt; i++)
-		if (words[i].value == value)
-			return words[i].text;
-	return "unknown";
 }
 
 static void
@@ -146,14 +132,14 @@ add_accept(struct line *l, unsigned version, const struct clc_accept *a)
 static int
 describe_failure(struct line *l, const char *layer, struct span in, int err)
 {
-	static const struct word words[] = {
+	static const struct str_word words[] = {
 		{ 0, "incomplete" },
 		{ EBADMSG, "malformed" },
 		{ EPROTO, "unknown type or value" },
 		{ EOPNOTSUPP, "unknown type, to be ignored" },
 	};
 
-	add(l, "%s %s len=%zu", layer, word_of(words, N_OF(words), (uint32_t)-err), in.len);
+	add(l, "%s %s len=%zu", layer, str_word(words, N_OF(words), (uint32_t)-err, "unknown"), in.len);
 	return (int)strlen(l->buf);
 }
 
@@ -188,12 +174,12 @@ add_link_rkeys(struct line *l, const struct llc_link_rkey *links, unsigned cnt)
 		add(l, " link=%u vaddr=%016" PRIx64, links[i].link_num, links[i].vaddr);
 }
 
-static const struct word reject_words[] = {
+static const struct str_word reject_words[] = {
 	{ LLC_REJECT_NO_ALT_PATH, "no alternate path" },
 	{ LLC_REJECT_BAD_MTU, "invalid MTU" },
 };
 
-static const struct word delete_words[] = {
+static const struct str_word delete_words[] = {
 	{ 0, "none" },
 	{ LLC_DELETE_LOST_PATH, "lost path" },
 	{ LLC_DELETE_OPERATOR, "operator" },
@@ -211,7 +197,7 @@ add_add_link(struct line *l, const struct llc_add_link *m, bool v2, bool respons
 		add_flag(l, m->rejected, "rejected");
 	else if (m->rejected)
 		add(l, " rejected=%u (%s)", m->reject_reason,
-		    word_of(reject_words, N_OF(reject_words), m->reject_reason));
+		    str_word(reject_words, N_OF(reject_words), m->reject_reason, "unknown"));
 	add(l, " link=%u", m->link_num);
 	add_rnic(l, m->gid, m->mac);
 	add(l, " qpn=%06" PRIx32 " mtu=%" PRIu32 " psn=%06" PRIx32, m->qpn, clc_mtu_bytes(m->mtu_code), m->psn);
@@ -256,7 +242,7 @@ add_llc(struct line *l, const struct llc_msg *m, bool v2)
 		add_flag(l, m->delete_link.all, "all");
 		add_flag(l, m->delete_link.orderly, "orderly");
 		add(l, " link=%u reason=%08" PRIx32 " (%s)", m->delete_link.link_num, m->delete_link.reason,
-		    word_of(delete_words, N_OF(delete_words), m->delete_link.reason));
+		    str_word(delete_words, N_OF(delete_words), m->delete_link.reason, "unknown"));
 		break;
 	case LLC_CONFIRM_RKEY:
 		add_flag(l, m->confirm_rkey.negative, "negative");
@@ -318,7 +304,7 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 int
 wire_describe_cdc(struct span in, char *buf, size_t cap)
 {
-	static const struct word prod[] = {
+	static const struct str_word prod[] = {
 		{ CDC_WRITE_BLOCKED, "write-blocked" },
 		{ CDC_URGENT_PENDING, "urgent-pending" },
 		{ CDC_URGENT_PRESENT, "urgent-present" },
@@ -327,7 +313,7 @@ wire_describe_cdc(struct span in, char *buf, size_t cap)
 		{ CDC_STARTED_OVER, "started-over" },
 		{ CDC_IN_PEACE, "in-peace" },
 	};
-	static const struct word conn[] = {
+	static const struct str_word conn[] = {
 		{ CDC_SENDING_DONE, "sending-done" },
 		{ CDC_CLOSED, "closed" },
 		{ CDC_ABORT, "abort" },

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/str.h"
 #include "wire/codec.h"
 
 enum {
@@ -51,15 +52,9 @@ rdmap_read_encode(const struct rdmap_read *v, uint8_t out[RDMAP_READ_LEN])
 static const char *
 find_words(unsigned error)
 {
-	static const struct {
-		uint16_t error;
-		const char *words;
-	} rows[] = { RDMAP_ERRORS(ERROR_ROW) };
+	static const struct str_word rows[] = { RDMAP_ERRORS(ERROR_ROW) };
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].error == error)
-			return rows[i].words;
-	return NULL;
+	return str_word(rows, sizeof(rows) / sizeof(rows[0]), error, NULL);
 }
 
 /* A Terminate of siw without flags is recognized by its error code, which is unknown unless its nibbles are swapped. */
@@ -73,16 +68,13 @@ term_flags(struct rdmap_term *t, uint8_t kind, uint8_t flags)
 		    find_words((unsigned)swapped << 8 | t->code) != NULL;
 	else
 		t->swapped = (flags & 0xe0) == 0 && (flags & 0x07) != 0;
-	if (t->swapped) {
+	if (t->swapped)
 		kind = swapped;
-		flags = (uint8_t)((flags & SIW_M ? TERM_M : 0) | (flags & SIW_D ? TERM_D : 0) |
-		    (flags & SIW_R ? TERM_R : 0));
-	}
 	t->layer = kind >> 4;
 	t->etype = kind & 0x0f;
-	t->has_len = (flags & TERM_M) != 0;
-	t->has_ddp = (flags & TERM_D) != 0;
-	t->has_read = (flags & TERM_R) != 0;
+	t->has_len = (flags & (t->swapped ? SIW_M : TERM_M)) != 0;
+	t->has_ddp = (flags & (t->swapped ? SIW_D : TERM_D)) != 0;
+	t->has_read = (flags & (t->swapped ? SIW_R : TERM_R)) != 0;
 }
 
 int
