@@ -116,15 +116,6 @@ netifs_near(const struct netifs *n, const uint8_t local[16], const uint8_t other
 
 /* -- changes of the table -- */
 
-/* Removes item i from a list of cnt items of this size. */
-static void
-cut(void *list, unsigned i, unsigned cnt, size_t size)
-{
-	char *at = (char *)list + i * size;
-
-	memmove(at, at + size, (cnt - i - 1) * size);
-}
-
 static int
 put_if(struct netifs *n, const struct netif *is)
 {
@@ -153,11 +144,11 @@ drop_if(struct netifs *n, unsigned index)
 {
 	for (unsigned i = n->addr_cnt; i-- > 0;)
 		if (n->addrs[i].index == index)
-			cut(n->addrs, i, n->addr_cnt--, sizeof(*n->addrs));
+			memmove(&n->addrs[i], &n->addrs[i + 1], (--n->addr_cnt - i) * sizeof(*n->addrs));
 	for (unsigned i = 0; i < n->if_cnt; i++) {
 		if (n->ifs[i].index != index)
 			continue;
-		cut(n->ifs, i, n->if_cnt--, sizeof(*n->ifs));
+		memmove(&n->ifs[i], &n->ifs[i + 1], (--n->if_cnt - i) * sizeof(*n->ifs));
 		return 1;
 	}
 	return 0;
@@ -196,7 +187,7 @@ drop_addr(struct netifs *n, const struct netif_addr *gone)
 	for (unsigned i = 0; i < n->addr_cnt; i++) {
 		if (!netifs_same_place(&n->addrs[i], gone))
 			continue;
-		cut(n->addrs, i, n->addr_cnt--, sizeof(*n->addrs));
+		memmove(&n->addrs[i], &n->addrs[i + 1], (--n->addr_cnt - i) * sizeof(*n->addrs));
 		return 1;
 	}
 	return 0;
