@@ -1,6 +1,5 @@
-/* Listening sockets that are opened before the process gives its rights up: systemd's, those of the daemon that this one takes over from,
- * then ours on ports below 1024 and on UNIX sockets. Each worker has its own of each, or a copy. Owner: smcrd.c; sockets that workers
- * take over become LISTEN_SOCKET_NONE. */
+/* Listening sockets opened before the rights are given up: systemd's, those of a daemon taken over, ours on ports below
+ * 1024 and UNIX sockets. Each worker has its own or a copy; those that it takes become LISTEN_SOCKET_NONE. */
 #pragma once
 
 #include <stdio.h>

@@ -2,9 +2,7 @@
  * the other speaks SMC-R before a byte is sent. A program cannot write TCP options, but the kernel (Linux 5.10) runs a
  * BPF program that does (net/tcp_option_bpf.c). It is attached to the daemon's own cgroup and handles only marked
  * sockets. Opened at start, while the process has CAP_BPF and CAP_NET_ADMIN; later only the descriptor of the map is
- * used. The kernel removes all of it when the daemon ends.
- *
- * Owned by smcrd.c, read by net/net.c, sessions, probes and reports. */
+ * used. The kernel removes all of it when the daemon ends. Owned by smcrd.c. */
 #pragma once
 
 #include "base/span.h"

@@ -1,5 +1,4 @@
-/* The limit of open files (RLIMIT_NOFILE): raised as far as allowed, and compared with the need of a configuration when all connections
- * that it allows are open. Called by smcrd*.c. */
+/* The limit of open files (RLIMIT_NOFILE): raised as far as allowed, and compared with the need of a configuration. */
 #pragma once
 
 #include "daemon/config/config.h"

@@ -1,5 +1,4 @@
-/* The level of the log: set by a control client, else by the command line, else by the configuration. Owner: smcrd.c, which reports each
- * configuration that comes into force. */
+/* The level of the log: set by a control client, else the command line, else the configuration. Owner: smcrd.c. */
 #pragma once
 
 #include "base/log.h"

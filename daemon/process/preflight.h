@@ -1,5 +1,4 @@
-/* Advice of smcrd -t about a correct configuration: access, addresses of this host, names that are not looked up again, SRV records, and
- * servers of egress services. Called by smcrd.c. */
+/* Advice of smcrd -t about a correct configuration: access, addresses, names, SRV records, servers of egress. */
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* Histograms with fixed ranges, common to all, so that counts can be added. The last count is for values above all
- * bounds. Zeroed memory is an empty histogram. */
+/* Histograms with fixed common ranges, so that counts can be added; the last is for larger values. Zeroed: empty. */
 #pragma once
 
 #include <stdint.h>

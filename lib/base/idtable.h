@@ -1,5 +1,4 @@
-/* Table of objects by 32-bit id: an index and a generation, so that a stale id finds no object. Id 0 is never used. The
- * table owns its slots, not the objects. */
+/* Objects by 32-bit id: an index and a generation, so a stale id finds none. Id 0 is never used. Owns no objects. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,4 @@
-/* Log lines to stderr, one write(2) each, so that lines of several processes do not mix. Level and output format are
- * per process: set at start, the level also by a reload. */
+/* Log lines to stderr, one write(2) each: lines of several processes do not mix. Level and format are per process. */
 #include "base/log.h"
 
 #include <stdarg.h>

@@ -1,5 +1,4 @@
-/* CDC, the connection data control message: cursors and flags of one direction of a connection (RFC 7609 A.4). Pure. On
- * the data path: one message per batch of written data. */
+/* CDC, connection data control: cursors and flags of one direction (RFC 7609 A.4). Pure; on the data path. */
 #pragma once
 
 #include "base/span.h"

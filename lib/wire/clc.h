@@ -244,12 +244,10 @@ struct clc_msg {
 int clc_peek_len(struct span in) __attribute__((warn_unused_result));
 
 /* > 0: bytes used, *out is filled. 0: need more. -EBADMSG: malformed, end the TCP connection. -EPROTO: well formed, but
- * with a value that only a newer peer sends: decline with clc_bad_value_diag() and fall back (RFC 7609 C.6). *out is
- * untouched unless > 0.
+ * with a value that only a newer peer sends: decline with clc_bad_value_diag() (C.6). *out is untouched unless > 0.
  * The caller checks two fields. A reserved mtu_code is -EPROTO only if the message itself says first contact, as others
  * ignore it (A.2.3): on a first contact's Confirm check clc_mtu_bytes() != 0. Size codes up to 15, and all releases and
- * limits of version 2, are passed on. A Proposal must offer SMC-R or SMC-D of version 1, or have v2.present; otherwise
- * -EPROTO. */
+ * limits of version 2, are passed on. A Proposal that offers neither version 1 nor v2.present is -EPROTO. */
 int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_result));
 
 /* The diagnosis of the Decline after -EPROTO from clc_decode(). */
