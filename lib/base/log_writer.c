@@ -29,7 +29,7 @@ static struct {
 	size_t in_len;
 	uint64_t lost; /* not yet reported */
 	uint64_t total_lost;
-} w = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };
+} w = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 
 /* -- writer thread -- */
 
@@ -156,7 +156,6 @@ free_room(void)
 int
 log_writer_start(log_lost_fn report_lost)
 {
-	pthread_condattr_t attr;
 	sigset_t all, before;
 
 	w.in = malloc(LOG_WRITER_ROOM);
@@ -165,10 +164,6 @@ log_writer_start(log_lost_fn report_lost)
 		free_room();
 		return -ENOMEM;
 	}
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&w.ended, &attr);
-	(void)pthread_condattr_destroy(&attr);
 	w.report_lost = report_lost;
 	w.state = RUNS;
 	/* The main thread handles signals. */
@@ -196,7 +191,7 @@ log_writer_stop(unsigned wait_s)
 		w.state = STOPS;
 		(void)pthread_cond_signal(&w.more);
 	}
-	while (w.state == STOPS && pthread_cond_timedwait(&w.ended, &w.lock, &until) == 0)
+	while (w.state == STOPS && pthread_cond_clockwait(&w.ended, &w.lock, CLOCK_MONOTONIC, &until) == 0)
 		;
 	bool ended = w.state == ENDED;
 	if (w.state == STOPS)
