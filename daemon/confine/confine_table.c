@@ -19,10 +19,6 @@
 		.index = (n), .mask = (m), .value = (v) \
 	}
 #define IS(n, v) ARG(n, EXACT, v)
-#define OWN_PID(n)                                        \
-	{                                                 \
-		.index = (n), .mask = EXACT, .own_pid = 1 \
-	}
 
 #define SOCK_TYPE 0xf /* without SOCK_NONBLOCK and SOCK_CLOEXEC */
 
@@ -114,7 +110,7 @@ const struct confine_call confine_allowed[] = {
 	           "gettimeofday nanosleep time" },
 
 	/* Signals, sent only to this process: abort() of a failed assertion. */
-	{ "tgkill", { OWN_PID(0) } },
+	{ "tgkill", { { .index = 0, .mask = EXACT, .own_pid = 1 } } },
 	{ .names = "restart_syscall rt_sigaction rt_sigprocmask rt_sigreturn rt_sigtimedwait sigaltstack "
 	           "sigreturn" },
 

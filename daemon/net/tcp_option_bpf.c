@@ -38,7 +38,6 @@ enum label { L_NONE, L_ARM, L_OPTION, L_SYN, L_OURS, L_STORE, L_ESTABLISHED, L_K
 #define JUMP_EQ(d, i, l) INSN(BPF_JMP | BPF_JEQ | BPF_K, d, 0, l, i)
 #define JUMP_NE(d, i, l) INSN(BPF_JMP | BPF_JNE | BPF_K, d, 0, l, i)
 #define JUMP_GE(d, i, l) INSN(BPF_JMP | BPF_JSGE | BPF_K, d, 0, l, i)
-#define JUMP_BIT(d, i, l) INSN(BPF_JMP | BPF_JSET | BPF_K, d, 0, l, i)
 #define CALL(f) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_##f)
 #define EXIT() INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 /* Two instructions: a 64-bit constant that the kernel replaces by the map's address. */
