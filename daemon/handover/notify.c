@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/minmax.h"
 
 #define STATUS_INTERVAL_NS (5 * 1000000000LL)
@@ -100,11 +101,8 @@ void
 notify_reloading(struct notify *n)
 {
 	char text[NOTIFY_TEXT_MAX];
-	struct timespec ts;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
-	    (unsigned long long)ts.tv_sec * 1000000 + (unsigned long long)ts.tv_nsec / 1000);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_ns() / 1000);
 	send_or_keep(n, text);
 }
 

@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/minmax.h"
@@ -59,15 +59,6 @@ struct loop {
 	struct epoll_event batch[BATCH];
 	unsigned batch_pos, batch_len;
 };
-
-static int64_t
-clock_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static void
 loop_tick(struct loop *l)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <event2/buffer.h>
@@ -18,6 +17,7 @@
 #include <event2/listener.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/net/net.h"
 
@@ -77,15 +77,6 @@ struct http {
 	unsigned allow_cnt;
 };
 
-static int64_t
-http_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* -- connections -- */
 
 /* Also sets its source. */
@@ -141,7 +132,7 @@ one_too_many(struct http *h)
 		cnt++;
 		for (const struct guard *o = h->guards; o < h->guards + h->guard_cnt; o++)
 			same += !o->away && addr_same_prefix(g->from, o->from, addr_source_bits(g->from));
-		if (same > most || (same == most && goes_first(goes, g, http_now_ms())))
+		if (same > most || (same == most && goes_first(goes, g, clock_ms())))
 			goes = g;
 		most = same > most ? same : most;
 	}
@@ -152,7 +143,7 @@ one_too_many(struct http *h)
 static void
 sweep(struct http *h)
 {
-	const int64_t now = http_now_ms();
+	const int64_t now = clock_ms();
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < h->guard_cnt; i++) {
@@ -213,7 +204,7 @@ new_connection(struct event_base *base, void *arg)
 	if (h->guard_cnt < GUARDS_MAX) {
 		bufferevent_incref(bev);
 		(void)evbuffer_add_cb(bufferevent_get_input(bev), on_input, h);
-		h->guards[h->guard_cnt++] = (struct guard){ .bev = bev, .until_ms = http_now_ms() + HTTP_REQUEST_MS };
+		h->guards[h->guard_cnt++] = (struct guard){ .bev = bev, .until_ms = clock_ms() + HTTP_REQUEST_MS };
 	}
 	event_active(h->events[EVENT_SOON], EV_TIMEOUT, 1);
 	return bev;
@@ -304,7 +295,7 @@ http_answer(struct http *h, struct evhttp_request *req, struct web_answer a)
 	}
 	if (g != NULL) {
 		g->of = a.shared ? h->docs : NULL;
-		g->moved_ms = http_now_ms();
+		g->moved_ms = clock_ms();
 	}
 	evhttp_send_reply(req, a.status, a.reason, body);
 	if (body != NULL)
@@ -349,7 +340,7 @@ take_request(struct http *h, struct evhttp_request *req)
 	if (g == NULL || g->away || !may_connect(h, g))
 		return WEB_FORBIDDEN;
 	g->asked = true;
-	g->until_ms = http_now_ms() + HTTP_ANSWER_MS;
+	g->until_ms = clock_ms() + HTTP_ANSWER_MS;
 	if (came_by_loopback(g) && !web_host_is_near(host))
 		return WEB_MISDIRECTED;
 	if (h->waiting_cnt == GUARDS_MAX)
@@ -364,7 +355,7 @@ static void
 on_request(struct evhttp_request *req, void *arg)
 {
 	struct http *h = arg;
-	const int64_t now = http_now_ms();
+	const int64_t now = clock_ms();
 	const enum web_refusal why = take_request(h, req);
 
 	if (why != WEB_TAKEN) {
@@ -388,7 +379,7 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	sweep(h);
-	if (h->waiting_cnt > 0 && h->wanted && http_now_ms() - h->wanted_ms >= HTTP_COLLECT_MS) {
+	if (h->waiting_cnt > 0 && h->wanted && clock_ms() - h->wanted_ms >= HTTP_COLLECT_MS) {
 		forget_docs(h);
 		answer_all(h);
 	}
@@ -397,7 +388,7 @@ on_soon(evutil_socket_t fd, short what, void *arg)
 static void
 on_tick(evutil_socket_t fd, short what, void *arg)
 {
-	const struct pause_place at = { .now_ns = http_now_ms() * NS_PER_MS, .service = "" };
+	const struct pause_place at = { .now_ns = clock_ms() * NS_PER_MS, .service = "" };
 	struct http *h = arg;
 
 	on_soon(fd, what, arg);
@@ -415,7 +406,7 @@ static void
 on_accept_error(struct evconnlistener *listener, void *arg)
 {
 	const int err = EVUTIL_SOCKET_ERROR();
-	const struct pause_place at = { .now_ns = http_now_ms() * NS_PER_MS, .service = "" };
+	const struct pause_place at = { .now_ns = clock_ms() * NS_PER_MS, .service = "" };
 	struct http *h = http_of_thread;
 
 	(void)arg;
@@ -440,7 +431,7 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 	(void)pthread_mutex_unlock(&h->lock);
 	if (has) {
 		take_docs(h, docs);
-		h->docs_ms = http_now_ms();
+		h->docs_ms = clock_ms();
 		h->wanted = false;
 		answer_all(h);
 	}

@@ -5,10 +5,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "daemon/loop/loop.h"
 #include "daemon/names/resolver.h"
 #include "daemon/net/net.h"
@@ -173,15 +173,6 @@ struct tries {
 	unsigned cnt;
 };
 
-static int64_t
-now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 static void
 end_try(struct attempt *t, int err)
 {
@@ -232,12 +223,12 @@ begin_tries(const struct config *cfg, const struct records *records, struct trie
 static void
 await_tries(struct tries *tries, unsigned wait_ms)
 {
-	const int64_t end = now_ms() + wait_ms;
+	const int64_t end = clock_ms() + wait_ms;
 	struct pollfd fds[PREFLIGHT_SERVERS_MAX];
 	unsigned left = 1;
 
 	while (left > 0) {
-		int64_t rest = end - now_ms();
+		int64_t rest = end - clock_ms();
 
 		left = 0;
 		for (unsigned i = 0; i < tries->cnt; i++) {

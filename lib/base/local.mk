@@ -1,6 +1,6 @@
 noinst_LTLIBRARIES += lib/libbase.la
 lib_libbase_la_SOURCES = \
-	lib/base/span.h \
+	lib/base/clock.h lib/base/span.h \
 	lib/base/list.h lib/base/minmax.h lib/base/ring.h \
 	lib/base/addr.c lib/base/addr.h \
 	lib/base/idtable.c lib/base/idtable.h \
