@@ -10,7 +10,7 @@ lib_libsmcr_la_SOURCES = \
 	lib/smcr/state/lgr.c lib/smcr/state/lgr.h \
 	lib/smcr/state/link.h \
 	lib/smcr/state/log.c lib/smcr/state/log.h \
-	lib/smcr/state/dialect.c lib/smcr/state/dialect.h \
+	lib/smcr/state/dialect.h \
 	lib/smcr/state/marks.c lib/smcr/state/marks.h
 
 check_UNIT += \
