@@ -16,7 +16,7 @@ lib/smcr/rendezvous/rdv_step.c: n > 0
 	sends at most Proposal, Confirm and Decline, or Accept and Decline; these fit in RDV_OUT_MAX.
 lib/smcr/rendezvous/rendezvous.c: cap >= r->left_len
 	bytes that may be returned as data are read with the limit SMCR_LEFTOVER_MAX: in RDV_LATE_DECLINE, and after the Confirm by
-	rdv_may_be_decline. Callers have a buffer of that size.
+	rdv_decline_len. Callers have a buffer of that size.
 lib/smcr/rendezvous/rendezvous.c: len <= smcr_clc_want(conn)
 	the session reads at most smcr_clc_want bytes from the middle, in the same call (clc_read in clc_stream.c)
 lib/smcr/data/tx.c: len <= conn->tx.sndbuf->size - ring_used(conn)

@@ -169,20 +169,17 @@ sndbuf_wake(struct lgr *lgr)
 }
 
 void
-sndbuf_put(struct lgr *lgr, struct sndbuf *sb)
+sndbuf_put(struct lgr *lgr, struct sndbuf *sb, const struct link *link, uint64_t wr_id)
 {
 	lgr->sndbuf_lent--;
-	list_push_front(free_list(lgr, sb->size), &sb->node);
-	sndbuf_wake(lgr);
-}
-
-void
-sndbuf_park(struct lgr *lgr, struct sndbuf *sb, const struct link *link, uint64_t wr_id)
-{
 	sb->parked_on = link;
 	sb->parked_until = wr_id;
-	lgr->sndbuf_lent--;
-	list_push(free_list(lgr, sb->size), &sb->node);
+	if (link != NULL) {
+		list_push(free_list(lgr, sb->size), &sb->node);
+	} else {
+		list_push_front(free_list(lgr, sb->size), &sb->node);
+		sndbuf_wake(lgr);
+	}
 }
 
 int

@@ -25,9 +25,8 @@ struct sndbuf {
 void sndbuf_init(struct lgr *);
 /* A send ring of this size, or of another one when none can be created; NULL: no memory, or conns_per_group in use. */
 struct sndbuf *sndbuf_get(struct lgr *, uint32_t size);
-void sndbuf_put(struct lgr *, struct sndbuf *);
-/* Likewise, but the device may still read it: lent again when the request wr_id of the link is complete. */
-void sndbuf_park(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
+/* Returns it. With a link the device may still read it: lent again when the request wr_id of the link is complete. */
+void sndbuf_put(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
 /* Returns pages of rings to the kernel that were not lent since the last call, except the first page of each. */
 void sndbuf_give_back(struct lgr *);
 /* A ring may be free again: raises SMCR_EV_WRITABLE on connections that found none. */

@@ -37,7 +37,7 @@ ring_give_back_unused(struct smcr_conn *conn)
 	if (sb == NULL || ring_used(conn) > 0)
 		return;
 	conn->tx.sndbuf = NULL;
-	sndbuf_put(conn->lgr, sb);
+	sndbuf_put(conn->lgr, sb, NULL, 0);
 }
 
 static bool
@@ -74,12 +74,9 @@ conn_tx_drop(struct smcr_conn *conn)
 	conn->tx.head = conn->tx.sent;
 	conn->tx.sndbuf = NULL;
 	conn->tx.ring_short = false;
-	if (sb == NULL)
-		return;
-	if (tx_free(&conn->tx) == conn->tx.sent)
-		sndbuf_put(conn->lgr, sb);
-	else
-		sndbuf_park(conn->lgr, sb, conn->link, conn->link->wr_head - 1);
+	if (sb != NULL)
+		sndbuf_put(
+		    conn->lgr, sb, tx_free(&conn->tx) == conn->tx.sent ? NULL : conn->link, conn->link->wr_head - 1);
 }
 
 /* -- the user's side -- */
@@ -181,8 +178,7 @@ window(const struct smcr_conn *conn)
 	return usable - (PROBES_MAX - conn->tx.probes);
 }
 
-/* Limit for data now: the window, and an urgent byte that the peer has not consumed (4.7.5). Parts of the peer's
- * element that data of a lost link may still reach are excluded. */
+/* Limit for data now: the window without what data of a lost link may still reach, and an unread urgent byte (4.7.5). */
 static uint64_t
 may_send_to(const struct smcr_conn *conn, uint64_t most)
 {

@@ -172,9 +172,9 @@ START_TEST(slabs_grow_and_are_lent_last_in_first_out)
 	for (int i = 0; i < 60; i++)
 		ck_assert_uint_eq(sb[i]->buf[65535], i);
 	for (int i = 0; i < 60; i++)
-		sndbuf_put(&a.lgr, sb[i]);
+		sndbuf_put(&a.lgr, sb[i], NULL, 0);
 	ck_assert_ptr_eq(sndbuf_get(&a.lgr, 65536), sb[59]);
-	sndbuf_put(&a.lgr, sb[59]);
+	sndbuf_put(&a.lgr, sb[59], NULL, 0);
 }
 
 START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
@@ -191,7 +191,7 @@ START_TEST(a_further_link_gets_all_rings_and_a_lost_one_frees_its_parked)
 	ck_assert_ptr_nonnull(sb->mr[second->slot]);
 	ck_assert_ptr_ne(sb->mr[second->slot], sb->mr[a.link->slot]);
 	second->wr_tail = 10;
-	sndbuf_park(&a.lgr, sb, second, 10);
+	sndbuf_put(&a.lgr, sb, second, 10);
 	ck_assert_ptr_ne(sndbuf_get(&a.lgr, 65536), sb);
 	for (int i = 0; i < 2; i++)
 		ck_assert_ptr_ne(sndbuf_get(&a.lgr, 65536), sb);

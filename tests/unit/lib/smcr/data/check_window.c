@@ -210,16 +210,16 @@ START_TEST(a_ring_of_another_size_is_better_than_none)
 	struct sndbuf *large = sndbuf_get(&a.lgr, MIB), *other;
 
 	ck_assert_uint_eq(large->size, MIB);
-	sndbuf_put(&a.lgr, large);
+	sndbuf_put(&a.lgr, large, NULL, 0);
 	other = sndbuf_get(&a.lgr, 64 * KIB);
 	ck_assert_uint_eq(other->size, 64 * KIB);
-	sndbuf_put(&a.lgr, other);
+	sndbuf_put(&a.lgr, other, NULL, 0);
 	a.eng.cfg.sndbuf_bytes_max = 0;
 	ck_assert_uint_eq(a.eng.ctr.refused_send_memory, 0);
 	other = sndbuf_get(&a.lgr, 256 * KIB);
 	ck_assert_uint_eq(a.eng.ctr.refused_send_memory, 1);
 	ck_assert_uint_eq(other->size, MIB);
-	sndbuf_put(&a.lgr, other);
+	sndbuf_put(&a.lgr, other, NULL, 0);
 	/* Whoever is lent another one works with its size. */
 	ck_assert_uint_eq(smcr_tx_space(ca, iov), 64 * KIB);
 	host_flush(&a);
