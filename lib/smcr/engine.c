@@ -153,7 +153,6 @@ smcr_reconfigure(struct smcr *eng, const struct smcr_config *cfg)
 	eng->cfg.rq_depth = old.rq_depth;
 	if (eng->cfg.keepalive_ms == old.keepalive_ms)
 		return;
-	/* Apply the new interval to active links. */
 	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
 		LGR_EACH_LINK(l, lgr)
 			if (l->state == LINK_ACTIVE)
@@ -201,9 +200,8 @@ device_completions(struct smcr *eng, struct rnic_dev *dev)
 	return cnt < WC_BATCH;
 }
 
-/* Handles messages that wait for others (link_recv). When all received ones were handled and none may proceed, the
- * first waits for a lost one: it is processed as is. Messages of other links may wait for its successors, so all are
- * tried again before the next is forced. */
+/* Handles messages that wait for others (link_recv). With all received ones handled, the first waits for a lost one: it
+ * is processed as is. Messages of other links may wait for its successors: all are tried before the next is forced. */
 static void
 waiting_messages(struct smcr *eng, bool all_in)
 {

@@ -115,8 +115,7 @@ is_aborting(const struct smcr_conn *conn)
 	    conn->state == CONN_LAST_WAIT;
 }
 
-/* FIN on the CLC connection without a flag that ends the peer's data. After D it is in order: Linux shuts down its half
- * of the CLC connection with D, and may read for hours. */
+/* FIN on the CLC connection without the end of data. After D it is in order: Linux sends both, and may read for hours. */
 static bool
 fin_too_early(const struct smcr_conn *conn)
 {

@@ -114,7 +114,6 @@ link_send_llc(struct link *link, const struct llc_msg *msg)
 
 /* -- data -- */
 
-/* Credits for data in this turn. */
 static struct rnic_credits
 data_credits(const struct link *link)
 {

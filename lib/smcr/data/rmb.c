@@ -34,7 +34,6 @@ static const struct state_row remote_states[REMOTE_RMB_STATE_CNT] = {
 	[REMOTE_RMB_LEFT] = { "left", 0 },
 };
 
-/* Logs a state change of a local or remote RMB. */
 static void
 log_state(const struct lgr *lgr, const char *whose, uint32_t number, const char *from, const char *to, const char *why)
 {

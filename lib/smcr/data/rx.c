@@ -75,7 +75,6 @@ decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t
 	return NULL;
 }
 
-/* New data and the producer flags. */
 static void
 take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 {

@@ -132,7 +132,6 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 	for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		timer_cancel(&lgr->eng->timers, timers[i]);
 	lgr_set_state(lgr, LGR_DEAD, why);
-	/* freed at the end of the turn */
 	list_remove(&lgr->node);
 	list_push(&lgr->eng->dead_lgrs, &lgr->node);
 	if (lgr->contact.conn != NULL)

@@ -27,7 +27,6 @@ recv_bytes(const struct link *link)
 	return (size_t)link->rq_depth * link->recv_len + (link->lgr->version == LLC_VERSION_2 ? LLC_MAX_LEN : 0);
 }
 
-/* Receive buffer by wr_id. */
 static uint8_t *
 recv_at(const struct link *link, uint64_t nr)
 {

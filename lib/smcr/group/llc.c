@@ -104,9 +104,8 @@ enum verdict {
 	REFUSE, /* negative response: the peer retries */
 };
 
-/* Our current exchange x the peer's request, in the columns of enum incoming. TEST LINK and DELETE LINK for all are
- * always handled. A request of the server counts even within an exchange of ours: only the server creates and deletes
- * links, so it has abandoned that exchange. */
+/* Our exchange x the peer's request (enum incoming). TEST LINK and DELETE LINK for all are always handled. A server's
+ * request counts within an exchange of ours: it alone creates and deletes links, so it has abandoned that. */
 static const enum verdict collisions[EX_CNT][IN_CNT] = {
 	[EX_NONE] = { NOW, NOW, NOW, NOW, NOW, NOW },
 	[EX_CONFIRM_LINK] = { NOW, IGNORE, OUT_OF_STEP, CROSSING, CROSSING, REFUSE },

@@ -458,7 +458,6 @@ llc_add_cont_rsp(struct link *link, const struct llc_msg *msg)
 		confirm_new(lgr);
 }
 
-/* An unexpected CONTINUATION. */
 void
 llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 {
@@ -468,12 +467,11 @@ llc_add_cont_late(struct link *link, const struct llc_msg *msg)
 /* -- after the client's response, or its connected queue pair: RTokens -- */
 
 static void
-join_new(struct link *link, const struct llc_add_link *m)
+join_new(struct link *link, const struct llc_add_link *m, const struct rnic_remote *r)
 {
 	struct lgr *lgr = link->lgr;
-	struct rnic_remote r = remote_of(m);
 
-	link_set_remote(link, &r);
+	link_set_remote(link, r);
 	if (!take_pairs(lgr, m))
 		return;
 	if (link->dev->ops->qp_connect(link->qp, RNIC_PASSIVE, &link->remote) < 0) {
@@ -510,7 +508,7 @@ llc_add_link_rsp(struct link *over, const struct llc_msg *msg)
 	} else if (lgr->version == LLC_VERSION_2 && topology_reach(link->dev, r.gid.b) == RNIC_REACH_NONE) {
 		llc_add_failed(lgr, "no route to the client's port");
 	} else {
-		join_new(link, m);
+		join_new(link, m, &r);
 	}
 }
 

@@ -8,7 +8,6 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 #include "smcr/state/log.h"
-#include "wire/clc.h"
 
 struct owner
 owner_of(const uint8_t peer_id[8], const struct smcr_identity *remote)

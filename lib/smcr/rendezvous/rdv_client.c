@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "smcr/data/rmb.h"
-#include "smcr/group/lgr.h"
 #include "smcr/group/llc.h"
 #include "smcr/group/topology.h"
 #include "smcr/state/engine.h"

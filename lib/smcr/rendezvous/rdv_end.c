@@ -1,4 +1,5 @@
 /* Ends of a rendezvous without SMC-R: Declines of both sides (C.1, C.2), crossing Declines, fallback, resets. */
+#include <errno.h>
 #include <string.h>
 
 #include "smcr/group/lgr.h"
@@ -91,7 +92,6 @@ rdv_fall_back(struct smcr_conn *conn, enum peer_outcome outcome)
 	rdv_ended(conn);
 }
 
-/* Ends RDV_LATE_DECLINE. */
 static void
 late_decline_over(struct smcr_conn *conn)
 {
@@ -111,12 +111,12 @@ rdv_no_late_decline(struct smcr_conn *conn)
 	late_decline_over(conn);
 }
 
-bool
-rdv_may_be_decline(struct span in)
+int
+rdv_decline_len(struct span in)
 {
 	int total = clc_peek_len(in);
 
-	return total >= 0 && total <= SMCR_LEFTOVER_MAX && (in.len < 5 || in.ptr[4] == CLC_DECLINE);
+	return total <= SMCR_LEFTOVER_MAX && (in.len < 5 || in.ptr[4] == CLC_DECLINE) ? total : -EPROTO;
 }
 
 void
@@ -125,12 +125,12 @@ rdv_late_decline_input(struct smcr_conn *conn)
 	struct rdv *r = conn->rdv;
 	struct span in = { r->in, r->in_len };
 	struct clc_msg msg;
+	int n = rdv_decline_len(in);
 
-	if (!rdv_may_be_decline(in)) {
+	if (n < 0) {
 		rdv_no_late_decline(conn);
 		return;
 	}
-	int n = clc_peek_len(in);
 	if (n > 0)
 		r->in_want = (size_t)n;
 	if (r->in_len < r->in_want) {
@@ -319,8 +319,7 @@ rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
 {
 	if (conn->state != CONN_RENDEZVOUS)
 		return;
-	/* The Accept cannot be withdrawn (C.1): after the Confirm both sides know that the connection is aborted and
-	 * may reuse their elements. A second abort does not wait. */
+	/* The Accept cannot be withdrawn (C.1): the Confirm ends the use of both elements. A second abort does not wait. */
 	if (conn->rdv->step == RDV_WAIT_CONFIRM && conn->rdv->abort == SMCR_OK && elem_is_out(conn, reason))
 		conn->rdv->abort = reason;
 	else

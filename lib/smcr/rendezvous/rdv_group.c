@@ -10,7 +10,6 @@
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
-/* Element size of an RMB created for the connection. */
 static uint32_t
 new_elem_size(const struct smcr_conn *conn, const struct lgr *lgr)
 {

@@ -56,7 +56,6 @@ names_itself(const struct rdv *r)
 	    memcmp(r->proposal.peer_id, none, sizeof(none)) != 0;
 }
 
-/* Owner of the Proposal. */
 static struct owner
 client_of(const struct smcr_conn *conn)
 {

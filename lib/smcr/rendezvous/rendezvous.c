@@ -1,5 +1,4 @@
-/* Rendezvous of a connection: timer, incoming CLC messages, marks, and related entry points of smcr.h. It calls the
- * other files of this directory, and none of them calls it. */
+/* Rendezvous: timer, incoming CLC messages, marks, entry points of smcr.h. Calls the other files here; none calls it. */
 #include "smcr/rendezvous/rendezvous.h"
 
 #include <assert.h>
@@ -12,7 +11,6 @@
 
 /* -- a busy peer -- */
 
-/* The group has the same peer as the connection. */
 static bool
 is_of_its_peer(const struct smcr_conn *conn, const struct lgr *lgr)
 {
@@ -118,7 +116,6 @@ smcr_clc_leftover(struct smcr_conn *conn, void *buf, size_t cap)
 	return n;
 }
 
-/* A message is complete. */
 static void
 rdv_message(struct smcr_conn *conn)
 {
@@ -172,7 +169,7 @@ smcr_clc_input(struct smcr_conn *conn, const void *buf, size_t len)
 	/* After the Confirm only a Decline is legal. Other messages are not read beyond their header, so that at most
 	 * SMCR_LEFTOVER_MAX bytes must be returned as data if we decline in the meantime. */
 	if ((r->step == RDV_WAIT_GROUP || r->step == RDV_WAIT_LINK) &&
-	    !rdv_may_be_decline((struct span){ r->in, r->in_len })) {
+	    rdv_decline_len((struct span){ r->in, r->in_len }) < 0) {
 		rdv_protocol_error(conn, "unexpected CLC message");
 		return;
 	}

@@ -79,8 +79,7 @@ struct peer {
 	uint32_t failed_id;          /* ID of that connection */
 	int64_t began_ns, failed_ns; /* start of the last leader; failure of the last round */
 	int64_t held_ns;             /* start of the first hold-off; 0: none, or first contact succeeded since */
-	/* Server: SCTP may be blocked where TCP is not. After a failure the next first contact avoids it, whenever it
-	 * comes, and so do others for a while. */
+	/* Server: SCTP may be blocked where TCP is not: the next first contact avoids it, and others for a while. */
 	bool over_sctp;        /* the leader uses it */
 	bool sctp_failed;      /* the last leader used it, and failed */
 	int64_t sctp_until_ns; /* 0: no failure since the last success */
@@ -147,8 +146,8 @@ rdv_first_link(const struct smcr_conn *conn)
 }
 /* The rendezvous has ended; its memory is freed when the last bytes were taken. */
 void rdv_ended(struct smcr_conn *);
-/* The bytes so far may be a Decline. */
-bool rdv_may_be_decline(struct span);
+/* The bytes so far may be a Decline: its length, 0: not known yet; else negative. */
+int rdv_decline_len(struct span);
 /* RDV_LATE_DECLINE: the peer did not decline, so what was read is data; bytes arrived. */
 void rdv_no_late_decline(struct smcr_conn *);
 void rdv_late_decline_input(struct smcr_conn *);
