@@ -89,17 +89,13 @@ smcr_has_devices(const struct smcr *eng)
 	return !list_empty(&eng->devices);
 }
 
-static void
-qp_failed(struct link *link, const struct rnic_event *ev, const char *words)
-{
-	if (!link_has_ended(link))
-		link->silent = ev->silent;
-	link_lost(link, ev->why != NULL ? ev->why : words);
-}
-
 void
 engine_device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_event *ev)
 {
+	static const char *const words[] = {
+		[RNIC_EV_CONNECT_FAILED] = "queue pair could not be connected",
+		[RNIC_EV_QP_ERROR] = "queue pair error",
+	};
 	struct link *link = ev->ctx;
 
 	switch (ev->type) {
@@ -109,10 +105,10 @@ engine_device_event(struct smcr *eng, struct rnic_dev *dev, const struct rnic_ev
 			rdv_link_connected(link->lgr);
 		break;
 	case RNIC_EV_CONNECT_FAILED:
-		qp_failed(link, ev, "queue pair could not be connected");
-		break;
 	case RNIC_EV_QP_ERROR:
-		qp_failed(link, ev, "queue pair error");
+		if (!link_has_ended(link))
+			link->silent = ev->silent;
+		link_lost(link, ev->why != NULL ? ev->why : words[ev->type]);
 		break;
 	case RNIC_EV_SILENT:
 		llc_suspect(link, "the peer does not answer");

@@ -160,8 +160,7 @@ enum {
 
 /* The next connection with events, its SMCR_EV_ bits in *events; NULL: none. */
 struct smcr_conn *smcr_next_event(struct smcr *, unsigned *events);
-/* Posts LLC, then data and CDC of connections in turn, bounded; then flushes the devices and frees what was released.
- * True: remaining work needs another turn at once. */
+/* Posts LLC, then data in turn, bounded; flushes devices, frees what was released. True: needs another turn at once. */
 bool smcr_flush(struct smcr *);
 /* Latest time for the next smcr_poll; INT64_MAX: never. */
 int64_t smcr_deadline(const struct smcr *);

@@ -11,8 +11,7 @@ struct smcr_open;
 
 #define WINDOW_SMALL (64u * 1024) /* an element or ring up to this size is small: not reduced for lack of memory */
 
-/* Element size of such a connection in this group, a power of two: as requested, else from path, devices, peer, history
- * and memory. *less, which may be NULL: memory limited it. */
+/* Size of such an element, a power of two: as requested, else chosen. *less, which may be NULL: memory limited it. */
 uint32_t window_elem_size(const struct lgr *, const struct smcr_open *want, bool *less);
 /* Number of elements of the group's next RMB of this size: few at first, more later, as far as memory allows. */
 uint32_t window_next_cnt(const struct lgr *, uint32_t elem_size);

@@ -70,12 +70,11 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	lgr->next_link_number = 1;
 	lgr->owner = *owner;
 	memcpy(lgr->peer_id, owner->peer_id, sizeof(lgr->peer_id));
-	list_init(&lgr->rmbs);
-	list_init(&lgr->dead_rmbs);
-	list_init(&lgr->remote_rmbs);
+	struct list_node *lists[] = { &lgr->rmbs, &lgr->dead_rmbs, &lgr->remote_rmbs, &lgr->conns, &lgr->wait_rmb,
+		&lgr->marks.node, &lgr->marks.turn_node };
+	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		list_init(lists[i]);
 	sndbuf_init(lgr);
-	list_init(&lgr->conns);
-	list_init(&lgr->wait_rmb);
 	timer_init(&lgr->idle, idle_fired);
 	timer_init(&lgr->rmb_idle, rmb_idle_fired);
 	timer_init(&lgr->add_retry, llc_add_retry_fired);
@@ -88,8 +87,6 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 		lgr->flow[i].lgr = lgr;
 		timer_init(&lgr->flow[i].timer, llc_flow_fired);
 	}
-	list_init(&lgr->marks.node);
-	list_init(&lgr->marks.turn_node);
 	list_push(&eng->lgrs, &lgr->node);
 	return lgr;
 }

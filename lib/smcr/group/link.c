@@ -303,7 +303,6 @@ int
 link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 {
 	struct link *link = take_slot(lgr);
-	int err;
 
 	if (link == NULL)
 		return -ENOSPC;
@@ -334,7 +333,7 @@ link_new(struct lgr *lgr, struct rnic_dev *dev, struct link **out)
 		link->rq_depth = min_u32(link->rq_depth, SMCR_V2_RECEIVES);
 		link->recv_len = LLC_MAX_LEN;
 	}
-	err = link_setup(link);
+	int err = link_setup(link);
 	if (err < 0) {
 		link_free(link);
 		return err;

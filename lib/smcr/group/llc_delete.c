@@ -244,11 +244,9 @@ retire(struct link *link, uint32_t reason)
 int
 llc_retire_link(struct link *link, uint32_t reason)
 {
-	int err;
-
 	if (link->retiring)
 		return 0;
-	err = retire(link, reason);
+	int err = retire(link, reason);
 	if (err == 0)
 		link->delete_wanted = reason;
 	return err;
@@ -332,8 +330,7 @@ asked_for_one(struct link *gone, const struct llc_delete_link *m)
 		link_lost(gone, why(m->reason)->peers); /* the exchange follows when no other is in progress */
 }
 
-/* The client requests the end of the group (3.5.4). Our DELETE LINK is the response; the group, with RST for its
- * connections, ends when that is complete, or after llc_ms. */
+/* The client ends the group (3.5.4). Our DELETE LINK is the response: the end follows its completion, or llc_ms. */
 static void
 asked_for_all(struct lgr *lgr, const struct llc_delete_link *m)
 {

@@ -1,10 +1,9 @@
-/* TEST LINK checks links (RFC 7609 4.5.3), including those without connections.
- *
- * A link is suspect when it is silent beyond the response limit: TEST LINK is not answered, or the device reports
- * silence. It is lost as soon as another link of the group answers a test, as its connections move there. Before that
- * nothing would be gained: the peer or the network may be suspended, and TCP would continue afterwards. So it is kept
- * for last_link_ms, whatever the peer sends: TCP as well counts from the first unacknowledged byte. An answered test
- * shows that both ends receive on that link, so they cannot each drop the link that the other one keeps. */
+/* TEST LINK checks links (RFC 7609 4.5.3), including those without connections. A link is suspect when it is silent
+ * beyond the response limit: TEST LINK is not answered, or the device reports silence. It is lost as soon as another
+ * link of the group answers a test, as its connections move there. Before that nothing would be gained: the peer or the
+ * network may be suspended, and TCP would continue. So it is kept for last_link_ms, whatever the peer sends: TCP as well
+ * counts from the first unacknowledged byte. An answered test shows that both ends receive on that link, so they cannot
+ * each drop the link that the other one keeps. */
 #include <string.h>
 
 #include "base/minmax.h"

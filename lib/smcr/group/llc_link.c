@@ -1,5 +1,4 @@
 /* CONFIRM LINK: proves a link by a message each way (RFC 7609 3.5.1.5); first contact on a group's first link.
- *
  * The first one shows the peer's byte order for the 16-bit numbers of version 2: Linux uses its machine's, others
  * network order. The response and all later messages use that order. A server sends first, in network order as
  * specified: Linux then reads 44 as 11264, and only requires at least 44. */

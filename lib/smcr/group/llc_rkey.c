@@ -50,7 +50,6 @@ int
 llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 {
 	struct link *over = lgr_pick_link(lgr);
-	struct rmb *rmb;
 
 	/* One at a time: waiting connections request again after this one. */
 	if (!llc_may_begin_rkey(lgr) || timer_armed(&lgr->rkey_retry))
@@ -58,7 +57,7 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	if (over == NULL || lgr->state != LGR_ACTIVE)
 		return -ENOTCONN;
 	/* One with an incomplete exchange counts: the peer may know it or not. */
-	rmb = LIST_FIND(struct rmb, r, &lgr->rmbs, node, r->state == RMB_NEW && r->elem_size == elem_size);
+	struct rmb *rmb = LIST_FIND(struct rmb, r, &lgr->rmbs, node, r->state == RMB_NEW && r->elem_size == elem_size);
 	if (rmb == NULL && lgr->rmb_cnt >= SMCR_RMBS_PER_GROUP) {
 		lgr->eng->ctr.refused_rmbs_max++;
 		return -ENOSPC;

@@ -171,7 +171,6 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
 	unsigned kinds = a->ext.present ? a->ext.transports : conn->rdv->version >= 2 ? RDV_ROCE_V2 : RDV_ROCE_V1;
 	struct rnic_dev *dev = rdv_pick_device(conn->eng, kinds, &conn->rdv->open.local_addr, NULL);
-	struct link *link;
 	uint32_t diag = dev != NULL ? rdv_way_to_server(conn, dev, a) : CLC_DIAG_NO_DEVICE;
 
 	if (!peer_meets(conn, &server)) {
@@ -188,7 +187,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 		return CLC_DIAG_NO_ROUTE;
 	}
 	diag = rdv_form_group(conn, &server, dev, a->ext.token);
-	link = rdv_first_link(conn);
+	struct link *link = rdv_first_link(conn);
 	if (diag == 0) {
 		link_set_remote_clc(link, a);
 		diag = rdv_take_peer_elem(conn, conn->rdv->lgr, link, a);
@@ -257,7 +256,6 @@ void
 rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 {
 	bool strange;
-	uint32_t diag;
 
 	if (conn->rdv->step != RDV_WAIT_ACCEPT || msg->type != CLC_ACCEPT) {
 		rdv_protocol_error(conn, "unexpected CLC message");
@@ -268,7 +266,7 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	conn->rdv->peer = msg->accept;
 	/* A response to an extension that we did not send is invalid. */
 	conn->rdv->peer.ext.present = msg->accept.ext.present && conn->rdv->proposal.ext.present;
-	diag = rdv_take_accept(conn, msg);
+	uint32_t diag = rdv_take_accept(conn, msg);
 	if (diag == 0 && msg->accept.first_contact)
 		diag = first_contact(conn, &conn->rdv->peer);
 	if (diag != 0)

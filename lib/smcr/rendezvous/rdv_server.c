@@ -143,12 +143,11 @@ static void
 proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
-	uint32_t diag;
 
 	conn->rdv->proposal = msg->proposal;
 	conn->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
 	conn->rdv->measure = conn->prewarm && (p->ext.features & CLC_FEATURE_MEASURE) != 0;
-	diag = conn->eng->draining ? CLC_DIAG_CONFIG : take_proposal(conn, msg->version);
+	uint32_t diag = conn->eng->draining ? CLC_DIAG_CONFIG : take_proposal(conn, msg->version);
 	if (diag != 0) {
 		rdv_decline(conn, diag);
 		return;

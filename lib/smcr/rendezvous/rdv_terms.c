@@ -108,11 +108,9 @@ rdv_take_accept(struct smcr_conn *conn, const struct clc_msg *msg)
 uint32_t
 rdv_way_to_server(const struct smcr_conn *conn, struct rnic_dev *dev, const struct clc_accept *a)
 {
-	enum rnic_reach reach;
-
 	if (conn->rdv->version < 2)
 		return 0;
-	reach = topology_reach(dev, a->gid);
+	enum rnic_reach reach = topology_reach(dev, a->gid);
 	if (reach == RNIC_REACH_NONE)
 		return CLC_DIAG_NO_ROUTE;
 	/* The server requires a gateway, and we see none: the ports differ. */
@@ -127,13 +125,12 @@ rdv_take_offer(struct smcr_conn *conn)
 	struct rdv *r = conn->rdv;
 	const struct smcr_config *cfg = &conn->eng->cfg;
 	const struct clc_v2_offer *offer = &r->proposal.v2;
-	const struct clc_eid *eid;
 
 	if (!offer->present)
 		return CLC_DIAG_NO_V2_EXT;
 	if (cfg->smc_version == 1)
 		return CLC_DIAG_VERSION_MISMATCH;
-	eid = clc_eid_common(cfg->ueids, cfg->ueid_cnt, offer->eids, offer->eid_cnt);
+	const struct clc_eid *eid = clc_eid_common(cfg->ueids, cfg->ueid_cnt, offer->eids, offer->eid_cnt);
 	if (eid == NULL) {
 		conn->eng->ctr.no_common_ueid++;
 		return CLC_DIAG_NO_UEID;

@@ -240,11 +240,10 @@ struct smcr_conn *
 smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
 {
 	struct smcr_conn *conn = conn_new(eng, open, err);
-	struct rdv *r;
 
 	if (conn == NULL)
 		return NULL;
-	r = slab_get(&eng->rdv_slab);
+	struct rdv *r = slab_get(&eng->rdv_slab);
 	if (r == NULL || timerq_reserve(&eng->timers, 1) < 0) {
 		if (r != NULL)
 			slab_put(&eng->rdv_slab, r);

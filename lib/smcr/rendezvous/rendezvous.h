@@ -27,6 +27,7 @@ enum rdv_step {
 };
 
 #define RDV_OUT_MAX (2 * CLC_MAX_SENT_LEN) /* a message and a following Decline */
+#define RDV_TURNS_MAX 4                    /* limit of the wait for other rendezvous of the peer, in clc_ms */
 
 /* Exists only during the rendezvous, as idle connections must be small. Freed after the last CLC bytes. */
 struct rdv {
@@ -228,11 +229,6 @@ uint32_t rdv_way_to_client(const struct smcr_conn *);
 uint32_t rdv_take_confirm(struct smcr_conn *, const struct clc_msg *);
 /* Version 2 fields of an Accept or Confirm; gid and first_contact are set. */
 void rdv_tell_terms(const struct smcr_conn *, enum clc_type, const struct link *, struct clc_accept *);
-
-/* -- rendezvous.c -- */
-
-/* Limit of the wait for other rendezvous of the peer, in clc_ms. */
-#define RDV_TURNS_MAX 4
 
 /* -- peer.c -- */
 
