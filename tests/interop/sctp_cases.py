@@ -240,7 +240,7 @@ def bad_path(host):
 
 # -- errors --
 
-CATASTROPHIC = (0, 2, 7)	# for the stream: RFC 5043 has no code for numbers that make no order
+CATASTROPHIC = (0, 2, 7)	# for the stream: RFC 5043 has no code for segments that make no order or have no header
 
 
 def every_error(t, transport):
@@ -250,7 +250,9 @@ def every_error(t, transport):
     for name, act in (
             ("a DDP-SSN again", lambda s: s.send_ulpdu(send, 0)),
             ("duplicate DDP-SSN, ahead", lambda s: [s.send_ulpdu(send, 9) for _ in range(2)]),
-            ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001))):
+            ("a DDP-SSN far ahead", lambda s: s.send_ulpdu(send, 0x8001)),
+            ("a segment of one byte", lambda s: s.send_ulpdu(send[:1])),
+            ("a segment shorter than its header", lambda s: s.send_ulpdu(send[:17]))):
         b.run(name, [CATASTROPHIC], lambda b, act=act: act(b.ep.stream))
     for name, act in (
             ("a second Initiate", lambda s: s.send_control(ddp.initiate())),

@@ -15,6 +15,7 @@ enum siw_push {
 };
 
 struct siw_llp {
+	enum stream_llp stream;
 	/* Text of a timeout in each state. */
 	const char *const *timeout_why;
 

@@ -227,6 +227,7 @@ qp_alloc_queues(struct siw_qp *qp)
 	const struct stream_config cfg = {
 		.stags = &qp->dev->stags,
 		.pd = qp->pd,
+		.llp = qp->dev->llp->stream,
 		.rq_depth = qp->rq_depth,
 		.ird_max = (uint16_t)(qp->dev->cfg.ird + 1), /* and an RTR Read that the peer does not count */
 		.ord_max = qp->dev->cfg.ord,

@@ -258,6 +258,7 @@ static const char *const timeout_why[SIW_CLOSED + 1] = {
 };
 
 const struct siw_llp siw_sctp_llp = {
+	.stream = STREAM_SCTP,
 	.timeout_why = timeout_why,
 	.listen = listen_on,
 	.unlisten = unlisten,

@@ -260,6 +260,7 @@ static const char *const timeout_why[SIW_CLOSED + 1] = {
 };
 
 const struct siw_llp siw_tcp_llp = {
+	.stream = STREAM_MPA,
 	.timeout_why = timeout_why,
 	.listen = siw_tcp_listen,
 	.unlisten = siw_accept_close,
