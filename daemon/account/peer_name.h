@@ -3,8 +3,6 @@
 
 #include <sys/socket.h>
 
-#include "daemon/config/config.h"
-
 struct service;
 struct session_pool;
 

@@ -309,26 +309,19 @@ services_commit(struct services_plan *p, FILE *err)
 
 /* All workers share one UNIX socket, as its file is created once: the others use copies of the first worker's. */
 int
-services_share(const struct services_plan *p, struct listen_socket *socks)
+services_share(const struct services_plan *p, struct listen_socket_list *socks)
 {
-	unsigned cnt = 0;
+	int rc = 0;
 
-	for (unsigned i = 0; i < p->cnt; i++) {
+	for (unsigned i = 0; i < p->cnt && rc == 0; i++) {
 		const struct step *st = &p->steps[i];
 
 		if (st->sock.fd < 0 || st->cfg->listen.ss_family != AF_UNIX)
 			continue;
-		socks[cnt] = listen_socket_copy(&st->sock);
-		if (socks[cnt].fd < 0) {
-			int rc = -errno;
-
-			while (cnt-- > 0)
-				listen_socket_close(&socks[cnt]);
-			return rc;
-		}
-		cnt++;
+		const struct listen_socket copy = listen_socket_copy(&st->sock);
+		rc = copy.fd >= 0 ? listen_socket_list_add(socks, &copy) : -errno;
 	}
-	return (int)cnt;
+	return rc;
 }
 
 int

@@ -220,7 +220,7 @@ worker_prepare(struct worker *w, const struct config *next, struct listen_socket
 }
 
 int
-worker_share(const struct worker *w, struct listen_socket *socks)
+worker_share(const struct worker *w, struct listen_socket_list *socks)
 {
 	return services_share(w->plan, socks);
 }

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "daemon/net/listen_socket.h"
-#include "daemon/account/service_stats.h"
 #include "daemon/account/outage.h"
 #include "daemon/probe/probe.h"
 #include "daemon/service/session_pool.h"
@@ -25,9 +24,8 @@ int worker_new(struct loop *, const struct worker_place *, const struct config *
  * listening sockets among socks, which have to stay until it returns. 0, or -errno with the reason in err. */
 int worker_prepare(
     struct worker *, const struct config *next, struct listen_socket *socks, unsigned sock_cnt, FILE *err);
-/* Copies of the UNIX sockets opened for the reload, for a worker that prepares the same; socks has one place per
- * service. Returns their number, or -errno without copies. */
-int worker_share(const struct worker *, struct listen_socket *socks);
+/* Adds copies of the UNIX sockets opened for the reload, for a worker that prepares the same. 0 or -errno. */
+int worker_share(const struct worker *, struct listen_socket_list *);
 /* Then either applies what was prepared; err gets warnings. */
 void worker_commit(struct worker *, const struct config *next, FILE *err);
 /* Or drops it; all is as before. */
@@ -59,7 +57,7 @@ struct services_plan;
 int services_prepare(struct session_pool *, const struct config *cfg, struct listen_socket *socks, unsigned sock_cnt,
     bool starting, FILE *err, struct services_plan **);
 /* See worker_share. */
-int services_share(const struct services_plan *, struct listen_socket *socks);
+int services_share(const struct services_plan *, struct listen_socket_list *);
 /* Applies the change; pool->cfg already has the new settings. Frees the plan. */
 void services_commit(struct services_plan *, FILE *err);
 void services_abort(struct services_plan *);

@@ -419,8 +419,7 @@ workers_free(struct workers *ws)
 
 struct reload {
 	const struct config *next;
-	struct listen_socket *socks; /* copies of the first worker's new sockets, for the next one */
-	unsigned sock_cnt;
+	struct listen_socket_list socks; /* copies of the first worker's new sockets, for the next one */
 	FILE *err;
 	int rc;
 };
@@ -430,19 +429,17 @@ prepare(struct worker *w, void *arg)
 {
 	struct reload *r = arg;
 
-	r->rc = worker_prepare(w, r->next, r->socks, r->sock_cnt, r->err);
+	r->rc = worker_prepare(w, r->next, r->socks.v, r->socks.cnt, r->err);
 }
 
 static void
 share(struct worker *w, void *arg)
 {
 	struct reload *r = arg;
-	int cnt = worker_share(w, r->socks);
 
-	r->sock_cnt = cnt > 0 ? (unsigned)cnt : 0;
-	r->rc = cnt < 0 ? cnt : 0;
-	if (cnt < 0)
-		fprintf(r->err, "worker: cannot share UNIX sockets: %s\n", strerror(-cnt));
+	r->rc = worker_share(w, &r->socks);
+	if (r->rc != 0)
+		fprintf(r->err, "worker: cannot share UNIX sockets: %s\n", strerror(-r->rc));
 }
 
 /* Prepares one worker after the other; those after the first use its UNIX sockets. Returns how many are ready. */
@@ -460,8 +457,7 @@ prepare_all(struct workers *ws, struct reload *r, FILE *err)
 		if (r->rc == 0)
 			workers_call(ws, ready, prepare, r);
 		msgs_end(&msgs, r->rc);
-		for (; r->sock_cnt > 0; r->sock_cnt--)
-			listen_socket_close(&r->socks[r->sock_cnt - 1]);
+		listen_socket_list_fini(&r->socks);
 		ready += r->rc == 0;
 	}
 	return ready;
@@ -485,14 +481,10 @@ drop(struct worker *w, void *arg)
 int
 workers_reload(struct workers *ws, const struct config *next, FILE *err)
 {
-	struct reload r = { .next = next, .socks = calloc(next->service_cnt + 1, sizeof(r.socks[0])) };
+	struct reload r = { .next = next };
+	const unsigned ready = prepare_all(ws, &r, err);
 	struct msgs msgs;
 
-	if (r.socks == NULL) {
-		fprintf(err, "worker: %s\n", strerror(ENOMEM));
-		return -ENOMEM;
-	}
-	const unsigned ready = prepare_all(ws, &r, err);
 	for (unsigned i = 0; i < ready && r.rc != 0; i++)
 		workers_call(ws, i, drop, NULL);
 	for (unsigned i = 0; i < ws->cnt && r.rc == 0; i++) {
@@ -501,7 +493,6 @@ workers_reload(struct workers *ws, const struct config *next, FILE *err)
 		workers_call(ws, i, commit, &r);
 		msgs_end(&msgs, 0);
 	}
-	free(r.socks);
 	return r.rc;
 }
 
