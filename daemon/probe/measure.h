@@ -1,10 +1,8 @@
-/*
- * Measures throughput between two smcrd over SMC-R and TCP. The client sends a request and the requested zeros.
+/* Measures throughput between two smcrd over SMC-R and TCP. The client sends a request and the requested zeros.
  * The server discards them, answers, and sends zeros back. Then the next request may follow. I/O only in the pump.
  *
  *	request		be32 "smrM", be32 version 1, be64 bytes out, be64 bytes back
- *	answer		the same, as understood
- */
+ *	answer		the same, as understood */
 #pragma once
 
 #include <stdbool.h>

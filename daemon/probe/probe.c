@@ -104,16 +104,6 @@ verdict(struct probe *p, enum check_finding finding, const char *fmt, ...)
 	probe_end(p);
 }
 
-static void
-verdict_broken(struct probe *p, enum smcr_reason reason, const char *detail)
-{
-	const struct check_break b = { reason, detail, &p->in, net_is_acked(p->mid.io.fd), p->hint };
-
-	smcr_fallback(p->conn, &p->result.diag);
-	check_say_broken(&p->result, p->peer, &b);
-	probe_end(p);
-}
-
 /* Success. The group may have ended since. */
 static void
 verdict_done(struct probe *p)
@@ -163,7 +153,8 @@ begin(struct probe *p)
 		.app = &p->owner,
 		.elem_size = p->target.elem_size,
 		.insist = p->target.insist,
-		.measure = p->target.bulk > 0 };
+		.measure = p->target.bulk > 0,
+		.prewarm = true };
 	int err;
 
 	if (p->dial.option != NULL)
@@ -183,7 +174,6 @@ begin(struct probe *p)
 	clc_stream_describe(&p->mid, p->pool->devices, p->dial.addr, &o);
 	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
 	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
-	o.prewarm = true;
 	p->conn = smcr_open(p->pool->env->eng, &o, &err);
 	p->stage = STAGE_RENDEZVOUS;
 	if (p->conn == NULL)
@@ -316,11 +306,15 @@ probe_pump_rendezvous(struct probe *p)
 		probe_end(p);
 	} else if ((events & SMCR_EV_CLOSED) != 0) {
 		enum smcr_reason reason = smcr_closed(p->conn, &detail);
+		const struct check_break b = { reason, detail, &p->in, net_is_acked(p->mid.io.fd), p->hint };
 
-		if (reason == SMCR_OK)
+		if (reason == SMCR_OK) {
 			begin_test(p, false);
-		else
-			verdict_broken(p, reason, detail);
+			return;
+		}
+		smcr_fallback(p->conn, &p->result.diag);
+		check_say_broken(&p->result, p->peer, &b);
+		probe_end(p);
 	} else if (leg_broken(&p->mid) != 0) {
 		smcr_tcp_event(p->conn, SMCR_TCP_RST);
 	} else {
@@ -384,12 +378,9 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 		free(p);
 		return NULL;
 	}
-	p->owner.on_event = probe_on_engine;
-	p->pool = pool;
-	p->target = *t;
-	p->done = done;
-	p->arg = arg;
-	p->hint = "";
+	*p = (struct probe){
+		.owner = { probe_on_engine }, .pool = pool, .target = *t, .done = done, .arg = arg, .hint = ""
+	};
 	check_begin(&p->result, pool->env->now_ns);
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, probe_on_mid);
