@@ -1,15 +1,11 @@
-/* Detection of services that lead to each other in a circle, where each connection causes one more until the limits are
- * reached. A session counts its hops: the gateway services that its connection has passed through, as far as they can
- * be known. A session with CIRCLE_HOPS_MAX hops is reset before it connects.
+/* Detects services that lead to each other in a circle, where each connection causes one more. A session counts its
+ * hops: the gateway services that its connection is known to have passed through. With CIRCLE_HOPS_MAX it is reset.
  *
  * From an ingress to an egress the hops are in the Proposal (struct clc_smcrd_ext). From a session's leg to a listener
  * there is plain TCP. So a process keeps its legs in a table by origin, a hash of both ends, and recognizes them when
  * it accepts them. An ingress that has accepted another daemon's leg sends its origin in the Proposal to that daemon.
  * Not detected: a circle of daemons none of which meets its own leg in these two ways, or a NAT between them; beyond
- * one daemon, a connection that falls back to TCP without a Proposal. max_connections bounds these.
- *
- * One table for all workers, under a lock that data does not take. A worker may accept a connection before another
- * worker's connect() has returned: it waits until all connects in progress are in the table. */
+ * one daemon, a connection that falls back to TCP without a Proposal. max_connections bounds these. */
 #pragma once
 
 #include <pthread.h>
@@ -27,11 +23,11 @@ struct circle_leg {
 	uint8_t hops; /* of a connection accepted from it */
 };
 
-/* Owned by the workers' owner, which frees it after the workers. */
+/* Owned by the workers' owner, which frees it after the workers. Data takes no lock. */
 struct circles {
 	pthread_mutex_t lock; /* of at[] */
 	struct circle_leg *at[CIRCLE_PLACES];
-	pthread_rwlock_t connecting; /* held shared by connects that are not in the table yet */
+	pthread_rwlock_t connecting; /* held shared by connects that are not in the table yet, for which accepts wait */
 	uint32_t host;               /* hash of its boot and network namespace: the scope of loopback addresses */
 };
 
