@@ -62,13 +62,12 @@ acks_look(struct session *s, uint32_t limit_s)
 	if (s->state != SES_SMCR && s->state != SES_TCP)
 		return;
 	if (is_silent(s->pool, &s->app, limit_s)) {
-		session_blame(s, ingress ? "client does not acknowledge" : "server does not acknowledge", ETIMEDOUT);
 		s->app.err = ETIMEDOUT;
-		session_raise(s, SEV_APP_RESET);
+		session_fail(s, SEV_APP_RESET, ingress ? "client does not acknowledge" : "server does not acknowledge",
+		    ETIMEDOUT);
 	} else if (s->state == SES_TCP && is_silent(s->pool, &s->mid, limit_s)) {
-		session_blame(s, "peer does not acknowledge", ETIMEDOUT);
 		s->mid.err = ETIMEDOUT;
-		session_raise(s, SEV_MID_RESET);
+		session_fail(s, SEV_MID_RESET, "peer does not acknowledge", ETIMEDOUT);
 	}
 }
 

@@ -145,9 +145,7 @@ blame_event(struct session *s, enum session_event event)
 static void
 pass_fin(struct session *s, struct leg *leg)
 {
-	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
-
-	if ((s->flags & both) != both)
+	if ((s->flags & SF_BOTH_DONE) != SF_BOTH_DONE)
 		leg_shut(leg);
 }
 
@@ -487,36 +485,13 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	unsigned kind = peer->sa.sa_family == AF_UNIX ? LEG_UNIX : 0;
 	int err = leg_open(ingress ? &s->app : &s->mid, s->pool->env->loop, fd, kind);
 	if (err != 0) {
-		session_blame(s, "socket cannot be watched", -err);
-		session_raise(s, SEV_REFUSED);
+		session_fail(s, SEV_REFUSED, "socket cannot be watched", -err);
 	} else {
 		(ingress ? setup_dial : detect_peer)(s);
 		session_schedule(s);
 	}
 	/* A session that ends at once frees its place for the next connection of this turn. */
 	(void)session_settle(s);
-}
-
-/* -- reports -- */
-
-void
-session_info(const struct session *s, struct session_info *info)
-{
-	*info = (struct session_info){
-		.id = session_number(s),
-		.service = s->settings->cfg.name,
-		.kind = session_kind(s),
-		.app_peer = s->app_peer,
-		.middle_peer = net_addr_get(&s->mid_peer),
-		.mode = session_mode(s),
-		.state = session_state_str(s->state),
-		.diag = s->diag,
-		.conn = s->path != PATH_TCP ? s->conn : NULL,
-		.bytes_to_app = s->bytes[WAY_TO_APP],
-		.bytes_from_app = s->bytes[WAY_FROM_APP],
-		.age_ns = s->pool->env->now_ns - s->born_ns,
-		.idle_ns = s->pool->env->now_ns - s->active_ns,
-	};
 }
 
 /* -- close and stop -- */

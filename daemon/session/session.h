@@ -18,7 +18,6 @@ void session_pump(struct session *);
 /* The daemon ends: the first call notifies the peer, the second one ends the session. */
 void session_stop(struct session *);
 void session_free(struct session *);
-void session_info(const struct session *, struct session_info *);
 bool session_matches(const struct session *, const struct close_filter *);
 /* By an operator: the next round resets both app legs and sends an smcrd the reason. False: already ending. */
 bool session_close(struct session *);

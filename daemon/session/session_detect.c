@@ -53,8 +53,7 @@ open_conn(struct session *s)
 	clc_stream_describe(&s->mid, s->pool->devices, &peer, &o);
 	s->conn = smcr_open(s->pool->env->eng, &o, &err);
 	if (s->conn == NULL) {
-		session_blame(s, "no SMC-R connection is free", -err);
-		session_raise(s, SEV_REFUSED);
+		session_fail(s, SEV_REFUSED, "no SMC-R connection is free", -err);
 	}
 }
 
@@ -117,8 +116,7 @@ static void
 refuse_clc(struct session *s, const char *why)
 {
 	outage_unknown_peer(s->settings->svc, &s->mid_peer, why);
-	session_blame(s, why, 0);
-	session_raise(s, SEV_REFUSED);
+	session_fail(s, SEV_REFUSED, why, 0);
 }
 
 /* The server has sent data, but the client may be an smcrd whose Proposal waits for the first contact of another

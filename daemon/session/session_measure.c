@@ -20,8 +20,7 @@ measure_begin(struct session *s)
 
 	session_set_state(s, SES_MEASURE);
 	if (m == NULL) {
-		session_blame(s, "too many measurements", 0);
-		session_raise(s, SEV_TIMEOUT);
+		session_fail(s, SEV_TIMEOUT, "too many measurements", 0);
 		return;
 	}
 	m->by = s;
@@ -50,8 +49,7 @@ session_pump_measure(struct session *s)
 		return;
 	int smcr = measure_pump(&m->smcr, s->conn, NULL, now_ns), tcp = measure_pump(&m->tcp, NULL, &s->mid, now_ns);
 	if (smcr < 0 || tcp < 0) {
-		session_blame(s, "protocol error in the peer's measurement", smcr < 0 ? -smcr : -tcp);
-		session_raise(s, SEV_MID_RESET);
+		session_fail(s, SEV_MID_RESET, "protocol error in the peer's measurement", smcr < 0 ? -smcr : -tcp);
 	} else if (smcr_rx_eof(s->conn)) {
 		session_raise(s, SEV_BOTH_DONE);
 	} else if (smcr > 0 || tcp > 0) {

@@ -50,8 +50,7 @@ leave_engine(struct session *s)
 		struct buf *b = bufpool_get(&s->pool->bufs);
 
 		if (b == NULL) {
-			session_blame(s, "out of memory", 0);
-			session_raise(s, SEV_MID_RESET);
+			session_fail(s, SEV_MID_RESET, "out of memory", 0);
 			return false;
 		}
 		memcpy(b->data, bytes, n);
@@ -86,8 +85,7 @@ void
 setup_take_path(struct session *s)
 {
 	if (s->path == PATH_REFUSED) {
-		session_blame(s, "no SMC-R, and fallback is forbidden", 0);
-		session_raise(s, SEV_REFUSED);
+		session_fail(s, SEV_REFUSED, "no SMC-R, and fallback is forbidden", 0);
 		return;
 	}
 	if (session_kind(s) == CONFIG_INGRESS)
@@ -117,10 +115,9 @@ turn_probe_away(struct session *s)
 	log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "no SMC-R for a probe by the peer's daemon: service=%s peer=%s%s", s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), log_text_diag(&s->diag, why, sizeof(why)));
-	session_blame(s, "SMC-R is not possible", 0);
 	clc_out_take(&s->setup->out, s->conn);
 	(void)clc_out_flush(&s->setup->out, &s->mid);
-	session_raise(s, SEV_ENGINE_OK);
+	session_fail(s, SEV_ENGINE_OK, "SMC-R is not possible", 0);
 }
 
 void

@@ -14,10 +14,12 @@
 static void
 read_out(struct session *s, ssize_t err, enum session_event event)
 {
-	if (err == -ENOTSUP)
-		session_blame(s, "a file descriptor came over the UNIX socket, which a gateway cannot forward", 0);
 	s->flags |= SF_READ_OUT;
-	session_raise(s, event);
+	if (err == -ENOTSUP)
+		session_fail(
+		    s, event, "a file descriptor came over the UNIX socket, which a gateway cannot forward", 0);
+	else
+		session_raise(s, event);
 }
 
 /* Writes the PROXY header of this session, PROXY_HEADER_MAX bytes at most; returns its length. */
@@ -36,11 +38,9 @@ take_header(struct session *s, uint8_t *buf)
 static void
 way_done(struct session *s, unsigned flag, enum session_event event)
 {
-	const unsigned both = SF_APP_DONE | SF_PEER_DONE;
-
 	s->flags |= flag;
 	session_raise(s, event);
-	if ((s->flags & both) == both)
+	if ((s->flags & SF_BOTH_DONE) == SF_BOTH_DONE)
 		session_raise(s, SEV_BOTH_DONE);
 }
 
@@ -198,8 +198,7 @@ fill_held(struct session *s, int way, struct leg *from)
 	ssize_t n;
 
 	if (b == NULL) {
-		session_blame(s, "out of memory", 0);
-		session_raise(s, ways[way].from_broken);
+		session_fail(s, ways[way].from_broken, "out of memory", 0);
 		return false;
 	}
 	if (from == &s->app && (s->flags & SF_HEADER_OWED) != 0) {

@@ -19,12 +19,13 @@ session_raise(struct session *s, enum session_event event)
 }
 
 void
-session_blame(struct session *s, const char *why, int err)
+session_fail(struct session *s, enum session_event event, const char *why, int err)
 {
 	if (s->why == NULL) {
 		s->why = why;
 		s->err = err;
 	}
+	session_raise(s, event);
 }
 
 void

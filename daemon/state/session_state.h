@@ -14,6 +14,7 @@ enum {
 	SF_HEADER_OWED = 1 << 0, /* the PROXY header is due before the client's first byte */
 	SF_APP_DONE = 1 << 1,    /* end of the app leg's data was forwarded */
 	SF_PEER_DONE = 1 << 2,   /* end of the other side's data was forwarded */
+	SF_BOTH_DONE = SF_APP_DONE | SF_PEER_DONE,
 	SF_MID_FIN = 1 << 3,     /* the FIN on the CLC connection was reported to the engine */
 	SF_RETRIED = 1 << 4,     /* the single retry after an out-of-sync Decline was made */
 	SF_COUNTED = 1 << 5,     /* counted by its source address (admission.h) */
@@ -118,4 +119,5 @@ void session_idles(struct session *);
 void session_schedule(struct session *);
 /* The session has a client: counts it as accepted, once. */
 void session_is_client(struct session *);
-void session_blame(struct session *, const char *why, int err);
+/* Also records the cause of the end, unless one was recorded before. why: static; err: errno, or 0. */
+void session_fail(struct session *, enum session_event, const char *why, int err);

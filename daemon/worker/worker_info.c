@@ -25,9 +25,24 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 {
 	const struct session *s = idtable_next(&w->sessions.sessions, pos);
 
-	if (s != NULL)
-		session_info(s, info);
-	return s != NULL;
+	if (s == NULL)
+		return false;
+	*info = (struct session_info){
+		.id = session_number(s),
+		.service = s->settings->cfg.name,
+		.kind = session_kind(s),
+		.app_peer = s->app_peer,
+		.middle_peer = net_addr_get(&s->mid_peer),
+		.mode = session_mode(s),
+		.state = session_state_str(s->state),
+		.diag = s->diag,
+		.conn = s->path != PATH_TCP ? s->conn : NULL,
+		.bytes_to_app = s->bytes[WAY_TO_APP],
+		.bytes_from_app = s->bytes[WAY_FROM_APP],
+		.age_ns = w->env.now_ns - s->born_ns,
+		.idle_ns = w->env.now_ns - s->active_ns,
+	};
+	return true;
 }
 
 /* Names are unique over ingresses and egresses. */
