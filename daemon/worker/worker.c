@@ -169,7 +169,7 @@ start(struct worker *w, const struct config *cfg, struct listen_socket *socks, u
 	rc = loop_add_turn(w->env.loop, worker_turn, w);
 	if (rc != 0) {
 		fprintf(err, "worker: %s\n", strerror(-rc));
-		worker_abort(w);
+		worker_abort(w, NULL);
 		return rc;
 	}
 	loop_set_clock(w->env.loop, worker_clock, w);
@@ -241,8 +241,9 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 }
 
 void
-worker_abort(struct worker *w)
+worker_abort(struct worker *w, void *unused)
 {
+	(void)unused;
 	services_abort(w->plan);
 	w->plan = NULL;
 }

@@ -29,7 +29,7 @@ int worker_share(const struct worker *, struct listen_socket_list *);
 /* Then either applies what was prepared; err gets warnings. */
 void worker_commit(struct worker *, const struct config *next, FILE *err);
 /* Or drops it; all is as before. */
-void worker_abort(struct worker *);
+void worker_abort(struct worker *, void *unused);
 /* The names of this waiting service have addresses now: a link group may be made ahead. For workers_call_all. */
 void worker_targets_changed(struct worker *, void *service_name);
 /* Stops accepting and ends groups as connections end. Calls done(arg) when all are gone or deadline_ms has passed. */
@@ -88,7 +88,7 @@ bool worker_close_next(struct worker *, uint32_t *pos, const struct close_filter
 /* A disabled service does not accept; its connections continue. 0, -ENOENT, or -errno: it cannot listen again. */
 int worker_set_disabled(struct worker *, const char *name, bool disabled);
 /* The last target of a service failed, or the first one works again: listeners follow (when_down). */
-void worker_follow_targets(struct worker *);
+void worker_follow_targets(struct worker *, void *unused);
 
 struct worker_retried {
 	struct smcr_retried engine;

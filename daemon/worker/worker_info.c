@@ -160,8 +160,9 @@ worker_set_disabled(struct worker *w, const char *name, bool disabled)
 }
 
 void
-worker_follow_targets(struct worker *w)
+worker_follow_targets(struct worker *w, void *unused)
 {
+	(void)unused;
 	LIST_EACH(struct service, svc, &w->sessions.services, node)
 		if (svc->settings->cfg.when_down == CONFIG_DOWN_CLOSE_LISTENER)
 			(void)service_follow(svc);

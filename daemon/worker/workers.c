@@ -271,13 +271,6 @@ member_init(struct member *m, const struct config *cfg, const struct tcp_option 
 	return rc;
 }
 
-static void
-workers_follow(struct worker *w, void *arg)
-{
-	(void)arg;
-	worker_follow_targets(w);
-}
-
 /* One worker after the other: those that share a port have to listen again in their order. */
 static void
 on_follow(struct mail *mail)
@@ -286,7 +279,7 @@ on_follow(struct mail *mail)
 
 	atomic_store(&ws->following, false);
 	if (!ws->ending)
-		workers_call_all(ws, workers_follow, NULL);
+		workers_call_all(ws, worker_follow_targets, NULL);
 }
 
 static void
@@ -471,13 +464,6 @@ commit(struct worker *w, void *arg)
 	worker_commit(w, r->next, r->err);
 }
 
-static void
-drop(struct worker *w, void *arg)
-{
-	(void)arg;
-	worker_abort(w);
-}
-
 int
 workers_reload(struct workers *ws, const struct config *next, FILE *err)
 {
@@ -486,7 +472,7 @@ workers_reload(struct workers *ws, const struct config *next, FILE *err)
 	struct msgs msgs;
 
 	for (unsigned i = 0; i < ready && r.rc != 0; i++)
-		workers_call(ws, i, drop, NULL);
+		workers_call(ws, i, worker_abort, NULL);
 	for (unsigned i = 0; i < ws->cnt && r.rc == 0; i++) {
 		msgs_begin(&msgs, err, i);
 		r.err = msgs.err;

@@ -78,7 +78,7 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 }
 
 void
-worker_abort(struct worker *w)
+worker_abort(struct worker *w, void *unused)
 {
 }
 
@@ -111,7 +111,7 @@ worker_undrain(struct worker *w)
 }
 
 void
-worker_follow_targets(struct worker *w)
+worker_follow_targets(struct worker *w, void *unused)
 {
 	(void)w;
 }
