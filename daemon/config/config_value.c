@@ -1,4 +1,4 @@
-/* Values of settings; see config_value.h. Numbers, words, and the table of types; others are in config_value_*.c. */
+/* Values of settings; see config_value.h. Numbers, words, strings, and the table of types; others are in config_value_*.c. */
 #include "daemon/config/config_value.h"
 
 #include <ctype.h>
@@ -338,6 +338,89 @@ set_number_or_word(const struct config_key *key, void *at, const struct config_v
 	return set_number(key, at, v, why);
 }
 
+/* -- strings -- */
+
+bool
+value_is_name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
+}
+
+static int
+set_name(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (v->text[0] == '\0')
+		return value_bad(why, "must not be empty");
+	if (strlen(v->text) >= key->len)
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (!value_is_name_char(*p))
+			return VALUE_BAD_TYPE;
+	strcpy(at, v->text);
+	return 0;
+}
+
+/* Cards are named like interfaces. */
+static int
+set_ifname(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (strcmp(v->text, ".") == 0 || strcmp(v->text, "..") == 0)
+		return VALUE_BAD_TYPE;
+	if (strcmp(v->text, "*") != 0)
+		return set_name(key, at, v, why);
+	strcpy(at, v->text);
+	return 0;
+}
+
+static int
+set_file(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	if (strlen(v->text) >= key->len)
+		return value_bad(why, "is longer than %zu characters", key->len - 1);
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (iscntrl((unsigned char)*p))
+			return value_bad(why, "has a control character");
+	strcpy(at, v->text);
+	return 0;
+}
+
+static int
+set_path(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	return v->text[0] == '/' ? set_file(key, at, v, why) : VALUE_BAD_TYPE;
+}
+
+static int
+set_pattern(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	size_t len = strlen(v->text);
+
+	/* This excludes files of editors and package managers beside it. */
+	if (len < 5 || strcmp(v->text + len - 5, ".conf") != 0)
+		return value_bad(why, "must end in \".conf\", like \"conf.d/*.conf\", not %s", v->shown);
+	return set_file(key, at, v, why);
+}
+
+static void
+print_string(const struct config_key *key, const void *at, FILE *out)
+{
+	(void)key;
+	fputc('"', out);
+	for (const char *p = at; *p != '\0'; p++) {
+		if (*p == '"' || *p == '\\')
+			fputc('\\', out);
+		fputc(*p, out);
+	}
+	fputc('"', out);
+}
+
+static bool
+string_equal(const struct config_key *key, const void *a, const void *b)
+{
+	(void)key;
+	return strcmp(a, b) == 0;
+}
+
 /* -- the types -- */
 
 #define BIT(kind) (1u << CONFIG_V_##kind)
@@ -345,7 +428,7 @@ set_number_or_word(const struct config_key *key, void *at, const struct config_v
 #define NO_UNITS NULL, 0, 0
 #define NUMBER_OPS set_number, print_number, NULL
 #define LIST_OPS value_set_list, value_print_list, value_list_equal, NO_UNITS
-#define STRING_OPS value_print_string, value_string_equal, NO_UNITS
+#define STRING_OPS print_string, string_equal, NO_UNITS
 
 static const struct type_ops types[] = {
 	[CONFIG_T_BOOL] = { "true or false", BIT(BOOL), config_value_set_bool, print_bool, NULL, NO_UNITS },
@@ -365,12 +448,12 @@ static const struct type_ops types[] = {
 	[CONFIG_T_WORD] = { "a string", BIT(TEXT), set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_CHOICE] = { "a string or an integer", TEXT_OR_INT, set_words, print_words, NULL, NO_UNITS },
 	[CONFIG_T_WORDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_words, print_words, NULL, NO_UNITS },
-	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), value_set_name, STRING_OPS },
-	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), value_set_ifname, STRING_OPS },
-	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), value_set_ifname, STRING_OPS },
-	[CONFIG_T_PATTERN] = { "a string, a pattern of file names like \"conf.d/*.conf\"", BIT(TEXT), value_set_pattern,
+	[CONFIG_T_NAME] = { "a string of letters, digits, '.', '_' and '-'", BIT(TEXT), set_name, STRING_OPS },
+	[CONFIG_T_IFNAME] = { "a string, the name of an interface or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
+	[CONFIG_T_CARD] = { "a string, the name of an RDMA card or \"*\"", BIT(TEXT), set_ifname, STRING_OPS },
+	[CONFIG_T_PATTERN] = { "a string, a pattern of file names like \"conf.d/*.conf\"", BIT(TEXT), set_pattern,
 	    STRING_OPS },
-	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), value_set_path, STRING_OPS },
+	[CONFIG_T_PATH] = { "a string, an absolute path", BIT(TEXT), set_path, STRING_OPS },
 	[CONFIG_T_ADDR] = { "a string, an IPv4 or IPv6 address", BIT(TEXT), LIST_OPS },
 	[CONFIG_T_ADDRS] = { "a list of strings, IPv4 or IPv6 addresses", BIT(LIST), LIST_OPS },
 	[CONFIG_T_LISTEN] = { "a string \"address:port\", \"[IPv6 address]:port\" or \"unix:/path\"", BIT(TEXT),

@@ -53,20 +53,12 @@ int value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((for
 int value_parse_uint(const char *text, uint64_t *out);
 bool value_is_name_char(char c);
 
-/* Operations of config_value_text.c, with the contracts of struct type_ops. */
-int value_set_name(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-int value_set_ifname(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-int value_set_path(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-int value_set_pattern(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
-void value_print_string(const struct config_key *, const void *at, FILE *);
-bool value_string_equal(const struct config_key *, const void *, const void *);
-
-/* The same of config_value_list.c, also of single addresses, users and groups. */
+/* Operations of config_value_list.c, also of single addresses, users and groups; see struct type_ops. */
 int value_set_list(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 void value_print_list(const struct config_key *, const void *at, FILE *);
 bool value_list_equal(const struct config_key *, const void *, const void *);
 
-/* Entries of lists, and single ones, in config_value_net.c and config_value_text.c: from a string. 0, VALUE_BAD_TYPE, or
+/* Entries of lists, and single ones, in config_value_net.c: from a string. 0, VALUE_BAD_TYPE, or
  * a negative errno with the reason in why; then out is not used. */
 int value_parse_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_one_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);

@@ -1,5 +1,5 @@
 /* Lists and single entries as values of settings: their types, and storing, printing and comparing them. See
- * config_value.h; config_value_net.c and config_value_text.c parse entries. Looks up no names. */
+ * config_value.h; config_value_net.c parses entries. Looks up no names. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Addresses and networks as values of settings; see config_value.h. Looks up no names. */
+/* Addresses, networks, users and groups as values of settings; see config_value.h. Looks up no names. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,8 @@
 #include "base/addr.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
+
+#define ID_MAX (UINT32_MAX - 1) /* the last one means "unset" to the kernel */
 
 static int
 set_unix(const struct config_value *v, struct sockaddr_storage *out, char why[CONFIG_WHY_MAX])
@@ -208,5 +210,27 @@ value_parse_net(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX
 		if ((net.addr[bit / 8] & 0x80 >> bit % 8) != 0)
 			return value_bad(why, "has %s, which has address bits behind its prefix", v->shown);
 	memcpy(out, &net, sizeof(net));
+	return 0;
+}
+
+int
+value_parse_user(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
+{
+	struct config_id id = { .id = UINT32_MAX };
+	uint64_t n;
+
+	(void)why;
+	if (v->text[0] == '\0' || v->text[0] == '-' || strlen(v->text) >= sizeof(id.name))
+		return VALUE_BAD_TYPE;
+	for (const char *p = v->text; *p != '\0'; p++)
+		if (!value_is_name_char(*p) && strchr("$@", *p) == NULL)
+			return VALUE_BAD_TYPE;
+	if (v->text[strspn(v->text, "0123456789")] == '\0') {
+		if (value_parse_uint(v->text, &n) != 0 || n > ID_MAX)
+			return VALUE_BAD_TYPE;
+		id.id = (uint32_t)n;
+	}
+	strcpy(id.name, v->text);
+	memcpy(out, &id, sizeof(id));
 	return 0;
 }

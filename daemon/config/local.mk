@@ -3,7 +3,6 @@ daemon_libsmcrd_la_SOURCES += \
 	daemon/config/config.c daemon/config/config.h daemon/config/config_int.h \
 	daemon/config/config_keys.c daemon/config/config_keys.h \
 	daemon/config/config_value.c daemon/config/config_value.h \
-	daemon/config/config_value_text.c \
 	daemon/config/config_value_net.c \
 	daemon/config/config_value_list.c \
 	daemon/config/config_built.c \
