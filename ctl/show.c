@@ -226,6 +226,14 @@ show_doctor(FILE *f, const json_t *d)
 /* What is no more than its template. */
 static const char *const texts[CONTROL_COMMAND_CNT] = {
 	[CONTROL_SERVICE] = service_text,
+	/* Of these, one line that follows the answer. */
+	[CONTROL_TRACE] =
+	    "[dropped?{time_us:T} -- {dropped:n} messages left out, the reader is too slow\n]"
+	    "[event=message?{time_us:T} [direction=sent?>|<][group? {group:n}/{link:n}]"
+	    "[token?[!token=0x00000000? {token}]] {text}\n]",
+	[CONTROL_EVENTS] =
+	    "[dropped?{time_us:D} -- {dropped:n} events left out, the reader is too slow\n]"
+	    "[event=change?{time_us:D} {level}: {text}[left_out? (and {left_out:n} like it before, too many)]\n]",
 	[CONTROL_CLOSE] = "connections closed: {closed:n}\n",
 	[CONTROL_DISABLE] = DISABLED,
 	[CONTROL_ENABLE] = DISABLED,
@@ -272,21 +280,4 @@ show_made(bool json, enum control_command command, const json_t *answer, bool de
 	}
 	json_dumpf(answer, stdout, JSON_COMPACT);
 	putchar('\n');
-}
-
-void
-show_trace(FILE *f, const json_t *ev)
-{
-	template_print(f, ev,
-	    "[dropped?{time_us:T} -- {dropped:n} messages left out, the reader is too slow\n]"
-	    "[event=message?{time_us:T} [direction=sent?>|<][group? {group:n}/{link:n}]"
-	    "[token?[!token=0x00000000? {token}]] {text}\n]");
-}
-
-void
-show_event(FILE *f, const json_t *ev)
-{
-	template_print(f, ev,
-	    "[dropped?{time_us:D} -- {dropped:n} events left out, the reader is too slow\n]"
-	    "[event=change?{time_us:D} {level}: {text}[left_out? (and {left_out:n} like it before, too many)]\n]");
 }

@@ -7,13 +7,10 @@
 
 #include "control/commands.h"
 
-/* Prints the "data" of an answer to this command; detail adds columns. */
+/* Prints the "data" of an answer to this command, or a line of a trace or of events; detail adds columns. */
 void show_answer(FILE *, enum control_command, const json_t *data, bool detail);
 /* Prints an answer that smcrctl has made of others, as text or JSON. */
 void show_made(bool json, enum control_command, const json_t *answer, bool detail);
-/* Prints one line of a trace, or one event. */
-void show_trace(FILE *, const json_t *event);
-void show_event(FILE *, const json_t *event);
 
 /* -- also for other files of ctl that make text -- */
 

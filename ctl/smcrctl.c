@@ -115,10 +115,8 @@ print_line(const struct options *o, const char *line, const json_t *root, unsign
 	*shown += !last;
 	if (o->json && !last)
 		puts(line);
-	else if (!o->json && o->command == CONTROL_EVENTS)
-		show_event(stdout, root);
 	else if (!o->json)
-		show_trace(stdout, root);
+		show_answer(stdout, o->command, root, o->detail);
 	return !last;
 }
 
