@@ -169,10 +169,7 @@ load_device(struct config_build *b, const struct config_section *sec, const conf
 	enum config_place place;
 
 	/* Without it the other settings cannot be checked. */
-	if (type == NULL)
-		config_error(b, config_line(group, ""), "%stype is missing", sec->prefix);
-	else
-		load_setting(b, sec, config_key_find(CONFIG_AT_DEVICE, "type"), type, dev);
+	load_key(b, sec, config_key_find(CONFIG_AT_DEVICE, "type"), group, dev);
 	if (b->errors > errors)
 		return;
 	place = config_device_place(dev->type);

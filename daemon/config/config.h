@@ -221,6 +221,8 @@ bool config_name_is_this_hosts(const char *name);
 extern const char config_only_special[], config_only_ours[]; /* reasons why a name has no address */
 /* Would a connection to this address reach this listener? May ask the kernel if the address is local; sends nothing. */
 bool config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen);
+/* The same for the listeners of all services. */
+bool config_is_ours(const struct config *, const struct sockaddr_storage *to);
 /* Prints "FILE:LINE: warning: ..." for the place of an entry, or "FILE: warning: ..." for the whole main file, place 0. */
 void config_advise(const struct config *, unsigned place, FILE *out, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

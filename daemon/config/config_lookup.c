@@ -54,18 +54,6 @@ look_up_target(struct config_build *b, unsigned line, struct config_target *t)
 	freeaddrinfo(list);
 }
 
-/* The reason why a target cannot have this address; NULL: it can. */
-static const char *
-reason_against(const struct config_build *b, const struct sockaddr_storage *addr, bool dns)
-{
-	if (dns && config_addr_is_special(addr))
-		return config_only_special;
-	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
-		if (config_leads_to(addr, &b->cfg->services[i].listen))
-			return config_only_ours;
-	return NULL;
-}
-
 /* As daemon/names does with later answers. */
 static void
 leave_out(struct config_build *b, unsigned line, struct config_target *t)
@@ -75,12 +63,12 @@ leave_out(struct config_build *b, unsigned line, struct config_target *t)
 	unsigned cnt = 0;
 
 	for (unsigned i = 0; i < t->addr_cnt; i++) {
-		const char *against = reason_against(b, &t->addrs[i], dns);
-
-		if (against == NULL)
-			t->addrs[cnt++] = t->addrs[i];
+		if (dns && config_addr_is_special(&t->addrs[i]))
+			why = config_only_special;
+		else if (config_is_ours(b->cfg, &t->addrs[i]))
+			why = config_only_ours;
 		else
-			why = against;
+			t->addrs[cnt++] = t->addrs[i];
 	}
 	if (cnt == 0 && why != NULL)
 		not_found(b, line, t->host, why);

@@ -88,3 +88,12 @@ config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage
 	/* The kernel connects to a local address from the same address, except within 127.0.0.0/8. */
 	return addr_is_loopback(to) || (config_source_to(to, &from) && addr_same_host(to, &from));
 }
+
+bool
+config_is_ours(const struct config *cfg, const struct sockaddr_storage *to)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (config_leads_to(to, &cfg->services[i].listen))
+			return true;
+	return false;
+}

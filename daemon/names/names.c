@@ -66,15 +66,6 @@ add_name(struct names *all, struct list_node *old, const struct config_target *s
 
 /* -- answers -- */
 
-static bool
-is_ours(const struct names *all, const struct sockaddr_storage *addr)
-{
-	for (unsigned i = 0; i < all->cfg->service_cnt; i++)
-		if (config_leads_to(addr, &all->cfg->services[i].listen))
-			return true;
-	return false;
-}
-
 /* Leaves out addresses where the daemon itself listens: a zone could connect services to each other. */
 static void
 leave_out_ours(const struct names *all, struct resolver_answer *a)
@@ -82,7 +73,7 @@ leave_out_ours(const struct names *all, struct resolver_answer *a)
 	unsigned cnt = 0;
 
 	for (unsigned i = 0; i < a->cnt; i++) {
-		if (!is_ours(all, &a->addrs[i].ss))
+		if (!config_is_ours(all->cfg, &a->addrs[i].ss))
 			a->addrs[cnt++] = a->addrs[i];
 		else if (a->left_out_cnt++ == 0)
 			a->left_out = a->addrs[i].ss;
@@ -152,9 +143,10 @@ log_barred(struct name *n, const struct resolver_answer *a)
 		log_msg(LOG_LVL_WARNING,
 		    "address of a name left out: name=%s address=%s addresses_left_out=%u why=\"%s\"",
 		    config_target_str(&n->spec, name), text, a->left_out_cnt,
-		    is_ours(n->all, &a->left_out) ? "this daemon itself listens there"
-		                                  : "a name server may not choose loopback, link-local or multicast "
-		                                    "addresses: /etc/hosts may");
+		    config_is_ours(n->all->cfg, &a->left_out)
+		        ? "this daemon itself listens there"
+		        : "a name server may not choose loopback, link-local or multicast "
+		          "addresses: /etc/hosts may");
 }
 
 /* Logs each change once. */
