@@ -1,6 +1,4 @@
-/* Between the parts of the configuration reader: config.c (settings to struct), config_msgs.c (messages),
- * config_scan.c (errors that libconfig accepts), config_check.c (rules over settings), config_devices.c. Also for
- * tests. */
+/* Between the parts of the configuration reader, see doc/architecture.md. Also for tests. */
 #pragma once
 
 #include <libconfig.h>

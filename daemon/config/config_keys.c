@@ -9,35 +9,6 @@
 #include "base/typo.h"
 #include "daemon/config/config.h"
 
-static const struct config_word log_words[] = { { "error", LOG_LVL_ERROR }, { "warning", LOG_LVL_WARNING },
-	{ "notice", LOG_LVL_NOTICE }, { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }, { NULL, 0 } };
-static const struct config_word spin_words[] = { { "off", 0 }, { "auto", CONFIG_SPIN_AUTO }, { NULL, 0 } };
-static const struct config_word down_words[] = { { "accept", CONFIG_DOWN_ACCEPT },
-	{ "close_listener", CONFIG_DOWN_CLOSE_LISTENER }, { NULL, 0 } };
-static const struct config_word policy_words[] = { { "first", CONFIG_POLICY_FIRST }, { "spread", CONFIG_POLICY_SPREAD },
-	{ NULL, 0 } };
-static const struct config_word fallback_words[] = { { "tcp", CONFIG_FALLBACK_TCP },
-	{ "refuse", CONFIG_FALLBACK_REFUSE }, { NULL, 0 } };
-static const struct config_word peer_words[] = { { "smcrd", SMCR_PEER_SMCRD }, { "linux", SMCR_PEER_LINUX },
-	{ "auto", SMCR_PEER_AUTO }, { NULL, 0 } };
-static const struct config_word confine_words[] = { { "auto", CONFIG_CONFINE_AUTO },
-	{ "require", CONFIG_CONFINE_REQUIRE }, { "off", CONFIG_CONFINE_OFF }, { NULL, 0 } };
-static const struct config_word proxy_words[] = { { "off", CONFIG_PROXY_OFF }, { "v1", CONFIG_PROXY_V1 },
-	{ "v2", CONFIG_PROXY_V2 }, { NULL, 0 } };
-static const struct config_word device_words[] = { { "siw", CONFIG_DEVICE_SIW }, { "verbs", CONFIG_DEVICE_VERBS },
-	{ NULL, 0 } };
-static const struct config_word gid_words[] = { { "any", CONFIG_GID_ANY }, { "roce_v1", CONFIG_GID_ROCE_V1 },
-	{ "roce_v2", CONFIG_GID_ROCE_V2 }, { NULL, 0 } };
-static const struct config_word version_words[] = { { "any", 0 }, { "1", 1 }, { "2", 2 }, { NULL, 0 } };
-static const struct config_word rtr_words[] = { { "send", RTR_SEND }, { "write", RTR_WRITE }, { "read", RTR_READ },
-	{ NULL, 0 } };
-
-static const struct config_word stack_words[] = { { "auto", SIW_STACK_AUTO }, { "kernel", SIW_STACK_KERNEL },
-	{ "user", SIW_STACK_USER }, { NULL, 0 } };
-static const struct config_word transport_words[] = { { "tcp", SIW_TCP }, { "sctp", SIW_SCTP }, { NULL, 0 } };
-static const struct config_word profile_words[] = { { "rfc5043", SCTP_DDP_RFC5043 }, { "draft-00", SCTP_DDP_DRAFT00 },
-	{ NULL, 0 } };
-
 /* Short names of places. */
 enum {
 	TOP = CONFIG_AT_TOP,
@@ -61,16 +32,20 @@ enum {
 
 #define DAY_MS (24u * 3600 * 1000)
 
+#define WORDS(...) ((const struct config_word[]){ __VA_ARGS__, { NULL, 0 } })
 #define CFG(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 #define OF_SVC(member) offsetof(struct config_service, member), sizeof(((struct config_service *)NULL)->member)
 #define OF_DEV(member) offsetof(struct config_device, member), sizeof(((struct config_device *)NULL)->member)
 
 const struct config_key config_keys[] = {
 	/* name, where, type, flags, min, max, default, place in memory, words */
-	{ "log_level", TOP, CONFIG_T_WORD, LIVE, 0, 0, "notice", CFG(log_level), log_words },
+	{ "log_level", TOP, CONFIG_T_WORD, LIVE, 0, 0, "notice", CFG(log_level),
+	    WORDS({ "error", LOG_LVL_ERROR }, { "warning", LOG_LVL_WARNING }, { "notice", LOG_LVL_NOTICE },
+	        { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }) },
 	{ "workers", TOP, CONFIG_T_UINT, CONFIG_AUTO, 1, CONFIG_WORKERS_MAX, "1", CFG(workers), NULL },
 	{ "drain_timeout", TOP, CONFIG_T_MS, LIVE, 0, DAY_MS, "30s", CFG(drain_ms), NULL },
-	{ "spin", TOP, CONFIG_T_US_WORD, LIVE, 1, 1000, "off", CFG(spin_us), spin_words },
+	{ "spin", TOP, CONFIG_T_US_WORD, LIVE, 1, 1000, "off", CFG(spin_us),
+	    WORDS({ "off", 0 }, { "auto", CONFIG_SPIN_AUTO }) },
 
 	{ "include", TOP, CONFIG_T_PATTERN, LIVE | CONFIG_NOT_PRINTED, 0, 0, NULL, CFG(include), NULL },
 
@@ -83,7 +58,9 @@ const struct config_key config_keys[] = {
 	{ "mode", METRICS, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(metrics.mode), NULL },
 	{ "allow", METRICS, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(metrics.allow), NULL },
 
-	{ "mode", CONFINE, CONFIG_T_WORD, 0, 0, 0, "auto", CFG(confine.mode), confine_words },
+	{ "mode", CONFINE, CONFIG_T_WORD, 0, 0, 0, "auto", CFG(confine.mode),
+	    WORDS({ "auto", CONFIG_CONFINE_AUTO }, { "require", CONFIG_CONFINE_REQUIRE },
+	        { "off", CONFIG_CONFINE_OFF }) },
 	{ "low_ports", CONFINE, CONFIG_T_BOOL, 0, 0, 0, "false", CFG(confine.low_ports), NULL },
 
 	{ "enabled", ALIVE, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(keepalive.enabled), NULL },
@@ -109,7 +86,8 @@ const struct config_key config_keys[] = {
 	{ "receive_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.rq_depth), NULL },
 	{ "mpa_peers", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_peers), NULL },
 	{ "rfc_cursors", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(smcr.rfc_cursors), NULL },
-	{ "smc_version", SMCR, CONFIG_T_CHOICE, LIVE, 0, 0, "any", CFG(smcr.smc_version), version_words },
+	{ "smc_version", SMCR, CONFIG_T_CHOICE, LIVE, 0, 0, "any", CFG(smcr.smc_version),
+	    WORDS({ "any", 0 }, { "1", 1 }, { "2", 2 }) },
 	{ "ueids", SMCR, CONFIG_T_EIDS, LIVE, 0, 0, NULL, offsetof(struct config, smcr.ueid_cnt),
 	    sizeof(uint8_t) + CLC_MAX_EIDS * sizeof(struct clc_eid), NULL },
 	{ "clc_timeout", SMCR, CONFIG_T_MS, LIVE, 100, 60000, "6s", CFG(smcr.clc_ms), NULL },
@@ -131,14 +109,16 @@ const struct config_key config_keys[] = {
 	{ "hold_off_max", SMCR, CONFIG_T_MS, LIVE, 1000, DAY_MS, "1m", CFG(smcr.holdoff_max_ms), NULL },
 	{ "mpa_clients", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_clients), NULL },
 
-	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type), device_words },
+	{ "type", DEV, CONFIG_T_WORD, REQ, 0, 0, NULL, OF_DEV(type),
+	    WORDS({ "siw", CONFIG_DEVICE_SIW }, { "verbs", CONFIG_DEVICE_VERBS }) },
 	{ "name", DEV, CONFIG_T_NAME, 0, 0, 0, NULL, OF_DEV(name), NULL }, /* default: see load_device */
 	/* exactly one of these */
 	{ "address", DEV, CONFIG_T_ADDR, 0, 0, 0, NULL, OF_DEV(addr), NULL },
 	{ "interface", DEV, CONFIG_T_IFNAME, 0, 0, 0, NULL, OF_DEV(interface), NULL },
 	{ "device", VERBS, CONFIG_T_CARD, 0, 0, 0, NULL, OF_DEV(card), NULL },
 	{ "port", VERBS, CONFIG_T_UINT, 0, 0, 254, "0", OF_DEV(port), NULL },
-	{ "gid_type", VERBS, CONFIG_T_WORD, 0, 0, 0, "any", OF_DEV(gid_type), gid_words },
+	{ "gid_type", VERBS, CONFIG_T_WORD, 0, 0, 0, "any", OF_DEV(gid_type),
+	    WORDS({ "any", CONFIG_GID_ANY }, { "roce_v1", CONFIG_GID_ROCE_V1 }, { "roce_v2", CONFIG_GID_ROCE_V2 }) },
 	{ "traffic_class", VERBS, CONFIG_T_UINT, 0, 0, 255, "0", OF_DEV(verbs.traffic_class), NULL },
 	{ "service_level", VERBS, CONFIG_T_UINT, 0, 0, 15, "0", OF_DEV(verbs.service_level), NULL },
 	{ "hop_limit", VERBS, CONFIG_T_UINT, 0, 1, 255, "64", OF_DEV(verbs.hop_limit), NULL },
@@ -147,11 +127,14 @@ const struct config_key config_keys[] = {
 	{ "retry_count", VERBS, CONFIG_T_UINT, 0, 0, 6, "6", OF_DEV(verbs.retry_cnt), NULL },
 	{ "rnr_timer", VERBS, CONFIG_T_UINT, 0, 0, 31, "5", OF_DEV(verbs.min_rnr_timer), NULL },
 	{ "busy_poll", VERBS, CONFIG_T_US, 0, 0, 10000, "0", OF_DEV(verbs.busy_poll_us), NULL },
-	{ "transport", SIW, CONFIG_T_WORD, 0, 0, 0, "tcp", OF_DEV(siw.transport), transport_words },
+	{ "transport", SIW, CONFIG_T_WORD, 0, 0, 0, "tcp", OF_DEV(siw.transport),
+	    WORDS({ "tcp", SIW_TCP }, { "sctp", SIW_SCTP }) },
 	{ "addresses", SIW, CONFIG_T_ADDRS, 0, 0, 0, NULL, OF_DEV(siw.more_addrs), NULL },
-	{ "sctp_stack", SIW, CONFIG_T_WORD, 0, 0, 0, "auto", OF_DEV(siw.sctp_stack), stack_words },
+	{ "sctp_stack", SIW, CONFIG_T_WORD, 0, 0, 0, "auto", OF_DEV(siw.sctp_stack),
+	    WORDS({ "auto", SIW_STACK_AUTO }, { "kernel", SIW_STACK_KERNEL }, { "user", SIW_STACK_USER }) },
 	{ "sctp_udp", SIW, CONFIG_T_UINT, ZERO, 1, 65535, "0", OF_DEV(siw.sctp_udp), NULL },
-	{ "sctp_profile", SIW, CONFIG_T_WORD, 0, 0, 0, "rfc5043", OF_DEV(siw.sctp_profile), profile_words },
+	{ "sctp_profile", SIW, CONFIG_T_WORD, 0, 0, 0, "rfc5043", OF_DEV(siw.sctp_profile),
+	    WORDS({ "rfc5043", SCTP_DDP_RFC5043 }, { "draft-00", SCTP_DDP_DRAFT00 }) },
 	{ "mpa_ports", SIW, CONFIG_T_PORTS, 0, 0, 65535, "7471-7570", offsetof(struct config_device, siw.port_min),
 	    2 * sizeof(uint16_t), NULL },
 	/* Different from soft iWARP's: on the same address a card would accept them before the kernel. */
@@ -159,7 +142,8 @@ const struct config_key config_keys[] = {
 	    offsetof(struct config_device, verbs.mpa_port_min), 2 * sizeof(uint16_t), NULL },
 	{ "crc", SIW, CONFIG_T_BOOL, 0, 0, 0, "true", OF_DEV(siw.crc), NULL },
 	{ "markers", SIW, CONFIG_T_BOOL, 0, 0, 0, "false", OF_DEV(siw.markers), NULL },
-	{ "rtr", SIW, CONFIG_T_WORDS, 0, 0, 0, "send, write, read", OF_DEV(siw.rtr), rtr_words },
+	{ "rtr", SIW, CONFIG_T_WORDS, 0, 0, 0, "send, write, read", OF_DEV(siw.rtr),
+	    WORDS({ "send", RTR_SEND }, { "write", RTR_WRITE }, { "read", RTR_READ }) },
 	{ "mpa_revision", SIW, CONFIG_T_UINT, 0, 1, 2, "2", OF_DEV(siw.mpa_rev), NULL },
 	/* RFC 6581 section 4: 14 bits, all ones = not negotiated. */
 	{ "ird", SIW, CONFIG_T_UINT, 0, 1, 0x3ffe, "16", OF_DEV(siw.ird), NULL },
@@ -177,9 +161,11 @@ const struct config_key config_keys[] = {
 	{ "name", SVC, CONFIG_T_NAME, REQ | LIVE, 0, 0, NULL, OF_SVC(name), NULL },
 	{ "listen", SVC, CONFIG_T_LISTEN, REQ | LIVE, 0, 0, NULL, OF_SVC(listen), NULL },
 	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
-	{ "policy", SVC, CONFIG_T_WORD, LIVE, 0, 0, "first", OF_SVC(policy), policy_words },
+	{ "policy", SVC, CONFIG_T_WORD, LIVE, 0, 0, "first", OF_SVC(policy),
+	    WORDS({ "first", CONFIG_POLICY_FIRST }, { "spread", CONFIG_POLICY_SPREAD }) },
 	{ "target_retry", SVC, CONFIG_T_MS, LIVE, 1000, 3600000, "10s", OF_SVC(retry_ms), NULL },
-	{ "when_down", SVC, CONFIG_T_WORD, LIVE | TCP, 0, 0, "accept", OF_SVC(when_down), down_words },
+	{ "when_down", SVC, CONFIG_T_WORD, LIVE | TCP, 0, 0, "accept", OF_SVC(when_down),
+	    WORDS({ "accept", CONFIG_DOWN_ACCEPT }, { "close_listener", CONFIG_DOWN_CLOSE_LISTENER }) },
 	/* The file is created once: a reload changes it only with the path. */
 	{ "listen_mode", IN, CONFIG_T_MODE, LIVE | UNIX, 0, 0777, "0660", OF_SVC(listen_mode), NULL },
 	{ "listen_owner", IN, CONFIG_T_USER, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_owner), NULL },
@@ -191,12 +177,15 @@ const struct config_key config_keys[] = {
 	{ "max_connections_per_peer", SVC, CONFIG_T_UINT, LIVE, 0, 1048576, "0", OF_SVC(max_per_peer), NULL },
 	{ "connect_timeout", SVC, CONFIG_T_MS, LIVE, 100, 600000, "10s", OF_SVC(connect_ms), NULL },
 	{ "idle_timeout", SVC, CONFIG_T_MS, LIVE | ZERO, 1000, 7 * DAY_MS, "0", OF_SVC(idle_ms), NULL },
-	{ "fallback", SVC, CONFIG_T_WORD, LIVE, 0, 0, "tcp", OF_SVC(fallback), fallback_words },
-	{ "peer", SVC, CONFIG_T_WORD, LIVE, 0, 0, "smcrd", OF_SVC(peer), peer_words },
+	{ "fallback", SVC, CONFIG_T_WORD, LIVE, 0, 0, "tcp", OF_SVC(fallback),
+	    WORDS({ "tcp", CONFIG_FALLBACK_TCP }, { "refuse", CONFIG_FALLBACK_REFUSE }) },
+	{ "peer", SVC, CONFIG_T_WORD, LIVE, 0, 0, "smcrd", OF_SVC(peer),
+	    WORDS({ "smcrd", SMCR_PEER_SMCRD }, { "linux", SMCR_PEER_LINUX }, { "auto", SMCR_PEER_AUTO }) },
 	{ "rmb_element", SVC, CONFIG_T_SIZE, LIVE | POW2 | CONFIG_AUTO, SMCR_ELEM_MIN, SMCR_ELEM_MAX, "auto",
 	    OF_SVC(elem_size), NULL },
 	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
-	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol), proxy_words },
+	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol),
+	    WORDS({ "off", CONFIG_PROXY_OFF }, { "v1", CONFIG_PROXY_V1 }, { "v2", CONFIG_PROXY_V2 }) },
 	{ .name = NULL },
 };
 

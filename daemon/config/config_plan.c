@@ -9,9 +9,8 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 
-#define PLACES_CFG                                                                                         \
-	(CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_METRICS | CONFIG_AT_CONFINE | CONFIG_AT_KEEPALIVE | \
-	    CONFIG_AT_SMCR)
+/* Settings of other structs than struct config. */
+#define PLACES_LISTS (CONFIG_AT_DEVICE | CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)
 
 /* Counts the settings of these places that differ, and writes their names to text (may be NULL). */
 static unsigned
@@ -125,7 +124,7 @@ config_plan(const struct config *old, const struct config *next, struct config_p
 	}
 	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
 		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
-			if ((k->where & sec->place & PLACES_CFG) == 0 || (k->flags & CONFIG_NOT_PRINTED) != 0 ||
+			if ((k->where & sec->place) == 0 || sec->list_max > 0 || (k->flags & CONFIG_NOT_PRINTED) != 0 ||
 			    config_value_equal(k, old, next))
 				continue;
 			if ((k->flags & CONFIG_RELOAD) != 0) {
@@ -181,7 +180,7 @@ config_keep_fixed(const struct config *old, struct config *next)
 	next->device_cnt = cnt;
 	/* Settings of struct config that need a restart own no memory either. */
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & PLACES_CFG) != 0 && (k->flags & CONFIG_RELOAD) == 0)
+		if ((k->where & PLACES_LISTS) == 0 && (k->flags & CONFIG_RELOAD) == 0)
 			memcpy((char *)next + k->off, (const char *)old + k->off, k->len);
 	return 0;
 }
