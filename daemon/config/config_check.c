@@ -60,7 +60,7 @@ check_unix(struct config_build *b, const struct config_service *svc, const confi
 			    k->name);
 }
 
-/* Is the setting written, with another value than the default, which a canonical form has? base: the struct of the place. */
+/* Is the setting written, with another value than the default? A canonical form has each. base: the struct of the place. */
 static bool
 is_chosen(enum config_place place, const config_setting_t *src, const char *name, const void *base)
 {

@@ -96,7 +96,7 @@ extern const struct config_section config_sections[]; /* ends with name == NULL;
 const struct config_key *config_key_find(unsigned places, const char *name);
 /* Does the setting apply to a service that listens on this address family? */
 bool config_key_fits(const struct config_key *, int family);
-/* The place of a device's settings, by its type (enum config_device_type), and of a service's, by its enum config_kind. */
+/* The place of a device's settings, by enum config_device_type, and of a service's, by enum config_kind. */
 enum config_place config_device_place(unsigned type);
 enum config_place config_service_place(unsigned kind);
 const struct config_section *config_section_find(const char *name);

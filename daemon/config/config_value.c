@@ -1,4 +1,4 @@
-/* Values of settings; see config_value.h. Numbers, words, strings, and the table of types; others are in config_value_*.c. */
+/* Values of settings, see config_value.h: numbers, words, strings, and the table of types. */
 #include "daemon/config/config_value.h"
 
 #include <ctype.h>
@@ -509,6 +509,7 @@ config_value_set_default(const struct config_key *key, void *base)
 		for (char *p = strtok_r(copy, ", ", &save); p != NULL; p = strtok_r(NULL, ", ", &save))
 			items[v.item_cnt++] = p;
 	}
+	config_value_show(&v);
 	return config_value_set(key, base, &v, why);
 }
 
