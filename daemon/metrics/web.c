@@ -66,7 +66,7 @@ web_answer(struct documents *d, enum web_page page)
 		return plain(503, "Service Unavailable", "the daemon does not answer\n");
 	if (page == WEB_HEALTH)
 		return d->draining ? plain(503, "Service Unavailable", "draining\n") : plain(200, "OK", "ok\n");
-	struct text *body = page == WEB_STATUS ? &d->status : &d->made[page];
+	struct text *body = &d->made[page];
 	if (!d->failed && page != WEB_STATUS && body->p == NULL) {
 		FILE *f = open_memstream(&body->p, &body->len);
 
@@ -105,7 +105,6 @@ documents_free(struct documents *d)
 	if (d == NULL)
 		return;
 	snapshot_fini(&d->seen);
-	free(d->status.p);
 	for (unsigned i = 0; i < WEB_CNT; i++)
 		free(d->made[i].p);
 	free(d);

@@ -24,8 +24,7 @@ struct text {
 
 struct documents {
 	struct snapshot seen;
-	struct text status; /* as JSON */
-	struct text made[WEB_CNT];
+	struct text made[WEB_CNT]; /* WEB_STATUS at first, the others on request */
 	bool draining;
 	bool failed; /* too large, or out of memory: no page can be made */
 	/* In a list: */

@@ -15,6 +15,6 @@ some_documents(void)
 	struct documents *d = calloc(1, sizeof(*d));
 
 	ck_assert_ptr_nonnull(d);
-	d->status = (struct text){ strdup(status), sizeof(status) - 1 };
+	d->made[WEB_STATUS] = (struct text){ strdup(status), sizeof(status) - 1 };
 	return d;
 }

@@ -47,7 +47,7 @@ START_TEST(status_is_the_answer_of_the_control_socket)
 {
 	struct documents *d = some_documents();
 
-	ck_assert_ptr_eq(web_answer(d, WEB_STATUS).body.p, d->status.p);
+	ck_assert_ptr_eq(web_answer(d, WEB_STATUS).body.p, d->made[WEB_STATUS].p);
 	documents_free(d);
 }
 
