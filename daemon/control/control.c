@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/minmax.h"
 #include "daemon/net/net.h"
 #include "daemon/control/control_parts.h"

@@ -68,14 +68,11 @@ enum {
 static inline struct listen_socket_file
 control_file(const struct config *cfg, unsigned port)
 {
-	return (struct listen_socket_file){
-		.what = port == CONTROL_FULL ? "control socket" : "read-only control socket",
-		.path = port == CONTROL_FULL ? cfg->control_path : cfg->control_readonly,
-		.mode = port == CONTROL_FULL ? cfg->control_mode : cfg->control_readonly_mode,
-		.owner = (uid_t)-1,
-		.group = (gid_t)-1,
-		.waits = true,
-	};
+	if (port == CONTROL_READONLY)
+		return (struct listen_socket_file){ "read-only control socket", cfg->control_readonly,
+			cfg->control_readonly_mode, (uid_t)-1, (gid_t)-1, .waits = true };
+	return (struct listen_socket_file){ "control socket", cfg->control_path, cfg->control_mode, (uid_t)-1,
+		(gid_t)-1, .waits = true };
 }
 
 /* Listens at cfg->control_path with cfg->control_mode, and at cfg->control_readonly if set; a socket left behind by a dead daemon is

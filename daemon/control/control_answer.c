@@ -1,5 +1,4 @@
-/* What all parts of the control socket write to a client: errors, lines of traces and events; and the sending of its bytes. Calls
- * none of those parts. */
+/* What all parts of the control socket write to a client, and the sending of its bytes. Calls none of those parts. */
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -31,7 +30,7 @@ client_begin_line(struct control_client *c, struct json_writer *jw, const char *
 	if (c->out.len == 0)
 		c->active_ns = loop_now(c->ctl->loop); /* from here on it has something to read */
 	const struct report_line row = { REPORT_SCHEMA, what, time_us, c->dropped };
-	jw_init(jw, &c->out);
+	*jw = (struct json_writer){ .out = &c->out };
 	jw_object(jw, NULL);
 	field_write(jw, report_line_fields, &row);
 	c->dropped = 0;

@@ -113,8 +113,7 @@ struct control_check {
 struct control_client *client_new(const struct control_port *, int fd);
 /* Also removes it from its list. */
 void client_free(struct control_client *);
-/* Reads, works and sends until it blocks; each report step takes one off *budget. True when there is more to do at once. The client may
- * be dead after it. */
+/* Reads, works and sends until it blocks; a report step takes one off *budget. True: more to do. May leave it dead. */
 bool client_run(struct control_client *, int64_t now_ns, unsigned *budget);
 /* The time at which an inactive client is closed; INT64_MAX for never. */
 int64_t client_deadline(const struct control_client *);

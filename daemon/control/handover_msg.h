@@ -71,8 +71,7 @@ struct handover_rx {
 
 #define HANDOVER_RX_NONE ((struct handover_rx){ .fd = -1 })
 
-/* The next message, and its descriptor, which exactly a SOCKET has: 0, -EAGAIN when the message is not complete yet, -ECONNRESET when the
- * other end has closed, or -errno. */
+/* The next message, and the descriptor of a SOCKET: 0, -EAGAIN: not complete, -ECONNRESET: closed, or -errno. */
 int handover_recv(int sock, struct handover_rx *, struct handover_msg *out, int *fd)
     __attribute__((warn_unused_result));
 /* Closes the descriptor of a message that is not complete. */

@@ -8,12 +8,6 @@
 
 #include "base/str.h"
 
-void
-jw_init(struct json_writer *w, struct outbuf *out)
-{
-	*w = (struct json_writer){ .out = out };
-}
-
 static void
 put_str(struct json_writer *w, const char *s)
 {

@@ -10,6 +10,7 @@
 
 #define JSON_WRITER_DEPTH 16
 
+/* A text starts with a zeroed writer that has a buffer. */
 struct json_writer {
 	struct outbuf *out;
 	unsigned depth;
@@ -19,9 +20,6 @@ struct json_writer {
 		bool first;
 	} level[JSON_WRITER_DEPTH];
 };
-
-/* Starts a text; out is kept. */
-void jw_init(struct json_writer *, struct outbuf *out);
 
 /* In an object every value has a key, in an array and at the top none (NULL). */
 void jw_open(struct json_writer *, const char *key, char kind);

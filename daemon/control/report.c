@@ -28,7 +28,7 @@ report_wall_ms(void)
 static void
 begin_frame(struct json_writer *jw, struct outbuf *out, const char *command, int64_t wall_ms)
 {
-	jw_init(jw, out);
+	*jw = (struct json_writer){ .out = out };
 	jw_object(jw, NULL);
 	jw_int(jw, "schema", REPORT_SCHEMA);
 	jw_string(jw, "command", command);

@@ -1,5 +1,4 @@
-/* What the makers of reports share: their steps over workers, and objects, which are written if there is a buffer, and kept if
- * that is wanted. */
+/* What makers of reports share: steps over workers, and objects, written if there is a buffer, kept if wanted. */
 #include "daemon/control/report.h"
 
 bool

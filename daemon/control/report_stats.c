@@ -54,14 +54,9 @@ step_stats(struct report *r)
 	const unsigned n = tally_top(&r->reasons.reset, top, TALLY_KEYS);
 	for (unsigned i = 0; i < n; i++)
 		resets[i] = (struct report_reset){ end_cause_str(one.cfg->kind, top[i].key), top[i].cnt };
-	const struct report_figures row = {
-		.name = one.cfg->name,
-		.kind = one.cfg->kind,
-		.stats = r->stats,
-		.local = { local, tally_top(&r->reasons.local, local, REASONS_SHOWN) },
-		.peer = { peer, tally_top(&r->reasons.peer, peer, REASONS_SHOWN) },
-		.resets = { resets, n },
-	};
+	const struct report_figures row = { one.cfg->name, one.cfg->kind, r->stats,
+		{ local, tally_top(&r->reasons.local, local, REASONS_SHOWN) },
+		{ peer, tally_top(&r->reasons.peer, peer, REASONS_SHOWN) }, { resets, n } };
 	report_item(r, REPORT_FIGURES, &row);
 	r->stats = (struct service_stats){ 0 };
 	r->reasons = (struct service_reasons){ 0 };

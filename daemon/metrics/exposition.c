@@ -80,11 +80,10 @@ format_quotient(char buf[32], uint64_t n, unsigned per)
 static void
 write_value(const struct samples *x, const char *suffix, const char *le, uint64_t n, unsigned per)
 {
-	const char *front = "{";
 	char text[32];
 
 	fprintf(x->out, "%s%s", x->name, suffix);
-	front = write_labels(x->out, front, x->label, x->row);
+	const char *front = write_labels(x->out, "{", x->label, x->row);
 	if (x->sub != NULL)
 		front = write_labels(x->out, front, x->sub_label, x->sub);
 	if (x->m->label != NULL) {

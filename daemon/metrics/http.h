@@ -7,8 +7,6 @@
  * the documents that they are made of, of which at most HTTP_TEXTS_MAX are kept. */
 #pragma once
 
-#include <stdint.h>
-
 #include "daemon/config/config.h"
 #include "daemon/event/accept_pause.h"
 #include "daemon/metrics/web.h"

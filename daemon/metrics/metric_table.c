@@ -132,8 +132,5 @@ metric_name(const struct metric *m, char buf[METRIC_NAME_MAX], unsigned *per)
 const char *
 metric_help(const struct metric *m)
 {
-	static const char micro[] = "micro";
-	const size_t len = sizeof(micro) - 1;
-
-	return is_us(m) && strncmp(m->help, micro, len) == 0 ? m->help + len : m->help;
+	return is_us(m) && strncmp(m->help, "micro", 5) == 0 ? m->help + 5 : m->help;
 }

@@ -42,8 +42,7 @@ extern const unsigned metric_cnt;
 
 #define METRIC_NAME_MAX 64
 
-/* The name of a family without the suffix of its samples. A counter of smcrctl stats in microseconds is in seconds here, and *per is
- * 1000000. Returns buf. */
+/* A family's name without its samples' suffix; returns buf. A counter in microseconds is in seconds, *per 1000000. */
 char *metric_name(const struct metric *, char buf[METRIC_NAME_MAX], unsigned *per);
 /* The help; for these counters in seconds as well. */
 const char *metric_help(const struct metric *);

@@ -56,9 +56,7 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 	if (cfg->metrics.listen.ss_family == AF_UNIX) {
 		int rc = listen_socket_open(out, &file, err);
 
-		if (rc == 0 && (rc = listen_socket_start(out, file.what, BACKLOG, err)) != 0)
-			listen_socket_close(out);
-		return rc;
+		return rc == 0 ? listen_socket_start(out, file.what, BACKLOG, err) : rc;
 	}
 	int fd = net_listen(&cfg->metrics.listen, NET_ALONE, false, NULL);
 	if (fd < 0) {
@@ -116,7 +114,7 @@ on_wanted(struct mail *mail)
 static bool
 metrics_take(struct metrics *m)
 {
-	struct text *doc = &m->docs->status;
+	struct text *doc = &m->docs->made[WEB_STATUS];
 	const size_t len = m->out.len;
 
 	if (m->docs->seen.failed || len == 0)

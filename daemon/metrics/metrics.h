@@ -12,7 +12,7 @@
 struct metrics;
 
 /* Opens the address of cfg, or takes the socket that listens there out of `passed`; none without an address. To be called before the
- * process gives its rights up. 0, or -errno with the reason in err. */
+ * process gives its rights up. 0, or -errno with the reason in err; the caller closes the socket in either case. */
 int metrics_listen(const struct config *cfg, struct listen_socket_list *passed, struct listen_socket *out, FILE *err);
 /* Listens at a copy of the socket; without one *out is NULL. The state of the confinement and the counters of the control socket outlive it.
  * Starts no thread yet. 0, or -errno with the reason in err. */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define CONTROL_VERSION 1      /* of requests */
 #define CONTROL_CHECK_MS 10000 /* default time limit of a check */

@@ -112,7 +112,7 @@ START_TEST(members_are_written_in_the_order_of_the_table)
 	struct outbuf out;
 
 	ck_assert_int_eq(outbuf_init(&out, 4096), 0);
-	jw_init(&jw, &out);
+	jw = (struct json_writer){ .out = &out };
 	jw_object(&jw, NULL);
 	const struct field *rest = field_write(&jw, fields, &row);
 	ck_assert_str_eq(rest->name, "behind");

@@ -12,7 +12,7 @@ static void
 start(size_t cap)
 {
 	ck_assert_int_eq(outbuf_init(&out, cap), 0);
-	jw_init(&jw, &out);
+	jw = (struct json_writer){ .out = &out };
 }
 
 /* Compares what was written and forgets it. */
