@@ -24,7 +24,6 @@
 #define SIW_MAX_QP ((1u << SIW_SLOT_BITS) - 2)
 #define SIW_TX_BUDGET (1024u * 1024) /* bytes per QP and turn */
 #define SIW_TX_QUEUED (256u * 1024)  /* payload worth queueing, struct rnic_credits */
-#define SIW_COPY_MAX TXQ_COPY_MAX    /* an LLP's put copies payload up to this */
 #define SIW_PARKED_MAX 64
 #define SIW_PARKED_OF_ONE 32 /* of these, from one address */
 #define SIW_PARKED_MS 1000
@@ -58,8 +57,9 @@ struct siw_dev {
 	const char *stack; /* SCTP, see struct rnic_info */
 	bool unfinished;   /* the LLP continues its work in the next turn, by go_on */
 	void (*go_on)(struct siw_dev *);
-	struct list_node pending; /* siw_pend with incomplete request, oldest first */
-	struct list_node parked;  /* siw_pend with complete request, not expected by a QP yet */
+	void (*flush)(struct siw_dev *); /* transmits what the turn has pushed; NULL: push transmits */
+	struct list_node pending;        /* siw_pend with incomplete request, oldest first */
+	struct list_node parked;         /* siw_pend with complete request, not expected by a QP yet */
 	unsigned pending_cnt, linger_cnt[SIW_LINGER_KINDS];
 	struct list_node lingering[SIW_LINGER_KINDS]; /* siw_linger, oldest first */
 	struct list_node rx_list;                     /* siw_qp with bytes to read or decode */

@@ -21,8 +21,8 @@ struct siw_llp {
 
 	/* -- the device; dev->sctp is freed by siw.c -- */
 
-	/* Accepts peers on dev->port; sets dev->transport and go_on. 0, or a negative errno with *err a static text that names
-	 * the faulty setting. */
+	/* Accepts peers on dev->port; sets dev->transport, go_on and flush. 0, or a negative errno with *err a static
+	 * text that names the faulty setting. */
 	int (*listen)(struct siw_dev *, const char **err);
 	/* Stops accepting. Peers without queue pair and lingering connections have ended. */
 	void (*unlisten)(struct siw_dev *);
@@ -43,14 +43,12 @@ struct siw_llp {
 	const char *(*connect_error)(int err);
 	/* One more segment with this much payload fits. */
 	bool (*room)(const struct siw_qp *, size_t payload_len);
-	/* Queues one segment; room must be true. Payload that is not copied must not change until sent. */
+	/* Queues one segment; room must be true. Payload above TXQ_COPY_MAX is not copied: unchanged until sent. */
 	void (*put)(struct siw_qp *, const struct ddp_hdr *, const struct txq_payload *);
 	/* Begins a turn of sending: qp->seg_max may follow the path. */
 	void (*push_begin)(struct siw_qp *);
 	/* Sends from the queue and adds to *sent. SIW_PUSH_SENT with nothing added: retry. */
 	enum siw_push (*push)(struct siw_qp *, size_t *sent);
-	/* Ends the device's turn of sending: transmits pushed data. NULL: push transmits. */
-	void (*flush)(struct siw_dev *);
 	/* One bounded turn of receiving; first repeats a held Send (qp->held). */
 	void (*rx_turn)(struct siw_qp *);
 	/* Ends the connection. With a last word, first sends the queue and the segments of siw_tx_fill(). */

@@ -1,6 +1,5 @@
 /* Soft iWARP: the established stream: input, output, loss; see siw_int.h. */
-#include <string.h>
-
+#include "base/minmax.h"
 #include "rnic/siw/siw_llp.h"
 #include "wire/rdmap.h"
 
@@ -71,7 +70,7 @@ put_request(struct siw_qp *qp)
 	const struct siw_wr *wr = &qp->wrs[qp->sq.sent & qp->wr_mask];
 	const struct iovec copy = { .iov_base = (void *)(uintptr_t)wr->u.bytes, .iov_len = wr->len };
 	size_t max = qp->seg_max - (wr->op == RNIC_WR_WRITE ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN);
-	size_t len = wr->len - qp->enc_off < max ? wr->len - qp->enc_off : max;
+	size_t len = min_size(wr->len - qp->enc_off, max);
 	bool last = qp->enc_off + len == wr->len;
 	struct txq_payload p;
 	struct ddp_hdr h;
@@ -101,13 +100,11 @@ put_request(struct siw_qp *qp)
 static bool
 put_response(struct siw_qp *qp)
 {
-	size_t max = qp->seg_max - DDP_TAGGED_LEN;
+	size_t max = min_size(qp->seg_max - DDP_TAGGED_LEN, TXQ_COPY_MAX); /* put copies no more */
 	struct rdmap_term term;
 	struct ddp_hdr h;
 	struct span from;
 
-	if (max > SIW_COPY_MAX)
-		max = SIW_COPY_MAX;
 	if (!qp->dev->llp->room(qp, max))
 		return false;
 	if (!stream_serve(&qp->stream, max, &h, &from, &term)) {
@@ -222,8 +219,8 @@ siw_flush(struct rnic_dev *rdev)
 	list_move_all(&turn, &dev->tx_list);
 	while ((n = list_pop(&turn)) != NULL)
 		tx_turn(CONTAINER_OF(n, struct siw_qp, tx_node));
-	if (dev->llp->flush != NULL)
-		dev->llp->flush(dev);
+	if (dev->flush != NULL)
+		dev->flush(dev);
 }
 
 /* -- input -- */

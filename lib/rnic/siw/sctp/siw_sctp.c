@@ -7,13 +7,6 @@
 #define TX_RING (64u * 1024)
 #define NS_PER_US 1000
 
-static void
-flush(struct siw_dev *dev)
-{
-	if (dev->sctp->stack->flush != NULL)
-		dev->sctp->stack->flush(dev);
-}
-
 bool
 siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
 {
@@ -21,7 +14,8 @@ siw_sctp_say(struct siw_assoc *a, const uint8_t *message, int len)
 	struct siw_dev *dev = a->dev;
 	bool said = len > 0 && dev->sctp->stack->send(a, siw_sctp_values(dev)->ppid_control, &iov, 1) == 0;
 
-	flush(dev);
+	if (dev->flush != NULL)
+		dev->flush(dev);
 	return said;
 }
 
@@ -93,8 +87,6 @@ listen_on(struct siw_dev *dev, const char **err)
 	} else {
 		dev->transport = dev->cfg.sctp_udp != 0 ? RNIC_TRANSPORT_IWARP_SCTP_UDP : RNIC_TRANSPORT_IWARP_SCTP;
 	}
-	if (rc == 0)
-		dev->stack = dev->sctp->stack->name;
 	return rc;
 }
 
@@ -191,8 +183,8 @@ siw_sctp_finish(struct siw_qp *qp, bool last_word)
 	uint8_t message[SCTP_DDP_CONTROL_MAX];
 	struct siw_assoc *a = s->assoc;
 	struct siw_dev *dev = qp->dev;
-	bool in_order = true;
 	size_t sent = 0;
+	bool in_order;
 
 	if (a == NULL || s->ending)
 		return;
@@ -200,12 +192,10 @@ siw_sctp_finish(struct siw_qp *qp, bool last_word)
 	if (last_word) {
 		/* All that is queued, and what the queue pair still makes. */
 		dev->sctp->stack->last_words(a);
-		siw_tx_fill(qp);
-		while (in_order && !segq_empty(&s->out)) {
-			in_order = push(qp, &sent) == SIW_PUSH_SENT;
-			if (in_order)
-				siw_tx_fill(qp);
-		}
+		do
+			siw_tx_fill(qp);
+		while (push(qp, &sent) == SIW_PUSH_SENT);
+		in_order = segq_empty(&s->out);
 	} else {
 		/* A session that the peer ended, or that never was one, ends in order if that cuts nothing off. */
 		in_order = segq_empty(&s->out) &&
@@ -226,8 +216,8 @@ conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 		qp->dev->sctp->stack->info(qp->sctp->assoc, out);
 }
 
-/* Stacks smooth round trips, which delayed acknowledgements of lone messages lengthen: the shortest one counts, that of the set-up as a
- * rule. They tell milliseconds: none after some is less than one; none at first is none. */
+/* Stacks smooth round trips, which delayed acknowledgements of lone messages lengthen: the shortest one counts, that of
+ * the set-up as a rule. They are in milliseconds: 0 after some is less than one; 0 at first is unknown. */
 static void
 learn_rtt(struct siw_qp *qp)
 {
@@ -273,7 +263,6 @@ const struct siw_llp siw_sctp_llp = {
 	.put = siw_sctp_put,
 	.push_begin = push_begin,
 	.push = push,
-	.flush = flush,
 	.rx_turn = siw_sctp_rx_turn,
 	.finish = siw_sctp_finish,
 	.learn_rtt = learn_rtt,

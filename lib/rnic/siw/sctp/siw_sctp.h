@@ -21,8 +21,7 @@ struct siw_assoc {
 	void (*ready)(void *owner);
 	void *owner;
 	bool comm_up, is_up; /* in its stack; and the peer does DDP */
-	enum siw_linger_kind kind;
-	size_t message_max; /* longest message that goes in one packet; falls with the path's MTU */
+	size_t message_max;  /* longest message that goes in one packet; falls with the path's MTU */
 	/* Of its stack. */
 	struct list_node node; /* of its device's */
 	struct siw_linger linger;
@@ -46,22 +45,19 @@ struct siw_assoc_msg {
 };
 
 struct siw_sctp_stack {
-	const char *name; /* struct rnic_info.stack */
-	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; sets dev->sctp.
+	/* Peers may come, to dev->port, and go to siw_sctp_came(). As siw_llp.listen; sets dev->sctp and stack.
 	 * -EPROTONOSUPPORT: there is no such stack here, and another one may do. */
 	int (*open)(struct siw_dev *, const char **err);
 	/* Nobody comes any more; associations go on. */
 	void (*close)(struct siw_dev *);
 	/* *out is there, though not up. 0 or a negative errno. */
 	int (*connect)(struct siw_dev *, const struct rnic_remote *, struct siw_assoc **out);
-	/* One message on stream 0, unordered, copied; it may wait for flush(). 0; -EAGAIN: no room, `ready` tells; -EMSGSIZE: message_max is less now;
-	 * another errno: the association is lost. */
+	/* One message on stream 0, unordered, copied; it may wait for dev->flush(). 0; -EAGAIN: no room until `ready`;
+	 * -EMSGSIZE: message_max is less now; another errno: the association is lost. */
 	int (*send)(struct siw_assoc *, uint32_t ppid, const struct iovec *, unsigned cnt);
-	/* What was sent goes now, and not with others of the turn. NULL: it has gone. */
-	void (*flush)(struct siw_dev *);
 	/* What is next; of messages, whole ones only. */
 	enum siw_assoc_in (*take)(struct siw_assoc *, struct siw_assoc_msg *out);
-	/* The peer takes packets in UDP that come together (MPA_PACKETS_TOGETHER), as this stack does. NULL: it does not. */
+	/* The peer takes several packets in one datagram (MPA_PACKETS_TOGETHER), as this stack does. NULL: it does not. */
 	void (*gather)(struct siw_assoc *);
 	/* As struct rnic_ops.conn_info. */
 	void (*info)(struct siw_assoc *, struct rnic_conn_info *);

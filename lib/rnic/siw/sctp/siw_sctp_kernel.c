@@ -24,7 +24,7 @@ static_assert(2 * BUFFER / SKB_LEAST + SIW_MAX_SQ < 32767, "as in siw_sctp_user.
 #define SACK_MS 50
 #define HEARTBEAT_MS 500 /* a path is used once a heartbeat was answered */
 #define BACKLOG 64
-/* Messages a turn, of an association that ends: the peer may send as fast as it is read, and the time limit ends what is left. */
+/* Messages a turn of an association that ends: a peer may send as fast as it is read, until the time limit. */
 #define DRAIN_BUDGET 256
 
 /* A message that the socket had no room for, behind which nothing else comes but others of them. */
@@ -53,16 +53,11 @@ kernel_assoc(struct siw_assoc *a)
 
 /* -- sockets -- */
 
+/* Of the descriptor that fd points to. */
 static bool
-set(int fd, int option, const void *value, size_t len)
+set(const void *fd, int option, const void *value, size_t len)
 {
-	return setsockopt(fd, IPPROTO_SCTP, option, value, (socklen_t)len) == 0;
-}
-
-static bool
-set_of(const void *fd, int option, const void *value, size_t len)
-{
-	return set(*(const int *)fd, option, value, len);
+	return setsockopt(*(const int *)fd, IPPROTO_SCTP, option, value, (socklen_t)len) == 0;
 }
 
 static bool
@@ -76,7 +71,7 @@ bind_all(int fd, const struct siw_config *cfg, uint16_t port)
 	for (unsigned i = 0; i < cfg->more_addrs.cnt; i++) {
 		at = cfg->more_addrs.at[i];
 		addr_set_port(&at, 0); /* that of the first */
-		if (!set(fd, SCTP_SOCKOPT_BINDX_ADD, &at, addr_len(&at)))
+		if (!set(&fd, SCTP_SOCKOPT_BINDX_ADD, &at, addr_len(&at)))
 			return false;
 	}
 	return true;
@@ -98,8 +93,8 @@ socket_on(const struct siw_config *cfg, uint16_t port)
 	/* As much as the host allows. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-	return siw_fd_if(siw_sctp_configure(&fd, set_of, cfg) && set(fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
-	        set(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) && bind_all(fd, cfg, port),
+	return siw_fd_if(siw_sctp_configure(&fd, set, cfg) && set(&fd, SCTP_DELAYED_SACK, &sack, sizeof(sack)) &&
+	        set(&fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path)) && bind_all(fd, cfg, port),
 	    fd);
 }
 
@@ -170,7 +165,7 @@ connect_to(struct siw_dev *dev, const struct rnic_remote *remote, struct siw_ass
 	fd = socket_on(&dev->cfg, 0);
 	if (fd < 0)
 		return fd;
-	if ((dev->cfg.sctp_udp != 0 && !set(fd, SCTP_REMOTE_UDP_ENCAPS_PORT, &udp, sizeof(udp))) ||
+	if ((dev->cfg.sctp_udp != 0 && !set(&fd, SCTP_REMOTE_UDP_ENCAPS_PORT, &udp, sizeof(udp))) ||
 	    (connect(fd, (const struct sockaddr *)&peer, addr_len(&peer)) < 0 && errno != EINPROGRESS))
 		return siw_fd_if(false, fd);
 	const struct unknown_peer to = unknown_peer_of(&peer);
@@ -210,7 +205,7 @@ came_up(struct siw_assoc *a)
 	/* One path is checked by soft iWARP itself, and an idle link sends nothing. With ENOMEM there are more than
 	 * fit. */
 	if (getsockopt(k->fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDRS, &u, &len) < 0 ? errno == ENOMEM : u.head.addr_num > 1)
-		(void)set(k->fd, SCTP_PEER_ADDR_PARAMS, &beat, sizeof(beat));
+		(void)set(&k->fd, SCTP_PEER_ADDR_PARAMS, &beat, sizeof(beat));
 }
 
 /* -- sending -- */
@@ -427,7 +422,7 @@ siw_sctp_kernel_end(struct siw_assoc *a, bool in_order)
 	if (!in_order || !send_rests(k) || siw_assoc_is_over(a, DRAIN_BUDGET))
 		assoc_free(k);
 	else
-		siw_linger_start(&a->linger, a->kind);
+		siw_linger_start(&a->linger, a->linger.kind);
 }
 
 /* -- the device -- */
@@ -461,6 +456,7 @@ static int
 open_dev(struct siw_dev *dev, const char **err)
 {
 	*err = "memory";
+	dev->stack = "kernel";
 	dev->sctp = calloc(1, sizeof(*dev->sctp));
 	if (dev->sctp == NULL)
 		return -ENOMEM;
@@ -477,7 +473,6 @@ open_dev(struct siw_dev *dev, const char **err)
 }
 
 const struct siw_sctp_stack siw_sctp_kernel = {
-	.name = "kernel",
 	.open = open_dev,
 	.close = siw_accept_close,
 	.connect = connect_to,

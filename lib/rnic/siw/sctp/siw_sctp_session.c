@@ -1,6 +1,5 @@
 /* Soft iWARP, DDP over SCTP: sessions: set-up in both roles, and messages of the peer; see siw_sctp.h. A peer that has
  * made an association waits, with its Initiate, for its queue pair as one that sent an MPA Request does (siw_cm.c). */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/minmax.h"
@@ -294,7 +293,7 @@ own(struct siw_qp *qp, struct siw_assoc *a)
 {
 	qp->sctp->assoc = a;
 	a->owner = qp;
-	a->kind = SIW_LINGER_QP;
+	a->linger.kind = SIW_LINGER_QP;
 	a->ready = qp_ready;
 }
 

@@ -28,17 +28,17 @@
 #define SHORTER(len) ((len) / 4 * 3)         /* where the kernel does not say how long a packet may be */
 #define SOCKET_BUFFER (1024 * 1024)
 #define BUCKETS 256
-/* Packets that belong to no association, and all that make one, whatever else comes from their address: each may cost an answer, and
+/* Packets that belong to no association, and all that make one, whatever their address: each may cost an answer, and
  * the library remembers set-ups for a minute. */
 #define UNKNOWN_PEERS_AT_ONCE 256
 #define UNKNOWN_PEER_EVERY_NS 1000000
 /* A quarter of that is for addresses that share a place in source_due_ns: one that takes all it gets leaves others
  * theirs. */
 #define OF_SOURCE 4
-/* Chunks that make associations; the first one of a packet decides what a stack does with it that finds none (RFC 9260 8.4, 8.5). */
+/* Chunks that make associations; without one, a packet's first chunk decides its handling (RFC 9260 8.4, 8.5). */
 #define CHUNK_INIT 1
 #define CHUNK_COOKIE_ECHO 10
-/* Each parameter that we do not know comes back in the answer: 16 addresses of IPv6 and what a stack says of itself fit. */
+/* The answer returns each unknown parameter. 16 IPv6 addresses and the usual parameters of a stack fit. */
 #define INIT_PACKET_MAX 512
 
 /* The library's output callback knows a peer, and nothing else. */

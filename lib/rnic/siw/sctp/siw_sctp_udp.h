@@ -45,11 +45,11 @@ int siw_udp_open(struct siw_udp *u, struct siw_dev *, siw_udp_packet, rnic_io_cb
 /* No peers are left. */
 void siw_udp_close(struct siw_udp *);
 
-/* What the library has sent goes, unless it went before: to be called behind its calls, before anything else is waited for. True: a
- * packet to a peer has found its path narrower, since this was called last. */
+/* Sends what the library has queued; called after its calls, before the next wait. True: since the last call a packet
+ * has found its path narrower. */
 bool siw_udp_flush(struct siw_udp *);
 
-/* Reads a bounded number of packets; with more to read dev->unfinished is set. What they are answered by waits for siw_udp_flush(). */
+/* Reads a bounded number of packets; sets dev->unfinished if more are left. Answers wait for siw_udp_flush(). */
 void siw_udp_read(struct siw_udp *);
 /* The library's output callback. Packets of peers that take several together may wait for siw_udp_flush(). */
 int siw_udp_output(void *opaque, void *packet, size_t len, uint8_t tos, uint8_t set_df);

@@ -19,8 +19,8 @@
 #define TICK_AFTER_MS 250   /* and so long after the last packet: delayed acknowledgements */
 #define BUFFER (256 * 1024) /* of an association, each way; user bytes */
 #define LAST_WORDS (1024 * 1024)
-/* RFC 5043 and the draft (7): at most 32,767 messages that are not acknowledged. The shortest one has 16 bytes, and behind a full buffer
- * last words are what a queue pair has queued and posted. */
+/* RFC 5043 and the draft (7): at most 32,767 unacknowledged messages. The shortest one has 16 bytes, and last words
+ * after a full buffer are what a queue pair has queued and posted. */
 static_assert(BUFFER / 16 + SIW_MAX_SQ < 32767, "DDP-SSNs do not wrap around what is under way");
 #define BACKLOG 16
 
@@ -35,7 +35,6 @@ struct user_assoc {
 
 struct user_dev {
 	struct siw_sctp_dev sctp;
-	struct siw_dev *dev;
 	struct siw_udp udp;
 	struct socket *listener;
 	struct timer tick;
@@ -95,15 +94,15 @@ tell_time(const struct siw_dev *dev)
 static void
 keep_ticking(struct user_dev *d)
 {
-	d->until_ns = d->dev->dev.now_ns + (int64_t)TICK_AFTER_MS * 1000000;
+	d->until_ns = d->udp.dev->dev.now_ns + (int64_t)TICK_AFTER_MS * 1000000;
 	if (!timer_armed(&d->tick))
-		siw_arm(d->dev, &d->tick, TICK_MS);
+		siw_arm(d->udp.dev, &d->tick, TICK_MS);
 }
 
 static bool
 must_tick(struct user_dev *d)
 {
-	if (d->dev->dev.now_ns < d->until_ns)
+	if (d->udp.dev->dev.now_ns < d->until_ns)
 		return true;
 	LIST_EACH(struct siw_assoc, a, &d->sctp.assocs, node) {
 		struct sctp_status st = { 0 };
@@ -249,14 +248,11 @@ accept_all(struct user_dev *d)
 	while (d->listener != NULL && (so = usrsctp_accept(d->listener, (struct sockaddr *)&from, &len)) != NULL) {
 		len = sizeof(from);
 		peer = siw_udp_peer_of(&d->udp, from.sconn_addr);
-		if (peer == NULL) {
-			d->dev->stats.no_memory++;
+		if (peer == NULL)
 			usrsctp_close(so);
-			continue;
-		}
-		u = assoc_new(d->dev, so, peer);
+		u = peer != NULL ? assoc_new(d->udp.dev, so, peer) : NULL;
 		if (u == NULL)
-			d->dev->stats.no_memory++;
+			d->udp.dev->stats.no_memory++;
 		else
 			mark(u); /* and goes to siw_sctp_came() then */
 	}
@@ -352,8 +348,8 @@ receive(struct siw_assoc *a, struct siw_received *r)
 static enum siw_assoc_in
 take(struct siw_assoc *a, struct siw_assoc_msg *out)
 {
-	/* Behind an ABORT nothing is taken, not even what came before it: the peer may have moved on to another link meanwhile, and
-	 * written newer bytes there. */
+	/* After an ABORT nothing is taken, not even older messages: the peer may have moved to another link and written
+	 * newer bytes there. */
 	if (usrsctp_get_events(user_assoc(a)->so) & SCTP_EVENT_ERROR)
 		return siw_assoc_silent(out, SIW_LOST_RESET);
 	return siw_sctp_take(a, receive, came_up, out);
@@ -401,7 +397,7 @@ siw_sctp_user_end(struct siw_assoc *a, bool in_order)
 	keep_ticking(user_dev(dev));
 	if (in_order) {
 		(void)usrsctp_shutdown(u->so, SHUT_WR);
-		siw_linger_start(&a->linger, a->kind);
+		siw_linger_start(&a->linger, a->linger.kind);
 		mark(u);
 	} else {
 		assoc_free(u);
@@ -437,14 +433,14 @@ tick(struct timer *t)
 	struct user_dev *d = CONTAINER_OF(t, struct user_dev, tick);
 	struct sctpstat st;
 
-	tell_time(d->dev);
+	tell_time(d->udp.dev);
 	run_marks();
-	flush(d->dev);
+	flush(d->udp.dev);
 	/* While data is outstanding there are ticks, so none is missed. */
 	usrsctp_get_stat(&st);
-	d->dev->stats.sctp_retransmits = st.sctps_sendretransdata;
+	d->udp.dev->stats.sctp_retransmits = st.sctps_sendretransdata;
 	if (must_tick(d))
-		siw_arm(d->dev, &d->tick, TICK_MS);
+		siw_arm(d->udp.dev, &d->tick, TICK_MS);
 }
 
 static void
@@ -452,7 +448,7 @@ packet_in(struct siw_udp *udp, void *opaque, const void *packet, size_t len)
 {
 	struct user_dev *d = CONTAINER_OF(udp, struct user_dev, udp);
 
-	tell_time(d->dev);
+	tell_time(d->udp.dev);
 	usrsctp_conninput(opaque, packet, len, 0);
 	accept_all(d);
 	keep_ticking(d);
@@ -515,8 +511,9 @@ open_dev(struct siw_dev *dev, const char **err)
 	dev->sctp = &d->sctp;
 	if (timerq_reserve(&dev->timers, 1) < 0)
 		return -ENOMEM;
-	d->dev = dev;
+	dev->stack = "user";
 	dev->go_on = go_on;
+	dev->flush = flush;
 	list_init(&d->sctp.assocs);
 	timer_init(&d->tick, tick);
 	rc = siw_udp_open(&d->udp, dev, packet_in, readable, err);
@@ -552,12 +549,10 @@ close_dev(struct siw_dev *dev)
 }
 
 const struct siw_sctp_stack siw_sctp_user = {
-	.name = "user",
 	.open = open_dev,
 	.close = close_dev,
 	.connect = connect_to,
 	.send = send_message,
-	.flush = flush,
 	.take = take,
 	.gather = gather,
 	.info = info,

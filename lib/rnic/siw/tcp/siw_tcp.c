@@ -75,9 +75,7 @@ siw_tcp_conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 static void
 siw_tcp_set_seg_max(struct siw_qp *qp, size_t max)
 {
-	size_t most = txq_ulpdu_max(&qp->tcp->txq);
-
-	qp->seg_max = max < SEG_MIN ? SEG_MIN : max > most ? most : max;
+	qp->seg_max = min_size(max_size(max, SEG_MIN), txq_ulpdu_max(&qp->tcp->txq));
 }
 
 /* Hardware expects FPDUs within TCP segments: follows the path's segment size. */
@@ -178,7 +176,7 @@ siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 	if (t->txq.apart || own == 0)
 		siw_tcp_follow_mss(qp);
 	else
-		siw_tcp_set_seg_max(qp, peer->ulpdu_max < own ? peer->ulpdu_max : own);
+		siw_tcp_set_seg_max(qp, min_u32(peer->ulpdu_max, own));
 	t->rx_len = 0; /* no bytes follow the Reply in the buffer */
 	siw_stream_start(qp, peer, res->depths.ord,
 	    qp->state == SIW_RTR_WAIT && res->depths.p2p && (res->depths.rtr & RTR_SEND) != 0);
