@@ -10,15 +10,6 @@
 #define SESSIONS_PER_STEP 64
 #define ROUNDS 8 /* per limit: expiry is detected at most an eighth of the limit late */
 
-static void acks_on_time(struct timer *);
-
-void
-acks_init(struct acks *a)
-{
-	*a = (struct acks){ .pos = 0 };
-	timer_init(&a->timer, acks_on_time);
-}
-
 /* Arms the next step, unless there is no limit. A round takes as long as its steps. */
 static void
 arm(struct session_pool *pool)
@@ -57,13 +48,12 @@ is_silent(struct session_pool *pool, struct leg *leg, uint32_t limit_s)
 static void
 acks_look(struct session *s, uint32_t limit_s)
 {
-	bool ingress = session_kind(s) == CONFIG_INGRESS;
-
 	if (s->state != SES_SMCR && s->state != SES_TCP)
 		return;
 	if (is_silent(s->pool, &s->app, limit_s)) {
 		s->app.err = ETIMEDOUT;
-		session_fail(s, SEV_APP_RESET, ingress ? "client does not acknowledge" : "server does not acknowledge",
+		session_fail(s, SEV_APP_RESET,
+		    session_kind(s) == CONFIG_INGRESS ? "client does not acknowledge" : "server does not acknowledge",
 		    ETIMEDOUT);
 	} else if (s->state == SES_TCP && is_silent(s->pool, &s->mid, limit_s)) {
 		s->mid.err = ETIMEDOUT;
@@ -90,4 +80,11 @@ acks_on_time(struct timer *t)
 		a->waits = false;
 	}
 	arm(pool);
+}
+
+void
+acks_init(struct acks *a)
+{
+	*a = (struct acks){ .pos = 0 };
+	timer_init(&a->timer, acks_on_time);
 }

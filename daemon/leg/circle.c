@@ -102,21 +102,6 @@ circle_forget(struct circles *all, struct circle_leg *leg)
 	leg->origin = 0;
 }
 
-static void
-remember(struct circles *all, struct circle_leg *leg, int fd, const struct sockaddr_storage *to)
-{
-	const struct sockaddr_storage local = net_local_addr(fd);
-
-	leg->origin = origin_of(all, &local, to);
-	if (leg->origin == 0)
-		return;
-	(void)pthread_mutex_lock(&all->lock);
-	struct circle_leg **p = &all->at[leg->origin % CIRCLE_PLACES];
-	leg->next = *p;
-	*p = leg;
-	(void)pthread_mutex_unlock(&all->lock);
-}
-
 int
 circle_connect(struct circles *all, struct circle_leg *leg, const struct sockaddr_storage *to,
     struct worker_ports *ports, const struct config_keepalive *ka, const struct tcp_option *opt)
@@ -126,8 +111,18 @@ circle_connect(struct circles *all, struct circle_leg *leg, const struct sockadd
 	circle_forget(all, leg);
 	(void)pthread_rwlock_rdlock(&all->connecting);
 	int fd = net_connect(to, ports, ka, opt);
-	if (fd >= 0)
-		remember(all, leg, fd, to);
+	if (fd >= 0) {
+		const struct sockaddr_storage local = net_local_addr(fd);
+
+		leg->origin = origin_of(all, &local, to);
+	}
+	if (leg->origin != 0) {
+		(void)pthread_mutex_lock(&all->lock);
+		struct circle_leg **p = &all->at[leg->origin % CIRCLE_PLACES];
+		leg->next = *p;
+		*p = leg;
+		(void)pthread_mutex_unlock(&all->lock);
+	}
 	(void)pthread_rwlock_unlock(&all->connecting);
 	return fd;
 }

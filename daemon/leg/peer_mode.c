@@ -39,9 +39,7 @@ const char *
 peer_mode_word(enum smcr_peer_kind peer)
 {
 	static const char *const words[] = {
-		[SMCR_PEER_SMCRD] = "smcrd",
-		[SMCR_PEER_LINUX] = "linux",
-		[SMCR_PEER_AUTO] = "auto",
+		[SMCR_PEER_SMCRD] = "smcrd", [SMCR_PEER_LINUX] = "linux", [SMCR_PEER_AUTO] = "auto"
 	};
 
 	return words[peer];
