@@ -60,14 +60,12 @@ service_stats_no_smc(struct session *s, uint32_t local, uint32_t peer)
 void
 service_stats_ended(struct session *s, bool reset)
 {
-	struct service_reasons *r;
-
 	if (s->counted)
 		of(s)->modes[s->mode]--;
 	s->counted = false;
 	if ((s->flags & SF_PROBE) != 0) /* no client */
 		return;
-	r = reset ? reasons_of(s) : NULL;
+	struct service_reasons *r = reset ? reasons_of(s) : NULL;
 	histogram_add_time(&of(s)->life, s->pool->env->now_ns - s->born_ns);
 	if (r != NULL)
 		tally_count(&r->reset, s->cause);

@@ -74,8 +74,6 @@ net_local_addr(int fd)
 char *
 net_addr_str(const union net_addr *a, char *buf, size_t cap)
 {
-	struct sockaddr_storage ss;
-
 	if (a->sa.sa_family == AF_UNSPEC) {
 		(void)snprintf(buf, cap, "none");
 		return buf;
@@ -87,7 +85,7 @@ net_addr_str(const union net_addr *a, char *buf, size_t cap)
 			(void)snprintf(buf, cap, ADDR_UNIX "uid=%u,pid=%d", (unsigned)a->un.uid, (int)a->un.pid);
 		return buf;
 	}
-	ss = net_addr_get(a);
+	const struct sockaddr_storage ss = net_addr_get(a);
 	return addr_format_port(&ss, buf, cap);
 }
 

@@ -20,14 +20,13 @@
 static void
 name_peer(const struct worker *w, struct event *e)
 {
-	const struct service *svc;
 	struct sockaddr_storage ss;
 	bool is_target = addr_parse_port(e->peer, &ss) == 0;
 	unsigned cnt;
 
 	if (!is_target && addr_parse(e->peer, &ss) != 0)
 		return;
-	svc = peer_name_find(&w->sessions, &ss, &cnt);
+	const struct service *svc = peer_name_find(&w->sessions, &ss, &cnt);
 	if (svc == NULL)
 		return;
 	if (is_target && cnt == 1)
