@@ -343,8 +343,8 @@ int64_t smcr_held_off_ns(const struct smcr *, const char *peer_key);
 void smcr_end_hold_off(struct smcr *, const char *peer_key);
 /* While on: uses groups for no new connections and ends each in order once it has none. Off: those ending still end. */
 void smcr_drain(struct smcr *, bool on);
-/* Spreads the connections of a group (0: all) over its active links; each moves when its sends are complete. Their
- * number, or -ENOENT. */
+/* Spreads the connections of a group (0: all) evenly over its active links; each moves when its sends are complete.
+ * Number of connections to move, or -ENOENT. */
 int smcr_rebalance(struct smcr *, uint32_t group_id);
 /* Removes a link from its group in order, after its connections have moved. 0, -ENOENT, or -EBUSY for the last one. */
 int smcr_link_delete(struct smcr *, uint32_t group_id, uint8_t number);
