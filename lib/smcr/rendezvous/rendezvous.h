@@ -80,7 +80,7 @@ struct peer {
 	uint32_t failed_id;          /* ID of that connection */
 	int64_t began_ns, failed_ns; /* start of the last leader; failure of the last round */
 	int64_t held_ns;             /* start of the first hold-off; 0: none, or first contact succeeded since */
-	/* Server: SCTP may be blocked where TCP is not: the next first contact avoids it, and others for a while. */
+	/* Server: SCTP may be blocked where TCP is not. First contact after a failure avoids it, others for a while. */
 	bool over_sctp;        /* the leader uses it */
 	bool sctp_failed;      /* the last leader used it, and failed */
 	int64_t sctp_until_ns; /* 0: no failure since the last success */
@@ -89,7 +89,7 @@ struct peer {
 /* Properties of a step: name, phase, reading of CLC bytes, and timeout: Decline, or end for a missing message. */
 extern const struct rdv_step_row {
 	const char *name;
-	enum smcr_phase phase;
+	enum smcr_phase phase; /* of a client: a server may be at the same step, and has none */
 	bool reads;
 	bool in_turn;     /* the peer may be busy with others */
 	uint32_t decline; /* timeout: decline with this diagnosis; 0: end */
