@@ -319,7 +319,7 @@ rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
 {
 	if (conn->state != CONN_RENDEZVOUS)
 		return;
-	/* The Accept cannot be withdrawn (C.1): the Confirm ends the use of both elements. A second abort does not wait. */
+	/* An Accept cannot be withdrawn (C.1): the abort follows the Confirm. A second abort does not wait. */
 	if (conn->rdv->step == RDV_WAIT_CONFIRM && conn->rdv->abort == SMCR_OK && elem_is_out(conn, reason))
 		conn->rdv->abort = reason;
 	else

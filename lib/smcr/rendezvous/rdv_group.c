@@ -218,7 +218,7 @@ group_failed(struct smcr_conn *conn, uint32_t diag, enum smcr_reason reason, con
 		rdv_decline(conn, diag); /* the server's may cross it: RDV_LATE_DECLINE */
 	else if (step != RDV_WAIT_LINK)
 		rdv_end(conn, reason, why);
-	/* One that did not reach the client counts as unsent (C.2). Else the client declines, or our timer fires (C.7). */
+	/* A CONFIRM LINK not received counts as unsent (C.2). Else the client declines, or our timer fires (C.7). */
 	else if (!contact->confirm_link_out || !contact->confirm_link_in)
 		rdv_decline(conn, diag);
 }
