@@ -31,5 +31,6 @@ bool events_set_port(struct events *, enum rnic_port_state);
 /* The card was removed: no further port or device event follows. */
 void events_set_gone(struct events *);
 bool events_pending(const struct events *);
-/* The next event: device and port, then trouble, then queue pairs in turn. The device frees that of a QP_FREED. */
+/* The next event in *out: device and port first, then trouble, then queue pairs in turn. False: none. The device frees
+ * the queue pair of a QP_FREED. */
 bool events_poll(struct events *, struct rnic_event *out);

@@ -91,7 +91,7 @@ struct rnic_info {
 	uint8_t mac[6];
 	uint16_t vlan;    /* VLAN id of the interface, 0 = none: all links of a group share one (RFC 7609 2) */
 	uint8_t mtu_code; /* 1..5 = 256..4096 bytes (RFC 7609 A.2.3) */
-	/* Over SCTP: the implementation, "kernel" or "user", and its specification, "rfc5043" or "draft-00". */
+	/* Over SCTP: implementation ("kernel", "user") and specification ("rfc5043", "draft-00"). NULL elsewhere. */
 	const char *stack, *profile;
 	/* iWARP: the port for MPA connections, or for SCTP associations (also that of UDP, if used). 0 otherwise. */
 	uint16_t mpa_port;
