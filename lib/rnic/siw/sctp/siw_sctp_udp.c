@@ -28,14 +28,14 @@
 #define SHORTER(len) ((len) / 4 * 3)         /* where the kernel does not say how long a packet may be */
 #define SOCKET_BUFFER (1024 * 1024)
 #define BUCKETS 256
-/* Packets that belong to no association, and all that make one, whatever their address: each may cost an answer, and
- * the library remembers set-ups for a minute. */
+/* Packets that belong to no association, and all that make one, also from an address that has one: each may cost an
+ * answer, and the library remembers set-ups for a minute. */
 #define UNKNOWN_PEERS_AT_ONCE 256
 #define UNKNOWN_PEER_EVERY_NS 1000000
 /* A quarter of that is for addresses that share a place in source_due_ns: one that takes all it gets leaves others
  * theirs. */
 #define OF_SOURCE 4
-/* Chunks that make associations; without one, a packet's first chunk decides its handling (RFC 9260 8.4, 8.5). */
+/* Chunks that make associations. A packet without association is handled by its first chunk (RFC 9260 8.4, 8.5). */
 #define CHUNK_INIT 1
 #define CHUNK_COOKIE_ECHO 10
 /* The answer returns each unknown parameter. 16 IPv6 addresses and the usual parameters of a stack fit. */
