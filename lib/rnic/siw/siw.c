@@ -360,7 +360,7 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 			.markers = cfg->markers,
 			.depths = {
 				.p2p = true,
-				.rtr = cfg->rtr,
+				.rtr = cfg->rtr & RTR_ANY,
 				.ird = cfg->ird,
 				.ird_max = cfg->ird,
 				.ord = cfg->ord,
