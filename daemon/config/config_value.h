@@ -24,14 +24,16 @@ struct config_value {
 	const char *text;         /* TEXT */
 	const char *const *items; /* LIST, MIXED */
 	unsigned item_cnt;
-	char shown[CONFIG_SHOWN_MAX]; /* as written, short and printable, for messages */
+	char shown[CONFIG_SHOWN_MAX]; /* as written, short and printable: for messages, and the text of an INT */
 };
 
+/* The string as a value with its `shown`; it is not copied. */
 struct config_value config_value_text(const char *text);
 /* Fills v->shown. */
 void config_value_show(struct config_value *v);
 
-/* Stores v at its place below base. 0, or -EINVAL (-ENOMEM) with the reasons in why and nothing stored. */
+/* Stores v, whose `shown` is filled, at its place below base. 0, or -EINVAL (-ENOMEM) with the reasons in why and
+ * nothing stored. */
 int config_value_set(const struct config_key *, void *base, const struct config_value *v, char why[CONFIG_WHY_MAX]);
 /* Stores the default, if it has one. 0 or -ENOMEM. */
 int config_value_set_default(const struct config_key *, void *base);
