@@ -9,8 +9,8 @@ struct options;
 /* The worst finding is the exit status. */
 enum doctor_level { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_PROBLEM };
 
-/* Findings: an array of objects with "level", "area", "what" and "advice". Facts are the "data" of answers by their
- * commands (status, devices, groups, links, stats) and
+/* Findings: an array of objects with "level", "area", "what" and "advice"; *verdict is the worst level. Facts are the
+ * "data" of answers by their commands (status, devices, groups, links, stats) and
  *   services     an array of `service`, one for each
  *   checks       an array of `check`, one for each address, with "services", all with that address, and "service", the first
  *   left_out     the number of addresses that were not checked, as there are too many
