@@ -1,6 +1,6 @@
-/* The HTTP side of metrics: a thread with libevent's evhttp, which takes requests and sends answers, and knows nothing of the daemon.
- * It requests documents, and main delivers them. Only this file uses libevent: its descriptors cannot be watched by
- * our loop, and neither main nor workers are to pay for what clients do.
+/* The HTTP side of metrics: a thread with libevent's evhttp, which takes requests, sends answers, and reports pauses of accept().
+ * It knows no more of the daemon: it requests documents, and main delivers them. Only this file uses libevent: its descriptors
+ * cannot be watched by our loop, and neither main nor workers are to pay for what clients do.
  * A client is a connection with one request. Clients, their bytes, their time, and how often new ones come are bounded (the constants
  * below). When there is no place, the source (address, or the UNIX socket) with the most clients loses one: the client whose answer has
  * stood still longest, beyond HTTP_STALL_MS; else the one connected longest without a complete request; else the newest. Answers share
@@ -25,7 +25,7 @@
 struct http;
 
 /* Owns fd, a nonblocking listening socket, on success. Starts no thread yet. The thread calls want() to request new documents, and
- * not again until they were delivered. 0 or -errno. */
+ * not again until they were delivered. The pauses outlive struct http. 0 or -errno. */
 int http_new(int fd, const struct config *, struct accept_pauses *, void (*want)(void *arg), void *arg, struct http **);
 /* 0 or -errno. */
 int http_start(struct http *);
