@@ -24,17 +24,14 @@ pages_alloc(size_t len)
 void
 pages_give_back(void *p, size_t len)
 {
-	size_t whole = (len + PAGE - 1) / PAGE * PAGE;
-
-	if (whole > PAGE)
-		(void)madvise((uint8_t *)p + PAGE, whole - PAGE, MADV_DONTNEED);
+	(void)madvise(p, (len + PAGE - 1) / PAGE * PAGE, MADV_DONTNEED);
 }
 
 void
 pages_rest(struct pages_use *u, void *p)
 {
 	if (u->recent <= PAGE && u->dirty > PAGE) {
-		pages_give_back(p, u->dirty);
+		pages_give_back((uint8_t *)p + PAGE, u->dirty - PAGE);
 		u->dirty = PAGE;
 	}
 	u->recent = 0;

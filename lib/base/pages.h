@@ -6,7 +6,7 @@
 /* len zeroed bytes, rounded up to pages, populated on first use; NULL if memory is exhausted. */
 void *pages_alloc(size_t len);
 void pages_free(void *p, size_t len);
-/* Returns all pages of [p, p + len) but the first to the kernel: they read as zeroes. p is page-aligned. */
+/* Returns all pages of [p, p + len) to the kernel: they read as zeroes. p is page-aligned. */
 void pages_give_back(void *p, size_t len);
 
 /* High-water marks of a page buffer. Zeroed at first. */

@@ -299,10 +299,11 @@ elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 	bool idle = conn == NULL ||
 	    (conn->rx.head == conn->rx.tail && rmb->placed[idx - 1] == conn->rx.head && conn->lgr->dialect.starts_over);
 
-	if (e->rests && idle && e->dirty > PAGE) {
-		pages_give_back(rmb_elem_ptr(rmb, idx), e->dirty);
-		rmb->lgr->eng->ctr.pages_given_back += e->dirty - PAGE;
-		e->dirty = PAGE;
+	uint32_t kept = rmb->lgr->eye_catcher ? PAGE : 0;
+	if (e->rests && idle && e->dirty > kept) {
+		pages_give_back(rmb_elem_ptr(rmb, idx) + kept, e->dirty - kept);
+		rmb->lgr->eng->ctr.pages_given_back += e->dirty - kept;
+		e->dirty = kept;
 	}
 	e->rests = true;
 }

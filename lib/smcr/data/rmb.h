@@ -76,8 +76,9 @@ uint8_t rmb_elem_get_from(struct rmb *);
 void rmb_elem_put(struct rmb *, uint8_t idx);
 /* Frees elements whose cooling has ended. */
 void rmb_cool_down(struct lgr *);
-/* Returns unneeded pages to the kernel: those of free elements, and all but the first of connections without unread
- * data that received none since the last call. Not while devices pin memory or unannounced data is possible. */
+/* Returns unneeded pages to the kernel: those of free elements, and of connections without unread data that
+ * received none since the last call; not the first one with an eye catcher. Not while devices pin memory or unannounced
+ * data is possible. */
 void rmb_give_back(struct lgr *);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);

@@ -27,7 +27,7 @@ void sndbuf_init(struct lgr *);
 struct sndbuf *sndbuf_get(struct lgr *, uint32_t size);
 /* Returns it. With a link the device may still read it: lent again when the request wr_id of the link is complete. */
 void sndbuf_put(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
-/* Returns pages of rings to the kernel that were not lent since the last call, except the first page of each. */
+/* Returns pages of rings to the kernel that were not lent since the last call. */
 void sndbuf_give_back(struct lgr *);
 /* A ring may be free again: raises SMCR_EV_WRITABLE on connections that found none. */
 void sndbuf_wake(struct lgr *);
