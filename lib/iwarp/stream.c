@@ -126,13 +126,10 @@ ulpdu_max(const struct stream *s)
 static enum stream_rx
 place(struct stream *s, const struct seg *g, unsigned access, struct stream_ev *ev)
 {
-	uint8_t *at;
-	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, access, g->h.stag, g->h.to, g->len, &at);
+	enum stag_verdict v = stag_store(s->cfg.stags, s->cfg.pd, access, g->h.stag, g->h.to,
+	    (struct span){ .ptr = g->payload, .len = g->len }, s->unplaced);
 
-	if (v != STAG_OK)
-		return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
-	memcpy(at, g->payload, g->len);
-	return STREAM_RX_NONE;
+	return v == STAG_OK ? STREAM_RX_NONE : stream_fail(s, g, stag_errors[v].tagged, &ev->term);
 }
 
 static enum stream_rx

@@ -114,6 +114,7 @@ qp_fini(struct siw_qp *qp)
 
 	if (s == NULL)
 		return;
+	rnic_unplaced_place_all(&qp->dev->sctp->unplaced); /* the device may be freed after its last queue pair */
 	segq_fini(&s->out);
 	ssn_fini(&s->order);
 	free(s);

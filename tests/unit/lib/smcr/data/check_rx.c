@@ -118,6 +118,21 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_with_the_next_message)
 	expect_protocol_error("eye catcher of the RMB element overwritten");
 }
 
+START_TEST(an_eye_catcher_is_overwritten_where_the_write_arrived)
+{
+	static struct list_node buffer = { &buffer, &buffer };
+	struct cdc_msg m = { .seq = 1, .prod = { 0, 14 }, .cons = { 0, 4 } };
+	struct rnic_unplaced *u = rmb_elem_unplaced(ca->rmb, ca->elem_idx);
+
+	u->to = rmb_elem_ptr(ca->rmb, ca->elem_idx) + 3;
+	u->from = (const uint8_t *)"0123456789";
+	u->len = 10;
+	list_init(&u->node);
+	list_push(&buffer, &u->node);
+	host_rx(&a, ca, &m);
+	expect_protocol_error("eye catcher of the RMB element overwritten");
+}
+
 START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
 {
 	struct cdc_msg m = { .seq = 1, .prod = { 0, 14 }, .cons = { 0, 4 } };
@@ -271,6 +286,122 @@ START_TEST(the_dirty_mark_follows_the_producer)
 	smcr_rx_consume(ca, 150);
 	rx(3, ELEM, 0, 0, 0);
 	ck_assert_uint_eq(e->dirty, ELEM);
+}
+
+/* -- Writes that the device has left where they arrived -- */
+
+static struct list_node buffer = { &buffer, &buffer };
+static char arrived[ELEM];
+
+/* As a device does it: these bytes for the element from off on stay at the same offset of its buffer. */
+static const struct rnic_unplaced *
+leave(uint32_t off, const char *bytes)
+{
+	struct rnic_unplaced *u = rmb_elem_unplaced(ca->rmb, ca->elem_idx);
+
+	rnic_unplaced_place(u);
+	u->to = rmb_elem_ptr(ca->rmb, ca->elem_idx) + off;
+	u->len = (uint32_t)strlen(bytes);
+	u->from = memcpy(arrived + off, bytes, u->len);
+	list_init(&u->node);
+	list_push(&buffer, &u->node);
+	return u;
+}
+
+/* Reads len bytes, which are at this place. */
+static void
+reads(const void *at, const char *bytes)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), strlen(bytes));
+	ck_assert_ptr_eq(iov[0].iov_base, at);
+	ck_assert_uint_eq(iov[0].iov_len, strlen(bytes));
+	ck_assert_mem_eq(iov[0].iov_base, bytes, strlen(bytes));
+}
+
+START_TEST(a_write_is_read_where_it_arrived)
+{
+	const struct rnic_unplaced *u = leave(0, "hello");
+
+	rx(1, 5, 0, 0, 0);
+	reads(arrived, "hello");
+	smcr_rx_consume(ca, 2);
+	reads(arrived + 2, "llo");
+	smcr_rx_consume(ca, 3);
+	ck_assert_uint_eq(u->len, 0);
+	ck_assert(list_empty(&buffer));
+	ck_assert_uint_eq(*rmb_elem_ptr(ca->rmb, ca->elem_idx), 0);
+	ck_assert_uint_eq(ca->rmb->elem[ca->elem_idx - 1].dirty, 0);
+}
+
+/* Its buffer is reused, or the element is denied: what has to wait is in the element, and zeroed before the next use. */
+START_LOOP_TEST(a_write_that_waits_is_placed, 0, 2)
+{
+	uint8_t *elem = rmb_elem_ptr(ca->rmb, ca->elem_idx);
+
+	leave(0, "abc");
+	rx(1, 3, 0, 0, 0);
+	if (_i == 0)
+		rnic_unplaced_place_all(&buffer);
+	else
+		rmb_elem_deny(ca->rmb, ca->elem_idx, a.link);
+	ck_assert(list_empty(&buffer));
+	memset(arrived, 'x', sizeof(arrived));
+	reads(elem, "abc");
+	smcr_rx_consume(ca, 3);
+	rmb_elem_put(ca->rmb, ca->elem_idx);
+	rmb_allow_all(&a.lgr, a.link);
+	rmb_cool_down(&a.lgr);
+	ck_assert_uint_eq(rmb_elem_get_from(ca->rmb), ca->elem_idx);
+	ck_assert_uint_eq(*elem, 0);
+}
+
+START_TEST(several_writes_are_read_from_the_element)
+{
+	const uint8_t *elem = rmb_elem_ptr(ca->rmb, ca->elem_idx);
+
+	leave(0, "ab");
+	leave(2, "cd");
+	rx(1, 4, 0, 0, 0);
+	ck_assert_uint_eq(ca->rmb->elem[ca->elem_idx - 1].dirty, 4);
+	reads(elem, "abcd");
+	smcr_rx_consume(ca, 4);
+	/* The last of them is not announced yet. */
+	leave(4, "ef");
+	rx(2, 6, 0, 0, 0);
+	leave(6, "gh");
+	reads(elem + 4, "ef");
+	smcr_rx_consume(ca, 2);
+	rx(3, 8, 0, 0, 0);
+	reads(elem + 6, "gh");
+}
+
+START_TEST(an_urgent_byte_within_such_a_write_comes_alone)
+{
+	const uint8_t *elem = rmb_elem_ptr(ca->rmb, ca->elem_idx);
+	struct iovec iov[2];
+	bool urgent;
+
+	leave(0, "abc");
+	rx(1, 3, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);
+	reads(elem, "ab");
+	smcr_rx_consume(ca, 2);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 1);
+	ck_assert(urgent);
+	ck_assert_mem_eq(iov[0].iov_base, "c", 1);
+}
+
+START_TEST(a_write_to_an_ended_connection_is_dropped)
+{
+	uint8_t *elem = rmb_elem_ptr(ca->rmb, ca->elem_idx);
+
+	leave(0, "late");
+	rmb_elem_put(ca->rmb, ca->elem_idx);
+	ck_assert_uint_eq(rmb_elem_get_from(ca->rmb), ca->elem_idx);
+	ck_assert(list_empty(&buffer));
+	ck_assert_uint_eq(*elem, 0);
 }
 
 START_TEST(urgent_bytes_come_alone)
