@@ -9,12 +9,12 @@ import sys
 from collections import defaultdict
 
 TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
-LINES = 64350			# of the product
+LINES = 63500			# of the product
 WORDS = 58000			# of documents and manual pages, without those generated from tables
 LONG_FUNCTIONS = 1		# of more than 60 lines
 LONG_FILES = 0			# of more than 600 lines
-SHARED_NAMES = 57		# of static functions, that stand in two files or more
-UNPLAIN = {"user": 0, "product": 44, "documents": 0}	# lines with words of another dialect
+SHARED_NAMES = 55		# of static functions, that stand in two files or more
+UNPLAIN = {"user": 0, "product": 42, "documents": 0}	# lines with words of another dialect
 WORD = re.compile(r"\b(told|anew|in vain|any more|who|whoever|let go|lets go|well again|is none|are none)\b", re.IGNORECASE)
 
 
