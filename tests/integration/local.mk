@@ -17,6 +17,7 @@ check_INTEGRATION = \
 	tests/integration/check_iperf3.py \
 	tests/integration/check_halfclose.py \
 	tests/integration/check_unix.py \
+	tests/integration/check_local.py \
 	tests/integration/check_redis_unix.py \
 	tests/integration/check_halfclose_unix.py \
 	tests/integration/check_slow_unix.py \
@@ -86,7 +87,7 @@ EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) \
 	tests/integration/capture.py \
 	tests/integration/clc.py \
 	tests/integration/hostile.py \
-	tests/integration/dns.py \
+	tests/integration/dns.py tests/integration/local_client.py \
 	tests/integration/load.py tests/integration/scrape.py \
 	tests/integration/netns.py \
 	tests/integration/many.py

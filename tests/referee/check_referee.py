@@ -7,17 +7,21 @@ Conversations of socket calls that are drawn from seeds, played directly and thr
 """
 import argparse
 import os
+import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "integration")]
 
-from harness import PATIENCE, SHRINK, TRANSPORT, case, equal, main
+from harness import PATIENCE, SHRINK, TOP_BUILD, TRANSPORT, case, equal, main
 from referee import Referee
 from ways import direct, through
 
-MODES = {"smcr": False, "fallback": False, "unix": True}	# on UNIX legs?
+MODES = {"smcr": False, "fallback": False, "unix": True, "local": True}	# is a leg a UNIX socket?
+LIBRARY = os.path.join(TOP_BUILD, "local", "libsmcrd-local.so")
+LOCAL = os.environ.pop("SMCRD_LOCAL", None)	# this process has the library; its children are to do without
+os.environ.pop("LD_PRELOAD", None)
 args = argparse.Namespace(seed=None, mode=None, start=1, count=None, slots=24, deadline=5.0, verbose=False)
 
 
@@ -29,13 +33,13 @@ def seeds():
     return dict.fromkeys([*kept, *range(args.start, args.start + (args.count or 300 // SHRINK))])
 
 
-def judge(t, unix):
-    modes = [m for m, on_unix in MODES.items() if on_unix == unix and args.mode in (None, m) and (m, TRANSPORT) != ("fallback", "sctp")]
+def judge(t, unix, *modes):
+    modes = [m for m in modes if args.mode in (None, m) and (m, TRANSPORT) != ("fallback", "sctp")]
     count = 1 if args.seed is not None else args.slots
     ways, pairs = {}, {}
     for mode in modes:
-        pairs[mode], ways[mode] = through(t, mode, unix, count)
-    r = Referee(direct(t, unix, count), ways, unix, args.deadline * PATIENCE, args.verbose)
+        pairs[mode], ways[mode] = through(t, mode, unix, count, LOCAL)
+    r = Referee(direct(t, unix, count), ways, MODES[modes[0]], args.deadline * PATIENCE, args.verbose)
     begun = time.monotonic()
     found = r.play(seeds())
     took = time.monotonic() - begun
@@ -44,6 +48,9 @@ def judge(t, unix):
         pair.quiet(60)
         carried = pair.a.counters()
         t.note(f"{mode}: {carried['established_client']} on SMC-R")
+        if mode == "local":
+            tcp = sum(s["accepted"] for s in pair.a.services() if not s["name"].endswith("-local"))
+            equal(tcp, 0, "connections of clients on TCP")
     for f in found:
         t.note(f)
     equal(len(found), 0, f"seeds that differ: {' '.join(sorted({f'{f.mode}:{f.seed}' for f in found}))}")
@@ -51,14 +58,28 @@ def judge(t, unix):
 
 @case("TCP: SMC-R and fallback against the direct connection", timeout=3600)
 def _(t):
-    if args.mode != "unix":
-        judge(t, False)
+    if args.mode in (None, "smcr", "fallback"):
+        judge(t, False, "smcr", "fallback")
 
 
 @case("UNIX sockets at both ends against the direct one", timeout=3600)
 def _(t):
     if args.mode in (None, "unix"):
-        judge(t, True)
+        judge(t, True, "unix")
+
+
+@case("clients of libsmcrd-local.so against the direct TCP connection", timeout=3600)
+def _(t):
+    if LOCAL:
+        judge(t, False, "local")
+    elif args.mode in (None, "local") and TRANSPORT != "sctp":
+        words = [w for w in sys.argv[1:] if w not in ("--mode", "local")] or ["--count", "100"]
+        env = {**os.environ, "LD_PRELOAD": LIBRARY, "SMCRD_LOCAL": os.path.dirname(t.path("local"))}
+        r = subprocess.run([sys.executable, os.path.abspath(__file__), *words, "--mode", "local"], env=env, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)	# raw: it has this case's time limit
+        for line in r.stdout.split("\n"):
+            t.note(line)
+        equal(r.returncode, 0, "exit status")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ On UNIX legs, where a gateway has TCP's notion of a connection (doc/daemon.md, "
 - So a write after that may be taken, and fails later; then what the other side had sent before may be lost, and the end may
   be an error, as on TCP.
 - A reset is an error only to a program of whose bytes the gateway has some unread; to others it is an end.
+- Of a client of libsmcrd-local.so, SO_LINGER 0 is no reset; it is not drawn. shutdown() behind a reset does not fail. Urgent data is
+  check_local.py's.
 - shutdown(SHUT_RD) refuses the other side's writes, which TCP cannot; it is not drawn. SO_LINGER has no meaning there.
 """
 
@@ -32,7 +34,9 @@ def fits(one, other, conv):
 
 
 def _unix_says(one, other, late):
-    if one == other or one == "0 EPIPE" and (other.isdigit() or other == "0 ECONNRESET"):
+    if one == other or one == "0 EPIPE" and other.isdigit() or {one, other} == {"0 EPIPE", "0 ECONNRESET"}:
+        return True
+    if one == "ENOTCONN" and other == "w":
         return True
     if one in ("EPIPE", "ECONNRESET") and other in ("EPIPE", "ECONNRESET", "sent"):
         return True

@@ -54,11 +54,18 @@ def direct(t, unix, count):
     return [Way(t, unix, t.socket_path("direct") if unix else (t.addr, t.port())) for _ in range(count)]
 
 
-def through(t, mode, unix, count):
-    """A pair of daemons, which is returned, and so many ways through it."""
+def through(t, mode, unix, count, local=None):
+    """A pair of daemons, which is returned, and so many ways through it. local: TCP's ingresses listen on UNIX sockets of their
+    addresses in this directory as well, for libsmcrd-local.so."""
     behind = [t.socket_path("server") if unix else (t.addr, t.port()) for _ in range(count)]
     servers = {f"x{i}": (f"unix:{b}", 0) if unix else b for i, b in enumerate(behind)}
     make = unlinkable_pair if mode == "fallback" else Pair
-    pair = make(t, servers, unix=unix, a={"log_level": "warning"}, b={"log_level": "warning"})
+    pair = make(t, servers, unix=unix, a={"log_level": "warning"}, b={"log_level": "warning"}, start=False)
+    if local:
+        pair.conf_a["ingress"] += [{**e, "name": e["name"] + "-local", "listen": f"unix:{local}/{e['listen']}"}
+                                   for e in pair.conf_a["ingress"]]
+        pair.a.write_conf(pair.conf_a)
+    pair.b.start()
+    pair.a.start()
     at = [pair.path[name] if unix else (pair.host, pair.port[name]) for name in servers]
     return pair, [Way(t, unix, b, a) for a, b in zip(at, behind)]

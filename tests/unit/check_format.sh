@@ -7,7 +7,7 @@ if ! clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
 	echo "ok 1 - layout of the code # SKIP no clang-format 14"
 	exit 0
 fi
-wrong=$(find lib daemon ctl tests -name '*.[ch]' | sort | xargs clang-format --dry-run 2>&1 | grep 'warning:' | head -n 20)
+wrong=$(find lib daemon ctl local tests -name '*.[ch]' | sort | xargs clang-format --dry-run 2>&1 | grep 'warning:' | head -n 20)
 if [ -n "$wrong" ]; then
 	echo "$wrong" | sed 's/^/# /'
 	echo "not ok 1 - layout of the code (make format mends it)"

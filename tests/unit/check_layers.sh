@@ -23,7 +23,7 @@ check() {
 	result "$bad" "$dir includes only what it may"
 }
 
-echo "1..46"
+echo "1..47"
 check lib/base base/
 check lib/wire base/ wire/
 check lib/control control/
@@ -69,6 +69,7 @@ result "$(grep -o '^| daemon/[a-z]* ' doc/architecture.md | tr -d '| ' | diff - 
 	"doc/architecture.md has the rooms in this order"
 check daemon base/ wire/ control/ smcr/smcr.h rnic/ daemon/
 check ctl base/ control/ ctl/
+check local -
 
 result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l 'event2/\|<event\.h>' | grep -v '^daemon/metrics/http.c$')" \
 	"only daemon/metrics/http.c knows libevent"
