@@ -62,7 +62,7 @@ void leg_close(struct leg *, struct loop *, bool reset);
 
 /* -- connecting a leg -- */
 
-/* Never blocks; the leg's callback calls dial_check. The owner sets the first five members, zeroes the rest. */
+/* Never blocks; the leg's callback calls dial_check. The owner sets the first five members and err, zeroes the rest. */
 struct dial {
 	struct leg *leg;
 	struct worker_ports *ports;          /* local ports; NULL: any */
@@ -70,7 +70,7 @@ struct dial {
 	struct circle_leg *circle;           /* entry in circles */
 	const struct tcp_option *option;     /* sends SMC-R's TCP option; NULL: does not */
 	const struct sockaddr_storage *addr; /* of the current or last attempt; not owned; NULL: none */
-	int err;                             /* errno of the last failed attempt, or 0 */
+	int err;                             /* errno of the last failed attempt, or the owner's before one; 0: none */
 	bool busy;                           /* an attempt runs or waits */
 	bool waits;                          /* for backlog space of a UNIX socket: start again later */
 };
