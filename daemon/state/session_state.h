@@ -119,5 +119,5 @@ void session_idles(struct session *);
 void session_schedule(struct session *);
 /* The session has a client: counts it as accepted, once. */
 void session_is_client(struct session *);
-/* Also records the cause of the end, unless one was recorded before. why: static; err: errno, or 0. */
+/* session_raise, after recording the cause of the end, unless one is recorded. why: static; err: errno, or 0. */
 void session_fail(struct session *, enum session_event, const char *why, int err);
