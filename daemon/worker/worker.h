@@ -24,7 +24,7 @@ int worker_new(struct loop *, const struct worker_place *, const struct config *
  * listening sockets among socks, which have to stay until it returns. 0, or -errno with the reason in err. */
 int worker_prepare(
     struct worker *, const struct config *next, struct listen_socket *socks, unsigned sock_cnt, FILE *err);
-/* Adds copies of the UNIX sockets opened for the reload, for a worker that prepares the same. 0 or -errno. */
+/* Adds copies of the UNIX sockets opened for the reload, for a worker that prepares the same. 0, or -errno: some. */
 int worker_share(const struct worker *, struct listen_socket_list *);
 /* Then either applies what was prepared; err gets warnings. */
 void worker_commit(struct worker *, const struct config *next, FILE *err);
