@@ -83,6 +83,7 @@ loop_tick(struct loop *l)
 			l->turns[i].clock(l->turns[i].arg, l->now_ns);
 }
 
+/* To the end: the same signal may be pending for the thread and for the process, and the edge does not come again. */
 static void
 on_signal(struct loop_io *io, unsigned events)
 {
@@ -90,7 +91,7 @@ on_signal(struct loop_io *io, unsigned events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	if (read(io->fd, &info, sizeof(info)) > 0)
+	while (read(io->fd, &info, sizeof(info)) > 0)
 		s->cb(s->arg);
 }
 
