@@ -1,4 +1,4 @@
-/* The SMC-R TCP option of SYN and SYN/ACK: experimental option 254 with "SMCR" in EBCDIC (RFC 7609 A.1). Pure. */
+/* The SMC-R TCP option of SYN and SYN/ACK: option 254 (RFC 6994) with "SMCR" in EBCDIC (RFC 7609 A.1). Pure. */
 #pragma once
 
 #include "base/span.h"
