@@ -19,7 +19,7 @@ struct reload_job {
 	struct loop *loop;
 	const char *path;
 	struct notify *notify;
-	/* Puts next in force; text then has the changes, the plan their numbers. Or frees it; text has the reason. */
+	/* Puts next in force: text has the changes, the plan their numbers. Or only frees it: text has the reason. */
 	int (*apply)(void *arg, struct config *next, struct config_plan *, FILE *text);
 	void *arg;
 
