@@ -1,6 +1,6 @@
 /* The addresses of a service's targets, their failures, and the choice of one for a connection. Pure: time and random
  * numbers are arguments; targets.c has lock, names and lifetime. A failed target is chosen only when all have failed:
- * no connection is refused without an attempt. A connection or probe (target_probe.c) makes it good again. */
+ * no connection is refused without an attempt. It is good again after a successful connection or probe. */
 #pragma once
 
 #include "base/rng.h"
