@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 
-from harness import (TOP_BUILD, TOP_SRC, Pair, case, check, echo, equal, hostport, main, need, pair_to, recv_exact)
+from harness import (PATIENCE, TOP_BUILD, TOP_SRC, Pair, case, check, echo, equal, hostport, main, need, pair_to, recv_exact)
 from programs import Postgres, Redis
 
 LIBRARY = os.path.join(TOP_BUILD, "local", "libsmcrd-local.so")
@@ -43,7 +43,7 @@ class Local:
     def run(self, *argv, **kw):
         """By smcrd-run; what the program prints."""
         return subprocess.run([RUN, "--local", *argv], env=self.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=120, check=True, **kw).stdout
+                              timeout=60 * PATIENCE, check=True, **kw).stdout
 
     def client(self, what, host, port):
         return json.loads(self.run(sys.executable, CLIENT, what, host, str(port)))
@@ -117,9 +117,9 @@ def _(t):
 @case("an urgent byte arrives")
 def _(t):
     def server(s):
-        s.settimeout(20)
+        s.settimeout(10 * PATIENCE)
         got = recv_exact(s, 3)
-        check(select.select([], [], [s], 20)[2], "it is announced")
+        check(select.select([], [], [s], 10 * PATIENCE)[2], "it is announced")
         s.sendall(got + b" " + s.recv(1, socket.MSG_OOB) + b" " + recv_exact(s, 3))
     _, local, host, port = local_pair(t, server)
     equal(local.client("urgent", host, port), {"unix": True, "got": "abc ! def"}, "bytes")
@@ -151,7 +151,7 @@ def _(t):
     env = {**os.environ, "SMCRD_LOCAL_LIBRARY": LIBRARY}
 
     def said(*argv, **more):
-        r = subprocess.run([RUN, *argv], env={**env, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        r = subprocess.run([RUN, *argv], env={**env, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20 * PATIENCE)
         return r.returncode, r.stdout
     usage = "usage: smcrd-run --local PROGRAM [ARGUMENT...]\n"
     equal(said(), (2, usage), "no arguments")
@@ -195,7 +195,7 @@ def _(t):
 @case("curl, wrk and Python's http.client", timeout=120)
 def _(t):
     def http(s):
-        s.settimeout(20)
+        s.settimeout(10 * PATIENCE)
         head = b""
         while data := s.recv(4096):
             head += data

@@ -59,8 +59,8 @@ def options(family, at):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("qq", 33, 0))
     s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
-    s.connect(at)
-    found = {"unix": is_unix(s), **described(s), "again": errno_of(lambda: s.connect(at)), "echo": echoes(s)}
+    s.connect(at)	# raw: what is tested
+    found = {"unix": is_unix(s), **described(s), "again": errno_of(lambda: s.connect(at)), "echo": echoes(s)}	# raw: what is tested
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 88)
     s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 16)
@@ -73,7 +73,7 @@ def options(family, at):
 def copies(family, at):
     """dup(), fork(), exec()."""
     s = socket.socket(family)
-    s.connect(at)
+    s.connect(at)	# raw: what is tested
     with s.dup() as d:
         found = {"unix": is_unix(d), "dup": list(d.getpeername()), "echo": echoes(d)}
     r, w = os.pipe()
@@ -99,7 +99,7 @@ def waiting(family, at):
         with select.epoll() as ep:
             ep.register(s, select.EPOLLIN | select.EPOLLOUT | flags)
             ep.poll(0)
-            rc = s.connect_ex(at)
+            rc = s.connect_ex(at)	# raw: what is tested
             out = ep.poll(5)
             found[how] = {"unix": is_unix(s), "rc": rc, "out": out == [(s.fileno(), select.EPOLLOUT)], **described(s)}
             s.send(b"x")
@@ -111,14 +111,14 @@ def waiting(family, at):
     s = socket.socket(family)
     s.setblocking(False)
     p.register(s, select.POLLOUT)
-    s.connect_ex(at)
+    s.connect_ex(at)	# raw: what is tested
     found["poll"] = p.poll(5000) == [(s.fileno(), select.POLLOUT)]
     return found
 
 
 def urgent(family, at):
     s = socket.socket(family)
-    s.connect(at)
+    s.connect(at)	# raw: what is tested
     s.send(b"abc")
     s.send(b"!", socket.MSG_OOB)
     s.send(b"def")
@@ -127,7 +127,7 @@ def urgent(family, at):
 
 def way(family, at):
     s = socket.socket(family)
-    s.connect(at)
+    s.connect(at)	# raw: what is tested
     return {"unix": is_unix(s), "peer": list(s.getpeername()), "echo": echoes(s)}
 
 
@@ -139,9 +139,9 @@ def way_of_nobody(family, at):
 
 def bound(family, at):
     s = socket.socket(family)
-    s.bind((at[0], 0))
+    s.bind((at[0], 0))	# raw: what is tested
     here = s.getsockname()
-    s.connect(at)
+    s.connect(at)	# raw: what is tested
     return {"unix": is_unix(s), "stays": s.getsockname() == here, "echo": echoes(s)}
 
 
