@@ -21,6 +21,7 @@ gives every daemon so many workers, but in cases that are about one.
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -56,6 +57,15 @@ def _terminated(signo, _frame):
 def _say(text):
     for line in str(text).rstrip("\n").split("\n"):
         print("#", line)
+
+
+def _kernel_says(pid):
+    """What the kernel has logged of a process that it ended: where it was."""
+    try:
+        out = subprocess.run(["dmesg"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace", timeout=10 * PATIENCE)
+    except (OSError, subprocess.SubprocessError) as e:
+        return f"-- dmesg: {e}"
+    return "-- dmesg\n" + "\n".join(line for line in out.stdout.split("\n") if f"[{pid}]" in line)[-2000:]
 
 
 def _tail(path, lines=40):
@@ -123,6 +133,8 @@ def _run_one(name, fn, timeout, one_worker=None):
             if p.log_path not in shown:
                 shown.add(p.log_path)
                 _say(f"-- log of {p.name} (pid {p.pid}, status {p.popen.returncode})\n{_tail(p.log_path)}")
+                if p.popen.returncode == -signal.SIGSEGV:
+                    _say(_kernel_says(p.pid))
     if result is False and os.environ.get("SMCRD_KEEP"):
         _say(f"kept: {t.dir}")
     else:
