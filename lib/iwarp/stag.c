@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 int
 stag_table_init(struct stag_table *t, uint32_t buckets)
@@ -63,12 +62,11 @@ stag_remove(struct stag_table *t, struct stag_region *r)
 	t->cnt--;
 }
 
-/* As stag_check(); the region in *out. */
-static enum stag_verdict
-check(const struct stag_table *t, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len,
-    const struct stag_region **out)
+enum stag_verdict
+stag_check(
+    const struct stag_table *t, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at)
 {
-	const struct stag_region *r = *out = stag_find(t, stag);
+	const struct stag_region *r = stag_find(t, stag);
 
 	if (r == NULL)
 		return STAG_INVALID;
@@ -82,30 +80,6 @@ check(const struct stag_table *t, const void *pd, unsigned access, uint32_t stag
 		return STAG_BOUNDS;
 	if ((access & STAG_WRITE) != 0 && len > 0 && r->refuses != NULL && r->refuses(r, (size_t)(to - r->base), len))
 		return STAG_REFUSED;
+	*at = r->buf + (to - r->base);
 	return STAG_OK;
-}
-
-enum stag_verdict
-stag_check(
-    const struct stag_table *t, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at)
-{
-	const struct stag_region *r;
-	enum stag_verdict v = check(t, pd, access, stag, to, len, &r);
-
-	if (v == STAG_OK)
-		*at = r->buf + (to - r->base);
-	return v;
-}
-
-enum stag_verdict
-stag_store(const struct stag_table *t, const void *pd, unsigned access, uint32_t stag, uint64_t to, struct span bytes,
-    struct list_node *unplaced)
-{
-	const struct stag_region *r;
-	enum stag_verdict v = check(t, pd, access, stag, to, bytes.len, &r);
-
-	if (v == STAG_OK &&
-	    ((access & STAG_WRITE) == 0 || r->keeps == NULL || !r->keeps(r, (size_t)(to - r->base), bytes, unplaced)))
-		memcpy(r->buf + (to - r->base), bytes.ptr, bytes.len);
-	return v;
 }

@@ -5,9 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/list.h"
 #include "base/rng.h"
-#include "base/span.h"
 
 enum {
 	STAG_WRITE = 1 << 0, /* remote write */
@@ -25,9 +23,6 @@ struct stag_region {
 	const void *pd;
 	/* Called for each remote write to the region, len > 0; NULL: all writes are allowed. */
 	bool (*refuses)(const struct stag_region *, size_t off, size_t len);
-	/* Called for each remote write that is not refused, unless NULL. False: it is to be stored. unplaced: see
-	 * stag_store(). */
-	bool (*keeps)(const struct stag_region *, size_t off, struct span bytes, struct list_node *unplaced);
 };
 
 struct stag_table {
@@ -59,7 +54,3 @@ enum stag_verdict {
 /* Checks an access of a stream of pd to len bytes at `to`. STAG_OK: their address in *at. */
 enum stag_verdict stag_check(
     const struct stag_table *, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at);
-/* Checks as above, bytes.len > 0, and stores them. Those of a remote write may be left where they are (stag_region.keeps):
- * unplaced lists what stays in the buffer that they arrived in; NULL: nothing may stay there. */
-enum stag_verdict stag_store(const struct stag_table *, const void *pd, unsigned access, uint32_t stag, uint64_t to,
-    struct span bytes, struct list_node *unplaced);

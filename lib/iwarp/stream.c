@@ -126,10 +126,13 @@ ulpdu_max(const struct stream *s)
 static enum stream_rx
 place(struct stream *s, const struct seg *g, unsigned access, struct stream_ev *ev)
 {
-	enum stag_verdict v = stag_store(s->cfg.stags, s->cfg.pd, access, g->h.stag, g->h.to,
-	    (struct span){ .ptr = g->payload, .len = g->len }, s->unplaced);
+	uint8_t *at;
+	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, access, g->h.stag, g->h.to, g->len, &at);
 
-	return v == STAG_OK ? STREAM_RX_NONE : stream_fail(s, g, stag_errors[v].tagged, &ev->term);
+	if (v != STAG_OK)
+		return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
+	memcpy(at, g->payload, g->len);
+	return STREAM_RX_NONE;
 }
 
 static enum stream_rx

@@ -49,7 +49,6 @@ struct stream {
 	bool started;  /* received at least one segment */
 	bool dead;     /* an error was reported or a Terminate received: input is refused */
 	/* inbound */
-	struct list_node *unplaced; /* of the buffer that ULPDUs are in, for stag_store(); the caller's */
 	uint32_t rx_msn[RDMAP_QN_CNT];
 	struct stream_recv *rq;
 	uint32_t rq_mask;

@@ -120,8 +120,6 @@ struct rnic_dev {
 	int64_t now_ns;
 };
 
-struct rnic_unplaced;
-
 struct rnic_pd {
 	struct rnic_dev *dev;
 };
@@ -139,9 +137,6 @@ struct rnic_mr {
 	uint32_t deny_unit;
 	uint64_t deny[4];
 	uint64_t *placed; /* counts the writes into each unit, before they are placed; NULL: not counted */
-	/* Of each unit, set by the engine: for devices that may leave a Write where it arrived (rnic/unplaced.h). NULL:
-	 * all are placed at once. */
-	struct rnic_unplaced *unplaced;
 };
 
 struct rnic_qp_attr {

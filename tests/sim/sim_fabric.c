@@ -560,54 +560,12 @@ enum arrival {
 	REFUSED, /* the channel is dead, the message freed */
 };
 
-#define ARRIVED_LEN (4 * RNIC_UNPLACED_MAX)
-
-/* As siw: the write stays where it arrived, if it is one of these; false: it is to be placed. */
-static bool
-left_unplaced(struct sim_qp *to, const uint8_t *dst, const struct sim_parcel *par)
-{
-	struct sim_fabric *fab = to->dev->fab;
-	struct rnic_mr *mr = NULL;
-
-	LIST_FOREACH(n, &to->dev->mrs) {
-		struct sim_mr *m = CONTAINER_OF(n, struct sim_mr, node);
-
-		if (m->base.rkey == par->rkey)
-			mr = &m->base;
-	}
-	if (mr == NULL || mr->unplaced == NULL || !to->dev->info.denies || fab->cfg.unplaced_percent == 0)
-		return false;
-	size_t off = (size_t)(dst - mr->buf), unit = off / mr->deny_unit, last = (off + par->len - 1) / mr->deny_unit;
-	for (size_t i = unit; i <= last; i++)
-		rnic_unplaced_place(&mr->unplaced[i]);
-	if (to->arrived_len + par->len > ARRIVED_LEN || rng_below(&fab->unplaced_rng, 4) == 0) {
-		rnic_unplaced_place_all(&to->unplaced);
-		if (to->arrived != NULL)
-			memset(to->arrived, 0xee, ARRIVED_LEN);
-		to->arrived_len = 0;
-	}
-	if (unit != last || par->len > RNIC_UNPLACED_MAX ||
-	    rng_below(&fab->unplaced_rng, 100) >= fab->cfg.unplaced_percent)
-		return false;
-	if (to->arrived == NULL)
-		to->arrived = sim_alloc(ARRIVED_LEN);
-	memcpy(to->arrived + to->arrived_len, par->data, par->len);
-	mr->unplaced[unit].to = mr->buf + off;
-	mr->unplaced[unit].from = to->arrived + to->arrived_len;
-	mr->unplaced[unit].len = par->len;
-	list_init(&mr->unplaced[unit].node);
-	list_push(&to->unplaced, &mr->unplaced[unit].node);
-	to->arrived_len += par->len;
-	return true;
-}
-
 static void
 place(struct sim_chan *chan, struct sim_qp *to, uint8_t *dst, const struct sim_parcel *par, uint32_t len)
 {
 	const struct sim_config *cfg = &chan->fab->cfg;
 
-	if (par->half || len < par->len || !left_unplaced(to, dst, par))
-		memcpy(dst, par->data, len);
+	memcpy(dst, par->data, len);
 	if (cfg->placed != NULL && chan->from_dev != NULL && len > 0)
 		cfg->placed(cfg->ctx, &chan->from_dev->base, &to->base, dst, len);
 }
@@ -1059,7 +1017,6 @@ sim_fabric_new(const struct sim_config *cfg)
 
 	fab->cfg = *cfg;
 	rng_init_seeded(&fab->rng, cfg->seed);
-	rng_init_seeded(&fab->unplaced_rng, cfg->seed);
 	timerq_init(&fab->timers);
 	list_init(&fab->devs);
 	list_init(&fab->ending);

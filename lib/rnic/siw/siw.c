@@ -124,28 +124,6 @@ mr_refuses(const struct stag_region *region, size_t off, size_t len)
 	return false;
 }
 
-/* Leaves a small Write into one unit where it is (rnic/unplaced.h). What was left so of the units that it touches is placed. */
-static bool
-mr_keeps(const struct stag_region *region, size_t off, struct span bytes, struct list_node *unplaced)
-{
-	const struct rnic_mr *mr = &CONTAINER_OF((struct stag_region *)(uintptr_t)region, struct siw_mr, region)->mr;
-
-	if (mr->deny_unit == 0 || mr->unplaced == NULL)
-		return false;
-	size_t unit = off / mr->deny_unit, last = (off + bytes.len - 1) / mr->deny_unit;
-	for (size_t i = unit; i <= last; i++)
-		rnic_unplaced_place(&mr->unplaced[i]);
-	if (unplaced == NULL || unit != last || bytes.len > RNIC_UNPLACED_MAX)
-		return false;
-	struct rnic_unplaced *u = &mr->unplaced[unit];
-	u->to = mr->buf + off;
-	u->from = bytes.ptr;
-	u->len = (uint32_t)bytes.len;
-	list_init(&u->node);
-	list_push(unplaced, &u->node);
-	return true;
-}
-
 static int
 mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_mr **out)
 {
@@ -166,7 +144,6 @@ mr_reg(struct rnic_pd *pd, void *buf, size_t len, unsigned access, struct rnic_m
 		.access = (access & RNIC_ACCESS_REMOTE_WRITE ? STAG_WRITE : 0u) |
 		    (access & RNIC_ACCESS_REMOTE_READ ? STAG_READ : 0u),
 		.refuses = mr_refuses,
-		.keeps = mr_keeps,
 	};
 	stag_add(&dev->stags, &mr->region, dev->rng);
 	mr->mr = (struct rnic_mr){

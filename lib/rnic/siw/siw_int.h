@@ -15,7 +15,6 @@
 #include "rnic/mpa_pdata.h"
 #include "rnic/siw/siw.h"
 #include "rnic/unknown_peers.h"
-#include "rnic/unplaced.h"
 
 #define SIW_MAX_INLINE 64
 #define SIW_MAX_SQ 8192

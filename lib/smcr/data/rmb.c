@@ -72,12 +72,11 @@ rmb_register(struct rmb *rmb, struct link *link)
 		return 0;
 	int err = link->dev->ops->mr_reg(
 	    link->pd, rmb->buf, rmb_bytes(rmb), RNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
-	if (err < 0)
-		return err;
-	rmb->mr[link->slot]->deny_unit = rmb->elem_size;
-	rmb->mr[link->slot]->placed = rmb->placed;
-	rmb->mr[link->slot]->unplaced = rmb->unplaced;
-	return 0;
+	if (err == 0)
+		rmb->mr[link->slot]->deny_unit = rmb->elem_size;
+	if (err == 0)
+		rmb->mr[link->slot]->placed = rmb->placed;
+	return err;
 }
 
 static void
@@ -95,8 +94,6 @@ rmb_release(struct rmb *rmb)
 {
 	bool waits = false;
 
-	for (uint32_t i = 0; i < rmb->elem_cnt; i++)
-		rnic_unplaced_drop(&rmb->unplaced[i]);
 	LGR_EACH_LINK(l, rmb->lgr) {
 		rmb_deregister(rmb, l);
 		waits = waits || rmb->mr[l->slot] != NULL;
@@ -121,9 +118,8 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 		lgr->eng->ctr.refused_rmb_memory++;
 		return NULL;
 	}
-	/* Followed by the other arrays. */
-	struct rmb *rmb = calloc(
-	    1, sizeof(*rmb) + elem_cnt * (sizeof(rmb->elem[0]) + sizeof(rmb->placed[0]) + sizeof(rmb->unplaced[0])));
+	/* Followed by the counts of placed bytes. */
+	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * (sizeof(rmb->elem[0]) + sizeof(rmb->placed[0])));
 	if (rmb == NULL) {
 		lgr->eng->ctr.refused_memory++;
 		return NULL;
@@ -132,7 +128,6 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	rmb->elem_size = elem_size;
 	rmb->elem_cnt = elem_cnt;
 	rmb->placed = (uint64_t *)(rmb->elem + elem_cnt);
-	rmb->unplaced = (struct rnic_unplaced *)(rmb->placed + elem_cnt);
 	for (uint32_t i = 0; i < elem_cnt; i++)
 		rmb->free_map[i / 64] |= 1ULL << (i % 64);
 	lgr->eng->rmb_bytes += rmb_bytes(rmb);
@@ -194,28 +189,9 @@ rmb_elem_ptr(const struct rmb *rmb, uint8_t idx)
 	return rmb->buf + (size_t)rmb->elem_size * (idx - 1u);
 }
 
-struct rnic_unplaced *
-rmb_elem_unplaced(const struct rmb *rmb, uint8_t idx)
-{
-	return &rmb->unplaced[idx - 1];
-}
-
-/* Writes that the device left where they arrived are dirt once it places them. */
-static void
-take_placed(struct rmb *rmb, uint8_t idx)
-{
-	struct rnic_unplaced *u = rmb_elem_unplaced(rmb, idx);
-
-	if (u->end != NULL)
-		elem_at(rmb, idx)->dirty = max_u32(
-		    elem_at(rmb, idx)->dirty, (uint32_t)(u->end - rmb_elem_ptr(rmb, idx)));
-	u->end = NULL;
-}
-
 void
 rmb_elem_deny(struct rmb *rmb, uint8_t idx, const struct link *link)
 {
-	rnic_unplaced_place(rmb_elem_unplaced(rmb, idx)); /* it came before */
 	if (rmb->mr[link->slot] != NULL)
 		rmb->mr[link->slot]->deny[(idx - 1) / 64] |= 1ULL << ((idx - 1) % 64);
 }
@@ -258,8 +234,6 @@ rmb_elem_get_from(struct rmb *rmb)
 	struct rmb_elem *e = elem_at(rmb, idx);
 
 	rmb->free_map[w] &= ~(1ULL << bit);
-	rnic_unplaced_drop(rmb_elem_unplaced(rmb, idx));
-	take_placed(rmb, idx);
 	/* Returning pinned pages would separate the RNIC's pages from ours. */
 	if (window_is_pinned(rmb->lgr))
 		memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
@@ -322,8 +296,6 @@ static void
 elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
-
-	take_placed(rmb, idx);
 	bool idle = conn == NULL ||
 	    (conn->rx.head == conn->rx.tail && rmb->placed[idx - 1] == conn->rx.head && conn->lgr->dialect.starts_over);
 
@@ -385,14 +357,7 @@ rmb_elem_mark(struct rmb *rmb, uint8_t idx)
 bool
 rmb_elem_intact(const struct rmb *rmb, uint8_t idx)
 {
-	const uint8_t *elem = rmb_elem_ptr(rmb, idx);
-	struct rnic_unplaced *u = rmb_elem_unplaced(rmb, idx);
-
-	if (!rmb->lgr->eye_catcher)
-		return true;
-	if (u->len > 0 && u->to < elem + sizeof(eye_catcher))
-		rnic_unplaced_place(u);
-	return memcmp(elem, eye_catcher, sizeof(eye_catcher)) == 0;
+	return !rmb->lgr->eye_catcher || memcmp(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher)) == 0;
 }
 
 /* -- quarantine -- */

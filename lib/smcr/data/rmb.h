@@ -7,7 +7,6 @@
 
 #include "base/list.h"
 #include "rnic/rnic.h"
-#include "rnic/unplaced.h"
 #include "smcr/data/window.h"
 #include "smcr/smcr.h"
 #include "smcr/state/link.h"
@@ -54,8 +53,7 @@ struct rmb {
 	struct rnic_mr *mr[LINK_SLOTS]; /* by link slot */
 	/* elem_cnt: bytes written into each since its allocation, by devices that count them. */
 	uint64_t *placed;
-	struct rnic_unplaced *unplaced; /* elem_cnt */
-	int64_t idle_since_ns;          /* when used became 0 */
+	int64_t idle_since_ns; /* when used became 0 */
 	struct rmb_elem elem[];
 };
 
@@ -84,8 +82,6 @@ void rmb_cool_down(struct lgr *);
 void rmb_give_back(struct lgr *);
 /* First byte of element idx (1..elem_cnt). */
 uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);
-/* The last Write into the element, if the device has left it where it arrived. */
-struct rnic_unplaced *rmb_elem_unplaced(const struct rmb *, uint8_t idx);
 /* Records that the first `len` bytes of the element may have been written. */
 void rmb_elem_dirty(struct rmb *, uint8_t idx, uint32_t len);
 /* Writes the eye catcher (4.2), in groups that use one, before the peer may know the element. */

@@ -75,16 +75,6 @@ decode_cursors(const struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t
 	return NULL;
 }
 
-/* The bytes of these stream positions are where they arrived, in one piece. */
-static bool
-is_unplaced(const struct smcr_conn *conn, uint64_t from, uint64_t to)
-{
-	const struct rnic_unplaced *u = rmb_elem_unplaced(conn->rmb, conn->elem_idx);
-
-	return u->len > 0 && u->len == to - from &&
-	    u->to == rmb_elem_ptr(conn->rmb, conn->elem_idx) + cursor_offset(conn->rx.space, from);
-}
-
 static void
 take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 {
@@ -93,12 +83,10 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 
 	if (fresh) {
 		bool laps = cursor_lap(*space, conn->rx.head) != cursor_lap(*space, prod);
-		uint32_t dirty = laps ? space->base + space->usable : cursor_offset(*space, prod);
 
-		if (is_unplaced(conn, conn->rx.head, prod))
-			dirty = 0;
 		conn->eng->ctr.bytes_received += prod - conn->rx.head;
-		rmb_elem_dirty(conn->rmb, conn->elem_idx, dirty);
+		rmb_elem_dirty(
+		    conn->rmb, conn->elem_idx, laps ? space->base + space->usable : cursor_offset(*space, prod));
 		conn->rx.head = prod;
 	}
 	conn->rx.blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
@@ -292,12 +280,6 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 		*urgent = conn->rx.tail + 1 == conn->rx.urgent;
 		end = *urgent ? conn->rx.urgent : conn->rx.urgent - 1;
 	}
-	struct rnic_unplaced *u = rmb_elem_unplaced(conn->rmb, conn->elem_idx);
-	if (is_unplaced(conn, conn->rx.tail, end)) {
-		iov[0] = (struct iovec){ (void *)(uintptr_t)u->from, u->len };
-		return u->len;
-	}
-	rnic_unplaced_place(u);
 	uint8_t *elem = rmb_elem_ptr(conn->rmb, conn->elem_idx);
 	uint32_t off = cursor_offset(conn->rx.space, conn->rx.tail), len = (uint32_t)(end - conn->rx.tail);
 	uint32_t first = conn->rx.space.base + conn->rx.space.usable - off;
@@ -328,9 +310,6 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 	if (len == 0 || !conn_is_readable(conn))
 		return;
 	assert(len <= conn->rx.head - conn->rx.tail);
-	struct rnic_unplaced *u = rmb_elem_unplaced(conn->rmb, conn->elem_idx);
-	if (is_unplaced(conn, conn->rx.tail, conn->rx.tail + u->len))
-		rnic_unplaced_consume(u, (uint32_t)len);
 	conn->rx.tail += len;
 	if (conn->rx.blocked && conn->rx.tail == conn->rx.head)
 		conn->rx.starved++;

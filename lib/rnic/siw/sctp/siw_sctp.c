@@ -114,7 +114,6 @@ qp_fini(struct siw_qp *qp)
 
 	if (s == NULL)
 		return;
-	rnic_unplaced_place_all(&qp->dev->sctp->unplaced); /* the device may be freed after its last queue pair */
 	segq_fini(&s->out);
 	ssn_fini(&s->order);
 	free(s);

@@ -73,18 +73,8 @@ extern const struct siw_sctp_stack siw_sctp_kernel, siw_sctp_user;
 struct siw_sctp_dev {
 	const struct siw_sctp_stack *stack;
 	struct list_node assocs;
-	uint8_t *message;          /* the last one taken, in `received` */
-	struct list_node unplaced; /* Writes that stay there until that is reused */
-	uint8_t received[4 * SIW_SCTP_MESSAGE_ROOM];
+	uint8_t message[SIW_SCTP_MESSAGE_ROOM]; /* the last one taken */
 };
-
-static inline void
-siw_sctp_dev_init(struct siw_sctp_dev *d)
-{
-	list_init(&d->assocs);
-	list_init(&d->unplaced);
-	d->message = d->received;
-}
 
 /* Of a stack's take(): the association is lost. */
 static inline enum siw_assoc_in

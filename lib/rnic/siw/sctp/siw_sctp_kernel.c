@@ -460,7 +460,7 @@ open_dev(struct siw_dev *dev, const char **err)
 	dev->sctp = calloc(1, sizeof(*dev->sctp));
 	if (dev->sctp == NULL)
 		return -ENOMEM;
-	siw_sctp_dev_init(dev->sctp);
+	list_init(&dev->sctp->assocs);
 	int rc = siw_accept_open(dev, listen_on, accepted, err);
 	if (rc == -EPROTONOSUPPORT)
 		*err = "SCTP: the kernel has none (module sctp)";

@@ -157,7 +157,6 @@ static enum siw_seg
 segment_in(struct siw_qp *qp, enum ssn_kind kind, struct span bytes)
 {
 	enum ddp_session_event ev = ddp_session_segment_in(&qp->sctp->session);
-	struct siw_sctp_dev *d = qp->dev->sctp;
 	enum siw_seg how = SIW_SEG_TAKEN;
 
 	if (ev == DDP_SESSION_EV_NONE)
@@ -166,9 +165,6 @@ segment_in(struct siw_qp *qp, enum ssn_kind kind, struct span bytes)
 		session_broken(qp);
 		return SIW_SEG_END;
 	}
-	/* What `order` has kept is reused at once. */
-	bool stays = bytes.ptr >= d->received && bytes.ptr < d->received + sizeof(d->received);
-	qp->stream.unplaced = stays ? &d->unplaced : NULL;
 	if (kind == SSN_PLACED)
 		qp->stream.started = true;
 	else
@@ -236,24 +232,10 @@ message_in(struct siw_qp *qp, const struct siw_assoc_msg *msg)
 	return true;
 }
 
-/* The message of len bytes was handled: the next one goes behind it if Writes stay in it. */
-static void
-next_message(struct siw_sctp_dev *d, size_t len)
-{
-	d->message = list_empty(&d->unplaced) ? d->received : d->message + (len + 63) / 64 * 64;
-	if (d->message > d->received + sizeof(d->received) - SIW_SCTP_MESSAGE_ROOM) {
-		rnic_unplaced_place_all(&d->unplaced);
-		d->message = d->received;
-	}
-}
-
 /* False: nothing more to take now, or the queue pair is broken. */
 static bool
 take_one(struct siw_qp *qp)
 {
-	struct siw_sctp_dev *d = qp->dev->sctp;
-	bool ok;
-
 	struct siw_assoc_msg msg;
 
 	switch (qp->dev->sctp->stack->take(qp->sctp->assoc, &msg)) {
@@ -263,9 +245,7 @@ take_one(struct siw_qp *qp)
 		assoc_up(qp);
 		return qp->state < SIW_BROKEN;
 	case SIW_ASSOC_MESSAGE:
-		ok = message_in(qp, &msg);
-		next_message(d, msg.bytes.len);
-		return ok;
+		return message_in(qp, &msg);
 	case SIW_ASSOC_CLOSED:
 		qp->sctp->closed = true;
 		return false;

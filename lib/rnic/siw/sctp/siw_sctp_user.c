@@ -514,7 +514,7 @@ open_dev(struct siw_dev *dev, const char **err)
 	dev->stack = "user";
 	dev->go_on = go_on;
 	dev->flush = flush;
-	siw_sctp_dev_init(&d->sctp);
+	list_init(&d->sctp.assocs);
 	timer_init(&d->tick, tick);
 	rc = siw_udp_open(&d->udp, dev, packet_in, readable, err);
 	if (rc == 0) {

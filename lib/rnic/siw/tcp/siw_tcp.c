@@ -194,8 +194,6 @@ qp_init(struct siw_qp *qp)
 	t->qp = qp;
 	qp->queued = &t->txq.bytes;
 	timer_init(&t->refill, siw_tcp_refill);
-	list_init(&t->unplaced);
-	qp->stream.unplaced = &t->unplaced;
 	/* Large buffers are separate pages: populated on use, and freed independently. */
 	t->rx_buf = pages_alloc(TCP_RX_BUF);
 	return t->rx_buf == NULL || txq_init(&t->txq, TX_RING) < 0 ? -ENOMEM : 0;
@@ -209,7 +207,6 @@ qp_fini(struct siw_qp *qp)
 	if (t == NULL)
 		return;
 	txq_fini(&t->txq);
-	rnic_unplaced_place_all(&t->unplaced);
 	pages_free(t->rx_buf, TCP_RX_BUF);
 	free(t);
 }
@@ -220,7 +217,6 @@ rest(struct siw_qp *qp)
 	struct siw_tcp *t = qp->tcp;
 
 	txq_rest(&t->txq);
-	rnic_unplaced_place_all(&t->unplaced);
 	if (t->rx_len == 0)
 		pages_rest(&t->rx_used, t->rx_buf);
 }

@@ -17,7 +17,6 @@ struct siw_tcp {
 	/* receiving */
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
-	struct list_node unplaced; /* Writes that stay in rx_buf until it is reused */
 	struct pages_use rx_used;
 	size_t rx_off;           /* first byte not decoded */
 	size_t rx_len;           /* bytes in the buffer */

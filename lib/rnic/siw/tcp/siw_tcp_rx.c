@@ -56,10 +56,8 @@ rx_compact(struct siw_qp *qp)
 {
 	struct siw_tcp *t = qp->tcp;
 	t->rx_len -= t->rx_off;
-	if (t->rx_off > 0 && t->rx_len > 0) {
-		rnic_unplaced_place_all(&t->unplaced);
+	if (t->rx_off > 0 && t->rx_len > 0)
 		memmove(t->rx_buf, t->rx_buf + t->rx_off, t->rx_len);
-	}
 	t->rx_off = 0;
 }
 
@@ -150,7 +148,6 @@ unread_terminate(struct siw_qp *qp)
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return NULL;
-	rnic_unplaced_place_all(&t->unplaced);
 	for (;;) {
 		size_t have = t->rx_len - t->rx_off, skipped = skip < have ? skip : have, need;
 		struct span ulpdu;
@@ -218,7 +215,6 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 		{ .iov_base = t->rx_buf + t->rx_len, .iov_len = TCP_RX_BUF - t->rx_len },
 	};
 	struct msghdr msg = { .msg_iov = at != NULL ? iov : iov + 1, .msg_iovlen = at != NULL ? 2 : 1 };
-	rnic_unplaced_place_all(&t->unplaced);
 	ssize_t n = recvmsg(t->fd, &msg, MSG_DONTWAIT);
 
 	if (n < 0 && errno == EINTR)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "daemon/control/report.h"
-#include "rnic/unplaced.h"
 
 UNIT_FIXTURE(setup, teardown);
 
@@ -821,108 +820,6 @@ START_TEST(units_without_a_bit_are_open)
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1, &b, 256 * 64 - 1);
 	UNTIL(a.errors == 1 && b.errors == 1);
-}
-
-/* -- Writes that stay where they arrived (rnic/unplaced.h) -- */
-
-#define UNIT 8192u
-static struct rnic_unplaced left[BUF / UNIT + 1];
-
-static void
-leave_writes(struct siw_config *c)
-{
-	memset(left, 0, sizeof(left));
-	open_connected(c);
-	b.mr->deny_unit = UNIT;
-	b.mr->unplaced = left;
-	fill(a.buf, BUF, 1);
-}
-
-/* The last test of a device's memory: nothing of it is left in a list. */
-static void
-drop_writes(void)
-{
-	for (unsigned i = 0; i < sizeof(left) / sizeof(left[0]); i++)
-		rnic_unplaced_drop(&left[i]);
-}
-
-START_LOOP_TEST(a_small_write_stays_where_it_arrived, 0, 2)
-{
-	struct siw_config c = config();
-
-	c.crc = _i == 0;
-	leave_writes(&c);
-	post(&a, RNIC_WR_WRITE, 1, 0, 0, 500, &b, UNIT + 100);
-	UNTIL(left[1].len == 500);
-	ck_assert_ptr_eq(left[1].to, b.buf + UNIT + 100);
-	ck_assert_mem_eq(left[1].from, a.buf, 500);
-	ck_assert_uint_eq(b.buf[UNIT + 100], 0);
-	rnic_unplaced_consume(&left[1], 200);
-	/* The next one into the unit: what is left of the first is placed. */
-	post(&a, RNIC_WR_WRITE, 2, 0, 500, RNIC_UNPLACED_MAX, &b, UNIT + 600);
-	UNTIL(left[1].len == RNIC_UNPLACED_MAX);
-	ck_assert_mem_eq(b.buf + UNIT + 300, a.buf + 200, 300);
-	ck_assert_uint_eq(b.buf[UNIT + 299], 0);
-	ck_assert_uint_eq(b.buf[UNIT + 600], 0);
-	ck_assert_ptr_eq(left[1].end, b.buf + UNIT + 600);
-	/* One into another unit: over TCP the buffer is read into again, over SCTP there is room behind. */
-	post(&a, RNIC_WR_WRITE, 3, 0, 0, 10, &b, 0);
-	UNTIL(left[0].len == 10);
-	ck_assert_uint_eq(left[1].len, BY_LLP(0, RNIC_UNPLACED_MAX));
-	rnic_unplaced_place(&left[1]);
-	ck_assert_mem_eq(b.buf + UNIT + 600, a.buf + 500, RNIC_UNPLACED_MAX);
-	ck_assert_uint_eq(b.buf[0], 0);
-	drop_writes();
-}
-
-START_TEST(a_long_write_and_one_across_units_are_placed)
-{
-	struct siw_config c = config();
-
-	leave_writes(&c);
-	for (unsigned i = 0; i < 2; i++)
-		post(&a, RNIC_WR_WRITE, i, 0, 10 * i, 10, &b, UNIT * i);
-	UNTIL(left[1].len == 10);
-	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 100, 20, &b, UNIT - 10);
-	UNTIL(a.wc_cnt == 1);
-	ck_assert_uint_eq(left[0].len + left[1].len, 0);
-	ck_assert_mem_eq(b.buf, a.buf, 10);
-	ck_assert_mem_eq(b.buf + UNIT - 10, a.buf + 100, 20); /* newer than what it overlaps */
-	post(&a, RNIC_WR_WRITE, 3, RNIC_SIGNALED, 0, RNIC_UNPLACED_MAX + 1, &b, 2 * UNIT);
-	UNTIL(a.wc_cnt == 2);
-	ck_assert_uint_eq(left[2].len, 0);
-	ck_assert_mem_eq(b.buf + 2 * UNIT, a.buf, RNIC_UNPLACED_MAX + 1);
-}
-
-/* More than the device's buffer holds, some of it read meanwhile, and the end of the queue pair: no byte is lost or stale. */
-START_LOOP_TEST(what_nobody_reads_is_placed_in_the_end, 0, 2)
-{
-	struct siw_config c = config();
-	uint64_t x = 5;
-
-	c.crc = _i == 0;
-	leave_writes(&c);
-	for (unsigned off = 0, len; off < BUF; off += len) {
-		x = x * 6364136223846793005u + 1442695040888963407u;
-		len = 1 + (x >> 33) % (x >> 60 == 0 ? 2 * UNIT : 2000);
-		if (len > BUF - off)
-			len = BUF - off;
-		UNTIL(room(&a).wrs > 0);
-		post(&a, RNIC_WR_WRITE, 1, 0, off, len, &b, off);
-		if (x >> 40 & 1)
-			turn();
-		struct rnic_unplaced *u = &left[off / UNIT];
-		if (u->len > 0 && (x >> 41 & 3) == 0)
-			ck_assert_mem_eq(u->from, a.buf + (u->to - b.buf), u->len);
-	}
-	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1, &b, 0);
-	UNTIL(a.wc_cnt == 1);
-	b.dev->ops->qp_destroy(b.qp);
-	b.qp = NULL;
-	UNTIL(b.freed == 1);
-	for (unsigned i = 0; i < sizeof(left) / sizeof(left[0]); i++)
-		rnic_unplaced_place(&left[i]); /* SCTP's buffer is the device's */
-	ck_assert_mem_eq(b.buf, a.buf, BUF);
 }
 
 /* -- the end of a link -- */
