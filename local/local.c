@@ -311,6 +311,7 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 /* -- what TCP programs ask -- */
 
+/* As much as there is space for; *len: the bytes copied. */
 static int
 give(const void *value, socklen_t value_len, void *out, socklen_t *len)
 {
@@ -318,8 +319,20 @@ give(const void *value, socklen_t value_len, void *out, socklen_t *len)
 		errno = EFAULT;
 		return -1;
 	}
-	memcpy(out, value, *len < value_len ? *len : value_len);
+	*len = *len < value_len ? *len : value_len;
+	memcpy(out, value, *len);
 	return 0;
+}
+
+/* Likewise; *len: that of the whole address, as the kernel has it. */
+static int
+give_address(const struct known *k, struct sockaddr *at, socklen_t *len)
+{
+	int rc = give(&k->peer, k->peer_len, at, len);
+
+	if (rc == 0)
+		*len = k->peer_len;
+	return rc;
 }
 
 EXPORT int
@@ -328,12 +341,7 @@ getpeername(int fd, struct sockaddr *at, socklen_t *len)
 	struct known k;
 
 	find_real();
-	if (!is_ours(fd, &k))
-		return real_getpeername(fd, at, len);
-	if (give(&k.peer, k.peer_len, at, len) < 0)
-		return -1;
-	*len = k.peer_len;
-	return 0;
+	return is_ours(fd, &k) ? give_address(&k, at, len) : real_getpeername(fd, at, len);
 }
 
 EXPORT int
@@ -346,10 +354,7 @@ getsockname(int fd, struct sockaddr *at, socklen_t *len)
 		return real_getsockname(fd, at, len);
 	/* The port is at the same place in both families. */
 	((struct sockaddr_in *)&k.peer)->sin_port = htons((uint16_t)(PORT_FIRST + k.cookie % PORT_CNT));
-	if (give(&k.peer, k.peer_len, at, len) < 0)
-		return -1;
-	*len = k.peer_len;
-	return 0;
+	return give_address(&k, at, len);
 }
 
 static int
@@ -406,17 +411,11 @@ getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	if (level == IPPROTO_TCP && name == TCP_INFO) {
 		const struct tcp_info info = { .tcpi_state = TCP_ESTABLISHED };
 
-		if (give(&info, sizeof(info), value, len) < 0)
-			return -1;
-		*len = *len < sizeof(info) ? *len : sizeof(info);
-		return 0;
+		return give(&info, sizeof(info), value, len);
 	}
 	if (level == SOL_SOCKET)
 		answer = name == SO_DOMAIN ? k.peer.ss_family : IPPROTO_TCP;
 	else if (level == IPPROTO_TCP && kept_at(name) >= 0)
 		answer = k.option[kept_at(name)];
-	if (give(&answer, sizeof(answer), value, len) < 0)
-		return -1;
-	*len = *len < sizeof(answer) ? *len : sizeof(answer);
-	return 0;
+	return give(&answer, sizeof(answer), value, len);
 }

@@ -9,6 +9,7 @@ import time
 TOP_SRC = os.environ.get("top_srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOP_BUILD = os.environ.get("top_builddir") or os.path.join(TOP_SRC, "build")
 SMCRD = os.path.join(TOP_BUILD, "smcrd")
+LOCAL_LIBRARY = os.path.join(TOP_BUILD, "local", "libsmcrd-local.so")
 UNIX = os.environ.get("SMCRD_LEGS") == "unix"
 TRANSPORT = os.environ.get("SMCRD_TRANSPORT", "tcp")	# of links
 SMCRCTL = os.path.join(TOP_BUILD, "smcrctl")

@@ -11,10 +11,9 @@ import socket
 import subprocess
 import sys
 
-from harness import (PATIENCE, TOP_BUILD, TOP_SRC, Pair, case, check, echo, equal, hostport, main, need, pair_to, recv_exact)
+from harness import (LOCAL_LIBRARY, PATIENCE, TOP_BUILD, TOP_SRC, Pair, case, check, echo, equal, hostport, main, need, pair_to, recv_exact)
 from programs import Postgres, Redis
 
-LIBRARY = os.path.join(TOP_BUILD, "local", "libsmcrd-local.so")
 RUN = os.path.join(TOP_BUILD, "local", "smcrd-run")
 CLIENT = os.path.join(TOP_SRC, "tests", "integration", "local_client.py")
 ENOPROTOOPT, EISCONN = 92, 106
@@ -27,10 +26,7 @@ class Local:
         self.t, self.pair = t, pair
         self.dir = t.path(f"local.{t.count()}")
         os.mkdir(self.dir)
-        for entry in list(pair.conf_a["ingress"]):
-            pair.conf_a["ingress"].append({**entry, "name": entry["name"] + "-local", "listen": f"unix:{self.path(entry['listen'])}",
-                                           "listen_mode": "0666"})
-        pair.a.write_conf(pair.conf_a)
+        pair.listen_local(self.dir, listen_mode="0666")
         pair.b.start()
         pair.a.start()
 
@@ -38,7 +34,7 @@ class Local:
         return os.path.join(self.dir, address)
 
     def env(self):
-        return {**os.environ, "SMCRD_LOCAL": self.dir, "SMCRD_LOCAL_LIBRARY": LIBRARY}
+        return {**os.environ, "SMCRD_LOCAL": self.dir, "SMCRD_LOCAL_LIBRARY": LOCAL_LIBRARY}
 
     def run(self, *argv, **kw):
         """By smcrd-run; what the program prints."""
@@ -47,12 +43,6 @@ class Local:
 
     def client(self, what, host, port):
         return json.loads(self.run(sys.executable, CLIENT, what, host, str(port)))
-
-    def accepted(self):
-        """Connections on UNIX sockets so far, and on TCP."""
-        by = {s["name"]: s["accepted"] for s in self.pair.a.services()}
-        return (sum(n for name, n in by.items() if name.endswith("-local")),
-                sum(n for name, n in by.items() if not name.endswith("-local")))
 
 
 def local_pair(t, server=echo, **kw):
@@ -80,7 +70,7 @@ def _(t):
     equal((found["nodelay_off"], found["keepidle_later"], found["ulp"]), (0, 88, ENOPROTOOPT), "options of later")
     equal((found["again"], found["nonblocking"], found["cloexec"]), (EISCONN, False, True), "a second connect, and flags")
     check(found["echo"], "data")
-    equal(local.accepted(), (1, 0), "connections on UNIX sockets and TCP")
+    equal(local.pair.accepted_local(), (1, 0), "connections on UNIX sockets and TCP")
 
 
 @case("IPv6, and IPv4 mapped into it")
@@ -148,7 +138,7 @@ def _(t):
 
 @case("smcrd-run: what is wrong is said")
 def _(t):
-    env = {**os.environ, "SMCRD_LOCAL_LIBRARY": LIBRARY}
+    env = {**os.environ, "SMCRD_LOCAL_LIBRARY": LOCAL_LIBRARY}
 
     def said(*argv, **more):
         r = subprocess.run([RUN, *argv], env={**env, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20 * PATIENCE)
@@ -174,7 +164,7 @@ def _(t):
     equal(local.run(need("redis-cli"), *at, "ping"), "PONG\n", "redis-cli")
     out = local.run(need("redis-benchmark"), *at, "-t", "set,get", "-c", "20", "-n", "5000", "-q")
     check(len(re.findall(r"requests per second", out)) == 2, out)
-    unix, tcp = local.accepted()
+    unix, tcp = local.pair.accepted_local()
     check(unix >= 41 and tcp == 0, f"{unix} connections on UNIX sockets, {tcp} on TCP")
 
 
@@ -188,7 +178,7 @@ def _(t):
     local.run(f"{server.bin}/pgbench", *at, "-i", "-q", "postgres")
     out = local.run(f"{server.bin}/pgbench", *at, "-S", "-c", "8", "-t", "100", "postgres")
     check("number of transactions actually processed: 800/800" in out, out)
-    unix, tcp = local.accepted()
+    unix, tcp = local.pair.accepted_local()
     check(unix >= 10 and tcp == 0, f"{unix} connections on UNIX sockets, {tcp} on TCP")
 
 
@@ -209,7 +199,7 @@ def _(t):
     check("Requests/sec" in out and "Socket errors" not in out, out)
     code = f"import http.client; c = http.client.HTTPConnection('{host}', {port}); c.request('GET', '/'); print(c.getresponse().read())"
     equal(local.run(sys.executable, "-c", code), "b'hello'\n", "http.client")
-    unix, tcp = local.accepted()
+    unix, tcp = local.pair.accepted_local()
     check(unix >= 10 and tcp == 0, f"{unix} connections on UNIX sockets, {tcp} on TCP")
 
 

@@ -260,6 +260,18 @@ class Pair:
         self.b = Daemon(t, "b", self.conf_b, start)
         self.a = Daemon(t, "a", self.conf_a, start)
 
+    def listen_local(self, directory, **settings):
+        """Before the start: each ingress on TCP has another one beside it for the same target, on the UNIX socket of its address
+        in this directory, for LOCAL_LIBRARY."""
+        self.conf_a["ingress"] += [{**e, "name": e["name"] + "-local", "listen": f"unix:{directory}/{e['listen']}", **settings}
+                                   for e in self.conf_a["ingress"]]
+        self.a.write_conf(self.conf_a)
+
+    def accepted_local(self):
+        """Connections that those accepted, and that the others did."""
+        by = [(s["name"].endswith("-local"), s["accepted"]) for s in self.a.services()]
+        return sum(n for local, n in by if local), sum(n for local, n in by if not local)
+
     def listen(self, name):
         """The address of an ingress as smcrd.conf has it."""
         return f"unix:{self.path[name]}" if self.path else hostport(self.host, self.port[name])

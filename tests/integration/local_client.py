@@ -8,8 +8,6 @@ import struct
 import subprocess
 import sys
 
-TCP_INFO_STATE_ESTABLISHED = 1
-
 
 def described(s):
     """What programs ask of a connected socket."""

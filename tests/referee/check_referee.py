@@ -14,12 +14,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "integration")]
 
-from harness import PATIENCE, SHRINK, TOP_BUILD, TRANSPORT, case, equal, main
+from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, equal, main
 from referee import Referee
 from ways import direct, through
 
 MODES = {"smcr": False, "fallback": False, "unix": True, "local": True}	# is a leg a UNIX socket?
-LIBRARY = os.path.join(TOP_BUILD, "local", "libsmcrd-local.so")
 LOCAL = os.environ.pop("SMCRD_LOCAL", None)	# this process has the library; its children are to do without
 os.environ.pop("LD_PRELOAD", None)
 args = argparse.Namespace(seed=None, mode=None, start=1, count=None, slots=24, deadline=5.0, verbose=False)
@@ -49,8 +48,7 @@ def judge(t, unix, *modes):
         carried = pair.a.counters()
         t.note(f"{mode}: {carried['established_client']} on SMC-R")
         if mode == "local":
-            tcp = sum(s["accepted"] for s in pair.a.services() if not s["name"].endswith("-local"))
-            equal(tcp, 0, "connections of clients on TCP")
+            equal(pair.accepted_local()[1], 0, "connections of clients on TCP")
     for f in found:
         t.note(f)
     equal(len(found), 0, f"seeds that differ: {' '.join(sorted({f'{f.mode}:{f.seed}' for f in found}))}")
@@ -74,7 +72,7 @@ def _(t):
         judge(t, False, "local")
     elif args.mode in (None, "local") and TRANSPORT != "sctp":
         words = [w for w in sys.argv[1:] if w not in ("--mode", "local")] or ["--count", "100"]
-        env = {**os.environ, "LD_PRELOAD": LIBRARY, "SMCRD_LOCAL": os.path.dirname(t.path("local"))}
+        env = {**os.environ, "LD_PRELOAD": LOCAL_LIBRARY, "SMCRD_LOCAL": os.path.dirname(t.path("local"))}
         r = subprocess.run([sys.executable, os.path.abspath(__file__), *words, "--mode", "local"], env=env, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True)	# raw: it has this case's time limit
         for line in r.stdout.split("\n"):

@@ -14,8 +14,8 @@ OTHER = {"c": "s", "s": "c"}
 class Conversation:
     """setup: of the sockets; blocks: [(side, [(op, arg)])]; rough: block number -> sides whose stream to read is rough then."""
 
-    def __init__(self, seed, unix, resets):
-        self.seed, self.unix, self.resets = seed, unix, resets
+    def __init__(self, seed, unix, local):
+        self.seed, self.unix, self.local = seed, unix, local
         self.setup, self.blocks, self.rough = {}, [], []
 
     def lines(self):
@@ -41,10 +41,10 @@ def _size(r):
     return r.choice((1, 2, 7, 100, 1000, 1460, 4096, 5000, 16000)) if r.random() < 0.7 else r.randint(1, 20000)
 
 
-def draw(seed, unix=False, resets=True):
-    """unix: what is common to both families; resets: clients may close with SO_LINGER 0."""
+def draw(seed, unix=False, local=False):
+    """unix: what is common to both families; local: of a client of libsmcrd-local.so, whose SO_LINGER 0 is no reset."""
     r = random.Random(seed)
-    conv = Conversation(seed, unix, resets)
+    conv = Conversation(seed, unix, local)
     tiny = {w: not unix and r.random() < 0.06 for w in "cs"}
     conv.setup = {"connect": r.choice(("plain", "plain", "bind", "nonblock")), "accept": "late" if r.random() < 0.2 else "soon"}
     for w in "cs":
@@ -93,7 +93,7 @@ def _draw_op(r, conv, who, me, peer, late):
         if not conv.unix:
             kinds += [("oob", 6), ("recvoob", 3)]
     kind = r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
-    if kind == "linger" and who == "c" and not conv.resets:
+    if kind == "linger" and who == "c" and conv.local:
         kind = "close"
     alive = not (peer.closed or peer.refuses or me.wrote_end or me.reset)
     may_be_rough = alive and not (peer.urgent_ever or peer.shut_read)

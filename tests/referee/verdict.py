@@ -30,13 +30,17 @@ def fits(one, other, conv):
         if one.says == ("ECONNRESET",) and other.says == ("end",):		# all bytes, or it would be "end after"
             return one.what.startswith("end ") and bool(conv.rough) and conv.rough[-1][one.what[4:]] and one.sees == other.sees
         return one.says == other.says and one.sees == other.sees
-    return all(_unix_says(a, b, other.late) for a, b in zip(one.says, other.says)) and all(_unix_sees(one.sees[w], other.sees.get(w)) for w in one.sees)
+    says = all(conv.local and _local_says(a, b) or _unix_says(a, b, other.late) for a, b in zip(one.says, other.says))
+    return says and all(_unix_sees(one.sees[w], other.sees.get(w)) for w in one.sees)
+
+
+def _local_says(one, other):
+    """Directly it is TCP's answer to a reset, here that of a UNIX socket."""
+    return (one, other) in (("0 ECONNRESET", "0 EPIPE"), ("ENOTCONN", "w"))
 
 
 def _unix_says(one, other, late):
-    if one == other or one == "0 EPIPE" and other.isdigit() or {one, other} == {"0 EPIPE", "0 ECONNRESET"}:
-        return True
-    if one == "ENOTCONN" and other == "w":
+    if one == other or one == "0 EPIPE" and (other.isdigit() or other == "0 ECONNRESET"):
         return True
     if one in ("EPIPE", "ECONNRESET") and other in ("EPIPE", "ECONNRESET", "sent"):
         return True

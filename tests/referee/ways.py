@@ -62,9 +62,7 @@ def through(t, mode, unix, count, local=None):
     make = unlinkable_pair if mode == "fallback" else Pair
     pair = make(t, servers, unix=unix, a={"log_level": "warning"}, b={"log_level": "warning"}, start=False)
     if local:
-        pair.conf_a["ingress"] += [{**e, "name": e["name"] + "-local", "listen": f"unix:{local}/{e['listen']}"}
-                                   for e in pair.conf_a["ingress"]]
-        pair.a.write_conf(pair.conf_a)
+        pair.listen_local(local)
     pair.b.start()
     pair.a.start()
     at = [pair.path[name] if unix else (pair.host, pair.port[name]) for name in servers]
