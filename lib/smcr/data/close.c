@@ -86,7 +86,6 @@ static const struct close_cell close_table[CONN_STATE_CNT][CLOSE_EVENT_CNT] = {
 	},
 	/* Second half: our A was sent. Before, a peer that has closed must still get it. */
 	[CONN_PEER_ABORT_WAIT] = {
-		[CLOSE_PEER_CLOSED] = EITHER(PROCESS_ABORT, NONE, CLOSED, END),
 		[CLOSE_PEER_ABORT] = EITHER(PROCESS_ABORT, NONE, CLOSED, END),
 		[CLOSE_TIMEOUT] = CELL(CLOSED, END),
 	},

@@ -250,9 +250,9 @@ conn_rx_cdc(struct link *link, const uint8_t *buf, size_t len, bool last)
 		if ((msg.conn_flags & (CDC_CLOSED | CDC_ABORT)) != 0) /* late, as for quarantine_take_flags */
 			conn->close.quarantine = false;
 	} else if (conn->state == CONN_PEER_ABORT_WAIT || conn->state == CONN_PROCESS_ABORT) {
-		/* After A only the peer's response counts (4.8.2). */
-		if (!failover)
-			conn_peer_flags(conn, msg.conn_flags & (CDC_ABORT | CDC_OPERATOR | CDC_CLOSED));
+		/* After A only the peer's response counts (4.8.2), A or C. Its data does not, so C is no end of data. */
+		if (!failover && (msg.conn_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
+			conn_peer_flags(conn, CDC_ABORT | (msg.conn_flags & CDC_OPERATOR));
 	} else if (conn->state != CONN_LAST_WAIT) {
 		rx_handle(conn, link, &msg);
 	}
