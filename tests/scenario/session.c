@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "smcr/data/conn.h"
-#include "smcr/rendezvous/rendezvous.h"
 #include "tests/scenario/hostile.h"
 #include "tests/scenario/trace.h"
 
@@ -301,9 +300,7 @@ static void
 setup_io(struct session *s)
 {
 	check_early(s);
-	/* A Confirm that came before a RST is read, as by the daemon's will_read(). */
-	if (stcp_state(s->mid) == STCP_OPEN || (s->conn->rdv != NULL && s->conn->rdv->step == RDV_WAIT_CONFIRM))
-		clc_in(s);
+	clc_in(s); /* what came before a RST as well, as by the daemon's will_read() */
 	if (stcp_state(s->mid) == STCP_OPEN)
 		clc_out(s);
 	if (s->mode == SESSION_DEAD)

@@ -171,6 +171,26 @@ START_LOOP_TEST(data_that_comes_with_a_decline_is_passed_on, 0, 4)
 	gw_expect(server, "more", GW_OPEN);
 }
 
+/* The test is the peer of the ingress. A Decline, data and a RST come in one turn: the data is the client's. */
+START_TEST(data_between_a_decline_and_a_reset_is_passed_on)
+{
+	int ls = gw_listen(&gw.peer_addrs[0]), peer;
+	uint8_t msg[FAKE_MSG_LEN + 4];
+
+	gw.cfg.service_cnt = 1;
+	gw_start();
+	client = gw_client();
+	UNTIL((peer = accept4(ls, NULL, NULL, SOCK_NONBLOCK)) >= 0);
+	UNTIL(recv(peer, msg, sizeof(msg), 0) == FAKE_MSG_LEN);
+	fake_encode(msg, FAKE_DECLINE, 0, DIAG);
+	memcpy(msg + FAKE_MSG_LEN, "data", 4);
+	ck_assert_int_eq(send(peer, msg, sizeof(msg), 0), sizeof(msg));
+	gw_break(peer);
+	gw_expect(client, "data", GW_RESET);
+	close(peer);
+	close(ls);
+}
+
 START_TEST(refusing_does_not_wait_for_a_late_decline)
 {
 	gw.svc[GW_OUT].fallback = CONFIG_FALLBACK_REFUSE;
