@@ -21,7 +21,7 @@ from verdict import fits
 
 IN, PRI, OUT, ERR, HUP, RDHUP = 1, 2, 4, 8, 16, 0x2000
 EVENTS = ((IN, "in"), (PRI, "pri"), (OUT, "out"), (ERR, "err"), (HUP, "hup"), (RDHUP, "rdhup"))
-SIOCATMARK = 0x8905
+SIOCATMARK, SIOCOUTQNSD = 0x8905, 0x894b
 OTHER = {"c": "s", "s": "c"}
 TINY = 2048
 FLOOD_MAX = 48 << 20
@@ -187,7 +187,7 @@ class Player:
         return said
 
     def _options(self, s, who):
-        if self.conv.unix:
+        if self.conv.unix and not self.conv.local:
             return
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, self.conv.setup["nodelay_" + who])
         s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, self.conv.setup["inline_" + who])
@@ -461,6 +461,19 @@ class Player:
                 return
             yield 0.001
 
+    def _held_back(self, me, peer, rough):
+        """A reset drops what Nagle's algorithm holds back, and how long it does is up to the other kernel's acknowledgements."""
+        end = time.monotonic() + self.deadline
+        buf = array.array("i", [1])
+        while not rough[peer.who] and time.monotonic() < end:
+            try:
+                fcntl.ioctl(me.sock, SIOCOUTQNSD, buf)
+            except OSError:		# a UNIX socket
+                return
+            if not buf[0] or dict(me.poll.poll(0)).get(me.sock.fileno(), 0) & (ERR | HUP):
+                return
+            yield 0.001
+
     def _close(self, me):
         me.sock.close()
         me.sock, me.finished = None, True
@@ -468,15 +481,18 @@ class Player:
 
     def _op_close(self, me, peer, _, rough):
         yield from self._unread(me, peer, rough)
+        yield from self._held_back(me, peer, rough)
         return self._close(me)
 
     def _op_linger(self, me, peer, _, rough):
+        yield from self._held_back(me, peer, rough)
         me.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         return self._close(me)
 
     def _op_kill(self, me, peer, _, rough):
         """The last process that has the socket is killed."""
         yield from self._unread(me, peer, rough)
+        yield from self._held_back(me, peer, rough)
         r, w = os.pipe()
         pid = os.fork()
         if pid == 0:
