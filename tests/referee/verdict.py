@@ -18,6 +18,9 @@ On UNIX legs, where a gateway has TCP's notion of a connection (doc/daemon.md, "
 - A reset is an error only to a program of whose bytes the gateway has some unread; to others it is an end.
 - Of a client of libsmcrd-local.so, SO_LINGER 0 is no reset; it is not drawn. shutdown() behind a reset does not fail. Urgent data is
   check_local.py's.
+- Of a side that shuts its writing and then closes with bytes unread, TCP's reader has the end; the reset is for later calls. A UNIX
+  socket's reader has ECONNRESET and then the end, and all bytes before as well. So has a client of libsmcrd-local.so. Its server has
+  ECONNRESET if the client made both calls at once: its gateway sees only the reset.
 - shutdown(SHUT_RD) refuses the other side's writes, which TCP cannot; it is not drawn. SO_LINGER has no meaning there.
 """
 
@@ -30,13 +33,29 @@ def fits(one, other, conv):
         if one.says == ("ECONNRESET",) and other.says == ("end",):		# all bytes, or it would be "end after"
             return one.what.startswith("end ") and bool(conv.rough) and conv.rough[-1][one.what[4:]] and one.sees == other.sees
         return one.says == other.says and one.sees == other.sees
-    says = all(conv.local and _local_says(a, b) or _unix_says(a, b, other.late) for a, b in zip(one.says, other.says))
+    who = one.what[-1]
+    says = all(conv.local and (_local_says(a, b) or _reset_first(who, a, b, conv)) or _unix_says(a, b, other.late)
+               for a, b in zip(one.says, other.says))
     return says and all(_unix_sees(one.sees[w], other.sees.get(w)) for w in one.sees)
 
 
 def _local_says(one, other):
     """Directly it is TCP's answer to a reset, here that of a UNIX socket."""
     return (one, other) in (("0 ECONNRESET", "0 EPIPE"), ("ENOTCONN", "w"))
+
+
+def _reset_first(who, one, other, conv):
+    """Directly this side reads an end, here the reset behind it."""
+    behind = (one, other) == ("0:00000000", "ECONNRESET") or one.endswith("end") and other == one[:-3] + "ECONNRESET"
+    return behind and _resets_behind_end(who, conv)
+
+
+def _resets_behind_end(who, conv):
+    """The side that this one reads from shuts its writing, and may close with bytes unread."""
+    if who == "s":
+        return any(w == "c" and ("shut", "w") in ops and ops[-1][0] in ("close", "kill") for w, ops in conv.blocks)
+    ops = [op for w, block in conv.blocks if w == "s" for op, _ in block]
+    return "shut" in ops and ops[-1] in ("close", "linger", "kill") and conv.rough[-1]["s"]
 
 
 def _unix_says(one, other, late):
