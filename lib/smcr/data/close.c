@@ -142,13 +142,14 @@ rst_unanswered(const struct smcr_conn *conn)
 	return conn->close.tcp_rst && !rst_is_nothing(conn) && !is_aborting(conn);
 }
 
-/* True when a message came over a link of the group since the RST; TEST LINK has requested it. An smcrd with a lost
- * link moves each connection unless its A or C is complete: if it has not moved, that was lost with the link. A server
- * that timed out before our Confirm could not send A. */
+/* True when a message came over a link of the group since the RST; TEST LINK has requested it. A peer with a lost
+ * link moves each connection unless its A or C is complete: if it has not moved, that was lost with the link. Linux
+ * does so with its next message, so its RST may be a firewall's: it counts, as on a direct connection. A server that
+ * timed out before our Confirm could not send A. */
 static bool
 link_answered(const struct smcr_conn *conn)
 {
-	if ((conn->rx.moves && !conn->lgr->dialect.closing_moves_unasked) || !smcr_peer_is_there(conn))
+	if (conn->rx.moves || !smcr_peer_is_there(conn))
 		return false;
 	return LGR_ANY_LINK(l, conn->lgr, l->state == LINK_ACTIVE && l->last_rx_ns > conn->close.rst_ns);
 }
