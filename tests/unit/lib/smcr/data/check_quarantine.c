@@ -160,3 +160,17 @@ START_TEST(a_group_without_memory_is_declined)
 	ck_assert_uint_eq(d.eng[B]->rmb_bytes, 3 * SMCR_ELEM_MIN);
 	duo_bystander_is_well();
 }
+
+/* What the peer wrote before its end belongs to the user: the element stays until it is read, in a group that has ended. */
+START_TEST(data_from_before_the_end_of_the_group_is_read)
+{
+	duo_begin(&three);
+	ck_assert_uint_eq(duo_write(&c[0], 3000), 3000);
+	duo_run(20);
+	lgr_down(duo_lgr(A), SMCR_R_LINK_LOST, "test");
+	lgr_down(duo_lgr(B), SMCR_R_LINK_LOST, "test");
+	duo_run(20);
+	ck_assert(BOTH(0, CLOSED));
+	ck_assert_uint_eq(duo_read(&s[0]), 3000);
+	ck_assert_uint_eq(duo_read(&s[0]), 0);
+}
