@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # needs: linux-image-6.12-amd64
 # cards: 2
-# takes: 90 s
-# load: 140
+# takes: 80 s
+# load: 90
 """Linux's own SMC in one machine, and smcrd in the other one: bytes, and how connections begin and end."""
 from afsmc import Scene
 from harness import case, check, equal, main

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # needs: linux-image-6.12-amd64
 # cards: 2
-# takes: 130 s
+# takes: 120 s
 # load: 60
 """
 First contact between smcrd and Linux's own SMC, interrupted at each step, with smcrd as client and as server at the same time: a

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # needs: linux-image-6.12-amd64
 # cards: 2
-# takes: 80 s
-# load: 60
+# takes: 100 s
+# load: 70
 """smcrd and Linux's own SMC: when there is to be TCP, when one of the two is gone, programs, what smcrctl says."""
 import time
 

@@ -2,7 +2,7 @@
 # needs: linux-image-6.12-amd64
 # cards: 2
 # takes: 140 s
-# load: 140
+# load: 90
 """Two links between Linux's own SMC and smcrd: one is lost, and comes back, while bytes are under way."""
 import ipaddress
 import time

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # needs: linux-image-6.12-amd64
 # cards: 2
-# takes: 70 s
-# load: 140
+# takes: 95 s
+# load: 80
 """
 Third-party programs, unchanged: on one side with plain sockets through smcrd, on the other with those of Linux's own
 SMC, which a preload library gives them. Way "in": the client has AF_SMC, and smcrd's egress the plain server; "out": a plain

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# takes: 60 s
+# takes: 55 s
+# load: 60
 """Two machines, a kernel and a daemon in each, and a wire between them: data, and the loss of one of the two."""
 import time
 

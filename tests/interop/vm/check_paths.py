@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# takes: 60 s
-# load: 60
+# takes: 40 s
+# load: 50
 """Two ways between two hosts, one of which dies under load: an association of SCTP with an address on each, by the
 kernel's stack, which goes on; beside it two links over TCP, of which SMC-R moves its connections to the other one."""
 import queue

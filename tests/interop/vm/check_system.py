@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # needs: system
-# takes: 170 s
+# takes: 110 s
+# load: 80
 """
 The package on a Debian that has booted: systemd is the first process, apt installs what tests/package/build made. The cases are
 one story, from the installation to the purge, and each finds what the one before it left.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# takes: 60 s
+# takes: 30 s
+# load: 80
 """Two daemons over two rxe devices: data of all kinds, on SMC-R over verbs by the daemons' word and by the kernel's."""
 import hashlib
 import os

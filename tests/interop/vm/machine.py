@@ -83,6 +83,7 @@ class Machine:
         self.system = system and os.path.abspath(system)
         self.proc = None
         self.boot_s = None
+        self.cpu_s = 0
 
     def path(self, name):
         return os.path.join(self.share, name)
@@ -152,6 +153,7 @@ class Machine:
         end = time.monotonic() + self.limit + 60
         while self.proc.poll() is None and not os.path.exists(self.path("status")):
             watch()
+            self.note_cpu()
             if time.monotonic() > end:
                 raise Hangs(f"{self.script} still runs after {self.limit + 60} s")
             time.sleep(0.05)	# raw: between two looks
@@ -162,6 +164,19 @@ class Machine:
         if not self.read("status"):
             raise self._died()
         return self.read("out").split("\n")
+
+    def note_cpu(self):
+        """Of the processor, in seconds so far; it is known as long as qemu lives."""
+        try:
+            with open(f"/proc/{self.proc.pid}/stat") as f:
+                ticks = f.read().rsplit(")", 1)[1].split()[11:13]
+            self.cpu_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            pass
+
+    def watch(self):
+        self.check_alive()
+        self.note_cpu()
 
     def check_alive(self):
         """Raises Died when it was up and has ended by itself: not killed, and not because its script had ended."""
