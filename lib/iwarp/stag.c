@@ -63,8 +63,8 @@ stag_remove(struct stag_table *t, struct stag_region *r)
 }
 
 enum stag_verdict
-stag_check(
-    const struct stag_table *t, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at)
+stag_check(const struct stag_table *t, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len,
+    const uint8_t *from, uint8_t **at)
 {
 	const struct stag_region *r = stag_find(t, stag);
 
@@ -78,8 +78,10 @@ stag_check(
 		return STAG_WRAP;
 	if (to < r->base || to - r->base > r->len || len > r->len - (to - r->base))
 		return STAG_BOUNDS;
-	if ((access & STAG_WRITE) != 0 && len > 0 && r->refuses != NULL && r->refuses(r, (size_t)(to - r->base), len))
+	uint8_t *place = r->buf + (to - r->base);
+	if ((access & STAG_WRITE) != 0 && len > 0 && r->refuses != NULL &&
+	    r->refuses(r, (size_t)(to - r->base), len, from, &place))
 		return STAG_REFUSED;
-	*at = r->buf + (to - r->base);
+	*at = place;
 	return STAG_OK;
 }

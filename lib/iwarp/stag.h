@@ -21,8 +21,9 @@ struct stag_region {
 	uint8_t *buf;
 	size_t len;
 	const void *pd;
-	/* Called for each remote write to the region, len > 0; NULL: all writes are allowed. */
-	bool (*refuses)(const struct stag_region *, size_t off, size_t len);
+	/* Called for each remote write to the region, len > 0; NULL: all are allowed. May set *at to NULL and keep the
+	 * bytes at `from`, if that is not NULL. */
+	bool (*refuses)(const struct stag_region *, size_t off, size_t len, const uint8_t *from, uint8_t **at);
 };
 
 struct stag_table {
@@ -51,6 +52,7 @@ enum stag_verdict {
 	STAG_REFUSED, /* by the owner of the region */
 };
 
-/* Checks an access of a stream of pd to len bytes at `to`. STAG_OK: their address in *at. */
-enum stag_verdict stag_check(
-    const struct stag_table *, const void *pd, unsigned access, uint32_t stag, uint64_t to, uint64_t len, uint8_t **at);
+/* Checks an access of a stream of pd to len bytes at `to`. STAG_OK: their address in *at, or NULL: the region keeps the
+ * bytes of a write where they are, at `from`; NULL: it may not. */
+enum stag_verdict stag_check(const struct stag_table *, const void *pd, unsigned access, uint32_t stag, uint64_t to,
+    uint64_t len, const uint8_t *from, uint8_t **at);

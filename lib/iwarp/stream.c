@@ -127,11 +127,12 @@ static enum stream_rx
 place(struct stream *s, const struct seg *g, unsigned access, struct stream_ev *ev)
 {
 	uint8_t *at;
-	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, access, g->h.stag, g->h.to, g->len, &at);
+	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, access, g->h.stag, g->h.to, g->len, g->payload, &at);
 
 	if (v != STAG_OK)
 		return stream_fail(s, g, stag_errors[v].tagged, &ev->term);
-	memcpy(at, g->payload, g->len);
+	if (at != NULL)
+		memcpy(at, g->payload, g->len);
 	return STREAM_RX_NONE;
 }
 
@@ -216,7 +217,7 @@ rx_read_req(struct stream *s, const struct seg *g, struct stream_ev *ev)
 		return stream_fail(s, g, RDMA_UNSPECIFIED, &ev->term);
 	if (rd.size > 0) {
 		enum stag_verdict v = stag_check(
-		    s->cfg.stags, s->cfg.pd, STAG_READ, rd.src_stag, rd.src_to, rd.size, &at);
+		    s->cfg.stags, s->cfg.pd, STAG_READ, rd.src_stag, rd.src_to, rd.size, NULL, &at);
 
 		if (v != STAG_OK)
 			return fail_read(s, g, v, &rd, &ev->term);
@@ -296,7 +297,7 @@ stream_place_early(struct stream *s, const struct ddp_hdr *h, size_t payload_len
 {
 	return h->version == DDP_VERSION && h->tagged && h->ulp_ctrl == rdmap_ctrl(RDMAP_WRITE) && payload_len > 0 &&
 	    DDP_TAGGED_LEN + payload_len <= ulpdu_max(s) &&
-	    stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, at) == STAG_OK;
+	    stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, NULL, at) == STAG_OK;
 }
 
 void
@@ -304,7 +305,7 @@ stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len,
 {
 	const struct seg g = { .h = *h, .ulpdu_len = (uint16_t)(DDP_TAGGED_LEN + payload_len) };
 	uint8_t *at;
-	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, &at);
+	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, NULL, &at);
 
 	(void)stream_fail(s, &g, stag_errors[v].tagged, out);
 }
@@ -351,7 +352,7 @@ stream_serve(struct stream *s, size_t max, struct ddp_hdr *out, struct span *fro
 	if (len > 0) {
 		/* Checked for each segment: the region may have been removed. */
 		enum stag_verdict v = stag_check(
-		    s->cfg.stags, s->cfg.pd, STAG_READ, rd->src_stag, rd->src_to, rd->size, &at);
+		    s->cfg.stags, s->cfg.pd, STAG_READ, rd->src_stag, rd->src_to, rd->size, NULL, &at);
 
 		if (v != STAG_OK) {
 			const struct seg request = {

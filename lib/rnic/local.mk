@@ -1,7 +1,7 @@
 # What devices share.
 noinst_LTLIBRARIES += lib/librnic.la
 lib_librnic_la_SOURCES = \
-	lib/rnic/rnic.h \
+	lib/rnic/rnic.h lib/rnic/unit.h \
 	lib/rnic/events.c lib/rnic/events.h \
 	lib/rnic/fence.c lib/rnic/fence.h \
 	lib/rnic/iface.c lib/rnic/iface.h \

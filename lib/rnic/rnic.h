@@ -98,7 +98,7 @@ struct rnic_info {
 	uint32_t max_qp, max_mr;
 	uint32_t max_sq, max_rq; /* work requests per QP */
 	uint32_t max_sge, max_inline;
-	bool denies; /* enforces rnic_mr.deny, and counts in rnic_mr.placed */
+	bool denies; /* enforces rnic_mr.deny, and keeps rnic_mr.units */
 	bool pins;   /* pages of a region must not change until it is deregistered */
 	/* Treats a retry count of 7 as unlimited, as soft RoCE does, where cards count to 7. A send with 7, as Linux
 	 * uses, to a destroyed queue pair then never ends. True of our device, and most likely of the peer's. */
@@ -136,7 +136,7 @@ struct rnic_mr {
 	 * bytes [i * deny_unit, (i + 1) * deny_unit) is refused as out of range. deny_unit 0: no check. */
 	uint32_t deny_unit;
 	uint64_t deny[4];
-	uint64_t *placed; /* counts the writes into each unit, before they are placed; NULL: not counted */
+	struct rnic_unit *units; /* rnic/unit.h; NULL: none */
 };
 
 struct rnic_qp_attr {

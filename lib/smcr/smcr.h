@@ -263,7 +263,8 @@ size_t smcr_tx_space(struct smcr_conn *, struct iovec iov[2]);
 /* Commits len bytes of that space, maybe 0; with urgent, the last of them is urgent data. */
 void smcr_tx_commit(struct smcr_conn *, size_t len, bool urgent);
 
-/* Received bytes in place: up to two pieces; returns the total. An urgent byte comes alone with *urgent set. */
+/* Received bytes, in this turn of the loop: up to two pieces; returns the total. An urgent byte comes alone, with
+ * *urgent set. */
 size_t smcr_rx_data(struct smcr_conn *, struct iovec iov[2], bool *urgent);
 /* Consumes len of them. After SMCR_EV_CLOSED of a lost or reset connection, data stays until smcr_release. */
 void smcr_rx_consume(struct smcr_conn *, size_t len);

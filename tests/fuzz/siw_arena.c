@@ -15,6 +15,18 @@
 
 /* -- memory -- */
 
+/* Those of 0 bytes: none. */
+static void
+region_units(struct siw_region *g, uint32_t size)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		rnic_unit_place(&g->units[i]);
+		g->units[i].mem = g->mem + GUARD + size * i;
+	}
+	g->mr->deny_unit = size;
+	g->mr->units = g->units;
+}
+
 static void
 region_new(struct siw_region *g, struct rnic_pd *pd, unsigned access)
 {
@@ -23,11 +35,15 @@ region_new(struct siw_region *g, struct rnic_pd *pd, unsigned access)
 	memset(g->mem, 0xa5, SIW_ARENA_REGION + 2 * GUARD);
 	g->mr = NULL;
 	(void)pd->dev->ops->mr_reg(pd, g->mem + GUARD, SIW_ARENA_REGION, access, &g->mr);
+	if (g->mr != NULL && access != RNIC_ACCESS_LOCAL)
+		region_units(g, SIW_ARENA_REGION / 8);
 }
 
 static void
 region_free(struct siw_region *g)
 {
+	for (unsigned i = 0; i < 8; i++)
+		rnic_unit_drop(&g->units[i]);
 	for (unsigned i = 0; i < GUARD; i++)
 		FUZZ_CHECK(g->mem[i] == 0xa5 && g->mem[GUARD + SIW_ARENA_REGION + i] == 0xa5);
 	if (g->mr != NULL)
@@ -265,14 +281,14 @@ siw_step_connect(struct siw_arena *a, const struct step *s)
 }
 
 static void
-close_region(struct rnic_mr *mr, unsigned unit, unsigned bit)
+close_region(struct siw_region *g, unsigned unit, unsigned bit)
 {
 	static const uint32_t units[] = { 0, 1024, 4096, 8192 };
 
-	if (mr == NULL)
+	if (g->mr == NULL)
 		return;
-	mr->deny_unit = units[unit % 4];
-	mr->deny[0] ^= 1ULL << bit % 8;
+	region_units(g, units[unit % 4]);
+	g->mr->deny[0] ^= 1ULL << bit % 8;
 }
 
 void
@@ -306,7 +322,7 @@ siw_step_user(struct siw_arena *a, const struct step *s)
 		link_free(l);
 		break;
 	case 6:
-		close_region(l->open.mr, s->b, s->c);
+		close_region(&l->open, s->b, s->c);
 		break;
 	default:
 		l->dev->ops->credits(l->qp, &room);

@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "rnic/siw/siw.h"
+#include "rnic/unit.h"
 #include "steps.h"
 #include "twist.h"
 
@@ -23,6 +24,7 @@
 struct siw_region {
 	uint8_t *mem; /* SIW_ARENA_REGION bytes between two guards */
 	struct rnic_mr *mr;
+	struct rnic_unit units[8]; /* of a region for the peer: Writes may stay where they arrive */
 };
 
 /* One queue pair, with a protection domain, a region for its peer and one for its receives. */

@@ -128,7 +128,7 @@ honest_user(const struct host *h, const struct rmb *rmb, const uint8_t *ptr, siz
 	const struct smcr_conn *c;
 
 	for (uint32_t pos = 0; (c = idtable_next(&h->eng->conns, &pos)) != NULL;) {
-		const uint8_t *elem = c->rmb == rmb && c->elem_idx > 0 ? rmb_elem_ptr(rmb, c->elem_idx) : NULL;
+		const uint8_t *elem = c->rmb == rmb && c->elem_idx > 0 ? rmb->units[c->elem_idx - 1].mem : NULL;
 
 		if (elem != NULL && ptr < elem + rmb->elem_size && elem < ptr + len &&
 		    !trace_is_hostile(h->trace, h->nr, c->id))

@@ -267,6 +267,7 @@ draw_more(struct plan *p, struct rng *r)
 	p->auto_windows = chance(r, 30);
 	p->early_percent = chance(r, 20) ? even(r, 1, 100) : 0;
 	draw_sctp(p, r);
+	p->unplaced_percent = chance(r, 50) ? even(r, 1, 100) : 0;
 }
 
 uint64_t

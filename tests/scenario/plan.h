@@ -65,6 +65,7 @@ struct plan_fault {
 	X(retry_ms, 1, 1000000) X(connect_ms, 1, 60000) \
 	X(room_kb, 1, 65536) X(tear_percent, 0, 100) X(enomem_per_mille, 0, 1000) \
 	X(early_percent, 0, 100)	/* iWARP: writes that are placed before their turn */ \
+	X(unplaced_percent, 0, 100)	/* small writes that stay where they arrived until a buffer is reused */ \
 	X(late_cut, 0, 2)		/* enum sim_cut of FAULT_FATE */ \
 	X(end_ms, 0, 60000)		/* so long it takes a queue pair to end, as with a card; 0: nothing */ \
 	X(no_deny, 0, 1)		/* devices are like cards: rnic_info.denies */ \

@@ -100,6 +100,7 @@ make_fabric(struct scenario *s)
 	cfg.credit_bytes = p->room_kb * 1024;
 	cfg.tear_percent = p->tear_percent;
 	cfg.early_percent = p->early_percent;
+	cfg.unplaced_percent = p->unplaced_percent;
 	cfg.enomem_per_mille = p->enomem_per_mille;
 	cfg.cut = (enum sim_cut)p->late_cut;
 	cfg.end_ns = p->end_ms * MS;

@@ -356,6 +356,7 @@ sim_qp_create(struct rnic_pd *p, const struct rnic_qp_attr *attr, struct rnic_qp
 	qp->attr = *attr;
 	list_init(&qp->sq);
 	list_init(&qp->rq);
+	list_init(&qp->unplaced);
 	sim_qp_init(qp);
 	dev->qp_cnt++;
 	*out = &qp->base;
@@ -495,6 +496,8 @@ qp_free(struct sim_qp *qp)
 	qp->pd->users--;
 	qp->dev->qp_cnt--;
 	timerq_unreserve(&qp->dev->fab->timers, 1);
+	rnic_unit_place_all(&qp->unplaced);
+	free(qp->arrived);
 	free(qp);
 }
 

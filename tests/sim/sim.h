@@ -76,6 +76,7 @@ struct sim_config {
 	unsigned tear_percent; /* writes that are placed in two steps */
 	unsigned
 	    early_percent; /* iWARP: writes that are placed when something before them arrives, as SCTP lets them be */
+	unsigned unplaced_percent; /* small writes that soft devices leave where they arrived (rnic/unit.h) */
 	unsigned enomem_per_mille; /* registrations and creations that fail with -ENOMEM */
 	enum sim_cut cut;          /* of links that break by fate or by sim_break */
 

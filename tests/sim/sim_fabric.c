@@ -522,22 +522,36 @@ refuse(struct sim_chan *chan, struct sim_qp *to, const char *why)
 		arm_fail(from, chan->fab->now_ns + delay(chan->fab), RNIC_WC_REMOTE_ERR, why);
 }
 
-static bool
-denied(const struct rnic_mr *mr, uint64_t off, uint32_t len)
+#define ARRIVED_LEN (4 * RNIC_UNPLACED_MAX)
+
+/* A copy in the buffer where writes may stay, which is spoilt when it is reused; NULL: this one may not. */
+static const uint8_t *
+arrived_in(struct sim_qp *to, const struct sim_parcel *par)
 {
-	if (mr->deny_unit == 0)
-		return false;
-	for (uint64_t i = off / mr->deny_unit; i <= (off + len - 1) / mr->deny_unit && i < 256; i++)
-		if ((mr->deny[i / 64] >> (i % 64) & 1) != 0)
-			return true;
-	for (uint64_t i = off / mr->deny_unit; mr->placed != NULL && i <= (off + len - 1) / mr->deny_unit; i++)
-		mr->placed[i] += len;
-	return false;
+	struct sim_fabric *fab = to->dev->fab;
+	uint8_t *at;
+
+	if (fab->cfg.unplaced_percent == 0)
+		return NULL;
+	if (to->arrived_len + par->len > ARRIVED_LEN || rng_below(&fab->unplaced_rng, 4) == 0) {
+		rnic_unit_place_all(&to->unplaced);
+		if (to->arrived != NULL)
+			memset(to->arrived, 0xee, ARRIVED_LEN);
+		to->arrived_len = 0;
+	}
+	if (par->len > RNIC_UNPLACED_MAX || rng_below(&fab->unplaced_rng, 100) >= fab->cfg.unplaced_percent)
+		return NULL;
+	if (to->arrived == NULL)
+		to->arrived = sim_alloc(ARRIVED_LEN);
+	at = to->arrived + to->arrived_len;
+	to->arrived_len += par->len;
+	return memcpy(at, par->data, par->len);
 }
 
-/* Where a write goes, or NULL when the key or the range is wrong, or its owner no longer lets anybody in. */
+/* Where a write goes, or NULL when the key or the range is wrong, or its owner no longer lets anybody in. *stays, if that is not NULL:
+ * it is left where it arrived. */
 static uint8_t *
-write_target(const struct sim_qp *to, const struct sim_parcel *par)
+write_target(struct sim_qp *to, const struct sim_parcel *par, bool *stays)
 {
 	LIST_FOREACH(n, &to->dev->mrs) {
 		const struct sim_mr *mr = CONTAINER_OF(n, struct sim_mr, node);
@@ -546,10 +560,16 @@ write_target(const struct sim_qp *to, const struct sim_parcel *par)
 			continue;
 		if (mr->base.pd != &to->pd->base || (mr->access & RNIC_ACCESS_REMOTE_WRITE) == 0 ||
 		    par->raddr < mr->base.addr || par->raddr - mr->base.addr > mr->base.len ||
-		    par->len > mr->base.len - (par->raddr - mr->base.addr) ||
-		    (to->dev->info.denies && denied(&mr->base, par->raddr - mr->base.addr, par->len)))
+		    par->len > mr->base.len - (par->raddr - mr->base.addr))
 			return NULL;
-		return mr->base.buf + (par->raddr - mr->base.addr);
+		uint8_t *dst = mr->base.buf + (par->raddr - mr->base.addr), *at = dst;
+		if (to->dev->info.denies &&
+		    rnic_mr_refuses(&mr->base, (size_t)(dst - mr->base.buf), par->len,
+		        stays != NULL ? arrived_in(to, par) : NULL, &to->unplaced, &at))
+			return NULL;
+		if (stays != NULL)
+			*stays = at == NULL;
+		return dst;
 	}
 	return NULL;
 }
@@ -561,11 +581,12 @@ enum arrival {
 };
 
 static void
-place(struct sim_chan *chan, struct sim_qp *to, uint8_t *dst, const struct sim_parcel *par, uint32_t len)
+place(struct sim_chan *chan, struct sim_qp *to, uint8_t *dst, const struct sim_parcel *par, uint32_t len, bool stays)
 {
 	const struct sim_config *cfg = &chan->fab->cfg;
 
-	memcpy(dst, par->data, len);
+	if (!stays)
+		memcpy(dst, par->data, len);
 	if (cfg->placed != NULL && chan->from_dev != NULL && len > 0)
 		cfg->placed(cfg->ctx, &chan->from_dev->base, &to->base, dst, len);
 }
@@ -574,22 +595,26 @@ static enum arrival
 write_arrives(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par)
 {
 	struct sim_fabric *fab = chan->fab;
+	const struct rng before = fab->rng;
+	bool torn, stays = false;
 	uint8_t *dst;
 	uint32_t half;
 
 	if (par->early)
 		return ARRIVED;
-	dst = write_target(to, par);
+	torn = !par->half && rng_below(&fab->rng, 100) < fab->cfg.tear_percent;
+	dst = write_target(to, par, par->half || torn ? NULL : &stays);
 	if (dst == NULL) {
+		fab->rng = before; /* what is refused draws nothing */
 		refuse(chan, to, "remote access error");
 		return REFUSED;
 	}
-	if (par->half || rng_below(&fab->rng, 100) >= fab->cfg.tear_percent) {
-		place(chan, to, dst, par, par->len);
+	if (!torn) {
+		place(chan, to, dst, par, par->len, stays);
 		return ARRIVED;
 	}
 	half = rng_below(&fab->rng, par->len);
-	place(chan, to, dst, par, half);
+	place(chan, to, dst, par, half, false);
 	par->half = true;
 	par->at_ns = fab->now_ns + delay(fab);
 	if (chan->last_ns < par->at_ns)
@@ -682,7 +707,7 @@ static bool
 meets_cut(struct sim_chan *chan, struct sim_qp *to, struct sim_parcel *par, enum sim_fate f)
 {
 	struct sim_fabric *fab = chan->fab;
-	uint8_t *dst = f == SIM_TEAR && par->op == RNIC_WR_WRITE && !par->early ? write_target(to, par) : NULL;
+	uint8_t *dst = f == SIM_TEAR && par->op == RNIC_WR_WRITE && !par->early ? write_target(to, par, NULL) : NULL;
 
 	if (f != SIM_LOSE && f != SIM_TEAR)
 		return false;
@@ -808,15 +833,16 @@ place_early(struct sim_chan *chan)
 		return;
 	LIST_FOREACH(n, &chan->msgs) {
 		struct sim_parcel *par = CONTAINER_OF(n, struct sim_parcel, node);
+		bool stays;
 		uint8_t *dst;
 
 		if (par == head || !par->left || par->fin || par->early || par->omit || par->op != RNIC_WR_WRITE ||
 		    par->len == 0 || rng_below(&fab->rng, 100) >= fab->cfg.early_percent)
 			continue;
-		dst = write_target(to, par);
+		dst = write_target(to, par, &stays);
 		if (dst == NULL)
 			continue;
-		place(chan, to, dst, par, par->len);
+		place(chan, to, dst, par, par->len, stays);
 		par->early = true;
 	}
 }
@@ -1017,6 +1043,7 @@ sim_fabric_new(const struct sim_config *cfg)
 
 	fab->cfg = *cfg;
 	rng_init_seeded(&fab->rng, cfg->seed);
+	rng_init_seeded(&fab->unplaced_rng, cfg->seed);
 	timerq_init(&fab->timers);
 	list_init(&fab->devs);
 	list_init(&fab->ending);

@@ -5,11 +5,13 @@
 #include "base/list.h"
 #include "base/rng.h"
 #include "base/timerq.h"
+#include "rnic/unit.h"
 #include "tests/sim/sim.h"
 
 struct sim_fabric {
 	struct sim_config cfg;
 	struct rng rng;
+	struct rng unplaced_rng; /* of its own: what is left unplaced changes nothing else */
 	int64_t now_ns;
 	struct timerq timers;
 	struct list_node devs;
@@ -150,6 +152,10 @@ struct sim_qp {
 	uint64_t fence_seq;  /* a fence was asked for behind those up to here */
 	uint64_t sends_open; /* Sends posted and not complete */
 	struct list_node rq;
+	/* Writes that were left where they arrived, in a buffer that is spoilt when it is reused. */
+	struct list_node unplaced;
+	uint8_t *arrived;
+	uint32_t arrived_len;
 	uint32_t rq_used; /* posted and not polled */
 	bool starved;     /* some credit was used up: EV_CREDITS is owed */
 

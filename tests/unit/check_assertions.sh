@@ -40,8 +40,6 @@ lib/smcr/data/rmb.c: elem_cnt >= 1 && elem_cnt <= 255
 	window_next_cnt is the only source: bounded by the configured number of elements (1 to 255), at least 1
 lib/smcr/data/rmb.c: idx >= 1 && idx <= rmb->elem_cnt
 	elem_at: indexes of our elements come from rmb_elem_get_from. A peer names them by alert token only; the index of its element is not used here.
-lib/smcr/data/rmb.c: idx >= 1 && idx <= rmb->elem_cnt
-	rmb_elem_ptr: the same; readers pass the index that their connection got
 lib/smcr/data/rmb.c: e->state == RMB_ELEM_USED
 	a connection has its element from rmb_elem_get_from until conn_detach or rdv_leave, which forget it in the same step
 lib/iwarp/depths.c: cfg->rtr != 0 && (cfg->rtr & ~(unsigned)RTR_ANY) == 0

@@ -38,11 +38,11 @@ check lib/rnic/siw $siw
 check lib/rnic/siw/tcp $siw rnic/siw/tcp/
 check lib/rnic/siw/sctp $siw rnic/siw/sctp/
 check lib/rnic/verbs $rnic rnic/verbs/
-check tests/sim base/ wire/ rnic/rnic.h tests/sim/ tests/seeded_rng.h
+check tests/sim base/ wire/ rnic/rnic.h rnic/unit.h tests/sim/ tests/seeded_rng.h
 
 # The engine's rooms. smcr.h is what users see; state has the objects that the rooms share, and the marks by which a lower room
 # tells a higher one.
-smcr='base/ wire/ rnic/rnic.h smcr/smcr.h smcr/state/'
+smcr='base/ wire/ rnic/rnic.h rnic/unit.h smcr/smcr.h smcr/state/'
 check lib/smcr/state $smcr
 check lib/smcr/data $smcr smcr/data/
 check lib/smcr/group $smcr smcr/data/ smcr/group/

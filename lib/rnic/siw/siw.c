@@ -105,23 +105,13 @@ pd_free(struct rnic_pd *pd)
 	free(CONTAINER_OF(pd, struct siw_pd, pd));
 }
 
-/* struct rnic_mr.deny: refuses a write to a unit that the engine has closed; other writes are counted. */
+/* struct stag_region */
 static bool
-mr_refuses(const struct stag_region *region, size_t off, size_t len)
+mr_refuses(const struct stag_region *region, size_t off, size_t len, const uint8_t *from, uint8_t **at)
 {
 	const struct rnic_mr *mr = &CONTAINER_OF((struct stag_region *)(uintptr_t)region, struct siw_mr, region)->mr;
-	const size_t units = sizeof(mr->deny) * 8;
-	size_t unit;
 
-	if (mr->deny_unit == 0)
-		return false;
-	size_t last = (off + len - 1) / mr->deny_unit;
-	for (unit = off / mr->deny_unit; unit <= last && unit < units; unit++)
-		if ((mr->deny[unit / 64] >> unit % 64 & 1) != 0)
-			return true;
-	for (unit = off / mr->deny_unit; mr->placed != NULL && unit <= last; unit++)
-		mr->placed[unit] += len;
-	return false;
+	return rnic_mr_refuses(mr, off, len, from, siw_dev(mr->pd->dev)->rx_buffer, at);
 }
 
 static int

@@ -14,6 +14,7 @@
 #include "rnic/iface.h"
 #include "rnic/mpa_pdata.h"
 #include "rnic/siw/siw.h"
+#include "rnic/unit.h"
 #include "rnic/unknown_peers.h"
 
 #define SIW_MAX_INLINE 64
@@ -43,7 +44,8 @@ struct siw_dev {
 	struct rng *rng;
 	struct timerq timers;
 	struct stag_table stags;
-	struct siw_qp **slots; /* by index in the QPN */
+	struct list_node *rx_buffer; /* struct rnic_unit with Writes that stay where the segment is; NULL: none may */
+	struct siw_qp **slots;       /* by index in the QPN */
 	uint32_t qp_cnt, next_slot;
 	uint64_t mr_bytes;
 	struct iface iface; /* of our address */

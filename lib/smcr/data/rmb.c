@@ -75,7 +75,7 @@ rmb_register(struct rmb *rmb, struct link *link)
 	if (err == 0)
 		rmb->mr[link->slot]->deny_unit = rmb->elem_size;
 	if (err == 0)
-		rmb->mr[link->slot]->placed = rmb->placed;
+		rmb->mr[link->slot]->units = rmb->units;
 	return err;
 }
 
@@ -94,6 +94,8 @@ rmb_release(struct rmb *rmb)
 {
 	bool waits = false;
 
+	for (uint32_t i = 0; i < rmb->elem_cnt; i++)
+		rnic_unit_drop(&rmb->units[i]);
 	LGR_EACH_LINK(l, rmb->lgr) {
 		rmb_deregister(rmb, l);
 		waits = waits || rmb->mr[l->slot] != NULL;
@@ -118,8 +120,8 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 		lgr->eng->ctr.refused_rmb_memory++;
 		return NULL;
 	}
-	/* Followed by the counts of placed bytes. */
-	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * (sizeof(rmb->elem[0]) + sizeof(rmb->placed[0])));
+	/* Followed by the units. */
+	struct rmb *rmb = calloc(1, sizeof(*rmb) + elem_cnt * (sizeof(rmb->elem[0]) + sizeof(rmb->units[0])));
 	if (rmb == NULL) {
 		lgr->eng->ctr.refused_memory++;
 		return NULL;
@@ -127,13 +129,15 @@ rmb_new(struct lgr *lgr, uint32_t elem_size, uint32_t elem_cnt)
 	rmb->lgr = lgr;
 	rmb->elem_size = elem_size;
 	rmb->elem_cnt = elem_cnt;
-	rmb->placed = (uint64_t *)(rmb->elem + elem_cnt);
+	rmb->units = (struct rnic_unit *)(rmb->elem + elem_cnt);
 	for (uint32_t i = 0; i < elem_cnt; i++)
 		rmb->free_map[i / 64] |= 1ULL << (i % 64);
 	lgr->eng->rmb_bytes += rmb_bytes(rmb);
 	lgr->rmb_bytes += rmb_bytes(rmb);
 	rmb->buf = pages_alloc(rmb_bytes(rmb));
 	int err = rmb->buf != NULL ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < elem_cnt && err == 0; i++)
+		rmb->units[i].mem = rmb->buf + (size_t)elem_size * i;
 	LGR_EACH_LINK(l, lgr)
 		if (err == 0 && !link_has_ended(l))
 			err = rmb_register(rmb, l);
@@ -182,13 +186,6 @@ elem_at(struct rmb *rmb, uint8_t idx)
 	return &rmb->elem[idx - 1];
 }
 
-uint8_t *
-rmb_elem_ptr(const struct rmb *rmb, uint8_t idx)
-{
-	assert(idx >= 1 && idx <= rmb->elem_cnt);
-	return rmb->buf + (size_t)rmb->elem_size * (idx - 1u);
-}
-
 void
 rmb_elem_deny(struct rmb *rmb, uint8_t idx, const struct link *link)
 {
@@ -232,16 +229,18 @@ rmb_elem_get_from(struct rmb *rmb)
 	unsigned bit = (unsigned)__builtin_ctzll(rmb->free_map[w]);
 	uint8_t idx = (uint8_t)(w * 64 + bit + 1);
 	struct rmb_elem *e = elem_at(rmb, idx);
+	struct rnic_unit *u = &rmb->units[idx - 1];
 
 	rmb->free_map[w] &= ~(1ULL << bit);
+	rnic_unit_drop(u);
 	/* Returning pinned pages would separate the RNIC's pages from ours. */
 	if (window_is_pinned(rmb->lgr))
-		memset(rmb_elem_ptr(rmb, idx), 0, e->dirty);
+		memset(u->mem, 0, u->dirty);
 	else
-		pages_zero(rmb_elem_ptr(rmb, idx), e->dirty);
-	e->dirty = 0;
+		pages_zero(u->mem, u->dirty);
+	u->dirty = 0;
+	u->placed = 0;
 	e->rests = false;
-	rmb->placed[idx - 1] = 0;
 	e->state = RMB_ELEM_USED;
 	if (e->reused)
 		rmb->lgr->eng->ctr.elems_reused++;
@@ -296,14 +295,15 @@ static void
 elem_give_back(struct rmb *rmb, uint8_t idx, const struct smcr_conn *conn)
 {
 	struct rmb_elem *e = elem_at(rmb, idx);
+	struct rnic_unit *u = &rmb->units[idx - 1];
 	bool idle = conn == NULL ||
-	    (conn->rx.head == conn->rx.tail && rmb->placed[idx - 1] == conn->rx.head && conn->lgr->dialect.starts_over);
+	    (conn->rx.head == conn->rx.tail && u->placed == conn->rx.head && conn->lgr->dialect.starts_over);
 
 	uint32_t kept = rmb->lgr->eye_catcher ? PAGE : 0;
-	if (e->rests && idle && e->dirty > kept) {
-		pages_give_back(rmb_elem_ptr(rmb, idx) + kept, e->dirty - kept);
-		rmb->lgr->eng->ctr.pages_given_back += e->dirty - kept;
-		e->dirty = kept;
+	if (e->rests && idle && u->dirty > kept) {
+		pages_give_back(u->mem + kept, u->dirty - kept);
+		rmb->lgr->eng->ctr.pages_given_back += u->dirty - kept;
+		u->dirty = kept;
 	}
 	e->rests = true;
 }
@@ -339,10 +339,10 @@ rmb_elem_put(struct rmb *rmb, uint8_t idx)
 void
 rmb_elem_dirty(struct rmb *rmb, uint8_t idx, uint32_t len)
 {
-	struct rmb_elem *e = elem_at(rmb, idx);
+	struct rnic_unit *u = &rmb->units[idx - 1];
 
-	e->dirty = max_u32(e->dirty, len);
-	e->rests = false;
+	u->dirty = max_u32(u->dirty, len);
+	elem_at(rmb, idx)->rests = false;
 }
 
 void
@@ -350,14 +350,17 @@ rmb_elem_mark(struct rmb *rmb, uint8_t idx)
 {
 	if (!rmb->lgr->eye_catcher)
 		return;
-	memcpy(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher));
+	memcpy(rmb->units[idx - 1].mem, eye_catcher, sizeof(eye_catcher));
 	rmb_elem_dirty(rmb, idx, sizeof(eye_catcher));
 }
 
 bool
 rmb_elem_intact(const struct rmb *rmb, uint8_t idx)
 {
-	return !rmb->lgr->eye_catcher || memcmp(rmb_elem_ptr(rmb, idx), eye_catcher, sizeof(eye_catcher)) == 0;
+	if (!rmb->lgr->eye_catcher)
+		return true;
+	rnic_unit_place(&rmb->units[idx - 1]);
+	return memcmp(rmb->units[idx - 1].mem, eye_catcher, sizeof(eye_catcher)) == 0;
 }
 
 /* -- quarantine -- */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "rnic/rnic.h"
+#include "rnic/unit.h"
 #include "smcr/data/window.h"
 #include "smcr/smcr.h"
 #include "smcr/state/link.h"
@@ -29,7 +29,6 @@ enum rmb_elem_state {
 
 struct rmb_elem {
 	enum rmb_elem_state state;
-	uint32_t dirty;  /* bytes from the start of the element that may be nonzero */
 	bool reused;     /* was used before */
 	bool rests;      /* no data for it since the last rmb_give_back */
 	int64_t cool_ns; /* RMB_ELEM_COOLING: end of that state */
@@ -51,9 +50,8 @@ struct rmb {
 	uint32_t quarantined, cooling;
 	uint8_t *buf;                   /* elem_size * elem_cnt bytes */
 	struct rnic_mr *mr[LINK_SLOTS]; /* by link slot */
-	/* elem_cnt: bytes written into each since its allocation, by devices that count them. */
-	uint64_t *placed;
-	int64_t idle_since_ns; /* when used became 0 */
+	struct rnic_unit *units;        /* element idx (1..elem_cnt) at idx - 1; it counts since its allocation */
+	int64_t idle_since_ns;          /* when used became 0 */
 	struct rmb_elem elem[];
 };
 
@@ -80,8 +78,6 @@ void rmb_cool_down(struct lgr *);
  * received none since the last call; not the first one with an eye catcher. Not while devices pin memory or unannounced
  * data is possible. */
 void rmb_give_back(struct lgr *);
-/* First byte of element idx (1..elem_cnt). */
-uint8_t *rmb_elem_ptr(const struct rmb *, uint8_t idx);
 /* Records that the first `len` bytes of the element may have been written. */
 void rmb_elem_dirty(struct rmb *, uint8_t idx, uint32_t len);
 /* Writes the eye catcher (4.2), in groups that use one, before the peer may know the element. */

@@ -82,11 +82,13 @@ take_data(struct smcr_conn *conn, const struct cdc_msg *msg, uint64_t prod)
 	bool fresh = prod > conn->rx.head;
 
 	if (fresh) {
+		const struct rnic_unit *u = &conn->rmb->units[conn->elem_idx - 1];
 		bool laps = cursor_lap(*space, conn->rx.head) != cursor_lap(*space, prod);
 
+		if (!rnic_unit_keeps(u, cursor_offset(*space, conn->rx.head), prod - conn->rx.head))
+			rmb_elem_dirty(conn->rmb, conn->elem_idx,
+			    laps ? space->base + space->usable : cursor_offset(*space, prod));
 		conn->eng->ctr.bytes_received += prod - conn->rx.head;
-		rmb_elem_dirty(
-		    conn->rmb, conn->elem_idx, laps ? space->base + space->usable : cursor_offset(*space, prod));
 		conn->rx.head = prod;
 	}
 	conn->rx.blocked = (msg->prod_flags & CDC_WRITE_BLOCKED) != 0;
@@ -280,13 +282,15 @@ smcr_rx_data(struct smcr_conn *conn, struct iovec iov[2], bool *urgent)
 		*urgent = conn->rx.tail + 1 == conn->rx.urgent;
 		end = *urgent ? conn->rx.urgent : conn->rx.urgent - 1;
 	}
-	uint8_t *elem = rmb_elem_ptr(conn->rmb, conn->elem_idx);
+	struct rnic_unit *u = &conn->rmb->units[conn->elem_idx - 1];
 	uint32_t off = cursor_offset(conn->rx.space, conn->rx.tail), len = (uint32_t)(end - conn->rx.tail);
 	uint32_t first = conn->rx.space.base + conn->rx.space.usable - off;
 
-	iov[0] = (struct iovec){ elem + off, min_u32(first, len) };
+	if (!rnic_unit_keeps(u, off, len))
+		rnic_unit_place(u);
+	iov[0] = (struct iovec){ u->len > 0 ? (void *)(uintptr_t)u->from : u->mem + off, min_u32(first, len) };
 	if (first < len)
-		iov[1] = (struct iovec){ elem + conn->rx.space.base, len - first };
+		iov[1] = (struct iovec){ u->mem + conn->rx.space.base, len - first };
 	return len;
 }
 
@@ -310,6 +314,9 @@ smcr_rx_consume(struct smcr_conn *conn, size_t len)
 	if (len == 0 || !conn_is_readable(conn))
 		return;
 	assert(len <= conn->rx.head - conn->rx.tail);
+	struct rnic_unit *u = &conn->rmb->units[conn->elem_idx - 1];
+	if (rnic_unit_keeps(u, cursor_offset(conn->rx.space, conn->rx.tail), len))
+		rnic_unit_drop(u);
 	conn->rx.tail += len;
 	if (conn->rx.blocked && conn->rx.tail == conn->rx.head)
 		conn->rx.starved++;

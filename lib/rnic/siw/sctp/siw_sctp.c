@@ -68,6 +68,8 @@ open_stack(struct siw_dev *dev, const struct siw_sctp_stack *stack, const char *
 		return rc;
 	}
 	dev->sctp->stack = stack;
+	dev->sctp->message = dev->sctp->received;
+	list_init(&dev->sctp->unplaced);
 	return 0;
 }
 
@@ -114,6 +116,7 @@ qp_fini(struct siw_qp *qp)
 
 	if (s == NULL)
 		return;
+	rnic_unit_place_all(&qp->dev->sctp->unplaced); /* the device may end next */
 	segq_fini(&s->out);
 	ssn_fini(&s->order);
 	free(s);

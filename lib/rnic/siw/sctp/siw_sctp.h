@@ -73,7 +73,9 @@ extern const struct siw_sctp_stack siw_sctp_kernel, siw_sctp_user;
 struct siw_sctp_dev {
 	const struct siw_sctp_stack *stack;
 	struct list_node assocs;
-	uint8_t message[SIW_SCTP_MESSAGE_ROOM]; /* the last one taken */
+	uint8_t *message;          /* where the next one goes, in `received` */
+	struct list_node unplaced; /* struct rnic_unit, of Writes that stay there */
+	uint8_t received[4 * SIW_SCTP_MESSAGE_ROOM];
 };
 
 /* Of a stack's take(): the association is lost. */

@@ -91,8 +91,14 @@ static inline enum siw_assoc_in
 siw_sctp_take(struct siw_assoc *a, ssize_t (*receive)(struct siw_assoc *, struct siw_received *),
     void (*came_up)(struct siw_assoc *), struct siw_assoc_msg *out)
 {
-	const uint8_t *bytes = a->dev->sctp->message;
+	struct siw_sctp_dev *d = a->dev->sctp;
 
+	/* Behind those that Writes stay in. */
+	if (list_empty(&d->unplaced) || d->message > d->received + sizeof(d->received) - SIW_SCTP_MESSAGE_ROOM) {
+		rnic_unit_place_all(&d->unplaced);
+		d->message = d->received;
+	}
+	const uint8_t *bytes = d->message;
 	for (;;) {
 		struct siw_received r = { 0 };
 		ssize_t n = receive(a, &r);
@@ -120,6 +126,7 @@ siw_sctp_take(struct siw_assoc *a, ssize_t (*receive)(struct siw_assoc *, struct
 			return siw_assoc_lost(out, SIW_LOST_FRAGMENTS);
 		if (!r.has_info)
 			return siw_assoc_silent(out, SIW_LOST_RESET);
+		d->message += (n + 63) / 64 * 64;
 		*out = (struct siw_assoc_msg){
 			.ppid = ntohl(r.info.rcv_ppid),
 			.stream = r.info.rcv_sid,

@@ -165,6 +165,8 @@ segment_in(struct siw_qp *qp, enum ssn_kind kind, struct span bytes)
 		session_broken(qp);
 		return SIW_SEG_END;
 	}
+	/* What was held is reused at once. */
+	qp->dev->rx_buffer = qp->sctp->order.now != SSN_NONE ? &qp->dev->sctp->unplaced : NULL;
 	if (kind == SSN_PLACED)
 		qp->stream.started = true;
 	else

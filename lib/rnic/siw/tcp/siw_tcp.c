@@ -194,6 +194,7 @@ qp_init(struct siw_qp *qp)
 	t->qp = qp;
 	qp->queued = &t->txq.bytes;
 	timer_init(&t->refill, siw_tcp_refill);
+	list_init(&t->unplaced);
 	/* Large buffers are separate pages: populated on use, and freed independently. */
 	t->rx_buf = pages_alloc(TCP_RX_BUF);
 	return t->rx_buf == NULL || txq_init(&t->txq, TX_RING) < 0 ? -ENOMEM : 0;
@@ -207,6 +208,7 @@ qp_fini(struct siw_qp *qp)
 	if (t == NULL)
 		return;
 	txq_fini(&t->txq);
+	rnic_unit_place_all(&t->unplaced);
 	pages_free(t->rx_buf, TCP_RX_BUF);
 	free(t);
 }
@@ -217,7 +219,8 @@ rest(struct siw_qp *qp)
 	struct siw_tcp *t = qp->tcp;
 
 	txq_rest(&t->txq);
-	if (t->rx_len == 0)
+	rnic_unit_place_all(&t->unplaced);
+	if (t->rx_len == t->rx_off && !qp->held)
 		pages_rest(&t->rx_used, t->rx_buf);
 }
 

@@ -17,6 +17,7 @@ struct siw_tcp {
 	/* receiving */
 	struct fpdu_rx fpdu;
 	uint8_t *rx_buf;
+	struct list_node unplaced; /* struct rnic_unit, of Writes that stay in rx_buf */
 	struct pages_use rx_used;
 	size_t rx_off;           /* first byte not decoded */
 	size_t rx_len;           /* bytes in the buffer */

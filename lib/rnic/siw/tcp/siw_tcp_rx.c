@@ -12,6 +12,7 @@
 static bool
 rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 {
+	qp->dev->rx_buffer = &qp->tcp->unplaced;
 	enum siw_seg how = siw_segment_in(qp, ulpdu);
 
 	qp->held = how == SIW_SEG_HELD;
@@ -22,7 +23,7 @@ rx_ulpdu(struct siw_qp *qp, struct span ulpdu)
 
 /* CRC and markers off: if the incomplete FPDU is a large Write, places its present bytes; the rest is read into
  * place. */
-static bool
+static void
 rx_begin_place(struct siw_qp *qp)
 {
 	struct siw_tcp *t = qp->tcp;
@@ -32,14 +33,14 @@ rx_begin_place(struct siw_qp *qp)
 	uint8_t *at;
 
 	if (t->fpdu.crc || t->fpdu.markers || have < MPA_LEN_LEN + DDP_TAGGED_LEN)
-		return false;
+		return;
 	int len = fpdu_rx_peek(buf);
 
 	have -= MPA_LEN_LEN;
 	if (len < DDP_TAGGED_LEN || (size_t)len < have + PLACE_MIN ||
 	    ddp_decode((struct span){ .ptr = buf + MPA_LEN_LEN, .len = have }, &h) != DDP_TAGGED_LEN ||
 	    !stream_place_early(&qp->stream, &h, (size_t)len - DDP_TAGGED_LEN, &at))
-		return false; /* the regular path finds the error */
+		return; /* the regular path finds the error */
 	have -= DDP_TAGGED_LEN;
 	memcpy(at, buf + MPA_LEN_LEN + DDP_TAGGED_LEN, have);
 	h.to += have;
@@ -47,14 +48,15 @@ rx_begin_place(struct siw_qp *qp)
 	t->rx_place_len = (size_t)len - DDP_TAGGED_LEN - have;
 	t->rx_place_tail = mpa_pad((size_t)len) + MPA_CRC_LEN;
 	t->rx_off = t->rx_len = 0;
-	return true;
 }
 
-/* Drops used bytes, moves the rest to the start of the buffer. */
+/* Before the buffer is read into: places what stays in it, drops used bytes, moves the rest to its start. */
 static void
 rx_compact(struct siw_qp *qp)
 {
 	struct siw_tcp *t = qp->tcp;
+
+	rnic_unit_place_all(&t->unplaced);
 	t->rx_len -= t->rx_off;
 	if (t->rx_off > 0 && t->rx_len > 0)
 		memmove(t->rx_buf, t->rx_buf + t->rx_off, t->rx_len);
@@ -68,10 +70,10 @@ rx_decode(struct siw_qp *qp)
 	struct siw_tcp *t = qp->tcp;
 	struct span ulpdu;
 	size_t need;
+	ssize_t used;
 
-	while (t->rx_off < t->rx_len) {
-		ssize_t used = fpdu_rx_next(&t->fpdu, t->rx_buf + t->rx_off, t->rx_len - t->rx_off, &ulpdu, &need);
-
+	while (t->rx_off < t->rx_len &&
+	    (used = fpdu_rx_next(&t->fpdu, t->rx_buf + t->rx_off, t->rx_len - t->rx_off, &ulpdu, &need)) != 0) {
 		if (used < 0) {
 			bool crc = used == FPDU_BAD_CRC;
 			struct rdmap_term term;
@@ -82,16 +84,12 @@ rx_decode(struct siw_qp *qp)
 			    qp, crc ? "CRC error" : "invalid FPDU framing by the peer", RNIC_WC_LOCAL_ERR, &term);
 			return false;
 		}
-		if (used == 0 && rx_begin_place(qp))
-			return true;
-		if (used == 0)
-			break;
 		t->rx_off += (size_t)used;
 		qp->dev->stats.fpdus_received++;
 		if (!rx_ulpdu(qp, ulpdu))
 			return false;
 	}
-	rx_compact(qp);
+	rx_begin_place(qp);
 	return true;
 }
 
@@ -210,6 +208,7 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 		siw_qp_break(qp, "iWARP protocol violation by the peer", RNIC_WC_LOCAL_ERR, &term);
 		return;
 	}
+	rx_compact(qp);
 	struct iovec iov[] = {
 		{ .iov_base = at, .iov_len = t->rx_place_len },
 		{ .iov_base = t->rx_buf + t->rx_len, .iov_len = TCP_RX_BUF - t->rx_len },

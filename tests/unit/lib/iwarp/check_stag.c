@@ -38,20 +38,20 @@ START_TEST(exact_range)
 
 	stag_add(&t, &r, &rng);
 	uint64_t end = r.base + sizeof(mem);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 1, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 1, NULL, &at), STAG_OK);
 	ck_assert_ptr_eq(at, mem);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end - 1, 1, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end - 1, 1, NULL, &at), STAG_OK);
 	ck_assert_ptr_eq(at, mem + sizeof(mem) - 1);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem), &at), STAG_OK);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem) + 1, &at), STAG_BOUNDS);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base - 1, 1, &at), STAG_BOUNDS);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end, 1, &at), STAG_BOUNDS);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end - 1, 2, &at), STAG_BOUNDS);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end + 5, 0, &at), STAG_BOUNDS);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, 0, 1, &at), STAG_BOUNDS);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, UINT64_MAX, 1, &at), STAG_WRAP);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, UINT64_MAX, &at), STAG_WRAP);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, UINT64_MAX, UINT64_MAX, &at), STAG_WRAP);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem), NULL, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem) + 1, NULL, &at), STAG_BOUNDS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base - 1, 1, NULL, &at), STAG_BOUNDS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end, 1, NULL, &at), STAG_BOUNDS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end - 1, 2, NULL, &at), STAG_BOUNDS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, end + 5, 0, NULL, &at), STAG_BOUNDS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, 0, 1, NULL, &at), STAG_BOUNDS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, UINT64_MAX, 1, NULL, &at), STAG_WRAP);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, UINT64_MAX, NULL, &at), STAG_WRAP);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, UINT64_MAX, UINT64_MAX, NULL, &at), STAG_WRAP);
 	stag_remove(&t, &r);
 }
 
@@ -63,26 +63,28 @@ START_TEST(rights_domain_and_revocation)
 
 	stag_add(&t, &r, &rng);
 	stag = r.stag;
-	ck_assert_int_eq(stag_check(&t, &pd2, STAG_WRITE, stag, r.base, 1, &at), STAG_WRONG_PD);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_READ, stag, r.base, 1, &at), STAG_NO_ACCESS);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_READ | STAG_WRITE, stag, r.base, 1, &at), STAG_NO_ACCESS);
-	ck_assert_int_eq(stag_check(&t, &pd1, 0, stag, r.base, 1, &at), STAG_OK);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, stag ^ 1, r.base, 1, &at), STAG_INVALID);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, 0, r.base, 1, &at), STAG_INVALID);
+	ck_assert_int_eq(stag_check(&t, &pd2, STAG_WRITE, stag, r.base, 1, NULL, &at), STAG_WRONG_PD);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_READ, stag, r.base, 1, NULL, &at), STAG_NO_ACCESS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_READ | STAG_WRITE, stag, r.base, 1, NULL, &at), STAG_NO_ACCESS);
+	ck_assert_int_eq(stag_check(&t, &pd1, 0, stag, r.base, 1, NULL, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, stag ^ 1, r.base, 1, NULL, &at), STAG_INVALID);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, 0, r.base, 1, NULL, &at), STAG_INVALID);
 	stag_remove(&t, &r);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, stag, r.base, 1, &at), STAG_INVALID);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, stag, r.base, 1, NULL, &at), STAG_INVALID);
 	stag_remove(&t, &r); /* twice is harmless */
 	ck_assert_uint_eq(t.cnt, 0);
 }
 
 static bool
-refuses_from_100_to_199(const struct stag_region *r, size_t off, size_t len)
+refuses_from_100_to_199(const struct stag_region *r, size_t off, size_t len, const uint8_t *from, uint8_t **at)
 {
 	(void)r;
+	if (from != NULL)
+		*at = NULL;
 	return off < 200 && off + len > 100;
 }
 
-/* The owner has the last word on writes, and is asked about nothing else. */
+/* The owner has the last word on writes, and may keep what is in memory. It is asked about nothing else. */
 START_TEST(the_owner_may_refuse_writes)
 {
 	struct stag_region r = region(STAG_WRITE | STAG_READ);
@@ -90,15 +92,20 @@ START_TEST(the_owner_may_refuse_writes)
 
 	r.refuses = refuses_from_100_to_199;
 	stag_add(&t, &r, &rng);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 100, 1, &at), STAG_REFUSED);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem), &at), STAG_REFUSED);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem) + 1, &at), STAG_BOUNDS);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 100, 1, NULL, &at), STAG_REFUSED);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem), NULL, &at), STAG_REFUSED);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, sizeof(mem) + 1, NULL, &at), STAG_BOUNDS);
 	ck_assert_ptr_null(at);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 100, &at), STAG_OK);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 200, 1, &at), STAG_OK);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 150, 0, &at), STAG_OK);
-	ck_assert_int_eq(stag_check(&t, &pd1, STAG_READ, r.stag, r.base + 150, 1, &at), STAG_OK);
-	ck_assert_int_eq(stag_check(&t, &pd1, 0, r.stag, r.base + 150, 1, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 100, NULL, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 200, 1, NULL, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 150, 0, NULL, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_READ, r.stag, r.base + 150, 1, NULL, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&t, &pd1, 0, r.stag, r.base + 150, 1, mem, &at), STAG_OK);
+	ck_assert_ptr_eq(at, mem + 150);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base + 150, 1, mem, &at), STAG_REFUSED);
+	ck_assert_ptr_eq(at, mem + 150);
+	ck_assert_int_eq(stag_check(&t, &pd1, STAG_WRITE, r.stag, r.base, 1, mem, &at), STAG_OK);
+	ck_assert_ptr_null(at);
 	stag_remove(&t, &r);
 }
 

@@ -199,7 +199,7 @@ START_TEST(invalidate_of_a_shared_region)
 	h.ulp_ctrl = rdmap_ctrl(RDMAP_SEND_INV);
 	h.ulp_word = rw.stag;
 	expect_term(give(&h, "", 0), 0, 1, 9);
-	ck_assert_int_eq(stag_check(&stags, &my_pd, STAG_WRITE, rw.stag, rw.base, 1, &at), STAG_OK);
+	ck_assert_int_eq(stag_check(&stags, &my_pd, STAG_WRITE, rw.stag, rw.base, 1, NULL, &at), STAG_OK);
 }
 
 START_TEST(zero_length_tagged_is_not_checked)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "daemon/control/report.h"
+#include "rnic/unit.h"
 
 UNIT_FIXTURE(setup, teardown);
 
@@ -820,6 +821,154 @@ START_TEST(units_without_a_bit_are_open)
 	check_wc(&a, 0, 1, RNIC_WC_WRITE, RNIC_WC_OK);
 	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1, &b, 256 * 64 - 1);
 	UNTIL(a.errors == 1 && b.errors == 1);
+}
+
+/* -- Writes that stay where they arrived (rnic/unit.h) -- */
+
+#define UNIT 8192u
+static struct rnic_unit left[BUF / UNIT + 1];
+
+static void
+leave_writes(struct siw_config *c)
+{
+	memset(left, 0, sizeof(left));
+	open_connected(c);
+	for (unsigned i = 0; i <= BUF / UNIT; i++)
+		left[i].mem = b.buf + (size_t)UNIT * i;
+	b.mr->deny_unit = UNIT;
+	b.mr->units = left;
+	fill(a.buf, BUF, 1);
+}
+
+/* The last test of a device's memory: nothing of it is left in a list. */
+static void
+drop_writes(void)
+{
+	for (unsigned i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+		rnic_unit_drop(&left[i]);
+}
+
+START_LOOP_TEST(a_small_write_stays_where_it_arrived, 0, 2)
+{
+	struct siw_config c = config();
+
+	c.crc = _i == 0;
+	leave_writes(&c);
+	post(&a, RNIC_WR_WRITE, 1, 0, 0, 500, &b, UNIT + 100);
+	UNTIL(left[1].len == 500);
+	ck_assert_uint_eq(left[1].off, 100);
+	ck_assert_mem_eq(left[1].from, a.buf, 500);
+	ck_assert_uint_eq(b.buf[UNIT + 100], 0);
+	/* The next one into the unit: the first is placed. */
+	post(&a, RNIC_WR_WRITE, 2, 0, 500, RNIC_UNPLACED_MAX, &b, UNIT + 600);
+	UNTIL(left[1].len == RNIC_UNPLACED_MAX);
+	ck_assert_mem_eq(b.buf + UNIT + 100, a.buf, 500);
+	ck_assert_uint_eq(b.buf[UNIT + 99] + b.buf[UNIT + 600], 0);
+	ck_assert_uint_eq(left[1].dirty, 600);
+	ck_assert_uint_eq(left[1].placed, 500 + RNIC_UNPLACED_MAX);
+	/* One into another unit: over TCP the buffer is read into again, over SCTP there is room behind. */
+	post(&a, RNIC_WR_WRITE, 3, 0, 0, 10, &b, 0);
+	UNTIL(left[0].len == 10);
+	ck_assert_uint_eq(left[1].len, BY_LLP(0, RNIC_UNPLACED_MAX));
+	rnic_unit_place(&left[1]);
+	ck_assert_mem_eq(b.buf + UNIT + 600, a.buf + 500, RNIC_UNPLACED_MAX);
+	ck_assert_uint_eq(b.buf[0], 0);
+	drop_writes();
+}
+
+START_TEST(a_long_write_and_one_across_units_are_placed)
+{
+	struct siw_config c = config();
+
+	leave_writes(&c);
+	for (unsigned i = 0; i < 2; i++)
+		post(&a, RNIC_WR_WRITE, i, 0, 10 * i, 10, &b, UNIT * i);
+	UNTIL(left[1].len == 10);
+	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 100, 20, &b, UNIT - 10);
+	UNTIL(a.wc_cnt == 1);
+	ck_assert_uint_eq(left[0].len + left[1].len, 0);
+	ck_assert_mem_eq(b.buf, a.buf, 10);
+	ck_assert_mem_eq(b.buf + UNIT - 10, a.buf + 100, 20); /* newer than what it overlaps */
+	post(&a, RNIC_WR_WRITE, 3, RNIC_SIGNALED, 0, RNIC_UNPLACED_MAX + 1, &b, 2 * UNIT);
+	UNTIL(a.wc_cnt == 2);
+	ck_assert_uint_eq(left[2].len, 0);
+	ck_assert_mem_eq(b.buf + 2 * UNIT, a.buf, RNIC_UNPLACED_MAX + 1);
+}
+
+/* What the buffer still has to give stays in it: a Write that was left, behind more than a page, or a Send without a receive. */
+START_LOOP_TEST(an_idle_link_keeps_what_it_has_not_passed_on, 0, 2)
+{
+	struct siw_config c = config();
+
+	leave_writes(&c);
+	run_b = NULL;
+	post(&a, RNIC_WR_WRITE, 1, 0, 0, 20000, &b, 0);
+	post(&a, RNIC_WR_WRITE, 2, 0, 20000, 100, &b, 4 * UNIT);
+	if (_i == 1)
+		post(&a, RNIC_WR_SEND, 3, 0, 500, 44, &b, 0);
+	run_ms(20);
+	run_b = &b;
+	UNTIL(left[4].len == 100);
+	for (unsigned i = 0; i < 3; i++)
+		b.dev->ops->rest(b.qp);
+	for (unsigned i = 0; i <= 4; i++)
+		rnic_unit_place(&left[i]); /* SCTP's buffer is the device's, and does not rest */
+	ck_assert_mem_eq(b.buf, a.buf, 20000);
+	ck_assert_mem_eq(b.buf + 4 * UNIT, a.buf + 20000, 100);
+	if (_i == 1) {
+		post_recv(&b, 4, BUF - 100, 100);
+		UNTIL(b.wc_cnt == 1);
+		ck_assert_mem_eq(b.buf + BUF - 100, a.buf + 500, 44);
+	}
+	drop_writes();
+}
+
+/* One in each unit, more than a buffer holds: none is written again. */
+START_TEST(what_is_left_outgrows_the_buffer)
+{
+	struct siw_config c = config();
+
+	leave_writes(&c);
+	for (unsigned i = 0; i < BUF / UNIT; i++) {
+		UNTIL(room(&a).wrs > 0);
+		post(&a, RNIC_WR_WRITE, 1, i == BUF / UNIT - 1 ? RNIC_SIGNALED : 0, UNIT * i, 3000, &b, UNIT * i);
+	}
+	UNTIL(a.wc_cnt == 1);
+	for (unsigned i = 0; i < BUF / UNIT; i++) {
+		rnic_unit_place(&left[i]);
+		ck_assert_mem_eq(b.buf + UNIT * i, a.buf + UNIT * i, 3000);
+	}
+}
+
+/* More than the device's buffer holds, some of it read meanwhile, and the end of the queue pair: no byte is lost or stale. */
+START_LOOP_TEST(what_nobody_reads_is_placed_in_the_end, 0, 2)
+{
+	struct siw_config c = config();
+	uint64_t x = 5;
+
+	c.crc = _i == 0;
+	leave_writes(&c);
+	for (unsigned off = 0, len; off < BUF; off += len) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		len = 1 + (x >> 33) % (x >> 60 == 0 ? 2 * UNIT : 2000);
+		if (len > BUF - off)
+			len = BUF - off;
+		UNTIL(room(&a).wrs > 0);
+		post(&a, RNIC_WR_WRITE, 1, 0, off, len, &b, off);
+		if (x >> 40 & 1)
+			turn();
+		const struct rnic_unit *u = &left[off / UNIT];
+		if (u->len > 0 && (x >> 41 & 3) == 0)
+			ck_assert_mem_eq(u->from, a.buf + (u->mem - b.buf) + u->off, u->len);
+	}
+	post(&a, RNIC_WR_WRITE, 2, RNIC_SIGNALED, 0, 1, &b, 0);
+	UNTIL(a.wc_cnt == 1);
+	b.dev->ops->qp_destroy(b.qp);
+	b.qp = NULL;
+	UNTIL(b.freed == 1);
+	for (unsigned i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+		rnic_unit_place(&left[i]);
+	ck_assert_mem_eq(b.buf, a.buf, BUF);
 }
 
 /* -- the end of a link -- */

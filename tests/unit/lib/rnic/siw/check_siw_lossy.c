@@ -8,6 +8,7 @@
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
+#include "rnic/unit.h"
 #include "wire/mpa.h"
 #include "tests/seeded_rng.h"
 
@@ -162,6 +163,66 @@ START_LOOP_TEST(what_the_network_does_is_made_good, 0, 2)
 	UNTIL(a.wc_cnt == ROUNDS / 4);
 	ck_assert_uint_gt(stats(&a).crc_errors + stats(&b).crc_errors, 0);
 	ck_assert_uint_gt(stats(&a).sctp_retransmits, 0);
+}
+
+/* A Write that overtakes another message is placed before its turn: over an older one that was left where it arrived. */
+START_TEST(a_write_before_its_turn_is_newer_than_what_was_left)
+{
+	static struct rnic_unit left[2];
+	struct siw_config c = config();
+
+	open_pair(&c, &c);
+	b.mr->deny_unit = BUF / 2;
+	b.mr->units = left;
+	left[0].mem = b.buf;
+	left[1].mem = b.buf + BUF / 2;
+	fill(a.buf, 1000, 1);
+	post(&a, RNIC_WR_WRITE, 1, RNIC_SIGNALED, 0, 300, &b, 0);
+	UNTIL(a.wc_cnt == 1);
+	ck_assert_uint_eq(left[0].len, 300);
+	bad.swapped = 100;
+	post(&a, RNIC_WR_WRITE, 2, 0, 0, 10, &b, BUF / 2);
+	turn_one(&a, 0);
+	ck_assert_uint_gt(kept.len, 0);
+	post(&a, RNIC_WR_WRITE, 3, 0, 500, 200, &b, 50);
+	turn_one(&a, 0);
+	bad.swapped = 0;
+	UNTIL(left[1].len == 10);
+	rnic_unit_place(&left[0]);
+	ck_assert_mem_eq(b.buf, a.buf, 50);
+	ck_assert_mem_eq(b.buf + 50, a.buf + 500, 200);
+	ck_assert_mem_eq(b.buf + 250, a.buf + 250, 50);
+	rnic_unit_drop(&left[1]);
+}
+
+/* One that may not be placed before its turn waits elsewhere, and cannot stay there. */
+START_TEST(a_write_that_waited_for_its_turn_is_placed)
+{
+	static struct rnic_unit left[2];
+	struct siw_config c = config();
+
+	open_pair(&c, &c);
+	left[0].mem = b.buf;
+	left[1].mem = b.buf + BUF / 2;
+	b.mr->deny_unit = BUF / 2;
+	b.mr->units = left;
+	b.mr->deny[0] = 1;
+	fill(a.buf, 1000, 1);
+	bad.swapped = 100;
+	post(&a, RNIC_WR_WRITE, 1, 0, 0, 10, &b, BUF / 2);
+	turn_one(&a, 0);
+	bad.swapped = 0;
+	ck_assert_uint_gt(kept.len, 0);
+	uint64_t before = stats(&b).bytes_received;
+	post(&a, RNIC_WR_WRITE, 2, 0, 500, 200, &b, 50);
+	UNTIL(stats(&b).bytes_received > before);
+	ck_assert_uint_eq(left[0].placed + left[1].placed, 0);
+	b.mr->deny[0] = 0;
+	ck_assert(goes(kept.fd, kept.bytes, kept.len, (struct sockaddr *)&kept.to, kept.to_len));
+	UNTIL(left[0].placed == 200);
+	ck_assert_uint_eq(left[0].len, 0);
+	ck_assert_mem_eq(b.buf + 50, a.buf + 500, 200);
+	rnic_unit_drop(&left[1]);
 }
 
 /* Windows go by the round trip of the path. The stack's own figure rises with acknowledgements that wait for a second message. */

@@ -1,6 +1,7 @@
 /* Soft iWARP against a peer made by hand: old, careless and hostile ones. */
 #include <sys/resource.h>
 
+#include "rnic/unit.h"
 #include "siw_raw_peer.h"
 
 static void
@@ -489,5 +490,51 @@ START_TEST(out_of_descriptors)
 		ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED | MPA_CRC);
 	}
 	close(spare);
+	raw_close();
+}
+
+/* CRC off: a large Write is read straight into place, over older ones that were left where they arrived: in the buffer of its link and,
+ * before the rest of it comes, in that of another one. */
+START_TEST(a_write_straight_into_place_is_newer_than_what_was_left)
+{
+	static uint8_t old[100] = { 0x11 }, fresh[6000];
+	static struct rnic_unit left[1];
+	struct siw_config c = config();
+	struct mpa_frame f = raw_frame(MPA_REQUEST);
+	struct list_node buffer;
+	struct iovec iov[8];
+	uint8_t out[7000], *place;
+	size_t len = 0;
+
+	c.crc = false;
+	f.flags = MPA_ENHANCED;
+	open_for_raw(&c);
+	raw_open(&b, 0);
+	struct mpa_pdata d = raw_pdata();
+	raw_send_frame(f, &d);
+	ck_assert_uint_eq(raw_reply(&d).flags, MPA_ENHANCED);
+	txq_start(&raw.txq, false, false);
+	raw_fpdu(&rtr_write, "", 0);
+	UNTIL(b.connected == 1);
+	left[0].mem = b.buf;
+	b.mr->deny_unit = BUF;
+	b.mr->units = left;
+	memset(fresh, 0x22, sizeof(fresh));
+	struct ddp_hdr h = { .tagged = true, .last = true, .ulp_ctrl = 0x40, .stag = b.mr->rkey, .to = b.mr->addr };
+	txq_put(&raw.txq, &h, &(struct txq_payload){ .cnt = 1, .len = sizeof(old), .v = { { old, sizeof(old) } } });
+	txq_put(
+	    &raw.txq, &h, &(struct txq_payload){ .cnt = 1, .len = sizeof(fresh), .v = { { fresh, sizeof(fresh) } } });
+	for (unsigned i = 0, n = txq_gather(&raw.txq, iov, 8); i < n; i++) {
+		memcpy(out + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	raw_send(out, 3000);
+	UNTIL(b.buf[2000] == 0x22);
+	list_init(&buffer);
+	ck_assert(!rnic_mr_refuses(b.mr, 5000, sizeof(old), old, &buffer, &place));
+	raw_send(out + 3000, len - 3000);
+	UNTIL(b.buf[sizeof(fresh) - 1] == 0x22);
+	rnic_unit_place_all(&buffer);
+	ck_assert_mem_eq(b.buf, fresh, sizeof(fresh));
 	raw_close();
 }

@@ -868,7 +868,7 @@ static void (*const aborts[])(void) = { by_tcp_rst, by_lost_data, by_abort };
 /* Data that came with a C does not count behind an abort: the user must not take its place for the end. */
 START_LOOP_TEST(a_close_behind_an_abort_is_no_end_of_data, 0, (int)(sizeof(aborts) / sizeof(aborts[0])))
 {
-	const struct rmb_elem *elem = &ca->rmb->elem[ca->elem_idx - 1];
+	const struct rnic_unit *elem = &ca->rmb->units[ca->elem_idx - 1];
 
 	host_write(cb, 100, false);
 	hosts_carry(&a, &b);

@@ -47,7 +47,7 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 
 		ck_assert_uint_ge(idx, 1);
 		ck_assert(!seen[idx]);
-		ck_assert_ptr_eq(rmb_elem_ptr(rmb, idx), rmb->buf + (size_t)(idx - 1) * ELEM);
+		ck_assert_ptr_eq(rmb->units[idx - 1].mem, rmb->buf + (size_t)(idx - 1) * ELEM);
 		seen[idx] = true;
 	}
 	ck_assert_ptr_eq(from, rmb);
@@ -67,7 +67,7 @@ START_TEST(indexes_start_at_1_and_all_of_255_are_used_once)
 START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 {
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 2);
-	uint8_t idx = rmb_elem_get_from(rmb), *p = rmb_elem_ptr(rmb, idx);
+	uint8_t idx = rmb_elem_get_from(rmb), *p = rmb->units[idx - 1].mem;
 
 	memset(p, 0xaa, ELEM);
 	rmb_elem_dirty(rmb, idx, 100);
@@ -76,7 +76,7 @@ START_TEST(only_what_was_written_is_zeroed_but_all_of_that)
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
 	for (uint32_t i = 0; i < ELEM; i++)
 		ck_assert_uint_eq(p[i], i < 100 ? 0 : 0xaa);
-	ck_assert_uint_eq(rmb->elem[idx - 1].dirty, 0);
+	ck_assert_uint_eq(rmb->units[idx - 1].dirty, 0);
 }
 
 /* Registered as one region: the address says which it is. */
@@ -297,7 +297,7 @@ START_LOOP_TEST(eye_catchers_only_where_the_group_has_them, 0, 2)
 	host_init(&h, _i == 1);
 	struct rmb *rmb = rmb_new(&h.lgr, ELEM, 1);
 	uint8_t idx = rmb_elem_get_from(rmb);
-	uint8_t *p = rmb_elem_ptr(rmb, idx);
+	uint8_t *p = rmb->units[idx - 1].mem;
 	rmb_elem_mark(rmb, idx);
 	if (!h.lgr.eye_catcher) {
 		ck_assert_uint_eq(p[0] | p[1] | p[2] | p[3], 0);

@@ -37,7 +37,7 @@ expect_protocol_error(const char *why)
 	ck_assert_str_eq(host_last_log(&a), why);
 	ck_assert_uint_eq(a.eng.ctr.bad_cdc, 1);
 	ck_assert_int_eq(ca->state, CONN_PEER_ABORT_WAIT);
-	ck_assert_uint_eq(ca->rmb->elem[ca->elem_idx - 1].dirty, ELEM);
+	ck_assert_uint_eq(ca->rmb->units[ca->elem_idx - 1].dirty, ELEM);
 	/* Nothing else suffers. */
 	ck_assert_int_eq(a.link->state, LINK_ACTIVE);
 }
@@ -56,7 +56,7 @@ START_TEST(producer_beyond_the_window)
 START_TEST(producer_beyond_the_window_that_we_advertised_though_it_is_consumed)
 {
 	rx(1, 1000, 0, 0, 0);
-	memset(rmb_elem_ptr(ca->rmb, ca->elem_idx), 0, 1000);
+	memset(ca->rmb->units[ca->elem_idx - 1].mem, 0, 1000);
 	smcr_rx_consume(ca, 1000); /* not worth an update */
 	ck_assert_uint_eq(ca->rx.announced, 0);
 	host_events(ca);
@@ -113,7 +113,33 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_with_the_next_message)
 {
 	struct cdc_msg m = { .seq = 1, .prod = { 0, 14 }, .cons = { 0, 4 } };
 
-	rmb_elem_ptr(ca->rmb, ca->elem_idx)[2] = 0;
+	ca->rmb->units[ca->elem_idx - 1].mem[2] = 0;
+	host_rx(&a, ca, &m);
+	expect_protocol_error("eye catcher of the RMB element overwritten");
+}
+
+/* As a device does it: these bytes for the element from off on stay at the same offset of its buffer. */
+static struct list_node buffer = { &buffer, &buffer };
+static uint8_t arrived[ELEM];
+
+static const struct rnic_unit *
+leave(uint32_t off, const char *bytes)
+{
+	const struct rnic_mr *mr = ca->rmb->mr[a.link->slot];
+	size_t at = mr->deny_unit * (ca->elem_idx - 1u) + off;
+	uint8_t *place = mr->buf + at;
+
+	memcpy(arrived + off, bytes, strlen(bytes));
+	ck_assert(!rnic_mr_refuses(mr, at, strlen(bytes), arrived + off, &buffer, &place));
+	ck_assert_ptr_null(place);
+	return &ca->rmb->units[ca->elem_idx - 1];
+}
+
+START_TEST(an_eye_catcher_is_overwritten_where_the_write_arrived)
+{
+	struct cdc_msg m = { .seq = 1, .prod = { 0, 14 }, .cons = { 0, 4 } };
+
+	leave(3, "0123456789");
 	host_rx(&a, ca, &m);
 	expect_protocol_error("eye catcher of the RMB element overwritten");
 }
@@ -126,7 +152,7 @@ START_TEST(an_overwritten_eye_catcher_is_noticed_when_reading)
 
 	host_rx(&a, ca, &m);
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 10);
-	rmb_elem_ptr(ca->rmb, ca->elem_idx)[0] = 0;
+	ca->rmb->units[ca->elem_idx - 1].mem[0] = 0;
 	host_events(ca);
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 0);
 	expect_protocol_error("eye catcher of the RMB element overwritten");
@@ -250,9 +276,9 @@ START_TEST(data_that_pass_the_end_come_in_two_pieces)
 	rx(2, ELEM + 200, 0, 0, 0);
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 300);
 	ck_assert_uint_eq(iov[0].iov_len, 100);
-	ck_assert_ptr_eq(iov[0].iov_base, rmb_elem_ptr(ca->rmb, ca->elem_idx) + ELEM - 100);
+	ck_assert_ptr_eq(iov[0].iov_base, ca->rmb->units[ca->elem_idx - 1].mem + ELEM - 100);
 	ck_assert_uint_eq(iov[1].iov_len, 200);
-	ck_assert_ptr_eq(iov[1].iov_base, rmb_elem_ptr(ca->rmb, ca->elem_idx));
+	ck_assert_ptr_eq(iov[1].iov_base, ca->rmb->units[ca->elem_idx - 1].mem);
 	smcr_rx_consume(ca, 150);
 	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 150);
 	ck_assert_uint_eq(iov[0].iov_len, 150);
@@ -261,7 +287,7 @@ START_TEST(data_that_pass_the_end_come_in_two_pieces)
 
 START_TEST(the_dirty_mark_follows_the_producer)
 {
-	struct rmb_elem *e = &ca->rmb->elem[ca->elem_idx - 1];
+	const struct rnic_unit *e = &ca->rmb->units[ca->elem_idx - 1];
 
 	ck_assert_uint_eq(e->dirty, 0);
 	rx(1, 100, 0, 0, 0);
@@ -271,6 +297,121 @@ START_TEST(the_dirty_mark_follows_the_producer)
 	smcr_rx_consume(ca, 150);
 	rx(3, ELEM, 0, 0, 0);
 	ck_assert_uint_eq(e->dirty, ELEM);
+}
+
+/* -- Writes that the device has left where they arrived -- */
+
+/* Reads len bytes, which are at this place. */
+static void
+reads(const void *at, const char *bytes)
+{
+	struct iovec iov[2];
+	bool urgent;
+
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), strlen(bytes));
+	ck_assert_ptr_eq(iov[0].iov_base, at);
+	ck_assert_uint_eq(iov[0].iov_len, strlen(bytes));
+	ck_assert_mem_eq(iov[0].iov_base, bytes, strlen(bytes));
+}
+
+START_TEST(a_write_is_read_where_it_arrived)
+{
+	const struct rnic_unit *u = leave(0, "hello");
+
+	rx(1, 5, 0, 0, 0);
+	reads(arrived, "hello");
+	smcr_rx_consume(ca, 5);
+	ck_assert_uint_eq(u->len, 0);
+	ck_assert(list_empty(&buffer));
+	ck_assert_uint_eq(*u->mem, 0);
+	ck_assert_uint_eq(u->dirty, 0);
+	leave(5, "world");
+	rx(2, 10, 0, 0, 0);
+	reads(arrived + 5, "world");
+	smcr_rx_consume(ca, 2);
+	reads(u->mem + 7, "rld"); /* the rest waits */
+	ck_assert(list_empty(&buffer));
+	ck_assert_uint_eq(u->dirty, 10);
+}
+
+/* The peer repeats after a failover what was read already, and then writes newer bytes there. */
+START_TEST(a_repeated_write_is_older_than_the_next_lap)
+{
+	const struct rnic_mr *mr = ca->rmb->mr[a.link->slot];
+	size_t at = mr->deny_unit * (ca->elem_idx - 1u);
+	uint8_t *place = mr->buf + at;
+
+	rx(1, ELEM, 0, 0, 0);
+	smcr_rx_consume(ca, ELEM);
+	host_flush(&a);
+	leave(0, "old");
+	ck_assert(!rnic_mr_refuses(mr, at, 5, NULL, &buffer, &place)); /* as one that is read straight into place */
+	memcpy(place, "fresh", 5);
+	rx(2, ELEM + 5, 0, 0, 0);
+	reads(place, "fresh");
+}
+
+/* Its buffer is reused: what has to wait is in the element, and zeroed before the next use. */
+START_TEST(a_write_that_waits_is_placed)
+{
+	uint8_t *elem = ca->rmb->units[ca->elem_idx - 1].mem;
+
+	leave(0, "abc");
+	rx(1, 3, 0, 0, 0);
+	rnic_unit_place_all(&buffer);
+	ck_assert(list_empty(&buffer));
+	memset(arrived, 'x', sizeof(arrived));
+	reads(elem, "abc");
+	smcr_rx_consume(ca, 3);
+	rmb_elem_put(ca->rmb, ca->elem_idx);
+	ck_assert_uint_eq(rmb_elem_get_from(ca->rmb), ca->elem_idx);
+	ck_assert_uint_eq(*elem, 0);
+}
+
+START_TEST(several_writes_are_read_from_the_element)
+{
+	const uint8_t *elem = ca->rmb->units[ca->elem_idx - 1].mem;
+
+	leave(0, "ab");
+	leave(2, "cd");
+	rx(1, 4, 0, 0, 0);
+	ck_assert_uint_eq(ca->rmb->units[ca->elem_idx - 1].dirty, 4);
+	reads(elem, "abcd");
+	smcr_rx_consume(ca, 4);
+	/* The last of them is not announced yet. */
+	leave(4, "ef");
+	rx(2, 6, 0, 0, 0);
+	leave(6, "gh");
+	reads(elem + 4, "ef");
+	smcr_rx_consume(ca, 2);
+	rx(3, 8, 0, 0, 0);
+	reads(elem + 6, "gh");
+}
+
+START_TEST(an_urgent_byte_within_such_a_write_comes_alone)
+{
+	const uint8_t *elem = ca->rmb->units[ca->elem_idx - 1].mem;
+	struct iovec iov[2];
+	bool urgent;
+
+	leave(0, "abc");
+	rx(1, 3, 0, CDC_URGENT_PENDING | CDC_URGENT_PRESENT, 0);
+	reads(elem, "ab");
+	smcr_rx_consume(ca, 2);
+	ck_assert_uint_eq(smcr_rx_data(ca, iov, &urgent), 1);
+	ck_assert(urgent);
+	ck_assert_mem_eq(iov[0].iov_base, "c", 1);
+}
+
+START_TEST(a_write_to_an_ended_connection_is_dropped)
+{
+	uint8_t *elem = ca->rmb->units[ca->elem_idx - 1].mem;
+
+	leave(0, "late");
+	rmb_elem_put(ca->rmb, ca->elem_idx);
+	ck_assert_uint_eq(rmb_elem_get_from(ca->rmb), ca->elem_idx);
+	ck_assert(list_empty(&buffer));
+	ck_assert_uint_eq(*elem, 0);
 }
 
 START_TEST(urgent_bytes_come_alone)

@@ -230,7 +230,7 @@ START_TEST(small_messages_stay_in_front)
 		host_forget_posted(&a);
 		host_forget_posted(&b);
 	}
-	ck_assert_uint_eq(cb->rmb->elem[cb->elem_idx - 1].dirty, 1000);
+	ck_assert_uint_eq(cb->rmb->units[cb->elem_idx - 1].dirty, 1000);
 	ck_assert_uint_eq(a.eng.ctr.bytes_sent, 200 * 1000);
 	ck_assert_uint_eq(b.eng.ctr.bytes_received, 200 * 1000);
 }

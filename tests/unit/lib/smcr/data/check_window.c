@@ -248,7 +248,7 @@ START_TEST(large_rings_have_a_limit_and_everybody_gets_a_small_one)
 static uint8_t *
 element(void)
 {
-	return rmb_elem_ptr(cb->rmb, cb->elem_idx);
+	return cb->rmb->units[cb->elem_idx - 1].mem;
 }
 
 /* As a device that counts places it. */
@@ -257,7 +257,7 @@ arrives(uint32_t len)
 {
 	host_write(ca, len, false);
 	hosts_carry(&a, &b);
-	cb->rmb->placed[cb->elem_idx - 1] += len;
+	cb->rmb->units[cb->elem_idx - 1].placed += len;
 }
 
 static void
@@ -294,7 +294,7 @@ START_LOOP_TEST(what_may_be_needed_stays, 0, 4)
 	if (_i != 0) /* 0: not consumed */
 		ck_assert_uint_eq(host_read(cb, 20000, NULL), 20000);
 	if (_i == 1) /* something was placed that no message has told of */
-		cb->rmb->placed[cb->elem_idx - 1] += 1;
+		cb->rmb->units[cb->elem_idx - 1].placed += 1;
 	if (_i == 2) /* a card would go on writing to the old pages */
 		b.link->info.pins = true;
 	if (_i == 3) /* the peer goes on where it is, so the pages are used soon */
@@ -311,14 +311,14 @@ START_TEST(free_elements_keep_no_page)
 	struct rmb *rmb = rmb_new(&b.lgr, 64 * KIB, 2);
 	uint8_t idx = rmb_elem_get_from(rmb);
 
-	memset(rmb_elem_ptr(rmb, idx), 1, 30000);
+	memset(rmb->units[idx - 1].mem, 1, 30000);
 	rmb_elem_dirty(rmb, idx, 30000);
 	idle_time();
-	ck_assert_int_eq(rmb_elem_ptr(rmb, idx)[29999], 1); /* in use, in its rendezvous say */
+	ck_assert_int_eq(rmb->units[idx - 1].mem[29999], 1); /* in use, in its rendezvous say */
 	rmb_elem_put(rmb, idx);
 	idle_time();
-	ck_assert_int_eq(rmb_elem_ptr(rmb, idx)[29999], 0);
-	ck_assert_int_eq(rmb_elem_ptr(rmb, idx)[0], 0);
+	ck_assert_int_eq(rmb->units[idx - 1].mem[29999], 0);
+	ck_assert_int_eq(rmb->units[idx - 1].mem[0], 0);
 	ck_assert_uint_eq(rmb_elem_get_from(rmb), idx);
 	rmb_elem_put(rmb, idx);
 }
