@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
+
 void
 admissions_init(struct admissions *all)
 {
@@ -19,6 +21,15 @@ admissions_fini(struct admissions *all)
 	(void)pthread_mutex_destroy(&all->lock);
 }
 
+static uint32_t
+random_ticket(void)
+{
+	struct rng rng;
+
+	rng_init_kernel(&rng);
+	return (uint32_t)rng_u64(&rng) | 1;
+}
+
 struct admission *
 admission_get(struct admissions *all, const struct config_service *cfg)
 {
@@ -31,6 +42,7 @@ admission_get(struct admissions *all, const struct config_service *cfg)
 	if (a == NULL && (a = calloc(1, sizeof(*a))) != NULL) {
 		a->kind = cfg->kind;
 		memcpy(a->name, cfg->name, sizeof(a->name));
+		a->ticket = random_ticket();
 		(void)pthread_mutex_init(&a->lock, NULL);
 		outage_init(&a->outage);
 		fallback_periods_init(&a->fallback_periods);

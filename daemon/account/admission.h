@@ -17,6 +17,7 @@ struct admission {
 	unsigned refs;
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX];
+	uint32_t ticket; /* of its connections that open over a link: random, so that no other daemon has it */
 	struct outage outage;
 	struct fallback_periods fallback_periods;
 	pthread_mutex_t lock; /* of connections and sources */

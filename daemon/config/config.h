@@ -165,6 +165,7 @@ struct config {
 	unsigned mpa_peers_cnt;
 	struct config_net *mpa_clients; /* where iWARP connections may come from; empty: see mpa_policy.h */
 	unsigned mpa_clients_cnt;
+	bool open_over_link;
 	uint32_t reset_grace_ms;           /* longest wait of a reset while no earlier byte moves */
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];

@@ -21,16 +21,23 @@ clc_stream_identity(const struct sockaddr_storage *peer)
 }
 
 void
+clc_stream_name(const struct sockaddr_storage *peer, struct smcr_open *o)
+{
+	char name[ADDR_STR_MAX];
+
+	o->remote = clc_stream_identity(peer);
+	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
+}
+
+void
 clc_stream_describe(
     const struct leg *mid, const struct devices *devices, const struct sockaddr_storage *peer, struct smcr_open *o)
 {
 	const struct sockaddr_storage local = net_local_addr(mid->io.fd);
-	char name[ADDR_STR_MAX];
 
 	devices_describe(devices, &local, o);
 	o->rtt_ns = net_rtt_ns(mid->io.fd);
-	o->remote = clc_stream_identity(peer);
-	(void)snprintf(o->peer_key, sizeof(o->peer_key), "%s", addr_format_port(peer, name, sizeof(name)));
+	clc_stream_name(peer, o);
 }
 
 void

@@ -11,6 +11,8 @@ struct devices;
 
 /* The peer's identity for the engine. */
 struct smcr_identity clc_stream_identity(const struct sockaddr_storage *peer);
+/* Names the peer at this address: smcr_open.remote and peer_key. */
+void clc_stream_name(const struct sockaddr_storage *peer, struct smcr_open *);
 /* Fills in the engine's parameters of a connected CLC connection: networks, device, peer key. */
 void clc_stream_describe(
     const struct leg *mid, const struct devices *, const struct sockaddr_storage *peer, struct smcr_open *);

@@ -133,8 +133,10 @@ ssize_t
 leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 {
 	*urgent = false;
-	if ((leg->flags & (LEG_READABLE | LEG_EOF)) != LEG_READABLE)
+	if ((leg->flags & (LEG_READABLE | LEG_EOF)) != LEG_READABLE) {
+		leg->flags &= ~(unsigned)LEG_READABLE; /* HUP behind the end latches it again */
 		return 0;
+	}
 	int mark = at_mark(leg);
 	leg->flags &= ~(unsigned)LEG_FRESH;
 	if (mark < 0)

@@ -221,6 +221,44 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 		session_start(svc, fd, peer, v == ADMISSION_OK);
 }
 
+/* As admit(), but nothing is counted or logged: the peer comes again by a CLC connection. */
+static bool
+admit_opened(struct service *svc, struct smcr_conn *conn)
+{
+	const struct config_service *cfg = &svc->settings->cfg;
+	const struct smcr_identity from = smcr_opened_by(conn);
+	struct sockaddr_storage ss = { 0 };
+	union net_addr peer;
+
+	addr_from_v6(from.addr, 0, &ss);
+	if (ss.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&ss)->sin6_scope_id = from.scope;
+	net_addr_set(&peer, &ss);
+	if (svc->listener.mode != LISTENER_OPEN || !net_allowed(cfg->allow, cfg->allow_cnt, &ss))
+		return false;
+	const enum admission_verdict v = admission_take(svc->admission, cfg, &peer);
+	if (v != ADMISSION_OK && v != ADMISSION_UNCOUNTED)
+		return false;
+	if (session_opened(svc, conn, &peer, v == ADMISSION_OK))
+		return true;
+	admission_give(svc->admission, v == ADMISSION_OK ? &peer : NULL);
+	return false;
+}
+
+struct conn_owner *
+listener_opened(struct session_pool *pool, struct smcr_conn *conn)
+{
+	const uint32_t ticket = smcr_opened_ticket(conn);
+	struct service *svc = LIST_FIND(struct service, s, &pool->services, node, s->admission->ticket == ticket);
+
+	if (svc == NULL || pool->draining || !admit_opened(svc, conn)) {
+		smcr_abort(conn, SMCR_R_NOT_OPENED);
+		smcr_release(conn);
+		return NULL;
+	}
+	return smcr_app(conn);
+}
+
 /* The error concerns one connection (accept(2)); the next one may succeed. */
 static bool
 is_of_connection(int err)

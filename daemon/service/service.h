@@ -28,5 +28,7 @@ int listener_start(struct service *, const struct listen_socket *);
 /* Sets the mode by service and pool; an open listener first accepts its backlog. 0 or -errno. */
 int listener_follow(struct service *);
 void listener_tune(struct service *);
+/* A peer has opened a connection over a link: its session's owner. NULL: refused, for a rendezvous to show why. */
+struct conn_owner *listener_opened(struct session_pool *, struct smcr_conn *);
 /* Stops accepting. Returns the socket to the caller; fd -1: there was none. */
 struct listen_socket listener_stop(struct service *);

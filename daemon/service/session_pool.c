@@ -72,9 +72,10 @@ session_pool_pump(struct session_pool *pool)
 	unsigned events;
 
 	while ((conn = smcr_next_event(pool->env->eng, &events)) != NULL) {
-		struct conn_owner *owner = smcr_app(conn);
+		struct conn_owner *owner = smcr_app(conn) != NULL ? smcr_app(conn) : listener_opened(pool, conn);
 
-		owner->on_event(owner, events);
+		if (owner != NULL)
+			owner->on_event(owner, events);
 	}
 	probes_pump(pool);
 	if (turn_has_come(pool)) {

@@ -299,7 +299,7 @@ session_on_timer(struct timer *t)
 		session_schedule(s);
 	else if (idles && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
-	else if (idles || s->state == SES_MEASURE)
+	else if (idles || s->state == SES_MEASURE || s->state == SES_OPENING)
 		session_raise(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
 		setup_dial_timeout(s);
@@ -316,7 +316,8 @@ look_at_engine(struct session *s)
 	if ((events & table) == 0)
 		return;
 	/* Established and closed in one turn, maybe with data. */
-	if (s->state == SES_RENDEZVOUS && (events & SMCR_EV_ESTABLISHED) != 0 && (events & SMCR_EV_CLOSED) != 0)
+	if ((s->state == SES_RENDEZVOUS || s->state == SES_OPENING) && (events & SMCR_EV_ESTABLISHED) != 0 &&
+	    (events & SMCR_EV_CLOSED) != 0)
 		setup_pump(s);
 	s->events &= ~table;
 	if ((events & SMCR_EV_FALLBACK) != 0)
@@ -339,7 +340,7 @@ will_read(const struct session *s, const struct leg *leg)
 	/* EPIPE: FIN came before the reset. */
 	if (leg->err == EPIPE && (is_app || s->state == SES_TCP_CONNECT))
 		return true;
-	return leg_has_bytes(leg) || (!is_app && s->held[WAY_TO_APP] != NULL);
+	return leg_has_bytes(leg) || s->held[is_app ? WAY_FROM_APP : WAY_TO_APP] != NULL;
 }
 
 /* errno of a broken leg, or 0 if the dial handles it (connecting) or leg_read reports it (still to be read). */
@@ -383,6 +384,7 @@ look_at_middle(struct session *s)
 
 static void (*const pumps[SES_STATE_CNT])(struct session *) = {
 	[SES_CONNECT] = setup_pump,
+	[SES_OPENING] = setup_pump,
 	[SES_LOOK] = setup_pump,
 	[SES_RENDEZVOUS] = setup_pump,
 	[SES_LEAVING] = setup_pump,
@@ -492,6 +494,22 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 	}
 	/* A session that ends at once frees its place for the next connection of this turn. */
 	(void)session_settle(s);
+}
+
+bool
+session_opened(struct service *svc, struct smcr_conn *conn, const union net_addr *peer, bool counted)
+{
+	struct session *s = session_new(svc);
+
+	if (s == NULL)
+		return false;
+	s->mid_peer = *peer;
+	s->flags |= SF_UNCOUNTED | (counted ? SF_COUNTED : 0);
+	s->conn = conn;
+	smcr_set_app(conn, &s->owner);
+	s->state = SES_RENDEZVOUS;
+	service_stats_travels(s, session_mode(s));
+	return true;
 }
 
 /* -- close and stop -- */

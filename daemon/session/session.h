@@ -13,6 +13,8 @@
 
 /* Starts a session for an admitted connection. Takes fd and the admission; logs and counts a failure. */
 void session_start(struct service *, int fd, const union net_addr *peer, bool counted);
+/* Likewise at an egress, for a connection that the peer opened over a link. False: out of memory; takes nothing. */
+bool session_opened(struct service *, struct smcr_conn *, const union net_addr *peer, bool counted);
 /* One bounded round of a scheduled session; requests another one by session_schedule. */
 void session_pump(struct session *);
 /* The daemon ends: the first call notifies the peer, the second one ends the session. */
@@ -54,7 +56,9 @@ bool setup_finish(struct session *);
 bool setup_decline_done(struct session *);
 
 /* session_dial.c */
-/* Connects to the peer (ingress) or the server (egress). */
+/* What the engine is to know of the session; an ingress adds the peer. */
+struct smcr_open setup_describe(const struct session *);
+/* Connects to the peer (ingress), or opens the connection over a link to it (SES_OPENING); or to the server (egress). */
 void setup_dial(struct session *);
 /* Closes the CLC connection of an ingress, by RST or FIN, and connects again. */
 void setup_dial_again(struct session *, bool reset);
@@ -72,6 +76,8 @@ void session_pump_measure(struct session *);
 
 /* session_pump.c: data by state. Writes pending CLC bytes first, and reports the FIN of the CLC connection once. */
 void session_pump_smcr(struct session *);
+/* SES_OPENING: sends the client's first bytes, and holds them. */
+void session_pump_first(struct session *);
 void session_pump_draining(struct session *);
 void session_pump_aborting(struct session *);
 void session_pump_delivering(struct session *);

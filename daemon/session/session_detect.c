@@ -38,15 +38,7 @@ explain(struct session *s, const struct peer_mode *rule)
 static void
 open_conn(struct session *s)
 {
-	struct smcr_open o = {
-		.role = session_kind(s) == CONFIG_INGRESS ? SMCR_CLIENT : SMCR_SERVER,
-		.peer = s->settings->cfg.peer,
-		.app = &s->owner,
-		.elem_size = s->settings->cfg.elem_size,
-		.rmb_size_hint = s->settings->svc->rmb_size_hint.bytes,
-		.hops = (uint8_t)(s->hops + 1),
-		.origin = s->origin,
-	};
+	struct smcr_open o = setup_describe(s);
 	const struct sockaddr_storage peer = net_addr_get(&s->mid_peer);
 	int err;
 

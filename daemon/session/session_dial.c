@@ -54,7 +54,42 @@ is_full(const struct dial *d)
 	return d->err == EAGAIN && d->addr != NULL && d->addr->ss_family == AF_UNIX;
 }
 
-/* Ends the running attempt and starts the next one: 0, or -errno: no target or no descriptor is left. */
+struct smcr_open
+setup_describe(const struct session *s)
+{
+	const struct config_service *cfg = &s->settings->cfg;
+	bool ingress = cfg->kind == CONFIG_INGRESS;
+
+	return (struct smcr_open){
+		.role = ingress ? SMCR_CLIENT : SMCR_SERVER,
+		.peer = cfg->peer,
+		.app = (void *)(uintptr_t)&s->owner,
+		.elem_size = cfg->elem_size,
+		.rmb_size_hint = s->settings->svc->rmb_size_hint.bytes,
+		.hops = (uint8_t)(s->hops + 1),
+		.origin = s->origin,
+		/* A client's connections get elements of any service, so only of automatic size. */
+		.ticket = ingress || cfg->elem_size != 0 ? 0 : s->settings->svc->admission->ticket,
+	};
+}
+
+/* Over a link to this address, as if it were connected. */
+static bool
+opens_over_link(struct session *s, const struct sockaddr_storage *to)
+{
+	struct smcr_open o = setup_describe(s);
+
+	if (o.role != SMCR_CLIENT || o.peer == SMCR_PEER_LINUX || (s->flags & SF_NOT_OPENED) != 0)
+		return false;
+	clc_stream_name(to, &o);
+	s->conn = smcr_open_over_link(s->pool->env->eng, &o);
+	return s->conn != NULL;
+}
+
+#define OPENED 1
+
+/* Ends the running attempt and starts the next one: 0; OPENED: over a link; or -errno: no target or no descriptor is
+ * left. */
 static int
 dial_on(struct session *s, int why)
 {
@@ -74,6 +109,8 @@ dial_on(struct session *s, int why)
 		targets_unlock(s->settings->targets);
 		if (!more)
 			break;
+		if (opens_over_link(s, &setup->pick.addr))
+			return OPENED;
 		if (dial_start(d, pool->env->loop, &pool->cfg->keepalive, &setup->pick.addr) == 0)
 			return 0;
 	}
@@ -116,6 +153,14 @@ setup_dial_next(struct session *s, int why)
 	int err = dial_on(s, why);
 	const char *words = is_full(d) ? backlog_full : d->addr == NULL ? no_name : NULL;
 
+	if (err == OPENED) {
+		net_addr_set(far, &s->setup->pick.addr);
+		/* The server's daemon answers within its own connect_timeout, unless it stands still. */
+		env_arm(
+		    s->pool->env, &s->timer, s->settings->cfg.connect_ms + smcr_settings(s->pool->env->eng)->clc_ms);
+		session_set_state(s, SES_OPENING);
+		return;
+	}
 	if (d->addr != NULL)
 		net_addr_set(far, lasting(s, d->addr));
 	if (lacks_descriptor(-err)) {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "daemon/leg/proxy_header.h"
 
 #define PUMP_BUDGET (8 * BUF_SIZE) /* bytes per session, turn and direction */
@@ -74,12 +75,34 @@ put_header(struct session *s)
 	return true;
 }
 
+/* Sends what a peer did not take over a link, by the connection that has replaced that. False: no room so far. */
+static bool
+put_held(struct session *s)
+{
+	struct iovec iov[2] = { { 0 } };
+	struct buf *b = s->held[WAY_FROM_APP];
+
+	if (smcr_tx_space(s->conn, iov) == 0)
+		return false;
+	size_t len = min_size(b->len - b->off, iov[0].iov_len);
+	memcpy(iov[0].iov_base, b->data + b->off, len);
+	b->off += (uint32_t)len;
+	smcr_tx_commit(s->conn, len, b->urgent && b->off == b->len);
+	if (b->off < b->len)
+		return false;
+	bufpool_put(&s->pool->bufs, b);
+	s->held[WAY_FROM_APP] = NULL;
+	return true;
+}
+
 static void
 from_app(struct session *s)
 {
 	size_t budget = PUMP_BUDGET;
 
 	if ((s->flags & SF_HEADER_OWED) != 0 && !put_header(s))
+		return;
+	if (s->held[WAY_FROM_APP] != NULL && !put_held(s))
 		return;
 	while ((s->app.flags & LEG_READABLE) != 0 && budget > 0) {
 		struct iovec iov[2] = { { 0 } };
@@ -103,6 +126,35 @@ from_app(struct session *s)
 		way_done(s, SF_APP_DONE, SEV_APP_EOF);
 	else if (budget == 0)
 		session_schedule(s);
+}
+
+void
+session_pump_first(struct session *s)
+{
+	struct iovec iov[2] = { { 0 } };
+	bool urgent;
+
+	/* A PROXY header goes in front, when it goes only once. */
+	if (s->held[WAY_FROM_APP] != NULL || (s->flags & SF_HEADER_OWED) != 0 ||
+	    (s->app.flags & (LEG_READABLE | LEG_URGENT)) != LEG_READABLE || smcr_tx_space(s->conn, iov) == 0)
+		return;
+	struct buf *b = bufpool_get(&s->pool->bufs);
+	if (b == NULL)
+		return;
+	struct iovec into = { b->data, min_size(sizeof(b->data), iov[0].iov_len) };
+	ssize_t n = leg_read(&s->app, &into, 1, &urgent);
+	if (n <= 0) {
+		bufpool_put(&s->pool->bufs, b);
+		if (n < 0)
+			read_out(s, n, SEV_APP_RESET);
+		return;
+	}
+	b->len = (uint32_t)n;
+	b->urgent = urgent;
+	s->held[WAY_FROM_APP] = b;
+	memcpy(iov[0].iov_base, b->data, b->len);
+	smcr_tx_commit(s->conn, b->len, urgent);
+	session_carried(s, WAY_FROM_APP, b->len);
 }
 
 static void

@@ -4,7 +4,7 @@
 #include "daemon/net/net.h"
 
 /* The outage that an aborted rendezvous proves; OUTAGE_NONE for the other reasons. */
-static const enum outage_kind outage_kinds[SMCR_R_SHUTDOWN + 1] = {
+static const enum outage_kind outage_kinds[SMCR_R_NOT_OPENED + 1] = {
 	[SMCR_R_TCP_RESET] = OUTAGE_RESET,
 	[SMCR_R_TCP_FIN] = OUTAGE_RESET,
 	[SMCR_R_PROTOCOL] = OUTAGE_NO_SMC,
@@ -24,7 +24,9 @@ setup_note_outage(struct session *s)
 	struct service *svc = s->settings->svc;
 	const char *detail;
 	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-	enum outage_kind kind = outage_kinds[reason];
+	/* Over a link an abort is the server program's. */
+	bool by_program = s->state == SES_OPENING && reason == SMCR_R_PEER_ABORT;
+	enum outage_kind kind = by_program ? OUTAGE_NONE : outage_kinds[reason];
 
 	if (kind == OUTAGE_NONE)
 		return;
@@ -42,28 +44,42 @@ setup_note_outage(struct session *s)
 	outage_failed(svc, kind, &s->mid_peer, detail, 0);
 }
 
+/* Another connection to the peer, or to another target. */
+static void
+leave_conn(struct session *s)
+{
+	smcr_release(s->conn);
+	s->conn = NULL;
+	s->events = 0;
+	s->flags &= ~(unsigned)SF_MID_FIN;
+	setup_dial_again(s, true);
+}
+
 bool
 setup_redial(struct session *s)
 {
 	struct setup *setup = s->setup;
 	const char *detail;
 
-	if (session_kind(s) != CONFIG_INGRESS || s->state != SES_RENDEZVOUS || setup == NULL)
+	if (session_kind(s) != CONFIG_INGRESS || (s->state != SES_RENDEZVOUS && s->state != SES_OPENING) ||
+	    setup == NULL)
 		return false;
 	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-	if (outage_kinds[reason] == OUTAGE_NONE)
+	if (reason == SMCR_R_NOT_OPENED) {
+		s->flags |= SF_NOT_OPENED;
+		setup->tried = 0;
+		leave_conn(s);
+		return true;
+	}
+	/* Over a link the first bytes may have reached the server. */
+	if (s->state == SES_OPENING || outage_kinds[reason] == OUTAGE_NONE)
 		return false;
 	target_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail[0] != '\0' ? detail : smcr_reason_str(reason));
 	bool other = endpoints_have_other(targets_lock(s->settings->targets), setup->tried);
 	targets_unlock(s->settings->targets);
-	if (!other)
-		return false;
-	smcr_release(s->conn);
-	s->conn = NULL;
-	s->events = 0;
-	s->flags &= ~(unsigned)SF_MID_FIN;
-	setup_dial_again(s, true);
-	return true;
+	if (other)
+		leave_conn(s);
+	return other;
 }
 
 /* A connected leg continues the set-up; a failed attempt is followed by the next address. */
@@ -95,18 +111,40 @@ pump_dial(struct session *s)
 }
 
 static void
+is_on_smcr(struct session *s)
+{
+	s->path = PATH_SMCR;
+	if (session_kind(s) == CONFIG_INGRESS) {
+		outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
+		target_good(s->settings, &s->setup->pick, true);
+	}
+	fallback_period_end(s->settings->svc, &s->mid_peer);
+}
+
+/* The client's first bytes go at once, and are held until the peer has answered. Its other events wait for that. */
+static void
+pump_opening(struct session *s)
+{
+	if ((s->events & SMCR_EV_ESTABLISHED) != 0) {
+		bufpool_put(&s->pool->bufs, s->held[WAY_FROM_APP]);
+		s->held[WAY_FROM_APP] = NULL;
+		service_stats_connected(s);
+		is_on_smcr(s);
+		session_set_state(s, SES_SMCR);
+		return;
+	}
+	session_pump_first(s);
+}
+
+static void
 pump_rendezvous(struct session *s)
 {
 	clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 	if ((s->events & SMCR_EV_ESTABLISHED) != 0) {
-		s->path = PATH_SMCR;
-		if (session_kind(s) == CONFIG_INGRESS) {
-			outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
-			target_good(s->settings, &s->setup->pick, true);
-		}
-		fallback_period_end(s->settings->svc, &s->mid_peer);
+		is_on_smcr(s);
 		clc_out_take(&s->setup->out, s->conn);
-		net_tune_idle_middle(s->mid.io.fd, &s->pool->cfg->keepalive);
+		if (s->mid.io.fd >= 0)
+			net_tune_idle_middle(s->mid.io.fd, &s->pool->cfg->keepalive);
 		if (smcr_may_reset_middle(s->conn) && (s->flags & SF_PROBE) == 0)
 			s->flags |= SF_MID_RST;
 		if ((s->flags & SF_PROBE) != 0)
@@ -135,7 +173,9 @@ setup_pump(struct session *s)
 		detect_look(s);
 	if (s->raised != 0)
 		return;
-	if (s->state == SES_RENDEZVOUS)
+	if (s->state == SES_OPENING)
+		pump_opening(s);
+	else if (s->state == SES_RENDEZVOUS)
 		pump_rendezvous(s);
 	else if (s->state == SES_LEAVING)
 		setup_fall_back(s);

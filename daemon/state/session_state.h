@@ -26,6 +26,7 @@ enum {
 	SF_RESETS = 1 << 11,     /* a reset waits for the bytes before it, for reset_grace without progress */
 	SF_READ_OUT = 1 << 12,   /* on TCP: the leg that was reset has no more data */
 	SF_PUMPED = 1 << 13,     /* session_pump runs it */
+	SF_NOT_OPENED = 1 << 14, /* the peer did not take it over a link */
 };
 
 /* Set once decided; a retry clears it. */
@@ -61,8 +62,9 @@ struct session {
 	struct settings *settings; /* counted */
 	struct smcr_conn *conn;    /* owned until released; on TCP only while the peer's Decline may still arrive */
 	struct setup *setup;
-	struct buf *held[WAY_CNT]; /* on TCP: bytes read and not yet written */
-	struct timer timer;        /* connecting, then idling */
+	/* On TCP: bytes read and not yet written. SES_OPENING: bytes that the peer may not take; they go again then. */
+	struct buf *held[WAY_CNT];
+	struct timer timer; /* connecting, then idling */
 	uint64_t bytes[WAY_CNT];
 	int64_t born_ns;
 	int64_t active_ns;       /* data moved last */

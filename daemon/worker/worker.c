@@ -106,6 +106,8 @@ engine_config(const struct worker *w, const struct config *cfg)
 	struct smcr_config smcr = cfg->smcr;
 
 	smcr.features = CLC_FEATURES;
+	if (!cfg->open_over_link)
+		smcr.features &= (uint8_t)~CLC_FEATURE_OPEN;
 	memcpy(smcr.host, w->host, sizeof(smcr.host));
 	/* Memory limits are divided, as workers do not share memory. */
 	smcr.rmb_bytes_max /= cnt;

@@ -19,7 +19,11 @@
 	X(WORKER, option_stray_clc, "CLC messages from clients without it") \
 	H("SMC-R rendezvous") \
 	X(SMCR, conns_client, "begun as client") \
+	X(SMCR, opened_client, "of them, opened over a link") \
+	X(SMCR, not_opened_client, "of them, refused there by the peer, and begun again") \
 	X(SMCR, conns_server, "begun as server") \
+	X(SMCR, opened_server, "of them, opened over a link by the peer") \
+	X(SMCR, not_opened_server, "of them, refused") \
 	X(SMCR, established_client, "on SMC-R as client") \
 	X(SMCR, established_server, "on SMC-R as server") \
 	X(SMCR, fallback_local, "fallen back to TCP, local reason") \

@@ -73,6 +73,7 @@ engine_act_on_marks(struct smcr *eng)
 		struct lgr *lgr = LIST_POP(struct lgr, &eng->marked_lgrs, marks.node);
 		if (lgr == NULL)
 			continue;
+		rdv_act_on_open(lgr);
 		rdv_act_on_contact(lgr);
 		lgr_act_on_marks(lgr);
 		rdv_act_on_rmb(lgr);

@@ -151,7 +151,7 @@ enum {
 	SMCR_EV_CLC_OUT = 1 << 0,     /* smcr_clc_output has bytes for the CLC connection */
 	SMCR_EV_CLC_WANT = 1 << 1,    /* smcr_clc_want changed: read the CLC connection again */
 	SMCR_EV_PROPOSAL = 1 << 2,    /* server: valid Proposal received; answer by smcr_admit or smcr_abort */
-	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R */
+	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R; over a link, the peer has answered */
 	SMCR_EV_FALLBACK = 1 << 4, /* the CLC connection carries data after pending CLC output; see smcr_clc_leftover */
 	SMCR_EV_READABLE = 1 << 5, /* new bytes, an urgent byte, or the end of the peer's data */
 	SMCR_EV_WRITABLE = 1 << 6, /* smcr_tx_space was 0 and has space again */
@@ -202,12 +202,24 @@ struct smcr_open {
 	/* Client: path of the connection so far, as sent to an smcrd in the Proposal (struct clc_smcrd_ext). */
 	uint8_t hops;
 	uint32_t origin;
+	/* Server: number of the service for connections that this client opens over a link; 0: it may not. */
+	uint32_t ticket;
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the start (no
  * device, peer held off), the connection has SMCR_EV_FALLBACK at once. */
 struct smcr_conn *smcr_open(struct smcr *, const struct smcr_open *, int *err);
 void *smcr_app(const struct smcr_conn *);
+
+/* Client: opens a connection over a link of a group that has reached peer_key by a rendezvous in the last minutes
+ * (doc/open.md). `open` needs no address. Data may be sent at once. SMCR_EV_ESTABLISHED follows when the peer's program
+ * is connected, or SMCR_EV_CLOSED with SMCR_R_NOT_OPENED: open it by smcr_open. NULL: not possible now. */
+struct smcr_conn *smcr_open_over_link(struct smcr *, const struct smcr_open *open);
+/* Server: a connection that the client opened has SMCR_EV_PROPOSAL, and no app yet. These are its service
+ * (smcr_open.ticket), its client, and the setter of smcr_app. Answer by smcr_admit or smcr_abort. */
+uint32_t smcr_opened_ticket(const struct smcr_conn *);
+struct smcr_identity smcr_opened_by(const struct smcr_conn *);
+void smcr_set_app(struct smcr_conn *, void *app);
 
 /* Bytes to read now from the CLC connection for smcr_clc_input: at most the rest of the current message. 0: none. */
 size_t smcr_clc_want(const struct smcr_conn *);
@@ -295,6 +307,9 @@ enum smcr_reason {
 	SMCR_R_TIMEOUT,  /* an idle or other limit of the user */
 	SMCR_R_OPERATOR, /* requested by an operator */
 	SMCR_R_SHUTDOWN, /* the daemon ends */
+	/* Client, over a link: the peer did not admit the connection, and no program has a byte of it: open it by smcr_open
+	 * instead. Server, to smcr_abort: that is the reason. */
+	SMCR_R_NOT_OPENED,
 };
 
 const char *smcr_reason_str(enum smcr_reason);
@@ -395,6 +410,7 @@ struct smcr_counters {
 	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
 	uint64_t refused_groups_addr, refused_qp, refused_rmb_memory, refused_send_memory, refused_quarantine;
 	uint64_t elems_shrunk; /* requested because memory did not allow the preferred size */
+	uint64_t opened_client, opened_server, not_opened_client, not_opened_server; /* over a link */
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
 /* All connections: sizes of RDMA writes, and durations of writers blocked by a full peer buffer. */
@@ -482,6 +498,7 @@ struct smcr_conn_info {
 	int64_t age_ns;
 	struct smcr_peer_info peer;
 	enum smcr_phase phase;
+	bool over_link; /* opened without a CLC connection */
 };
 
 /* Iteration: *pos starts at 0; false at the end. The set may change between turns, not within one. */

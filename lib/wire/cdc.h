@@ -21,7 +21,8 @@
 #define CDC_CLOSED 0x40       /* C */
 #define CDC_ABORT 0x20        /* A */
 #define CDC_OPERATOR 0x10     /* O, smcrd to smcrd, with A: reset by an operator; reserved in RFC 7609 */
-#define CDC_CONN_FLAGS 0xf0
+#define CDC_NOT_OPENED 0x08   /* smcrd to smcrd, with A: refuses an OPEN (open.h); reserved in RFC 7609 */
+#define CDC_CONN_FLAGS 0xf8
 
 struct cdc_cursor {
 	uint16_t wrap;  /* number of passes over the end */

@@ -51,7 +51,8 @@ enum clc_path {
 #define CLC_FEATURE_START_OVER 0x01  /* supports CDC_STARTED_OVER */
 #define CLC_FEATURE_OPERATOR 0x02    /* supports CDC_OPERATOR */
 #define CLC_FEATURE_RST_AFTER_C 0x04 /* does not treat a RST of the TCP connection after its own C as an abort */
-#define CLC_FEATURES (CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR | CLC_FEATURE_RST_AFTER_C)
+#define CLC_FEATURE_OPEN 0x08        /* opens connections over a link (open.h) */
+#define CLC_FEATURES (CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR | CLC_FEATURE_RST_AFTER_C | CLC_FEATURE_OPEN)
 /* Proposal of a prewarmed link group: requested by an operator, so it is tried although the client is held off. */
 #define CLC_FEATURE_CHECK 0x80
 /* Likewise, and requests a measurement on the connection. Accept: the measurement is served. */
@@ -60,7 +61,7 @@ enum clc_path {
 
 /* The extension between smcrd peers. In a Proposal it lies in the growth area, which other implementations skip. In
  * Accept and Confirm it follows the PSN, and is sent only if the peer's Proposal had one. 28 bytes: "smrd", length 28,
- * version, transports, features, MPA port, receive depth, token, hops, 3 x 0, origin. */
+ * version, transports, features, MPA port, receive depth, token, hops, 3 x 0, origin or ticket. */
 struct clc_smcrd_ext {
 	bool present;        /* otherwise the fields below are invalid */
 	uint8_t version;     /* from 1; higher versions append fields only */
@@ -72,7 +73,10 @@ struct clc_smcrd_ext {
 	/* Proposal, else 0: number of gateway services the connection passed, as far as known, and a hash of the
 	 * client's address and port (daemon/leg/circle.h). */
 	uint8_t hops;
-	uint32_t origin;
+	union {
+		uint32_t origin;
+		uint32_t ticket; /* Accept: of the service, for connections that open over a link (open.h); 0: none */
+	};
 };
 
 /* An enterprise id, padded with blanks; see clc_eid_parse(). Two ends of version 2 have one in common. */

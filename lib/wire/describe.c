@@ -11,6 +11,7 @@
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "wire/open.h"
 
 struct line {
 	char *buf;
@@ -270,6 +271,25 @@ add_llc(struct line *l, const struct llc_msg *m, bool v2)
 	}
 }
 
+static void
+add_open_elem(struct line *l, const struct open_elem *e)
+{
+	add(l, " token=%08x index=%u size=%u", e->token, e->idx, clc_size_bytes(e->size_code));
+}
+
+static void
+add_open(struct line *l, const struct open_msg *m)
+{
+	add(l, "LLC %s", m->type == OPEN_GRANT ? "GRANT" : "OPEN");
+	for (unsigned i = 0; m->type == OPEN_GRANT && i < m->cnt; i++)
+		add_open_elem(l, &m->granted[i]);
+	if (m->type == OPEN_GRANT)
+		return;
+	add(l, " granted=%08x ticket=%u", m->granted_token, m->ticket);
+	add_open_elem(l, &m->own);
+	add(l, " hops=%u", m->hops);
+}
+
 int
 wire_describe_llc(struct span in, char *buf, size_t cap)
 {
@@ -287,9 +307,14 @@ wire_describe_llc(struct span in, char *buf, size_t cap)
 	struct line l = { buf, cap };
 	unsigned version = llc_version_of(in);
 	struct llc_msg m;
+	struct open_msg open;
 	int n = llc_decode(in, version, &m);
 
 	buf[0] = '\0';
+	if (n == -EOPNOTSUPP && open_decode(in, &open) > 0) {
+		add_open(&l, &open);
+		return (int)strlen(buf);
+	}
 	if (n <= 0) {
 		describe_failure(&l, "LLC", in, n);
 		if (in.len > 0)
@@ -318,6 +343,7 @@ wire_describe_cdc(struct span in, char *buf, size_t cap)
 		{ CDC_CLOSED, "closed" },
 		{ CDC_ABORT, "abort" },
 		{ CDC_OPERATOR, "by the operator" },
+		{ CDC_NOT_OPENED, "not opened" },
 	};
 	struct line l = { buf, cap };
 	struct cdc_msg m;

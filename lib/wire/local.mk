@@ -6,6 +6,7 @@ lib_libwire_la_SOURCES = \
 	lib/wire/codec.h \
 	lib/wire/llc.c lib/wire/llc.h \
 	lib/wire/cdc.c lib/wire/cdc.h \
+	lib/wire/open.c lib/wire/open.h \
 	lib/wire/tcpopt.c lib/wire/tcpopt.h \
 	lib/wire/describe.c lib/wire/describe.h \
 	lib/wire/enhanced.c lib/wire/enhanced.h \

@@ -25,7 +25,7 @@ class Gateways:
     def __init__(self, t, serve=echo, smcr=None, device=None, fallback=False, **conf):
         self.net = Net(t, 3)
         self.server = Server(t, serve, host="10.77.3.1")
-        common = {"log_level": "info", "keepalive": ALIVE, "smcr": dict({"links_max": 1}, **(smcr or {})), **conf}
+        common = {"log_level": "info", "keepalive": ALIVE, "smcr": dict({"links_max": 1, "open_over_link": False}, **(smcr or {})), **conf}
         devices = {side: NO_DEVICE if fallback else [dict(self.net.devices(side)[1], **(device or {}))] for side in "ab"}
         self.a = Daemon(t, "a", dict(common, devices=devices["a"], ingress=[
             {"name": "x", "listen": f"{ADDR_A}:{PORT}", "to": f"10.77.1.2:{MIDDLE}"}]))

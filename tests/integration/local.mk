@@ -9,6 +9,7 @@ check_INTEGRATION = \
 	tests/integration/check_failover.py \
 	tests/integration/check_hostile_clc.py \
 	tests/integration/check_names.py \
+	tests/integration/check_open.py \
 	tests/integration/check_hostile_llc.py \
 	tests/integration/check_limits.py \
 	tests/integration/check_redis.py \

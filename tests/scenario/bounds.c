@@ -288,6 +288,8 @@ look_at_conn(struct look *l, const struct smcr_conn *c)
 	bool joins = c->role == SMCR_SERVER && c->lgr != NULL && c->lgr->state != LGR_FORMING &&
 	    c->lgr->dialect.reset_unseen;
 
+	if (c->over_link)
+		return; /* waits for its user alone */
 	if (!joins)
 		expect(l, "connection", c->id, "ms in the rendezvous", (uint64_t)(eng->now_ns - c->born_ns) / MS,
 		    rendezvous_ms(&eng->cfg) + turns_ms);

@@ -86,6 +86,7 @@ struct flow {
 	struct flow_half half[2]; /* [0] ingress, [1] egress */
 	struct stcp_end *middle;  /* for FAULT_KILL: the ingress's end while it lives */
 	bool killed;
+	bool twice;       /* opened over a link that was lost, and by a rendezvous */
 	bool read_as_clc; /* its first bytes, so that it is unknown whether one of them was urgent */
 	int64_t end_ns;   /* both applications are through */
 };

@@ -109,8 +109,12 @@ run_events(struct host *h)
 	struct smcr_conn *c;
 	unsigned events;
 
-	for (int i = 0; i < ROUNDS_MAX * PLAN_FLOWS_MAX && (c = smcr_next_event(h->eng, &events)) != NULL; i++)
-		session_event(smcr_app(c), events);
+	for (int i = 0; i < ROUNDS_MAX * PLAN_FLOWS_MAX && (c = smcr_next_event(h->eng, &events)) != NULL; i++) {
+		struct session *s = smcr_app(c) != NULL ? smcr_app(c) : session_opened(h, c);
+
+		if (s != NULL)
+			session_event(s, events);
+	}
 }
 
 static void

@@ -30,7 +30,9 @@ struct host {
 	const struct plan *plan;
 	struct sim_fabric *fab;
 	struct trace *trace;
-	struct host *all; /* every host of the run, by number */
+	struct host *all;   /* every host of the run, by number */
+	struct flow *flows; /* every flow, by number */
+	unsigned flow_cnt;
 	unsigned nr;
 	struct liar *liar; /* hostile runs: the liar and what it overhears; NULL in others */
 	bool lies;         /* this is the liar's host: it is not judged */

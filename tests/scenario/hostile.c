@@ -29,6 +29,15 @@ hostile_judges(const struct host *h, uint32_t group_id)
 	return h->plan->hostile == 0 || (!h->lies && bit(h->honest_groups, group_id));
 }
 
+/* The liar is at the other end. What it opens over a link is known by the group alone until there is a session. */
+static bool
+is_liars(const struct host *h, const struct smcr_conn *c)
+{
+	return trace_is_hostile(h->trace, h->nr, c->id) ||
+	    (c->over_link && c->role == SMCR_SERVER && c->rmb != NULL &&
+	        c->rmb->lgr->owner.remote.addr[15] == HOST_ADDR(LIAR_HOST));
+}
+
 /* Whose connections a group has is found out while it has them, and remembered: it lives longer. */
 static void
 look_at_groups(struct host *h)
@@ -38,7 +47,7 @@ look_at_groups(struct host *h)
 	for (uint32_t pos = 0; smcr_conn_next(h->eng, &pos, &c);) {
 		if (c.group_id == 0)
 			continue;
-		bool liars = trace_is_hostile(h->trace, h->nr, c.id);
+		bool liars = is_liars(h, idtable_get(&h->eng->conns, c.id));
 		uint64_t *map = liars ? h->liars_groups : h->honest_groups;
 		if (c.group_id < HOST_GROUPS)
 			map[c.group_id / 64] |= 1ULL << (c.group_id % 64);
@@ -130,8 +139,7 @@ honest_user(const struct host *h, const struct rmb *rmb, const uint8_t *ptr, siz
 	for (uint32_t pos = 0; (c = idtable_next(&h->eng->conns, &pos)) != NULL;) {
 		const uint8_t *elem = c->rmb == rmb && c->elem_idx > 0 ? rmb->units[c->elem_idx - 1].mem : NULL;
 
-		if (elem != NULL && ptr < elem + rmb->elem_size && elem < ptr + len &&
-		    !trace_is_hostile(h->trace, h->nr, c->id))
+		if (elem != NULL && ptr < elem + rmb->elem_size && elem < ptr + len && !is_liars(h, c))
 			return (struct smcr_conn *)(uintptr_t)c;
 	}
 	return NULL;

@@ -15,7 +15,7 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/trace.c tests/scenario/trace.h tests/scenario/trace_int.h \
 	tests/scenario/trace_clc.c \
 	tests/scenario/trace_cdc.c \
-	tests/scenario/trace_llc.c \
+	tests/scenario/trace_llc.c tests/scenario/trace_open.c \
 	tests/scenario/host.c tests/scenario/host.h \
 	tests/scenario/session.c tests/scenario/session.h \
 	tests/scenario/flow.c tests/scenario/flow.h \

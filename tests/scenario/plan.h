@@ -95,6 +95,7 @@ struct plan_fault {
 	X(burst_per_mille, 0, 1000)	/* so many of them at once, at the start */ \
 	X(wave_ms, 0, 600000)		/* half of them start this much later; 0 = no second wave */ \
 	X(prewarm, 0, 1) \
+	X(opens, 0, 100)		/* percent of the connections that open over a link, when they can */ \
 	X(kinds, 1, 63)			/* bit per enum flow_kind */ \
 	X(bytes_max, 0, 16000000)	/* a direction */ \
 	X(bytes_fixed, 0, 1)		/* every connection sends as many */ \

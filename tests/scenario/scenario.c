@@ -141,6 +141,10 @@ make_flows(struct scenario *s)
 
 	s->flow = must_calloc(p->flows + extra, sizeof(*s->flow));
 	s->flow_cnt = p->flows + extra;
+	for (unsigned i = 0; i < p->hosts; i++) {
+		s->host[i].flows = s->flow;
+		s->host[i].flow_cnt = s->flow_cnt;
+	}
 	for (unsigned i = 0; i < s->flow_cnt; i++) {
 		struct flow *f = &s->flow[i];
 

@@ -53,17 +53,16 @@ session_new(struct host *h, struct flow *f, enum smcr_role role)
 	return s;
 }
 
-struct session *
-session_ingress(struct host *h, struct flow *f, struct stcp_end *app)
+static void
+connect_middle(struct session *s)
 {
-	struct session *s = session_new(h, f, SMCR_CLIENT);
+	struct host *h = s->h;
+	struct flow *f = s->f;
 
-	s->app = app;
 	s->mode = SESSION_CONNECT;
 	s->mid = stcp_connect(
 	    h->w, &h->mid_net, &h->all[f->to].egress, f, (struct stcp_user){ .wake = session_wake, .arg = s });
 	f->middle = s->mid;
-	return s;
 }
 
 static void
@@ -86,12 +85,15 @@ session_end(struct session *s, bool reset)
 	session_wake(s);
 }
 
-static void
-open_conn(struct session *s)
+static struct smcr_open
+describe(struct session *s)
 {
 	struct flow *f = s->f;
-	struct smcr_open o = { .role = s->role, .app = s, .elem_size = f->elem_size };
-	int err = 0;
+	struct smcr_open o = { .role = s->role,
+		.app = s,
+		.elem_size = f->elem_size,
+		.origin = f->nr + 1,
+		.ticket = s->role == SMCR_SERVER };
 
 	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
 	if (s->h->plan->af_smc != 0) {
@@ -105,16 +107,74 @@ open_conn(struct session *s)
 		o.subnet[0] = (struct smcr_subnet){ .addr = { 127 }, .prefix_len = 8 };
 	if (host_first_dev(s->h) != NULL)
 		o.local_addr = rnic_query(host_first_dev(s->h)).gid;
-	s->mode = SESSION_SETUP;
 	o.prewarm = f->prewarm && s->role == SMCR_CLIENT;
-	s->conn = smcr_open(s->h->eng, &o, &err);
+	return o;
+}
+
+static void
+has_conn(struct session *s, struct smcr_conn *conn, enum session_mode mode)
+{
+	s->mode = mode;
+	s->conn = conn;
 	s->opened_ns = s->h->w->now_ns;
-	half(s)->opened = s->conn != NULL;
-	half(s)->conn = s->conn;
-	if (s->conn != NULL && s->f->hostile)
-		trace_hostile(s->h->trace, s->h->nr, s->conn->id);
+	half(s)->opened = conn != NULL;
+	half(s)->conn = conn;
+	if (conn != NULL && s->f->hostile)
+		trace_hostile(s->h->trace, s->h->nr, conn->id);
+}
+
+static void
+open_conn(struct session *s)
+{
+	struct smcr_open o = describe(s);
+	int err = 0;
+
+	has_conn(s, smcr_open(s->h->eng, &o, &err), SESSION_SETUP);
 	if (s->conn == NULL)
 		session_end(s, true);
+}
+
+struct session *
+session_ingress(struct host *h, struct flow *f, struct stcp_end *app)
+{
+	struct session *s = session_new(h, f, SMCR_CLIENT);
+	struct smcr_open o = describe(s);
+	struct smcr_conn *conn = NULL;
+
+	s->app = app;
+	if (app != NULL && f->nr * 37 % 100 < h->plan->opens) {
+		smcr_set_now(h->eng, h->w->now_ns);
+		conn = smcr_open_over_link(h->eng, &o);
+	}
+	if (conn == NULL) {
+		connect_middle(s);
+		return s;
+	}
+	world_log(h->w, "flow %u opens over a link", f->nr);
+	has_conn(s, conn, SESSION_OPENING);
+	session_wake(s);
+	return s;
+}
+
+/* Some are refused, so that the client has to connect. */
+struct session *
+session_opened(struct host *h, struct smcr_conn *conn)
+{
+	uint32_t origin;
+	uint8_t hops;
+
+	smcr_proposed_way(conn, &hops, &origin);
+	struct flow *f = origin >= 1 && origin <= h->flow_cnt ? &h->flows[origin - 1] : NULL;
+	if (f == NULL || f->to != h->nr || smcr_opened_by(conn).addr[15] != HOST_ADDR(f->from) || f->half[1].opened ||
+	    f->nr % 8 == 3) {
+		smcr_abort(conn, SMCR_R_NOT_OPENED);
+		smcr_release(conn);
+		return NULL;
+	}
+	struct session *s = session_new(h, f, SMCR_SERVER);
+	smcr_set_app(conn, s);
+	has_conn(s, conn, SESSION_SETUP);
+	return s;
 }
 
 void
@@ -130,6 +190,8 @@ session_egress(struct host *h, struct flow *f, struct stcp_end *mid)
 
 	s->mid = mid;
 	s->mode = SESSION_CONNECT;
+	if (f->hostile) /* it may have opened the same one over a link */
+		half(s)->established = false;
 	return s;
 }
 
@@ -268,7 +330,7 @@ app_ready(struct session *s)
 	case STCP_REFUSED:
 		break;
 	case STCP_RESET:
-		if (stcp_unread(s->app) > 0 || s->mode == SESSION_SMCR)
+		if (stcp_unread(s->app) > 0 || s->held_len > 0 || s->mode == SESSION_SMCR)
 			return true; /* the other end gets that first */
 		break;
 	}
@@ -300,6 +362,13 @@ static void
 setup_io(struct session *s)
 {
 	check_early(s);
+	if (s->mid == NULL) { /* opened over a link */
+		if (app_ready(s) && s->admit) {
+			s->admit = false;
+			smcr_admit(s->conn);
+		}
+		return;
+	}
 	clc_in(s); /* what came before a RST as well, as by the daemon's will_read() */
 	if (stcp_state(s->mid) == STCP_OPEN)
 		clc_out(s);
@@ -313,7 +382,54 @@ setup_io(struct session *s)
 	}
 }
 
+/* Sends the first bytes and keeps them; all else of the application waits for the answer. */
+static void
+opening_io(struct session *s)
+{
+	struct iovec iov[2];
+	size_t room = s->held_len == 0 && stcp_unread(s->app) > 0 ? smcr_tx_space(s->conn, iov) : 0;
+
+	if (room == 0)
+		return;
+	if (room > sizeof(s->held))
+		room = sizeof(s->held);
+	if (room > iov[0].iov_len)
+		room = iov[0].iov_len;
+	s->held_len = stcp_recv(s->app, s->held, room, &s->held_urgent);
+	memcpy(iov[0].iov_base, s->held, s->held_len);
+	smcr_tx_commit(s->conn, s->held_len, s->held_urgent);
+}
+
+/* The peer did not take the connection. */
+static void
+not_opened(struct session *s)
+{
+	world_log(s->h->w, "flow %u is not opened: %s", s->f->nr, half(s)->detail);
+	/* Without data the peer may take it yet, over links that are lost here. */
+	if (*half(s)->detail != '\0') {
+		s->f->twice = true;
+		world_excuse(s->h->w, "a connection without data was opened twice");
+	}
+	smcr_release(s->conn);
+	s->conn = half(s)->conn = NULL;
+	half(s)->opened = false;
+	connect_middle(s);
+}
+
 /* -- data over SMC-R -- */
+
+/* What was sent in vain over a link goes first: how many bytes of it, into a buffer. */
+static size_t
+take_held(struct session *s, uint8_t *buf, size_t room, bool *urgent)
+{
+	size_t n = s->held_len < room ? s->held_len : room;
+
+	memcpy(buf, s->held, n);
+	memmove(s->held, s->held + n, s->held_len - n);
+	s->held_len -= n;
+	*urgent = s->held_urgent && s->held_len == 0 && n > 0;
+	return n;
+}
 
 /* Reads a piece of the application's data into the ring: false when there is nothing to read or no room. */
 static bool
@@ -328,7 +444,8 @@ app_to_ring(struct session *s, size_t *budget)
 	if (iov[0].iov_len + iov[1].iov_len != room || iov[0].iov_len == 0)
 		session_fail(s, "flow %u: tx_space says %zu and gives %zu + %zu", s->f->nr, room, iov[0].iov_len,
 		    iov[1].iov_len);
-	size_t n = stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
+	size_t n = s->held_len > 0 ? take_held(s, iov[0].iov_base, iov[0].iov_len, &urgent)
+	                           : stcp_recv(s->app, iov[0].iov_base, iov[0].iov_len, &urgent);
 	smcr_tx_commit(s->conn, n, urgent);
 	*budget -= n < *budget ? n : *budget;
 	return n > 0;
@@ -343,7 +460,7 @@ app_to_engine(struct session *s)
 		;
 	if (budget == 0)
 		session_wake(s);
-	if (stcp_eof(s->app) && !s->closing)
+	if (stcp_eof(s->app) && s->held_len == 0 && !s->closing)
 		smcr_shutdown_wr(s->conn);
 }
 
@@ -390,7 +507,7 @@ reset_io(struct session *s)
 	if (s->aborted)
 		return;
 	app_to_engine(s);
-	if (stcp_unread(s->app) > 0)
+	if (stcp_unread(s->app) > 0 || s->held_len > 0)
 		return;
 	s->aborted = true;
 	smcr_reset(s->conn);
@@ -419,9 +536,10 @@ smcr_io(struct session *s)
 		deliver_io(s);
 		return;
 	}
-	watch_middle(s);
+	if (s->mid != NULL)
+		watch_middle(s);
 	/* Where a link broke late in first contact the server may have declined: it resets soon. */
-	if (!plan_faulty(s->h->plan) && !s->f->hostile && stcp_unread(s->mid) > 0 &&
+	if (s->mid != NULL && !plan_faulty(s->h->plan) && !s->f->hostile && stcp_unread(s->mid) > 0 &&
 	    stcp_recv(s->mid, &c, 1, &urgent) > 0)
 		session_fail(
 		    s, "flow %u %s: byte %02x on the middle though data goes over SMC-R", s->f->nr, side(s), c);
@@ -449,7 +567,9 @@ copy(struct session *s, struct stcp_end *from, struct stcp_end *to)
 	bool urgent;
 
 	while (budget > 0 && (room = stcp_space(to)) > 0) {
-		n = stcp_recv(from, buf, room < sizeof(buf) ? room : sizeof(buf), &urgent);
+		room = room < sizeof(buf) ? room : sizeof(buf);
+		n = from == s->app && s->held_len > 0 ? take_held(s, buf, room, &urgent)
+		                                      : stcp_recv(from, buf, room, &urgent);
 		if (n == 0)
 			break;
 		stcp_send(to, buf, n, urgent);
@@ -457,7 +577,7 @@ copy(struct session *s, struct stcp_end *from, struct stcp_end *to)
 	}
 	if (budget == 0)
 		session_wake(s);
-	if (stcp_eof(from) && !stcp_is_shut(to))
+	if (stcp_eof(from) && !stcp_is_shut(to) && (from != s->app || s->held_len == 0))
 		stcp_shutdown(to);
 }
 
@@ -542,6 +662,9 @@ session_io(struct session *s)
 	switch (s->mode) {
 	case SESSION_CONNECT:
 		connect_io(s);
+		break;
+	case SESSION_OPENING:
+		opening_io(s);
 		break;
 	case SESSION_SETUP:
 		setup_io(s);
@@ -633,7 +756,7 @@ fell_back(struct session *s)
 	    !chosen_group_made_room(s) && !h->no_rmb)
 		session_fail(s, "flow %u %s falls back though nothing speaks for it: local %08x peer %08x%s", s->f->nr,
 		    side(s), h->diag.local, h->diag.peer, h->diag.held_off ? " held off" : "");
-	if (h->established)
+	if (h->established && !s->f->twice)
 		session_fail(s, "flow %u %s falls back after it was established", s->f->nr, side(s));
 	clc_take(s);
 	h->closed = true;
@@ -649,10 +772,18 @@ was_closed(struct session *s)
 	struct flow_half *h = half(s);
 
 	h->reason = smcr_closed(s->conn, &h->detail);
+	if (h->reason == SMCR_R_NOT_OPENED) {
+		if (s->mode != SESSION_OPENING)
+			session_fail(s, "flow %u %s: not opened, after an answer", s->f->nr, side(s));
+		not_opened(s);
+		return;
+	}
 	h->closed = true;
 	world_log(s->h->w, "flow %u %s closed: %s%s%s", s->f->nr, side(s), smcr_reason_str(h->reason),
 	    *h->detail != '\0' ? ", " : "", h->detail);
 	s->delivers = h->reason != SMCR_OK && s->mode == SESSION_SMCR && s->app != NULL;
+	if (s->mode == SESSION_OPENING && plan_faulty(s->h->plan) && h->reason == SMCR_R_LINK_LOST && s->held_len > 0)
+		world_excuse(s->h->w, "a group ended before it answered an OPEN with data");
 	if (!s->delivers)
 		session_end(s, h->reason != SMCR_OK);
 }
@@ -681,6 +812,8 @@ session_event(struct session *s, unsigned events)
 			return;
 		if (s->out_len > 0 && stcp_state(s->mid) == STCP_OPEN && !s->f->hostile)
 			session_fail(s, "flow %u %s: CLC does not fit the window", s->f->nr, side(s));
+		if (s->mode == SESSION_OPENING)
+			s->held_len = 0;
 		s->mode = SESSION_SMCR;
 	}
 	if ((events & SMCR_EV_CLOSED) != 0)

@@ -10,6 +10,7 @@
 
 enum session_mode {
 	SESSION_CONNECT, /* the middle is being connected, or was accepted and the process has not looked yet */
+	SESSION_OPENING, /* ingress: over a link, not answered */
 	SESSION_SETUP,
 	SESSION_SMCR,
 	SESSION_TCP,  /* fallen back */
@@ -41,12 +42,17 @@ struct session {
 	size_t out_len;
 	uint8_t left[SMCR_LEFTOVER_MAX]; /* of the engine, for the application */
 	size_t left_len;
+	uint8_t held[2048]; /* SESSION_OPENING: sent, and sent again when the peer does not take the connection */
+	size_t held_len;
+	bool held_urgent; /* its last byte */
 };
 
 /* Client side of a flow: the application's leg is connected (NULL for prewarm), the middle starts. */
 struct session *session_ingress(struct host *, struct flow *, struct stcp_end *app);
 /* Server side: a middle came in. */
 struct session *session_egress(struct host *, struct flow *, struct stcp_end *mid);
+/* Server side: the client has opened a connection over a link. NULL: refused. */
+struct session *session_opened(struct host *, struct smcr_conn *);
 /* struct stcp_user.wake */
 void session_wake(void *session);
 /* Moves what can be moved. */

@@ -218,7 +218,8 @@ on_msg(void *ctx, const struct smcr_trace *m)
 		trace_clc(wr, m, trace_conn(wr, m->conn_id, true));
 		break;
 	case SMCR_TRACE_LLC:
-		trace_llc(wr, m, trace_group(wr, m->group_id));
+		if (!trace_open(wr, m, trace_group(wr, m->group_id)))
+			trace_llc(wr, m, trace_group(wr, m->group_id));
 		break;
 	case SMCR_TRACE_CDC:
 		trace_group(wr, m->group_id)->cdc = true;

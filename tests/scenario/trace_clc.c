@@ -20,9 +20,8 @@ same_elem(const struct elem *a, const struct elem *b)
 	return a->known && b->known && a->rkey == b->rkey && a->idx == b->idx;
 }
 
-/* An element that this host names now may not belong to another connection. */
-static void
-check_mine(const struct watcher *wr, struct tconn *c)
+void
+trace_check_mine(const struct watcher *wr, struct tconn *c)
 {
 	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
 		LIST_FOREACH(n, &wr->t->conns[i]) {
@@ -38,9 +37,8 @@ check_mine(const struct watcher *wr, struct tconn *c)
 		}
 }
 
-/* An element that the peer names now: its last user here is notified. */
-static void
-note_peers(const struct watcher *wr, const struct tconn *c)
+void
+trace_note_peers(const struct watcher *wr, const struct tconn *c)
 {
 	for (unsigned i = 0; i < TRACE_BUCKETS; i++)
 		LIST_FOREACH(n, &wr->t->conns[i]) {
@@ -109,7 +107,7 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 		c->accept = true;
 		c->first_contact = msg->accept.first_contact;
 		take_elem(wr, &c->mine, &msg->accept);
-		check_mine(wr, c);
+		trace_check_mine(wr, c);
 		break;
 	case CLC_CONFIRM:
 		if (!c->client || !c->accept || c->confirm)
@@ -117,7 +115,7 @@ sent(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, cons
 		check_device(wr, &msg->accept);
 		c->confirm = true;
 		take_elem(wr, &c->mine, &msg->accept);
-		check_mine(wr, c);
+		trace_check_mine(wr, c);
 		break;
 	case CLC_DECLINE:
 		check_decline(wr, m, c);
@@ -143,12 +141,12 @@ received(const struct watcher *wr, struct tconn *c, const struct clc_msg *msg)
 		c->accept = true;
 		c->first_contact = msg->accept.first_contact;
 		take_elem(wr, &c->peers, &msg->accept);
-		note_peers(wr, c);
+		trace_note_peers(wr, c);
 		break;
 	case CLC_CONFIRM:
 		c->confirm = true;
 		take_elem(wr, &c->peers, &msg->accept);
-		note_peers(wr, c);
+		trace_note_peers(wr, c);
 		break;
 	case CLC_DECLINE:
 		c->declined = true;

@@ -7,9 +7,11 @@
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "wire/open.h"
 
 #define TRACE_BUCKETS 256
 #define TRACE_LLC_TYPES 16
+#define TRACE_GRANTS 64
 
 struct watcher {
 	struct trace *t;
@@ -66,6 +68,7 @@ struct tconn {
 	bool hostile; /* its peer lies: it is not judged */
 	bool client;
 	bool first_contact;
+	bool granted;                   /* to the client, which may open it over a link */
 	bool proposal, accept, confirm; /* went by, in their direction */
 	bool declined, mine_declined;
 	bool middle_ended;
@@ -103,10 +106,12 @@ struct tgroup {
 	    LLC_RKEY_LEN]; /* the keys of the last DELETE RKEY request received */
 	struct texchange exchange;
 	bool no_eyecatcher_in, no_eyecatcher_out;
-	int64_t end_asked_ns;      /* DELETE LINK for all came in: what was queued may go until then */
-	int64_t lost_told_ns[256]; /* by link number: when a client's word came that the link is lost; 0: never */
-	bool deleted;              /* DELETE LINK for all went out */
-	bool cdc;                  /* a CDC message went by */
+	int64_t end_asked_ns;            /* DELETE LINK for all came in: what was queued may go until then */
+	int64_t lost_told_ns[256];       /* by link number: when a client's word came that the link is lost; 0: never */
+	struct elem grant[TRACE_GRANTS]; /* by the server, not used yet */
+	unsigned grant_cnt;
+	bool deleted; /* DELETE LINK for all went out */
+	bool cdc;     /* a CDC message went by */
 };
 
 void trace_bad(const struct watcher *, const struct tconn *, const char *fmt, ...)
@@ -119,6 +124,13 @@ void trace_alias(struct trace *, uint32_t rkey, uint32_t known_as);
 /* Both sides have said that they are through, or the connection never came to be. */
 bool trace_conn_over(const struct tconn *);
 
+/* An element that this host names now may not belong to another connection. */
+void trace_check_mine(const struct watcher *, struct tconn *);
+/* An element that the peer names now: its last user here is notified. */
+void trace_note_peers(const struct watcher *, const struct tconn *);
+
+/* False: another LLC message. */
+bool trace_open(const struct watcher *, const struct smcr_trace *, struct tgroup *);
 void trace_clc(const struct watcher *, const struct smcr_trace *, struct tconn *);
 void trace_cdc(const struct watcher *, const struct smcr_trace *, struct tconn *);
 /* One that came for a connection that is gone. */

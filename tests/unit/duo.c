@@ -31,6 +31,8 @@ clc_name(const uint8_t *msg)
 static const char *
 llc_name(uint8_t type)
 {
+	if (type == OPEN_GRANT || type == OPEN_CONN)
+		return type == OPEN_CONN ? "OPEN" : "GRANT";
 	switch (type & 0x0f) { /* the rest is the version */
 	case LLC_CONFIRM_LINK:
 		return "CONFIRM LINK";
@@ -110,6 +112,7 @@ configure(struct smcr_config *cfg, const struct smcr_config *change)
 	TAKE(clc_ms);
 	TAKE(confirm_link_ms);
 	TAKE(conns_per_group);
+	TAKE(features);
 	TAKE(group_idle_ms);
 	TAKE(holdoff_max_ms);
 	TAKE(holdoff_ms);
@@ -279,7 +282,7 @@ duo_fini(void)
 		return;
 	for (unsigned i = 0; i < 2; i++)
 		for (uint32_t pos = 0; (conn = idtable_next(&d.eng[i]->conns, &pos)) != NULL;)
-			if (!conn->released)
+			if (!conn->released && conn->state != CONN_SPARE)
 				smcr_release(conn);
 	duo_run(linger_ms);
 	smcr_free(d.eng[A]);
@@ -300,8 +303,8 @@ duo_case(TCase *tc, int64_t ms)
 	tcase_add_checked_fixture(tc, NULL, duo_fini);
 }
 
-void
-duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
+static struct smcr_open
+describe(struct duo_end *e, enum smcr_role role)
 {
 	struct smcr_open open = { .role = role,
 		.peer = d.peer,
@@ -311,16 +314,37 @@ duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
 		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
 		.remote.addr[15] = d.remote,
 		.insist = d.insist,
-		.measure = d.measure };
-	int err = 0;
+		.measure = d.measure,
+		.ticket = role == SMCR_SERVER ? d.ticket : 0 };
 
 	if (d.ipv4)
 		open.remote.addr[10] = open.remote.addr[11] = 0xff;
 	snprintf(open.peer_key, sizeof(open.peer_key), "server:%u", d.port != 0 ? d.port : 1);
 	*e = (struct duo_end){ .host = role == SMCR_CLIENT ? A : B };
+	return open;
+}
+
+void
+duo_open_one(struct duo_end *e, enum smcr_role role, bool prewarm)
+{
+	struct smcr_open open = describe(e, role);
+	int err = 0;
+
 	open.prewarm = prewarm;
 	e->conn = smcr_open(d.eng[e->host], &open, &err);
 	ck_assert_ptr_nonnull(e->conn);
+}
+
+bool
+duo_open_over_link(unsigned pair)
+{
+	struct smcr_open open = describe(&c[pair], SMCR_CLIENT);
+
+	s[pair] = (struct duo_end){ .host = B, .refuse = s[pair].refuse };
+	d.next_opened = pair;
+	duo_join(pair);
+	c[pair].conn = smcr_open_over_link(d.eng[A], &open);
+	return c[pair].conn != NULL;
 }
 
 void
@@ -462,15 +486,21 @@ settle(void)
 		for (unsigned i = 0; i < 2; i++) {
 			smcr_poll(d.eng[i], d.now_ns);
 			while ((conn = smcr_next_event(d.eng[i], &ev)) != NULL) {
+				if (smcr_app(conn) == NULL) {
+					struct duo_end *e = &s[d.next_opened++];
+
+					e->conn = conn;
+					smcr_set_app(conn, e);
+				}
 				handle(smcr_app(conn), ev);
 				more = true;
 			}
 			for (uint32_t pos = 0; (conn = idtable_next(&d.eng[i]->conns, &pos)) != NULL;) {
 				struct duo_end *e = smcr_app(conn);
-				size_t before = e->out_len;
 
-				if (conn->released)
+				if (conn->released || e == NULL)
 					continue;
+				size_t before = e->out_len;
 				pass_on(e);
 				more |= before != e->out_len;
 			}

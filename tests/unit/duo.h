@@ -60,6 +60,8 @@ struct duo {
 	bool insist;    /* those with smcr_open.prewarm are for an operator who asks */
 	bool measure;   /* ... and for a measurement */
 	enum smcr_peer_kind peer; /* and whom their clients expect */
+	uint32_t ticket;          /* that their servers give */
+	unsigned next_opened;     /* the server's end that gets the next connection opened over a link */
 	int64_t now_ns;
 	unsigned breaches;
 	enum rnic_transport transport[2]; /* of devices made from here on */
@@ -101,6 +103,8 @@ struct rnic_dev *duo_add_neighbour(unsigned host);
 void duo_open(unsigned pair);
 /* Opens pairs, lets time pass, and expects that all are established. */
 void duo_connect(unsigned first, unsigned cnt, int64_t ms);
+/* The client opens a connection over a link, and the server's end of the pair gets it. False: not possible now. */
+bool duo_open_over_link(unsigned pair);
 /* Client or server alone: the test is the other side, or duo_join() follows. */
 void duo_open_one(struct duo_end *, enum smcr_role, bool prewarm);
 /* The ends of a pair that were opened alone. */

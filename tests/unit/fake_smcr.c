@@ -842,3 +842,28 @@ siw_open(const struct siw_config *cfg, const struct rnic_loop *loop, struct rng 
 	*dev = &me->dev;
 	return 0;
 }
+
+/* -- over a link: it opens nothing there -- */
+
+struct smcr_conn *
+smcr_open_over_link(struct smcr *eng, const struct smcr_open *open)
+{
+	return NULL;
+}
+
+uint32_t
+smcr_opened_ticket(const struct smcr_conn *conn)
+{
+	return 0;
+}
+
+struct smcr_identity
+smcr_opened_by(const struct smcr_conn *conn)
+{
+	return (struct smcr_identity){ .scope = 0 };
+}
+
+void
+smcr_set_app(struct smcr_conn *conn, void *app)
+{
+}

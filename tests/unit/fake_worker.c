@@ -350,9 +350,9 @@ smcr_reason_str(enum smcr_reason r)
 
 static struct smcr_conn conns[] = {
 	{ { 0x1000a, NULL, SMCR_CLIENT, 1, 1, "ACTIVE", 0xbeef, 65536, 32768, 65536, 3, 4, 123456789, 123456000,
-	    123450000, 4096, 4000, true, false, 5 * S, LINUX_PEER, SMCR_PHASE_NONE } },
+	    123450000, 4096, 4000, true, false, 5 * S, LINUX_PEER, SMCR_PHASE_NONE, false } },
 	{ { 0x1000b, NULL, SMCR_SERVER, 2, 2, "PEERCLOSEWAIT1", 0x20001, 16384, 524288, 65536, 1, 255, 7, 7, 7, 0, 0,
-	    false, true, 90061 * S, SMCRD_PEER, SMCR_PHASE_NONE } },
+	    false, true, 90061 * S, SMCRD_PEER, SMCR_PHASE_NONE, true } },
 	{ { .id = 0x1000c, .role = SMCR_CLIENT, .state = "CLC: Accept awaited", .age_ns = S / 10 } },
 };
 

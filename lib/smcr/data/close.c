@@ -2,6 +2,7 @@
  * our data, C ends the connection and our use of the peer's element, A aborts it; nothing may follow C or A. */
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
+#include "smcr/data/grant.h"
 #include "smcr/data/rmb.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
@@ -287,6 +288,8 @@ conn_abort(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 {
 	if (conn->reported)
 		return;
+	if (reason == SMCR_R_TIMEOUT && conn_is_unanswered(conn))
+		ticket_refused(conn->lgr, conn->ticket); /* the peer may stand still: a rendezvous shows it */
 	conn_report(conn, reason, detail);
 	close_event(conn, CLOSE_LOCAL_ABORT);
 }
@@ -323,7 +326,8 @@ conn_due_flags(const struct smcr_conn *conn, uint64_t end)
 	if (conn->close.want_abort) {
 		bool says = conn->reason == SMCR_R_OPERATOR && conn->lgr->dialect.says_operator;
 
-		return flags | conn->close.tx_flags_ever | CDC_ABORT | (says ? CDC_OPERATOR : 0);
+		return flags | conn->close.tx_flags_ever | CDC_ABORT | (says ? CDC_OPERATOR : 0) |
+		    (conn->not_opened ? CDC_NOT_OPENED : 0);
 	}
 	if (end < conn->tx.head)
 		return flags;
@@ -356,6 +360,9 @@ conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 	/* O is valid only with A, and only when both ends support it. */
 	if ((conn_flags & CDC_OPERATOR) != 0 && ((conn_flags & CDC_ABORT) == 0 || !conn->lgr->dialect.says_operator))
 		conn_flags &= (uint8_t)~CDC_OPERATOR;
+	/* Likewise. */
+	if ((conn_flags & CDC_ABORT) == 0 || !conn_is_unanswered(conn))
+		conn_flags &= (uint8_t)~CDC_NOT_OPENED;
 	uint8_t fresh = (uint8_t)(conn_flags & ~conn->close.rx_flags);
 	/* A peer that closes before it consumed all our data loses data: a reset (4.8.1, 4A). */
 	bool lost = conn->tx.acked < conn->tx.head;
@@ -365,9 +372,13 @@ conn_peer_flags(struct smcr_conn *conn, uint8_t conn_flags)
 		return; /* conn_establish handles them later */
 	if ((fresh & CDC_ABORT) != 0) {
 		bool by_operator = (conn_flags & CDC_OPERATOR) != 0;
+		bool refused = (conn_flags & CDC_NOT_OPENED) != 0;
 
 		conn->eng->ctr.closed_peer_operator += by_operator && !conn->reported;
-		conn_report(conn, SMCR_R_PEER_ABORT, by_operator ? "closed by the operator there" : "");
+		if (refused)
+			ticket_refused(conn->lgr, conn->ticket);
+		conn_report(conn, refused ? SMCR_R_NOT_OPENED : SMCR_R_PEER_ABORT,
+		    by_operator ? "closed by the operator there" : "");
 		close_event(conn, CLOSE_PEER_ABORT);
 		return;
 	}

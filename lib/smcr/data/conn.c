@@ -62,13 +62,20 @@ conn_free(struct smcr_conn *conn)
 void
 conn_establish(struct smcr_conn *conn)
 {
+	conn_set_state(conn, CONN_ACTIVE);
+	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
+	if (!conn_is_unanswered(conn))
+		conn_answered(conn);
+}
+
+void
+conn_answered(struct smcr_conn *conn)
+{
 	uint8_t early = conn->close.rx_flags;
 
-	conn_set_state(conn, CONN_ACTIVE);
 	conn->established = true;
-	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
 	conn->eng->ctr.established_client += conn->role == SMCR_CLIENT;
-	conn->eng->ctr.established_server += conn->role == SMCR_SERVER;
+	conn->eng->ctr.established_server += conn->role == SMCR_SERVER && !conn->not_opened;
 	conn_raise(conn, SMCR_EV_ESTABLISHED | (conn->rx.head > conn->rx.tail ? SMCR_EV_READABLE : 0));
 	conn->close.rx_flags = 0;
 	conn_peer_flags(conn, early);
@@ -109,6 +116,18 @@ conn_hold_peer_elem(struct smcr_conn *conn, struct remote_rmb *rr, const struct 
 	conn->peer_elem_idx = a->rmbe_idx;
 	conn->peer_elem_size = clc_size_bytes(a->size_code);
 	conn->peer_token = a->alert_token;
+}
+
+struct open_elem
+conn_open_elem(const struct smcr_conn *conn, const struct link *link)
+{
+	const struct rnic_mr *mr = conn->rmb->mr[link->slot];
+
+	return (struct open_elem){ .token = conn->id,
+		.rkey = mr->rkey,
+		.vaddr = mr->addr,
+		.idx = conn->elem_idx,
+		.size_code = (uint8_t)clc_size_code(conn->rmb->elem_size) };
 }
 
 /* Returns the ring and the places on the link and in the group, which others wait for. The elements stay. */

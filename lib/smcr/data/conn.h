@@ -3,18 +3,24 @@
 
 #include "smcr/state/conn.h"
 #include "wire/clc.h"
+#include "wire/open.h"
 
 /* A connection in state RENDEZVOUS with an ID; rdv is NULL. NULL with *err = -EMFILE or -ENOMEM (both counted). */
 struct smcr_conn *conn_new(struct smcr *, const struct smcr_open *, int *err);
 /* Requires that it is in no list of events, links or groups, and that rdv is NULL. */
 void conn_free(struct smcr_conn *);
-/* Ends the rendezvous: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. */
+/* Ends the rendezvous: state ACTIVE, ESTABLISHED raised; data that overtook the Confirm becomes readable. For a client
+ * over a link conn_answered does the latter. */
 void conn_establish(struct smcr_conn *);
+/* The first message of the peer has come. */
+void conn_answered(struct smcr_conn *);
 /* Joins the group with the element in conn->rmb/elem_idx, to send over link. Resets receive cursors and writes the eye
  * catcher if the group has one. CDC messages are accepted now, even before the Confirm (3.5.2.4). */
 void conn_attach(struct smcr_conn *, struct lgr *, struct link *);
 /* Claims the element in the peer's Accept or Confirm. The peer cannot take back this remote RMB afterwards. */
 void conn_hold_peer_elem(struct smcr_conn *, struct remote_rmb *, const struct clc_accept *);
+/* Our element, as an OPEN or GRANT over this link names it. */
+struct open_elem conn_open_elem(const struct smcr_conn *, const struct link *);
 /* Releases the peer's element, if any. */
 void conn_drop_peer_elem(struct smcr_conn *);
 /* Returns the elements (ours to quarantine when the peer did not acknowledge) and leaves the group, if it is in one. */

@@ -3,6 +3,7 @@
 
 #include "base/minmax.h"
 #include "smcr/data/conn.h"
+#include "smcr/data/grant.h"
 #include "smcr/state/engine.h"
 
 #define LAST (CDC_CLOSED | CDC_ABORT) /* nothing follows either flag */
@@ -27,6 +28,8 @@ change_link(struct smcr_conn *conn, struct link *to, bool in_peace)
 	to->conn_cnt++;
 	conn->link = to;
 	conn->tx.move_to = 0;
+	/* The OPEN may be lost, or overtaken by what follows: repeated, it is ignored by a peer that has it. */
+	conn->open_owed = conn_is_unanswered(conn);
 	/* While the last move's message is owed, nothing was sent over the old link. */
 	if (!conn->tx.validate)
 		conn->tx.in_peace = in_peace;
@@ -180,6 +183,7 @@ failover_link(struct link *link)
 	uint32_t moved = 0;
 
 	lgr->failover.left = 0;
+	grant_link_lost(lgr);
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		conn->tx.resumes = false;
 		conn->tx.asks = false; /* the answer may be lost with the link */

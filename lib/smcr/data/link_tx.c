@@ -90,21 +90,47 @@ encode_llc(struct link *link, const struct llc_msg *msg, struct link_llc *q)
 	return 0;
 }
 
+/* The next free entry of the queue, or NULL. */
+static struct link_llc *
+free_entry(struct link *link)
+{
+	if (link->llc_cnt == LINK_LLC_QUEUE)
+		flush_llc(link);
+	return link->llc_cnt < LINK_LLC_QUEUE ? &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE]
+	                                      : NULL;
+}
+
+int
+link_send_open(struct link *link, const struct open_msg *msg)
+{
+	/* The other half is for messages that the link depends on. */
+	struct link_llc *q = link_is_usable(link) && link->llc_cnt < LINK_LLC_QUEUE / 2 ? free_entry(link) : NULL;
+
+	if (q == NULL)
+		return -ENOBUFS;
+	*q = (struct link_llc){ .len = OPEN_LEN };
+	int err = open_encode(msg, q->msg, sizeof(q->msg));
+	if (err < 0)
+		return err;
+	link->llc_cnt++;
+	link_schedule(link);
+	return 0;
+}
+
 int
 link_send_llc(struct link *link, const struct llc_msg *msg)
 {
 	if (!link_is_usable(link))
 		return -ENOTCONN;
-	if (link->llc_cnt == LINK_LLC_QUEUE)
-		flush_llc(link);
-	if (link->llc_cnt == LINK_LLC_QUEUE) {
+	struct link_llc *q = free_entry(link);
+	if (q == NULL) {
 		link->lgr->eng->ctr.llc_queue_full++;
 		/* A peer that floods tests without waiting loses some responses. */
 		if (msg->type != LLC_TEST_LINK || !msg->response)
 			mark_link_failed(link, "the peer does not take LLC messages");
 		return -ENOBUFS;
 	}
-	int err = encode_llc(link, msg, &link->llc_queue[(link->llc_first + link->llc_cnt) % LINK_LLC_QUEUE]);
+	int err = encode_llc(link, msg, q);
 	if (err < 0)
 		return err;
 	link->llc_cnt++;

@@ -7,6 +7,7 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/data/link_tx.c lib/smcr/data/link_tx.h \
 	lib/smcr/data/conn.c lib/smcr/data/conn.h \
 	lib/smcr/data/failover.c lib/smcr/data/failover.h \
+	lib/smcr/data/grant.c lib/smcr/data/grant.h \
 	lib/smcr/data/tx.c \
 	lib/smcr/data/rx.c \
 	lib/smcr/data/close.c

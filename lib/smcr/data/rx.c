@@ -195,7 +195,8 @@ rx_handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg 
 		return;
 	}
 	if ((msg->conn_flags & CDC_ABORT) != 0) {
-		conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_OPERATOR)); /* nothing else counts then */
+		/* Nothing else counts then. */
+		conn_peer_flags(conn, msg->conn_flags & (CDC_ABORT | CDC_OPERATOR | CDC_NOT_OPENED));
 		return;
 	}
 	uint64_t prod, cons;
@@ -207,8 +208,11 @@ rx_handle(struct smcr_conn *conn, const struct link *link, const struct cdc_msg 
 		conn_bad_cdc(conn, link, wrong);
 		return;
 	}
+	bool answer = conn_is_unanswered(conn);
 	conn->rx.any = true;
 	conn->rx.seq = msg->seq;
+	if (answer)
+		conn_answered(conn);
 	take_data(conn, msg, prod);
 	if (cons > conn->tx.acked)
 		conn_tx_acked(conn, cons);

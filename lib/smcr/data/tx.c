@@ -368,6 +368,32 @@ post_validation(struct smcr_conn *conn, struct rnic_credits *room)
 	return 0;
 }
 
+static int
+post_open(struct smcr_conn *conn, struct rnic_credits *room)
+{
+	struct open_msg msg = { .type = OPEN_CONN,
+		.cnt = (uint8_t)conn->lgr->grant_cnt,
+		.granted_token = conn->peer_token,
+		.ticket = conn->ticket,
+		.own = conn_open_elem(conn, conn->link),
+		.hops = conn->hops,
+		.origin = conn->origin };
+	struct link_wr what = { .kind = LINK_WR_LLC };
+	uint8_t buf[OPEN_LEN];
+	int err = open_encode(&msg, buf, sizeof(buf));
+
+	if (err > 0)
+		err = link_post(conn->link, NULL, buf, &what);
+	if (err < 0)
+		return err;
+	room->wrs--;
+	room->sends--;
+	conn->eng->ctr.llc_sent++;
+	engine_trace(conn->eng, SMCR_TRACE_LLC, true, conn->link, conn->id, buf, sizeof(buf));
+	conn->open_owed = false;
+	return 0;
+}
+
 bool
 conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 {
@@ -376,6 +402,12 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 		return false;
 	if (conn->tx.move_to != 0 && !failover_stays(conn))
 		return false;
+	if (conn->open_owed) {
+		if (room->wrs == 0 || room->sends == 0)
+			return true;
+		if (post_open(conn, room) < 0)
+			goto no_room;
+	}
 	if (conn->tx.validate) {
 		if (room->wrs == 0 || room->sends == 0)
 			return true;

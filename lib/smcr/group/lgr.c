@@ -7,6 +7,7 @@
 
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
+#include "smcr/data/grant.h"
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"
 #include "smcr/group/link.h"
@@ -71,7 +72,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 	lgr->owner = *owner;
 	memcpy(lgr->peer_id, owner->peer_id, sizeof(lgr->peer_id));
 	struct list_node *lists[] = { &lgr->rmbs, &lgr->dead_rmbs, &lgr->remote_rmbs, &lgr->conns, &lgr->wait_rmb,
-		&lgr->marks.node, &lgr->marks.turn_node };
+		&lgr->spares, &lgr->marks.node, &lgr->marks.turn_node };
 	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		list_init(lists[i]);
 	sndbuf_init(lgr);
@@ -109,6 +110,14 @@ lgr_delete(struct lgr *lgr, uint32_t reason)
 	llc_delete_group(lgr, reason);
 }
 
+/* The group ends before the peer has answered an OPEN. A peer that ends a group in order has no connection there; else
+ * its program may have any data that a CDC message has announced. */
+static bool
+was_not_opened(const struct smcr_conn *conn, enum smcr_reason reason)
+{
+	return conn_is_unanswered(conn) && !conn->reported && (reason == SMCR_R_GROUP_DELETED || !conn->tx.any);
+}
+
 void
 lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 {
@@ -137,8 +146,9 @@ lgr_down(struct lgr *lgr, enum smcr_reason reason, const char *why)
 		if (conn->state == CONN_RENDEZVOUS) /* after our Accept: no other way (C.1) */
 			mark_conn_end(lgr->eng, conn->mark, true, reason, why);
 		else
-			conn_end(conn, reason, why, false);
+			conn_end(conn, was_not_opened(conn, reason) ? SMCR_R_NOT_OPENED : reason, why, false);
 	}
+	grant_end(lgr);
 	mark_lgr(lgr)->rmb = RMB_REFUSED;
 	if (was_active) {
 		lgr->eng->ctr.groups_deleted++;

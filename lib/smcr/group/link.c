@@ -61,11 +61,11 @@ link_take(struct link *link, const struct link_wait *msg, bool last)
 
 	if (link->lgr->state == LGR_DEAD)
 		return true;
-	/* A CDC message received before the link ended counts: the peer may validate it (4.6.1). */
+	/* A CDC message received before the link ended counts: the peer may validate it (4.6.1). So does the OPEN before. */
 	if (msg->len > 0 && buf[0] == CDC_TYPE) {
 		if (!conn_rx_cdc(link, buf, msg->len, last))
 			return false;
-	} else if (!link_has_ended(link)) {
+	} else if (!link_has_ended(link) || (msg->len > 0 && buf[0] == OPEN_CONN)) {
 		llc_recv(link, buf, msg->len);
 	}
 	if (link_has_ended(link))

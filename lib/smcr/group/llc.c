@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "smcr/data/grant.h"
 #include "smcr/group/llc_impl.h"
 
 /* Requests of the peer that may collide with an exchange of ours: columns of the collision table. */
@@ -242,6 +243,27 @@ llc_dispatch(struct link *link, const struct llc_msg *msg)
 	}
 }
 
+/* A GRANT or OPEN (doc/open.md). 0: handled; or as open_decode. */
+static int
+open_recv(struct link *link, const uint8_t *buf, size_t len)
+{
+	struct lgr *lgr = link->lgr;
+	struct open_msg msg;
+	int n = open_decode((struct span){ buf, len }, &msg);
+
+	if (n < 0)
+		return n;
+	if ((msg.type == OPEN_GRANT) != (lgr->role == SMCR_CLIENT)) {
+		llc_protocol_error(link, "GRANT or OPEN from the wrong side");
+	} else if (msg.type == OPEN_CONN) {
+		lgr->marks.open = msg;
+		mark_lgr(lgr)->opened_over = link;
+	} else if (!grant_add(link, &msg)) {
+		llc_protocol_error(link, "GRANT of an RMB that was never confirmed");
+	}
+	return 0;
+}
+
 void
 llc_recv(struct link *link, const uint8_t *buf, size_t len)
 {
@@ -255,11 +277,13 @@ llc_recv(struct link *link, const uint8_t *buf, size_t len)
 	/* Any message: a client sends only after it has received our CONFIRM LINK (3.5.1.5). */
 	if (lgr->role == SMCR_SERVER && lgr->contact.confirm_link_out)
 		lgr->contact.confirm_link_in = true;
+	if (n == -EOPNOTSUPP && lgr->dialect.opens)
+		n = open_recv(link, buf, len);
 	if (n == -EOPNOTSUPP)
 		eng->ctr.llc_ignored++; /* optional messages of newer peers have type bits 10 (A.3): discarded */
 	else if (n < 0)
 		llc_protocol_error(link, n == -EPROTO ? "unknown LLC message type" : "malformed LLC message");
-	else
+	else if (n > 0)
 		llc_dispatch(link, &msg);
 }
 

@@ -36,6 +36,8 @@ int llc_retire_link(struct link *, uint32_t reason);
 const char *llc_retired_why(const struct link *);
 /* DELETE LINK for all links; the group goes down when it is complete. */
 void llc_delete_group(struct lgr *, uint32_t reason);
+/* The message is invalid: counts and logs it, and ends the link (C.7.1). */
+void llc_protocol_error(struct link *, const char *what);
 /* The exchange has ended or was abandoned; llc_next may start another. */
 void llc_done(struct lgr *, enum llc_flow_kind);
 /* Timers: a step of an exchange timed out; the peer's CONFIRM RKEY lacks a CONTINUATION; a link is idle or its test

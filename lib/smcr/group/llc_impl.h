@@ -14,8 +14,6 @@
 
 /* Sets the flow to this step over this link, with a timeout of ms. */
 void llc_start(struct lgr *, enum llc_flow_kind, enum llc_step, struct link *, uint32_t ms);
-/* The message is invalid: counts and logs it, and ends the link (C.7.1). */
-void llc_protocol_error(struct link *, const char *what);
 /* An RKEY exchange of ours may start: none is in progress, and the server has deleted the links to be deleted. A client
  * refuses all others while it connects a new link that we have abandoned. */
 bool llc_may_begin_rkey(struct lgr *);

@@ -5,6 +5,7 @@ lib_libsmcr_la_SOURCES += \
 	lib/smcr/rendezvous/rdv_device.c \
 	lib/smcr/rendezvous/rdv_end.c \
 	lib/smcr/rendezvous/rdv_group.c \
+	lib/smcr/rendezvous/rdv_open.c \
 	lib/smcr/rendezvous/rdv_server.c \
 	lib/smcr/rendezvous/rdv_step.c \
 	lib/smcr/rendezvous/rdv_terms.c \
@@ -12,6 +13,8 @@ lib_libsmcr_la_SOURCES += \
 
 check_UNIT += \
 	tests/unit/lib/smcr/rendezvous/check_hold_off \
+	tests/unit/lib/smcr/rendezvous/check_open \
+	tests/unit/lib/smcr/rendezvous/check_open_faults \
 	tests/unit/lib/smcr/rendezvous/check_rdv_turn \
 	tests/unit/lib/smcr/rendezvous/check_rendezvous \
 	tests/unit/lib/smcr/rendezvous/check_terms

@@ -40,7 +40,7 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
 		.transports = rdv_transports(conn->eng) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0),
-		.features = (uint8_t)(conn->eng->cfg.features | asks),
+		.features = (uint8_t)(engine_features(conn->eng) | asks),
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 		.hops = conn->rdv->open.hops,
 		.origin = conn->rdv->open.origin,

@@ -319,8 +319,10 @@ rdv_abort(struct smcr_conn *conn, enum smcr_reason reason)
 {
 	if (conn->state != CONN_RENDEZVOUS)
 		return;
+	if (conn->over_link && conn->lgr->state == LGR_ACTIVE)
+		rdv_refuse_opened(conn, reason);
 	/* An Accept cannot be withdrawn (C.1): the abort follows the Confirm. A second abort does not wait. */
-	if (conn->rdv->step == RDV_WAIT_CONFIRM && conn->rdv->abort == SMCR_OK && elem_is_out(conn, reason))
+	else if (conn->rdv->step == RDV_WAIT_CONFIRM && conn->rdv->abort == SMCR_OK && elem_is_out(conn, reason))
 		conn->rdv->abort = reason;
 	else
 		rdv_end(conn, reason, "");

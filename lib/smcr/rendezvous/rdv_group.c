@@ -38,7 +38,7 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 		lgr->conns_limit = lgr->terms.max_conns;
 		lgr->links_limit = lgr->terms.max_links;
 	}
-	dialect_choose(&lgr->dialect, rdv_peer_ext(conn), conn->eng->cfg.features);
+	dialect_choose(&lgr->dialect, rdv_peer_ext(conn), engine_features(conn->eng));
 	lgr->token = token;
 	lgr->vlan = rnic_query(dev).vlan;
 	lgr->contact.conn = conn;
@@ -158,11 +158,12 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 		a->ext.present = true;
 		a->ext.version = CLC_SMCRD_EXT_VERSION;
 		a->ext.transports = rdv_transport_bit(link->info.transport);
-		a->ext.features = conn->eng->cfg.features | (conn->rdv->measure ? CLC_FEATURE_MEASURE : 0);
+		a->ext.features = engine_features(conn->eng) | (conn->rdv->measure ? CLC_FEATURE_MEASURE : 0);
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
 		/* Agreed at first contact; later it proves that the group is ours. */
 		a->ext.token = type == CLC_ACCEPT ? link->lgr->token : 0;
+		a->ext.ticket = type == CLC_ACCEPT && link->lgr->dialect.opens ? conn->rdv->open.ticket : 0;
 	}
 	rdv_send(conn, &msg);
 }
@@ -181,6 +182,8 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);
 	lgr->joined_ns = conn->eng->now_ns;
+	if (!alone && abort == SMCR_OK)
+		rdv_give_ticket(conn, lgr);
 	rdv_ended(conn);
 	conn_establish(conn);
 	if (alone || abort != SMCR_OK) { /* no data flows, and data that overtook the Confirm is dropped */

@@ -236,6 +236,29 @@ rdv_act_on_peer(struct smcr *eng, struct peer *p)
 
 /* -- entry points -- */
 
+bool
+rdv_new(struct smcr_conn *conn, const struct smcr_open *open)
+{
+	struct smcr *eng = conn->eng;
+	struct rdv *r = slab_get(&eng->rdv_slab);
+
+	if (r == NULL || timerq_reserve(&eng->timers, 1) < 0) {
+		if (r != NULL)
+			slab_put(&eng->rdv_slab, r);
+		eng->ctr.refused_memory++;
+		return false;
+	}
+	r->conn = conn;
+	r->open = *open;
+	r->open.peer_key[sizeof(r->open.peer_key) - 1] = '\0';
+	list_init(&r->wait);
+	list_init(&r->mark.node);
+	timer_init(&r->timer, rdv_timeout);
+	conn->rdv = r;
+	conn->mark = &r->mark;
+	return true;
+}
+
 struct smcr_conn *
 smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
 {
@@ -243,24 +266,12 @@ smcr_open(struct smcr *eng, const struct smcr_open *open, int *err)
 
 	if (conn == NULL)
 		return NULL;
-	struct rdv *r = slab_get(&eng->rdv_slab);
-	if (r == NULL || timerq_reserve(&eng->timers, 1) < 0) {
-		if (r != NULL)
-			slab_put(&eng->rdv_slab, r);
+	if (!rdv_new(conn, open)) {
 		conn_free(conn);
-		eng->ctr.refused_memory++;
 		*err = -ENOMEM;
 		return NULL;
 	}
-	r->conn = conn;
-	r->open = *open;
-	r->open.peer_key[sizeof(r->open.peer_key) - 1] = '\0';
 	conn->prewarm = open->prewarm;
-	list_init(&r->wait);
-	list_init(&r->mark.node);
-	timer_init(&r->timer, rdv_timeout);
-	conn->rdv = r;
-	conn->mark = &r->mark;
 	rdv_peer_waits(conn);
 	if (open->role == SMCR_CLIENT) {
 		eng->ctr.conns_client++;
@@ -290,7 +301,11 @@ smcr_proposed_way(const struct smcr_conn *conn, uint8_t *hops, uint32_t *origin)
 void
 smcr_admit(struct smcr_conn *conn)
 {
-	if (conn->rdv != NULL && conn->rdv->step == RDV_WAIT_ADMIT)
+	if (conn->rdv == NULL || conn->rdv->step != RDV_WAIT_ADMIT)
+		return;
+	if (conn->over_link)
+		rdv_admit_opened(conn);
+	else
 		rdv_server_choose(conn);
 }
 

@@ -1,7 +1,7 @@
 /* Rendezvous of a connection: CLC messages on the CLC connection, from smcr_open until it is established, fallen back
  * or ended (RFC 7609 3.5, Appendix C). rendezvous.c: timer, incoming messages, entry points of smcr.h. rdv_client.c,
  * rdv_server.c: steps of each role. rdv_step.c: step table, outgoing messages. rdv_device.c: choice of devices.
- * rdv_terms.c: terms of version 2. rdv_group.c: groups and elements. rdv_end.c: other ends. */
+ * rdv_terms.c: terms of version 2. rdv_group.c: groups and elements. rdv_open.c: opening over a link. rdv_end.c: other ends. */
 #pragma once
 
 #include "smcr/data/conn.h"
@@ -119,8 +119,15 @@ void rdv_link_connected(struct lgr *);
 void rdv_act_on_contact(struct lgr *);
 void rdv_act_on_rmb(struct lgr *);
 void rdv_act_on_conn(struct conn_mark *);
+/* An OPEN has come. */
+void rdv_act_on_open(struct lgr *);
 /* Connections that waited for first contact with the peer continue, or are declined. May free the peer. */
 void rdv_act_on_peer(struct smcr *, struct peer *);
+
+/* -- rendezvous.c -- */
+
+/* Gives the connection its struct rdv. False: no memory. */
+bool rdv_new(struct smcr_conn *, const struct smcr_open *);
 
 /* -- rdv_step.c -- */
 
@@ -187,6 +194,14 @@ void rdv_send_accept(struct smcr_conn *, enum clc_type, const struct link *, boo
 void rdv_finish(struct smcr_conn *, struct lgr *, struct link *);
 /* Requested by an operator: ignores a hold-off and causes none. */
 bool rdv_insists(const struct smcr_conn *);
+
+/* -- rdv_open.c -- */
+
+/* A rendezvous has succeeded, or is about to (server): later connections to its service may open over a link. */
+void rdv_give_ticket(const struct smcr_conn *, struct lgr *);
+/* Server: the user admits a connection that the client opened over a link, or refuses it. */
+void rdv_admit_opened(struct smcr_conn *);
+void rdv_refuse_opened(struct smcr_conn *, enum smcr_reason);
 
 /* -- rdv_device.c -- */
 

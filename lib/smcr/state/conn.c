@@ -11,7 +11,8 @@
 
 /* Names and next states: Figures 22 and 23, and the states before them. */
 const struct state_row conn_states[CONN_STATE_CNT] = {
-	[CONN_RENDEZVOUS] = { "Rendezvous", BIT(FALLBACK) | BIT(ACTIVE) | BIT(CLOSED) },
+	[CONN_RENDEZVOUS] = { "Rendezvous", BIT(SPARE) | BIT(FALLBACK) | BIT(ACTIVE) | BIT(CLOSED) },
+	[CONN_SPARE] = { "Spare", BIT(RENDEZVOUS) | BIT(CLOSED) },
 	[CONN_FALLBACK] = { "Fallback", BIT(CLOSED) },
 	[CONN_ACTIVE] = { "Active",
 	    BIT(PEER_CLOSE_WAIT1) | BIT(APP_CLOSE_WAIT1) | BIT(PEER_ABORT_WAIT) | BIT(PROCESS_ABORT) | BIT(CLOSED) },
@@ -84,6 +85,7 @@ static const char *const reason_names[] = {
 	[SMCR_R_TIMEOUT] = "timeout",
 	[SMCR_R_OPERATOR] = "closed by the operator",
 	[SMCR_R_SHUTDOWN] = "shutdown",
+	[SMCR_R_NOT_OPENED] = "not opened over the link",
 };
 
 const char *
@@ -105,6 +107,7 @@ conn_report(struct smcr_conn *conn, enum smcr_reason reason, const char *detail)
 	conn->reason = reason;
 	conn->detail = detail != NULL ? detail : "";
 	conn->eng->ctr.closed_ok += reason == SMCR_OK;
-	conn->eng->ctr.closed_reset += reason != SMCR_OK;
+	conn->eng->ctr.not_opened_client += reason == SMCR_R_NOT_OPENED && conn->role == SMCR_CLIENT;
+	conn->eng->ctr.closed_reset += reason != SMCR_OK && reason != SMCR_R_NOT_OPENED;
 	conn_raise(conn, SMCR_EV_CLOSED);
 }

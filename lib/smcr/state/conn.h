@@ -16,6 +16,7 @@ struct sndbuf;
 
 enum conn_state {
 	CONN_RENDEZVOUS, /* see enum rdv_step */
+	CONN_SPARE,      /* server: granted to the client, which has not opened it (data/grant.h) */
 	CONN_FALLBACK,   /* the CLC connection carries the data; only RDV_LATE_DECLINE may remain */
 	/* RFC 7609 Figure 22; contiguous: conn_is_open */
 	CONN_ACTIVE,
@@ -130,12 +131,18 @@ struct smcr_conn {
 	enum smcr_role role;
 	enum conn_state state;
 	enum smcr_reason reason;
-	const char *detail;     /* static */
-	unsigned events;        /* SMCR_EV_ bits not yet taken */
-	bool released;          /* by the user */
-	bool reported;          /* SMCR_EV_CLOSED was raised, or would have been */
-	bool established;       /* SMCR_EV_ESTABLISHED was raised, and not withdrawn for lack of a user for data */
-	bool prewarm;           /* no application at either end */
+	const char *detail; /* static */
+	unsigned events;    /* SMCR_EV_ bits not yet taken */
+	bool released;      /* by the user */
+	bool reported;      /* SMCR_EV_CLOSED was raised, or would have been */
+	bool established;   /* SMCR_EV_ESTABLISHED was raised, and not withdrawn for lack of a user for data */
+	bool prewarm;       /* no application at either end */
+	bool over_link;     /* opened over a link, without a CLC connection */
+	bool open_owed;     /* client: its OPEN is due before anything else on its link */
+	bool not_opened;    /* server, over_link: its user did not admit it, so A says that no program has a byte */
+	uint8_t hops;       /* client, over_link: of its OPEN, as the next two */
+	uint32_t origin;
+	uint32_t ticket;        /* at a server, of the service */
 	struct rdv *rdv;        /* the rendezvous, while it lasts */
 	struct conn_mark *mark; /* in rdv */
 	struct smcr_diag diag;
@@ -163,6 +170,12 @@ extern const struct state_row conn_states[]; /* by enum conn_state */
 /* The only function that changes the state: asserts that Figures 22 and 23, or the setup, allow it. */
 void conn_set_state(struct smcr_conn *, enum conn_state);
 void conn_raise(struct smcr_conn *, unsigned events);
+/* Client, over_link: the peer has not answered the OPEN. */
+static inline bool
+conn_is_unanswered(const struct smcr_conn *conn)
+{
+	return conn->over_link && conn->role == SMCR_CLIENT && !conn->rx.any;
+}
 /* Raises CLOSED once, with this reason; the protocol may continue afterwards. */
 void conn_report(struct smcr_conn *, enum smcr_reason, const char *detail);
 /* Established and not ended: the data path is usable. */

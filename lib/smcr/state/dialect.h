@@ -44,6 +44,8 @@ struct dialect {
 	bool says_operator;
 	/* Both ends are smcrd and support it: the CLC connection of a cleanly closed connection may be reset. */
 	bool rst_after_c;
+	/* Both ends are smcrd and support it: connections open over a link, without a CLC connection (doc/open.md). */
+	bool opens;
 };
 
 /* A message of the group's peer lacked the extension. */
@@ -72,6 +74,7 @@ dialect_choose(struct dialect *d, const struct clc_smcrd_ext *ext, uint8_t featu
 		.starts_over = (common & CLC_FEATURE_START_OVER) != 0,
 		.says_operator = (common & CLC_FEATURE_OPERATOR) != 0,
 		.rst_after_c = (common & CLC_FEATURE_RST_AFTER_C) != 0,
+		.opens = (common & CLC_FEATURE_OPEN) != 0,
 	};
 	if (!ext->present)
 		dialect_no_extension(d);

@@ -56,6 +56,13 @@ struct smcr {
 	void *trace_ctx;
 };
 
+/* Announced to other smcrd. Only TEST LINK finds that the peer of a connection without a CLC connection is gone. */
+static inline uint8_t
+engine_features(const struct smcr *eng)
+{
+	return eng->cfg.keepalive_ms != 0 ? eng->cfg.features : eng->cfg.features & (uint8_t)~CLC_FEATURE_OPEN;
+}
+
 static inline void
 engine_arm(struct smcr *eng, struct timer *t, uint32_t ms)
 {

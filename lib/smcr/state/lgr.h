@@ -17,6 +17,7 @@
 struct rmb;
 
 #define SNDBUF_SIZES 16
+#define GRANTS_MAX 64 /* elements granted to the client and not used yet */
 
 enum lgr_state {
 	LGR_FORMING, /* first contact in progress */
@@ -116,6 +117,22 @@ struct failover {
 	uint32_t left; /* not resumed yet */
 };
 
+/* Client: an element of the server for a connection that we open (data/grant.h). */
+struct grant {
+	uint32_t token;
+	uint32_t remote_rmb; /* its number */
+	uint8_t idx;
+	uint8_t size_code;
+};
+
+/* A service that the client has reached by a rendezvous with this group. */
+struct ticket {
+	uint32_t nr;      /* 0: connections with this key reach several hosts, so none is opened over a link */
+	int64_t at_ns;    /* of the last rendezvous */
+	int64_t pause_ns; /* client: not used before, as the peer has refused one; 0: has not */
+	char key[64];     /* client: of smcr_open */
+};
+
 struct lgr {
 	struct list_node node; /* engine's groups */
 	struct smcr *eng;
@@ -181,6 +198,14 @@ struct lgr {
 	uint32_t conn_cnt;
 	uint32_t reader_cnt; /* connections that have left it and still read an element (conn_end) */
 	uint32_t rdv_cnt;    /* rendezvous that have the group as rdv->lgr */
+
+	/* Opening over a link (data/grant.h) */
+	struct list_node spares; /* server: connections in CONN_SPARE */
+	unsigned spare_cnt, spare_aim;
+	struct grant grants[GRANTS_MAX]; /* client */
+	unsigned grant_cnt;
+	struct ticket *tickets;
+	unsigned ticket_cnt;
 
 	struct list_node wait_rmb; /* rdv->wait of connections that wait for the confirmation of a new RMB */
 	struct llc_flow flow[LLC_FLOW_CNT];

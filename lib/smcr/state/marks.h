@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "smcr/smcr.h"
+#include "wire/open.h"
 
 struct lgr;
 struct link;
@@ -31,6 +32,8 @@ struct lgr_marks {
 	bool conn_left;             /* a connection left, or no longer waits for an RMB: the group may be unused */
 	bool links;                 /* a link of the group has `loss_marked` */
 	bool delete_sent;           /* DELETE LINK for all is complete */
+	struct link *opened_over;   /* `open` came over this link; NULL: none */
+	struct open_msg open;       /* handled before the next message */
 	enum rmb_mark rmb;
 	enum contact_mark contact;
 	uint32_t diag; /* enum clc_diag */

@@ -286,6 +286,22 @@ START_LOOP_TEST(an_urgent_byte_before_fin_comes_alone, 0, 2)
 	ck_assert_uint_eq(leg.flags & LEG_EOF, LEG_EOF);
 }
 
+/* A reader that goes on as long as there is something to read ends there. */
+START_TEST(behind_the_end_nothing_is_there_to_read)
+{
+	uint8_t buf[8];
+	struct iovec iov = { buf, sizeof(buf) };
+	bool urgent;
+
+	ck_assert_int_eq(shutdown(peer, SHUT_WR), 0);
+	await(LOOP_RDHUP);
+	ck_assert_int_eq(leg_read(&leg, &iov, 1, &urgent), 0);
+	ck_assert((leg.flags & (LEG_EOF | LEG_READABLE)) == LEG_EOF);
+	leg_latch(&leg, LOOP_READ | LOOP_HUP);
+	ck_assert_int_eq(leg_read(&leg, &iov, 1, &urgent), 0);
+	ck_assert((leg.flags & LEG_READABLE) == 0);
+}
+
 START_TEST(a_reset_is_remembered)
 {
 	net_reset(peer);

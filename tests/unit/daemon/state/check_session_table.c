@@ -20,6 +20,7 @@
 static const char *const cells[SES_STATE_CNT] = {
 	[SES_CONNECT] = "ix..... xxxxxx ....",
 	[SES_LOOK] = "ixix... xxxxxx ....",
+	[SES_OPENING] = "ia..... ...aaa .xo.",
 	[SES_RENDEZVOUS] = "iafr... aaxaaa leo.",
 	[SES_LEAVING] = "ixix... xxxxxx .e..",
 	[SES_SMCR] = "dwfRLDc ...aaa .xw.",

@@ -59,7 +59,7 @@ static const char all_fields_hex[] =
     "090a0b0c"
     "00000d0e"
     "0f101112"
-    "fef0"
+    "fef8"
     "000000000000000000000000000000000000";
 
 START_TEST(every_field_at_its_place)

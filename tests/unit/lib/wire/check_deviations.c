@@ -19,6 +19,7 @@
 #include "wire/clc.h"
 #include "wire/enhanced.h"
 #include "wire/llc.h"
+#include "wire/open.h"
 
 #define TEXT_MAX (1 << 18)
 #define KIB(n) ((n) / 1024)
@@ -201,7 +202,13 @@ rows_smcr(void)
 	/* Flags that Linux and the RFC know nothing of, and what says that a peer does. */
 	ck_assert_uint_eq((CDC_STARTED_OVER | CDC_IN_PEACE) & 0xf8, 0);
 	ck_assert_uint_eq(CDC_OPERATOR & 0xe0, 0);
-	ck_assert_uint_eq(CLC_FEATURES, CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR | CLC_FEATURE_RST_AFTER_C);
+	ck_assert_uint_eq(
+	    CLC_FEATURES, CLC_FEATURE_START_OVER | CLC_FEATURE_OPERATOR | CLC_FEATURE_RST_AFTER_C | CLC_FEATURE_OPEN);
+	SAYS("by LLC messages of types 0x%02x and 0x%02x", OPEN_GRANT, OPEN_CONN);
+	ck_assert_uint_eq(OPEN_GRANT >> 6, 2); /* others ignore them (A.3) */
+	ck_assert_uint_eq(OPEN_CONN >> 6, 2);
+	SAYS("refuses one by bit 0x%02x beside A", CDC_NOT_OPENED);
+	ck_assert_uint_eq(CDC_NOT_OPENED & 0xe0, 0);
 }
 
 static void

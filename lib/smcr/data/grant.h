@@ -1,0 +1,46 @@
+/* Connections that open over a link (doc/open.md): elements that the server grants to the client, and the services
+ * that the client may reach with them. Both belong to the group. */
+#pragma once
+
+#include "smcr/state/link.h"
+#include "wire/open.h"
+
+struct grant;
+struct lgr;
+struct remote_rmb;
+struct smcr_conn;
+struct ticket;
+
+/* Both ends open connections over links, by the settings in force. */
+bool grant_is_on(const struct lgr *);
+
+/* -- server -- */
+
+/* Grants elements of this size, if few are left: each is a connection in CONN_SPARE. */
+void grant_fill(struct lgr *, uint32_t elem_size);
+/* The connection granted as this token, no longer a spare one (CONN_RENDEZVOUS); NULL: none. left: elements that the
+ * client has left. */
+struct smcr_conn *grant_take_spare(struct lgr *, uint32_t token, unsigned left);
+/* A GRANT may be lost with the link: others replace the elements so far, which stay valid. Bounded. */
+void grant_link_lost(struct lgr *);
+/* The group ends: so do its spare connections. */
+void grant_end(struct lgr *);
+
+/* -- client -- */
+
+/* The peer granted these elements. False: one is of an RMB that it never confirmed. */
+bool grant_add(struct link *, const struct open_msg *);
+/* Takes an element whose RMB is known on this link; NULL: none is left. */
+struct remote_rmb *grant_take(struct lgr *, const struct link *, struct grant *);
+void grant_give_back(struct lgr *, const struct grant *);
+
+/* -- both -- */
+
+/* The client reached the service by a rendezvous. key: of smcr_open; "" at a server. */
+void ticket_put(struct lgr *, uint32_t nr, const char *key);
+/* Client: the ticket for this key, or NULL when connections may not open over a link now. */
+const struct ticket *ticket_for(const struct lgr *, const char *key);
+/* Server: the client reached this service within the last minutes. */
+bool ticket_is_valid(const struct lgr *, uint32_t nr);
+/* Client: the peer refused a connection: others use a rendezvous for a while. */
+void ticket_refused(struct lgr *, uint32_t nr);

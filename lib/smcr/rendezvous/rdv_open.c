@@ -1,0 +1,200 @@
+/* Connections that open over a link of their group, without a CLC connection (doc/open.md). */
+#include <string.h>
+
+#include "smcr/data/grant.h"
+#include "smcr/data/rmb.h"
+#include "smcr/group/lgr.h"
+#include "smcr/group/llc.h"
+#include "smcr/state/engine.h"
+#include "smcr/rendezvous/rendezvous.h"
+
+/* Elements of the size that this connection has. */
+static void
+grant_more(struct lgr *lgr, const struct smcr_conn *conn)
+{
+	if (!lgr_is_suspect(lgr))
+		grant_fill(lgr, conn->rmb->elem_size);
+}
+
+void
+rdv_give_ticket(const struct smcr_conn *conn, struct lgr *lgr)
+{
+	const struct rdv *r = conn->rdv;
+
+	if (!lgr->dialect.opens)
+		return;
+	if (conn->role == SMCR_CLIENT && r->peer.ext.ticket != 0)
+		ticket_put(lgr, r->peer.ext.ticket, r->open.peer_key);
+	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
+		ticket_put(lgr, r->open.ticket, "");
+	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
+		grant_more(lgr, conn);
+}
+
+/* The peer's element, as an Accept or Confirm would name it. */
+static uint32_t
+take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *link, const struct open_elem *e)
+{
+	struct clc_accept a = { .rkey = e->rkey,
+		.vaddr = e->vaddr,
+		.rmbe_idx = e->idx,
+		.alert_token = e->token,
+		.size_code = e->size_code };
+
+	return rdv_take_peer_elem(conn, lgr, link, &a);
+}
+
+/* -- client -- */
+
+/* A group that may open a connection with this key, and has an element of ours and of the peer for it. */
+static struct lgr *
+group_to_open(const struct smcr *eng, const struct smcr_open *open)
+{
+	return LIST_FIND(struct lgr, lgr, &eng->lgrs, node,
+	    lgr->role == SMCR_CLIENT && grant_is_on(lgr) && lgr->state == LGR_ACTIVE && lgr->grant_cnt > 0 &&
+	        !lgr->end_wanted && !lgr_is_suspect(lgr) && !lgr_is_silent(lgr) && !quarantine_is_full(lgr) &&
+	        lgr->conn_cnt < lgr_conns_max(lgr) && ticket_for(lgr, open->peer_key) != NULL &&
+	        rmb_find_place(lgr, open) != NULL);
+}
+
+/* Ends a connection that has not joined the group. */
+static void
+end_unjoined(struct smcr_conn *conn)
+{
+	conn_drop_peer_elem(conn);
+	rmb_elem_put(conn->rmb, conn->elem_idx);
+	conn->rmb = NULL;
+	conn_free(conn);
+}
+
+struct smcr_conn *
+smcr_open_over_link(struct smcr *eng, const struct smcr_open *open)
+{
+	struct lgr *lgr = eng->draining ? NULL : group_to_open(eng, open);
+	struct link *link = lgr != NULL ? lgr_pick_link(lgr) : NULL;
+	struct smcr_conn *conn;
+	struct grant grant;
+	int err;
+
+	if (link == NULL)
+		return NULL;
+	struct remote_rmb *rr = grant_take(lgr, link, &grant);
+	if (rr == NULL)
+		return NULL;
+	conn = conn_new(eng, open, &err);
+	if (conn == NULL) {
+		grant_give_back(lgr, &grant);
+		return NULL;
+	}
+	conn->rmb = rmb_find_place(lgr, open);
+	conn->elem_idx = rmb_elem_get_from(conn->rmb);
+	struct open_elem elem = { .token = grant.token,
+		.rkey = rr->on[link->slot].rkey,
+		.vaddr = rr->on[link->slot].addr,
+		.idx = grant.idx,
+		.size_code = grant.size_code };
+	if (take_peer_elem(conn, lgr, link, &elem) != 0) {
+		end_unjoined(conn);
+		return NULL;
+	}
+	conn->over_link = conn->open_owed = true;
+	conn->ticket = ticket_for(lgr, open->peer_key)->nr;
+	conn->hops = open->hops;
+	conn->origin = open->origin;
+	conn_attach(conn, lgr, link);
+	lgr->joined_ns = eng->now_ns;
+	eng->ctr.conns_client++;
+	eng->ctr.opened_client++;
+	conn_establish(conn);
+	conn_tx_schedule(conn);
+	return conn;
+}
+
+/* -- server -- */
+
+/* Not taken: no user knows it, and the client opens it by a rendezvous. */
+static void
+not_opened(struct smcr_conn *conn)
+{
+	conn->eng->ctr.not_opened_server++;
+	conn->not_opened = conn->released = true;
+	conn->rx.dropped = true;
+	conn_set_state(conn, CONN_ACTIVE);
+	conn->tx.space = cursor_space(conn->peer_elem_size, conn->lgr->eye_catcher);
+	conn_abort(conn, SMCR_R_NOT_OPENED, "");
+}
+
+void
+rdv_act_on_open(struct lgr *lgr)
+{
+	const struct open_msg *msg = &lgr->marks.open;
+	struct link *link = lgr->marks.opened_over;
+	const struct smcr *eng = lgr->eng;
+
+	lgr->marks.opened_over = NULL;
+	if (link == NULL || lgr->state != LGR_ACTIVE || lgr_pick_link(lgr) == NULL)
+		return; /* the end of the group answers it */
+	struct smcr_conn *conn = grant_take_spare(lgr, msg->granted_token, msg->cnt);
+	if (conn == NULL) {
+		lgr->eng->ctr.llc_ignored++; /* repeated after a failover */
+		return;
+	}
+	if (take_peer_elem(conn, lgr, link, &msg->own) != 0) {
+		conn->released = true;
+		rmb_elem_put(conn->rmb, conn->elem_idx);
+		conn->rmb = NULL;
+		conn_end(conn, SMCR_R_PROTOCOL, "", false);
+		llc_protocol_error(link, "OPEN with an RMB that was never confirmed");
+		return;
+	}
+	lgr->joined_ns = eng->now_ns;
+	lgr->eng->ctr.conns_server++;
+	lgr->eng->ctr.opened_server++;
+	conn_attach(conn, lgr, link_has_ended(link) ? lgr_pick_link(lgr) : link);
+	if (eng->draining || !grant_is_on(lgr) || lgr->end_wanted || quarantine_is_full(lgr) ||
+	    lgr->conn_cnt > lgr_conns_max(lgr) || !ticket_is_valid(lgr, msg->ticket) ||
+	    !rdv_new(conn, &(struct smcr_open){ .role = SMCR_SERVER })) {
+		not_opened(conn);
+		return;
+	}
+	grant_more(lgr, conn);
+	conn->ticket = msg->ticket;
+	conn->rdv->proposal.ext = (struct clc_smcrd_ext){ .present = true, .hops = msg->hops, .origin = msg->origin };
+	rdv_step(conn, RDV_WAIT_ADMIT, 0);
+	conn_raise(conn, SMCR_EV_PROPOSAL);
+}
+
+void
+rdv_admit_opened(struct smcr_conn *conn)
+{
+	rdv_finish(conn, conn->lgr, conn->link);
+	conn->tx.pending = true; /* the answer */
+	conn_tx_schedule(conn);
+}
+
+void
+rdv_refuse_opened(struct smcr_conn *conn, enum smcr_reason reason)
+{
+	conn->eng->ctr.not_opened_server++;
+	conn->not_opened = true;
+	conn->rdv->abort = reason;
+	rdv_finish(conn, conn->lgr, conn->link);
+}
+
+uint32_t
+smcr_opened_ticket(const struct smcr_conn *conn)
+{
+	return conn->ticket;
+}
+
+struct smcr_identity
+smcr_opened_by(const struct smcr_conn *conn)
+{
+	return conn->lgr != NULL ? conn->lgr->owner.remote : (struct smcr_identity){ 0 };
+}
+
+void
+smcr_set_app(struct smcr_conn *conn, void *app)
+{
+	conn->app = app;
+}

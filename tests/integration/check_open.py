@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Connections that open over a link (doc/open.md): the second one to a service needs no TCP connection between the gateways."""
+import array
+import os
+import signal
+import socket
+
+from harness import (Daemon, Server, case, check, connect_to, echo, equal, hostport, main, outcome, pair_to, recv_exact, same_bytes, soft_device, wait_until)
+
+PATIENT = 20
+ON = {"smcr": {"open_over_link": True}}
+
+
+def both(t, fn, **kw):
+    return pair_to(t, fn, a={**ON, **kw.pop("a", {})}, b={**ON, **kw.pop("b", {})}, **kw)
+
+
+def opened(pair):
+    """(opened, refused) of the ingress's daemon."""
+    c = pair.a.counters()
+    return c["opened_client"], c["not_opened_client"]
+
+
+def exchange(s, data):
+    s.sendall(data)
+    same_bytes(recv_exact(s, len(data)), data, "echo")
+
+
+@case("the second connection opens over the link; smcrctl shows it")
+def _(t):
+    pair = both(t, echo)
+    first = pair.connect()
+    exchange(first, b"first")
+    wait_until(lambda: pair.b.counters()["llc_sent"] > 0, "grants")
+    second = pair.connect()
+    exchange(second, b"second" * 10000)
+    equal(opened(pair), (1, 0), "opened over the link, refused")
+    by = {c["over_link"] for d in (pair.a, pair.b) for c in d.connections()}
+    equal(by, {False, True}, "both kinds are shown")
+    first.close()
+    second.close()
+    pair.ended_well(2)
+
+
+def full_backlog(t, port):
+    s = socket.socket()
+    t.later(s.close)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((t.addr, port))
+    s.listen(0)
+    waiting = []
+    for _ in range(4):
+        c = socket.socket()
+        t.later(c.close)
+        c.setblocking(False)
+        c.connect_ex((t.addr, port))
+        waiting.append(c)
+    return [s, *waiting]
+
+
+def two_targets(t, policy, servers):
+    middles = [t.port(), t.port()]
+    device = soft_device(t.addr)
+    bs = [Daemon(t, f"b{i + 1}", {"log_level": "info", **ON, "devices": [device],
+                                  "egress": [{"name": "x", "listen": hostport(t.addr, middles[i]), "to": hostport(*servers[i].at), "connect_timeout": "500ms"}]})
+          for i in range(2)]
+    port = t.port()
+    a = Daemon(t, "a", {"log_level": "info", "devices": [device], **ON,
+                        "ingress": [{"name": "x", "listen": hostport(t.addr, port), "policy": policy,
+                                     "to": [hostport(t.addr, m) for m in middles]}]})
+    return a, bs, port
+
+
+@case("two targets: the bytes of a client whose first target refuses reach the second one")
+def _(t):
+    servers = [Server(t, echo), Server(t, echo)]
+    a, bs, port = two_targets(t, "spread", servers)
+    for _ in range(4):
+        with connect_to((t.addr, port), PATIENT) as s:
+            exchange(s, b"warm")
+    check(a.counters()["opened_client"] > 0, f"some open over a link: {a.counters()['opened_client']}")
+    port0 = servers[0].at[1]
+    servers[0]._close()
+    full_backlog(t, port0)	# answers no SYN, as a host that has gone
+    for _ in range(4):
+        with connect_to((t.addr, port), PATIENT) as s:
+            exchange(s, b"hello")
+
+
+@case("workers: one at the client, two at the server")
+def _(t):
+    pair = both(t, echo, a={"workers": 1}, b={"workers": 2})
+    first = [pair.connect() for _ in range(8)]	# a burst before any ticket, as after a start
+    for s in first:
+        exchange(s, b"x")
+    for s in first:
+        s.close()
+    for _ in range(40):
+        s = pair.connect()
+        exchange(s, b"x")
+        s.close()
+    c = pair.a.counters()
+    check(c["opened_client"] > 20, "most open over a link")
+
+
+@case("workers: two at each end")
+def _(t):
+    pair = both(t, echo, a={"workers": 2}, b={"workers": 2})
+    first = [pair.connect() for _ in range(16)]
+    for s in first:
+        exchange(s, b"x")
+    for s in first:
+        s.close()
+    for _ in range(100):
+        s = pair.connect()
+        exchange(s, b"x")
+        s.close()
+    c = pair.a.counters()
+    check(c["opened_client"] > 80, "most open over a link")
+
+
+@case("the far daemon was replaced, and an old connection lived on for a while")
+def _(t):
+    pair = both(t, echo)
+    old = pair.connect()
+    exchange(old, b"old")
+    for _ in range(3):
+        with pair.connect() as s:
+            exchange(s, b"x")
+    before = pair.a.counters()["opened_client"]
+    check(before > 0, "opens over a link")
+    was = pair.b
+    pair.b = was.successor()
+    for _ in range(20):
+        with pair.connect() as s:
+            exchange(s, b"x")
+    old.close()
+    equal(was.wait(), 0, "the old process ends")
+    wait_until(lambda: len(pair.a.groups()) == 1, "its group is gone")
+    for _ in range(40):
+        with pair.connect() as s:
+            exchange(s, b"x")
+    after = pair.a.counters()["opened_client"]
+    check(after - before > 30, "opens over a link again")
+
+
+@case("a file descriptor in the first bytes of a local client: a reset, and no byte behind it")
+def _(t):
+    got = []
+
+    def serve(s):
+        while data := s.recv(1 << 16):
+            got.append(data)
+            if data == b"warm":
+                s.sendall(data)
+    pair = both(t, serve, unix=True)
+    with pair.connect() as c:
+        exchange(c, b"warm")
+    pair.quiet()
+    os.kill(pair.a.pid, signal.SIGSTOP)		# so that both writes are there when it looks
+    try:
+        c = pair.connect()
+        r, _ = os.pipe()
+        c.sendmsg([b"AAAA"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [r]))])
+        c.sendall(b"BBBB")
+    finally:
+        os.kill(pair.a.pid, signal.SIGCONT)
+    check(outcome(c)[0] in ("reset", "end"), "the client's connection ends")
+    pair.quiet()
+    equal(got, [b"warm"], "what the server got")
+
+
+if __name__ == "__main__":
+    main()
