@@ -83,6 +83,14 @@ class Net:
         for i in self.pairs:
             self.up("a", i)
             self.up("b", i)
+        wait_until(self._has_carriers, "each pair has its carrier, without which no route counts")
+
+    def _has_carriers(self):
+        states = [self.ip_text(side, "-br", "link", "show", f"{side}{i}").split()[1] for i in self.pairs for side in "ab"]
+        return set(states) == {"UP"}
+
+    def ip_text(self, side, *args):
+        return (self.t if side == "a" else self.b).run([need("ip"), *args]).decode()
 
     def close(self):
         self.ip("a", *[f"link del a{i}" for i in self.pairs], force=True)
