@@ -280,6 +280,19 @@ app_wake(void *arg)
 }
 
 void
+app_again(struct app *a)
+{
+	if (a->state == APP_OPEN)
+		stcp_abort(a->sock);
+	a->state = APP_NONE;
+	a->sock = NULL;
+	a->sent = a->got = a->urgent_last = 0;
+	a->next_write_ns = a->next_read_ns = 0;
+	a->shut = a->eof = false;
+	a->urgent_cnt = a->urgent_got = 0;
+}
+
+void
 app_connect(struct app *a, struct stcp_end *sock)
 {
 	a->state = APP_OPEN;

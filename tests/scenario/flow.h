@@ -96,6 +96,8 @@ void flow_init(struct flow *, struct world *, const struct plan *, uint32_t nr);
 void flow_fini(struct flow *);
 /* The application at this end is connected (server), or starts connecting (client). */
 void app_connect(struct app *, struct stcp_end *);
+/* Another process takes its place: what it did so far was for a connection that is lost. */
+void app_again(struct app *);
 /* struct stcp_user.wake of an application. */
 void app_wake(void *app);
 const char *app_state_str(enum app_state);

@@ -290,6 +290,8 @@ server_accept(void *arg, struct stcp_end *e, void *tag, struct stcp_user *user)
 	(void)arg;
 	if (f->refuse)
 		return false;
+	if (f->twice)
+		app_again(&f->server_app);
 	app_connect(&f->server_app, e);
 	*user = (struct stcp_user){ .wake = app_wake, .arg = &f->server_app };
 	return true;
