@@ -137,6 +137,8 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 		leg->flags &= ~(unsigned)LEG_READABLE; /* HUP behind the end latches it again */
 		return 0;
 	}
+	if (leg->err == ENOTSUP)
+		return -ENOTSUP; /* the stream has a hole: nothing behind it is passed on */
 	int mark = at_mark(leg);
 	leg->flags &= ~(unsigned)LEG_FRESH;
 	if (mark < 0)

@@ -26,7 +26,7 @@ def exchange(s, data):
     same_bytes(recv_exact(s, len(data)), data, "echo")
 
 
-@case("the second connection opens over the link; smcrctl shows it")
+@case("the second connection opens over the link; smcrctl shows it", one_worker="its worker has the group")
 def _(t):
     pair = both(t, echo)
     first = pair.connect()
@@ -71,7 +71,7 @@ def two_targets(t, policy, servers):
     return a, bs, port
 
 
-@case("two targets: the bytes of a client whose first target refuses reach the second one")
+@case("two targets: the bytes of a client whose first target refuses reach the second one", one_worker="some open over a link")
 def _(t):
     servers = [Server(t, echo), Server(t, echo)]
     a, bs, port = two_targets(t, "spread", servers)
@@ -119,7 +119,7 @@ def _(t):
     check(c["opened_client"] > 80, "most open over a link")
 
 
-@case("the far daemon was replaced, and an old connection lived on for a while")
+@case("the far daemon was replaced, and an old connection lived on for a while", one_worker="it counts groups")
 def _(t):
     pair = both(t, echo)
     old = pair.connect()

@@ -574,6 +574,8 @@ START_TEST(a_descriptor_cannot_be_passed)
 	say("more", 0);
 	await(LOOP_READ);
 	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), -ENOTSUP);
+	/* Nor is what stands behind it read. */
+	ck_assert_int_eq(get(buf, sizeof(buf), &urgent), -ENOTSUP);
 }
 
 /* -- what the other end acknowledges -- */
