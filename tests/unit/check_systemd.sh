@@ -75,7 +75,7 @@ result 5 'no core dumps, restarts with a limit' test -z "$lacks"
 [ -z "$lacks" ] || echo "$lacks" | sed 's/^/# /'
 
 # The unit has to let through what the daemon allows itself, and the calls by which it confines itself: otherwise the
-# daemon would say that it is confined less under systemd than without.
+# daemon would say that it is confined less under systemd than without. And fchownat, for listen_group.
 # unit_refuses FILE...: calls of the table that the unit with these files refuses.
 unit_refuses() {
 	{
@@ -85,7 +85,7 @@ unit_refuses() {
 		echo '== wanted'
 		sed -nE '/SMCRD_SANITIZERS/,/#endif/d; s/^\t(\{ (\.names = )?| +)"([a-z0-9_ ]*)".*/\3/p' \
 			"$src/../daemon/confine/confine_table.c" | tr ' ' '\n'
-		printf '%s\n' capset prctl seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
+		printf '%s\n' capset prctl seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self fchownat
 	} | awk '
 		function expand(name, on,    n, i, parts) {
 			if (name !~ /^@/) { may[name] = on; return }
