@@ -55,6 +55,8 @@ check_INTEGRATION = \
 	tests/integration/check_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
+# Of a document, which no sanitizer finds fault with.
+check_ONCE += tests/integration/check_unix_page.py
 check_QUICK += \
 	tests/integration/check_redis.py \
 	tests/integration/check_halfclose.py \
@@ -80,7 +82,7 @@ check_INTEGRATION_SCTP = \
 if HAVE_USRSCTP
 check_TAP += $(check_INTEGRATION_SCTP)
 endif
-EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) \
+EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) tests/integration/check_unix_page.py \
 	tests/integration/again.py \
 	tests/integration/basics.py tests/integration/procs.py tests/integration/daemons.py tests/integration/sockets.py \
 	tests/integration/harness.py \

@@ -107,8 +107,9 @@ class RedisClient:
 
 
 class Postgres:
-    def __init__(self, t, host=None, unix=None):
-        """unix: it listens in the directory `host` alone. `at` is what smcrd connects to."""
+    def __init__(self, t, host=None, unix=None, conf=None, hba=()):
+        """unix: it listens in the directory `host` alone, which lines `conf` of its configuration name if there are any; hba: lines in
+        front of those of pg_hba.conf. `at` is what smcrd connects to."""
         bins = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not bins:
             raise Skip("postgresql is not installed")
@@ -119,11 +120,15 @@ class Postgres:
         os.mkdir(self.dir)
         where = ["-h", self.host, "-k", ""]
         self.at = (self.host, self.port)
-        if unix:
+        if unix and conf:
+            self.port = 5432
+            where = ["-h", ""]
+        elif unix:
             self.host = t.path("pgrun")
             os.mkdir(self.host)
             os.chmod(self.host, 0o777)
             where = ["-h", "", "-k", self.host]
+        if unix:
             self.at = (f"unix:{self.host}/.s.PGSQL.{self.port}", 0)
         self.kw = {}
         if os.getuid() == 0:		# PostgreSQL refuses to run as root
@@ -136,6 +141,12 @@ class Postgres:
         env = dict(os.environ, LC_ALL="C")
         t.run([f"{self.bin}/initdb", "-D", self.dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
               env=env, cwd="/", timeout=120, **self.kw)
+        with open(f"{self.dir}/postgresql.conf", "a") as f:
+            f.write("".join(f"{line}\n" for line in conf or ()))
+        with open(f"{self.dir}/pg_hba.conf", "r+") as f:
+            text = f.read()
+            f.seek(0)
+            f.write("\n".join([*hba, text]))
         self.proc = t.spawn([f"{self.bin}/postgres", "-D", self.dir, "-p", str(self.port), *where, "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_wal_size=4GB",
                              "-c", "shared_buffers=64MB", "-c", "max_connections=200"],
                             cwd="/", env=env, **self.kw)
