@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from harness import (LOCAL_LIBRARY, PATIENCE, TOP_BUILD, TOP_SRC, Pair, case, check, echo, equal, hostport, main, need, pair_to, recv_exact)
-from programs import Postgres, Redis
+from programs import MariaDB, Postgres, Redis
 
 RUN = os.path.join(TOP_BUILD, "local", "smcrd-run")
 CLIENT = os.path.join(TOP_SRC, "tests", "integration", "local_client.py")
@@ -180,6 +180,19 @@ def _(t):
     check("number of transactions actually processed: 800/800" in out, out)
     unix, tcp = local.pair.accepted_local()
     check(unix >= 10 and tcp == 0, f"{unix} connections on UNIX sockets, {tcp} on TCP")
+
+
+@case("mysql", timeout=120)
+def _(t):
+    port, path = t.port(), t.path("mysqld.sock")
+    os.chmod(t.dir, 0o777)
+    server = MariaDB(t, ["[mysqld]", f"socket = {path}", f"bind-address = {t.addr}", f"port = {port}"], path)
+    server.sql("CREATE USER app IDENTIFIED BY 'secret'")
+    pair = Pair(t, {"mysql": (t.addr, port)}, start=False)
+    local = Local(t, pair)
+    argv = [server.client, "-h", pair.host, "-P", str(pair.port["mysql"]), "--user=app", "--password=secret", "-Ne"]
+    equal(local.run(*argv, "SELECT LENGTH(REPEAT('x', 1000000))"), "1000000\n", "answer")
+    equal(local.pair.accepted_local(), (1, 0), "connections on UNIX sockets and TCP")
 
 
 @case("curl, wrk and Python's http.client", timeout=120)

@@ -10,7 +10,7 @@ import re
 import shlex
 
 from harness import TOP_SRC, Daemon, Skip, case, check, equal, main, need, unix_connect
-from programs import Postgres, wait_socket
+from programs import MariaDB, Postgres, wait_socket
 
 ROOT = os.geteuid() == 0
 SMCRD, STRANGER = 65534, 65533		# users; the first one stands for smcrd, with a group of the same number
@@ -203,16 +203,10 @@ def _(t):
 
 @case("MySQL and MariaDB", timeout=90)
 def _(t):
-    server, install, client = need("mariadbd"), need("mariadb-install-db"), need("mysql")
-    page, uid = Tried(t, "MySQL and MariaDB"), 65532
-    where, data = page.own("run/mysqld", uid, uid), page.own("data", uid, uid)
-    conf = t.path("my.cnf")
-    with open(conf, "w") as f:
-        f.write("\n".join([*page.lines("B", "my.cnf"), f"datadir = {data}", "skip-networking", "innodb-log-file-size = 4M", "innodb-flush-method = nosync"]))
-    as_user = page.as_user(uid)
-    t.run([*as_user, install, f"--defaults-file={conf}", "--auth-root-authentication-method=normal", "--skip-test-db"])
-    wait_socket(t.spawn([*as_user, server, f"--defaults-file={conf}"]), os.path.join(where, "mysqld.sock"))
-    t.run([client, f"--socket={where}/mysqld.sock", "--user=root", "-e", page.lines("B", "SQL")[0]])
+    page = Tried(t, "MySQL and MariaDB")
+    where = page.own("run/mysqld", MariaDB.uid, MariaDB.uid)
+    server = MariaDB(t, [*page.lines("B", "my.cnf"), "skip-networking"], os.path.join(where, "mysqld.sock"))
+    server.sql(page.lines("B", "SQL")[0])
     page.daemons()
     argv = shlex.split(page.lines("A", "client")[0])
     equal(page.client(*argv, "-Ne", "SELECT CURRENT_USER()"), "app@localhost\n", "user")

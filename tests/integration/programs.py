@@ -161,6 +161,30 @@ class Postgres:
             return False
 
 
+class MariaDB:
+    """On a UNIX socket `path`; as root its user is this uid, with a group of the same number."""
+
+    uid = 65532
+
+    def __init__(self, t, conf, path):
+        """conf: lines of its configuration, which say where it listens."""
+        server, install, self.client = need("mariadbd"), need("mariadb-install-db"), need("mysql")
+        self.t, self.path, data, file = t, path, t.path("mariadb"), t.path("my.cnf")
+        os.mkdir(data)
+        kw = {}
+        if os.getuid() == 0:
+            os.chown(data, self.uid, self.uid)
+            kw = dict(user=self.uid, group=self.uid, extra_groups=[])
+        with open(file, "w") as f:
+            f.write("\n".join([*conf, f"datadir = {data}", "innodb-log-file-size = 4M", "innodb-flush-method = nosync", ""]))
+        t.run([install, f"--defaults-file={file}", "--auth-root-authentication-method=normal", "--skip-test-db"], cwd="/", **kw)
+        self.proc = t.spawn([server, f"--defaults-file={file}"], cwd="/", **kw)
+        wait_socket(self.proc, path)
+
+    def sql(self, text):
+        return self.t.run([self.client, f"--socket={self.path}", "--user=root", "-Ne", text]).decode()
+
+
 class Nginx:
     """Serves self.root; put files there."""
 
