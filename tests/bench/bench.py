@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 
 import document	# noqa: E402
+import plot	# noqa: E402
 import rows	# noqa: E402
 import table	# noqa: E402
 from harness import SANITIZERS, Case, Failure, Skip	# noqa: E402
@@ -126,6 +127,7 @@ def arguments():
     p.add_argument("--from", dest="files", nargs="+", metavar="FILE", help="only print what these files have")
     p.add_argument("--markdown", nargs="?", const="", metavar="FILE",
                    help="the table as doc/performance.md has it; with a FILE: put it there, in place of the one that it has")
+    p.add_argument("--plot", metavar="FILE", help="figures by the number of connections (rows growing-...), as SVG or PNG")
     p.add_argument("--list", action="store_true", help="names of the rows")
     args = p.parse_args()
     args.rounds = args.rounds or (1 if args.quick else 7)
@@ -169,12 +171,16 @@ def main():
         print("\n".join(r.name for r in rows.ROWS))
         return 0
     try:
+        if args.plot:
+            plot.library()	# that it is missing is said before the measurements
         doc, whole = (document.load(args.files), True) if args.files else run(args)
         if args.markdown:
             table.replace_in(args.markdown, doc)
         else:
             print((table.text if args.markdown is None else table.markdown)(doc))
-    except (Failure, OSError) as e:
+        if args.plot:
+            plot.save(doc, args.plot)
+    except (Failure, Skip, OSError) as e:
         print(f"bench: {e}", file=sys.stderr)
         return 1
     if not whole:

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The benchmark itself: its arithmetic, its document and its tables, and a run of one short row."""
+"""The benchmark itself: its arithmetic, its document, its tables and its plot; short runs of some rows."""
+import errno
+import functools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,13 +17,16 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "integration")]
 
 import document	# noqa: E402
 import measure	# noqa: E402
+import plot	# noqa: E402
+import rows	# noqa: E402
 import stats	# noqa: E402
 import table	# noqa: E402
 from harness import (PATIENCE, Failure, Server, case, check, echo, equal, main, need, recv_exact, unix_connect,
                      wait_until)	# noqa: E402
 from link import DelayedLink	# noqa: E402
 from programs import HaproxyPair	# noqa: E402
-from ways import Bench	# noqa: E402
+from setups import SETUPS	# noqa: E402
+from ways import Bench, Many, installed	# noqa: E402
 
 BENCH = [sys.executable, os.path.join(HERE, "bench.py")]
 
@@ -119,7 +125,7 @@ def _(t):
 def _(t):
     names = t.run([*BENCH, "--list"]).decode().split()
     equal(len(names), len(set(names)), "names")
-    for name in ("bulk-1", "redis-64", "idle", "noise-redis-64"):
+    for name in ("bulk-1", "redis-64", "idle-50k", "noise-redis-64"):
         check(name in names, f"{name} is missing in {names}")
     t.run([*BENCH, "--row", "nonsense"], status=2)
 
@@ -207,6 +213,87 @@ def _(t):
         c, = d.connections()
         # The largest, whatever a busy machine adds: 100 MB/s for 40 ms, and as much again while that is consumed.
         equal((c["rmbe_bytes"], c["peer_rmbe_bytes"], c["sndbuf_bytes"]), (4 << 20, 4 << 20, 8 << 20), f"sizes at {d.name}")
+
+
+def in_small(t, name, bench, sides=("smcrd",), **less):
+    """The figures that a row has of these sides, measured with fewer connections."""
+    r = next(r for r in rows.ROWS if r.name == name)
+    fn = functools.partial(r.measure, **less)
+    got = {side: fn(bench, r.setup, side) if r.fresh else fn(bench, bench.way(r.setup, side)) for side in sides}
+    for side, figures in got.items():
+        check({f.key for f in r.figures} <= set(figures), f"{name}: {side} has {figures}")
+        t.note(f"{name}, {side}: {figures}")
+    return got["smcrd"]
+
+
+@case("rows by the number of connections, in small: memory, requests, several pairs", timeout=90)
+def _(t):
+    need("redis-server", "redis-cli", "redis-benchmark")
+    bench = Bench(t, {**SETUPS, "many": lambda bench: Many(bench, 25, 10)}, 0.1)
+    got = in_small(t, "idle", bench, count=20)
+    check(0 <= got["fresh"] <= got["busy"], f"memory grows with what is under way: {got}")
+    equal(in_small(t, "growing-1000", bench, count=20)["count"], 20, "connections")
+    equal(in_small(t, "idle-50k", bench)["count"], 25, "connections of three pairs, of 9, 8 and 8")
+
+
+@case("rows of new connections: side smcrd opens them over the link, side middle does not", timeout=90)
+def _(t):
+    bench = Bench(t, SETUPS, 1)
+    todo = [("opening-0.5", "first-byte-0.5")] + ([("opening", "connections")] if installed("wrk") and installed("nginx") else [])
+    for setup, name in todo:
+        in_small(t, name, bench, ("middle", "smcrd"))
+        opened = {side: bench.way(setup, side).procs[0].counters()["opened_client"] for side in ("middle", "smcrd")}
+        check(opened["smcrd"] > 0 and opened["middle"] == 0, f"{name}: connections over the link: {opened}")
+
+
+@case("rows of the preload: the client is on the UNIX socket; one that is not is refused", timeout=60)
+def _(t):
+    need("redis-server", "redis-cli", "redis-benchmark")
+    bench = Bench(t, SETUPS, 0.1)
+    in_small(t, "local-64", bench, clients=4)
+    way = bench.way("local", "smcrd")
+    check(sum(s["accepted"] for s in way.procs[0].services()) > 4, "the ingress accepted connections")
+    equal(connect_ex(way.at("redis")), errno.ECONNREFUSED, "TCP to the same address")
+
+
+def connect_ex(at):
+    with socket.socket() as s:
+        return s.connect_ex(at)
+
+
+def by_number(**sides):
+    """A document of a row for each number of connections: by_number(smcrd={10: [rates]})"""
+    doc = made_up([])
+    row, = doc["rows"]
+    row["figures"].insert(0, {"key": "count", "heading": "", "unit": "open", "better": "more"})
+    counts = sorted({n for of in sides.values() for n in of})
+    doc["rows"] = [{**row, "name": f"row-{n}", "samples": [{side: {"count": n, "rate": rate} for side, rate in zip(sides, rates)}
+                                                          for rates in zip(*(of[n] for of in sides.values()))]} for n in counts]
+    return doc
+
+
+@case("the plot has a panel for each figure of several numbers of connections, with its spread")
+def _(t):
+    doc = by_number(smcrd={100: [5, 7, 6], 10: [9, 9, 9]}, haproxy={100: [3, 3, 3], 10: [4, 4, 4]})
+    (title, by), = plot.panels(doc)
+    equal(title, "k/s", "title")
+    equal(by["smcrd"], [(10, (9, 9, 9, 3)), (100, (6, 5, 7, 3))], "points of smcrd")
+    equal(plot.panels(made_up(rounds(smcrd=[1]))), [], "panels of a row without a number of connections")
+    document.save(doc, t.path("bench.json"))
+    os.mkdir(t.path("none"))
+    with open(t.path("none", "matplotlib.py"), "w") as f:
+        f.write("raise ImportError")
+    out = t.run([*BENCH, "--from", t.path("bench.json"), "--plot", t.path("plot.svg")], status=1, stderr=subprocess.STDOUT,
+                env=dict(os.environ, PYTHONPATH=t.path("none"))).decode()
+    check("has no matplotlib" in out, out)
+    plot.library()	# a skip without it
+    for name, begin in (("plot.svg", b"<?xml"), ("plot.png", b"\x89PNG")):
+        t.run([*BENCH, "--from", t.path("bench.json"), "--plot", t.path(name)])
+        with open(t.path(name), "rb") as f:
+            data = f.read()
+        check(data.startswith(begin), f"{name}: {data[:20]}")
+        check(name.endswith(".png") or all(word in data for word in (b"smcrd", b"haproxy", b"connections", b"k/s")), name)
+    t.run([*BENCH, "--from", t.path("bench.json"), "--plot", t.path("none", "missing", "plot.svg")], status=1)
 
 
 @case("haproxy at a UNIX socket is seen to listen, and serves")

@@ -7,8 +7,8 @@ import subprocess
 
 from harness import TOP_BUILD, Daemon, Skip, hostport, need, wait_until
 from netns import Side
-from programs import HaproxyPair, Iperf3
-from ways import Way, started
+from programs import HaproxyPair, Iperf3, Redis
+from ways import Way, opening, started
 
 A, B = "10.78.0.1", "10.78.0.2"
 
@@ -27,9 +27,10 @@ def namespace(t):
 
 
 class DelayedLink:
-    def __init__(self, bench, delay_ms, buffer=None):
-        """delay_ms: one way; buffer: bytes of smcrd's element and send ring, and of the direct connection's socket buffers."""
-        self.bench, self.t, self.buffer = bench, bench.t, buffer
+    def __init__(self, bench, delay_ms, buffer=None, service="iperf3"):
+        """delay_ms: one way; buffer: bytes of smcrd's element and send ring, and of the direct connection's socket buffers.
+        service: "redis" is for new connections, which open over the link but for side "middle"."""
+        self.bench, self.t, self.buffer, self.service = bench, bench.t, buffer, service
         program = os.path.join(TOP_BUILD, "tests", "bench", "delay_link")
         if not os.path.exists(program):
             raise Skip("tests/bench/delay_link is not built (make bench does)")
@@ -46,8 +47,8 @@ class DelayedLink:
         for side, here, peer in ((self.a, A, B), (self.b, B, A)):
             lines = ["link set lo up", f"addr add {here} peer {peer} dev far", "link set dev far txqueuelen 10000 up"]
             side.run([need("ip"), "-batch", "-"], input="".join(f"{x}\n" for x in lines).encode())
-        server = Iperf3(self.b, host=B)
-        self.targets = {"iperf3": (server.host, server.port)}
+        server = {"iperf3": Iperf3, "redis": Redis}[service](self.b, host=B)
+        self.targets = {service: (server.host, server.port)}
 
     def direct(self, _side):
         return Way(self.targets, [], self.a, ("-w", str(self.buffer)) if self.buffer else ())
@@ -58,13 +59,13 @@ class DelayedLink:
 
     def smcrd(self, side):
         near, middle = self.t.port(), self.t.port()
-        smcr = {"smcr": {"send_buffer": self.buffer}} if self.buffer else {}
+        smcr = {**({"send_buffer": self.buffer} if self.buffer else {}), **(opening(side) if self.service == "redis" else {})}
         element = {"rmb_element": self.buffer} if self.buffer else {}
         daemons = {}
         for name, where, host, kind, service in (
-                ("b", self.b, B, "egress", {"listen": hostport(B, middle), "to": hostport(*self.targets["iperf3"])}),
+                ("b", self.b, B, "egress", {"listen": hostport(B, middle), "to": hostport(*self.targets[self.service])}),
                 ("a", self.a, A, "ingress", {"listen": hostport(A, near), "to": hostport(B, middle)})):
-            conf = {"log_level": "notice", "devices": [{"type": "siw", "address": host}], **smcr,
-                    kind: [{"name": "iperf3", **service, **element}]}
+            conf = {"log_level": "notice", "devices": [{"type": "siw", "address": host}], "smcr": smcr,
+                    kind: [{"name": self.service, **service, **element}]}
             daemons[name] = Daemon(self.t, name, conf, start=False, wrap=where.wrap())
-        return started(self.bench.program(side), daemons["a"], daemons["b"], {"iperf3": (A, near)}, self.a)
+        return started(self.bench.program(side), daemons["a"], daemons["b"], {self.service: (A, near)}, self.a)

@@ -8,9 +8,12 @@ import json
 import os
 import re
 import statistics
+import sys
 
 from harness import TOP_BUILD, Failure, Skip, need, wait_until
 from programs import iperf3
+
+FIRST_BYTE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "first_byte.py")
 
 
 def with_cpu(way, before, units, result):
@@ -133,6 +136,13 @@ def mixed(bench, way, small):
     if not beside:
         raise Failure("the bulk stream stood still")
     return dict(result, bulk=statistics.mean(beside) / 1000)
+
+
+def first_byte(bench, way):
+    """From connect() to the first byte of an answer, one connection after the other: p50, p90 in ms"""
+    host, port = way.at("redis")
+    got = json.loads(way.run([sys.executable, FIRST_BYTE, host, str(port), str(bench.seconds)], bench.seconds + 30))
+    return {"p50": statistics.median(got), "p90": statistics.quantiles(got, n=10)[-1]}
 
 
 def new_connections(bench, way):

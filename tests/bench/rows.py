@@ -10,10 +10,12 @@ Row = collections.namedtuple("Row", "name heading setup sides measure figures su
 Figure = collections.namedtuple("Figure", "key heading unit better")
 
 SCTP = ("haproxy", "tcp", "smcrd")
+OPENING = ("direct", "haproxy", "middle", "smcrd")
 ALL, PROXIES, BULK = ("direct", "haproxy", "smcrd"), ("haproxy", "smcrd"), ("direct", "haproxy", "splice", "smcrd")
 RATE, P99, CPU = Figure("rate", "", "k/s", "more"), Figure("p99", "p99", "ms", "less"), Figure("cpu", "CPU", "us/request", "less")
 P50, P999 = Figure("p50", "median", "ms", "less"), Figure("p999", "p99.9", "ms", "less")
 LOAD, STREAM = Figure("load", "load", "k/s", "more"), Figure("bulk", "the bulk stream", "Gbit/s", "more")
+COUNT, MEMORY = Figure("count", "", "open", "more"), Figure("memory", "memory of each", "KiB", "less")
 BULK_FIGURES = (Figure("rate", "", "Gbit/s", "more"), Figure("cpu", "CPU", "s/GB", "less"))
 
 
@@ -38,15 +40,18 @@ ROWS = [
         small=functools.partial(measure.redis, clients=64)),
     row("mixed-load", "Redis GET at 2000/s, 64 connections beside bulk", ALL, measure.mixed, (P50, P99, P999, STREAM),
         small=functools.partial(measure.load, rate=2000)),
-    row("connections", "new connections", ALL, measure.new_connections,
-        (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less"))),
     row("idle", "memory of a connection, both processes", PROXIES, idle.memory,
-        (Figure("fresh", "fresh", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less")), setup="idle", fresh=True),
-    row("idle-10k", "10,000 idle connections", PROXIES, idle.many,
-        (Figure("count", "", "open", "more"), Figure("memory", "memory of each, both processes", "KiB", "less"),
-         Figure("cpu", "CPU", "ms in 30 s", "less")), setup="many", fresh=True),
+        (Figure("fresh", "before its first byte", "KiB", "less"), Figure("once", "after an answer", "KiB", "less"),
+         Figure("busy", "all asked at once", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less")),
+        setup="idle", fresh=True, count=5000),
+    *(row(f"growing-{n}", f"Redis GET, {n:,} connections", ALL, idle.growing, (COUNT, RATE._replace(heading="requests"), CPU, MEMORY),
+          setup="growing", fresh=True, count=n) for n in (100, 1000, 10000)),
+    row("idle-50k", "50,000 idle connections, several pairs", PROXIES, idle.many,
+        (COUNT, MEMORY, Figure("idle", "CPU of each", "us/min", "less")), setup="many", fresh=True),
     row("unix-64", "UNIX sockets: Redis GET, 64 connections", ALL, measure.redis, (RATE, P99, CPU), setup="unix", clients=64),
     row("unix-512", "UNIX sockets: Redis GET, 512 connections", ALL, measure.redis, (RATE, P99, CPU), setup="unix", clients=512),
+    row("local-64", "the preload: Redis GET, 64 connections", ALL, measure.redis, (RATE, P99, CPU), setup="local", clients=64),
+    row("local-512", "the preload: Redis GET, 512 connections", ALL, measure.redis, (RATE, P99, CPU), setup="local", clients=512),
     row("workers-512", "2 workers: Redis GET, 512 connections", ALL, measure.redis, (RATE, P99, CPU), setup="workers",
         clients=512),
     row("workers-mixed", "2 workers: Redis GET at 2000/s, 64 connections beside bulk", ALL, measure.mixed,
@@ -64,6 +69,14 @@ ROWS += [
         ("redis-64", "Redis GET, 64 connections", measure.redis, (RATE, P99, CPU), {"clients": 64}),
         ("redis-16k", "Redis SET of 16 KiB, 64 connections", measure.redis, (RATE, P99, CPU),
          {"clients": 64, "command": ("-t", "set"), "size": 16 << 10}))
+]
+
+# Connections that open over the link beside those by a CLC connection.
+ROWS.append(row("connections", "new connections", OPENING, measure.new_connections,
+                (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), setup="opening", base="middle"))
+ROWS += [
+    row(f"first-byte-{ms}", f"connect to first byte, {ms} ms one-way delay", OPENING, measure.first_byte,
+        (P50, Figure("p90", "p90", "ms", "less")), setup=f"opening-{ms}", base="middle") for ms in (0, 0.5, 5)
 ]
 
 # The link itself, then with one-way delay: buffers as they are by default, and the same ones for both.

@@ -1,17 +1,20 @@
 """The setups that rows are measured in, by name: each is made when a row first wants it, with the bench (ways.py)."""
 import idle
 from link import DelayedLink
-from ways import Loopback, Sctp, Unix
+from ways import Local, Loopback, Many, Opening, Sctp, Unix
 
 BUFFER = 512 * 1024
 WORKERS = 2
 
 SETUPS = {
     "loopback": Loopback,
+    "opening": lambda bench: Opening(bench, ["http"]),
     # Unused memory of a connection is returned soon, not after a minute.
-    "idle": lambda bench: Loopback(bench, ["redis"], smcr={"rmb_idle": "1s"}),
-    "many": lambda bench: Loopback(bench, ["redis"], maxconn=idle.many_count() + 1),
+    "idle": lambda bench: Loopback(bench, ["redis"], smcr={"rmb_idle": f"{idle.RMB_IDLE_S}s"}),
+    "growing": lambda bench: Loopback(bench, ["redis"], maxconn=idle.at_most() + 1),
+    "many": lambda bench: Many(bench, 50000, idle.at_most()),
     "unix": Unix,
+    "local": Local,
     "sctp": Sctp,
     "workers": lambda bench: Loopback(bench, threads=WORKERS, workers=WORKERS),
     "delay-0": lambda bench: DelayedLink(bench, 0),
@@ -19,4 +22,5 @@ SETUPS = {
     "delay-20": lambda bench: DelayedLink(bench, 20),
     "delay-5-buffers": lambda bench: DelayedLink(bench, 5, BUFFER),
     "delay-20-buffers": lambda bench: DelayedLink(bench, 20, BUFFER),
+    **{f"opening-{ms}": lambda bench, ms=ms: DelayedLink(bench, ms, service="redis") for ms in (0, 0.5, 5)},
 }

@@ -6,9 +6,10 @@ import stats
 from harness import Failure
 
 BEGIN, END = "<!-- made by bench.py --markdown: begin -->\n", "<!-- end -->\n"
-SIDES = ("direct", "haproxy", "splice", "old", "tcp", "smcrd", "again")
-FURTHER = {("smcrd", "tcp"): ("haproxy",)}	# whose ratios a group has besides
+SIDES = ("direct", "haproxy", "splice", "old", "tcp", "middle", "smcrd", "again")
+FURTHER = {("smcrd", "tcp"): ("haproxy",), ("smcrd", "middle"): ("haproxy", "direct")}	# whose ratios a group has besides
 TITLES = {("smcrd", "tcp"): "smcrd over SCTP beside smcrd over TCP",
+          ("smcrd", "middle"): "connections that open over the link (smcrd) beside those by a CLC connection (middle)",
           ("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "smcrd beside the direct connection",
           ("again", "smcrd"): "the noise: two pairs of the same smcrd", ("smcrd", "old"): "smcrd beside another build"}
 

@@ -3,17 +3,17 @@ The ways from a client to a server that the benchmark compares, all to the same 
 
 A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side is one
 of those compared: "direct" (none), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one
-more pair of the same smcrd, for the noise), "tcp" (one whose links are over TCP where smcrd's are not), "old" (a pair of another
-build). Ways are made when a row first wants them and
+more pair of the same smcrd, for the noise), "tcp" (one whose links are over TCP where smcrd's are not), "middle" (one with a CLC
+connection for each where smcrd's open over the link), "old" (a pair of another build). Ways are made when a row first wants them and
 stand until the end. smcrd runs with its defaults where a setup does not say otherwise, haproxy with one thread.
 """
 import os
 import subprocess
 
-from harness import Daemon, Pair, Skip, need, soft_device
+from harness import LOCAL_LIBRARY, TOP_BUILD, Daemon, Pair, Skip, hostport, need, soft_device
 from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
 
-OF_SMCRD = ("smcrd", "again", "tcp", "old")
+OF_SMCRD = ("smcrd", "again", "tcp", "middle", "old")
 SERVERS = {"redis": "redis-server", "http": "nginx", "iperf3": "iperf3", "sockperf": "sockperf"}
 VALUES = {"k3": 3, "k1M": 1 << 20}	# keys that Redis has, and the lengths of their values
 
@@ -41,6 +41,14 @@ class Way:
     def rss(self):
         return sum(p.rss() for p in self.procs)
 
+    def forget_peak(self):
+        for p in self.procs:
+            p.forget_peak()
+
+    def peak(self):
+        """The most of each process's memory since forget_peak()."""
+        return sum(p.peak() for p in self.procs)
+
     def fallbacks(self):
         """Connections that were to be on SMC-R and were not: their figures are not SMC-R's."""
         return sum(s["fallbacks"] for d in self.procs if isinstance(d, Daemon) and d.alive() for s in d.services())
@@ -48,6 +56,14 @@ class Way:
     def end(self):
         for p in self.procs:
             p.kill()
+
+
+class Several(Way):
+    """Ways side by side: those in between count as one."""
+
+    def __init__(self, ways):
+        super().__init__({}, [p for way in ways for p in way.procs], None)
+        self.parts = ways
 
 
 class Servers:
@@ -132,6 +148,48 @@ class Sctp(Loopback):
         return super().smcrd(side)
 
 
+def opening(side):
+    """Of smcr, where new connections are measured."""
+    return {"open_over_link": side != "middle"}
+
+
+class Opening(Loopback):
+    """Connections open over the link, but those of side "middle"."""
+
+    def smcrd(self, side):
+        self.settings.update(smcr=opening(side))
+        return super().smcrd(side)
+
+
+class Many:
+    """Pairs enough for so many connections, of which a process has no more than it may have files; each has a server to itself."""
+
+    def __init__(self, bench, count, most):
+        """most: connections of a pair"""
+        self.bench, self.count = bench, count
+        self.pairs = -(-count // most)
+        self.servers = [Redis(bench.t) for _ in range(self.pairs)]
+
+    def _several(self, make):
+        made = [make(OneOfMany(self.bench, server, self.count // self.pairs + 2)) for server in self.servers]
+        return Several([way for way, _ in made]), made[0][1]
+
+    def haproxy(self, side):
+        return self._several(lambda one: one.haproxy(side))
+
+    def smcrd(self, side):
+        return self._several(lambda one: one.smcrd(side))
+
+
+class OneOfMany(Loopback):
+    def __init__(self, bench, server, maxconn):
+        super().__init__(bench, maxconn=maxconn)
+        self.server = server
+
+    def targets(self):
+        return {"redis": (self.server.host, self.server.port)}
+
+
 class Unix:
     """Clients and the server are on UNIX sockets; between the two in between it is TCP."""
 
@@ -146,11 +204,41 @@ class Unix:
         return Way(pair.at, pair.procs, self.t), pair.confs
 
     def smcrd(self, side):
-        near, far = self.t.path(f"near{self.t.count()}"), self.bench.servers.unix()["redis"]
-        settings = {"log_level": "notice"}
+        near = self.t.path(f"near{self.t.count()}")
+        return self.pair(side, near, near, self.t)
+
+    def pair(self, side, near, at, client):
+        """near: the path of the ingress's socket; at, client: of the way."""
+        settings, far = {"log_level": "notice"}, self.bench.servers.unix()["redis"]
         pair = Pair(self.t, self.bench.servers.at(["redis"]), ingress={"listen": f"unix:{near}"}, egress={"to": f"unix:{far}"},
                     a=settings, b=settings, start=False)
-        return started(self.bench.program(side), pair.a, pair.b, {"redis": near}, self.t)
+        return started(self.bench.program(side), pair.a, pair.b, {"redis": at}, client)
+
+
+class Local(Unix):
+    """As Unix, for client programs that know TCP alone: smcrd's by the preload. Others are on TCP."""
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        tcp = Loopback(bench, ["redis"])
+        self.direct, self.haproxy = tcp.direct, tcp.haproxy
+
+    def smcrd(self, side):
+        directory, at = self.t.path(f"local{self.t.count()}"), (self.t.addr, self.t.port())
+        os.mkdir(directory)
+        return self.pair(side, os.path.join(directory, hostport(*at)), at, ByPreload(self.t, directory))
+
+
+class ByPreload:
+    """Stands for the Case `t` where clients find UNIX sockets of this directory behind the addresses that they connect to. No ingress
+    is on TCP there: a client that goes past the preload is refused."""
+
+    def __init__(self, t, directory):
+        self.t = t
+        self.env = {**os.environ, "SMCRD_LOCAL": directory, "SMCRD_LOCAL_LIBRARY": LOCAL_LIBRARY}
+
+    def run(self, argv, **kw):
+        return self.t.run([os.path.join(TOP_BUILD, "local", "smcrd-run"), "--local", *argv], env=self.env, **kw)
 
 
 def started(program, near, far, at, client):

@@ -73,6 +73,15 @@ class Proc:
         with open(f"/proc/{self.pid}/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
+    def forget_peak(self):
+        with open(f"/proc/{self.pid}/clear_refs", "w") as f:
+            f.write("5")
+
+    def peak(self):
+        """The most of rss() since forget_peak()."""
+        with open(f"/proc/{self.pid}/status") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:")) * 1024
+
     def cpu(self):
         """Time on a processor so far of the threads that there are, in seconds; a running one's is a tick old at most."""
         total = 0
