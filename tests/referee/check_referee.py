@@ -14,39 +14,49 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "integration")]
 
-from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, equal, main
+from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, connect_to, equal, main, wait_until
 from referee import Referee
 from ways import direct, through
 
-MODES = {"smcr": False, "fallback": False, "unix": True, "local": True}	# is a leg a UNIX socket?
+MODES = {"smcr": False, "fallback": False, "open": False, "unix": True, "local": True}	# is a leg a UNIX socket?
 LOCAL = os.environ.pop("SMCRD_LOCAL", None)	# this process has the library; its children are to do without
 os.environ.pop("LD_PRELOAD", None)
 args = argparse.Namespace(seed=None, mode=None, start=1, count=None, slots=24, deadline=5.0, verbose=False)
 
 
-def seeds():
+def seeds(most):
     if args.seed is not None:
         return [args.seed]
     with open(os.path.join(HERE, "seeds.txt")) as f:
         kept = [int(word) for line in f for word in line.split("#")[0].split()]
-    return dict.fromkeys([*kept, *range(args.start, args.start + (args.count or 300 // SHRINK))])
+    return dict.fromkeys([*kept, *range(args.start, args.start + (args.count or most // SHRINK))])
 
 
-def judge(t, unix, *modes):
+def warm(ways):
+    """Each service has been reached by a rendezvous, so that those to come open over the link."""
+    for way in ways:
+        with connect_to(way.address):
+            wait_until(way.accepts, "it came to the server", 20)
+
+
+def judge(t, unix, *modes, most=300):
     modes = [m for m in modes if args.mode in (None, m) and (m, TRANSPORT) != ("fallback", "sctp")]
     count = 1 if args.seed is not None else args.slots
     ways, pairs = {}, {}
     for mode in modes:
         pairs[mode], ways[mode] = through(t, mode, unix, count, LOCAL)
+        if mode == "open":
+            warm(ways[mode])
     r = Referee(direct(t, unix, count), ways, MODES[modes[0]], args.deadline * PATIENCE, args.verbose)
     begun = time.monotonic()
-    found = r.play(seeds())
+    found = r.play(seeds(most))
     took = time.monotonic() - begun
     t.note(f"{r.played} conversations in {took:.1f} s, {r.played / took:.0f}/s")
     for mode, pair in pairs.items():
         pair.quiet(60)
         carried = pair.a.counters()
-        t.note(f"{mode}: {carried['established_client']} on SMC-R")
+        t.note(f"{mode}: {carried['established_client']} on SMC-R, {carried['opened_client']} of them opened over a link, "
+               f"{carried['not_opened_client']} not")
         if mode == "local":
             equal(pair.accepted_local()[1], 0, "connections of clients on TCP")
     for f in found:
@@ -58,6 +68,12 @@ def judge(t, unix, *modes):
 def _(t):
     if args.mode in (None, "smcr", "fallback"):
         judge(t, False, "smcr", "fallback")
+
+
+@case("connections that open over a link against the direct one", timeout=3600)
+def _(t):
+    if args.mode in (None, "open"):
+        judge(t, False, "open", most=100)
 
 
 @case("UNIX sockets at both ends against the direct one", timeout=3600)

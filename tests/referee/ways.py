@@ -37,17 +37,22 @@ class Way:
             self.listener.close()
         self.listener = None
 
+    def accepts(self):
+        """Has a connection come? It is closed."""
+        try:
+            self.listener.accept()[0].close()
+            return True
+        except BlockingIOError:
+            return False
+
     def begin(self, tiny):
         """Nothing of an earlier conversation is left; connections that come have a receive buffer of that size."""
         if tiny != self.tiny:
             self.unlisten()
             self.tiny = tiny
             self.listen()
-        while True:
-            try:
-                self.listener.accept()[0].close()
-            except BlockingIOError:
-                return
+        while self.accepts():
+            pass
 
 
 def direct(t, unix, count):
@@ -60,7 +65,8 @@ def through(t, mode, unix, count, local=None):
     behind = [t.socket_path("server") if unix else (t.addr, t.port()) for _ in range(count)]
     servers = {f"x{i}": (f"unix:{b}", 0) if unix else b for i, b in enumerate(behind)}
     make = unlinkable_pair if mode == "fallback" else Pair
-    pair = make(t, servers, unix=unix, a={"log_level": "warning"}, b={"log_level": "warning"}, start=False)
+    conf = {"log_level": "warning", "smcr": {"open_over_link": mode == "open"}}
+    pair = make(t, servers, unix=unix, a=conf, b=conf, start=False)
     if local:
         pair.listen_local(local)
     pair.b.start()
