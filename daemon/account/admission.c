@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "base/rng.h"
 
 void
@@ -21,19 +22,11 @@ admissions_fini(struct admissions *all)
 	(void)pthread_mutex_destroy(&all->lock);
 }
 
-static uint32_t
-random_ticket(void)
-{
-	struct rng rng;
-
-	rng_init_kernel(&rng);
-	return (uint32_t)rng_u64(&rng) | 1;
-}
-
 struct admission *
 admission_get(struct admissions *all, const struct config_service *cfg)
 {
 	struct admission *a = NULL;
+	struct rng rng;
 
 	(void)pthread_mutex_lock(&all->lock);
 	LIST_EACH(struct admission, one, &all->list, node)
@@ -42,7 +35,8 @@ admission_get(struct admissions *all, const struct config_service *cfg)
 	if (a == NULL && (a = calloc(1, sizeof(*a))) != NULL) {
 		a->kind = cfg->kind;
 		memcpy(a->name, cfg->name, sizeof(a->name));
-		a->ticket = random_ticket();
+		rng_init_kernel(&rng);
+		a->ticket = (uint32_t)rng_u64(&rng);
 		(void)pthread_mutex_init(&a->lock, NULL);
 		outage_init(&a->outage);
 		fallback_periods_init(&a->fallback_periods);
@@ -79,6 +73,19 @@ admission_put(struct admissions *all, struct admission *a)
 	fallback_periods_fini(&a->fallback_periods);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);
+}
+
+uint32_t
+admission_ticket(const struct admission *a, const struct config_service *cfg)
+{
+	char addr[ADDR_STR_MAX];
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	if (cfg->kind == CONFIG_INGRESS || cfg->elem_size != 0)
+		return 0;
+	for (const char *c = addr_format_port(&cfg->listen, addr, sizeof(addr)); *c != '\0'; c++)
+		hash = (hash ^ (uint8_t)*c) * 16777619u;
+	return (a->ticket ^ hash) != 0 ? a->ticket ^ hash : 1;
 }
 
 enum admission_verdict

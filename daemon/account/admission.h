@@ -17,7 +17,7 @@ struct admission {
 	unsigned refs;
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX];
-	uint32_t ticket; /* of its connections that open over a link: random, so that no other daemon has it */
+	uint32_t ticket; /* random, so that no other process has it: see admission_ticket() */
 	struct outage outage;
 	struct fallback_periods fallback_periods;
 	pthread_mutex_t lock; /* of connections and sources */
@@ -39,6 +39,11 @@ struct admission *admission_get(struct admissions *, const struct config_service
 /* A later service of this name gets a new object, which counts from 0. */
 void admission_retire(struct admissions *, struct admission *);
 void admission_put(struct admissions *, struct admission *);
+
+/* The ticket of connections that open over a link to this egress, and its address as configured: a client with it has
+ * reached this service there (doc/open.md). 0: none, as a client's connections get elements of any service, so only of
+ * automatic size. Other processes and other addresses have other tickets. */
+uint32_t admission_ticket(const struct admission *, const struct config_service *);
 
 enum admission_verdict {
 	ADMISSION_OK,

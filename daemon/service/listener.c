@@ -249,9 +249,9 @@ struct conn_owner *
 listener_opened(struct session_pool *pool, struct smcr_conn *conn)
 {
 	const uint32_t ticket = smcr_opened_ticket(conn);
-	struct service *svc = LIST_FIND(struct service, s, &pool->services, node, s->admission->ticket == ticket);
+	struct service *svc = LIST_FIND(struct service, s, &pool->services, node, s->settings->ticket == ticket);
 
-	if (svc == NULL || pool->draining || !admit_opened(svc, conn)) {
+	if (ticket == 0 || svc == NULL || pool->draining || !admit_opened(svc, conn)) {
 		smcr_abort(conn, SMCR_R_NOT_OPENED);
 		smcr_release(conn);
 		return NULL;

@@ -68,8 +68,7 @@ setup_describe(const struct session *s)
 		.rmb_size_hint = s->settings->svc->rmb_size_hint.bytes,
 		.hops = (uint8_t)(s->hops + 1),
 		.origin = s->origin,
-		/* A client's connections get elements of any service, so only of automatic size. */
-		.ticket = ingress || cfg->elem_size != 0 ? 0 : s->settings->svc->admission->ticket,
+		.ticket = s->settings->ticket,
 	};
 }
 

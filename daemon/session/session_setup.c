@@ -126,8 +126,10 @@ static void
 pump_opening(struct session *s)
 {
 	if ((s->events & SMCR_EV_ESTABLISHED) != 0) {
+		timer_cancel(&s->pool->env->timers, &s->timer);
 		bufpool_put(&s->pool->bufs, s->held[WAY_FROM_APP]);
 		s->held[WAY_FROM_APP] = NULL;
+		target_good(s->settings, &s->setup->pick, false);
 		service_stats_connected(s);
 		is_on_smcr(s);
 		session_set_state(s, SES_SMCR);

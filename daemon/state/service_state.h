@@ -15,6 +15,7 @@ struct settings {
 	struct service *svc;
 	struct targets *targets; /* of cfg.to; counted */
 	unsigned refs;
+	uint32_t ticket;                 /* admission_ticket() */
 	struct sockaddr_storage addrs[]; /* of cfg.to; cfg.to, cfg.allow_users and cfg.allow behind them */
 };
 

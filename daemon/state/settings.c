@@ -50,6 +50,7 @@ settings_new(struct service *svc, const struct config_service *cfg)
 		return NULL;
 	}
 	*s = (struct settings){ .cfg = *cfg, .svc = svc, .targets = targets, .refs = 1 };
+	s->ticket = admission_ticket(svc->admission, cfg);
 	s->cfg.to = (void *)(s->addrs + addr_cnt);
 	s->cfg.allow_users = (void *)(s->cfg.to + cfg->to_cnt);
 	s->cfg.allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);

@@ -131,17 +131,6 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 	return true;
 }
 
-/* Elements of the RMB without a connection, granted to the client (data/grant.h). */
-static uint32_t
-granted(const struct rmb *rmb)
-{
-	uint32_t cnt = 0;
-
-	LIST_EACH(const struct smcr_conn, conn, &rmb->lgr->spares, lgr_node)
-		cnt += conn->rmb == rmb;
-	return cnt;
-}
-
 /* Positions of a group in the iteration over RMBs: ours, the peer's, and the end. */
 #define RMB_PLACES (2 * SMCR_RMBS_PER_GROUP + 1)
 
@@ -158,8 +147,7 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 
 		if (rmb != NULL)
 			*out = (struct smcr_rmb_info){ lgr->id, rmb->number, false, rmb->elem_size, rmb->elem_cnt,
-				rmb->used - rmb->cooling - granted(rmb), rmb->quarantined,
-				rmb_states[rmb->state].name };
+				rmb->used - rmb->cooling - rmb->spare, rmb->quarantined, rmb_states[rmb->state].name };
 		else if (rr != NULL)
 			*out = (struct smcr_rmb_info){ lgr->id, rr->number, true, rr->elem_size, 0, rr->used, 0,
 				"confirmed" };

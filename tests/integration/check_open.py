@@ -144,6 +144,69 @@ def _(t):
     check(after - before > 30, "opens over a link again")
 
 
+@case("a connection lives on when the time for its answer is over")
+def _(t):
+    short = {"smcr": {"open_over_link": True, "clc_timeout": "1s"}}
+    pair = pair_to(t, echo, a=short, b=short, ingress={"connect_timeout": "500ms"})
+    with pair.connect() as s:
+        exchange(s, b"warm")
+    s = pair.connect()
+    exchange(s, b"first")
+    s.settimeout(2)
+    try:
+        check(False, f"an idle connection ends: {s.recv(1)!r}")
+    except TimeoutError:
+        pass
+    s.settimeout(PATIENT)
+    exchange(s, b"later")
+    check(opened(pair)[0] > 0, "it opened over a link")
+
+
+@case("targets count connections that open over a link", one_worker="counts")
+def _(t):
+    pair = both(t, echo)
+    for _ in range(5):
+        with pair.connect() as s:
+            exchange(s, b"x")
+    check(opened(pair)[0] > 0, "some open over a link")
+    equal([a["connections"] for a in pair.a.ctl("service", "x")["addresses"]], [5], "connections of the target")
+
+
+def reload_egress(pair, **change):
+    pair.b.write_conf(dict(pair.conf_b, egress=[dict(e, **change) for e in pair.conf_b["egress"]]))
+    pair.b.ctl_text("reload")
+
+
+def more(pair):
+    """Of four further connections, those that open over a link."""
+    before = opened(pair)
+    for _ in range(4):
+        with pair.connect() as s:
+            exchange(s, b"x")
+    now = opened(pair)
+    return now[0] - now[1] - before[0] + before[1]
+
+
+@case("an egress that gets elements of a fixed size by a reload: its connections have a rendezvous", one_worker="counts")
+def _(t):
+    pair = both(t, echo)
+    more(pair)
+    equal(more(pair), 4, "opened over a link")
+    reload_egress(pair, max_connections=77)
+    equal(more(pair), 4, "opened over a link behind another reload")
+    reload_egress(pair, rmb_element="64K")
+    equal(more(pair), 0, "opened over a link, with elements of a fixed size")
+
+
+@case("an egress that moves to another address by a reload: nothing reaches it at the old one", one_worker="counts")
+def _(t):
+    pair = both(t, echo)
+    more(pair)
+    reload_egress(pair, listen=hostport(t.addr, t.port()))
+    pair.turned_away()
+    equal(opened(pair)[1], 1, "refused over the link")
+
+
 @case("a file descriptor in the first bytes of a local client: a reset, and no byte behind it")
 def _(t):
     got = []

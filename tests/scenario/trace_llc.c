@@ -15,7 +15,7 @@ is_server(const struct tgroup *g)
 	return g->req_out[LLC_CONFIRM_LINK] > 0;
 }
 
-/* An RMB with a live connection is not to be taken back, nor named in CLC afterwards. */
+/* An RMB with a live connection is not to be taken back, nor named in CLC afterwards. A spare one is none (doc/open.md). */
 static void
 check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct llc_msg *msg)
 {
@@ -23,7 +23,7 @@ check_delete_rkey(const struct watcher *wr, const struct tgroup *g, const struct
 		LIST_FOREACH(n, &wr->t->conns[i]) {
 			const struct tconn *c = CONTAINER_OF(n, struct tconn, node);
 
-			if (c->host != wr->host || !c->mine.known || trace_conn_over(c))
+			if (c->host != wr->host || !c->mine.known || trace_conn_over(c) || (c->granted && !c->confirm))
 				continue;
 			for (unsigned k = 0; k < msg->delete_rkey.cnt; k++)
 				if (trace_first_rkey(wr->t, llc_rkey_get(msg->delete_rkey.rkeys, k)) == c->mine.rkey)

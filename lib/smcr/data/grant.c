@@ -44,6 +44,7 @@ new_spare(struct lgr *lgr, const struct smcr_open *want)
 		return NULL;
 	conn->rmb = rmb;
 	conn->elem_idx = rmb_elem_get_from(rmb);
+	rmb->spare++;
 	conn->over_link = true;
 	conn_set_state(conn, CONN_SPARE);
 	list_push(&lgr->spares, &conn->lgr_node);
@@ -51,11 +52,19 @@ new_spare(struct lgr *lgr, const struct smcr_open *want)
 	return conn;
 }
 
+/* No longer spare. */
 static void
-drop_spare(struct lgr *lgr, struct smcr_conn *conn)
+remove_spare(struct lgr *lgr, struct smcr_conn *conn)
 {
 	list_remove(&conn->lgr_node);
 	lgr->spare_cnt -= lgr->spare_cnt > 0;
+	conn->rmb->spare--;
+}
+
+static void
+drop_spare(struct lgr *lgr, struct smcr_conn *conn)
+{
+	remove_spare(lgr, conn);
 	rmb_elem_put(conn->rmb, conn->elem_idx);
 	conn->rmb = NULL;
 	conn->released = conn->reported = true; /* nobody knows it */
@@ -97,8 +106,7 @@ grant_take_spare(struct lgr *lgr, uint32_t token, unsigned left)
 
 	if (conn == NULL)
 		return NULL;
-	list_remove(&conn->lgr_node);
-	lgr->spare_cnt -= lgr->spare_cnt > 0;
+	remove_spare(lgr, conn);
 	/* As many as it opens within a round trip and a turn of both ends. */
 	if (left == 0)
 		lgr->spare_aim = min_u32(2 * max_u32(lgr->spare_aim, GRANTS_FIRST), GRANTS_MAX);
@@ -115,6 +123,16 @@ grant_link_lost(struct lgr *lgr)
 		cnt++;
 	if (cnt <= GRANTS_MAX)
 		lgr->spare_cnt = 0;
+}
+
+void
+grant_end_rmb(struct rmb *rmb)
+{
+	struct smcr_conn *conn;
+
+	while (rmb->spare > 0 &&
+	    (conn = LIST_FIND(struct smcr_conn, c, &rmb->lgr->spares, lgr_node, c->rmb == rmb)) != NULL)
+		drop_spare(rmb->lgr, conn);
 }
 
 void
@@ -160,13 +178,6 @@ grant_take(struct lgr *lgr, const struct link *link, struct grant *out)
 			return rr;
 	}
 	return NULL;
-}
-
-void
-grant_give_back(struct lgr *lgr, const struct grant *g)
-{
-	if (lgr->grant_cnt < GRANTS_MAX)
-		lgr->grants[lgr->grant_cnt++] = *g;
 }
 
 /* -- tickets -- */
@@ -260,6 +271,8 @@ void
 ticket_refused(struct lgr *lgr, uint32_t nr)
 {
 	for (struct ticket *t = lgr->tickets; t < lgr->tickets + lgr->ticket_cnt; t++)
-		if (t->nr == nr)
+		if (t->nr == nr) {
+			t->nr = 0;
 			t->pause_ns = max_i64(t->pause_ns, lgr->eng->now_ns + PAUSE_NS);
+		}
 }

@@ -8,6 +8,7 @@
 struct grant;
 struct lgr;
 struct remote_rmb;
+struct rmb;
 struct smcr_conn;
 struct ticket;
 
@@ -23,6 +24,8 @@ void grant_fill(struct lgr *, uint32_t elem_size);
 struct smcr_conn *grant_take_spare(struct lgr *, uint32_t token, unsigned left);
 /* A GRANT may be lost with the link: others replace the elements so far, which stay valid. Bounded. */
 void grant_link_lost(struct lgr *);
+/* The peer has deleted the RMB, and with it what was granted of it. */
+void grant_end_rmb(struct rmb *);
 /* The group ends: so do its spare connections. */
 void grant_end(struct lgr *);
 
@@ -32,7 +35,6 @@ void grant_end(struct lgr *);
 bool grant_add(struct link *, const struct open_msg *);
 /* Takes an element whose RMB is known on this link; NULL: none is left. */
 struct remote_rmb *grant_take(struct lgr *, const struct link *, struct grant *);
-void grant_give_back(struct lgr *, const struct grant *);
 
 /* -- both -- */
 
@@ -42,5 +44,5 @@ void ticket_put(struct lgr *, uint32_t nr, const char *key);
 const struct ticket *ticket_for(const struct lgr *, const char *key);
 /* Server: the client reached this service within the last minutes. */
 bool ticket_is_valid(const struct lgr *, uint32_t nr);
-/* Client: the peer refused a connection: others use a rendezvous for a while. */
+/* Client: the peer refused a connection. The ticket ends, and others use a rendezvous for a while. */
 void ticket_refused(struct lgr *, uint32_t nr);

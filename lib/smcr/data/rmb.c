@@ -271,7 +271,7 @@ set_free(struct rmb *rmb, uint8_t idx)
 	for (unsigned i = 0; i < LINK_SLOTS; i++)
 		if (rmb->mr[i] != NULL)
 			rmb->mr[i]->deny[(idx - 1) / 64] &= ~(1ULL << ((idx - 1) % 64));
-	if (--rmb->used == 0)
+	if (--rmb->used == rmb->spare)
 		rmb->idle_since_ns = rmb->lgr->eng->now_ns;
 }
 

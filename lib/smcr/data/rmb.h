@@ -47,11 +47,12 @@ struct rmb {
 	uint32_t elem_cnt;    /* 1..255 */
 	uint64_t free_map[4]; /* bit idx - 1 */
 	uint32_t used;        /* elements not free, including quarantined ones */
+	uint32_t spare;       /* of these, granted ones that no OPEN has taken (grant.h) */
 	uint32_t quarantined, cooling;
 	uint8_t *buf;                   /* elem_size * elem_cnt bytes */
 	struct rnic_mr *mr[LINK_SLOTS]; /* by link slot */
 	struct rnic_unit *units;        /* element idx (1..elem_cnt) at idx - 1; it counts since its allocation */
-	int64_t idle_since_ns;          /* when used became 0 */
+	int64_t idle_since_ns;          /* when the last one that is not spare was freed */
 	struct rmb_elem elem[];
 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/minmax.h"
+#include "smcr/data/grant.h"
 #include "smcr/group/llc_impl.h"
 
 #define RKEY_RETRY_MS 20 /* a few round trips: about as long as the peer's exchange */
@@ -67,6 +68,18 @@ llc_add_rmb(struct lgr *lgr, uint32_t elem_size)
 	return rmb != NULL ? confirm_rmb(over, rmb) : -ENOMEM;
 }
 
+/* The peer no longer has the RMB. With an OPEN for one of its elements in flight it would have refused the deletion, unless
+ * that connection has ended there, or it lies: then the RMB lasts as long as the connection. */
+static void
+rmb_is_gone(struct rmb *rmb)
+{
+	grant_end_rmb(rmb);
+	if (rmb->used == 0)
+		rmb_free(rmb);
+	else if (rmb->state != RMB_NEW)
+		rmb_set_state(rmb, RMB_NEW, "a connection was opened in it");
+}
+
 /* Response to one message of our CONFIRM RKEY. */
 static void
 confirm_rkey_answered(struct link *link, bool negative, bool retry)
@@ -92,7 +105,7 @@ confirm_rkey_answered(struct link *link, bool negative, bool retry)
 		engine_arm(
 		    lgr->eng, &lgr->rkey_retry, RKEY_RETRY_MS + (uint32_t)(rng_u64(lgr->eng->rng) % RKEY_RETRY_MS));
 	} else if (negative) {
-		rmb_free(rmb);
+		rmb_is_gone(rmb);
 		mark_lgr(lgr)->rmb = RMB_REFUSED;
 	} else if (f->overtaken) {
 		/* Linux refuses nothing: earlier RTokens for the new link were of an RMB unknown to it. */
@@ -321,7 +334,8 @@ llc_delete_idle_rmb(struct lgr *lgr)
 		return;
 	/* The group keeps one RMB. */
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)
-		if (lgr->rmb_cnt > 1 && rmb->state == RMB_CONFIRMED && rmb->used == 0 && rmb->idle_since_ns <= limit)
+		if (lgr->rmb_cnt > 1 && rmb->state == RMB_CONFIRMED && rmb->used == rmb->spare &&
+		    rmb->idle_since_ns <= limit)
 			idle = rmb;
 	if (idle != NULL)
 		delete_rmb(idle);
@@ -330,7 +344,7 @@ llc_delete_idle_rmb(struct lgr *lgr)
 void
 llc_delete_unconfirmed(struct lgr *lgr)
 {
-	struct rmb *rmb = LIST_FIND(struct rmb, r, &lgr->rmbs, node, r->state == RMB_NEW && r->used == 0);
+	struct rmb *rmb = LIST_FIND(struct rmb, r, &lgr->rmbs, node, r->state == RMB_NEW && r->used == r->spare);
 
 	if (rmb != NULL)
 		delete_rmb(rmb);
@@ -358,7 +372,7 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 	}
 	llc_done(lgr, LLC_FLOW_RKEY);
 	if (!msg->delete_rkey.negative) {
-		rmb_free(rmb);
+		rmb_is_gone(rmb);
 	} else if (!in_doubt) {
 		rmb_set_state(rmb, RMB_CONFIRMED, "the peer still holds it"); /* repeated after the idle time */
 	} else {

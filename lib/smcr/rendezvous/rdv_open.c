@@ -46,55 +46,60 @@ take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *link, const
 
 /* -- client -- */
 
-/* A group that may open a connection with this key, and has an element of ours and of the peer for it. */
+static bool
+may_open(const struct lgr *lgr, const struct smcr_open *open)
+{
+	return lgr->role == SMCR_CLIENT && grant_is_on(lgr) && lgr->state == LGR_ACTIVE && lgr->grant_cnt > 0 &&
+	    !lgr->end_wanted && !lgr_is_suspect(lgr) && !lgr_is_silent(lgr) && !quarantine_is_full(lgr) &&
+	    lgr->conn_cnt < lgr_conns_max(lgr) && ticket_for(lgr, open->peer_key) != NULL &&
+	    rmb_find_place(lgr, open) != NULL;
+}
+
+/* The emptiest of the groups that may open this connection: with several workers a peer has several. */
 static struct lgr *
 group_to_open(const struct smcr *eng, const struct smcr_open *open)
 {
-	return LIST_FIND(struct lgr, lgr, &eng->lgrs, node,
-	    lgr->role == SMCR_CLIENT && grant_is_on(lgr) && lgr->state == LGR_ACTIVE && lgr->grant_cnt > 0 &&
-	        !lgr->end_wanted && !lgr_is_suspect(lgr) && !lgr_is_silent(lgr) && !quarantine_is_full(lgr) &&
-	        lgr->conn_cnt < lgr_conns_max(lgr) && ticket_for(lgr, open->peer_key) != NULL &&
-	        rmb_find_place(lgr, open) != NULL);
+	struct lgr *best = NULL;
+
+	if (eng->draining || eng->conns.used == eng->conns.max)
+		return NULL;
+	LIST_EACH(struct lgr, lgr, &eng->lgrs, node)
+		if (may_open(lgr, open) && (best == NULL || lgr->conn_cnt < best->conn_cnt))
+			best = lgr;
+	return best;
 }
 
-/* Ends a connection that has not joined the group. */
-static void
-end_unjoined(struct smcr_conn *conn)
+/* An element that the peer has granted. */
+static bool
+take_granted_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 {
-	conn_drop_peer_elem(conn);
-	rmb_elem_put(conn->rmb, conn->elem_idx);
-	conn->rmb = NULL;
-	conn_free(conn);
+	struct grant grant;
+	const struct remote_rmb *rr = grant_take(lgr, link, &grant);
+
+	return rr != NULL &&
+	    take_peer_elem(conn, lgr, link,
+	        &(struct open_elem){ .token = grant.token,
+	            .rkey = rr->on[link->slot].rkey,
+	            .vaddr = rr->on[link->slot].addr,
+	            .idx = grant.idx,
+	            .size_code = grant.size_code }) == 0;
 }
 
 struct smcr_conn *
 smcr_open_over_link(struct smcr *eng, const struct smcr_open *open)
 {
-	struct lgr *lgr = eng->draining ? NULL : group_to_open(eng, open);
+	struct lgr *lgr = group_to_open(eng, open);
 	struct link *link = lgr != NULL ? lgr_pick_link(lgr) : NULL;
-	struct smcr_conn *conn;
-	struct grant grant;
 	int err;
+	struct smcr_conn *conn = link != NULL ? conn_new(eng, open, &err) : NULL;
 
-	if (link == NULL)
+	if (conn == NULL)
 		return NULL;
-	struct remote_rmb *rr = grant_take(lgr, link, &grant);
-	if (rr == NULL)
-		return NULL;
-	conn = conn_new(eng, open, &err);
-	if (conn == NULL) {
-		grant_give_back(lgr, &grant);
-		return NULL;
-	}
 	conn->rmb = rmb_find_place(lgr, open);
 	conn->elem_idx = rmb_elem_get_from(conn->rmb);
-	struct open_elem elem = { .token = grant.token,
-		.rkey = rr->on[link->slot].rkey,
-		.vaddr = rr->on[link->slot].addr,
-		.idx = grant.idx,
-		.size_code = grant.size_code };
-	if (take_peer_elem(conn, lgr, link, &elem) != 0) {
-		end_unjoined(conn);
+	if (!take_granted_elem(conn, lgr, link)) {
+		rmb_elem_put(conn->rmb, conn->elem_idx);
+		conn_free(conn);
 		return NULL;
 	}
 	conn->over_link = conn->open_owed = true;

@@ -186,6 +186,39 @@ START_TEST(a_draining_server_takes_none)
 	duo_bystander_is_well();
 }
 
+START_TEST(a_refused_ticket_is_void)
+{
+	begin(NULL);
+	uint32_t was = d.ticket;
+	s[1].refuse = true;
+	ck_assert(duo_open_over_link(1));
+	duo_run(20);
+	smcr_abort(s[1].conn, SMCR_R_NOT_OPENED);
+	duo_run(20);
+	ck_assert_int_eq(c[1].reason, SMCR_R_NOT_OPENED);
+	d.now_ns += 11 * 1000 * DUO_MS; /* the pause is over */
+	duo_run(1);
+	ck_assert(!duo_open_over_link(2));
+	d.ticket = was;
+	duo_connect(2, 1, 100);
+	ck_assert(duo_open_over_link(3));
+	duo_run(20);
+	ck_assert(BOTH(3, ESTABLISHED));
+}
+
+START_TEST(a_full_engine_counts_no_refusal)
+{
+	begin(NULL);
+	uint32_t max = d.eng[A]->conns.max;
+	d.eng[A]->conns.max = d.eng[A]->conns.used;
+	ck_assert(!duo_open_over_link(1));
+	ck_assert_uint_eq(d.eng[A]->ctr.refused_conns_max, 0);
+	d.eng[A]->conns.max = max;
+	ck_assert(duo_open_over_link(1));
+	duo_run(20);
+	ck_assert(BOTH(1, ESTABLISHED));
+}
+
 START_TEST(a_ticket_that_the_server_did_not_give)
 {
 	begin(NULL);

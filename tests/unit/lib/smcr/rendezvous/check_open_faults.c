@@ -1,4 +1,4 @@
-/* Evidence for the review of connections that open over a link: each test states what should hold, and fails today. */
+/* Connections that open over a link (doc/open.md), when links are lost, messages meet, memory is short, or a peer lies. */
 #include "duo.h"
 #include "unit.h"
 
@@ -350,6 +350,102 @@ START_TEST(refused_connections_stay_within_the_limit_of_the_group)
 }
 
 /* -- 11: memory after a burst -- */
+
+/* Several RMBs at B: the first one is full; one has no element in use but granted ones. */
+static void
+after_a_burst(void)
+{
+	struct smcr_config cfg = { .rmb_idle_ms = 2000 };
+
+	begin(&cfg, false);
+	duo_connect(200, 40, 200);
+	for (unsigned i = 200; i < 240; i++)
+		duo_close(i);
+	duo_run(20);
+	for (unsigned i = 200; i < 240; i++)
+		duo_release_pair(i);
+	for (unsigned i = 100;
+	     LIST_FIND(struct rmb, r, &duo_lgr(B)->rmbs, node, r->spare > 0 && r->spare == r->used) == NULL; i++) {
+		ck_assert(duo_open_over_link(i));
+		duo_run(20);
+	}
+}
+
+START_TEST(an_idle_rmb_is_deleted_although_its_elements_are_granted)
+{
+	after_a_burst();
+	ck_assert_uint_gt(duo_lgr(B)->rmb_cnt, 1);
+	duo_run(20000);
+	ck_assert_uint_eq(duo_lgr(B)->rmb_cnt, 1);
+	ck_assert_uint_eq(duo_lgr(A)->remote_rmb_cnt, 1);
+	duo_connect(2, 1, 100);
+	ck_assert(duo_open_over_link(3));
+	duo_run(20);
+	ck_assert(BOTH(3, ESTABLISHED));
+	duo_bystander_is_well();
+}
+
+static struct rmb *
+being_deleted(void)
+{
+	return LIST_FIND(struct rmb, r, &duo_lgr(B)->rmbs, node, r->state == RMB_DELETING && r->spare > 0);
+}
+
+static bool
+hold_delete_rkey(const struct sim_msg *m)
+{
+	return m->op == RNIC_WR_SEND && m->from == d.dev[B] && m->data[0] == LLC_DELETE_RKEY && being_deleted() != NULL;
+}
+
+/* A pair that was opened in an RMB whose DELETE RKEY is on its way. */
+static unsigned
+open_in_what_is_deleted(void)
+{
+	unsigned i = 2;
+
+	after_a_burst();
+	d.holds = hold_delete_rkey;
+	for (unsigned ms = 0; being_deleted() == NULL && ms < 20000; ms += 100)
+		duo_run(100);
+	ck_assert_ptr_nonnull(being_deleted());
+	struct rmb *rmb = being_deleted();
+	for (bool open = true; open; i++) {
+		ck_assert(duo_open_over_link(i));
+		duo_write(&c[i], 100);
+		duo_run(5);
+		ck_assert(IS(s[i], ESTABLISHED)); /* the answer is behind DELETE RKEY */
+		open = s[i].conn->rmb != rmb;
+	}
+	return i - 1;
+}
+
+START_TEST(an_open_that_meets_delete_rkey_keeps_the_rmb)
+{
+	unsigned i = open_in_what_is_deleted();
+
+	d.holds = NULL;
+	duo_run(50);
+	ck_assert_int_eq(s[i].conn->rmb->state, RMB_CONFIRMED);
+	ck_assert_uint_eq(duo_write(&c[i], 200), 200);
+	duo_run(20);
+	ck_assert_uint_eq(duo_read(&s[i]), 300);
+	duo_bystander_is_well();
+}
+
+START_TEST(a_peer_that_deletes_what_it_has_opened)
+{
+	unsigned i = open_in_what_is_deleted();
+	struct link *link = duo_link(B);
+	uint8_t rkey[LLC_RKEY_LEN];
+	struct llc_msg lie = { .type = LLC_DELETE_RKEY, .response = true, .delete_rkey = { .cnt = 1, .rkeys = rkey } };
+
+	llc_rkey_put(rkey, 0, s[i].conn->rmb->mr[link->slot]->rkey);
+	duo_inject(link, &lie);
+	ck_assert_int_eq(s[i].conn->rmb->state, RMB_NEW);
+	ck_assert_uint_eq(s[i].conn->rmb->spare, 0);
+	ck_assert_uint_eq(duo_read(&s[i]), 100);
+	duo_bystander_is_well();
+}
 
 /* -- 12: data that was never announced -- */
 
