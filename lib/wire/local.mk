@@ -22,6 +22,7 @@ check_UNIT += \
 	tests/unit/lib/wire/check_llc \
 	tests/unit/lib/wire/check_llc_v2 \
 	tests/unit/lib/wire/check_cdc \
+	tests/unit/lib/wire/check_open \
 	tests/unit/lib/wire/check_tcpopt \
 	tests/unit/lib/wire/check_describe \
 	tests/unit/lib/wire/check_enhanced \

@@ -114,8 +114,8 @@ check_start(const struct watcher *wr, const struct smcr_trace *m, const struct t
 		trace_bad(wr, c, "first CDC message has sequence %u", msg->seq);
 }
 
-/* The first message on another link (4.6.1). What was said behind the last completed message is said again: from the
- * peer's consumer cursor at the earliest, and so are the flags. */
+/* The first message on another link (4.6.1), also behind C or A. What was said behind the last completed message is said
+ * again: from the peer's consumer cursor at the earliest, and so are the flags. */
 static void
 moved(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, const struct cdc_msg *msg)
 {
@@ -126,8 +126,10 @@ moved(const struct watcher *wr, const struct smcr_trace *m, struct tconn *c, con
 	if (msg->token != c->peers.token)
 		trace_bad(wr, c, "F for token %08x, not %08x", msg->token, c->peers.token);
 	c->out.link = m->link;
-	c->out.prod = c->in.cons;
-	c->out.conn_flags = 0;
+	if (msg->seq != c->out.seq) {
+		c->out.prod = c->in.cons;
+		c->out.conn_flags = 0;
+	}
 	c->asked |= CDC_UPDATE_REQUESTED; /* whatever follows may be said */
 }
 

@@ -88,6 +88,8 @@ static enum sim_fate
 on_message(void *ctx, const struct sim_msg *msg)
 {
 	(void)ctx;
+	if (d.ghosts != NULL && d.ghosts(msg))
+		return SIM_GHOST;
 	return d.holds != NULL && d.holds(msg) ? SIM_HOLD : SIM_DELIVER;
 }
 

@@ -68,6 +68,8 @@ struct duo {
 	enum rnic_gid_type gid_type[2];   /* and theirs; RNIC_GID_NONE: as the sim has it */
 	/* Messages of these are held until it is NULL again, or says no. */
 	bool (*holds)(const struct sim_msg *);
+	/* These complete, but do not arrive; nor does what is behind them, and their link breaks (RFC 7609 4.6.1). */
+	bool (*ghosts)(const struct sim_msg *);
 	struct duo_seen seen[DUO_SEEN];
 	unsigned seen_cnt;
 };

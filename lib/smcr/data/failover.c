@@ -11,11 +11,11 @@
  * that long for a send queue slot (SMC_WR_TX_WAIT_FREE_SLOT_TIME), then ends the other link. */
 #define MOVES_MS 10000
 
-/* All posted requests are complete. */
+/* All posted messages are complete. */
 static bool
 is_settled(const struct conn_tx *tx)
 {
-	return tx->done_seq == tx->seq;
+	return tx->done_seq == tx->seq && !tx->unproven;
 }
 
 static void
@@ -28,13 +28,14 @@ change_link(struct smcr_conn *conn, struct link *to, bool in_peace)
 	to->conn_cnt++;
 	conn->link = to;
 	conn->tx.move_to = 0;
+	conn->tx.unproven = false;
 	/* The OPEN may be lost, or overtaken by what follows: repeated, it is ignored by a peer that has it. */
 	conn->open_owed = conn_is_unanswered(conn);
 	/* While the last move's message is owed, nothing was sent over the old link. */
 	if (!conn->tx.validate)
 		conn->tx.in_peace = in_peace;
-	/* Owed unless nothing was sent or the final message is complete. */
-	conn->tx.validate = conn->tx.any && (conn->tx.done_flags & LAST) == 0;
+	/* Also behind a final message: complete is not arrived (4.6.1), and no CLC connection may tell of its loss. */
+	conn->tx.validate = conn->tx.any;
 	if (from->retiring && from->conn_cnt == 0)
 		mark_exchanges(conn->lgr);
 }
@@ -49,6 +50,15 @@ failover_resumed(struct smcr_conn *conn)
 	if (conn->tx.resumes && f->left > 0 && --f->left == 0)
 		f->took_ns = conn->eng->now_ns - f->began_ns;
 	conn->tx.resumes = false;
+}
+
+void
+failover_proven(struct smcr_conn *conn)
+{
+	conn->tx.unproven = false;
+	failover_resumed(conn);
+	if (conn->tx.move_to != 0)
+		conn_tx_schedule(conn);
 }
 
 bool

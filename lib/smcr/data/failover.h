@@ -25,5 +25,7 @@ bool failover_awaits_peer(const struct smcr_conn *);
 bool failover_holds_back(const struct smcr_conn *);
 /* lgr->moves: the peer's time to move has passed. */
 void failover_moves_fired(struct timer *);
-/* The failover validation message is complete: the peer knows of the move. Or the connection left its group. */
+/* The failover validation message is complete: the peer knows of the move. */
+void failover_proven(struct smcr_conn *);
+/* The same, or the connection left its group. */
 void failover_resumed(struct smcr_conn *);

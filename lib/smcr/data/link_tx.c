@@ -221,7 +221,7 @@ link_tx_hand_back(struct link *link, bool ok)
 		if (what.kind == LINK_WR_CDC)
 			conn_wr_done(conn, &what);
 		else
-			failover_resumed(conn);
+			failover_proven(conn);
 		break;
 	case LINK_WR_LLC:
 		if (what.llc_long && --link->long_cnt == 0)

@@ -364,6 +364,7 @@ post_validation(struct smcr_conn *conn, struct rnic_credits *room)
 	if (err < 0)
 		return err;
 	conn->tx.validate = false;
+	conn->tx.unproven = true;
 	conn->link->want_fence = true;
 	return 0;
 }
@@ -397,8 +398,9 @@ post_open(struct smcr_conn *conn, struct rnic_credits *room)
 bool
 conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 {
-	if (conn->lgr == NULL || conn->state == CONN_RENDEZVOUS ||
-	    (conn->close.tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0)
+	const bool last_sent = (conn->close.tx_flags & (CDC_CLOSED | CDC_ABORT)) != 0;
+
+	if (conn->lgr == NULL || conn->state == CONN_RENDEZVOUS || (last_sent && !conn->tx.validate))
 		return false;
 	if (conn->tx.move_to != 0 && !failover_stays(conn))
 		return false;
@@ -414,7 +416,7 @@ conn_tx_post(struct smcr_conn *conn, struct rnic_credits *room)
 		if (post_validation(conn, room) < 0)
 			goto no_room;
 	}
-	if (failover_holds_back(conn))
+	if (last_sent || failover_holds_back(conn))
 		return false;
 	if (tx_free(&conn->tx) == conn->tx.head)
 		conn_all_written(conn);

@@ -15,6 +15,8 @@ check_UNIT += \
 	tests/unit/lib/smcr/rendezvous/check_hold_off \
 	tests/unit/lib/smcr/rendezvous/check_open \
 	tests/unit/lib/smcr/rendezvous/check_open_faults \
+	tests/unit/lib/smcr/rendezvous/check_open_lies \
+	tests/unit/lib/smcr/rendezvous/check_open_moves \
 	tests/unit/lib/smcr/rendezvous/check_rdv_turn \
 	tests/unit/lib/smcr/rendezvous/check_rendezvous \
 	tests/unit/lib/smcr/rendezvous/check_terms

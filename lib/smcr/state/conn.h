@@ -62,6 +62,7 @@ struct conn_tx {
 	uint8_t probes;      /* bytes of the peer's element that are normally reserved and usable now (tx.c) */
 	bool any;            /* a CDC was posted */
 	bool validate;       /* a failover validation message is owed */
+	bool unproven;       /* one is under way: another would overtake it */
 	bool in_peace;       /* and can report that nothing was in flight over the links left since the last one */
 	bool resumes;        /* counted in lgr->failover.left */
 	bool pending;        /* a CDC is owed even without data */

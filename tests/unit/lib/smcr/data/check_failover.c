@@ -1133,6 +1133,37 @@ START_LOOP_TEST(a_connection_comes_back_at_once, 0, 8)
 	ck_assert_uint_eq(d.eng[B]->ctr.failover_lost, 0);
 }
 
+static struct rnic_dev *slow_dev;
+
+static bool
+is_over_slow_dev(const struct sim_msg *m)
+{
+	return m->from == slow_dev;
+}
+
+/* It is moved to and fro while its word of the first move is under way, which must not come behind that of the second. */
+START_TEST(a_connection_comes_back_behind_its_word_of_the_move)
+{
+	begin(2, 2, NULL);
+	struct link *first = c[0].conn->link;
+	struct link *other = LGR_FIND_LINK(l, duo_lgr(A), l->state == LINK_ACTIVE && l != first);
+
+	transfer(&c[0], &s[0], 1000);
+	duo_run(50);
+	slow_dev = other->dev;
+	d.holds = is_over_slow_dev;
+	failover_ask(c[0].conn, other);
+	ck_assert_ptr_eq(c[0].conn->link, other);
+	duo_run(2);
+	failover_ask(c[0].conn, first);
+	duo_run(2);
+	d.holds = NULL;
+	transfer(&c[0], &s[0], 10000);
+	duo_run(50);
+	transfer(&c[0], &s[0], 10000);
+	ck_assert_ptr_eq(c[0].conn->link, first);
+}
+
 /* Both close at once, each over another link. The peer's C says nothing of ours, which is lost with its link. */
 START_TEST(c_that_is_lost_with_its_link_is_said_again)
 {
