@@ -10,5 +10,6 @@ daemon_libsmcrd_la_SOURCES += \
 
 check_UNIT += \
 	tests/unit/daemon/session/check_session_detect \
+	tests/unit/daemon/session/check_session_open \
 	tests/unit/daemon/session/check_session
 tests_unit_daemon_session_check_session_SOURCES = tests/unit/daemon/session/check_session.c $(FAKE_ENGINE) $(FAKE_VERBS)

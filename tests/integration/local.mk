@@ -49,6 +49,7 @@ check_INTEGRATION = \
 	tests/integration/check_confine.py \
 	tests/integration/check_option.py \
 	tests/integration/check_hostile_option.py \
+	tests/integration/check_hostile_open.py \
 	tests/integration/check_interfaces.py \
 	tests/integration/check_frozen.py \
 	tests/integration/check_idle.py \

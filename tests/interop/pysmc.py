@@ -40,13 +40,14 @@ class Declined(SmcError):
 class Ext:
     """What only smcrd peers tell each other: 28 bytes."""
 
-    def __init__(self, transports=IWARP, mpa_port=0, recv_depth=256, token=0, version=1, features=0):
+    def __init__(self, transports=IWARP, mpa_port=0, recv_depth=256, token=0, version=1, features=0, ticket=0):
+        self.ticket = ticket	# of an Accept (doc/open.md)
         self.transports, self.mpa_port, self.recv_depth, self.token = transports, mpa_port, recv_depth, token
         self.version, self.features = version, features
 
     def encode(self):
-        return struct.pack(">4sBBBBHHQ8x", b"smrd", 28, self.version, self.transports, self.features, self.mpa_port,
-                           self.recv_depth, self.token)
+        return struct.pack(">4sBBBBHHQ4xI", b"smrd", 28, self.version, self.transports, self.features, self.mpa_port,
+                           self.recv_depth, self.token, self.ticket)
 
     @classmethod
     def decode(cls, data):
@@ -54,7 +55,7 @@ class Ext:
         if len(data) < 28 or data[:4] != b"smrd" or data[4] < 28:
             return None
         version, transports, features, port, depth, token = struct.unpack(">BBBHHQ", data[5:20])
-        return cls(transports, port, depth, token, version, features)
+        return cls(transports, port, depth, token, version, features, int.from_bytes(data[24:28], "big"))
 
 
 class Clc:
@@ -250,6 +251,37 @@ def llc_test_link(data=bytes(16), response=False):
     return llc(TEST_LINK, RESPONSE * response, data)
 
 
+# -- opening over a link (doc/open.md) --
+
+GRANT, OPEN = 0x81, 0x82
+
+
+class Elem:
+    """An RMB element as GRANT and OPEN name it."""
+
+    def __init__(self, token, rkey, vaddr, idx, size_code):
+        self.token, self.rkey, self.vaddr, self.idx, self.size_code = token, rkey, vaddr, idx, size_code
+
+    @property
+    def elem_size(self):
+        return 16384 << self.size_code
+
+    def encode(self):
+        return struct.pack(">IIQBB", self.token, self.rkey, self.vaddr, self.idx, self.size_code)
+
+    @classmethod
+    def decode(cls, data):
+        return cls(*struct.unpack(">IIQBB", data[:18]))
+
+
+def llc_grant(elems, count=None):
+    return (bytes((GRANT, 44, len(elems) if count is None else count, 0)) + b"".join(e.encode() for e in elems)).ljust(44, b"\0")
+
+
+def llc_open(granted, ticket, own, left=0, hops=0, origin=0):
+    return bytes((OPEN, 44, left, 0)) + struct.pack(">II18sBxI8x", granted, ticket, own.encode(), hops, origin)
+
+
 class Llc:
     """A received LLC message."""
 
@@ -281,6 +313,13 @@ class Llc:
             self.negative = bool(self.flags & NEGATIVE)
         elif self.type == TEST_LINK:
             self.data = data[4:20]
+        elif self.type == GRANT:
+            self.response = False
+            self.elems = [Elem.decode(data[i:]) for i in (4, 22)[:data[2]]]
+        elif self.type == OPEN:
+            self.response = False
+            self.left, (self.granted, self.ticket) = data[2], struct.unpack(">II", data[4:12])
+            self.own, self.hops, self.origin = Elem.decode(data[12:]), data[30], int.from_bytes(data[32:36], "big")
 
     def __repr__(self):
         return f"<LLC {self.raw.hex()}>"
@@ -291,7 +330,8 @@ class Llc:
 WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT, UPDATE_REQUESTED, FAILOVER = 0x80, 0x40, 0x20, 0x10, 0x08
 STARTED_OVER = 0x04	# between two smcrd whose extensions both have START_OVER
 START_OVER = 0x01
-DONE, CLOSED, ABORT = 0x80, 0x40, 0x20
+OPENS = 0x08		# connections open over a link (doc/open.md)
+DONE, CLOSED, ABORT, NOT_OPENED = 0x80, 0x40, 0x20, 0x08
 
 
 class Cdc:
@@ -677,6 +717,10 @@ class Conn:
         if self.link.eye_catcher:
             self.rmb.region.buf[self.elem_at:self.elem_at + 4] = EYE
         self.remote_at = m.vaddr + m.elem_size * (m.idx - 1)
+
+    def elem(self):
+        """Ours."""
+        return Elem(self.token, self.rmb.rkey, self.rmb.vaddr, self.idx, self.rmb.size_code)
 
     def move(self, link):
         """What we send goes over another link from here on: the same element, by another rkey."""
