@@ -270,6 +270,21 @@ look(struct arena *a)
 	abort();
 }
 
+/* A connection that the rival opened over a link. */
+static struct arena_user *
+adopt(struct arena *a, struct smcr_conn *c)
+{
+	struct rival_mid *m = rival_adopt(a->rival, c);
+
+	if (m == NULL) {
+		smcr_abort(c, SMCR_R_NOT_OPENED);
+		smcr_release(c);
+		return NULL;
+	}
+	smcr_set_app(c, &m->user);
+	return &m->user;
+}
+
 /* One turn of the engine's loop: true when it has more to do at once. */
 static bool
 turn(struct arena *a)
@@ -283,7 +298,10 @@ turn(struct arena *a)
 	while ((c = smcr_next_event(a->eng, &events)) != NULL) {
 		struct arena_user *u = smcr_app(c);
 
-		u->on_event(u, events);
+		if (u == NULL)
+			u = adopt(a, c);
+		if (u != NULL)
+			u->on_event(u, events);
 		more = true;
 	}
 	remove_gone(a);

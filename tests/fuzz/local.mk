@@ -64,7 +64,7 @@ tests_fuzz_fuzz_ssn_LDADD = $(FUZZ_LIBS)
 # Allocations can be refused, and what the engine takes by pages is in memory that sanitizers guard.
 tests_fuzz_fuzz_engine_SOURCES = tests/fuzz/fuzz_engine.c $(FUZZ_STEPS) \
 	tests/fuzz/arena.c tests/fuzz/arena.h \
-	tests/fuzz/rival.c tests/fuzz/rival.h tests/fuzz/rival_clc.c tests/fuzz/rival_llc.c tests/fuzz/rival_twist.c \
+	tests/fuzz/rival.c tests/fuzz/rival.h tests/fuzz/rival_clc.c tests/fuzz/rival_llc.c tests/fuzz/rival_open.c tests/fuzz/rival_twist.c \
 	tests/fuzz/twist.c tests/fuzz/twist.h \
 	tests/fuzz/witness.c tests/fuzz/witness.h \
 	tests/scenario/bounds.c tests/scenario/bounds.h \

@@ -218,8 +218,10 @@ take(struct rival_link *l, const uint8_t *buf, size_t len)
 		take_cdc(l->of, buf, len);
 		return;
 	}
-	if (llc_decode((struct span){ buf, len }, rival_llc_version(l->of), &msg) <= 0)
+	if (llc_decode((struct span){ buf, len }, rival_llc_version(l->of), &msg) <= 0) {
+		rival_heard_open(l, (struct span){ buf, len });
 		return;
+	}
 	if (msg.type == LLC_TEST_LINK && !msg.response && (l->of->flags & RIVAL_ANSWERS) != 0) {
 		uint8_t b[LLC_LEN];
 
@@ -388,20 +390,19 @@ rival_release(struct rival_mid *m)
 
 /* -- CLC to the engine -- */
 
-void
-rival_open(struct rival_mid *m, enum smcr_role role, unsigned group, unsigned size_code, bool prewarm)
+/* The slot is free, and its connection is described. */
+static struct smcr_open
+describe(struct rival_mid *m, enum smcr_role role, unsigned group, unsigned size_code)
 {
 	struct rival *r = m->of;
 	struct smcr_open open = { .role = role,
 		.app = m,
 		.elem_size = SMCR_ELEM_MIN << size_code % 2,
 		.subnet_cnt = 1,
-		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } } };
+		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
+		.ticket = role == SMCR_SERVER && (r->flags & RIVAL_OPENS) != 0 ? RIVAL_TICKET : 0 };
 	unsigned slot = m->slot;
-	int err;
 
-	if (m->conn != NULL)
-		return;
 	memset(m, 0, sizeof(*m));
 	m->of = r;
 	m->slot = slot;
@@ -417,8 +418,48 @@ rival_open(struct rival_mid *m, enum smcr_role role, unsigned group, unsigned si
 		open.peer = SMCR_PEER_LINUX;
 		open.remote.addr[10] = open.remote.addr[11] = 0xff; /* IPv4 */
 	}
+	return open;
+}
+
+void
+rival_open(struct rival_mid *m, enum smcr_role role, unsigned group, unsigned size_code, bool prewarm)
+{
+	int err;
+
+	if (m->conn != NULL)
+		return;
+	struct smcr_open open = describe(m, role, group, size_code);
 	open.prewarm = prewarm && role == SMCR_CLIENT;
-	m->conn = smcr_open(r->arena->eng, &open, &err);
+	m->conn = smcr_open(m->of->arena->eng, &open, &err);
+}
+
+void
+rival_open_over_link(struct rival_mid *m, unsigned group, unsigned size_code)
+{
+	if (m->conn != NULL)
+		return;
+	struct smcr_open open = describe(m, SMCR_CLIENT, group, size_code);
+	m->conn = smcr_open_over_link(m->of->arena->eng, &open);
+}
+
+struct rival_mid *
+rival_adopt(struct rival *r, struct smcr_conn *conn)
+{
+	struct rival_mid *m = r->mid;
+
+	while (m < r->mid + RIVAL_MIDS && (m->conn != NULL || (m->slot != r->opener && r->mid[r->opener].conn == NULL)))
+		m++;
+	if (m == r->mid + RIVAL_MIDS)
+		return NULL;
+	(void)describe(m, SMCR_SERVER, 0, 0);
+	m->conn = conn;
+	m->theirs = (struct clc_accept){ .rkey = r->opened.rkey,
+		.vaddr = r->opened.vaddr,
+		.rmbe_idx = r->opened.idx,
+		.alert_token = r->opened.token };
+	m->has_theirs = true;
+	m->link = r->opened_over;
+	return m;
 }
 
 void

@@ -10,6 +10,7 @@
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "wire/open.h"
 
 #define RIVAL_DEVS 4
 #define RIVAL_MIDS 8
@@ -24,6 +25,8 @@
 #define RIVAL_RECV 512          /* a longer message of the engine breaks the link */
 #define RIVAL_INLINE 64
 #define RIVAL_SEND LLC_MAX_SENT_LEN
+#define RIVAL_TICKET 77
+#define RIVAL_GRANTS 32
 #define RIVAL_LONGEST (LLC_MAX_LEN + 1)
 
 struct rival_link;
@@ -89,6 +92,7 @@ enum {
 	RIVAL_EYE = 1 << 3,           /* no flags in CONFIRM LINK */
 	RIVAL_LINKS_8 = 1 << 4,       /* tells so many links at most */
 	RIVAL_CONNECTS_LATE = 1 << 5, /* queue pairs only by a step */
+	RIVAL_OPENS = 1 << 6,         /* connections open over links, by both sides */
 	RIVAL_V2 = 1 << 8,            /* it is Linux, of version 2 */
 	RIVAL_LITTLE = 1 << 9,        /* and its 16-bit numbers are little-endian */
 };
@@ -105,6 +109,11 @@ struct rival {
 	uint8_t list[LLC_MAX_PAIRS * LLC_PAIR_LEN]; /* of the LLC message that is being built */
 	uint8_t last_llc[RIVAL_SEND];               /* for sending it again */
 	size_t last_llc_len;
+	struct open_elem granted[RIVAL_GRANTS]; /* by the engine, the last ones */
+	unsigned granted_cnt;
+	struct open_elem opened; /* of these the one in the last OPEN, */
+	struct rival_link *opened_over;
+	unsigned opener; /* and the slot of its own element */
 };
 
 /* On the heap: some of its arrays are large. */
@@ -116,6 +125,10 @@ bool rival_turn(struct rival *);
 /* -- connections and CLC -- */
 /* group: its number, modulo; and bits 5 to 7: over IPv6, by another key, from another address. */
 void rival_open(struct rival_mid *, enum smcr_role of_engine, unsigned group, unsigned size_code, bool prewarm);
+/* The same over a link, as the engine's user. */
+void rival_open_over_link(struct rival_mid *, unsigned group, unsigned size_code);
+/* The engine's end of what it was told to open; NULL: no slot is free for it. */
+struct rival_mid *rival_adopt(struct rival *, struct smcr_conn *);
 /* The user of the engine's end. */
 void rival_release(struct rival_mid *);
 /* The message that is due now, with the pending twists; cut: so many bytes of it are left out at its end. */
@@ -160,6 +173,13 @@ void rival_llc(struct rival_link *, enum llc_type, bool response, unsigned how, 
 unsigned rival_llc_version(const struct rival *);
 /* CONFIRM LINK, as the server of a new link. */
 void rival_llc_start(struct rival_link *);
+
+/* -- GRANT and OPEN (rival_open.c) -- */
+void rival_grant(struct rival_mid *, struct rival_link *over, unsigned cnt);
+/* With the n-th element (modulo their number) that the engine granted. */
+void rival_say_open(struct rival_mid *, struct rival_link *over, unsigned n, unsigned left);
+/* The engine's GRANT or OPEN. */
+void rival_heard_open(struct rival_link *, struct span);
 
 /* -- CDC -- */
 void rival_cdc(struct rival_mid *, struct rival_link *over, uint8_t prod_flags, uint8_t conn_flags, uint32_t produce);

@@ -120,6 +120,7 @@ build_accept(struct rival_mid *m, struct clc_accept *a, bool accept, bool join)
 	a->alert_token = RIVAL_TOKEN + m->slot;
 	a->mtu_code = 5;
 	a->ext = extension(m->of, rival_transport(m->of, l->dev), info.mpa_port, accept ? m->group->token : 0);
+	a->ext.ticket = accept && (m->of->flags & RIVAL_OPENS) != 0 ? RIVAL_TICKET : 0;
 	if ((m->of->flags & RIVAL_V2) != 0) {
 		a->first_contact = m->contact; /* Linux sets it in its Confirm, too */
 		build_terms(m, a, accept);

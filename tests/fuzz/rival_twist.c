@@ -25,6 +25,10 @@ static const struct twist_field rkey_cont[] = { { 0, 1 }, { 3, 1 }, { 4, 1 }, { 
 	{ 19, 4 }, { 23, 8 }, { 0, 0 } };
 static const struct twist_field delete_rkey[] = { { 0, 1 }, { 3, 1 }, { 4, 1 }, { 5, 1 }, { 8, 4 }, { 12, 4 },
 	{ 16, 4 }, { 0, 0 } };
+static const struct twist_field grant[] = { { 0, 1 }, { 2, 1 }, { 4, 4 }, { 8, 4 }, { 12, 8 }, { 20, 1 }, { 21, 1 },
+	{ 22, 4 }, { 26, 4 }, { 30, 8 }, { 38, 1 }, { 39, 1 }, { 0, 0 } };
+static const struct twist_field open_conn[] = { { 0, 1 }, { 2, 1 }, { 4, 4 }, { 8, 4 }, { 12, 4 }, { 16, 4 }, { 20, 8 },
+	{ 28, 1 }, { 29, 1 }, { 30, 1 }, { 32, 4 }, { 0, 0 } };
 static const struct twist_field cdc[] = { { 2, 2 }, { 4, 4 }, { 10, 2 }, { 12, 4 }, { 18, 2 }, { 20, 4 }, { 24, 1 },
 	{ 25, 1 }, { 0, 0 } };
 
@@ -78,6 +82,10 @@ llc_table(uint8_t type)
 		return rkey_cont;
 	case LLC_DELETE_RKEY:
 		return delete_rkey;
+	case OPEN_GRANT:
+		return grant;
+	case OPEN_CONN:
+		return open_conn;
 	case CDC_TYPE:
 		return cdc;
 	default:
@@ -159,6 +167,8 @@ lore_rival(struct lore *l, struct rival *r)
 		lore_num(l, k->rmb[1]->rkey, 4);
 		lore_num(l, k->rmb[0]->addr, 8);
 	}
+	for (unsigned i = 0; i < r->granted_cnt; i++)
+		lore_num(l, r->granted[i].token, 4);
 }
 
 static void

@@ -6,6 +6,7 @@
 
 #include "smcr/data/conn.h"
 #include "smcr/data/failover.h"
+#include "smcr/data/grant.h"
 #include "smcr/data/rmb.h"
 #include "smcr/group/lgr.h"
 #include "smcr/state/engine.h"
@@ -13,6 +14,7 @@
 
 #define AUTO_RING_MAX (2 * 512 * 1024) /* devices here know of no round trip: no element is larger */
 #define PEERS_MOST 1024
+#define TICKETS_MOST 64      /* of a group (grant.c) */
 #define LATE_DECLINE_MS 1000 /* for a Decline that may have crossed ours, of a peer that is no smcrd */
 
 struct look {
@@ -20,7 +22,7 @@ struct look {
 	const struct smcr *eng;
 	char *text;
 	size_t cap;
-	uint32_t groups;
+	uint32_t groups, spares;
 	bool beyond;
 };
 
@@ -244,6 +246,27 @@ look_at_waits(struct look *l, const struct lgr *lgr)
 		    !timer_armed(&lgr->cont_timer), 0);
 }
 
+/* A server grants twice as many elements at most: once more when a link is lost. What was opened waits for its user. */
+static void
+look_at_opens(struct look *l, const struct lgr *lgr)
+{
+	uint32_t spares = 0, waiting = 0;
+
+	LIST_FOREACH(n, &lgr->spares)
+		spares++;
+	LIST_FOREACH(n, &lgr->conns) {
+		const struct smcr_conn *c = CONTAINER_OF(n, struct smcr_conn, lgr_node);
+
+		waiting += c->over_link && c->state == CONN_RENDEZVOUS;
+	}
+	l->spares += spares;
+	expect(l, "group", lgr->id, "granted elements", spares, 2 * GRANTS_MAX);
+	expect(l, "group", lgr->id, "granted elements of the peer", lgr->grant_cnt, GRANTS_MAX);
+	expect(
+	    l, "group", lgr->id, "connections that wait for the server program", waiting, l->eng->cfg.conns_per_group);
+	expect(l, "group", lgr->id, "tickets", lgr->ticket_cnt, TICKETS_MOST);
+}
+
 static void
 look_at_group(struct look *l, const struct lgr *lgr)
 {
@@ -258,6 +281,7 @@ look_at_group(struct look *l, const struct lgr *lgr)
 	look_at_elements(l, lgr);
 	look_at_links(l, lgr);
 	look_at_waits(l, lgr);
+	look_at_opens(l, lgr);
 }
 
 /* -- its connections -- */
@@ -319,6 +343,7 @@ bounds_look(struct bounds *b, const struct smcr *eng, char *text, size_t cap)
 	l.groups = note_full_groups(&l);
 	LIST_FOREACH(n, &eng->lgrs)
 		look_at_group(&l, CONTAINER_OF(n, struct lgr, node));
+	expect(&l, "engine", 0, "granted elements", l.spares, eng->cfg.conns_max / 4 * 3);
 	look_at_conns(&l);
 	return l.beyond ? text : NULL;
 }

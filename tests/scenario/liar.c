@@ -13,6 +13,7 @@
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "wire/open.h"
 #include "tests/seeded_rng.h"
 
 /* More of them: more often. */
@@ -116,6 +117,25 @@ forge_flood(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 
 	for (uint32_t n = 1 + below(l, 100); n > 0; n--)
 		liar_forge(l, dev, qpn, msg, len, "of a flood");
+}
+
+/* OPENs or GRANTs like the last one, each with something else in one field or two: of what was granted, for a start. */
+static void
+forge_opens(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
+{
+	uint8_t last[LIE_MSG_MAX], msg[LIE_MSG_MAX], type = chance(l, 700) ? OPEN_CONN : OPEN_GRANT;
+	size_t len = lie_last(&l->mem, LIE_LINK, type, last);
+	char text[LIE_TEXT];
+
+	for (uint32_t n = 1 + below(l, 100); n > 0 && len > 0; n--) {
+		memcpy(msg, last, len);
+		if (type == OPEN_CONN)
+			(void)lie_value(&l->mem, LK_GRANTED, msg + 4, 4);
+		if (chance(l, 500))
+			lie_change(&l->mem, LIE_LINK, msg, len, draw_fields(l), text);
+		liar_forge(l, dev, qpn, msg, len, "of many");
+	}
+	l->mute = l->mute || chance(l, 50); /* OPEN, then silence */
 }
 
 static void
@@ -526,7 +546,7 @@ act(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 		liar_v2_acts(l, dev, qpn);
 		return;
 	}
-	switch (below(l, 13)) {
+	switch (below(l, l->p->opens >= 100 ? 16 : 14)) {
 	case 0:
 	case 1:
 	case 2:
@@ -560,6 +580,9 @@ act(struct liar *l, struct rnic_dev *dev, uint32_t qpn)
 			host_restart(l->h);
 		else
 			host_stall(l->h, l->w->now_ns + below(l, 1000) * MS);
+		break;
+	default:
+		forge_opens(l, dev, qpn);
 		break;
 	}
 }

@@ -116,6 +116,20 @@ lie_old(struct lie_memory *m, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX])
 }
 
 size_t
+lie_last(struct lie_memory *m, enum lie_proto proto, uint8_t type, uint8_t msg[LIE_MSG_MAX])
+{
+	for (unsigned i = 0; i < m->old_cnt; i++) {
+		const struct lie_old *o = &m->old[(m->old_next + LIE_OLD_MAX - 1 - i) % LIE_OLD_MAX];
+
+		if (!o->ours || o->proto != proto || o->msg[proto == LIE_CLC ? 4 : 0] != type)
+			continue;
+		memcpy(msg, o->msg, o->len);
+		return o->len;
+	}
+	return 0;
+}
+
+size_t
 lie_others(struct lie_memory *m, enum lie_proto proto, uint8_t msg[LIE_MSG_MAX], size_t len)
 {
 	const struct layout *l = layout_of(proto, msg, len);
@@ -229,6 +243,8 @@ field_changed(struct lie_memory *m, const struct field *f, uint8_t *p)
 	case LK_RKEY:
 	case LK_VADDR:
 	case LK_TOKEN:
+	case LK_GRANTED:
+	case LK_TICKET:
 	case LK_LINK:
 	case LK_INDEX:
 	case LK_COUNT:

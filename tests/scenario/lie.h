@@ -51,6 +51,8 @@ void lie_change(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, u
 void lie_change_one(struct lie_memory *, enum lie_proto, uint8_t *msg, size_t len, unsigned nr, char text[LIE_TEXT]);
 /* A message of before: its length, 0 when there is none yet. */
 size_t lie_old(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX]);
+/* The last one of this type from or to the liar: its length, 0 when there is none in the memory. */
+size_t lie_last(struct lie_memory *, enum lie_proto, uint8_t type, uint8_t msg[LIE_MSG_MAX]);
 /* Another host's, of the type that msg has now, in its place: its length, 0 when none is known. */
 size_t lie_others(struct lie_memory *, enum lie_proto, uint8_t msg[LIE_MSG_MAX], size_t len);
 /* The peer id of a CLC message becomes one that is made of nr. */

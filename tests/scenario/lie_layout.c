@@ -6,6 +6,7 @@
 #include "wire/cdc.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "wire/open.h"
 
 #define PROPOSAL_V2_AT 50 /* the offset of the extension of version 2 in a Proposal, from byte 52 on */
 #define PROPOSAL_IP_AT 38 /* that of the IP area, from byte 40 on */
@@ -25,9 +26,9 @@
 	    { 38, 3, LK_QPN, "QPN" }, { 41, 4, LK_RKEY, "rkey" }, { 45, 1, LK_INDEX, "element" },                   \
 	    { 46, 4, LK_TOKEN, "alert token" }, { 50, 1, LK_CODE, "size and MTU" }, { 52, 8, LK_VADDR, "address" }, \
 	    { 61, 3, LK_PSN, "PSN" }, { 64, 5, LK_OTHER, "extension" }, { 69, 2, LK_CODE, "version, transports" },  \
-	    { 72, 2, LK_PORT, "MPA port" }, { 74, 2, LK_COUNT, "receive depth" },                                   \
+	    { 72, 2, LK_PORT, "MPA port" }, { 74, 2, LK_COUNT, "receive depth" }, { 76, 8, LK_SECRET, "token" },    \
 	{                                                                                                           \
-		76, 8, LK_SECRET, "token"                                                                           \
+		88, 4, LK_TICKET, "ticket"                                                                          \
 	}
 
 static const struct layout layouts[] = {
@@ -66,6 +67,17 @@ static const struct layout layouts[] = {
 	    { LLC_HEAD, { 4, 1, LK_COUNT, "count" }, { 5, 1, LK_FLAGS, "mask" }, { 8, 4, LK_RKEY, "rkey" },
 	        { 12, 4, LK_RKEY, "2nd rkey" }, { 36, 4, LK_RKEY, "8th rkey" } } },
 	{ LIE_LINK, LLC_TEST_LINK, LLC_LEN, "TEST LINK", { LLC_HEAD, { 4, 16, LK_OTHER, "data" } } },
+	{ LIE_LINK, OPEN_GRANT, OPEN_LEN, "GRANT",
+	    { LLC_HEAD, { 2, 1, LK_COUNT, "count" }, { 4, 4, LK_GRANTED, "alert token" }, { 8, 4, LK_RKEY, "rkey" },
+	        { 12, 8, LK_VADDR, "address" }, { 20, 1, LK_INDEX, "element" }, { 21, 1, LK_CODE, "size" },
+	        { 22, 4, LK_GRANTED, "2nd alert token" }, { 26, 4, LK_RKEY, "2nd rkey" },
+	        { 30, 8, LK_VADDR, "2nd address" }, { 38, 1, LK_INDEX, "2nd element" },
+	        { 39, 1, LK_CODE, "2nd size" } } },
+	{ LIE_LINK, OPEN_CONN, OPEN_LEN, "OPEN",
+	    { LLC_HEAD, { 2, 1, LK_COUNT, "left" }, { 4, 4, LK_GRANTED, "granted token" },
+	        { 8, 4, LK_TICKET, "ticket" }, { 12, 4, LK_TOKEN, "alert token" }, { 16, 4, LK_RKEY, "rkey" },
+	        { 20, 8, LK_VADDR, "address" }, { 28, 1, LK_INDEX, "element" }, { 29, 1, LK_CODE, "size" },
+	        { 30, 1, LK_COUNT, "hops" }, { 32, 4, LK_OTHER, "origin" } } },
 	{ LIE_LINK, CDC_TYPE, CDC_LEN, "CDC",
 	    { { 0, 1, LK_CODE, "type" }, { 1, 1, LK_LEN, "length" }, { 2, 2, LK_SEQ, "sequence" },
 	        { 4, 4, LK_TOKEN, "alert token" }, { 10, 2, LK_COUNT, "producer wrap" },

@@ -18,7 +18,9 @@ enum lie_kind {
 	LK_PSN,
 	LK_RKEY,
 	LK_VADDR,
-	LK_TOKEN, /* alert token */
+	LK_TOKEN,   /* alert token */
+	LK_GRANTED, /* of a granted element */
+	LK_TICKET,
 	LK_LINK,  /* number of a link */
 	LK_INDEX, /* of an RMB element */
 	LK_COUNT,

@@ -8,6 +8,7 @@
 #include "tests/scenario/plan.h"
 #include "wire/clc.h"
 #include "wire/llc.h"
+#include "wire/open.h"
 #include "tests/seeded_rng.h"
 
 /* As scale() of dice.h, but the seeds of hostile runs mean what it draws. */
@@ -110,7 +111,8 @@ draw_habit(struct plan *p, struct rng *r)
 		LIAR_HABIT_CLC(CLC_CONFIRM), LIAR_HABIT_CLC(CLC_CONFIRM), LIAR_HABIT_CLC(CLC_DECLINE), LIAR_HABIT_CDC,
 		LIAR_HABIT_CDC, LIAR_HABIT_LLC(LLC_CONFIRM_LINK), LIAR_HABIT_LLC(LLC_ADD_LINK),
 		LIAR_HABIT_LLC(LLC_ADD_LINK_CONT), LIAR_HABIT_LLC(LLC_DELETE_LINK), LIAR_HABIT_LLC(LLC_CONFIRM_RKEY),
-		LIAR_HABIT_LLC(LLC_DELETE_RKEY), LIAR_HABIT_LLC(LLC_TEST_LINK) };
+		LIAR_HABIT_LLC(LLC_DELETE_RKEY), LIAR_HABIT_LLC(LLC_TEST_LINK), LIAR_HABIT_LLC(OPEN_GRANT),
+		LIAR_HABIT_LLC(OPEN_CONN) };
 
 	if (!chance(r, 25))
 		return;
