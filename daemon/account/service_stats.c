@@ -63,7 +63,7 @@ service_stats_ended(struct session *s, bool reset)
 	if (s->counted)
 		of(s)->modes[s->mode]--;
 	s->counted = false;
-	if ((s->flags & SF_PROBE) != 0) /* no client */
+	if ((s->flags & SF_PROBE) != 0 || session_comes_again(s)) /* no client's connection */
 		return;
 	struct service_reasons *r = reset ? reasons_of(s) : NULL;
 	histogram_add_time(&of(s)->life, s->pool->env->now_ns - s->born_ns);

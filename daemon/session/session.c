@@ -65,7 +65,8 @@ session_end(struct session *s, bool reset)
 	struct session_pool *pool = s->pool;
 	struct service *svc = s->settings->svc;
 
-	log_end(s);
+	if (!session_comes_again(s))
+		log_end(s);
 	if (s->conn != NULL) {
 		if ((s->flags & SF_PROBE) == 0)
 			rmb_size_hint_learn(&svc->rmb_size_hint, smcr_elem_need(s->conn));
@@ -86,7 +87,7 @@ session_end(struct session *s, bool reset)
 	timer_cancel(&pool->env->timers, &s->timer);
 	pool->stats.sessions_closed++;
 	pool->stats.sessions_reset += reset;
-	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0;
+	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0 && !session_comes_again(s);
 	service_stats_ended(s, reset);
 	circle_forget(s->pool->place.circles, &s->circle);
 	svc->ctr.connections--;
@@ -191,6 +192,8 @@ carry_out(struct session *s, enum session_event event, unsigned act)
 		smcr_close(s->conn);
 	if ((act & ACT_RESET) != 0)
 		smcr_reset(s->conn);
+	if ((act & ACT_ABORT) != 0 && session_opens(s))
+		s->flags |= SF_NOT_OPENED;
 	if ((act & ACT_ABORT) != 0)
 		smcr_abort(s->conn, abort_reasons[event]);
 	if ((act & ACT_PASS_FIN) != 0)

@@ -179,7 +179,7 @@ setup_dial_next(struct session *s, int why)
 		arm_dial(s);
 		return;
 	}
-	s->settings->svc->ctr.refused_connect++;
+	s->settings->svc->ctr.refused_connect += !session_opens(s);
 	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, words != NULL ? words : "", words != NULL ? 0 : -err);
 	if (s->why == NULL) {
 		s->why_detail = words;

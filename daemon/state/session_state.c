@@ -38,6 +38,8 @@ session_idles(struct session *s)
 void
 session_is_client(struct session *s)
 {
+	if (session_opens(s) || session_comes_again(s))
+		return;
 	s->settings->svc->ctr.accepted += (s->flags & SF_UNCOUNTED) != 0;
 	s->flags &= ~(unsigned)SF_UNCOUNTED;
 }

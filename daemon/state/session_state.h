@@ -26,7 +26,7 @@ enum {
 	SF_RESETS = 1 << 11,     /* a reset waits for the bytes before it, for reset_grace without progress */
 	SF_READ_OUT = 1 << 12,   /* on TCP: the leg that was reset has no more data */
 	SF_PUMPED = 1 << 13,     /* session_pump runs it */
-	SF_NOT_OPENED = 1 << 14, /* the peer did not take it over a link */
+	SF_NOT_OPENED = 1 << 14, /* not taken over a link: the client comes again, by a CLC connection */
 };
 
 /* Set once decided; a retry clears it. */
@@ -109,6 +109,20 @@ static inline enum config_kind
 session_kind(const struct session *s)
 {
 	return s->settings->cfg.kind;
+}
+
+/* An egress's set-up over a link. */
+static inline bool
+session_opens(const struct session *s)
+{
+	return s->state == SES_RENDEZVOUS && s->mid.io.fd < 0;
+}
+
+/* An egress's that has failed so: the connection by which the client comes again is counted instead. */
+static inline bool
+session_comes_again(const struct session *s)
+{
+	return session_kind(s) == CONFIG_EGRESS && (s->flags & SF_NOT_OPENED) != 0;
 }
 
 /* Records an event, which session.c handles by session_table.c after the current step of the pump, or else in the next

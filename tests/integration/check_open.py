@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Connections that open over a link (doc/open.md): the second one to a service needs no TCP connection between the gateways."""
 import array
+import json
 import os
 import signal
 import socket
 
-from harness import (Daemon, Server, case, check, connect_to, echo, equal, hostport, main, outcome, pair_to, recv_exact, same_bytes, soft_device, wait_until)
+from harness import (Daemon, Server, case, check, connect_to, echo, equal, hostport, main, outcome, pair_to, recv_exact, same_bytes,
+                     set_reset_on_close, soft_device, wait_until)
 
 PATIENT = 20
 ON = {"smcr": {"open_over_link": True}}
@@ -152,7 +154,7 @@ def _(t):
         exchange(s, b"warm")
     s = pair.connect()
     exchange(s, b"first")
-    s.settimeout(2)
+    s.settimeout(2)	# raw: longer than both timeouts
     try:
         check(False, f"an idle connection ends: {s.recv(1)!r}")
     except TimeoutError:
@@ -231,6 +233,126 @@ def _(t):
     check(outcome(c)[0] in ("reset", "end"), "the client's connection ends")
     pair.quiet()
     equal(got, [b"warm"], "what the server got")
+
+
+# Whatever an egress or ingress does with a connection, it does with one that opens over a link: what clients see, what the server
+# sees, counters and events are those of a pair without the feature.
+
+def served(pair, got):
+    for n in (1, 100, 70000):
+        with pair.connect() as s:
+            exchange(s, b"x" * n)
+
+
+def reset_by_client(pair, got):
+    with pair.connect() as s:
+        exchange(s, b"x")
+        set_reset_on_close(s)
+
+
+def ended_by_client_first(pair, got):
+    with pair.connect() as s:
+        s.sendall(b"request")
+        s.shutdown(socket.SHUT_WR)
+        got.append(recv_exact(s, 7))
+        got.append(outcome(s))
+
+
+def disabled(pair, got):
+    pair.b.ctl_text("disable", "x")
+    got.append(pair.turned_away())
+    pair.b.ctl_text("enable", "x")
+    served(pair, got)
+
+
+def disabled_at_the_ingress(pair, got):
+    pair.a.ctl_text("disable", "x")
+    got.append(pair.turned_away())
+
+
+def not_allowed(pair, got):
+    reload_egress(pair, allow=["192.0.2.1"])
+    got.append(pair.turned_away())
+    reload_egress(pair)
+    served(pair, got)
+
+
+def too_many(pair, got):
+    reload_egress(pair, max_connections=1)
+    with pair.connect() as s:
+        exchange(s, b"x")
+        got.append(pair.turned_away())
+    wait_until(lambda: pair.b.services()[0]["connections"] == 0, "the only one has ended")
+    with pair.connect() as s:
+        exchange(s, b"x")
+
+
+def too_many_of_a_peer(pair, got):
+    reload_egress(pair, max_connections_per_peer=1)
+    with pair.connect() as s:
+        exchange(s, b"x")
+        got.append(pair.turned_away())
+
+
+def server_is_down(pair, got):
+    pair.server._close()
+    got.append(pair.turned_away())
+    got.append(pair.turned_away())
+
+
+def drained(pair, got):
+    with pair.connect() as s:
+        exchange(s, b"x")
+        pair.b.ctl_text("drain")
+        got.append(pair.turned_away())
+        exchange(s, b"y")
+    pair.b.expect_dead = True
+    equal(pair.b.wait(), 0, "the drained daemon ends")
+
+
+STEPS = [served, reset_by_client, ended_by_client_first, disabled, disabled_at_the_ingress, not_allowed, too_many, too_many_of_a_peer,
+         server_is_down, drained]
+
+
+def counters(daemons):
+    """Of their services: what counts connections, bytes and refusals."""
+    return {(d.name, k): v for d in daemons for s in d.services() for k, v in s.items() if isinstance(v, int)}
+
+
+def tell(t, step, on):
+    """What the step shows: to clients and the server, in counters and events."""
+    seen = []
+
+    def serve(s):
+        n = 0
+        while data := s.recv(1 << 16):
+            n += len(data)
+            s.sendall(data)
+        seen.append(n)
+    smcr = {"smcr": {"open_over_link": on}}
+    pair = pair_to(t, serve, a=smcr, b=smcr)
+    for _ in range(2):
+        with pair.connect() as s:
+            exchange(s, b"warm")
+    pair.quiet()
+    before = pair.a.counters()["opened_client"]
+    got = []
+    step(pair, got)
+    daemons = [d for d in (pair.a, pair.b) if not d.expect_dead]
+    wait_until(lambda: all(s["connections"] == 0 for d in daemons for s in d.services()), "connections have ended")
+    opened_one = pair.a.counters()["opened_client"] - before
+    if step is not disabled_at_the_ingress:
+        check((opened_one > 0) == on, f"{opened_one} attempts over a link")
+    events = [[(e["kind"], e.get("service")) for e in map(json.loads, d.ctl_text("--json", "events", status=None).splitlines())]
+              for d in daemons]
+    return {"clients": got, "server": sorted(seen), "events": events, **counters(daemons)}
+
+
+for step in STEPS:
+    @case(f"as without the feature: {step.__name__.replace('_', ' ')}", one_worker="counts")
+    def _(t, step=step):
+        with_it, without = tell(t, step, True), tell(t, step, False)
+        equal({k: v for k, v in with_it.items() if v != without[k]}, {k: v for k, v in without.items() if v != with_it[k]}, "what differs")
 
 
 if __name__ == "__main__":
