@@ -405,3 +405,17 @@ START_TEST(a_stale_grant_opens_nothing)
 	ck_assert_uint_eq(duo_count(A, "OPEN"), 0);
 	duo_connect(2, 1, 200);
 }
+
+START_TEST(a_stale_grant_is_passed_over)
+{
+	begin(NULL);
+	struct lgr *lgr = duo_lgr(A);
+	struct grant *last = &lgr->grants[lgr->grant_cnt - 1];
+	uint32_t token = last->token;
+	last->remote_rmb = lgr->remote_next_number + 1; /* of an RMB that is gone */
+	ck_assert(duo_open_over_link(5));
+	ck_assert_uint_ne(c[5].conn->peer_token, token);
+	duo_run(20);
+	ck_assert(BOTH(5, ESTABLISHED));
+	duo_bystander_is_well();
+}
