@@ -84,7 +84,8 @@ end_area(struct doctor *d, const json_t *o, const char *template)
 /* -- the daemon: of its status, with the counters of stats -- */
 
 static const struct rule daemon_rules[] = {
-	{ DOCTOR_WARNING, "[draining?it drains: new connections are refused]", "wait for its end, and start it again" },
+	{ DOCTOR_WARNING, "[draining?it drains: new connections are refused]",
+	    "smcrctl undrain, unless that is meant" },
 	{ DOCTOR_WARNING, "[confinement.mode=off?it is not confined]", "set confine = \"auto\", and restart it" },
 	{ DOCTOR_WARNING,
 	    "[tcp_option.services?[tcp_option.usable?|SMC-R's TCP option cannot be used: {tcp_option.text}]]",

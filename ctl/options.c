@@ -38,6 +38,7 @@ static const struct option_row {
 	const char *wrong; /* what is said of a value that is not right */
 } rows[] = {
 	{ "socket", 's', required_argument, 0, TEXT, AT(socket), NULL },
+	{ "pid", 'p', required_argument, 0, NUMBER, AT(pid), "--pid takes the number of a process, as 'status' shows it: " },
 	{ "json", 'j', no_argument, 0, FLAG, AT(json), NULL },
 	{ "detail", 'd', no_argument, 0, FLAG, AT(detail), NULL },
 	{ "watch", 'w', optional_argument, 0, WATCH, AT(watch_ms), "--watch takes seconds, 0.1 to 86400: --watch=" },
@@ -53,6 +54,7 @@ static const struct option_row {
 	{ "bulk", 0, optional_argument, CONTROL_F_BULK_BYTES, BULK, AT(bulk_bytes), "--bulk takes bytes, as 64K or 16M, up to 256M: --bulk=" },
 	{ "kind", 0, required_argument, CONTROL_F_KIND, TEXT, AT(kind), NULL },
 	{ "follow", 'f', no_argument, CONTROL_F_FOLLOW, FLAG, AT(follow), NULL },
+	{ "then-exit", 0, no_argument, CONTROL_F_THEN_EXIT, FLAG, AT(then_exit), NULL },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
 };
@@ -74,6 +76,7 @@ static const char help_options[] =
     "  -s, --socket PATH       control socket of the daemon\n"
     "                          (" DEFAULT_SOCKET
     ")\n"
+    "  -p, --pid PID           a process that was taken over: its control socket\n"
     "  -h, --help              print this and exit\n"
     "  -V, --version           print the version and exit\n"
     "\n"
@@ -88,6 +91,8 @@ static const char help_options[] =
     "events:         -f, --follow: continue with new ones\n"
     "                --kind KIND, --service NAME, --group ID: only these\n"
     "check, doctor:  --timeout SECONDS per address (10)\n"
+    "drain:          --then-exit: end after the last connection;\n"
+    "                --timeout SECONDS: and then at the latest (drain_timeout)\n"
     "check:          --bulk[=SIZE]: measure both paths, SIZE (32M) per direction\n"
     "\n"
     "Exit status: 0: success; 1: negative answer (check: not possible; reload:\n"
@@ -427,7 +432,7 @@ next_option(int argc, char **argv, int *rc)
 
 	for (size_t i = 0; i < ROW_CNT; i++)
 		longs[i] = (struct option){ rows[i].name, rows[i].has_arg, NULL, LONG_FIRST + (int)i };
-	int opt = getopt_long(argc, argv, "s:jdw::hVf", longs, NULL);
+	int opt = getopt_long(argc, argv, "s:p:jdw::hVf", longs, NULL);
 	if (opt >= LONG_FIRST)
 		return &rows[opt - LONG_FIRST];
 	for (size_t i = 0; opt != -1 && i < ROW_CNT; i++)
@@ -444,7 +449,7 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 	unsigned given = 0;
 	int rc = 0;
 
-	*o = (struct options){ .socket = DEFAULT_SOCKET, .timeout_ms = CONTROL_CHECK_MS };
+	*o = (struct options){ .socket = DEFAULT_SOCKET };
 	optind = 0; /* tests call this more than once */
 	while (rc == 0 && (row = next_option(argc, argv, &rc)) != NULL) {
 		if (row->letter == 'V')
@@ -463,6 +468,13 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 	}
 	if (rc == 0)
 		rc = take_command(argv + optind, given, o, err);
+	if (o->timeout_ms == 0 && o->command != CONTROL_DRAIN)
+		o->timeout_ms = CONTROL_CHECK_MS;
+	if (rc == 0 && o->pid != 0) {
+		/* One that is too long is refused by what connects. */
+		(void)snprintf(o->pid_socket, sizeof(o->pid_socket), "%s.%u", o->socket, (unsigned)o->pid);
+		o->socket = o->pid_socket;
+	}
 	if (rc == 0)
 		return OPTIONS_RUN;
 	fputs("Try 'smcrctl --help'.\n", err);
@@ -486,13 +498,14 @@ options_request(const struct options *o, const char *peer)
 			json_array_append_new(kinds, json_string(rows[i].name));
 	/* What is NULL is left out. */
 	json_t *root = json_pack(
-	    "{s:s, s:i, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "command",
-	    control_commands[o->command].name, "version", CONTROL_VERSION, "service", json_string_nocheck(o->service),
-	    "mode", json_string(o->mode), "group", number(o->group), "link", number(o->link), "worker",
-	    number(o->worker), "token", number(o->token), "kind", json_string(o->kind), "follow",
-	    o->follow ? json_true() : NULL, "kinds", kinds, "id", number(o->id), "peer",
-	    json_string(peer != NULL ? peer : o->peer), "level", json_string(o->level), "timeout_ms",
-	    number(peer != NULL ? (uint64_t)o->timeout_ms : 0), "bulk_bytes", number(peer != NULL ? o->bulk_bytes : 0));
+	    "{s:s, s:i, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
+	    "command", control_commands[o->command].name, "version", CONTROL_VERSION, "service",
+	    json_string_nocheck(o->service), "mode", json_string(o->mode), "group", number(o->group), "link",
+	    number(o->link), "worker", number(o->worker), "token", number(o->token), "kind", json_string(o->kind),
+	    "follow", o->follow ? json_true() : NULL, "then_exit", o->then_exit ? json_true() : NULL, "kinds", kinds,
+	    "id", number(o->id), "peer", json_string(peer != NULL ? peer : o->peer), "level", json_string(o->level),
+	    "timeout_ms", number(peer != NULL || o->command == CONTROL_DRAIN ? (uint64_t)o->timeout_ms : 0),
+	    "bulk_bytes", number(peer != NULL ? o->bulk_bytes : 0));
 	char *text = json_dumps(root, JSON_COMPACT);
 	json_decref(root);
 	return text;

@@ -8,9 +8,12 @@
 #include "control/commands.h"
 
 #define OPTIONS_HOST_MAX 256
+#define OPTIONS_SOCKET_MAX 128 /* longer than a UNIX socket's name can be */
 
 struct options {
 	const char *socket;
+	uint32_t pid; /* of a process that was taken over: its socket; 0 = the socket as it is */
+	char pid_socket[OPTIONS_SOCKET_MAX];
 	enum control_command command;
 	bool json;
 	bool detail;
@@ -29,6 +32,7 @@ struct options {
 	unsigned kinds;   /* of trace messages: bits that options_request knows */
 	const char *kind; /* of events */
 	bool follow;      /* events, as they come */
+	bool then_exit;   /* drain */
 	/* check */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;

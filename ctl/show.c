@@ -67,6 +67,8 @@ show_status(FILE *f, const json_t *d, bool detail)
 	template_print(f, d,
 	    "smcrd {version}, pid {pid:n}, up {uptime_ms:t}[draining?, DRAINING]\n"
 	    "[successor?Successor    pid {successor:n} has the listening sockets\n]"
+	    "[ends?Ends         with the last connection[limit_in_ms?, at the latest in {limit_in_ms:t}|, however long it lasts]\n]"
+	    "[predecessors*Predecessor  pid {pid:n} serves its connections until they end: smcrctl --pid {pid:n} status\n]"
 	    "Connections  " CONN_COUNTS("connections")
 	    "Link groups  {groups:n} with {links:n} link{links:s}\n"
 	    "Devices      {devices:n}, {devices_up:n} with port up\n"

@@ -360,9 +360,9 @@ daemon_runs(const struct options *o)
 	return true;
 }
 
-/* How far a drain is. It is asked for once: somebody may have taken it back, and does not want another one. */
+/* How far a drain is; drained: it is complete. It is asked for once: somebody may have taken it back, and does not want another one. */
 static int
-show_drain(const struct options *o)
+show_drain(const struct options *o, bool *drained)
 {
 	json_t *root = fetch(o, CONTROL_STATUS);
 	const json_t *data = json_object_get(root, "data");
@@ -372,12 +372,16 @@ show_drain(const struct options *o)
 		return EXIT_TROUBLE;
 	json_object_set_new(root, "command", json_string(control_commands[CONTROL_DRAIN].name));
 	json_object_set_new(root, "data",
-	    json_pack("{s:O*, s:O*}", "draining", json_object_get(data, "draining"), "connections",
-	        json_object_get(data, "connections")));
+	    json_pack("{s:O*, s:O*, s:O*}", "draining", json_object_get(data, "draining"), "ends",
+	        json_object_get(data, "ends"), "connections", json_object_get(data, "connections")));
+	*drained = draining && !o->then_exit &&
+	    !template_holds(root, "data.connections.smcr,data.connections.tcp,data.connections.setup");
 	if (draining || o->json)
 		show_made(o->json, CONTROL_DRAIN, root, o->detail);
 	if (!draining)
 		fprintf(stderr, "smcrctl: the drain was taken back\n");
+	else if (*drained && !o->json)
+		puts("drained: no connection is left, and none is accepted until undrain");
 	json_decref(root);
 	return draining ? EXIT_WELL : EXIT_NO;
 }
@@ -386,7 +390,7 @@ show_drain(const struct options *o)
 static int
 run_watch(const struct options *o)
 {
-	bool drain = o->command == CONTROL_DRAIN;
+	bool drain = o->command == CONTROL_DRAIN, drained = false;
 
 	for (bool first = true;; first = false) {
 		if (!first && drain && !daemon_runs(o)) {
@@ -395,11 +399,13 @@ run_watch(const struct options *o)
 			return EXIT_WELL;
 		}
 		watch_heading(o);
-		int status = drain && !first ? show_drain(o) : run_once(o);
+		int status = drain && !first ? show_drain(o, &drained) : run_once(o);
 		if (first ? status == EXIT_TROUBLE : drain && status == EXIT_NO)
 			return status;
 		if (fflush(stdout) != 0)
 			return EXIT_TROUBLE;
+		if (drained)
+			return EXIT_WELL;
 		pause_watch(o);
 	}
 }

@@ -119,6 +119,7 @@ end(struct daemon *d)
 	event_history_fini(&d->news);
 	inherited_fini(&d->early);
 	takeover_fini(&d->takeover);
+	predecessors_fini(&d->before);
 	tcp_option_close(&d->option);
 	loop_free(d->loop);
 	free(d->load_msgs);
@@ -182,6 +183,7 @@ int
 smcrd_main(int argc, char **argv)
 {
 	struct daemon d = {
+		.process.confine = &d.confine,
 		.listen = { LISTEN_SOCKET_NONE, LISTEN_SOCKET_NONE },
 		.metrics_listen = LISTEN_SOCKET_NONE,
 		.option = { .map = -1, .link = -1 },

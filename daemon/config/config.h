@@ -186,10 +186,11 @@ struct config {
 		bool low_ports; /* a reload may listen on ports below 1024 */
 	} confine;
 
-	uint32_t workers;  /* 0: the number of processors */
-	uint32_t drain_ms; /* longest wait of SIGTERM for connections */
-	uint32_t spin_us;  /* how long the loop polls before it sleeps; or CONFIG_SPIN_AUTO */
-	int log_level;     /* enum log_level */
+	uint32_t workers;      /* 0: the number of processors */
+	uint32_t drain_ms;     /* longest wait of SIGTERM for connections */
+	uint32_t take_over_ms; /* of a process that was taken over; 0: no limit */
+	uint32_t spin_us;      /* how long the loop polls before it sleeps; or CONFIG_SPIN_AUTO */
+	int log_level;         /* enum log_level */
 };
 
 /* Reads and checks the file. 0, or negative with all errors in err, "FILE:LINE: what"; warnings also with success.

@@ -44,6 +44,7 @@ const struct config_key config_keys[] = {
 	        { "info", LOG_LVL_INFO }, { "debug", LOG_LVL_DEBUG }) },
 	{ "workers", TOP, CONFIG_T_UINT, CONFIG_AUTO, 1, CONFIG_WORKERS_MAX, "1", CFG(workers), NULL },
 	{ "drain_timeout", TOP, CONFIG_T_MS, LIVE, 0, DAY_MS, "30s", CFG(drain_ms), NULL },
+	{ "take_over_timeout", TOP, CONFIG_T_MS, LIVE | ZERO, 100, 7 * DAY_MS, "0", CFG(take_over_ms), NULL },
 	{ "spin", TOP, CONFIG_T_US_WORD, LIVE, 1, 1000, "off", CFG(spin_us),
 	    WORDS({ "off", 0 }, { "auto", CONFIG_SPIN_AUTO }) },
 

@@ -8,13 +8,13 @@
 
 #include "control/commands.h"
 #include "daemon/config/config.h"
-#include "daemon/confine/confine.h"
 #include "daemon/event/event_history.h"
 #include "daemon/net/listen_socket.h"
 #include "daemon/loop/loop.h"
 #include "daemon/worker/workers.h"
 
 struct control;
+struct report_process;
 
 /* Levels of the log, enum log_level. */
 struct control_level {
@@ -30,8 +30,8 @@ struct control_hooks {
 	 * once after it returned, but not after control_free: rc 0 when the new configuration is in force, negative when nothing has
 	 * changed; msgs are lines of errors or warnings, or "". Or -errno without a call: -EBUSY during a reload or a drain. */
 	int (*reload)(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), void *done_arg);
-	/* As SIGTERM: no new connections, and the daemon ends with the last one. A second call does nothing. */
-	void (*drain)(void *arg);
+	/* Accepts no new connections. then_exit: and ends with the last one, or after limit_ms from now on; 0: drain_timeout. */
+	void (*drain)(void *arg, bool then_exit, uint32_t limit_ms);
 	/* Cancels the drain. 0; -ENOENT: it does not drain; -EBUSY: a signal has requested the end; -EALREADY: another process has
 	 * taken over; another -errno: it no longer drains, but a service cannot listen again, which is logged. */
 	int (*undrain)(void *arg);
@@ -51,8 +51,8 @@ struct control_hooks {
 	bool (*settled)(void *arg);
 	/* From here on the successor accepts at these ports. */
 	void (*leave_ports)(void *arg, const struct listen_socket_list *ports);
-	/* For status; filled in later, outlives the control socket. NULL: not known. */
-	const struct confine_state *confine;
+	/* For status; outlives the control socket. NULL: not known. */
+	const struct report_process *process;
 	struct event_history *news; /* outlives the control socket; NULL: no events are kept */
 	/* The listening sockets if they were opened before, moved out of here; NULL: control_new opens them. */
 	struct listen_socket *listen;

@@ -46,8 +46,7 @@ start_report(struct control_client *c)
 {
 	struct report_source src;
 
-	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.confine);
-	src.successor = c->ctl->successor_pid;
+	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.process);
 	report_start(&c->report, &src, &c->req, &c->out);
 	c->state = CLIENT_REPORTING;
 }
@@ -291,7 +290,8 @@ log_level(struct control_client *c)
 static void
 drain(struct control_client *c)
 {
-	c->ctl->hooks.drain(c->ctl->hooks.arg);
+	c->ctl->hooks.drain(
+	    c->ctl->hooks.arg, c->req.then_exit, (c->req.given & CONTROL_F_TIMEOUT_MS) != 0 ? c->req.timeout_ms : 0);
 	start_report(c);
 }
 

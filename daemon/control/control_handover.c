@@ -13,9 +13,8 @@
 #include "daemon/control/handover_msg.h"
 
 #define REQUEST_LEN (sizeof(HANDOVER_REQUEST) - 1)
-#define FIRST_VERSION HANDOVER_REQUEST " 1"
-_Static_assert(HANDOVER_VERSION == 1, "FIRST_VERSION has the number as text");
-#define SETTLE_NS 300000000 /* limit of the time in which neither process accepts */
+#define FIRST_VERSION HANDOVER_REQUEST " 1" /* a line without its end */
+#define SETTLE_NS 300000000                 /* limit of the time in which neither process accepts */
 #define LOOK_NS 2000000
 
 /* Owner: its client. */

@@ -103,6 +103,13 @@ take_follow(const json_t *v, struct control_request *req)
 	return json_is_boolean(v);
 }
 
+static bool
+take_then_exit(const json_t *v, struct control_request *req)
+{
+	req->then_exit = json_is_true(v);
+	return json_is_boolean(v);
+}
+
 /* Numeric only: looking up names would block the data path. Only check connects, and needs the port. */
 static bool
 take_peer(const json_t *v, struct control_request *req)
@@ -145,9 +152,10 @@ const struct control_field control_fields[] = {
 	{ .name = "kinds", .bit = CONTROL_F_KINDS, .take = take_kinds, .must = "a list of " CONTROL_KIND_WORDS(WORD_OR), .type = "array of strings", .meaning = "only these kinds: `clc`, `llc`, `cdc`" },
 	{ .name = "kind", .bit = CONTROL_F_KIND, .take = take_kind, .must = "one of ", .type = "string", .meaning = "only of this kind" },
 	{ .name = "follow", .bit = CONTROL_F_FOLLOW, .take = take_follow, .must = "true or false", .type = "boolean", .meaning = "later ones as well, until the client closes the connection" },
+	{ .name = "then_exit", .bit = CONTROL_F_THEN_EXIT, .take = take_then_exit, .must = "true or false", .type = "boolean", .meaning = "end with the last connection, or after `drain_timeout`" },
 	{ .name = "peer", .bit = CONTROL_F_PEER, .take = take_peer, .must = "an IP address", .type = "string",
 	    .meaning = "address and port, numeric: `192.0.2.1:80`, `[2001:db8::1]:80`; but for check also an address alone: of any port" },
-	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS), .meaning = "1 to 60000; 10000 when left out" },
+	{ .name = "timeout_ms", .bit = CONTROL_F_TIMEOUT_MS, NUMBER(timeout_ms, CONTROL_CHECK_MAX_MS), .meaning = "1 to 60000; when left out 10000, of `drain` `drain_timeout`" },
 	{ .name = "id", .bit = CONTROL_F_ID, .take = take_id, .must = "that of a connection, a whole number from 1", .type = "integer", .meaning = "the connection with this id" },
 	{ .name = "level", .bit = CONTROL_F_LEVEL, .take = take_level, .must = "one of " CONTROL_LEVEL_WORDS(WORD_OR) "\"" CONTROL_LEVEL_DEFAULT "\"", .type = "string",
 	    .meaning = "`error`, `warning`, `notice`, `info`, `debug`, or `default`: as configured; left out = it is only shown" },

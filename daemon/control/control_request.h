@@ -22,6 +22,7 @@ struct control_request {
 	unsigned kinds;       /* 1 << enum smcr_trace_kind; never 0 */
 	unsigned event_kinds; /* 1 << enum event_kind; never 0 */
 	bool follow;          /* events, as they come */
+	bool then_exit;       /* drain */
 	/* check */
 	struct sockaddr_storage peer; /* also close, retry: port 0 = any, no family = not set */
 	uint32_t timeout_ms;

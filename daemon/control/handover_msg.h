@@ -22,6 +22,7 @@
 
 #define HANDOVER_REQUEST "smcrd-take-over" /* then a blank, the version and a line feed: no JSON */
 #define HANDOVER_VERSION 1
+#define HANDOVER_LINE HANDOVER_REQUEST " 1\n" /* with that number as text */
 #define HANDOVER_LEN 160
 #define HANDOVER_TEXT_MAX 112
 #define HANDOVER_SOCKETS_MAX 16384

@@ -88,7 +88,7 @@ limit_of(int resource)
 
 void
 report_source_init(struct report_source *src, struct workers *ws, const struct control_stats *stats,
-    const struct confine_state *confine)
+    const struct report_process *process)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
 	uint64_t pages = 0; /* resident; 0 = not known */
@@ -100,7 +100,7 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
 	*src = (struct report_source){
 		.workers = ws,
 		.control = stats,
-		.confine = confine,
+		.process = process,
 		.version = PACKAGE_VERSION,
 		.wall_ms = report_wall_ms(),
 		.pid = (uint32_t)getpid(),

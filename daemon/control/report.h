@@ -56,7 +56,7 @@ int64_t report_wall_ms(void);
 int64_t report_wall_us(void);
 /* Fills in version, time, process id and memory. */
 void report_source_init(
-    struct report_source *, struct workers *, const struct control_stats *, const struct confine_state *);
+    struct report_source *, struct workers *, const struct control_stats *, const struct report_process *);
 
 /* For commands that only look, and drain; the buffer is empty. NULL: nothing is written. */
 void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);

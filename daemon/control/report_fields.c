@@ -188,12 +188,17 @@ static FIELDS(option_fields,
 	F(report_status, option_usable, "usable", "the kernel writes it for us"),
 	F(report_status, option_why, "text", "why not; \"\" when it does"))
 
+static FIELDS(predecessor_fields, F(report_predecessor, pid, "pid", "its process"))
+
 static FIELDS(status_fields,
 	F(report_status, src.version, "version", "of smcrd"),
 	F(report_status, src.pid, "pid", "its process"),
 	MS_OF(report_status, worker.uptime_ns, "uptime_ms", "since start"),
-	F(report_status, worker.draining, "draining", "takes no new connections, ends with the last one"),
-	F(report_status, src.successor, "successor", "the process that has taken over from this one; 0 = none"),
+	F(report_status, worker.draining, "draining", "takes no new connections"),
+	F(report_status, process.ends, "ends", "with its last connection"),
+	MS_OF(report_status, left_ns, "limit_in_ms", "time until it resets the connections that are left; -1 = no limit"),
+	F(report_status, process.successor, "successor", "the process that has taken over from this one; 0 = none"),
+	ARRAY(report_status, predecessors, "predecessors", predecessor_fields, struct report_predecessor, "processes that were taken over and still run"),
 	F(report_status, src.rss_bytes, "rss_bytes", "resident memory of the process"),
 	F(report_status, src.open_files_max, "open_files_max", "the process's limit of open files; -1 = none"),
 	F(report_status, src.locked_bytes_max, "locked_bytes_max", "the process's limit of locked memory; -1 = none"),
@@ -213,6 +218,7 @@ static FIELDS(status_fields,
 
 static FIELDS(drain_fields,
 	F(report_status, worker.draining, "draining", "takes no new connections"),
+	F(report_status, process.ends, "ends", "with its last connection"),
 	OBJECT(report_status, sum.conns, "connections", mode_fields, "connections by mode"))
 
 static FIELDS(close_fields, VALUE(FIELD_UINT64, "closed", "connections closed; one whose end has begun is not counted"))

@@ -27,15 +27,31 @@ struct control_stats {
 	uint64_t trace_sent, trace_dropped, traces_evicted;
 };
 
+#define REPORT_PREDECESSORS_MAX 16
+
+/* A process that was taken over. */
+struct report_predecessor {
+	uint32_t pid;
+};
+
+/* The state of the process as a whole, which main changes. */
+struct report_process {
+	const struct confine_state *confine; /* filled in later */
+	uint32_t successor;                  /* the process that has taken over; 0 = none */
+	bool ends;                           /* with its last connection */
+	int64_t limit_ns; /* by clock_ns(): then it resets the connections that are left; 0 = no limit */
+	struct report_predecessor predecessors[REPORT_PREDECESSORS_MAX];
+	unsigned predecessor_cnt;
+};
+
 /* Where a report takes its data from. */
 struct report_source {
 	struct workers *workers;
 	const struct control_stats *control;
-	const struct confine_state *confine; /* NULL: not known */
+	const struct report_process *process; /* of main; NULL: not known */
 	const char *version;
 	int64_t wall_ms; /* time of day, since 1970 */
 	uint32_t pid;
-	uint32_t successor; /* the process that has taken over; 0 = none */
 	uint64_t rss_bytes;
 	int64_t open_files_max, locked_bytes_max; /* the process's limits; -1: none */
 };
@@ -52,6 +68,9 @@ struct report_status {
 	struct report_source src;
 	struct worker_stats worker; /* what all workers have alike, of the last one */
 	struct report_sum sum;
+	struct report_process process;
+	struct field_array predecessors; /* struct report_predecessor */
+	int64_t left_ns;                 /* until process.limit_ns; -1 = no limit */
 	struct confine_state confine;
 	uint32_t option_services;
 	bool option_usable;

@@ -1,6 +1,9 @@
 /* The summaries: status, drain. Objects are counted in several steps, worker by worker, before anything is written. */
 #include "daemon/control/report.h"
 
+#include "base/clock.h"
+#include "base/minmax.h"
+
 /* Counts an object of the worker: sessions, groups, then links; at last what does not take a walk. */
 static enum report_step
 count_object(struct report *r)
@@ -51,8 +54,13 @@ add_summary(struct report *r)
 	};
 
 	worker_stats(r->worker, &row.worker);
-	if (r->src.confine != NULL)
-		row.confine = *r->src.confine;
+	if (r->src.process != NULL) {
+		row.process = *r->src.process;
+		row.predecessors = (struct field_array){ row.process.predecessors, row.process.predecessor_cnt };
+	}
+	if (row.process.confine != NULL)
+		row.confine = *row.process.confine;
+	row.left_ns = row.process.limit_ns != 0 ? max_i64(row.process.limit_ns - clock_ns(), 0) : -1;
 	for (unsigned i = r->first; i <= r->last; i++)
 		report_add((uint64_t *)&row.sum, (const uint64_t *)&r->sum[i], sizeof(row.sum));
 	report_keep(r, REPORT_STATUS, &row);

@@ -2,8 +2,10 @@
 daemon_libsmcrd_la_SOURCES += \
 	daemon/handover/inherited.c daemon/handover/inherited.h \
 	daemon/handover/notify.c daemon/handover/notify.h \
+	daemon/handover/predecessors.c daemon/handover/predecessors.h \
 	daemon/handover/takeover.c daemon/handover/takeover.h
 
 check_UNIT += \
 	tests/unit/daemon/handover/check_notify \
+	tests/unit/daemon/handover/check_predecessors \
 	tests/unit/daemon/handover/check_inherited

@@ -181,16 +181,39 @@ inherit_supervision(const struct handover_msg *hello)
 		(void)setenv("WATCHDOG_USEC", text, 1);
 }
 
+/* Waits for the first byte of the answer. SO_PEERCRED would name the first process that listened at this socket, which may have been
+ * handed over since; the sender of bytes is known only if that was requested. */
+static pid_t
+see_sender(int sock)
+{
+	const int on = 1, off = 0;
+	struct ucred cred = { 0 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+	} control = { 0 };
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr mh = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
+
+	(void)setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	if (send(sock, HANDOVER_LINE, sizeof(HANDOVER_LINE) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(HANDOVER_LINE) - 1 &&
+	    recvmsg(sock, &mh, MSG_PEEK) == 1 && mh.msg_controllen >= CMSG_LEN(sizeof(cred)) &&
+	    control.head.cmsg_type == SCM_CREDENTIALS)
+		memcpy(&cred, CMSG_DATA(&control.head), sizeof(cred));
+	(void)setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
+	return cred.pid;
+}
+
 static int
 takeover_ask(struct takeover *t, FILE *err)
 {
 	struct handover_msg hello = { 0 }, m;
-	char line[64];
 	int fd;
 
-	int len = snprintf(line, sizeof(line), HANDOVER_REQUEST " %d\n", HANDOVER_VERSION);
-	if (send(t->sock, line, (size_t)len, MSG_NOSIGNAL) != len)
-		return takeover_fail(err, -errno, "asking the running daemon");
+	t->seen_pid = see_sender(t->sock);
 	int rc = hear(t, HANDOVER_HELLO, &hello, &fd, err);
 	for (uint32_t i = 0; rc == 0 && i < hello.cnt; i++) {
 		rc = hear(t, HANDOVER_SOCKET, &m, &fd, err);

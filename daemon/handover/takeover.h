@@ -10,7 +10,8 @@
 
 struct takeover {
 	int sock;                                    /* to the running daemon; -1 = no daemon runs, or no take-over */
-	uint32_t pid;                                /* of it */
+	uint32_t pid;                                /* of it, as it sees itself */
+	pid_t seen_pid;                              /* the same in this namespace; 0 = not seen */
 	struct listen_socket control[CONTROL_PORTS]; /* its control sockets, in the order of enum */
 	unsigned control_cnt;
 	struct listen_socket_list services; /* lent; inherited_open takes them */

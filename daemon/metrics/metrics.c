@@ -25,11 +25,9 @@ struct metrics {
 	struct loop *loop;
 	struct workers *workers;
 	const struct control_stats *control;
-	const struct confine_state *confine;
+	const struct report_process *process;
 	struct http *http;
 	struct mail wanted; /* from the thread of http */
-	bool draining;
-
 	/* While documents are being collected. */
 	struct documents *docs; /* NULL: not collecting */
 	unsigned nr;            /* the report at hand, of commands */
@@ -75,7 +73,7 @@ begin_report(struct metrics *m)
 	const struct control_request req = { .command = commands[m->nr] };
 	struct report_source src;
 
-	report_source_init(&src, m->workers, m->control, m->confine);
+	report_source_init(&src, m->workers, m->control, m->process);
 	report_start(&m->report, &src, &req, req.command == CONTROL_STATUS ? &m->out : NULL);
 	m->report.keep = &m->docs->seen;
 }
@@ -85,10 +83,8 @@ end_collecting(struct metrics *m, bool failed)
 {
 	struct documents *docs = m->docs;
 
-	if (docs != NULL) {
+	if (docs != NULL)
 		docs->failed = failed;
-		docs->draining = m->draining;
-	}
 	m->docs = NULL;
 	outbuf_fini(&m->out);
 	http_deliver(m->http, docs);
@@ -160,7 +156,7 @@ want(void *arg)
 
 int
 metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
-    const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
+    const struct control_stats *control, const struct report_process *process, FILE *err, struct metrics **out)
 {
 	int rc = -ENOMEM;
 
@@ -171,7 +167,7 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	if (m != NULL) {
 		const int fd = listen_socket_copy(listen).fd;
 
-		*m = (struct metrics){ loop, ws, control, confine, .wanted.fn = on_wanted };
+		*m = (struct metrics){ loop, ws, control, process, .wanted.fn = on_wanted };
 		rc = fd < 0 ? -errno : http_new(fd, cfg, workers_accept_pauses(ws), want, m, &m->http);
 		if (rc != 0 && fd >= 0)
 			close(fd);
@@ -198,13 +194,6 @@ metrics_reload(struct metrics *m, const struct config *cfg)
 {
 	if (m != NULL && http_allow(m->http, cfg->metrics.allow, cfg->metrics.allow_cnt) != 0)
 		log_msg(LOG_LVL_WARNING, "metrics.allow stays as it was: out of memory");
-}
-
-void
-metrics_drains(struct metrics *m, bool drains)
-{
-	if (m != NULL)
-		m->draining = drains;
 }
 
 void

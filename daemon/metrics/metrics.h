@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#include "daemon/confine/confine.h"
 #include "daemon/control/report.h"
 #include "daemon/net/listen_socket.h"
 #include "daemon/worker/workers.h"
@@ -14,13 +13,12 @@ struct metrics;
 /* Opens the address of cfg, or takes the socket that listens there out of `passed`; none without an address. To be called before the
  * process gives its rights up. 0, or -errno with the reason in err; the caller closes the socket in either case. */
 int metrics_listen(const struct config *cfg, struct listen_socket_list *passed, struct listen_socket *out, FILE *err);
-/* Listens at a copy of the socket; without one *out is NULL. The state of the confinement and the counters of the control socket outlive it.
+/* Listens at a copy of the socket; without one *out is NULL. The state of the process and the counters of the control socket outlive it.
  * Starts no thread yet. 0, or -errno with the reason in err. */
 int metrics_new(struct loop *main, struct workers *, const struct config *, const struct listen_socket *,
-    const struct control_stats *, const struct confine_state *, FILE *err, struct metrics **out);
+    const struct control_stats *, const struct report_process *, FILE *err, struct metrics **out);
 /* 0 or -errno. NULL is allowed, as below. */
 int metrics_start(struct metrics *);
 void metrics_reload(struct metrics *, const struct config *);
-void metrics_drains(struct metrics *, bool drains);
 /* Before workers_free. */
 void metrics_free(struct metrics *);

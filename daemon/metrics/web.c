@@ -64,8 +64,10 @@ web_answer(struct documents *d, enum web_page page)
 {
 	if (d == NULL)
 		return plain(503, "Service Unavailable", "the daemon does not answer\n");
+	const struct report_status *status = snapshot_first(&d->seen, REPORT_STATUS);
 	if (page == WEB_HEALTH)
-		return d->draining ? plain(503, "Service Unavailable", "draining\n") : plain(200, "OK", "ok\n");
+		return status != NULL && status->worker.draining ? plain(503, "Service Unavailable", "draining\n")
+		                                                 : plain(200, "OK", "ok\n");
 	struct text *body = &d->made[page];
 	if (!d->failed && page != WEB_STATUS && body->p == NULL) {
 		FILE *f = open_memstream(&body->p, &body->len);

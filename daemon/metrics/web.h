@@ -25,8 +25,7 @@ struct text {
 struct documents {
 	struct snapshot seen;
 	struct text made[WEB_CNT]; /* WEB_STATUS at first, the others on request */
-	bool draining;
-	bool failed; /* too large, or out of memory: no page can be made */
+	bool failed;               /* too large, or out of memory: no page can be made */
 	/* In a list: */
 	struct documents *next, **all;
 	unsigned uses; /* answers on their way, and one while they are the newest */

@@ -1,4 +1,5 @@
 /* Opens everything at the start, first what needs rights. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +26,27 @@ open_option(struct daemon *d)
 	tcp_option_confined(&d->option, d->cfg->confine.mode != CONFIG_CONFINE_OFF);
 }
 
-/* Takes the sockets of the running daemon with --take-over; without a running daemon the control socket is opened later. */
+/* Takes the sockets of the running daemon with --take-over; without a running daemon the control socket is opened later. In any case finds
+ * the processes that were taken over before: one may have crashed that had taken over. */
 static int
 smcrd_open_take_over(struct daemon *d, FILE *err)
 {
 	const char *from = d->opt.take_over_from != NULL ? d->opt.take_over_from : d->cfg->control_path;
 	int rc = d->opt.take_over ? takeover_begin(&d->takeover, from, err) : 0;
 
+	predecessors_init(&d->before, d->loop, smcrd_on_predecessor_end, d);
+	if (rc == 0)
+		rc = predecessors_find(&d->before, d->cfg->control_path, err);
+	if (rc == 0 && strcmp(from, d->cfg->control_path) != 0)
+		rc = predecessors_find(&d->before, from, err);
+	if (rc == 0 && d->takeover.sock >= 0) {
+		char path[PREDECESSORS_PATH_MAX + 16];
+
+		snprintf(path, sizeof(path), "%s.%u", from, (unsigned)d->takeover.pid);
+		rc = predecessors_add(&d->before, d->takeover.seen_pid, path, err);
+		rc = rc == -E2BIG ? rc : 0; /* one that cannot be watched ends by itself */
+	}
+	smcrd_on_predecessor_end(d);
 	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++)
 		if (d->takeover.control[i].fd >= 0 &&
 		    strcmp(d->takeover.control[i].path, control_file(d->cfg, i).path) == 0) {
@@ -108,7 +123,7 @@ smcrd_open(struct daemon *d, FILE *err)
 		rc = control_new(d->loop, d->workers, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
 		rc = metrics_new(d->loop, d->workers, d->cfg, &d->metrics_listen, control_counters(d->control),
-		    &d->confine, err, &d->metrics);
+		    &d->process, err, &d->metrics);
 	if (rc == 0)
 		rc = confine_calls(&d->confine);
 	if (rc != 0)

@@ -6,6 +6,7 @@
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
+#include "daemon/control/report.h"
 #include "daemon/handover/inherited.h"
 #include "daemon/event/event_history.h"
 #include "daemon/process/log_choice.h"
@@ -18,6 +19,7 @@
 #include "daemon/process/options.h"
 #include "daemon/process/reload_job.h"
 #include "daemon/net/tcp_option.h"
+#include "daemon/handover/predecessors.h"
 #include "daemon/handover/takeover.h"
 #include "daemon/worker/workers.h"
 
@@ -40,13 +42,14 @@ struct daemon {
 	struct event_history news;
 	struct notify notify;
 	struct takeover takeover; /* while starting */
-	int background;           /* of background_start; -1 = none */
-	uint32_t successor;       /* the process that has taken over; 0 = no process */
-	bool draining;
-	bool drained;
-	bool ends_service; /* a client has requested the end: systemd keeps no sockets */
-	bool broken;       /* a worker's loop has failed */
-	bool term_seen;    /* the drain may be a control client's: the first signal does not end it */
+	struct predecessors before;
+	int background; /* of background_start; -1 = none */
+	struct report_process process;
+	bool draining;  /* accepts no new connections */
+	bool drained;   /* and has none left; waits for predecessors at most */
+	bool unstored;  /* by a client's drain: systemd keeps no sockets */
+	bool broken;    /* a worker's loop has failed */
+	bool term_seen; /* the next one ends it at once */
 	struct log_choice log;
 	struct reload_job reloading;
 	struct fd_limit files; /* of the last configuration that was checked */
@@ -61,6 +64,8 @@ void smcrd_print_rights(struct daemon *);
 /* process/smcrd_requests.c; smcrd_apply is for struct reload_job. */
 int smcrd_apply(void *daemon, struct config *next, struct config_plan *, FILE *text);
 void smcrd_on_term(void *daemon);
+/* Also after the start: reports name the processes that still run. */
+void smcrd_on_predecessor_end(void *daemon);
 void smcrd_on_hup(void *daemon);
 struct control_hooks smcrd_control_hooks(struct daemon *);
 /* lent: the files of listening sockets stay when these are closed. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/process/load_summary.h"
 #include "daemon/process/smcrd_parts.h"
@@ -60,6 +61,29 @@ smcrd_store_sockets(void *arg)
 
 /* -- drain -- */
 
+void
+smcrd_on_predecessor_end(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->process.predecessor_cnt = 0;
+	for (unsigned i = 0; i < PREDECESSORS_MAX; i++)
+		if (d->before.v[i].io.fd >= 0)
+			d->process.predecessors[d->process.predecessor_cnt++].pid = d->before.v[i].pid;
+	if (d->drained && d->before.cnt == 0)
+		loop_stop(d->loop);
+}
+
+/* The service ends: so do the processes that were taken over, within drain_timeout of their own, or at once. */
+static void
+end_predecessors(struct daemon *d, bool at_once)
+{
+	if (d->process.successor != 0 || d->before.cnt == 0)
+		return;
+	log_msg(LOG_LVL_NOTICE, "processes that were taken over have to end as well: processes=%u", d->before.cnt);
+	predecessors_end(&d->before, at_once ? 1 : 0);
+}
+
 static void
 on_drained(void *arg)
 {
@@ -67,30 +91,53 @@ on_drained(void *arg)
 	unsigned long long left = load_summary_take(d->workers).connections;
 
 	if (left > 0)
-		log_msg(LOG_LVL_WARNING, "drain_timeout has expired, connections are reset: connections=%llu", left);
+		log_msg(LOG_LVL_WARNING, "the time for draining has expired, connections are reset: connections=%llu",
+		    left);
 	else
 		log_msg(LOG_LVL_NOTICE, "drained");
 	d->drained = true;
+	if (!d->term_seen)
+		end_predecessors(d, false);
+	if (d->process.successor == 0 && d->before.cnt > 0) {
+		notify_stopping(&d->notify, d->cfg->drain_ms);
+		return;
+	}
 	notify_stopping(&d->notify, 0);
 	loop_stop(d->loop);
 }
 
+/* From now on no connections are accepted. */
 static void
-smcrd_drain(struct daemon *d)
+stop_accepting(struct daemon *d)
 {
 	if (d->draining)
 		return;
 	d->draining = true;
-	metrics_drains(d->metrics, true);
 	reload_job_cancel(&d->reloading);
-	if (d->successor == 0) {
+	if (d->process.successor == 0) {
 		control_stop_handover(d->control);
 		/* Systemd has the sockets for the next process, so their files stay. */
-		smcrd_lend(d, d->notify.enabled && !d->ends_service);
+		smcrd_lend(d, d->notify.enabled && !d->unstored);
 	}
-	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu timeout_ms=%u", load_summary_take(d->workers).connections,
-	    d->cfg->drain_ms);
-	workers_drain(d->workers, d->cfg->drain_ms, on_drained, d);
+	log_msg(LOG_LVL_NOTICE, "draining: connections=%llu", load_summary_take(d->workers).connections);
+	workers_drain(d->workers, WORKER_NO_LIMIT, NULL, NULL);
+}
+
+/* It ends with its last connection, or when limit_ms from now are over; a later limit replaces this one. */
+static void
+drain_and_end(struct daemon *d, uint32_t limit_ms)
+{
+	stop_accepting(d);
+	if (limit_ms == WORKER_NO_LIMIT)
+		log_msg(LOG_LVL_NOTICE, "ends with the last connection");
+	else
+		log_msg(LOG_LVL_NOTICE, "ends with the last connection: limit_ms=%u", limit_ms);
+	d->process.limit_ns = limit_ms != WORKER_NO_LIMIT ? clock_ns() + (int64_t)limit_ms * 1000000 : 0;
+	if (d->process.ends)
+		workers_call_all(d->workers, worker_limit_drain, &limit_ms);
+	else
+		workers_drain(d->workers, limit_ms, on_drained, d);
+	d->process.ends = true;
 }
 
 static int
@@ -100,14 +147,14 @@ undrain(void *arg)
 
 	if (!d->draining)
 		return -ENOENT;
-	if (d->successor != 0)
+	if (d->process.successor != 0)
 		return -EALREADY;
 	if (d->term_seen || d->drained)
 		return -EBUSY;
 	control_stop_handover(d->control);
 	int rc = workers_undrain(d->workers);
-	d->draining = d->ends_service = false;
-	metrics_drains(d->metrics, false);
+	d->draining = d->unstored = d->process.ends = false;
+	d->process.limit_ns = 0;
 	log_msg(LOG_LVL_NOTICE, "drains no longer: connections=%llu", load_summary_take(d->workers).connections);
 	smcrd_store_sockets(d);
 	notify_ready(&d->notify);
@@ -131,14 +178,14 @@ give_way(void *arg, uint32_t pid)
 {
 	struct daemon *d = arg;
 
-	d->successor = pid;
+	d->process.successor = pid;
 	notify_successor(&d->notify, pid);
 	workers_call_all(d->workers, worker_release_sockets, NULL);
 	metrics_free(d->metrics);
 	d->metrics = NULL;
 	listen_socket_set_lent(&d->metrics_listen, true);
 	listen_socket_close(&d->metrics_listen);
-	smcrd_drain(d);
+	drain_and_end(d, d->cfg->take_over_ms != 0 ? d->cfg->take_over_ms : WORKER_NO_LIMIT);
 }
 
 static bool
@@ -163,17 +210,20 @@ leave_ports(void *arg, const struct listen_socket_list *ports)
 	}
 }
 
-/* The service ends: no client is to wait in the backlog of a stored socket. */
+/* No client is to wait in the backlog of a stored socket. */
 static void
-drain_for_client(void *arg)
+drain_for_client(void *arg, bool then_exit, uint32_t limit_ms)
 {
 	struct daemon *d = arg;
 
 	if (d->notify.enabled && !d->draining) {
 		notify_unstore(&d->notify);
-		d->ends_service = true;
+		d->unstored = true;
 	}
-	smcrd_drain(d);
+	if (then_exit)
+		drain_and_end(d, limit_ms != 0 ? limit_ms : d->cfg->drain_ms);
+	else
+		stop_accepting(d);
 }
 
 void
@@ -181,18 +231,17 @@ smcrd_on_term(void *arg)
 {
 	struct daemon *d = arg;
 
+	end_predecessors(d, d->term_seen);
 	if (d->term_seen) {
 		log_msg(LOG_LVL_NOTICE, "ending at once");
 		loop_stop(d->loop);
-	} else if (d->draining) {
-		log_msg(LOG_LVL_NOTICE, "draining already, the next signal ends it");
-	} else {
-		smcrd_drain(d);
+		return;
 	}
-	/* Not sent for a control client's drain, which may be cancelled: for systemd this is the end. */
-	if (!d->term_seen)
-		notify_stopping(&d->notify, d->cfg->drain_ms);
 	d->term_seen = true;
+	if (!d->drained)
+		drain_and_end(d, d->cfg->drain_ms);
+	/* Not sent for a control client's drain, which may be cancelled: for systemd this is the end. */
+	notify_stopping(&d->notify, d->cfg->drain_ms);
 }
 
 /* -- reloads, names and the log -- */
@@ -286,7 +335,7 @@ smcrd_control_hooks(struct daemon *d)
 		.let_go = give_way,
 		.settled = is_settled,
 		.leave_ports = leave_ports,
-		.confine = &d->confine,
+		.process = &d->process,
 		.listen = d->listen,
 		.news = &d->news,
 	};

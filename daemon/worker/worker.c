@@ -250,14 +250,27 @@ worker_abort(struct worker *w, void *unused)
 }
 
 void
-worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
+worker_drain(struct worker *w, uint32_t limit_ms, void (*done)(void *arg), void *arg)
 {
 	(void)session_pool_drain(&w->sessions, true);
 	smcr_drain(w->env.eng, true);
 	w->draining = true;
 	w->drain.done = done;
 	w->drain.arg = arg;
-	env_arm(&w->env, &w->drain.timer, deadline_ms);
+	if (done != NULL && limit_ms != WORKER_NO_LIMIT)
+		env_arm(&w->env, &w->drain.timer, limit_ms);
+	loop_again(w->env.loop);
+}
+
+void
+worker_limit_drain(struct worker *w, void *limit_ms)
+{
+	if (w->drain.done == NULL)
+		return;
+	if (*(uint32_t *)limit_ms == WORKER_NO_LIMIT)
+		timer_cancel(&w->env.timers, &w->drain.timer);
+	else
+		env_arm(&w->env, &w->drain.timer, *(uint32_t *)limit_ms);
 	loop_again(w->env.loop);
 }
 

@@ -32,8 +32,12 @@ void worker_commit(struct worker *, const struct config *next, FILE *err);
 void worker_abort(struct worker *, void *unused);
 /* The names of this waiting service have addresses now: a link group may be made ahead. For workers_call_all. */
 void worker_targets_changed(struct worker *, void *service_name);
-/* Stops accepting and ends groups as connections end. Calls done(arg) when all are gone or deadline_ms has passed. */
-void worker_drain(struct worker *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
+#define WORKER_NO_LIMIT UINT32_MAX
+/* Stops accepting and ends groups as connections end. Calls done(arg), unless that is NULL, when all are gone or limit_ms has
+ * passed. Allowed again after a call with NULL. */
+void worker_drain(struct worker *, uint32_t limit_ms, void (*done)(void *arg), void *arg);
+/* Another limit from now on, a uint32_t, unless done was called. For workers_call_all. */
+void worker_limit_drain(struct worker *, void *limit_ms);
 /* Cancels a drain; done is not called. 0, or -errno when a service cannot listen again, which is logged. */
 int worker_undrain(struct worker *);
 /* Ends all; runs the loop until cards have released their queue pairs, for 5 s at most. NULL is allowed. */

@@ -484,7 +484,7 @@ workers_reload(struct workers *ws, const struct config *next, FILE *err)
 
 struct drain {
 	struct workers *all;
-	uint32_t deadline_ms;
+	uint32_t limit_ms;
 	unsigned nr;
 };
 
@@ -501,13 +501,13 @@ drain(struct worker *w, void *arg)
 {
 	struct drain *d = arg;
 
-	worker_drain(w, d->deadline_ms, post_drained, &d->all->member[d->nr++]);
+	worker_drain(w, d->limit_ms, d->all->drained != NULL ? post_drained : NULL, &d->all->member[d->nr++]);
 }
 
 void
-workers_drain(struct workers *ws, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
+workers_drain(struct workers *ws, uint32_t limit_ms, void (*done)(void *arg), void *arg)
 {
-	struct drain d = { .all = ws, .deadline_ms = deadline_ms };
+	struct drain d = { .all = ws, .limit_ms = limit_ms };
 
 	ws->drained = done;
 	ws->drained_arg = arg;

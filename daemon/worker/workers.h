@@ -48,7 +48,7 @@ struct accept_pauses *workers_accept_pauses(struct workers *);
 
 /* All workers or none; see worker_prepare. After 0 next is in force, and the earlier one is no longer used. */
 int workers_reload(struct workers *, const struct config *next, FILE *err);
-/* worker_drain for each; done(arg) runs in the main loop when all are done. */
-void workers_drain(struct workers *, uint32_t deadline_ms, void (*done)(void *arg), void *arg);
+/* worker_drain for each; done(arg), unless that is NULL, runs in the main loop when all are done. */
+void workers_drain(struct workers *, uint32_t limit_ms, void (*done)(void *arg), void *arg);
 /* Cancels that; done is not called. 0, or -errno of a worker_undrain, after all have done it. */
 int workers_undrain(struct workers *);

@@ -56,7 +56,8 @@
 	X(LOG_LEVEL, "log_level", "show the log level, or set it until smcrd ends", .args = "[LEVEL]", \
 		.takes = CONTROL_F_LEVEL, .may_name = CONTROL_F_LEVEL, .once = true, .orders_with = CONTROL_F_LEVEL) \
 	X(RELOAD, "reload", "read the configuration again", .once = true, .kind = CONTROL_ORDERS) \
-	X(DRAIN, "drain", "accept no new connections, exit after the last one", .kind = CONTROL_ORDERS) \
+	X(DRAIN, "drain", "accept no new connections, until undrain", .takes = CONTROL_F_THEN_EXIT | CONTROL_F_TIMEOUT_MS, \
+		.kind = CONTROL_ORDERS) \
 	X(UNDRAIN, "undrain", "undo a drain", .once = true, .kind = CONTROL_ORDERS)
 /* clang-format on */
 
@@ -79,6 +80,7 @@ enum {
 	CONTROL_F_BULK_BYTES = 1 << 11,
 	CONTROL_F_KIND = 1 << 12,
 	CONTROL_F_FOLLOW = 1 << 13,
+	CONTROL_F_THEN_EXIT = 1 << 14,
 };
 
 /* Effect of a command on the daemon. */

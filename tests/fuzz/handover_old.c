@@ -128,9 +128,11 @@ on_reload(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), voi
 }
 
 static void
-on_drain(void *arg)
+on_drain(void *arg, bool then_exit, uint32_t limit_ms)
 {
 	(void)arg;
+	(void)limit_ms;
+	(void)then_exit;
 	control_stop_handover(me.ctl);
 }
 

@@ -173,7 +173,10 @@ def _(t):
     equal(pair.a.status()["draining"], False, "draining no longer")
     old.close()
     pair.quiet()
-    # Without a connection it does not end; a signal's drain cannot be undone.
+    # Without a connection it does not end, and a watch does; a signal's drain cannot be undone.
+    check("drained: no connection is left" in pair.a.ctl_text("drain", "--watch=0.2"), "the watch ends")
+    equal(pair.a.status()["ends"], False, "the daemon stays")
+    pair.a.ctl_text("undrain")
     works(pair.connect(), 4)
     pair.a.expect_dead = True
     pair.a.send_signal(signal.SIGTERM)

@@ -87,6 +87,66 @@ def _(t):
 
 
 
+def generations(t, transport, **settings):
+    """A pair whose ingress was taken over twice: the processes, and a connection of each, which has outlived drain_timeout."""
+    pair = echo_pair(t, a={"devices": [soft_device(t.addr, transport)], "drain_timeout": "300ms", **settings},
+                     b={"devices": [soft_device(t.addr, transport)]})
+    processes, running = [pair.a], [pair.connect()]
+    for i in range(2):
+        pair.a = pair.a.successor()
+        processes.append(pair.a)
+        running.append(pair.connect())
+    time.sleep(0.8)	# raw: longer than drain_timeout
+    return pair, processes, running
+
+
+@case("three generations serve connections beyond drain_timeout; each is shown, asked and ended by its process id", timeout=90,
+      one_worker="SCTP")
+def _(t):
+    for transport in ("tcp", "sctp"):
+        pair, (first, second, last), running = generations(t, transport)
+        for i, s in enumerate(running):
+            works(s, i, 100000)
+        pair.only_smcr()
+        status = first.status()
+        equal((status["successor"], status["ends"], status["limit_in_ms"]), (second.pid, True, -1), "status of the first")
+        equal([p["pid"] for p in last.status()["predecessors"]], [first.pid, second.pid], "what the last one knows")
+        equal([p["pid"] for p in second.status()["predecessors"]], [first.pid], "what the second one knows")
+        check(f"smcrctl --pid {first.pid} status" in last.ctl_text("status"), "how to ask it")
+        by_pid = ["--pid", str(first.pid)]
+        check("however long it lasts" in last.ctl_text(*by_pid, "status"), "asked by its process id")
+        last.ctl_text(*by_pid, "drain", "--then-exit")
+        equal(first.wait(), 0, "ended by order, within its drain_timeout")
+        check("the time for draining has expired" in first.log(), "it has cut its connection")
+        wait_until(lambda: [p["pid"] for p in last.status()["predecessors"]] == [second.pid], "the last one knows")
+        for s in running[1:]:
+            works(s, 3)
+        second.kill()
+        left = f"{last.control}.{second.pid}"
+        check(os.path.exists(left), "a killed one leaves its file")
+        pair.a = last.successor()
+        check(not os.path.exists(left), "which the next one removes")
+        works(running[2], 4)
+        pair.a.expect_dead = True
+        pair.a.send_signal(signal.SIGTERM)
+        equal((pair.a.wait(), last.wait()), (0, 0), "SIGTERM to the last one ends all of them, within drain_timeout")
+
+
+@case("take_over_timeout limits how long a process that was taken over serves its connections")
+def _(t):
+    pair = echo_pair(t, a={"take_over_timeout": "1500ms"})
+    old, running = pair.a, pair.connect()
+    pair.a = old.successor()
+    check(0 < old.status()["limit_in_ms"] <= 1500, "how much is left")
+    check("at the latest in" in old.ctl_text("status"), "in words")
+    works(running)
+    equal(old.wait(), 0, "exit status")
+    try:
+        equal(running.recv(1), None, "a reset")
+    except ConnectionResetError:
+        pass
+
+
 class Download:
     """A file that comes slowly, over one connection."""
 
@@ -421,8 +481,8 @@ def _(t):
     new.expect_dead = True
     new.send_signal(signal.SIGTERM)
     equal(last.hear(), None, "a daemon that ends meanwhile drops its successor")
+    running.close()	# it waits for the one before
     new.wait()
-    running.close()
     before.wait()
     check(old_fds < 100, "descriptors of takers that are gone")
 
@@ -887,7 +947,7 @@ def _(t):
     running = pair.connect("y")
     works(running)
     manager.said.clear()
-    d.ctl_text("drain")
+    d.ctl_text("drain", "--then-exit")
     for order in ("disable", "enable"):
         d.ctl_text(order, "x")
     d.expect_dead = True

@@ -376,7 +376,7 @@ def _(t):
     pair = pair_of(t, 3)
     socks = open_all(pair, 60)
     pair.a.expect_dead = True
-    pair.a.ctl_text("drain")
+    pair.a.ctl_text("drain", "--then-exit")
     wait_until(pair.turned_away, "no new connection is accepted", 5)
     for mine in by_worker(pair.a, socks).values():
         check(pair.a.alive(), "the daemon waits")

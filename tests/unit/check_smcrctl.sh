@@ -209,7 +209,7 @@ else
 	echo "ok $n - no permission: said what to do # SKIP needs root and setpriv"
 fi
 
-run 0 drain --watch=0.1 && grep -q 'connections left 5' "$dir/out" && grep -q '^drained: smcrd has ended' "$dir/out"
+run 0 drain --then-exit --watch=0.1 && grep -q 'connections left 5' "$dir/out" && grep -q '^drained: smcrd has ended' "$dir/out"
 result "drain is watched until the daemon has ended" $?
 wait "$daemon"
 status=$?

@@ -17,12 +17,18 @@ static const struct confine_state fake_report_confine = {
 	},
 };
 
+static const struct report_process fake_report_process = {
+	.confine = &fake_report_confine,
+	.predecessors = { { 4242 }, { 4343 } },
+	.predecessor_cnt = 2,
+};
+
 static inline struct report_source
 fake_report_source(struct workers *ws)
 {
 	return (struct report_source){ .workers = ws,
 		.control = &fake_report_control,
-		.confine = &fake_report_confine,
+		.process = &fake_report_process,
 		.version = "1.2.3",
 		.wall_ms = 1763719200123,
 		.pid = 4711,

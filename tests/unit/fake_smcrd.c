@@ -1,7 +1,7 @@
 /*
  * A program that answers smcrctl like smcrd, with the real loop and control socket and a worker of fixed data. Usage:
  * fake_smcrd SOCKET [READ-ONLY-SOCKET]. Checks succeed for port 1 and fail for others; a reload fails every second time; a trace gets a
- * message each turn, of link group 1; drain ends the program half a second later.
+ * message each turn, of link group 1; a drain to exit ends the program half a second later.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -32,10 +32,11 @@ on_reload(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), voi
 }
 
 static void
-on_drain(void *arg)
+on_drain(void *arg, bool then_exit, uint32_t limit_ms)
 {
 	(void)arg;
-	if (end_at == INT64_MAX)
+	(void)limit_ms;
+	if (then_exit && end_at == INT64_MAX)
 		end_at = loop_now(loop) + 500 * MS;
 }
 

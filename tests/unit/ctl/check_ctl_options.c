@@ -49,6 +49,10 @@ START_TEST(command_lines_become_requests)
 	requests("events -f --service web --group 3 --kind link-up",
 	    "{\"command\":\"events\",\"version\":1,\"service\":\"web\",\"group\":3,\"kind\":\"link-up\",\"follow\":true}");
 	requests("events --follow", "{\"command\":\"events\",\"version\":1,\"follow\":true}");
+	requests("drain", "{\"command\":\"drain\",\"version\":1}");
+	requests("drain --then-exit --timeout 0.5",
+	    "{\"command\":\"drain\",\"version\":1,\"then_exit\":true,\"timeout_ms\":500}");
+	requests("drain --then-exit", "{\"command\":\"drain\",\"version\":1,\"then_exit\":true}");
 	requests("rebalance", "{\"command\":\"rebalance\",\"version\":1}");
 	requests("rebalance 7", "{\"command\":\"rebalance\",\"version\":1,\"group\":7}");
 	requests("link delete 0x10 255", "{\"command\":\"link-delete\",\"version\":1,\"group\":16,\"link\":255}");
@@ -67,6 +71,8 @@ START_TEST(options_of_all_commands)
 	ck_assert(o.json && o.detail);
 	ck_assert_int_eq(o.watch_ms, 2000);
 	ck_assert_str_eq(o.socket, "/tmp/x");
+	ck_assert_int_eq(parse("-s /tmp/x --pid 4711 stats"), OPTIONS_RUN);
+	ck_assert_str_eq(o.socket, "/tmp/x.4711");
 	ck_assert_int_eq(parse("links --watch=0.5"), OPTIONS_RUN);
 	ck_assert_int_eq(o.watch_ms, 500);
 	ck_assert(!o.json);

@@ -94,12 +94,18 @@ say_drained(void *arg, int64_t now_ns)
 }
 
 void
-worker_drain(struct worker *w, uint32_t deadline_ms, void (*done)(void *arg), void *arg)
+worker_drain(struct worker *w, uint32_t limit_ms, void (*done)(void *arg), void *arg)
 {
 	w->drained = done;
 	w->drained_arg = arg;
-	if (config_find_service(w->cfg, "busy") == NULL)
+	if (done != NULL && config_find_service(w->cfg, "busy") == NULL)
 		loop_add_turn(w->loop, say_drained, w);
+}
+
+void
+worker_limit_drain(struct worker *w, void *limit_ms)
+{
+	log_msg(LOG_LVL_NOTICE, "worker limit_ms=%u", *(uint32_t *)limit_ms);
 }
 
 int
@@ -209,7 +215,7 @@ on_usr1(void *arg)
 static void
 on_usr2(void *arg)
 {
-	hooks.drain(hooks.arg);
+	hooks.drain(hooks.arg, config_find_service(the_worker.cfg, "exits") != NULL, 0);
 }
 
 static void
@@ -290,7 +296,7 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 
 int
 metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
-    const struct control_stats *control, const struct confine_state *confine, FILE *err, struct metrics **out)
+    const struct control_stats *control, const struct report_process *process, FILE *err, struct metrics **out)
 {
 	return 0;
 }
@@ -304,12 +310,6 @@ metrics_start(struct metrics *m)
 void
 metrics_reload(struct metrics *m, const struct config *cfg)
 {
-}
-
-void
-metrics_drains(struct metrics *m, bool drains)
-{
-	log_msg(LOG_LVL_NOTICE, "metrics told drains=%d", drains);
 }
 
 void
@@ -511,8 +511,8 @@ START_TEST(starts_and_ends)
 	kill(child, SIGTERM);
 	hear("STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000", 1);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
-	in_log("draining: connections=3 timeout_ms=30000");
-	in_log("metrics told drains=1");
+	in_log("draining: connections=3");
+	in_log("ends with the last connection: limit_ms=30000");
 	in_log("drained");
 	in_log("worker freed");
 	ck_assert_ptr_null(strstr(heard, "RELOADING"));
@@ -529,6 +529,7 @@ START_TEST(a_successor_speaks_for_the_service)
 	in_log("worker lets go");
 	in_log("worker drops port");
 	in_log("draining: connections=3");
+	ck_assert_ptr_null(strstr(log_text(), "limit_ms"));
 	ck_assert_ptr_null(strstr(heard, "STOPPING"));
 	ck_assert_ptr_null(strstr(log_text(), "worker files"));
 }
@@ -544,7 +545,7 @@ START_TEST(a_drain_for_a_successor_is_not_taken_back)
 	kill(child, SIGUSR1);
 	in_log("client refused rc=-16");
 	kill(child, SIGTERM);
-	in_log("draining already");
+	in_log("worker limit_ms=30000");
 	end_daemon(SIGTERM);
 }
 
@@ -562,10 +563,10 @@ START_TEST(systemd_keeps_the_listening_sockets)
 	in_log("worker files stay");
 }
 
-/* A client's drain is the end of the service, SIGTERM may be half a restart. */
+/* A client's drain refuses at once, SIGTERM may be half a restart. */
 START_TEST(a_drain_by_a_client_leaves_systemd_nothing)
 {
-	start_ready("a", NULL);
+	start_ready("exits", NULL);
 	hear("FDSTORE=1\n", 1);
 	kill(child, SIGUSR2);
 	hear("FDSTOREREMOVE=1", 2);
@@ -577,7 +578,7 @@ START_TEST(says_when_a_drain_was_cut_off)
 {
 	start_ready("slow", NULL);
 	end_daemon(SIGTERM);
-	in_log("warning: drain_timeout has expired, connections are reset: connections=3");
+	in_log("warning: the time for draining has expired, connections are reset: connections=3");
 	ck_assert_ptr_null(strstr(log_text(), "drained"));
 }
 
@@ -601,7 +602,7 @@ START_TEST(the_first_signal_does_not_cut_a_clients_drain_short)
 	kill(child, SIGUSR2);
 	hear("STATUS=Draining: 3 connections, 2 link groups", 1);
 	kill(child, SIGTERM);
-	in_log("draining already");
+	in_log("ends with the last connection: limit_ms=30000");
 	ck_assert_int_eq(waitpid(child, NULL, WNOHANG), 0);
 	end_daemon(SIGTERM);
 	in_log("ending at once");
@@ -618,7 +619,6 @@ START_TEST(a_clients_drain_is_taken_back)
 	kill(child, SIGWINCH);
 	in_log("undrain rc=0");
 	in_log("worker undrained");
-	in_log("metrics told drains=0");
 	in_log("drains no longer: connections=3");
 	hear("STATUS=3 connections, 2 link groups\n", 2);
 	ck_assert_ptr_null(strstr(heard, "STOPPING"));
@@ -631,9 +631,21 @@ START_TEST(a_clients_drain_is_taken_back)
 	end_daemon(SIGINT);
 }
 
-START_TEST(a_clients_drain_ends_with_a_word_to_systemd)
+START_TEST(an_idle_daemon_stays_when_a_client_drains_it)
 {
 	start_ready("a", NULL);
+	kill(child, SIGUSR2);
+	hear("STATUS=Draining: 3 connections, 2 link groups", 1);
+	kill(child, SIGWINCH);
+	in_log("undrain rc=0");
+	ck_assert_ptr_null(strstr(log_text(), "notice: drained"));
+	end_daemon(SIGTERM);
+	in_log("drained");
+}
+
+START_TEST(a_clients_drain_ends_with_a_word_to_systemd)
+{
+	start_ready("exits", NULL);
 	kill(child, SIGUSR2);
 	hear("STOPPING=1", 1);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
@@ -726,7 +738,7 @@ START_TEST(tells_the_control_client)
 	write_file("egress = ( " SVC("b", "2") " );");
 	kill(child, SIGUSR1);
 	in_log("client told rc=0 msgs=service b added");
-	kill(child, SIGUSR2);
+	kill(child, SIGTERM);
 	hear("STOPPING=1", 1);
 	ck_assert_int_eq(exit_code(), SMCRD_EXIT_OK);
 }

@@ -55,10 +55,11 @@ on_reload(void *arg, void (*done)(void *done_arg, int rc, const char *msgs), voi
 }
 
 static void
-on_drain(void *arg)
+on_drain(void *arg, bool then_exit, uint32_t limit_ms)
 {
+	ck_assert_uint_eq(limit_ms, then_exit ? 7 : 0);
 	ck_assert_ptr_eq(arg, &reloads);
-	drains++;
+	drains += then_exit ? 10 : 1;
 }
 
 static unsigned listenings;
@@ -792,11 +793,11 @@ START_TEST(drain_is_answered_even_by_a_daemon_that_ends_at_once)
 
 	/* More connections than are counted in one turn. */
 	fake_worker.sessions = CONTROL_STEPS_PER_TURN * REPORT_STEP_ITEMS + 100;
-	say(fd, "{\"command\":\"drain\"}\n");
+	say(fd, "{\"command\":\"drain\",\"then_exit\":true,\"timeout_ms\":7}\n");
 	turns(1);
 	control_free(ctl);
 	ctl = NULL;
-	ck_assert_uint_eq(drains, 1);
+	ck_assert_uint_eq(drains, 10);
 	hear_ok(fd, "drain");
 	hear_close(fd);
 }

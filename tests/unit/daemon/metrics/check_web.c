@@ -56,7 +56,8 @@ START_TEST(health_is_bad_while_draining)
 	struct documents *d = some_documents();
 
 	ck_assert_int_eq(web_answer(d, WEB_HEALTH).status, 200);
-	d->draining = true;
+	d->seen.bytes_max = 1 << 20;
+	snapshot_add(&d->seen, REPORT_STATUS, &(struct report_status){ .worker.draining = true });
 	ck_assert_int_eq(web_answer(d, WEB_HEALTH).status, 503);
 	ck_assert_int_eq(web_answer(d, WEB_METRICS).status, 200);
 	documents_free(d);

@@ -150,9 +150,11 @@ no_reload(void *arg, void (*done)(void *, int, const char *), void *done_arg)
 }
 
 static void
-no_drain(void *arg)
+no_drain(void *arg, bool then_exit, uint32_t limit_ms)
 {
 	(void)arg;
+	(void)limit_ms;
+	(void)then_exit;
 }
 
 static struct workers *workers;
