@@ -1,3 +1,3 @@
 #!/bin/sh
-# Makes configure from configure.ac; needs autoconf, automake, libtool and pkg-config.
+# Makes configure from configure.ac; needs autoconf, automake and pkg-config.
 cd "$(dirname "$0")" && mkdir -p m4 && exec autoreconf -fi

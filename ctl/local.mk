@@ -1,6 +1,6 @@
 # smcrctl; all of it but main() in a library, so that tests link the real code.
-noinst_LTLIBRARIES += ctl/libsmcrctl.la
-ctl_libsmcrctl_la_SOURCES = \
+noinst_LIBRARIES += ctl/libsmcrctl.a
+ctl_libsmcrctl_a_SOURCES = \
 	ctl/ask.c ctl/ask.h \
 	ctl/doctor.c ctl/doctor.h \
 	ctl/doctor_rules.c \
@@ -11,12 +11,11 @@ ctl_libsmcrctl_la_SOURCES = \
 	ctl/top.c ctl/top.h \
 	ctl/delta.c ctl/delta.h \
 	ctl/text.c ctl/text.h
-ctl_libsmcrctl_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-ctl_libsmcrctl_la_LIBADD = lib/libbase.la $(JANSSON_LIBS)
+ctl_libsmcrctl_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 
 bin_PROGRAMS += smcrctl
 smcrctl_SOURCES = ctl/smcrctl.c
-smcrctl_LDADD = ctl/libsmcrctl.la
+smcrctl_LDADD = ctl/libsmcrctl.a lib/libbase.a $(JANSSON_LIBS)
 
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = ctl/completion/smcrctl ctl/completion/smcrd
@@ -35,7 +34,7 @@ check_UNIT += \
 # smcrctl itself against the real control socket in front of a worker of fixed data.
 check_PROGRAMS += tests/unit/fake_smcrd
 tests_unit_fake_smcrd_SOURCES = tests/unit/fake_smcrd.c $(FAKE_WORKER)
-tests_unit_fake_smcrd_LDADD = daemon/libsmcrd.la lib/libwire.la lib/libbase.la
+tests_unit_fake_smcrd_LDADD = $(SMCRD_LIBS) lib/libwire.a $(ISAL_LIBS) lib/libbase.a
 check_ONCE += tests/unit/check_completion.sh
 check_TAP += tests/unit/check_smcrctl.sh
 EXTRA_DIST += tests/unit/check_completion.sh tests/unit/check_smcrctl.sh

@@ -1,10 +1,9 @@
 # All of the daemon but main(), so that tests link the real code; its rooms add what is theirs.
-noinst_LTLIBRARIES += daemon/libsmcrd.la
-daemon_libsmcrd_la_SOURCES = daemon/smcrd.c daemon/smcrd.h
-daemon_libsmcrd_la_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(EVHTTP_CFLAGS) $(JANSSON_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS) \
+noinst_LIBRARIES += daemon/libsmcrd.a
+daemon_libsmcrd_a_SOURCES = daemon/smcrd.c daemon/smcrd.h
+daemon_libsmcrd_a_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(EVHTTP_CFLAGS) $(JANSSON_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS) \
 	$(CARES_CFLAGS)
-daemon_libsmcrd_la_LIBADD = daemon/libcontrol.la $(EVHTTP_LIBS) $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) \
-	$(SECCOMP_LIBS) $(CARES_LIBS)
+SMCRD_LIBS = daemon/libsmcrd.a $(JANSSON_LIBS) $(EVHTTP_LIBS) $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) $(SECCOMP_LIBS) $(CARES_LIBS)
 
 include daemon/loop/local.mk
 include daemon/config/local.mk
@@ -28,7 +27,7 @@ include daemon/process/local.mk
 
 sbin_PROGRAMS += smcrd
 smcrd_SOURCES = daemon/main.c
-smcrd_LDADD = daemon/libsmcrd.la lib/libsmcr.la lib/libsiw.la $(VRNIC) lib/libiwarp.la lib/libwire.la lib/libbase.la
+smcrd_LDADD = $(SMCRD_LIBS) lib/libsmcr.a $(RNIC_LIBS)
 
 check_UNIT += tests/unit/daemon/check_smcrd
 tests_unit_daemon_check_smcrd_SOURCES = tests/unit/daemon/check_smcrd.c $(FAKE_VERBS)

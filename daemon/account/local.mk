@@ -1,5 +1,5 @@
 # What services count and remember of their connections.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/account/admission.c daemon/account/admission.h \
 	daemon/account/fallback_period.c daemon/account/fallback_period.h \
 	daemon/account/outage.c daemon/account/outage.h \

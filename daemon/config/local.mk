@@ -1,5 +1,5 @@
 # The configuration: read, checked, printed, compared.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/config/config.c daemon/config/config.h daemon/config/config_int.h \
 	daemon/config/config_keys.c daemon/config/config_keys.h \
 	daemon/config/config_value.c daemon/config/config_value.h \

@@ -1,6 +1,5 @@
-# The control socket and what it reports; a library of its own, so that its tests can bring a worker of their own.
-noinst_LTLIBRARIES += daemon/libcontrol.la
-daemon_libcontrol_la_SOURCES = \
+# The control socket and what it reports.
+daemon_libsmcrd_a_SOURCES += \
 	daemon/confine/confine_words.c \
 	daemon/loop/mailbox.c daemon/loop/mailbox.h \
 	daemon/session/end_cause.c daemon/session/end_cause.h \
@@ -27,8 +26,6 @@ daemon_libcontrol_la_SOURCES = \
 	daemon/control/control_handover.c \
 	daemon/control/handover_msg.c daemon/control/handover_msg.h \
 	daemon/control/control.c daemon/control/control.h
-daemon_libcontrol_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(LIBSYSTEMD_CFLAGS)
-daemon_libcontrol_la_LIBADD = $(JANSSON_LIBS) $(LIBSYSTEMD_LIBS)
 
 check_UNIT += \
 	tests/unit/daemon/event/check_event_kinds \

@@ -1,5 +1,5 @@
 # RNIC devices on the loop, and their interfaces.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/device/devices.c daemon/device/devices.h \
 	daemon/device/device.c daemon/device/device.h \
 	daemon/device/device_plan.c daemon/device/device_plan.h \

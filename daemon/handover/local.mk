@@ -1,5 +1,5 @@
 # Sockets and notifications that outlive a process.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/handover/inherited.c daemon/handover/inherited.h \
 	daemon/handover/notify.c daemon/handover/notify.h \
 	daemon/handover/predecessors.c daemon/handover/predecessors.h \

@@ -1,5 +1,5 @@
 # A leg: one socket of a session, connecting, CLC bytes, PROXY headers.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/leg/acks.c daemon/leg/acks.h \
 	daemon/leg/circle.c daemon/leg/circle.h \
 	daemon/leg/clc_stream.c daemon/leg/clc_stream.h \

@@ -1,5 +1,5 @@
 # Log lines: wording and levels.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/log/log_lines.c daemon/log/log_lines.h \
 	daemon/log/log_text.c daemon/log/log_text.h
 

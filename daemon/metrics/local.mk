@@ -1,5 +1,5 @@
 # What is counted, over HTTP: collected in the main thread, served by a thread of its own.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/metrics/metrics.c daemon/metrics/metrics.h \
 	daemon/metrics/http.c daemon/metrics/http.h \
 	daemon/metrics/web.c daemon/metrics/web.h \

@@ -1,5 +1,5 @@
 # Sockets: tuning, listening, ports, the TCP option of SMC-R.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/net/listen_socket.c daemon/net/listen_socket.h \
 	daemon/net/net.c daemon/net/net.h \
 	daemon/net/tcp_option.c daemon/net/tcp_option.h \

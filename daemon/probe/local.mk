@@ -1,5 +1,5 @@
 # Connections of the daemon's own: checks, measurements.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/probe/check_result.c daemon/probe/check_result.h \
 	daemon/probe/measure.c daemon/probe/measure.h \
 	daemon/probe/probe.c daemon/probe/probe.h

@@ -1,5 +1,5 @@
 # The life of the process: what is opened, applied, drained.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/process/background.c daemon/process/background.h \
 	daemon/process/fd_limit.c daemon/process/fd_limit.h \
 	daemon/process/load_summary.c daemon/process/load_summary.h \

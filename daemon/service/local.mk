@@ -1,5 +1,5 @@
 # Services: listening, accepting, the sessions of a worker.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/service/accept_balance.c daemon/service/accept_balance.h \
 	daemon/service/listener.c \
 	daemon/service/service.c daemon/service/service.h \

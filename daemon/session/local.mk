@@ -1,5 +1,5 @@
 # A connection through the daemon.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/session/session.c daemon/session/session.h \
 	daemon/session/session_detect.c \
 	daemon/session/session_dial.c \

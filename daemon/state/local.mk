@@ -1,5 +1,5 @@
 # The objects that the rooms of sessions and services share.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/state/bufpool.c daemon/state/bufpool.h \
 	daemon/state/pool_state.h \
 	daemon/state/service_state.h \

@@ -1,5 +1,5 @@
 # Which address a connection is sent to, and which of them work.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/target/endpoints.c daemon/target/endpoints.h \
 	daemon/target/target_probe.c daemon/target/target_probe.h \
 	daemon/target/targets.c daemon/target/targets.h

@@ -1,5 +1,5 @@
 # The worker: combines engine, devices, services and sessions.
-daemon_libsmcrd_la_SOURCES += \
+daemon_libsmcrd_a_SOURCES += \
 	daemon/worker/worker.c daemon/worker/worker.h daemon/worker/worker_int.h \
 	daemon/worker/worker_info.c \
 	daemon/worker/workers.c daemon/worker/workers.h \

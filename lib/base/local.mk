@@ -1,5 +1,5 @@
-noinst_LTLIBRARIES += lib/libbase.la
-lib_libbase_la_SOURCES = \
+noinst_LIBRARIES += lib/libbase.a
+lib_libbase_a_SOURCES = \
 	lib/base/clock.h lib/base/span.h \
 	lib/base/list.h lib/base/minmax.h lib/base/ring.h \
 	lib/base/addr.c lib/base/addr.h \

@@ -1,5 +1,5 @@
 # What daemon and smcrctl agree about.
-lib_libbase_la_SOURCES += \
+lib_libbase_a_SOURCES += \
 	lib/control/commands.c lib/control/commands.h \
 	lib/control/counters.h lib/control/files.h
 

@@ -1,5 +1,5 @@
-noinst_LTLIBRARIES += lib/libiwarp.la
-lib_libiwarp_la_SOURCES = \
+noinst_LIBRARIES += lib/libiwarp.a
+lib_libiwarp_a_SOURCES = \
 	lib/iwarp/ddp_session.c lib/iwarp/ddp_session.h \
 	lib/iwarp/depths.c lib/iwarp/depths.h \
 	lib/iwarp/negotiate.c lib/iwarp/negotiate.h \
@@ -9,7 +9,6 @@ lib_libiwarp_la_SOURCES = \
 	lib/iwarp/stag.c lib/iwarp/stag.h \
 	lib/iwarp/stream.c lib/iwarp/stream.h \
 	lib/iwarp/ssn.c lib/iwarp/ssn.h
-lib_libiwarp_la_LIBADD = lib/libwire.la
 
 check_UNIT += \
 	tests/unit/lib/iwarp/check_ddp_session \

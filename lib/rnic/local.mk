@@ -1,6 +1,6 @@
 # What devices share.
-noinst_LTLIBRARIES += lib/librnic.la
-lib_librnic_la_SOURCES = \
+noinst_LIBRARIES += lib/librnic.a
+lib_librnic_a_SOURCES = \
 	lib/rnic/rnic.h lib/rnic/unit.h \
 	lib/rnic/events.c lib/rnic/events.h \
 	lib/rnic/fence.c lib/rnic/fence.h \

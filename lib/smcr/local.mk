@@ -1,6 +1,6 @@
 # The engine; its rooms are lib/smcr/state, data, group and rendezvous.
-noinst_LTLIBRARIES += lib/libsmcr.la
-lib_libsmcr_la_SOURCES = \
+noinst_LIBRARIES += lib/libsmcr.a
+lib_libsmcr_a_SOURCES = \
 	lib/smcr/smcr.h \
 	lib/smcr/engine.c lib/smcr/engine.h \
 	lib/smcr/device.c lib/smcr/device.h \

@@ -1,7 +1,6 @@
-noinst_LTLIBRARIES += lib/libwire.la
-lib_libwire_la_CFLAGS = $(AM_CFLAGS) -Wconversion
-lib_libwire_la_LIBADD = lib/libbase.la $(ISAL_LIBS)
-lib_libwire_la_SOURCES = \
+noinst_LIBRARIES += lib/libwire.a
+lib_libwire_a_CFLAGS = $(AM_CFLAGS) -Wconversion
+lib_libwire_a_SOURCES = \
 	lib/wire/clc.c lib/wire/clc_text.c lib/wire/clc.h \
 	lib/wire/codec.h \
 	lib/wire/llc.c lib/wire/llc.h \

@@ -25,22 +25,22 @@ endif
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
 FUZZ_STEPS = tests/fuzz/steps.c tests/fuzz/steps.h tests/fuzz/steps_mutate.c
-FUZZ_LIBS = $(FUZZ_LDFLAGS) tests/libwrap.la $(REST_LIBS)
+FUZZ_LIBS = $(FUZZ_LDFLAGS) tests/libwrap.a $(REST_LIBS)
 else
 check_FUZZ += $(FUZZ_TARGETS)
 FUZZ_STEPS = tests/fuzz/steps.c tests/fuzz/steps.h
-FUZZ_LIBS = tests/libfuzz.la tests/libwrap.la $(REST_LIBS)
+FUZZ_LIBS = tests/libfuzz.a tests/libwrap.a $(REST_LIBS)
 endif
 # main() of a target that libFuzzer does not drive.
-check_LTLIBRARIES += tests/libfuzz.la
-tests_libfuzz_la_SOURCES = tests/fuzz/replay.c tests/fuzz/fuzz.h
+check_LIBRARIES += tests/libfuzz.a
+tests_libfuzz_a_SOURCES = tests/fuzz/replay.c tests/fuzz/fuzz.h
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/coverage tests/fuzz/README.md
 
 tests_fuzz_fuzz_clc_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_llc_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_cdc_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_tcpopt_LDADD = $(FUZZ_LIBS)
-tests_fuzz_fuzz_control_LDADD = daemon/libcontrol.la $(FUZZ_LIBS)
+tests_fuzz_fuzz_control_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
 # Both sides of a hand-over: the old one's control socket with a worker of fixed data, and the new one, whose connect() leads to
 # what the target has said before. Allocations can be refused.
 tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/fuzz_handover.h $(FUZZ_STEPS) \
@@ -49,8 +49,8 @@ tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/fuzz_ha
 	tests/fuzz/descriptors.c tests/fuzz/descriptors.h \
 	$(FAKE_WORKER) $(FAKE_LOOP)
 tests_fuzz_fuzz_handover_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) -Wl,--wrap=connect
-tests_fuzz_fuzz_handover_LDADD = daemon/libsmcrd.la $(FUZZ_LIBS)
-tests_fuzz_fuzz_config_LDADD = daemon/libsmcrd.la $(FUZZ_LIBS)
+tests_fuzz_fuzz_handover_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
+tests_fuzz_fuzz_config_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
 tests_fuzz_fuzz_mpa_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_stream_LDADD = $(FUZZ_LIBS)
 

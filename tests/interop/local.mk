@@ -30,7 +30,7 @@ EXTRA_DIST += $(INTEROP_TESTS) \
 # One soft iWARP device, driven by the scripts here.
 check_PROGRAMS += tests/interop/siw_host
 tests_interop_siw_host_SOURCES = tests/interop/siw_host.c tests/interop/words.h tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h
-tests_interop_siw_host_LDADD = lib/libsiw.la
+tests_interop_siw_host_LDADD = $(SIW) lib/librnic.a lib/libiwarp.a lib/libwire.a $(ISAL_LIBS) lib/libbase.a
 
 # An engine with cards, in virtual time, likewise.
 check_PROGRAMS += tests/interop/roce_host
@@ -103,7 +103,7 @@ vm_needs += tests/interop/vm/verbs_host
 check_PROGRAMS += tests/interop/vm/verbs_host
 tests_interop_vm_verbs_host_SOURCES = tests/interop/vm/verbs_host.c tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h
 tests_interop_vm_verbs_host_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) -pthread
-tests_interop_vm_verbs_host_LDADD = $(VRNIC)
+tests_interop_vm_verbs_host_LDADD = $(VRNIC) lib/librnic.a lib/libbase.a
 endif
 
 .PHONY: vm

@@ -33,4 +33,4 @@ tests_scenario_run_SOURCES = \
 	tests/scenario/stcp.c tests/scenario/stcp.h \
 	tests/scenario/world.c tests/scenario/world.h
 tests_scenario_run_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
-tests_scenario_run_LDADD = tests/libwrap.la $(REST_LIBS)
+tests_scenario_run_LDADD = tests/libwrap.a $(REST_LIBS)

@@ -1,6 +1,6 @@
 # Sourced by demo.sh and test.sh: Debian packages that are needed to build, to demonstrate and to test.
 
-PACKAGES_BUILD="gcc libc6-dev make autoconf automake libtool pkg-config python3 libevent-dev libconfig-dev
+PACKAGES_BUILD="gcc libc6-dev make autoconf automake pkg-config python3 libevent-dev libconfig-dev
 	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev libc-ares-dev"
 PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
 PACKAGES_TEST="check ccache clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools

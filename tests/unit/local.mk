@@ -1,8 +1,8 @@
 # What unit tests share; they are listed in the fragments of the folders that they test.
 if HAVE_CHECK
-check_LTLIBRARIES += tests/libtest.la
+check_LIBRARIES += tests/libtest.a
 endif
-tests_libtest_la_SOURCES = \
+tests_libtest_a_SOURCES = \
 	tests/numbered.h tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h tests/seeded_rng.h tests/ssn_world.h tests/unit/addrs.h tests/unit/captured.h tests/unit/checks.h tests/unit/clc_bytes.h tests/unit/golden.h tests/unit/fake_report.h tests/unit/some_documents.h tests/unit/hex.h tests/unit/one_service.h tests/unit/unit.h tests/unit/vectors.h \
 	tests/unit/confine_child.h tests/unit/open_fds.h tests/unit/own_netns.h tests/unit/sweep.h tests/unit/tcp_pair.h \
 	tests/unit/rnic_ends.h tests/unit/siw_ends.h tests/unit/siw_raw_peer.h tests/unit/verbs_ends.h \
@@ -18,8 +18,8 @@ FAKE_WORKERS = tests/unit/fake_workers.c tests/unit/fake_workers.h
 FAKE_WORKER = tests/unit/fake_worker.c tests/unit/fake_worker.h $(FAKE_WORKERS)
 
 # Stand-ins for the C library, for programs linked with these flags: allocations that fail (oom.h), sockets in memory (sockets.h).
-check_LTLIBRARIES += tests/libwrap.la
-tests_libwrap_la_SOURCES = tests/scenario/oom.c tests/scenario/oom.h tests/fuzz/sockets.c tests/fuzz/sockets.h
+check_LIBRARIES += tests/libwrap.a
+tests_libwrap_a_SOURCES = tests/scenario/oom.c tests/scenario/oom.h tests/fuzz/sockets.c tests/fuzz/sockets.h
 OOM_WRAP = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=mmap
 SOCKETS_WRAP = \
 	-Wl,--wrap=socket -Wl,--wrap=bind -Wl,--wrap=listen -Wl,--wrap=connect -Wl,--wrap=accept4 \

@@ -1,6 +1,6 @@
 # Soft iWARP.
-noinst_LTLIBRARIES += lib/libsiw.la
-lib_libsiw_la_SOURCES = \
+noinst_LIBRARIES += lib/libsiw.a
+lib_libsiw_a_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/siw/siw.c lib/rnic/siw/siw.h lib/rnic/siw/siw_int.h lib/rnic/siw/siw_llp.h \
 	lib/rnic/siw/siw_cm.c \
@@ -17,16 +17,16 @@ lib_libsiw_la_SOURCES = \
 	lib/rnic/siw/tcp/siw_tcp_rx.c
 # SCTP's stack, where there is one.
 if HAVE_USRSCTP
-lib_libsiw_la_SOURCES += \
+lib_libsiw_a_SOURCES += \
 	lib/rnic/siw/sctp/siw_sctp_clock.c \
 	lib/rnic/siw/sctp/siw_sctp_udp.c lib/rnic/siw/sctp/siw_sctp_udp.h \
 	lib/rnic/siw/sctp/siw_sctp_udp_tx.c lib/rnic/siw/sctp/siw_sctp_udp_tx.h \
 	lib/rnic/siw/sctp/siw_sctp_user.c
 else
-lib_libsiw_la_SOURCES += lib/rnic/siw/sctp/siw_sctp_none.c
+lib_libsiw_a_SOURCES += lib/rnic/siw/sctp/siw_sctp_none.c
 endif
-lib_libsiw_la_CFLAGS = $(AM_CFLAGS) $(USRSCTP_CFLAGS)
-lib_libsiw_la_LIBADD = lib/librnic.la lib/libiwarp.la $(USRSCTP_LIBS)
+lib_libsiw_a_CFLAGS = $(AM_CFLAGS) $(USRSCTP_CFLAGS)
+SIW = lib/libsiw.a $(USRSCTP_LIBS)
 
 check_UNIT += \
 	tests/unit/lib/rnic/siw/check_siw \

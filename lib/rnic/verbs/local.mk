@@ -1,8 +1,8 @@
 # The verbs device. Its tests do not link libibverbs, but one of their own making.
 if HAVE_IBVERBS
-VRNIC = lib/libvrnic.la $(IBVERBS_LIBS) $(RDMACM_LIBS)
-noinst_LTLIBRARIES += lib/libvrnic.la
-lib_libvrnic_la_SOURCES = \
+VRNIC = lib/libvrnic.a $(IBVERBS_LIBS) $(RDMACM_LIBS)
+noinst_LIBRARIES += lib/libvrnic.a
+lib_libvrnic_a_SOURCES = \
 	lib/rnic/rnic.h \
 	lib/rnic/verbs/verbs.c lib/rnic/verbs/verbs.h lib/rnic/verbs/verbs_int.h \
 	lib/rnic/verbs/verbs_async.c \
@@ -15,10 +15,9 @@ lib_libvrnic_la_SOURCES = \
 	lib/rnic/verbs/verbs_qp.c \
 	lib/rnic/verbs/verbs_roce.c \
 	lib/rnic/verbs/verbs_wr.c
-lib_libvrnic_la_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
-lib_libvrnic_la_LIBADD = lib/librnic.la lib/libbase.la
+lib_libvrnic_a_CFLAGS = $(AM_CFLAGS) $(IBVERBS_CFLAGS) $(RDMACM_CFLAGS) -pthread
 
-NO_IBVERBS = lib/libvrnic.la tests/libwrap.la $(CHECK_LIBS)
+NO_IBVERBS = lib/libvrnic.a lib/librnic.a lib/libbase.a tests/libwrap.a $(CHECK_LIBS)
 check_UNIT += \
 	tests/unit/lib/rnic/verbs/check_verbs \
 	tests/unit/lib/rnic/verbs/check_verbs_end \
@@ -43,7 +42,7 @@ tests_unit_lib_rnic_verbs_check_verbs_memory_SOURCES = tests/unit/lib/rnic/verbs
 tests_unit_lib_rnic_verbs_check_verbs_memory_LDADD = $(NO_IBVERBS)
 tests_unit_lib_rnic_verbs_check_verbs_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP)
 else
-VRNIC = lib/libverbs_none.la
+VRNIC = lib/libverbs_none.a
 endif
-noinst_LTLIBRARIES += lib/libverbs_none.la
-lib_libverbs_none_la_SOURCES = lib/rnic/rnic.h lib/rnic/verbs/verbs.h lib/rnic/verbs/verbs_none.c
+noinst_LIBRARIES += lib/libverbs_none.a
+lib_libverbs_none_a_SOURCES = lib/rnic/rnic.h lib/rnic/verbs/verbs.h lib/rnic/verbs/verbs_none.c

@@ -1,5 +1,5 @@
 # Connections: their memory, sending, receiving, closing, failover.
-lib_libsmcr_la_SOURCES += \
+lib_libsmcr_a_SOURCES += \
 	lib/smcr/data/rmb.c lib/smcr/data/rmb.h \
 	lib/smcr/data/window.c lib/smcr/data/window.h \
 	lib/smcr/data/sndbuf.c lib/smcr/data/sndbuf.h \

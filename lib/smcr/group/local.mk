@@ -1,5 +1,5 @@
 # Link groups, links, LLC.
-lib_libsmcr_la_SOURCES += \
+lib_libsmcr_a_SOURCES += \
 	lib/smcr/group/lgr.c lib/smcr/group/lgr.h \
 	lib/smcr/group/link.c lib/smcr/group/link.h \
 	lib/smcr/group/owner.c lib/smcr/group/owner.h \

@@ -1,5 +1,5 @@
 # CLC, first and later contact, peers.
-lib_libsmcr_la_SOURCES += \
+lib_libsmcr_a_SOURCES += \
 	lib/smcr/rendezvous/rendezvous.c lib/smcr/rendezvous/rendezvous.h \
 	lib/smcr/rendezvous/rdv_client.c \
 	lib/smcr/rendezvous/rdv_device.c \
