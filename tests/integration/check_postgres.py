@@ -33,10 +33,10 @@ def _(t):
     pair.only_smcr(8)
 
 
-@case("COPY of 100 MB in and out", timeout=240)
+@case("COPY of 40 MB in and out", timeout=240)
 def _(t):
     pair, where, sql = setup(t)
-    rows, width = 10000 // SHRINK, 10000
+    rows, width = 4000 // SHRINK, 10000
     path = t.path("rows")
     sent = hashlib.sha256()
     with open(path, "wb") as f:

@@ -43,9 +43,7 @@ check_INTEGRATION = \
 	tests/integration/check_hostile_control.py \
 	tests/integration/check_metrics.py \
 	tests/integration/check_hostile_http.py \
-	tests/integration/check_page.py \
 	tests/integration/check_prometheus.py \
-	tests/integration/check_capture.py \
 	tests/integration/check_confine.py \
 	tests/integration/check_option.py \
 	tests/integration/check_hostile_option.py \
@@ -56,6 +54,9 @@ check_INTEGRATION = \
 	tests/integration/check_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
+# What is looked at is a browser, or what Wireshark makes of bytes that other scripts send with sanitizers as well.
+check_INTEGRATION_ONCE = tests/integration/check_page.py tests/integration/check_capture.py
+check_ONCE += $(check_INTEGRATION_ONCE)
 # Of a document, which no sanitizer finds fault with.
 check_ONCE += tests/integration/check_unix_page.py
 check_QUICK += \
@@ -78,10 +79,10 @@ check_INTEGRATION_SCTP = \
 	tests/integration/check_postgres_sctp.py \
 	tests/integration/check_http_sctp.py \
 	tests/integration/check_iperf3_sctp.py \
-	tests/integration/check_hostile_link_sctp.py \
-	tests/integration/check_capture_sctp.py
+	tests/integration/check_hostile_link_sctp.py
 if HAVE_USRSCTP
 check_TAP += $(check_INTEGRATION_SCTP)
+check_ONCE += tests/integration/check_capture_sctp.py
 endif
 EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) tests/integration/check_unix_page.py \
 	tests/integration/again.py \
