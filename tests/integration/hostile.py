@@ -115,11 +115,11 @@ class Watch(threading.Thread):
 
     def run(self):
         turn = 0
-        while not self.over.wait(0.02):
+        while not self.over.wait(0.05):
             turn += 1
             try:
                 with self.asking:
-                    now = self.look() if turn % 5 == 0 else {"rss": self.d.rss(), "fds": self.d.fds()}
+                    now = self.look() if turn % 4 == 0 else {"rss": self.d.rss(), "fds": self.d.fds()}
             except (OSError, ValueError):
                 continue	# it has ended, or has no place for one more client: others look at that
             for what, n in now.items():
@@ -179,7 +179,7 @@ class Witness:
                 same_bytes(recv_exact(sock, len(data)), data, f"witness' echo {self.turns}")
                 self.put(2, max(self.get(2), time.monotonic_ns() - start))
                 self.put(1, self.turns + 1)
-            time.sleep(0.005)	# raw: the witness' pace
+            time.sleep(0.02)	# raw: the witness' pace: an echo is work for four processes
         sock.close()
 
     def alive(self):
