@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from harness import Skip, connect_to, need, wait_until
+from harness import TOP_BUILD, Skip, connect_to, need, wait_until
 
 ADDR_A, ADDR_B = "10.77.100.1", "10.77.100.2"
 NOWHERE = "02:00:00:00:00:99"
@@ -58,21 +58,50 @@ class Side:
         return self._t.run([*self.wrap(kw), *argv], **kw)
 
 
+def namespace(t):
+    """Another network namespace, which lives as long as the case: a Side, in which programs are started, and the pid that has it."""
+    # sleep would run on when the script is killed; cat ends with its input, too
+    holder = t.spawn([need("unshare"), "--net", "--", "cat"], "namespace", stdin=subprocess.PIPE)
+    ours = os.readlink("/proc/self/ns/net")
+
+    def there():
+        if not holder.alive():
+            raise Skip(f"no right to make network namespaces: {holder.log().strip()}")
+        return os.readlink(f"/proc/{holder.pid}/ns/net") != ours
+    wait_until(there, "a network namespace is there")
+    return Side(t, holder.pid), holder.pid
+
+
+def delayed_wire(near, far, far_pid, delay_ms):
+    """Joins two namespaces by delay_link.c, delay_ms one way. Gives their addresses."""
+    a, b = "10.78.0.1", "10.78.0.2"
+    program = os.path.join(TOP_BUILD, "tests", "bench", "delay_link")
+    if not os.path.exists(program):
+        raise Skip("tests/bench/delay_link is not built")
+    relay = near.spawn([program, f"/proc/{far_pid}/ns/net", "far", str(int(delay_ms * 1000))])
+
+    def ready():
+        if not relay.alive():
+            raise Skip(f"no link: {relay.log().strip()}")
+        return "ready" in relay.log()
+    wait_until(ready, "the link with delay is there")
+    for side, here, peer in ((near, a, b), (far, b, a)):
+        lines = ["link set lo up", f"addr add {here} peer {peer} dev far", "link set dev far txqueuelen 10000 up"]
+        side.run([need("ip"), "-batch", "-"], input="".join(f"{x}\n" for x in lines).encode())
+    return a, b
+
+
 class Net:
     def __init__(self, t, pairs=2):
         self.t = t
         self.pairs = range(1, pairs + 1)
-        # sleep would run on when the script is killed; cat ends with its input, too
-        self.holder = t.spawn([need("unshare"), "--net", "--", "cat"], "holder", stdin=subprocess.PIPE)
-        ours = os.readlink("/proc/self/ns/net")
-        wait_until(lambda: os.readlink(f"/proc/{self.holder.pid}/ns/net") != ours, "the second namespace is there")
-        self.b = Side(t, self.holder.pid)
+        self.b, self.far = namespace(t)
         t.later(self.close)
         lines = ["link set lo up", f"addr replace {ADDR_A}/32 dev lo"]
         for i in self.pairs:
             # The kernel tells at once that a carrier is lost when it sees that the interface depends on another one, by
             # their indices; the same index at both ends (each in its namespace) would hide that, and cost a second.
-            lines += [f"link add a{i} index 1{i} type veth peer name b{i} index 2{i} netns {self.holder.pid}",
+            lines += [f"link add a{i} index 1{i} type veth peer name b{i} index 2{i} netns {self.far}",
                       f"addr add 10.77.{i}.1/24 dev a{i}"]
         self.ip("a", *lines)
         self.ip("b", "link set lo up", f"addr replace {ADDR_B}/32 dev lo",

@@ -32,7 +32,7 @@ class World:
     def __init__(self, t, kinds=KINDS, **top):
         self.t = t
         self.net = Net(t, 1)
-        pid = self.net.holder.pid
+        pid = self.net.far
         self.server = LiveServer(t, socket_in(pid), (FAR, SERVER))
         common = {"log_level": "info", **top}
         self.b = Daemon(t, "b", {**common, "devices": [soft_device(FAR)], "egress": [

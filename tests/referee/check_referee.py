@@ -14,7 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "integration")]
 
-from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, connect_to, equal, main, wait_until
+from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, equal, main
 from referee import Referee
 from ways import direct, through
 
@@ -32,13 +32,6 @@ def seeds(most):
     return dict.fromkeys([*kept, *range(args.start, args.start + (args.count or most // SHRINK))])
 
 
-def warm(ways):
-    """Each service has been reached by a rendezvous, so that those to come open over the link."""
-    for way in ways:
-        with connect_to(way.address):
-            wait_until(way.accepts, "it came to the server", 20)
-
-
 def judge(t, unix, *modes, most=300):
     modes = [m for m in modes if args.mode in (None, m) and (m, TRANSPORT) != ("fallback", "sctp")]
     count = 1 if args.seed is not None else args.slots
@@ -46,7 +39,8 @@ def judge(t, unix, *modes, most=300):
     for mode in modes:
         pairs[mode], ways[mode] = through(t, mode, unix, count, LOCAL)
         if mode == "open":
-            warm(ways[mode])
+            for way in ways[mode]:
+                way.warm()
     r = Referee(direct(t, unix, count), ways, MODES[modes[0]], args.deadline * PATIENCE, args.verbose)
     begun = time.monotonic()
     found = r.play(seeds(most))

@@ -1,5 +1,5 @@
 # Conversations of socket calls, directly and through two daemons; README.md has how to play one by hand.
-check_REFEREE = tests/referee/check_referee.py tests/referee/check_faults.py
+check_REFEREE = tests/referee/check_referee.py tests/referee/check_referee_delay.py tests/referee/check_faults.py
 check_REFEREE_SCTP = tests/referee/check_referee_sctp.py
 check_TAP += $(check_REFEREE)
 if HAVE_USRSCTP

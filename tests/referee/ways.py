@@ -3,13 +3,14 @@ one conversation at a time, so the connection that comes out is the one that wen
 import os
 import socket
 
-from harness import Pair, unlinkable_pair
+from harness import Pair, connect_to, unlinkable_pair, wait_until
 
 
 class Way:
-    def __init__(self, t, unix, behind, address=None):
-        """behind: where the server listens; address: where clients connect to, there without one."""
+    def __init__(self, t, unix, behind, address=None, make=None):
+        """behind: where the server listens, on a socket that make() gives; address: where clients connect to, there without one."""
         self.unix = unix
+        self.make = make or (lambda: socket.socket(self.family, socket.SOCK_STREAM))
         self.family = socket.AF_UNIX if unix else socket.AF_INET
         self.behind = behind
         self.address = address or behind
@@ -19,7 +20,7 @@ class Way:
         t.later(self.unlisten)
 
     def listen(self):
-        s = socket.socket(self.family, socket.SOCK_STREAM)
+        s = self.make()
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if self.tiny:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.tiny)
@@ -44,6 +45,11 @@ class Way:
             return True
         except BlockingIOError:
             return False
+
+    def warm(self):
+        """The service is reached by a rendezvous, so that connections to come open over the link."""
+        with connect_to(self.address):
+            wait_until(self.accepts, "it came to the server", 20)
 
     def begin(self, tiny):
         """Nothing of an earlier conversation is left; connections that come have a receive buffer of that size."""
