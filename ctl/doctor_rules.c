@@ -84,6 +84,7 @@ end_area(struct doctor *d, const json_t *o, const char *template)
 /* -- the daemon: of its status, with the counters of stats -- */
 
 static const struct rule daemon_rules[] = {
+	{ DOCTOR_PROBLEM, "[reload_error?{reload_error}]", "correct it, and reload" },
 	{ DOCTOR_WARNING, "[draining?it drains: new connections are refused]",
 	    "smcrctl undrain, unless that is meant" },
 	{ DOCTOR_WARNING, "[confinement.mode=off?it is not confined]", "set confine = \"auto\", and restart it" },

@@ -68,6 +68,7 @@ show_status(FILE *f, const json_t *d, bool detail)
 	    "smcrd {version}, pid {pid:n}, up {uptime_ms:t}[draining?, DRAINING]\n"
 	    "[successor?Successor    pid {successor:n} has the listening sockets\n]"
 	    "[ends?Ends         with the last connection[limit_in_ms?, at the latest in {limit_in_ms:t}|, however long it lasts]\n]"
+	    "[reload_error?Reload       {reload_error}\n]"
 	    "[predecessors*Predecessor  pid {pid:n} serves its connections until they end: smcrctl --pid {pid:n} status\n]"
 	    "Connections  " CONN_COUNTS("connections")
 	    "Link groups  {groups:n} with {links:n} link{links:s}\n"

@@ -3,6 +3,7 @@
 #include "daemon/smcrd.h"
 
 #include <config.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/log.h"
 #include "daemon/process/preflight.h"
 #include "daemon/process/load_summary.h"
+#include "daemon/process/reload_client.h"
 #include "daemon/device/device_preview.h"
 #include "daemon/log/log_lines.h"
 #include "daemon/process/smcrd_parts.h"
@@ -72,6 +74,7 @@ smcrd_start(struct daemon *d)
 	d->reloading = (struct reload_job){
 		.loop = d->loop, .path = d->opt.path, .notify = &d->notify, .apply = smcrd_apply, .arg = d
 	};
+	d->process.reload_error = d->reloading.note;
 	if (event_history_init(&d->news) != 0) {
 		log_msg(LOG_LVL_ERROR, "out of memory");
 		return SMCRD_EXIT_FAILURE;
@@ -179,6 +182,31 @@ load_to_run(struct daemon *d)
 	return rc;
 }
 
+/* The daemon records a wrong file as well; it is asked at the usual socket if the file does not name one. */
+static int
+request_reload(const char *path)
+{
+	struct config *cfg = NULL;
+	char *text = NULL;
+	size_t len;
+	FILE *err = open_memstream(&text, &len);
+
+	if (err == NULL)
+		return SMCRD_EXIT_FAILURE;
+	const int loaded = config_load(path, err, &cfg);
+	int rc = reload_client_run(
+	    loaded == 0 ? cfg->control_path : RUNSTATEDIR "/smcrd/control", stdout, loaded == 0 ? stderr : err);
+	(void)fclose(err);
+	if (loaded != 0)
+		fputs(text, stderr);
+	free(text);
+	if (loaded == 0)
+		config_free(cfg);
+	if (loaded != 0 && loaded != -EAGAIN)
+		return SMCRD_EXIT_CONFIG;
+	return rc == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
+}
+
 int
 smcrd_main(int argc, char **argv)
 {
@@ -195,6 +223,8 @@ smcrd_main(int argc, char **argv)
 
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
+	if (action == OPTIONS_RELOAD)
+		return request_reload(d.opt.path);
 	rc = action == OPTIONS_RUN ? load_to_run(&d) : config_load(d.opt.path, stderr, &d.cfg);
 	/* A name server that does not answer yet may answer after a restart; a mistake in the file stays. */
 	if (rc != 0)

@@ -39,6 +39,7 @@ struct report_process {
 	const struct confine_state *confine; /* filled in later */
 	uint32_t successor;                  /* the process that has taken over; 0 = none */
 	bool ends;                           /* with its last connection */
+	const char *reload_error;            /* of the last reload; "" = it was in order */
 	int64_t limit_ns; /* by clock_ns(): then it resets the connections that are left; 0 = no limit */
 	struct report_predecessor predecessors[REPORT_PREDECESSORS_MAX];
 	unsigned predecessor_cnt;
@@ -70,7 +71,8 @@ struct report_status {
 	struct report_sum sum;
 	struct report_process process;
 	struct field_array predecessors; /* struct report_predecessor */
-	int64_t left_ns;                 /* until process.limit_ns; -1 = no limit */
+	bool reload_failed;
+	int64_t left_ns; /* until process.limit_ns; -1 = no limit */
 	struct confine_state confine;
 	uint32_t option_services;
 	bool option_usable;

@@ -60,6 +60,7 @@ add_summary(struct report *r)
 	}
 	if (row.process.confine != NULL)
 		row.confine = *row.process.confine;
+	row.reload_failed = row.process.reload_error != NULL && row.process.reload_error[0] != '\0';
 	row.left_ns = row.process.limit_ns != 0 ? max_i64(row.process.limit_ns - clock_ns(), 0) : -1;
 	for (unsigned i = r->first; i <= r->last; i++)
 		report_add((uint64_t *)&row.sum, (const uint64_t *)&r->sum[i], sizeof(row.sum));

@@ -39,7 +39,8 @@ static const struct metric_labels build = { .of = { { "version", "version" } } }
 const struct metric metric_table[] = {
 	INFO("build", REPORT_STATUS, &build, "The smcrd that runs."),
 	OF("uptime_seconds", 1000, REPORT_STATUS, &none, "uptime_ms", "Time since the daemon was started."),
-	GAUGE("draining", REPORT_STATUS, &none, "draining", "1 when the daemon takes no new connections and ends with the last one."),
+	GAUGE("draining", REPORT_STATUS, &none, "draining", "1 when the daemon takes no new connections."),
+	GAUGE("reload_failed", REPORT_STATUS, &none, "reload_failed", "1 when the last reload was refused, until one is in order."),
 	GAUGE("resident_memory_bytes", REPORT_STATUS, &none, "rss_bytes", "Resident memory of the process."),
 	MODES("connections", REPORT_STATUS, &none, "connections", "Proxied connections now: on SMC-R, on TCP after a fallback, being set up."),
 	GAUGE("groups", REPORT_STATUS, &none, "groups", "Link groups now."),

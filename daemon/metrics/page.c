@@ -340,6 +340,11 @@ page_write(const struct snapshot *seen, FILE *out)
 	text(out, status->src.version);
 	fprintf(out, ", up %s, memory %s, workers %zu</p>\n", duration((char[32]){ 0 }, status->worker.uptime_ns),
 	    bytes((char[32]){ 0 }, status->src.rss_bytes), find_rows(p, REPORT_WORKER, rows));
+	if (status->reload_failed) {
+		fputs("<p class=\"warn\">", out);
+		text(out, status->process.reload_error);
+		fputs("</p>\n", out);
+	}
 	tiles(p, &status->sum, stats->counters[REPORT_COUNTER(SMCR, failovers)]);
 	section_of_kind(p, "Services",
 	    "name|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",

@@ -6,6 +6,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/process/log_choice.c daemon/process/log_choice.h \
 	daemon/process/options.c daemon/process/options.h \
 	daemon/process/preflight.c daemon/process/preflight.h \
+	daemon/process/reload_client.c daemon/process/reload_client.h \
 	daemon/process/reload_job.c daemon/process/reload_job.h \
 	daemon/process/smcrd_requests.c \
 	daemon/process/smcrd_open.c \

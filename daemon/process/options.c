@@ -11,12 +11,14 @@
 enum {
 	OPT_TAKE_OVER = 256,
 	OPT_BACKGROUND,
+	OPT_RELOAD,
 };
 
 static const struct option long_options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ "take-over", optional_argument, NULL, OPT_TAKE_OVER },
 	{ "background", no_argument, NULL, OPT_BACKGROUND },
+	{ "reload", no_argument, NULL, OPT_RELOAD },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -25,13 +27,15 @@ static void
 options_print_help(FILE *out)
 {
 	fputs(
-	    "usage: smcrd [-f FILE] [-t | -T] [-d LEVEL] [--take-over[=SOCKET]] [--background]\n"
+	    "usage: smcrd [-f FILE] [-t | -T | --reload] [-d LEVEL] [--take-over[=SOCKET]] [--background]\n"
 	    "Gateway between TCP and RDMA (SMC-R, RFC 7609).\n\n"
 	    "  -f FILE     configuration file (" SYSCONFDIR
 	    "/smcrd/smcrd.conf)\n"
 	    "  -t          check the configuration and exit\n"
 	    "  -T          check it, print it with every default written out, and exit\n"
 	    "  -d LEVEL    log level: error, warning, notice, info or debug\n"
+	    "  --reload    have the running daemon read its configuration again, and exit:\n"
+	    "              0 when it is in force, 1 or 78 when not\n"
 	    "  --take-over[=SOCKET]\n"
 	    "              take the listening sockets of the running daemon over, which drains then;\n"
 	    "              SOCKET is its control socket, when it is another one than the configuration's\n"
@@ -81,6 +85,9 @@ smcrd_options_parse(int argc, char **argv, struct options *out)
 			o.log_level = find_level(optarg);
 			if (o.log_level < 0)
 				return OPTIONS_BAD;
+			break;
+		case OPT_RELOAD:
+			action = OPTIONS_RELOAD;
 			break;
 		case OPT_TAKE_OVER:
 			o.take_over = true;

@@ -5,10 +5,11 @@
 
 enum options_action {
 	OPTIONS_RUN,
-	OPTIONS_TEST,  /* -t: check the configuration */
-	OPTIONS_PRINT, /* -T: print it in canonical form */
-	OPTIONS_DONE,  /* --help, --version: printed */
-	OPTIONS_BAD,   /* the error is printed */
+	OPTIONS_TEST,   /* -t: check the configuration */
+	OPTIONS_RELOAD, /* --reload: request it from the running daemon */
+	OPTIONS_PRINT,  /* -T: print it in canonical form */
+	OPTIONS_DONE,   /* --help, --version: printed */
+	OPTIONS_BAD,    /* the error is printed */
 };
 
 struct options {

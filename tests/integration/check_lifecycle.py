@@ -3,9 +3,11 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 
 from harness import Daemon, Pair, Server, case, check, echo, equal, hostport, main, wait_until, works, SMCRCTL, SMCRD
+from scrape import get
 
 
 def echo_pair(t, **kw):
@@ -129,6 +131,33 @@ def _(t):
     wait_until(lambda: re.search(r"nonsense", pair.a.log()), "the log says why the reload failed")
     works(c, 3)
     pair.only_smcr(2)
+
+
+@case("smcrd --reload fails when the daemon refuses it, with the reason, which is shown until one succeeds")
+def _(t):
+    at = (t.addr, t.port())
+    pair = echo_pair(t, a={"metrics": {"listen": "%s:%d" % at}})
+    d, good = pair.a, pair.a.conf
+
+    def reload(status):
+        return t.run([SMCRD, "-f", d.conf_path, "--reload"], status=status, stderr=subprocess.STDOUT).decode()
+    taken = socket.socket()
+    t.later(taken.close)
+    taken.bind((t.addr, t.port()))
+    taken.listen()
+    occupied = dict(good, ingress=[*good["ingress"], dict(good["ingress"][0], name="y", listen="%s:%d" % taken.getsockname())])
+    for conf, status, why in ((dict(good, workers=0), 78, "workers"), (occupied, 1, "Address already in use")):
+        d.write_conf(conf)
+        check(why in reload(status), "the reason")
+    for words in (d.ctl_text("status"), d.ctl_text("doctor", status=2), get(at, "/")[2].decode()):
+        check("reload failed, old configuration in force" in words and "Address already in use" in words, words)
+    check("\nsmcrd_reload_failed 1\n" in get(at, "/metrics")[2].decode(), "its gauge")
+    d.write_conf(good)
+    reload(0)
+    equal((d.status()["reload_failed"], d.status()["reload_error"]), (False, ""), "after one that succeeded")
+    check("reload failed" not in d.ctl_text("status"), "nor in words")
+    d.finish()
+    check("cannot be asked" in reload(1), "without a daemon")
 
 
 @case("a reload changes the allow list and the limits of a service that is in use")

@@ -21,6 +21,7 @@ static const struct report_process fake_report_process = {
 	.confine = &fake_report_confine,
 	.predecessors = { { 4242 }, { 4343 } },
 	.predecessor_cnt = 2,
+	.reload_error = "reload failed, old configuration in force: <x>",
 };
 
 static inline struct report_source

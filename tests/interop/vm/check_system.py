@@ -145,9 +145,11 @@ def _(t):
         systemctl(t, "reload", "smcrd")
 
         wait_until(lambda: not refused(ADDED), "the new service listens", 30)
-        write(CONF, "ingress = nonsense")
-        systemctl(t, "reload", "smcrd", status=1)
-        equal(show("MainPID", "ActiveState"), [before, "active"], "after a bad file the daemon")
+        for bad in ("ingress = nonsense", SERVICES % MORE.replace("8002", str(SERVER))):	# a port that is in use
+            write(CONF, bad)
+            systemctl(t, "reload", "smcrd", status=1)
+            equal(show("MainPID", "ActiveState"), [before, "active"], "after a bad file the daemon")
+            check("reload failed" in show("StatusText")[0], "the unit says so")
         talk(s)
         with connect(ADDED) as more:
             talk(more)
@@ -230,7 +232,7 @@ def _(t):
     systemctl(t, "start", "smcrd")
     with connect() as s:
         talk(s)
-        t.run(["smcrctl", "drain"])
+        t.run(["smcrctl", "drain", "--then-exit"])
         wait_until(refused, "it accepts nothing more", 30)
         talk(s)
     wait_until(lambda: show("ActiveState", "Result") == ["inactive", "success"], "it has ended well", 60)
