@@ -195,8 +195,13 @@ def _(t):
         link = DelayedLink(bench, ms)
         code = ("import socket, sys, time; at = time.monotonic(); socket.create_connection((sys.argv[1], int(sys.argv[2]))); "
                 "print(time.monotonic() - at)")
-        took = min(float(link.a.run([sys.executable, "-c", code, *map(str, link.targets["iperf3"])])) for _ in range(3))
-        check(2 * ms / 1000 <= took < 2 * ms / 1000 + 0.02 * PATIENCE, f"{ms} ms each way: a connection takes {took * 1000:.1f} ms")
+
+        def soon(ms=ms, link=link, code=code):
+            """Never sooner, and once, on a busy machine, not much later."""
+            took = float(link.a.run([sys.executable, "-c", code, *map(str, link.targets["iperf3"])]))
+            check(2 * ms / 1000 <= took, f"{ms} ms each way: a connection takes {took * 1000:.1f} ms")
+            return took < 2 * ms / 1000 + 0.02 * PATIENCE
+        wait_until(soon, f"a connection takes {2 * ms} ms")
 
 
 @case("over a path with delay the first connection has the window that fits it", timeout=60)
