@@ -8,3 +8,5 @@ check_UNIT += \
 	tests/unit/daemon/loop/check_loop \
 	tests/unit/daemon/loop/check_spin \
 	tests/unit/daemon/loop/check_mailbox
+
+tests_unit_daemon_loop_check_loop_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=timerfd_settime

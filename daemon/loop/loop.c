@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,9 +25,10 @@
 #define TURNS_MAX 8
 #define SIGS_MAX 8
 #define NS_PER_MS 1000000
+#define NS_PER_S 1000000000
 #define STALL_NS (1000LL * NS_PER_MS)       /* a turn starts this late: the thread was stalled */
 #define STALL_COUNTS_NS (100LL * NS_PER_MS) /* this much of a stall counts, so slow turns do not stop the clock */
-#define SLEEP_MS 10000                      /* a longer sleep would hide a stall of that length */
+#define SLEEP_NS (10000LL * NS_PER_MS)      /* a longer sleep would hide a stall of that length */
 
 struct turn {
 	int64_t (*fn)(void *arg, int64_t now_ns);
@@ -45,6 +47,8 @@ struct loop {
 	unsigned sig_cnt;
 	sigset_t open; /* the thread's signal mask before the first loop_signal() */
 	int ep;
+	struct loop_io alarm; /* a timerfd that ends a sleep */
+	int64_t alarm_ns;     /* CLOCK_MONOTONIC, with stalls */
 	bool stop;
 	bool again;
 	bool ticked; /* now_ns was read in this turn */
@@ -83,6 +87,29 @@ loop_tick(struct loop *l)
 			l->turns[i].clock(l->turns[i].arg, l->now_ns);
 }
 
+/* It has ended the sleep. Not read: the next setting rearms the edge. */
+static void
+on_alarm(struct loop_io *io, unsigned events)
+{
+	(void)io;
+	(void)events;
+}
+
+/* It stays when an event ends the sleep earlier. A timeout of epoll_wait() would set the processor's timer at the begin
+ * and the end of each sleep: 1 to 3 us on a virtual machine. In whole milliseconds, so that near times are one. */
+static void
+set_alarm(struct loop *l, int64_t until_ns)
+{
+	int64_t at_ns = (until_ns + l->stalled_ns + NS_PER_MS - 1) / NS_PER_MS * NS_PER_MS;
+
+	if (l->alarm_ns > l->now_ns + l->stalled_ns && l->alarm_ns <= at_ns)
+		return;
+	const struct itimerspec its = { .it_value = { .tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S } };
+
+	(void)timerfd_settime(l->alarm.fd, TFD_TIMER_ABSTIME, &its, NULL);
+	l->alarm_ns = at_ns;
+}
+
 /* To the end: the same signal may be pending for the thread and for the process, and the edge does not come again. */
 static void
 on_signal(struct loop_io *io, unsigned events)
@@ -106,9 +133,11 @@ loop_new(void)
 	l->asked_ns = -1;
 	l->stall_log = (struct log_limit){ .burst = 3, .interval_ms = 60000 };
 	l->ep = epoll_create1(EPOLL_CLOEXEC);
-	if (l->ep >= 0)
+	l->alarm = (struct loop_io){ .fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
+		.cb = on_alarm };
+	if (l->ep >= 0 && l->alarm.fd >= 0 && loop_add(l, &l->alarm) == 0)
 		return l;
-	free(l);
+	loop_free(l);
 	return NULL;
 }
 
@@ -121,7 +150,10 @@ loop_free(struct loop *l)
 		close(l->sigs[i].io.fd);
 	if (l->sig_cnt > 0)
 		(void)pthread_sigmask(SIG_SETMASK, &l->open, NULL);
-	close(l->ep);
+	if (l->alarm.fd >= 0)
+		close(l->alarm.fd);
+	if (l->ep >= 0)
+		close(l->ep);
 	free(l);
 }
 
@@ -249,21 +281,23 @@ look_awhile(struct loop *l, int64_t from_ns, int64_t ns)
 static int
 wait_until(struct loop *l, int64_t until_ns)
 {
+	const bool sleeps = until_ns > l->now_ns;
 	int64_t from_ns = 0, ns = 0;
-	int ms = 0, n = 0;
+	int n = 0;
 
-	if (until_ns > l->now_ns) /* rounded up */
-		ms = (int)min_i64((until_ns - l->now_ns - 1) / NS_PER_MS + 1, SLEEP_MS);
-
-	if (l->spin.max_ns > 0 && ms != 0) {
+	if (sleeps)
+		until_ns = min_i64(until_ns, l->now_ns + SLEEP_NS);
+	if (l->spin.max_ns > 0 && sleeps) {
 		from_ns = clock_ns();
 		ns = spin_begin(&l->spin, from_ns);
 	}
-	l->asked_ns = ns + (int64_t)ms * NS_PER_MS;
+	l->asked_ns = ns + (sleeps ? until_ns - l->now_ns + NS_PER_MS : 0);
 	if (ns > 0)
 		n = look_awhile(l, from_ns, ns);
+	if (n == 0 && sleeps)
+		set_alarm(l, until_ns);
 	if (n == 0)
-		n = epoll_wait(l->ep, l->batch, BATCH, ms);
+		n = epoll_wait(l->ep, l->batch, BATCH, sleeps ? -1 : 0);
 	if (from_ns != 0)
 		spin_waited(&l->spin, from_ns, clock_ns());
 	return n;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -413,6 +414,53 @@ START_TEST(a_turn_function_may_run_again_at_once_or_at_a_time)
 	run_for(30 * MS);
 	ck_assert_int_ge(loop_now(lp) - from, 30 * MS);
 	ck_assert_int_lt(loop_now(lp) - from, 1000 * MS);
+}
+
+static unsigned alarms;
+
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old);
+
+int
+__wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *old)
+{
+	alarms++;
+	return __real_timerfd_settime(fd, flags, to, old);
+}
+
+static int64_t
+soon_turn(void *arg, int64_t now_ns)
+{
+	return now_ns + 5 * MS;
+}
+
+/* However often an event ends a sleep earlier, and the next one begins. */
+START_TEST(the_alarm_is_not_set_before_the_last_one_has_gone_off)
+{
+	int sv[2];
+
+	tcp_pair(sv);
+	watch(&w[0], sv[0], ping_pong);
+	watch(&w[1], sv[1], ping_pong);
+	ck_assert_int_eq(loop_add_turn(lp, soon_turn, NULL), 0);
+	alarms = 0;
+	int64_t from = loop_now(lp);
+	ck_assert_int_eq(send(sv[0], "x", 1, 0), 1);
+	run_until(&pongs, 5000, 0);
+	/* One for each of these times, and a first one. */
+	ck_assert_int_le(alarms, (loop_now(lp) - from) / (5 * MS) + 1);
+	/* An earlier time replaces a later one. */
+	loop_del_turn(lp, soon_turn, NULL);
+	run_for(10 * MS);
+	ck_assert_int_eq(send(sv[0], "x", 1, 0), 1);
+	run_until(&pongs, pongs + 10, 0);
+	loop_del(lp, &w[0].io);
+	loop_del(lp, &w[1].io);
+	close(sv[0]);
+	close(sv[1]);
+	from = loop_now(lp);
+	run_for(20 * MS);
+	ck_assert_int_lt(loop_now(lp) - from, 5000 * MS);
 }
 
 static unsigned asked;
