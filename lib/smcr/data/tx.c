@@ -459,13 +459,22 @@ conn_tx_schedule(struct smcr_conn *conn)
 
 /* -- completions and cursors -- */
 
+/* Space worth a wake-up of the user: a quarter of the ring. On a long path a ring as large as the window would then keep
+ * seven eighths of it in flight; a sixteenth wakes the user more often, but a round trip has time for that. */
+static bool
+ring_has_room(const struct smcr_conn *conn)
+{
+	const struct sndbuf *sb = conn->tx.sndbuf;
+
+	return sb == NULL || sb->size - ring_used(conn) >= sb->size / (conn->rx.far ? 16 : 4);
+}
+
 /* The ring has more space, or is unused. */
 static void
 released(struct smcr_conn *conn)
 {
-	bool room = conn->tx.sndbuf == NULL || ring_used(conn) <= conn->tx.sndbuf->size / 4 * 3;
-
-	if (conn->tx.full && !conn->tx.ring_short && conn->tx.urgent[1] == 0 && room && conn_is_open(conn)) {
+	if (conn->tx.full && !conn->tx.ring_short && conn->tx.urgent[1] == 0 && ring_has_room(conn) &&
+	    conn_is_open(conn)) {
 		conn->tx.full = false;
 		conn_raise(conn, SMCR_EV_WRITABLE);
 	}

@@ -76,6 +76,20 @@ START_TEST(nothing_is_overwritten_before_it_is_released)
 	host_flush(&a);
 }
 
+START_TEST(far_away_writable_is_raised_again_when_a_sixteenth_is_free)
+{
+	struct iovec iov[2];
+
+	ca->rx.far = true;
+	host_write(ca, 65536, false);
+	smcr_tx_space(ca, iov);
+	hosts_carry(&a, &b);
+	host_rx(&a, ca, &(struct cdc_msg){ .seq = 1, .cons = { 0, 4095 } });
+	ck_assert_uint_eq(host_events(ca), 0);
+	host_rx(&a, ca, &(struct cdc_msg){ .seq = 2, .cons = { 0, 4096 } });
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+}
+
 START_TEST(writable_is_raised_again_when_a_quarter_is_free)
 {
 	struct iovec iov[2];
