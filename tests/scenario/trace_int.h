@@ -11,7 +11,7 @@
 
 #define TRACE_BUCKETS 256
 #define TRACE_LLC_TYPES 16
-#define TRACE_GRANTS 64
+#define TRACE_GRANTS 128
 
 struct watcher {
 	struct trace *t;

@@ -17,7 +17,7 @@
 struct rmb;
 
 #define SNDBUF_SIZES 16
-#define GRANTS_MAX 64 /* elements granted to the client and not used yet */
+#define GRANTS_MAX 128 /* elements granted to the client and not used yet */
 
 enum lgr_state {
 	LGR_FORMING, /* first contact in progress */
