@@ -86,7 +86,7 @@ const struct config_key config_keys[] = {
 	{ "send_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.sq_depth), NULL },
 	{ "receive_queue", SMCR, CONFIG_T_UINT, 0, 16, 8192, "1024", CFG(smcr.rq_depth), NULL },
 	{ "mpa_peers", SMCR, CONFIG_T_NETS, LIVE, 0, 0, NULL, CFG(mpa_peers), NULL },
-	{ "open_over_link", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(open_over_link), NULL },
+	{ "open_over_link", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(open_over_link), NULL },
 	{ "rfc_cursors", SMCR, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(smcr.rfc_cursors), NULL },
 	{ "smc_version", SMCR, CONFIG_T_CHOICE, LIVE, 0, 0, "any", CFG(smcr.smc_version),
 	    WORDS({ "any", 0 }, { "1", 1 }, { "2", 2 }) },

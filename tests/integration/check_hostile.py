@@ -14,7 +14,8 @@ from harness import (Daemon, Failure, Server, case, check, connect_to, equal, ho
 from hostile import Scene
 
 QUICK = {"smcr": {"clc_timeout": "500ms", "llc_timeout": "500ms", "confirm_link_timeout": "500ms",
-                  "fin_grace": "200ms", "hold_off": "10ms", "hold_off_max": "1s"}}
+                  "fin_grace": "200ms", "hold_off": "10ms", "hold_off_max": "1s",
+                  "open_over_link": False}}	# each connection has a CLC connection to attack
 
 
 def garbage(rnd):

@@ -95,7 +95,7 @@ class Hosts:
                 services.append({"name": kind, "listen": hostport(*self.middle[kind, bpf]), "to": hostport(*server.at),
                                  "peer": kind, "fallback": fallback})
             self.daemons[bpf] = Daemon(t, f"egress{int(bpf)}", {
-                "log_level": "info", "devices": device(t), "smcr": {"clc_timeout": f"{clc_s}s"}, "egress": services,
+                "log_level": "info", "devices": device(t), "smcr": {"clc_timeout": f"{clc_s}s", "open_over_link": False}, "egress": services,
             }, wrap=() if bpf else without_right())
 
     def ingress(self, targets, fallback="tcp"):
@@ -110,7 +110,7 @@ class Hosts:
                     services.append({"name": f"{kind}-{name}", "listen": hostport(self.t.addr, port),
                                      "to": hostport(*at), "peer": kind, "fallback": fallback})
             self.fronts[bpf] = Daemon(self.t, f"ingress{int(bpf)}", {
-                "log_level": "info", "devices": device(self.t), "smcr": {"clc_timeout": "1s", "hold_off": "10ms"},
+                "log_level": "info", "devices": device(self.t), "smcr": {"clc_timeout": "1s", "hold_off": "10ms", "open_over_link": False},
                 "ingress": services,
             }, wrap=() if bpf else without_right())
 
