@@ -58,7 +58,7 @@ build() {
 # builds: all of them, one after another, beside the tests of those before, which wait most of their time. With ccache, clang's
 # second one has most of the first one's work. Warnings are what clang is asked for, not quick code.
 builds() {
-	local tests stage none="--without-libibverbs --without-libcares --without-usrsctp --without-libseccomp"
+	local tests stage none="--without-libibverbs --without-libcares --without-usrsctp --without-libseccomp --without-openssl"
 	local clang="CFLAGS=-O0 --disable-hardening --enable-werror"
 	trap - EXIT INT TERM HUP
 	renice -n 5 $BASHPID > /dev/null
@@ -311,7 +311,7 @@ bare() {
 		fi
 		passed=$((passed + ok)) failed=$((failed + not))
 	done
-	echo "$dir: without libibverbs, c-ares, libusrsctp and libseccomp"
+	echo "$dir: without libibverbs, c-ares, libusrsctp, libseccomp and OpenSSL"
 }
 
 units() { printf 'tests/unit/%s ' "$@"; }

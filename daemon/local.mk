@@ -3,7 +3,7 @@ noinst_LIBRARIES += daemon/libsmcrd.a
 daemon_libsmcrd_a_SOURCES = daemon/smcrd.c daemon/smcrd.h
 daemon_libsmcrd_a_CFLAGS = $(AM_CFLAGS) $(SECCOMP_CFLAGS) $(LIBEVENT_CFLAGS) $(EVHTTP_CFLAGS) $(JANSSON_CFLAGS) $(LIBCONFIG_CFLAGS) $(LIBSYSTEMD_CFLAGS) \
 	$(CARES_CFLAGS)
-SMCRD_LIBS = daemon/libsmcrd.a $(JANSSON_LIBS) $(EVHTTP_LIBS) $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) $(SECCOMP_LIBS) $(CARES_LIBS)
+SMCRD_LIBS = daemon/libsmcrd.a $(TLS_LIBS) $(JANSSON_LIBS) $(EVHTTP_LIBS) $(LIBEVENT_LIBS) $(LIBCONFIG_LIBS) $(LIBSYSTEMD_LIBS) $(SECCOMP_LIBS) $(CARES_LIBS)
 
 include daemon/loop/local.mk
 include daemon/config/local.mk

@@ -137,7 +137,7 @@ result 'what root does as the package is changed touches nothing that smcrd may 
 # Some distributions have no SCTP in user space; Debian has, and the package must not lose it unnoticed.
 libraries() {
 	local library
-	for library in libcares libusrsctp libseccomp libibverbs librdmacm libsystemd; do
+	for library in libcares libusrsctp libseccomp libssl libibverbs librdmacm libsystemd; do
 		readelf -d "$tmp/root/usr/sbin/smcrd" | grep -q "NEEDED.*$library" || { echo "$library is not used"; return 1; }
 	done
 }

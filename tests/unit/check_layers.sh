@@ -23,10 +23,11 @@ check() {
 	result "$bad" "$dir includes only what it may"
 }
 
-echo "1..47"
+echo "1..50"
 check lib/base base/
 check lib/wire base/ wire/
 check lib/control control/
+check lib/tls base/ tls/
 check lib/iwarp base/ wire/ iwarp/
 
 # What devices share; devices do not see each other.
@@ -57,7 +58,7 @@ for room in $rooms; do
 	below="$below daemon/${room%.h}/"
 	case $room in *.h) files=daemon/${room%.h}/*.h ;; *) files=daemon/$room/*.[ch] ;; esac
 	bad=$(grep -H '^#include "' $files |
-		sed 's/:#include "/ /; s/".*//' | grep -Ev " ($(printf '%s\n' config.h base/ wire/ control/ smcr/smcr.h rnic/ $below | paste -sd'|'))")
+		sed 's/:#include "/ /; s/".*//' | grep -Ev " ($(printf '%s\n' config.h base/ wire/ control/ smcr/smcr.h rnic/ tls/tls.h $below | paste -sd'|'))")
 	[ -d "daemon/${room%.h}" ] || bad="it is not there"
 	case $room in
 	*.h) result "$bad" "the headers of daemon/${room%.h} are below daemon/state" ;;
@@ -75,6 +76,8 @@ result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l 'event2/\|<event\.h
 	"only daemon/metrics/http.c knows libevent"
 result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l '<ares' | grep -v '^daemon/names/resolver.c$')" \
 	"only daemon/names/resolver.c knows c-ares"
+result "$(find lib daemon ctl -name '*.[ch]' | xargs grep -l '<openssl/' | grep -v '^lib/tls/')" "only lib/tls knows OpenSSL"
+result "$(grep -nE '\b(malloc|calloc|realloc)\(.*(key|psk)|SSLKEYLOG|keylog' lib/tls/*.c)" "no key is in plain memory or written"
 
 # The protocol code does no I/O, reads no clock, writes no log.
 result "$(find lib/wire lib/smcr lib/iwarp -name '*.[ch]' | xargs grep -nE \

@@ -1,0 +1,89 @@
+/* TLS 1.3 between gateways, by OpenSSL 3.0 or later; tls_none.c is a build without it. The only room that knows OpenSSL.
+ * A context has keys and rules of a configuration, is constant, and shared by all threads. A stream is one end of one
+ * connection, used by one thread, on a non-blocking socket that its owner watches.
+ * Off: renegotiation, tickets, resumption, early data, compression. Each full handshake proves both ends, by
+ * certificates (RFC 5280) or by a configured PSK with X25519 or P-256 (RFC 8446 2.2, psk_dhe_ke). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#define TLS_NAME_MAX 256
+#define TLS_NAMES_MAX 512 /* a list of permitted peers */
+#define TLS_PSK_NAME_MAX 60
+#define TLS_PSK_MIN 32
+#define TLS_PSK_MAX 64
+#define TLS_PSKS_MAX 256 /* entries of a file */
+#define TLS_EXPIRES_SOON_DAYS 14
+
+/* This build has TLS. */
+bool tls_is_built(void);
+
+/* -- contexts -- */
+
+enum {
+	TLS_AS_CLIENT = 1 << 0, /* of an ingress */
+	TLS_AS_SERVER = 1 << 1, /* of an egress */
+};
+
+/* Paths of files; "" or NULL: not set. Either cert, key and ca, maybe crl; or name and psk. */
+struct tls_files {
+	const char *cert, *key, *ca, *crl; /* PEM; cert may be followed by its chain */
+	const char *name, *psk;            /* our name; lines PEER-NAME:HEX */
+};
+
+struct tls_ctx;
+
+/* Reports a problem of the setting, a static name of struct tls_files. */
+typedef void (*tls_tell)(void *arg, bool warning, const char *setting, const char *text);
+
+/* Reads the files; uses: TLS_AS_ bits. NULL: after at least one error to `tell`. The caller owns one reference. */
+struct tls_ctx *tls_ctx_load(const struct tls_files *, unsigned uses, tls_tell tell, void *arg);
+/* From any thread; NULL is allowed. */
+struct tls_ctx *tls_ctx_get(struct tls_ctx *);
+void tls_ctx_put(struct tls_ctx *);
+
+/* -- names of peers -- */
+
+/* One entry of peer_names: a URI, maybe with a final "/" and star (SPIFFE), "uri:URI", "dns:NAME", "psk:NAME" or "*".
+ * NULL, or the error. psk: names of a PSK file, otherwise of certificates. */
+const char *tls_name_error(const char *entry, bool psk);
+/* The list, entries separated by '\n', has this name of this kind ("uri", "dns", "psk"). */
+bool tls_names_have(const char *list, const char *kind, const char *name);
+
+/* The peer as proven. */
+struct tls_who {
+	char name[TLS_NAME_MAX]; /* with its kind: "spiffe://a/b", "dns:gw-b", "psk:gw-b", or the subject */
+	uint8_t id[32];          /* SHA-256("smcrd name v1" || 0 || name) */
+};
+
+/* -- streams -- */
+
+struct tls_io;
+
+/* names: permitted peers, as above; host: of a client, sent as SNI unless it is an address, and the permitted name with
+ * an empty list. Both are copied. fd stays the caller's. A client with PSKs uses the first "psk:" name. NULL: out of
+ * memory, or no PSK for that name. */
+struct tls_io *tls_io_new(struct tls_ctx *, bool client, int fd, const char *names, const char *host);
+void tls_io_free(struct tls_io *);
+
+/* 1: both ends are proven; 0: goes on after the next readiness; -errno: failed, see tls_io_why(). */
+int tls_io_handshake(struct tls_io *);
+/* After the handshake. > 0: bytes; 0: end of data (close_notify); -EAGAIN: none now; else -errno, and tls_io_why().
+ * -ENODATA: the connection ended without close_notify. */
+ssize_t tls_io_read(struct tls_io *, void *buf, size_t len);
+/* > 0: bytes taken, maybe fewer; -EAGAIN: repeat with the same bytes, maybe more, when writable; else -errno. */
+ssize_t tls_io_write(struct tls_io *, const void *buf, size_t len);
+/* Sends close_notify: 0 sent, -EAGAIN: repeat when writable; else -errno. */
+int tls_io_finish(struct tls_io *);
+/* Bytes were received and not yet read. */
+bool tls_io_has_bytes(const struct tls_io *);
+/* Why it failed, for the operator; "" so far. Valid until tls_io_free(). */
+const char *tls_io_why(const struct tls_io *);
+/* The peer failed before it sent anything, as a connection that only tries the port. */
+bool tls_io_is_silent(const struct tls_io *);
+/* Valid after the handshake. */
+const struct tls_who *tls_io_who(const struct tls_io *);

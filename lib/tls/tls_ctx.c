@@ -1,0 +1,218 @@
+/* Contexts from files; see tls.h. */
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tls/tls_int.h"
+
+#define SECURE_HEAP (128 * 1024)
+#define RSA_BITS_SLOW 2048
+#define DAY_S 86400
+
+static const char suites[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+static const char groups[] = "X25519:P-256";
+
+struct loading {
+	const struct tls_files *files;
+	tls_tell tell;
+	void *arg;
+	bool failed;
+};
+
+bool
+tls_is_built(void)
+{
+	return true;
+}
+
+__attribute__((format(printf, 4, 5))) static void
+tls_ctx_tell(struct loading *l, bool warning, const char *setting, const char *fmt, ...)
+{
+	char text[TLS_NAME_MAX + 256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	l->tell(l->arg, warning, setting, text);
+	l->failed = l->failed || !warning;
+	ERR_clear_error();
+}
+
+/* The reason of the last failed call: OpenSSL's, or that of the system call. */
+static const char *
+last_error(void)
+{
+	unsigned long first = ERR_peek_error(), e = ERR_SYSTEM_ERROR(first) ? first : ERR_peek_last_error();
+	const char *text = ERR_SYSTEM_ERROR(e) ? strerror(ERR_GET_REASON(e)) : ERR_reason_error_string(e);
+
+	return text != NULL ? text : "it is not a PEM file";
+}
+
+/* Not OpenSSL's configuration file: all choices are made here. Keys are locked into memory and not dumped. */
+static void
+tls_ctx_begin(void)
+{
+	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
+	(void)CRYPTO_secure_malloc_init(SECURE_HEAP, 32);
+}
+
+/* An encrypted key is an error; OpenSSL's own function asks at the terminal. */
+static int
+no_password(char *buf, int size, int rwflag, void *arg)
+{
+	(void)buf;
+	(void)size;
+	(void)rwflag;
+	(void)arg;
+	return -1;
+}
+
+static void
+look_at_expiry(struct loading *l, X509 *cert)
+{
+	const ASN1_TIME *end = X509_get0_notAfter(cert);
+	int days = 0, secs = 0;
+	char name[TLS_NAME_MAX];
+
+	tls_who_name(cert, name);
+	if (ASN1_TIME_diff(&days, &secs, NULL, end) != 1)
+		return;
+	if (days < 0 || secs < 0)
+		tls_ctx_tell(l, false, "cert", "has the certificate of \"%s\", which has expired", name);
+	else if (days < TLS_EXPIRES_SOON_DAYS)
+		tls_ctx_tell(l, true, "cert", "has the certificate of \"%s\", which expires in %d days", name, days);
+	if (X509_cmp_current_time(X509_get0_notBefore(cert)) > 0)
+		tls_ctx_tell(l, false, "cert", "has the certificate of \"%s\", which is not valid yet", name);
+}
+
+static void
+look_at_cert(struct loading *l, SSL_CTX *ctx, bool client)
+{
+	X509 *cert = SSL_CTX_get0_certificate(ctx);
+	EVP_PKEY *key = X509_get0_pubkey(cert);
+
+	if (X509_check_purpose(cert, client ? X509_PURPOSE_SSL_CLIENT : X509_PURPOSE_SSL_SERVER, 0) != 1)
+		tls_ctx_tell(l, false, "cert",
+		    client ? "is a certificate without clientAuth, which an ingress needs"
+		           : "is a certificate without serverAuth, which an egress needs");
+	look_at_expiry(l, cert);
+	if (key != NULL && EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) > RSA_BITS_SLOW)
+		tls_ctx_tell(l, true, "cert",
+		    "has an RSA key of %d bits: each handshake stops a worker for milliseconds",
+		    EVP_PKEY_get_bits(key));
+}
+
+static void
+load_crl(struct loading *l, SSL_CTX *ctx)
+{
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+	X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+
+	if (lookup == NULL || X509_load_crl_file(lookup, l->files->crl, X509_FILETYPE_PEM) < 1)
+		tls_ctx_tell(l, false, "crl", "%s cannot be used: %s", l->files->crl, last_error());
+	else
+		(void)X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+}
+
+static void
+load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
+{
+	const struct tls_files *f = l->files;
+
+	SSL_CTX_set_default_passwd_cb(ctx, no_password);
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_io_verify);
+	if (SSL_CTX_use_certificate_chain_file(ctx, f->cert) != 1)
+		tls_ctx_tell(l, false, "cert", "%s cannot be used: %s", f->cert, last_error());
+	else if (SSL_CTX_use_PrivateKey_file(ctx, f->key, SSL_FILETYPE_PEM) != 1)
+		tls_ctx_tell(l, false, "key", "%s cannot be used: %s", f->key, last_error());
+	else
+		look_at_cert(l, ctx, client);
+	if (SSL_CTX_load_verify_file(ctx, f->ca) != 1)
+		tls_ctx_tell(l, false, "ca", "%s cannot be used: %s", f->ca, last_error());
+	else if (f->crl[0] != '\0')
+		load_crl(l, ctx);
+}
+
+static SSL_CTX *
+new_ssl_ctx(struct loading *l, bool client, bool psk)
+{
+	static const unsigned char alpn[] = "\7smcrd/1";
+	SSL_CTX *ctx = SSL_CTX_new(client ? TLS_client_method() : TLS_server_method());
+
+	if (ctx == NULL || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1 ||
+	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) != 1 || SSL_CTX_set_ciphersuites(ctx, suites) != 1 ||
+	    SSL_CTX_set1_groups_list(ctx, groups) != 1 || SSL_CTX_set_num_tickets(ctx, 0) != 1 ||
+	    SSL_CTX_set_alpn_protos(ctx, alpn, sizeof(alpn) - 1) != 0) {
+		tls_ctx_tell(l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
+		SSL_CTX_free(ctx);
+		return NULL;
+	}
+	(void)SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	(void)SSL_CTX_set_mode(ctx,
+	    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS |
+	        SSL_MODE_NO_AUTO_CHAIN);
+	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_read_ahead(ctx, 1);
+	/* A server that verifies its clients takes only a session, or PSK, with a context. */
+	(void)SSL_CTX_set_session_id_context(ctx, tls_context, sizeof(tls_context));
+	SSL_CTX_set_alpn_select_cb(ctx, tls_io_alpn, NULL);
+	if (psk) {
+		/* Without a PSK of ours the handshake fails: no certificate verifies. */
+		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_io_verify);
+		tls_psk_use(ctx, client);
+	} else {
+		load_certificates(l, ctx, client);
+	}
+	return ctx;
+}
+
+struct tls_ctx *
+tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *arg)
+{
+	struct loading l = { .files = files, .tell = tell, .arg = arg };
+	struct tls_ctx *ctx = calloc(1, sizeof(*ctx));
+	bool psk = files->psk[0] != '\0';
+
+	tls_ctx_begin();
+	if (ctx == NULL) {
+		tls_ctx_tell(&l, false, psk ? "psk" : "cert", "cannot be used: out of memory");
+		return NULL;
+	}
+	ctx->refs = 1;
+	(void)snprintf(ctx->name, sizeof(ctx->name), "%s", files->name);
+	if (psk && !tls_psk_load(ctx, files->psk, tell, arg))
+		l.failed = true;
+	if (!l.failed && (uses & TLS_AS_CLIENT) != 0)
+		ctx->client = new_ssl_ctx(&l, true, psk);
+	if (!l.failed && (uses & TLS_AS_SERVER) != 0)
+		ctx->server = new_ssl_ctx(&l, false, psk);
+	if (!l.failed)
+		return ctx;
+	tls_ctx_put(ctx);
+	return NULL;
+}
+
+struct tls_ctx *
+tls_ctx_get(struct tls_ctx *ctx)
+{
+	if (ctx != NULL)
+		atomic_fetch_add(&ctx->refs, 1);
+	return ctx;
+}
+
+void
+tls_ctx_put(struct tls_ctx *ctx)
+{
+	if (ctx == NULL || atomic_fetch_sub(&ctx->refs, 1) > 1)
+		return;
+	SSL_CTX_free(ctx->client);
+	SSL_CTX_free(ctx->server);
+	tls_psk_free(ctx);
+	free(ctx);
+}

@@ -1,0 +1,64 @@
+/* Between the files of this room. */
+#pragma once
+
+#include <openssl/ssl.h>
+#include <stdatomic.h>
+
+#include "tls/tls.h"
+
+/* Of sessions, as which OpenSSL treats PSKs. */
+static const unsigned char tls_context[] = { 's', 'm', 'c', 'r', 'd' };
+
+struct tls_psk {
+	char peer[TLS_PSK_NAME_MAX + 1];
+	uint8_t len;
+	uint8_t key[TLS_PSK_MAX];
+};
+
+struct tls_ctx {
+	atomic_uint refs;
+	SSL_CTX *client, *server; /* NULL: not used */
+	char name[TLS_PSK_NAME_MAX + 1];
+	struct tls_psk *psks; /* in the secure heap; NULL: certificates */
+	unsigned psk_cnt;
+};
+
+struct tls_io {
+	SSL *ssl;
+	struct tls_ctx *ctx;
+	int fd;
+	int err; /* of the last failed system call */
+	bool client, eof, proven;
+	bool psk_unknown; /* server: the offered PSK name is not in the file, or not for us */
+	unsigned records; /* sent since the last key update */
+	const struct tls_psk *psk;
+	struct tls_who peer;
+	uint8_t first[4]; /* bytes of the peer */
+	unsigned first_len;
+	char identity[2 * TLS_PSK_NAME_MAX + 2]; /* client, of the PSK */
+	char names[TLS_NAMES_MAX], host[TLS_NAME_MAX], why[TLS_NAME_MAX + 128];
+};
+
+/* tls_who.c */
+/* A verified certificate: fills in io->peer; false: not one of io->names, or of io->host without names. */
+bool tls_who_of_cert(struct tls_io *, X509 *);
+/* The canonical name of a certificate. */
+void tls_who_name(X509 *, char name[TLS_NAME_MAX]);
+void tls_who_set(struct tls_who *, const char *name);
+
+/* tls_psk.c */
+/* Reads the file. False: `tell` was called. */
+bool tls_psk_load(struct tls_ctx *, const char *path, tls_tell tell, void *arg);
+const struct tls_psk *tls_psk_find(const struct tls_ctx *, const char *peer, size_t len);
+void tls_psk_free(struct tls_ctx *);
+/* The callbacks of both roles. */
+void tls_psk_use(SSL_CTX *, bool client);
+
+/* tls_io.c */
+struct tls_io *tls_io_of(const SSL *);
+/* Keeps the first reason. */
+void tls_io_blame(struct tls_io *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* X509_STORE's callback. */
+int tls_io_verify(int ok, X509_STORE_CTX *);
+int tls_io_alpn(
+    SSL *, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *);

@@ -1,0 +1,433 @@
+/* A stream of TLS on a socket; see tls.h. OpenSSL reads and writes by a BIO that never blocks and raises no signal. */
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "tls/tls_int.h"
+
+/* RFC 8446 5.5 allows 2^24.5 full records of AES-GCM with one key; OpenSSL 3.0 changes it only on request. */
+#define RECORDS_PER_KEY (1u << 23)
+#define CLC_EYE "\xe2\xd4\xc3\xd9" /* RFC 7609 A.2.1 */
+
+/* -- the socket -- */
+
+static int
+bio_read(BIO *bio, char *buf, int len)
+{
+	struct tls_io *io = BIO_get_data(bio);
+	ssize_t n = recv(io->fd, buf, (size_t)len, MSG_DONTWAIT);
+
+	BIO_clear_retry_flags(bio);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		BIO_set_retry_read(bio);
+	else if (n < 0)
+		io->err = errno;
+	io->eof = io->eof || n == 0;
+	for (ssize_t i = 0; i < n && io->first_len < sizeof(io->first); i++)
+		io->first[io->first_len++] = (uint8_t)buf[i];
+	return (int)n;
+}
+
+static int
+bio_write(BIO *bio, const char *buf, int len)
+{
+	struct tls_io *io = BIO_get_data(bio);
+	ssize_t n = send(io->fd, buf, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	BIO_clear_retry_flags(bio);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		BIO_set_retry_write(bio);
+	else if (n < 0)
+		io->err = errno;
+	return (int)n;
+}
+
+static long
+bio_ctrl(BIO *bio, int cmd, long num, void *ptr)
+{
+	const struct tls_io *io = BIO_get_data(bio);
+
+	(void)num;
+	(void)ptr;
+	return cmd == BIO_CTRL_FLUSH || (cmd == BIO_CTRL_EOF && io->eof);
+}
+
+static BIO_METHOD *method;
+
+static void
+make_method(void)
+{
+	method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "smcrd");
+	if (method == NULL || BIO_meth_set_read(method, bio_read) != 1 || BIO_meth_set_write(method, bio_write) != 1 ||
+	    BIO_meth_set_ctrl(method, bio_ctrl) != 1) {
+		BIO_meth_free(method);
+		method = NULL;
+	}
+}
+
+static bool
+set_bio(struct tls_io *io)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, make_method);
+	BIO *bio = method != NULL ? BIO_new(method) : NULL;
+	if (bio == NULL)
+		return false;
+	BIO_set_data(bio, io);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(io->ssl, bio, bio);
+	return true;
+}
+
+/* -- start and end -- */
+
+static bool
+is_address(const char *host)
+{
+	ASN1_OCTET_STRING *ip = a2i_IPADDRESS(host);
+
+	ASN1_OCTET_STRING_free(ip);
+	return ip != NULL;
+}
+
+/* The first "psk:" of the list. */
+static const struct tls_psk *
+chosen_psk(const struct tls_ctx *ctx, const char *names)
+{
+	for (size_t len; *names != '\0'; names += len + (names[len] != '\0')) {
+		len = strcspn(names, "\n");
+		if (len > 4 && strncmp(names, "psk:", 4) == 0)
+			return tls_psk_find(ctx, names + 4, len - 4);
+	}
+	return NULL;
+}
+
+struct tls_io *
+tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const char *host)
+{
+	SSL_CTX *ssl_ctx = ctx == NULL ? NULL : client ? ctx->client : ctx->server;
+	const struct tls_psk *psk = ssl_ctx != NULL && client && ctx->psk_cnt > 0 ? chosen_psk(ctx, names) : NULL;
+	struct tls_io *io = calloc(1, sizeof(*io));
+
+	ERR_clear_error();
+	if (io == NULL || ssl_ctx == NULL || (client && ctx->psk_cnt > 0 && psk == NULL) ||
+	    (io->ssl = SSL_new(ssl_ctx)) == NULL) {
+		free(io);
+		return NULL;
+	}
+	io->ctx = tls_ctx_get(ctx);
+	io->fd = fd;
+	io->client = client;
+	io->psk = psk;
+	(void)snprintf(io->names, sizeof(io->names), "%s", names);
+	(void)snprintf(io->host, sizeof(io->host), "%s", host);
+	SSL_set_app_data(io->ssl, io);
+	if (!set_bio(io) ||
+	    (client && host[0] != '\0' && !is_address(host) && SSL_set_tlsext_host_name(io->ssl, host) != 1)) {
+		tls_io_free(io);
+		return NULL;
+	}
+	if (client)
+		SSL_set_connect_state(io->ssl);
+	else
+		SSL_set_accept_state(io->ssl);
+	return io;
+}
+
+void
+tls_io_free(struct tls_io *io)
+{
+	if (io == NULL)
+		return;
+	SSL_free(io->ssl);
+	tls_ctx_put(io->ctx);
+	free(io);
+}
+
+struct tls_io *
+tls_io_of(const SSL *ssl)
+{
+	return SSL_get_app_data(ssl);
+}
+
+void
+tls_io_blame(struct tls_io *io, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (io->why[0] != '\0')
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(io->why, sizeof(io->why), fmt, ap);
+	va_end(ap);
+}
+
+const char *
+tls_io_why(const struct tls_io *io)
+{
+	return io->why;
+}
+
+bool
+tls_io_is_silent(const struct tls_io *io)
+{
+	return io->first_len == 0;
+}
+
+const struct tls_who *
+tls_io_who(const struct tls_io *io)
+{
+	return &io->peer;
+}
+
+/* -- certificates -- */
+
+static const char *
+say_date(const ASN1_TIME *t, char buf[32])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (t == NULL ? gmtime_r(&now, &tm) == NULL : ASN1_TIME_to_tm(t, &tm) != 1)
+		return "?";
+	return strftime(buf, 32, "%Y-%m-%d %H:%M", &tm) > 0 ? buf : "?";
+}
+
+static void
+blame_cert(struct tls_io *io, X509 *cert, int err)
+{
+	char name[TLS_NAME_MAX] = "?", date[32], now[32];
+	const bool late = err == X509_V_ERR_CERT_HAS_EXPIRED, early = err == X509_V_ERR_CERT_NOT_YET_VALID;
+
+	if (cert != NULL)
+		tls_who_name(cert, name);
+	if (cert == NULL || (!late && !early))
+		tls_io_blame(io, "certificate of '%s': %s", name, X509_verify_cert_error_string(err));
+	else
+		tls_io_blame(io, "certificate of '%s': %s %s (this host's clock: %s, UTC)", name,
+		    late ? "expired" : "valid from",
+		    say_date(late ? X509_get0_notAfter(cert) : X509_get0_notBefore(cert), date), say_date(NULL, now));
+}
+
+int
+tls_io_verify(int ok, X509_STORE_CTX *store)
+{
+	struct tls_io *io = tls_io_of(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
+	X509 *cert = X509_STORE_CTX_get_current_cert(store);
+
+	if (!ok) {
+		blame_cert(io, cert, X509_STORE_CTX_get_error(store));
+		return 0;
+	}
+	/* The leaf comes last: its chain is verified. */
+	if (X509_STORE_CTX_get_error_depth(store) > 0 || tls_who_of_cert(io, cert))
+		return 1;
+	if (io->names[0] == '\0')
+		tls_io_blame(io, "peer is '%s', not '%s', and there are no peer_names", io->peer.name, io->host);
+	tls_io_blame(io, "peer is '%s', not one of peer_names", io->peer.name);
+	X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+	return 0;
+}
+
+/* -- the handshake -- */
+
+int
+tls_io_alpn(
+    SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *arg)
+{
+	static const unsigned char own[] = "\7smcrd/1";
+	unsigned char *chosen;
+
+	(void)arg;
+	if (SSL_select_next_proto(&chosen, out_len, own, sizeof(own) - 1, in, in_len) != OPENSSL_NPN_NEGOTIATED) {
+		tls_io_blame(tls_io_of(ssl), "the peer is no smcrd: its ALPN lacks smcrd/1");
+		return SSL_TLSEXT_ERR_ALERT_FATAL;
+	}
+	*out = chosen;
+	return SSL_TLSEXT_ERR_OK;
+}
+
+/* The peer's alert. */
+static void
+blame_alert(struct tls_io *io, int alert)
+{
+	bool psk = io->ctx->psk_cnt > 0;
+
+	if (alert == SSL_AD_HANDSHAKE_FAILURE && psk && io->client)
+		tls_io_blame(
+		    io, "peer does not know our PSK name '%s', or it is not '%s'", io->ctx->name, io->psk->peer);
+	else if (psk && (alert == SSL_AD_ILLEGAL_PARAMETER || alert == SSL_AD_DECRYPT_ERROR))
+		tls_io_blame(io, "the two keys differ");
+	else if (alert == SSL_AD_HANDSHAKE_FAILURE)
+		tls_io_blame(io, "peer refuses the name of our certificate: see its peer_names");
+	else if (alert == SSL_AD_CERTIFICATE_EXPIRED)
+		tls_io_blame(io, "peer says that our certificate has expired, or is not valid yet");
+	else if (alert == SSL_AD_CERTIFICATE_REVOKED)
+		tls_io_blame(io, "peer says that our certificate is revoked");
+	else if (alert == SSL_AD_UNKNOWN_CA)
+		tls_io_blame(io, "peer does not know the CA of our certificate");
+	else if (alert == SSL_AD_PROTOCOL_VERSION)
+		tls_io_blame(io, "peer does not speak TLS 1.3");
+	else if (alert == SSL_AD_NO_APPLICATION_PROTOCOL)
+		tls_io_blame(io, "peer speaks TLS, but not smcrd/1");
+	else
+		tls_io_blame(io, "TLS alert of the peer: %s", SSL_alert_desc_string_long(alert));
+}
+
+static void
+blame_handshake(struct tls_io *io, int reason)
+{
+	bool tls = io->first_len == 0 || (io->first[0] >= 20 && io->first[0] <= 23);
+
+	if (!tls)
+		tls_io_blame(io, "peer does not speak TLS%s",
+		    io->first_len == 4 && memcmp(io->first, CLC_EYE, 4) == 0 ? ": it answered CLC" : "");
+	else if (reason == SSL_R_BINDER_DOES_NOT_VERIFY)
+		tls_io_blame(io, "key differs: PSK name '%s'", io->psk != NULL ? io->psk->peer : "");
+	else if (io->psk_unknown)
+		tls_io_blame(io, "PSK name not known, or not for '%s'", io->ctx->name);
+	else if (io->ctx->psk_cnt > 0 && reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
+		tls_io_blame(io, "peer does not use our PSK");
+	else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
+		tls_io_blame(io, "peer has no certificate");
+	else if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_VERSION_TOO_LOW)
+		tls_io_blame(io, "peer does not speak TLS 1.3");
+	else
+		tls_io_blame(io, "TLS: %s", ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason)));
+}
+
+/* After a failed call: its errno, negative, with the reason. */
+static int
+tls_io_failed(struct tls_io *io, int what)
+{
+	const int reason = ERR_GET_REASON(ERR_peek_last_error());
+	const bool during = !io->proven;
+
+	if (what == SSL_ERROR_SSL && reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) {
+		blame_alert(io, reason - SSL_AD_REASON_OFFSET);
+	} else if (io->eof || io->err != 0) {
+		if (during && io->client && io->first_len == 0)
+			tls_io_blame(io, "peer closed at our ClientHello: is secure set there?");
+		else if (during)
+			tls_io_blame(io, "peer closed the connection during the TLS handshake");
+		else
+			tls_io_blame(io, "the TLS stream ended without close_notify");
+		return io->err != 0 ? -io->err : -ENODATA;
+	} else if (during) {
+		blame_handshake(io, reason);
+	} else {
+		tls_io_blame(io, "TLS: bad record");
+	}
+	return -EPROTO;
+}
+
+static bool
+waits(int what)
+{
+	return what == SSL_ERROR_WANT_READ || what == SSL_ERROR_WANT_WRITE;
+}
+
+/* OpenSSL's part has succeeded. */
+static int
+check_end(struct tls_io *io)
+{
+	const unsigned char *alpn;
+	unsigned len;
+	char name[TLS_NAME_MAX];
+	bool psk = io->ctx->psk_cnt > 0;
+
+	SSL_get0_alpn_selected(io->ssl, &alpn, &len);
+	if (len != 7 || memcmp(alpn, "smcrd/1", 7) != 0) {
+		tls_io_blame(io, "the peer is no smcrd: its ALPN lacks smcrd/1");
+		return -EPROTO;
+	}
+	/* The result of the verification counts for a certificate alone: with a PSK it says nothing. */
+	if (psk ? io->psk == NULL || SSL_session_reused(io->ssl) != 1
+	        : SSL_session_reused(io->ssl) == 1 || SSL_get0_peer_certificate(io->ssl) == NULL ||
+	            SSL_get_verify_result(io->ssl) != X509_V_OK || io->peer.name[0] == '\0') {
+		tls_io_blame(io, "peer has not proven a name");
+		return -EPROTO;
+	}
+	if (psk) {
+		(void)snprintf(name, sizeof(name), "psk:%s", io->psk->peer);
+		tls_who_set(&io->peer, name);
+		if (!tls_names_have(io->names, "psk", io->psk->peer)) {
+			tls_io_blame(io, "peer is '%s', not one of peer_names", name);
+			return -EPROTO;
+		}
+	}
+	io->proven = true;
+	return 1;
+}
+
+int
+tls_io_handshake(struct tls_io *io)
+{
+	if (io->proven)
+		return 1;
+	ERR_clear_error();
+	int n = SSL_do_handshake(io->ssl);
+	if (n == 1)
+		return check_end(io);
+	n = SSL_get_error(io->ssl, n);
+	return waits(n) ? 0 : tls_io_failed(io, n);
+}
+
+/* -- data -- */
+
+ssize_t
+tls_io_read(struct tls_io *io, void *buf, size_t len)
+{
+	size_t got;
+
+	ERR_clear_error();
+	if (SSL_read_ex(io->ssl, buf, len, &got) == 1)
+		return (ssize_t)got;
+	int what = SSL_get_error(io->ssl, 0);
+	if (what == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	return waits(what) ? -EAGAIN : tls_io_failed(io, what);
+}
+
+ssize_t
+tls_io_write(struct tls_io *io, const void *buf, size_t len)
+{
+	size_t taken;
+
+	ERR_clear_error();
+	if (SSL_write_ex(io->ssl, buf, len, &taken) != 1) {
+		int what = SSL_get_error(io->ssl, 0);
+
+		return waits(what) ? -EAGAIN : tls_io_failed(io, what);
+	}
+	io->records += (unsigned)(taken / SSL3_RT_MAX_PLAIN_LENGTH + 1);
+	if (io->records >= RECORDS_PER_KEY && SSL_key_update(io->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+		io->records = 0;
+	return (ssize_t)taken;
+}
+
+int
+tls_io_finish(struct tls_io *io)
+{
+	if (!io->proven)
+		return 0;
+	ERR_clear_error();
+	int n = SSL_shutdown(io->ssl);
+	if (n >= 0)
+		return 0;
+	n = SSL_get_error(io->ssl, n);
+	return waits(n) ? -EAGAIN : tls_io_failed(io, n);
+}
+
+bool
+tls_io_has_bytes(const struct tls_io *io)
+{
+	return SSL_has_pending(io->ssl) == 1;
+}

@@ -1,0 +1,108 @@
+/* A build without OpenSSL; see tls.h. No context exists, so no stream does. */
+#include <errno.h>
+
+#include "tls/tls.h"
+
+bool
+tls_is_built(void)
+{
+	return false;
+}
+
+struct tls_ctx *
+tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *arg)
+{
+	(void)files;
+	(void)uses;
+	tell(arg, false, "cert", "needs OpenSSL, which this smcrd was built without");
+	return NULL;
+}
+
+struct tls_ctx *
+tls_ctx_get(struct tls_ctx *ctx)
+{
+	return ctx;
+}
+
+void
+tls_ctx_put(struct tls_ctx *ctx)
+{
+	(void)ctx;
+}
+
+struct tls_io *
+tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const char *host)
+{
+	(void)ctx;
+	(void)client;
+	(void)fd;
+	(void)names;
+	(void)host;
+	return NULL;
+}
+
+void
+tls_io_free(struct tls_io *io)
+{
+	(void)io;
+}
+
+int
+tls_io_handshake(struct tls_io *io)
+{
+	(void)io;
+	return -EPROTO;
+}
+
+ssize_t
+tls_io_read(struct tls_io *io, void *buf, size_t len)
+{
+	(void)io;
+	(void)buf;
+	(void)len;
+	return -EPROTO;
+}
+
+ssize_t
+tls_io_write(struct tls_io *io, const void *buf, size_t len)
+{
+	(void)io;
+	(void)buf;
+	(void)len;
+	return -EPROTO;
+}
+
+int
+tls_io_finish(struct tls_io *io)
+{
+	(void)io;
+	return 0;
+}
+
+bool
+tls_io_has_bytes(const struct tls_io *io)
+{
+	(void)io;
+	return false;
+}
+
+const char *
+tls_io_why(const struct tls_io *io)
+{
+	(void)io;
+	return "";
+}
+
+bool
+tls_io_is_silent(const struct tls_io *io)
+{
+	(void)io;
+	return false;
+}
+
+const struct tls_who *
+tls_io_who(const struct tls_io *io)
+{
+	(void)io;
+	return NULL;
+}

@@ -1,0 +1,188 @@
+/* Configured PSKs: their file, and the callbacks of both roles. The identity in a ClientHello is CLIENT>SERVER, so that
+ * a PSK has one direction per identity, and a reflected ClientHello fails (RFC 9257 4.1, Selfie). */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tls/tls_int.h"
+
+#define FILE_MAX (32 * 1024)
+
+static const uint8_t suite[] = { 0x13,
+	0x01 }; /* TLS_AES_128_GCM_SHA256: its hash is that of the PSK (RFC 8446 4.2.11) */
+
+static bool
+is_psk_name(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)s[i]) && strchr("._-", s[i]) == NULL)
+			return false;
+	return len > 0 && len <= TLS_PSK_NAME_MAX && strncmp(s, "smcrd-", 6) != 0;
+}
+
+static bool
+read_hex(struct tls_psk *p, const char *s, size_t len)
+{
+	if (len % 2 != 0 || len < 2 * TLS_PSK_MIN || len > 2 * TLS_PSK_MAX)
+		return false;
+	p->len = (uint8_t)(len / 2);
+	for (size_t i = 0; i < len; i++) {
+		const char *digits = "0123456789abcdef", *at = strchr(digits, tolower((unsigned char)s[i]));
+
+		if (at == NULL || *at == '\0')
+			return false;
+		p->key[i / 2] = (uint8_t)(p->key[i / 2] << 4 | (at - digits));
+	}
+	return true;
+}
+
+/* One line, PEER-NAME:HEX: NULL or the error. */
+static const char *
+psk_take_line(struct tls_ctx *ctx, const char *line, size_t len)
+{
+	while (len > 0 && isspace((unsigned char)line[len - 1]))
+		len--;
+	const char *colon = memchr(line, ':', len);
+	size_t name_len = colon != NULL ? (size_t)(colon - line) : 0;
+	struct tls_psk *p = &ctx->psks[ctx->psk_cnt];
+
+	if (len == 0 || line[0] == '#')
+		return NULL;
+	if (ctx->psk_cnt == TLS_PSKS_MAX)
+		return "has too many lines";
+	if (!is_psk_name(line, name_len))
+		return "has a line that does not begin with PEER-NAME: 1 to 60 letters, digits, '.', '_' and '-', not \"smcrd-\"";
+	if (tls_psk_find(ctx, line, name_len) != NULL)
+		return "has a name twice";
+	if (!read_hex(p, colon + 1, len - name_len - 1))
+		return "has a key that is not 32 to 64 bytes in hexadecimal digits";
+	memcpy(p->peer, line, name_len);
+	ctx->psk_cnt++;
+	return NULL;
+}
+
+static const char *
+take_file(struct tls_ctx *ctx, const char *text, size_t len)
+{
+	const char *why = NULL;
+
+	for (const char *line = text, *end; why == NULL && line < text + len; line = end + 1) {
+		end = memchr(line, '\n', (size_t)(text + len - line));
+		end = end != NULL ? end : text + len;
+		why = psk_take_line(ctx, line, (size_t)(end - line));
+	}
+	return why != NULL || ctx->psk_cnt > 0 ? why : "has no line PEER-NAME:HEX";
+}
+
+bool
+tls_psk_load(struct tls_ctx *ctx, const char *path, tls_tell tell, void *arg)
+{
+	char *text = OPENSSL_secure_malloc(FILE_MAX), words[512];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *why = NULL;
+	struct stat st;
+	ssize_t len = 0;
+
+	ctx->psks = OPENSSL_secure_zalloc(TLS_PSKS_MAX * sizeof(*ctx->psks));
+	if (text == NULL || ctx->psks == NULL)
+		why = "cannot be read: out of memory";
+	else if (fd < 0 || fstat(fd, &st) != 0 || (len = read(fd, text, FILE_MAX)) < 0)
+		why = strerror(errno);
+	else if (!S_ISREG(st.st_mode))
+		why = "is not a file";
+	else if ((st.st_mode & 0007) != 0)
+		why = "is accessible by every user: set its mode to 0640 at most";
+	else if (len == FILE_MAX)
+		why = "is longer than 32 KiB";
+	else
+		why = take_file(ctx, text, (size_t)len);
+	if (fd >= 0)
+		close(fd);
+	OPENSSL_secure_clear_free(text, FILE_MAX);
+	if (why == NULL)
+		return true;
+	(void)snprintf(words, sizeof(words), "%s: %s", path, why);
+	tell(arg, false, "psk", words);
+	return false;
+}
+
+void
+tls_psk_free(struct tls_ctx *ctx)
+{
+	OPENSSL_secure_clear_free(ctx->psks, TLS_PSKS_MAX * sizeof(*ctx->psks));
+}
+
+const struct tls_psk *
+tls_psk_find(const struct tls_ctx *ctx, const char *peer, size_t len)
+{
+	for (unsigned i = 0; i < ctx->psk_cnt; i++)
+		if (strlen(ctx->psks[i].peer) == len && memcmp(ctx->psks[i].peer, peer, len) == 0)
+			return &ctx->psks[i];
+	return NULL;
+}
+
+static SSL_SESSION *
+session_of(SSL *ssl, const struct tls_psk *p)
+{
+	SSL_SESSION *s = SSL_SESSION_new();
+	const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite);
+
+	if (s != NULL && cipher != NULL && SSL_SESSION_set1_master_key(s, p->key, p->len) == 1 &&
+	    SSL_SESSION_set_cipher(s, cipher) == 1 && SSL_SESSION_set_protocol_version(s, TLS1_3_VERSION) == 1 &&
+	    SSL_SESSION_set1_id_context(s, tls_context, sizeof(tls_context)) == 1)
+		return s;
+	SSL_SESSION_free(s);
+	return NULL;
+}
+
+/* Client: our PSK for this peer. OpenSSL does not copy the identity. md: the hash that a HelloRetryRequest demands. */
+static int
+use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len, SSL_SESSION **out)
+{
+	struct tls_io *io = tls_io_of(ssl);
+
+	*out = NULL;
+	*id_len = 0;
+	if (io->psk == NULL || (md != NULL && EVP_MD_get_type(md) != NID_sha256))
+		return 1;
+	(void)snprintf(io->identity, sizeof(io->identity), "%s>%s", io->ctx->name, io->psk->peer);
+	*out = session_of(ssl, io->psk);
+	*id = (const unsigned char *)io->identity;
+	*id_len = strlen(io->identity);
+	return *out != NULL;
+}
+
+/* Server: CLIENT>SERVER, and we are SERVER. Without a PSK the handshake goes on, and fails for lack of a certificate. */
+static int
+find_session(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **out)
+{
+	struct tls_io *io = tls_io_of(ssl);
+	const char *sep = memchr(id, '>', id_len);
+	size_t own = strlen(io->ctx->name);
+
+	*out = NULL;
+	io->psk_unknown = true;
+	if (sep == NULL || (size_t)((const char *)id + id_len - sep - 1) != own ||
+	    memcmp(sep + 1, io->ctx->name, own) != 0)
+		return 1;
+	io->psk = tls_psk_find(io->ctx, (const char *)id, (size_t)(sep - (const char *)id));
+	if (io->psk == NULL || strcmp(io->psk->peer, io->ctx->name) == 0)
+		return 1;
+	io->psk_unknown = false;
+	*out = session_of(ssl, io->psk);
+	return *out != NULL;
+}
+
+void
+tls_psk_use(SSL_CTX *ctx, bool client)
+{
+	if (client)
+		SSL_CTX_set_psk_use_session_callback(ctx, use_session);
+	else
+		SSL_CTX_set_psk_find_session_callback(ctx, find_session);
+}

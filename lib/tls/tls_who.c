@@ -1,0 +1,110 @@
+/* The name that a certificate proves. Exact match with any name among its subjectAltNames; the common name never counts,
+ * nor do partial wildcards (RFC 9525 6.3). */
+#include <openssl/x509v3.h>
+#include <string.h>
+
+#include "tls/tls_int.h"
+
+/* A string of the certificate as text. False for one with a NUL, a newline, or another character that no name has. */
+static bool
+name_text(const ASN1_STRING *s, char out[TLS_NAME_MAX])
+{
+	int len = ASN1_STRING_length(s);
+	const unsigned char *data = ASN1_STRING_get0_data(s);
+
+	if (len <= 0 || len >= TLS_NAME_MAX)
+		return false;
+	for (int i = 0; i < len; i++)
+		if (data[i] <= ' ' || data[i] > '~')
+			return false;
+	memcpy(out, data, (size_t)len);
+	out[len] = '\0';
+	return true;
+}
+
+/* Calls fn for each URI or DNS name; true once fn is. */
+static bool
+each_name(X509 *cert, int type, bool (*fn)(void *arg, const char *name), void *arg)
+{
+	GENERAL_NAMES *all = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+	char text[TLS_NAME_MAX];
+	bool found = false;
+
+	for (int i = 0; !found && i < sk_GENERAL_NAME_num(all); i++) {
+		const GENERAL_NAME *n = sk_GENERAL_NAME_value(all, i);
+
+		found = n->type == type &&
+		    name_text(type == GEN_URI ? n->d.uniformResourceIdentifier : n->d.dNSName, text) && fn(arg, text);
+	}
+	GENERAL_NAMES_free(all);
+	return found;
+}
+
+static bool
+keep_uri(void *arg, const char *name)
+{
+	(void)snprintf(arg, TLS_NAME_MAX, "%s", name);
+	return true;
+}
+
+static bool
+keep_dns(void *arg, const char *name)
+{
+	(void)snprintf(arg, TLS_NAME_MAX, "dns:%.*s", TLS_NAME_MAX - 5, name);
+	return true;
+}
+
+void
+tls_who_name(X509 *cert, char name[TLS_NAME_MAX])
+{
+	if (!each_name(cert, GEN_URI, keep_uri, name) && !each_name(cert, GEN_DNS, keep_dns, name))
+		(void)X509_NAME_oneline(X509_get_subject_name(cert), name, TLS_NAME_MAX);
+}
+
+void
+tls_who_set(struct tls_who *out, const char *name)
+{
+	static const char label[] = "smcrd name v1"; /* with its NUL */
+	char text[sizeof(label) + TLS_NAME_MAX];
+	size_t len = strlen(name);
+
+	(void)snprintf(out->name, sizeof(out->name), "%s", name);
+	memcpy(text, label, sizeof(label));
+	memcpy(text + sizeof(label), name, len);
+	(void)SHA256((const unsigned char *)text, sizeof(label) + len, out->id);
+}
+
+static bool
+permits_uri(void *arg, const char *name)
+{
+	return tls_names_have(((const struct tls_io *)arg)->names, "uri", name);
+}
+
+static bool
+permits_dns(void *arg, const char *name)
+{
+	return tls_names_have(((const struct tls_io *)arg)->names, "dns", name);
+}
+
+/* The host that was connected. */
+static bool
+is_host(const struct tls_io *io, X509 *cert)
+{
+	const unsigned flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
+
+	return io->host[0] != '\0' &&
+	    (X509_check_ip_asc(cert, io->host, 0) == 1 || X509_check_host(cert, io->host, 0, flags, NULL) == 1);
+}
+
+bool
+tls_who_of_cert(struct tls_io *io, X509 *cert)
+{
+	char name[TLS_NAME_MAX];
+
+	tls_who_name(cert, name);
+	tls_who_set(&io->peer, name);
+	if (io->names[0] == '\0')
+		return is_host(io, cert);
+	return strcmp(io->names, "*") == 0 || each_name(cert, GEN_URI, permits_uri, io) ||
+	    each_name(cert, GEN_DNS, permits_dns, io);
+}

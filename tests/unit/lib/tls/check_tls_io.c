@@ -1,0 +1,267 @@
+/* Streams with PSKs over sockets; certificates are in tests/integration/check_tls.py. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tls/tls.h"
+#include "unit.h"
+
+#define KEY_A "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"
+#define KEY_B "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+static void
+no_error(void *arg, bool warning, const char *setting, const char *text)
+{
+	(void)arg;
+	(void)warning;
+	ck_abort_msg("%s %s", setting, text);
+}
+
+static void
+count_error(void *arg, bool warning, const char *setting, const char *text)
+{
+	(void)setting;
+	(void)text;
+	ck_assert(!warning);
+	++*(int *)arg;
+}
+
+static struct tls_ctx *
+load(const char *name, const char *text, mode_t mode, int *errors)
+{
+	char path[] = "/tmp/check_tls_io.XXXXXX";
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), strlen(text));
+	ck_assert_int_eq(fchmod(fd, mode), 0);
+	close(fd);
+	const struct tls_files files = { "", "", "", "", name, path };
+	struct tls_ctx *ctx = tls_ctx_load(
+	    &files, TLS_AS_CLIENT | TLS_AS_SERVER, errors != NULL ? count_error : no_error, errors);
+	unlink(path);
+	return ctx;
+}
+
+/* Two ends of one connection: a is the client. */
+struct ends {
+	struct tls_ctx *ctx_a, *ctx_b;
+	int fd[2];
+	struct tls_io *a, *b;
+};
+
+static void
+ends_init(struct ends *e, const char *file_a, const char *file_b, const char *names_a, const char *names_b)
+{
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, e->fd), 0);
+	e->ctx_a = load("gw-a", file_a, 0600, NULL);
+	e->ctx_b = load("gw-b", file_b, 0640, NULL);
+	e->a = tls_io_new(e->ctx_a, true, e->fd[0], names_a, "gw-b.example.org");
+	e->b = tls_io_new(e->ctx_b, false, e->fd[1], names_b, "");
+	ck_assert(e->a != NULL && e->b != NULL);
+}
+
+static void
+ends_fini(struct ends *e)
+{
+	tls_io_free(e->a);
+	tls_io_free(e->b);
+	tls_ctx_put(e->ctx_a);
+	tls_ctx_put(e->ctx_b);
+	close(e->fd[0]);
+	close(e->fd[1]);
+}
+
+/* The results of both. */
+static void
+shake(struct ends *e, int *a, int *b)
+{
+	*a = *b = 0;
+	for (int i = 0; i < 20 && (*a == 0 || *b == 0); i++) {
+		if (*a == 0)
+			*a = tls_io_handshake(e->a);
+		if (*b == 0)
+			*b = tls_io_handshake(e->b);
+	}
+}
+
+static void
+up(struct ends *e)
+{
+	int a, b;
+
+	ends_init(e, "# peers\n\ngw-b:" KEY_A "\n", "gw-x:" KEY_B "\ngw-a:" KEY_A, "psk:gw-b", "psk:gw-a");
+	shake(e, &a, &b);
+	ck_assert_msg(a == 1 && b == 1, "%s; %s", tls_io_why(e->a), tls_io_why(e->b));
+}
+
+START_TEST(both_ends_are_proven)
+{
+	struct ends e;
+	char buf[64];
+
+	up(&e);
+	ck_assert_str_eq(tls_io_who(e.a)->name, "psk:gw-b");
+	ck_assert_str_eq(tls_io_who(e.b)->name, "psk:gw-a");
+	/* SHA-256("smcrd name v1" || 00 || "psk:gw-a"), by sha256sum(1). */
+	static const uint8_t id[4] = { 0xc8, 0xb2, 0xe6, 0x55 };
+	ck_assert_mem_eq(tls_io_who(e.b)->id, id, sizeof(id));
+	ck_assert_int_eq(tls_io_read(e.a, buf, sizeof(buf)), -EAGAIN);
+	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), 5);
+	ck_assert_int_eq(tls_io_read(e.b, buf, 2), 2);
+	ck_assert(tls_io_has_bytes(e.b));
+	ck_assert_int_eq(tls_io_read(e.b, buf + 2, sizeof(buf) - 2), 3);
+	ck_assert_mem_eq(buf, "hello", 5);
+	/* One direction ends, the other goes on. */
+	ck_assert_int_eq(tls_io_finish(e.a), 0);
+	ck_assert_int_eq(tls_io_read(e.b, buf, sizeof(buf)), 0);
+	ck_assert_int_eq(tls_io_write(e.b, "late", 4), 4);
+	ck_assert_int_eq(tls_io_read(e.a, buf, sizeof(buf)), 4);
+	ck_assert_str_eq(tls_io_why(e.a), "");
+	ends_fini(&e);
+}
+
+START_TEST(a_full_socket_takes_part_and_goes_on)
+{
+	static uint8_t out[300000], in[300000];
+	struct ends e;
+	size_t sent = 0, got = 0;
+
+	up(&e);
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i * 7 + i / 256);
+	while (got < sizeof(in)) {
+		ssize_t n = sent < sizeof(out) ? tls_io_write(e.a, out + sent, sizeof(out) - sent) : -EAGAIN;
+
+		ck_assert(n > 0 || n == -EAGAIN);
+		sent += n > 0 ? (size_t)n : 0;
+		n = tls_io_read(e.b, in + got, 1000);
+		ck_assert(n > 0 || n == -EAGAIN);
+		got += n > 0 ? (size_t)n : 0;
+	}
+	ck_assert_mem_eq(in, out, sizeof(in));
+	ends_fini(&e);
+}
+
+START_TEST(a_cut_is_no_end)
+{
+	struct ends e;
+	char buf[16];
+
+	up(&e);
+	shutdown(e.fd[0], SHUT_WR);
+	ck_assert_int_eq(tls_io_read(e.b, buf, sizeof(buf)), -ENODATA);
+	ck_assert_str_eq(tls_io_why(e.b), "the TLS stream ended without close_notify");
+	ends_fini(&e);
+}
+
+START_TEST(a_changed_record_is_bad)
+{
+	struct ends e;
+	char buf[128];
+
+	up(&e);
+	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), 5);
+	ssize_t n = read(e.fd[1], buf, sizeof(buf));
+	ck_assert_int_gt(n, 5);
+	buf[n - 1] ^= 1;
+	ck_assert_int_eq(write(e.fd[0], buf, (size_t)n), n);
+	ck_assert_int_eq(tls_io_read(e.b, buf, sizeof(buf)), -EPROTO);
+	ck_assert_str_eq(tls_io_why(e.b), "TLS: bad record");
+	ends_fini(&e);
+}
+
+/* What both ends say. A client is through before the server has looked at it, and then reads the alert. */
+static void
+expect_refused(const char *file_b, const char *names_b, const char *why_a, const char *why_b)
+{
+	struct ends e;
+	char buf[16];
+	int a, b;
+
+	ends_init(&e, "gw-b:" KEY_A "\n", file_b, "psk:gw-b", names_b);
+	shake(&e, &a, &b);
+	ck_assert_int_lt(b, 0);
+	if (a == 1 && why_a != NULL)
+		a = (int)tls_io_read(e.a, buf, sizeof(buf));
+	ck_assert(a < 0 || why_a == NULL);
+	ck_assert_str_eq(tls_io_why(e.b), why_b);
+	if (why_a != NULL)
+		ck_assert_str_eq(tls_io_why(e.a), why_a);
+	ends_fini(&e);
+}
+
+START_TEST(refusals_have_words)
+{
+	expect_refused("gw-x:" KEY_A, "*", "peer does not know our PSK name 'gw-a', or it is not 'gw-b'",
+	    "PSK name not known, or not for 'gw-b'");
+	expect_refused("gw-a:" KEY_B, "*", "the two keys differ", "key differs: PSK name 'gw-a'");
+	expect_refused("gw-a:" KEY_A, "psk:gw-x", NULL, "peer is 'psk:gw-a', not one of peer_names");
+}
+
+/* Selfie: the ClientHello of gw-a for gw-b, sent back to gw-a. */
+START_TEST(a_reflected_hello_is_refused)
+{
+	struct ends e;
+
+	ends_init(&e, "gw-b:" KEY_A "\n", "gw-a:" KEY_A "\n", "psk:gw-b", "*");
+	tls_io_free(e.b);
+	e.b = tls_io_new(e.ctx_a, false, e.fd[1], "*", "");
+	ck_assert_int_eq(tls_io_handshake(e.a), 0);
+	ck_assert_int_lt(tls_io_handshake(e.b), 0);
+	ck_assert_str_eq(tls_io_why(e.b), "PSK name not known, or not for 'gw-a'");
+	ends_fini(&e);
+}
+
+START_TEST(a_client_without_the_psk_does_not_start)
+{
+	struct tls_ctx *ctx = load("gw-a", "gw-b:" KEY_A "\n", 0600, NULL);
+
+	ck_assert(tls_io_new(ctx, true, 0, "psk:gw-x", "") == NULL);
+	ck_assert(tls_io_new(ctx, true, 0, "*", "") == NULL);
+	ck_assert(tls_io_new(NULL, true, 0, "*", "") == NULL);
+	tls_ctx_put(ctx);
+}
+
+START_TEST(words_of_other_peers)
+{
+	static const struct {
+		const char *bytes, *why;
+	} cases[] = {
+		{ "\xe2\xd4\xc3\xd9 and more", "peer does not speak TLS: it answered CLC" },
+		{ "SSH-2.0-x\r\n", "peer does not speak TLS" },
+		{ "", "peer closed at our ClientHello: is secure set there?" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ends e;
+
+		ends_init(&e, "gw-b:" KEY_A "\n", "gw-a:" KEY_A "\n", "psk:gw-b", "*");
+		ck_assert_int_eq(tls_io_handshake(e.a), 0);
+		ck_assert_int_eq(write(e.fd[1], cases[i].bytes, strlen(cases[i].bytes)), strlen(cases[i].bytes));
+		shutdown(e.fd[1], SHUT_WR);
+		ck_assert_int_lt(tls_io_handshake(e.a), 0);
+		ck_assert_str_eq(tls_io_why(e.a), cases[i].why);
+		ends_fini(&e);
+	}
+}
+
+START_TEST(psk_files_are_checked)
+{
+	static const char *const bad[] = { "", "# nothing\n", "gw-a\n", ":" KEY_A, "gw-a:", "gw-a:00",
+		"gw-a:" KEY_A "0", "gw-a:" KEY_A "zz", "gw a:" KEY_A, "a>b:" KEY_A, "smcrd-a:" KEY_A,
+		"gw-a:" KEY_A "\ngw-a:" KEY_B, "gw-a:" KEY_A KEY_A "00" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int errors = 0;
+
+		ck_assert_msg(load("gw", bad[i], 0600, &errors) == NULL, "%s", bad[i]);
+		ck_assert_int_eq(errors, 1);
+	}
+	int errors = 0;
+	ck_assert(load("gw", "gw-a:" KEY_A, 0604, &errors) == NULL && errors == 1);
+	struct tls_ctx *ctx = load("gw", "gw-a:" KEY_A KEY_B "  \r\n", 0640, NULL);
+	tls_ctx_put(ctx);
+}
