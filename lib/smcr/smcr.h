@@ -93,10 +93,12 @@ void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 #define SMCR_V2_RECEIVES 48 /* as many as Linux: a sender waits for the next one */
 #define SMCR_V2_MSG_LEN 8192
 
-/* The host at the other end of a CLC connection, by its address. See owner.h for the owner of a link group. */
+/* The host at the other end of a CLC connection, by its address, and its name if that is proven. See owner.h for the owner of a link group. */
 struct smcr_identity {
-	uint8_t addr[16]; /* IPv4 mapped into IPv6 */
-	uint32_t scope;   /* of a link-local address: the interface */
+	uint8_t addr[16];    /* IPv4 mapped into IPv6 */
+	uint32_t scope;      /* of a link-local address: the interface */
+	uint8_t level;       /* of the user's protection; 0: none */
+	uint8_t name_id[32]; /* with a level: digest of the name that the host has proven */
 };
 
 /* Client: policy for connecting an iWARP queue pair to the address in the server's Accept or ADD LINK. middle: identity
@@ -204,6 +206,8 @@ struct smcr_open {
 	uint32_t origin;
 	/* Server: number of the service for connections that this client opens over a link; 0: it may not. */
 	uint32_t ticket;
+	/* No link may be used: falls back with CLC_DIAG_CONFIG and this detail, a static text; NULL: links may be used. */
+	const char *tcp_only;
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the start (no

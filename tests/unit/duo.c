@@ -314,7 +314,8 @@ describe(struct duo_end *e, enum smcr_role role)
 		.elem_size = SMCR_ELEM_MIN,
 		.subnet_cnt = 1,
 		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
-		.remote.addr[15] = d.remote,
+		.remote = { .addr = { [15] = d.remote }, .level = d.level },
+		.tcp_only = d.tcp_only[role == SMCR_CLIENT ? A : B],
 		.insist = d.insist,
 		.measure = d.measure,
 		.ticket = role == SMCR_SERVER ? d.ticket : 0 };

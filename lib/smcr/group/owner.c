@@ -30,7 +30,8 @@ owner_str(const struct owner *o, char *buf, size_t cap)
 bool
 identity_same(const struct smcr_identity *a, const struct smcr_identity *b)
 {
-	return memcmp(a->addr, b->addr, sizeof(a->addr)) == 0 && a->scope == b->scope;
+	return memcmp(a->addr, b->addr, sizeof(a->addr)) == 0 && a->scope == b->scope && a->level == b->level &&
+	    memcmp(a->name_id, b->name_id, sizeof(a->name_id)) == 0;
 }
 
 bool

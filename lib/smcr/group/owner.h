@@ -2,8 +2,8 @@
  * Accept. So a group belongs to a peer ID and the identity seen with it, as known to the engine's user (struct
  * smcr_identity). A peer from another address, by another route or NAT, gets a separate group.
  *
- * Only owner_same() decides whether two peers are the same. If peers are authenticated one day, the proven identity
- * belongs in smcr_identity and is compared instead of the address. */
+ * Only owner_same() decides whether two peers are the same. A proven name and the level of protection are compared
+ * beside the address: groups of other names or levels never mix. */
 #pragma once
 
 #include <stdbool.h>

@@ -39,7 +39,8 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
-		.transports = rdv_transports(conn->eng) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0),
+		.transports = (conn->rdv->open.tcp_only != NULL ? 0 : rdv_transports(conn->eng)) |
+		    (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0),
 		.features = (uint8_t)(engine_features(conn->eng) | asks),
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 		.hops = conn->rdv->open.hops,
@@ -128,7 +129,9 @@ rdv_client_choose(struct smcr_conn *conn)
 {
 	const char *key = conn->rdv->open.peer_key;
 
-	if (has_group(conn->eng, key) || rdv_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn))
+	/* Without links the Proposal offers none, and waits for no other: its answer says that the peer takes us. */
+	if (conn->rdv->open.tcp_only != NULL || has_group(conn->eng, key) ||
+	    rdv_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn))
 		send_proposal(conn);
 }
 
@@ -139,6 +142,10 @@ is_its_server(const struct smcr_conn *conn, const struct lgr *lgr)
 	const struct clc_accept *a = &conn->rdv->peer;
 	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
 
+	/* A token from a group in clear is no secret: level and name count in any case. */
+	if (server.remote.level != lgr->owner.remote.level ||
+	    memcmp(server.remote.name_id, lgr->owner.remote.name_id, sizeof(server.remote.name_id)) != 0)
+		return false;
 	return owner_same(&lgr->owner, &server) || (a->ext.present && lgr->token != 0 && a->ext.token == lgr->token);
 }
 
@@ -262,6 +269,10 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 		return;
 	}
 	rdv_step(conn, RDV_NONE, 0);
+	if (conn->rdv->open.tcp_only != NULL) {
+		rdv_tcp_only(conn);
+		return;
+	}
 	rdv_peer_waits(conn);
 	conn->rdv->peer = msg->accept;
 	/* A response to an extension that we did not send is invalid. */

@@ -232,6 +232,13 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 }
 
 void
+rdv_tcp_only(struct smcr_conn *conn)
+{
+	conn->diag.detail = conn->rdv->open.tcp_only;
+	rdv_decline(conn, CLC_DIAG_CONFIG);
+}
+
+void
 rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 {
 	struct rdv *r = conn->rdv;

@@ -147,6 +147,10 @@ proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 	conn->rdv->proposal = msg->proposal;
 	conn->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
 	conn->rdv->measure = conn->prewarm && (p->ext.features & CLC_FEATURE_MEASURE) != 0;
+	if (conn->rdv->open.tcp_only != NULL) {
+		rdv_tcp_only(conn);
+		return;
+	}
 	uint32_t diag = conn->eng->draining ? CLC_DIAG_CONFIG : take_proposal(conn, msg->version);
 	if (diag != 0) {
 		rdv_decline(conn, diag);

@@ -167,6 +167,8 @@ bool rdv_is_too_late_for_linux(const struct smcr_conn *);
 void rdv_abort(struct smcr_conn *, enum smcr_reason);
 /* Sends a Decline and falls back; at first contact the peer's Decline may be awaited instead. */
 void rdv_decline(struct smcr_conn *, uint32_t diag);
+/* smcr_open.tcp_only is set, and the peer wants a link. */
+void rdv_tcp_only(struct smcr_conn *);
 /* Falls back because the peer declined. */
 void rdv_declined(struct smcr_conn *, const struct clc_decline *);
 /* Invalid message of the peer: counts it and ends the rendezvous. */

@@ -15,15 +15,20 @@ UNIT_CASE(duo_case(tc, 5000));
 START_TEST(an_owner_is_a_peer_id_at_an_address)
 {
 	const uint8_t id[8] = { 1, 2 }, other_id[8] = { 1, 2, [7] = 1 };
-	struct smcr_identity here = { .addr = { [15] = 1 } }, there = { .addr = { 1 } }, scoped = here;
-	struct owner o = owner_of(id, &here), p[4];
+	struct smcr_identity here = { .addr = { [15] = 1 } }, there = { .addr = { 1 } }, scoped = here, level = here,
+	                     name = here;
+	struct owner o = owner_of(id, &here), p[6];
 
 	scoped.scope = 1;
+	level.level = 1;
+	name.name_id[31] = 1;
 	p[0] = owner_of(id, &here);
 	p[1] = owner_of(other_id, &here);
 	p[2] = owner_of(id, &there);
 	p[3] = owner_of(id, &scoped);
-	for (unsigned i = 0; i < 4; i++)
+	p[4] = owner_of(id, &level);
+	p[5] = owner_of(id, &name);
+	for (unsigned i = 0; i < 6; i++)
 		ck_assert(owner_same(&o, &p[i]) == (i == 0));
 }
 
@@ -256,6 +261,24 @@ START_TEST(a_server_is_known_at_another_address_by_the_token)
 	for (unsigned i = 1; i < 4; i++)
 		ck_assert(BOTH(i, ESTABLISHED));
 	duo_expect_groups(1);
+	duo_bystander_is_well();
+}
+
+/* A token from a group in clear says nothing to a client that wants a proven name. */
+START_TEST(groups_of_two_levels_never_mix)
+{
+	begin(NULL);
+	d.level = 1;
+	duo_connect(1, 2, 100);
+	duo_expect_groups(2);
+	d.level = 0;
+	duo_open_one(&s[3], SMCR_SERVER, false);
+	d.level = 1;
+	duo_open_one(&c[3], SMCR_CLIENT, false);
+	duo_join(3);
+	duo_run(100);
+	ck_assert(IS(c[3], FALLBACK));
+	ck_assert_uint_eq(c[3].diag.local, CLC_DIAG_NO_SERVER_LINK);
 	duo_bystander_is_well();
 }
 

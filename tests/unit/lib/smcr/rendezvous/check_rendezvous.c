@@ -86,6 +86,48 @@ START_TEST(client_without_device_declines_in_place_of_the_proposal)
 	ck_assert(BOTH(0, FALLBACK));
 }
 
+/* By either end, or both, each time with an answer of the server; no group, and no hold-off. */
+START_LOOP_TEST(where_no_link_may_be_used_both_fall_back, 1, 4)
+{
+	duo_init(true, true, NULL);
+	d.tcp_only[A] = (_i & 1) != 0 ? "no link" : NULL;
+	d.tcp_only[B] = (_i & 2) != 0 ? "no link" : NULL;
+	for (unsigned i = 0; i < 8; i++)
+		duo_open(i);
+	duo_run(100);
+	for (unsigned i = 0; i < 8; i++) {
+		ck_assert(BOTH(i, FALLBACK));
+		ck_assert_uint_eq(c[i].diag.local, 0);
+		ck_assert_uint_eq(c[i].diag.peer, (_i & 2) != 0 ? CLC_DIAG_CONFIG : CLC_DIAG_NO_DEVICE);
+	}
+	duo_expect_groups(0);
+	ck_assert_uint_eq(smcr_counters(d.eng[A])->first_contacts, 0);
+	ck_assert_int_eq(smcr_held_off_ns(d.eng[A], "server:1"), 0);
+}
+
+/* An Accept is declined all the same. */
+START_TEST(an_accept_is_declined_where_no_link_may_be_used)
+{
+	struct clc_msg msg = { .type = CLC_ACCEPT, .version = 1 };
+
+	duo_init(true, true, NULL);
+	d.tcp_only[A] = "no link";
+	duo_open_one(&c[0], SMCR_CLIENT, false);
+	msg.accept = (struct clc_accept){ .first_contact = true,
+		.qpn = 5,
+		.rkey = 1,
+		.rmbe_idx = 1,
+		.alert_token = 1,
+		.mtu_code = 3,
+		.ext = { .present = true, .version = 1, .transports = CLC_TRANSPORT_IWARP, .mpa_port = 7471 } };
+	duo_feed_msg(&c[0], &msg);
+	duo_run(10);
+	ck_assert(IS(c[0], FALLBACK));
+	ck_assert_uint_eq(c[0].diag.local, CLC_DIAG_CONFIG);
+	ck_assert_str_eq(c[0].diag.detail, "no link");
+	ck_assert_uint_eq(rnic_query(d.dev[A]).qp_cnt, 0);
+}
+
 START_TEST(a_proposal_for_another_mode_is_declined)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL, .version = 2 };
