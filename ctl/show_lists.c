@@ -41,7 +41,8 @@ static const char reason[] =
 static const struct column connections[] = {
 	{ RIGHT, "ID", "{id:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" }, { LEFT, "SERVICE", "{service}" },
 	{ LEFT, "ROLE", "{role}" }, { LEFT, "APPLICATION", "{app}" }, { DETAIL, "APP-USER", "{app_uid:n}" },
-	{ LEFT, "PEER", "{peer}" }, { LEFT, "MODE", SHOW_MODE }, { LEFT, "STATE", "[smc_state?{smc_state}|{state}]" },
+	{ LEFT, "PEER", "{peer}" }, { DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
+	{ LEFT, "MODE", SHOW_MODE }, { LEFT, "STATE", "[smc_state?{smc_state}|{state}]" },
 	{ LEFT, "GROUP/LINK", "[group?{group:n}/{link:n}]" }, { DETAIL, "OPENED", "[group?[over_link?link|CLC]]" },
 	{ LEFT, "VERSION", VERSION }, PEER_DETAIL,
 	{ DETAIL, "TOKEN", "{token}" }, { DETAIL, "PEER-TOKEN", "{peer_token}" },

@@ -31,6 +31,7 @@ outage_describe(const struct outage *o, char *buf, size_t cap)
 		[OUTAGE_RESET] =
 		    "closed the connection during set-up; its server may be down, or refuse this host: see its log",
 		[OUTAGE_NO_SMC] = "is no SMC-R peer",
+		[OUTAGE_TLS] = "no TLS",
 		[OUTAGE_SETUP] = "the set-up failed",
 	};
 	const char *more = o->err != 0 ? strerror(o->err) : o->why;
@@ -71,7 +72,7 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	bool begins = o->kind == OUTAGE_NONE, other = o->kind != kind || o->err != err || strcmp(o->why, why) != 0;
 	o->kind = kind;
 	o->err = err;
-	o->why = why;
+	(void)snprintf(o->why, sizeof(o->why), "%s", why);
 	if (lasting_add(&o->failed, svc->pool->env->now_ns, begins, other))
 		outage_report(svc, true, far);
 	(void)pthread_mutex_unlock(&o->lock);

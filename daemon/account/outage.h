@@ -17,14 +17,15 @@ enum outage_kind {
 	OUTAGE_CONNECT, /* no TCP connection */
 	OUTAGE_RESET,   /* the peer ends the connection during the rendezvous */
 	OUTAGE_NO_SMC,  /* the peer does not answer, or not with a CLC message */
+	OUTAGE_TLS,     /* no TLS with the peer */
 	OUTAGE_SETUP,   /* the engine ends a rendezvous for any other reason */
 };
 
 /* The kinds that an event proves to have ended. */
 enum {
-	OUTAGE_ENDED_CONNECTED = 1 << OUTAGE_CONNECT,                     /* of an egress */
-	OUTAGE_ENDED_DECLINED = 1 << OUTAGE_CONNECT | 1 << OUTAGE_NO_SMC, /* the peer speaks CLC */
-	OUTAGE_ENDED_BYTES = 1 << OUTAGE_CONNECT | 1 << OUTAGE_RESET,     /* data of the peer on TCP */
+	OUTAGE_ENDED_CONNECTED = 1 << OUTAGE_CONNECT,                                       /* of an egress */
+	OUTAGE_ENDED_DECLINED = 1 << OUTAGE_CONNECT | 1 << OUTAGE_NO_SMC | 1 << OUTAGE_TLS, /* the peer speaks CLC */
+	OUTAGE_ENDED_BYTES = 1 << OUTAGE_CONNECT | 1 << OUTAGE_RESET, /* data of the peer on TCP */
 	OUTAGE_ENDED_SMCR = OUTAGE_ENDED_DECLINED | OUTAGE_ENDED_BYTES | 1 << OUTAGE_SETUP, /* data on SMC-R */
 };
 
@@ -32,7 +33,7 @@ struct outage {
 	_Atomic(enum outage_kind) kind; /* OUTAGE_NONE: connections that succeed take no lock */
 	pthread_mutex_t lock;           /* of all changes, and of the members below */
 	int err;                        /* errno of OUTAGE_CONNECT */
-	const char *why;
+	char why[256];
 	struct lasting failed; /* connections */
 };
 
@@ -46,7 +47,7 @@ struct outage_info {
 void outage_init(struct outage *);
 void outage_fini(struct outage *);
 
-/* A connection failed. far: the address tried; why: static, details or ""; err: errno or 0. */
+/* A connection failed. far: the address tried; why: details or ""; err: errno or 0. */
 void outage_failed(struct service *, enum outage_kind, const union net_addr *far, const char *why, int err);
 /* The targets of the service have changed: drops the outage without a report. */
 void outage_forget(struct service *);

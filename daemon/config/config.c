@@ -359,6 +359,8 @@ build(struct config_build *b, unsigned flags)
 	if (b->errors > 0 || (flags & CONFIG_NO_LOOKUP) != 0)
 		return;
 	config_look_up(b);
+	if (b->errors == 0)
+		config_load_tls(b);
 	if (b->errors == 0 && b->cfg->device_cnt == 0)
 		config_default_devices(b);
 }
@@ -427,5 +429,6 @@ config_free(struct config *cfg)
 	free(cfg->mpa_peers);
 	free(cfg->mpa_clients);
 	free(cfg->metrics.allow);
+	tls_ctx_put(cfg->tls_ctx);
 	free(cfg);
 }

@@ -11,6 +11,7 @@
 #include "rnic/siw/siw.h"
 #include "rnic/verbs/verbs.h"
 #include "smcr/smcr.h"
+#include "tls/tls.h"
 
 #define CONFIG_NAME_MAX 64
 #define CONFIG_HOST_MAX 256
@@ -77,6 +78,14 @@ enum config_policy {
 	CONFIG_POLICY_SPREAD, /* in turn */
 };
 
+/* TLS between the gateways (doc/secure.md). */
+enum config_secure {
+	CONFIG_SECURE_OFF,
+	CONFIG_SECURE_ACCEPT,   /* egress: as the peer's first byte says */
+	CONFIG_SECURE_AUTH,     /* the CLC connection in TLS, links in clear */
+	CONFIG_SECURE_REQUIRED, /* nothing in clear */
+};
+
 /* One ingress mapping or egress service. */
 struct config_service {
 	unsigned place; /* in the files, see config_place(); not a setting, so it is not compared */
@@ -105,6 +114,8 @@ struct config_service {
 	uint32_t elem_size;               /* RMB element */
 	bool prewarm;                     /* ingress: make the link group at start */
 	enum config_proxy proxy_protocol; /* ingress */
+	enum config_secure secure;
+	char peer_names[TLS_NAMES_MAX]; /* separated by '\n'; "": the host of `to` */
 };
 
 enum config_device_type {
@@ -185,6 +196,13 @@ struct config {
 		enum config_confine mode;
 		bool low_ports; /* a reload may listen on ports below 1024 */
 	} confine;
+
+	/* TLS: paths of files, "" = not set. */
+	struct {
+		char cert[CONFIG_HOST_MAX], key[CONFIG_HOST_MAX], ca[CONFIG_HOST_MAX], crl[CONFIG_HOST_MAX];
+		char name[TLS_PSK_NAME_MAX + 1], psk[CONFIG_HOST_MAX];
+	} tls;
+	struct tls_ctx *tls_ctx; /* made of them; NULL: no service has TLS */
 
 	uint32_t workers;      /* 0: the number of processors */
 	uint32_t drain_ms;     /* longest wait of SIGTERM for connections */

@@ -349,6 +349,7 @@ config_check(struct config_build *b)
 		for (unsigned j = 0; j < i; j++)
 			check_device_twice(b, i, j);
 	}
+	config_check_tls(b);
 	check_smcr(b, config_member(root, "smcr"));
 	if (cfg->control_readonly[0] != '\0' && strcmp(cfg->control_readonly, cfg->control_path) == 0)
 		config_error(b, config_line(config_member(root, "control"), "readonly"),

@@ -84,6 +84,9 @@ void config_check(struct config_build *);
 bool config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out);
 /* Looks up the names of hosts, users and groups. */
 void config_look_up(struct config_build *);
+/* Rules of TLS for all services; then, without errors, its files. */
+void config_check_tls(struct config_build *);
+void config_load_tls(struct config_build *);
 /* Adds a soft iWARP device for each local address that SMC-R traffic of the services uses. */
 void config_default_devices(struct config_build *);
 

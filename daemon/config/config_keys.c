@@ -15,6 +15,7 @@ enum {
 	CONTROL = CONFIG_AT_CONTROL,
 	METRICS = CONFIG_AT_METRICS,
 	CONFINE = CONFIG_AT_CONFINE,
+	TLS = CONFIG_AT_TLS,
 	ALIVE = CONFIG_AT_KEEPALIVE,
 	SMCR = CONFIG_AT_SMCR,
 	SIW = CONFIG_AT_SIW,
@@ -63,6 +64,13 @@ const struct config_key config_keys[] = {
 	    WORDS({ "auto", CONFIG_CONFINE_AUTO }, { "require", CONFIG_CONFINE_REQUIRE },
 	        { "off", CONFIG_CONFINE_OFF }) },
 	{ "low_ports", CONFINE, CONFIG_T_BOOL, 0, 0, 0, "false", CFG(confine.low_ports), NULL },
+
+	{ "cert", TLS, CONFIG_T_PATH, LIVE, 0, 0, NULL, CFG(tls.cert), NULL },
+	{ "key", TLS, CONFIG_T_PATH, LIVE, 0, 0, NULL, CFG(tls.key), NULL },
+	{ "ca", TLS, CONFIG_T_PATH, LIVE, 0, 0, NULL, CFG(tls.ca), NULL },
+	{ "crl", TLS, CONFIG_T_PATH, LIVE, 0, 0, NULL, CFG(tls.crl), NULL },
+	{ "name", TLS, CONFIG_T_NAME, LIVE, 0, 0, NULL, CFG(tls.name), NULL },
+	{ "psk", TLS, CONFIG_T_PATH, LIVE, 0, 0, NULL, CFG(tls.psk), NULL },
 
 	{ "enabled", ALIVE, CONFIG_T_BOOL, LIVE, 0, 0, "true", CFG(keepalive.enabled), NULL },
 	{ "idle", ALIVE, CONFIG_T_SECONDS, LIVE, 1, 32767, "2m", CFG(keepalive.idle_s), NULL },
@@ -188,6 +196,10 @@ const struct config_key config_keys[] = {
 	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
 	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol),
 	    WORDS({ "off", CONFIG_PROXY_OFF }, { "v1", CONFIG_PROXY_V1 }, { "v2", CONFIG_PROXY_V2 }) },
+	{ "secure", SVC, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(secure),
+	    WORDS({ "off", CONFIG_SECURE_OFF }, { "accept", CONFIG_SECURE_ACCEPT }, { "auth", CONFIG_SECURE_AUTH },
+	        { "required", CONFIG_SECURE_REQUIRED }) },
+	{ "peer_names", SVC, CONFIG_T_PEERS, LIVE, 0, 0, NULL, OF_SVC(peer_names), NULL },
 	{ .name = NULL },
 };
 
@@ -212,6 +224,7 @@ const struct config_section config_sections[] = {
 	{ "control", "control.", CONFIG_AT_CONTROL, 0 },
 	{ "metrics", "metrics.", CONFIG_AT_METRICS, 0 },
 	{ "confine", "confine.", CONFIG_AT_CONFINE, 0 },
+	{ "tls", "tls.", CONFIG_AT_TLS, 0 },
 	{ "keepalive", "keepalive.", CONFIG_AT_KEEPALIVE, 0 },
 	{ "smcr", "smcr.", CONFIG_AT_SMCR, 0 },
 	{ "defaults", "defaults.", CONFIG_AT_DEFAULTS, 0 },

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "tls/tls.h"
 
 /* Largest first, so that printing uses the first that divides; the one with factor 1 ends the list. */
 struct unit {
@@ -28,7 +29,7 @@ struct type_ops {
 	uint64_t stored_factor; /* unit of the stored number */
 };
 
-static const struct type_ops types[CONFIG_T_EIDS + 1];
+static const struct type_ops types[CONFIG_T_PEERS + 1];
 
 static const struct unit size_units[] = { { "G", 1u << 30 }, { "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 } };
 static const struct unit time_units[] = { { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 } };
@@ -414,6 +415,48 @@ print_string(const struct config_key *key, const void *at, FILE *out)
 	fputc('"', out);
 }
 
+/* Entries have no control characters, so one separates them. */
+static int
+set_peers(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+{
+	size_t len = 0;
+	char *out = at;
+
+	for (unsigned i = 0; i < v->item_cnt; i++) {
+		const char *one = v->items[i];
+
+		if (one[0] == '\0' || one[strcspn(one, "\n\"\\")] != '\0')
+			return value_bad(why, "has %s, which is no name", config_value_text(one).shown);
+		const char *error = tls_name_error(one, false);
+		if (error != NULL && tls_name_error(one, true) != NULL)
+			return value_bad(why, "has %s, which %s", config_value_text(one).shown, error);
+		len += strlen(one) + 1;
+		if (len > key->len)
+			return value_bad(why, "is longer than %zu characters", key->len - 1);
+	}
+	if (v->item_cnt == 0)
+		return value_bad(why, "is empty");
+	out[0] = '\0';
+	for (unsigned i = 0; i < v->item_cnt; i++)
+		str_append(out, key->len, "%s%s", i > 0 ? "\n" : "", v->items[i]);
+	return 0;
+}
+
+static void
+print_peers(const struct config_key *key, const void *at, FILE *out)
+{
+	const char *sep = "[ ";
+
+	(void)key;
+	for (const char *p = at; *p != '\0'; sep = ", ") {
+		size_t len = strcspn(p, "\n");
+
+		fprintf(out, "%s\"%.*s\"", sep, (int)len, p);
+		p += len + (p[len] != '\0');
+	}
+	fputs(" ]", out);
+}
+
 static bool
 string_equal(const struct config_key *key, const void *a, const void *b)
 {
@@ -467,6 +510,8 @@ static const struct type_ops types[] = {
 	[CONFIG_T_USERS] = { "a list of users, [ \"name\", ... ] or ( \"name\", number, ... )", BIT(LIST) | BIT(MIXED),
 	    LIST_OPS },
 	[CONFIG_T_EIDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), value_set_list, value_print_list, NULL,
+	    NO_UNITS },
+	[CONFIG_T_PEERS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_peers, print_peers, string_equal,
 	    NO_UNITS },
 };
 
@@ -522,7 +567,7 @@ config_value_print(const struct config_key *key, const void *base, FILE *out)
 bool
 config_value_is_empty(const struct config_key *key, const void *base)
 {
-	static const _Alignas(max_align_t) char unset[512]; /* longer than the longest of these types */
+	static const _Alignas(max_align_t) char unset[1024]; /* longer than the longest of these types */
 	bool (*equal)(const struct config_key *, const void *, const void *) = types[key->type].equal;
 
 	return equal != NULL && equal(key, (const char *)base + key->off, unset);

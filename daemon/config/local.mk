@@ -16,6 +16,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/config/config_print.c \
 	daemon/config/config_check.c \
 	daemon/config/config_devices.c \
+	daemon/config/config_tls.c \
 	daemon/config/config_plan.c \
 	daemon/config/loader.c daemon/config/loader.h
 

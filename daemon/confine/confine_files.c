@@ -146,6 +146,9 @@ restrict_self(const struct config *cfg, int abi)
 	allow_around(&r, cfg->path, LOOK);
 	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
 		allow_around(&r, real, LOOK);
+	for (unsigned i = 0; i < 5; i++)
+		allow_around(&r,
+		    (const char *[]){ cfg->tls.cert, cfg->tls.key, cfg->tls.ca, cfg->tls.crl, cfg->tls.psk }[i], LOOK);
 	if (config_include_dir(cfg, real) == 0)
 		allow(&r, real, LOOK);
 	allow_around(&r, cfg->control_path, SOCKETS);

@@ -95,8 +95,9 @@ clc_pump(struct leg *mid, struct smcr_conn *conn, struct clc_in *in, struct clc_
 		clc_out_take(out, conn);
 		n = clc_out_flush(out, mid) == 0 ? clc_read(mid, conn, in) : -1;
 	} while (n > 0);
+	/* Messages have a length: a FIN behind one needs no close_notify, which a peer with data on SMC-R omits. */
 	if (n < 0)
-		smcr_tcp_event(conn, SMCR_TCP_RST);
+		smcr_tcp_event(conn, (mid->flags & LEG_CUT) != 0 ? SMCR_TCP_FIN : SMCR_TCP_RST);
 	else if (smcr_clc_want(conn) > 0 && (mid->flags & LEG_EOF) != 0)
 		smcr_tcp_event(conn, SMCR_TCP_FIN);
 }

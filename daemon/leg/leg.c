@@ -56,6 +56,8 @@ leg_has_bytes(const struct leg *leg)
 {
 	int bytes = 0;
 
+	if (leg->tls != NULL && tls_io_has_bytes(leg->tls))
+		return true;
 	return leg->io.fd >= 0 && ioctl(leg->io.fd, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
@@ -137,6 +139,8 @@ leg_read(struct leg *leg, const struct iovec *iov, int cnt, bool *urgent)
 		leg->flags &= ~(unsigned)LEG_READABLE; /* HUP behind the end latches it again */
 		return 0;
 	}
+	if (leg->tls != NULL)
+		return leg_tls_read(leg, iov);
 	if (leg->err == ENOTSUP)
 		return -ENOTSUP; /* the stream has a hole: nothing behind it is passed on */
 	int mark = at_mark(leg);
@@ -182,6 +186,8 @@ leg_write(struct leg *leg, const struct iovec *iov, int cnt, bool urgent)
 
 	if ((leg->flags & LEG_WRITABLE) == 0)
 		return 0;
+	if (leg->tls != NULL)
+		return leg_tls_write(leg, iov, cnt);
 	ssize_t n = cnt == 1 ? send(leg->io.fd, iov[0].iov_base, iov[0].iov_len, flags)
 	                     : sendmsg(leg->io.fd, &msg, flags);
 	if (n < 0) {
@@ -235,6 +241,9 @@ leg_close(struct leg *leg, struct loop *loop, bool reset)
 {
 	if (leg->io.fd < 0)
 		return;
+	if (!reset)
+		(void)leg_finish(leg);
+	leg_tls_end(leg);
 	loop_del(loop, &leg->io);
 	if (reset)
 		net_reset(leg->io.fd);

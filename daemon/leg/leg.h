@@ -9,6 +9,7 @@
 
 #include "daemon/loop/loop.h"
 #include "daemon/net/net.h"
+#include "tls/tls.h"
 
 enum {
 	LEG_READABLE = LOOP_READ, /* a read may succeed */
@@ -16,19 +17,24 @@ enum {
 	LEG_URGENT = LOOP_URGENT, /* an urgent byte is due or waits */
 	LEG_RDHUP = LOOP_RDHUP,   /* FIN received; unread bytes may precede it */
 	LEG_HUP = LOOP_HUP,
-	LEG_ERROR = LOOP_ERR, /* the socket has an error: leg_broken() */
-	LEG_FRESH = 1 << 16,  /* an edge came since the last read: ordinary bytes stand first */
-	LEG_EOF = 1 << 17,    /* FIN was read */
-	LEG_SHUT = 1 << 18,   /* FIN was sent */
-	LEG_UNIX = 1 << 19,   /* a UNIX socket; kept until it is closed */
-	LEG_SENT = 1 << 20,   /* data or FIN was sent since all was last seen acknowledged */
+	LEG_ERROR = LOOP_ERR,   /* the socket has an error: leg_broken() */
+	LEG_FRESH = 1 << 16,    /* an edge came since the last read: ordinary bytes stand first */
+	LEG_EOF = 1 << 17,      /* FIN was read */
+	LEG_SHUT = 1 << 18,     /* FIN was sent */
+	LEG_UNIX = 1 << 19,     /* a UNIX socket; kept until it is closed */
+	LEG_SENT = 1 << 20,     /* data or FIN was sent since all was last seen acknowledged */
+	LEG_CUT = 1 << 21,      /* TLS: the connection ended without close_notify */
+	LEG_NOTIFIED = 1 << 22, /* TLS: close_notify was sent */
 };
+
+struct settings;
 
 struct leg {
 	struct loop_io io; /* io.fd < 0: closed */
 	unsigned flags;
-	int64_t unacked_ns; /* start of the wait for an acknowledgment, as observed; 0: none */
 	int err;            /* errno of a broken leg; earlier bytes may still be readable */
+	int64_t unacked_ns; /* start of the wait for an acknowledgment, as observed; 0: none */
+	struct tls_io *tls; /* owned; NULL: in clear */
 };
 
 void leg_init(struct leg *, void (*cb)(struct loop_io *, unsigned events));
@@ -55,10 +61,26 @@ ssize_t leg_write(struct leg *, const struct iovec *iov, int cnt, bool urgent);
 /* Whether the other end has acknowledged nothing for limit_ns, though data was sent. Call several times within
  * limit_ns. A closed window is an answer; more than this many unanswered window probes in a row are silence. */
 bool leg_is_silent(struct leg *, int64_t now_ns, int64_t limit_ns, uint32_t probes);
+/* All that was written is on its way, with TLS also close_notify: before leg_shut(). False: again when writable. */
+bool leg_finish(struct leg *);
 /* Sends FIN. */
 void leg_shut(struct leg *);
 /* Closes by RST (net_reset) or FIN. No effect on a closed leg. */
 void leg_close(struct leg *, struct loop *, bool reset);
+
+/* -- TLS (leg_tls.c); an urgent byte goes in line -- */
+
+/* Starts it with the peer at this address, a target of the settings, or with a client. False: out of memory, or no PSK. */
+bool leg_tls_dial(struct leg *, const struct settings *, const struct sockaddr_storage *to);
+bool leg_tls_accept(struct leg *, const struct settings *);
+/* 1: done; 0: again at the next event; -errno: failed. */
+int leg_handshake(struct leg *);
+/* No more data: frees the stream. From now on only the end of the connection counts. */
+void leg_tls_end(struct leg *);
+/* Why TLS failed; "": it has not. */
+const char *leg_tls_why(const struct leg *);
+ssize_t leg_tls_read(struct leg *, const struct iovec *);
+ssize_t leg_tls_write(struct leg *, const struct iovec *, int cnt);
 
 /* -- connecting a leg -- */
 

@@ -4,6 +4,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/leg/circle.c daemon/leg/circle.h \
 	daemon/leg/clc_stream.c daemon/leg/clc_stream.h \
 	daemon/leg/leg.c daemon/leg/leg.h \
+	daemon/leg/leg_tls.c \
 	daemon/leg/peer_mode.c daemon/leg/peer_mode.h \
 	daemon/leg/proxy_header.c daemon/leg/proxy_header.h
 

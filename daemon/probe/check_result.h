@@ -30,6 +30,7 @@
 	X(NO_OPTION, "no-option", "the peer's SYN/ACK had no SMC-R option, so that it is no SMC-R peer") \
 	X(PLAIN, "plain-server", "the peer answers, but not with CLC: a plain TCP server") \
 	X(CLOSED, "closed", "the peer closes or resets the connection, at once or when it gets the Proposal: a plain server, or an smcrd that refuses this host") \
+	X(NO_TLS, "no-tls", "TLS fails, which the service of this peer needs: `reason` has the cause") \
 	X(SILENT, "silent", "no answer to the Proposal") \
 	X(PEER_DECLINED, "declined", "the peer declines: `reason` has its words") \
 	X(DECLINED, "declined-here", "this side does") \

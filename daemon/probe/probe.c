@@ -12,11 +12,12 @@
 #include "daemon/probe/measure.h"
 #include "daemon/leg/clc_stream.h"
 #include "daemon/leg/peer_mode.h"
-#include "daemon/state/pool_state.h"
+#include "daemon/state/service_state.h"
 #include "wire/clc.h"
 
 enum probe_stage {
 	STAGE_DIAL,
+	STAGE_TLS,
 	STAGE_RENDEZVOUS,
 	STAGE_TEST,
 	STAGE_BULK,
@@ -79,6 +80,8 @@ probe_cancel(struct probe *p)
 	leave_middle(p);
 	timer_cancel(&pool->env->timers, &p->timer);
 	timerq_unreserve(&pool->env->timers, 1);
+	if (p->target.secure != NULL)
+		settings_put(p->target.secure);
 	list_remove(&p->node);
 	list_push(&pool->dead_probes, &p->node);
 }
@@ -143,7 +146,7 @@ probe_dial_on(struct probe *p)
 		verdict(p, CHECK_UNREACHABLE, "cannot connect to %s: %s", p->peer, strerror(-err));
 }
 
-/* Connected: starts the rendezvous, if the TCP option permits it. */
+/* Connected, and in TLS where that is wanted: starts the rendezvous, if the TCP option permits it. */
 static void
 begin(struct probe *p)
 {
@@ -172,12 +175,39 @@ begin(struct probe *p)
 	if (rule->way != PEER_CLC)
 		o.peer = SMCR_PEER_SMCRD;
 	clc_stream_describe(&p->mid, p->pool->devices, p->dial.addr, &o);
+	if (p->mid.tls != NULL) {
+		o.remote.level = p->target.secure->cfg.secure;
+		memcpy(o.remote.name_id, tls_io_who(p->mid.tls)->id, sizeof(o.remote.name_id));
+		if (p->target.secure->cfg.secure == CONFIG_SECURE_REQUIRED)
+			o.tcp_only = "secure is required, and links are in clear";
+	}
 	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
 	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
 	p->conn = smcr_open(p->pool->env->eng, &o, &err);
 	p->stage = STAGE_RENDEZVOUS;
 	if (p->conn == NULL)
 		verdict(p, CHECK_NOT_TRIED, "no SMC-R connection is free: %s", strerror(-err));
+}
+
+static void
+probe_begin_tls(struct probe *p)
+{
+	p->stage = STAGE_TLS;
+	if (!leg_tls_dial(&p->mid, p->target.secure, p->dial.addr))
+		verdict(p, CHECK_NOT_TRIED, "TLS cannot start: out of memory, or no PSK for this peer");
+}
+
+static void
+probe_pump_tls(struct probe *p)
+{
+	int n = leg_handshake(&p->mid);
+
+	p->pool->stats.tls_handshakes += n > 0;
+	p->pool->stats.tls_failed += n < 0;
+	if (n < 0)
+		verdict(p, CHECK_NO_TLS, "%s: no TLS: %s", p->peer, leg_tls_why(&p->mid));
+	else if (n > 0)
+		begin(p);
 }
 
 static const char has_group[] = "there was a link group already";
@@ -334,7 +364,9 @@ pump(struct probe *p)
 	if (dialed < 0)
 		probe_dial_on(p);
 	else if (dialed > 0)
-		begin(p);
+		(p->target.secure != NULL ? probe_begin_tls : begin)(p);
+	if (p->stage == STAGE_TLS && p->mid.tls != NULL)
+		probe_pump_tls(p);
 	if (p->stage == STAGE_RENDEZVOUS && p->conn != NULL)
 		probe_pump_rendezvous(p);
 	else if (p->stage == STAGE_TEST)
@@ -381,6 +413,8 @@ probe_start(struct session_pool *pool, const struct probe_target *t,
 	*p = (struct probe){
 		.owner = { probe_on_engine }, .pool = pool, .target = *t, .done = done, .arg = arg, .hint = ""
 	};
+	if (t->secure != NULL)
+		t->secure->refs++;
 	check_begin(&p->result, pool->env->now_ns);
 	memcpy(p->addrs, t->addrs, t->addr_cnt * sizeof(p->addrs[0]));
 	leg_init(&p->mid, probe_on_mid);

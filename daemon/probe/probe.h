@@ -6,13 +6,16 @@
 struct probe;
 struct session_pool;
 
+struct settings;
+
 struct probe_target {
 	const struct sockaddr_storage *addrs; /* tried in order; copied */
 	unsigned addr_cnt;
 	uint32_t elem_size;
 	uint32_t timeout_ms; /* total */
 	enum smcr_peer_kind peer;
-	bool insist;   /* a check: ignores hold-off, takes a peer without the TCP option for smcrd, tests the link */
+	bool insist; /* a check: ignores hold-off, takes a peer without the TCP option for smcrd, tests the link */
+	struct settings *secure; /* TLS as this ingress has it; counted while the probe exists; NULL: in clear */
 	uint64_t bulk; /* with insist: bytes to measure in each direction on both paths, if the peer does; 0: none */
 };
 

@@ -57,6 +57,7 @@ attempt(struct service *svc)
 	/* No address yet: service_prewarm is called when a name is resolved. */
 	if (t.addr_cnt == 0)
 		return;
+	t.secure = cfg->secure != CONFIG_SECURE_OFF ? svc->settings : NULL;
 	svc->prewarm.probe = probe_start(svc->pool, &t, on_verdict, svc);
 	if (svc->prewarm.probe == NULL)
 		pause_before_next(svc);

@@ -2,6 +2,7 @@
 #include "daemon/session/session.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -22,6 +23,7 @@ log_end(struct session *s)
 	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], diag[LOG_TEXT_MAX] = "";
 	const char *word = session_kind(s) == CONFIG_INGRESS ? "client" : "server";
 	const char *why = s->why != NULL ? s->why : "normal end";
+	const char *detail = s->why_detail != NULL ? s->why_detail : leg_tls_why(&s->mid);
 	bool quiet = s->bytes[WAY_FROM_APP] == 0 && s->bytes[WAY_TO_APP] == 0;
 	struct log_limit unlimited = { .burst = 1 };
 	int64_t now_ns = s->pool->env->now_ns;
@@ -41,8 +43,7 @@ log_end(struct session *s)
 	    session_number(s), s->settings->cfg.name, word, net_addr_str(&s->app_peer, app, sizeof(app)),
 	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, word,
 	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP], lasted_ms, why,
-	    s->why_detail != NULL ? ": " : "", s->why_detail != NULL ? s->why_detail : "", s->err != 0 ? ": " : "",
-	    s->err != 0 ? strerror(s->err) : "");
+	    detail[0] != '\0' ? ": " : "", detail, s->err != 0 ? ": " : "", s->err != 0 ? strerror(s->err) : "");
 }
 
 /* A connection limited by its window raises the hint at once; RMB_SIZE_HINT_ROW that needed less halve it. */
@@ -105,6 +106,7 @@ session_free(struct session *s)
 	struct session_pool *pool = s->pool;
 
 	list_remove(&s->node);
+	free(s->proven);
 	idtable_del(&pool->sessions, s->id);
 	timerq_unreserve(&pool->env->timers, 1);
 	settings_put(s->settings);
@@ -302,6 +304,8 @@ session_on_timer(struct timer *t)
 		session_schedule(s);
 	else if (idles && idle_until > s->pool->env->now_ns)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
+	else if (s->state == SES_SECURE)
+		secure_timeout(s);
 	else if (idles || s->state == SES_MEASURE || s->state == SES_OPENING)
 		session_raise(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
@@ -368,7 +372,7 @@ look_at_app(struct session *s)
 static void
 look_at_middle(struct session *s)
 {
-	int err = broken(s, &s->mid);
+	int err = s->state != SES_SECURE ? broken(s, &s->mid) : 0; /* the handshake finds it, with the reason */
 	bool beside = s->path == PATH_SMCR &&
 	    (s->state == SES_SMCR || s->state == SES_CLOSING || s->state == SES_DRAINING || s->state == SES_ABORTING);
 	char peer[ADDR_STR_MAX];
@@ -387,6 +391,7 @@ look_at_middle(struct session *s)
 
 static void (*const pumps[SES_STATE_CNT])(struct session *) = {
 	[SES_CONNECT] = setup_pump,
+	[SES_SECURE] = setup_pump,
 	[SES_OPENING] = setup_pump,
 	[SES_LOOK] = setup_pump,
 	[SES_RENDEZVOUS] = setup_pump,

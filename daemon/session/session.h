@@ -2,7 +2,7 @@
  * an egress) and the CLC connection to the other gateway. It has an engine connection while data is on SMC-R.
  *
  * Calls go down: session.c (start, pump, events, end), session_setup.c, session_measure.c, session_pump.c,
- * session_detect.c, session_path.c, session_dial.c, session_state.c. A lower file reports by session_raise, which only
+ * session_secure.c, session_detect.c, session_path.c, session_dial.c, session_state.c. A lower file reports by session_raise, which only
  * records the event: session.c handles it after the step of the pump has returned. So a step ends at the first event
  * that it raises, and a session cannot end inside a call. Callbacks only latch and schedule the session.
  *
@@ -34,6 +34,14 @@ void setup_pump(struct session *);
 bool setup_redial(struct session *);
 /* The engine has aborted the rendezvous: reports an outage if the fault is the peer's. */
 void setup_note_outage(struct session *);
+
+/* session_secure.c: SES_SECURE */
+/* The CLC connection of a service with `secure` is connected or accepted; detect_peer() follows. */
+void secure_begin(struct session *);
+void secure_pump(struct session *);
+void secure_timeout(struct session *);
+/* Adds the proven name, and what it may not use. */
+void secure_describe(const struct session *, struct smcr_open *);
 
 /* session_detect.c */
 /* The CLC connection is connected or accepted: starts the rendezvous, plain TCP or SES_LOOK, or ends the session. */

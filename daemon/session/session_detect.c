@@ -43,6 +43,7 @@ open_conn(struct session *s)
 	int err;
 
 	clc_stream_describe(&s->mid, s->pool->devices, &peer, &o);
+	secure_describe(s, &o);
 	s->conn = smcr_open(s->pool->env->eng, &o, &err);
 	if (s->conn == NULL) {
 		session_fail(s, SEV_REFUSED, "no SMC-R connection is free", -err);
@@ -56,6 +57,10 @@ detect_peer(struct session *s)
 	struct worker_stats *stats = &s->pool->stats;
 	enum tcp_option_state state = TCP_OPTION_UNKNOWN;
 
+	if (cfg->secure != CONFIG_SECURE_OFF && (s->flags & SF_SECURED) == 0) {
+		secure_begin(s);
+		return;
+	}
 	if (peer_mode_wants_option(cfg->peer)) {
 		state = tcp_option_read(s->pool->option, s->mid.io.fd);
 		stats->option_agreed += state == TCP_OPTION_AGREED;

@@ -280,7 +280,7 @@ fill_held(struct session *s, int way, struct leg *from)
 static void
 copy_way(struct session *s, int way)
 {
-	struct leg *from = way == WAY_FROM_APP ? &s->app : &s->mid;
+	struct leg *from = way == WAY_FROM_APP ? &s->app : &s->mid, *to = way == WAY_FROM_APP ? &s->mid : &s->app;
 
 	for (size_t budget = PUMP_BUDGET; flush_held(s, way); budget -= BUF_SIZE) {
 		bool header = from == &s->app && (s->flags & SF_HEADER_OWED) != 0;
@@ -294,7 +294,8 @@ copy_way(struct session *s, int way)
 		if (!fill_held(s, way, from))
 			break;
 	}
-	if (s->raised == 0 && s->held[way] == NULL && (from->flags & LEG_EOF) != 0 && (s->flags & ways[way].done) == 0)
+	if (s->raised == 0 && s->held[way] == NULL && (from->flags & LEG_EOF) != 0 &&
+	    (s->flags & ways[way].done) == 0 && leg_finish(to))
 		way_done(s, ways[way].done, ways[way].end);
 }
 

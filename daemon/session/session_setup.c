@@ -18,30 +18,47 @@ static const enum outage_kind outage_kinds[SMCR_R_NOT_OPENED + 1] = {
 	[SMCR_R_ELEM_CONFLICT] = OUTAGE_SETUP,
 };
 
+/* The fault that an aborted rendezvous proves, and its text. */
+static enum outage_kind
+fault_of(const struct session *s, const char **detail)
+{
+	const char *tls = leg_tls_why(&s->mid);
+	enum smcr_reason reason = smcr_closed(s->conn, detail);
+	bool hello = session_kind(s) == CONFIG_EGRESS && s->setup != NULL && s->setup->in.len > 0 &&
+	    s->setup->in.buf[0] == 0x16;
+
+	if ((*detail)[0] == '\0')
+		*detail = smcr_reason_str(reason);
+	if (outage_kinds[reason] == OUTAGE_NO_SMC && hello)
+		*detail = "it speaks TLS, and secure is \"off\" here";
+	if (outage_kinds[reason] == OUTAGE_NONE || tls[0] == '\0')
+		return outage_kinds[reason];
+	*detail = tls;
+	return OUTAGE_TLS;
+}
+
 void
 setup_note_outage(struct session *s)
 {
 	struct service *svc = s->settings->svc;
 	const char *detail;
-	enum smcr_reason reason = smcr_closed(s->conn, &detail);
 	/* Over a link an abort is the server program's. */
-	bool by_program = s->state == SES_OPENING && reason == SMCR_R_PEER_ABORT;
-	enum outage_kind kind = by_program ? OUTAGE_NONE : outage_kinds[reason];
+	bool by_program = s->state == SES_OPENING && smcr_closed(s->conn, NULL) == SMCR_R_PEER_ABORT;
+	enum outage_kind kind = fault_of(s, &detail);
+
+	if (by_program)
+		return;
 
 	if (kind == OUTAGE_NONE)
 		return;
 	if (session_kind(s) == CONFIG_EGRESS) {
-		if (kind == OUTAGE_NO_SMC)
-			outage_unknown_peer(svc, &s->mid_peer, detail[0] != '\0' ? detail : smcr_reason_str(reason));
+		if (kind == OUTAGE_NO_SMC || kind == OUTAGE_TLS)
+			outage_unknown_peer(svc, &s->mid_peer, detail);
 		return;
 	}
 	/* The client is refused because the peer was not reached, as after a failed connect. */
 	svc->ctr.refused_connect++;
-	if (kind == OUTAGE_RESET)
-		detail = "";
-	else if (detail[0] == '\0')
-		detail = smcr_reason_str(reason);
-	outage_failed(svc, kind, &s->mid_peer, detail, 0);
+	outage_failed(svc, kind, &s->mid_peer, kind == OUTAGE_RESET ? "" : detail, 0);
 }
 
 /* Another connection to the peer, or to another target. */
@@ -64,17 +81,16 @@ setup_redial(struct session *s)
 	if (session_kind(s) != CONFIG_INGRESS || (s->state != SES_RENDEZVOUS && s->state != SES_OPENING) ||
 	    setup == NULL)
 		return false;
-	enum smcr_reason reason = smcr_closed(s->conn, &detail);
-	if (reason == SMCR_R_NOT_OPENED) {
+	if (smcr_closed(s->conn, &detail) == SMCR_R_NOT_OPENED) {
 		s->flags |= SF_NOT_OPENED;
 		setup->tried = 0;
 		leave_conn(s);
 		return true;
 	}
 	/* Over a link the first bytes may have reached the server. */
-	if (s->state == SES_OPENING || outage_kinds[reason] == OUTAGE_NONE)
+	if (s->state == SES_OPENING || fault_of(s, &detail) == OUTAGE_NONE)
 		return false;
-	target_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail[0] != '\0' ? detail : smcr_reason_str(reason));
+	target_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail);
 	bool other = endpoints_have_other(targets_lock(s->settings->targets), setup->tried);
 	targets_unlock(s->settings->targets);
 	if (other)
@@ -171,6 +187,8 @@ void
 setup_pump(struct session *s)
 {
 	pump_dial(s);
+	if (s->raised == 0 && s->state == SES_SECURE)
+		secure_pump(s);
 	if (s->raised == 0 && s->state == SES_LOOK)
 		detect_look(s);
 	if (s->raised != 0)

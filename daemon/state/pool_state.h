@@ -32,6 +32,7 @@ struct worker_stats {
 	uint64_t tcp_bytes;                                     /* carried on fallen-back connections */
 	uint64_t option_agreed, option_missing, option_unknown; /* SMC-R's TCP option, of services that use it */
 	uint64_t option_stray_clc;                              /* CLC messages without the option */
+	uint64_t tls_handshakes, tls_failed, tls_clear;         /* of services with TLS; clear: accepted without it */
 	uint64_t turns;                                         /* of the loop */
 	uint64_t spins, spin_hits, spin_wanted, spun_us;        /* loop/spin.h */
 	bool draining;
@@ -108,6 +109,7 @@ struct session_info {
 	struct sockaddr_storage middle_peer; /* the other daemon */
 	struct smcr_diag diag;               /* mode TCP: the reason */
 	struct smcr_conn *conn;              /* NULL on TCP */
+	const char *protection, *proven;     /* of the peer by TLS: see report_fields.c */
 	uint64_t bytes_to_app, bytes_from_app;
 	int64_t age_ns, idle_ns;
 };

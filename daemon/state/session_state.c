@@ -50,7 +50,7 @@ session_set_state(struct session *s, enum session_state state)
 	log_msg(LOG_LVL_DEBUG, "session state: id=%llu from=\"%s\" to=\"%s\"", session_number(s),
 	    session_state_str(s->state), session_state_str(state));
 	s->state = state;
-	if (state != SES_RENDEZVOUS && state != SES_LOOK && (s->flags & SF_PROBE) == 0)
+	if (state != SES_RENDEZVOUS && state != SES_LOOK && state != SES_SECURE && (s->flags & SF_PROBE) == 0)
 		session_is_client(s);
 	if (state != SES_DEAD)
 		service_stats_travels(s, session_mode(s));

@@ -27,6 +27,7 @@ enum {
 	SF_READ_OUT = 1 << 12,   /* on TCP: the leg that was reset has no more data */
 	SF_PUMPED = 1 << 13,     /* session_pump runs it */
 	SF_NOT_OPENED = 1 << 14, /* not taken over a link: the client comes again, by a CLC connection */
+	SF_SECURED = 1 << 15,    /* SES_SECURE has ended: in TLS, or in clear as the service accepts */
 };
 
 /* Set once decided; a retry clears it. */
@@ -82,6 +83,7 @@ struct session {
 	unsigned flags;  /* SF_ */
 	uint32_t raised; /* bits of enum session_event not yet acted on */
 	struct circle_leg circle;
+	char *proven;            /* the name that the peer has proven; NULL: none. Owned */
 	uint32_t origin;         /* of the accepted leg (circle.h) */
 	uint8_t hops;            /* gateway services that the connection has passed through (circle.h) */
 	uint8_t cause;           /* of the end (end_cause.h), for counters; 0 = none */

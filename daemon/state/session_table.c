@@ -31,6 +31,12 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_MID_RESET] = ACT_END_RESET,
 		SETUP_ENDS,
 	},
+	[SES_SECURE] = {	/* no engine connection yet */
+		[SEV_APP_EOF] = ACT_IGNORE,
+		[SEV_MID_EOF] = ACT_IGNORE,
+		[SEV_MID_RESET] = ACT_END_RESET,
+		SETUP_ENDS,
+	},
 	[SES_OPENING] = {
 		[SEV_APP_EOF] = ACT_IGNORE,
 		[SEV_APP_RESET] = ACT_ABORT | ACT_RESET_APP,

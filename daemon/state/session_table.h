@@ -7,6 +7,7 @@
 #define SESSION_STATES(X) \
 	X(CONNECT, "connecting to peer") /* ingress: connecting to the peer */ \
 	X(LOOK, "no SMC-R option, waiting for the first byte") /* egress: no SMC-R option; the first bytes decide whether it is a plain client */ \
+	X(SECURE, "TLS handshake") /* TLS with the peer, before any other byte */ \
 	X(OPENING, "opening over a link") /* ingress: no CLC connection; the peer has not answered */ \
 	X(RENDEZVOUS, "rendezvous") /* CLC exchange, or an egress whose peer has opened it over a link */ \
 	X(LEAVING, "leaving SMC-R") /* the engine has returned the CLC connection: TCP, a retry or a refusal follows */ \

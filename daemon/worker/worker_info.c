@@ -37,6 +37,10 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.state = session_state_str(s->state),
 		.diag = s->diag,
 		.conn = s->path != PATH_TCP ? s->conn : NULL,
+		.protection = s->proven == NULL ? "clear"
+		    : s->path == PATH_SMCR      ? "auth"
+		                                : "tls",
+		.proven = s->proven != NULL ? s->proven : "",
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],
 		.age_ns = w->env.now_ns - s->born_ns,
@@ -118,6 +122,22 @@ worker_sessions(struct worker *w)
 	return &w->sessions;
 }
 
+/* The settings of the ingress with TLS that leads to this peer; NULL: none. */
+static struct settings *
+secure_to(const struct session_pool *pool, const struct sockaddr_storage *peer)
+{
+	unsigned nr;
+
+	LIST_EACH(struct service, svc, &pool->services, node) {
+		const struct config_service *cfg = &svc->settings->cfg;
+
+		if (cfg->kind == CONFIG_INGRESS && cfg->secure != CONFIG_SECURE_OFF &&
+		    targets_find(svc->settings->targets, peer, &nr))
+			return svc->settings;
+	}
+	return NULL;
+}
+
 int
 worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t timeout_ms, uint64_t bulk,
     void (*done)(void *arg, const struct check_result *), void *arg)
@@ -130,6 +150,7 @@ worker_check(struct worker *w, const struct sockaddr_storage *peer, uint32_t tim
 		.timeout_ms = timeout_ms,
 		.peer = SMCR_PEER_AUTO,
 		.insist = true,
+		.secure = secure_to(&w->sessions, peer),
 	};
 
 	return probe_start(&w->sessions, &target, done, arg) != NULL ? 0 : -ENOMEM;

@@ -77,6 +77,10 @@
 	X(SMCR, elems_quarantined, "RMB elements put in quarantine") \
 	X(SMCR, elems_let_go, "RMB elements released from quarantine") \
 	X(SMCR, elem_conflicts, "RMB element conflicts") \
+	H("TLS between gateways") \
+	X(WORKER, tls_handshakes, "peers that have proven their name") \
+	X(WORKER, tls_failed, "connections without TLS, refused") \
+	X(WORKER, tls_clear, "connections in clear that secure = \"accept\" has taken") \
 	H("Protocol messages") \
 	X(SMCR, clc_sent, "CLC sent") \
 	X(SMCR, clc_received, "CLC received") \

@@ -29,6 +29,7 @@ check_INTEGRATION = \
 	tests/integration/check_upgrade.py \
 	tests/integration/check_windows.py \
 	tests/integration/check_proxy.py \
+	tests/integration/check_tls.py \
 	tests/integration/check_fallback.py \
 	tests/integration/check_outages.py \
 	tests/integration/check_when_down.py \
@@ -87,7 +88,7 @@ endif
 EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) tests/integration/check_unix_page.py \
 	tests/integration/again.py \
 	tests/integration/basics.py tests/integration/procs.py tests/integration/daemons.py tests/integration/sockets.py \
-	tests/integration/harness.py \
+	tests/integration/harness.py tests/integration/tls_files.py \
 	tests/integration/programs.py \
 	tests/integration/capture.py \
 	tests/integration/clc.py \

@@ -397,6 +397,8 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.state = sessions[i].state,
 		.diag = sessions[i].diag,
 		.conn = sessions[i].conn,
+		.protection = i % 2 == 0 ? "clear" : "auth",
+		.proven = i % 2 == 0 ? "" : "spiffe://example.org/gw/b",
 		.bytes_to_app = sessions[i].to_app,
 		.bytes_from_app = sessions[i].from_app,
 		.age_ns = sessions[i].age_ns,

@@ -934,6 +934,7 @@ static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
     "include = \"conf.d/*.conf\"; log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; readonly = \"/run/r\"; readonly_mode = \"0644\"; };\n"
+    "tls = { cert = \"/t/c\"; key = \"/t/k\"; ca = \"/t/ca\"; crl = \"/t/crl\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; ack_timeout = 42; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
     "  ueids = [ \"LAB-1.X\", \"0123456789ABCDEFGHIJKLMNOPQRSTU.\" ]; smc_version = 2;\n"
@@ -953,10 +954,11 @@ static const char full[] =
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
     "  peer = \"auto\";\n"
     "  prewarm = true; proxy_protocol = \"v2\"; } );\n"
-    "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; } );\n";
+    "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; peer_names = [ \"*\" ]; } );\n";
 
 /* The settings of a service that listens on a UNIX socket exclude some of one that listens on TCP. */
 static const char local[] =
+    "tls = { name = \"gw-a\"; psk = \"/t/psk\"; };\n"
     "ingress = ( { name = \"redis\"; listen = \"unix:/run/redis.sock\"; to = \"192.0.2.2:6379\"; listen_mode = \"0666\";\n"
     "  listen_owner = \"redis\"; listen_group = 33; allow_users = ( \"redis\", 0, \"1000\", 4294967294L ); },\n"
     "  { name = \"plain\"; listen = \"unix:/run/plain\"; to = \"192.0.2.2:1\"; } );\n"
@@ -1192,7 +1194,9 @@ name_is_printed(const struct config_section *sec, const struct config_key *key)
 {
 	if ((key->flags & CONFIG_NOT_PRINTED) != 0)
 		return;
-	struct config *cfg = parse_ok((key->flags & CONFIG_UNIX_ONLY) != 0 ? local : full);
+	const bool psk = sec->place == CONFIG_AT_TLS &&
+	    (strcmp(key->name, "name") == 0 || strcmp(key->name, "psk") == 0);
+	struct config *cfg = parse_ok((key->flags & CONFIG_UNIX_ONLY) != 0 || psk ? local : full);
 	char *text = print(cfg), setting[128];
 
 	snprintf(setting, sizeof(setting), "\t%s = ", key->name);

@@ -63,6 +63,8 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "List of users";
 	case CONFIG_T_EIDS:
 		return "List of UEIDs";
+	case CONFIG_T_PEERS:
+		return "List of strings";
 	case CONFIG_T_PORTS:
 		return "Port or range of ports";
 	case CONFIG_T_WORD:

@@ -20,6 +20,7 @@
 static const char *const cells[SES_STATE_CNT] = {
 	[SES_CONNECT] = "ix..... xxxxxx ....",
 	[SES_LOOK] = "ixix... xxxxxx ....",
+	[SES_SECURE] = "ixix... xxxxxx ....",
 	[SES_OPENING] = "ia..... ...aaa .xo.",
 	[SES_RENDEZVOUS] = "iafr... aaxaaa leo.",
 	[SES_LEAVING] = "ixix... xxxxxx .e..",
@@ -87,8 +88,8 @@ START_TEST(every_cell_is_what_the_design_says)
 /* The engine's connection may be released or fallen back there. */
 START_TEST(the_engine_is_asked_for_nothing_where_it_has_no_connection)
 {
-	static const enum session_state states[] = { SES_CONNECT, SES_LOOK, SES_LEAVING, SES_TCP_CONNECT, SES_TCP,
-		SES_TCP_DRAINING };
+	static const enum session_state states[] = { SES_CONNECT, SES_LOOK, SES_SECURE, SES_LEAVING, SES_TCP_CONNECT,
+		SES_TCP, SES_TCP_DRAINING };
 	const unsigned engine = ACT_SEND_DONE | ACT_SEND_CLOSED | ACT_ABORT | ACT_RESET | ACT_PASS_FIN | ACT_PASS_RST;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)

@@ -1,0 +1,119 @@
+/* TLS with the peer, from the first byte of the CLC connection; see session.h and doc/secure.md. Nothing falls back to
+ * clear: without TLS the session ends, or goes on to another target. */
+#include "daemon/session/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TLS_HANDSHAKE_BYTE 0x16 /* ContentType of a ClientHello (RFC 8446 5.1) */
+
+static const char not_tls[] = "not TLS, refused: secure is set here";
+
+static void
+secure_failed(struct session *s, const char *why)
+{
+	struct service *svc = s->settings->svc;
+
+	s->pool->stats.tls_failed++;
+	if (session_kind(s) == CONFIG_EGRESS) {
+		outage_unknown_peer(svc, &s->mid_peer, why);
+		session_fail(s, SEV_REFUSED, why == not_tls ? not_tls : "no TLS with the peer", 0);
+		return;
+	}
+	target_bad(s->settings, &s->setup->pick, ENDPOINT_SETUP, why);
+	bool other = endpoints_have_other(targets_lock(s->settings->targets), s->setup->tried);
+	targets_unlock(s->settings->targets);
+	if (other) {
+		setup_dial_again(s, true);
+		return;
+	}
+	svc->ctr.refused_connect++;
+	outage_failed(svc, OUTAGE_TLS, &s->mid_peer, why, 0);
+	session_fail(s, SEV_REFUSED, "no TLS with the peer", 0);
+}
+
+void
+secure_timeout(struct session *s)
+{
+	secure_failed(s, "peer does not finish the TLS handshake within clc_timeout");
+}
+
+/* SES_SECURE has ended: goes on with the rendezvous. */
+static void
+secure_done(struct session *s)
+{
+	timer_cancel(&s->pool->env->timers, &s->timer);
+	s->flags |= SF_SECURED;
+	detect_peer(s);
+}
+
+/* The first byte of a client. True: TLS may start. */
+static bool
+looks_like_tls(struct session *s)
+{
+	uint8_t first;
+	ssize_t n = leg_peek(&s->mid, &first, 1);
+
+	if (n < 0)
+		return false;
+	if (n == 0) /* a connection that only tries the port */
+		session_raise(s, SEV_MID_RESET);
+	else if (first == TLS_HANDSHAKE_BYTE)
+		return true;
+	else if (s->settings->cfg.secure != CONFIG_SECURE_ACCEPT)
+		secure_failed(s, not_tls);
+	else {
+		s->pool->stats.tls_clear++;
+		secure_done(s);
+	}
+	return false;
+}
+
+void
+secure_begin(struct session *s)
+{
+	session_set_state(s, SES_SECURE);
+	env_arm(s->pool->env, &s->timer, smcr_settings(s->pool->env->eng)->clc_ms);
+	if (session_kind(s) == CONFIG_INGRESS && !leg_tls_dial(&s->mid, s->settings, &s->setup->pick.addr))
+		secure_failed(s, "TLS cannot start: out of memory, or no PSK for this peer");
+	session_schedule(s);
+}
+
+void
+secure_pump(struct session *s)
+{
+	if (s->mid.tls == NULL) {
+		if (!looks_like_tls(s))
+			return;
+		if (!leg_tls_accept(&s->mid, s->settings)) {
+			secure_failed(s, "TLS cannot start: out of memory");
+			return;
+		}
+	}
+	int n = leg_handshake(&s->mid);
+	if (n < 0)
+		secure_failed(s, leg_tls_why(&s->mid));
+	if (n <= 0)
+		return;
+	free(s->proven);
+	s->proven = strdup(tls_io_who(s->mid.tls)->name);
+	if (s->proven == NULL) {
+		secure_failed(s, "out of memory");
+		return;
+	}
+	s->pool->stats.tls_handshakes++;
+	secure_done(s);
+}
+
+void
+secure_describe(const struct session *s, struct smcr_open *o)
+{
+	const enum config_secure secure = s->settings->cfg.secure;
+
+	if (s->mid.tls == NULL)
+		return;
+	o->remote.level = secure == CONFIG_SECURE_REQUIRED ? CONFIG_SECURE_REQUIRED : CONFIG_SECURE_AUTH;
+	memcpy(o->remote.name_id, tls_io_who(s->mid.tls)->id, sizeof(o->remote.name_id));
+	if (secure == CONFIG_SECURE_REQUIRED)
+		o->tcp_only = "secure is required, and links are in clear";
+}
