@@ -4,13 +4,14 @@ import secrets
 import socket
 import threading
 
-from harness import connect_to, hostport, listener, need, pair_to
+from harness import connect_to, hostport, listener, need, need_built_with, pair_to
 
 
 class Authority:
     """A CA in a directory of the case."""
 
     def __init__(self, t, name="ca"):
+        need_built_with("OpenSSL", "SSL_CTX_new")
         self.t = t
         self.dir = t.path(f"{name}.{t.count()}")
         self.openssl = need("openssl")
@@ -54,6 +55,7 @@ class Authority:
 
 def psk_file(t, own, keys, mode=0o600):
     """The `tls` settings of a daemon of this name with a file of PSKs: peer -> bytes."""
+    need_built_with("OpenSSL", "SSL_CTX_new")
     path = t.path(f"psk.{t.count()}")
     with open(path, "w") as f:
         f.write("# of a test\n" + "".join(f"{peer}:{key.hex()}\n" for peer, key in keys.items()))
