@@ -1,9 +1,10 @@
 # Sourced by demo.sh and test.sh: Debian packages that are needed to build, to demonstrate and to test.
 
 PACKAGES_BUILD="gcc libc6-dev make autoconf automake pkg-config python3 libevent-dev libconfig-dev
-	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev libc-ares-dev"
+	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev libc-ares-dev
+	libssl-dev"
 PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
-PACKAGES_TEST="check ccache clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
+PACKAGES_TEST="check ccache openssl clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
 	chromium prometheus postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2 mandoc systemd dpkg-dev debhelper
 	lintian zsh mariadb-server-core mariadb-client-core memcached php8.2-fpm"
 # For tests/interop/vm; the kernel itself is downloaded, not installed, and so is what its module siw is made of.
