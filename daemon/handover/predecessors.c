@@ -165,14 +165,20 @@ request_end(const struct predecessor *one, uint32_t limit_ms)
 void
 predecessors_end(struct predecessors *p, uint32_t limit_ms)
 {
+	const unsigned cnt = p->cnt;
+
 	for (unsigned i = 0; i < PREDECESSORS_MAX; i++) {
 		int rc = p->v[i].io.fd >= 0 ? request_end(&p->v[i], limit_ms) : 0;
 
-		if (rc != 0)
-			log_msg(LOG_LVL_WARNING,
-			    "the end of a process that was taken over cannot be requested: pid=%u error=\"%s\"",
-			    (unsigned)p->v[i].pid, strerror(-rc));
+		if (rc == 0)
+			continue;
+		log_msg(LOG_LVL_WARNING,
+		    "the end of a process that was taken over cannot be requested: pid=%u error=\"%s\"",
+		    (unsigned)p->v[i].pid, strerror(-rc));
+		forget(&p->v[i]);
 	}
+	if (p->cnt < cnt)
+		p->ended(p->arg);
 }
 
 void

@@ -32,6 +32,7 @@ void predecessors_init(struct predecessors *, struct loop *, void (*ended)(void 
 int predecessors_find(struct predecessors *, const char *path, FILE *err);
 /* The process, and the path at which its control socket is or will be. 0; -E2BIG as above; or another -errno: it cannot be watched. */
 int predecessors_add(struct predecessors *, pid_t, const char *path, FILE *err);
-/* Requests their end with the last connection, after limit_ms at the latest; 0: their drain_timeout. */
+/* Requests their end with the last connection, after limit_ms at the latest; 0: their drain_timeout. One that cannot be
+ * asked is not counted any longer. */
 void predecessors_end(struct predecessors *, uint32_t limit_ms);
 void predecessors_fini(struct predecessors *);

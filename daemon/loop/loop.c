@@ -87,12 +87,12 @@ loop_tick(struct loop *l)
 			l->turns[i].clock(l->turns[i].arg, l->now_ns);
 }
 
-/* It has ended the sleep. Not read: the next setting rearms the edge. */
+/* It has ended the sleep, and is not set any longer. Not read: the next setting rearms the edge. */
 static void
 on_alarm(struct loop_io *io, unsigned events)
 {
-	(void)io;
 	(void)events;
+	CONTAINER_OF(io, struct loop, alarm)->alarm_ns = 0;
 }
 
 /* It stays when an event ends the sleep earlier. A timeout of epoll_wait() would set the processor's timer at the begin
@@ -106,8 +106,7 @@ set_alarm(struct loop *l, int64_t until_ns)
 		return;
 	const struct itimerspec its = { .it_value = { .tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S } };
 
-	(void)timerfd_settime(l->alarm.fd, TFD_TIMER_ABSTIME, &its, NULL);
-	l->alarm_ns = at_ns;
+	l->alarm_ns = timerfd_settime(l->alarm.fd, TFD_TIMER_ABSTIME, &its, NULL) == 0 ? at_ns : 0;
 }
 
 /* To the end: the same signal may be pending for the thread and for the process, and the edge does not come again. */

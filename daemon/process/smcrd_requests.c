@@ -74,14 +74,15 @@ smcrd_on_predecessor_end(void *arg)
 		loop_stop(d->loop);
 }
 
-/* The service ends: so do the processes that were taken over, within drain_timeout of their own, or at once. */
+/* The service ends: so do the processes that were taken over, within drain_timeout (theirs, if a request cannot have
+ * ours), or at once. */
 static void
 end_predecessors(struct daemon *d, bool at_once)
 {
 	if (d->process.successor != 0 || d->before.cnt == 0)
 		return;
 	log_msg(LOG_LVL_NOTICE, "processes that were taken over have to end as well: processes=%u", d->before.cnt);
-	predecessors_end(&d->before, at_once ? 1 : 0);
+	predecessors_end(&d->before, at_once ? 1 : d->cfg->drain_ms <= CONTROL_CHECK_MAX_MS ? d->cfg->drain_ms : 0);
 }
 
 static void
@@ -98,7 +99,7 @@ on_drained(void *arg)
 	d->drained = true;
 	if (!d->term_seen)
 		end_predecessors(d, false);
-	if (d->process.successor == 0 && d->before.cnt > 0) {
+	if (d->process.successor == 0 && d->before.cnt > 0 && left == 0) {
 		notify_stopping(&d->notify, d->cfg->drain_ms);
 		return;
 	}

@@ -303,7 +303,7 @@ def server_is_down(pair, got):
 def drained(pair, got):
     with pair.connect() as s:
         exchange(s, b"x")
-        pair.b.ctl_text("drain")
+        pair.b.ctl_text("drain", "--then-exit")
         got.append(pair.turned_away())
         exchange(s, b"y")
     pair.b.expect_dead = True

@@ -193,7 +193,7 @@ failover_link(struct link *link)
 	uint32_t moved = 0;
 
 	lgr->failover.left = 0;
-	grant_link_lost(lgr);
+	grant_in_doubt(lgr);
 	LIST_EACH(struct smcr_conn, conn, &lgr->conns, lgr_node) {
 		conn->tx.resumes = false;
 		conn->tx.asks = false; /* the answer may be lost with the link */

@@ -115,7 +115,7 @@ grant_take_spare(struct lgr *lgr, uint32_t token, unsigned left)
 }
 
 void
-grant_link_lost(struct lgr *lgr)
+grant_in_doubt(struct lgr *lgr)
 {
 	unsigned cnt = 0;
 

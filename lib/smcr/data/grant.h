@@ -22,8 +22,9 @@ void grant_fill(struct lgr *, uint32_t elem_size);
 /* The connection granted as this token, no longer a spare one (CONN_RENDEZVOUS); NULL: none. left: elements that the
  * client has left. */
 struct smcr_conn *grant_take_spare(struct lgr *, uint32_t token, unsigned left);
-/* A GRANT may be lost with the link: others replace the elements so far, which stay valid. Bounded. */
-void grant_link_lost(struct lgr *);
+/* The client may lack some elements, as a GRANT was lost with a link, or DELETE RKEY had no outcome: others replace them.
+ * They stay valid. Bounded. */
+void grant_in_doubt(struct lgr *);
 /* The peer has deleted the RMB, and with it what was granted of it. */
 void grant_end_rmb(struct rmb *);
 /* The group ends: so do its spare connections. */

@@ -380,6 +380,7 @@ llc_delete_rkey_rsp(struct link *link, const struct llc_msg *msg)
 		 * CONFIRM RKEY settles it: afterwards the RMB is like any other, and deleted when idle. */
 		rmb_set_state(rmb, RMB_NEW, "the peer refused its deletion");
 		rmb->idle_since_ns = lgr->eng->now_ns;
+		grant_in_doubt(lgr);
 		if (lgr->state == LGR_ACTIVE) /* else DELETE LINK for all is in progress, and nothing may follow it */
 			(void)confirm_rmb(link, rmb);
 	}
