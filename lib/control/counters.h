@@ -80,7 +80,7 @@
 	H("TLS between gateways") \
 	X(WORKER, tls_handshakes, "peers that have proven their name") \
 	X(WORKER, tls_failed, "connections without TLS, refused") \
-	X(WORKER, tls_clear, "connections in clear that secure = \"accept\" has taken") \
+	X(WORKER, tls_clear, "connections in clear, taken by the setting accept") \
 	H("Protocol messages") \
 	X(SMCR, clc_sent, "CLC sent") \
 	X(SMCR, clc_received, "CLC received") \
