@@ -182,7 +182,7 @@ load_to_run(struct daemon *d)
 	return rc;
 }
 
-/* The daemon records a wrong file as well; it is asked at the usual socket if the file does not name one. */
+/* The daemon of the usual file records a wrong one as well, at the usual socket. Another file's might be another daemon. */
 static int
 request_reload(const char *path)
 {
@@ -194,8 +194,10 @@ request_reload(const char *path)
 	if (err == NULL)
 		return SMCRD_EXIT_FAILURE;
 	const int loaded = config_load(path, err, &cfg);
-	int rc = reload_client_run(
-	    loaded == 0 ? cfg->control_path : RUNSTATEDIR "/smcrd/control", stdout, loaded == 0 ? stderr : err);
+	int rc = loaded;
+	if (loaded == 0 || strcmp(path, OPTIONS_USUAL_FILE) == 0)
+		rc = reload_client_run(
+		    loaded == 0 ? cfg->control_path : RUNSTATEDIR "/smcrd/control", stdout, loaded == 0 ? stderr : err);
 	(void)fclose(err);
 	if (loaded != 0)
 		fputs(text, stderr);

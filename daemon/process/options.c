@@ -64,7 +64,7 @@ enum options_action
 smcrd_options_parse(int argc, char **argv, struct options *out)
 {
 	enum options_action action = OPTIONS_RUN;
-	struct options o = { .path = SYSCONFDIR "/smcrd/smcrd.conf", .log_level = -1 };
+	struct options o = { .path = OPTIONS_USUAL_FILE, .log_level = -1 };
 	int c;
 
 	optind = 0; /* glibc: start again, for tests that call twice */

@@ -12,6 +12,8 @@ enum options_action {
 	OPTIONS_BAD,    /* the error is printed */
 };
 
+#define OPTIONS_USUAL_FILE SYSCONFDIR "/smcrd/smcrd.conf"
+
 struct options {
 	const char *path;
 	bool take_over;

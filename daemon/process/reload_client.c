@@ -26,6 +26,7 @@ reload_client_dial(const char *path)
 	if (fd < 0)
 		return NULL;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)); /* connect() */
 	FILE *f = connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0 ? fdopen(fd, "r") : NULL;
 	if (f == NULL) {
 		const int error = errno;
