@@ -10,7 +10,6 @@
 
 #include "tls/tls_int.h"
 
-#define SECURE_HEAP (128 * 1024)
 #define RSA_BITS_SLOW 2048
 #define DAY_S 86400
 
@@ -54,12 +53,12 @@ last_error(void)
 	return text != NULL ? text : "it is not a PEM file";
 }
 
-/* Not OpenSSL's configuration file: all choices are made here. Keys are locked into memory and not dumped. */
+/* Not OpenSSL's configuration file: all choices are made here. Nor its secure heap: a fixed one bounds the streams, each
+ * of which has a key there, and OpenSSL takes no other memory when it is full. */
 static void
 tls_ctx_begin(void)
 {
 	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-	(void)CRYPTO_secure_malloc_init(SECURE_HEAP, 32);
 }
 
 /* An encrypted key is an error; OpenSSL's own function asks at the terminal. */

@@ -19,8 +19,8 @@ struct tls_ctx {
 	atomic_uint refs;
 	SSL_CTX *client, *server; /* NULL: not used */
 	char name[TLS_PSK_NAME_MAX + 1];
-	struct tls_psk *psks; /* in the secure heap; NULL: certificates */
-	unsigned psk_cnt;
+	struct tls_psk *psks; /* in an own mapping; NULL: certificates */
+	unsigned psk_cnt, psk_room;
 };
 
 struct tls_io {

@@ -6,6 +6,7 @@
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,7 +54,7 @@ psk_take_line(struct tls_ctx *ctx, const char *line, size_t len)
 
 	if (len == 0 || line[0] == '#')
 		return NULL;
-	if (ctx->psk_cnt == TLS_PSKS_MAX)
+	if (ctx->psk_cnt == ctx->psk_room)
 		return "has too many lines";
 	if (!is_psk_name(line, name_len))
 		return "has a line that does not begin with PEER-NAME: 1 to 60 letters, digits, '.', '_' and '-', not \"smcrd-\"";
@@ -66,11 +67,39 @@ psk_take_line(struct tls_ctx *ctx, const char *line, size_t len)
 	return NULL;
 }
 
+/* Memory for keys, zeroed: left out of core files, and locked if the limit of the process permits. NULL: none left. */
+static void *
+keys_map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	(void)madvise(p, size, MADV_DONTDUMP);
+	(void)mlock(p, size);
+	return p;
+}
+
+static void
+keys_unmap(void *p, size_t size)
+{
+	if (p == NULL)
+		return;
+	OPENSSL_cleanse(p, size);
+	(void)munmap(p, size);
+}
+
 static const char *
 take_file(struct tls_ctx *ctx, const char *text, size_t len)
 {
 	const char *why = NULL;
 
+	ctx->psk_room = 1;
+	for (size_t i = 0; i < len && ctx->psk_room < TLS_PSKS_MAX; i++)
+		ctx->psk_room += text[i] == '\n';
+	ctx->psks = keys_map(ctx->psk_room * sizeof(*ctx->psks));
+	if (ctx->psks == NULL)
+		return "cannot be read: out of memory";
 	for (const char *line = text, *end; why == NULL && line < text + len; line = end + 1) {
 		end = memchr(line, '\n', (size_t)(text + len - line));
 		end = end != NULL ? end : text + len;
@@ -82,14 +111,13 @@ take_file(struct tls_ctx *ctx, const char *text, size_t len)
 bool
 tls_psk_load(struct tls_ctx *ctx, const char *path, tls_tell tell, void *arg)
 {
-	char *text = OPENSSL_secure_malloc(FILE_MAX), words[512];
+	char *text = keys_map(FILE_MAX), words[512];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *why = NULL;
 	struct stat st;
 	ssize_t len = 0;
 
-	ctx->psks = OPENSSL_secure_zalloc(TLS_PSKS_MAX * sizeof(*ctx->psks));
-	if (text == NULL || ctx->psks == NULL)
+	if (text == NULL)
 		why = "cannot be read: out of memory";
 	else if (fd < 0 || fstat(fd, &st) != 0 || (len = read(fd, text, FILE_MAX)) < 0)
 		why = strerror(errno);
@@ -103,7 +131,7 @@ tls_psk_load(struct tls_ctx *ctx, const char *path, tls_tell tell, void *arg)
 		why = take_file(ctx, text, (size_t)len);
 	if (fd >= 0)
 		close(fd);
-	OPENSSL_secure_clear_free(text, FILE_MAX);
+	keys_unmap(text, FILE_MAX);
 	if (why == NULL)
 		return true;
 	(void)snprintf(words, sizeof(words), "%s: %s", path, why);
@@ -114,7 +142,7 @@ tls_psk_load(struct tls_ctx *ctx, const char *path, tls_tell tell, void *arg)
 void
 tls_psk_free(struct tls_ctx *ctx)
 {
-	OPENSSL_secure_clear_free(ctx->psks, TLS_PSKS_MAX * sizeof(*ctx->psks));
+	keys_unmap(ctx->psks, ctx->psk_room * sizeof(*ctx->psks));
 }
 
 const struct tls_psk *

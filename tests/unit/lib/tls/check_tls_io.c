@@ -265,3 +265,26 @@ START_TEST(psk_files_are_checked)
 	struct tls_ctx *ctx = load("gw", "gw-a:" KEY_A KEY_B "  \r\n", 0640, NULL);
 	tls_ctx_put(ctx);
 }
+
+/* As many reloads as streams hold: each stream keeps its context. */
+START_TEST(contexts_and_streams_are_not_bounded_by_a_heap)
+{
+	static struct tls_io *ios[5000];
+	struct tls_ctx *ctx[20];
+	int fd[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	for (size_t i = 0; i < 20; i++)
+		ctx[i] = load("gw-a", "gw-b:" KEY_A "\n", 0600, NULL);
+	for (size_t i = 0; i < 5000; i++) {
+		ios[i] = tls_io_new(ctx[i % 20], true, fd[0], "psk:gw-b", "");
+		ck_assert_ptr_nonnull(ios[i]);
+		ck_assert_msg(tls_io_handshake(ios[i]) == 0, "stream %zu: %s", i, tls_io_why(ios[i]));
+	}
+	for (size_t i = 0; i < 5000; i++)
+		tls_io_free(ios[i]);
+	for (size_t i = 0; i < 20; i++)
+		tls_ctx_put(ctx[i]);
+	close(fd[0]);
+	close(fd[1]);
+}
