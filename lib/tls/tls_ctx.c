@@ -160,6 +160,7 @@ new_ssl_ctx(struct loading *l, bool client, bool psk)
 	SSL_CTX_set_read_ahead(ctx, 1);
 	/* A server that verifies its clients takes only a session, or PSK, with a context. */
 	(void)SSL_CTX_set_session_id_context(ctx, tls_context, sizeof(tls_context));
+	SSL_CTX_set_msg_callback(ctx, tls_io_message);
 	SSL_CTX_set_alpn_select_cb(ctx, tls_io_alpn, NULL);
 	if (psk) {
 		/* Without a PSK of ours the handshake fails: no certificate verifies. */

@@ -31,6 +31,9 @@ struct tls_io {
 	bool client, eof, proven;
 	bool psk_unknown; /* server: the offered PSK name is not in the file, or not for us */
 	unsigned records; /* sent since the last key update */
+	unsigned messages,
+	    received; /* the peer's after the handshake, beyond those permitted; records while there are any */
+	bool floods;  /* too many messages: no more is read */
 	const struct tls_psk *psk;
 	struct tls_who peer;
 	uint8_t first[4]; /* bytes of the peer */
@@ -60,5 +63,7 @@ struct tls_io *tls_io_of(const SSL *);
 void tls_io_blame(struct tls_io *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* X509_STORE's callback. */
 int tls_io_verify(int ok, X509_STORE_CTX *);
+/* SSL_CTX's callback for messages: bounds those after the handshake. */
+void tls_io_message(int sent, int version, int type, const void *buf, size_t len, SSL *, void *arg);
 int tls_io_alpn(
     SSL *, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *);

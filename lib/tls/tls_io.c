@@ -13,6 +13,10 @@
 
 /* RFC 8446 5.5 allows 2^24.5 full records of AES-GCM with one key; OpenSSL 3.0 changes it only on request. */
 #define RECORDS_PER_KEY (1u << 23)
+/* Of a peer's handshake messages after the handshake: so many, and one more for each so many records of data. OpenSSL takes
+ * them in one call until there is data, 17 us each. */
+#define MESSAGES_BURST 8
+#define RECORDS_PER_MESSAGE 1000
 #define CLC_EYE "\xe2\xd4\xc3\xd9" /* RFC 7609 A.2.1 */
 
 /* -- the socket -- */
@@ -21,9 +25,11 @@ static int
 bio_read(BIO *bio, char *buf, int len)
 {
 	struct tls_io *io = BIO_get_data(bio);
-	ssize_t n = recv(io->fd, buf, (size_t)len, MSG_DONTWAIT);
 
 	BIO_clear_retry_flags(bio);
+	if (io->floods)
+		return -1;
+	ssize_t n = recv(io->fd, buf, (size_t)len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		BIO_set_retry_read(bio);
 	else if (n < 0)
@@ -303,6 +309,22 @@ blame_handshake(struct tls_io *io, int reason)
 		tls_io_blame(io, "TLS: %s", ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason)));
 }
 
+void
+tls_io_message(int sent, int version, int type, const void *buf, size_t len, SSL *ssl, void *arg)
+{
+	struct tls_io *io = tls_io_of(ssl);
+
+	(void)version;
+	(void)arg;
+	if (sent != 0 || !io->proven)
+		return;
+	if (type == SSL3_RT_HANDSHAKE)
+		io->floods = io->floods || ++io->messages > MESSAGES_BURST;
+	else if (type == SSL3_RT_INNER_CONTENT_TYPE && len == 1 && *(const uint8_t *)buf == SSL3_RT_APPLICATION_DATA &&
+	    io->messages > 0 && ++io->received % RECORDS_PER_MESSAGE == 0)
+		io->messages--;
+}
+
 /* After a failed call: its errno, negative, with the reason. */
 static int
 tls_io_failed(struct tls_io *io, int what)
@@ -312,6 +334,8 @@ tls_io_failed(struct tls_io *io, int what)
 
 	if (what == SSL_ERROR_SSL && reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) {
 		blame_alert(io, reason - SSL_AD_REASON_OFFSET);
+	} else if (io->floods) {
+		tls_io_blame(io, "peer sends too many TLS messages without data");
 	} else if (io->eof || io->err != 0) {
 		if (during && io->client && io->first_len == 0)
 			tls_io_blame(io, "peer closed at our ClientHello: is secure set there?");

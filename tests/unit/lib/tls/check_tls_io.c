@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tls/tls.h"
+#include "tls/tls_int.h"
 #include "unit.h"
 
 #define KEY_A "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"
@@ -287,4 +287,43 @@ START_TEST(contexts_and_streams_are_not_bounded_by_a_heap)
 		tls_ctx_put(ctx[i]);
 	close(fd[0]);
 	close(fd[1]);
+}
+
+static void
+update_key(struct tls_io *io)
+{
+	ck_assert_int_eq(SSL_key_update(io->ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+	ck_assert_int_eq(SSL_do_handshake(io->ssl), 1);
+}
+
+static void
+one_byte(struct ends *e)
+{
+	char c = 'x';
+
+	ck_assert_int_eq(tls_io_write(e->a, &c, 1), 1);
+	ck_assert_int_eq(tls_io_read(e->b, &c, 1), 1);
+}
+
+/* Eight, and one more for each thousand records. */
+START_TEST(a_flood_of_key_updates_ends_the_stream)
+{
+	struct ends e;
+	char c;
+
+	up(&e);
+	for (int i = 0; i < 8; i++)
+		update_key(e.a);
+	one_byte(&e);
+	for (int i = 1; i < 1000; i++)
+		one_byte(&e);
+	update_key(e.a);
+	one_byte(&e);
+	ck_assert_str_eq(tls_io_why(e.b), "");
+	for (int i = 0; i < 100; i++)
+		update_key(e.a);
+	ck_assert_int_eq(tls_io_read(e.b, &c, 1), -EPROTO);
+	ck_assert_str_eq(tls_io_why(e.b), "peer sends too many TLS messages without data");
+	ck_assert_int_eq(tls_io_read(e.b, &c, 1), -EPROTO);
+	ends_fini(&e);
 }
