@@ -15,5 +15,5 @@ endif
 
 check_UNIT += tests/unit/lib/tls/check_tls_names
 if HAVE_OPENSSL
-check_UNIT += tests/unit/lib/tls/check_tls_io
+check_UNIT += tests/unit/lib/tls/check_tls_io tests/unit/lib/tls/check_tls_who
 endif

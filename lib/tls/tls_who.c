@@ -1,5 +1,5 @@
 /* The name that a certificate proves. Exact match with any name among its subjectAltNames; the common name never counts,
- * nor do partial wildcards (RFC 9525 6.3). */
+ * nor do wildcards. */
 #include <openssl/x509v3.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ permits_dns(void *arg, const char *name)
 static bool
 is_host(const struct tls_io *io, X509 *cert)
 {
-	const unsigned flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
+	const unsigned flags = X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
 
 	return io->host[0] != '\0' &&
 	    (X509_check_ip_asc(cert, io->host, 0) == 1 || X509_check_host(cert, io->host, 0, flags, NULL) == 1);

@@ -1,0 +1,62 @@
+/* Names of certificates, unsigned ones made here; tests/integration/check_tls.py has handshakes with them. */
+#include <openssl/x509v3.h>
+
+#include "tls/tls_int.h"
+#include "unit.h"
+
+/* With these subjectAltNames, as openssl-x509v3_config(5) writes them; NULL: none. */
+static X509 *
+cert_of(const char *sans, const char *common_name)
+{
+	X509 *cert = X509_new();
+
+	ck_assert_ptr_nonnull(cert);
+	ck_assert_int_eq(X509_set_version(cert, X509_VERSION_3), 1);
+	ck_assert_int_eq(X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_UTF8,
+	                     (const unsigned char *)common_name, -1, -1, 0),
+	    1);
+	if (sans != NULL) {
+		X509_EXTENSION *ext = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, sans);
+
+		ck_assert_ptr_nonnull(ext);
+		ck_assert_int_eq(X509_add_ext(cert, ext, -1), 1);
+		X509_EXTENSION_free(ext);
+	}
+	return cert;
+}
+
+/* The peer of a client for this host, or with these names. */
+static bool
+permits(struct tls_io *io, const char *sans, const char *host, const char *names)
+{
+	X509 *cert = cert_of(sans, "common.example");
+
+	memset(io, 0, sizeof(*io));
+	(void)snprintf(io->host, sizeof(io->host), "%s", host);
+	(void)snprintf(io->names, sizeof(io->names), "%s", names);
+	bool yes = tls_who_of_cert(io, cert);
+	X509_free(cert);
+	return yes;
+}
+
+START_TEST(the_host_is_exact)
+{
+	static const struct {
+		const char *sans, *host;
+		bool yes;
+	} cases[] = {
+		{ "DNS:gw-b.example", "gw-b.example", true },
+		{ "DNS:other,DNS:gw-b.example", "gw-b.example", true },
+		{ "DNS:gw-b.example", "gw-c.example", false },
+		{ "DNS:*.gw.example", "b.gw.example", false },
+		{ "DNS:b*.gw.example", "b1.gw.example", false },
+		{ "IP:192.0.2.1", "192.0.2.1", true },
+		{ "IP:192.0.2.1", "192.0.2.2", false },
+		{ "DNS:gw-b.example", "", false },
+		{ NULL, "common.example", false },
+	};
+	struct tls_io io;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(permits(&io, cases[i].sans, cases[i].host, "") == cases[i].yes, "%zu", i);
+}
