@@ -5,6 +5,13 @@
 
 #include "tls/tls_int.h"
 
+/* Those of log lines around a name, and their escape: even an unproven name is logged. */
+static bool
+is_quote(char c)
+{
+	return c == '"' || c == '\'' || c == '\\';
+}
+
 /* A string of the certificate as text. False for one with a NUL, a newline, or another character that no name has. */
 static bool
 name_text(const ASN1_STRING *s, char out[TLS_NAME_MAX])
@@ -15,7 +22,7 @@ name_text(const ASN1_STRING *s, char out[TLS_NAME_MAX])
 	if (len <= 0 || len >= TLS_NAME_MAX)
 		return false;
 	for (int i = 0; i < len; i++)
-		if (data[i] <= ' ' || data[i] > '~')
+		if (data[i] <= ' ' || data[i] > '~' || is_quote((char)data[i]))
 			return false;
 	memcpy(out, data, (size_t)len);
 	out[len] = '\0';
@@ -57,8 +64,11 @@ keep_dns(void *arg, const char *name)
 void
 tls_who_name(X509 *cert, char name[TLS_NAME_MAX])
 {
-	if (!each_name(cert, GEN_URI, keep_uri, name) && !each_name(cert, GEN_DNS, keep_dns, name))
-		(void)X509_NAME_oneline(X509_get_subject_name(cert), name, TLS_NAME_MAX);
+	if (each_name(cert, GEN_URI, keep_uri, name) || each_name(cert, GEN_DNS, keep_dns, name))
+		return;
+	(void)X509_NAME_oneline(X509_get_subject_name(cert), name, TLS_NAME_MAX);
+	for (char *c = name; *c != '\0'; c++)
+		*c = is_quote(*c) ? '?' : *c;
 }
 
 void

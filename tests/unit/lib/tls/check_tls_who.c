@@ -60,3 +60,23 @@ START_TEST(the_host_is_exact)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		ck_assert_msg(permits(&io, cases[i].sans, cases[i].host, "") == cases[i].yes, "%zu", i);
 }
+
+static void
+expect_name(const char *sans, const char *common_name, const char *expected)
+{
+	X509 *cert = cert_of(sans, common_name);
+	char name[TLS_NAME_MAX];
+
+	tls_who_name(cert, name);
+	ck_assert_str_eq(name, expected);
+	X509_free(cert);
+}
+
+START_TEST(names_have_no_quotes)
+{
+	expect_name("URI:spiffe://a/b", "x", "spiffe://a/b");
+	expect_name("URI:spiffe://a'b,URI:spiffe://c", "x", "spiffe://c");
+	expect_name("DNS:a\"b,DNS:gw-b", "x", "dns:gw-b");
+	expect_name("URI:a:\\,DNS:a b", "x", "/CN=x");
+	expect_name(NULL, "x\" reason='y' \\\n", "/CN=x? reason=?y? ??x0A");
+}
