@@ -372,7 +372,8 @@ look_at_app(struct session *s)
 static void
 look_at_middle(struct session *s)
 {
-	int err = s->state != SES_SECURE ? broken(s, &s->mid) : 0; /* the handshake finds it, with the reason */
+	/* The handshake finds it, with the reason. */
+	int err = s->state != SES_SECURE || s->mid.tls == NULL ? broken(s, &s->mid) : 0;
 	bool beside = s->path == PATH_SMCR &&
 	    (s->state == SES_SMCR || s->state == SES_CLOSING || s->state == SES_DRAINING || s->state == SES_ABORTING);
 	char peer[ADDR_STR_MAX];

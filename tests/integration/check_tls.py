@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 from basics import PATIENCE, SMCRD, Failure
-from harness import case, check, connect_to, echo, equal, hostport, main, need, outcome, pattern, recv_all, recv_exact, same_bytes, wait_until, works
+from harness import case, check, connect_to, echo, equal, hostport, main, need, outcome, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, wait_until, works
 from tls_files import Authority, Relay, psk_file, secure_pair
 
 MARK = b"the marker of a program's data "
@@ -195,6 +195,19 @@ def _(t):
     refused(t, a, b, "peer closed at our ClientHello: is secure set there?", "it speaks TLS, and secure is 'off' here", b_secure="off")
     pair = refused(t, a, b, None, "not TLS, refused", secure="off", b_secure="required")
     equal(bytes(pair.relay.seen["down"]), b"", "bytes answered to a client in clear")
+
+
+@case("a client that ends or resets before its first byte: its session is gone at once, and it is no failure of TLS")
+def _(t):
+    a, b = certificates(t)
+    pair = secure_pair(t, echo, a, b, [B], [A], b={"smcr": {"clc_timeout": "60s"}})
+    for ends in (lambda s: None, set_reset_on_close):
+        s = connect_to((t.addr, pair.middle["x"]))
+        wait_until(lambda: pair.b.connections(), "the session waits")
+        ends(s)
+        s.close()
+        wait_until(lambda: not pair.b.connections(), "the session is gone")
+    equal(pair.b.counters()["tls_failed"], 0, "failures")
 
 
 @case("a peer that answers CLC to a ClientHello")
