@@ -74,7 +74,7 @@ def _(t):
     on_tcp(pair)
 
 
-@case("auth: CLC is in TLS, and the data is on SMC-R; later connections join the group of the proven name")
+@case("auth: CLC is in TLS, and the data is on SMC-R; later connections join the group of the proven name", one_worker="it counts groups")
 def _(t):
     a, b = certificates(t)
     pair = secure_pair(t, echo, a, b, [B], ["*"], "auth", ingress={"prewarm": True}, a={"smcr": {"open_over_link": True}},
@@ -90,7 +90,7 @@ def _(t):
     pair.quiet()
 
 
-@case("a service in clear beside one with auth: their groups never mix")
+@case("a service in clear beside one with auth: their groups never mix", one_worker="it counts groups")
 def _(t):
     a, b = certificates(t)
     pair = secure_pair(t, echo, a, b, [B], [A], "auth", start=False)
