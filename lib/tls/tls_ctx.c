@@ -79,7 +79,7 @@ look_at_expiry(struct loading *l, X509 *cert)
 	int days = 0, secs = 0;
 	char name[TLS_NAME_MAX];
 
-	tls_who_name(cert, name);
+	(void)tls_who_name(cert, name);
 	if (ASN1_TIME_diff(&days, &secs, NULL, end) != 1)
 		return;
 	if (days < 0 || secs < 0)

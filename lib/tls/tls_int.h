@@ -45,9 +45,9 @@ struct tls_io {
 /* tls_who.c */
 /* A verified certificate: fills in io->peer; false: not one of io->names, or of io->host without names. */
 bool tls_who_of_cert(struct tls_io *, X509 *);
-/* The canonical name of a certificate. */
-void tls_who_name(X509 *, char name[TLS_NAME_MAX]);
-void tls_who_set(struct tls_who *, const char *name);
+/* The canonical name of a certificate. Returns its kind where the name lacks it: "uri:", "subject:", else "". */
+const char *tls_who_name(X509 *, char name[TLS_NAME_MAX]);
+void tls_who_set(struct tls_who *, const char *kind, const char *name);
 
 /* tls_psk.c */
 /* Reads the file. False: `tell` was called. */

@@ -213,7 +213,7 @@ blame_cert(struct tls_io *io, X509 *cert, int err)
 	const bool late = err == X509_V_ERR_CERT_HAS_EXPIRED, early = err == X509_V_ERR_CERT_NOT_YET_VALID;
 
 	if (cert != NULL)
-		tls_who_name(cert, name);
+		(void)tls_who_name(cert, name);
 	if (cert == NULL || (!late && !early))
 		tls_io_blame(io, "certificate of '%s': %s", name, X509_verify_cert_error_string(err));
 	else
@@ -381,7 +381,7 @@ check_end(struct tls_io *io)
 	}
 	if (psk) {
 		(void)snprintf(name, sizeof(name), "psk:%s", io->psk->peer);
-		tls_who_set(&io->peer, name);
+		tls_who_set(&io->peer, "", name);
 		if (!tls_names_have(io->names, "psk", io->psk->peer)) {
 			tls_io_blame(io, "peer is '%s', not one of peer_names", name);
 			return -EPROTO;

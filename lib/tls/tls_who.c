@@ -29,6 +29,13 @@ name_text(const ASN1_STRING *s, char out[TLS_NAME_MAX])
 	return true;
 }
 
+/* A URI that reads as a name of another kind does not count. */
+static bool
+is_other_kind(int type, const char *name)
+{
+	return type == GEN_URI && (strncmp(name, "dns:", 4) == 0 || strncmp(name, "psk:", 4) == 0);
+}
+
 /* Calls fn for each URI or DNS name; true once fn is. */
 static bool
 each_name(X509 *cert, int type, bool (*fn)(void *arg, const char *name), void *arg)
@@ -41,7 +48,8 @@ each_name(X509 *cert, int type, bool (*fn)(void *arg, const char *name), void *a
 		const GENERAL_NAME *n = sk_GENERAL_NAME_value(all, i);
 
 		found = n->type == type &&
-		    name_text(type == GEN_URI ? n->d.uniformResourceIdentifier : n->d.dNSName, text) && fn(arg, text);
+		    name_text(type == GEN_URI ? n->d.uniformResourceIdentifier : n->d.dNSName, text) &&
+		    !is_other_kind(type, text) && fn(arg, text);
 	}
 	GENERAL_NAMES_free(all);
 	return found;
@@ -61,27 +69,29 @@ keep_dns(void *arg, const char *name)
 	return true;
 }
 
-void
+const char *
 tls_who_name(X509 *cert, char name[TLS_NAME_MAX])
 {
-	if (each_name(cert, GEN_URI, keep_uri, name) || each_name(cert, GEN_DNS, keep_dns, name))
-		return;
+	if (each_name(cert, GEN_URI, keep_uri, name))
+		return "uri:";
+	if (each_name(cert, GEN_DNS, keep_dns, name))
+		return "";
 	(void)X509_NAME_oneline(X509_get_subject_name(cert), name, TLS_NAME_MAX);
 	for (char *c = name; *c != '\0'; c++)
 		*c = is_quote(*c) ? '?' : *c;
+	return "subject:";
 }
 
 void
-tls_who_set(struct tls_who *out, const char *name)
+tls_who_set(struct tls_who *out, const char *kind, const char *name)
 {
 	static const char label[] = "smcrd name v1"; /* with its NUL */
-	char text[sizeof(label) + TLS_NAME_MAX];
-	size_t len = strlen(name);
+	char text[sizeof(label) + 16 + TLS_NAME_MAX];
+	int len = snprintf(text + sizeof(label), sizeof(text) - sizeof(label), "%s%s", kind, name);
 
-	(void)snprintf(out->name, sizeof(out->name), "%s", name);
 	memcpy(text, label, sizeof(label));
-	memcpy(text + sizeof(label), name, len);
-	(void)SHA256((const unsigned char *)text, sizeof(label) + len, out->id);
+	(void)snprintf(out->name, sizeof(out->name), "%s", name);
+	(void)SHA256((const unsigned char *)text, sizeof(label) + (size_t)len, out->id);
 }
 
 static bool
@@ -111,8 +121,7 @@ tls_who_of_cert(struct tls_io *io, X509 *cert)
 {
 	char name[TLS_NAME_MAX];
 
-	tls_who_name(cert, name);
-	tls_who_set(&io->peer, name);
+	tls_who_set(&io->peer, tls_who_name(cert, name), name);
 	if (io->names[0] == '\0')
 		return is_host(io, cert);
 	return strcmp(io->names, "*") == 0 || each_name(cert, GEN_URI, permits_uri, io) ||

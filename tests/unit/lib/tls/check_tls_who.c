@@ -80,3 +80,34 @@ START_TEST(names_have_no_quotes)
 	expect_name("URI:a:\\,DNS:a b", "x", "/CN=x");
 	expect_name(NULL, "x\" reason='y' \\\n", "/CN=x? reason=?y? ??x0A");
 }
+
+/* SHA-256("smcrd name v1" || 00 || KIND:TEXT), by sha256sum(1). */
+static void
+expect_id(const char *sans, const char *name, const uint8_t id[4])
+{
+	struct tls_io io;
+
+	ck_assert(permits(&io, sans, "", "*"));
+	ck_assert_str_eq(io.peer.name, name);
+	ck_assert_mem_eq(io.peer.id, id, 4);
+}
+
+START_TEST(digests_have_the_kind)
+{
+	static const uint8_t ids[][4] = { { 0x7f, 0x37, 0xd6, 0xb3 }, { 0x75, 0x3d, 0x7f, 0xb5 },
+		{ 0xc5, 0x02, 0x8b, 0x1a } };
+
+	expect_id("URI:spiffe://a/b", "spiffe://a/b", ids[0]);
+	expect_id("DNS:gw-b", "dns:gw-b", ids[1]);
+	expect_id(NULL, "/CN=common.example", ids[2]);
+}
+
+START_TEST(a_uri_poses_as_no_other_kind)
+{
+	struct tls_io io;
+
+	expect_name("URI:dns:gw-b,URI:spiffe://c", "x", "spiffe://c");
+	expect_name("URI:psk:gw-b", "x", "/CN=x");
+	ck_assert(!permits(&io, "URI:dns:gw-b", "", "uri:dns:gw-b\ndns:gw-b"));
+	ck_assert(permits(&io, "DNS:gw-b", "", "dns:gw-b"));
+}
