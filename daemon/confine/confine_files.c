@@ -109,6 +109,17 @@ allow_around(struct rules *r, const char *file, unsigned rights)
 	allow(r, strcmp(dir, "/") == 0 ? file : dir, rights);
 }
 
+/* A file that a reload reads: by its name and, for a symbolic link, also by its present target. */
+static void
+allow_reload(struct rules *r, const char *file)
+{
+	char real[PATH_MAX];
+
+	allow_around(r, file, LOOK);
+	if (realpath(file, real) != NULL && strcmp(real, file) != 0)
+		allow_around(r, real, LOOK);
+}
+
 /* Cards may be plugged in later, and the first one creates their directory. */
 static const char *
 cards_path(const struct config *cfg)
@@ -142,13 +153,10 @@ restrict_self(const struct config *cfg, int abi)
 	allow(&r, "/dev/null", LOOK | FS_WRITE);
 	allow(&r, "/dev/urandom", FS_READ);
 	allow(&r, "/dev/random", FS_READ);
-	/* By its name and, for a symbolic link, also by its present target. */
-	allow_around(&r, cfg->path, LOOK);
-	if (realpath(cfg->path, real) != NULL && strcmp(real, cfg->path) != 0)
-		allow_around(&r, real, LOOK);
+	allow_reload(&r, cfg->path);
 	for (unsigned i = 0; i < 5; i++)
-		allow_around(&r,
-		    (const char *[]){ cfg->tls.cert, cfg->tls.key, cfg->tls.ca, cfg->tls.crl, cfg->tls.psk }[i], LOOK);
+		allow_reload(
+		    &r, (const char *[]){ cfg->tls.cert, cfg->tls.key, cfg->tls.ca, cfg->tls.crl, cfg->tls.psk }[i]);
 	if (config_include_dir(cfg, real) == 0)
 		allow(&r, real, LOOK);
 	allow_around(&r, cfg->control_path, SOCKETS);

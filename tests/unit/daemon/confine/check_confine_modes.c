@@ -152,6 +152,33 @@ START_LOOP_TEST(is_allowed, 0, sizeof(allowed) / sizeof(allowed[0]))
 	check_exit(allowed[_i].name, confined(allowed[_i].fn, CONFINE_PRIVILEGES), 0);
 }
 
+static char next_cert[96];
+
+static int
+can_read_next_cert(void)
+{
+	return open_and_close(cfg.tls.cert, O_RDONLY) < 0 ? -1 : open_and_close(next_cert, O_RDONLY);
+}
+
+/* As certbot places certificates: a link in one directory to the present one of another. */
+START_TEST(a_link_to_a_certificate_may_change_to_its_neighbour)
+{
+	char live[96], archive[96], cert[128];
+
+	snprintf(live, sizeof(live), "%s/live", top);
+	snprintf(archive, sizeof(archive), "%s/archive", top);
+	ck_assert(mkdir(live, 0700) == 0 && mkdir(archive, 0700) == 0);
+	snprintf(cert, sizeof(cert), "%s/1.pem", archive);
+	snprintf(next_cert, sizeof(next_cert), "%s/archive/2.pem", top);
+	snprintf(cfg.tls.cert, sizeof(cfg.tls.cert), "%s/live/cert.pem", top);
+	write_file(cert);
+	write_file(next_cert);
+	ck_assert_int_eq(symlink("../archive/1.pem", cfg.tls.cert), 0);
+	check_exit("the next certificate", confined(can_read_next_cert, CONFINE_FILES), 0);
+	ck_assert(unlink(cfg.tls.cert) == 0 && unlink(cert) == 0 && unlink(next_cert) == 0);
+	ck_assert(rmdir(live) == 0 && rmdir(archive) == 0);
+}
+
 static int
 end_by_assertion(void)
 {
