@@ -74,14 +74,14 @@ static const char *(*unit_missing)(void)__attribute__((unused));
 int
 main(int argc, char **argv)
 {
-	Suite *suite = suite_create("unit");
-	SRunner *sr = srunner_create(suite);
-	TCase *tc = NULL;
-
 	if (unit_missing != NULL && unit_missing() != NULL) {
 		printf("1..0 # SKIP %s\n", unit_missing());
 		return EXIT_SUCCESS;
 	}
+	Suite *suite = suite_create("unit");
+	SRunner *sr = srunner_create(suite);
+	TCase *tc = NULL;
+
 	for (struct unit_entry *e = unit_entries; e != NULL; e = e->next) {
 		if (tc == NULL || e->prepare != NULL) {
 			tc = tcase_create("unit");
