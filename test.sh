@@ -206,8 +206,8 @@ virtual() {
 # The sanitizers' build is too slow for all tests in the virtual machine.
 virtual_sanitizers="traffic:Redis links:device"
 
-# early_laboratory: the laboratory's machines wait a third of their time: they run beside the sanitizers' suite, and what measures
-# speed runs alone, at the end.
+# early_laboratory: the laboratory's machines wait a third of their time: they run beside the fuzzers, and what measures speed runs
+# alone, at the end. Not beside a suite: there a machine gets a sixth of a processor, and its script is ended.
 early_laboratory() {
 	case " $stages " in *" vm "*) [ "$times$beside" = 10 ] && [ -x build-gcc/smcrd ] || return ;; *) return ;; esac
 	set -m
@@ -345,11 +345,7 @@ for stage in $stages; do
 		built build-gcc && say "unit tests, and some others" && suite build-gcc 4 'TESTS=$(check_QUICK) $(check_FUZZ) $(check_UNIT)' ;;
 	sanitizers)
 		say "ASan and UBSan"
-		if built build-sanitizers; then
-			say "tests with ASan and UBSan, three workers"
-			early_laboratory
-			SMCRD_WORKERS=3 suite build-sanitizers 8
-		fi ;;
+		built build-sanitizers && say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers 8 ;;
 	threads)
 		say "TSan"
 		built build-tsan && threads build-tsan ;;
@@ -360,7 +356,10 @@ for stage in $stages; do
 		built build-bare && bare build-bare ;;
 	fuzz)
 		say "fuzzers"
-		built build-fuzz && fuzz build-fuzz ;;
+		if built build-fuzz; then
+			early_laboratory
+			fuzz build-fuzz
+		fi ;;
 	vm)
 		say "virtual machine"
 		while kill -0 $builder 2> /dev/null; do sleep 0.2; done		# it prepares what machines need
