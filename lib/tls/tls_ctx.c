@@ -11,6 +11,7 @@
 #include "tls/tls_int.h"
 
 #define RSA_BITS_SLOW 2048
+#define CERT_LIST_MAX (32 * 1024) /* of the peer, before it is proven */
 #define DAY_S 86400
 
 static const char suites[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
@@ -157,6 +158,7 @@ new_ssl_ctx(struct loading *l, bool client, bool psk)
 	    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS |
 	        SSL_MODE_NO_AUTO_CHAIN);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+	SSL_CTX_set_max_cert_list(ctx, CERT_LIST_MAX);
 	SSL_CTX_set_read_ahead(ctx, 1);
 	/* A server that verifies its clients takes only a session, or PSK, with a context. */
 	(void)SSL_CTX_set_session_id_context(ctx, tls_context, sizeof(tls_context));

@@ -33,10 +33,10 @@ struct tls_io {
 	unsigned records; /* sent since the last key update */
 	unsigned messages,
 	    received; /* the peer's after the handshake, beyond those permitted; records while there are any */
-	bool floods;  /* too many messages: no more is read */
+	bool refused; /* with the reason in why: no more is read */
 	const struct tls_psk *psk;
 	struct tls_who peer;
-	uint8_t first[4]; /* bytes of the peer */
+	uint8_t first[9]; /* bytes of the peer: the headers of a record and of its message */
 	unsigned first_len;
 	char identity[2 * TLS_PSK_NAME_MAX + 2]; /* client, of the PSK */
 	char names[TLS_NAMES_MAX], host[TLS_NAME_MAX], why[TLS_NAME_MAX + 128];

@@ -19,7 +19,23 @@
 #define RECORDS_PER_MESSAGE 1000
 #define CLC_EYE "\xe2\xd4\xc3\xd9" /* RFC 7609 A.2.1 */
 
+#define FIRST_MESSAGE_MAX (16 * 1024)
+
 /* -- the socket -- */
+
+/* The first message of a client, by the headers of its record and of itself (RFC 8446 5.1, 4): OpenSSL takes memory for
+ * the length that it claims, up to 131,396 bytes, before it has come. */
+static void
+look_at_first(struct tls_io *io)
+{
+	const uint8_t *b = io->first;
+	unsigned long record = (unsigned long)b[3] << 8 | b[4], len = (unsigned long)b[6] << 16 | b[7] << 8 | b[8];
+
+	if (b[0] != SSL3_RT_HANDSHAKE || (record >= 4 && len <= FIRST_MESSAGE_MAX))
+		return;
+	tls_io_blame(io, "peer's first message is too long, or in pieces");
+	io->refused = true;
+}
 
 static int
 bio_read(BIO *bio, char *buf, int len)
@@ -27,7 +43,7 @@ bio_read(BIO *bio, char *buf, int len)
 	struct tls_io *io = BIO_get_data(bio);
 
 	BIO_clear_retry_flags(bio);
-	if (io->floods)
+	if (io->refused)
 		return -1;
 	ssize_t n = recv(io->fd, buf, (size_t)len, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -37,7 +53,9 @@ bio_read(BIO *bio, char *buf, int len)
 	io->eof = io->eof || n == 0;
 	for (ssize_t i = 0; i < n && io->first_len < sizeof(io->first); i++)
 		io->first[io->first_len++] = (uint8_t)buf[i];
-	return (int)n;
+	if (!io->client && !io->proven && io->first_len == sizeof(io->first))
+		look_at_first(io);
+	return io->refused ? -1 : (int)n;
 }
 
 static int
@@ -294,7 +312,7 @@ blame_handshake(struct tls_io *io, int reason)
 
 	if (!tls)
 		tls_io_blame(io, "peer does not speak TLS%s",
-		    io->first_len == 4 && memcmp(io->first, CLC_EYE, 4) == 0 ? ": it answered CLC" : "");
+		    io->first_len >= 4 && memcmp(io->first, CLC_EYE, 4) == 0 ? ": it answered CLC" : "");
 	else if (reason == SSL_R_BINDER_DOES_NOT_VERIFY)
 		tls_io_blame(io, "key differs: PSK name '%s'", io->psk != NULL ? io->psk->peer : "");
 	else if (io->psk_unknown)
@@ -318,9 +336,11 @@ tls_io_message(int sent, int version, int type, const void *buf, size_t len, SSL
 	(void)arg;
 	if (sent != 0 || !io->proven)
 		return;
-	if (type == SSL3_RT_HANDSHAKE)
-		io->floods = io->floods || ++io->messages > MESSAGES_BURST;
-	else if (type == SSL3_RT_INNER_CONTENT_TYPE && len == 1 && *(const uint8_t *)buf == SSL3_RT_APPLICATION_DATA &&
+	if (type == SSL3_RT_HANDSHAKE && ++io->messages > MESSAGES_BURST) {
+		tls_io_blame(io, "peer sends too many TLS messages without data");
+		io->refused = true;
+	}
+	if (type == SSL3_RT_INNER_CONTENT_TYPE && len == 1 && *(const uint8_t *)buf == SSL3_RT_APPLICATION_DATA &&
 	    io->messages > 0 && ++io->received % RECORDS_PER_MESSAGE == 0)
 		io->messages--;
 }
@@ -334,8 +354,8 @@ tls_io_failed(struct tls_io *io, int what)
 
 	if (what == SSL_ERROR_SSL && reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) {
 		blame_alert(io, reason - SSL_AD_REASON_OFFSET);
-	} else if (io->floods) {
-		tls_io_blame(io, "peer sends too many TLS messages without data");
+	} else if (io->refused) {
+		return -EPROTO;
 	} else if (io->eof || io->err != 0) {
 		if (during && io->client && io->first_len == 0)
 			tls_io_blame(io, "peer closed at our ClientHello: is secure set there?");

@@ -327,3 +327,33 @@ START_TEST(a_flood_of_key_updates_ends_the_stream)
 	ck_assert_int_eq(tls_io_read(e.b, &c, 1), -EPROTO);
 	ends_fini(&e);
 }
+
+/* Headers of a record and of a ClientHello: its length, or pieces of it, at once and byte by byte. */
+START_TEST(a_first_message_is_bounded)
+{
+	static const struct {
+		uint8_t bytes[9];
+		bool refused;
+	} cases[] = {
+		{ { 22, 3, 1, 0x40, 0, 1, 0, 0x40, 0 }, false },
+		{ { 22, 3, 1, 0x40, 0, 1, 0, 0x40, 1 }, true },
+		{ { 22, 3, 1, 0x40, 0, 1, 2, 0, 0 }, true },
+		{ { 22, 3, 1, 0, 3, 1, 0, 1, 22 }, true },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint8_t *bytes = cases[i / 2].bytes;
+		struct ends e;
+		int n = 0;
+
+		ends_init(&e, "gw-b:" KEY_A "\n", "gw-a:" KEY_A "\n", "psk:gw-b", "psk:gw-a");
+		for (size_t at = 0, len = i % 2 == 0 ? 9 : 1; at < 9 && n == 0; at += len) {
+			ck_assert_int_eq(write(e.fd[0], bytes + at, len), len);
+			n = tls_io_handshake(e.b);
+		}
+		ck_assert_int_eq(n, cases[i / 2].refused ? -EPROTO : 0);
+		ck_assert_str_eq(
+		    tls_io_why(e.b), cases[i / 2].refused ? "peer's first message is too long, or in pieces" : "");
+		ends_fini(&e);
+	}
+}
