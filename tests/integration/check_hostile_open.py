@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from harness import PATIENCE, check, equal, main, recv_exact, same_bytes, wait_until
 from hostile import MIB, SOON, how_it_ends, iw, scene_case, smc
 
-ON = {"smcr": {"open_over_link": True}}
+ON = {"smcr": {"open_over_link": True}, "one_worker": "groups and granted elements are each worker's"}
 TICKET = 4711
 NO_MIDDLE = SimpleNamespace(close=lambda: None)
 
