@@ -329,6 +329,7 @@ class Llc:
 
 WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT, UPDATE_REQUESTED, FAILOVER = 0x80, 0x40, 0x20, 0x10, 0x08
 STARTED_OVER = 0x04	# between two smcrd whose extensions both have START_OVER
+IN_PEACE = 0x02		# with FAILOVER, between two smcrd
 START_OVER = 0x01
 OPENS = 0x08		# connections open over a link (doc/open.md)
 DONE, CLOSED, ABORT, NOT_OPENED = 0x80, 0x40, 0x20, 0x08

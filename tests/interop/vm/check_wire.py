@@ -42,7 +42,7 @@ def _(t):
             pass
     server = Server(t, serve)
     gw = Gates(t, net, {"echo": server.at}, smcr={
-        "test_link_interval": "300ms", "test_link_timeout": "6s", "llc_timeout": "8s", "group_idle": "3s"})
+        "test_link_interval": "300ms", "test_link_timeout": "6s", "llc_timeout": "8s", "group_idle": "3s", "open_over_link": False})	# Linux has no OPEN
     socks = [gw.connect() for _ in range(6)]
     for i, s in enumerate(socks):
         data = pattern(150000 + i * 1111, i)

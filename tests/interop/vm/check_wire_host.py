@@ -114,8 +114,9 @@ def form_llc(m):
 
 
 def form_cdc(m):
-    """Two smcrd use one flag more, where Linux has zero."""
-    m = m[:24] + bytes([m[24] & ~pysmc.STARTED_OVER]) + m[25:]
+    """Two smcrd use two flags more, where Linux has zero: one of them only with F."""
+    own = pysmc.STARTED_OVER | (pysmc.IN_PEACE if m[24] & pysmc.FAILOVER else 0)
+    m = m[:24] + bytes([m[24] & ~own]) + m[25:]
     return blank(m, (2, 8), (10, 16), (18, 24))
 
 
