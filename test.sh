@@ -11,8 +11,8 @@
 set -u
 cd "$(dirname "$0")" || exit 1
 . tests/tools/packages.sh
-builder= lab=
-trap 'for group in $builder $lab; do kill -- -"$group" 2> /dev/null; done; kill $(jobs -p) 2> /dev/null; packages_cleanup' EXIT
+builder=
+trap '[ -z "$builder" ] || kill -- -"$builder" 2> /dev/null; kill $(jobs -p) 2> /dev/null; packages_cleanup' EXIT
 trap 'exit 130' INT TERM HUP
 
 passed=0 failed=0 skipped=0 unstable=
@@ -63,7 +63,7 @@ builds() {
 	trap - EXIT INT TERM HUP
 	renice -n 5 $BASHPID > /dev/null
 	case " $stages " in *" gcc "*|*" quick "*|*" vm "*) tests="-g -O1" build build-gcc everything CC="ccache gcc" --enable-werror ;; esac
-	case " $stages " in *" vm "*) virtual build-gcc build-gcc/vm.prepare.log --prepare && : > build-gcc/vm.prepared & ;; esac
+	case " $stages " in *" vm "*) virtual build-gcc build-gcc/vm.prepare.log --prepare & ;; esac
 	for stage in $stages; do
 		case $stage in
 		sanitizers) tests=-O0 build build-sanitizers everything CC="ccache gcc" --enable-sanitizers ;;
@@ -203,49 +203,12 @@ virtual() {
 		timeout -k 60 3000 tests/interop/vm/run "$@" > "$log" 2>&1 < /dev/null
 }
 
-# The sanitizers' build is too slow for all tests in the virtual machine.
-virtual_sanitizers="traffic:Redis links:device"
-
-# early_laboratory: the laboratory's machines wait a third of their time: they run beside the fuzzers, and what measures speed runs
-# alone, at the end. Not beside a suite: there a machine gets a sixth of a processor, and its script is ended.
-early_laboratory() {
-	case " $stages " in *" vm "*) [ "$times$beside" = 10 ] && [ -x build-gcc/smcrd ] || return ;; *) return ;; esac
-	set -m
-	( trap - EXIT INT TERM HUP
-		export SMCRD_PATIENCE=8
-		while kill -0 "$builder" 2> /dev/null && [ ! -e build-gcc/vm.prepared ]; do sleep 0.2; done
-		virtual build-gcc build-gcc/vm.log --beside
-		echo $? > build-gcc/vm.status
-		virtual build-sanitizers build-sanitizers/vm.log $virtual_sanitizers
-		echo $? > build-sanitizers/vm.status ) &
-	lab=$!
-	set +m
-}
-
-# machines DIR LOG [TEST...]: the tests there, if they have not run yet.
-machines() {
-	local dir=$1 log=$2 rc
-	shift 2
-	[ -z "$lab" ] || wait "$lab"
-	lab=
-	if [ ! -e "$dir/vm.status" ]; then
-		virtual "$dir" "$log" "$@"
-		return
-	fi
-	rc=$(cat "$dir/vm.status")
-	if [ "$dir" = build-gcc ]; then
-		virtual "$dir" "$log.alone" --alone || rc=1
-		cat "$log.alone" >> "$log"
-	fi
-	return "$rc"
-}
-
-# laboratory DIR [TEST...]: in the virtual machine. An emulated machine beside others may stand still for seconds: what fails is
-# shown, runs once more alone, and fails if it does again.
+# laboratory DIR [TEST...]: in the virtual machine; the sanitizers' build is too slow for all tests there. An emulated
+# machine beside others may stand still for seconds: what fails is shown, runs once more alone, and fails if it does again.
 laboratory() {
 	local dir=$1 log=$1/vm.log rc ok not skip again
 	shift
-	machines "$dir" "$log" "$@"
+	virtual "$dir" "$log" "$@"
 	rc=$?
 	again=$(sed -nE 's/^not ok [0-9]+ - ([a-z_]+)[:,].*/\1/p' "$log" | sort -u)
 	if [ "$rc" -ne 0 ] && [ -n "$again" ]; then
@@ -329,7 +292,7 @@ if ! ./autogen.sh > autogen.log 2>&1; then
 fi
 rm -f autogen.log
 
-rm -f build-*/build.status build-*/vm.status build-*/vm.prepared
+rm -f build-*/build.status
 set -m		# a process group of its own, to be ended as a whole
 builds &
 builder=$!
@@ -356,15 +319,12 @@ for stage in $stages; do
 		built build-bare && bare build-bare ;;
 	fuzz)
 		say "fuzzers"
-		if built build-fuzz; then
-			early_laboratory
-			fuzz build-fuzz
-		fi ;;
+		built build-fuzz && fuzz build-fuzz ;;
 	vm)
 		say "virtual machine"
 		while kill -0 $builder 2> /dev/null; do sleep 0.2; done		# it prepares what machines need
 		case " $stages " in *" gcc "*) [ -x build-gcc/smcrd ] ;; *) built build-gcc ;; esac && laboratory build-gcc
-		[ ! -x build-sanitizers/smcrd ] || laboratory build-sanitizers $virtual_sanitizers ;;
+		[ ! -x build-sanitizers/smcrd ] || laboratory build-sanitizers traffic:Redis links:device ;;
 	*)
 		echo "unknown stage $stage"
 		failed=$((failed + 1)) ;;
