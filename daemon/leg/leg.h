@@ -28,6 +28,7 @@ enum {
 };
 
 struct settings;
+struct smcr_open;
 
 struct leg {
 	struct loop_io io; /* io.fd < 0: closed */
@@ -77,6 +78,8 @@ bool leg_tls_accept(struct leg *, const struct settings *);
 int leg_handshake(struct leg *);
 /* No more data: frees the stream. From now on only the end of the connection counts. */
 void leg_tls_end(struct leg *);
+/* With TLS: adds the proven name and its level to a rendezvous, and whether it may use links. */
+void leg_tls_describe(const struct leg *, const struct settings *, struct smcr_open *);
 /* Why TLS failed; "": it has not. */
 const char *leg_tls_why(const struct leg *);
 ssize_t leg_tls_read(struct leg *, const struct iovec *);

@@ -1,6 +1,7 @@
 /* A leg in TLS; see leg.h. Its flags say when a call may succeed: reads until TLS has nothing more, as it keeps bytes that
  * came with earlier ones. */
 #include <errno.h>
+#include <string.h>
 
 #include "daemon/leg/leg.h"
 #include "daemon/state/service_state.h"
@@ -36,6 +37,18 @@ leg_tls_end(struct leg *leg)
 {
 	tls_io_free(leg->tls);
 	leg->tls = NULL;
+}
+
+void
+leg_tls_describe(const struct leg *leg, const struct settings *st, struct smcr_open *o)
+{
+	if (leg->tls == NULL)
+		return;
+	/* A client of "accept" has no more than one of "auth". */
+	o->remote.level = st->cfg.secure == CONFIG_SECURE_REQUIRED ? CONFIG_SECURE_REQUIRED : CONFIG_SECURE_AUTH;
+	memcpy(o->remote.name_id, tls_io_who(leg->tls)->id, sizeof(o->remote.name_id));
+	if (st->cfg.secure == CONFIG_SECURE_REQUIRED)
+		o->tcp_only = "secure is required, and links are in clear";
 }
 
 const char *

@@ -175,12 +175,7 @@ begin(struct probe *p)
 	if (rule->way != PEER_CLC)
 		o.peer = SMCR_PEER_SMCRD;
 	clc_stream_describe(&p->mid, p->pool->devices, p->dial.addr, &o);
-	if (p->mid.tls != NULL) {
-		o.remote.level = p->target.secure->cfg.secure;
-		memcpy(o.remote.name_id, tls_io_who(p->mid.tls)->id, sizeof(o.remote.name_id));
-		if (p->target.secure->cfg.secure == CONFIG_SECURE_REQUIRED)
-			o.tcp_only = "secure is required, and links are in clear";
-	}
+	leg_tls_describe(&p->mid, p->target.secure, &o);
 	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
 	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
 	p->conn = smcr_open(p->pool->env->eng, &o, &err);

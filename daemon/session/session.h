@@ -40,8 +40,6 @@ void setup_note_outage(struct session *);
 void secure_begin(struct session *);
 void secure_pump(struct session *);
 void secure_timeout(struct session *);
-/* Adds the proven name, and what it may not use. */
-void secure_describe(const struct session *, struct smcr_open *);
 
 /* session_detect.c */
 /* The CLC connection is connected or accepted: starts the rendezvous, plain TCP or SES_LOOK, or ends the session. */

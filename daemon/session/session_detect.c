@@ -43,7 +43,7 @@ open_conn(struct session *s)
 	int err;
 
 	clc_stream_describe(&s->mid, s->pool->devices, &peer, &o);
-	secure_describe(s, &o);
+	leg_tls_describe(&s->mid, s->settings, &o);
 	s->conn = smcr_open(s->pool->env->eng, &o, &err);
 	if (s->conn == NULL) {
 		session_fail(s, SEV_REFUSED, "no SMC-R connection is free", -err);

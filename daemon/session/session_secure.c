@@ -104,16 +104,3 @@ secure_pump(struct session *s)
 	s->pool->stats.tls_handshakes++;
 	secure_done(s);
 }
-
-void
-secure_describe(const struct session *s, struct smcr_open *o)
-{
-	const enum config_secure secure = s->settings->cfg.secure;
-
-	if (s->mid.tls == NULL)
-		return;
-	o->remote.level = secure == CONFIG_SECURE_REQUIRED ? CONFIG_SECURE_REQUIRED : CONFIG_SECURE_AUTH;
-	memcpy(o->remote.name_id, tls_io_who(s->mid.tls)->id, sizeof(o->remote.name_id));
-	if (secure == CONFIG_SECURE_REQUIRED)
-		o->tcp_only = "secure is required, and links are in clear";
-}

@@ -142,13 +142,12 @@ load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 static SSL_CTX *
 new_ssl_ctx(struct loading *l, bool client, bool psk)
 {
-	static const unsigned char alpn[] = "\7smcrd/1";
 	SSL_CTX *ctx = SSL_CTX_new(client ? TLS_client_method() : TLS_server_method());
 
 	if (ctx == NULL || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1 ||
 	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) != 1 || SSL_CTX_set_ciphersuites(ctx, suites) != 1 ||
 	    SSL_CTX_set1_groups_list(ctx, groups) != 1 || SSL_CTX_set_num_tickets(ctx, 0) != 1 ||
-	    SSL_CTX_set_alpn_protos(ctx, alpn, sizeof(alpn) - 1) != 0) {
+	    SSL_CTX_set_alpn_protos(ctx, tls_alpn, sizeof(tls_alpn)) != 0) {
 		tls_ctx_tell(l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
 		SSL_CTX_free(ctx);
 		return NULL;

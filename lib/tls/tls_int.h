@@ -6,6 +6,8 @@
 
 #include "tls/tls.h"
 
+/* ALPN, with its length (RFC 7301 3.1). */
+static const unsigned char tls_alpn[] __attribute__((unused)) = { 7, 's', 'm', 'c', 'r', 'd', '/', '1' };
 /* Of sessions, as which OpenSSL treats PSKs. */
 static const unsigned char tls_context[] = { 's', 'm', 'c', 'r', 'd' };
 

@@ -266,11 +266,10 @@ int
 tls_io_alpn(
     SSL *ssl, const unsigned char **out, unsigned char *out_len, const unsigned char *in, unsigned in_len, void *arg)
 {
-	static const unsigned char own[] = "\7smcrd/1";
 	unsigned char *chosen;
 
 	(void)arg;
-	if (SSL_select_next_proto(&chosen, out_len, own, sizeof(own) - 1, in, in_len) != OPENSSL_NPN_NEGOTIATED) {
+	if (SSL_select_next_proto(&chosen, out_len, tls_alpn, sizeof(tls_alpn), in, in_len) != OPENSSL_NPN_NEGOTIATED) {
 		tls_io_blame(tls_io_of(ssl), "the peer is no smcrd: its ALPN lacks smcrd/1");
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	}
@@ -388,7 +387,7 @@ check_end(struct tls_io *io)
 	bool psk = io->ctx->psk_cnt > 0;
 
 	SSL_get0_alpn_selected(io->ssl, &alpn, &len);
-	if (len != 7 || memcmp(alpn, "smcrd/1", 7) != 0) {
+	if (len != tls_alpn[0] || memcmp(alpn, tls_alpn + 1, len) != 0) {
 		tls_io_blame(io, "the peer is no smcrd: its ALPN lacks smcrd/1");
 		return -EPROTO;
 	}
