@@ -32,8 +32,12 @@ void setup_pump(struct session *);
 /* The engine has ended the connection. If the target aborted the rendezvous, connects to another working target; no
  * data was read or carried yet. False: not in a rendezvous, or no other target. */
 bool setup_redial(struct session *);
+/* Ingress: no set-up with the chosen target, for this reason. True: another one has not been tried. */
+bool setup_target_failed(struct session *, const char *why);
 /* The engine has aborted the rendezvous: reports an outage if the fault is the peer's. */
 void setup_note_outage(struct session *);
+
+#define TLS_HANDSHAKE_BYTE 0x16 /* ContentType of a ClientHello (RFC 8446 5.1) */
 
 /* session_secure.c: SES_SECURE */
 /* The CLC connection of a service with `secure` is connected or accepted; detect_peer() follows. */

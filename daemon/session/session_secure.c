@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TLS_HANDSHAKE_BYTE 0x16 /* ContentType of a ClientHello (RFC 8446 5.1) */
-
 static const char not_tls[] = "not TLS, refused: secure is set here";
 
 static void
@@ -20,10 +18,7 @@ secure_failed(struct session *s, const char *why)
 		session_fail(s, SEV_REFUSED, why == not_tls ? not_tls : "no TLS with the peer", 0);
 		return;
 	}
-	target_bad(s->settings, &s->setup->pick, ENDPOINT_SETUP, why);
-	bool other = endpoints_have_other(targets_lock(s->settings->targets), s->setup->tried);
-	targets_unlock(s->settings->targets);
-	if (other) {
+	if (setup_target_failed(s, why)) {
 		setup_dial_again(s, true);
 		return;
 	}

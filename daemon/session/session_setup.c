@@ -25,7 +25,7 @@ fault_of(const struct session *s, const char **detail)
 	const char *tls = leg_tls_why(&s->mid);
 	enum smcr_reason reason = smcr_closed(s->conn, detail);
 	bool hello = session_kind(s) == CONFIG_EGRESS && s->setup != NULL && s->setup->in.len > 0 &&
-	    s->setup->in.buf[0] == 0x16;
+	    s->setup->in.buf[0] == TLS_HANDSHAKE_BYTE;
 
 	if ((*detail)[0] == '\0')
 		*detail = smcr_reason_str(reason);
@@ -44,10 +44,7 @@ setup_note_outage(struct session *s)
 	const char *detail;
 	/* Over a link an abort is the server program's. */
 	bool by_program = s->state == SES_OPENING && smcr_closed(s->conn, NULL) == SMCR_R_PEER_ABORT;
-	enum outage_kind kind = fault_of(s, &detail);
-
-	if (by_program)
-		return;
+	enum outage_kind kind = by_program ? OUTAGE_NONE : fault_of(s, &detail);
 
 	if (kind == OUTAGE_NONE)
 		return;
@@ -73,6 +70,15 @@ leave_conn(struct session *s)
 }
 
 bool
+setup_target_failed(struct session *s, const char *why)
+{
+	target_bad(s->settings, &s->setup->pick, ENDPOINT_SETUP, why);
+	bool other = endpoints_have_other(targets_lock(s->settings->targets), s->setup->tried);
+	targets_unlock(s->settings->targets);
+	return other;
+}
+
+bool
 setup_redial(struct session *s)
 {
 	struct setup *setup = s->setup;
@@ -90,9 +96,7 @@ setup_redial(struct session *s)
 	/* Over a link the first bytes may have reached the server. */
 	if (s->state == SES_OPENING || fault_of(s, &detail) == OUTAGE_NONE)
 		return false;
-	target_bad(s->settings, &setup->pick, ENDPOINT_SETUP, detail);
-	bool other = endpoints_have_other(targets_lock(s->settings->targets), setup->tried);
-	targets_unlock(s->settings->targets);
+	bool other = setup_target_failed(s, detail);
 	if (other)
 		leave_conn(s);
 	return other;
