@@ -146,7 +146,7 @@ def _(t):
     check(after - before > 30, "opens over a link again")
 
 
-@case("a connection lives on when the time for its answer is over")
+@case("a connection lives on when the time for its answer is over", one_worker="its worker has the group")
 def _(t):
     short = {"smcr": {"open_over_link": True, "clc_timeout": "1s"}}
     pair = pair_to(t, echo, a=short, b=short, ingress={"connect_timeout": "500ms"})
