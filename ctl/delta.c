@@ -11,8 +11,8 @@ delta_of(const json_t *before, const json_t *after, const char *key)
 	return b >= a && a >= 0 ? b - a : b > 0 ? b : 0;
 }
 
-static json_t *
-counters(const json_t *before, json_t *after)
+json_t *
+delta_counters(const json_t *before, json_t *after)
 {
 	json_t *out = json_object(), *v;
 	const char *key;
@@ -24,12 +24,11 @@ counters(const json_t *before, json_t *after)
 	return out;
 }
 
-/* This reason in the list, or NULL. */
-static const json_t *
-reason_of(const json_t *list, const json_t *code)
+json_t *
+delta_item(const json_t *list, const char *key, const json_t *value)
 {
 	for (size_t i = 0; i < json_array_size(list); i++)
-		if (json_is_string(code) && json_equal(json_object_get(json_array_get(list, i), "code"), code))
+		if (json_is_string(value) && json_equal(json_object_get(json_array_get(list, i), key), value))
 			return json_array_get(list, i);
 	return NULL;
 }
@@ -42,7 +41,7 @@ reasons(const json_t *before, const json_t *after)
 
 	for (size_t i = 0; i < json_array_size(after); i++) {
 		json_t *r = json_copy(json_array_get(after, i));
-		json_int_t cnt = delta_of(reason_of(before, json_object_get(r, "code")), r, "count");
+		json_int_t cnt = delta_of(delta_item(before, "code", json_object_get(r, "code")), r, "count");
 
 		json_object_set_new(r, "count", json_integer(cnt));
 		if (cnt > 0)
@@ -61,7 +60,8 @@ delta_make(const json_t *before, json_t *after)
 	json_int_t ms = get_int(after, "time_ms") - get_int(before, "time_ms");
 
 	json_object_set_new(data, "interval_ms", json_integer(ms > 0 ? ms : 1));
-	json_object_set_new(data, "counters", counters(json_object_get(a, "counters"), json_object_get(b, "counters")));
+	json_object_set_new(
+	    data, "counters", delta_counters(json_object_get(a, "counters"), json_object_get(b, "counters")));
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		json_object_set_new(
 		    data, lists[i], reasons(json_object_get(a, lists[i]), json_object_get(b, lists[i])));

@@ -1,17 +1,21 @@
 /* Asks the daemon what doctor_rules.c wants to know; see doctor.h. */
 #include "ctl/doctor.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 
 #include "ctl/ask.h"
 #include "ctl/options.h"
 #include "ctl/show.h"
+#include "ctl/template.h"
 #include "ctl/text.h"
 
 #define CHECKS_AT_ONCE 4 /* of the 8 that the daemon runs: others may want some */
 #define CHECKS_MAX 256
 #define SCHEMA 1
+#define LOOKS_APART_MS 1000
 
 /* The "data" of the answer, owned by the caller, or NULL; quiet: without the daemon's error. *read_only when the error
  * is that this socket refuses the command, which a finding says. */
@@ -160,37 +164,108 @@ add_fact(const struct options *o, json_t *facts, enum control_command command)
 	return json_object_get(facts, name);
 }
 
-int
-doctor_run(const struct options *o)
+/* What has counters; NULL: no answer. */
+static json_t *
+look(const struct options *o)
 {
 	json_t *facts = json_object(), *status = add_fact(o, facts, CONTROL_STATUS);
-	struct checks checks = { .o = o };
-	struct timespec now;
 
 	if (status == NULL) {
 		json_decref(facts);
-		return DOCTOR_PROBLEM;
+		return NULL;
 	}
-	json_t *services = ask_for_services(o, status);
-	json_object_set_new(facts, "services", services);
-	/* Before the checks, which count as well; but links after the checks. */
+	json_object_set_new(facts, "services", ask_for_services(o, status));
 	add_fact(o, facts, CONTROL_STATS);
-	run_checks(&checks, services);
-	json_object_set_new(facts, "checks", checks.results);
-	json_object_set_new(facts, "left_out", json_integer(checks.left_out));
-	json_object_set_new(facts, "read_only", json_boolean(checks.read_only));
 	add_fact(o, facts, CONTROL_DEVICES);
-	add_fact(o, facts, CONTROL_GROUPS);
-	add_fact(o, facts, CONTROL_LINKS);
+	return facts;
+}
 
+/* Would anything be a note if nothing was counted since these facts? */
+static bool
+has_counted(json_t *facts)
+{
+	json_t *same = json_copy(facts);
 	enum doctor_level verdict;
-	json_t *findings = doctor_findings(facts, &verdict);
+	bool any = false;
+
+	json_object_set(same, "before", facts);
+	json_t *findings = doctor_findings(same, &verdict);
+	for (size_t i = 0; i < json_array_size(findings); i++)
+		any = any || template_holds(json_array_get(findings, i), "level=note");
+	json_decref(findings);
+	json_decref(same);
+	return any;
+}
+
+/* Counters since the start do not say what is wrong now: if they have anything, there is a second look. */
+static json_t *
+look_twice(const struct options *o)
+{
+	json_t *before = look(o), *facts = before;
+
+	if (before != NULL && has_counted(before)) {
+		(void)poll(NULL, 0, LOOKS_APART_MS);
+		facts = look(o);
+		if (facts != NULL)
+			json_object_set(facts, "before", before);
+		json_decref(before);
+	}
+	return facts;
+}
+
+static int
+show_findings(const struct options *o, json_t *findings, enum doctor_level verdict, json_t *checks)
+{
+	struct timespec now;
+
+	for (size_t i = json_array_size(findings); o->problems && i-- > 0;)
+		if (template_holds(json_array_get(findings, i), "level=ok,level=note"))
+			json_array_remove(findings, i);
 	clock_gettime(CLOCK_REALTIME, &now);
 	json_t *root = json_pack("{s:i, s:s, s:I, s:n, s:{s:s, s:o, s:O}}", "schema", SCHEMA, "command", "doctor",
 	    "time_ms", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, "error", "data", "verdict",
-	    doctor_level_words[verdict], "findings", findings, "checks", checks.results);
+	    doctor_level_words[verdict], "findings", findings, "checks", checks);
 	show_made(o->json, CONTROL_DOCTOR, root, o->detail);
 	json_decref(root);
+	return verdict == DOCTOR_PROBLEM ? 2 : verdict == DOCTOR_WARNING ? 1 : 0;
+}
+
+/* Nobody listens on the socket: why? */
+static int
+say_why_down(const struct options *o)
+{
+	json_t *unit = doctor_down_unit(o->socket), *none = json_array();
+	int status = show_findings(o, json_pack("[o]", doctor_down_finding(o->socket, unit)), DOCTOR_PROBLEM, none);
+
+	json_decref(none);
+	json_decref(unit);
+	return status;
+}
+
+int
+doctor_run(const struct options *o)
+{
+	struct checks checks = { .o = o };
+	enum doctor_level verdict;
+	struct ask a;
+	int rc = ask_open(&a, o, true);
+
+	ask_close(&a);
+	if (rc == -ENOENT || rc == -ECONNREFUSED)
+		return say_why_down(o);
+	json_t *facts = look_twice(o);
+	if (facts == NULL)
+		return 2;
+	/* After what counts, as checks count as well; links after them. */
+	run_checks(&checks, json_object_get(facts, "services"));
+	json_object_set_new(facts, "checks", checks.results);
+	json_object_set_new(facts, "left_out", json_integer(checks.left_out));
+	json_object_set_new(facts, "read_only", json_boolean(checks.read_only));
+	add_fact(o, facts, CONTROL_GROUPS);
+	add_fact(o, facts, CONTROL_LINKS);
+
+	json_t *findings = doctor_findings(facts, &verdict);
+	int status = show_findings(o, findings, verdict, checks.results);
 	json_decref(facts);
-	return (int)verdict;
+	return status;
 }

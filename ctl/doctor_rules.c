@@ -4,26 +4,20 @@
 
 #include "base/addr.h"
 #include "control/files.h"
+#include "ctl/delta.h"
 #include "ctl/doctor.h"
+#include "ctl/doctor_parts.h"
 #include "ctl/show.h"
 #include "ctl/template.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
-#define SERVICES_MAX 120
 #define NEARLY(now, most) ((most) > 0 && (now)*10 >= (most)*9)
 /* From three quarters on send buffers are small (smcr/data/window.c); of RMB elements that are, elems_shrunk is told. */
 #define SHORT_OF_SEND(now, most) ((most) > 0 && (now) >= (most) / 4 * 3)
 #define PACKET_MAX 65535 /* of IP; loopback's MTU is more */
 
 const char *const doctor_level_words[] = {
-	[DOCTOR_OK] = "ok", [DOCTOR_WARNING] = "warning", [DOCTOR_PROBLEM] = "problem"
-};
-
-/* Of an area without any finding that is worse than ok, end_area() says what is well. */
-struct doctor {
-	json_t *findings;
-	const char *area;
-	enum doctor_level worst, verdict; /* of this area, of all so far */
+	[DOCTOR_OK] = "ok", [DOCTOR_NOTE] = "note", [DOCTOR_WARNING] = "warning", [DOCTOR_PROBLEM] = "problem"
 };
 
 /* A finding, when there is something to say of an object: the text of a template (template.h), and what to do. */
@@ -32,23 +26,36 @@ struct rule {
 	const char *what, *advice;
 };
 
-static void
-begin_area(struct doctor *d, const char *area)
+void
+doctor_begin_area(struct doctor *d, const char *area)
 {
 	d->area = area;
 	d->worst = DOCTOR_OK;
 }
 
-/* advice: what to do, "" of what is well. */
-static void
-doctor_rules_find(struct doctor *d, const json_t *o, enum doctor_level level, const char *template, const char *advice)
+/* Does the template say anything of o? */
+static bool
+says(const json_t *o, const char *template)
 {
+	char *what = template_str(o, template);
+	bool any = what != NULL && what[0] != '\0';
+
+	free(what);
+	return any;
+}
+
+void
+doctor_find(struct doctor *d, const json_t *o, enum doctor_level level, const char *template, const char *advice)
+{
+	const json_t *rises = json_object_get(o, "rises");
 	char *what = template_str(o, template);
 
 	if (what != NULL && what[0] != '\0') {
+		if (rises != NULL && level > DOCTOR_NOTE && !says(rises, template))
+			level = DOCTOR_NOTE;
 		if (level > d->worst)
 			d->worst = level;
-		if (level > d->verdict)
+		if (level > d->verdict && level != DOCTOR_NOTE)
 			d->verdict = level;
 		json_array_append_new(d->findings,
 		    json_pack("{s:s, s:s, s:s, s:s}", "level", doctor_level_words[level], "area", d->area, "what", what,
@@ -64,7 +71,7 @@ static void
 find_all(struct doctor *d, const json_t *o, const struct rule *rules, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++)
-		doctor_rules_find(d, o, rules[i].level, rules[i].what, rules[i].advice);
+		doctor_find(d, o, rules[i].level, rules[i].what, rules[i].advice);
 }
 
 static void
@@ -74,11 +81,11 @@ find_each(struct doctor *d, const json_t *list, const struct rule *rules, size_t
 		find_all(d, json_array_get(list, i), rules, cnt);
 }
 
-static void
-end_area(struct doctor *d, const json_t *o, const char *template)
+void
+doctor_end_area(struct doctor *d, const json_t *o, const char *template)
 {
 	if (d->worst == DOCTOR_OK)
-		doctor_rules_find(d, o, DOCTOR_OK, template, "");
+		doctor_find(d, o, DOCTOR_OK, template, "");
 }
 
 /* -- the daemon: of its status, with the counters of stats -- */
@@ -152,16 +159,28 @@ most_files(const json_t *status, const json_t *devices)
 	return (int64_t)files_needed(&files);
 }
 
+/* rises: of the object's counters, which all stand in this member of it. */
+static void
+set_rises(json_t *o, const char *member, json_t *rises)
+{
+	json_t *copy = json_copy(o);
+
+	json_object_set_new(copy, member, rises);
+	json_object_set_new(o, "rises", copy);
+}
+
 static void
 look_at_daemon(struct doctor *d, const json_t *facts, const json_t *devices)
 {
 	json_t *o = json_copy(json_object_get(facts, "status"));
+	json_t *counters = json_object_get(json_object_get(facts, "stats"), "counters");
+	const json_t *before = json_object_get(json_object_get(json_object_get(facts, "before"), "stats"), "counters");
 	int64_t files = get_int(o, "open_files_max"), needed = most_files(o, devices);
 	bool cards = false;
 
 	for (size_t i = 0; i < json_array_size(devices); i++)
 		cards = cards || template_holds(json_array_get(devices, i), "card");
-	json_object_set(o, "counters", json_object_get(json_object_get(facts, "stats"), "counters"));
+	json_object_set(o, "counters", counters);
 	json_t *more = json_pack("{s:I, s:b, s:b, s:b, s:b, s:b}", "files_needed", (json_int_t)needed, "files_are_few",
 	    files > 0 && files_are_few((uint64_t)files, (uint64_t)needed), "files_are_ample",
 	    files > 0 && files < needed, "lock_limited", cards && get_int(o, "locked_bytes_max") >= 0, "rmbs_short",
@@ -169,19 +188,20 @@ look_at_daemon(struct doctor *d, const json_t *facts, const json_t *devices)
 	    SHORT_OF_SEND(get_int(o, "sndbuf_bytes"), get_int(o, "sndbuf_bytes_max")));
 	json_object_update(o, more);
 	json_decref(more);
+	set_rises(o, "counters", delta_counters(before, counters));
 
-	begin_area(d, "daemon");
+	doctor_begin_area(d, "daemon");
 	FIND(d, o, daemon_rules);
-	end_area(d, o, "smcrd {version} runs for {uptime_ms:t}");
-	begin_area(d, "limits");
+	doctor_end_area(d, o, "smcrd {version} runs for {uptime_ms:t}");
+	doctor_begin_area(d, "limits");
 	FIND(d, o, limit_rules);
-	end_area(d, o,
+	doctor_end_area(d, o,
 	    "[files_are_ample?{open_files_max:n} open files are ample; all services at their max_connections at once would "
 	    "need about {files_needed:n}|open files and locked memory are enough]");
-	begin_area(d, "memory");
+	doctor_begin_area(d, "memory");
 	FIND(d, o, memory_rules);
 	/* An older daemon does not tell the limit of send buffers. */
-	end_area(d, o,
+	doctor_end_area(d, o,
 	    "receive buffers take {rmb_bytes:b} of at most {rmb_bytes_max:b}[sndbuf_bytes_max?, send buffers "
 	    "{sndbuf_bytes:b} of at most {sndbuf_bytes_max:b}], and nothing was refused for want of room");
 	json_decref(o);
@@ -221,17 +241,24 @@ static const struct rule all_devices_rules[] = {
 };
 
 static void
-look_at_devices(struct doctor *d, const json_t *devices)
+look_at_devices(struct doctor *d, const json_t *devices, const json_t *before)
 {
 	int64_t up = 0;
 
-	begin_area(d, "devices");
-	FIND_EACH(d, devices, device_rules);
-	for (size_t i = 0; i < json_array_size(devices); i++)
-		up += template_holds(json_array_get(devices, i), "port=up");
+	doctor_begin_area(d, "devices");
+	for (size_t i = 0; i < json_array_size(devices); i++) {
+		json_t *dev = json_copy(json_array_get(devices, i));
+		const json_t *earlier = delta_item(before, "name", json_object_get(dev, "name"));
+
+		set_rises(
+		    dev, "stats", delta_counters(json_object_get(earlier, "stats"), json_object_get(dev, "stats")));
+		FIND(d, dev, device_rules);
+		up += template_holds(dev, "port=up");
+		json_decref(dev);
+	}
 	json_t *all = json_pack("{s:O*, s:I}", "devices", devices, "up", (json_int_t)up);
 	FIND(d, all, all_devices_rules);
-	end_area(d, all, "{devices:n}, all with their port up");
+	doctor_end_area(d, all, "{devices:n}, all with their port up");
 	json_decref(all);
 }
 
@@ -251,7 +278,7 @@ look_at_path(struct doctor *d, const json_t *devices, const json_t *link, const 
 			continue;
 		json_t *o = json_pack(
 		    "{s:O*, s:O*, s:O*, s:I}", "link", link, "path", path, "device", dev, "own", (json_int_t)own);
-		doctor_rules_find(d, o, DOCTOR_WARNING,
+		doctor_find(d, o, DOCTOR_WARNING,
 		    "link {link.group:n}/{link.number:n}: the path to {path.address} takes packets of {path.mtu:n} bytes, "
 		    "{device.interface} sends up to {own:n}",
 		    "set the same MTU on the way, or a smaller one here (ip link set mtu)");
@@ -265,7 +292,7 @@ look_at_mtu(struct doctor *d, const json_t *links, const json_t *devices)
 {
 	int64_t least = 0, most = 0, unknown = 0;
 
-	begin_area(d, "mtu");
+	doctor_begin_area(d, "mtu");
 	for (size_t i = 0; i < json_array_size(links); i++) {
 		const json_t *link = json_array_get(links, i), *paths = json_object_get(link, "paths");
 
@@ -285,7 +312,7 @@ look_at_mtu(struct doctor *d, const json_t *links, const json_t *devices)
 	}
 	json_t *o = json_pack("{s:I, s:I, s:I}", "least", (json_int_t)(least < most ? least : 0), "most",
 	    (json_int_t)most, "unknown", (json_int_t)unknown);
-	end_area(d, o,
+	doctor_end_area(d, o,
 	    "[most?[least?{least:n} to ]{most:n} bytes on the interfaces of devices[unknown?, not known of {unknown:n} "
 	    "device{unknown:s}]|not known of any device's interface]");
 	json_decref(o);
@@ -320,6 +347,8 @@ static const struct rule access_rules[] = {
 	{ REFUSED("refused_fallback", "refused: no SMC-R, and fallback = \"refuse\""),
 	    "smcrctl stats has the reasons" },
 	{ REFUSED("fallbacks", "gone to TCP"), "smcrctl stats has the reasons" },
+	{ DOCTOR_WARNING, "[modes.tcp?{name}: {modes.tcp:n} connection{modes.tcp:s} on TCP now]",
+	    "smcrctl connections --tcp has the reasons" },
 	{ DOCTOR_WARNING, "[full?{name}: {connections:n} connection{connections:s} of at most {connections_max:n}]",
 	    "raise max_connections" },
 };
@@ -360,7 +389,7 @@ look_at_names(struct doctor *d, const json_t *s)
 
 		json_object_set(o, "service", json_object_get(s, "name"));
 		json_object_set_new(o, "waits", json_boolean(waits));
-		doctor_rules_find(d, o, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
+		doctor_find(d, o, waits ? DOCTOR_PROBLEM : DOCTOR_WARNING,
 		    "[name_error?{service}: the name of {target} is not found: {name_error}[waits?; the service waits for it]]",
 		    "look at the name in `to`, and at DNS on this host (resolv.conf, getent hosts, dig)");
 		found = found || template_holds(o, "name_error");
@@ -369,158 +398,93 @@ look_at_names(struct doctor *d, const json_t *s)
 	return found && waits;
 }
 
+/* Of its counters alone; the rest of its numbers are of now. */
+static void
+set_service_rises(json_t *s, const json_t *before)
+{
+	json_t *rises = json_copy(s), *v;
+	const char *key;
+
+	json_object_foreach(s, key, v)
+	{
+		if (strncmp(key, "refused_", 8) == 0 || strcmp(key, "fallbacks") == 0)
+			json_object_set_new(rises, key, json_integer(delta_of(before, s, key)));
+	}
+	json_object_set_new(s, "rises", rises);
+}
+
 static void
 look_at_services(struct doctor *d, const json_t *facts)
 {
 	const json_t *services = json_object_get(facts, "services");
+	const json_t *before = json_object_get(json_object_get(facts, "before"), "services");
 
-	begin_area(d, "services");
+	doctor_begin_area(d, "services");
 	for (size_t i = 0; i < json_array_size(services); i++) {
 		json_t *s = json_copy(json_array_get(services, i));
 
 		json_object_set_new(s, "exposed", json_boolean(is_exposed(s)));
 		json_object_set_new(
 		    s, "full", json_boolean(NEARLY(get_int(s, "connections"), get_int(s, "connections_max"))));
+		set_service_rises(s, delta_item(before, "name", json_object_get(s, "name")));
 		FIND(d, s, access_rules);
 		json_object_set_new(s, "waits", json_boolean(look_at_names(d, s)));
 		FIND(d, s, peer_rules);
 		json_decref(s);
 	}
-	doctor_rules_find(d, facts, DOCTOR_WARNING, "[services?|no service: the daemon has nothing to do]",
+	doctor_find(d, facts, DOCTOR_WARNING, "[services?|no service: the daemon has nothing to do]",
 	    "add an ingress or egress");
-	end_area(d, facts, "{services:n}, and no connection was refused or has gone to TCP");
-}
-
-static const struct rule local_reason_rules[] = {
-	{ DOCTOR_WARNING, "against SMC-R, ours: {text} ({code}), {count:n} time{count:s}",
-	    "smcrctl connections --tcp lists them" },
-};
-static const struct rule peer_reason_rules[] = {
-	{ DOCTOR_WARNING, "against SMC-R, the peers': {text} ({code}), {count:n} time{count:s}",
-	    "smcrctl connections --tcp lists them" },
-};
-
-/* -- checks -- */
-
-static const char *
-preflight_for(const char *finding)
-{
-	static const struct {
-		const char *finding, *advice;
-	} advices[] = {
-		{ "unreachable", "start smcrd there, and let the port pass firewalls" },
-		{ "no-option",
-		    "nothing, if it is a plain server; else let its kernel use SMC, or set peer = \"smcrd\"" },
-		{ "plain-server", "let `to` be the listen address of an egress there" },
-		{ "closed", "look at allow, max_connections and the log there" },
-		{ "silent", "look at what listens there: `to` should be the listen address of an egress" },
-		{ "declined", "look at smcrctl devices and stats there" },
-		{ "declined-here", "look at smcrctl devices here" },
-		{ "link-failed",
-		    "let the peer's MPA port pass firewalls, from here to there; see mpa_peers, and mpa_clients there" },
-		{ "timeout", "look at the path, and at the log there" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(advices); i++)
-		if (strcmp(advices[i].finding, finding) == 0)
-			return advices[i].advice;
-	return "try again";
-}
-
-/* Has a check that went well this service among those of its address? */
-static bool
-works_for(const json_t *checks, const json_t *service)
-{
-	for (size_t i = 0; i < json_array_size(checks); i++) {
-		const json_t *c = json_array_get(checks, i), *services = json_object_get(c, "services");
-
-		for (size_t k = 0; get_bool(c, "possible") && k < json_array_size(services); k++)
-			if (json_equal(json_array_get(services, k), service))
-				return true;
-	}
-	return false;
-}
-
-/* Did another address do, for each service with this one? A client takes that. */
-static bool
-others_do(const json_t *checks, const json_t *services)
-{
-	for (size_t k = 0; k < json_array_size(services); k++)
-		if (!works_for(checks, json_array_get(services, k)))
-			return false;
-	return json_array_size(services) > 0;
-}
-
-/* The services of one address, with commas between. */
-static const char *
-services_str(const json_t *services, char buf[SERVICES_MAX])
-{
-	size_t len = 0;
-
-	buf[0] = '\0';
-	for (size_t k = 0; k < json_array_size(services) && len < SERVICES_MAX - 1; k++) {
-		const char *name = json_string_value(json_array_get(services, k));
-
-		len += (size_t)snprintf(
-		    buf + len, SERVICES_MAX - len, "%s%s", k > 0 ? ", " : "", name != NULL ? name : "");
-	}
-	if (len >= SERVICES_MAX)
-		strcpy(buf + SERVICES_MAX - 4, "...");
-	return buf;
+	doctor_end_area(d, facts, "{services:n}, and no connection was refused or has gone to TCP");
 }
 
 static void
-look_at_checks(struct doctor *d, const json_t *facts)
+look_at_reasons(struct doctor *d, const json_t *facts)
 {
-	const json_t *checks = json_object_get(facts, "checks");
-	char names[SERVICES_MAX];
+	static const struct {
+		const char *list, *template;
+	} sides[] = {
+		{ "fallback_reasons_local", "[count?against SMC-R, ours: {text} ({code}), {count:n} time{count:s}]" },
+		{ "fallback_reasons_peer",
+		    "[count?against SMC-R, the peers': {text} ({code}), {count:n} time{count:s}]" },
+	};
+	const json_t *stats = json_object_get(facts, "stats");
+	const json_t *before = json_object_get(json_object_get(facts, "before"), "stats");
 
-	begin_area(d, "check");
-	for (size_t i = 0; i < json_array_size(checks); i++) {
-		json_t *c = json_copy(json_array_get(checks, i));
-		const json_t *services = json_object_get(c, "services");
-		/* Where plain ends are expected, too, they are no problem. */
-		bool fine = template_holds(c, "possible"), plain = template_holds(c, "finding=no-option");
+	doctor_begin_area(d, "reasons");
+	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+		const json_t *list = json_object_get(stats, sides[i].list);
+		const json_t *earlier = json_object_get(before, sides[i].list);
 
-		json_object_set_new(c, "names", json_string(services_str(services, names)));
-		doctor_rules_find(d, c,
-		    fine                                       ? DOCTOR_OK
-		        : plain || others_do(checks, services) ? DOCTOR_WARNING
-		                                               : DOCTOR_PROBLEM,
-		    "{names}: [possible?SMC-R to {peer} works, round trip [steps*[step=round-trip?{took_us:u}]]|{text}]",
-		    fine ? "" : preflight_for(get_string(c, "finding")));
-		json_decref(c);
+		for (size_t k = 0; k < json_array_size(list); k++) {
+			json_t *r = json_copy(json_array_get(list, k));
+			const json_t *same = delta_item(earlier, "code", json_object_get(r, "code"));
+
+			set_rises(r, "count", json_integer(delta_of(same, r, "count")));
+			doctor_find(d, r, DOCTOR_WARNING, sides[i].template, "smcrctl connections --tcp lists them");
+			json_decref(r);
+		}
 	}
-	doctor_rules_find(d, facts, DOCTOR_WARNING,
-	    "[left_out=1?1 address was|left_out?{left_out:n} addresses were][left_out? not checked: too many]",
-	    "smcrctl check HOST:PORT looks at one");
-	doctor_rules_find(d, facts, DOCTOR_WARNING,
-	    "[read_only?no peer was checked: a check costs something, and this socket takes questions alone]",
-	    "ask on the control socket itself (control.path, smcrctl's default)");
-	doctor_rules_find(
-	    d, facts, DOCTOR_OK, "[read_only,checks?|no ingress service whose peer could be checked]", "");
+	doctor_end_area(d, NULL, "none against SMC-R so far");
 }
 
 json_t *
 doctor_findings(const json_t *facts, enum doctor_level *verdict)
 {
 	const json_t *devices = json_object_get(json_object_get(facts, "devices"), "devices");
-	const json_t *groups = json_object_get(facts, "groups"), *stats = json_object_get(facts, "stats");
+	const json_t *before = json_object_get(json_object_get(json_object_get(facts, "before"), "devices"), "devices");
+	const json_t *groups = json_object_get(facts, "groups");
 	struct doctor d = { .findings = json_array() };
 
 	look_at_daemon(&d, facts, devices);
-	look_at_devices(&d, devices);
+	look_at_devices(&d, devices, before);
 	look_at_mtu(&d, json_object_get(json_object_get(facts, "links"), "links"), devices);
-	begin_area(&d, "links");
+	doctor_begin_area(&d, "links");
 	FIND_EACH(&d, json_object_get(groups, "groups"), group_rules);
-	end_area(&d, groups,
+	doctor_end_area(&d, groups,
 	    "[groups=1?1 link group, with a link|groups?{groups:n} link groups, each with a link|no link group so far]");
 	look_at_services(&d, facts);
-	begin_area(&d, "reasons");
-	FIND_EACH(&d, json_object_get(stats, "fallback_reasons_local"), local_reason_rules);
-	FIND_EACH(&d, json_object_get(stats, "fallback_reasons_peer"), peer_reason_rules);
-	end_area(&d, NULL, "none against SMC-R so far");
-	look_at_checks(&d, facts);
+	look_at_reasons(&d, facts);
+	doctor_look_at_checks(&d, facts);
 	*verdict = d.verdict;
 	return d.findings;
 }

@@ -3,6 +3,8 @@ noinst_LIBRARIES += ctl/libsmcrctl.a
 ctl_libsmcrctl_a_SOURCES = \
 	ctl/ask.c ctl/ask.h \
 	ctl/doctor.c ctl/doctor.h \
+	ctl/doctor_checks.c ctl/doctor_parts.h \
+	ctl/doctor_down.c \
 	ctl/doctor_rules.c \
 	ctl/options.c ctl/options.h \
 	ctl/show.c ctl/show.h \

@@ -13,7 +13,6 @@
 #include "base/typo.h"
 #include "control/commands.h"
 
-#define DEFAULT_SOCKET RUNSTATEDIR "/smcrd/control"
 #define LONG_FIRST 256 /* what getopt has for long options: behind all letters */
 #define TYPED_MAX 32   /* a name of a command */
 #define WATCH_DEFAULT_MS 2000
@@ -54,6 +53,7 @@ static const struct option_row {
 	{ "bulk", 0, optional_argument, CONTROL_F_BULK_BYTES, BULK, AT(bulk_bytes), "--bulk takes bytes, as 64K or 16M, up to 256M: --bulk=" },
 	{ "kind", 0, required_argument, CONTROL_F_KIND, TEXT, AT(kind), NULL },
 	{ "follow", 'f', no_argument, CONTROL_F_FOLLOW, FLAG, AT(follow), NULL },
+	{ "problems", 0, no_argument, 0, FLAG, AT(problems), NULL },
 	{ "then-exit", 0, no_argument, CONTROL_F_THEN_EXIT, FLAG, AT(then_exit), NULL },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
@@ -74,7 +74,7 @@ static const char help_options[] =
     "  -d, --detail            more columns\n"
     "  -w, --watch[=SECONDS]   repeat, every 2 seconds by default\n"
     "  -s, --socket PATH       control socket of the daemon\n"
-    "                          (" DEFAULT_SOCKET
+    "                          (" OPTIONS_DEFAULT_SOCKET
     ")\n"
     "  -p, --pid PID           a process that was taken over: its control socket\n"
     "  -h, --help              print this and exit\n"
@@ -91,6 +91,7 @@ static const char help_options[] =
     "events:         -f, --follow: continue with new ones\n"
     "                --kind KIND, --service NAME, --group ID: only these\n"
     "check, doctor:  --timeout SECONDS per address (10)\n"
+    "doctor:         --problems: only warnings and problems\n"
     "drain:          --then-exit: end after the last connection;\n"
     "                --timeout SECONDS: and then at the latest (drain_timeout)\n"
     "check:          --bulk[=SIZE]: measure both paths, SIZE (32M) per direction\n"
@@ -415,6 +416,8 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		return options_refuse(err, cmd->name, " cannot be watched");
 	if (o->delta && o->command != CONTROL_STATS)
 		return options_refuse(err, "--delta is for stats", "");
+	if (o->problems && o->command != CONTROL_DOCTOR)
+		return options_refuse(err, "--problems is for doctor", "");
 	if (o->json && o->command == CONTROL_TOP)
 		return options_refuse(err, cmd->name, " is for people: ask for status and connections");
 	if (take_named(cmd, &next, o, err) != 0)
@@ -449,7 +452,7 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 	unsigned given = 0;
 	int rc = 0;
 
-	*o = (struct options){ .socket = DEFAULT_SOCKET };
+	*o = (struct options){ .socket = OPTIONS_DEFAULT_SOCKET };
 	optind = 0; /* tests call this more than once */
 	while (rc == 0 && (row = next_option(argc, argv, &rc)) != NULL) {
 		if (row->letter == 'V')

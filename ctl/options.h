@@ -7,6 +7,7 @@
 
 #include "control/commands.h"
 
+#define OPTIONS_DEFAULT_SOCKET RUNSTATEDIR "/smcrd/control"
 #define OPTIONS_HOST_MAX 256
 #define OPTIONS_SOCKET_MAX 128 /* longer than a UNIX socket's name can be */
 
@@ -33,6 +34,7 @@ struct options {
 	const char *kind; /* of events */
 	bool follow;      /* events, as they come */
 	bool then_exit;   /* drain */
+	bool problems;    /* doctor: nothing else */
 	/* check */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;

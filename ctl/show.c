@@ -212,6 +212,8 @@ show_doctor(FILE *f, const json_t *d)
 {
 	const json_t *findings = json_object_get(d, "findings");
 
+	if (json_array_size(findings) == 0) /* of --problems */
+		fputs("no warning and no problem\n", f);
 	for (size_t i = 0; i < json_array_size(findings); i++) {
 		const json_t *one = json_array_get(findings, i);
 		const char *what = get_string(one, "what");

@@ -57,8 +57,29 @@ result() {
 run 2 status && grep -q 'smcrd does not run' "$dir/err" && grep -q -- '--socket' "$dir/err" && [ ! -s "$dir/out" ]
 result "no daemon: said how to start it" $?
 
-run 2 doctor && grep -q 'smcrd does not run' "$dir/err" && [ ! -s "$dir/out" ]
-result "doctor without a daemon is an error" $?
+run 2 doctor && grep -q '^problem  daemon    smcrd does not run.*: no daemon at '"$sock"'\. To do: start it' "$dir/out" &&
+	[ ! -s "$dir/err" ] && run 2 doctor --json --problems &&
+	grep -q '^{"schema":1,"command":"doctor",.*"verdict":"problem"' "$dir/out"
+result "doctor without a daemon is a problem, also as JSON" $?
+
+# The unit and the journal are asked for the default socket alone.
+default=$("$ctl" --help | sed -n 's/^ *(\(\/.*control\))$/\1/p')
+if [ ! -e "$default" ]; then
+	mkdir "$dir/bin"
+	cat >"$dir/bin/systemctl" <<-'EOS'
+		#!/bin/sh
+		printf '%s\n' LoadState=loaded ActiveState=failed SubState=failed Result=exit-code ExecMainStatus=1 "$*" >&2
+		printf '%s\n' LoadState=loaded ActiveState=failed SubState=failed Result=exit-code ExecMainStatus=1
+	EOS
+	printf '#!/bin/sh\necho first\necho "cannot listen on 127.0.0.1:80: x=y"\n' >"$dir/bin/journalctl"
+	chmod +x "$dir/bin/systemctl" "$dir/bin/journalctl"
+	PATH=$dir/bin:$PATH "$ctl" doctor >"$dir/out" 2>"$dir/err"
+	[ $? -eq 2 ] && [ ! -s "$dir/err" ] && grep -q 'smcrd.service ended with exit-code, exit status 1; its last error: cannot listen on 127.0.0.1:80: x=y\.' "$dir/out"
+	result "doctor says why the unit does not run" $?
+else
+	n=$((n + 1))
+	echo "ok $n - doctor says why the unit does not run # SKIP a daemon is at $default"
+fi
 
 run 2 dance && grep -q 'unknown command: dance' "$dir/err" && grep -q -- --help "$dir/err"
 result "wrong usage" $?
@@ -110,6 +131,9 @@ run 2 doctor && grep -q '^problem  check     web: ' "$dir/out" && ! grep -q 'no 
 	run 2 doctor --socket "$sock.ro" && [ ! -s "$dir/err" ] &&
 	grep -q '^warning  check     no peer was checked: .*To do: ask on the control socket' "$dir/out" &&
 	! grep -q '^ok       check' "$dir/out"
+status=$?
+[ $status -eq 0 ] && run 2 doctor --problems && grep -q '^problem  check     web: ' "$dir/out" && ! grep -qE '^(ok|note) ' "$dir/out" &&
+	run 2 status --problems && grep -q -- '--problems is for doctor' "$dir/err"
 result "doctor checks peers, and says that it cannot on the read-only socket" $?
 
 run 0 reload && grep -q reloaded "$dir/out" && run 1 reload && grep -q 'smcrd.conf:3: wrong' "$dir/err" &&

@@ -199,6 +199,7 @@ static const char *const wrong[] = {
 	"top --json",
 	"top --group 1",
 	"status --delta",
+	"status --problems",
 	"connections --peer 192.0.2.1",
 	"status --bogus",
 	"--socket",

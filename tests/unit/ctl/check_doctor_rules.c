@@ -41,13 +41,13 @@ static const char *const good[PARTS] = {
 
 static enum doctor_level verdict; /* of the last findings */
 
-/* Findings when one part is another. */
+/* Facts when one part is another. */
 static json_t *
-findings(int part, const char *json, int64_t left_out)
+facts_of(int part, const char *json, int64_t left_out)
 {
 	static const char *const names[PARTS] = { "status", "devices", "groups", "links", "stats", "services",
 		"checks" };
-	json_t *facts = json_pack("{s:I}", "left_out", (json_int_t)left_out), *found;
+	json_t *facts = json_pack("{s:I}", "left_out", (json_int_t)left_out);
 
 	for (int i = 0; i < PARTS; i++) {
 		json_t *answer = json_loads(i == part ? json : good[i], 0, NULL);
@@ -55,9 +55,23 @@ findings(int part, const char *json, int64_t left_out)
 		ck_assert_ptr_nonnull(answer);
 		json_object_set_new(facts, names[i], answer);
 	}
-	found = doctor_findings(facts, &verdict);
+	return facts;
+}
+
+/* Findings of these facts, which are freed. */
+static json_t *
+findings_of(json_t *facts)
+{
+	json_t *found = doctor_findings(facts, &verdict);
+
 	json_decref(facts);
 	return found;
+}
+
+static json_t *
+findings(int part, const char *json, int64_t left_out)
+{
+	return findings_of(facts_of(part, json, left_out));
 }
 
 START_TEST(all_is_well)
@@ -268,7 +282,98 @@ START_TEST(advice_fits_the_service)
 {
 	advises(SERVICES, "[{\"name\":\"x\",\"listen\":\"127.0.0.1:1\",\"refused_allow\":1}]", "add them to allow if");
 	advises(SERVICES, "[{\"name\":\"x\",\"listen\":\"unix:/run/x\",\"refused_allow\":1}]", "allow_users");
+	advises(CHECKS, "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"closed\",\"text\":\"one\"}]",
+	    "is `to` the listen address of an egress");
 	advises(SERVICES, "[{\"name\":\"x\",\"targets\":[{\"target\":\"a:1\",\"name_error\":\"no\"}]}]", "DNS");
+}
+
+/* What was counted before the earlier look is a note, what has risen since is wrong now; what is no counter always is. */
+static const struct {
+	int part;
+	const char *before, *now;
+	enum doctor_level level, verdict;
+} counted[] = {
+	{ STATS, "{\"counters\":{\"refused_rmb_memory\":4}}", "{\"counters\":{\"refused_rmb_memory\":4}}", DOCTOR_NOTE,
+	    DOCTOR_OK },
+	{ STATS, "{\"counters\":{\"refused_rmb_memory\":4}}", "{\"counters\":{\"refused_rmb_memory\":5}}",
+	    DOCTOR_WARNING, DOCTOR_WARNING },
+	{ STATS, "{\"counters\":{\"accept_pauses\":4}}", "{\"counters\":{\"accept_pauses\":4}}", DOCTOR_NOTE,
+	    DOCTOR_OK },
+	{ STATS, "{\"fallback_reasons_peer\":[{\"code\":\"1\",\"text\":\"a\",\"count\":6}]}",
+	    "{\"fallback_reasons_peer\":[{\"code\":\"1\",\"text\":\"a\",\"count\":6}]}", DOCTOR_NOTE, DOCTOR_OK },
+	{ STATS, "{\"fallback_reasons_local\":[{\"code\":\"2\",\"text\":\"a\",\"count\":6}]}",
+	    "{\"fallback_reasons_local\":[{\"code\":\"1\",\"text\":\"a\",\"count\":1}]}", DOCTOR_WARNING,
+	    DOCTOR_WARNING },
+	{ DEVICES, "{\"devices\":[{\"name\":\"a\",\"port\":\"up\",\"stats\":{\"crc_errors\":7}}]}",
+	    "{\"devices\":[{\"name\":\"a\",\"port\":\"up\",\"stats\":{\"crc_errors\":7}}]}", DOCTOR_NOTE, DOCTOR_OK },
+	{ DEVICES, "{\"devices\":[{\"name\":\"a\",\"port\":\"up\",\"stats\":{\"crc_errors\":7}}]}",
+	    "{\"devices\":[{\"name\":\"a\",\"port\":\"up\",\"stats\":{\"crc_errors\":8}}]}", DOCTOR_WARNING,
+	    DOCTOR_WARNING },
+	{ SERVICES, "[{\"name\":\"y\"},{\"name\":\"x\",\"refused_allow\":5}]", "[{\"name\":\"x\",\"refused_allow\":5}]",
+	    DOCTOR_NOTE, DOCTOR_OK },
+	{ SERVICES, "[{\"name\":\"x\",\"refused_allow\":5}]", "[{\"name\":\"x\",\"refused_allow\":6}]", DOCTOR_WARNING,
+	    DOCTOR_WARNING },
+	{ SERVICES, "[{\"name\":\"x\",\"fallbacks\":5}]", "[{\"name\":\"x\",\"fallbacks\":5}]", DOCTOR_NOTE,
+	    DOCTOR_OK },
+	{ SERVICES, "[{\"name\":\"x\",\"modes\":{\"tcp\":2}}]", "[{\"name\":\"x\",\"modes\":{\"tcp\":2}}]",
+	    DOCTOR_WARNING, DOCTOR_WARNING },
+	{ SERVICES, "[{\"name\":\"x\",\"connections\":9,\"connections_max\":10}]",
+	    "[{\"name\":\"x\",\"connections\":9,\"connections_max\":10}]", DOCTOR_WARNING, DOCTOR_WARNING },
+};
+
+START_LOOP_TEST(what_was_counted_earlier_is_a_note, 0, sizeof(counted) / sizeof(counted[0]))
+{
+	json_t *facts = facts_of(counted[_i].part, counted[_i].now, 0);
+	unsigned cnt = 0;
+
+	json_object_set_new(facts, "before", facts_of(counted[_i].part, counted[_i].before, 0));
+	json_t *found = findings_of(facts);
+	for (size_t i = 0; i < json_array_size(found); i++) {
+		const char *level = get_string(json_array_get(found, i), "level");
+
+		if (strcmp(level, "ok") != 0) {
+			ck_assert_str_eq(level, doctor_level_words[counted[_i].level]);
+			cnt++;
+		}
+	}
+	ck_assert_uint_eq(cnt, 1);
+	ck_assert_int_eq(verdict, counted[_i].verdict);
+	json_decref(found);
+}
+
+/* Of a daemon that is not there. */
+static const struct {
+	const char *unit, *what, *advice;
+} downs[] = {
+	{ "{}", "smcrd does not run, or listens elsewhere: no daemon at /run/x", "systemctl start smcrd" },
+	{ "{\"LoadState\":\"not-found\",\"ActiveState\":\"inactive\",\"Result\":\"success\"}",
+	    "smcrd does not run, or listens elsewhere: no daemon at /run/x", "--socket" },
+	{ "{\"LoadState\":\"loaded\",\"ActiveState\":\"active\",\"Result\":\"success\"}",
+	    "the unit smcrd.service is active, but there is no control socket at /run/x", "--socket" },
+	{ "{\"LoadState\":\"loaded\",\"ActiveState\":\"inactive\",\"Result\":\"success\",\"ConditionResult\":\"yes\"}",
+	    "smcrd does not run: smcrd.service is inactive", "systemctl start smcrd" },
+	{ "{\"LoadState\":\"loaded\",\"ActiveState\":\"inactive\",\"Result\":\"success\",\"ConditionResult\":\"no\"}",
+	    "smcrd does not run: a condition of smcrd.service does not hold, as there is no smcrd.conf", "write it" },
+	{ "{\"LoadState\":\"loaded\",\"ActiveState\":\"failed\",\"Result\":\"exit-code\",\"ExecMainStatus\":\"1\","
+	  "\"error\":\"cannot listen on 127.0.0.1:80\"}",
+	    "smcrd does not run: smcrd.service ended with exit-code, exit status 1; its last error: cannot listen on "
+	    "127.0.0.1:80",
+	    "smcrd -t" },
+	{ "{\"LoadState\":\"loaded\",\"ActiveState\":\"activating\",\"SubState\":\"auto-restart\",\"Result\":\"exit-code\","
+	  "\"ExecMainStatus\":\"1\"}",
+	    "smcrd does not run: smcrd.service ended with exit-code, exit status 1, and systemd tries again",
+	    "smcrd -t" },
+};
+
+START_LOOP_TEST(no_daemon_has_its_reason, 0, sizeof(downs) / sizeof(downs[0]))
+{
+	json_t *unit = json_loads(downs[_i].unit, 0, NULL), *finding = doctor_down_finding("/run/x", unit);
+
+	ck_assert_str_eq(get_string(finding, "level"), "problem");
+	ck_assert_str_eq(get_string(finding, "what"), downs[_i].what);
+	ck_assert_ptr_nonnull(strstr(get_string(finding, "advice"), downs[_i].advice));
+	json_decref(finding);
+	json_decref(unit);
 }
 
 /* A socket that takes no checks has not found that all is well. */

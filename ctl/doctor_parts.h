@@ -1,0 +1,22 @@
+/* What doctor_rules.c shares with doctor_checks.c. */
+#pragma once
+
+#include <jansson.h>
+
+#include "ctl/doctor.h"
+
+/* Of an area without any finding that is worse than ok, end_area() says what is well. */
+struct doctor {
+	json_t *findings;
+	const char *area;
+	enum doctor_level worst, verdict; /* of this area, of all so far */
+};
+
+void doctor_begin_area(struct doctor *, const char *area);
+/* advice: what to do, "" of what is well. An object may have "rises", which is itself with what its counters have risen by
+ * since the earlier look: what is not said of that has ended. */
+void doctor_find(struct doctor *, const json_t *o, enum doctor_level, const char *template, const char *advice);
+/* The template says what is well. */
+void doctor_end_area(struct doctor *, const json_t *o, const char *template);
+/* Of facts of doctor.h. */
+void doctor_look_at_checks(struct doctor *, const json_t *facts);
