@@ -94,7 +94,7 @@ static const struct rule daemon_rules[] = {
 	{ DOCTOR_PROBLEM, "[reload_error?{reload_error}]", "correct it, and reload" },
 	{ DOCTOR_WARNING, "[draining?it drains: new connections are refused]",
 	    "smcrctl undrain, unless that is meant" },
-	{ DOCTOR_WARNING, "[confinement.mode=off?it is not confined]", "set confine = \"auto\", and restart it" },
+	{ DOCTOR_WARNING, "[confinement.mode=off?it is not confined]", "set confine = \"auto\", and systemctl reload smcrd" },
 	{ DOCTOR_WARNING,
 	    "[tcp_option.services?[tcp_option.usable?|SMC-R's TCP option cannot be used: {tcp_option.text}]]",
 	    "give it CAP_BPF and CAP_NET_ADMIN at start, or set peer = \"smcrd\" where an smcrd is" },

@@ -182,7 +182,8 @@ load_to_run(struct daemon *d)
 	return rc;
 }
 
-/* The daemon of the usual file records a wrong one as well, at the usual socket. Another file's might be another daemon. */
+/* The daemon of the usual file records a wrong one as well, at the usual socket. Another file's might be another daemon. An exit code,
+ * or -1: this process has to take over. */
 static int
 request_reload(const char *path)
 {
@@ -194,9 +195,9 @@ request_reload(const char *path)
 	if (err == NULL)
 		return SMCRD_EXIT_FAILURE;
 	const int loaded = config_load(path, err, &cfg);
-	int rc = loaded;
+	enum reload_outcome outcome = RELOAD_REFUSED;
 	if (loaded == 0 || strcmp(path, OPTIONS_USUAL_FILE) == 0)
-		rc = reload_client_run(
+		outcome = reload_client_run(
 		    loaded == 0 ? cfg->control_path : RUNSTATEDIR "/smcrd/control", stdout, loaded == 0 ? stderr : err);
 	(void)fclose(err);
 	if (loaded != 0)
@@ -206,7 +207,11 @@ request_reload(const char *path)
 		config_free(cfg);
 	if (loaded != 0 && loaded != -EAGAIN)
 		return SMCRD_EXIT_CONFIG;
-	return rc == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
+	if (loaded == 0 && outcome == RELOAD_NEEDS_TAKE_OVER) {
+		fputs("starting a new process, which takes over\n", stdout);
+		return fflush(stdout) == 0 ? -1 : SMCRD_EXIT_FAILURE;
+	}
+	return outcome == RELOAD_IN_FORCE ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
 }
 
 int
@@ -225,8 +230,13 @@ smcrd_main(int argc, char **argv)
 
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
-	if (action == OPTIONS_RELOAD)
-		return request_reload(d.opt.path);
+	if (action == OPTIONS_RELOAD) {
+		rc = request_reload(d.opt.path);
+		if (rc >= 0)
+			return rc;
+		d.opt.take_over = d.opt.background = true;
+		action = OPTIONS_RUN;
+	}
 	rc = action == OPTIONS_RUN ? load_to_run(&d) : config_load(d.opt.path, stderr, &d.cfg);
 	/* A name server that does not answer yet may answer after a restart; a mistake in the file stays. */
 	if (rc != 0)

@@ -253,8 +253,11 @@ void config_print(const struct config *, FILE *out);
 struct config_plan {
 	unsigned added, removed, changed; /* services */
 	unsigned settings;                /* settings outside services */
-	unsigned fixed;                   /* changed settings that need a restart */
+	unsigned fixed;                   /* changed settings that need a take-over */
 };
+
+/* Behind what a reload cannot do: the command that does it, without a cut. */
+#define CONFIG_BY_TAKE_OVER "\"systemctl reload smcrd\" or \"smcrd --reload\" does it, by a take-over"
 
 /* The service of this name; NULL: not found. */
 const struct config_service *config_find_service(const struct config *, const char *name);
@@ -262,8 +265,8 @@ const struct config_service *config_find_service(const struct config *, const ch
 bool config_service_equal(const struct config_service *, const struct config_service *);
 
 /* Compares. One line each to text: "service web added", "service web changed: to, allow", "setting smcr.clc_timeout
- * changed", and "warning: ..." for what needs a restart. */
+ * changed", and "warning: ..." for what needs a take-over. */
 void config_plan(const struct config *old, const struct config *next, struct config_plan *, FILE *text);
 
-/* Copies the settings in force that need a restart, with all devices, to next. 0, or -ENOMEM with next unchanged. */
+/* Copies the settings in force that need a take-over, with all devices, to next. 0, or -ENOMEM with next unchanged. */
 int config_keep_fixed(const struct config *old, struct config *next);

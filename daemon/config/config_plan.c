@@ -81,7 +81,7 @@ plan_devices(const struct config *old, const struct config *next, struct config_
 		} else if (!(next->devices_default && old->devices_default) &&
 		    differing(config_device_place(is->type), was, is, NULL) > 0) {
 			plan->fixed++;
-			fprintf(text, "warning: device at %s cannot be changed by a reload: restart smcrd\n",
+			fprintf(text, "warning: device at %s cannot be changed by a reload: " CONFIG_BY_TAKE_OVER "\n",
 			    device_place(is, buf, sizeof(buf)));
 		}
 	}
@@ -90,7 +90,7 @@ plan_devices(const struct config *old, const struct config *next, struct config_
 		if (old->devices_default || find_device(next, &old->devices[i]) != NULL)
 			continue;
 		plan->fixed++;
-		fprintf(text, "warning: device at %s stays until smcrd is restarted\n",
+		fprintf(text, "warning: device at %s cannot be removed by a reload: " CONFIG_BY_TAKE_OVER "\n",
 		    device_place(&old->devices[i], buf, sizeof(buf)));
 	}
 }
@@ -132,7 +132,7 @@ config_plan(const struct config *old, const struct config *next, struct config_p
 				fprintf(text, "setting %s%s changed\n", sec->prefix, k->name);
 			} else {
 				plan->fixed++;
-				fprintf(text, "warning: %s%s cannot be changed by a reload: restart smcrd\n",
+				fprintf(text, "warning: %s%s cannot be changed by a reload: " CONFIG_BY_TAKE_OVER "\n",
 				    sec->prefix, k->name);
 			}
 		}
@@ -178,7 +178,7 @@ config_keep_fixed(const struct config *old, struct config *next)
 	free(next->devices);
 	next->devices = all;
 	next->device_cnt = cnt;
-	/* Settings of struct config that need a restart own no memory either. */
+	/* Settings of struct config that need a take-over own no memory either. */
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
 		if ((k->where & PLACES_LISTS) == 0 && (k->flags & CONFIG_RELOAD) == 0)
 			memcpy((char *)next + k->off, (const char *)old + k->off, k->len);

@@ -40,6 +40,7 @@ struct report_process {
 	uint32_t successor;                  /* the process that has taken over; 0 = none */
 	bool ends;                           /* with its last connection */
 	const char *reload_error;            /* of the last reload; "" = it was in order */
+	uint32_t waiting_settings;           /* of the file at the last reload: only a take-over applies them */
 	int64_t limit_ns; /* by clock_ns(): then it resets the connections that are left; 0 = no limit */
 	struct report_predecessor predecessors[REPORT_PREDECESSORS_MAX];
 	unsigned predecessor_cnt;

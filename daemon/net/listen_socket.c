@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "daemon/config/config.h"
 #include "daemon/net/net.h"
 
 #define LOCK_WAIT_NS 10000000
@@ -67,8 +68,8 @@ static const char *
 confined_words(const struct listen_socket_file *f, int rc)
 {
 	return rc == -EACCES && !f->waits
-	    ? " (a confined smcrd makes sockets only in directories where it had some at start, see Confinement in smcrd(8): "
-	      "restart it)"
+	    ? " (a confined smcrd makes sockets only in directories where it had some at start, see Confinement in smcrd(8)): "
+	      CONFIG_BY_TAKE_OVER
 	    : "";
 }
 

@@ -6,7 +6,7 @@
 enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_TEST,   /* -t: check the configuration */
-	OPTIONS_RELOAD, /* --reload: request it from the running daemon */
+	OPTIONS_RELOAD, /* --reload: request it from the running daemon, or take over */
 	OPTIONS_PRINT,  /* -T: print it in canonical form */
 	OPTIONS_DONE,   /* --help, --version: printed */
 	OPTIONS_BAD,    /* the error is printed */

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -45,29 +47,85 @@ text_of(const json_t *object, const char *key)
 	return text != NULL ? text : "";
 }
 
-int
-reload_client_run(const char *control_path, FILE *out, FILE *err)
+/* The answer, of which the caller frees the reference; NULL with errno. */
+static json_t *
+reload_ask(FILE *f, const char *request)
 {
-	static const char request[] = "{\"command\":\"reload\"}\n";
-	FILE *f = reload_client_dial(control_path);
-	int rc = f != NULL ? 0 : -errno;
+	if (send(fileno(f), request, strlen(request), MSG_NOSIGNAL) < 0)
+		return NULL;
+	errno = ETIMEDOUT;
+	return json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL);
+}
 
-	if (rc == 0 && send(fileno(f), request, sizeof(request) - 1, MSG_NOSIGNAL) < 0)
-		rc = -errno;
-	json_t *root = rc == 0 ? json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+/* Only its own user may take over from a daemon. */
+static bool
+may_take_over(FILE *f)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return getsockopt(fileno(f), SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && cred.uid == geteuid();
+}
+
+/* A package replaces the file; the running program keeps its own. */
+static bool
+is_another_program(const json_t *status)
+{
+	struct stat its, ours;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%lld/exe", (long long)json_integer_value(json_object_get(status, "pid")));
+	return stat(path, &its) == 0 && stat("/proc/self/exe", &ours) == 0 &&
+	    (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino);
+}
+
+static enum reload_outcome
+request_plain(FILE *f, const char *control_path, FILE *out, FILE *err)
+{
+	enum reload_outcome outcome = RELOAD_UNREACHABLE;
+	json_t *root = reload_ask(f, "{\"command\":\"reload\"}\n");
 	const json_t *error = json_object_get(root, "error"), *data = json_object_get(root, "data");
 
 	if (json_is_object(error)) {
-		fprintf(err, "reload refused, the old configuration stays in force: %s\n", text_of(error, "text"));
-		rc = -ECANCELED;
+		fprintf(err, "reload refused: %s\n", text_of(error, "text"));
+		outcome = strcmp(text_of(error, "code"), "reload-failed") == 0 ? RELOAD_NEEDS_TAKE_OVER
+		                                                               : RELOAD_REFUSED;
 	} else if (json_is_object(data)) {
 		fputs(text_of(data, "messages"), out);
+		outcome = RELOAD_IN_FORCE;
 	} else {
-		rc = rc != 0 ? rc : -ETIMEDOUT;
-		fprintf(err, "the daemon at %s cannot be asked: %s\n", control_path, strerror(-rc));
+		fprintf(err, "the daemon at %s cannot be asked: %s\n", control_path, strerror(errno));
 	}
+	json_decref(root);
+	return outcome;
+}
+
+enum reload_outcome
+reload_client_run(const char *control_path, FILE *out, FILE *err)
+{
+	FILE *f = reload_client_dial(control_path);
+	json_t *root = f != NULL ? reload_ask(f, "{\"command\":\"status\"}\n") : NULL;
+	const json_t *status = json_object_get(root, "data");
+	const bool may = f != NULL && may_take_over(f), other = is_another_program(status);
+	enum reload_outcome outcome = RELOAD_UNREACHABLE;
+
+	if (root == NULL) {
+		fprintf(err, "the daemon at %s cannot be asked: %s\n", control_path, strerror(errno));
+	} else if (may && other && !json_is_true(json_object_get(status, "draining"))) {
+		outcome = RELOAD_NEEDS_TAKE_OVER;
+	} else {
+		outcome = request_plain(f, control_path, out, err);
+		if (outcome == RELOAD_NEEDS_TAKE_OVER && !may)
+			outcome = RELOAD_REFUSED;
+		if (outcome == RELOAD_IN_FORCE && other)
+			fputs("the daemon runs another program: its own user's \"smcrd --reload\" changes that\n", out);
+	}
+	json_decref(root);
+	root = outcome == RELOAD_IN_FORCE && may ? reload_ask(f, "{\"command\":\"status\"}\n") : NULL;
+	if (json_integer_value(json_object_get(json_object_get(root, "data"), "waiting_settings")) > 0)
+		outcome = RELOAD_NEEDS_TAKE_OVER;
 	json_decref(root);
 	if (f != NULL)
 		fclose(f);
-	return rc;
+	return outcome;
 }

@@ -1,8 +1,16 @@
-/* `smcrd --reload`: requests a reload of the running daemon and waits for its outcome, for systemd's ExecReload=. */
+/* `smcrd --reload`: requests a reload of the running daemon and waits for its outcome, for systemd's ExecReload=. Finds out what only a
+ * take-over can do. */
 #pragma once
 
 #include <stdio.h>
 
-/* Messages of the daemon go to out; the reason why it was refused, or why the daemon cannot be asked, to err. 0: reloaded; -ECANCELED:
- * refused by the daemon; or another -errno. */
-int reload_client_run(const char *control_path, FILE *out, FILE *err);
+enum reload_outcome {
+	RELOAD_IN_FORCE,
+	RELOAD_REFUSED,
+	RELOAD_UNREACHABLE,
+	/* The caller may take over: another program runs, settings wait for it, or the refusal may be for lack of a privilege. */
+	RELOAD_NEEDS_TAKE_OVER,
+};
+
+/* Messages of the daemon go to out; the reason why it was refused, or why the daemon cannot be asked, to err. */
+enum reload_outcome reload_client_run(const char *control_path, FILE *out, FILE *err);

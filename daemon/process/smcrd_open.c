@@ -7,8 +7,8 @@
 #include "daemon/leg/peer_mode.h"
 #include "daemon/process/smcrd_parts.h"
 
-static bool
-wants_option(const struct config *cfg)
+bool
+smcrd_wants_option(const struct config *cfg)
 {
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		if (peer_mode_wants_option(cfg->services[i].peer))
@@ -20,8 +20,9 @@ wants_option(const struct config *cfg)
 static void
 open_option(struct daemon *d)
 {
-	tcp_option_init(&d->option, "no service wanted it when smcrd was started: restart it");
-	if (wants_option(d->cfg))
+	tcp_option_init(&d->option, "no service wanted it when smcrd was started: " CONFIG_BY_TAKE_OVER);
+	d->option_tried = smcrd_wants_option(d->cfg);
+	if (d->option_tried)
 		tcp_option_open(&d->option);
 	tcp_option_confined(&d->option, d->cfg->confine.mode != CONFIG_CONFINE_OFF);
 }
@@ -155,7 +156,7 @@ smcrd_print_rights(struct daemon *d)
 	for (unsigned i = 0; i < CONFINE_PART_CNT; i++)
 		printf("confinement, %s: %s%s\n", confine_part_words[i],
 		    d->confine.part[i].on ? "" : "no: ", d->confine.part[i].text);
-	if (wants_option(d->cfg))
+	if (d->option_tried)
 		printf("SMC-R's TCP option: %s%s\n", tcp_option_usable(&d->option) ? "ready" : "no: ", d->option.why);
 	tcp_option_close(&d->option);
 }

@@ -38,6 +38,7 @@ struct daemon {
 	struct listen_socket metrics_listen;
 	struct inherited early; /* workers_new takes the sockets over */
 	struct tcp_option option;
+	bool option_tried; /* at start, as a service wanted it */
 	struct confine_state confine;
 	struct event_history news;
 	struct notify notify;
@@ -58,6 +59,8 @@ struct daemon {
 /* process/smcrd_open.c: opens what needs rights (TCP option, UNIX sockets, ports below 1024), gives the rights up, then
  * opens devices and starts threads, those of the workers last. 0, CONFINE_REFUSED, or -errno with the reason in err. */
 int smcrd_open(struct daemon *, FILE *err);
+/* Is there a service for SMC-R's TCP option? */
+bool smcrd_wants_option(const struct config *);
 /* For `smcrd -t`. Opens the TCP option if the configuration wants it: the rights to keep depend on it. */
 void smcrd_print_rights(struct daemon *);
 

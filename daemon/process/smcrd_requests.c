@@ -261,6 +261,8 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 		if (fclose(f) == 0)
 			rc = config_keep_fixed(d->cfg, next);
 	}
+	if (smcrd_wants_option(next) && !d->option_tried)
+		plan->fixed++;
 	/* A successor would have too few or too many sockets. */
 	control_stop_handover(d->control);
 	if (rc != 0)
@@ -269,6 +271,7 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 		rc = workers_reload(d->workers, next, text);
 	if (rc == 0) {
 		fputs(changes, text);
+		d->process.waiting_settings = plan->fixed;
 		names_apply(d->names, next);
 		config_free(d->cfg);
 		d->cfg = next;

@@ -109,7 +109,8 @@ reload_listen_unix(
 	    ((owner->name[0] != '\0' && owner->id != geteuid()) ||
 	        (group->name[0] != '\0' && group->id != getegid()))) {
 		fprintf(err,
-		    "service %s: socket %s: listen_owner and listen_group are set only when smcrd starts: restart it\n",
+		    "service %s: socket %s: listen_owner and listen_group are set only at a start: " CONFIG_BY_TAKE_OVER
+		    "\n",
 		    cfg->name, addr_path(&cfg->listen));
 		return -EPERM;
 	}
@@ -127,7 +128,7 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 		fprintf(err, "service %s: cannot listen on %s: %s%s\n", cfg->name,
 		    addr_format_port(addr, text, sizeof(text)), strerror(-fd),
 		    fd == -EACCES && !p->starting && addr_port(addr) < 1024
-		        ? " (no right to listen on ports below 1024, or it was dropped: see confine.low_ports)"
+		        ? " (no right to listen on ports below 1024, or it was dropped: see confine.low_ports): " CONFIG_BY_TAKE_OVER
 		        : "");
 	else
 		*out = listen_socket_of_fd(fd);
@@ -258,8 +259,8 @@ warn_of_option(struct services_plan *p, FILE *err)
 		if (st->cfg->kind == CONFIG_EGRESS && !tcp_option_is_marked(option, st->svc->listener.sock.fd))
 			fprintf(err,
 			    "warning: service %s: its listening socket was opened without SMC-R's TCP option, by systemd or "
-			    "before the service had this peer: restart smcrd, or let it open the socket\n",
-			    st->cfg->name);
+			    "before the service had this peer; smcrd's own gets it by \"smcrctl disable %s\" and \"enable\"\n",
+			    st->cfg->name, st->cfg->name);
 	}
 }
 
@@ -270,7 +271,7 @@ warn_of_files(struct services_plan *p, FILE *err)
 		if (p->steps[i].file_stays)
 			fprintf(err,
 			    "warning: service %s: its socket exists already, listen_mode, listen_owner and listen_group count for "
-			    "a new one: restart smcrd, or change the file\n",
+			    "a new one: change the file by chmod or chown\n",
 			    p->steps[i].cfg->name);
 }
 

@@ -27,6 +27,7 @@ check_INTEGRATION = \
 	tests/integration/check_slow.py \
 	tests/integration/check_lifecycle.py \
 	tests/integration/check_upgrade.py \
+	tests/integration/check_unit.py \
 	tests/integration/check_windows.py \
 	tests/integration/check_proxy.py \
 	tests/integration/check_tls.py \
@@ -67,6 +68,7 @@ check_QUICK += \
 	tests/integration/check_slow.py \
 	tests/integration/check_lifecycle.py \
 	tests/integration/check_upgrade.py \
+	tests/integration/check_unit.py \
 	tests/integration/check_fallback.py \
 	tests/integration/check_failover.py \
 	tests/integration/check_hostile_clc.py \

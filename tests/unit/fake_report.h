@@ -22,6 +22,7 @@ static const struct report_process fake_report_process = {
 	.predecessors = { { 4242 }, { 4343 } },
 	.predecessor_cnt = 2,
 	.reload_error = "reload failed, old configuration in force: <x>",
+	.waiting_settings = 2,
 };
 
 static inline struct report_source

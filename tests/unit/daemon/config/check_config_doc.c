@@ -1,6 +1,6 @@
 /* smcrd.conf.5 says of every setting what the table says: the page has each key below its section's heading, followed
- * by a line of facts (type, range, default, whether it needs a restart) that is made from the table here. A section whose
- * settings all need a restart says that once. */
+ * by a line of facts (type, range, default, whether it needs a take-over) that is made from the table here. A section whose
+ * settings all need a take-over says that once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 
 /* Has the section settings, none of which changes by a reload? The page says so once, before the settings. */
 static bool
-all_need_a_restart(const struct config_section *sec)
+all_need_a_take_over(const struct config_section *sec)
 {
 	unsigned cnt = 0;
 
@@ -126,20 +126,20 @@ all_need_a_restart(const struct config_section *sec)
 static void
 facts(const struct config_section *sec, const struct config_key *k, char *buf, size_t cap)
 {
-	bool marked = (k->flags & CONFIG_RELOAD) == 0 && !all_need_a_restart(sec);
-	const char *def = k->def, *restart = marked ? "Needs a restart.\n" : "";
+	bool marked = (k->flags & CONFIG_RELOAD) == 0 && !all_need_a_take_over(sec);
+	const char *def = k->def, *mark = marked ? "Needs a take-over.\n" : "";
 	char type[256];
 
 	/* The page shows the usual directory. */
 	if (def != NULL && strncmp(def, RUNSTATEDIR "/", sizeof(RUNSTATEDIR)) == 0)
 		snprintf(buf, cap, ".It Ic %s\n%s; default /run%s.\n%s", k->name, type_facts(k, type, sizeof(type)),
-		    def + strlen(RUNSTATEDIR), restart);
+		    def + strlen(RUNSTATEDIR), mark);
 	else if (def != NULL)
-		snprintf(buf, cap, ".It Ic %s\n%s; default %s.\n%s", k->name, type_facts(k, type, sizeof(type)), def,
-		    restart);
+		snprintf(
+		    buf, cap, ".It Ic %s\n%s; default %s.\n%s", k->name, type_facts(k, type, sizeof(type)), def, mark);
 	else
 		snprintf(buf, cap, ".It Ic %s\n%s%s.\n%s", k->name, type_facts(k, type, sizeof(type)),
-		    (k->flags & CONFIG_REQUIRED) != 0 ? "; required" : "", restart);
+		    (k->flags & CONFIG_REQUIRED) != 0 ? "; required" : "", mark);
 }
 
 /* The part of the page about one section: to the next heading. NULL when there is none. */
@@ -176,9 +176,9 @@ START_TEST(every_key_is_documented)
 		char *text = section_text(page, heading_of(sec));
 
 		ck_assert_msg(text != NULL, "no heading %s", heading_of(sec));
-		/* No section with a setting that a reload changes says that all need a restart. */
-		if ((strstr(text, "\nAll settings need a restart.\n") != NULL) != all_need_a_restart(sec)) {
-			printf("# smcrd.conf.5, %s: whether all settings need a restart\n", heading_of(sec));
+		/* No section with a setting that a reload changes says that all need a take-over. */
+		if ((strstr(text, "\nAll settings need a take-over.\n") != NULL) != all_need_a_take_over(sec)) {
+			printf("# smcrd.conf.5, %s: whether all settings need a take-over\n", heading_of(sec));
 			missing++;
 		}
 		for (const struct config_key *k = config_keys; k->name != NULL; k++) {

@@ -96,7 +96,7 @@ START_TEST(versions_and_ueids_follow_a_reload)
 	ck_assert_uint_eq(p.fixed, 0);
 }
 
-START_TEST(what_needs_a_restart_is_named_and_stays)
+START_TEST(what_needs_a_take_over_is_named_and_stays)
 {
 	struct config_plan p = plan_of(
 	    "control = { path = \"/old\"; };\n"
@@ -106,9 +106,11 @@ START_TEST(what_needs_a_restart_is_named_and_stays)
 
 	ck_assert_str_eq(text,
 	    "setting drain_timeout changed\n"
-	    "warning: control.path cannot be changed by a reload: restart smcrd\n"
-	    "warning: control.mode cannot be changed by a reload: restart smcrd\n"
-	    "warning: device at ::1 cannot be changed by a reload: restart smcrd\n");
+	    "warning: control.path cannot be changed by a reload: " CONFIG_BY_TAKE_OVER
+	    "\n"
+	    "warning: control.mode cannot be changed by a reload: " CONFIG_BY_TAKE_OVER
+	    "\n"
+	    "warning: device at ::1 cannot be changed by a reload: " CONFIG_BY_TAKE_OVER "\n");
 	ck_assert_uint_eq(p.fixed, 3);
 	ck_assert_int_eq(config_keep_fixed(old, next), 0);
 	ck_assert_str_eq(next->control_path, "/old");
@@ -136,7 +138,7 @@ parse_changed(const struct config_key *k)
 	return cfg;
 }
 
-/* Every key is either applied by a reload (plan says changed) or named as one that needs a restart. */
+/* Every key is either applied by a reload (plan says changed) or named as one that needs a take-over. */
 START_TEST(no_key_is_forgotten)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
@@ -167,7 +169,7 @@ START_TEST(devices_are_added_and_stay)
 	ck_assert_str_eq(text,
 	    "device at ::3 added\n"
 	    "device at eth1 added\n"
-	    "warning: device at ::1 stays until smcrd is restarted\n");
+	    "warning: device at ::1 cannot be removed by a reload: " CONFIG_BY_TAKE_OVER "\n");
 	ck_assert_uint_eq(p.settings, 2);
 	ck_assert_uint_eq(p.fixed, 1);
 	ck_assert_int_eq(config_keep_fixed(old, next), 0);
@@ -190,9 +192,11 @@ START_TEST(cards_are_distinguished_by_name_and_port)
 	ck_assert_str_eq(text,
 	    "device at c added\n"
 	    "device at eth1 added\n"
-	    "warning: device at d cannot be changed by a reload: restart smcrd\n"
-	    "warning: device at c stays until smcrd is restarted\n"
-	    "warning: device at eth1 stays until smcrd is restarted\n");
+	    "warning: device at d cannot be changed by a reload: " CONFIG_BY_TAKE_OVER
+	    "\n"
+	    "warning: device at c cannot be removed by a reload: " CONFIG_BY_TAKE_OVER
+	    "\n"
+	    "warning: device at eth1 cannot be removed by a reload: " CONFIG_BY_TAKE_OVER "\n");
 	ck_assert_uint_eq(p.settings, 2);
 	ck_assert_int_eq(config_keep_fixed(old, next), 0);
 	ck_assert_uint_eq(next->device_cnt, 5);

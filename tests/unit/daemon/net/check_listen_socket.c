@@ -195,7 +195,7 @@ try_where_nothing_may_be_made(bool at_start)
 	if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
 		return 2;
 	return try_open(&l, 0600, (uid_t)-1, (gid_t)-1) == -EACCES && strstr(text, ": Permission denied") != NULL &&
-	        (strstr(text, "see Confinement in smcrd(8): restart it)\n") == NULL) == at_start
+	        (strstr(text, "see Confinement in smcrd(8)): \"systemctl reload smcrd\"") == NULL) == at_start
 	    ? 0
 	    : 1;
 }
