@@ -181,7 +181,7 @@ show_stats(FILE *f, const json_t *d)
 static const char check_text[] =
     "{text}\n"
     "[steps*  [step=tcp?TCP connect       |step=clc?CLC               |step=connect?queue pair connect"
-    "|step=link?link confirmed    |step=round-trip?round trip        |{step:-18}] "
+    "|step=link?link confirmed    |step=round-trip?round trip        |step=server?server            |{step:-18}] "
     "[result=ok,result=failed?{took_us:u8}  {result}|       -  {result}[text?: {text}]]\n]"
     "[bulk*  [path=tcp?TCP,|SMC-R,] [direction=back?from peer|to peer  ][path=tcp?  ]   "
     "[took_us?{rate:B8}/s|       -  ]  {bytes:B} in [took_us?{took_us:u}|less than 1us]\n]"

@@ -64,7 +64,7 @@ on_check_over(struct mail *mail)
 		answer_check(k->client, k);
 	if (k->ctl != NULL) {
 		/* The worker that made the check has ended its hold-off; the others end theirs. */
-		if (k->result.possible)
+		if (k->result.possible || k->result.finding == CHECK_SERVER_DOWN)
 			workers_call_all(k->ctl->workers, end_hold_off, addr_format_port(&k->peer, key, sizeof(key)));
 		k->ctl->check_cnt--;
 		list_remove(&k->node);

@@ -466,7 +466,7 @@ static FIELDS(device_fields,
 /* -- the others -- */
 
 static FIELDS(step_fields,
-	F(report_check_step, step, "step", "`tcp`: the TCP connection; `clc`: Proposal and Accept, with a link group there already the whole rendezvous; `connect`: the queue pair of a new group's first link, over iWARP MPA's start-up or an SCTP association; `link`: CONFIRM LINK, and what else a new group does before its first data; `round-trip`: a TEST LINK and its answer"),
+	F(report_check_step, step, "step", "`tcp`: the TCP connection; `clc`: Proposal and Accept, with a link group there already the whole rendezvous; `connect`: the queue pair of a new group's first link, over iWARP MPA's start-up or an SCTP association; `link`: CONFIRM LINK, and what else a new group does before its first data; `round-trip`: a TEST LINK and its answer; `server`: what the egress says of its server, in the Accept"),
 	F(report_check_step, result, "result", "`ok`, `failed`, `skipped`, `not-reached`"),
 	US_OF(report_check_step, took_ns, "took_us", "how long; 0 when it was skipped or not reached"),
 	F(report_check_step, text, "text", "why it failed or was skipped; otherwise \"\""))
@@ -479,7 +479,7 @@ static FIELDS(bulk_fields,
 
 static FIELDS(check_fields,
 	TEXT(report_check, peer, "peer", address, "as asked"),
-	F(report_check, res.possible, "possible", "SMC-R works"),
+	F(report_check, res.possible, "possible", "SMC-R works, and the server behind the peer, unless the peer does not say it"),
 	F(report_check, finding, "finding", "what was found, below"),
 	F(report_check, res.text, "text", "a sentence: `rendezvous with 192.0.2.9:15432 done: ...`, or what failed, with the device's words where it has any, and whose reason it is"),
 	US_OF(report_check, res.took_ns, "took_us", "all together"),

@@ -31,7 +31,9 @@ check_step(struct check_result *r, enum check_step step, int64_t now_ns, const c
 {
 	if (step <= r->step)
 		return;
-	check_step_end(r, CHECK_STEP_OK, now_ns);
+	if (r->steps[r->step].result == CHECK_STEP_NOT_REACHED)
+		check_step_end(r, CHECK_STEP_OK, now_ns);
+	r->step_ns = now_ns;
 	while (++r->step < step) {
 		r->steps[r->step].result = CHECK_STEP_SKIPPED;
 		r->steps[r->step].text = skipped;
@@ -76,7 +78,10 @@ check_say_declined(struct check_result *r, const char *peer)
 
 	if (d->peer != 0) {
 		clc_transports_str(d->offered, offered);
-		say(r, CHECK_PEER_DECLINED, "%s declined: %s (0x%08x)%s%s%s%s", peer, clc_diag_str(d->peer), d->peer,
+		const bool late = d->peer == CLC_DIAG_SERVER_LATE;
+
+		r->server = late ? CLC_SERVER_SILENT : r->server;
+		say(r, late ? CHECK_SERVER_DOWN : CHECK_PEER_DECLINED, "%s declined: %s (0x%08x)%s%s%s%s", peer, clc_diag_str(d->peer), d->peer,
 		    over[0] != '\0' ? " over " : "", over, offered[0] != '\0' ? "; this side offers " : "", offered);
 		return;
 	}
@@ -103,6 +108,19 @@ check_say_done(struct check_result *r, const char *peer)
 	else
 		say(r, CHECK_POSSIBLE, "rendezvous with %s done: SMC-R version 2.%u, EID %s, %s%s%s", peer, p->release,
 		    p->eid, clc_os_str(p->os), p->host[0] != '\0' ? ", host " : "", p->host);
+}
+
+void
+check_say_server(struct check_result *r, const char *peer, int64_t now_ns)
+{
+	check_step(r, CHECK_SERVER, now_ns, NULL);
+	if (r->server == CLC_SERVER_UNSAID) {
+		check_step_end(r, CHECK_STEP_SKIPPED, now_ns);
+		r->steps[CHECK_SERVER].text = "the peer does not say it: it is no smcrd, or an older one";
+	} else if (r->server != CLC_SERVER_UP) {
+		say(r, CHECK_SERVER_DOWN, "SMC-R with %s works, but the server behind it is down: %s", peer,
+		    clc_server_str(r->server));
+	}
 }
 
 /* The first line, with unprintable characters as dots. */

@@ -11,13 +11,14 @@
 
 /* X(constant, word of the JSON output). Steps in order: TCP; CLC, from the Proposal to the Accept, or with an existing
  * link group to the end of the rendezvous; the queue pair (over iWARP: MPA start-up); CONFIRM LINK and the rest of
- * first contact; TEST LINK. Then the results of steps, and the findings. */
+ * first contact; TEST LINK; the answer for the server behind the peer, which came with the Accept. Then the results of steps, and the findings. */
 #define CHECK_STEPS(X)        \
 	X(TCP, "tcp")         \
 	X(CLC, "clc")         \
 	X(CONNECT, "connect") \
 	X(LINK, "link")       \
-	X(TEST, "round-trip")
+	X(TEST, "round-trip") \
+	X(SERVER, "server")
 #define CHECK_STEP_RESULTS(X)         \
 	X(NOT_REACHED, "not-reached") \
 	X(OK, "ok")                   \
@@ -25,7 +26,7 @@
 	X(SKIPPED, "skipped")
 /* clang-format off */
 #define CHECK_FINDINGS(X) \
-	X(POSSIBLE, "possible", "SMC-R works") \
+	X(POSSIBLE, "possible", "SMC-R works, and the server behind the peer, unless the peer does not say it") \
 	X(UNREACHABLE, "unreachable", "no TCP connection") \
 	X(NO_OPTION, "no-option", "the peer's SYN/ACK had no SMC-R option, so that it is no SMC-R peer") \
 	X(PLAIN, "plain-server", "the peer answers, but not with CLC: a plain TCP server") \
@@ -35,6 +36,7 @@
 	X(PEER_DECLINED, "declined", "the peer declines: `reason` has its words") \
 	X(DECLINED, "declined-here", "this side does") \
 	X(LINK_FAILED, "link-failed", "the link cannot be made, or does not answer: `reason` has the device's words") \
+	X(SERVER_DOWN, "server-down", "the server behind the peer is down, as that says: `text` has its words") \
 	X(TIMEOUT, "timeout", "`timeout_ms` was over") \
 	X(NOT_TRIED, "not-tried", "it could not be tried: no connection is free, or the daemon ends")
 /* clang-format on */
@@ -65,6 +67,7 @@ struct check_result {
 	enum check_step step; /* the current or last step */
 	int64_t step_ns;      /* its start */
 	int64_t begun_ns, took_ns;
+	unsigned server;     /* behind the peer: enum clc_server or another number */
 	int64_t held_off_ns; /* remaining hold-off of the peer at the start; 0: none */
 	struct check_bulk bulk[CHECK_PATH_CNT];
 	const char *bulk_text; /* static: the reason of a missing measurement, or NULL */
@@ -83,6 +86,8 @@ void check_end(struct check_result *, int64_t now_ns);
 /* Sets finding and text by result->diag and group. peer: its address. */
 void check_say_declined(struct check_result *, const char *peer);
 void check_say_done(struct check_result *, const char *peer);
+/* Likewise by result->server, as the last step. */
+void check_say_server(struct check_result *, const char *peer, int64_t now_ns);
 
 /* A rendezvous that was aborted. */
 struct check_break {

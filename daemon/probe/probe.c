@@ -119,6 +119,8 @@ verdict_done(struct probe *p)
 	if (p->group == 0 || g->id != p->group)
 		*g = (struct smcr_group_info){ .id = 0 };
 	check_say_done(&p->result, p->peer);
+	if (p->target.insist)
+		check_say_server(&p->result, p->peer, p->pool->env->now_ns);
 	probe_end(p);
 }
 
@@ -157,6 +159,7 @@ begin(struct probe *p)
 		.elem_size = p->target.elem_size,
 		.insist = p->target.insist,
 		.measure = p->target.bulk > 0,
+		.ask_server = p->target.ask_server || p->target.insist,
 		.prewarm = true };
 	int err;
 
@@ -220,6 +223,7 @@ probe_look(struct probe *p)
 	struct smcr_conn_info info;
 
 	smcr_conn_info(p->conn, &info);
+	p->result.server = smcr_server(p->conn);
 	if (info.group_id != 0)
 		p->group = info.group_id;
 	check_step(&p->result, steps[info.phase], p->pool->env->now_ns, has_group);

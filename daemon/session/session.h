@@ -32,6 +32,8 @@ void setup_pump(struct session *);
 /* The engine has ended the connection. If the target aborted the rendezvous, connects to another working target; no
  * data was read or carried yet. False: not in a rendezvous, or no other target. */
 bool setup_redial(struct session *);
+/* Egress: the connect to the server has failed, 0: for lack of an address. True: the answer to a probe, which goes on. */
+bool setup_probe_failed(struct session *, int err);
 /* Ingress: no set-up with the chosen target, for this reason. True: another one has not been tried. */
 bool setup_target_failed(struct session *, const char *why);
 /* The engine has aborted the rendezvous: reports an outage if the fault is the peer's. */

@@ -180,8 +180,10 @@ setup_dial_next(struct session *s, int why)
 		arm_dial(s);
 		return;
 	}
-	s->settings->svc->ctr.refused_connect += !session_opens(s);
 	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, words != NULL ? words : "", words != NULL ? 0 : -err);
+	if (setup_probe_failed(s, words == no_name ? 0 : -err))
+		return;
+	s->settings->svc->ctr.refused_connect += !session_opens(s);
 	if (s->why == NULL) {
 		s->why_detail = words;
 		s->err = words != NULL ? 0 : -err;

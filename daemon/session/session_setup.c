@@ -1,6 +1,8 @@
 /* Set-up of a session: the rendezvous, and connected legs; see session.h. */
 #include "daemon/session/session.h"
 
+#include <errno.h>
+
 #include "daemon/net/net.h"
 
 /* The outage that an aborted rendezvous proves; OUTAGE_NONE for the other reasons. */
@@ -102,6 +104,41 @@ setup_redial(struct session *s)
 	return other;
 }
 
+/* A probe of the peer's daemon asks for the server, which is in this state. */
+static void
+answer_probe(struct session *s, enum clc_server server)
+{
+	leg_close(&s->app, s->pool->env->loop, false);
+	smcr_admit_asking(s->conn, server);
+}
+
+/* The server is connected. */
+static void
+admit_connected(struct session *s)
+{
+	if ((s->flags & SF_PROBE) != 0)
+		answer_probe(s, CLC_SERVER_UP);
+	else
+		smcr_admit(s->conn);
+}
+
+bool
+setup_probe_failed(struct session *s, int err)
+{
+	static const struct {
+		int err;
+		enum clc_server server;
+	} of[] = { { ECONNREFUSED, CLC_SERVER_REFUSED }, { ETIMEDOUT, CLC_SERVER_SILENT }, { 0, CLC_SERVER_NO_NAME } };
+	enum clc_server server = CLC_SERVER_DOWN;
+
+	for (unsigned i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (of[i].err == err)
+			server = of[i].server;
+	if ((s->flags & SF_PROBE) != 0)
+		answer_probe(s, server);
+	return (s->flags & SF_PROBE) != 0;
+}
+
 /* A connected leg continues the set-up; a failed attempt is followed by the next address. */
 static void
 pump_dial(struct session *s)
@@ -123,7 +160,7 @@ pump_dial(struct session *s)
 		net_addr_add_peer(&s->app_peer, s->app.io.fd);
 	outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	if (s->state == SES_RENDEZVOUS)
-		smcr_admit(s->conn); /* no effect before the Proposal has arrived */
+		admit_connected(s); /* no effect before the Proposal has arrived */
 	else if (s->state == SES_TCP_CONNECT)
 		session_set_state(s, SES_TCP);
 	else if (s->state == SES_LOOK)
@@ -174,14 +211,15 @@ pump_rendezvous(struct session *s)
 		else
 			session_set_state(s, SES_SMCR);
 	} else if ((s->events & SMCR_EV_PROPOSAL) != 0) {
-		session_is_client(s);
+		if ((s->flags & SF_PROBE) == 0)
+			session_is_client(s);
 		if (!circle_proposed(s)) {
 			session_raise(s, SEV_CIRCLE);
 			return;
 		}
 		/* After SES_LOOK the server is connected or connecting already. */
 		if (s->app.io.fd >= 0 && !s->setup->dial.busy)
-			smcr_admit(s->conn);
+			admit_connected(s);
 		else if (!s->setup->dial.busy)
 			setup_dial(s);
 	}

@@ -152,7 +152,8 @@ void smcr_poll(struct smcr *, int64_t now_ns);
 enum {
 	SMCR_EV_CLC_OUT = 1 << 0,     /* smcr_clc_output has bytes for the CLC connection */
 	SMCR_EV_CLC_WANT = 1 << 1,    /* smcr_clc_want changed: read the CLC connection again */
-	SMCR_EV_PROPOSAL = 1 << 2,    /* server: valid Proposal received; answer by smcr_admit or smcr_abort */
+	/* Server: valid Proposal received; answer by smcr_admit or smcr_abort, with smcr_is_prewarm by smcr_admit_asking. */
+	SMCR_EV_PROPOSAL = 1 << 2,
 	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R; over a link, the peer has answered */
 	SMCR_EV_FALLBACK = 1 << 4, /* the CLC connection carries data after pending CLC output; see smcr_clc_leftover */
 	SMCR_EV_READABLE = 1 << 5, /* new bytes, an urgent byte, or the end of the peer's data */
@@ -201,6 +202,8 @@ struct smcr_open {
 	/* prewarm: establish the connection for a measurement, if the peer supports that. Otherwise it ends as
 	 * usual. At a server, likewise if its peer requests it: see smcr_is_prewarm. */
 	bool measure;
+	/* prewarm: asks the peer for the server behind it; see smcr_server. */
+	bool ask_server;
 	/* Client: path of the connection so far, as sent to an smcrd in the Proposal (struct clc_smcrd_ext). */
 	uint8_t hops;
 	uint32_t origin;
@@ -239,6 +242,10 @@ size_t smcr_clc_leftover(struct smcr_conn *, void *buf, size_t cap);
 
 /* Server: the server leg is connected, send the Accept. Refuse with smcr_abort. */
 void smcr_admit(struct smcr_conn *);
+/* Server: likewise for a client that prewarms and asks for the program behind the server, which is in this state. */
+void smcr_admit_asking(struct smcr_conn *, enum clc_server);
+/* Client with ask_server: the peer's answer, CLC_SERVER_UNSAID: none, as of an older peer. Any number is possible. */
+unsigned smcr_server(const struct smcr_conn *);
 
 /* Progress of a client's rendezvous. */
 enum smcr_phase {

@@ -57,11 +57,25 @@ enum clc_path {
 #define CLC_FEATURE_CHECK 0x80
 /* Likewise, and requests a measurement on the connection. Accept: the measurement is served. */
 #define CLC_FEATURE_MEASURE 0x40
-#define CLC_FEATURES_KNOWN (CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE)
+/* Likewise, without CLC_FEATURE_CHECK as well: asks for the server behind the gateway. The Accept has the answer. */
+#define CLC_FEATURE_SERVER 0x10
+#define CLC_FEATURES_KNOWN (CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE | CLC_FEATURE_SERVER)
+
+/* The answer to CLC_FEATURE_SERVER, X(constant, number, words). Unknown numbers are as DOWN. */
+#define CLC_SERVERS(X)                             \
+	X(UNSAID, 0, "")                           \
+	X(UP, 1, "works")                          \
+	X(REFUSED, 2, "refuses connections")       \
+	X(SILENT, 3, "does not answer")            \
+	X(NO_NAME, 4, "has a name without an address")   \
+	X(DOWN, 5, "does not work")
+#define CLC_SERVER_CONSTANT(name, number, words) CLC_SERVER_##name = (number),
+
+enum clc_server { CLC_SERVERS(CLC_SERVER_CONSTANT) };
 
 /* The extension between smcrd peers. In a Proposal it lies in the growth area, which other implementations skip. In
  * Accept and Confirm it follows the PSN, and is sent only if the peer's Proposal had one. 28 bytes: "smrd", length 28,
- * version, transports, features, MPA port, receive depth, token, hops, 3 x 0, origin or ticket. */
+ * version, transports, features, MPA port, receive depth, token, hops or server, 3 x 0, origin or ticket. */
 struct clc_smcrd_ext {
 	bool present;        /* otherwise the fields below are invalid */
 	uint8_t version;     /* from 1; higher versions append fields only */
@@ -72,7 +86,10 @@ struct clc_smcrd_ext {
 	uint64_t token;      /* of the link group, sent in the MPA private data; secret, never log it */
 	/* Proposal, else 0: number of gateway services the connection passed, as far as known, and a hash of the
 	 * client's address and port (daemon/leg/circle.h). */
-	uint8_t hops;
+	union {
+		uint8_t hops;
+		uint8_t server; /* Accept: enum clc_server or another number; 0 unless the Proposal asked */
+	};
 	union {
 		uint32_t origin;
 		uint32_t ticket; /* Accept: of the service, for connections that open over a link (open.h); 0: none */
@@ -278,3 +295,5 @@ void clc_transports_str(unsigned transports, char text[CLC_TRANSPORTS_STR_MAX]);
 
 /* The words of a code, or "unknown code". Other implementations have codes of their own: log the number as well. */
 const char *clc_diag_str(uint32_t diag);
+/* The words of an answer to CLC_FEATURE_SERVER; of unknown numbers those of CLC_SERVER_DOWN. */
+const char *clc_server_str(unsigned server);

@@ -97,6 +97,14 @@ clc_diag_str(uint32_t diag)
 	return str_word(diags, sizeof(diags) / sizeof(diags[0]), diag, "unknown code");
 }
 
+const char *
+clc_server_str(unsigned server)
+{
+	static const struct str_word servers[] = { CLC_SERVERS(DIAG_ROW) };
+
+	return str_word(servers, sizeof(servers) / sizeof(servers[0]), server, servers[CLC_SERVER_DOWN].text);
+}
+
 /* -- transports -- */
 
 const char *

@@ -28,7 +28,7 @@ def _(t):
     for port, status in ((good.middle["x"], 0), (1, 1)):
         argv = [SMCRCTL, "--socket", good.a.control, "check", hostport(t.addr, port)]
         equal(t.exit_status(argv), status, f"exit status of check for port {port}")
-    equal(good.b.connections(), [], "check leaves no connection, and asked no server")
+    equal(good.b.connections(), [], "check leaves no connection")
 
 
 @case("trace shows CLC, LLC and CDC of a connection, and no data")

@@ -34,6 +34,7 @@ check_INTEGRATION = \
 	tests/integration/check_fallback.py \
 	tests/integration/check_outages.py \
 	tests/integration/check_when_down.py \
+	tests/integration/check_health.py \
 	tests/integration/check_circle.py \
 	tests/integration/check_events.py \
 	tests/integration/check_stuck.py \

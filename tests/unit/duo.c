@@ -318,6 +318,7 @@ describe(struct duo_end *e, enum smcr_role role)
 		.tcp_only = d.tcp_only[role == SMCR_CLIENT ? A : B],
 		.insist = d.insist,
 		.measure = d.measure,
+		.ask_server = d.ask_server,
 		.ticket = role == SMCR_SERVER ? d.ticket : 0 };
 
 	if (d.ipv4)
@@ -464,7 +465,9 @@ handle(struct duo_end *e, unsigned ev)
 {
 	e->events |= ev;
 	e->out_len += smcr_clc_output(e->conn, e->out + e->out_len, sizeof(e->out) - e->out_len);
-	if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse)
+	if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse && smcr_is_prewarm(e->conn))
+		smcr_admit_asking(e->conn, d.server);
+	else if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse)
 		smcr_admit(e->conn);
 	if ((e->events & SMCR_EV_FALLBACK) != 0) {
 		/* Called again when the peer's Decline, or data, has come later. */

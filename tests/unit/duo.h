@@ -59,6 +59,8 @@ struct duo {
 	bool ipv4;      /* the middles of those are over IPv4 */
 	bool insist;    /* those with smcr_open.prewarm are for an operator who asks */
 	bool measure;   /* ... and for a measurement */
+	bool ask_server;        /* ... and ask for the server behind the peer */
+	enum clc_server server; /* what the server's end answers */
 	uint8_t level;  /* their protection */
 	const char *tcp_only[2];  /* as in smcr_open, of a host's ends */
 	enum smcr_peer_kind peer; /* and whom their clients expect */

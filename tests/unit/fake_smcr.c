@@ -50,6 +50,7 @@ struct smcr_conn {
 	uint32_t id;
 	enum step step;
 	bool prewarm, released, prewarmed_by_peer, resets;
+	uint8_t server;
 	unsigned events;
 	uint8_t in[FAKE_MSG_LEN], out[4 * FAKE_MSG_LEN];
 	size_t in_len, out_len, left_len;
@@ -272,7 +273,7 @@ smcr_open(struct smcr *eng, const struct smcr_open *o, int *err)
 	if (o->role == SMCR_CLIENT) {
 		if (decline(c, fake.client_declines))
 			return c;
-		send_msg(c, FAKE_PROPOSAL, o->prewarm ? FAKE_F_PREWARM : 0, c->id);
+		send_msg(c, FAKE_PROPOSAL, (o->prewarm ? FAKE_F_PREWARM : 0) | (o->ask_server ? FAKE_F_ASKS : 0), c->id);
 	}
 	wait_msg(c);
 	return c;
@@ -385,7 +386,7 @@ message(struct smcr_conn *c)
 			return;
 		c->step = WAIT_TURN;
 		c->deadline = NONE;
-		if (c->prewarmed_by_peer)
+		if (c->prewarmed_by_peer && (c->in[5] & FAKE_F_ASKS) == 0)
 			smcr_admit(c);
 		else
 			raise_event(c, SMCR_EV_PROPOSAL);
@@ -393,6 +394,7 @@ message(struct smcr_conn *c)
 		establish(c);
 	} else if (c->o.role == SMCR_CLIENT && c->in[4] == FAKE_ACCEPT) {
 		c->peer_id = value;
+		c->server = c->in[5];
 		send_msg(c, FAKE_CONFIRM, 0, c->id);
 		establish(c);
 	} else {
@@ -431,8 +433,21 @@ smcr_admit(struct smcr_conn *c)
 {
 	if (c->step != WAIT_TURN)
 		return;
-	send_msg(c, FAKE_ACCEPT, 0, c->id);
+	send_msg(c, FAKE_ACCEPT, c->server, c->id);
 	wait_msg(c);
+}
+
+void
+smcr_admit_asking(struct smcr_conn *c, enum clc_server server)
+{
+	c->server = (uint8_t)server;
+	smcr_admit(c);
+}
+
+unsigned
+smcr_server(const struct smcr_conn *c)
+{
+	return c->server;
 }
 
 void

@@ -26,6 +26,7 @@ enum fake_msg {
 
 enum {
 	FAKE_F_PREWARM = 1,
+	FAKE_F_ASKS = 2, /* of a Proposal with it: for the server behind */
 	FAKE_F_SYNC = 1, /* of a Decline */
 };
 

@@ -34,7 +34,8 @@ static void
 propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 {
 	const unsigned asks = (rdv_insists(conn) ? CLC_FEATURE_CHECK : 0) |
-	    (conn->prewarm && conn->rdv->open.measure ? CLC_FEATURE_MEASURE : 0);
+	    (conn->prewarm && conn->rdv->open.measure ? CLC_FEATURE_MEASURE : 0) |
+	    (conn->prewarm && conn->rdv->open.ask_server ? CLC_FEATURE_SERVER : 0);
 
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
@@ -277,6 +278,8 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	conn->rdv->peer = msg->accept;
 	/* A response to an extension that we did not send is invalid. */
 	conn->rdv->peer.ext.present = msg->accept.ext.present && conn->rdv->proposal.ext.present;
+	if (conn->rdv->peer.ext.present && conn->prewarm && conn->rdv->open.ask_server)
+		conn->server = msg->accept.ext.server;
 	uint32_t diag = rdv_take_accept(conn, msg);
 	if (diag == 0 && msg->accept.first_contact)
 		diag = first_contact(conn, &conn->rdv->peer);

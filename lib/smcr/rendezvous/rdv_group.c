@@ -163,6 +163,7 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
 		/* Agreed at first contact; later it proves that the group is ours. */
 		a->ext.token = type == CLC_ACCEPT ? link->lgr->token : 0;
+		a->ext.server = type == CLC_ACCEPT ? conn->server : 0;
 		a->ext.ticket = type == CLC_ACCEPT && link->lgr->dialect.opens ? conn->rdv->open.ticket : 0;
 	}
 	rdv_send(conn, &msg);

@@ -158,7 +158,7 @@ proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 	}
 	rdv_peer_waits(conn);
 	rdv_step(conn, RDV_WAIT_ADMIT, rdv_wait_ms(conn));
-	if (conn->prewarm)
+	if (conn->prewarm && (p->ext.features & CLC_FEATURE_SERVER) == 0)
 		rdv_server_choose(conn);
 	else
 		conn_raise(conn, SMCR_EV_PROPOSAL);

@@ -310,6 +310,19 @@ smcr_admit(struct smcr_conn *conn)
 }
 
 void
+smcr_admit_asking(struct smcr_conn *conn, enum clc_server server)
+{
+	conn->server = (uint8_t)server;
+	smcr_admit(conn);
+}
+
+unsigned
+smcr_server(const struct smcr_conn *conn)
+{
+	return conn->server;
+}
+
+void
 smcr_fallback(const struct smcr_conn *conn, struct smcr_diag *diag)
 {
 	*diag = conn->diag;

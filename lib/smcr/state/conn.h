@@ -138,6 +138,7 @@ struct smcr_conn {
 	bool reported;      /* SMCR_EV_CLOSED was raised, or would have been */
 	bool established;   /* SMCR_EV_ESTABLISHED was raised, and not withdrawn for lack of a user for data */
 	bool prewarm;       /* no application at either end */
+	uint8_t server;     /* prewarm, asked for: state of the program behind the server, enum clc_server */
 	bool over_link;     /* opened over a link, without a CLC connection */
 	bool open_owed;     /* client: its OPEN is due before anything else on its link */
 	bool not_opened;    /* server, over_link: its user did not admit it, so A says that no program has a byte */

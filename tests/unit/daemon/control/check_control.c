@@ -1106,7 +1106,8 @@ START_TEST(check_is_answered_when_the_worker_knows)
 	    "{\"step\":\"clc\",\"result\":\"failed\",\"took_us\":6000,\"text\":\"peer declined: no RDMA device\"},"
 	    "{\"step\":\"connect\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"},"
 	    "{\"step\":\"link\",\"result\":\"skipped\",\"took_us\":0,\"text\":\"why\"},"
-	    "{\"step\":\"round-trip\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"}]");
+	    "{\"step\":\"round-trip\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"},"
+	    "{\"step\":\"server\",\"result\":\"not-reached\",\"took_us\":0,\"text\":\"\"}]");
 	free(steps);
 	ck_assert_str_eq(fake_worker.tried_again, "");
 	ck_assert_uint_eq(json_array_size(json_object_get(data, "bulk")), 0);

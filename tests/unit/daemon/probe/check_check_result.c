@@ -30,9 +30,10 @@ START_TEST(each_step_has_its_time)
 	check_step(&r, CHECK_CLC, 111 * MS, "no");
 	check_step(&r, CHECK_LINK, 112 * MS, "no");
 	check_step(&r, CHECK_TEST, 120 * MS, "no");
+	check_step(&r, CHECK_SERVER, 121 * MS, "no");
 	r.finding = CHECK_POSSIBLE;
 	check_end(&r, 121 * MS);
-	static const int64_t took[CHECK_STEP_CNT] = { 3 * MS, 7 * MS, 2 * MS, 8 * MS, 1 * MS };
+	static const int64_t took[CHECK_STEP_CNT] = { 3 * MS, 7 * MS, 2 * MS, 8 * MS, 1 * MS, 0 };
 	for (unsigned i = 0; i < CHECK_STEP_CNT; i++) {
 		ck_assert_str_eq(became(i), "ok");
 		ck_assert_int_eq(r.steps[i].took_ns, took[i]);
@@ -109,6 +110,40 @@ START_TEST(done)
 	check_say_done(&r, "a:1");
 	ck_assert_str_eq(r.text, "rendezvous with a:1 done: SMC-R version 1");
 	ck_assert_str_eq(check_finding_words[r.finding], "possible");
+}
+
+/* The last step, with the peer's answer; the rest has worked. */
+START_TEST(the_server_behind_the_peer)
+{
+	static const struct {
+		unsigned server;
+		const char *step, *finding, *words;
+	} of[] = {
+		{ CLC_SERVER_UP, "ok", "possible", "rendezvous with a:1 done" },
+		{ CLC_SERVER_UNSAID, "skipped", "possible", "rendezvous with a:1 done" },
+		{ CLC_SERVER_REFUSED, "failed", "server-down", "the server behind it is down: refuses connections" },
+		{ 200, "failed", "server-down", "the server behind it is down: does not work" },
+	};
+
+	for (unsigned i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		check_begin(&r, 0);
+		check_step(&r, CHECK_TEST, 0, "skipped");
+		check_step_end(&r, CHECK_STEP_OK, 3 * MS);
+		r.server = of[i].server;
+		check_say_done(&r, "a:1");
+		check_say_server(&r, "a:1", 9 * MS);
+		check_end(&r, 9 * MS);
+		ck_assert_str_eq(became(CHECK_SERVER), of[i].step);
+		ck_assert_str_eq(check_finding_words[r.finding], of[i].finding);
+		ck_assert_msg(strstr(r.text, of[i].words) != NULL, "%s", r.text);
+		ck_assert_int_eq(r.possible, i < 2);
+		ck_assert_int_eq(r.steps[CHECK_TEST].took_ns, 3 * MS);
+		ck_assert_int_eq(r.steps[CHECK_SERVER].took_ns, 0);
+	}
+	r = (struct check_result){ .diag = { .peer = CLC_DIAG_SERVER_LATE } };
+	check_say_declined(&r, "a:1");
+	ck_assert_str_eq(check_finding_words[r.finding], "server-down");
+	ck_assert_uint_eq(r.server, CLC_SERVER_SILENT);
 }
 
 static const struct {

@@ -587,6 +587,34 @@ START_TEST(a_peer_that_makes_a_group_ahead_needs_no_server)
 	ck_assert_int_lt(accept4(gw.listener, NULL, NULL, 0), 0);
 }
 
+/* It connects to the server, and says how that went: no client, nor a refused one. */
+START_LOOP_TEST(a_probe_asks_for_the_server, 0, 2)
+{
+	uint8_t msg[FAKE_MSG_LEN];
+
+	gw_start();
+	if (_i == 1) {
+		close(gw.listener);
+		gw.listener = -1;
+	}
+	client = gw_dial(&gw.svc[GW_OUT].listen);
+	fake_encode(msg, FAKE_PROPOSAL, FAKE_F_PREWARM | FAKE_F_ASKS, 12345);
+	ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
+	if (_i == 0) {
+		UNTIL((server = accept4(gw.listener, NULL, NULL, SOCK_NONBLOCK)) >= 0);
+		gw_expect_eof(server);
+	}
+	UNTIL(recv(client, msg, sizeof(msg), 0) == FAKE_MSG_LEN);
+	ck_assert_int_eq(msg[4], FAKE_ACCEPT);
+	ck_assert_int_eq(msg[5], _i == 0 ? CLC_SERVER_UP : CLC_SERVER_REFUSED);
+	fake_encode(msg, FAKE_CONFIRM, 0, 12345);
+	ck_assert_int_eq(send(client, msg, sizeof(msg), 0), FAKE_MSG_LEN);
+	gw_expect_eof(client);
+	ck_assert_uint_eq(gw_info(GW_OUT).resets, 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).accepted, 0);
+	ck_assert_uint_eq(gw_info(GW_OUT).refused_connect, 0);
+}
+
 /* Nor one that is told why it cannot be: nobody goes on for it over TCP. A client that is told so does count. */
 START_LOOP_TEST(a_probe_that_is_declined_needs_no_server, 0, 2)
 {

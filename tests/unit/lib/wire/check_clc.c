@@ -467,6 +467,21 @@ START_TEST(a_proposal_has_the_way_so_far)
 	ck_assert_uint_eq(out.proposal.ext.origin, 0x01020304);
 }
 
+/* Where a daemon without it has a zero; any number is read. */
+START_LOOP_TEST(an_accept_says_what_is_behind_it, 0, 256)
+{
+	struct buf in = from_hex(ACCEPT_V1);
+	struct clc_msg m = expect_ok(&in);
+
+	m.accept.ext = (struct clc_smcrd_ext){ .present = true, .version = 1, .server = (uint8_t)_i };
+	in = encoded(&m);
+	const uint8_t *ext = memmem(in.b, in.len, "smrd", 4);
+	ck_assert_ptr_nonnull(ext);
+	ck_assert_uint_eq(ext[20], (unsigned)_i);
+	ck_assert_uint_eq(expect_ok(&in).accept.ext.server, (unsigned)_i);
+	ck_assert_int_eq(clc_server_str((unsigned)_i)[0] == '\0', _i == CLC_SERVER_UNSAID);
+}
+
 START_TEST(unknown_content_in_an_accept_is_skipped)
 {
 	for (unsigned more = 1; more <= 64; more++) {

@@ -203,6 +203,52 @@ START_TEST(a_link_is_tested_on_demand)
 	ck_assert_uint_eq(smcr_counters(d.eng[A])->test_links, 1);
 }
 
+/* The server's Accept says what is behind it, whether the group exists or not; an older smcrd says nothing. Without the question
+ * nobody is asked. */
+START_LOOP_TEST(a_prewarm_may_ask_for_the_server, 0, 4)
+{
+	const unsigned server = _i == 1 ? CLC_SERVER_REFUSED : CLC_SERVER_UP;
+
+	duo_init(true, true, NULL);
+	if (_i == 1)
+		duo_connect(1, 1, 500);
+	d.ask_server = _i != 3;
+	d.server = (enum clc_server)server;
+	prewarm(0, false);
+	c[0].hold = true;
+	duo_run(5);
+	ck_assert_uint_gt(c[0].out_len, 59);
+	ck_assert_uint_eq(c[0].out[59] & CLC_FEATURE_SERVER, _i != 3 ? CLC_FEATURE_SERVER : 0);
+	if (_i == 2) /* as an older smcrd reads it */
+		c[0].out[59] &= (uint8_t)~CLC_FEATURE_SERVER;
+	duo_feed_held(&c[0], &s[0]);
+	c[0].hold = false;
+	duo_run(500);
+	ck_assert_int_eq(IS(s[0], PROPOSAL), _i < 2);
+	ck_assert(BOTH(0, CLOSED) && !IS(c[0], ESTABLISHED) && !IS(s[0], ESTABLISHED));
+	ck_assert_int_eq(c[0].reason, SMCR_OK);
+	ck_assert_uint_eq(smcr_server(c[0].conn), _i < 2 ? server : CLC_SERVER_UNSAID);
+}
+
+/* What was not asked for is no answer. */
+START_LOOP_TEST(an_answer_without_a_question_is_ignored, 0, 2)
+{
+	duo_init(true, true, NULL);
+	d.ask_server = _i == 1;
+	prewarm(0, false);
+	s[0].hold = true;
+	duo_run(5);
+	uint8_t *ext = memmem(s[0].out, s[0].out_len, "smrd", 4);
+	ck_assert_ptr_nonnull(ext);
+	ext[20] = 200;
+	duo_feed_held(&s[0], &c[0]);
+	s[0].hold = false;
+	duo_run(500);
+	ck_assert(BOTH(0, CLOSED));
+	ck_assert_uint_eq(smcr_server(c[0].conn), _i == 1 ? 200 : CLC_SERVER_UNSAID);
+	ck_assert_str_eq(clc_server_str(200), clc_server_str(CLC_SERVER_DOWN));
+}
+
 /* A prewarmed connection that both ends want to measure over is established; to a peer that does not know of that it is one
  * that ends. */
 START_LOOP_TEST(a_measurement_takes_two, 0, 2)
