@@ -58,7 +58,7 @@ rpm_files() {
 	local listed installed
 	[ "$(rpmspec -q --qf '%{version}' "$spec")" = "$(sed -n 's/^PACKAGE_VERSION = //p' Makefile)" ] ||
 		{ echo 'the spec has another version'; return 1; }
-	listed=$(rpmspec --define '_unitdir /usr/lib/systemd/system' --define '_sysusersdir /usr/lib/sysusers.d' \
+	listed=$(rpmspec --define '_unitdir /usr/lib/systemd/system' --define '_sysusersdir /usr/lib/sysusers.d' --define '_libdir /usr/lib' \
 		--define '_tmpfilesdir /usr/lib/tmpfiles.d' -P "$spec") || { echo "$listed"; return 1; }
 	listed=$(sed -n '/^%files/,/^%changelog/{s,^%doc \(.*\),\1/*,; /^\//p}' <<< "$listed" | sort -u)
 	installed=$(cd "$tmp" && find etc usr -type f -printf '/%p\n' | sed -E 's,(/share/doc/smcrd/).*,\1*,; s,/man/.*,&*,' | sort -u)
