@@ -9,31 +9,15 @@ import pwd
 import re
 import shlex
 
-from harness import TOP_SRC, Daemon, Skip, case, check, equal, main, need, unix_connect
+from harness import Skip, case, check, equal, main, need, unix_connect
+from pages import Page, PlainDaemon, Section
 from programs import MariaDB, Postgres, wait_socket
 
 ROOT = os.geteuid() == 0
 SMCRD, STRANGER = 65534, 65533		# users; the first one stands for smcrd, with a group of the same number
 
 
-def page():
-    """Section -> [(host, place, lines)]."""
-    with open(os.path.join(TOP_SRC, "doc", "unix.md"), encoding="utf-8") as f:
-        text = f.read()
-    sections = {}
-    for part in re.split(r"^## ", text, flags=re.M):
-        name, _, body = part.partition("\n")
-        for line in re.findall(r"^    (.*)", body, flags=re.M):
-            head = re.fullmatch(r"# ([AB]): (.*)", line)
-            if head:
-                sections.setdefault(name, []).append((*head.groups(), []))
-            else:
-                sections[name][-1][2].append(line)
-    return sections
-
-
-PAGE = page()
-COMMON = next(iter(PAGE))
+PAGE = Page("unix.md")
 
 
 def gid(name):
@@ -44,47 +28,17 @@ def gid(name):
         raise Skip(f"there is no group {name}") from None
 
 
-class PlainDaemon(Daemon):
-    """Its configuration is text, run by a user that these words in front of the command change to."""
-
-    def __init__(self, t, name, text, wrap):
-        super().__init__(t, name, text, start=False, wrap=wrap)
-
-    def write_conf(self, conf):
-        workers = f"workers = {self.t.workers};" if self.t.workers is not None else ""
-        with open(self.conf_path, "w") as f:
-            f.write(f'{conf}\ncontrol = {{ path = "{self.control}"; }};\n{workers}\n')
-
-
-class Tried:
-    """A section on this machine: its paths below a directory, its addresses those of the case, its daemons."""
+class Tried(Section):
+    """With its addresses those of the case, and its daemons."""
 
     def __init__(self, t, name):
-        self.t = t
-        self.parts = {(h, p): lines for h, p, lines in PAGE[name]}
-        self.ports, self.used = {}, set()
-        for d in ("run", "srv"):
-            os.mkdir(t.path(d))
+        super().__init__(t, PAGE, name, ("run", "srv"))
+        self.ports = {}
         self.own("run/smcrd", SMCRD, SMCRD)
-        self.common = {(h, p): lines for h, p, lines in PAGE[COMMON]}
-
-    def own(self, name, user, group, mode=0o755):
-        """A directory as the package of the program makes it."""
-        path = self.t.path(name)
-        os.mkdir(path)
-        os.chmod(path, mode)
-        if ROOT:
-            os.chown(path, user, group)
-        return path
 
     def here(self, line):
-        line = re.sub(r"(?<![\w.])/(run|srv)/", lambda m: self.t.path(m[1]) + "/", line)
-        line = re.sub(r"192\.0\.2\.2:(\d+)", lambda m: f"{self.t.addr}:{self.ports.setdefault(m[1], self.t.port())}", line)
+        line = re.sub(r"192\.0\.2\.2:(\d+)", lambda m: f"{self.t.addr}:{self.ports.setdefault(m[1], self.t.port())}", super().here(line))
         return line.replace("192.0.2.1", "127.0.0.0/8")	# here links have another address than connections
-
-    def lines(self, host, place):
-        self.used.add((host, place))
-        return [self.here(line) for line in self.parts[host, place]]
 
     def groups(self, host, user):
         """Of this user, by usermod."""
@@ -144,7 +98,7 @@ class Tried:
 
     def done(self, at_least=1):
         """All of the section was used, by connections over SMC-R, and others may not connect."""
-        equal(set(self.parts) - self.used, set(), "lines of the page that were not tried")
+        self.all_used()
         service = self.a.services()[0]
         check(service["accepted"] >= at_least and service["fallbacks"] == 0, f"connections: {service}")
         equal(self.a.established() >= at_least, True, "on SMC-R")
@@ -261,8 +215,8 @@ def _(t):
 
 @case("each section has a case")
 def _(t):
-    equal([name for name in PAGE if name != COMMON], ["Redis", "PostgreSQL", "MySQL and MariaDB", "nginx", "php-fpm", "memcached"], "sections")
-    shell = [line for parts in PAGE.values() for _, place, lines in parts if place == "shell" for line in lines]
+    equal(PAGE.names(), ["Redis", "PostgreSQL", "MySQL and MariaDB", "nginx", "php-fpm", "memcached"], "sections")
+    shell = [line for parts in PAGE.sections.values() for _, place, lines in parts if place == "shell" for line in lines]
     check(all(line.startswith("usermod -aG ") for line in shell), f"lines for a shell: {shell}")
 
 

@@ -60,8 +60,9 @@ check_TAP += $(check_INTEGRATION)
 # What is looked at is a browser, or what Wireshark makes of bytes that other scripts send with sanitizers as well.
 check_INTEGRATION_ONCE = tests/integration/check_page.py tests/integration/check_capture.py
 check_ONCE += $(check_INTEGRATION_ONCE)
-# Of a document, which no sanitizer finds fault with.
-check_ONCE += tests/integration/check_unix_page.py
+# Of documents, which no sanitizer finds fault with.
+check_PAGES = tests/integration/check_recipes.py tests/integration/check_unix_page.py
+check_ONCE += $(check_PAGES)
 check_QUICK += \
 	tests/integration/check_redis.py \
 	tests/integration/check_halfclose.py \
@@ -88,7 +89,7 @@ if HAVE_USRSCTP
 check_TAP += $(check_INTEGRATION_SCTP)
 check_ONCE += tests/integration/check_capture_sctp.py
 endif
-EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) tests/integration/check_unix_page.py \
+EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) $(check_PAGES) tests/integration/pages.py \
 	tests/integration/again.py \
 	tests/integration/basics.py tests/integration/procs.py tests/integration/daemons.py tests/integration/sockets.py \
 	tests/integration/harness.py tests/integration/tls_files.py \

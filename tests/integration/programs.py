@@ -108,8 +108,8 @@ class RedisClient:
 
 class Postgres:
     def __init__(self, t, host=None, unix=None, conf=None, hba=()):
-        """unix: it listens in the directory `host` alone, which lines `conf` of its configuration name if there are any; hba: lines in
-        front of those of pg_hba.conf. `at` is what smcrd connects to."""
+        """unix: it listens in the directory `host` alone. conf: lines of its configuration, which then say where it listens, on port 5432;
+        hba: lines in front of those of pg_hba.conf. `at` is what smcrd connects to."""
         bins = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not bins:
             raise Skip("postgresql is not installed")
@@ -119,11 +119,11 @@ class Postgres:
         self.dir = t.path(f"pgdata.{t.count()}")
         os.mkdir(self.dir)
         where = ["-h", self.host, "-k", ""]
-        self.at = (self.host, self.port)
-        if unix and conf:
+        if conf:
             self.port = 5432
-            where = ["-h", ""]
-        elif unix:
+            where = ["-h", ""] if unix else ["-k", ""]
+        self.at = (self.host, self.port)
+        if unix and not conf:
             self.host = t.path("pgrun")
             os.mkdir(self.host)
             os.chmod(self.host, 0o777)
