@@ -259,6 +259,7 @@ smcrd_main(int argc, char **argv)
 		device_preview(d.cfg, stdout, stderr);
 		smcrd_print_rights(&d);
 		(void)fflush(stdout);
+		preflight_listen(d.cfg, stderr);
 		preflight_print(d.cfg, PREFLIGHT_WAIT_MS, stderr);
 	}
 	config_free(d.cfg);

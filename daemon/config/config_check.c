@@ -5,22 +5,6 @@
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
-/* Would the kernel refuse the second bind, or would the second take connections from the first? A wildcard IPv6 socket
- * counts as dual-stack, so [::] overlaps IPv4 addresses as well. */
-static bool
-listen_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	if (a->ss_family == 0 || b->ss_family == 0 || addr_port(a) != addr_port(b))
-		return false;
-	if (addr_same_host(a, b))
-		return true;
-	if (a->ss_family == AF_INET6 && addr_is_any(a))
-		return true;
-	if (b->ss_family == AF_INET6 && addr_is_any(b))
-		return true;
-	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
-}
-
 static const char between_hosts[] = "cannot be a UNIX socket: between the gateways SMC-R begins on TCP";
 
 /* The path of a UNIX listener must be unique. */
@@ -104,7 +88,7 @@ check_service(struct config_build *b, unsigned i)
 		config_error(b, config_line(src, "name"), "%s.name \"%s\" is already used in %s", kind, svc->name,
 		    config_there(b, src, b->service_src[j], "name", where));
 	j = 0;
-	while (j < i && !listen_overlaps(&svc->listen, &others[j].listen))
+	while (j < i && !addr_overlaps(&svc->listen, &others[j].listen))
 		j++;
 	if (j < i) {
 		addr_format_port(&svc->listen, mine, sizeof(mine));
@@ -323,7 +307,7 @@ check_metrics(struct config_build *b, const config_setting_t *src)
 
 	check_path(b, "metrics", line, at);
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++)
-		if (listen_overlaps(at, &b->cfg->services[i].listen))
+		if (addr_overlaps(at, &b->cfg->services[i].listen))
 			config_error(b, line, "metrics.listen overlaps listen of \"%s\"", b->cfg->services[i].name);
 	if (at->ss_family == AF_UNIX && b->cfg->metrics.allow_cnt > 0)
 		config_error(

@@ -18,6 +18,7 @@
 #include "daemon/net/net.h"
 
 #define LOCK_WAIT_NS 10000000
+#define NO_DIRECTORY " (its directory does not exist)"
 
 /* How often a start may wait for a directory lock, over all sockets: a user who may open a directory may lock it
  * without end. Only one thread starts sockets. */
@@ -68,35 +69,45 @@ static const char *
 confined_words(const struct listen_socket_file *f, int rc)
 {
 	return rc == -EACCES && !f->waits
-	    ? " (a confined smcrd makes sockets only in directories where it had some at start, see Confinement in smcrd(8)): "
-	      CONFIG_BY_TAKE_OVER
+	    ? " (a confined smcrd makes sockets only in directories where it had some at start, see Confinement in smcrd(8)): " CONFIG_BY_TAKE_OVER
 	    : "";
+}
+
+/* *there: a socket has the path, and the result is probe()'s. 0, or -errno; a line, unless probe() does not know. */
+static int
+probe_path(const struct sockaddr_un *sun, const struct listen_socket_file *f, bool *there, FILE *err)
+{
+	struct stat st;
+
+	*there = lstat(sun->sun_path, &st) == 0;
+	if (!*there)
+		return 0;
+	*there = S_ISSOCK(st.st_mode);
+	if (!*there) {
+		fprintf(err, "%s %s: a file of this name exists that is not a socket\n", f->what, sun->sun_path);
+		return -EEXIST;
+	}
+	int rc = probe(sun);
+	if (rc == -EADDRINUSE)
+		fprintf(err,
+		    "%s %s: a running daemon listens there; stop it, set another path, or start with --take-over\n",
+		    f->what, sun->sun_path);
+	return rc;
 }
 
 /* Removes a dead socket at the path. */
 static int
 clear_path(const struct sockaddr_un *sun, const struct listen_socket_file *f, FILE *err)
 {
-	const char *what = f->what;
-	struct stat st;
+	bool there;
+	int rc = probe_path(sun, f, &there, err);
 
-	if (lstat(sun->sun_path, &st) != 0)
-		return 0;
-	if (!S_ISSOCK(st.st_mode)) {
-		fprintf(err, "%s %s: a file of this name exists that is not a socket\n", what, sun->sun_path);
-		return -EEXIST;
-	}
-	int rc = probe(sun);
-	if (rc == -EADDRINUSE) {
-		fprintf(err,
-		    "%s %s: a running daemon listens there; stop it, set another path, or start with --take-over\n",
-		    what, sun->sun_path);
+	if (!there || rc == -EADDRINUSE)
 		return rc;
-	}
 	if (rc == 0 && unlink(sun->sun_path) != 0)
 		rc = -errno;
 	if (rc != 0)
-		fprintf(err, "%s %s: cannot replace the old one: %s%s\n", what, sun->sun_path, strerror(-rc),
+		fprintf(err, "%s %s: cannot replace the old one: %s%s\n", f->what, sun->sun_path, strerror(-rc),
 		    confined_words(f, rc));
 	return rc;
 }
@@ -138,7 +149,7 @@ bind_file(struct listen_socket *l, const struct sockaddr_un *sun, const struct l
 	int rc = bind(l->fd, (const struct sockaddr *)sun, sizeof(*sun)) == 0 ? 0 : -errno;
 
 	umask(old);
-	*step = rc == -ENOENT ? " (its directory does not exist)" : confined_words(f, rc);
+	*step = rc == -ENOENT ? NO_DIRECTORY : confined_words(f, rc);
 	return rc == 0 ? own_file(l, f, step) : rc;
 }
 
@@ -181,21 +192,54 @@ listen_socket_set_lent(struct listen_socket *l, bool lent)
 	}
 }
 
+/* The address of the file; -ENAMETOOLONG and a line. */
+static int
+address_of_file(const struct listen_socket_file *f, struct sockaddr_un *sun, FILE *err)
+{
+	*sun = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(f->path) >= sizeof(sun->sun_path)) {
+		fprintf(err, "%s %s: longer than %zu characters\n", f->what, f->path, sizeof(sun->sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(sun->sun_path, f->path);
+	return 0;
+}
+
+int
+listen_socket_try(const struct listen_socket_file *f, FILE *err)
+{
+	struct sockaddr_un sun;
+	char copy[PATH_MAX];
+	bool there;
+	int rc = address_of_file(f, &sun, err);
+
+	if (rc != 0 || (rc = probe_path(&sun, f, &there, err)) == -EADDRINUSE || rc == -EEXIST)
+		return rc;
+	snprintf(copy, sizeof(copy), "%s", f->path);
+	const char *dir = dirname(copy);
+	if (rc == 0 && faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) != 0)
+		rc = -errno;
+	if (rc != 0)
+		fprintf(err, "%s %s: %s%s\n", f->what, f->path, strerror(-rc),
+		    rc == -ENOENT       ? NO_DIRECTORY
+		        : rc == -EACCES ? " (for its directory)"
+		                        : "");
+	return rc;
+}
+
 int
 listen_socket_open(struct listen_socket *l, const struct listen_socket_file *f, FILE *err)
 {
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct sockaddr_un sun;
 	const char *step = "";
 
 	*l = LISTEN_SOCKET_NONE;
-	if (strlen(f->path) >= sizeof(sun.sun_path)) {
-		fprintf(err, "%s %s: longer than %zu characters\n", f->what, f->path, sizeof(sun.sun_path) - 1);
-		return -ENAMETOOLONG;
-	}
-	strcpy(sun.sun_path, f->path);
+	int rc = address_of_file(f, &sun, err);
+	if (rc != 0)
+		return rc;
 	strcpy(l->path, f->path);
 	l->lock = lock_directory(f->path, f->waits);
-	int rc = clear_path(&sun, f, err);
+	rc = clear_path(&sun, f, err);
 	if (rc == 0) {
 		l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		rc = l->fd >= 0 ? bind_file(l, &sun, f, &step) : -errno;

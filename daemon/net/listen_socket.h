@@ -51,6 +51,8 @@ struct listen_socket listen_socket_copy(const struct listen_socket *);
 int listen_socket_append(struct listen_socket *, const struct listen_socket *more);
 /* Also sets those appended to it, and `elsewhere` with it. */
 void listen_socket_set_lent(struct listen_socket *, bool lent);
+/* Could the file be created now? Changes nothing. 0; -EADDRINUSE: a process listens there; or -errno. With a line in err. */
+int listen_socket_try(const struct listen_socket_file *, FILE *err);
 /* Creates the file; connects fail until listen_socket_start. Replaces a dead socket. 0, or -errno and a line in err. */
 int listen_socket_open(struct listen_socket *, const struct listen_socket_file *, FILE *err);
 /* Clients may connect after this. 0, or -errno with one line in err. */

@@ -117,6 +117,22 @@ net_share_of(unsigned nr, unsigned cnt)
 	return cnt == 1 ? NET_ALONE : nr == 0 ? NET_FIRST : NET_BESIDE;
 }
 
+/* A stream socket as a listener has it, before bind(): the descriptor or -errno. */
+static int
+new_listener(const struct sockaddr_storage *ss, bool freebind)
+{
+	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	net_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	if (ss->ss_family == AF_INET6)
+		net_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	if (freebind)
+		net_set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* for IPv6 as well */
+	return fd;
+}
+
 /* Sharing is enabled after bind(): a port that another process shares is refused, as it would get connections. */
 static int
 bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
@@ -133,23 +149,30 @@ bind_and_listen(int fd, const struct sockaddr_storage *ss, enum net_share share)
 int
 net_listen(const struct sockaddr_storage *ss, enum net_share share, bool freebind, const struct tcp_option *opt)
 {
-	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), err;
+	int fd = new_listener(ss, freebind);
 
 	if (fd < 0)
-		return -errno;
-	net_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (ss->ss_family == AF_INET6)
-		net_set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-	if (freebind)
-		net_set_int(fd, IPPROTO_IP, IP_FREEBIND, 1); /* for IPv6 as well */
+		return fd;
 	if (opt != NULL)
 		tcp_option_mark_listener(opt, fd);
-	err = bind_and_listen(fd, ss, share);
+	int err = bind_and_listen(fd, ss, share);
 	if (err != 0) {
 		close(fd);
 		return err;
 	}
 	return fd;
+}
+
+int
+net_try_bind(const struct sockaddr_storage *ss, bool freebind)
+{
+	int fd = new_listener(ss, freebind);
+
+	if (fd < 0)
+		return fd;
+	int rc = bind(fd, (const struct sockaddr *)ss, addr_len(ss)) == 0 ? 0 : -errno;
+	close(fd);
+	return rc;
 }
 
 int

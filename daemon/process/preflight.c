@@ -13,7 +13,7 @@
 #include "daemon/names/resolver.h"
 #include "daemon/net/net.h"
 
-/* -- access, addresses and names -- */
+/* -- access and names -- */
 
 static void
 look_at_access(const struct config *cfg, const struct config_service *svc, FILE *out)
@@ -25,24 +25,6 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 	config_advise(cfg, svc->place, out, "%s \"%s\" has no allow list: any client that reaches %s can connect to %s",
 	    config_kind_words[svc->kind], svc->name, addr_format_port(&svc->listen, listen, sizeof(listen)),
 	    config_to_str(svc, to));
-}
-
-/* The kernel knows all local addresses, also those of no interface (127.0.0.2). Without the port: smcrd may have it. */
-static void
-look_at_address(const struct config *cfg, const struct config_service *svc, FILE *out)
-{
-	struct sockaddr_storage ss = svc->listen;
-	char text[ADDR_STR_MAX];
-
-	if (ss.ss_family == AF_UNIX || svc->freebind)
-		return;
-	addr_set_port(&ss, 0);
-	int fd = socket(ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&ss, addr_len(&ss)) != 0)
-		config_advise(cfg, svc->place, out, "%s \"%s\" cannot listen on %s now: %s",
-		    config_kind_words[svc->kind], svc->name, addr_format(&ss, text, sizeof(text)), strerror(errno));
-	if (fd >= 0)
-		close(fd);
 }
 
 /* Reported once, for the first name. */
@@ -296,10 +278,8 @@ preflight_print(const struct config *cfg, unsigned wait_ms, FILE *out)
 	if (addr_is_exposed(metrics) && cfg->metrics.allow_cnt == 0)
 		config_advise(cfg, 0, out, "metrics has no allow list: any client that reaches %s can read it",
 		    addr_format_port(metrics, text, sizeof(text)));
-	for (unsigned i = 0; i < cfg->service_cnt; i++) {
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		look_at_access(cfg, &cfg->services[i], out);
-		look_at_address(cfg, &cfg->services[i], out);
-	}
 	preflight_look_at_names(cfg, out);
 	look_at_records(cfg, wait_ms, &records, out);
 	look_at_servers(cfg, &records, wait_ms, out);

@@ -1,4 +1,4 @@
-/* Advice of smcrd -t about a correct configuration: access, addresses, names, SRV records, servers of egress. */
+/* Advice of smcrd -t about a correct configuration: access, names, SRV records, servers of egress; addresses and ports. */
 #pragma once
 
 #include <stdio.h>
@@ -9,7 +9,9 @@
 #define PREFLIGHT_SERVERS_MAX 256u /* addresses of servers that are tried */
 #define PREFLIGHT_RECORDS_MAX 64u  /* names of SRV records that are looked up */
 
-/* One line each, "FILE: warning: ...". Binds sockets to the addresses of services without listening; looks up SRV records, which the load
- * leaves to the daemon; connects to the servers of egress services and closes at once. Does not connect to peers of ingress services,
+/* One line each, "FILE: warning: ...". Looks up SRV records, which the load leaves to the daemon; connects to the servers of egress services and closes at once. Does not connect to peers of ingress services,
  * which would count an unknown peer (`smcrctl check` does). Returns after twice wait_ms at most. */
 void preflight_print(const struct config *, unsigned wait_ms, FILE *out);
+/* One line for each address, port or UNIX socket that cannot be listened on now, unless the running daemon of this
+ * configuration does, which is asked by its control socket. Binds sockets without listening, and creates no file. */
+void preflight_listen(const struct config *, FILE *out);

@@ -2,42 +2,15 @@
 #include "daemon/process/reload_client.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/process/control_ask.h"
+
 #define WAIT_S 180 /* the daemon resolves names */
-
-/* A connected stream, or NULL with errno. */
-static FILE *
-reload_client_dial(const char *path)
-{
-	const struct timeval wait = { .tv_sec = WAIT_S };
-	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-
-	errno = ENAMETOOLONG;
-	if (strlen(path) >= sizeof(sun.sun_path))
-		return NULL;
-	strcpy(sun.sun_path, path);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return NULL;
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)); /* connect() */
-	FILE *f = connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0 ? fdopen(fd, "r") : NULL;
-	if (f == NULL) {
-		const int error = errno;
-
-		close(fd);
-		errno = error;
-	}
-	return f;
-}
 
 static const char *
 text_of(const json_t *object, const char *key)
@@ -45,16 +18,6 @@ text_of(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text != NULL ? text : "";
-}
-
-/* The answer, of which the caller frees the reference; NULL with errno. */
-static json_t *
-reload_ask(FILE *f, const char *request)
-{
-	if (send(fileno(f), request, strlen(request), MSG_NOSIGNAL) < 0)
-		return NULL;
-	errno = ETIMEDOUT;
-	return json_loadf(f, JSON_DISABLE_EOF_CHECK, NULL);
 }
 
 /* Only its own user may take over from a daemon. */
@@ -83,7 +46,7 @@ static enum reload_outcome
 request_plain(FILE *f, const char *control_path, FILE *out, FILE *err)
 {
 	enum reload_outcome outcome = RELOAD_UNREACHABLE;
-	json_t *root = reload_ask(f, "{\"command\":\"reload\"}\n");
+	json_t *root = control_ask(f, "{\"command\":\"reload\"}\n");
 	const json_t *error = json_object_get(root, "error"), *data = json_object_get(root, "data");
 
 	if (json_is_object(error)) {
@@ -103,8 +66,8 @@ request_plain(FILE *f, const char *control_path, FILE *out, FILE *err)
 enum reload_outcome
 reload_client_run(const char *control_path, FILE *out, FILE *err)
 {
-	FILE *f = reload_client_dial(control_path);
-	json_t *root = f != NULL ? reload_ask(f, "{\"command\":\"status\"}\n") : NULL;
+	FILE *f = control_dial(control_path, WAIT_S);
+	json_t *root = f != NULL ? control_ask(f, "{\"command\":\"status\"}\n") : NULL;
 	const json_t *status = json_object_get(root, "data");
 	const bool may = f != NULL && may_take_over(f), other = is_another_program(status);
 	enum reload_outcome outcome = RELOAD_UNREACHABLE;
@@ -121,7 +84,7 @@ reload_client_run(const char *control_path, FILE *out, FILE *err)
 			fputs("the daemon runs another program: its own user's \"smcrd --reload\" changes that\n", out);
 	}
 	json_decref(root);
-	root = outcome == RELOAD_IN_FORCE && may ? reload_ask(f, "{\"command\":\"status\"}\n") : NULL;
+	root = outcome == RELOAD_IN_FORCE && may ? control_ask(f, "{\"command\":\"status\"}\n") : NULL;
 	if (json_integer_value(json_object_get(json_object_get(root, "data"), "waiting_settings")) > 0)
 		outcome = RELOAD_NEEDS_TAKE_OVER;
 	json_decref(root);

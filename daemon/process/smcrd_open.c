@@ -100,15 +100,16 @@ smcrd_open(struct daemon *d, FILE *err)
 
 	open_option(d);
 	int rc = smcrd_open_take_over(d, err);
-	if (rc == 0)
-		rc = metrics_listen(d->cfg, &d->takeover.services, &d->metrics_listen, err);
-	if (rc == 0)
-		rc = inherited_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, &d->takeover.services, err);
+	/* First, as it says best that another daemon runs. */
 	for (unsigned i = 0; i < CONTROL_PORTS && rc == 0; i++) {
 		const struct listen_socket_file file = control_file(d->cfg, i);
 
 		rc = file.path[0] != '\0' && d->listen[i].fd < 0 ? listen_socket_open(&d->listen[i], &file, err) : 0;
 	}
+	if (rc == 0)
+		rc = metrics_listen(d->cfg, &d->takeover.services, &d->metrics_listen, err);
+	if (rc == 0)
+		rc = inherited_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, &d->takeover.services, err);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, d->option.keeps_right, &d->confine);
 	/* A thread inherits the rights, and no loop turns before the log's thread runs. */

@@ -252,6 +252,20 @@ addr_same_place(const struct sockaddr_storage *a, const struct sockaddr_storage 
 }
 
 bool
+addr_overlaps(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family == 0 || b->ss_family == 0 || addr_port(a) != addr_port(b))
+		return false;
+	if (addr_same_host(a, b))
+		return true;
+	if (a->ss_family == AF_INET6 && addr_is_any(a))
+		return true;
+	if (b->ss_family == AF_INET6 && addr_is_any(b))
+		return true;
+	return a->ss_family == b->ss_family && (addr_is_any(a) || addr_is_any(b));
+}
+
+bool
 addr_matches(const struct sockaddr_storage *pattern, const struct sockaddr_storage *ss)
 {
 	return addr_same_host(pattern, ss) && (addr_port(pattern) == 0 || addr_port(pattern) == addr_port(ss));

@@ -39,6 +39,9 @@ bool addr_is_exposed(const struct sockaddr_storage *);
 bool addr_same_host(const struct sockaddr_storage *, const struct sockaddr_storage *);
 /* addr_same_host() and the same port. */
 bool addr_same_place(const struct sockaddr_storage *, const struct sockaddr_storage *);
+/* Of two listening addresses: would the kernel refuse the second bind, or would the second take connections from the
+ * first? A wildcard IPv6 socket counts as dual-stack, so [::] overlaps IPv4 addresses as well. */
+bool addr_overlaps(const struct sockaddr_storage *, const struct sockaddr_storage *);
 /* The pattern names this address; a pattern with port 0 matches every port of its host. */
 bool addr_matches(const struct sockaddr_storage *pattern, const struct sockaddr_storage *);
 /* As IPv6 in network order; IPv4 as mapped. */

@@ -194,6 +194,11 @@ def _(t):
         check(re.search(want, out), f"{want} in {out}")
     check(t.exit_status([SMCRD, "-t", "-f", path]) != 0, "exit status for a bad file")
     equal(t.exit_status([SMCRD, "-t", "-f", pair.a.conf_path]), 0, "exit status for a good file")
+    checked = t.run([SMCRD, "-t", "-f", pair.a.conf_path], stderr=subprocess.STDOUT).decode()
+    check("ok, 1 service" in checked and "warning" not in checked, f"ports of the running daemon are its own: {checked}")
+    with open(pair.a.conf_path) as f, open(path, "w") as other:
+        other.write(f.read().replace(pair.a.control, t.path("other")))
+    check("Address already in use" in t.run([SMCRD, "-t", "-f", path], stderr=subprocess.STDOUT).decode(), "a port of another daemon")
     canonical = t.run([SMCRD, "-T", "-f", pair.a.conf_path])
     with open(t.path("canonical.conf"), "wb") as f:
         f.write(canonical)

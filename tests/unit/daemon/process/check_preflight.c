@@ -99,17 +99,6 @@ START_TEST(permitted_clients_of_metrics)
 	ck_assert_ptr_null(strstr(advise("metrics = { listen = \"unix:/s\"; };", 0), "metrics"));
 }
 
-/* 203.0.113.0/24 is nobody's (RFC 5737); 127.0.0.0/8 is all the loopback interface's. */
-START_TEST(addresses_that_are_not_here)
-{
-	ck_assert_str_eq(
-	    advise("ingress = ( { name = \"a\"; listen = \"203.0.113.7:80\"; to = \"h:81\"; " ALLOW " },\n"
-	           "{ name = \"f\"; listen = \"203.0.113.8:80\"; to = \"h:81\"; freebind = true; " ALLOW " },\n"
-	           "{ name = \"b\"; listen = \"127.99.0.2:80\"; to = \"h:81\"; } );",
-	        0),
-	    "t.conf:1: warning: ingress \"a\" cannot listen on 203.0.113.7 now: Cannot assign requested address\n");
-}
-
 static const char *
 advise_server(const char *to, unsigned wait_ms)
 {
