@@ -20,7 +20,7 @@ if [ $status -eq 3 ]; then
 	echo "1..0 # SKIP $(tail -n 1 "$tmp/log")"
 	exit 0
 fi
-echo 1..10
+echo 1..11
 n=0
 # result NAME COMMAND...
 result() {
@@ -44,7 +44,7 @@ built() {
 	! grep -E '^[^ ]+:[0-9]+:[0-9]+: (warning|error):' "$tmp/log"
 }
 result 'the packages are built, without a warning of the compiler' built
-[ $status -eq 0 ] || { for i in $(seq 9); do skip 'what is in it' 'there is none'; done; exit 0; }
+[ $status -eq 0 ] || { for i in $(seq 10); do skip 'what is in it' 'there is none'; done; exit 0; }
 
 same_version() {
 	local want have
@@ -157,4 +157,11 @@ if command -v curl > /dev/null; then
 		env PATH="$tmp/root/usr/sbin:$tmp/root/usr/bin:$PATH" "$here/../../debian/tests/pair"
 else
 	skip 'README.md works with the programs in it' 'curl is not installed'
+fi
+
+# The last one: it adds to what is unpacked.
+if [ "$(id -u)" = 0 ] && command -v curl > /dev/null; then
+	result 'the container image runs as Kubernetes runs it' "$here/container.py" "$tmp/root"
+else
+	skip 'the container image runs as Kubernetes runs it' 'that takes root and curl'
 fi

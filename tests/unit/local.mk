@@ -28,5 +28,5 @@ SOCKETS_WRAP = \
 	-Wl,--wrap=close -Wl,--wrap=getifaddrs
 
 # Checks of the tree itself.
-check_ONCE += tests/unit/check_documents.py tests/unit/check_layers.sh tests/unit/check_budgets.py tests/unit/check_patience.py tests/unit/check_format.sh tests/unit/check_hardening.sh tests/unit/check_assertions.sh tests/unit/check_demo.sh
-EXTRA_DIST += tests/unit/check_documents.py tests/unit/check_layers.sh tests/unit/check_budgets.py tests/unit/check_patience.py tests/unit/check_format.sh tests/unit/check_hardening.sh tests/unit/check_assertions.sh tests/unit/check_demo.sh
+check_ONCE += tests/unit/check_documents.py tests/unit/check_kubernetes.py tests/unit/check_layers.sh tests/unit/check_budgets.py tests/unit/check_patience.py tests/unit/check_format.sh tests/unit/check_hardening.sh tests/unit/check_assertions.sh tests/unit/check_demo.sh
+EXTRA_DIST += tests/unit/check_documents.py tests/unit/check_kubernetes.py tests/unit/check_layers.sh tests/unit/check_budgets.py tests/unit/check_patience.py tests/unit/check_format.sh tests/unit/check_hardening.sh tests/unit/check_assertions.sh tests/unit/check_demo.sh
