@@ -75,6 +75,7 @@ smcrd_start(struct daemon *d)
 		.loop = d->loop, .path = d->opt.path, .notify = &d->notify, .apply = smcrd_apply, .arg = d
 	};
 	d->process.reload_error = d->reloading.note;
+	d->process.started_ms = d->process.loaded_ms = report_wall_ms();
 	if (event_history_init(&d->news) != 0) {
 		log_msg(LOG_LVL_ERROR, "out of memory");
 		return SMCRD_EXIT_FAILURE;

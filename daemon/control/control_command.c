@@ -47,6 +47,8 @@ start_report(struct control_client *c)
 	struct report_source src;
 
 	report_source_init(&src, c->ctl->workers, &c->ctl->stats, c->ctl->hooks.process);
+	if (c->req.command == CONTROL_STATUS)
+		report_source_measure(&src);
 	report_start(&c->report, &src, &c->req, &c->out);
 	c->state = CLIENT_REPORTING;
 }

@@ -4,6 +4,7 @@
 #include "daemon/control/report.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -90,13 +91,6 @@ void
 report_source_init(struct report_source *src, struct workers *ws, const struct control_stats *stats,
     const struct report_process *process)
 {
-	FILE *f = fopen("/proc/self/statm", "re");
-	uint64_t pages = 0; /* resident; 0 = not known */
-
-	if (f != NULL && fscanf(f, "%*u %" SCNu64, &pages) != 1)
-		pages = 0;
-	if (f != NULL)
-		fclose(f);
 	*src = (struct report_source){
 		.workers = ws,
 		.control = stats,
@@ -104,10 +98,42 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
 		.version = PACKAGE_VERSION,
 		.wall_ms = report_wall_ms(),
 		.pid = (uint32_t)getpid(),
-		.rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE),
+		.open_files = -1,
 		.open_files_max = limit_of(RLIMIT_NOFILE),
 		.locked_bytes_max = limit_of(RLIMIT_MEMLOCK),
 	};
+}
+
+/* Without the one that is opened for it; -1: not known. */
+static int64_t
+count_open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int64_t cnt = -1;
+
+	if (d == NULL)
+		return -1;
+	for (const struct dirent *e; (e = readdir(d)) != NULL;)
+		cnt += e->d_name[0] != '.';
+	closedir(d);
+	return cnt;
+}
+
+void
+report_source_measure(struct report_source *src)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	uint64_t pages = 0; /* resident; 0 = not known */
+	struct timespec cpu = { 0 };
+
+	if (f != NULL && fscanf(f, "%*u %" SCNu64, &pages) != 1)
+		pages = 0;
+	if (f != NULL)
+		fclose(f);
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	src->rss_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	src->cpu_us = (uint64_t)cpu.tv_sec * 1000000 + (uint64_t)cpu.tv_nsec / 1000;
+	src->open_files = count_open_files();
 }
 
 static const struct report_phase *const makers[] = {

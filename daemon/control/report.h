@@ -35,6 +35,7 @@ struct report {
 		struct {
 			struct report_sum sum[CONFIG_WORKERS_MAX];
 			struct service_info service; /* in all workers so far */
+			int64_t held_off_ns;         /* its */
 		};
 
 		struct report_one_service one; /* service: in all workers so far; its texts live as long as the step */
@@ -54,9 +55,13 @@ struct report {
 /* Time of day, since 1970. */
 int64_t report_wall_ms(void);
 int64_t report_wall_us(void);
-/* Fills in version, time, process id and memory. */
+/* Fills in version, time, process id and limits. */
 void report_source_init(
     struct report_source *, struct workers *, const struct control_stats *, const struct report_process *);
+/* Its memory, open files and processor time, for status. It reads files of /proc, and takes time with thousands of open files. */
+void report_source_measure(struct report_source *);
+/* For how long the peers of an ingress are held off in this worker, the longest; 0. */
+int64_t report_held_off_ns(struct worker *, const struct service_info *);
 
 /* For commands that only look, and drain; the buffer is empty. NULL: nothing is written. */
 void report_start(struct report *, const struct report_source *, const struct control_request *, struct outbuf *);

@@ -39,6 +39,7 @@ struct report_process {
 	const struct confine_state *confine; /* filled in later */
 	uint32_t successor;                  /* the process that has taken over; 0 = none */
 	bool ends;                           /* with its last connection */
+	int64_t started_ms, loaded_ms;       /* since 1970: the process was started, its configuration put in force */
 	const char *reload_error;            /* of the last reload; "" = it was in order */
 	uint32_t waiting_settings;           /* of the file at the last reload: only a take-over applies them */
 	int64_t limit_ns; /* by clock_ns(): then it resets the connections that are left; 0 = no limit */
@@ -54,7 +55,9 @@ struct report_source {
 	const char *version;
 	int64_t wall_ms; /* time of day, since 1970 */
 	uint32_t pid;
-	uint64_t rss_bytes;
+	/* of status, by report_source_measure() */
+	uint64_t rss_bytes, cpu_us;
+	int64_t open_files;                       /* -1: not known */
 	int64_t open_files_max, locked_bytes_max; /* the process's limits; -1: none */
 };
 
@@ -91,6 +94,7 @@ struct report_service {
 	struct sockaddr_storage listen;
 	char to[CONFIG_TO_STR_MAX], waiting[TARGETS_WAIT_MAX];
 	uint32_t connections_max;
+	int64_t held_off_ns; /* the longest of its addresses in all workers */
 	struct service_info info;
 };
 
@@ -205,7 +209,6 @@ struct report_one_service {
 	struct report_service service;
 	uint64_t modes[3]; /* connections by enum session_mode */
 	bool listens_here;
-	int64_t held_off_ns; /* the longest of its addresses in all workers */
 	struct outage_info outage;
 };
 

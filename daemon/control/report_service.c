@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/minmax.h"
 #include "daemon/config/config_keys.h"
 #include "daemon/config/config_value.h"
 #include "daemon/control/report.h"
@@ -41,26 +42,31 @@ report_add_service(struct service_info *sum, const struct service_info *one)
 	report_add(&sum->accepted, &one->accepted, SERVICE_INFO_COUNTS);
 }
 
+int64_t
+report_held_off_ns(struct worker *w, const struct service_info *s)
+{
+	char key[ADDR_STR_MAX];
+	struct endpoint e;
+	int64_t most = 0;
+
+	for (unsigned i = 0; s->cfg->kind == CONFIG_INGRESS && targets_address(s->targets, i, &e); i++)
+		most = max_i64(most, smcr_held_off_ns(worker_engine(w), addr_format_port(&e.addr, key, sizeof(key))));
+	return most;
+}
+
 /* What the service has in this worker. */
 static enum report_step
 add_one(struct report *r)
 {
 	struct outage_info outage;
 	struct service_info one;
-	char key[ADDR_STR_MAX];
-	struct endpoint e;
 
 	if (!worker_service_find(r->worker, r->req.service, &one, &outage)) /* a reload may have removed it meanwhile */
 		return r->nr == r->last ? REPORT_STOP : REPORT_NEXT_WORKER;
 	report_add(r->one.modes, one.stats->modes, sizeof(r->one.modes));
 	report_add_service(&r->one.service.info, &one);
 	r->one.outage = outage; /* the service's over all workers: each has the same, the last one the newest */
-	for (unsigned i = 0; one.cfg->kind == CONFIG_INGRESS && targets_address(one.targets, i, &e); i++) {
-		int64_t ns = smcr_held_off_ns(worker_engine(r->worker), addr_format_port(&e.addr, key, sizeof(key)));
-
-		if (ns > r->one.held_off_ns)
-			r->one.held_off_ns = ns;
-	}
+	r->one.service.held_off_ns = max_i64(r->one.service.held_off_ns, report_held_off_ns(r->worker, &one));
 	return REPORT_NEXT_WORKER;
 }
 
@@ -68,8 +74,10 @@ static void
 add_sum(struct report *r)
 {
 	const struct service_info sum = r->one.service.info;
+	const int64_t held_off_ns = r->one.service.held_off_ns;
 
 	r->one.service = report_service_row(&sum);
+	r->one.service.held_off_ns = held_off_ns;
 	report_members(r, &r->one);
 }
 

@@ -89,11 +89,14 @@ step_service(struct report *r)
 	if (!worker_service_next(r->worker, &pos, &one))
 		return REPORT_OVER;
 	report_add_service(&r->service, &one);
+	r->held_off_ns = max_i64(r->held_off_ns, report_held_off_ns(r->worker, &one));
 	if (report_next_summand(r, pos))
 		return REPORT_WRITTEN;
-	const struct report_service row = report_service_row(&r->service);
+	struct report_service row = report_service_row(&r->service);
+	row.held_off_ns = r->held_off_ns;
 	report_item(r, REPORT_SERVICE, &row);
 	r->service = (struct service_info){ 0 };
+	r->held_off_ns = 0;
 	return REPORT_WRITTEN;
 }
 

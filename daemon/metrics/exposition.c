@@ -98,7 +98,8 @@ write_value(const struct samples *x, const char *suffix, const char *le, uint64_
 	fprintf(x->out, "%s %s\n", front[0] == ',' ? "}" : "", text);
 }
 
-/* Counts that add up, as Prometheus has them. A sum of times is in ns. */
+/* Counts that add up, as Prometheus has them; nothing before the first, as 900 idle services would have 60,000 buckets. A
+ * sum of times is in ns. */
 static void
 write_histogram(const struct samples *x, const struct histogram *h)
 {
@@ -107,6 +108,11 @@ write_histogram(const struct samples *x, const struct histogram *h)
 	uint64_t sum = 0;
 	char le[32] = "+Inf";
 
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+		sum += h->cnt[i];
+	if (sum == 0)
+		return;
+	sum = 0;
 	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++) {
 		format_quotient(le, bounds[i], times ? 1000000 : 1);
 		write_value(x, "_bucket", le, sum += h->cnt[i], 1);

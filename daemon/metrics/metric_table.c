@@ -41,7 +41,12 @@ const struct metric metric_table[] = {
 	OF("uptime_seconds", 1000, REPORT_STATUS, &none, "uptime_ms", "Time since the daemon was started."),
 	GAUGE("draining", REPORT_STATUS, &none, "draining", "1 when the daemon takes no new connections."),
 	GAUGE("reload_failed", REPORT_STATUS, &none, "reload_failed", "1 when the last reload was refused, until one is in order."),
-	GAUGE("resident_memory_bytes", REPORT_STATUS, &none, "rss_bytes", "Resident memory of the process."),
+	OF("config_loaded_timestamp_seconds", 1000, REPORT_STATUS, &none, "loaded_ms", "When the configuration in force was put there, by the start or a reload, since 1970."),
+	OF("process_start_time_seconds", 1000, REPORT_STATUS, &none, "started_ms", "When the process was started, since 1970."),
+	COUNTER("process_cpu_us", REPORT_STATUS, &none, "cpu_us", "Processor time of all threads."),
+	GAUGE("process_resident_memory_bytes", REPORT_STATUS, &none, "rss_bytes", "Resident memory of the process."),
+	GAUGE("process_open_fds", REPORT_STATUS, &none, "open_files", "Open files of the process."),
+	GAUGE("process_max_fds", REPORT_STATUS, &none, "open_files_max", "Limit of open files; nothing without one."),
 	MODES("connections", REPORT_STATUS, &none, "connections", "Proxied connections now: on SMC-R, on TCP after a fallback, being set up."),
 	GAUGE("groups", REPORT_STATUS, &none, "groups", "Link groups now."),
 	GAUGE("links", REPORT_STATUS, &none, "links", "Links now, of all groups."),
@@ -61,6 +66,7 @@ const struct metric metric_table[] = {
 	GAUGE("service_connections_limit", REPORT_SERVICE, &service, "connections_max", "Connections that a service may have (max_connections)."),
 	GAUGE("service_closed", REPORT_SERVICE, &service, "closed", "1 when a service does not listen, as no target works (when_down)."),
 	GAUGE("service_disabled", REPORT_SERVICE, &service, "disabled", "1 when a service takes no new connections, as an operator has disabled it."),
+	OF("service_held_off_seconds", 1000, REPORT_SERVICE, &service, "held_off_ms", "For how long connections of an ingress do not try SMC-R with the peer, as it failed repeatedly; 0 when they do."),
 	COUNTER("service_accepted", REPORT_SERVICE, &service, "accepted", "Connections that were accepted, those refused included."),
 	REFUSED("refused_allow", "not_allowed"),
 	REFUSED("refused_max", "max_connections"),
@@ -123,9 +129,11 @@ char *
 metric_name(const struct metric *m, char buf[METRIC_NAME_MAX], unsigned *per)
 {
 	const bool us = is_us(m);
+	/* Of any process, as Prometheus's libraries name them. */
+	const char *prefix = strncmp(m->name, "process_", 8) == 0 ? "" : "smcrd_";
 
-	snprintf(
-	    buf, METRIC_NAME_MAX, "smcrd_%.*s%s", (int)strlen(m->name) - (us ? 3 : 0), m->name, us ? "_seconds" : "");
+	snprintf(buf, METRIC_NAME_MAX, "%s%.*s%s", prefix, (int)strlen(m->name) - (us ? 3 : 0), m->name,
+	    us ? "_seconds" : "");
 	*per = us ? 1000000 : m->per;
 	return buf;
 }

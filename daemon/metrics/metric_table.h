@@ -26,7 +26,7 @@ struct metric_labels {
 };
 
 struct metric {
-	const char *name; /* without "smcrd_" and "_total" */
+	const char *name; /* without "smcrd_", which "process_..." has not, and "_total" */
 	enum metric_type type;
 	enum report_kind of; /* one value for each row of this kind */
 	const struct metric_labels *labels;

@@ -74,6 +74,8 @@ begin_report(struct metrics *m)
 	struct report_source src;
 
 	report_source_init(&src, m->workers, m->control, m->process);
+	if (req.command == CONTROL_STATUS)
+		report_source_measure(&src);
 	report_start(&m->report, &src, &req, req.command == CONTROL_STATUS ? &m->out : NULL);
 	m->report.keep = &m->docs->seen;
 }

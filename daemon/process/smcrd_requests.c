@@ -272,6 +272,7 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 	if (rc == 0) {
 		fputs(changes, text);
 		d->process.waiting_settings = plan->fixed;
+		d->process.loaded_ms = report_wall_ms();
 		names_apply(d->names, next);
 		config_free(d->cfg);
 		d->cfg = next;

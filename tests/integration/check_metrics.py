@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 
 from harness import PATIENCE, Pair, Server, Skip, case, check, echo, equal, hostport, main, unlinkable_pair, wait_until, works
 from scrape import get, scrape, value
@@ -40,7 +41,10 @@ def _(t):
             equal(value(m, "smcrd_service_bytes_total", service="x", direction=way), 8 * 300000, f"bytes {way}")
         for what in ("setup", "connect"):
             equal(value(m, f"smcrd_service_{what}_seconds_count", service="x"), 8, what)
-        equal(value(m, "smcrd_service_life_seconds_count", service="x"), 0, "lives")
+        check("smcrd_service_life_seconds_count" not in m, "no life has ended")
+        check(value(m, "process_open_fds") > 8 and value(m, "process_cpu_seconds_total") > 0, "of the process")
+        check(abs(value(m, "process_start_time_seconds") - time.time()) < 600 * PATIENCE, "its start")
+        equal(value(m, "smcrd_config_loaded_timestamp_seconds"), value(m, "process_start_time_seconds"), "read at the start")
         equal(value(m, "smcrd_write_size_bytes_count"), value(m, "smcrd_writes_total"), "writes by size")
         check(value(m, "smcrd_write_size_bytes_sum") >= 8 * 300000, "bytes written")
         check(value(m, "smcrd_links") >= 1 and value(m, "smcrd_groups") >= 1, "links and groups")
@@ -54,7 +58,7 @@ def _(t):
 
     def ended():
         m = scrape(pair.at[0])
-        return value(m, "smcrd_service_life_seconds_count", service="x") == 8 and \
+        return "smcrd_service_life_seconds_count" in m and value(m, "smcrd_service_life_seconds_count", service="x") == 8 and \
             value(m, "smcrd_service_connections", service="x") == 0
     wait_until(ended, "the connections have ended")
     pair.only_smcr(8)

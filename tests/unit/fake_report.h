@@ -21,6 +21,8 @@ static const struct report_process fake_report_process = {
 	.confine = &fake_report_confine,
 	.predecessors = { { 4242 }, { 4343 } },
 	.predecessor_cnt = 2,
+	.started_ms = 1763719100456,
+	.loaded_ms = 1763719150789,
 	.reload_error = "reload failed, old configuration in force: <x>",
 	.waiting_settings = 2,
 };
@@ -35,6 +37,8 @@ fake_report_source(struct workers *ws)
 		.wall_ms = 1763719200123,
 		.pid = 4711,
 		.rss_bytes = 12 << 20,
+		.cpu_us = 34567891,
+		.open_files = 57,
 		.open_files_max = 1024,
 		.locked_bytes_max = -1 };
 }
