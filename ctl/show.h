@@ -19,15 +19,18 @@ const char *get_string(const json_t *, const char *key);
 int64_t get_int(const json_t *, const char *key);
 bool get_bool(const json_t *, const char *key);
 
-enum { LEFT = 0, RIGHT = 1, DETAIL = 2 };
+enum { LEFT = 0, RIGHT = 1, DETAIL = 2, MORE = 4 };
 
 /* A column of a table: its heading, and the cell of an item, a template. */
 struct column {
-	unsigned flags; /* alignment; DETAIL: only with --detail */
+	unsigned flags; /* alignment; DETAIL: only with --detail; MORE: not on a narrow screen */
 	const char *heading, *cell;
 };
 
-/* One line for each item of the list, columns as wide as their widest cell; a column without heading ends columns. */
+/* Of the screen, which columns leave out of tables that are wider; 0: no limit, as at first. */
+void show_set_width(unsigned columns);
+/* One line for each item of the list, columns as wide as their widest cell; a column without heading ends columns. Without detail, and where
+ * the screen is narrower, those without any value are left out, then those of MORE, from the right. */
 void show_columns(FILE *, const json_t *list, const struct column *columns, bool detail);
 /* Prints the list of this key in data as a table. */
 void show_list(FILE *, const json_t *data, const char *key, bool detail);

@@ -8,6 +8,7 @@
 #include "ctl/text.h"
 
 #define COLUMNS_MAX 32
+#define GAP 2                            /* between columns */
 #define CODE_NO_ACTIVE_LINK "0x030a0000" /* CLC_DIAG_NO_ACTIVE_LINK, as reports have codes */
 
 /* Of SMC-R: "1", "2.0", "2.1"; nothing for a connection that is not on it. */
@@ -40,11 +41,11 @@ static const char reason[] =
 /* clang-format off */
 static const struct column connections[] = {
 	{ RIGHT, "ID", "{id:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" }, { LEFT, "SERVICE", "{service}" },
-	{ LEFT, "ROLE", "{role}" }, { LEFT, "APPLICATION", "{app}" }, { DETAIL, "APP-USER", "{app_uid:n}" },
+	{ MORE, "ROLE", "{role}" }, { LEFT, "APPLICATION", "{app}" }, { DETAIL, "APP-USER", "{app_uid:n}" },
 	{ LEFT, "PEER", "{peer}" }, { DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
 	{ LEFT, "MODE", SHOW_MODE }, { LEFT, "STATE", "[smc_state?{smc_state}|{state}]" },
-	{ LEFT, "GROUP/LINK", "[group?{group:n}/{link:n}]" }, { DETAIL, "OPENED", "[group?[over_link?link|CLC]]" },
-	{ LEFT, "VERSION", VERSION }, PEER_DETAIL,
+	{ MORE, "GROUP/LINK", "[group?{group:n}/{link:n}]" }, { DETAIL, "OPENED", "[group?[over_link?link|CLC]]" },
+	{ MORE, "VERSION", VERSION }, PEER_DETAIL,
 	{ DETAIL, "TOKEN", "{token}" }, { DETAIL, "PEER-TOKEN", "{peer_token}" },
 	{ RIGHT | DETAIL, "SNDBUF", "{sndbuf_bytes:b}" }, { RIGHT | DETAIL, "RMBE", "{rmbe_bytes:b}" },
 	{ RIGHT | DETAIL, "PEER-RMBE", "{peer_rmbe_bytes:b}" },
@@ -60,26 +61,26 @@ static const struct column connections[] = {
 
 static const struct column groups[] = {
 	{ RIGHT, "ID", "{id:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" }, { LEFT, "ROLE", "{role}" },
-	{ LEFT, "VERSION", VERSION }, { LEFT, "TYPE", "{type}" }, { LEFT, "STATE", "{state}" },
+	{ MORE, "VERSION", VERSION }, { LEFT, "TYPE", "{type}" }, { LEFT, "STATE", "{state}" },
 	{ RIGHT, "CONNS", "{connections:n}" }, { RIGHT | DETAIL, "CONNS-MAX", "{connections_limit:n}" },
-	{ RIGHT, "LINKS/MAX", "{links:n}/{links_limit:n}" }, { RIGHT, "RMBS", "{rmbs:n}" },
-	{ RIGHT, "PEER-RMBS", "{peer_rmbs:n}" }, { LEFT, "PEER-ID", "{peer_id}" }, { LEFT, "PEER", "{peer}" },
-	{ LEFT, "PEER-KIND", PEER_KIND }, { LEFT, "PEER-OS", "{peer_os}" }, { LEFT, "PEER-HOST", "{peer_host}" },
-	{ LEFT, "EID", "{eid}" }, { RIGHT, "MEMORY", "{rmb_bytes+sndbuf_bytes:b}" },
+	{ RIGHT, "LINKS/MAX", "{links:n}/{links_limit:n}" }, { RIGHT | MORE, "RMBS", "{rmbs:n}" },
+	{ RIGHT | MORE, "PEER-RMBS", "{peer_rmbs:n}" }, { MORE, "PEER-ID", "{peer_id}" }, { LEFT, "PEER", "{peer}" },
+	{ MORE, "PEER-KIND", PEER_KIND }, { MORE, "PEER-OS", "{peer_os}" }, { MORE, "PEER-HOST", "{peer_host}" },
+	{ MORE, "EID", "{eid}" }, { RIGHT, "MEMORY", "{rmb_bytes+sndbuf_bytes:b}" },
 	{ RIGHT | DETAIL, "RMB-BYTES", "{rmb_bytes:n}" }, { RIGHT | DETAIL, "SNDBUF-BYTES", "{sndbuf_bytes:n}" },
 	{ DETAIL, "CURSORS", "[rfc_cursors?RFC|Linux]" }, { RIGHT, "AGE", "{age_ms:t}" },
-	{ RIGHT, "RETRY-IN", "{add_link_retry_ms:t}" }, { LEFT, "WAITS-FOR", "{waits_for}" },
-	{ LEFT, "LAST-FAILOVER", failover },
+	{ RIGHT | MORE, "RETRY-IN", "{add_link_retry_ms:t}" }, { MORE, "WAITS-FOR", "{waits_for}" },
+	{ MORE, "LAST-FAILOVER", failover },
 	{ 0 },
 };
 
 static const struct column links[] = {
 	{ RIGHT, "GROUP", "{group:n}" }, { RIGHT, "LINK", "{number:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" },
-	{ LEFT, "LINK-UID", "{user_id}" }, { LEFT, "PEER-UID", "{peer_user_id}" }, { LEFT, "VERSION", VERSION },
+	{ MORE, "LINK-UID", "{user_id}" }, { MORE, "PEER-UID", "{peer_user_id}" }, { MORE, "VERSION", VERSION },
 	PEER_DETAIL, { LEFT, "STATE", "{state}" }, { LEFT, "DEVICE", "{device}" },
-	{ LEFT, "TRANSPORT", "{transport}" }, { LEFT, "GID", "{gid}" }, { LEFT, "PEER-GID", "{peer_gid}" },
-	{ DETAIL, "MAC", "{mac}" }, { DETAIL, "PEER-MAC", "{peer_mac}" }, { LEFT, "QPN", "{qpn:q}" },
-	{ LEFT, "PEER-QPN", "{peer_qpn:q}" }, { RIGHT, "MTU", "{mtu:n}" }, { DETAIL, "PEER-IRD/ORD", DEPTHS },
+	{ LEFT, "TRANSPORT", "{transport}" }, { MORE, "GID", "{gid}" }, { MORE, "PEER-GID", "{peer_gid}" },
+	{ DETAIL, "MAC", "{mac}" }, { DETAIL, "PEER-MAC", "{peer_mac}" }, { MORE, "QPN", "{qpn:q}" },
+	{ MORE, "PEER-QPN", "{peer_qpn:q}" }, { RIGHT | MORE, "MTU", "{mtu:n}" }, { DETAIL, "PEER-IRD/ORD", DEPTHS },
 	{ RIGHT, "CONNS", "{connections:n}" }, { RIGHT, "IDLE", "{idle_ms:t}" }, { RIGHT, "RTT", "{rtt_us:u}" },
 	{ RIGHT | DETAIL, "RETRANSMITS", "{retransmits:n}" }, { RIGHT | DETAIL, "UNACKED", "{unacked:n}" },
 	{ 0 },
@@ -103,9 +104,9 @@ static const struct column rmbs[] = {
 
 /* Up to REFUSED it fits 100 columns, with a name and addresses of usual length. */
 static const struct column services[] = {
-	{ LEFT, "SERVICE", "{name}" }, { LEFT, "KIND", "{kind}" }, { LEFT, "STATE", SHOW_SERVICE_STATE },
+	{ LEFT, "SERVICE", "{name}" }, { MORE, "KIND", "{kind}" }, { LEFT, "STATE", SHOW_SERVICE_STATE },
 	{ LEFT, "LISTEN", "{listen}" }, { LEFT, "TO", "{to}" },
-	{ RIGHT, "CONNS/MAX", "{connections:n}/{connections_max:n}" }, { RIGHT, "ACCEPTED", "{accepted:n}" },
+	{ RIGHT, "CONNS/MAX", "{connections:n}/{connections_max:n}" }, { RIGHT | MORE, "ACCEPTED", "{accepted:n}" },
 	{ RIGHT, "FALLBACKS", "{fallbacks:n}" },
 	{ RIGHT, "REFUSED",
 	    "{refused_allow+refused_max+refused_per_peer+refused_connect+refused_fallback+refused_disabled:n}" },
@@ -124,14 +125,14 @@ static const struct column workers[] = {
 };
 
 static const struct column devices[] = {
-	{ LEFT, "NAME", "{name}" }, { RIGHT, "WORKER", "{worker:n}" }, { LEFT, "PROVIDER", "{provider}" },
-	{ LEFT, "TRANSPORT", "{transport}" }, { LEFT, "STACK", "{stack}" }, { DETAIL, "PROFILE", "{profile}" },
+	{ LEFT, "NAME", "{name}" }, { RIGHT, "WORKER", "{worker:n}" }, { MORE, "PROVIDER", "{provider}" },
+	{ LEFT, "TRANSPORT", "{transport}" }, { MORE, "STACK", "{stack}" }, { DETAIL, "PROFILE", "{profile}" },
 	{ LEFT, "PORT", "{port}" }, { LEFT, "CARD", "[card?{card}/{card_port:n}]" },
-	{ LEFT, "INTERFACE", "{interface}" }, { LEFT, "GID", "{gid}" }, { DETAIL, "ADDRESSES", "{addresses}" },
-	{ LEFT, "GID-TYPE", "{gid_type}" }, { RIGHT | DETAIL, "GID-INDEX", "{gid_index:n}" },
-	{ DETAIL, "LINK-LAYER", "{link_layer}" }, { LEFT, "MAC", "{mac}" }, { RIGHT, "MTU", "{mtu:n}" },
-	{ RIGHT, "IWARP-PORT", "{mpa_port:n}" }, { RIGHT, "QPS/MAX", "{qps:n}/{qps_max:n}" },
-	{ RIGHT, "MRS/MAX", "{mrs:n}/{mrs_max:n}" }, { RIGHT, "REGISTERED", "{registered_bytes:b}" },
+	{ LEFT, "INTERFACE", "{interface}" }, { MORE, "GID", "{gid}" }, { DETAIL, "ADDRESSES", "{addresses}" },
+	{ MORE, "GID-TYPE", "{gid_type}" }, { RIGHT | DETAIL, "GID-INDEX", "{gid_index:n}" },
+	{ DETAIL, "LINK-LAYER", "{link_layer}" }, { MORE, "MAC", "{mac}" }, { RIGHT, "MTU", "{mtu:n}" },
+	{ RIGHT, "IWARP-PORT", "{mpa_port:n}" }, { RIGHT | MORE, "QPS/MAX", "{qps:n}/{qps_max:n}" },
+	{ RIGHT | MORE, "MRS/MAX", "{mrs:n}/{mrs_max:n}" }, { RIGHT | MORE, "REGISTERED", "{registered_bytes:b}" },
 	{ RIGHT | DETAIL, "SQ-MAX", "{sq_max:n}" }, { RIGHT | DETAIL, "RQ-MAX", "{rq_max:n}" },
 	{ RIGHT | DETAIL, "SGE-MAX", "{sge_max:n}" }, { RIGHT | DETAIL, "INLINE-MAX", "{inline_max:n}" },
 	{ 0 },
@@ -197,37 +198,104 @@ write_cells(FILE *cells, const json_t *list, const struct column *const *shown, 
 	}
 }
 
+static unsigned screen_width; /* 0: no limit */
+
+void
+show_set_width(unsigned columns)
+{
+	screen_width = columns;
+}
+
+/* The columns of a table, and its cells, each with a 0 behind it, row by row. */
+struct table {
+	const struct column *shown[COLUMNS_MAX];
+	size_t cnt, width[COLUMNS_MAX], len;
+	bool empty[COLUMNS_MAX], hidden[COLUMNS_MAX];
+	char *cells;
+};
+
+/* The cell behind this one, or the first one behind NULL; NULL at the end. */
+static const char *
+next_cell(const struct table *t, const char *cell)
+{
+	const char *next = cell != NULL ? cell + strlen(cell) + 1 : t->cells;
+
+	return t->cells != NULL && next < t->cells + t->len ? next : NULL;
+}
+
+static void
+measure_cells(struct table *t)
+{
+	size_t i = 0;
+
+	for (size_t k = 0; k < t->cnt; k++)
+		t->empty[k] = true;
+	for (const char *cell = NULL; (cell = next_cell(t, cell)) != NULL; i++) {
+		if (text_width(cell) > t->width[i % t->cnt])
+			t->width[i % t->cnt] = text_width(cell);
+		if (i >= t->cnt && strcmp(cell, "-") != 0)
+			t->empty[i % t->cnt] = false;
+	}
+}
+
+static void
+hide_columns(struct table *t, bool items)
+{
+	size_t wide = 0;
+
+	for (size_t k = 0; k < t->cnt; k++)
+		wide += t->width[k] + (k > 0 ? GAP : 0);
+	for (int round = 0; round < 2; round++)
+		for (size_t k = t->cnt; screen_width != 0 && wide > screen_width && k-- > 1;) {
+			if (t->hidden[k] || (round == 0 ? !items || !t->empty[k] : (t->shown[k]->flags & MORE) == 0))
+				continue;
+			t->hidden[k] = true;
+			wide -= t->width[k] + GAP;
+		}
+}
+
+static void
+print_cells(FILE *f, const struct table *t)
+{
+	size_t i = 0, last = t->cnt;
+
+	while (last > 0 && t->hidden[last - 1])
+		last--;
+	for (const char *cell = NULL; (cell = next_cell(t, cell)) != NULL; i++) {
+		const size_t k = i % t->cnt;
+		const int pad = (int)(t->width[k] - text_width(cell));
+		const bool right = (t->shown[k]->flags & RIGHT) != 0, ends = k + 1 == last;
+
+		if (t->hidden[k])
+			continue;
+		fprintf(f, "%*s", right ? pad : 0, "");
+		print_clean(f, cell, false);
+		fprintf(f, "%*s", right || ends ? 0 : pad, "");
+		fputs(ends ? "\n" : "  ", f);
+	}
+}
+
 void
 show_columns(FILE *f, const json_t *list, const struct column *columns, bool detail)
 {
-	const struct column *shown[COLUMNS_MAX];
-	size_t width[COLUMNS_MAX] = { 0 }, cnt = 0, len = 0, i = 0;
-	char *text = NULL;
-	FILE *cells = open_memstream(&text, &len);
+	struct table t = { .cnt = 0 };
+	FILE *cells = open_memstream(&t.cells, &t.len);
 
 	for (const struct column *c = columns; c->heading != NULL; c++) {
-		assert(cnt < COLUMNS_MAX);
+		assert(t.cnt < COLUMNS_MAX);
 		if (detail || (c->flags & DETAIL) == 0)
-			shown[cnt++] = c;
+			t.shown[t.cnt++] = c;
 	}
 	if (cells != NULL)
-		write_cells(cells, list, shown, cnt);
+		write_cells(cells, list, t.shown, t.cnt);
 	const bool complete = cells != NULL && fclose(cells) == 0;
-	for (const char *cell = text; cell != NULL && cell < text + len; cell += strlen(cell) + 1, i++)
-		if (text_width(cell) > width[i % cnt])
-			width[i % cnt] = text_width(cell);
-	i = 0;
-	for (const char *cell = text; cell != NULL && cell < text + len; cell += strlen(cell) + 1, i++) {
-		const int pad = (int)(width[i % cnt] - text_width(cell));
-		const bool right = (shown[i % cnt]->flags & RIGHT) != 0, last = i % cnt == cnt - 1;
-
-		fprintf(f, "%*s", right ? pad : 0, "");
-		print_clean(f, cell, false);
-		fprintf(f, "%*s%s", right || last ? 0 : pad, "", last ? "\n" : "  ");
-	}
+	measure_cells(&t);
+	if (!detail)
+		hide_columns(&t, json_array_size(list) > 0);
+	print_cells(f, &t);
 	if (!complete)
 		fputs("(out of memory: the table is cut short)\n", f);
-	free(text);
+	free(t.cells);
 }
 
 /* Tables of a list: of its items, or of what these have under a key, an object or a list of them. */

@@ -419,6 +419,7 @@ main(int argc, char **argv)
 	enum options_result parsed = options_parse(argc, argv, &o, stdout, stderr);
 	if (parsed != OPTIONS_RUN)
 		return parsed == OPTIONS_DONE ? EXIT_WELL : EXIT_TROUBLE;
+	show_set_width(screen().ws_col);
 	int status = o.command == CONTROL_TOP ? run_top(&o)
 	    : o.delta                         ? run_delta(&o)
 	    : o.watch_ms != 0                 ? run_watch(&o)

@@ -95,22 +95,29 @@ plan_devices(const struct config *old, const struct config *next, struct config_
 	}
 }
 
-void
-config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+/* The text names so many services: a reload may change hundreds. */
+#define NAMED_MAX 20
+
+static void
+plan_services(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
 {
-	*plan = (struct config_plan){ 0 };
 	for (unsigned i = 0; i < next->service_cnt; i++) {
 		const struct config_service *is = &next->services[i], *was = config_find_service(old, is->name);
+		const bool named = plan->added + plan->changed < NAMED_MAX;
 
 		if (was == NULL) {
 			plan->added++;
-			fprintf(text, "service %s added\n", is->name);
+			if (named)
+				fprintf(text, "service %s added\n", is->name);
 		} else if (was->kind != is->kind) {
 			plan->changed++;
-			fprintf(text, "service %s changed: from %s\n", is->name,
-			    is->kind == CONFIG_INGRESS ? "egress to ingress" : "ingress to egress");
+			if (named)
+				fprintf(text, "service %s changed: from %s\n", is->name,
+				    is->kind == CONFIG_INGRESS ? "egress to ingress" : "ingress to egress");
 		} else if (!config_service_equal(was, is)) {
 			plan->changed++;
+			if (!named)
+				continue;
 			fprintf(text, "service %s changed: ", is->name);
 			differing(config_service_place(is->kind), was, is, text);
 			fputc('\n', text);
@@ -119,9 +126,19 @@ config_plan(const struct config *old, const struct config *next, struct config_p
 	for (unsigned i = 0; i < old->service_cnt; i++) {
 		if (config_find_service(next, old->services[i].name) != NULL)
 			continue;
-		plan->removed++;
-		fprintf(text, "service %s removed\n", old->services[i].name);
+		if (plan->added + plan->changed + plan->removed++ < NAMED_MAX)
+			fprintf(text, "service %s removed\n", old->services[i].name);
 	}
+	if (plan->added + plan->changed + plan->removed > NAMED_MAX)
+		fprintf(text, "in all: %u services added, %u changed, %u removed\n", plan->added, plan->changed,
+		    plan->removed);
+}
+
+void
+config_plan(const struct config *old, const struct config *next, struct config_plan *plan, FILE *text)
+{
+	*plan = (struct config_plan){ 0 };
+	plan_services(old, next, plan, text);
 	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
 		for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 			if ((k->where & sec->place) == 0 || sec->list_max > 0 || (k->flags & CONFIG_NOT_PRINTED) != 0 ||

@@ -175,7 +175,7 @@ restrict_self(const struct config *cfg, int abi)
 void
 confine_files(const struct config *cfg, enum confine_do what, struct confine_part_state *out)
 {
-	int abi = (int)syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION);
+	int abi = (int)syscall(NR_CREATE_RULESET, NULL, 0, CREATE_VERSION), err = abi < 0 ? errno : EOPNOTSUPP;
 	const char *cards = cards_path(cfg);
 
 #ifdef SMCRD_COVERAGE
@@ -183,7 +183,11 @@ confine_files(const struct config *cfg, enum confine_do what, struct confine_par
 	return;
 #endif
 	if (abi <= 0) {
-		confine_part_set(out, false, "the kernel has no Landlock: %s", strerror(abi < 0 ? errno : 0));
+		/* EPERM is a filter's, as of a container. */
+		confine_part_set(out, false,
+		    err == ENOSYS || err == EOPNOTSUPP ? "the kernel has no Landlock: %s"
+		                                       : "Landlock cannot be used here: %s",
+		    strerror(err));
 		return;
 	}
 	unsigned others = what == CONFINE_APPLY ? confine_threads() - 1 : 0;

@@ -231,8 +231,10 @@ reload_commit(struct services_plan *p, struct step *st)
 		list_push(&p->pool->services, &st->svc->node);
 	if (st->is_new || changed) {
 		if (p->pool->place.nr == 0)
-			log_msg(LOG_LVL_NOTICE, "service %s: service=%s kind=%s listen=%s to=%s",
-			    st->is_new ? "added" : "changed", st->cfg->name, config_kind_words[st->cfg->kind],
+			/* The start's line has their number. */
+			log_msg(p->starting ? LOG_LVL_INFO : LOG_LVL_NOTICE,
+			    "service %s: service=%s kind=%s listen=%s to=%s", st->is_new ? "added" : "changed",
+			    st->cfg->name, config_kind_words[st->cfg->kind],
 			    addr_format_port(&st->cfg->listen, text, sizeof(text)), config_to_str(st->cfg, to));
 		service_prewarm(st->svc);
 	}

@@ -171,7 +171,7 @@ daemon/state/bufpool.c: p->lent > 0
 	a buffer is put back once, by the session that has it
 daemon/state/session_table.c: state < SES_STATE_CNT && event < SEV_EVENT_CNT
 	enumerators of ours
-ctl/show_lists.c: cnt < COLUMNS_MAX
+ctl/show_lists.c: t.cnt < COLUMNS_MAX
 	columns are fixed in the code; what the daemon answers fills cells only
 EOF
 

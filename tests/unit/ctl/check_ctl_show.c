@@ -339,3 +339,68 @@ START_TEST(tables_align_utf8_and_hide_control_characters)
 	ck_assert_str_eq(text, "NAME        N  LAST\né€          1  -\n?]0;x???  100  end\n");
 	free(text);
 }
+
+/* The longest line of a list's table, which is returned. */
+static char *
+narrow(const char *golden, const char *key, bool detail, unsigned columns, size_t *longest)
+{
+	json_t *root = load(golden);
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	show_set_width(columns);
+	show_list(f, json_object_get(root, "data"), key, detail);
+	show_set_width(0);
+	fclose(f);
+	json_decref(root);
+	*longest = 0;
+	for (const char *p = text; *p != '\0'; p += strcspn(p, "\n") + 1)
+		if (strcspn(p, "\n") > *longest)
+			*longest = strcspn(p, "\n");
+	return text;
+}
+
+START_TEST(a_narrow_screen_leaves_columns_out)
+{
+	static const struct {
+		const char *golden, *key;
+	} lists[] = { { "control/groups.json", "groups" }, { "control/links.json", "links" },
+		{ "control/devices.json", "devices" } };
+	size_t longest;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		char *text = narrow(lists[i].golden, lists[i].key, false, 100, &longest);
+
+		ck_assert_msg(longest <= 100, "%s: %zu columns: %s", lists[i].key, longest, text);
+		free(text);
+	}
+	char *wide = narrow("control/links.json", "links", false, 1000, &longest);
+	char *some = narrow("control/links.json", "links", false, 110, &longest);
+	ck_assert(strstr(wide, "PEER-QPN") != NULL && strstr(some, "PEER-QPN") == NULL);
+	ck_assert(strstr(some, "STATE") != NULL && strstr(some, "RTT") != NULL);
+	free(some);
+	/* All of them on demand, whatever the width. */
+	some = narrow("control/links.json", "links", true, 80, &longest);
+	ck_assert(strstr(some, "PEER-QPN") != NULL && longest > 110);
+	free(some);
+	free(wide);
+}
+
+START_TEST(services_fit_eighty_columns)
+{
+	json_t *data = json_pack("{s:[{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i}]}", "services", "name", "postgres",
+	    "kind", "ingress", "listen", "127.0.0.1:5432", "to", "192.0.2.2:15432", "connections", 12,
+	    "connections_max", 1000, "accepted", 12345, "fallbacks", 3, "refused_max", 1);
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	show_set_width(80);
+	show_list(f, data, "services", false);
+	show_set_width(0);
+	fclose(f);
+	json_decref(data);
+	ck_assert_msg(strcspn(text, "\n") <= 80 && strstr(text, "192.0.2.2:15432") != NULL, "%s", text);
+	free(text);
+}

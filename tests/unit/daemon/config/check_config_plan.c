@@ -62,6 +62,21 @@ START_TEST(nothing_changed)
 	ck_assert(p.added + p.removed + p.changed + p.settings + p.fixed == 0);
 }
 
+/* The first ones have lines of their own, whatever happened to them. */
+START_TEST(hundreds_of_services_are_counted)
+{
+	struct config_plan p = plan_of(
+	    "ingress = ( { name = \"a\"; listen = \"127.0.0.1:8000-8199\"; to = \"b:8000-8199\"; } );",
+	    "ingress = ( { name = \"b\"; listen = \"127.0.0.1:8000-8199\"; to = \"b:8000-8199\"; } );");
+	unsigned lines = 0;
+
+	for (const char *c = text; *c != '\0'; c++)
+		lines += *c == '\n';
+	ck_assert_uint_eq(lines, 20 + 1);
+	ck_assert_ptr_nonnull(strstr(text, "\nin all: 200 services added, 0 changed, 200 removed\n"));
+	ck_assert_uint_eq(p.added + p.removed, 400);
+}
+
 START_TEST(names_what_changed)
 {
 	struct config_plan p = plan_of("smcr = { clc_timeout = \"1s\"; };\n"

@@ -1,6 +1,8 @@
 /* What a confined process can go on doing, and how far the confinement goes: by setting, beside threads, in tests. */
 #include <arpa/inet.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +13,8 @@
 #include <sys/socket.h>
 
 #include "confine_child.h"
+
+#define LANDLOCK_CREATE_RULESET 444 /* on every processor */
 
 /* -- ports below 1024 -- */
 
@@ -191,6 +195,42 @@ START_TEST(an_assertion_still_ends_it)
 	int status = confined(end_by_assertion, CONFINE_PRIVILEGES);
 	ck_assert(WIFSIGNALED(status));
 	ck_assert_int_eq(WTERMSIG(status), SIGABRT);
+}
+
+/* -- a filter around it, as of a container -- */
+
+static int
+landlock_text_under_a_filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, LANDLOCK_CREATE_RULESET, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog prog = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+	struct confine_state state = { 0 };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+		return EXIT_NO_PART;
+	confine_preview(&cfg, false, &state);
+	return strcmp(state.part[CONFINE_FILES].text, "Landlock cannot be used here: Operation not permitted") != 0;
+}
+
+START_TEST(a_filter_is_no_old_kernel)
+{
+	int status;
+
+#ifdef SMCRD_COVERAGE
+	return;
+#endif
+	fflush(NULL);
+	pid_t pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		_exit(landlock_text_under_a_filter());
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	check_exit("a filter", status, 0);
 }
 
 /* -- threads that run already -- */
