@@ -2,4 +2,4 @@
 EXTRA_DIST += debian/README.Debian debian/changelog debian/control debian/copyright debian/rules debian/smcrd.postrm \
 	debian/source/format debian/tests/control debian/tests/pair
 check_ONCE += tests/package/check_package.sh
-EXTRA_DIST += tests/package/build tests/package/check_package.sh tests/package/container.py
+EXTRA_DIST += tests/package/build tests/package/check_package.sh tests/package/container.py tests/package/ansible

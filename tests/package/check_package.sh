@@ -20,7 +20,7 @@ if [ $status -eq 3 ]; then
 	echo "1..0 # SKIP $(tail -n 1 "$tmp/log")"
 	exit 0
 fi
-echo 1..11
+echo 1..12
 n=0
 # result NAME COMMAND...
 result() {
@@ -44,7 +44,7 @@ built() {
 	! grep -E '^[^ ]+:[0-9]+:[0-9]+: (warning|error):' "$tmp/log"
 }
 result 'the packages are built, without a warning of the compiler' built
-[ $status -eq 0 ] || { for i in $(seq 10); do skip 'what is in it' 'there is none'; done; exit 0; }
+[ $status -eq 0 ] || { for i in $(seq 11); do skip 'what is in it' 'there is none'; done; exit 0; }
 
 same_version() {
 	local want have
@@ -157,6 +157,13 @@ if command -v curl > /dev/null; then
 		env PATH="$tmp/root/usr/sbin:$tmp/root/usr/bin:$PATH" "$here/../../debian/tests/pair"
 else
 	skip 'README.md works with the programs in it' 'curl is not installed'
+fi
+
+# A minute of a processor, and Ansible is not among the packages that the test command installs.
+if [ "$(id -u)" = 0 ] && command -v ansible-playbook > /dev/null; then
+	result 'the Ansible role installs and configures it' "$here/ansible" "$deb"/smcrd_*.deb
+else
+	skip 'the Ansible role installs and configures it' 'that takes root and ansible-playbook (Debian package ansible-core)'
 fi
 
 # The last one: it adds to what is unpacked.
