@@ -6,6 +6,7 @@ ctl_libsmcrctl_a_SOURCES = \
 	ctl/doctor_checks.c ctl/doctor_parts.h \
 	ctl/doctor_down.c \
 	ctl/doctor_rules.c \
+	ctl/history.c ctl/history.h \
 	ctl/options.c ctl/options.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
@@ -28,6 +29,7 @@ dist_zshcompletion_DATA = ctl/completion/_smcrctl ctl/completion/_smcrd
 check_UNIT += \
 	tests/unit/ctl/check_ctl_show \
 	tests/unit/ctl/check_template \
+	tests/unit/ctl/check_ctl_history \
 	tests/unit/ctl/check_top \
 	tests/unit/ctl/check_delta \
 	tests/unit/ctl/check_doctor_rules \

@@ -49,6 +49,7 @@ static const struct option_row {
 	{ "worker", 0, required_argument, CONTROL_F_WORKER, NUMBER, AT(worker), "--worker takes the number of a worker: " },
 	{ "peer", 0, required_argument, CONTROL_F_PEER, ADDRESS, AT(peer), NOT_ADDRESS },
 	{ "delta", 0, no_argument, 0, FLAG, AT(delta), NULL },
+	{ "history", 0, no_argument, 0, FLAG, AT(history), NULL },
 	{ "timeout", 0, required_argument, CONTROL_F_TIMEOUT_MS, TIMEOUT, AT(timeout_ms), "--timeout takes seconds, up to 60: " },
 	{ "bulk", 0, optional_argument, CONTROL_F_BULK_BYTES, BULK, AT(bulk_bytes), "--bulk takes bytes, as 64K or 16M, up to 256M: --bulk=" },
 	{ "kind", 0, required_argument, CONTROL_F_KIND, TEXT, AT(kind), NULL },
@@ -82,7 +83,8 @@ static const char help_options[] =
     "\n"
     "connections:    --service NAME, --smcr, --tcp, --setup: only these\n"
     "close:          --service NAME, --peer ADDRESS[:PORT]: all of these\n"
-    "top:            --service NAME: only this service\n"
+    "top, history:   --service NAME: only this service\n"
+    "top:            --history: the last ten minutes, as history does\n"
     "stats:          --delta: changes until the next sample, and their rate\n"
     "connections, links, rmbs, trace:  --group ID: only of this link group\n"
     "most commands:  --worker N: only of this worker\n"
@@ -418,6 +420,10 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		return options_refuse(err, "--delta is for stats", "");
 	if (o->problems && o->command != CONTROL_DOCTOR)
 		return options_refuse(err, "--problems is for doctor", "");
+	if (o->history && o->command != CONTROL_TOP)
+		return options_refuse(err, "--history is for top", "");
+	if (o->history)
+		o->command = CONTROL_HISTORY;
 	if (o->json && o->command == CONTROL_TOP)
 		return options_refuse(err, cmd->name, " is for people: ask for status and connections");
 	if (take_named(cmd, &next, o, err) != 0)

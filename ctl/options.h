@@ -28,6 +28,7 @@ struct options {
 	const char *peer;  /* close, retry; an address */
 	const char *level; /* log-level */
 	bool delta;        /* stats: differences */
+	bool history;      /* top: the command is history then */
 	uint32_t token;
 	uint32_t worker;
 	unsigned kinds;   /* of trace messages: bits that options_request knows */

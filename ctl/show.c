@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ctl/history.h"
 #include "ctl/template.h"
 #include "ctl/text.h"
 #include "control/counters.h"
@@ -267,6 +268,8 @@ show_answer(FILE *f, enum control_command command, const json_t *d, bool detail)
 		show_status(f, d, detail);
 	else if (command == CONTROL_STATS)
 		show_stats(f, d);
+	else if (command == CONTROL_HISTORY)
+		history_show(f, d);
 	else if (command == CONTROL_CHECK)
 		show_check(f, d);
 	else if (command == CONTROL_DOCTOR)

@@ -31,6 +31,8 @@ service_stats_travels(struct session *s, enum session_mode mode)
 	if (s->counted && s->mode == SESSION_SETUP)
 		histogram_add_time(&of(s)->setup, s->pool->env->now_ns - s->born_ns);
 	of(s)->modes[mode]++;
+	if (mode == SESSION_SMCR && s->conn != NULL)
+		s->settings->svc->newest_group = smcr_conn_group(s->conn);
 	s->counted = true;
 	s->mode = mode;
 }

@@ -310,6 +310,7 @@ client_answer(struct control_client *c, const struct control_request *req)
 	/* Of requests that are more than a report. */
 	static void (*const actions[CONTROL_COMMAND_CNT])(struct control_client *) = {
 		[CONTROL_SERVICE] = start_service,
+		[CONTROL_HISTORY] = start_service,
 		[CONTROL_RELOAD] = start_reload,
 		[CONTROL_CHECK] = client_check,
 		[CONTROL_TRACE] = start_trace,

@@ -16,6 +16,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/control/snapshot.c daemon/control/snapshot.h \
 	daemon/control/report_status.c \
 	daemon/control/report_stats.c \
+	daemon/control/report_history.c \
 	daemon/control/report_lists.c \
 	daemon/control/report_service.c \
 	daemon/control/report_parts.c \

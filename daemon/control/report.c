@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 int64_t
 report_wall_us(void)
 {
@@ -97,6 +99,7 @@ report_source_init(struct report_source *src, struct workers *ws, const struct c
 		.process = process,
 		.version = PACKAGE_VERSION,
 		.wall_ms = report_wall_ms(),
+		.now_ns = clock_ns(),
 		.pid = (uint32_t)getpid(),
 		.open_files = -1,
 		.open_files_max = limit_of(RLIMIT_NOFILE),
@@ -145,6 +148,7 @@ static const struct report_phase *const makers[] = {
 	[CONTROL_CONNECTIONS] = report_connections,
 	[CONTROL_RMBS] = report_rmbs,
 	[CONTROL_STATS] = report_stats,
+	[CONTROL_HISTORY] = report_history,
 	[CONTROL_CLOSE] = report_close,
 	[CONTROL_DRAIN] = report_drain,
 	[CONTROL_UNDRAIN] = report_drain,

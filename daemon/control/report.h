@@ -12,9 +12,9 @@
 #include "daemon/control/report_rows.h"
 #include "daemon/control/snapshot.h"
 
-#define REPORT_SCHEMA 1        /* version of everything written here */
-#define REPORT_STEP_BYTES 8192 /* space that a step needs */
-#define REPORT_STEP_ITEMS 64   /* objects that a step looks at */
+#define REPORT_SCHEMA 1         /* version of everything written here */
+#define REPORT_STEP_BYTES 16384 /* space that a step needs */
+#define REPORT_STEP_ITEMS 64    /* objects that a step looks at */
 
 struct report {
 	struct report_source src;
@@ -48,6 +48,12 @@ struct report {
 			struct smcr_histograms histograms;
 			struct service_stats stats;     /* of a service, in all workers so far */
 			struct service_reasons reasons; /* its */
+		};
+
+		/* history: of a service, or of all, in all workers so far */
+		struct {
+			struct report_history history;
+			bool active; /* there are samples */
 		};
 	};
 };
@@ -114,6 +120,6 @@ struct report_phase {
 	void (*end)(struct report *); /* in the worker of the last step; NULL: ends the open list */
 };
 
-/* In report_status.c, report_stats.c, report_service.c and report_lists.c, one for each command. */
-extern const struct report_phase report_status[], report_drain[], report_stats[], report_service[],
+/* In report_status.c, report_stats.c, report_history.c, report_service.c and report_lists.c, one for each command. */
+extern const struct report_phase report_status[], report_drain[], report_stats[], report_history[], report_service[],
     report_connections[], report_groups[], report_links[], report_rmbs[], report_devices[], report_close[];

@@ -83,6 +83,13 @@ write_addresses(struct json_writer *jw, const void *member)
 BOUNDS(write_times, histogram_times_us)
 BOUNDS(write_sizes, histogram_sizes)
 
+/* A member of each struct history_sample, from that of the first one on. */
+#define SERIES_OF(name, type) static void name(struct json_writer *jw, const void *member) \
+	{ for (unsigned i = 0; i < HISTORY_SAMPLES; i++) jw_uint(jw, NULL, *(const type *)(const void *)((const char *)member + i * sizeof(struct history_sample))); }
+
+SERIES_OF(write_counts, uint32_t)
+SERIES_OF(write_bytes, uint64_t)
+
 /* -- words -- */
 
 const char *const report_gid_type_words[] = {
@@ -107,6 +114,7 @@ static const char *const path_state_words[] = { [RNIC_PATH_UNKNOWN] = "unknown",
 #define VALUE(as, n, mean) { .name = n, .type = as, .meaning = mean }
 /* Of members of the struct itself. */
 #define SELF_OBJECT(n, of, mean) { .name = n, .type = FIELD_OBJECT, .members = of, .meaning = mean }
+#define INLINE_SELF(of) { .type = FIELD_INLINE, .members = of }
 #define SELF_TEXT(n, by, mean) { .name = n, .type = FIELD_TEXT, .text = by, .meaning = mean }
 #define LIST(n, of, mean) { .name = n, .type = FIELD_LIST, .members = of, .meaning = mean }
 #define END { .type = FIELD_END }
@@ -306,6 +314,30 @@ static FIELDS(stats_fields,
 	{ FIELD_AS(FIELD_SIZES, struct report_stats, histograms.write_size, "write_size", "sizes of RDMA writes") },
 	{ FIELD_AS(FIELD_TIMES, struct report_stats, histograms.blocked, "blocked_time", "for how long a peer's full buffer held our writing up, each time") },
 	LIST("services", figures_fields, "each service"))
+
+/* -- history -- */
+
+#define SERIES(m, n, by, mean) { FIELD_AS(FIELD_NUMBERS, struct report_history, at[0].m, n, mean), .write = by }
+static FIELDS(series_fields,
+	SERIES(modes[SESSION_SMCR], "smcr", write_counts, "connections on SMC-R, at the end of each step"),
+	SERIES(modes[SESSION_TCP], "tcp", write_counts, "the same on TCP"),
+	SERIES(modes[SESSION_SETUP], "setup", write_counts, "the same in the rendezvous"),
+	SERIES(accepted, "accepted", write_counts, "accepted in each step, those refused included"),
+	SERIES(refused, "refused", write_counts, "refused or turned away in each step"),
+	SERIES(bytes[WAY_FROM_APP], "bytes_from_app", write_bytes, "bytes from programs in each step"),
+	SERIES(bytes[WAY_TO_APP], "bytes_to_app", write_bytes, "the same to programs"),
+	SERIES(rtt_us, "rtt_us", write_counts, "round trip by the last TEST LINK, at the end of each step: the longest of links in use, of a service those of the link group that its newest connection came to; 0 = not known"))
+
+static FIELDS(history_fields,
+	F(report_history, name, "name", "as in `status`"),
+	WORD(report_history, kind, "kind", config_kind_words, "as in `status`"),
+	INLINE_SELF(series_fields))
+
+static FIELDS(histories_fields,
+	F(report_history, step_ms, "step_ms", "length of a step"),
+	F(report_history, end_ms, "end_ms", "end of the last step: time of day, milliseconds since 1970-01-01 UTC. The step that runs now is not shown yet"),
+	SELF_OBJECT("total", series_fields, "all services together, also those that a reload has removed; 120 steps, the oldest first, with zeros before the start"),
+	LIST("services", history_fields, "each service that had a connection in this time, up to 128 in a worker, or the one that was asked for"))
 
 /* -- lists -- */
 
@@ -541,11 +573,12 @@ FIELDS(report_message_fields,
 const struct report_table report_tables[REPORT_KIND_CNT] = {
 	KIND(STATUS, status), KIND(WORKER, worker), KIND(SERVICE, service), KIND(STATS, stats), KIND(FIGURES, figures),
 	KIND(GROUP, group), KIND(LINK, link), KIND(DEVICE, device), KIND(GID, gid), KIND(CONNECTION, connection),
-	KIND(RMB, rmb), KIND(TARGET, target), KIND(ADDRESS, address), KIND(SETTING, setting),
+	KIND(RMB, rmb), KIND(HISTORY, history), KIND(TARGET, target), KIND(ADDRESS, address), KIND(SETTING, setting),
 };
 
 const struct field *const report_data[CONTROL_COMMAND_CNT] = {
 	[CONTROL_STATUS] = status_fields, [CONTROL_SERVICE] = one_service_fields, [CONTROL_STATS] = stats_fields,
+	[CONTROL_HISTORY] = histories_fields,
 	[CONTROL_DEVICES] = ONE_LIST("devices", device_fields), [CONTROL_GROUPS] = ONE_LIST("groups", group_fields),
 	[CONTROL_LINKS] = ONE_LIST("links", link_fields), [CONTROL_RMBS] = ONE_LIST("rmbs", rmb_fields),
 	[CONTROL_CONNECTIONS] = ONE_LIST("connections", connection_fields),

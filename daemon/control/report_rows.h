@@ -14,6 +14,7 @@
 /* clang-format off */
 enum report_kind {
 	REPORT_STATUS, REPORT_WORKER, REPORT_SERVICE, REPORT_STATS, REPORT_FIGURES, REPORT_GROUP, REPORT_LINK, REPORT_DEVICE,
+	REPORT_HISTORY,
 	REPORT_KEPT_CNT,
 	REPORT_GID = REPORT_KEPT_CNT, REPORT_CONNECTION, REPORT_RMB, REPORT_TARGET, REPORT_ADDRESS, REPORT_SETTING,
 	REPORT_KIND_CNT
@@ -54,6 +55,7 @@ struct report_source {
 	const struct report_process *process; /* of main; NULL: not known */
 	const char *version;
 	int64_t wall_ms; /* time of day, since 1970 */
+	int64_t now_ns;  /* by clock_ns(), at that time */
 	uint32_t pid;
 	/* of status, by report_source_measure() */
 	uint64_t rss_bytes, cpu_us;
@@ -121,6 +123,15 @@ struct report_figures {
 	enum config_kind kind;
 	struct service_stats stats;
 	struct field_array local, peer, resets; /* struct tally_entry, the last one struct report_reset */
+};
+
+/* Of a service, or with the name "" of all together: samples of all workers, the oldest first. */
+struct report_history {
+	const char *name;
+	enum config_kind kind;
+	uint32_t step_ms;
+	int64_t end_ms; /* of the newest sample: time of day, since 1970 */
+	struct history_sample at[HISTORY_SAMPLES];
 };
 
 struct report_group {

@@ -16,6 +16,7 @@
 #include "daemon/net/worker_port.h"
 #include "daemon/leg/acks.h"
 #include "daemon/state/bufpool.h"
+#include "daemon/account/history.h"
 #include "daemon/account/service_stats.h"
 #include "daemon/probe/measure.h"
 
@@ -85,10 +86,11 @@ struct session_pool {
 	struct list_node probes, dead_probes;
 	struct worker_stats stats;
 	struct service_reasons fallbacks; /* of all services; reset: not counted */
-	struct log_limit lim_refused;     /* refused connections */
-	struct log_limit lim_failed;      /* connections that never carried data */
-	struct log_limit lim_target;      /* targets that fail or recover */
-	struct log_limit lim_middle;      /* CLC connections lost while their links work */
+	struct history_pool history;
+	struct log_limit lim_refused; /* refused connections */
+	struct log_limit lim_failed;  /* connections that never carried data */
+	struct log_limit lim_target;  /* targets that fail or recover */
+	struct log_limit lim_middle;  /* CLC connections lost while their links work */
 };
 
 static inline void
@@ -125,6 +127,7 @@ struct service_info {
 	const struct config_service *cfg;
 	struct targets *targets; /* of cfg->to; these three are valid while the worker is stopped */
 	const struct service_stats *stats;
+	const struct history *history; /* NULL: none */
 	uint32_t connections;
 	bool disabled; /* by the operator */
 	bool closed;   /* listener closed: no target works */

@@ -73,6 +73,9 @@ struct service {
 	struct fallback_periods *fallback_periods;
 	struct service_info ctr; /* connection counters; worker_info.c fills in the rest */
 	struct service_stats stats;
+	uint32_t newest_group;   /* link group of the last connection that came to SMC-R; it may have ended */
+	struct history *history; /* while it is active; NULL */
+	struct history_mark history_mark;
 };
 
 /* A configured service by name, or NULL. */

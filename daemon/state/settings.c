@@ -15,6 +15,7 @@ service_put(struct service *svc)
 	list_remove(&svc->node);
 	if (svc->admission != NULL)
 		admission_put(svc->pool->place.admissions, svc->admission);
+	history_drop(svc);
 	free(svc->stats.reasons);
 	free(svc);
 }

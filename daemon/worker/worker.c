@@ -62,6 +62,7 @@ worker_clock(void *arg, int64_t now_ns)
 	w->env.now_ns = now_ns;
 	smcr_set_now(w->env.eng, now_ns);
 	smcr_stood_still(w->env.eng, loop_stalled(w->env.loop));
+	history_follow(&w->sessions, now_ns + loop_stalled(w->env.loop));
 }
 
 static void

@@ -68,6 +68,7 @@ fill_info(const struct service *svc, struct service_info *info)
 	info->closed = service_is_closed(svc);
 	info->targets = svc->settings->targets;
 	info->stats = &svc->stats;
+	info->history = svc->history;
 	info->bytes_from_app = svc->stats.bytes[WAY_FROM_APP];
 	info->bytes_to_app = svc->stats.bytes[WAY_TO_APP];
 }

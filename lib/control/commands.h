@@ -23,6 +23,8 @@
 	X(RMBS, "rmbs", "remote memory buffers", .takes = CONTROL_F_GROUP | CONTROL_F_WORKER) \
 	X(DEVICES, "devices", "RDMA devices", .takes = CONTROL_F_WORKER) \
 	X(STATS, "stats", "all counters, most frequent reasons for TCP", .takes = CONTROL_F_WORKER) \
+	X(HISTORY, "history", "the last ten minutes, of all or of one service", \
+		.takes = CONTROL_F_SERVICE | CONTROL_F_WORKER) \
 	X(TOP, "top", "services and connections by data rate, refreshed", \
 		.takes = CONTROL_F_SERVICE | CONTROL_F_WORKER, .kind = CONTROL_LOCAL) \
 	X(CHECK, "check", "test whether SMC-R is possible to a peer, and if not, why", .args = "HOST:PORT", \

@@ -1,6 +1,8 @@
 /* Iteration over groups, links, RMBs and connections, for smcrctl. */
 #include <string.h>
 
+#include "base/minmax.h"
+
 #include "smcr/data/rmb.h"
 #include "smcr/data/sndbuf.h"
 #include "smcr/data/window.h"
@@ -159,6 +161,12 @@ smcr_rmb_next(const struct smcr *eng, uint32_t *pos, struct smcr_rmb_info *out)
 	return false;
 }
 
+uint32_t
+smcr_conn_group(const struct smcr_conn *c)
+{
+	return c->lgr != NULL ? c->lgr->id : 0;
+}
+
 void
 smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 {
@@ -166,7 +174,7 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.id = c->id,
 		.app = c->app,
 		.role = c->role,
-		.group_id = c->lgr != NULL ? c->lgr->id : 0,
+		.group_id = smcr_conn_group(c),
 		.link = c->link != NULL ? c->link->number : 0,
 		.state = c->state == CONN_RENDEZVOUS ? rdv_steps[c->rdv->step].name : conn_states[c->state].name,
 		.phase = c->state == CONN_RENDEZVOUS && c->role == SMCR_CLIENT ? rdv_steps[c->rdv->step].phase
@@ -190,6 +198,19 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 		.peer = c->lgr != NULL ? peer_info(c->lgr) : (struct smcr_peer_info){ 0 },
 		.over_link = c->over_link,
 	};
+}
+
+int64_t
+smcr_rtt_ns(const struct smcr *eng, uint32_t group_id)
+{
+	int64_t rtt_ns = -1;
+
+	LIST_EACH(const struct lgr, lgr, &eng->lgrs, node)
+		if (group_id == 0 || lgr->id == group_id)
+			LGR_EACH_LINK(l, lgr)
+				if (l->state == LINK_ACTIVE && l->conn_cnt > 0)
+					rtt_ns = max_i64(rtt_ns, l->rtt_ns);
+	return rtt_ns;
 }
 
 bool

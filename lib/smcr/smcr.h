@@ -517,6 +517,11 @@ bool smcr_group_next(const struct smcr *, uint32_t *pos, struct smcr_group_info 
 bool smcr_link_next(const struct smcr *, uint32_t *pos, struct smcr_link_info *);
 bool smcr_rmb_next(const struct smcr *, uint32_t *pos, struct smcr_rmb_info *);
 void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
+/* Its link group; 0 = none. */
+uint32_t smcr_conn_group(const struct smcr_conn *);
+/* The longest round trip of links with connections, as their last TEST LINK measured it: of this group, or with 0 of all; -1 = not
+ * measured. */
+int64_t smcr_rtt_ns(const struct smcr *, uint32_t group_id);
 /* An object with this ID exists. */
 bool smcr_has_group(const struct smcr *, uint32_t id);
 bool smcr_has_conn(const struct smcr *, uint32_t id);

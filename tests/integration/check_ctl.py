@@ -4,7 +4,7 @@ import json
 import os
 
 from harness import (Pair, pair_to, Server, case, check, echo, equal, hostport, main, pattern, recv_exact,
-                     unlinkable_pair, wait_until, SMCRCTL)
+                     unlinkable_pair, wait_until, works, SMCRCTL)
 
 
 @case("check: a good peer, one without links, one without SMC, and a closed port", timeout=90)
@@ -75,6 +75,27 @@ def _(t):
         equal(oct(os.stat(d.control).st_mode & 0o777), "0o660", "mode of the socket")
     peers = {c["app"] for c in pair.a.connections()}
     equal(peers, {hostport(*s.getsockname()) for s in socks}, "addresses of the clients")
+
+
+@case("the last ten minutes: what came about is in the samples of both ends, added up over workers")
+def _(t):
+    pair = Pair(t, {"x": Server(t, echo).at, "quiet": (t.addr, t.port())})
+    conns = [pair.connect("x") for _ in range(6)]
+    for s in conns:
+        works(s, 1, 50000)
+    for d in (pair.a, pair.b):
+        wait_until(lambda d=d: sum(d.ctl("history")["total"]["accepted"]) == 6, "the step is over")
+        data = d.ctl("history")
+        equal([s["name"] for s in data["services"]], ["x"], "services with samples")
+        for one in (data["total"], data["services"][0]):
+            equal({len(v) for k, v in one.items() if isinstance(v, list)}, {120}, "lengths")
+            equal((one["smcr"][-1], sum(one["refused"])), (6, 0), "connections")
+            equal([sum(one[f"bytes_{way}_app"]) for way in ("from", "to")], [300000, 300000], "bytes")
+        equal(sum(d.ctl("history", "--service", "quiet")["services"][0]["accepted"]), 0, "of a service without any")
+        text = d.ctl_text("top", "--history", "--service", "x")
+        check(text.startswith("Service x, until ") and max(map(len, text.split("\n"))) <= 80, text)
+    for s in conns:
+        s.close()
 
 
 main()

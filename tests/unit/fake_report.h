@@ -35,6 +35,7 @@ fake_report_source(struct workers *ws)
 		.process = &fake_report_process,
 		.version = "1.2.3",
 		.wall_ms = 1763719200123,
+		.now_ns = 600 * HISTORY_STEP_NS + 123000000,
 		.pid = 4711,
 		.rss_bytes = 12 << 20,
 		.cpu_us = 34567891,
@@ -48,7 +49,7 @@ static inline void
 fake_report_rows(struct snapshot *out, bool idle)
 {
 	static const enum control_command commands[] = { CONTROL_STATUS, CONTROL_STATS, CONTROL_GROUPS, CONTROL_LINKS,
-		CONTROL_DEVICES };
+		CONTROL_DEVICES, CONTROL_HISTORY };
 	struct worker *w = idle ? fake_worker_new_empty() : fake_worker_new();
 	struct workers *ws = fake_workers_new(NULL, w, 1);
 	const struct report_source src = fake_report_source(ws);

@@ -592,6 +592,20 @@ smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *info)
 	*info = (struct smcr_conn_info){ .id = c->id, .group_id = FAKE_GROUP };
 }
 
+uint32_t
+smcr_conn_group(const struct smcr_conn *c)
+{
+	(void)c;
+	return FAKE_GROUP;
+}
+
+int64_t
+smcr_rtt_ns(const struct smcr *eng, uint32_t group)
+{
+	(void)eng;
+	return group == 0 ? fake.rtt_ns : fake.rtt_ns / 2;
+}
+
 bool
 smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *info)
 {

@@ -44,6 +44,7 @@ struct fake_knobs {
 	bool no_link;             /* smcr_test_link: there is none */
 	bool link_dies;           /* it is lost while it is tested */
 	unsigned test_turns;      /* so many looks until the TEST LINK is answered */
+	int64_t rtt_ns;           /* of all groups; of one half of it */
 	int64_t held_off_ns;      /* of every peer */
 };
 extern struct fake_knobs fake;

@@ -296,14 +296,27 @@ service_stats(bool full, uint32_t i)
 	return full ? &all[i] : &none;
 }
 
+static void
+fill_sample(struct history_sample *s, unsigned i)
+{
+	const uint32_t busy = i < 60 ? 0 : i < 100 ? i - 60 : 3;
+
+	*s = (struct history_sample){ .bytes = { busy * busy * 100000, busy * 3000 },
+		.modes = { i % 40 == 0, busy, i >= 110 },
+		.accepted = busy / 2,
+		.refused = i >= 100 && i < 104 ? 25 : 0,
+		.rtt_us = busy > 0 ? 150 + i : 0 };
+}
+
 bool
 worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *out)
 {
+	static struct history history = { .end = 600, .moved = 599 };
 	/* connections, disabled, closed, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets, refused: disabled;
 	 * bytes */
-	static const struct service_info infos[] = { { NULL, NULL, NULL, 3, false, false, 10, 1, 2, 5, 3, 6, 2, 4, 7,
-		                                         4096, 1234567890123 },
-		{ NULL, NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
+	static const struct service_info infos[] = { { NULL, NULL, NULL, NULL, 3, false, false, 10, 1, 2, 5, 3, 6, 2, 4,
+		                                         7, 4096, 1234567890123 },
+		{ NULL, NULL, NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;
@@ -311,6 +324,10 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 	out->cfg = service_cfg(*pos);
 	out->targets = service_targets(w->full, *pos);
 	out->stats = service_stats(w->full, *pos);
+	/* Of one service, which has been quiet, busy, and in trouble. */
+	for (unsigned i = 0; i < HISTORY_SAMPLES; i++)
+		fill_sample(&history.at[i], i);
+	out->history = w->full && *pos == 0 ? &history : NULL;
 	(*pos)++;
 	return true;
 }
@@ -421,6 +438,12 @@ void
 smcr_conn_info(const struct smcr_conn *c, struct smcr_conn_info *out)
 {
 	*out = c->info;
+}
+
+int64_t
+smcr_rtt_ns(const struct smcr *eng, uint32_t group)
+{
+	return -1;
 }
 
 /* -- groups, links, RMBs -- */
@@ -759,6 +782,9 @@ fake_worker_new(void)
 	tally_count(&w->sessions.fallbacks.peer, CLC_DIAG_NO_MEMORY);
 	tally_count(&w->sessions.fallbacks.peer, 0xdeadbeef);
 	tcp_option_init(&option, "BPF program: Operation not permitted: CAP_BPF and CAP_NET_ADMIN are needed at start");
+	for (unsigned i = 0; i < HISTORY_SAMPLES; i++)
+		fill_sample(&w->sessions.history.all.at[i], i);
+	w->sessions.history.all.end = 600;
 	w->sessions.option = &option;
 	w->sessions.option_services = 1;
 	return w;

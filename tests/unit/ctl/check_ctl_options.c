@@ -103,6 +103,8 @@ static const struct {
 	{ "log-level debug", "{\"command\":\"log_level\",\"version\":1,\"level\":\"debug\"}" },
 	{ "log-level default", "{\"command\":\"log_level\",\"version\":1,\"level\":\"default\"}" },
 	{ "undrain", "{\"command\":\"undrain\",\"version\":1}" },
+	{ "history --service web", "{\"command\":\"history\",\"version\":1,\"service\":\"web\"}" },
+	{ "top --history --service web --json", "{\"command\":\"history\",\"version\":1,\"service\":\"web\"}" },
 	{ "stats --delta -w3", "{\"command\":\"stats\",\"version\":1}" },
 };
 
@@ -197,6 +199,9 @@ static const char *const wrong[] = {
 	"log level",
 	"undrain now",
 	"top --json",
+	"status --history",
+	"history --history",
+	"history web",
 	"top --group 1",
 	"status --delta",
 	"status --problems",

@@ -52,6 +52,8 @@ static const struct {
 	{ "control/rmbs.json", CONTROL_RMBS, "control/rmbs.txt", NULL },
 	{ "control/stats.json", CONTROL_STATS, "control/stats.txt", NULL },
 	{ "control/stats-idle.json", CONTROL_STATS, "control/stats-idle.txt", NULL },
+	{ "control/history.json", CONTROL_HISTORY, "control/history.txt", NULL },
+	{ "control/history-idle.json", CONTROL_HISTORY, "control/history-idle.txt", NULL },
 	{ "control/drain.json", CONTROL_DRAIN, "control/drain.txt", NULL },
 };
 

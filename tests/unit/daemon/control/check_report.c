@@ -82,6 +82,7 @@ static const struct {
 	{ "{\"command\":\"connections\",\"group\":2}", "control/connections-group2.json" },
 	{ "{\"command\":\"rmbs\"}", "control/rmbs.json" },
 	{ "{\"command\":\"stats\"}", "control/stats.json" },
+	{ "{\"command\":\"history\"}", "control/history.json" },
 	{ "{\"command\":\"drain\"}", "control/drain.json" },
 };
 
@@ -124,7 +125,7 @@ START_TEST(all_that_soft_iwarp_counts_is_reported)
 START_TEST(an_idle_daemon_reports_the_same_shape)
 {
 	static const char *const golden[] = { "status", "devices", "groups", "links", "connections", "rmbs", "stats",
-		"drain" };
+		"history", "drain" };
 	struct worker *w = fake_worker_new_empty();
 
 	for (unsigned i = 0; i < sizeof(golden) / sizeof(golden[0]); i++) {
