@@ -2,11 +2,13 @@
 #include "ctl/ask.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ANSWER_MS 15000                  /* without a byte from the daemon */
@@ -33,6 +35,21 @@ explain_connect(const char *path, int error)
 		fprintf(stderr, "smcrctl: smcrd at %s does not accept connections: busy or stopped\n", path);
 	else
 		fprintf(stderr, "smcrctl: cannot connect to %s: %s\n", path, strerror(error));
+}
+
+/* With --json an error is an answer as well. */
+static void
+print_no_daemon(const struct options *o, int rc)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	json_t *root = json_pack("{s:i, s:s, s:I, s:{s:s, s:s}, s:n}", "schema", 1, "command",
+	    control_commands[o->command].name, "time_ms", (json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+	    "error", "code", "no-daemon", "text", strerror(-rc), "data");
+	json_dumpf(root, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(root);
 }
 
 void
@@ -109,6 +126,8 @@ ask_begin(struct ask *a, const struct options *o, const char *peer)
 		return -ENOMEM;
 	}
 	rc = ask_open(a, o, false);
+	if (rc != 0 && o->json)
+		print_no_daemon(o, rc);
 	if (rc == 0) {
 		rc = send_all(a->fd, request, strlen(request));
 		if (rc == 0)

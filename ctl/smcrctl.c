@@ -207,7 +207,7 @@ run_check(const struct options *o)
 static json_t *
 fetch(const struct options *o, enum control_command command)
 {
-	const struct options one = { .socket = o->socket, .command = command, .worker = o->worker };
+	const struct options one = { .socket = o->socket, .command = command, .json = o->json, .worker = o->worker };
 	struct ask a;
 
 	if (ask_begin(&a, &one, NULL) != 0)

@@ -125,18 +125,47 @@ load_group(struct config_build *b, const struct config_section *sec, enum config
 			load_key(b, sec, k, group, base);
 }
 
+/* A key of another section, or the word of other programs for one of a service; NULL. */
+static const char *
+unknown_key_hint(const struct config_section *sec, const char *name, char buf[CONFIG_WHY_MAX])
+{
+	static const struct {
+		const char *word, *key;
+	} words[] = { { "bind", "listen" }, { "accept", "listen" }, { "server", "to" }, { "connect", "to" },
+		{ "backend", "to" }, { "maxconn", "max_connections" } };
+	const bool service = (sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) != 0;
+
+	for (size_t i = 0; service && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i].word, name) == 0) {
+			snprintf(buf, CONFIG_WHY_MAX, ", \"%s\" is meant?", words[i].key);
+			return buf;
+		}
+	for (const struct config_section *s = config_sections; s->name != NULL; s++) {
+		if (s == sec || (s->place & sec->place) != 0 || config_key_find(s->place, name) == NULL)
+			continue;
+		snprintf(buf, CONFIG_WHY_MAX,
+		    s->name[0] != '\0' ? ": it is a key of %s" : ": it is a key outside of sections", s->name);
+		return buf;
+	}
+	return NULL;
+}
+
 static void
 unknown_key(
     struct config_build *b, const struct config_section *sec, const config_setting_t *group, const config_setting_t *s)
 {
-	const char *name = config_setting_name(s), *like, *type;
+	const char *name = config_setting_name(s), *like, *type, *hint;
+	char buf[CONFIG_WHY_MAX];
 	unsigned places = sec->place;
 
 	/* A device has the settings of its type, if that is known. */
 	if (places == CONFIG_AT_DEVICE && config_setting_lookup_string(group, "type", &type) == CONFIG_TRUE)
 		places = strcmp(type, "verbs") == 0 ? CONFIG_AT_VERBS : CONFIG_AT_SIW;
 	like = config_nearest(places, name);
-	if (like != NULL)
+	hint = unknown_key_hint(sec, name, buf);
+	if (hint != NULL)
+		config_error(b, config_place_of(s), "unknown key %s%s%s", sec->prefix, name, hint);
+	else if (like != NULL)
 		config_error(b, config_place_of(s), "unknown key %s%s, did you mean \"%s\"?", sec->prefix, name, like);
 	else
 		config_error(b, config_place_of(s), "unknown key %s%s", sec->prefix, name);

@@ -49,6 +49,7 @@ static void
 report_syntax(struct config_build *b, const config_t *tree, const char *text)
 {
 	const int line = config_error_line(tree);
+	const char *what = config_error_text(tree);
 	char shown[SHOW_MAX];
 	size_t len;
 
@@ -60,7 +61,8 @@ report_syntax(struct config_build *b, const config_t *tree, const char *text)
 	for (char *p = shown; *p != '\0'; p++)
 		if (!isprint((unsigned char)*p))
 			*p = '?';
-	config_error(b, config_place(b->reading, (unsigned)line), "%s at or just before %s%s", config_error_text(tree),
+	config_error(b, config_place(b->reading, (unsigned)line), "%s at or just before %s%s",
+	    strstr(what, "mismatched element") != NULL ? "a list in [ ] has strings or numbers, not both:" : what,
 	    len > 0 ? shown : "the end of the file", len >= sizeof(shown) ? "..." : "");
 }
 

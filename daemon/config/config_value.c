@@ -482,7 +482,7 @@ static const struct type_ops types[] = {
 	    micro_units, 1000000, 1 },
 	[CONFIG_T_US_WORD] = { "a word, or a string like \"50us\" or \"1ms\"", BIT(TEXT), set_number_or_word,
 	    print_words, NULL, micro_units, 1000000, 1 },
-	[CONFIG_T_MS] = { "seconds as an integer, or a string like \"500ms\" or \"30s\"", TEXT_OR_INT, NUMBER_OPS,
+	[CONFIG_T_MS] = { "seconds as an integer, or a string in ms, s, m or h like \"500ms\"", TEXT_OR_INT, NUMBER_OPS,
 	    time_units, 1000, 1 },
 	[CONFIG_T_SECONDS] = { "seconds as an integer, or a string like \"30s\" or \"10m\"", TEXT_OR_INT, NUMBER_OPS,
 	    time_units, 1000, 1000 },

@@ -53,6 +53,15 @@ is_bad_port(const char *text)
 	    addr_split(probe, host, sizeof(host), &port) == 0;
 }
 
+/* A host or address, and nothing behind it. IPv6 without brackets may have a port. */
+static bool
+lacks_port(const char *text)
+{
+	struct sockaddr_storage ss;
+
+	return (text[0] == '[' || strchr(text, ':') == NULL) && (addr_parse(text, &ss) == 0 || is_host_name(text));
+}
+
 /* Does this host have the interface, by name or number? */
 static bool
 has_interface(const char *name)
@@ -92,6 +101,10 @@ bad_listen(const struct config_value *v, char why[CONFIG_WHY_MAX])
 
 	if (is_bad_port(v->text))
 		return value_bad(why, "must have a port from 1 to 65535, not %s", v->shown);
+	if (lacks_port(v->text))
+		return value_bad(why, "has %s: the port is missing", v->shown);
+	if (v->text[0] != '\0' && strspn(v->text, "0123456789") == strlen(v->text))
+		return value_bad(why, "has %s: the address before the port is missing", v->shown);
 	if (addr_split(v->text, host, sizeof(host), &port) != 0 || !is_host_name(host))
 		return bad_interface(v, why);
 	return value_bad(why, "must be an IP address and a port, names are only for \"to\", not %s", v->shown);
@@ -168,6 +181,8 @@ value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_M
 	}
 	if (is_bad_port(v->text))
 		return value_bad(why, "must have a port from 1 to 65535, not %s", v->shown);
+	if (lacks_port(v->text))
+		return value_bad(why, "has %s: the port is missing", v->shown);
 	if (addr_split(v->text, host, sizeof(host), &port) != 0)
 		return VALUE_BAD_TYPE;
 	if (addr_parse(host, &ss) != 0) {

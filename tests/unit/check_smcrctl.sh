@@ -57,6 +57,10 @@ result() {
 run 2 status && grep -q 'smcrd does not run' "$dir/err" && grep -q -- '--socket' "$dir/err" && [ ! -s "$dir/out" ]
 result "no daemon: said how to start it" $?
 
+run 2 status --json && grep -q '^{"schema":1,"command":"status",.*"error":{"code":"no-daemon","text":".*"},"data":null}$' "$dir/out" &&
+	grep -q 'smcrd does not run' "$dir/err" && run 2 stats --delta --json && grep -q '"code":"no-daemon"' "$dir/out"
+result "no daemon: an answer with --json as well" $?
+
 run 2 doctor && grep -q '^problem  daemon    smcrd does not run.*: no daemon at '"$sock"'\. To do: start it' "$dir/out" &&
 	[ ! -s "$dir/err" ] && run 2 doctor --json --problems &&
 	grep -q '^{"schema":1,"command":"doctor",.*"verdict":"problem"' "$dir/out"
