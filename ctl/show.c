@@ -85,7 +85,9 @@ show_status(FILE *f, const json_t *d, bool detail)
 		fputc('\n', f);
 	}
 	show_list(f, d, "services", detail);
-	template_print(f, d, "[services*[waiting?{name} is {waiting}\n]]");
+	template_print(f, d,
+	    "[services*[waiting?{name} is {waiting}\n]"
+	    "[health=down?{name} is down for {health_ms:t}: {health_text}\n|health=held-off?{name} is held off\n]]");
 }
 
 static const char service_text[] =
@@ -97,6 +99,7 @@ static const char service_text[] =
     "Far end      {to}"
     "[addresses*\n             {address}[state? {state}, connections {connections:n}, failures {failures:n}, passed over "
     "{passed_over:n}[text?: {text}]]]"
+    "[probed*\nProbe        {address} [state=held-off?held off|{state}] for {since_ms:t}[probed_ms?, last probe {probed_ms:t} ago][text?: {text}]]"
     "[targets*[name_error?\nName         {target} is not found: {name_error}]]"
     "[outage*[text?\nOutage       for {age_ms:t}, {failed:n} connection{failed:s} failed: {text}]]"
     "\n\nSettings\n"

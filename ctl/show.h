@@ -37,4 +37,4 @@ void show_list(FILE *, const json_t *data, const char *key, bool detail);
 
 /* How a connection runs, whether a service takes some: templates. Of an older daemon every service is open. */
 #define SHOW_MODE "[mode=smcr?SMC-R|mode=tcp?TCP|mode=setup?set-up|{mode}]"
-#define SHOW_SERVICE_STATE "[disabled?disabled|closed?closed|open]"
+#define SHOW_SERVICE_STATE "[disabled?disabled|closed?closed|health=down?down|open]"

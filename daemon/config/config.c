@@ -78,6 +78,9 @@ pick_port(const struct config_build *b, const struct config_key *key, struct ite
 	}
 }
 
+static void load_inner(struct config_build *, const struct config_section *, const struct config_key *,
+    const config_setting_t *, void *base);
+
 static void
 load_setting(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *s, void *base)
@@ -86,6 +89,10 @@ load_setting(struct config_build *b, const struct config_section *sec, const str
 	struct items items;
 	struct config_value v = read_value(s, &items);
 
+	if (key->type == CONFIG_T_INNER && config_setting_is_group(s)) {
+		load_inner(b, sec, key, s, (char *)base + key->off);
+		return;
+	}
 	if (b->ranged)
 		pick_port(b, key, &items, &v);
 	config_value_show(&v);
@@ -187,6 +194,19 @@ find_unknown(struct config_build *b, const struct config_section *sec, const con
 		else if (included && (below == NULL || below->list_max == 0))
 			config_error(b, config_place_of(s), "%s is allowed only in the main file, %s", name, b->path);
 	}
+}
+
+/* A group in a service: its settings are below base. */
+static void
+load_inner(struct config_build *b, const struct config_section *sec, const struct config_key *key,
+    const config_setting_t *group, void *base)
+{
+	char prefix[64];
+	const struct config_section inner = { key->name, prefix, (enum config_place)key->max, 0 };
+
+	(void)snprintf(prefix, sizeof(prefix), "%s%s.", sec->prefix, key->name);
+	find_unknown(b, &inner, group);
+	load_group(b, &inner, inner.place, group, base);
 }
 
 static void

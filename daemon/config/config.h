@@ -15,6 +15,7 @@
 
 #define CONFIG_NAME_MAX 64
 #define CONFIG_HOST_MAX 256
+#define CONFIG_BACKUP " backup" /* behind a target */
 #define CONFIG_TARGET_STR_MAX (CONFIG_HOST_MAX + 16)
 #define CONFIG_TARGETS_MAX 16 /* of a service */
 #define CONFIG_TO_STR_MAX 512
@@ -62,6 +63,7 @@ struct config_target {
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
 	bool srv;                       /* host is a name of SRV records */
+	bool backup;                    /* used only while the others do not work */
 	struct sockaddr_storage *addrs; /* tried in order; empty: a name to be looked up */
 	unsigned addr_cnt;
 };
@@ -86,6 +88,23 @@ enum config_secure {
 	CONFIG_SECURE_REQUIRED, /* nothing in clear */
 };
 
+enum config_probe_kind {
+	CONFIG_PROBE_OFF,
+	CONFIG_PROBE_AUTO,    /* of an ingress to smcrd SMCR, else CONNECT */
+	CONFIG_PROBE_CONNECT, /* a TCP connection, and `send` and `expect` over it */
+	CONFIG_PROBE_SMCR,    /* ingress: asks the peer for its server */
+};
+
+#define CONFIG_PROBE_TEXT_MAX 64
+
+/* Health probes of a service's targets; without padding, as it is compared as a whole. */
+struct config_probe {
+	enum config_probe_kind kind;
+	uint32_t interval_ms, timeout_ms;
+	uint32_t rise, fall;                                             /* results in a row that change the state */
+	char send[CONFIG_PROBE_TEXT_MAX], expect[CONFIG_PROBE_TEXT_MAX]; /* "": nothing */
+};
+
 /* One ingress mapping or egress service. */
 struct config_service {
 	unsigned place; /* in the files, see config_place(); not a setting, so it is not compared */
@@ -98,6 +117,7 @@ struct config_service {
 	enum config_policy policy;
 	uint32_t retry_ms; /* interval of retries for a failed target */
 	enum config_when_down when_down;
+	struct config_probe probe;
 	struct config_net *allow; /* clients that may connect; empty = all */
 	unsigned allow_cnt;
 	/* For an ingress that listens on a UNIX socket. */

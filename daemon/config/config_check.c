@@ -60,6 +60,27 @@ is_chosen(enum config_place place, const config_setting_t *src, const char *name
 	    (config_value_set_default(key, &fresh) != 0 || !config_value_equal(key, base, &fresh));
 }
 
+/* A peer that is no smcrd knows nothing of a server behind it, and an egress has no peer behind it. */
+static void
+check_probe(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
+{
+	const bool ingress = svc->kind == CONFIG_INGRESS,
+	           talks = svc->probe.send[0] != '\0' || svc->probe.expect[0] != '\0';
+	const char *kind = config_kind_words[svc->kind];
+	unsigned backups = 0;
+
+	for (unsigned i = 0; i < svc->to_cnt; i++)
+		backups += svc->to[i].backup;
+	if (svc->to_cnt > 0 && backups == svc->to_cnt)
+		config_error(b, config_line(src, "to"), "%s.to has only backup targets", kind);
+	if (svc->probe.kind == CONFIG_PROBE_SMCR && (!ingress || svc->peer == SMCR_PEER_LINUX))
+		config_error(b, config_line(src, "probe"),
+		    "%s.probe.kind \"smcr\" is for an ingress whose peer is an smcrd", kind);
+	if (talks && ingress)
+		config_error(b, config_line(src, "probe"),
+		    "%s.probe.send and expect are for an egress: the far end of an ingress is a gateway", kind);
+}
+
 /* The limit of the engine is lower. */
 static void
 check_max_connections(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
@@ -99,6 +120,7 @@ check_service(struct config_build *b, unsigned i)
 		    kind, mine, other, others[j].name, config_there(b, src, b->service_src[j], "listen", where));
 	}
 	check_unix(b, svc, src);
+	check_probe(b, svc, src);
 	check_max_connections(b, svc, src);
 	/* The first connection would use up all connections. */
 	for (unsigned k = 0; k < svc->to_cnt; k++)

@@ -21,6 +21,7 @@ enum {
 	SIW = CONFIG_AT_SIW,
 	VERBS = CONFIG_AT_VERBS,
 	DEV = CONFIG_AT_DEVICE,
+	PROBE = CONFIG_AT_PROBE,
 	IN = CONFIG_AT_INGRESS,
 	SVC = CONFIG_AT_INGRESS | CONFIG_AT_EGRESS,
 	REQ = CONFIG_REQUIRED,
@@ -36,6 +37,7 @@ enum {
 #define WORDS(...) ((const struct config_word[]){ __VA_ARGS__, { NULL, 0 } })
 #define CFG(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 #define OF_SVC(member) offsetof(struct config_service, member), sizeof(((struct config_service *)NULL)->member)
+#define OF_PROBE(member) offsetof(struct config_probe, member), sizeof(((struct config_probe *)NULL)->member)
 #define OF_DEV(member) offsetof(struct config_device, member), sizeof(((struct config_device *)NULL)->member)
 
 const struct config_key config_keys[] = {
@@ -176,6 +178,15 @@ const struct config_key config_keys[] = {
 	{ "target_retry", SVC, CONFIG_T_MS, LIVE, 1000, 3600000, "10s", OF_SVC(retry_ms), NULL },
 	{ "when_down", SVC, CONFIG_T_WORD, LIVE | TCP, 0, 0, "accept", OF_SVC(when_down),
 	    WORDS({ "accept", CONFIG_DOWN_ACCEPT }, { "close_listener", CONFIG_DOWN_CLOSE_LISTENER }) },
+	{ "probe", SVC, CONFIG_T_INNER, LIVE, 0, PROBE, NULL, OF_SVC(probe), NULL },
+	{ "kind", PROBE, CONFIG_T_WORD, LIVE, 0, 0, "auto", OF_PROBE(kind),
+	    WORDS({ "auto", CONFIG_PROBE_AUTO }, { "connect", CONFIG_PROBE_CONNECT }, { "smcr", CONFIG_PROBE_SMCR }) },
+	{ "interval", PROBE, CONFIG_T_MS, LIVE, 100, 3600000, "5s", OF_PROBE(interval_ms), NULL },
+	{ "timeout", PROBE, CONFIG_T_MS, LIVE, 100, 60000, "2s", OF_PROBE(timeout_ms), NULL },
+	{ "rise", PROBE, CONFIG_T_UINT, LIVE, 1, 100, "2", OF_PROBE(rise), NULL },
+	{ "fall", PROBE, CONFIG_T_UINT, LIVE, 1, 100, "3", OF_PROBE(fall), NULL },
+	{ "send", PROBE, CONFIG_T_BYTES, LIVE, 0, 0, NULL, OF_PROBE(send), NULL },
+	{ "expect", PROBE, CONFIG_T_BYTES, LIVE, 0, 0, NULL, OF_PROBE(expect), NULL },
 	/* The file is created once: a reload changes it only with the path. */
 	{ "listen_mode", IN, CONFIG_T_MODE, LIVE | UNIX, 0, 0777, "0660", OF_SVC(listen_mode), NULL },
 	{ "listen_owner", IN, CONFIG_T_USER, LIVE | UNIX, 0, 0, NULL, OF_SVC(listen_owner), NULL },

@@ -21,6 +21,7 @@ enum config_place {
 	CONFIG_AT_DEFAULTS = 1 << 10, /* defaults for the services of a kind */
 	CONFIG_AT_METRICS = 1 << 11,
 	CONFIG_AT_TLS = 1 << 12,
+	CONFIG_AT_PROBE = 1 << 13,   /* `probe` of a service */
 	CONFIG_AT_INCLUDED = 1 << 9, /* an included file, which may have only lists */
 };
 
@@ -52,6 +53,8 @@ enum config_type {
 	CONFIG_T_GROUP,   /* the same of a group */
 	CONFIG_T_USERS,   /* list of strings and integers -> *off config_ids, off + sizeof pointer count */
 	CONFIG_T_EIDS,    /* list of strings, UEIDs -> uint8_t count, followed by that many struct clc_eid */
+	CONFIG_T_BYTES,   /* string of any characters but NUL -> char[len] */
+	CONFIG_T_INNER,   /* a group, of the settings of place `max`, below off; all zero: not set */
 	CONFIG_T_PEERS,   /* list of strings, names of peers -> char[len], separated by newlines */
 };
 

@@ -13,6 +13,7 @@ struct end {
 	bool many;                 /* "HOST:FIRST-LAST" */
 	int host_len;              /* of these */
 	unsigned long first, last; /* of any length: a port above 65535 is reported */
+	const char *rest;          /* many: behind it, "" or CONFIG_BACKUP */
 };
 
 static struct end
@@ -29,7 +30,8 @@ end_of(const char *key, const config_setting_t *at, const char *text)
 	if (rest[0] != '-' || !isdigit((unsigned char)rest[1]))
 		return e;
 	e.last = strtoul(rest + 1, &rest, 10);
-	e.many = *rest == '\0';
+	e.many = *rest == '\0' || strcmp(rest, CONFIG_BACKUP) == 0;
+	e.rest = rest;
 	return e;
 }
 
@@ -126,6 +128,6 @@ config_range_text(const char *text, unsigned nr, char buf[CONFIG_TARGET_STR_MAX]
 
 	if (!e.many)
 		return text;
-	snprintf(buf, CONFIG_TARGET_STR_MAX, "%.*s:%lu", e.host_len, text, e.first + nr);
+	snprintf(buf, CONFIG_TARGET_STR_MAX, "%.*s:%lu%s", e.host_len, text, e.first + nr, e.rest);
 	return buf;
 }

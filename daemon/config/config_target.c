@@ -16,6 +16,8 @@ config_target_str(const struct config_target *t, char *buf)
 	else
 		snprintf(buf, CONFIG_TARGET_STR_MAX, strchr(t->host, ':') != NULL ? "[%s]:%u" : "%s:%u", t->host,
 		    (unsigned)t->port);
+	if (t->backup)
+		str_append(buf, CONFIG_TARGET_STR_MAX, "%s", CONFIG_BACKUP);
 	return buf;
 }
 
@@ -38,7 +40,7 @@ config_to_str(const struct config_service *svc, char *buf)
 bool
 config_target_same(const struct config_target *a, const struct config_target *b)
 {
-	return a->srv == b->srv && a->port == b->port && strcmp(a->host, b->host) == 0;
+	return a->srv == b->srv && a->backup == b->backup && a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
 bool

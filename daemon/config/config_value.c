@@ -511,6 +511,9 @@ static const struct type_ops types[] = {
 	    LIST_OPS },
 	[CONFIG_T_EIDS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), value_set_list, value_print_list, NULL,
 	    NO_UNITS },
+	[CONFIG_T_BYTES] = { "a string", BIT(TEXT), value_set_bytes, value_print_bytes, string_equal, NO_UNITS },
+	[CONFIG_T_INNER] = { "a group, { ... }", BIT(OTHER), value_set_inner, value_print_inner, value_inner_equal,
+	    NO_UNITS },
 	[CONFIG_T_PEERS] = { "a list of strings, [ \"...\", ... ]", BIT(LIST), set_peers, print_peers, string_equal,
 	    NO_UNITS },
 };

@@ -60,6 +60,13 @@ int value_set_list(const struct config_key *, void *at, const struct config_valu
 void value_print_list(const struct config_key *, const void *at, FILE *);
 bool value_list_equal(const struct config_key *, const void *, const void *);
 
+/* Operations of config_value_inner.c. */
+int value_set_bytes(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+void value_print_bytes(const struct config_key *, const void *at, FILE *);
+int value_set_inner(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
+void value_print_inner(const struct config_key *, const void *at, FILE *);
+bool value_inner_equal(const struct config_key *, const void *, const void *);
+
 /* Entries of lists, and single ones, in config_value_net.c: from a string. 0, VALUE_BAD_TYPE, or
  * a negative errno with the reason in why; then out is not used. */
 int value_parse_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);

@@ -164,10 +164,9 @@ set_one(struct config_target *out, const struct sockaddr_storage *ss, char why[C
 	return 0;
 }
 
-int
-value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_MAX])
+static int
+parse_target(const struct config_value *v, struct config_target *out, char why[CONFIG_WHY_MAX])
 {
-	struct config_target *out = at;
 	struct sockaddr_storage ss;
 	char host[CONFIG_HOST_MAX];
 	uint16_t port;
@@ -196,6 +195,23 @@ value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_M
 		return value_bad(why, "must name a host to connect to, not \"%s\"", host);
 	addr_set_port(&ss, port);
 	return set_one(out, &ss, why);
+}
+
+int
+value_parse_target(const struct config_value *v, void *at, char why[CONFIG_WHY_MAX])
+{
+	const size_t len = strlen(v->text), tail_len = strlen(CONFIG_BACKUP);
+	struct config_target *out = at;
+	char text[CONFIG_TARGET_STR_MAX];
+
+	if (len < tail_len || len >= sizeof(text) || strcmp(v->text + len - tail_len, CONFIG_BACKUP) != 0)
+		return parse_target(v, out, why);
+	memcpy(text, v->text, len - tail_len);
+	text[len - tail_len] = '\0';
+	const struct config_value place = config_value_text(text);
+	int rc = parse_target(&place, out, why);
+	out->backup = rc == 0;
+	return rc;
 }
 
 /* "address" or "address/prefix"; address bits after the prefix are a typing error. */

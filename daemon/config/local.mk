@@ -4,6 +4,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/config/config_keys.c daemon/config/config_keys.h \
 	daemon/config/config_value.c daemon/config/config_value.h \
 	daemon/config/config_value_net.c \
+	daemon/config/config_value_inner.c \
 	daemon/config/config_value_list.c \
 	daemon/config/config_built.c \
 	daemon/config/config_target.c \

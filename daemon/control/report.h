@@ -28,7 +28,8 @@ struct report {
 	struct worker *worker;    /* that one, during a step */
 	bool tired;               /* the step was work enough for this turn, whatever is left of the budget */
 	const struct field *next; /* of "data": not written yet */
-	struct snapshot *keep;    /* objects of the kinds that metrics take are kept there as well; NULL: not kept */
+	struct report_health probed[REPORT_PROBED_MAX]; /* of the service of this step */
+	struct snapshot *keep; /* objects of the kinds that metrics take are kept there as well; NULL: not kept */
 
 	union {
 		/* status, drain */
@@ -102,7 +103,7 @@ void report_keep(struct report *, enum report_kind kind, const void *row);
 
 /* In report_service.c, for `status` as well: adds up, and makes a row of the sum that lives as long as the step. */
 void report_add_service(struct service_info *sum, const struct service_info *one);
-struct report_service report_service_row(const struct service_info *);
+struct report_service report_service_row(struct report *, const struct service_info *);
 
 /* What a step has come to; it looks at one object of the worker at hand. */
 enum report_step {

@@ -157,6 +157,9 @@ static FIELDS(worker_fields,
 	F(report_worker, sum.links, "links", "its links"),
 	F(report_worker, sum.rmb_bytes, "rmb_bytes", "memory of its RMBs"))
 
+static FIELDS(health_fields, TEXT(report_health, addr, "address", address, "as in `addresses` of `service`"),
+	WORD(report_health, state, "state", health_words, "`up`, `down`, `held-off` (SMC-R is not tried with the peer for a while, so it does not say) or `unknown`"),
+	MS_OF(report_health, since_ns, "since_ms", "for how long"), MS_OF(report_health, probed_ns, "probed_ms", "time since the last result of a probe; -1 = there was none yet"), F(report_health, why, "text", "why; \"\" when it is up"))
 static FIELDS(service_fields,
 	F(report_service, name, "name", "as configured"),
 	WORD(report_service, kind, "kind", config_kind_words, "`ingress` (TCP in, SMC-R out) or `egress` (SMC-R in, TCP out)"),
@@ -167,6 +170,8 @@ static FIELDS(service_fields,
 	F(report_service, info.disabled, "disabled", "an operator has disabled it: it takes no new connections"),
 	F(report_service, info.closed, "closed", "does not listen, as no target works (`when_down`)"),
 	MS_OF(report_service, held_off_ns, "held_off_ms", "of an ingress: for how long connections do not try SMC-R with the peer, as it failed repeatedly: the longest of all addresses and workers; 0 = they do"),
+	WORD(report_service, health.state, "health", health_words, "with `probe`: the best state of its addresses, as below; \"\" without"),
+	MS_OF(report_service, health.since_ns, "health_ms", "for how long"), F(report_service, health.why, "health_text", "why; \"\" when it is up"), ARRAY(report_service, probed, "probed", health_fields, struct report_health, "with `probe`: up to 16 of its addresses"),
 	F(report_service, info.connections, "connections", "now"),
 	F(report_service, connections_max, "connections_max", "limit of them"),
 	F(report_service, info.accepted, "accepted", "connections accepted since start; of an egress, those of clients: not those by which the peer's daemon makes a link group ahead, or checks"),

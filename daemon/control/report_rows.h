@@ -90,6 +90,16 @@ struct report_worker {
 	struct report_sum sum;
 };
 
+/* An address that is probed. */
+struct report_health {
+	struct sockaddr_storage addr;
+	enum health_state state;
+	int64_t since_ns, probed_ns; /* for how long; how long ago, -1: not yet */
+	char why[HEALTH_WHY_MAX];
+};
+
+#define REPORT_PROBED_MAX 16 /* addresses in a row: bounded by REPORT_STEP_BYTES */
+
 struct report_service {
 	const char *name, *peer;
 	enum config_kind kind;
@@ -98,6 +108,8 @@ struct report_service {
 	uint32_t connections_max;
 	int64_t held_off_ns; /* the longest of its addresses in all workers */
 	struct service_info info;
+	struct report_health health; /* of its addresses together; without addr */
+	struct field_array probed;   /* struct report_health */
 };
 
 /* Of a field_array. */

@@ -14,8 +14,48 @@
 
 #define SETTING_MAX 2000 /* characters: a step has space for twice as many in JSON, and for escapes */
 
+/* The service works while one of its addresses does: the state of the best, since the change that led to it. */
+static void
+add_health(struct report_health *sum, const struct report_health *one)
+{
+	static const unsigned rank[HEALTH_STATE_CNT] = {
+		[HEALTH_NONE] = 0, [HEALTH_DOWN] = 1, [HEALTH_UNKNOWN] = 2, [HEALTH_HELD_OFF] = 3, [HEALTH_UP] = 4
+	};
+	const bool later = one->state == HEALTH_DOWN ? one->since_ns < sum->since_ns : one->since_ns > sum->since_ns;
+
+	if (rank[one->state] > rank[sum->state] || (one->state == sum->state && later))
+		*sum = *one;
+}
+
+/* Fills r->probed. */
+static void
+add_probed(struct report *r, const struct service_info *s, struct report_service *row)
+{
+	struct endpoint e;
+
+	if (s->cfg->probe.kind == CONFIG_PROBE_OFF)
+		return;
+	const int64_t now_ns = worker_sessions(r->worker)->env->now_ns;
+	row->probed.at = r->probed;
+	for (unsigned i = 0; row->probed.cnt < REPORT_PROBED_MAX && targets_address(s->targets, i, &e); i++) {
+		struct report_health *h = &r->probed[row->probed.cnt];
+
+		if (e.health.state == HEALTH_NONE)
+			continue;
+		*h = (struct report_health){
+			.addr = e.addr,
+			.state = e.health.state,
+			.since_ns = max_i64(now_ns - e.health.since_ns, 0),
+			.probed_ns = e.health.probed_ns != 0 ? max_i64(now_ns - e.health.probed_ns, 0) : -1,
+		};
+		memcpy(h->why, e.health.why, sizeof(h->why));
+		add_health(&row->health, h);
+		row->probed.cnt++;
+	}
+}
+
 struct report_service
-report_service_row(const struct service_info *s)
+report_service_row(struct report *r, const struct service_info *s)
 {
 	struct report_service row = {
 		.name = s->cfg->name,
@@ -28,6 +68,7 @@ report_service_row(const struct service_info *s)
 
 	config_to_str(s->cfg, row.to);
 	targets_waiting(s->targets, row.waiting);
+	add_probed(r, s, &row);
 	return row;
 }
 
@@ -76,7 +117,7 @@ add_sum(struct report *r)
 	const struct service_info sum = r->one.service.info;
 	const int64_t held_off_ns = r->one.service.held_off_ns;
 
-	r->one.service = report_service_row(&sum);
+	r->one.service = report_service_row(r, &sum);
 	r->one.service.held_off_ns = held_off_ns;
 	report_members(r, &r->one);
 }

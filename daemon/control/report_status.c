@@ -92,7 +92,7 @@ step_service(struct report *r)
 	r->held_off_ns = max_i64(r->held_off_ns, report_held_off_ns(r->worker, &one));
 	if (report_next_summand(r, pos))
 		return REPORT_WRITTEN;
-	struct report_service row = report_service_row(&r->service);
+	struct report_service row = report_service_row(r, &r->service);
 	row.held_off_ns = r->held_off_ns;
 	report_item(r, REPORT_SERVICE, &row);
 	r->service = (struct service_info){ 0 };

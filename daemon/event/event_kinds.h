@@ -38,6 +38,10 @@
 		WARNING, F_OUTAGE | F(SERVER), "the egress cannot connect to its server") \
 	X(SERVER_REACHABLE, "server-reachable", "server available again", "6a353865d20e4c03a470a9e02029eb3a", \
 		NOTICE, F_OVER | F(SERVER), "the egress can connect to its server again") \
+	X(TARGET_DOWN, "target-down", "target down", "90aa94205f504dbcb764ec9f123a162f", \
+		WARNING, F(SERVICE) | F(PEER) | F(SERVER) | F(HOST) | F(REASON), "probes say that a target of the service does not work (`probe`)") \
+	X(TARGET_UP, "target-up", "target up", "f13980e0b03949139b86a6224e54ffc2", \
+		NOTICE, F(SERVICE) | F(PEER) | F(SERVER) | F(HOST) | F(AFTER_MS), "they say that it works again") \
 	X(UNKNOWN_PEER, "stranger", "no SMC-R peer, or a broken one", "181d79e43c2d487f8ac2c0e7f8059775", \
 		NOTICE, F(SERVICE) | F(PEER) | F(REASON), "something that speaks no SMC-R connected to an egress") \
 	X(CIRCLE, "circle", "services lead in a circle", "736bdb27466541b081325a7c5cca88cc", \

@@ -42,6 +42,7 @@ struct guard {
 struct waiting {
 	struct evhttp_request *req; /* evhttp's; to be answered even if the connection has ended */
 	enum web_page page;
+	char service[CONFIG_NAME_MAX];
 };
 
 enum { EVENT_WAKE, EVENT_TICK, EVENT_SOON, EVENTS };
@@ -308,7 +309,8 @@ static void
 answer_all(struct http *h)
 {
 	for (unsigned i = 0; i < h->waiting_cnt; i++)
-		http_answer(h, h->waiting[i].req, web_answer(h->has_docs ? h->docs : NULL, h->waiting[i].page));
+		http_answer(h, h->waiting[i].req,
+		    web_answer(h->has_docs ? h->docs : NULL, h->waiting[i].page, h->waiting[i].service));
 	h->waiting_cnt = 0;
 }
 
@@ -347,7 +349,9 @@ take_request(struct http *h, struct evhttp_request *req)
 		return WEB_BUSY;
 	if (!web_find(path != NULL ? path : "", accept, &page))
 		return WEB_NOT_FOUND;
-	h->waiting[h->waiting_cnt++] = (struct waiting){ .req = req, .page = page };
+	struct waiting *w = &h->waiting[h->waiting_cnt++];
+	*w = (struct waiting){ .req = req, .page = page };
+	web_service(evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req)), w->service);
 	return WEB_TAKEN;
 }
 

@@ -12,6 +12,7 @@ static const struct metric_labels service = { .of = OF_SERVICE };
 static const struct metric_labels local = { "fallback_reasons_local", OF_SERVICE, { { "code", "code" }, { "reason", "text" } } };
 static const struct metric_labels peer = { "fallback_reasons_peer", OF_SERVICE, { { "code", "code" }, { "reason", "text" } } };
 static const struct metric_labels resets = { "reset_reasons", OF_SERVICE, { { "reason", "text" } } };
+static const struct metric_labels probed = { "probed", OF_SERVICE, { { "address", "address" } } };
 static const struct metric_labels worker = { .of = { { "worker", "worker" } } };
 static const struct metric_labels group = { .of = { { "group", "id" } } };
 static const struct metric_labels group_info = { .of = { { "group", "id" }, { "worker", "worker" }, { "role", "role" },
@@ -67,6 +68,10 @@ const struct metric metric_table[] = {
 	GAUGE("service_closed", REPORT_SERVICE, &service, "closed", "1 when a service does not listen, as no target works (when_down)."),
 	GAUGE("service_disabled", REPORT_SERVICE, &service, "disabled", "1 when a service takes no new connections, as an operator has disabled it."),
 	OF("service_held_off_seconds", 1000, REPORT_SERVICE, &service, "held_off_ms", "For how long connections of an ingress do not try SMC-R with the peer, as it failed repeatedly; 0 when they do."),
+	IS("target_up", REPORT_SERVICE, &probed, "state", "up", "1 when probes say that a target works (probe)."),
+	IS("target_down", REPORT_SERVICE, &probed, "state", "down", "1 when probes say that a target does not work; 0 with target_up 0 as well: not known, or held off."),
+	OF("target_state_seconds", 1000, REPORT_SERVICE, &probed, "since_ms", "Time since the state of a target changed."),
+	OF("target_probe_age_seconds", 1000, REPORT_SERVICE, &probed, "probed_ms", "Time since the last result of a target's probe; nothing before the first."),
 	COUNTER("service_accepted", REPORT_SERVICE, &service, "accepted", "Connections that were accepted, those refused included."),
 	REFUSED("refused_allow", "not_allowed"),
 	REFUSED("refused_max", "max_connections"),

@@ -172,6 +172,22 @@ cell_address(const struct page *p, const struct rnic_gid *gid)
 	cell_text(p, "", addr_format(&ss, buf, sizeof(buf)));
 }
 
+/* By the probes of a service's targets. */
+static void
+cell_health(const struct page *p, const struct report_health *h)
+{
+	static const char *const classes[HEALTH_STATE_CNT] = { [HEALTH_UP] = "ok", [HEALTH_DOWN] = "bad" };
+	const char *class = classes[h->state] != NULL ? classes[h->state] : "warn";
+
+	if (h->state == HEALTH_NONE) {
+		cell_text(p, "", "");
+		return;
+	}
+	fprintf(p->out, "<td class=\"%s\" title=\"", class);
+	text(p->out, h->why);
+	fprintf(p->out, "\">%s, %s</td>", health_words[h->state], duration((char[32]){ 0 }, h->since_ns));
+}
+
 static void
 service_row(const struct page *p, const void *row)
 {
@@ -187,6 +203,7 @@ service_row(const struct page *p, const void *row)
 	if (s->listen.ss_family != AF_UNSPEC)
 		addr_format_port(&s->listen, listen, sizeof(listen));
 	cell_text(p, "", s->name);
+	cell_health(p, &s->health);
 	cell_number(p, "ok", f->modes[SESSION_SMCR]);
 	cell_number(p, "warn", f->modes[SESSION_TCP]);
 	cell_number(p, "", f->modes[SESSION_SETUP]);
@@ -347,7 +364,7 @@ page_write(const struct snapshot *seen, FILE *out)
 	}
 	tiles(p, &status->sum, stats->counters[REPORT_COUNTER(SMCR, failovers)]);
 	section_of_kind(p, "Services",
-	    "name|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",
+	    "name|target|#SMC-R|#TCP|#set-up|#accepted|#fallbacks|#refused|#resets|#from program|#to program|kind|listens at|leads to",
 	    REPORT_SERVICE, service_row);
 	section_of_reasons(p, "Why TCP: our reasons", &stats->local);
 	section_of_reasons(p, "Why TCP: peers' reasons", &stats->peer);

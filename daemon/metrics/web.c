@@ -38,6 +38,15 @@ web_find(const char *path, const char *accept, enum web_page *page)
 	return false;
 }
 
+void
+web_service(const char *query, char name[CONFIG_NAME_MAX])
+{
+	static const char key[] = "service=";
+	const char *text = query != NULL && strncmp(query, key, sizeof(key) - 1) == 0 ? query + sizeof(key) - 1 : "";
+
+	(void)snprintf(name, CONFIG_NAME_MAX, "%.*s", (int)strcspn(text, "&"), text);
+}
+
 bool
 web_host_is_near(const char *host)
 {
@@ -59,12 +68,37 @@ plain(int status, const char *reason, const char *text)
 	return (struct web_answer){ status, reason, TEXT, { (char *)(uintptr_t)text, strlen(text) }, false };
 }
 
+static struct web_answer
+health_of_service(const struct documents *d, const char *name)
+{
+	static const char *const ok[HEALTH_STATE_CNT] = { [HEALTH_NONE] = "ok\n",
+		[HEALTH_UNKNOWN] = "unknown\n",
+		[HEALTH_UP] = "up\n",
+		[HEALTH_HELD_OFF] = "held off\n" };
+
+	SNAPSHOT_EACH(row, &d->seen, REPORT_SERVICE) {
+		const struct report_service *s = row;
+		const char *not = s->info.disabled   ? "disabled\n"
+		    : s->info.closed                 ? "closed: no target works\n"
+		    : s->health.state == HEALTH_DOWN ? "down\n"
+		                                     : NULL;
+
+		if (s->name == NULL || strcmp(s->name, name) != 0)
+			continue;
+		return not != NULL ? plain(503, "Service Unavailable", not ) : plain(200, "OK", ok[s->health.state]);
+	}
+	return d->failed ? plain(503, "Service Unavailable", "out of memory\n")
+	                 : plain(404, "Not Found", "no such service\n");
+}
+
 struct web_answer
-web_answer(struct documents *d, enum web_page page)
+web_answer(struct documents *d, enum web_page page, const char *service)
 {
 	if (d == NULL)
 		return plain(503, "Service Unavailable", "the daemon does not answer\n");
 	const struct report_status *status = snapshot_first(&d->seen, REPORT_STATUS);
+	if (page == WEB_HEALTH && service[0] != '\0' && status != NULL && !status->worker.draining)
+		return health_of_service(d, service);
 	if (page == WEB_HEALTH)
 		return status != NULL && status->worker.draining ? plain(503, "Service Unavailable", "draining\n")
 		                                                 : plain(200, "OK", "ok\n");

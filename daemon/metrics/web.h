@@ -43,11 +43,13 @@ enum web_refusal { WEB_FORBIDDEN, WEB_MISDIRECTED, WEB_NOT_FOUND, WEB_BUSY, WEB_
 
 /* The page at this path, for a client that accepts this (NULL: no such header). False when there is no page. */
 bool web_find(const char *path, const char *accept, enum web_page *);
+/* The service that a query names, "service=NAME"; "": none. A name has no character that would be encoded. */
+void web_service(const char *query, char name[CONFIG_NAME_MAX]);
 /* True when a Host header names this host in a form that no foreign name server resolves: by an address, as localhost, or by a name
  * without a dot. NULL: no such header, so the client is no browser. */
 bool web_host_is_near(const char *host);
-/* Documents may be NULL: they were not made in time. */
-struct web_answer web_answer(struct documents *, enum web_page);
+/* Documents may be NULL: they were not made in time. service: that WEB_HEALTH is about, or "". */
+struct web_answer web_answer(struct documents *, enum web_page, const char *service);
 /* Of any but WEB_TAKEN, which is no refusal. */
 struct web_answer web_refusal(enum web_refusal);
 /* NULL is allowed. */

@@ -81,8 +81,9 @@ check_say_declined(struct check_result *r, const char *peer)
 		const bool late = d->peer == CLC_DIAG_SERVER_LATE;
 
 		r->server = late ? CLC_SERVER_SILENT : r->server;
-		say(r, late ? CHECK_SERVER_DOWN : CHECK_PEER_DECLINED, "%s declined: %s (0x%08x)%s%s%s%s", peer, clc_diag_str(d->peer), d->peer,
-		    over[0] != '\0' ? " over " : "", over, offered[0] != '\0' ? "; this side offers " : "", offered);
+		say(r, late ? CHECK_SERVER_DOWN : CHECK_PEER_DECLINED, "%s declined: %s (0x%08x)%s%s%s%s", peer,
+		    clc_diag_str(d->peer), d->peer, over[0] != '\0' ? " over " : "", over,
+		    offered[0] != '\0' ? "; this side offers " : "", offered);
 		return;
 	}
 	/* The local reason, with the device's detail and address. Silence mostly means a firewall. */
@@ -161,4 +162,33 @@ check_say_broken(struct check_result *r, const char *peer, const struct check_br
 		say(r, is_of_link(&r->diag) ? CHECK_LINK_FAILED : CHECK_CLOSED, "%s: %s%s%s%s", peer, reason, sep,
 		    b->detail, b->hint);
 	}
+}
+
+/* -- health -- */
+
+enum health_state
+check_health(const struct check_result *r, bool must_smcr, const char **why)
+{
+	const bool reached = r->finding != CHECK_UNREACHABLE && r->finding != CHECK_CLOSED &&
+	    r->finding != CHECK_NO_TLS && r->finding != CHECK_SILENT && r->finding != CHECK_TIMEOUT &&
+	    r->finding != CHECK_PLAIN;
+
+	*why = r->text;
+	if (r->finding == CHECK_NOT_TRIED)
+		return HEALTH_NONE;
+	if (r->server > CLC_SERVER_UP) {
+		*why = clc_server_str(r->server);
+		return HEALTH_DOWN;
+	}
+	if (must_smcr && r->finding != CHECK_POSSIBLE)
+		return HEALTH_DOWN;
+	if (r->server == CLC_SERVER_UP) {
+		*why = "";
+		return HEALTH_UP;
+	}
+	if (!reached)
+		return HEALTH_DOWN;
+	if (r->finding == CHECK_POSSIBLE)
+		*why = "the peer does not say it: it is no smcrd, or an older one";
+	return r->diag.held_off ? HEALTH_HELD_OFF : HEALTH_UNKNOWN;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "daemon/leg/clc_stream.h"
+#include "daemon/target/health.h"
 #include "smcr/smcr.h"
 
 #define CHECK_TEXT_MAX 320
@@ -88,6 +89,10 @@ void check_say_declined(struct check_result *, const char *peer);
 void check_say_done(struct check_result *, const char *peer);
 /* Likewise by result->server, as the last step. */
 void check_say_server(struct check_result *, const char *peer, int64_t now_ns);
+
+/* The health of the target that the result of a probe shows; NONE: nothing. must_smcr: connections are not made by TCP.
+ * why: a text in the result, or static. */
+enum health_state check_health(const struct check_result *, bool must_smcr, const char **why);
 
 /* A rendezvous that was aborted. */
 struct check_break {

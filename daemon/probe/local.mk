@@ -2,7 +2,8 @@
 daemon_libsmcrd_a_SOURCES += \
 	daemon/probe/check_result.c daemon/probe/check_result.h \
 	daemon/probe/measure.c daemon/probe/measure.h \
-	daemon/probe/probe.c daemon/probe/probe.h
+	daemon/probe/probe.c daemon/probe/probe.h \
+	daemon/probe/prober.c daemon/probe/prober.h
 
 check_UNIT += \
 	tests/unit/daemon/probe/check_measure \

@@ -3,6 +3,7 @@
 
 #include "daemon/service/accept_balance.h"
 #include "daemon/probe/probe.h"
+#include "daemon/probe/prober.h"
 #include "daemon/service/service.h"
 #include "daemon/session/session.h"
 
@@ -112,6 +113,7 @@ session_pool_drain(struct session_pool *pool, bool on)
 
 		rc = err != 0 ? err : rc;
 	}
+	prober_follow(pool);
 	return rc;
 }
 
@@ -120,6 +122,7 @@ session_pool_stop(struct session_pool *pool)
 {
 	struct session *s;
 
+	prober_stop(pool);
 	LIST_EACH(struct service, svc, &pool->services, node)
 		service_stop(svc);
 	probes_stop(pool);

@@ -113,7 +113,7 @@ turn_probe_away(struct session *s)
 {
 	char peer[ADDR_STR_MAX], why[LOG_TEXT_MAX];
 
-	log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_NOTICE,
+	log_limited(&s->pool->lim_failed, s->pool->env->now_ns, LOG_LVL_INFO,
 	    "no SMC-R for a probe by the peer's daemon: service=%s peer=%s%s", s->settings->cfg.name,
 	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), log_text_diag(&s->diag, why, sizeof(why)));
 	clc_out_take(&s->setup->out, s->conn);

@@ -1,8 +1,6 @@
 /* Set-up of a session: the rendezvous, and connected legs; see session.h. */
 #include "daemon/session/session.h"
 
-#include <errno.h>
-
 #include "daemon/net/net.h"
 
 /* The outage that an aborted rendezvous proves; OUTAGE_NONE for the other reasons. */
@@ -125,17 +123,8 @@ admit_connected(struct session *s)
 bool
 setup_probe_failed(struct session *s, int err)
 {
-	static const struct {
-		int err;
-		enum clc_server server;
-	} of[] = { { ECONNREFUSED, CLC_SERVER_REFUSED }, { ETIMEDOUT, CLC_SERVER_SILENT }, { 0, CLC_SERVER_NO_NAME } };
-	enum clc_server server = CLC_SERVER_DOWN;
-
-	for (unsigned i = 0; i < sizeof(of) / sizeof(of[0]); i++)
-		if (of[i].err == err)
-			server = of[i].server;
 	if ((s->flags & SF_PROBE) != 0)
-		answer_probe(s, server);
+		answer_probe(s, health_server(err));
 	return (s->flags & SF_PROBE) != 0;
 }
 
@@ -218,7 +207,11 @@ pump_rendezvous(struct session *s)
 			return;
 		}
 		/* After SES_LOOK the server is connected or connecting already. */
-		if (s->app.io.fd >= 0 && !s->setup->dial.busy)
+		const bool probe = (s->flags & SF_PROBE) != 0;
+		const enum clc_server known = probe ? targets_server(s->settings->targets) : CLC_SERVER_UNSAID;
+		if (known != CLC_SERVER_UNSAID)
+			answer_probe(s, known);
+		else if (s->app.io.fd >= 0 && !s->setup->dial.busy)
 			admit_connected(s);
 		else if (!s->setup->dial.busy)
 			setup_dial(s);

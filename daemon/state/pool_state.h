@@ -84,6 +84,7 @@ struct session_pool {
 	uint64_t contacts_over;        /* smcr_contacts_over() at the last check */
 	struct measuring measuring[SESSION_MEASURES_MAX];
 	struct list_node probes, dead_probes;
+	struct prober *prober; /* of the first worker, while a service is probed */
 	struct worker_stats stats;
 	struct service_reasons fallbacks; /* of all services; reset: not counted */
 	struct history_pool history;

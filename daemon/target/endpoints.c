@@ -74,10 +74,29 @@ endpoints_set(struct endpoints *es, unsigned target, bool by_weight, const struc
 
 /* -- the choice -- */
 
+/* As far as probes say. */
+static bool
+may_work(const struct endpoint *e)
+{
+	return e->health.state != HEALTH_DOWN;
+}
+
 static bool
 is_good(const struct endpoint *e, int64_t now_ns)
 {
-	return e->fault == ENDPOINT_OK || e->trial || now_ns - e->due_ns > FORGOTTEN_NS;
+	return may_work(e) && (e->fault == ENDPOINT_OK || e->trial || now_ns - e->due_ns > FORGOTTEN_NS);
+}
+
+/* The part of the set without backups; all of it if that is empty. */
+static uint64_t
+without_backups(const struct endpoints *es, uint64_t set)
+{
+	uint64_t out = set;
+
+	for (unsigned i = 0; i < ENDPOINTS_MAX && es->backups != 0; i++)
+		if ((set & BIT(i)) != 0 && (es->backups >> es->at[i].target & 1) != 0)
+			out &= ~BIT(i);
+	return out != 0 ? out : set;
 }
 
 /* The part of the set that belongs to the next target of the policy. */
@@ -196,7 +215,7 @@ endpoints_pick(struct endpoints *es, int64_t now_ns, struct rng *rng, uint64_t *
 	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
 		if ((all & BIT(i)) != 0 && is_good(&es->at[i], now_ns))
 			good |= BIT(i);
-	unsigned i = choose(es, good != 0 ? good : all, rng);
+	unsigned i = choose(es, without_backups(es, good != 0 ? good : all), rng);
 	struct endpoint *e = &es->at[i];
 	if (good != 0)
 		count_passed_over(es, all & ~good, e);
@@ -213,7 +232,7 @@ bool
 endpoints_down(const struct endpoints *es)
 {
 	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
-		if (is_used(es, i) && (es->at[i].fault == ENDPOINT_OK || es->at[i].trial))
+		if (is_used(es, i) && may_work(&es->at[i]) && (es->at[i].fault == ENDPOINT_OK || es->at[i].trial))
 			return false;
 	return true;
 }
@@ -222,7 +241,7 @@ bool
 endpoints_have_other(const struct endpoints *es, uint64_t tried)
 {
 	for (unsigned i = 0; i < ENDPOINTS_MAX; i++)
-		if (is_used(es, i) && (tried & BIT(i)) == 0 && es->at[i].fault == ENDPOINT_OK)
+		if (is_used(es, i) && (tried & BIT(i)) == 0 && es->at[i].fault == ENDPOINT_OK && may_work(&es->at[i]))
 			return true;
 	return false;
 }
@@ -334,4 +353,20 @@ endpoints_looked(struct endpoints *es, const struct endpoint_pick *p, bool conne
 		return false;
 	e->fault = ENDPOINT_OK;
 	return true;
+}
+
+void
+endpoints_probed(struct endpoints *es, const struct sockaddr_storage *addr, const struct health *h, bool up_serves)
+{
+	struct endpoint *e = endpoints_find(es, addr);
+
+	if (e == NULL)
+		return;
+	e->health = *h;
+	if (h->state != HEALTH_UP || e->fault == ENDPOINT_OK || h->row > 0)
+		return;
+	/* As of a probe of failed targets. */
+	e->trial = !up_serves && e->fault == ENDPOINT_SETUP;
+	if (!e->trial)
+		e->fault = ENDPOINT_OK;
 }

@@ -1,10 +1,11 @@
 /* The addresses of a service's targets, their failures, and the choice of one for a connection. Pure: time and random
  * numbers are arguments; targets.c has lock, names and lifetime. A failed target is chosen only when all have failed:
- * no connection is refused without an attempt. It is good again after a successful connection or probe. */
+ * no connection is refused without an attempt. It is good again after a successful connection or probe. One whose
+ * health is down counts as failed. Backup targets are chosen only while no other works. */
 #pragma once
 
 #include "base/rng.h"
-#include "daemon/config/config.h"
+#include "daemon/target/health.h"
 
 #define ENDPOINTS_MAX 64 /* of a service: bits of a set */
 #define ENDPOINT_WHY_MAX 96
@@ -33,12 +34,14 @@ struct endpoint {
 	int64_t since_ns, due_ns;
 	char why[ENDPOINT_WHY_MAX];
 	uint64_t connections, failures, passed_over;
+	struct health health; /* as the prober has set it last */
 };
 
 struct endpoints {
 	uint64_t used; /* bits of places in use */
 	struct endpoint at[ENDPOINTS_MAX];
 	enum config_policy policy;
+	uint32_t backups;         /* bits of targets */
 	bool watched;             /* probes also a single failed endpoint, as no connection tries it */
 	uint32_t turn, addr_turn; /* of policy "spread" */
 	uint32_t last_id;
@@ -65,6 +68,9 @@ bool endpoints_down(const struct endpoints *);
 bool endpoints_pick(struct endpoints *, int64_t now_ns, struct rng *, uint64_t *tried, struct endpoint_pick *out);
 /* Whether there is a good endpoint outside the set. */
 bool endpoints_have_other(const struct endpoints *, uint64_t tried);
+
+/* The health of this address, if it is there. up_serves: a state UP proves that the server works, which ends any fault. */
+void endpoints_probed(struct endpoints *, const struct sockaddr_storage *, const struct health *, bool up_serves);
 
 /* The connection to the endpoint succeeded; served: also to the server behind it. True when the state changes. */
 bool endpoints_good(struct endpoints *, const struct endpoint_pick *, bool served);

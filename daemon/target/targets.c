@@ -21,6 +21,7 @@ struct targets {
 	enum config_kind kind;
 	char name[CONFIG_NAME_MAX]; /* of the service */
 	struct targets_all *all;
+	struct config_probe probe;
 	atomic_bool down;     /* read without the lock */
 	pthread_mutex_t lock; /* of the members below */
 	struct endpoints endpoints;
@@ -49,7 +50,7 @@ static bool
 is_of(struct targets *t, const struct config_service *cfg)
 {
 	if (t->kind != cfg->kind || strcmp(t->name, cfg->name) != 0 || t->cnt != cfg->to_cnt ||
-	    t->endpoints.policy != cfg->policy ||
+	    t->endpoints.policy != cfg->policy || memcmp(&t->probe, &cfg->probe, sizeof(t->probe)) != 0 ||
 	    t->endpoints.watched != (cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER))
 		return false;
 	for (unsigned i = 0; i < t->cnt; i++) {
@@ -101,12 +102,14 @@ make(struct targets_all *all, const struct config_service *cfg)
 	memcpy(t->name, cfg->name, sizeof(t->name));
 	t->endpoints.policy = cfg->policy;
 	t->endpoints.watched = cfg->when_down == CONFIG_DOWN_CLOSE_LISTENER;
+	t->probe = cfg->probe;
 	t->cnt = cfg->to_cnt;
 	(void)pthread_mutex_init(&t->lock, NULL);
 	for (unsigned i = 0; i < t->cnt; i++) {
 		const struct config_target *to = &cfg->to[i];
 
 		t->target[i].spec = *to;
+		t->endpoints.backups |= (uint32_t)to->backup << i;
 		t->target[i].spec.addrs = NULL;
 		t->target[i].spec.addr_cnt = 0;
 	}
@@ -193,6 +196,7 @@ targets_set(struct targets *t, unsigned nr, bool by_weight, const struct target_
 
 	set_addresses(t, nr, by_weight, addrs, cnt);
 	targets_unlock(t);
+	atomic_fetch_add(&t->all->changes, 1);
 	return none;
 }
 
@@ -262,6 +266,55 @@ targets_find(struct targets *t, const struct sockaddr_storage *there, unsigned *
 		return false;
 	*target = first;
 	return true;
+}
+
+static bool
+knows(const struct targets_known_list *known, const struct sockaddr_storage *addr)
+{
+	for (unsigned i = 0; i < known->cnt; i++)
+		if (addr_same_place(&known->at[i].addr, addr))
+			return true;
+	return false;
+}
+
+void
+targets_known(struct targets_all *all, struct targets_known_list *out, unsigned cap)
+{
+	(void)pthread_mutex_lock(&all->lock);
+	LIST_EACH(struct targets, t, &all->list, node) {
+		(void)pthread_mutex_lock(&t->lock);
+		for (unsigned i = 0; i < ENDPOINTS_MAX && out->cnt < cap; i++) {
+			const struct endpoint *e = &t->endpoints.at[i];
+
+			if ((t->endpoints.used >> i & 1) != 0 && e->health.state != HEALTH_NONE &&
+			    !knows(out, &e->addr))
+				out->at[out->cnt++] = (struct targets_known){ e->addr, e->health };
+		}
+		(void)pthread_mutex_unlock(&t->lock);
+	}
+	(void)pthread_mutex_unlock(&all->lock);
+}
+
+enum clc_server
+targets_server(struct targets *t)
+{
+	const struct endpoints *es = &t->endpoints;
+	enum clc_server down = CLC_SERVER_UNSAID;
+	bool up = false, unknown = false;
+
+	(void)pthread_mutex_lock(&t->lock);
+	for (unsigned i = 0; i < ENDPOINTS_MAX; i++) {
+		const struct health *h = &es->at[i].health;
+
+		if ((es->used >> i & 1) == 0)
+			continue;
+		up = up || h->state == HEALTH_UP;
+		unknown = unknown || (h->state != HEALTH_UP && h->state != HEALTH_DOWN);
+		if (h->state == HEALTH_DOWN)
+			down = h->server;
+	}
+	(void)pthread_mutex_unlock(&t->lock);
+	return up ? CLC_SERVER_UP : unknown ? CLC_SERVER_UNSAID : down;
 }
 
 bool

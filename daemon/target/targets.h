@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/list.h"
 #include "daemon/target/endpoints.h"
@@ -15,6 +16,7 @@ struct targets;
 struct targets_all {
 	pthread_mutex_t lock; /* of the list and its members' references */
 	struct list_node list;
+	atomic_uint changes; /* of addresses by names: for the prober */
 	/* From any thread: a service with when_down lost its last working target, or has one again. Or NULL. */
 	void (*changed)(void *arg);
 	void *arg;
@@ -56,6 +58,23 @@ bool targets_down(const struct targets *);
 
 /* The first target with this address (port 0: this host; addr_matches); false: none. */
 bool targets_find(struct targets *, const struct sockaddr_storage *there, unsigned *target);
+
+/* The health of an address, for another process. */
+struct targets_known {
+	struct sockaddr_storage addr;
+	struct health health;
+};
+
+struct targets_known_list {
+	struct targets_known *at; /* the owner's; NULL: empty */
+	unsigned cnt;
+};
+
+/* Adds all addresses that are probed, each once, up to cap of the list. */
+void targets_known(struct targets_all *, struct targets_known_list *, unsigned cap);
+
+/* As the probes of all its addresses say, for a peer that asks; CLC_SERVER_UNSAID: not known. */
+enum clc_server targets_server(struct targets *);
 
 /* Copies address i, counted from 0 by target and order; false: there are no more. */
 bool targets_address(struct targets *, unsigned i, struct endpoint *out);

@@ -11,6 +11,7 @@
 #include "daemon/config/config.h"
 #include "daemon/net/net.h"
 #include "daemon/leg/peer_mode.h"
+#include "daemon/probe/prober.h"
 #include "daemon/service/service.h"
 #include "daemon/worker/worker.h"
 
@@ -307,6 +308,7 @@ services_commit(struct services_plan *p, FILE *err)
 	}
 	warn_of_option(p, err);
 	warn_of_files(p, err);
+	prober_follow(p->pool);
 	free(p);
 }
 

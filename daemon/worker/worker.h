@@ -32,6 +32,8 @@ void worker_commit(struct worker *, const struct config *next, FILE *err);
 void worker_abort(struct worker *, void *unused);
 /* The names of this waiting service have addresses now: a link group may be made ahead. For workers_call_all. */
 void worker_targets_changed(struct worker *, void *service_name);
+/* The health of targets as another process knew it, a struct targets_known_list. In the first worker. */
+void worker_inherit_health(struct worker *, void *known);
 #define WORKER_NO_LIMIT UINT32_MAX
 /* Stops accepting and ends groups as connections end. Calls done(arg), unless that is NULL, when all are gone or limit_ms has
  * passed. Allowed again after a call with NULL. */

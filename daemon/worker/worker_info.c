@@ -6,6 +6,7 @@
 #include "base/addr.h"
 #include "daemon/session/session.h"
 #include "daemon/service/service.h"
+#include "daemon/probe/prober.h"
 #include "daemon/worker/worker_int.h"
 
 struct smcr *
@@ -231,6 +232,13 @@ worker_targets_changed(struct worker *w, void *service)
 
 	if (svc != NULL && !w->draining)
 		service_prewarm(svc);
+	prober_follow(&w->sessions);
+}
+
+void
+worker_inherit_health(struct worker *w, void *known)
+{
+	prober_inherit(&w->sessions, known);
 }
 
 /* -- hand-over of listening sockets -- */

@@ -226,6 +226,7 @@ service_cfg(unsigned i)
 		.to_cnt = 2,
 		.allow = everybody,
 		.allow_cnt = fake_worker.allow_cnt,
+		.probe = { CONFIG_PROBE_AUTO, 5000, 2000, 2, 3, "", "" },
 		.max_connections = 1000 };
 	addr(&s[0].listen, "127.0.0.1:8080");
 	s[1] = (struct config_service){ .kind = CONFIG_EGRESS,
@@ -269,6 +270,11 @@ service_targets(bool full, unsigned i)
 		              : endpoints_bad(es, &pick, ENDPOINT_CONNECT, "Connection refused", 0, 10 * S, 0));
 	tried = 0;
 	(void)endpoints_pick(es, 0, &rng, &tried, &pick);
+	if (full) {
+		es->at[0].health = (struct health){ .state = HEALTH_UP, .since_ns = 1 * S, .probed_ns = 59 * S };
+		es->at[1].health =
+		    (struct health){ .state = HEALTH_DOWN, .since_ns = 50 * S, .why = "Connection refused" };
+	}
 	targets_unlock(t);
 	return t;
 }
@@ -684,6 +690,9 @@ worker_stats(const struct worker *w, struct worker_stats *out)
 struct session_pool *
 worker_sessions(struct worker *w)
 {
+	static struct env env = { .now_ns = 60 * S };
+
+	w->sessions.env = &env;
 	return &w->sessions;
 }
 

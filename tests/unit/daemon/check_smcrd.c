@@ -123,6 +123,13 @@ worker_follow_targets(struct worker *w, void *unused)
 }
 
 void
+worker_inherit_health(struct worker *w, void *known)
+{
+	(void)w;
+	(void)known;
+}
+
+void
 worker_targets_changed(struct worker *w, void *service)
 {
 }

@@ -133,6 +133,8 @@ wrong_types(const struct config_section *sec, const struct config_key *key)
 
 		if (key->type == CONFIG_T_BOOL && is_bool)
 			continue;
+		if (key->type == CONFIG_T_INNER && values[i][0] == '{')
+			continue;
 		if (key->type == CONFIG_T_UINT && is_int) {
 			if (key->min <= 7 && key->max >= 7)
 				continue;
@@ -525,6 +527,26 @@ static const struct {
 	    "t.conf:3: ingress.peer must be one of \"smcrd\", \"linux\", \"auto\", not \"aix\"" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nfallback = \"udp\"; } );",
 	    "t.conf:3: ingress.fallback must be one of \"tcp\", \"refuse\", not \"udp\"" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprobe = {\nintervall = 1; }; } );",
+	    "t.conf:4: unknown key ingress.probe.intervall, did you mean \"interval\"?" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprobe = {\nrise = 0; }; } );",
+	    "t.conf:4: ingress.probe.rise must be from 1 to 100, not 0" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprobe = true; } );",
+	    "t.conf:3: ingress.probe must be a group, { ... }, not true" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprobe = { expect = \"+PONG\"; }; } );",
+	    "t.conf:3: ingress.probe.send and expect are for an egress: the far end of an ingress is a gateway" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:80") "\npeer = \"linux\"; probe = { kind = \"smcr\"; }; } );",
+	    "t.conf:3: ingress.probe.kind \"smcr\" is for an ingress whose peer is an smcrd" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprobe = { kind = \"smcr\"; }; } );",
+	    "t.conf:3: egress.probe.kind \"smcr\" is for an ingress whose peer is an smcrd" },
+	{ "egress = ( {\n" WEB(
+	      "127.0.0.1:80", "b:80") "\nprobe = { send = "
+	                              "\"0123456789012345678901234567890123456789012345678901234567890123\"; }; } );",
+	    "t.conf:3: egress.probe.send is longer than 63 characters" },
+	{ "defaults = { egress = {\nprobe = { rise = 0; }; }; };\negress = ( { " WEB("127.0.0.1:80", "b:80") " } );",
+	    "t.conf:2: defaults.egress.probe.rise must be from 1 to 100, not 0" },
+	{ "egress = ( { name = \"x\"; listen = \"127.0.0.1:80\";\nto = \"b:80 backup\"; } );",
+	    "t.conf:2: egress.to has only backup targets" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprewarm = true; } );",
 	    "t.conf:3: unknown key egress.prewarm: it is a key of ingress\n" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nproxy_protocol = \"v1\"; } );",
@@ -966,7 +988,7 @@ static const char full[] =
     "ingress = ( { name = \"web\"; listen = \"[::]:8080\"; to = \"web.example:80\";\n"
     "  allow = [ \"127.0.0.0/8\", \"::1\", \"2001:db8::/32\", \"192.0.2.7\", \"0.0.0.0/0\" ]; max_connections = 5;\n"
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
-    "  peer = \"auto\";\n"
+    "  peer = \"auto\"; probe = { interval = \"500ms\"; fall = 5; };\n"
     "  prewarm = true; proxy_protocol = \"v2\"; } );\n"
     "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; peer_names = [ \"*\" ]; } );\n";
 
@@ -1259,6 +1281,33 @@ START_TEST(defaults_are_for_services_that_do_not_say_otherwise)
 	ck_assert_uint_eq(svc[3].max_connections, 7);
 	config_free(cfg);
 	round_trip(with_defaults);
+}
+
+static const char with_probes[] =
+    "defaults = { egress = { probe = { rise = 7; }; }; };\n"
+    "egress = ( { name = \"a\"; listen = \"127.0.0.1:1\"; to = [ \"127.0.0.1:5\", \"b:6 backup\" ]; },\n"
+    "  { name = \"b\"; listen = \"127.0.0.1:2-3\"; to = [ \"[::1]:5-6\", \"c:7-8 backup\" ];\n"
+    "    probe = { kind = \"connect\"; send = \"a\\r\\n\\\"\\\\\\xff\"; expect = \"+\"; }; } );\n";
+
+START_TEST(probes_and_backups)
+{
+	struct config *cfg = parse_ok(with_probes);
+	const struct config_service *svc = cfg->services;
+	char text[CONFIG_TARGET_STR_MAX];
+
+	ck_assert_str_eq(msgs, "");
+	ck_assert_uint_eq(cfg->service_cnt, 3);
+	ck_assert_uint_eq(svc[0].probe.rise, 7);
+	ck_assert_uint_eq(svc[0].probe.interval_ms, 5000);
+	ck_assert_int_eq(svc[0].probe.kind, CONFIG_PROBE_AUTO);
+	ck_assert(!svc[0].to[0].backup && svc[0].to[1].backup);
+	ck_assert_str_eq(svc[0].to[1].host, "b");
+	ck_assert_uint_eq(svc[1].probe.rise, 2);
+	ck_assert_str_eq(svc[1].probe.send, "a\r\n\"\\\xff");
+	ck_assert_str_eq(config_target_str(&svc[2].to[1], text), "c:8 backup");
+	ck_assert_str_eq(config_target_str(&svc[2].to[0], text), "[::1]:6");
+	config_free(cfg);
+	round_trip(with_probes);
 }
 
 START_TEST(an_error_in_defaults_is_reported_once)

@@ -65,6 +65,10 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "List of UEIDs";
 	case CONFIG_T_PEERS:
 		return "List of strings";
+	case CONFIG_T_BYTES:
+		return "String";
+	case CONFIG_T_INNER:
+		return "Group of settings";
 	case CONFIG_T_PORTS:
 		return "Port or range of ports";
 	case CONFIG_T_WORD:
@@ -122,6 +126,17 @@ all_need_a_take_over(const struct config_section *sec)
 	return cnt > 0;
 }
 
+/* Sections, and behind them the group in a service. */
+static const struct config_section probe_section = { "probe", "probe.", CONFIG_AT_PROBE, 0 };
+
+static const struct config_section *
+section_after(const struct config_section *sec)
+{
+	if (sec == &probe_section)
+		return NULL;
+	return sec[1].name != NULL ? sec + 1 : &probe_section;
+}
+
 /* The text that has to follow the heading of a key. */
 static void
 facts(const struct config_section *sec, const struct config_key *k, char *buf, size_t cap)
@@ -172,7 +187,7 @@ START_TEST(every_key_is_documented)
 	char *page = read_source("man/smcrd.conf.5"), expected[512];
 	unsigned missing = 0;
 
-	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+	for (const struct config_section *sec = config_sections; sec != NULL; sec = section_after(sec)) {
 		char *text = section_text(page, heading_of(sec));
 
 		ck_assert_msg(text != NULL, "no heading %s", heading_of(sec));
@@ -200,7 +215,7 @@ START_TEST(every_documented_key_exists)
 {
 	char *page = read_source("man/smcrd.conf.5");
 
-	for (const struct config_section *sec = config_sections; sec->name != NULL; sec++) {
+	for (const struct config_section *sec = config_sections; sec != NULL; sec = section_after(sec)) {
 		char *text = section_text(page, heading_of(sec)), name[64];
 
 		for (const char *p = text; (p = strstr(p, "\n.It Ic ")) != NULL; p++) {

@@ -146,6 +146,47 @@ START_TEST(the_server_behind_the_peer)
 	ck_assert_uint_eq(r.server, CLC_SERVER_SILENT);
 }
 
+/* Of a probe's result: the server's state is what counts, then whether the peer was reached. */
+START_TEST(health_of_a_result)
+{
+	static const struct {
+		enum check_finding finding;
+		unsigned server;
+		bool held_off, must_smcr;
+		const char *state, *why;
+	} of[] = {
+		{ CHECK_POSSIBLE, CLC_SERVER_UP, false, true, "up", "" },
+		{ CHECK_LINK_FAILED, CLC_SERVER_UP, false, false, "up", "" },
+		{ CHECK_LINK_FAILED, CLC_SERVER_UP, false, true, "down", "text" },
+		{ CHECK_POSSIBLE, CLC_SERVER_SILENT, false, false, "down", "does not answer" },
+		{ CHECK_POSSIBLE, 200, false, false, "down", "does not work" },
+		{ CHECK_POSSIBLE, CLC_SERVER_UNSAID, false, false, "unknown", "the peer does not say it" },
+		{ CHECK_POSSIBLE, CLC_SERVER_UNSAID, false, true, "unknown", "the peer does not say it" },
+		{ CHECK_PEER_DECLINED, CLC_SERVER_UNSAID, false, false, "unknown", "text" },
+		{ CHECK_PEER_DECLINED, CLC_SERVER_UNSAID, false, true, "down", "text" },
+		{ CHECK_DECLINED, CLC_SERVER_UNSAID, true, false, "held-off", "text" },
+		{ CHECK_DECLINED, CLC_SERVER_UNSAID, true, true, "down", "text" },
+		{ CHECK_NO_OPTION, CLC_SERVER_UNSAID, false, false, "unknown", "text" },
+		{ CHECK_UNREACHABLE, CLC_SERVER_UNSAID, false, false, "down", "text" },
+		{ CHECK_CLOSED, CLC_SERVER_UNSAID, false, false, "down", "text" },
+		{ CHECK_SILENT, CLC_SERVER_UNSAID, false, false, "down", "text" },
+		{ CHECK_TIMEOUT, CLC_SERVER_UNSAID, false, false, "down", "text" },
+		{ CHECK_NO_TLS, CLC_SERVER_UNSAID, false, false, "down", "text" },
+		{ CHECK_NOT_TRIED, CLC_SERVER_UNSAID, false, true, "", "text" },
+	};
+
+	for (unsigned i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const char *why;
+
+		r = (struct check_result){ .finding = of[i].finding,
+			.server = of[i].server,
+			.text = "text",
+			.diag.held_off = of[i].held_off };
+		ck_assert_str_eq(health_words[check_health(&r, of[i].must_smcr, &why)], of[i].state);
+		ck_assert_msg(strstr(why, of[i].why) == why, "%u: %s", i, why);
+	}
+}
+
 static const struct {
 	enum smcr_reason reason;
 	enum smcr_phase phase;

@@ -425,3 +425,79 @@ START_TEST(all_weights_of_0_are_alike)
 	ck_assert_uint_gt(cnt[0], 400);
 	ck_assert_uint_gt(cnt[1], 400);
 }
+
+static void
+probed(unsigned place, enum health_state state, bool up_serves)
+{
+	const struct health h = { .state = state };
+
+	endpoints_probed(&es, &es.at[place].addr, &h, up_serves);
+}
+
+START_TEST(a_target_that_is_down_is_passed_over_without_an_attempt)
+{
+	have(0, "1");
+	have(1, "1");
+	probed(0, HEALTH_DOWN, true);
+	ck_assert_str_eq(first(), "1.1");
+	ck_assert_uint_eq(at(0)->passed_over, 1);
+	ck_assert(!endpoints_down(&es));
+	ck_assert_str_eq(next(), "0.1"); /* the last resort */
+	probed(1, HEALTH_DOWN, true);
+	ck_assert(endpoints_down(&es));
+	ck_assert_str_eq(first(), "0.1");
+	ck_assert(!endpoints_have_other(&es, tried));
+	/* What is not known to be down is used. */
+	probed(1, HEALTH_HELD_OFF, true);
+	ck_assert_str_eq(first(), "1.1");
+	probed(0, HEALTH_UNKNOWN, true);
+	ck_assert_str_eq(first(), "0.1");
+	ck_assert(endpoints_have_other(&es, tried));
+}
+
+/* What a connection found ends when a probe proves the opposite. */
+START_LOOP_TEST(a_target_that_is_up_has_no_fault, 0, 2)
+{
+	have(0, "1");
+	have(1, "1");
+	(void)first();
+	(void)endpoints_bad(&es, &picked, _i == 0 ? ENDPOINT_CONNECT : ENDPOINT_SETUP, "why", now, now + 10 * S, 0);
+	ck_assert_str_eq(first(), "1.1");
+	probed(0, HEALTH_UP, false);
+	ck_assert_int_eq(at(0)->fault, _i == 0 ? ENDPOINT_OK : ENDPOINT_SETUP);
+	ck_assert_int_eq(at(0)->trial, _i == 1); /* a gateway is there; whether its server is, a client shows */
+	probed(0, HEALTH_UP, true);
+	ck_assert_int_eq(at(0)->fault, ENDPOINT_OK);
+	ck_assert_str_eq(first(), "0.1");
+}
+
+START_TEST(an_address_that_is_gone_has_no_health)
+{
+	struct sockaddr_storage other;
+
+	have(0, "1");
+	ck_assert_int_eq(addr_parse_port("192.0.2.1:1", &other), 0);
+	endpoints_probed(&es, &other, &(struct health){ .state = HEALTH_DOWN }, true);
+	ck_assert_str_eq(first(), "0.1");
+	probed(0, HEALTH_DOWN, true);
+	have(0, "2");
+	ck_assert_int_eq(at(0)->health.state, HEALTH_NONE);
+}
+
+START_LOOP_TEST(a_backup_is_used_while_no_other_works, 0, 2)
+{
+	es.policy = _i == 0 ? CONFIG_POLICY_FIRST : CONFIG_POLICY_SPREAD;
+	es.backups = 1 << 0;
+	have(0, "1");
+	have(1, "1");
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_str_eq(first(), "1.1");
+	ck_assert_uint_eq(at(0)->passed_over, 0);
+	ck_assert_str_eq(next(), "0.1"); /* of the same connection */
+	probed(1, HEALTH_DOWN, true);
+	ck_assert_str_eq(first(), "0.1");
+	probed(0, HEALTH_DOWN, true);
+	ck_assert_str_eq(first(), "1.1");
+	probed(1, HEALTH_UP, true);
+	ck_assert_str_eq(first(), "1.1");
+}
