@@ -29,6 +29,7 @@ struct handover {
 	int64_t look_ns;                 /* their next check; INT64_MAX = never */
 	uint32_t pid;                    /* of the successor */
 	struct handover_rx rx;
+	struct targets_known_list known; /* health that the successor gets; empty: it does not know of it */
 };
 
 /* The last message to the client. */
@@ -81,6 +82,7 @@ free_handover(struct handover *h)
 	listen_socket_list_fini(&h->socks);
 	listen_socket_list_fini(&h->ports);
 	listen_socket_list_fini(&h->taken);
+	free(h->known.at);
 	free(h);
 }
 
@@ -159,6 +161,31 @@ send_next(struct control_client *c)
 	return rc;
 }
 
+/* Before the probes end here. */
+static void
+note_health(struct control_client *c)
+{
+	struct targets_known_list *known = &c->handover->known;
+
+	known->at = malloc(HANDOVER_HEALTH_MAX * sizeof(*known->at));
+	if (known->at != NULL)
+		targets_known(workers_targets(c->ctl->workers), known, HANDOVER_HEALTH_MAX);
+}
+
+static void
+send_health(struct control_client *c)
+{
+	const int64_t now_ns = loop_now(c->ctl->loop);
+	uint8_t bytes[HANDOVER_LEN];
+	struct handover_msg m;
+
+	for (unsigned i = 0; i < c->handover->known.cnt; i++) {
+		handover_from_health(&m, &c->handover->known.at[i], now_ns);
+		handover_encode(&m, bytes);
+		outbuf_put(&c->out, bytes, sizeof(bytes));
+	}
+}
+
 static void
 complete(struct control_client *c)
 {
@@ -171,6 +198,7 @@ complete(struct control_client *c)
 	ctl->hooks.leave_ports(ctl->hooks.arg, &c->handover->taken);
 	if (control_move(ctl, path) == 0)
 		memcpy(m.text, path, strnlen(path, sizeof(m.text) - 1));
+	send_health(c);
 	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u control=%s", (unsigned)ctl->successor_pid, m.text);
 	send_last(c, &m);
 }
@@ -220,6 +248,8 @@ hear_ready(struct control_client *c, int64_t now_ns)
 	h->until_ns = now_ns + (h->taken.cnt > 0 ? SETTLE_NS : 0);
 	h->look_ns = now_ns;
 	c->ctl->successor_pid = h->pid;
+	if (m.dev != 0)
+		note_health(c);
 	c->ctl->hooks.let_go(c->ctl->hooks.arg, h->pid);
 	return 0;
 }

@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/addr.h"
+#include "base/minmax.h"
+#include "daemon/loop/env.h"
 
 #define MAGIC 0x534d4348u /* "SMCH" */
 #define FDS_SEEN 4        /* all but the first are closed; the kernel closes those beyond these */
@@ -62,7 +67,7 @@ handover_decode(struct span in, struct handover_msg *out)
 	m.dev = rcur_be64(&r);
 	m.ino = rcur_be64(&r);
 	rcur_bytes(&r, m.text, sizeof(m.text));
-	if (type < HANDOVER_HELLO || type > HANDOVER_DONE || kind > HANDOVER_MPA || !is_text(m.text))
+	if (type < HANDOVER_HELLO || type > HANDOVER_HEALTH || kind > HANDOVER_MPA || !is_text(m.text))
 		return -EPROTO;
 	if ((type == HANDOVER_SOCKET) != (kind != HANDOVER_NONE))
 		return -EPROTO;
@@ -72,6 +77,42 @@ handover_decode(struct span in, struct handover_msg *out)
 	m.kind = (enum handover_kind)kind;
 	*out = m;
 	return HANDOVER_LEN;
+}
+
+void
+handover_from_health(struct handover_msg *m, const struct targets_known *k, int64_t now_ns)
+{
+	char addr[ADDR_STR_MAX];
+
+	*m = (struct handover_msg){ .type = HANDOVER_HEALTH,
+		.cnt = (uint32_t)k->health.state,
+		.dev = (uint64_t)max_i64(now_ns - k->health.since_ns, 0) / NS_PER_MS,
+		.ino = (uint64_t)k->health.server };
+	(void)snprintf(
+	    m->text, sizeof(m->text), "%s %s", addr_format_port(&k->addr, addr, sizeof(addr)), k->health.why);
+	for (char *p = m->text; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+}
+
+int
+handover_to_health(const struct handover_msg *m, struct targets_known *out, int64_t now_ns)
+{
+	char addr[HANDOVER_TEXT_MAX];
+	const size_t len = strcspn(m->text, " ");
+	struct targets_known k = { .health = { .state = (enum health_state)m->cnt, .server = CLC_SERVER_DOWN } };
+
+	memcpy(addr, m->text, len);
+	addr[len] = '\0';
+	if (m->cnt == HEALTH_NONE || m->cnt >= HEALTH_STATE_CNT || m->dev > INT64_MAX / 2 / NS_PER_MS ||
+	    (addr_is_unix_text(addr) ? addr_parse_unix(addr, &k.addr) : addr_parse_port(addr, &k.addr)) != 0)
+		return -EPROTO;
+	if (m->ino < CLC_SERVER_DOWN)
+		k.health.server = (enum clc_server)m->ino;
+	k.health.since_ns = now_ns - (int64_t)m->dev * NS_PER_MS;
+	(void)snprintf(k.health.why, sizeof(k.health.why), "%s", m->text + len + (m->text[len] == ' '));
+	*out = k;
+	return 0;
 }
 
 int

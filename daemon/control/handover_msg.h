@@ -8,7 +8,7 @@
  *	(starts, up to its first accept)
  *	USED for each MPA that it needs, READY  -->
  *	                                        (stops accepting, drains; finishes connections in their set-up)
- *	                                   <--  DONE
+ *	                                   <--  HEALTH of each probed target, if READY knows them; DONE
  *	(accepts)
  *
  * Until READY either end may disconnect: the old process goes on as before.
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "daemon/target/targets.h"
 
 #define HANDOVER_REQUEST "smcrd-take-over" /* then a blank, the version and a line feed: no JSON */
 #define HANDOVER_VERSION 1
@@ -35,6 +36,7 @@ enum handover_type {
 	HANDOVER_USED,
 	HANDOVER_READY,
 	HANDOVER_DONE,
+	HANDOVER_HEALTH,
 };
 
 enum handover_kind {
@@ -50,10 +52,18 @@ struct handover_msg {
 	uint32_t cnt; /* HELLO: number of SOCKETs; USED: the MPA socket, from 0; SOCKET: 1 for a socket unit's */
 	uint32_t pid; /* HELLO: the old process */
 	uint64_t watchdog_us; /* HELLO: WATCHDOG_USEC of systemd; 0 = no watchdog */
-	uint64_t dev, ino;    /* SOCKET: the file of a UNIX socket; 0 = no file of ours */
+	uint64_t dev, ino;    /* SOCKET: the file of a UNIX socket; 0 = no file of ours. READY: dev 1: knows HEALTH */
 	/* HELLO: NOTIFY_SOCKET, or ""; REFUSED: the reason; SOCKET: the file's path, or ""; DONE: the old process's new control path. */
 	char text[HANDOVER_TEXT_MAX];
 };
+
+#define HANDOVER_HEALTH_MAX 128 /* messages; the other targets begin unknown */
+
+/* HEALTH: cnt is the state, dev its age in ms, ino its enum clc_server, text the address, a blank, and the reason. */
+void handover_from_health(struct handover_msg *, const struct targets_known *, int64_t now_ns);
+/* 0, or -EPROTO; since_ns of out counts from now_ns. */
+int handover_to_health(const struct handover_msg *, struct targets_known *out, int64_t now_ns)
+    __attribute__((warn_unused_result));
 
 /* A text that is too long is truncated. */
 void handover_encode(const struct handover_msg *, uint8_t out[HANDOVER_LEN]);

@@ -39,7 +39,8 @@ check_UNIT += \
 	tests/unit/daemon/control/check_control_request \
 	tests/unit/daemon/control/check_report \
 	tests/unit/daemon/control/check_control \
-	tests/unit/daemon/control/check_control_handover
+	tests/unit/daemon/control/check_control_handover \
+	tests/unit/daemon/control/check_handover_msg
 tests_unit_daemon_control_check_report_SOURCES = tests/unit/daemon/control/check_report.c $(FAKE_WORKER) $(FAKE_LOOP)
 tests_unit_daemon_control_check_control_SOURCES = tests/unit/daemon/control/check_control.c $(FAKE_WORKER) $(FAKE_LOOP)
 tests_unit_daemon_control_check_control_handover_SOURCES = tests/unit/daemon/control/check_control_handover.c $(FAKE_WORKER) $(FAKE_LOOP)

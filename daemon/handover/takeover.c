@@ -91,7 +91,7 @@ hear(struct takeover *t, enum handover_type want, struct handover_msg *m, int *f
 		fprintf(err, "take-over: refused: %s\n", m->text);
 		return -EPERM;
 	}
-	if (m->type == want)
+	if (m->type == want || (want == HANDOVER_DONE && m->type == HANDOVER_HEALTH))
 		return 0;
 	if (*fd >= 0)
 		close(*fd);
@@ -291,12 +291,30 @@ remove_unused(const struct listen_socket *file, const struct config *cfg)
 		unlink(file->path);
 }
 
-int
-takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
+/* What precedes DONE. Health is no reason to fail: a target without it begins unknown. */
+static int
+hear_done(struct takeover *t, struct handover_msg *m, int64_t now_ns, FILE *err)
 {
-	const struct handover_msg ready = { .type = HANDOVER_READY };
+	int fd, rc;
+
+	t->known.at = malloc(HANDOVER_HEALTH_MAX * sizeof(*t->known.at));
+	for (unsigned i = 0; i <= HANDOVER_HEALTH_MAX; i++) {
+		rc = hear(t, HANDOVER_DONE, m, &fd, err);
+		if (rc != 0 || m->type == HANDOVER_DONE)
+			return rc;
+		if (t->known.at != NULL && t->known.cnt < HANDOVER_HEALTH_MAX &&
+		    handover_to_health(m, &t->known.at[t->known.cnt], now_ns) == 0)
+			t->known.cnt++;
+	}
+	return takeover_fail(err, 1, "the running daemon sends too much");
+}
+
+int
+takeover_finish(struct takeover *t, const struct config *cfg, int64_t now_ns, FILE *err)
+{
+	const struct handover_msg ready = { .type = HANDOVER_READY, .dev = 1 };
 	struct handover_msg used = { .type = HANDOVER_USED }, done = { 0 };
-	int fd, rc = 0;
+	int rc = 0;
 
 	for (; used.cnt < t->mpa.cnt && rc == 0; used.cnt++)
 		if (t->spares != NULL && t->spares[used.cnt].used)
@@ -306,7 +324,7 @@ takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
 	if (rc != 0)
 		rc = takeover_fail(err, rc, "the running daemon");
 	else
-		rc = hear(t, HANDOVER_DONE, &done, &fd, err);
+		rc = hear_done(t, &done, now_ns, err);
 	if (rc != 0)
 		return rc;
 	for (unsigned i = 0; i < t->files.cnt; i++)
@@ -314,7 +332,6 @@ takeover_finish(struct takeover *t, const struct config *cfg, FILE *err)
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
 		listen_socket_set_lent(&t->control[i], false); /* one of another path than ours is removed now */
 	log_msg(LOG_LVL_NOTICE, "taken over, the other process drains: pid=%u control=%s", (unsigned)t->pid, done.text);
-	takeover_fini(t);
 	return 0;
 }
 
@@ -328,6 +345,7 @@ takeover_fini(struct takeover *t)
 	listen_socket_list_fini(&t->services);
 	listen_socket_list_fini(&t->mpa);
 	free(t->spares);
+	free(t->known.at);
 	listen_socket_list_fini(&t->files);
 	*t = TAKEOVER_NONE;
 }

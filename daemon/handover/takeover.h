@@ -7,6 +7,7 @@
 #include "daemon/config/config.h"
 #include "daemon/control/control.h"
 #include "daemon/net/listen_socket.h"
+#include "daemon/target/targets.h"
 
 struct takeover {
 	int sock;                                    /* to the running daemon; -1 = no daemon runs, or no take-over */
@@ -17,6 +18,7 @@ struct takeover {
 	struct listen_socket_list services; /* lent; inherited_open takes them */
 	struct listen_socket_list mpa;      /* ports of soft iWARP */
 	struct siw_spare *spares;           /* the same, while devices are opened */
+	struct targets_known_list known;    /* health of targets, from takeover_finish on */
 	struct listen_socket_list files;    /* sockets of services that had a file; fd is -1 */
 };
 
@@ -30,7 +32,7 @@ int takeover_offer_ports(struct takeover *, struct config *);
 /* Closes the ports that no device has used. */
 void takeover_settle_ports(struct takeover *, struct config *);
 /* This process is ready to accept, and the other one stops. Its files are ours from here on; those that this configuration does not use
- * are removed. 0; or -errno, and the other one may go on as before. */
-int takeover_finish(struct takeover *, const struct config *, FILE *err);
-/* Allowed when nothing was taken. */
+ * are removed. 0; or -errno, and the other one may go on as before. now_ns: from which the health of targets counts. */
+int takeover_finish(struct takeover *, const struct config *, int64_t now_ns, FILE *err);
+/* After that; allowed when nothing was taken. */
 void takeover_fini(struct takeover *);

@@ -63,8 +63,10 @@ finish_take_over(struct daemon *d, FILE *err)
 {
 	if (d->takeover.sock < 0)
 		return 0;
-	int rc = takeover_finish(&d->takeover, d->cfg, err);
+	int rc = takeover_finish(&d->takeover, d->cfg, loop_now(d->loop), err);
 	if (rc == 0) {
+		workers_call(d->workers, 0, worker_inherit_health, &d->takeover.known);
+		takeover_fini(&d->takeover);
 		control_adopt(d->control);
 		listen_socket_set_lent(&d->metrics_listen, false);
 		smcrd_lend(d, false);

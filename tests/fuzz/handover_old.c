@@ -205,6 +205,9 @@ hear_message(struct rival *r, const struct handover_msg *m, int fd)
 		FUZZ_CHECK(r->heard == HEARD_HELLO && r->socks == all);
 		r->heard = HEARD_END;
 		break;
+	case HANDOVER_HEALTH:
+		FUZZ_CHECK(r->heard == HEARD_END && me.handed_over == 1);
+		break;
 	case HANDOVER_DONE:
 		FUZZ_CHECK(r->heard == HEARD_END && me.handed_over == 1);
 		r->heard = HEARD_LAST;

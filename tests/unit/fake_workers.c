@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/target/targets.h"
+
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 unsigned fake_workers_asked;
@@ -10,6 +12,7 @@ unsigned fake_workers_asked;
 struct workers {
 	struct mailbox mail;
 	struct accept_pauses pauses;
+	struct targets_all targets;
 	struct worker *w;
 	unsigned cnt;
 };
@@ -20,6 +23,7 @@ fake_workers_new(struct loop *loop, struct worker *w, unsigned cnt)
 	struct workers *ws = calloc(1, sizeof(*ws));
 
 	accept_pauses_init(&ws->pauses, NULL);
+	targets_all_init(&ws->targets);
 	ws->w = w;
 	ws->cnt = cnt;
 	if (loop != NULL && mailbox_init(&ws->mail, loop) != 0)
@@ -34,6 +38,7 @@ fake_workers_free(struct workers *ws)
 		mailbox_run(&ws->mail);
 	mailbox_fini(&ws->mail);
 	accept_pauses_fini(&ws->pauses);
+	targets_all_fini(&ws->targets);
 	free(ws);
 }
 
@@ -47,6 +52,12 @@ unsigned
 workers_of_group(const struct workers *ws, uint32_t group_id)
 {
 	return (group_id - 1) % ws->cnt;
+}
+
+struct targets_all *
+workers_targets(struct workers *ws)
+{
+	return &ws->targets;
 }
 
 struct mailbox *

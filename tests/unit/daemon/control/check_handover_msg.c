@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/addr.h"
 #include "open_fds.h"
 #include "unit.h"
 
@@ -95,7 +96,7 @@ static const struct {
 	{ &hello, 5, 0, -EPROTONOSUPPORT },
 	{ &hello, 5, 2, -EPROTONOSUPPORT },
 	{ &hello, 7, 0, -EPROTO }, /* type */
-	{ &hello, 7, HANDOVER_DONE + 1, -EPROTO },
+	{ &hello, 7, HANDOVER_HEALTH + 1, -EPROTO },
 	{ &hello, 6, 0xff, -EPROTO },
 	{ &hello, 9, HANDOVER_SERVICE, -EPROTO }, /* a kind, of no socket */
 	{ &sock, 9, HANDOVER_NONE, -EPROTO },     /* a socket of no kind */
@@ -291,4 +292,68 @@ START_TEST(a_full_socket_is_tried_again)
 		close(fd);
 	}
 	ck_assert_int_eq(handover_send(ends[0], &ready, -1), 0);
+}
+
+/* Health of a target: the address, the state and its age, the reason. */
+START_TEST(health_there_and_back)
+{
+	static const char *const addrs[] = { "192.0.2.1:80", "[2001:db8::1]:80", "unix:/run/s" };
+
+	for (size_t i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
+		struct targets_known is = {
+			.health = { .state = HEALTH_DOWN, .server = CLC_SERVER_REFUSED, .since_ns = 5000000000 }
+		};
+		struct targets_known got;
+		struct handover_msg m, read;
+		uint8_t bytes[HANDOVER_LEN];
+
+		strcpy(is.health.why, "it\nfails");
+		ck_assert_int_eq((i == 2 ? addr_parse_unix : addr_parse_port)(addrs[i], &is.addr), 0);
+		handover_from_health(&m, &is, 8000000000);
+		handover_encode(&m, bytes);
+		ck_assert_int_eq(handover_decode((struct span){ bytes, sizeof(bytes) }, &read), HANDOVER_LEN);
+		ck_assert_int_eq(handover_to_health(&read, &got, 103000000000), 0);
+		ck_assert(addr_same_place(&got.addr, &is.addr));
+		ck_assert_int_eq(got.health.state, HEALTH_DOWN);
+		ck_assert_int_eq(got.health.server, CLC_SERVER_REFUSED);
+		ck_assert_int_eq(got.health.since_ns, 100000000000);
+		ck_assert_int_eq(got.health.probed_ns, 0);
+		ck_assert_str_eq(got.health.why, "it?fails");
+	}
+}
+
+START_TEST(health_that_cannot_be)
+{
+	static const struct {
+		uint32_t state;
+		uint64_t age_ms, server;
+		const char *text;
+		int rc;
+	} of[] = {
+		{ HEALTH_UP, 0, 0, "192.0.2.1:80 ", 0 },
+		{ HEALTH_UP, 0, 0, "192.0.2.1:80", 0 },
+		{ HEALTH_DOWN, 0, 1000, "192.0.2.1:80 x", 0 },
+		{ HEALTH_NONE, 0, 0, "192.0.2.1:80 ", -EPROTO },
+		{ HEALTH_STATE_CNT, 0, 0, "192.0.2.1:80 ", -EPROTO },
+		{ UINT32_MAX, 0, 0, "192.0.2.1:80 ", -EPROTO },
+		{ HEALTH_UP, UINT64_MAX, 0, "192.0.2.1:80 ", -EPROTO },
+		{ HEALTH_UP, INT64_MAX / 2 / 1000000 + 1, 0, "192.0.2.1:80 ", -EPROTO },
+		{ HEALTH_UP, 0, 0, "", -EPROTO },
+		{ HEALTH_UP, 0, 0, " 192.0.2.1:80", -EPROTO },
+		{ HEALTH_UP, 0, 0, "192.0.2.1", -EPROTO },
+		{ HEALTH_UP, 0, 0, "unix:relative x", -EPROTO },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct handover_msg m = {
+			.type = HANDOVER_HEALTH, .cnt = of[i].state, .dev = of[i].age_ms, .ino = of[i].server
+		};
+		struct targets_known got = { .health.row = 77 };
+
+		strcpy(m.text, of[i].text);
+		ck_assert_msg(handover_to_health(&m, &got, 1) == of[i].rc, "%zu", i);
+		ck_assert_msg((got.health.row == 77) == (of[i].rc != 0), "%zu", i);
+		if (of[i].rc == 0)
+			ck_assert(got.health.server <= CLC_SERVER_DOWN);
+	}
 }
