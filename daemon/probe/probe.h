@@ -14,7 +14,7 @@ struct probe_target {
 	uint32_t elem_size;
 	uint32_t timeout_ms; /* total */
 	enum smcr_peer_kind peer;
-	bool insist; /* a check: ignores hold-off, takes a peer without the TCP option for smcrd, tests the link */
+	bool insist;     /* a check: ignores hold-off, takes a peer without the TCP option for smcrd, tests the link */
 	bool ask_server; /* of the server behind the peer; a check does in any case */
 	struct settings *secure; /* TLS as this ingress has it; counted while the probe exists; NULL: in clear */
 	uint64_t bulk; /* with insist: bytes to measure in each direction on both paths, if the peer does; 0: none */

@@ -150,8 +150,8 @@ void smcr_stood_still(struct smcr *, int64_t total_ns);
 void smcr_poll(struct smcr *, int64_t now_ns);
 
 enum {
-	SMCR_EV_CLC_OUT = 1 << 0,     /* smcr_clc_output has bytes for the CLC connection */
-	SMCR_EV_CLC_WANT = 1 << 1,    /* smcr_clc_want changed: read the CLC connection again */
+	SMCR_EV_CLC_OUT = 1 << 0,  /* smcr_clc_output has bytes for the CLC connection */
+	SMCR_EV_CLC_WANT = 1 << 1, /* smcr_clc_want changed: read the CLC connection again */
 	/* Server: valid Proposal received; answer by smcr_admit or smcr_abort, with smcr_is_prewarm by smcr_admit_asking. */
 	SMCR_EV_PROPOSAL = 1 << 2,
 	SMCR_EV_ESTABLISHED = 1 << 3, /* data may flow on SMC-R; over a link, the peer has answered */

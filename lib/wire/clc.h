@@ -62,12 +62,12 @@ enum clc_path {
 #define CLC_FEATURES_KNOWN (CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE | CLC_FEATURE_SERVER)
 
 /* The answer to CLC_FEATURE_SERVER, X(constant, number, words). Unknown numbers are as DOWN. */
-#define CLC_SERVERS(X)                             \
-	X(UNSAID, 0, "")                           \
-	X(UP, 1, "works")                          \
-	X(REFUSED, 2, "refuses connections")       \
-	X(SILENT, 3, "does not answer")            \
-	X(NO_NAME, 4, "has a name without an address")   \
+#define CLC_SERVERS(X)                                 \
+	X(UNSAID, 0, "")                               \
+	X(UP, 1, "works")                              \
+	X(REFUSED, 2, "refuses connections")           \
+	X(SILENT, 3, "does not answer")                \
+	X(NO_NAME, 4, "has a name without an address") \
 	X(DOWN, 5, "does not work")
 #define CLC_SERVER_CONSTANT(name, number, words) CLC_SERVER_##name = (number),
 

@@ -54,14 +54,14 @@ struct duo {
 	struct rnic_dev *more[2][DUO_MORE]; /* further devices of each host */
 	struct smcr *eng[2];
 	struct rng rng[2];
-	uint8_t remote; /* who is at the other end of connections that are opened from here on (smcr_identity) */
-	unsigned port;  /* and at which port, 0 for 1: clients' key is "server:PORT" */
-	bool ipv4;      /* the middles of those are over IPv4 */
-	bool insist;    /* those with smcr_open.prewarm are for an operator who asks */
-	bool measure;   /* ... and for a measurement */
-	bool ask_server;        /* ... and ask for the server behind the peer */
-	enum clc_server server; /* what the server's end answers */
-	uint8_t level;  /* their protection */
+	uint8_t remote;  /* who is at the other end of connections that are opened from here on (smcr_identity) */
+	unsigned port;   /* and at which port, 0 for 1: clients' key is "server:PORT" */
+	bool ipv4;       /* the middles of those are over IPv4 */
+	bool insist;     /* those with smcr_open.prewarm are for an operator who asks */
+	bool measure;    /* ... and for a measurement */
+	bool ask_server; /* ... and ask for the server behind the peer */
+	enum clc_server server;   /* what the server's end answers */
+	uint8_t level;            /* their protection */
 	const char *tcp_only[2];  /* as in smcr_open, of a host's ends */
 	enum smcr_peer_kind peer; /* and whom their clients expect */
 	uint32_t ticket;          /* that their servers give */

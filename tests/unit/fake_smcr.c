@@ -273,7 +273,8 @@ smcr_open(struct smcr *eng, const struct smcr_open *o, int *err)
 	if (o->role == SMCR_CLIENT) {
 		if (decline(c, fake.client_declines))
 			return c;
-		send_msg(c, FAKE_PROPOSAL, (o->prewarm ? FAKE_F_PREWARM : 0) | (o->ask_server ? FAKE_F_ASKS : 0), c->id);
+		send_msg(
+		    c, FAKE_PROPOSAL, (o->prewarm ? FAKE_F_PREWARM : 0) | (o->ask_server ? FAKE_F_ASKS : 0), c->id);
 	}
 	wait_msg(c);
 	return c;
