@@ -5,8 +5,9 @@
 # look for new inputs for a few seconds; and runs the tests that need RDMA devices in a virtual machine. The last line is
 # "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
 #
-# Usage: ./test.sh [--times N] [--beside N] [gcc] [sanitizers] [threads] [clang] [fuzz] [vm]
-# Without arguments: all six. `./test.sh quick`: the unit tests and ten of the others. --times: gcc's and the sanitizers' suite so
+# Usage: ./test.sh [--times N] [--beside N] [gcc] [sanitizers] [threads] [clang] [fuzz] [vm] [arm64] [musl]
+# Without arguments: all six. Two are run by name only: arm64 (in qemu) and musl build what needs no other library than C's, the engine
+# and its scenarios, and run those. `./test.sh quick`: the unit tests and ten of the others. --times: gcc's and the sanitizers' suite so
 # often; --beside: with so many processes that take all of the processor that they get, to find what fails of that alone.
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -277,11 +278,35 @@ bare() {
 	echo "$dir: without libibverbs, c-ares, libusrsctp, libseccomp and OpenSSL"
 }
 
+# foreign DIR RUNNER CC: the engine and a hundred of its scenarios by another compiler; static, so that RUNNER needs nothing else. The configuration
+# is of this machine; a header of other libraries is found behind those of the compiler's C library.
+foreign() {
+	local dir=$1 runner=$2 cc=$3 ok not
+	mkdir -p "$dir"
+	if ! ( cd "$dir" && ../configure -q --disable-hardening &&
+		make -s -j"$jobs" CC="$cc" CPPFLAGS="-idirafter /usr/include" CFLAGS=-O1 LDFLAGS=-static \
+			REST_LIBS="tests/libsim.a lib/libsmcr.a lib/libwire.a lib/libbase.a" tests/scenario/run ) > "$dir/build.log" 2>&1 < /dev/null; then
+		tail -n 40 "$dir/build.log"
+		echo "FAILED: build in $dir"
+		failed=$((failed + 1))
+		return
+	fi
+	$runner "$dir/tests/scenario/run" --soak 100 --seed 1 --jobs "$jobs" > "$dir/seeds.log" 2>&1 < /dev/null
+	not=$(sed -n 's/^100 runs, \([0-9]*\) failures.*/\1/p' "$dir/seeds.log")
+	[ "$not" = 0 ] || { tail -n 200 "$dir/seeds.log"; not=${not:-100}; }
+	ok=$((100 - not))
+	passed=$((passed + ok)) failed=$((failed + not))
+	echo "$dir, scenarios: $ok passed, $not failed"
+}
+
 units() { printf 'tests/unit/%s ' "$@"; }
 
-case " $stages " in *" vm "*) packages_vm=$PACKAGES_VM;; *) packages_vm=;; esac
+more=
+case " $stages " in *" vm "*) more=$PACKAGES_VM ;; esac
+case " $stages " in *" arm64 "*) more="$more $PACKAGES_ARM64" ;; esac
+case " $stages " in *" musl "*) more="$more musl-tools" ;; esac
 say packages
-packages_install $PACKAGES_BUILD $PACKAGES_TEST $packages_vm || { failed=1; finish; }
+packages_install $PACKAGES_BUILD $PACKAGES_TEST $more || { failed=1; finish; }
 PATH=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$PATH	# where python3 is a script that looks for it
 
 say configure
@@ -325,6 +350,12 @@ for stage in $stages; do
 		while kill -0 $builder 2> /dev/null; do sleep 0.2; done		# it prepares what machines need
 		case " $stages " in *" gcc "*) [ -x build-gcc/smcrd ] ;; *) built build-gcc ;; esac && laboratory build-gcc
 		[ ! -x build-sanitizers/smcrd ] || laboratory build-sanitizers traffic:Redis links:device ;;
+	arm64)
+		say "arm64, in qemu"
+		foreign build-arm64 qemu-aarch64-static aarch64-linux-gnu-gcc ;;
+	musl)
+		say "musl"
+		foreign build-musl "" musl-gcc ;;
 	*)
 		echo "unknown stage $stage"
 		failed=$((failed + 1)) ;;

@@ -13,6 +13,9 @@ PACKAGES_VM="qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 ibv
 	redis-server redis-tools nginx-light curl wrk iperf3 tcpdump tshark gcc-12 make binutils libelf1
 	mmdebstrap"
 
+# For "./test.sh arm64": compiler, C library and emulator, all packages of this architecture.
+PACKAGES_ARM64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
+
 # Those of "$@" that are not installed.
 packages_missing() {
 	for p in "$@"; do
