@@ -359,7 +359,7 @@ def _(t):
         check(f"service x: socket {where}: Permission denied" in text, text)
     conf(listen=f"unix:{t.socket_path('new')}", listen_owner=NOBODY)
     text = refused_reload(pair.a)
-    check("listen_owner and listen_group are set only when smcrd starts" in text, text)
+    check("listen_owner and listen_group are set only at a start" in text, text)
     conf(listen_owner="nobody-of-this-name")
     text = refused_reload(pair.a)
     check(re.search(r'smcrd\.conf:\d+: there is no user \\"nobody-of-this-name\\"', text)

@@ -403,7 +403,7 @@ START_TEST(mode_and_owner_of_a_file_are_a_matter_of_the_start)
 	gw_listen_at("other");
 	gw.svc[GW_IN].listen_owner = (struct config_id){ .name = "x", .id = geteuid() + 1 };
 	ck_assert_int_eq(gw_reload(), -EPERM);
-	ck_assert_ptr_nonnull(strstr(gw.err, "are set only when smcrd starts"));
+	ck_assert_ptr_nonnull(strstr(gw.err, "are set only at a start"));
 	ck_assert(gw_file_is_there("s") && !gw_file_is_there("other"));
 	gw.svc[GW_IN].listen_owner.id = geteuid();
 	ck_assert_int_eq(gw_reload(), 0);
