@@ -89,7 +89,7 @@ finishes() {
 		grep -q -- "$word" "$tmp/control/postinst" || { echo "postinst has no $word"; return 1; }
 	done
 	grep -qx 'ConditionPathExists=/etc/smcrd/smcrd.conf' "$tmp/root/lib/systemd/system/smcrd.service" &&
-		[ ! -e "$tmp/root/etc/smcrd/smcrd.conf" ] && [ -f "$tmp/root/usr/lib/sysusers.d/smcrd.conf" ] &&
+		[ ! -e "$tmp/root/etc/smcrd/smcrd.conf" ] && [ -d "$tmp/root/etc/smcrd/conf.d" ] && [ -f "$tmp/root/usr/lib/sysusers.d/smcrd.conf" ] &&
 		[ -f "$tmp/root/usr/lib/tmpfiles.d/smcrd.conf" ]
 }
 result 'the package makes the user, and starts nothing without a configuration' finishes
