@@ -36,6 +36,18 @@ check_names(struct config_build *b, const struct config_service *svc, const conf
 		config_error(b, line, "%s.peer_names needs \"psk:NAME\": the PSK of the peer", kind);
 }
 
+/* A device whose links are in TLS. */
+static bool
+has_links_in_tls(const struct config_build *b)
+{
+	const struct config *cfg = b->cfg;
+
+	for (unsigned i = 0; i < cfg->device_cnt; i++)
+		if (cfg->devices[i].type == CONFIG_DEVICE_SIW && cfg->devices[i].siw.transport == SIW_TCP)
+			return true;
+	return config_member(b->files[0].root, "devices") == NULL; /* soft iWARP on TCP is the default */
+}
+
 static void
 check_secure(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
 {
@@ -61,13 +73,11 @@ check_secure(struct config_build *b, const struct config_service *svc, const con
 		config_warning(b, line,
 		    "egress.secure is \"accept\": peers in clear are served as well; set \"required\" when tls_clear of "
 		    "smcrctl stats stands still");
-	if (required && svc->fallback == CONFIG_FALLBACK_REFUSE)
-		config_error(b, line,
-		    "%s.secure \"required\" needs %s.fallback = \"tcp\": links are not in TLS, so data goes by TCP in TLS",
-		    kind, kind);
-	if (required && svc->prewarm)
-		config_warning(b, config_line(src, "prewarm"),
-		    "%s.prewarm has no effect: with %s.secure \"required\" no link is made", kind, kind);
+	if (required && !has_links_in_tls(b))
+		(svc->fallback == CONFIG_FALLBACK_REFUSE ? config_error : config_warning)(b, line,
+		    "%s.secure \"required\" has links on a device with type = \"siw\" and transport = \"tcp\" alone: without one, "
+		    "data goes by TCP in TLS",
+		    kind);
 	check_names(b, svc, src);
 }
 

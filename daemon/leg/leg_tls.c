@@ -47,8 +47,10 @@ leg_tls_describe(const struct leg *leg, const struct settings *st, struct smcr_o
 	/* A client of "accept" has no more than one of "auth". */
 	o->remote.level = st->cfg.secure == CONFIG_SECURE_REQUIRED ? CONFIG_SECURE_REQUIRED : CONFIG_SECURE_AUTH;
 	memcpy(o->remote.name_id, tls_io_who(leg->tls)->id, sizeof(o->remote.name_id));
-	if (st->cfg.secure == CONFIG_SECURE_REQUIRED)
-		o->tcp_only = "secure is required, and links are in clear";
+	o->only_tls = st->cfg.secure == CONFIG_SECURE_REQUIRED;
+	o->in_tls = tls_io_secret(leg->tls, o->secret) == 0;
+	if (!o->in_tls)
+		o->tcp_only = "the TLS stream gives no secret for links";
 }
 
 const char *

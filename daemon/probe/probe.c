@@ -182,6 +182,7 @@ begin(struct probe *p)
 	check_step(&p->result, CHECK_CLC, p->pool->env->now_ns, NULL);
 	p->result.held_off_ns = smcr_held_off_ns(p->pool->env->eng, o.peer_key);
 	p->conn = smcr_open(p->pool->env->eng, &o, &err);
+	explicit_bzero(o.secret, sizeof(o.secret));
 	p->stage = STAGE_RENDEZVOUS;
 	if (p->conn == NULL)
 		verdict(p, CHECK_NOT_TRIED, "no SMC-R connection is free: %s", strerror(-err));

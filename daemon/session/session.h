@@ -39,8 +39,6 @@ bool setup_target_failed(struct session *, const char *why);
 /* The engine has aborted the rendezvous: reports an outage if the fault is the peer's. */
 void setup_note_outage(struct session *);
 
-#define TLS_HANDSHAKE_BYTE 0x16 /* ContentType of a ClientHello (RFC 8446 5.1) */
-
 /* session_secure.c: SES_SECURE */
 /* The CLC connection of a service with `secure` is connected or accepted; detect_peer() follows. */
 void secure_begin(struct session *);

@@ -3,6 +3,8 @@
  * session.h. */
 #include "daemon/session/session.h"
 
+#include <string.h>
+
 #include "base/minmax.h"
 #include "base/span.h"
 #include "daemon/leg/peer_mode.h"
@@ -45,9 +47,9 @@ open_conn(struct session *s)
 	clc_stream_describe(&s->mid, s->pool->devices, &peer, &o);
 	leg_tls_describe(&s->mid, s->settings, &o);
 	s->conn = smcr_open(s->pool->env->eng, &o, &err);
-	if (s->conn == NULL) {
+	explicit_bzero(o.secret, sizeof(o.secret));
+	if (s->conn == NULL)
 		session_fail(s, SEV_REFUSED, "no SMC-R connection is free", -err);
-	}
 }
 
 void

@@ -38,9 +38,9 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.state = session_state_str(s->state),
 		.diag = s->diag,
 		.conn = s->path != PATH_TCP ? s->conn : NULL,
-		.protection = s->proven == NULL ? "clear"
-		    : s->path == PATH_SMCR      ? "auth"
-		                                : "tls",
+		.protection = s->proven == NULL                     ? "clear"
+		    : s->path == PATH_SMCR && !smcr_in_tls(s->conn) ? "auth"
+		                                                    : "tls",
 		.proven = s->proven != NULL ? s->proven : "",
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],

@@ -98,6 +98,7 @@ struct rnic_info {
 	uint32_t max_qp, max_mr;
 	uint32_t max_sq, max_rq; /* work requests per QP */
 	uint32_t max_sge, max_inline;
+	bool tls;    /* protects connections of queue pairs with a secret by TLS (doc/secure.md) */
 	bool denies; /* enforces rnic_mr.deny, and keeps rnic_mr.units */
 	bool pins;   /* pages of a region must not change until it is deregistered */
 	/* Treats a retry count of 7 as unlimited, as soft RoCE does, where cards count to 7. A send with 7, as Linux
@@ -139,11 +140,16 @@ struct rnic_mr {
 	struct rnic_unit *units; /* rnic/unit.h; NULL: none */
 };
 
+#define RNIC_SECRET_LEN 32 /* as TLS_SECRET_LEN */
+
 struct rnic_qp_attr {
 	void *ctx;         /* the engine's, kept in struct rnic_qp */
 	uint32_t sq_depth; /* send queue: maximum of outstanding requests */
 	uint32_t rq_depth; /* maximum of posted receives; sent to an iWARP peer as receive depth */
 	uint64_t token;    /* iWARP: secret of the link group that the peer must present (0 elsewhere) */
+	/* Keys of the connection to the peer come from this, RNIC_SECRET_LEN bytes, copied; NULL: in clear. A device
+	 * without protected connections ignores it, see rnic_info.tls. */
+	const uint8_t *secret;
 };
 
 struct rnic_qp {

@@ -111,6 +111,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.peer_user_id = l->peer_user_id,
 		.state = l->state == LINK_ACTIVE && l->suspect != NULL ? "silent" : link_states[l->state].name,
 		.transport = l->info.transport,
+		.in_tls = lgr->in_tls && l->info.tls,
 		.gid = l->info.gid,
 		.peer_gid = l->remote.gid,
 		.qpn = l->qpn,
@@ -165,6 +166,12 @@ uint32_t
 smcr_conn_group(const struct smcr_conn *c)
 {
 	return c->lgr != NULL ? c->lgr->id : 0;
+}
+
+bool
+smcr_in_tls(const struct smcr_conn *c)
+{
+	return c->lgr != NULL && c->lgr->in_tls && LGR_ANY_LINK(l, c->lgr, l->state == LINK_ACTIVE && l->info.tls);
 }
 
 void

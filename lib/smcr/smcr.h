@@ -209,6 +209,10 @@ struct smcr_open {
 	uint32_t origin;
 	/* Server: number of the service for connections that this client opens over a link; 0: it may not. */
 	uint32_t ticket;
+	/* The CLC connection is in TLS, and both ends have this secret: links on TCP are in TLS, with keys from it. */
+	bool in_tls;
+	uint8_t secret[RNIC_SECRET_LEN];
+	bool only_tls; /* with in_tls: no other links are used */
 	/* No link may be used: falls back with CLC_DIAG_CONFIG and this detail, a static text; NULL: links may be used. */
 	const char *tcp_only;
 };
@@ -471,6 +475,7 @@ struct smcr_link_info {
 	const char *state;
 	char device[RNIC_NAME_MAX];
 	enum rnic_transport transport;
+	bool in_tls;
 	struct rnic_gid gid, peer_gid;
 	uint8_t mac[6], peer_mac[6];
 	uint32_t qpn, peer_qpn;
@@ -522,6 +527,8 @@ uint32_t smcr_conn_group(const struct smcr_conn *);
 /* The longest round trip of links with connections, as their last TEST LINK measured it: of this group, or with 0 of all; -1 = not
  * measured. */
 int64_t smcr_rtt_ns(const struct smcr *, uint32_t group_id);
+/* The links of its group are in TLS. */
+bool smcr_in_tls(const struct smcr_conn *);
 /* An object with this ID exists. */
 bool smcr_has_group(const struct smcr *, uint32_t id);
 bool smcr_has_conn(const struct smcr *, uint32_t id);

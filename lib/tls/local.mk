@@ -7,6 +7,7 @@ if HAVE_OPENSSL
 lib_libtls_a_SOURCES += \
 	lib/tls/tls_ctx.c lib/tls/tls_int.h \
 	lib/tls/tls_io.c \
+	lib/tls/tls_link.c \
 	lib/tls/tls_psk.c \
 	lib/tls/tls_who.c
 else

@@ -87,3 +87,27 @@ const char *tls_io_why(const struct tls_io *);
 bool tls_io_is_silent(const struct tls_io *);
 /* Valid after the handshake. */
 const struct tls_who *tls_io_who(const struct tls_io *);
+
+/* -- links: streams without a name of their own, with keys from the stream that proved both ends -- */
+
+#define TLS_SECRET_LEN 32
+#define TLS_HANDSHAKE_BYTE 0x16 /* the first one of a ClientHello (RFC 8446 5.1) */
+
+/* After the handshake of a CLC connection: a secret that only its two ends have (RFC 8446 7.5, label
+ * "EXPORTER-smcrd-group-v1"). 0 or -EPROTO. */
+int tls_io_secret(struct tls_io *, uint8_t secret[TLS_SECRET_LEN]);
+
+/* A link is one queue pair of the passive end, by the QPN and PSN in its CLC or LLC message. */
+struct tls_link {
+	uint32_t qpn, psn;
+};
+
+/* The active end of a link. fd stays the caller's, secret is copied. NULL: out of memory. */
+struct tls_io *tls_link_dial(int fd, const uint8_t secret[TLS_SECRET_LEN], const struct tls_link *);
+/* The passive end: `find` returns the secret of a queue pair that still waits for its peer, or NULL. */
+typedef const uint8_t *(*tls_link_find)(void *arg, const struct tls_link *);
+struct tls_io *tls_link_accept(int fd, tls_link_find find, void *arg);
+/* The passive end, after the handshake: the peer has the key of this link alone. */
+const struct tls_link *tls_link_proven(const struct tls_io *);
+/* The last read took all that the socket had, so that another one waits for its next readiness. */
+bool tls_io_is_drained(const struct tls_io *);

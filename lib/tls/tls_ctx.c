@@ -54,14 +54,6 @@ last_error(void)
 	return text != NULL ? text : "it is not a PEM file";
 }
 
-/* Not OpenSSL's configuration file: all choices are made here. Nor its secure heap: a fixed one bounds the streams, each
- * of which has a key there, and OpenSSL takes no other memory when it is full. */
-static void
-tls_ctx_begin(void)
-{
-	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-}
-
 /* An encrypted key is an error; OpenSSL's own function asks at the terminal. */
 static int
 no_password(char *buf, int size, int rwflag, void *arg)
@@ -126,7 +118,6 @@ load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 	const struct tls_files *f = l->files;
 
 	SSL_CTX_set_default_passwd_cb(ctx, no_password);
-	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_io_verify);
 	if (SSL_CTX_use_certificate_chain_file(ctx, f->cert) != 1)
 		tls_ctx_tell(l, false, "cert", "%s cannot be used: %s", f->cert, last_error());
 	else if (SSL_CTX_use_PrivateKey_file(ctx, f->key, SSL_FILETYPE_PEM) != 1)
@@ -139,16 +130,18 @@ load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 		load_crl(l, ctx);
 }
 
-static SSL_CTX *
-new_ssl_ctx(struct loading *l, bool client, bool psk)
+/* Not OpenSSL's configuration file: all choices are made here. Nor its secure heap: a fixed one bounds the streams, each
+ * of which has a key there, and OpenSSL takes no other memory when it is full. */
+SSL_CTX *
+tls_ctx_new(bool client)
 {
+	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	SSL_CTX *ctx = SSL_CTX_new(client ? TLS_client_method() : TLS_server_method());
 
 	if (ctx == NULL || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1 ||
 	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) != 1 || SSL_CTX_set_ciphersuites(ctx, suites) != 1 ||
 	    SSL_CTX_set1_groups_list(ctx, groups) != 1 || SSL_CTX_set_num_tickets(ctx, 0) != 1 ||
 	    SSL_CTX_set_alpn_protos(ctx, tls_alpn, sizeof(tls_alpn)) != 0) {
-		tls_ctx_tell(l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
 		SSL_CTX_free(ctx);
 		return NULL;
 	}
@@ -163,13 +156,22 @@ new_ssl_ctx(struct loading *l, bool client, bool psk)
 	(void)SSL_CTX_set_session_id_context(ctx, tls_context, sizeof(tls_context));
 	SSL_CTX_set_msg_callback(ctx, tls_io_message);
 	SSL_CTX_set_alpn_select_cb(ctx, tls_io_alpn, NULL);
-	if (psk) {
-		/* Without a PSK of ours the handshake fails: no certificate verifies. */
-		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_io_verify);
+	/* With PSKs alone, the handshake fails without one of ours: no certificate verifies. */
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, tls_io_verify);
+	return ctx;
+}
+
+static SSL_CTX *
+load_ctx(struct loading *l, bool client, bool psk)
+{
+	SSL_CTX *ctx = tls_ctx_new(client);
+
+	if (ctx == NULL)
+		tls_ctx_tell(l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
+	else if (psk)
 		tls_psk_use(ctx, client);
-	} else {
+	else
 		load_certificates(l, ctx, client);
-	}
 	return ctx;
 }
 
@@ -180,7 +182,6 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 	struct tls_ctx *ctx = calloc(1, sizeof(*ctx));
 	bool psk = files->psk[0] != '\0';
 
-	tls_ctx_begin();
 	if (ctx == NULL) {
 		tls_ctx_tell(&l, false, psk ? "psk" : "cert", "cannot be used: out of memory");
 		return NULL;
@@ -190,9 +191,9 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 	if (psk && !tls_psk_load(ctx, files->psk, tell, arg))
 		l.failed = true;
 	if (!l.failed && (uses & TLS_AS_CLIENT) != 0)
-		ctx->client = new_ssl_ctx(&l, true, psk);
+		ctx->client = load_ctx(&l, true, psk);
 	if (!l.failed && (uses & TLS_AS_SERVER) != 0)
-		ctx->server = new_ssl_ctx(&l, false, psk);
+		ctx->server = load_ctx(&l, false, psk);
 	if (!l.failed)
 		return ctx;
 	tls_ctx_put(ctx);

@@ -25,12 +25,21 @@ struct tls_ctx {
 	unsigned psk_cnt, psk_room;
 };
 
+/* A link's part of a stream (tls_link.c). */
+struct tls_link_end {
+	struct tls_link at;
+	tls_link_find find; /* passive */
+	void *arg;
+	struct tls_psk psk;
+};
+
 struct tls_io {
 	SSL *ssl;
 	struct tls_ctx *ctx;
 	int fd;
 	int err; /* of the last failed system call */
 	bool client, eof, proven;
+	bool drained;     /* the last recv returned less than there was room for */
 	bool psk_unknown; /* server: the offered PSK name is not in the file, or not for us */
 	unsigned records; /* sent since the last key update */
 	unsigned messages,
@@ -41,6 +50,7 @@ struct tls_io {
 	uint8_t first[9]; /* bytes of the peer: the headers of a record and of its message */
 	unsigned first_len;
 	char identity[2 * TLS_PSK_NAME_MAX + 2]; /* client, of the PSK */
+	struct tls_link_end *link;               /* NULL: no link */
 	char names[TLS_NAMES_MAX], host[TLS_NAME_MAX], why[TLS_NAME_MAX + 128];
 };
 
@@ -59,7 +69,19 @@ void tls_psk_free(struct tls_ctx *);
 /* The callbacks of both roles. */
 void tls_psk_use(SSL_CTX *, bool client);
 
+/* The PSK as OpenSSL takes it; NULL: out of memory. */
+SSL_SESSION *tls_psk_session(SSL *, const struct tls_psk *);
+
+/* tls_ctx.c */
+/* With all that is common to our contexts; NULL: see OpenSSL's error queue. */
+SSL_CTX *tls_ctx_new(bool client);
+
+/* tls_link.c */
+void tls_link_free(struct tls_link_end *);
+
 /* tls_io.c */
+/* Takes `link`, and frees it on failure. */
+struct tls_io *tls_io_make(struct tls_ctx *, bool client, int fd, const struct tls_psk *, struct tls_link_end *link);
 struct tls_io *tls_io_of(const SSL *);
 /* Keeps the first reason. */
 void tls_io_blame(struct tls_io *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

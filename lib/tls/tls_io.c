@@ -51,6 +51,7 @@ bio_read(BIO *bio, char *buf, int len)
 	else if (n < 0)
 		io->err = errno;
 	io->eof = io->eof || n == 0;
+	io->drained = n < len;
 	for (ssize_t i = 0; i < n && io->first_len < sizeof(io->first); i++)
 		io->first[io->first_len++] = (uint8_t)buf[i];
 	if (!io->client && !io->proven && io->first_len == sizeof(io->first))
@@ -134,15 +135,14 @@ chosen_psk(const struct tls_ctx *ctx, const char *names)
 }
 
 struct tls_io *
-tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const char *host)
+tls_io_make(struct tls_ctx *ctx, bool client, int fd, const struct tls_psk *psk, struct tls_link_end *link)
 {
-	SSL_CTX *ssl_ctx = ctx == NULL ? NULL : client ? ctx->client : ctx->server;
-	const struct tls_psk *psk = ssl_ctx != NULL && client && ctx->psk_cnt > 0 ? chosen_psk(ctx, names) : NULL;
+	SSL_CTX *ssl_ctx = client ? ctx->client : ctx->server;
 	struct tls_io *io = calloc(1, sizeof(*io));
 
 	ERR_clear_error();
-	if (io == NULL || ssl_ctx == NULL || (client && ctx->psk_cnt > 0 && psk == NULL) ||
-	    (io->ssl = SSL_new(ssl_ctx)) == NULL) {
+	if (io == NULL || ssl_ctx == NULL || (io->ssl = SSL_new(ssl_ctx)) == NULL) {
+		tls_link_free(link);
 		free(io);
 		return NULL;
 	}
@@ -150,11 +150,9 @@ tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const ch
 	io->fd = fd;
 	io->client = client;
 	io->psk = psk;
-	(void)snprintf(io->names, sizeof(io->names), "%s", names);
-	(void)snprintf(io->host, sizeof(io->host), "%s", host);
+	io->link = link;
 	SSL_set_app_data(io->ssl, io);
-	if (!set_bio(io) ||
-	    (client && host[0] != '\0' && !is_address(host) && SSL_set_tlsext_host_name(io->ssl, host) != 1)) {
+	if (!set_bio(io)) {
 		tls_io_free(io);
 		return NULL;
 	}
@@ -165,12 +163,31 @@ tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const ch
 	return io;
 }
 
+struct tls_io *
+tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const char *host)
+{
+	bool uses_psk = ctx != NULL && client && ctx->psk_cnt > 0;
+	const struct tls_psk *psk = uses_psk ? chosen_psk(ctx, names) : NULL;
+	struct tls_io *io = ctx == NULL || (uses_psk && psk == NULL) ? NULL : tls_io_make(ctx, client, fd, psk, NULL);
+
+	if (io == NULL)
+		return NULL;
+	(void)snprintf(io->names, sizeof(io->names), "%s", names);
+	(void)snprintf(io->host, sizeof(io->host), "%s", host);
+	if (client && host[0] != '\0' && !is_address(host) && SSL_set_tlsext_host_name(io->ssl, host) != 1) {
+		tls_io_free(io);
+		return NULL;
+	}
+	return io;
+}
+
 void
 tls_io_free(struct tls_io *io)
 {
 	if (io == NULL)
 		return;
 	SSL_free(io->ssl);
+	tls_link_free(io->link);
 	tls_ctx_put(io->ctx);
 	free(io);
 }
@@ -384,7 +401,7 @@ check_end(struct tls_io *io)
 	const unsigned char *alpn;
 	unsigned len;
 	char name[TLS_NAME_MAX];
-	bool psk = io->ctx->psk_cnt > 0;
+	bool psk = io->ctx->psk_cnt > 0 || io->link != NULL;
 
 	SSL_get0_alpn_selected(io->ssl, &alpn, &len);
 	if (len != tls_alpn[0] || memcmp(alpn, tls_alpn + 1, len) != 0) {
@@ -398,7 +415,7 @@ check_end(struct tls_io *io)
 		tls_io_blame(io, "peer has not proven a name");
 		return -EPROTO;
 	}
-	if (psk) {
+	if (psk && io->link == NULL) {
 		(void)snprintf(name, sizeof(name), "psk:%s", io->psk->peer);
 		tls_who_set(&io->peer, "", name);
 		if (!tls_names_have(io->names, "psk", io->psk->peer)) {
@@ -467,6 +484,12 @@ tls_io_finish(struct tls_io *io)
 		return 0;
 	n = SSL_get_error(io->ssl, n);
 	return waits(n) ? -EAGAIN : tls_io_failed(io, n);
+}
+
+bool
+tls_io_is_drained(const struct tls_io *io)
+{
+	return io->drained && SSL_has_pending(io->ssl) == 0;
 }
 
 bool

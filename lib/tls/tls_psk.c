@@ -154,8 +154,8 @@ tls_psk_find(const struct tls_ctx *ctx, const char *peer, size_t len)
 	return NULL;
 }
 
-static SSL_SESSION *
-session_of(SSL *ssl, const struct tls_psk *p)
+SSL_SESSION *
+tls_psk_session(SSL *ssl, const struct tls_psk *p)
 {
 	SSL_SESSION *s = SSL_SESSION_new();
 	const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite);
@@ -179,7 +179,7 @@ use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len
 	if (io->psk == NULL || (md != NULL && EVP_MD_get_type(md) != NID_sha256))
 		return 1;
 	(void)snprintf(io->identity, sizeof(io->identity), "%s>%s", io->ctx->name, io->psk->peer);
-	*out = session_of(ssl, io->psk);
+	*out = tls_psk_session(ssl, io->psk);
 	*id = (const unsigned char *)io->identity;
 	*id_len = strlen(io->identity);
 	return *out != NULL;
@@ -202,7 +202,7 @@ find_session(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **out
 	if (io->psk == NULL || strcmp(io->psk->peer, io->ctx->name) == 0)
 		return 1;
 	io->psk_unknown = false;
-	*out = session_of(ssl, io->psk);
+	*out = tls_psk_session(ssl, io->psk);
 	return *out != NULL;
 }
 

@@ -42,9 +42,11 @@ enum clc_path {
 #define CLC_TRANSPORT_IWARP 0x02
 #define CLC_TRANSPORT_IWARP_SCTP 0x04     /* older smcrds ignore these two */
 #define CLC_TRANSPORT_IWARP_SCTP_UDP 0x08 /* in UDP (RFC 6951) */
+#define CLC_TRANSPORT_IWARP_TLS 0x10      /* iWARP on TCP in TLS, in a rendezvous that is in TLS (doc/secure.md) */
 #define CLC_TRANSPORT_PREWARM 0x80        /* Proposal: sets up the link group only, without an application connection */
 #define CLC_TRANSPORT_IWARP_ANY (CLC_TRANSPORT_IWARP | CLC_TRANSPORT_IWARP_SCTP | CLC_TRANSPORT_IWARP_SCTP_UDP)
-#define CLC_TRANSPORT_KNOWN (CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP_ANY | CLC_TRANSPORT_PREWARM)
+#define CLC_TRANSPORT_KNOWN \
+	(CLC_TRANSPORT_ROCE | CLC_TRANSPORT_IWARP_ANY | CLC_TRANSPORT_IWARP_TLS | CLC_TRANSPORT_PREWARM)
 /* SMC 2.1 has a vendor OUI where a Proposal has this extension. "smr" is no valid OUI: both low bits of 's' are set. */
 #define CLC_SMCRD_EXT_VERSION 1
 /* Features, used if both ends have them. */

@@ -115,6 +115,7 @@ clc_transport_str(unsigned bit)
 		[CLC_TRANSPORT_IWARP] = "iwarp",
 		[CLC_TRANSPORT_IWARP_SCTP] = "iwarp-sctp",
 		[CLC_TRANSPORT_IWARP_SCTP_UDP] = "iwarp-sctp-udp",
+		[CLC_TRANSPORT_IWARP_TLS] = "iwarp-tls",
 	};
 
 	return bit < sizeof(names) / sizeof(names[0]) ? names[bit] : NULL;

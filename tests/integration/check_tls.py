@@ -6,7 +6,8 @@ import socket
 import subprocess
 
 from basics import PATIENCE, SMCRD, Failure
-from harness import case, check, connect_to, echo, equal, hostport, main, need, outcome, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, wait_until, works
+from harness import case, check, connect_to, echo, equal, hostport, main, need, outcome, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, soft_device, wait_until, works
+from capture import Capture
 from tls_files import Authority, Relay, psk_file, secure_pair
 
 MARK = b"the marker of a program's data "
@@ -55,10 +56,38 @@ def on_tcp(pair):
         equal(sum(s["fallbacks"] for s in d.services()), 2, f"connections of {d.name} on TCP in TLS")
 
 
-@case("required, with certificates: everything goes by TCP in TLS, and the relay sees no marker")
+def links_in_tls(pair, count):
+    for d in (pair.a, pair.b):
+        equal([x["tls"] for x in d.ctl("links")["links"]], [True] * count, f"links of {d.name} that are in TLS")
+
+
+@case("required, with certificates: links and their data are in TLS, and nothing on the wire is in clear", one_worker="it counts groups")
 def _(t):
     a, b = certificates(t)
-    pair = secure_pair(t, echo, a, b, [B], [A])
+    capture = Capture(t)
+    pair = secure_pair(t, echo, a, b, [B], [A], egress={"fallback": "refuse"}, ingress={"fallback": "refuse"})
+    equal(set(carries(pair)), {("tls", A), ("tls", B)}, "how connections are protected")
+    pair.only_smcr(2)
+    in_tls(pair, 2)
+    links_in_tls(pair, 1)
+    equal(len(pair.b.groups()), 1, "groups")
+    t.note(pair.a.ctl_text("check", f"{pair.relay.at[0]}:{pair.relay.at[1]}", "--bulk=1M").strip().split("\n")[-1])
+    pair.quiet()
+    capture.finish()
+    with open(capture.file, "rb") as f:
+        seen = f.read()
+    check(len(seen) > 3000000, f"the capture has the run: {len(seen)} bytes")
+    for text in (CLC_EYE, b"MPA ID"):
+        check(text not in seen, f"{text!r} in clear")
+    check(MARK in seen, "the programs' own legs are captured as well, in clear")
+    clear = capture.tshark("-Y", f"frame contains {MARK[:16].hex(':')} and not tcp.port in {{{pair.port['x']}, {pair.server.at[1]}}}")
+    equal(clear, [], "packets between the gateways with the marker")
+
+
+@case("required, by TCP: everything is in TLS, and the relay sees no marker")
+def _(t):
+    a, b = certificates(t)
+    pair = secure_pair(t, echo, a, b, [B], [A], links=False)
     equal(set(carries(pair)), {("tls", A), ("tls", B)}, "how connections are protected")
     in_tls(pair, 2)
     on_tcp(pair)
@@ -71,10 +100,10 @@ def _(t):
     pair = secure_pair(t, echo, a, b, ["psk:gw-b"], ["psk:gw-a"])
     carries(pair)
     in_tls(pair, 2)
-    on_tcp(pair)
+    pair.only_smcr(2)
 
 
-@case("auth: CLC is in TLS, and the data is on SMC-R; later connections join the group of the proven name", one_worker="it counts groups")
+@case("auth: CLC and links are in TLS; later connections join the group of the proven name", one_worker="it counts groups")
 def _(t):
     a, b = certificates(t)
     pair = secure_pair(t, echo, a, b, [B], ["*"], "auth", ingress={"prewarm": True}, a={"smcr": {"open_over_link": True}},
@@ -82,12 +111,26 @@ def _(t):
     wait_until(lambda: len(pair.a.groups()) == 1, "prewarmed")
     for i in range(3):
         shown = carries(pair, i)
-    check(("auth", B) in shown and ("auth", A) in shown, f"how the connection is protected: {shown}")
+    check(("tls", B) in shown and ("tls", A) in shown, f"how the connection is protected: {shown}")
     pair.only_smcr(6)
     in_tls(pair, 7)
+    links_in_tls(pair, 1)
     equal(len(pair.b.groups()), 1, "groups")
-    t.note(str(pair.a.ctl("check", f"{pair.relay.at[0]}:{pair.relay.at[1]}", "--bulk=1M")["reason"]))
     pair.quiet()
+
+
+@case("a second link, by LLC, is in TLS as well", one_worker="its links")
+def _(t):
+    a, b = certificates(t)
+    more = "127.80" + t.addr[6:]
+    conf = {"devices": [soft_device(x, "tcp") for x in (t.addr, more)], "smcr": {"mpa_peers": ["127.0.0.0/8"], "mpa_clients": ["127.0.0.0/8"]}}
+    pair = secure_pair(t, echo, a, b, [B], [A], a=dict(conf), b=dict(conf))
+    with pair.connect() as c:
+        works(c)
+        for d in (pair.a, pair.b):
+            wait_until(lambda: len([x for x in d.ctl("links")["links"] if x["state"] == "active"]) == 2, f"a second link of {d.name}")
+        links_in_tls(pair, 2)
+        works(c)
 
 
 @case("a service in clear beside one with auth: their groups never mix", one_worker="it counts groups")
@@ -126,7 +169,7 @@ def _(t):
             outcome(s)
 
     relay = Relay(t)
-    pair = secure_pair(t, serve, a, b, [B], [A], relay=relay)
+    pair = secure_pair(t, serve, a, b, [B], [A], relay=relay, links=False)
     with pair.connect() as c:
         c.sendall(b"f")
         same_bytes(recv_all(c), pattern(3000000), "data before the server's FIN")
@@ -155,7 +198,7 @@ def _(t):
             got.append(s.recv(100))
         except OSError as e:
             got.append(type(e).__name__)
-    pair = secure_pair(t, serve, a, b, [B], [A])
+    pair = secure_pair(t, serve, a, b, [B], [A], links=False)
     with pair.connect() as c:
         c.sendall(b"good")
         wait_until(lambda: got, "the first bytes have arrived")
@@ -332,6 +375,7 @@ def _(t):
     def egress(more='secure = "required"; peer_names = [ "*" ];'):
         return f'egress = ( {{ name = "e"; listen = "{t.addr}:1113"; to = "{t.addr}:1114"; {more} }} );\n'
     both = ingress() + egress()
+    sctp = f'workers = 1;\ndevices = ( {{ type = "siw"; address = "{t.addr}"; transport = "sctp"; sctp_stack = "user"; }} );\n'
     for text, words in (
             (ingress(), "ingress.secure needs tls.cert, tls.key and tls.ca, or tls.name and tls.psk"),
             (tls(cert=good["cert"]) + ingress(), "tls.cert, tls.key and tls.ca belong together"),
@@ -341,12 +385,12 @@ def _(t):
             (tls(**good) + egress('secure = "required"; peer_names = [ "gw-b" ];'), 'must be a URI, "dns:NAME" or "*"'),
             (tls(**good) + egress('secure = "required"; peer_names = [ "psk:gw-b" ];'), "tls.psk is not set"),
             (tls(**psk) + ingress('secure = "required"; peer_names = [ "*" ];'), 'needs "psk:NAME"'),
-            (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";'), 'needs egress.fallback = "tcp"'),
+            (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + sctp, "egress.secure \"required\" has links"),
+            (tls(**good) + egress('secure = "required"; peer_names = [ "*" ];') + sctp, "warning: egress.secure \"required\" has links"),
             (tls(**good) + egress('secure = "auth"; peer_names = [ "*" ]; peer = "auto";'), 'egress.secure needs egress.peer = "smcrd"'),
             (tls(**good) + ingress('secure = "accept";'), 'ingress.secure cannot be "accept"'),
             (tls(**good) + egress('secure = "accept"; peer_names = [ "*" ];'), 'warning: egress.secure is "accept"'),
             (tls(**good) + egress('peer_names = [ "*" ];'), "warning: egress.peer_names has no effect"),
-            (tls(**good) + ingress('secure = "required"; prewarm = true;'), "warning: ingress.prewarm has no effect"),
             (tls(**{**good, "key": short["key"]}) + both, "tls.key"),
             (tls(**{**good, "ca": "/nonexistent"}) + both, "tls.ca /nonexistent cannot be used: No such file"),
             (tls(**{**good, "crl": good["cert"]}) + both, "tls.crl"),

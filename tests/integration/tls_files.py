@@ -108,8 +108,8 @@ class Relay:
         return text in self.seen["up"] or text in self.seen["down"]
 
 
-def secure_pair(t, serve, a_tls, b_tls, a_names=None, b_names=("*",), secure="required", b_secure=None, relay=None, change=None, **kw):
-    """A pair with TLS between, its middle by a relay: pair.relay."""
+def secure_pair(t, serve, a_tls, b_tls, a_names=None, b_names=("*",), secure="required", b_secure=None, relay=None, change=None, links=True, **kw):
+    """A pair with TLS between, its CLC connections by a relay: pair.relay. links: over soft iWARP on TCP; otherwise data goes by TCP."""
     relay = relay or Relay(t, change=change)
     ingress = {"secure": secure, "to": hostport(*relay.at), **kw.pop("ingress", {})}
     egress = {"secure": b_secure or secure, **kw.pop("egress", {})}
@@ -118,6 +118,9 @@ def secure_pair(t, serve, a_tls, b_tls, a_names=None, b_names=("*",), secure="re
     if b_names and egress["secure"] != "off":
         egress["peer_names"] = list(b_names)
     start = kw.pop("start", True)
+    if not links:	# without a kind of RTR message in common
+        for conf, rtr in ((kw.setdefault("a", {}), "send"), (kw.setdefault("b", {}), "read")):
+            conf["devices"] = [{"type": "siw", "address": t.addr, "rtr": [rtr]}]
     pair = pair_to(t, serve, ingress=ingress, egress=egress, a={"tls": a_tls, **kw.pop("a", {})}, b={"tls": b_tls, **kw.pop("b", {})},
                    start=False, **kw)
     relay.to = (pair.host, pair.middle["x"])

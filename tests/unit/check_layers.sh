@@ -35,8 +35,8 @@ rnic='base/ wire/ rnic/[a-z_]*\.h'
 check lib/rnic $rnic
 # Soft iWARP: what is below DDP sees the device, which does not know which it is.
 siw="$rnic iwarp/ rnic/siw/[a-z_]*\.h"
-check lib/rnic/siw $siw
-check lib/rnic/siw/tcp $siw rnic/siw/tcp/
+check lib/rnic/siw $siw tls/tls.h
+check lib/rnic/siw/tcp $siw rnic/siw/tcp/ tls/tls.h
 check lib/rnic/siw/sctp $siw rnic/siw/sctp/
 check lib/rnic/verbs $rnic rnic/verbs/
 check tests/sim base/ wire/ rnic/rnic.h rnic/unit.h tests/sim/ tests/seeded_rng.h

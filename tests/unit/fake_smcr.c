@@ -608,6 +608,13 @@ smcr_rtt_ns(const struct smcr *eng, uint32_t group)
 }
 
 bool
+smcr_in_tls(const struct smcr_conn *c)
+{
+	(void)c;
+	return false;
+}
+
+bool
 smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *info)
 {
 	(void)eng;

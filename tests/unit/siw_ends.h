@@ -20,6 +20,11 @@
 #endif
 #define BY_LLP(tcp, sctp) (OVER_SCTP ? (sctp) : (tcp))
 
+/* The secret of its links, with which they are in TLS. */
+#ifndef END_SECRET
+#define END_SECRET NULL
+#endif
+
 #define TOKEN 0x1122334455667788u
 
 static inline struct siw_config
@@ -65,7 +70,9 @@ end_open(struct end *e, const struct siw_config *c)
 static inline void
 end_qp(struct end *e, uint32_t sq, uint32_t rq, uint64_t token)
 {
-	const struct rnic_qp_attr attr = { .ctx = e, .sq_depth = sq, .rq_depth = rq, .token = token };
+	const struct rnic_qp_attr attr = {
+		.ctx = e, .sq_depth = sq, .rq_depth = rq, .token = token, .secret = END_SECRET
+	};
 
 	ck_assert_int_eq(e->dev->ops->qp_create(e->pd, &attr, &e->qp), 0);
 }

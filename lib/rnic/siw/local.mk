@@ -14,7 +14,8 @@ lib_libsiw_a_SOURCES = \
 	lib/rnic/siw/tcp/siw_tcp.c lib/rnic/siw/tcp/siw_tcp.h \
 	lib/rnic/siw/tcp/siw_tcp_cm.c \
 	lib/rnic/siw/tcp/siw_tcp_linger.c \
-	lib/rnic/siw/tcp/siw_tcp_rx.c
+	lib/rnic/siw/tcp/siw_tcp_rx.c \
+	lib/rnic/siw/tcp/siw_wire.c
 # SCTP's stack, where there is one.
 if HAVE_USRSCTP
 lib_libsiw_a_SOURCES += \
@@ -26,7 +27,7 @@ else
 lib_libsiw_a_SOURCES += lib/rnic/siw/sctp/siw_sctp_none.c
 endif
 lib_libsiw_a_CFLAGS = $(AM_CFLAGS) $(USRSCTP_CFLAGS)
-SIW = lib/libsiw.a $(USRSCTP_LIBS)
+SIW = lib/libsiw.a $(TLS_LIBS) $(USRSCTP_LIBS)
 
 check_UNIT += \
 	tests/unit/lib/rnic/siw/check_siw \
@@ -40,6 +41,9 @@ check_UNIT += \
 	tests/unit/lib/rnic/siw/check_siw_sctp_kernel \
 	tests/unit/lib/rnic/siw/check_siw_sctp_none \
 	tests/unit/lib/rnic/siw/check_siw_time
+if HAVE_OPENSSL
+check_UNIT += tests/unit/lib/rnic/siw/check_siw_tls tests/unit/lib/rnic/siw/check_siw_tls_path
+endif
 if HAVE_USRSCTP
 check_UNIT += \
 	tests/unit/lib/rnic/siw/check_siw_lossy \

@@ -43,6 +43,7 @@ query(struct rnic_dev *rdev, struct rnic_info *info)
 		.profile = !rnic_is_sctp(dev->transport)        ? NULL
 		    : dev->cfg.sctp_profile == SCTP_DDP_DRAFT00 ? "draft-00"
 		                                                : "rfc5043",
+		.tls = dev->cfg.transport == SIW_TCP && tls_is_built(),
 		.denies = true,
 		.port = dev->events.port,
 		.vlan = dev->iface.vlan,

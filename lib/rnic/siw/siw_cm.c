@@ -114,15 +114,37 @@ pend_park(struct siw_pend *p)
 	return true;
 }
 
+static struct siw_qp *
+qp_at(const struct siw_dev *dev, uint32_t qpn)
+{
+	struct siw_qp *qp = dev->slots[qpn & ((1u << SIW_SLOT_BITS) - 1)];
+
+	return qp != NULL && qp->qp.qpn == qpn ? qp : NULL;
+}
+
+const uint8_t *
+siw_pend_secret(void *arg, const struct tls_link *link)
+{
+	const struct siw_qp *qp = qp_at(arg, link->qpn);
+
+	return qp != NULL && qp->secured && qp->qp.psn == link->psn && qp->state <= SIW_EXPECTING ? qp->secret : NULL;
+}
+
+/* The peer may have this queue pair: by its token, and if secured by its key. */
+static bool
+is_for(const struct siw_pend *p, const struct siw_qp *qp)
+{
+	return p->pdata.psn == qp->qp.psn && p->pdata.token == qp->token && p->in_tls == qp->secured &&
+	    (!p->in_tls || p->tls_qpn == qp->qp.qpn);
+}
+
 /* Finds the addressed QP. False: the pend has ended, assigned or refused. */
 static bool
 pend_route(struct siw_pend *p)
 {
-	struct siw_qp *qp = p->dev->slots[p->pdata.qpn & ((1u << SIW_SLOT_BITS) - 1)];
+	struct siw_qp *qp = qp_at(p->dev, p->pdata.qpn);
 
-	if (qp != NULL && qp->qp.qpn != p->pdata.qpn)
-		qp = NULL;
-	if (qp != NULL && (p->pdata.psn != qp->qp.psn || p->pdata.token != qp->token))
+	if (qp != NULL && !is_for(p, qp))
 		pend_refuse(p, MPA_BAD_TOKEN);
 	else if (qp == NULL || qp->state == SIW_IDLE)
 		return pend_park(p);

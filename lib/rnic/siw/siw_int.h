@@ -16,6 +16,7 @@
 #include "rnic/siw/siw.h"
 #include "rnic/unit.h"
 #include "rnic/unknown_peers.h"
+#include "tls/tls.h"
 
 #define SIW_MAX_INLINE 64
 #define SIW_MAX_SQ 8192
@@ -47,6 +48,7 @@ struct siw_dev {
 	struct list_node *rx_buffer; /* struct rnic_unit with Writes that stay where the segment is; NULL: none may */
 	struct siw_qp **slots;       /* by index in the QPN */
 	uint32_t qp_cnt, next_slot;
+	uint32_t secured_cnt; /* of these, with a secret */
 	uint64_t mr_bytes;
 	struct iface iface; /* of our address */
 	struct events events;
@@ -117,6 +119,8 @@ struct siw_qp {
 	struct siw_pd *pd;
 	enum siw_state state;
 	uint64_t token;
+	bool secured; /* only in TLS, with keys from `secret` */
+	uint8_t secret[RNIC_SECRET_LEN];
 	uint32_t rq_depth;
 	/* setup */
 	bool claimed;   /* qp_connect was called */
@@ -229,6 +233,8 @@ struct siw_pend {
 	struct timer timer;
 	struct unknown_peer from;
 	bool parked;
+	bool in_tls; /* the peer has the key of the queue pair tls_qpn */
+	uint32_t tls_qpn;
 	struct mpa_pdata pdata; /* once parked or assigned to a queue pair */
 };
 
@@ -238,6 +244,8 @@ void siw_refused(struct siw_dev *, enum unknown_peer_kind, const struct unknown_
 bool siw_may_come(struct siw_dev *, const struct unknown_peer *from);
 /* Adds a peer, whose request must be complete within connect_ms. May evict the oldest incomplete one. 0 or -ENOMEM. */
 int siw_pend_add(struct siw_dev *, struct siw_pend *, const struct unknown_peer *from);
+/* tls_link_find of a device: the secret of a queue pair that waits for its peer. */
+const uint8_t *siw_pend_secret(void *dev, const struct tls_link *);
 /* Unlinks; the LLP frees it. */
 void siw_pend_remove(struct siw_pend *);
 /* The request is complete, with these private data: passes it to the addressed QP, parks it for a while, or refuses it.

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/ring.h"
@@ -215,6 +216,7 @@ void
 siw_qp_free(struct siw_qp *qp)
 {
 	qp->dev->llp->qp_fini(qp);
+	explicit_bzero(qp->secret, sizeof(qp->secret));
 	stream_fini(&qp->stream);
 	pages_free(qp->wrs, ((size_t)qp->wr_mask + 1) * sizeof(*qp->wrs));
 	pages_free(qp->cq, ((size_t)qp->cq_mask + 1) * sizeof(*qp->cq));
@@ -262,6 +264,9 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	qp->peer_depths = (struct rnic_depths){ .ird = -1, .ord = -1 };
 	qp->rtt_ns = -1;
 	qp->token = attr->token;
+	qp->secured = attr->secret != NULL && dev->cfg.transport == SIW_TCP;
+	if (qp->secured)
+		memcpy(qp->secret, attr->secret, sizeof(qp->secret));
 	qp->sq = (struct sendq){ .depth = attr->sq_depth, .bytes_max = SIW_TX_QUEUED };
 	qp->fence = (struct fence){
 		.sq = &qp->sq,
@@ -294,6 +299,7 @@ siw_qp_create(struct rnic_pd *pd, const struct rnic_qp_attr *attr, struct rnic_q
 	stag_add(&dev->stags, &qp->fence_region, dev->rng);
 	dev->slots[slot] = qp;
 	dev->qp_cnt++;
+	dev->secured_cnt += qp->secured;
 	qp->pd->refs++;
 	*out = &qp->qp;
 	return 0;
@@ -310,6 +316,7 @@ siw_qp_destroy(struct rnic_qp *rqp)
 	list_remove(&qp->cq_node);
 	dev->slots[qp->qp.qpn & ((1u << SIW_SLOT_BITS) - 1)] = NULL;
 	dev->qp_cnt--;
+	dev->secured_cnt -= qp->secured;
 	stag_remove(&dev->stags, &qp->fence_region);
 	qp->pd->refs--;
 	timerq_unreserve(&dev->timers, TIMERS);

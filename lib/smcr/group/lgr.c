@@ -179,6 +179,7 @@ lgr_free(struct lgr *lgr)
 	list_remove(&lgr->marks.node);
 	list_remove(&lgr->marks.turn_node);
 	timerq_unreserve(&lgr->eng->timers, LGR_TIMERS);
+	explicit_bzero(lgr->secret, sizeof(lgr->secret));
 	free(lgr);
 	return true;
 }

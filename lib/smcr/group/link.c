@@ -269,7 +269,8 @@ link_setup(struct link *link)
 	struct rnic_qp_attr attr = { .ctx = link,
 		.sq_depth = min_u32(link->lgr->eng->cfg.sq_depth, link->info.max_sq),
 		.rq_depth = link->rq_depth,
-		.token = link->lgr->token };
+		.token = link->lgr->token,
+		.secret = link->lgr->in_tls ? link->lgr->secret : NULL };
 	int err = dev->ops->pd_alloc(dev, &link->pd);
 
 	if (err == 0)

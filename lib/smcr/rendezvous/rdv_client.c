@@ -36,12 +36,12 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 	const unsigned asks = (rdv_insists(conn) ? CLC_FEATURE_CHECK : 0) |
 	    (conn->prewarm && conn->rdv->open.measure ? CLC_FEATURE_MEASURE : 0) |
 	    (conn->prewarm && conn->rdv->open.ask_server ? CLC_FEATURE_SERVER : 0);
+	const unsigned own = conn->rdv->open.tcp_only != NULL ? 0 : rdv_transports(conn->eng);
 
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
-		.transports = (conn->rdv->open.tcp_only != NULL ? 0 : rdv_transports(conn->eng)) |
-		    (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0),
+		.transports = (uint8_t)(rdv_transports_told(conn, own) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0)),
 		.features = (uint8_t)(engine_features(conn->eng) | asks),
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 		.hops = conn->rdv->open.hops,
@@ -177,7 +177,9 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 {
 	struct rnic_gid to;
 	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
-	unsigned kinds = a->ext.present ? a->ext.transports : conn->rdv->version >= 2 ? RDV_ROCE_V2 : RDV_ROCE_V1;
+	unsigned kinds = a->ext.present ? rdv_transports_heard(conn, a->ext.transports)
+	    : conn->rdv->version >= 2   ? RDV_ROCE_V2
+	                                : RDV_ROCE_V1;
 	struct rnic_dev *dev = rdv_pick_device(conn->eng, kinds, &conn->rdv->open.local_addr, NULL);
 	uint32_t diag = dev != NULL ? rdv_way_to_server(conn, dev, a) : CLC_DIAG_NO_DEVICE;
 

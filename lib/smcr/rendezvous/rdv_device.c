@@ -42,6 +42,29 @@ rdv_transports(const struct smcr *eng)
 	return kinds & RDV_SMCRD;
 }
 
+uint8_t
+rdv_transports_told(const struct smcr_conn *conn, unsigned kinds)
+{
+	const struct smcr_open *o = &conn->rdv->open;
+
+	if (!o->in_tls)
+		return (uint8_t)kinds;
+	if (o->only_tls)
+		kinds &= CLC_TRANSPORT_IWARP;
+	return (uint8_t)((kinds & ~(unsigned)CLC_TRANSPORT_IWARP) |
+	    ((kinds & CLC_TRANSPORT_IWARP) != 0 ? CLC_TRANSPORT_IWARP_TLS : 0));
+}
+
+unsigned
+rdv_transports_heard(const struct smcr_conn *conn, unsigned transports)
+{
+	const struct smcr_open *o = &conn->rdv->open;
+	unsigned tcp = o->in_tls ? CLC_TRANSPORT_IWARP_TLS : CLC_TRANSPORT_IWARP;
+	unsigned kinds = transports & ~(unsigned)(CLC_TRANSPORT_IWARP | CLC_TRANSPORT_IWARP_TLS);
+
+	return (o->in_tls && o->only_tls ? 0 : kinds) | ((transports & tcp) != 0 ? CLC_TRANSPORT_IWARP : 0);
+}
+
 /* The RoCE device with this GID; a port may be several devices, one per kind of GID. */
 static bool
 roce_at(const struct smcr *eng, const struct rnic_gid *gid, struct rnic_info *info)

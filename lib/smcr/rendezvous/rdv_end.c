@@ -68,6 +68,7 @@ rdv_free(struct smcr_conn *conn)
 	list_remove(&r->mark.node);
 	timer_cancel(&conn->eng->timers, &r->timer);
 	timerq_unreserve(&conn->eng->timers, 1);
+	explicit_bzero(r->open.secret, sizeof(r->open.secret));
 	slab_put(&conn->eng->rdv_slab, r);
 	conn->rdv = NULL;
 	conn->mark = NULL;

@@ -23,9 +23,11 @@ is_clients(const struct smcr_subnet *s, const struct clc_proposal *p)
 
 /* Kinds of devices that the peer can reach in version 1. */
 static unsigned
-kinds_of(const struct clc_proposal *p)
+kinds_of(const struct smcr_conn *conn)
 {
-	return p->ext.present ? p->ext.transports : RDV_ROCE_V1;
+	const struct clc_proposal *p = &conn->rdv->proposal;
+
+	return p->ext.present ? rdv_transports_heard(conn, p->ext.transports) : RDV_ROCE_V1;
 }
 
 /* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be in a network of the client (3.5.1.2), not
@@ -39,11 +41,11 @@ kinds_within_reach(const struct smcr_conn *conn)
 
 	for (unsigned i = 0; i < o->subnet_cnt; i++)
 		if (is_clients(&o->subnet[i], p))
-			return kinds_of(p);
+			return kinds_of(conn);
 	for (unsigned i = 0; i < eng->net_cnt; i++)
 		if (is_clients(&eng->nets[i], p))
-			return kinds_of(p);
-	return kinds_of(p) & RDV_IWARP;
+			return kinds_of(conn);
+	return kinds_of(conn) & RDV_IWARP;
 }
 
 /* Linux omits the peer ID in a Proposal with version 2 alone; smcrd sends it. */
@@ -111,7 +113,7 @@ take_v1(struct smcr_conn *conn)
 		return CLC_DIAG_MODE_MISMATCH;
 	if (!p->ext.present && conn->eng->cfg.smc_version == 2)
 		return CLC_DIAG_VERSION_MISMATCH;
-	if (rdv_pick_device(conn->eng, kinds_of(p), NULL, NULL) == NULL) {
+	if (rdv_pick_device(conn->eng, kinds_of(conn), NULL, NULL) == NULL) {
 		if (rdv_transports(conn->eng) != 0)
 			conn->diag.detail = "our devices have none of the transports that the peer offers";
 		return CLC_DIAG_NO_DEVICE;

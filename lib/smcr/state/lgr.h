@@ -153,6 +153,8 @@ struct lgr {
 	uint16_t vlan;      /* of the devices of all its links (2, 5.1) */
 	char peer_key[64];  /* client */
 	uint64_t token;     /* secret of both ends, in iWARP connection setup and the server's Accepts (owner.h) */
+	bool in_tls;        /* links on TCP are in TLS, with keys from the secret (struct smcr_open) */
+	uint8_t secret[RNIC_SECRET_LEN];
 	int64_t born_ns;
 	int64_t active_ns;     /* since when; 0: not active yet */
 	int64_t idle_since_ns; /* while it is unused */

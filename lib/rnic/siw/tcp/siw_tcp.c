@@ -38,7 +38,7 @@ static void
 siw_tcp_learn_rtt(struct siw_qp *qp)
 {
 	struct tcp_info info;
-	bool known = ask(qp->tcp->fd, &info, offsetof(struct tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt));
+	bool known = ask(qp->tcp->wire.fd, &info, offsetof(struct tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt));
 
 	qp->rtt_ns = known && info.tcpi_min_rtt != UINT32_MAX ? (int64_t)info.tcpi_min_rtt * NS_PER_US : -1;
 }
@@ -49,7 +49,7 @@ siw_tcp_conn_info(struct siw_qp *qp, struct rnic_conn_info *out)
 	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(peer);
 	struct rnic_path *path = &out->paths[0];
-	int fd = qp->tcp->fd;
+	int fd = qp->tcp->wire.fd;
 	struct tcp_info info;
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 ||
@@ -86,7 +86,7 @@ siw_tcp_follow_mss(struct siw_qp *qp)
 	int mss = 0;
 	socklen_t len = sizeof(mss);
 
-	if (getsockopt(t->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) < 0 || mss <= 0)
+	if (getsockopt(t->wire.fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) < 0 || mss <= 0)
 		mss = 536; /* RFC 9293 3.7.1 */
 	siw_tcp_set_seg_max(qp, mpa_mulpdu((size_t)mss, t->neg.res.markers_tx));
 }
@@ -128,14 +128,13 @@ look_again(struct siw_qp *qp)
 }
 
 ssize_t
-siw_tcp_send(int fd, struct txq *q)
+siw_tcp_send(struct siw_wire *w, struct txq *q)
 {
 	struct iovec iov[IOV_PER_WRITE];
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = txq_gather(q, iov, IOV_PER_WRITE) };
-	ssize_t n = sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL | (q->apart ? MSG_EOR : 0));
+	ssize_t n = siw_wire_send(w, iov, txq_gather(q, iov, IOV_PER_WRITE), q->apart ? MSG_EOR : 0);
 
 	if (n < 0)
-		return errno == EINTR ? 0 : -errno;
+		return n == -EINTR ? 0 : n;
 	txq_sent(q, (size_t)n);
 	return n;
 }
@@ -147,7 +146,7 @@ siw_tcp_push(struct siw_qp *qp, size_t *sent)
 
 	if (txq_empty(&t->txq))
 		return SIW_PUSH_OVER;
-	ssize_t n = siw_tcp_send(t->fd, &t->txq);
+	ssize_t n = siw_tcp_send(&t->wire, &t->txq);
 	if (n == -EAGAIN) {
 		look_again(qp);
 		return SIW_PUSH_BLOCKED;
@@ -180,7 +179,7 @@ siw_tcp_start(struct siw_qp *qp, const struct mpa_pdata *peer)
 	t->rx_len = 0; /* no bytes follow the Reply in the buffer */
 	siw_stream_start(qp, peer, res->depths.ord,
 	    qp->state == SIW_RTR_WAIT && res->depths.p2p && (res->depths.rtr & RTR_SEND) != 0);
-	return qp->dev->loop.watch(qp->dev->loop.ctx, t->fd, siw_tcp_stream_io, qp);
+	return qp->dev->loop.watch(qp->dev->loop.ctx, t->wire.fd, siw_tcp_stream_io, qp);
 }
 
 static int
@@ -190,7 +189,7 @@ qp_init(struct siw_qp *qp)
 
 	if (t == NULL)
 		return -ENOMEM;
-	t->fd = -1;
+	t->wire.fd = -1;
 	t->qp = qp;
 	qp->queued = &t->txq.bytes;
 	timer_init(&t->refill, siw_tcp_refill);
@@ -237,19 +236,23 @@ static void
 siw_tcp_finish(struct siw_qp *qp, bool last_word)
 {
 	struct siw_tcp *t = qp->tcp;
-	int fd = t->fd;
+	struct siw_wire w = t->wire;
+	int err;
 
-	t->fd = -1;
+	t->wire = (struct siw_wire){ .fd = -1 };
 	timer_cancel(&qp->dev->timers, &t->refill);
-	if (fd < 0)
+	if (w.fd < 0)
 		return;
-	qp->dev->loop.unwatch(qp->dev->loop.ctx, fd);
-	if (last_word)
-		siw_tcp_linger_qp(qp, fd);
-	else if (siw_tcp_is_orderly(t, fd))
-		close(fd);
-	else
-		siw_close_reset(fd); /* data in flight must not be placed, and the peer must not wait */
+	qp->dev->loop.unwatch(qp->dev->loop.ctx, w.fd);
+	if (last_word) {
+		siw_tcp_linger_qp(qp, w);
+	} else if (siw_tcp_is_orderly(t, w.fd)) {
+		(void)siw_wire_finish(&w, &err);
+		siw_wire_close(&w);
+	} else {
+		tls_io_free(w.tls);
+		siw_close_reset(w.fd); /* data in flight must not be placed, and the peer must not wait */
+	}
 }
 
 static const char *const timeout_why[SIW_CLOSED + 1] = {

@@ -1,6 +1,7 @@
 /* MPA on TCP as LLP of a soft iWARP device (siw_llp.h; RFC 5044, RFC 6581). siw_tcp.c: table of operations, start and
  * end of a connection, sent FPDUs, data about the path; siw_tcp_cm.c: start-up; siw_tcp_rx.c: received FPDUs, loss of
- * the connection; siw_tcp_linger.c: sockets without QP that have data to send. */
+ * the connection; siw_tcp_linger.c: sockets without QP that have data to send; siw_wire.c: the socket's bytes, in
+ * clear or in TLS. */
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +12,14 @@
 
 #define TCP_RX_BUF (256u * 1024) /* staging buffer; also holds an incomplete FPDU */
 
+/* A connected socket. */
+struct siw_wire {
+	int fd;             /* -1: none */
+	struct tls_io *tls; /* NULL: in clear */
+};
+
 struct siw_tcp {
-	int fd; /* -1: none */
+	struct siw_wire wire;
 	struct neg neg;
 	/* receiving */
 	struct fpdu_rx fpdu;
@@ -38,7 +45,7 @@ struct siw_tcp {
 /* Starts the stream after negotiation. 0 or a negative errno. */
 int siw_tcp_start(struct siw_qp *, const struct mpa_pdata *peer);
 /* Sends from the queue: the bytes taken by the socket, 0 if interrupted, or a negative errno. */
-ssize_t siw_tcp_send(int fd, struct txq *);
+ssize_t siw_tcp_send(struct siw_wire *, struct txq *);
 
 /* -- siw_tcp_cm.c -- */
 
@@ -57,8 +64,20 @@ void siw_tcp_lost(struct siw_qp *, int err);
 
 /* -- siw_tcp_linger.c -- */
 
-/* Takes fd: sends len bytes (copied), then FIN, waits a bounded time for the peer's FIN and closes. The caller must not
- * watch the descriptor. */
-void siw_tcp_linger_bytes(struct siw_dev *, int fd, const void *bytes, size_t len);
+/* Takes the wire: sends len bytes (copied), then FIN, waits a bounded time for the peer's FIN and closes. The caller must
+ * not watch the descriptor. */
+void siw_tcp_linger_bytes(struct siw_dev *, struct siw_wire, const void *bytes, size_t len);
 /* Likewise with all queued data of the QP and the segments of siw_tx_fill(). */
-void siw_tcp_linger_qp(struct siw_qp *, int fd);
+void siw_tcp_linger_qp(struct siw_qp *, struct siw_wire);
+
+/* -- siw_wire.c -- */
+
+/* > 0: bytes, of one or more records; 0: end of the stream, in TLS by close_notify; or a negative errno. *more: a further
+ * call is due, as no edge will be reported. */
+ssize_t siw_wire_recv(struct siw_wire *, struct iovec *, size_t cnt, bool *more);
+/* > 0: bytes taken; -EAGAIN: repeat with the same bytes, maybe more, when writable; else a negative errno. flags: of
+ * sendmsg, in clear. */
+ssize_t siw_wire_send(struct siw_wire *, struct iovec *, size_t cnt, int flags);
+/* Sends the end of the stream, in TLS after close_notify. False: repeat when writable, or *err is set. */
+bool siw_wire_finish(struct siw_wire *, int *err);
+void siw_wire_close(struct siw_wire *);

@@ -40,8 +40,20 @@ send_frame(struct siw_qp *qp, const struct rnic_remote *to, const struct mpa_fra
 	const struct mpa_pdata own = siw_own_pdata(qp, to);
 	uint8_t out[MPA_FRAME_MAX];
 	int len = encode_frame(*f, &own, out);
+	struct iovec all = { .iov_base = out, .iov_len = (size_t)len };
 
-	return len > 0 && send(qp->tcp->fd, out, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
+	return len > 0 && siw_wire_send(&qp->tcp->wire, &all, 1, 0) == len;
+}
+
+/* In TLS neither CRC nor markers: its records are checked, and hide the bounds of TCP segments. */
+static void
+start_negotiation(struct siw_qp *qp)
+{
+	struct neg_config cfg = qp->dev->neg;
+
+	cfg.crc = cfg.crc && !qp->secured;
+	cfg.markers = cfg.markers && !qp->secured;
+	neg_init(&qp->tcp->neg, &cfg);
 }
 
 /* -- the active side -- */
@@ -79,7 +91,7 @@ reply_in(struct siw_qp *qp, const struct mpa_frame *f)
 		give_up(qp, "the MPA Reply is not from the peer's link", ENHANCED_TERM_LOCAL);
 		return;
 	}
-	qp->dev->loop.unwatch(qp->dev->loop.ctx, t->fd);
+	qp->dev->loop.unwatch(qp->dev->loop.ctx, t->wire.fd);
 	siw_qp_set_state(qp, SIW_RTS);
 	if (siw_tcp_start(qp, &peer) < 0) {
 		give_up(qp, "out of resources", ENHANCED_TERM_LOCAL);
@@ -95,10 +107,12 @@ read_reply(struct siw_qp *qp)
 {
 	struct siw_tcp *t = qp->tcp;
 	size_t space = MPA_FRAME_MAX + 1 - t->rx_len;
-	ssize_t n = recv(t->fd, t->rx_buf + t->rx_len, space, MSG_DONTWAIT);
+	struct iovec at = { .iov_base = t->rx_buf + t->rx_len, .iov_len = space };
 	struct mpa_frame f;
+	bool more;
+	ssize_t n = siw_wire_recv(&t->wire, &at, 1, &more);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return;
 	if (n <= 0) {
 		siw_qp_break(qp, "the peer closed the MPA connection without a reply", RNIC_WC_FLUSHED, NULL);
@@ -115,28 +129,42 @@ read_reply(struct siw_qp *qp)
 		reply_in(qp, &f);
 }
 
+/* The socket is connected, and so is TLS, if used. False: not yet, or the queue pair is broken. */
+static bool
+is_connected(struct siw_qp *qp)
+{
+	struct siw_tcp *t = qp->tcp;
+	const struct tls_link link = { .qpn = qp->remote.qpn, .psn = qp->remote.psn };
+	struct sockaddr_storage ss;
+	socklen_t ss_len = sizeof(ss), len = sizeof(int);
+	int err = 0, n = 1;
+
+	if (getsockopt(t->wire.fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+		qp->events.silent = err == ETIMEDOUT;
+		siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
+		return false;
+	}
+	if (getpeername(t->wire.fd, (struct sockaddr *)&ss, &ss_len) < 0)
+		return false;
+	if (qp->secured && t->wire.tls == NULL)
+		t->wire.tls = tls_link_dial(t->wire.fd, qp->secret, &link);
+	if (qp->secured)
+		n = t->wire.tls != NULL ? tls_io_handshake(t->wire.tls) : -ENOMEM;
+	if (n < 0)
+		siw_qp_break(qp, "no TLS with the peer's MPA port: see what its log says", RNIC_WC_FLUSHED, NULL);
+	return n > 0;
+}
+
 static void
 connect_io(void *arg, unsigned events)
 {
 	struct siw_qp *qp = arg;
-	struct siw_tcp *t = qp->tcp;
+	struct mpa_frame request;
 
 	(void)events;
-	if (qp->state == SIW_CONNECTING) {
-		struct sockaddr_storage ss;
-		socklen_t ss_len = sizeof(ss), len = sizeof(int);
-		struct mpa_frame request;
-		int err = 0;
-
-		if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
-			qp->events.silent = err == ETIMEDOUT;
-			siw_qp_break(qp, mpa_connect_error(err), RNIC_WC_FLUSHED, NULL);
-			return;
-		}
-		if (getpeername(t->fd, (struct sockaddr *)&ss, &ss_len) < 0)
-			return; /* not connected yet */
-		neg_init(&t->neg, &qp->dev->neg);
-		neg_request(&t->neg, &request);
+	if (qp->state == SIW_CONNECTING && is_connected(qp)) {
+		start_negotiation(qp);
+		neg_request(&qp->tcp->neg, &request);
 		siw_qp_set_state(qp, SIW_REQUESTED);
 		if (!send_frame(qp, &qp->remote, &request))
 			siw_qp_break(qp, "the MPA Request could not be sent", RNIC_WC_FLUSHED, NULL);
@@ -156,17 +184,17 @@ siw_tcp_connect(struct siw_qp *qp)
 
 	if (rc < 0)
 		return rc;
-	t->fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (t->fd < 0)
+	t->wire.fd = socket(ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (t->wire.fd < 0)
 		return -errno;
-	tune(t->fd);
+	tune(t->wire.fd);
 	/* The port is chosen at connect: only then is it known to be free for this peer. */
-	(void)setsockopt(t->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+	(void)setsockopt(t->wire.fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	addr_set_port(&local, 0);
-	if (bind(t->fd, (const struct sockaddr *)&local, addr_len(&local)) < 0 ||
-	    (connect(t->fd, (const struct sockaddr *)&ss, addr_len(&ss)) < 0 && errno != EINPROGRESS))
+	if (bind(t->wire.fd, (const struct sockaddr *)&local, addr_len(&local)) < 0 ||
+	    (connect(t->wire.fd, (const struct sockaddr *)&ss, addr_len(&ss)) < 0 && errno != EINPROGRESS))
 		return -errno;
-	return dev->loop.watch(dev->loop.ctx, t->fd, connect_io, qp);
+	return dev->loop.watch(dev->loop.ctx, t->wire.fd, connect_io, qp);
 }
 
 /* -- the passive side -- */
@@ -174,7 +202,7 @@ siw_tcp_connect(struct siw_qp *qp)
 /* A connection with an incomplete MPA Request, or parked. */
 struct tcp_pend {
 	struct siw_pend pend;
-	int fd;
+	struct siw_wire wire;
 	size_t len;
 	uint8_t buf[MPA_FRAME_MAX + 1]; /* one extra byte, to detect bytes after the frame */
 	struct mpa_frame frame;
@@ -186,23 +214,25 @@ tcp_pend(struct siw_pend *p)
 	return CONTAINER_OF(p, struct tcp_pend, pend);
 }
 
-/* Frees all but the descriptor, which it returns. */
-static int
+/* Frees all but the wire, which it returns. */
+static struct siw_wire
 pend_free(struct tcp_pend *t)
 {
 	struct siw_dev *dev = t->pend.dev;
-	int fd = t->fd;
+	struct siw_wire w = t->wire;
 
-	dev->loop.unwatch(dev->loop.ctx, fd);
+	dev->loop.unwatch(dev->loop.ctx, w.fd);
 	siw_pend_remove(&t->pend);
 	free(t);
-	return fd;
+	return w;
 }
 
 void
 siw_tcp_pend_drop(struct siw_pend *p)
 {
-	close(pend_free(tcp_pend(p)));
+	struct siw_wire w = pend_free(tcp_pend(p));
+
+	siw_wire_close(&w);
 }
 
 /* Sends the Reply `f` with our verdict and closes. */
@@ -212,12 +242,13 @@ pend_reject(struct siw_pend *p, const struct mpa_frame *f, enum mpa_verdict verd
 	const struct mpa_pdata d = { .verdict = (uint8_t)verdict, .qpn = p->pdata.from_qpn };
 	struct siw_dev *dev = p->dev;
 	uint8_t out[MPA_FRAME_MAX];
-	int fd = pend_free(tcp_pend(p)), len = encode_frame(*f, &d, out);
+	struct siw_wire w = pend_free(tcp_pend(p));
+	int len = encode_frame(*f, &d, out);
 
 	if (len > 0)
-		siw_tcp_linger_bytes(dev, fd, out, (size_t)len);
+		siw_tcp_linger_bytes(dev, w, out, (size_t)len);
 	else
-		close(fd);
+		siw_wire_close(&w);
 }
 
 void
@@ -236,7 +267,7 @@ siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 	struct siw_tcp *t = qp->tcp;
 	struct mpa_frame f;
 
-	neg_init(&t->neg, &qp->dev->neg);
+	start_negotiation(qp);
 	enum neg_state outcome = neg_request_in(&t->neg, &tcp_pend(p)->frame, &f);
 	siw_set_peer_depths(qp, &t->neg.res.depths);
 	if (outcome != NEG_CHECKED) {
@@ -248,7 +279,7 @@ siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		return;
 	}
 	neg_accept(&t->neg, &f);
-	t->fd = pend_free(tcp_pend(p));
+	t->wire = pend_free(tcp_pend(p));
 	qp->peer_qpn = peer.from_qpn;
 	siw_qp_set_state(qp, SIW_RTR_WAIT);
 	siw_arm(qp->dev, &qp->connect_timer, qp->dev->cfg.connect_ms);
@@ -256,15 +287,50 @@ siw_tcp_pend_adopt(struct siw_pend *p, struct siw_qp *qp)
 		siw_qp_break(qp, "the MPA Reply could not be sent", RNIC_WC_FLUSHED, NULL);
 }
 
+/* Its first byte is that of a ClientHello (RFC 8446 5.1), not of an MPA key, and some queue pair is reached so. */
+static bool
+begins_tls(struct tcp_pend *t)
+{
+	uint8_t first;
+
+	if (t->pend.dev->secured_cnt == 0 || t->wire.tls != NULL || t->len > 0)
+		return false;
+	return recv(t->wire.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first == TLS_HANDSHAKE_BYTE;
+}
+
+/* The bytes of the peer, in TLS once both ends have proven the link's key. */
+static ssize_t
+pend_recv(struct tcp_pend *t)
+{
+	struct iovec at = { .iov_base = t->buf + t->len, .iov_len = sizeof(t->buf) - t->len };
+	struct siw_pend *p = &t->pend;
+	bool more;
+
+	if (begins_tls(t)) {
+		t->wire.tls = tls_link_accept(t->wire.fd, siw_pend_secret, p->dev);
+		if (t->wire.tls == NULL)
+			return -ENOMEM;
+	}
+	if (t->wire.tls != NULL && !p->in_tls) {
+		int n = tls_io_handshake(t->wire.tls);
+
+		if (n <= 0)
+			return n == 0 ? -EAGAIN : n;
+		p->in_tls = true;
+		p->tls_qpn = tls_link_proven(t->wire.tls)->qpn;
+	}
+	return siw_wire_recv(&t->wire, &at, 1, &more);
+}
+
 static void
 pend_io(void *arg, unsigned events)
 {
 	struct tcp_pend *t = arg;
 	struct siw_pend *p = &t->pend;
-	ssize_t n = recv(t->fd, t->buf + t->len, sizeof(t->buf) - t->len, MSG_DONTWAIT);
+	ssize_t n = pend_recv(t);
 
 	(void)events;
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return;
 	if (n > 0 && !p->parked) {
 		t->len += (size_t)n;
@@ -294,7 +360,7 @@ accepted(struct siw_dev *dev, int fd, const struct unknown_peer *from)
 		close(fd);
 		return;
 	}
-	t->fd = fd;
+	t->wire.fd = fd;
 	tune(fd);
 	if (dev->loop.watch(dev->loop.ctx, fd, pend_io, t) < 0)
 		siw_tcp_pend_drop(&t->pend);

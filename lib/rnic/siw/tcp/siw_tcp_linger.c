@@ -13,7 +13,7 @@
 
 struct tcp_linger {
 	struct siw_linger linger;
-	int fd;
+	struct siw_wire wire;
 	uint8_t *buf; /* unsent */
 	size_t len;
 	size_t off;
@@ -28,34 +28,37 @@ linger_free(struct siw_linger *linger)
 
 	siw_linger_stop(linger);
 	timerq_unreserve(&dev->timers, 1);
-	dev->loop.unwatch(dev->loop.ctx, l->fd);
-	close(l->fd);
+	dev->loop.unwatch(dev->loop.ctx, l->wire.fd);
+	siw_wire_close(&l->wire);
 	free(l->buf);
 	free(l);
 }
 
-/* Sends the rest, then FIN; reads and drops input. False: the socket is broken, or the peer has closed as well. */
+/* Sends the rest, then FIN; reads and drops input, in TLS its records. False: the socket is broken, or the peer has closed
+ * as well. */
 static bool
 linger_goes_on(struct tcp_linger *l)
 {
 	uint8_t waste[16384];
+	int err = 0;
 
 	while (l->off < l->len) {
-		ssize_t n = send(l->fd, l->buf + l->off, l->len - l->off, MSG_DONTWAIT | MSG_NOSIGNAL);
+		struct iovec rest = { .iov_base = l->buf + l->off, .iov_len = l->len - l->off };
+		ssize_t n = siw_wire_send(&l->wire, &rest, 1, 0);
 
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
+		if (n < 0 && n != -EAGAIN && n != -EINTR)
 			return false;
 		if (n < 0)
 			break;
 		l->off += (size_t)n;
 	}
 	if (l->off == l->len && !l->fin) {
-		l->fin = true;
-		if (shutdown(l->fd, SHUT_WR) < 0)
+		l->fin = siw_wire_finish(&l->wire, &err);
+		if (err != 0)
 			return false;
 	}
 	for (unsigned i = 0; i < 64; i++) {
-		ssize_t n = recv(l->fd, waste, sizeof(waste), MSG_DONTWAIT);
+		ssize_t n = recv(l->wire.fd, waste, sizeof(waste), MSG_DONTWAIT);
 
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
@@ -75,9 +78,9 @@ linger_io(void *arg, unsigned events)
 		linger_free(&l->linger);
 }
 
-/* NULL: out of memory; the caller closes fd. */
+/* NULL: out of memory; the caller keeps the wire. */
 static struct tcp_linger *
-linger_new(struct siw_dev *dev, int fd)
+linger_new(struct siw_dev *dev, struct siw_wire wire)
 {
 	struct tcp_linger *l = calloc(1, sizeof(*l));
 
@@ -86,7 +89,7 @@ linger_new(struct siw_dev *dev, int fd)
 		free(l);
 		return NULL;
 	}
-	l->fd = fd;
+	l->wire = wire;
 	siw_linger_init(&l->linger, dev, linger_free);
 	return l;
 }
@@ -115,20 +118,21 @@ linger_start(struct tcp_linger *l, enum siw_linger_kind kind)
 	struct siw_dev *dev = l->linger.dev;
 
 	siw_linger_start(&l->linger, kind);
-	if (dev->loop.watch(dev->loop.ctx, l->fd, linger_io, l) < 0)
+	if (dev->loop.watch(dev->loop.ctx, l->wire.fd, linger_io, l) < 0)
 		linger_free(&l->linger);
 	else
 		linger_io(l, 0);
 }
 
 void
-siw_tcp_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
+siw_tcp_linger_bytes(struct siw_dev *dev, struct siw_wire wire, const void *bytes, size_t len)
 {
-	struct tcp_linger *l = linger_new(dev, fd);
+	struct tcp_linger *l = linger_new(dev, wire);
+	struct iovec all = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
 
 	if (l == NULL) {
-		(void)send(fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-		close(fd);
+		(void)siw_wire_send(&wire, &all, 1, 0);
+		siw_wire_close(&wire);
 	} else if (!linger_append(l, bytes, len)) {
 		linger_free(&l->linger);
 	} else {
@@ -137,19 +141,19 @@ siw_tcp_linger_bytes(struct siw_dev *dev, int fd, const void *bytes, size_t len)
 }
 
 void
-siw_tcp_linger_qp(struct siw_qp *qp, int fd)
+siw_tcp_linger_qp(struct siw_qp *qp, struct siw_wire wire)
 {
-	struct tcp_linger *l = linger_new(qp->dev, fd);
+	struct tcp_linger *l = linger_new(qp->dev, wire);
 	struct txq *q = &qp->tcp->txq;
 	struct iovec next;
 
 	if (l == NULL) {
-		close(fd);
+		siw_wire_close(&wire);
 		return;
 	}
 	for (siw_tx_fill(qp); !txq_empty(q); siw_tx_fill(qp)) {
 		/* Writes to the socket until it blocks, then buffers the rest. */
-		ssize_t n = l->len == 0 ? siw_tcp_send(fd, q) : -EAGAIN;
+		ssize_t n = l->len == 0 ? siw_tcp_send(&l->wire, q) : -EAGAIN;
 
 		if (n >= 0)
 			continue;

@@ -143,6 +143,7 @@ unread_terminate(struct siw_qp *qp)
 	size_t skip = t->rx_place_len + t->rx_place_tail;
 	unsigned reads = 0;
 	const char *why;
+	bool more;
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return NULL;
@@ -165,7 +166,8 @@ unread_terminate(struct siw_qp *qp)
 			continue;
 		}
 		rx_compact(qp);
-		n = recv(t->fd, t->rx_buf + t->rx_len, TCP_RX_BUF - t->rx_len, MSG_DONTWAIT);
+		struct iovec rest = { .iov_base = t->rx_buf + t->rx_len, .iov_len = TCP_RX_BUF - t->rx_len };
+		n = siw_wire_recv(&t->wire, &rest, 1, &more);
 		if (n <= 0 || ++reads >= REST_READS_MAX)
 			return NULL;
 		t->rx_len += (size_t)n;
@@ -178,6 +180,8 @@ siw_tcp_lost(struct siw_qp *qp, int err)
 	const char *why = err == 0 ? "the peer closed the connection"
 	    : err == ECONNRESET    ? "the peer reset the connection"
 	    : err == ETIMEDOUT     ? "the connection timed out"
+	    : err == ENODATA       ? "the link's TLS stream ended without close_notify"
+	    : err == EPROTO        ? "the link's TLS stream is broken: a changed byte, or a violation by the peer"
 	                           : "the connection is lost";
 	const char *last_words = err != 0 ? unread_terminate(qp) : NULL;
 
@@ -195,6 +199,7 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 {
 	struct siw_tcp *t = qp->tcp;
 	uint8_t *at = NULL;
+	bool more;
 
 	if (qp->state != SIW_RTS && qp->state != SIW_RTR_WAIT)
 		return;
@@ -213,19 +218,18 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 		{ .iov_base = at, .iov_len = t->rx_place_len },
 		{ .iov_base = t->rx_buf + t->rx_len, .iov_len = TCP_RX_BUF - t->rx_len },
 	};
-	struct msghdr msg = { .msg_iov = at != NULL ? iov : iov + 1, .msg_iovlen = at != NULL ? 2 : 1 };
-	ssize_t n = recvmsg(t->fd, &msg, MSG_DONTWAIT);
+	ssize_t n = siw_wire_recv(&t->wire, at != NULL ? iov : iov + 1, at != NULL ? 2 : 1, &more);
 
-	if (n < 0 && errno == EINTR)
+	if (n == -EINTR)
 		siw_rx_schedule(qp);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN || n == -EINTR)
 		return;
 	if (n <= 0) {
-		siw_tcp_lost(qp, n == 0 ? 0 : errno);
+		siw_tcp_lost(qp, (int)-n);
 		return;
 	}
 	/* All space filled, or a FIN after the data: no further edge will be reported. */
-	if ((size_t)n == iov[0].iov_len + iov[1].iov_len || t->rx_hup)
+	if (more || t->rx_hup)
 		siw_rx_schedule(qp);
 	rx_took(qp, (size_t)n);
 }
@@ -242,7 +246,7 @@ siw_tcp_stream_io(void *arg, unsigned events)
 	if (events & RNIC_IO_HUP) {
 		/* After a reset nothing is placed, including data that the kernel holds. The peer may have moved to
 		 * another link and written newer data there. */
-		if (getsockopt(qp->tcp->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
+		if (getsockopt(qp->tcp->wire.fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err != 0) {
 			siw_tcp_lost(qp, err != 0 ? err : errno);
 			return;
 		}

@@ -15,18 +15,16 @@ static unsigned writes, writes_with_eor; /* while counting */
 static bool counting;
 static int mss; /* what the kernel is made to say; 0 = the truth */
 
-ssize_t
-send(int fd, const void *buf, size_t len, int flags)
+static void
+look_for_frame(struct span s)
 {
 	struct mpa_frame f;
 
-	if (len >= 1 && memcmp(buf, "MPA ID R", len < 8 ? len : 8) == 0) {
-		frame_parts++;
-		if (mpa_frame_decode((struct span){ buf, len }, MPA_REQUEST, &f) == (int)len ||
-		    mpa_frame_decode((struct span){ buf, len }, MPA_REPLY, &f) == (int)len)
-			frames++;
-	}
-	return syscall(SYS_sendto, fd, buf, len, flags, NULL, 0);
+	if (s.len < 1 || memcmp(s.ptr, "MPA ID R", s.len < 8 ? s.len : 8) != 0)
+		return;
+	frame_parts++;
+	frames += mpa_frame_decode(s, MPA_REQUEST, &f) == (int)s.len ||
+	    mpa_frame_decode(s, MPA_REPLY, &f) == (int)s.len;
 }
 
 ssize_t
@@ -34,6 +32,8 @@ sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	ssize_t n = syscall(SYS_sendmsg, fd, msg, flags);
 
+	if (msg->msg_iovlen > 0)
+		look_for_frame((struct span){ msg->msg_iov[0].iov_base, msg->msg_iov[0].iov_len });
 	if (counting && n > 0) {
 		writes++;
 		writes_with_eor += (flags & MSG_EOR) != 0;

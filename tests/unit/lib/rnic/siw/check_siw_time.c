@@ -108,8 +108,8 @@ full_sndbuf(int64_t rtt_ns)
 	const int sndbuf = SNDBUF, unsent = INT32_MAX;
 
 	run_b = NULL;
-	ck_assert_int_eq(setsockopt(t->fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)), 0);
-	ck_assert_int_eq(setsockopt(t->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)), 0);
+	ck_assert_int_eq(setsockopt(t->wire.fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)), 0);
+	ck_assert_int_eq(setsockopt(t->wire.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)), 0);
 	/* What the peer's kernel still takes meanwhile makes room. */
 	for (unsigned quiet = 0; quiet < 20; quiet = siw_qp(a.qp)->tx_blocked ? quiet + 1 : 0) {
 		while (room(&a).wrs > 4001 && room(&a).bytes > 0)
@@ -127,7 +127,7 @@ enlarge_sndbuf(const struct siw_tcp *t)
 	const int more = SNDBUF_MORE;
 	uint64_t sent = stats(&a).bytes_sent;
 
-	ck_assert_int_eq(setsockopt(t->fd, SOL_SOCKET, SO_SNDBUF, &more, sizeof(more)), 0);
+	ck_assert_int_eq(setsockopt(t->wire.fd, SOL_SOCKET, SO_SNDBUF, &more, sizeof(more)), 0);
 	turn_one(&a, 1);
 	ck_assert_uint_eq(stats(&a).bytes_sent, sent);
 }

@@ -604,8 +604,8 @@ START_TEST(queues_keep_to_the_cards_limits)
 	ck_assert_uint_eq(rnic_query(a.dev).max_sge, 2);
 	ck_assert_uint_eq(rnic_query(a.dev).max_qp, 3);
 	for (unsigned i = 0; i < 4; i++) {
-		static const struct rnic_qp_attr bad[] = { { NULL, 101, 100, 0 }, { NULL, 0, 100, 0 },
-			{ NULL, 100, 101, 0 }, { NULL, 100, 0, 0 } };
+		static const struct rnic_qp_attr bad[] = { { NULL, 101, 100, 0, NULL }, { NULL, 0, 100, 0, NULL },
+			{ NULL, 100, 101, 0, NULL }, { NULL, 100, 0, 0, NULL } };
 
 		ck_assert_int_eq(a.dev->ops->qp_create(a.pd, &bad[i], &qp), -EINVAL);
 	}

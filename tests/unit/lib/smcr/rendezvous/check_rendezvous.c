@@ -105,6 +105,45 @@ START_LOOP_TEST(where_no_link_may_be_used_both_fall_back, 1, 4)
 	ck_assert_int_eq(smcr_held_off_ns(d.eng[A], "server:1"), 0);
 }
 
+/* In TLS, links on TCP are a transport of their own. An end that takes only these never has another, whatever the other end
+ * takes; bits of i % 4: the client, the server. */
+START_LOOP_TEST(links_in_tls, 0, 12)
+{
+	static const enum rnic_transport of[] = { RNIC_TRANSPORT_IWARP, RNIC_TRANSPORT_ROCE,
+		RNIC_TRANSPORT_IWARP_SCTP };
+	const enum rnic_transport transport[2] = { of[_i / 4], of[_i / 4] };
+
+	duo_init_as(transport, false, NULL);
+	d.in_tls = true;
+	d.level = 2;
+	d.only_tls[A] = (_i & 1) != 0;
+	d.only_tls[B] = (_i & 2) != 0;
+	duo_open(0);
+	duo_run(100);
+	if (_i < 4 || _i % 4 == 0)
+		ck_assert(BOTH(0, ESTABLISHED));
+	else
+		ck_assert(BOTH(0, FALLBACK));
+	duo_expect_groups(_i < 4 || _i % 4 == 0);
+}
+
+/* An end in clear and one in TLS, as no user has them: no link on TCP. */
+START_LOOP_TEST(links_in_tls_need_it_at_both_ends, 0, 2)
+{
+	const enum rnic_transport transport[2] = { RNIC_TRANSPORT_IWARP, RNIC_TRANSPORT_IWARP };
+
+	duo_init_as(transport, false, NULL);
+	d.in_tls = _i == 0;
+	duo_open_one(&s[0], SMCR_SERVER, false);
+	d.in_tls = _i == 1;
+	duo_open_one(&c[0], SMCR_CLIENT, false);
+	duo_join(0);
+	duo_run(100);
+	ck_assert(BOTH(0, FALLBACK));
+	ck_assert_uint_eq(c[0].diag.peer, CLC_DIAG_NO_DEVICE);
+	duo_expect_groups(0);
+}
+
 /* An Accept is declined all the same. */
 START_TEST(an_accept_is_declined_where_no_link_may_be_used)
 {
