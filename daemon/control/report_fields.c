@@ -87,11 +87,8 @@ BOUNDS(write_sizes, histogram_sizes)
 #define SERIES_OF(name, type) static void name(struct json_writer *jw, const void *member) \
 	{ for (unsigned i = 0; i < HISTORY_SAMPLES; i++) jw_uint(jw, NULL, *(const type *)(const void *)((const char *)member + i * sizeof(struct history_sample))); }
 
-SERIES_OF(write_counts, uint32_t)
-SERIES_OF(write_bytes, uint64_t)
-
+SERIES_OF(write_counts, uint32_t) SERIES_OF(write_bytes, uint64_t)
 /* -- words -- */
-
 const char *const report_gid_type_words[] = {
 	[RNIC_GID_NONE] = "", [RNIC_GID_IB] = "ib", [RNIC_GID_ROCE_V1] = "roce_v1", [RNIC_GID_ROCE_V2] = "roce_v2" };
 static const char *const conn_role_words[] = { [CONFIG_INGRESS] = "client", [CONFIG_EGRESS] = "server" };
@@ -183,6 +180,7 @@ static FIELDS(service_fields,
 	F(report_service, info.refused_disabled, "refused_disabled", "turned away while disabled or draining, where the kernel does not refuse for us (UNIX sockets, sockets of systemd)"),
 	F(report_service, info.fallbacks, "fallbacks", "gone to TCP"),
 	F(report_service, info.resets, "resets", "ended by a reset"),
+	F(report_service, info.resets_client, "resets_client", "of these, by the client, or the peer for it, after data both ways: many programs end so"),
 	F(report_service, info.bytes_from_app, "bytes_from_app", "bytes from its programs since start, of all of its connections, also those that have ended"),
 	F(report_service, info.bytes_to_app, "bytes_to_app", "the same to its programs"))
 
@@ -207,6 +205,7 @@ static FIELDS(predecessor_fields, F(report_predecessor, pid, "pid", "its process
 static FIELDS(status_fields,
 	F(report_status, src.version, "version", "of smcrd"),
 	F(report_status, src.pid, "pid", "its process"),
+	F(report_status, process.host, "host", "name of its host"),
 	MS_OF(report_status, worker.uptime_ns, "uptime_ms", "since start"),
 	F(report_status, worker.draining, "draining", "takes no new connections"),
 	F(report_status, process.ends, "ends", "with its last connection"),
@@ -321,7 +320,6 @@ static FIELDS(stats_fields,
 	LIST("services", figures_fields, "each service"))
 
 /* -- history -- */
-
 #define SERIES(m, n, by, mean) { FIELD_AS(FIELD_NUMBERS, struct report_history, at[0].m, n, mean), .write = by }
 static FIELDS(series_fields,
 	SERIES(modes[SESSION_SMCR], "smcr", write_counts, "connections on SMC-R, at the end of each step"),
@@ -333,8 +331,7 @@ static FIELDS(series_fields,
 	SERIES(bytes[WAY_TO_APP], "bytes_to_app", write_bytes, "the same to programs"),
 	SERIES(rtt_us, "rtt_us", write_counts, "round trip by the last TEST LINK, at the end of each step: the longest of links in use, of a service those of the link group that its newest connection came to; 0 = not known"))
 
-static FIELDS(history_fields,
-	F(report_history, name, "name", "as in `status`"),
+static FIELDS(history_fields, F(report_history, name, "name", "as in `status`"),
 	WORD(report_history, kind, "kind", config_kind_words, "as in `status`"),
 	INLINE_SELF(series_fields))
 
@@ -579,7 +576,9 @@ FIELDS(report_message_fields,
 const struct report_table report_tables[REPORT_KIND_CNT] = {
 	KIND(STATUS, status), KIND(WORKER, worker), KIND(SERVICE, service), KIND(STATS, stats), KIND(FIGURES, figures),
 	KIND(GROUP, group), KIND(LINK, link), KIND(DEVICE, device), KIND(GID, gid), KIND(CONNECTION, connection),
-	KIND(RMB, rmb), KIND(HISTORY, history), KIND(TARGET, target), KIND(ADDRESS, address), KIND(SETTING, setting),
+	KIND(RMB, rmb), KIND(HISTORY, history),
+	[REPORT_EVENT] = { (const struct field[]){ F(report_event, service, "", ""), F(report_event, text, "", ""), END }, sizeof(struct report_event) },
+	 KIND(TARGET, target), KIND(ADDRESS, address), KIND(SETTING, setting),
 };
 
 const struct field *const report_data[CONTROL_COMMAND_CNT] = {

@@ -14,7 +14,7 @@
 /* clang-format off */
 enum report_kind {
 	REPORT_STATUS, REPORT_WORKER, REPORT_SERVICE, REPORT_STATS, REPORT_FIGURES, REPORT_GROUP, REPORT_LINK, REPORT_DEVICE,
-	REPORT_HISTORY,
+	REPORT_HISTORY, REPORT_EVENT,
 	REPORT_KEPT_CNT,
 	REPORT_GID = REPORT_KEPT_CNT, REPORT_CONNECTION, REPORT_RMB, REPORT_TARGET, REPORT_ADDRESS, REPORT_SETTING,
 	REPORT_KIND_CNT
@@ -38,6 +38,7 @@ struct report_predecessor {
 /* The state of the process as a whole, which main changes. */
 struct report_process {
 	const struct confine_state *confine; /* filled in later */
+	char host[65];                       /* its name; "" = not known */
 	uint32_t successor;                  /* the process that has taken over; 0 = none */
 	bool ends;                           /* with its last connection */
 	int64_t started_ms, loaded_ms;       /* since 1970: the process was started, its configuration put in force */
@@ -107,6 +108,7 @@ struct report_service {
 	char to[CONFIG_TO_STR_MAX], waiting[TARGETS_WAIT_MAX];
 	uint32_t connections_max;
 	int64_t held_off_ns; /* the longest of its addresses in all workers */
+	struct outage_info outage;
 	struct service_info info;
 	struct report_health health; /* of its addresses together; without addr */
 	struct field_array probed;   /* struct report_health */
@@ -135,6 +137,13 @@ struct report_figures {
 	enum config_kind kind;
 	struct service_stats stats;
 	struct field_array local, peer, resets; /* struct tally_entry, the last one struct report_reset */
+};
+
+/* Kept for pages alone. */
+struct report_event {
+	int64_t time_us; /* since 1970 */
+	enum event_kind kind;
+	const char *service, *text;
 };
 
 /* Of a service, or with the name "" of all together: samples of all workers, the oldest first. */

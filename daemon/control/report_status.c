@@ -94,6 +94,7 @@ step_service(struct report *r)
 		return REPORT_WRITTEN;
 	struct report_service row = report_service_row(r, &r->service);
 	row.held_off_ns = r->held_off_ns;
+	(void)worker_service_find(r->worker, row.name, &one, &row.outage);
 	report_item(r, REPORT_SERVICE, &row);
 	r->service = (struct service_info){ 0 };
 	r->held_off_ns = 0;

@@ -41,8 +41,7 @@ struct guard {
 
 struct waiting {
 	struct evhttp_request *req; /* evhttp's; to be answered even if the connection has ended */
-	enum web_page page;
-	char service[CONFIG_NAME_MAX];
+	struct web_request what;
 };
 
 enum { EVENT_WAKE, EVENT_TICK, EVENT_SOON, EVENTS };
@@ -301,6 +300,8 @@ http_answer(struct http *h, struct evhttp_request *req, struct web_answer a)
 	evhttp_send_reply(req, a.status, a.reason, body);
 	if (body != NULL)
 		evbuffer_free(body);
+	if (a.owned)
+		free(a.body.p);
 	if (g != NULL)
 		g->left = evbuffer_get_length(bufferevent_get_output(g->bev));
 }
@@ -309,8 +310,7 @@ static void
 answer_all(struct http *h)
 {
 	for (unsigned i = 0; i < h->waiting_cnt; i++)
-		http_answer(h, h->waiting[i].req,
-		    web_answer(h->has_docs ? h->docs : NULL, h->waiting[i].page, h->waiting[i].service));
+		http_answer(h, h->waiting[i].req, web_answer(h->has_docs ? h->docs : NULL, &h->waiting[i].what));
 	h->waiting_cnt = 0;
 }
 
@@ -333,11 +333,12 @@ came_by_loopback(const struct guard *g)
 static enum web_refusal
 take_request(struct http *h, struct evhttp_request *req)
 {
-	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+	const char *path = evhttp_uri_get_path(uri);
 	const char *accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
 	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 	struct guard *g = guard_of(h, req);
-	enum web_page page;
+	struct web_request what;
 
 	if (g == NULL || g->away || !may_connect(h, g))
 		return WEB_FORBIDDEN;
@@ -347,11 +348,9 @@ take_request(struct http *h, struct evhttp_request *req)
 		return WEB_MISDIRECTED;
 	if (h->waiting_cnt == GUARDS_MAX)
 		return WEB_BUSY;
-	if (!web_find(path != NULL ? path : "", accept, &page))
+	if (!web_find(path != NULL ? path : "", evhttp_uri_get_query(uri), accept, &what))
 		return WEB_NOT_FOUND;
-	struct waiting *w = &h->waiting[h->waiting_cnt++];
-	*w = (struct waiting){ .req = req, .page = page };
-	web_service(evhttp_uri_get_query(evhttp_request_get_evhttp_uri(req)), w->service);
+	h->waiting[h->waiting_cnt++] = (struct waiting){ .req = req, .what = what };
 	return WEB_TAKEN;
 }
 

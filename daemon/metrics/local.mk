@@ -5,7 +5,10 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/metrics/web.c daemon/metrics/web.h \
 	daemon/metrics/metric_table.c daemon/metrics/metric_table.h \
 	daemon/metrics/exposition.c daemon/metrics/exposition.h \
-	daemon/metrics/page.c daemon/metrics/page.h
+	daemon/metrics/page.c daemon/metrics/page.h \
+	daemon/metrics/page_parts.c daemon/metrics/page_parts.h \
+	daemon/metrics/page_chart.c \
+	daemon/metrics/page_services.c
 
 check_UNIT += \
 	tests/unit/daemon/metrics/check_exposition \

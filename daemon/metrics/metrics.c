@@ -17,7 +17,7 @@
 #define DOCUMENTS_MAX (32u * 1024 * 1024) /* bytes of the rows of a look, and of its status */
 
 static const enum control_command commands[] = { CONTROL_STATUS, CONTROL_STATS, CONTROL_GROUPS, CONTROL_LINKS,
-	CONTROL_DEVICES };
+	CONTROL_DEVICES, CONTROL_HISTORY };
 
 #define REPORTS (sizeof(commands) / sizeof(commands[0]))
 
@@ -26,6 +26,7 @@ struct metrics {
 	struct workers *workers;
 	const struct control_stats *control;
 	const struct report_process *process;
+	struct event_history *news; /* NULL in tests */
 	struct http *http;
 	struct mail wanted; /* from the thread of http */
 	/* While documents are being collected. */
@@ -78,6 +79,20 @@ begin_report(struct metrics *m)
 		report_source_measure(&src);
 	report_start(&m->report, &src, &req, req.command == CONTROL_STATUS ? &m->out : NULL);
 	m->report.keep = &m->docs->seen;
+}
+
+static void
+keep_events(const struct metrics *m, struct snapshot *seen)
+{
+	char text[EVENT_TEXT_MAX];
+	struct event_record e;
+
+	for (uint64_t nr = 0; m->news != NULL && event_history_next(m->news, nr, &e); nr = e.nr) {
+		const struct report_event row = { e.time_us, e.event.kind, e.event.service,
+			event_text(&e.event, text) };
+
+		snapshot_add(seen, REPORT_EVENT, &row);
+	}
 }
 
 static void
@@ -141,8 +156,10 @@ metrics_collect(void *arg, int64_t now_ns)
 			end_collecting(m, true);
 		else if (!more && ++m->nr < REPORTS)
 			begin_report(m);
-		else if (!more)
-			end_collecting(m, false);
+		else if (!more) {
+			keep_events(m, &m->docs->seen);
+			end_collecting(m, m->docs->seen.failed);
+		}
 	}
 	return m->docs != NULL ? INT64_MIN : INT64_MAX;
 }
@@ -158,7 +175,8 @@ want(void *arg)
 
 int
 metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
-    const struct control_stats *control, const struct report_process *process, FILE *err, struct metrics **out)
+    const struct control_stats *control, const struct report_process *process, struct event_history *news, FILE *err,
+    struct metrics **out)
 {
 	int rc = -ENOMEM;
 
@@ -169,7 +187,7 @@ metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	if (m != NULL) {
 		const int fd = listen_socket_copy(listen).fd;
 
-		*m = (struct metrics){ loop, ws, control, process, .wanted.fn = on_wanted };
+		*m = (struct metrics){ loop, ws, control, process, news, .wanted.fn = on_wanted };
 		rc = fd < 0 ? -errno : http_new(fd, cfg, workers_accept_pauses(ws), want, m, &m->http);
 		if (rc != 0 && fd >= 0)
 			close(fd);

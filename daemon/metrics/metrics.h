@@ -16,7 +16,8 @@ int metrics_listen(const struct config *cfg, struct listen_socket_list *passed, 
 /* Listens at a copy of the socket; without one *out is NULL. The state of the process and the counters of the control socket outlive it.
  * Starts no thread yet. 0, or -errno with the reason in err. */
 int metrics_new(struct loop *main, struct workers *, const struct config *, const struct listen_socket *,
-    const struct control_stats *, const struct report_process *, FILE *err, struct metrics **out);
+    const struct control_stats *, const struct report_process *, struct event_history *, FILE *err,
+    struct metrics **out);
 /* 0 or -errno. NULL is allowed, as below. */
 int metrics_start(struct metrics *);
 void metrics_reload(struct metrics *, const struct config *);

@@ -2,6 +2,7 @@
 #include "daemon/metrics/web.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include <strings.h>
 
 #include "daemon/metrics/exposition.h"
-#include "daemon/metrics/page.h"
 
+#define PAGE_FROM_MAX 1000000
 #define TEXT "text/plain; charset=utf-8"
 
 static const struct {
@@ -22,29 +23,62 @@ static const struct {
 	[WEB_HEALTH] = { "/healthz", TEXT },
 	[WEB_STATUS] = { "/status.json", "application/json" },
 	[WEB_INDEX] = { "/", "text/html; charset=utf-8" },
+	[WEB_SERVICE] = { "/service", "text/html; charset=utf-8" },
 };
 
-bool
-web_find(const char *path, const char *accept, enum web_page *page)
+/* The value of a member of a query, without its percent signs; false: not there, broken, or too long. */
+static bool
+query_value(const char *query, const char *name, char *buf, size_t cap)
 {
-	for (unsigned i = 0; i < WEB_CNT; i++) {
-		if (path[0] == '\0' || strcmp(path, pages[i].path) != 0)
-			continue;
-		*page = (enum web_page)i;
-		if (*page == WEB_METRICS && accept != NULL && strstr(accept, "application/openmetrics-text") != NULL)
-			*page = WEB_OPENMETRICS;
-		return true;
+	const size_t name_len = strlen(name);
+	size_t len = 0;
+
+	for (; query != NULL && (strncmp(query, name, name_len) != 0 || query[name_len] != '='); query++)
+		if ((query = strchr(query, '&')) == NULL)
+			return false;
+	if (query == NULL)
+		return false;
+	for (const char *p = query + name_len + 1; *p != '\0' && *p != '&'; p++) {
+		char hex[3] = "";
+
+		if (len + 1 >= cap)
+			return false;
+		buf[len] = *p == '+' ? ' ' : *p;
+		if (*p == '%') {
+			if (!isxdigit((unsigned char)p[1]) || !isxdigit((unsigned char)p[2]))
+				return false;
+			memcpy(hex, p + 1, 2);
+			buf[len] = (char)strtoul(hex, NULL, 16);
+			p += 2;
+		}
+		if (buf[len++] == '\0')
+			return false;
 	}
-	return false;
+	buf[len] = '\0';
+	return true;
 }
 
-void
-web_service(const char *query, char name[CONFIG_NAME_MAX])
+bool
+web_find(const char *path, const char *query, const char *accept, struct web_request *req)
 {
-	static const char key[] = "service=";
-	const char *text = query != NULL && strncmp(query, key, sizeof(key) - 1) == 0 ? query + sizeof(key) - 1 : "";
+	char word[16];
 
-	(void)snprintf(name, CONFIG_NAME_MAX, "%.*s", (int)strcspn(text, "&"), text);
+	*req = (struct web_request){ .page = WEB_CNT };
+	for (unsigned i = 0; i < WEB_CNT; i++)
+		if (path[0] != '\0' && strcmp(path, pages[i].path) == 0)
+			req->page = (enum web_page)i;
+	if (req->page == WEB_METRICS && accept != NULL && strstr(accept, "application/openmetrics-text") != NULL)
+		req->page = WEB_OPENMETRICS;
+	for (unsigned i = 0; query_value(query, "show", word, sizeof(word)) && i < PAGE_SHOW_CNT; i++)
+		if (strcmp(word, page_show_words[i]) == 0)
+			req->view.show = (enum page_show)i;
+	if (query_value(query, "from", word, sizeof(word)))
+		req->view.from = (unsigned)strtoul(word, NULL, 10) % PAGE_FROM_MAX;
+	if (req->page == WEB_HEALTH)
+		(void)query_value(query, "service", req->view.service, sizeof(req->view.service));
+	if (req->page == WEB_SERVICE)
+		return query_value(query, "name", req->view.service, sizeof(req->view.service));
+	return req->page != WEB_CNT;
 }
 
 bool
@@ -65,7 +99,7 @@ web_host_is_near(const char *host)
 static struct web_answer
 plain(int status, const char *reason, const char *text)
 {
-	return (struct web_answer){ status, reason, TEXT, { (char *)(uintptr_t)text, strlen(text) }, false };
+	return (struct web_answer){ status, reason, TEXT, { (char *)(uintptr_t)text, strlen(text) }, false, false };
 }
 
 static struct web_answer
@@ -91,33 +125,48 @@ health_of_service(const struct documents *d, const char *name)
 	                 : plain(404, "Not Found", "no such service\n");
 }
 
-struct web_answer
-web_answer(struct documents *d, enum web_page page, const char *service)
+/* False: there is no such thing. Without memory nothing is made. */
+static bool
+make_page(struct documents *d, const struct web_request *req, struct text *body)
 {
+	FILE *f = open_memstream(&body->p, &body->len);
+	bool found = true;
+
+	if (f != NULL && req->page == WEB_INDEX)
+		page_write(&d->seen, &req->view, f);
+	else if (f != NULL && req->page == WEB_SERVICE)
+		found = page_write_service(&d->seen, &req->view, f);
+	else if (f != NULL)
+		exposition_write(&d->seen, req->page == WEB_OPENMETRICS, f);
+	if (f != NULL && (fclose(f) != 0 || !found)) {
+		free(body->p);
+		*body = (struct text){ 0 };
+	}
+	return found;
+}
+
+struct web_answer
+web_answer(struct documents *d, const struct web_request *req)
+{
+	struct text own = { 0 };
+
 	if (d == NULL)
 		return plain(503, "Service Unavailable", "the daemon does not answer\n");
 	const struct report_status *status = snapshot_first(&d->seen, REPORT_STATUS);
-	if (page == WEB_HEALTH && service[0] != '\0' && status != NULL && !status->worker.draining)
-		return health_of_service(d, service);
-	if (page == WEB_HEALTH)
+	if (req->page == WEB_HEALTH && req->view.service[0] != '\0' && status != NULL && !status->worker.draining)
+		return health_of_service(d, req->view.service);
+	if (req->page == WEB_HEALTH)
 		return status != NULL && status->worker.draining ? plain(503, "Service Unavailable", "draining\n")
 		                                                 : plain(200, "OK", "ok\n");
-	struct text *body = &d->made[page];
-	if (!d->failed && page != WEB_STATUS && body->p == NULL) {
-		FILE *f = open_memstream(&body->p, &body->len);
-
-		if (f != NULL && page == WEB_INDEX)
-			page_write(&d->seen, f);
-		else if (f != NULL)
-			exposition_write(&d->seen, page == WEB_OPENMETRICS, f);
-		if (f != NULL && fclose(f) != 0) {
-			free(body->p);
-			*body = (struct text){ 0 };
-		}
-	}
+	/* Made once, but for views that few clients ask for. */
+	const bool shared = req->page != WEB_SERVICE &&
+	    (req->page != WEB_INDEX || (req->view.show == PAGE_ALL && req->view.from == 0));
+	struct text *body = shared ? &d->made[req->page] : &own;
+	if (!d->failed && req->page != WEB_STATUS && body->p == NULL && !make_page(d, req, body))
+		return plain(404, "Not Found", "there is no such service\n");
 	if (d->failed || body->p == NULL)
 		return plain(503, "Service Unavailable", "out of memory, or the documents are too large\n");
-	return (struct web_answer){ 200, "OK", pages[page].type, *body, true };
+	return (struct web_answer){ 200, "OK", pages[req->page].type, *body, shared, !shared };
 }
 
 struct web_answer
@@ -127,7 +176,7 @@ web_refusal(enum web_refusal r)
 	static const struct { int status; const char *reason, *text; } of[] = {
 		[WEB_FORBIDDEN] = { 403, "Forbidden", "not on the allow list\n" },
 		[WEB_MISDIRECTED] = { 421, "Misdirected Request", "over loopback: by an address, localhost, or a name without a dot\n" },
-		[WEB_NOT_FOUND] = { 404, "Not Found", "there are /, /metrics, /healthz and /status.json\n" },
+		[WEB_NOT_FOUND] = { 404, "Not Found", "there are /, /service, /metrics, /healthz and /status.json\n" },
 		[WEB_BUSY] = { 503, "Service Unavailable", "too many clients\n" },
 	};
 	/* clang-format on */

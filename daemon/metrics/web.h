@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "daemon/control/snapshot.h"
+#include "daemon/metrics/page.h"
 
 /* What a client may ask for. */
 enum web_page {
@@ -14,7 +15,13 @@ enum web_page {
 	WEB_HEALTH,
 	WEB_STATUS,
 	WEB_INDEX,
+	WEB_SERVICE,
 	WEB_CNT,
+};
+
+struct web_request {
+	enum web_page page;
+	struct page_view view; /* of WEB_INDEX and WEB_SERVICE; its service also of WEB_HEALTH, "" = the daemon */
 };
 
 struct text {
@@ -36,20 +43,19 @@ struct web_answer {
 	const char *reason;
 	const char *type;
 	struct text body;
-	bool shared; /* the body belongs to the documents; else it is static */
+	bool shared; /* the body belongs to the documents; */
+	bool owned;  /* to the caller, which frees it; else it is static */
 };
 
 enum web_refusal { WEB_FORBIDDEN, WEB_MISDIRECTED, WEB_NOT_FOUND, WEB_BUSY, WEB_TAKEN };
 
-/* The page at this path, for a client that accepts this (NULL: no such header). False when there is no page. */
-bool web_find(const char *path, const char *accept, enum web_page *);
-/* The service that a query names, "service=NAME"; "": none. A name has no character that would be encoded. */
-void web_service(const char *query, char name[CONFIG_NAME_MAX]);
+/* The page at this path, for a client that accepts this; query and accept may be NULL. False when there is no page. */
+bool web_find(const char *path, const char *query, const char *accept, struct web_request *);
 /* True when a Host header names this host in a form that no foreign name server resolves: by an address, as localhost, or by a name
  * without a dot. NULL: no such header, so the client is no browser. */
 bool web_host_is_near(const char *host);
-/* Documents may be NULL: they were not made in time. service: that WEB_HEALTH is about, or "". */
-struct web_answer web_answer(struct documents *, enum web_page, const char *service);
+/* Documents may be NULL: they were not made in time. */
+struct web_answer web_answer(struct documents *, const struct web_request *);
 /* Of any but WEB_TAKEN, which is no refusal. */
 struct web_answer web_refusal(enum web_refusal);
 /* NULL is allowed. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/leg/peer_mode.h"
@@ -123,11 +124,12 @@ smcrd_open(struct daemon *d, FILE *err)
 		rc = workers_new(d->loop, d->early.workers, d->cfg, &d->option, d->early.socks, d->early.cnt,
 		    &workers_hooks, err, &d->workers);
 	takeover_settle_ports(&d->takeover, d->cfg);
+	(void)gethostname(d->process.host, sizeof(d->process.host) - 1);
 	if (rc == 0)
 		rc = control_new(d->loop, d->workers, d->cfg, &hooks, err, &d->control);
 	if (rc == 0)
 		rc = metrics_new(d->loop, d->workers, d->cfg, &d->metrics_listen, control_counters(d->control),
-		    &d->process, err, &d->metrics);
+		    &d->process, &d->news, err, &d->metrics);
 	if (rc == 0)
 		rc = confine_calls(&d->confine);
 	if (rc != 0)

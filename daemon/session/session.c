@@ -60,6 +60,18 @@ rmb_size_hint_learn(struct rmb_size_hint *n, uint32_t need)
 	}
 }
 
+/* The client has reset it after data both ways. At an egress the peer says no more than that it was reset. */
+static bool
+is_clients_reset(const struct session *s)
+{
+	const bool ingress = session_kind(s) == CONFIG_INGRESS;
+	const bool by_client = s->cause ==
+	        (ingress ? end_cause_event(SEV_APP_RESET) : end_cause_engine(SMCR_R_PEER_ABORT)) ||
+	    (!ingress && s->cause == end_cause_event(SEV_MID_RESET));
+
+	return by_client && s->bytes[WAY_FROM_APP] > 0 && s->bytes[WAY_TO_APP] > 0;
+}
+
 static void
 session_end(struct session *s, bool reset)
 {
@@ -88,7 +100,10 @@ session_end(struct session *s, bool reset)
 	timer_cancel(&pool->env->timers, &s->timer);
 	pool->stats.sessions_closed++;
 	pool->stats.sessions_reset += reset;
-	svc->ctr.resets += reset && (s->flags & SF_PROBE) == 0 && !session_comes_again(s);
+	if (reset && (s->flags & SF_PROBE) == 0 && !session_comes_again(s)) {
+		svc->ctr.resets++;
+		svc->ctr.resets_client += is_clients_reset(s);
+	}
 	service_stats_ended(s, reset);
 	circle_forget(s->pool->place.circles, &s->circle);
 	svc->ctr.connections--;

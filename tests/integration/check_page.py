@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from harness import Pair, Server, Skip, case, check, echo, equal, hostport, main, pattern, recv_exact, soft_device
+from harness import Pair, Server, Skip, case, check, echo, equal, hostport, main, pattern, recv_exact, soft_device, wait_until
 from scrape import get
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -55,8 +55,13 @@ def _(t):
     for word in ("redis", "nobody", "siw0", hostport(pair.host, pair.port["redis"]), "on SMC-R", "Devices"):
         check(word in dom, f"{word} is not there")
     check(re.search(r'<b class="ok">5</b><span>on SMC-R', dom), "five connections on SMC-R")
-    check(re.search(r">redis</td><td class=\"n ok\">5</td>", dom), "they are of that service")
+    check(re.search(r">redis</a></td><td class=\"wrap ok\">up</td><td class=\"\">-</td><td class=\"n ok\">5</td>", dom), "they are of that service")
     equal(get(at, "/")[1]["Content-Security-Policy"].split(";")[0], "default-src 'none'", "policy")
+    wait_until(lambda: sum(pair.a.ctl("history")["total"]["accepted"]) > 0, "a step is over")
+    dom, said = chromium(t, "--dump-dom", url + "service?name=redis")
+    equal(said, [], "on the console")
+    check(dom.count("<figure") == 4 and "ingress redis" in dom, "charts of a service")
+    equal(get(at, "/service?name=nope")[0], 404, "another service")
     picture = t.path("page.png")
     chromium(t, f"--screenshot={picture}", url)
     check(os.path.getsize(picture) > 10000, "a picture")

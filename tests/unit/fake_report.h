@@ -19,6 +19,7 @@ static const struct confine_state fake_report_confine = {
 
 static const struct report_process fake_report_process = {
 	.confine = &fake_report_confine,
+	.host = "gw1.example",
 	.predecessors = { { 4242 }, { 4343 } },
 	.predecessor_cnt = 2,
 	.started_ms = 1763719100456,

@@ -16,6 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/confine/confine.h"
 #include "daemon/control/control.h"
+#include "daemon/control/report.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/smcrd.h"
 #include "daemon/worker/workers.h"
@@ -309,7 +310,8 @@ metrics_listen(const struct config *cfg, struct listen_socket_list *passed, stru
 
 int
 metrics_new(struct loop *loop, struct workers *ws, const struct config *cfg, const struct listen_socket *listen,
-    const struct control_stats *control, const struct report_process *process, FILE *err, struct metrics **out)
+    const struct control_stats *control, const struct report_process *process, struct event_history *news, FILE *err,
+    struct metrics **out)
 {
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* Which page is at which path, and what becomes of it. */
 #include "daemon/metrics/web.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "some_documents.h"
@@ -26,21 +27,89 @@ static const struct {
 
 START_LOOP_TEST(pages_are_found_by_their_path, 0, sizeof(paths) / sizeof(paths[0]))
 {
-	enum web_page page = WEB_CNT;
+	struct web_request req;
 
-	ck_assert(web_find(paths[_i].path, paths[_i].accept, &page) == paths[_i].found);
-	ck_assert_int_eq(page, paths[_i].page);
+	ck_assert(web_find(paths[_i].path, NULL, paths[_i].accept, &req) == paths[_i].found);
+	ck_assert_int_eq(req.page, paths[_i].page);
 }
 
-START_LOOP_TEST(each_page_is_made_once, 0, WEB_CNT)
+static const struct {
+	const char *path;
+	bool found;
+	const char *query, *service;
+	enum page_show show;
+	unsigned from;
+} queries[] = {
+	{ "/", true, "show=trouble&from=100", NULL, PAGE_TROUBLE, 100 },
+	{ "/", true, "from=&show=%74rouble", NULL, PAGE_TROUBLE, 0 },
+	{ "/", true, "from=-1&show=nonsense&xfrom=3", NULL, PAGE_ALL, 967295 },
+	{ "/", true, "show=%00&from=%&&=&", NULL, PAGE_ALL, 0 },
+	{ "/service", true, "x=1&name=w%C3%A9b+1%26",
+	    "w\xc3\xa9"
+	    "b 1&",
+	    PAGE_ALL, 0 },
+	{ "/service", false, "name=a%0", NULL, PAGE_ALL, 0 },
+	{ "/service", false, "name=a%00b", NULL, PAGE_ALL, 0 },
+	{ "/service", false, "names=a", NULL, PAGE_ALL, 0 },
+	{ "/service", false, NULL, NULL, PAGE_ALL, 0 },
+	{ "/service", false,
+	    "name=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	    NULL, PAGE_ALL, 0 },
+};
+
+START_LOOP_TEST(a_query_selects_a_view, 0, sizeof(queries) / sizeof(queries[0]))
+{
+	struct web_request req;
+
+	ck_assert(web_find(queries[_i].path, queries[_i].query, NULL, &req) == queries[_i].found);
+	ck_assert_int_eq(req.view.show, queries[_i].show);
+	ck_assert_uint_eq(req.view.from, queries[_i].from);
+	if (queries[_i].service != NULL)
+		ck_assert_str_eq(req.view.service, queries[_i].service);
+}
+
+static struct web_answer
+answer_of(struct documents *d, enum web_page page)
+{
+	return web_answer(d, &(struct web_request){ .page = page });
+}
+
+START_LOOP_TEST(each_page_is_made_once, 0, WEB_SERVICE)
 {
 	struct documents *d = some_documents();
-	const struct web_answer a = web_answer(d, (enum web_page)_i, ""), b = web_answer(d, (enum web_page)_i, "");
+	const struct web_answer a = answer_of(d, (enum web_page)_i), b = answer_of(d, (enum web_page)_i);
 
 	ck_assert_int_eq(a.status, 200);
 	ck_assert_uint_gt(a.body.len, 0);
 	ck_assert_ptr_eq(a.body.p, b.body.p);
 	documents_free(d);
+}
+
+/* A page of a service, or of some services, is made for its client, which frees it. */
+START_LOOP_TEST(other_views_are_of_their_client, 0, 2)
+{
+	struct web_request req = { _i == 0 ? WEB_INDEX : WEB_SERVICE, { .service = "web", .from = 1 } };
+	struct documents *d = some_documents();
+	const struct service_info info = { .connections = 1 };
+
+	d->seen.bytes_max = 1 << 20;
+	snapshot_add(&d->seen, REPORT_SERVICE, &(struct report_service){ .name = "web", .info = info });
+	const struct web_answer a = web_answer(d, &req);
+	ck_assert_int_eq(a.status, 200);
+	ck_assert(a.owned && !a.shared);
+	free(a.body.p);
+	strcpy(req.view.service, "nope");
+	ck_assert_int_eq(_i == 0 ? 404 : web_answer(d, &req).status, 404);
+	documents_free(d);
+}
+
+static struct web_answer
+health_at(struct documents *d, const char *query)
+{
+	struct web_request req;
+
+	ck_assert(web_find("/healthz", query, NULL, &req));
+	return web_answer(d, &req);
 }
 
 /* By its probes, and not at all while it takes no connections; the daemon's own state comes first. */
@@ -72,37 +141,20 @@ START_TEST(the_health_of_a_service)
 		const struct report_status status = { .src.version = "" };
 		snapshot_add(&d->seen, REPORT_STATUS, &status);
 		snapshot_add(&d->seen, REPORT_SERVICE, &row);
-		const struct web_answer a = web_answer(d, WEB_HEALTH, "x");
+		const struct web_answer a = health_at(d, "service=x");
 		ck_assert_int_eq(a.status, of[i].status);
 		ck_assert_str_eq(a.body.p, of[i].body);
-		ck_assert_int_eq(web_answer(d, WEB_HEALTH, "y").status, 404);
-		ck_assert_int_eq(web_answer(d, WEB_HEALTH, "").status, 200);
+		ck_assert_int_eq(health_at(d, "service=y").status, 404);
+		ck_assert_int_eq(health_at(d, NULL).status, 200);
 		documents_free(d);
 	}
-}
-
-START_TEST(a_query_names_a_service)
-{
-	char name[CONFIG_NAME_MAX], longer[200] = "service=";
-
-	web_service(NULL, name);
-	ck_assert_str_eq(name, "");
-	web_service("service=x", name);
-	ck_assert_str_eq(name, "x");
-	web_service("service=a.b-c_1&more=1", name);
-	ck_assert_str_eq(name, "a.b-c_1");
-	web_service("sevice=x", name);
-	ck_assert_str_eq(name, "");
-	memset(longer + 8, 'x', sizeof(longer) - 9);
-	web_service(longer, name);
-	ck_assert_uint_eq(strlen(name), CONFIG_NAME_MAX - 1);
 }
 
 START_TEST(status_is_the_answer_of_the_control_socket)
 {
 	struct documents *d = some_documents();
 
-	ck_assert_ptr_eq(web_answer(d, WEB_STATUS, "").body.p, d->made[WEB_STATUS].p);
+	ck_assert_ptr_eq(answer_of(d, WEB_STATUS).body.p, d->made[WEB_STATUS].p);
 	documents_free(d);
 }
 
@@ -110,11 +162,11 @@ START_TEST(health_is_bad_while_draining)
 {
 	struct documents *d = some_documents();
 
-	ck_assert_int_eq(web_answer(d, WEB_HEALTH, "").status, 200);
+	ck_assert_int_eq(answer_of(d, WEB_HEALTH).status, 200);
 	d->seen.bytes_max = 1 << 20;
 	snapshot_add(&d->seen, REPORT_STATUS, &(struct report_status){ .worker.draining = true });
-	ck_assert_int_eq(web_answer(d, WEB_HEALTH, "").status, 503);
-	ck_assert_int_eq(web_answer(d, WEB_METRICS, "").status, 200);
+	ck_assert_int_eq(answer_of(d, WEB_HEALTH).status, 503);
+	ck_assert_int_eq(answer_of(d, WEB_METRICS).status, 200);
 	documents_free(d);
 }
 
@@ -124,7 +176,7 @@ START_LOOP_TEST(what_cannot_be_had_is_unavailable, 0, 2)
 	struct documents *d = some_documents();
 
 	d->failed = _i == 1;
-	const struct web_answer a = web_answer(_i == 0 ? NULL : d, WEB_METRICS, "");
+	const struct web_answer a = answer_of(_i == 0 ? NULL : d, WEB_METRICS);
 	ck_assert_int_eq(a.status, 503);
 	ck_assert_uint_gt(a.body.len, 0);
 	documents_free(d);
