@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "daemon/process/preflight.h"
+#include "daemon/process/keeper.h"
 #include "daemon/process/load_summary.h"
 #include "daemon/process/reload_client.h"
 #include "daemon/device/device_preview.h"
@@ -148,6 +149,7 @@ smcrd_run(struct daemon *d)
 		notify_ready(&d->notify);
 		smcrd_store_sockets(d);
 		background_ready(d->background);
+		d->background = -1;
 		log_msg(LOG_LVL_NOTICE, "ready");
 		int rc = loop_run(d->loop);
 		if (rc != 0) {
@@ -215,6 +217,37 @@ request_reload(const char *path)
 	return outcome == RELOAD_IN_FORCE ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;
 }
 
+static int
+exit_code_of_load(int rc)
+{
+	/* A name server that does not answer yet may answer after a restart; a mistake in the file stays. */
+	return rc == 0 ? SMCRD_EXIT_OK : rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
+}
+
+/* Forks as the options say, and runs. reloads: a daemon runs, which goes on if this fails. */
+static int
+smcrd_begin(struct daemon *d, bool reloads)
+{
+	int code = exit_code_of_load(load_to_run(d)), rc = 0;
+
+	if (code == SMCRD_EXIT_OK && d->opt.background && (rc = background_start(&d->background)) != 0) {
+		fprintf(stderr, "smcrd: cannot start a background process: %s\n", strerror(-rc));
+		code = SMCRD_EXIT_FAILURE;
+	} else if (d->opt.unit) {
+		log_init(LOG_LVL_NOTICE);
+		code = keeper_run(d->cfg != NULL ? d->cfg->control_path : RUNSTATEDIR "/smcrd/control", code, !reloads,
+		    &d->background);
+	}
+	if (d->opt.unit ? code == KEEPER_IS_DAEMON : code == SMCRD_EXIT_OK)
+		code = smcrd_run(d);
+	else {
+		free(d->cfg != NULL ? d->load_msgs : NULL);
+		config_free(d->cfg);
+	}
+	background_failed(d->background, code);
+	return code;
+}
+
 int
 smcrd_main(int argc, char **argv)
 {
@@ -229,28 +262,18 @@ smcrd_main(int argc, char **argv)
 	enum options_action action = smcrd_options_parse(argc, argv, &d.opt);
 	int rc;
 
+	if (action == OPTIONS_RUN)
+		return smcrd_begin(&d, false);
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
 	if (action == OPTIONS_RELOAD) {
 		rc = request_reload(d.opt.path);
-		if (rc >= 0)
-			return rc;
 		d.opt.take_over = d.opt.background = true;
-		action = OPTIONS_RUN;
+		return rc >= 0 ? rc : smcrd_begin(&d, true);
 	}
-	rc = action == OPTIONS_RUN ? load_to_run(&d) : config_load(d.opt.path, stderr, &d.cfg);
-	/* A name server that does not answer yet may answer after a restart; a mistake in the file stays. */
-	if (rc != 0)
-		return rc == -EAGAIN ? SMCRD_EXIT_FAILURE : SMCRD_EXIT_CONFIG;
-	if (action == OPTIONS_RUN) {
-		rc = d.opt.background ? background_start(&d.background) : 0;
-		if (rc == 0)
-			return smcrd_run(&d);
-		fprintf(stderr, "smcrd: cannot start a background process: %s\n", strerror(-rc));
-		free(d.load_msgs);
-		config_free(d.cfg);
-		return SMCRD_EXIT_FAILURE;
-	}
+	rc = exit_code_of_load(config_load(d.opt.path, stderr, &d.cfg));
+	if (rc != SMCRD_EXIT_OK)
+		return rc;
 	if (action == OPTIONS_PRINT) {
 		config_print(d.cfg, stdout);
 	} else {

@@ -1,9 +1,9 @@
 # Under systemd/ the snippets have other names than installed: sysusers.d/smcrd.conf and tmpfiles.d/smcrd.conf.
 systemdsystemunit_DATA = systemd/smcrd.service
 CLEANFILES += systemd/smcrd.service
-# Examples, not installed as units: which ports there are is in smcrd.conf, and a reload is an upgrade for a moment only.
+# An example, not installed as a unit: which ports there are is in smcrd.conf.
 examplesdir = $(docdir)/examples
-dist_examples_DATA = systemd/smcrd.socket systemd/upgrade.conf
+dist_examples_DATA = systemd/smcrd.socket
 # Explanations of journal entries. systemd's package makes them known when a package brings them (a trigger).
 catalogdir = $(prefix)/lib/systemd/catalog
 dist_catalog_DATA = systemd/smcrd.catalog

@@ -45,8 +45,10 @@ struct control_hooks {
 	 * -EALREADY when another process has taken over. */
 	int (*sockets)(void *arg, struct listen_socket_list *services, struct listen_socket_list *ports);
 	/* The successor is ready to accept: this process stops accepting, keeps the files, and drains. Links may still come by all
-	 * ports of its soft devices. */
-	void (*let_go)(void *arg, uint32_t pid);
+	 * ports of its soft devices. unit_pid: what is systemd's main process then. */
+	void (*let_go)(void *arg, uint32_t pid, uint32_t unit_pid);
+	/* A process that should have become the successor has failed. NULL: not wanted. */
+	void (*successor_failed)(void *arg, const char *why);
 	/* True when no connection is being set up here. */
 	bool (*settled)(void *arg);
 	/* From here on the successor accepts at these ports. */

@@ -86,9 +86,30 @@ free_handover(struct handover *h)
 	free(h);
 }
 
+/* The successor's keeper reports. */
+static bool
+hear_failure(struct control_client *c, const char *line, size_t len)
+{
+	const size_t head = sizeof(HANDOVER_FAILED) - 1;
+	char why[HANDOVER_TEXT_MAX];
+
+	if (len < head || memcmp(line, HANDOVER_FAILED, head) != 0)
+		return false;
+	snprintf(why, sizeof(why), "%.*s", (int)(len - head), line + head);
+	for (char *p = why; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ')
+			*p = ' ';
+	if (c->ctl->hooks.successor_failed != NULL && !c->port->readonly && c->uid == geteuid())
+		c->ctl->hooks.successor_failed(c->ctl->hooks.arg, why);
+	c->state = CLIENT_CLOSING;
+	return true;
+}
+
 bool
 handover_start(struct control_client *c, const char *line, size_t len)
 {
+	if (hear_failure(c, line, len))
+		return true;
 	if (len < REQUEST_LEN || memcmp(line, HANDOVER_REQUEST, REQUEST_LEN) != 0)
 		return false;
 	const char *why = may_start(c, line, len);
@@ -250,7 +271,7 @@ hear_ready(struct control_client *c, int64_t now_ns)
 	c->ctl->successor_pid = h->pid;
 	if (m.dev != 0)
 		note_health(c);
-	c->ctl->hooks.let_go(c->ctl->hooks.arg, h->pid);
+	c->ctl->hooks.let_go(c->ctl->hooks.arg, h->pid, m.pid != 0 ? m.pid : h->pid);
 	return 0;
 }
 

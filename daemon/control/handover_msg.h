@@ -22,6 +22,8 @@
 #include "daemon/target/targets.h"
 
 #define HANDOVER_REQUEST "smcrd-take-over" /* then a blank, the version and a line feed: no JSON */
+#define HANDOVER_FAILED \
+	"smcrd-take-over-failed " /* then the reason and a line feed: for the status of the old process */
 #define HANDOVER_VERSION 1
 #define HANDOVER_LINE HANDOVER_REQUEST " 1\n" /* with that number as text */
 #define HANDOVER_LEN 160
@@ -50,7 +52,7 @@ struct handover_msg {
 	enum handover_type type;
 	enum handover_kind kind; /* of a SOCKET */
 	uint32_t cnt; /* HELLO: number of SOCKETs; USED: the MPA socket, from 0; SOCKET: 1 for a socket unit's */
-	uint32_t pid; /* HELLO: the old process */
+	uint32_t pid; /* HELLO: the old process; READY: the main process of the new one, 0 = itself */
 	uint64_t watchdog_us; /* HELLO: WATCHDOG_USEC of systemd; 0 = no watchdog */
 	uint64_t dev, ino;    /* SOCKET: the file of a UNIX socket; 0 = no file of ours. READY: dev 1: knows HEALTH */
 	/* HELLO: NOTIFY_SOCKET, or ""; REFUSED: the reason; SOCKET: the file's path, or ""; DONE: the old process's new control path. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include "base/addr.h"
 #include "daemon/net/net.h"
@@ -108,12 +109,33 @@ inherited_own_file(struct listen_socket *l, const char *path)
 	l->ino = st.st_ino;
 }
 
+static bool
+inherited_same_place(const struct listen_socket *a, const struct listen_socket *b)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+
+	return getsockname(a->fd, (struct sockaddr *)&ss, &len) == 0 && listen_socket_listens_at(a, &ss) &&
+	    listen_socket_listens_at(b, &ss);
+}
+
+/* Systemd has copies of what the daemon before hands over. */
+static bool
+is_handed_over(const struct listen_socket_list *from_daemon, unsigned cnt, const struct listen_socket *sock)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (inherited_same_place(&from_daemon->v[i], sock))
+			return true;
+	return false;
+}
+
 /* Appends systemd's sockets to the list. */
 static int
 take_systemds(struct listen_socket_list *passed, FILE *err)
 {
 	char **names = NULL;
 	int n = sd_listen_fds_with_names(1, &names), rc = n < 0 ? n : 0;
+	const unsigned handed_over = passed->cnt;
 
 	if (n > PASSED_MAX)
 		rc = -E2BIG;
@@ -129,7 +151,9 @@ take_systemds(struct listen_socket_list *passed, FILE *err)
 		else if (getsockname(sock.fd, (struct sockaddr *)&ss, &len) == 0)
 			inherited_own_file(&sock, addr_path(&ss));
 		/* Of a service that was disabled when its process ended: it is opened again. */
-		if (!sock.unit && !net_option(sock.fd, SOL_SOCKET, SO_ACCEPTCONN))
+		if (is_handed_over(passed, handed_over, &sock))
+			close(sock.fd);
+		else if (!sock.unit && !net_option(sock.fd, SOL_SOCKET, SO_ACCEPTCONN))
 			listen_socket_close(&sock);
 		else if (rc == 0)
 			rc = listen_socket_list_add(passed, &sock);
@@ -139,16 +163,6 @@ take_systemds(struct listen_socket_list *passed, FILE *err)
 	if (rc != 0)
 		fprintf(err, "sockets passed by systemd: %s\n", strerror(-rc));
 	return rc;
-}
-
-static bool
-inherited_same_place(const struct listen_socket *a, const struct listen_socket *b)
-{
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-
-	return getsockname(a->fd, (struct sockaddr *)&ss, &len) == 0 && listen_socket_listens_at(a, &ss) &&
-	    listen_socket_listens_at(b, &ss);
 }
 
 /* Sockets of one address are taken together; group has space for all. */

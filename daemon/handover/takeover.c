@@ -172,7 +172,11 @@ inherit_supervision(const struct handover_msg *hello)
 {
 	char text[24];
 
-	if (getenv("NOTIFY_SOCKET") != NULL || hello->text[0] == '\0')
+	const char *ours = getenv("NOTIFY_SOCKET");
+
+	/* A reload command of the unit has the first, but not the watchdog. */
+	if (hello->text[0] == '\0' || getenv("WATCHDOG_USEC") != NULL ||
+	    (ours != NULL && strcmp(ours, hello->text) != 0))
 		return;
 	(void)setenv("NOTIFY_SOCKET", hello->text, 1);
 	(void)unsetenv("WATCHDOG_PID");
@@ -310,9 +314,9 @@ hear_done(struct takeover *t, struct handover_msg *m, int64_t now_ns, FILE *err)
 }
 
 int
-takeover_finish(struct takeover *t, const struct config *cfg, int64_t now_ns, FILE *err)
+takeover_finish(struct takeover *t, const struct config *cfg, uint32_t unit_pid, int64_t now_ns, FILE *err)
 {
-	const struct handover_msg ready = { .type = HANDOVER_READY, .dev = 1 };
+	const struct handover_msg ready = { .type = HANDOVER_READY, .pid = unit_pid, .dev = 1 };
 	struct handover_msg used = { .type = HANDOVER_USED }, done = { 0 };
 	int rc = 0;
 

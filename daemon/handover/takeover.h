@@ -32,7 +32,8 @@ int takeover_offer_ports(struct takeover *, struct config *);
 /* Closes the ports that no device has used. */
 void takeover_settle_ports(struct takeover *, struct config *);
 /* This process is ready to accept, and the other one stops. Its files are ours from here on; those that this configuration does not use
- * are removed. 0; or -errno, and the other one may go on as before. now_ns: from which the health of targets counts. */
-int takeover_finish(struct takeover *, const struct config *, int64_t now_ns, FILE *err);
+ * are removed. unit_pid: the main process of the unit; 0: this one. now_ns: from which the health of targets counts. 0; or -errno, and
+ * the other one may go on as before. */
+int takeover_finish(struct takeover *, const struct config *, uint32_t unit_pid, int64_t now_ns, FILE *err);
 /* After that; allowed when nothing was taken. */
 void takeover_fini(struct takeover *);

@@ -7,22 +7,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void __attribute__((noreturn)) wait_for(pid_t pid, int fd)
+static void __attribute__((noreturn)) wait_for(int fd)
 {
-	char word;
-	int status = 0;
+	char code = EXIT_FAILURE;
 	ssize_t n;
 
 	do
-		n = read(fd, &word, 1);
+		n = read(fd, &code, 1);
 	while (n < 0 && errno == EINTR);
-	if (n == 1)
-		_exit(EXIT_SUCCESS);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	_exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : EXIT_FAILURE);
+	_exit(code);
 }
 
+/* By way of a process that ends: the daemon is init's child at once, and systemd can see its end. */
 int
 background_start(int *fd)
 {
@@ -30,9 +26,9 @@ background_start(int *fd)
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -errno;
-	pid_t pid = fork();
+	const pid_t pid = fork();
 	if (pid < 0) {
-		int rc = -errno;
+		const int rc = -errno;
 
 		close(ends[0]);
 		close(ends[1]);
@@ -40,19 +36,37 @@ background_start(int *fd)
 	}
 	if (pid > 0) {
 		close(ends[1]);
-		wait_for(pid, ends[0]);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		wait_for(ends[0]);
 	}
 	close(ends[0]);
-	*fd = ends[1];
 	(void)setsid();
+	if (fork() != 0)
+		_exit(EXIT_SUCCESS); /* also if it fails: the pipe closes */
+	*fd = ends[1];
 	return 0;
+}
+
+static void
+background_end(int fd, int code)
+{
+	const char byte = (char)code;
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, &byte, 1);
+	close(fd);
 }
 
 void
 background_ready(int fd)
 {
-	if (fd < 0)
-		return;
-	(void)!write(fd, "1", 1);
-	close(fd);
+	background_end(fd, EXIT_SUCCESS);
+}
+
+void
+background_failed(int fd, int code)
+{
+	background_end(fd, code);
 }

@@ -8,6 +8,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/process/options.c daemon/process/options.h \
 	daemon/process/preflight_listen.c \
 	daemon/process/preflight.c daemon/process/preflight.h \
+	daemon/process/keeper.c daemon/process/keeper.h \
 	daemon/process/reload_client.c daemon/process/reload_client.h \
 	daemon/process/reload_job.c daemon/process/reload_job.h \
 	daemon/process/smcrd_requests.c \

@@ -12,6 +12,7 @@ enum {
 	OPT_TAKE_OVER = 256,
 	OPT_BACKGROUND,
 	OPT_RELOAD,
+	OPT_UNIT,
 };
 
 static const struct option long_options[] = {
@@ -19,6 +20,7 @@ static const struct option long_options[] = {
 	{ "take-over", optional_argument, NULL, OPT_TAKE_OVER },
 	{ "background", no_argument, NULL, OPT_BACKGROUND },
 	{ "reload", no_argument, NULL, OPT_RELOAD },
+	{ "unit", no_argument, NULL, OPT_UNIT },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -27,7 +29,7 @@ static void
 options_print_help(FILE *out)
 {
 	fputs(
-	    "usage: smcrd [-f FILE] [-t | -T | --reload] [-d LEVEL] [--take-over[=SOCKET]] [--background]\n"
+	    "usage: smcrd [-f FILE] [-t | -T | --reload] [-d LEVEL] [--take-over[=SOCKET]] [--unit] [--background]\n"
 	    "Gateway between TCP and RDMA (SMC-R, RFC 7609).\n\n"
 	    "  -f FILE     configuration file (" SYSCONFDIR
 	    "/smcrd/smcrd.conf)\n"
@@ -39,6 +41,7 @@ options_print_help(FILE *out)
 	    "  --take-over[=SOCKET]\n"
 	    "              take the listening sockets of the running daemon over, which drains then;\n"
 	    "              SOCKET is its control socket, when it is another one than the configuration's\n"
+	    "  --unit      as the systemd unit: take over, with a parent process that is the unit's main process\n"
 	    "  --background\n"
 	    "              return when the daemon is ready, or has failed\n"
 	    "  -V, --version\n"
@@ -93,6 +96,9 @@ smcrd_options_parse(int argc, char **argv, struct options *out)
 			o.take_over = true;
 			o.take_over_from = optarg;
 			break;
+		case OPT_UNIT:
+			o.unit = true;
+			break;
 		case OPT_BACKGROUND:
 			o.background = true;
 			break;
@@ -115,6 +121,7 @@ smcrd_options_parse(int argc, char **argv, struct options *out)
 		fputs("smcrd: --take-over and --background are for starting it, not for -t and -T.\n", stderr);
 		return OPTIONS_BAD;
 	}
+	o.take_over = o.take_over || o.unit;
 	*out = o;
 	return action;
 }

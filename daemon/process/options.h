@@ -19,6 +19,7 @@ struct options {
 	bool take_over;
 	const char *take_over_from; /* a control socket; NULL = that of the configuration */
 	bool background;
+	bool unit;     /* with a keeper, process/keeper.h; take_over is set */
 	int log_level; /* enum log_level, -1 = as the configuration says */
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdio.h>
+#include <sys/types.h>
 
 enum reload_outcome {
 	RELOAD_IN_FORCE,
@@ -14,3 +15,8 @@ enum reload_outcome {
 
 /* Messages of the daemon go to out; the reason why it was refused, or why the daemon cannot be asked, to err. */
 enum reload_outcome reload_client_run(const char *control_path, FILE *out, FILE *err);
+
+/* The process of the daemon that answers there; 0: none does. */
+pid_t reload_client_find(const char *control_path);
+/* Reports to the daemon that its successor has failed, and why, for its status. Nothing happens if none listens. */
+void reload_client_report(const char *control_path, const char *why);

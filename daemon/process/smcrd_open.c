@@ -64,7 +64,7 @@ finish_take_over(struct daemon *d, FILE *err)
 {
 	if (d->takeover.sock < 0)
 		return 0;
-	int rc = takeover_finish(&d->takeover, d->cfg, loop_now(d->loop), err);
+	int rc = takeover_finish(&d->takeover, d->cfg, d->opt.unit ? (uint32_t)getppid() : 0, loop_now(d->loop), err);
 	if (rc == 0) {
 		workers_call(d->workers, 0, worker_inherit_health, &d->takeover.known);
 		takeover_fini(&d->takeover);

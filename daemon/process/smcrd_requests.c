@@ -175,18 +175,28 @@ sockets_for_successor(void *arg, struct listen_socket_list *services, struct lis
 
 /* Another process accepts: workers stop, and files stay. */
 static void
-give_way(void *arg, uint32_t pid)
+give_way(void *arg, uint32_t pid, uint32_t unit_pid)
 {
 	struct daemon *d = arg;
 
 	d->process.successor = pid;
-	notify_successor(&d->notify, pid);
+	notify_successor(&d->notify, unit_pid);
 	workers_call_all(d->workers, worker_release_sockets, NULL);
 	metrics_free(d->metrics);
 	d->metrics = NULL;
 	listen_socket_set_lent(&d->metrics_listen, true);
 	listen_socket_close(&d->metrics_listen);
 	drain_and_end(d, d->cfg->take_over_ms != 0 ? d->cfg->take_over_ms : WORKER_NO_LIMIT);
+}
+
+/* For the status until a reload succeeds. If one was refused before, that reason says more. */
+static void
+note_failure(void *arg, const char *why)
+{
+	struct daemon *d = arg;
+
+	if (d->reloading.note[0] == '\0')
+		snprintf(d->reloading.note, sizeof(d->reloading.note), "%s: this process goes on, see the log", why);
 }
 
 static bool
@@ -338,6 +348,7 @@ smcrd_control_hooks(struct daemon *d)
 		.retry_names = retry_names,
 		.sockets = sockets_for_successor,
 		.let_go = give_way,
+		.successor_failed = note_failure,
 		.settled = is_settled,
 		.leave_ports = leave_ports,
 		.process = &d->process,

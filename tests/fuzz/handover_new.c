@@ -155,7 +155,7 @@ take_over(const struct handover_header *h, const char *path, FILE *err)
 	if (rc == 0)
 		rc = start_devices(&t, cfg, h->b);
 	if (rc == 0) {
-		rc = takeover_finish(&t, cfg, 0, err);
+		rc = takeover_finish(&t, cfg, h->b, 0, err);
 		fflush(err);
 		FUZZ_CHECK(rc == 0 || ftell(err) > 0);
 	}

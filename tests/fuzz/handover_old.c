@@ -91,9 +91,10 @@ on_sockets(void *arg, struct listen_socket_list *services, struct listen_socket_
 }
 
 static void
-on_release(void *arg, uint32_t pid)
+on_release(void *arg, uint32_t pid, uint32_t unit_pid)
 {
 	(void)arg;
+	(void)unit_pid;
 	FUZZ_CHECK(me.let_go++ == 0 && pid == (uint32_t)getpid());
 }
 

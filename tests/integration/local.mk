@@ -93,6 +93,7 @@ EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) $(check_PAGES) test
 	tests/integration/again.py \
 	tests/integration/basics.py tests/integration/procs.py tests/integration/daemons.py tests/integration/sockets.py \
 	tests/integration/harness.py tests/integration/tls_files.py \
+	tests/integration/manager.py \
 	tests/integration/programs.py \
 	tests/integration/capture.py \
 	tests/integration/clc.py \

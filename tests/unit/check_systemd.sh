@@ -30,7 +30,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..11
+echo 1..10
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -135,13 +135,10 @@ if command -v systemd-analyze >/dev/null; then
 	result 7 'the drop-in of smcrd(8) that narrows' drop_in 1 IPAddressAllow
 	result 8 'the drop-in of smcrd(8) for the TCP option' option_drop_in
 	result 9 'smcrd.socket, the example' quiet_verify "$tmp/smcrd.socket"
-	sed "s,/usr/sbin,$tmp/sbin," "$src/upgrade.conf" > "$drop"
-	result 10 'upgrade.conf, the example' quiet_verify
 else
 	skip 7 'the drop-in of smcrd(8) that narrows' 'systemd-analyze is not installed'
 	skip 8 'the drop-in of smcrd(8) for the TCP option' 'systemd-analyze is not installed'
 	skip 9 'smcrd.socket, the example' 'systemd-analyze is not installed'
-	skip 10 'upgrade.conf, the example' 'systemd-analyze is not installed'
 fi
 
 # Each entry of the catalog is one that journalctl finds.
@@ -154,7 +151,7 @@ catalog_is_taken() {
 	[ -s "$tmp/written" ] && diff "$tmp/listed" "$tmp/written"
 }
 if command -v journalctl >/dev/null; then
-	result 11 'smcrd.catalog' catalog_is_taken
+	result 10 'smcrd.catalog' catalog_is_taken
 else
-	skip 11 'smcrd.catalog' 'journalctl is not installed'
+	skip 10 'smcrd.catalog' 'journalctl is not installed'
 fi

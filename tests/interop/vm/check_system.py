@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # needs: system
-# takes: 110 s
+# takes: 160 s
 # load: 80
 """
 The package on a Debian that has booted: systemd is the first process, apt installs what tests/package/build made. The cases are
@@ -14,7 +14,7 @@ import subprocess
 import time
 
 from harness import (PATIENCE, TOP_BUILD, Failure, Server, case, check, connect_to, equal, echo, main, pattern, recv_exact,
-                     wait_until)
+                     in_thread, wait_until)
 
 CONF = "/etc/smcrd/smcrd.conf"
 DROP_IN = "/run/systemd/system/smcrd.service.d/lab.conf"
@@ -81,22 +81,62 @@ def server(t):
     return Server(t, echo, "127.0.0.1", SERVER)
 
 
-def restart_in_use(t):
-    """Restarts the daemon while it serves a connection, for which it waits; the next process serves connects made meanwhile."""
-    (before,) = show("MainPID")
-    with connect() as running:
-        talk(running)
-        systemctl(t, "restart", "--no-block", "smcrd")
-        wait_until(lambda: show("StatusText")[0].startswith("Draining"), "it serves no new connection", 30)
-        late = connect()
-        talk(running)
-    with late:
-        talk(late)
+def daemon(t):
+    """The process that accepts; the unit's main process is its keeper."""
+    return json.loads(t.run(["smcrctl", "--json", "status"]))["data"]["pid"]
 
-    def another():
-        pid, state = show("MainPID", "ActiveState")
-        return state == "active" and pid not in (0, before)
-    wait_until(another, "another process runs", 60)
+
+def processes():
+    with open("/sys/fs/cgroup/system.slice/smcrd.service/cgroup.procs", encoding="ascii") as f:
+        return {int(x) for x in f}
+
+
+class Load:
+    """Clients of the ingress, whose connections continue whatever happens: one that connects again and again, one that sends all the
+    time, and one that waits."""
+
+    def __init__(self):
+        self.longest, self.connects, self.ending = 0.0, 0, False
+        self.idle = connect()
+        talk(self.idle, 100)
+        self.tasks = [in_thread(self._connect), in_thread(self._send)]
+
+    def _connect(self):
+        while not self.ending:
+            start = time.monotonic()
+            with connect() as s:
+                talk(s, 100)
+            self.longest = max(self.longest, time.monotonic() - start)
+            self.connects += 1
+            time.sleep(0.05)	# raw: leaves the processor to the others
+
+    def _send(self):
+        with connect() as s:
+            while not self.ending:
+                talk(s, 20000)
+                time.sleep(0.02)	# raw: as above
+
+    def end(self, t):
+        self.ending = True
+        for task in self.tasks:
+            task.result()
+        talk(self.idle, 100)
+        self.idle.close()
+        t.note(f"{self.connects} connects, the longest with its answer {1000 * self.longest:.0f} ms")
+        check(self.longest < 5 * PATIENCE, "none has to wait")
+
+
+def is_taken_over(t, load, act, failed=False):
+    """act() replaces the daemon, without a loss for the load, and systemd knows it. failed: it could not."""
+    pid, (main, stored) = daemon(t), show("MainPID", "NFileDescriptorStore")
+    act()
+    state = show("ActiveState", "NFileDescriptorStore", "NRestarts")
+    equal(state, ["active", stored, 0], f"the unit; {show('StatusText')}")
+    check((daemon(t) == pid) == failed, "another daemon, unless it fails")
+    check(failed or show("MainPID")[0] != main, "another main process")
+    check({daemon(t), *show("MainPID")} <= processes(), "both are in the unit")
+    before = load.connects
+    wait_until(lambda: load.connects > before + 2, "more connects", 30)
 
 
 def apt(t, *args):
@@ -122,8 +162,8 @@ def _(t):
     systemctl(t, "start", "smcrd")
     with connect() as s:
         talk(s, 1000000)
-        pid, state = show("MainPID", "ActiveState")
-        equal(state, "active", "the state")
+        pid = daemon(t)
+        equal(show("ActiveState"), ["active"], "the state")
         wait_until(lambda: show("StatusText") == ["2 connections, 2 link groups"], "the status has both ends of it", 20)
         with open(f"/proc/{pid}/status") as f:
             status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
@@ -192,28 +232,35 @@ def _(t):
         check(words in text, f"{words}: {text}")
 
 
-@case("a hung daemon is ended by the watchdog, a crashed one restarted, one with a bad configuration stays down")
+@case("a hung daemon is ended by the watchdog, a crashed one restarted; a daemon without its keeper is taken over")
 def _(t):
-    write(DROP_IN, "[Service]\nWatchdogSec=5\nTimeoutAbortSec=1\nRestartSec=1\n")
+    server(t)
+    write(DROP_IN, "[Service]\nWatchdogSec=5\nRestartSec=1\n")
     systemctl(t, "daemon-reload")
     systemctl(t, "restart", "smcrd")
-    (before,) = show("MainPID")
     for signo, times in ((signal.SIGSTOP, 1), (signal.SIGKILL, 2)):
+        before = daemon(t)
         os.kill(before, signo)
 
         def again():
-            pid, state, restarts = show("MainPID", "ActiveState", "NRestarts")
-            return state == "active" and restarts == times and pid not in (0, before)
+            state, restarts = show("ActiveState", "NRestarts")
+            return state == "active" and restarts == times
         wait_until(again, f"a new daemon after {signo.name}", 60)
-        (before,) = show("MainPID")
+        check(not os.path.exists(f"/proc/{before}"), "the one before is gone")
     out = t.run(["journalctl", "-u", "smcrd", "--no-pager", "-o", "cat"]).decode()
     check("Watchdog timeout" in out, "the watchdog is what ended it")
-    write(CONF, "ingress = nonsense")
-    systemctl(t, "restart", "smcrd", status=1)
-    equal(show("ActiveState", "NRestarts", "ExecMainStatus"), ["failed", 0, 78], "with a wrong configuration")
-    write(CONF, SERVICES % "")
+    with connect() as s:
+        talk(s)
+        os.kill(show("MainPID")[0], signal.SIGKILL)
+        wait_until(lambda: show("ActiveState", "NRestarts") == ["active", 3], "a new keeper, and a new daemon", 60)
+        talk(s)
     os.unlink(DROP_IN)
     systemctl(t, "daemon-reload")
+    systemctl(t, "stop", "smcrd")
+    write(CONF, "ingress = nonsense")
+    systemctl(t, "start", "smcrd", status=1)
+    equal(show("ActiveState", "NRestarts", "ExecMainStatus"), ["failed", 0, 78], "with a wrong configuration, and no other daemon")
+    write(CONF, SERVICES % "")
     systemctl(t, "start", "smcrd")
 
 
@@ -253,7 +300,7 @@ def _(t):
     wait_until(lambda: show("ActiveState")[0] == "active", "it runs when the network is there", 60)
 
 
-@case("a socket unit: connects wait during a restart")
+@case("a socket unit: restarts are take-overs as well")
 def _(t):
     server(t)
     with open("/usr/share/doc/smcrd/examples/smcrd.socket") as f:
@@ -264,96 +311,97 @@ def _(t):
     systemctl(t, "start", "smcrd.socket")
     with connect() as s:		# starts the daemon
         talk(s)
+    load = Load()
     for _ in range(2):
-        restart_in_use(t)
+        is_taken_over(t, load, lambda: systemctl(t, "restart", "smcrd"))
+    load.end(t)
     systemctl(t, "stop", "smcrd.socket", "smcrd")
     os.unlink("/run/systemd/system/smcrd.socket")
     systemctl(t, "daemon-reload")
     systemctl(t, "start", "smcrd")
 
 
-@case("a restart without a socket unit: systemd keeps the sockets, and connects wait")
+@case("systemctl restart is a take-over: connections of all generations continue, the watchdog follows the new one")
 def _(t):
     server(t)
-    for _ in range(2):
-        restart_in_use(t)
-        check(show("NFileDescriptorStore")[0] > 0, "what systemd keeps")
+    write(DROP_IN, "[Service]\nWatchdogSec=5\n")
+    systemctl(t, "daemon-reload")
+    load = Load()
+    for _ in range(3):
+        is_taken_over(t, load, lambda: systemctl(t, "restart", "smcrd"))
+    write(CONF, SERVICES.replace("ingress =", "workers = 2; ingress =") % "")
+    is_taken_over(t, load, lambda: systemctl(t, "reload", "smcrd"))
+    write(CONF, "ingress = nonsense")
+    is_taken_over(t, load, lambda: systemctl(t, "restart", "smcrd"), failed=True)
+    wait_until(lambda: "failed at its start, exit status 78: this process goes on" in show("StatusText")[0], "the unit says so", 30)
+    pid = daemon(t)
+    time.sleep(8)	# raw: longer than the watchdog's time
+    equal(daemon(t), pid, "it feeds the watchdog")
+    write(CONF, SERVICES % "")
+    is_taken_over(t, load, lambda: systemctl(t, "restart", "smcrd"))
+    load.end(t)
+    wait_until(lambda: processes() == {daemon(t), *show("MainPID")}, "those before end with their connections", 60)
+    os.unlink(DROP_IN)
+    systemctl(t, "daemon-reload")
+
+
+@case("what systemd stores: sockets of services that are enabled, for a start after a crash")
+def _(t):
+    server(t)
     kept = show("NFileDescriptorStore")[0]
+    check(kept > 0, "what systemd keeps")
     t.run(["smcrctl", "disable", "web"])
     check(refused(), "a disabled service")
     wait_until(lambda: show("NFileDescriptorStore")[0] < kept, "what is shut is not kept", 30)
-    t.run(["smcrctl", "enable", "web"])
-    wait_until(lambda: show("NFileDescriptorStore")[0] == kept, "and is kept when it listens again", 30)
-    t.run(["smcrctl", "disable", "web"])
     systemctl(t, "restart", "smcrd")
     with connect() as s:
         talk(s)
+    wait_until(lambda: show("NFileDescriptorStore")[0] == kept, "and is kept when it listens again", 30)
 
 
-@case("an upgrade by the drop-in: reload starts the new process in the unit; connections continue, the watchdog follows the new one")
-def _(t):
-    server(t)
-    drop_in = "/run/systemd/system/smcrd.service.d/upgrade.conf"
-    with open("/usr/share/doc/smcrd/examples/upgrade.conf") as f:
-        write(drop_in, f.read() + "WatchdogSec=5\n")
-    systemctl(t, "daemon-reload")
-    systemctl(t, "restart", "smcrd")
-    with connect() as running:
-        talk(running)
-        pids = show("MainPID")
-        for _ in range(2):
-            systemctl(t, "reload", "smcrd")
-            pids += show("MainPID")
-            equal(show("ActiveState")[0], "active", "the unit")
-            talk(running)
-            with connect() as s:
-                talk(s)
-        check(len(set(pids)) == 3, f"three processes, one after the other: {pids}")
-        write(CONF, "ingress = nonsense")
-        systemctl(t, "reload", "smcrd", status=1)
-        write(CONF, SERVICES % "")
-        equal(show("MainPID", "ActiveState"), [pids[-1], "active"], "after one that failed")
-        time.sleep(8)	# raw: longer than the watchdog's time
-        talk(running)
-    wait_until(lambda: not os.path.exists(f"/proc/{pids[0]}"), "the first one ends with its connection", 60)
-    equal(show("MainPID", "ActiveState", "NRestarts"), [pids[-1], "active", 0], "the unit goes on with the last one")
-    os.unlink(drop_in)
-    systemctl(t, "daemon-reload")
-
-
-@case("an upgrade of the package: connections end normally, the new daemon takes over")
-def _(t):
-    server(t)
-    new = t.path("new")
+def other_package(t, version, program=None):
+    """The package with another version number, and maybe another program."""
+    new = t.path(f"package{version}")
     t.run(["dpkg-deb", "-R", package(), new])
     control = os.path.join(new, "DEBIAN/control")
-    with open(control) as f:
+    with open(control, encoding="utf-8") as f:
         text = f.read()
     old_version = next(x for x in text.split("\n") if x.startswith("Version: "))
-    write(control, text.replace(old_version, old_version + "+lab1"))
-    t.run(["dpkg-deb", "-Znone", "--root-owner-group", "-b", new, t.path("new.deb")])
-    (before,) = show("MainPID")
-    s = connect()
-    talk(s)
-    end = time.monotonic() + 60
-    upgrade = t.spawn(["apt-get", "-q", "-y", "install", t.path("new.deb")])
-    while show("ActiveState")[0] == "active" and time.monotonic() < end:
-        talk(s)
-    talk(s, 500000)			# it drains
-    s.close()
-    equal(upgrade.wait(60), 0, f"apt: {upgrade.log()}")
-    pid, state = show("MainPID", "ActiveState")
-    check(pid not in (0, before) and state == "active", f"a new daemon: {before}, {pid}, {state}")
-    check("+lab1" in t.run(["dpkg-query", "-W", "smcrd"]).decode(), "the new version is installed")
+    write(control, text.replace(old_version, old_version + version))
+    if program:
+        write(os.path.join(new, "usr/sbin/smcrd"), program)
+    t.run(["dpkg-deb", "-Znone", "--root-owner-group", "-b", new, new + ".deb"])
+    return new + ".deb"
+
+
+@case("apt upgrades and downgrades by take-overs; of a version that does not start, the old one goes on")
+def _(t):
+    server(t)
+    load = Load()
+    for version, program in (("+lab1", None), ("+lab2", "#!/bin/sh\nexit 1\n"), ("", None)):
+        deb = other_package(t, version, program) if version else package()
+        is_taken_over(t, load, lambda deb=deb: apt(t, "--allow-downgrades", "install", deb), failed=program is not None)
+        check(version in t.run(["dpkg-query", "-W", "smcrd"]).decode(), "that version is installed")
+    load.end(t)
     with connect() as s:
         talk(s)
 
 
-@case("remove stops the daemon and keeps the configuration; purge leaves nothing")
+@case("remove ends all processes, also one that hangs, and keeps the configuration; purge leaves nothing")
 def _(t):
-    (pid,) = show("MainPID")
-    apt(t, "remove", "smcrd")
-    check(not os.path.exists(f"/proc/{pid}"), "the daemon has ended")
+    server(t)
+    write(CONF, SERVICES.replace("60s", "1s") % "")
+    systemctl(t, "reload", "smcrd")
+    pids = processes()
+    with connect() as s:
+        talk(s)
+        systemctl(t, "restart", "smcrd")
+        talk(s)
+        pids |= processes()
+        os.kill(min(pids & processes()), signal.SIGSTOP)	# the daemon of before, which hangs
+        apt(t, "remove", "smcrd")
+    left = [pid for pid in pids if os.path.exists(f"/proc/{pid}")]
+    equal(left, [], "processes that are left")
     check(os.path.exists(CONF) and not os.path.exists("/usr/sbin/smcrd"), "the configuration is there, the program is not")
     apt(t, "purge", "smcrd")
     left = [p for p in ("/etc/smcrd", "/run/smcrd/control", "/etc/systemd/system/multi-user.target.wants/smcrd.service")

@@ -256,7 +256,7 @@ on_pwr(void *arg)
 	ck_assert_int_eq(hooks.sockets(hooks.arg, &services, &ports), 0);
 	ck_assert_uint_eq(services.cnt, 1);
 	ck_assert_uint_eq(ports.cnt, 1);
-	hooks.let_go(hooks.arg, 4711);
+	hooks.let_go(hooks.arg, 4711, 4711);
 	/* No service listens again here, however long links are still waited for. */
 	ck_assert_int_eq(hooks.reload(hooks.arg, NULL, NULL), -EBUSY);
 	ck_assert_int_eq(hooks.undrain(hooks.arg), -EALREADY);
