@@ -28,6 +28,7 @@ check_INTEGRATION = \
 	tests/integration/check_lifecycle.py \
 	tests/integration/check_upgrade.py \
 	tests/integration/check_unit.py \
+	tests/integration/check_versions.py \
 	tests/integration/check_windows.py \
 	tests/integration/check_proxy.py \
 	tests/integration/check_tls.py \
