@@ -135,6 +135,7 @@ def is_taken_over(t, load, act, failed=False):
     check((daemon(t) == pid) == failed, "another daemon, unless it fails")
     check(failed or show("MainPID")[0] != main, "another main process")
     check({daemon(t), *show("MainPID")} <= processes(), "both are in the unit")
+    talk(load.idle, 100)
     before = load.connects
     wait_until(lambda: load.connects > before + 2, "more connects", 30)
 
@@ -391,6 +392,8 @@ def _(t):
 def _(t):
     server(t)
     write(CONF, SERVICES.replace("60s", "1s") % "")
+    write(DROP_IN, "[Service]\nTimeoutStopSec=5\n")
+    systemctl(t, "daemon-reload")
     systemctl(t, "reload", "smcrd")
     pids = processes()
     with connect() as s:
