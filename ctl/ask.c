@@ -18,13 +18,13 @@
 
 /* The most frequent errors, with what to do. */
 static void
-explain_connect(const char *path, int error)
+explain_connect(const char *path, const char *instance, int error)
 {
 	if (error == ENOENT || error == ECONNREFUSED)
 		fprintf(stderr,
 		    "smcrctl: smcrd does not run, or listens elsewhere: no daemon at %s\n"
-		    "Start it (systemctl start smcrd), or name its socket with --socket (control.path in smcrd.conf).\n",
-		    path);
+		    "Start it (systemctl start smcrd%s%s), or name its socket with --socket (control.path in smcrd.conf).\n",
+		    path, instance != NULL ? "@" : "", instance != NULL ? instance : "");
 	else if (error == EACCES || error == EPERM)
 		fprintf(stderr,
 		    "smcrctl: permission denied for %s\n"
@@ -82,7 +82,7 @@ ask_open(struct ask *a, const struct options *o, bool quiet)
 	    (a->in = fdopen(a->fd, "r")) == NULL) {
 		rc = -errno;
 		if (!quiet)
-			explain_connect(a->path, -rc);
+			explain_connect(a->path, o->instance, -rc);
 		ask_close(a);
 	}
 	return rc;

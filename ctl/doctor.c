@@ -234,8 +234,9 @@ show_findings(const struct options *o, json_t *findings, enum doctor_level verdi
 static int
 say_why_down(const struct options *o)
 {
-	json_t *unit = doctor_down_unit(o->socket), *none = json_array();
-	int status = show_findings(o, json_pack("[o]", doctor_down_finding(o->socket, unit)), DOCTOR_PROBLEM, none);
+	json_t *unit = doctor_down_unit(o->socket, o->instance), *none = json_array();
+	int status = show_findings(
+	    o, json_pack("[o]", doctor_down_finding(o->socket, o->instance, unit)), DOCTOR_PROBLEM, none);
 
 	json_decref(none);
 	json_decref(unit);

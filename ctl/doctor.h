@@ -22,9 +22,9 @@ extern const char *const doctor_level_words[];
 
 /* The finding of a daemon that has no socket at this path. unit: properties of its systemd unit, {} without one, and
  * "error", the last one in the journal. */
-json_t *doctor_down_finding(const char *socket, const json_t *unit);
+json_t *doctor_down_finding(const char *socket, const char *instance, const json_t *unit);
 /* The unit of the socket at this path, by systemctl and journalctl; {}: not known. */
-json_t *doctor_down_unit(const char *socket);
+json_t *doctor_down_unit(const char *socket, const char *instance);
 
 /* Asks, and prints findings or JSON. The exit status: 0, 1 for a warning, 2 for a problem, or without an answer of the
  * daemon. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/instance.h"
 #include "ctl/doctor.h"
 #include "ctl/options.h"
 #include "ctl/template.h"
@@ -14,32 +15,38 @@
 static const struct {
 	const char *what, *advice;
 } whys[] = {
-	{ "[unit.ActiveState=active?the unit smcrd.service is active, but there is no control socket at {socket}]",
+	{ "[unit.ActiveState=active?the unit {name}.service is active, but there is no control socket at {socket}]",
 	    "name its socket with --socket (control.path in smcrd.conf)" },
 	/* Also while it waits for the next try. */
-	{ "[unit.LoadState=loaded?[unit.Result=success?|smcrd does not run: smcrd.service ended with {unit.Result}, exit status "
+	{ "[unit.LoadState=loaded?[unit.Result=success?|smcrd does not run: {name}.service ended with {unit.Result}, exit status "
 	  "{unit.ExecMainStatus}[unit.SubState=auto-restart?, and systemd tries again][unit.error?; its last error: "
 	  "{unit.error}]]]",
-	    "mend that (smcrd -t checks the file, ports and sockets), then systemctl restart smcrd" },
-	{ "[unit.ConditionResult=no?smcrd does not run: a condition of smcrd.service does not hold, as there is no smcrd.conf]",
-	    "write it (systemctl status smcrd shows the path), and systemctl start smcrd" },
-	{ "[unit.LoadState=loaded?smcrd does not run: smcrd.service is {unit.ActiveState}]", "systemctl start smcrd" },
+	    "mend that (smcrd{option} -t checks the file, ports and sockets), then systemctl restart {name}" },
+	{ "[unit.ConditionResult=no?smcrd does not run: a condition of {name}.service does not hold, as there is no {file}.conf]",
+	    "write it (systemctl status {name} shows the path), and systemctl start {name}" },
+	{ "[unit.LoadState=loaded?smcrd does not run: {name}.service is {unit.ActiveState}]",
+	    "systemctl start {name}" },
 	{ "smcrd does not run, or listens elsewhere: no daemon at {socket}",
-	    "start it (systemctl start smcrd), or name its socket with --socket (control.path in smcrd.conf)" },
+	    "start it (systemctl start {name}), or name its socket with --socket (control.path in smcrd.conf)" },
 };
 
 json_t *
-doctor_down_finding(const char *socket, const json_t *unit)
+doctor_down_finding(const char *socket, const char *instance, const json_t *unit)
 {
-	json_t *o = json_pack("{s:s, s:O*}", "socket", socket, "unit", unit), *finding = NULL;
+	const char *name = instance != NULL ? instance : "";
+	json_t *o = json_pack("{s:s, s:O*, s:s++, s:s++, s:s}", "socket", socket, "unit", unit, "name", "smcrd",
+	    instance != NULL ? "@" : "", name, "option", "", instance != NULL ? " -i " : "", name, "file",
+	    instance != NULL ? instance : "smcrd");
+	json_t *finding = NULL;
 
 	for (size_t i = 0; finding == NULL && i < sizeof(whys) / sizeof(whys[0]); i++) {
-		char *what = template_str(o, whys[i].what);
+		char *what = template_str(o, whys[i].what), *advice = template_str(o, whys[i].advice);
 
-		if (what != NULL && what[0] != '\0')
+		if (what != NULL && what[0] != '\0' && advice != NULL)
 			finding = json_pack("{s:s, s:s, s:s, s:s}", "level", doctor_level_words[DOCTOR_PROBLEM], "area",
-			    "daemon", "what", what, "advice", whys[i].advice);
+			    "daemon", "what", what, "advice", advice);
 		free(what);
+		free(advice);
 	}
 	json_decref(o);
 	return finding;
@@ -66,14 +73,20 @@ add_lines(json_t *unit, const char *command, const char *key)
 }
 
 json_t *
-doctor_down_unit(const char *socket)
+doctor_down_unit(const char *socket, const char *instance)
 {
+	char command[256], usual[OPTIONS_SOCKET_MAX], name[INSTANCE_NAME_MAX + 8];
 	json_t *unit = json_object();
 
-	if (strcmp(socket, OPTIONS_DEFAULT_SOCKET) != 0)
+	if (strcmp(socket, instance_control_path(instance, usual, sizeof(usual))) != 0)
 		return unit;
-	add_lines(unit, "systemctl show -p " PROPERTIES " smcrd.service 2>/dev/null", NULL);
+	/* The name was checked: a shell takes it as it is. */
+	(void)snprintf(name, sizeof(name), "smcrd%s%s", instance != NULL ? "@" : "", instance != NULL ? instance : "");
+	(void)snprintf(command, sizeof(command), "systemctl show -p " PROPERTIES " %s.service 2>/dev/null", name);
+	add_lines(unit, command, NULL);
+	(void)snprintf(
+	    command, sizeof(command), "journalctl -q -n 1 -p err -o cat _SYSTEMD_UNIT=%s.service 2>/dev/null", name);
 	if (template_holds(unit, "LoadState=loaded"))
-		add_lines(unit, "journalctl -q -n 1 -p err -o cat _SYSTEMD_UNIT=smcrd.service 2>/dev/null", "error");
+		add_lines(unit, command, "error");
 	return unit;
 }

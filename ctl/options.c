@@ -12,6 +12,7 @@
 #include "base/addr.h"
 #include "base/typo.h"
 #include "control/commands.h"
+#include "control/instance.h"
 
 #define LONG_FIRST 256 /* what getopt has for long options: behind all letters */
 #define TYPED_MAX 32   /* a name of a command */
@@ -32,11 +33,12 @@ static const struct option_row {
 	char letter;
 	int has_arg;
 	unsigned field; /* of the request */
-	enum { HELP, FLAG, TEXT, NUMBER, WATCH, MODE, KINDS, ADDRESS, TIMEOUT, BULK } type;
+	enum { HELP, FLAG, TEXT, INSTANCE, NUMBER, WATCH, MODE, KINDS, ADDRESS, TIMEOUT, BULK } type;
 	size_t at;         /* where its value is in struct options */
 	const char *wrong; /* what is said of a value that is not right */
 } rows[] = {
 	{ "socket", 's', required_argument, 0, TEXT, AT(socket), NULL },
+	{ "instance", 'i', required_argument, 0, INSTANCE, AT(instance), "no name of an instance: " },
 	{ "pid", 'p', required_argument, 0, NUMBER, AT(pid), "--pid takes the number of a process, as 'status' shows it: " },
 	{ "json", 'j', no_argument, 0, FLAG, AT(json), NULL },
 	{ "detail", 'd', no_argument, 0, FLAG, AT(detail), NULL },
@@ -77,6 +79,7 @@ static const char help_options[] =
     "  -s, --socket PATH       control socket of the daemon\n"
     "                          (" OPTIONS_DEFAULT_SOCKET
     ")\n"
+    "  -i, --instance NAME     daemon of this name (smcrd@NAME)\n"
     "  -p, --pid PID           a process that was taken over: its control socket\n"
     "  -h, --help              print this and exit\n"
     "  -V, --version           print the version and exit\n"
@@ -215,6 +218,9 @@ take_value(const struct option_row *row, struct options *o)
 	case TEXT:
 		*(const char **)at = optarg;
 		break;
+	case INSTANCE:
+		*(const char **)at = optarg;
+		return instance_name_ok(optarg) ? 0 : -EINVAL;
 	case NUMBER:
 		return parse_u32(optarg, UINT32_MAX, at);
 	case ADDRESS:
@@ -441,7 +447,7 @@ next_option(int argc, char **argv, int *rc)
 
 	for (size_t i = 0; i < ROW_CNT; i++)
 		longs[i] = (struct option){ rows[i].name, rows[i].has_arg, NULL, LONG_FIRST + (int)i };
-	int opt = getopt_long(argc, argv, "s:p:jdw::hVf", longs, NULL);
+	int opt = getopt_long(argc, argv, "s:i:p:jdw::hVf", longs, NULL);
 	if (opt >= LONG_FIRST)
 		return &rows[opt - LONG_FIRST];
 	for (size_t i = 0; opt != -1 && i < ROW_CNT; i++)
@@ -451,6 +457,21 @@ next_option(int argc, char **argv, int *rc)
 	return NULL;
 }
 
+/* One that is too long is refused by what connects. */
+static void
+choose_socket(struct options *o)
+{
+	char path[OPTIONS_SOCKET_MAX];
+
+	if (o->socket == NULL)
+		o->socket = instance_control_path(o->instance, o->socket_text, sizeof(o->socket_text));
+	if (o->pid == 0)
+		return;
+	(void)snprintf(path, sizeof(path), "%s.%u", o->socket, (unsigned)o->pid);
+	memcpy(o->socket_text, path, sizeof(path));
+	o->socket = o->socket_text;
+}
+
 enum options_result
 options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 {
@@ -458,7 +479,7 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 	unsigned given = 0;
 	int rc = 0;
 
-	*o = (struct options){ .socket = OPTIONS_DEFAULT_SOCKET };
+	*o = (struct options){ 0 };
 	optind = 0; /* tests call this more than once */
 	while (rc == 0 && (row = next_option(argc, argv, &rc)) != NULL) {
 		if (row->letter == 'V')
@@ -479,11 +500,10 @@ options_parse(int argc, char **argv, struct options *o, FILE *out, FILE *err)
 		rc = take_command(argv + optind, given, o, err);
 	if (o->timeout_ms == 0 && o->command != CONTROL_DRAIN)
 		o->timeout_ms = CONTROL_CHECK_MS;
-	if (rc == 0 && o->pid != 0) {
-		/* One that is too long is refused by what connects. */
-		(void)snprintf(o->pid_socket, sizeof(o->pid_socket), "%s.%u", o->socket, (unsigned)o->pid);
-		o->socket = o->pid_socket;
-	}
+	if (rc == 0 && o->instance != NULL && o->socket != NULL)
+		rc = options_refuse(err, "--socket and --instance exclude each other", "");
+	if (rc == 0)
+		choose_socket(o);
 	if (rc == 0)
 		return OPTIONS_RUN;
 	fputs("Try 'smcrctl --help'.\n", err);

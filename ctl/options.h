@@ -13,8 +13,9 @@
 
 struct options {
 	const char *socket;
-	uint32_t pid; /* of a process that was taken over: its socket; 0 = the socket as it is */
-	char pid_socket[OPTIONS_SOCKET_MAX];
+	const char *instance; /* NULL = the daemon without a name */
+	uint32_t pid;         /* of a process that was taken over: its socket; 0 = the socket as it is */
+	char socket_text[OPTIONS_SOCKET_MAX];
 	enum control_command command;
 	bool json;
 	bool detail;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "control/instance.h"
 #include "daemon/process/preflight.h"
 #include "daemon/process/keeper.h"
 #include "daemon/process/load_summary.h"
@@ -73,7 +74,12 @@ smcrd_start(struct daemon *d)
 		return SMCRD_EXIT_FAILURE;
 	}
 	d->reloading = (struct reload_job){
-		.loop = d->loop, .path = d->opt.path, .notify = &d->notify, .apply = smcrd_apply, .arg = d
+		.loop = d->loop,
+		.path = d->opt.path,
+		.instance = d->opt.instance,
+		.notify = &d->notify,
+		.apply = smcrd_apply,
+		.arg = d,
 	};
 	d->process.reload_error = d->reloading.note;
 	d->process.started_ms = d->process.loaded_ms = report_wall_ms();
@@ -173,7 +179,7 @@ load_to_run(struct daemon *d)
 {
 	size_t len;
 	FILE *err = open_memstream(&d->load_msgs, &len);
-	int rc = config_load(d->opt.path, err != NULL ? err : stderr, &d->cfg);
+	int rc = config_load(d->opt.path, d->opt.instance, err != NULL ? err : stderr, &d->cfg);
 
 	if (err != NULL)
 		(void)fclose(err);
@@ -185,11 +191,12 @@ load_to_run(struct daemon *d)
 	return rc;
 }
 
-/* The daemon of the usual file records a wrong one as well, at the usual socket. Another file's might be another daemon. An exit code,
- * or -1: this process has to take over. */
+/* The daemon of the usual file, or of an instance, records a wrong one as well, at the usual socket. Another file's might be another
+ * daemon. An exit code, or -1: this process has to take over. */
 static int
-request_reload(const char *path)
+request_reload(const struct options *o)
 {
+	char usual[CONFIG_HOST_MAX];
 	struct config *cfg = NULL;
 	char *text = NULL;
 	size_t len;
@@ -197,11 +204,12 @@ request_reload(const char *path)
 
 	if (err == NULL)
 		return SMCRD_EXIT_FAILURE;
-	const int loaded = config_load(path, err, &cfg);
+	const int loaded = config_load(o->path, o->instance, err, &cfg);
 	enum reload_outcome outcome = RELOAD_REFUSED;
-	if (loaded == 0 || strcmp(path, OPTIONS_USUAL_FILE) == 0)
+	if (loaded == 0 || o->instance != NULL || strcmp(o->path, OPTIONS_USUAL_FILE) == 0)
 		outcome = reload_client_run(
-		    loaded == 0 ? cfg->control_path : RUNSTATEDIR "/smcrd/control", stdout, loaded == 0 ? stderr : err);
+		    loaded == 0 ? cfg->control_path : instance_control_path(o->instance, usual, sizeof(usual)), stdout,
+		    loaded == 0 ? stderr : err);
 	(void)fclose(err);
 	if (loaded != 0)
 		fputs(text, stderr);
@@ -228,6 +236,7 @@ exit_code_of_load(int rc)
 static int
 smcrd_begin(struct daemon *d, bool reloads)
 {
+	char usual[CONFIG_HOST_MAX];
 	int code = exit_code_of_load(load_to_run(d)), rc = 0;
 
 	if (code == SMCRD_EXIT_OK && d->opt.background && (rc = background_start(&d->background)) != 0) {
@@ -235,8 +244,9 @@ smcrd_begin(struct daemon *d, bool reloads)
 		code = SMCRD_EXIT_FAILURE;
 	} else if (d->opt.unit) {
 		log_init(LOG_LVL_NOTICE);
-		code = keeper_run(d->cfg != NULL ? d->cfg->control_path : RUNSTATEDIR "/smcrd/control", code, !reloads,
-		    &d->background);
+		code = keeper_run(d->cfg != NULL ? d->cfg->control_path
+		                                 : instance_control_path(d->opt.instance, usual, sizeof(usual)),
+		    code, !reloads, &d->background);
 	}
 	if (d->opt.unit ? code == KEEPER_IS_DAEMON : code == SMCRD_EXIT_OK)
 		code = smcrd_run(d);
@@ -267,11 +277,11 @@ smcrd_main(int argc, char **argv)
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
 	if (action == OPTIONS_RELOAD) {
-		rc = request_reload(d.opt.path);
+		rc = request_reload(&d.opt);
 		d.opt.take_over = d.opt.background = true;
 		return rc >= 0 ? rc : smcrd_begin(&d, true);
 	}
-	rc = exit_code_of_load(config_load(d.opt.path, stderr, &d.cfg));
+	rc = exit_code_of_load(config_load(d.opt.path, d.opt.instance, stderr, &d.cfg));
 	if (rc != SMCRD_EXIT_OK)
 		return rc;
 	if (action == OPTIONS_PRINT) {

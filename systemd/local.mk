@@ -1,6 +1,6 @@
 # Under systemd/ the snippets have other names than installed: sysusers.d/smcrd.conf and tmpfiles.d/smcrd.conf.
-systemdsystemunit_DATA = systemd/smcrd.service
-CLEANFILES += systemd/smcrd.service
+systemdsystemunit_DATA = systemd/smcrd.service systemd/smcrd@.service
+CLEANFILES += systemd/smcrd.service systemd/smcrd@.service
 # An example, not installed as a unit: which ports there are is in smcrd.conf.
 examplesdir = $(docdir)/examples
 dist_examples_DATA = systemd/smcrd.socket
@@ -9,10 +9,14 @@ catalogdir = $(prefix)/lib/systemd/catalog
 dist_catalog_DATA = systemd/smcrd.catalog
 EXTRA_DIST += systemd/smcrd.service.in systemd/sysusers.conf systemd/tmpfiles.conf
 
+# The same unit twice: of the daemon, and of an instance.
+UNIT_DIRS = -e 's,@sbindir\@,$(sbindir),g' -e 's,@sysconfdir\@,$(sysconfdir),g'
+UNIT_ONE = -e 's,@of\@,,; s,@options\@,,; s,@file\@,smcrd,; s,@directory\@,smcrd,'
+UNIT_OF_INSTANCE = -e 's,@of\@,\, instance %i,; s,@options\@, -i %i,; s,@file\@,%i,; s,@directory\@,smcrd-%i,'
 systemd/smcrd.service: $(top_srcdir)/systemd/smcrd.service.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) systemd && \
-	sed -e 's,@sbindir\@,$(sbindir),g' -e 's,@sysconfdir\@,$(sysconfdir),g' \
-	    $(top_srcdir)/systemd/smcrd.service.in > $@
+	$(AM_V_GEN)$(MKDIR_P) systemd && sed $(UNIT_DIRS) $(UNIT_ONE) $(top_srcdir)/systemd/smcrd.service.in > $@
+systemd/smcrd@.service: $(top_srcdir)/systemd/smcrd.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) systemd && sed $(UNIT_DIRS) $(UNIT_OF_INSTANCE) $(top_srcdir)/systemd/smcrd.service.in > $@
 
 install-data-local: install-snippets
 install-snippets:

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/instance.h"
 #include "daemon/config/config_int.h"
 #include "daemon/config/config_value.h"
 
@@ -380,6 +381,8 @@ load_groups(struct config_build *b)
 		if (s != NULL)
 			find_unknown(b, sec, s);
 		load_group(b, sec, sec->place, s, b->cfg);
+		if (sec->place == CONFIG_AT_CONTROL && config_member(s, "path") == NULL)
+			instance_control_path(b->instance, b->cfg->control_path, sizeof(b->cfg->control_path));
 	}
 }
 
@@ -414,10 +417,11 @@ build(struct config_build *b, unsigned flags)
 		config_default_devices(b);
 }
 
-int
-config_parse(const char *path, const char *text, size_t len, unsigned flags, FILE *err, struct config **out)
+static int
+config_parse_as(const char *path, const char *instance, const char *text, size_t len, unsigned flags, FILE *err,
+    struct config **out)
 {
-	struct config_build b = { .cfg = calloc(1, sizeof(*b.cfg)), .err = err, .path = path };
+	struct config_build b = { .cfg = calloc(1, sizeof(*b.cfg)), .err = err, .path = path, .instance = instance };
 
 	if (b.cfg == NULL) {
 		config_error(&b, 0, "out of memory");
@@ -439,7 +443,13 @@ config_parse(const char *path, const char *text, size_t len, unsigned flags, FIL
 }
 
 int
-config_load(const char *path, FILE *err, struct config **out)
+config_parse(const char *path, const char *text, size_t len, unsigned flags, FILE *err, struct config **out)
+{
+	return config_parse_as(path, NULL, text, len, flags, err, out);
+}
+
+int
+config_load(const char *path, const char *instance, FILE *err, struct config **out)
 {
 	const char *why;
 	size_t len;
@@ -449,7 +459,7 @@ config_load(const char *path, FILE *err, struct config **out)
 	if (text == NULL)
 		fprintf(err, "%s: cannot be read: %s\n", path, why);
 	else
-		rc = config_parse(path, text, len, 0, err, out);
+		rc = config_parse_as(path, instance, text, len, 0, err, out);
 	free(text);
 	return rc;
 }

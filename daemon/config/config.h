@@ -233,8 +233,8 @@ struct config {
 
 /* Reads and checks the file. 0, or negative with all errors in err, "FILE:LINE: what"; warnings also with success.
  * -EAGAIN when the only error is a name service that did not answer. Names are looked up here, blocking, at start and
- * on reload only. An unknown name is no error with config_names_wait(). */
-int config_load(const char *path, FILE *err, struct config **out);
+ * on reload only. An unknown name is no error with config_names_wait(). instance: control/instance.h, NULL: none. */
+int config_load(const char *path, const char *instance, FILE *err, struct config **out);
 void config_free(struct config *);
 /* A name that does not resolve makes its service wait for the next look-up; false: it is an error of the file. */
 bool config_names_wait(void);

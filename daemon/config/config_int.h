@@ -23,6 +23,7 @@ struct config_build {
 	struct config_msg *msgs;
 	unsigned msg_cnt;
 	const char *path;
+	const char *instance;                                /* NULL: none */
 	struct config_file *files;                           /* the main one, then those of cfg->included */
 	unsigned file_cnt, reading;                          /* reading: the file that is being read */
 	const config_setting_t *defaults[CONFIG_EGRESS + 1]; /* by kind; NULL = not set */

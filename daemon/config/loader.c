@@ -20,6 +20,7 @@ struct loader {
 	loader_done done;
 	void *arg;
 	char path[CONFIG_HOST_MAX];
+	const char *instance;
 	/* Owned by the thread until it is done. */
 	int rc;
 	struct config *cfg;
@@ -48,7 +49,7 @@ loader_load(void *arg)
 	if (err == NULL) {
 		l->rc = -ENOMEM;
 	} else {
-		l->rc = config_load(l->path, err, &l->cfg);
+		l->rc = config_load(l->path, l->instance, err, &l->cfg);
 		if (fclose(err) != 0 && l->rc == 0)
 			l->rc = -ENOMEM;
 	}
@@ -75,7 +76,8 @@ loader_on_loaded(struct loop_io *io, unsigned events)
 }
 
 int
-loader_start(struct loop *loop, const char *path, loader_done done, void *arg, struct loader **out)
+loader_start(
+    struct loop *loop, const char *path, const char *instance, loader_done done, void *arg, struct loader **out)
 {
 	struct loader *l;
 	sigset_t all, before;
@@ -92,6 +94,7 @@ loader_start(struct loop *loop, const char *path, loader_done done, void *arg, s
 	l->done = done;
 	l->arg = arg;
 	strcpy(l->path, path);
+	l->instance = instance;
 	l->io.cb = loader_on_loaded;
 	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = l->io.fd < 0 ? -errno : loop_add(loop, &l->io);

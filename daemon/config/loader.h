@@ -10,7 +10,8 @@ struct loader;
 /* rc and cfg as from config_load (the callee frees cfg); msgs, its messages, is valid during the call. */
 typedef void (*loader_done)(void *arg, int rc, struct config *cfg, const char *msgs);
 
-/* done runs once, in the loop, never before this returned; the loader is then freed. 0 or -errno. */
-int loader_start(struct loop *, const char *path, loader_done, void *arg, struct loader **out);
+/* done runs once, in the loop, never before this returned; the loader is then freed. path and instance as for config_load; instance
+ * stays the caller's as long as the process lives. 0 or -errno. */
+int loader_start(struct loop *, const char *path, const char *instance, loader_done, void *arg, struct loader **out);
 /* done is not called; the thread frees the configuration that it loads. NULL is allowed. */
 void loader_cancel(struct loader *);

@@ -17,6 +17,7 @@ enum {
 
 static const struct option long_options[] = {
 	{ "help", no_argument, NULL, 'h' },
+	{ "instance", required_argument, NULL, 'i' },
 	{ "take-over", optional_argument, NULL, OPT_TAKE_OVER },
 	{ "background", no_argument, NULL, OPT_BACKGROUND },
 	{ "reload", no_argument, NULL, OPT_RELOAD },
@@ -29,10 +30,15 @@ static void
 options_print_help(FILE *out)
 {
 	fputs(
-	    "usage: smcrd [-f FILE] [-t | -T | --reload] [-d LEVEL] [--take-over[=SOCKET]] [--unit] [--background]\n"
+	    "usage: smcrd [-i NAME] [-f FILE] [-t | -T | --reload] [-d LEVEL] [--take-over[=SOCKET]] [--unit]\n"
+	    "             [--background]\n"
 	    "Gateway between TCP and RDMA (SMC-R, RFC 7609).\n\n"
 	    "  -f FILE     configuration file (" SYSCONFDIR
 	    "/smcrd/smcrd.conf)\n"
+	    "  -i, --instance NAME\n"
+	    "              another daemon on this host: its file is NAME.conf, its control socket\n"
+	    "              " RUNSTATEDIR
+	    "/smcrd-NAME/control, where the file has none\n"
 	    "  -t          check the configuration and exit\n"
 	    "  -T          check it, print it with every default written out, and exit\n"
 	    "  -d LEVEL    log level: error, warning, notice, info or debug\n"
@@ -63,18 +69,48 @@ find_level(const char *text)
 	return -1;
 }
 
+static bool
+take_text(int option, const char *text, struct options *o)
+{
+	if (option == 'd')
+		return (o->log_level = find_level(text)) >= 0;
+	if (option == 'f') {
+		o->path = text;
+		return true;
+	}
+	o->instance = text;
+	if (!instance_name_ok(text))
+		fprintf(stderr, "smcrd: no name of an instance: %s\n", text);
+	return instance_name_ok(text);
+}
+
+static void
+take_usual_file(struct options *o)
+{
+	if (o->path != NULL)
+		return;
+	o->path = OPTIONS_USUAL_FILE;
+	if (o->instance == NULL)
+		return;
+	(void)snprintf(o->instance_path, sizeof(o->instance_path), "%s/%s.conf", SYSCONFDIR "/smcrd", o->instance);
+	o->path = o->instance_path;
+}
+
 enum options_action
 smcrd_options_parse(int argc, char **argv, struct options *out)
 {
 	enum options_action action = OPTIONS_RUN;
-	struct options o = { .path = OPTIONS_USUAL_FILE, .log_level = -1 };
+	struct options o = { .log_level = -1 };
 	int c;
 
 	optind = 0; /* glibc: start again, for tests that call twice */
-	while ((c = getopt_long(argc, argv, "f:tTd:Vh", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "i:f:tTd:Vh", long_options, NULL)) != -1) {
 		switch (c) {
+		case 'i':
 		case 'f':
-			o.path = optarg;
+		case 'd':
+			if (!take_text(c, optarg, &o))
+				return OPTIONS_BAD;
 			break;
 		case 't':
 		case 'T':
@@ -83,11 +119,6 @@ smcrd_options_parse(int argc, char **argv, struct options *out)
 				return OPTIONS_BAD;
 			}
 			action = c == 't' ? OPTIONS_TEST : OPTIONS_PRINT;
-			break;
-		case 'd':
-			o.log_level = find_level(optarg);
-			if (o.log_level < 0)
-				return OPTIONS_BAD;
 			break;
 		case OPT_RELOAD:
 			action = OPTIONS_RELOAD;
@@ -123,5 +154,6 @@ smcrd_options_parse(int argc, char **argv, struct options *out)
 	}
 	o.take_over = o.take_over || o.unit;
 	*out = o;
+	take_usual_file(out);
 	return action;
 }

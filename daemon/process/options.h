@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "control/instance.h"
+
 enum options_action {
 	OPTIONS_RUN,
 	OPTIONS_TEST,   /* -t: check the configuration */
@@ -15,7 +17,9 @@ enum options_action {
 #define OPTIONS_USUAL_FILE SYSCONFDIR "/smcrd/smcrd.conf"
 
 struct options {
-	const char *path;
+	const char *path;     /* of the instance by default: instance_path */
+	const char *instance; /* NULL: none */
+	char instance_path[sizeof(OPTIONS_USUAL_FILE) + INSTANCE_NAME_MAX];
 	bool take_over;
 	const char *take_over_from; /* a control socket; NULL = that of the configuration */
 	bool background;

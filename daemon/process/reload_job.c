@@ -68,7 +68,7 @@ on_loaded(void *arg, int rc, struct config *next, const char *msgs)
 static int
 reload_job_start(struct reload_job *r)
 {
-	int rc = loader_start(r->loop, r->path, on_loaded, r, &r->loader);
+	int rc = loader_start(r->loop, r->path, r->instance, on_loaded, r, &r->loader);
 
 	if (rc != 0)
 		log_msg(LOG_LVL_ERROR, "reload cannot start: error=\"%s\"", strerror(-rc));

@@ -18,6 +18,7 @@ typedef void (*reload_job_done)(void *arg, int rc, const char *msgs);
 struct reload_job {
 	struct loop *loop;
 	const char *path;
+	const char *instance; /* NULL: none */
 	struct notify *notify;
 	/* Puts next in force: text has the changes, the plan their numbers. Or only frees it: text has the reason. */
 	int (*apply)(void *arg, struct config *next, struct config_plan *, FILE *text);

@@ -88,6 +88,10 @@ class Daemon(Proc):
     def alive(self):
         return self.popen is not None and super().alive()
 
+    def which(self):
+        """Words of the command line that name its configuration."""
+        return ["-f", self.conf_path]
+
     def start(self, ready=True, args=()):
         if not os.path.exists(self.program):
             raise Failure(f"{self.program} is not built")
@@ -95,7 +99,7 @@ class Daemon(Proc):
         env.setdefault("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1")
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
         env.setdefault("SMCRD_CONFINE_TEST", "kill")	# a system call that is not in the table fails the test
-        argv = [*self.wrap, *VALGRIND, self.program, "-f", self.conf_path, *args]
+        argv = [*self.wrap, *VALGRIND, self.program, *self.which(), *args]
         if os.environ.get("SMCRD_STRACE"):	# a directory: tests/tools/syscalls.py; -D keeps smcrd our child
             argv = ["strace", "-f", "-D", "-s0", "-o",
                     os.path.join(os.environ["SMCRD_STRACE"], f"{os.getpid()}.{self.t.count()}.{self.name}"), *argv]

@@ -53,6 +53,7 @@ check_INTEGRATION = \
 	tests/integration/check_hostile_option.py \
 	tests/integration/check_hostile_open.py \
 	tests/integration/check_interfaces.py \
+	tests/integration/check_instances.py \
 	tests/integration/check_frozen.py \
 	tests/integration/check_idle.py \
 	tests/integration/check_workers.py \

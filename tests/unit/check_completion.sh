@@ -33,7 +33,7 @@ cat > "$dir/offers.bash" <<-EOB
 	_known_hosts_real() { echo HOST; }
 	compopt() { :; }
 	COMPREPLY=()
-	. "$src/ctl/completion/\$1"
+	. <(sed 's,/run/smcrd-,$dir/run/smcrd-,; s,/etc/smcrd/,$dir/etc/,' "$src/ctl/completion/\$1")
 	"_\$1"
 	printf '%s\n' "\${COMPREPLY[@]}"
 EOB
@@ -54,12 +54,13 @@ cat > "$dir/offers.zsh" <<-EOZ
 			spec=\${spec#\(*\)}
 			case \$spec in
 				-s) ;;
+				*:_smcrd_*) [[ \$words[CURRENT-1] == \${\${spec%%\[*}%[+=]} ]] && { \${spec##*:}; return; } ;|
 				*:\(*\)) [[ \$words[CURRENT-1] == \${spec%%+*} ]] && { print -l -- \${=\${\${spec##*:\(}%\)}}; return; } ;|
-				-*) [[ \$words[CURRENT] == -* ]] && print -r -- \${\${\${spec%%\[*}%+}%=-} ;;
+				-*) [[ \$words[CURRENT] == -* ]] && print -r -- \${\${\${\${spec%%\[*}%+}%=-}%=} ;;
 			esac
 		done
 	}
-	. "$src/ctl/completion/_\$1"
+	. <(sed 's,/run/smcrd-,$dir/run/smcrd-,; s,/etc/smcrd/,$dir/etc/,' "$src/ctl/completion/_\$1")
 EOZ
 
 # equal NAME WANTED GOT
@@ -87,7 +88,7 @@ takes() {
 	for try in "$2=1" "$2=127.0.0.1" "$2"; do
 		# shellcheck disable=SC2086
 		said=$(timeout 60 smcrctl -s "$dir/none" $1 "$try" 2>&1)
-		[[ $said == *'smcrd does not run'* || $said == *'smcrctl '[0-9]* || $said == Usage* ]] && return 0
+		[[ $said == *'smcrd does not run'* || $said == *'smcrctl '[0-9]* || $said == *'exclude each other'* || $said == Usage* ]] && return 0
 	done
 	return 1
 }
@@ -107,6 +108,9 @@ for _ in $(seq 500); do
 	sleep 0.02
 done
 
+# An instance that runs, and two that could.
+mkdir -p "$dir/run/smcrd-db-1" "$dir/etc" && touch "$dir/run/smcrd-db-1/control" "$dir/etc/"{smcrd,east,west}.conf
+
 declare -A taken
 while read -r example; do
 	taken[$example]=$(options_taken "$example")
@@ -116,7 +120,7 @@ options=$(smcrd --help | grep -oE '^  -[a-zA-Z]|--[a-z][a-z-]*' | words_of)
 
 for shell in bash zsh; do
 	if ! command -v "$shell" >/dev/null; then
-		for what in options levels commands 'options of commands' names 'names of an attached socket' 'levels of log-level'; do
+		for what in options levels commands 'options of commands' names 'names of an attached socket' instances 'levels of log-level'; do
 			skip "$shell: $what" "$shell is not installed"
 		done
 		continue
@@ -141,6 +145,9 @@ for shell in bash zsh; do
  --group : 1 2, link : $(usages | sed -n 's/^link \([a-z]*\).*/\1/p' | words_of), link delete : 1 2, link delete 1 : 1, status --worker : 1, " "$got"
 	equal "$shell: names, of a socket that is attached to its option" 'db web, db web' \
 		"$(offered $shell smcrctl "-s$sock" service ''), $(offered $shell smcrctl "--socket=$sock" service '')"
+	equal "$shell: instances, those that run and those with a file" 'db-1, db-1, db-1, east west, east west' \
+		"$(offered $shell smcrctl -i ''), $(offered $shell smcrctl status --instance ''), $(offered $shell smcrctl --instance ''), \
+$(offered $shell smcrd -i ''), $(offered $shell smcrd --instance '')"
 	equal "$shell: levels of log-level" "$(words_of <<<"$levels default")" "$(offered $shell smcrctl log-level '')"
 done
 echo "1..$n"

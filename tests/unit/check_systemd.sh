@@ -20,7 +20,11 @@ result() {
 mkdir -p "$tmp/sbin" "$tmp/root/etc"
 printf '#!/bin/sh\n' > "$tmp/sbin/smcrd"
 chmod +x "$tmp/sbin/smcrd"
-sed -e "s,@sbindir@,$tmp/sbin,g" -e 's,@sysconfdir@,/etc,g' "$src/smcrd.service.in" > "$tmp/smcrd.service"
+# Both units are built of one template.
+for unit in smcrd.service smcrd@.service; do
+	sed -e "s,^\(Exec[A-Za-z]*\)=/[^ ]*/smcrd,\1=$tmp/sbin/smcrd," -e 's,=/.*/smcrd/\([^/]*\.conf\)$,=/etc/smcrd/\1,' \
+		"${top_builddir:-.}/systemd/$unit" > "$tmp/$unit"
+done
 cp "$src/smcrd.socket" "$tmp"
 # quiet_verify [UNIT]: smcrd.service, with another one. systemd-analyze complains about some mistakes and still succeeds: no
 # output is what counts.
@@ -30,7 +34,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..10
+echo 1..11
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -155,3 +159,17 @@ if command -v journalctl >/dev/null; then
 else
 	skip 10 'smcrd.catalog' 'journalctl is not installed'
 fi
+
+# An instance is as the first daemon, at other paths: neither may remove what the other one has.
+instance_differs() {
+	diff "$tmp/smcrd.service" "$tmp/smcrd@.service" | sed -n 's/^> //p' | cut -d = -f 1 > "$tmp/differs"
+	printf '%s\n' Description ConditionPathExists ExecStart ExecReload RuntimeDirectory | diff - "$tmp/differs" || return 1
+	! grep -n '@[a-z]*@' "$tmp/smcrd.service" "$tmp/smcrd@.service" || return 1
+	for line in ConditionPathExists=/etc/smcrd/%i.conf RuntimeDirectory=smcrd-%i "ExecReload=$tmp/sbin/smcrd -i %i --unit --reload"; do
+		grep -qx -- "$line" "$tmp/smcrd@.service" || { echo "no $line"; return 1; }
+	done
+	! command -v systemd-analyze >/dev/null || {
+		cp "$tmp/smcrd@.service" "$tmp/smcrd@db-1.service" && quiet_verify "$tmp/smcrd@db-1.service"
+	}
+}
+result 11 'smcrd@.service' instance_differs

@@ -176,6 +176,31 @@ def _(t):
             check(line in " ".join(limits.split()), f"{line}, of {limits}")
 
 
+@case("an instance beside it: stopping it leaves the other one's directory, socket and connections, and the other way round")
+def _(t):
+    server(t)
+    write("/etc/smcrd/two.conf", SERVICES.replace("8001", "8101").replace("8000", "8100") % "")
+    t.run(["smcrd", "-i", "two", "-t"])
+    systemctl(t, "start", "smcrd@two")
+    with connect() as first, connect(8100) as second:
+        talk(first)
+        talk(second)
+        check("8100" in t.run(["smcrctl", "-i", "two", "status"]).decode(), "the status of the instance")
+        systemctl(t, "reload", "smcrd@two")
+        second.close()
+        systemctl(t, "stop", "smcrd@two")
+        check(not os.path.exists("/run/smcrd-two") and os.path.exists("/run/smcrd/control"), "whose directory is gone")
+        t.run(["smcrctl", "status"])
+        talk(first)
+    systemctl(t, "start", "smcrd@two")
+    with connect(8100) as second:
+        systemctl(t, "stop", "smcrd")
+        check(not os.path.exists("/run/smcrd") and os.path.exists("/run/smcrd-two/control"), "whose directory is gone")
+        talk(second)
+    systemctl(t, "stop", "smcrd@two")
+    systemctl(t, "start", "smcrd")
+
+
 @case("reload adds a service and refuses a bad file; a connection continues through both")
 def _(t):
     server(t)

@@ -73,6 +73,12 @@ START_TEST(options_of_all_commands)
 	ck_assert_str_eq(o.socket, "/tmp/x");
 	ck_assert_int_eq(parse("-s /tmp/x --pid 4711 stats"), OPTIONS_RUN);
 	ck_assert_str_eq(o.socket, "/tmp/x.4711");
+	ck_assert_int_eq(parse("stats"), OPTIONS_RUN);
+	ck_assert_str_eq(o.socket, RUNSTATEDIR "/smcrd/control");
+	ck_assert_int_eq(parse("-i db-1 stats"), OPTIONS_RUN);
+	ck_assert_str_eq(o.socket, RUNSTATEDIR "/smcrd-db-1/control");
+	ck_assert_int_eq(parse("stats --instance db-1 -p 4711"), OPTIONS_RUN);
+	ck_assert_str_eq(o.socket, RUNSTATEDIR "/smcrd-db-1/control.4711");
 	ck_assert_int_eq(parse("links --watch=0.5"), OPTIONS_RUN);
 	ck_assert_int_eq(o.watch_ms, 500);
 	ck_assert(!o.json);
@@ -221,6 +227,8 @@ static const struct {
 	const char *line, *says;
 } explained[] = {
 	{ "dance", "unknown command: dance" },
+	{ "status -i ../x", "no name of an instance: ../x" },
+	{ "status -i x -s /y", "--socket and --instance exclude each other" },
 	{ "staus", "unknown command: staus; did you mean status?" },
 	{ "log-levle", "unknown command: log-levle; did you mean log-level?" },
 	{ "lnik", "unknown command: lnik; did you mean link?" },

@@ -367,11 +367,24 @@ static const struct {
 
 START_LOOP_TEST(no_daemon_has_its_reason, 0, sizeof(downs) / sizeof(downs[0]))
 {
-	json_t *unit = json_loads(downs[_i].unit, 0, NULL), *finding = doctor_down_finding("/run/x", unit);
+	json_t *unit = json_loads(downs[_i].unit, 0, NULL), *finding = doctor_down_finding("/run/x", NULL, unit);
 
 	ck_assert_str_eq(get_string(finding, "level"), "problem");
 	ck_assert_str_eq(get_string(finding, "what"), downs[_i].what);
 	ck_assert_ptr_nonnull(strstr(get_string(finding, "advice"), downs[_i].advice));
+	json_decref(finding);
+	json_decref(unit);
+}
+
+START_TEST(an_instance_has_its_own_unit)
+{
+	json_t *unit = json_pack(
+	    "{s:s, s:s, s:s}", "LoadState", "loaded", "ActiveState", "failed", "Result", "exit-code");
+	json_t *finding = doctor_down_finding("/run/x", "db", unit);
+
+	ck_assert_ptr_nonnull(strstr(get_string(finding, "what"), " smcrd@db.service ended"));
+	ck_assert_ptr_nonnull(strstr(get_string(finding, "advice"), "smcrd -i db -t checks"));
+	ck_assert_ptr_nonnull(strstr(get_string(finding, "advice"), "restart smcrd@db"));
 	json_decref(finding);
 	json_decref(unit);
 }

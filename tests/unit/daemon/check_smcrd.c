@@ -800,7 +800,7 @@ START_LOOP_TEST(does_not_say_ready_when_the_start_fails, 0, 2)
 
 static const struct {
 	const char *text;
-	const char *args[3];
+	const char *args[4];
 	int code;
 	const char *says;
 } runs[] = {
@@ -816,6 +816,8 @@ static const struct {
 	{ "", { "-f", NULL }, SMCRD_EXIT_USAGE, "smcrd --help" },
 	{ "", { "-d", "loud", NULL }, SMCRD_EXIT_USAGE, "unknown log level loud" },
 	{ "", { "more", NULL }, SMCRD_EXIT_USAGE, "unexpected argument more" },
+	{ "", { "-i", "a/b", "-t", NULL }, SMCRD_EXIT_USAGE, "no name of an instance: a/b" },
+	{ "", { "-i", "smcrd", "-t", NULL }, SMCRD_EXIT_USAGE, "no name of an instance: smcrd" },
 	{ "", { "--version", NULL }, SMCRD_EXIT_OK, "smcrd 0." },
 	{ "", { "-V", NULL }, SMCRD_EXIT_OK, "smcrd 0." },
 	{ "", { "-tT", NULL }, SMCRD_EXIT_USAGE, "-t and -T exclude each other" },

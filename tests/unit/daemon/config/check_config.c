@@ -1651,7 +1651,7 @@ load_file(const char *text, struct config **cfg)
 	close(fd);
 	free(msgs);
 	FILE *err = open_memstream(&msgs, &len);
-	int rc = config_load(path, err, cfg);
+	int rc = config_load(path, NULL, err, cfg);
 	fclose(err);
 	unlink(path);
 	return rc;
@@ -1766,9 +1766,9 @@ START_TEST(says_why_a_file_cannot_be_read)
 
 	free(msgs);
 	FILE *err = open_memstream(&msgs, &len);
-	ck_assert_int_lt(config_load("/nonexistent/smcrd.conf", err, &cfg), 0);
-	ck_assert_int_lt(config_load("/tmp", err, &cfg), 0);
-	ck_assert_int_lt(config_load("/dev/zero", err, &cfg), 0);
+	ck_assert_int_lt(config_load("/nonexistent/smcrd.conf", NULL, err, &cfg), 0);
+	ck_assert_int_lt(config_load("/tmp", NULL, err, &cfg), 0);
+	ck_assert_int_lt(config_load("/dev/zero", NULL, err, &cfg), 0);
 	fclose(err);
 	ck_assert_ptr_null(cfg);
 	ck_assert_str_eq(msgs,

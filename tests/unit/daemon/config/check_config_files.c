@@ -66,7 +66,7 @@ load(void)
 	cfg = NULL;
 	path_of(path, "smcrd.conf");
 	FILE *err = open_memstream(&msgs, &len);
-	int rc = config_load(path, err, &cfg);
+	int rc = config_load(path, NULL, err, &cfg);
 	fclose(err);
 	return rc;
 }

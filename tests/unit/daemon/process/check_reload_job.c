@@ -37,8 +37,10 @@ has_heard(const char *text)
 }
 
 int
-loader_start(struct loop *loop, const char *path, loader_done done, void *arg, struct loader **out)
+loader_start(
+    struct loop *loop, const char *path, const char *instance, loader_done done, void *arg, struct loader **out)
 {
+	(void)instance;
 	ck_assert_ptr_null(loads.done);
 	ck_assert_ptr_null(loop);
 	ck_assert_str_eq(path, "/the/file");
