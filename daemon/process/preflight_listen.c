@@ -10,7 +10,7 @@
 #include "daemon/process/preflight.h"
 
 #define DAEMON_WAIT_S 2
-#define USUAL_DIRECTORY RUNSTATEDIR "/smcrd/"
+#define USUAL_DIRECTORY RUNSTATEDIR "/smcrd" /* and that of an instance */
 
 /* The daemon of this configuration: an address that is in use may be its own. */
 struct running {
