@@ -351,7 +351,7 @@ def _(s):
     sent = rounds = moved = 0
     end = time.monotonic() + SECONDS
     failovers = s.a.counters()["failovers"]
-    while time.monotonic() < end:
+    while time.monotonic() < end or (rounds <= 3 and time.monotonic() < end + 10 * PATIENCE):
         try:
             _, first, second = s.served_over_two()
             conns = [first, *(s.served()[1] for _ in range(rnd.randrange(3)))]

@@ -57,7 +57,7 @@ teardown(void)
 
 UNIT_FIXTURE(setup, teardown);
 
-static const char *const golden[] = { "metrics/page.html", "metrics/page-idle.html", "metrics/page-service.html" };
+static const char *const golden[] = { "metrics/page.txt", "metrics/page-idle.txt", "metrics/page-service.txt" };
 
 START_LOOP_TEST(the_page_is_as_always, 0, 3)
 {

@@ -338,7 +338,7 @@ START_TEST(transports_in_words)
 		unsigned transports;
 		const char *text;
 	} rows[] = { { 0, "" }, { 0x01, "roce" }, { 0x02, "iwarp" }, { 0x08, "iwarp-sctp-udp" },
-		{ 0x8f, "roce,iwarp,iwarp-sctp,iwarp-sctp-udp" }, { 0xf0, "" }, { 0x84, "iwarp-sctp" } };
+		{ 0x9f, "roce,iwarp,iwarp-sctp,iwarp-sctp-udp,iwarp-tls" }, { 0xe0, "" }, { 0x84, "iwarp-sctp" } };
 	char text[CLC_TRANSPORTS_STR_MAX];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -400,7 +400,7 @@ START_TEST(foreign_growth_areas_are_no_extension)
 	ck_assert(!expect_ok(&in).proposal.ext.present);
 	in.b[57] = 9;
 	in.b[58] = 0xff; /* transports of the future */
-	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, 0x8f);
+	ck_assert_uint_eq(expect_ok(&in).proposal.ext.transports, 0x9f);
 	in.b[59] = 0xff; /* features of the future */
 	ck_assert_uint_eq(expect_ok(&in).proposal.ext.features, CLC_FEATURES_KNOWN);
 	in.b[59] = 0; /* of a smcrd before there were any */
@@ -513,7 +513,7 @@ START_TEST(encoder_refuses_values_out_of_range)
 	REFUSE(acc, accept.mtu_code, 6);
 	acc.accept.ext = an_ext;
 	REFUSE(acc, accept.ext.version, 0);
-	REFUSE(acc, accept.ext.transports, 0x10);
+	REFUSE(acc, accept.ext.transports, 0x20);
 	REFUSE(acc, accept.ext.features, 0x20);
 	REFUSE(prop, version, 3);
 	REFUSE(prop, proposal.growth_len, 41);
