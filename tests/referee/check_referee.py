@@ -32,7 +32,7 @@ def seeds(most):
     return dict.fromkeys([*kept, *range(args.start, args.start + (args.count or most // SHRINK))])
 
 
-def judge(t, unix, *modes, most=300):
+def judge(t, unix, *modes, most=150):
     modes = [m for m in modes if args.mode in (None, m) and (m, TRANSPORT) != ("fallback", "sctp")]
     count = 1 if args.seed is not None else args.slots
     ways, pairs = {}, {}

@@ -29,7 +29,7 @@
 #define RUN_SECONDS 120 /* of the processor, which others may use as well: a run that takes longer hangs */
 #define CI_SEEDS 1000000
 #define TAP_FIXED 100
-#define TAP_RANDOM 400
+#define TAP_RANDOM 200
 #define TAP_MAX 2000
 
 /* One run among many. */
