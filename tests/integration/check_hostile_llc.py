@@ -6,7 +6,7 @@ import struct
 import time
 
 from harness import Failure, check, main, wait_until, PATIENCE, SECONDS, SHRINK
-from hostile import MIB, SOON, scene_case, iw, smc
+from hostile import MIB, SOON, goes_on, scene_case, iw, smc
 
 STRANGE = (iw.Error, smc.SmcError, OSError)	# results for such a peer
 
@@ -255,7 +255,7 @@ def _(s):
     rnd = seeded(s.t)
     sent = links = 0
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    while goes_on(end, links, 6):
         try:
             if links % 2:
                 c = s.connected()
@@ -285,7 +285,7 @@ def _(s):
     rnd = seeded(s.t)
     sent = links = 0
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    while goes_on(end, links, 4):
         s.fresh_server()
         try:
             if links % 2:
@@ -319,7 +319,7 @@ def _(s):
     sent = links = 0
     end = time.monotonic() + SECONDS
     unknown = s.b.counters()["cdc_unknown"]
-    while time.monotonic() < end:
+    while goes_on(end, links, 4):
         try:
             first = s.connected()
             conns = [first, *(s.connected(first.link.peer, first.link) for _ in range(3))]
@@ -351,7 +351,7 @@ def _(s):
     sent = rounds = moved = 0
     end = time.monotonic() + SECONDS
     failovers = s.a.counters()["failovers"]
-    while time.monotonic() < end or (rounds <= 3 and time.monotonic() < end + 10 * PATIENCE):
+    while goes_on(end, rounds, 4):
         try:
             _, first, second = s.served_over_two()
             conns = [first, *(s.served()[1] for _ in range(rnd.randrange(3)))]

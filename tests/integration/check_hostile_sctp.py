@@ -10,7 +10,7 @@ import time
 os.environ.update(SMCRD_TRANSPORT="sctp", SMCRD_WORKERS="1")	# before the harness reads them
 
 from harness import Failure, Skip, case, check, equal, main, same_bytes, wait_until, PATIENCE, SECONDS, SHRINK	# noqa: E402
-from hostile import MIB, SOON, Scene, how_it_ends, iw, refused_ones, scene_case, smc, stranger	# noqa: E402
+from hostile import MIB, SOON, Scene, goes_on, how_it_ends, iw, refused_ones, scene_case, smc, stranger	# noqa: E402
 import pysctp as sctp	# noqa: E402
 import pysctp_ddp as ddp	# noqa: E402
 
@@ -397,7 +397,7 @@ def _(s):
     rnd = random.Random(seed)
     sent = links = 0
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    while goes_on(end, links, 6):
         try:
             assoc = s.connected().link.ep.stream.assoc
             links += 1

@@ -419,8 +419,8 @@ def _(t):
                                      "peer": "auto", "prewarm": True}]})
     check(d.ctl("check", hostport(*at))["possible"], "an egress with auto")
     wait_until(lambda: "prewarming failed" in d.log(), "prewarming has failed")
-    # One connection is the egress's, which says in a check whether its server works.
-    equal([bytes(x) for x in server.got], [b"", b""], "a check and prewarming send a plain server nothing")
+    # Others are the egress's, which says in a check whether its server works.
+    equal({bytes(x) for x in server.got}, {b""}, "a check and prewarming send a plain server nothing")
     if has_bpf(t):
         check("no SMC-R option in the SYN/ACK" in d.log(), "the log says why")
         text = d.ctl_text("check", hostport(*server.at), status=1)

@@ -30,6 +30,12 @@ IDLE = 0.4		# how long a daemon is watched doing nothing, in seconds
 RSS_LEFT = 6 * MIB
 
 
+def goes_on(end, done, least):
+    """A further round is due: until the time `end`, and beside load until there were so many, for a while."""
+    now = time.monotonic()
+    return now < end or (done < least and now < end + 10 * PATIENCE)
+
+
 def stranger(t, i=1):
     """The i-th address (up to 63) that no script has for itself."""
     part = t.addr.split(".")
