@@ -134,10 +134,11 @@ def _(t):
 
 @case("take_over_timeout limits how long a process that was taken over serves its connections")
 def _(t):
-    pair = echo_pair(t, a={"take_over_timeout": "1500ms"})
+    limit_ms = round(1000 * PATIENCE)
+    pair = echo_pair(t, a={"take_over_timeout": f"{limit_ms}ms"})
     old, running = pair.a, pair.connect()
     pair.a = old.successor()
-    check(0 < old.status()["limit_in_ms"] <= 1500, "how much is left")
+    check(0 < old.status()["limit_in_ms"] <= limit_ms, "how much is left")
     check("at the latest in" in old.ctl_text("status"), "in words")
     works(running)
     equal(old.wait(), 0, "exit status")
