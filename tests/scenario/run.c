@@ -45,7 +45,7 @@ struct run_case {
 #define BATCH 100
 #define HOSTILE_FIXED 1000
 #define HOSTILE_RANDOM 100000
-#define HOSTILE_SECONDS 20
+#define HOSTILE_SECONDS 10
 
 struct options {
 	uint64_t seed;
