@@ -262,7 +262,7 @@ prober_on_timer(struct timer *t)
 	if (rc != 0)
 		prober_failed(c, -rc, rc == -EAGAIN ? "its backlog is full" : NULL);
 	/* Last, as this check may end with its address. */
-	else if (p->changes != atomic_load(&c->pool->place.targets->changes))
+	if (p->changes != atomic_load(&c->pool->place.targets->changes))
 		prober_follow(c->pool);
 }
 

@@ -134,6 +134,18 @@ def _(t):
     check(asked < 30, f"{asked} questions")
 
 
+@case("probes follow a name from an address without a route, whose connects fail at once, to its new one", timeout=90, one_worker="its prober")
+def _(t):
+    dns, port = name_server(t), t.port()
+    server(t, b"a", HOST_A, port)
+    dns.names["db.test"] = Name(a=["198.51.100.7"])
+    n = Names(t, {"x": f"db.test:{port}"}, egress={"probe": {"kind": "connect", "interval": "200ms", "rise": 1, "fall": 1}})
+    wait_until(lambda: n.service("x")["health"] == "down", "no route leads there")
+    dns.names["db.test"] = Name(a=[HOST_A])
+    wait_until(lambda: n.service("x")["health"] == "up", "the new address is probed", PATIENT)
+    equal([p["address"] for p in n.service("x")["probed"]], [hostport(HOST_A, port)], "what is probed")
+
+
 @case("names whose lookup fails keep their addresses", timeout=90)
 def _(t):
     dns, port = name_server(t), t.port()
