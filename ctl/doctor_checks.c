@@ -7,7 +7,6 @@
 #include "ctl/show.h"
 #include "ctl/template.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SERVICES_MAX 120
 
 static const char *

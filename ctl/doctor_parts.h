@@ -5,6 +5,8 @@
 
 #include "ctl/doctor.h"
 
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
 /* Of an area without any finding that is worse than ok, end_area() says what is well. */
 struct doctor {
 	json_t *findings;

@@ -10,7 +10,6 @@
 #include "ctl/show.h"
 #include "ctl/template.h"
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define NEARLY(now, most) ((most) > 0 && (now)*10 >= (most)*9)
 /* From three quarters on send buffers are small (smcr/data/window.c); of RMB elements that are, elems_shrunk is told. */
 #define SHORT_OF_SEND(now, most) ((most) > 0 && (now) >= (most) / 4 * 3)

@@ -6,6 +6,7 @@
  *
  * The identity is readable on the path. The active end only offers it and the passive end only accepts it, so a
  * reflected ClientHello fails (RFC 9257 4.1). PSKs with (EC)DHE: the secret alone opens no recorded data. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
@@ -19,6 +20,7 @@
 
 #define GROUP_ID_LEN 16
 #define IDENTITY_LEN 32
+#define AT 24 /* of QPN and PSN in it */
 #define READ_BUFFER (64 * 1024)
 
 static const char identity_eye[8] = { 's', 'm', 'c', 'r', 'd', '-', 'L', '1' };
@@ -57,31 +59,18 @@ expand(const uint8_t secret[TLS_SECRET_LEN], const void *info, size_t info_len, 
 	return ok;
 }
 
-static void
-put_be32(uint8_t *to, uint32_t v)
-{
-	for (int i = 0; i < 4; i++)
-		to[i] = (uint8_t)(v >> (24 - 8 * i));
-}
-
-static uint32_t
-get_be32(const uint8_t *b)
-{
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
 /* The PSK of `l`, and the identity of the link. */
 static bool
 derive(struct tls_link_end *l, const uint8_t secret[TLS_SECRET_LEN], uint8_t identity[IDENTITY_LEN])
 {
 	static const char id_label[] = "smcrd group id v1", psk_label[] = "smcrd link v1";
-	uint8_t info[sizeof(psk_label) - 1 + 8];
+	const uint32_t at[2] = { htonl(l->at.qpn), htonl(l->at.psn) };
+	uint8_t info[sizeof(psk_label) - 1 + sizeof(at)];
 
 	memcpy(identity, identity_eye, sizeof(identity_eye));
-	put_be32(identity + 24, l->at.qpn);
-	put_be32(identity + 28, l->at.psn);
+	memcpy(identity + AT, at, sizeof(at));
 	memcpy(info, psk_label, sizeof(psk_label) - 1);
-	memcpy(info + sizeof(psk_label) - 1, identity + 24, 8);
+	memcpy(info + sizeof(psk_label) - 1, at, sizeof(at));
 	l->psk.len = TLS_SECRET_LEN;
 	return expand(secret, id_label, sizeof(id_label) - 1, identity + 8, GROUP_ID_LEN) &&
 	    expand(secret, info, sizeof(info), l->psk.key, l->psk.len);
@@ -112,11 +101,13 @@ find_key(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **out)
 	struct tls_link_end *l = io->link;
 	uint8_t expected[IDENTITY_LEN];
 	const uint8_t *secret;
+	uint32_t at[2];
 
 	*out = NULL;
 	if (id_len != IDENTITY_LEN || memcmp(id, identity_eye, sizeof(identity_eye)) != 0)
 		return 1;
-	l->at = (struct tls_link){ .qpn = get_be32(id + 24), .psn = get_be32(id + 28) };
+	memcpy(at, id + AT, sizeof(at));
+	l->at = (struct tls_link){ .qpn = ntohl(at[0]), .psn = ntohl(at[1]) };
 	secret = l->find(l->arg, &l->at);
 	if (secret == NULL)
 		return 1;

@@ -41,7 +41,7 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
 		.version = CLC_SMCRD_EXT_VERSION,
-		.transports = (uint8_t)(rdv_transports_told(conn, own) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0)),
+		.transports = (uint8_t)(rdv_transports_sent(conn, own) | (conn->prewarm ? CLC_TRANSPORT_PREWARM : 0)),
 		.features = (uint8_t)(engine_features(conn->eng) | asks),
 		.recv_depth = (uint16_t)conn->eng->cfg.rq_depth,
 		.hops = conn->rdv->open.hops,
@@ -177,7 +177,7 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 {
 	struct rnic_gid to;
 	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
-	unsigned kinds = a->ext.present ? rdv_transports_heard(conn, a->ext.transports)
+	unsigned kinds = a->ext.present ? rdv_transports_received(conn, a->ext.transports)
 	    : conn->rdv->version >= 2   ? RDV_ROCE_V2
 	                                : RDV_ROCE_V1;
 	struct rnic_dev *dev = rdv_pick_device(conn->eng, kinds, &conn->rdv->open.local_addr, NULL);

@@ -43,7 +43,7 @@ rdv_transports(const struct smcr *eng)
 }
 
 uint8_t
-rdv_transports_told(const struct smcr_conn *conn, unsigned kinds)
+rdv_transports_sent(const struct smcr_conn *conn, unsigned kinds)
 {
 	const struct smcr_open *o = &conn->rdv->open;
 
@@ -56,7 +56,7 @@ rdv_transports_told(const struct smcr_conn *conn, unsigned kinds)
 }
 
 unsigned
-rdv_transports_heard(const struct smcr_conn *conn, unsigned transports)
+rdv_transports_received(const struct smcr_conn *conn, unsigned transports)
 {
 	const struct smcr_open *o = &conn->rdv->open;
 	unsigned tcp = o->in_tls ? CLC_TRANSPORT_IWARP_TLS : CLC_TRANSPORT_IWARP;

@@ -159,7 +159,7 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 	else if (rdv_is_smcrd(conn)) {
 		a->ext.present = true;
 		a->ext.version = CLC_SMCRD_EXT_VERSION;
-		a->ext.transports = rdv_transports_told(conn, rdv_transport_bit(link->info.transport));
+		a->ext.transports = rdv_transports_sent(conn, rdv_transport_bit(link->info.transport));
 		a->ext.features = engine_features(conn->eng) | (conn->rdv->measure ? CLC_FEATURE_MEASURE : 0);
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;

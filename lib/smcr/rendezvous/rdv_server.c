@@ -27,7 +27,7 @@ kinds_of(const struct smcr_conn *conn)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
 
-	return p->ext.present ? rdv_transports_heard(conn, p->ext.transports) : RDV_ROCE_V1;
+	return p->ext.present ? rdv_transports_received(conn, p->ext.transports) : RDV_ROCE_V1;
 }
 
 /* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be in a network of the client (3.5.1.2), not

@@ -225,8 +225,8 @@ uint8_t rdv_transports(const struct smcr *);
 uint8_t rdv_transport_bit(enum rnic_transport);
 /* In CLC messages, links on TCP that are in TLS are a transport of their own: as sent, and as received. With only_tls,
  * others are not named, and not taken. */
-uint8_t rdv_transports_told(const struct smcr_conn *, unsigned kinds);
-unsigned rdv_transports_heard(const struct smcr_conn *, unsigned transports);
+uint8_t rdv_transports_sent(const struct smcr_conn *, unsigned kinds);
+unsigned rdv_transports_received(const struct smcr_conn *, unsigned transports);
 /* The device for a group of this kind and this connection is in the group's VLAN. */
 bool rdv_vlan_fits(const struct smcr_conn *, const struct lgr *);
 /* The GIDs of our RoCE v2 ports usable for links of the group, starting with this link's; returns their number. */
