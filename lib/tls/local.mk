@@ -16,5 +16,5 @@ endif
 
 check_UNIT += tests/unit/lib/tls/check_tls_names
 if HAVE_OPENSSL
-check_UNIT += tests/unit/lib/tls/check_tls_io tests/unit/lib/tls/check_tls_who
+check_UNIT += tests/unit/lib/tls/check_tls_io tests/unit/lib/tls/check_tls_link tests/unit/lib/tls/check_tls_who
 endif

@@ -1,0 +1,110 @@
+/* The keys of links as bytes, computed elsewhere: a label that changes here changes between two versions as well. */
+#include <errno.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "hex.h"
+#include "tls/tls_int.h"
+#include "tls_ends.h"
+
+static const struct tls_link at = { .qpn = 0x00123456, .psn = 0x00abcdef };
+static uint8_t secret[TLS_SECRET_LEN];
+
+static void
+is_hex(const uint8_t *bytes, size_t len, const char *hex)
+{
+	uint8_t want[64];
+
+	ck_assert_uint_eq(unhex(hex, want, sizeof(want)), len);
+	ck_assert_mem_eq(bytes, want, len);
+}
+
+/* By Python: hmac.new(bytes(range(32)), info + b"\1", hashlib.sha256), which is HKDF-Expand (RFC 5869 2.3) of one block. */
+START_TEST(psk_and_identity_are_golden)
+{
+	for (uint8_t i = 0; i < sizeof(secret); i++)
+		secret[i] = i;
+	struct tls_io *io = tls_link_dial(-1, secret, &at);
+	ck_assert_ptr_nonnull(io);
+	is_hex(
+	    (const uint8_t *)io->identity, 32, "736d6372642d4c31 3ab4fd5aaeeb001888818678f4cfb6a3 00123456 00abcdef");
+	is_hex(io->psk->key, io->psk->len, "43a850bc2123dfc5ab74d6de4c7d0f5f021c1532d26f5cdf9d98265f4d6c7b82");
+	tls_io_free(io);
+}
+
+static const uint8_t *
+its_secret(void *arg, const struct tls_link *l)
+{
+	return l->qpn == at.qpn && l->psn == at.psn ? arg : NULL;
+}
+
+/* The active end offers that identity, and the passive end takes no other. */
+START_TEST(the_identity_is_what_is_sent)
+{
+	uint8_t hello[2048];
+	struct ends e;
+	int a, b;
+
+	ends_pair(&e);
+	e.a = tls_link_dial(e.fd[0], secret, &at);
+	e.b = tls_link_accept(e.fd[1], its_secret, secret);
+	ck_assert_int_eq(tls_io_handshake(e.a), 0);
+	ssize_t n = recv(e.fd[1], hello, sizeof(hello), MSG_PEEK);
+	ck_assert_int_gt(n, 0);
+	ck_assert_ptr_nonnull(memmem(hello, (size_t)n, e.a->identity, 32));
+	shake(&e, &a, &b);
+	ck_assert_msg(a == 1 && b == 1, "%s; %s", tls_io_why(e.a), tls_io_why(e.b));
+	ck_assert_uint_eq(tls_link_proven(e.b)->qpn, at.qpn);
+	ends_fini(&e);
+}
+
+/* -- the secret of a group, by the key log of OpenSSL and the text of RFC 8446 7.5 -- */
+
+static uint8_t exporter[SHA256_DIGEST_LENGTH];
+
+static void
+keep_exporter(const SSL *ssl, const char *line)
+{
+	static const char label[] = "EXPORTER_SECRET ";
+	const char *key = strrchr(line, ' ');
+
+	(void)ssl;
+	if (strncmp(line, label, sizeof(label) - 1) == 0)
+		ck_assert_uint_eq(unhex(key + 1, exporter, sizeof(exporter)), sizeof(exporter));
+}
+
+/* HKDF-Expand-Label (RFC 8446 7.1), 32 bytes, with the hash of nothing. */
+static void
+expand_label(uint8_t key[SHA256_DIGEST_LENGTH], const char *label)
+{
+	uint8_t info[128] = { 0, SHA256_DIGEST_LENGTH }, *to = info + 2;
+
+	*to++ = (uint8_t)(6 + strlen(label));
+	to += sprintf((char *)to, "tls13 %s", label);
+	*to++ = SHA256_DIGEST_LENGTH;
+	SHA256(NULL, 0, to);
+	to += SHA256_DIGEST_LENGTH;
+	*to++ = 1;
+	ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, SHA256_DIGEST_LENGTH, info, (size_t)(to - info), key, NULL));
+}
+
+START_TEST(the_secret_of_a_group_is_that_exporter)
+{
+	uint8_t got[2][TLS_SECRET_LEN];
+	struct ends e;
+	int a, b;
+
+	ends_init(&e, "gw-b:" KEY_A "\n", "gw-a:" KEY_A "\n", "psk:gw-b", "psk:gw-a");
+	ck_assert_int_eq(tls_io_secret(e.a, got[0]), -EPROTO);
+	SSL_CTX_set_keylog_callback(e.ctx_a->client, keep_exporter);
+	shake(&e, &a, &b);
+	ck_assert(a == 1 && b == 1);
+	ck_assert(tls_io_secret(e.a, got[0]) == 0 && tls_io_secret(e.b, got[1]) == 0);
+	expand_label(exporter, "EXPORTER-smcrd-group-v1");
+	expand_label(exporter, "exporter");
+	ck_assert_mem_eq(got[0], exporter, sizeof(exporter));
+	ck_assert_mem_eq(got[1], exporter, sizeof(exporter));
+	ends_fini(&e);
+}
