@@ -1,6 +1,7 @@
 /* A leg in TLS; see leg.h. Its flags say when a call may succeed: reads until TLS has nothing more, as it keeps bytes that
  * came with earlier ones. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/leg/leg.h"
@@ -47,6 +48,7 @@ leg_tls_describe(const struct leg *leg, const struct settings *st, struct smcr_o
 	/* A client of "accept" has no more than one of "auth". */
 	o->remote.level = st->cfg.secure == CONFIG_SECURE_REQUIRED ? CONFIG_SECURE_REQUIRED : CONFIG_SECURE_AUTH;
 	memcpy(o->remote.name_id, tls_io_who(leg->tls)->id, sizeof(o->remote.name_id));
+	(void)snprintf(o->peer_name, sizeof(o->peer_name), "%s", tls_io_who(leg->tls)->name);
 	o->only_tls = st->cfg.secure == CONFIG_SECURE_REQUIRED;
 	o->in_tls = tls_io_secret(leg->tls, o->secret) == 0;
 	if (!o->in_tls)

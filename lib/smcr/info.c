@@ -87,6 +87,8 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	};
 	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
+	out->level = lgr->owner.remote.level;
+	memcpy(out->peer_name, lgr->peer_name, sizeof(out->peer_name));
 	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 		out->rmb_bytes += (uint64_t)rmb->elem_size * rmb->elem_cnt;
 	return true;
@@ -172,6 +174,12 @@ bool
 smcr_in_tls(const struct smcr_conn *c)
 {
 	return c->lgr != NULL && c->lgr->in_tls && LGR_ANY_LINK(l, c->lgr, l->state == LINK_ACTIVE && l->info.tls);
+}
+
+const char *
+smcr_peer_name(const struct smcr_conn *c)
+{
+	return c->lgr != NULL ? c->lgr->peer_name : "";
 }
 
 void

@@ -101,6 +101,8 @@ struct smcr_identity {
 	uint8_t name_id[32]; /* with a level: digest of the name that the host has proven */
 };
 
+#define SMCR_NAME_MAX 256
+
 /* Client: policy for connecting an iWARP queue pair to the address in the server's Accept or ADD LINK. middle: identity
  * of the CLC connection's remote end. NULL allows any address. Must not call the engine. */
 void smcr_set_dial_policy(
@@ -192,8 +194,9 @@ struct smcr_open {
 	char peer_key[64];
 	struct smcr_subnet subnet[SMCR_PREFIXES_MAX]; /* of the CLC connection */
 	unsigned subnet_cnt;
-	struct rnic_gid local_addr;  /* of the CLC connection: its device is preferred */
-	struct smcr_identity remote; /* remote end of the CLC connection */
+	struct rnic_gid local_addr;    /* of the CLC connection: its device is preferred */
+	struct smcr_identity remote;   /* remote end of the CLC connection */
+	char peer_name[SMCR_NAME_MAX]; /* with remote.level: the name that it has proven, for reports; copied */
 	/* Client: creates a link group before the first connection, and ends with SMCR_EV_CLOSED (SMCR_OK) or
 	 * SMCR_EV_FALLBACK. The application of a foreign peer sees a connection that ends at once. */
 	bool prewarm;
@@ -230,6 +233,8 @@ struct smcr_conn *smcr_open_over_link(struct smcr *, const struct smcr_open *ope
  * (smcr_open.ticket), its client, and the setter of smcr_app. Answer by smcr_admit or smcr_abort. */
 uint32_t smcr_opened_ticket(const struct smcr_conn *);
 struct smcr_identity smcr_opened_by(const struct smcr_conn *);
+/* The name that the peer of the connection's group has proven; "" without a group, or in clear. */
+const char *smcr_peer_name(const struct smcr_conn *);
 void smcr_set_app(struct smcr_conn *, void *app);
 
 /* Bytes to read now from the CLC connection for smcr_clc_input: at most the rest of the current message. 0: none. */
@@ -450,7 +455,9 @@ struct smcr_group_info {
 	uint32_t id;
 	enum smcr_role role;
 	uint8_t peer_id[8];
-	char peer_key[64]; /* client side: key of the first connection */
+	char peer_key[64];             /* client side: key of the first connection */
+	uint8_t level;                 /* as in struct smcr_identity */
+	char peer_name[SMCR_NAME_MAX]; /* that the peer has proven, "" without a level */
 	struct smcr_peer_info peer;
 	uint8_t conns_limit; /* agreed limit of connections */
 	const char *state;

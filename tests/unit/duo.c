@@ -324,6 +324,7 @@ describe(struct duo_end *e, enum smcr_role role)
 		.ask_server = d.ask_server,
 		.ticket = role == SMCR_SERVER ? d.ticket : 0 };
 
+	snprintf(open.peer_name, sizeof(open.peer_name), "%s", d.level != 0 ? "spiffe://duo" : "");
 	if (d.ipv4)
 		open.remote.addr[10] = open.remote.addr[11] = 0xff;
 	snprintf(open.peer_key, sizeof(open.peer_key), "server:%u", d.port != 0 ? d.port : 1);

@@ -607,6 +607,13 @@ smcr_rtt_ns(const struct smcr *eng, uint32_t group)
 	return group == 0 ? fake.rtt_ns : fake.rtt_ns / 2;
 }
 
+const char *
+smcr_peer_name(const struct smcr_conn *c)
+{
+	(void)c;
+	return "";
+}
+
 bool
 smcr_in_tls(const struct smcr_conn *c)
 {

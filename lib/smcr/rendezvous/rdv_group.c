@@ -46,6 +46,7 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 	lgr->contact.conn = conn;
 	memcpy(
 	    lgr->contact.proposed_from.b, lgr->version >= 2 ? p->v2.gid : p->gid, sizeof(lgr->contact.proposed_from.b));
+	memcpy(lgr->peer_name, conn->rdv->open.peer_name, sizeof(lgr->peer_name));
 	memcpy(lgr->peer_key, conn->rdv->open.peer_key, sizeof(lgr->peer_key));
 	rdv_set_group(conn->rdv, lgr);
 	conn->eng->ctr.first_contacts++;

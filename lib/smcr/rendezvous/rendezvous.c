@@ -251,6 +251,7 @@ rdv_new(struct smcr_conn *conn, const struct smcr_open *open)
 	r->conn = conn;
 	r->open = *open;
 	r->open.peer_key[sizeof(r->open.peer_key) - 1] = '\0';
+	r->open.peer_name[sizeof(r->open.peer_name) - 1] = '\0';
 	list_init(&r->wait);
 	list_init(&r->mark.node);
 	timer_init(&r->timer, rdv_timeout);

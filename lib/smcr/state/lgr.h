@@ -149,11 +149,12 @@ struct lgr {
 	bool rfc_cursors; /* what we send in CONFIRM LINK: the configuration when the group was created */
 	bool eye_catcher; /* RFC cursors: the peer's CONFIRM LINK lacked the flags */
 	struct owner owner;
-	uint8_t peer_id[8]; /* as the peer reports it; a version 2 client may do so first in its Confirm */
-	uint16_t vlan;      /* of the devices of all its links (2, 5.1) */
-	char peer_key[64];  /* client */
-	uint64_t token;     /* secret of both ends, in iWARP connection setup and the server's Accepts (owner.h) */
-	bool in_tls;        /* links on TCP are in TLS, with keys from the secret (struct smcr_open) */
+	uint8_t peer_id[8];            /* as the peer reports it; a version 2 client may do so first in its Confirm */
+	uint16_t vlan;                 /* of the devices of all its links (2, 5.1) */
+	char peer_key[64];             /* client */
+	char peer_name[SMCR_NAME_MAX]; /* that the owner has proven, for reports */
+	uint64_t token; /* secret of both ends, in iWARP connection setup and the server's Accepts (owner.h) */
+	bool in_tls;    /* links on TCP are in TLS, with keys from the secret (struct smcr_open) */
 	uint8_t secret[RNIC_SECRET_LEN];
 	int64_t born_ns;
 	int64_t active_ns;     /* since when; 0: not active yet */

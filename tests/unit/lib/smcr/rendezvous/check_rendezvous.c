@@ -127,6 +127,22 @@ START_LOOP_TEST(links_in_tls, 0, 12)
 	duo_expect_groups(_i < 4 || _i % 4 == 0);
 }
 
+START_LOOP_TEST(a_group_says_what_its_peer_has_proven, 0, 2)
+{
+	struct smcr_group_info g;
+
+	duo_init(true, true, NULL);
+	d.level = (uint8_t)(2 * _i);
+	duo_connect(0, 1, 100);
+	for (unsigned host = A; host <= B; host++) {
+		ck_assert(smcr_group_next(d.eng[host], &(uint32_t){ 0 }, &g));
+		ck_assert_uint_eq(g.level, 2 * _i);
+		ck_assert_str_eq(g.peer_name, _i == 0 ? "" : "spiffe://duo");
+	}
+	ck_assert_str_eq(smcr_peer_name(c[0].conn), g.peer_name);
+	ck_assert_str_eq(smcr_peer_name(s[0].conn), g.peer_name);
+}
+
 /* An end in clear and one in TLS, as no user has them: no link on TCP. */
 START_LOOP_TEST(links_in_tls_need_it_at_both_ends, 0, 2)
 {
