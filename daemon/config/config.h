@@ -58,6 +58,19 @@ struct config_id {
 	uint32_t id;
 };
 
+#define CONFIG_ADMIN_GROUP "smcrd-admin" /* the default of control.admin_group, if it exists */
+
+/* Clients of the control socket that may give orders, beside root and the daemon's user. */
+struct config_admins {
+	enum config_orders {
+		CONFIG_ORDERS_NONE,
+		CONFIG_ORDERS_GROUP, /* members of gid */
+		CONFIG_ORDERS_ALL, /* without such a group, as a file of an earlier version with its own control.mode had it */
+	} orders;
+	uint32_t gid;
+	char group[CONFIG_NAME_MAX];
+};
+
 /* host:port as written, with its addresses at the load; "unix:/path" or "srv:name": port 0. */
 struct config_target {
 	char host[CONFIG_HOST_MAX];
@@ -200,8 +213,10 @@ struct config {
 	uint32_t reset_grace_ms;           /* longest wait of a reset while no earlier byte moves */
 	struct config_keepalive keepalive; /* TCP keepalive of every TCP leg */
 	char control_path[108];
-	uint32_t control_mode;      /* file mode of the control socket */
-	char control_readonly[108]; /* path of the second, query-only control socket; "": not opened */
+	uint32_t control_mode;                /* file mode of the control socket */
+	struct config_id control_admin_group; /* as written */
+	struct config_admins control_admins;  /* looked up */
+	char control_readonly[108];           /* path of the second, query-only control socket; "": not opened */
 	uint32_t control_readonly_mode;
 
 	/* Metrics over HTTP. */

@@ -44,9 +44,8 @@ check_unix(struct config_build *b, const struct config_service *svc, const confi
 			    k->name);
 }
 
-/* Is the setting written, with another value than the default? A canonical form has each. base: the struct of the place. */
-static bool
-is_chosen(enum config_place place, const config_setting_t *src, const char *name, const void *base)
+bool
+config_is_chosen(enum config_place place, const config_setting_t *src, const char *name, const void *base)
 {
 	const struct config_key *key = config_key_find(place, name);
 	union {
@@ -88,7 +87,7 @@ check_max_connections(struct config_build *b, const struct config_service *svc, 
 	const uint32_t max = b->cfg->smcr.conns_max;
 
 	if (max != 0 && svc->max_connections > max &&
-	    is_chosen(config_service_place(svc->kind), src, "max_connections", svc))
+	    config_is_chosen(config_service_place(svc->kind), src, "max_connections", svc))
 		config_warning(b, config_line(src, "max_connections"),
 		    "%s.max_connections %u will not be reached: smcr.max_connections is %u",
 		    config_kind_words[svc->kind], svc->max_connections, max);
@@ -188,7 +187,7 @@ check_sctp(struct config_build *b, unsigned i)
 	if (dev->type != CONFIG_DEVICE_SIW)
 		return;
 	for (unsigned k = 0; k < sizeof(settings) / sizeof(settings[0]) && dev->siw.transport != SIW_SCTP; k++)
-		if (is_chosen(CONFIG_AT_SIW, src, settings[k], dev))
+		if (config_is_chosen(CONFIG_AT_SIW, src, settings[k], dev))
 			config_warning(b, config_line(src, settings[k]),
 			    "devices.%s has no effect: devices.transport is tcp", settings[k]);
 	if (dev->siw.transport != SIW_SCTP)
@@ -337,7 +336,7 @@ check_metrics(struct config_build *b, const config_setting_t *src)
 	if (at->ss_family != 0 || config_member(src, "listen") != NULL)
 		return;
 	for (const struct config_key *k = config_keys; k->name != NULL; k++)
-		if ((k->where & CONFIG_AT_METRICS) != 0 && is_chosen(CONFIG_AT_METRICS, src, k->name, b->cfg))
+		if ((k->where & CONFIG_AT_METRICS) != 0 && config_is_chosen(CONFIG_AT_METRICS, src, k->name, b->cfg))
 			config_warning(b, config_line(src, ""), "metrics has no effect without metrics.listen");
 }
 

@@ -81,6 +81,8 @@ char *config_file_read(const char *path, bool included, size_t *len, const char 
 
 /* Duplicates, overlapping listen addresses, conflicting settings. */
 void config_check(struct config_build *);
+/* Is the setting written, with another value than the default? A canonical form has each. base: the struct of the place. */
+bool config_is_chosen(enum config_place, const config_setting_t *group, const char *name, const void *base);
 /* The local address for connects to `to`: connect() on a datagram socket looks up the route and sends nothing. */
 bool config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out);
 /* Looks up the names of hosts, users and groups. */

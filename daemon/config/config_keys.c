@@ -55,6 +55,7 @@ const struct config_key config_keys[] = {
 
 	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
+	{ "admin_group", CONTROL, CONFIG_T_GROUP, LIVE, 0, 0, NULL, CFG(control_admin_group), NULL },
 	{ "readonly", CONTROL, CONFIG_T_PATH, 0, 0, 0, NULL, CFG(control_readonly), NULL },
 	{ "readonly_mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0666", CFG(control_readonly_mode), NULL },
 

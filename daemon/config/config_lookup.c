@@ -132,9 +132,32 @@ look_up_id(struct config_build *b, unsigned line, const char *word, struct confi
 	}
 }
 
+static void
+look_up_admins(struct config_build *b)
+{
+	const config_setting_t *src = config_member(b->files[0].root, "control");
+	struct config_id *id = &b->cfg->control_admin_group;
+	struct config_admins *admins = &b->cfg->control_admins;
+	const bool named = id->name[0] != '\0';
+
+	strcpy(admins->group, named ? id->name : CONFIG_ADMIN_GROUP);
+	look_up_id(b, config_line(src, "admin_group"), "group", id);
+	admins->gid = id->id;
+	const int rc = named ? 0 : find_id(false, CONFIG_ADMIN_GROUP, &admins->gid);
+	if (rc == 0) {
+		admins->orders = CONFIG_ORDERS_GROUP;
+	} else if (rc == ENOENT && config_is_chosen(CONFIG_AT_CONTROL, src, "mode", b->cfg)) {
+		admins->orders = CONFIG_ORDERS_ALL;
+		config_warning(b, config_line(src, "mode"),
+		    "control.mode alone permits orders, as there is no group " CONFIG_ADMIN_GROUP
+		    ": create it, or set control.admin_group");
+	}
+}
+
 void
 config_look_up(struct config_build *b)
 {
+	look_up_admins(b);
 	for (unsigned i = 0; i < b->cfg->service_cnt; i++) {
 		struct config_service *svc = &b->cfg->services[i];
 		const config_setting_t *src = b->service_src[i];

@@ -12,6 +12,8 @@
 
 #define ACCEPTS_PER_TURN 8
 #define ACCEPT_PAUSE_NS 100000000
+#define REFUSALS_BURST 20 /* lines about refused orders */
+#define REFUSALS_MS 60000
 
 /* A line to a client that is refused, as far as its socket takes it. */
 static void
@@ -118,6 +120,8 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	ctl->workers = ws;
 	ctl->hooks = *hooks;
 	ctl->mode = cfg->control_mode;
+	control_set_admins(ctl, cfg);
+	ctl->refusals = (struct log_limit){ .burst = REFUSALS_BURST, .interval_ms = REFUSALS_MS };
 	list_init(&ctl->clients);
 	list_init(&ctl->checks);
 	int rc = control_start_ports(ctl, cfg, hooks->listen, err);
@@ -130,6 +134,12 @@ control_new(struct loop *loop, struct workers *ws, const struct config *cfg, con
 	}
 	*out = ctl;
 	return 0;
+}
+
+void
+control_set_admins(struct control *ctl, const struct config *cfg)
+{
+	ctl->admins = cfg->control_admins;
 }
 
 const struct control_stats *

@@ -1,6 +1,6 @@
 /* The control socket: a UNIX stream socket that answers requests of smcrctl (or any program) in JSON; doc/json-schema.md is its
- * reference. The file mode of the socket is the access control. A second one, if configured, takes only requests that change nothing,
- * and has its own client slots. Clients, input, output and work per loop turn are bounded, so that no client disturbs the data path.
+ * reference. The file mode of the socket says which clients may look; orders need a right besides. A second one, if configured, takes only
+ * requests that change nothing, and has its own client slots. Clients, input, output and work per loop turn are bounded, so that no client disturbs the data path.
  * Runs in the main loop, and calls into workers with workers_call(). Owner: main, which frees it after the loop has stopped. */
 #pragma once
 
@@ -81,6 +81,8 @@ control_file(const struct config *cfg, unsigned port)
  * replaced, one in use is refused. 0, or -errno with the reason in err. cfg and hooks are copied. */
 int control_new(struct loop *, struct workers *, const struct config *cfg, const struct control_hooks *, FILE *err,
     struct control **out);
+/* After a reload: the clients that may give orders from now on. */
+void control_set_admins(struct control *, const struct config *);
 /* Valid as long as it. */
 const struct control_stats *control_counters(const struct control *);
 /* Before workers_free. Closes all clients, and removes the socket file if it is still ours. NULL is allowed. */

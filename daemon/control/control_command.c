@@ -122,7 +122,7 @@ start_trace(struct control_client *c)
 
 /* The user and process of the client are logged, even if the order fails. */
 static void
-log_order(const struct control_client *c)
+log_order(struct control_client *c, bool permitted)
 {
 	char what[CONFIG_NAME_MAX + ADDR_STR_MAX + 128] = "", text[ADDR_STR_MAX], name[32];
 	const struct control_request *r = &c->req;
@@ -145,8 +145,34 @@ log_order(const struct control_client *c)
 	if ((r->given & CONTROL_F_LEVEL) != 0)
 		str_append(what, sizeof(what), " level=%s",
 		    r->level >= 0 ? control_level_words[r->level] : CONTROL_LEVEL_DEFAULT);
-	log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d%s", name, (unsigned)c->uid,
-	    (int)c->pid, what);
+	if (permitted)
+		log_msg(LOG_LVL_NOTICE, "%s asked for on the control socket: uid=%u pid=%d%s", name, (unsigned)c->uid,
+		    (int)c->pid, what);
+	else
+		log_limited(&c->ctl->refusals, loop_now(c->ctl->loop), LOG_LVL_NOTICE,
+		    "%s refused on the control socket, no right to give orders: uid=%u pid=%d%s", name,
+		    (unsigned)c->uid, (int)c->pid, what);
+}
+
+/* False: refused, with the way to the right. */
+static bool
+may_order(struct control_client *c)
+{
+	const struct config_admins *admins = &c->ctl->admins;
+	const bool permitted = control_may_order(c);
+	char text[320];
+
+	log_order(c, permitted);
+	if (permitted)
+		return true;
+	snprintf(text, sizeof(text),
+	    admins->orders == CONFIG_ORDERS_GROUP
+	        ? "this order is for root, the daemon's user and group %s: as root \"usermod -aG %s USER\", and log in again"
+	        : "this order is for root and the daemon's user: as root \"groupadd --system %s\", "
+	          "\"usermod -aG %s USER\" and \"systemctl reload smcrd\", and log in again",
+	    admins->group, admins->group);
+	client_answer_error(c, "not-permitted", text);
+	return false;
 }
 
 /* The answer to an errno of an order; rc 0: to any other than those before. */
@@ -337,8 +363,8 @@ client_answer(struct control_client *c, const struct control_request *req)
 		client_answer_error(c, "not-found", "there is no such worker");
 		return;
 	}
-	if (kind == CONTROL_ORDERS)
-		log_order(c);
+	if (kind == CONTROL_ORDERS && !may_order(c))
+		return;
 	if (actions[req->command] != NULL)
 		actions[req->command](c);
 	else

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/log.h"
 #include "daemon/control/control.h"
 #include "daemon/net/listen_socket.h"
 #include "daemon/control/control_request.h"
@@ -39,8 +40,10 @@ struct control {
 	struct workers *workers;
 	struct control_hooks hooks;
 	struct control_port ports[CONTROL_PORTS];
-	uint32_t mode;            /* of the control socket's file */
-	struct list_node clients; /* struct control_client.node */
+	uint32_t mode; /* of the control socket's file */
+	struct config_admins admins;
+	struct log_limit refusals; /* of orders */
+	struct list_node clients;  /* struct control_client.node */
 	uint64_t traces_begun;
 	struct list_node checks; /* struct control_check.node */
 	unsigned check_cnt;
@@ -136,6 +139,9 @@ int control_move(struct control *, const char *path);
  * then. */
 bool control_make_place(const struct control_port *, bool trusted);
 bool control_make_trace_place(const struct control_client *asking);
+
+/* control_rights.c: root, the daemon's user, or a process with the admin group when it connected. */
+bool control_may_order(const struct control_client *);
 
 /* control_answer.c: the error of a request that was parsed. */
 void client_answer_error(struct control_client *, const char *code, const char *text);

@@ -23,6 +23,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/control/control_client.c daemon/control/control_parts.h \
 	daemon/control/control_command.c daemon/control/control_check.c \
 	daemon/control/control_answer.c daemon/control/control_place.c daemon/control/control_port.c \
+	daemon/control/control_rights.c \
 	daemon/control/control_events.c daemon/control/control_trace.c \
 	daemon/control/control_handover.c \
 	daemon/control/handover_msg.c daemon/control/handover_msg.h \

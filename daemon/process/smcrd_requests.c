@@ -284,6 +284,7 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 		d->process.waiting_settings = plan->fixed;
 		d->process.loaded_ms = report_wall_ms();
 		names_apply(d->names, next);
+		control_set_admins(d->control, next);
 		config_free(d->cfg);
 		d->cfg = next;
 		if (log_choice_configure(&d->log, next->log_level))

@@ -29,12 +29,12 @@
 		.takes = CONTROL_F_SERVICE | CONTROL_F_WORKER, .kind = CONTROL_LOCAL) \
 	X(CHECK, "check", "test whether SMC-R is possible to a peer, and if not, why", .args = "HOST:PORT", \
 		.takes = CONTROL_F_PEER | CONTROL_F_TIMEOUT_MS | CONTROL_F_WORKER | CONTROL_F_BULK_BYTES, \
-		.needs = CONTROL_F_PEER, .kind = CONTROL_TRIES) \
+		.needs = CONTROL_F_PEER, .kind = CONTROL_TRIES, .orders_with = CONTROL_F_BULK_BYTES) \
 	X(DOCTOR, "doctor", "check every ingress, limits and devices; give advice", .takes = CONTROL_F_TIMEOUT_MS, \
 		.once = true, .kind = CONTROL_LOCAL) \
 	X(TRACE, "trace", "trace CLC, LLC and CDC messages", \
 		.takes = CONTROL_F_GROUP | CONTROL_F_TOKEN | CONTROL_F_KINDS | CONTROL_F_WORKER, .once = true, \
-		.kind = CONTROL_TRIES) \
+		.kind = CONTROL_ORDERS) \
 	X(EVENTS, "events", "recent outages and recoveries; -f: follow new ones", \
 		.takes = CONTROL_F_SERVICE | CONTROL_F_GROUP | CONTROL_F_KIND | CONTROL_F_FOLLOW, .once = true) \
 	X(CLOSE, "close", "reset connections", .args = "[ID]", \
@@ -87,10 +87,10 @@ enum {
 
 /* Effect of a command on the daemon. */
 enum control_kind {
-	CONTROL_ASKS,   /* reads only: allowed on the read-only socket */
-	CONTROL_TRIES,  /* reads, but costs the daemon or its peers work: not allowed there */
-	CONTROL_ORDERS, /* changes state: the client's identity is logged */
-	CONTROL_LOCAL,  /* made by smcrctl from other answers: not a request */
+	CONTROL_ASKS,  /* reads only: allowed on the read-only socket */
+	CONTROL_TRIES, /* reads, but costs the daemon or its peers work: not allowed there */
+	CONTROL_ORDERS, /* changes state, shows messages or loads the network: needs a right, and is logged with the client */
+	CONTROL_LOCAL, /* made by smcrctl from other answers: not a request */
 };
 
 struct control_command_row {
@@ -103,7 +103,7 @@ struct control_command_row {
 	unsigned may_name;   /* of these, optional arguments of smcrctl */
 	bool once;           /* not for smcrctl --watch */
 	enum control_kind kind;
-	unsigned orders_with; /* CONTROL_ASKS becomes an order with one of these fields */
+	unsigned orders_with; /* becomes an order with one of these fields */
 };
 
 extern const struct control_command_row control_commands[CONTROL_COMMAND_CNT];

@@ -12,6 +12,7 @@ from hostile import MIB, Scene, ask
 NOBODY = 65534
 PLACES, KEPT, TRACES = 16, 2, 8	# of control_parts.h
 SILENT_TRACE = b'{"command": "trace", "kinds": ["clc"]}\n'	# as long as there is no new connection
+SILENT_FOLLOWER = b'{"command": "events", "follow": true, "kind": "circle"}\n'
 
 
 READERS = 8
@@ -218,13 +219,13 @@ def _(t):
     scene.finish()
 
 
-@case("another user's silent traces at all unreserved places: the oldest yield", timeout=90)
+@case("another user's silent followers at all unreserved places: the oldest yield", timeout=90)
 def _(t):
     scene = Scene(t)
     let_in(scene.b.control)
     with scene.watch[scene.b].asking:
-        traces = nobodys(scene.pair, PLACES - KEPT, SILENT_TRACE)
-        wait_until(lambda: sum(map(ended, traces)) == PLACES - KEPT - TRACES, "the oldest traces end")
+        traces = nobodys(scene.pair, PLACES - KEPT, SILENT_FOLLOWER)
+        wait_until(lambda: sum(map(ended, traces)) == PLACES - KEPT - TRACES, "the oldest followers end")
         idle = nobodys(scene.pair, PLACES - KEPT - TRACES)
         with as_nobody():
             equal(ask(scene.b, "status")["draining"], False, "status for another user")

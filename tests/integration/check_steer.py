@@ -4,11 +4,12 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 
-from harness import (Pair, Server, case, check, echo, equal, hostport, main, outcome, pair_to, pattern, recv_exact,
-                     soft_device, unlinkable_pair, wait_until, works, SMCRCTL)
+from harness import (PATIENCE, Pair, Server, Skip, case, check, echo, equal, hostport, main, need, outcome, pair_to,
+                     pattern, recv_exact, soft_device, unlinkable_pair, wait_until, works, SMCRCTL)
 from hostile import stranger
 from load import Probe
 from programs import Redis
@@ -267,6 +268,38 @@ def _(t):
     s.close()
     pair.a.stop()
     check(not os.path.exists(path), "the file is gone with the daemon")
+
+
+@case("orders need the admin group, which a reload changes; the mode alone lets clients look")
+def _(t):
+    setpriv = need("setpriv")
+    if os.geteuid() != 0:
+        raise Skip("not root: there is no other user to be")
+    pair = pair_to(t, echo, a={"control": {"mode": "0666", "admin_group": 40001}})
+    path = pair.a.control
+    while (path := os.path.dirname(path)) not in ("/", "/tmp"):
+        os.chmod(path, os.stat(path).st_mode | 0o011)
+
+    def as_member(groups, *command):
+        argv = [setpriv, "--reuid=65534", "--regid=65534", f"--groups={groups}", SMCRCTL, "--socket", pair.a.control]
+        return subprocess.run([*argv, *command], capture_output=True, text=True, timeout=20 * PATIENCE)
+
+    for command in (["status"], ["connections"], ["log-level"]):
+        equal(as_member("40002", *command).returncode, 0, f"{command} of a stranger")
+    for order in (["drain"], ["disable", "x"], ["reload"], ["trace"], ["log-level", "debug"],
+                  ["check", "--bulk=1", hostport(t.addr, pair.middle["x"])]):
+        done = as_member("40002", *order)
+        equal(done.returncode, 2, f"{order} of a stranger")
+        check('group 40001: as root "usermod -aG 40001 USER"' in done.stderr, done.stderr)
+    equal(pair.a.status()["draining"], False, "no drain")
+    check("drain refused on the control socket, no right to give orders: uid=65534 pid=" in pair.a.log(), "logged")
+    equal(as_member("40002,40001", "disable", "x").returncode, 0, "of a member")
+    equal(as_member("40001", "enable", "x").returncode, 0, "of a member")
+    pair.a.write_conf(dict(pair.a.conf, control={"mode": "0666", "admin_group": 40002}))
+    check("setting control.admin_group changed" in pair.a.ctl_text("reload"), "a reload changes it")
+    equal(as_member("40001", "retry").returncode, 2, "of a member no more")
+    check(as_member("40002", "retry").returncode in (0, 1), "of a member now")
+    works(pair.connect())
 
 
 @case("stats --delta and top show rates", timeout=90)

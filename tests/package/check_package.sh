@@ -110,7 +110,7 @@ follows_no_link() {
 	find "$root/victim" -printf '%P %m %u %g %s\n' > "$tmp/before"
 	systemd-tmpfiles --root="$root" --create --remove --clean "$tmp/root/usr/lib/tmpfiles.d/smcrd.conf" || return 1
 	# Of the script what is the package's own: paths are those of the scene.
-	sed "s|/etc/smcrd|$root/etc/smcrd|g" "$here/../../debian/smcrd.postrm" > "$tmp/postrm"
+	sed "s|/etc/smcrd|$root/etc/smcrd|g; s|groupdel|: &|" "$here/../../debian/smcrd.postrm" > "$tmp/postrm"
 	sh -e "$tmp/postrm" purge || return 1
 	[ ! -L "$root/etc/smcrd/smcrd.conf" ] || { echo 'the link is left'; return 1; }
 	find "$root/victim" -printf '%P %m %u %g %s\n' | diff "$tmp/before" - || return 1

@@ -152,6 +152,7 @@ def package():
 def _(t):
     apt(t, "install", package())
     t.run(["getent", "passwd", "smcrd"])
+    t.run(["getent", "group", "smcrd-admin"])
     equal(show("UnitFileState", "ActiveState", "ConditionResult"), ["enabled", "inactive", "no"], "the unit")
     check(not os.path.exists(CONF), "no configuration is installed")
 

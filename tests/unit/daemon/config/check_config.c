@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,6 +133,8 @@ wrong_types(const struct config_section *sec, const struct config_key *key)
 		bool is_int = values[i][0] == '7', is_bool = values[i][0] == 't';
 
 		if (key->type == CONFIG_T_BOOL && is_bool)
+			continue;
+		if (key->type == CONFIG_T_GROUP && is_int)
 			continue;
 		if (key->type == CONFIG_T_INNER && values[i][0] == '{')
 			continue;
@@ -969,7 +972,7 @@ START_TEST(refuses_text_with_nul)
 static const char full[] =
     "# comment with \"quotes\" and 99999999999\n"
     "include = \"conf.d/*.conf\"; log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
-    "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; readonly = \"/run/r\"; readonly_mode = \"0644\"; };\n"
+    "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; admin_group = 0; readonly = \"/run/r\"; readonly_mode = \"0644\"; };\n"
     "tls = { cert = \"/t/c\"; key = \"/t/k\"; ca = \"/t/ca\"; crl = \"/t/crl\"; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; ack_timeout = 42; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
@@ -1189,6 +1192,47 @@ START_TEST(users_and_groups_are_looked_up)
 	ck_assert_ptr_nonnull(strstr(msgs, "t.conf:2: there is no user \"no-such\"\n"));
 	ck_assert_ptr_nonnull(strstr(msgs, "t.conf:3: there is no group \"no-one\"\n"));
 	ck_assert_ptr_nonnull(strstr(msgs, "t.conf:4: there is no user \"nobody-else\"\n"));
+}
+
+/* The configuration of a file with these settings of control. */
+static struct config *
+load_control(const char *settings)
+{
+	char text[256];
+	struct config *cfg = NULL;
+	size_t len;
+
+	snprintf(text, sizeof(text), "control = {\n%s };", settings);
+	free(msgs);
+	FILE *err = open_memstream(&msgs, &len);
+	(void)config_parse("t.conf", text, strlen(text), 0, err, &cfg);
+	fclose(err);
+	return cfg;
+}
+
+START_TEST(the_admin_group_is_looked_up)
+{
+	const bool exists = getgrnam(CONFIG_ADMIN_GROUP) != NULL;
+	struct config *cfg = load_control("admin_group = \"root\"; mode = \"0666\";");
+
+	ck_assert_msg(cfg != NULL && msgs[0] == '\0', "%s", msgs);
+	ck_assert_int_eq(cfg->control_admins.orders, CONFIG_ORDERS_GROUP);
+	ck_assert_uint_eq(cfg->control_admins.gid, 0);
+	config_free(cfg);
+	ck_assert_ptr_null(load_control("admin_group = \"no-one\";"));
+	ck_assert_str_eq(msgs, "t.conf:2: there is no group \"no-one\"\n");
+	/* By default: nobody without the usual group, also with the mode of a canonical form. What is looked up is no setting. */
+	cfg = load_control("mode = \"0660\";");
+	ck_assert_int_eq(cfg->control_admins.orders, exists ? CONFIG_ORDERS_GROUP : CONFIG_ORDERS_NONE);
+	char *text = print(cfg);
+	ck_assert_ptr_null(strstr(text, "admin_group"));
+	free(text);
+	config_free(cfg);
+	/* An earlier version's file. */
+	cfg = load_control("mode = \"0666\";");
+	ck_assert_int_eq(cfg->control_admins.orders, exists ? CONFIG_ORDERS_GROUP : CONFIG_ORDERS_ALL);
+	ck_assert_int_eq(strstr(msgs, "t.conf:2: warning: control.mode alone permits orders") == NULL, exists);
+	config_free(cfg);
 }
 
 static bool

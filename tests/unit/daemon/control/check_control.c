@@ -1,7 +1,9 @@
 /* The control socket with a fake worker and a loop turned by hand; the clients are real sockets. */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -98,6 +100,9 @@ on_retry_names(void *arg)
 	return 6;
 }
 
+/* With root's group a client as another user may order all the same: its groups stay. */
+static struct config_admins admins = { CONFIG_ORDERS_GROUP, 0, "staff" };
+
 static int
 try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **out)
 {
@@ -109,7 +114,7 @@ try_new(const char *at, uint32_t mode, char *text, size_t cap, struct control **
 		.log_level = on_log_level,
 		.retry_names = on_retry_names,
 		.news = &news };
-	struct config cfg = { .control_mode = mode, .control_readonly_mode = 0666 };
+	struct config cfg = { .control_mode = mode, .control_readonly_mode = 0666, .control_admins = admins };
 	FILE *err = fmemopen(text, cap, "w");
 
 	snprintf(cfg.control_path, sizeof(cfg.control_path), "%s", at);
@@ -941,6 +946,16 @@ least_request(int command, char *buf, size_t cap)
 	    (needs & CONTROL_F_ID) != 0 ? ",\"id\":1" : "");
 }
 
+/* Of the command, with the field that makes an order of it. */
+static void
+order_of(int command, char *buf, size_t cap)
+{
+	least_request(command, buf, cap);
+	if (control_commands[command].orders_with != 0)
+		snprintf(buf + strlen(buf) - 2, cap - strlen(buf) + 2, "%s",
+		    command == CONTROL_CHECK ? ",\"bulk_bytes\":1}\n" : ",\"level\":\"debug\"}\n");
+}
+
 START_LOOP_TEST(the_readonly_socket_takes_questions_alone, 0, CONTROL_COMMAND_CNT)
 {
 	const struct control_command_row *row = &control_commands[_i];
@@ -958,7 +973,8 @@ START_LOOP_TEST(the_readonly_socket_takes_questions_alone, 0, CONTROL_COMMAND_CN
 	ck_assert_uint_eq(reloads + drains + fake_worker.closed + fake_worker.deleted + fake_worker.checks, 0);
 	ck_assert(!fake_worker.disabled && fake_worker.retried == 0);
 	if (row->orders_with != 0) {
-		say(fd, "{\"command\":\"log_level\",\"level\":\"debug\"}\n");
+		order_of(_i, line, sizeof(line));
+		say(fd, line);
 		hear_error(fd, row->name, "read-only", "this socket is read-only");
 		ck_assert_int_eq(level_set, CONTROL_LEVEL_RESET);
 	}
@@ -967,6 +983,101 @@ START_LOOP_TEST(the_readonly_socket_takes_questions_alone, 0, CONTROL_COMMAND_CN
 	/* It goes on. */
 	say(fd, "{\"command\":\"status\"}\n");
 	hear_ok(fd, "status");
+	close(fd);
+}
+
+/* -- the right to give orders -- */
+
+#define MANY_GROUPS 200
+
+/* As another user, with this group and those supplementary ones. Needs root, or -1. */
+static int
+dial_with_groups(gid_t gid, size_t cnt, const gid_t *groups)
+{
+	gid_t before[NGROUPS_MAX];
+	int had = getgroups(NGROUPS_MAX, before), fd;
+
+	if (geteuid() != 0)
+		return -1;
+	ck_assert(had >= 0 && setgroups(cnt, groups) == 0 && setegid(gid) == 0);
+	ck_assert(dial_as_stranger(&fd) && setegid(0) == 0 && setgroups((size_t)had, before) == 0);
+	return fd;
+}
+
+START_LOOP_TEST(orders_are_for_members_of_the_admin_group, 0, CONTROL_COMMAND_CNT)
+{
+	const struct control_command_row *row = &control_commands[_i];
+	const bool looks = row->kind == CONTROL_ASKS || row->kind == CONTROL_TRIES,
+	           orders = row->kind == CONTROL_ORDERS;
+	char line[256];
+
+	control_set_admins(ctl, &(struct config){ .control_admins = { CONFIG_ORDERS_GROUP, 77, "staff" } });
+	int fd = dial_with_groups(76, 2, (gid_t[]){ 78, 76 });
+	if (fd < 0 || row->kind == CONTROL_LOCAL)
+		return;
+	least_request(_i, line, sizeof(line));
+	if (_i != CONTROL_CHECK) { /* whose answer is the worker's */
+		say(fd, line);
+		if (looks)
+			hear_ok(fd, row->name);
+		else
+			hear_error(fd, row->name, "not-permitted", "usermod -aG staff USER");
+		if (_i == CONTROL_EVENTS)
+			hear_event(fd, "", 0);
+	}
+	order_of(_i, line, sizeof(line));
+	if (orders || row->orders_with != 0) {
+		say(fd, line);
+		hear_error(fd, row->name, "not-permitted", "root, the daemon's user and group staff");
+	}
+	ck_assert_uint_eq(reloads + drains + fake_worker.closed + fake_worker.deleted + fake_worker.checks, 0);
+	ck_assert(!fake_worker.disabled && fake_worker.retried == 0 && level_set == CONTROL_LEVEL_RESET);
+	say(fd, "{\"command\":\"status\"}\n");
+	hear_ok(fd, "status");
+	close(fd);
+}
+
+/* Is a trace permitted to a client with these groups? */
+static bool
+may_trace(gid_t gid, size_t cnt, const gid_t *groups)
+{
+	int fd = dial_with_groups(gid, cnt, groups);
+
+	say(fd, "{\"command\":\"trace\"}\n");
+	json_t *root = hear_json(fd);
+	const bool may = json_is_null(json_object_get(root, "error"));
+	json_decref(root);
+	close(fd);
+	turns(2);
+	return may;
+}
+
+START_TEST(each_kind_of_membership_counts)
+{
+	gid_t many[MANY_GROUPS];
+
+	for (gid_t i = 0; i < MANY_GROUPS; i++)
+		many[i] = 1000 + i;
+	if (geteuid() != 0)
+		return;
+	control_set_admins(ctl, &(struct config){ .control_admins = { CONFIG_ORDERS_GROUP, 77, "staff" } });
+	ck_assert(may_trace(77, 0, NULL));
+	ck_assert(may_trace(76, 2, (gid_t[]){ 78, 77 }));
+	ck_assert(!may_trace(76, MANY_GROUPS, many));
+	many[MANY_GROUPS - 1] = 77; /* the kernel gives them sorted */
+	ck_assert(may_trace(76, MANY_GROUPS, many));
+	control_set_admins(ctl, &(struct config){ .control_admins = { CONFIG_ORDERS_GROUP, 1190, "staff" } });
+	ck_assert(may_trace(76, MANY_GROUPS, many));
+	/* Without the group: nobody, or as the mode says. */
+	control_set_admins(ctl, &(struct config){ .control_admins = { CONFIG_ORDERS_NONE, 77, "staff" } });
+	ck_assert(!may_trace(77, 1, (gid_t[]){ 77 }));
+	control_set_admins(ctl, &(struct config){ .control_admins = { CONFIG_ORDERS_ALL, 77, "staff" } });
+	ck_assert(may_trace(76, 0, NULL));
+	/* The daemon's own user, always. */
+	control_set_admins(ctl, &(struct config){ .control_admins = { CONFIG_ORDERS_NONE, 77, "staff" } });
+	int fd = dial(path);
+	say(fd, "{\"command\":\"trace\"}\n");
+	hear_ok(fd, "trace");
 	close(fd);
 }
 

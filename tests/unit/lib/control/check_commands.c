@@ -64,6 +64,42 @@ START_TEST(every_command_is_in_the_manual)
 	free(page);
 }
 
+/* The right that the manual gives, by the number of its item from 1; 0: none. "log-level Ar level" is not "log-level". */
+static unsigned
+right_in_manual(const char *page, const char *command, const char *rest)
+{
+	char line[64];
+	unsigned item = 0, right = 0;
+
+	snprintf(line, sizeof(line), ".Cm %s%s ", command, rest);
+	for (const char *p = strstr(page, "\n.Sh RIGHTS\n") + 1; strncmp(p, ".El", 3) != 0; p = strchr(p, '\n') + 1) {
+		item += strncmp(p, ".It ", 4) == 0;
+		if (strncmp(p, line, strlen(line)) == 0 && strcspn(p + strlen(line), "\n") == 1) {
+			ck_assert_msg(right == 0, "twice: %s", line);
+			right = item;
+		}
+	}
+	return right;
+}
+
+START_TEST(the_manual_has_the_right_that_each_command_needs)
+{
+	char *page = golden_read("../../../man/smcrctl.8"), name[32];
+
+	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
+		const struct control_command_row *cmd = &control_commands[i];
+		const enum control_kind kind = i == CONTROL_TOP ? CONTROL_ASKS
+		    : i == CONTROL_DOCTOR                       ? CONTROL_TRIES
+		                                                : cmd->kind;
+
+		ck_assert_msg(right_in_manual(page, typed(cmd, name), "") == 1u + kind, "%s", name);
+		ck_assert_msg(right_in_manual(page, name, i == CONTROL_CHECK ? " Fl -bulk" : " Ar level") ==
+		        (cmd->orders_with != 0 ? 1u + CONTROL_ORDERS : 0),
+		    "%s as an order", name);
+	}
+	free(page);
+}
+
 START_TEST(every_command_has_its_answer_and_its_fields_in_the_schema)
 {
 	char *doc = golden_read("../../../doc/json-fields.md"), *schema = golden_read("../../../doc/json-schema.md");
