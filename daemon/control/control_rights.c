@@ -10,7 +10,7 @@
 
 /* The effective group, or one of the supplementary ones. */
 static bool
-has_group(int fd, gid_t gid)
+client_has_group(int fd, gid_t gid)
 {
 	gid_t few[GROUPS_FEW], *groups = few;
 	socklen_t len = sizeof(few);
@@ -39,5 +39,5 @@ control_may_order(const struct control_client *c)
 	const struct config_admins *admins = &c->ctl->admins;
 
 	return c->trusted || admins->orders == CONFIG_ORDERS_ALL ||
-	    (admins->orders == CONFIG_ORDERS_GROUP && has_group(c->io.fd, admins->gid));
+	    (admins->orders == CONFIG_ORDERS_GROUP && client_has_group(c->io.fd, admins->gid));
 }
