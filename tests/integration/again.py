@@ -16,3 +16,8 @@ def over_sctp(script):
 
 def over_unix(script):
     again(script, SMCRD_LEGS="unix")
+
+
+def in_tls(script, *cases):
+    """These cases with secure = "required" for all services; without any, all of the script."""
+    again(script, SMCRD_SECURE="required", SMCRD_CASE="|".join(cases))

@@ -12,6 +12,7 @@ SMCRD = os.path.join(TOP_BUILD, "smcrd")
 LOCAL_LIBRARY = os.path.join(TOP_BUILD, "local", "libsmcrd-local.so")
 UNIX = os.environ.get("SMCRD_LEGS") == "unix"
 TRANSPORT = os.environ.get("SMCRD_TRANSPORT", "tcp")	# of links
+SECURE = os.environ.get("SMCRD_SECURE")	# of services that do not set it
 SMCRCTL = os.path.join(TOP_BUILD, "smcrctl")
 VALGRIND = ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=definite",
             "--errors-for-leak-kinds=definite", "--error-exitcode=9"] if os.environ.get("SMCRD_VALGRIND") else []

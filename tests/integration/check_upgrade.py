@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from harness import (PATIENCE, SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, connect_to,
+from harness import (PATIENCE, SECURE, SMCRCTL, SMCRD, UNIX, WORKERS, Daemon, Failure, Pair, Server, case, check, connect_to,
                      echo, equal, in_thread, main, need, outcome, pattern, recv_exact, same_bytes, soft_device,
                      unix_connect, wait_until, works)
 from manager import Manager
@@ -188,6 +188,9 @@ def repeat(t, argv, bad):
     return stop, task
 
 
+UPGRADES = 6 if SECURE else 20
+
+
 def twenty(t, workers):
     """20 upgrades, of the two sides in turn, each of which has other numbers of workers one after the other."""
     need("redis-benchmark")
@@ -203,7 +206,7 @@ def twenty(t, workers):
                         "300", "-k", "0", "-q"], ["Could not connect", "Error", "error"]),
              repeat(t, [need("wrk"), "-t", "1", "-c", "8", "-d", "1", "-H", "Connection: close", url], ["Socket errors", "Non-2xx"])]
     olds, fallbacks = [], 0
-    for i in range(20):
+    for i in range(UPGRADES):
         side = "ab"[i % 2]
         old = getattr(pair, side)
         new = old.successor(dict(old.conf, workers=workers[(i // 2 + 1) % len(workers)]))
@@ -221,7 +224,7 @@ def twenty(t, workers):
         stop.set()
     t.note(f"runs of redis-benchmark and wrk: {[task.result() for _, task in loads]}")
     equal(fallbacks, 0, "connections that fell back to TCP")
-    equal(client.call("GET", "long"), b"".join(b"%04d" % i for i in range(20)), "what the long connection stored")
+    equal(client.call("GET", "long"), b"".join(b"%04d" % i for i in range(UPGRADES)), "what the long connection stored")
     download.end()
     check(olds[0].alive() and olds[1].alive(), "the first ones wait for the long connections")
     client.sock.close()

@@ -6,7 +6,7 @@ import re
 import signal
 import socket
 
-from basics import REPORT, SMCRCTL, SMCRD, TRANSPORT, UNIX, VALGRIND, Failure, check, equal, wait_until
+from basics import REPORT, SECURE, SMCRCTL, SMCRD, TRANSPORT, UNIX, VALGRIND, Failure, check, equal, wait_until
 from procs import Proc
 from sockets import Server, connect_to, recv_all, turned_away
 
@@ -73,7 +73,7 @@ class Daemon(Proc):
 
     def write_conf(self, conf):
         self.conf = conf
-        full = dict(conf)
+        full = in_tls(self.t, conf, SECURE) if SECURE else dict(conf)
         full.setdefault("control", {})
         if self.t.workers is not None:
             full.setdefault("workers", self.t.workers)
@@ -224,6 +224,19 @@ class Daemon(Proc):
         self.expect_dead = True
         if status not in (0, -signal.SIGTERM):
             raise Failure(f"daemon {self.name}: exit status {status} after SIGTERM")
+
+
+def in_tls(t, conf, level):
+    """The configuration with TLS for each service that does not say otherwise; all daemons of a case have one certificate."""
+    from tls_files import Authority
+
+    def secured(s):
+        can = "secure" not in s and s.get("peer", "smcrd") == "smcrd"
+        return {**s, "secure": level, "peer_names": ["spiffe://example.org/gw/*"]} if can else s
+    if "tls" in conf or not any(conf.get(kind) for kind in ("ingress", "egress")):
+        return dict(conf)
+    t.tls = getattr(t, "tls", None) or Authority(t).issue("any")
+    return {**conf, "tls": t.tls, **{kind: [secured(s) for s in conf[kind]] for kind in ("ingress", "egress") if conf.get(kind)}}
 
 
 class Pair:

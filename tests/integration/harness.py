@@ -12,10 +12,11 @@ has the call's number; tests/tools/syscalls.py says more.
 
 SMCRD_LEGS=unix puts the application's legs on UNIX sockets, of pairs and servers that do not ask for something else.
 SMCRD_TRANSPORT=sctp has links of pairs over SCTP (it wants SMCRD_WORKERS=1), with less of everything, as it is slower.
+SMCRD_SECURE=required has TLS for all services that do not set `secure`, by certificates.
 
 SMCRD_VALGRIND=1 runs daemons under valgrind, which speaks of errors and leaks alone: whatever it says is a failure.
 
-SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT runs only cases whose name contains TEXT; SMCRD_WORKERS=N
+SMCRD_KEEP=1 keeps the directory of a failed case; SMCRD_CASE=TEXT|TEXT runs only cases whose name contains one of them; SMCRD_WORKERS=N
 gives every daemon so many workers, but in cases that are about one.
 """
 import os
@@ -145,8 +146,8 @@ def _run_one(name, fn, timeout, one_worker=None):
 def main(**opts):
     """Runs the registered cases; TAP on standard output. opts: of all of them."""
     signal.signal(signal.SIGTERM, _terminated)
-    wanted = os.environ.get("SMCRD_CASE", "")
-    cases = [c for c in _cases if wanted in c[0]]
+    wanted = os.environ.get("SMCRD_CASE", "").split("|")
+    cases = [c for c in _cases if any(w in c[0] for w in wanted)]
     print(f"1..{len(cases)}")
     failed = 0
     try:

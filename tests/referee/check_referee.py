@@ -18,7 +18,7 @@ from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, equal, mai
 from referee import Referee
 from ways import direct, through
 
-MODES = {"smcr": False, "fallback": False, "open": False, "unix": True, "local": True}	# is a leg a UNIX socket?
+MODES = {"smcr": False, "fallback": False, "open": False, "tls": False, "tls-fallback": False, "unix": True, "local": True}	# is a leg a UNIX socket?
 LOCAL = os.environ.pop("SMCRD_LOCAL", None)	# this process has the library; its children are to do without
 os.environ.pop("LD_PRELOAD", None)
 args = argparse.Namespace(seed=None, mode=None, start=1, count=None, slots=24, deadline=5.0, verbose=False)
@@ -68,6 +68,13 @@ def _(t):
 def _(t):
     if args.mode in (None, "open"):
         judge(t, False, "open", most=100)
+
+
+@case("TLS between the daemons, links in TLS and TCP in TLS, against the direct connection", timeout=3600)
+def _(t):
+    for mode in ("tls", "tls-fallback"):
+        if args.mode in (None, mode) and TRANSPORT != "sctp":
+            judge(t, False, mode, most=10)
 
 
 @case("UNIX sockets at both ends against the direct one", timeout=3600)

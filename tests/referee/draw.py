@@ -14,8 +14,8 @@ OTHER = {"c": "s", "s": "c"}
 class Conversation:
     """setup: of the sockets; blocks: [(side, [(op, arg)])]; rough: block number -> sides whose stream to read is rough then."""
 
-    def __init__(self, seed, unix, local):
-        self.seed, self.unix, self.local = seed, unix, local
+    def __init__(self, seed, unix, local, urgent):
+        self.seed, self.unix, self.local, self.urgent = seed, unix, local, urgent
         self.setup, self.blocks, self.rough = {}, [], []
 
     def lines(self):
@@ -41,10 +41,11 @@ def _size(r):
     return r.choice((1, 2, 7, 100, 1000, 1460, 4096, 5000, 16000)) if r.random() < 0.7 else r.randint(1, 20000)
 
 
-def draw(seed, unix=False, local=False):
-    """unix: what is common to both families; local: of a client of libsmcrd-local.so, whose SO_LINGER 0 is no reset."""
+def draw(seed, unix=False, local=False, urgent=True):
+    """unix: what is common to both families; local: of a client of libsmcrd-local.so, whose SO_LINGER 0 is no reset; urgent: urgent
+    bytes are drawn, which UNIX sockets do not have."""
     r = random.Random(seed)
-    conv = Conversation(seed, unix, local)
+    conv = Conversation(seed, unix, local, urgent and not unix)
     tiny = {w: not unix and r.random() < 0.06 for w in "cs"}
     conv.setup = {"connect": r.choice(("plain", "plain", "bind", "nonblock")), "accept": "late" if r.random() < 0.2 else "soon"}
     for w in "cs":
@@ -90,7 +91,7 @@ def _draw_op(r, conv, who, me, peer, late):
              ("pause", 3)]
     if not late:
         kinds += [("stream", 4), ("duplex", 3), ("flood", 4)]
-        if not conv.unix:
+        if conv.urgent:
             kinds += [("oob", 6), ("recvoob", 3)]
     kind = r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
     if kind == "linger" and who == "c" and conv.local:

@@ -63,7 +63,7 @@ class Referee:
         return runs
 
     def _seed(self, seed, i):
-        conv = draw(seed, self.unix, "local" in self.modes)
+        conv = draw(seed, self.unix, "local" in self.modes, "tls-fallback" not in self.modes)
         runs = yield from self._directly(conv, i, DIRECT_RUNS)
         for mode, ways in self.modes.items():
             self.played += 1

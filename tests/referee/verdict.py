@@ -9,6 +9,7 @@ What two runs of a conversation have to have in common: everything that a Step h
 - On such a direction a reset may find bytes and FIN that wait for the reader's window. Directly they are lost, and the reader has ECONNRESET;
   a gateway has taken them, so the reader has all bytes and their end, and the reset behind it.
 - Whether a socket can be written while more is under way than a window holds, for the same reason.
+- On TCP in TLS an urgent byte is an ordinary one, as a TLS stream has no mark; it is not drawn.
 
 On UNIX legs, where a gateway has TCP's notion of a connection (doc/daemon.md, "UNIX sockets"):
 

@@ -3,7 +3,7 @@ one conversation at a time, so the connection that comes out is the one that wen
 import os
 import socket
 
-from harness import Pair, connect_to, unlinkable_pair, wait_until
+from harness import Pair, connect_to, in_tls, unlinkable_pair, wait_until
 
 
 class Way:
@@ -70,12 +70,14 @@ def through(t, mode, unix, count, local=None):
     addresses in this directory as well, for libsmcrd-local.so."""
     behind = [t.socket_path("server") if unix else (t.addr, t.port()) for _ in range(count)]
     servers = {f"x{i}": (f"unix:{b}", 0) if unix else b for i, b in enumerate(behind)}
-    make = unlinkable_pair if mode == "fallback" else Pair
+    make = unlinkable_pair if "fallback" in mode else Pair
     conf = {"log_level": "warning", "smcr": {"open_over_link": mode == "open"}}
     pair = make(t, servers, unix=unix, a=conf, b=conf, start=False)
     if local:
         pair.listen_local(local)
-    pair.b.start()
-    pair.a.start()
+    for d in (pair.b, pair.a):
+        if "tls" in mode:
+            d.write_conf(in_tls(t, d.conf, "required"))
+        d.start()
     at = [pair.path[name] if unix else (pair.host, pair.port[name]) for name in servers]
     return pair, [Way(t, unix, b, a) for a, b in zip(at, behind)]
