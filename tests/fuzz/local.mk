@@ -21,6 +21,9 @@ FUZZ_TARGETS = \
 if HAVE_USRSCTP
 FUZZ_TARGETS += tests/fuzz/fuzz_siw_sctp
 endif
+if HAVE_OPENSSL
+FUZZ_TARGETS += tests/fuzz/fuzz_tls
+endif
 
 if FUZZING
 noinst_PROGRAMS += $(FUZZ_TARGETS)
@@ -51,6 +54,7 @@ tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/fuzz_ha
 tests_fuzz_fuzz_handover_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) -Wl,--wrap=connect
 tests_fuzz_fuzz_handover_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
 tests_fuzz_fuzz_config_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
+tests_fuzz_fuzz_tls_LDADD = $(TLS_LIBS) $(FUZZ_LIBS)
 tests_fuzz_fuzz_mpa_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_stream_LDADD = $(FUZZ_LIBS)
 
