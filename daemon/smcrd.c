@@ -142,6 +142,7 @@ smcrd_run(struct daemon *d)
 {
 	d->log = (struct log_choice){ .option = d->opt.log_level, .configured = d->cfg->log_level, .client = -1 };
 	log_init(log_choice_level(&d->log));
+	log_set_json(d->cfg->log.format == CONFIG_LOG_JSON);
 	log_msg(LOG_LVL_NOTICE, "smcrd starts: version=%s file=%s services=%u devices=%u", PACKAGE_VERSION,
 	    d->cfg->path, d->cfg->service_cnt, d->cfg->device_cnt);
 	(void)log_lines(d->load_msgs != NULL ? d->load_msgs : "", LOG_LVL_WARNING);
@@ -244,6 +245,7 @@ smcrd_begin(struct daemon *d, bool reloads)
 		code = SMCRD_EXIT_FAILURE;
 	} else if (d->opt.unit) {
 		log_init(LOG_LVL_NOTICE);
+		log_set_json(d->cfg != NULL && d->cfg->log.format == CONFIG_LOG_JSON);
 		code = keeper_run(d->cfg != NULL ? d->cfg->control_path
 		                                 : instance_control_path(d->opt.instance, usual, sizeof(usual)),
 		    code, !reloads, &d->background);

@@ -219,6 +219,14 @@ struct config {
 	char control_readonly[108];           /* path of the second, query-only control socket; "": not opened */
 	uint32_t control_readonly_mode;
 
+	struct {
+		enum config_log_format {
+			CONFIG_LOG_TEXT,
+			CONFIG_LOG_JSON,
+		} format;
+		bool connections; /* the line of each connection's end, at any level */
+	} log;
+
 	/* Metrics over HTTP. */
 	struct {
 		struct sockaddr_storage listen; /* no family: not served */

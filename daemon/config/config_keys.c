@@ -14,6 +14,7 @@ enum {
 	TOP = CONFIG_AT_TOP,
 	CONTROL = CONFIG_AT_CONTROL,
 	METRICS = CONFIG_AT_METRICS,
+	LOG = CONFIG_AT_LOG,
 	CONFINE = CONFIG_AT_CONFINE,
 	TLS = CONFIG_AT_TLS,
 	ALIVE = CONFIG_AT_KEEPALIVE,
@@ -52,6 +53,10 @@ const struct config_key config_keys[] = {
 	    WORDS({ "off", 0 }, { "auto", CONFIG_SPIN_AUTO }) },
 
 	{ "include", TOP, CONFIG_T_PATTERN, LIVE | CONFIG_NOT_PRINTED, 0, 0, NULL, CFG(include), NULL },
+
+	{ "format", LOG, CONFIG_T_WORD, LIVE, 0, 0, "text", CFG(log.format),
+	    WORDS({ "text", CONFIG_LOG_TEXT }, { "json", CONFIG_LOG_JSON }) },
+	{ "connections", LOG, CONFIG_T_BOOL, LIVE, 0, 0, "false", CFG(log.connections), NULL },
 
 	{ "path", CONTROL, CONFIG_T_PATH, 0, 0, 0, RUNSTATEDIR "/smcrd/control", CFG(control_path), NULL },
 	{ "mode", CONTROL, CONFIG_T_MODE, 0, 0, 0777, "0660", CFG(control_mode), NULL },
@@ -233,6 +238,7 @@ const char *const config_kind_words[] = { [CONFIG_INGRESS] = "ingress", [CONFIG_
 
 const struct config_section config_sections[] = {
 	{ "", "", CONFIG_AT_TOP, 0 },
+	{ "log", "log.", CONFIG_AT_LOG, 0 },
 	{ "control", "control.", CONFIG_AT_CONTROL, 0 },
 	{ "metrics", "metrics.", CONFIG_AT_METRICS, 0 },
 	{ "confine", "confine.", CONFIG_AT_CONFINE, 0 },

@@ -21,6 +21,7 @@ enum config_place {
 	CONFIG_AT_DEFAULTS = 1 << 10, /* defaults for the services of a kind */
 	CONFIG_AT_METRICS = 1 << 11,
 	CONFIG_AT_TLS = 1 << 12,
+	CONFIG_AT_LOG = 1 << 14,
 	CONFIG_AT_PROBE = 1 << 13,   /* `probe` of a service */
 	CONFIG_AT_INCLUDED = 1 << 9, /* an included file, which may have only lists */
 };

@@ -9,40 +9,11 @@
 #include "base/str.h"
 
 static void
-put_str(struct json_writer *w, const char *s)
-{
-	outbuf_put(w->out, s, strlen(s));
-}
-
-/* A character that is not plain; returns how many bytes of s it takes. */
-static unsigned
-put_special(struct json_writer *w, const unsigned char *s)
-{
-	uint32_t cp = 0;
-	unsigned n = str_utf8_len((const char *)s, &cp);
-	char esc[8];
-
-	if (n == 0) {
-		put_str(w, "\\ufffd");
-		return 1;
-	}
-	if (cp == '"' || cp == '\\') {
-		outbuf_putc(w->out, '\\');
-		outbuf_putc(w->out, (char)cp);
-	} else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0)) {
-		/* Control characters, including C1: a terminal that shows the text must not obey it. */
-		snprintf(esc, sizeof(esc), "\\u%04x", (unsigned)cp);
-		put_str(w, esc);
-	} else {
-		outbuf_put(w->out, s, n);
-	}
-	return n;
-}
-
-static void
 put_quoted(struct json_writer *w, const char *val)
 {
 	const unsigned char *s = (const unsigned char *)val;
+	char escaped[STR_JSON_MAX];
+	size_t len;
 
 	outbuf_putc(w->out, '"');
 	for (;;) {
@@ -55,7 +26,8 @@ put_quoted(struct json_writer *w, const char *val)
 		s += n;
 		if (*s == '\0')
 			break;
-		s += put_special(w, s);
+		s += str_json_char((const char *)s, escaped, &len);
+		outbuf_put(w->out, escaped, len);
 	}
 	outbuf_putc(w->out, '"');
 }
@@ -114,7 +86,7 @@ jw_format(struct json_writer *w, const char *key, const char *fmt, ...)
 	(void)vsnprintf(word, sizeof(word), fmt, ap);
 	va_end(ap);
 	begin_value(w, key);
-	put_str(w, word);
+	outbuf_put(w->out, word, strlen(word));
 }
 
 void

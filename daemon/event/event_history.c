@@ -88,6 +88,24 @@ event_history_keep(
 	return may;
 }
 
+/* Its fields with their types; texts are strings also if they look like numbers. */
+static void
+log_as_json(const struct event *e)
+{
+	const struct event_kind_row *kind = &event_kinds[e->kind];
+	struct log_field fields[1 + EVENT_FIELD_CNT] = { { "event", kind->word, false } };
+	char numbers[EVENT_FIELD_CNT][24];
+	unsigned cnt = 1;
+
+	for (unsigned i = 0; i < EVENT_FIELD_CNT; i++) {
+		const char *value = event_value(e, &event_fields[i], numbers[i]);
+
+		if ((kind->fields & 1u << i) != 0 && value[0] != '\0')
+			fields[cnt++] = (struct log_field){ event_fields[i].key, value, event_fields[i].cap == 0 };
+	}
+	log_fields(kind->level, kind->phrase, fields, cnt);
+}
+
 void
 event_report(struct event_history *news, int64_t now_ns, unsigned worker, const struct event *in)
 {
@@ -104,7 +122,9 @@ event_report(struct event_history *news, int64_t now_ns, unsigned worker, const 
 	if (left_out > 0)
 		log_left_out(level, left_out);
 	event_text(&e, text);
-	if (log_is_journal())
+	if (log_is_json())
+		log_as_json(&e);
+	else if (log_is_journal())
 		journal_log(&e, text);
 	else
 		log_msg(level, "%s", text);

@@ -108,8 +108,15 @@ log_text_diag(const struct smcr_diag *diag, char *buf, size_t cap)
 	buf[0] = '\0';
 	if (diag->local != 0)
 		str_append(buf, cap, " local_code=0x%08x local_reason=\"%s\"", diag->local, clc_diag_str(diag->local));
-	if (diag->local != 0 && diag->detail != NULL)
-		str_append(buf, cap, " detail=\"%s\"", diag->detail);
+	if (diag->local != 0 && diag->detail != NULL) {
+		str_append(buf, cap, " detail=\"");
+		const size_t at = strlen(buf);
+
+		str_append(buf, cap, "%s", diag->detail);
+		for (char *p = buf + at; (p = strchr(p, '"')) != NULL;)
+			*p = '\''; /* the peer may have chosen a part of it */
+		str_append(buf, cap, "\"");
+	}
 	if (diag->local != 0 && diag->mpa_port != 0)
 		str_append(buf, cap, " mpa_peer=%s", log_text_mpa_peer(diag, peer));
 	if (diag->peer != 0)

@@ -287,6 +287,7 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 		control_set_admins(d->control, next);
 		config_free(d->cfg);
 		d->cfg = next;
+		log_set_json(next->log.format == CONFIG_LOG_JSON);
 		if (log_choice_configure(&d->log, next->log_level))
 			fprintf(text,
 			    "warning: the level of the log stays as it was set: take it back by \"smcrctl log-level " CONTROL_LEVEL_DEFAULT

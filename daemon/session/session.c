@@ -16,11 +16,21 @@
 
 /* -- the end -- */
 
+static bool
+is_over_link(const struct session *s)
+{
+	struct smcr_conn_info info = { .over_link = false };
+
+	if (s->conn != NULL)
+		smcr_conn_info(s->conn, &info);
+	return info.over_link;
+}
+
 static void
 log_end(struct session *s)
 {
 	static const char *const paths[] = { "none", "SMC-R", "TCP", "refused" };
-	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], diag[LOG_TEXT_MAX] = "";
+	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], start[LOG_TIME_LEN], diag[LOG_TEXT_MAX] = "";
 	const char *word = session_kind(s) == CONFIG_INGRESS ? "client" : "server";
 	const char *why = s->why != NULL ? s->why : "normal end";
 	const char *detail = s->why_detail != NULL ? s->why_detail : leg_tls_why(&s->mid);
@@ -28,6 +38,8 @@ log_end(struct session *s)
 	struct log_limit unlimited = { .burst = 1 };
 	int64_t now_ns = s->pool->env->now_ns;
 	long long lasted_ms = (now_ns - s->born_ns) / NS_PER_MS;
+	const bool asked = s->pool->cfg->log.connections;
+	const enum log_level level = asked ? LOG_LVL_NOTICE : LOG_LVL_INFO;
 
 	if ((s->flags & SF_PROBE) != 0) {
 		log_limited(&s->pool->lim_failed, now_ns, LOG_LVL_INFO,
@@ -35,15 +47,20 @@ log_end(struct session *s)
 		    s->settings->cfg.name, net_addr_str(&s->mid_peer, mid, sizeof(mid)), lasted_ms, why);
 		return;
 	}
+	if (!log_is_on(level))
+		return;
 	if (s->path == PATH_TCP || s->path == PATH_REFUSED)
 		log_text_diag(&s->diag, diag, sizeof(diag));
-	log_limited(quiet ? &s->pool->lim_failed : &unlimited, now_ns, LOG_LVL_INFO,
-	    "connection closed: id=%llu service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu duration_ms=%lld "
+	else if (is_over_link(s))
+		snprintf(diag, sizeof(diag), " over_link=yes");
+	log_limited(quiet && !asked ? &s->pool->lim_failed : &unlimited, now_ns, level,
+	    "connection closed: id=%llu service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu start=%s duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
 	    session_number(s), s->settings->cfg.name, word, net_addr_str(&s->app_peer, app, sizeof(app)),
 	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, word,
-	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP], lasted_ms, why,
-	    detail[0] != '\0' ? ": " : "", detail, s->err != 0 ? ": " : "", s->err != 0 ? strerror(s->err) : "");
+	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP],
+	    log_time(lasted_ms, start), lasted_ms, why, detail[0] != '\0' ? ": " : "", detail, s->err != 0 ? ": " : "",
+	    s->err != 0 ? strerror(s->err) : "");
 }
 
 /* A connection limited by its window raises the hint at once; RMB_SIZE_HINT_ROW that needed less halve it. */

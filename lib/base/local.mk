@@ -11,6 +11,7 @@ lib_libbase_a_SOURCES = \
 	lib/base/histogram.c lib/base/histogram.h \
 	lib/base/log.c lib/base/log.h \
 	lib/base/log_writer.c lib/base/log_writer.h \
+	lib/base/log_json.c lib/base/log_json.h \
 	lib/base/str.c lib/base/str.h \
 	lib/base/slab.c lib/base/slab.h \
 	lib/base/typo.c lib/base/typo.h
@@ -26,6 +27,7 @@ check_UNIT += \
 	tests/unit/lib/base/check_histogram \
 	tests/unit/lib/base/check_log \
 	tests/unit/lib/base/check_log_writer \
+	tests/unit/lib/base/check_log_json \
 	tests/unit/lib/base/check_str \
 	tests/unit/lib/base/check_slab \
 	tests/unit/lib/base/check_typo

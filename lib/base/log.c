@@ -11,13 +11,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log_json.h"
 #include "base/log_writer.h"
 
-#define LINE_MAX_LEN 1024
+#define LINE_MAX_LEN LOG_JSON_TEXT_MAX
+#define LINE_BYTES (LOG_JSON_MAX + 8) /* of a line in either format */
 #define STOP_S 1
 
 static atomic_int log_max = LOG_LVL_INFO; /* set by a reload while other threads log */
+static atomic_bool as_json;
 static bool to_journal;
+
+const char *const log_level_words[] = { "error", "warning", "notice", "info", "debug" };
 
 void
 log_init(enum log_level level)
@@ -44,6 +49,33 @@ log_is_on(enum log_level level)
 	return (int)level <= atomic_load_explicit(&log_max, memory_order_relaxed);
 }
 
+const char *
+log_time(long long ms_ago, char buf[LOG_TIME_LEN])
+{
+	struct timespec ts;
+	struct tm tm;
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	const long long ms = ts.tv_sec * 1000LL + ts.tv_nsec / 1000000 - ms_ago;
+	const time_t s = (time_t)(ms / 1000);
+	(void)gmtime_r(&s, &tm);
+	const size_t n = strftime(buf, LOG_TIME_LEN, "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(buf + n, LOG_TIME_LEN - n, ".%03lldZ", ms % 1000);
+	return buf;
+}
+
+void
+log_set_json(bool json)
+{
+	atomic_store_explicit(&as_json, json, memory_order_relaxed);
+}
+
+bool
+log_is_json(void)
+{
+	return atomic_load_explicit(&as_json, memory_order_relaxed);
+}
+
 bool
 log_is_journal(void)
 {
@@ -60,24 +92,43 @@ log_priority(enum log_level level)
 static size_t
 put_prefix(char *line, size_t cap, enum log_level level)
 {
-	static const char *const words[] = { "error", "warning", "notice", "info", "debug" };
 	struct timespec ts;
 	struct tm tm;
 	size_t n;
 
 	if (to_journal)
 		return (size_t)snprintf(line, cap, "<%d>", log_priority(level));
+	if (log_is_json())
+		return 0;
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
 	(void)localtime_r(&ts.tv_sec, &tm);
 	n = strftime(line, cap, "%Y-%m-%d %H:%M:%S", &tm);
-	n += (size_t)snprintf(line + n, cap - n, ".%03ld %s: ", ts.tv_nsec / 1000000, words[level]);
+	n += (size_t)snprintf(line + n, cap - n, ".%03ld %s: ", ts.tv_nsec / 1000000, log_level_words[level]);
 	return n;
 }
 
-/* Formats the line with its newline, in LINE_MAX_LEN bytes; returns its length, 0 on failure. */
+static size_t __attribute__((format(printf, 3, 0)))
+put_json(char *line, enum log_level level, const char *fmt, va_list ap)
+{
+	char marked[LINE_MAX_LEN], text[LINE_MAX_LEN];
+	const unsigned marks = log_json_mark(fmt, marked, sizeof(marked));
+	const size_t at = put_prefix(line, LINE_BYTES, level);
+	const int len = vsnprintf(text, sizeof(text), marks > 0 ? marked : fmt, ap);
+
+	if (len < 0)
+		return 0;
+	if ((size_t)len >= sizeof(text))
+		memcpy(text + sizeof(text) - 4, "...", 4);
+	return at + log_json_line(line + at, level, text, marks);
+}
+
+/* Formats the line with its newline, in LINE_BYTES bytes; returns its length, 0 on failure. */
 static size_t __attribute__((format(printf, 3, 0)))
 put_line(char *line, enum log_level level, const char *fmt, va_list ap)
 {
+	if (log_is_json())
+		return put_json(line, level, fmt, ap);
+
 	size_t at = put_prefix(line, LINE_MAX_LEN, level);
 	int len = vsnprintf(line + at, LINE_MAX_LEN - at, fmt, ap);
 	size_t end;
@@ -106,7 +157,7 @@ hand_over(const struct log_record *r)
 
 static void __attribute__((format(printf, 2, 0))) log_line(enum log_level level, const char *fmt, va_list ap)
 {
-	char line[LINE_MAX_LEN];
+	char line[LINE_BYTES];
 
 	hand_over(&(struct log_record){ .entry = "", .line = line, .line_len = put_line(line, level, fmt, ap) });
 }
@@ -124,7 +175,7 @@ static size_t __attribute__((format(printf, 3, 4))) put_words(char *line, enum l
 void
 log_entry(enum log_level level, const char *text, log_send_fn send, const char *entry)
 {
-	char line[LINE_MAX_LEN];
+	char line[LINE_BYTES];
 
 	hand_over(&(struct log_record){ .send = send,
 	    .entry = entry,
@@ -133,10 +184,20 @@ log_entry(enum log_level level, const char *text, log_send_fn send, const char *
 	    .line_len = put_words(line, level, "%s", text) });
 }
 
+void
+log_fields(enum log_level level, const char *message, const struct log_field *fields, unsigned cnt)
+{
+	char line[LINE_BYTES];
+	const size_t at = put_prefix(line, sizeof(line), level);
+
+	hand_over(&(struct log_record){
+	    .entry = "", .line = line, .line_len = at + log_json_fields(line + at, level, message, fields, cnt) });
+}
+
 static bool
 report_lost(uint64_t cnt)
 {
-	char line[LINE_MAX_LEN];
+	char line[LINE_BYTES];
 
 	return log_write(&(struct log_record){ .line = line,
 	    .line_len = put_words(line, LOG_LVL_WARNING, "log lines lost: count=%llu", (unsigned long long)cnt) });

@@ -1,4 +1,4 @@
-/* Log lines to stderr: a fixed phrase, then key=value; <priority> before it for journald. Protocol code never logs. */
+/* Log lines to stderr: a fixed phrase, then key=value, or JSON; <priority> before it for journald. Protocol code never logs. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +13,19 @@ enum log_level {
 	LOG_LVL_DEBUG,
 };
 
+extern const char *const log_level_words[]; /* by enum log_level */
+
 /* Lines above the level are dropped. Time stamps are added unless stderr is journald. */
 void log_init(enum log_level level);
 void log_set_level(enum log_level level);
 /* Lines of this level are written; guards the costly preparation of a line. */
 bool log_is_on(enum log_level level);
+/* From now on each line is a JSON object (log_json.h); for journald behind <priority>. */
+void log_set_json(bool json);
+bool log_is_json(void);
+#define LOG_TIME_LEN 32
+/* Writes the time that was ms_ago, in UTC: 2026-11-27T10:20:30.456Z; returns buf. */
+const char *log_time(long long ms_ago, char buf[LOG_TIME_LEN]);
 /* stderr is a journald socket. */
 bool log_is_journal(void);
 /* syslog's priority of the level. */
@@ -38,6 +46,13 @@ struct log_counters log_counters(void);
 typedef bool (*log_send_fn)(const char *entry, size_t len);
 /* A line with a channel of its own, independent of the level. */
 void log_entry(enum log_level level, const char *text, log_send_fn, const char *entry);
+
+/* A line of fields, in JSON. */
+struct log_field {
+	const char *key, *value;
+	bool number; /* if the value is one */
+};
+void log_fields(enum log_level level, const char *message, const struct log_field *, unsigned cnt);
 
 /* Rate limit for lines that a peer can trigger: `burst` per `interval_ms`; the count of suppressed ones is logged. */
 struct log_limit {

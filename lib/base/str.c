@@ -40,6 +40,27 @@ str_utf8_len(const char *text, uint32_t *cp)
 	return n;
 }
 
+unsigned
+str_json_char(const char *text, char out[STR_JSON_MAX], size_t *len)
+{
+	uint32_t cp = 0;
+	const unsigned n = str_utf8_len(text, &cp);
+
+	if (n == 0)
+		cp = 0xfffd;
+	if (cp == '"' || cp == '\\') {
+		out[0] = '\\';
+		out[1] = (char)cp;
+		*len = 2;
+	} else if (n == 0 || cp < 0x20 || (cp >= 0x7f && cp < 0xa0)) {
+		*len = (size_t)snprintf(out, STR_JSON_MAX, "\\u%04x", (unsigned)cp);
+	} else {
+		memcpy(out, text, n);
+		*len = n;
+	}
+	return n == 0 ? 1 : n;
+}
+
 const char *
 str_word(const struct str_word *words, size_t cnt, uint32_t value, const char *otherwise)
 {

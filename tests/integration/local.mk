@@ -12,6 +12,7 @@ check_INTEGRATION = \
 	tests/integration/check_open.py \
 	tests/integration/check_hostile_llc.py \
 	tests/integration/check_limits.py \
+	tests/integration/check_log.py \
 	tests/integration/check_redis.py \
 	tests/integration/check_postgres.py \
 	tests/integration/check_http.py \

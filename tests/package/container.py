@@ -107,8 +107,10 @@ def _(t):
     mount_map(config, configuration("postgres"))
     before = files()
     c = Container(t, config)
-    wait_until(lambda: c.proc.log().rstrip().endswith("ready") or not c.proc.alive(), "it is ready", 30)
+    wait_until(lambda: '"message":"ready"' in c.proc.log() or not c.proc.alive(), "it is ready", 30)
     check(c.proc.alive(), c.proc.log())
+    for line in c.proc.log().splitlines():
+        json.loads(line)
     have = c.status()
     user, group = USER.split(":")
     equal((have["Uid"].split(), have["Gid"].split(), have["Groups"]), ([user] * 4, [group] * 4, ""), "its users and groups")

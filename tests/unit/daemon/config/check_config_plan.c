@@ -158,7 +158,7 @@ START_TEST(no_key_is_forgotten)
 {
 	for (const struct config_key *k = config_keys; k->name != NULL; k++) {
 		if ((k->where &
-		        (CONFIG_AT_TOP | CONFIG_AT_CONTROL | CONFIG_AT_METRICS | CONFIG_AT_CONFINE |
+		        (CONFIG_AT_TOP | CONFIG_AT_LOG | CONFIG_AT_CONTROL | CONFIG_AT_METRICS | CONFIG_AT_CONFINE |
 		            CONFIG_AT_KEEPALIVE | CONFIG_AT_SMCR)) == 0 ||
 		    (k->flags & CONFIG_NOT_PRINTED) != 0)
 			continue;
