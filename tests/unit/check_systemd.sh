@@ -34,7 +34,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..11
+echo 1..12
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -173,3 +173,20 @@ instance_differs() {
 	}
 }
 result 11 'smcrd@.service' instance_differs
+
+# After an upgrade each daemon that runs is reloaded, by a systemctl and a deb-systemd-invoke of the test's own. One refuses.
+upgrade_reloads_all() {
+	mkdir -p "$tmp/bin" "$tmp/system"
+	printf '#!/bin/sh\n[ "$1" = list-units ] && cat "%s/running"\n' "$tmp" > "$tmp/bin/systemctl"
+	printf '#!/bin/sh\necho "$*" >> "%s/done"\n[ "$2" != smcrd@two.service ]\n' "$tmp" > "$tmp/bin/deb-systemd-invoke"
+	chmod +x "$tmp/bin/systemctl" "$tmp/bin/deb-systemd-invoke"
+	printf '%s loaded active running Gateway\n' smcrd.service smcrd@two.service 'smcrd@a\x2db.service' > "$tmp/running"
+	sed "s,/run/systemd/system,$tmp/system," "$src/../debian/smcrd.postinst" > "$tmp/postinst"
+	PATH=$tmp/bin:$PATH sh "$tmp/postinst" configure 0.0.9 2> "$tmp/said" || return 1
+	printf 'reload %s\n' smcrd.service smcrd@two.service 'smcrd@a\x2db.service' | diff - "$tmp/done" &&
+		grep -q 'smcrd@two.service: .*the old one goes on' "$tmp/said" || return 1
+	# A first installation reloads none.
+	rm "$tmp/done"
+	PATH=$tmp/bin:$PATH sh "$tmp/postinst" configure && [ ! -e "$tmp/done" ]
+}
+result 12 'an upgrade of the package reloads each running daemon, instances as well' upgrade_reloads_all

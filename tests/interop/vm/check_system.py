@@ -405,10 +405,17 @@ def other_package(t, version, program=None):
 def _(t):
     server(t)
     load = Load()
-    for version, program in (("+lab1", None), ("+lab2", "#!/bin/sh\nexit 1\n"), ("", None)):
-        deb = other_package(t, version, program) if version else package()
-        is_taken_over(t, load, lambda deb=deb: apt(t, "--allow-downgrades", "install", deb), failed=program is not None)
-        check(version in t.run(["dpkg-query", "-W", "smcrd"]).decode(), "that version is installed")
+    systemctl(t, "start", "smcrd@two")
+    with connect(8100) as second:
+        talk(second)
+        for version, program in (("+lab1", None), ("+lab2", "#!/bin/sh\nexit 1\n"), ("", None)):
+            deb = other_package(t, version, program) if version else package()
+            is_taken_over(t, load, lambda deb=deb: apt(t, "--allow-downgrades", "install", deb), failed=program is not None)
+            check(version in t.run(["dpkg-query", "-W", "smcrd"]).decode(), "that version is installed")
+            status = json.loads(t.run(["smcrctl", "-i", "two", "--json", "status"]))["data"]
+            check(status["predecessors"], "the instance was taken over as well")
+            talk(second)
+    systemctl(t, "stop", "smcrd@two")
     load.end(t)
     with connect() as s:
         talk(s)
