@@ -37,7 +37,8 @@ struct tls_io {
 	SSL *ssl;
 	struct tls_ctx *ctx;
 	int fd;
-	int err; /* of the last failed system call */
+	int err;    /* of the last failed system call */
+	int failed; /* of the first read that failed: to OpenSSL an alert is later the end of the stream */
 	bool client, eof, proven;
 	bool drained;     /* the last recv returned less than there was room for */
 	bool psk_unknown; /* server: the offered PSK name is not in the file, or not for us */

@@ -363,7 +363,7 @@ tls_io_message(int sent, int version, int type, const void *buf, size_t len, SSL
 
 /* After a failed call: its errno, negative, with the reason. */
 static int
-tls_io_failed(struct tls_io *io, int what)
+find_failure(struct tls_io *io, int what)
 {
 	const int reason = ERR_GET_REASON(ERR_peek_last_error());
 	const bool during = !io->proven;
@@ -386,6 +386,13 @@ tls_io_failed(struct tls_io *io, int what)
 		tls_io_blame(io, "TLS: bad record");
 	}
 	return -EPROTO;
+}
+
+static int
+tls_io_failed(struct tls_io *io, int what)
+{
+	io->failed = find_failure(io, what);
+	return io->failed;
 }
 
 static bool
@@ -430,8 +437,8 @@ check_end(struct tls_io *io)
 int
 tls_io_handshake(struct tls_io *io)
 {
-	if (io->proven)
-		return 1;
+	if (io->proven || io->failed != 0)
+		return io->proven ? 1 : io->failed;
 	ERR_clear_error();
 	int n = SSL_do_handshake(io->ssl);
 	if (n == 1)
@@ -447,6 +454,8 @@ tls_io_read(struct tls_io *io, void *buf, size_t len)
 {
 	size_t got;
 
+	if (io->failed != 0)
+		return io->failed;
 	ERR_clear_error();
 	if (SSL_read_ex(io->ssl, buf, len, &got) == 1)
 		return (ssize_t)got;
@@ -461,11 +470,14 @@ tls_io_write(struct tls_io *io, const void *buf, size_t len)
 {
 	size_t taken;
 
+	if (io->failed != 0)
+		return io->failed;
 	ERR_clear_error();
 	if (SSL_write_ex(io->ssl, buf, len, &taken) != 1) {
 		int what = SSL_get_error(io->ssl, 0);
 
-		return waits(what) ? -EAGAIN : tls_io_failed(io, what);
+		/* Its data may still be read. */
+		return waits(what) ? -EAGAIN : find_failure(io, what);
 	}
 	io->records += (unsigned)(taken / SSL3_RT_MAX_PLAIN_LENGTH + 1);
 	if (io->records >= RECORDS_PER_KEY && SSL_key_update(io->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
@@ -476,14 +488,14 @@ tls_io_write(struct tls_io *io, const void *buf, size_t len)
 int
 tls_io_finish(struct tls_io *io)
 {
-	if (!io->proven)
-		return 0;
+	if (!io->proven || io->failed != 0)
+		return io->failed;
 	ERR_clear_error();
 	int n = SSL_shutdown(io->ssl);
 	if (n >= 0)
 		return 0;
 	n = SSL_get_error(io->ssl, n);
-	return waits(n) ? -EAGAIN : tls_io_failed(io, n);
+	return waits(n) ? -EAGAIN : find_failure(io, n);
 }
 
 bool

@@ -273,3 +273,73 @@ START_TEST(a_first_message_is_bounded)
 		ends_fini(&e);
 	}
 }
+
+/* 0: a server without ALPN; 1: a client. */
+START_LOOP_TEST(alpn_is_for_both_ends, 0, 2)
+{
+	struct ends e;
+	int a, b;
+
+	ends_init(&e, "gw-b:" KEY_A "\n", "gw-a:" KEY_A "\n", "psk:gw-b", "psk:gw-a");
+	if (_i == 0) {
+		SSL_CTX_set_alpn_select_cb(e.ctx_b->server, NULL, NULL);
+		tls_io_free(e.b);
+		e.b = tls_io_new(e.ctx_b, false, e.fd[1], "psk:gw-a", "");
+	} else {
+		ck_assert_int_eq(SSL_set_alpn_protos(e.a->ssl, NULL, 0), 0);
+	}
+	shake(&e, &a, &b);
+	ck_assert_int_lt(_i == 0 ? a : b, 0);
+	ck_assert_str_eq(tls_io_why(_i == 0 ? e.a : e.b), "the peer is no smcrd: its ALPN lacks smcrd/1");
+	ends_fini(&e);
+}
+
+/* Two gateways have the same key for gw-a: what it sends to gw-b is not taken by gw-c. */
+START_TEST(a_hello_for_another_is_refused)
+{
+	struct ends e;
+	int a, b;
+
+	ends_init(&e, "gw-b:" KEY_A "\n", "gw-a:" KEY_A "\n", "psk:gw-b", "*");
+	(void)snprintf(e.ctx_b->name, sizeof(e.ctx_b->name), "gw-c");
+	shake(&e, &a, &b);
+	ck_assert_int_lt(b, 0);
+	ck_assert_str_eq(tls_io_why(e.b), "PSK name not known, or not for 'gw-c'");
+	ends_fini(&e);
+}
+
+START_TEST(a_sender_updates_its_key)
+{
+	struct ends e;
+
+	up(&e);
+	e.a->records = (1u << 23) - 2;
+	one_byte(&e);
+	ck_assert_uint_eq(e.b->messages, 0);
+	one_byte(&e);
+	one_byte(&e);
+	ck_assert_uint_eq(e.b->messages, 1);
+	ck_assert_uint_eq(e.a->records, 1);
+	ends_fini(&e);
+}
+
+/* OpenSSL says so once: later it is as if the peer had ended the stream. */
+START_TEST(a_failure_is_no_end_later)
+{
+	struct ends e;
+	char buf[128];
+
+	up(&e);
+	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), 5);
+	ssize_t n = read(e.fd[1], buf, sizeof(buf));
+	ck_assert_int_gt(n, 5);
+	buf[n - 1] ^= 1;
+	ck_assert_int_eq(write(e.fd[0], buf, (size_t)n), n);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(tls_io_read(e.b, buf, sizeof(buf)), -EPROTO);
+		ck_assert_int_eq(tls_io_read(e.a, buf, sizeof(buf)), -EPROTO);
+	}
+	ck_assert_str_eq(tls_io_why(e.a), "TLS alert of the peer: bad record mac");
+	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), -EPROTO);
+	ends_fini(&e);
+}
