@@ -14,6 +14,7 @@
 #include "daemon/process/keeper.h"
 #include "daemon/process/load_summary.h"
 #include "daemon/process/reload_client.h"
+#include "daemon/process/running.h"
 #include "daemon/device/device_preview.h"
 #include "daemon/log/log_lines.h"
 #include "daemon/process/smcrd_parts.h"
@@ -157,6 +158,7 @@ smcrd_run(struct daemon *d)
 		smcrd_store_sockets(d);
 		background_ready(d->background);
 		d->background = -1;
+		running_note(d->running, d->cfg->control_path);
 		log_msg(LOG_LVL_NOTICE, "ready");
 		int rc = loop_run(d->loop);
 		if (rc != 0) {
@@ -166,6 +168,8 @@ smcrd_run(struct daemon *d)
 		if (d->broken)
 			code = SMCRD_EXIT_FAILURE;
 	}
+	if (d->running >= 0 && d->process.successor == 0)
+		running_forget(d->opt.instance);
 	end(d);
 	notify_end(&d->notify);
 	if (code == SMCRD_EXIT_OK)
@@ -192,11 +196,28 @@ load_to_run(struct daemon *d)
 	return rc;
 }
 
+/* The control socket of the running daemon, which a new process takes over from. usual: CONFIG_HOST_MAX bytes, for a file that is wrong. */
+static const char *
+running_socket(struct daemon *d, const struct config *cfg, char *usual)
+{
+	const char *at = cfg != NULL ? cfg->control_path
+	                             : instance_control_path(d->opt.instance, usual, CONFIG_HOST_MAX);
+
+	if (d->opt.take_over_from != NULL)
+		return d->opt.take_over_from;
+	if (options_is_usual(&d->opt))
+		at = running_find(d->opt.instance, at, d->running_at, sizeof(d->running_at));
+	if (at == d->running_at)
+		d->opt.take_over_from = at;
+	return at;
+}
+
 /* The daemon of the usual file, or of an instance, records a wrong one as well, at the usual socket. Another file's might be another
  * daemon. An exit code, or -1: this process has to take over. */
 static int
-request_reload(const struct options *o)
+request_reload(struct daemon *d)
 {
+	const struct options *o = &d->opt;
 	char usual[CONFIG_HOST_MAX];
 	struct config *cfg = NULL;
 	char *text = NULL;
@@ -207,10 +228,8 @@ request_reload(const struct options *o)
 		return SMCRD_EXIT_FAILURE;
 	const int loaded = config_load(o->path, o->instance, err, &cfg);
 	enum reload_outcome outcome = RELOAD_REFUSED;
-	if (loaded == 0 || o->instance != NULL || strcmp(o->path, OPTIONS_USUAL_FILE) == 0)
-		outcome = reload_client_run(
-		    loaded == 0 ? cfg->control_path : instance_control_path(o->instance, usual, sizeof(usual)), stdout,
-		    loaded == 0 ? stderr : err);
+	if (loaded == 0 || options_is_usual(o))
+		outcome = reload_client_run(running_socket(d, cfg, usual), stdout, loaded == 0 ? stderr : err);
 	(void)fclose(err);
 	if (loaded != 0)
 		fputs(text, stderr);
@@ -246,9 +265,9 @@ smcrd_begin(struct daemon *d, bool reloads)
 	} else if (d->opt.unit) {
 		log_init(LOG_LVL_NOTICE);
 		log_set_json(d->cfg != NULL && d->cfg->log.format == CONFIG_LOG_JSON);
-		code = keeper_run(d->cfg != NULL ? d->cfg->control_path
-		                                 : instance_control_path(d->opt.instance, usual, sizeof(usual)),
-		    code, !reloads, &d->background);
+		code = keeper_run(running_socket(d, d->cfg, usual), code, !reloads, &d->background);
+	} else if (code == SMCRD_EXIT_OK && d->opt.take_over) {
+		(void)running_socket(d, d->cfg, usual);
 	}
 	if (d->opt.unit ? code == KEEPER_IS_DAEMON : code == SMCRD_EXIT_OK)
 		code = smcrd_run(d);
@@ -270,6 +289,7 @@ smcrd_main(int argc, char **argv)
 		.option = { .map = -1, .link = -1 },
 		.takeover = TAKEOVER_NONE,
 		.background = -1,
+		.running = -1,
 	};
 	enum options_action action = smcrd_options_parse(argc, argv, &d.opt);
 	int rc;
@@ -279,7 +299,7 @@ smcrd_main(int argc, char **argv)
 	if (action == OPTIONS_DONE || action == OPTIONS_BAD)
 		return action == OPTIONS_DONE ? SMCRD_EXIT_OK : SMCRD_EXIT_USAGE;
 	if (action == OPTIONS_RELOAD) {
-		rc = request_reload(&d.opt);
+		rc = request_reload(&d);
 		d.opt.take_over = d.opt.background = true;
 		return rc >= 0 ? rc : smcrd_begin(&d, true);
 	}

@@ -11,6 +11,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/process/keeper.c daemon/process/keeper.h \
 	daemon/process/reload_client.c daemon/process/reload_client.h \
 	daemon/process/reload_job.c daemon/process/reload_job.h \
+	daemon/process/running.c daemon/process/running.h \
 	daemon/process/smcrd_requests.c \
 	daemon/process/smcrd_open.c \
 	daemon/process/smcrd_parts.h

@@ -96,6 +96,12 @@ take_usual_file(struct options *o)
 	o->path = o->instance_path;
 }
 
+bool
+options_is_usual(const struct options *o)
+{
+	return o->instance != NULL || strcmp(o->path, OPTIONS_USUAL_FILE) == 0;
+}
+
 enum options_action
 smcrd_options_parse(int argc, char **argv, struct options *out)
 {

@@ -27,4 +27,6 @@ struct options {
 	int log_level; /* enum log_level, -1 = as the configuration says */
 };
 
+/* Its file is that of the instance, so no other daemon is meant by the instance's paths. */
+bool options_is_usual(const struct options *);
 enum options_action smcrd_options_parse(int argc, char **argv, struct options *out);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "daemon/leg/peer_mode.h"
+#include "daemon/process/running.h"
 #include "daemon/process/smcrd_parts.h"
 
 bool
@@ -33,6 +34,7 @@ open_option(struct daemon *d)
 static int
 smcrd_open_take_over(struct daemon *d, FILE *err)
 {
+	char usual[CONFIG_HOST_MAX];
 	const char *from = d->opt.take_over_from != NULL ? d->opt.take_over_from : d->cfg->control_path;
 	int rc = d->opt.take_over ? takeover_begin(&d->takeover, from, err) : 0;
 
@@ -41,6 +43,8 @@ smcrd_open_take_over(struct daemon *d, FILE *err)
 		rc = predecessors_find(&d->before, d->cfg->control_path, err);
 	if (rc == 0 && strcmp(from, d->cfg->control_path) != 0)
 		rc = predecessors_find(&d->before, from, err);
+	if (rc == 0 && options_is_usual(&d->opt)) /* of a time before control.path was changed */
+		rc = predecessors_find(&d->before, instance_control_path(d->opt.instance, usual, sizeof(usual)), err);
 	if (rc == 0 && d->takeover.sock >= 0) {
 		char path[PREDECESSORS_PATH_MAX + 16];
 
@@ -113,6 +117,8 @@ smcrd_open(struct daemon *d, FILE *err)
 		rc = metrics_listen(d->cfg, &d->takeover.services, &d->metrics_listen, err);
 	if (rc == 0)
 		rc = inherited_open(&d->early, d->cfg, workers_wanted(d->cfg), &d->option, &d->takeover.services, err);
+	if (rc == 0 && options_is_usual(&d->opt))
+		d->running = running_open(d->opt.instance);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, d->option.keeps_right, &d->confine);
 	/* A thread inherits the rights, and no loop turns before the log's thread runs. */

@@ -44,7 +44,9 @@ struct daemon {
 	struct notify notify;
 	struct takeover takeover; /* while starting */
 	struct predecessors before;
-	int background; /* of background_start; -1 = none */
+	int background;                   /* of background_start; -1 = none */
+	int running;                      /* of running_open; -1 = none */
+	char running_at[CONFIG_HOST_MAX]; /* the daemon to take over from, if not at control.path */
 	struct report_process process;
 	bool draining;  /* accepts no new connections */
 	bool drained;   /* and has none left; waits for predecessors at most */

@@ -9,7 +9,8 @@ import re
 import shutil
 import subprocess
 
-from harness import (SMCRCTL, SMCRD, Daemon, Server, case, check, conf_text, connect_to, echo, equal, hostport, main, need, soft_device, works)
+from harness import (SMCRCTL, SMCRD, Daemon, Server, case, check, conf_text, connect_to, echo, equal, hostport, main, need, soft_device,
+                     wait_until, works)
 from netns import enter
 
 enter(mount=True)
@@ -49,7 +50,8 @@ class Instance(Daemon):
         super().__init__(t, instance or "smcrd", conf)
 
     def write_conf(self, conf):
-        self.conf, self.conf_path, self.control = conf, self.usual_file, f"{self.run_dir}/control"
+        path = conf.get("control", {}).get("path", f"{self.run_dir}/control")
+        self.conf, self.conf_path, self.control = conf, self.usual_file, path
         with open(self.conf_path, "w") as f:
             f.write(conf_text(dict(conf, workers=self.t.workers or 1))[1:-1])
 
@@ -58,6 +60,9 @@ class Instance(Daemon):
 
     def daemon(self, *args, status=0):
         return self.t.run([SMCRD, *self.option, *args], status=status).decode()
+
+    def asks(self, command, at=None):
+        return self.t.run([SMCRCTL, "--socket", at or self.control, "--json", command]).decode()
 
     def ask(self, *args, status=0):
         return self.t.run([SMCRCTL, *self.option, *args], status=status).decode()
@@ -121,6 +126,66 @@ def _(t):
             d.ask("status")
     with connect_to(front) as s:
         works(s)
+
+
+def moved(d, path, *args, held=True):
+    """The daemon after control.path was changed: it answers there, and the process that it was, if it holds a connection, beside its own path."""
+    was, pid, d.expect_dead = d.control, json.loads(d.asks("status"))["data"]["pid"], True
+    d.write_conf(dict(d.conf, control={"path": path}))
+    d.control = path
+    log = d.t.path(f"moved.{d.t.count()}")
+    with open(log, "wb") as f:
+        popen = subprocess.Popen([SMCRD, *d.option, *args], stdin=subprocess.DEVNULL, stdout=f, stderr=f)
+    d.t.later(lambda: popen.poll() is None and popen.kill())
+    wait_until(lambda: d.t.exit_status([SMCRCTL, "--socket", path, "status"]) == 0, f"a daemon at {path}")
+    wait_until(lambda: json.loads(d.asks("status"))["data"]["pid"] != pid, "another process")
+    wait_until(lambda: d.t.exit_status([SMCRCTL, "--socket", was, "status"]) == 2, f"nothing answers at {was}")
+    status = json.loads(d.asks("status"))["data"]
+    d.t.later(lambda: os.path.exists(f"/proc/{status['pid']}") and os.kill(status["pid"], 9))
+    if not held:
+        return status["pid"]
+    check(pid in [p["pid"] for p in status["predecessors"]], f"{pid} of {status['predecessors']}")
+    old = json.loads(d.asks("status", at=f"{was}.{pid}"))["data"]
+    equal((old["pid"], old["ends"]), (pid, True), "the one before is reached")
+    return status["pid"]
+
+
+@case("control.path changes: a reload and a restart find the daemon at its old path, and take over", timeout=90)
+def _(t):
+    front, (one, _, _) = instances(t)
+    elsewhere = t.path("sockets")
+    os.mkdir(elsewhere)
+    held = []
+
+    def move(path, *args):
+        held.append(connect_to(front))
+        works(held[-1])
+        pid = moved(one, path, *args)
+        for i, s in enumerate(held):
+            works(s, i)
+        return pid
+    first = json.loads(one.asks("status"))["data"]["pid"]
+    move(f"{elsewhere}/a", "--reload")
+    move(f"{elsewhere}/b", "--reload")
+    check(first in [p["pid"] for p in json.loads(one.asks("status"))["data"]["predecessors"]], "the first one is known to the third")
+    pid = move(f"{elsewhere}/c", "--take-over")
+    one.daemon("--reload")
+    equal(json.loads(one.asks("status"))["data"]["pid"], pid, "a reload without a reason to take over")
+    move(f"{one.run_dir}/control", "--reload")
+    for s in held:
+        s.close()
+
+
+@case("what a daemon that was killed has left leads its successor to no other daemon")
+def _(t):
+    _, (one, two, _) = instances(t)
+    elsewhere = t.path("shared")
+    os.kill(moved(one, elsewhere, "--reload", held=False), 9)
+    os.remove(elsewhere)
+    pid = moved(two, elsewhere, "--reload", held=False)
+    one.write_conf(dict(one.conf, control={"path": f"{one.run_dir}/control"}))
+    one.daemon("--reload", status=1)
+    equal(json.loads(two.asks("status"))["data"]["pid"], pid, "the other one goes on")
 
 
 main()
