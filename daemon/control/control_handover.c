@@ -25,6 +25,7 @@ struct handover {
 	struct listen_socket_list taken; /* those that the successor uses */
 	unsigned sent;                   /* messages: HELLO, one for each socket, END */
 	bool done;                       /* the successor is ready, this process has stopped accepting */
+	int64_t done_ns;                 /* since then */
 	int64_t until_ns;                /* then: limit of connections in their set-up here */
 	int64_t look_ns;                 /* their next check; INT64_MAX = never */
 	uint32_t pid;                    /* of the successor */
@@ -208,7 +209,7 @@ send_health(struct control_client *c)
 }
 
 static void
-complete(struct control_client *c)
+complete(struct control_client *c, int64_t now_ns)
 {
 	struct handover_msg m = { .type = HANDOVER_DONE };
 	struct control *ctl = c->ctl;
@@ -220,7 +221,8 @@ complete(struct control_client *c)
 	if (control_move(ctl, path) == 0)
 		memcpy(m.text, path, strnlen(path, sizeof(m.text) - 1));
 	send_health(c);
-	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u control=%s", (unsigned)ctl->successor_pid, m.text);
+	log_msg(LOG_LVL_NOTICE, "handed over: successor=%u waited_ms=%lld control=%s", (unsigned)ctl->successor_pid,
+	    (long long)((now_ns - c->handover->done_ns) / NS_PER_MS), m.text);
 	send_last(c, &m);
 }
 
@@ -266,6 +268,7 @@ hear_ready(struct control_client *c, int64_t now_ns)
 	/* This process is the old one now, even if the successor disconnects. Links for connections in their set-up here come by the
 	 * ports at which the successor will accept, so it has to wait for them. */
 	h->done = true;
+	h->done_ns = now_ns;
 	h->until_ns = now_ns + (h->taken.cnt > 0 ? SETTLE_NS : 0);
 	h->look_ns = now_ns;
 	c->ctl->successor_pid = h->pid;
@@ -286,7 +289,7 @@ handover_step(struct control_client *c, int64_t now_ns)
 		/* No other process accepts before this one has settled, even if the client disconnects. */
 		if (now_ns < h->until_ns && !c->ctl->hooks.settled(c->ctl->hooks.arg))
 			return STEP_BLOCKED;
-		complete(c);
+		complete(c, now_ns);
 		return STEP_MOVED;
 	}
 	if (h->sent < h->socks.cnt + h->ports.cnt + 2) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/control/handover_msg.h"
 #include "daemon/handover/inherited.h"
@@ -318,6 +319,7 @@ takeover_finish(struct takeover *t, const struct config *cfg, uint32_t unit_pid,
 {
 	const struct handover_msg ready = { .type = HANDOVER_READY, .pid = unit_pid, .dev = 1 };
 	struct handover_msg used = { .type = HANDOVER_USED }, done = { 0 };
+	const int64_t start_ms = clock_ms();
 	int rc = 0;
 
 	for (; used.cnt < t->mpa.cnt && rc == 0; used.cnt++)
@@ -335,7 +337,8 @@ takeover_finish(struct takeover *t, const struct config *cfg, uint32_t unit_pid,
 		remove_unused(&t->files.v[i], cfg);
 	for (unsigned i = 0; i < CONTROL_PORTS; i++)
 		listen_socket_set_lent(&t->control[i], false); /* one of another path than ours is removed now */
-	log_msg(LOG_LVL_NOTICE, "taken over, the other process drains: pid=%u control=%s", (unsigned)t->pid, done.text);
+	log_msg(LOG_LVL_NOTICE, "taken over, the other process drains: pid=%u gap_ms=%lld control=%s", (unsigned)t->pid,
+	    (long long)(clock_ms() - start_ms), done.text);
 	return 0;
 }
 

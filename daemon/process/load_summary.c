@@ -3,6 +3,10 @@
 
 #include "smcr/smcr.h"
 
+/* Up to these ages a link may come. A connection gets its group when its server leg is there; then a path may be slow. */
+#define AT_ALL_NS 50000000
+#define IN_GROUP_NS 300000000
+
 static void
 count_one(struct worker *w, void *arg)
 {
@@ -12,7 +16,6 @@ count_one(struct worker *w, void *arg)
 
 	worker_stats(w, &ws);
 	c->connections += ws.sessions_opened - ws.sessions_closed;
-	c->setups += ws.setups;
 	for (uint32_t pos = 0; smcr_group_next(worker_engine(w), &pos, &group);)
 		c->groups++;
 }
@@ -24,4 +27,30 @@ load_summary_take(struct workers *ws)
 
 	workers_call_all(ws, count_one, &c);
 	return c;
+}
+
+static void
+look_for_link(struct worker *w, void *arg)
+{
+	bool *expected = arg;
+	struct session_info s;
+
+	for (uint32_t pos = 0; !*expected && worker_session_next(w, &pos, &s);) {
+		struct smcr_conn_info c = { 0 };
+
+		if (s.kind != CONFIG_EGRESS || s.mode != SESSION_SETUP)
+			continue;
+		if (s.conn != NULL)
+			smcr_conn_info(s.conn, &c);
+		*expected = !c.over_link && s.age_ns < (c.group_id != 0 ? IN_GROUP_NS : AT_ALL_NS);
+	}
+}
+
+bool
+load_expects_link(struct workers *ws)
+{
+	bool expected = false;
+
+	workers_call_all(ws, look_for_link, &expected);
+	return expected;
 }

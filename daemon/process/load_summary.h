@@ -5,8 +5,10 @@
 
 struct load_summary {
 	unsigned long long connections;
-	unsigned long long setups; /* of them, in their set-up */
-	unsigned groups;           /* link groups */
+	unsigned groups; /* link groups */
 };
 
 struct load_summary load_summary_take(struct workers *);
+/* May a link of a connection in its set-up still come by a port of this process? Clients connect links, so it is an egress's. What has
+ * waited for long waits for something else. */
+bool load_expects_link(struct workers *);

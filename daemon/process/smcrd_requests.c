@@ -204,7 +204,7 @@ is_settled(void *arg)
 {
 	const struct daemon *d = arg;
 
-	return load_summary_take(d->workers).setups == 0;
+	return !load_expects_link(d->workers);
 }
 
 static void

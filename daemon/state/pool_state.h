@@ -38,7 +38,6 @@ struct worker_stats {
 	uint64_t spins, spin_hits, spin_wanted, spun_us;        /* loop/spin.h */
 	bool draining;
 	int64_t uptime_ns;
-	uint64_t setups; /* connections in set-up now */
 };
 
 #define SESSION_MEASURES_MAX 4

@@ -115,7 +115,6 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 	stats->spun_us = spin->spun_us;
 	stats->draining = w->draining;
 	stats->uptime_ns = w->env.now_ns - w->started_ns;
-	stats->setups = w->sessions.setup_slab.used;
 }
 
 struct session_pool *

@@ -5,6 +5,7 @@ when the new one fails, nothing has happened. Restarts under systemd, which keep
 """
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -173,6 +174,11 @@ class Download:
         same_bytes(body, self.data, "download")
 
 
+def gap_ms(new):
+    """From the end of the old one's accepting to the start of the new one's."""
+    return int(re.search(r"taken over, .* gap_ms=(\d+) ", new.log())[1])
+
+
 def repeat(t, argv, bad):
     """Runs a program again and again until stopped; what it must not print ends it with a failure."""
     stop = threading.Event()
@@ -205,13 +211,14 @@ def twenty(t, workers):
     loads = [repeat(t, [need("redis-benchmark"), "-h", pair.host, "-p", str(pair.port["redis"]), "-t", "set,get", "-c", "8", "-n",
                         "300", "-k", "0", "-q"], ["Could not connect", "Error", "error"]),
              repeat(t, [need("wrk"), "-t", "1", "-c", "8", "-d", "1", "-H", "Connection: close", url], ["Socket errors", "Non-2xx"])]
-    olds, fallbacks = [], 0
+    olds, gaps, fallbacks = [], [], 0
     for i in range(UPGRADES):
         side = "ab"[i % 2]
         old = getattr(pair, side)
         new = old.successor(dict(old.conf, workers=workers[(i // 2 + 1) % len(workers)]))
         setattr(pair, side, new)
         olds.append(old)
+        gaps.append(gap_ms(new))
         wait_until(lambda new=new: all(service["accepted"] >= 20 for service in new.services()), "connections of both loads")
         client.send("APPEND", "long", b"%04d" % i)
         equal(int(client.reply()), 4 * (i + 1), "the long connection's answer")
@@ -223,6 +230,8 @@ def twenty(t, workers):
     for stop, _ in loads:
         stop.set()
     t.note(f"runs of redis-benchmark and wrk: {[task.result() for _, task in loads]}")
+    t.note(f"ms in which no process accepted: {sorted(gaps)}")
+    check(min(gaps) < 50, "nothing of the start lies in that time, which a busy machine lengthens, but not each time")
     equal(fallbacks, 0, "connections that fell back to TCP")
     equal(client.call("GET", "long"), b"".join(b"%04d" % i for i in range(UPGRADES)), "what the long connection stored")
     download.end()
@@ -324,6 +333,47 @@ def _(t):
     silent.close()
     running.close()
     equal(old.wait(), 0, "exit status")
+
+
+def full_backlog(t):
+    """The address of a server that answers no SYN."""
+    s = socket.socket()
+    t.later(s.close)
+    s.bind((t.addr, t.port()))
+    s.listen(0)
+    for _ in range(4):
+        c = socket.socket()
+        t.later(c.close)
+        c.setblocking(False)
+        c.connect_ex(s.getsockname())
+    return s.getsockname()
+
+
+@case("a hand-over waits for no connection that hangs: of a silent client, to a dead server, to a gateway that does not answer")
+def _(t):
+    mute = socket.socket()
+    t.later(mute.close)
+    mute.bind((t.addr, t.port()))
+    mute.listen()
+    long = {"smcr": {"clc_timeout": "60s"}}
+    pair = Pair(t, {"x": Server(t, echo).at, "dead": full_backlog(t)}, {"connect_timeout": "60s"}, {"connect_timeout": "60s"}, long, long,
+                unix=False, start=False)
+    more = t.port()
+    pair.a.write_conf(dict(pair.a.conf, ingress=[*pair.a.conf["ingress"], {"name": "mute", "listen": f"{t.addr}:{more}",
+                                                                           "to": "%s:%u" % mute.getsockname()}]))
+    pair.b.start()
+    pair.a.start()
+    hanging = [pair.connect("dead"), connect_to((t.addr, more), 20), connect_to((t.addr, pair.middle["x"]), 20)]
+    for d, n in ((pair.a, 2), (pair.b, 2)):
+        wait_until(lambda d=d, n=n: [c["mode"] for c in d.connections() if c["age_ms"] > 300] == ["setup"] * n, "they hang")
+    for side in "ab":
+        old = getattr(pair, side)
+        setattr(pair, side, old.successor())
+        check("waited_ms=0 " in old.log(), f"the old one waited for nothing: {old.log()}")
+        with pair.connect("x") as s:
+            works(s)
+    for s in hanging:
+        s.close()
 
 
 # -- what fails --

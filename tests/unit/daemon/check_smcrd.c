@@ -201,6 +201,17 @@ worker_stats(const struct worker *w, struct worker_stats *out)
 }
 
 bool
+worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *info)
+{
+	return false;
+}
+
+void
+smcr_conn_info(const struct smcr_conn *conn, struct smcr_conn_info *info)
+{
+}
+
+bool
 smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *info)
 {
 	return (*pos)++ < 2;
@@ -267,6 +278,11 @@ on_pwr(void *arg)
 
 void
 control_adopt(struct control *ctl)
+{
+}
+
+void
+control_set_admins(struct control *ctl, const struct config *cfg)
 {
 }
 

@@ -32,6 +32,36 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *i
 	return (*pos)++ < asked;
 }
 
+/* -- one connection -- */
+
+static struct session_info connection;
+static struct smcr_conn_info engine_part;
+
+bool
+worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *info)
+{
+	*info = connection;
+	return (*pos)++ == 0;
+}
+
+void
+smcr_conn_info(const struct smcr_conn *conn, struct smcr_conn_info *info)
+{
+	*info = engine_part;
+}
+
+static bool
+expects(struct session_info s, struct smcr_conn_info c)
+{
+	struct workers *ws = fake_workers_new(NULL, NULL, 1);
+
+	connection = s;
+	engine_part = c;
+	const bool is = load_expects_link(ws);
+	fake_workers_free(ws);
+	return is;
+}
+
 static struct load_summary
 load_summary_of(unsigned workers)
 {
@@ -53,4 +83,29 @@ START_TEST(all_workers_count)
 	c = load_summary_of(3);
 	ck_assert_uint_eq(c.connections, 60000000000 - 3 - 6);
 	ck_assert_uint_eq(c.groups, 1 + 2 + 3);
+}
+
+START_TEST(what_a_link_may_come_for)
+{
+	struct smcr_conn *conn = (struct smcr_conn *)&connection; /* not looked into */
+	const struct session_info young = { .kind = CONFIG_EGRESS, .age_ns = 49 * NS_PER_MS, .conn = conn };
+	struct session_info s = young;
+
+	ck_assert(expects(s, (struct smcr_conn_info){ 0 }));
+	s.conn = NULL;
+	ck_assert(expects(s, (struct smcr_conn_info){ 0 }));
+	s.age_ns = 51 * NS_PER_MS;
+	ck_assert(!expects(s, (struct smcr_conn_info){ .group_id = 1 }));
+	s.conn = conn;
+	ck_assert(!expects(s, (struct smcr_conn_info){ 0 }));
+	ck_assert(expects(s, (struct smcr_conn_info){ .group_id = 1 }));
+	ck_assert(!expects(s, (struct smcr_conn_info){ .group_id = 1, .over_link = true }));
+	s.age_ns = 301 * NS_PER_MS;
+	ck_assert(!expects(s, (struct smcr_conn_info){ .group_id = 1 }));
+	s = young;
+	s.kind = CONFIG_INGRESS;
+	ck_assert(!expects(s, (struct smcr_conn_info){ 0 }));
+	s = young;
+	s.mode = SESSION_SMCR;
+	ck_assert(!expects(s, (struct smcr_conn_info){ 0 }));
 }
