@@ -22,10 +22,9 @@ setup_choose_path(struct session *s)
 	svc->ctr.fallbacks += s->path == PATH_TCP;
 	svc->ctr.refused_fallback += s->path == PATH_REFUSED;
 	service_stats_no_smc(s, s->diag.local, s->diag.peer);
-	/* With peer = "auto" a plain peer is no fallback to report, nor is TCP in TLS where no link may be used. */
-	bool expected = s->path == PATH_TCP &&
-	    ((s->settings->cfg.peer == SMCR_PEER_AUTO && s->diag.local == CLC_DIAG_PEER_NO_SMC) ||
-	        s->settings->cfg.secure == CONFIG_SECURE_REQUIRED);
+	/* With peer = "auto" a plain peer is no fallback to report. */
+	bool expected = s->path == PATH_TCP && s->settings->cfg.peer == SMCR_PEER_AUTO &&
+	    s->diag.local == CLC_DIAG_PEER_NO_SMC;
 	if (!expected && s->path != PATH_NONE)
 		fallback_period_note(svc, &s->mid_peer, &s->diag);
 	log_limited(&pool->lim_failed, pool->env->now_ns, LOG_LVL_INFO,

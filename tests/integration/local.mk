@@ -37,6 +37,7 @@ check_INTEGRATION = \
 	tests/integration/check_failover_tls.py \
 	tests/integration/check_upgrade_tls.py \
 	tests/integration/check_diagnosis_tls.py \
+	tests/integration/check_outages_tls.py \
 	tests/integration/check_fallback.py \
 	tests/integration/check_outages.py \
 	tests/integration/check_when_down.py \
