@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 
-from harness import PATIENCE, SMCRD, WORKERS, Pair, Server, case, check, echo, equal, main, wait_until, works
+from harness import PATIENCE, SMCRCTL, SMCRD, WORKERS, Pair, Server, case, check, echo, equal, main, wait_until, works
 from manager import Manager
 
 
@@ -111,6 +111,7 @@ def _(t):
     manager.said.clear()
     wait_until(lambda: manager.has_said("WATCHDOG", 1), "the watchdog, of which only the old one knew", 30)
     d.expect_dead = True
+    check(t.exit_status([SMCRCTL, "--socket", d.control, "doctor", "--problems"]) != 2, "no problem")
     # As after a restart of which the start fails: the configuration is wrong, and the daemon goes on with another keeper.
     good = d.conf
     d.write_conf(dict(good, ingress=[dict(good["ingress"][0], listen="192.0.2.77:1")]))
@@ -120,6 +121,10 @@ def _(t):
     wait_until(lambda: manager.has_said("READY", 1), "the unit is up")
     check(again.alive() and d.status()["pid"] == second, "the daemon is that of before")
     check("failed at its start, exit status 1: this process goes on" in d.status()["reload_error"], d.status()["reload_error"])
+    # The caller of the restart saw none of it: what smcrd(8) has for that.
+    for _ in range(2):
+        equal(t.exit_status([SMCRCTL, "--socket", d.control, "doctor", "--problems"]), 2, "doctor")
+        reload(t, d, copy, status=1, args=("--unit",))	# as the unit's reload command, which its caller sees fail
     with pair.connect() as s:
         works(s)
     works(running, 3)
