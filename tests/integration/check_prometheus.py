@@ -49,6 +49,10 @@ def _(t):
         used = set(re.findall(r"\bsmcrd_\w+", text))
         check(len(used) > 5, f"the {where} use {used}")
         equal(used - names, set(), f"metrics of the {where} that are not there")
+    with open(os.path.join(SOURCE, "doc", "metrics.md")) as f:
+        first = set(re.findall(r"\bSmcrd\w+", f.read()))
+    check(len(first) >= 5, f"alerts of the document: {first}")
+    equal(first - set(re.findall(r"alert: (\w+)", rules)), set(), "alerts of the document that are not there")
     ids = [p["id"] for p in dashboard()["panels"]]
     equal(len(ids), len(set(ids)), "panels with a number of their own")
 
