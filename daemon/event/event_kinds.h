@@ -44,6 +44,8 @@
 		NOTICE, F(SERVICE) | F(PEER) | F(SERVER) | F(HOST) | F(AFTER_MS), "they say that it works again") \
 	X(UNKNOWN_PEER, "stranger", "no SMC-R peer, or a broken one", "181d79e43c2d487f8ac2c0e7f8059775", \
 		NOTICE, F(SERVICE) | F(PEER) | F(REASON), "something that speaks no SMC-R connected to an egress") \
+	X(PEER_ENDED, "peer-ended", "peer no longer permitted", "0b520e6010f1ba968c92b92a2f56ee70", \
+		WARNING, F(SERVICE) | F(PEER) | F(REASON) | F(CONNECTIONS), "after a reload or changed files of `tls` the peer is no longer permitted: these connections were reset") \
 	X(CIRCLE, "circle", "services lead in a circle", "736bdb27466541b081325a7c5cca88cc", \
 		WARNING, F(SERVICE) | F(PEER) | F(REASON), "a connection passed eight gateway services, which connect to each other, and was reset; `peer` is its source") \
 	X(FALLBACK_BEGINS, "fallback-begins", "fallback begins", "e2433a1f399246269259c9bb5f127f4d", \

@@ -49,6 +49,7 @@ leg_tls_describe(const struct leg *leg, const struct settings *st, struct smcr_o
 	o->remote.level = st->cfg.secure == CONFIG_SECURE_REQUIRED ? CONFIG_SECURE_REQUIRED : CONFIG_SECURE_AUTH;
 	memcpy(o->remote.name_id, tls_io_who(leg->tls)->id, sizeof(o->remote.name_id));
 	(void)snprintf(o->peer_name, sizeof(o->peer_name), "%s", tls_io_who(leg->tls)->name);
+	o->remote.proof = tls_io_proof(leg->tls);
 	o->only_tls = st->cfg.secure == CONFIG_SECURE_REQUIRED;
 	o->in_tls = tls_io_secret(leg->tls, o->secret) == 0;
 	if (!o->in_tls)

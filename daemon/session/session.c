@@ -138,7 +138,7 @@ session_free(struct session *s)
 	struct session_pool *pool = s->pool;
 
 	list_remove(&s->node);
-	free(s->proven);
+	tls_proof_put(s->proof);
 	idtable_del(&pool->sessions, s->id);
 	timerq_unreserve(&pool->env->timers, 1);
 	settings_put(s->settings);
@@ -566,7 +566,7 @@ session_matches(const struct session *s, const struct close_filter *f)
 }
 
 bool
-session_close(struct session *s)
+session_close(struct session *s, const char *why)
 {
 	struct smcr_conn_info info;
 
@@ -577,8 +577,8 @@ session_close(struct session *s)
 		smcr_conn_info(s->conn, &info);
 		s->flags |= info.peer.foreign ? 0 : SF_REASON_SENT;
 	}
-	s->pool->stats.sessions_closed_operator++;
-	session_raise(s, SEV_OPERATOR);
+	s->pool->stats.sessions_closed_operator += why == NULL;
+	session_fail(s, SEV_OPERATOR, why, 0);
 	return true;
 }
 

@@ -21,8 +21,9 @@ void session_pump(struct session *);
 void session_stop(struct session *);
 void session_free(struct session *);
 bool session_matches(const struct session *, const struct close_filter *);
-/* By an operator: the next round resets both app legs and sends an smcrd the reason. False: already ending. */
-bool session_close(struct session *);
+/* By an operator, for this static reason, NULL: an order. The next round resets both app legs and sends an smcrd the
+ * reason. False: already ending. */
+bool session_close(struct session *, const char *why);
 
 /* -- among the session files -- */
 
@@ -44,6 +45,13 @@ void setup_note_outage(struct session *);
 void secure_begin(struct session *);
 void secure_pump(struct session *);
 void secure_timeout(struct session *);
+
+/* session_trust.c */
+/* By keys and settings in force, the peer may be connected with this service. False: the reason. */
+bool trust_holds(const struct session_pool *, const struct service *, enum config_kind, const struct tls_proof *,
+    const struct sockaddr_storage *peer, char why[TLS_WHY_MAX]);
+/* After these have changed: ends connections and link groups of peers that are not permitted now. */
+void trust_judge(struct session_pool *);
 
 /* session_detect.c */
 /* The CLC connection is connected or accepted: starts the rendezvous, plain TCP or SES_LOOK, or ends the session. */

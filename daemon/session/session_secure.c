@@ -2,9 +2,6 @@
  * clear: without TLS the session ends, or goes on to another target. */
 #include "daemon/session/session.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char not_tls[] = "not TLS, refused: secure is set here";
 
 static void
@@ -74,6 +71,16 @@ secure_begin(struct session *s)
 	session_schedule(s);
 }
 
+/* A reload during the handshake may have taken the name away. */
+static bool
+still_permitted(const struct session *s, char why[TLS_WHY_MAX])
+{
+	const struct sockaddr_storage peer = net_addr_get(&s->mid_peer);
+
+	return (tls_io_ctx(s->mid.tls) == s->pool->cfg->tls_ctx && s->settings == s->settings->svc->settings) ||
+	    trust_holds(s->pool, s->settings->svc, session_kind(s), s->proof, &peer, why);
+}
+
 void
 secure_pump(struct session *s)
 {
@@ -85,15 +92,16 @@ secure_pump(struct session *s)
 			return;
 		}
 	}
+	char why[TLS_WHY_MAX];
 	int n = leg_handshake(&s->mid);
 	if (n < 0)
 		secure_failed(s, leg_tls_why(&s->mid));
 	if (n <= 0)
 		return;
-	free(s->proven);
-	s->proven = strdup(tls_io_who(s->mid.tls)->name);
-	if (s->proven == NULL) {
-		secure_failed(s, "out of memory");
+	tls_proof_put(s->proof);
+	s->proof = tls_proof_get(tls_io_proof(s->mid.tls));
+	if (!still_permitted(s, why)) {
+		secure_failed(s, why);
 		return;
 	}
 	s->pool->stats.tls_handshakes++;

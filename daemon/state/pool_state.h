@@ -34,6 +34,7 @@ struct worker_stats {
 	uint64_t option_agreed, option_missing, option_unknown; /* SMC-R's TCP option, of services that use it */
 	uint64_t option_stray_clc;                              /* CLC messages without the option */
 	uint64_t tls_handshakes, tls_failed, tls_clear;         /* of services with TLS; clear: accepted without it */
+	uint64_t tls_ended;                                     /* connections of peers no longer permitted */
 	uint64_t turns;                                         /* of the loop */
 	uint64_t spins, spin_hits, spin_wanted, spun_us;        /* loop/spin.h */
 	bool draining;

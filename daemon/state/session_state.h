@@ -83,7 +83,7 @@ struct session {
 	unsigned flags;  /* SF_ */
 	uint32_t raised; /* bits of enum session_event not yet acted on */
 	struct circle_leg circle;
-	char *proven;            /* the name that the peer has proven; NULL: none. Owned */
+	struct tls_proof *proof; /* of the peer's name; NULL: none. Counted */
 	uint32_t origin;         /* of the accepted leg (circle.h) */
 	uint8_t hops;            /* gateway services that the connection has passed through (circle.h) */
 	uint8_t cause;           /* of the end (end_cause.h), for counters; 0 = none */

@@ -12,7 +12,9 @@
 #include "daemon/log/log_text.h"
 #include "daemon/account/peer_name.h"
 #include "daemon/service/service.h"
+#include "daemon/session/session.h"
 #include "daemon/worker/worker_int.h"
+#include "smcr/proof.h"
 
 #define END_MS 5000 /* a card that keeps queue pairs after this time has them until the process ends */
 
@@ -146,6 +148,15 @@ close_unused(const struct worker *w, struct listen_socket *socks, unsigned cnt)
 	}
 }
 
+static void
+hold_proof(void *proof, bool on)
+{
+	if (on)
+		(void)tls_proof_get(proof);
+	else
+		tls_proof_put(proof);
+}
+
 /* Engine, devices, services: 0, or -errno with the reason in err. */
 static int
 start(struct worker *w, const struct config *cfg, struct listen_socket *socks, unsigned sock_cnt, FILE *err)
@@ -161,6 +172,7 @@ start(struct worker *w, const struct config *cfg, struct listen_socket *socks, u
 		return -ENOMEM;
 	}
 	smcr_set_dial_policy(w->env.eng, mpa_may_dial, &w->sessions);
+	smcr_set_proofs(w->env.eng, hold_proof);
 	rc = devices_new(&w->env, cfg, &gate, err, &w->devices);
 	if (rc != 0)
 		return rc;
@@ -236,6 +248,7 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 	acks_reload(&w->sessions);
 	services_commit(w->plan, err);
 	w->plan = NULL;
+	trust_judge(&w->sessions);
 	smcr_reconfigure(w->env.eng, &smcr);
 	devices_reload(w->devices, next, err);
 	loop_set_spin(w->env.loop, spin_ns(next));

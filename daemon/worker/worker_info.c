@@ -38,10 +38,10 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.state = session_state_str(s->state),
 		.diag = s->diag,
 		.conn = s->path != PATH_TCP ? s->conn : NULL,
-		.protection = s->proven == NULL                     ? "clear"
+		.protection = s->proof == NULL                      ? "clear"
 		    : s->path == PATH_SMCR && !smcr_in_tls(s->conn) ? "auth"
 		                                                    : "tls",
-		.proven = s->proven != NULL ? s->proven : "",
+		.proven = s->proof != NULL ? tls_proof_who(s->proof)->name : "",
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],
 		.age_ns = w->env.now_ns - s->born_ns,
@@ -162,7 +162,7 @@ worker_close_next(struct worker *w, uint32_t *pos, const struct close_filter *fi
 {
 	struct session *s = idtable_next(&w->sessions.sessions, pos);
 
-	*closed = s != NULL && session_matches(s, filter) && session_close(s);
+	*closed = s != NULL && session_matches(s, filter) && session_close(s, NULL);
 	if (*closed)
 		loop_again(w->env.loop);
 	return s != NULL;

@@ -81,6 +81,7 @@
 	X(WORKER, tls_handshakes, "peers that have proven their name") \
 	X(WORKER, tls_failed, "connections without TLS, refused") \
 	X(WORKER, tls_clear, "connections in clear, taken by the setting accept") \
+	X(WORKER, tls_ended, "connections ended, their peer is no longer permitted") \
 	H("Protocol messages") \
 	X(SMCR, clc_sent, "CLC sent") \
 	X(SMCR, clc_received, "CLC received") \

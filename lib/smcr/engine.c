@@ -10,6 +10,7 @@
 #include "smcr/group/lgr.h"
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
+#include "smcr/proof.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
@@ -166,6 +167,12 @@ smcr_set_dial_policy(
 {
 	eng->may_dial = may;
 	eng->may_dial_ctx = ctx;
+}
+
+void
+smcr_set_proofs(struct smcr *eng, void (*hold)(void *proof, bool on))
+{
+	eng->hold_proof = hold;
 }
 
 void

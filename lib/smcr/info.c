@@ -9,6 +9,7 @@
 #include "smcr/group/lgr.h"
 #include "smcr/group/llc.h"
 #include "smcr/group/topology.h"
+#include "smcr/proof.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "smcr/state/engine.h"
 
@@ -66,6 +67,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	*out = (struct smcr_group_info){
 		.id = lgr->id,
 		.role = lgr->role,
+		.proof = lgr->owner.remote.proof,
 		.peer = peer_info(lgr),
 		.conns_limit = (uint8_t)lgr_conns_max(lgr),
 		.state = lgr_states[lgr->state].name,
@@ -180,6 +182,12 @@ const char *
 smcr_peer_name(const struct smcr_conn *c)
 {
 	return c->lgr != NULL ? c->lgr->peer_name : "";
+}
+
+void *
+smcr_proof(const struct smcr_conn *c)
+{
+	return c->lgr != NULL ? c->lgr->owner.remote.proof : NULL;
 }
 
 void

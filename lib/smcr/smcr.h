@@ -99,6 +99,7 @@ struct smcr_identity {
 	uint32_t scope;      /* of a link-local address: the interface */
 	uint8_t level;       /* of the user's protection; 0: none */
 	uint8_t name_id[32]; /* with a level: digest of the name that the host has proven */
+	void *proof;         /* the user's, of that name (proof.h); not compared */
 };
 
 #define SMCR_NAME_MAX 256
@@ -459,6 +460,7 @@ struct smcr_group_info {
 	uint8_t level;                 /* as in struct smcr_identity */
 	char peer_name[SMCR_NAME_MAX]; /* that the peer has proven, "" without a level */
 	struct smcr_peer_info peer;
+	void *proof;         /* of struct smcr_identity; NULL: none */
 	uint8_t conns_limit; /* agreed limit of connections */
 	const char *state;
 	const char *type; /* "single", "symmetric", "asymmetric local", "asymmetric peer" */

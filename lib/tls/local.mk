@@ -8,6 +8,7 @@ lib_libtls_a_SOURCES += \
 	lib/tls/tls_ctx.c lib/tls/tls_int.h \
 	lib/tls/tls_io.c \
 	lib/tls/tls_link.c \
+	lib/tls/tls_proof.c \
 	lib/tls/tls_psk.c \
 	lib/tls/tls_who.c
 else

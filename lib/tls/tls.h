@@ -88,6 +88,26 @@ bool tls_io_is_silent(const struct tls_io *);
 /* Valid after the handshake. */
 const struct tls_who *tls_io_who(const struct tls_io *);
 
+/* -- proofs: of a peer, shared by its connections, from any thread -- */
+
+#define TLS_WHY_MAX 320
+
+struct tls_proof;
+
+/* The stream's, valid as long as it; after the handshake. */
+struct tls_proof *tls_io_proof(const struct tls_io *);
+/* The keys and rules that this stream began with. */
+const struct tls_ctx *tls_io_ctx(const struct tls_io *);
+/* NULL is allowed for both. */
+struct tls_proof *tls_proof_get(struct tls_proof *);
+void tls_proof_put(struct tls_proof *);
+const struct tls_who *tls_proof_who(const struct tls_proof *);
+/* By these keys and rules the peer of our client (or else server) is still trusted: its CA is known, its certificate not
+ * revoked, or its PSK the same. The end of a certificate or of a CRL counts for handshakes alone. False: the reason. */
+bool tls_proof_holds(const struct tls_proof *, const struct tls_ctx *, bool client, char why[TLS_WHY_MAX]);
+/* Its name is one of these, or with an empty list that of the host. */
+bool tls_proof_permitted(const struct tls_proof *, const char *names, const char *host);
+
 /* -- links: streams without a name of their own, with keys from the stream that proved both ends -- */
 
 #define TLS_SECRET_LEN 32

@@ -48,7 +48,8 @@ struct tls_io {
 	bool refused; /* with the reason in why: no more is read */
 	const struct tls_psk *psk;
 	struct tls_who peer;
-	uint8_t first[9]; /* bytes of the peer: the headers of a record and of its message */
+	struct tls_proof *proof; /* counted; NULL: a link, or before the end of the handshake */
+	uint8_t first[9];        /* bytes of the peer: the headers of a record and of its message */
 	unsigned first_len;
 	char identity[2 * TLS_PSK_NAME_MAX + 2]; /* client, of the PSK */
 	struct tls_link_end *link;               /* NULL: no link */
@@ -58,9 +59,15 @@ struct tls_io {
 /* tls_who.c */
 /* A verified certificate: fills in io->peer; false: not one of io->names, or of io->host without names. */
 bool tls_who_of_cert(struct tls_io *, X509 *);
+/* One of these names, or this host without names, is among those of the certificate. */
+bool tls_who_permitted(X509 *, const char *names, const char *host);
 /* The canonical name of a certificate. Returns its kind where the name lacks it: "uri:", "subject:", else "". */
 const char *tls_who_name(X509 *, char name[TLS_NAME_MAX]);
 void tls_who_set(struct tls_who *, const char *kind, const char *name);
+
+/* tls_proof.c */
+/* After the handshake; NULL: out of memory. */
+struct tls_proof *tls_proof_new(struct tls_io *);
 
 /* tls_psk.c */
 /* Reads the file. False: `tell` was called. */

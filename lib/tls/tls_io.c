@@ -188,6 +188,7 @@ tls_io_free(struct tls_io *io)
 		return;
 	SSL_free(io->ssl);
 	tls_link_free(io->link);
+	tls_proof_put(io->proof);
 	tls_ctx_put(io->ctx);
 	free(io);
 }
@@ -226,6 +227,18 @@ const struct tls_who *
 tls_io_who(const struct tls_io *io)
 {
 	return &io->peer;
+}
+
+struct tls_proof *
+tls_io_proof(const struct tls_io *io)
+{
+	return io->proof;
+}
+
+const struct tls_ctx *
+tls_io_ctx(const struct tls_io *io)
+{
+	return io->ctx;
 }
 
 /* -- certificates -- */
@@ -429,6 +442,10 @@ check_end(struct tls_io *io)
 			tls_io_blame(io, "peer is '%s', not one of peer_names", name);
 			return -EPROTO;
 		}
+	}
+	if (io->link == NULL && (io->proof = tls_proof_new(io)) == NULL) {
+		tls_io_blame(io, "out of memory");
+		return -ENOMEM;
 	}
 	io->proven = true;
 	return 1;

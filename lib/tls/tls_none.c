@@ -146,3 +146,55 @@ tls_io_is_drained(const struct tls_io *io)
 	(void)io;
 	return true;
 }
+
+struct tls_proof *
+tls_io_proof(const struct tls_io *io)
+{
+	(void)io;
+	return NULL;
+}
+
+const struct tls_ctx *
+tls_io_ctx(const struct tls_io *io)
+{
+	(void)io;
+	return NULL;
+}
+
+struct tls_proof *
+tls_proof_get(struct tls_proof *p)
+{
+	return p;
+}
+
+void
+tls_proof_put(struct tls_proof *p)
+{
+	(void)p;
+}
+
+const struct tls_who *
+tls_proof_who(const struct tls_proof *p)
+{
+	(void)p;
+	return NULL;
+}
+
+bool
+tls_proof_holds(const struct tls_proof *p, const struct tls_ctx *ctx, bool client, char why[TLS_WHY_MAX])
+{
+	(void)p;
+	(void)ctx;
+	(void)client;
+	(void)why;
+	return true;
+}
+
+bool
+tls_proof_permitted(const struct tls_proof *p, const char *names, const char *host)
+{
+	(void)p;
+	(void)names;
+	(void)host;
+	return true;
+}

@@ -95,25 +95,34 @@ tls_who_set(struct tls_who *out, const char *kind, const char *name)
 }
 
 static bool
-permits_uri(void *arg, const char *name)
+permits_uri(void *names, const char *name)
 {
-	return tls_names_have(((const struct tls_io *)arg)->names, "uri", name);
+	return tls_names_have(names, "uri", name);
 }
 
 static bool
-permits_dns(void *arg, const char *name)
+permits_dns(void *names, const char *name)
 {
-	return tls_names_have(((const struct tls_io *)arg)->names, "dns", name);
+	return tls_names_have(names, "dns", name);
 }
 
 /* The host that was connected. */
 static bool
-is_host(const struct tls_io *io, X509 *cert)
+is_host(X509 *cert, const char *host)
 {
 	const unsigned flags = X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
 
-	return io->host[0] != '\0' &&
-	    (X509_check_ip_asc(cert, io->host, 0) == 1 || X509_check_host(cert, io->host, 0, flags, NULL) == 1);
+	return host[0] != '\0' &&
+	    (X509_check_ip_asc(cert, host, 0) == 1 || X509_check_host(cert, host, 0, flags, NULL) == 1);
+}
+
+bool
+tls_who_permitted(X509 *cert, const char *names, const char *host)
+{
+	if (names[0] == '\0')
+		return is_host(cert, host);
+	return strcmp(names, "*") == 0 || each_name(cert, GEN_URI, permits_uri, (void *)(uintptr_t)names) ||
+	    each_name(cert, GEN_DNS, permits_dns, (void *)(uintptr_t)names);
 }
 
 bool
@@ -122,8 +131,5 @@ tls_who_of_cert(struct tls_io *io, X509 *cert)
 	char name[TLS_NAME_MAX];
 
 	tls_who_set(&io->peer, tls_who_name(cert, name), name);
-	if (io->names[0] == '\0')
-		return is_host(io, cert);
-	return strcmp(io->names, "*") == 0 || each_name(cert, GEN_URI, permits_uri, io) ||
-	    each_name(cert, GEN_DNS, permits_dns, io);
+	return tls_who_permitted(cert, io->names, io->host);
 }

@@ -41,9 +41,9 @@ check lib/rnic/siw/sctp $siw rnic/siw/sctp/
 check lib/rnic/verbs $rnic rnic/verbs/
 check tests/sim base/ wire/ rnic/rnic.h rnic/unit.h tests/sim/ tests/seeded_rng.h
 
-# The engine's rooms. smcr.h is what users see; state has the objects that the rooms share, and the marks by which a lower room
+# The engine's rooms. smcr.h and proof.h are what users see; state has the objects that the rooms share, and the marks by which a lower room
 # tells a higher one.
-smcr='base/ wire/ rnic/rnic.h rnic/unit.h smcr/smcr.h smcr/state/'
+smcr='base/ wire/ rnic/rnic.h rnic/unit.h smcr/smcr.h smcr/proof.h smcr/state/'
 check lib/smcr/state $smcr
 check lib/smcr/data $smcr smcr/data/
 check lib/smcr/group $smcr smcr/data/ smcr/group/
@@ -58,7 +58,7 @@ for room in $rooms; do
 	below="$below daemon/${room%.h}/"
 	case $room in *.h) files=daemon/${room%.h}/*.h ;; *) files=daemon/$room/*.[ch] ;; esac
 	bad=$(grep -H '^#include "' $files |
-		sed 's/:#include "/ /; s/".*//' | grep -Ev " ($(printf '%s\n' config.h base/ wire/ control/ smcr/smcr.h rnic/ tls/tls.h $below | paste -sd'|'))")
+		sed 's/:#include "/ /; s/".*//' | grep -Ev " ($(printf '%s\n' config.h base/ wire/ control/ smcr/smcr.h smcr/proof.h rnic/ tls/tls.h $below | paste -sd'|'))")
 	[ -d "daemon/${room%.h}" ] || bad="it is not there"
 	case $room in
 	*.h) result "$bad" "the headers of daemon/${room%.h} are below daemon/state" ;;
@@ -68,7 +68,7 @@ done
 result "$(ls -d daemon/*/ | sed 's|daemon/\(.*\)/|\1|' | grep -vxF "$(printf '%s\n' $rooms)")" "each folder of daemon has its level"
 result "$(grep -o '^| daemon/[a-z]* ' doc/architecture.md | tr -d '| ' | diff - <(printf 'daemon/%s\n' $rooms | grep -v '\.h$'))" \
 	"doc/architecture.md has the rooms in this order"
-check daemon base/ wire/ control/ smcr/smcr.h rnic/ daemon/
+check daemon base/ wire/ control/ smcr/smcr.h smcr/proof.h rnic/ daemon/
 check ctl base/ control/ ctl/
 check local -
 

@@ -314,7 +314,7 @@ describe(struct duo_end *e, enum smcr_role role)
 		.elem_size = SMCR_ELEM_MIN,
 		.subnet_cnt = 1,
 		.subnet = { { .addr = { 10, 0, 0, 0 }, .prefix_len = 16 } },
-		.remote = { .addr = { [15] = d.remote }, .level = d.level },
+		.remote = { .addr = { [15] = d.remote }, .level = d.level, .proof = d.proof },
 		.in_tls = d.in_tls,
 		.only_tls = d.only_tls[role == SMCR_CLIENT ? A : B],
 		.secret = { 7, 7, 7 },

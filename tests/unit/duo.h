@@ -62,6 +62,7 @@ struct duo {
 	bool ask_server; /* ... and ask for the server behind the peer */
 	enum clc_server server;   /* what the server's end answers */
 	uint8_t level;            /* their protection */
+	void *proof;              /* of them */
 	bool in_tls, only_tls[2]; /* as in smcr_open, only_tls of a host's ends */
 	const char *tcp_only[2];  /* as in smcr_open, of a host's ends */
 	enum smcr_peer_kind peer; /* and whom their clients expect */

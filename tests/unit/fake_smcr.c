@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "rnic/siw/siw.h"
 #include "smcr/smcr.h"
+#include "smcr/proof.h"
 
 /* Much of the engine is of no interest here. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -612,6 +613,29 @@ smcr_peer_name(const struct smcr_conn *c)
 {
 	(void)c;
 	return "";
+}
+
+void
+smcr_set_proofs(struct smcr *eng, void (*hold)(void *proof, bool on))
+{
+	(void)eng;
+	(void)hold;
+}
+
+void *
+smcr_proof(const struct smcr_conn *c)
+{
+	(void)c;
+	return NULL;
+}
+
+bool
+smcr_end_group(struct smcr *eng, uint32_t group_id, const char *why)
+{
+	(void)eng;
+	(void)group_id;
+	(void)why;
+	return false;
 }
 
 bool

@@ -13,6 +13,7 @@
 #include "smcr/group/link.h"
 #include "smcr/group/llc.h"
 #include "smcr/group/topology.h"
+#include "smcr/proof.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
@@ -89,6 +90,8 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 		timer_init(&lgr->flow[i].timer, llc_flow_fired);
 	}
 	list_push(&eng->lgrs, &lgr->node);
+	if (eng->hold_proof != NULL && owner->remote.proof != NULL)
+		eng->hold_proof(owner->remote.proof, true);
 	return lgr;
 }
 
@@ -180,6 +183,8 @@ lgr_free(struct lgr *lgr)
 	list_remove(&lgr->marks.turn_node);
 	timerq_unreserve(&lgr->eng->timers, LGR_TIMERS);
 	explicit_bzero(lgr->secret, sizeof(lgr->secret));
+	if (lgr->eng->hold_proof != NULL && lgr->owner.remote.proof != NULL)
+		lgr->eng->hold_proof(lgr->owner.remote.proof, false);
 	free(lgr);
 	return true;
 }
@@ -339,6 +344,16 @@ smcr_link_delete(struct smcr *eng, uint32_t group_id, uint8_t number)
 		if (l->state == LINK_ACTIVE && l->number == number)
 			return lgr->active_cnt > 1 ? llc_retire_link(l, LLC_DELETE_OPERATOR) : -EBUSY;
 	return -ENOENT;
+}
+
+bool
+smcr_end_group(struct smcr *eng, uint32_t group_id, const char *why)
+{
+	struct lgr *lgr = lgr_find(eng, group_id);
+
+	if (lgr != NULL)
+		lgr_down(lgr, SMCR_R_OPERATOR, why);
+	return lgr != NULL;
 }
 
 int

@@ -52,6 +52,7 @@ struct smcr {
 	bool draining;
 	bool (*may_dial)(void *ctx, const struct rnic_gid *to, const struct smcr_identity *middle);
 	void *may_dial_ctx;
+	void (*hold_proof)(void *proof, bool on);
 	void (*trace)(void *ctx, const struct smcr_trace *);
 	void *trace_ctx;
 };

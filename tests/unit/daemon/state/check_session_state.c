@@ -127,7 +127,7 @@ START_LOOP_TEST(a_session_that_ends_is_freed_at_the_end_of_the_turn, 0, 2)
 	/* Nothing acts on it now. */
 	session_raise(s, SEV_TIMEOUT);
 	session_pump(s);
-	ck_assert(!session_close(s));
+	ck_assert(!session_close(s, NULL));
 	ck_assert_int_eq(s->state, SES_DEAD);
 	ck_assert_uint_eq(pool->stats.sessions_closed, 1);
 	session_pool_reap(pool);
@@ -154,8 +154,8 @@ START_TEST(an_order_to_close_counts_once)
 {
 	struct session *s = begin(0);
 
-	ck_assert(session_close(s));
-	ck_assert(!session_close(s));
+	ck_assert(session_close(s, NULL));
+	ck_assert(!session_close(s, NULL));
 	ck_assert_uint_eq(s->pool->stats.sessions_closed_operator, 1);
 	ck_assert_int_eq(s->state, SES_SMCR);
 	gw_once();

@@ -343,3 +343,38 @@ START_TEST(a_failure_is_no_end_later)
 	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), -EPROTO);
 	ends_fini(&e);
 }
+
+/* Its proof is shared by its connections, and judged by another file. */
+START_TEST(a_proof_is_judged_by_later_files)
+{
+	struct tls_ctx *same = load("gw-b", "gw-a:" KEY_A "\ngw-c:" KEY_B, 0600, NULL);
+	struct tls_ctx *other = load("gw-b", "gw-a:" KEY_B, 0600, NULL);
+	struct tls_ctx *gone = load("gw-b", "gw-c:" KEY_A, 0600, NULL);
+	struct ends e, f;
+	char why[TLS_WHY_MAX];
+
+	up(&e);
+	up(&f);
+	struct tls_proof *p = tls_proof_get(tls_io_proof(e.b));
+	ck_assert_ptr_nonnull(p);
+	ck_assert_ptr_eq(p, tls_io_proof(f.b));
+	ck_assert_ptr_ne(p, tls_io_proof(e.a));
+	ck_assert_ptr_eq(tls_io_ctx(e.b), e.ctx_b);
+	ends_fini(&f);
+	ends_fini(&e);
+	ck_assert_str_eq(tls_proof_who(p)->name, "psk:gw-a");
+	ck_assert(tls_proof_holds(p, same, false, why));
+	ck_assert_str_eq(why, "");
+	ck_assert(!tls_proof_holds(p, other, false, why));
+	ck_assert_str_eq(why, "the key of 'psk:gw-a' has changed");
+	ck_assert(!tls_proof_holds(p, gone, false, why));
+	ck_assert_str_eq(why, "'psk:gw-a' is no longer in the PSK file");
+	ck_assert(tls_proof_permitted(p, "psk:gw-x\npsk:gw-a", ""));
+	ck_assert(tls_proof_permitted(p, "*", ""));
+	ck_assert(!tls_proof_permitted(p, "psk:gw-x", "gw-a"));
+	ck_assert(!tls_proof_permitted(p, "", "gw-a"));
+	tls_proof_put(p);
+	tls_ctx_put(same);
+	tls_ctx_put(other);
+	tls_ctx_put(gone);
+}

@@ -2,6 +2,7 @@
 #include "duo.h"
 #include "smcr/rendezvous/rendezvous.h"
 #include "unit.h"
+#include "smcr/proof.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -141,6 +142,48 @@ START_LOOP_TEST(a_group_says_what_its_peer_has_proven, 0, 2)
 	}
 	ck_assert_str_eq(smcr_peer_name(c[0].conn), g.peer_name);
 	ck_assert_str_eq(smcr_peer_name(s[0].conn), g.peer_name);
+}
+
+static int held;
+
+static void
+hold(void *proof, bool on)
+{
+	ck_assert_ptr_eq(proof, &held);
+	held += on ? 1 : -1;
+}
+
+/* At either host: it is the user's, who ends it when the proof is no longer good. */
+START_LOOP_TEST(a_group_keeps_the_proof_of_its_first_contact, A, B + 1)
+{
+	struct smcr_group_info g;
+
+	held = 0;
+	duo_init(true, true, NULL);
+	smcr_set_proofs(d.eng[A], hold);
+	smcr_set_proofs(d.eng[B], hold);
+	d.level = 2;
+	d.proof = &held;
+	duo_connect(0, 1, 100);
+	d.proof = NULL; /* of a later one, which joins */
+	duo_connect(1, 1, 100);
+	ck_assert_int_eq(held, 2);
+	ck_assert_ptr_eq(smcr_proof(s[1].conn), &held);
+	ck_assert(smcr_group_next(d.eng[_i], &(uint32_t){ 0 }, &g));
+	ck_assert_ptr_eq(g.proof, &held);
+	ck_assert(!smcr_end_group(d.eng[_i], g.id + 1, "no longer permitted"));
+	ck_assert(smcr_end_group(d.eng[_i], g.id, "no longer permitted"));
+	ck_assert(!smcr_end_group(d.eng[_i], g.id, "no longer permitted"));
+	duo_run(1000);
+	for (unsigned i = 0; i < 2; i++) {
+		struct duo_end *mine = _i == A ? &c[i] : &s[i], *peers = _i == A ? &s[i] : &c[i];
+
+		ck_assert_int_eq(mine->reason, SMCR_R_OPERATOR);
+		ck_assert_int_eq(peers->reason, SMCR_R_LINK_LOST);
+		duo_release_pair(i);
+	}
+	duo_run(1000);
+	ck_assert_int_eq(held, 0);
 }
 
 /* An end in clear and one in TLS, as no user has them: no link on TCP. */
