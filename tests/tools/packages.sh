@@ -4,7 +4,7 @@ PACKAGES_BUILD="gcc libc6-dev make autoconf automake pkg-config python3 libevent
 	libsystemd-dev libjansson-dev libisal-dev libibverbs-dev librdmacm-dev libseccomp-dev libusrsctp-dev libc-ares-dev
 	libssl-dev"
 PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
-PACKAGES_TEST="check ccache openssl clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
+PACKAGES_TEST="check ccache openssl gnutls-bin clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
 	chromium prometheus postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2 mandoc systemd dpkg-dev debhelper
 	selinux-policy-dev lintian zsh mariadb-server-core mariadb-client-core memcached php8.2-fpm
 	mosquitto mosquitto-clients pgbouncer nfs-ganesha nfs-ganesha-vfs libnfs-utils python3-yaml rpm"
