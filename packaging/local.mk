@@ -1,3 +1,4 @@
+EXTRA_DIST += packaging/apparmor/smcrd
 EXTRA_DIST += packaging/selinux/README.md packaging/selinux/smcrd.te packaging/selinux/smcrd.fc packaging/selinux/smcrd.if
 check_ONCE += tests/unit/check_selinux.sh
 EXTRA_DIST += tests/unit/check_selinux.sh

@@ -20,7 +20,7 @@ if [ $status -eq 3 ]; then
 	echo "1..0 # SKIP $(tail -n 1 "$tmp/log")"
 	exit 0
 fi
-echo 1..12
+echo 1..13
 n=0
 # result NAME COMMAND...
 result() {
@@ -44,7 +44,7 @@ built() {
 	! grep -E '^[^ ]+:[0-9]+:[0-9]+: (warning|error):' "$tmp/log"
 }
 result 'the packages are built, without a warning of the compiler' built
-[ $status -eq 0 ] || { for i in $(seq 11); do skip 'what is in it' 'there is none'; done; exit 0; }
+[ $status -eq 0 ] || { for i in $(seq 12); do skip 'what is in it' 'there is none'; done; exit 0; }
 
 same_version() {
 	local want have
@@ -133,6 +133,21 @@ touches_nothing_of_smcrd() {
 		dpkg-deb -c "$deb"/smcrd_*.deb | awk '$2 != "root/root" { print; bad = 1 } END { exit bad }'
 }
 result 'what root does as the package is changed touches nothing that smcrd may write to' touches_nothing_of_smcrd
+
+# Loaded before the unit starts, which names it; kept as the administrator has changed it.
+profile() {
+	local root=$tmp/root at
+	apparmor_parser --skip-kernel-load --skip-cache --base /etc/apparmor.d "$root/etc/apparmor.d/smcrd" || return 1
+	grep -qx /etc/apparmor.d/smcrd "$tmp/control/conffiles" || { echo 'no configuration file'; return 1; }
+	grep -qx 'AppArmorProfile=-smcrd' "$root/lib/systemd/system/smcrd@.service" || { echo 'the unit does not name it'; return 1; }
+	at=$(grep -nE 'apparmor_parser|deb-systemd-invoke' "$tmp/control/postinst" | head -n 1)
+	[[ $at = *apparmor_parser* ]] || { echo "it comes late: $at"; return 1; }
+}
+if command -v apparmor_parser > /dev/null; then
+	result 'the AppArmor profile is taken by its parser, and loaded first' profile
+else
+	skip 'the AppArmor profile is taken by its parser, and loaded first' 'apparmor is not installed'
+fi
 
 # Some distributions have no SCTP in user space; Debian has, and the package must not lose it unnoticed.
 libraries() {

@@ -131,6 +131,7 @@ def is_taken_over(t, load, act, failed=False):
     pid, (main, stored) = daemon(t), show("MainPID", "NFileDescriptorStore")
     act()
     state = show("ActiveState", "NFileDescriptorStore", "NRestarts")
+    equal(confined(), {}, "processes that the profile does not confine")
     equal(state, ["active", stored, 0], f"the unit; {show('StatusText')}")
     check((daemon(t) == pid) == failed, "another daemon, unless it fails")
     check(failed or show("MainPID")[0] != main, "another main process")
@@ -138,6 +139,21 @@ def is_taken_over(t, load, act, failed=False):
     talk(load.idle, 100)
     before = load.connects
     wait_until(lambda: load.connects > before + 2, "more connects", 30)
+
+
+def confined():
+    """Of the unit's processes those that the profile does not confine, as each is confined."""
+    found = {}
+    for pid in processes():
+        with open(f"/proc/{pid}/attr/current", encoding="ascii") as f:
+            found[pid] = f.read().strip()
+    return {pid: word for pid, word in found.items() if word != "smcrd (enforce)"}
+
+
+def denied(t):
+    """What the profile has denied so far."""
+    out = t.run(["journalctl", "--no-pager", "-o", "cat", "--grep", 'apparmor="DENIED"'], status=None, timeout=60).decode()
+    return {line for line in out.split("\n") if "DENIED" in line and "smcrd" in line}
 
 
 def apt(t, *args):
@@ -175,6 +191,27 @@ def _(t):
             limits = f.read()
         for line in (r"Max open files 262144", "Max locked memory unlimited", "Max core file size 0"):
             check(line in " ".join(limits.split()), f"{line}, of {limits}")
+
+
+@case("the profile: it confines each process, and denies a file that everyone may read")
+def _(t):
+    server(t)
+    wait_until(lambda: not confined(), f"the profile confines all: {confined()}", 20)
+    secret = "/srv/secret.conf"
+    write(secret, 'egress = ( { name = "secret"; listen = "127.0.0.1:8003"; to = "127.0.0.1:8080"; } );\n')
+    write(CONF, SERVICES % "" + f'include = "{secret}";\n')
+    before = denied(t)
+    t.run(["runuser", "-u", "smcrd", "--", "smcrd", "-t"])		# by hand it is not confined
+    pid = daemon(t)
+    try:
+        systemctl(t, "reload", "smcrd", status=1)
+        equal(daemon(t), pid, "the daemon goes on")
+        wait_until(lambda: denied(t) - before, "the kernel says so", 20)
+        check(all(f'name="{secret}"' in line for line in denied(t) - before), f"that file alone: {denied(t) - before}")
+    finally:
+        write(CONF, SERVICES % "")
+        os.unlink(secret)
+        systemctl(t, "reload", "smcrd")
 
 
 @case("an instance beside it: stopping it leaves the other one's directory, socket and connections, and the other way round")
@@ -442,9 +479,11 @@ def _(t):
     if os.path.exists("/etc/smcrd/two.conf"):	# of the instance: an administrator's file stays
         os.remove("/etc/smcrd/two.conf")
     apt(t, "purge", "smcrd")
-    left = [p for p in ("/etc/smcrd", "/run/smcrd/control", "/etc/systemd/system/multi-user.target.wants/smcrd.service")
+    left = [p for p in ("/etc/smcrd", "/run/smcrd/control", "/etc/apparmor.d/smcrd", "/etc/apparmor.d/local/smcrd", "/etc/systemd/system/multi-user.target.wants/smcrd.service")
             if os.path.lexists(p)]
     equal(left, [], "what purge leaves")
+    lines = sorted(line for line in denied(t) if "/srv/secret.conf" not in line)
+    check(not lines, "what the profile has denied: " + "\n".join(lines))
 
 
 main()

@@ -23,8 +23,10 @@ CPU = "max,erms=off"	# kernel and libc would copy and clear by "rep movsb", whic
 # Without what takes half of a boot and no test needs: device tables in ACPI's language, a source of random numbers that measures
 # time, self-tests, certificates. And without a look whether the timer ticks, which on a busy host it does not do in time.
 BOOT = "acpi=off no_timer_check cryptomgr.notests initcall_blacklist=jent_mod_init,load_system_certificate_list"
+# A system that boots has profiles, and its kernel says what they deny: it does not if it is told audit=0 and then audit=1.
+AUDIT = {True: "apparmor=1 security=apparmor audit=1", False: "audit=0"}
 # Without what protects a kernel or serves its operator, where speed is not measured: 7 % of the time of check_afsmc_ends.py.
-QUICK = "init_on_alloc=0 hardened_usercopy=off psi=0 audit=0 preempt=none nowatchdog"
+QUICK = "init_on_alloc=0 hardened_usercopy=off psi=0 preempt=none nowatchdog"
 BOOT_S = 150		# until it takes commands; usually 3, and 15 with systemd; beside others many times that
 TRIES = 3		# a guest kernel now and then panics while it boots
 PATIENCE = 4		# the harness's deadlines are for a real machine
@@ -118,7 +120,7 @@ class Machine:
                 "-serial", f"file:{self.path('console')}",
                 "-kernel", os.path.join(self.kernel, "kernel"), "-initrd", os.path.join(self.kernel, "initrd"),
                 "-append", f"console=ttyS0 edd=off panic=-1 oops=panic quiet net.ifnames=0 mitigations=off {BOOT} "
-                           f"{f'{QUICK} {_clock()}' if self.icount is None else ''}",
+                           f"{f'{QUICK} {AUDIT[bool(self.system)]} {_clock()}' if self.icount is None else ''}",
                 "-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
                 "-virtfs", f"local,path={self.share},mount_tag=share,security_model=none",
                 "-device", "virtio-rng-pci", *(self.qemu_args or ["-nic", "none"])]

@@ -5,7 +5,7 @@
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 cache=${1:?usage: system.sh CACHE}
-packages=systemd-sysv,dbus,python3,iproute2,kmod,procps,libconfig9,libevent-core-2.1-7,libevent-extra-2.1-7,libibverbs1,libisal2,libjansson4
+packages=systemd-sysv,dbus,apparmor,python3,iproute2,kmod,procps,libconfig9,libevent-core-2.1-7,libevent-extra-2.1-7,libibverbs1,libisal2,libjansson4
 packages=$packages,librdmacm1,libseccomp2,libusrsctp2,libc-ares2
 tmp=$cache/.system.$$
 
