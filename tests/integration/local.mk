@@ -1,11 +1,13 @@
 # Through two daemons with programs that nobody here wrote. Each script is a TAP test; it can be run by itself too:
 #	top_builddir=build tests/integration/check_redis.py
 # Those that take longest begin first.
-check_INTEGRATION = \
+check_INTEGRATION_LONG = \
 	tests/integration/check_hostile.py \
 	tests/integration/check_middle.py \
 	tests/integration/check_last_words.py \
-	tests/integration/check_last_words_unix.py \
+	tests/integration/check_last_words_unix.py
+check_LONG += $(check_INTEGRATION_LONG)
+check_INTEGRATION = \
 	tests/integration/check_failover.py \
 	tests/integration/check_hostile_clc.py \
 	tests/integration/check_names.py \
@@ -21,8 +23,6 @@ check_INTEGRATION = \
 	tests/integration/check_unix.py \
 	tests/integration/check_local.py \
 	tests/integration/check_redis_unix.py \
-	tests/integration/check_halfclose_unix.py \
-	tests/integration/check_slow_unix.py \
 	tests/integration/check_urgent.py \
 	tests/integration/check_reset.py \
 	tests/integration/check_slow.py \
@@ -67,8 +67,10 @@ check_INTEGRATION = \
 	tests/integration/check_workers.py \
 	tests/integration/check_many.py
 check_TAP += $(check_INTEGRATION)
-# What is looked at is a browser, or what Wireshark makes of bytes that other scripts send with sanitizers as well.
-check_INTEGRATION_ONCE = tests/integration/check_page.py tests/integration/check_capture.py
+# What is looked at is a browser, or what Wireshark makes of bytes that other scripts send with sanitizers as well; or cases of other
+# scripts on UNIX sockets, which with sanitizers have check_unix.py, check_redis_unix.py and check_last_words_unix.py.
+check_INTEGRATION_ONCE = tests/integration/check_page.py tests/integration/check_capture.py \
+	tests/integration/check_halfclose_unix.py tests/integration/check_slow_unix.py
 check_ONCE += $(check_INTEGRATION_ONCE)
 # Of documents, which no sanitizer finds fault with.
 check_PAGES = tests/integration/check_recipes.py tests/integration/check_unix_page.py
@@ -86,20 +88,25 @@ check_QUICK += \
 	tests/integration/check_hostile_clc.py \
 	tests/integration/check_ctl.py
 check_INTEGRATION_SCTP = \
-	tests/integration/check_last_words_sctp.py \
 	tests/integration/check_hostile_sctp.py \
 	tests/integration/check_hostile_llc_sctp.py \
 	tests/integration/check_transport.py \
 	tests/integration/check_redis_sctp.py \
+	tests/integration/check_hostile_link_sctp.py
+# Programs over SCTP, which with sanitizers has check_redis_sctp.py and what is hostile.
+check_INTEGRATION_SCTP_ONCE = \
 	tests/integration/check_postgres_sctp.py \
 	tests/integration/check_http_sctp.py \
 	tests/integration/check_iperf3_sctp.py \
-	tests/integration/check_hostile_link_sctp.py
+	tests/integration/check_capture_sctp.py
+check_INTEGRATION_SCTP_LONG = tests/integration/check_last_words_sctp.py
 if HAVE_USRSCTP
+check_LONG += $(check_INTEGRATION_SCTP_LONG)
 check_TAP += $(check_INTEGRATION_SCTP)
-check_ONCE += tests/integration/check_capture_sctp.py
+check_ONCE += $(check_INTEGRATION_SCTP_ONCE)
 endif
-EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_SCTP) $(check_PAGES) tests/integration/pages.py \
+EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_LONG) $(check_INTEGRATION_ONCE) $(check_INTEGRATION_SCTP) \
+	$(check_INTEGRATION_SCTP_ONCE) $(check_INTEGRATION_SCTP_LONG) $(check_PAGES) tests/integration/pages.py \
 	tests/integration/again.py \
 	tests/integration/basics.py tests/integration/procs.py tests/integration/daemons.py tests/integration/sockets.py \
 	tests/integration/harness.py tests/integration/tls_files.py \

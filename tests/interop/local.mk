@@ -1,15 +1,15 @@
 # see the top Makefile.am
 # An independent peer in Python against the C code: see pyiwarp.py and pysmc.py.
 INTEROP_TESTS = \
-	tests/interop/test_iwarp.py \
 	tests/interop/test_smc_client.py \
 	tests/interop/test_smc_server.py \
+	tests/interop/test_iwarp.py \
 	tests/interop/test_linux_client.py \
 	tests/interop/test_linux_server.py
 check_ONCE += tests/interop/test_self.py
-check_TAP += $(INTEROP_TESTS)
+check_SANITIZED += $(INTEROP_TESTS)
 if HAVE_USRSCTP
-check_TAP += tests/interop/test_ddp_sctp.py
+check_SANITIZED += tests/interop/test_ddp_sctp.py
 endif
 EXTRA_DIST += $(INTEROP_TESTS) \
 	tests/interop/test_self.py \
