@@ -177,9 +177,9 @@ first_contact(struct smcr_conn *conn, const struct clc_accept *a)
 {
 	struct rnic_gid to;
 	struct owner server = owner_of(a->peer_id, &conn->rdv->open.remote);
-	unsigned kinds = a->ext.present ? rdv_transports_received(conn, a->ext.transports)
-	    : conn->rdv->version >= 2   ? RDV_ROCE_V2
-	                                : RDV_ROCE_V1;
+	unsigned kinds = a->ext.present
+	    ? rdv_transports_received(conn, a->ext.transports)
+	    : rdv_transports_foreign(conn, conn->rdv->version >= 2 ? RDV_ROCE_V2 : RDV_ROCE_V1);
 	struct rnic_dev *dev = rdv_pick_device(conn->eng, kinds, &conn->rdv->open.local_addr, NULL);
 	uint32_t diag = dev != NULL ? rdv_way_to_server(conn, dev, a) : CLC_DIAG_NO_DEVICE;
 

@@ -65,6 +65,14 @@ rdv_transports_received(const struct smcr_conn *conn, unsigned transports)
 	return (o->in_tls && o->only_tls ? 0 : kinds) | ((transports & tcp) != 0 ? CLC_TRANSPORT_IWARP : 0);
 }
 
+unsigned
+rdv_transports_foreign(const struct smcr_conn *conn, unsigned kinds)
+{
+	const struct smcr_open *o = &conn->rdv->open;
+
+	return o->in_tls && o->only_tls ? 0 : kinds;
+}
+
 /* The RoCE device with this GID; a port may be several devices, one per kind of GID. */
 static bool
 roce_at(const struct smcr *eng, const struct rnic_gid *gid, struct rnic_info *info)

@@ -27,7 +27,8 @@ kinds_of(const struct smcr_conn *conn)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
 
-	return p->ext.present ? rdv_transports_received(conn, p->ext.transports) : RDV_ROCE_V1;
+	return p->ext.present ? rdv_transports_received(conn, p->ext.transports)
+	                      : rdv_transports_foreign(conn, RDV_ROCE_V1);
 }
 
 /* RoCE stays within a subnet; iWARP is routed. Any interface of ours may be in a network of the client (3.5.1.2), not
@@ -129,7 +130,8 @@ static uint32_t
 take_proposal(struct smcr_conn *conn, unsigned header)
 {
 	const struct clc_proposal *p = &conn->rdv->proposal;
-	bool offered = header >= 2 && !p->ext.present && (p->typev2 == CLC_PATH_R || p->typev2 == CLC_PATH_BOTH);
+	bool offered = header >= 2 && !p->ext.present && (p->typev2 == CLC_PATH_R || p->typev2 == CLC_PATH_BOTH) &&
+	    rdv_transports_foreign(conn, RDV_ROCE_V2) != 0;
 	uint32_t v2 = offered ? rdv_take_offer(conn) : 0, v1;
 	bool full;
 

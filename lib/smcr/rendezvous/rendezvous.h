@@ -227,6 +227,8 @@ uint8_t rdv_transport_bit(enum rnic_transport);
  * others are not named, and not taken. */
 uint8_t rdv_transports_sent(const struct smcr_conn *, unsigned kinds);
 unsigned rdv_transports_received(const struct smcr_conn *, unsigned transports);
+/* Of a peer whose message lacks our extension: these, or none with only_tls. */
+unsigned rdv_transports_foreign(const struct smcr_conn *, unsigned kinds);
 /* The device for a group of this kind and this connection is in the group's VLAN. */
 bool rdv_vlan_fits(const struct smcr_conn *, const struct lgr *);
 /* The GIDs of our RoCE v2 ports usable for links of the group, starting with this link's; returns their number. */

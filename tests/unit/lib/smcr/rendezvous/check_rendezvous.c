@@ -128,6 +128,20 @@ START_LOOP_TEST(links_in_tls, 0, 12)
 	duo_expect_groups(_i < 4 || _i % 4 == 0);
 }
 
+/* A peer whose messages lack our extension, as Linux's of either version, has links in clear alone: bits of i / 2 + 1 as above. */
+START_LOOP_TEST(no_link_in_clear_with_a_peer_that_poses_as_linux, 0, 6)
+{
+	duo_init_version(1 + _i % 2, NULL);
+	d.in_tls = true;
+	d.level = 2;
+	d.only_tls[A] = ((_i / 2 + 1) & 1) != 0;
+	d.only_tls[B] = ((_i / 2 + 1) & 2) != 0;
+	duo_open(0);
+	duo_run(100);
+	ck_assert(BOTH(0, FALLBACK));
+	duo_expect_groups(0);
+}
+
 START_LOOP_TEST(a_group_says_what_its_peer_has_proven, 0, 2)
 {
 	struct smcr_group_info g;
