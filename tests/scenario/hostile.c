@@ -75,6 +75,41 @@ look_at_links(struct host *h)
 	}
 }
 
+/* Links are as protected as the middles of their connections: on TCP with the secret of one, with "required" no others. */
+static void
+look_at_levels(struct host *h)
+{
+	LIST_FOREACH(n, &h->eng->lgrs) {
+		const struct lgr *lgr = CONTAINER_OF(n, struct lgr, node);
+		const unsigned level = lgr->owner.remote.level;
+
+		for (unsigned i = 0; i < LINK_SLOTS; i++) {
+			const struct link *link = &lgr->links[i];
+			bool tls = link->state != LINK_FREE && link->qp != NULL && sim_qp_in_tls(link->qp);
+
+			if (link->state == LINK_FREE || link->qp == NULL)
+				continue;
+			if (tls != (level > 0 && link->info.transport == RNIC_TRANSPORT_IWARP) || (level > 1 && !tls))
+				world_fail(h->w, "host%u: group %u of level %u has a link %s", h->nr, lgr->id, level,
+				    tls ? "in TLS" : "in clear");
+		}
+	}
+}
+
+/* A connection is in a group of its own level, and of a peer with the name of its own. */
+void
+hostile_check_level(const struct host *h, const struct flow *f, const struct smcr_conn *c)
+{
+	if (c->rmb == NULL)
+		return; /* it has ended since */
+	const struct smcr_identity *owner = &c->rmb->lgr->owner.remote;
+	unsigned level = plan_level(h->plan, f->nr), peer = h->nr == f->from ? f->to : f->from;
+
+	if (owner->level != level || owner->name_id[0] != (level > 0 ? HOST_ADDR(peer) : 0))
+		world_fail(h->w, "host%u: flow %u of level %u with host%u is in a group of level %u and name %u", h->nr,
+		    f->nr, level, peer, owner->level, owner->name_id[0]);
+}
+
 void
 hostile_look(struct host *h)
 {
@@ -85,6 +120,8 @@ hostile_look(struct host *h)
 	const char *beyond = bounds_look(&h->bounds, h->eng, text, sizeof(text));
 	if (beyond != NULL)
 		world_fail(h->w, "host%u: %s", h->nr, beyond);
+	if (h->plan->secure != 0)
+		look_at_levels(h);
 	if (h->plan->hostile == 0)
 		return;
 	look_at_groups(h);

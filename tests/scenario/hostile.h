@@ -22,12 +22,14 @@
 
 #include "tests/scenario/liar.h"
 
-/* After each turn of a host. The bounds hold in any run, the rest is looked at in a hostile one. */
+/* After each turn of a host. The bounds and levels of protection hold in any run, the rest is looked at in a hostile one. */
 void hostile_look(struct host *);
 /* Is a protocol error in this group the engine's fault? Not where the peer lies. */
 bool hostile_judges(const struct host *, uint32_t group_id);
 /* A connection between honest hosts took so long to be established. */
 void hostile_check_set_up(const struct host *, const struct flow *, int64_t took_ns);
+/* An honest host's connection of this flow is established. */
+void hostile_check_level(const struct host *, const struct flow *, const struct smcr_conn *);
 /* struct sim_config.placed */
 void hostile_placed(
     struct host *hosts, const struct rnic_dev *from, struct rnic_qp *to, const uint8_t *ptr, size_t len);

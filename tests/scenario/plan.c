@@ -280,6 +280,17 @@ plan_mix(uint64_t seed)
 	return z ^ z >> 32;
 }
 
+uint32_t
+plan_draw_secure(const struct plan *p, uint64_t seed)
+{
+	struct rng r;
+
+	rng_init_seeded(&r, plan_mix(seed ^ 0x746c7331));
+	if (chance(&r, 60))
+		return 0;
+	return chance(&r, 40) ? 1 : p->iwarp != 0 || chance(&r, 10) ? even(&r, 2, 3) : 0;
+}
+
 void
 plan_draw(struct plan *p, uint64_t seed)
 {
@@ -297,6 +308,7 @@ plan_draw(struct plan *p, uint64_t seed)
 			draw_fault(p, &r);
 	rng_init_seeded(&r, plan_mix(~seed ^ 0x6d6f7265));
 	draw_more(p, &r);
+	p->secure = plan_draw_secure(p, seed);
 }
 
 void
@@ -494,9 +506,22 @@ plan_aborts(const struct plan *p)
 	return plan_faulty(p) || p->abort_per_mille > 0;
 }
 
+unsigned
+plan_level(const struct plan *p, unsigned flow)
+{
+	return p->af_smc != 0 ? 0 : p->secure == 3 ? flow % 3 : p->secure; /* AF_SMC has no TLS */
+}
+
+/* Some devices are of no use to a flow with "required". */
+static bool
+lacks_tls(const struct plan *p)
+{
+	return p->secure >= 2 && p->af_smc == 0 && (p->iwarp == 0 || p->mixed != 0 || p->sctp != 0);
+}
+
 bool
 plan_may_fall_back(const struct plan *p)
 {
-	return plan_faulty(p) || p->no_device != 0 || p->other_subnet != 0 || p->max_qp != 0 || p->rmb_kb != 0 ||
-	    is_disjoint(p);
+	return plan_faulty(p) || lacks_tls(p) || p->no_device != 0 || p->other_subnet != 0 || p->max_qp != 0 ||
+	    p->rmb_kb != 0 || is_disjoint(p);
 }

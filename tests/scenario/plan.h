@@ -58,6 +58,7 @@ struct plan_fault {
 	X(devs0, 1, PLAN_DEVS_MAX) X(devs1, 1, PLAN_DEVS_MAX)	/* devices of each host */ \
 	X(devs2, 1, PLAN_DEVS_MAX) X(devs3, 1, PLAN_DEVS_MAX) \
 	X(other_subnet, 0, 15) \
+	X(secure, 0, 3)			/* the middles are in TLS; as doc/secure.md has auth, required, and each of the levels */ \
 	X(far_middle, 0, 1)		/* a server's end of the middle is in a network of its own: loopback, say */ \
 	X(vlans, 0, 4095)		/* three bits per host: these devices are in a VLAN */ \
 	X(rdma_delay_us, 1, 100000) X(rdma_spread_us, 0, 100000) X(ack_us, 0, 100000) \
@@ -146,6 +147,8 @@ struct plan {
 
 /* Neighbouring seeds start generators that have nothing in common. */
 uint64_t plan_mix(uint64_t seed);
+/* Drawn from numbers of its own, when everything else is. */
+uint32_t plan_draw_secure(const struct plan *, uint64_t seed);
 /* Draws everything from the seed. */
 void plan_draw(struct plan *, uint64_t seed);
 /* A hostile run: small, so that there may be many. */
@@ -162,6 +165,8 @@ const char *plan_fault_str(enum fault_kind);
 bool plan_faulty(const struct plan *);
 unsigned plan_devs(const struct plan *, unsigned host);
 enum rnic_transport plan_transport(const struct plan *, unsigned host, unsigned dev);
+/* Of the middle of this flow: 0 in clear, 1 auth, 2 required. */
+unsigned plan_level(const struct plan *, unsigned flow);
 bool plan_knows_sctp(const struct plan *, unsigned host);
 /* Some connections are aborted, so that an element may stay without its peer's acknowledgement. */
 bool plan_aborts(const struct plan *);

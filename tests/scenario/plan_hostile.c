@@ -190,4 +190,5 @@ plan_draw_hostile(struct plan *p, uint64_t seed)
 	p->sctp_udp = p->sctp != 0 && chance(&r, 30) ? 15 : 0;
 	p->no_sctp = p->sctp != 0 && chance(&r, 15) ? rng_below(&r, 8) : 0;
 	p->unplaced_percent = chance(&r, 50) ? even(&r, 1, 100) : 0;
+	p->secure = plan_draw_secure(p, seed);
 }

@@ -108,6 +108,15 @@ describe(struct session *s)
 	if (host_first_dev(s->h) != NULL)
 		o.local_addr = rnic_query(host_first_dev(s->h)).gid;
 	o.prewarm = f->prewarm && s->role == SMCR_CLIENT;
+	o.remote.level = (uint8_t)plan_level(s->h->plan, f->nr);
+	o.in_tls = o.remote.level > 0;
+	o.only_tls = o.remote.level > 1;
+	/* What the handshake would have left at both ends: the peer's name, and a secret of this middle. */
+	if (o.in_tls) {
+		o.remote.name_id[0] = o.remote.addr[15];
+		memset(o.secret, 's', sizeof(o.secret));
+		memcpy(o.secret, &f->nr, sizeof(f->nr));
+	}
 	return o;
 }
 
@@ -142,7 +151,7 @@ session_ingress(struct host *h, struct flow *f, struct stcp_end *app)
 	struct smcr_conn *conn = NULL;
 
 	s->app = app;
-	if (app != NULL && f->nr * 37 % 100 < h->plan->opens) {
+	if (app != NULL && f->nr * 37 % 100 < h->plan->opens && h->plan->secure != 3) {
 		smcr_set_now(h->eng, h->w->now_ns);
 		conn = smcr_open_over_link(h->eng, &o);
 	}
@@ -805,6 +814,8 @@ session_event(struct session *s, unsigned events)
 	if ((events & SMCR_EV_ESTABLISHED) != 0) {
 		world_log(s->h->w, "flow %u %s established", s->f->nr, side(s));
 		half(s)->established = true;
+		if (s->h->plan->secure != 0 && !s->h->lies)
+			hostile_check_level(s->h, s->f, s->conn);
 		if (s->h->plan->hostile != 0 && !s->f->hostile)
 			hostile_check_set_up(s->h, s->f, s->h->w->now_ns - s->opened_ns);
 		clc_out(s);

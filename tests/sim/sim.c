@@ -330,6 +330,12 @@ qpn_used(const struct sim_dev *dev, uint32_t qpn)
 	return qpn < 2; /* 0 and 1 are special on InfiniBand */
 }
 
+bool
+sim_qp_in_tls(const struct rnic_qp *q)
+{
+	return CONTAINER_OF((uintptr_t)q, struct sim_qp, base)->attr.secret != NULL;
+}
+
 static int
 sim_qp_create(struct rnic_pd *p, const struct rnic_qp_attr *attr, struct rnic_qp **out)
 {
@@ -354,6 +360,9 @@ sim_qp_create(struct rnic_pd *p, const struct rnic_qp_attr *attr, struct rnic_qp
 	qp->pd = pd_of(p);
 	qp->pd->users++;
 	qp->attr = *attr;
+	qp->attr.secret = attr->secret != NULL && dev->info.tls ? qp->secret : NULL;
+	if (qp->attr.secret != NULL)
+		memcpy(qp->secret, attr->secret, sizeof(qp->secret));
 	list_init(&qp->sq);
 	list_init(&qp->rq);
 	list_init(&qp->unplaced);
@@ -875,6 +884,7 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 	dev->reach = RNIC_REACH_DIRECT;
 	dev->info = (struct rnic_info){ .provider = "sim",
 		.transport = transport,
+		.tls = transport == RNIC_TRANSPORT_IWARP,
 		.denies = !cfg->no_deny,
 		.pins = cfg->no_deny,
 		.port = RNIC_PORT_UP,

@@ -156,6 +156,9 @@ void sim_withhold(struct rnic_dev *, bool on);
 /* iWARP: a firewall drops every MPA connection, or association, to this device. */
 void sim_block_connect(struct rnic_dev *, bool blocked);
 
+/* Its connection has the keys of a secret (rnic_qp_attr.secret), as if in TLS. */
+bool sim_qp_in_tls(const struct rnic_qp *);
+
 /* -- a peer that keeps no rule -- */
 
 /* The n-th (modulo their number) connected QP of this device: false when there is none. */

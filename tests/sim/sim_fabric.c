@@ -946,6 +946,15 @@ passive_check(struct sim_qp *qp)
 		connected(qp);
 }
 
+/* In place of TLS: both ends have the same key, or none. */
+static bool
+same_secret(const struct sim_qp *a, const struct sim_qp *b)
+{
+	if (a->attr.secret == NULL || b->attr.secret == NULL)
+		return a->attr.secret == b->attr.secret;
+	return memcmp(a->secret, b->secret, sizeof(a->secret)) == 0;
+}
+
 /* The passive QP that an MPA request asks for, when its token and numbers are right. */
 static struct sim_qp *
 mpa_target(const struct sim_qp *qp)
@@ -959,7 +968,8 @@ mpa_target(const struct sim_qp *qp)
 		return NULL;
 	to = sim_qp_by_qpn(fab, dev, qp->remote.qpn);
 	if (to == NULL || !to->expecting || to->peer != 0 || to->base.psn != qp->remote.psn ||
-	    to->attr.token != qp->attr.token || to->state == SIM_QP_CLOSED || to->state == SIM_QP_BROKEN)
+	    to->attr.token != qp->attr.token || !same_secret(to, qp) || to->state == SIM_QP_CLOSED ||
+	    to->state == SIM_QP_BROKEN)
 		return NULL;
 	return to;
 }

@@ -134,6 +134,7 @@ struct sim_qp {
 	struct sim_pd *pd;
 	uint32_t id;
 	struct rnic_qp_attr attr;
+	uint8_t secret[RNIC_SECRET_LEN]; /* attr.secret points to it */
 	enum sim_qp_state state;
 	enum rnic_side side;
 	bool expecting; /* iWARP passive */
