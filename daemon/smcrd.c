@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/minmax.h"
 #include "control/instance.h"
 #include "daemon/process/preflight.h"
 #include "daemon/process/keeper.h"
@@ -46,7 +47,8 @@ daemon_turn(void *arg, int64_t now_ns)
 		workers_call_all(d->workers, smcrd_answer, NULL);
 	if (notify_store_due(&d->notify, now_ns))
 		smcrd_store_sockets(d);
-	return notify_turn(&d->notify, now_ns, smcrd_describe, d);
+	const int64_t at = tls_watch_turn(&d->tls, d->cfg, now_ns);
+	return min_i64(at, notify_turn(&d->notify, now_ns, smcrd_describe, d));
 }
 
 static void
@@ -82,7 +84,9 @@ smcrd_start(struct daemon *d)
 		.apply = smcrd_apply,
 		.arg = d,
 	};
+	d->tls = (struct tls_watch){ .loop = d->loop, .apply = smcrd_apply_tls, .arg = d };
 	d->process.reload_error = d->reloading.note;
+	d->process.tls_error = d->tls.note;
 	d->process.started_ms = d->process.loaded_ms = report_wall_ms();
 	if (event_history_init(&d->news) != 0) {
 		log_msg(LOG_LVL_ERROR, "out of memory");
@@ -121,6 +125,7 @@ static void
 end(struct daemon *d)
 {
 	reload_job_cancel(&d->reloading);
+	tls_watch_reset(&d->tls);
 	metrics_free(d->metrics);
 	listen_socket_close(&d->metrics_listen);
 	control_free(d->control);

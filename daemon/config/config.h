@@ -194,6 +194,13 @@ struct config_keepalive {
 
 #define CONFIG_SPIN_AUTO INT32_MAX
 
+/* Paths of files, "" = not set. */
+struct config_tls {
+	char cert[CONFIG_HOST_MAX], key[CONFIG_HOST_MAX], ca[CONFIG_HOST_MAX], crl[CONFIG_HOST_MAX];
+	char name[TLS_PSK_NAME_MAX + 1], psk[CONFIG_HOST_MAX];
+	uint32_t recheck_ms; /* how often changed files are looked for; 0: never */
+};
+
 struct config {
 	char path[CONFIG_HOST_MAX];
 	char include[CONFIG_HOST_MAX]; /* the pattern as written; "" = no include */
@@ -240,12 +247,8 @@ struct config {
 		bool low_ports; /* a reload may listen on ports below 1024 */
 	} confine;
 
-	/* TLS: paths of files, "" = not set. */
-	struct {
-		char cert[CONFIG_HOST_MAX], key[CONFIG_HOST_MAX], ca[CONFIG_HOST_MAX], crl[CONFIG_HOST_MAX];
-		char name[TLS_PSK_NAME_MAX + 1], psk[CONFIG_HOST_MAX];
-	} tls;
-	struct tls_ctx *tls_ctx; /* made of them; NULL: no service has TLS */
+	struct config_tls tls;
+	struct tls_ctx *tls_ctx; /* made of its files, and of later ones (tls_watch.h); NULL: no service has TLS */
 
 	uint32_t workers;      /* 0: the number of processors */
 	uint32_t drain_ms;     /* longest wait of SIGTERM for connections */
@@ -286,6 +289,12 @@ extern const char config_only_special[], config_only_ours[]; /* reasons why a na
 bool config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen);
 /* The same for the listeners of all services. */
 bool config_is_ours(const struct config *, const struct sockaddr_storage *to);
+/* The TLS_AS_ bits that its services need. */
+unsigned config_tls_uses(const struct config *);
+/* Reads the files of `tls`, without the configuration; NULL: after errors to err, a line each. */
+struct tls_ctx *config_tls_read(const struct config_tls *, unsigned uses, FILE *err);
+/* What they are now. */
+void config_tls_look(const struct config_tls *, struct tls_stamp *);
 /* Prints "FILE:LINE: warning: ..." for the place of an entry, or "FILE: warning: ..." for the whole main file, place 0. */
 void config_advise(const struct config *, unsigned place, FILE *out, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

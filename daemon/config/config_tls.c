@@ -107,17 +107,52 @@ config_tls_tell(void *arg, bool warning, const char *setting, const char *text)
 	(warning ? config_warning : config_error)(b, line, "tls.%s %s", setting, text);
 }
 
-void
-config_load_tls(struct config_build *b)
+static struct tls_files
+files_of(const struct config_tls *tls)
 {
-	const struct config *cfg = b->cfg;
-	const struct tls_files files = { cfg->tls.cert, cfg->tls.key, cfg->tls.ca, cfg->tls.crl, cfg->tls.name,
-		cfg->tls.psk };
+	return (struct tls_files){ tls->cert, tls->key, tls->ca, tls->crl, tls->name, tls->psk };
+}
+
+unsigned
+config_tls_uses(const struct config *cfg)
+{
 	unsigned uses = 0;
 
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		if (cfg->services[i].secure != CONFIG_SECURE_OFF)
 			uses |= cfg->services[i].kind == CONFIG_INGRESS ? TLS_AS_CLIENT : TLS_AS_SERVER;
+	return uses;
+}
+
+void
+config_load_tls(struct config_build *b)
+{
+	const struct tls_files files = files_of(&b->cfg->tls);
+	const unsigned uses = config_tls_uses(b->cfg);
+
 	if (uses != 0)
 		b->cfg->tls_ctx = tls_ctx_load(&files, uses, config_tls_tell, b);
+}
+
+static void
+config_tls_print(void *arg, bool warning, const char *setting, const char *text)
+{
+	if (!warning)
+		fprintf(arg, "tls.%s %s\n", setting, text);
+}
+
+struct tls_ctx *
+config_tls_read(const struct config_tls *tls, unsigned uses, FILE *err)
+{
+	const struct tls_files files = files_of(tls);
+
+	return tls_ctx_load(&files, uses, config_tls_print, err);
+}
+
+void
+config_tls_look(const struct config_tls *tls, struct tls_stamp *out)
+{
+	const struct tls_files files = files_of(tls);
+
+	tls_files_look(&files, out);
 }

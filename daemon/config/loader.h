@@ -3,15 +3,11 @@
 #pragma once
 
 #include "daemon/config/config.h"
-#include "daemon/loop/loop.h"
-
-struct loader;
+#include "daemon/loop/job.h"
 
 /* rc and cfg as from config_load (the callee frees cfg); msgs, its messages, is valid during the call. */
 typedef void (*loader_done)(void *arg, int rc, struct config *cfg, const char *msgs);
 
-/* done runs once, in the loop, never before this returned; the loader is then freed. path and instance as for config_load; instance
+/* done runs once, in the loop, never before this returned; not after job_cancel(). path and instance as for config_load; instance
  * stays the caller's as long as the process lives. 0 or -errno. */
-int loader_start(struct loop *, const char *path, const char *instance, loader_done, void *arg, struct loader **out);
-/* done is not called; the thread frees the configuration that it loads. NULL is allowed. */
-void loader_cancel(struct loader *);
+int loader_start(struct loop *, const char *path, const char *instance, loader_done, void *arg, struct job **out);

@@ -122,7 +122,6 @@ static FIELDS(mode_fields,
 	MODE(SESSION_SMCR, "smcr", "on SMC-R"),
 	MODE(SESSION_TCP, "tcp", "fallen back to TCP"),
 	MODE(SESSION_SETUP, "setup", "in the rendezvous"))
-
 FIELDS(report_peer_fields,
 	F(smcr_peer_info, version, "version", "of SMC-R, 1 or 2; 0 = there is no link group, and the next ones are 0, false or \"\""),
 	F(smcr_peer_info, release, "release", "of version 2, as both ends agreed: 1 is SMC-R 2.1; otherwise 0"),
@@ -130,7 +129,6 @@ FIELDS(report_peer_fields,
 	F(smcr_peer_info, eid, "eid", "the enterprise id that both ends have, in version 2; otherwise \"\""),
 	TEXT(smcr_peer_info, os, "peer_os", os, "the system of the peer, as it reports: `z/OS`, `Linux`, `AIX`, `unknown`; \"\" = not reported, as in version 1"),
 	F(smcr_peer_info, host, "peer_host", "the peer's host name, as it reports; bytes that are no printable ASCII are `?`; \"\" = not reported"))
-
 FIELDS(report_reason_fields,
 	TEXT(smcr_diag, local, "local_code", hex32, "our reason, as in a CLC Decline (Linux's numbers); 0x00000000 = none"),
 	TEXT(smcr_diag, local, "local_text", diag, "the same in words; \"\" = none"),
@@ -153,7 +151,6 @@ static FIELDS(worker_fields,
 	F(report_worker, sum.groups, "groups", "its link groups"),
 	F(report_worker, sum.links, "links", "its links"),
 	F(report_worker, sum.rmb_bytes, "rmb_bytes", "memory of its RMBs"))
-
 static FIELDS(health_fields, TEXT(report_health, addr, "address", address, "as in `addresses` of `service`"),
 	WORD(report_health, state, "state", health_words, "`up`, `down`, `held-off` (SMC-R is not tried with the peer for a while, so it does not say) or `unknown`"),
 	MS_OF(report_health, since_ns, "since_ms", "for how long"), MS_OF(report_health, probed_ns, "probed_ms", "time since the last result of a probe; -1 = there was none yet"), F(report_health, why, "text", "why; \"\" when it is up"))
@@ -183,7 +180,6 @@ static FIELDS(service_fields,
 	F(report_service, info.resets_client, "resets_client", "of these, by the client, or the peer for it, after data both ways: many programs end so"),
 	F(report_service, info.bytes_from_app, "bytes_from_app", "bytes from its programs since start, of all of its connections, also those that have ended"),
 	F(report_service, info.bytes_to_app, "bytes_to_app", "the same to its programs"))
-
 static FIELDS(confine_part_fields,
 	F(confine_part_state, on, "on", "in force"),
 	F(confine_part_state, text, "text", "what is in force, or why it is not"))
@@ -199,9 +195,7 @@ static FIELDS(option_fields,
 	F(report_status, option_services, "services", "services that want it (`peer` is not `smcrd`)"),
 	F(report_status, option_usable, "usable", "the kernel writes it for us"),
 	F(report_status, option_why, "text", "why not; \"\" when it does"))
-
 static FIELDS(predecessor_fields, F(report_predecessor, pid, "pid", "its process"))
-
 static FIELDS(status_fields,
 	F(report_status, src.version, "version", "of smcrd"),
 	F(report_status, src.pid, "pid", "its process"),
@@ -214,6 +208,7 @@ static FIELDS(status_fields,
 	ARRAY(report_status, predecessors, "predecessors", predecessor_fields, struct report_predecessor, "processes that were taken over and still run"),
 	F(report_status, reload_failed, "reload_failed", "the last reload was refused: the configuration in force is not that of the file"),
 	F(report_status, process.reload_error, "reload_error", "why it was refused; \"\" = it was not"),
+	F(report_status, process.tls_error, "tls_error", "why changed files of `tls` are not in force; \"\" = they are"),
 	F(report_status, process.waiting_settings, "waiting_settings", "settings of the file that were read by a reload, and wait for a take-over"),
 	F(report_status, src.rss_bytes, "rss_bytes", "resident memory of the process"),
 	F(report_status, src.cpu_us, "cpu_us", "processor time of the process so far, of all threads"),
@@ -235,12 +230,10 @@ static FIELDS(status_fields,
 	SELF_OBJECT("tcp_option", option_fields, "SMC-R's TCP option (`peer` in smcrd.conf(5))"),
 	LIST("workers", worker_fields, "each worker; the members above are their sums"),
 	LIST("services", service_fields, "each service"))
-
 static FIELDS(drain_fields,
 	F(report_status, worker.draining, "draining", "takes no new connections"),
 	F(report_status, process.ends, "ends", "with its last connection"),
 	OBJECT(report_status, sum.conns, "connections", mode_fields, "connections by mode"))
-
 static FIELDS(close_fields, VALUE(FIELD_UINT64, "closed", "connections closed; one whose end has begun is not counted"))
 
 /* -- service -- */
@@ -248,7 +241,6 @@ static FIELDS(close_fields, VALUE(FIELD_UINT64, "closed", "connections closed; o
 static FIELDS(target_fields,
 	F(report_target, target, "target", "as configured"),
 	F(report_target, name_error, "name_error", "why its name was not found when it was looked up last; \"\" when it was, or is an address"))
-
 static FIELDS(address_fields,
 	TEXT(report_address, e.addr, "address", address, "`192.0.2.1:80`"),
 	F(report_address, target, "target", "which of `to` it belongs to"),
@@ -259,16 +251,13 @@ static FIELDS(address_fields,
 	F(report_address, e.connections, "connections", "TCP connections made to it for the service's connections"),
 	F(report_address, e.failures, "failures", "of these, those that could not be made, or that it broke off in the set-up"),
 	F(report_address, e.passed_over, "passed_over", "connections that another address was chosen for because it had failed"))
-
 static FIELDS(setting_fields,
 	F(report_setting, name, "name", "the setting"),
 	F(report_setting, value, "value", "as the configuration would have it; \"\" when it has none; up to 2000 characters, then `...`"))
-
 static FIELDS(outage_fields,
 	F(outage_info, text, "text", "why it cannot be reached now; \"\" when it can, as far as is known"),
 	F(outage_info, failed, "failed", "connections since"),
 	MS_OF(outage_info, age_ns, "age_ms", "for how long"))
-
 static FIELDS(one_service_fields,
 	INLINE(report_one_service, service, service_fields),
 	OBJECT(report_one_service, modes, "modes", mode_fields, "its connections by mode"),
@@ -284,7 +273,6 @@ static FIELDS(count_fields,
 	TEXT(tally_entry, key, "code", hex32, "number as in a CLC Decline (Linux's numbers)"),
 	TEXT(tally_entry, key, "text", reason, "in words"),
 	F(tally_entry, cnt, "count", "how often"))
-
 static FIELDS(reset_fields,
 	F(report_reset, text, "text", "in words, which may change"),
 	F(report_reset, cnt, "count", "how often"))
@@ -308,7 +296,6 @@ static FIELDS(figures_fields,
 	ARRAY(report_figures, local, "fallback_reasons_local", count_fields, struct tally_entry, "as above, of this service alone"),
 	ARRAY(report_figures, peer, "fallback_reasons_peer", count_fields, struct tally_entry, "as above, of this service alone"),
 	ARRAY(report_figures, resets, "reset_reasons", reset_fields, struct report_reset, "why its connections were reset"))
-
 static FIELDS(stats_fields,
 	OBJECT(report_stats, counters, "counters", counter_fields, "since the start of the daemon; they are never reset"),
 	ARRAY(report_stats, local, "fallback_reasons_local", count_fields, struct tally_entry, "the up to 10 most frequent reasons of ours why connections went by TCP or were refused"),
@@ -330,7 +317,6 @@ static FIELDS(series_fields,
 	SERIES(bytes[WAY_FROM_APP], "bytes_from_app", write_bytes, "bytes from programs in each step"),
 	SERIES(bytes[WAY_TO_APP], "bytes_to_app", write_bytes, "the same to programs"),
 	SERIES(rtt_us, "rtt_us", write_counts, "round trip by the last TEST LINK, at the end of each step: the longest of links in use, of a service those of the link group that its newest connection came to; 0 = not known"))
-
 static FIELDS(history_fields, F(report_history, name, "name", "as in `status`"),
 	WORD(report_history, kind, "kind", config_kind_words, "as in `status`"),
 	INLINE_SELF(series_fields))
@@ -381,13 +367,11 @@ static FIELDS(connection_fields,
 	F(report_connection, s.bytes_from_app, "bytes_from_app", "bytes from the program, in either mode"),
 	MS_OF(report_connection, s.age_ns, "age_ms", "since it was accepted"),
 	MS_OF(report_connection, s.idle_ns, "idle_ms", "since the last byte"))
-
 static FIELDS(failover_fields,
 	MS_OF(report_group, g.failover_age_ns, "age_ms", "since it began; -1 = no failover"),
 	US_OF(report_group, g.failover_ns, "duration_us", "from there until every connection had resumed; -1 = no failover"),
 	F(report_group, g.failover_why, "cause", "why the link was lost, \"peer: ...\" when only the other end had noticed; \"\" = no failover"),
 	F(report_group, g.failover_conns, "connections", "that were moved"))
-
 static FIELDS(group_fields,
 	F(report_group, g.id, "id", "link group; no other worker has the same"),
 	F(report_group, worker, "worker", "its worker"),
@@ -410,7 +394,6 @@ static FIELDS(group_fields,
 	F(report_group, g.sndbuf_bytes, "sndbuf_bytes", "memory of send buffers"),
 	F(report_group, g.rfc_cursors, "rfc_cursors", "cursors as RFC 7609 has them (eye catcher), not as Linux"),
 	MS_OF(report_group, g.age_ns, "age_ms", "since it was made"))
-
 static FIELDS(path_fields,
 	TEXT(rnic_path, to, "address", ip, "IP address of the peer, without port"),
 	WORD(rnic_path, state, "state", path_state_words, "`active`; `doubted`: what was sent last is sent again, without an answer so far; `inactive`: given up until the peer answers there; `unconfirmed`: the peer has named it, and not answered there yet; `unknown`"),
@@ -419,7 +402,6 @@ static FIELDS(path_fields,
 	{ FIELD_AS(FIELD_KNOWN, struct rnic_path, rto_us, "rto_us", "time until a packet is sent again; -1 = not known") },
 	F(rnic_path, mtu, "mtu", "longest IP packet in bytes; 0 = not known"),
 	F(rnic_path, cwnd, "cwnd_bytes", "congestion window; 0 = not known"))
-
 static FIELDS(link_fields,
 	F(report_link, worker, "worker", "its worker"),
 	F(report_link, l.group_id, "group", "link group"),
@@ -446,7 +428,6 @@ static FIELDS(link_fields,
 	F(report_link, l.conn.retransmits, "retransmits", "soft iWARP: packets that TCP has sent again, since the start; -1 = not known: of a card, of SCTP by libusrsctp, or without a connection"),
 	F(report_link, l.conn.unacked, "unacked", "soft iWARP: packets, over SCTP messages, that are sent and not acknowledged; -1 = not known"),
 	ARRAY(report_link, paths, "paths", path_fields, struct rnic_path, "soft iWARP: each path, at most 8, of the TCP connection, which has one, or of the SCTP association; of a card, or without a connection, `[]`"))
-
 static FIELDS(rmb_fields,
 	F(report_rmb, worker, "worker", "its worker"),
 	F(report_rmb, m.group_id, "group", "link group"),
@@ -457,7 +438,6 @@ static FIELDS(rmb_fields,
 	F(report_rmb, m.elem_cnt, "elements", "number of them; of a remote one it is not known (0)"),
 	F(report_rmb, m.used, "used", "elements in use"),
 	F(report_rmb, m.quarantined, "quarantined", "elements kept back because the peer has not released them"))
-
 static FIELDS(gid_fields,
 	TEXT(report_gid, g.gid, "gid", gid, "the GID"),
 	WORD(report_gid, g.type, "type", report_gid_type_words, "`roce_v2`, `roce_v1` or `ib`"),
@@ -509,13 +489,11 @@ static FIELDS(step_fields,
 	F(report_check_step, result, "result", "`ok`, `failed`, `skipped`, `not-reached`"),
 	US_OF(report_check_step, took_ns, "took_us", "how long; 0 when it was skipped or not reached"),
 	F(report_check_step, text, "text", "why it failed or was skipped; otherwise \"\""))
-
 static FIELDS(bulk_fields,
 	F(report_check_bulk, path, "path", "`smcr`: the connection as SMC-R carries it; `tcp`: the TCP connection beneath it"),
 	F(report_check_bulk, direction, "direction", "`out`: until all had arrived at the peer's daemon, as its answer says; `back`: from then on, until as many bytes were here"),
 	F(report_check_bulk, bytes, "bytes", "as asked"),
 	US_OF(report_check_bulk, took_ns, "took_us", "how long"))
-
 static FIELDS(check_fields,
 	TEXT(report_check, peer, "peer", address, "as asked"),
 	F(report_check, res.possible, "possible", "SMC-R works, and the server behind the peer, unless the peer does not say it"),
@@ -527,20 +505,15 @@ static FIELDS(check_fields,
 	ARRAY(report_check, bulk, "bulk", bulk_fields, struct report_check_bulk, "of a measurement, each path and direction that was measured"),
 	F(report_check, res.bulk_text, "bulk_text", "why a requested measurement is missing, or not complete; otherwise \"\""),
 	OBJECT(report_check, res.diag, "reason", report_reason_fields, "why not"))
-
 static FIELDS(reload_fields, VALUE(FIELD_STRING, "messages", "warnings, one a line; \"\" = none"))
-
 static FIELDS(disable_fields,
 	F(report_disable, service, "service", "as asked"),
 	F(report_disable, disabled, "disabled", "it takes no new connections now"))
-
 static FIELDS(rebalance_fields, VALUE(FIELD_UINT64, "moving", "connections that are to move"))
-
 static FIELDS(link_add_fields, F(control_request, group, "group", "as asked; `links` shows whether the link comes up"))
 static FIELDS(link_delete_fields,
 	F(control_request, group, "group", "as asked"),
 	F(control_request, link, "link", "as asked; the answer does not wait for the end"))
-
 static FIELDS(retry_fields,
 	F(report_retry, retried.engine.peers, "peers", "no longer held off, or tried over SCTP again; each worker's are counted"),
 	F(report_retry, retried.engine.links, "links", "link groups that ask for a missing link now"),
@@ -548,18 +521,15 @@ static FIELDS(retry_fields,
 	F(report_retry, retried.targets, "targets", "that have failed, beside others of their service, and are tried now"),
 	F(report_retry, retried.devices, "devices", "that are missing and looked for now: those that did not open, and entries of `devices` that no card serves; each worker's are counted, 0 with a `peer`"),
 	F(report_retry, names, "names", "of targets, that were not found and are looked up now; 0 with a `peer`"))
-
 static FIELDS(log_level_fields,
 	WORD(control_level, now, "level", control_level_words, "in force"),
 	WORD(control_level, configured, "configured", control_level_words, "of the configuration, or the command line"),
 	F(control_level, set, "set", "it was set here"))
-
 FIELDS(report_line_fields,
 	F(report_line, schema, "schema", "1"),
 	F(report_line, event, "event", "of a trace `message`, or `dropped` for a line that only has a `dropped` count; of events `change`, or `end` for the last line"),
 	F(report_line, time_us, "time_us", "time of day, microseconds since 1970-01-01 UTC"),
 	F(report_line, dropped, "dropped", "lines left out since the one before, because the client reads too slowly"))
-
 FIELDS(report_message_fields,
 	F(report_message, direction, "direction", "`sent` or `received`"),
 	F(report_message, kind, "kind", "`clc`, `llc` or `cdc`"),

@@ -43,6 +43,7 @@ struct report_process {
 	bool ends;                           /* with its last connection */
 	int64_t started_ms, loaded_ms;       /* since 1970: the process was started, its configuration put in force */
 	const char *reload_error;            /* of the last reload; "" = it was in order */
+	const char *tls_error;               /* of changed files of tls; "": in force */
 	uint32_t waiting_settings;           /* of the file at the last reload: only a take-over applies them */
 	int64_t limit_ns; /* by clock_ns(): then it resets the connections that are left; 0 = no limit */
 	struct report_predecessor predecessors[REPORT_PREDECESSORS_MAX];

@@ -13,7 +13,7 @@ start_tls(struct leg *leg, const struct settings *st, const char *host)
 {
 	const bool client = st->cfg.kind == CONFIG_INGRESS;
 
-	leg->tls = tls_io_new(st->svc->pool->cfg->tls_ctx, client, leg->io.fd, st->cfg.peer_names, host);
+	leg->tls = tls_io_new(st->svc->pool->tls_ctx, client, leg->io.fd, st->cfg.peer_names, host);
 	return leg->tls != NULL;
 }
 

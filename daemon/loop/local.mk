@@ -1,6 +1,7 @@
 # The event loop, and the environment of its turns.
 daemon_libsmcrd_a_SOURCES += \
 	daemon/loop/env.h \
+	daemon/loop/job.c daemon/loop/job.h \
 	daemon/loop/loop.c daemon/loop/loop.h \
 	daemon/loop/spin.c daemon/loop/spin.h
 

@@ -14,7 +14,8 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/process/running.c daemon/process/running.h \
 	daemon/process/smcrd_requests.c \
 	daemon/process/smcrd_open.c \
-	daemon/process/smcrd_parts.h
+	daemon/process/smcrd_parts.h \
+	daemon/process/tls_watch.c daemon/process/tls_watch.h
 
 check_UNIT += \
 	tests/unit/daemon/process/check_reload_job \

@@ -104,7 +104,7 @@ reload_job_cancel(struct reload_job *r)
 {
 	reload_job_done done = r->done;
 
-	loader_cancel(r->loader);
+	job_cancel(r->loader);
 	r->loader = NULL;
 	r->again = false;
 	r->done = NULL;

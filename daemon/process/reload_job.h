@@ -10,7 +10,7 @@
 
 #define RELOAD_JOB_NOTE_MAX 160
 
-struct loader;
+struct job;
 
 /* rc: 0 when the new configuration is in force; msgs: lines of errors or warnings, there during the call. */
 typedef void (*reload_job_done)(void *arg, int rc, const char *msgs);
@@ -24,9 +24,9 @@ struct reload_job {
 	int (*apply)(void *arg, struct config *next, struct config_plan *, FILE *text);
 	void *arg;
 
-	struct loader *loader; /* during a reload */
-	bool again;            /* another one was requested meanwhile */
-	reload_job_done done;  /* the control client's, or NULL */
+	struct job *loader;   /* during a reload */
+	bool again;           /* another one was requested meanwhile */
+	reload_job_done done; /* the control client's, or NULL */
 	void *done_arg;
 	char note[RELOAD_JOB_NOTE_MAX]; /* of the last reload when it failed, for the status; else "" */
 };

@@ -18,6 +18,7 @@
 #include "daemon/process/fd_limit.h"
 #include "daemon/process/options.h"
 #include "daemon/process/reload_job.h"
+#include "daemon/process/tls_watch.h"
 #include "daemon/net/tcp_option.h"
 #include "daemon/handover/predecessors.h"
 #include "daemon/handover/takeover.h"
@@ -55,6 +56,7 @@ struct daemon {
 	bool term_seen; /* the next one ends it at once */
 	struct log_choice log;
 	struct reload_job reloading;
+	struct tls_watch tls;
 	struct fd_limit files; /* of the last configuration that was checked */
 };
 
@@ -68,6 +70,8 @@ void smcrd_print_rights(struct daemon *);
 
 /* process/smcrd_requests.c; smcrd_apply is for struct reload_job. */
 int smcrd_apply(void *daemon, struct config *next, struct config_plan *, FILE *text);
+/* For struct tls_watch. */
+void smcrd_apply_tls(void *daemon, struct tls_ctx *next, const char *why);
 void smcrd_on_term(void *daemon);
 /* Also after the start: reports name the processes that still run. */
 void smcrd_on_predecessor_end(void *daemon);

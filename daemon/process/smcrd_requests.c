@@ -287,6 +287,7 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 		control_set_admins(d->control, next);
 		config_free(d->cfg);
 		d->cfg = next;
+		tls_watch_reset(&d->tls);
 		log_set_json(next->log.format == CONFIG_LOG_JSON);
 		if (log_choice_configure(&d->log, next->log_level))
 			fprintf(text,
@@ -300,6 +301,23 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 	}
 	free(changes);
 	return rc;
+}
+
+void
+smcrd_apply_tls(void *arg, struct tls_ctx *next, const char *why)
+{
+	struct daemon *d = arg;
+
+	if (next == NULL) {
+		workers_call(d->workers, 0, worker_count_tls_refused, NULL);
+		log_msg(
+		    LOG_LVL_ERROR, "changed files of tls are refused, the old ones stay in force: reason=\"%s\"", why);
+		return;
+	}
+	workers_call_all(d->workers, worker_use_tls, next);
+	tls_ctx_put(d->cfg->tls_ctx);
+	d->cfg->tls_ctx = next;
+	log_msg(LOG_LVL_NOTICE, "changed files of tls are in force");
 }
 
 void

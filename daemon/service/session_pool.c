@@ -21,6 +21,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 		.place = *place,
 		.option = option,
 		.cfg = cfg,
+		.tls_ctx = tls_ctx_get(cfg->tls_ctx),
 		.lim_refused = strangers,
 		.lim_failed = limit,
 		.lim_target = limit,
@@ -45,6 +46,7 @@ void
 session_pool_fini(struct session_pool *pool)
 {
 	pool->place.all[pool->place.nr].pool = NULL;
+	tls_ctx_put(pool->tls_ctx);
 	bufpool_fini(&pool->bufs);
 	slab_fini(&pool->session_slab);
 	slab_fini(&pool->setup_slab);

@@ -77,7 +77,7 @@ still_permitted(const struct session *s, char why[TLS_WHY_MAX])
 {
 	const struct sockaddr_storage peer = net_addr_get(&s->mid_peer);
 
-	return (tls_io_ctx(s->mid.tls) == s->pool->cfg->tls_ctx && s->settings == s->settings->svc->settings) ||
+	return (tls_io_ctx(s->mid.tls) == s->pool->tls_ctx && s->settings == s->settings->svc->settings) ||
 	    trust_holds(s->pool, s->settings->svc, session_kind(s), s->proof, &peer, why);
 }
 

@@ -58,7 +58,7 @@ trust_holds(const struct session_pool *pool, const struct service *svc, enum con
     const struct tls_proof *proof, const struct sockaddr_storage *peer, char why[TLS_WHY_MAX])
 {
 	why[0] = '\0';
-	if (pool->cfg->tls_ctx != NULL && !tls_proof_holds(proof, pool->cfg->tls_ctx, kind == CONFIG_INGRESS, why))
+	if (pool->tls_ctx != NULL && !tls_proof_holds(proof, pool->tls_ctx, kind == CONFIG_INGRESS, why))
 		return false;
 	if (name_permitted(svc->settings, proof, peer))
 		return true;
@@ -135,7 +135,7 @@ name_permitted_by_any(const struct session_pool *pool, enum config_kind kind, co
 static void
 judge_groups(struct session_pool *pool)
 {
-	const struct tls_ctx *ctx = pool->cfg->tls_ctx;
+	const struct tls_ctx *ctx = pool->tls_ctx;
 	struct smcr_group_info g;
 	char why[TLS_WHY_MAX];
 

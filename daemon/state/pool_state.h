@@ -35,6 +35,7 @@ struct worker_stats {
 	uint64_t option_stray_clc;                              /* CLC messages without the option */
 	uint64_t tls_handshakes, tls_failed, tls_clear;         /* of services with TLS; clear: accepted without it */
 	uint64_t tls_ended;                                     /* connections of peers no longer permitted */
+	uint64_t tls_reread, tls_refused;                       /* changed files of tls, in the first worker */
 	uint64_t turns;                                         /* of the loop */
 	uint64_t spins, spin_hits, spin_wanted, spun_us;        /* loop/spin.h */
 	bool draining;
@@ -65,6 +66,7 @@ struct session_pool {
 	struct env *env;
 	struct worker_place place;
 	const struct config *cfg; /* in force */
+	struct tls_ctx *tls_ctx;  /* likewise; counted, NULL: no service has TLS */
 	const struct devices *devices;
 	struct worker_ports ports;       /* of connections to other daemons */
 	const struct tcp_option *option; /* not NULL but in tests */

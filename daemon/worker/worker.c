@@ -245,6 +245,8 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 	const struct smcr_config smcr = engine_config(w, next);
 
 	w->sessions.cfg = next;
+	tls_ctx_put(w->sessions.tls_ctx);
+	w->sessions.tls_ctx = tls_ctx_get(next->tls_ctx);
 	acks_reload(&w->sessions);
 	services_commit(w->plan, err);
 	w->plan = NULL;
@@ -253,6 +255,24 @@ worker_commit(struct worker *w, const struct config *next, FILE *err)
 	devices_reload(w->devices, next, err);
 	loop_set_spin(w->env.loop, spin_ns(next));
 	loop_again(w->env.loop);
+}
+
+void
+worker_use_tls(struct worker *w, void *tls_ctx)
+{
+	if (w->sessions.place.nr == 0)
+		w->sessions.stats.tls_reread++;
+	tls_ctx_put(w->sessions.tls_ctx);
+	w->sessions.tls_ctx = tls_ctx_get(tls_ctx);
+	trust_judge(&w->sessions);
+	loop_again(w->env.loop);
+}
+
+void
+worker_count_tls_refused(struct worker *w, void *unused)
+{
+	(void)unused;
+	w->sessions.stats.tls_refused++;
 }
 
 void

@@ -30,6 +30,9 @@ int worker_share(const struct worker *, struct listen_socket_list *);
 void worker_commit(struct worker *, const struct config *next, FILE *err);
 /* Or drops it; all is as before. */
 void worker_abort(struct worker *, void *unused);
+/* For workers_call_all: changed files of `tls` were read, a struct tls_ctx; or refused, for the first worker alone. */
+void worker_use_tls(struct worker *, void *tls_ctx);
+void worker_count_tls_refused(struct worker *, void *unused);
 /* The names of this waiting service have addresses now: a link group may be made ahead. For workers_call_all. */
 void worker_targets_changed(struct worker *, void *service_name);
 /* The health of targets as another process knew it, a struct targets_known_list. In the first worker. */

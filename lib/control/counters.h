@@ -82,6 +82,8 @@
 	X(WORKER, tls_failed, "connections without TLS, refused") \
 	X(WORKER, tls_clear, "connections in clear, taken by the setting accept") \
 	X(WORKER, tls_ended, "connections ended, their peer is no longer permitted") \
+	X(WORKER, tls_reread, "changed files of tls put in force") \
+	X(WORKER, tls_refused, "changed files of tls refused") \
 	H("Protocol messages") \
 	X(SMCR, clc_sent, "CLC sent") \
 	X(SMCR, clc_received, "CLC received") \

@@ -37,6 +37,16 @@ struct tls_files {
 
 struct tls_ctx;
 
+/* State of the files: differs when one was changed or replaced. All zeros: of no files. */
+struct tls_stamp {
+	uint64_t of[5][5];
+};
+
+/* Blocks as long as their file systems. */
+void tls_files_look(const struct tls_files *, struct tls_stamp *);
+/* Before they were read. */
+const struct tls_stamp *tls_ctx_stamp(const struct tls_ctx *);
+
 /* Reports a problem of the setting, a static name of struct tls_files. */
 typedef void (*tls_tell)(void *arg, bool warning, const char *setting, const char *text);
 

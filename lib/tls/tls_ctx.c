@@ -187,6 +187,7 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 		return NULL;
 	}
 	ctx->refs = 1;
+	tls_files_look(files, &ctx->stamp);
 	(void)snprintf(ctx->name, sizeof(ctx->name), "%s", files->name);
 	if (psk && !tls_psk_load(ctx, files->psk, tell, arg))
 		l.failed = true;
@@ -198,6 +199,12 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 		return ctx;
 	tls_ctx_put(ctx);
 	return NULL;
+}
+
+const struct tls_stamp *
+tls_ctx_stamp(const struct tls_ctx *ctx)
+{
+	return &ctx->stamp;
 }
 
 struct tls_ctx *

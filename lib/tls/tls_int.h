@@ -20,6 +20,7 @@ struct tls_psk {
 struct tls_ctx {
 	atomic_uint refs;
 	SSL_CTX *client, *server; /* NULL: not used */
+	struct tls_stamp stamp;
 	char name[TLS_PSK_NAME_MAX + 1];
 	struct tls_psk *psks; /* in an own mapping; NULL: certificates */
 	unsigned psk_cnt, psk_room;

@@ -1,7 +1,8 @@
-/* Lists of permitted peers; see tls.h. Pure. */
+/* What needs no OpenSSL: lists of permitted peers, and the state of files; see tls.h. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "tls/tls.h"
 
@@ -79,4 +80,24 @@ tls_names_have(const char *list, const char *kind, const char *name)
 			return true;
 	}
 	return false;
+}
+
+void
+tls_files_look(const struct tls_files *f, struct tls_stamp *out)
+{
+	const char *const paths[] = { f->cert, f->key, f->ca, f->crl, f->psk };
+	struct stat st;
+
+	*out = (struct tls_stamp){ 0 };
+	for (unsigned i = 0; i < 5; i++) {
+		uint64_t *of = out->of[i];
+
+		if (paths[i] == NULL || paths[i][0] == '\0' || stat(paths[i], &st) != 0)
+			continue;
+		of[0] = st.st_dev;
+		of[1] = st.st_ino;
+		of[2] = (uint64_t)st.st_size;
+		of[3] = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+		of[4] = (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
+	}
 }

@@ -83,6 +83,16 @@ worker_abort(struct worker *w, void *unused)
 {
 }
 
+void
+worker_use_tls(struct worker *w, void *tls_ctx)
+{
+}
+
+void
+worker_count_tls_refused(struct worker *w, void *unused)
+{
+}
+
 static int64_t
 say_drained(void *arg, int64_t now_ns)
 {

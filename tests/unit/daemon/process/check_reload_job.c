@@ -37,8 +37,7 @@ has_heard(const char *text)
 }
 
 int
-loader_start(
-    struct loop *loop, const char *path, const char *instance, loader_done done, void *arg, struct loader **out)
+loader_start(struct loop *loop, const char *path, const char *instance, loader_done done, void *arg, struct job **out)
 {
 	(void)instance;
 	ck_assert_ptr_null(loads.done);
@@ -49,14 +48,14 @@ loader_start(
 	loads.done = done;
 	loads.arg = arg;
 	loads.started++;
-	*out = (struct loader *)&loads;
+	*out = (struct job *)&loads;
 	return 0;
 }
 
 void
-loader_cancel(struct loader *l)
+job_cancel(struct job *l)
 {
-	ck_assert(l == NULL || l == (struct loader *)&loads);
+	ck_assert(l == NULL || l == (struct job *)&loads);
 	loads.cancelled += l != NULL;
 	loads.done = NULL;
 }
