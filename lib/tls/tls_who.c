@@ -65,8 +65,7 @@ keep_uri(void *arg, const char *name)
 static bool
 keep_dns(void *arg, const char *name)
 {
-	(void)snprintf(arg, TLS_NAME_MAX, "dns:%.*s", TLS_NAME_MAX - 5, name);
-	return true;
+	return snprintf(arg, TLS_NAME_MAX, "dns:%s", name) < TLS_NAME_MAX;
 }
 
 const char *
@@ -130,6 +129,11 @@ tls_who_of_cert(struct tls_io *io, X509 *cert)
 {
 	char name[TLS_NAME_MAX];
 
-	tls_who_set(&io->peer, tls_who_name(cert, name), name);
+	const char *kind = tls_who_name(cert, name);
+
+	tls_who_set(&io->peer, kind, name);
+	/* As text a subject may be cut, or read as another one. */
+	if (strcmp(kind, "subject:") == 0)
+		(void)X509_NAME_digest(X509_get_subject_name(cert), EVP_sha256(), io->peer.id, NULL);
 	return tls_who_permitted(cert, io->names, io->host);
 }
