@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # needs: system
-# takes: 250 s
+# takes: 300 s
 # load: 80
 """
 The package on a Debian that has booted: systemd is the first process, apt installs what tests/package/build made. The cases are
@@ -9,12 +9,14 @@ one story, from the installation to the purge, and each finds what the one befor
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 
 from harness import (PATIENCE, TOP_BUILD, Failure, Server, case, check, connect_to, equal, echo, main, pattern, recv_exact,
                      in_thread, wait_until)
+from scrape import get
 
 CONF = "/etc/smcrd/smcrd.conf"
 DROP_IN = "/run/systemd/system/smcrd.service.d/lab.conf"
@@ -237,6 +239,48 @@ def _(t):
         talk(second)
     systemctl(t, "stop", "smcrd@two")
     systemctl(t, "start", "smcrd")
+
+
+@case("the profile permits what a configuration may need: keys of TLS, UNIX sockets, names, probes, both kinds of metrics")
+def _(t):
+    os.makedirs("/run/lab", exist_ok=True)
+    local = Server(t, echo, unix="/run/lab/server")
+    with open("/etc/hosts", "a", encoding="ascii") as f:
+        f.write("127.0.0.1 far.example\n")
+    for name, text in (("a", "gw-b:" + "5a" * 32), ("b", "gw-a:" + "5a" * 32)):
+        write(f"/etc/smcrd/tls/{name}.psk", text + "\n")
+        t.run(["chown", "smcrd:smcrd", f"/etc/smcrd/tls/{name}.psk"])
+        os.chmod(f"/etc/smcrd/tls/{name}.psk", 0o600)
+    near, far = "/run/smcrd/near", "/run/smcrd-two/metrics"
+    with open("/etc/smcrd/two.conf", encoding="ascii") as f:
+        two = f.read()
+    write(CONF, f"""
+tls = {{ name = "gw-a"; psk = "/etc/smcrd/tls/a.psk"; }};
+metrics = {{ listen = "127.0.0.1:8110"; }};
+ingress = ( {{ name = "near"; listen = "unix:{near}"; to = "far.example:8111"; secure = "required"; peer_names = [ "psk:gw-b" ];
+               probe = {{}}; }},
+            {{ name = "nowhere"; listen = "127.0.0.1:8112"; to = "nowhere.example:8113"; }} );
+""")
+    write("/etc/smcrd/two.conf", f"""
+tls = {{ name = "gw-b"; psk = "/etc/smcrd/tls/b.psk"; }};
+metrics = {{ listen = "unix:{far}"; }};
+egress = ( {{ name = "near"; listen = "127.0.0.1:8111"; to = "{local.host}"; secure = "required"; peer_names = [ "psk:gw-a" ]; }} );
+""")
+    before = denied(t)
+    systemctl(t, "start", "smcrd@two")
+    systemctl(t, "restart", "smcrd")
+    with connect_to(near, 60) as s:
+        talk(s)
+        systemctl(t, "restart", "smcrd")
+        talk(s)
+    for at in (("127.0.0.1", 8110), far):
+        equal(get(at, "/metrics")[0], 200, f"metrics at {at}")
+    systemctl(t, "stop", "smcrd@two")
+    write(CONF, SERVICES % "")
+    write("/etc/smcrd/two.conf", two)
+    systemctl(t, "restart", "smcrd")
+    shutil.rmtree("/etc/smcrd/tls")
+    equal(sorted(denied(t) - before), [], "what the profile has denied")
 
 
 @case("reload adds a service and refuses a bad file; a connection continues through both")
