@@ -67,8 +67,8 @@ bool tls_names_have(const char *list, const char *kind, const char *name);
 /* The peer as proven. */
 struct tls_who {
 	char name[TLS_NAME_MAX]; /* with its kind: "spiffe://a/b", "dns:gw-b", "psk:gw-b", or the subject */
-	uint8_t
-	    id[32]; /* SHA-256("smcrd name v1" || 0 || kind ":" text): uri, dns, psk; of a subject that of its DER */
+	/* SHA-256("smcrd name v1" || 0 || kind ":" text), of a URI, DNS name or PSK; or of a subject's DER. */
+	uint8_t id[32];
 };
 
 /* -- streams -- */
