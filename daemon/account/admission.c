@@ -81,7 +81,7 @@ admission_ticket(const struct admission *a, const struct config_service *cfg)
 	char addr[ADDR_STR_MAX];
 	uint32_t hash = 2166136261u; /* FNV-1a */
 
-	if (cfg->kind == CONFIG_INGRESS || cfg->elem_size != 0 || cfg->secure != CONFIG_SECURE_OFF)
+	if (cfg->kind == CONFIG_INGRESS || cfg->elem_size != 0)
 		return 0;
 	for (const char *c = addr_format_port(&cfg->listen, addr, sizeof(addr)); *c != '\0'; c++)
 		hash = (hash ^ (uint8_t)*c) * 16777619u;

@@ -42,7 +42,7 @@ void admission_put(struct admissions *, struct admission *);
 
 /* The ticket of connections that open over a link to this egress, and its address as configured: a client with it has
  * reached this service there (doc/open.md). 0: none, as a client's connections get elements of any service, so only of
- * automatic size, nor with TLS. Other processes and other addresses have other tickets. */
+ * automatic size. Other processes and other addresses have other tickets. */
 uint32_t admission_ticket(const struct admission *, const struct config_service *);
 
 enum admission_verdict {

@@ -17,14 +17,21 @@ start_tls(struct leg *leg, const struct settings *st, const char *host)
 	return leg->tls != NULL;
 }
 
-bool
-leg_tls_dial(struct leg *leg, const struct settings *st, const struct sockaddr_storage *to)
+/* The host of the target with this address; NULL: it has no such target now. */
+static const char *
+host_at(const struct settings *st, const struct sockaddr_storage *to)
 {
 	unsigned nr = 0;
 
-	if (st->cfg.to_cnt != 1 && !targets_find(st->targets, to, &nr))
-		return false;
-	return start_tls(leg, st, st->cfg.to[nr].host);
+	return st->cfg.to_cnt == 1 || targets_find(st->targets, to, &nr) ? st->cfg.to[nr].host : NULL;
+}
+
+bool
+leg_tls_dial(struct leg *leg, const struct settings *st, const struct sockaddr_storage *to)
+{
+	const char *host = host_at(st, to);
+
+	return host != NULL && start_tls(leg, st, host);
 }
 
 bool
@@ -40,13 +47,38 @@ leg_tls_end(struct leg *leg)
 	leg->tls = NULL;
 }
 
+/* A client of "accept" has no more than one of "auth". */
+static uint8_t
+level_of(const struct settings *st)
+{
+	return st->cfg.secure == CONFIG_SECURE_ACCEPT ? CONFIG_SECURE_AUTH : st->cfg.secure;
+}
+
+bool
+leg_tls_scope(const struct settings *st, const struct sockaddr_storage *to, struct smcr_scope *scope)
+{
+	const struct tls_ctx *ctx = st->svc->pool->tls_ctx;
+	const char *host = to != NULL ? host_at(st, to) : "";
+
+	*scope = (struct smcr_scope){ { 0 } };
+	if (st->cfg.secure == CONFIG_SECURE_OFF)
+		return true;
+	if (ctx == NULL || host == NULL)
+		return false;
+	tls_scope(ctx, level_of(st), st->cfg.peer_names, host, scope->b);
+	return true;
+}
+
 void
 leg_tls_describe(const struct leg *leg, const struct settings *st, struct smcr_open *o)
 {
-	if (leg->tls == NULL)
+	if (leg->tls == NULL) {
+		if (st->cfg.secure != CONFIG_SECURE_OFF) /* "accept", and a client in clear */
+			o->ticket = 0;
 		return;
-	/* A client of "accept" has no more than one of "auth". */
-	o->remote.level = st->cfg.secure == CONFIG_SECURE_REQUIRED ? CONFIG_SECURE_REQUIRED : CONFIG_SECURE_AUTH;
+	}
+	o->remote.level = level_of(st);
+	tls_io_scope(leg->tls, o->remote.level, o->scope.b);
 	memcpy(o->remote.name_id, tls_io_who(leg->tls)->id, sizeof(o->remote.name_id));
 	(void)snprintf(o->peer_name, sizeof(o->peer_name), "%s", tls_io_who(leg->tls)->name);
 	o->remote.proof = tls_io_proof(leg->tls);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/addr.h"
 #include "daemon/net/net.h"
@@ -221,6 +222,16 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 		session_start(svc, fd, peer, v == ADMISSION_OK);
 }
 
+/* By the rules of now, the peer of this group was permitted by a handshake within the last minutes. */
+static bool
+ticket_holds(const struct service *svc, const struct smcr_conn *conn)
+{
+	const struct smcr_scope was = smcr_opened_scope(conn);
+	struct smcr_scope now;
+
+	return leg_tls_scope(svc->settings, NULL, &now) && memcmp(&was, &now, sizeof(now)) == 0;
+}
+
 /* As admit(), but nothing is counted or logged: the peer comes again by a CLC connection. */
 static bool
 admit_opened(struct service *svc, struct smcr_conn *conn)
@@ -234,7 +245,8 @@ admit_opened(struct service *svc, struct smcr_conn *conn)
 	if (ss.ss_family == AF_INET6)
 		((struct sockaddr_in6 *)&ss)->sin6_scope_id = from.scope;
 	net_addr_set(&peer, &ss);
-	if (svc->listener.mode != LISTENER_OPEN || !net_allowed(cfg->allow, cfg->allow_cnt, &ss))
+	if (svc->listener.mode != LISTENER_OPEN || !net_allowed(cfg->allow, cfg->allow_cnt, &ss) ||
+	    !ticket_holds(svc, conn))
 		return false;
 	const enum admission_verdict v = admission_take(svc->admission, cfg, &peer);
 	if (v != ADMISSION_OK && v != ADMISSION_UNCOUNTED)

@@ -548,6 +548,7 @@ session_opened(struct service *svc, struct smcr_conn *conn, const union net_addr
 	s->flags |= SF_UNCOUNTED | (counted ? SF_COUNTED : 0);
 	s->conn = conn;
 	smcr_set_app(conn, &s->owner);
+	secure_over_link(s);
 	s->state = SES_RENDEZVOUS;
 	service_stats_travels(s, session_mode(s));
 	return true;

@@ -41,6 +41,8 @@ bool setup_target_failed(struct session *, const char *why);
 void setup_note_outage(struct session *);
 
 /* session_secure.c: SES_SECURE */
+/* The connection opens over a link: its peer's name is that of the group. */
+void secure_over_link(struct session *);
 /* The CLC connection of a service with `secure` is connected or accepted; detect_peer() follows. */
 void secure_begin(struct session *);
 void secure_pump(struct session *);

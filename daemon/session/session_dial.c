@@ -78,11 +78,13 @@ opens_over_link(struct session *s, const struct sockaddr_storage *to)
 {
 	struct smcr_open o = setup_describe(s);
 
-	if (o.role != SMCR_CLIENT || o.peer == SMCR_PEER_LINUX || s->settings->cfg.secure != CONFIG_SECURE_OFF ||
-	    (s->flags & SF_NOT_OPENED) != 0)
+	if (o.role != SMCR_CLIENT || o.peer == SMCR_PEER_LINUX || (s->flags & SF_NOT_OPENED) != 0 ||
+	    !leg_tls_scope(s->settings, to, &o.scope))
 		return false;
 	clc_stream_name(to, &o);
 	s->conn = smcr_open_over_link(s->pool->env->eng, &o);
+	if (s->conn != NULL)
+		secure_over_link(s);
 	return s->conn != NULL;
 }
 
@@ -234,6 +236,8 @@ setup_dial_again(struct session *s, bool reset)
 {
 	leg_close(&s->mid, s->pool->env->loop, reset);
 	s->flags &= ~(unsigned)SF_SECURED;
+	tls_proof_put(s->proof);
+	s->proof = NULL;
 	s->setup->in.off = s->setup->in.len = s->setup->out.len = 0;
 	session_set_state(s, SES_CONNECT);
 	setup_dial(s);

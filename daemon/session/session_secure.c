@@ -2,6 +2,8 @@
  * clear: without TLS the session ends, or goes on to another target. */
 #include "daemon/session/session.h"
 
+#include "smcr/proof.h"
+
 static const char not_tls[] = "not TLS, refused: secure is set here";
 
 static void
@@ -59,6 +61,12 @@ looks_like_tls(struct session *s)
 		secure_done(s);
 	}
 	return false;
+}
+
+void
+secure_over_link(struct session *s)
+{
+	s->proof = tls_proof_get(smcr_proof(s->conn));
 }
 
 void

@@ -178,12 +178,6 @@ smcr_in_tls(const struct smcr_conn *c)
 	return c->lgr != NULL && c->lgr->in_tls && LGR_ANY_LINK(l, c->lgr, l->state == LINK_ACTIVE && l->info.tls);
 }
 
-const char *
-smcr_peer_name(const struct smcr_conn *c)
-{
-	return c->lgr != NULL ? c->lgr->peer_name : "";
-}
-
 void *
 smcr_proof(const struct smcr_conn *c)
 {

@@ -1,7 +1,7 @@
 # The engine; its rooms are lib/smcr/state, data, group and rendezvous.
 noinst_LIBRARIES += lib/libsmcr.a
 lib_libsmcr_a_SOURCES = \
-	lib/smcr/proof.h \
+	lib/smcr/proof.h lib/smcr/identity.h \
 	lib/smcr/smcr.h \
 	lib/smcr/engine.c lib/smcr/engine.h \
 	lib/smcr/device.c lib/smcr/device.h \

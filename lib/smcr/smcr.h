@@ -23,6 +23,7 @@
 #include "base/histogram.h"
 #include "base/rng.h"
 #include "rnic/rnic.h"
+#include "smcr/identity.h"
 #include "wire/clc.h"
 
 struct smcr;
@@ -92,17 +93,6 @@ void smcr_reconfigure(struct smcr *, const struct smcr_config *);
 /* A version 2 link posts this many receives (or rq_depth, if less) of this length. */
 #define SMCR_V2_RECEIVES 48 /* as many as Linux: a sender waits for the next one */
 #define SMCR_V2_MSG_LEN 8192
-
-/* The host at the other end of a CLC connection, by its address, and its name if that is proven. See owner.h for the owner of a link group. */
-struct smcr_identity {
-	uint8_t addr[16];    /* IPv4 mapped into IPv6 */
-	uint32_t scope;      /* of a link-local address: the interface */
-	uint8_t level;       /* of the user's protection; 0: none */
-	uint8_t name_id[32]; /* with a level: digest of the name that the host has proven */
-	void *proof;         /* the user's, of that name (proof.h); not compared */
-};
-
-#define SMCR_NAME_MAX 256
 
 /* Client: policy for connecting an iWARP queue pair to the address in the server's Accept or ADD LINK. middle: identity
  * of the CLC connection's remote end. NULL allows any address. Must not call the engine. */
@@ -213,6 +203,9 @@ struct smcr_open {
 	uint32_t origin;
 	/* Server: number of the service for connections that this client opens over a link; 0: it may not. */
 	uint32_t ticket;
+	/* The rules by which this end took the peer for this service; zeros in clear. A connection opens over a link only
+	 * by the rules of the rendezvous before it. */
+	struct smcr_scope scope;
 	/* The CLC connection is in TLS, and both ends have this secret: links on TCP are in TLS, with keys from it. */
 	bool in_tls;
 	uint8_t secret[RNIC_SECRET_LEN];
@@ -226,16 +219,16 @@ struct smcr_open {
 struct smcr_conn *smcr_open(struct smcr *, const struct smcr_open *, int *err);
 void *smcr_app(const struct smcr_conn *);
 
-/* Client: opens a connection over a link of a group that has reached peer_key by a rendezvous in the last minutes
- * (doc/open.md). `open` needs no address. Data may be sent at once. SMCR_EV_ESTABLISHED follows when the peer's program
- * is connected, or SMCR_EV_CLOSED with SMCR_R_NOT_OPENED: open it by smcr_open. NULL: not possible now. */
+/* Client: opens a connection over a link of a group that has reached peer_key by a rendezvous in the last minutes, with
+ * the same scope (doc/open.md). `open` needs no address. Data may be sent at once. SMCR_EV_ESTABLISHED follows when the
+ * peer's program is connected, or SMCR_EV_CLOSED with SMCR_R_NOT_OPENED: open it by smcr_open. NULL: not possible now. */
 struct smcr_conn *smcr_open_over_link(struct smcr *, const struct smcr_open *open);
 /* Server: a connection that the client opened has SMCR_EV_PROPOSAL, and no app yet. These are its service
- * (smcr_open.ticket), its client, and the setter of smcr_app. Answer by smcr_admit or smcr_abort. */
+ * (smcr_open.ticket), the scope of the rendezvous that gave the ticket, its client, and the setter of smcr_app. Answer by
+ * smcr_admit or smcr_abort. */
 uint32_t smcr_opened_ticket(const struct smcr_conn *);
+struct smcr_scope smcr_opened_scope(const struct smcr_conn *);
 struct smcr_identity smcr_opened_by(const struct smcr_conn *);
-/* The name that the peer of the connection's group has proven; "" without a group, or in clear. */
-const char *smcr_peer_name(const struct smcr_conn *);
 void smcr_set_app(struct smcr_conn *, void *app);
 
 /* Bytes to read now from the CLC connection for smcr_clc_input: at most the rest of the current message. 0: none. */

@@ -56,6 +56,12 @@ struct tls_ctx *tls_ctx_load(const struct tls_files *, unsigned uses, tls_tell t
 struct tls_ctx *tls_ctx_get(struct tls_ctx *);
 void tls_ctx_put(struct tls_ctx *);
 
+#define TLS_SCOPE_LEN 16
+
+/* The rules that permit a peer, as a digest: keys, CAs and CRLs of the context, a level of protection, and the names or
+ * host, as of tls_io_new(). What was permitted by other rules says nothing about these. */
+void tls_scope(const struct tls_ctx *, unsigned level, const char *names, const char *host, uint8_t out[TLS_SCOPE_LEN]);
+
 /* -- names of peers -- */
 
 /* One entry of peer_names: a URI, maybe with a final "/" and star (SPIFFE), "uri:URI", "dns:NAME", "psk:NAME" or "*".
@@ -98,6 +104,8 @@ const char *tls_io_why(const struct tls_io *);
 bool tls_io_is_silent(const struct tls_io *);
 /* Valid after the handshake. */
 const struct tls_who *tls_io_who(const struct tls_io *);
+/* tls_scope() of the keys and rules that this stream began with. */
+void tls_io_scope(const struct tls_io *, unsigned level, uint8_t out[TLS_SCOPE_LEN]);
 
 /* -- proofs: of a peer, shared by its connections, from any thread -- */
 

@@ -175,6 +175,63 @@ load_ctx(struct loading *l, bool client, bool psk)
 	return ctx;
 }
 
+/* -- scopes -- */
+
+/* Of our certificate, and of CAs and CRLs; or of all PSKs. So a reload of equal files changes nothing. */
+static bool
+digest_rules(struct tls_ctx *ctx)
+{
+	SSL_CTX *ssl_ctx = ctx->client != NULL ? ctx->client : ctx->server;
+	X509 *own = ssl_ctx != NULL ? SSL_CTX_get0_certificate(ssl_ctx) : NULL;
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
+	    EVP_DigestUpdate(md, ctx->name, sizeof(ctx->name)) == 1 &&
+	    EVP_DigestUpdate(md, ctx->psks, ctx->psk_cnt * sizeof(*ctx->psks)) == 1;
+	STACK_OF(X509_OBJECT) *trusted = own != NULL ? X509_STORE_get0_objects(SSL_CTX_get_cert_store(ssl_ctx)) : NULL;
+	uint8_t one[32];
+
+	if (ok && own != NULL)
+		ok = X509_digest(own, EVP_sha256(), one, NULL) == 1 && EVP_DigestUpdate(md, one, sizeof(one)) == 1;
+	for (int i = 0; ok && i < sk_X509_OBJECT_num(trusted); i++) {
+		const X509_OBJECT *o = sk_X509_OBJECT_value(trusted, i);
+
+		ok = (X509_OBJECT_get_type(o) == X509_LU_CRL
+		             ? X509_CRL_digest(X509_OBJECT_get0_X509_CRL(o), EVP_sha256(), one, NULL)
+		             : X509_digest(X509_OBJECT_get0_X509(o), EVP_sha256(), one, NULL)) == 1 &&
+		    EVP_DigestUpdate(md, one, sizeof(one)) == 1;
+	}
+	ok = ok && EVP_DigestFinal_ex(md, ctx->digest, NULL) == 1;
+	EVP_MD_CTX_free(md);
+	return ok;
+}
+
+void
+tls_scope(const struct tls_ctx *ctx, unsigned level, const char *names, const char *host, uint8_t out[TLS_SCOPE_LEN])
+{
+	static const char label[] = "smcrd scope v1"; /* with its NUL */
+	uint8_t text[sizeof(label) + sizeof(ctx->digest) + 1 + TLS_NAMES_MAX + TLS_NAME_MAX] = { 0 }, digest[32];
+	uint8_t *p = text + sizeof(label);
+
+	memcpy(text, label, sizeof(label));
+	memcpy(p, ctx->digest, sizeof(ctx->digest));
+	p += sizeof(ctx->digest);
+	*p++ = (uint8_t)level;
+	(void)snprintf((char *)p, TLS_NAMES_MAX, "%s", names);
+	/* It counts only without names. */
+	if (names[0] == '\0')
+		(void)snprintf((char *)p + TLS_NAMES_MAX, TLS_NAME_MAX, "%s", host);
+	(void)SHA256(text, sizeof(text), digest);
+	memcpy(out, digest, TLS_SCOPE_LEN);
+}
+
+void
+tls_io_scope(const struct tls_io *io, unsigned level, uint8_t out[TLS_SCOPE_LEN])
+{
+	tls_scope(io->ctx, level, io->names, io->host, out);
+}
+
+/* -- contexts -- */
+
 struct tls_ctx *
 tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *arg)
 {
@@ -195,6 +252,8 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 		ctx->client = load_ctx(&l, true, psk);
 	if (!l.failed && (uses & TLS_AS_SERVER) != 0)
 		ctx->server = load_ctx(&l, false, psk);
+	if (!l.failed && !digest_rules(ctx))
+		tls_ctx_tell(&l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
 	if (!l.failed)
 		return ctx;
 	tls_ctx_put(ctx);

@@ -21,6 +21,7 @@ struct tls_ctx {
 	atomic_uint refs;
 	SSL_CTX *client, *server; /* NULL: not used */
 	struct tls_stamp stamp;
+	uint8_t digest[32]; /* of all that says whom it trusts */
 	char name[TLS_PSK_NAME_MAX + 1];
 	struct tls_psk *psks; /* in an own mapping; NULL: certificates */
 	unsigned psk_cnt, psk_room;

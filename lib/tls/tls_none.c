@@ -37,6 +37,24 @@ tls_ctx_put(struct tls_ctx *ctx)
 	(void)ctx;
 }
 
+void
+tls_scope(const struct tls_ctx *ctx, unsigned level, const char *names, const char *host, uint8_t out[TLS_SCOPE_LEN])
+{
+	(void)ctx;
+	(void)level;
+	(void)names;
+	(void)host;
+	(void)out;
+}
+
+void
+tls_io_scope(const struct tls_io *io, unsigned level, uint8_t out[TLS_SCOPE_LEN])
+{
+	(void)io;
+	(void)level;
+	(void)out;
+}
+
 struct tls_io *
 tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const char *host)
 {

@@ -106,8 +106,7 @@ def _(t):
 @case("auth: CLC and links are in TLS; later connections join the group of the proven name", one_worker="it counts groups")
 def _(t):
     a, b = certificates(t)
-    pair = secure_pair(t, echo, a, b, [B], ["*"], "auth", ingress={"prewarm": True}, a={"smcr": {"open_over_link": True}},
-                       b={"smcr": {"open_over_link": True}})
+    pair = secure_pair(t, echo, a, b, [B], ["*"], "auth", ingress={"prewarm": True})
     wait_until(lambda: len(pair.a.groups()) == 1, "prewarmed")
     for i in range(3):
         shown = carries(pair, i)

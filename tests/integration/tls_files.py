@@ -108,8 +108,9 @@ class Relay:
         return text in self.seen["up"] or text in self.seen["down"]
 
 
-def secure_pair(t, serve, a_tls, b_tls, a_names=None, b_names=("*",), secure="required", b_secure=None, relay=None, change=None, links=True, **kw):
-    """A pair with TLS between, its CLC connections by a relay: pair.relay. links: over soft iWARP on TCP; otherwise data goes by TCP."""
+def secure_pair(t, serve, a_tls, b_tls, a_names=None, b_names=("*",), secure="required", b_secure=None, relay=None, change=None, links=True, opens=False, **kw):
+    """A pair with TLS between, its CLC connections by a relay: pair.relay. links: over soft iWARP on TCP; otherwise data goes by TCP.
+    opens: connections open over a link; otherwise each has its CLC connection."""
     relay = relay or Relay(t, change=change)
     ingress = {"secure": secure, "to": hostport(*relay.at), **kw.pop("ingress", {})}
     egress = {"secure": b_secure or secure, **kw.pop("egress", {})}
@@ -118,6 +119,9 @@ def secure_pair(t, serve, a_tls, b_tls, a_names=None, b_names=("*",), secure="re
     if b_names and egress["secure"] != "off":
         egress["peer_names"] = list(b_names)
     start = kw.pop("start", True)
+    for name in ("a", "b"):
+        conf = kw.setdefault(name, {})
+        conf["smcr"] = {"open_over_link": opens, **conf.get("smcr", {})}
     if not links:	# without a kind of RTR message in common
         for conf, rtr in ((kw.setdefault("a", {}), "send"), (kw.setdefault("b", {}), "read")):
             conf["devices"] = [{"type": "siw", "address": t.addr, "rtr": [rtr]}]

@@ -93,6 +93,7 @@ draw_engines(struct plan *p, struct rng *r)
 	p->keepalive_answer_ms = even(r, 500, 3000);
 	p->last_link_ms = p->keepalive_answer_ms % 3 * 10000; /* no draw of its own: kept seeds stay what they are */
 	p->opens = p->keepalive_answer_ms % 7 / 2 * 33 + 1;
+	p->levels = p->keepalive_answer_ms % 7 == 6;
 	p->group_idle_ms = chance(r, 50) ? scale(r, 1, 3000) : even(r, 1000, 600000);
 	p->rmb_idle_ms = chance(r, 50) ? scale(r, 1, 2000) : even(r, 1000, 600000);
 	p->close_ms = even(r, 20000, 60000);

@@ -97,6 +97,7 @@ struct plan_fault {
 	X(wave_ms, 0, 600000)		/* half of them start this much later; 0 = no second wave */ \
 	X(prewarm, 0, 1) \
 	X(opens, 0, 100)		/* percent of the connections that open over a link, when they can */ \
+	X(levels, 0, 1)			/* they are of three services: in clear, and two that want proven names (session.c) */ \
 	X(kinds, 1, 63)			/* bit per enum flow_kind */ \
 	X(bytes_max, 0, 16000000)	/* a direction */ \
 	X(bytes_fixed, 0, 1)		/* every connection sends as many */ \

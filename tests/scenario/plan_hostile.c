@@ -72,6 +72,7 @@ draw_engines(struct plan *p, struct rng *r)
 	p->keepalive_answer_ms = even(r, 60, 120);
 	p->last_link_ms = p->keepalive_answer_ms % 3 * 100;
 	p->opens = p->keepalive_answer_ms % 7 / 2 * 33 + 1;
+	p->levels = p->keepalive_answer_ms % 7 == 6;
 	p->group_idle_ms = hostile_scale(r, 1, 600);
 	p->rmb_idle_ms = hostile_scale(r, 1, 300);
 	p->close_ms = even(r, 1000, 2000);

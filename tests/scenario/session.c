@@ -85,6 +85,13 @@ session_end(struct session *s, bool reset)
 	session_wake(s);
 }
 
+/* Of the service. The liar has no name that the second one of those with a level permits. */
+static unsigned
+level_of(const struct flow *f)
+{
+	return f->plan->levels == 0 ? 0 : f->hostile ? f->nr % 2 : f->nr % 3;
+}
+
 static struct smcr_open
 describe(struct session *s)
 {
@@ -93,9 +100,12 @@ describe(struct session *s)
 		.app = s,
 		.elem_size = f->elem_size,
 		.origin = f->nr + 1,
-		.ticket = s->role == SMCR_SERVER };
+		.remote = { .level = (uint8_t)level_of(f) },
+		.scope = { { (uint8_t)level_of(f) } },
+		.ticket = s->role == SMCR_SERVER ? 1 + level_of(f) : 0 };
 
-	snprintf(o.peer_key, sizeof(o.peer_key), "host%u", f->to);
+	snprintf(o.peer_key, sizeof(o.peer_key), "host%u:%u", f->to, level_of(f));
+	o.remote.name_id[0] = level_of(f) != 0 ? (uint8_t)(1 + (s->role == SMCR_CLIENT ? f->to : f->from)) : 0;
 	if (s->h->plan->af_smc != 0) {
 		o.peer = s->h->plan->af_smc == AF_SMC_SOME && s->h->nr != 2 ? SMCR_PEER_AUTO : SMCR_PEER_LINUX;
 		o.remote.addr[10] = o.remote.addr[11] = 0xff; /* IPv4 */
@@ -174,8 +184,16 @@ session_opened(struct host *h, struct smcr_conn *conn)
 
 	smcr_proposed_way(conn, &hops, &origin);
 	struct flow *f = origin >= 1 && origin <= h->flow_cnt ? &h->flows[origin - 1] : NULL;
-	if (f == NULL || f->to != h->nr || smcr_opened_by(conn).addr[15] != HOST_ADDR(f->from) || f->half[1].opened ||
-	    f->nr % 8 == 3) {
+	const unsigned level = smcr_opened_ticket(conn) - 1, scope = smcr_opened_scope(conn).b[0];
+	const struct smcr_identity by = smcr_opened_by(conn);
+
+	/* A ticket leads to the service that gave it, in a group of its level, whose owner it permits. */
+	if (level > 2 || by.level != level || scope != level ||
+	    (level == 2 && by.addr[15] == HOST_ADDR(2) && h->plan->hostile != 0))
+		world_fail(h->w, "host%u: opened by ticket %u and scope %u in a group of level %u", h->nr, level + 1,
+		    scope, by.level);
+	if (f == NULL || f->to != h->nr || by.addr[15] != HOST_ADDR(f->from) || f->half[1].opened || f->nr % 8 == 3 ||
+	    level != level_of(f)) {
 		smcr_abort(conn, SMCR_R_NOT_OPENED);
 		smcr_release(conn);
 		return NULL;

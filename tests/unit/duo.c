@@ -322,6 +322,7 @@ describe(struct duo_end *e, enum smcr_role role)
 		.insist = d.insist,
 		.measure = d.measure,
 		.ask_server = d.ask_server,
+		.scope = { { d.scope } },
 		.ticket = role == SMCR_SERVER ? d.ticket : 0 };
 
 	snprintf(open.peer_name, sizeof(open.peer_name), "%s", d.level != 0 ? "spiffe://duo" : "");

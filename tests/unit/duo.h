@@ -67,6 +67,7 @@ struct duo {
 	const char *tcp_only[2];  /* as in smcr_open, of a host's ends */
 	enum smcr_peer_kind peer; /* and whom their clients expect */
 	uint32_t ticket;          /* that their servers give */
+	uint8_t scope;            /* of both ends */
 	unsigned next_opened;     /* the server's end that gets the next connection opened over a link */
 	int64_t now_ns;
 	unsigned breaches;

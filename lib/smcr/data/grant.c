@@ -182,12 +182,13 @@ grant_take(struct lgr *lgr, const struct link *link, struct grant *out)
 
 /* -- tickets -- */
 
-/* A client's have a key, a server's a number alone. */
+/* A client's have a key and a scope, a server's a number alone. */
 static struct ticket *
-ticket_find(const struct lgr *lgr, uint32_t nr, const char *key)
+ticket_find(const struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scope *scope)
 {
 	for (struct ticket *t = lgr->tickets; t < lgr->tickets + lgr->ticket_cnt; t++)
-		if (strcmp(t->key, key) == 0 && (key[0] != '\0' || t->nr == nr))
+		if (strcmp(t->key, key) == 0 &&
+		    (key[0] != '\0' ? memcmp(&t->scope, scope, sizeof(*scope)) == 0 : t->nr == nr))
 			return t;
 	return NULL;
 }
@@ -214,13 +215,14 @@ new_ticket(struct lgr *lgr)
 /* Behind a balancer a key leads to several hosts, to and fro. A link leads to one: each connection needs its rendezvous.
  * Another number without a way back is a daemon that was replaced, whose ticket ends. */
 static bool
-leads_elsewhere(const struct lgr *lgr, uint32_t nr, const struct ticket *was, const char *key)
+leads_elsewhere(
+    const struct lgr *lgr, uint32_t nr, const struct ticket *was, const char *key, const struct smcr_scope *scope)
 {
 	bool elsewhere = false;
 
 	LIST_EACH(struct lgr, other, &lgr->eng->lgrs, node) {
 		struct ticket *t = key[0] != '\0' && other != lgr && other->role == SMCR_CLIENT
-		    ? ticket_find(other, 0, key)
+		    ? ticket_find(other, 0, key, scope)
 		    : NULL;
 
 		if (t == NULL || t->nr == nr || t->nr == 0)
@@ -232,11 +234,11 @@ leads_elsewhere(const struct lgr *lgr, uint32_t nr, const struct ticket *was, co
 }
 
 void
-ticket_put(struct lgr *lgr, uint32_t nr, const char *key)
+ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scope *scope)
 {
 	int64_t now_ns = lgr->eng->now_ns;
-	struct ticket *t = ticket_find(lgr, nr, key);
-	bool spread = leads_elsewhere(lgr, nr, t, key);
+	struct ticket *t = ticket_find(lgr, nr, key, scope);
+	bool spread = leads_elsewhere(lgr, nr, t, key, scope);
 
 	if (t == NULL && (t = new_ticket(lgr)) != NULL) {
 		*t = (struct ticket){ .at_ns = now_ns };
@@ -246,14 +248,15 @@ ticket_put(struct lgr *lgr, uint32_t nr, const char *key)
 		return; /* no memory: each connection has its rendezvous */
 	t->nr = nr;
 	t->at_ns = now_ns;
+	t->scope = *scope;
 	if (spread)
 		t->pause_ns = now_ns + SPREAD_NS;
 }
 
 const struct ticket *
-ticket_for(const struct lgr *lgr, const char *key)
+ticket_for(const struct lgr *lgr, const struct smcr_open *open)
 {
-	const struct ticket *t = ticket_find(lgr, 0, key);
+	const struct ticket *t = ticket_find(lgr, 0, open->peer_key, &open->scope);
 	int64_t now_ns = lgr->eng->now_ns;
 
 	return t != NULL && t->nr != 0 && now_ns - t->at_ns < TICKET_NS && now_ns >= t->pause_ns ? t : NULL;
@@ -262,9 +265,17 @@ ticket_for(const struct lgr *lgr, const char *key)
 bool
 ticket_is_valid(const struct lgr *lgr, uint32_t nr)
 {
-	const struct ticket *t = ticket_find(lgr, nr, "");
+	const struct ticket *t = ticket_find(lgr, nr, "", NULL);
 
 	return t != NULL && lgr->eng->now_ns - t->at_ns < TICKET_SERVER_NS;
+}
+
+struct smcr_scope
+ticket_scope(const struct lgr *lgr, uint32_t nr)
+{
+	const struct ticket *t = lgr != NULL ? ticket_find(lgr, nr, "", NULL) : NULL;
+
+	return t != NULL ? t->scope : (struct smcr_scope){ { 0 } };
 }
 
 void

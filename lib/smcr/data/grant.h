@@ -40,10 +40,12 @@ struct remote_rmb *grant_take(struct lgr *, const struct link *, struct grant *)
 /* -- both -- */
 
 /* The client reached the service by a rendezvous. key: of smcr_open; "" at a server. */
-void ticket_put(struct lgr *, uint32_t nr, const char *key);
-/* Client: the ticket for this key, or NULL when connections may not open over a link now. */
-const struct ticket *ticket_for(const struct lgr *, const char *key);
+void ticket_put(struct lgr *, uint32_t nr, const char *key, const struct smcr_scope *);
+/* Client: the ticket for this key and scope, or NULL when connections may not open over a link now. */
+const struct ticket *ticket_for(const struct lgr *, const struct smcr_open *);
 /* Server: the client reached this service within the last minutes. */
 bool ticket_is_valid(const struct lgr *, uint32_t nr);
+/* Server: of the rendezvous that gave it last. */
+struct smcr_scope ticket_scope(const struct lgr *, uint32_t nr);
 /* Client: the peer refused a connection. The ticket ends, and others use a rendezvous for a while. */
 void ticket_refused(struct lgr *, uint32_t nr);

@@ -24,9 +24,9 @@ rdv_give_ticket(const struct smcr_conn *conn, struct lgr *lgr)
 	if (!lgr->dialect.opens)
 		return;
 	if (conn->role == SMCR_CLIENT && r->peer.ext.ticket != 0)
-		ticket_put(lgr, r->peer.ext.ticket, r->open.peer_key);
+		ticket_put(lgr, r->peer.ext.ticket, r->open.peer_key, &r->open.scope);
 	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
-		ticket_put(lgr, r->open.ticket, "");
+		ticket_put(lgr, r->open.ticket, "", &r->open.scope);
 	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
 		grant_more(lgr, conn);
 }
@@ -51,8 +51,7 @@ may_open(const struct lgr *lgr, const struct smcr_open *open)
 {
 	return lgr->role == SMCR_CLIENT && grant_is_on(lgr) && lgr->state == LGR_ACTIVE && lgr->grant_cnt > 0 &&
 	    !lgr->end_wanted && !lgr_is_suspect(lgr) && !lgr_is_silent(lgr) && !quarantine_is_full(lgr) &&
-	    lgr->conn_cnt < lgr_conns_max(lgr) && ticket_for(lgr, open->peer_key) != NULL &&
-	    rmb_find_place(lgr, open) != NULL;
+	    lgr->conn_cnt < lgr_conns_max(lgr) && ticket_for(lgr, open) != NULL && rmb_find_place(lgr, open) != NULL;
 }
 
 /* The emptiest of the groups that may open this connection: with several workers a peer has several. */
@@ -103,7 +102,7 @@ smcr_open_over_link(struct smcr *eng, const struct smcr_open *open)
 		return NULL;
 	}
 	conn->over_link = conn->open_owed = true;
-	conn->ticket = ticket_for(lgr, open->peer_key)->nr;
+	conn->ticket = ticket_for(lgr, open)->nr;
 	conn->hops = open->hops;
 	conn->origin = open->origin;
 	conn_attach(conn, lgr, link);
@@ -190,6 +189,12 @@ uint32_t
 smcr_opened_ticket(const struct smcr_conn *conn)
 {
 	return conn->ticket;
+}
+
+struct smcr_scope
+smcr_opened_scope(const struct smcr_conn *conn)
+{
+	return ticket_scope(conn->lgr, conn->ticket);
 }
 
 struct smcr_identity

@@ -131,6 +131,7 @@ struct ticket {
 	int64_t at_ns;    /* of the last rendezvous */
 	int64_t pause_ns; /* client: not used before, as the peer has refused one; 0: has not */
 	char key[64];     /* client: of smcr_open */
+	struct smcr_scope scope;
 };
 
 struct lgr {

@@ -2,6 +2,8 @@
  * the answer, refusals, time limits. The engine and its soft iWARP devices are the real ones. */
 #define GATEWAY_REAL
 #include "gateway.h"
+#include "smcr/state/engine.h"
+#include "smcr/state/lgr.h"
 #include "unit.h"
 
 static int second = -1, served = -1; /* the ends of the connection that opens over a link */
@@ -129,6 +131,30 @@ opening(void)
 	gw_run_ms(20);
 	ck_assert_uint_eq(counters(GW_IN)->opened_client, 1);
 	ck_assert_uint_eq(gw_pool(GW_IN)->bufs.lent, 1);
+}
+
+/* The service has other rules than the rendezvous that gave the ticket: 0: other names or keys; 1: TLS, and no keys. */
+START_LOOP_TEST(by_other_rules_nothing_opens_over_the_link, 0, 2)
+{
+	begin();
+	struct lgr *lgr = LIST_FIRST(struct lgr, &gw_pool(GW_OUT)->env->eng->lgrs, node);
+	struct settings *st = LIST_FIRST(struct service, &gw_pool(GW_OUT)->services, node)->settings;
+
+	ck_assert_uint_eq(lgr->ticket_cnt, 1);
+	if (_i == 0)
+		lgr->tickets[0].scope.b[15] = 1;
+	else
+		st->cfg.secure = CONFIG_SECURE_REQUIRED;
+	second = gw_client();
+	gw_say(second, "hello");
+	UNTIL(counters(GW_IN)->not_opened_client == 1);
+	ck_assert_uint_eq(counters(GW_OUT)->not_opened_server, 1);
+	if (_i == 1) { /* nor is the rendezvous in clear that follows permitted */
+		gw_expect(second, "", GW_RESET);
+		return;
+	}
+	served = gw_accept();
+	gw_expect(served, "hello", GW_OPEN);
 }
 
 START_TEST(the_second_connection_opens_over_the_link)

@@ -131,6 +131,42 @@ START_TEST(a_reflected_hello_is_refused)
 	ends_fini(&e);
 }
 
+START_TEST(a_scope_is_keys_level_and_names)
+{
+	static const struct {
+		const char *name, *file, *names, *host;
+		unsigned level;
+	} cases[] = {
+		{ "gw-a", "gw-b:" KEY_A "\n", "psk:gw-b", "", 3 },
+		{ "gw-a", "gw-b:" KEY_B "\n", "psk:gw-b", "", 3 },
+		{ "gw-x", "gw-b:" KEY_A "\n", "psk:gw-b", "", 3 },
+		{ "gw-a", "gw-b:" KEY_A "\ngw-c:" KEY_A "\n", "psk:gw-b", "", 3 },
+		{ "gw-a", "gw-b:" KEY_A "\n", "psk:gw-b\npsk:gw-c", "", 3 },
+		{ "gw-a", "gw-b:" KEY_A "\n", "psk:gw-b", "", 2 },
+		{ "gw-a", "gw-b:" KEY_A "\n", "", "gw-b.example.org", 3 },
+		{ "gw-a", "gw-b:" KEY_A "\n", "", "gw-c.example.org", 3 },
+	};
+	enum { CNT = sizeof(cases) / sizeof(cases[0]) };
+	uint8_t scope[CNT][TLS_SCOPE_LEN], again[TLS_SCOPE_LEN];
+
+	for (unsigned i = 0; i < CNT; i++) {
+		struct tls_ctx *ctx = load(cases[i].name, cases[i].file, 0600, NULL);
+
+		tls_scope(ctx, cases[i].level, cases[i].names, cases[i].host, scope[i]);
+		for (unsigned k = 0; k < i; k++)
+			ck_assert_msg(memcmp(scope[k], scope[i], TLS_SCOPE_LEN) != 0, "scopes %u and %u", k, i);
+		tls_ctx_put(ctx);
+	}
+	/* The same files again, and a stream of theirs; with names, the host says nothing. */
+	struct ends e;
+	ends_init(&e, cases[0].file, cases[0].file, cases[0].names, "*");
+	tls_scope(e.ctx_a, 3, cases[0].names, "other", again);
+	ck_assert_mem_eq(again, scope[0], sizeof(again));
+	tls_io_scope(e.a, 3, again);
+	ck_assert_mem_eq(again, scope[0], sizeof(again));
+	ends_fini(&e);
+}
+
 START_TEST(a_client_without_the_psk_does_not_start)
 {
 	struct tls_ctx *ctx = load("gw-a", "gw-b:" KEY_A "\n", 0600, NULL);

@@ -107,6 +107,53 @@ START_TEST(no_service_without_a_rendezvous)
 	ck_assert(BOTH(2, ESTABLISHED));
 }
 
+/* A ticket serves the rules of its rendezvous alone, at both ends; those of two sets of rules do not touch each other. */
+START_TEST(a_ticket_serves_its_scope_alone)
+{
+	begin(NULL);
+	ck_assert_uint_eq(smcr_opened_scope(s[0].conn).b[0], 0);
+	d.scope = 1;
+	ck_assert(!duo_open_over_link(1));
+	duo_connect(1, 1, 100);
+	ck_assert(duo_open_over_link(2));
+	duo_run(20);
+	ck_assert(BOTH(2, ESTABLISHED));
+	ck_assert_uint_eq(smcr_opened_scope(s[2].conn).b[0], 1);
+	/* The rules of a service are those of its last rendezvous. */
+	d.scope = 0;
+	ck_assert(duo_open_over_link(3));
+	duo_run(20);
+	ck_assert_uint_eq(smcr_opened_scope(s[3].conn).b[0], 1);
+	d.scope = 2;
+	ck_assert(!duo_open_over_link(4));
+}
+
+/* Another level or name is another group, and a ticket counts in its own group alone. */
+START_TEST(a_ticket_of_another_group_opens_nothing)
+{
+	begin(NULL);
+	d.level = 2;
+	d.ticket = TICKET + 1;
+	d.scope = 1;
+	d.port = 2;
+	duo_connect(1, 1, 100);
+	duo_expect_groups(2);
+	LIST_EACH(struct lgr, lgr, &d.eng[A]->lgrs, node)
+		for (unsigned i = 0; i < lgr->ticket_cnt; i++)
+			lgr->tickets[i].nr ^= TICKET ^ (TICKET + 1); /* the client lies: that of the other group */
+	for (unsigned i = 0; i < 2; i++) {
+		d.port = 1 + i;
+		d.scope = (uint8_t)i;
+		ck_assert(duo_open_over_link(2 + i));
+		duo_run(20);
+		ck_assert(IS(c[2 + i], CLOSED));
+		ck_assert_int_eq(c[2 + i].reason, SMCR_R_NOT_OPENED);
+		ck_assert_ptr_null(s[2 + i].conn);
+	}
+	ck_assert_uint_eq(d.eng[B]->ctr.not_opened_server, 2);
+	duo_bystander_is_well();
+}
+
 START_TEST(a_server_without_a_ticket_grants_nothing)
 {
 	duo_begin(NULL);
@@ -438,17 +485,18 @@ START_TEST(a_key_that_leads_to_two_hosts_opens_nothing_over_a_link)
 {
 	begin(NULL);
 	struct lgr other = { .eng = d.eng[A], .role = SMCR_CLIENT, .peer_id = { 1 } };
+	const struct smcr_open open = { .peer_key = "server:1" };
 
 	list_push(&d.eng[A]->lgrs, &other.node);
-	ticket_put(&other, 5, "server:1");
+	ticket_put(&other, 5, open.peer_key, &open.scope);
 	/* A daemon in place of another: the old ticket ends. */
-	ck_assert_ptr_nonnull(ticket_for(&other, "server:1"));
-	ck_assert_ptr_null(ticket_for(duo_lgr(A), "server:1"));
+	ck_assert_ptr_nonnull(ticket_for(&other, &open));
+	ck_assert_ptr_null(ticket_for(duo_lgr(A), &open));
 	/* And back: they alternate. */
 	d.eng[A]->now_ns++;
-	ticket_put(duo_lgr(A), TICKET, "server:1");
-	ck_assert_ptr_null(ticket_for(duo_lgr(A), "server:1"));
-	ck_assert_ptr_null(ticket_for(&other, "server:1"));
+	ticket_put(duo_lgr(A), TICKET, open.peer_key, &open.scope);
+	ck_assert_ptr_null(ticket_for(duo_lgr(A), &open));
+	ck_assert_ptr_null(ticket_for(&other, &open));
 	list_remove(&other.node);
 	free(other.tickets);
 }

@@ -178,19 +178,20 @@ START_TEST(a_key_that_led_to_an_old_process_is_used_again)
 {
 	begin(NULL, false);
 	struct lgr other = { .eng = d.eng[A], .role = SMCR_CLIENT, .peer_id = { 1 } };
+	const struct smcr_open open = { .peer_key = "server:1" };
 
 	/* The group of the process that was replaced still has a connection. */
 	list_push(&d.eng[A]->lgrs, &other.node);
-	ticket_put(&other, 5, "server:1");
-	ticket_put(duo_lgr(A), TICKET, "server:1");
+	ticket_put(&other, 5, open.peer_key, &open.scope);
+	ticket_put(duo_lgr(A), TICKET, open.peer_key, &open.scope);
 	list_remove(&other.node);
 	free(other.tickets);
 	/* It is gone; a connection each 100 s, for hours. */
 	for (unsigned i = 0; i < 100; i++) {
 		d.eng[A]->now_ns += 100000 * DUO_MS;
-		ticket_put(duo_lgr(A), TICKET, "server:1");
+		ticket_put(duo_lgr(A), TICKET, open.peer_key, &open.scope);
 	}
-	ck_assert_ptr_nonnull(ticket_for(duo_lgr(A), "server:1"));
+	ck_assert_ptr_nonnull(ticket_for(duo_lgr(A), &open));
 }
 
 /* -- 5: settings that change -- */

@@ -275,7 +275,7 @@ START_TEST(a_refusal_behind_the_answer_is_a_reset)
 	smcr_abort(s[5].conn, SMCR_R_APP_RESET);
 	duo_run(20);
 	ck_assert_int_eq(c[5].reason, SMCR_R_PEER_ABORT);
-	ck_assert_ptr_nonnull(ticket_for(duo_lgr(A), "server:1"));
+	ck_assert_ptr_nonnull(ticket_for(duo_lgr(A), &(struct smcr_open){ .peer_key = "server:1" }));
 	duo_bystander_is_well();
 }
 
