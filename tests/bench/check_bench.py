@@ -251,6 +251,17 @@ def _(t):
         check(opened["smcrd"] > 0 and opened["middle"] == 0, f"{name}: connections over the link: {opened}")
 
 
+@case("rows of TLS: handshakes at each end of smcrd, none in clear", timeout=60)
+def _(t):
+    need("redis-server", "redis-cli", "redis-benchmark")
+    bench = Bench(t, SETUPS, 0.1)
+    in_small(t, "secure-redis-64", bench, ("haproxy", "clear", "smcrd"), clients=4)
+    for side in ("clear", "smcrd"):
+        for d in bench.way("secure", side).procs:
+            done = d.counters()["tls_handshakes"]
+            check((done > 0) == (side == "smcrd"), f"{side}: {done} handshakes of {d.name}")
+
+
 @case("rows of the preload: the client is on the UNIX socket; one that is not is refused", timeout=60)
 def _(t):
     need("redis-server", "redis-cli", "redis-benchmark")

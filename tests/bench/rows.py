@@ -71,6 +71,17 @@ ROWS += [
          {"clients": 64, "command": ("-t", "set"), "size": 16 << 10}))
 ]
 
+# smcrd with secure = "required" beside smcrd in clear, and a pair of haproxy with TLS between, certificates both ways, the same suite.
+ROWS += [
+    row("secure-" + name, heading, ("haproxy", "clear", "smcrd"), fn, figures, setup="secure", base="clear", **kw)
+    for name, heading, fn, figures, kw in (
+        ("bulk-1", "bulk, 1 stream", measure.bulk, BULK_FIGURES, {"streams": 1}),
+        ("redis-64", "Redis GET, 64 connections", measure.redis, (RATE, P99, CPU), {"clients": 64}),
+        ("redis-512", "Redis GET, 512 connections", measure.redis, (RATE, P99, CPU), {"clients": 512}),
+        ("connections", "new connections", measure.new_connections,
+         (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), {}))
+]
+
 # Connections that open over the link beside those by a CLC connection.
 ROWS.append(row("connections", "new connections", OPENING, measure.new_connections,
                 (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), setup="opening", base="middle"))

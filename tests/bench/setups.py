@@ -1,7 +1,7 @@
 """The setups that rows are measured in, by name: each is made when a row first wants it, with the bench (ways.py)."""
 import idle
 from link import DelayedLink
-from ways import Local, Loopback, Many, Opening, Sctp, Unix
+from ways import Local, Loopback, Many, Opening, Sctp, Secure, Unix
 
 BUFFER = 512 * 1024
 WORKERS = 2
@@ -16,6 +16,7 @@ SETUPS = {
     "unix": Unix,
     "local": Local,
     "sctp": Sctp,
+    "secure": Secure,
     "workers": lambda bench: Loopback(bench, threads=WORKERS, workers=WORKERS),
     "delay-0": lambda bench: DelayedLink(bench, 0),
     "delay-5": lambda bench: DelayedLink(bench, 5),

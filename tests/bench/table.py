@@ -6,9 +6,11 @@ import stats
 from harness import Failure
 
 BEGIN, END = "<!-- made by bench.py --markdown: begin -->\n", "<!-- end -->\n"
-SIDES = ("direct", "haproxy", "splice", "old", "tcp", "middle", "smcrd", "again")
-FURTHER = {("smcrd", "tcp"): ("haproxy",), ("smcrd", "middle"): ("haproxy", "direct")}	# whose ratios a group has besides
+SIDES = ("direct", "haproxy", "splice", "old", "tcp", "middle", "clear", "smcrd", "again")
+# Whose ratios a group has besides.
+FURTHER = {("smcrd", "tcp"): ("haproxy",), ("smcrd", "middle"): ("haproxy", "direct"), ("smcrd", "clear"): ("haproxy",)}
 TITLES = {("smcrd", "tcp"): "smcrd over SCTP beside smcrd over TCP",
+          ("smcrd", "clear"): "smcrd with secure = \"required\" beside smcrd in clear; haproxy has TLS between",
           ("smcrd", "middle"): "connections that open over the link (smcrd) beside those by a CLC connection (middle)",
           ("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "smcrd beside the direct connection",
           ("again", "smcrd"): "the noise: two pairs of the same smcrd", ("smcrd", "old"): "smcrd beside another build"}

@@ -4,16 +4,18 @@ The ways from a client to a server that the benchmark compares, all to the same 
 A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side is one
 of those compared: "direct" (none), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one
 more pair of the same smcrd, for the noise), "tcp" (one whose links are over TCP where smcrd's are not), "middle" (one with a CLC
-connection for each where smcrd's open over the link), "old" (a pair of another build). Ways are made when a row first wants them and
-stand until the end. smcrd runs with its defaults where a setup does not say otherwise, haproxy with one thread.
+connection for each where smcrd's open over the link), "clear" (one without TLS where smcrd has it), "old" (a pair of another
+build). Ways are made when a row first wants them and stand until the end. smcrd runs with its defaults where a setup does not
+say otherwise, haproxy with one thread.
 """
 import os
 import subprocess
 
 from harness import LOCAL_LIBRARY, TOP_BUILD, Daemon, Pair, Skip, hostport, need, soft_device
 from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
+from tls_files import Authority
 
-OF_SMCRD = ("smcrd", "again", "tcp", "middle", "old")
+OF_SMCRD = ("smcrd", "again", "tcp", "middle", "clear", "old")
 SERVERS = {"redis": "redis-server", "http": "nginx", "iperf3": "iperf3", "sockperf": "sockperf"}
 VALUES = {"k3": 3, "k1M": 1 << 20}	# keys that Redis has, and the lengths of their values
 
@@ -146,6 +148,25 @@ class Sctp(Loopback):
     def smcrd(self, side):
         self.settings.update(devices=[soft_device(self.t.addr, "tcp" if side == "tcp" else "sctp")], workers=1)
         return super().smcrd(side)
+
+
+class Secure(Loopback):
+    """Between the two in between there is TLS, with certificates both ways, but with side "clear"."""
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.tls = Authority(bench.t).issue("any")
+
+    def haproxy(self, side):
+        pair = HaproxyPair(self.t, self.targets(), maxconn=self.maxconn, tls=self.tls)
+        return Way(pair.at, pair.procs, self.t), pair.confs
+
+    def smcrd(self, side):
+        more = {} if side == "clear" else {"secure": "required", "peer_names": ["spiffe://example.org/gw/any"]}
+        limit, conf = {"max_connections": self.maxconn, **more}, {**self.settings, **({"tls": self.tls} if more else {})}
+        pair = Pair(self.t, self.targets(), ingress=limit, egress=limit, a=conf, b=conf, start=False)
+        at = {n: (pair.host, port) for n, port in pair.port.items()}
+        return started(self.bench.program(side), pair.a, pair.b, at, self.t)
 
 
 def opening(side):

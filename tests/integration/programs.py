@@ -264,9 +264,10 @@ def iperf3(t, host, port, seconds=2, streams=1, reverse=False, extra=(), timeout
 class HaproxyPair:
     """client -> haproxy -> haproxy -> server, what smcrd is measured against."""
 
-    def __init__(self, t, targets, splice=False, threads=1, maxconn=6000, unix=False, ends=None):
+    def __init__(self, t, targets, splice=False, threads=1, maxconn=6000, unix=False, ends=None, tls=None):
         """targets: name -> (host, port) of the server, or the path of its socket. Gives at: name -> the same of the near
-        haproxy, a path with `unix`. ends: (Case or what stands for it, address) of the near and of the far one."""
+        haproxy, a path with `unix`. ends: (Case or what stands for it, address) of the near and of the far one. tls: settings as of
+        smcrd's `tls`, both ways between the two."""
         haproxy = need("haproxy")
         (near, near_host), (far, far_host) = ends or ((t, t.addr), (t, t.addr))
         where = t.path(f"haproxy{t.count()}")
@@ -277,11 +278,18 @@ class HaproxyPair:
                "  timeout connect 10s", "  timeout client 1h", "  timeout server 1h",
                *(["  option splice-auto"] if splice else [])]
         self.confs, self.procs = {}, []
+        between = ""
+        if tls:
+            both = os.path.join(where, "both.pem")
+            with open(both, "w") as f:
+                f.write(open(tls["cert"]).read() + open(tls["key"]).read())
+            between = (f" ssl crt {both} ca-file {tls['ca']} verify required ssl-min-ver TLSv1.3"
+                       " ciphersuites TLS_AES_128_GCM_SHA256")
         for side, case, listen, to in (("far", far, middle, targets), ("near", near, self.at, middle)):
             lines = list(top)
             for name in targets:
-                lines += [f"listen {name}", f"  bind {haproxy_address(listen[name])} backlog 4096",
-                          f"  server s {haproxy_address(to[name])}"]
+                lines += [f"listen {name}", f"  bind {haproxy_address(listen[name])} backlog 4096{between if side == 'far' else ''}",
+                          f"  server s {haproxy_address(to[name])}{between if side == 'near' else ''}"]
             self.confs[side] = "\n".join(lines) + "\n"
             path = os.path.join(where, f"{side}.cfg")
             with open(path, "w") as f:
