@@ -35,6 +35,7 @@ check_INTEGRATION = \
 	tests/integration/check_tls.py \
 	tests/integration/check_tls_path.py \
 	tests/integration/check_tls_peers.py \
+	tests/integration/check_tls_rotation.py \
 	tests/integration/check_failover_tls.py \
 	tests/integration/check_upgrade_tls.py \
 	tests/integration/check_diagnosis_tls.py \
