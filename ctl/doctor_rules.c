@@ -91,6 +91,7 @@ doctor_end_area(struct doctor *d, const json_t *o, const char *template)
 
 static const struct rule daemon_rules[] = {
 	{ DOCTOR_PROBLEM, "[reload_error?{reload_error}]", "correct it, and reload" },
+	{ DOCTOR_WARNING, "[tls_expiry?{tls_expiry}]", "put a new certificate and key in the place of the old ones" },
 	{ DOCTOR_PROBLEM, "[tls_error?changed files of tls are not in force: {tls_error}]", "correct them" },
 	{ DOCTOR_WARNING, "[draining?it drains: new connections are refused]",
 	    "smcrctl undrain, unless that is meant" },

@@ -71,6 +71,7 @@ show_status(FILE *f, const json_t *d, bool detail)
 	    "[ends?Ends         with the last connection[limit_in_ms?, at the latest in {limit_in_ms:t}|, however long it lasts]\n]"
 	    "[reload_error?Reload       {reload_error}\n]"
 	    "[tls_error?TLS          changed files refused: {tls_error}\n]"
+	    "[tls_expiry?TLS          {tls_expiry}\n]"
 	    "[waiting_settings?Waiting      {waiting_settings:n} setting{waiting_settings:s} of the file for a take-over: systemctl reload smcrd\n]"
 	    "[predecessors*Predecessor  pid {pid:n} serves its connections until they end: smcrctl --pid {pid:n} status\n]"
 	    "Connections  " CONN_COUNTS("connections")

@@ -48,6 +48,8 @@ daemon_turn(void *arg, int64_t now_ns)
 	if (notify_store_due(&d->notify, now_ns))
 		smcrd_store_sockets(d);
 	const int64_t at = tls_watch_turn(&d->tls, d->cfg, now_ns);
+	d->certificates[0] = (struct report_certificate){ d->cfg->tls.cert, d->tls.not_after_s * 1000 };
+	d->process.certificate_cnt = d->tls.not_after_s != 0;
 	return min_i64(at, notify_turn(&d->notify, now_ns, smcrd_describe, d));
 }
 
@@ -84,9 +86,13 @@ smcrd_start(struct daemon *d)
 		.apply = smcrd_apply,
 		.arg = d,
 	};
-	d->tls = (struct tls_watch){ .loop = d->loop, .apply = smcrd_apply_tls, .arg = d };
+	d->tls = (struct tls_watch){
+		.loop = d->loop, .apply = smcrd_apply_tls, .expires = smcrd_certificate_expires, .arg = d
+	};
 	d->process.reload_error = d->reloading.note;
 	d->process.tls_error = d->tls.note;
+	d->process.tls_expiry = d->tls.expiry;
+	d->process.certificates = d->certificates;
 	d->process.started_ms = d->process.loaded_ms = report_wall_ms();
 	if (event_history_init(&d->news) != 0) {
 		log_msg(LOG_LVL_ERROR, "out of memory");

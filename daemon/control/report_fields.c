@@ -195,6 +195,8 @@ static FIELDS(option_fields,
 	F(report_status, option_services, "services", "services that want it (`peer` is not `smcrd`)"),
 	F(report_status, option_usable, "usable", "the kernel writes it for us"),
 	F(report_status, option_why, "text", "why not; \"\" when it does"))
+static FIELDS(certificate_fields, F(report_certificate, file, "file", "its path"),
+	F(report_certificate, not_after_ms, "not_after_ms", "its end, since 1970"))
 static FIELDS(predecessor_fields, F(report_predecessor, pid, "pid", "its process"))
 static FIELDS(status_fields,
 	F(report_status, src.version, "version", "of smcrd"),
@@ -209,6 +211,8 @@ static FIELDS(status_fields,
 	F(report_status, reload_failed, "reload_failed", "the last reload was refused: the configuration in force is not that of the file"),
 	F(report_status, process.reload_error, "reload_error", "why it was refused; \"\" = it was not"),
 	F(report_status, process.tls_error, "tls_error", "why changed files of `tls` are not in force; \"\" = they are"),
+	F(report_status, process.tls_expiry, "tls_expiry", "from 14 days before the end of our certificate: when that is; else \"\""),
+	ARRAY(report_status, certificates, "certificates", certificate_fields, struct report_certificate, "our certificate of `tls`"),
 	F(report_status, process.waiting_settings, "waiting_settings", "settings of the file that were read by a reload, and wait for a take-over"),
 	F(report_status, src.rss_bytes, "rss_bytes", "resident memory of the process"),
 	F(report_status, src.cpu_us, "cpu_us", "processor time of the process so far, of all threads"),

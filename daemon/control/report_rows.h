@@ -35,6 +35,12 @@ struct report_predecessor {
 	uint32_t pid;
 };
 
+/* Our certificate of `tls`. */
+struct report_certificate {
+	const char *file;
+	int64_t not_after_ms; /* since 1970 */
+};
+
 /* The state of the process as a whole, which main changes. */
 struct report_process {
 	const struct confine_state *confine; /* filled in later */
@@ -44,8 +50,11 @@ struct report_process {
 	int64_t started_ms, loaded_ms;       /* since 1970: the process was started, its configuration put in force */
 	const char *reload_error;            /* of the last reload; "" = it was in order */
 	const char *tls_error;               /* of changed files of tls; "": in force */
-	uint32_t waiting_settings;           /* of the file at the last reload: only a take-over applies them */
-	int64_t limit_ns; /* by clock_ns(): then it resets the connections that are left; 0 = no limit */
+	const char *tls_expiry;              /* of our certificate, when that is soon; else "" */
+	const struct report_certificate *certificates;
+	unsigned certificate_cnt;
+	uint32_t waiting_settings; /* of the file at the last reload: only a take-over applies them */
+	int64_t limit_ns;          /* by clock_ns(): then it resets the connections that are left; 0 = no limit */
 	struct report_predecessor predecessors[REPORT_PREDECESSORS_MAX];
 	unsigned predecessor_cnt;
 };
@@ -79,6 +88,7 @@ struct report_status {
 	struct report_sum sum;
 	struct report_process process;
 	struct field_array predecessors; /* struct report_predecessor */
+	struct field_array certificates; /* struct report_certificate */
 	bool reload_failed;
 	int64_t left_ns; /* until process.limit_ns; -1 = no limit */
 	struct confine_state confine;

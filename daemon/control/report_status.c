@@ -56,6 +56,7 @@ add_summary(struct report *r)
 	worker_stats(r->worker, &row.worker);
 	if (r->src.process != NULL) {
 		row.process = *r->src.process;
+		row.certificates = (struct field_array){ row.process.certificates, row.process.certificate_cnt };
 		row.predecessors = (struct field_array){ row.process.predecessors, row.process.predecessor_cnt };
 	}
 	if (row.process.confine != NULL)

@@ -46,6 +46,8 @@
 		NOTICE, F(SERVICE) | F(PEER) | F(REASON), "something that speaks no SMC-R connected to an egress") \
 	X(PEER_ENDED, "peer-ended", "peer no longer permitted", "0b520e6010f1ba968c92b92a2f56ee70", \
 		WARNING, F(SERVICE) | F(PEER) | F(REASON) | F(CONNECTIONS), "after a reload or changed files of `tls` the peer is no longer permitted: these connections were reset") \
+	X(CERTIFICATE_EXPIRES, "certificate-expires", "certificate expires soon", "4ffffbc3ea5c4ba2a0577691f1f4a2af", \
+		WARNING, F(REASON) | F(FOR_MS), "our certificate of `tls` ends in 14, 3, or 1 days, or has ended; reported once each, and once after a start") \
 	X(CIRCLE, "circle", "services lead in a circle", "736bdb27466541b081325a7c5cca88cc", \
 		WARNING, F(SERVICE) | F(PEER) | F(REASON), "a connection passed eight gateway services, which connect to each other, and was reset; `peer` is its source") \
 	X(FALLBACK_BEGINS, "fallback-begins", "fallback begins", "e2433a1f399246269259c9bb5f127f4d", \

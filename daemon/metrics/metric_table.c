@@ -22,6 +22,7 @@ static const struct metric_labels link_info = { .of = { OF_LINK, { "transport", 
 static const struct metric_labels device = { .of = { { "device", "name" }, { "worker", "worker" } } };
 static const struct metric_labels device_info = { .of = { { "device", "name" }, { "worker", "worker" }, { "provider", "provider" },
 	{ "transport", "transport" }, { "interface", "interface" }, { "gid", "gid" }, { "card", "card" } } };
+static const struct metric_labels certificate = { .sub = "certificates", .of_sub = { { "file", "file" } } };
 static const struct metric_labels build = { .of = { { "version", "version" } } };
 
 #define REFUSED(member, why) { "service_refused", METRIC_COUNTER, REPORT_SERVICE, &service, member, .label = "reason", .value = why, .help = "Connections that were refused." }
@@ -43,6 +44,7 @@ const struct metric metric_table[] = {
 	GAUGE("draining", REPORT_STATUS, &none, "draining", "1 when the daemon takes no new connections."),
 	GAUGE("reload_failed", REPORT_STATUS, &none, "reload_failed", "1 when the last reload was refused, until one is in order."),
 	OF("config_loaded_timestamp_seconds", 1000, REPORT_STATUS, &none, "loaded_ms", "When the configuration in force was put there, by the start or a reload, since 1970."),
+	OF("tls_certificate_not_after_timestamp_seconds", 1000, REPORT_STATUS, &certificate, "not_after_ms", "End of our certificate of tls, since 1970."),
 	OF("process_start_time_seconds", 1000, REPORT_STATUS, &none, "started_ms", "When the process was started, since 1970."),
 	COUNTER("process_cpu_us", REPORT_STATUS, &none, "cpu_us", "Processor time of all threads."),
 	GAUGE("process_resident_memory_bytes", REPORT_STATUS, &none, "rss_bytes", "Resident memory of the process."),

@@ -57,6 +57,7 @@ struct daemon {
 	struct log_choice log;
 	struct reload_job reloading;
 	struct tls_watch tls;
+	struct report_certificate certificates[1];
 	struct fd_limit files; /* of the last configuration that was checked */
 };
 
@@ -72,6 +73,7 @@ void smcrd_print_rights(struct daemon *);
 int smcrd_apply(void *daemon, struct config *next, struct config_plan *, FILE *text);
 /* For struct tls_watch. */
 void smcrd_apply_tls(void *daemon, struct tls_ctx *next, const char *why);
+void smcrd_certificate_expires(void *daemon, const char *text, uint64_t for_ms);
 void smcrd_on_term(void *daemon);
 /* Also after the start: reports name the processes that still run. */
 void smcrd_on_predecessor_end(void *daemon);

@@ -321,6 +321,16 @@ smcrd_apply_tls(void *arg, struct tls_ctx *next, const char *why)
 }
 
 void
+smcrd_certificate_expires(void *arg, const char *text, uint64_t for_ms)
+{
+	struct daemon *d = arg;
+	struct event e = { .kind = EVENT_CERTIFICATE_EXPIRES, .for_ms = for_ms };
+
+	(void)snprintf(e.reason, sizeof(e.reason), "%.*s", (int)sizeof(e.reason) - 1, text);
+	event_report(&d->news, loop_now(d->loop), 0, &e);
+}
+
+void
 smcrd_on_hup(void *arg)
 {
 	struct daemon *d = arg;

@@ -1,4 +1,4 @@
-/* Files of `tls` that change while the daemon runs: looked at by tls.recheck, in a thread, and read again, all or none. A
+/* The files of `tls` while the daemon runs: the end of our certificate, and changes. They are looked at by tls.recheck, in a thread, and read again, all or none. A
  * change counts when two looks in succession have seen the same: several files of it are written one after the other.
  * Owner: smcrd.c. */
 #pragma once
@@ -12,7 +12,15 @@ struct tls_watch {
 	struct loop *loop;
 	/* New ones of the configuration in force, a counted reference; or NULL: they are refused, for this reason. */
 	void (*apply)(void *arg, struct tls_ctx *, const char *why);
+	/* Our certificate ends soon, or has ended, for_ms = 0: once for each of 14, 3, 1 and 0 days, at a start for the last of
+	 * them alone. */
+	void (*expires)(void *arg, const char *text, uint64_t for_ms);
 	void *arg;
+
+	unsigned stage; /* of these days, passed */
+	int64_t expiry_due_ns;
+	int64_t not_after_s;             /* of our certificate; 0: none */
+	char expiry[TLS_WATCH_NOTE_MAX]; /* for the status, from 14 days before; else "" */
 
 	struct job *job;
 	int64_t due_ns;

@@ -44,6 +44,8 @@ struct tls_stamp {
 
 /* Blocks as long as their file systems. */
 void tls_files_look(const struct tls_files *, struct tls_stamp *);
+/* End of our certificate, seconds since 1970; 0: there is only a PSK file. */
+int64_t tls_ctx_not_after(const struct tls_ctx *);
 /* Before they were read. */
 const struct tls_stamp *tls_ctx_stamp(const struct tls_ctx *);
 

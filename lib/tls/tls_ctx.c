@@ -260,6 +260,16 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 	return NULL;
 }
 
+int64_t
+tls_ctx_not_after(const struct tls_ctx *ctx)
+{
+	SSL_CTX *any = ctx->client != NULL ? ctx->client : ctx->server;
+	const X509 *cert = any != NULL ? SSL_CTX_get0_certificate(any) : NULL;
+	struct tm tm;
+
+	return cert != NULL && ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
 const struct tls_stamp *
 tls_ctx_stamp(const struct tls_ctx *ctx)
 {

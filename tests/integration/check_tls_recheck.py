@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Files of `tls` that change are read again without a reload: under load without a failed connection, and all or none."""
+import json
 import os
 import secrets
 import shutil
 import threading
+import time
 
 from harness import case, check, echo, equal, main, need, outcome, wait_until, works
+from scrape import scrape
 from tls_files import Authority, psk_file, secure_pair
 
 A, B = (f"spiffe://example.org/gw/{x}" for x in "ab")
@@ -150,6 +153,37 @@ def _(t):
         equal(pair.b.counters()["tls_reread"], 0, "files read again")
         pair.b.ctl("reload")
         equal(outcome(s), ("reset", b""), "the live connection")
+
+
+@case("a certificate that expires: an event at 14, 3 and 1 days, once each, and once after a start; metric, status, doctor")
+def _(t):
+    ca = Authority(t)
+    a, b = ca.issue("a"), {**ca.issue("b"), **FAST}
+    pair = secure_pair(t, echo, a, b, [B], [A], b={"metrics": {"listen": f"{t.addr}:{(port := t.port())}"}})
+
+    def reasons(d):
+        return [e["reason"] for e in map(json.loads, d.ctl_text("--json", "events", "--kind", "certificate-expires", status=None).splitlines())]
+
+    def renew(days):
+        before, fresh = pair.b.counters()["tls_reread"], ca.issue(f"b{days}", f"URI:{B}", days=days)
+        copy(fresh["cert"], b["cert"])
+        copy(fresh["key"], b["key"])
+        wait_until(lambda: pair.b.counters()["tls_reread"] > before, "they are in force")
+    equal((reasons(pair.b), pair.b.status()["tls_expiry"]), ([], ""), "with 90 days")
+    for days, so_far in ((20, 0), (13, 1), (10, 1), (3, 2), (2, 2), (1, 3), (30, 3), (14, 4)):
+        renew(days)
+        wait_until(lambda: len(reasons(pair.b)) >= so_far, f"{so_far} events")
+        equal(len(reasons(pair.b)), so_far, f"events with {days} days: {reasons(pair.b)}")
+        at, = pair.b.status()["certificates"]
+        check(abs(at["not_after_ms"] / 1000 - time.time() - days * 86400) < 3600, f"its end: {at}")
+    check([r.split()[-2:] for r in reasons(pair.b)] == [["12", "days"], ["2", "days"], ["23", "hours"], ["13", "days"]], reasons(pair.b))
+    check(f"the certificate in {b['cert']} expires in 13 days" in pair.b.ctl_text("status"), "status")
+    check("expires in 13 days" in " ".join(pair.b.ctl_text("doctor", status=None).split()), "doctor")
+    value, = scrape((t.addr, port))["smcrd_tls_certificate_not_after_timestamp_seconds"].items()
+    equal(value[0], (("file", b["cert"]),), "labels of the metric")
+    check(abs(value[1] - time.time() - 14 * 86400) < 3600, f"the metric: {value}")
+    again = pair.b.successor()
+    wait_until(lambda: len(reasons(again)) == 1, "one event after a start")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,10 @@ static const struct report_process fake_report_process = {
 	.started_ms = 1763719100456,
 	.loaded_ms = 1763719150789,
 	.reload_error = "reload failed, old configuration in force: <x>",
+	.tls_error = "tls.key /k cannot be used",
+	.tls_expiry = "the certificate in /c expires in 3 days",
+	.certificates = &(const struct report_certificate){ "/c", 1763999999000 },
+	.certificate_cnt = 1,
 	.waiting_settings = 2,
 };
 
