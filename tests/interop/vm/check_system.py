@@ -216,6 +216,26 @@ def _(t):
         systemctl(t, "reload", "smcrd")
 
 
+@case("the profile: an upgrade takes over from a daemon that is not in it")
+def _(t):
+    server(t)
+    write(DROP_IN, "[Service]\nAppArmorProfile=\n")
+    systemctl(t, "daemon-reload")
+    systemctl(t, "restart", "smcrd")
+    pid = daemon(t)
+    wait_until(lambda: pid in confined() and len(confined()) == 2, "as from before the profile", 20)
+    os.unlink(DROP_IN)
+    systemctl(t, "daemon-reload")
+    with connect() as s:
+        talk(s)
+        shutil.copy("/usr/sbin/smcrd", "/usr/sbin/smcrd.new")
+        os.rename("/usr/sbin/smcrd.new", "/usr/sbin/smcrd")
+        systemctl(t, "reload", "smcrd")
+        check(daemon(t) != pid, "the new program has taken over")
+        talk(s)
+    wait_until(lambda: not confined(), "the profile confines all again", 60)
+
+
 @case("an instance beside it: stopping it leaves the other one's directory, socket and connections, and the other way round")
 def _(t):
     server(t)
