@@ -75,6 +75,7 @@ show_status(FILE *f, const json_t *d, bool detail)
 	    "[waiting_settings?Waiting      {waiting_settings:n} setting{waiting_settings:s} of the file for a take-over: systemctl reload smcrd\n]"
 	    "[predecessors*Predecessor  pid {pid:n} serves its connections until they end: smcrctl --pid {pid:n} status\n]"
 	    "Connections  " CONN_COUNTS("connections")
+	    "[secured?Proven       {secured:n} connection{secured:s} with a peer proven by TLS\n]"
 	    "Link groups  {groups:n} with {links:n} link{links:s}\n"
 	    "Devices      {devices:n}, {devices_up:n} with port up\n"
 	    "Memory       {rss_bytes:b} resident; RMBs {rmb_bytes:b} of at most {rmb_bytes_max:b}, send buffers "

@@ -65,6 +65,7 @@ static const struct column groups[] = {
 	{ RIGHT, "CONNS", "{connections:n}" }, { RIGHT | DETAIL, "CONNS-MAX", "{connections_limit:n}" },
 	{ RIGHT, "LINKS/MAX", "{links:n}/{links_limit:n}" }, { RIGHT | MORE, "RMBS", "{rmbs:n}" },
 	{ RIGHT | MORE, "PEER-RMBS", "{peer_rmbs:n}" }, { MORE, "PEER-ID", "{peer_id}" }, { LEFT, "PEER", "{peer}" },
+	{ DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
 	{ MORE, "PEER-KIND", PEER_KIND }, { MORE, "PEER-OS", "{peer_os}" }, { MORE, "PEER-HOST", "{peer_host}" },
 	{ MORE, "EID", "{eid}" }, { RIGHT, "MEMORY", "{rmb_bytes+sndbuf_bytes:b}" },
 	{ RIGHT | DETAIL, "RMB-BYTES", "{rmb_bytes:n}" }, { RIGHT | DETAIL, "SNDBUF-BYTES", "{sndbuf_bytes:n}" },

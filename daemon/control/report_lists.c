@@ -45,6 +45,9 @@ add_group(struct report *r)
 
 	if (!smcr_group_next(worker_engine(r->worker), &r->pos, &row.g))
 		return REPORT_NEXT_WORKER;
+	row.protection = row.g.level == CONFIG_SECURE_REQUIRED ? "required"
+	    : row.g.level != CONFIG_SECURE_OFF                 ? "auth"
+	                                                       : "clear";
 	if (row.g.failover_age_ns < 0) {
 		row.g.failover_ns = -1;
 		row.g.failover_why = "";

@@ -77,6 +77,7 @@ struct report_source {
 /* Of a worker, or of all; uint64_t alone, so that sums are made as of an array. */
 struct report_sum {
 	uint64_t conns[3]; /* by enum session_mode */
+	uint64_t secured;  /* connections whose peer has proven a name */
 	uint64_t groups, links, rmb_bytes, rmb_bytes_max, sndbuf_bytes, sndbuf_bytes_max;
 	uint64_t devices, devices_up, turns;
 };
@@ -169,6 +170,7 @@ struct report_history {
 struct report_group {
 	uint32_t worker;
 	struct smcr_group_info g; /* without a failover: failover_ns is -1, failover_why "", failover_conns 0 */
+	const char *protection;
 };
 
 struct report_link {

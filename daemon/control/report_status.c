@@ -18,6 +18,7 @@ count_object(struct report *r)
 
 	if (r->sub == 0 && worker_session_next(r->worker, &r->pos, &s)) {
 		sum->conns[s.mode]++;
+		sum->secured += s.proven[0] != '\0';
 	} else if (r->sub == 1 && smcr_group_next(eng, &r->pos, &g)) {
 		sum->groups++;
 		sum->rmb_bytes += g.rmb_bytes;

@@ -136,12 +136,18 @@ heading(const struct page *p, const struct report_status *status)
 	fprintf(out, "%s</h1><p>version ", status->worker.draining ? " <span class=\"warn\">draining</span>" : "");
 	page_text(out, status->src.version);
 	fprintf(out, ", up %s", page_duration(buf, status->worker.uptime_ns));
+	if (status->sum.secured > 0)
+		fprintf(out, ", %llu connections with a peer proven by TLS", (unsigned long long)status->sum.secured);
 	fprintf(out, ", memory %s, workers %zu. <a href=\"/?show=%s&#38;from=%u\">Refresh</a></p>\n",
 	    page_bytes(buf, status->src.rss_bytes), page_find_rows(p, REPORT_WORKER, rows),
 	    page_show_words[p->view->show], p->view->from);
-	if (status->reload_failed) {
+	const char *const warnings[] = { status->process.reload_error, status->process.tls_error,
+		status->process.tls_expiry };
+	for (unsigned i = 0; i < sizeof(warnings) / sizeof(warnings[0]); i++) {
+		if (warnings[i] == NULL || warnings[i][0] == '\0')
+			continue;
 		fputs("<p class=\"warn\">", out);
-		page_text(out, status->process.reload_error);
+		page_text(out, warnings[i]);
 		fputs("</p>\n", out);
 	}
 }

@@ -70,7 +70,11 @@ def _(t):
     pair.only_smcr(2)
     in_tls(pair, 2)
     links_in_tls(pair, 1)
-    equal(len(pair.b.groups()), 1, "groups")
+    equal([(x["protection"], x["peer_name"]) for d in (pair.a, pair.b) for x in d.groups()], [("required", B), ("required", A)], "the groups")
+    with pair.connect() as c:
+        works(c)
+        equal([d.status()["secured"] for d in (pair.a, pair.b)], [1, 1], "connections with a proven peer")
+        check("1 connection with a peer proven by TLS" in pair.a.ctl_text("status"), "status")
     t.note(pair.a.ctl_text("check", f"{pair.relay.at[0]}:{pair.relay.at[1]}", "--bulk=1M").strip().split("\n")[-1])
     pair.quiet()
     capture.finish()
@@ -364,6 +368,7 @@ def _(t):
     good, short, old = ca.issue("a"), ca.issue("s", days=3), ca.issue("old", days=-1)
     client, server = ca.issue("c", usage="clientAuth"), ca.issue("d", usage="serverAuth")
     psk = psk_file(t, "gw-a", {"gw-b": bytes(32)})
+    rsa = ca.issue("rsa", key=("RSA", "rsa_keygen_bits:3072"))
 
     def tls(**settings):
         return "tls = { " + " ".join(f'{k} = "{v}";' for k, v in settings.items()) + " };\n"
@@ -397,6 +402,8 @@ def _(t):
             (tls(**client) + egress(), "is a certificate without serverAuth, which an egress needs"),
             (tls(**short) + both, 'warning: tls.cert has the certificate of "spiffe://example.org/gw/s", which expires in'),
             (tls(**old) + both, "which has expired"),
+            (tls(**rsa) + both, "warning: tls.cert has an RSA key of 3072 bits"),
+            (tls(**{**good, "key": ca.cert}) + both, "tls.key"),
             (tls(**psk_file(t, "gw-a", {"gw-b": bytes(32)}, 0o644)) + egress(), "is accessible by every user"),
             (tls(**psk_file(t, "gw-a", {"gw-b": bytes(31)})) + egress(), "a key that is not 32 to 64 bytes"),
             (tls(**psk_file(t, "gw-a", {"smcrd-x": bytes(32)})) + egress(), "does not begin with PEER-NAME"),

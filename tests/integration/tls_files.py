@@ -30,13 +30,13 @@ class Authority:
     def call(self, *args):
         return self.t.run([self.openssl, *args])
 
-    def new_key(self, name):
-        self.call("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", self.at(f"{name}.key"))
+    def new_key(self, name, kind=("EC", "ec_paramgen_curve:P-256")):
+        self.call("genpkey", "-algorithm", kind[0], "-pkeyopt", kind[1], "-out", self.at(f"{name}.key"))
         return self.at(f"{name}.key")
 
-    def issue(self, name, san=None, days=90, usage="clientAuth,serverAuth"):
+    def issue(self, name, san=None, days=90, usage="clientAuth,serverAuth", key=("EC", "ec_paramgen_curve:P-256")):
         """The `tls` settings of a daemon with a certificate of this CA."""
-        key, request, cert, ext = self.new_key(name), self.at(f"{name}.csr"), self.at(f"{name}.pem"), self.at(f"{name}.ext")
+        key, request, cert, ext = self.new_key(name, key), self.at(f"{name}.csr"), self.at(f"{name}.pem"), self.at(f"{name}.ext")
         with open(ext, "w") as f:
             f.write(f"subjectAltName={san or f'URI:spiffe://example.org/gw/{name}'}\nextendedKeyUsage={usage}\n")
         self.call("req", "-new", "-key", key, "-subj", f"/CN={name}", "-out", request)
