@@ -309,6 +309,7 @@ free_service(struct config_service *svc)
 	config_targets_free(svc->to, svc->to_cnt);
 	free(svc->allow);
 	free(svc->allow_users);
+	free(svc->clients);
 }
 
 /* For one kind of services. Checked here, so that a mistake is reported once, not for each service. */

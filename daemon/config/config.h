@@ -33,6 +33,20 @@ enum config_proxy {
 	CONFIG_PROXY_V2,
 };
 
+/* Ingress: forwards the client's address to the peer (doc/transparent.md). */
+enum config_forward {
+	CONFIG_FORWARD_OFF,
+	CONFIG_FORWARD_ON,
+	CONFIG_FORWARD_REQUIRED, /* the peer must use it */
+};
+
+/* Egress: how the server learns the client's address. */
+enum config_client {
+	CONFIG_CLIENT_OFF,
+	CONFIG_CLIENT_PROXY_V1,
+	CONFIG_CLIENT_PROXY_V2,
+};
+
 /* How the process confines itself: see confine.h. */
 enum config_confine {
 	CONFIG_CONFINE_OFF,
@@ -147,6 +161,10 @@ struct config_service {
 	uint32_t elem_size;               /* RMB element */
 	bool prewarm;                     /* ingress: make the link group at start */
 	enum config_proxy proxy_protocol; /* ingress */
+	enum config_forward forward_client;
+	enum config_client client_address;
+	struct config_net *clients; /* egress: whom a peer may name as the client; empty = all */
+	unsigned clients_cnt;
 	enum config_secure secure;
 	char peer_names[TLS_NAMES_MAX]; /* separated by '\n'; "": the host of `to` */
 };

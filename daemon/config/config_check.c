@@ -80,6 +80,25 @@ check_probe(struct config_build *b, const struct config_service *svc, const conf
 		    "%s.probe.send and expect are for an egress: the far end of an ingress is a gateway", kind);
 }
 
+/* Of smcrd alone, and said once to a server. */
+static void
+check_client(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
+{
+	const bool forwards = svc->forward_client != CONFIG_FORWARD_OFF,
+	           uses = svc->client_address != CONFIG_CLIENT_OFF;
+	const char *kind = config_kind_words[svc->kind], *name = forwards ? "forward_client" : "client_address";
+
+	if ((forwards || uses) && svc->peer != SMCR_PEER_SMCRD)
+		config_error(b, config_line(src, name), "%s.%s needs %s.peer = \"smcrd\": no other peer takes part",
+		    kind, name, kind);
+	if (forwards && svc->proxy_protocol != CONFIG_PROXY_OFF)
+		config_error(b, config_line(src, name),
+		    "ingress.forward_client and ingress.proxy_protocol exclude each other: the server gets one header");
+	if (svc->clients_cnt > 0 && !uses)
+		config_warning(
+		    b, config_line(src, "clients"), "egress.clients has no effect: egress.client_address is off");
+}
+
 /* The limit of the engine is lower. */
 static void
 check_max_connections(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
@@ -120,6 +139,7 @@ check_service(struct config_build *b, unsigned i)
 	}
 	check_unix(b, svc, src);
 	check_probe(b, svc, src);
+	check_client(b, svc, src);
 	check_max_connections(b, svc, src);
 	/* The first connection would use up all connections. */
 	for (unsigned k = 0; k < svc->to_cnt; k++)

@@ -24,6 +24,7 @@ enum {
 	DEV = CONFIG_AT_DEVICE,
 	PROBE = CONFIG_AT_PROBE,
 	IN = CONFIG_AT_INGRESS,
+	OUT = CONFIG_AT_EGRESS,
 	SVC = CONFIG_AT_INGRESS | CONFIG_AT_EGRESS,
 	REQ = CONFIG_REQUIRED,
 	LIVE = CONFIG_RELOAD,
@@ -214,6 +215,13 @@ const struct config_key config_keys[] = {
 	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
 	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol),
 	    WORDS({ "off", CONFIG_PROXY_OFF }, { "v1", CONFIG_PROXY_V1 }, { "v2", CONFIG_PROXY_V2 }) },
+	{ "forward_client", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(forward_client),
+	    WORDS(
+	        { "off", CONFIG_FORWARD_OFF }, { "on", CONFIG_FORWARD_ON }, { "required", CONFIG_FORWARD_REQUIRED }) },
+	{ "client_address", OUT, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(client_address),
+	    WORDS({ "off", CONFIG_CLIENT_OFF }, { "proxy_v1", CONFIG_CLIENT_PROXY_V1 },
+	        { "proxy_v2", CONFIG_CLIENT_PROXY_V2 }) },
+	{ "clients", OUT, CONFIG_T_NETS, LIVE, 0, 0, NULL, OF_SVC(clients), NULL },
 	{ "secure", SVC, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(secure),
 	    WORDS({ "off", CONFIG_SECURE_OFF }, { "accept", CONFIG_SECURE_ACCEPT }, { "auth", CONFIG_SECURE_AUTH },
 	        { "required", CONFIG_SECURE_REQUIRED }) },
@@ -229,6 +237,7 @@ BEHIND(struct siw_config, port_max, port_min, uint16_t);
 BEHIND(struct verbs_config, mpa_port_max, mpa_port_min, uint16_t);
 BEHIND(struct config_service, to_cnt, to, struct config_target *);
 BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
+BEHIND(struct config_service, clients_cnt, clients, struct config_net *);
 BEHIND(struct config_service, allow_users_cnt, allow_users, struct config_id *);
 BEHIND(struct smcr_config, ueids, ueid_cnt, uint8_t);
 BEHIND(struct config, mpa_clients_cnt, mpa_clients, struct config_net *);

@@ -139,6 +139,7 @@ session_free(struct session *s)
 
 	list_remove(&s->node);
 	tls_proof_put(s->proof);
+	free(s->client);
 	idtable_del(&pool->sessions, s->id);
 	timerq_unreserve(&pool->env->timers, 1);
 	settings_put(s->settings);
@@ -152,6 +153,7 @@ static const enum smcr_reason abort_reasons[SEV_EVENT_CNT] = {
 	[SEV_MID_RESET] = SMCR_R_TCP_RESET,
 	[SEV_CONNECT_FAILED] = SMCR_R_REFUSED,
 	[SEV_CIRCLE] = SMCR_R_REFUSED,
+	[SEV_CLIENT] = SMCR_R_REFUSED,
 	[SEV_TIMEOUT] = SMCR_R_TIMEOUT,
 	[SEV_OPERATOR] = SMCR_R_OPERATOR,
 	[SEV_STOP] = SMCR_R_SHUTDOWN,

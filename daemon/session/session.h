@@ -2,7 +2,7 @@
  * an egress) and the CLC connection to the other gateway. It has an engine connection while data is on SMC-R.
  *
  * Calls go down: session.c (start, pump, events, end), session_setup.c, session_measure.c, session_pump.c,
- * session_secure.c, session_detect.c, session_path.c, session_dial.c, session_state.c. A lower file reports by session_raise, which only
+ * session_secure.c, session_detect.c, session_client.c, session_path.c, session_dial.c, session_state.c. A lower file reports by session_raise, which only
  * records the event: session.c handles it after the step of the pump has returned. So a step ends at the first event
  * that it raises, and a session cannot end inside a call. Callbacks only latch and schedule the session.
  *
@@ -54,6 +54,16 @@ bool trust_holds(const struct session_pool *, const struct service *, enum confi
     const struct sockaddr_storage *peer, char why[TLS_WHY_MAX]);
 /* After these have changed: ends connections and link groups of peers that are not permitted now. */
 void trust_judge(struct session_pool *);
+
+/* session_client.c */
+/* Adds the program's client, for the peer, or that one is used. */
+void client_describe(const struct session *, struct smcr_open *);
+/* Egress, before it connects: takes the client that the peer has sent. False, with an event raised: it is not allowed. */
+bool client_settle(struct session *);
+/* Egress, connected: writes the PROXY header. False: an event is raised. */
+bool client_announce(struct session *);
+/* Ingress, before data flows: the peer uses the client, or need not. False: an event is raised. */
+bool client_is_passed_on(struct session *);
 
 /* session_detect.c */
 /* The CLC connection is connected or accepted: starts the rendezvous, plain TCP or SES_LOOK, or ends the session. */

@@ -60,7 +60,7 @@ setup_describe(const struct session *s)
 	const struct config_service *cfg = &s->settings->cfg;
 	bool ingress = cfg->kind == CONFIG_INGRESS;
 
-	return (struct smcr_open){
+	struct smcr_open o = {
 		.role = ingress ? SMCR_CLIENT : SMCR_SERVER,
 		.peer = cfg->peer,
 		.app = (void *)(uintptr_t)&s->owner,
@@ -68,8 +68,10 @@ setup_describe(const struct session *s)
 		.rmb_size_hint = s->settings->svc->rmb_size_hint.bytes,
 		.hops = (uint8_t)(s->hops + 1),
 		.origin = s->origin,
-		.ticket = s->settings->ticket,
+		.ticket = cfg->client_address == CONFIG_CLIENT_OFF ? s->settings->ticket : 0,
 	};
+	client_describe(s, &o);
+	return o;
 }
 
 /* Over a link to this address, as if it were connected. */
@@ -218,6 +220,8 @@ setup_dial(struct session *s)
 		session_raise(s, SEV_CIRCLE);
 		return;
 	}
+	if (!to_peer && !client_settle(s))
+		return;
 	s->setup->dial = (struct dial){
 		.leg = to_peer ? &s->mid : &s->app,
 		.ports = to_peer ? &s->pool->ports : NULL,

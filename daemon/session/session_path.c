@@ -132,6 +132,8 @@ setup_fall_back(struct session *s)
 		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
 	setup_choose_path(s);
 	clc_out_take(&s->setup->out, s->conn);
+	if (s->path == PATH_TCP && !client_is_passed_on(s))
+		return;
 	if (s->path != PATH_TCP) {
 		smcr_release(s->conn);
 		s->conn = NULL;

@@ -145,6 +145,8 @@ pump_dial(struct session *s)
 		detect_peer(s);
 		return;
 	}
+	if (!client_announce(s))
+		return;
 	if (s->app_peer.sa.sa_family == AF_UNIX)
 		net_addr_add_peer(&s->app_peer, s->app.io.fd);
 	outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
@@ -190,6 +192,8 @@ pump_rendezvous(struct session *s)
 	clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 	if ((s->events & SMCR_EV_ESTABLISHED) != 0) {
 		is_on_smcr(s);
+		if (!client_is_passed_on(s))
+			return;
 		clc_out_take(&s->setup->out, s->conn);
 		if (s->mid.io.fd >= 0)
 			net_tune_idle_middle(s->mid.io.fd, &s->pool->cfg->keepalive);
@@ -200,6 +204,7 @@ pump_rendezvous(struct session *s)
 		else
 			session_set_state(s, SES_SMCR);
 	} else if ((s->events & SMCR_EV_PROPOSAL) != 0) {
+		s->setup->in.client = smcr_proposed_client(s->conn);
 		if ((s->flags & SF_PROBE) == 0)
 			session_is_client(s);
 		if (!circle_proposed(s)) {

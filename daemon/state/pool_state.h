@@ -111,6 +111,7 @@ struct session_info {
 	enum session_mode mode;
 	const char *state;
 	union net_addr app_peer; /* client of an ingress, server of an egress; valid while the session exists */
+	union net_addr client;   /* egress: of the program, as the peer has forwarded it */
 	struct sockaddr_storage middle_peer; /* the other daemon */
 	struct smcr_diag diag;               /* mode TCP: the reason */
 	struct smcr_conn *conn;              /* NULL on TCP */
@@ -136,7 +137,8 @@ struct service_info {
 	bool closed;   /* listener closed: no target works */
 	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
 	uint64_t fallbacks, resets, refused_disabled, bytes_from_app, bytes_to_app;
-	uint64_t resets_client; /* of resets: by the client, after data both ways */
+	uint64_t clients_unused; /* ingress: the peer did not pass the forwarded client on */
+	uint64_t resets_client;  /* of resets: by the client, after data both ways */
 };
 
 /* The bytes of its counts, which are uint64_t from accepted to the end. */

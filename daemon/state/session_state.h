@@ -84,6 +84,7 @@ struct session {
 	uint32_t raised; /* bits of enum session_event not yet acted on */
 	struct circle_leg circle;
 	struct tls_proof *proof; /* of the peer's name; NULL: none. Counted */
+	union net_addr *client;  /* egress: of the program, as forwarded; NULL: none. Owned */
 	uint32_t origin;         /* of the accepted leg (circle.h) */
 	uint8_t hops;            /* gateway services that the connection has passed through (circle.h) */
 	uint8_t cause;           /* of the end (end_cause.h), for counters; 0 = none */

@@ -11,7 +11,7 @@
 #define LIMIT_ABORTS BY_LIMIT(ACT_ABORT | ACT_RESET_APP)
 #define SETUP_ENDS                                                                                           \
 	[SEV_APP_RESET] = ACT_END_RESET, [SEV_CONNECT_FAILED] = ACT_END_RESET, [SEV_CIRCLE] = ACT_END_RESET, \
-	[SEV_REFUSED] = ACT_END_RESET, LIMIT_ENDS
+	[SEV_CLIENT] = ACT_END_RESET, [SEV_REFUSED] = ACT_END_RESET, LIMIT_ENDS
 #define ENGINE_ENDS [SEV_ENGINE_OK] = ACT_END_RESET, [SEV_ENGINE_RESET] = ACT_END_RESET
 #define TCP_WAYS                                                                             \
 	[SEV_APP_EOF] = ACT_FIN_MID, [SEV_MID_EOF] = ACT_FIN_APP, [SEV_BOTH_DONE] = ACT_END, \
@@ -51,6 +51,7 @@ static const unsigned table[SES_STATE_CNT][SEV_EVENT_CNT] = {
 		[SEV_MID_RESET] = ACT_PASS_RST,
 		[SEV_CONNECT_FAILED] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_CIRCLE] = ACT_ABORT | ACT_RESET_APP,
+		[SEV_CLIENT] = ACT_ABORT | ACT_RESET_APP,
 		[SEV_REFUSED] = ACT_END_RESET,
 		LIMIT_ABORTS,
 		[SEV_FALLBACK] = ACT_LEAVE,

@@ -32,6 +32,7 @@
 	X(BOTH_DONE, "both directions done") /* follows when both directions have ended */ \
 	X(CONNECT_FAILED, "connect failed") /* no address of the peer (SES_CONNECT) or the server answers */ \
 	X(CIRCLE, "circle") /* too many services passed: they form a circle */ \
+	X(CLIENT, "client's address refused") /* the server must not see it, or would not */ \
 	X(REFUSED, "refused") /* fallback is forbidden, or SMC-R cannot start, or starts where it may not */ \
 	X(TIMEOUT, "timeout") /* idle or connect timeout */ \
 	X(OPERATOR, "closed by the operator") /* closed by an operator */ \

@@ -33,6 +33,7 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
 		.app_peer = s->app_peer,
+		.client = s->client != NULL ? *s->client : (union net_addr){ .sa.sa_family = AF_UNSPEC },
 		.middle_peer = net_addr_get(&s->mid_peer),
 		.mode = session_mode(s),
 		.state = session_state_str(s->state),

@@ -224,6 +224,14 @@ addr_is_loopback(const struct sockaddr_storage *ss)
 }
 
 bool
+addr_is_multicast(const struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET)
+		return ntohl(as_v4(ss)->sin_addr.s_addr) >> 28 == 14 || as_v4(ss)->sin_addr.s_addr == INADDR_BROADCAST;
+	return ss->ss_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&as_v6(ss)->sin6_addr);
+}
+
+bool
 addr_is_exposed(const struct sockaddr_storage *ss)
 {
 	return (ss->ss_family == AF_INET || ss->ss_family == AF_INET6) && !addr_is_loopback(ss);

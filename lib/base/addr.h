@@ -33,6 +33,7 @@ void addr_set_port(struct sockaddr_storage *, uint16_t port);
 socklen_t addr_len(const struct sockaddr_storage *);
 bool addr_is_any(const struct sockaddr_storage *);
 bool addr_is_loopback(const struct sockaddr_storage *);
+bool addr_is_multicast(const struct sockaddr_storage *); /* or IPv4's broadcast address */
 /* Other hosts can reach this listening address: not a UNIX socket, not loopback. */
 bool addr_is_exposed(const struct sockaddr_storage *);
 /* Same family, address and scope, or same path; ignores the port. */

@@ -54,8 +54,7 @@ struct smcr_config {
 	uint16_t groups_per_addr; /* link groups of one role with one address that can take another connection */
 	uint8_t features;         /* CLC_FEATURE_ bits announced to other smcrd */
 	bool rfc_cursors;         /* cursors 4..size with eye catcher (RFC 7609) instead of Linux's 0..size */
-	/* SMC version 2, with foreign peers */
-	uint8_t smc_version; /* 1 or 2: only that; 0: any. Version 2 requires a UEID */
+	uint8_t smc_version;      /* with foreign peers 1 or 2: only that; 0: any. Version 2 requires a UEID */
 	uint8_t ueid_cnt;
 	struct clc_eid ueids[CLC_MAX_EIDS];
 	/* All in milliseconds. */
@@ -75,7 +74,6 @@ struct smcr_config {
 	uint32_t fin_grace_ms;  /* FIN on the CLC connection before D, C or A */
 	uint32_t holdoff_ms;    /* first back-off after a failed first contact, doubles */
 	uint32_t holdoff_max_ms;
-
 	/* IDs of groups: the first one, and the step, so that the engines of one user never share an ID. */
 	uint32_t group_first;
 	uint32_t group_step;
@@ -201,6 +199,9 @@ struct smcr_open {
 	/* Client: path of the connection so far, as sent to an smcrd in the Proposal (struct clc_smcrd_ext). */
 	uint8_t hops;
 	uint32_t origin;
+	/* Client: the program's client, for an smcrd. Server: connects in the name of the peer's, if it sends one. */
+	struct clc_client client;
+	bool takes_client;
 	/* Server: number of the service for connections that this client opens over a link; 0: it may not. */
 	uint32_t ticket;
 	/* The rules by which this end took the peer for this service; zeros in clear. A connection opens over a link only
@@ -364,6 +365,10 @@ void smcr_release(struct smcr_conn *);
 bool smcr_is_prewarm(const struct smcr_conn *);
 /* Server, at SMCR_EV_PROPOSAL: the client's path (smcr_open.hops, .origin); zeros for a foreign peer. */
 void smcr_proposed_way(const struct smcr_conn *, uint8_t *hops, uint32_t *origin);
+/* Server, at SMCR_EV_PROPOSAL and after smcr_clc_input: the client that the peer has sent, if any. */
+struct clc_client smcr_proposed_client(const struct smcr_conn *);
+/* Client, at SMCR_EV_ESTABLISHED and _FALLBACK: the peer connects in the name of smcr_open.client. */
+bool smcr_client_is_used(const struct smcr_conn *);
 /* Sends a TEST LINK over an active link of the group, unless one is in progress there. Returns the link number, 0 =
  * none. smcr_link_info has the result; without a response in time the link is lost, as usual. */
 uint8_t smcr_test_link(struct smcr *, uint32_t group_id);
@@ -402,19 +407,16 @@ struct smcr_counters {
 	uint64_t sctp_shunned; /* first contacts over other transports after SCTP failed with the peer */
 	uint64_t closed_ok, closed_reset;
 	uint64_t closed_peer_operator; /* of closed_reset: by the peer's operator */
-	uint64_t bytes_sent, bytes_received;
+	uint64_t bytes_sent, bytes_received, urgent_sent, urgent_received;
 	uint64_t writes, cdc_sent, cdc_received, llc_sent, llc_received, clc_sent, clc_received;
-	uint64_t urgent_sent, urgent_received;
 	uint64_t first_contacts, first_contacts_v2, first_contacts_failed, no_common_ueid, groups_deleted,
 	    groups_ended_for_room;
-	uint64_t links_up, links_down, links_lost; /* lost: of links_down, not in order */
-	uint64_t rmbs_made, rmbs_deleted;
-	uint64_t pages_given_back;                                              /* bytes of idle elements */
+	uint64_t links_up, links_down, links_lost;                              /* lost: of links_down, not in order */
+	uint64_t rmbs_made, rmbs_deleted, pages_given_back;                     /* the last: bytes of idle elements */
 	uint64_t elems_reused, elems_quarantined, elems_let_go, elem_conflicts; /* let_go: released by the peer later */
 	uint64_t bad_clc, bad_llc, bad_cdc, cdc_unknown, cdc_stale, llc_ignored, llc_queue_full;
-	uint64_t llc_timeouts, clc_timeouts;
+	uint64_t llc_timeouts, clc_timeouts, test_links, out_of_sync;
 	uint64_t writer_blocked, sndbuf_full, sndbuf_short; /* times */
-	uint64_t test_links, out_of_sync;
 	uint64_t started_over; /* steps to the start of an element after full consumption */
 	uint64_t failovers, conns_moved, conns_replayed, bytes_replayed; /* links lost with others left; what moved */
 	uint64_t failover_validations, failover_lost;                    /* F received; of them with lost data */

@@ -16,6 +16,7 @@
 #define DECLINE_V2_LEN 44   /* Linux in version 2: four more diagnosis words */
 #define FLAG_FIRST_CONTACT 0x08
 #define FLAG_OUT_OF_SYNC 0x08
+#define CLIENT_USED 0x01
 
 #define SMCD_ID_LEN 10   /* ISM GID, CHID: the start of Linux's growth area */
 #define SMCD_AREA_LEN 12 /* including the offset of the version 2 extension, which counts from here */
@@ -252,13 +253,17 @@ lay_accept(struct codec *c, struct clc_accept *a)
 	a->first_contact = codec_flag(c, FLAG_FIRST_CONTACT, a->first_contact);
 }
 
-/* The first diagnosis word and the operating system. */
+/* The first diagnosis word, the operating system (version 2), and a byte that others leave 0. */
 static void
 lay_decline(struct codec *c, unsigned version, struct clc_decline *d)
 {
 	codec_bytes(c, d->peer_id, sizeof(d->peer_id));
 	d->diag = codec_be32(c, d->diag);
-	d->os = version >= 2 ? codec_u8(c, (uint8_t)(d->os << 4)) >> 4 : 0;
+	d->os = codec_u8(c, (uint8_t)(d->os << 4)) >> 4;
+	if (version < 2)
+		d->os = 0;
+	codec_reserved(c, 2);
+	d->client_used = (codec_u8(c, d->client_used ? CLIENT_USED : 0) & CLIENT_USED) != 0;
 	d->out_of_sync = codec_flag(c, FLAG_OUT_OF_SYNC, d->out_of_sync);
 }
 
@@ -290,6 +295,8 @@ read_growth(struct codec *c, size_t len, struct clc_proposal *p)
 		p->ext = read_ext(rcur_make(p->growth + head_len, EXT_LEN - sizeof(ext_magic)));
 	if (p->ext.version == 0)
 		p->ext = (struct clc_smcrd_ext){ .present = false };
+	if ((p->ext.features & CLC_FEATURE_CLIENT) != 0)
+		clc_tlvs_read(c, growth, &p->tlvs);
 }
 
 static bool
@@ -443,6 +450,7 @@ encode_growth(struct codec *c, struct clc_proposal *p, size_t len)
 	if (p->ext.present) {
 		wcur_zero(&c->w, SMCD_AREA_LEN);
 		encode_ext(c, &p->ext);
+		clc_tlvs_write(c, &p->tlvs);
 	} else {
 		wcur_bytes(&c->w, p->growth, len);
 	}
@@ -457,7 +465,8 @@ encode_growth(struct codec *c, struct clc_proposal *p, size_t len)
 static void
 encode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 {
-	size_t growth_len = p->ext.present ? CLC_GROWTH_LEN : p->growth_len;
+	size_t tlvs_len = clc_tlvs_len(&p->tlvs.client);
+	size_t growth_len = p->ext.present ? CLC_GROWTH_LEN + tlvs_len : p->growth_len;
 	bool has_ip = version == 1 || p->typev1 != CLC_PATH_NONE;
 
 	if (version == 2) {
@@ -465,7 +474,9 @@ encode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 		codec_need(c, p->typev1 != CLC_PATH_NONE || p->v2.present);
 		c->flags = (uint8_t)((unsigned)p->typev2 << 2 | (unsigned)p->typev1);
 	}
-	codec_need(c, growth_len <= CLC_GROWTH_LEN && p->ipv6_cnt <= CLC_MAX_IPV6);
+	codec_need(c, growth_len <= CLC_GROWTH_LEN + tlvs_len && p->ipv6_cnt <= CLC_MAX_IPV6);
+	codec_need(
+	    c, tlvs_len == 0 || (p->ext.present && !p->v2.present && (p->ext.features & CLC_FEATURE_CLIENT) != 0));
 	if (p->v2.present)
 		codec_need(c, version == 2 && offers_r(p->typev2) && growth_len >= SMCD_AREA_LEN);
 	if (c->bad)
@@ -513,9 +524,9 @@ clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap)
 		encode_accept(&c, m.type, m.version, &m.accept);
 		break;
 	case CLC_DECLINE:
-		codec_need(&c, m.decline.os <= 15);
+		codec_need(&c, m.decline.os <= (m.version >= 2 ? 15 : 0));
 		lay_decline(&c, m.version, &m.decline);
-		codec_reserved(&c, m.version >= 2 ? 3 + 16 : 4);
+		codec_reserved(&c, m.version >= 2 ? 16 : 0);
 		break;
 	}
 	wcur_bytes(&c.w, eye, EYE_LEN);

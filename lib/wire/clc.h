@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "wire/clc_client.h"
 
 #define CLC_HDR_LEN 8
 #define CLC_MAX_LEN 2048     /* limit for received messages; Linux sends a few hundred bytes at most */
@@ -61,7 +62,10 @@ enum clc_path {
 #define CLC_FEATURE_MEASURE 0x40
 /* Likewise, without CLC_FEATURE_CHECK as well: asks for the server behind the gateway. The Accept has the answer. */
 #define CLC_FEATURE_SERVER 0x10
-#define CLC_FEATURES_KNOWN (CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE | CLC_FEATURE_SERVER)
+/* Proposal: has the program's client. Accept: the server is connected in its name. Likewise clc_decline.client_used. */
+#define CLC_FEATURE_CLIENT 0x20
+#define CLC_FEATURES_KNOWN \
+	(CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE | CLC_FEATURE_SERVER | CLC_FEATURE_CLIENT)
 
 /* The answer to CLC_FEATURE_SERVER, X(constant, number, words). Unknown numbers are as DOWN. */
 #define CLC_SERVERS(X)                                 \
@@ -169,6 +173,7 @@ struct clc_proposal {
 	uint8_t ipv6_cnt;
 	struct clc_prefix6 ipv6[CLC_MAX_IPV6];
 	struct clc_smcrd_ext ext;
+	struct clc_tlvs tlvs; /* with ext, without v2 */
 	/* If present, typev1 may be CLC_PATH_NONE: Linux then sends peer_id, gid and mac as zeroes, and no IP area.
 	 * CLC_PATH_BOTH in typev1 or typev2 includes SMC-R. */
 	struct clc_v2_offer v2;
@@ -197,8 +202,9 @@ struct clc_accept {
 struct clc_decline {
 	bool out_of_sync; /* delete the link group, RFC 7609 A.2.5 */
 	uint8_t peer_id[CLC_PEER_ID_LEN];
-	uint32_t diag; /* enum clc_diag, or a code of another implementation */
-	uint8_t os;    /* version 2 only: 1 z/OS, 2 Linux, 3 AIX */
+	uint32_t diag;    /* enum clc_diag, or a code of another implementation */
+	uint8_t os;       /* version 2 only: 1 z/OS, 2 Linux, 3 AIX */
+	bool client_used; /* CLC_FEATURE_CLIENT, by an smcrd */
 };
 
 /* Diagnosis codes of the Decline, X(name, number, words). RFC 7609 A.2.5 leaves them to the implementation; these are
@@ -277,7 +283,7 @@ int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_r
 uint32_t clc_bad_value_diag(struct span in);
 
 /* Bytes written; -EINVAL for a value out of range, -ENOSPC if cap is too small; buf is untouched on failure. Versions 1
- * and 2. A Proposal with ext.present always has the 40-byte growth area and ignores growth[]. Otherwise growth[] is
+ * and 2. A Proposal with ext.present always has the 40-byte growth area, and tlvs behind it, and ignores growth[]. Otherwise growth[] is
  * sent unchanged; with v2.present it has 12 bytes or more, and the extension's offset is filled in. Accept and Confirm
  * of version 2 have no smcrd extension; first.present must equal first_contact. */
 int clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));

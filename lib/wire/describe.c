@@ -76,6 +76,18 @@ add_ext(struct line *l, const struct clc_smcrd_ext *ext)
 }
 
 static void
+add_client(struct line *l, const struct clc_client *c)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (c->kind == CLC_CLIENT_UNIX)
+		add(l, " client=uid:%" PRIu32, c->uid);
+	else if (c->kind != CLC_CLIENT_NONE)
+		add(l, c->kind == CLC_CLIENT_V4 ? " client=%s:%u" : " client=[%s]:%u",
+		    inet_ntop(c->kind == CLC_CLIENT_V4 ? AF_INET : AF_INET6, c->addr, text, sizeof(text)), c->port);
+}
+
+static void
 add_limits(struct line *l, uint8_t release, uint8_t max_conns, uint8_t max_links, uint16_t features)
 {
 	add(l, " release=%u", release);
@@ -103,6 +115,7 @@ add_proposal(struct line *l, const struct clc_proposal *p)
 			add_field(l, "eid", p->v2.eids[i].b);
 	}
 	add_ext(l, &p->ext);
+	add_client(l, &p->tlvs.client);
 }
 
 static void
@@ -162,6 +175,7 @@ wire_describe_clc(struct span in, char *buf, size_t cap)
 		add_flag(&l, m.decline.out_of_sync, "out-of-sync");
 		add_hex(&l, "peer", m.decline.peer_id, sizeof(m.decline.peer_id));
 		add(&l, " diag=%08" PRIx32 " (%s) os=%u", m.decline.diag, clc_diag_str(m.decline.diag), m.decline.os);
+		add_flag(&l, m.decline.client_used, "client-used");
 	} else {
 		add_accept(&l, m.version, &m.accept);
 	}

@@ -48,6 +48,7 @@ check_INTEGRATION = \
 	tests/integration/check_when_down.py \
 	tests/integration/check_health.py \
 	tests/integration/check_circle.py \
+	tests/integration/check_client.py \
 	tests/integration/check_events.py \
 	tests/integration/check_stuck.py \
 	tests/integration/check_ctl.py \
@@ -115,7 +116,7 @@ EXTRA_DIST += $(check_INTEGRATION) $(check_INTEGRATION_LONG) $(check_INTEGRATION
 	tests/integration/harness.py tests/integration/tls_files.py \
 	tests/integration/manager.py \
 	tests/integration/programs.py \
-	tests/integration/capture.py \
+	tests/integration/capture.py tests/integration/proxy_headers.py \
 	tests/integration/clc.py \
 	tests/integration/hostile.py \
 	tests/integration/dns.py tests/integration/local_client.py \

@@ -323,6 +323,8 @@ describe(struct duo_end *e, enum smcr_role role)
 		.measure = d.measure,
 		.ask_server = d.ask_server,
 		.scope = { { d.scope } },
+		.client = d.client,
+		.takes_client = d.takes_client,
 		.ticket = role == SMCR_SERVER ? d.ticket : 0 };
 
 	snprintf(open.peer_name, sizeof(open.peer_name), "%s", d.level != 0 ? "spiffe://duo" : "");
@@ -461,6 +463,8 @@ pass_on(struct duo_end *e)
 	if (n > e->out_len)
 		n = e->out_len;
 	smcr_clc_input(e->peer->conn, e->out, n);
+	if (e->peer->client.kind == CLC_CLIENT_NONE)
+		e->peer->client = smcr_proposed_client(e->peer->conn);
 	memmove(e->out, e->out + n, e->out_len - n);
 	e->out_len -= n;
 }

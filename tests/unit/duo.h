@@ -32,8 +32,9 @@ struct duo_end {
 	bool refuse;     /* server: does not admit */
 	uint8_t out[4096];
 	size_t out_len;
-	uint64_t written, read; /* duo_write, duo_read */
-	struct smcr_diag diag;  /* when fallen back */
+	uint64_t written, read;   /* duo_write, duo_read */
+	struct smcr_diag diag;    /* when fallen back */
+	struct clc_client client; /* server: as proposed */
 	uint8_t left[SMCR_LEFTOVER_MAX];
 	size_t left_len;
 	enum smcr_reason reason; /* when closed */
@@ -66,6 +67,8 @@ struct duo {
 	bool in_tls, only_tls[2]; /* as in smcr_open, only_tls of a host's ends */
 	const char *tcp_only[2];  /* as in smcr_open, of a host's ends */
 	enum smcr_peer_kind peer; /* and whom their clients expect */
+	struct clc_client client; /* that clients forward */
+	bool takes_client;        /* servers use it */
 	uint32_t ticket;          /* that their servers give */
 	uint8_t scope;            /* of both ends */
 	unsigned next_opened;     /* the server's end that gets the next connection opened over a link */

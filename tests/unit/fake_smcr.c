@@ -295,6 +295,20 @@ smcr_proposed_way(const struct smcr_conn *c, uint8_t *hops, uint32_t *origin)
 	*origin = 0;
 }
 
+struct clc_client
+smcr_proposed_client(const struct smcr_conn *c)
+{
+	(void)c;
+	return (struct clc_client){ .kind = CLC_CLIENT_NONE };
+}
+
+bool
+smcr_client_is_used(const struct smcr_conn *c)
+{
+	(void)c;
+	return false;
+}
+
 uint8_t
 smcr_test_link(struct smcr *eng, uint32_t group_id)
 {

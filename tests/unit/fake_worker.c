@@ -321,8 +321,8 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 	/* connections, disabled, closed, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets, refused: disabled;
 	 * bytes; resets by clients */
 	static const struct service_info infos[] = { { NULL, NULL, NULL, NULL, 3, false, false, 10, 1, 2, 5, 3, 6, 2, 4,
-		                                         7, 4096, 1234567890123, 3 },
-		{ NULL, NULL, NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
+		                                         7, 4096, 1234567890123, 5, 3 },
+		{ NULL, NULL, NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;

@@ -30,13 +30,21 @@ propose_v1(const struct smcr_conn *conn, struct clc_proposal *p, struct rnic_dev
 	}
 }
 
+/* The Proposal offers none; it is for its answer, or for the program's client. */
+static bool
+wants_no_link(const struct rdv *r)
+{
+	return r->open.tcp_only != NULL || r->only_client != 0;
+}
+
 static void
 propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 {
 	const unsigned asks = (rdv_insists(conn) ? CLC_FEATURE_CHECK : 0) |
 	    (conn->prewarm && conn->rdv->open.measure ? CLC_FEATURE_MEASURE : 0) |
-	    (conn->prewarm && conn->rdv->open.ask_server ? CLC_FEATURE_SERVER : 0);
-	const unsigned own = conn->rdv->open.tcp_only != NULL ? 0 : rdv_transports(conn->eng);
+	    (conn->prewarm && conn->rdv->open.ask_server ? CLC_FEATURE_SERVER : 0) |
+	    (p->tlvs.client.kind != CLC_CLIENT_NONE ? CLC_FEATURE_CLIENT : 0);
+	const unsigned own = wants_no_link(conn->rdv) ? 0 : rdv_transports(conn->eng);
 
 	p->ext = (struct clc_smcrd_ext){
 		.present = true,
@@ -56,11 +64,13 @@ propose_to_smcrd(struct smcr_conn *conn, struct clc_msg *msg)
 	struct clc_proposal *p = &msg->proposal;
 	struct rnic_dev *dev = rdv_pick_device(conn->eng, RDV_SMCRD, &conn->rdv->open.local_addr, NULL);
 
-	if (dev == NULL)
+	if (dev == NULL && conn->rdv->only_client == 0)
 		return CLC_DIAG_NO_DEVICE;
 	msg->version = 1;
-	propose_v1(conn, p, dev);
-	p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
+	if (dev != NULL)
+		propose_v1(conn, p, dev);
+	p->typev1 = p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
+	p->tlvs.client = conn->rdv->open.client;
 	propose_extension(conn, p);
 	return 0;
 }
@@ -95,8 +105,8 @@ propose_to_linux(struct smcr_conn *conn, struct clc_msg *msg)
 	return 0;
 }
 
-static void
-send_proposal(struct smcr_conn *conn)
+void
+rdv_propose(struct smcr_conn *conn)
 {
 	struct clc_msg msg = { .type = CLC_PROPOSAL };
 
@@ -131,9 +141,9 @@ rdv_client_choose(struct smcr_conn *conn)
 	const char *key = conn->rdv->open.peer_key;
 
 	/* Without links the Proposal offers none, and waits for no other: its answer says that the peer takes us. */
-	if (conn->rdv->open.tcp_only != NULL || has_group(conn->eng, key) ||
+	if (wants_no_link(conn->rdv) || has_group(conn->eng, key) ||
 	    rdv_leads(peer_get(conn->eng, SMCR_CLIENT, key, NULL), conn))
-		send_proposal(conn);
+		rdv_propose(conn);
 }
 
 /* The Accept comes from the group's server: from its address, or another one with the group's secret token. */
@@ -272,7 +282,7 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 		return;
 	}
 	rdv_step(conn, RDV_NONE, 0);
-	if (conn->rdv->open.tcp_only != NULL) {
+	if (wants_no_link(conn->rdv)) {
 		rdv_tcp_only(conn);
 		return;
 	}
@@ -280,6 +290,8 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	conn->rdv->peer = msg->accept;
 	/* A response to an extension that we did not send is invalid. */
 	conn->rdv->peer.ext.present = msg->accept.ext.present && conn->rdv->proposal.ext.present;
+	conn->client_used = conn->rdv->peer.ext.present && conn->rdv->open.client.kind != CLC_CLIENT_NONE &&
+	    (msg->accept.ext.features & CLC_FEATURE_CLIENT) != 0;
 	if (conn->rdv->peer.ext.present && conn->prewarm && conn->rdv->open.ask_server)
 		conn->server = msg->accept.ext.server;
 	uint32_t diag = rdv_take_accept(conn, msg);

@@ -49,9 +49,10 @@ take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *link, const
 static bool
 may_open(const struct lgr *lgr, const struct smcr_open *open)
 {
-	return lgr->role == SMCR_CLIENT && grant_is_on(lgr) && lgr->state == LGR_ACTIVE && lgr->grant_cnt > 0 &&
-	    !lgr->end_wanted && !lgr_is_suspect(lgr) && !lgr_is_silent(lgr) && !quarantine_is_full(lgr) &&
-	    lgr->conn_cnt < lgr_conns_max(lgr) && ticket_for(lgr, open) != NULL && rmb_find_place(lgr, open) != NULL;
+	return open->client.kind == CLC_CLIENT_NONE && lgr->role == SMCR_CLIENT && grant_is_on(lgr) &&
+	    lgr->state == LGR_ACTIVE && lgr->grant_cnt > 0 && !lgr->end_wanted && !lgr_is_suspect(lgr) &&
+	    !lgr_is_silent(lgr) && !quarantine_is_full(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
+	    ticket_for(lgr, open) != NULL && rmb_find_place(lgr, open) != NULL;
 }
 
 /* The emptiest of the groups that may open this connection: with several workers a peer has several. */

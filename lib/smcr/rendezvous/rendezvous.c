@@ -299,6 +299,19 @@ smcr_proposed_way(const struct smcr_conn *conn, uint8_t *hops, uint32_t *origin)
 	*origin = ext != NULL && ext->present ? ext->origin : 0;
 }
 
+struct clc_client
+smcr_proposed_client(const struct smcr_conn *conn)
+{
+	return conn->rdv != NULL && conn->role == SMCR_SERVER ? conn->rdv->proposal.tlvs.client
+	                                                      : (struct clc_client){ .kind = CLC_CLIENT_NONE };
+}
+
+bool
+smcr_client_is_used(const struct smcr_conn *conn)
+{
+	return conn->client_used;
+}
+
 void
 smcr_admit(struct smcr_conn *conn)
 {

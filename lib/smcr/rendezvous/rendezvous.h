@@ -51,11 +51,13 @@ struct rdv {
 	enum smcr_reason abort; /* server, Accept sent: abort at the Confirm; SMCR_OK = no */
 	uint32_t failed;        /* server, first contact: decline at the Confirm with this diagnosis */
 	int64_t confirm_ns;     /* first contact: when the Confirm was sent or received; with stalled_ns */
-	bool kept_back;         /* our Decline was withheld, as it would be taken for data: the peer's is awaited */
-	struct lgr *lgr;        /* the group being formed, or with the awaited new RMB */
-	struct list_node wait;  /* peer->waiting or lgr->wait_rmb */
-	int64_t until_ns;       /* limit for our Decline: the peer awaits our next message and resets soon after */
-	struct peer *peer_ent;  /* the first contact that this connection leads or waits for */
+	uint32_t
+	    only_client; /* client: diagnosis of its fallback, before which a Proposal names the program's client */
+	bool kept_back;  /* our Decline was withheld, as it would be taken for data: the peer's is awaited */
+	struct lgr *lgr; /* the group being formed, or with the awaited new RMB */
+	struct list_node wait; /* peer->waiting or lgr->wait_rmb */
+	int64_t until_ns;      /* limit for our Decline: the peer awaits our next message and resets soon after */
+	struct peer *peer_ent; /* the first contact that this connection leads or waits for */
 };
 
 /* A peer during first contact or after its failure. One connection leads (creates the group), others wait and join it.
@@ -107,6 +109,14 @@ static inline bool
 rdv_is_smcrd(const struct smcr_conn *conn)
 {
 	return rdv_peer_ext(conn)->present;
+}
+
+/* Server: its user connects in the name of the client that the peer has sent, as Accept and Decline say. */
+static inline bool
+rdv_uses_client(const struct smcr_conn *conn)
+{
+	return conn->role == SMCR_SERVER && conn->rdv->open.takes_client &&
+	    conn->rdv->proposal.tlvs.client.kind != CLC_CLIENT_NONE;
 }
 
 /* -- for the engine -- */
@@ -167,7 +177,7 @@ bool rdv_is_too_late_for_linux(const struct smcr_conn *);
 void rdv_abort(struct smcr_conn *, enum smcr_reason);
 /* Sends a Decline and falls back; at first contact the peer's Decline may be awaited instead. */
 void rdv_decline(struct smcr_conn *, uint32_t diag);
-/* smcr_open.tcp_only is set, and the peer wants a link. */
+/* No link may be used, and the peer wants one. */
 void rdv_tcp_only(struct smcr_conn *);
 /* Falls back because the peer declined. */
 void rdv_declined(struct smcr_conn *, const struct clc_decline *);
@@ -287,6 +297,8 @@ void peer_free_all(struct smcr *);
 
 /* At the start, or after a wait: a Proposal, as the leader unless a group exists, or a turn. */
 void rdv_client_choose(struct smcr_conn *);
+/* Sends the Proposal, or declines. */
+void rdv_propose(struct smcr_conn *);
 /* Joins the group in the Accept. */
 void rdv_client_join(struct smcr_conn *);
 void rdv_client_msg(struct smcr_conn *, const struct clc_msg *);

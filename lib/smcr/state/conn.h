@@ -141,6 +141,7 @@ struct smcr_conn {
 	uint8_t server;     /* prewarm, asked for: state of the program behind the server, enum clc_server */
 	bool over_link;     /* opened over a link, without a CLC connection */
 	bool open_owed;     /* client: its OPEN is due before anything else on its link */
+	bool client_used;   /* client: the peer's user connects in the name of the program's client */
 	bool not_opened;    /* server, over_link: its user did not admit it, so A says that no program has a byte */
 	uint8_t hops;       /* client, over_link: of its OPEN, as the next two */
 	uint32_t origin;

@@ -552,6 +552,12 @@ static const struct {
 	    "t.conf:2: egress.to has only backup targets" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nprewarm = true; } );",
 	    "t.conf:3: unknown key egress.prewarm: it is a key of ingress\n" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nforward_client = \"on\"; peer = \"auto\"; } );",
+	    "t.conf:3: ingress.forward_client needs ingress.peer = \"smcrd\": no other peer takes part" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nclient_address = \"proxy_v1\"; peer = \"linux\"; } );",
+	    "t.conf:3: egress.client_address needs egress.peer = \"smcrd\": no other peer takes part" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nforward_client = \"on\"; proxy_protocol = \"v1\"; } );",
+	    "t.conf:3: ingress.forward_client and ingress.proxy_protocol exclude each other: the server gets one header" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nproxy_protocol = \"v1\"; } );",
 	    "t.conf:3: unknown key egress.proxy_protocol: it is a key of ingress\n" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nmaxconn = 5; } );",
@@ -994,7 +1000,8 @@ static const char full[] =
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
     "  peer = \"auto\"; probe = { interval = \"500ms\"; fall = 5; };\n"
     "  prewarm = true; proxy_protocol = \"v2\"; } );\n"
-    "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; peer_names = [ \"*\" ]; } );\n";
+    "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; peer_names = [ \"*\" ];\n"
+    "  client_address = \"proxy_v2\"; clients = [ \"10.1.0.0/16\" ]; } );\n";
 
 /* The settings of a service that listens on a UNIX socket exclude some of one that listens on TCP. */
 static const char local[] =
@@ -1096,6 +1103,8 @@ START_TEST(stores_what_is_written)
 	ck_assert(web->prewarm);
 	ck_assert_int_eq(web->proxy_protocol, CONFIG_PROXY_V2);
 	ck_assert_int_eq(db->kind, CONFIG_EGRESS);
+	ck_assert_int_eq(db->client_address, CONFIG_CLIENT_PROXY_V2);
+	ck_assert_uint_eq(db->clients_cnt, 1);
 	ck_assert_str_eq(db->to[0].host, "::1");
 	ck_assert_uint_eq(db->to[0].addr_cnt, 1);
 	ck_assert_uint_eq(db->elem_size, 0); /* auto */

@@ -222,8 +222,9 @@ START_TEST(every_documented_key_exists)
 			bool service = (sec->place & (CONFIG_AT_INGRESS | CONFIG_AT_EGRESS)) != 0;
 
 			ck_assert_int_eq(sscanf(p, "\n.It Ic %63s", name), 1);
-			ck_assert_msg(config_key_find(service ? CONFIG_AT_INGRESS : sec->place, name) != NULL, "%s.%s",
-			    sec->name, name);
+			ck_assert_msg(
+			    config_key_find(service ? CONFIG_AT_INGRESS | CONFIG_AT_EGRESS : sec->place, name) != NULL,
+			    "%s.%s", sec->name, name);
 		}
 		free(text);
 	}

@@ -514,7 +514,6 @@ START_TEST(encoder_refuses_values_out_of_range)
 	acc.accept.ext = an_ext;
 	REFUSE(acc, accept.ext.version, 0);
 	REFUSE(acc, accept.ext.transports, 0x20);
-	REFUSE(acc, accept.ext.features, 0x20);
 	REFUSE(prop, version, 3);
 	REFUSE(prop, proposal.growth_len, 41);
 	REFUSE(prop, proposal.ipv4_len, 33);

@@ -43,6 +43,20 @@ START_TEST(clc_lines)
 	    "(no RDMA device) os=0");
 }
 
+/* Of an ingress that forwards its client: IPv4 behind the growth area, and an answer that uses it. */
+START_TEST(clc_lines_with_a_client)
+{
+	ck_assert_str_eq(describe(wire_describe_clc,
+	                     "e2d4c3d901006b10000102000000000100000000000000000000ffff0a000001020000000001"
+	                     "0037000000000000000000000000736d72641c0102210000020000000000000000000000000000000000"
+	                     "736d7274000981070414d2cb0071090a00000018000000e2d4c3d9"),
+	    "CLC Proposal v1 len=107 offers=smc-r v2=none peer=0001020000000001 gid=::ffff:10.0.0.1 "
+	    "mac=02:00:00:00:00:01 growth=55 subnet=10.0.0.0/24 smcrd=v1,iwarp mpa-port=0 recv-depth=512 "
+	    "client=203.0.113.9:5330");
+	ck_assert_str_eq(describe(wire_describe_clc, "e2d4c3d904001c1000010200000000010303000000000001e2d4c3d9"),
+	    "CLC Decline v1 len=28 peer=0001020000000001 diag=03030000 (no RDMA device) os=0 client-used");
+}
+
 /* As Linux 6.12 sent them. */
 START_TEST(clc_lines_of_version_2)
 {
