@@ -20,7 +20,8 @@ static struct {
 	int listener, ends[2]; /* of the active end, of the passive end */
 	uint16_t to;
 	atomic_size_t seen_len[2];
-	atomic_size_t change_at; /* of the active end's bytes; 0: none */
+	atomic_size_t change_at;                    /* of the active end's bytes; 0: none */
+	enum { CHANGED, DROPPED, TWICE, CUT } harm; /* done to what has that byte */
 	uint8_t seen[2][RECORD];
 } relay;
 
@@ -51,9 +52,13 @@ relay_move(int way)
 		return false;
 	for (ssize_t i = 0; i < n && from + (size_t)i < RECORD; i++)
 		relay.seen[way][relay.seen_len[way]++] = buf[i];
-	if (way == 0 && at > from && at <= from + (size_t)n)
-		buf[at - from - 1] ^= 1;
-	return write(relay.ends[!way], buf, (size_t)n) == n;
+	if (way != 0 || at <= from || at > from + (size_t)n)
+		return write(relay.ends[!way], buf, (size_t)n) == n;
+	buf[at - from - 1] ^= relay.harm == CHANGED;
+	for (int i = relay.harm == TWICE ? 2 : relay.harm == DROPPED || relay.harm == CUT ? 0 : 1; i > 0; i--)
+		if (write(relay.ends[!way], buf, (size_t)n) != n)
+			return false;
+	return relay.harm != CUT;
 }
 
 static void *
@@ -135,19 +140,43 @@ START_TEST(no_byte_in_clear_and_a_recorded_connection_is_refused)
 	ck_assert_uint_eq(a.errors + b.errors, 0);
 }
 
-/* The link ends, and nothing of the changed record is placed. */
-START_TEST(a_changed_byte_ends_the_link)
+/* The link ends, and nothing of the record in question is placed twice, or at all. */
+START_LOOP_TEST(harm_on_the_path_ends_the_link, CHANGED, CUT + 1)
 {
 	struct siw_config c = config();
 
 	open_both(&c, &c);
 	connect_by_relay();
 	memset(b.buf, 0, 300000);
+	relay.harm = _i;
 	relay.change_at = relay.seen_len[0] + 30;
 	write_marks("x", 1);
 	UNTIL(b.errors == 1 && a.errors == 1);
-	ck_assert_int_eq(b.buf[0], 0);
+	ck_assert(_i == TWICE || b.buf[0] == 0);
+	ck_assert(b.wc_cnt == 0);
 	ck_assert_ptr_nonnull(strstr(b.why, "TLS"));
+}
+
+/* The active end's hello at a port of its own (RFC 9257 4.1, Selfie), while its queue pair waits there, too. */
+START_TEST(a_reflected_hello_meets_no_queue_pair)
+{
+	struct siw_config c = config();
+
+	open_both(&c, &c);
+	connect_by_relay();
+	struct rnic_qp *first = a.qp;
+	end_qp(&a, 64, 16, TOKEN);
+	ck_assert_int_eq(a.dev->ops->qp_expect(a.qp), 0);
+	int fd = tcp_socket(remote(&a).mpa_port, false);
+	ck_assert_int_eq(write(fd, relay.seen[0], 2000), 2000);
+	UNTIL(stats(&a).mpa_bad == 1);
+	close(fd);
+	a.dev->ops->qp_destroy(a.qp);
+	a.qp = first;
+	post_recv(&b, 2, 500000, 100);
+	post(&a, RNIC_WR_SEND, 3, RNIC_SIGNALED, 0, 44, &b, 0);
+	UNTIL(b.wc_cnt == 1);
+	ck_assert_uint_eq(a.errors + b.errors, 0);
 }
 
 /* 0: two secrets; 1: the passive end is in clear; 2: the active one. */
