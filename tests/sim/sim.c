@@ -884,7 +884,7 @@ sim_dev_new(struct sim_fabric *fab, const char *name, enum rnic_transport transp
 	dev->reach = RNIC_REACH_DIRECT;
 	dev->info = (struct rnic_info){ .provider = "sim",
 		.transport = transport,
-		.tls = transport == RNIC_TRANSPORT_IWARP,
+		.tls = transport == RNIC_TRANSPORT_IWARP && !cfg->no_deny,
 		.denies = !cfg->no_deny,
 		.pins = cfg->no_deny,
 		.port = RNIC_PORT_UP,

@@ -71,7 +71,7 @@ struct sim_config {
 	int64_t end_ns;     /* a queue pair takes so long to end; 0 = it is at once */
 	uint32_t max_sq, max_rq, max_sge, max_inline, max_qp, max_mr;
 	size_t credit_bytes;   /* payload on the way that rnic_ops.credits allows a QP */
-	bool no_deny;          /* devices do not enforce rnic_mr.deny, as cards */
+	bool no_deny;          /* devices do not enforce rnic_mr.deny, and have no TLS, as cards */
 	bool need_flush;       /* posts leave at rnic_ops.flush only */
 	unsigned tear_percent; /* writes that are placed in two steps */
 	unsigned

@@ -271,7 +271,8 @@ link_setup(struct link *link)
 		.rq_depth = link->rq_depth,
 		.token = link->lgr->token,
 		.secret = link->lgr->in_tls ? link->lgr->secret : NULL };
-	int err = dev->ops->pd_alloc(dev, &link->pd);
+	/* An iWARP card has the transport of soft iWARP on TCP, and no TLS. */
+	int err = link->lgr->only_tls && !link->info.tls ? -EPROTONOSUPPORT : dev->ops->pd_alloc(dev, &link->pd);
 
 	if (err == 0)
 		err = dev->ops->qp_create(link->pd, &attr, &link->qp);

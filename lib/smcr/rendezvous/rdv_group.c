@@ -41,6 +41,7 @@ rdv_form_group(struct smcr_conn *conn, const struct owner *owner, struct rnic_de
 	dialect_choose(&lgr->dialect, rdv_peer_ext(conn), engine_features(conn->eng));
 	lgr->token = token;
 	lgr->in_tls = conn->rdv->open.in_tls;
+	lgr->only_tls = conn->rdv->open.in_tls && conn->rdv->open.only_tls;
 	memcpy(lgr->secret, conn->rdv->open.secret, sizeof(lgr->secret));
 	lgr->vlan = rnic_query(dev).vlan;
 	lgr->contact.conn = conn;

@@ -156,6 +156,7 @@ struct lgr {
 	char peer_name[SMCR_NAME_MAX]; /* that the owner has proven, for reports */
 	uint64_t token; /* secret of both ends, in iWARP connection setup and the server's Accepts (owner.h) */
 	bool in_tls;    /* links on TCP are in TLS, with keys from the secret (struct smcr_open) */
+	bool only_tls;  /* no other links (struct smcr_open) */
 	uint8_t secret[RNIC_SECRET_LEN];
 	int64_t born_ns;
 	int64_t active_ns;     /* since when; 0: not active yet */

@@ -142,6 +142,25 @@ START_LOOP_TEST(no_link_in_clear_with_a_peer_that_poses_as_linux, 0, 6)
 	duo_expect_groups(0);
 }
 
+/* An iWARP card has the transport of soft iWARP, and no TLS: its links would be in clear. Bits: only_tls of client, server. */
+START_LOOP_TEST(links_of_iwarp_cards_are_not_in_tls, 0, 4)
+{
+	const enum rnic_transport transport[2] = { RNIC_TRANSPORT_IWARP, RNIC_TRANSPORT_IWARP };
+
+	duo_init_as(transport, true, NULL);
+	d.in_tls = true;
+	d.level = 2;
+	d.only_tls[A] = (_i & 1) != 0;
+	d.only_tls[B] = (_i & 2) != 0;
+	duo_open(0);
+	duo_run(10000);
+	if (_i == 0)
+		ck_assert(BOTH(0, ESTABLISHED));
+	else
+		ck_assert(BOTH(0, FALLBACK));
+	duo_expect_groups(_i == 0);
+}
+
 START_LOOP_TEST(a_group_says_what_its_peer_has_proven, 0, 2)
 {
 	struct smcr_group_info g;
