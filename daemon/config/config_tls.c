@@ -110,7 +110,7 @@ config_tls_tell(void *arg, bool warning, const char *setting, const char *text)
 static struct tls_files
 files_of(const struct config_tls *tls)
 {
-	return (struct tls_files){ tls->cert, tls->key, tls->ca, tls->crl, tls->name, tls->psk };
+	return (struct tls_files){ tls->cert, tls->key, tls->ca, tls->crl, tls->name, tls->psk, tls->resume_ms / 1000 };
 }
 
 unsigned

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "daemon/leg/leg.h"
 #include "daemon/state/service_state.h"
 #include "daemon/target/targets.h"
@@ -31,7 +32,12 @@ leg_tls_dial(struct leg *leg, const struct settings *st, const struct sockaddr_s
 {
 	const char *host = host_at(st, to);
 
-	return host != NULL && start_tls(leg, st, host);
+	char at[ADDR_STR_MAX];
+
+	if (host == NULL || !start_tls(leg, st, host))
+		return false;
+	tls_io_resume(leg->tls, addr_format(to, at, sizeof(at)));
+	return true;
 }
 
 bool

@@ -113,5 +113,6 @@ secure_pump(struct session *s)
 		return;
 	}
 	s->pool->stats.tls_handshakes++;
+	s->pool->stats.tls_resumed += tls_io_is_resumed(s->mid.tls);
 	secure_done(s);
 }

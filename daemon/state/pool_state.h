@@ -33,6 +33,7 @@ struct worker_stats {
 	uint64_t tcp_bytes;                                     /* carried on fallen-back connections */
 	uint64_t option_agreed, option_missing, option_unknown; /* SMC-R's TCP option, of services that use it */
 	uint64_t option_stray_clc;                              /* CLC messages without the option */
+	uint64_t tls_resumed;                                   /* of the handshakes: by an association */
 	uint64_t tls_handshakes, tls_failed, tls_clear;         /* of services with TLS; clear: accepted without it */
 	uint64_t tls_ended;                                     /* connections of peers no longer permitted */
 	uint64_t tls_reread, tls_refused;                       /* changed files of tls, in the first worker */

@@ -79,6 +79,7 @@
 	X(SMCR, elem_conflicts, "RMB element conflicts") \
 	H("TLS between gateways") \
 	X(WORKER, tls_handshakes, "peers that have proven their name") \
+	X(WORKER, tls_resumed, "of these, by the keys of an earlier handshake") \
 	X(WORKER, tls_failed, "connections without TLS, refused") \
 	X(WORKER, tls_clear, "connections in clear, taken by the setting accept") \
 	X(WORKER, tls_ended, "connections ended, their peer is no longer permitted") \

@@ -5,6 +5,7 @@ lib_libtls_a_CFLAGS = $(AM_CFLAGS) $(OPENSSL_CFLAGS)
 TLS_LIBS = lib/libtls.a $(OPENSSL_LIBS)
 if HAVE_OPENSSL
 lib_libtls_a_SOURCES += \
+	lib/tls/tls_assoc.c \
 	lib/tls/tls_ctx.c lib/tls/tls_int.h \
 	lib/tls/tls_io.c \
 	lib/tls/tls_link.c \
@@ -17,5 +18,5 @@ endif
 
 check_UNIT += tests/unit/lib/tls/check_tls_names
 if HAVE_OPENSSL
-check_UNIT += tests/unit/lib/tls/check_tls_io tests/unit/lib/tls/check_tls_link tests/unit/lib/tls/check_tls_who
+check_UNIT += tests/unit/lib/tls/check_tls_assoc tests/unit/lib/tls/check_tls_io tests/unit/lib/tls/check_tls_link tests/unit/lib/tls/check_tls_who
 endif

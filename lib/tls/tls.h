@@ -1,8 +1,8 @@
 /* TLS 1.3 between gateways, by OpenSSL 3.0 or later; tls_none.c is a build without it. The only room that knows OpenSSL.
  * A context has keys and rules of a configuration, is constant, and shared by all threads. A stream is one end of one
  * connection, used by one thread, on a non-blocking socket that its owner watches.
- * Off: renegotiation, tickets, resumption, early data, compression. Each full handshake proves both ends, by
- * certificates (RFC 5280) or by a configured PSK with X25519 or P-256 (RFC 8446 2.2, psk_dhe_ke). */
+ * Off: renegotiation, tickets, early data, compression. Each full handshake proves both ends, by certificates (RFC 5280)
+ * or by a configured PSK with X25519 or P-256 (RFC 8446 2.2, psk_dhe_ke). Later ones may use an association. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +33,7 @@ enum {
 struct tls_files {
 	const char *cert, *key, *ca, *crl; /* PEM; cert may be followed by its chain */
 	const char *name, *psk;            /* our name; lines PEER-NAME:HEX */
+	unsigned resume_s;                 /* of associations; 0: none */
 };
 
 struct tls_ctx;
@@ -89,6 +90,11 @@ struct tls_io;
 struct tls_io *tls_io_new(struct tls_ctx *, bool client, int fd, const char *names, const char *host);
 void tls_io_free(struct tls_io *);
 
+/* A client, before its handshake: offers an association with the peer at this address, of an earlier handshake by
+ * certificates, if these rules permit it. A server that does not have it goes on with certificates. */
+void tls_io_resume(struct tls_io *, const char *at);
+/* After the handshake: it was by an association. */
+bool tls_io_is_resumed(const struct tls_io *);
 /* 1: both ends are proven; 0: goes on after the next readiness; -errno: failed, see tls_io_why(). */
 int tls_io_handshake(struct tls_io *);
 /* After the handshake. > 0: bytes; 0: end of data (close_notify); -EAGAIN: none now; else -errno, and tls_io_why().

@@ -170,12 +170,25 @@ load_ctx(struct loading *l, bool client, bool psk)
 		tls_ctx_tell(l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
 	else if (psk)
 		tls_psk_use(ctx, client);
-	else
+	else {
 		load_certificates(l, ctx, client);
+		tls_assoc_use(ctx, client);
+	}
 	return ctx;
 }
 
 /* -- scopes -- */
+
+time_t
+tls_earlier(time_t until, const ASN1_TIME *t)
+{
+	struct tm tm;
+	time_t at;
+
+	if (t == NULL || ASN1_TIME_to_tm(t, &tm) != 1 || (at = timegm(&tm)) > until)
+		return until;
+	return at;
+}
 
 /* Of our certificate, and of CAs and CRLs; or of all PSKs. So a reload of equal files changes nothing. */
 static bool
@@ -192,9 +205,12 @@ digest_rules(struct tls_ctx *ctx)
 
 	if (ok && own != NULL)
 		ok = X509_digest(own, EVP_sha256(), one, NULL) == 1 && EVP_DigestUpdate(md, one, sizeof(one)) == 1;
+	ctx->until = tls_earlier(INT64_MAX, own != NULL ? X509_get0_notAfter(own) : NULL);
 	for (int i = 0; ok && i < sk_X509_OBJECT_num(trusted); i++) {
 		const X509_OBJECT *o = sk_X509_OBJECT_value(trusted, i);
 
+		if (X509_OBJECT_get_type(o) == X509_LU_CRL)
+			ctx->until = tls_earlier(ctx->until, X509_CRL_get0_nextUpdate(X509_OBJECT_get0_X509_CRL(o)));
 		ok = (X509_OBJECT_get_type(o) == X509_LU_CRL
 		             ? X509_CRL_digest(X509_OBJECT_get0_X509_CRL(o), EVP_sha256(), one, NULL)
 		             : X509_digest(X509_OBJECT_get0_X509(o), EVP_sha256(), one, NULL)) == 1 &&
@@ -245,6 +261,7 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 	}
 	ctx->refs = 1;
 	tls_files_look(files, &ctx->stamp);
+	ctx->resume_s = files->resume_s;
 	(void)snprintf(ctx->name, sizeof(ctx->name), "%s", files->name);
 	if (psk && !tls_psk_load(ctx, files->psk, tell, arg))
 		l.failed = true;

@@ -3,6 +3,7 @@
 
 #include <openssl/ssl.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "tls/tls.h"
 
@@ -10,6 +11,8 @@
 static const unsigned char tls_alpn[] __attribute__((unused)) = { 7, 's', 'm', 'c', 'r', 'd', '/', '1' };
 /* Of sessions, as which OpenSSL treats PSKs. */
 static const unsigned char tls_context[] = { 's', 'm', 'c', 'r', 'd' };
+
+#define TLS_PEER_MAX 64 /* an address */
 
 struct tls_psk {
 	char peer[TLS_PSK_NAME_MAX + 1];
@@ -22,6 +25,8 @@ struct tls_ctx {
 	SSL_CTX *client, *server; /* NULL: not used */
 	struct tls_stamp stamp;
 	uint8_t digest[32]; /* of all that says whom it trusts */
+	unsigned resume_s;  /* of associations; 0: none */
+	time_t until;       /* the end of our certificate, and of the CRLs */
 	char name[TLS_PSK_NAME_MAX + 1];
 	struct tls_psk *psks; /* in an own mapping; NULL: certificates */
 	unsigned psk_cnt, psk_room;
@@ -32,6 +37,12 @@ struct tls_link_end {
 	struct tls_link at;
 	tls_link_find find; /* passive */
 	void *arg;
+	struct tls_psk psk;
+};
+
+/* An association that a client offers, or that a server has found for one. */
+struct tls_assoc {
+	struct tls_proof *proof; /* counted; NULL: none */
 	struct tls_psk psk;
 };
 
@@ -55,6 +66,9 @@ struct tls_io {
 	unsigned first_len;
 	char identity[2 * TLS_PSK_NAME_MAX + 2]; /* client, of the PSK */
 	struct tls_link_end *link;               /* NULL: no link */
+	struct tls_assoc assoc;
+	bool keeps;            /* one is to be made of this handshake */
+	char at[TLS_PEER_MAX]; /* client: where the peer is; "": no association is made */
 	char names[TLS_NAMES_MAX], host[TLS_NAME_MAX], why[TLS_NAME_MAX + 128];
 };
 
@@ -71,7 +85,17 @@ void tls_who_set(struct tls_who *, const char *kind, const char *name);
 /* After the handshake; NULL: out of memory. */
 struct tls_proof *tls_proof_new(struct tls_io *);
 
+/* tls_assoc.c */
+#define TLS_ASSOCS_MAX 1024
+extern time_t (*tls_clock)(time_t *); /* time(2), but in tests */
+void tls_assoc_use(SSL_CTX *, bool client);
+/* After a handshake by certificates that the peer has accepted; once. */
+void tls_assoc_keep(struct tls_io *);
+void tls_assoc_forget(struct tls_io *);
+
 /* tls_psk.c */
+/* Memory for keys, zeroed: left out of core files, and locked if the limit of the process permits. NULL: none left. */
+void *tls_keys_map(size_t size);
 /* Reads the file. False: `tell` was called. */
 bool tls_psk_load(struct tls_ctx *, const char *path, tls_tell tell, void *arg);
 const struct tls_psk *tls_psk_find(const struct tls_ctx *, const char *peer, size_t len);
@@ -83,6 +107,8 @@ void tls_psk_use(SSL_CTX *, bool client);
 SSL_SESSION *tls_psk_session(SSL *, const struct tls_psk *);
 
 /* tls_ctx.c */
+/* The earlier of both; NULL, or no time: `until`. */
+time_t tls_earlier(time_t until, const ASN1_TIME *);
 /* With all that is common to our contexts; NULL: see OpenSSL's error queue. */
 SSL_CTX *tls_ctx_new(bool client);
 

@@ -188,6 +188,7 @@ tls_io_free(struct tls_io *io)
 		return;
 	SSL_free(io->ssl);
 	tls_link_free(io->link);
+	tls_assoc_forget(io);
 	tls_proof_put(io->proof);
 	tls_ctx_put(io->ctx);
 	free(io);
@@ -414,6 +415,12 @@ waits(int what)
 	return what == SSL_ERROR_WANT_READ || what == SSL_ERROR_WANT_WRITE;
 }
 
+bool
+tls_io_is_resumed(const struct tls_io *io)
+{
+	return io->assoc.proof != NULL && SSL_session_reused(io->ssl) == 1;
+}
+
 /* OpenSSL's part has succeeded. */
 static int
 check_end(struct tls_io *io)
@@ -427,6 +434,12 @@ check_end(struct tls_io *io)
 	if (len != tls_alpn[0] || memcmp(alpn, tls_alpn + 1, len) != 0) {
 		tls_io_blame(io, "the peer is no smcrd: its ALPN lacks smcrd/1");
 		return -EPROTO;
+	}
+	if (tls_io_is_resumed(io)) {
+		io->peer = *tls_proof_who(io->assoc.proof);
+		io->proof = tls_proof_get(io->assoc.proof);
+		io->proven = true;
+		return 1;
 	}
 	/* The result of the verification counts for a certificate alone: with a PSK it says nothing. */
 	if (psk ? io->psk == NULL || SSL_session_reused(io->ssl) != 1
@@ -448,6 +461,9 @@ check_end(struct tls_io *io)
 		return -ENOMEM;
 	}
 	io->proven = true;
+	io->keeps = !psk;
+	if (!io->client)
+		tls_assoc_keep(io);
 	return 1;
 }
 
@@ -474,8 +490,12 @@ tls_io_read(struct tls_io *io, void *buf, size_t len)
 	if (io->failed != 0)
 		return io->failed;
 	ERR_clear_error();
-	if (SSL_read_ex(io->ssl, buf, len, &got) == 1)
+	if (SSL_read_ex(io->ssl, buf, len, &got) == 1) {
+		/* A client is through before the server has looked at it: an answer says that it is permitted. */
+		if (io->keeps)
+			tls_assoc_keep(io);
 		return (ssize_t)got;
+	}
 	int what = SSL_get_error(io->ssl, 0);
 	if (what == SSL_ERROR_ZERO_RETURN)
 		return 0;

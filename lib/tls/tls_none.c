@@ -74,6 +74,20 @@ tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const ch
 }
 
 void
+tls_io_resume(struct tls_io *io, const char *at)
+{
+	(void)io;
+	(void)at;
+}
+
+bool
+tls_io_is_resumed(const struct tls_io *io)
+{
+	(void)io;
+	return false;
+}
+
+void
 tls_io_free(struct tls_io *io)
 {
 	(void)io;

@@ -67,9 +67,8 @@ psk_take_line(struct tls_ctx *ctx, const char *line, size_t len)
 	return NULL;
 }
 
-/* Memory for keys, zeroed: left out of core files, and locked if the limit of the process permits. NULL: none left. */
-static void *
-keys_map(size_t size)
+void *
+tls_keys_map(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -97,7 +96,7 @@ take_file(struct tls_ctx *ctx, const char *text, size_t len)
 	ctx->psk_room = 1;
 	for (size_t i = 0; i < len && ctx->psk_room < TLS_PSKS_MAX; i++)
 		ctx->psk_room += text[i] == '\n';
-	ctx->psks = keys_map(ctx->psk_room * sizeof(*ctx->psks));
+	ctx->psks = tls_keys_map(ctx->psk_room * sizeof(*ctx->psks));
 	if (ctx->psks == NULL)
 		return "cannot be read: out of memory";
 	for (const char *line = text, *end; why == NULL && line < text + len; line = end + 1) {
@@ -111,7 +110,7 @@ take_file(struct tls_ctx *ctx, const char *text, size_t len)
 bool
 tls_psk_load(struct tls_ctx *ctx, const char *path, tls_tell tell, void *arg)
 {
-	char *text = keys_map(FILE_MAX), words[512];
+	char *text = tls_keys_map(FILE_MAX), words[512];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const char *why = NULL;
 	struct stat st;

@@ -42,7 +42,7 @@ check_INTEGRATION = \
 	tests/integration/check_outages_tls.py \
 	tests/integration/check_tls_trust.py \
 	tests/integration/check_tls_recheck.py \
-	tests/integration/check_open_tls.py \
+	tests/integration/check_open_tls.py tests/integration/check_tls_resume.py \
 	tests/integration/check_fallback.py \
 	tests/integration/check_outages.py \
 	tests/integration/check_when_down.py \
