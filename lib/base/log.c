@@ -107,13 +107,19 @@ put_prefix(char *line, size_t cap, enum log_level level)
 	return n;
 }
 
+/* Marks add no conversion: the compiler checks the arguments by fmt. */
+static const char *__attribute__((format_arg(1))) with_marks(const char *fmt, const char *marked, unsigned marks)
+{
+	return marks > 0 ? marked : fmt;
+}
+
 static size_t __attribute__((format(printf, 3, 0)))
 put_json(char *line, enum log_level level, const char *fmt, va_list ap)
 {
 	char marked[LINE_MAX_LEN], text[LINE_MAX_LEN];
 	const unsigned marks = log_json_mark(fmt, marked, sizeof(marked));
 	const size_t at = put_prefix(line, LINE_BYTES, level);
-	const int len = vsnprintf(text, sizeof(text), marks > 0 ? marked : fmt, ap);
+	const int len = vsnprintf(text, sizeof(text), with_marks(fmt, marked, marks), ap);
 
 	if (len < 0)
 		return 0;
