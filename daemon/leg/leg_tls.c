@@ -79,7 +79,8 @@ void
 leg_tls_describe(const struct leg *leg, const struct settings *st, struct smcr_open *o)
 {
 	if (leg->tls == NULL) {
-		if (st->cfg.secure != CONFIG_SECURE_OFF) /* "accept", and a client in clear */
+		/* "accept", and a client in clear. A check of any peer has no settings. */
+		if (st != NULL && st->cfg.secure != CONFIG_SECURE_OFF)
 			o->ticket = 0;
 		return;
 	}
