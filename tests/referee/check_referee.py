@@ -18,7 +18,7 @@ from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, equal, mai
 from referee import Referee
 from ways import direct, through
 
-MODES = {"smcr": False, "fallback": False, "open": False, "tls": False, "tls-fallback": False, "unix": True, "local": True}	# is a leg a UNIX socket?
+MODES = {"smcr": False, "fallback": False, "open": False, "tls": False, "tls-open": False, "tls-fallback": False, "unix": True, "local": True}	# is a leg a UNIX socket?
 LOCAL = os.environ.pop("SMCRD_LOCAL", None)	# this process has the library; its children are to do without
 os.environ.pop("LD_PRELOAD", None)
 args = argparse.Namespace(seed=None, mode=None, start=1, count=None, slots=24, deadline=5.0, verbose=False)
@@ -38,7 +38,7 @@ def judge(t, unix, *modes, most=150):
     ways, pairs = {}, {}
     for mode in modes:
         pairs[mode], ways[mode] = through(t, mode, unix, count, LOCAL)
-        if mode == "open":
+        if "open" in mode:
             for way in ways[mode]:
                 way.warm()
     r = Referee(direct(t, unix, count), ways, MODES[modes[0]], args.deadline * PATIENCE, args.verbose)
@@ -72,7 +72,7 @@ def _(t):
 
 @case("TLS between the daemons, links in TLS and TCP in TLS, against the direct connection", timeout=3600)
 def _(t):
-    for mode in ("tls", "tls-fallback"):
+    for mode in ("tls", "tls-open", "tls-fallback"):
         if args.mode in (None, mode) and TRANSPORT != "sctp":
             judge(t, False, mode, most=10)
 

@@ -71,7 +71,7 @@ def through(t, mode, unix, count, local=None):
     behind = [t.socket_path("server") if unix else (t.addr, t.port()) for _ in range(count)]
     servers = {f"x{i}": (f"unix:{b}", 0) if unix else b for i, b in enumerate(behind)}
     make = unlinkable_pair if "fallback" in mode else Pair
-    conf = {"log_level": "warning", "smcr": {"open_over_link": mode == "open"}}
+    conf = {"log_level": "warning", "smcr": {"open_over_link": "open" in mode}}
     pair = make(t, servers, unix=unix, a=conf, b=conf, start=False)
     if local:
         pair.listen_local(local)

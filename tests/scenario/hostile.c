@@ -89,7 +89,7 @@ look_at_levels(struct host *h)
 
 			if (link->state == LINK_FREE || link->qp == NULL)
 				continue;
-			if (tls != (level > 0 && link->info.transport == RNIC_TRANSPORT_IWARP) || (level > 1 && !tls))
+			if (tls != (level > 0 && link->info.tls) || (level > 1 && !tls))
 				world_fail(h->w, "host%u: group %u of level %u has a link %s", h->nr, lgr->id, level,
 				    tls ? "in TLS" : "in clear");
 		}
@@ -103,7 +103,7 @@ hostile_check_level(const struct host *h, const struct flow *f, const struct smc
 	if (c->rmb == NULL)
 		return; /* it has ended since */
 	const struct smcr_identity *owner = &c->rmb->lgr->owner.remote;
-	unsigned level = plan_level(h->plan, f->nr), peer = h->nr == f->from ? f->to : f->from;
+	unsigned level = plan_level(h->plan, f->nr, f->hostile), peer = h->nr == f->from ? f->to : f->from;
 
 	if (owner->level != level || owner->name_id[0] != (level > 0 ? HOST_ADDR(peer) : 0))
 		world_fail(h->w, "host%u: flow %u of level %u with host%u is in a group of level %u and name %u", h->nr,

@@ -508,16 +508,20 @@ plan_aborts(const struct plan *p)
 }
 
 unsigned
-plan_level(const struct plan *p, unsigned flow)
+plan_level(const struct plan *p, unsigned flow, bool hostile)
 {
-	return p->af_smc != 0 ? 0 : p->secure == 3 ? flow % 3 : p->secure; /* AF_SMC has no TLS */
+	if (p->af_smc != 0) /* which has no TLS */
+		return 0;
+	return p->secure == 1 || p->secure == 2 ? p->secure
+	    : p->secure == 0 && p->levels == 0  ? 0
+	                                        : flow % (hostile ? 2 : 3);
 }
 
 /* Some devices are of no use to a flow with "required". */
 static bool
 lacks_tls(const struct plan *p)
 {
-	return p->secure >= 2 && p->af_smc == 0 && (p->iwarp == 0 || p->mixed != 0 || p->sctp != 0);
+	return p->secure >= 2 && p->af_smc == 0 && (p->iwarp == 0 || p->mixed != 0 || p->sctp != 0 || p->no_deny != 0);
 }
 
 bool

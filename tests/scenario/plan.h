@@ -166,8 +166,8 @@ const char *plan_fault_str(enum fault_kind);
 bool plan_faulty(const struct plan *);
 unsigned plan_devs(const struct plan *, unsigned host);
 enum rnic_transport plan_transport(const struct plan *, unsigned host, unsigned dev);
-/* Of the middle of this flow: 0 in clear, 1 auth, 2 required. */
-unsigned plan_level(const struct plan *, unsigned flow);
+/* Of the service of this flow: 0 in clear, 1 auth, 2 required. The liar has no name that the second one permits, where there are both. */
+unsigned plan_level(const struct plan *, unsigned flow, bool hostile);
 bool plan_knows_sctp(const struct plan *, unsigned host);
 /* Some connections are aborted, so that an element may stay without its peer's acknowledgement. */
 bool plan_aborts(const struct plan *);

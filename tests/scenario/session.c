@@ -85,11 +85,10 @@ session_end(struct session *s, bool reset)
 	session_wake(s);
 }
 
-/* Of the service. The liar has no name that the second one of those with a level permits. */
 static unsigned
 level_of(const struct flow *f)
 {
-	return f->plan->levels == 0 ? 0 : f->hostile ? f->nr % 2 : f->nr % 3;
+	return plan_level(f->plan, f->nr, f->hostile);
 }
 
 static struct smcr_open
@@ -118,12 +117,10 @@ describe(struct session *s)
 	if (host_first_dev(s->h) != NULL)
 		o.local_addr = rnic_query(host_first_dev(s->h)).gid;
 	o.prewarm = f->prewarm && s->role == SMCR_CLIENT;
-	o.remote.level = (uint8_t)plan_level(s->h->plan, f->nr);
-	o.in_tls = o.remote.level > 0;
-	o.only_tls = o.remote.level > 1;
-	/* What the handshake would have left at both ends: the peer's name, and a secret of this middle. */
+	/* What the handshake would have left at both ends: a secret of this middle. */
+	o.in_tls = s->h->plan->secure != 0 && o.remote.level > 0;
+	o.only_tls = o.in_tls && o.remote.level > 1;
 	if (o.in_tls) {
-		o.remote.name_id[0] = o.remote.addr[15];
 		memset(o.secret, 's', sizeof(o.secret));
 		memcpy(o.secret, &f->nr, sizeof(f->nr));
 	}
@@ -161,7 +158,7 @@ session_ingress(struct host *h, struct flow *f, struct stcp_end *app)
 	struct smcr_conn *conn = NULL;
 
 	s->app = app;
-	if (app != NULL && f->nr * 37 % 100 < h->plan->opens && h->plan->secure != 3) {
+	if (app != NULL && f->nr * 37 % 100 < h->plan->opens) {
 		smcr_set_now(h->eng, h->w->now_ns);
 		conn = smcr_open_over_link(h->eng, &o);
 	}
@@ -189,7 +186,7 @@ session_opened(struct host *h, struct smcr_conn *conn)
 
 	/* A ticket leads to the service that gave it, in a group of its level, whose owner it permits. */
 	if (level > 2 || by.level != level || scope != level ||
-	    (level == 2 && by.addr[15] == HOST_ADDR(2) && h->plan->hostile != 0))
+	    (level == 2 && by.addr[15] == HOST_ADDR(2) && h->plan->hostile != 0 && h->plan->secure != 2))
 		world_fail(h->w, "host%u: opened by ticket %u and scope %u in a group of level %u", h->nr, level + 1,
 		    scope, by.level);
 	if (f == NULL || f->to != h->nr || by.addr[15] != HOST_ADDR(f->from) || f->half[1].opened || f->nr % 8 == 3 ||
