@@ -82,6 +82,10 @@ ROWS += [
          (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), {}))
 ]
 
+# Each connection with a CLC connection, so with a handshake by an association; haproxy resumes sessions of TLS 1.3.
+ROWS.append(row("secure-resumed", "new connections, each with a handshake", ("haproxy", "clear", "smcrd"), measure.new_connections,
+                (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), setup="secure-resumed", base="clear"))
+
 # Connections that open over the link beside those by a CLC connection.
 ROWS.append(row("connections", "new connections", OPENING, measure.new_connections,
                 (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), setup="opening", base="middle"))

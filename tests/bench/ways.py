@@ -153,8 +153,8 @@ class Sctp(Loopback):
 class Secure(Loopback):
     """Between the two in between there is TLS, with certificates both ways, but with side "clear"."""
 
-    def __init__(self, bench):
-        super().__init__(bench)
+    def __init__(self, bench, *args, **settings):
+        super().__init__(bench, *args, **settings)
         self.tls = Authority(bench.t).issue("any")
 
     def haproxy(self, side):
