@@ -112,6 +112,10 @@ client_settle(struct session *s)
 	const char *why = objection(s, c);
 	if (why == NULL)
 		return true;
+	if (session_opens(s)) { /* it comes again by a rendezvous, which is counted and logged */
+		session_fail(s, SEV_CLIENT, why, 0);
+		return false;
+	}
 	s->settings->svc->ctr.refused_allow++;
 	log_limited(&s->pool->lim_refused, s->pool->env->now_ns, LOG_LVL_NOTICE,
 	    "client refused: id=%llu service=%s peer=%s client=%s reason=\"%s\"", session_number(s), cfg->name,

@@ -68,7 +68,7 @@ setup_describe(const struct session *s)
 		.rmb_size_hint = s->settings->svc->rmb_size_hint.bytes,
 		.hops = (uint8_t)(s->hops + 1),
 		.origin = s->origin,
-		.ticket = cfg->client_address == CONFIG_CLIENT_OFF ? s->settings->ticket : 0,
+		.ticket = s->settings->ticket,
 	};
 	client_describe(s, &o);
 	return o;

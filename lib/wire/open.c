@@ -20,6 +20,44 @@ lay_elem(struct codec *c, struct open_elem *e)
 	codec_need(c, e->token != 0 && e->idx != 0 && e->size_code <= MAX_SIZE_CODE);
 }
 
+bool
+open_client_make(const struct clc_client *from, struct open_client *out)
+{
+	struct rcur r = rcur_make(from->addr, sizeof(out->value));
+
+	if (from->kind == CLC_CLIENT_V6)
+		return false;
+	*out = (struct open_client){ .kind = (uint8_t)from->kind, .port = from->port };
+	out->value = from->kind == CLC_CLIENT_V4 ? rcur_be32(&r) : from->uid;
+	return true;
+}
+
+struct clc_client
+open_client_get(const struct open_client *from)
+{
+	struct clc_client c = { .kind = from->kind };
+	struct wcur w = wcur_make(c.addr, sizeof(from->value));
+
+	if (from->kind == CLC_CLIENT_V4) {
+		c.port = from->port;
+		wcur_be32(&w, from->value);
+	} else if (from->kind == CLC_CLIENT_UNIX) {
+		c.uid = from->value;
+	}
+	return c;
+}
+
+static void
+lay_own_client(struct codec *c, struct open_client *client)
+{
+	client->port = codec_be16(c, client->port);
+	client->value = codec_be32(c, client->value);
+	codec_reserved(c, 2);
+	codec_need(c,
+	    client->kind == CLC_CLIENT_NONE || client->kind == CLC_CLIENT_UNIX ||
+	        (client->kind == CLC_CLIENT_V4 && client->port != 0));
+}
+
 static void
 lay(struct codec *c, struct open_msg *m)
 {
@@ -32,8 +70,9 @@ lay(struct codec *c, struct open_msg *m)
 	m->ticket = codec_be32(c, m->ticket);
 	lay_elem(c, &m->own);
 	m->hops = codec_u8(c, m->hops);
-	codec_reserved(c, 1);
+	m->client.kind = codec_u8(c, m->client.kind);
 	m->origin = codec_be32(c, m->origin);
+	lay_own_client(c, &m->client);
 }
 
 static bool

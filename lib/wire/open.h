@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "wire/clc_client.h"
 
 #define OPEN_LEN 44
 #define OPEN_GRANT_ELEMS 2 /* most elements of a GRANT */
@@ -22,6 +23,17 @@ struct open_elem {
 	uint8_t size_code; /* clc_size_bytes() */
 };
 
+/* The program's client, as far as an OPEN has room: not of IPv6. */
+struct open_client {
+	uint8_t kind; /* CLC_CLIENT_NONE, _UNIX, _V4 */
+	uint16_t port;
+	uint32_t value; /* IPv4 address, or uid */
+};
+
+/* False: it does not fit. */
+bool open_client_make(const struct clc_client *, struct open_client *);
+struct clc_client open_client_get(const struct open_client *);
+
 struct open_msg {
 	enum open_type type;
 	uint8_t cnt; /* OPEN_GRANT: elements, 1..OPEN_GRANT_ELEMS; OPEN_CONN: granted elements that are left */
@@ -33,6 +45,7 @@ struct open_msg {
 	struct open_elem own;   /* the client's */
 	uint8_t hops;           /* these two as in struct clc_smcrd_ext */
 	uint32_t origin;
+	struct open_client client;
 };
 
 /* OPEN_LEN, -EOPNOTSUPP for any other type, or -EBADMSG; *out is untouched unless > 0. */

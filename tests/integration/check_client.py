@@ -35,14 +35,15 @@ def rounds(pair, seen, count, size=100000):
         c.close()
 
 
-@case("versions 1 and 2, IPv4 and IPv6, on SMC-R")
+@case("versions 1 and 2, IPv4 and IPv6, on SMC-R", one_worker="another one has no ticket yet")
 def _(t):
     for host in (None, "::1"):
         for version, read in (("v1", read_v1), ("v2", read_v2)):
             seen = []
             pair = forwarding(t, version, read, seen, host)
-            rounds(pair, seen, 3)
-            pair.only_smcr(3)
+            rounds(pair, seen, 4)
+            pair.only_smcr(4)
+            equal(pair.a.counters()["opened_client"] > 0, host is None, "some open over the link, if their client has room")
 
 
 @case("on TCP: after a first contact that failed, and while the peer is held off")

@@ -474,6 +474,8 @@ handle(struct duo_end *e, unsigned ev)
 {
 	e->events |= ev;
 	e->out_len += smcr_clc_output(e->conn, e->out + e->out_len, sizeof(e->out) - e->out_len);
+	if ((ev & SMCR_EV_PROPOSAL) != 0)
+		e->client = smcr_proposed_client(e->conn);
 	if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse && smcr_is_prewarm(e->conn))
 		smcr_admit_asking(e->conn, d.server);
 	else if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse)

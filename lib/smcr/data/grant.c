@@ -234,7 +234,7 @@ leads_elsewhere(
 }
 
 void
-ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scope *scope)
+ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scope *scope, bool uses_client)
 {
 	int64_t now_ns = lgr->eng->now_ns;
 	struct ticket *t = ticket_find(lgr, nr, key, scope);
@@ -249,6 +249,7 @@ ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scop
 	t->nr = nr;
 	t->at_ns = now_ns;
 	t->scope = *scope;
+	t->uses_client = uses_client;
 	if (spread)
 		t->pause_ns = now_ns + SPREAD_NS;
 }

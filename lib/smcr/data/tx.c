@@ -378,7 +378,8 @@ post_open(struct smcr_conn *conn, struct rnic_credits *room)
 		.ticket = conn->ticket,
 		.own = conn_open_elem(conn, conn->link),
 		.hops = conn->hops,
-		.origin = conn->origin };
+		.origin = conn->origin,
+		.client = conn->client };
 	struct link_wr what = { .kind = LINK_WR_LLC };
 	uint8_t buf[OPEN_LEN];
 	int err = open_encode(&msg, buf, sizeof(buf));

@@ -24,9 +24,9 @@ rdv_give_ticket(const struct smcr_conn *conn, struct lgr *lgr)
 	if (!lgr->dialect.opens)
 		return;
 	if (conn->role == SMCR_CLIENT && r->peer.ext.ticket != 0)
-		ticket_put(lgr, r->peer.ext.ticket, r->open.peer_key, &r->open.scope);
+		ticket_put(lgr, r->peer.ext.ticket, r->open.peer_key, &r->open.scope, conn->client_used);
 	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
-		ticket_put(lgr, r->open.ticket, "", &r->open.scope);
+		ticket_put(lgr, r->open.ticket, "", &r->open.scope, false);
 	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
 		grant_more(lgr, conn);
 }
@@ -46,13 +46,24 @@ take_peer_elem(struct smcr_conn *conn, struct lgr *lgr, struct link *link, const
 
 /* -- client -- */
 
+/* Its client, if it has one, has room in an OPEN, and the peer uses it. */
+static bool
+client_fits(const struct ticket *t, const struct smcr_open *open)
+{
+	struct open_client ignored;
+
+	return open->client.kind == CLC_CLIENT_NONE || (t->uses_client && open_client_make(&open->client, &ignored));
+}
+
 static bool
 may_open(const struct lgr *lgr, const struct smcr_open *open)
 {
-	return open->client.kind == CLC_CLIENT_NONE && lgr->role == SMCR_CLIENT && grant_is_on(lgr) &&
+	const struct ticket *t = ticket_for(lgr, open);
+
+	return t != NULL && client_fits(t, open) && lgr->role == SMCR_CLIENT && grant_is_on(lgr) &&
 	    lgr->state == LGR_ACTIVE && lgr->grant_cnt > 0 && !lgr->end_wanted && !lgr_is_suspect(lgr) &&
 	    !lgr_is_silent(lgr) && !quarantine_is_full(lgr) && lgr->conn_cnt < lgr_conns_max(lgr) &&
-	    ticket_for(lgr, open) != NULL && rmb_find_place(lgr, open) != NULL;
+	    rmb_find_place(lgr, open) != NULL;
 }
 
 /* The emptiest of the groups that may open this connection: with several workers a peer has several. */
@@ -106,6 +117,7 @@ smcr_open_over_link(struct smcr *eng, const struct smcr_open *open)
 	conn->ticket = ticket_for(lgr, open)->nr;
 	conn->hops = open->hops;
 	conn->origin = open->origin;
+	conn->client_used = open_client_make(&open->client, &conn->client) && conn->client.kind != CLC_CLIENT_NONE;
 	conn_attach(conn, lgr, link);
 	lgr->joined_ns = eng->now_ns;
 	eng->ctr.conns_client++;
@@ -165,6 +177,7 @@ rdv_act_on_open(struct lgr *lgr)
 	grant_more(lgr, conn);
 	conn->ticket = msg->ticket;
 	conn->rdv->proposal.ext = (struct clc_smcrd_ext){ .present = true, .hops = msg->hops, .origin = msg->origin };
+	conn->rdv->proposal.tlvs.client = open_client_get(&msg->client);
 	rdv_step(conn, RDV_WAIT_ADMIT, 0);
 	conn_raise(conn, SMCR_EV_PROPOSAL);
 }

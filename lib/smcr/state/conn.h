@@ -145,6 +145,7 @@ struct smcr_conn {
 	bool not_opened;    /* server, over_link: its user did not admit it, so A says that no program has a byte */
 	uint8_t hops;       /* client, over_link: of its OPEN, as the next two */
 	uint32_t origin;
+	struct open_client client;
 	uint32_t ticket;        /* at a server, of the service */
 	struct rdv *rdv;        /* the rendezvous, while it lasts */
 	struct conn_mark *mark; /* in rdv */

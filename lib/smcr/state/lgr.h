@@ -132,6 +132,7 @@ struct ticket {
 	int64_t pause_ns; /* client: not used before, as the peer has refused one; 0: has not */
 	char key[64];     /* client: of smcr_open */
 	struct smcr_scope scope;
+	bool uses_client; /* client: of smcr_open */
 };
 
 struct lgr {

@@ -56,9 +56,11 @@ static const struct {
 	    "15161718"
 	    "191a1b1c1d1e1f20"
 	    "2103"
-	    "0900"
+	    "0904"
 	    "32333435"
-	    "0000000000000000",
+	    "3637"
+	    "38393a3b"
+	    "0000",
 	    { .type = OPEN_CONN,
 	        .cnt = 7,
 	        .granted_token = 0x01020304,
@@ -69,7 +71,8 @@ static const struct {
 	            .idx = 0x21,
 	            .size_code = 3 },
 	        .hops = 9,
-	        .origin = 0x32333435 } },
+	        .origin = 0x32333435,
+	        .client = { .kind = CLC_CLIENT_V4, .port = 0x3637, .value = 0x38393a3b } } },
 };
 
 #define GOLDEN (int)(sizeof(golden) / sizeof(golden[0]))
@@ -132,6 +135,9 @@ START_LOOP_TEST(every_field_at_its_place, 0, GOLDEN)
 	expect_elem(&m.own, &want->own);
 	ck_assert_uint_eq(m.hops, want->hops);
 	ck_assert_uint_eq(m.origin, want->origin);
+	ck_assert_uint_eq(m.client.kind, want->client.kind);
+	ck_assert_uint_eq(m.client.port, want->client.port);
+	ck_assert_uint_eq(m.client.value, want->client.value);
 }
 
 START_LOOP_TEST(every_other_length, 0, GOLDEN)
@@ -228,7 +234,7 @@ START_LOOP_TEST(reserved_bytes_do_not_count, 0, GOLDEN)
 	} reserved[][3] = {
 		[GRANT_ONE] = { { 3, 4 }, { 22, 44 } },
 		[GRANT_TWO] = { { 3, 4 }, { 40, 44 } },
-		[OPEN] = { { 3, 4 }, { 31, 32 }, { 36, 44 } },
+		[OPEN] = { { 3, 4 }, { 42, 44 } },
 	};
 	uint8_t b[OPEN_LEN], again[OPEN_LEN], want[OPEN_LEN];
 	struct open_msg m;
@@ -264,4 +270,37 @@ START_TEST(what_cannot_be_said_is_not_encoded)
 	m = golden[OPEN].msg;
 	m.type = (enum open_type)0x83;
 	expect_encode_fails(&m, OPEN_LEN, -EINVAL);
+}
+
+/* Of every kind: only those with room in the message are valid, an IPv4 client only with a port. */
+START_LOOP_TEST(kinds_of_clients, 0, 256)
+{
+	uint8_t b[OPEN_LEN];
+	struct open_msg m;
+
+	bytes_of(OPEN, b);
+	b[31] = (uint8_t)_i;
+	if (_i == CLC_CLIENT_NONE || _i == CLC_CLIENT_UNIX || _i == CLC_CLIENT_V4)
+		ck_assert_int_eq(open_decode((struct span){ b, OPEN_LEN }, &m), OPEN_LEN);
+	else
+		expect(b, OPEN_LEN, -EBADMSG);
+	memset(b + 36, 0, 2);
+	if (_i == CLC_CLIENT_V4)
+		expect(b, OPEN_LEN, -EBADMSG);
+}
+
+START_TEST(clients_with_room_and_without)
+{
+	static const struct clc_client all[] = { { .kind = CLC_CLIENT_NONE }, { .kind = CLC_CLIENT_UNIX, .uid = 70000 },
+		{ .kind = CLC_CLIENT_V4, .port = 5330, .addr = { 203, 0, 113, 9 } } };
+	const struct clc_client v6 = { .kind = CLC_CLIENT_V6, .port = 1, .addr = { 0x20 } };
+	struct open_client packed;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		ck_assert(open_client_make(&all[i], &packed));
+		const struct clc_client again = open_client_get(&packed);
+		ck_assert_mem_eq(&again, &all[i], sizeof(again));
+	}
+	ck_assert_uint_eq(packed.value, 0xcb007109);
+	ck_assert(!open_client_make(&v6, &packed));
 }

@@ -149,3 +149,28 @@ START_TEST(a_client_that_was_not_sent)
 	ck_assert(IS(c[0], FALLBACK));
 	ck_assert(!smcr_client_is_used(c[0].conn));
 }
+
+/* Over a link, with a ticket of a rendezvous whose client was used; IPv6 has no room in an OPEN. */
+START_LOOP_TEST(over_a_link, 0, 2)
+{
+	const struct clc_client v6 = { .kind = CLC_CLIENT_V6, .port = 1, .addr = { 0x20 } };
+
+	duo_init(true, true, &(struct smcr_config){ .keepalive_ms = 30000 });
+	d.client = someone;
+	d.takes_client = _i == 1;
+	d.ticket = 7;
+	duo_connect(0, 1, 500);
+	ck_assert(duo_open_over_link(1) == (_i == 1));
+	if (_i == 0)
+		return;
+	duo_run(100);
+	ck_assert(BOTH(1, ESTABLISHED));
+	ck_assert(c[1].conn->over_link && smcr_client_is_used(c[1].conn));
+	ck_assert_mem_eq(&s[1].client, &someone, sizeof(someone));
+	d.client = v6;
+	ck_assert(!duo_open_over_link(2));
+	d.client = (struct clc_client){ .kind = CLC_CLIENT_NONE };
+	ck_assert(duo_open_over_link(2));
+	duo_run(100);
+	ck_assert_int_eq(s[2].client.kind, CLC_CLIENT_NONE);
+}
