@@ -36,14 +36,15 @@ check_names(struct config_build *b, const struct config_service *svc, const conf
 		config_error(b, line, "%s.peer_names needs \"psk:NAME\": the PSK of the peer", kind);
 }
 
-/* A device whose links are in TLS. */
+/* A device whose links are in TLS, or protected. */
 static bool
-has_links_in_tls(const struct config_build *b)
+has_protected_links(const struct config_build *b)
 {
 	const struct config *cfg = b->cfg;
 
 	for (unsigned i = 0; i < cfg->device_cnt; i++)
-		if (cfg->devices[i].type == CONFIG_DEVICE_SIW && cfg->devices[i].siw.transport == SIW_TCP)
+		if (cfg->devices[i].type == CONFIG_DEVICE_SIW ? cfg->devices[i].siw.transport == SIW_TCP
+		                                              : cfg->devices[i].verbs.protection != RNIC_PROTECTED_NONE)
 			return true;
 	return config_member(b->files[0].root, "devices") == NULL; /* soft iWARP on TCP is the default */
 }
@@ -73,9 +74,10 @@ check_secure(struct config_build *b, const struct config_service *svc, const con
 		config_warning(b, line,
 		    "egress.secure is \"accept\": peers in clear are served as well; set \"required\" when tls_clear of "
 		    "smcrctl stats stands still");
-	if (required && !has_links_in_tls(b))
+	if (required && !has_protected_links(b))
 		(svc->fallback == CONFIG_FALLBACK_REFUSE ? config_error : config_warning)(b, line,
-		    "%s.secure \"required\" has links on a device with type = \"siw\" and transport = \"tcp\" alone: without one, "
+		    "%s.secure \"required\" has links on a device with type = \"siw\" and transport = \"tcp\", or one that is "
+		    "protected, alone: without one, "
 		    "data goes by TCP in TLS",
 		    kind);
 	check_names(b, svc, src);

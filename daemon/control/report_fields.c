@@ -93,6 +93,7 @@ const char *const report_gid_type_words[] = {
 	[RNIC_GID_NONE] = "", [RNIC_GID_IB] = "ib", [RNIC_GID_ROCE_V1] = "roce_v1", [RNIC_GID_ROCE_V2] = "roce_v2" };
 static const char *const conn_role_words[] = { [CONFIG_INGRESS] = "client", [CONFIG_EGRESS] = "server" };
 static const char *const role_words[] = { [SMCR_CLIENT] = "client", [SMCR_SERVER] = "server" };
+static const char *const protection_words[] = { "none", "macsec", "ipsec", "psp" }; /* enum rnic_protection */
 static const char *const port_words[] = { [RNIC_PORT_DOWN] = "down", [RNIC_PORT_UP] = "up" };
 static const char *const path_state_words[] = { [RNIC_PATH_UNKNOWN] = "unknown", [RNIC_PATH_ACTIVE] = "active",
 	[RNIC_PATH_SUSPECT] = "doubted", [RNIC_PATH_INACTIVE] = "inactive", [RNIC_PATH_UNCONFIRMED] = "unconfirmed" };
@@ -420,6 +421,7 @@ static FIELDS(link_fields,
 	F(report_link, l.device, "device", "our device"),
 	TEXT(report_link, l.transport, "transport", transport, "what carries the link, as in `devices`"),
 	F(report_link, l.in_tls, "tls", "it is in TLS"),
+	WORD(report_link, l.protection, "protected", protection_words, "of our device, as the configuration says, not verified: `none`, `macsec`, `ipsec`, `psp`"),
 	TEXT(report_link, l.gid, "gid", gid, "of our device"),
 	TEXT(report_link, l.peer_gid, "peer_gid", gid, "of the peer's device"),
 	TEXT(report_link, l.mac, "mac", mac, "of our device"),

@@ -37,6 +37,8 @@ print_device(const struct device_want *w, const struct netifs *ifs, FILE *out)
 		fprintf(out, "card %s (%s) port %u, interface %s, GID %s, %s, index %u, port %s\n", w->port->dev,
 		    w->port->provider, w->port->port, interface_name(ifs, w->gid->ifindex),
 		    device_gid_format(&w->gid->gid, text), device_gid_type_str(w->gid->type), w->gid->index, state);
+		if (w->cfg->verbs.protection != RNIC_PROTECTED_NONE)
+			fprintf(out, "  its protection (\"protected\") is not verified\n");
 		return;
 	}
 	fprintf(out, "soft iWARP%s, address %s", w->cfg->siw.transport == SIW_SCTP ? " over SCTP" : "",

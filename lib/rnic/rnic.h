@@ -75,6 +75,9 @@ enum rnic_reach {
 	RNIC_REACH_GATEWAY, /* the next hop is a router */
 };
 
+/* Of a device's packets on their way, by the user's word: RNIC_PROTECTED_NONE, or how. */
+enum rnic_protection { RNIC_PROTECTED_NONE, RNIC_PROTECTED_MACSEC, RNIC_PROTECTED_IPSEC, RNIC_PROTECTED_PSP };
+
 enum rnic_port_state { RNIC_PORT_DOWN, RNIC_PORT_UP };
 
 struct rnic_gid {
@@ -98,6 +101,7 @@ struct rnic_info {
 	uint32_t max_qp, max_mr;
 	uint32_t max_sq, max_rq; /* work requests per QP */
 	uint32_t max_sge, max_inline;
+	enum rnic_protection protection;
 	bool tls;    /* protects connections of queue pairs with a secret by TLS (doc/secure.md) */
 	bool denies; /* enforces rnic_mr.deny, and keeps rnic_mr.units */
 	bool pins;   /* pages of a region must not change until it is deregistered */

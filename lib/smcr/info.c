@@ -116,6 +116,7 @@ smcr_link_next(const struct smcr *eng, uint32_t *pos, struct smcr_link_info *out
 		.state = l->state == LINK_ACTIVE && l->suspect != NULL ? "silent" : link_states[l->state].name,
 		.transport = l->info.transport,
 		.in_tls = lgr->in_tls && l->info.tls,
+		.protection = l->info.protection,
 		.gid = l->info.gid,
 		.peer_gid = l->remote.gid,
 		.qpn = l->qpn,

@@ -210,7 +210,7 @@ struct smcr_open {
 	/* The CLC connection is in TLS, and both ends have this secret: links on TCP are in TLS, with keys from it. */
 	bool in_tls;
 	uint8_t secret[RNIC_SECRET_LEN];
-	bool only_tls; /* with in_tls: no other links are used */
+	bool only_tls; /* with in_tls: no other links are used but on devices with a protection of their own */
 	/* No link may be used: falls back with CLC_DIAG_CONFIG and this detail, a static text; NULL: links may be used. */
 	const char *tcp_only;
 };
@@ -480,6 +480,7 @@ struct smcr_link_info {
 	char device[RNIC_NAME_MAX];
 	enum rnic_transport transport;
 	bool in_tls;
+	enum rnic_protection protection; /* of our device */
 	struct rnic_gid gid, peer_gid;
 	uint8_t mac[6], peer_mac[6];
 	uint32_t qpn, peer_qpn;

@@ -379,6 +379,7 @@ def _(t):
     def egress(more='secure = "required"; peer_names = [ "*" ];'):
         return f'egress = ( {{ name = "e"; listen = "{t.addr}:1113"; to = "{t.addr}:1114"; {more} }} );\n'
     both = ingress() + egress()
+    card = 'devices = ( { type = "verbs"; device = "mlx5_0"; protected = "%s"; } );\n'
     sctp = f'workers = 1;\ndevices = ( {{ type = "siw"; address = "{t.addr}"; transport = "sctp"; sctp_stack = "user"; }} );\n'
     for text, words in (
             (ingress(), "ingress.secure needs tls.cert, tls.key and tls.ca, or tls.name and tls.psk"),
@@ -391,6 +392,8 @@ def _(t):
             (tls(**psk) + ingress('secure = "required"; peer_names = [ "*" ];'), 'needs "psk:NAME"'),
             (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + sctp, "egress.secure \"required\" has links"),
             (tls(**good) + egress('secure = "required"; peer_names = [ "*" ];') + sctp, "warning: egress.secure \"required\" has links"),
+            (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + card % "none", "egress.secure \"required\" has links"),
+            (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + card % "psp", ": ok, 1 service"),
             (tls(**good) + egress('secure = "auth"; peer_names = [ "*" ]; peer = "auto";'), 'egress.secure needs egress.peer = "smcrd"'),
             (tls(**good) + ingress('secure = "accept";'), 'ingress.secure cannot be "accept"'),
             (tls(**good) + egress('secure = "accept"; peer_names = [ "*" ];'), 'warning: egress.secure is "accept"'),

@@ -330,6 +330,12 @@ qpn_used(const struct sim_dev *dev, uint32_t qpn)
 	return qpn < 2; /* 0 and 1 are special on InfiniBand */
 }
 
+void
+sim_protect(struct rnic_dev *d, enum rnic_protection protection)
+{
+	CONTAINER_OF(d, struct sim_dev, base)->info.protection = protection;
+}
+
 bool
 sim_qp_in_tls(const struct rnic_qp *q)
 {

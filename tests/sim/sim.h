@@ -158,6 +158,7 @@ void sim_block_connect(struct rnic_dev *, bool blocked);
 
 /* Its connection has the keys of a secret (rnic_qp_attr.secret), as if in TLS. */
 bool sim_qp_in_tls(const struct rnic_qp *);
+void sim_protect(struct rnic_dev *, enum rnic_protection);
 
 /* -- a peer that keeps no rule -- */
 

@@ -394,6 +394,7 @@ learn_identity(struct verbs_dev *dev)
 	memcpy(info->mac, iface.mac, sizeof(info->mac));
 	info->transport = dev->port.transport;
 	info->gid = dev->cfg.gid;
+	info->protection = dev->cfg.protection;
 	info->gid_type = verbs_is_iwarp(dev) ? RNIC_GID_NONE : dev->cfg.gid_type;
 	info->vlan = iface.vlan;
 	info->retries_forever = dev->port.retries_forever;

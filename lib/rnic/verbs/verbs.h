@@ -54,6 +54,7 @@ struct verbs_config {
 	uint8_t port;
 	struct rnic_gid gid;
 	enum rnic_gid_type gid_type;
+	enum rnic_protection protection;
 	/* IP address of an iWARP card, without port, instead of a GID; AF_UNSPEC: the first of its interface. */
 	struct sockaddr_storage addr;
 	/* QP attributes (values of Linux's SMC-R in brackets) */

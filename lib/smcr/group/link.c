@@ -271,8 +271,10 @@ link_setup(struct link *link)
 		.rq_depth = link->rq_depth,
 		.token = link->lgr->token,
 		.secret = link->lgr->in_tls ? link->lgr->secret : NULL };
-	/* An iWARP card has the transport of soft iWARP on TCP, and no TLS. */
-	int err = link->lgr->only_tls && !link->info.tls ? -EPROTONOSUPPORT : dev->ops->pd_alloc(dev, &link->pd);
+	/* A card has no TLS, also an iWARP card with the transport of soft iWARP on TCP. */
+	int err = link->lgr->only_tls && !link->info.tls && link->info.protection == RNIC_PROTECTED_NONE
+	    ? -EPROTONOSUPPORT
+	    : dev->ops->pd_alloc(dev, &link->pd);
 
 	if (err == 0)
 		err = dev->ops->qp_create(link->pd, &attr, &link->qp);

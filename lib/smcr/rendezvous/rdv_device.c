@@ -42,6 +42,19 @@ rdv_transports(const struct smcr *eng)
 	return kinds & RDV_SMCRD;
 }
 
+/* With only_tls: RoCE if a card is protected otherwise. Others have it, too: link_setup() makes no link on them. */
+static unsigned
+protected_kinds(const struct smcr *eng)
+{
+	for (unsigned i = 0; i < eng->dev_cnt; i++) {
+		struct rnic_info info = rnic_query(eng->devs[i]);
+
+		if (info.transport == RNIC_TRANSPORT_ROCE && info.protection != RNIC_PROTECTED_NONE)
+			return CLC_TRANSPORT_ROCE;
+	}
+	return 0;
+}
+
 uint8_t
 rdv_transports_sent(const struct smcr_conn *conn, unsigned kinds)
 {
@@ -50,7 +63,7 @@ rdv_transports_sent(const struct smcr_conn *conn, unsigned kinds)
 	if (!o->in_tls)
 		return (uint8_t)kinds;
 	if (o->only_tls)
-		kinds &= CLC_TRANSPORT_IWARP;
+		kinds &= CLC_TRANSPORT_IWARP | protected_kinds(conn->eng);
 	return (uint8_t)((kinds & ~(unsigned)CLC_TRANSPORT_IWARP) |
 	    ((kinds & CLC_TRANSPORT_IWARP) != 0 ? CLC_TRANSPORT_IWARP_TLS : 0));
 }
@@ -62,7 +75,9 @@ rdv_transports_received(const struct smcr_conn *conn, unsigned transports)
 	unsigned tcp = o->in_tls ? CLC_TRANSPORT_IWARP_TLS : CLC_TRANSPORT_IWARP;
 	unsigned kinds = transports & ~(unsigned)(CLC_TRANSPORT_IWARP | CLC_TRANSPORT_IWARP_TLS);
 
-	return (o->in_tls && o->only_tls ? 0 : kinds) | ((transports & tcp) != 0 ? CLC_TRANSPORT_IWARP : 0);
+	if (o->in_tls && o->only_tls)
+		kinds &= protected_kinds(conn->eng);
+	return kinds | ((transports & tcp) != 0 ? CLC_TRANSPORT_IWARP : 0);
 }
 
 unsigned

@@ -161,6 +161,32 @@ START_LOOP_TEST(links_of_iwarp_cards_are_not_in_tls, 0, 4)
 	duo_expect_groups(_i == 0);
 }
 
+/* Bits of i % 4: the client's, the server's card; further ones of the client are not, and get no link. */
+START_LOOP_TEST(only_protected_cards_have_links_beside_tls, 0, 8)
+{
+	const enum rnic_transport transport[2] = { RNIC_TRANSPORT_ROCE, RNIC_TRANSPORT_ROCE };
+	struct smcr_link_info l;
+	unsigned links = 0;
+
+	duo_init_as(transport, true, NULL);
+	for (unsigned host = A; host <= B; host++)
+		if ((_i & 1 << host) != 0)
+			sim_protect(d.dev[host], RNIC_PROTECTED_MACSEC);
+	if (_i >= 4)
+		duo_add_devices();
+	d.in_tls = d.only_tls[A] = d.only_tls[B] = true;
+	d.level = 3;
+	duo_open(0);
+	duo_run(10000);
+	if (_i % 4 == 3)
+		ck_assert(BOTH(0, ESTABLISHED));
+	else
+		ck_assert(BOTH(0, FALLBACK));
+	for (uint32_t pos = 0; smcr_link_next(d.eng[A], &pos, &l); links++)
+		ck_assert_int_eq(l.protection, RNIC_PROTECTED_MACSEC);
+	ck_assert_uint_eq(links, _i % 4 == 3);
+}
+
 START_LOOP_TEST(a_group_says_what_its_peer_has_proven, 0, 2)
 {
 	struct smcr_group_info g;
