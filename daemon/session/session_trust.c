@@ -158,9 +158,9 @@ trust_judge(struct session_pool *pool)
 	struct session *s;
 
 	for (uint32_t pos = 0; (s = idtable_next(&pool->sessions, &pos)) != NULL;) {
-		const struct tls_proof *proof = s->proof != NULL ? s->proof
-		    : s->conn != NULL                            ? smcr_proof(s->conn)
-		                                                 : NULL;
+		/* Of the peer's last rendezvous: keys and CAs may have changed since this connection's own. */
+		const struct tls_proof *last = s->conn != NULL ? smcr_proof(s->conn) : NULL;
+		const struct tls_proof *proof = last != NULL ? last : s->proof;
 		struct verdict *v = proof != NULL ? judge_session(&j, s, proof) : NULL;
 
 		if (v != NULL && !v->permitted && session_close(s, no_longer))

@@ -3,7 +3,8 @@
 
 #include "smcr/smcr.h"
 
-/* A group keeps the proof of its first contact: hold is called with on = true when it begins, false when it is freed. */
+/* A group keeps the last proof: of its first contact, then of each rendezvous that joins it. hold is called with on = true for
+ * a proof that is kept, false for one that no longer is. */
 void smcr_set_proofs(struct smcr *, void (*hold)(void *proof, bool on));
 /* The proof of its group; NULL: not known. */
 void *smcr_proof(const struct smcr_conn *);

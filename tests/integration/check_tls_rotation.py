@@ -67,19 +67,21 @@ def moved(ca, tls):
     return {what: shutil.copy(path, ca.at("new-" + os.path.basename(path))) for what, path in tls.items()}
 
 
-@case("certificates: both CAs, new keys, CRLs", timeout=90)
+@case("certificates: both CAs, new keys, CRLs, the new CA alone", timeout=90)
 def _(t):
     old, new = Authority(t), Authority(t, "new")
     a, b, both = old.issue("a"), old.issue("b"), old.at("both.pem")
     with open(both, "w") as f:
         f.write(open(old.cert).read() + open(new.cert).read())
     a2, b2 = moved(old, new.issue("a2", f"URI:{A}")), moved(old, new.issue("b2", f"URI:{B}"))
-    crl = old.at("crls.pem")	# of each issuer; what the old CA has proven stays good as long as it is one of both
+    crl = old.at("crls.pem")	# of each issuer
     with open(crl, "w") as f:
         f.write(open(old.revoke()).read() + open(new.revoke(new.issue("gone")["cert"])).read())
+    only = moved(old, {"ca": new.cert})["ca"]
     pair = secure_pair(t, echo, a, b, [B], [A])
     rotate(t, pair, [("a", {**a, "ca": both}, {}), ("b", {**b, "ca": both}, {}), ("a", {**a2, "ca": both}, {}), ("b", {**b2, "ca": both}, {}),
-                     ("a", {**a2, "ca": both, "crl": crl}, {}), ("b", {**b2, "ca": both, "crl": crl}, {})])
+                     ("a", {**a2, "ca": both, "crl": crl}, {}), ("b", {**b2, "ca": both, "crl": crl}, {}),
+                     ("a", {**a2, "ca": only, "crl": crl}, {}), ("b", {**b2, "ca": only, "crl": crl}, {})])
 
 
 @case("PSKs: the client gets a new name with a new key", timeout=90)

@@ -52,6 +52,13 @@ rkey_retry_fired(struct timer *t)
 	mark_exchanges(CONTAINER_OF(t, struct lgr, rkey_retry));
 }
 
+static void
+hold_proof(const struct lgr *lgr, bool on)
+{
+	if (lgr->eng->hold_proof != NULL && lgr->owner.remote.proof != NULL)
+		lgr->eng->hold_proof(lgr->owner.remote.proof, on);
+}
+
 struct lgr *
 lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 {
@@ -90,9 +97,18 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 		timer_init(&lgr->flow[i].timer, llc_flow_fired);
 	}
 	list_push(&eng->lgrs, &lgr->node);
-	if (eng->hold_proof != NULL && owner->remote.proof != NULL)
-		eng->hold_proof(owner->remote.proof, true);
+	hold_proof(lgr, true);
 	return lgr;
+}
+
+void
+lgr_renew_proof(struct lgr *lgr, void *proof)
+{
+	if (proof == NULL || proof == lgr->owner.remote.proof)
+		return;
+	hold_proof(lgr, false);
+	lgr->owner.remote.proof = proof;
+	hold_proof(lgr, true);
 }
 
 void
@@ -183,8 +199,7 @@ lgr_free(struct lgr *lgr)
 	list_remove(&lgr->marks.turn_node);
 	timerq_unreserve(&lgr->eng->timers, LGR_TIMERS);
 	explicit_bzero(lgr->secret, sizeof(lgr->secret));
-	if (lgr->eng->hold_proof != NULL && lgr->owner.remote.proof != NULL)
-		lgr->eng->hold_proof(lgr->owner.remote.proof, false);
+	hold_proof(lgr, false);
 	free(lgr);
 	return true;
 }

@@ -13,6 +13,8 @@ void lgr_delete(struct lgr *, uint32_t reason);
 void lgr_down(struct lgr *, enum smcr_reason, const char *why);
 /* Frees a dead group unless a connection refers to it (counted), or a queue pair has not ended. False: not yet. */
 bool lgr_free(struct lgr *);
+/* The owner has proven its name once more, in a rendezvous that joins; NULL: it has not. */
+void lgr_renew_proof(struct lgr *, void *proof);
 
 /* Handles this room's marks: lost links, completion of DELETE LINK for all, a connection that left. */
 void lgr_act_on_marks(struct lgr *);

@@ -187,6 +187,7 @@ rdv_finish(struct smcr_conn *conn, struct lgr *lgr, struct link *link)
 
 	if (conn->lgr == NULL)
 		conn_attach(conn, lgr, link);
+	lgr_renew_proof(lgr, r->open.remote.proof);
 	lgr->joined_ns = conn->eng->now_ns;
 	if (!alone && abort == SMCR_OK)
 		rdv_give_ticket(conn, lgr);

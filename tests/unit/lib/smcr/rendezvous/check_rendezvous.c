@@ -201,38 +201,42 @@ START_LOOP_TEST(a_group_says_what_its_peer_has_proven, 0, 2)
 	}
 }
 
-static int held;
+static int held[2];
 
 static void
 hold(void *proof, bool on)
 {
-	ck_assert_ptr_eq(proof, &held);
-	held += on ? 1 : -1;
+	ck_assert(proof == &held[0] || proof == &held[1]);
+	*(int *)proof += on ? 1 : -1;
 }
 
 /* At either host: it is the user's, who ends it when the proof is no longer good. */
-START_LOOP_TEST(a_group_keeps_the_proof_of_its_first_contact, A, B + 1)
+START_LOOP_TEST(a_group_keeps_the_last_proof, A, B + 1)
 {
 	struct smcr_group_info g;
 
-	held = 0;
+	held[0] = held[1] = 0;
 	duo_init(true, true, NULL);
 	smcr_set_proofs(d.eng[A], hold);
 	smcr_set_proofs(d.eng[B], hold);
 	d.level = 2;
-	d.proof = &held;
+	d.proof = &held[0];
 	duo_connect(0, 1, 100);
-	d.proof = NULL; /* of a later one, which joins */
+	ck_assert_int_eq(held[0], 2);
+	d.proof = &held[1]; /* of a later one, which joins */
 	duo_connect(1, 1, 100);
-	ck_assert_int_eq(held, 2);
-	ck_assert_ptr_eq(smcr_proof(s[1].conn), &held);
+	d.proof = NULL;
+	duo_connect(2, 1, 100);
+	ck_assert_int_eq(held[0], 0);
+	ck_assert_int_eq(held[1], 2);
+	ck_assert_ptr_eq(smcr_proof(s[0].conn), &held[1]);
 	ck_assert(smcr_group_next(d.eng[_i], &(uint32_t){ 0 }, &g));
-	ck_assert_ptr_eq(g.proof, &held);
+	ck_assert_ptr_eq(g.proof, &held[1]);
 	ck_assert(!smcr_end_group(d.eng[_i], g.id + 1, "no longer permitted"));
 	ck_assert(smcr_end_group(d.eng[_i], g.id, "no longer permitted"));
 	ck_assert(!smcr_end_group(d.eng[_i], g.id, "no longer permitted"));
 	duo_run(1000);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		struct duo_end *mine = _i == A ? &c[i] : &s[i], *peers = _i == A ? &s[i] : &c[i];
 
 		ck_assert_int_eq(mine->reason, SMCR_R_OPERATOR);
@@ -240,7 +244,7 @@ START_LOOP_TEST(a_group_keeps_the_proof_of_its_first_contact, A, B + 1)
 		duo_release_pair(i);
 	}
 	duo_run(1000);
-	ck_assert_int_eq(held, 0);
+	ck_assert_int_eq(held[1], 0);
 }
 
 /* An end in clear and one in TLS, as no user has them: no link on TCP. */
