@@ -57,9 +57,14 @@ class Gateways:
         return {int(x["device"][1:]): x["connections"] for x in d.ctl("links")["links"] if x["state"] == "active"}
 
     def wait_links(self, pairs, timeout=10):
-        pairs = set(pairs)
+        """In each group: every worker has its own."""
+        def have(d):
+            groups = {}
+            for x in d.ctl("links")["links"]:
+                groups.setdefault(x["group"], set()).update([int(x["device"][1:])] if x["state"] == "active" else [])
+            return groups and all(g == set(pairs) for g in groups.values())
         for d in self.both:
-            wait_until(lambda d=d: set(self.links(d)) == pairs, f"daemon {d.name} has links over pairs {pairs}", timeout)
+            wait_until(lambda d=d: have(d), f"daemon {d.name} has links over pairs {set(pairs)}", timeout)
 
     def need_links(self, n):
         """Until n links are there, with a connection open."""

@@ -44,7 +44,8 @@ def _(t):
     pair = Pair(t, {"iperf3": (server.host, server.port)})
     out = iperf3(t, pair.host, pair.port["iperf3"], seconds=SECONDS, extra=["--bidir"])
     for key in ("sum_received", "sum_received_bidir_reverse"):
-        check(out["end"][key]["bytes"] > 1000000, f"{key}: {out['end'][key]}")
+        # How much in a given time is the machine's; a direction that stands still carries nothing.
+        check(out["end"][key]["bytes"] > 100000, f"{key}: {out['end'][key]}")
     pair.only_smcr(3)
 
 
