@@ -149,7 +149,7 @@ close_unused(const struct worker *w, struct listen_socket *socks, unsigned cnt)
 }
 
 static void
-hold_proof(void *proof, bool on)
+worker_hold_proof(void *proof, bool on)
 {
 	if (on)
 		(void)tls_proof_get(proof);
@@ -172,7 +172,7 @@ start(struct worker *w, const struct config *cfg, struct listen_socket *socks, u
 		return -ENOMEM;
 	}
 	smcr_set_dial_policy(w->env.eng, mpa_may_dial, &w->sessions);
-	smcr_set_proofs(w->env.eng, hold_proof);
+	smcr_set_proofs(w->env.eng, worker_hold_proof);
 	rc = devices_new(&w->env, cfg, &gate, err, &w->devices);
 	if (rc != 0)
 		return rc;
