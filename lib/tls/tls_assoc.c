@@ -128,7 +128,7 @@ tls_assoc_keep(struct tls_io *io)
 /* Ours, by these rules: of a client the newest with this address, of a server that with this identity. The stream gets a
  * copy of the key. */
 static bool
-take(struct tls_io *io, const uint8_t *id)
+take_assoc(struct tls_io *io, const uint8_t *id)
 {
 	const time_t now = tls_clock(NULL);
 	struct assoc *best = NULL;
@@ -165,7 +165,7 @@ tls_io_resume(struct tls_io *io, const char *at)
 	if (!io->client || io->ctx->psk_cnt > 0 || io->ctx->resume_s == 0)
 		return;
 	(void)snprintf(io->at, sizeof(io->at), "%s", at);
-	(void)take(io, NULL);
+	(void)take_assoc(io, NULL);
 }
 
 /* -- callbacks -- */
@@ -193,7 +193,7 @@ find_assoc(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **out)
 
 	*out = NULL;
 	if (id_len != sizeof(identity_eye) + ID_LEN || memcmp(id, identity_eye, sizeof(identity_eye)) != 0 ||
-	    io->ctx->resume_s == 0 || !take(io, id + sizeof(identity_eye)))
+	    io->ctx->resume_s == 0 || !take_assoc(io, id + sizeof(identity_eye)))
 		return 1;
 	*out = tls_psk_session(ssl, &io->assoc.psk);
 	return *out != NULL;
