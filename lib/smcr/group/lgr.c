@@ -53,7 +53,7 @@ rkey_retry_fired(struct timer *t)
 }
 
 static void
-hold_proof(const struct lgr *lgr, bool on)
+lgr_hold_proof(const struct lgr *lgr, bool on)
 {
 	if (lgr->eng->hold_proof != NULL && lgr->owner.remote.proof != NULL)
 		lgr->eng->hold_proof(lgr->owner.remote.proof, on);
@@ -97,7 +97,7 @@ lgr_new(struct smcr *eng, enum smcr_role role, const struct owner *owner)
 		timer_init(&lgr->flow[i].timer, llc_flow_fired);
 	}
 	list_push(&eng->lgrs, &lgr->node);
-	hold_proof(lgr, true);
+	lgr_hold_proof(lgr, true);
 	return lgr;
 }
 
@@ -106,9 +106,9 @@ lgr_renew_proof(struct lgr *lgr, void *proof)
 {
 	if (proof == NULL || proof == lgr->owner.remote.proof)
 		return;
-	hold_proof(lgr, false);
+	lgr_hold_proof(lgr, false);
 	lgr->owner.remote.proof = proof;
-	hold_proof(lgr, true);
+	lgr_hold_proof(lgr, true);
 }
 
 void
@@ -199,7 +199,7 @@ lgr_free(struct lgr *lgr)
 	list_remove(&lgr->marks.turn_node);
 	timerq_unreserve(&lgr->eng->timers, LGR_TIMERS);
 	explicit_bzero(lgr->secret, sizeof(lgr->secret));
-	hold_proof(lgr, false);
+	lgr_hold_proof(lgr, false);
 	free(lgr);
 	return true;
 }
