@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/hash.h"
 #include "base/rng.h"
 
 void
@@ -79,12 +80,11 @@ uint32_t
 admission_ticket(const struct admission *a, const struct config_service *cfg)
 {
 	char addr[ADDR_STR_MAX];
-	uint32_t hash = 2166136261u; /* FNV-1a */
 
 	if (cfg->kind == CONFIG_INGRESS || cfg->elem_size != 0)
 		return 0;
-	for (const char *c = addr_format_port(&cfg->listen, addr, sizeof(addr)); *c != '\0'; c++)
-		hash = (hash ^ (uint8_t)*c) * 16777619u;
+	addr_format_port(&cfg->listen, addr, sizeof(addr));
+	const uint32_t hash = hash_mix(HASH_START, addr, strlen(addr));
 	return (a->ticket ^ hash) != 0 ? a->ticket ^ hash : 1;
 }
 

@@ -9,12 +9,12 @@
 #include "base/addr.h"
 
 struct source {
-	uint8_t addr[16]; /* first: the key */
+	uint8_t addr[SOURCE_LEN]; /* first: the key */
 	uint32_t cnt;
 };
 
-static void
-source_of(const union net_addr *a, uint8_t addr[16])
+void
+source_of(const union net_addr *a, uint8_t addr[SOURCE_LEN])
 {
 	if (a->sa.sa_family == AF_UNIX) {
 		/* A multicast address never equals that of a TCP client from before a reload. */

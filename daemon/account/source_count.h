@@ -7,6 +7,10 @@
 
 #include "daemon/net/net.h"
 
+#define SOURCE_LEN 16
+/* What identifies the source. */
+void source_of(const union net_addr *, uint8_t source[SOURCE_LEN]);
+
 /* Empty when zeroed. */
 struct source_count {
 	void *tree;

@@ -217,6 +217,7 @@ struct config_tls {
 	char cert[CONFIG_HOST_MAX], key[CONFIG_HOST_MAX], ca[CONFIG_HOST_MAX], crl[CONFIG_HOST_MAX];
 	char name[TLS_PSK_NAME_MAX + 1], psk[CONFIG_HOST_MAX];
 	uint32_t recheck_ms; /* how often changed files are looked for; 0: never */
+	uint32_t handshakes; /* full ones a second of one source; 0: no limit */
 	uint32_t resume_ms;  /* how long an association lives; 0: none is made */
 };
 

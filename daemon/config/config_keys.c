@@ -80,6 +80,7 @@ const struct config_key config_keys[] = {
 	{ "crl", TLS, CONFIG_T_PATH, LIVE, 0, 0, NULL, CFG(tls.crl), NULL },
 	{ "name", TLS, CONFIG_T_NAME, LIVE, 0, 0, NULL, CFG(tls.name), NULL },
 	{ "psk", TLS, CONFIG_T_PATH, LIVE, 0, 0, NULL, CFG(tls.psk), NULL },
+	{ "handshakes", TLS, CONFIG_T_UINT, LIVE | ZERO, 1, 100000, "50", CFG(tls.handshakes), NULL },
 	{ "resume", TLS, CONFIG_T_MS, LIVE | ZERO, 1000, DAY_MS, "1h", CFG(tls.resume_ms), NULL },
 	{ "recheck", TLS, CONFIG_T_MS, LIVE | ZERO, 1000, DAY_MS, "1m", CFG(tls.recheck_ms), NULL },
 

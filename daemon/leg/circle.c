@@ -8,19 +8,11 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/hash.h"
 #include "base/minmax.h"
 #include "daemon/state/session_state.h"
 
 /* -- origins -- */
-
-/* FNV-1a, the same in all daemons. */
-static uint32_t
-circle_mix(uint32_t hash, const void *bytes, size_t len)
-{
-	for (const uint8_t *p = bytes; len > 0; p++, len--)
-		hash = (hash ^ *p) * 16777619u;
-	return hash;
-}
 
 static uint32_t
 mix_addr(uint32_t hash, const struct sockaddr_storage *ss)
@@ -30,7 +22,7 @@ mix_addr(uint32_t hash, const struct sockaddr_storage *ss)
 	addr_to_v6(ss, bytes);
 	bytes[16] = (uint8_t)(addr_port(ss) >> 8);
 	bytes[17] = (uint8_t)addr_port(ss);
-	return circle_mix(hash, bytes, sizeof(bytes));
+	return hash_mix(hash, bytes, sizeof(bytes));
 }
 
 /* Hash of both ends of a TCP connection, as several may share a local port. 0: not a TCP connection. */
@@ -39,7 +31,7 @@ origin_of(const struct circles *all, const struct sockaddr_storage *from, const 
 {
 	if ((from->ss_family != AF_INET && from->ss_family != AF_INET6) || to->ss_family != from->ss_family)
 		return 0;
-	uint32_t hash = mix_addr(mix_addr(addr_is_loopback(to) ? all->host : 2166136261u, from), to);
+	uint32_t hash = mix_addr(mix_addr(addr_is_loopback(to) ? all->host : HASH_START, from), to);
 	return hash != 0 ? hash : 1;
 }
 
@@ -56,7 +48,7 @@ circles_init(struct circles *all)
 	}
 	(void)stat("/proc/self/ns/net", &st);
 	*all = (struct circles){ 0 };
-	all->host = circle_mix(circle_mix(2166136261u, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
+	all->host = hash_mix(hash_mix(HASH_START, boot, sizeof(boot)), &st.st_ino, sizeof(st.st_ino));
 	(void)pthread_mutex_init(&all->lock, NULL);
 	(void)pthread_rwlock_init(&all->connecting, NULL);
 }

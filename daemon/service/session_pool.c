@@ -29,6 +29,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 	};
 	acks_init(&pool->acks);
 	place->all[place->nr].pool = pool;
+	handshake_rate_init(&pool->handshakes, (uint32_t)rng_u64(&env->rng));
 	worker_ports_init(&pool->ports, place->nr, place->cnt, (uint32_t)rng_u64(&env->rng));
 	slab_init(&pool->session_slab, sizeof(struct session), SESSIONS_PER_CHUNK);
 	slab_init(&pool->setup_slab, sizeof(struct setup), SESSIONS_PER_CHUNK);

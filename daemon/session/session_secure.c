@@ -89,12 +89,26 @@ still_permitted(const struct session *s, char why[TLS_WHY_MAX])
 	    trust_holds(s->pool, s->settings->svc, session_kind(s), s->proof, &peer, why);
 }
 
+/* Of full handshakes by certificates at an egress. Others cost little. */
+static uint32_t
+limit_of(const struct session *s)
+{
+	const struct config_tls *tls = &s->pool->cfg->tls;
+
+	return session_kind(s) == CONFIG_EGRESS && tls->psk[0] == '\0' ? tls->handshakes : 0;
+}
+
 void
 secure_pump(struct session *s)
 {
 	if (s->mid.tls == NULL) {
 		if (!looks_like_tls(s))
 			return;
+		if (!handshake_rate_take(&s->pool->handshakes, &s->mid_peer, limit_of(s), s->pool->env->now_ns)) {
+			s->pool->stats.tls_limited++;
+			secure_failed(s, "too many TLS handshakes of this source: tls.handshakes");
+			return;
+		}
 		if (!leg_tls_accept(&s->mid, s->settings)) {
 			secure_failed(s, "TLS cannot start: out of memory");
 			return;
@@ -113,6 +127,9 @@ secure_pump(struct session *s)
 		return;
 	}
 	s->pool->stats.tls_handshakes++;
-	s->pool->stats.tls_resumed += tls_io_is_resumed(s->mid.tls);
+	if (tls_io_is_resumed(s->mid.tls)) {
+		s->pool->stats.tls_resumed++;
+		handshake_rate_give(&s->pool->handshakes, &s->mid_peer, limit_of(s));
+	}
 	secure_done(s);
 }

@@ -16,6 +16,7 @@
 #include "daemon/net/worker_port.h"
 #include "daemon/leg/acks.h"
 #include "daemon/state/bufpool.h"
+#include "daemon/account/handshake_rate.h"
 #include "daemon/account/history.h"
 #include "daemon/account/service_stats.h"
 #include "daemon/probe/measure.h"
@@ -35,6 +36,7 @@ struct worker_stats {
 	uint64_t option_stray_clc;                              /* CLC messages without the option */
 	uint64_t tls_resumed;                                   /* of the handshakes: by an association */
 	uint64_t tls_handshakes, tls_failed, tls_clear;         /* of services with TLS; clear: accepted without it */
+	uint64_t tls_limited;                                   /* of tls_failed: too many of one source */
 	uint64_t tls_ended;                                     /* connections of peers no longer permitted */
 	uint64_t tls_reread, tls_refused;                       /* changed files of tls, in the first worker */
 	uint64_t turns;                                         /* of the loop */
@@ -66,8 +68,9 @@ struct worker_place {
 struct session_pool {
 	struct env *env;
 	struct worker_place place;
-	const struct config *cfg; /* in force */
-	struct tls_ctx *tls_ctx;  /* likewise; counted, NULL: no service has TLS */
+	const struct config *cfg;         /* in force */
+	struct handshake_rate handshakes; /* of clients of egresses with TLS */
+	struct tls_ctx *tls_ctx;          /* likewise; counted, NULL: no service has TLS */
 	const struct devices *devices;
 	struct worker_ports ports;       /* of connections to other daemons */
 	const struct tcp_option *option; /* not NULL but in tests */

@@ -1,7 +1,7 @@
 noinst_LIBRARIES += lib/libbase.a
 lib_libbase_a_SOURCES = \
 	lib/base/clock.h lib/base/span.h \
-	lib/base/list.h lib/base/minmax.h lib/base/ring.h \
+	lib/base/list.h lib/base/hash.h lib/base/minmax.h lib/base/ring.h \
 	lib/base/addr.c lib/base/addr.h \
 	lib/base/idtable.c lib/base/idtable.h \
 	lib/base/timerq.c lib/base/timerq.h \

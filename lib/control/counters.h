@@ -82,6 +82,7 @@
 	X(WORKER, tls_resumed, "of these, by the keys of an earlier handshake") \
 	X(WORKER, tls_failed, "connections without TLS, refused") \
 	X(WORKER, tls_clear, "connections in clear, taken by the setting accept") \
+	X(WORKER, tls_limited, "of tls_failed: too many handshakes of one source (tls.handshakes)") \
 	X(WORKER, tls_ended, "connections ended, their peer is no longer permitted") \
 	X(WORKER, tls_reread, "changed files of tls put in force") \
 	X(WORKER, tls_refused, "changed files of tls refused") \

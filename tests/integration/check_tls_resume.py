@@ -117,6 +117,31 @@ def _(t):
     equal(more(pair), (3, 3), "handshakes, by an association")
 
 
+@case("a limit of full handshakes of one source: others by an earlier one do not count", one_worker="a limit of each worker")
+def _(t):
+    ca = Authority(t)
+    a, b = ca.issue("a"), {**ca.issue("b"), "handshakes": 1}
+    pair = secure_pair(t, echo, a, b, [B], [A], links=False)
+    equal(more(pair, 30), (30, 29), "handshakes, by an association")
+    equal(pair.b.counters()["tls_limited"], 0, "over the limit")
+    pair = secure_pair(t, echo, {**a, "resume": 0}, b, [B], [A], links=False)
+    served = 0
+    while served < 200:
+        with pair.connect() as s:
+            try:
+                s.sendall(MARK)
+                s.shutdown(socket.SHUT_WR)
+                if recv_all(s) != MARK:
+                    break
+            except OSError:
+                break
+        served += 1
+    check(20 <= served < 200, f"{served} were served")
+    check(pair.b.counters()["tls_limited"] > 0, "the next one is over the limit")
+    check("too many TLS handshakes of this source" in pair.b.log(), "the log says so")
+    check(not pair.relay.has(MARK), "the marker in clear")
+
+
 if __name__ == "__main__":
     need("openssl")
     main()
