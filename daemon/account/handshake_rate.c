@@ -15,7 +15,7 @@ handshake_rate_init(struct handshake_rate *r, uint32_t secret)
 }
 
 static int64_t *
-place_of(struct handshake_rate *r, const union net_addr *a)
+busy_of(struct handshake_rate *r, const union net_addr *a)
 {
 	uint8_t source[SOURCE_LEN];
 
@@ -26,7 +26,7 @@ place_of(struct handshake_rate *r, const union net_addr *a)
 bool
 handshake_rate_take(struct handshake_rate *r, const union net_addr *a, uint32_t per_s, int64_t now_ns)
 {
-	int64_t *busy = place_of(r, a);
+	int64_t *busy = busy_of(r, a);
 
 	if (per_s == 0)
 		return true;
@@ -41,5 +41,5 @@ void
 handshake_rate_give(struct handshake_rate *r, const union net_addr *a, uint32_t per_s)
 {
 	if (per_s != 0)
-		*place_of(r, a) -= NS_PER_S / per_s;
+		*busy_of(r, a) -= NS_PER_S / per_s;
 }

@@ -91,7 +91,7 @@ still_permitted(const struct session *s, char why[TLS_WHY_MAX])
 
 /* Of full handshakes by certificates at an egress. Others cost little. */
 static uint32_t
-limit_of(const struct session *s)
+handshakes_of(const struct session *s)
 {
 	const struct config_tls *tls = &s->pool->cfg->tls;
 
@@ -104,7 +104,7 @@ secure_pump(struct session *s)
 	if (s->mid.tls == NULL) {
 		if (!looks_like_tls(s))
 			return;
-		if (!handshake_rate_take(&s->pool->handshakes, &s->mid_peer, limit_of(s), s->pool->env->now_ns)) {
+		if (!handshake_rate_take(&s->pool->handshakes, &s->mid_peer, handshakes_of(s), s->pool->env->now_ns)) {
 			s->pool->stats.tls_limited++;
 			secure_failed(s, "too many TLS handshakes of this source: tls.handshakes");
 			return;
@@ -129,7 +129,7 @@ secure_pump(struct session *s)
 	s->pool->stats.tls_handshakes++;
 	if (tls_io_is_resumed(s->mid.tls)) {
 		s->pool->stats.tls_resumed++;
-		handshake_rate_give(&s->pool->handshakes, &s->mid_peer, limit_of(s));
+		handshake_rate_give(&s->pool->handshakes, &s->mid_peer, handshakes_of(s));
 	}
 	secure_done(s);
 }
