@@ -42,7 +42,8 @@ class Hosts:
             except ConnectionError:
                 pass
             wait_until(lambda: self.connections() == 0, "all of it has ended")
-            check(self.accepted() <= i * (2 * HOPS_MAX + 4), f"{self.accepted()} connections of {i} clients")
+            # A hop may be tried twice, as when its first contact failed; without a limit there are thousands.
+            check(self.accepted() <= i * 4 * HOPS_MAX, f"{self.accepted()} connections of {i} clients")
         told = [line for d in self.daemons.values() for line in d.log().splitlines() if "services lead in a circle" in line]
         check(told and f"a connection has passed through {HOPS_MAX} gateway services" in told[0], f"told: {told}")
         events = [e for d in self.daemons.values() for e in events_of(d) if e["kind"] == "circle"]
