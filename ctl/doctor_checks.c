@@ -28,6 +28,7 @@ preflight_for(const char *finding)
 		{ "link-failed",
 		    "let the peer's MPA port pass firewalls, from here to there; see mpa_peers, and mpa_clients there" },
 		{ "timeout", "look at the path, and at the log there" },
+		{ "server-down", "start the server behind it, or look at `to` of the egress there" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(advices); i++)
@@ -36,9 +37,8 @@ preflight_for(const char *finding)
 	return "try again";
 }
 
-/* Has a check that went well this service among those of its address? */
-static bool
-works_for(const json_t *checks, const json_t *service)
+bool
+doctor_check_works_for(const json_t *checks, const json_t *service)
 {
 	for (size_t i = 0; i < json_array_size(checks); i++) {
 		const json_t *c = json_array_get(checks, i), *services = json_object_get(c, "services");
@@ -55,7 +55,7 @@ static bool
 others_do(const json_t *checks, const json_t *services)
 {
 	for (size_t k = 0; k < json_array_size(services); k++)
-		if (!works_for(checks, json_array_get(services, k)))
+		if (!doctor_check_works_for(checks, json_array_get(services, k)))
 			return false;
 	return json_array_size(services) > 0;
 }

@@ -84,8 +84,10 @@ doctor_down_unit(const char *socket, const char *instance)
 	(void)snprintf(name, sizeof(name), "smcrd%s%s", instance != NULL ? "@" : "", instance != NULL ? instance : "");
 	(void)snprintf(command, sizeof(command), "systemctl show -p " PROPERTIES " %s.service 2>/dev/null", name);
 	add_lines(unit, command, NULL);
-	(void)snprintf(
-	    command, sizeof(command), "journalctl -q -n 1 -p err -o cat _SYSTEMD_UNIT=%s.service 2>/dev/null", name);
+	/* The keeper's line comes after the reason, and says no more than Result and ExecMainStatus. */
+	(void)snprintf(command, sizeof(command),
+	    "journalctl -q -n 2 -p err -o cat _SYSTEMD_UNIT=%s.service 2>/dev/null | grep -v ' failed at its start, '",
+	    name);
 	if (template_holds(unit, "LoadState=loaded"))
 		add_lines(unit, command, "error");
 	return unit;

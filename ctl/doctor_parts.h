@@ -2,6 +2,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "ctl/doctor.h"
 
@@ -22,3 +23,5 @@ void doctor_find(struct doctor *, const json_t *o, enum doctor_level, const char
 void doctor_end_area(struct doctor *, const json_t *o, const char *template);
 /* Of facts of doctor.h. */
 void doctor_look_at_checks(struct doctor *, const json_t *facts);
+/* Has a check that went well this service, a name, among those of its address? */
+bool doctor_check_works_for(const json_t *checks, const json_t *service);

@@ -360,7 +360,10 @@ static const struct rule peer_rules[] = {
 	    "nothing, if another host has it now; else add it (ip addr add)" },
 	{ DOCTOR_WARNING, "[held_off_ms?{name}: the peer was held off after failures, for another {held_off_ms:t}]",
 	    "see what the check says" },
-	{ DOCTOR_PROBLEM, "[waits?|outage.text?{name}: {to} {outage.text}]", "look at the far end" },
+	{ DOCTOR_PROBLEM, "[waits,works?|outage.text?{name}: {to} {outage.text}]", "look at the far end" },
+	{ DOCTOR_NOTE,
+	    "[works?[outage.text?{name}: {to} works again, no client has come since it was out: {outage.text}]]",
+	    "nothing, the next client ends this" },
 };
 
 /* Anybody may connect, from anywhere. */
@@ -428,7 +431,16 @@ look_at_services(struct doctor *d, const json_t *facts)
 		json_object_set_new(s, "exposed", json_boolean(is_exposed(s)));
 		json_object_set_new(
 		    s, "full", json_boolean(NEARLY(get_int(s, "connections"), get_int(s, "connections_max"))));
-		set_service_rises(s, delta_item(before, "name", json_object_get(s, "name")));
+		const json_t *name = json_object_get(s, "name"), *earlier = delta_item(before, "name", name);
+		bool works = template_holds(s, "health=up") ||
+		    (!template_holds(s, "health=down") &&
+		        doctor_check_works_for(json_object_get(facts, "checks"), name));
+
+		/* Clients that fail all the same know better. */
+		works = works && earlier != NULL &&
+		    delta_of(json_object_get(earlier, "outage"), json_object_get(s, "outage"), "failed") == 0;
+		json_object_set_new(s, "works", json_boolean(works));
+		set_service_rises(s, earlier);
 		FIND(d, s, access_rules);
 		json_object_set_new(s, "waits", json_boolean(look_at_names(d, s)));
 		FIND(d, s, peer_rules);

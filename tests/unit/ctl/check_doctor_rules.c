@@ -284,7 +284,26 @@ START_TEST(advice_fits_the_service)
 	advises(SERVICES, "[{\"name\":\"x\",\"listen\":\"unix:/run/x\",\"refused_allow\":1}]", "allow_users");
 	advises(CHECKS, "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"closed\",\"text\":\"one\"}]",
 	    "is `to` the listen address of an egress");
+	advises(CHECKS, "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"server-down\",\"text\":\"one\"}]",
+	    "start the server behind it");
 	advises(SERVICES, "[{\"name\":\"x\",\"targets\":[{\"target\":\"a:1\",\"name_error\":\"no\"}]}]", "DNS");
+}
+
+#define OUT(health, failed)                                                                                          \
+	"[{\"name\":\"x\",\"health\":\"" health "\",\"outage\":{\"text\":\"cannot be connected\",\"failed\":" failed \
+	"}}]"
+/* Of a service without probes, by what the check says. */
+START_TEST(a_check_shows_that_an_outage_is_over)
+{
+	for (int works = 0; works < 2; works++) {
+		json_t *facts = facts_of(SERVICES, OUT("", "5"), 0);
+
+		json_object_set_new(facts, "before", facts_of(SERVICES, OUT("", "5"), 0));
+		json_object_set_new(facts, "checks",
+		    json_pack("[{s:[s], s:b, s:s}]", "services", works ? "x" : "y", "possible", 1, "peer", "h:1"));
+		json_decref(findings_of(facts));
+		ck_assert_int_eq(verdict, works ? DOCTOR_OK : DOCTOR_PROBLEM);
+	}
 }
 
 /* What was counted before the earlier look is a note, what has risen since is wrong now; what is no counter always is. */
@@ -315,6 +334,9 @@ static const struct {
 	    DOCTOR_WARNING },
 	{ SERVICES, "[{\"name\":\"x\",\"fallbacks\":5}]", "[{\"name\":\"x\",\"fallbacks\":5}]", DOCTOR_NOTE,
 	    DOCTOR_OK },
+	{ SERVICES, OUT("up", "5"), OUT("up", "5"), DOCTOR_NOTE, DOCTOR_OK },
+	{ SERVICES, OUT("up", "5"), OUT("up", "6"), DOCTOR_PROBLEM, DOCTOR_PROBLEM },
+	{ SERVICES, OUT("down", "5"), OUT("down", "5"), DOCTOR_PROBLEM, DOCTOR_PROBLEM },
 	{ SERVICES, "[{\"name\":\"x\",\"modes\":{\"tcp\":2}}]", "[{\"name\":\"x\",\"modes\":{\"tcp\":2}}]",
 	    DOCTOR_WARNING, DOCTOR_WARNING },
 	{ SERVICES, "[{\"name\":\"x\",\"connections\":9,\"connections_max\":10}]",
