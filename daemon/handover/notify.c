@@ -2,6 +2,8 @@
 #include "daemon/handover/notify.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +129,7 @@ notify_successor(struct notify *n, uint32_t pid)
 	snprintf(text, sizeof(text), "MAINPID=%u", (unsigned)pid);
 	if (n->enabled)
 		send_or_keep(n, text);
+	n->barrier = n->enabled;
 	n->enabled = n->store_again = false;
 }
 
@@ -210,10 +213,21 @@ void
 notify_end(struct notify *n)
 {
 	const struct timespec pause = { .tv_nsec = 10 * 1000000 };
+	int ends[2] = { -1, -1 };
+	/* Systemd knows the sender of a text as long as that lives. When it has read all, it closes this pipe. */
+	bool done = !n->barrier || pipe2(ends, O_CLOEXEC) != 0;
 
-	send_kept(n);
-	for (unsigned ms = 0; n->kept_cnt > 0 && ms < NOTIFY_END_MS; ms += 10) {
-		(void)nanosleep(&pause, NULL);
+	for (unsigned ms = 0; ms < NOTIFY_END_MS; ms += 10) {
 		send_kept(n);
+		done = done || (n->kept_cnt == 0 && notify_send_now("BARRIER=1", &ends[1], 1));
+		if (done && n->kept_cnt == 0)
+			break;
+		(void)nanosleep(&pause, NULL);
 	}
+	if (ends[0] < 0)
+		return;
+	close(ends[1]);
+	if (done)
+		(void)poll(&(struct pollfd){ .fd = ends[0] }, 1, NOTIFY_END_MS);
+	close(ends[0]);
 }

@@ -23,6 +23,7 @@ struct notify {
 	char kept[NOTIFY_KEPT][NOTIFY_TEXT_MAX];
 	unsigned kept_cnt;
 	bool store_again; /* not all sockets could be stored */
+	bool barrier;     /* a successor was named: the end waits until systemd knows */
 	int64_t again_ns; /* when the next attempt is due */
 };
 
@@ -50,5 +51,6 @@ bool notify_watchdog_due(const struct notify *, int64_t now_ns);
 /* In each turn: sends the watchdog message and, every few seconds, a changed status. Returns when to call it again. */
 int64_t notify_turn(struct notify *, int64_t now_ns, void (*describe)(void *arg, char *buf, size_t cap), void *arg);
 
-/* The process ends: sends the kept texts, and blocks for up to NOTIFY_END_MS. For after the last turn of all loops. */
+/* The process ends: sends the kept texts, and blocks for up to NOTIFY_END_MS, twice of that if a successor was named. For after
+ * the last turn of all loops. */
 void notify_end(struct notify *);

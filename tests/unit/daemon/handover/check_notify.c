@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -189,4 +191,35 @@ START_TEST(a_successor_is_named_when_there_is_room)
 	(void)hear();
 	ck_assert_int_eq(turn(50), INT64_MAX / MS);
 	ck_assert_str_eq(hear(), "MAINPID=77|");
+}
+
+START_LOOP_TEST(the_end_waits_until_the_successor_is_known, 0, 2)
+{
+	struct pollfd p = { .fd = manager, .events = POLLIN };
+	char all[256] = "";
+	int status;
+
+	if (_i == 1)
+		fill();
+	notify_successor(&n, 77);
+	const pid_t pid = fork();
+	if (pid == 0) {
+		notify_end(&n);
+		_exit(0);
+	}
+	while (strstr(all, "BARRIER") == NULL) {
+		ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
+		ck_assert_int_eq(poll(&p, 1, 5000), 1);
+		strncat(all, hear(), sizeof(all) - strlen(all) - 1);
+	}
+	ck_assert_str_eq(all, "MAINPID=77|BARRIER=1|");
+	ck_assert_uint_eq(fds, 1);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+START_TEST(other_ends_wait_for_nothing)
+{
+	notify_end(&n);
+	ck_assert_str_eq(hear(), "");
 }
