@@ -77,7 +77,7 @@ check_INTEGRATION_ONCE = tests/integration/check_page.py tests/integration/check
 	tests/integration/check_halfclose_unix.py tests/integration/check_slow_unix.py
 check_ONCE += $(check_INTEGRATION_ONCE)
 # Of documents, which no sanitizer finds fault with.
-check_PAGES = tests/integration/check_recipes.py tests/integration/check_unix_page.py
+check_PAGES = tests/integration/check_recipes.py tests/integration/check_tls_page.py tests/integration/check_unix_page.py
 check_ONCE += $(check_PAGES)
 check_QUICK += \
 	tests/integration/check_redis.py \

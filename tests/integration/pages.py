@@ -17,7 +17,7 @@ class Page:
         for part in re.split(r"^## ", text, flags=re.M):
             name, _, body = part.partition("\n")
             for line in re.findall(r"^    (.*)", body, flags=re.M):
-                head = re.fullmatch(r"# ([A-Z]): (.*)", line)
+                head = re.fullmatch(r"# ([A-Z]+): (.*)", line)
                 if head:
                     self.sections.setdefault(name, []).append((*head.groups(), []))
                 else:

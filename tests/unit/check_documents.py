@@ -13,8 +13,8 @@ import tempfile
 
 TOP = os.path.abspath(os.environ.get("top_srcdir", "."))
 BUILD = os.path.abspath(os.environ.get("top_builddir", "build"))
-DOCUMENTS = ["doc/tutorial.md", "doc/troubleshooting.md", "doc/failover.md", "doc/sizing.md", "doc/faq.md", "doc/unix.md", "doc/recipes.md", "README.md"]
-SECTIONS = ("ingress", "egress", "devices", "smcr", "control", "confine", "keepalive", "defaults")
+DOCUMENTS = ["doc/tutorial.md", "doc/troubleshooting.md", "doc/failover.md", "doc/sizing.md", "doc/faq.md", "doc/unix.md", "doc/recipes.md", "doc/tls.md", "README.md"]
+SECTIONS = ("ingress", "egress", "devices", "smcr", "control", "confine", "keepalive", "defaults", "tls")
 # Names of other programs' making that look like settings or counters.
 FOREIGN = {"smc_run", "smc_rnics", "smc_chk", "smc_pnet", "allow_abbrev", "unix_socket", "auth_socket"}
 PLACES = ["%s", "smcr = { %s };", "keepalive = { %s };", "confine = { %s };", "control = { %s };"] + [
