@@ -21,7 +21,8 @@ preflight_for(const char *finding)
 		{ "plain-server", "let `to` be the listen address of an egress there" },
 		{ "closed",
 		    "is `to` the listen address of an egress there, and not the server's? Then look at its allow, "
-		    "max_connections and log" },
+		    "max_connections, secure and log" },
+		{ "no-tls", "look at `tls`, secure and peer_names of both ends, and at the log there" },
 		{ "silent", "look at what listens there: `to` should be the listen address of an egress" },
 		{ "declined", "look at smcrctl devices and stats there" },
 		{ "declined-here", "look at smcrctl devices here" },

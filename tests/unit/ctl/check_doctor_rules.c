@@ -286,6 +286,8 @@ START_TEST(advice_fits_the_service)
 	    "is `to` the listen address of an egress");
 	advises(CHECKS, "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"server-down\",\"text\":\"one\"}]",
 	    "start the server behind it");
+	advises(CHECKS, "[{\"services\":[\"x\"],\"possible\":false,\"finding\":\"no-tls\",\"text\":\"one\"}]",
+	    "peer_names");
 	advises(SERVICES, "[{\"name\":\"x\",\"targets\":[{\"target\":\"a:1\",\"name_error\":\"no\"}]}]", "DNS");
 }
 
