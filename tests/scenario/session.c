@@ -184,7 +184,13 @@ session_opened(struct host *h, struct smcr_conn *conn)
 	const unsigned level = smcr_opened_ticket(conn) - 1, scope = smcr_opened_scope(conn).b[0];
 	const struct smcr_identity by = smcr_opened_by(conn);
 
-	/* A ticket leads to the service that gave it, in a group of its level, whose owner it permits. */
+	/* A ticket leads to the service that gave it, in a group of its level, whose owner it permits. The group may have ended in
+	 * this turn. */
+	if (smcr_conn_group(conn) == 0) {
+		smcr_abort(conn, SMCR_R_NOT_OPENED);
+		smcr_release(conn);
+		return NULL;
+	}
 	if (level > 2 || by.level != level || scope != level ||
 	    (level == 2 && by.addr[15] == HOST_ADDR(2) && h->plan->hostile != 0 && h->plan->secure != 2))
 		world_fail(h->w, "host%u: opened by ticket %u and scope %u in a group of level %u", h->nr, level + 1,

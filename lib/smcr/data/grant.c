@@ -76,10 +76,12 @@ grant_fill(struct lgr *lgr, uint32_t elem_size)
 {
 	struct smcr_open want = { .role = SMCR_SERVER, .elem_size = elem_size };
 	unsigned most = window_is_pinned(lgr) ? GRANTS_PINNED : max_u32(lgr->spare_aim, GRANTS_FIRST);
+	/* Few at a time, so that a burst of the client finds most of them. */
+	unsigned used = max_u32(most / 8, min_u32(most, GRANTS_FIRST) / 2);
 	struct link *link = lgr_pick_link(lgr);
 
 	if (!grant_is_on(lgr) || lgr->state != LGR_ACTIVE || lgr->end_wanted || quarantine_is_full(lgr) ||
-	    link == NULL || lgr->spare_cnt > most / 2)
+	    link == NULL || lgr->spare_cnt > most - used)
 		return;
 	while (lgr->spare_cnt < most) {
 		struct smcr_conn *spare[OPEN_GRANT_ELEMS];
@@ -150,7 +152,7 @@ grant_end(struct lgr *lgr)
 
 /* -- client -- */
 
-bool
+void
 grant_add(struct link *link, const struct open_msg *msg)
 {
 	struct lgr *lgr = link->lgr;
@@ -158,12 +160,10 @@ grant_add(struct link *link, const struct open_msg *msg)
 	for (const struct open_elem *e = msg->granted; e < msg->granted + msg->cnt; e++) {
 		const struct remote_rmb *rr = remote_rmb_find(lgr, link, e->rkey, &e->vaddr);
 
-		if (rr == NULL)
-			return false;
-		if (lgr->grant_cnt < GRANTS_MAX) /* a server of another version may grant more */
+		lgr->eng->ctr.llc_ignored += rr == NULL;
+		if (rr != NULL && lgr->grant_cnt < GRANTS_MAX) /* a server of another version may grant more */
 			lgr->grants[lgr->grant_cnt++] = (struct grant){ e->token, rr->number, e->idx, e->size_code };
 	}
-	return true;
 }
 
 struct remote_rmb *

@@ -32,8 +32,8 @@ void grant_end(struct lgr *);
 
 /* -- client -- */
 
-/* The peer granted these elements. False: one is of an RMB that it never confirmed. */
-bool grant_add(struct link *, const struct open_msg *);
+/* The peer granted these elements. Those of an unknown RMB are ignored: its deletion over another link overtook them. */
+void grant_add(struct link *, const struct open_msg *);
 /* Takes an element whose RMB is known on this link; NULL: none is left. */
 struct remote_rmb *grant_take(struct lgr *, const struct link *, struct grant *);
 

@@ -103,7 +103,9 @@ free_entry(struct link *link)
 int
 link_send_open(struct link *link, const struct open_msg *msg)
 {
-	/* The other half is for messages that the link depends on. */
+	/* Many in a turn, but the other half, and entries of the send queue, are for messages that the link depends on. */
+	if (link_is_usable(link) && link->llc_cnt >= LINK_LLC_QUEUE / 2 && link_credits(link).sends > LINK_LLC_QUEUE)
+		flush_llc(link);
 	struct link_llc *q = link_is_usable(link) && link->llc_cnt < LINK_LLC_QUEUE / 2 ? free_entry(link) : NULL;
 
 	if (q == NULL)

@@ -258,8 +258,8 @@ open_recv(struct link *link, const uint8_t *buf, size_t len)
 	} else if (msg.type == OPEN_CONN) {
 		lgr->marks.open = msg;
 		mark_lgr(lgr)->opened_over = link;
-	} else if (!grant_add(link, &msg)) {
-		llc_protocol_error(link, "GRANT of an RMB that was never confirmed");
+	} else {
+		grant_add(link, &msg);
 	}
 	return 0;
 }

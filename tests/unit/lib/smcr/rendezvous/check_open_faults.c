@@ -281,6 +281,13 @@ START_TEST(grants_leave_room_in_the_queue_for_llc_messages)
 		memset(s + 1, 0, 99 * sizeof(s[0]));
 		next = 1;
 	}
+	/* Elements of connections that have ended are granted with the next one. */
+	ck_assert(duo_open_over_link(1));
+	d.next_opened = 1;
+	duo_run(20);
+	duo_close(1);
+	duo_run(20);
+	duo_release_pair(1);
 	ck_assert_uint_ge(duo_lgr(A)->grant_cnt, 40);
 	/* Nothing of B arrives for a while: its send queue fills with data. */
 	d.holds = hold_from_b;
