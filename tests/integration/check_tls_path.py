@@ -20,7 +20,7 @@ class Path:
     """A relay whose next connection has this attack; all bytes that come are kept."""
 
     def __init__(self, t):
-        self.to = self.attack = None
+        self.to = self.attack = self.met = None
         self.seen = {"up": bytearray(), "down": bytearray()}
         self.sock = listener(t)
         self.at = self.sock.getsockname()[:2]
@@ -32,7 +32,8 @@ class Path:
                 s, _ = self.sock.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(s, self.attack), daemon=True).start()
+            self.met = self.attack
+            threading.Thread(target=self._serve, args=(s, self.met), daemon=True).start()
 
     def _serve(self, s, attack):
         try:
@@ -220,7 +221,7 @@ def attack_all(t, records, a, b, a_names, b_names, ingress=None, egress=None, **
 
     def wait_for_silence(limit):
         for d, conf in ((pair.a, pair.conf_a), (pair.b, pair.conf_b)):
-            d.write_conf({**conf, "smcr": {"clc_timeout": limit}})
+            d.write_conf({**conf, "smcr": {**conf["smcr"], "clc_timeout": limit}})
             d.ctl("reload")
     equal(talk(), ("end", DATA), "without an attack")
     recorded = {way: bytes(path.seen[way]) for way in ("up", "down")}
@@ -230,6 +231,7 @@ def attack_all(t, records, a, b, a_names, b_names, ingress=None, egress=None, **
     for name, attack in [*attacks(records), *more]:
         path.attack = attack
         how, back = talk()
+        wait_until(lambda: path.met is attack, f"{name}: a connection that meets it")
         ends[how] += 1
         check(back == DATA if how == "end" else DATA.startswith(back), f"{name}: {how} with {len(back)} bytes, not those that were sent")
     path.attack = None
