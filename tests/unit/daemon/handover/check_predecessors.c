@@ -27,7 +27,7 @@ listen_at(const char *suffix)
 
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s%s", path, suffix);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
-	ck_assert_int_eq(listen(fd, 1), 0);
+	ck_assert_int_eq(listen(fd, 16), 0);
 	return fd;
 }
 
