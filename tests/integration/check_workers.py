@@ -10,7 +10,7 @@ import sys
 import time
 
 from harness import (Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal, exchange, hostport,
-                     main, pattern, recv_exact, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
+                     in_thread, main, pattern, recv_exact, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
 
 
 def works(s, seed=0, n=3000):
@@ -195,12 +195,17 @@ def _(t):
     everybody, second = trace(t, pair.a), trace(t, pair.a, "--worker", "2")
     group = pair.a.ctl("groups", "--worker", "3")["groups"][0]["id"]
     of_group = trace(t, pair.a, "--group", str(group))
-    for s in socks:
-        works(s)
-    seen = read_trace(everybody, 100)
+    tasks = [in_thread(read_trace, p, cnt) for p, cnt in ((everybody, 1000), (second, 20), (of_group, 2))]
+
+    def are_read():
+        for s in socks:
+            works(s)
+        return not any(task.is_alive() for task in tasks)
+    wait_until(are_read, "a trace that began late has lines of later traffic")
+    seen, of_second, of_third = (task.result() for task in tasks)
     equal({m["worker"] for m in seen}, {1, 2, 3}, "workers in the trace of all")
-    equal({m["worker"] for m in read_trace(second, 20)}, {2}, "workers in the trace of the second")
-    equal({(m["worker"], m["group"]) for m in read_trace(of_group, 2)}, {(3, group)}, "workers in the trace of a group")
+    equal({m["worker"] for m in of_second}, {2}, "workers in the trace of the second")
+    equal({(m["worker"], m["group"]) for m in of_third}, {(3, group)}, "workers in the trace of a group")
 
 
 # -- limits --
