@@ -78,6 +78,8 @@ bool leg_tls_accept(struct leg *, const struct settings *);
 int leg_handshake(struct leg *);
 /* No more data: frees the stream. From now on only the end of the connection counts. */
 void leg_tls_end(struct leg *);
+/* The host of the target with this address; NULL: the service does not lead there now. */
+const char *leg_tls_host(const struct settings *, const struct sockaddr_storage *to);
 /* The rules by which a peer is permitted now: at this address, a target, or a client (NULL). False: none is. */
 bool leg_tls_scope(const struct settings *, const struct sockaddr_storage *to, struct smcr_scope *);
 /* With TLS: adds the proven name, its level and scope to a rendezvous, and whether it may use links. */

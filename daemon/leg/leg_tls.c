@@ -18,9 +18,8 @@ start_tls(struct leg *leg, const struct settings *st, const char *host)
 	return leg->tls != NULL;
 }
 
-/* The host of the target with this address; NULL: it has no such target now. */
-static const char *
-host_at(const struct settings *st, const struct sockaddr_storage *to)
+const char *
+leg_tls_host(const struct settings *st, const struct sockaddr_storage *to)
 {
 	unsigned nr = 0;
 
@@ -30,7 +29,7 @@ host_at(const struct settings *st, const struct sockaddr_storage *to)
 bool
 leg_tls_dial(struct leg *leg, const struct settings *st, const struct sockaddr_storage *to)
 {
-	const char *host = host_at(st, to);
+	const char *host = leg_tls_host(st, to);
 
 	char at[ADDR_STR_MAX];
 
@@ -64,7 +63,7 @@ bool
 leg_tls_scope(const struct settings *st, const struct sockaddr_storage *to, struct smcr_scope *scope)
 {
 	const struct tls_ctx *ctx = st->svc->pool->tls_ctx;
-	const char *host = to != NULL ? host_at(st, to) : "";
+	const char *host = to != NULL ? leg_tls_host(st, to) : "";
 
 	*scope = (struct smcr_scope){ { 0 } };
 	if (st->cfg.secure == CONFIG_SECURE_OFF)

@@ -2,9 +2,10 @@
  * an egress) and the CLC connection to the other gateway. It has an engine connection while data is on SMC-R.
  *
  * Calls go down: session.c (start, pump, events, end), session_setup.c, session_measure.c, session_pump.c,
- * session_secure.c, session_detect.c, session_client.c, session_path.c, session_dial.c, session_state.c. A lower file reports by session_raise, which only
- * records the event: session.c handles it after the step of the pump has returned. So a step ends at the first event
- * that it raises, and a session cannot end inside a call. Callbacks only latch and schedule the session.
+ * session_secure.c, session_detect.c, session_client.c, session_path.c, session_dial.c, session_state.c. A lower file
+ * reports by session_raise, which only records the event: session.c handles it after the step of the pump has returned.
+ * So a step ends at the first event that it raises, and a session cannot end inside a call. Callbacks only latch and
+ * schedule the session.
  *
  * Owned by the pool (id table). Ends in state SES_DEAD and is freed at the end of the turn. */
 #pragma once

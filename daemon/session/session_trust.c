@@ -29,28 +29,15 @@ struct judging {
 
 static const char no_longer[] = "peer is no longer permitted";
 
-/* The host of the target with this address; false: the service no longer leads there. */
-static bool
-find_host(const struct settings *st, const struct sockaddr_storage *peer, const char **host)
-{
-	unsigned nr = 0;
-
-	if (st->cfg.to_cnt != 1 && !targets_find(st->targets, peer, &nr))
-		return false;
-	*host = st->cfg.to[nr].host;
-	return true;
-}
-
 /* The name, by the settings of a service as they are now. What it no longer leads to, or has without TLS now, stays. */
 static bool
 name_permitted(const struct settings *st, const struct tls_proof *proof, const struct sockaddr_storage *peer)
 {
-	const char *host = "";
-
-	if (st == NULL || st->cfg.secure == CONFIG_SECURE_OFF ||
-	    (st->cfg.peer_names[0] == '\0' && !find_host(st, peer, &host)))
+	if (st == NULL || st->cfg.secure == CONFIG_SECURE_OFF)
 		return true;
-	return tls_proof_permitted(proof, st->cfg.peer_names, host);
+	const char *host = st->cfg.peer_names[0] == '\0' ? leg_tls_host(st, peer) : "";
+
+	return host == NULL || tls_proof_permitted(proof, st->cfg.peer_names, host);
 }
 
 bool

@@ -283,7 +283,7 @@ int clc_decode(struct span in, struct clc_msg *out) __attribute__((warn_unused_r
 uint32_t clc_bad_value_diag(struct span in);
 
 /* Bytes written; -EINVAL for a value out of range, -ENOSPC if cap is too small; buf is untouched on failure. Versions 1
- * and 2. A Proposal with ext.present always has the 40-byte growth area, and tlvs behind it, and ignores growth[]. Otherwise growth[] is
+ * and 2. A Proposal with ext.present always has the 40-byte growth area, tlvs behind it, and ignores growth[]. Otherwise it is
  * sent unchanged; with v2.present it has 12 bytes or more, and the extension's offset is filled in. Accept and Confirm
  * of version 2 have no smcrd extension; first.present must equal first_contact. */
 int clc_encode(const struct clc_msg *msg, uint8_t *buf, size_t cap) __attribute__((warn_unused_result));

@@ -51,13 +51,12 @@ struct rdv {
 	enum smcr_reason abort; /* server, Accept sent: abort at the Confirm; SMCR_OK = no */
 	uint32_t failed;        /* server, first contact: decline at the Confirm with this diagnosis */
 	int64_t confirm_ns;     /* first contact: when the Confirm was sent or received; with stalled_ns */
-	uint32_t
-	    only_client; /* client: diagnosis of its fallback, before which a Proposal names the program's client */
-	bool kept_back;  /* our Decline was withheld, as it would be taken for data: the peer's is awaited */
-	struct lgr *lgr; /* the group being formed, or with the awaited new RMB */
-	struct list_node wait; /* peer->waiting or lgr->wait_rmb */
-	int64_t until_ns;      /* limit for our Decline: the peer awaits our next message and resets soon after */
-	struct peer *peer_ent; /* the first contact that this connection leads or waits for */
+	uint32_t only_client;   /* client: its fallback's diagnosis; a Proposal names the program's client first */
+	bool kept_back;         /* our Decline was withheld, as it would be taken for data: the peer's is awaited */
+	struct lgr *lgr;        /* the group being formed, or with the awaited new RMB */
+	struct list_node wait;  /* peer->waiting or lgr->wait_rmb */
+	int64_t until_ns;       /* limit for our Decline: the peer awaits our next message and resets soon after */
+	struct peer *peer_ent;  /* the first contact that this connection leads or waits for */
 };
 
 /* A peer during first contact or after its failure. One connection leads (creates the group), others wait and join it.
