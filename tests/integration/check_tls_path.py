@@ -8,7 +8,7 @@ import threading
 
 from capture import Capture
 from clc import decline, proposal
-from harness import Server, Skip, case, check, connect_to, equal, hostport, listener, main, need, outcome, set_reset_on_close, wait_until, works
+from harness import Server, Skip, case, check, connect_to, equal, hostport, main, need, outcome, set_reset_on_close, wait_until, works
 from tls_files import Authority, psk_file, secure_pair
 
 MARK = b"the marker of a program's data, again and again; "
@@ -22,26 +22,14 @@ class Path:
     def __init__(self, t):
         self.to = self.attack = self.met = None
         self.seen = {"up": bytearray(), "down": bytearray()}
-        self.sock = listener(t)
-        self.at = self.sock.getsockname()[:2]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.at = Server(t, self._serve, unix=False).at
 
-    def _accept(self):
-        while True:
-            try:
-                s, _ = self.sock.accept()
-            except OSError:
-                return
-            self.met = self.attack
-            threading.Thread(target=self._serve, args=(s, self.met), daemon=True).start()
-
-    def _serve(self, s, attack):
+    def _serve(self, s):
+        self.met = self.attack
         try:
-            (attack or forward)(self, s)
+            (self.met or forward)(self, s)
         except OSError:
             pass
-        finally:
-            s.close()
 
     def has(self, text):
         return text in self.seen["up"] or text in self.seen["down"]

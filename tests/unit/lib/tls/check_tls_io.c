@@ -73,17 +73,26 @@ START_TEST(a_cut_is_no_end)
 	ends_fini(&e);
 }
 
+/* From a to b, a record whose last byte is changed. */
+static void
+send_changed(struct ends *e)
+{
+	char buf[128];
+
+	ck_assert_int_eq(tls_io_write(e->a, "hello", 5), 5);
+	ssize_t n = read(e->fd[1], buf, sizeof(buf));
+	ck_assert_int_gt(n, 5);
+	buf[n - 1] ^= 1;
+	ck_assert_int_eq(write(e->fd[0], buf, (size_t)n), n);
+}
+
 START_TEST(a_changed_record_is_bad)
 {
 	struct ends e;
 	char buf[128];
 
 	up(&e);
-	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), 5);
-	ssize_t n = read(e.fd[1], buf, sizeof(buf));
-	ck_assert_int_gt(n, 5);
-	buf[n - 1] ^= 1;
-	ck_assert_int_eq(write(e.fd[0], buf, (size_t)n), n);
+	send_changed(&e);
 	ck_assert_int_eq(tls_io_read(e.b, buf, sizeof(buf)), -EPROTO);
 	ck_assert_str_eq(tls_io_why(e.b), "TLS: bad record");
 	ends_fini(&e);
@@ -366,11 +375,7 @@ START_TEST(a_failure_is_no_end_later)
 	char buf[128];
 
 	up(&e);
-	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), 5);
-	ssize_t n = read(e.fd[1], buf, sizeof(buf));
-	ck_assert_int_gt(n, 5);
-	buf[n - 1] ^= 1;
-	ck_assert_int_eq(write(e.fd[0], buf, (size_t)n), n);
+	send_changed(&e);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_int_eq(tls_io_read(e.b, buf, sizeof(buf)), -EPROTO);
 		ck_assert_int_eq(tls_io_read(e.a, buf, sizeof(buf)), -EPROTO);
