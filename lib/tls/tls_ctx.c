@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "tls/tls_int.h"
@@ -113,6 +114,20 @@ load_crl(struct loading *l, SSL_CTX *ctx)
 }
 
 static void
+load_private_key(struct loading *l, SSL_CTX *ctx, bool client)
+{
+	const char *path = l->files->key;
+	struct stat st;
+
+	if (SSL_CTX_use_PrivateKey_file(ctx, path, SSL_FILETYPE_PEM) != 1)
+		tls_ctx_tell(l, false, "key", "%s cannot be used: %s", path, last_error());
+	else if (stat(path, &st) == 0 && (st.st_mode & TLS_OF_OTHERS) != 0)
+		tls_ctx_tell(l, false, "key", "%s %s", path, tls_of_others);
+	else
+		look_at_cert(l, ctx, client);
+}
+
+static void
 load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 {
 	const struct tls_files *f = l->files;
@@ -120,10 +135,8 @@ load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 	SSL_CTX_set_default_passwd_cb(ctx, no_password);
 	if (SSL_CTX_use_certificate_chain_file(ctx, f->cert) != 1)
 		tls_ctx_tell(l, false, "cert", "%s cannot be used: %s", f->cert, last_error());
-	else if (SSL_CTX_use_PrivateKey_file(ctx, f->key, SSL_FILETYPE_PEM) != 1)
-		tls_ctx_tell(l, false, "key", "%s cannot be used: %s", f->key, last_error());
 	else
-		look_at_cert(l, ctx, client);
+		load_private_key(l, ctx, client);
 	if (SSL_CTX_load_verify_file(ctx, f->ca) != 1)
 		tls_ctx_tell(l, false, "ca", "%s cannot be used: %s", f->ca, last_error());
 	else if (f->crl[0] != '\0')

@@ -12,6 +12,10 @@ static const unsigned char tls_alpn[] __attribute__((unused)) = { 7, 's', 'm', '
 /* Of sessions, as which OpenSSL treats PSKs. */
 static const unsigned char tls_context[] = { 's', 'm', 'c', 'r', 'd' };
 
+/* Mode bits that a file of keys must not have, and words for it. */
+#define TLS_OF_OTHERS 0007
+static const char tls_of_others[] __attribute__((unused)) = "is accessible by every user: set its mode to 0640 at most";
+
 #define TLS_PEER_MAX 64 /* an address */
 
 struct tls_psk {

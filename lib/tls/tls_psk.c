@@ -122,8 +122,8 @@ tls_psk_load(struct tls_ctx *ctx, const char *path, tls_tell tell, void *arg)
 		why = strerror(errno);
 	else if (!S_ISREG(st.st_mode))
 		why = "is not a file";
-	else if ((st.st_mode & 0007) != 0)
-		why = "is accessible by every user: set its mode to 0640 at most";
+	else if ((st.st_mode & TLS_OF_OTHERS) != 0)
+		why = tls_of_others;
 	else if (len == FILE_MAX)
 		why = "is longer than 32 KiB";
 	else

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """TLS between two gateways: what is protected, what is refused with which words at both ends, and nothing ever in clear."""
+import os
 import secrets
 import shutil
 import socket
@@ -370,6 +371,9 @@ def _(t):
     psk = psk_file(t, "gw-a", {"gw-b": bytes(32)})
     rsa = ca.issue("rsa", key=("RSA", "rsa_keygen_bits:3072"))
 
+    readable = shutil.copy(good["key"], t.path("readable.key"))
+    os.chmod(readable, 0o644)
+
     def tls(**settings):
         return "tls = { " + " ".join(f'{k} = "{v}";' for k, v in settings.items()) + " };\n"
 
@@ -395,6 +399,7 @@ def _(t):
             (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + card % "none", "egress.secure \"required\" has links"),
             (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + card % "psp", ": ok, 1 service"),
             (tls(**good) + egress('secure = "auth"; peer_names = [ "*" ]; peer = "auto";'), 'egress.secure needs egress.peer = "smcrd"'),
+            (tls(**good) + ingress('secure = "required"; peer = "linux";'), 'ingress.secure needs ingress.peer = "smcrd"'),
             (tls(**good) + ingress('secure = "accept";'), 'ingress.secure cannot be "accept"'),
             (tls(**good) + egress('secure = "accept"; peer_names = [ "*" ];'), 'warning: egress.secure is "accept"'),
             (tls(**good) + egress('peer_names = [ "*" ];'), "warning: egress.peer_names has no effect"),
@@ -407,6 +412,7 @@ def _(t):
             (tls(**old) + both, "which has expired"),
             (tls(**rsa) + both, "warning: tls.cert has an RSA key of 3072 bits"),
             (tls(**{**good, "key": ca.cert}) + both, "tls.key"),
+            (tls(**{**good, "key": readable}) + both, f"tls.key {readable} is accessible by every user: set its mode to 0640 at most"),
             (tls(**psk_file(t, "gw-a", {"gw-b": bytes(32)}, 0o644)) + egress(), "is accessible by every user"),
             (tls(**psk_file(t, "gw-a", {"gw-b": bytes(31)})) + egress(), "a key that is not 32 to 64 bytes"),
             (tls(**psk_file(t, "gw-a", {"smcrd-x": bytes(32)})) + egress(), "does not begin with PEER-NAME"),
