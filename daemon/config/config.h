@@ -166,7 +166,8 @@ struct config_service {
 	struct config_net *clients; /* egress: whom a peer may name as the client; empty = all */
 	unsigned clients_cnt;
 	enum config_secure secure;
-	char peer_names[TLS_NAMES_MAX]; /* separated by '\n'; "": the host of `to` */
+	char peer_names[TLS_NAMES_MAX]; /* separated by '\n'; "": tls_name, or the host of `to` */
+	char tls_name[TLS_NAME_MAX];    /* sent as SNI in the place of that host; "": not set */
 };
 
 enum config_device_type {

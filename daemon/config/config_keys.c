@@ -230,6 +230,7 @@ const struct config_key config_keys[] = {
 	{ "secure", SVC, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(secure),
 	    WORDS({ "off", CONFIG_SECURE_OFF }, { "accept", CONFIG_SECURE_ACCEPT }, { "auth", CONFIG_SECURE_AUTH },
 	        { "required", CONFIG_SECURE_REQUIRED }) },
+	{ "tls_name", IN, CONFIG_T_NAME, LIVE, 0, 0, NULL, OF_SVC(tls_name), NULL },
 	{ "peer_names", SVC, CONFIG_T_PEERS, LIVE, 0, 0, NULL, OF_SVC(peer_names), NULL },
 	{ .name = NULL },
 };

@@ -55,11 +55,13 @@ check_secure(struct config_build *b, const struct config_service *svc, const con
 	const unsigned line = config_line(src, "secure");
 	const char *kind = config_kind_words[svc->kind];
 	const bool required = svc->secure == CONFIG_SECURE_REQUIRED;
+	static const char *const names[] = { "peer_names", "tls_name" };
 
 	if (svc->secure == CONFIG_SECURE_OFF) {
-		if (svc->peer_names[0] != '\0')
-			config_warning(b, config_line(src, "peer_names"),
-			    "%s.peer_names has no effect: %s.secure is \"off\"", kind, kind);
+		for (unsigned i = 0; i < 2; i++)
+			if ((i == 0 ? svc->peer_names : svc->tls_name)[0] != '\0')
+				config_warning(b, config_line(src, names[i]),
+				    "%s.%s has no effect: %s.secure is \"off\"", kind, names[i], kind);
 		return;
 	}
 	if (!tls_is_built())

@@ -23,6 +23,8 @@ leg_tls_host(const struct settings *st, const struct sockaddr_storage *to)
 {
 	unsigned nr = 0;
 
+	if (st->cfg.tls_name[0] != '\0')
+		return st->cfg.tls_name;
 	return st->cfg.to_cnt == 1 || targets_find(st->targets, to, &nr) ? st->cfg.to[nr].host : NULL;
 }
 

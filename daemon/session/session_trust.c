@@ -113,7 +113,7 @@ name_permitted_by_any(const struct session_pool *pool, enum config_kind kind, co
 		if (cfg->peer_names[0] != '\0' && tls_proof_permitted(proof, cfg->peer_names, ""))
 			return true;
 		for (unsigned i = 0; cfg->peer_names[0] == '\0' && i < cfg->to_cnt; i++)
-			if (tls_proof_permitted(proof, "", cfg->to[i].host))
+			if (tls_proof_permitted(proof, "", cfg->tls_name[0] != '\0' ? cfg->tls_name : cfg->to[i].host))
 				return true;
 	}
 	return false;

@@ -302,6 +302,28 @@ def _(t):
             works(c)
 
 
+@case("tls_name: the permitted name, and SNI, in the place of the host of `to`; a reload changes it")
+def _(t):
+    ca = Authority(t)
+    b, hellos = ca.issue("b", "DNS:gw-b.example.org"), []
+
+    def change(way, data):
+        if way == "up" and data[:1] == b"\x16":
+            hellos.append(data)
+        return data
+    pair = secure_pair(t, echo, ca.issue("a"), b, None, [A], change=change, ingress={"tls_name": "gw-b.example.org"})
+    with pair.connect() as c:
+        works(c)
+        check(b"gw-b.example.org" in hellos[0], f"SNI in the ClientHello: {hellos[0]}")
+        pair.conf_a["ingress"][0]["tls_name"] = "other.example.org"
+        pair.a.write_conf(pair.conf_a)
+        pair.a.ctl("reload")
+        equal(outcome(c), ("reset", b""), "the connection, after the name was taken away")
+    says(pair.a, "peer is 'dns:gw-b.example.org', not one of peer_names")
+    refused(t, ca.issue("a"), b, "peer is 'dns:gw-b.example.org', not 'x.example.org', and there are no peer_names", None, a_names=None,
+            ingress={"tls_name": "x.example.org"})
+
+
 @case("PSKs: unknown names, different keys")
 def _(t):
     a, b = psks(t)
@@ -403,6 +425,8 @@ def _(t):
             (tls(**good) + ingress('secure = "accept";'), 'ingress.secure cannot be "accept"'),
             (tls(**good) + egress('secure = "accept"; peer_names = [ "*" ];'), 'warning: egress.secure is "accept"'),
             (tls(**good) + egress('peer_names = [ "*" ];'), "warning: egress.peer_names has no effect"),
+            (ingress('tls_name = "x";'), "warning: ingress.tls_name has no effect"),
+            (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; tls_name = "x";'), "tls_name"),
             (tls(**{**good, "key": short["key"]}) + both, "tls.key"),
             (tls(**{**good, "ca": "/nonexistent"}) + both, "tls.ca /nonexistent cannot be used: No such file"),
             (tls(**{**good, "crl": good["cert"]}) + both, "tls.crl"),

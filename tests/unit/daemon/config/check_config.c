@@ -999,7 +999,7 @@ static const char full[] =
     "  allow = [ \"127.0.0.0/8\", \"::1\", \"2001:db8::/32\", \"192.0.2.7\", \"0.0.0.0/0\" ]; max_connections = 5;\n"
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
     "  peer = \"auto\"; probe = { interval = \"500ms\"; fall = 5; };\n"
-    "  prewarm = true; proxy_protocol = \"v2\"; } );\n"
+    "  prewarm = true; proxy_protocol = \"v2\"; tls_name = \"gw-b.example.org\"; } );\n"
     "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; peer_names = [ \"*\" ];\n"
     "  client_address = \"proxy_v2\"; clients = [ \"10.1.0.0/16\" ]; } );\n";
 
