@@ -82,6 +82,9 @@ pick_port(const struct config_build *b, const struct config_key *key, struct ite
 static void load_inner(struct config_build *, const struct config_section *, const struct config_key *,
     const config_setting_t *, void *base);
 
+static void load_vias(struct config_build *, const struct config_section *, const struct config_key *,
+    const config_setting_t *, struct config_service *);
+
 static void
 load_setting(struct config_build *b, const struct config_section *sec, const struct config_key *key,
     const config_setting_t *s, void *base)
@@ -92,6 +95,10 @@ load_setting(struct config_build *b, const struct config_section *sec, const str
 
 	if (key->type == CONFIG_T_INNER && config_setting_is_group(s)) {
 		load_inner(b, sec, key, s, (char *)base + key->off);
+		return;
+	}
+	if (key->type == CONFIG_T_VIAS && config_setting_is_list(s)) {
+		load_vias(b, sec, key, s, base);
 		return;
 	}
 	if (b->ranged)
@@ -210,6 +217,30 @@ load_inner(struct config_build *b, const struct config_section *sec, const struc
 	load_group(b, &inner, inner.place, group, base);
 }
 
+/* A list of groups: each has its settings in one entry. */
+static void
+load_vias(struct config_build *b, const struct config_section *sec, const struct config_key *key,
+    const config_setting_t *list, struct config_service *svc)
+{
+	const int cnt = config_setting_length(list);
+
+	svc->via = cnt > 0 && cnt <= CONFIG_ITEMS_MAX ? calloc((size_t)cnt, sizeof(*svc->via)) : NULL;
+	if (svc->via == NULL) {
+		config_error(b, config_place_of(list), "%s%s %s", sec->prefix, key->name,
+		    cnt == 0 ? "is empty" : "has too many entries");
+		return;
+	}
+	for (int i = 0; i < cnt; i++) {
+		const config_setting_t *one = config_setting_get_elem(list, (unsigned)i);
+
+		if (!config_setting_is_group(one))
+			config_error(
+			    b, config_place_of(one), "%s%s must have only groups, { ... }", sec->prefix, key->name);
+		else
+			load_inner(b, sec, key, one, &svc->via[svc->via_cnt++]);
+	}
+}
+
 static void
 load_device(struct config_build *b, const struct config_section *sec, const config_setting_t *group)
 {
@@ -310,6 +341,7 @@ free_service(struct config_service *svc)
 	free(svc->allow);
 	free(svc->allow_users);
 	free(svc->clients);
+	config_vias_free(svc->via, svc->via_cnt);
 }
 
 /* For one kind of services. Checked here, so that a mistake is reported once, not for each service. */

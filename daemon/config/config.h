@@ -66,6 +66,34 @@ struct config_net {
 	uint8_t prefix_len; /* of 128 */
 };
 
+/* Addresses and ports of servers, as written "192.0.2.0/24:5432-5439" or "[2001:db8::/32]:443"; IPv4 as IPv6-mapped. */
+struct config_dest {
+	uint8_t addr[16];
+	uint8_t prefix_len;          /* of 128 */
+	uint16_t port_min, port_max; /* 1 to 65535: any */
+};
+
+/* The way to some destinations of an ingress with to = "original". */
+struct config_via {
+	struct config_dest *nets; /* at least one */
+	unsigned net_cnt;
+	struct sockaddr_storage peer; /* with a port; unspecified: at the destination's own address */
+};
+
+/* What `to` is instead of targets. */
+enum config_to {
+	CONFIG_TO_TARGETS,
+	CONFIG_TO_ORIGINAL,  /* ingress: where the program wanted to go */
+	CONFIG_TO_REQUESTED, /* egress: where such an ingress says */
+};
+extern const char *const config_to_words[]; /* "" for targets; NULL ends the list */
+
+/* How the destination of a captured connection is found. */
+enum config_capture {
+	CONFIG_CAPTURE_REDIRECT, /* from connection tracking */
+	CONFIG_CAPTURE_TPROXY,   /* it is the local address */
+};
+
 /* A user or group as written, a name or a number, and its id when the configuration was loaded. */
 struct config_id {
 	char name[CONFIG_NAME_MAX]; /* "" = not set */
@@ -139,8 +167,12 @@ struct config_service {
 	char name[CONFIG_NAME_MAX]; /* unique over all services */
 	struct sockaddr_storage listen;
 	bool freebind;            /* listen may be an address that this host does not have yet */
-	struct config_target *to; /* at least one */
+	struct config_target *to; /* at least one, or none and a word */
 	unsigned to_cnt;
+	enum config_to to_word;
+	enum config_capture capture;
+	struct config_via *via;
+	unsigned via_cnt;
 	enum config_policy policy;
 	uint32_t retry_ms; /* interval of retries for a failed target */
 	enum config_when_down when_down;
@@ -297,6 +329,20 @@ const char *config_target_str(const struct config_target *, char *buf);
 const char *config_to_str(const struct config_service *, char *buf);
 /* A list of targets with their addresses. */
 void config_targets_free(struct config_target *, unsigned cnt);
+/* How closely an entry names this destination, of this address as IPv6: the larger, the closer; -1: not at all. */
+int config_dest_rank(const struct config_dest *, const uint8_t addr[16], uint16_t port);
+/* The closest entry of the list; NULL: none. */
+const struct config_dest *config_dest_find(
+    const struct config_dest *, unsigned cnt, const uint8_t addr[16], uint16_t port);
+/* A network as "192.0.2.0/24"; returns buf, of CONFIG_DEST_STR_MAX bytes. */
+const char *config_net_str(const struct config_net *, char *buf);
+/* As written; returns buf, of CONFIG_DEST_STR_MAX bytes. */
+#define CONFIG_DEST_STR_MAX 80
+const char *config_dest_str(const struct config_dest *, char *buf);
+/* The way to this destination, and the address of its peer; NULL: none. */
+const struct config_via *config_via_find(
+    const struct config_service *, const struct sockaddr_storage *to, struct sockaddr_storage *peer);
+void config_vias_free(struct config_via *, unsigned cnt);
 /* Written the same. */
 bool config_target_same(const struct config_target *, const struct config_target *);
 /* It needs no look-up: an IP address, or the path of a UNIX socket. */

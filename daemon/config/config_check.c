@@ -139,6 +139,7 @@ check_service(struct config_build *b, unsigned i)
 	}
 	check_unix(b, svc, src);
 	check_probe(b, svc, src);
+	config_check_via(b, svc, src);
 	check_client(b, svc, src);
 	check_max_connections(b, svc, src);
 	/* The first connection would use up all connections. */

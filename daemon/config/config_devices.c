@@ -115,12 +115,35 @@ devices_for_wildcard(struct config_build *b, unsigned *wanted, bool v6)
 	freeifaddrs(list);
 }
 
+/* Of a peer at the destination's address: towards a host of each net; towards all destinations by the default route. */
+static void
+devices_for_via(struct config_build *b, const struct config_via *via, unsigned *wanted)
+{
+	struct sockaddr_storage peer = via->peer, local;
+	const struct config_target to = { .addrs = &peer, .addr_cnt = 1 }, all = { .addr_cnt = 0 };
+	const bool fixed = !addr_is_any(&peer);
+
+	for (unsigned i = 0; i < (fixed ? 1 : via->net_cnt); i++) {
+		const struct config_dest *net = &via->nets[i];
+		uint8_t addr[16];
+
+		memcpy(addr, net->addr, sizeof(addr));
+		addr[15] |= net->prefix_len < 128;
+		if (!fixed)
+			addr_from_v6(addr, addr_port(&via->peer), &peer);
+		if (local_address_to(net->prefix_len % 96 == 0 && !fixed ? &all : &to, &local))
+			want_device(b, wanted, &local);
+	}
+}
+
 /* Without a route a target has no SMC-R until a reload or restart, but TCP may work later. */
 static void
 devices_for_targets(struct config_build *b, unsigned nr, unsigned *wanted)
 {
 	const struct config_service *svc = &b->cfg->services[nr];
 
+	for (unsigned i = 0; i < svc->via_cnt; i++)
+		devices_for_via(b, &svc->via[i], wanted);
 	for (unsigned i = 0; i < svc->to_cnt; i++) {
 		const struct config_target *to = &svc->to[i];
 		struct sockaddr_storage local;

@@ -87,6 +87,8 @@ bool config_is_chosen(enum config_place, const config_setting_t *group, const ch
 bool config_source_to(const struct sockaddr_storage *to, struct sockaddr_storage *out);
 /* Looks up the names of hosts, users and groups. */
 void config_look_up(struct config_build *);
+/* Rules of `to`, and of `via` and `capture`. */
+void config_check_via(struct config_build *, const struct config_service *, const config_setting_t *);
 /* Rules of TLS for all services; then, without errors, its files. */
 void config_check_tls(struct config_build *);
 void config_load_tls(struct config_build *);

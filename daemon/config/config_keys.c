@@ -23,6 +23,7 @@ enum {
 	VERBS = CONFIG_AT_VERBS,
 	DEV = CONFIG_AT_DEVICE,
 	PROBE = CONFIG_AT_PROBE,
+	VIA = CONFIG_AT_VIA,
 	IN = CONFIG_AT_INGRESS,
 	OUT = CONFIG_AT_EGRESS,
 	SVC = CONFIG_AT_INGRESS | CONFIG_AT_EGRESS,
@@ -40,6 +41,7 @@ enum {
 #define CFG(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 #define OF_SVC(member) offsetof(struct config_service, member), sizeof(((struct config_service *)NULL)->member)
 #define OF_PROBE(member) offsetof(struct config_probe, member), sizeof(((struct config_probe *)NULL)->member)
+#define OF_VIA(member) offsetof(struct config_via, member), sizeof(((struct config_via *)NULL)->member)
 #define OF_DEV(member) offsetof(struct config_device, member), sizeof(((struct config_device *)NULL)->member)
 
 const struct config_key config_keys[] = {
@@ -186,6 +188,11 @@ const struct config_key config_keys[] = {
 	{ "name", SVC, CONFIG_T_NAME, REQ | LIVE, 0, 0, NULL, OF_SVC(name), NULL },
 	{ "listen", SVC, CONFIG_T_LISTEN, REQ | LIVE, 0, 0, NULL, OF_SVC(listen), NULL },
 	{ "to", SVC, CONFIG_T_TARGET, REQ | LIVE, 0, 0, NULL, OF_SVC(to), NULL },
+	{ "capture", IN, CONFIG_T_WORD, LIVE | TCP, 0, 0, "redirect", OF_SVC(capture),
+	    WORDS({ "redirect", CONFIG_CAPTURE_REDIRECT }, { "tproxy", CONFIG_CAPTURE_TPROXY }) },
+	{ "via", IN, CONFIG_T_VIAS, LIVE | TCP, 0, VIA, NULL, OF_SVC(via), NULL },
+	{ "nets", VIA, CONFIG_T_DESTS, REQ | LIVE, 0, 0, NULL, OF_VIA(nets), NULL },
+	{ "peer", VIA, CONFIG_T_PEER_ADDR, REQ | LIVE, 0, 0, NULL, OF_VIA(peer), NULL },
 	{ "policy", SVC, CONFIG_T_WORD, LIVE, 0, 0, "first", OF_SVC(policy),
 	    WORDS({ "first", CONFIG_POLICY_FIRST }, { "spread", CONFIG_POLICY_SPREAD }) },
 	{ "target_retry", SVC, CONFIG_T_MS, LIVE, 1000, 3600000, "10s", OF_SVC(retry_ms), NULL },
@@ -242,6 +249,9 @@ const struct config_key config_keys[] = {
 BEHIND(struct siw_config, port_max, port_min, uint16_t);
 BEHIND(struct verbs_config, mpa_port_max, mpa_port_min, uint16_t);
 BEHIND(struct config_service, to_cnt, to, struct config_target *);
+BEHIND(struct config_service, to_word, to_cnt, unsigned);
+BEHIND(struct config_service, via_cnt, via, struct config_via *);
+BEHIND(struct config_via, net_cnt, nets, struct config_dest *);
 BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
 BEHIND(struct config_service, clients_cnt, clients, struct config_net *);
 BEHIND(struct config_service, allow_users_cnt, allow_users, struct config_id *);

@@ -23,6 +23,7 @@ enum config_place {
 	CONFIG_AT_TLS = 1 << 12,
 	CONFIG_AT_LOG = 1 << 14,
 	CONFIG_AT_PROBE = 1 << 13,   /* `probe` of a service */
+	CONFIG_AT_VIA = 1 << 15,     /* an entry of `via` of an ingress */
 	CONFIG_AT_INCLUDED = 1 << 9, /* an included file, which may have only lists */
 };
 
@@ -47,16 +48,20 @@ enum config_type {
 	CONFIG_T_ADDR,    /* string, address without port -> struct sockaddr_storage */
 	CONFIG_T_ADDRS,   /* list of strings, addresses without port -> struct siw_addrs */
 	CONFIG_T_LISTEN,  /* string, address:port or unix:/path -> struct sockaddr_storage */
-	CONFIG_T_TARGET,  /* string, host:port, unix:/path or srv:name, or a list -> as CONFIG_T_NETS, not looked up */
-	CONFIG_T_NETS,    /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
-	CONFIG_T_PORTS,   /* integer or "first-last" -> two uint16_t */
-	CONFIG_T_USER,    /* string or integer, name or uid -> struct config_id, a name not looked up */
-	CONFIG_T_GROUP,   /* the same of a group */
-	CONFIG_T_USERS,   /* list of strings and integers -> *off config_ids, off + sizeof pointer count */
-	CONFIG_T_EIDS,    /* list of strings, UEIDs -> uint8_t count, followed by that many struct clc_eid */
-	CONFIG_T_BYTES,   /* string of any characters but NUL -> char[len] */
-	CONFIG_T_INNER,   /* a group, of the settings of place `max`, below off; all zero: not set */
-	CONFIG_T_PEERS,   /* list of strings, names of peers -> char[len], separated by newlines */
+	CONFIG_T_TARGET, /* string, host:port, unix:/path or srv:name, or a list -> as CONFIG_T_NETS, not looked up; or a
+	                     word of config_to_words -> no entries, and enum config_to behind the count */
+	CONFIG_T_NETS,   /* list of strings, address or address/prefix -> *off nets, off + sizeof pointer count */
+	CONFIG_T_DESTS, /* list of strings, as CONFIG_T_NETS and maybe ports behind -> as CONFIG_T_NETS, config_dests */
+	CONFIG_T_PEER_ADDR, /* string, address:port or "*:port" -> struct sockaddr_storage, "*" unspecified */
+	CONFIG_T_VIAS,      /* list of groups, of the settings of place `max` -> as CONFIG_T_NETS, config_vias */
+	CONFIG_T_PORTS,     /* integer or "first-last" -> two uint16_t */
+	CONFIG_T_USER,      /* string or integer, name or uid -> struct config_id, a name not looked up */
+	CONFIG_T_GROUP,     /* the same of a group */
+	CONFIG_T_USERS,     /* list of strings and integers -> *off config_ids, off + sizeof pointer count */
+	CONFIG_T_EIDS,      /* list of strings, UEIDs -> uint8_t count, followed by that many struct clc_eid */
+	CONFIG_T_BYTES,     /* string of any characters but NUL -> char[len] */
+	CONFIG_T_INNER,     /* a group, of the settings of place `max`, below off; all zero: not set */
+	CONFIG_T_PEERS,     /* list of strings, names of peers -> char[len], separated by newlines */
 };
 
 enum {

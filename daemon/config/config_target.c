@@ -8,6 +8,8 @@
 #include "base/addr.h"
 #include "base/str.h"
 
+const char *const config_to_words[] = { "", "original", "requested", NULL };
+
 const char *
 config_target_str(const struct config_target *t, char *buf)
 {
@@ -27,7 +29,7 @@ config_to_str(const struct config_service *svc, char *buf)
 	char one[CONFIG_TARGET_STR_MAX];
 	bool fits = true;
 
-	buf[0] = '\0';
+	snprintf(buf, CONFIG_TO_STR_MAX, "%s", config_to_words[svc->to_word]);
 	for (unsigned i = 0; i < svc->to_cnt && fits; i++) {
 		const char *text = config_target_str(&svc->to[i], one);
 

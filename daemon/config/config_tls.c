@@ -18,7 +18,7 @@ check_names(struct config_build *b, const struct config_service *svc, const conf
 	bool psk = has_psk(b->cfg), one_psk = false;
 	char entry[TLS_NAMES_MAX];
 
-	if (svc->peer_names[0] == '\0' && (svc->kind == CONFIG_EGRESS || psk))
+	if (svc->peer_names[0] == '\0' && (svc->kind == CONFIG_EGRESS || svc->to_word == CONFIG_TO_ORIGINAL || psk))
 		config_error(b, config_line(src, "secure"), "%s.secure needs %s.peer_names%s", kind, kind,
 		    psk ? " with \"psk:NAME\"" : "");
 	for (const char *p = svc->peer_names; *p != '\0';) {

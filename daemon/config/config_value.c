@@ -216,8 +216,8 @@ print_number(const struct config_key *key, const void *at, FILE *out)
 		fputs(buf, out);
 }
 
-static int
-set_ports(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
+int
+value_set_ports(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
 	uint64_t first, last;
 	uint16_t *range = at;
@@ -504,7 +504,14 @@ static const struct type_ops types[] = {
 	[CONFIG_T_TARGET] = { "a string \"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\", or a list",
 	    BIT(TEXT) | BIT(LIST), LIST_OPS },
 	[CONFIG_T_NETS] = { "a list of strings, [ \"address/prefix\", ... ]", BIT(LIST), LIST_OPS },
-	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, set_ports, print_ports, NULL, NO_UNITS },
+	[CONFIG_T_DESTS] = { "a list of strings, [ \"address/prefix\", \"address/prefix:ports\", ... ]", BIT(LIST),
+	    LIST_OPS },
+	[CONFIG_T_PEER_ADDR] = { "a string \"address:port\", \"[IPv6 address]:port\" or \"*:port\"", BIT(TEXT),
+	    LIST_OPS },
+	[CONFIG_T_VIAS] = { "a list of groups, ( { ... }, ... )", BIT(OTHER), value_set_inner, value_print_vias,
+	    value_vias_equal, NO_UNITS },
+	[CONFIG_T_PORTS] = { "a port or a string \"first-last\"", TEXT_OR_INT, value_set_ports, print_ports, NULL,
+	    NO_UNITS },
 	[CONFIG_T_USER] = { "a string or an integer, a user", TEXT_OR_INT, LIST_OPS },
 	[CONFIG_T_GROUP] = { "a string or an integer, a group", TEXT_OR_INT, LIST_OPS },
 	[CONFIG_T_USERS] = { "a list of users, [ \"name\", ... ] or ( \"name\", number, ... )", BIT(LIST) | BIT(MIXED),

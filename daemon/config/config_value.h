@@ -54,6 +54,8 @@ int value_bad(char why[CONFIG_WHY_MAX], const char *fmt, ...) __attribute__((for
 /* Decimal digits alone. 0, -EINVAL or -ERANGE (more than 64 bits). */
 int value_parse_uint(const char *text, uint64_t *out);
 bool value_is_name_char(char c);
+/* "first-last", or one port, to two uint16_t. */
+int value_set_ports(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
 
 /* Operations of config_value_list.c, also of single addresses, users and groups; see struct type_ops. */
 int value_set_list(const struct config_key *, void *at, const struct config_value *, char why[CONFIG_WHY_MAX]);
@@ -67,6 +69,10 @@ int value_set_inner(const struct config_key *, void *at, const struct config_val
 void value_print_inner(const struct config_key *, const void *at, FILE *);
 bool value_inner_equal(const struct config_key *, const void *, const void *);
 
+/* Operations of config_via.c. */
+void value_print_vias(const struct config_key *, const void *at, FILE *);
+bool value_vias_equal(const struct config_key *, const void *, const void *);
+
 /* Entries of lists, and single ones, in config_value_net.c: from a string. 0, VALUE_BAD_TYPE, or
  * a negative errno with the reason in why; then out is not used. */
 int value_parse_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
@@ -74,4 +80,6 @@ int value_parse_one_addr(const struct config_value *, void *out, char why[CONFIG
 int value_parse_listen(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_target(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_net(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+int value_parse_dest(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
+int value_parse_peer_addr(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);
 int value_parse_user(const struct config_value *, void *out, char why[CONFIG_WHY_MAX]);

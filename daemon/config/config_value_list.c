@@ -9,7 +9,16 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_value.h"
 
-enum entry { ADDR, PLACE, TARGET, NET, ID, EID }; /* PLACE: an address and port, or a path */
+enum entry {
+	ADDR,
+	PLACE,
+	TARGET,
+	NET,
+	DEST,
+	PEER,
+	ID,
+	EID
+}; /* PLACE: an address and port, or a path; PEER: of any host */
 
 /* The entries of a list. It is stored as a pointer followed by the count, or as the count followed by the entries. A
  * single entry is stored alone. */
@@ -48,18 +57,6 @@ target_equal(const void *at_a, const void *at_b)
 }
 
 static const char *
-format_net(const void *at, char buf[CONFIG_TARGET_STR_MAX])
-{
-	static const uint8_t v4[12] = { [10] = 0xff, [11] = 0xff };
-	const struct config_net *net = at;
-	const bool is_v4 = net->prefix_len >= 96 && memcmp(net->addr, v4, sizeof(v4)) == 0;
-
-	inet_ntop(is_v4 ? AF_INET : AF_INET6, net->addr + (is_v4 ? 12 : 0), buf, INET6_ADDRSTRLEN);
-	sprintf(buf + strlen(buf), "/%u", net->prefix_len - (is_v4 ? 96u : 0u));
-	return buf;
-}
-
-static const char *
 format_entry(enum entry type, const void *at, char buf[CONFIG_TARGET_STR_MAX])
 {
 	switch (type) {
@@ -70,7 +67,14 @@ format_entry(enum entry type, const void *at, char buf[CONFIG_TARGET_STR_MAX])
 	case TARGET:
 		return config_target_str(at, buf);
 	case NET:
-		return format_net(at, buf);
+		return config_net_str(at, buf);
+	case DEST:
+		return config_dest_str(at, buf);
+	case PEER:
+		if (!addr_is_any(at))
+			return addr_format_port(at, buf, CONFIG_TARGET_STR_MAX);
+		snprintf(buf, CONFIG_TARGET_STR_MAX, "*:%u", addr_port(at));
+		return buf;
 	case EID:
 		clc_field_str(at, buf);
 		return buf;
@@ -88,6 +92,10 @@ static const struct list_ops lists[] = {
 	    "\"host:port\", \"[IPv6 address]:port\", \"unix:/path\" or \"srv:name\"", true, value_parse_target },
 	[CONFIG_T_NETS] = { NET, sizeof(struct config_net), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "address", false,
 	    value_parse_net },
+	[CONFIG_T_DESTS] = { DEST, sizeof(struct config_dest), 0, CONFIG_ITEMS_MAX, "is empty",
+	    "address, network or one with ports", false, value_parse_dest },
+	[CONFIG_T_PEER_ADDR] = { PEER, sizeof(struct sockaddr_storage), 0, 1, NULL, NULL, false,
+	    value_parse_peer_addr },
 	[CONFIG_T_USERS] = { ID, sizeof(struct config_id), 0, CONFIG_ITEMS_MAX, NOT_EMPTY, "user", false,
 	    value_parse_user },
 	[CONFIG_T_ADDRS] = { ADDR, sizeof(struct sockaddr_storage), offsetof(struct siw_addrs, at), SIW_MORE_ADDRS_MAX,
@@ -107,7 +115,7 @@ equal(const struct list_ops *o, const void *a, const void *b)
 {
 	if (o->entry == TARGET)
 		return target_equal(a, b);
-	if (o->entry == ADDR || o->entry == PLACE)
+	if (o->entry == ADDR || o->entry == PLACE || o->entry == PEER)
 		return addr_same_place(a, b);
 	return memcmp(a, b, o->size) == 0;
 }
@@ -152,6 +160,34 @@ store(const struct config_key *key, char *at, char *all, unsigned cnt)
 	free(all);
 }
 
+/* Of CONFIG_T_TARGET, behind pointer and count. */
+static enum config_to *
+word_at(void *at)
+{
+	return (enum config_to *)(void *)((char *)at + sizeof(void *) + sizeof(unsigned));
+}
+
+static enum config_to
+word_of(const struct config_key *key, const void *at)
+{
+	enum config_to word = CONFIG_TO_TARGETS;
+
+	if (key->type == CONFIG_T_TARGET)
+		memcpy(&word, (const char *)at + sizeof(void *) + sizeof(unsigned), sizeof(word));
+	return word;
+}
+
+static bool
+set_word(void *at, const char *text)
+{
+	for (unsigned i = CONFIG_TO_TARGETS + 1; config_to_words[i] != NULL; i++)
+		if (strcmp(text, config_to_words[i]) == 0) {
+			*word_at(at) = (enum config_to)i;
+			return true;
+		}
+	return false;
+}
+
 int
 value_set_list(const struct config_key *key, void *at, const struct config_value *v, char why[CONFIG_WHY_MAX])
 {
@@ -162,6 +198,8 @@ value_set_list(const struct config_key *key, void *at, const struct config_value
 	int rc = 0;
 	char *all;
 
+	if (key->type == CONFIG_T_TARGET && alone && set_word(at, text))
+		return 0;
 	if (cnt == 0 && o->empty != NULL)
 		return value_bad(why, "%s", o->empty);
 	if (cnt > o->max)
@@ -202,6 +240,10 @@ value_print_list(const struct config_key *key, const void *at, FILE *out)
 	const char *all = load(key, at, &cnt);
 	const bool alone = o->max == 1 || (key->type == CONFIG_T_TARGET && cnt == 1);
 
+	if (word_of(key, at) != CONFIG_TO_TARGETS) {
+		fprintf(out, "\"%s\"", config_to_words[word_of(key, at)]);
+		return;
+	}
 	fputs(alone ? "" : "[ ", out);
 	for (unsigned i = 0; i < cnt; i++)
 		fprintf(out, "%s\"%s\"", i > 0 ? ", " : "", format_entry(o->entry, all + i * o->size, buf));
@@ -218,5 +260,5 @@ value_list_equal(const struct config_key *key, const void *at_a, const void *at_
 	for (unsigned i = 0; a_cnt == b_cnt && i < a_cnt; i++)
 		if (!equal(o, a + i * o->size, b + i * o->size))
 			return false;
-	return a_cnt == b_cnt;
+	return a_cnt == b_cnt && word_of(key, at_a) == word_of(key, at_b);
 }

@@ -244,6 +244,69 @@ value_parse_net(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX
 	return 0;
 }
 
+/* "NET:PORTS", "[NET]:PORTS" for IPv6, or a net alone. */
+int
+value_parse_dest(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
+{
+	const char *end = v->text[0] == '[' ? strchr(v->text, ']') : strchr(v->text, ':');
+	const bool bare6 = v->text[0] != '[' && end != NULL && strchr(end + 1, ':') != NULL;
+	const char *net = v->text + (v->text[0] == '['), *colon = v->text[0] == '[' && end != NULL ? end + 1 : end;
+	const struct config_key ports = { .len = sizeof(uint16_t) };
+	char text[ADDR_STR_MAX];
+	struct config_dest dest;
+	struct config_net of;
+	uint16_t range[2];
+
+	if (bare6 || end == NULL)
+		colon = end = v->text + strlen(v->text);
+	if (end - net >= (ptrdiff_t)sizeof(text) || (*colon != ':' && *colon != '\0') ||
+	    (*colon == '\0' && net != v->text))
+		return VALUE_BAD_TYPE;
+	snprintf(text, sizeof(text), "%.*s", (int)(end - net), net);
+	const struct config_value one = config_value_text(text);
+	int rc = value_parse_net(&one, &of, why);
+	if (rc == 0 && net != v->text && strchr(text, ':') == NULL)
+		rc = VALUE_BAD_TYPE;
+	if (rc != 0)
+		return rc;
+	memset(&dest, 0, sizeof(dest)); /* entries are compared as a whole */
+	dest.port_min = 1;
+	dest.port_max = UINT16_MAX;
+	if (*colon == ':') {
+		const struct config_value p = config_value_text(colon + 1);
+
+		rc = value_set_ports(&ports, range, &p, why);
+		if (rc == 0 && range[0] == 0)
+			rc = VALUE_BAD_TYPE;
+		if (rc != 0)
+			return rc;
+		dest.port_min = range[0];
+		dest.port_max = range[1];
+	}
+	memcpy(dest.addr, of.addr, sizeof(dest.addr));
+	dest.prefix_len = of.prefix_len;
+	memcpy(out, &dest, sizeof(dest));
+	return 0;
+}
+
+/* "*:PORT" is stored as an unspecified address. */
+int
+value_parse_peer_addr(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
+{
+	char text[ADDR_STR_MAX] = "";
+	struct sockaddr_storage ss;
+	const bool wild = v->text[0] == '*';
+
+	if (wild && strlen(v->text) < sizeof(text) - sizeof("0.0.0.0"))
+		snprintf(text, sizeof(text), "0.0.0.0%s", v->text + 1);
+	if (addr_parse_port(wild ? text : v->text, &ss) != 0)
+		return wild ? VALUE_BAD_TYPE : bad_listen(v, why);
+	if (!wild && (addr_is_any(&ss) || addr_is_multicast(&ss)))
+		return value_bad(why, "must be an address to connect to, not %s", v->shown);
+	memcpy(out, &ss, sizeof(ss));
+	return 0;
+}
+
 int
 value_parse_user(const struct config_value *v, void *out, char why[CONFIG_WHY_MAX])
 {

@@ -4,6 +4,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/config/config_keys.c daemon/config/config_keys.h \
 	daemon/config/config_value.c daemon/config/config_value.h \
 	daemon/config/config_value_net.c \
+	daemon/config/config_via.c \
 	daemon/config/config_value_inner.c \
 	daemon/config/config_value_list.c \
 	daemon/config/config_built.c \
@@ -27,6 +28,7 @@ check_UNIT += \
 	tests/unit/daemon/config/check_config_files \
 	tests/unit/daemon/config/check_config_special \
 	tests/unit/daemon/config/check_config_plan \
+	tests/unit/daemon/config/check_config_via \
 	tests/unit/daemon/config/check_config_doc
 # A build without c-ares.
 tests_unit_daemon_config_check_config_built_SOURCES = tests/unit/daemon/config/check_config_built.c daemon/names/resolver_none.c

@@ -16,7 +16,7 @@ struct settings {
 	struct targets *targets; /* of cfg.to; counted */
 	unsigned refs;
 	uint32_t ticket;                 /* admission_ticket() */
-	struct sockaddr_storage addrs[]; /* of cfg.to; cfg.to, cfg.allow_users and cfg.allow behind them */
+	struct sockaddr_storage addrs[]; /* of cfg.to; behind them what else cfg points to */
 };
 
 /* What happens to a new connection. */

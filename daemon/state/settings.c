@@ -33,6 +33,29 @@ copy_targets(struct settings *s, const struct config_service *cfg)
 	}
 }
 
+/* The nets follow their entries. */
+static void
+copy_vias(struct config_via *to, const struct config_service *cfg)
+{
+	struct config_dest *nets = (void *)(to + cfg->via_cnt);
+
+	for (unsigned i = 0; i < cfg->via_cnt; i++) {
+		to[i] = cfg->via[i];
+		to[i].nets = memcpy(nets, cfg->via[i].nets, to[i].net_cnt * sizeof(*nets));
+		nets += to[i].net_cnt;
+	}
+}
+
+static size_t
+vias_len(const struct config_service *cfg)
+{
+	size_t len = cfg->via_cnt * sizeof(*cfg->via);
+
+	for (unsigned i = 0; i < cfg->via_cnt; i++)
+		len += cfg->via[i].net_cnt * sizeof(*cfg->via[i].nets);
+	return (len + _Alignof(max_align_t) - 1) & ~(_Alignof(max_align_t) - 1);
+}
+
 /* One allocation with all that cfg points to. */
 struct settings *
 settings_new(struct service *svc, const struct config_service *cfg)
@@ -45,7 +68,7 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	for (unsigned i = 0; i < cfg->to_cnt; i++)
 		addr_cnt += cfg->to[i].addr_cnt;
 	struct settings *s = malloc(
-	    sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + to_len + users_len + allow_len + clients_len);
+	    sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + vias_len(cfg) + to_len + users_len + allow_len + clients_len);
 	struct targets *targets = s != NULL ? targets_get(svc->pool->place.targets, cfg) : NULL;
 
 	if (targets == NULL) {
@@ -54,7 +77,9 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	}
 	*s = (struct settings){ .cfg = *cfg, .svc = svc, .targets = targets, .refs = 1 };
 	s->ticket = admission_ticket(svc->admission, cfg);
-	s->cfg.to = (void *)(s->addrs + addr_cnt);
+	s->cfg.via = (void *)(s->addrs + addr_cnt);
+	copy_vias(s->cfg.via, cfg);
+	s->cfg.to = (void *)((char *)s->cfg.via + vias_len(cfg));
 	s->cfg.allow_users = (void *)(s->cfg.to + cfg->to_cnt);
 	s->cfg.allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);
 	s->cfg.clients = s->cfg.allow + cfg->allow_cnt;

@@ -49,6 +49,7 @@ check_INTEGRATION = \
 	tests/integration/check_health.py \
 	tests/integration/check_circle.py \
 	tests/integration/check_client.py \
+	tests/integration/check_original.py \
 	tests/integration/check_events.py \
 	tests/integration/check_stuck.py \
 	tests/integration/check_ctl.py \

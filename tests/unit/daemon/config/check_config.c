@@ -1011,6 +1011,11 @@ static const char local[] =
     "  { name = \"plain\"; listen = \"unix:/run/plain\"; to = \"192.0.2.2:1\"; } );\n"
     "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"unix:/run/postgresql/.s.PGSQL.5432\"; } );\n";
 
+/* The settings of a service without targets exclude those of targets. */
+static const char captured[] =
+    "ingress = ( { name = \"all\"; listen = \"127.0.0.1:7000\"; to = \"original\";\n"
+    "  via = ( { nets = [ \"10.0.0.0/8:80-90\" ]; peer = \"*:15000\"; } ); } );\n";
+
 START_TEST(stores_what_is_written)
 {
 	struct config *cfg = parse_ok(full);
@@ -1286,7 +1291,9 @@ name_is_printed(const struct config_section *sec, const struct config_key *key)
 		return;
 	const bool psk = sec->place == CONFIG_AT_TLS &&
 	    (strcmp(key->name, "name") == 0 || strcmp(key->name, "psk") == 0);
-	struct config *cfg = parse_ok((key->flags & CONFIG_UNIX_ONLY) != 0 || psk ? local : full);
+	struct config *cfg = parse_ok(key->type == CONFIG_T_VIAS ? captured
+	        : (key->flags & CONFIG_UNIX_ONLY) != 0 || psk    ? local
+	                                                         : full);
 	char *text = print(cfg), setting[128];
 
 	snprintf(setting, sizeof(setting), "\t%s = ", key->name);
@@ -1300,6 +1307,7 @@ START_TEST(prints_canonical_form_that_parses_to_the_same)
 	round_trip("");
 	round_trip(full);
 	round_trip(local);
+	round_trip(captured);
 	each_key(name_is_printed);
 }
 

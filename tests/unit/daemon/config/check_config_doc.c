@@ -67,6 +67,12 @@ type_facts(const struct config_key *k, char *buf, size_t cap)
 		return "List of strings";
 	case CONFIG_T_BYTES:
 		return "String";
+	case CONFIG_T_DESTS:
+		return "List of addresses and networks, maybe with ports";
+	case CONFIG_T_PEER_ADDR:
+		return "Address and port, or *:PORT";
+	case CONFIG_T_VIAS:
+		return "List of groups of settings";
 	case CONFIG_T_INNER:
 		return "Group of settings";
 	case CONFIG_T_PORTS:
@@ -126,15 +132,16 @@ all_need_a_take_over(const struct config_section *sec)
 	return cnt > 0;
 }
 
-/* Sections, and behind them the group in a service. */
-static const struct config_section probe_section = { "probe", "probe.", CONFIG_AT_PROBE, 0 };
+/* Sections, and behind them the groups in a service. */
+static const struct config_section groups[] = { { "probe", "probe.", CONFIG_AT_PROBE, 0 },
+	{ "via", "via.", CONFIG_AT_VIA, 0 } };
 
 static const struct config_section *
 section_after(const struct config_section *sec)
 {
-	if (sec == &probe_section)
+	if (sec == &groups[1])
 		return NULL;
-	return sec[1].name != NULL ? sec + 1 : &probe_section;
+	return sec == &groups[0] || sec[1].name != NULL ? sec + 1 : groups;
 }
 
 /* The text that has to follow the heading of a key. */
