@@ -100,8 +100,9 @@ int tls_io_handshake(struct tls_io *);
 /* After the handshake. > 0: bytes; 0: end of data (close_notify); -EAGAIN: none now; else -errno, and tls_io_why().
  * -ENODATA: the connection ended without close_notify. */
 ssize_t tls_io_read(struct tls_io *, void *buf, size_t len);
-/* > 0: bytes taken, maybe fewer; -EAGAIN: repeat with the same bytes, maybe more, when writable; else -errno. */
-ssize_t tls_io_write(struct tls_io *, const void *buf, size_t len);
+/* > 0: bytes taken, maybe fewer; -EAGAIN: repeat with the same bytes, maybe more, when writable; else -errno. more: the
+ * next write follows at once, and these bytes may wait for it. */
+ssize_t tls_io_write(struct tls_io *, const void *buf, size_t len, bool more);
 /* Sends close_notify: 0 sent, -EAGAIN: repeat when writable; else -errno. */
 int tls_io_finish(struct tls_io *);
 /* Bytes were received and not yet read. */

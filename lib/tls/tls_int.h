@@ -57,6 +57,7 @@ struct tls_io {
 	int err;    /* of the last failed system call */
 	int failed; /* of the first read that failed: to OpenSSL an alert is later the end of the stream */
 	bool client, eof, proven;
+	bool more;        /* another write follows at once */
 	bool drained;     /* the last recv returned less than there was room for */
 	bool psk_unknown; /* server: the offered PSK name is not in the file, or not for us */
 	unsigned records; /* sent since the last key update */

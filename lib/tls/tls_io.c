@@ -59,11 +59,12 @@ bio_read(BIO *bio, char *buf, int len)
 	return io->refused ? -1 : (int)n;
 }
 
+/* Records of one turn leave together. When there is no room for the next one, the kernel holds none of them back. */
 static int
 bio_write(BIO *bio, const char *buf, int len)
 {
 	struct tls_io *io = BIO_get_data(bio);
-	ssize_t n = send(io->fd, buf, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = send(io->fd, buf, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL | (io->more ? MSG_MORE : 0));
 
 	BIO_clear_retry_flags(bio);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -503,9 +504,11 @@ tls_io_read(struct tls_io *io, void *buf, size_t len)
 }
 
 ssize_t
-tls_io_write(struct tls_io *io, const void *buf, size_t len)
+tls_io_write(struct tls_io *io, const void *buf, size_t len, bool more)
 {
 	size_t taken;
+
+	io->more = more;
 
 	if (io->failed != 0)
 		return io->failed;

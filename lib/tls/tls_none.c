@@ -106,15 +106,17 @@ tls_io_read(struct tls_io *io, void *buf, size_t len)
 	(void)io;
 	(void)buf;
 	(void)len;
+	(void)more;
 	return -EPROTO;
 }
 
 ssize_t
-tls_io_write(struct tls_io *io, const void *buf, size_t len)
+tls_io_write(struct tls_io *io, const void *buf, size_t len, bool more)
 {
 	(void)io;
 	(void)buf;
 	(void)len;
+	(void)more;
 	return -EPROTO;
 }
 

@@ -74,7 +74,7 @@ ssize_t
 siw_wire_send(struct siw_wire *w, struct iovec *iov, size_t cnt, int flags)
 {
 	uint8_t record[RECORD_MAX];
-	size_t sum = 0, len;
+	size_t sum = 0, total = 0, len;
 
 	if (w->tls == NULL) {
 		const struct msghdr msg = { .msg_iov = iov, .msg_iovlen = cnt };
@@ -83,8 +83,10 @@ siw_wire_send(struct siw_wire *w, struct iovec *iov, size_t cnt, int flags)
 		return n < 0 ? -errno : n;
 	}
 	/* What did not fit comes again with the same bytes, as the queue keeps them. */
+	for (size_t i = 0; i < cnt; i++)
+		total += iov[i].iov_len;
 	while ((len = copy_record(record, iov, cnt, sum)) > 0) {
-		ssize_t n = tls_io_write(w->tls, record, len);
+		ssize_t n = tls_io_write(w->tls, record, len, sum + len < total);
 
 		if (n < 0)
 			return sum > 0 ? (ssize_t)sum : n;

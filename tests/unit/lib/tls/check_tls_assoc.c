@@ -88,7 +88,7 @@ meet(struct tls_ctx *client, struct tls_ctx *server, const char *at, const char 
 	if (a == 1 && b == 1) {
 		char c;
 
-		ck_assert(tls_io_write(e.b, "x", 1) == 1 && tls_io_read(e.a, &c, 1) == 1);
+		ck_assert(tls_io_write(e.b, "x", 1, false) == 1 && tls_io_read(e.a, &c, 1) == 1);
 		how = tls_io_is_resumed(e.b);
 		ck_assert_int_eq(tls_io_is_resumed(e.a), how);
 		ck_assert_str_eq(tls_io_who(e.a)->name, NAME);

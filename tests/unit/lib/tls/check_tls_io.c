@@ -25,7 +25,7 @@ START_TEST(both_ends_are_proven)
 	static const uint8_t id[4] = { 0xc8, 0xb2, 0xe6, 0x55 };
 	ck_assert_mem_eq(tls_io_who(e.b)->id, id, sizeof(id));
 	ck_assert_int_eq(tls_io_read(e.a, buf, sizeof(buf)), -EAGAIN);
-	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), 5);
+	ck_assert_int_eq(tls_io_write(e.a, "hello", 5, false), 5);
 	ck_assert_int_eq(tls_io_read(e.b, buf, 2), 2);
 	ck_assert(tls_io_has_bytes(e.b));
 	ck_assert_int_eq(tls_io_read(e.b, buf + 2, sizeof(buf) - 2), 3);
@@ -33,7 +33,7 @@ START_TEST(both_ends_are_proven)
 	/* One direction ends, the other goes on. */
 	ck_assert_int_eq(tls_io_finish(e.a), 0);
 	ck_assert_int_eq(tls_io_read(e.b, buf, sizeof(buf)), 0);
-	ck_assert_int_eq(tls_io_write(e.b, "late", 4), 4);
+	ck_assert_int_eq(tls_io_write(e.b, "late", 4, false), 4);
 	ck_assert_int_eq(tls_io_read(e.a, buf, sizeof(buf)), 4);
 	ck_assert_str_eq(tls_io_why(e.a), "");
 	ends_fini(&e);
@@ -49,7 +49,7 @@ START_TEST(a_full_socket_takes_part_and_goes_on)
 	for (size_t i = 0; i < sizeof(out); i++)
 		out[i] = (uint8_t)(i * 7 + i / 256);
 	while (got < sizeof(in)) {
-		ssize_t n = sent < sizeof(out) ? tls_io_write(e.a, out + sent, sizeof(out) - sent) : -EAGAIN;
+		ssize_t n = sent < sizeof(out) ? tls_io_write(e.a, out + sent, sizeof(out) - sent, false) : -EAGAIN;
 
 		ck_assert(n > 0 || n == -EAGAIN);
 		sent += n > 0 ? (size_t)n : 0;
@@ -79,7 +79,7 @@ send_changed(struct ends *e)
 {
 	char buf[128];
 
-	ck_assert_int_eq(tls_io_write(e->a, "hello", 5), 5);
+	ck_assert_int_eq(tls_io_write(e->a, "hello", 5, false), 5);
 	ssize_t n = read(e->fd[1], buf, sizeof(buf));
 	ck_assert_int_gt(n, 5);
 	buf[n - 1] ^= 1;
@@ -262,7 +262,7 @@ one_byte(struct ends *e)
 {
 	char c = 'x';
 
-	ck_assert_int_eq(tls_io_write(e->a, &c, 1), 1);
+	ck_assert_int_eq(tls_io_write(e->a, &c, 1, false), 1);
 	ck_assert_int_eq(tls_io_read(e->b, &c, 1), 1);
 }
 
@@ -381,7 +381,7 @@ START_TEST(a_failure_is_no_end_later)
 		ck_assert_int_eq(tls_io_read(e.a, buf, sizeof(buf)), -EPROTO);
 	}
 	ck_assert_str_eq(tls_io_why(e.a), "TLS alert of the peer: bad record mac");
-	ck_assert_int_eq(tls_io_write(e.a, "hello", 5), -EPROTO);
+	ck_assert_int_eq(tls_io_write(e.a, "hello", 5, false), -EPROTO);
 	ends_fini(&e);
 }
 

@@ -1,11 +1,15 @@
 /* The keys of links as bytes, computed elsewhere: a label that changes here changes between two versions as well. */
 #include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <openssl/hmac.h>
 #include <openssl/sha.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "hex.h"
+#include "tcp_pair.h"
 #include "tls/tls_int.h"
 #include "tls_ends.h"
 
@@ -57,6 +61,41 @@ START_TEST(the_identity_is_what_is_sent)
 	shake(&e, &a, &b);
 	ck_assert_msg(a == 1 && b == 1, "%s; %s", tls_io_why(e.a), tls_io_why(e.b));
 	ck_assert_uint_eq(tls_link_proven(e.b)->qpn, at.qpn);
+	ends_fini(&e);
+}
+
+static int
+unsent(int fd)
+{
+	int bytes = -1;
+
+	ck_assert_int_eq(ioctl(fd, SIOCOUTQNSD, &bytes), 0);
+	return bytes;
+}
+
+/* A turn's records wait for the last one alone, and not for room. */
+START_TEST(records_of_a_turn_leave_together)
+{
+	static uint8_t record[10000];
+	struct ends e = { 0 };
+	int a, b;
+	ssize_t n;
+
+	tcp_pair(e.fd);
+	ck_assert_int_eq(setsockopt(e.fd[0], IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)), 0);
+	e.a = tls_link_dial(e.fd[0], secret, &at);
+	e.b = tls_link_accept(e.fd[1], its_secret, secret);
+	shake(&e, &a, &b);
+	ck_assert_msg(a == 1 && b == 1, "%s; %s", tls_io_why(e.a), tls_io_why(e.b));
+	ck_assert_int_eq(tls_io_write(e.a, record, sizeof(record), true), sizeof(record));
+	ck_assert_int_gt(unsent(e.fd[0]), (int)sizeof(record));
+	ck_assert_int_eq(tls_io_write(e.a, record, sizeof(record), false), sizeof(record));
+	ck_assert_int_eq(unsent(e.fd[0]), 0);
+	ck_assert_int_eq(setsockopt(e.fd[0], SOL_SOCKET, SO_SNDBUF, &(int){ 4096 }, sizeof(int)), 0);
+	while ((n = tls_io_write(e.a, record, sizeof(record), true)) > 0)
+		;
+	ck_assert_int_eq(n, -EAGAIN);
+	ck_assert_int_eq(unsent(e.fd[0]), 0);
 	ends_fini(&e);
 }
 
