@@ -82,8 +82,8 @@ clc_read(struct leg *mid, struct smcr_conn *conn, struct clc_in *in)
 	}
 	want = min_size(want, (size_t)(in->len - in->off));
 	smcr_clc_input(conn, in->buf + in->off, want);
-	if (in->client.kind == CLC_CLIENT_NONE) /* a Proposal may lead to a fallback, and end the rendezvous */
-		in->client = smcr_proposed_client(conn);
+	if (clc_tlvs_len(&in->tlvs) == 0) /* a Proposal may lead to a fallback, and end the rendezvous */
+		in->tlvs = smcr_proposed_tlvs(conn);
 	in->off = (uint16_t)(in->off + want);
 	return (ssize_t)want;
 }

@@ -27,7 +27,7 @@ struct clc_out {
 struct clc_in {
 	uint16_t off, len; /* bytes [off, len) of buf */
 	uint8_t buf[512];
-	struct clc_client client; /* at a server, of the Proposal */
+	struct clc_tlvs tlvs; /* at a server, of the Proposal */
 };
 
 /* Writes the engine's output and reads what it wants. Reports a failed or ended socket to the engine. */

@@ -97,7 +97,7 @@ bool
 client_settle(struct session *s)
 {
 	const struct config_service *cfg = &s->settings->cfg;
-	const struct clc_client *c = &s->setup->in.client;
+	const struct clc_client *c = &s->setup->in.tlvs.client;
 	char client[ADDR_STR_MAX], peer[ADDR_STR_MAX];
 
 	if (cfg->client_address == CONFIG_CLIENT_OFF || (s->flags & SF_PROBE) != 0)

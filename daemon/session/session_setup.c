@@ -204,7 +204,7 @@ pump_rendezvous(struct session *s)
 		else
 			session_set_state(s, SES_SMCR);
 	} else if ((s->events & SMCR_EV_PROPOSAL) != 0) {
-		s->setup->in.client = smcr_proposed_client(s->conn);
+		s->setup->in.tlvs = smcr_proposed_tlvs(s->conn);
 		if ((s->flags & SF_PROBE) == 0)
 			session_is_client(s);
 		if (!circle_proposed(s)) {

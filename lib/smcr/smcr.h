@@ -118,8 +118,6 @@ bool smcr_device_gone(const struct smcr *, const struct rnic_dev *);
 
 /* -- networks -- */
 
-#define SMCR_NETWORKS_MAX 64
-
 /* A network, for the subnet check of 3.5.1.2. */
 struct smcr_subnet {
 	bool v6;
@@ -127,6 +125,7 @@ struct smcr_subnet {
 	uint8_t prefix_len;
 };
 
+#define SMCR_NETWORKS_MAX 64
 /* This host's first SMCR_NETWORKS_MAX networks: over RoCE a server accepts first contact only from them (3.5.1.2). */
 void smcr_set_networks(struct smcr *, const struct smcr_subnet *, unsigned cnt);
 
@@ -161,8 +160,6 @@ int64_t smcr_deadline(const struct smcr *);
 
 /* -- connections -- */
 
-#define SMCR_PREFIXES_MAX 8
-
 /* Kind of peer of a client's CLC connection, as known to the user. A server detects it. */
 enum smcr_peer_kind {
 	SMCR_PEER_SMCRD, /* smcrd: version 1 with our extension */
@@ -170,6 +167,7 @@ enum smcr_peer_kind {
 	SMCR_PEER_AUTO,  /* either: offers both */
 };
 
+#define SMCR_PREFIXES_MAX 8
 struct smcr_open {
 	enum smcr_role role;
 	enum smcr_peer_kind peer;
@@ -189,21 +187,22 @@ struct smcr_open {
 	/* Client: creates a link group before the first connection, and ends with SMCR_EV_CLOSED (SMCR_OK) or
 	 * SMCR_EV_FALLBACK. The application of a foreign peer sees a connection that ends at once. */
 	bool prewarm;
-	/* prewarm for an operator: ignores a hold-off, here or at an smcrd peer. Only success changes it. */
-	bool insist;
+	bool
+	    insist; /* prewarm for an operator: ignores a hold-off, here or at an smcrd peer. Only success changes it */
 	/* prewarm: establish the connection for a measurement, if the peer supports that. Otherwise it ends as
 	 * usual. At a server, likewise if its peer requests it: see smcr_is_prewarm. */
 	bool measure;
-	/* prewarm: asks the peer for the server behind it; see smcr_server. */
-	bool ask_server;
-	/* Client: path of the connection so far, as sent to an smcrd in the Proposal (struct clc_smcrd_ext). */
-	uint8_t hops;
+	bool ask_server; /* prewarm: asks the peer for the server behind it; see smcr_server */
+	uint8_t hops; /* client: path of the connection so far, for an smcrd (struct clc_smcrd_ext); as the next one */
 	uint32_t origin;
 	/* Client: the program's client, for an smcrd. Server: connects in the name of the peer's, if it sends one. */
 	struct clc_client client;
 	bool takes_client;
-	/* Server: number of the service for connections that this client opens over a link; 0: it may not. */
-	uint32_t ticket;
+	/* Client: the server that the program wants, for an smcrd; see smcr_dest_is_used. Server: takes a destination of
+	 * each peer (smcr_take_dest), and refuses Proposals without; otherwise refuses those with one. */
+	struct clc_dest dest;
+	bool wants_dest;
+	uint32_t ticket; /* server: of its service, for connections that this client opens over a link; 0: it may not */
 	/* The rules by which this end took the peer for this service; zeros in clear. A connection opens over a link only
 	 * by the rules of the rendezvous before it. */
 	struct smcr_scope scope;
@@ -211,8 +210,8 @@ struct smcr_open {
 	bool in_tls;
 	uint8_t secret[RNIC_SECRET_LEN];
 	bool only_tls; /* with in_tls: no other links are used but on devices with a protection of their own */
-	/* No link may be used: falls back with CLC_DIAG_CONFIG and this detail, a static text; NULL: links may be used. */
-	const char *tcp_only;
+	const char
+	    *tcp_only; /* not NULL, static: no link may be used; falls back with CLC_DIAG_CONFIG and this detail */
 };
 
 /* Starts the rendezvous. NULL with *err = -ENOMEM or -EMFILE (conns_max). When SMC-R is impossible from the start (no
@@ -365,16 +364,23 @@ void smcr_release(struct smcr_conn *);
 bool smcr_is_prewarm(const struct smcr_conn *);
 /* Server, at SMCR_EV_PROPOSAL: the client's path (smcr_open.hops, .origin); zeros for a foreign peer. */
 void smcr_proposed_way(const struct smcr_conn *, uint8_t *hops, uint32_t *origin);
-/* Server, at SMCR_EV_PROPOSAL and after smcr_clc_input: the client that the peer has sent, if any. */
-struct clc_client smcr_proposed_client(const struct smcr_conn *);
-/* Client, at SMCR_EV_ESTABLISHED and _FALLBACK: the peer connects in the name of smcr_open.client. */
+/* Server, at SMCR_EV_PROPOSAL and after smcr_clc_input: client and destination that the peer has sent, if any. */
+struct clc_tlvs smcr_proposed_tlvs(const struct smcr_conn *);
+/* Server, at SMCR_EV_PROPOSAL: takes the destination, as answers say from here on, with its ticket (smcr_open); or refuses
+ * it, and SMCR_EV_FALLBACK follows with smcr_dest_is_refused: write the output, then end without data. */
+void smcr_take_dest(struct smcr_conn *, uint32_t ticket);
+void smcr_refuse_dest(struct smcr_conn *);
+/* Client, at SMCR_EV_ESTABLISHED and _FALLBACK: the peer connects in the name of smcr_open.client, and to smcr_open.dest.
+ * Without that it has connected to another server, and no byte may be sent. */
 bool smcr_client_is_used(const struct smcr_conn *);
+bool smcr_dest_is_used(const struct smcr_conn *);
+/* At SMCR_EV_FALLBACK: the server's end refuses the connection because of its destination, or for lack of one. */
+bool smcr_dest_is_refused(const struct smcr_conn *);
 /* Sends a TEST LINK over an active link of the group, unless one is in progress there. Returns the link number, 0 =
  * none. smcr_link_info has the result; without a response in time the link is lost, as usual. */
 uint8_t smcr_test_link(struct smcr *, uint32_t group_id);
-/* Client: remaining hold-off of connections with this key (smcr_open); 0: not held off. */
+/* Client: remaining hold-off of connections with this key (smcr_open), 0: not held off; and its end. */
 int64_t smcr_held_off_ns(const struct smcr *, const char *peer_key);
-/* Client: ends the hold-off. */
 void smcr_end_hold_off(struct smcr *, const char *peer_key);
 /* While on: uses groups for no new connections and ends each in order once it has none. Off: those ending still end. */
 void smcr_drain(struct smcr *, bool on);

@@ -16,7 +16,9 @@
 #define DECLINE_V2_LEN 44   /* Linux in version 2: four more diagnosis words */
 #define FLAG_FIRST_CONTACT 0x08
 #define FLAG_OUT_OF_SYNC 0x08
-#define CLIENT_USED 0x01
+#define CLIENT_USED 0x01 /* byte 23 of a Decline */
+#define DEST_USED 0x02
+#define DEST_REFUSED 0x04
 
 #define SMCD_ID_LEN 10   /* ISM GID, CHID: the start of Linux's growth area */
 #define SMCD_AREA_LEN 12 /* including the offset of the version 2 extension, which counts from here */
@@ -106,7 +108,8 @@ lay_ext(struct codec *c, struct clc_smcrd_ext *ext)
 	ext->recv_depth = codec_be16(c, ext->recv_depth);
 	ext->token = codec_be64(c, ext->token);
 	ext->hops = codec_u8(c, ext->hops);
-	codec_reserved(c, 3);
+	ext->uses = codec_u8(c, ext->uses) & CLC_USES_DEST;
+	codec_reserved(c, 2);
 	ext->origin = codec_be32(c, ext->origin);
 }
 
@@ -263,7 +266,12 @@ lay_decline(struct codec *c, unsigned version, struct clc_decline *d)
 	if (version < 2)
 		d->os = 0;
 	codec_reserved(c, 2);
-	d->client_used = (codec_u8(c, d->client_used ? CLIENT_USED : 0) & CLIENT_USED) != 0;
+	const unsigned used = codec_u8(c,
+	    (uint8_t)((d->client_used ? CLIENT_USED : 0) | (d->dest_used ? DEST_USED : 0) |
+	        (d->dest_refused ? DEST_REFUSED : 0)));
+	d->client_used = (used & CLIENT_USED) != 0;
+	d->dest_used = (used & DEST_USED) != 0;
+	d->dest_refused = (used & DEST_REFUSED) != 0;
 	d->out_of_sync = codec_flag(c, FLAG_OUT_OF_SYNC, d->out_of_sync);
 }
 
@@ -295,7 +303,7 @@ read_growth(struct codec *c, size_t len, struct clc_proposal *p)
 		p->ext = read_ext(rcur_make(p->growth + head_len, EXT_LEN - sizeof(ext_magic)));
 	if (p->ext.version == 0)
 		p->ext = (struct clc_smcrd_ext){ .present = false };
-	if ((p->ext.features & CLC_FEATURE_CLIENT) != 0)
+	if ((p->ext.features & CLC_FEATURE_TLVS) != 0)
 		clc_tlvs_read(c, growth, &p->tlvs);
 }
 
@@ -437,7 +445,7 @@ encode_ext(struct codec *c, struct clc_smcrd_ext *ext)
 {
 	codec_need(c,
 	    ext->version >= 1 && (ext->transports & ~CLC_TRANSPORT_KNOWN) == 0 &&
-	        (ext->features & ~CLC_FEATURES_KNOWN) == 0);
+	        (ext->features & ~CLC_FEATURES_KNOWN) == 0 && (ext->uses & ~CLC_USES_DEST) == 0);
 	wcur_bytes(&c->w, ext_magic, sizeof(ext_magic));
 	lay_ext(c, ext);
 }
@@ -465,7 +473,7 @@ encode_growth(struct codec *c, struct clc_proposal *p, size_t len)
 static void
 encode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 {
-	size_t tlvs_len = clc_tlvs_len(&p->tlvs.client);
+	size_t tlvs_len = clc_tlvs_len(&p->tlvs);
 	size_t growth_len = p->ext.present ? CLC_GROWTH_LEN + tlvs_len : p->growth_len;
 	bool has_ip = version == 1 || p->typev1 != CLC_PATH_NONE;
 
@@ -475,8 +483,7 @@ encode_proposal(struct codec *c, unsigned version, struct clc_proposal *p)
 		c->flags = (uint8_t)((unsigned)p->typev2 << 2 | (unsigned)p->typev1);
 	}
 	codec_need(c, growth_len <= CLC_GROWTH_LEN + tlvs_len && p->ipv6_cnt <= CLC_MAX_IPV6);
-	codec_need(
-	    c, tlvs_len == 0 || (p->ext.present && !p->v2.present && (p->ext.features & CLC_FEATURE_CLIENT) != 0));
+	codec_need(c, tlvs_len == 0 || (p->ext.present && !p->v2.present && (p->ext.features & CLC_FEATURE_TLVS) != 0));
 	if (p->v2.present)
 		codec_need(c, version == 2 && offers_r(p->typev2) && growth_len >= SMCD_AREA_LEN);
 	if (c->bad)

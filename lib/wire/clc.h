@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/span.h"
-#include "wire/clc_client.h"
+#include "wire/clc_tlvs.h"
 
 #define CLC_HDR_LEN 8
 #define CLC_MAX_LEN 2048     /* limit for received messages; Linux sends a few hundred bytes at most */
@@ -62,10 +62,11 @@ enum clc_path {
 #define CLC_FEATURE_MEASURE 0x40
 /* Likewise, without CLC_FEATURE_CHECK as well: asks for the server behind the gateway. The Accept has the answer. */
 #define CLC_FEATURE_SERVER 0x10
-/* Proposal: has the program's client. Accept: the server is connected in its name. Likewise clc_decline.client_used. */
-#define CLC_FEATURE_CLIENT 0x20
+/* Proposal: has TLVs. Accept: the server is connected in the name of the program's client. See also clc_decline. */
+#define CLC_FEATURE_TLVS 0x20
+#define CLC_FEATURE_CLIENT CLC_FEATURE_TLVS
 #define CLC_FEATURES_KNOWN \
-	(CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE | CLC_FEATURE_SERVER | CLC_FEATURE_CLIENT)
+	(CLC_FEATURES | CLC_FEATURE_CHECK | CLC_FEATURE_MEASURE | CLC_FEATURE_SERVER | CLC_FEATURE_TLVS)
 
 /* The answer to CLC_FEATURE_SERVER, X(constant, number, words). Unknown numbers are as DOWN. */
 #define CLC_SERVERS(X)                                 \
@@ -79,9 +80,11 @@ enum clc_path {
 
 enum clc_server { CLC_SERVERS(CLC_SERVER_CONSTANT) };
 
+#define CLC_USES_DEST 0x01 /* the server is the destination in the Proposal */
+
 /* The extension between smcrd peers. In a Proposal it lies in the growth area, which other implementations skip. In
  * Accept and Confirm it follows the PSN, and is sent only if the peer's Proposal had one. 28 bytes: "smrd", length 28,
- * version, transports, features, MPA port, receive depth, token, hops or server, 3 x 0, origin or ticket. */
+ * version, transports, features, MPA port, receive depth, token, hops or server, uses, 2 x 0, origin or ticket. */
 struct clc_smcrd_ext {
 	bool present;        /* otherwise the fields below are invalid */
 	uint8_t version;     /* from 1; higher versions append fields only */
@@ -96,6 +99,7 @@ struct clc_smcrd_ext {
 		uint8_t hops;
 		uint8_t server; /* Accept: enum clc_server or another number; 0 unless the Proposal asked */
 	};
+	uint8_t uses; /* Accept, else 0: CLC_USES_ bits. Older smcrds send 0 */
 	union {
 		uint32_t origin;
 		uint32_t ticket; /* Accept: of the service, for connections that open over a link (open.h); 0: none */
@@ -202,9 +206,10 @@ struct clc_accept {
 struct clc_decline {
 	bool out_of_sync; /* delete the link group, RFC 7609 A.2.5 */
 	uint8_t peer_id[CLC_PEER_ID_LEN];
-	uint32_t diag;    /* enum clc_diag, or a code of another implementation */
-	uint8_t os;       /* version 2 only: 1 z/OS, 2 Linux, 3 AIX */
-	bool client_used; /* CLC_FEATURE_CLIENT, by an smcrd */
+	uint32_t diag; /* enum clc_diag, or a code of another implementation */
+	uint8_t os;    /* version 2 only: 1 z/OS, 2 Linux, 3 AIX */
+	/* By an smcrd: as CLC_FEATURE_CLIENT and CLC_USES_DEST of an Accept; the sender closes, in place of a fallback. */
+	bool client_used, dest_used, dest_refused;
 };
 
 /* Diagnosis codes of the Decline, X(name, number, words). RFC 7609 A.2.5 leaves them to the implementation; these are

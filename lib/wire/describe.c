@@ -88,6 +88,16 @@ add_client(struct line *l, const struct clc_client *c)
 }
 
 static void
+add_dest(struct line *l, const struct clc_dest *d)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (d->kind != CLC_DEST_NONE)
+		add(l, d->kind == CLC_DEST_V4 ? " dest=%s:%u" : " dest=[%s]:%u",
+		    inet_ntop(d->kind == CLC_DEST_V4 ? AF_INET : AF_INET6, d->addr, text, sizeof(text)), d->port);
+}
+
+static void
 add_limits(struct line *l, uint8_t release, uint8_t max_conns, uint8_t max_links, uint16_t features)
 {
 	add(l, " release=%u", release);
@@ -116,6 +126,7 @@ add_proposal(struct line *l, const struct clc_proposal *p)
 	}
 	add_ext(l, &p->ext);
 	add_client(l, &p->tlvs.client);
+	add_dest(l, &p->tlvs.dest);
 }
 
 static void
@@ -140,6 +151,7 @@ add_accept(struct line *l, unsigned version, const struct clc_accept *a)
 			add_gid(l, "other-gid", f->gids[i]);
 	}
 	add_ext(l, &a->ext);
+	add_flag(l, (a->ext.uses & CLC_USES_DEST) != 0, "dest-used");
 }
 
 /* The error of malformed bytes, without the bytes: they may contain an rkey. */
@@ -176,6 +188,8 @@ wire_describe_clc(struct span in, char *buf, size_t cap)
 		add_hex(&l, "peer", m.decline.peer_id, sizeof(m.decline.peer_id));
 		add(&l, " diag=%08" PRIx32 " (%s) os=%u", m.decline.diag, clc_diag_str(m.decline.diag), m.decline.os);
 		add_flag(&l, m.decline.client_used, "client-used");
+		add_flag(&l, m.decline.dest_used, "dest-used");
+		add_flag(&l, m.decline.dest_refused, "dest-refused");
 	} else {
 		add_accept(&l, m.version, &m.accept);
 	}

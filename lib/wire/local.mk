@@ -1,7 +1,7 @@
 noinst_LIBRARIES += lib/libwire.a
 lib_libwire_a_CFLAGS = $(AM_CFLAGS) -Wconversion
 lib_libwire_a_SOURCES = \
-	lib/wire/clc.c lib/wire/clc_client.c lib/wire/clc_client.h lib/wire/clc_text.c lib/wire/clc.h \
+	lib/wire/clc.c lib/wire/clc_tlvs.c lib/wire/clc_tlvs.h lib/wire/clc_text.c lib/wire/clc.h \
 	lib/wire/codec.h \
 	lib/wire/llc.c lib/wire/llc.h \
 	lib/wire/cdc.c lib/wire/cdc.h \
@@ -17,7 +17,7 @@ lib_libwire_a_SOURCES = \
 check_UNIT += \
 	tests/unit/lib/wire/check_deviations \
 	tests/unit/lib/wire/check_clc \
-	tests/unit/lib/wire/check_clc_client \
+	tests/unit/lib/wire/check_clc_tlvs \
 	tests/unit/lib/wire/check_clc_v2 \
 	tests/unit/lib/wire/check_llc \
 	tests/unit/lib/wire/check_llc_v2 \

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/span.h"
-#include "wire/clc_client.h"
+#include "wire/clc_tlvs.h"
 
 #define OPEN_LEN 44
 #define OPEN_GRANT_ELEMS 2 /* most elements of a GRANT */

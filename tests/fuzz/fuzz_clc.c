@@ -29,7 +29,7 @@ is_not_ours(const struct clc_msg *m)
 		return a->size_code > CLC_MAX_SIZE_CODE_SENT || clc_mtu_bytes(a->mtu_code) == 0 ||
 		    is_beyond_limits(a->first.release, a->first.max_conns, a->first.max_links);
 	return (!p->ext.present && p->growth_len > CLC_GROWTH_LEN) || p->tlvs.unknown != 0 ||
-	    (p->tlvs.client.kind != CLC_CLIENT_NONE && p->v2.present) ||
+	    ((p->tlvs.client.kind != CLC_CLIENT_NONE || p->tlvs.dest.kind != CLC_DEST_NONE) && p->v2.present) ||
 	    is_beyond_limits(p->v2.release, p->v2.max_conns, p->v2.max_links);
 }
 

@@ -325,7 +325,9 @@ describe(struct duo_end *e, enum smcr_role role)
 		.scope = { { d.scope } },
 		.client = d.client,
 		.takes_client = d.takes_client,
-		.ticket = role == SMCR_SERVER ? d.ticket : 0 };
+		.dest = d.dest,
+		.wants_dest = d.wants_dest,
+		.ticket = role == SMCR_SERVER && !d.wants_dest ? d.ticket : 0 };
 
 	snprintf(open.peer_name, sizeof(open.peer_name), "%s", d.level != 0 ? "spiffe://duo" : "");
 	if (d.ipv4)
@@ -452,6 +454,18 @@ duo_inject(struct link *link, const struct llc_msg *msg)
 	engine_act_on_marks(eng);
 }
 
+/* The Proposal may lead to a fallback, and end the rendezvous. */
+static void
+note_tlvs(struct duo_end *e)
+{
+	const struct clc_tlvs tlvs = smcr_proposed_tlvs(e->conn);
+
+	if (e->client.kind == CLC_CLIENT_NONE)
+		e->client = tlvs.client;
+	if (e->dest.kind == CLC_DEST_NONE)
+		e->dest = tlvs.dest;
+}
+
 static void
 pass_on(struct duo_end *e)
 {
@@ -463,8 +477,7 @@ pass_on(struct duo_end *e)
 	if (n > e->out_len)
 		n = e->out_len;
 	smcr_clc_input(e->peer->conn, e->out, n);
-	if (e->peer->client.kind == CLC_CLIENT_NONE)
-		e->peer->client = smcr_proposed_client(e->peer->conn);
+	note_tlvs(e->peer);
 	memmove(e->out, e->out + n, e->out_len - n);
 	e->out_len -= n;
 }
@@ -475,7 +488,13 @@ handle(struct duo_end *e, unsigned ev)
 	e->events |= ev;
 	e->out_len += smcr_clc_output(e->conn, e->out + e->out_len, sizeof(e->out) - e->out_len);
 	if ((ev & SMCR_EV_PROPOSAL) != 0)
-		e->client = smcr_proposed_client(e->conn);
+		note_tlvs(e);
+	if ((ev & SMCR_EV_PROPOSAL) != 0 && e->dest.kind != CLC_DEST_NONE) {
+		if (d.refuses_dest)
+			smcr_refuse_dest(e->conn);
+		else
+			smcr_take_dest(e->conn, d.ticket);
+	}
 	if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse && smcr_is_prewarm(e->conn))
 		smcr_admit_asking(e->conn, d.server);
 	else if ((ev & SMCR_EV_PROPOSAL) != 0 && !e->refuse)

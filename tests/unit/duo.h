@@ -35,6 +35,7 @@ struct duo_end {
 	uint64_t written, read;   /* duo_write, duo_read */
 	struct smcr_diag diag;    /* when fallen back */
 	struct clc_client client; /* server: as proposed */
+	struct clc_dest dest;     /* likewise */
 	uint8_t left[SMCR_LEFTOVER_MAX];
 	size_t left_len;
 	enum smcr_reason reason; /* when closed */
@@ -69,9 +70,12 @@ struct duo {
 	enum smcr_peer_kind peer; /* and whom their clients expect */
 	struct clc_client client; /* that clients forward */
 	bool takes_client;        /* servers use it */
-	uint32_t ticket;          /* that their servers give */
-	uint8_t scope;            /* of both ends */
-	unsigned next_opened;     /* the server's end that gets the next connection opened over a link */
+	struct clc_dest dest;     /* that clients want */
+	bool wants_dest;          /* servers take it, or refuse it */
+	bool refuses_dest;
+	uint32_t ticket;      /* that their servers give */
+	uint8_t scope;        /* of both ends */
+	unsigned next_opened; /* the server's end that gets the next connection opened over a link */
 	int64_t now_ns;
 	unsigned breaches;
 	enum rnic_transport transport[2]; /* of devices made from here on */

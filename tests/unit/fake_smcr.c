@@ -295,11 +295,38 @@ smcr_proposed_way(const struct smcr_conn *c, uint8_t *hops, uint32_t *origin)
 	*origin = 0;
 }
 
-struct clc_client
-smcr_proposed_client(const struct smcr_conn *c)
+struct clc_tlvs
+smcr_proposed_tlvs(const struct smcr_conn *c)
 {
 	(void)c;
-	return (struct clc_client){ .kind = CLC_CLIENT_NONE };
+	return (struct clc_tlvs){ .unknown = 0 };
+}
+
+void
+smcr_take_dest(struct smcr_conn *c, uint32_t ticket)
+{
+	(void)c;
+	(void)ticket;
+}
+
+void
+smcr_refuse_dest(struct smcr_conn *c)
+{
+	(void)c;
+}
+
+bool
+smcr_dest_is_used(const struct smcr_conn *c)
+{
+	(void)c;
+	return false;
+}
+
+bool
+smcr_dest_is_refused(const struct smcr_conn *c)
+{
+	(void)c;
+	return false;
 }
 
 bool

@@ -182,13 +182,15 @@ grant_take(struct lgr *lgr, const struct link *link, struct grant *out)
 
 /* -- tickets -- */
 
-/* A client's have a key and a scope, a server's a number alone. */
+/* A client's have a key, a scope and a destination, a server's a number alone. */
 static struct ticket *
-ticket_find(const struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scope *scope)
+ticket_find(const struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_open *open)
 {
 	for (struct ticket *t = lgr->tickets; t < lgr->tickets + lgr->ticket_cnt; t++)
 		if (strcmp(t->key, key) == 0 &&
-		    (key[0] != '\0' ? memcmp(&t->scope, scope, sizeof(*scope)) == 0 : t->nr == nr))
+		    (key[0] != '\0' ? memcmp(&t->scope, &open->scope, sizeof(t->scope)) == 0 &&
+		                clc_dest_same(&t->dest, &open->dest)
+		                    : t->nr == nr))
 			return t;
 	return NULL;
 }
@@ -216,13 +218,13 @@ new_ticket(struct lgr *lgr)
  * Another number without a way back is a daemon that was replaced, whose ticket ends. */
 static bool
 leads_elsewhere(
-    const struct lgr *lgr, uint32_t nr, const struct ticket *was, const char *key, const struct smcr_scope *scope)
+    const struct lgr *lgr, uint32_t nr, const struct ticket *was, const char *key, const struct smcr_open *open)
 {
 	bool elsewhere = false;
 
 	LIST_EACH(struct lgr, other, &lgr->eng->lgrs, node) {
 		struct ticket *t = key[0] != '\0' && other != lgr && other->role == SMCR_CLIENT
-		    ? ticket_find(other, 0, key, scope)
+		    ? ticket_find(other, 0, key, open)
 		    : NULL;
 
 		if (t == NULL || t->nr == nr || t->nr == 0)
@@ -234,11 +236,11 @@ leads_elsewhere(
 }
 
 void
-ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scope *scope, bool uses_client)
+ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_open *open, bool uses_client)
 {
 	int64_t now_ns = lgr->eng->now_ns;
-	struct ticket *t = ticket_find(lgr, nr, key, scope);
-	bool spread = leads_elsewhere(lgr, nr, t, key, scope);
+	struct ticket *t = ticket_find(lgr, nr, key, open);
+	bool spread = leads_elsewhere(lgr, nr, t, key, open);
 
 	if (t == NULL && (t = new_ticket(lgr)) != NULL) {
 		*t = (struct ticket){ .at_ns = now_ns };
@@ -248,7 +250,8 @@ ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scop
 		return; /* no memory: each connection has its rendezvous */
 	t->nr = nr;
 	t->at_ns = now_ns;
-	t->scope = *scope;
+	t->scope = open->scope;
+	t->dest = open->dest;
 	t->uses_client = uses_client;
 	if (spread)
 		t->pause_ns = now_ns + SPREAD_NS;
@@ -257,7 +260,7 @@ ticket_put(struct lgr *lgr, uint32_t nr, const char *key, const struct smcr_scop
 const struct ticket *
 ticket_for(const struct lgr *lgr, const struct smcr_open *open)
 {
-	const struct ticket *t = ticket_find(lgr, 0, open->peer_key, &open->scope);
+	const struct ticket *t = ticket_find(lgr, 0, open->peer_key, open);
 	int64_t now_ns = lgr->eng->now_ns;
 
 	return t != NULL && t->nr != 0 && now_ns - t->at_ns < TICKET_NS && now_ns >= t->pause_ns ? t : NULL;

@@ -39,9 +39,9 @@ struct remote_rmb *grant_take(struct lgr *, const struct link *, struct grant *)
 
 /* -- both -- */
 
-/* The client reached the service by a rendezvous. key: of smcr_open; "" at a server. */
-void ticket_put(struct lgr *, uint32_t nr, const char *key, const struct smcr_scope *, bool uses_client);
-/* Client: the ticket for this key and scope, or NULL when connections may not open over a link now. */
+/* The client reached the service, or its destination there, by a rendezvous. key: of smcr_open; "" at a server. */
+void ticket_put(struct lgr *, uint32_t nr, const char *key, const struct smcr_open *, bool uses_client);
+/* Client: the ticket for this key, scope and destination, or NULL when connections may not open over a link now. */
 const struct ticket *ticket_for(const struct lgr *, const struct smcr_open *);
 /* Server: the client reached this service within the last minutes. */
 bool ticket_is_valid(const struct lgr *, uint32_t nr);

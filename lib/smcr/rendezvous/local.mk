@@ -18,6 +18,7 @@ check_UNIT += \
 	tests/unit/lib/smcr/rendezvous/check_open_lies \
 	tests/unit/lib/smcr/rendezvous/check_open_moves \
 	tests/unit/lib/smcr/rendezvous/check_client \
+	tests/unit/lib/smcr/rendezvous/check_dest \
 	tests/unit/lib/smcr/rendezvous/check_rdv_turn \
 	tests/unit/lib/smcr/rendezvous/check_rendezvous \
 	tests/unit/lib/smcr/rendezvous/check_terms

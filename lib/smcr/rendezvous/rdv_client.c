@@ -30,11 +30,11 @@ propose_v1(const struct smcr_conn *conn, struct clc_proposal *p, struct rnic_dev
 	}
 }
 
-/* The Proposal offers none; it is for its answer, or for the program's client. */
+/* The Proposal offers none; it is for its answer, or for its TLVs. */
 static bool
 wants_no_link(const struct rdv *r)
 {
-	return r->open.tcp_only != NULL || r->only_client != 0;
+	return r->open.tcp_only != NULL || r->only_tlvs != 0;
 }
 
 static void
@@ -43,7 +43,7 @@ propose_extension(const struct smcr_conn *conn, struct clc_proposal *p)
 	const unsigned asks = (rdv_insists(conn) ? CLC_FEATURE_CHECK : 0) |
 	    (conn->prewarm && conn->rdv->open.measure ? CLC_FEATURE_MEASURE : 0) |
 	    (conn->prewarm && conn->rdv->open.ask_server ? CLC_FEATURE_SERVER : 0) |
-	    (p->tlvs.client.kind != CLC_CLIENT_NONE ? CLC_FEATURE_CLIENT : 0);
+	    (clc_tlvs_len(&p->tlvs) > 0 ? CLC_FEATURE_TLVS : 0);
 	const unsigned own = wants_no_link(conn->rdv) ? 0 : rdv_transports(conn->eng);
 
 	p->ext = (struct clc_smcrd_ext){
@@ -64,13 +64,14 @@ propose_to_smcrd(struct smcr_conn *conn, struct clc_msg *msg)
 	struct clc_proposal *p = &msg->proposal;
 	struct rnic_dev *dev = rdv_pick_device(conn->eng, RDV_SMCRD, &conn->rdv->open.local_addr, NULL);
 
-	if (dev == NULL && conn->rdv->only_client == 0)
+	if (dev == NULL && conn->rdv->only_tlvs == 0)
 		return CLC_DIAG_NO_DEVICE;
 	msg->version = 1;
 	if (dev != NULL)
 		propose_v1(conn, p, dev);
 	p->typev1 = p->typev2 = CLC_PATH_R; /* version 1: both nibbles are zero */
 	p->tlvs.client = conn->rdv->open.client;
+	p->tlvs.dest = conn->rdv->open.dest;
 	propose_extension(conn, p);
 	return 0;
 }
@@ -292,6 +293,8 @@ rdv_client_msg(struct smcr_conn *conn, const struct clc_msg *msg)
 	conn->rdv->peer.ext.present = msg->accept.ext.present && conn->rdv->proposal.ext.present;
 	conn->client_used = conn->rdv->peer.ext.present && conn->rdv->open.client.kind != CLC_CLIENT_NONE &&
 	    (msg->accept.ext.features & CLC_FEATURE_CLIENT) != 0;
+	conn->dest_used = conn->rdv->peer.ext.present && conn->rdv->open.dest.kind != CLC_DEST_NONE &&
+	    (msg->accept.ext.uses & CLC_USES_DEST) != 0;
 	if (conn->rdv->peer.ext.present && conn->prewarm && conn->rdv->open.ask_server)
 		conn->server = msg->accept.ext.server;
 	uint32_t diag = rdv_take_accept(conn, msg);

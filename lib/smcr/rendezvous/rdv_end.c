@@ -202,23 +202,25 @@ send_decline(struct smcr_conn *conn, uint32_t diag)
 	msg.decline.diag = diag;
 	msg.decline.os = msg.version >= 2 ? CLC_OS_LINUX : 0;
 	msg.decline.out_of_sync = diag == CLC_DIAG_SYNC;
-	msg.decline.client_used = rdv_uses_client(conn);
+	msg.decline.client_used = rdv_uses_client(conn) && !conn->dest_refused;
+	msg.decline.dest_used = conn->role == SMCR_SERVER && conn->dest_used;
+	msg.decline.dest_refused = conn->role == SMCR_SERVER && conn->dest_refused && conn->rdv->open.wants_dest;
 	memcpy(msg.decline.peer_id, conn->eng->peer_id, sizeof(msg.decline.peer_id));
 	rdv_send(conn, &msg);
 }
 
-/* A client that declines before its Proposal: the peer must still learn the program's client. True: a Proposal without
+/* A client that declines before its Proposal: the peer must still learn client and destination. True: a Proposal without
  * links is sent, and its answer awaited. */
 static bool
-names_client(struct smcr_conn *conn, uint32_t diag)
+names_tlvs(struct smcr_conn *conn, uint32_t diag)
 {
 	struct rdv *r = conn->rdv;
 
-	if (conn->role != SMCR_CLIENT || r->open.client.kind == CLC_CLIENT_NONE || r->open.peer != SMCR_PEER_SMCRD ||
-	    r->proposal.ext.present || r->only_client != 0)
+	if (conn->role != SMCR_CLIENT || !rdv_has_tlvs(&r->open) || r->open.peer != SMCR_PEER_SMCRD ||
+	    r->proposal.ext.present || r->only_tlvs != 0)
 		return false;
 	rdv_leave(conn, PEER_VOID, SMCR_OK, "", false);
-	r->only_client = diag;
+	r->only_tlvs = diag;
 	rdv_propose(conn);
 	return true;
 }
@@ -229,7 +231,7 @@ rdv_decline(struct smcr_conn *conn, uint32_t diag)
 	struct rdv *r = conn->rdv;
 	bool contact = rdv_forms_group(conn);
 
-	if (names_client(conn, diag))
+	if (names_tlvs(conn, diag))
 		return;
 	r->kept_back = contact && declines_may_cross(conn) && rdv_is_too_late_for_linux(conn);
 	if (!r->kept_back)
@@ -256,7 +258,7 @@ rdv_tcp_only(struct smcr_conn *conn)
 {
 	if (conn->rdv->open.tcp_only != NULL)
 		conn->diag.detail = conn->rdv->open.tcp_only;
-	rdv_decline(conn, conn->rdv->only_client != 0 ? conn->rdv->only_client : CLC_DIAG_CONFIG);
+	rdv_decline(conn, conn->rdv->only_tlvs != 0 ? conn->rdv->only_tlvs : CLC_DIAG_CONFIG);
 }
 
 void
@@ -271,9 +273,13 @@ rdv_declined(struct smcr_conn *conn, const struct clc_decline *d)
 		rdv_quit(conn, PEER_VOID, r->abort, "", false);
 		return;
 	}
-	conn->client_used = d->client_used && r->open.client.kind != CLC_CLIENT_NONE && r->proposal.ext.present;
-	if (r->only_client != 0) { /* the reason is ours */
-		conn->diag.local = r->only_client;
+	if (conn->role == SMCR_CLIENT) {
+		conn->client_used = d->client_used && r->open.client.kind != CLC_CLIENT_NONE && r->proposal.ext.present;
+		conn->dest_used = d->dest_used && r->open.dest.kind != CLC_DEST_NONE && r->proposal.ext.present;
+		conn->dest_refused = d->dest_refused && r->proposal.ext.present;
+	}
+	if (r->only_tlvs != 0) { /* the reason is ours */
+		conn->diag.local = r->only_tlvs;
 		conn->eng->ctr.fallback_local++;
 		rdv_fall_back(conn, PEER_VOID);
 		return;

@@ -164,6 +164,7 @@ rdv_send_accept(struct smcr_conn *conn, enum clc_type type, const struct link *l
 		a->ext.transports = rdv_transports_sent(conn, rdv_transport_bit(link->info.transport));
 		a->ext.features = (uint8_t)(engine_features(conn->eng) |
 		    (conn->rdv->measure ? CLC_FEATURE_MEASURE : 0) | (rdv_uses_client(conn) ? CLC_FEATURE_CLIENT : 0));
+		a->ext.uses = type == CLC_ACCEPT && conn->dest_used ? CLC_USES_DEST : 0;
 		a->ext.mpa_port = link->info.mpa_port;
 		a->ext.recv_depth = (uint16_t)conn->eng->cfg.rq_depth;
 		/* Agreed at first contact; later it proves that the group is ours. */

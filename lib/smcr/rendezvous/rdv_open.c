@@ -23,10 +23,11 @@ rdv_give_ticket(const struct smcr_conn *conn, struct lgr *lgr)
 
 	if (!lgr->dialect.opens)
 		return;
-	if (conn->role == SMCR_CLIENT && r->peer.ext.ticket != 0)
-		ticket_put(lgr, r->peer.ext.ticket, r->open.peer_key, &r->open.scope, conn->client_used);
+	if (conn->role == SMCR_CLIENT && r->peer.ext.ticket != 0 &&
+	    (conn->dest_used || r->open.dest.kind == CLC_DEST_NONE))
+		ticket_put(lgr, r->peer.ext.ticket, r->open.peer_key, &r->open, conn->client_used);
 	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
-		ticket_put(lgr, r->open.ticket, "", &r->open.scope, false);
+		ticket_put(lgr, r->open.ticket, "", &r->open, false);
 	if (conn->role == SMCR_SERVER && r->open.ticket != 0)
 		grant_more(lgr, conn);
 }
@@ -118,6 +119,7 @@ smcr_open_over_link(struct smcr *eng, const struct smcr_open *open)
 	conn->hops = open->hops;
 	conn->origin = open->origin;
 	conn->client_used = open_client_make(&open->client, &conn->client) && conn->client.kind != CLC_CLIENT_NONE;
+	conn->dest_used = open->dest.kind != CLC_DEST_NONE; /* by the ticket */
 	conn_attach(conn, lgr, link);
 	lgr->joined_ns = eng->now_ns;
 	eng->ctr.conns_client++;

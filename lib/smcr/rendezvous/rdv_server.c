@@ -143,6 +143,19 @@ take_proposal(struct smcr_conn *conn, unsigned header)
 	return v1 == 0 || v1 == CLC_DIAG_PREFIX_MISMATCH || v2 == 0 ? v1 : v2;
 }
 
+/* Only an egress for many destinations takes one, and none goes without to it. Prewarming connects no server. */
+static bool
+has_fitting_dest(struct smcr_conn *conn)
+{
+	const bool has = conn->rdv->proposal.tlvs.dest.kind != CLC_DEST_NONE, wants = conn->rdv->open.wants_dest;
+
+	if (has && !wants)
+		conn->diag.detail = "the peer wants a destination of its own, and to is fixed here";
+	else if (!has && wants && !conn->prewarm)
+		conn->diag.detail = "the peer names no destination, and to = \"requested\" here";
+	return conn->prewarm ? !has : has == wants;
+}
+
 static void
 proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 {
@@ -155,15 +168,20 @@ proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 		rdv_protocol_error(conn, "Proposal asks for something that this version does not know");
 		return;
 	}
-	if (conn->rdv->open.tcp_only != NULL) {
-		rdv_tcp_only(conn);
+	if (!has_fitting_dest(conn)) {
+		conn->dest_refused = true;
+		rdv_decline(conn, CLC_DIAG_CONFIG);
 		return;
 	}
-	uint32_t diag = conn->eng->draining ? CLC_DIAG_CONFIG : take_proposal(conn, msg->version);
-	if (diag != 0) {
+	if (conn->rdv->open.tcp_only != NULL)
+		conn->diag.detail = conn->rdv->open.tcp_only;
+	uint32_t diag = conn->eng->draining || conn->rdv->open.tcp_only != NULL ? CLC_DIAG_CONFIG
+	                                                                        : take_proposal(conn, msg->version);
+	if (diag != 0 && p->tlvs.dest.kind == CLC_DEST_NONE) {
 		rdv_decline(conn, diag);
 		return;
 	}
+	conn->rdv->only_tcp = diag;
 	rdv_peer_waits(conn);
 	rdv_step(conn, RDV_WAIT_ADMIT, rdv_wait_ms(conn));
 	if (conn->prewarm && (p->ext.features & CLC_FEATURE_SERVER) == 0)

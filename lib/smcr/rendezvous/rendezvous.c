@@ -299,11 +299,42 @@ smcr_proposed_way(const struct smcr_conn *conn, uint8_t *hops, uint32_t *origin)
 	*origin = ext != NULL && ext->present ? ext->origin : 0;
 }
 
-struct clc_client
-smcr_proposed_client(const struct smcr_conn *conn)
+struct clc_tlvs
+smcr_proposed_tlvs(const struct smcr_conn *conn)
 {
-	return conn->rdv != NULL && conn->role == SMCR_SERVER ? conn->rdv->proposal.tlvs.client
-	                                                      : (struct clc_client){ .kind = CLC_CLIENT_NONE };
+	return conn->rdv != NULL && conn->role == SMCR_SERVER ? conn->rdv->proposal.tlvs
+	                                                      : (struct clc_tlvs){ .unknown = 0 };
+}
+
+void
+smcr_take_dest(struct smcr_conn *conn, uint32_t ticket)
+{
+	if (conn->rdv == NULL || conn->rdv->step != RDV_WAIT_ADMIT || conn->over_link)
+		return;
+	conn->dest_used = conn->rdv->proposal.tlvs.dest.kind != CLC_DEST_NONE;
+	conn->rdv->open.ticket = ticket;
+}
+
+void
+smcr_refuse_dest(struct smcr_conn *conn)
+{
+	if (conn->rdv == NULL || conn->rdv->step != RDV_WAIT_ADMIT || conn->over_link)
+		return;
+	conn->dest_refused = true;
+	conn->dest_used = false;
+	rdv_decline(conn, CLC_DIAG_CONFIG);
+}
+
+bool
+smcr_dest_is_used(const struct smcr_conn *conn)
+{
+	return conn->dest_used && conn->role == SMCR_CLIENT;
+}
+
+bool
+smcr_dest_is_refused(const struct smcr_conn *conn)
+{
+	return conn->dest_refused;
 }
 
 bool
@@ -319,6 +350,8 @@ smcr_admit(struct smcr_conn *conn)
 		return;
 	if (conn->over_link)
 		rdv_admit_opened(conn);
+	else if (conn->rdv->only_tcp != 0)
+		rdv_decline(conn, conn->rdv->only_tcp);
 	else
 		rdv_server_choose(conn);
 }

@@ -51,7 +51,8 @@ struct rdv {
 	enum smcr_reason abort; /* server, Accept sent: abort at the Confirm; SMCR_OK = no */
 	uint32_t failed;        /* server, first contact: decline at the Confirm with this diagnosis */
 	int64_t confirm_ns;     /* first contact: when the Confirm was sent or received; with stalled_ns */
-	uint32_t only_client;   /* client: its fallback's diagnosis; a Proposal names the program's client first */
+	uint32_t only_tlvs;     /* client: its fallback's diagnosis; a Proposal names client and destination first */
+	uint32_t only_tcp;      /* server: the Decline's diagnosis after its user has judged the destination */
 	bool kept_back;         /* our Decline was withheld, as it would be taken for data: the peer's is awaited */
 	struct lgr *lgr;        /* the group being formed, or with the awaited new RMB */
 	struct list_node wait;  /* peer->waiting or lgr->wait_rmb */
@@ -108,6 +109,13 @@ static inline bool
 rdv_is_smcrd(const struct smcr_conn *conn)
 {
 	return rdv_peer_ext(conn)->present;
+}
+
+/* A client with something to tell the peer even if the connection goes by TCP. */
+static inline bool
+rdv_has_tlvs(const struct smcr_open *open)
+{
+	return open->client.kind != CLC_CLIENT_NONE || open->dest.kind != CLC_DEST_NONE;
 }
 
 /* Server: its user connects in the name of the client that the peer has sent, as Accept and Decline say. */

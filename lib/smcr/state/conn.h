@@ -142,6 +142,8 @@ struct smcr_conn {
 	bool over_link;     /* opened over a link, without a CLC connection */
 	bool open_owed;     /* client: its OPEN is due before anything else on its link */
 	bool client_used;   /* client: the peer's user connects in the name of the program's client */
+	bool dest_used;     /* client: ... to smcr_open.dest. Server: smcr_take_dest was called */
+	bool dest_refused;  /* the server refuses the connection because of its destination */
 	bool not_opened;    /* server, over_link: its user did not admit it, so A says that no program has a byte */
 	uint8_t hops;       /* client, over_link: of its OPEN, as the next two */
 	uint32_t origin;

@@ -132,7 +132,8 @@ struct ticket {
 	int64_t pause_ns; /* client: not used before, as the peer has refused one; 0: has not */
 	char key[64];     /* client: of smcr_open */
 	struct smcr_scope scope;
-	bool uses_client; /* client: of smcr_open */
+	struct clc_dest dest; /* client: of smcr_open */
+	bool uses_client;     /* client: of smcr_open */
 };
 
 struct lgr {

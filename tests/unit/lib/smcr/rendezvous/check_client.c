@@ -130,7 +130,7 @@ START_TEST(a_proposal_that_is_not_understood)
 	msg.proposal.tlvs.client = someone;
 	int n = clc_encode(&msg, buf, sizeof(buf));
 	ck_assert_int_gt(n, 0);
-	buf[86] = 0x82; /* the type behind magic and length */
+	buf[86] = 0x83; /* the type behind magic and length */
 	duo_feed(&s[0], buf, (size_t)n);
 	duo_run(10);
 	ck_assert(IS(s[0], CLOSED));

@@ -518,13 +518,13 @@ START_TEST(a_key_that_leads_to_two_hosts_opens_nothing_over_a_link)
 	const struct smcr_open open = { .peer_key = "server:1" };
 
 	list_push(&d.eng[A]->lgrs, &other.node);
-	ticket_put(&other, 5, open.peer_key, &open.scope, false);
+	ticket_put(&other, 5, open.peer_key, &open, false);
 	/* A daemon in place of another: the old ticket ends. */
 	ck_assert_ptr_nonnull(ticket_for(&other, &open));
 	ck_assert_ptr_null(ticket_for(duo_lgr(A), &open));
 	/* And back: they alternate. */
 	d.eng[A]->now_ns++;
-	ticket_put(duo_lgr(A), TICKET, open.peer_key, &open.scope, false);
+	ticket_put(duo_lgr(A), TICKET, open.peer_key, &open, false);
 	ck_assert_ptr_null(ticket_for(duo_lgr(A), &open));
 	ck_assert_ptr_null(ticket_for(&other, &open));
 	list_remove(&other.node);

@@ -182,14 +182,14 @@ START_TEST(a_key_that_led_to_an_old_process_is_used_again)
 
 	/* The group of the process that was replaced still has a connection. */
 	list_push(&d.eng[A]->lgrs, &other.node);
-	ticket_put(&other, 5, open.peer_key, &open.scope, false);
-	ticket_put(duo_lgr(A), TICKET, open.peer_key, &open.scope, false);
+	ticket_put(&other, 5, open.peer_key, &open, false);
+	ticket_put(duo_lgr(A), TICKET, open.peer_key, &open, false);
 	list_remove(&other.node);
 	free(other.tickets);
 	/* It is gone; a connection each 100 s, for hours. */
 	for (unsigned i = 0; i < 100; i++) {
 		d.eng[A]->now_ns += 100000 * DUO_MS;
-		ticket_put(duo_lgr(A), TICKET, open.peer_key, &open.scope, false);
+		ticket_put(duo_lgr(A), TICKET, open.peer_key, &open, false);
 	}
 	ck_assert_ptr_nonnull(ticket_for(duo_lgr(A), &open));
 }

@@ -1,4 +1,4 @@
-#include "wire/clc_client.h"
+#include "wire/clc_tlvs.h"
 
 #include <errno.h>
 
@@ -7,10 +7,14 @@
 
 #define LIST_AT 80 /* of a Proposal: behind the growth area that smcrd sends */
 
-static const struct clc_client clients[] = {
-	{ .kind = CLC_CLIENT_V4, .port = 5330, .addr = { 203, 0, 113, 9 } },
-	{ .kind = CLC_CLIENT_V6, .port = 1, .addr = { 0x20, 0x01, 0x0d, 0xb8, [15] = 7 } },
-	{ .kind = CLC_CLIENT_UNIX, .uid = 1000 },
+static const struct clc_tlvs all[] = {
+	{ .client = { .kind = CLC_CLIENT_V4, .port = 5330, .addr = { 203, 0, 113, 9 } } },
+	{ .client = { .kind = CLC_CLIENT_V6, .port = 1, .addr = { 0x20, 0x01, 0x0d, 0xb8, [15] = 7 } } },
+	{ .client = { .kind = CLC_CLIENT_UNIX, .uid = 1000 } },
+	{ .dest = { .kind = CLC_DEST_V4, .port = 5432, .addr = { 10, 0, 5, 9 } } },
+	{ .dest = { .kind = CLC_DEST_V6, .port = 65535, .addr = { 0xfe, 0x80, [15] = 7 } } },
+	{ .client = { .kind = CLC_CLIENT_V4, .port = 5330, .addr = { 203, 0, 113, 9 } },
+	    .dest = { .kind = CLC_DEST_V6, .port = 1, .addr = { 0x20, 0x01, 0x0d, 0xb8, [15] = 9 } } },
 };
 
 static const char *const lists[] = {
@@ -24,17 +28,34 @@ static const char *const lists[] = {
 	"20010db8000000000000000000000007",
 	"736d72740007"
 	"810501"
-	"000003e8"
+	"000003e8",
+	"736d72740009"
+	"820704"
+	"1538"
+	"0a000509",
+	"736d72740015"
+	"821306"
+	"ffff"
+	"fe800000000000000000000000000007",
+	"736d7274001e"
+	"810704"
+	"14d2"
+	"cb007109"
+	"821306"
+	"0001"
+	"20010db8000000000000000000000009",
 };
 
+#define LISTS (int)(sizeof(lists) / sizeof(lists[0]))
+
 static struct clc_msg
-a_proposal_of(const struct clc_client *client)
+a_proposal_of(const struct clc_tlvs *tlvs)
 {
 	struct clc_msg m = a_proposal();
 
 	m.proposal.ext = an_ext;
-	m.proposal.ext.features |= CLC_FEATURE_CLIENT;
-	m.proposal.tlvs.client = *client;
+	m.proposal.ext.features |= CLC_FEATURE_TLVS;
+	m.proposal.tlvs = *tlvs;
 	return m;
 }
 
@@ -42,7 +63,7 @@ a_proposal_of(const struct clc_client *client)
 static struct buf
 with_list(const char *hex)
 {
-	struct clc_msg m = a_proposal_of(&(struct clc_client){ .kind = CLC_CLIENT_NONE });
+	struct clc_msg m = a_proposal_of(&(struct clc_tlvs){ .unknown = 0 });
 	struct buf whole = encoded(&m), list = from_hex(hex);
 
 	memmove(whole.b + LIST_AT + list.len, whole.b + LIST_AT, whole.len - LIST_AT);
@@ -53,36 +74,42 @@ with_list(const char *hex)
 	return whole;
 }
 
-START_LOOP_TEST(client_in_a_proposal, 0, 3)
+START_LOOP_TEST(tlvs_in_a_proposal, 0, LISTS)
 {
-	const struct clc_client *client = &clients[_i];
-	struct clc_msg m = a_proposal_of(client);
+	struct clc_msg m = a_proposal_of(&all[_i]);
 	struct buf in = encoded(&m), golden = with_list(lists[_i]);
 
 	ck_assert_uint_eq(in.len, golden.len);
 	ck_assert_mem_eq(in.b, golden.b, in.len);
 	m = expect_ok(&in);
-	ck_assert_mem_eq(&m.proposal.tlvs.client, client, sizeof(*client));
-	ck_assert_uint_eq(m.proposal.tlvs.unknown, 0);
-	ck_assert_uint_eq(m.proposal.growth_len, CLC_GROWTH_LEN + clc_tlvs_len(client));
+	ck_assert_mem_eq(&m.proposal.tlvs, &all[_i], sizeof(all[_i]));
+	ck_assert_uint_eq(m.proposal.growth_len, CLC_GROWTH_LEN + clc_tlvs_len(&all[_i]));
 	check_again(&in, &m);
 	check_truncations(&in);
 }
 
+static size_t
+tlvs_of(const struct buf *in)
+{
+	const struct clc_msg m = expect_ok(in);
+
+	return clc_tlvs_len(&m.proposal.tlvs);
+}
+
 /* The list cut at each byte, in a message whose lengths fit: only a whole list, or none, is valid. */
-START_LOOP_TEST(client_that_is_cut, 0, 3)
+START_LOOP_TEST(lists_that_are_cut, 0, LISTS)
 {
 	const size_t whole = strlen(lists[_i]);
 
 	for (size_t n = 2; n < whole; n += 2) {
-		char cut[64] = "";
+		char cut[128] = "";
 
 		memcpy(cut, lists[_i], n);
 		struct buf in = with_list(cut);
 		if (n >= 12)
 			expect(&in, -EBADMSG);
 		else
-			ck_assert_int_eq(expect_ok(&in).proposal.tlvs.client.kind, CLC_CLIENT_NONE);
+			ck_assert_uint_eq(tlvs_of(&in), 0);
 	}
 }
 
@@ -121,6 +148,33 @@ START_TEST(lists_that_are_malformed)
 		"81", /* a type without a length */
 		"736d72740015811306"
 		"0001"
+		"00000000000000000000ffff7f000001", /* IPv4 in IPv6 */
+		"736d72740009820704"
+		"0000"
+		"0a000509", /* likewise of a destination: port 0 */
+		"736d72740009820701"
+		"1538"
+		"0a000509", /* family 1 */
+		"736d72740009820700"
+		"1538"
+		"0a000509", /* family 0 */
+		"736d72740009820706"
+		"1538"
+		"0a000509", /* IPv6 of 4 bytes */
+		"736d7274000a820804"
+		"1538"
+		"0a00050900", /* too long a value */
+		"736d72740008820604"
+		"1538"
+		"0a0005",           /* too short a value */
+		"736d727400028200", /* no value */
+		"736d72740012"
+		"8207"
+		"0415380a000509"
+		"8207"
+		"0415380a000509", /* twice */
+		"736d72740015821306"
+		"1538"
 		"00000000000000000000ffff7f000001", /* IPv4 in IPv6 */
 	};
 
@@ -172,30 +226,56 @@ START_TEST(lists_of_others)
 	in.b[LIST_AT] ^= 1;
 	ck_assert_int_eq(expect_ok(&in).proposal.tlvs.client.kind, CLC_CLIENT_NONE);
 	in.b[LIST_AT] ^= 1;
-	in.b[59] &= (uint8_t)~CLC_FEATURE_CLIENT;
+	in.b[59] &= (uint8_t)~CLC_FEATURE_TLVS;
 	ck_assert_int_eq(expect_ok(&in).proposal.tlvs.client.kind, CLC_CLIENT_NONE);
 }
 
-START_TEST(clients_that_cannot_be_sent)
+START_TEST(tlvs_that_cannot_be_sent)
 {
-	struct clc_msg m = a_proposal_of(&clients[0]);
+	struct clc_msg m = a_proposal_of(&all[0]);
 
 	REFUSE(m, proposal.tlvs.client.port, 0);
 	REFUSE(m, proposal.tlvs.unknown, 0x83);
 	REFUSE(m, proposal.ext.features, 0);
 	REFUSE(m, proposal.ext.present, false);
+	m = a_proposal_of(&all[3]);
+	REFUSE(m, proposal.tlvs.dest.port, 0);
+	REFUSE(m, proposal.ext.features, 0);
+	REFUSE(m, proposal.ext.uses, 0x02);
 }
 
-START_LOOP_TEST(client_in_a_decline, 0, 2)
+/* Each answer has its own bit, in a byte that others and older smcrds leave 0. */
+START_LOOP_TEST(answers_in_a_decline, 0, 16)
 {
-	static const uint8_t versions[] = { 1, 2 };
-	struct clc_msg m = { .type = CLC_DECLINE, .version = versions[_i], .decline = { .client_used = true } };
+	struct clc_msg m = { .type = CLC_DECLINE,
+		.version = (uint8_t)(1 + (_i >> 3)),
+		.decline = {
+		    .client_used = (_i & 1) != 0, .dest_used = (_i & 2) != 0, .dest_refused = (_i & 4) != 0 } };
 	struct buf in = encoded(&m);
 
-	ck_assert_uint_eq(in.b[23], 1);
+	ck_assert_uint_eq(in.b[23], _i & 7);
+	in.b[23] |= 0xf8;
 	m = expect_ok(&in);
-	ck_assert(m.decline.client_used);
+	ck_assert(m.decline.client_used == ((_i & 1) != 0));
+	ck_assert(m.decline.dest_used == ((_i & 2) != 0));
+	ck_assert(m.decline.dest_refused == ((_i & 4) != 0));
+	in.b[23] &= 7;
+	m = expect_ok(&in);
 	check_again(&in, &m);
-	in.b[23] = 0xfe;
-	ck_assert(!expect_ok(&in).decline.client_used);
+}
+
+/* The byte of an Accept behind that of the server, which older smcrds leave 0. */
+START_TEST(answer_in_an_accept)
+{
+	struct clc_msg m = { .type = CLC_ACCEPT,
+		.version = 1,
+		.accept = { .rmbe_idx = 1, .size_code = 1, .mtu_code = 3, .ext = an_ext } };
+	struct buf in = encoded(&m);
+	ck_assert_uint_eq(in.b[85], 0);
+	ck_assert_uint_eq(expect_ok(&in).accept.ext.uses, 0);
+	in.b[85] = 0xff;
+	ck_assert_uint_eq(expect_ok(&in).accept.ext.uses, CLC_USES_DEST);
+	in.b[85] = CLC_USES_DEST;
+	m = expect_ok(&in);
+	check_again(&in, &m);
 }
