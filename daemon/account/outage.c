@@ -33,10 +33,12 @@ outage_describe(const struct outage *o, char *buf, size_t cap)
 		[OUTAGE_NO_SMC] = "is no SMC-R peer",
 		[OUTAGE_TLS] = "no TLS",
 		[OUTAGE_SETUP] = "the set-up failed",
+		[OUTAGE_ANSWERS] = "",
 	};
 	const char *more = o->err != 0 ? strerror(o->err) : o->why;
 
-	(void)snprintf(buf, cap, "%s%s%s", words[o->kind], more[0] != '\0' ? ": " : "", more);
+	(void)snprintf(
+	    buf, cap, "%s%s%s", words[o->kind], words[o->kind][0] != '\0' && more[0] != '\0' ? ": " : "", more);
 }
 
 static void
@@ -69,7 +71,9 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	if (svc->settings == NULL) /* no longer configured */
 		return;
 	(void)pthread_mutex_lock(&o->lock);
-	bool begins = o->kind == OUTAGE_NONE, other = o->kind != kind || o->err != err || strcmp(o->why, why) != 0;
+	/* The words of OUTAGE_ANSWERS have the client, another one each time. */
+	bool begins = o->kind == OUTAGE_NONE,
+	     other = o->kind != kind || o->err != err || (kind != OUTAGE_ANSWERS && strcmp(o->why, why) != 0);
 	o->kind = kind;
 	o->err = err;
 	(void)snprintf(o->why, sizeof(o->why), "%s", why);

@@ -19,11 +19,13 @@ enum outage_kind {
 	OUTAGE_NO_SMC,  /* the peer does not answer, or not with a CLC message */
 	OUTAGE_TLS,     /* no TLS with the peer */
 	OUTAGE_SETUP,   /* the engine ends a rendezvous for any other reason */
+	OUTAGE_ANSWERS, /* of an egress that connects by its clients' addresses: no answer comes back */
 };
 
 /* The kinds that an event proves to have ended. */
 enum {
 	OUTAGE_ENDED_CONNECTED = 1 << OUTAGE_CONNECT,                                       /* of an egress */
+	OUTAGE_ENDED_ANSWERED = OUTAGE_ENDED_CONNECTED | 1 << OUTAGE_ANSWERS,               /* by a client's address */
 	OUTAGE_ENDED_DECLINED = 1 << OUTAGE_CONNECT | 1 << OUTAGE_NO_SMC | 1 << OUTAGE_TLS, /* the peer speaks CLC */
 	OUTAGE_ENDED_BYTES = 1 << OUTAGE_CONNECT | 1 << OUTAGE_RESET, /* data of the peer on TCP */
 	OUTAGE_ENDED_SMCR = OUTAGE_ENDED_DECLINED | OUTAGE_ENDED_BYTES | 1 << OUTAGE_SETUP, /* data on SMC-R */

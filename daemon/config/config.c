@@ -497,6 +497,15 @@ config_load(const char *path, const char *instance, FILE *err, struct config **o
 	return rc;
 }
 
+const struct config_service *
+config_connects_as_client(const struct config *cfg)
+{
+	for (unsigned i = 0; i < cfg->service_cnt; i++)
+		if (cfg->services[i].client_address == CONFIG_CLIENT_CONNECT)
+			return &cfg->services[i];
+	return NULL;
+}
+
 bool
 config_has_verbs(const struct config *cfg)
 {

@@ -45,6 +45,7 @@ enum config_client {
 	CONFIG_CLIENT_OFF,
 	CONFIG_CLIENT_PROXY_V1,
 	CONFIG_CLIENT_PROXY_V2,
+	CONFIG_CLIENT_CONNECT, /* it is the source of the connection */
 };
 
 /* How the process confines itself: see confine.h. */
@@ -197,6 +198,8 @@ struct config_service {
 	enum config_client client_address;
 	struct config_net *clients; /* egress: whom a peer may name as the client; empty = all */
 	unsigned clients_cnt;
+	bool client_fallback; /* egress, connect: a client that the server cannot see goes by our own address */
+	uint32_t socket_mark; /* egress, connect: of connections by a client's address; 0: none */
 	enum config_secure secure;
 	char peer_names[TLS_NAMES_MAX]; /* separated by '\n'; "": tls_name, or the host of `to` */
 	char tls_name[TLS_NAME_MAX];    /* sent as SNI in the place of that host; "": not set */
@@ -319,6 +322,8 @@ void config_free(struct config *);
 bool config_names_wait(void);
 /* Has it an entry for cards? */
 bool config_has_verbs(const struct config *);
+/* The first service that connects by its clients' addresses; NULL: none. */
+const struct config_service *config_connects_as_client(const struct config *);
 /* SCTP may use libusrsctp. */
 bool config_has_user_sctp(void);
 /* The directory of included files, above variable parts of the pattern. 0 or -ENOENT. buf has PATH_MAX bytes. */
@@ -352,6 +357,8 @@ bool config_addr_is_special(const struct sockaddr_storage *);
 /* The host itself defines the name: localhost, or in /etc/hosts. Then it may have a special address. */
 bool config_name_is_this_hosts(const char *name);
 extern const char config_only_special[], config_only_ours[]; /* reasons why a name has no address */
+/* An address of this host. Asks the kernel; sends nothing. */
+bool config_addr_is_ours(const struct sockaddr_storage *);
 /* Would a connection to this address reach this listener? May ask the kernel if the address is local; sends nothing. */
 bool config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen);
 /* The same for the listeners of all services. */

@@ -80,6 +80,30 @@ check_probe(struct config_build *b, const struct config_service *svc, const conf
 		    "%s.probe.send and expect are for an egress: the far end of an ingress is a gateway", kind);
 }
 
+/* What belongs to client_address = "connect". */
+static void
+check_connect(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
+{
+	const bool connects = svc->client_address == CONFIG_CLIENT_CONNECT;
+	const config_setting_t *clients = config_member(src, "clients");
+
+	if (connects && svc->clients_cnt == 0 && (clients == NULL || config_setting_length(clients) == 0))
+		config_error(b, config_line(src, "client_address"),
+		    "egress.client_address \"connect\" needs egress.clients: the clients whose addresses a peer may use");
+	for (unsigned i = 0; connects && i < svc->to_cnt; i++)
+		if (svc->to[i].addr_cnt > 0 && svc->to[i].addrs[0].ss_family == AF_UNIX)
+			config_error(b, config_line(src, "to"),
+			    "egress.to cannot be a UNIX socket with egress.client_address \"connect\"");
+	if (connects)
+		return;
+	if (svc->client_fallback)
+		config_warning(b, config_line(src, "client_fallback"),
+		    "egress.client_fallback has no effect: egress.client_address is not \"connect\"");
+	if (svc->socket_mark != 0)
+		config_warning(b, config_line(src, "socket_mark"),
+		    "egress.socket_mark has no effect: egress.client_address is not \"connect\"");
+}
+
 /* Of smcrd alone, and said once to a server. */
 static void
 check_client(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
@@ -97,6 +121,7 @@ check_client(struct config_build *b, const struct config_service *svc, const con
 	if (svc->clients_cnt > 0 && !uses)
 		config_warning(
 		    b, config_line(src, "clients"), "egress.clients has no effect: egress.client_address is off");
+	check_connect(b, svc, src);
 }
 
 /* The limit of the engine is lower. */

@@ -73,10 +73,17 @@ config_name_is_this_hosts(const char *name)
 }
 
 bool
-config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen)
+config_addr_is_ours(const struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage from;
 
+	/* The kernel connects to a local address from the same address, except within 127.0.0.0/8. */
+	return addr_is_loopback(addr) || (config_source_to(addr, &from) && addr_same_host(addr, &from));
+}
+
+bool
+config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen)
+{
 	if (to->ss_family == AF_UNIX || listen->ss_family == AF_UNIX || listen->ss_family == 0)
 		return false;
 	if (addr_port(to) != addr_port(listen))
@@ -85,8 +92,7 @@ config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage
 		return true;
 	if (!addr_is_any(listen) || (listen->ss_family != AF_INET6 && to->ss_family != AF_INET))
 		return false;
-	/* The kernel connects to a local address from the same address, except within 127.0.0.0/8. */
-	return addr_is_loopback(to) || (config_source_to(to, &from) && addr_same_host(to, &from));
+	return config_addr_is_ours(to);
 }
 
 bool

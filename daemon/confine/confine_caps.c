@@ -1,5 +1,5 @@
-/* Capabilities: all are dropped except three. The right to bind ports below 1024 stays where the configuration keeps
- * it for reloads. The right to lock memory stays where RDMA cards need it and the limit could not be raised. The right
+/* Capabilities: all are dropped except four. The right to bind ports below 1024 stays where the configuration keeps
+ * it for reloads. The right to connect by foreign addresses stays where a service does. The right to lock memory stays where RDMA cards need it and the limit could not be raised. The right
  * to read a BPF map stays where the kernel requires it. Uses system calls, no library. */
 #include <errno.h>
 #include <string.h>
@@ -78,6 +78,7 @@ confine_capabilities(const struct config *cfg, enum confine_do what, bool keep_b
 		const char *words;
 	} rights[] = {
 		{ CAP_NET_BIND_SERVICE, cfg->confine.low_ports, "CAP_NET_BIND_SERVICE, for confine.low_ports" },
+		{ CAP_NET_RAW, config_connects_as_client(cfg) != NULL, "CAP_NET_RAW, for client_address" },
 		{ CAP_IPC_LOCK, needs_ipc_lock(cfg, what, &have), "CAP_IPC_LOCK, for RDMA cards" },
 		{ CAP_BPF, keep_bpf, "CAP_BPF, for SMC-R's TCP option on this kernel" },
 	};

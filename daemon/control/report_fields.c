@@ -180,6 +180,7 @@ static FIELDS(service_fields,
 	F(report_service, info.resets, "resets", "ended by a reset"),
 	F(report_service, info.resets_client, "resets_client", "of these, by the client, or the peer for it, after data both ways: many programs end so"),
 	F(report_service, info.clients_unused, "clients_unused", "of an ingress with `forward_client`: the peer did not pass the client's address on"),
+	F(report_service, info.client_bind_failed, "client_bind_failed", "of an egress with `client_address` \"connect\": reset, as no port was free for the client's address"),
 	F(report_service, info.bytes_from_app, "bytes_from_app", "bytes from its programs since start, of all of its connections, also those that have ended"),
 	F(report_service, info.bytes_to_app, "bytes_to_app", "the same to its programs"))
 static FIELDS(confine_part_fields,

@@ -96,13 +96,14 @@ circle_forget(struct circles *all, struct circle_leg *leg)
 
 int
 circle_connect(struct circles *all, struct circle_leg *leg, const struct sockaddr_storage *to,
-    struct worker_ports *ports, const struct config_keepalive *ka, const struct tcp_option *opt)
+    struct worker_ports *ports, const struct config_keepalive *ka, const struct tcp_option *opt,
+    const struct net_source *from)
 {
 	if (all == NULL || to->ss_family == AF_UNIX)
-		return net_connect(to, ports, ka, opt);
+		return net_connect(to, ports, ka, opt, from);
 	circle_forget(all, leg);
 	(void)pthread_rwlock_rdlock(&all->connecting);
-	int fd = net_connect(to, ports, ka, opt);
+	int fd = net_connect(to, ports, ka, opt, from);
 	if (fd >= 0) {
 		const struct sockaddr_storage local = net_local_addr(fd);
 

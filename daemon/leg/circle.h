@@ -36,7 +36,7 @@ void circles_fini(struct circles *);
 
 /* net_connect() of the leg, which replaces its earlier entry in the table. */
 int circle_connect(struct circles *, struct circle_leg *, const struct sockaddr_storage *, struct worker_ports *,
-    const struct config_keepalive *, const struct tcp_option *);
+    const struct config_keepalive *, const struct tcp_option *, const struct net_source *);
 
 /* Sets the hops of an accepted session, if its source is a leg of this process. */
 void circle_accepted(struct session *, int fd, const union net_addr *from);

@@ -271,7 +271,7 @@ dial_start(struct dial *d, struct loop *loop, const struct config_keepalive *ka,
 
 	dial_end(d, loop);
 	d->addr = addr;
-	int fd = circle_connect(d->circles, d->circle, addr, d->ports, ka, d->option);
+	int fd = circle_connect(d->circles, d->circle, addr, d->ports, ka, d->option, &d->source);
 	int err = fd >= 0 ? leg_open(d->leg, loop, fd, local ? LEG_UNIX : 0) : fd;
 	d->waits = err == -EAGAIN && local;
 	d->busy = d->waits || err == 0;

@@ -91,13 +91,14 @@ ssize_t leg_tls_write(struct leg *, const struct iovec *, int cnt);
 
 /* -- connecting a leg -- */
 
-/* Never blocks; the leg's callback calls dial_check. The owner sets the first five members and err, zeroes the rest. */
+/* Never blocks; the leg's callback calls dial_check. The owner sets the first six members and err, zeroes the rest. */
 struct dial {
 	struct leg *leg;
 	struct worker_ports *ports;          /* local ports; NULL: any */
 	struct circles *circles;             /* NULL: not a session */
 	struct circle_leg *circle;           /* entry in circles */
 	const struct tcp_option *option;     /* sends SMC-R's TCP option; NULL: does not */
+	struct net_source source;            /* its address outlives the attempt */
 	const struct sockaddr_storage *addr; /* of the current or last attempt; not owned; NULL: none */
 	int err;                             /* errno of the last failed attempt, or the owner's before one; 0: none */
 	bool busy;                           /* an attempt runs or waits */

@@ -82,6 +82,7 @@ const struct metric metric_table[] = {
 	REFUSED("refused_fallback", "fallback_forbidden"),
 	REFUSED("refused_disabled", "disabled"),
 	COUNTER("service_clients_unused", REPORT_SERVICE, &service, "clients_unused", "Connections whose client's address the peer did not pass on (forward_client)."),
+	COUNTER("service_client_bind_failed", REPORT_SERVICE, &service, "client_bind_failed", "Connections reset as no port was free for the client's address (client_address \"connect\")."),
 	COUNTER("service_fallbacks", REPORT_SERVICE, &service, "fallbacks", "Connections that went by TCP."),
 	COUNTER("service_fallback_reasons_local", REPORT_FIGURES, &local, "count", "Why connections went by TCP or were refused, for a reason of ours: the 10 most frequent ones."),
 	COUNTER("service_fallback_reasons_peer", REPORT_FIGURES, &peer, "count", "Why connections went by TCP or were refused, as the peer declined: the 10 most frequent ones."),

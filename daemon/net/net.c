@@ -175,9 +175,45 @@ net_try_bind(const struct sockaddr_storage *ss, bool freebind)
 	return rc;
 }
 
+static int
+set_transparent(int fd, int family)
+{
+	const int on = 1;
+
+	return family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &on, sizeof(on))
+	                          : setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on));
+}
+
+int
+net_try_source(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	int rc = set_transparent(fd, AF_INET) == 0 ? 0 : -errno;
+	close(fd);
+	return rc;
+}
+
+/* Binds without a port: connect() finds one that is free for this server alone. 0, or -1 with errno. */
+static int
+take_source(int fd, const struct net_source *from)
+{
+	struct sockaddr_storage ss = net_addr_get(from->addr);
+
+	addr_set_port(&ss, 0);
+	if (set_transparent(fd, ss.ss_family) != 0)
+		return -1;
+	if (from->mark != 0 && setsockopt(fd, SOL_SOCKET, SO_MARK, &from->mark, sizeof(from->mark)) != 0)
+		return -1;
+	net_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1); /* for IPv6 as well */
+	return bind(fd, (const struct sockaddr *)&ss, addr_len(&ss));
+}
+
 int
 net_connect(const struct sockaddr_storage *ss, struct worker_ports *ports, const struct config_keepalive *ka,
-    const struct tcp_option *opt)
+    const struct tcp_option *opt, const struct net_source *from)
 {
 	int fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc;
 
@@ -187,8 +223,10 @@ net_connect(const struct sockaddr_storage *ss, struct worker_ports *ports, const
 		net_tune(fd, ka);
 	if (opt != NULL)
 		tcp_option_mark(opt, fd);
-	rc = ports != NULL ? worker_ports_connect(ports, fd, ss)
-	                   : connect(fd, (const struct sockaddr *)ss, addr_len(ss));
+	rc = from != NULL && from->addr != NULL ? take_source(fd, from) : 0;
+	if (rc == 0)
+		rc = ports != NULL ? worker_ports_connect(ports, fd, ss)
+		                   : connect(fd, (const struct sockaddr *)ss, addr_len(ss));
 	if (rc != 0 && errno != EINPROGRESS) {
 		rc = -errno;
 		close(fd);

@@ -59,11 +59,19 @@ int net_try_bind(const struct sockaddr_storage *, bool freebind);
 int net_option(int fd, int level, int name);
 /* May another socket of this user listen on an address that covers this one's? */
 void net_share_port(int fd, bool on);
+/* A connection by an address that this host need not have (IP_TRANSPARENT): takes CAP_NET_RAW. */
+struct net_source {
+	const union net_addr *addr; /* IPv4 or IPv6; its port is not used. NULL: our own address */
+	uint32_t mark;              /* of its packets (SO_MARK); 0: none */
+};
+
+/* May this thread connect so? 0 or -errno. */
+int net_try_source(void);
 /* Starts connecting without blocking: the descriptor or -errno. Once it is writable, net_error() returns the result.
- * The SYN has SMC-R's option unless it is NULL; the source port is one of these unless they are NULL. -EAGAIN: the
- * backlog of a UNIX socket is full, and no event reports its end. */
-int net_connect(
-    const struct sockaddr_storage *, struct worker_ports *, const struct config_keepalive *, const struct tcp_option *);
+ * The SYN has SMC-R's option unless it is NULL; the source port is one of these unless they are NULL, and the
+ * source an address of its own unless that is NULL. -EAGAIN: the backlog of a UNIX socket is full, and no event reports its end. */
+int net_connect(const struct sockaddr_storage *, struct worker_ports *, const struct config_keepalive *,
+    const struct tcp_option *, const struct net_source *);
 /* Options of every leg: urgent bytes in line, and over TCP no delay and keepalive, inherited from its listener. NULL: a
  * UNIX socket, which inherits none. */
 void net_tune(int fd, const struct config_keepalive *);

@@ -178,7 +178,7 @@ begin_target(const struct config *cfg, const struct config_service *svc, const s
 	for (unsigned i = 0; i < cnt; i++) {
 		const struct sockaddr_storage *addr = r != NULL ? &r->answer.addrs[i].ss : &to->addrs[i];
 		struct attempt *t = &tries->at[tries->cnt++];
-		int fd = net_connect(addr, NULL, &cfg->keepalive, NULL);
+		int fd = net_connect(addr, NULL, &cfg->keepalive, NULL, NULL);
 
 		*t = (struct attempt){ .svc = svc, .to = to, .fd = fd < 0 ? -1 : fd, .err = fd < 0 ? -fd : 0 };
 	}

@@ -29,6 +29,17 @@ open_option(struct daemon *d)
 	tcp_option_confined(&d->option, d->cfg->confine.mode != CONFIG_CONFINE_OFF);
 }
 
+bool
+smcrd_may_connect_as_client(const struct config *cfg, const char *more, FILE *err)
+{
+	const struct config_service *svc = config_connects_as_client(cfg);
+
+	if (svc == NULL || net_try_source() == 0)
+		return true;
+	fprintf(err, "service %s: client_address = \"connect\" needs CAP_NET_RAW%s; see smcrd(8)\n", svc->name, more);
+	return false;
+}
+
 /* Takes the sockets of the running daemon with --take-over; without a running daemon the control socket is opened later. In any case finds
  * the processes that were taken over before: one may have crashed that had taken over. */
 static int
@@ -121,6 +132,8 @@ smcrd_open(struct daemon *d, FILE *err)
 		d->running = running_open(d->opt.instance);
 	if (rc == 0)
 		rc = confine_rights(d->cfg, d->option.keeps_right, &d->confine);
+	if (rc == 0 && !smcrd_may_connect_as_client(d->cfg, "", err))
+		rc = -EPERM;
 	/* A thread inherits the rights, and no loop turns before the log's thread runs. */
 	if (rc == 0 && (rc = log_start()) != 0)
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));

@@ -66,6 +66,8 @@ struct daemon {
 int smcrd_open(struct daemon *, FILE *err);
 /* Is there a service for SMC-R's TCP option? */
 bool smcrd_wants_option(const struct config *);
+/* Has this process the right that client_address = "connect" takes, if a service has that? False: the reason is in err. */
+bool smcrd_may_connect_as_client(const struct config *, const char *more, FILE *err);
 /* For `smcrd -t`. Opens the TCP option if the configuration wants it: the rights to keep depend on it. */
 void smcrd_print_rights(struct daemon *);
 

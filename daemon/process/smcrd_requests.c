@@ -277,6 +277,8 @@ smcrd_apply(void *arg, struct config *next, struct config_plan *plan, FILE *text
 	control_stop_handover(d->control);
 	if (rc != 0)
 		fputs("out of memory\n", text);
+	else if (!smcrd_may_connect_as_client(next, ", dropped at start: " CONFIG_BY_TAKE_OVER, text))
+		rc = -EPERM;
 	else
 		rc = workers_reload(d->workers, next, text);
 	if (rc == 0) {

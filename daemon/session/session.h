@@ -63,6 +63,10 @@ void client_describe(const struct session *, struct smcr_open *);
 bool client_settle(struct session *);
 /* Egress, connected: writes the PROXY header. False: an event is raised. */
 bool client_announce(struct session *);
+/* Egress: sets the source of a connection to this address of the server. False: the client cannot be it. */
+bool client_is_source(struct session *, const struct sockaddr_storage *to);
+/* No server was connected: true, with an event raised, when that is for the client's address. */
+bool client_ends_dial(struct session *, int err);
 /* Ingress, before data flows: the peer uses the client, or need not. False: an event is raised. */
 bool client_is_passed_on(struct session *);
 

@@ -3,6 +3,8 @@
  * trust. See session.h. */
 #include "daemon/session/session.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,21 +78,58 @@ as_address(const struct clc_client *c, union net_addr *out)
 	}
 }
 
+/* The address itself is in clients, not only a network of it. */
+static bool
+client_is_listed(const struct config_service *cfg, const struct sockaddr_storage *ss)
+{
+	uint8_t addr[16];
+
+	addr_to_v6(ss, addr);
+	for (unsigned i = 0; i < cfg->clients_cnt; i++)
+		if (cfg->clients[i].prefix_len == 128 && addr_same_prefix(cfg->clients[i].addr, addr, 128))
+			return true;
+	return false;
+}
+
 /* Why this client cannot be the server's; NULL: it can. */
 static const char *
 objection(const struct session *s, const struct clc_client *c)
 {
 	const struct config_service *cfg = &s->settings->cfg;
+	const bool connects = cfg->client_address == CONFIG_CLIENT_CONNECT;
 
 	if (c->kind == CLC_CLIENT_NONE)
 		return "the peer names no client, and client_address is set here";
+	if (c->kind == CLC_CLIENT_UNIX && connects)
+		return cfg->client_fallback ? NULL
+		                            : "the peer's client is on a UNIX socket, so has no address to connect by";
 	if (c->kind == CLC_CLIENT_UNIX)
 		return cfg->clients_cnt > 0 ? "the peer's client is on a UNIX socket, so not in clients" : NULL;
 	const struct sockaddr_storage ss = net_addr_get(s->client);
 	if (addr_is_any(&ss) || addr_is_multicast(&ss))
 		return "the peer names a client with an address that none can have";
-	return net_allowed(cfg->clients, cfg->clients_cnt, &ss) ? NULL
-	                                                        : "the peer names a client that is not in clients";
+	if (!net_allowed(cfg->clients, cfg->clients_cnt, &ss))
+		return "the peer names a client that is not in clients";
+	/* No network includes them: a server may trust its own host. */
+	if (connects && !client_is_listed(cfg, &ss) && (config_addr_is_special(&ss) || config_addr_is_ours(&ss)))
+		return "the peer names a client with a special address or one of this host, which clients does not list by itself";
+	return NULL;
+}
+
+static void
+client_refuse(struct session *s, const char *why)
+{
+	char client[ADDR_STR_MAX], peer[ADDR_STR_MAX];
+
+	if (!session_opens(s)) { /* else it comes again by a rendezvous, which is counted and logged */
+		s->settings->svc->ctr.refused_allow++;
+		log_limited(&s->pool->lim_refused, s->pool->env->now_ns, LOG_LVL_NOTICE,
+		    "client refused: id=%llu service=%s peer=%s client=%s reason=\"%s\"", session_number(s),
+		    s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)),
+		    net_addr_str(s->client, client, sizeof(client)), why);
+		outage_unknown_peer(s->settings->svc, &s->mid_peer, why);
+	}
+	session_fail(s, SEV_CLIENT, why, 0);
 }
 
 bool
@@ -98,7 +137,6 @@ client_settle(struct session *s)
 {
 	const struct config_service *cfg = &s->settings->cfg;
 	const struct clc_client *c = &s->setup->in.tlvs.client;
-	char client[ADDR_STR_MAX], peer[ADDR_STR_MAX];
 
 	if (cfg->client_address == CONFIG_CLIENT_OFF || (s->flags & SF_PROBE) != 0)
 		return true;
@@ -110,19 +148,51 @@ client_settle(struct session *s)
 	}
 	as_address(c, s->client);
 	const char *why = objection(s, c);
-	if (why == NULL)
-		return true;
-	if (session_opens(s)) { /* it comes again by a rendezvous, which is counted and logged */
-		session_fail(s, SEV_CLIENT, why, 0);
+	if (why != NULL)
+		client_refuse(s, why);
+	return why == NULL;
+}
+
+bool
+client_is_source(struct session *s, const struct sockaddr_storage *to)
+{
+	const struct config_service *cfg = &s->settings->cfg;
+	const bool connects = cfg->client_address == CONFIG_CLIENT_CONNECT && (s->flags & SF_PROBE) == 0,
+	           can = connects && s->client->sa.sa_family == to->ss_family;
+
+	if (connects && !can && !cfg->client_fallback)
+		return false;
+	s->setup->dial.source = (struct net_source){ .addr = can ? s->client : NULL, .mark = cfg->socket_mark };
+	return true;
+}
+
+bool
+client_ends_dial(struct session *s, int err)
+{
+	const struct dial *d = &s->setup->dial;
+	char client[ADDR_STR_MAX], why[sizeof(s->settings->svc->outage->why)];
+
+	if (d->addr == NULL && err == EAFNOSUPPORT) {
+		client_refuse(s, "the peer names a client of another family than the server's address");
+	} else if (d->addr == NULL || d->source.addr == NULL) {
+		return false;
+	} else if (err == EADDRNOTAVAIL || err == EADDRINUSE) {
+		s->settings->svc->ctr.client_bind_failed += !session_opens(s);
+		session_fail(s, SEV_CLIENT, "no connection is possible by the client's address", err);
+	} else if (err == ETIMEDOUT) {
+		const struct sockaddr_storage ss = net_addr_get(d->source.addr);
+
+		(void)snprintf(why, sizeof(why),
+		    "the server's answers to %s do not come back here: see smcrctl routes %s",
+		    addr_format(&ss, client, sizeof(client)), s->settings->cfg.name);
+		outage_failed(s->settings->svc, OUTAGE_ANSWERS, &s->app_peer, why, 0);
+		s->settings->svc->ctr.refused_connect += !session_opens(s);
+		session_fail(
+		    s, SEV_CLIENT, "the server's answers to the client do not come back here: see smcrctl routes", 0);
+	} else {
 		return false;
 	}
-	s->settings->svc->ctr.refused_allow++;
-	log_limited(&s->pool->lim_refused, s->pool->env->now_ns, LOG_LVL_NOTICE,
-	    "client refused: id=%llu service=%s peer=%s client=%s reason=\"%s\"", session_number(s), cfg->name,
-	    net_addr_str(&s->mid_peer, peer, sizeof(peer)), net_addr_str(s->client, client, sizeof(client)), why);
-	outage_unknown_peer(s->settings->svc, &s->mid_peer, why);
-	session_fail(s, SEV_CLIENT, why, 0);
-	return false;
+	return true;
 }
 
 bool

@@ -44,7 +44,8 @@ lacks_descriptor(int err)
 static bool
 is_our_own(int err)
 {
-	return lacks_descriptor(err) || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL || err == EPERM;
+	return lacks_descriptor(err) || err == ENOMEM || err == ENOBUFS || err == EADDRNOTAVAIL || err == EADDRINUSE ||
+	    err == EPERM;
 }
 
 /* A UNIX socket reports a full backlog as EAGAIN. */
@@ -90,6 +91,24 @@ opens_over_link(struct session *s, const struct sockaddr_storage *to)
 	return s->conn != NULL;
 }
 
+/* The next address that may be connected. */
+static bool
+pick_next(struct session *s)
+{
+	struct setup *setup = s->setup;
+	bool more, fits = true;
+
+	do {
+		if (!fits && setup->dial.addr == NULL)
+			setup->dial.err = EAFNOSUPPORT;
+		struct endpoints *es = targets_lock(s->settings->targets);
+		more = endpoints_pick(es, s->pool->env->now_ns, &s->pool->env->rng, &setup->tried, &setup->pick);
+		targets_unlock(s->settings->targets);
+		fits = !more || session_kind(s) == CONFIG_INGRESS || client_is_source(s, &setup->pick.addr);
+	} while (!fits);
+	return more;
+}
+
 #define OPENED 1
 
 /* Ends the running attempt and starts the next one: 0; OPENED: over a link; or -errno: no target or no descriptor is
@@ -108,10 +127,7 @@ dial_on(struct session *s, int why)
 		if (d->addr != NULL && !is_our_own(d->err))
 			target_bad(
 			    s->settings, &setup->pick, ENDPOINT_CONNECT, is_full(d) ? backlog_full : strerror(d->err));
-		struct endpoints *es = targets_lock(s->settings->targets);
-		bool more = endpoints_pick(es, pool->env->now_ns, &pool->env->rng, &setup->tried, &setup->pick);
-		targets_unlock(s->settings->targets);
-		if (!more)
+		if (!pick_next(s))
 			break;
 		if (opens_over_link(s, &setup->pick.addr))
 			return OPENED;
@@ -184,6 +200,8 @@ setup_dial_next(struct session *s, int why)
 		arm_dial(s);
 		return;
 	}
+	if (client_ends_dial(s, -err))
+		return;
 	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, words != NULL ? words : "", words != NULL ? 0 : -err);
 	if (setup_probe_failed(s, words == no_name ? 0 : -err))
 		return;

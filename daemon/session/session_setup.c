@@ -149,7 +149,8 @@ pump_dial(struct session *s)
 		return;
 	if (s->app_peer.sa.sa_family == AF_UNIX)
 		net_addr_add_peer(&s->app_peer, s->app.io.fd);
-	outage_end(s->settings->svc, OUTAGE_ENDED_CONNECTED, &s->app_peer);
+	outage_end(s->settings->svc,
+	    s->setup->dial.source.addr != NULL ? OUTAGE_ENDED_ANSWERED : OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	if (s->state == SES_RENDEZVOUS)
 		admit_connected(s); /* no effect before the Proposal has arrived */
 	else if (s->state == SES_TCP_CONNECT)

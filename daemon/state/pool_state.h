@@ -141,8 +141,9 @@ struct service_info {
 	bool closed;   /* listener closed: no target works */
 	uint64_t accepted, refused_allow, refused_max, refused_per_peer, refused_connect, refused_fallback;
 	uint64_t fallbacks, resets, refused_disabled, bytes_from_app, bytes_to_app;
-	uint64_t clients_unused; /* ingress: the peer did not pass the forwarded client on */
-	uint64_t resets_client;  /* of resets: by the client, after data both ways */
+	uint64_t clients_unused;     /* ingress: the peer did not pass the forwarded client on */
+	uint64_t client_bind_failed; /* egress: no port was free for the client's address */
+	uint64_t resets_client;      /* of resets: by the client, after data both ways */
 };
 
 /* The bytes of its counts, which are uint64_t from accepted to the end. */

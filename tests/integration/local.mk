@@ -50,6 +50,7 @@ check_INTEGRATION = \
 	tests/integration/check_circle.py \
 	tests/integration/check_client.py \
 	tests/integration/check_original.py \
+	tests/integration/check_connect.py \
 	tests/integration/check_events.py \
 	tests/integration/check_stuck.py \
 	tests/integration/check_ctl.py \

@@ -9,8 +9,8 @@ import sys
 from collections import defaultdict
 
 TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
-LINES = 75460			# of the product
-WORDS = 71860			# of documents and manual pages, without those generated from tables
+LINES = 75680			# of the product
+WORDS = 82230			# of documents and manual pages, without those generated from tables
 LONG_FUNCTIONS = 1		# of more than 60 lines
 LONG_FILES = 0			# of more than 600 lines
 SHARED_NAMES = 55		# of static functions, that stand in two files or more

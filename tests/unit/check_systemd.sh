@@ -135,13 +135,23 @@ option_drop_in() {
 	# Without it the unit gives neither.
 	! grep -qE 'CAP_BPF|CAP_NET_ADMIN|[= ]bpf' "$tmp/smcrd.service" || { echo 'the unit has the rights by itself'; return 1; }
 }
+connect_drop_in() {
+	drop_in 3 CAP_NET_RAW || return
+	for line in 'AmbientCapabilities=CAP_NET_BIND_SERVICE CAP_NET_RAW' 'CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_NET_RAW'; do
+		grep -qx "$line" "$drop" || { echo "no $line"; return 1; }
+	done
+	! grep -q CAP_NET_RAW "$tmp/smcrd.service" || { echo 'the unit has the right by itself'; return 1; }
+}
+more_rights() {
+	option_drop_in && connect_drop_in
+}
 if command -v systemd-analyze >/dev/null; then
 	result 7 'the drop-in of smcrd(8) that narrows' drop_in 1 IPAddressAllow
-	result 8 'the drop-in of smcrd(8) for the TCP option' option_drop_in
+	result 8 'the drop-ins of smcrd(8) for the TCP option and for addresses of clients' more_rights
 	result 9 'smcrd.socket, the example' quiet_verify "$tmp/smcrd.socket"
 else
 	skip 7 'the drop-in of smcrd(8) that narrows' 'systemd-analyze is not installed'
-	skip 8 'the drop-in of smcrd(8) for the TCP option' 'systemd-analyze is not installed'
+	skip 8 'the drop-ins of smcrd(8) for the TCP option and for addresses of clients' 'systemd-analyze is not installed'
 	skip 9 'smcrd.socket, the example' 'systemd-analyze is not installed'
 fi
 

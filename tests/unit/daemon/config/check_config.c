@@ -556,6 +556,15 @@ static const struct {
 	    "t.conf:3: ingress.forward_client needs ingress.peer = \"smcrd\": no other peer takes part" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nclient_address = \"proxy_v1\"; peer = \"linux\"; } );",
 	    "t.conf:3: egress.client_address needs egress.peer = \"smcrd\": no other peer takes part" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "127.0.0.1:1") "\nclient_address = \"connect\"; } );",
+	    "t.conf:3: egress.client_address \"connect\" needs egress.clients: the clients whose addresses a peer may use" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "127.0.0.1:1") "\nclient_address = \"connect\"; clients = [ ]; } );",
+	    "t.conf:3: egress.client_address \"connect\" needs egress.clients: the clients whose addresses a peer may use" },
+	{ "egress = ( {\n" WEB(
+	      "127.0.0.1:80", "unix:/run/x") "client_address = \"connect\"; clients = [ \"::/0\" ]; } );",
+	    "t.conf:2: egress.to cannot be a UNIX socket with egress.client_address \"connect\"" },
+	{ "egress = ( {\n" WEB("127.0.0.1:80", "127.0.0.1:1") "\nsocket_mark = 4294967296L; } );",
+	    "t.conf:3: egress.socket_mark must be from 0 to 4294967295, not 4294967296" },
 	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\nforward_client = \"on\"; proxy_protocol = \"v1\"; } );",
 	    "t.conf:3: ingress.forward_client and ingress.proxy_protocol exclude each other: the server gets one header" },
 	{ "egress = ( {\n" WEB("127.0.0.1:80", "b:80") "\nproxy_protocol = \"v1\"; } );",
@@ -1001,7 +1010,8 @@ static const char full[] =
     "  peer = \"auto\"; probe = { interval = \"500ms\"; fall = 5; };\n"
     "  prewarm = true; proxy_protocol = \"v2\"; tls_name = \"gw-b.example.org\"; } );\n"
     "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; peer_names = [ \"*\" ];\n"
-    "  client_address = \"proxy_v2\"; clients = [ \"10.1.0.0/16\" ]; } );\n";
+    "  client_address = \"connect\"; clients = [ \"10.1.0.0/16\" ];\n"
+    "  client_fallback = true; socket_mark = 0x5d; } );\n";
 
 /* The settings of a service that listens on a UNIX socket exclude some of one that listens on TCP. */
 static const char local[] =
@@ -1108,7 +1118,9 @@ START_TEST(stores_what_is_written)
 	ck_assert(web->prewarm);
 	ck_assert_int_eq(web->proxy_protocol, CONFIG_PROXY_V2);
 	ck_assert_int_eq(db->kind, CONFIG_EGRESS);
-	ck_assert_int_eq(db->client_address, CONFIG_CLIENT_PROXY_V2);
+	ck_assert_int_eq(db->client_address, CONFIG_CLIENT_CONNECT);
+	ck_assert(db->client_fallback);
+	ck_assert_uint_eq(db->socket_mark, 0x5d);
 	ck_assert_uint_eq(db->clients_cnt, 1);
 	ck_assert_str_eq(db->to[0].host, "::1");
 	ck_assert_uint_eq(db->to[0].addr_cnt, 1);

@@ -80,6 +80,41 @@ START_TEST(the_right_to_bpf_is_kept_on_request)
 		check_exit("CAP_BPF alone", confined(only_bpf_is_kept, CONFINE_CAPABILITIES), 0);
 }
 
+/* 0 when CAP_NET_RAW is the only capability, does what it is kept for, and opens neither raw nor packet sockets. */
+static int
+connects_as_others_alone(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	const int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+	bool good = syscall(SYS_capget, &head, data) == 0 && data[1].permitted == 0 &&
+	    data[0].permitted == 1u << CAP_NET_RAW && data[0].effective == data[0].permitted;
+
+	good = good && setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on)) == 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_MARK, &on, sizeof(on)) == 0;
+	good = good && socket(AF_INET, SOCK_RAW, IPPROTO_TCP) < 0 && errno == ENOSYS;
+	good = good && socket(AF_INET6, SOCK_RAW, IPPROTO_TCP) < 0 && errno == ENOSYS;
+	good = good && socket(AF_PACKET, SOCK_RAW, 0) < 0 && errno == ENOSYS;
+	errno = EPERM;
+	return good ? 0 : -1;
+}
+
+START_TEST(the_right_to_clients_addresses_is_kept_on_request)
+{
+	struct config_service services[] = { { .kind = CONFIG_EGRESS },
+		{ .kind = CONFIG_EGRESS, .client_address = CONFIG_CLIENT_CONNECT } };
+
+	if (geteuid() != 0)
+		return;
+	cfg.services = services;
+	cfg.service_cnt = 1;
+	check_exit("nothing is kept", confined(connects_as_others_alone, CONFINE_SYSTEM_CALLS), EPERM);
+	cfg.service_cnt = 2;
+	check_exit("CAP_NET_RAW alone", confined(connects_as_others_alone, CONFINE_SYSTEM_CALLS), 0);
+	cfg.services = NULL;
+	cfg.service_cnt = 0;
+}
+
 /* -- allowed: what a daemon goes on doing -- */
 
 static int

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""
+client_address = "connect": the egress connects to the server by its client's address (doc/transparent.md). The client and the ingress
+are in one network namespace (a), the egress and its server in another (b).
+"""
+from netns import ADDR_A, ADDR_B, Net, enter
+
+enter()
+
+import os								# noqa: E402
+import socket								# noqa: E402
+
+import who								# noqa: E402
+from harness import (Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
+                     same_bytes, turned_away, wait_until)
+
+PORT, MIDDLE, SERVER = 12000, 13000, 14000
+CLIENT, CLIENT_V6 = "10.78.5.5", "fd78::5"
+OURS = "10.78.9.9"	# of both hosts
+CLIENTS = ["10.78.0.0/16", "fd78::/16"]
+RULE = ["route add local 0.0.0.0/0 dev lo table 123", "rule add from 127.0.0.0/8 iif lo lookup 123"]
+RULE_V6 = ["route add local ::/0 dev lo table 123", "rule add from ::1 iif lo lookup 123"]
+NET_RAW = 1 << 13
+
+
+class Gateways:
+    """server: its address in b; rules: lines of ip there."""
+
+    def __init__(self, t, server="127.0.0.1", rules=(), ingress=None, egress=None, v6=False, far=ADDR_B, b=None):
+        self.t = t
+        self.net = Net(t, 1)
+        devices = self.net.add_v6() if v6 else {side: self.net.devices(side) for side in "ab"}
+        host_a, host_b = ("fd77:1::1", "fd77:1::2") if v6 else (ADDR_A, far)
+        self.net.ip("a", f"addr replace {CLIENT}/32 dev lo", f"addr replace {OURS}/32 dev lo", f"addr replace {CLIENT_V6}/128 dev lo nodad")
+        self.net.ip("b", f"addr add {OURS}/32 dev lo")
+        self.net.b.run([need("ip"), "-6" if v6 else "-4", "-batch", "-"], input="".join(f"{x}\n" for x in rules).encode())
+        self.at = (host_a, PORT)
+        self.server = who.start(self.net.b, server, SERVER) if server else None
+        common = {"log_level": "info", "smcr": {"hold_off": "100ms", "hold_off_max": "1s"}}
+        self.b = Daemon(t, "b", {
+            **common, "devices": devices["b"], **(b or {}),
+            "egress": [{"name": "x", "listen": hostport(host_b, MIDDLE), "to": hostport(server, SERVER), "client_address": "connect",
+                        "clients": CLIENTS, "connect_timeout": "2s", **(egress or {})}]}, wrap=self.net.b.wrap())
+        self.a = Daemon(t, "a", {
+            **common, "devices": devices["a"],
+            "ingress": [{"name": "x", "listen": hostport(host_a, PORT), "to": hostport(host_b, MIDDLE), "forward_client": "required",
+                         **(ingress or {})}]})
+
+    def connect(self, source=CLIENT, to=None):
+        """A client that has this address."""
+        s = connect_to(to or self.at, 20, source=source)
+        self.t.later(s.close)
+        return s
+
+    def works(self, source=CLIENT, seen=None, to=None):
+        """The server sees this address, and the bytes come back."""
+        data = pattern(100000)
+        s = self.connect(source, to)
+        equal(who.ask(s)[0][0], seen or source, "the client that the server sees")
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        same_bytes(recv_all(s), data, "echo")
+        s.close()
+
+    def refused(self, source=CLIENT, to=None):
+        check(turned_away(self.connect, source, to), "a client that is refused")
+
+    def reload(self, **change):
+        self.b.write_conf(dict(self.b.conf, egress=[dict(e, **change) for e in self.b.conf["egress"]]))
+        self.b.ctl_text("reload")
+
+
+def rights(d):
+    """Of each thread: permitted and effective."""
+    found = set()
+    for tid in os.listdir(f"/proc/{d.pid}/task"):
+        with open(f"/proc/{d.pid}/task/{tid}/status", encoding="ascii") as f:
+            found |= {int(line.split()[1], 16) for line in f if line.startswith(("CapPrm", "CapEff"))}
+    return found
+
+
+def serves(t, v6):
+    g = Gateways(t, "::1" if v6 else "127.0.0.1", RULE_V6 if v6 else RULE, v6=v6)
+    for _ in range(4):
+        g.works(CLIENT_V6 if v6 else CLIENT)
+    equal([s["fallbacks"] for d in (g.a, g.b) for s in d.services()], [0, 0], "fallbacks")
+    check(v6 or t.workers is not None or g.a.counters()["opened_client"] > 0, "later ones open over the link")
+
+
+case("a server on loopback sees its clients, on SMC-R and over open links")(lambda t: serves(t, False))
+case("the same on IPv6")(lambda t: serves(t, True))
+
+
+@case("on TCP as well: after a first contact that failed, and while the peer is held off")
+def _(t):
+    g = Gateways(t, rules=RULE, b={"devices": [{"type": "siw", "address": "127.0.0.9"}]})
+    for _ in range(3):
+        g.works()
+    equal(sum(s["fallbacks"] for s in g.b.services()), 3, "fallbacks")
+
+
+@case("who may not be named: addresses outside of clients, special ones, this host's, unless they are listed")
+def _(t):
+    g = Gateways(t, rules=RULE, ingress={"listen": hostport("0.0.0.0", PORT)}, egress={"clients": ["0.0.0.0/0"]})
+    on_loopback = {"source": "127.0.0.1", "to": ("127.0.0.1", PORT)}
+    g.refused(OURS)
+    g.refused(**on_loopback)
+    equal(g.b.services()[0]["refused_allow"], 2, "refusals are counted")
+    check("clients does not list" in g.b.log(), "the log says why")
+    g.reload(clients=["0.0.0.0/0", OURS, "127.0.0.1"])
+    g.works(OURS)
+    g.works(**on_loopback)
+    g.reload(clients=["10.99.0.0/16"])
+    g.refused()
+    check("not in clients" in g.b.log() and f"client={CLIENT}:" in g.b.log(), "the log names the client")
+
+
+@case("clients that the server cannot see: of another family, on UNIX sockets; refused in words, or by our own address")
+def _(t):
+    path = t.path("s")
+    g = Gateways(t, v6=True, server="127.0.0.1", rules=(), ingress={"listen": f"unix:{path}"})
+    own = "127.0.0.1"
+
+    g.connect = lambda source, to: connect_to(path)
+    g.refused()
+    check("is on a UNIX socket" in g.b.log(), "the log says why")
+    g.reload(client_fallback=True)
+    g.works(seen=own)
+    del g.connect
+    g.a.write_conf(dict(g.a.conf, ingress=[dict(g.a.conf["ingress"][0], listen=hostport(*g.at))]))
+    g.a.ctl_text("reload")
+    g.works(CLIENT_V6, seen=own)
+    g.reload(client_fallback=False)
+    g.refused(CLIENT_V6)
+    check("another family" in g.b.log(), "the log says why")
+
+
+@case("without the rule: no answer comes back, an outage of its own kind, which a client that is answered ends")
+def _(t):
+    g = Gateways(t, egress={"connect_timeout": "500ms"})
+    for _ in range(2):
+        g.refused()
+    words = f"the server's answers to {CLIENT} do not come back here: see smcrctl routes x"
+    equal(g.b.log().count(words), 1, f"lines of the log with {words!r}")
+    check(words in str(g.b.ctl("service", "x")), "smcrctl has it")
+    check(words in g.b.ctl_text("events"), "the event has it")
+    g.net.ip("b", *RULE)
+    g.works()
+    wait_until(lambda: "server available again" in g.b.log(), "the outage has ended")
+
+
+@case("no port is free for the client's address: reset and counted, and the server is not down for that")
+def _(t):
+    g = Gateways(t, rules=RULE, egress={"clients": ["10.0.0.0/8"]})
+    g.net.b.run(["sh", "-c", "echo 30000 30001 > /proc/sys/net/ipv4/ip_local_port_range"])
+    busy = [g.connect(), g.connect()]
+    for s in busy:
+        who.ask(s)
+    g.refused()
+    g.works(ADDR_A)	# another client has its own ports
+    equal(g.b.services()[0]["client_bind_failed"], 1, "counted")
+    check("unreachable" not in g.b.log(), "no outage of the server")
+
+
+@case("CAP_NET_RAW is kept exactly when it is needed; a reload that first needs it is refused, and a take-over brings it")
+def _(t):
+    g = Gateways(t, rules=RULE)
+    equal(rights(g.b), {NET_RAW}, "rights of each thread")
+    check("CAP_NET_RAW" in g.b.status()["confinement"]["capabilities"]["text"], "status names it")
+    equal(rights(g.a), {0}, "rights of the ingress")
+    off, on = dict(client_address="off"), dict(client_address="connect")
+    without = g.b.successor(dict(g.b.conf, egress=[dict(g.b.conf["egress"][0], **off)]))
+    equal(rights(without), {0}, "rights without such a service")
+    g.b = without
+    try:
+        g.reload(**on)
+    except Failure as e:
+        check('service x: client_address = "connect" needs CAP_NET_RAW' in str(e) and "take-over" in str(e), e)
+    else:
+        raise Failure("a reload without the right")
+    g.b = without.successor(without.conf)
+    equal(rights(g.b), {NET_RAW}, "rights after the take-over")
+    g.works()
+
+
+@case("socket_mark: packets by a client's address have the mark, by which the server's answers are routed")
+def _(t):
+    g = Gateways(t, rules=["route add local 0.0.0.0/0 dev lo table 123", "rule add fwmark 0x5d lookup 123"], egress={"socket_mark": 0x5d})
+    g.net.b.run(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_fwmark_accept"])
+    g.works()
+    g.reload(socket_mark=0x5e, connect_timeout="500ms")
+    g.refused()
+
+
+@case("a start without the right ends with the reason, and an unprivileged user with it alone is enough")
+def _(t):
+    setpriv = need("setpriv")
+    conf = {"devices": [{"type": "siw", "address": "127.0.0.1"}],
+            "egress": [{"name": "x", "listen": "127.0.0.1:13000", "to": "127.0.0.1:9", "client_address": "connect", "clients": CLIENTS}]}
+    Net(t, 1)
+    for caps, starts in (("-all", False), ("-all,+net_admin", False), ("-all,+net_raw", True)):
+        ambient = [f"--ambient-caps={caps}"] if starts else []
+        d = Daemon(t, "d", conf, start=False, wrap=[setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={caps}", *ambient])
+        os.chmod(t.dir, 0o755)
+        os.chown(d.dir, 65534, 65534)
+        if starts:
+            d.start()
+            equal(rights(d), {NET_RAW}, "rights")
+            d.finish()
+            continue
+        d.start(ready=False)
+        d.expect_dead = True
+        wait_until(lambda d=d: not d.alive(), "it ends")
+        check('client_address = "connect" needs CAP_NET_RAW; see smcrd(8)' in d.log(), d.log())
+
+
+main()
