@@ -340,7 +340,9 @@ session_on_timer(struct timer *t)
 		timer_arm(&s->pool->env->timers, &s->timer, idle_until);
 	else if (s->state == SES_SECURE)
 		secure_timeout(s);
-	else if (idles || s->state == SES_MEASURE || s->state == SES_OPENING)
+	else if (s->state == SES_OPENING)
+		setup_unanswered(s);
+	else if (idles || s->state == SES_MEASURE)
 		session_raise(s, SEV_TIMEOUT);
 	else if (s->state != SES_ABORTING && setup_dialing(s))
 		setup_dial_timeout(s);

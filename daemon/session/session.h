@@ -31,9 +31,13 @@ bool session_close(struct session *, const char *why);
 /* session_setup.c */
 /* Runs SES_CONNECT, SES_LOOK, SES_RENDEZVOUS, SES_LEAVING, SES_TCP_CONNECT. */
 void setup_pump(struct session *);
-/* The engine has ended the connection. If the target aborted the rendezvous, connects to another working target; no
- * data was read or carried yet. False: not in a rendezvous, or no other target. */
+/* The engine has ended the connection. If the target aborted the rendezvous, connects to another working target, or after
+ * an OPEN to the same for a while; no data was read or carried yet. False: not in a rendezvous, or no target is left. */
 bool setup_redial(struct session *);
+/* How long the answer to an OPEN is awaited. */
+uint32_t setup_answer_ms(const struct session *);
+/* It did not come. */
+void setup_unanswered(struct session *);
 /* Egress: the connect to the server has failed, 0: for lack of an address. True: the answer to a probe, which goes on. */
 bool setup_probe_failed(struct session *, int err);
 /* Ingress: no set-up with the chosen target, for this reason. True: another one has not been tried. */

@@ -175,9 +175,7 @@ setup_dial_next(struct session *s, int why)
 
 	if (err == OPENED) {
 		net_addr_set(far, &s->setup->pick.addr);
-		/* The server's daemon answers within its own connect_timeout, unless it stands still. */
-		env_arm(
-		    s->pool->env, &s->timer, s->settings->cfg.connect_ms + smcr_settings(s->pool->env->eng)->clc_ms);
+		env_arm(s->pool->env, &s->timer, setup_answer_ms(s));
 		session_set_state(s, SES_OPENING);
 		return;
 	}

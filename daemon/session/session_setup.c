@@ -78,25 +78,71 @@ setup_target_failed(struct session *s, const char *why)
 	return other;
 }
 
+/* How long a connection waits that opens over a link: the server's daemon answers within its own connect_timeout, unless
+ * it stands still. */
+uint32_t
+setup_answer_ms(const struct session *s)
+{
+	return s->settings->cfg.connect_ms + smcr_settings(s->pool->env->eng)->clc_ms;
+}
+
+/* Waited for a peer that stands still as long as an OPEN would have. */
+static bool
+has_waited(const struct session *s)
+{
+	return s->pool->env->now_ns >= s->born_ns + setup_answer_ms(s) * NS_PER_MS;
+}
+
+void
+setup_unanswered(struct session *s)
+{
+	static const char why[] = "no answer to its OPEN";
+
+	(void)setup_target_failed(s, why);
+	s->settings->svc->ctr.refused_connect++;
+	outage_failed(s->settings->svc, OUTAGE_SETUP, &s->mid_peer, why, 0);
+	s->why_detail = why;
+	session_raise(s, SEV_TIMEOUT);
+}
+
+/* No byte of the client has reached a program: it comes by a CLC connection. The engine gives a reason unless the peer
+ * has refused it. */
+static void
+leave_link(struct session *s, const char *why)
+{
+	char peer[ADDR_STR_MAX];
+
+	if (why[0] != '\0')
+		log_limited(&s->pool->lim_middle, s->pool->env->now_ns, LOG_LVL_NOTICE,
+		    "connection not opened over its link, begins again: id=%llu service=%s peer=%s reason=\"%s\"",
+		    session_number(s), s->settings->cfg.name, net_addr_str(&s->mid_peer, peer, sizeof(peer)), why);
+	s->flags |= SF_NOT_OPENED;
+	s->setup->tried = 0;
+	leave_conn(s);
+}
+
 bool
 setup_redial(struct session *s)
 {
-	struct setup *setup = s->setup;
+	const struct setup *setup = s->setup;
 	const char *detail;
 
 	if (session_kind(s) != CONFIG_INGRESS || (s->state != SES_RENDEZVOUS && s->state != SES_OPENING) ||
 	    setup == NULL)
 		return false;
-	if (smcr_closed(s->conn, &detail) == SMCR_R_NOT_OPENED) {
-		s->flags |= SF_NOT_OPENED;
-		setup->tried = 0;
-		leave_conn(s);
+	enum smcr_reason reason = smcr_closed(s->conn, &detail);
+	if (reason == SMCR_R_NOT_OPENED) {
+		leave_link(s, detail);
 		return true;
 	}
 	/* Over a link the first bytes may have reached the server. */
 	if (s->state == SES_OPENING || fault_of(s, &detail) == OUTAGE_NONE)
 		return false;
 	bool other = setup_target_failed(s, detail);
+	if (!other && reason == SMCR_R_CLC_TIMEOUT && (s->flags & SF_NOT_OPENED) != 0 && !has_waited(s)) {
+		s->setup->tried = 0;
+		other = true;
+	}
 	if (other)
 		leave_conn(s);
 	return other;

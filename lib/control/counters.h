@@ -21,6 +21,7 @@
 	X(SMCR, conns_client, "begun as client") \
 	X(SMCR, opened_client, "of them, opened over a link") \
 	X(SMCR, not_opened_client, "of them, refused there by the peer, and begun again") \
+	X(SMCR, opens_silent, "opened over a link that was silent then") \
 	X(SMCR, conns_server, "begun as server") \
 	X(SMCR, opened_server, "of them, opened over a link by the peer") \
 	X(SMCR, not_opened_server, "of them, refused") \

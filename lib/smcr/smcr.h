@@ -432,7 +432,7 @@ struct smcr_counters {
 	uint64_t refused_conns_max, refused_peers_max, refused_rmbs_max, refused_memory;
 	uint64_t refused_groups_addr, refused_qp, refused_rmb_memory, refused_send_memory, refused_quarantine;
 	uint64_t elems_shrunk; /* requested because memory did not allow the preferred size */
-	uint64_t opened_client, opened_server, not_opened_client, not_opened_server; /* over a link */
+	uint64_t opened_client, opened_server, not_opened_client, not_opened_server, opens_silent; /* over a link */
 };
 const struct smcr_counters *smcr_counters(const struct smcr *);
 /* All connections: sizes of RDMA writes, and durations of writers blocked by a full peer buffer. */

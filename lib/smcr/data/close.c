@@ -7,6 +7,9 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
+#define SILENCE_MIN_MS 1000
+#define SILENCE_MAX_MS 8000
+
 enum close_action {
 	CLOSE_ACT_IGNORE, /* no effect in this state */
 	CLOSE_ACT_NONE,   /* only the state changes */
@@ -155,6 +158,23 @@ link_answered(const struct smcr_conn *conn)
 	return LGR_ANY_LINK(l, conn->lgr, l->state == LINK_ACTIVE && l->last_rx_ns > conn->close.rst_ns);
 }
 
+/* Its OPEN has no answer, and the user has not closed it. */
+static bool
+awaits_answer(const struct smcr_conn *conn)
+{
+	return conn_is_unanswered(conn) && conn->state == CONN_ACTIVE && !conn->close.want_close && !conn->close.doubt;
+}
+
+/* A link that is tested for an OPEN answers within this time, unless its path or its peer has stopped. A soft device
+ * retransmits a lost packet several times within it. */
+static uint32_t
+silence_ms(const struct link *link)
+{
+	int64_t ms = 4 * link->rtt_ns / MS;
+
+	return (uint32_t)(ms < SILENCE_MIN_MS ? SILENCE_MIN_MS : ms > SILENCE_MAX_MS ? SILENCE_MAX_MS : ms);
+}
+
 /* Limits the current state once our user can do nothing. */
 static void
 update_timer(struct smcr_conn *conn)
@@ -167,6 +187,8 @@ update_timer(struct smcr_conn *conn)
 		ms = eng->cfg.abort_ms;
 	else if (conn->close.want_close || conn->close.doubt)
 		ms = eng->cfg.close_ms;
+	else if (awaits_answer(conn))
+		ms = silence_ms(conn->link) / 2;
 	if (fin && (ms == 0 || eng->cfg.fin_grace_ms < ms))
 		ms = eng->cfg.fin_grace_ms;
 	/* Progress does not extend the grace after FIN or RST. */
@@ -177,11 +199,48 @@ update_timer(struct smcr_conn *conn)
 }
 
 void
+conn_await_answer(struct smcr_conn *conn)
+{
+	conn->open_tested_ns = 0;
+	update_timer(conn);
+}
+
+/* Nothing was received over the link for a while: a test follows, and after that without an answer the OPEN is given up.
+ * Once data may have reached the program only the same OPEN, repeated over another link, cannot bring it twice. */
+static void
+open_unanswered(struct smcr_conn *conn)
+{
+	struct smcr *eng = conn->eng;
+	struct link *link = conn->link;
+	uint32_t limit_ms = silence_ms(link);
+	int64_t due_ns = link->last_rx_ns + limit_ms / 2 * MS;
+
+	if (link_has_ended(link)) {
+		conn_await_answer(conn);
+	} else if (conn->open_tested_ns != 0 && link->last_rx_ns < conn->open_tested_ns) {
+		eng->ctr.opens_silent++;
+		if (!conn->tx.any)
+			conn_abort(conn, SMCR_R_NOT_OPENED, "its link is silent");
+	} else if (due_ns > eng->now_ns) {
+		timer_arm(&eng->timers, &conn->timer, due_ns);
+	} else {
+		conn->open_tested_ns = eng->now_ns;
+		if (!link->test_pending)
+			link_request_ack(link);
+		engine_arm(eng, &conn->timer, limit_ms);
+	}
+}
+
+void
 conn_timer_fired(struct timer *t)
 {
 	struct smcr_conn *conn = CONTAINER_OF(t, struct smcr_conn, timer);
 	bool reset = rst_unanswered(conn), fin = fin_too_early(conn), answered = reset && !fin && link_answered(conn);
 
+	if (awaits_answer(conn)) {
+		open_unanswered(conn);
+		return;
+	}
 	if (answered)
 		conn->close.tcp_rst = false;
 	/* Else the response comes when its link recovers, or the link is lost. */

@@ -76,6 +76,8 @@ conn_answered(struct smcr_conn *conn)
 	conn->established = true;
 	conn->eng->ctr.established_client += conn->role == SMCR_CLIENT;
 	conn->eng->ctr.established_server += conn->role == SMCR_SERVER && !conn->not_opened;
+	if (conn->over_link)
+		conn_await_answer(conn);
 	conn_raise(conn, SMCR_EV_ESTABLISHED | (conn->rx.head > conn->rx.tail ? SMCR_EV_READABLE : 0));
 	conn->close.rx_flags = 0;
 	conn_peer_flags(conn, early);

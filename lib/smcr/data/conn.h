@@ -85,8 +85,10 @@ uint8_t conn_due_flags(const struct smcr_conn *, uint64_t end);
 void conn_flags_posted(struct smcr_conn *, uint8_t conn_flags);
 /* Closing progressed (data complete or consumed): restarts its timer. */
 void conn_close_progress(struct smcr_conn *);
-/* conn->timer: a waiting state has lasted too long. */
+/* conn->timer: a waiting state, or the silence before an answer, has lasted too long. */
 void conn_timer_fired(struct timer *);
+/* Client, over_link: watches the silence of its link from now on, until the answer. */
+void conn_await_answer(struct smcr_conn *);
 /* Sets close.doubt: requests an answer by R within close_ms. */
 void conn_ask_alive(struct smcr_conn *, bool doubt);
 /* FIN on the CLC connection: D, C or A must follow within fin_grace_ms. */

@@ -31,6 +31,8 @@ change_link(struct smcr_conn *conn, struct link *to, bool in_peace)
 	conn->tx.unproven = false;
 	/* The OPEN may be lost, or overtaken by what follows: repeated, it is ignored by a peer that has it. */
 	conn->open_owed = conn_is_unanswered(conn);
+	if (conn->open_owed)
+		conn_await_answer(conn);
 	/* While the last move's message is owed, nothing was sent over the old link. */
 	if (!conn->tx.validate)
 		conn->tx.in_peace = in_peace;

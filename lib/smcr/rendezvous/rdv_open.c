@@ -125,6 +125,7 @@ smcr_open_over_link(struct smcr *eng, const struct smcr_open *open)
 	eng->ctr.conns_client++;
 	eng->ctr.opened_client++;
 	conn_establish(conn);
+	conn_await_answer(conn);
 	conn_tx_schedule(conn);
 	return conn;
 }

@@ -149,6 +149,7 @@ struct smcr_conn {
 	uint32_t origin;
 	struct open_client client;
 	uint32_t ticket;        /* at a server, of the service */
+	int64_t open_tested_ns; /* client, over_link: when its silent link was tested; 0: heard since */
 	struct rdv *rdv;        /* the rendezvous, while it lasts */
 	struct conn_mark *mark; /* in rdv */
 	struct smcr_diag diag;
@@ -156,7 +157,7 @@ struct smcr_conn {
 	struct list_node event_node; /* engine's list of connections with events, or of those to be freed */
 	struct list_node lgr_node;
 	struct list_node ready_node; /* link->ready */
-	struct timer timer;          /* close_ms, abort_ms, fin_grace_ms */
+	struct timer timer;          /* close_ms, abort_ms, fin_grace_ms, silence before an answer */
 
 	struct lgr *lgr;   /* NULL before the group is chosen and after the elements are returned */
 	struct link *link; /* over which we send */

@@ -2,6 +2,7 @@
  * the answer, refusals, time limits. The engine and its soft iWARP devices are the real ones. */
 #define GATEWAY_REAL
 #include "gateway.h"
+#include "smcr/data/conn.h"
 #include "smcr/state/engine.h"
 #include "smcr/state/lgr.h"
 #include "unit.h"
@@ -52,6 +53,12 @@ in_state(int service, enum session_state state)
 	while ((s = idtable_next(&gw_pool(service)->sessions, &pos)) != NULL)
 		n += s->state == state;
 	return n;
+}
+
+static struct service *
+service_of(int service)
+{
+	return LIST_FIRST(struct service, &gw_pool(service)->services, node);
 }
 
 /* The first connection, after which others may open over its link. */
@@ -256,6 +263,8 @@ START_TEST(no_answer_in_time_resets_the_client)
 	UNTIL(in_state(GW_IN, SES_OPENING) == 0);
 	ck_assert_uint_eq(counters(GW_IN)->not_opened_client, 0);
 	UNTIL(gw_info(GW_IN).resets == 1);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
+	ck_assert_int_eq(service_of(GW_IN)->outage->kind, OUTAGE_SETUP);
 	fillers_leave();
 	gw_carries_both_ways();
 	/* Others do not try over the link for a while. */
@@ -263,6 +272,71 @@ START_TEST(no_answer_in_time_resets_the_client)
 	gw_run_ms(50);
 	ck_assert_uint_eq(counters(GW_IN)->opened_client, 1);
 	gw_hang_up(&third);
+}
+
+/* The peer's daemon stands still: its kernel accepts CLC connections, and nobody reads them. */
+static void
+egress_freezes(bool on)
+{
+	struct loop_io *io = &service_of(GW_OUT)->listener.io.io;
+
+	if (on)
+		loop_del(gw.loop, io);
+	else
+		ck_assert_int_eq(loop_add(gw.loop, io), 0);
+}
+
+/* A client without data, whose link is found to be silent, as the engine's tests have it. */
+static void
+opening_is_silent(void)
+{
+	server_stalls();
+	second = gw_client();
+	UNTIL(in_state(GW_IN, SES_OPENING) == 1);
+	uint32_t pos = 0;
+	struct session *s = idtable_next(&gw_pool(GW_IN)->sessions, &pos);
+	while (s->state != SES_OPENING)
+		s = idtable_next(&gw_pool(GW_IN)->sessions, &pos);
+	conn_abort(s->conn, SMCR_R_NOT_OPENED, "its link is silent");
+}
+
+START_TEST(a_client_over_a_silent_link_comes_by_a_rendezvous)
+{
+	begin();
+	opening_is_silent();
+	UNTIL(in_state(GW_IN, SES_OPENING) == 0 && in_state(GW_OUT, SES_RENDEZVOUS) > 0);
+	gw_say(second, "hello");
+	server_goes_on('h');
+	gw_expect(served, "hello", GW_OPEN);
+	gw_say(served, "back");
+	gw_expect(second, "back", GW_OPEN);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 0);
+	gw_carries_both_ways();
+}
+
+/* Its rendezvous waits for a peer that stands still as long as an OPEN. */
+START_LOOP_TEST(a_rendezvous_after_a_silent_link_is_repeated, 0, 2)
+{
+	gw.svc[GW_IN].connect_ms = 500;
+	gw.cfg.smcr.clc_ms = 100;
+	begin();
+	egress_freezes(true);
+	opening_is_silent();
+	UNTIL(counters(GW_IN)->clc_timeouts >= 2);
+	ck_assert_uint_eq(in_state(GW_IN, SES_RENDEZVOUS) + in_state(GW_IN, SES_CONNECT), 1);
+	if (_i == 0) {
+		egress_freezes(false);
+		gw_say(second, "hello");
+		server_goes_on('h');
+		gw_expect(served, "hello", GW_OPEN);
+		return;
+	}
+	gw_expect_reset(second);
+	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
+	ck_assert_uint_ge(counters(GW_IN)->clc_timeouts, 5);
+	ck_assert_uint_le(counters(GW_IN)->clc_timeouts, 7);
+	egress_freezes(false);
+	fillers_leave();
 }
 
 /* Nobody listens at first. */

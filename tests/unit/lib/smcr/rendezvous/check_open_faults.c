@@ -467,3 +467,123 @@ START_TEST(a_link_lost_before_anything_was_announced_loses_no_connection)
 	duo_run(50);
 	ck_assert_int_eq(c[1].reason, SMCR_R_NOT_OPENED);
 }
+
+/* -- 13: an OPEN whose link is silent -- */
+
+#define SILENCE_MS 1500 /* a test after 500 ms, its answer within 1000 ms */
+
+static bool
+hold_all(const struct sim_msg *m)
+{
+	(void)m;
+	return true;
+}
+
+/* Those between the first devices of both hosts, or the others. */
+static const struct rnic_dev *silent[2];
+
+static bool
+hold_silent(const struct sim_msg *m)
+{
+	return m->from == silent[A] || m->from == silent[B];
+}
+
+START_TEST(an_open_without_data_over_a_silent_link_is_given_up)
+{
+	begin(NULL, false);
+	d.holds = hold_all;
+	ck_assert(duo_open_over_link(1));
+	duo_run(SILENCE_MS - 100);
+	ck_assert(!IS(c[1], CLOSED));
+	duo_run(200);
+	ck_assert(IS(c[1], CLOSED));
+	ck_assert_int_eq(c[1].reason, SMCR_R_NOT_OPENED);
+	ck_assert_uint_eq(d.eng[A]->ctr.opens_silent, 1);
+	ck_assert_uint_eq(d.eng[A]->ctr.not_opened_client, 1);
+	/* What its peer gets later is an OPEN, and its reset: a connection without data. */
+	d.holds = NULL;
+	duo_run(100);
+	ck_assert(IS(s[1], CLOSED));
+	ck_assert_int_eq(s[1].reason, SMCR_R_PEER_ABORT);
+	ck_assert_uint_eq(duo_read(&s[1]), 0);
+	duo_bystander_is_well();
+}
+
+START_TEST(an_open_with_data_over_a_silent_link_waits)
+{
+	begin(NULL, false);
+	d.holds = hold_all;
+	ck_assert(duo_open_over_link(1));
+	duo_write(&c[1], 1000);
+	duo_run(4000);
+	ck_assert(c[1].conn->tx.any && !IS(c[1], CLOSED));
+	ck_assert_uint_eq(d.eng[A]->ctr.opens_silent, 1);
+	d.holds = NULL;
+	duo_run(100);
+	ck_assert(BOTH(1, ESTABLISHED));
+	ck_assert_uint_eq(duo_read(&s[1]), 1000);
+	duo_bystander_is_well();
+}
+
+/* Then the same OPEN is repeated over the other one: no program gets its data twice. */
+START_TEST(a_silent_link_is_left_for_another_that_answers)
+{
+	begin(NULL, true);
+	ck_assert(duo_open_over_link(1));
+	struct link *over = c[1].conn->link;
+	silent[A] = over->dev;
+	silent[B] = duo_link_nr(B, over->number)->dev;
+	d.holds = hold_silent;
+	duo_write(&c[1], 1000);
+	duo_run(4000);
+	ck_assert(BOTH(1, ESTABLISHED));
+	ck_assert_uint_eq(d.eng[A]->ctr.opens_silent, 1);
+	ck_assert_uint_eq(duo_read(&s[1]), 1000);
+	d.holds = NULL;
+	duo_run(200);
+	ck_assert_uint_eq(duo_read(&s[1]), 0);
+	ck_assert_uint_eq(d.eng[A]->ctr.not_opened_client, 0);
+	duo_bystander_is_well();
+}
+
+START_TEST(a_slow_server_is_not_a_silent_link)
+{
+	begin(NULL, false);
+	uint64_t tests = d.eng[A]->ctr.test_links;
+	s[1].refuse = true;
+	ck_assert(duo_open_over_link(1));
+	duo_run(3 * SILENCE_MS);
+	ck_assert(!IS(c[1], CLOSED));
+	ck_assert_uint_gt(d.eng[A]->ctr.test_links, tests);
+	ck_assert_uint_le(d.eng[A]->ctr.test_links - tests, 3 * SILENCE_MS / 500);
+	smcr_admit(s[1].conn);
+	duo_run(20);
+	ck_assert(BOTH(1, ESTABLISHED));
+	ck_assert_uint_eq(d.eng[A]->ctr.opens_silent, 0);
+	tests = d.eng[A]->ctr.test_links;
+	duo_run(3 * SILENCE_MS);
+	ck_assert_uint_eq(d.eng[A]->ctr.test_links, tests);
+}
+
+/* A path of 1 s each way: its answer takes as long. */
+static int64_t long_until_ns;
+
+static bool
+hold_for_long(const struct sim_msg *m)
+{
+	(void)m;
+	return d.now_ns < long_until_ns;
+}
+
+START_TEST(a_long_round_trip_is_not_silence)
+{
+	begin(NULL, false);
+	duo_link(A)->rtt_ns = 1000 * DUO_MS;
+	long_until_ns = d.now_ns + 3000 * DUO_MS;
+	d.holds = hold_for_long;
+	ck_assert(duo_open_over_link(1));
+	duo_run(2900);
+	ck_assert(!IS(c[1], CLOSED));
+	duo_run(200);
+	ck_assert(BOTH(1, ESTABLISHED));
+}
