@@ -344,6 +344,8 @@ static const struct rule access_rules[] = {
 	    "the log has their users; add them to allow_users if they may" },
 	{ REFUSED("refused_max", "refused: too many at once"), "raise max_connections" },
 	{ REFUSED("refused_per_peer", "refused: too many of one source"), "raise max_connections_per_peer" },
+	{ REFUSED("refused_header", "refused: no PROXY header of a source in accept_proxy"),
+	    "the log has why; let the balancer send the header" },
 	{ REFUSED("refused_connect", "refused: the far end was not reached, or broke off"),
 	    "see smcrctl service, and the log" },
 	{ REFUSED("refused_fallback", "refused: no SMC-R, and fallback = \"refuse\""),

@@ -98,7 +98,8 @@ static const char service_text[] =
     "Connections  " CONN_COUNTS("modes")
     "Accepted     {accepted:n}, gone to TCP {fallbacks:n}, ended by a reset {resets:n}\n"
     "Refused      not allowed {refused_allow:n}, too many {refused_max:n}, too many of one {refused_per_peer:n}, far end not "
-    "reached {refused_connect:n}, no SMC-R {refused_fallback:n}, disabled {refused_disabled:n}\n"
+    "reached {refused_connect:n}, no SMC-R {refused_fallback:n}, disabled {refused_disabled:n}"
+    "[refused_header?, no PROXY header {refused_header:n}]\n"
     "Far end      {to}"
     "[addresses*\n             {address}[state? {state}, connections {connections:n}, failures {failures:n}, passed over "
     "{passed_over:n}[text?: {text}]]]"

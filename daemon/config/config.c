@@ -340,6 +340,7 @@ free_service(struct config_service *svc)
 	config_targets_free(svc->to, svc->to_cnt);
 	free(svc->allow);
 	free(svc->allow_users);
+	free(svc->accept_proxy);
 	free(svc->clients);
 	config_vias_free(svc->via, svc->via_cnt);
 }

@@ -180,6 +180,8 @@ struct config_service {
 	struct config_probe probe;
 	struct config_net *allow; /* clients that may connect; empty = all */
 	unsigned allow_cnt;
+	struct config_net *accept_proxy; /* ingress: balancers, whose connections begin with a PROXY header */
+	unsigned accept_proxy_cnt;
 	/* For an ingress that listens on a UNIX socket. */
 	struct config_id *allow_users; /* users that may connect; empty = as the file's mode allows */
 	unsigned allow_users_cnt;

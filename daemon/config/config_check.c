@@ -118,6 +118,10 @@ check_client(struct config_build *b, const struct config_service *svc, const con
 	if (forwards && svc->proxy_protocol != CONFIG_PROXY_OFF)
 		config_error(b, config_line(src, name),
 		    "ingress.forward_client and ingress.proxy_protocol exclude each other: the server gets one header");
+	for (unsigned i = 0; i < svc->accept_proxy_cnt; i++)
+		if (svc->accept_proxy[i].prefix_len == 0 || svc->accept_proxy[i].prefix_len == 96)
+			config_warning(b, config_line(src, "accept_proxy"),
+			    "ingress.accept_proxy has a network of all hosts: each of them can name any client");
 	if (svc->clients_cnt > 0 && !uses)
 		config_warning(
 		    b, config_line(src, "clients"), "egress.clients has no effect: egress.client_address is off");

@@ -227,6 +227,7 @@ const struct config_key config_keys[] = {
 	{ "prewarm", IN, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(prewarm), NULL },
 	{ "proxy_protocol", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(proxy_protocol),
 	    WORDS({ "off", CONFIG_PROXY_OFF }, { "v1", CONFIG_PROXY_V1 }, { "v2", CONFIG_PROXY_V2 }) },
+	{ "accept_proxy", IN, CONFIG_T_NETS, LIVE | TCP, 0, 0, NULL, OF_SVC(accept_proxy), NULL },
 	{ "forward_client", IN, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(forward_client),
 	    WORDS(
 	        { "off", CONFIG_FORWARD_OFF }, { "on", CONFIG_FORWARD_ON }, { "required", CONFIG_FORWARD_REQUIRED }) },
@@ -255,6 +256,7 @@ BEHIND(struct config_service, to_word, to_cnt, unsigned);
 BEHIND(struct config_service, via_cnt, via, struct config_via *);
 BEHIND(struct config_via, net_cnt, nets, struct config_dest *);
 BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
+BEHIND(struct config_service, accept_proxy_cnt, accept_proxy, struct config_net *);
 BEHIND(struct config_service, clients_cnt, clients, struct config_net *);
 BEHIND(struct config_service, allow_users_cnt, allow_users, struct config_id *);
 BEHIND(struct smcr_config, ueids, ueid_cnt, uint8_t);

@@ -85,7 +85,7 @@ format_entry(enum entry type, const void *at, char buf[CONFIG_TARGET_STR_MAX])
 }
 
 /* An empty list would allow everybody in struct config_service; an operator who writes [] means the opposite. */
-#define NOT_EMPTY "is empty: leave it out to allow everybody"
+#define NOT_EMPTY "is empty: leave it out for its default"
 
 static const struct list_ops lists[] = {
 	[CONFIG_T_TARGET] = { TARGET, sizeof(struct config_target), 0, CONFIG_TARGETS_MAX, "is empty",

@@ -143,7 +143,8 @@ leg_tls_write(struct leg *leg, const struct iovec *iov, int cnt)
 
 	for (int i = 0; i < cnt; i++) {
 		for (size_t off = 0; off < iov[i].iov_len;) {
-			ssize_t n = tls_io_write(leg->tls, (const char *)iov[i].iov_base + off, iov[i].iov_len - off, false);
+			ssize_t n = tls_io_write(
+			    leg->tls, (const char *)iov[i].iov_base + off, iov[i].iov_len - off, false);
 
 			if (n == -EAGAIN) {
 				leg->flags &= ~(unsigned)LEG_WRITABLE;

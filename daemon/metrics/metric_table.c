@@ -81,6 +81,7 @@ const struct metric metric_table[] = {
 	REFUSED("refused_connect", "far_end"),
 	REFUSED("refused_fallback", "fallback_forbidden"),
 	REFUSED("refused_disabled", "disabled"),
+	REFUSED("refused_header", "proxy_header"),
 	COUNTER("service_clients_unused", REPORT_SERVICE, &service, "clients_unused", "Connections whose client's address the peer did not pass on (forward_client)."),
 	COUNTER("service_client_bind_failed", REPORT_SERVICE, &service, "client_bind_failed", "Connections reset as no port was free for the client's address (client_address \"connect\")."),
 	COUNTER("service_fallbacks", REPORT_SERVICE, &service, "fallbacks", "Connections that went by TCP."),

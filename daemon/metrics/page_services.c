@@ -57,6 +57,7 @@ static const struct {
 	{ offsetof(struct service_info, refused_per_peer), "too many of one" },
 	{ offsetof(struct service_info, refused_fallback), "no SMC-R" },
 	{ offsetof(struct service_info, refused_disabled), "disabled" },
+	{ offsetof(struct service_info, refused_header), "no PROXY header" },
 };
 
 #define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))

@@ -8,6 +8,7 @@
 #include "base/addr.h"
 #include "daemon/net/net.h"
 #include "daemon/service/accept_balance.h"
+#include "daemon/service/arrival.h"
 #include "daemon/leg/peer_mode.h"
 #include "daemon/session/session.h"
 #include "daemon/service/session_pool.h"
@@ -175,7 +176,7 @@ listener_stop(struct service *svc)
 	return sock;
 }
 
-static void
+void
 listener_refuse(struct service *svc, int fd, const union net_addr *peer, const char *why, uint64_t *counter)
 {
 	char addr[ADDR_STR_MAX];
@@ -188,18 +189,22 @@ listener_refuse(struct service *svc, int fd, const union net_addr *peer, const c
 	net_reset(fd);
 }
 
-static void
-admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
+void
+listener_admit(struct service *svc, int fd, const struct sockaddr_storage *source, const struct sockaddr_storage *ss)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
 	bool local = ss->ss_family == AF_UNIX;
-	union net_addr addr, *peer = &addr;
+	union net_addr addr, behind, *peer = &addr, *from = &addr;
 
 	/* A path that a client has bound does not identify it. */
 	if (local)
 		net_addr_set_client(peer, fd);
 	else
 		net_addr_set(peer, ss);
+	if (source != ss) {
+		net_addr_set(&behind, source);
+		from = &behind;
+	}
 	if (svc->listener.mode == LISTENER_REFUSES) {
 		listener_refuse(svc, fd, peer, svc->disabled ? "the service is disabled" : "the daemon drains",
 		    &svc->ctr.refused_disabled);
@@ -219,7 +224,16 @@ admit(struct service *svc, int fd, const struct sockaddr_storage *ss)
 	else if (v == ADMISSION_PER_PEER)
 		listener_refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
 	else
-		session_start(svc, fd, peer, v == ADMISSION_OK);
+		session_start(svc, fd, from, peer, v == ADMISSION_OK);
+}
+
+static void
+admit(struct service *svc, int fd, const struct sockaddr_storage *source)
+{
+	if (arrival_expected(svc, source))
+		arrival_start(svc, fd, source);
+	else
+		listener_admit(svc, fd, source, source);
 }
 
 /* By the rules of now, the peer of this group was permitted by a handshake within the last minutes. */

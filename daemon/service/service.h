@@ -28,6 +28,11 @@ int listener_start(struct service *, const struct listen_socket *);
 /* Sets the mode by service and pool; an open listener first accepts its backlog. 0 or -errno. */
 int listener_follow(struct service *);
 void listener_tune(struct service *);
+/* An accepted connection, and whom it counts as: starts its session, or refuses it by lists and limits. Takes fd. */
+void listener_admit(
+    struct service *, int fd, const struct sockaddr_storage *source, const struct sockaddr_storage *client);
+/* Resets, logs and counts. why: static. */
+void listener_refuse(struct service *, int fd, const union net_addr *, const char *why, uint64_t *counter);
 /* A peer has opened a connection over a link: its session's owner. NULL: refused, for a rendezvous to show why. */
 struct conn_owner *listener_opened(struct session_pool *, struct smcr_conn *);
 /* Stops accepting. Returns the socket to the caller; fd -1: there was none. */

@@ -2,6 +2,7 @@
 #include "daemon/service/session_pool.h"
 
 #include "daemon/service/accept_balance.h"
+#include "daemon/service/arrival.h"
 #include "daemon/probe/probe.h"
 #include "daemon/probe/prober.h"
 #include "daemon/service/service.h"
@@ -37,6 +38,7 @@ session_pool_init(struct session_pool *pool, struct env *env, const struct worke
 	list_init(&pool->services);
 	list_init(&pool->old_services);
 	list_init(&pool->accepting);
+	list_init(&pool->arrivals);
 	list_init(&pool->scheduled);
 	list_init(&pool->dead);
 	list_init(&pool->probes);
@@ -128,6 +130,7 @@ session_pool_stop(struct session_pool *pool)
 	prober_stop(pool);
 	LIST_EACH(struct service, svc, &pool->services, node)
 		service_stop(svc);
+	arrivals_stop(pool);
 	probes_stop(pool);
 	/* The first round notifies the peers, the second one ends the sessions. */
 	for (int round = 0; round < 2; round++) {

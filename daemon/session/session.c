@@ -508,7 +508,7 @@ session_new(struct service *svc)
 }
 
 void
-session_start(struct service *svc, int fd, const union net_addr *peer, bool counted)
+session_start(struct service *svc, int fd, const union net_addr *source, const union net_addr *peer, bool counted)
 {
 	bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
 	struct session *s = session_new(svc);
@@ -522,7 +522,7 @@ session_start(struct service *svc, int fd, const union net_addr *peer, bool coun
 		return;
 	}
 	*(ingress ? &s->app_peer : &s->mid_peer) = *peer;
-	circle_accepted(s, fd, peer);
+	circle_accepted(s, fd, source);
 	if (counted)
 		s->flags |= SF_COUNTED;
 	if (!ingress)

@@ -12,8 +12,9 @@
 
 #include "daemon/state/session_state.h"
 
-/* Starts a session for an admitted connection. Takes fd and the admission; logs and counts a failure. */
-void session_start(struct service *, int fd, const union net_addr *peer, bool counted);
+/* Starts a session for an admitted connection; source: of its packets, which is a balancer's or the peer's. Takes fd and
+ * the admission; logs and counts a failure. */
+void session_start(struct service *, int fd, const union net_addr *source, const union net_addr *peer, bool counted);
 /* Likewise at an egress, for a connection that the peer opened over a link. False: out of memory; takes nothing. */
 bool session_opened(struct service *, struct smcr_conn *, const union net_addr *peer, bool counted);
 /* One bounded round of a scheduled session; requests another one by session_schedule. */

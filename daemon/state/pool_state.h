@@ -84,10 +84,12 @@ struct session_pool {
 	bool draining;                 /* no service accepts connections */
 	int64_t short_until_ns;        /* sessions wait for a descriptor: no accept until then */
 	struct list_node accepting;    /* listeners with connections waiting */
-	struct list_node scheduled;    /* sessions to be pumped */
-	struct list_node dead;         /* sessions to be freed at the end of the turn */
-	bool turns_wait;               /* sessions in SES_LOOK wait for the end of a first contact */
-	uint64_t contacts_over;        /* smcr_contacts_over() at the last check */
+	struct list_node arrivals;     /* accepted, without their PROXY header (service/arrival.h) */
+	unsigned arrivals_cnt;
+	struct list_node scheduled; /* sessions to be pumped */
+	struct list_node dead;      /* sessions to be freed at the end of the turn */
+	bool turns_wait;            /* sessions in SES_LOOK wait for the end of a first contact */
+	uint64_t contacts_over;     /* smcr_contacts_over() at the last check */
 	struct measuring measuring[SESSION_MEASURES_MAX];
 	struct list_node probes, dead_probes;
 	struct prober *prober; /* of the first worker, while a service is probed */
@@ -143,6 +145,7 @@ struct service_info {
 	uint64_t fallbacks, resets, refused_disabled, bytes_from_app, bytes_to_app;
 	uint64_t clients_unused;     /* ingress: the peer did not pass the forwarded client on */
 	uint64_t client_bind_failed; /* egress: no port was free for the client's address */
+	uint64_t refused_header;     /* ingress: no PROXY header of a source that has to send one */
 	uint64_t resets_client;      /* of resets: by the client, after data both ways */
 };
 

@@ -63,12 +63,13 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	size_t to_len = cfg->to_cnt * sizeof(*cfg->to), allow_len = cfg->allow_cnt * sizeof(*cfg->allow);
 	size_t users_len = cfg->allow_users_cnt * sizeof(*cfg->allow_users);
 	size_t clients_len = cfg->clients_cnt * sizeof(*cfg->clients);
+	size_t proxy_len = cfg->accept_proxy_cnt * sizeof(*cfg->accept_proxy);
 	unsigned addr_cnt = 0;
 
 	for (unsigned i = 0; i < cfg->to_cnt; i++)
 		addr_cnt += cfg->to[i].addr_cnt;
-	struct settings *s = malloc(
-	    sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + vias_len(cfg) + to_len + users_len + allow_len + clients_len);
+	struct settings *s = malloc(sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + vias_len(cfg) + to_len + users_len +
+	    allow_len + clients_len + proxy_len);
 	struct targets *targets = s != NULL ? targets_get(svc->pool->place.targets, cfg) : NULL;
 
 	if (targets == NULL) {
@@ -83,6 +84,7 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	s->cfg.allow_users = (void *)(s->cfg.to + cfg->to_cnt);
 	s->cfg.allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);
 	s->cfg.clients = s->cfg.allow + cfg->allow_cnt;
+	s->cfg.accept_proxy = s->cfg.clients + cfg->clients_cnt;
 	copy_targets(s, cfg);
 	if (users_len > 0)
 		memcpy(s->cfg.allow_users, cfg->allow_users, users_len);
@@ -90,6 +92,8 @@ settings_new(struct service *svc, const struct config_service *cfg)
 		memcpy(s->cfg.allow, cfg->allow, allow_len);
 	if (clients_len > 0)
 		memcpy(s->cfg.clients, cfg->clients, clients_len);
+	if (proxy_len > 0)
+		memcpy(s->cfg.accept_proxy, cfg->accept_proxy, proxy_len);
 	svc->refs++;
 	return s;
 }

@@ -97,7 +97,8 @@ worker_turn(void *arg, int64_t now_ns)
 	at = min_i64(at, timerq_next(&w->env.timers));
 	if (more || session_pool_has_work(&w->sessions))
 		at = INT64_MIN;
-	if (w->drain.done != NULL && w->sessions.sessions.used == 0 && smcr_idle(w->env.eng))
+	if (w->drain.done != NULL && w->sessions.sessions.used == 0 && w->sessions.arrivals_cnt == 0 &&
+	    smcr_idle(w->env.eng))
 		on_drain_timeout(&w->drain.timer);
 	return at;
 }

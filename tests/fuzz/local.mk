@@ -12,6 +12,7 @@ FUZZ_TARGETS = \
 	tests/fuzz/fuzz_control \
 	tests/fuzz/fuzz_handover \
 	tests/fuzz/fuzz_config \
+	tests/fuzz/fuzz_proxy \
 	tests/fuzz/fuzz_mpa \
 	tests/fuzz/fuzz_stream \
 	tests/fuzz/fuzz_ddp_session \
@@ -54,6 +55,7 @@ tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/fuzz_ha
 tests_fuzz_fuzz_handover_LDFLAGS = $(AM_LDFLAGS) $(OOM_WRAP) -Wl,--wrap=connect
 tests_fuzz_fuzz_handover_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
 tests_fuzz_fuzz_config_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
+tests_fuzz_fuzz_proxy_LDADD = $(SMCRD_LIBS) $(FUZZ_LIBS)
 tests_fuzz_fuzz_tls_LDADD = $(TLS_LIBS) $(FUZZ_LIBS)
 tests_fuzz_fuzz_mpa_LDADD = $(FUZZ_LIBS)
 tests_fuzz_fuzz_stream_LDADD = $(FUZZ_LIBS)

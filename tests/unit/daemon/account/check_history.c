@@ -156,11 +156,11 @@ START_TEST(refused_connections_are_in_the_samples)
 	turn_at(FAR);
 	struct service_info *c = &service_of(GW_IN)->ctr;
 	uint64_t *const kinds[] = { &c->refused_allow, &c->refused_max, &c->refused_per_peer, &c->refused_connect,
-		&c->refused_fallback, &c->refused_disabled };
-	for (unsigned i = 0; i < 6; i++)
+		&c->refused_fallback, &c->refused_disabled, &c->refused_header };
+	for (unsigned i = 0; i < 7; i++)
 		*kinds[i] += 1u << i;
 	turn_at(FAR + 1);
-	ck_assert_uint_eq(last_of(GW_IN).refused, 63);
+	ck_assert_uint_eq(last_of(GW_IN).refused, 127);
 }
 
 START_TEST(a_service_without_connections_has_no_ring)

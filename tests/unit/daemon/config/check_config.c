@@ -432,6 +432,14 @@ static const struct {
 	    "t.conf:3: ingress.listen unix:/s is the same as unix:/s of \"web\" in line 2" },
 	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\nallow = [ \"::1\" ]; } );",
 	    "t.conf:3: ingress.allow is for TCP; for a UNIX socket use allow_users" },
+	{ "ingress = ( {\n" WEB("unix:/s", "b:1") "\naccept_proxy = [ \"::1\" ]; } );",
+	    "t.conf:3: ingress.accept_proxy is for a service that listens on TCP" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\naccept_proxy = [ ]; } );",
+	    "t.conf:3: ingress.accept_proxy is empty" },
+	{ "ingress = ( {\n" WEB("127.0.0.1:80", "b:1") "\naccept_proxy = [ \"balancer\" ]; } );",
+	    "t.conf:3: ingress.accept_proxy has \"balancer\", which is no address" },
+	{ "egress = ( {\n" TO("\"b:1\"") "accept_proxy = [ \"::1\" ]; } );",
+	    "t.conf:2: unknown key egress.accept_proxy" },
 	{ "ingress = ( { name = \"a\";\nlisten = \"unix:/s\"; to = \"h:1\";\nfreebind = false; } );",
 	    "t.conf:3: ingress.freebind is for a service that listens on TCP\n" },
 	{ "ingress = ( { name = \"a\";\nlisten = \"unix:/s\"; to = \"h:1\";\nwhen_down = \"close_listener\"; } );",
@@ -1008,7 +1016,8 @@ static const char full[] =
     "  allow = [ \"127.0.0.0/8\", \"::1\", \"2001:db8::/32\", \"192.0.2.7\", \"0.0.0.0/0\" ]; max_connections = 5;\n"
     "  connect_timeout = \"500ms\"; idle_timeout = \"5m\"; fallback = \"refuse\"; rmb_element = 131072;\n"
     "  peer = \"auto\"; probe = { interval = \"500ms\"; fall = 5; };\n"
-    "  prewarm = true; proxy_protocol = \"v2\"; tls_name = \"gw-b.example.org\"; } );\n"
+    "  prewarm = true; proxy_protocol = \"v2\"; tls_name = \"gw-b.example.org\";\n"
+    "  accept_proxy = [ \"192.0.2.7\", \"2001:db8::/64\" ]; } );\n"
     "egress = ( { name = \"db\"; listen = \"192.0.2.1:5432\"; to = \"[::1]:5432\"; peer_names = [ \"*\" ];\n"
     "  client_address = \"connect\"; clients = [ \"10.1.0.0/16\" ];\n"
     "  client_fallback = true; socket_mark = 0x5d; } );\n";
@@ -1117,6 +1126,7 @@ START_TEST(stores_what_is_written)
 	ck_assert_uint_eq(web->elem_size, 131072);
 	ck_assert(web->prewarm);
 	ck_assert_int_eq(web->proxy_protocol, CONFIG_PROXY_V2);
+	ck_assert_uint_eq(web->accept_proxy_cnt, 2);
 	ck_assert_int_eq(db->kind, CONFIG_EGRESS);
 	ck_assert_int_eq(db->client_address, CONFIG_CLIENT_CONNECT);
 	ck_assert(db->client_fallback);
