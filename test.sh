@@ -3,7 +3,7 @@
 # gcc and -Werror, runs all tests; the same with ASan and UBSan, and three workers in each daemon; those of threads with
 # TSan; builds with clang without a warning, with all libraries and without those that smcrd can do without; lets each fuzzer
 # look for new inputs for a few seconds; and runs the tests that need RDMA devices in a virtual machine. The last line is
-# "N passed, N failed, N skipped" over all suites; the exit status is non-zero when anything failed.
+# "N passed, N failed, N skipped" over all suites, below the names of what failed; the exit status is non-zero when anything failed.
 #
 # Usage: ./test.sh [--times N] [--beside N] [gcc] [sanitizers] [threads] [clang] [fuzz] [vm] [arm64] [musl]
 # Without arguments: all six. Two are run by name only: arm64 (in qemu) and musl build what needs no other library than C's, the engine
@@ -16,7 +16,7 @@ builder=
 trap '[ -z "$builder" ] || kill -- -"$builder" 2> /dev/null; kill $(jobs -p) 2> /dev/null; packages_cleanup' EXIT
 trap 'exit 130' INT TERM HUP
 
-passed=0 failed=0 skipped=0 unstable=
+passed=0 failed=0 skipped=0 unstable= names=
 jobs=$(nproc)
 times=1 beside=0
 while [[ ${1:-} == --* && $# -gt 1 ]]; do
@@ -34,7 +34,14 @@ fuzzers=$(ls tests/fuzz/corpus)
 
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }
 
+# name LABEL: remembers what failed, a line each, for the end: a log is often cut to its tail.
+name() { names=$names$(sed "s|^|$1: |")$'\n'; }
+
 finish() {
+	local cnt
+	cnt=$(grep -c . <<< "$names")
+	[ "$cnt" -eq 0 ] || { echo "failed:"; grep . <<< "$names" | head -n 40; }
+	[ "$cnt" -le 40 ] || echo "... and $((cnt - 40)) more"
 	[ -z "$unstable" ] || echo "unstable, failed once:$unstable"
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
@@ -87,6 +94,7 @@ built() {
 	if [ "$(cat "$dir/build.status" 2> /dev/null)" != 0 ]; then
 		grep -nE -A4 'error|warning' "$dir/build.log" | head -n 60 || tail -n 40 "$dir/build.log"
 		echo "FAILED: build in $dir, see $dir/build.log"
+		name "$dir" <<< "build"
 		failed=$((failed + 1))
 		return 1
 	fi
@@ -151,6 +159,7 @@ suite_once() {
 	if [ ! -f "$log" ]; then
 		tail -n 40 "$dir/check.log"
 		echo "FAILED: no result of the tests in $dir, see $dir/check.log"
+		name "$dir" <<< "no result of the tests"
 		failed=$((failed + 1))
 		return
 	fi
@@ -159,6 +168,7 @@ suite_once() {
 		sed -n '/^\(FAIL\|ERROR\): tests/,$p' "$log" | head -n 400
 		cp "$log" "$log.first"
 		[ "$times$beside" = 10 ] && alone "$dir" "$patience" && n=0
+		[ "$n" -eq 0 ] || name "$dir" < <(grep -E '^(FAIL|ERROR|XPASS):' "$dir/check.log")
 		log=$log.first
 	fi
 	grep -h '^ok .*# SKIP' "$dir"/tests/*/*.log 2>/dev/null | sort -u | sed 's/^ok [0-9]* - /skipped: /' | head -n 20
@@ -193,6 +203,7 @@ fuzz() {
 		else
 			failed=$((failed + 1))
 			echo "FAILED: $name"
+			name "$dir" <<< "$name"
 			tail -n 30 "$dir/$name.log"
 		fi
 	done
@@ -227,7 +238,8 @@ laboratory() {
 	ok=$((ok - $(grep -c '^ok .*# SKIP' "$log")))
 	if [ "$rc" -ne 0 ]; then
 		head -n 400 "$log"
-		[ "$not" -gt 0 ] || not=1
+		[ "$not" -gt 0 ] || { not=1; name "$dir" <<< "no result of the virtual machine"; }
+		name "$dir" < <(grep '^not ok ' "$log")
 	else
 		grep -E 'kernel:|# SKIP|results' "$log"
 	fi
@@ -258,6 +270,7 @@ threads() {
 		if [ "$not" -gt 0 ] || [ "$ok" -eq 0 ]; then
 			head -n 200 "$log"
 			[ "$not" -gt 0 ] || not=1
+			name "$dir, $name" < <(grep -E '^not ok |^WARNING: ThreadSanitizer' "$log" || echo "no result")
 		fi
 		passed=$((passed + ok)) failed=$((failed + not))
 		echo "$dir, $name: $ok passed, $not failed"
@@ -274,6 +287,7 @@ bare() {
 		if [ "$not" -gt 0 ] || [ "$ok" -eq 0 ]; then
 			head -n 200 <<< "$out"
 			[ "$not" -gt 0 ] || not=1
+			name "$dir, $name" < <(grep '^not ok ' <<< "$out" || echo "no result")
 		fi
 		passed=$((passed + ok)) failed=$((failed + not))
 	done
@@ -290,12 +304,13 @@ foreign() {
 			REST_LIBS="tests/libsim.a lib/libsmcr.a lib/libwire.a lib/libbase.a" tests/scenario/run ) > "$dir/build.log" 2>&1 < /dev/null; then
 		tail -n 40 "$dir/build.log"
 		echo "FAILED: build in $dir"
+		name "$dir" <<< "build"
 		failed=$((failed + 1))
 		return
 	fi
 	$runner "$dir/tests/scenario/run" --soak 100 --seed 1 --jobs "$jobs" > "$dir/seeds.log" 2>&1 < /dev/null
 	not=$(sed -n 's/^100 runs, \([0-9]*\) failures.*/\1/p' "$dir/seeds.log")
-	[ "$not" = 0 ] || { tail -n 200 "$dir/seeds.log"; not=${not:-100}; }
+	[ "$not" = 0 ] || { tail -n 200 "$dir/seeds.log"; not=${not:-100}; name "$dir" <<< "$not scenarios"; }
 	ok=$((100 - not))
 	passed=$((passed + ok)) failed=$((failed + not))
 	echo "$dir, scenarios: $ok passed, $not failed"
@@ -361,6 +376,7 @@ for stage in $stages; do
 		foreign build-musl "" musl-gcc ;;
 	*)
 		echo "unknown stage $stage"
+		name "$stage" <<< "unknown stage"
 		failed=$((failed + 1)) ;;
 	esac
 done
