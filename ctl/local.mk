@@ -8,6 +8,7 @@ ctl_libsmcrctl_a_SOURCES = \
 	ctl/doctor_rules.c \
 	ctl/history.c ctl/history.h \
 	ctl/options.c ctl/options.h \
+	ctl/routes.c ctl/routes.h \
 	ctl/show.c ctl/show.h \
 	ctl/show_lists.c \
 	ctl/template.c ctl/template.h \
@@ -32,6 +33,7 @@ check_UNIT += \
 	tests/unit/ctl/check_ctl_history \
 	tests/unit/ctl/check_top \
 	tests/unit/ctl/check_delta \
+	tests/unit/ctl/check_routes \
 	tests/unit/ctl/check_doctor_rules \
 	tests/unit/ctl/check_ctl_options
 

@@ -432,6 +432,8 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		o->command = CONTROL_HISTORY;
 	if (o->json && o->command == CONTROL_TOP)
 		return options_refuse(err, cmd->name, " is for people: ask for status and connections");
+	if (o->json && o->command == CONTROL_ROUTES)
+		return options_refuse(err, cmd->name, " prints lines for a shell");
 	if (take_named(cmd, &next, o, err) != 0)
 		return -EINVAL;
 	if (cmd->needs_any != 0 && o->id == 0 && (given & cmd->needs_any) == 0)

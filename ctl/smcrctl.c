@@ -14,6 +14,7 @@
 #include "ctl/delta.h"
 #include "ctl/doctor.h"
 #include "ctl/options.h"
+#include "ctl/routes.h"
 #include "ctl/show.h"
 #include "ctl/template.h"
 #include "ctl/text.h"
@@ -207,7 +208,13 @@ run_check(const struct options *o)
 static json_t *
 fetch(const struct options *o, enum control_command command)
 {
-	const struct options one = { .socket = o->socket, .command = command, .json = o->json, .worker = o->worker };
+	const struct options one = {
+		.socket = o->socket,
+		.command = command,
+		.json = o->json,
+		.worker = o->worker,
+		.service = command == CONTROL_SERVICE ? o->service : NULL,
+	};
 	struct ask a;
 
 	if (ask_begin(&a, &one, NULL) != 0)
@@ -341,8 +348,25 @@ run_top(const struct options *o)
 }
 
 static int
+run_routes(const struct options *o)
+{
+	json_t *root = fetch(o, CONTROL_SERVICE);
+
+	if (root == NULL)
+		return EXIT_TROUBLE;
+	const char *none = routes_print(stdout, json_object_get(root, "data"), routes_place_of);
+	json_decref(root);
+	if (none == NULL)
+		return EXIT_WELL;
+	fprintf(stderr, "smcrctl: no routes for this service: %s\n", none);
+	return EXIT_NO;
+}
+
+static int
 run_once(const struct options *o)
 {
+	if (o->command == CONTROL_ROUTES)
+		return run_routes(o);
 	if (o->command == CONTROL_DOCTOR)
 		return doctor_run(o);
 	return o->command == CONTROL_CHECK ? run_check(o) : run_request(o, NULL);

@@ -32,6 +32,8 @@
 		.needs = CONTROL_F_PEER, .kind = CONTROL_TRIES, .orders_with = CONTROL_F_BULK_BYTES) \
 	X(DOCTOR, "doctor", "check every ingress, limits and devices; give advice", .takes = CONTROL_F_TIMEOUT_MS, \
 		.once = true, .kind = CONTROL_LOCAL) \
+	X(ROUTES, "routes", "routes for an egress that connects by its clients' addresses", .args = "SERVICE", \
+		.takes = CONTROL_F_SERVICE, .needs = CONTROL_F_SERVICE, .once = true, .kind = CONTROL_LOCAL) \
 	X(TRACE, "trace", "trace CLC, LLC and CDC messages", \
 		.takes = CONTROL_F_GROUP | CONTROL_F_TOKEN | CONTROL_F_KINDS | CONTROL_F_WORKER, .once = true, \
 		.kind = CONTROL_ORDERS) \

@@ -3,12 +3,13 @@
 client_address = "connect": the egress connects to the server by its client's address (doc/transparent.md). The client and the ingress
 are in one network namespace (a), the egress and its server in another (b).
 """
-from netns import ADDR_A, ADDR_B, Net, enter
+from netns import ADDR_A, ADDR_B, Net, enter, namespace
 
 enter()
 
 import os								# noqa: E402
 import socket								# noqa: E402
+import sys								# noqa: E402
 
 import who								# noqa: E402
 from harness import (Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
@@ -26,11 +27,11 @@ NET_RAW = 1 << 13
 class Gateways:
     """server: its address in b; rules: lines of ip there."""
 
-    def __init__(self, t, server="127.0.0.1", rules=(), ingress=None, egress=None, v6=False, far=ADDR_B, b=None):
+    def __init__(self, t, server="127.0.0.1", rules=(), ingress=None, egress=None, v6=False, to=None, b=None):
         self.t = t
         self.net = Net(t, 1)
         devices = self.net.add_v6() if v6 else {side: self.net.devices(side) for side in "ab"}
-        host_a, host_b = ("fd77:1::1", "fd77:1::2") if v6 else (ADDR_A, far)
+        host_a, host_b = ("fd77:1::1", "fd77:1::2") if v6 else (ADDR_A, ADDR_B)
         self.net.ip("a", f"addr replace {CLIENT}/32 dev lo", f"addr replace {OURS}/32 dev lo", f"addr replace {CLIENT_V6}/128 dev lo nodad")
         self.net.ip("b", f"addr add {OURS}/32 dev lo")
         self.net.b.run([need("ip"), "-6" if v6 else "-4", "-batch", "-"], input="".join(f"{x}\n" for x in rules).encode())
@@ -39,7 +40,7 @@ class Gateways:
         common = {"log_level": "info", "smcr": {"hold_off": "100ms", "hold_off_max": "1s"}}
         self.b = Daemon(t, "b", {
             **common, "devices": devices["b"], **(b or {}),
-            "egress": [{"name": "x", "listen": hostport(host_b, MIDDLE), "to": hostport(server, SERVER), "client_address": "connect",
+            "egress": [{"name": "x", "listen": hostport(host_b, MIDDLE), "to": hostport(*(to or (server, SERVER))), "client_address": "connect",
                         "clients": CLIENTS, "connect_timeout": "2s", **(egress or {})}]}, wrap=self.net.b.wrap())
         self.a = Daemon(t, "a", {
             **common, "devices": devices["a"],
@@ -68,6 +69,11 @@ class Gateways:
     def reload(self, **change):
         self.b.write_conf(dict(self.b.conf, egress=[dict(e, **change) for e in self.b.conf["egress"]]))
         self.b.ctl_text("reload")
+
+
+def says(d, *words):
+    for w in words:
+        wait_until(lambda w=w: w in d.log(), f"the log of {d.name} has {w!r}")
 
 
 def rights(d):
@@ -106,13 +112,13 @@ def _(t):
     g.refused(OURS)
     g.refused(**on_loopback)
     equal(g.b.services()[0]["refused_allow"], 2, "refusals are counted")
-    check("clients does not list" in g.b.log(), "the log says why")
+    says(g.b, "clients does not list")
     g.reload(clients=["0.0.0.0/0", OURS, "127.0.0.1"])
     g.works(OURS)
     g.works(**on_loopback)
     g.reload(clients=["10.99.0.0/16"])
     g.refused()
-    check("not in clients" in g.b.log() and f"client={CLIENT}:" in g.b.log(), "the log names the client")
+    says(g.b, "not in clients", f"client={CLIENT}:")
 
 
 @case("clients that the server cannot see: of another family, on UNIX sockets; refused in words, or by our own address")
@@ -123,7 +129,7 @@ def _(t):
 
     g.connect = lambda source, to: connect_to(path)
     g.refused()
-    check("is on a UNIX socket" in g.b.log(), "the log says why")
+    says(g.b, "is on a UNIX socket")
     g.reload(client_fallback=True)
     g.works(seen=own)
     del g.connect
@@ -132,7 +138,7 @@ def _(t):
     g.works(CLIENT_V6, seen=own)
     g.reload(client_fallback=False)
     g.refused(CLIENT_V6)
-    check("another family" in g.b.log(), "the log says why")
+    says(g.b, "another family")
 
 
 @case("without the rule: no answer comes back, an outage of its own kind, which a client that is answered ends")
@@ -141,12 +147,13 @@ def _(t):
     for _ in range(2):
         g.refused()
     words = f"the server's answers to {CLIENT} do not come back here: see smcrctl routes x"
+    says(g.b, words)
     equal(g.b.log().count(words), 1, f"lines of the log with {words!r}")
     check(words in str(g.b.ctl("service", "x")), "smcrctl has it")
     check(words in g.b.ctl_text("events"), "the event has it")
     g.net.ip("b", *RULE)
     g.works()
-    wait_until(lambda: "server available again" in g.b.log(), "the outage has ended")
+    says(g.b, "server available again")
 
 
 @case("no port is free for the client's address: reset and counted, and the server is not down for that")
@@ -183,13 +190,99 @@ def _(t):
     g.works()
 
 
-@case("socket_mark: packets by a client's address have the mark, by which the server's answers are routed")
+class Rows(Gateways):
+    """Rules as smcrctl routes prints them, loaded by a shell in b."""
+
+    def load(self):
+        self.b.t = self.net.b	# the lines depend on where smcrctl runs
+        lines = self.b.ctl_text("routes", "x")
+        self.b.t = self.t
+        self.net.b.run(["sh", "-ec", lines])
+        return lines
+
+    def unload(self):
+        script = "for f in 4 6; do while ip -$f rule del lookup 123; do :; done; ip -$f route flush table 123; done 2>/dev/null; " \
+            "nft delete table inet smcrd 2>/dev/null; echo 0 > /proc/sys/net/ipv4/tcp_fwmark_accept"
+        self.net.b.run(["sh", "-c", script])
+
+    def rp_filter(self, value):
+        """On all interfaces, as the larger one of an interface's and all's counts."""
+        self.net.b.run(["sh", "-c", f"for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo {value} > $f; done"])
+
+    def proves(self, source, row, also=lambda: None):
+        """The row three times from nothing, with each rp_filter; without it no answer comes."""
+        for _ in range(3):
+            self.refused(source)
+            check(row in self.load(), f"the row with {row!r}")
+            for value in (0, 1, 2):
+                self.rp_filter(value)
+                self.works(source)
+                also()
+            self.unload()
+
+
+def on_loopback(t, v6):
+    g = Rows(t, "::1" if v6 else "127.0.0.1", v6=v6, egress={"connect_timeout": "300ms"})
+    g.proves(CLIENT_V6 if v6 else CLIENT, "a server on the loopback interface")
+
+
+case("routes: a server on loopback", timeout=120)(lambda t: on_loopback(t, False))
+case("routes: a server on loopback, IPv6", timeout=120)(lambda t: on_loopback(t, True))
+
+
+def by_mark(t, v6):
+    """Direct clients are answered as before."""
+    server, source = ("fd77:1::2", CLIENT_V6) if v6 else ("10.77.1.2", CLIENT)
+    g = Rows(t, server, v6=v6, egress={"connect_timeout": "300ms", "socket_mark": 0x5e})
+    g.net.ip("a", "route add 10.77.1.2/32 dev a1", force=True)
+    g.net.b.run([need("ip"), "-6" if v6 else "-4", "route", "add", source, *(["via", "fd77:1::1"] if v6 else ["via", "10.77.1.1"])])
+
+    def reaches():
+        s = connect_to((server, SERVER), 5, source=source)
+        equal(who.ask(s)[0][0], source, "a direct client")
+        s.close()
+    g.proves(source, "by the mark of smcrd's connections", reaches)
+
+
+case("routes: a server of this host that others use, too, by socket_mark", timeout=120)(lambda t: by_mark(t, False))
+case("routes: the same on IPv6", timeout=120)(lambda t: by_mark(t, True))
+
+@case("routes: a server of this host for smcrd's clients alone: the row swallows the answers to others", timeout=120)
 def _(t):
-    g = Gateways(t, rules=["route add local 0.0.0.0/0 dev lo table 123", "rule add fwmark 0x5d lookup 123"], egress={"socket_mark": 0x5d})
-    g.net.b.run(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_fwmark_accept"])
-    g.works()
-    g.reload(socket_mark=0x5e, connect_timeout="500ms")
-    g.refused()
+    g = Rows(t, "10.77.1.2", egress={"connect_timeout": "300ms"})
+    g.net.b.run([need("ip"), "route", "add", CLIENT, "via", "10.77.1.1"])
+
+    def is_silent():
+        with socket.socket() as s:
+            s.bind((CLIENT, 0))	# raw: no answer is what it waits for
+            s.settimeout(0.3)	# raw: for what must not come
+            try:
+                s.connect(("10.77.1.2", SERVER))	# raw: must fail
+            except TimeoutError:
+                return
+        raise Failure("a direct client was answered")
+    who.ask(connect_to(("10.77.1.2", SERVER), 5, source=CLIENT))
+    g.proves(CLIENT, "whose clients all come by smcrd", is_silent)
+    who.ask(connect_to(("10.77.1.2", SERVER), 5, source=CLIENT))
+
+
+def elsewhere(t, v6):
+    """The server is in a third namespace, c, whose only way leads over b."""
+    side, pid = namespace(t)
+    here, there, bits, flag = ("fd79::1", "fd79::2", 64, "-6") if v6 else ("10.79.0.1", "10.79.0.2", 24, "-4")
+    dad = " nodad" if v6 else ""
+    g = Rows(t, None, v6=v6, to=(there, SERVER), egress={"connect_timeout": "300ms", "socket_mark": 0x5d})
+    g.net.ip("b", f"link add c1 type veth peer name b1 netns {pid}", f"addr add {here}/{bits} dev c1{dad}", "link set c1 up")
+    side.run([need("ip"), "-batch", "-"], input=f"link set lo up\naddr add {there}/{bits} dev b1{dad}\nlink set b1 up\n".encode())
+    side.run([need("ip"), flag, "route", "add", "default", "via", here])
+    who.start(side, there, SERVER)
+    # Once by b's own address: neighbours are found.
+    g.net.b.run([sys.executable, "-c", f"import socket; socket.create_connection(('{there}', {SERVER}), 10)"])
+    g.proves(CLIENT_V6 if v6 else CLIENT, "a server on another host")
+
+
+case("routes: a server on another host, behind this one", timeout=120)(lambda t: elsewhere(t, False))
+case("routes: a server on another host, IPv6", timeout=120)(lambda t: elsewhere(t, True))
 
 
 @case("a start without the right ends with the reason, and an unprivileged user with it alone is enough")
@@ -211,7 +304,7 @@ def _(t):
         d.start(ready=False)
         d.expect_dead = True
         wait_until(lambda d=d: not d.alive(), "it ends")
-        check('client_address = "connect" needs CAP_NET_RAW; see smcrd(8)' in d.log(), d.log())
+        says(d, 'client_address = "connect" needs CAP_NET_RAW; see smcrd(8)')
 
 
 main()

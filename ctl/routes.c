@@ -1,0 +1,147 @@
+/* Routes; see routes.h. */
+#include "ctl/routes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "ctl/show.h"
+#include "ctl/text.h"
+
+#define TABLE 123 /* of routing */
+#define MARK 0x5d
+
+enum routes_place
+routes_place_of(const struct sockaddr_storage *server)
+{
+	int fd = addr_is_loopback(server) ? -1 : socket(server->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage own = { 0 };
+	socklen_t len = sizeof(own);
+
+	/* The kernel connects to a local address from the same address. */
+	bool here = fd >= 0 && connect(fd, (const struct sockaddr *)server, addr_len(server)) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&own, &len) == 0 && addr_same_host(server, &own);
+	if (fd >= 0)
+		close(fd);
+	return addr_is_loopback(server) ? ROUTES_LOOPBACK : here ? ROUTES_HERE : ROUTES_THERE;
+}
+
+/* As the configuration has it; "" if the service does not have it. */
+static const char *
+setting_of(const json_t *data, const char *name)
+{
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(json_object_get(data, "settings"), i,
+	    one) if (strcmp(get_string(one, "name"), name) == 0) return get_string(one, "value");
+	return "";
+}
+
+/* The lines of one family, made once each. */
+struct lines {
+	FILE *out;
+	const char *ip;     /* the program, with the family */
+	const char *others; /* all addresses */
+	const char *name;   /* of the family in nft */
+	bool route, loopback, fwmark, far;
+};
+
+static void
+routes_begin(struct lines *l, const char *text, const char *what)
+{
+	fprintf(l->out, "# %s: %s\n", text, what);
+	if (!l->route)
+		fprintf(l->out, "%s route replace local %s dev lo table %d\n", l->ip, l->others, TABLE);
+	l->route = true;
+}
+
+static void
+routes_loopback(struct lines *l, const char *text, const struct sockaddr_storage *server)
+{
+	routes_begin(l, text, "a server on the loopback interface");
+	if (!l->loopback)
+		fprintf(l->out, "%s rule add from %s iif lo lookup %d\n", l->ip,
+		    server->ss_family == AF_INET6 ? "::1" : "127.0.0.0/8", TABLE);
+	l->loopback = true;
+}
+
+/* A server's sockets take the mark of the connection, and so do its answers. */
+static void
+routes_here(struct lines *l, const char *text, const struct sockaddr_storage *server, uint32_t mark)
+{
+	char host[ADDR_STR_MAX];
+
+	addr_format(server, host, sizeof(host));
+	if (mark == 0) {
+		routes_begin(l, text, "a server of this host, whose clients all come by smcrd");
+		fprintf(l->out,
+		    "# Others that connect to it lose their answers: then set socket_mark, and load its lines instead.\n");
+		fprintf(l->out, "%s rule add from %s iif lo ipproto tcp sport %u lookup %d\n", l->ip, host,
+		    addr_port(server), TABLE);
+		return;
+	}
+	routes_begin(l, text, "a server of this host, by the mark of smcrd's connections");
+	if (!l->fwmark)
+		fprintf(l->out, "sysctl -qw net.ipv4.tcp_fwmark_accept=1\n%s rule add fwmark 0x%x lookup %d\n", l->ip,
+		    mark, TABLE);
+	l->fwmark = true;
+}
+
+/* The mark is another one than that of smcrd's connections, which must not come back here themselves. */
+static void
+routes_there(struct lines *l, const char *text, const struct sockaddr_storage *server, uint32_t mark)
+{
+	static const char chain[] =
+	    "nft add table inet smcrd\n"
+	    "nft 'add chain inet smcrd answers { type filter hook prerouting priority mangle; }'\n";
+	const unsigned ours = mark == MARK ? MARK + 1 : MARK;
+	char host[ADDR_STR_MAX];
+
+	addr_format(server, host, sizeof(host));
+	routes_begin(l, text, "a server on another host, whose way to the clients leads over this one");
+	if (!l->far)
+		fprintf(l->out, "%s rule add fwmark 0x%x lookup %d\n%s", l->ip, ours, TABLE, chain);
+	l->far = true;
+	fprintf(l->out,
+	    "nft add rule inet smcrd answers %s saddr %s tcp sport %u socket transparent 1 meta mark set 0x%x\n",
+	    l->name, host, addr_port(server), ours);
+}
+
+const char *
+routes_print(FILE *out, const json_t *data, enum routes_place (*place)(const struct sockaddr_storage *))
+{
+	struct lines v4 = { .out = out, .ip = "ip", .others = "0.0.0.0/0", .name = "ip" },
+	             v6 = { .out = out, .ip = "ip -6", .others = "::/0", .name = "ip6" };
+	const uint32_t mark = (uint32_t)strtoul(setting_of(data, "socket_mark"), NULL, 0);
+	const char *none = "its server has no address yet";
+	const json_t *one;
+	size_t i;
+
+	if (strcmp(setting_of(data, "client_address"), "\"connect\"") != 0)
+		return "it needs none: it is no egress with client_address \"connect\"";
+	json_array_foreach(json_object_get(data, "addresses"), i, one)
+	{
+		struct sockaddr_storage server;
+		char text[ADDR_STR_MAX];
+
+		if (addr_parse_port(get_string(one, "address"), &server) != 0)
+			continue;
+		struct lines *l = server.ss_family == AF_INET6 ? &v6 : &v4;
+		addr_format_port(&server, text, sizeof(text));
+		switch (place(&server)) {
+		case ROUTES_LOOPBACK:
+			routes_loopback(l, text, &server);
+			break;
+		case ROUTES_HERE:
+			routes_here(l, text, &server, mark);
+			break;
+		case ROUTES_THERE:
+			routes_there(l, text, &server, mark);
+			break;
+		}
+		none = NULL;
+	}
+	return none;
+}
