@@ -40,6 +40,7 @@ admission_get(struct admissions *all, const struct config_service *cfg)
 		a->ticket = (uint32_t)rng_u64(&rng);
 		(void)pthread_mutex_init(&a->lock, NULL);
 		outage_init(&a->outage);
+		far_ends_init(&a->far_ends);
 		fallback_periods_init(&a->fallback_periods);
 		list_push(&all->list, &a->node);
 	}
@@ -71,6 +72,7 @@ admission_put(struct admissions *all, struct admission *a)
 	assert(a->connections == 0);
 	source_count_fini(&a->sources);
 	outage_fini(&a->outage);
+	far_ends_fini(&a->far_ends);
 	fallback_periods_fini(&a->fallback_periods);
 	(void)pthread_mutex_destroy(&a->lock);
 	free(a);

@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "daemon/account/fallback_period.h"
+#include "daemon/account/far_end.h"
 #include "daemon/account/outage.h"
 #include "daemon/account/source_count.h"
 #include "daemon/config/config.h"
@@ -19,6 +20,7 @@ struct admission {
 	char name[CONFIG_NAME_MAX];
 	uint32_t ticket; /* random, so that no other process has it: see admission_ticket() */
 	struct outage outage;
+	struct far_ends far_ends;
 	struct fallback_periods fallback_periods;
 	pthread_mutex_t lock; /* of connections and sources */
 	uint32_t connections;

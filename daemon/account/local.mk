@@ -2,6 +2,7 @@
 daemon_libsmcrd_a_SOURCES += \
 	daemon/account/admission.c daemon/account/admission.h \
 	daemon/account/fallback_period.c daemon/account/fallback_period.h \
+	daemon/account/far_end.c daemon/account/far_end.h \
 	daemon/account/handshake_rate.c daemon/account/handshake_rate.h \
 	daemon/account/history.c daemon/account/history.h \
 	daemon/account/outage.c daemon/account/outage.h \
@@ -12,6 +13,7 @@ daemon_libsmcrd_a_SOURCES += \
 check_UNIT += \
 	tests/unit/daemon/account/check_source_count \
 	tests/unit/daemon/account/check_admission \
+	tests/unit/daemon/account/check_far_end \
 	tests/unit/daemon/account/check_handshake_rate \
 	tests/unit/daemon/account/check_history \
 	tests/unit/daemon/account/check_outage \

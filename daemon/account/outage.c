@@ -42,10 +42,9 @@ outage_describe(const struct outage *o, char *buf, size_t cap)
 }
 
 static void
-outage_report(struct service *svc, bool begins, const union net_addr *far)
+outage_report(struct service *svc, const struct outage *o, bool begins, const union net_addr *far)
 {
 	const bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
-	const struct outage *o = svc->outage;
 	const struct sockaddr_storage there = net_addr_get(far);
 	struct event e = {
 		.kind = ingress ? (begins ? EVENT_PEER_UNREACHABLE : EVENT_PEER_REACHABLE)
@@ -64,10 +63,9 @@ outage_report(struct service *svc, bool begins, const union net_addr *far)
 }
 
 void
-outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *far, const char *why, int err)
+outage_failed(
+    struct service *svc, struct outage *o, enum outage_kind kind, const union net_addr *far, const char *why, int err)
 {
-	struct outage *o = svc->outage;
-
 	if (svc->settings == NULL) /* no longer configured */
 		return;
 	(void)pthread_mutex_lock(&o->lock);
@@ -78,23 +76,21 @@ outage_failed(struct service *svc, enum outage_kind kind, const union net_addr *
 	o->err = err;
 	(void)snprintf(o->why, sizeof(o->why), "%s", why);
 	if (lasting_add(&o->failed, svc->pool->env->now_ns, begins, other))
-		outage_report(svc, true, far);
+		outage_report(svc, o, true, far);
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
 void
-outage_forget(struct service *svc)
+outage_forget(struct outage *o)
 {
-	(void)pthread_mutex_lock(&svc->outage->lock);
-	svc->outage->kind = OUTAGE_NONE;
-	(void)pthread_mutex_unlock(&svc->outage->lock);
+	(void)pthread_mutex_lock(&o->lock);
+	o->kind = OUTAGE_NONE;
+	(void)pthread_mutex_unlock(&o->lock);
 }
 
 void
-outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
+outage_end(struct service *svc, struct outage *o, unsigned kinds, const union net_addr *far)
 {
-	struct outage *o = svc->outage;
-
 	if (atomic_load_explicit(&o->kind, memory_order_relaxed) == OUTAGE_NONE)
 		return;
 	(void)pthread_mutex_lock(&o->lock);
@@ -102,15 +98,13 @@ outage_end(struct service *svc, unsigned kinds, const union net_addr *far)
 	if (ends)
 		o->kind = OUTAGE_NONE;
 	if (ends && o->failed.told && svc->settings != NULL)
-		outage_report(svc, false, far);
+		outage_report(svc, o, false, far);
 	(void)pthread_mutex_unlock(&o->lock);
 }
 
 void
-outage_look(const struct service *svc, struct outage_info *out)
+outage_look(const struct service *svc, struct outage *o, struct outage_info *out)
 {
-	struct outage *o = svc->outage;
-
 	*out = (struct outage_info){ .text = "" };
 	(void)pthread_mutex_lock(&o->lock);
 	if (o->kind != OUTAGE_NONE) {

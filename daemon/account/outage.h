@@ -1,6 +1,6 @@
 /* Outages of the far end of a service (the peer of an ingress, the server of an egress). Reported at begin, change of
  * the reason and end. Also reports connections to an egress that do not come from an SMC-R peer. Shared by the workers'
- * services of one name (admission.h). Called by session*.c. */
+ * services of one name (admission.h); an ingress without targets has one for each far end (far_end.h). Called by session*.c. */
 #pragma once
 
 #include <pthread.h>
@@ -49,12 +49,13 @@ struct outage_info {
 void outage_init(struct outage *);
 void outage_fini(struct outage *);
 
-/* A connection failed. far: the address tried; why: details or ""; err: errno or 0. */
-void outage_failed(struct service *, enum outage_kind, const union net_addr *far, const char *why, int err);
+/* A connection failed, to the far end with this outage. far: the address tried; why: details or ""; err: errno or 0. */
+void outage_failed(
+    struct service *, struct outage *, enum outage_kind, const union net_addr *far, const char *why, int err);
 /* The targets of the service have changed: drops the outage without a report. */
-void outage_forget(struct service *);
+void outage_forget(struct outage *);
 /* Ends an outage of these kinds (OUTAGE_ENDED_); cheap without an outage. */
-void outage_end(struct service *, unsigned kinds, const union net_addr *far);
-void outage_look(const struct service *, struct outage_info *);
+void outage_end(struct service *, struct outage *, unsigned kinds, const union net_addr *far);
+void outage_look(const struct service *, struct outage *, struct outage_info *);
 /* Reports a connection to an egress that does not come from an SMC-R peer. */
 void outage_unknown_peer(struct service *, const union net_addr *from, const char *why);

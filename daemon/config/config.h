@@ -349,6 +349,9 @@ const char *config_dest_str(const struct config_dest *, char *buf);
 /* The way to this destination, and the address of its peer; NULL: none. */
 const struct config_via *config_via_find(
     const struct config_service *, const struct sockaddr_storage *to, struct sockaddr_storage *peer);
+/* A peer of some destinations is there. */
+bool config_via_leads_to(const struct config_service *, const struct sockaddr_storage *peer);
+bool config_via_equal(const struct config_service *, const struct config_service *);
 void config_vias_free(struct config_via *, unsigned cnt);
 /* Written the same. */
 bool config_target_same(const struct config_target *, const struct config_target *);

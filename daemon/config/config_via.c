@@ -143,6 +143,22 @@ value_vias_equal(const struct config_key *key, const void *at_a, const void *at_
 	return same;
 }
 
+bool
+config_via_leads_to(const struct config_service *svc, const struct sockaddr_storage *peer)
+{
+	for (unsigned i = 0; i < svc->via_cnt; i++)
+		if (addr_same_place(&svc->via[i].peer, peer) ||
+		    (addr_is_any(&svc->via[i].peer) && addr_port(&svc->via[i].peer) == addr_port(peer)))
+			return true;
+	return false;
+}
+
+bool
+config_via_equal(const struct config_service *a, const struct config_service *b)
+{
+	return config_value_equal(config_key_find(CONFIG_AT_INGRESS, "via"), a, b);
+}
+
 /* -- rules -- */
 
 /* Both name some destinations, none of them closer. */

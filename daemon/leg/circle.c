@@ -126,13 +126,14 @@ void
 circle_accepted(struct session *s, int fd, const union net_addr *peer)
 {
 	struct circles *all = s->pool->place.circles;
-	const struct sockaddr_storage from = net_addr_get(peer), at = net_local_addr(fd);
+	const struct sockaddr_storage from = net_addr_get(peer),
+	                              at = s->way != NULL ? net_addr_get(&s->way->to) : net_local_addr(fd);
 
 	s->origin = origin_of(all, &from, &at);
 	if (s->origin == 0)
 		return;
 	/* Of this host, by the kernel's choice: its connect() may be in progress. */
-	if (s->pool->place.cnt > 1 && (addr_is_loopback(&from) || addr_same_host(&at, &from))) {
+	if (s->pool->place.cnt > 1 && (s->way != NULL || addr_is_loopback(&from) || addr_same_host(&at, &from))) {
 		(void)pthread_rwlock_wrlock(&all->connecting);
 		(void)pthread_rwlock_unlock(&all->connecting);
 	}
@@ -145,11 +146,20 @@ circle_may_go_on(const struct session *s)
 {
 	const union net_addr *from = session_kind(s) == CONFIG_INGRESS ? &s->app_peer : &s->mid_peer;
 	struct event e = { .kind = EVENT_CIRCLE };
+	char to[ADDR_STR_MAX];
 
-	if (s->hops < CIRCLE_HOPS_MAX)
+	if (s->hops < (s->way != NULL ? 1 : CIRCLE_HOPS_MAX))
 		return true;
 	(void)snprintf(e.service, sizeof(e.service), "%s", s->settings->cfg.name);
-	(void)snprintf(e.reason, sizeof(e.reason), "a connection has passed through %u gateway services", s->hops);
+	if (s->way != NULL) {
+		s->settings->svc->ctr.dest_own++;
+		(void)snprintf(e.reason, sizeof(e.reason),
+		    "a rule has captured a connection of this daemon itself, to %s",
+		    net_addr_str(&s->way->to, to, sizeof(to)));
+	} else {
+		(void)snprintf(
+		    e.reason, sizeof(e.reason), "a connection has passed through %u gateway services", s->hops);
+	}
 	net_addr_str(from, e.peer, sizeof(e.peer));
 	session_pool_report(s->pool, &e);
 	return false;

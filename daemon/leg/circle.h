@@ -42,7 +42,7 @@ int circle_connect(struct circles *, struct circle_leg *, const struct sockaddr_
 void circle_accepted(struct session *, int fd, const union net_addr *from);
 /* Takes the hops of the client's Proposal, if they are more. False: a circle, which is reported. */
 bool circle_proposed(struct session *);
-/* Whether the session may connect. False: a circle, which is reported. */
+/* Whether the session may connect; one that was captured may not come from a leg of this process at all. False: a circle, which is reported. */
 bool circle_may_go_on(const struct session *);
 /* The leg has ended. */
 void circle_forget(struct circles *, struct circle_leg *);

@@ -25,6 +25,8 @@ leg_tls_host(const struct settings *st, const struct sockaddr_storage *to)
 
 	if (st->cfg.tls_name[0] != '\0')
 		return st->cfg.tls_name;
+	if (st->cfg.to_cnt == 0) /* peer_names says whom it permits */
+		return "";
 	return st->cfg.to_cnt == 1 || targets_find(st->targets, to, &nr) ? st->cfg.to[nr].host : NULL;
 }
 

@@ -26,6 +26,7 @@ static const struct metric_labels certificate = { .sub = "certificates", .of_sub
 static const struct metric_labels build = { .of = { { "version", "version" } } };
 
 #define REFUSED(member, why) { "service_refused", METRIC_COUNTER, REPORT_SERVICE, &service, member, .label = "reason", .value = why, .help = "Connections that were refused." }
+#define DEST(member, how) { "service_destinations", METRIC_COUNTER, REPORT_SERVICE, &service, member, .label = "result", .value = how, .help = "Connections with a destination, by what became of it (to = original, requested)." }
 #define MODE(n, of, labels, member, mode, h) { n, METRIC_GAUGE, of, labels, member "." mode, .label = "mode", .value = mode, .help = h }
 #define MODES(n, of, labels, member, h) MODE(n, of, labels, member, "smcr", h), MODE(n, of, labels, member, "tcp", h), MODE(n, of, labels, member, "setup", h)
 #define GAUGE(n, of, labels, member, h) { n, METRIC_GAUGE, of, labels, member, .help = h }
@@ -84,6 +85,12 @@ const struct metric metric_table[] = {
 	REFUSED("refused_header", "proxy_header"),
 	COUNTER("service_clients_unused", REPORT_SERVICE, &service, "clients_unused", "Connections whose client's address the peer did not pass on (forward_client)."),
 	COUNTER("service_client_bind_failed", REPORT_SERVICE, &service, "client_bind_failed", "Connections reset as no port was free for the client's address (client_address \"connect\")."),
+	DEST("not_captured", "not_captured"),
+	DEST("no_via", "no_via"),
+	DEST("dest_own", "own"),
+	DEST("dest_taken", "taken"),
+	DEST("dest_refused", "refused"),
+	DEST("dest_unused", "unused"),
 	COUNTER("service_fallbacks", REPORT_SERVICE, &service, "fallbacks", "Connections that went by TCP."),
 	COUNTER("service_fallback_reasons_local", REPORT_FIGURES, &local, "count", "Why connections went by TCP or were refused, for a reason of ours: the 10 most frequent ones."),
 	COUNTER("service_fallback_reasons_peer", REPORT_FIGURES, &peer, "count", "Why connections went by TCP or were refused, as the peer declined: the 10 most frequent ones."),

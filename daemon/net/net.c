@@ -71,6 +71,21 @@ net_local_addr(int fd)
 	return ss;
 }
 
+#define ORIGINAL_DST 80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST of linux/netfilter */
+
+bool
+net_original_dest(int fd, int family, struct sockaddr_storage *to)
+{
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+
+	if (getsockopt(fd, family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6, ORIGINAL_DST, &ss, &len) != 0 ||
+	    ss.ss_family != family || addr_port(&ss) == 0)
+		return false;
+	*to = ss;
+	return true;
+}
+
 char *
 net_addr_str(const union net_addr *a, char *buf, size_t cap)
 {

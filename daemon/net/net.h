@@ -92,6 +92,8 @@ int64_t net_rtt_ns(int fd);
 bool net_is_acked(int fd);
 /* The local address of a socket; family 0: unknown. */
 struct sockaddr_storage net_local_addr(int fd);
+/* Where an accepted IPv4 or IPv6 connection was addressed to before the host's rules changed that; false: not known. */
+bool net_original_dest(int fd, int family, struct sockaddr_storage *);
 /* The pending error of a socket, which is then cleared: 0 or an errno. */
 int net_error(int fd);
 /* Closes with RST. A UNIX socket has no RST: the kernel resets its peer when close() finds unread bytes. */

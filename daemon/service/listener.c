@@ -218,13 +218,23 @@ listener_admit(struct service *svc, int fd, const struct sockaddr_storage *sourc
 		    &svc->ctr.refused_allow);
 		return;
 	}
+	char why[WAY_WHY_MAX];
+	uint64_t *counter;
+	struct way *way = NULL;
+	if (cfg->to_word == CONFIG_TO_ORIGINAL && (way = way_find(svc, fd, why, &counter)) == NULL) {
+		listener_refuse(svc, fd, peer, why, counter);
+		return;
+	}
 	const enum admission_verdict v = admission_take(svc->admission, cfg, peer);
+	if (v == ADMISSION_OK || v == ADMISSION_UNCOUNTED) {
+		session_start(svc, fd, from, peer, way, v == ADMISSION_OK);
+		return;
+	}
+	way_free(svc, way);
 	if (v == ADMISSION_MAX)
 		listener_refuse(svc, fd, peer, "max_connections reached", &svc->ctr.refused_max);
-	else if (v == ADMISSION_PER_PEER)
-		listener_refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
 	else
-		session_start(svc, fd, from, peer, v == ADMISSION_OK);
+		listener_refuse(svc, fd, peer, "max_connections_per_peer reached", &svc->ctr.refused_per_peer);
 }
 
 static void

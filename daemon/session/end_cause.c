@@ -8,6 +8,7 @@ static const char *const words[SEV_EVENT_CNT][2] = {
 	[SEV_CONNECT_FAILED] = { "peer cannot be connected", "server cannot be connected" },
 	[SEV_CIRCLE] = { "services lead in a circle", "services lead in a circle" },
 	[SEV_CLIENT] = { "client's address not passed on", "client's address refused" },
+	[SEV_DEST] = { "peer does not take the destination", "destination refused" },
 	[SEV_TIMEOUT] = { "idle for too long", "idle for too long" },
 	[SEV_OPERATOR] = { "closed by the operator", "closed by the operator" },
 	[SEV_STOP] = { "daemon ends", "daemon ends" },

@@ -30,7 +30,7 @@ static void
 log_end(struct session *s)
 {
 	static const char *const paths[] = { "none", "SMC-R", "TCP", "refused" };
-	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], start[LOG_TIME_LEN], diag[LOG_TEXT_MAX] = "";
+	char app[ADDR_STR_MAX], mid[ADDR_STR_MAX], dest[WAY_TEXT_MAX], start[LOG_TIME_LEN], diag[LOG_TEXT_MAX] = "";
 	const char *word = session_kind(s) == CONFIG_INGRESS ? "client" : "server";
 	const char *why = s->why != NULL ? s->why : "normal end";
 	const char *detail = s->why_detail != NULL ? s->why_detail : leg_tls_why(&s->mid);
@@ -54,10 +54,10 @@ log_end(struct session *s)
 	else if (is_over_link(s))
 		snprintf(diag, sizeof(diag), " over_link=yes");
 	log_limited(quiet && !asked ? &s->pool->lim_failed : &unlimited, now_ns, level,
-	    "connection closed: id=%llu service=%s %s=%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu start=%s duration_ms=%lld "
+	    "connection closed: id=%llu service=%s %s=%s%s peer=%s mode=%s%s from_%s=%llu to_%s=%llu start=%s duration_ms=%lld "
 	    "reason=\"%s%s%s%s%s\"",
 	    session_number(s), s->settings->cfg.name, word, net_addr_str(&s->app_peer, app, sizeof(app)),
-	    net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, word,
+	    way_text(s, dest), net_addr_str(&s->mid_peer, mid, sizeof(mid)), paths[s->path], diag, word,
 	    (unsigned long long)s->bytes[WAY_FROM_APP], word, (unsigned long long)s->bytes[WAY_TO_APP],
 	    log_time(lasted_ms, start), lasted_ms, why, detail[0] != '\0' ? ": " : "", detail, s->err != 0 ? ": " : "",
 	    s->err != 0 ? strerror(s->err) : "");
@@ -140,6 +140,7 @@ session_free(struct session *s)
 	list_remove(&s->node);
 	tls_proof_put(s->proof);
 	free(s->client);
+	way_free(s->settings->svc, s->way);
 	idtable_del(&pool->sessions, s->id);
 	timerq_unreserve(&pool->env->timers, 1);
 	settings_put(s->settings);
@@ -154,6 +155,7 @@ static const enum smcr_reason abort_reasons[SEV_EVENT_CNT] = {
 	[SEV_CONNECT_FAILED] = SMCR_R_REFUSED,
 	[SEV_CIRCLE] = SMCR_R_REFUSED,
 	[SEV_CLIENT] = SMCR_R_REFUSED,
+	[SEV_DEST] = SMCR_R_REFUSED,
 	[SEV_TIMEOUT] = SMCR_R_TIMEOUT,
 	[SEV_OPERATOR] = SMCR_R_OPERATOR,
 	[SEV_STOP] = SMCR_R_SHUTDOWN,
@@ -508,7 +510,8 @@ session_new(struct service *svc)
 }
 
 void
-session_start(struct service *svc, int fd, const union net_addr *source, const union net_addr *peer, bool counted)
+session_start(struct service *svc, int fd, const union net_addr *source, const union net_addr *peer, struct way *way,
+    bool counted)
 {
 	bool ingress = svc->settings->cfg.kind == CONFIG_INGRESS;
 	struct session *s = session_new(svc);
@@ -518,9 +521,11 @@ session_start(struct service *svc, int fd, const union net_addr *source, const u
 		    "connection refused, out of memory or sessions: service=%s", svc->settings->cfg.name);
 		svc->ctr.refused_max++;
 		admission_give(svc->admission, counted ? peer : NULL);
+		way_free(svc, way);
 		net_reset(fd);
 		return;
 	}
+	s->way = way;
 	*(ingress ? &s->app_peer : &s->mid_peer) = *peer;
 	circle_accepted(s, fd, source);
 	if (counted)

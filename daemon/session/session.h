@@ -2,7 +2,7 @@
  * an egress) and the CLC connection to the other gateway. It has an engine connection while data is on SMC-R.
  *
  * Calls go down: session.c (start, pump, events, end), session_setup.c, session_measure.c, session_pump.c,
- * session_secure.c, session_detect.c, session_client.c, session_path.c, session_dial.c, session_state.c. A lower file
+ * session_secure.c, session_detect.c, session_client.c, session_way.c, session_path.c, session_dial.c, session_state.c. A lower file
  * reports by session_raise, which only records the event: session.c handles it after the step of the pump has returned.
  * So a step ends at the first event that it raises, and a session cannot end inside a call. Callbacks only latch and
  * schedule the session.
@@ -12,9 +12,10 @@
 
 #include "daemon/state/session_state.h"
 
-/* Starts a session for an admitted connection; source: of its packets, which is a balancer's or the peer's. Takes fd and
- * the admission; logs and counts a failure. */
-void session_start(struct service *, int fd, const union net_addr *source, const union net_addr *peer, bool counted);
+/* Starts a session for an admitted connection; source: of its packets, which is a balancer's or the peer's. Takes fd, the
+ * way (or NULL) and the admission; logs and counts a failure. */
+void session_start(
+    struct service *, int fd, const union net_addr *source, const union net_addr *peer, struct way *, bool counted);
 /* Likewise at an egress, for a connection that the peer opened over a link. False: out of memory; takes nothing. */
 bool session_opened(struct service *, struct smcr_conn *, const union net_addr *peer, bool counted);
 /* One bounded round of a scheduled session; requests another one by session_schedule. */
@@ -74,6 +75,20 @@ bool client_is_source(struct session *, const struct sockaddr_storage *to);
 bool client_ends_dial(struct session *, int err);
 /* Ingress, before data flows: the peer uses the client, or need not. False: an event is raised. */
 bool client_is_passed_on(struct session *);
+
+/* session_way.c */
+/* Of an ingress without targets: the way that this accepted connection wants to go. NULL: it is refused, for this reason,
+ * counted there. */
+#define WAY_WHY_MAX 200
+struct way *way_find(struct service *, int fd, char why[WAY_WHY_MAX], uint64_t **counter);
+/* " destination=..." for the log, or "". */
+#define WAY_TEXT_MAX (ADDR_STR_MAX + 16)
+const char *way_text(const struct session *, char buf[WAY_TEXT_MAX]);
+void way_free(struct service *, struct way *);
+/* Adds the destination, for the peer. */
+void way_describe(const struct session *, struct smcr_open *);
+/* Before data flows: the peer goes to the destination, or none is wanted. False: an event is raised. */
+bool way_is_taken(struct session *);
 
 /* session_detect.c */
 /* The CLC connection is connected or accepted: starts the rendezvous, plain TCP or SES_LOOK, or ends the session. */

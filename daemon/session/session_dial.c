@@ -72,6 +72,7 @@ setup_describe(const struct session *s)
 		.ticket = s->settings->ticket,
 	};
 	client_describe(s, &o);
+	way_describe(s, &o);
 	return o;
 }
 
@@ -91,13 +92,18 @@ opens_over_link(struct session *s, const struct sockaddr_storage *to)
 	return s->conn != NULL;
 }
 
-/* The next address that may be connected. */
+/* The next address that may be connected; false: all were tried. */
 static bool
 pick_next(struct session *s)
 {
 	struct setup *setup = s->setup;
-	bool more, fits = true;
+	bool more = setup->tried == 0, fits = true;
 
+	if (s->way != NULL) {
+		setup->tried = 1;
+		setup->pick = (struct endpoint_pick){ .addr = s->way->peer->at };
+		return more;
+	}
 	do {
 		if (!fits && setup->dial.addr == NULL)
 			setup->dial.err = EAFNOSUPPORT;
@@ -200,7 +206,8 @@ setup_dial_next(struct session *s, int why)
 	}
 	if (client_ends_dial(s, -err))
 		return;
-	outage_failed(s->settings->svc, OUTAGE_CONNECT, far, words != NULL ? words : "", words != NULL ? 0 : -err);
+	outage_failed(s->settings->svc, session_outage(s), OUTAGE_CONNECT, far, words != NULL ? words : "",
+	    words != NULL ? 0 : -err);
 	if (setup_probe_failed(s, words == no_name ? 0 : -err))
 		return;
 	s->settings->svc->ctr.refused_connect += !session_opens(s);

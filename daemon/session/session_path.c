@@ -88,6 +88,8 @@ setup_take_path(struct session *s)
 		session_fail(s, SEV_REFUSED, "no SMC-R, and fallback is forbidden", 0);
 		return;
 	}
+	if (!way_is_taken(s))
+		return;
 	if (session_kind(s) == CONFIG_INGRESS)
 		target_good(s->settings, &s->setup->pick, true);
 	bool connected = s->app.io.fd >= 0 && !s->setup->dial.busy;
@@ -129,7 +131,10 @@ setup_fall_back(struct session *s)
 		return;
 	}
 	if (session_kind(s) == CONFIG_INGRESS && s->diag.peer != 0)
-		outage_end(s->settings->svc, OUTAGE_ENDED_DECLINED, &s->mid_peer);
+		outage_end(s->settings->svc, session_outage(s), OUTAGE_ENDED_DECLINED, &s->mid_peer);
+	/* One that is out of sync may be tried again. */
+	if (!s->diag.out_of_sync && !way_is_taken(s))
+		return;
 	setup_choose_path(s);
 	clc_out_take(&s->setup->out, s->conn);
 	if (s->path == PATH_TCP && !client_is_passed_on(s))

@@ -32,6 +32,8 @@ take_header(struct session *s, uint8_t *buf)
 
 	s->flags &= ~(unsigned)SF_HEADER_OWED;
 	net_addr_set(&dst, &ss);
+	if (s->way != NULL)
+		dst = s->way->to;
 	return proxy_header(s->settings->cfg.proxy_protocol, &s->app_peer, &dst, buf);
 }
 
@@ -318,7 +320,7 @@ session_pump_tcp(struct session *s)
 	if (s->raised == 0)
 		to_app_by_tcp(s);
 	if (s->bytes[WAY_TO_APP] > 0 && session_kind(s) == CONFIG_INGRESS)
-		outage_end(s->settings->svc, OUTAGE_ENDED_BYTES, &s->mid_peer);
+		outage_end(s->settings->svc, session_outage(s), OUTAGE_ENDED_BYTES, &s->mid_peer);
 }
 
 /* -- before a reset -- */

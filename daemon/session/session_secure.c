@@ -22,7 +22,7 @@ secure_failed(struct session *s, const char *why)
 		return;
 	}
 	svc->ctr.refused_connect++;
-	outage_failed(svc, OUTAGE_TLS, &s->mid_peer, why, 0);
+	outage_failed(svc, session_outage(s), OUTAGE_TLS, &s->mid_peer, why, 0);
 	session_fail(s, SEV_REFUSED, "no TLS with the peer", 0);
 }
 

@@ -55,7 +55,7 @@ setup_note_outage(struct session *s)
 	}
 	/* The client is refused because the peer was not reached, as after a failed connect. */
 	svc->ctr.refused_connect++;
-	outage_failed(svc, kind, &s->mid_peer, kind == OUTAGE_RESET ? "" : detail, 0);
+	outage_failed(svc, session_outage(s), kind, &s->mid_peer, kind == OUTAGE_RESET ? "" : detail, 0);
 }
 
 /* Another connection to the peer, or to another target. */
@@ -100,7 +100,7 @@ setup_unanswered(struct session *s)
 
 	(void)setup_target_failed(s, why);
 	s->settings->svc->ctr.refused_connect++;
-	outage_failed(s->settings->svc, OUTAGE_SETUP, &s->mid_peer, why, 0);
+	outage_failed(s->settings->svc, session_outage(s), OUTAGE_SETUP, &s->mid_peer, why, 0);
 	s->why_detail = why;
 	session_raise(s, SEV_TIMEOUT);
 }
@@ -195,7 +195,7 @@ pump_dial(struct session *s)
 		return;
 	if (s->app_peer.sa.sa_family == AF_UNIX)
 		net_addr_add_peer(&s->app_peer, s->app.io.fd);
-	outage_end(s->settings->svc,
+	outage_end(s->settings->svc, session_outage(s),
 	    s->setup->dial.source.addr != NULL ? OUTAGE_ENDED_ANSWERED : OUTAGE_ENDED_CONNECTED, &s->app_peer);
 	if (s->state == SES_RENDEZVOUS)
 		admit_connected(s); /* no effect before the Proposal has arrived */
@@ -210,7 +210,7 @@ is_on_smcr(struct session *s)
 {
 	s->path = PATH_SMCR;
 	if (session_kind(s) == CONFIG_INGRESS) {
-		outage_end(s->settings->svc, OUTAGE_ENDED_SMCR, &s->mid_peer);
+		outage_end(s->settings->svc, session_outage(s), OUTAGE_ENDED_SMCR, &s->mid_peer);
 		target_good(s->settings, &s->setup->pick, true);
 	}
 	fallback_period_end(s->settings->svc, &s->mid_peer);
@@ -226,6 +226,8 @@ pump_opening(struct session *s)
 		s->held[WAY_FROM_APP] = NULL;
 		target_good(s->settings, &s->setup->pick, false);
 		service_stats_connected(s);
+		if (!way_is_taken(s))
+			return;
 		is_on_smcr(s);
 		session_set_state(s, SES_SMCR);
 		return;
@@ -238,6 +240,8 @@ pump_rendezvous(struct session *s)
 {
 	clc_pump(&s->mid, s->conn, &s->setup->in, &s->setup->out);
 	if ((s->events & SMCR_EV_ESTABLISHED) != 0) {
+		if (!way_is_taken(s))
+			return;
 		is_on_smcr(s);
 		if (!client_is_passed_on(s))
 			return;

@@ -117,6 +117,7 @@ struct session_info {
 	enum session_mode mode;
 	const char *state;
 	union net_addr app_peer; /* client of an ingress, server of an egress; valid while the session exists */
+	union net_addr to;       /* ingress: where its program wanted to go; family 0: to a target of the service */
 	union net_addr client;   /* egress: of the program, as the peer has forwarded it */
 	struct sockaddr_storage middle_peer; /* the other daemon */
 	struct smcr_diag diag;               /* mode TCP: the reason */
@@ -146,7 +147,11 @@ struct service_info {
 	uint64_t clients_unused;     /* ingress: the peer did not pass the forwarded client on */
 	uint64_t client_bind_failed; /* egress: no port was free for the client's address */
 	uint64_t refused_header;     /* ingress: no PROXY header of a source that has to send one */
-	uint64_t resets_client;      /* of resets: by the client, after data both ways */
+	/* Of connections with a destination (doc/transparent.md). */
+	uint64_t not_captured, no_via;                  /* ingress: refused, as they had none, or no way to it */
+	uint64_t dest_own;                              /* of, or to, the daemon itself */
+	uint64_t dest_taken, dest_refused, dest_unused; /* by the peer; unused: it does not take destinations */
+	uint64_t resets_client;                         /* of resets: by the client, after data both ways */
 };
 
 /* The bytes of its counts, which are uint64_t from accepted to the end. */

@@ -27,6 +27,7 @@ enum {
 	SF_READ_OUT = 1 << 12,   /* on TCP: the leg that was reset has no more data */
 	SF_PUMPED = 1 << 13,     /* session_pump runs it */
 	SF_NOT_OPENED = 1 << 14, /* not taken over a link: the client comes again, by a CLC connection */
+	SF_DEST_TAKEN = 1 << 16, /* the peer connects to way.to */
 	SF_SECURED = 1 << 15,    /* SES_SECURE has ended: in TLS, or in clear as the service accepts */
 };
 
@@ -52,6 +53,12 @@ struct setup {
 	int64_t met_ns;
 	int64_t dial_until_ns;  /* deadline of this address */
 	uint32_t dial_pause_ms; /* last pause of an attempt that waits */
+};
+
+/* Of an ingress that goes where the program wants to: the destination, and the gateway that leads there. */
+struct way {
+	union net_addr to;
+	struct far_end *peer; /* counted */
 };
 
 struct session {
@@ -84,6 +91,7 @@ struct session {
 	uint32_t raised; /* bits of enum session_event not yet acted on */
 	struct circle_leg circle;
 	struct tls_proof *proof; /* of the peer's name; NULL: none. Counted */
+	struct way *way;         /* NULL: the targets of the service. Owned */
 	union net_addr *client;  /* egress: of the program, as forwarded; NULL: none. Owned */
 	uint32_t origin;         /* of the accepted leg (circle.h) */
 	uint8_t hops;            /* gateway services that the connection has passed through (circle.h) */
@@ -126,6 +134,13 @@ static inline bool
 session_comes_again(const struct session *s)
 {
 	return session_kind(s) == CONFIG_EGRESS && (s->flags & SF_NOT_OPENED) != 0;
+}
+
+/* Of the far end that the session has to do with. */
+static inline struct outage *
+session_outage(const struct session *s)
+{
+	return s->way != NULL ? &s->way->peer->outage : s->settings->svc->outage;
 }
 
 /* Records an event, which session.c handles by session_table.c after the current step of the pump, or else in the next

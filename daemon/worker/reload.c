@@ -142,7 +142,11 @@ reload_prepare(struct services_plan *p, struct step *st, FILE *err)
 	const struct config_service *cfg = st->cfg, *made;
 	const struct sockaddr_storage *addr = &cfg->listen;
 
-	if (cfg->to_word != CONFIG_TO_TARGETS) {
+	if (cfg->capture == CONFIG_CAPTURE_TPROXY) {
+		fprintf(err, "service %s: capture = \"tproxy\" is not served yet\n", cfg->name);
+		return -ENOTSUP;
+	}
+	if (cfg->to_word == CONFIG_TO_REQUESTED) {
 		fprintf(err, "service %s: to = \"%s\" is not served yet\n", cfg->name, config_to_words[cfg->to_word]);
 		return -ENOTSUP;
 	}
@@ -214,7 +218,9 @@ reload_commit(struct services_plan *p, struct step *st)
 
 	if (changed) {
 		if (p->pool->place.nr == 0 && st->next->targets != st->svc->settings->targets)
-			outage_forget(st->svc);
+			outage_forget(st->svc->outage);
+		if (p->pool->place.nr == 0 && !config_via_equal(&st->next->cfg, &st->svc->settings->cfg))
+			far_ends_forget(&st->svc->admission->far_ends);
 		settings_put(st->svc->settings);
 		st->svc->settings = st->next;
 		target_probe_restart(st->svc);

@@ -33,6 +33,7 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.service = s->settings->cfg.name,
 		.kind = session_kind(s),
 		.app_peer = s->app_peer,
+		.to = s->way != NULL ? s->way->to : (union net_addr){ .sa.sa_family = AF_UNSPEC },
 		.client = s->client != NULL ? *s->client : (union net_addr){ .sa.sa_family = AF_UNSPEC },
 		.middle_peer = net_addr_get(&s->mid_peer),
 		.mode = session_mode(s),
@@ -98,8 +99,8 @@ worker_service_find(const struct worker *w, const char *name, struct service_inf
 	if (svc == NULL)
 		return false;
 	fill_info(svc, info);
-	if (outage != NULL)
-		outage_look(svc, outage);
+	if (outage != NULL && far_ends_look(&svc->admission->far_ends, svc, outage) == 0)
+		outage_look(svc, svc->outage, outage);
 	return true;
 }
 
@@ -134,7 +135,7 @@ secure_to(const struct session_pool *pool, const struct sockaddr_storage *peer)
 		const struct config_service *cfg = &svc->settings->cfg;
 
 		if (cfg->kind == CONFIG_INGRESS && cfg->secure != CONFIG_SECURE_OFF &&
-		    targets_find(svc->settings->targets, peer, &nr))
+		    (targets_find(svc->settings->targets, peer, &nr) || config_via_leads_to(cfg, peer)))
 			return svc->settings;
 	}
 	return NULL;

@@ -3,13 +3,16 @@ Two network namespaces joined by pairs of virtual Ethernet interfaces: the test 
 (a), what is started through Net.b lives in the other. Each pair i is a subnet of its own, 10.77.i.1 - 10.77.i.2 on
 interfaces ai - bi; each side has an address on its loopback interface that is routed over whichever pair works.
 """
+import ctypes
 import os
 import subprocess
 import sys
+import threading
 
 from harness import TOP_BUILD, Skip, connect_to, need, wait_until
 
 ADDR_A, ADDR_B = "10.77.100.1", "10.77.100.2"
+CLONE_NEWNET = 0x40000000
 NOWHERE = "02:00:00:00:00:99"
 
 
@@ -56,6 +59,25 @@ class Side:
 
     def run(self, argv, **kw):
         return self._t.run([*self.wrap(kw), *argv], **kw)
+
+    def inside(self, fn):
+        """What fn() gives, run by a thread in that namespace: sockets and threads that it makes are there."""
+        out = []
+
+        def run():
+            fd = os.open(f"/proc/{self._pid}/ns/net", os.O_RDONLY)
+            failed = ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWNET)
+            os.close(fd)
+            try:
+                out.append(fn() if not failed else OSError("setns"))
+            except Exception as e:	# the caller's
+                out.append(e)
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        if isinstance(out[0], Exception):
+            raise out[0]
+        return out[0]
 
 
 def namespace(t):

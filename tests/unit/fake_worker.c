@@ -319,10 +319,11 @@ worker_service_next(const struct worker *w, uint32_t *pos, struct service_info *
 {
 	static struct history history = { .end = 600, .moved = 599 };
 	/* connections, disabled, closed, accepted; refused: allow, max, per peer, connect, fallback; fallbacks, resets, refused: disabled;
-	 * bytes; clients unused, client_bind_failed; refused: header; resets by clients */
+	 * bytes; clients unused, client_bind_failed; refused: header; destinations: not captured, no via, own, taken, refused, unused; resets by clients */
 	static const struct service_info infos[] = { { NULL, NULL, NULL, NULL, 3, false, false, 10, 1, 2, 5, 3, 6, 2, 4,
-		                                         7, 4096, 1234567890123, 5, 8, 9, 3 },
-		{ NULL, NULL, NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
+		                                         7, 4096, 1234567890123, 5, 8, 9, 11, 12, 13, 14, 15, 16, 3 },
+		{ NULL, NULL, NULL, NULL, 2, true, false, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+		    0 } };
 
 	if (*pos >= (w->full ? 2u : 1u))
 		return false;

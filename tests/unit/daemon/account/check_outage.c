@@ -28,30 +28,30 @@ UNIT_FIXTURE(setup, teardown);
 START_TEST(the_beginning_and_the_end_are_logged_once)
 {
 	for (int i = 0; i < 50; i++) {
-		outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+		outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 		env.now_ns += S;
 	}
 	capture_one_line(
 	    "warning: peer not available: service=redis peer=192.0.2.2:16379 "
 	    "reason=\"cannot be connected: Connection refused\" connections=1");
-	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
-	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_SMCR, &far);
 	capture_one_line(
 	    "notice: peer available again: service=redis peer=192.0.2.2:16379 connections=50 after_ms=50000");
 }
 
 START_TEST(another_reason_is_logged_and_a_long_outage_again)
 {
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
 	capture_one_line("Connection timed out");
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("Connection refused\" connections=2");
-	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
+	outage_failed(&svc, svc.outage, OUTAGE_RESET, &far, "", 0);
 	capture_one_line("closed the connection during set-up; its server may be down");
-	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
+	outage_failed(&svc, svc.outage, OUTAGE_RESET, &far, "", 0);
 	ck_assert_uint_eq(capture_lines(), 0);
 	env.now_ns += 601 * S;
-	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
+	outage_failed(&svc, svc.outage, OUTAGE_RESET, &far, "", 0);
 	capture_one_line("connections=5");
 }
 
@@ -59,17 +59,17 @@ START_TEST(other_targets_begin_afresh)
 {
 	struct outage_info info;
 
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("Connection refused");
-	outage_forget(&svc);
-	outage_look(&svc, &info);
+	outage_forget(svc.outage);
+	outage_look(&svc, svc.outage, &info);
 	ck_assert_str_eq(info.text, "");
-	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_SMCR, &far);
 	ck_assert_uint_eq(capture_lines(), 0);
 	env.now_ns += 5 * S;
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("Connection refused\" connections=1");
-	outage_look(&svc, &info);
+	outage_look(&svc, svc.outage, &info);
 	ck_assert_int_eq(info.age_ns, 0);
 }
 
@@ -89,11 +89,11 @@ START_LOOP_TEST(what_proves_less_than_the_outage_does_not_end_it, 0, 8)
 		{ OUTAGE_SETUP, OUTAGE_ENDED_BYTES | OUTAGE_ENDED_DECLINED, OUTAGE_ENDED_SMCR },
 	};
 
-	outage_failed(&svc, rows[_i].kind, &far, "words", 0);
+	outage_failed(&svc, svc.outage, rows[_i].kind, &far, "words", 0);
 	capture_one_line("not available");
-	outage_end(&svc, rows[_i].not_over, &far);
+	outage_end(&svc, svc.outage, rows[_i].not_over, &far);
 	ck_assert_uint_eq(capture_lines(), 0);
-	outage_end(&svc, rows[_i].over, &far);
+	outage_end(&svc, svc.outage, rows[_i].over, &far);
 	capture_one_line("available again");
 }
 
@@ -102,8 +102,8 @@ START_TEST(a_service_that_comes_and_goes_fills_no_log)
 	unsigned begins = 0, ends = 0;
 
 	for (int i = 0; i < 1000; i++) {
-		outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
-		outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+		outage_failed(&svc, svc.outage, OUTAGE_RESET, &far, "", 0);
+		outage_end(&svc, svc.outage, OUTAGE_ENDED_SMCR, &far);
 		env.now_ns += S / 100;
 	}
 	(void)capture_lines();
@@ -115,16 +115,16 @@ START_TEST(a_service_that_comes_and_goes_fills_no_log)
 	ck_assert_uint_le(begins, 4);
 	ck_assert_uint_eq(ends, begins); /* each that was told has its end */
 	env.now_ns += 61 * S;
-	outage_failed(&svc, OUTAGE_RESET, &far, "", 0);
+	outage_failed(&svc, svc.outage, OUTAGE_RESET, &far, "", 0);
 	capture_one_line("not available");
 }
 
 START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 {
 	settings.cfg.kind = CONFIG_EGRESS;
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("server not available: service=redis server=192.0.2.2:16379 reason=\"cannot be connected: ");
-	outage_end(&svc, OUTAGE_ENDED_CONNECTED, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_CONNECTED, &far);
 	capture_one_line("server available again: service=redis server=192.0.2.2:16379");
 	outage_unknown_peer(&svc, &far, "no CLC message where one was expected");
 	capture_one_line(
@@ -137,24 +137,24 @@ START_TEST(an_egress_speaks_of_its_server_and_of_strangers)
 
 START_TEST(a_service_that_is_no_longer_configured_says_nothing)
 {
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("not available");
 	svc.settings = NULL;
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ETIMEDOUT);
 	outage_unknown_peer(&svc, &far, "no Proposal received");
-	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_SMCR, &far);
 	ck_assert_uint_eq(capture_lines(), 0);
 }
 
 START_TEST(the_name_in_the_configuration_is_reported_besides_the_address)
 {
 	strcpy(to.host, "pg1.example");
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("peer=192.0.2.2:16379 host=pg1.example reason=");
-	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_SMCR, &far);
 	capture_one_line("peer=192.0.2.2:16379 host=pg1.example connections=1");
 	strcpy(to.host, "192.0.2.2");
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("peer=192.0.2.2:16379 reason=");
 }
 
@@ -165,10 +165,10 @@ START_TEST(workers_tell_of_one_outage_once)
 	struct service other = svc;
 
 	other.pool = &other_pool;
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
-	outage_failed(&other, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&other, other.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("connections=1");
-	outage_end(&other, OUTAGE_ENDED_SMCR, &far);
-	outage_end(&svc, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&other, other.outage, OUTAGE_ENDED_SMCR, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_SMCR, &far);
 	capture_one_line("peer available again: service=redis peer=192.0.2.2:16379 connections=2");
 }

@@ -16,24 +16,24 @@
 /* -- the table -- */
 
 /* A column for each event in their order: end and reset of the app leg, FIN and RST on the middle, its loss, peer done, both done;
- * connect failed, circle, client refused, refused, timeout, operator, stop; fallback, engine's end in order and by reset, all passed on before a reset. */
+ * connect failed, circle, client refused, destination refused, refused, timeout, operator, stop; fallback, engine's end in order and by reset, all passed on before a reset. */
 static const char *const cells[SES_STATE_CNT] = {
-	[SES_CONNECT] = "ix..... xxxxxxx ....",
-	[SES_LOOK] = "ixix... xxxxxxx ....",
-	[SES_SECURE] = "ixix... xxxxxxx ....",
-	[SES_OPENING] = "ia..... ....aaa .xo.",
-	[SES_RENDEZVOUS] = "iafr... aaaxaaa leo.",
-	[SES_LEAVING] = "ixix... xxxxxxx .e..",
-	[SES_SMCR] = "dwfRLDc ....aaa .xw.",
-	[SES_MEASURE] = "..fa..c ....aaa .xx.",
-	[SES_CLOSING] = "..fRL.. ....iAA .ex.",
-	[SES_DRAINING] = "difRL.c ....aaa .xxW",
-	[SES_ABORTING] = "..fRL.. ....Aix xxx.",
-	[SES_DELIVERING] = ".xii.De ....xxx ...x",
-	[SES_TCP_CONNECT] = ".xix... xxxxxxx ....",
-	[SES_TCP] = "mwDw..e ...xxxx ....",
-	[SES_TCP_DRAINING] = "mxDx..e ...xxxx ...x",
-	[SES_DEAD] = "....... ....... ....",
+	[SES_CONNECT] = "ix..... xxxxxxxx ....",
+	[SES_LOOK] = "ixix... xxxxxxxx ....",
+	[SES_SECURE] = "ixix... xxxxxxxx ....",
+	[SES_OPENING] = "ia..... ...a.aaa .xo.",
+	[SES_RENDEZVOUS] = "iafr... aaaaxaaa leo.",
+	[SES_LEAVING] = "ixix... xxxxxxxx .e..",
+	[SES_SMCR] = "dwfRLDc .....aaa .xw.",
+	[SES_MEASURE] = "..fa..c .....aaa .xx.",
+	[SES_CLOSING] = "..fRL.. .....iAA .ex.",
+	[SES_DRAINING] = "difRL.c .....aaa .xxW",
+	[SES_ABORTING] = "..fRL.. .....Aix xxx.",
+	[SES_DELIVERING] = ".xii.De .....xxx ...x",
+	[SES_TCP_CONNECT] = ".xix... xxxxxxxx ....",
+	[SES_TCP] = "mwDw..e ....xxxx ....",
+	[SES_TCP_DRAINING] = "mxDx..e ....xxxx ...x",
+	[SES_DEAD] = "....... ........ ....",
 };
 
 static unsigned
