@@ -9,14 +9,16 @@ enter()
 
 import os								# noqa: E402
 import socket								# noqa: E402
+import subprocess							# noqa: E402
 import sys								# noqa: E402
 
 import who								# noqa: E402
 from harness import (Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
                      same_bytes, turned_away, wait_until)
+from programs import Postgres						# noqa: E402
 
 PORT, MIDDLE, SERVER = 12000, 13000, 14000
-CLIENT, CLIENT_V6 = "10.78.5.5", "fd78::5"
+CLIENT, CLIENT_V6, OTHER = "10.78.5.5", "fd78::5", "10.78.5.6"
 OURS = "10.78.9.9"	# of both hosts
 CLIENTS = ["10.78.0.0/16", "fd78::/16"]
 RULE = ["route add local 0.0.0.0/0 dev lo table 123", "rule add from 127.0.0.0/8 iif lo lookup 123"]
@@ -283,6 +285,69 @@ def elsewhere(t, v6):
 
 case("routes: a server on another host, behind this one", timeout=120)(lambda t: elsewhere(t, False))
 case("routes: a server on another host, IPv6", timeout=120)(lambda t: elsewhere(t, True))
+
+
+def with_program(t):
+    """The server will be a program on loopback. A client that connects to an address of its own host comes from it: CLIENT or OTHER."""
+    g = Gateways(t, None, RULE, to=("127.0.0.1", SERVER), ingress={"listen": hostport("0.0.0.0", PORT)})
+    g.net.ip("a", f"addr replace {OTHER}/32 dev lo")
+    return g
+
+
+@case("PostgreSQL: pg_hba.conf goes by the client's address", timeout=120)
+def _(t):
+    psql = need("psql")
+    g = with_program(t)
+    pg = Postgres(g.net.b, "127.0.0.1", unix=False, hba=[f"host all all {CLIENT}/32 trust", "host all all 10.0.0.0/8 reject"])
+    g.b.write_conf(dict(g.b.conf, egress=[dict(g.b.conf["egress"][0], to=hostport("127.0.0.1", pg.port))]))
+    g.b.ctl_text("reload")
+    line = [psql, "-p", str(PORT), "-U", "postgres", "-Atc", "select inet_client_addr()"]
+    equal(t.run([*line, "-h", CLIENT]).decode().strip(), CLIENT, "the client for PostgreSQL")
+    out = subprocess.run([*line, "-h", OTHER], capture_output=True, text=True)
+    check(out.returncode != 0 and f'rejects connection for host "{OTHER}"' in out.stderr, out.stderr)
+
+
+@case("nginx: the access log has the client's address")
+def _(t):
+    nginx, curl = need("nginx", "curl")
+    g = with_program(t)
+    where = t.path("nginx")
+    os.mkdir(where)
+    with open(f"{where}/nginx.conf", "w") as f:
+        f.write(f"daemon off; pid {where}/pid; error_log stderr; events {{ }}\n"
+                f"http {{ access_log {where}/log; server {{ listen 127.0.0.1:{SERVER}; return 200 'hello\\n'; }} }}\n")
+    p = g.net.b.spawn([nginx, "-p", where, "-e", f"{where}/error.log", "-c", f"{where}/nginx.conf"], "nginx")
+    wait_until(lambda: p.alive() and os.path.exists(f"{where}/pid"), "nginx runs")
+    equal(t.run([curl, "-sS", f"http://{CLIENT}:{PORT}/"]), b"hello\n", "page")
+
+    def lines():
+        with open(f"{where}/log") as f:
+            return f.read().splitlines()
+    wait_until(lines, "nginx logs it")
+    check(all(line.startswith(f"{CLIENT} ") for line in lines()), lines())
+
+
+@case("sshd: from= of a key goes by the client's address")
+def _(t):
+    sshd, ssh, keygen = need("sshd", "ssh", "ssh-keygen")
+    g = with_program(t)
+    where = t.path("ssh")
+    os.mkdir(where)
+    os.makedirs("/run/sshd", 0o755, exist_ok=True)	# of sshd's separation of privileges
+    for name in ("host", "key"):
+        t.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", f"{where}/{name}"])
+    with open(f"{where}/key.pub") as key, open(f"{where}/authorized", "w") as f:
+        f.write(f'from="{CLIENT}" {key.read()}')
+    with open(f"{where}/config", "w") as f:
+        f.write(f"ListenAddress 127.0.0.1:{SERVER}\nHostKey {where}/host\nAuthorizedKeysFile {where}/authorized\n"
+                f"StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile {where}/pid\nPasswordAuthentication no\n")
+    p = g.net.b.spawn([sshd, "-D", "-e", "-f", f"{where}/config"], "sshd")
+    wait_until(lambda: "listening on" in p.log(), "sshd listens")
+    line = [ssh, "-F", "none", "-i", f"{where}/key", "-p", str(PORT), "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no",
+            "-o", f"UserKnownHostsFile={where}/known", "-o", "LogLevel=ERROR"]
+    equal(t.run([*line, f"root@{CLIENT}", "echo $SSH_CLIENT"]).decode().split()[0], CLIENT, "the client for sshd")
+    out = subprocess.run([*line, f"root@{OTHER}", "true"], capture_output=True, text=True)
+    check(out.returncode == 255 and "Permission denied" in out.stderr, out.stderr)
 
 
 @case("a start without the right ends with the reason, and an unprivileged user with it alone is enough")

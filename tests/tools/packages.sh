@@ -7,7 +7,7 @@ PACKAGES_DEMO="nginx-light curl redis-server redis-tools"
 PACKAGES_TEST="check ccache openssl gnutls-bin clang clang-format libclang-rt-14-dev libasan8 libubsan1 nginx-light curl wrk redis-server redis-tools
 	chromium prometheus postgresql postgresql-client iperf3 socat netcat-openbsd tshark procps iproute2 mandoc systemd dpkg-dev debhelper
 	dh-apparmor apparmor selinux-policy-dev lintian zsh mariadb-server-core mariadb-client-core memcached php8.2-fpm
-	nftables conntrack mosquitto mosquitto-clients pgbouncer nfs-ganesha nfs-ganesha-vfs libnfs-utils python3-yaml rpm ansible-core ansible-lint"
+	nftables conntrack openssh-client openssh-server mosquitto mosquitto-clients pgbouncer nfs-ganesha nfs-ganesha-vfs libnfs-utils python3-yaml rpm ansible-core ansible-lint"
 # For tests/interop/vm; the kernel itself is downloaded, not installed, and so is what its module siw is made of.
 PACKAGES_VM="qemu-system-x86 busybox-static kmod cpio xz-utils zstd iproute2 ibverbs-providers ibverbs-utils rdmacm-utils
 	redis-server redis-tools nginx-light curl wrk iperf3 tcpdump tshark gcc-12 make binutils libelf1
