@@ -153,6 +153,8 @@ def _(t):
     equal(g.b.log().count(words), 1, f"lines of the log with {words!r}")
     check(words in str(g.b.ctl("service", "x")), "smcrctl has it")
     check(words in g.b.ctl_text("events"), "the event has it")
+    g.a.ctl("check", hostport(ADDR_B, MIDDLE))	# connects by b's own address, which is answered
+    check(words in str(g.b.ctl("service", "x")), "that is not what has ended it")
     g.net.ip("b", *RULE)
     g.works()
     says(g.b, "server available again")

@@ -18,7 +18,8 @@ from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, equal, mai
 from referee import Referee
 from ways import direct, through
 
-MODES = {"smcr": False, "fallback": False, "open": False, "tls": False, "tls-open": False, "tls-fallback": False, "unix": True, "local": True}	# is a leg a UNIX socket?
+MODES = {"smcr": False, "fallback": False, "open": False, "tls": False, "tls-open": False, "tls-fallback": False, "transparent": False, "transparent-open": False, "transparent-fallback": False,
+         "unix": True, "local": True}	# is a leg a UNIX socket?
 LOCAL = os.environ.pop("SMCRD_LOCAL", None)	# this process has the library; its children are to do without
 os.environ.pop("LD_PRELOAD", None)
 args = argparse.Namespace(seed=None, mode=None, start=1, count=None, slots=24, deadline=5.0, verbose=False)
@@ -74,6 +75,13 @@ def _(t):
 def _(t):
     for mode in ("tls", "tls-open", "tls-fallback"):
         if args.mode in (None, mode) and TRANSPORT != "sctp":
+            judge(t, False, mode, most=10)
+
+
+@case("the client's address at the server: both ends see each other as directly", timeout=3600)
+def _(t):
+    for mode in ("transparent", "transparent-open", "transparent-fallback"):
+        if args.mode in (None, mode):
             judge(t, False, mode, most=10)
 
 

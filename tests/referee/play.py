@@ -106,6 +106,7 @@ class Player:
         self.ends = {w: End(w) for w in "cs"}
         self.steps = []
         self.wrong, self.astray, self.never_came = None, False, False
+        self.client_at = None	# where the client is, as it sees itself
 
     # -- the whole --
 
@@ -161,8 +162,8 @@ class Player:
         if not self.conv.unix:
             if setup["rcvbuf_c"] == "tiny":
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, TINY)
-            if setup["connect"] == "bind":
-                s.bind((self.way.address[0], 0))	# raw: what a program does
+            if setup["connect"] == "bind" or self.way.source:
+                s.bind((self.way.source or self.way.address[0], 0))	# raw: what a program does
         if setup["connect"] == "nonblock":
             s.setblocking(False)
             rc = s.connect_ex(self.way.address)
@@ -182,6 +183,7 @@ class Player:
                 s.connect(self.way.address)	# raw: what it says is what is compared
             except OSError as e:
                 said = [name_of(e)]
+        self.client_at = s.getsockname()
         self._options(s, "c")
         me.take(s)
         return said
@@ -196,7 +198,7 @@ class Player:
         end = time.monotonic() + self.deadline
         while True:
             try:
-                s, _ = self.way.listener.accept()
+                s, peer = self.way.listener.accept()
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
@@ -205,6 +207,8 @@ class Player:
                 yield 0.001
         self._options(s, "s")
         self.ends["s"].take(s)
+        if self.way.source and (peer[0], s.getsockname()) != (self.client_at[0], self.way.behind):
+            raise Wrong(f"the server sees {peer} at {s.getsockname()}, the client is {self.client_at} and wants {self.way.behind}")
 
     def _refused(self):
         """No listener. verdict.py allows connect() or the next call to report it."""

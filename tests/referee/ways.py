@@ -3,17 +3,31 @@ one conversation at a time, so the connection that comes out is the one that wen
 import os
 import socket
 
-from harness import Pair, connect_to, in_tls, unlinkable_pair, wait_until
+from harness import Pair, Skip, connect_to, in_tls, unlinkable_pair, wait_until
+
+
+IP_TRANSPARENT = 19
+SOURCE = "127.0.0.77"	# of clients of transparent ways, and of no gateway
+
+
+def need_source():
+    with socket.socket() as s:
+        try:
+            s.setsockopt(socket.IPPROTO_IP, IP_TRANSPARENT, 1)
+        except PermissionError:
+            raise Skip("no right to connect by foreign addresses") from None
 
 
 class Way:
-    def __init__(self, t, unix, behind, address=None, make=None):
-        """behind: where the server listens, on a socket that make() gives; address: where clients connect to, there without one."""
+    def __init__(self, t, unix, behind, address=None, make=None, source=None):
+        """behind: where the server listens, on a socket that make() gives; address: where clients connect to, there without one;
+        source: the address of clients, which the server has to see."""
         self.unix = unix
         self.make = make or (lambda: socket.socket(self.family, socket.SOCK_STREAM))
         self.family = socket.AF_UNIX if unix else socket.AF_INET
         self.behind = behind
         self.address = address or behind
+        self.source = source
         self.tiny = None
         self.listener = None
         self.listen()
@@ -48,7 +62,7 @@ class Way:
 
     def warm(self):
         """The service is reached by a rendezvous, so that connections to come open over the link."""
-        with connect_to(self.address):
+        with connect_to(self.address, source=self.source):
             wait_until(self.accepts, "it came to the server", 20)
 
     def begin(self, tiny):
@@ -71,8 +85,13 @@ def through(t, mode, unix, count, local=None):
     behind = [t.socket_path("server") if unix else (t.addr, t.port()) for _ in range(count)]
     servers = {f"x{i}": (f"unix:{b}", 0) if unix else b for i, b in enumerate(behind)}
     make = unlinkable_pair if "fallback" in mode else Pair
+    source, more = None, {}
+    if "transparent" in mode:
+        need_source()
+        source = SOURCE
+        more = {"ingress": {"forward_client": "required"}, "egress": {"client_address": "connect", "clients": [SOURCE]}}
     conf = {"log_level": "warning", "smcr": {"open_over_link": "open" in mode}}
-    pair = make(t, servers, unix=unix, a=conf, b=conf, start=False)
+    pair = make(t, servers, unix=unix, a=conf, b=conf, start=False, **more)
     if local:
         pair.listen_local(local)
     for d in (pair.b, pair.a):
@@ -80,4 +99,4 @@ def through(t, mode, unix, count, local=None):
             d.write_conf(in_tls(t, d.conf, "required"))
         d.start()
     at = [pair.path[name] if unix else (pair.host, pair.port[name]) for name in servers]
-    return pair, [Way(t, unix, b, a) for a, b in zip(at, behind)]
+    return pair, [Way(t, unix, b, a, source=source) for a, b in zip(at, behind)]
