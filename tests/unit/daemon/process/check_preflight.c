@@ -87,6 +87,34 @@ START_TEST(permitted_clients)
 	    "t.conf:6: warning: egress \"f\" has no allow list: any client that reaches [::]:84 can connect to localhost:85\n");
 }
 
+/* What a peer says of its clients is worth as much as its name. */
+START_TEST(clients_of_peers_without_a_proven_name)
+{
+	static const char secure
+	    [] = "tls = { name = \"a\"; psk = \"/dev/null\"; };\n",
+      service[] =
+	    "egress = ( { name = \"a\"; listen = \"127.0.0.1:86\"; to = \"127.0.0.1:9\"; clients = [ \"10.0.0.0/8\" ];\n"
+	    "client_address = \"%s\"; %s } );";
+	const struct {
+		const char *address, *more;
+		bool warned;
+	} rows[] = {
+		{ "connect", ALLOW, true },
+		{ "connect", "secure = \"accept\"; peer_names = [ \"*\" ];", true },
+		{ "connect", "secure = \"auth\"; peer_names = [ \"*\" ];", false },
+		{ "proxy_v2", ALLOW, false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char one[500], conf[600];
+
+		snprintf(one, sizeof(one), service, rows[i].address, rows[i].more);
+		snprintf(conf, sizeof(conf), "%s%s", strstr(rows[i].more, "secure") != NULL ? secure : "", one);
+		ck_assert_msg(
+		    (strstr(advise(conf, 0), "whose own names are not proven") != NULL) == rows[i].warned, "%s", conf);
+	}
+}
+
 START_TEST(permitted_clients_of_metrics)
 {
 	static const char warned[] =
