@@ -13,11 +13,12 @@ import subprocess							# noqa: E402
 import sys								# noqa: E402
 
 import who								# noqa: E402
-from harness import (Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
+from clc import read_message						# noqa: E402
+from harness import (PATIENCE, Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
                      same_bytes, turned_away, wait_until)
 from programs import Postgres						# noqa: E402
 
-PORT, MIDDLE, SERVER = 12000, 13000, 14000
+PORT, MIDDLE, SERVER, FAKE = 12000, 13000, 14000, 15000
 CLIENT, CLIENT_V6, OTHER = "10.78.5.5", "fd78::5", "10.78.5.6"
 OURS = "10.78.9.9"	# of both hosts
 CLIENTS = ["10.78.0.0/16", "fd78::/16"]
@@ -121,6 +122,49 @@ def _(t):
     g.reload(clients=["10.99.0.0/16"])
     g.refused()
     says(g.b, "not in clients", f"client={CLIENT}:")
+
+
+class Claims:
+    """A hostile peer, which sends the Proposal that a real ingress has made, with another client in it."""
+
+    def __init__(self, g, client):
+        self.g = g
+        with socket.create_server((ADDR_A, FAKE)) as listener:
+            listener.settimeout(20 * PATIENCE)
+            s = connect_to((client, PORT))
+            with listener.accept()[0] as peer, s:
+                self.proposal = read_message(peer)[1]
+        self.at = self.proposal.index(b"smrt") + 6	# type, length, kind
+        equal(self.proposal[self.at], 0x81, "the client's type")
+
+    def sends(self, port, address):
+        """What a peer gets that claims this client."""
+        packed = socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+        body = bytearray(self.proposal)
+        equal(body[self.at + 1], 3 + len(packed), "length of the client")
+        body[self.at + 3:self.at + 5 + len(packed)] = port.to_bytes(2, "big") + packed
+        s = connect_to((ADDR_B, MIDDLE))
+        self.g.t.later(s.close)
+        s.sendall(bytes(body))
+        return s
+
+
+@case("a hostile peer claims what no client may be: reset, and the server sees nothing of it", timeout=120)
+def _(t):
+    g = Gateways(t, rules=RULE, ingress={"listen": f"[::]:{PORT}", "to": hostport(ADDR_A, FAKE)}, egress={"clients": ["0.0.0.0/0", "::/0"]})
+    g.net.ip("b", "addr add fd78::9/128 dev lo nodad")
+    forbidden = {CLIENT: ["127.0.0.1", "127.99.0.1", OURS, ADDR_B, "10.77.1.2", "0.0.0.0", "0.1.2.3", "224.0.0.1", "240.0.0.1",
+                          "255.255.255.255", "169.254.169.254"],
+                 CLIENT_V6: ["::", "::1", "::ffff:127.0.0.1", f"::ffff:{CLIENT}", "fd78::9", "fe80::1", "ff02::1"]}
+    for client, addresses in forbidden.items():
+        peer = Claims(g, client)
+        for address in addresses:
+            check(turned_away(peer.sends, 999, address), f"a peer that claims {address}")
+        check(turned_away(peer.sends, 0, client), "a peer that claims port 0")
+    equal(g.server.log().count("came from"), 0, "connections at the server")
+    peer = Claims(g, CLIENT)
+    peer.sends(999, "10.78.7.7")
+    wait_until(lambda: "came from 10.78.7.7 " in g.server.log(), "one that may be named comes to the server")
 
 
 @case("clients that the server cannot see: of another family, on UNIX sockets; refused in words, or by our own address")

@@ -7,6 +7,7 @@ import threading
 if __name__ == "__main__":
     def serve(s):
         with s:
+            print("came from", *s.getpeername()[:2], flush=True)
             s.sendall(json.dumps({"peer": s.getpeername()[:2], "here": s.getsockname()[:2]}).encode() + b"\n")
             while data := s.recv(65536):
                 s.sendall(data)
