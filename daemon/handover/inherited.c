@@ -75,6 +75,19 @@ open_unix(struct inherited *e, const struct config_service *svc, FILE *err)
 	return rc;
 }
 
+/* The sockets of a service, while there is the right. */
+static int
+capture(const struct inherited *e, const struct config_service *svc, FILE *err)
+{
+	int rc = 0;
+
+	for (unsigned w = 0; w < e->workers; w++)
+		for (unsigned i = 0; i < e->used && rc == 0; i++)
+			if (listen_socket_listens_at(inherited_place(e, w, i), &svc->listen))
+				rc = listen_socket_capture(inherited_place(e, w, i), svc, ", see smcrd(8)", err);
+	return rc;
+}
+
 /* The reason is reported here: without the rights the kernel has the same error for all reasons. */
 static int
 open_low(struct inherited *e, const struct config_service *svc, const struct tcp_option *option, FILE *err)
@@ -94,7 +107,7 @@ open_low(struct inherited *e, const struct config_service *svc, const struct tcp
 		*inherited_place(e, w, e->used) = listen_socket_of_fd(fd);
 	}
 	e->used++;
-	return 0;
+	return capture(e, svc, err);
 }
 
 void
@@ -214,10 +227,10 @@ inherited_open(struct inherited *e, const struct config *cfg, unsigned workers, 
 		const struct config_service *svc = &cfg->services[i];
 
 		if (is_passed(e, &svc->listen))
-			continue;
-		if (svc->listen.ss_family == AF_UNIX)
+			rc = capture(e, svc, err);
+		else if (svc->listen.ss_family == AF_UNIX)
 			rc = open_unix(e, svc, err);
-		else if (addr_port(&svc->listen) < LOW_PORTS)
+		else if (addr_port(&svc->listen) < LOW_PORTS || svc->capture == CONFIG_CAPTURE_TPROXY)
 			rc = open_low(e, svc, option, err);
 	}
 	return rc;

@@ -309,6 +309,19 @@ close_one(struct listen_socket *l)
 	l->fd = -1;
 }
 
+int
+listen_socket_capture(const struct listen_socket *l, const struct config_service *svc, const char *more, FILE *err)
+{
+	int rc = 0;
+
+	for (; l != NULL && l->fd >= 0 && rc == 0 && svc->capture == CONFIG_CAPTURE_TPROXY; l = l->next)
+		rc = net_listen_transparent(l->fd);
+	if (rc != 0)
+		fprintf(
+		    err, "service %s: capture = \"tproxy\" needs CAP_NET_RAW%s: %s\n", svc->name, more, strerror(-rc));
+	return rc;
+}
+
 void
 listen_socket_close(struct listen_socket *l)
 {

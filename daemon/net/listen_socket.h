@@ -61,6 +61,8 @@ int listen_socket_start(struct listen_socket *, const char *what, int backlog, F
 int listen_socket_listen(struct listen_socket *, const struct config_service *, bool waits, FILE *err);
 /* Does it listen for streams at this address? A socket unit may have ListenDatagram= or Accept=yes. */
 bool listen_socket_listens_at(const struct listen_socket *, const struct sockaddr_storage *);
+/* It and those appended to it, for a service with capture = "tproxy". 0, or -errno with one line in err, which ends so. */
+int listen_socket_capture(const struct listen_socket *, const struct config_service *, const char *more, FILE *err);
 /* Closes the descriptor and removes the file if it is still ours. Does nothing without a descriptor. */
 void listen_socket_close(struct listen_socket *);
 

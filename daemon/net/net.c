@@ -178,6 +178,23 @@ net_listen(const struct sockaddr_storage *ss, enum net_share share, bool freebin
 	return fd;
 }
 
+static int
+set_transparent(int fd, int family)
+{
+	const int on = 1;
+
+	return family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &on, sizeof(on))
+	                          : setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on));
+}
+
+int
+net_listen_transparent(int fd)
+{
+	if (net_option(fd, IPPROTO_IP, IP_TRANSPARENT))
+		return 0;
+	return set_transparent(fd, net_local_addr(fd).ss_family) == 0 ? 0 : -errno;
+}
+
 int
 net_try_bind(const struct sockaddr_storage *ss, bool freebind)
 {
@@ -188,15 +205,6 @@ net_try_bind(const struct sockaddr_storage *ss, bool freebind)
 	int rc = bind(fd, (const struct sockaddr *)ss, addr_len(ss)) == 0 ? 0 : -errno;
 	close(fd);
 	return rc;
-}
-
-static int
-set_transparent(int fd, int family)
-{
-	const int on = 1;
-
-	return family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &on, sizeof(on))
-	                          : setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on));
 }
 
 int

@@ -51,6 +51,9 @@ enum net_share net_share_of(unsigned nr, unsigned cnt);
 /* A non-blocking listener: the descriptor or -errno. "[::]" takes IPv4 as well, whatever the system's default. With
  * freebind this host need not have the address yet. SYN/ACKs have SMC-R's option unless it is NULL. */
 int net_listen(const struct sockaddr_storage *, enum net_share, bool freebind, const struct tcp_option *);
+/* A listener also takes connections to addresses that this host does not have, as rules bring them: takes CAP_NET_RAW
+ * unless it does so already. 0 or -errno. */
+int net_listen_transparent(int fd);
 /* Would net_listen() have the address now? Binds as it does, and closes without listening, which disturbs no other process:
  * sockets that do not listen share a port. 0 or -errno. */
 int net_try_bind(const struct sockaddr_storage *, bool freebind);

@@ -118,6 +118,15 @@ reload_listen_unix(
 	return listen_socket_listen(out, cfg, p->starting, err);
 }
 
+/* The right was dropped, unless something else needs it. */
+static int
+reload_capture(
+    const struct services_plan *p, const struct config_service *cfg, const struct listen_socket *sock, FILE *err)
+{
+	return listen_socket_capture(
+	    sock, cfg, p->starting ? ", see smcrd(8)" : " at the start: " CONFIG_BY_TAKE_OVER, err);
+}
+
 static int
 listen_tcp(const struct services_plan *p, const struct config_service *cfg, struct listen_socket *out, FILE *err)
 {
@@ -133,7 +142,7 @@ listen_tcp(const struct services_plan *p, const struct config_service *cfg, stru
 		        : "");
 	else
 		*out = listen_socket_of_fd(fd);
-	return fd < 0 ? fd : 0;
+	return fd < 0 ? fd : reload_capture(p, cfg, out, err);
 }
 
 static int
@@ -142,10 +151,6 @@ reload_prepare(struct services_plan *p, struct step *st, FILE *err)
 	const struct config_service *cfg = st->cfg, *made;
 	const struct sockaddr_storage *addr = &cfg->listen;
 
-	if (cfg->capture == CONFIG_CAPTURE_TPROXY) {
-		fprintf(err, "service %s: capture = \"tproxy\" is not served yet\n", cfg->name);
-		return -ENOTSUP;
-	}
 	if (cfg->to_word == CONFIG_TO_REQUESTED) {
 		fprintf(err, "service %s: to = \"%s\" is not served yet\n", cfg->name, config_to_words[cfg->to_word]);
 		return -ENOTSUP;
@@ -171,10 +176,10 @@ reload_prepare(struct services_plan *p, struct step *st, FILE *err)
 	    (made->listen_mode != cfg->listen_mode || made->listen_owner.id != cfg->listen_owner.id ||
 	        made->listen_group.id != cfg->listen_group.id);
 	if (!st->moves || st->from != NULL)
-		return 0;
+		return reload_capture(p, cfg, &maker->listener.sock, err);
 	st->sock = reload_take_passed(p, addr);
 	if (st->sock.fd >= 0)
-		return 0;
+		return reload_capture(p, cfg, &st->sock, err);
 	return (addr->ss_family == AF_UNIX ? reload_listen_unix : listen_tcp)(p, st->cfg, &st->sock, err);
 }
 

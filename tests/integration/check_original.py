@@ -10,7 +10,7 @@ enter()
 import os								# noqa: E402
 import subprocess							# noqa: E402
 
-from harness import (SMCRD, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need, recv_all,	# noqa: E402
+from harness import (SMCRCTL, SMCRD, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need, recv_all,	# noqa: E402
                      turned_away, wait_until)
 
 PORT, SERVED, MIDDLE = 7000, 5432, 15000
@@ -137,6 +137,20 @@ def _(t):
         g.a.stop()
         g.b.stop()
         g.net.close()
+
+
+@case("tproxy: a reload that needs the right is refused, and names a take-over; a start without it, too")
+def _(t):
+    g = Gateways(t, match=None)
+    g.a.write_conf(dict(g.a.conf, ingress=[dict(e, capture="tproxy") for e in g.a.conf["ingress"]]))
+    out = t.run([SMCRCTL, "-s", g.a.control, "reload"], status=1, stderr=subprocess.STDOUT).decode()
+    check('capture = "tproxy" needs CAP_NET_RAW' in out and "take-over" in out, out)
+    g.a.stop()
+    out = t.run([need("setpriv"), "--bounding-set", "-net_raw,-net_admin", "--inh-caps", "-net_raw,-net_admin", SMCRD, "-f", g.a.conf_path],
+                status=1, stderr=subprocess.STDOUT).decode()
+    check('capture = "tproxy" needs CAP_NET_RAW' in out, out)
+    g.a.start()
+    g.refused("127.0.0.1", PORT, "not_captured", "it came to the port itself")
 
 
 main()
