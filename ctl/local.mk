@@ -14,6 +14,7 @@ ctl_libsmcrctl_a_SOURCES = \
 	ctl/template.c ctl/template.h \
 	ctl/top.c ctl/top.h \
 	ctl/delta.c ctl/delta.h \
+	ctl/capture.c ctl/capture.h \
 	ctl/text.c ctl/text.h
 ctl_libsmcrctl_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 

@@ -57,6 +57,10 @@ static const struct option_row {
 	{ "kind", 0, required_argument, CONTROL_F_KIND, TEXT, AT(kind), NULL },
 	{ "follow", 'f', no_argument, CONTROL_F_FOLLOW, FLAG, AT(follow), NULL },
 	{ "problems", 0, no_argument, 0, FLAG, AT(problems), NULL },
+	{ "cgroup", 0, required_argument, 0, TEXT, AT(cgroup), NULL },
+	{ "uid", 0, required_argument, 0, TEXT, AT(uid), NULL },
+	{ "interface", 0, required_argument, 0, TEXT, AT(interface), NULL },
+	{ "strict", 0, no_argument, 0, FLAG, AT(strict), NULL },
 	{ "then-exit", 0, no_argument, CONTROL_F_THEN_EXIT, FLAG, AT(then_exit), NULL },
 	CONTROL_MODE_WORDS(MODE_OPTION)
 	CONTROL_KIND_WORDS(KIND_OPTION)
@@ -97,6 +101,9 @@ static const char help_options[] =
     "                --kind KIND, --service NAME, --group ID: only these\n"
     "check, doctor:  --timeout SECONDS per address (10)\n"
     "doctor:         --problems: only warnings and problems\n"
+    "capture:        --cgroup PATH (smcrd.slice/smcrd-programs.slice), --uid USER,\n"
+    "                --interface NAME: whose connections\n"
+    "                --strict: none of them by another way\n"
     "drain:          --then-exit: end after the last connection;\n"
     "                --timeout SECONDS: and then at the latest (drain_timeout)\n"
     "check:          --bulk[=SIZE]: measure both paths, SIZE (32M) per direction\n"
@@ -430,10 +437,16 @@ take_command(char **next, unsigned given, struct options *o, FILE *err)
 		return options_refuse(err, "--history is for top", "");
 	if (o->history)
 		o->command = CONTROL_HISTORY;
+	if ((o->cgroup != NULL || o->uid != NULL || o->interface != NULL || o->strict) && o->command != CONTROL_CAPTURE)
+		return options_refuse(err, "--cgroup, --uid, --interface and --strict are for capture", "");
+	if ((o->cgroup != NULL) + (o->uid != NULL) + (o->interface != NULL) > 1)
+		return options_refuse(err, "only one of --cgroup, --uid and --interface can be given", "");
 	if (o->json && o->command == CONTROL_TOP)
 		return options_refuse(err, cmd->name, " is for people: ask for status and connections");
 	if (o->json && o->command == CONTROL_ROUTES)
 		return options_refuse(err, cmd->name, " prints lines for a shell");
+	if (o->json && o->command == CONTROL_CAPTURE)
+		return options_refuse(err, cmd->name, " prints rules for nft");
 	if (take_named(cmd, &next, o, err) != 0)
 		return -EINVAL;
 	if (cmd->needs_any != 0 && o->id == 0 && (given & cmd->needs_any) == 0)

@@ -37,6 +37,9 @@ struct options {
 	bool follow;      /* events, as they come */
 	bool then_exit;   /* drain */
 	bool problems;    /* doctor: nothing else */
+	/* capture: whose connections; at most one */
+	const char *cgroup, *uid, *interface;
+	bool strict;
 	/* check */
 	char host[OPTIONS_HOST_MAX];
 	uint16_t port;

@@ -11,6 +11,7 @@
 
 #include "base/addr.h"
 #include "ctl/ask.h"
+#include "ctl/capture.h"
 #include "ctl/delta.h"
 #include "ctl/doctor.h"
 #include "ctl/options.h"
@@ -363,10 +364,25 @@ run_routes(const struct options *o)
 }
 
 static int
+run_capture(const struct options *o)
+{
+	const struct capture c = { .cgroup = o->cgroup, .uid = o->uid, .interface = o->interface, .strict = o->strict };
+	json_t *root = fetch(o, CONTROL_SERVICE);
+
+	if (root == NULL)
+		return EXIT_TROUBLE;
+	const int rc = capture_print(stdout, stderr, json_object_get(root, "data"), &c);
+	json_decref(root);
+	return rc == 0 ? EXIT_WELL : EXIT_NO;
+}
+
+static int
 run_once(const struct options *o)
 {
 	if (o->command == CONTROL_ROUTES)
 		return run_routes(o);
+	if (o->command == CONTROL_CAPTURE)
+		return run_capture(o);
 	if (o->command == CONTROL_DOCTOR)
 		return doctor_run(o);
 	return o->command == CONTROL_CHECK ? run_check(o) : run_request(o, NULL);

@@ -266,6 +266,11 @@ static FIELDS(address_fields,
 	F(report_address, e.connections, "connections", "TCP connections made to it for the service's connections"),
 	F(report_address, e.failures, "failures", "of these, those that could not be made, or that it broke off in the set-up"),
 	F(report_address, e.passed_over, "passed_over", "connections that another address was chosen for because it had failed"))
+static FIELDS(via_fields,
+	F(report_via, net, "net", "destinations: `192.0.2.0/24`"),
+	F(report_via, port_min, "port_min", "their first port"),
+	F(report_via, port_max, "port_max", "their last port"),
+	F(report_via, peer, "peer", "where their egress listens; `*:15000`: at the destination's address"))
 static FIELDS(setting_fields,
 	F(report_setting, name, "name", "the setting"),
 	F(report_setting, value, "value", "as the configuration would have it; \"\" when it has none; up to 2000 characters, then `...`"))
@@ -278,8 +283,10 @@ static FIELDS(one_service_fields,
 	OBJECT(report_one_service, modes, "modes", mode_fields, "its connections by mode"),
 	LIST("targets", target_fields, "what `to` names"),
 	LIST("addresses", address_fields, "what `to` stands for at present, over all workers"),
+	LIST("via", via_fields, "destinations of an ingress with `to = \"original\"`"),
 	F(report_one_service, listens_here, "listens_here", "false: an address with `freebind` that no interface has now"),
 	OBJECT(report_one_service, outage, "outage", outage_fields, "of the far end"),
+	F(report_one_service, user, "user", "the daemon's user: rules that capture connections leave its own out"),
 	LIST("settings", setting_fields, "each setting that it has"))
 
 /* -- stats -- */
@@ -566,7 +573,7 @@ const struct report_table report_tables[REPORT_KIND_CNT] = {
 	KIND(GROUP, group), KIND(LINK, link), KIND(DEVICE, device), KIND(GID, gid), KIND(CONNECTION, connection),
 	KIND(RMB, rmb), KIND(HISTORY, history),
 	[REPORT_EVENT] = { (const struct field[]){ F(report_event, service, "", ""), F(report_event, text, "", ""), END }, sizeof(struct report_event) },
-	 KIND(TARGET, target), KIND(ADDRESS, address), KIND(SETTING, setting),
+	 KIND(TARGET, target), KIND(ADDRESS, address), KIND(VIA, via), KIND(SETTING, setting),
 };
 
 const struct field *const report_data[CONTROL_COMMAND_CNT] = {

@@ -16,7 +16,7 @@ enum report_kind {
 	REPORT_STATUS, REPORT_WORKER, REPORT_SERVICE, REPORT_STATS, REPORT_FIGURES, REPORT_GROUP, REPORT_LINK, REPORT_DEVICE,
 	REPORT_HISTORY, REPORT_EVENT,
 	REPORT_KEPT_CNT,
-	REPORT_GID = REPORT_KEPT_CNT, REPORT_CONNECTION, REPORT_RMB, REPORT_TARGET, REPORT_ADDRESS, REPORT_SETTING,
+	REPORT_GID = REPORT_KEPT_CNT, REPORT_CONNECTION, REPORT_RMB, REPORT_TARGET, REPORT_ADDRESS, REPORT_VIA, REPORT_SETTING,
 	REPORT_KIND_CNT
 };
 /* clang-format on */
@@ -255,10 +255,16 @@ struct report_one_service {
 	uint64_t modes[3]; /* connections by enum session_mode */
 	bool listens_here;
 	struct outage_info outage;
+	uint32_t user;
 };
 
 struct report_target {
 	char target[CONFIG_TARGET_STR_MAX], name_error[ENDPOINT_WHY_MAX];
+};
+
+struct report_via {
+	char net[CONFIG_DEST_STR_MAX], peer[ADDR_STR_MAX];
+	uint32_t port_min, port_max;
 };
 
 struct report_address {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/addr.h"
 #include "base/minmax.h"
@@ -119,6 +120,7 @@ add_sum(struct report *r)
 
 	r->one.service = report_service_row(r, &sum);
 	r->one.service.held_off_ns = held_off_ns;
+	r->one.user = (uint32_t)geteuid();
 	report_members(r, &r->one);
 }
 
@@ -150,6 +152,38 @@ step_address(struct report *r)
 	config_target_str(&one.cfg->to[row.e.target], row.target);
 	report_item(r, REPORT_ADDRESS, &row);
 	return REPORT_WRITTEN;
+}
+
+/* Destinations of an ingress for all of them. */
+static enum report_step
+step_via(struct report *r)
+{
+	unsigned pos = r->pos++;
+	struct service_info one;
+	struct report_via row;
+
+	if (!worker_service_find(r->worker, r->req.service, &one, NULL))
+		return REPORT_OVER;
+	for (unsigned i = 0; i < one.cfg->via_cnt; pos -= one.cfg->via[i++].net_cnt) {
+		const struct config_via *via = &one.cfg->via[i];
+		struct config_net net = { 0 };
+
+		if (pos >= via->net_cnt)
+			continue;
+		const struct config_dest *d = &via->nets[pos];
+		memcpy(net.addr, d->addr, sizeof(net.addr));
+		net.prefix_len = d->prefix_len;
+		config_net_str(&net, row.net);
+		row.port_min = d->port_min;
+		row.port_max = d->port_max;
+		if (addr_is_any(&via->peer))
+			snprintf(row.peer, sizeof(row.peer), "*:%u", addr_port(&via->peer));
+		else
+			addr_format_port(&via->peer, row.peer, sizeof(row.peer));
+		report_item(r, REPORT_VIA, &row);
+		return REPORT_WRITTEN;
+	}
+	return REPORT_OVER;
 }
 
 /* The next setting of a service of this kind and listening address, as the file would have it; what does not fit ends with "...". */
@@ -193,4 +227,4 @@ end_list(struct report *r)
 }
 
 const struct report_phase report_service[] = { { add_one, add_sum }, { step_target, end_list },
-	{ step_address, end_list }, { step_setting, end_list }, { 0 } };
+	{ step_address, end_list }, { step_via, end_list }, { step_setting, end_list }, { 0 } };

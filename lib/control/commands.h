@@ -34,6 +34,8 @@
 		.once = true, .kind = CONTROL_LOCAL) \
 	X(ROUTES, "routes", "routes for an egress that connects by its clients' addresses", .args = "SERVICE", \
 		.takes = CONTROL_F_SERVICE, .needs = CONTROL_F_SERVICE, .once = true, .kind = CONTROL_LOCAL) \
+	X(CAPTURE, "capture", "print nftables rules that lead connections to an ingress", .args = "SERVICE", \
+		.takes = CONTROL_F_SERVICE, .needs = CONTROL_F_SERVICE, .once = true, .kind = CONTROL_LOCAL) \
 	X(TRACE, "trace", "trace CLC, LLC and CDC messages", \
 		.takes = CONTROL_F_GROUP | CONTROL_F_TOKEN | CONTROL_F_KINDS | CONTROL_F_WORKER, .once = true, \
 		.kind = CONTROL_ORDERS) \

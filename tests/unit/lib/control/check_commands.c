@@ -88,9 +88,10 @@ START_TEST(the_manual_has_the_right_that_each_command_needs)
 
 	for (int i = 0; i < CONTROL_COMMAND_CNT; i++) {
 		const struct control_command_row *cmd = &control_commands[i];
-		const enum control_kind kind = i == CONTROL_TOP || i == CONTROL_ROUTES ? CONTROL_ASKS
-		    : i == CONTROL_DOCTOR                                              ? CONTROL_TRIES
-		                                                                       : cmd->kind;
+		const enum control_kind kind = i == CONTROL_TOP || i == CONTROL_ROUTES || i == CONTROL_CAPTURE
+		    ? CONTROL_ASKS
+		    : i == CONTROL_DOCTOR ? CONTROL_TRIES
+		                          : cmd->kind;
 
 		ck_assert_msg(right_in_manual(page, typed(cmd, name), "") == 1u + kind, "%s", name);
 		ck_assert_msg(right_in_manual(page, name, i == CONTROL_CHECK ? " Fl -bulk" : " Ar level") ==
