@@ -1,5 +1,6 @@
 # Under systemd/ the snippets have other names than installed: sysusers.d/smcrd.conf and tmpfiles.d/smcrd.conf.
 systemdsystemunit_DATA = systemd/smcrd.service systemd/smcrd@.service
+dist_systemdsystemunit_DATA = systemd/smcrd-programs.slice systemd/smcrd-programs.service
 CLEANFILES += systemd/smcrd.service systemd/smcrd@.service
 # An example, not installed as a unit: which ports there are is in smcrd.conf.
 examplesdir = $(docdir)/examples

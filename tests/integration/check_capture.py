@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """
 The rules that smcrctl capture prints load as they are, and lead to the ingress what they should, with the destination that
-the program wanted. A socket of the test stands for the ingress, another one for the daemon's control socket.
+the program wanted; smcrd-run proves it. A socket of the test stands for the ingress, another one for the daemon's control socket.
 """
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 
-from harness import PATIENCE, SMCRCTL, case, check, equal, main, need, wait_until
+from harness import PATIENCE, SMCRCTL, TOP_BUILD, case, check, equal, main, need, wait_until
 from netns import Net, enter
 
 enter(mount=True)
 
+RUN = os.path.join(TOP_BUILD, "local", "smcrd-run")
 CGROUPS = "/sys/fs/cgroup"
 MINE = f"smcrd-test-{os.getpid()}"
 USER, OTHER = 65533, 65534	# the daemon's, a program's
@@ -145,7 +148,8 @@ class Ingress:
             except OSError:
                 return
             self.seen += 1
-            c.sendall(self.destination(c).encode())
+            to = self.destination(c)
+            c.sendall(b"smcrd all\n" if to in ("192.0.0.8 9", "100::8 9") else to.encode())
             c.shutdown(socket.SHUT_WR)
             try:
                 c.recv(9)	# what came with the SYN
@@ -215,7 +219,7 @@ def _(t):
         check(reaches(t, how=how, inside=inside), f"{how} is captured")
     check(reaches(t, to="198.51.100.1", port=5500, inside=inside), "a network within another one")
     check(reaches(t, to="198.51.7.7", port=22, inside=inside), "a port of the network around")
-    check(reaches(t, to="192.0.0.8", port=9, inside=inside), "the probe's destination")
+    equal(program(t, "192.0.0.8", 9, "connect", inside=inside), "smcrd all\n 192.0.0.8 9", "the probe's destination")
     before = ingress.seen
     direct(t, "198.51.7.7", 23, "another port", inside=inside)
     direct(t, WANTED, 5432, "another cgroup", inside=outside)
@@ -317,6 +321,85 @@ def _(t):
     load(t, "--interface", "a1", listen="10.77.1.1:7000")
     t.run([need("nft"), "delete", "table", "inet", "smcrd_all_strict"])
     equal(program(net.b, WANTED, 5432, "connect"), f"{WANTED} 5432 {WANTED} 5432", "redirect")
+
+
+def run(t, *args, status=0, path=None):
+    """smcrd-run: what it prints, or the last line of its errors."""
+    env = {**os.environ, "SMCRD_CAPTURED": os.path.join(TOP_BUILD, "local", "smcrd-captured")}
+    if path is not None:
+        env["PATH"] = f"{path}:{env['PATH']}"
+    out = t.run([RUN, *args], env=env, status=status, stderr=subprocess.STDOUT).decode().strip()
+    return out.split("\n")[-1]
+
+
+@case("smcrd-run proves that the program is captured before it executes it")
+def _(t):
+    net = host(t)
+    net.ip("b", "route add local 192.0.0.8/32 dev lo", "route add local 100::8/128 dev lo")	# where it is refused
+    mine = f"{MINE}/run"
+    cgroup(t, mine)
+    ingress = Ingress(t, "127.0.0.1")
+    client = [sys.executable, "-c", CLIENT, WANTED, "5432", "connect"]
+    touch = t.path("executed")
+    for args in (["--cgroup", mine], ["--uid"]):
+        equal(run(t, "--service", "all", *args, "touch", touch, status=1), "smcrd-run: not captured: load the rules (smcrctl capture all)",
+              "without rules")
+    check(not os.path.exists(touch), "nothing was executed")
+    load(t, "--cgroup", mine)
+    equal(run(t, "--cgroup", mine, *client), f"{WANTED} 5432 {WANTED} 5432", "in the control group")
+    equal(run(t, "--cgroup", mine, "--service", "all", "--", *client), f"{WANTED} 5432 {WANTED} 5432", "of the service")
+    equal(run(t, "--cgroup", mine, "--service", "other", *client, status=1), "smcrd-run: captured by all, not by other", "another service")
+    equal(run(t, "--uid", *client, status=1), "smcrd-run: not captured: load the rules (smcrctl capture SERVICE)", "by user")
+    equal(run(t, "--cgroup", mine, "sh", "-c", "exit 7", status=7), "", "the program's exit status")
+    # The trap that the proof is for.
+    remove(f"{CGROUPS}/{mine}")
+    cgroup(t, mine)
+    check("not captured" in run(t, "--cgroup", mine, *client, status=1), "a control group that was created again")
+    t.run([need("nft"), "flush", "ruleset"])
+    load(t, "--uid", "nobody")
+    # The user need not be able to read the build.
+    there = tempfile.mkdtemp()
+    t.later(lambda: shutil.rmtree(there))
+    os.chmod(there, 0o755)
+    for name in ("smcrd-run", "smcrd-captured"):
+        shutil.copy(os.path.join(TOP_BUILD, "local", name), there)
+    others = ["env", f"SMCRD_CAPTURED={there}/smcrd-captured", f"{there}/smcrd-run"]
+    out = program(t, user=OTHER, argv=[*others, "--uid", need("bash"), "-c", f"cat < /dev/tcp/{WANTED}/5432"])
+    equal(out, f"{WANTED} 5432", "by user")
+    ingress.close()
+    Ingress(t, "::1")
+    load(t, "--uid", "nobody", listen="[::1]:7000", nets=NETS6)
+    out = program(t, user=OTHER, argv=[*others, "--uid", "echo", "v6"])
+    equal(out, "v6", "by IPv6 alone")
+
+
+@case("smcrd-run with systemd, which a script stands for")
+def _(t):
+    host(t)
+    cgroup(t, f"{MINE}/slice")
+    Ingress(t, "127.0.0.1")
+    load(t, "--cgroup", f"{MINE}/slice")
+    client = [sys.executable, "-c", CLIENT, WANTED, "5432", "connect"]
+    t.run([need("mount"), "-t", "tmpfs", "none", "/run"])
+    t.later(lambda: t.run([need("umount"), "/run"]))
+    check("systemd does not run: use --uid or --cgroup" in run(t, *client, status=1), "without systemd")
+    os.makedirs("/run/systemd/system")
+    with open(t.path("systemd-run"), "w") as f:
+        f.write(f"""#!/bin/sh
+[ "$1 $2 $3 $4 $5" = "--scope --quiet --collect --slice=smcrd-programs.slice --" ] || exit 9
+shift 5
+echo $$ > {CGROUPS}/{MINE}/slice/cgroup.procs && exec "$@"
+""")
+    os.chmod(t.path("systemd-run"), 0o755)
+    equal(run(t, *client, path=os.path.dirname(t.path("systemd-run"))), f"{WANTED} 5432 {WANTED} 5432", "in the slice")
+
+
+@case("what smcrd-run refuses")
+def _(t):
+    for args, status, words in ((["--uid", "nosuchprogram"], 127, "nosuchprogram: not found"), ([], 2, "usage"), (["--bogus", "true"], 2, "usage"),
+                                (["--service"], 2, "usage"), (["--uid"], 2, "usage")):
+        out = t.run([RUN, *args], status=status, stderr=subprocess.STDOUT).decode()
+        check(words in out, f"{args}: {out}")
 
 
 @case("what is refused, in words")

@@ -11,6 +11,7 @@ dirs=(prefix=/usr exec_prefix=/usr bindir=/usr/bin sbindir=/usr/sbin sysconfdir=
 	sysusersdir=/usr/lib/sysusers.d tmpfilesdir=/usr/lib/tmpfiles.d docdir=/usr/share/doc/smcrd)
 expected=(/usr/sbin/smcrd /usr/bin/smcrctl /etc/smcrd/smcrd.conf.example /usr/share/man/man8/smcrd.8
 	/usr/share/man/man8/smcrctl.8 /usr/share/man/man5/smcrd.conf.5 /usr/lib/systemd/system/smcrd.service /usr/lib/systemd/system/smcrd@.service
+	/usr/lib/systemd/system/smcrd-programs.slice /usr/lib/systemd/system/smcrd-programs.service /usr/bin/smcrd-run
 	/usr/lib/sysusers.d/smcrd.conf /usr/lib/tmpfiles.d/smcrd.conf /usr/share/doc/smcrd/README.md
 	/usr/share/doc/smcrd/examples/smcrd.socket
 	/usr/share/bash-completion/completions/smcrctl /usr/share/bash-completion/completions/smcrd

@@ -25,7 +25,7 @@ for unit in smcrd.service smcrd@.service; do
 	sed -e "s,^\(Exec[A-Za-z]*\)=/[^ ]*/smcrd,\1=$tmp/sbin/smcrd," -e 's,=/.*/smcrd/\([^/]*\.conf\)$,=/etc/smcrd/\1,' \
 		"${top_builddir:-.}/systemd/$unit" > "$tmp/$unit"
 done
-cp "$src/smcrd.socket" "$tmp"
+cp "$src/smcrd.socket" "$src/smcrd-programs.slice" "$src/smcrd-programs.service" "$tmp"
 # quiet_verify [UNIT]: smcrd.service, with another one. systemd-analyze complains about some mistakes and still succeeds: no
 # output is what counts.
 quiet_verify() {
@@ -34,7 +34,7 @@ quiet_verify() {
 	[ -z "$out" ]
 }
 
-echo 1..12
+echo 1..13
 if command -v systemd-analyze >/dev/null; then
 	result 1 'smcrd.service' quiet_verify
 else
@@ -200,3 +200,8 @@ upgrade_reloads_all() {
 	PATH=$tmp/bin:$PATH sh "$tmp/postinst" configure && [ ! -e "$tmp/done" ]
 }
 result 12 'an upgrade of the package reloads each running daemon, instances as well' upgrade_reloads_all
+if command -v systemd-analyze >/dev/null; then
+	result 13 'smcrd-programs.service and its slice' quiet_verify "$tmp/smcrd-programs.service" "$tmp/smcrd-programs.slice"
+else
+	skip 13 'smcrd-programs.service and its slice' 'systemd-analyze is not installed'
+fi
