@@ -39,9 +39,10 @@ struct clc_dest {
 };
 
 static inline bool
-clc_dest_same(const struct clc_dest *a, const struct clc_dest *b)
+clc_dest_same(const struct clc_dest *one, const struct clc_dest *other)
 {
-	return a->kind == b->kind && a->port == b->port && memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
+	return one->kind == other->kind && one->port == other->port &&
+	    memcmp(one->addr, other->addr, sizeof(one->addr)) == 0;
 }
 
 struct clc_tlvs {
