@@ -29,7 +29,7 @@ while [[ ${1:-} == --* && $# -gt 1 ]]; do
 done
 [[ $times$beside =~ ^[0-9]+$ ]] || { echo "--times and --beside take numbers" >&2; exit 2; }
 stages=${*:-gcc sanitizers threads clang fuzz vm}
-fuzz_seconds=5 program_seconds=8
+fuzz_seconds=3 program_seconds=6
 fuzzers=$(ls tests/fuzz/corpus)
 
 say() { printf '== %s (%s)\n' "$*" "$(date +%T)"; }

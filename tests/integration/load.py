@@ -93,9 +93,11 @@ class Echo:
 
 
 class Stream:
-    """Sends a pattern that repeats nowhere soon to an echo as fast as it goes, and compares what comes back."""
+    """Sends a pattern that repeats nowhere soon to an echo, as fast as it goes or with a pause behind each piece, and compares
+    what comes back."""
 
-    def __init__(self, gw, seed):
+    def __init__(self, gw, seed, pause=0):
+        self.pause = pause
         self.sock = gw.connect("echo")
         self.sock.settimeout(60 * PATIENCE)
         self.block = pattern(1 << 20, seed)
@@ -105,9 +107,12 @@ class Stream:
         self.reader = in_thread(self._read)
 
     def _write(self):
+        piece = 1 << 16 if self.pause else len(self.block)
         while not self.ending:
-            self.sock.sendall(self.block)
-            self.sent += len(self.block)
+            at = self.sent % len(self.block)
+            self.sock.sendall(self.block[at:at + piece])
+            self.sent += piece
+            time.sleep(self.pause)	# raw: the load's pace
         self.sock.shutdown(socket.SHUT_WR)
 
     def _read(self):

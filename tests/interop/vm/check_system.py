@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # needs: system
-# takes: 300 s
+# takes: 220 s
 # load: 80
 """
 The package on a Debian that has booted: systemd is the first process, apt installs what tests/package/build made. The cases are
@@ -21,6 +21,7 @@ from scrape import get
 CONF = "/etc/smcrd/smcrd.conf"
 DROP_IN = "/run/systemd/system/smcrd.service.d/lab.conf"
 INGRESS, EGRESS, SERVER, ADDED = 8000, 8001, 8080, 8002
+PAUSE_S = 0.3		# of clients beside a take-over: without it they take half of an emulated processor from it
 SERVICES = """
 drain_timeout = "60s";
 ingress = (
@@ -110,13 +111,13 @@ class Load:
                 talk(s, 100)
             self.longest = max(self.longest, time.monotonic() - start)
             self.connects += 1
-            time.sleep(0.05)	# raw: leaves the processor to the others
+            time.sleep(PAUSE_S)	# raw: leaves the processor to the others
 
     def _send(self):
         with connect() as s:
             while not self.ending:
                 talk(s, 20000)
-                time.sleep(0.02)	# raw: as above
+                time.sleep(PAUSE_S)	# raw: as above
 
     def end(self, t):
         self.ending = True
