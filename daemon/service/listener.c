@@ -222,7 +222,8 @@ listener_admit(struct service *svc, int fd, const struct sockaddr_storage *sourc
 	uint64_t *counter;
 	struct way *way = NULL;
 	if (cfg->to_word == CONFIG_TO_ORIGINAL && (way = way_find(svc, fd, why, &counter)) == NULL) {
-		listener_refuse(svc, fd, peer, why, counter);
+		if (counter != NULL)
+			listener_refuse(svc, fd, peer, why, counter);
 		return;
 	}
 	const enum admission_verdict v = admission_take(svc->admission, cfg, peer);

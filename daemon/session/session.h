@@ -78,7 +78,7 @@ bool client_is_passed_on(struct session *);
 
 /* session_way.c */
 /* Of an ingress without targets: the way that this accepted connection wants to go. NULL: it is refused, for this reason,
- * counted there. */
+ * counted there; no counter: it was smcrd-run's, and is answered and closed. */
 #define WAY_WHY_MAX 200
 struct way *way_find(struct service *, int fd, char why[WAY_WHY_MAX], uint64_t **counter);
 /* " destination=..." for the log, or "". */

@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/addr.h"
+
+#define PROOF_PORT 9
 
 static const char not_taken[] =
     "the peer does not take destinations: it must be an smcrd of this version, with to = 'requested'";
@@ -38,6 +41,30 @@ objection_to(const struct session_pool *pool, const struct sockaddr_storage *to)
 	return addr_is_loopback(to) ? "its destination is a loopback address, which is another host's elsewhere" : NULL;
 }
 
+/* smcrd-run's destinations, which no host has: RFC 7600's dummy address, and one of the discard prefix (RFC 6666). */
+static bool
+is_proof(const struct sockaddr_storage *to)
+{
+	static const uint8_t v4[16] = { [10] = 0xff, [11] = 0xff, [12] = 192, [15] = 8 }, v6[16] = { 1, [15] = 8 };
+	uint8_t addr[16];
+
+	addr_to_v6(to, addr);
+	return addr_port(to) == PROOF_PORT &&
+	    (memcmp(addr, v4, sizeof(addr)) == 0 || memcmp(addr, v6, sizeof(addr)) == 0);
+}
+
+/* The service's name proves that rules lead connections here. */
+static void
+answer_proof(const struct service *svc, int fd)
+{
+	char text[CONFIG_NAME_MAX + 8];
+	const int len = snprintf(text, sizeof(text), "smcrd %s\n", svc->settings->cfg.name);
+
+	/* The first bytes of a connection always fit. */
+	(void)!send(fd, text, (size_t)len, MSG_NOSIGNAL);
+	close(fd);
+}
+
 struct way *
 way_find(struct service *svc, int fd, char why[WAY_WHY_MAX], uint64_t **counter)
 {
@@ -50,6 +77,11 @@ way_find(struct service *svc, int fd, char why[WAY_WHY_MAX], uint64_t **counter)
 	*counter = &ctr->not_captured;
 	if (!find_destination(svc, fd, &to)) {
 		(void)snprintf(why, WAY_WHY_MAX, "it came to the port itself: no rule has captured it");
+		return NULL;
+	}
+	if (is_proof(&to)) {
+		answer_proof(svc, fd);
+		*counter = NULL;
 		return NULL;
 	}
 	addr_format_port(&to, text, sizeof(text));

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 
-from harness import PATIENCE, SMCRCTL, TOP_BUILD, case, check, equal, main, need, wait_until
+from harness import PATIENCE, SMCRCTL, TOP_BUILD, Daemon, case, check, equal, main, need, wait_until
 from netns import Net, enter
 
 enter(mount=True)
@@ -371,6 +371,28 @@ def _(t):
     load(t, "--uid", "nobody", listen="[::1]:7000", nets=NETS6)
     out = program(t, user=OTHER, argv=[*others, "--uid", "echo", "v6"])
     equal(out, "v6", "by IPv6 alone")
+
+
+@case("a daemon's own rules, and its answer to smcrd-run")
+def _(t):
+    host(t)
+    mine = f"{MINE}/run"
+    cgroup(t, mine)
+    d = Daemon(t, "a", {"ingress": [{"name": "all", "listen": "[::]:7000", "to": "original",
+                                     "via": [{"nets": [WANTED + ":5432", "[2001:db8:9::/48]:443-444"], "peer": "*:15000"}]}]})
+    equal(d.ctl("service", "all")["via"], [
+        {"net": WANTED + "/32", "port_min": 5432, "port_max": 5432, "peer": "*:15000"},
+        {"net": "2001:db8:9::/48", "port_min": 443, "port_max": 444, "peer": "*:15000"}], "via")
+    # As a user of its own; the tests' daemon is root, whose programs would be left out.
+    text = t.run([SMCRCTL, "-s", d.control, "capture", "all", "--cgroup", mine]).decode()
+    check(f"meta skuid {os.geteuid()} return" in text, "the daemon's user")
+    t.run([need("nft"), "-f", "-"], input=text.replace(f"meta skuid {os.geteuid()} return", f"meta skuid {USER} return").encode())
+    equal(run(t, "--cgroup", mine, "--service", "all", "echo", "well"), "well", "the daemon answers")
+    for at in ("192.0.0.8", "100::8"):
+        equal(program(t, at, 9, "connect", inside=f"{CGROUPS}/{mine}"), f"smcrd all\n {at} 9", "the answer")
+    s = d.services()[0]
+    equal((s["accepted"], s["refused_allow"], s["not_captured"], s["no_via"]), (3, 0, 0, 0), "counted as accepted alone")
+    check(not d.connections(), "no connection")
 
 
 @case("smcrd-run with systemd, which a script stands for")
