@@ -230,8 +230,11 @@ def _(t):
     remove(os.path.dirname(inside))
     inside = cgroup(t, f"{MINE}/a/b")
     direct(t, WANTED, 5432, "the cgroup made anew", inside=inside)
-    load(t, "--cgroup", f"{MINE}/a")
+    text = load(t, "--cgroup", f"{MINE}/a")
     check(reaches(t, inside=inside), "after loading again")
+    # Levels are counted from the cgroup namespace in which the rules are loaded.
+    program(t, inside=inside, argv=["sh", "-c", 'echo "$0" | unshare --cgroup nft -f -', text])
+    direct(t, WANTED, 5432, "rules that another cgroup namespace has loaded", inside=inside)
 
 
 @case("a static program is captured, and MPTCP")
