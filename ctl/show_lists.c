@@ -42,7 +42,7 @@ static const char reason[] =
 static const struct column connections[] = {
 	{ RIGHT, "ID", "{id:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" }, { LEFT, "SERVICE", "{service}" },
 	{ MORE, "ROLE", "{role}" }, { LEFT, "APPLICATION", "{app}" }, { DETAIL, "APP-USER", "{app_uid:n}" },
-	{ LEFT, "PEER", "{peer}" }, { DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
+	{ LEFT, "PEER", "{peer}" }, { DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "TLS-1.3-SUITE", "{tls_suite}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
 	{ LEFT, "MODE", SHOW_MODE }, { LEFT, "STATE", "[smc_state?{smc_state}|{state}]" },
 	{ MORE, "GROUP/LINK", "[group?{group:n}/{link:n}]" }, { DETAIL, "OPENED", "[group?[over_link?link|CLC]]" },
 	{ MORE, "VERSION", VERSION }, PEER_DETAIL,
@@ -65,7 +65,7 @@ static const struct column groups[] = {
 	{ RIGHT, "CONNS", "{connections:n}" }, { RIGHT | DETAIL, "CONNS-MAX", "{connections_limit:n}" },
 	{ RIGHT, "LINKS/MAX", "{links:n}/{links_limit:n}" }, { RIGHT | MORE, "RMBS", "{rmbs:n}" },
 	{ RIGHT | MORE, "PEER-RMBS", "{peer_rmbs:n}" }, { MORE, "PEER-ID", "{peer_id}" }, { LEFT, "PEER", "{peer}" },
-	{ DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
+	{ DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "TLS-1.3-SUITE", "{tls_suite}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
 	{ MORE, "PEER-KIND", PEER_KIND }, { MORE, "PEER-OS", "{peer_os}" }, { MORE, "PEER-HOST", "{peer_host}" },
 	{ MORE, "EID", "{eid}" }, { RIGHT, "MEMORY", "{rmb_bytes+sndbuf_bytes:b}" },
 	{ RIGHT | DETAIL, "RMB-BYTES", "{rmb_bytes:n}" }, { RIGHT | DETAIL, "SNDBUF-BYTES", "{sndbuf_bytes:n}" },

@@ -257,6 +257,7 @@ struct config_tls {
 	uint32_t recheck_ms; /* how often changed files are looked for; 0: never */
 	uint32_t handshakes; /* full ones a second of one source; 0: no limit */
 	uint32_t resume_ms;  /* how long an association lives; 0: none is made */
+	unsigned suites;     /* TLS_ suites of tls.h */
 };
 
 struct config {

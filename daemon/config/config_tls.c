@@ -98,6 +98,9 @@ config_check_tls(struct config_build *b)
 		config_error(b, config_line(src, "psk"), "tls.psk and tls.cert exclude each other");
 	if (has_psk(cfg) != (cfg->tls.name[0] != '\0'))
 		config_error(b, config_line(src, ""), "tls.psk and tls.name belong together");
+	if (has_psk(cfg) && (cfg->tls.suites & TLS_AES_256) != 0)
+		config_error(b, config_line(src, "suites"),
+		    "tls.suites cannot have TLS_AES_256_GCM_SHA384 with tls.psk: a PSK is for suites with SHA-256");
 	for (unsigned i = 0; i < cfg->service_cnt; i++)
 		check_secure(b, &cfg->services[i], b->service_src[i]);
 }
@@ -114,7 +117,8 @@ config_tls_tell(void *arg, bool warning, const char *setting, const char *text)
 static struct tls_files
 files_of(const struct config_tls *tls)
 {
-	return (struct tls_files){ tls->cert, tls->key, tls->ca, tls->crl, tls->name, tls->psk, tls->resume_ms / 1000 };
+	return (struct tls_files){ tls->cert, tls->key, tls->ca, tls->crl, tls->name, tls->psk, tls->resume_ms / 1000,
+		tls->suites };
 }
 
 unsigned

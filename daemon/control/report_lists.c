@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/control/report.h"
+#include "tls/tls.h"
 #include "wire/clc.h"
 
 #define GIDS_STEP 32 /* bounded by REPORT_STEP_BYTES */
@@ -48,6 +49,7 @@ add_group(struct report *r)
 	row.protection = row.g.level == CONFIG_SECURE_REQUIRED ? "required"
 	    : row.g.level != CONFIG_SECURE_OFF                 ? "auth"
 	                                                       : "clear";
+	row.suite = tls_suite_name(row.g.suite);
 	if (row.g.failover_age_ns < 0) {
 		row.g.failover_ns = -1;
 		row.g.failover_why = "";

@@ -170,7 +170,7 @@ struct report_history {
 struct report_group {
 	uint32_t worker;
 	struct smcr_group_info g; /* without a failover: failover_ns is -1, failover_why "", failover_conns 0 */
-	const char *protection;
+	const char *protection, *suite;
 };
 
 struct report_link {

@@ -21,7 +21,8 @@ cell_address(const struct page *p, const struct rnic_gid *gid)
 static void
 group_row(const struct page *p, const void *row)
 {
-	const struct smcr_group_info *g = &((const struct report_group *)row)->g;
+	const struct report_group *group = row;
+	const struct smcr_group_info *g = &group->g;
 	char peer[sizeof(g->peer_key) + 2 * sizeof(g->peer_id)];
 
 	strcpy(peer, g->peer_key);
@@ -34,6 +35,11 @@ group_row(const struct page *p, const void *row)
 	page_cell_number(p, "", g->conn_cnt);
 	page_cell_number(p, g->link_cnt > 1 ? "ok" : "", g->link_cnt);
 	page_cell_bytes(p, g->rmb_bytes + g->sndbuf_bytes);
+	fprintf(p->out, "<td>%s", group->protection);
+	if (g->peer_name[0] != '\0')
+		fprintf(p->out, ", %s, ", group->suite);
+	page_text(p->out, g->peer_name);
+	fputs("</td>", p->out);
 	if (g->failover_age_ns < 0) {
 		page_cell_text(p, "", "");
 		return;
@@ -171,8 +177,8 @@ page_write(const struct snapshot *seen, const struct page_view *view, FILE *out)
 	page_services(p);
 	page_section_of_reasons(p, "Why TCP: our reasons", &stats->local);
 	page_section_of_reasons(p, "Why TCP: peers' reasons", &stats->peer);
-	page_section_of_kind(
-	    p, "Link groups", "#id|peer|role|state|#connections|#links|#memory|last failover", REPORT_GROUP, group_row);
+	page_section_of_kind(p, "Link groups",
+	    "#id|peer|role|state|#connections|#links|#memory|protection|last failover", REPORT_GROUP, group_row);
 	page_section_of_kind(p, "Links", "#link|state|#connections|#round trip|#idle|#sent again|device|transport|to",
 	    REPORT_LINK, link_row);
 	page_section_of_kind(p, "Devices",

@@ -119,10 +119,10 @@ struct session_info {
 	union net_addr app_peer; /* client of an ingress, server of an egress; valid while the session exists */
 	union net_addr to;       /* ingress: where its program wanted to go; family 0: to a target of the service */
 	union net_addr client;   /* egress: of the program, as the peer has forwarded it */
-	struct sockaddr_storage middle_peer; /* the other daemon */
-	struct smcr_diag diag;               /* mode TCP: the reason */
-	struct smcr_conn *conn;              /* NULL on TCP */
-	const char *protection, *proven;     /* of the peer by TLS: see report_fields.c */
+	struct sockaddr_storage middle_peer;     /* the other daemon */
+	struct smcr_diag diag;                   /* mode TCP: the reason */
+	struct smcr_conn *conn;                  /* NULL on TCP */
+	const char *protection, *suite, *proven; /* of the peer by TLS: see report_fields.c */
 	uint64_t bytes_to_app, bytes_from_app;
 	int64_t age_ns, idle_ns;
 };

@@ -8,6 +8,7 @@
 #include "daemon/service/service.h"
 #include "daemon/probe/prober.h"
 #include "daemon/worker/worker_int.h"
+#include "smcr/proof.h"
 
 struct smcr *
 worker_engine(struct worker *w)
@@ -43,6 +44,10 @@ worker_session_next(const struct worker *w, uint32_t *pos, struct session_info *
 		.protection = s->proof == NULL                      ? "clear"
 		    : s->path == PATH_SMCR && !smcr_in_tls(s->conn) ? "auth"
 		                                                    : "tls",
+		.suite = tls_suite_name(s->proof == NULL ? 0
+		        : s->path == PATH_SMCR           ? smcr_suite(s->conn)
+		        : s->mid.tls != NULL             ? tls_io_suite(s->mid.tls)
+		                                         : 0),
 		.proven = s->proof != NULL ? tls_proof_who(s->proof)->name : "",
 		.bytes_to_app = s->bytes[WAY_TO_APP],
 		.bytes_from_app = s->bytes[WAY_FROM_APP],

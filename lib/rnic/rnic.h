@@ -144,7 +144,8 @@ struct rnic_mr {
 	struct rnic_unit *units; /* rnic/unit.h; NULL: none */
 };
 
-#define RNIC_SECRET_LEN 32 /* as TLS_SECRET_LEN */
+#define RNIC_SECRET_LEN 34   /* as TLS_SECRET_LEN */
+#define RNIC_SECRET_SUITE 32 /* in it, the code of a cipher suite, big-endian */
 
 struct rnic_qp_attr {
 	void *ctx;         /* the engine's, kept in struct rnic_qp */

@@ -56,6 +56,14 @@ nth(const struct list_node *head, uint32_t i)
 
 #define NTH(type, head, i) ((const type *)list_object(nth(head, i), offsetof(type, node)))
 
+static uint16_t
+suite_of(const struct lgr *lgr)
+{
+	const uint8_t *at = lgr->secret + RNIC_SECRET_SUITE;
+
+	return lgr->in_tls ? (uint16_t)(at[0] << 8 | at[1]) : 0;
+}
+
 bool
 smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *out)
 {
@@ -90,6 +98,7 @@ smcr_group_next(const struct smcr *eng, uint32_t *pos, struct smcr_group_info *o
 	memcpy(out->peer_id, lgr->peer_id, sizeof(out->peer_id));
 	memcpy(out->peer_key, lgr->peer_key, sizeof(out->peer_key));
 	out->level = lgr->owner.remote.level;
+	out->suite = suite_of(lgr);
 	memcpy(out->peer_name, lgr->peer_name, sizeof(out->peer_name));
 	LIST_EACH(const struct rmb, rmb, &lgr->rmbs, node)
 		out->rmb_bytes += (uint64_t)rmb->elem_size * rmb->elem_cnt;
@@ -177,6 +186,12 @@ bool
 smcr_in_tls(const struct smcr_conn *c)
 {
 	return c->lgr != NULL && c->lgr->in_tls && LGR_ANY_LINK(l, c->lgr, l->state == LINK_ACTIVE && l->info.tls);
+}
+
+uint16_t
+smcr_suite(const struct smcr_conn *c)
+{
+	return c->lgr != NULL ? suite_of(c->lgr) : 0;
 }
 
 void *

@@ -8,5 +8,7 @@
 void smcr_set_proofs(struct smcr *, void (*hold)(void *proof, bool on));
 /* The proof of its group; NULL: not known. */
 void *smcr_proof(const struct smcr_conn *);
+/* The suite of its group, as in struct smcr_group_info. */
+uint16_t smcr_suite(const struct smcr_conn *);
 /* Ends the group at once: resets its connections with SMCR_R_OPERATOR and this static text. False: not found. */
 bool smcr_end_group(struct smcr *, uint32_t group_id, const char *why);

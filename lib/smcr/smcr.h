@@ -459,6 +459,7 @@ struct smcr_group_info {
 	uint8_t peer_id[8];
 	char peer_key[64];             /* client side: key of the first connection */
 	uint8_t level;                 /* as in struct smcr_identity */
+	uint16_t suite;                /* of TLS at the first contact, and of links in TLS; 0: none */
 	char peer_name[SMCR_NAME_MAX]; /* that the peer has proven, "" without a level */
 	struct smcr_peer_info peer;
 	void *proof;         /* of struct smcr_identity; NULL: none */
@@ -535,8 +536,7 @@ bool smcr_rmb_next(const struct smcr *, uint32_t *pos, struct smcr_rmb_info *);
 void smcr_conn_info(const struct smcr_conn *, struct smcr_conn_info *);
 /* Its link group; 0 = none. */
 uint32_t smcr_conn_group(const struct smcr_conn *);
-/* The longest round trip of links with connections, as their last TEST LINK measured it: of this group, or with 0 of all; -1 = not
- * measured. */
+/* The longest round trip of links with connections, by their last TEST LINK: of this group, or with 0 of all; -1: none. */
 int64_t smcr_rtt_ns(const struct smcr *, uint32_t group_id);
 /* The links of its group are in TLS. */
 bool smcr_in_tls(const struct smcr_conn *);

@@ -29,11 +29,22 @@ enum {
 	TLS_AS_SERVER = 1 << 1, /* of an egress */
 };
 
+/* Cipher suites (RFC 8446 B.4), the preferred one first. */
+enum {
+	TLS_AES_128 = 1 << 0,
+	TLS_CHACHA20 = 1 << 1,
+	TLS_AES_256 = 1 << 2, /* with SHA-384, so not with configured PSKs */
+};
+
+/* Its name by its code, "" of none. */
+const char *tls_suite_name(unsigned code);
+
 /* Paths of files; "" or NULL: not set. Either cert, key and ca, maybe crl; or name and psk. */
 struct tls_files {
 	const char *cert, *key, *ca, *crl; /* PEM; cert may be followed by its chain */
 	const char *name, *psk;            /* our name; lines PEER-NAME:HEX */
 	unsigned resume_s;                 /* of associations; 0: none */
+	unsigned suites;                   /* TLS_ suites; 0: those with SHA-256 */
 };
 
 struct tls_ctx;
@@ -95,6 +106,8 @@ void tls_io_free(struct tls_io *);
 void tls_io_resume(struct tls_io *, const char *at);
 /* After the handshake: it was by an association. */
 bool tls_io_is_resumed(const struct tls_io *);
+/* The code of its suite, 0 before there is one. */
+unsigned tls_io_suite(const struct tls_io *);
 /* 1: both ends are proven; 0: goes on after the next readiness; -errno: failed, see tls_io_why(). */
 int tls_io_handshake(struct tls_io *);
 /* After the handshake. > 0: bytes; 0: end of data (close_notify); -EAGAIN: none now; else -errno, and tls_io_why().
@@ -138,7 +151,8 @@ bool tls_proof_permitted(const struct tls_proof *, const char *names, const char
 
 /* -- links: streams without a name of their own, with keys from the stream that proved both ends -- */
 
-#define TLS_SECRET_LEN 32
+#define TLS_KEY_LEN 32
+#define TLS_SECRET_LEN 34       /* a key, and the code of the suite that its links use, big-endian */
 #define TLS_HANDSHAKE_BYTE 0x16 /* the first one of a ClientHello (RFC 8446 5.1) */
 
 /* After the handshake of a CLC connection: a secret that only its two ends have (RFC 8446 7.5, label

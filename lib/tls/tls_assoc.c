@@ -19,9 +19,10 @@
 struct assoc {
 	struct tls_proof *proof; /* of the peer, counted; NULL: free */
 	bool client;             /* our role */
+	uint16_t suite;          /* of that handshake */
 	time_t born, until;
 	uint64_t nr; /* in the order of their making */
-	uint8_t id[ID_LEN], key[TLS_SECRET_LEN], digest[32];
+	uint8_t id[ID_LEN], key[TLS_KEY_LEN], digest[32];
 	char peer[TLS_PEER_MAX]; /* client: the address */
 };
 
@@ -110,6 +111,7 @@ tls_assoc_keep(struct tls_io *io)
 		ERR_clear_error();
 		return;
 	}
+	new.suite = (uint16_t)tls_io_suite(io);
 	memcpy(new.digest, io->ctx->digest, sizeof(new.digest));
 	memcpy(new.peer, io->at, sizeof(new.peer));
 	(void)pthread_mutex_lock(&lock);
@@ -143,8 +145,9 @@ take_assoc(struct tls_io *io, const uint8_t *id)
 			best = a;
 	if (best != NULL) {
 		io->assoc.proof = tls_proof_get(best->proof);
-		io->assoc.psk.len = TLS_SECRET_LEN;
-		memcpy(io->assoc.psk.key, best->key, TLS_SECRET_LEN);
+		io->assoc.psk.len = TLS_KEY_LEN;
+		io->assoc.psk.suite = best->suite;
+		memcpy(io->assoc.psk.key, best->key, TLS_KEY_LEN);
 		memcpy(io->identity, identity_eye, sizeof(identity_eye));
 		memcpy(io->identity + sizeof(identity_eye), best->id, ID_LEN);
 	}
@@ -177,7 +180,7 @@ use_assoc(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len, 
 
 	*out = NULL;
 	*id_len = 0;
-	if (io->assoc.proof == NULL || (md != NULL && EVP_MD_get_type(md) != NID_sha256))
+	if (io->assoc.proof == NULL || !tls_psk_fits(&io->assoc.psk, md))
 		return 1;
 	*out = tls_psk_session(ssl, &io->assoc.psk);
 	*id = (const unsigned char *)io->identity;

@@ -15,7 +15,7 @@
 #define CERT_LIST_MAX (32 * 1024) /* of the peer, before it is proven */
 #define DAY_S 86400
 
-static const char suites[] = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+#define WITH_SHA256 (TLS_AES_128 | TLS_CHACHA20)
 static const char groups[] = "X25519:P-256";
 
 struct loading {
@@ -143,16 +143,30 @@ load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 		load_crl(l, ctx);
 }
 
+static bool
+set_suites(SSL_CTX *ctx, unsigned suites)
+{
+	static const unsigned codes[] = { 0x1301, 0x1303, 0x1302 }; /* by their bits */
+	char list[128];
+	size_t len = 0;
+
+	for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (((suites != 0 ? suites : WITH_SHA256) & 1u << i) != 0)
+			len += (size_t)snprintf(
+			    list + len, sizeof(list) - len, "%s%s", len > 0 ? ":" : "", tls_suite_name(codes[i]));
+	return SSL_CTX_set_ciphersuites(ctx, list) == 1;
+}
+
 /* Not OpenSSL's configuration file: all choices are made here. Nor its secure heap: a fixed one bounds the streams, each
  * of which has a key there, and OpenSSL takes no other memory when it is full. */
 SSL_CTX *
-tls_ctx_new(bool client)
+tls_ctx_new(bool client, unsigned suites)
 {
 	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	SSL_CTX *ctx = SSL_CTX_new(client ? TLS_client_method() : TLS_server_method());
 
 	if (ctx == NULL || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1 ||
-	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) != 1 || SSL_CTX_set_ciphersuites(ctx, suites) != 1 ||
+	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) != 1 || !set_suites(ctx, suites) ||
 	    SSL_CTX_set1_groups_list(ctx, groups) != 1 || SSL_CTX_set_num_tickets(ctx, 0) != 1 ||
 	    SSL_CTX_set_alpn_protos(ctx, tls_alpn, sizeof(tls_alpn)) != 0) {
 		SSL_CTX_free(ctx);
@@ -177,7 +191,7 @@ tls_ctx_new(bool client)
 static SSL_CTX *
 load_ctx(struct loading *l, bool client, bool psk)
 {
-	SSL_CTX *ctx = tls_ctx_new(client);
+	SSL_CTX *ctx = tls_ctx_new(client, l->files->suites);
 
 	if (ctx == NULL)
 		tls_ctx_tell(l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
@@ -203,15 +217,16 @@ tls_earlier(time_t until, const ASN1_TIME *t)
 	return at;
 }
 
-/* Of our certificate, and of CAs and CRLs; or of all PSKs. So a reload of equal files changes nothing. */
+/* Of our suites, certificate, and of CAs and CRLs; or of all PSKs. So a reload of equal files changes nothing. */
 static bool
-digest_rules(struct tls_ctx *ctx)
+digest_rules(struct tls_ctx *ctx, unsigned suites)
 {
 	SSL_CTX *ssl_ctx = ctx->client != NULL ? ctx->client : ctx->server;
 	X509 *own = ssl_ctx != NULL ? SSL_CTX_get0_certificate(ssl_ctx) : NULL;
 	EVP_MD_CTX *md = EVP_MD_CTX_new();
 	bool ok = md != NULL && EVP_DigestInit_ex(md, EVP_sha256(), NULL) == 1 &&
 	    EVP_DigestUpdate(md, ctx->name, sizeof(ctx->name)) == 1 &&
+	    EVP_DigestUpdate(md, &suites, sizeof(suites)) == 1 &&
 	    EVP_DigestUpdate(md, ctx->psks, ctx->psk_cnt * sizeof(*ctx->psks)) == 1;
 	STACK_OF(X509_OBJECT) *trusted = own != NULL ? X509_STORE_get0_objects(SSL_CTX_get_cert_store(ssl_ctx)) : NULL;
 	uint8_t one[32];
@@ -282,7 +297,7 @@ tls_ctx_load(const struct tls_files *files, unsigned uses, tls_tell tell, void *
 		ctx->client = load_ctx(&l, true, psk);
 	if (!l.failed && (uses & TLS_AS_SERVER) != 0)
 		ctx->server = load_ctx(&l, false, psk);
-	if (!l.failed && !digest_rules(ctx))
+	if (!l.failed && !digest_rules(ctx, files->suites))
 		tls_ctx_tell(&l, false, psk ? "psk" : "cert", "cannot be used: %s", last_error());
 	if (!l.failed)
 		return ctx;

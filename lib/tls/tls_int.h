@@ -18,10 +18,15 @@ static const char tls_of_others[] __attribute__((unused)) = "is accessible by ev
 
 #define TLS_PEER_MAX 64 /* an address */
 
+/* A suite of each hash. */
+#define SUITE_SHA256 0x1301
+#define SUITE_SHA384 0x1302
+
 struct tls_psk {
 	char peer[TLS_PSK_NAME_MAX + 1];
 	uint8_t len;
 	uint8_t key[TLS_PSK_MAX];
+	uint16_t suite; /* its hash is that of the PSK (RFC 8446 4.2.11); 0: with SHA-256 */
 };
 
 struct tls_ctx {
@@ -110,12 +115,14 @@ void tls_psk_use(SSL_CTX *, bool client);
 
 /* The PSK as OpenSSL takes it; NULL: out of memory. */
 SSL_SESSION *tls_psk_session(SSL *, const struct tls_psk *);
+/* It may be offered: after a HelloRetryRequest, which demands a hash, else NULL. */
+bool tls_psk_fits(const struct tls_psk *, const EVP_MD *);
 
 /* tls_ctx.c */
 /* The earlier of both; NULL, or no time: `until`. */
 time_t tls_earlier(time_t until, const ASN1_TIME *);
-/* With all that is common to our contexts; NULL: see OpenSSL's error queue. */
-SSL_CTX *tls_ctx_new(bool client);
+/* With all that is common to our contexts; suites: 0: those with SHA-256. NULL: see OpenSSL's error queue. */
+SSL_CTX *tls_ctx_new(bool client, unsigned suites);
 
 /* tls_link.c */
 void tls_link_free(struct tls_link_end *);

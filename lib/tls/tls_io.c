@@ -309,13 +309,17 @@ tls_io_alpn(
 	return SSL_TLSEXT_ERR_OK;
 }
 
+static const char no_suite[] = "no cipher suite in common: see tls.suites of both ends";
+
 /* The peer's alert. */
 static void
 blame_alert(struct tls_io *io, int alert)
 {
 	bool psk = io->ctx->psk_cnt > 0;
 
-	if (alert == SSL_AD_HANDSHAKE_FAILURE && psk && io->client)
+	if (alert == SSL_AD_HANDSHAKE_FAILURE && !psk && tls_io_suite(io) == 0)
+		tls_io_blame(io, no_suite);
+	else if (alert == SSL_AD_HANDSHAKE_FAILURE && psk && io->client)
 		tls_io_blame(
 		    io, "peer does not know our PSK name '%s', or it is not '%s'", io->ctx->name, io->psk->peer);
 	else if (psk && (alert == SSL_AD_ILLEGAL_PARAMETER || alert == SSL_AD_DECRYPT_ERROR))
@@ -350,6 +354,8 @@ blame_handshake(struct tls_io *io, int reason)
 		tls_io_blame(io, "PSK name not known, or not for '%s'", io->ctx->name);
 	else if (io->ctx->psk_cnt > 0 && reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
 		tls_io_blame(io, "peer does not use our PSK");
+	else if (reason == SSL_R_NO_SHARED_CIPHER)
+		tls_io_blame(io, no_suite);
 	else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
 		tls_io_blame(io, "peer has no certificate");
 	else if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_VERSION_TOO_LOW)
@@ -416,6 +422,14 @@ waits(int what)
 	return what == SSL_ERROR_WANT_READ || what == SSL_ERROR_WANT_WRITE;
 }
 
+unsigned
+tls_io_suite(const struct tls_io *io)
+{
+	const SSL_CIPHER *suite = SSL_get_current_cipher(io->ssl);
+
+	return suite != NULL ? SSL_CIPHER_get_protocol_id(suite) : 0;
+}
+
 bool
 tls_io_is_resumed(const struct tls_io *io)
 {
@@ -447,6 +461,10 @@ check_end(struct tls_io *io)
 	        : SSL_session_reused(io->ssl) == 1 || SSL_get0_peer_certificate(io->ssl) == NULL ||
 	            SSL_get_verify_result(io->ssl) != X509_V_OK || io->peer.name[0] == '\0') {
 		tls_io_blame(io, "peer has not proven a name");
+		return -EPROTO;
+	}
+	if (io->link != NULL && tls_io_suite(io) != io->psk->suite) {
+		tls_io_blame(io, "peer uses another cipher suite than the link's");
 		return -EPROTO;
 	}
 	if (psk && io->link == NULL) {

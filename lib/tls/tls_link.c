@@ -22,6 +22,7 @@
 #define IDENTITY_LEN 32
 #define AT 24 /* of QPN and PSN in it */
 #define READ_BUFFER (64 * 1024)
+#define ANY_SUITE (TLS_AES_128 | TLS_CHACHA20 | TLS_AES_256)
 
 static const char identity_eye[8] = { 's', 'm', 'c', 'r', 'd', '-', 'L', '1' };
 
@@ -33,8 +34,12 @@ tls_io_secret(struct tls_io *io, uint8_t secret[TLS_SECRET_LEN])
 	static const char label[] = "EXPORTER-smcrd-group-v1";
 
 	ERR_clear_error();
+	const unsigned suite = tls_io_suite(io);
+
+	secret[TLS_KEY_LEN] = (uint8_t)(suite >> 8);
+	secret[TLS_KEY_LEN + 1] = (uint8_t)suite;
 	return io->proven &&
-	        SSL_export_keying_material(io->ssl, secret, TLS_SECRET_LEN, label, sizeof(label) - 1, NULL, 0, 0) == 1
+	        SSL_export_keying_material(io->ssl, secret, TLS_KEY_LEN, label, sizeof(label) - 1, NULL, 0, 0) == 1
 	    ? 0
 	    : -EPROTO;
 }
@@ -48,7 +53,7 @@ expand(const uint8_t secret[TLS_SECRET_LEN], const void *info, size_t info_len, 
 	const OSSL_PARAM params[] = {
 		OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
 		OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
-		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret, TLS_SECRET_LEN),
+		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)(uintptr_t)secret, TLS_KEY_LEN),
 		OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, (void *)(uintptr_t)info, info_len),
 		OSSL_PARAM_construct_end(),
 	};
@@ -71,7 +76,10 @@ derive(struct tls_link_end *l, const uint8_t secret[TLS_SECRET_LEN], uint8_t ide
 	memcpy(identity + AT, at, sizeof(at));
 	memcpy(info, psk_label, sizeof(psk_label) - 1);
 	memcpy(info + sizeof(psk_label) - 1, at, sizeof(at));
-	l->psk.len = TLS_SECRET_LEN;
+	l->psk.len = TLS_KEY_LEN;
+	l->psk.suite = (uint16_t)(secret[TLS_KEY_LEN] << 8 | secret[TLS_KEY_LEN + 1]);
+	if (l->psk.suite == 0)
+		l->psk.suite = SUITE_SHA256;
 	return expand(secret, id_label, sizeof(id_label) - 1, identity + 8, GROUP_ID_LEN) &&
 	    expand(secret, info, sizeof(info), l->psk.key, l->psk.len);
 }
@@ -85,7 +93,7 @@ use_link(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len, S
 
 	*out = NULL;
 	*id_len = 0;
-	if (md != NULL && EVP_MD_get_type(md) != NID_sha256)
+	if (!tls_psk_fits(&io->link->psk, md))
 		return 1;
 	*out = tls_psk_session(ssl, &io->link->psk);
 	*id = (const unsigned char *)io->identity;
@@ -128,8 +136,8 @@ static struct tls_ctx links = { .refs = 1 };
 static void
 make_links(void)
 {
-	links.client = tls_ctx_new(true);
-	links.server = tls_ctx_new(false);
+	links.client = tls_ctx_new(true, ANY_SUITE);
+	links.server = tls_ctx_new(false, ANY_SUITE);
 	if (links.client != NULL) {
 		SSL_CTX_set_default_read_buffer_len(links.client, READ_BUFFER);
 		SSL_CTX_set_psk_use_session_callback(links.client, use_link);
@@ -172,9 +180,13 @@ tls_link_dial(int fd, const uint8_t secret[TLS_SECRET_LEN], const struct tls_lin
 		return NULL;
 	}
 	struct tls_io *io = tls_io_make(&links, true, fd, &l->psk, l);
-	if (io != NULL)
-		memcpy(io->identity, identity, sizeof(identity));
-	return io;
+	if (io == NULL)
+		return NULL;
+	memcpy(io->identity, identity, sizeof(identity));
+	if (SSL_set_ciphersuites(io->ssl, tls_suite_name(l->psk.suite)) == 1)
+		return io;
+	tls_io_free(io);
+	return NULL;
 }
 
 struct tls_io *

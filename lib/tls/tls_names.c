@@ -24,6 +24,15 @@ is_uri(const char *s)
 }
 
 const char *
+tls_suite_name(unsigned code)
+{
+	return code == 0x1301 ? "TLS_AES_128_GCM_SHA256"
+	    : code == 0x1302  ? "TLS_AES_256_GCM_SHA384"
+	    : code == 0x1303  ? "TLS_CHACHA20_POLY1305_SHA256"
+	                      : "";
+}
+
+const char *
 tls_name_error(const char *entry, bool psk)
 {
 	const char *star = strchr(entry, '*');

@@ -14,9 +14,6 @@
 
 #define FILE_MAX (32 * 1024)
 
-static const uint8_t suite[] = { 0x13,
-	0x01 }; /* TLS_AES_128_GCM_SHA256: its hash is that of the PSK (RFC 8446 4.2.11) */
-
 static bool
 is_psk_name(const char *s, size_t len)
 {
@@ -156,6 +153,8 @@ tls_psk_find(const struct tls_ctx *ctx, const char *peer, size_t len)
 SSL_SESSION *
 tls_psk_session(SSL *ssl, const struct tls_psk *p)
 {
+	const unsigned code = p->suite != 0 ? p->suite : SUITE_SHA256;
+	const uint8_t suite[] = { (uint8_t)(code >> 8), (uint8_t)code };
 	SSL_SESSION *s = SSL_SESSION_new();
 	const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, suite);
 
@@ -167,7 +166,13 @@ tls_psk_session(SSL *ssl, const struct tls_psk *p)
 	return NULL;
 }
 
-/* Client: our PSK for this peer. OpenSSL does not copy the identity. md: the hash that a HelloRetryRequest demands. */
+bool
+tls_psk_fits(const struct tls_psk *p, const EVP_MD *md)
+{
+	return md == NULL || EVP_MD_get_type(md) == (p->suite == SUITE_SHA384 ? NID_sha384 : NID_sha256);
+}
+
+/* Client: our PSK for this peer. OpenSSL does not copy the identity. */
 static int
 use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len, SSL_SESSION **out)
 {
@@ -175,7 +180,7 @@ use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len
 
 	*out = NULL;
 	*id_len = 0;
-	if (io->psk == NULL || (md != NULL && EVP_MD_get_type(md) != NID_sha256))
+	if (io->psk == NULL || !tls_psk_fits(io->psk, md))
 		return 1;
 	(void)snprintf(io->identity, sizeof(io->identity), "%s>%s", io->ctx->name, io->psk->peer);
 	*out = tls_psk_session(ssl, io->psk);

@@ -39,7 +39,7 @@ load(const uint8_t *data, size_t len, unsigned *tells)
 
 	FUZZ_CHECK(fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, data, len) == (ssize_t)len);
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	const struct tls_files files = { "", "", "", "", "gw-b", path, 3600 };
+	const struct tls_files files = { "", "", "", "", "gw-b", path, 3600, 0 };
 	struct tls_ctx *ctx = tls_ctx_load(&files, TLS_AS_CLIENT | TLS_AS_SERVER, count_tells, tells);
 	close(fd);
 	return ctx;

@@ -324,6 +324,36 @@ def _(t):
             ingress={"tls_name": "x.example.org"})
 
 
+@case("suites: each in handshakes, links, later handshakes and reports; none in common is refused, and a reload changes them", one_worker="its groups")
+def _(t):
+    a, b = certificates(t)
+    names = ["TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384"]
+    for ours, theirs, used in (([], names, names[0]), ([names[1]], names, names[1]), (names, [names[2]], names[2]), ([names[2]], names, names[2])):
+        for links in (True, False):
+            suites = ({"suites": x} if x else {} for x in (ours, theirs))
+            pair = secure_pair(t, echo, *({**x, **more} for x, more in zip((a, b), suites)), [B], [A], links=links)
+            for resumed in (0, 1):
+                with pair.connect() as c:
+                    works(c)
+                    for d in (pair.a, pair.b):
+                        equal([x["tls_suite"] for x in d.connections() + d.groups()], [used] * (1 + links), f"suites of {d.name}")
+                        equal(d.counters()["tls_resumed"], resumed, f"later handshakes of {d.name}")
+            if links:
+                links_in_tls(pair, 1)
+    with pair.connect() as c:
+        works(c)
+        check(used in pair.a.ctl_text("connections", "-d"), "smcrctl connections")
+        pair.conf_a["tls"] = {**a, "suites": [names[1]]}
+        pair.a.write_conf(pair.conf_a)
+        pair.a.ctl("reload")
+        works(c)
+        with pair.connect() as new:
+            works(new)
+            equal({x["tls_suite"] for x in pair.a.connections()}, {names[2], names[1]}, "after a reload")
+    refused(t, {**a, "suites": [names[0]]}, {**b, "suites": [names[2]]}, 
+            *["no cipher suite in common: see tls.suites of both ends"] * 2)
+
+
 @case("PSKs: unknown names, different keys")
 def _(t):
     a, b = psks(t)
@@ -416,6 +446,8 @@ def _(t):
             (tls(**good) + egress('secure = "required"; peer_names = [ "gw-b" ];'), 'must be a URI, "dns:NAME" or "*"'),
             (tls(**good) + egress('secure = "required"; peer_names = [ "psk:gw-b" ];'), "tls.psk is not set"),
             (tls(**psk) + ingress('secure = "required"; peer_names = [ "*" ];'), 'needs "psk:NAME"'),
+            ((tls(**psk) + egress()).replace("};", 'suites = [ "TLS_AES_256_GCM_SHA384" ]; };', 1), "tls.suites cannot have TLS_AES_256_GCM_SHA384 with tls.psk"),
+            ((tls(**good) + egress()).replace("};", 'suites = [ "TLS_RSA" ]; };', 1), "tls.suites must be one of"),
             (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + sctp, "egress.secure \"required\" has links"),
             (tls(**good) + egress('secure = "required"; peer_names = [ "*" ];') + sctp, "warning: egress.secure \"required\" has links"),
             (tls(**good) + egress('secure = "required"; peer_names = [ "*" ]; fallback = "refuse";') + card % "none", "egress.secure \"required\" has links"),

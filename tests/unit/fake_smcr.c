@@ -672,6 +672,13 @@ smcr_end_group(struct smcr *eng, uint32_t group_id, const char *why)
 	return false;
 }
 
+uint16_t
+smcr_suite(const struct smcr_conn *c)
+{
+	(void)c;
+	return 0;
+}
+
 bool
 smcr_in_tls(const struct smcr_conn *c)
 {

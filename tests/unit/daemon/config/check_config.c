@@ -997,7 +997,7 @@ static const char full[] =
     "include = \"conf.d/*.conf\"; log_level = \"debug\"; workers = 7; drain_timeout = \"1500ms\"; spin = \"50us\";\n"
     "control = { path = \"/run/a \\\"b\\\\\"; mode = \"0600\"; admin_group = 0; readonly = \"/run/r\"; readonly_mode = \"0644\"; };\n"
     "log = { format = \"json\"; connections = true; };\n"
-    "tls = { cert = \"/t/c\"; key = \"/t/k\"; ca = \"/t/ca\"; crl = \"/t/crl\"; };\n"
+    "tls = { cert = \"/t/c\"; key = \"/t/k\"; ca = \"/t/ca\"; crl = \"/t/crl\"; suites = [ \"TLS_AES_256_GCM_SHA384\" ]; };\n"
     "keepalive: { enabled = false; idle = \"2h\"; interval = 75; probes = 9; ack_timeout = 42; smcr_idle_min = \"2m\"; };\n"
     "smcr = { max_connections = 0x100; rfc_cursors = true; test_link_interval = 0;\n"
     "  ueids = [ \"LAB-1.X\", \"0123456789ABCDEFGHIJKLMNOPQRSTU.\" ]; smc_version = 2;\n"

@@ -43,7 +43,7 @@ make_files(char *cert_path, char *key_path)
 static struct tls_ctx *
 load_cert(const char *cert, const char *key, unsigned resume_s)
 {
-	const struct tls_files files = { cert, key, cert, "", "", "", resume_s };
+	const struct tls_files files = { cert, key, cert, "", "", "", resume_s, 0 };
 
 	return tls_ctx_load(&files, TLS_AS_CLIENT | TLS_AS_SERVER, no_error, NULL);
 }

@@ -28,7 +28,7 @@ is_hex(const uint8_t *bytes, size_t len, const char *hex)
 /* By Python: hmac.new(bytes(range(32)), info + b"\1", hashlib.sha256), which is HKDF-Expand (RFC 5869 2.3) of one block. */
 START_TEST(psk_and_identity_are_golden)
 {
-	for (uint8_t i = 0; i < sizeof(secret); i++)
+	for (uint8_t i = 0; i < TLS_KEY_LEN; i++)
 		secret[i] = i;
 	struct tls_io *io = tls_link_dial(-1, secret, &at);
 	ck_assert_ptr_nonnull(io);
@@ -99,6 +99,43 @@ START_TEST(records_of_a_turn_leave_together)
 	ends_fini(&e);
 }
 
+/* Each suite, that of the secret alone: with SHA-384 the PSK has another hash. */
+START_LOOP_TEST(its_suite_is_that_of_the_secret, 0x1301, 0x1304)
+{
+	struct ends e;
+	int a, b;
+
+	secret[TLS_KEY_LEN] = 0x13;
+	secret[TLS_KEY_LEN + 1] = (uint8_t)_i;
+	ends_pair(&e);
+	e.a = tls_link_dial(e.fd[0], secret, &at);
+	e.b = tls_link_accept(e.fd[1], its_secret, secret);
+	shake(&e, &a, &b);
+	ck_assert_msg(a == 1 && b == 1, "%s; %s", tls_io_why(e.a), tls_io_why(e.b));
+	ck_assert_uint_eq(tls_io_suite(e.a), _i);
+	ck_assert_uint_eq(tls_io_suite(e.b), _i);
+	ends_fini(&e);
+}
+
+/* Another one with the same hash. */
+START_TEST(another_suite_is_refused)
+{
+	uint8_t other[TLS_SECRET_LEN];
+	struct ends e;
+	int a, b;
+
+	memcpy(other, secret, sizeof(other));
+	other[TLS_KEY_LEN] = 0x13;
+	other[TLS_KEY_LEN + 1] = 0x03;
+	ends_pair(&e);
+	e.a = tls_link_dial(e.fd[0], other, &at);
+	e.b = tls_link_accept(e.fd[1], its_secret, secret);
+	shake(&e, &a, &b);
+	ck_assert_int_eq(b, -EPROTO);
+	ck_assert_str_eq(tls_io_why(e.b), "peer uses another cipher suite than the link's");
+	ends_fini(&e);
+}
+
 /* -- the secret of a group, by the key log of OpenSSL and the text of RFC 8446 7.5 -- */
 
 static uint8_t exporter[SHA256_DIGEST_LENGTH];
@@ -143,7 +180,9 @@ START_TEST(the_secret_of_a_group_is_that_exporter)
 	ck_assert(tls_io_secret(e.a, got[0]) == 0 && tls_io_secret(e.b, got[1]) == 0);
 	expand_label(exporter, "EXPORTER-smcrd-group-v1");
 	expand_label(exporter, "exporter");
-	ck_assert_mem_eq(got[0], exporter, sizeof(exporter));
-	ck_assert_mem_eq(got[1], exporter, sizeof(exporter));
+	for (int i = 0; i < 2; i++) {
+		ck_assert_mem_eq(got[i], exporter, sizeof(exporter));
+		is_hex(got[i] + TLS_KEY_LEN, TLS_SECRET_LEN - TLS_KEY_LEN, "1301");
+	}
 	ends_fini(&e);
 }

@@ -40,7 +40,7 @@ load(const char *name, const char *text, mode_t mode, int *errors)
 	ck_assert_int_eq(write(fd, text, strlen(text)), strlen(text));
 	ck_assert_int_eq(fchmod(fd, mode), 0);
 	close(fd);
-	const struct tls_files files = { "", "", "", "", name, path, 3600 };
+	const struct tls_files files = { "", "", "", "", name, path, 3600, 0 };
 	struct tls_ctx *ctx = tls_ctx_load(
 	    &files, TLS_AS_CLIENT | TLS_AS_SERVER, errors != NULL ? count_error : no_error, errors);
 	unlink(path);

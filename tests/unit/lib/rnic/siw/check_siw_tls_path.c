@@ -1,6 +1,6 @@
 /* Links in TLS against those who lack the key, use it elsewhere, or sit on the path; see doc/secure.md. */
 #define END_SECRET end_secret
-static const unsigned char secrets[2][32] = { "the secret of a group, 32 bytes", "the secret of another group" };
+static const unsigned char secrets[2][34] = { "the secret of a group, 32 bytes", "the secret of another group" };
 static const unsigned char *end_secret = secrets[0];
 #include "siw_ends.h"
 
