@@ -1,8 +1,10 @@
 /* Associations: later handshakes by the keys of one by certificates. */
+#include <errno.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include "tls_ends.h"
+#include "tls_exporter.h"
 
 #define NAME "spiffe://unit/x"
 #define HOUR 3600
@@ -198,5 +200,51 @@ START_TEST(a_client_hello_has_the_identity)
 	char *id = memmem(hello, (size_t)n, eye, 8);
 	ck_assert_ptr_nonnull(id);
 	ck_assert_uint_eq((unsigned char)id[-1], 24);
+	ends_fini(&e);
+}
+
+/* Key and identity are those of doc/secure.md, by the first handshake alone: later ones leave them. */
+START_TEST(key_and_identity_are_exporters_of_the_first_handshake)
+{
+	struct ends e;
+
+	SSL_CTX_set_keylog_callback(ctx->client, keep_exporter);
+	ck_assert_int_eq(again("i"), 0);
+	SSL_CTX_set_keylog_callback(ctx->client, NULL);
+	for (int i = 0; i < 2; i++) {
+		ends_pair(&e);
+		e.a = tls_io_new(ctx, true, e.fd[0], NAME, "gw");
+		tls_io_resume(e.a, "i");
+		ck_assert_uint_eq(e.a->assoc.psk.len, TLS_KEY_LEN);
+		is_exporter(e.a->assoc.psk.key, TLS_KEY_LEN, "EXPORTER-smcrd-assoc-v1");
+		ck_assert_mem_eq(e.a->identity, "smcrd-A1", 8);
+		is_exporter((const uint8_t *)e.a->identity + 8, 16, "EXPORTER-smcrd-assoc-id-v1");
+		ends_fini(&e);
+		ck_assert_int_eq(again("i"), 1);
+	}
+}
+
+/* Selfie: the ClientHello comes back to the host that has sent it. Its key is not used; what proves a name then is a
+ * certificate, and that of this host is no peer's. */
+START_TEST(a_reflected_hello_is_not_taken)
+{
+	static const char peer[] = "spiffe://unit/y";
+	struct ends e;
+	int a, b;
+
+	/* The peer keeps its entry elsewhere. */
+	ck_assert_int_eq(meet(ctx, none, "j", NAME, NAME), 0);
+	ends_pair(&e);
+	e.a = tls_io_new(ctx, true, e.fd[0], NAME, "gw");
+	e.b = tls_io_new(ctx, false, e.fd[1], peer, "");
+	tls_io_resume(e.a, "j");
+	ck_assert_ptr_nonnull(e.a->assoc.proof);
+	ck_assert_int_eq(tls_io_handshake(e.a), 0);
+	ck_assert_int_eq(tls_io_handshake(e.b), 0);
+	ck_assert_ptr_null(e.b->assoc.proof);
+	ck_assert_int_eq(SSL_session_reused(e.b->ssl), 0);
+	shake(&e, &a, &b);
+	ck_assert_int_eq(b, -EPROTO);
+	ck_assert_str_eq(tls_io_why(e.b), "peer is '" NAME "', not one of peer_names");
 	ends_fini(&e);
 }

@@ -2,16 +2,14 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
-#include <openssl/hmac.h>
-#include <openssl/sha.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hex.h"
 #include "tcp_pair.h"
 #include "tls/tls_int.h"
 #include "tls_ends.h"
+#include "tls_exporter.h"
 
 static const struct tls_link at = { .qpn = 0x00123456, .psn = 0x00abcdef };
 static uint8_t secret[TLS_SECRET_LEN];
@@ -136,36 +134,6 @@ START_TEST(another_suite_is_refused)
 	ends_fini(&e);
 }
 
-/* -- the secret of a group, by the key log of OpenSSL and the text of RFC 8446 7.5 -- */
-
-static uint8_t exporter[SHA256_DIGEST_LENGTH];
-
-static void
-keep_exporter(const SSL *ssl, const char *line)
-{
-	static const char label[] = "EXPORTER_SECRET ";
-	const char *key = strrchr(line, ' ');
-
-	(void)ssl;
-	if (strncmp(line, label, sizeof(label) - 1) == 0)
-		ck_assert_uint_eq(unhex(key + 1, exporter, sizeof(exporter)), sizeof(exporter));
-}
-
-/* HKDF-Expand-Label (RFC 8446 7.1), 32 bytes, with the hash of nothing. */
-static void
-expand_label(uint8_t key[SHA256_DIGEST_LENGTH], const char *label)
-{
-	uint8_t info[128] = { 0, SHA256_DIGEST_LENGTH }, *to = info + 2;
-
-	*to++ = (uint8_t)(6 + strlen(label));
-	to += sprintf((char *)to, "tls13 %s", label);
-	*to++ = SHA256_DIGEST_LENGTH;
-	SHA256(NULL, 0, to);
-	to += SHA256_DIGEST_LENGTH;
-	*to++ = 1;
-	ck_assert_ptr_nonnull(HMAC(EVP_sha256(), key, SHA256_DIGEST_LENGTH, info, (size_t)(to - info), key, NULL));
-}
-
 START_TEST(the_secret_of_a_group_is_that_exporter)
 {
 	uint8_t got[2][TLS_SECRET_LEN];
@@ -178,10 +146,8 @@ START_TEST(the_secret_of_a_group_is_that_exporter)
 	shake(&e, &a, &b);
 	ck_assert(a == 1 && b == 1);
 	ck_assert(tls_io_secret(e.a, got[0]) == 0 && tls_io_secret(e.b, got[1]) == 0);
-	expand_label(exporter, "EXPORTER-smcrd-group-v1");
-	expand_label(exporter, "exporter");
 	for (int i = 0; i < 2; i++) {
-		ck_assert_mem_eq(got[i], exporter, sizeof(exporter));
+		is_exporter(got[i], TLS_KEY_LEN, "EXPORTER-smcrd-group-v1");
 		is_hex(got[i] + TLS_KEY_LEN, TLS_SECRET_LEN - TLS_KEY_LEN, "1301");
 	}
 	ends_fini(&e);
