@@ -14,6 +14,7 @@
 #define TLS_NAME_MAX 256
 #define TLS_NAMES_MAX 512 /* a list of permitted peers */
 #define TLS_PSK_NAME_MAX 60
+#define TLS_PSK_TAG_MAX 15 /* of a key, where a peer has several */
 #define TLS_PSK_MIN 32
 #define TLS_PSK_MAX 64
 #define TLS_PSKS_MAX 256 /* entries of a file */
@@ -42,7 +43,7 @@ const char *tls_suite_name(unsigned code);
 /* Paths of files; "" or NULL: not set. Either cert, key and ca, maybe crl; or name and psk. */
 struct tls_files {
 	const char *cert, *key, *ca, *crl; /* PEM; cert may be followed by its chain */
-	const char *name, *psk;            /* our name; lines PEER-NAME:HEX */
+	const char *name, *psk;            /* our name; lines PEER-NAME:HEX or PEER-NAME@TAG:HEX */
 	unsigned resume_s;                 /* of associations; 0: none */
 	unsigned suites;                   /* TLS_ suites; 0: those with SHA-256 */
 };

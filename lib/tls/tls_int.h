@@ -23,7 +23,7 @@ static const char tls_of_others[] __attribute__((unused)) = "is accessible by ev
 #define SUITE_SHA384 0x1302
 
 struct tls_psk {
-	char peer[TLS_PSK_NAME_MAX + 1];
+	char peer[TLS_PSK_NAME_MAX + 1], tag[TLS_PSK_TAG_MAX + 1]; /* "": none */
 	uint8_t len;
 	uint8_t key[TLS_PSK_MAX];
 	uint16_t suite; /* its hash is that of the PSK (RFC 8446 4.2.11); 0: with SHA-256 */
@@ -74,8 +74,8 @@ struct tls_io {
 	struct tls_proof *proof; /* counted; NULL: a link, or before the end of the handshake */
 	uint8_t first[9];        /* bytes of the peer: the headers of a record and of its message */
 	unsigned first_len;
-	char identity[2 * TLS_PSK_NAME_MAX + 2]; /* client, of the PSK */
-	struct tls_link_end *link;               /* NULL: no link */
+	char identity[2 * TLS_PSK_NAME_MAX + TLS_PSK_TAG_MAX + 3]; /* client, of the PSK */
+	struct tls_link_end *link;                                 /* NULL: no link */
 	struct tls_assoc assoc;
 	bool keeps;            /* one is to be made of this handshake */
 	char at[TLS_PEER_MAX]; /* client: where the peer is; "": no association is made */
@@ -108,7 +108,10 @@ void tls_assoc_forget(struct tls_io *);
 void *tls_keys_map(size_t size);
 /* Reads the file. False: `tell` was called. */
 bool tls_psk_load(struct tls_ctx *, const char *path, tls_tell tell, void *arg);
-const struct tls_psk *tls_psk_find(const struct tls_ctx *, const char *peer, size_t len);
+/* The key of this peer with this tag, "" of none; tag NULL: its first one, which is offered. */
+const struct tls_psk *tls_psk_find(const struct tls_ctx *, const char *peer, size_t len, const char *tag);
+/* One of this peer with this digest. */
+bool tls_psk_has(const struct tls_ctx *, const char *peer, const uint8_t digest[32]);
 void tls_psk_free(struct tls_ctx *);
 /* The callbacks of both roles. */
 void tls_psk_use(SSL_CTX *, bool client);

@@ -130,7 +130,7 @@ chosen_psk(const struct tls_ctx *ctx, const char *names)
 	for (size_t len; *names != '\0'; names += len + (names[len] != '\0')) {
 		len = strcspn(names, "\n");
 		if (len > 4 && strncmp(names, "psk:", 4) == 0)
-			return tls_psk_find(ctx, names + 4, len - 4);
+			return tls_psk_find(ctx, names + 4, len - 4, NULL);
 	}
 	return NULL;
 }
@@ -320,8 +320,8 @@ blame_alert(struct tls_io *io, int alert)
 	if (alert == SSL_AD_HANDSHAKE_FAILURE && !psk && tls_io_suite(io) == 0)
 		tls_io_blame(io, no_suite);
 	else if (alert == SSL_AD_HANDSHAKE_FAILURE && psk && io->client)
-		tls_io_blame(
-		    io, "peer does not know our PSK name '%s', or it is not '%s'", io->ctx->name, io->psk->peer);
+		tls_io_blame(io, "peer does not know our PSK name '%s', or it is not '%s'%s%s", io->ctx->name,
+		    io->psk->peer, io->psk->tag[0] != '\0' ? ", or lacks its key @" : "", io->psk->tag);
 	else if (psk && (alert == SSL_AD_ILLEGAL_PARAMETER || alert == SSL_AD_DECRYPT_ERROR))
 		tls_io_blame(io, "the two keys differ");
 	else if (alert == SSL_AD_HANDSHAKE_FAILURE)
@@ -349,7 +349,8 @@ blame_handshake(struct tls_io *io, int reason)
 		tls_io_blame(io, "peer does not speak TLS%s",
 		    io->first_len >= 4 && memcmp(io->first, CLC_EYE, 4) == 0 ? ": it answered CLC" : "");
 	else if (reason == SSL_R_BINDER_DOES_NOT_VERIFY)
-		tls_io_blame(io, "key differs: PSK name '%s'", io->psk != NULL ? io->psk->peer : "");
+		tls_io_blame(io, "key differs: PSK name '%s%s%s'", io->psk != NULL ? io->psk->peer : "",
+		    io->psk != NULL && io->psk->tag[0] != '\0' ? "@" : "", io->psk != NULL ? io->psk->tag : "");
 	else if (io->psk_unknown)
 		tls_io_blame(io, "PSK name not known, or not for '%s'", io->ctx->name);
 	else if (io->ctx->psk_cnt > 0 && reason == SSL_R_CERTIFICATE_VERIFY_FAILED)

@@ -146,15 +146,13 @@ static bool
 psk_holds(const struct tls_proof *p, const struct tls_ctx *ctx, char why[TLS_WHY_MAX])
 {
 	const char *name = p->peer.name + strlen("psk:");
-	const struct tls_psk *now = tls_psk_find(ctx, name, strlen(name));
-	uint8_t digest[sizeof(p->digest)];
 
-	if (now != NULL)
-		(void)SHA256(now->key, now->len, digest);
-	if (now != NULL && memcmp(digest, p->digest, sizeof(digest)) == 0)
+	if (tls_psk_has(ctx, name, p->digest))
 		return true;
 	(void)snprintf(why, TLS_WHY_MAX,
-	    now != NULL ? "the key of '%s' has changed" : "'%s' is no longer in the PSK file", p->peer.name);
+	    tls_psk_find(ctx, name, strlen(name), NULL) != NULL ? "the key of '%s' has changed"
+	                                                        : "'%s' is no longer in the PSK file",
+	    p->peer.name);
 	return false;
 }
 

@@ -1,9 +1,11 @@
-/* Configured PSKs: their file, and the callbacks of both roles. The identity in a ClientHello is CLIENT>SERVER, so that
- * a PSK has one direction per identity, and a reflected ClientHello fails (RFC 9257 4.1, Selfie). */
+/* Configured PSKs: their file, and the callbacks of both roles. The identity in a ClientHello is CLIENT>SERVER, or
+ * CLIENT>SERVER@TAG of a key with a tag: a PSK has one direction per identity, and a reflected ClientHello fails (RFC 9257
+ * 4.1, Selfie). Of several keys of a peer, the first is offered and each accepted, so that both hosts can change to a new one. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/crypto.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,12 +17,18 @@
 #define FILE_MAX (32 * 1024)
 
 static bool
-is_psk_name(const char *s, size_t len)
+is_word(const char *s, size_t len, size_t max)
 {
 	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)s[i]) && strchr("._-", s[i]) == NULL)
+		if (!isalnum((unsigned char)s[i]) && (s[i] == '\0' || strchr("._-", s[i]) == NULL))
 			return false;
-	return len > 0 && len <= TLS_PSK_NAME_MAX && strncmp(s, "smcrd-", 6) != 0;
+	return len > 0 && len <= max;
+}
+
+static bool
+is_psk_name(const char *s, size_t len)
+{
+	return is_word(s, len, TLS_PSK_NAME_MAX) && strncmp(s, "smcrd-", 6) != 0;
 }
 
 static bool
@@ -46,7 +54,10 @@ psk_take_line(struct tls_ctx *ctx, const char *line, size_t len)
 	while (len > 0 && isspace((unsigned char)line[len - 1]))
 		len--;
 	const char *colon = memchr(line, ':', len);
-	size_t name_len = colon != NULL ? (size_t)(colon - line) : 0;
+	const size_t before = colon != NULL ? (size_t)(colon - line) : 0;
+	const char *at = memchr(line, '@', before);
+	const size_t name_len = at != NULL ? (size_t)(at - line) : before;
+	const size_t tag_len = at != NULL ? before - name_len - 1 : 0;
 	struct tls_psk *p = &ctx->psks[ctx->psk_cnt];
 
 	if (len == 0 || line[0] == '#')
@@ -55,9 +66,13 @@ psk_take_line(struct tls_ctx *ctx, const char *line, size_t len)
 		return "has too many lines";
 	if (!is_psk_name(line, name_len))
 		return "has a line that does not begin with PEER-NAME: 1 to 60 letters, digits, '.', '_' and '-', not \"smcrd-\"";
-	if (tls_psk_find(ctx, line, name_len) != NULL)
-		return "has a name twice";
-	if (!read_hex(p, colon + 1, len - name_len - 1))
+	if (at != NULL && !is_word(at + 1, tag_len, TLS_PSK_TAG_MAX))
+		return "has a tag behind '@' that is not 1 to 15 letters, digits, '.', '_' and '-'";
+	memset(p->tag, 0, sizeof(p->tag));
+	memcpy(p->tag, at != NULL ? at + 1 : "", tag_len);
+	if (tls_psk_find(ctx, line, name_len, p->tag) != NULL)
+		return "has a name twice: its keys need NAME@TAG";
+	if (!read_hex(p, colon + 1, len - before - 1))
 		return "has a key that is not 32 to 64 bytes in hexadecimal digits";
 	memcpy(p->peer, line, name_len);
 	ctx->psk_cnt++;
@@ -142,12 +157,24 @@ tls_psk_free(struct tls_ctx *ctx)
 }
 
 const struct tls_psk *
-tls_psk_find(const struct tls_ctx *ctx, const char *peer, size_t len)
+tls_psk_find(const struct tls_ctx *ctx, const char *peer, size_t len, const char *tag)
 {
-	for (unsigned i = 0; i < ctx->psk_cnt; i++)
-		if (strlen(ctx->psks[i].peer) == len && memcmp(ctx->psks[i].peer, peer, len) == 0)
-			return &ctx->psks[i];
+	for (const struct tls_psk *p = ctx->psks; p < ctx->psks + ctx->psk_cnt; p++)
+		if (strlen(p->peer) == len && memcmp(p->peer, peer, len) == 0 &&
+		    (tag == NULL || strcmp(p->tag, tag) == 0))
+			return p;
 	return NULL;
+}
+
+bool
+tls_psk_has(const struct tls_ctx *ctx, const char *peer, const uint8_t digest[32])
+{
+	uint8_t its[32];
+
+	for (const struct tls_psk *p = ctx->psks; p < ctx->psks + ctx->psk_cnt; p++)
+		if (strcmp(p->peer, peer) == 0 && memcmp(SHA256(p->key, p->len, its), digest, sizeof(its)) == 0)
+			return true;
+	return false;
 }
 
 SSL_SESSION *
@@ -182,27 +209,33 @@ use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len
 	*id_len = 0;
 	if (io->psk == NULL || !tls_psk_fits(io->psk, md))
 		return 1;
-	(void)snprintf(io->identity, sizeof(io->identity), "%s>%s", io->ctx->name, io->psk->peer);
+	(void)snprintf(io->identity, sizeof(io->identity), "%s>%s%s%s", io->ctx->name, io->psk->peer,
+	    io->psk->tag[0] != '\0' ? "@" : "", io->psk->tag);
 	*out = tls_psk_session(ssl, io->psk);
 	*id = (const unsigned char *)io->identity;
 	*id_len = strlen(io->identity);
 	return *out != NULL;
 }
 
-/* Server: CLIENT>SERVER, and we are SERVER. Without a PSK the handshake goes on, and fails for lack of a certificate. */
+/* Server: CLIENT>SERVER or CLIENT>SERVER@TAG, and we are SERVER. Without a PSK the handshake goes on, and fails for lack of
+ * a certificate. */
 static int
 find_session(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **out)
 {
 	struct tls_io *io = tls_io_of(ssl);
-	const char *sep = memchr(id, '>', id_len);
-	size_t own = strlen(io->ctx->name);
+	const size_t own = strlen(io->ctx->name);
+	char text[sizeof(io->identity)] = "";
 
 	*out = NULL;
 	io->psk_unknown = true;
-	if (sep == NULL || (size_t)((const char *)id + id_len - sep - 1) != own ||
+	if (id_len >= sizeof(text) || memchr(id, '\0', id_len) != NULL)
+		return 1;
+	memcpy(text, id, id_len);
+	const char *sep = strchr(text, '>'), *end = sep != NULL ? sep + 1 + strcspn(sep + 1, "@") : NULL;
+	if (sep == NULL || strcmp(end, "@") == 0 || (size_t)(end - sep - 1) != own ||
 	    memcmp(sep + 1, io->ctx->name, own) != 0)
 		return 1;
-	io->psk = tls_psk_find(io->ctx, (const char *)id, (size_t)(sep - (const char *)id));
+	io->psk = tls_psk_find(io->ctx, text, (size_t)(sep - text), *end == '@' ? end + 1 : end);
 	if (io->psk == NULL || strcmp(io->psk->peer, io->ctx->name) == 0)
 		return 1;
 	io->psk_unknown = false;

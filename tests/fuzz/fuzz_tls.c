@@ -51,7 +51,8 @@ line_has(const uint8_t *data, size_t len, const char *name)
 	size_t n = strlen(name);
 
 	for (size_t i = 0; i + n < len; i++)
-		if ((i == 0 || data[i - 1] == '\n') && memcmp(data + i, name, n) == 0 && data[i + n] == ':')
+		if ((i == 0 || data[i - 1] == '\n') && memcmp(data + i, name, n) == 0 &&
+		    (data[i + n] == ':' || data[i + n] == '@'))
 			return true;
 	return false;
 }
@@ -70,7 +71,8 @@ psk_file(const uint8_t *data, size_t len)
 		FUZZ_CHECK(p->len >= TLS_PSK_MIN && p->len <= TLS_PSK_MAX);
 		FUZZ_CHECK(p->peer[0] != '\0' && strchr(p->peer, '>') == NULL && strncmp(p->peer, "smcrd-", 6) != 0);
 		FUZZ_CHECK(line_has(data, len, p->peer));
-		FUZZ_CHECK(tls_psk_find(ctx, p->peer, strlen(p->peer)) == p);
+		FUZZ_CHECK(strpbrk(p->tag, ">@:") == NULL);
+		FUZZ_CHECK(tls_psk_find(ctx, p->peer, strlen(p->peer), p->tag) == p);
 	}
 	FUZZ_CHECK(ctx == NULL || (ctx->psk_cnt > 0 && ctx->psk_cnt <= TLS_PSKS_MAX));
 	tls_ctx_put(ctx);

@@ -126,6 +126,61 @@ START_TEST(refusals_have_words)
 	expect_refused("gw-a:" KEY_A, "psk:gw-x", NULL, "peer is 'psk:gw-a', not one of peer_names");
 }
 
+/* The first key of a peer is offered, each is accepted: both hosts can change theirs at different times. */
+START_TEST(a_peer_may_have_two_keys)
+{
+	static const char *const clients[] = { "gw-b:" KEY_A "\ngw-b@2:" KEY_B, "gw-b@2:" KEY_B "\ngw-b:" KEY_A,
+		"gw-b@2:" KEY_B },
+	                         server[] = "gw-x:" KEY_A "\ngw-a:" KEY_A "\ngw-a@2:" KEY_B;
+	struct ends e;
+	int a, b;
+
+	for (unsigned i = 0; i < 3; i++) {
+		ends_init(&e, clients[i], server, "psk:gw-b", "psk:gw-a");
+		shake(&e, &a, &b);
+		ck_assert_msg(a == 1 && b == 1, "%s; %s", tls_io_why(e.a), tls_io_why(e.b));
+		ck_assert_str_eq(e.b->psk->tag, i == 0 ? "" : "2");
+		ck_assert_str_eq(tls_io_who(e.b)->name, "psk:gw-a");
+		ends_fini(&e);
+	}
+}
+
+/* A server that lacks the tag, or has another key with it. */
+START_LOOP_TEST(a_key_with_a_tag_is_no_other, 0, 2)
+{
+	static const char *const says[2][2] = {
+		{ "peer does not know our PSK name 'gw-a', or it is not 'gw-b', or lacks its key @2",
+		    "PSK name not known, or not for 'gw-b'" },
+		{ "the two keys differ", "key differs: PSK name 'gw-a@2'" },
+	};
+	struct ends e;
+	int a, b;
+
+	ends_init(&e, "gw-b@2:" KEY_A, _i == 0 ? "gw-a:" KEY_A : "gw-a:" KEY_A "\ngw-a@2:" KEY_B, "psk:gw-b", "*");
+	shake(&e, &a, &b);
+	ck_assert(a < 0 && b < 0);
+	ck_assert_str_eq(tls_io_why(e.a), says[_i][0]);
+	ck_assert_str_eq(tls_io_why(e.b), says[_i][1]);
+	ends_fini(&e);
+}
+
+/* What a key has proven lasts as long as that key, wherever it stands. */
+START_TEST(a_proof_holds_as_long_as_its_key)
+{
+	struct tls_ctx *both = load("gw-b", "gw-a@2:" KEY_B "\ngw-a:" KEY_A, 0600, NULL),
+	               *next = load("gw-b", "gw-a@2:" KEY_B, 0600, NULL);
+	char why[TLS_WHY_MAX];
+	struct ends e;
+
+	up(&e);
+	ck_assert(tls_proof_holds(tls_io_proof(e.b), both, false, why));
+	ck_assert(!tls_proof_holds(tls_io_proof(e.b), next, false, why));
+	ck_assert_str_eq(why, "the key of 'psk:gw-a' has changed");
+	ends_fini(&e);
+	tls_ctx_put(both);
+	tls_ctx_put(next);
+}
+
 /* Selfie: the ClientHello of gw-a for gw-b, sent back to gw-a. */
 START_TEST(a_reflected_hello_is_refused)
 {
@@ -213,7 +268,8 @@ START_TEST(psk_files_are_checked)
 {
 	static const char *const bad[] = { "", "# nothing\n", "gw-a\n", ":" KEY_A, "gw-a:", "gw-a:00",
 		"gw-a:" KEY_A "0", "gw-a:" KEY_A "zz", "gw a:" KEY_A, "a>b:" KEY_A, "smcrd-a:" KEY_A,
-		"gw-a:" KEY_A "\ngw-a:" KEY_B, "gw-a:" KEY_A KEY_A "00" };
+		"gw-a:" KEY_A "\ngw-a:" KEY_B, "gw-a:" KEY_A KEY_A "00", "gw-a@:" KEY_A, "@2:" KEY_A, "gw-a@2@3:" KEY_A,
+		"gw-a@a>b:" KEY_A, "gw-a@1234567890123456:" KEY_A, "gw-a@2:" KEY_A "\ngw-a@2:" KEY_B };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		int errors = 0;
