@@ -262,6 +262,25 @@ def _(t):
             check((done > 0) == (side == "smcrd"), f"{side}: {done} handshakes of {d.name}")
 
 
+@case("a row of later handshakes: each way resumes, and one that does not fails", timeout=60)
+def _(t):
+    need("wrk", "nginx", "haproxy")
+    bench = Bench(t, SETUPS, 1)
+    in_small(t, "secure-resumed", bench, ("haproxy", "clear", "smcrd"))
+    for side in ("haproxy", "smcrd"):
+        done, resumed = bench.way("secure-resumed", side).handshakes()
+        check(0 < resumed < done, f"{side}: {resumed} of {done} handshakes use an earlier one")
+    way = bench.way("secure-resumed", "smcrd")
+    counts = iter([(0, 0), (200, 100)])
+    way.handshakes = lambda: next(counts)
+    try:
+        measure.resumed_connections(bench, way)
+    except Failure as e:
+        equal(str(e), "100 of 200 handshakes use an earlier one", "the failure")
+    else:
+        raise Failure("half of the handshakes were by certificates, and the row has figures")
+
+
 @case("rows of the preload: the client is on the UNIX socket; one that is not is refused", timeout=60)
 def _(t):
     need("redis-server", "redis-cli", "redis-benchmark")

@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 
-from harness import TOP_BUILD, Failure, Skip, need, wait_until
+from harness import TOP_BUILD, Failure, Skip, check, need, wait_until
 from programs import iperf3
 
 FIRST_BYTE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "first_byte.py")
@@ -156,3 +156,12 @@ def new_connections(bench, way):
         raise Failure(f"wrk: {errors[0]}")
     requests, = found(r"(\d+) requests in", out, "wrk")
     return with_cpu(way, before, requests / 1e6, {"rate": found(r"Requests/sec:\s*([\d.]+)", out, "wrk")[0]})
+
+
+def resumed_connections(bench, way):
+    """The same of a way whose handshakes, if any, use an earlier one, but those before the first has ended."""
+    before = way.handshakes()
+    result = new_connections(bench, way)
+    done, resumed = (b - a for a, b in zip(before, way.handshakes()))
+    check(done - resumed <= 64 + done // 100, f"{resumed} of {done} handshakes use an earlier one")
+    return result

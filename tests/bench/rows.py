@@ -16,6 +16,8 @@ RATE, P99, CPU = Figure("rate", "", "k/s", "more"), Figure("p99", "p99", "ms", "
 P50, P999 = Figure("p50", "median", "ms", "less"), Figure("p999", "p99.9", "ms", "less")
 LOAD, STREAM = Figure("load", "load", "k/s", "more"), Figure("bulk", "the bulk stream", "Gbit/s", "more")
 COUNT, MEMORY = Figure("count", "", "open", "more"), Figure("memory", "memory of each", "KiB", "less")
+IDLE_FIGURES = (Figure("fresh", "before its first byte", "KiB", "less"), Figure("once", "after an answer", "KiB", "less"),
+                Figure("busy", "all asked at once", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less"))
 BULK_FIGURES = (Figure("rate", "", "Gbit/s", "more"), Figure("cpu", "CPU", "s/GB", "less"))
 
 
@@ -40,10 +42,7 @@ ROWS = [
         small=functools.partial(measure.redis, clients=64)),
     row("mixed-load", "Redis GET at 2000/s, 64 connections beside bulk", ALL, measure.mixed, (P50, P99, P999, STREAM),
         small=functools.partial(measure.load, rate=2000)),
-    row("idle", "memory of a connection, both processes", PROXIES, idle.memory,
-        (Figure("fresh", "before its first byte", "KiB", "less"), Figure("once", "after an answer", "KiB", "less"),
-         Figure("busy", "all asked at once", "KiB", "less"), Figure("used", "idle after 1 MB", "KiB", "less")),
-        setup="idle", fresh=True, count=5000),
+    row("idle", "memory of a connection, both processes", PROXIES, idle.memory, IDLE_FIGURES, setup="idle", fresh=True, count=5000),
     *(row(f"growing-{n}", f"Redis GET, {n:,} connections", ALL, idle.growing, (COUNT, RATE._replace(heading="requests"), CPU, MEMORY),
           setup="growing", fresh=True, count=n) for n in (100, 1000, 10000)),
     row("idle-50k", "50,000 idle connections, several pairs", PROXIES, idle.many,
@@ -83,8 +82,12 @@ ROWS += [
 ]
 
 # Each connection with a CLC connection, so with a handshake by an association; haproxy resumes sessions of TLS 1.3.
-ROWS.append(row("secure-resumed", "new connections, each with a handshake", ("haproxy", "clear", "smcrd"), measure.new_connections,
+ROWS.append(row("secure-resumed", "new connections, each with a handshake", ("haproxy", "clear", "smcrd"), measure.resumed_connections,
                 (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), setup="secure-resumed", base="clear"))
+
+# Data is on a link: of TLS with the peer only what its proof needs stays.
+ROWS.append(row("secure-idle", "memory of a connection, both processes", ("haproxy", "clear", "smcrd"), idle.memory, IDLE_FIGURES,
+                setup="secure-idle", base="clear", fresh=True, count=5000))
 
 # Connections that open over the link beside those by a CLC connection.
 ROWS.append(row("connections", "new connections", OPENING, measure.new_connections,

@@ -17,6 +17,7 @@ SETUPS = {
     "local": Local,
     "sctp": Sctp,
     "secure": Secure,
+    "secure-idle": lambda bench: Secure(bench, ["redis"], smcr={"rmb_idle": f"{idle.RMB_IDLE_S}s"}),
     "secure-resumed": lambda bench: Secure(bench, ["http"], smcr={"open_over_link": False}),
     "workers": lambda bench: Loopback(bench, threads=WORKERS, workers=WORKERS),
     "delay-0": lambda bench: DelayedLink(bench, 0),

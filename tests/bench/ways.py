@@ -23,6 +23,8 @@ VALUES = {"k3": 3, "k1M": 1 << 20}	# keys that Redis has, and the lengths of the
 class Way:
     """What a measurement sees: where to connect, and whose work counts."""
 
+    pair = None		# of haproxy with TLS
+
     def __init__(self, at, procs, client, iperf3_options=()):
         """at: service -> (host, port) or the path of a UNIX socket; procs: those in between; client: a Case, or what stands for
         one, where programs run that connect."""
@@ -54,6 +56,13 @@ class Way:
     def fallbacks(self):
         """Connections that were to be on SMC-R and were not: their figures are not SMC-R's."""
         return sum(s["fallbacks"] for d in self.procs if isinstance(d, Daemon) and d.alive() for s in d.services())
+
+    def handshakes(self):
+        """Of TLS at the far end: all, and those by an earlier one."""
+        if self.pair:
+            return self.pair.handshakes()
+        counters = self.procs[1].counters()
+        return counters["tls_handshakes"], counters["tls_resumed"]
 
     def end(self):
         for p in self.procs:
@@ -159,7 +168,9 @@ class Secure(Loopback):
 
     def haproxy(self, side):
         pair = HaproxyPair(self.t, self.targets(), maxconn=self.maxconn, tls=self.tls)
-        return Way(pair.at, pair.procs, self.t), pair.confs
+        way = Way(pair.at, pair.procs, self.t)
+        way.pair = pair
+        return way, pair.confs
 
     def smcrd(self, side):
         more = {} if side == "clear" else {"secure": "required", "peer_names": ["spiffe://example.org/gw/any"]}

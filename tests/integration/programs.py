@@ -2,14 +2,16 @@
 Third-party servers, each started privately: own directory, own port on the test's address, ended with the
 case. Used by the integration tests and the benchmark.
 """
+import csv
 import glob
+import io
 import json
 import os
 import pwd
 import shutil
 import socket
 
-from harness import UNIX, Failure, Skip, check, connect_to, need, unix_connect, wait_until
+from harness import UNIX, Failure, Skip, check, connect_to, need, recv_all, unix_connect, wait_until
 
 
 def listens(host, port, pid="self"):
@@ -277,7 +279,7 @@ class HaproxyPair:
         top = ["global", f"  nbthread {threads}", f"  maxconn {maxconn}", "defaults", "  mode tcp", f"  maxconn {maxconn}",
                "  timeout connect 10s", "  timeout client 1h", "  timeout server 1h",
                *(["  option splice-auto"] if splice else [])]
-        self.confs, self.procs = {}, []
+        self.confs, self.procs, self.stats = {}, [], os.path.join(where, "far.stats")
         between = ""
         if tls:
             both = os.path.join(where, "both.pem")
@@ -286,7 +288,7 @@ class HaproxyPair:
             between = (f" ssl crt {both} ca-file {tls['ca']} verify required ssl-min-ver TLSv1.3"
                        " ciphersuites TLS_AES_128_GCM_SHA256")
         for side, case, listen, to in (("far", far, middle, targets), ("near", near, self.at, middle)):
-            lines = list(top)
+            lines = [top[0], f"  stats socket {where}/{side}.stats", *top[1:]]
             for name in targets:
                 lines += [f"listen {name}", f"  bind {haproxy_address(listen[name])} backlog 4096{between if side == 'far' else ''}",
                           f"  server s {haproxy_address(to[name])}{between if side == 'near' else ''}"]
@@ -298,6 +300,16 @@ class HaproxyPair:
             self.procs.append(proc)
             for at in listen.values():
                 wait_listening(proc, at)
+
+
+    def handshakes(self):
+        """Of TLS at the far one: all, and those that resumed a session."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(self.stats)
+            s.sendall(b"show stat\n")
+            rows = list(csv.DictReader(io.StringIO(recv_all(s).decode().lstrip("# "))))
+        full, resumed = (sum(int(r[key] or 0) for r in rows if r["svname"] == "FRONTEND") for key in ("ssl_sess", "ssl_reused_sess"))
+        return full + resumed, resumed
 
 
 def haproxy_address(at):
