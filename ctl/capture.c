@@ -228,12 +228,12 @@ print_all(const struct rules *r, const struct capture *c)
 	if (r->tproxy && r->v4)
 		fputs("# It needs: ip rule add fwmark " MARK " lookup " TABLE
 		      "\n"
-		      "#           ip route add local default dev lo table " TABLE "\n",
+		      "#           ip route replace local default dev lo table " TABLE "\n",
 		    r->out);
 	if (r->tproxy && r->v6)
 		fputs("# It needs: ip -6 rule add fwmark " MARK " lookup " TABLE
 		      "\n"
-		      "#           ip -6 route add local default dev lo table " TABLE "\n",
+		      "#           ip -6 route replace local default dev lo table " TABLE "\n",
 		    r->out);
 	print_table(r, "");
 	if (r->tproxy)

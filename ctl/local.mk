@@ -34,7 +34,7 @@ check_UNIT += \
 	tests/unit/ctl/check_ctl_history \
 	tests/unit/ctl/check_top \
 	tests/unit/ctl/check_delta \
-	tests/unit/ctl/check_routes \
+	tests/unit/ctl/check_routes tests/unit/ctl/check_capture_rules \
 	tests/unit/ctl/check_doctor_rules \
 	tests/unit/ctl/check_ctl_options
 
