@@ -126,7 +126,7 @@ burn() {
 }
 
 # suite DIR PATIENCE [MAKE-ARGUMENT...]: runs the tests there and adds up what they say. Most of them wait most of their time, so
-# four share a processor, three beside burners, and deadlines are longer than where a test has one of its own.
+# six share a processor, four with sanitizers, three beside burners, and deadlines are longer than where a test has one of its own.
 suite() {
 	local turn
 	for turn in $(seq "$times"); do
@@ -149,11 +149,13 @@ alone() {
 }
 
 suite_once() {
-	local dir=$1 patience=$2 log=$1/test-suite.log n
+	local dir=$1 patience=$2 log=$1/test-suite.log n share=6
 	shift 2
+	[ "$dir" != build-sanitizers ] || share=4
+	[ "$beside" -eq 0 ] || share=3
 	patience=$((patience * (4 + beside) / 4))
 	rm -f "$log"
-	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 $((2400 * (1 + beside))) make -s -j$(((beside > 0 ? 3 : 4) * jobs)) -k check "$@" ) \
+	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 $((2400 * (1 + beside))) make -s -j$((share * jobs)) -k check "$@" ) \
 		> "$dir/check.log" 2>&1 < /dev/null
 	grep -E '^(FAIL|ERROR|XPASS):' "$dir/check.log"
 	if [ ! -f "$log" ]; then
@@ -345,10 +347,10 @@ for stage in $stages; do
 	gcc)
 		say "gcc, -Werror"
 		case " $stages " in *" sanitizers "*) left_out=check_SANITIZED= ;; *) left_out= ;; esac
-		built build-gcc && say "tests" && suite build-gcc 4 $left_out ;;
+		built build-gcc && say "tests" && suite build-gcc 6 $left_out ;;
 	quick)
 		say "gcc, -Werror"
-		built build-gcc && say "unit tests, and some others" && suite build-gcc 4 'TESTS=$(check_QUICK) $(check_FUZZ) $(check_UNIT)' ;;
+		built build-gcc && say "unit tests, and some others" && suite build-gcc 6 'TESTS=$(check_QUICK) $(check_FUZZ) $(check_UNIT)' ;;
 	sanitizers)
 		say "ASan and UBSan"
 		built build-sanitizers && say "tests with ASan and UBSan, three workers" && SMCRD_WORKERS=3 suite build-sanitizers 8 ;;
