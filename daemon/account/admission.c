@@ -14,6 +14,7 @@ admissions_init(struct admissions *all)
 {
 	(void)pthread_mutex_init(&all->lock, NULL);
 	list_init(&all->list);
+	dest_tickets_init(&all->dest_tickets);
 }
 
 void
@@ -21,6 +22,7 @@ admissions_fini(struct admissions *all)
 {
 	assert(list_empty(&all->list));
 	(void)pthread_mutex_destroy(&all->lock);
+	dest_tickets_fini(&all->dest_tickets);
 }
 
 struct admission *
@@ -86,8 +88,8 @@ admission_ticket(const struct admission *a, const struct config_service *cfg)
 	if (cfg->kind == CONFIG_INGRESS || cfg->elem_size != 0)
 		return 0;
 	addr_format_port(&cfg->listen, addr, sizeof(addr));
-	const uint32_t hash = hash_mix(HASH_START, addr, strlen(addr));
-	return (a->ticket ^ hash) != 0 ? a->ticket ^ hash : 1;
+	const uint32_t nr = (a->ticket ^ hash_mix(HASH_START, addr, strlen(addr))) & ~DEST_TICKET_BIT;
+	return nr != 0 ? nr : 1;
 }
 
 enum admission_verdict

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "daemon/account/dest_tickets.h"
 #include "daemon/account/fallback_period.h"
 #include "daemon/account/far_end.h"
 #include "daemon/account/outage.h"
@@ -31,6 +32,7 @@ struct admission {
 struct admissions {
 	pthread_mutex_t lock; /* of the list and its members' references */
 	struct list_node list;
+	struct dest_tickets dest_tickets;
 };
 
 void admissions_init(struct admissions *);
@@ -44,7 +46,8 @@ void admission_put(struct admissions *, struct admission *);
 
 /* The ticket of connections that open over a link to this egress, and its address as configured: a client with it has
  * reached this service there (doc/open.md). 0: none, as a client's connections get elements of any service, so only of
- * automatic size. Other processes and other addresses have other tickets. */
+ * automatic size. Other processes and other addresses have other tickets; none has
+ * DEST_TICKET_BIT. */
 uint32_t admission_ticket(const struct admission *, const struct config_service *);
 
 enum admission_verdict {

@@ -1,6 +1,7 @@
 # What services count and remember of their connections.
 daemon_libsmcrd_a_SOURCES += \
 	daemon/account/admission.c daemon/account/admission.h \
+	daemon/account/dest_tickets.c daemon/account/dest_tickets.h \
 	daemon/account/fallback_period.c daemon/account/fallback_period.h \
 	daemon/account/far_end.c daemon/account/far_end.h \
 	daemon/account/handshake_rate.c daemon/account/handshake_rate.h \
@@ -14,6 +15,7 @@ check_UNIT += \
 	tests/unit/daemon/account/check_source_count \
 	tests/unit/daemon/account/check_admission \
 	tests/unit/daemon/account/check_far_end \
+	tests/unit/daemon/account/check_dest_tickets \
 	tests/unit/daemon/account/check_handshake_rate \
 	tests/unit/daemon/account/check_history \
 	tests/unit/daemon/account/check_outage \

@@ -342,6 +342,7 @@ free_service(struct config_service *svc)
 	free(svc->allow_users);
 	free(svc->accept_proxy);
 	free(svc->clients);
+	free(svc->to_allow);
 	config_vias_free(svc->via, svc->via_cnt);
 }
 

@@ -200,8 +200,10 @@ struct config_service {
 	enum config_client client_address;
 	struct config_net *clients; /* egress: whom a peer may name as the client; empty = all */
 	unsigned clients_cnt;
-	bool client_fallback; /* egress, connect: a client that the server cannot see goes by our own address */
-	uint32_t socket_mark; /* egress, connect: of connections by a client's address; 0: none */
+	bool client_fallback;         /* egress, connect: a client that the server cannot see goes by our own address */
+	uint32_t socket_mark;         /* egress, connect: of connections by a client's address; 0: none */
+	struct config_dest *to_allow; /* egress with CONFIG_TO_REQUESTED: servers that a peer may want; at least one */
+	unsigned to_allow_cnt;
 	enum config_secure secure;
 	char peer_names[TLS_NAMES_MAX]; /* separated by '\n'; "": tls_name, or the host of `to` */
 	char tls_name[TLS_NAME_MAX];    /* sent as SNI in the place of that host; "": not set */
@@ -342,6 +344,9 @@ int config_dest_rank(const struct config_dest *, const uint8_t addr[16], uint16_
 /* The closest entry of the list; NULL: none. */
 const struct config_dest *config_dest_find(
     const struct config_dest *, unsigned cnt, const uint8_t addr[16], uint16_t port);
+/* By the longest network of the list that has it: the port is one of those there, and a link-local address a host's. NULL:
+ * yes, or the reason. */
+const char *config_dest_objection(const struct config_dest *, unsigned cnt, const struct sockaddr_storage *);
 /* A network as "192.0.2.0/24"; returns buf, of CONFIG_DEST_STR_MAX bytes. */
 const char *config_net_str(const struct config_net *, char *buf);
 /* As written; returns buf, of CONFIG_DEST_STR_MAX bytes. */
@@ -369,6 +374,8 @@ bool config_addr_is_ours(const struct sockaddr_storage *);
 bool config_leads_to(const struct sockaddr_storage *to, const struct sockaddr_storage *listen);
 /* The same for the listeners of all services. */
 bool config_is_ours(const struct config *, const struct sockaddr_storage *to);
+/* Likewise for that of metrics as well. */
+bool config_listens_on(const struct config *, const struct sockaddr_storage *to);
 /* The TLS_AS_ bits that its services need. */
 unsigned config_tls_uses(const struct config *);
 /* Reads the files of `tls`, without the configuration; NULL: after errors to err, a line each. */

@@ -241,6 +241,7 @@ const struct config_key config_keys[] = {
 	{ "clients", OUT, CONFIG_T_NETS, LIVE, 0, 0, NULL, OF_SVC(clients), NULL },
 	{ "client_fallback", OUT, CONFIG_T_BOOL, LIVE, 0, 0, "false", OF_SVC(client_fallback), NULL },
 	{ "socket_mark", OUT, CONFIG_T_UINT, LIVE, 0, UINT32_MAX, "0", OF_SVC(socket_mark), NULL },
+	{ "to_allow", OUT, CONFIG_T_DESTS, LIVE, 0, 0, NULL, OF_SVC(to_allow), NULL },
 	{ "secure", SVC, CONFIG_T_WORD, LIVE, 0, 0, "off", OF_SVC(secure),
 	    WORDS({ "off", CONFIG_SECURE_OFF }, { "accept", CONFIG_SECURE_ACCEPT }, { "auth", CONFIG_SECURE_AUTH },
 	        { "required", CONFIG_SECURE_REQUIRED }) },
@@ -262,6 +263,7 @@ BEHIND(struct config_via, net_cnt, nets, struct config_dest *);
 BEHIND(struct config_service, allow_cnt, allow, struct config_net *);
 BEHIND(struct config_service, accept_proxy_cnt, accept_proxy, struct config_net *);
 BEHIND(struct config_service, clients_cnt, clients, struct config_net *);
+BEHIND(struct config_service, to_allow_cnt, to_allow, struct config_dest *);
 BEHIND(struct config_service, allow_users_cnt, allow_users, struct config_id *);
 BEHIND(struct smcr_config, ueids, ueid_cnt, uint8_t);
 BEHIND(struct config, mpa_clients_cnt, mpa_clients, struct config_net *);

@@ -103,3 +103,9 @@ config_is_ours(const struct config *cfg, const struct sockaddr_storage *to)
 			return true;
 	return false;
 }
+
+bool
+config_listens_on(const struct config *cfg, const struct sockaddr_storage *to)
+{
+	return config_is_ours(cfg, to) || config_leads_to(to, &cfg->metrics.listen);
+}

@@ -79,6 +79,43 @@ config_dest_find(const struct config_dest *list, unsigned cnt, const uint8_t add
 	return closer(list, cnt, addr, port, &rank);
 }
 
+static bool
+is_link_local(const uint8_t addr[16])
+{
+	static const uint8_t v4[16] = { [10] = 0xff, [11] = 0xff, [12] = 169, [13] = 254 }, v6[16] = { 0xfe, 0x80 };
+
+	return addr_same_prefix(addr, v4, 96 + 16) || addr_same_prefix(addr, v6, 10);
+}
+
+/* No server has such an address, and the kernel takes some of them for this host. */
+static bool
+is_nobodys(const struct sockaddr_storage *ss, const uint8_t addr[16])
+{
+	return addr_is_any(ss) || addr_is_multicast(ss) || (is_v4(addr, 128) && addr[12] == 0);
+}
+
+const char *
+config_dest_objection(const struct config_dest *list, unsigned cnt, const struct sockaddr_storage *to)
+{
+	const uint16_t port = addr_port(to);
+	int longest = -1;
+	bool has_port = false;
+	uint8_t addr[16];
+
+	addr_to_v6(to, addr);
+	if (is_nobodys(to, addr) || port == 0)
+		return "no server can have this address";
+	for (const struct config_dest *d = list; d < list + cnt; d++) {
+		if (d->prefix_len < longest || config_dest_rank(d, addr, d->port_min) < 0)
+			continue;
+		has_port = (d->prefix_len == longest && has_port) || config_dest_rank(d, addr, port) >= 0;
+		longest = d->prefix_len;
+	}
+	if (!has_port)
+		return longest < 0 ? "its address is not in to_allow" : "its port is not in to_allow";
+	return longest < 128 && is_link_local(addr) ? "it is link-local, and to_allow does not name it" : NULL;
+}
+
 const struct config_via *
 config_via_find(const struct config_service *svc, const struct sockaddr_storage *to, struct sockaddr_storage *peer)
 {
@@ -209,6 +246,41 @@ check_nets(struct config_build *b, const struct config_service *svc, const confi
 	}
 }
 
+/* "0.0.0.0/0" or "::/0". */
+static bool
+has_everything(const struct config_dest *list, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (list[i].prefix_len == (is_v4(list[i].addr, list[i].prefix_len) ? 96 : 0))
+			return true;
+	return false;
+}
+
+/* Without these an egress for many destinations is an open relay. */
+static void
+check_requested(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
+{
+	const unsigned line = config_line(src, "to");
+
+	if (svc->to_word != CONFIG_TO_REQUESTED) {
+		if (svc->to_allow_cnt > 0)
+			config_error(
+			    b, config_line(src, "to_allow"), "egress.to_allow needs egress.to = \"requested\"");
+		return;
+	}
+	if (config_member(src, "to_allow") == NULL && svc->to_allow_cnt == 0)
+		config_error(
+		    b, line, "egress.to \"requested\" needs egress.to_allow: the servers that a peer may want");
+	if (svc->allow_cnt == 0 && svc->peer_names[0] == '\0')
+		config_error(b, line, "egress.to \"requested\" needs egress.allow or egress.peer_names");
+	if (svc->peer != SMCR_PEER_SMCRD)
+		config_error(b, config_line(src, "peer"),
+		    "egress.to \"requested\" needs egress.peer = \"smcrd\": no other peer sends destinations");
+	if (has_everything(svc->to_allow, svc->to_allow_cnt) && svc->secure != CONFIG_SECURE_REQUIRED)
+		config_error(b, config_line(src, "to_allow"),
+		    "egress.to_allow with all addresses needs egress.secure = \"required\"");
+}
+
 void
 config_check_via(struct config_build *b, const struct config_service *svc, const config_setting_t *src)
 {
@@ -228,6 +300,8 @@ config_check_via(struct config_build *b, const struct config_service *svc, const
 		if (of_targets[i].set)
 			config_error(b, config_line(src, of_targets[i].name),
 			    "%s.%s is for a service with targets in %s.to", kind, of_targets[i].name, kind);
+	if (svc->kind == CONFIG_EGRESS)
+		check_requested(b, svc, src);
 	if (!original) {
 		if (svc->via_cnt > 0)
 			config_error(b, config_line(src, "via"), "ingress.via needs ingress.to = \"original\"");

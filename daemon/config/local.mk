@@ -29,6 +29,7 @@ check_UNIT += \
 	tests/unit/daemon/config/check_config_special \
 	tests/unit/daemon/config/check_config_plan \
 	tests/unit/daemon/config/check_config_via \
+	tests/unit/daemon/config/check_config_allow \
 	tests/unit/daemon/config/check_config_doc
 # A build without c-ares.
 tests_unit_daemon_config_check_config_built_SOURCES = tests/unit/daemon/config/check_config_built.c daemon/names/resolver_none.c

@@ -259,7 +259,7 @@ ticket_holds(const struct service *svc, const struct smcr_conn *conn)
 
 /* As admit(), but nothing is counted or logged: the peer comes again by a CLC connection. */
 static bool
-admit_opened(struct service *svc, struct smcr_conn *conn)
+admit_opened(struct service *svc, struct smcr_conn *conn, const struct clc_dest *dest)
 {
 	const struct config_service *cfg = &svc->settings->cfg;
 	const struct smcr_identity from = smcr_opened_by(conn);
@@ -276,7 +276,7 @@ admit_opened(struct service *svc, struct smcr_conn *conn)
 	const enum admission_verdict v = admission_take(svc->admission, cfg, &peer);
 	if (v != ADMISSION_OK && v != ADMISSION_UNCOUNTED)
 		return false;
-	if (session_opened(svc, conn, &peer, v == ADMISSION_OK))
+	if (session_opened(svc, conn, dest, &peer, v == ADMISSION_OK))
 		return true;
 	admission_give(svc->admission, v == ADMISSION_OK ? &peer : NULL);
 	return false;
@@ -285,10 +285,15 @@ admit_opened(struct service *svc, struct smcr_conn *conn)
 struct conn_owner *
 listener_opened(struct session_pool *pool, struct smcr_conn *conn)
 {
-	const uint32_t ticket = smcr_opened_ticket(conn);
+	uint32_t ticket = smcr_opened_ticket(conn);
+	struct clc_dest dest = { .kind = CLC_DEST_NONE };
+
+	if ((ticket & DEST_TICKET_BIT) != 0 &&
+	    !dest_tickets_find(&pool->place.admissions->dest_tickets, ticket, &ticket, &dest))
+		ticket = 0;
 	struct service *svc = LIST_FIND(struct service, s, &pool->services, node, s->settings->ticket == ticket);
 
-	if (ticket == 0 || svc == NULL || pool->draining || !admit_opened(svc, conn)) {
+	if (ticket == 0 || svc == NULL || pool->draining || !admit_opened(svc, conn, &dest)) {
 		smcr_abort(conn, SMCR_R_NOT_OPENED);
 		smcr_release(conn);
 		return NULL;

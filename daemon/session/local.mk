@@ -5,6 +5,7 @@ daemon_libsmcrd_a_SOURCES += \
 	daemon/session/session_dial.c \
 	daemon/session/session_measure.c \
 	daemon/session/session_client.c \
+	daemon/session/session_requested.c \
 	daemon/session/session_secure.c \
 	daemon/session/session_trust.c daemon/session/session_way.c \
 	daemon/session/session_path.c \

@@ -473,7 +473,7 @@ session_pump(struct session *s)
 	acks_note(s);
 }
 
-/* -- start -- */
+/* -- start, close and stop -- */
 
 static struct session *
 session_new(struct service *svc)
@@ -547,13 +547,15 @@ session_start(struct service *svc, int fd, const union net_addr *source, const u
 }
 
 bool
-session_opened(struct service *svc, struct smcr_conn *conn, const union net_addr *peer, bool counted)
+session_opened(
+    struct service *svc, struct smcr_conn *conn, const struct clc_dest *dest, const union net_addr *peer, bool counted)
 {
 	struct session *s = session_new(svc);
 
 	if (s == NULL)
 		return false;
 	s->mid_peer = *peer;
+	s->setup->in.tlvs.dest = *dest;
 	s->flags |= SF_UNCOUNTED | (counted ? SF_COUNTED : 0);
 	s->conn = conn;
 	smcr_set_app(conn, &s->owner);
@@ -562,8 +564,6 @@ session_opened(struct service *svc, struct smcr_conn *conn, const union net_addr
 	service_stats_travels(s, session_mode(s));
 	return true;
 }
-
-/* -- close and stop -- */
 
 bool
 session_matches(const struct session *s, const struct close_filter *f)

@@ -2,7 +2,8 @@
  * an egress) and the CLC connection to the other gateway. It has an engine connection while data is on SMC-R.
  *
  * Calls go down: session.c (start, pump, events, end), session_setup.c, session_measure.c, session_pump.c,
- * session_secure.c, session_detect.c, session_client.c, session_way.c, session_path.c, session_dial.c, session_state.c. A lower file
+ * session_secure.c, session_detect.c, session_client.c, session_requested.c, session_way.c, session_path.c, session_dial.c,
+ * session_state.c. A lower file
  * reports by session_raise, which only records the event: session.c handles it after the step of the pump has returned.
  * So a step ends at the first event that it raises, and a session cannot end inside a call. Callbacks only latch and
  * schedule the session.
@@ -16,8 +17,10 @@
  * way (or NULL) and the admission; logs and counts a failure. */
 void session_start(
     struct service *, int fd, const union net_addr *source, const union net_addr *peer, struct way *, bool counted);
-/* Likewise at an egress, for a connection that the peer opened over a link. False: out of memory; takes nothing. */
-bool session_opened(struct service *, struct smcr_conn *, const union net_addr *peer, bool counted);
+/* Likewise at an egress, for a connection that the peer opened over a link, to this destination if the service leads to
+ * many. False: out of memory; takes nothing. */
+bool session_opened(
+    struct service *, struct smcr_conn *, const struct clc_dest *, const union net_addr *peer, bool counted);
 /* One bounded round of a scheduled session; requests another one by session_schedule. */
 void session_pump(struct session *);
 /* The daemon ends: the first call notifies the peer, the second one ends the session. */
@@ -89,6 +92,12 @@ void way_free(struct service *, struct way *);
 void way_describe(const struct session *, struct smcr_open *);
 /* Before data flows: the peer goes to the destination, or none is wanted. False: an event is raised. */
 bool way_is_taken(struct session *);
+
+/* session_requested.c: an egress for many destinations (to = "requested") */
+/* Before it connects: takes the destination that the peer has sent, as the address to pick. False: it is refused. */
+bool requested_settle(struct session *);
+/* The engine has fallen back because of the destination, here or at the peer: reports that, and raises the end. */
+void requested_refused(struct session *);
 
 /* session_detect.c */
 /* The CLC connection is connected or accepted: starts the rendezvous, plain TCP or SES_LOOK, or ends the session. */

@@ -69,7 +69,8 @@ setup_describe(const struct session *s)
 		.rmb_size_hint = s->settings->svc->rmb_size_hint.bytes,
 		.hops = (uint8_t)(s->hops + 1),
 		.origin = s->origin,
-		.ticket = s->settings->ticket,
+		.wants_dest = cfg->to_word == CONFIG_TO_REQUESTED,
+		.ticket = cfg->to_word == CONFIG_TO_REQUESTED ? 0 : s->settings->ticket, /* see requested_settle */
 	};
 	client_describe(s, &o);
 	way_describe(s, &o);
@@ -92,6 +93,17 @@ opens_over_link(struct session *s, const struct sockaddr_storage *to)
 	return s->conn != NULL;
 }
 
+static bool
+pick_target(struct session *s)
+{
+	struct setup *setup = s->setup;
+	struct endpoints *es = targets_lock(s->settings->targets);
+	const bool more = endpoints_pick(es, s->pool->env->now_ns, &s->pool->env->rng, &setup->tried, &setup->pick);
+
+	targets_unlock(s->settings->targets);
+	return more;
+}
+
 /* The next address that may be connected; false: all were tried. */
 static bool
 pick_next(struct session *s)
@@ -107,9 +119,8 @@ pick_next(struct session *s)
 	do {
 		if (!fits && setup->dial.addr == NULL)
 			setup->dial.err = EAFNOSUPPORT;
-		struct endpoints *es = targets_lock(s->settings->targets);
-		more = endpoints_pick(es, s->pool->env->now_ns, &s->pool->env->rng, &setup->tried, &setup->pick);
-		targets_unlock(s->settings->targets);
+		more = s->settings->cfg.to_word == CONFIG_TO_TARGETS ? pick_target(s) : setup->tried == 0;
+		setup->tried |= s->settings->cfg.to_word != CONFIG_TO_TARGETS;
 		fits = !more || session_kind(s) == CONFIG_INGRESS || client_is_source(s, &setup->pick.addr);
 	} while (!fits);
 	return more;
@@ -206,8 +217,10 @@ setup_dial_next(struct session *s, int why)
 	}
 	if (client_ends_dial(s, -err))
 		return;
-	outage_failed(s->settings->svc, session_outage(s), OUTAGE_CONNECT, far, words != NULL ? words : "",
-	    words != NULL ? 0 : -err);
+	/* One of many servers that does not work is no outage of the service. */
+	if (s->settings->cfg.to_word != CONFIG_TO_REQUESTED)
+		outage_failed(s->settings->svc, session_outage(s), OUTAGE_CONNECT, far, words != NULL ? words : "",
+		    words != NULL ? 0 : -err);
 	if (setup_probe_failed(s, words == no_name ? 0 : -err))
 		return;
 	s->settings->svc->ctr.refused_connect += !session_opens(s);
@@ -243,7 +256,7 @@ setup_dial(struct session *s)
 		session_raise(s, SEV_CIRCLE);
 		return;
 	}
-	if (!to_peer && !client_settle(s))
+	if (!to_peer && (!requested_settle(s) || !client_settle(s)))
 		return;
 	s->setup->dial = (struct dial){
 		.leg = to_peer ? &s->mid : &s->app,

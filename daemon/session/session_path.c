@@ -130,6 +130,10 @@ setup_fall_back(struct session *s)
 		turn_probe_away(s);
 		return;
 	}
+	if (s->way == NULL && smcr_dest_is_refused(s->conn)) {
+		requested_refused(s);
+		return;
+	}
 	if (session_kind(s) == CONFIG_INGRESS && s->diag.peer != 0)
 		outage_end(s->settings->svc, session_outage(s), OUTAGE_ENDED_DECLINED, &s->mid_peer);
 	/* One that is out of sync may be tried again. */

@@ -255,7 +255,10 @@ pump_rendezvous(struct session *s)
 		else
 			session_set_state(s, SES_SMCR);
 	} else if ((s->events & SMCR_EV_PROPOSAL) != 0) {
-		s->setup->in.tlvs = smcr_proposed_tlvs(s->conn);
+		const struct clc_tlvs tlvs = smcr_proposed_tlvs(s->conn);
+		s->setup->in.tlvs.client = tlvs.client;
+		if (!session_opens(s)) /* otherwise its ticket had it */
+			s->setup->in.tlvs.dest = tlvs.dest;
 		if ((s->flags & SF_PROBE) == 0)
 			session_is_client(s);
 		if (!circle_proposed(s)) {
@@ -265,7 +268,8 @@ pump_rendezvous(struct session *s)
 		/* After SES_LOOK the server is connected or connecting already. */
 		const bool probe = (s->flags & SF_PROBE) != 0;
 		const enum clc_server known = probe ? targets_server(s->settings->targets) : CLC_SERVER_UNSAID;
-		if (known != CLC_SERVER_UNSAID)
+		/* A probe wants no destination: its answer says that there is no server to ask. */
+		if (known != CLC_SERVER_UNSAID || (probe && s->settings->cfg.to_word == CONFIG_TO_REQUESTED))
 			answer_probe(s, known);
 		else if (s->app.io.fd >= 0 && !s->setup->dial.busy)
 			admit_connected(s);

@@ -33,7 +33,7 @@
 	X(CONNECT_FAILED, "connect failed") /* no address of the peer (SES_CONNECT) or the server answers */ \
 	X(CIRCLE, "circle") /* too many services passed: they form a circle */ \
 	X(CLIENT, "client's address refused") /* the server must not see it, or would not */ \
-	X(DEST, "destination refused") /* the peer does not connect to it, or would connect to another server */ \
+	X(DEST, "destination refused") /* the egress does not connect to it; or would connect to another server */ \
 	X(REFUSED, "refused") /* fallback is forbidden, or SMC-R cannot start, or starts where it may not */ \
 	X(TIMEOUT, "timeout") /* idle or connect timeout */ \
 	X(OPERATOR, "closed by the operator") /* closed by an operator */ \

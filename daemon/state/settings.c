@@ -64,12 +64,13 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	size_t users_len = cfg->allow_users_cnt * sizeof(*cfg->allow_users);
 	size_t clients_len = cfg->clients_cnt * sizeof(*cfg->clients);
 	size_t proxy_len = cfg->accept_proxy_cnt * sizeof(*cfg->accept_proxy);
+	size_t to_allow_len = cfg->to_allow_cnt * sizeof(*cfg->to_allow);
 	unsigned addr_cnt = 0;
 
 	for (unsigned i = 0; i < cfg->to_cnt; i++)
 		addr_cnt += cfg->to[i].addr_cnt;
 	struct settings *s = malloc(sizeof(*s) + addr_cnt * sizeof(s->addrs[0]) + vias_len(cfg) + to_len + users_len +
-	    allow_len + clients_len + proxy_len);
+	    allow_len + clients_len + proxy_len + to_allow_len);
 	struct targets *targets = s != NULL ? targets_get(svc->pool->place.targets, cfg) : NULL;
 
 	if (targets == NULL) {
@@ -82,7 +83,8 @@ settings_new(struct service *svc, const struct config_service *cfg)
 	copy_vias(s->cfg.via, cfg);
 	s->cfg.to = (void *)((char *)s->cfg.via + vias_len(cfg));
 	s->cfg.allow_users = (void *)(s->cfg.to + cfg->to_cnt);
-	s->cfg.allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);
+	s->cfg.to_allow = (void *)(s->cfg.allow_users + cfg->allow_users_cnt);
+	s->cfg.allow = (void *)(s->cfg.to_allow + cfg->to_allow_cnt); /* bytes: behind what is aligned */
 	s->cfg.clients = s->cfg.allow + cfg->allow_cnt;
 	s->cfg.accept_proxy = s->cfg.clients + cfg->clients_cnt;
 	copy_targets(s, cfg);
@@ -94,6 +96,8 @@ settings_new(struct service *svc, const struct config_service *cfg)
 		memcpy(s->cfg.clients, cfg->clients, clients_len);
 	if (proxy_len > 0)
 		memcpy(s->cfg.accept_proxy, cfg->accept_proxy, proxy_len);
+	if (to_allow_len > 0)
+		memcpy(s->cfg.to_allow, cfg->to_allow, to_allow_len);
 	svc->refs++;
 	return s;
 }

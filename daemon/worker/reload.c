@@ -151,10 +151,6 @@ reload_prepare(struct services_plan *p, struct step *st, FILE *err)
 	const struct config_service *cfg = st->cfg, *made;
 	const struct sockaddr_storage *addr = &cfg->listen;
 
-	if (cfg->to_word == CONFIG_TO_REQUESTED) {
-		fprintf(err, "service %s: to = \"%s\" is not served yet\n", cfg->name, config_to_words[cfg->to_word]);
-		return -ENOTSUP;
-	}
 	st->svc = service_find(p->pool, st->cfg->kind, st->cfg->name);
 	st->is_new = st->svc == NULL;
 	if (st->is_new)

@@ -230,9 +230,9 @@ class Scene(Strangers):
     hostile server is where a's ingress "evil" leads, with its clients at evil_at.
 
     smcr, device, service: settings of both daemons, of their device and of their services; egress: of b's service; b: of b;
-    files: descriptors that b may have."""
+    files: descriptors that b may have; many: settings of an egress of b for many destinations, at many_at."""
 
-    def __init__(self, t, smcr=None, device=None, service=None, egress=None, hostile_server=False, files=None, b=None, **more):
+    def __init__(self, t, smcr=None, device=None, service=None, egress=None, hostile_server=False, files=None, b=None, many=None, **more):
         self.t = t
         echo = listener(t)
         echo.settimeout(None)
@@ -249,6 +249,11 @@ class Scene(Strangers):
             self.pair.conf_a["ingress"].append({"name": "evil", "listen": hostport(*self.evil_at),
                                                 "to": hostport(*self.server.at), **(service or {})})
             self.pair.a.write_conf(self.pair.conf_a)
+        if many:
+            self.many_at = (t.addr, t.port())
+            self.pair.conf_b["egress"].append({"name": "many", "listen": hostport(*self.many_at), "to": "requested",
+                                               "allow": ["127.0.0.0/8"], **(many(self) if callable(many) else many)})
+            self.pair.b.write_conf(self.pair.conf_b)
         self.a, self.b = self.daemons = self.pair.a, self.pair.b
         if files:
             self.b.wrap = [need("prlimit"), f"--nofile={files}", "--"]

@@ -31,7 +31,7 @@ class Declined(SmcError):
     def __init__(self, msg):
         super().__init__(f"declined with {msg.diag:#010x}")
         self.diag = msg.diag
-        self.out_of_sync = msg.out_of_sync
+        self.out_of_sync, self.answers = msg.out_of_sync, msg.answers
 
 
 # -- CLC (RFC 7609 A.2) --
@@ -55,7 +55,30 @@ class Ext:
         if len(data) < 28 or data[:4] != b"smrd" or data[4] < 28:
             return None
         version, transports, features, port, depth, token = struct.unpack(">BBBHHQ", data[5:20])
-        return cls(transports, port, depth, token, version, features, int.from_bytes(data[24:28], "big"))
+        ext = cls(transports, port, depth, token, version, features, int.from_bytes(data[24:28], "big"))
+        ext.uses = data[21]	# of an Accept
+        return ext
+
+
+CLIENT, DEST = 0x81, 0x82	# types of TLVs behind the growth area (doc/transparent.md)
+HAS_TLVS = 0x20			# feature of a Proposal
+USES_DEST = 0x01		# of an Accept
+CLIENT_USED, DEST_USED, DEST_REFUSED = 0x01, 0x02, 0x04	# answers of a Decline
+
+
+def tlv(type, value):
+    return bytes((type, len(value))) + value
+
+
+def tlv_place(type, host, port):
+    """Of a client or a destination."""
+    v6 = ":" in host
+    return tlv(type, struct.pack(">BH", 6 if v6 else 4, port) + socket.inet_pton(socket.AF_INET6 if v6 else socket.AF_INET, host))
+
+
+def tlv_list(*tlvs):
+    whole = b"".join(tlvs)
+    return b"smrt" + struct.pack(">H", len(whole)) + whole
 
 
 class Clc:
@@ -129,6 +152,7 @@ def clc_decode(data):
         m.out_of_sync = bool(flags & 8)
         m.peer_id = data[8:16]
         (m.diag,) = struct.unpack(">I", data[16:20])
+        m.answers = data[23]
     else:
         raise SmcError(f"CLC type {type}")
     return m
@@ -867,9 +891,9 @@ class Conn:
 class Client:
     """The client's side of a rendezvous, step by step; run() does all of them."""
 
-    def __init__(self, peer, at, link=None, prewarm=False):
-        """link: of the group that this connection is expected to join."""
-        self.peer, self.link = peer, link
+    def __init__(self, peer, at, link=None, prewarm=False, tlvs=b""):
+        """link: of the group that this connection is expected to join. tlvs: what follows the growth area of the Proposal."""
+        self.peer, self.link, self.tlvs = peer, link, tlvs
         self.sock = iw.tcp_connect(at, peer.timeout, peer.host)
         self.prewarm = prewarm
         self.accept = self.conn = None
@@ -881,6 +905,9 @@ class Client:
         p = self.peer
         fields = {"peer_id": p.peer_id, "gid": p.gid, "mac": p.mac, "subnet": p.subnet,
                   "ext": p.ext(transports=p.transport | PREWARM * self.prewarm)}
+        if self.tlvs:
+            ext = p.ext(features=p.features | HAS_TLVS)
+            fields["growth"] = bytes(12) + ext.encode() + self.tlvs
         fields.update(over)
         self.sock.sendall(clc_proposal(**fields))
 

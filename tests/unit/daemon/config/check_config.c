@@ -1033,7 +1033,9 @@ static const char local[] =
 /* The settings of a service without targets exclude those of targets. */
 static const char captured[] =
     "ingress = ( { name = \"all\"; listen = \"127.0.0.1:7000\"; to = \"original\";\n"
-    "  via = ( { nets = [ \"10.0.0.0/8:80-90\" ]; peer = \"*:15000\"; } ); } );\n";
+    "  via = ( { nets = [ \"10.0.0.0/8:80-90\" ]; peer = \"*:15000\"; } ); } );\n"
+    "egress = ( { name = \"any\"; listen = \"127.0.0.1:7001\"; to = \"requested\"; allow = [ \"192.0.2.1\" ];\n"
+    "  to_allow = [ \"10.0.0.0/8:80-90\", \"[2001:db8::/32]:443\", \"192.0.2.7\" ]; } );\n";
 
 START_TEST(stores_what_is_written)
 {
@@ -1313,9 +1315,9 @@ name_is_printed(const struct config_section *sec, const struct config_key *key)
 		return;
 	const bool psk = sec->place == CONFIG_AT_TLS &&
 	    (strcmp(key->name, "name") == 0 || strcmp(key->name, "psk") == 0);
-	struct config *cfg = parse_ok(key->type == CONFIG_T_VIAS ? captured
-	        : (key->flags & CONFIG_UNIX_ONLY) != 0 || psk    ? local
-	                                                         : full);
+	struct config *cfg = parse_ok(key->type == CONFIG_T_VIAS || key->type == CONFIG_T_DESTS ? captured
+	        : (key->flags & CONFIG_UNIX_ONLY) != 0 || psk                                   ? local
+	                                                                                        : full);
 	char *text = print(cfg), setting[128];
 
 	snprintf(setting, sizeof(setting), "\t%s = ", key->name);
