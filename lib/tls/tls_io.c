@@ -256,20 +256,38 @@ say_date(const ASN1_TIME *t, char buf[32])
 	return strftime(buf, 32, "%Y-%m-%d %H:%M", &tm) > 0 ? buf : "?";
 }
 
-static void
-blame_cert(struct tls_io *io, X509 *cert, int err)
+/* Within an hour of now. */
+static bool
+is_near(const ASN1_TIME *t)
 {
+	int days = 1, secs = 0;
+
+	return ASN1_TIME_diff(&days, &secs, NULL, t) == 1 && days == 0 && abs(secs) < 3600;
+}
+
+static void
+blame_cert(struct tls_io *io, X509_STORE_CTX *store)
+{
+	const int err = X509_STORE_CTX_get_error(store);
+	const X509_CRL *crl = X509_STORE_CTX_get0_current_crl(store);
+	X509 *cert = X509_STORE_CTX_get_current_cert(store);
 	char name[TLS_NAME_MAX] = "?", date[32], now[32];
-	const bool late = err == X509_V_ERR_CERT_HAS_EXPIRED, early = err == X509_V_ERR_CERT_NOT_YET_VALID;
+	const bool early = err == X509_V_ERR_CERT_NOT_YET_VALID, late = err == X509_V_ERR_CERT_HAS_EXPIRED;
+	const ASN1_TIME *at = err == X509_V_ERR_CRL_HAS_EXPIRED && crl != NULL ? X509_CRL_get0_nextUpdate(crl)
+	    : cert != NULL && early                                            ? X509_get0_notBefore(cert)
+	    : cert != NULL && late                                             ? X509_get0_notAfter(cert)
+	                                                                       : NULL;
 
 	if (cert != NULL)
 		(void)tls_who_name(cert, name);
-	if (cert == NULL || (!late && !early))
+	if (at == NULL)
 		tls_io_blame(io, "certificate of '%s': %s", name, X509_verify_cert_error_string(err));
 	else
-		tls_io_blame(io, "certificate of '%s': %s %s (this host's clock: %s, UTC)", name,
-		    late ? "expired" : "valid from",
-		    say_date(late ? X509_get0_notAfter(cert) : X509_get0_notBefore(cert), date), say_date(NULL, now));
+		tls_io_blame(io, "certificate of '%s': %s %s (this host's clock: %s, UTC%s)", name,
+		    early      ? "valid from"
+		        : late ? "expired"
+		               : "CRL expired",
+		    say_date(at, date), say_date(NULL, now), is_near(at) ? ": is a clock wrong?" : "");
 }
 
 int
@@ -279,7 +297,7 @@ tls_io_verify(int ok, X509_STORE_CTX *store)
 	X509 *cert = X509_STORE_CTX_get_current_cert(store);
 
 	if (!ok) {
-		blame_cert(io, cert, X509_STORE_CTX_get_error(store));
+		blame_cert(io, store);
 		return 0;
 	}
 	/* The leaf comes last: its chain is verified. */

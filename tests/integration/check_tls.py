@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """TLS between two gateways: what is protected, what is refused with which words at both ends, and nothing ever in clear."""
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -12,6 +13,7 @@ from capture import Capture
 from tls_files import Authority, Relay, psk_file, secure_pair
 
 MARK = b"the marker of a program's data "
+DAY_S = 86400
 CLC_EYE = b"\xe2\xd4\xc3\xd9"
 A, B = "spiffe://example.org/gw/a", "spiffe://example.org/gw/b"
 
@@ -288,7 +290,8 @@ def _(t):
                 return True
         return False
     wait_until(fails, "the CRL is out of date")
-    says(pair.b, f"certificate of '{A}': CRL has expired")
+    says(pair.b, f"certificate of '{A}': CRL expired 2")
+    says(pair.b, ", UTC: is a clock wrong?)")
 
 
 @case("names: a DNS name, an address, a SPIFFE prefix and the host of `to`")
@@ -486,12 +489,21 @@ def _(t):
     pair = secure_pair(t, echo, a, b, [B], [A])
     at = hostport(t.addr, pair.middle["x"])
     mine = ["-cert", a["cert"], "-key", a["key"]]
+
+    def of(name, *valid):
+        its = ca.issue(name, valid=valid)
+        return ["-alpn", "smcrd/1", "-cert", its["cert"], "-key", its["key"]]
+
+    def ends(name, words, hint):
+        return rf"certificate of 'spiffe://example.org/gw/{name}': {words} \d+-\d+-\d+ \d+:\d+ \(this host's clock: \d+-\d+-\d+ \d+:\d+, UTC{hint}\)"
+    dates = ((of("old", -9 * DAY_S, -DAY_S), ends("old", "expired", "")), (of("late", -9 * DAY_S, -1800), ends("late", "expired", ": is a clock wrong\\?")),
+             (of("new", DAY_S, 9 * DAY_S), ends("new", "valid from", "")), (of("soon", 1800, DAY_S), ends("soon", "valid from", ": is a clock wrong\\?")))
     for args, words in ((["-alpn", "smcrd/1"], "peer has no certificate"), (mine, "its ALPN lacks smcrd/1"),
                         (["-alpn", "http/1.1", *mine], "its ALPN lacks smcrd/1"),
-                        (["-alpn", "smcrd/1", "-tls1_2", *mine], "peer does not speak TLS 1.3")):
+                        (["-alpn", "smcrd/1", "-tls1_2", *mine], "peer does not speak TLS 1.3"), *dates):
         subprocess.run([ca.openssl, "s_client", "-connect", at, "-CAfile", ca.cert, *args], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=30 * PATIENCE, check=False)
-        says(pair.b, words)
+        wait_until(lambda: re.search(words, pair.b.log()), f"{words!r} in the log: ...{pair.b.log()[-1000:]}")
     good = subprocess.run([ca.openssl, "s_client", "-connect", at, "-CAfile", ca.cert, "-alpn", "smcrd/1", "-brief", *mine],
                           input=b"no CLC message, but longer than its header", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=30 * PATIENCE, check=False).stdout

@@ -3,6 +3,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 
 from harness import connect_to, hostport, listener, need, need_built_with, pair_to
 
@@ -21,7 +22,7 @@ class Authority:
         self.call("req", "-x509", "-key", self.key, "-subj", f"/CN={name}", "-days", "365", "-out", self.cert,
                   "-addext", "keyUsage=critical,keyCertSign,cRLSign")
         with open(self.at("ca.conf"), "w") as f:
-            f.write(f"[ca]\ndefault_ca=x\n[x]\ndatabase={self.at('index')}\ndefault_md=sha256\ndefault_crl_days=30\n")
+            f.write(f"[ca]\ndefault_ca=x\n[x]\ndatabase={self.at('index')}\ndefault_md=sha256\ndefault_crl_days=30\nserial={self.at('serial')}\n[any]\ncommonName=supplied\n")
         open(self.at("index"), "w").close()
 
     def at(self, name):
@@ -34,12 +35,17 @@ class Authority:
         self.call("genpkey", "-algorithm", kind[0], "-pkeyopt", kind[1], "-out", self.at(f"{name}.key"))
         return self.at(f"{name}.key")
 
-    def issue(self, name, san=None, days=90, usage="clientAuth,serverAuth", key=("EC", "ec_paramgen_curve:P-256")):
-        """The `tls` settings of a daemon with a certificate of this CA."""
+    def issue(self, name, san=None, days=90, usage="clientAuth,serverAuth", key=("EC", "ec_paramgen_curve:P-256"), valid=None):
+        """The `tls` settings of a daemon with a certificate of this CA. valid: seconds from now to its start and end, in the place of days."""
         key, request, cert, ext = self.new_key(name, key), self.at(f"{name}.csr"), self.at(f"{name}.pem"), self.at(f"{name}.ext")
         with open(ext, "w") as f:
             f.write(f"subjectAltName={san or f'URI:spiffe://example.org/gw/{name}'}\nextendedKeyUsage={usage}\n")
         self.call("req", "-new", "-key", key, "-subj", f"/CN={name}", "-out", request)
+        if valid:
+            start, end = (time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + s)) for s in valid)
+            self.call("ca", "-batch", "-config", self.at("ca.conf"), "-keyfile", self.key, "-cert", self.cert, "-in", request, "-out", cert,
+                      "-outdir", self.dir, "-policy", "any", "-create_serial", "-notext", "-extfile", ext, "-startdate", start, "-enddate", end)
+            return {"cert": cert, "key": key, "ca": self.cert}
         self.call("x509", "-req", "-in", request, "-CA", self.cert, "-CAkey", self.key, "-days", str(days), "-extfile", ext,
                   "-out", cert, "-set_serial", str(secrets.randbits(60)))
         return {"cert": cert, "key": key, "ca": self.cert}
