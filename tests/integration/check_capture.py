@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 
-from harness import PATIENCE, SMCRCTL, TOP_BUILD, Daemon, case, check, equal, main, need, wait_until
+from harness import PATIENCE, SMCRCTL, TOP_BUILD, TOP_SRC, Daemon, Skip, case, check, equal, main, need, wait_until
 from netns import Net, enter
 
 enter(mount=True)
@@ -335,6 +335,16 @@ def run(t, *args, status=0, path=None):
     return out.split("\n")[-1]
 
 
+def readable(t):
+    """smcrd-run where other users, too, can read it: the words that run it."""
+    there = tempfile.mkdtemp()
+    t.later(lambda: shutil.rmtree(there))
+    os.chmod(there, 0o755)
+    for name in ("smcrd-run", "smcrd-captured"):
+        shutil.copy(os.path.join(TOP_BUILD, "local", name), there)
+    return ["env", f"SMCRD_CAPTURED={there}/smcrd-captured", f"{there}/smcrd-run"]
+
+
 @case("smcrd-run proves that the program is captured before it executes it")
 def _(t):
     net = host(t)
@@ -360,13 +370,7 @@ def _(t):
     check("not captured" in run(t, "--cgroup", mine, *client, status=1), "a control group that was created again")
     t.run([need("nft"), "flush", "ruleset"])
     load(t, "--uid", "nobody")
-    # The user need not be able to read the build.
-    there = tempfile.mkdtemp()
-    t.later(lambda: shutil.rmtree(there))
-    os.chmod(there, 0o755)
-    for name in ("smcrd-run", "smcrd-captured"):
-        shutil.copy(os.path.join(TOP_BUILD, "local", name), there)
-    others = ["env", f"SMCRD_CAPTURED={there}/smcrd-captured", f"{there}/smcrd-run"]
+    others = readable(t)
     out = program(t, user=OTHER, argv=[*others, "--uid", need("bash"), "-c", f"cat < /dev/tcp/{WANTED}/5432"])
     equal(out, f"{WANTED} 5432", "by user")
     ingress.close()
@@ -417,6 +421,47 @@ echo $$ > {CGROUPS}/{MINE}/slice/cgroup.procs && exec "$@"
 """)
     os.chmod(t.path("systemd-run"), 0o755)
     equal(run(t, *client, path=os.path.dirname(t.path("systemd-run"))), f"{WANTED} 5432 {WANTED} 5432", "in the slice")
+
+
+@case("smcrd-run with a manager of systemd, and the unit that keeps its slice")
+def _(t):
+    host(t)
+    manager = "/lib/systemd/systemd"
+    need("systemd-run")
+    if not os.path.exists(manager):
+        raise Skip("no systemd")
+    Ingress(t, "127.0.0.1")
+    t.run([need("mount"), "-t", "tmpfs", "none", "/run"])
+    t.later(lambda: t.run([need("umount"), "-l", "/run"]))
+    os.makedirs("/run/systemd/system")
+    os.makedirs("/run/own/.config/systemd/user")
+    for unit in ("smcrd-programs.slice", "smcrd-programs.service"):
+        shutil.copy(os.path.join(TOP_SRC, "systemd", unit), "/run/own/.config/systemd/user")
+    login = cgroup(t, f"{MINE}/sd/login")
+    slices = f"{CGROUPS}/{MINE}/sd/smcrd.slice/smcrd-programs.slice"
+    t.run(["chown", "-R", str(OTHER), "/run/own", f"{CGROUPS}/{MINE}/sd"])
+    env = ["env", "-i", f"PATH={os.environ['PATH']}", "HOME=/run/own", "XDG_RUNTIME_DIR=/run/own"]
+    drop = [need("setpriv"), f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups"]
+    enter_group = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"']
+    t.later(lambda: [remove(os.path.join(CGROUPS, MINE, "sd", d)) for d in ("smcrd.slice/smcrd-programs.slice", "smcrd.slice", "app.slice", "init.scope")])
+    p = t.spawn([*enter_group, os.path.dirname(login), *drop, *env, manager, "--user", "--unit=basic.target"], "systemd")
+    t.later(lambda: p.alive() and p.stop())
+    wait_until(lambda: os.path.exists("/run/own/systemd/private"), f"the manager runs\n{p.log()}")
+
+    def user(*argv, status=0):
+        return t.run([*enter_group, login, *drop, *env, *argv], status=status, stderr=subprocess.STDOUT).decode().strip().split("\n")[-1]
+    run_it = [*readable(t), "--service", "all", "echo", "well"]
+    check(not os.path.exists(slices), "no slice yet")
+    user("systemctl", "--user", "start", "smcrd-programs.service")
+    check(os.path.isdir(slices), "the unit has the slice, below smcrd.slice")
+    check("not captured" in user(*run_it, status=1), "without rules")
+    load(t, "--cgroup", slices[len(CGROUPS):])
+    for _ in range(2):
+        equal(user(*run_it), "well", "captured in the slice")
+        wait_until(lambda: not any(e.name.startswith("run-") for e in os.scandir(slices)), "the scope goes, the slice stays")
+    user("systemctl", "--user", "stop", "smcrd-programs.service", "smcrd-programs.slice")
+    wait_until(lambda: not os.path.exists(slices), "the slice goes")
+    check("not captured" in user(*run_it, status=1), "a slice that was made again")
 
 
 @case("what smcrd-run refuses")
