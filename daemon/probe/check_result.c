@@ -149,6 +149,12 @@ check_say_broken(struct check_result *r, const char *peer, const struct check_br
 		show_bytes(b->in, bytes);
 		say(r, CHECK_PLAIN, "%s: %s%s%s: a plain server, it answers \"%s\"%s", peer, reason, sep, b->detail,
 		    bytes, b->hint);
+	} else if (proposed && ended && b->tls != NULL) {
+		say(r, CHECK_NO_TLS, "%s: no TLS: %s%s", peer,
+		    b->tls[0] != '\0'
+		        ? b->tls
+		        : "peer ended it after the handshake, as one that refuses our name (peer_names): see its log",
+		    b->hint);
 	} else if (proposed && ended) {
 		say(r, CHECK_CLOSED,
 		    "%s %s the connection on our Proposal: a plain server, or an smcrd that refuses this host (allow, "

@@ -101,6 +101,7 @@ struct check_break {
 	const struct clc_in *in; /* last bytes read from the CLC connection */
 	bool acked;              /* the peer's TCP has acknowledged all that was sent */
 	const char *hint;        /* appended to the text, or "" */
+	const char *tls;         /* why TLS has failed, or ""; NULL: in clear */
 };
 
 void check_say_broken(struct check_result *, const char *peer, const struct check_break *);

@@ -336,7 +336,8 @@ probe_pump_rendezvous(struct probe *p)
 		probe_end(p);
 	} else if ((events & SMCR_EV_CLOSED) != 0) {
 		enum smcr_reason reason = smcr_closed(p->conn, &detail);
-		const struct check_break b = { reason, detail, &p->in, net_is_acked(p->mid.io.fd), p->hint };
+		const struct check_break b = { reason, detail, &p->in, net_is_acked(p->mid.io.fd), p->hint,
+			p->mid.tls != NULL ? leg_tls_why(&p->mid) : NULL };
 
 		if (reason == SMCR_OK) {
 			begin_test(p, false);

@@ -125,6 +125,28 @@ def _(t):
     pair.quiet()
 
 
+@case("required, prewarm: the group is in TLS before the first connection, which joins it; doctor has no finding", one_worker="it counts groups")
+def _(t):
+    a, b = psks(t)
+    limit = {"max_connections": 100}
+    pair = secure_pair(t, echo, a, b, ["psk:gw-b"], ["psk:gw-a"], ingress={"prewarm": True, "fallback": "refuse", **limit},
+                       egress={"fallback": "refuse", **limit}, opens=True)
+    for d in (pair.a, pair.b):
+        wait_until(lambda d=d: [g["protection"] for g in d.groups()] == ["required"], f"prewarmed at {d.name}")
+    links_in_tls(pair, 1)
+    for over_link in (False, True):		# a ticket comes with the first client's rendezvous
+        with pair.connect() as c:
+            works(c)
+            equal([x["over_link"] for d in (pair.a, pair.b) for x in d.connections()], [over_link] * 2, "opened over the link")
+    equal(len(pair.b.groups()), 1, "groups")
+    for d in (pair.a, pair.b):
+        equal(d.ctl_text("doctor", "--problems"), "no warning and no problem\n", f"doctor of {d.name}")
+    strict = secure_pair(t, echo, a, b, ["psk:gw-b"], ["psk:gw-x"], ingress={"prewarm": True, **limit}, egress=limit)
+    wait_until(lambda: strict.a.counters()["tls_failed"] + strict.b.counters()["tls_failed"] > 0, "the name is refused")
+    equal([d.groups() for d in (strict.a, strict.b)], [[], []], "groups of one that is refused")
+    check("TLS" in strict.a.ctl_text("doctor", "--problems", status=None), "doctor names TLS")
+
+
 @case("a second link, by LLC, is in TLS as well", one_worker="its links")
 def _(t):
     a, b = certificates(t)

@@ -192,22 +192,27 @@ static const struct {
 	enum smcr_phase phase;
 	const char *bytes;
 	bool acked;
-	const char *finding, *words;
+	const char *finding, *words, *tls;
 } breaks[] = {
 	{ SMCR_R_PROTOCOL, SMCR_PHASE_CLC, "HTTP/1.1 400 Bad \"Request\"\r\nServer", true, "plain-server",
-	    "a plain server, it answers \"HTTP/1.1 400 Bad .Request.\"" },
-	{ SMCR_R_PROTOCOL, SMCR_PHASE_CLC, "\x1b[2J\x80\xff", true, "plain-server", "it answers \".[2J..\"" },
+	    "a plain server, it answers \"HTTP/1.1 400 Bad .Request.\"", NULL },
+	{ SMCR_R_PROTOCOL, SMCR_PHASE_CLC, "\x1b[2J\x80\xff", true, "plain-server", "it answers \".[2J..\"", NULL },
 	{ SMCR_R_PROTOCOL, SMCR_PHASE_CLC,
 	    "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890", true,
-	    "plain-server", "\"012345678901234567890123456789012345678901234567\"" },
-	{ SMCR_R_PROTOCOL, SMCR_PHASE_LINK, "HTTP", true, "link-failed", "192.0.2.2:80: " },
+	    "plain-server", "\"012345678901234567890123456789012345678901234567\"", NULL },
+	{ SMCR_R_PROTOCOL, SMCR_PHASE_LINK, "HTTP", true, "link-failed", "192.0.2.2:80: ", NULL },
 	{ SMCR_R_TCP_FIN, SMCR_PHASE_CLC, "", true, "closed",
-	    "closed the connection on our Proposal: a plain server, or" },
-	{ SMCR_R_TCP_RESET, SMCR_PHASE_CLC, "", true, "closed", "192.0.2.2:80 reset the connection on our Proposal" },
-	{ SMCR_R_TCP_RESET, SMCR_PHASE_CONNECT, "", true, "link-failed", "192.0.2.2:80: " },
-	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", true, "silent", "its TCP has acknowledged the Proposal" },
-	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", false, "silent", "has not acknowledged the Proposal" },
-	{ SMCR_R_NO_MEMORY, SMCR_PHASE_CLC, "", true, "closed", "192.0.2.2:80: " },
+	    "closed the connection on our Proposal: a plain server, or", NULL },
+	{ SMCR_R_TCP_RESET, SMCR_PHASE_CLC, "", true, "closed", "192.0.2.2:80 reset the connection on our Proposal",
+	    NULL },
+	{ SMCR_R_TCP_RESET, SMCR_PHASE_CONNECT, "", true, "link-failed", "192.0.2.2:80: ", NULL },
+	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", true, "silent", "its TCP has acknowledged the Proposal", NULL },
+	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", false, "silent", "has not acknowledged the Proposal", NULL },
+	{ SMCR_R_NO_MEMORY, SMCR_PHASE_CLC, "", true, "closed", "192.0.2.2:80: ", NULL },
+	{ SMCR_R_TCP_RESET, SMCR_PHASE_CLC, "", true, "no-tls",
+	    "192.0.2.2:80: no TLS: peer ended it after the handshake", "" },
+	{ SMCR_R_TCP_FIN, SMCR_PHASE_CLC, "", true, "no-tls", "192.0.2.2:80: no TLS: an alert (hint)", "an alert" },
+	{ SMCR_R_CLC_TIMEOUT, SMCR_PHASE_CLC, "", true, "silent", "its TCP has acknowledged the Proposal", "" },
 };
 
 START_LOOP_TEST(rendezvous_that_are_broken_off, 0, sizeof(breaks) / sizeof(breaks[0]))
@@ -216,7 +221,8 @@ START_LOOP_TEST(rendezvous_that_are_broken_off, 0, sizeof(breaks) / sizeof(break
 
 	memcpy(in.buf, breaks[_i].bytes, in.len);
 	r = (struct check_result){ .diag.phase = breaks[_i].phase };
-	const struct check_break b = { breaks[_i].reason, "the engine's words", &in, breaks[_i].acked, " (hint)" };
+	const struct check_break b = { breaks[_i].reason, "the engine's words", &in, breaks[_i].acked, " (hint)",
+		breaks[_i].tls };
 	check_say_broken(&r, "192.0.2.2:80", &b);
 	ck_assert_str_eq(check_finding_words[r.finding], breaks[_i].finding);
 	ck_assert_msg(strstr(r.text, breaks[_i].words) != NULL, "%s", r.text);
