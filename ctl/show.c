@@ -100,6 +100,8 @@ static const char service_text[] =
     "Refused      not allowed {refused_allow:n}, too many {refused_max:n}, too many of one {refused_per_peer:n}, far end not "
     "reached {refused_connect:n}, no SMC-R {refused_fallback:n}, disabled {refused_disabled:n}"
     "[refused_header?, no PROXY header {refused_header:n}]\n"
+    "[to=original?Destinations taken {dest_taken:n}, refused by peers {dest_refused:n}, not taken by them {dest_unused:n}, without "
+    "a way {no_via:n}, not captured {not_captured:n}, the daemon's own {dest_own:n}\n]"
     "Far end      {to}"
     "[addresses*\n             {address}[state? {state}, connections {connections:n}, failures {failures:n}, passed over "
     "{passed_over:n}[text?: {text}]]]"
