@@ -84,7 +84,7 @@ const struct metric metric_table[] = {
 	REFUSED("refused_disabled", "disabled"),
 	REFUSED("refused_header", "proxy_header"),
 	COUNTER("service_clients_unused", REPORT_SERVICE, &service, "clients_unused", "Connections whose client's address the peer did not pass on (forward_client)."),
-	COUNTER("service_client_bind_failed", REPORT_SERVICE, &service, "client_bind_failed", "Connections reset as no port was free for the client's address (client_address \"connect\")."),
+	COUNTER("service_client_bind_failed", REPORT_SERVICE, &service, "client_bind_failed", "Connections reset as no port was free for the client's address (client_address connect)."),
 	DEST("not_captured", "not_captured"),
 	DEST("no_via", "no_via"),
 	DEST("dest_own", "own"),
