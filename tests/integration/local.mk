@@ -50,7 +50,7 @@ check_INTEGRATION = \
 	tests/integration/check_circle.py \
 	tests/integration/check_accept_proxy.py tests/integration/check_capture.py tests/integration/check_client.py \
 	tests/integration/check_dest.py \
-	tests/integration/check_original.py \
+	tests/integration/check_original.py tests/integration/check_transparent.py \
 	tests/integration/check_connect.py \
 	tests/integration/check_events.py \
 	tests/integration/check_stuck.py \
