@@ -3,7 +3,8 @@
 
 #include "smcr/smcr.h"
 
-/* Up to these ages a link may come. A connection gets its group when its server leg is there; then a path may be slow. */
+/* Up to these ages a link may come. A connection gets its group when its server leg is there; then a path may be slow. One whose
+ * peer has proven its name is no stranger's, and has spent a round trip on TLS. */
 #define AT_ALL_NS 50000000
 #define IN_GROUP_NS 300000000
 
@@ -42,7 +43,8 @@ look_for_link(struct worker *w, void *arg)
 			continue;
 		if (s.conn != NULL)
 			smcr_conn_info(s.conn, &c);
-		*expected = !c.over_link && s.age_ns < (c.group_id != 0 ? IN_GROUP_NS : AT_ALL_NS);
+		*expected = !c.over_link &&
+		    s.age_ns < (c.group_id != 0 || s.proven[0] != '\0' ? IN_GROUP_NS : AT_ALL_NS);
 	}
 }
 

@@ -304,8 +304,7 @@ class HaproxyPair:
 
     def handshakes(self):
         """Of TLS at the far one: all, and those that resumed a session."""
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(self.stats)
+        with unix_connect(self.stats) as s:
             s.sendall(b"show stat\n")
             rows = list(csv.DictReader(io.StringIO(recv_all(s).decode().lstrip("# "))))
         full, resumed = (sum(int(r[key] or 0) for r in rows if r["svname"] == "FRONTEND") for key in ("ssl_sess", "ssl_reused_sess"))

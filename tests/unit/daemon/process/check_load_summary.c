@@ -88,7 +88,9 @@ START_TEST(all_workers_count)
 START_TEST(what_a_link_may_come_for)
 {
 	struct smcr_conn *conn = (struct smcr_conn *)&connection; /* not looked into */
-	const struct session_info young = { .kind = CONFIG_EGRESS, .age_ns = 49 * NS_PER_MS, .conn = conn };
+	const struct session_info young = {
+		.kind = CONFIG_EGRESS, .age_ns = 49 * NS_PER_MS, .conn = conn, .proven = ""
+	};
 	struct session_info s = young;
 
 	ck_assert(expects(s, (struct smcr_conn_info){ 0 }));
@@ -102,6 +104,10 @@ START_TEST(what_a_link_may_come_for)
 	ck_assert(!expects(s, (struct smcr_conn_info){ .group_id = 1, .over_link = true }));
 	s.age_ns = 301 * NS_PER_MS;
 	ck_assert(!expects(s, (struct smcr_conn_info){ .group_id = 1 }));
+	s = (struct session_info){ .kind = CONFIG_EGRESS, .age_ns = 299 * NS_PER_MS, .proven = "psk:gw-a" };
+	ck_assert(expects(s, (struct smcr_conn_info){ 0 }));
+	s.proven = "";
+	ck_assert(!expects(s, (struct smcr_conn_info){ 0 }));
 	s = young;
 	s.kind = CONFIG_INGRESS;
 	ck_assert(!expects(s, (struct smcr_conn_info){ 0 }));
