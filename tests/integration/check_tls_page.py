@@ -251,9 +251,11 @@ def _(t):
     conf = dict(re.findall(r'(\w+) = "(.*)"', "\n".join(lines)))
 
     def agent(two, new):
-        """As spiffe-helper: each file is opened for writing, one after the other."""
-        for what, name in (("cert", "svid"), ("key", "svid_key"), ("ca", "svid_bundle")):
-            with open(new[what]) as f, open(os.path.join(two.here("A", conf["cert_dir"] + "/"), conf[f"{name}_file_name"]), "w") as out:
+        """As spiffe-helper: each file is opened for writing, one after the other, the key with its default mode."""
+        for what, name, mode in (("cert", "svid", 0o644), ("key", "svid_key", 0o600), ("ca", "svid_bundle", 0o644)):
+            path = os.path.join(two.here("A", conf["cert_dir"] + "/"), conf[f"{name}_file_name"])
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+            with open(new[what]) as f, open(fd, "w") as out:
                 out.write(f.read())
     with_own_files(t, "SPIFFE", "URI:spiffe://example.org/gw/NAME", agent)
 
