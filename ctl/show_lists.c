@@ -7,7 +7,7 @@
 #include "ctl/template.h"
 #include "ctl/text.h"
 
-#define COLUMNS_MAX 32
+#define COLUMNS_MAX 36
 #define GAP 2                            /* between columns */
 #define CODE_NO_ACTIVE_LINK "0x030a0000" /* CLC_DIAG_NO_ACTIVE_LINK, as reports have codes */
 
@@ -42,6 +42,7 @@ static const char reason[] =
 static const struct column connections[] = {
 	{ RIGHT, "ID", "{id:n}" }, { RIGHT | DETAIL, "WORKER", "{worker:n}" }, { LEFT, "SERVICE", "{service}" },
 	{ MORE, "ROLE", "{role}" }, { LEFT, "APPLICATION", "{app}" }, { DETAIL, "APP-USER", "{app_uid:n}" },
+	{ DETAIL, "DESTINATION", "{destination}" },
 	{ LEFT, "PEER", "{peer}" }, { DETAIL, "PROTECTION", "{protection}" }, { DETAIL, "TLS-1.3-SUITE", "{tls_suite}" }, { DETAIL, "PROVEN-NAME", "{peer_name}" },
 	{ LEFT, "MODE", SHOW_MODE }, { LEFT, "STATE", "[smc_state?{smc_state}|{state}]" },
 	{ MORE, "GROUP/LINK", "[group?{group:n}/{link:n}]" }, { DETAIL, "OPENED", "[group?[over_link?link|CLC]]" },
