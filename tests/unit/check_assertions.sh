@@ -173,6 +173,10 @@ daemon/state/session_table.c: state < SES_STATE_CNT && event < SEV_EVENT_CNT
 	enumerators of ours
 ctl/show_lists.c: t.cnt < COLUMNS_MAX
 	columns are fixed in the code; what the daemon answers fills cells only
+daemon/account/far_end.c: all->cnt == 0
+	the limits of a service end with the last worker's service, after its sessions, and a far end without connections is dropped there
+daemon/account/far_end.c: f->refs > 0
+	a connection takes its far end once, with its way, and way_free gives it back
 EOF
 
 one='^([^:]*):[0-9]+:[[:space:]]*assert\((.*)\);([[:space:]]*/[*/].*)?$'

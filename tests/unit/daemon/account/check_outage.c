@@ -58,14 +58,16 @@ START_TEST(another_reason_is_logged_and_a_long_outage_again)
 /* Each has another client in its words: one outage. What is connected by our own address says nothing of it. */
 START_TEST(answers_that_do_not_come_back)
 {
-	outage_failed(&svc, OUTAGE_ANSWERS, &far, "the server's answers to 10.1.0.9 do not come back here", 0);
+	outage_failed(
+	    &svc, svc.outage, OUTAGE_ANSWERS, &far, "the server's answers to 10.1.0.9 do not come back here", 0);
 	capture_one_line("reason=\"the server's answers to 10.1.0.9 do not come back here\" connections=1");
-	outage_failed(&svc, OUTAGE_ANSWERS, &far, "the server's answers to 10.1.0.10 do not come back here", 0);
-	outage_end(&svc, OUTAGE_ENDED_CONNECTED, &far);
+	outage_failed(
+	    &svc, svc.outage, OUTAGE_ANSWERS, &far, "the server's answers to 10.1.0.10 do not come back here", 0);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_CONNECTED, &far);
 	ck_assert_uint_eq(capture_lines(), 0);
-	outage_failed(&svc, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
+	outage_failed(&svc, svc.outage, OUTAGE_CONNECT, &far, "", ECONNREFUSED);
 	capture_one_line("reason=\"cannot be connected: Connection refused\" connections=3");
-	outage_end(&svc, OUTAGE_ENDED_ANSWERED, &far);
+	outage_end(&svc, svc.outage, OUTAGE_ENDED_ANSWERED, &far);
 	capture_one_line("available again");
 }
 
