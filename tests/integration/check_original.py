@@ -13,7 +13,7 @@ import select								# noqa: E402
 import socket								# noqa: E402
 import subprocess							# noqa: E402
 
-from harness import (SMCRCTL, SMCRD, Client, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need,	# noqa: E402
+from harness import (PATIENCE, SMCRCTL, SMCRD, Client, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need,	# noqa: E402
                      recv_all, turned_away, wait_until, works)
 
 PORT, SERVED, MIDDLE = 7000, 5432, 15000
@@ -124,9 +124,9 @@ def _(t):
     t.later(s.close)
     s.setblocking(False)
     equal(s.connect_ex((ADDR_B, SERVED)), errno.EINPROGRESS, "connect")	# raw: it is looked at
-    equal(len(select.select([], [s], [], 20)[1]), 1, "writable")
+    equal(len(select.select([], [s], [], 20 * PATIENCE)[1]), 1, "writable")
     equal(s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), 0, "result of the connect")
-    s.settimeout(20)
+    s.settimeout(20 * PATIENCE)
     works(s)
 
 
