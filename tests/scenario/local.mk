@@ -1,7 +1,7 @@
 # Deterministic runs of whole engines in virtual time; see run.c for how to use it by hand.
 check_PROGRAMS += tests/scenario/run
-check_TAP += tests/scenario/check_seeds.sh
-check_SANITIZED += tests/scenario/check_scripts.sh tests/scenario/check_hostile.sh
+
+check_SANITIZED += tests/scenario/check_seeds.sh tests/scenario/check_scripts.sh tests/scenario/check_hostile.sh
 check_ONCE += tests/scenario/check_mutations.sh tests/scenario/check_mutate.py
 EXTRA_DIST += tests/scenario/check_seeds.sh tests/scenario/soak tests/scenario/seeds.txt \
 	tests/scenario/check_hostile.sh tests/scenario/hostile-seeds.txt \

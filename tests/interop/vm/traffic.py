@@ -407,11 +407,12 @@ def _steps(s, settings, i):
             return "end"
         writer.result()
         ROUNDS[i] += 1
+        time.sleep(0.1)		# raw: leaves the emulated processor to the daemons
     return "done"
 
 
 def busy_client(connect, settings, mode):
-    """So many connections that always have bytes under way, until there is a file: how each one ended."""
+    """So many connections of which some always have bytes under way, until there is a file: how each one ended."""
     def one(i):
         try:
             with connect() as s:
