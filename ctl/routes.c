@@ -12,6 +12,10 @@
 #define TABLE 123 /* of routing */
 #define MARK 0x5d
 
+static const char chain[] =
+    "nft add table inet smcrd\n"
+    "nft 'add chain inet smcrd answers { type filter hook prerouting priority mangle; }'\n";
+
 enum routes_place
 routes_place_of(const struct sockaddr_storage *server)
 {
@@ -67,7 +71,7 @@ routes_loopback(struct lines *l, const char *text, const struct sockaddr_storage
 	l->loopback = true;
 }
 
-/* A server's sockets take the mark of the connection, and so do its answers. */
+/* A server's sockets take the mark of the connection, and so do its answers; and the kernel's resets that of their SYN. */
 static void
 routes_here(struct lines *l, const char *text, const struct sockaddr_storage *server, uint32_t mark)
 {
@@ -84,19 +88,23 @@ routes_here(struct lines *l, const char *text, const struct sockaddr_storage *se
 	}
 	routes_begin(l, text, "a server of this host, by the mark of smcrd's connections");
 	if (!l->fwmark)
-		fprintf(l->out, "sysctl -qw net.ipv4.tcp_fwmark_accept=1\n%s rule add fwmark 0x%x lookup %d\n", l->ip,
-		    mark, TABLE);
+		fprintf(l->out,
+		    "sysctl -qw net.ipv4.tcp_fwmark_accept=1 %s.fwmark_reflect=1\n%s rule add fwmark 0x%x lookup %d\n",
+		    server->ss_family == AF_INET6 ? "net.ipv6" : "net.ipv4", l->ip, mark, TABLE);
 	l->fwmark = true;
 }
 
-/* The mark is another one than that of smcrd's connections, which must not come back here themselves. */
+/* Another one than that of smcrd's connections, which must not come back here themselves. */
+static unsigned
+mark_of_answers(uint32_t mark)
+{
+	return mark == MARK ? MARK + 1 : MARK;
+}
+
 static void
 routes_there(struct lines *l, const char *text, const struct sockaddr_storage *server, uint32_t mark)
 {
-	static const char chain[] =
-	    "nft add table inet smcrd\n"
-	    "nft 'add chain inet smcrd answers { type filter hook prerouting priority mangle; }'\n";
-	const unsigned ours = mark == MARK ? MARK + 1 : MARK;
+	const unsigned ours = mark_of_answers(mark);
 	char host[ADDR_STR_MAX];
 
 	addr_format(server, host, sizeof(host));
@@ -107,6 +115,24 @@ routes_there(struct lines *l, const char *text, const struct sockaddr_storage *s
 	fprintf(l->out,
 	    "nft add rule inet smcrd answers %s saddr %s tcp sport %u socket transparent 1 meta mark set 0x%x\n",
 	    l->name, host, addr_port(server), ours);
+}
+
+/* Servers that peers name may be at each place. */
+static void
+routes_anywhere(struct lines *l, const char *loopback, uint32_t mark)
+{
+	const unsigned ours = mark_of_answers(mark);
+	struct sockaddr_storage ss;
+
+	(void)addr_parse(loopback, &ss);
+	routes_loopback(l, loopback, &ss);
+	if (mark != 0)
+		routes_here(l, "other addresses of this host", &ss, mark);
+	routes_begin(l, "other hosts", "servers whose way to the clients leads over this one");
+	fprintf(l->out, "%s rule add fwmark 0x%x lookup %d\n", l->ip, ours, TABLE);
+	fprintf(l->out,
+	    "%snft add rule inet smcrd answers meta nfproto %s iifname != lo meta l4proto tcp socket transparent 1 meta mark set 0x%x\n",
+	    chain, ss.ss_family == AF_INET6 ? "ipv6" : "ipv4", ours);
 }
 
 const char *
@@ -121,6 +147,11 @@ routes_print(FILE *out, const json_t *data, enum routes_place (*place)(const str
 
 	if (strcmp(setting_of(data, "client_address"), "\"connect\"") != 0)
 		return "it needs none: it is no egress with client_address \"connect\"";
+	if (strcmp(setting_of(data, "to"), "\"requested\"") == 0) {
+		routes_anywhere(&v4, "127.0.0.1", mark);
+		routes_anywhere(&v6, "::1", mark);
+		return NULL;
+	}
 	json_array_foreach(json_object_get(data, "addresses"), i, one)
 	{
 		struct sockaddr_storage server;

@@ -14,7 +14,7 @@ import sys								# noqa: E402
 
 import who								# noqa: E402
 from clc import read_message						# noqa: E402
-from harness import (PATIENCE, Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
+from harness import (PATIENCE, SMCRCTL, Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
                      same_bytes, turned_away, wait_until)
 from programs import Postgres						# noqa: E402
 
@@ -197,6 +197,8 @@ def _(t):
     equal(g.b.log().count(words), 1, f"lines of the log with {words!r}")
     check(words in str(g.b.ctl("service", "x")), "smcrctl has it")
     check(words in g.b.ctl_text("events"), "the event has it")
+    out = t.run([SMCRCTL, "--socket", g.b.control, "doctor"], status=None).decode()
+    check(words in out, f"doctor has it: {out}")
     g.a.ctl("check", hostport(ADDR_B, MIDDLE))	# connects by b's own address, which is answered
     check(words in str(g.b.ctl("service", "x")), "that is not what has ended it")
     g.net.ip("b", *RULE)
@@ -250,7 +252,8 @@ class Rows(Gateways):
 
     def unload(self):
         script = "for f in 4 6; do while ip -$f rule del lookup 123; do :; done; ip -$f route flush table 123; done 2>/dev/null; " \
-            "nft delete table inet smcrd 2>/dev/null; echo 0 > /proc/sys/net/ipv4/tcp_fwmark_accept"
+            "nft delete table inet smcrd 2>/dev/null; for s in tcp_fwmark_accept fwmark_reflect; do echo 0 > /proc/sys/net/ipv4/$s; done; " \
+            "echo 0 > /proc/sys/net/ipv6/fwmark_reflect"
         self.net.b.run(["sh", "-c", script])
 
     def rp_filter(self, value):
@@ -267,6 +270,11 @@ class Rows(Gateways):
                 self.works(source)
                 also()
             self.unload()
+        self.load()
+        self.server.kill()
+        self.refused(source)
+        check("Connection refused" in self.b.ctl("service", "x")["outage"]["text"], "a server that is down is seen as that")
+        self.unload()
 
 
 def on_loopback(t, v6):
@@ -311,7 +319,6 @@ def _(t):
         raise Failure("a direct client was answered")
     who.ask(connect_to(("10.77.1.2", SERVER), 5, source=CLIENT))
     g.proves(CLIENT, "whose clients all come by smcrd", is_silent)
-    who.ask(connect_to(("10.77.1.2", SERVER), 5, source=CLIENT))
 
 
 def elsewhere(t, v6):
@@ -323,7 +330,7 @@ def elsewhere(t, v6):
     g.net.ip("b", f"link add c1 type veth peer name b1 netns {pid}", f"addr add {here}/{bits} dev c1{dad}", "link set c1 up")
     side.run([need("ip"), "-batch", "-"], input=f"link set lo up\naddr add {there}/{bits} dev b1{dad}\nlink set b1 up\n".encode())
     side.run([need("ip"), flag, "route", "add", "default", "via", here])
-    who.start(side, there, SERVER)
+    g.server = who.start(side, there, SERVER)
     # Once by b's own address: neighbours are found.
     g.net.b.run([sys.executable, "-c", f"import socket; socket.create_connection(('{there}', {SERVER}), 10)"])
     g.proves(CLIENT_V6 if v6 else CLIENT, "a server on another host")

@@ -2,6 +2,7 @@
 check_REFEREE = tests/referee/check_referee.py tests/referee/check_faults.py
 # The relay of the slow link is no part of the product, and mode "open" of check_referee.py opens the same way.
 check_REFEREE_DELAY = tests/referee/check_referee_delay.py
+check_REFEREE_DELAY += tests/referee/check_referee_transparent.py
 check_REFEREE_SCTP = tests/referee/check_referee_sctp.py
 check_TAP += $(check_REFEREE)
 check_ONCE += $(check_REFEREE_DELAY)

@@ -6,6 +6,7 @@ Played directly, a step is over when nothing changes. Played through a gateway, 
 saw directly; when they have not by the deadline, they never will.
 """
 import array
+import contextlib
 import errno
 import fcntl
 import os
@@ -106,7 +107,7 @@ class Player:
         self.ends = {w: End(w) for w in "cs"}
         self.steps = []
         self.wrong, self.astray, self.never_came = None, False, False
-        self.client_at = None	# where the client is, as it sees itself
+        self.client_at = self.peer_at = None	# where the client is, and its peer, as it sees them
 
     # -- the whole --
 
@@ -184,6 +185,8 @@ class Player:
             except OSError as e:
                 said = [name_of(e)]
         self.client_at = s.getsockname()
+        with contextlib.suppress(OSError):	# it was refused, or has been reset
+            self.peer_at = s.getpeername()
         self._options(s, "c")
         me.take(s)
         return said
@@ -207,8 +210,8 @@ class Player:
                 yield 0.001
         self._options(s, "s")
         self.ends["s"].take(s)
-        if self.way.source and (peer[0], s.getsockname()) != (self.client_at[0], self.way.behind):
-            raise Wrong(f"the server sees {peer} at {s.getsockname()}, the client is {self.client_at} and wants {self.way.behind}")
+        if self.way.source and (peer[0], s.getsockname(), self.peer_at) != (self.client_at[0], self.way.behind, self.way.address):
+            raise Wrong(f"the server sees {peer} at {s.getsockname()}, the client {self.peer_at} from {self.client_at}")
 
     def _refused(self):
         """No listener. verdict.py allows connect() or the next call to report it."""

@@ -59,7 +59,7 @@ static const struct {
 	{ "94", AT("[2001:db8::2]:80"),
 	    "# [2001:db8::2]:80: a server of this host, by the mark of smcrd's connections\n"
 	    "ip -6 route replace local ::/0 dev lo table 123\n"
-	    "sysctl -qw net.ipv4.tcp_fwmark_accept=1\n"
+	    "sysctl -qw net.ipv4.tcp_fwmark_accept=1 net.ipv6.fwmark_reflect=1\n"
 	    "ip -6 rule add fwmark 0x5e lookup 123\n" },
 	{ "0", AT("198.51.100.3:80"),
 	    "# 198.51.100.3:80: a server on another host, whose way to the clients leads over this one\n"
@@ -85,6 +85,29 @@ START_LOOP_TEST(lines_of_a_place, 0, sizeof(rows) / sizeof(rows[0]))
 	ck_assert_ptr_null(printed("connect", rows[_i].mark, rows[_i].addresses, &got));
 	ck_assert_str_eq(got, rows[_i].want);
 	free(got);
+}
+
+/* Peers name the servers. */
+START_TEST(lines_of_each_place)
+{
+	static const char *const lines[] = { "ip rule add from 127.0.0.0/8 iif lo", "ip -6 rule add from ::1 iif lo",
+		"tcp_fwmark_accept=1 net.ipv4.fwmark_reflect=1\nip rule add fwmark 0x5d lookup 123\n",
+		"ip rule add fwmark 0x5e lookup 123\n", "ip -6 rule add fwmark 0x5e lookup 123\n",
+		"nfproto ipv6 iifname != lo meta l4proto tcp socket transparent 1 meta mark set 0x5e\n" };
+	json_t *data = json_pack("{s:[{s:s,s:s},{s:s,s:s},{s:s,s:s}],s:[]}", "settings", "name", "client_address",
+	    "value", "\"connect\"", "name", "to", "value", "\"requested\"", "name", "socket_mark", "value", "93",
+	    "addresses");
+	char *got;
+	size_t len;
+	FILE *f = open_memstream(&got, &len);
+
+	ck_assert_ptr_nonnull(data);
+	ck_assert_ptr_null(routes_print(f, data, place));
+	fclose(f);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		ck_assert_msg(strstr(got, lines[i]) != NULL, "%s in %s", lines[i], got);
+	free(got);
+	json_decref(data);
 }
 
 START_TEST(none_for_others)
