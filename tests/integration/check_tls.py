@@ -327,6 +327,30 @@ def _(t):
             works(c)
 
 
+@case("no transport in common that required allows: TCP in TLS, with what the client offers; refused with fallback = refuse", one_worker="the user's SCTP stack")
+def _(t):
+    a, b = certificates(t)
+    for fallback in ("tcp", "refuse"):
+        pair = secure_pair(t, echo, a, b, [B], [A], "required", start=False, egress={"fallback": fallback})
+        pair.conf_b["devices"] = [soft_device(t.addr, "sctp")]
+        pair.conf_b["egress"][0]["secure"] = "auth"
+        for d, conf in ((pair.b, pair.conf_b), (pair.a, pair.conf_a)):
+            conf["workers"] = 1
+            d.write_conf(conf)
+            d.start()
+        with pair.connect() as c:
+            if fallback == "tcp":
+                works(c)
+                shown = [d.connections()[0] for d in (pair.a, pair.b)]
+                equal([(x["mode"], x["protection"], x["reason"]["offered"]) for x in shown], [("tcp", "tls", ["iwarp-tls"])] * 2, "both ends")
+                equal(shown[0]["reason"]["peer_text"], "no RDMA device", "the ingress")
+                equal(shown[1]["reason"]["detail"], "our devices have none of the transports that the peer offers", "the egress")
+            else:
+                equal(outcome(c)[0], "reset", "at the client")
+                says(pair.b, 'detail="our devices have none of the transports that the peer offers" offered=iwarp-tls')
+                says(pair.a, 'peer_reason="no RDMA device" offered=iwarp-tls')
+
+
 @case("tls_name: the permitted name, and SNI, in the place of the host of `to`; a reload changes it")
 def _(t):
     ca = Authority(t)
