@@ -111,7 +111,8 @@ static const struct column services[] = {
 	{ RIGHT, "CONNS/MAX", "{connections:n}/{connections_max:n}" }, { RIGHT | MORE, "ACCEPTED", "{accepted:n}" },
 	{ RIGHT, "FALLBACKS", "{fallbacks:n}" },
 	{ RIGHT, "REFUSED",
-	    "{refused_allow+refused_max+refused_per_peer+refused_connect+refused_fallback+refused_disabled+refused_header:n}" },
+	    "{refused_allow+refused_max+refused_per_peer+refused_connect+refused_fallback+refused_disabled+refused_header+not_captured+no_via+dest_own+"
+	    "dest_refused:n}" },
 	{ RIGHT | DETAIL, "RESETS", "{resets:n}" },
 	{ RIGHT | DETAIL, "REFUSED-ALLOW/MAX/PEER/CONNECT/FALLBACK/DISABLED/HEADER",
 	    "{refused_allow:n}/{refused_max:n}/{refused_per_peer:n}/{refused_connect:n}/{refused_fallback:n}/{refused_disabled:n}/{refused_header:n}" },

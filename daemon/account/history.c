@@ -94,7 +94,8 @@ sample_of(struct service *svc)
 	svc->history_mark = (struct history_mark){
 		.accepted = c->accepted,
 		.refused = c->refused_allow + c->refused_max + c->refused_per_peer + c->refused_connect +
-		    c->refused_fallback + c->refused_disabled + c->refused_header,
+		    c->refused_fallback + c->refused_disabled + c->refused_header + c->not_captured + c->no_via +
+		    c->dest_own + c->dest_refused,
 	};
 	for (unsigned i = 0; i < 2; i++) {
 		svc->history_mark.bytes[i] = svc->stats.bytes[i];

@@ -58,6 +58,10 @@ static const struct {
 	{ offsetof(struct service_info, refused_fallback), "no SMC-R" },
 	{ offsetof(struct service_info, refused_disabled), "disabled" },
 	{ offsetof(struct service_info, refused_header), "no PROXY header" },
+	{ offsetof(struct service_info, not_captured), "not captured" },
+	{ offsetof(struct service_info, no_via), "no way" },
+	{ offsetof(struct service_info, dest_own), "the daemon's own" },
+	{ offsetof(struct service_info, dest_refused), "destination" },
 };
 
 #define REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
@@ -258,7 +262,9 @@ page_write_service(const struct snapshot *seen, const struct page_view *view, FI
 	    service_cells, &row, 1);
 	page_section_of_events(p, s->name);
 	row = &s->info;
-	page_section(p, "Refused", "#far end not reached|#not allowed|#too many|#too many of one|#no SMC-R|#disabled",
+	page_section(p, "Refused",
+	    "#far end not reached|#not allowed|#too many|#too many of one|#no SMC-R|#disabled|#no PROXY header|#not captured|#no way|"
+	    "#the daemon's own|#destination",
 	    refusal_cells, &row, 1);
 	(void)figures_of(p, s->name, &f);
 	if (f != NULL) {

@@ -32,7 +32,7 @@ find_destination(const struct service *svc, int fd, struct sockaddr_storage *to)
 
 /* Why no peer may be asked for this destination; NULL: it may. */
 static const char *
-objection_to(const struct session_pool *pool, const struct sockaddr_storage *to)
+way_objection(const struct session_pool *pool, const struct sockaddr_storage *to)
 {
 	if (config_is_ours(pool->cfg, to) || config_leads_to(to, &pool->cfg->metrics.listen))
 		return "its destination is a listening socket of this daemon";
@@ -86,7 +86,7 @@ way_find(struct service *svc, int fd, char why[WAY_WHY_MAX], uint64_t **counter)
 	}
 	addr_format_port(&to, text, sizeof(text));
 	*counter = &ctr->dest_own;
-	if ((words = objection_to(svc->pool, &to)) != NULL) {
+	if ((words = way_objection(svc->pool, &to)) != NULL) {
 		(void)snprintf(why, WAY_WHY_MAX, "%s: %s", words, text);
 		return NULL;
 	}

@@ -142,6 +142,7 @@ def _(t):
     # A loopback address is of each host alone.
     redirect(t, [f"ip daddr 127.0.0.1 tcp dport {SERVED}"])
     g.refused("127.0.0.1", SERVED, "dest_own", "its destination is a loopback address")
+    check("no way to their destination" in g.a.ctl_text("doctor", status=None), "doctor names them")
 
 
 @case("a connection that nothing has captured is refused, with and without connection tracking")
