@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """An egress for many destinations (to = "requested"): a peer that wants what it may, and a hostile one beside a witness."""
-import socket
-
-from harness import SMCRD, Daemon, Failure, check, equal, hostport, listener, main, recv_exact, same_bytes, case, wait_until
-from hostile import SOON, how_it_ends, iw, scene_case, smc, stranger
-
 import subprocess
+from types import SimpleNamespace
+
+from harness import (SMCRD, Daemon, Failure, Server, case, check, equal, hostport, listener, main, recv_exact, same_bytes,
+                     wait_until)
+from hostile import SOON, how_it_ends, iw, scene_case, smc, stranger
 
 
 def many(s):
@@ -137,6 +137,60 @@ def _(s):
     s.b.write_conf(conf)
     s.b.ctl_text("reload")
     refused(wants(s, s.echo_at[0], int(s.echo_at[1]), 2))
+
+
+def two_servers(s):
+    s.servers = [Server(s.t, lambda c, b=b: c.sendall(recv_exact(c, 1) and b)) for b in (b"1", b"2")]
+    return {"to_allow": [f"{s.t.addr}:{x.at[1]}" for x in s.servers]}
+
+
+def opened(s, first, elem, ticket):
+    """A connection that opens over the link."""
+    conn = first.link.new_conn(SimpleNamespace(close=lambda: None))
+    conn.set_remote(elem)
+    first.link.send(smc.llc_open(granted=elem.token, ticket=ticket, own=conn.elem()))
+    return conn
+
+
+def says(conn, nr):
+    conn.send(b"x", SOON)
+    same_bytes(conn.recv(1, SOON), b"%d" % nr, "the server of the ticket")
+
+
+@scene_case("over a link: each destination by its ticket", many=two_servers, smcr={"open_over_link": True},
+            one_worker="groups and granted elements are each worker's")
+def _(s):
+    tickets, link = [], None
+    peer = s.peer(1, features=smc.OPENS, elems=64)
+    for x in s.servers:
+        c = smc.Client(peer, s.many_at, link, tlvs=smc.tlv_list(smc.tlv_place(smc.DEST, *x.at)))
+        s.open.append(c)
+        first = c.run()
+        link = first.link
+        s.keep(link)
+        tickets.append(c.accept.ext.ticket)
+    check(tickets[0] and tickets[1] and tickets[0] != tickets[1], f"tickets {tickets}")
+    used = []
+
+    def granted():
+        """The next element that was granted and not used."""
+        rest = wait_until(lambda: [e for m in list(link.llc_log) if m.type == smc.GRANT for e in m.elems if e not in used],
+                          "an element is granted")
+        used.append(rest[0])
+        return rest[0]
+    for nr in (1, 2):
+        says(opened(s, first, granted(), tickets[nr - 1]), nr)
+    equal(lists(s)["dest_taken"], 2, "destinations of Proposals")
+    # One that is no longer allowed, and a number that was never given.
+    conf = dict(s.b.conf)
+    conf["egress"] = [dict(e, to_allow=e["to_allow"][:1]) if e["name"] == "many" else e for e in conf["egress"]]
+    s.b.write_conf(conf)
+    s.b.ctl_text("reload")
+    before = s.b.counters()["not_opened_server"]
+    for i, ticket in enumerate((tickets[1], tickets[0] ^ 0x80000000)):
+        opened(s, first, granted(), ticket)
+        wait_until(lambda: s.b.counters()["not_opened_server"] == before + i + 1, f"ticket {i} opens nothing")
+    says(opened(s, first, granted(), tickets[0]), 1)
 
 
 @case("settings that would be an open relay are refused")

@@ -100,6 +100,62 @@ def _(s):
     s.bound(s.b, rss=16 * MIB)
 
 
+# -- the list of TLVs behind the growth area (doc/transparent.md) --
+
+CLIENT = smc.tlv_place(smc.CLIENT, "203.0.113.9", 5330)
+DEST = smc.tlv_place(smc.DEST, "127.0.0.1", 5432)
+
+
+def answer(c, list, features=smc.HAS_TLVS):
+    """Of a Proposal whose growth area ends with these bytes: "reset", "accept", or the Decline's code and answers."""
+    p = c.peer
+    growth = bytes(12) + p.ext(features=p.features | features).encode() + list
+    try:
+        c.sock.sendall(smc.clc_proposal(p.peer_id, p.gid, p.mac, p.subnet, growth=growth))
+        return "accept" if smc.clc_read(c.sock, SOON) else None
+    except smc.Declined as e:
+        equal(how_it_ends(c.sock), ("closed", b""), "the end behind a refusal")
+        return e.diag, e.answers
+    except iw.Closed as e:
+        check(e.args and e.args[0], f"a reset, not {e!r}")
+        return "reset"
+
+
+def tlv_lists():
+    """(what, the list, whether the feature says that it is there, what fixed and many destinations answer)"""
+    both, refused = smc.tlv_list(CLIENT, DEST), (0x03000000, 0)
+    wants = (0x03000000, smc.DEST_REFUSED)
+    for name, tlvs, fixed, many in (("client", (CLIENT,), "accept", wants), ("destination", (DEST,), refused, wants)):
+        whole = smc.tlv_list(*tlvs)
+        for n in range(1, len(whole)):
+            yield f"{name}, cut at byte {n}", whole[:n], smc.HAS_TLVS, *(("reset",) * 2 if n >= 6 else ("accept", wants))
+        yield f"{name}, whole", whole, smc.HAS_TLVS, fixed, many
+        yield f"{name}, twice", smc.tlv_list(*tlvs, *tlvs), smc.HAS_TLVS, "reset", "reset"
+        yield f"{name}, without its feature", whole, 0, "accept", wants
+        for n in (0, 6, 8, 255):
+            bad = whole[:7] + bytes((n,)) + whole[8:]
+            yield f"{name}, length {n}", bad, smc.HAS_TLVS, "reset", "reset"
+    yield "129 bytes", smc.tlv_list(smc.tlv(1, bytes(127))), smc.HAS_TLVS, "reset", "reset"
+    yield "128 bytes that are skipped", smc.tlv_list(smc.tlv(1, bytes(126))), smc.HAS_TLVS, "accept", wants
+    yield "a list as long as a message", smc.tlv_list(smc.tlv(1, bytes(255)) * 7), smc.HAS_TLVS, "reset", "reset"
+    yield "type 0x83", smc.tlv_list(smc.tlv(0x83, b"x")), smc.HAS_TLVS, "reset", "reset"
+    yield "type 0x83 behind both", both[:4] + bytes((0, len(both) - 6 + 3)) + both[6:] + smc.tlv(0x83, b"x"), smc.HAS_TLVS, "reset", "reset"
+    yield "the feature without a list", b"", smc.HAS_TLVS, "accept", wants
+    yield "an empty list", smc.tlv_list(), smc.HAS_TLVS, "accept", wants
+
+
+@scene_case("lists of TLVs: cut, twice, too long, unknown, without the feature and the feature without them",
+            many={"to_allow": ["192.0.2.1"]})
+def _(s):
+    for i, (what, tlvs, features, *expected) in enumerate(tlv_lists()):
+        for at, wanted in zip((s.smc_at, s.many_at), expected):
+            c = smc.Client(s.peer(1 + i % 60), at)
+            s.open.append(c)
+            equal(answer(c, tlvs, features), wanted, f"answer of {'many destinations' if at == s.many_at else 'one server'} to: {what}")
+        s.leave()
+    s.bound(s.b, rss=16 * MIB)
+
+
 # -- what stays behind --
 
 

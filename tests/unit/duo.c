@@ -489,7 +489,7 @@ handle(struct duo_end *e, unsigned ev)
 	e->out_len += smcr_clc_output(e->conn, e->out + e->out_len, sizeof(e->out) - e->out_len);
 	if ((ev & SMCR_EV_PROPOSAL) != 0)
 		note_tlvs(e);
-	if ((ev & SMCR_EV_PROPOSAL) != 0 && e->dest.kind != CLC_DEST_NONE) {
+	if ((ev & SMCR_EV_PROPOSAL) != 0 && e->dest.kind != CLC_DEST_NONE && !d.ignores_dest) {
 		if (d.refuses_dest)
 			smcr_refuse_dest(e->conn);
 		else

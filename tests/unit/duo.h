@@ -72,7 +72,7 @@ struct duo {
 	bool takes_client;        /* servers use it */
 	struct clc_dest dest;     /* that clients want */
 	bool wants_dest;          /* servers take it, or refuse it */
-	bool refuses_dest;
+	bool refuses_dest, ignores_dest;
 	uint32_t ticket;      /* that their servers give */
 	uint8_t scope;        /* of both ends */
 	unsigned next_opened; /* the server's end that gets the next connection opened over a link */

@@ -37,6 +37,17 @@ START_TEST(on_smcr)
 	}
 }
 
+/* An Accept that does not say so, as that of an older daemon: also without a ticket for later connections. */
+START_TEST(an_accept_without_the_answer)
+{
+	begin(true, true, true);
+	d.ignores_dest = true;
+	duo_connect(0, 1, 500);
+	expect_dest(0, false);
+	ck_assert(!smcr_dest_is_refused(c[0].conn));
+	ck_assert(!duo_open_over_link(1));
+}
+
 /* The server declines: for lack of a device, and by its user. It has judged the destination before. */
 START_LOOP_TEST(the_server_declines, 0, 2)
 {
