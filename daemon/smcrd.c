@@ -121,6 +121,8 @@ smcrd_start(struct daemon *d)
 		log_msg(LOG_LVL_ERROR, "confine.mode is \"require\", but a part of the confinement is not available");
 		return SMCRD_EXIT_CONFIG; /* a restart does not change the kernel */
 	}
+	if (rc == CONFINE_LACKS_RIGHT)
+		return SMCRD_EXIT_CONFIG;
 	if (rc == 0)
 		rc = loop_add_turn(d->loop, daemon_turn, d);
 	return rc == 0 ? SMCRD_EXIT_OK : SMCRD_EXIT_FAILURE;

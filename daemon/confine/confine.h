@@ -23,7 +23,8 @@
 enum confine_part { CONFINE_PARTS(CONFINE_PART) CONFINE_PART_CNT };
 
 #define CONFINE_TEXT_MAX 192
-#define CONFINE_REFUSED (-EKEYREJECTED) /* distinct from all other start errors */
+#define CONFINE_REFUSED (-EKEYREJECTED) /* this and the next one: distinct from all other start errors */
+#define CONFINE_LACKS_RIGHT (-ENOKEY)   /* to what the configuration needs */
 
 struct confine_part_state {
 	bool on;

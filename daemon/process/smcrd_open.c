@@ -133,7 +133,7 @@ smcrd_open(struct daemon *d, FILE *err)
 	if (rc == 0)
 		rc = confine_rights(d->cfg, d->option.keeps_right, &d->confine);
 	if (rc == 0 && !smcrd_may_connect_as_client(d->cfg, "", err))
-		rc = -EPERM;
+		rc = CONFINE_LACKS_RIGHT;
 	/* A thread inherits the rights, and no loop turns before the log's thread runs. */
 	if (rc == 0 && (rc = log_start()) != 0)
 		fprintf(err, "cannot start a thread: %s\n", strerror(-rc));

@@ -62,7 +62,7 @@ struct daemon {
 };
 
 /* process/smcrd_open.c: opens what needs rights (TCP option, UNIX sockets, ports below 1024), gives the rights up, then
- * opens devices and starts threads, those of the workers last. 0, CONFINE_REFUSED, or -errno with the reason in err. */
+ * opens devices and starts threads, those of the workers last. 0, CONFINE_REFUSED, CONFINE_LACKS_RIGHT, or -errno with the reason in err. */
 int smcrd_open(struct daemon *, FILE *err);
 /* Is there a service for SMC-R's TCP option? */
 bool smcrd_wants_option(const struct config *);

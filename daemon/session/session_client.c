@@ -185,7 +185,9 @@ client_ends_dial(struct session *s, int err)
 		(void)snprintf(why, sizeof(why),
 		    "the server's answers to %s do not come back here: see smcrctl routes %s",
 		    addr_format(&ss, client, sizeof(client)), s->settings->cfg.name);
-		outage_failed(s->settings->svc, session_outage(s), OUTAGE_ANSWERS, &s->app_peer, why, 0);
+		/* Of servers that peers choose, those of other hosts may be down: no outage of the service. */
+		if (s->settings->cfg.to_word == CONFIG_TO_TARGETS || config_addr_is_ours(d->addr))
+			outage_failed(s->settings->svc, session_outage(s), OUTAGE_ANSWERS, &s->app_peer, why, 0);
 		s->settings->svc->ctr.refused_connect += !session_opens(s);
 		session_fail(
 		    s, SEV_CLIENT, "the server's answers to the client do not come back here: see smcrctl routes", 0);

@@ -240,6 +240,25 @@ def _(t):
     g.works()
 
 
+@case("servers that peers choose: one of another host that is silent is no outage, one of this host is")
+def _(t):
+    silent, here = "10.99.0.1", "10.77.1.2"
+    nets = [f"{silent}:{SERVER}", f"{here}:{SERVER}"]
+    g = Gateways(t, here, ingress={"listen": hostport("0.0.0.0", PORT), "to": "original", "via": [{"nets": nets, "peer": f"{ADDR_B}:{MIDDLE}"}]},
+                 egress={"to": "requested", "to_allow": nets, "allow": ["10.77.0.0/16"], "connect_timeout": "500ms"})
+    g.net.ip("a", f"route add {silent} via 10.77.1.2")
+    g.net.ip("b", f"route add {silent} dev b1")
+    t.run([need("nft"), "-f", "-"], input=f"""table inet smcrd_all {{ chain out {{ type nat hook output priority -100;
+ip daddr {{ {silent}, {here} }} tcp dport {SERVER} redirect to :{PORT}
+}}
+}}""".encode())
+    t.later(lambda: t.run([need("nft"), "delete table inet smcrd_all"]))
+    g.refused(to=(silent, SERVER))
+    equal(g.b.ctl("service", "x")["outage"]["text"], "", "outage")
+    g.refused(to=(here, SERVER))
+    check("do not come back here" in g.b.ctl("service", "x")["outage"]["text"], "a server of this host")
+
+
 class Rows(Gateways):
     """Rules as smcrctl routes prints them, loaded by a shell in b."""
 
@@ -423,6 +442,7 @@ def _(t):
         d.expect_dead = True
         wait_until(lambda d=d: not d.alive(), "it ends")
         says(d, 'client_address = "connect" needs CAP_NET_RAW; see smcrd(8)')
+        equal(d.popen.returncode, 78, "its exit status, which systemd does not answer with another start")
 
 
 main()
