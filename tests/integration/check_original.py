@@ -13,7 +13,7 @@ import select								# noqa: E402
 import socket								# noqa: E402
 import subprocess							# noqa: E402
 
-from harness import (PATIENCE, SMCRCTL, SMCRD, Client, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need,	# noqa: E402
+from harness import (PATIENCE, SMCRCTL, SMCRD, WORKERS, Client, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need,	# noqa: E402
                      recv_all, turned_away, wait_until, works)
 
 PORT, SERVED, MIDDLE = 7000, 5432, 15000
@@ -101,6 +101,8 @@ def _(t):
             s.close()
     wait_until(lambda: g.counts()["dest_taken"] == 6, "destinations are counted")
     equal(g.counts()["fallbacks"], 0, "fallbacks")
+    if WORKERS in (None, 1):	# another one has no ticket yet
+        check(g.a.counters()["opened_client"] >= 4, "later connections to a destination open over the link")
     check(f"destination={hostport(FAR6, SERVED)}" in g.a.log(), "the log has the destination")
 
 
