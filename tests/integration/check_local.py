@@ -143,7 +143,8 @@ def _(t):
     def said(*argv, **more):
         r = subprocess.run([RUN, *argv], env={**env, **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20 * PATIENCE)
         return r.returncode, r.stdout
-    usage = "usage: smcrd-run --local PROGRAM [ARGUMENT...]\n"
+    usage = ("usage: smcrd-run [--service NAME] [--uid | --cgroup PATH] PROGRAM [ARGUMENT...]\n"
+             "       smcrd-run --local PROGRAM [ARGUMENT...]\n")
     equal(said(), (2, usage), "no arguments")
     equal(said("--local"), (2, usage), "no program")
     equal(said("--help"), (0, usage), "--help")
