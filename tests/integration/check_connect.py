@@ -260,7 +260,7 @@ ip daddr {{ {silent}, {here} }} tcp dport {SERVER} redirect to :{PORT}
 
 
 class Rows(Gateways):
-    """Rules as smcrctl routes prints them, loaded by a shell in b."""
+    """Rules as smcrctl routes prints them, loaded by a shell in b, three times each: their effects must not be chance."""
 
     def load(self):
         self.b.t = self.net.b	# the lines depend on where smcrctl runs
@@ -342,6 +342,7 @@ def _(t):
 
 def elsewhere(t, v6):
     """The server is in a third namespace, c, whose only way leads over b."""
+    need("nft")
     side, pid = namespace(t)
     here, there, bits, flag = ("fd79::1", "fd79::2", 64, "-6") if v6 else ("10.79.0.1", "10.79.0.2", 24, "-4")
     dad = " nodad" if v6 else ""
