@@ -106,7 +106,6 @@ tls_io_read(struct tls_io *io, void *buf, size_t len)
 	(void)io;
 	(void)buf;
 	(void)len;
-	(void)more;
 	return -EPROTO;
 }
 
