@@ -271,8 +271,10 @@ check_requested(struct config_build *b, const struct config_service *svc, const 
 	if (config_member(src, "to_allow") == NULL && svc->to_allow_cnt == 0)
 		config_error(
 		    b, line, "egress.to \"requested\" needs egress.to_allow: the servers that a peer may want");
-	if (svc->allow_cnt == 0 && svc->peer_names[0] == '\0')
-		config_error(b, line, "egress.to \"requested\" needs egress.allow or egress.peer_names");
+	const bool proven = svc->secure == CONFIG_SECURE_AUTH || svc->secure == CONFIG_SECURE_REQUIRED;
+	if (svc->allow_cnt == 0 && (!proven || svc->peer_names[0] == '\0'))
+		config_error(b, line,
+		    "egress.to \"requested\" needs egress.allow, or egress.peer_names with egress.secure \"auth\" or \"required\"");
 	if (svc->peer != SMCR_PEER_SMCRD)
 		config_error(b, config_line(src, "peer"),
 		    "egress.to \"requested\" needs egress.peer = \"smcrd\": no other peer sends destinations");

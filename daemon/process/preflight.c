@@ -25,6 +25,10 @@ look_at_access(const struct config *cfg, const struct config_service *svc, FILE 
 		config_advise(cfg, svc->place, out,
 		    "egress \"%s\" connects by addresses of clients that peers name, whose own names are not proven: see secure",
 		    svc->name);
+	if (svc->to_word == CONFIG_TO_REQUESTED &&
+	    (svc->secure == CONFIG_SECURE_OFF || svc->secure == CONFIG_SECURE_ACCEPT))
+		config_advise(cfg, svc->place, out,
+		    "egress \"%s\" connects where peers want, whose own names are not proven: see secure", svc->name);
 	if (!addr_is_exposed(&svc->listen) || svc->allow_cnt > 0)
 		return;
 	config_advise(cfg, svc->place, out, "%s \"%s\" has no allow list: any client that reaches %s can connect to %s",

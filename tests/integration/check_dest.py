@@ -195,7 +195,7 @@ def _(s):
 
 @case("settings that would be an open relay are refused")
 def _(t):
-    for more, words in (({}, "needs egress.to_allow"), ({"to_allow": ["192.0.2.1"]}, "needs egress.allow or egress.peer_names"),
+    for more, words in (({}, "needs egress.to_allow"), ({"to_allow": ["192.0.2.1"]}, "needs egress.allow, or egress.peer_names"),
                         ({"to_allow": ["0.0.0.0/0"], "allow": ["192.0.2.1"]}, 'needs egress.secure = "required"')):
         d = Daemon(t, "b", {"egress": [{"name": "x", "listen": f"127.0.0.1:{t.port()}", "to": "requested", **more}]}, start=False)
         out = t.run([SMCRD, "-t", "-f", d.conf_path], status=78, stderr=subprocess.STDOUT).decode()

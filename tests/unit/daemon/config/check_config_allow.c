@@ -150,7 +150,12 @@ START_TEST(settings_that_are_refused)
 	refused(ALLOW(""), "egress.to_allow is empty");
 	refused(ALLOW("\"example.com:80\""), "egress.to_allow");
 	refused(ALLOW("\"::ffff:10.0.0.0/104\""), "egress.to_allow");
-	refused("to = \"requested\"; to_allow = [ \"192.0.2.1\" ];", "needs egress.allow or egress.peer_names");
+	refused("to = \"requested\"; to_allow = [ \"192.0.2.1\" ];", "needs egress.allow, or egress.peer_names");
+	/* A peer in clear has no name. */
+	refused(
+	    "to = \"requested\"; to_allow = [ \"192.0.2.1\" ]; peer_names = [ \"dns:a\" ];", "needs egress.allow, or");
+	refused("to = \"requested\"; to_allow = [ \"192.0.2.1\" ]; peer_names = [ \"dns:a\" ]; secure = \"accept\";",
+	    "needs egress.allow, or");
 	refused(ALLOW("\"0.0.0.0/0\""), "needs egress.secure = \"required\"");
 	refused(ALLOW("\"0.0.0.0/0:80\""), "needs egress.secure = \"required\"");
 	refused(ALLOW("\"::/0\""), "needs egress.secure = \"required\"");

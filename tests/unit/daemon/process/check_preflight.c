@@ -115,6 +115,18 @@ START_TEST(clients_of_peers_without_a_proven_name)
 	}
 }
 
+START_LOOP_TEST(destinations_of_peers_without_a_proven_name, 0, 2)
+{
+	static const char *const more[] = { "", "secure = \"auth\"; peer_names = [ \"*\" ];" };
+	char conf[600];
+
+	snprintf(conf, sizeof(conf),
+	    "%segress = ( { name = \"a\"; listen = \"127.0.0.1:86\"; to = \"requested\"; to_allow = [ \"127.0.0.1:9\" ]; " ALLOW
+	    " %s } );",
+	    _i == 1 ? "tls = { name = \"a\"; psk = \"/dev/null\"; };\n" : "", more[_i]);
+	ck_assert_msg((strstr(advise(conf, 0), "connects where peers want") != NULL) == (_i == 0), "%s", conf);
+}
+
 START_TEST(permitted_clients_of_metrics)
 {
 	static const char warned[] =
