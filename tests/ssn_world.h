@@ -72,12 +72,13 @@ struct world {
 /* -- life -- */
 
 static inline bool
-world_refuses(const struct stag_region *region, size_t off, size_t len, const uint8_t *from, uint8_t **at)
+world_refuses(const struct stag_region *region, size_t off, size_t len, bool rest, const uint8_t *from, uint8_t **at)
 {
 	struct world_region *r = CONTAINER_OF((struct stag_region *)(uintptr_t)region, struct world_region, region);
 
 	(void)off;
 	(void)len;
+	(void)rest;
 	(void)from;
 	(void)at;
 	r->accepted += !r->closed;

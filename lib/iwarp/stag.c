@@ -72,7 +72,7 @@ stag_check(const struct stag_table *t, const void *pd, unsigned access, uint32_t
 		return STAG_INVALID;
 	if (r->pd != pd)
 		return STAG_WRONG_PD;
-	if ((r->access & access) != access)
+	if ((~r->access & access & ~(unsigned)STAG_REST) != 0)
 		return STAG_NO_ACCESS;
 	if (to + len < to)
 		return STAG_WRAP;
@@ -80,7 +80,7 @@ stag_check(const struct stag_table *t, const void *pd, unsigned access, uint32_t
 		return STAG_BOUNDS;
 	uint8_t *place = r->buf + (to - r->base);
 	if ((access & STAG_WRITE) != 0 && len > 0 && r->refuses != NULL &&
-	    r->refuses(r, (size_t)(to - r->base), len, from, &place))
+	    r->refuses(r, (size_t)(to - r->base), len, (access & STAG_REST) != 0, from, &place))
 		return STAG_REFUSED;
 	*at = place;
 	return STAG_OK;

@@ -10,6 +10,7 @@
 enum {
 	STAG_WRITE = 1 << 0, /* remote write */
 	STAG_READ = 1 << 1,  /* remote read */
+	STAG_REST = 1 << 2,  /* of a check, with STAG_WRITE: the rest of a Write that was checked as a whole */
 };
 
 /* Embedded in its owner's object; the table only links it. */
@@ -23,7 +24,8 @@ struct stag_region {
 	const void *pd;
 	/* Called for each remote write to the region, len > 0; NULL: all are allowed. May set *at to NULL and keep the
 	 * bytes at `from`, if that is not NULL. */
-	bool (*refuses)(const struct stag_region *, size_t off, size_t len, const uint8_t *from, uint8_t **at);
+	bool (*refuses)(
+	    const struct stag_region *, size_t off, size_t len, bool rest, const uint8_t *from, uint8_t **at);
 };
 
 struct stag_table {

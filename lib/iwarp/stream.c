@@ -292,12 +292,24 @@ stream_ulpdu(struct stream *s, struct span ulpdu, struct stream_ev *ev)
 	return rc;
 }
 
-bool
-stream_place_early(struct stream *s, const struct ddp_hdr *h, size_t payload_len, uint8_t **at)
+static bool
+may_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len, unsigned access, uint8_t **at)
 {
 	return h->version == DDP_VERSION && h->tagged && h->ulp_ctrl == rdmap_ctrl(RDMAP_WRITE) && payload_len > 0 &&
 	    DDP_TAGGED_LEN + payload_len <= ulpdu_max(s) &&
-	    stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, NULL, at) == STAG_OK;
+	    stag_check(s->cfg.stags, s->cfg.pd, access, h->stag, h->to, payload_len, NULL, at) == STAG_OK;
+}
+
+bool
+stream_place_early(struct stream *s, const struct ddp_hdr *h, size_t payload_len, uint8_t **at)
+{
+	return may_place(s, h, payload_len, STAG_WRITE, at);
+}
+
+bool
+stream_place_rest(struct stream *s, const struct ddp_hdr *h, size_t payload_len, uint8_t **at)
+{
+	return may_place(s, h, payload_len, STAG_WRITE | STAG_REST, at);
 }
 
 void
@@ -305,7 +317,8 @@ stream_fail_place(struct stream *s, const struct ddp_hdr *h, size_t payload_len,
 {
 	const struct seg g = { .h = *h, .ulpdu_len = (uint16_t)(DDP_TAGGED_LEN + payload_len) };
 	uint8_t *at;
-	enum stag_verdict v = stag_check(s->cfg.stags, s->cfg.pd, STAG_WRITE, h->stag, h->to, payload_len, NULL, &at);
+	enum stag_verdict v = stag_check(
+	    s->cfg.stags, s->cfg.pd, STAG_WRITE | STAG_REST, h->stag, h->to, payload_len, NULL, &at);
 
 	(void)stream_fail(s, &g, stag_errors[v].tagged, out);
 }

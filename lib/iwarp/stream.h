@@ -84,6 +84,8 @@ enum stream_rx stream_ulpdu(struct stream *, struct span ulpdu, struct stream_ev
 /* Checks the header of a Write for placement before its turn (iwarp/ssn.h) or for reading straight into place. True:
  * bytes may be stored at *at; set `started` when all are stored and the Write is next. False: pass it as usual. */
 bool stream_place_early(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
+/* The same for the rest of such a Write, whose header has moved on: it was counted. */
+bool stream_place_rest(struct stream *, const struct ddp_hdr *, size_t payload_len, uint8_t **at);
 /* The rest of such a Write must not be stored after all: makes the Terminate. */
 void stream_fail_place(struct stream *, const struct ddp_hdr *, size_t payload_len, struct rdmap_term *out);
 

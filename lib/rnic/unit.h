@@ -56,10 +56,10 @@ rnic_unit_keeps(const struct rnic_unit *u, uint32_t off, uint64_t len)
 }
 
 /* A remote Write of len > 0 bytes. True: it is refused (rnic_mr.deny). False: it is counted, and older ones are placed,
- * whatever link they came over. *at becomes NULL if its bytes stay at `from`, in this buffer; NULL: they may not. */
+ * whatever link they came over. rest: of a Write that was counted as a whole. *at becomes NULL if its bytes stay at `from`, in this buffer; NULL: they may not. */
 static inline bool
-rnic_mr_refuses(
-    const struct rnic_mr *mr, size_t off, size_t len, const uint8_t *from, struct list_node *buffer, uint8_t **at)
+rnic_mr_refuses(const struct rnic_mr *mr, size_t off, size_t len, bool rest, const uint8_t *from,
+    struct list_node *buffer, uint8_t **at)
 {
 	if (mr->deny_unit == 0)
 		return false;
@@ -69,7 +69,7 @@ rnic_mr_refuses(
 			return true;
 	for (size_t i = first; mr->units != NULL && i <= last; i++) {
 		rnic_unit_place(&mr->units[i]);
-		mr->units[i].placed += len;
+		mr->units[i].placed += rest ? 0 : len;
 	}
 	if (mr->units == NULL || from == NULL || buffer == NULL || first != last || len > RNIC_UNPLACED_MAX)
 		return false;

@@ -564,7 +564,7 @@ write_target(struct sim_qp *to, const struct sim_parcel *par, bool *stays)
 			return NULL;
 		uint8_t *dst = mr->base.buf + (par->raddr - mr->base.addr), *at = dst;
 		if (to->dev->info.denies &&
-		    rnic_mr_refuses(&mr->base, (size_t)(dst - mr->base.buf), par->len,
+		    rnic_mr_refuses(&mr->base, (size_t)(dst - mr->base.buf), par->len, false,
 		        stays != NULL ? arrived_in(to, par) : NULL, &to->unplaced, &at))
 			return NULL;
 		if (stays != NULL)

@@ -108,11 +108,11 @@ pd_free(struct rnic_pd *pd)
 
 /* struct stag_region */
 static bool
-mr_refuses(const struct stag_region *region, size_t off, size_t len, const uint8_t *from, uint8_t **at)
+mr_refuses(const struct stag_region *region, size_t off, size_t len, bool rest, const uint8_t *from, uint8_t **at)
 {
 	const struct rnic_mr *mr = &CONTAINER_OF((struct stag_region *)(uintptr_t)region, struct siw_mr, region)->mr;
 
-	return rnic_mr_refuses(mr, off, len, from, siw_dev(mr->pd->dev)->rx_buffer, at);
+	return rnic_mr_refuses(mr, off, len, rest, from, siw_dev(mr->pd->dev)->rx_buffer, at);
 }
 
 static int

@@ -206,7 +206,7 @@ siw_tcp_rx_turn(struct siw_qp *qp)
 	if (qp->held && (stream_recv_cnt(&qp->stream) == 0 || !rx_ulpdu(qp, t->rx_held) || !rx_decode(qp)))
 		return;
 	/* Checked each time: the region may have been deregistered. */
-	if (t->rx_place_len > 0 && !stream_place_early(&qp->stream, &t->rx_place, t->rx_place_len, &at)) {
+	if (t->rx_place_len > 0 && !stream_place_rest(&qp->stream, &t->rx_place, t->rx_place_len, &at)) {
 		struct rdmap_term term;
 
 		stream_fail_place(&qp->stream, &t->rx_place, t->rx_place_len, &term);

@@ -76,9 +76,11 @@ START_TEST(rights_domain_and_revocation)
 }
 
 static bool
-refuses_from_100_to_199(const struct stag_region *r, size_t off, size_t len, const uint8_t *from, uint8_t **at)
+refuses_from_100_to_199(
+    const struct stag_region *r, size_t off, size_t len, bool rest, const uint8_t *from, uint8_t **at)
 {
 	(void)r;
+	(void)rest;
 	if (from != NULL)
 		*at = NULL;
 	return off < 200 && off + len > 100;

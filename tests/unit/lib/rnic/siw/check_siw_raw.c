@@ -531,10 +531,12 @@ START_TEST(a_write_straight_into_place_is_newer_than_what_was_left)
 	raw_send(out, 3000);
 	UNTIL(b.buf[2000] == 0x22);
 	list_init(&buffer);
-	ck_assert(!rnic_mr_refuses(b.mr, 5000, sizeof(old), old, &buffer, &place));
+	ck_assert(!rnic_mr_refuses(b.mr, 5000, sizeof(old), false, old, &buffer, &place));
 	raw_send(out + 3000, len - 3000);
 	UNTIL(b.buf[sizeof(fresh) - 1] == 0x22);
 	rnic_unit_place_all(&buffer);
 	ck_assert_mem_eq(b.buf, fresh, sizeof(fresh));
+	/* Both reads of it are one Write. */
+	ck_assert_uint_eq(left[0].placed, 2 * sizeof(old) + sizeof(fresh));
 	raw_close();
 }

@@ -130,7 +130,7 @@ leave(uint32_t off, const char *bytes)
 	uint8_t *place = mr->buf + at;
 
 	memcpy(arrived + off, bytes, strlen(bytes));
-	ck_assert(!rnic_mr_refuses(mr, at, strlen(bytes), arrived + off, &buffer, &place));
+	ck_assert(!rnic_mr_refuses(mr, at, strlen(bytes), false, arrived + off, &buffer, &place));
 	ck_assert_ptr_null(place);
 	return &ca->rmb->units[ca->elem_idx - 1];
 }
@@ -345,7 +345,8 @@ START_TEST(a_repeated_write_is_older_than_the_next_lap)
 	smcr_rx_consume(ca, ELEM);
 	host_flush(&a);
 	leave(0, "old");
-	ck_assert(!rnic_mr_refuses(mr, at, 5, NULL, &buffer, &place)); /* as one that is read straight into place */
+	ck_assert(
+	    !rnic_mr_refuses(mr, at, 5, false, NULL, &buffer, &place)); /* as one that is read straight into place */
 	memcpy(place, "fresh", 5);
 	rx(2, ELEM + 5, 0, 0, 0);
 	reads(place, "fresh");
