@@ -10,6 +10,8 @@
 #include "daemon/config/config_value.h"
 #include "unit.h"
 
+#define PAGE_COLUMNS 80
+
 static char *
 read_source(const char *name)
 {
@@ -144,6 +146,26 @@ section_after(const struct config_section *sec)
 	return sec == &groups[0] || sec[1].name != NULL ? sec + 1 : groups;
 }
 
+/* As lines of the page. */
+static void
+wrap(char *text)
+{
+	char *line = text;
+
+	for (char *p = text, *space = NULL; *p != '\0'; p++) {
+		if (*p == '\n') {
+			line = p + 1;
+			space = NULL;
+		} else if (*p == ' ' && p - line <= PAGE_COLUMNS) {
+			space = p;
+		} else if (p - line == PAGE_COLUMNS && space != NULL) {
+			*space = '\n';
+			line = space + 1;
+			space = NULL;
+		}
+	}
+}
+
 /* The text that has to follow the heading of a key. */
 static void
 facts(const struct config_section *sec, const struct config_key *k, char *buf, size_t cap)
@@ -162,6 +184,7 @@ facts(const struct config_section *sec, const struct config_key *k, char *buf, s
 	else
 		snprintf(buf, cap, ".It Ic %s\n%s%s.\n%s", k->name, type_facts(k, type, sizeof(type)),
 		    (k->flags & CONFIG_REQUIRED) != 0 ? "; required" : "", mark);
+	wrap(buf);
 }
 
 /* The part of the page about one section: to the next heading. NULL when there is none. */
