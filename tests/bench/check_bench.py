@@ -281,6 +281,16 @@ def _(t):
         raise Failure("half of the handshakes were by certificates, and the row has figures")
 
 
+@case("a row of captured connections: the far end takes their destinations and clients, and none of side plain", timeout=60)
+def _(t):
+    need("wrk", "nginx", "nft", "nsenter", "ip")
+    bench = Bench(t, SETUPS, 1)
+    in_small(t, "transparent", bench, ("plain", "smcrd"))
+    for side, captured in (("plain", False), ("smcrd", True)):
+        near = bench.way("transparent", side).procs[0].services()[0]
+        check((near["dest_taken"] > 64) == captured and near["clients_unused"] == 0, f"{side}: {near['dest_taken']} destinations taken")
+
+
 @case("rows of the preload: the client is on the UNIX socket; one that is not is refused", timeout=60)
 def _(t):
     need("redis-server", "redis-cli", "redis-benchmark")

@@ -89,6 +89,10 @@ ROWS.append(row("secure-resumed", "new connections, each with a handshake", ("ha
 ROWS.append(row("secure-idle", "memory of a connection, both processes", ("haproxy", "clear", "smcrd"), idle.memory, IDLE_FIGURES,
                 setup="secure-idle", base="clear", fresh=True, count=5000))
 
+# Captured connections to the server's own address, which sees the client's.
+ROWS.append(row("transparent", "new connections, transparent", ("haproxy", "plain", "smcrd"), measure.new_connections,
+                (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), setup="transparent", base="plain"))
+
 # Connections that open over the link beside those by a CLC connection.
 ROWS.append(row("connections", "new connections", OPENING, measure.new_connections,
                 (Figure("rate", "", "1/s", "more"), Figure("cpu", "CPU", "us each", "less")), setup="opening", base="middle"))

@@ -1,6 +1,6 @@
 """The setups that rows are measured in, by name: each is made when a row first wants it, with the bench (ways.py)."""
 import idle
-from link import DelayedLink
+from link import DelayedLink, Transparent
 from ways import Local, Loopback, Many, Opening, Sctp, Secure, Unix
 
 BUFFER = 512 * 1024
@@ -19,6 +19,7 @@ SETUPS = {
     "secure": Secure,
     "secure-idle": lambda bench: Secure(bench, ["redis"], smcr={"rmb_idle": f"{idle.RMB_IDLE_S}s"}),
     "secure-resumed": lambda bench: Secure(bench, ["http"], smcr={"open_over_link": False}),
+    "transparent": Transparent,
     "workers": lambda bench: Loopback(bench, threads=WORKERS, workers=WORKERS),
     "delay-0": lambda bench: DelayedLink(bench, 0),
     "delay-5": lambda bench: DelayedLink(bench, 5),

@@ -6,11 +6,13 @@ import stats
 from harness import Failure
 
 BEGIN, END = "<!-- made by bench.py --markdown: begin -->\n", "<!-- end -->\n"
-SIDES = ("direct", "haproxy", "splice", "old", "tcp", "middle", "clear", "smcrd", "again")
+SIDES = ("direct", "haproxy", "splice", "old", "tcp", "middle", "clear", "plain", "smcrd", "again")
 # Whose ratios a group has besides.
-FURTHER = {("smcrd", "tcp"): ("haproxy",), ("smcrd", "middle"): ("haproxy", "direct"), ("smcrd", "clear"): ("haproxy",)}
+FURTHER = {("smcrd", "tcp"): ("haproxy",), ("smcrd", "middle"): ("haproxy", "direct"), ("smcrd", "clear"): ("haproxy",),
+           ("smcrd", "plain"): ("haproxy",)}
 TITLES = {("smcrd", "tcp"): "smcrd over SCTP beside smcrd over TCP",
           ("smcrd", "clear"): "smcrd with secure = \"required\" beside smcrd in clear; haproxy has TLS between",
+          ("smcrd", "plain"): "transparent mode beside plain smcrd, with connection tracking; haproxy connects by the client's address",
           ("smcrd", "middle"): "connections that open over the link (smcrd) beside those by a CLC connection (middle)",
           ("smcrd", "haproxy"): "smcrd beside haproxy", ("smcrd", "direct"): "smcrd beside the direct connection",
           ("again", "smcrd"): "the noise: two pairs of the same smcrd", ("smcrd", "old"): "smcrd beside another build"}

@@ -1,12 +1,12 @@
 """
 The ways from a client to a server that the benchmark compares, all to the same servers.
 
-A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side is one
-of those compared: "direct" (none), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one
-more pair of the same smcrd, for the noise), "tcp" (one whose links are over TCP where smcrd's are not), "middle" (one with a CLC
-connection for each where smcrd's open over the link), "clear" (one without TLS where smcrd has it), "old" (a pair of another
-build). Ways are made when a row first wants them and stand until the end. smcrd runs with its defaults where a setup does not
-say otherwise, haproxy with one thread.
+A setup says what stands between client and server in general (TCP on loopback, UNIX sockets, a link with delay); a side is one of
+those compared: "direct" (none), "haproxy" and "splice" (a pair of haproxy), "smcrd" (a pair of smcrd), "again" (one more pair of
+the same smcrd, for the noise), "tcp" (one whose links are over TCP where smcrd's are not), "middle" (one with a CLC connection
+for each where smcrd's open over the link), "clear" (one without TLS where smcrd has it), "plain" (one with targets where smcrd
+captures), "old" (a pair of another build). Ways are made when a row first wants them and stand until the end. smcrd runs with its
+defaults where a setup does not say otherwise, haproxy with one thread.
 """
 import os
 import subprocess
@@ -15,7 +15,7 @@ from harness import LOCAL_LIBRARY, TOP_BUILD, Daemon, Pair, Skip, hostport, need
 from programs import HaproxyPair, Iperf3, Nginx, Redis, wait_port
 from tls_files import Authority
 
-OF_SMCRD = ("smcrd", "again", "tcp", "middle", "clear", "old")
+OF_SMCRD = ("smcrd", "again", "tcp", "middle", "clear", "plain", "old")
 SERVERS = {"redis": "redis-server", "http": "nginx", "iperf3": "iperf3", "sockperf": "sockperf"}
 VALUES = {"k3": 3, "k1M": 1 << 20}	# keys that Redis has, and the lengths of their values
 

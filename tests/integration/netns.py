@@ -94,6 +94,18 @@ def namespace(t):
     return Side(t, holder.pid), holder.pid
 
 
+def wire(near, far, far_pid):
+    """Joins two namespaces by a pair of virtual Ethernet interfaces. Gives their addresses."""
+    a, b = "10.78.0.1", "10.78.0.2"
+    lines = ["link set lo up", f"link add wire type veth peer name wire netns {far_pid}"]
+    near.run([need("ip"), "-batch", "-"], input="".join(f"{x}\n" for x in lines).encode())
+    for side, here in ((near, a), (far, b)):
+        lines = ["link set lo up", f"addr add {here}/24 dev wire", "link set wire up"]
+        side.run([need("ip"), "-batch", "-"], input="".join(f"{x}\n" for x in lines).encode())
+    wait_until(lambda: b"state UP" in near.run([need("ip"), "link", "show", "wire"]), "the wire has its carrier")
+    return a, b
+
+
 def delayed_wire(near, far, far_pid, delay_ms):
     """Joins two namespaces by delay_link.c, delay_ms one way. Gives their addresses."""
     a, b = "10.78.0.1", "10.78.0.2"

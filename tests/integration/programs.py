@@ -266,10 +266,11 @@ def iperf3(t, host, port, seconds=2, streams=1, reverse=False, extra=(), timeout
 class HaproxyPair:
     """client -> haproxy -> haproxy -> server, what smcrd is measured against."""
 
-    def __init__(self, t, targets, splice=False, threads=1, maxconn=6000, unix=False, ends=None, tls=None):
+    def __init__(self, t, targets, splice=False, threads=1, maxconn=6000, unix=False, ends=None, tls=None,
+                 clientip=False):
         """targets: name -> (host, port) of the server, or the path of its socket. Gives at: name -> the same of the near
         haproxy, a path with `unix`. ends: (Case or what stands for it, address) of the near and of the far one. tls: settings as of
-        smcrd's `tls`, both ways between the two."""
+        smcrd's `tls`, both ways between the two. clientip: the far one connects by the client's address."""
         haproxy = need("haproxy")
         (near, near_host), (far, far_host) = ends or ((t, t.addr), (t, t.addr))
         where = t.path(f"haproxy{t.count()}")
@@ -287,11 +288,15 @@ class HaproxyPair:
                 f.write(open(tls["cert"]).read() + open(tls["key"]).read())
             between = (f" ssl crt {both} ca-file {tls['ca']} verify required ssl-min-ver TLSv1.3"
                        " ciphersuites TLS_AES_128_GCM_SHA256")
+        accepts, sends, source = "", "", []
+        if clientip:
+            accepts, sends, source = " accept-proxy", " send-proxy-v2", ["  source 0.0.0.0 usesrc clientip"]
         for side, case, listen, to in (("far", far, middle, targets), ("near", near, self.at, middle)):
             lines = [top[0], f"  stats socket {where}/{side}.stats", *top[1:]]
             for name in targets:
-                lines += [f"listen {name}", f"  bind {haproxy_address(listen[name])} backlog 4096{between if side == 'far' else ''}",
-                          f"  server s {haproxy_address(to[name])}{between if side == 'near' else ''}"]
+                lines += [f"listen {name}", *(source if side == "far" else []),
+                          f"  bind {haproxy_address(listen[name])} backlog 4096{between + accepts if side == 'far' else ''}",
+                          f"  server s {haproxy_address(to[name])}{between + sends if side == 'near' else ''}"]
             self.confs[side] = "\n".join(lines) + "\n"
             path = os.path.join(where, f"{side}.cfg")
             with open(path, "w") as f:
