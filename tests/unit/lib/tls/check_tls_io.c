@@ -129,9 +129,9 @@ START_TEST(refusals_have_words)
 /* The first key of a peer is offered, each is accepted: both hosts can change theirs at different times. */
 START_TEST(a_peer_may_have_two_keys)
 {
-	static const char *const clients[] = { "gw-b:" KEY_A "\ngw-b@2:" KEY_B, "gw-b@2:" KEY_B "\ngw-b:" KEY_A,
-		"gw-b@2:" KEY_B },
-	                         server[] = "gw-x:" KEY_A "\ngw-a:" KEY_A "\ngw-a@2:" KEY_B;
+	static const char both[] = "gw-b:" KEY_A "\ngw-b@2:" KEY_B, swapped[] = "gw-b@2:" KEY_B "\ngw-b:" KEY_A,
+	                  second[] = "gw-b@2:" KEY_B, server[] = "gw-x:" KEY_A "\ngw-a:" KEY_A "\ngw-a@2:" KEY_B;
+	static const char *const clients[] = { both, swapped, second };
 	struct ends e;
 	int a, b;
 
