@@ -273,6 +273,9 @@ admit_opened(struct service *svc, struct smcr_conn *conn, const struct clc_dest 
 	if (svc->listener.mode != LISTENER_OPEN || !net_allowed(cfg->allow, cfg->allow_cnt, &ss) ||
 	    !ticket_holds(svc, conn))
 		return false;
+	/* A reload may have changed `to` since the ticket. */
+	if ((dest->kind != CLC_DEST_NONE) != (cfg->to_word == CONFIG_TO_REQUESTED))
+		return false;
 	const enum admission_verdict v = admission_take(svc->admission, cfg, &peer);
 	if (v != ADMISSION_OK && v != ADMISSION_UNCOUNTED)
 		return false;

@@ -132,16 +132,17 @@ def _(s):
 @scene_case("a reload of to_allow holds for the next connection", many=many)
 def _(s):
     echoes_at(s, 1)
-    conf = dict(s.b.conf)
-    conf["egress"] = [dict(e, to_allow=["192.0.2.1"]) if e["name"] == "many" else e for e in conf["egress"]]
-    s.b.write_conf(conf)
-    s.b.ctl_text("reload")
+    change_many(s, to_allow=["192.0.2.1"])
     refused(wants(s, s.echo_at[0], int(s.echo_at[1]), 2))
+
+
+def two_servers_at(s):
+    return [f"{s.t.addr}:{x.at[1]}" for x in s.servers]
 
 
 def two_servers(s):
     s.servers = [Server(s.t, lambda c, b=b: c.sendall(recv_exact(c, 1) and b)) for b in (b"1", b"2")]
-    return {"to_allow": [f"{s.t.addr}:{x.at[1]}" for x in s.servers]}
+    return {"to_allow": two_servers_at(s)}
 
 
 def opened(s, first, elem, ticket):
@@ -157,40 +158,63 @@ def says(conn, nr):
     same_bytes(conn.recv(1, SOON), b"%d" % nr, "the server of the ticket")
 
 
+class Tickets:
+    """A link with a ticket for each of two destinations, and what was granted on it."""
+
+    def __init__(self, s):
+        self.s, self.numbers, self.used, link = s, [], [], None
+        peer = s.peer(1, features=smc.OPENS, elems=64)
+        for x in s.servers:
+            c = smc.Client(peer, s.many_at, link, tlvs=smc.tlv_list(smc.tlv_place(smc.DEST, *x.at)))
+            s.open.append(c)
+            self.first = c.run()
+            link = self.first.link
+            s.keep(link)
+            self.numbers.append(c.accept.ext.ticket)
+        check(self.numbers[0] and self.numbers[1] and self.numbers[0] != self.numbers[1], f"tickets {self.numbers}")
+
+    def opens(self, ticket):
+        """A connection by this ticket, over the next element that was granted and not used."""
+        rest = wait_until(lambda: [e for m in list(self.first.link.llc_log) if m.type == smc.GRANT for e in m.elems
+                                   if e not in self.used], "an element is granted")
+        self.used.append(rest[0])
+        return opened(self.s, self.first, rest[0], ticket)
+
+    def opens_nothing(self, ticket):
+        before = self.s.b.counters()["not_opened_server"]
+        self.opens(ticket)
+        wait_until(lambda: self.s.b.counters()["not_opened_server"] == before + 1, f"ticket {ticket:#x} opens nothing")
+
+
+def change_many(s, **change):
+    """Changes the service with many destinations; None removes a setting."""
+    conf = dict(s.b.conf)
+    conf["egress"] = [{k: v for k, v in {**e, **change}.items() if v is not None} if e["name"] == "many" else e
+                      for e in conf["egress"]]
+    s.b.write_conf(conf)
+    s.b.ctl_text("reload")
+
+
 @scene_case("over a link: each destination by its ticket", many=two_servers, smcr={"open_over_link": True},
             one_worker="groups and granted elements are each worker's")
 def _(s):
-    tickets, link = [], None
-    peer = s.peer(1, features=smc.OPENS, elems=64)
-    for x in s.servers:
-        c = smc.Client(peer, s.many_at, link, tlvs=smc.tlv_list(smc.tlv_place(smc.DEST, *x.at)))
-        s.open.append(c)
-        first = c.run()
-        link = first.link
-        s.keep(link)
-        tickets.append(c.accept.ext.ticket)
-    check(tickets[0] and tickets[1] and tickets[0] != tickets[1], f"tickets {tickets}")
-    used = []
-
-    def granted():
-        """The next element that was granted and not used."""
-        rest = wait_until(lambda: [e for m in list(link.llc_log) if m.type == smc.GRANT for e in m.elems if e not in used],
-                          "an element is granted")
-        used.append(rest[0])
-        return rest[0]
+    t = Tickets(s)
     for nr in (1, 2):
-        says(opened(s, first, granted(), tickets[nr - 1]), nr)
+        says(t.opens(t.numbers[nr - 1]), nr)
     equal(lists(s)["dest_taken"], 2, "destinations of Proposals")
     # One that is no longer allowed, and a number that was never given.
-    conf = dict(s.b.conf)
-    conf["egress"] = [dict(e, to_allow=e["to_allow"][:1]) if e["name"] == "many" else e for e in conf["egress"]]
-    s.b.write_conf(conf)
-    s.b.ctl_text("reload")
-    before = s.b.counters()["not_opened_server"]
-    for i, ticket in enumerate((tickets[1], tickets[0] ^ 0x80000000)):
-        opened(s, first, granted(), ticket)
-        wait_until(lambda: s.b.counters()["not_opened_server"] == before + i + 1, f"ticket {i} opens nothing")
-    says(opened(s, first, granted(), tickets[0]), 1)
+    change_many(s, to_allow=two_servers_at(s)[:1])
+    t.opens_nothing(t.numbers[1])
+    t.opens_nothing(t.numbers[0] ^ 0x80000000)
+    says(t.opens(t.numbers[0]), 1)
+
+
+@scene_case("over a link: a ticket of a destination opens nothing once the service leads to a server of its own", many=two_servers,
+            smcr={"open_over_link": True}, one_worker="groups and granted elements are each worker's")
+def _(s):
+    t = Tickets(s)
+    change_many(s, to=two_servers_at(s)[1], to_allow=None)
+    t.opens_nothing(t.numbers[0])
 
 
 @case("settings that would be an open relay are refused")
