@@ -138,8 +138,16 @@ client_settle(struct session *s)
 	const struct config_service *cfg = &s->settings->cfg;
 	const struct clc_client *c = &s->setup->in.tlvs.client;
 
-	if (cfg->client_address == CONFIG_CLIENT_OFF || (s->flags & SF_PROBE) != 0)
+	if ((s->flags & SF_PROBE) != 0)
 		return true;
+	if (cfg->client_address == CONFIG_CLIENT_OFF) {
+		/* An OPEN has one because it was used here, before a reload. The Accept of a rendezvous says otherwise. */
+		const bool relied = session_opens(s) && c->kind != CLC_CLIENT_NONE;
+
+		if (relied)
+			session_fail(s, SEV_CLIENT, "clients are no longer used here", 0);
+		return !relied;
+	}
 	if (s->client == NULL)
 		s->client = malloc(sizeof(*s->client));
 	if (s->client == NULL) {

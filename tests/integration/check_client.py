@@ -108,4 +108,17 @@ def _(t):
         equal(pair.a.services()[0]["clients_unused"], 2, "connections without the client")
 
 
+@case("an egress that stops to pass clients on: no OPEN brings one without, and required resets the client", one_worker="another one has no ticket yet")
+def _(t):
+    seen = []
+    pair = forwarding(t, "v1", read_v1, seen, a={"workers": 1}, b={"workers": 1})
+    rounds(pair, seen, 3)
+    check(pair.a.counters()["opened_client"] > 0, "some opened over the link")
+    reload(pair.b, "egress", client_address="off")
+    for _ in range(3):
+        check(pair.turned_away(), "a client that would not be passed on")
+    equal(len(seen), 3, "connections that the server has read from")
+    equal(pair.a.services()[0]["clients_unused"], 3, "clients that were not passed on")
+
+
 main()
