@@ -113,7 +113,11 @@ config_dest_objection(const struct config_dest *list, unsigned cnt, const struct
 	}
 	if (!has_port)
 		return longest < 0 ? "its address is not in to_allow" : "its port is not in to_allow";
-	return longest < 128 && is_link_local(addr) ? "it is link-local, and to_allow does not name it" : NULL;
+	if (longest == 128)
+		return NULL;
+	return is_link_local(addr) ? "it is link-local, and to_allow does not name it"
+	    : addr_is_loopback(to) ? "it is a loopback address, and to_allow does not name it"
+	                           : NULL;
 }
 
 const struct config_via *

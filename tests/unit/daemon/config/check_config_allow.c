@@ -101,7 +101,7 @@ START_TEST(addresses_without_a_server)
 	    "ingress = ( { name = \"b\"; listen = \"127.0.0.1:1\"; to = \"127.0.0.1:2\"; ");
 
 	TAKES("192.0.2.1:1");
-	TAKES("127.0.0.1:1");
+	REFUSES("127.0.0.1:1", "loopback");
 	TAKES("[2001:db8::1]:1");
 	REFUSES("0.0.0.0:1", "no server");
 	REFUSES("0.1.2.3:1", "no server");
@@ -129,6 +129,20 @@ START_TEST(link_local_addresses)
 	TAKES("169.254.169.254:80");
 	REFUSES("169.254.169.254:81", "its port");
 	REFUSES("169.254.169.253:80", "link-local");
+	config_free(cfg);
+}
+
+/* What listens there is for programs of this host. */
+START_TEST(loopback_addresses)
+{
+	struct config *cfg = parse_ok(ALLOW("\"127.0.0.0/8\", \"::/1\", \"127.0.0.2:80\", \"[::1]:443\""));
+
+	REFUSES("127.0.0.1:80", "loopback");
+	TAKES("127.0.0.2:80");
+	TAKES("[::1]:443");
+	config_free(cfg);
+	cfg = parse_ok(ALLOW("\"::/1\""));
+	REFUSES("[::1]:443", "loopback");
 	config_free(cfg);
 }
 
