@@ -117,7 +117,8 @@ routes_there(struct lines *l, const char *text, const struct sockaddr_storage *s
 	    l->name, host, addr_port(server), ours);
 }
 
-/* Servers that peers name may be at each place. */
+/* Servers that peers name may be at each place. Not by the mark of smcrd's connections: the rule for this host's servers
+ * would lead those to other hosts here. */
 static void
 routes_anywhere(struct lines *l, const char *loopback, uint32_t mark)
 {
@@ -126,8 +127,6 @@ routes_anywhere(struct lines *l, const char *loopback, uint32_t mark)
 
 	(void)addr_parse(loopback, &ss);
 	routes_loopback(l, loopback, &ss);
-	if (mark != 0)
-		routes_here(l, "other addresses of this host", &ss, mark);
 	routes_begin(l, "other hosts", "servers whose way to the clients leads over this one");
 	fprintf(l->out, "%s rule add fwmark 0x%x lookup %d\n", l->ip, ours, TABLE);
 	fprintf(l->out,
