@@ -105,7 +105,7 @@ LIES = (
     ("length 43", {"change": {1: 43}}, ends_link),
     ("a kind of client that no OPEN has", {"change": {31: 6}}, ends_link),
     ("reserved bytes", {"change": {3: 255, 42: 255, 43: 255}}, is_opened),
-    ("a client, where none is used", {"change": {31: 1, 41: 5}}, is_opened),
+    ("a client, where none is used", {"change": {31: 1, 41: 5}}, refused),
     ("the element of another connection of its own", {"own": {"idx": 1}}, first_ends),
 )
 
