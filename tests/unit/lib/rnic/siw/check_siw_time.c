@@ -111,7 +111,7 @@ full_sndbuf(int64_t rtt_ns)
 	ck_assert_int_eq(setsockopt(t->wire.fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)), 0);
 	ck_assert_int_eq(setsockopt(t->wire.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent)), 0);
 	/* What the peer's kernel still takes meanwhile makes room. */
-	for (unsigned quiet = 0; quiet < 20; quiet = siw_qp(a.qp)->tx_blocked ? quiet + 1 : 0) {
+	for (unsigned quiet = 0; quiet < 100; quiet = siw_qp(a.qp)->tx_blocked ? quiet + 1 : 0) {
 		while (room(&a).wrs > 4001 && room(&a).bytes > 0)
 			post(&a, RNIC_WR_WRITE, 1, 0, 0, 4000, &b, 0);
 		siw_qp(a.qp)->rtt_ns = rtt_ns;
