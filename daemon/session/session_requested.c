@@ -73,8 +73,10 @@ requested_settle(struct session *s)
 		session_fail(s, SEV_DEST, why, 0);
 		return false;
 	}
-	s->settings->svc->ctr.dest_taken += !session_opens(s);
 	s->setup->pick = (struct endpoint_pick){ .addr = to };
+	if (session_opens(s))
+		return true; /* its ticket is that of an earlier Proposal */
+	s->settings->svc->ctr.dest_taken++;
 	if (s->conn != NULL)
 		smcr_take_dest(
 		    s->conn, dest_tickets_get(&s->pool->place.admissions->dest_tickets, s->settings->ticket, dest));
