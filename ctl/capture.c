@@ -365,18 +365,6 @@ take_dests(struct rules *r, const json_t *via, FILE *err)
 	return 0;
 }
 
-/* The value of a setting. */
-static const char *
-setting(const json_t *service, const char *name)
-{
-	const json_t *s;
-	size_t i;
-
-	json_array_foreach(json_object_get(service, "settings"), i,
-	    s) if (strcmp(get_string(s, "name"), name) == 0) return get_string(s, "value");
-	return "";
-}
-
 int
 capture_print(FILE *out, FILE *err, const json_t *service, const struct capture *c)
 {
@@ -388,7 +376,7 @@ capture_print(FILE *out, FILE *err, const json_t *service, const struct capture 
 		    "its clients connect to it, and need no rules, as it has no to = \"original\": ",
 		    get_string(service, "name"));
 	r.user = (unsigned)get_int(service, "user");
-	r.tproxy = strcmp(setting(service, "capture"), "\"tproxy\"") == 0;
+	r.tproxy = strcmp(get_setting(service, "capture"), "\"tproxy\"") == 0;
 	take_name(&r, get_string(service, "name"));
 	rc = take_from(&r, c, err);
 	if (rc == 0)

@@ -31,18 +31,6 @@ routes_place_of(const struct sockaddr_storage *server)
 	return addr_is_loopback(server) ? ROUTES_LOOPBACK : here ? ROUTES_HERE : ROUTES_THERE;
 }
 
-/* As the configuration has it; "" if the service does not have it. */
-static const char *
-setting_of(const json_t *data, const char *name)
-{
-	const json_t *one;
-	size_t i;
-
-	json_array_foreach(json_object_get(data, "settings"), i,
-	    one) if (strcmp(get_string(one, "name"), name) == 0) return get_string(one, "value");
-	return "";
-}
-
 /* The lines of one family, made once each. */
 struct lines {
 	FILE *out;
@@ -139,14 +127,14 @@ routes_print(FILE *out, const json_t *data, enum routes_place (*place)(const str
 {
 	struct lines v4 = { .out = out, .ip = "ip", .others = "0.0.0.0/0", .name = "ip" },
 	             v6 = { .out = out, .ip = "ip -6", .others = "::/0", .name = "ip6" };
-	const uint32_t mark = (uint32_t)strtoul(setting_of(data, "socket_mark"), NULL, 0);
+	const uint32_t mark = (uint32_t)strtoul(get_setting(data, "socket_mark"), NULL, 0);
 	const char *none = "its server has no address yet";
 	const json_t *one;
 	size_t i;
 
-	if (strcmp(setting_of(data, "client_address"), "\"connect\"") != 0)
+	if (strcmp(get_setting(data, "client_address"), "\"connect\"") != 0)
 		return "it needs none: it is no egress with client_address \"connect\"";
-	if (strcmp(setting_of(data, "to"), "\"requested\"") == 0) {
+	if (strcmp(get_setting(data, "to"), "\"requested\"") == 0) {
 		routes_anywhere(&v4, "127.0.0.1", mark);
 		routes_anywhere(&v6, "::1", mark);
 		return NULL;

@@ -17,6 +17,17 @@ get_string(const json_t *o, const char *key)
 	return s != NULL ? s : "";
 }
 
+const char *
+get_setting(const json_t *service, const char *name)
+{
+	const json_t *list = json_object_get(service, "settings");
+	size_t i = 0;
+
+	while (i < json_array_size(list) && strcmp(get_string(json_array_get(list, i), "name"), name) != 0)
+		i++;
+	return get_string(json_array_get(list, i), "value");
+}
+
 int64_t
 get_int(const json_t *o, const char *key)
 {

@@ -16,6 +16,8 @@ void show_made(bool json, enum control_command, const json_t *answer, bool detai
 
 /* "" , 0 and false for a member that is missing or of another type. */
 const char *get_string(const json_t *, const char *key);
+/* Of a service: a setting as the configuration has it; "" if the service does not have it. */
+const char *get_setting(const json_t *service, const char *name);
 int64_t get_int(const json_t *, const char *key);
 bool get_bool(const json_t *, const char *key);
 
