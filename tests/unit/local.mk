@@ -3,7 +3,7 @@ if HAVE_CHECK
 check_LIBRARIES += tests/libtest.a
 endif
 tests_libtest_a_SOURCES = \
-	tests/numbered.h tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h tests/seeded_rng.h tests/ssn_world.h tests/unit/addrs.h tests/unit/captured.h tests/unit/checks.h tests/unit/clc_bytes.h tests/unit/golden.h tests/unit/fake_report.h tests/unit/some_documents.h tests/unit/hex.h tests/unit/one_service.h tests/unit/unit.h tests/unit/vectors.h \
+	tests/numbered.h tests/poll_loop.h tests/rnic_end.h tests/rnic_stats.h tests/seeded_rng.h tests/ssn_world.h tests/unit/addrs.h tests/unit/captured.h tests/unit/checks.h tests/unit/clc_bytes.h tests/unit/golden.h tests/unit/fake_report.h tests/unit/some_documents.h tests/unit/hex.h tests/unit/one_parsed.h tests/unit/one_service.h tests/unit/unit.h tests/unit/vectors.h \
 	tests/unit/confine_child.h tests/unit/open_fds.h tests/unit/own_netns.h tests/unit/sweep.h tests/unit/tcp_pair.h \
 	tests/unit/rnic_ends.h tests/unit/siw_ends.h tests/unit/siw_raw_peer.h tests/unit/verbs_ends.h tests/unit/lib/tls/tls_ends.h tests/unit/lib/tls/tls_exporter.h \
 	tests/unit/duo.c tests/unit/duo.h tests/unit/host.c tests/unit/host.h tests/unit/fake_rnic.c tests/unit/fake_rnic.h \

@@ -5,40 +5,9 @@
 #include "addrs.h"
 #include "base/addr.h"
 #include "daemon/config/config_int.h"
+#define SERVICE "egress"
+#include "one_parsed.h"
 #include "unit.h"
-
-static char *msgs; /* of the last parse */
-
-static struct config *
-parse(const char *settings)
-{
-	struct config *cfg = NULL;
-	char text[2048];
-	size_t len;
-
-	snprintf(text, sizeof(text), "egress = ( { name = \"a\"; listen = \"127.0.0.1:7000\"; %s } );", settings);
-	free(msgs);
-	FILE *err = open_memstream(&msgs, &len);
-	(void)config_parse("t.conf", text, strlen(text), CONFIG_NO_LOOKUP, err, &cfg);
-	fclose(err);
-	return cfg;
-}
-
-static struct config *
-parse_ok(const char *settings)
-{
-	struct config *cfg = parse(settings);
-
-	ck_assert_msg(cfg != NULL, "%s", msgs);
-	return cfg;
-}
-
-static void
-refused(const char *settings, const char *words)
-{
-	ck_assert_msg(parse(settings) == NULL, "accepted: %s", settings);
-	ck_assert_msg(strstr(msgs, words) != NULL, "\"%s\" is not in:\n%s", words, msgs);
-}
 
 #define TO "to = \"requested\"; allow = [ \"192.0.2.1\" ]; "
 #define ALLOW(list) TO "to_allow = [ " list " ]; "
