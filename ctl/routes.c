@@ -36,7 +36,8 @@ struct lines {
 	FILE *out;
 	const char *ip;     /* the program, with the family */
 	const char *others; /* all addresses */
-	const char *name;   /* of the family in nft */
+	const char *name;   /* of the family's addresses in nft */
+	const char *sysctl; /* the family's name there, and as nft's nfproto */
 	bool route, loopback, fwmark, far;
 };
 
@@ -61,25 +62,30 @@ routes_loopback(struct lines *l, const char *text, const struct sockaddr_storage
 
 /* A server's sockets take the mark of the connection, and so do its answers; and the kernel's resets that of their SYN. */
 static void
+routes_keep_mark(struct lines *l)
+{
+	if (!l->fwmark)
+		fprintf(l->out, "sysctl -qw net.ipv4.tcp_fwmark_accept=1 net.%s.fwmark_reflect=1\n", l->sysctl);
+	l->fwmark = true;
+}
+
+static void
 routes_here(struct lines *l, const char *text, const struct sockaddr_storage *server, uint32_t mark)
 {
-	char host[ADDR_STR_MAX];
+	char host[ADDR_STR_MAX], fwmark[20] = "";
 
 	addr_format(server, host, sizeof(host));
 	if (mark == 0) {
 		routes_begin(l, text, "a server of this host, whose clients all come by smcrd");
 		fprintf(l->out,
 		    "# Others that connect to it lose their answers: then set socket_mark, and load its lines instead.\n");
-		fprintf(l->out, "%s rule add from %s iif lo ipproto tcp sport %u lookup %d\n", l->ip, host,
-		    addr_port(server), TABLE);
-		return;
+	} else {
+		routes_begin(l, text, "a server of this host, by the mark of smcrd's connections");
+		routes_keep_mark(l);
+		snprintf(fwmark, sizeof(fwmark), " fwmark 0x%x", mark);
 	}
-	routes_begin(l, text, "a server of this host, by the mark of smcrd's connections");
-	if (!l->fwmark)
-		fprintf(l->out,
-		    "sysctl -qw net.ipv4.tcp_fwmark_accept=1 %s.fwmark_reflect=1\n%s rule add fwmark 0x%x lookup %d\n",
-		    server->ss_family == AF_INET6 ? "net.ipv6" : "net.ipv4", l->ip, mark, TABLE);
-	l->fwmark = true;
+	fprintf(l->out, "%s rule add from %s iif lo%s ipproto tcp sport %u lookup %d\n", l->ip, host, fwmark,
+	    addr_port(server), TABLE);
 }
 
 /* Another one than that of smcrd's connections, which must not come back here themselves. */
@@ -105,8 +111,8 @@ routes_there(struct lines *l, const char *text, const struct sockaddr_storage *s
 	    l->name, host, addr_port(server), ours);
 }
 
-/* Servers that peers name may be at each place. Not by the mark of smcrd's connections: the rule for this host's servers
- * would lead those to other hosts here. */
+/* Servers that peers name may be at each place. smcrd's own connections to other hosts have its mark, too, but the addresses of
+ * clients. */
 static void
 routes_anywhere(struct lines *l, const char *loopback, uint32_t mark)
 {
@@ -119,14 +125,22 @@ routes_anywhere(struct lines *l, const char *loopback, uint32_t mark)
 	fprintf(l->out, "%s rule add fwmark 0x%x lookup %d\n", l->ip, ours, TABLE);
 	fprintf(l->out,
 	    "%snft add rule inet smcrd answers meta nfproto %s iifname != lo meta l4proto tcp socket transparent 1 meta mark set 0x%x\n",
-	    chain, ss.ss_family == AF_INET6 ? "ipv6" : "ipv4", ours);
+	    chain, l->sysctl, ours);
+	if (mark == 0)
+		return;
+	routes_begin(l, "other addresses of this host", "servers of this host, by the mark of smcrd's connections");
+	routes_keep_mark(l);
+	fprintf(l->out,
+	    "nft 'add chain inet smcrd servers { type route hook output priority mangle; }'\n"
+	    "nft add rule inet smcrd servers meta nfproto %s meta mark 0x%x fib saddr type local meta mark set 0x%x\n",
+	    l->sysctl, mark, ours);
 }
 
 const char *
 routes_print(FILE *out, const json_t *data, enum routes_place (*place)(const struct sockaddr_storage *))
 {
-	struct lines v4 = { .out = out, .ip = "ip", .others = "0.0.0.0/0", .name = "ip" },
-	             v6 = { .out = out, .ip = "ip -6", .others = "::/0", .name = "ip6" };
+	struct lines v4 = { .out = out, .ip = "ip", .others = "0.0.0.0/0", .name = "ip", .sysctl = "ipv4" },
+	             v6 = { .out = out, .ip = "ip -6", .others = "::/0", .name = "ip6", .sysctl = "ipv6" };
 	const uint32_t mark = (uint32_t)strtoul(get_setting(data, "socket_mark"), NULL, 0);
 	const char *none = "its server has no address yet";
 	const json_t *one;

@@ -279,8 +279,8 @@ class Rows(Gateways):
         """On all interfaces, as the larger one of an interface's and all's counts."""
         self.net.b.run(["sh", "-c", f"for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo {value} > $f; done"])
 
-    def proves(self, source, row, also=lambda: None):
-        """The row three times from nothing, with each rp_filter; without it no answer comes."""
+    def proves(self, source, row, also=lambda: None, down=lambda outage: "Connection refused" in outage):
+        """The row three times from nothing, with each rp_filter; without it no answer comes. down: the outage when the server refuses."""
         for _ in range(3):
             self.refused(source)
             check(row in self.load(), f"the row with {row!r}")
@@ -292,7 +292,7 @@ class Rows(Gateways):
         self.load()
         self.server.kill()
         self.refused(source)
-        check("Connection refused" in self.b.ctl("service", "x")["outage"]["text"], "a server that is down is seen as that")
+        check(down(self.b.ctl("service", "x")["outage"]["text"]), "a server that is down is seen as that")
         self.unload()
 
 
@@ -340,24 +340,55 @@ def _(t):
     g.proves(CLIENT, "whose clients all come by smcrd", is_silent)
 
 
-def elsewhere(t, v6):
-    """The server is in a third namespace, c, whose only way leads over b."""
+def behind(t, v6, server, **conf):
+    """Gateways, and a third namespace, c, whose only way leads over b: with them, the address of the server there."""
     need("nft")
     side, pid = namespace(t)
     here, there, bits, flag = ("fd79::1", "fd79::2", 64, "-6") if v6 else ("10.79.0.1", "10.79.0.2", 24, "-4")
     dad = " nodad" if v6 else ""
-    g = Rows(t, None, v6=v6, to=(there, SERVER), egress={"connect_timeout": "300ms", "socket_mark": 0x5d})
+    g = Rows(t, server, v6=v6, to=(there, SERVER), **conf)
     g.net.ip("b", f"link add c1 type veth peer name b1 netns {pid}", f"addr add {here}/{bits} dev c1{dad}", "link set c1 up")
     side.run([need("ip"), "-batch", "-"], input=f"link set lo up\naddr add {there}/{bits} dev b1{dad}\nlink set b1 up\n".encode())
     side.run([need("ip"), flag, "route", "add", "default", "via", here])
-    g.server = who.start(side, there, SERVER)
+    far = who.start(side, there, SERVER)
+    g.server = g.server or far
     # Once by b's own address: neighbours are found.
     g.net.b.run([sys.executable, "-c", f"import socket; socket.create_connection(('{there}', {SERVER}), 10)"])
+    return g, there
+
+
+def elsewhere(t, v6):
+    g, _ = behind(t, v6, None, egress={"connect_timeout": "300ms", "socket_mark": 0x5d})
     g.proves(CLIENT_V6 if v6 else CLIENT, "a server on another host")
 
 
 case("routes: a server on another host, behind this one", timeout=120)(lambda t: elsewhere(t, False))
 case("routes: a server on another host, IPv6", timeout=120)(lambda t: elsewhere(t, True))
+
+
+def anywhere(t, v6):
+    """Peers choose the server: of this host, and behind it. Connections to the latter have the same mark."""
+    here, via, source, flag, host = ("fd77:1::2", "fd77:1::1", CLIENT_V6, "-6", "::") if v6 else ("10.77.1.2", "10.77.1.1", CLIENT, "-4", "0.0.0.0")
+    far = "fd79::2" if v6 else "10.79.0.2"
+    nets = [hostport(h, SERVER) for h in (here, far)]
+    g, _ = behind(t, v6, here, egress={"to": "requested", "to_allow": nets, "allow": ["10.77.0.0/16", "fd77::/16"], "connect_timeout": "300ms",
+                                       "socket_mark": 0x5d},
+                  ingress={"listen": hostport(host, PORT), "to": "original",
+                           "via": [{"nets": nets, "peer": hostport("fd77:1::2" if v6 else ADDR_B, MIDDLE)}]})
+    t.run([need("ip"), flag, "route", "add", far, "via", here])
+    g.net.b.run([need("ip"), flag, "route", "add", source, "via", via])
+    t.run([need("nft"), "-f", "-"], input=f"""table inet smcrd_all {{ chain out {{ type nat hook output priority -100;
+{"ip6" if v6 else "ip"} daddr {{ {here}, {far} }} tcp dport {SERVER} redirect to :{PORT}
+}}
+}}""".encode())
+    t.later(lambda: t.run([need("nft"), "delete table inet smcrd_all"]))
+    g.at = (here, SERVER)
+    # Without the row the outage is that no answer comes.
+    g.proves(source, "other addresses of this host", lambda: g.works(source, to=(far, SERVER)), lambda outage: outage == "")
+
+
+case("routes: servers that peers choose, of this host and behind it", timeout=120)(lambda t: anywhere(t, False))
+case("routes: the same on IPv6", timeout=120)(lambda t: anywhere(t, True))
 
 
 def with_program(t):

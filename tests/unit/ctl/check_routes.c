@@ -60,7 +60,20 @@ static const struct {
 	    "# [2001:db8::2]:80: a server of this host, by the mark of smcrd's connections\n"
 	    "ip -6 route replace local ::/0 dev lo table 123\n"
 	    "sysctl -qw net.ipv4.tcp_fwmark_accept=1 net.ipv6.fwmark_reflect=1\n"
-	    "ip -6 rule add fwmark 0x5e lookup 123\n" },
+	    "ip -6 rule add from 2001:db8::2 iif lo fwmark 0x5e ipproto tcp sport 80 lookup 123\n" },
+	/* Connections to the second have the mark as well. */
+	{ "94", AT("192.0.2.2:80") "," AT("192.0.2.2:81") "," AT("198.51.100.3:80"),
+	    "# 192.0.2.2:80: a server of this host, by the mark of smcrd's connections\n"
+	    "ip route replace local 0.0.0.0/0 dev lo table 123\n"
+	    "sysctl -qw net.ipv4.tcp_fwmark_accept=1 net.ipv4.fwmark_reflect=1\n"
+	    "ip rule add from 192.0.2.2 iif lo fwmark 0x5e ipproto tcp sport 80 lookup 123\n"
+	    "# 192.0.2.2:81: a server of this host, by the mark of smcrd's connections\n"
+	    "ip rule add from 192.0.2.2 iif lo fwmark 0x5e ipproto tcp sport 81 lookup 123\n"
+	    "# 198.51.100.3:80: a server on another host, whose way to the clients leads over this one\n"
+	    "ip rule add fwmark 0x5d lookup 123\n"
+	    "nft add table inet smcrd\n"
+	    "nft 'add chain inet smcrd answers { type filter hook prerouting priority mangle; }'\n"
+	    "nft add rule inet smcrd answers ip saddr 198.51.100.3 tcp sport 80 socket transparent 1 meta mark set 0x5d\n" },
 	{ "0", AT("198.51.100.3:80"),
 	    "# 198.51.100.3:80: a server on another host, whose way to the clients leads over this one\n"
 	    "ip route replace local 0.0.0.0/0 dev lo table 123\n"
@@ -92,7 +105,9 @@ START_TEST(lines_of_each_place)
 {
 	static const char *const lines[] = { "ip rule add from 127.0.0.0/8 iif lo", "ip -6 rule add from ::1 iif lo",
 		"ip rule add fwmark 0x5e lookup 123\n", "ip -6 rule add fwmark 0x5e lookup 123\n",
-		"nfproto ipv6 iifname != lo meta l4proto tcp socket transparent 1 meta mark set 0x5e\n" };
+		"nfproto ipv6 iifname != lo meta l4proto tcp socket transparent 1 meta mark set 0x5e\n",
+		"sysctl -qw net.ipv4.tcp_fwmark_accept=1 net.ipv6.fwmark_reflect=1\n",
+		"servers meta nfproto ipv4 meta mark 0x5d fib saddr type local meta mark set 0x5e\n" };
 	json_t *data = json_pack("{s:[{s:s,s:s},{s:s,s:s},{s:s,s:s}],s:[]}", "settings", "name", "client_address",
 	    "value", "\"connect\"", "name", "to", "value", "\"requested\"", "name", "socket_mark", "value", "93",
 	    "addresses");
@@ -106,7 +121,7 @@ START_TEST(lines_of_each_place)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		ck_assert_msg(strstr(got, lines[i]) != NULL, "%s in %s", lines[i], got);
 	/* That rule would keep smcrd's own connections to other hosts here. */
-	ck_assert_ptr_null(strstr(got, "fwmark 0x5d"));
+	ck_assert_ptr_null(strstr(got, "add fwmark 0x5d"));
 	free(got);
 	json_decref(data);
 }
