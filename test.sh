@@ -137,15 +137,26 @@ suite() {
 	done
 }
 
+# scripts LOG: those of make check there that have failed.
+scripts() { sed -nE 's/^(FAIL|ERROR|XPASS): (tests\/[^ ]+).*/\2/p' "$1" | sort -u; }
+
 # alone DIR PATIENCE: runs the scripts there that have failed once more, one after another. Those that pass now are unstable: shown, a
 # defect each, but no reason to refuse a change. Runs that look for such scripts (--times, --beside) do not repeat them.
 alone() {
-	local dir=$1 scripts
-	scripts=$(sed -nE 's/^(FAIL|ERROR|XPASS): (tests\/[^ ]+).*/\2/p' "$dir/check.log" | sort -u)
-	echo "once more, alone:" $scripts
-	( cd "$dir" && SMCRD_PATIENCE=$2 timeout -k 60 1200 make -s -k check TESTS="$(echo $scripts)" ) > "$dir/alone.log" 2>&1 < /dev/null ||
-		{ grep -E '^(FAIL|ERROR|XPASS):' "$dir/alone.log"; return 1; }
-	unstable="$unstable $(echo $scripts)"
+	local dir=$1 first script
+	first=$(scripts "$dir/check.log")
+	cp "$dir/check.log" "$dir/check.log.first"
+	echo "once more, alone:" $first
+	( cd "$dir" && SMCRD_PATIENCE=$2 timeout -k 60 1200 make -s -k check TESTS="$(echo $first)" ) > "$dir/check.log" 2>&1 < /dev/null
+	for script in $first; do
+		if grep -qE "^PASS: $script( |$)" "$dir/check.log" && ! scripts "$dir/check.log" | grep -qx "$script"; then
+			unstable="$unstable $script"
+		else
+			tail -n 100 "$dir/$script.log"
+			grep -qE "^(FAIL|ERROR|XPASS): $script( |$)" "$dir/check.log" || echo "ERROR: $script - no result" >> "$dir/check.log"
+		fi
+	done
+	n=$(grep -cE '^(FAIL|ERROR|XPASS):' "$dir/check.log")
 }
 
 suite_once() {
@@ -169,7 +180,7 @@ suite_once() {
 	if [ "$n" -gt 0 ]; then
 		sed -n '/^\(FAIL\|ERROR\): tests/,$p' "$log" | head -n 400
 		cp "$log" "$log.first"
-		[ "$times$beside" = 10 ] && alone "$dir" "$patience" && n=0
+		[ "$times$beside" != 10 ] || alone "$dir" "$patience"
 		[ "$n" -eq 0 ] || name "$dir" < <(grep -E '^(FAIL|ERROR|XPASS):' "$dir/check.log")
 		log=$log.first
 	fi

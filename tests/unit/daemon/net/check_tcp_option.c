@@ -300,8 +300,8 @@ START_TEST(a_syn_ack_that_is_sent_again_has_it)
 		all.syn_ack_with += s.syn_ack_with;
 		(void)poll(NULL, 0, 20);
 	}
-	ck_assert_uint_eq(all.syn_ack, 2);
-	ck_assert_uint_eq(all.syn_ack_with, 2);
+	ck_assert_uint_ge(all.syn_ack, 2); /* a process that did not run for seconds sees more */
+	ck_assert_uint_eq(all.syn_ack_with, all.syn_ack);
 	close(fd);
 }
 
