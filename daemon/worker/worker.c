@@ -2,6 +2,9 @@
 #include "daemon/worker/worker.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,7 @@
 #include "smcr/proof.h"
 
 #define END_MS 5000 /* a card that keeps queue pairs after this time has them until the process ends */
+#define TRIM_MS 2000
 
 /* By the configuration, which may know more than the peer has sent. */
 static void
@@ -78,6 +82,16 @@ on_drain_timeout(struct timer *t)
 		done(w->drain.arg);
 }
 
+/* A stream of TLS takes tens of KiB. What many at once have freed, malloc would keep. */
+static void
+on_trim(struct timer *t)
+{
+	(void)t;
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
+}
+
 static int64_t
 worker_turn(void *arg, int64_t now_ns)
 {
@@ -92,6 +106,9 @@ worker_turn(void *arg, int64_t now_ns)
 	session_pool_pump(&w->sessions);
 	more = smcr_flush(w->env.eng) || more;
 	session_pool_reap(&w->sessions);
+	if (w->tls_ended != tls_io_ended() && !timer_armed(&w->trim))
+		env_arm(&w->env, &w->trim, TRIM_MS);
+	w->tls_ended = tls_io_ended();
 	log_engine(w);
 	int64_t at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
 	at = min_i64(at, timerq_next(&w->env.timers));
@@ -164,7 +181,7 @@ start(struct worker *w, const struct config *cfg, struct listen_socket *socks, u
 {
 	const struct devices_gate gate = { mpa_may_connect, &w->sessions };
 	const struct smcr_config smcr = engine_config(w, cfg);
-	int rc = timerq_reserve(&w->env.timers, 2); /* for the drain and for sessions.acks */
+	int rc = timerq_reserve(&w->env.timers, 3); /* drain, trim, sessions.acks */
 
 	if (rc == 0)
 		w->env.eng = smcr_new(&smcr, &w->env.rng, w->env.now_ns);
@@ -215,6 +232,7 @@ worker_new(struct loop *loop, const struct worker_place *place, const struct con
 	rng_init_kernel(&w->env.rng);
 	timerq_init(&w->env.timers);
 	timer_init(&w->drain.timer, on_drain_timeout);
+	timer_init(&w->trim, on_trim);
 	session_pool_init(&w->sessions, &w->env, place, cfg, option);
 	int rc = start(w, cfg, socks, sock_cnt, err);
 	if (rc != 0)

@@ -101,6 +101,8 @@ struct tls_io;
  * memory, or no PSK for that name. */
 struct tls_io *tls_io_new(struct tls_ctx *, bool client, int fd, const char *names, const char *host);
 void tls_io_free(struct tls_io *);
+/* Streams that this thread has freed. */
+uint64_t tls_io_ended(void);
 
 /* A client, before its handshake: offers an association with the peer at this address, of an earlier handshake by
  * certificates, if these rules permit it. A server that does not have it goes on with certificates. */

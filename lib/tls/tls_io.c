@@ -182,17 +182,26 @@ tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const ch
 	return io;
 }
 
+static _Thread_local uint64_t ended;
+
 void
 tls_io_free(struct tls_io *io)
 {
 	if (io == NULL)
 		return;
+	ended++;
 	SSL_free(io->ssl);
 	tls_link_free(io->link);
 	tls_assoc_forget(io);
 	tls_proof_put(io->proof);
 	tls_ctx_put(io->ctx);
 	free(io);
+}
+
+uint64_t
+tls_io_ended(void)
+{
+	return ended;
 }
 
 struct tls_io *

@@ -150,7 +150,7 @@ def memory(bench, setup, side, count):
         while len(socks) < count:	# few at a time, as a rendezvous that takes seconds ends in TCP
             socks += [connect_to(way.at("redis"), 20) for _ in range(min(100, count - len(socks)))]
             wait_until(lambda: at_server(first) == there + len(socks), "all connections are at the server", 30)
-        figures = {"fresh": way.rss()}
+        figures = {"fresh": settled_rss(way)}
         for s in socks:
             ask(s)
             take_answer(s)

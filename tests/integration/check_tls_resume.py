@@ -3,8 +3,8 @@
 import socket
 import subprocess
 
-from basics import PATIENCE
-from harness import case, check, connect_to, echo, equal, hostport, main, need, outcome, recv_all, wait_until, works
+from basics import PATIENCE, SANITIZERS
+from harness import case, check, connect_to, echo, equal, hostport, main, need, outcome, recv_all, recv_exact, wait_until, works
 from tls_files import Authority, secure_pair
 
 A, B = "spiffe://example.org/gw/a", "spiffe://example.org/gw/b"
@@ -140,6 +140,33 @@ def _(t):
     check(pair.b.counters()["tls_limited"] > 0, "the next one is over the limit")
     check("too many TLS handshakes of this source" in pair.b.log(), "the log says so")
     check(not pair.relay.has(MARK), "the marker in clear")
+
+
+@case("what many handshakes at once took is given back within seconds")
+def _(t):
+    ca = Authority(t)
+    pair = secure_pair(t, echo, ca.issue("a"), ca.issue("b"), [B], [A])
+    sockets = []
+
+    def add(count):
+        sockets.extend(pair.connect() for _ in range(count))
+        for s in sockets[-count:]:
+            s.sendall(b".")
+        for s in sockets[-count:]:
+            equal(recv_exact(s, 1), b".", "echo")
+    add(1)
+    before = [d.rss() for d in (pair.b, pair.a)]
+    for _ in range(3):	# what stays is of connections that live between them
+        add(100)
+    for d, was in zip((pair.b, pair.a), before):
+        def each(d=d, was=was):
+            return (d.rss() - was) / 300 / 1024
+        most = each()
+        if not SANITIZERS:
+            wait_until(lambda each=each: each() < 7, f"memory of {d.name}")
+        t.note(f"{most:.1f} KiB of a connection of {d.name}, then {each():.1f}")
+    for s in sockets:
+        s.close()
 
 
 if __name__ == "__main__":
