@@ -127,6 +127,22 @@ load_private_key(struct loading *l, SSL_CTX *ctx, bool client)
 		look_at_cert(l, ctx, client);
 }
 
+/* Peers with the same CA and CRL refuse what these do not verify. Others may have another CA. */
+static void
+look_at_chain(struct loading *l, SSL_CTX *ctx)
+{
+	X509_STORE_CTX *v = X509_STORE_CTX_new();
+	STACK_OF(X509) *chain = NULL;
+
+	(void)SSL_CTX_get0_chain_certs(ctx, &chain);
+	if (v != NULL &&
+	    X509_STORE_CTX_init(v, SSL_CTX_get_cert_store(ctx), SSL_CTX_get0_certificate(ctx), chain) == 1 &&
+	    X509_verify_cert(v) != 1)
+		tls_ctx_tell(l, true, "cert", "is not verified by tls.ca (%s), so peers with the same tls.ca refuse it",
+		    X509_verify_cert_error_string(X509_STORE_CTX_get_error(v)));
+	X509_STORE_CTX_free(v);
+}
+
 static void
 load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 {
@@ -141,6 +157,8 @@ load_certificates(struct loading *l, SSL_CTX *ctx, bool client)
 		tls_ctx_tell(l, false, "ca", "%s cannot be used: %s", f->ca, last_error());
 	else if (f->crl[0] != '\0')
 		load_crl(l, ctx);
+	if (!l->failed)
+		look_at_chain(l, ctx);
 }
 
 static bool

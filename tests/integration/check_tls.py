@@ -469,7 +469,7 @@ def _(t):
     ca = Authority(t)
     good, short, old = ca.issue("a"), ca.issue("s", days=3), ca.issue("old", days=-1)
     client, server = ca.issue("c", usage="clientAuth"), ca.issue("d", usage="serverAuth")
-    psk = psk_file(t, "gw-a", {"gw-b": bytes(32)})
+    psk, gone = psk_file(t, "gw-a", {"gw-b": bytes(32)}), ca.issue("gone")
     rsa = ca.issue("rsa", key=("RSA", "rsa_keygen_bits:3072"))
 
     readable = shutil.copy(good["key"], t.path("readable.key"))
@@ -516,6 +516,8 @@ def _(t):
             (tls(**short) + both, 'warning: tls.cert has the certificate of "spiffe://example.org/gw/s", which expires in'),
             (tls(**old) + both, "which has expired"),
             (tls(**rsa) + both, "warning: tls.cert has an RSA key of 3072 bits"),
+            (tls(**{**good, "ca": Authority(t, "other").cert}) + both, "warning: tls.cert is not verified by tls.ca (unable to get local issuer certificate), so"),
+            (tls(**{**gone, "crl": ca.revoke(gone["cert"])}) + both, "warning: tls.cert is not verified by tls.ca (certificate revoked)"),
             (tls(**{**good, "key": ca.cert}) + both, "tls.key"),
             (tls(**{**good, "key": readable}) + both, f"tls.key {readable} is accessible by every user: set its mode to 0640 at most"),
             (tls(**psk_file(t, "gw-a", {"gw-b": bytes(32)}, 0o644)) + egress(), "is accessible by every user"),
