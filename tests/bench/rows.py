@@ -40,6 +40,8 @@ ROWS = [
     row("half-load", "Redis GET at half of the other's most, 64 connections", ALL, measure.half_load, (P50, P99, P999, CPU, LOAD)),
     row("mixed", "Redis GET, 64 connections beside bulk", ALL, measure.mixed, (P99, RATE._replace(heading="requests"), STREAM),
         small=functools.partial(measure.redis, clients=64)),
+    row("mixed-element", "the same, bulk with rmb_element of 2M", PROXIES, measure.mixed,
+        (P99, RATE._replace(heading="requests"), STREAM), setup="element", small=functools.partial(measure.redis, clients=64)),
     row("mixed-load", "Redis GET at 2000/s, 64 connections beside bulk", ALL, measure.mixed, (P50, P99, P999, STREAM),
         small=functools.partial(measure.load, rate=2000)),
     row("idle", "memory of a connection, both processes", PROXIES, idle.memory, IDLE_FIGURES, setup="idle", fresh=True, count=5000),

@@ -8,6 +8,7 @@ WORKERS = 2
 
 SETUPS = {
     "loopback": Loopback,
+    "element": lambda bench: Loopback(bench, ["redis", "iperf3"], of_stream={"rmb_element": "2M"}),
     "opening": lambda bench: Opening(bench, ["http"]),
     # Unused memory of a connection is returned soon, not after a minute.
     "idle": lambda bench: Loopback(bench, ["redis"], smcr={"rmb_idle": f"{idle.RMB_IDLE_S}s"}),

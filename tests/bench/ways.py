@@ -128,11 +128,11 @@ def installed(program):
 class Loopback:
     """TCP on loopback. There is no network to hide behind: what is measured is the work of the processes."""
 
-    def __init__(self, bench, services=tuple(SERVERS), maxconn=6000, threads=1, **settings):
-        """maxconn: connections of a service; defaults are below the rows with idle ones. threads: of haproxy. settings: smcrd's
-        beside its defaults."""
+    def __init__(self, bench, services=tuple(SERVERS), maxconn=6000, threads=1, of_stream=None, **settings):
+        """maxconn: connections of a service; defaults are below the rows with idle ones. threads: of haproxy. of_stream: settings of
+        the service of bulk. settings: smcrd's beside its defaults."""
         self.bench, self.t, self.services, self.threads = bench, bench.t, services, threads
-        self.maxconn, self.settings = maxconn, {"log_level": "notice", **settings}
+        self.maxconn, self.of_stream, self.settings = maxconn, of_stream, {"log_level": "notice", **settings}
 
     def targets(self):
         return self.bench.servers.at(self.services)
@@ -147,6 +147,8 @@ class Loopback:
     def smcrd(self, side):
         limit = {"max_connections": self.maxconn}
         pair = Pair(self.t, self.targets(), ingress=limit, egress=limit, a=self.settings, b=self.settings, start=False)
+        for d, conf, kind in ((pair.a, pair.conf_a, "ingress"), (pair.b, pair.conf_b, "egress")) if self.of_stream else ():
+            d.write_conf({**conf, kind: [{**e, **(self.of_stream if e["name"] == "iperf3" else {})} for e in conf[kind]]})
         at = {n: (pair.host, port) for n, port in pair.port.items()}
         return started(self.bench.program(side), pair.a, pair.b, at, self.t)
 

@@ -107,13 +107,21 @@ slab_new(struct lgr *lgr, uint32_t size)
 	return 0;
 }
 
-/* A ring that the device has finished with. */
+/* The first ring, if the device has finished with it. */
 static struct sndbuf *
-pop_free(struct list_node *list)
+first_free(const struct list_node *list)
 {
 	struct sndbuf *sb = LIST_FIRST(struct sndbuf, list, node);
 
-	if (sb == NULL || (sb->parked_on != NULL && sb->parked_on->wr_tail <= sb->parked_until))
+	return sb != NULL && sb->parked_on != NULL && sb->parked_on->wr_tail <= sb->parked_until ? NULL : sb;
+}
+
+static struct sndbuf *
+pop_free(struct list_node *list)
+{
+	struct sndbuf *sb = first_free(list);
+
+	if (sb == NULL)
 		return NULL;
 	list_remove(&sb->node);
 	sb->parked_on = NULL;
@@ -124,11 +132,13 @@ pop_free(struct list_node *list)
 struct sndbuf *
 sndbuf_get(struct lgr *lgr, uint32_t size)
 {
-	struct list_node *list = free_list(lgr, size);
-	struct sndbuf *sb = pop_free(list);
+	const uint32_t fits = window_ring_fits(lgr, size);
+	struct sndbuf *sb = NULL;
 
-	if (sb == NULL && slab_new(lgr, size) == 0)
-		sb = pop_free(list);
+	for (uint32_t i = size; sb == NULL && i >= fits; i /= 2)
+		sb = pop_free(free_list(lgr, i));
+	if (sb == NULL && slab_new(lgr, fits) == 0)
+		sb = pop_free(free_list(lgr, fits));
 	for (unsigned i = SNDBUF_SIZES; sb == NULL && i-- > 0;)
 		sb = pop_free(&lgr->sndbuf_free[i]);
 	if (sb == NULL && size > WINDOW_SMALL && slab_new(lgr, WINDOW_SMALL) == 0)
@@ -136,6 +146,18 @@ sndbuf_get(struct lgr *lgr, uint32_t size)
 	if (sb != NULL)
 		lgr->sndbuf_lent++;
 	return sb;
+}
+
+bool
+sndbuf_has_larger(const struct lgr *lgr, uint32_t than, uint32_t size)
+{
+	for (unsigned i = 0; i < SNDBUF_SIZES; i++) {
+		const struct sndbuf *sb = first_free(&lgr->sndbuf_free[i]);
+
+		if (sb != NULL && sb->size > than && sb->size <= size)
+			return true;
+	}
+	return lgr->sndbuf_cnt < lgr->eng->cfg.conns_per_group && window_ring_fits(lgr, size) > than;
 }
 
 void

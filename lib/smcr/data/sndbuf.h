@@ -25,6 +25,8 @@ struct sndbuf {
 void sndbuf_init(struct lgr *);
 /* A send ring of this size, or of another one when none can be created; NULL: no memory, or conns_per_group in use. */
 struct sndbuf *sndbuf_get(struct lgr *, uint32_t size);
+/* One of up to this size, and larger than that, would be had now. */
+bool sndbuf_has_larger(const struct lgr *, uint32_t than, uint32_t size);
 /* Returns it. With a link the device may still read it: lent again when the request wr_id of the link is complete. */
 void sndbuf_put(struct lgr *, struct sndbuf *, const struct link *, uint64_t wr_id);
 /* Returns pages of rings to the kernel that were not lent since the last call. */

@@ -12,6 +12,7 @@
 #include "smcr/state/engine.h"
 #include "smcr/state/log.h"
 
+#define OUTGROWN_NS 1000000000  /* the least between two exchanges of a ring */
 #define TX_QUANTUM (64u * 1024) /* data of one step: limits a bulk connection */
 #define PROBES_MAX 16           /* bytes, one for each loss of a link before the peer's next cursor */
 
@@ -40,6 +41,16 @@ ring_give_back_unused(struct smcr_conn *conn)
 	sndbuf_put(conn->lgr, sb, NULL, 0);
 }
 
+/* A stream that never empties its ring would keep one that was small for lack of memory, whatever has become free. */
+static bool
+ring_is_outgrown(const struct smcr_conn *conn)
+{
+	const uint32_t size = conn->tx.sndbuf->size, want = window_ring_size(conn);
+
+	return size < want && conn->eng->now_ns - conn->tx.ring_ns >= OUTGROWN_NS &&
+	    sndbuf_has_larger(conn->lgr, size, want);
+}
+
 static bool
 ring_borrow(struct smcr_conn *conn)
 {
@@ -49,7 +60,8 @@ ring_borrow(struct smcr_conn *conn)
 		return true;
 	conn->tx.sndbuf = sndbuf_get(lgr, window_ring_size(conn));
 	if (conn->tx.sndbuf != NULL) {
-		conn->tx.ring_short = false;
+		conn->tx.ring_short = conn->tx.outgrown = false;
+		conn->tx.ring_ns = conn->eng->now_ns;
 		conn_tx_schedule(conn); /* the flush returns it if unused */
 		return true;
 	}
@@ -98,7 +110,8 @@ smcr_tx_space(struct smcr_conn *conn, struct iovec iov[2])
 	const struct sndbuf *sb = conn->tx.sndbuf;
 	uint32_t off = ring_offset(conn, conn->tx.head), first = sb->size - off, room = sb->size - ring_used(conn);
 
-	if (room == 0) {
+	if (room == 0 || conn->tx.outgrown) {
+		conn->tx.outgrown = conn->tx.outgrown || ring_is_outgrown(conn);
 		conn->tx.full = true;
 		conn->eng->ctr.sndbuf_full++;
 		return 0;

@@ -135,14 +135,16 @@ window_elem_size(const struct lgr *lgr, const struct smcr_open *want, bool *less
 uint32_t
 window_ring_size(const struct smcr_conn *conn)
 {
-	const struct lgr *lgr = conn->lgr;
-	uint32_t size = lgr->eng->cfg.sndbuf_size;
+	uint32_t size = conn->eng->cfg.sndbuf_size;
 
-	if (size != 0)
-		return size;
 	/* The peer's window, and data of the program meanwhile. */
-	size = min_u32(max_u32(2 * conn->peer_elem_size, WINDOW_SMALL), RING_MAX);
-	while (size > WINDOW_SMALL && size > window_ring_room(lgr) / PART)
+	return size != 0 ? size : min_u32(max_u32(2 * conn->peer_elem_size, WINDOW_SMALL), RING_MAX);
+}
+
+uint32_t
+window_ring_fits(const struct lgr *lgr, uint32_t size)
+{
+	while (lgr->eng->cfg.sndbuf_size == 0 && size > WINDOW_SMALL && size > window_ring_room(lgr) / PART)
 		size /= 2;
 	return size;
 }

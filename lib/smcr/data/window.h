@@ -15,8 +15,10 @@ struct smcr_open;
 uint32_t window_elem_size(const struct lgr *, const struct smcr_open *want, bool *less);
 /* Number of elements of the group's next RMB of this size: few at first, more later, as far as memory allows. */
 uint32_t window_next_cnt(const struct lgr *, uint32_t elem_size);
-/* Size of the connection's send ring: a power of two, or as configured. */
+/* Size of the connection's send ring, regardless of memory: a power of two, or as configured. */
 uint32_t window_ring_size(const struct smcr_conn *);
+/* Of a new one in the place of that size: as far as memory allows. */
+uint32_t window_ring_fits(const struct lgr *, uint32_t size);
 /* Memory left for elements by the limits of engine and group, small ones or others. */
 uint64_t window_elem_room(const struct lgr *, bool small);
 /* Likewise for rings that are not small: one per connection is always allowed, so others cannot starve it. */

@@ -53,6 +53,7 @@ struct conn_tx {
 	/* From here on, data may still be in flight over a lost link (failover.c); UINT64_MAX: no such link. */
 	uint64_t late;
 	int64_t blocked_ns; /* when `blocked` was set */
+	int64_t ring_ns;    /* when the ring was borrowed */
 	/* Positions one past urgent bytes not consumed by the peer, 0 = none; [0] first. Both in use: no space. */
 	uint64_t urgent[2];
 	uint16_t seq;        /* sequence of the last CDC posted */
@@ -68,6 +69,7 @@ struct conn_tx {
 	bool pending;        /* a CDC is owed even without data */
 	bool full;           /* smcr_tx_space returned 0: raise WRITABLE */
 	bool ring_short;     /* full because the group had no ring to lend */
+	bool outgrown;       /* full until the ring is empty and goes back, as there is a larger one */
 	bool blocked;        /* B is set in our last CDC */
 	bool urgent_pending; /* P is set in our last CDC */
 	bool asks;           /* R is set in our last CDC */

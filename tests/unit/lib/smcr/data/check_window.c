@@ -197,9 +197,12 @@ START_TEST(rings_hold_two_windows_of_the_peer)
 	ck_assert_uint_eq(window_ring_size(ca), 8 * MIB);
 	ca->peer_elem_size = 512 * KIB;
 	a.eng.cfg.sndbuf_bytes_max = 4 * MIB; /* a quarter of three quarters */
-	ck_assert_uint_eq(window_ring_size(ca), 512 * KIB);
+	ck_assert_uint_eq(window_ring_size(ca), MIB);
+	ck_assert_uint_eq(window_ring_fits(&a.lgr, MIB), 512 * KIB);
 	a.eng.cfg.sndbuf_bytes_max = 0;
-	ck_assert_uint_eq(window_ring_size(ca), 64 * KIB);
+	ck_assert_uint_eq(window_ring_fits(&a.lgr, MIB), 64 * KIB);
+	a.eng.cfg.sndbuf_size = 256 * KIB; /* what is set is meant */
+	ck_assert_uint_eq(window_ring_fits(&a.lgr, 256 * KIB), 256 * KIB);
 }
 
 /* -- rings of several sizes -- */
@@ -215,13 +218,15 @@ START_TEST(a_ring_of_another_size_is_better_than_none)
 	ck_assert_uint_eq(other->size, 64 * KIB);
 	sndbuf_put(&a.lgr, other, NULL, 0);
 	a.eng.cfg.sndbuf_bytes_max = 0;
+	a.eng.cfg.sndbuf_size = 256 * KIB;
 	ck_assert_uint_eq(a.eng.ctr.refused_send_memory, 0);
 	other = sndbuf_get(&a.lgr, 256 * KIB);
 	ck_assert_uint_eq(a.eng.ctr.refused_send_memory, 1);
 	ck_assert_uint_eq(other->size, MIB);
 	sndbuf_put(&a.lgr, other, NULL, 0);
-	/* Whoever is lent another one works with its size. */
-	ck_assert_uint_eq(smcr_tx_space(ca, iov), 64 * KIB);
+	/* Memory does not matter to one that is there. */
+	a.eng.cfg.sndbuf_size = 0;
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), MIB);
 	host_flush(&a);
 }
 
@@ -231,6 +236,7 @@ START_TEST(large_rings_have_a_limit_and_everybody_gets_a_small_one)
 	unsigned large = 0;
 
 	a.eng.cfg.sndbuf_bytes_max = 8 * MIB;
+	a.eng.cfg.sndbuf_size = MIB;
 	for (int i = 0; i < 50; i++) {
 		sb = sndbuf_get(&a.lgr, MIB);
 		ck_assert_ptr_nonnull(sb);
@@ -240,6 +246,40 @@ START_TEST(large_rings_have_a_limit_and_everybody_gets_a_small_one)
 	ck_assert_uint_eq(large, 6);
 	ck_assert_uint_ge(a.eng.ctr.refused_send_memory, 1);
 	ck_assert_uint_eq(a.lgr.sndbuf_bytes, a.eng.sndbuf_bytes);
+	a.lgr.sndbuf_lent = 0;
+}
+
+START_TEST(a_stream_that_memory_gave_a_small_ring_gets_a_large_one_later)
+{
+	struct iovec iov[2];
+	struct sndbuf *large[4];
+
+	smcrds(&a);
+	for (int i = 0; i < 4; i++)
+		large[i] = sndbuf_get(&a.lgr, MIB);
+	ck_assert_uint_eq(large[3]->size, MIB);
+	a.eng.cfg.sndbuf_bytes_max = 0;
+	ck_assert_uint_eq(host_write(ca, 64 * KIB, false), 64 * KIB);
+	host_advance(&a, 1000);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert(!ca->tx.outgrown); /* no other has a larger one */
+	hosts_carry(&a, &b);
+	host_complete(&a);
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+	ck_assert_uint_eq(host_write(ca, 64 * KIB, false), 64 * KIB);
+	sndbuf_put(&a.lgr, large[0], NULL, 0);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert(!ca->tx.outgrown); /* not so soon */
+	host_advance(&a, 1000);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	ck_assert(ca->tx.outgrown);
+	hosts_carry(&a, &b);
+	ca->tx.done = ca->tx.sent - 1000; /* part of it */
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), 0);
+	host_complete(&a);
+	ck_assert_uint_eq(host_events(ca), SMCR_EV_WRITABLE);
+	ck_assert_uint_eq(smcr_tx_space(ca, iov), MIB);
+	host_flush(&a);
 	a.lgr.sndbuf_lent = 0;
 }
 
