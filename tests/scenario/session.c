@@ -435,11 +435,11 @@ static void
 not_opened(struct session *s)
 {
 	world_log(s->h->w, "flow %u is not opened: %s", s->f->nr, half(s)->detail);
-	/* Without data the peer may take it yet, over links that are lost here. */
-	if (*half(s)->detail != '\0') {
-		s->f->twice = true;
+	/* Its program may be connected: the peer aborted before its answer. Without data the peer may take it yet, over links
+	 * that are lost here. */
+	s->f->twice = *half(s)->detail != '\0' || s->f->server_app.state != APP_NONE;
+	if (*half(s)->detail != '\0')
 		world_excuse(s->h->w, "a connection without data was opened twice");
-	}
 	smcr_release(s->conn);
 	s->conn = half(s)->conn = NULL;
 	half(s)->opened = false;
