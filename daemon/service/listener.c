@@ -276,6 +276,9 @@ admit_opened(struct service *svc, struct smcr_conn *conn, const struct clc_dest 
 	/* A reload may have changed `to` since the ticket. */
 	if ((dest->kind != CLC_DEST_NONE) != (cfg->to_word == CONFIG_TO_REQUESTED))
 		return false;
+	/* The service's connections need more than they did when it was granted. */
+	if (smcr_opened_is_small(conn, &(struct smcr_open){ .rmb_size_hint = svc->rmb_size_hint.bytes }))
+		return false;
 	const enum admission_verdict v = admission_take(svc->admission, cfg, &peer);
 	if (v != ADMISSION_OK && v != ADMISSION_UNCOUNTED)
 		return false;

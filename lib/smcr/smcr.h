@@ -11,8 +11,7 @@
  *
  * A proxied connection and its CLC connection: smcr_open, then CLC bytes by smcr_clc_want/_input/_output until
  * SMCR_EV_ESTABLISHED or SMCR_EV_FALLBACK; data by smcr_tx_* and smcr_rx_*; end by smcr_shutdown_wr, smcr_close,
- * smcr_reset or smcr_abort; smcr_release after SMCR_EV_CLOSED or FALLBACK. A struct smcr_conn is always valid until
- * smcr_release. */
+ * smcr_reset or smcr_abort; smcr_release after SMCR_EV_CLOSED or FALLBACK. Until then a struct smcr_conn is valid. */
 #pragma once
 
 #include <stdbool.h>
@@ -224,11 +223,12 @@ void *smcr_app(const struct smcr_conn *);
  * peer's program is connected, or SMCR_EV_CLOSED with SMCR_R_NOT_OPENED: open it by smcr_open. NULL: not possible now. */
 struct smcr_conn *smcr_open_over_link(struct smcr *, const struct smcr_open *open);
 /* Server: a connection that the client opened has SMCR_EV_PROPOSAL, and no app yet. These are its service
- * (smcr_open.ticket), the scope of the rendezvous that gave the ticket, its client, and the setter of smcr_app. Answer by
- * smcr_admit or smcr_abort. */
+ * (smcr_open.ticket), the scope of the rendezvous that gave the ticket, its client, whether a rendezvous would bring a
+ * larger element by elem_size and rmb_size_hint, and the setter of smcr_app. Answer by smcr_admit or smcr_abort. */
 uint32_t smcr_opened_ticket(const struct smcr_conn *);
 struct smcr_scope smcr_opened_scope(const struct smcr_conn *);
 struct smcr_identity smcr_opened_by(const struct smcr_conn *);
+bool smcr_opened_is_small(struct smcr_conn *, const struct smcr_open *);
 void smcr_set_app(struct smcr_conn *, void *app);
 
 /* Bytes to read now from the CLC connection for smcr_clc_input: at most the rest of the current message. 0: none. */

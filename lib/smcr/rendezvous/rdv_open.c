@@ -3,10 +3,11 @@
 
 #include "smcr/data/grant.h"
 #include "smcr/data/rmb.h"
+#include "smcr/data/window.h"
 #include "smcr/group/lgr.h"
 #include "smcr/group/llc.h"
-#include "smcr/state/engine.h"
 #include "smcr/rendezvous/rendezvous.h"
+#include "smcr/state/engine.h"
 
 /* Elements of the size that this connection has. */
 static void
@@ -218,6 +219,16 @@ struct smcr_identity
 smcr_opened_by(const struct smcr_conn *conn)
 {
 	return conn->lgr != NULL ? conn->lgr->owner.remote : (struct smcr_identity){ 0 };
+}
+
+bool
+smcr_opened_is_small(struct smcr_conn *conn, const struct smcr_open *want)
+{
+	bool small = conn->rmb != NULL && window_elem_size(conn->lgr, want, NULL) > conn->rmb->elem_size;
+
+	if (small)
+		grant_in_doubt(conn->lgr);
+	return small;
 }
 
 void

@@ -238,6 +238,37 @@ START_TEST(a_server_that_refuses_sends_the_client_to_a_rendezvous)
 	duo_bystander_is_well();
 }
 
+START_TEST(elements_that_became_small_are_replaced)
+{
+	struct smcr_open want = { 0 };
+
+	begin(NULL);
+	duo_connect(100, 40, 200); /* RMBs have room */
+	for (unsigned i = 100; i < 140; i++)
+		duo_close(i);
+	duo_run(20);
+	for (unsigned i = 100; i < 140; i++)
+		duo_release_pair(i);
+	s[1].refuse = true;
+	ck_assert(duo_open_over_link(1));
+	duo_run(20);
+	want.elem_size = s[1].conn->rmb->elem_size;
+	ck_assert(!smcr_opened_is_small(s[1].conn, &want));
+	ck_assert_uint_gt(duo_lgr(B)->spare_cnt, 0);
+	want.elem_size *= 2;
+	ck_assert(smcr_opened_is_small(s[1].conn, &want));
+	ck_assert_uint_eq(duo_lgr(B)->spare_cnt, 0);
+	smcr_abort(s[1].conn, SMCR_R_NOT_OPENED);
+	duo_release(&s[1]);
+	duo_run(20);
+	duo_release(&c[1]);
+	unsigned had = duo_lgr(A)->grant_cnt, granted = duo_count(B, "GRANT");
+	duo_connect(2, 1, 100);
+	ck_assert_uint_gt(duo_count(B, "GRANT"), granted);
+	ck_assert_uint_gt(duo_lgr(A)->grant_cnt, had);
+	duo_bystander_is_well();
+}
+
 START_TEST(a_server_program_that_refuses_has_no_byte)
 {
 	begin(NULL);
