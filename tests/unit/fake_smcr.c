@@ -978,6 +978,12 @@ smcr_opened_by(const struct smcr_conn *conn)
 	return (struct smcr_identity){ .scope = 0 };
 }
 
+bool
+smcr_opened_is_small(struct smcr_conn *conn, const struct smcr_open *want)
+{
+	return false;
+}
+
 void
 smcr_set_app(struct smcr_conn *conn, void *app)
 {
