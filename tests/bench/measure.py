@@ -149,7 +149,7 @@ def new_connections(bench, way):
     """One request on each: rate in 1/s, cpu in us."""
     host, port = way.at("http")
     before = way.cpu()
-    out = way.run([need("wrk"), "-t", "1", "-c", "64", "-d", str(bench.seconds), "-H", "Connection: close",
+    out = way.run([need("wrk"), "-t", "1", "-c", "64", "-d", str(bench.seconds), "--timeout", "20", "-H", "Connection: close",
                    f"http://{host}:{port}/small"], bench.seconds + 30)
     errors = re.search(r"Socket errors: (.*)|Non-2xx.*", out)
     if errors:

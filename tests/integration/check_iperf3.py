@@ -12,7 +12,7 @@ def run(t, **kw):
     rate = out["end"]["sum_received"]["bits_per_second"] / 1e9
     t.note(f"{rate:.2f} Gbit/s, {received} bytes")
     check(received > 0 and sent >= received, f"sent {sent}, received {received}")
-    check(SANITIZERS or rate > 0.1 / PATIENCE, f"{rate} Gbit/s")
+    check(SANITIZERS or rate > 0.005 / PATIENCE, f"{rate} Gbit/s")	# a stall; eight streams by SCTP beside a load of 30 have twice that
     pair.only_smcr(kw.get("streams", 1) + 1)
     pair.quiet()
 
