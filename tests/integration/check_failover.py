@@ -232,6 +232,20 @@ def _(t):
     gw.no_resets()
 
 
+@case("three pairs: another path replaces a silent one whose ports stay up", timeout=60, one_worker="the links of one group are looked at")
+def _(t):
+    gw = Gateways(t, {"redis": Redis}, pairs=3)
+    probes = [Probe(gw, f"count{i}", 0.005) for i in range(3)]
+    gw.need_links(2)
+    gone = min(gw.links(gw.a))
+    gw.net.silence(gone)
+    gw.wait_links({1, 2, 3} - {gone}, 15)
+    for p in probes:
+        p.goes_on()
+        p.stop()
+    gw.no_resets()
+
+
 @case("one end with one device at first, then two", timeout=60,
       one_worker="the links of one group are looked at")
 def _(t):

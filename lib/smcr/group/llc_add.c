@@ -69,6 +69,7 @@ static void
 retry_later(struct lgr *lgr)
 {
 	lgr->eng->ctr.add_link_failed++;
+	lgr->add_failures++;
 	lgr->add_rejected = false;
 	llc_ask_later(lgr);
 }

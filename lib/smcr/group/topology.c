@@ -118,14 +118,15 @@ topology_is_parallel(
 	return LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && l->dev == dev && link_leads_to(l, gid->b, mac));
 }
 
-/* The device that the group uses least, with *use; NULL: none. to: it reaches this RNIC, and has no link to it. */
+/* The device that the group uses least, with *use; NULL: none. to: it reaches this RNIC, and has no link to it. After a
+ * failure of several alike another one is next: the path of the first may be silent though its port is up. */
 static struct rnic_dev *
 least_used(const struct lgr *lgr, const struct rnic_gid *to, const uint8_t *to_mac, enum use *use)
 {
 	struct rnic_dev *best = NULL;
 
 	for (unsigned i = 0; i < lgr->eng->dev_cnt; i++) {
-		struct rnic_dev *dev = lgr->eng->devs[i];
+		struct rnic_dev *dev = lgr->eng->devs[(i + lgr->add_failures) % lgr->eng->dev_cnt];
 		enum use u = use_of(lgr, dev);
 
 		if (!is_usable(lgr, dev) || (best != NULL && u >= *use))

@@ -177,6 +177,7 @@ struct lgr {
 	struct timer add_retry; /* server: ADD LINK again; client: reports an idle device again (C.8) */
 	uint32_t add_retry_ms;  /* 0: the last attempt succeeded */
 	bool add_rejected;      /* server: the last attempt was rejected, no device reported since */
+	uint32_t add_failures;  /* attempts to add a link: the next one begins with another device */
 	int64_t add_due_ns;     /* by when pending link offers are handled (llc_offer_due) */
 	/* Server: a REQUEST ADD LINK on this link awaits ADD LINK or a response, or any if it has ended; 0: none. */
 	uint8_t asked_over;
