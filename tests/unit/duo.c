@@ -408,6 +408,16 @@ duo_release_pair(unsigned pair)
 }
 
 void
+duo_end_pairs(unsigned first, unsigned cnt, int64_t ms)
+{
+	for (unsigned i = first; i < first + cnt; i++)
+		duo_close(i);
+	duo_run(ms);
+	for (unsigned i = first; i < first + cnt; i++)
+		duo_release_pair(i);
+}
+
+void
 duo_feed(struct duo_end *e, const void *buf, size_t len)
 {
 	const uint8_t *p = buf;

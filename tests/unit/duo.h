@@ -130,6 +130,8 @@ void duo_close(unsigned pair);
 /* Releases an end, or both of a pair, if they are still there. */
 void duo_release(struct duo_end *);
 void duo_release_pair(unsigned pair);
+/* The end of so many pairs from this one: both ends close, ms go by, and are released. */
+void duo_end_pairs(unsigned first, unsigned cnt, int64_t ms);
 /* Bytes into the stream, as many as there is room for, numbered by their position; how many. */
 size_t duo_write(struct duo_end *, size_t len);
 /* Reads and checks what has come: how many bytes. */

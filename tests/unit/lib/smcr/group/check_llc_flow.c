@@ -152,11 +152,7 @@ START_TEST(no_idle_rmb_is_deleted_when_the_last_link_has_just_been_lost)
 {
 	duo_begin(&two_elements);
 	duo_connect(1, 3, 20);
-	for (unsigned i = 1; i < 4; i++)
-		duo_close(i);
-	duo_run(100);
-	for (unsigned i = 1; i < 4; i++)
-		duo_release_pair(i);
+	duo_end_pairs(1, 3, 100);
 	struct lgr *lgr = duo_lgr(A);
 	ck_assert_uint_eq(lgr->rmb_cnt, 2);
 	LIST_EACH(struct rmb, rmb, &lgr->rmbs, node)

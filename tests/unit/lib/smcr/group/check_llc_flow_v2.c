@@ -720,11 +720,7 @@ START_TEST(idle_rmbs_are_deleted_and_the_answer_names_nothing)
 {
 	begin(1, &(struct smcr_config){ .rmb_elems = 1, .rmb_idle_ms = 1000 });
 	duo_connect(1, 3, 50);
-	for (unsigned i = 1; i < 4; i++)
-		duo_close(i);
-	duo_run(100);
-	for (unsigned i = 1; i < 4; i++)
-		duo_release_pair(i);
+	duo_end_pairs(1, 3, 100);
 	duo_run(10000);
 	for (unsigned h = 0; h < 2; h++) {
 		ck_assert_uint_eq(duo_lgr(h)->rmb_cnt, 1);

@@ -75,11 +75,7 @@ START_TEST(bursts_find_granted_elements)
 
 	begin(NULL);
 	duo_connect(100, 150, 500); /* RMBs have room for all */
-	for (unsigned i = 100; i < 250; i++)
-		duo_close(i);
-	duo_run(50);
-	for (unsigned i = 100; i < 250; i++)
-		duo_release_pair(i);
+	duo_end_pairs(100, 150, 50);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		for (cnt = 0; cnt < BURST && duo_open_over_link(1 + cnt);)
 			cnt++;
@@ -100,11 +96,7 @@ START_TEST(as_many_at_once_as_were_granted)
 {
 	begin(NULL);
 	duo_connect(1, 40, 200); /* RMBs have room for more than are granted */
-	for (unsigned i = 1; i <= 40; i++)
-		duo_close(i);
-	duo_run(20);
-	for (unsigned i = 1; i <= 40; i++)
-		duo_release_pair(i);
+	duo_end_pairs(1, 40, 20);
 	unsigned i = 1, cnt = duo_lgr(A)->grant_cnt;
 	ck_assert_uint_ge(cnt, 4);
 	for (; i <= cnt; i++)
@@ -244,11 +236,7 @@ START_TEST(elements_that_became_small_are_replaced)
 
 	begin(NULL);
 	duo_connect(100, 40, 200); /* RMBs have room */
-	for (unsigned i = 100; i < 140; i++)
-		duo_close(i);
-	duo_run(20);
-	for (unsigned i = 100; i < 140; i++)
-		duo_release_pair(i);
+	duo_end_pairs(100, 40, 20);
 	s[1].refuse = true;
 	ck_assert(duo_open_over_link(1));
 	duo_run(20);

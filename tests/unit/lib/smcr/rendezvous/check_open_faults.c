@@ -131,11 +131,7 @@ START_TEST(grants_lost_with_their_link_are_replaced)
 
 	begin(NULL, true);
 	duo_connect(200, 20, 200); /* RMBs with room */
-	for (unsigned k = 200; k < 220; k++)
-		duo_close(k);
-	duo_run(20);
-	for (unsigned k = 200; k < 220; k++)
-		duo_release_pair(k);
+	duo_end_pairs(200, 20, 20);
 	grant_qpn = 0;
 	d.holds = hold_grant;
 	while (duo_open_over_link(i)) {
@@ -272,11 +268,7 @@ START_TEST(grants_leave_room_in_the_queue_for_llc_messages)
 			next++;
 		d.next_opened = first;
 		duo_run(20);
-		for (unsigned i = first; i < next; i++)
-			duo_close(i);
-		duo_run(20);
-		for (unsigned i = first; i < next; i++)
-			duo_release_pair(i);
+		duo_end_pairs(first, next - first, 20);
 		memset(c + 1, 0, 99 * sizeof(c[0]));
 		memset(s + 1, 0, 99 * sizeof(s[0]));
 		next = 1;
@@ -335,11 +327,7 @@ START_TEST(refused_connections_stay_within_the_limit_of_the_group)
 
 	begin(&cfg, false);
 	duo_connect(1, 9, 200);
-	for (unsigned i = 1; i < 9; i++)
-		duo_close(i);
-	duo_run(20);
-	for (unsigned i = 1; i < 9; i++)
-		duo_release_pair(i);
+	duo_end_pairs(1, 8, 20);
 	struct lgr *lgr = duo_lgr(B);
 	const struct rtoken rt = s[0].conn->peer_rmb->on[duo_link(B)->slot];
 	d.holds = hold_cdc_from_a;
@@ -367,11 +355,7 @@ after_a_burst(void)
 
 	begin(&cfg, false);
 	duo_connect(200, 40, 200);
-	for (unsigned i = 200; i < 240; i++)
-		duo_close(i);
-	duo_run(20);
-	for (unsigned i = 200; i < 240; i++)
-		duo_release_pair(i);
+	duo_end_pairs(200, 40, 20);
 	for (unsigned i = 100;
 	     LIST_FIND(struct rmb, r, &duo_lgr(B)->rmbs, node, r->spare > 0 && r->spare == r->used) == NULL; i++) {
 		ck_assert(duo_open_over_link(i));
