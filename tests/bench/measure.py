@@ -159,7 +159,8 @@ def new_connections(bench, way):
 
 
 def resumed_connections(bench, way):
-    """The same of a way whose handshakes, if any, use an earlier one, but those before the first has ended (64, and some whose association another has replaced)."""
+    """The same of a way whose handshakes, if any, use an earlier one, but those before the first has ended: 64, and some whose
+    association another has replaced."""
     before = way.handshakes()
     result = new_connections(bench, way)
     done, resumed = (b - a for a, b in zip(before, way.handshakes()))

@@ -23,8 +23,7 @@ void grant_fill(struct lgr *, uint32_t elem_size);
  * client has left. */
 struct smcr_conn *grant_take_spare(struct lgr *, uint32_t token, unsigned left);
 /* The client may lack some elements, as a GRANT was lost with a link, or DELETE RKEY had no outcome, or they are small by
- * now: others replace them.
- * They stay valid. Bounded. */
+ * now: others replace them. They stay valid. Bounded. */
 void grant_in_doubt(struct lgr *);
 /* The peer has deleted the RMB, and with it what was granted of it. */
 void grant_end_rmb(struct rmb *);

@@ -221,6 +221,7 @@ smcr_opened_by(const struct smcr_conn *conn)
 	return conn->lgr != NULL ? conn->lgr->owner.remote : (struct smcr_identity){ 0 };
 }
 
+/* Those that the client has left are as small. */
 bool
 smcr_opened_is_small(struct smcr_conn *conn, const struct smcr_open *want)
 {
