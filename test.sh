@@ -217,7 +217,8 @@ fuzz() {
 			failed=$((failed + 1))
 			echo "FAILED: $name"
 			name "$dir" <<< "$name"
-			tail -n 30 "$dir/$name.log"
+			grep -E -m 1 -A 24 'ERROR: |runtime error: |Assertion ' "$dir/$name.log" || tail -n 24 "$dir/$name.log"
+			find "$dir/found/$name" -type f -size -4k -exec sh -c 'echo "$1"; base64 -w 0 "$1"; echo' - {} \;
 		fi
 	done
 }

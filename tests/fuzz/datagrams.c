@@ -41,6 +41,7 @@ static struct {
 	datagrams_sink sink;
 	void *ctx;
 	struct failing socket, send;
+	bool narrow;
 } net;
 
 int __wrap_socket(int domain, int type, int protocol);
@@ -75,6 +76,12 @@ void
 datagrams_fail_send(unsigned after, int err)
 {
 	net.send = (struct failing){ after, err };
+}
+
+bool
+datagrams_path_is_narrow(void)
+{
+	return net.narrow;
 }
 
 void
@@ -238,8 +245,10 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 	struct sock *peer = sock_at(port);
 
 	(void)flags;
-	if (fails(&net.send))
+	if (fails(&net.send)) {
+		net.narrow = net.narrow || errno == EMSGSIZE;
 		return -1;
+	}
 	for (size_t off = 0; off < len; off += each) {
 		size_t n = len - off < each ? len - off : each;
 

@@ -19,6 +19,8 @@ void datagrams_fini(void);
 /* After so many calls, the next socket() or sendmsg() fails with err. */
 void datagrams_fail_socket(unsigned after, int err);
 void datagrams_fail_send(unsigned after, int err);
+/* A sendmsg() has failed with EMSGSIZE. */
+bool datagrams_path_is_narrow(void);
 struct rnic_loop datagrams_loop(void);
 /* Callbacks of descriptors that are ready: true when there was one. */
 bool datagrams_turn(void);

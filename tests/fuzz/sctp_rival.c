@@ -30,6 +30,7 @@ enum chunk_type {
 #define INIT_LEN 16
 #define PARAM_COOKIE 7
 #define PARAM_ADAPTATION 0xc006
+#define PARTS_MAX 65536
 #define PACKET_MAX (HEADER_LEN + 2 * (CHUNK_LEN + DATA_LEN) + SCTP_DDP_SSN_LEN + DDP_RIVAL_SEGMENT_MAX + 8)
 #define WINDOW (256 * 1024)
 #define SMALL_WINDOW 1500
@@ -136,6 +137,7 @@ void
 sctp_rival_forget(struct sctp_rival *r)
 {
 	free(r->late);
+	free(r->parts);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -191,6 +193,8 @@ hear_init(struct sctp_rival *r, struct span body)
 	r->tag = be32_get(body.ptr);
 	r->first = be32_get(body.ptr + 12);
 	r->heard = 0;
+	r->messages = 0;
+	r->parts_len = 0;
 	r->said_last = false;
 }
 
@@ -242,29 +246,54 @@ control_in(struct sctp_rival *r, struct span body)
 		(void)mpa_pdata_decode(c.pd, &r->pdata);
 }
 
-/* Each in one chunk, on stream 0, unordered, numbered as sent, and nothing behind the last word. */
 static void
-data_in(struct sctp_rival *r, uint8_t flags, struct span body)
+message_in(struct sctp_rival *r, uint32_t ppid, struct span message)
 {
 	const struct sctp_ddp_values *v = &sctp_ddp_values[r->profile];
 	struct span in;
-	uint32_t ppid;
 	uint16_t ssn;
 
-	FUZZ_CHECK(body.len > DATA_LEN);
-	if (be32_get(body.ptr) != r->first + r->heard)
-		return;
-	ppid = be32_get(body.ptr + 8);
-	FUZZ_CHECK((flags & 7) == (LAST | FIRST | UNORDERED) && be16_get(body.ptr + 4) == 0);
 	FUZZ_CHECK(ppid == v->ppid_segment || ppid == v->ppid_control);
-	FUZZ_CHECK(sctp_ddp_ssn_decode((struct span){ body.ptr + DATA_LEN, body.len - DATA_LEN }, &ssn, &in) > 0);
-	FUZZ_CHECK(ssn == (uint16_t)(v->first_ssn + r->heard));
+	FUZZ_CHECK(sctp_ddp_ssn_decode(message, &ssn, &in) > 0);
+	FUZZ_CHECK(ssn == (uint16_t)(v->first_ssn + r->messages));
 	FUZZ_CHECK(!r->said_last);
-	r->heard++;
+	r->messages++;
 	if (ppid == v->ppid_control)
 		control_in(r, in);
 	else
 		ddp_rival_hear(&r->ddp, in);
+}
+
+/* Each in one chunk, on stream 0, unordered, numbered as sent, and nothing behind the last word. What the library holds when the
+ * path becomes narrower, it sends in several chunks. */
+static void
+data_in(struct sctp_rival *r, uint8_t flags, struct span body)
+{
+	struct span data = { body.ptr + DATA_LEN, body.len - DATA_LEN };
+	uint32_t ppid;
+
+	FUZZ_CHECK(body.len > DATA_LEN);
+	if (be32_get(body.ptr) != r->first + r->heard)
+		return;
+	r->heard++;
+	ppid = be32_get(body.ptr + 8);
+	FUZZ_CHECK((flags & UNORDERED) != 0 && be16_get(body.ptr + 4) == 0);
+	FUZZ_CHECK((flags & (FIRST | LAST)) == (FIRST | LAST) || datagrams_path_is_narrow());
+	FUZZ_CHECK(((flags & FIRST) != 0) == (r->parts_len == 0));
+	if ((flags & (FIRST | LAST)) == (FIRST | LAST)) {
+		message_in(r, ppid, data);
+		return;
+	}
+	FUZZ_CHECK(data.len <= PARTS_MAX - r->parts_len);
+	if (r->parts == NULL)
+		r->parts = aligned_alloc(8, PARTS_MAX); /* not by malloc, which may fail for the device */
+	FUZZ_CHECK(r->parts != NULL);
+	memcpy(r->parts + r->parts_len, data.ptr, data.len);
+	r->parts_len += data.len;
+	if ((flags & LAST) == 0)
+		return;
+	message_in(r, ppid, (struct span){ r->parts, r->parts_len });
+	r->parts_len = 0;
 }
 
 static void
