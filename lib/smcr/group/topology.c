@@ -208,12 +208,16 @@ topology_gids(const struct lgr *lgr, uint8_t *gids)
 const uint8_t *
 topology_client_gid(const struct lgr *lgr, const struct link *over)
 {
+	const uint8_t *unused[CLC_MAX_GIDS];
+	unsigned cnt = 0;
+
 	for (unsigned i = 0; i < lgr->terms.peer_gid_cnt; i++) {
 		const uint8_t *gid = lgr->terms.peer_gids[i];
+
 		if (!LGR_ANY_LINK(l, lgr, l->state == LINK_ACTIVE && link_leads_to(l, gid, over->remote.mac)))
-			return gid;
+			unused[cnt++] = gid;
 	}
-	return over->remote.gid.b;
+	return cnt > 0 ? unused[lgr->add_failures % cnt] : over->remote.gid.b;
 }
 
 bool

@@ -19,7 +19,7 @@ struct rnic_dev *topology_device_for(const struct lgr *, const struct rnic_gid *
 struct rnic_dev *topology_spare_device(const struct lgr *);
 /* GIDs of all devices usable for links of the group, 16 bytes each in gids[LLC_MAX_GIDS * 16]; returns the count. */
 uint8_t topology_gids(const struct lgr *, uint8_t *gids);
-/* Server, version 2: the GID of a port of the client, preferably reported and without a link. */
+/* Server, version 2: the GID of a port of the client, preferably reported and without a link; another one after a failure. */
 const uint8_t *topology_client_gid(const struct lgr *, const struct link *over);
 /* A device without links exists, and the group may have another link. */
 bool topology_can_add(const struct lgr *);

@@ -367,6 +367,46 @@ START_TEST(a_client_asks_for_a_link_that_the_server_does_not_offer_again)
 	duo_bystander_is_well();
 }
 
+static struct rnic_gid wanted[8];
+static unsigned wanted_cnt;
+
+/* A message is shown more than once: one offer for each failure is noted. */
+static bool
+notes_wanted(const struct sim_msg *msg)
+{
+	unsigned before = duo_lgr(B)->add_failures;
+
+	last_offer.link_num = 0;
+	(void)notes_offers(msg);
+	if (last_offer.link_num == 0 || before != wanted_cnt || wanted_cnt == 8)
+		return false;
+	memcpy(wanted[wanted_cnt++].b, last_offer.client_gid, 16);
+	return false;
+}
+
+/* The path to the client's first unused RNIC may be silent though its port is up. */
+START_TEST(after_a_failure_an_offer_is_for_another_gid)
+{
+	static const struct smcr_config quick = { .add_link_retry_ms = 1000, .add_link_retry_max_ms = 2000 };
+
+	begin(3, &quick);
+	duo_expect_links(2);
+	wanted_cnt = 0;
+	d.holds = notes_wanted;
+	duo_lgr(A)->links_limit = 1; /* so it rejects */
+	duo_lose(duo_link_nr(A, 2), "test");
+	duo_run(20000);
+	ck_assert_uint_ge(wanted_cnt, 3);
+	ck_assert_mem_ne(wanted[0].b, wanted[1].b, 16);
+	for (unsigned i = 0; i < wanted_cnt; i++)
+		ck_assert_mem_ne(wanted[i].b, duo_link(B)->remote.gid.b, 16);
+	d.holds = NULL;
+	duo_lgr(A)->links_limit = 2;
+	duo_run(5000);
+	duo_expect_links(2);
+	duo_bystander_is_well();
+}
+
 /* Linux would wait for what it has sent over the link to be complete, and soft RoCE never stops sending: the link is for the server
  * to find lost. One over which it has nothing to send, and which it does not test, is deleted in the end. */
 START_LOOP_TEST(a_client_asks_for_no_deletion_that_would_not_end, 0, 3)
