@@ -12,6 +12,8 @@ secure_failed(struct session *s, const char *why)
 	struct service *svc = s->settings->svc;
 
 	s->pool->stats.tls_failed++;
+	if (why == not_tls)
+		tls_count(TLS_NOT_SPOKEN);
 	if (session_kind(s) == CONFIG_EGRESS) {
 		outage_unknown_peer(svc, &s->mid_peer, why);
 		session_fail(s, SEV_REFUSED, why == not_tls ? not_tls : "no TLS with the peer", 0);

@@ -26,7 +26,7 @@ struct conn_owner {
 	void (*on_event)(struct conn_owner *, unsigned events);
 };
 
-/* Counted by sessions; from `turns` on filled in for reports, by worker_stats(). */
+/* Counted by sessions; from `tls_not_spoken` on filled in for reports, by worker_stats(). */
 struct worker_stats {
 	uint64_t accept_pauses; /* EMFILE */
 	uint64_t sessions_opened, sessions_closed, sessions_reset;
@@ -39,8 +39,10 @@ struct worker_stats {
 	uint64_t tls_limited;                                   /* of tls_failed: too many of one source */
 	uint64_t tls_ended;                                     /* connections of peers no longer permitted */
 	uint64_t tls_reread, tls_refused;                       /* changed files of tls, in the first worker */
-	uint64_t turns;                                         /* of the loop */
-	uint64_t spins, spin_hits, spin_wanted, spun_us;        /* loop/spin.h */
+	uint64_t tls_not_spoken, tls_certificates_refused, tls_names_refused; /* tls_counts() */
+	uint64_t tls_psks_refused, tls_no_suite, tls_streams_broken;          /* likewise */
+	uint64_t turns;                                                       /* of the loop */
+	uint64_t spins, spin_hits, spin_wanted, spun_us;                      /* loop/spin.h */
 	bool draining;
 	int64_t uptime_ns;
 };

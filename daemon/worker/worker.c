@@ -106,10 +106,10 @@ worker_turn(void *arg, int64_t now_ns)
 	session_pool_pump(&w->sessions);
 	more = smcr_flush(w->env.eng) || more;
 	session_pool_reap(&w->sessions);
-	const uint64_t ended = tls_io_ended();
-	if (w->tls_ended != ended && !timer_armed(&w->trim))
+	const uint64_t freed = tls_counts()->freed;
+	if (w->tls_freed != freed && !timer_armed(&w->trim))
 		env_arm(&w->env, &w->trim, TRIM_MS);
-	w->tls_ended = ended;
+	w->tls_freed = freed;
 	log_engine(w);
 	int64_t at = min_i64(smcr_deadline(w->env.eng), devices_log(w->devices));
 	at = min_i64(at, timerq_next(&w->env.timers));

@@ -114,7 +114,15 @@ worker_stats(const struct worker *w, struct worker_stats *stats)
 {
 	const struct spin_counters *spin = loop_spin_counters(w->env.loop);
 
+	const uint64_t *failed = tls_counts()->failed;
+
 	*stats = w->sessions.stats;
+	stats->tls_not_spoken = failed[TLS_NOT_SPOKEN];
+	stats->tls_certificates_refused = failed[TLS_CERTIFICATE];
+	stats->tls_names_refused = failed[TLS_NAME];
+	stats->tls_psks_refused = failed[TLS_PSK];
+	stats->tls_no_suite = failed[TLS_SUITE];
+	stats->tls_streams_broken = failed[TLS_BROKEN];
 	stats->turns = w->turns;
 	stats->spins = spin->spins;
 	stats->spin_hits = spin->hits;

@@ -18,7 +18,7 @@ struct worker {
 	uint8_t host[CLC_HOST_LEN]; /* our name for peers of SMC version 2, from the start */
 	struct services_plan *plan; /* of a reload: prepared, not applied */
 	struct timer trim;          /* armed while streams of TLS have ended since the last */
-	uint64_t tls_ended;         /* tls_io_ended() at the last turn */
+	uint64_t tls_freed;         /* of tls_counts(), at the last turn */
 	bool draining;
 	int64_t started_ns, ends_ns;
 	uint64_t turns;

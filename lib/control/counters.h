@@ -84,6 +84,12 @@
 	X(WORKER, tls_failed, "connections without TLS, refused") \
 	X(WORKER, tls_clear, "connections in clear, taken by the setting accept") \
 	X(WORKER, tls_limited, "of tls_failed: too many handshakes of one source (tls.handshakes)") \
+	X(WORKER, tls_not_spoken, "peers without TLS 1.3, or without smcrd/1") \
+	X(WORKER, tls_certificates_refused, "certificates refused by either end, or missing") \
+	X(WORKER, tls_names_refused, "proven names that either end does not permit") \
+	X(WORKER, tls_psks_refused, "PSKs refused by either end, name or key") \
+	X(WORKER, tls_no_suite, "no cipher suite in common") \
+	X(WORKER, tls_streams_broken, "streams changed, cut or flooded") \
 	X(WORKER, tls_ended, "connections ended, their peer is no longer permitted") \
 	X(WORKER, tls_reread, "changed files of tls put in force") \
 	X(WORKER, tls_refused, "changed files of tls refused") \

@@ -6,6 +6,7 @@ TLS_LIBS = lib/libtls.a $(OPENSSL_LIBS)
 if HAVE_OPENSSL
 lib_libtls_a_SOURCES += \
 	lib/tls/tls_assoc.c \
+	lib/tls/tls_blame.c \
 	lib/tls/tls_ctx.c lib/tls/tls_int.h \
 	lib/tls/tls_io.c \
 	lib/tls/tls_link.c \

@@ -101,8 +101,27 @@ struct tls_io;
  * memory, or no PSK for that name. */
 struct tls_io *tls_io_new(struct tls_ctx *, bool client, int fd, const char *names, const char *host);
 void tls_io_free(struct tls_io *);
-/* Streams that this thread has freed. */
-uint64_t tls_io_ended(void);
+
+/* Failures by cause, of which a stream has the first alone. */
+enum tls_failure {
+	TLS_NOT_SPOKEN,  /* no TLS 1.3, or no smcrd/1 */
+	TLS_CERTIFICATE, /* refused by either end, or none */
+	TLS_NAME,        /* proven, but not permitted by either end */
+	TLS_PSK,         /* a name unknown to either end, or keys that differ */
+	TLS_SUITE,       /* none in common */
+	TLS_BROKEN,      /* changed, cut, flooded */
+	TLS_OTHER,
+	TLS_FAILURE_CNT
+};
+
+/* Of this thread's streams. */
+struct tls_counts {
+	uint64_t freed, failed[TLS_FAILURE_CNT];
+};
+
+const struct tls_counts *tls_counts(void);
+/* A failure without a stream. */
+void tls_count(enum tls_failure);
 
 /* A client, before its handshake: offers an association with the peer at this address, of an earlier handshake by
  * certificates, if these rules permit it. A server that does not have it goes on with certificates. */

@@ -127,6 +127,13 @@ time_t tls_earlier(time_t until, const ASN1_TIME *);
 /* With all that is common to our contexts; suites: 0: those with SHA-256. NULL: see OpenSSL's error queue. */
 SSL_CTX *tls_ctx_new(bool client, unsigned suites);
 
+/* tls_blame.c */
+/* Counts and keeps the first reason. */
+void tls_blame(struct tls_io *, enum tls_failure, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void tls_blame_cert(struct tls_io *, X509_STORE_CTX *);
+/* After a call that failed with this result of SSL_get_error(): a negative errno. */
+int tls_blame_call(struct tls_io *, int what);
+
 /* tls_link.c */
 void tls_link_free(struct tls_link_end *);
 
@@ -134,8 +141,6 @@ void tls_link_free(struct tls_link_end *);
 /* Takes `link`, and frees it on failure. */
 struct tls_io *tls_io_make(struct tls_ctx *, bool client, int fd, const struct tls_psk *, struct tls_link_end *link);
 struct tls_io *tls_io_of(const SSL *);
-/* Keeps the first reason. */
-void tls_io_blame(struct tls_io *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* X509_STORE's callback. */
 int tls_io_verify(int ok, X509_STORE_CTX *);
 /* SSL_CTX's callback for messages: bounds those after the handshake. */

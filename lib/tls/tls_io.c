@@ -3,11 +3,9 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "tls/tls_int.h"
 
@@ -17,7 +15,6 @@
  * them in one call until there is data, 17 us each. */
 #define MESSAGES_BURST 8
 #define RECORDS_PER_MESSAGE 1000
-#define CLC_EYE "\xe2\xd4\xc3\xd9" /* RFC 7609 A.2.1 */
 
 #define FIRST_MESSAGE_MAX (16 * 1024)
 
@@ -33,7 +30,7 @@ look_at_first(struct tls_io *io)
 
 	if (b[0] != SSL3_RT_HANDSHAKE || (record >= 4 && len <= FIRST_MESSAGE_MAX))
 		return;
-	tls_io_blame(io, "peer's first message is too long, or in pieces");
+	tls_blame(io, TLS_BROKEN, "peer's first message is too long, or in pieces");
 	io->refused = true;
 }
 
@@ -182,14 +179,14 @@ tls_io_new(struct tls_ctx *ctx, bool client, int fd, const char *names, const ch
 	return io;
 }
 
-static _Thread_local uint64_t ended;
+static _Thread_local struct tls_counts counts;
 
 void
 tls_io_free(struct tls_io *io)
 {
 	if (io == NULL)
 		return;
-	ended++;
+	counts.freed++;
 	SSL_free(io->ssl);
 	tls_link_free(io->link);
 	tls_assoc_forget(io);
@@ -198,28 +195,22 @@ tls_io_free(struct tls_io *io)
 	free(io);
 }
 
-uint64_t
-tls_io_ended(void)
+const struct tls_counts *
+tls_counts(void)
 {
-	return ended;
+	return &counts;
+}
+
+void
+tls_count(enum tls_failure failure)
+{
+	counts.failed[failure]++;
 }
 
 struct tls_io *
 tls_io_of(const SSL *ssl)
 {
 	return SSL_get_app_data(ssl);
-}
-
-void
-tls_io_blame(struct tls_io *io, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (io->why[0] != '\0')
-		return;
-	va_start(ap, fmt);
-	(void)vsnprintf(io->why, sizeof(io->why), fmt, ap);
-	va_end(ap);
 }
 
 const char *
@@ -254,51 +245,6 @@ tls_io_ctx(const struct tls_io *io)
 
 /* -- certificates -- */
 
-static const char *
-say_date(const ASN1_TIME *t, char buf[32])
-{
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (t == NULL ? gmtime_r(&now, &tm) == NULL : ASN1_TIME_to_tm(t, &tm) != 1)
-		return "?";
-	return strftime(buf, 32, "%Y-%m-%d %H:%M", &tm) > 0 ? buf : "?";
-}
-
-/* Within an hour of now. */
-static bool
-is_near(const ASN1_TIME *t)
-{
-	int days = 1, secs = 0;
-
-	return ASN1_TIME_diff(&days, &secs, NULL, t) == 1 && days == 0 && abs(secs) < 3600;
-}
-
-static void
-blame_cert(struct tls_io *io, X509_STORE_CTX *store)
-{
-	const int err = X509_STORE_CTX_get_error(store);
-	const X509_CRL *crl = X509_STORE_CTX_get0_current_crl(store);
-	X509 *cert = X509_STORE_CTX_get_current_cert(store);
-	char name[TLS_NAME_MAX] = "?", date[32], now[32];
-	const bool early = err == X509_V_ERR_CERT_NOT_YET_VALID, late = err == X509_V_ERR_CERT_HAS_EXPIRED;
-	const ASN1_TIME *at = err == X509_V_ERR_CRL_HAS_EXPIRED && crl != NULL ? X509_CRL_get0_nextUpdate(crl)
-	    : cert != NULL && early                                            ? X509_get0_notBefore(cert)
-	    : cert != NULL && late                                             ? X509_get0_notAfter(cert)
-	                                                                       : NULL;
-
-	if (cert != NULL)
-		(void)tls_who_name(cert, name);
-	if (at == NULL)
-		tls_io_blame(io, "certificate of '%s': %s", name, X509_verify_cert_error_string(err));
-	else
-		tls_io_blame(io, "certificate of '%s': %s %s (this host's clock: %s, UTC%s)", name,
-		    early      ? "valid from"
-		        : late ? "expired"
-		               : "CRL expired",
-		    say_date(at, date), say_date(NULL, now), is_near(at) ? ": is a clock wrong?" : "");
-}
-
 int
 tls_io_verify(int ok, X509_STORE_CTX *store)
 {
@@ -306,15 +252,15 @@ tls_io_verify(int ok, X509_STORE_CTX *store)
 	X509 *cert = X509_STORE_CTX_get_current_cert(store);
 
 	if (!ok) {
-		blame_cert(io, store);
+		tls_blame_cert(io, store);
 		return 0;
 	}
 	/* The leaf comes last: its chain is verified. */
 	if (X509_STORE_CTX_get_error_depth(store) > 0 || tls_who_of_cert(io, cert))
 		return 1;
 	if (io->names[0] == '\0')
-		tls_io_blame(io, "peer is '%s', not '%s', and there are no peer_names", io->peer.name, io->host);
-	tls_io_blame(io, "peer is '%s', not one of peer_names", io->peer.name);
+		tls_blame(io, TLS_NAME, "peer is '%s', not '%s', and there are no peer_names", io->peer.name, io->host);
+	tls_blame(io, TLS_NAME, "peer is '%s', not one of peer_names", io->peer.name);
 	X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
 	return 0;
 }
@@ -329,67 +275,11 @@ tls_io_alpn(
 
 	(void)arg;
 	if (SSL_select_next_proto(&chosen, out_len, tls_alpn, sizeof(tls_alpn), in, in_len) != OPENSSL_NPN_NEGOTIATED) {
-		tls_io_blame(tls_io_of(ssl), "the peer is no smcrd: its ALPN lacks smcrd/1");
+		tls_blame(tls_io_of(ssl), TLS_NOT_SPOKEN, "the peer is no smcrd: its ALPN lacks smcrd/1");
 		return SSL_TLSEXT_ERR_ALERT_FATAL;
 	}
 	*out = chosen;
 	return SSL_TLSEXT_ERR_OK;
-}
-
-static const char no_suite[] = "no cipher suite in common: see tls.suites of both ends";
-
-/* The peer's alert. */
-static void
-blame_alert(struct tls_io *io, int alert)
-{
-	bool psk = io->ctx->psk_cnt > 0;
-
-	if (alert == SSL_AD_HANDSHAKE_FAILURE && !psk && tls_io_suite(io) == 0)
-		tls_io_blame(io, no_suite);
-	else if (alert == SSL_AD_HANDSHAKE_FAILURE && psk && io->client)
-		tls_io_blame(io, "peer does not know our PSK name '%s', or it is not '%s'%s%s", io->ctx->name,
-		    io->psk->peer, io->psk->tag[0] != '\0' ? ", or lacks its key @" : "", io->psk->tag);
-	else if (psk && (alert == SSL_AD_ILLEGAL_PARAMETER || alert == SSL_AD_DECRYPT_ERROR))
-		tls_io_blame(io, "the two keys differ");
-	else if (alert == SSL_AD_HANDSHAKE_FAILURE)
-		tls_io_blame(io, "peer refuses the name of our certificate: see its peer_names");
-	else if (alert == SSL_AD_CERTIFICATE_EXPIRED)
-		tls_io_blame(io, "peer says that our certificate has expired, or is not valid yet");
-	else if (alert == SSL_AD_CERTIFICATE_REVOKED)
-		tls_io_blame(io, "peer says that our certificate is revoked");
-	else if (alert == SSL_AD_UNKNOWN_CA)
-		tls_io_blame(io, "peer does not know the CA of our certificate");
-	else if (alert == SSL_AD_PROTOCOL_VERSION)
-		tls_io_blame(io, "peer does not speak TLS 1.3");
-	else if (alert == SSL_AD_NO_APPLICATION_PROTOCOL)
-		tls_io_blame(io, "peer speaks TLS, but not smcrd/1");
-	else
-		tls_io_blame(io, "TLS alert of the peer: %s", SSL_alert_desc_string_long(alert));
-}
-
-static void
-blame_handshake(struct tls_io *io, int reason)
-{
-	bool tls = io->first_len == 0 || (io->first[0] >= 20 && io->first[0] <= 23);
-
-	if (!tls)
-		tls_io_blame(io, "peer does not speak TLS%s",
-		    io->first_len >= 4 && memcmp(io->first, CLC_EYE, 4) == 0 ? ": it answered CLC" : "");
-	else if (reason == SSL_R_BINDER_DOES_NOT_VERIFY)
-		tls_io_blame(io, "key differs: PSK name '%s%s%s'", io->psk != NULL ? io->psk->peer : "",
-		    io->psk != NULL && io->psk->tag[0] != '\0' ? "@" : "", io->psk != NULL ? io->psk->tag : "");
-	else if (io->psk_unknown)
-		tls_io_blame(io, "PSK name not known, or not for '%s'", io->ctx->name);
-	else if (io->ctx->psk_cnt > 0 && reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
-		tls_io_blame(io, "peer does not use our PSK");
-	else if (reason == SSL_R_NO_SHARED_CIPHER)
-		tls_io_blame(io, no_suite);
-	else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
-		tls_io_blame(io, "peer has no certificate");
-	else if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_VERSION_TOO_LOW)
-		tls_io_blame(io, "peer does not speak TLS 1.3");
-	else
-		tls_io_blame(io, "TLS: %s", ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason)));
 }
 
 void
@@ -402,7 +292,7 @@ tls_io_message(int sent, int version, int type, const void *buf, size_t len, SSL
 	if (sent != 0 || !io->proven)
 		return;
 	if (type == SSL3_RT_HANDSHAKE && ++io->messages > MESSAGES_BURST) {
-		tls_io_blame(io, "peer sends too many TLS messages without data");
+		tls_blame(io, TLS_BROKEN, "peer sends too many TLS messages without data");
 		io->refused = true;
 	}
 	if (type == SSL3_RT_INNER_CONTENT_TYPE && len == 1 && *(const uint8_t *)buf == SSL3_RT_APPLICATION_DATA &&
@@ -410,37 +300,10 @@ tls_io_message(int sent, int version, int type, const void *buf, size_t len, SSL
 		io->messages--;
 }
 
-/* After a failed call: its errno, negative, with the reason. */
-static int
-find_failure(struct tls_io *io, int what)
-{
-	const int reason = ERR_GET_REASON(ERR_peek_last_error());
-	const bool during = !io->proven;
-
-	if (what == SSL_ERROR_SSL && reason > SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) {
-		blame_alert(io, reason - SSL_AD_REASON_OFFSET);
-	} else if (io->refused) {
-		return -EPROTO;
-	} else if (io->eof || io->err != 0) {
-		if (during && io->client && io->first_len == 0)
-			tls_io_blame(io, "peer closed at our ClientHello: is secure set there?");
-		else if (during)
-			tls_io_blame(io, "peer closed the connection during the TLS handshake");
-		else
-			tls_io_blame(io, "the TLS stream ended without close_notify");
-		return io->err != 0 ? -io->err : -ENODATA;
-	} else if (during) {
-		blame_handshake(io, reason);
-	} else {
-		tls_io_blame(io, "TLS: bad record");
-	}
-	return -EPROTO;
-}
-
 static int
 tls_io_failed(struct tls_io *io, int what)
 {
-	io->failed = find_failure(io, what);
+	io->failed = tls_blame_call(io, what);
 	return io->failed;
 }
 
@@ -475,7 +338,7 @@ check_end(struct tls_io *io)
 
 	SSL_get0_alpn_selected(io->ssl, &alpn, &len);
 	if (len != tls_alpn[0] || memcmp(alpn, tls_alpn + 1, len) != 0) {
-		tls_io_blame(io, "the peer is no smcrd: its ALPN lacks smcrd/1");
+		tls_blame(io, TLS_NOT_SPOKEN, "the peer is no smcrd: its ALPN lacks smcrd/1");
 		return -EPROTO;
 	}
 	if (tls_io_is_resumed(io)) {
@@ -488,23 +351,23 @@ check_end(struct tls_io *io)
 	if (psk ? io->psk == NULL || SSL_session_reused(io->ssl) != 1
 	        : SSL_session_reused(io->ssl) == 1 || SSL_get0_peer_certificate(io->ssl) == NULL ||
 	            SSL_get_verify_result(io->ssl) != X509_V_OK || io->peer.name[0] == '\0') {
-		tls_io_blame(io, "peer has not proven a name");
+		tls_blame(io, TLS_OTHER, "peer has not proven a name");
 		return -EPROTO;
 	}
 	if (io->link != NULL && tls_io_suite(io) != io->psk->suite) {
-		tls_io_blame(io, "peer uses another cipher suite than the link's");
+		tls_blame(io, TLS_SUITE, "peer uses another cipher suite than the link's");
 		return -EPROTO;
 	}
 	if (psk && io->link == NULL) {
 		(void)snprintf(name, sizeof(name), "psk:%s", io->psk->peer);
 		tls_who_set(&io->peer, "", name);
 		if (!tls_names_have(io->names, "psk", io->psk->peer)) {
-			tls_io_blame(io, "peer is '%s', not one of peer_names", name);
+			tls_blame(io, TLS_NAME, "peer is '%s', not one of peer_names", name);
 			return -EPROTO;
 		}
 	}
 	if (io->link == NULL && (io->proof = tls_proof_new(io)) == NULL) {
-		tls_io_blame(io, "out of memory");
+		tls_blame(io, TLS_OTHER, "out of memory");
 		return -ENOMEM;
 	}
 	io->proven = true;
@@ -563,7 +426,7 @@ tls_io_write(struct tls_io *io, const void *buf, size_t len, bool more)
 		int what = SSL_get_error(io->ssl, 0);
 
 		/* Its data may still be read. */
-		return waits(what) ? -EAGAIN : find_failure(io, what);
+		return waits(what) ? -EAGAIN : tls_blame_call(io, what);
 	}
 	io->records += (unsigned)(taken / SSL3_RT_MAX_PLAIN_LENGTH + 1);
 	if (io->records >= RECORDS_PER_KEY && SSL_key_update(io->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
@@ -581,7 +444,7 @@ tls_io_finish(struct tls_io *io)
 	if (n >= 0)
 		return 0;
 	n = SSL_get_error(io->ssl, n);
-	return waits(n) ? -EAGAIN : find_failure(io, n);
+	return waits(n) ? -EAGAIN : tls_blame_call(io, n);
 }
 
 bool

@@ -10,7 +10,7 @@ import subprocess
 from basics import PATIENCE, SMCRD, Failure
 from harness import case, check, connect_to, echo, equal, hostport, main, need, outcome, pattern, recv_all, recv_exact, same_bytes, set_reset_on_close, soft_device, wait_until, works
 from capture import Capture
-from tls_files import Authority, Relay, psk_file, secure_pair
+from tls_files import Authority, Relay, psk_file, says, secure_pair
 
 MARK = b"the marker of a program's data "
 DAY_S = 86400
@@ -38,10 +38,6 @@ def carries(pair, seed=1):
     with pair.connect() as c:
         works(c)
         return [(x["protection"], x["peer_name"]) for d in (pair.a, pair.b) for x in d.connections()]
-
-
-def says(d, words):
-    wait_until(lambda: words in d.log(), f"daemon {d.name} says {words!r}; its log: ...{d.log()[-3000:]}")
 
 
 def in_tls(pair, count):
@@ -368,7 +364,8 @@ def _(t):
         pair.a.write_conf(pair.conf_a)
         pair.a.ctl("reload")
         equal(outcome(c), ("reset", b""), "the connection, after the name was taken away")
-    says(pair.a, "peer is 'dns:gw-b.example.org', not one of peer_names")
+    says(pair.a, "peer no longer permitted: service=x")
+    says(pair.a, "peer is 'dns:gw-b.example.org'")
     refused(t, ca.issue("a"), b, "peer is 'dns:gw-b.example.org', not 'x.example.org', and there are no peer_names", None, a_names=None,
             ingress={"tls_name": "x.example.org"})
 

@@ -8,15 +8,11 @@ import subprocess
 
 from capture import Capture
 from harness import PATIENCE, SANITIZERS, VALGRIND, Skip, case, check, connect_to, echo, equal, hostport, listener, main, need, outcome, recv_exact, wait_until, works
-from tls_files import Authority, psk_file, secure_pair
+from tls_files import Authority, psk_file, says, secure_pair
 
 A, B = "spiffe://example.org/gw/a", "spiffe://example.org/gw/b"
 NOT_CLC = b"no CLC message, but longer than its header\n"
 MARK = b"the marker of a program's data "
-
-
-def says(d, words):
-    wait_until(lambda: words in d.log(), f"daemon {d.name} says {words!r}; its log: ...{d.log()[-3000:]}")
 
 
 def ask(argv, data=NOT_CLC):

@@ -5,7 +5,16 @@ import socket
 import threading
 import time
 
-from harness import connect_to, hostport, listener, need, need_built_with, pair_to
+from harness import connect_to, hostport, listener, need, need_built_with, pair_to, wait_until
+
+COUNTERS = {
+    "tls_not_spoken": ("our ClientHello", "does not speak TLS", "not TLS, refused", "ALPN"),
+    "tls_certificates_refused": ("certificate of ", "no certificate", "our certificate is", "our certificate has", "CA of our certificate"),
+    "tls_names_refused": ("peer_names",),
+    "tls_psks_refused": ("PSK", "the two keys differ"),
+    "tls_no_suite": ("cipher suite",),
+    "tls_streams_broken": ("bad record", "close_notify", "too many TLS messages"),
+}
 
 
 class Authority:
@@ -112,6 +121,14 @@ class Relay:
 
     def has(self, text):
         return text in self.seen["up"] or text in self.seen["down"]
+
+
+def says(d, words):
+    """A failure of TLS in words of its cause is in its counter as well."""
+    wait_until(lambda: words in d.log(), f"daemon {d.name} says {words!r}; its log: ...{d.log()[-3000:]}")
+    for counter, causes in COUNTERS.items():
+        if any(cause in words for cause in causes):
+            wait_until(lambda c=counter: d.counters()[c] > 0, f"{words!r} of daemon {d.name} in {counter}")
 
 
 def secure_pair(t, serve, a_tls, b_tls, a_names=None, b_names=("*",), secure="required", b_secure=None, relay=None, change=None, links=True, opens=False, **kw):
