@@ -217,11 +217,12 @@ def _(t):
     def mute(s):
         while s.recv(100):
             pass
-    asks = {**QUICK, "timeout": "300ms", "send": "PING\r\n", "expect": "+PONG"}
+    def asks(name):		# of the others none is waited for
+        return {**QUICK, "timeout": "300ms" if name == "mute" else "1m", "send": "PING\r\n", "expect": "+PONG"}
     kinds = {"good": pong, "bad": says(b"-ERR"), "mute": mute, "short": lambda s: s.sendall(b"+PO")}
     servers = {name: Server(t, fn, unix=False) for name, fn in kinds.items()}
     d = Daemon(t, "b", {"devices": [soft_device(t.addr)], "egress": [
-        {"name": name, "listen": hostport(t.addr, t.port()), "to": hostport(*s.at), "probe": asks, "when_down": "close_listener"}
+        {"name": name, "listen": hostport(t.addr, t.port()), "to": hostport(*s.at), "probe": asks(name), "when_down": "close_listener"}
         for name, s in servers.items()]})
     becomes(d, "up", "good")
     for name, why in (("bad", "not the expected"), ("mute", "no expected answer"), ("short", "ends the connection")):
