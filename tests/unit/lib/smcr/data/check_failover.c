@@ -1,5 +1,6 @@
 /* Several links in a group, and connections that survive the loss of one: RFC 7609 2.2, 2.3, 3.5.1.6, 3.5.5, 4.6, C.8. */
 #include "duo.h"
+#include "smcr/data/sndbuf.h"
 #include "smcr/group/llc_impl.h"
 #include "unit.h"
 
@@ -1006,6 +1007,35 @@ START_TEST(late_writes_of_a_lost_link_are_not_placed_over_newer_data)
 	duo_read(&s[0]);
 	ck_assert_uint_eq(s[0].read, SMCR_ELEM_MIN + 5000);
 	transfer(&c[0], &s[0], 50000);
+}
+
+/* It is full, and a larger one is there. What it holds is sent again over the other link before it is exchanged; at once, or
+ * after the peer has got it. */
+START_LOOP_TEST(a_link_is_lost_while_a_ring_runs_empty, 0, 2)
+{
+	begin(2, 2, NULL);
+	struct smcr_config *cfg = &d.eng[A]->cfg;
+	cfg->sndbuf_size = SMCR_ELEM_MIN;
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_uint_eq(duo_write(&c[0], SMCR_ELEM_MIN), SMCR_ELEM_MIN);
+		duo_run(10);
+	}
+	cfg->sndbuf_size = 4 * SMCR_ELEM_MIN;
+	duo_run(1000);
+	ck_assert_uint_eq(duo_write(&c[0], 1), 0);
+	ck_assert(c[0].conn->tx.outgrown);
+	sim_withhold(c[0].conn->link->dev, true);
+	if (_i == 1)
+		ck_assert_uint_eq(duo_read(&s[0]), SMCR_ELEM_MIN);
+	duo_run(5);
+	ck_assert_uint_eq(duo_write(&c[0], 1), 0);
+	ck_assert_uint_eq(c[0].conn->tx.sent, (1 + (uint64_t)_i) * SMCR_ELEM_MIN);
+	duo_lose(c[0].conn->link, "test");
+	transfer(&c[0], &s[0], 100000);
+	ck_assert_uint_eq(d.eng[A]->ctr.conns_moved, 1);
+	ck_assert(!c[0].conn->tx.outgrown);
+	duo_write(&c[0], 1);
+	ck_assert_uint_eq(c[0].conn->tx.sndbuf->size, 4 * SMCR_ELEM_MIN);
 }
 
 /* A card notices nothing of the other's end. */
