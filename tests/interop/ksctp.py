@@ -14,7 +14,7 @@ import struct
 import time
 
 from pysctp import FIRST, LAST, UNORDERED, WHOLE, Data
-from pyiwarp import Closed, Timeout
+from pyiwarp import SOON, Closed, Timeout
 
 SOL = 132
 RTOINFO, INITMSG, NODELAY, ADAPTATION_LAYER, DISABLE_FRAGMENTS, PEER_ADDR_PARAMS, STATUS, RECVRCVINFO = (
@@ -68,7 +68,7 @@ class Port:
         if self.sock is not None:
             self.sock.close()
 
-    def connect(self, at, port=None, timeout=5.0):
+    def connect(self, at, port=None, timeout=SOON):
         """The Association with an SCTP port, by default of the same number as the UDP port in `at`."""
         sock, self.sock = self.sock, None
         if self.udp is not None:
@@ -83,7 +83,7 @@ class Port:
             raise Closed(True, f"connect: errno {error}")
         return Association(sock)
 
-    def accept(self, timeout=5.0):
+    def accept(self, timeout=SOON):
         if not select.select([self.sock], [], [], timeout)[0]:
             raise Timeout("no association")
         sock, _ = self.sock.accept()
@@ -110,7 +110,7 @@ class Association:
     def resent(self):
         return struct.unpack_from("=Q", self.sock.getsockopt(SOL, ASSOC_STATS, 264), 136 + 5 * 8)[0]
 
-    def send(self, payload, ppid, sid=0, flags=WHOLE, timeout=5.0):
+    def send(self, payload, ppid, sid=0, flags=WHOLE, timeout=SOON):
         """A message; its number, from 0. It is whole, whatever the flags say."""
         info = struct.pack("=HHIII", sid, SEND_UNORDERED if flags & UNORDERED else 0, socket.htonl(ppid), 0, 0)
         end = time.monotonic() + timeout
@@ -128,7 +128,7 @@ class Association:
         self.sent += 1
         return self.sent - 1
 
-    def recv(self, timeout=5.0):
+    def recv(self, timeout=SOON):
         """The next message as a Data, in the order in which they come. Closed when no more will."""
         end = time.monotonic() + timeout
         while not self.messages:
@@ -151,7 +151,7 @@ class Association:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
             self._finish("reset")
 
-    def wait_end(self, timeout=5.0):
+    def wait_end(self, timeout=SOON):
         """How it ended."""
         end = time.monotonic() + timeout
         while not self.how:

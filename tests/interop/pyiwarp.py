@@ -23,6 +23,12 @@ import sys
 import termios
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "integration"))
+
+from basics import PATIENCE
+
+SOON = 5 * PATIENCE		# the longest that a peer waits, by default
+
 # -- CRC32C (RFC 5044 4.4) --
 
 
@@ -172,7 +178,7 @@ class MpaFrame:
                 f"crc={self.crc} reject={self.reject} {self.enhanced} private={self.private.hex()})")
 
 
-def read_mpa(sock, timeout=5.0):
+def read_mpa(sock, timeout=SOON):
     """One MPA start-up frame off a socket, not a byte more."""
     end = time.monotonic() + timeout
     data = _read_exact(sock, 20, end)
@@ -217,7 +223,7 @@ class Llp:
         at_end(timeout)             waits for the peer's end: "closed" or "reset"; Error when ULPDUs come instead
     """
 
-    def recv_ulpdu(self, timeout=5.0):
+    def recv_ulpdu(self, timeout=SOON):
         end = time.monotonic() + timeout
         while True:
             ulpdu = self.pop()
@@ -345,7 +351,7 @@ class Stream(Llp):
         self.rx_pos += used
         return ulpdu
 
-    def at_end(self, timeout=5.0):
+    def at_end(self, timeout=SOON):
         """Waits for the end of the TCP connection: "closed" or "reset"; Error when bytes come instead."""
         try:
             if not self.rx:
@@ -370,7 +376,7 @@ class Stream(Llp):
     def settimeout(self, seconds):
         self.sock.settimeout(seconds)
 
-    def peek(self, timeout=5.0):
+    def peek(self, timeout=SOON):
         """Waits until there is something to read, and leaves it there."""
         if not select.select([self.sock], [], [], timeout)[0]:
             raise Timeout("nothing came in time")
@@ -379,7 +385,7 @@ class Stream(Llp):
         """Bytes that came and were not read."""
         return len(self.rx) + int.from_bytes(fcntl.ioctl(self.sock, termios.FIONREAD, bytes(4)), sys.byteorder)
 
-    def drain(self, timeout=5.0):
+    def drain(self, timeout=SOON):
         """Reads to the end of the TCP connection: (bytes that still came, "closed" or "reset")."""
         end, n = time.monotonic() + timeout, len(self.rx)
         self.rx.clear()
@@ -715,7 +721,7 @@ class Endpoint:
             return self._take_read_request(seg)
         return Event(TERMINATE, term=Term(seg.payload))
 
-    def next(self, timeout=5.0):
+    def next(self, timeout=SOON):
         """The next Event. A protocol error is answered with the Terminate that is due, and raised."""
         end = time.monotonic() + timeout
         try:
@@ -741,7 +747,7 @@ class Endpoint:
         except (Closed, OSError):
             pass
 
-    def expect(self, kind, timeout=5.0, skip=()):
+    def expect(self, kind, timeout=SOON, skip=()):
         """The next Event, which has to be of that kind; Events of kinds in `skip` are passed over."""
         end = time.monotonic() + timeout
         while True:
@@ -751,7 +757,7 @@ class Endpoint:
             if event.kind not in skip:
                 raise Error(f"{event!r} where {NAMES[kind]} was expected")
 
-    def recv(self, timeout=5.0):
+    def recv(self, timeout=SOON):
         """Data of the next Send; other things may come before."""
         return self.expect(SEND, timeout, skip=(WRITE, READ_REQ, READ_RESP)).data
 
@@ -767,7 +773,7 @@ def full_operation(sock, own, peer, **kw):
     return ep
 
 
-def tcp_connect(at, timeout=5.0, source=None, mss=None):
+def tcp_connect(at, timeout=SOON, source=None, mss=None):
     """source: the address to come from; mss: what a segment may have, both ways."""
     sock = socket.socket(socket.AF_INET6 if ":" in at[0] else socket.AF_INET)
     try:
@@ -787,7 +793,7 @@ def tcp_connect(at, timeout=5.0, source=None, mss=None):
     return sock
 
 
-def connect(at, request=None, rtr=None, timeout=5.0, source=None, mss=None, **kw):
+def connect(at, request=None, rtr=None, timeout=SOON, source=None, mss=None, **kw):
     """The initiator's side. rtr: the kind to send, "none" for no RTR at all, None for one that both know (RFC 6581
     9.2: the initiator's choice). Rejected, Closed or Error when it does not work out."""
     request = request or MpaFrame(enhanced=Enhanced())
@@ -842,7 +848,7 @@ class Listener:
         while select.select([self.sock], [], [], 0)[0]:
             self.sock.accept()[0].close()
 
-    def accept_tcp(self, timeout=5.0):
+    def accept_tcp(self, timeout=SOON):
         if not select.select([self.sock], [], [], timeout)[0]:
             raise Timeout("no connection")
         sock, _ = self.sock.accept()
@@ -850,7 +856,7 @@ class Listener:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
 
-    def accept(self, timeout=5.0):
+    def accept(self, timeout=SOON):
         sock = self.accept_tcp(timeout)
         try:
             request = read_mpa(sock, timeout)
@@ -867,14 +873,14 @@ class Listener:
         enhanced = request.enhanced.answer(ird, ord, rtr) if request.enhanced else None
         return MpaFrame(True, request.rev, markers, crc or request.crc, reject, enhanced, private)
 
-    def serve(self, timeout=5.0, wait_rtr=True, **answer):
+    def serve(self, timeout=SOON, wait_rtr=True, **answer):
         """Accepts a connection and, in peer-to-peer mode, its RTR. private: bytes, or what makes them of the Request."""
         sock, request = self.accept(timeout)
         if callable(answer.get("private")):
             answer["private"] = answer["private"](request)
         return self.reply(sock, request, timeout, wait_rtr, **answer)
 
-    def reply(self, sock, request, timeout=5.0, wait_rtr=True, **answer):
+    def reply(self, sock, request, timeout=SOON, wait_rtr=True, **answer):
         """The Endpoint; None after a rejection."""
         reply = self.answer(request, **answer)
         sock.sendall(reply.encode())

@@ -20,7 +20,7 @@ import struct
 import threading
 import time
 
-from pyiwarp import Closed, Error, Timeout, crc32c
+from pyiwarp import SOON, Closed, Error, Timeout, crc32c
 
 (DATA, INIT, INIT_ACK, SACK, HEARTBEAT, HEARTBEAT_ACK, ABORT, SHUTDOWN, SHUTDOWN_ACK, ERROR, COOKIE_ECHO,
  COOKIE_ACK) = range(12)
@@ -258,7 +258,7 @@ class Port:
             while self.backlog:
                 self.backlog.pop().abort()
 
-    def connect(self, at, port=None, timeout=5.0):
+    def connect(self, at, port=None, timeout=SOON):
         """The Association with an SCTP port, by default of the same number as the UDP port in `at`."""
         with self.cond:
             assoc = Association(self, at, at[1] if port is None else port, _tag(), _tag())
@@ -267,7 +267,7 @@ class Port:
             assoc.wait(lambda: assoc.state == "established", timeout, "association")
         return assoc
 
-    def accept(self, timeout=5.0):
+    def accept(self, timeout=SOON):
         end = time.monotonic() + timeout
         with self.cond:
             while not self.backlog:
@@ -455,7 +455,7 @@ class Association:
         self.abort_causes = b""		# of its ABORT
         self.heartbeats = set()		# ours that are not answered
         self.resent = self.doubled = 0
-        self.timeout = 5.0		# of send()
+        self.timeout = SOON		# of send()
 
     # -- for the test --
 
@@ -481,7 +481,7 @@ class Association:
             self.send_chunk(chunk)
             return number
 
-    def recv(self, timeout=5.0):
+    def recv(self, timeout=SOON):
         """The next message as a Data, in the order in which they come. Closed when no more will."""
         with self.port.cond:
             self.wait(lambda: self.messages or self.peer_ended, timeout, "message")
@@ -494,7 +494,7 @@ class Association:
                 self._send_sack()
             return data
 
-    def flush(self, timeout=5.0):
+    def flush(self, timeout=SOON):
         """Waits until the peer has acknowledged all."""
         with self.port.cond:
             self.wait(lambda: not self.unacked, timeout, "acknowledgement")
@@ -512,13 +512,13 @@ class Association:
                 self.send_chunk(Chunk(ABORT, 0, causes))
                 self.finish("reset")
 
-    def wait_end(self, timeout=5.0):
+    def wait_end(self, timeout=SOON):
         """How it ended."""
         with self.port.cond:
             self.wait(lambda: self.how, timeout, "end of the association")
             return self.how
 
-    def heartbeat(self, timeout=5.0):
+    def heartbeat(self, timeout=SOON):
         """Asks the peer whether it is there."""
         info = parameter(1, os.urandom(8))
         with self.port.cond:

@@ -181,7 +181,7 @@ class Session(iw.Llp):
         self.terminated = True
         return self.pop()
 
-    def recv_control(self, timeout=5.0):
+    def recv_control(self, timeout=iw.SOON):
         """The next message, which has to be a session control message."""
         end = time.monotonic() + timeout
         while (got := self._next()) is None:
@@ -191,7 +191,7 @@ class Session(iw.Llp):
             raise Broken(LOCAL, f"segment {got[:20].hex()} where session control was expected")
         return got
 
-    def at_end(self, timeout=5.0):
+    def at_end(self, timeout=iw.SOON):
         end = time.monotonic() + timeout
         try:
             ulpdu = self.recv_ulpdu(timeout)
@@ -220,7 +220,7 @@ def initiate(profile=RFC5043, ird=1, ord=1, p2p=False, rtr=(), private=b""):
     return Control(INITIATE, iw.Enhanced(ird, ord, p2p, rtr) if profile.enhanced else None, private)
 
 
-def associate(at, timeout=5.0, source=None, profile=RFC5043, port=None, prepare=None, stack=sctp, **kw):
+def associate(at, timeout=iw.SOON, source=None, profile=RFC5043, port=None, prepare=None, stack=sctp, **kw):
     """An association of a Port of its own, which goes with it: its Session, with nothing said yet. port: the peer's
     SCTP port, by default its UDP port, which is in `at`; prepare: called with our Port before anything leaves; kw: see
     Port."""
@@ -233,7 +233,7 @@ def associate(at, timeout=5.0, source=None, profile=RFC5043, port=None, prepare=
         own.close()
 
 
-def connect(at, request=None, rtr=None, timeout=5.0, source=None, profile=RFC5043, **kw):
+def connect(at, request=None, rtr=None, timeout=iw.SOON, source=None, profile=RFC5043, **kw):
     """The active side, as pyiwarp's connect(); kw: see associate()."""
     request = request or initiate(profile)
     session = associate(at, timeout, source, profile, **kw)
@@ -244,7 +244,7 @@ def connect(at, request=None, rtr=None, timeout=5.0, source=None, profile=RFC504
         raise
 
 
-def begin(session, request, rtr=None, timeout=5.0):
+def begin(session, request, rtr=None, timeout=iw.SOON):
     """The active side on an association that is there."""
     session.check_adaptation()
     session.send_control(request)
@@ -275,7 +275,7 @@ class Listener:
     def forget(self):
         self.port.forget()
 
-    def accept(self, timeout=5.0):
+    def accept(self, timeout=iw.SOON):
         session = Session(self.port.accept(timeout), self.profile)
         try:
             session.check_adaptation()
@@ -294,14 +294,14 @@ class Listener:
         enhanced = request.enhanced.answer(ird, ord, rtr) if request.enhanced else None
         return Control(REJECT if reject else ACCEPT, enhanced, private)
 
-    def serve(self, timeout=5.0, wait_rtr=True, **answer):
+    def serve(self, timeout=iw.SOON, wait_rtr=True, **answer):
         """As pyiwarp's serve()."""
         session, request = self.accept(timeout)
         if callable(answer.get("private")):
             answer["private"] = answer["private"](request)
         return self.reply(session, request, timeout, wait_rtr, **answer)
 
-    def reply(self, session, request, timeout=5.0, wait_rtr=True, **answer):
+    def reply(self, session, request, timeout=iw.SOON, wait_rtr=True, **answer):
         """As pyiwarp's reply()."""
         reply = self.answer(request, **answer)
         session.send_control(reply)

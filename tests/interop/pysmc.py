@@ -174,7 +174,7 @@ def _read_exact(sock, n, timeout):
     return data
 
 
-def clc_read(sock, timeout=5.0):
+def clc_read(sock, timeout=iw.SOON):
     """One message off the middle, not a byte more. Declined when it is a Decline."""
     head = _read_exact(sock, 8, timeout)
     if head[:4] != EYE:
@@ -429,7 +429,7 @@ class Peer:
         self.size_code, self.elems, self.recv_depth, self.mtu_code = size_code, elems, recv_depth, mtu_code
         self.eye_catcher, self.features = eye_catcher, features
         self.subnet = (socket.inet_aton(host)[:1] + bytes(3), 8)
-        self.timeout = 5.0
+        self.timeout = iw.SOON
         self.llp, self.transport = (ddp, SCTP_UDP) if sctp else (iw, IWARP)
         self.mpa = iw.MpaFrame(enhanced=iw.Enhanced())	# how we ask over MPA; private data are added
 
@@ -546,7 +546,7 @@ class Link:
             else:
                 self.on_llc(Llc(event.data))
 
-    def wait(self, what, fn, timeout=5.0):
+    def wait(self, what, fn, timeout=iw.SOON):
         """Until fn() gives something true, which is returned."""
         end = time.monotonic() + timeout
         with self.cond:
@@ -560,11 +560,11 @@ class Link:
                 if not self.cond.wait(left):
                     continue
 
-    def wait_ended(self, timeout=5.0):
+    def wait_ended(self, timeout=iw.SOON):
         """How the link ended: an exception or a Term."""
         return self.wait("the link's end", lambda: self.ended, timeout)
 
-    def ended_how(self, timeout=5.0):
+    def ended_how(self, timeout=iw.SOON):
         """In one word."""
         e = self.wait_ended(timeout)
         if isinstance(e, iw.Term):
@@ -624,7 +624,7 @@ class Link:
         """No second path here."""
         self.send(m.raw[:2] + b"\1" + bytes((m.flags | RESPONSE | REJECTED,)) + m.raw[4:])
 
-    def wait_llc(self, type, response=None, count=1, timeout=5.0):
+    def wait_llc(self, type, response=None, count=1, timeout=iw.SOON):
         """The count-th message of that type."""
         def found():
             got = [m for m in self.llc_log if m.type == type and response in (None, m.response)]
@@ -821,7 +821,7 @@ class Conn:
         with self.link.cond:
             self.link.ep.write(self.remote.rkey if rkey is None else rkey, self.remote_at + offset, data)
 
-    def send(self, data, timeout=5.0, flags=0):
+    def send(self, data, timeout=iw.SOON, flags=0):
         """All of data, window by window."""
         view = memoryview(data)
         while view:
@@ -849,7 +849,7 @@ class Conn:
             return b"".join(bytes(self.rmb.region.buf[self.elem_at + o:self.elem_at + o + n])
                             for o, n in self.rx.pieces(self.tail, self.head - self.tail))
 
-    def recv(self, n, timeout=5.0):
+    def recv(self, n, timeout=iw.SOON):
         """n bytes, or what comes before the end of the peer's data."""
         out = b""
         while len(out) < n:
@@ -870,14 +870,14 @@ class Conn:
                     self.send_cdc()
         return out
 
-    def wait_state(self, bits, timeout=5.0):
+    def wait_state(self, bits, timeout=iw.SOON):
         """Until the peer has sent all of these of D, C, A."""
         self.link.wait(f"state {bits:#x} from the peer", lambda: self.peer_state & bits == bits, timeout)
 
     def shutdown(self):
         self.send_cdc(state=DONE)
 
-    def close(self, timeout=5.0):
+    def close(self, timeout=iw.SOON):
         """Done both ways; waits until the peer is, too, then ends the middle."""
         self.send_cdc(state=CLOSED)
         self.link.wait("C or A from the peer", lambda: self.peer_state & (CLOSED | ABORT), timeout)
@@ -1010,7 +1010,7 @@ class Server:
         self.sock.close()
         self.mpa.close()
 
-    def accept(self, timeout=5.0):
+    def accept(self, timeout=iw.SOON):
         if not select.select([self.sock], [], [], timeout)[0]:
             raise iw.Timeout("no connection")
         sock, _ = self.sock.accept()
@@ -1023,7 +1023,7 @@ class Server:
             self.sock.accept()[0].close()
         self.mpa.forget()
 
-    def run(self, timeout=5.0):
+    def run(self, timeout=iw.SOON):
         """A Conn, by first contact or on the link that is there."""
         return self.accept(timeout).run()
 
