@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/str.h"
 #include "checks.h"
 #include "daemon/net/net.h"
 #include "daemon/leg/circle.h"
@@ -87,14 +88,18 @@ gw_once(void)
 	ck_assert_int_eq(loop_run(gw.loop), 0);
 }
 
+/* The states of all sessions. */
+static inline const char *gw_states(void);
+
 /* Turns the loop until the expression holds. */
-#define UNTIL(expr)                                                                                  \
-	do {                                                                                         \
-		gw.give_up = loop_now(gw.loop) + GW_DEADLINE;                                        \
-		while (!(expr)) {                                                                    \
-			ck_assert_msg(loop_now(gw.loop) < gw.give_up, "never came true: %s", #expr); \
-			gw_once();                                                                   \
-		}                                                                                    \
+#define UNTIL(expr)                                                                                                  \
+	do {                                                                                                         \
+		gw.give_up = loop_now(gw.loop) + GW_DEADLINE;                                                        \
+		while (!(expr)) {                                                                                    \
+			ck_assert_msg(                                                                               \
+			    loop_now(gw.loop) < gw.give_up, "never came true: %s, sessions:%s", #expr, gw_states()); \
+			gw_once();                                                                                   \
+		}                                                                                                    \
 	} while (0)
 
 /* Turns the loop for a while: for what must not happen. */
@@ -432,6 +437,20 @@ gw_session(int service)
 		if (strcmp(s->settings->cfg.name, gw.svc[service].name) == 0)
 			return s;
 	return NULL;
+}
+
+static inline const char *
+gw_states(void)
+{
+	static char text[512];
+	uint32_t pos;
+	struct session *s;
+
+	text[0] = '\0';
+	for (int i = 0; i < GW_WORKERS; i++)
+		for (pos = 0; (s = idtable_next(&gw_pool(i)->sessions, &pos)) != NULL;)
+			str_append(text, sizeof(text), " %s of %s", session_state_str(s->state), s->settings->cfg.name);
+	return text[0] != '\0' ? text : " none";
 }
 
 static inline bool
