@@ -45,6 +45,7 @@ struct watched {
 
 static struct known known[SLOTS];
 static struct watched watched[SLOTS];
+static int watched_cnt;
 static const char *directory = RUNSTATEDIR "/smcrd";
 
 static int (*real_connect)(int, const struct sockaddr *, socklen_t);
@@ -233,6 +234,13 @@ copy_options(int from, int to)
 		(void)real_setsockopt(to, SOL_SOCKET, SO_RCVBUF, &(int){ size / 2 }, sizeof(int));
 }
 
+static void
+forget(struct watched *w)
+{
+	if (__atomic_exchange_n(&w->cookie, 0, __ATOMIC_ACQ_REL) != 0)
+		__atomic_sub_fetch(&watched_cnt, 1, __ATOMIC_RELAXED);
+}
+
 /* fd is a connection to the UNIX socket afterwards; false: as it was. */
 static bool
 connect_local(int fd, const struct sockaddr *at, socklen_t len)
@@ -262,7 +270,7 @@ connect_local(int fd, const struct sockaddr *at, socklen_t len)
 	/* The descriptor's registration went with the TCP socket. */
 	struct watched *w = &watched[was % SLOTS];
 	if (was != 0 && w->cookie == was && real_epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &w->event) == 0)
-		w->cookie = 0;
+		forget(w);
 	return true;
 }
 
@@ -286,23 +294,34 @@ connect(int fd, const struct sockaddr *at, socklen_t len)
 	return real_connect(fd, at, len);
 }
 
-EXPORT int
-epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+static bool
+is_unconnected(int fd)
 {
 	struct sockaddr_storage at;
 	socklen_t len = sizeof(at);
+	int protocol;
 
+	return int_option(fd, SOL_SOCKET, SO_PROTOCOL, &protocol) && protocol == IPPROTO_TCP &&
+	    real_getpeername(fd, (struct sockaddr *)&at, &len) < 0 && errno == ENOTCONN;
+}
+
+/* Programs call it several times a request: an added descriptor costs one more call of the kernel, another none. */
+EXPORT int
+epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
 	find_real();
 	int rc = real_epoll_ctl(epfd, op, fd, event), before = errno;
-	if (rc == 0 && real_getpeername(fd, (struct sockaddr *)&at, &len) < 0 && errno == ENOTCONN) {
+	bool any = op == EPOLL_CTL_ADD || __atomic_load_n(&watched_cnt, __ATOMIC_RELAXED) > 0;
+	if (rc == 0 && any && is_unconnected(fd)) {
 		uint64_t cookie = cookie_of(fd);
 		struct watched *w = &watched[cookie % SLOTS];
 
-		w->cookie = 0;
-		if (op != EPOLL_CTL_DEL) {
+		forget(w);
+		if (op != EPOLL_CTL_DEL && cookie != 0) {
 			w->epfd = epfd;
 			w->event = *event;
-			w->cookie = cookie;
+			__atomic_store_n(&w->cookie, cookie, __ATOMIC_RELEASE);
+			__atomic_add_fetch(&watched_cnt, 1, __ATOMIC_RELAXED);
 		}
 	}
 	errno = before;

@@ -95,7 +95,8 @@ def waiting(family, at):
         s = socket.socket(family)
         s.setblocking(False)
         with select.epoll() as ep:
-            ep.register(s, select.EPOLLIN | select.EPOLLOUT | flags)
+            ep.register(s, select.EPOLLIN | flags)
+            ep.modify(s, select.EPOLLIN | select.EPOLLOUT | flags)
             ep.poll(0)
             rc = s.connect_ex(at)	# raw: what is tested
             out = ep.poll(5)
