@@ -21,7 +21,7 @@ import plot	# noqa: E402
 import rows	# noqa: E402
 import stats	# noqa: E402
 import table	# noqa: E402
-from harness import (PATIENCE, Failure, Server, case, check, echo, equal, main, need, recv_exact, unix_connect,
+from harness import (PATIENCE, Failure, Server, case, check, echo, equal, logs, main, need, recv_exact, unix_connect,
                      wait_until)	# noqa: E402
 from link import DelayedLink	# noqa: E402
 from programs import HaproxyPair	# noqa: E402
@@ -361,7 +361,7 @@ def _(t):
     with open(path) as f:
         row, = json.load(f)["rows"]
     check(1 <= len(row["samples"]) < 1000 and row["samples"][0], f"samples: {row['samples']}")
-    check("Redis GET, 1 connection" in bench.log(), "the table is printed")
+    logs(bench, "Redis GET, 1 connection")
 
 
 if __name__ == "__main__":

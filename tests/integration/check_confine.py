@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from harness import (SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal,	# noqa: E402
-                     hostport, main, need, wait_until, works)
+                     hostport, logs, main, need, wait_until, works)
 
 PARTS = ("no_new_privs", "capabilities", "files", "system_calls")
 LANDLOCK_CREATE_RULESET = 444
@@ -183,7 +183,7 @@ def _(t):
         d.finish()
     else:
         equal(d.popen.returncode, 78, "exit status")
-        check('confine.mode is "require"' in d.log(), "the log says why")
+        logs(d, 'confine.mode is "require"')
 
 
 main()

@@ -84,7 +84,10 @@ def _(t):
     for s in conns:
         works(s, 1, 50000)
     for d in (pair.a, pair.b):
-        wait_until(lambda d=d: sum(d.ctl("history")["total"]["accepted"]) == 6, "the step is over")
+        def whole(d=d):		# all may be in the steps of before, or partly in the one that goes on
+            total = d.ctl("history")["total"]
+            return sum(total["accepted"]) == 6 and sum(total["bytes_from_app"]) == sum(total["bytes_to_app"]) == 300000
+        wait_until(whole, "the step is over")
         data = d.ctl("history")
         equal([s["name"] for s in data["services"]], ["x"], "services with samples")
         for one in (data["total"], data["services"][0]):

@@ -17,7 +17,7 @@ import time								# noqa: E402
 import zlib								# noqa: E402
 
 from harness import (PATIENCE, SANITIZERS, WORKERS, Daemon, Failure, case, check, equal, hostport, in_thread,	# noqa: E402
-                     main, need, pattern, set_reset_on_close, wait_until)
+                     main, logs, need, pattern, set_reset_on_close, wait_until)
 from load import Echo, Probe, Stream					# noqa: E402
 from programs import Iperf3, Postgres, Redis, RedisClient, postgres_bin, wait_port	# noqa: E402
 
@@ -128,7 +128,7 @@ def _(t):
         t.note(f"{how}: reset after {took * 1000:.1f} ms")
         for d in gw.both:
             gw.all_free(d)
-            check("link down:" in d.log(), f"daemon {d.name} logs the lost link")
+            logs(d, "link down:")
         mend_pair(gw.net, 1, how)
 
         def works():

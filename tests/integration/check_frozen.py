@@ -11,7 +11,7 @@ import os								# noqa: E402
 import signal								# noqa: E402
 import time								# noqa: E402
 
-from harness import (PATIENCE, Daemon, Server, Skip, case, check, connect_to, equal, hostport, in_thread, main,	# noqa: E402
+from harness import (PATIENCE, Daemon, Server, Skip, case, check, connect_to, equal, hostport, in_thread, logs, main,	# noqa: E402
                      need_built_with, recv_exact, soft_device, wait_until)
 
 FROZEN_S = int(os.environ.get("SMCRD_FROZEN_S", "12"))
@@ -101,9 +101,9 @@ class Gateways:
             for c in d.connections():
                 equal(c["mode"], "smcr", f"daemon {d.name}: mode of a connection")
         for d in (self.a, self.b) if self.net else ():
-            check("link silent: " in d.log() and "link answers again: " in d.log(), f"daemon {d.name} logs the silence")
+            logs(d, "link silent: ", "link answers again: ")
         if not self.net:
-            check("thread stalled: for_ms=" in getattr(self, self.which).log(), f"{self.name}: the log says that it stood still")
+            logs(getattr(self, self.which), "thread stalled: for_ms=")
         for f in self.flows:
             f.ends = True
 

@@ -5,7 +5,7 @@ import socket
 import threading
 
 from clc import ACCEPT, PROPOSAL, read_message
-from harness import (SMCRCTL, Daemon, Pair, Server, case, check, connect_to, echo, equal, hostport, main, pair_to, soft_device, wait_until,
+from harness import (SMCRCTL, Daemon, Pair, Server, case, check, connect_to, echo, equal, hostport, logs, main, pair_to, soft_device, wait_until,
                      works)
 from scrape import get, scrape
 
@@ -143,13 +143,13 @@ def _(t):
         at = s["probed"][0]["address"]
         equal([measured((t.addr, port), "smcrd_target_" + m)[at] for m in ("up", "down")], [0, 1], "metrics")
         check(0 <= measured((t.addr, port), "smcrd_target_probe_age_seconds")[at] < 20, "its last probe")
-        check("target down: service=x" in d.log(), "the event")
+        logs(d, "target down: service=x")
     check("its server" in health(pair.a)["health_text"], f"at the ingress: {health(pair.a)}")
     server = again(t, pair.server)
     for d, port in both:
         becomes(d, "up")
         wait_until(lambda p=port: healthz((t.addr, p), "?service=x") == (200, b"up\n"), "it works again")
-        check("target up: service=x" in d.log() and "after_ms=" in d.log(), d.log())
+        logs(d, "target up: service=x", "after_ms=")
     works(pair.connect())
     server.ok()
 
@@ -249,7 +249,8 @@ def _(t):
     check("target down" not in new.log(), "no news")
     servers[1] = again(t, servers[1])
     wait_until(lambda: [a["state"] for a in health(new)["probed"]] == ["up", "up"], "it works again")
-    check(f"target up: service=x server={gone}" in new.log() and "target up" not in d.log(), "seen by the new process alone")
+    logs(new, f"target up: service=x server={gone}")
+    check("target up" not in d.log(), "seen by the new process alone")
 
 
 @case("probes: services that probe an address alike share one probe, over all workers")

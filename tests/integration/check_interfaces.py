@@ -7,7 +7,7 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
-from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, main,	# noqa: E402
+from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, logs, main,	# noqa: E402
                      need_built_with, recv_exact, same_bytes, wait_until)
 from programs import Redis, RedisClient							# noqa: E402
 
@@ -40,8 +40,8 @@ def _(t):
     equal(a.status()["devices_up"], 1, "devices that are up")
     net.up("a", 1)
     wait_devices(a, up)
-    check("device port down: device=a1 address=10.77.1.1" in a.log(), "the log says what went down")
-    check("device port up: device=a1 address=10.77.1.1" in a.log(), "the log says what came up")
+    logs(a, "device port down: device=a1 address=10.77.1.1")
+    logs(a, "device port up: device=a1 address=10.77.1.1")
 
 
 def port_is_dropped(t, transport, words):
@@ -62,8 +62,8 @@ def port_is_dropped(t, transport, words):
         equal((reason["detail"], reason["mpa_peer"]), (words, f"10.77.2.2:{port}"), "reason")
         over = [d.connections()[0]["reason"]["transport"] for d in (a, b)]
         equal(over, [b.ctl("devices")["devices"][0]["transport"]] * 2, "what it was to go over, at both ends")
-    check(f'mpa=10.77.2.2:{port} reason="{words}"' in a.log(), a.log())
-    check('reason="declined by the peer: queue pair could not be made ready"' in b.log(), b.log())
+    logs(a, f'mpa=10.77.2.2:{port} reason="{words}"')
+    logs(b, 'reason="declined by the peer: queue pair could not be made ready"')
     server.ok()
 
 
@@ -106,7 +106,7 @@ def _(t):
                         {"type": "siw", "interface": "a1", "name": "first"}]}
     a = Daemon(t, "a", conf)
     wait_devices(a, {"first": ("up", "10.77.1.1")})
-    check("device later at 10.77.8.1 is not there" in a.log(), "the log says what is missing")
+    logs(a, "device later at 10.77.8.1 is not there")
     net.ip("a", "addr add 10.77.8.1/24 dev a1")
     have = {"first": ("up", "10.77.1.1"), "later": ("up", "10.77.8.1")}
     wait_devices(a, have)

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 
-from harness import Daemon, Pair, Server, case, check, echo, equal, hostport, main, wait_until, works, SMCRCTL, SMCRD
+from harness import Daemon, Pair, Server, case, check, echo, equal, hostport, logs, main, wait_until, works, SMCRCTL, SMCRD
 from scrape import get
 
 
@@ -272,7 +272,7 @@ def _(t):
     d.start(ready=False)
     d.expect_dead = True
     check(d.wait() != 0, "exit status")
-    check(str(taken.port) in d.log(), f"the log names the port: {d.log()}")
+    logs(d, str(taken.port))
 
 
 main()

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import clc																# noqa: E402
 from harness import (PATIENCE, SMCRD, Daemon, Failure, Server, Skip, case, check, connect_to, equal,	# noqa: E402
-                     hostport, main, need, recv_exact, same_bytes, wait_until)
+                     hostport, logs, main, need, recv_exact, same_bytes, wait_until)
 
 KINDS = ("smcrd", "linux", "auto")
 NO_PEER, NO_OPTION = "0x03010000", "0x03f10000"
@@ -189,7 +189,7 @@ def _(t):
         equal(stats["option_agreed"] > 0 and stats["option_missing"] > 0, bpf, f"ingress{int(bpf)}: agreed, missing")
     for bpf, d in hosts.daemons.items():
         check(d.counters()["option_stray_clc"] > 0, f"egress{int(bpf)}: CLC without the option")
-        check("CLC message without the SMC-R option" in d.log(), f"egress{int(bpf)}: the log says so")
+        logs(d, "CLC message without the SMC-R option")
 
 
 @case("the same with a server that sends first, after a delay", timeout=180)
@@ -240,7 +240,7 @@ def _(t):
             equal(s.recv(10), b"", "the end")
         except ConnectionResetError:
             pass
-    check("idle for too long" in d.log(), "the log says why")
+    logs(d, "idle for too long")
 
 
 @case("first bytes: a Proposal without the option reaches no server, early or late, alone or followed by data")
@@ -268,7 +268,7 @@ def _(t):
             equal(recv_exact(s, len(GREETING)), GREETING, "greeting")
             s.sendall(clc.proposal())
             check(closed(s), f"{kind}: turned away, the server has spoken")
-        check("after data of the server" in hosts.daemons[bpf].log(), "the log says why")
+        logs(hosts.daemons[bpf], "after data of the server")
     check(not any(loud.got), f"bytes at the server: {loud.got}")
     # Data: a prefix of the eye catcher, or bytes that only begin like a CLC message.
     for first in (clc.EYE[:3], clc.EYE[:3] + b"x", b"\xe2"):
@@ -422,7 +422,7 @@ def _(t):
     # Others are the egress's, which says in a check whether its server works.
     equal({bytes(x) for x in server.got}, {b""}, "a check and prewarming send a plain server nothing")
     if has_bpf(t):
-        check("no SMC-R option in the SYN/ACK" in d.log(), "the log says why")
+        logs(d, "no SMC-R option in the SYN/ACK")
         text = d.ctl_text("check", hostport(*server.at), status=1)
         check("no SMC-R option in its SYN/ACK: its kernel has no SMC, or a middlebox drops it" in text, text)
 

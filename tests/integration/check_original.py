@@ -13,7 +13,7 @@ import select								# noqa: E402
 import socket								# noqa: E402
 import subprocess							# noqa: E402
 
-from harness import (PATIENCE, SMCRCTL, SMCRD, WORKERS, Client, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need,	# noqa: E402
+from harness import (PATIENCE, SMCRCTL, SMCRD, WORKERS, Client, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, logs, main, need,	# noqa: E402
                      recv_all, turned_away, wait_until, works)
 
 PORT, SERVED, MIDDLE = 7000, 5432, 15000
@@ -79,7 +79,7 @@ class Gateways:
         before = self.counts()[counter]
         check(turned_away(connect_to, (host, port)), f"a connection to {host}, {port}: {words}")
         wait_until(lambda: self.counts()[counter] == before + 1, f"it is counted in {counter}")
-        check(words in self.a.log(), f"the log says: {words}\n{self.a.log()}")
+        logs(self.a, words)
 
     def reload(self, **change):
         self.a.write_conf(dict(self.a.conf, ingress=[dict(e, **change) for e in self.a.conf["ingress"]]))
@@ -103,7 +103,7 @@ def _(t):
     equal(g.counts()["fallbacks"], 0, "fallbacks")
     if WORKERS in (None, 1):	# another one has no ticket yet
         check(g.a.counters()["opened_client"] >= 4, "later connections to a destination open over the link")
-    check(f"destination={hostport(FAR6, SERVED)}" in g.a.log(), "the log has the destination")
+    logs(g.a, f"destination={hostport(FAR6, SERVED)}")
 
 
 @case("on TCP")
@@ -164,7 +164,7 @@ def _(t):
     check(turned_away(connect_to, (ADDR_B, SERVED)), "a connection in a circle")
     wait_until(lambda: not g.a.connections(), "no connection is left")
     equal((g.counts()["accepted"], g.counts()["dest_own"]), (2, 1), "accepted, and refused as the daemon's own")
-    check("a rule has captured a connection of this daemon itself" in g.a.log(), "the log says why")
+    logs(g.a, "a rule has captured a connection of this daemon itself")
     equal(g.seen, [], "connections at servers")
 
 
@@ -230,7 +230,7 @@ def _(t):
 def _(t):
     g = Gateways(t, egress={"to_allow": [f"{OTHER}:{SERVED}"]})
     g.refused(ADDR_B, SERVED, "dest_refused", "peer refuses the destination")
-    check(f"destination={ADDR_B}:{SERVED}" in g.a.log(), "the log has the destination")
+    logs(g.a, f"destination={ADDR_B}:{SERVED}")
     equal(g.seen, [], "connections at servers")
 
 

@@ -449,7 +449,7 @@ def _(t):
         conf = {**pair.conf_a, "tls": {**pair.conf_a["tls"], "key": b["key"]}}
         pair.a.write_conf(conf)
         text = pair.a.ctl_text("reload", status=1)
-        check("tls.key" in text or "tls.key" in pair.a.log(), f"words about the key: {text}")
+        wait_until(lambda: "tls.key" in text + pair.a.log(), f"words about the key: {text}")
         with pair.connect() as c:
             works(c)
 

@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 
-from harness import case, check, echo, equal, main, need, outcome, wait_until, works
+from harness import case, check, echo, equal, logs, main, need, outcome, wait_until, works
 from scrape import scrape
 from tls_files import Authority, psk_file, secure_pair
 
@@ -96,7 +96,7 @@ def _(t):
     equal([d.counters()["tls_ended"] for d in (pair.a, pair.b)], [0, 0], "connections that have ended")
     load.end()
     pair.only_smcr(load.done)
-    check("changed files of tls are in force" in pair.a.log(), "in the log")
+    logs(pair.a, "changed files of tls are in force")
 
 
 @case("a PSK file that changes under load; the key of a peer that is taken away ends its connections")

@@ -5,7 +5,7 @@ import secrets
 import shutil
 
 from daemons import Daemon, soft_device
-from harness import case, check, echo, equal, hostport, main, need, outcome, pattern, recv_all, same_bytes, wait_until, works, connect_to
+from harness import case, check, echo, equal, hostport, logs, main, need, outcome, pattern, recv_all, same_bytes, wait_until, works, connect_to
 from tls_files import Authority, psk_file, secure_pair
 
 A, B, C = (f"spiffe://example.org/gw/{x}" for x in "abc")
@@ -50,7 +50,7 @@ class Three:
         equal(({e["service"] for e in events}, sum(e["connections"] for e in events)), ({"x"}, 2), f"the events: {events}")
         for e in events:
             check(words in e["reason"], f"words of the event: {e}")
-            check(f'peer no longer permitted: service=x peer=127.0.0.1 reason="{e["reason"]}" connections={e["connections"]}' in self.b.log(), "in the log")
+            logs(self.b, f'peer no longer permitted: service=x peer=127.0.0.1 reason="{e["reason"]}" connections={e["connections"]}')
         equal(self.b.counters()["tls_ended"], 2, "ended")
         if smcr:
             wait_until(lambda: len(self.b.groups()) == 1, "one link group is left")
@@ -134,7 +134,7 @@ def _(t):
             shutil.copy(psk_file(t, "gw-b", now)["psk"], b["psk"])
             pair.b.ctl("reload")
             equal(outcome(s), ("reset", b""), "the connection")
-        check(words in pair.b.log(), f"the log has {words!r}")
+        logs(pair.b, words)
         wait_until(lambda: not pair.b.groups(), "no link group is left")
         equal(pair.b.counters()["tls_ended"], 1, "ended")
 

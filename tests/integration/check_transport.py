@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What carries the links of two gateways: SCTP where both have it, MPA on TCP where one has not, TCP where nothing is left."""
-from harness import case, check, echo, equal, main, pair_to, pattern, recv_exact, soft_device
+from harness import case, check, echo, equal, logs, main, pair_to, pattern, recv_exact, soft_device
 
 
 def send_some(s):
@@ -96,7 +96,7 @@ def _(t):
         equal(rb["detail"], "our devices have none of the transports that the peer offers", f"the server's reason: {rb}")
         for n, d in enumerate((pair.a, pair.b)):
             words(pair, n, f"(the client offers {offer})")
-            check(f"offered={offer}" in d.log(), d.log())
+            logs(d, f"offered={offer}")
 
 
 def contact_failed(pair):
@@ -112,8 +112,8 @@ def contact_failed(pair):
     equal([r["sctp_held_off"] for r in (ra, rb)], [False, True], "the server chooses what is next")
     words(pair, 0, ra["detail"], "(over iwarp-sctp-udp)")
     words(pair, 1, "(over iwarp-sctp-udp; the peer's next go over another transport, where both have one)")
-    check("SCTP to the peer held off" in pair.b.log() and "sctp_held_off=yes" in pair.b.log(), pair.b.log())
-    check("transport=iwarp-sctp-udp" in pair.a.log(), pair.a.log())
+    logs(pair.b, "SCTP to the peer held off", "sctp_held_off=yes")
+    logs(pair.a, "transport=iwarp-sctp-udp")
 
 
 @case("SCTP fails: the next connection uses MPA on TCP, and both report the reason")
@@ -124,7 +124,7 @@ def _(t):
     send_some(pair.connect())
     equal(carriers(pair), [{"iwarp"}] * 2, "transports")
     for d in (pair.a, pair.b):
-        check("transport=iwarp\n" in d.log(), "the log says what the link goes over")
+        logs(d, "transport=iwarp\n")
     equal(pair.b.counters()["sctp_shunned"], 1, "first contacts over something else")
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 from harness import (Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal, exchange, hostport,
-                     in_thread, main, pattern, recv_exact, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
+                     in_thread, logs, main, pattern, recv_exact, unix_connect, wait_until, LIBC, PATIENCE, SMCRCTL, SHRINK)
 
 
 def works(s, seed=0, n=3000):
@@ -372,7 +372,7 @@ def _(t):
     second.start(ready=False)
     second.expect_dead = True
     check(second.wait() != 0, "exit status")
-    check("Address already in use" in second.log(), second.log())
+    logs(second, "Address already in use")
     works(pair.connect())
 
 
@@ -389,7 +389,7 @@ def _(t):
             works(s)
             s.close()
     equal(pair.a.wait(), 0, "exit status")
-    check("drained" in pair.a.log(), "drained")
+    logs(pair.a, "drained")
 
 
 # -- a worker that stands still --

@@ -10,7 +10,7 @@ import tempfile
 import time
 import traceback
 
-from basics import LIBC, PATIENCE, PDEATHSIG, Failure, Skip, shorten
+from basics import LIBC, PATIENCE, PDEATHSIG, Failure, Skip, shorten, wait_until
 
 
 def _own_address():
@@ -21,6 +21,12 @@ def _own_address():
 def _child_setup():
     """In a child after fork: end when the test script ends, however that happens."""
     LIBC.prctl(PDEATHSIG, signal.SIGKILL)
+
+
+def logs(proc, *words):
+    """A line may come after what it reports was seen."""
+    for one in words:
+        wait_until(lambda one=one: one in proc.log(), f"{one!r} in the log of {proc.name}")
 
 
 class Proc:

@@ -103,6 +103,16 @@ draw_engines(struct plan *p, struct rng *r)
 	p->holdoff_max_ms = p->holdoff_ms * 16;
 }
 
+/* A crowd of groups that all test their links and look for idle RMBs would only take time. */
+static void
+calm_crowd(struct plan *p)
+{
+	if (p->flows / p->conns_per_group <= 4)
+		return;
+	p->keepalive_ms += p->keepalive_ms > 0 && p->keepalive_ms < 2000 ? 2000 : 0;
+	p->rmb_idle_ms += p->rmb_idle_ms < 1000 ? 1000 : 0;
+}
+
 static void
 draw_flows(struct plan *p, struct rng *r)
 {
@@ -125,11 +135,7 @@ draw_flows(struct plan *p, struct rng *r)
 	p->refuse_per_mille = chance(r, 15) ? scale(r, 1, 300) : 0;
 	p->drain = chance(r, 85);
 	p->limit_ms = 600000;
-	/* A crowd of groups that all test their links and look for idle RMBs would only take time. */
-	if (p->flows / p->conns_per_group > 4) {
-		p->keepalive_ms += p->keepalive_ms > 0 && p->keepalive_ms < 2000 ? 2000 : 0;
-		p->rmb_idle_ms += p->rmb_idle_ms < 1000 ? 1000 : 0;
-	}
+	calm_crowd(p);
 }
 
 static void
@@ -244,9 +250,10 @@ static void
 draw_more(struct plan *p, struct rng *r)
 {
 	draw_links(p, r);
-	if (p->links_max > 1 && chance(r, 55))
+	if (p->links_max > 1 && chance(r, 55)) {
 		draw_failover(p, r);
-	else if (p->links_max > 1 && chance(r, 50))
+		calm_crowd(p);
+	} else if (p->links_max > 1 && chance(r, 50))
 		for (uint32_t n = scale(r, 1, 5); n > 0; n--)
 			draw_link_fault(p, r, p->spread_ms + p->wave_ms + 500);
 	/* Without the CLC connection only TEST LINK finds that the peer's device is gone. No draw of its own. */

@@ -5,7 +5,8 @@ Finds lines of test scripts that fail on a busy machine:
 - a socket connected without connect_to() of tests/integration/sockets.py: connect() may report a reset already, and wait longer;
 - a time to wait without the factor PATIENCE (or SOON, which has it);
 - time.sleep(), where wait_until() waits for something;
-- a port that the kernel chooses for bind(): free when looked at, and another's when it is used.
+- a port that the kernel chooses for bind(): free when looked at, and another's when it is used;
+- words that must be in a log, looked for once: logs() waits for them.
 
 A line that means it says why behind `# raw: `.
 """
@@ -29,8 +30,14 @@ def fixed(node):
         and node.value >= 0.25
 
 
+def is_in_log(node):
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In) and ast.unparse(node.comparators[0]).endswith(".log()")
+
+
 def complaint(call, sockets):
     """What is wrong with a call, or None. sockets: names of what socket.socket() gave."""
+    if ast.unparse(call.func) == "check" and any(is_in_log(n) for a in call.args[:1] for n in ast.walk(a)):
+        return "looks once into a log"
     if not isinstance(call.func, ast.Attribute):
         return None
     name, of = call.func.attr, ast.unparse(call.func.value)
@@ -68,6 +75,9 @@ def complaints(text):
     sockets = socket_names(tree)
     for node in ast.walk(tree):
         what = isinstance(node, ast.Call) and complaint(node, sockets)
+        if isinstance(node, ast.FunctionDef) and "wait_until" not in text and "PATIENCE" not in ast.unparse(node) and any(
+                a.arg == "timeout" and fixed(d) for a, d in zip(reversed(node.args.args), reversed(node.args.defaults), strict=False)):
+            what = "a fixed time"
         if what and not any(ALLOWED.search(x) for x in lines[node.lineno - 1:node.end_lineno]):
             yield node.lineno, what
 
@@ -84,6 +94,8 @@ select.select([s], [], [], 3)
 thread.join(5)
 subprocess.run(argv, timeout=20)
 self.proc.wait(10)
+check("down" in daemon.log(), "it says so")
+def receive(n, timeout=5.0): pass
 """
 GOOD = """
 s = connect_to(at, 20)
@@ -98,6 +110,10 @@ thread.join()
 ", ".join(names)
 t.run(argv, timeout=20)
 daemon.wait(10)
+logs(daemon, "down")
+check("down" not in daemon.log(), "it says nothing")
+def receive(n, timeout=SOON): pass
+def wait(timeout=5.0): return timeout * PATIENCE
 """
 
 

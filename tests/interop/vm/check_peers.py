@@ -54,7 +54,7 @@ def fall_back(t, a, b):
         codes = {why["local_code"], why["peer_code"]} - {"0x00000000"}
         check(codes & {"0x03030000", "0x03040000"}, f"daemon {d.name}: no device, or no transport in common: {codes}")
         equal(d.groups(), [], f"link groups of daemon {d.name}")
-        check("mode=TCP" in d.log() or "TCP" in d.ctl_text("connections"), f"daemon {d.name} says TCP")
+        wait_until(lambda d=d: "mode=TCP" in d.log() or "TCP" in d.ctl_text("connections"), f"daemon {d.name} says TCP")
     text = gw.a.ctl_text("check", f"{rxe.address('b', 1)}:{gw.middle['echo']}", status=None)
     t.note(text)
     check("declined" in text and "RDMA" in text, f"smcrctl check: {text}")
