@@ -152,9 +152,9 @@ for name, make in MAKERS.items():
                     sent += a.send(bytes(1 << 16))
             except TimeoutError:
                 pass
+            start = time.monotonic()
             set_reset_on_close(a) if not UNIX else None
             a.close()
-            start = time.monotonic()
             pair.quiet()
             check(time.monotonic() - start > 1.4, f"the connection ended after {time.monotonic() - start:.3f} s")
             kind, got = outcome(b)
