@@ -14,8 +14,8 @@ import resource								# noqa: E402
 import socket								# noqa: E402
 import time								# noqa: E402
 
-from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, in_thread,	# noqa: E402
-                     main, logs, need, recv_exact, same_bytes, turned_away, wait_until)
+from harness import (PATIENCE, SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, in_thread,	# noqa: E402
+                     logs, main, need, recv_exact, same_bytes, turned_away, wait_until)
 from scrape import get							# noqa: E402
 
 PORT, MIDDLE, SERVER = 12000, 13000, 14000
@@ -52,7 +52,7 @@ class Gateways:
         self.net = Net(t)
         self.a = Daemon(t, "a", {
             **(log or DEFAULT), **(more_a or {}), "smcr": HOLD,
-            "devices": [{"type": "siw", "interface": "a2", "connect_timeout": "300ms"}],
+            "devices": [{"type": "siw", "interface": "a2", "connect_timeout": f"{int(200 * PATIENCE)}ms"}],
             "ingress": [{"name": "x", "listen": f"127.0.0.1:{PORT}", "to": to or f"10.77.1.2:{MIDDLE}"}]},
             wrap=wrap_a, env=env_a)
         self.b = Daemon(t, "b", {

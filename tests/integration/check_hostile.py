@@ -239,7 +239,7 @@ def _(t):
     scene = Scene(t)
     relay = Relay(t, (t.addr, scene.pair.middle["good"]))
     client = Client(t, relay)
-    check(client.attempt(), "without any harm it works")
+    wait_until(client.attempt, "without any harm it works")
     harm(t, relay, client, [0, 1, 4, 7, 8, 9, 40, 60, 91, 92, 93, 95, 96, 97, 120, 150, 187, 188, 189, 220])
     scene.finish(groups=1)
 
@@ -258,8 +258,7 @@ def _(t):
         return data[:at + 8] + struct.pack(">H", mpa.at[1]) + data[at + 10:]
     middle.patch = patch
     client = Client(t, middle)
-    check(client.attempt(), "without any harm it works")
-    check(mpa.open, "the MPA connection goes through the relay")
+    wait_until(lambda: client.attempt() and mpa.open, "without any harm it works, and the MPA connection goes through the relay")
     mpa.close()
     harm(t, mpa, client, [0, 1, 19, 20, 24, 50, 64, 100, 140, 200, 300])
     scene.finish(groups=1)
