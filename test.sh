@@ -394,5 +394,5 @@ for stage in $stages; do
 		failed=$((failed + 1)) ;;
 	esac
 done
-say "done"
+say "done, $((SECONDS / 60)) min $((SECONDS % 60)) s"
 finish
