@@ -235,7 +235,7 @@ copy_options(int from, int to)
 }
 
 static void
-unwatch(struct watched *w)
+drop_watched(struct watched *w)
 {
 	if (__atomic_exchange_n(&w->cookie, 0, __ATOMIC_ACQ_REL) != 0)
 		__atomic_sub_fetch(&watched_cnt, 1, __ATOMIC_RELAXED);
@@ -270,7 +270,7 @@ connect_local(int fd, const struct sockaddr *at, socklen_t len)
 	/* The descriptor's registration went with the TCP socket. */
 	struct watched *w = &watched[was % SLOTS];
 	if (was != 0 && w->cookie == was && real_epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &w->event) == 0)
-		unwatch(w);
+		drop_watched(w);
 	return true;
 }
 
@@ -316,7 +316,7 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		uint64_t cookie = cookie_of(fd);
 		struct watched *w = &watched[cookie % SLOTS];
 
-		unwatch(w);
+		drop_watched(w);
 		if (op != EPOLL_CTL_DEL && cookie != 0) {
 			w->epfd = epfd;
 			w->event = *event;
