@@ -14,7 +14,7 @@ import resource								# noqa: E402
 import socket								# noqa: E402
 import time								# noqa: E402
 
-from harness import (PATIENCE, SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, in_thread,	# noqa: E402
+from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, in_thread,	# noqa: E402
                      logs, main, need, recv_exact, same_bytes, turned_away, wait_until)
 from scrape import get							# noqa: E402
 
@@ -47,12 +47,12 @@ def only(daemon, kind, **fields):
 
 
 class Gateways:
-    def __init__(self, t, to=None, egress=None, wrap_a=(), log=None, env_a=None, more_a=None):
+    def __init__(self, t, to=None, egress=None, wrap_a=(), log=None, env_a=None, more_a=None, connect="300ms"):
         self.t = t
         self.net = Net(t)
         self.a = Daemon(t, "a", {
             **(log or DEFAULT), **(more_a or {}), "smcr": HOLD,
-            "devices": [{"type": "siw", "interface": "a2", "connect_timeout": f"{int(200 * PATIENCE)}ms"}],
+            "devices": [{"type": "siw", "interface": "a2", "connect_timeout": connect}],
             "ingress": [{"name": "x", "listen": f"127.0.0.1:{PORT}", "to": to or f"10.77.1.2:{MIDDLE}"}]},
             wrap=wrap_a, env=env_a)
         self.b = Daemon(t, "b", {
@@ -285,7 +285,7 @@ class Journal:
       one_worker="each worker reports its links")
 def _(t):
     journal = Journal(t)
-    gw = Gateways(t, wrap_a=journal.wrap, egress=False)
+    gw = Gateways(t, wrap_a=journal.wrap, egress=False, connect="3s")
     check(gw.refused(), "no server")
     e = wait_until(lambda: [e for e in journal.read() if e["SMCRD_EVENT"] == "peer-unreachable"], "an entry")[0]
     peer = f"10.77.1.2:{MIDDLE}"

@@ -364,7 +364,9 @@ gw_accept(void)
 static inline void
 gw_say(int fd, const char *text)
 {
-	ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+	ssize_t n = send(fd, text, strlen(text), MSG_NOSIGNAL);
+
+	ck_assert_msg(n == (ssize_t)strlen(text), "%zd: %s, sessions:%s", n, strerror(errno), gw_states());
 }
 
 static inline void

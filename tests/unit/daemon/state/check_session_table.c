@@ -411,13 +411,13 @@ read_all(int fd, int pause_ms)
 	return got;
 }
 
-/* It may take longer than reset_grace, as long as it goes on. */
+/* It may take longer than reset_grace, as long as it goes on. A busy machine may take half a second from both. */
 START_LOOP_TEST(a_slow_reader_gets_all_before_a_reset, 0, 2 * MODES)
 {
-	gw.cfg.reset_grace_ms = 500;
+	gw.cfg.reset_grace_ms = 1500;
 	connected(_i % 2);
 	size_t sent = fill_and_reset(ends[_i / 2]);
-	ck_assert_uint_ge(read_all(*ends[1 - _i / 2], 10), sent);
+	ck_assert_uint_ge(read_all(*ends[1 - _i / 2], 20), sent);
 	all_gone(true);
 }
 
