@@ -267,7 +267,7 @@ def _(t):
 def _(t):
     need("wrk", "nginx", "haproxy")
     bench = Bench(t, SETUPS, 1)
-    in_small(t, "secure-resumed", bench, ("haproxy", "clear", "smcrd"))
+    in_small(t, "secure-resumed", bench, ("haproxy", "clear", "smcrd"), clients=8)
     for side in ("haproxy", "smcrd"):
         done, resumed = bench.way("secure-resumed", side).handshakes()
         check(0 < resumed < done, f"{side}: {resumed} of {done} handshakes use an earlier one")

@@ -145,14 +145,14 @@ def first_byte(bench, way):
     return {"p50": statistics.median(got), "p90": statistics.quantiles(got, n=10)[-1]}
 
 
-def new_connections(bench, way):
+def new_connections(bench, way, clients=64):
     """One request on each: rate in 1/s, cpu in us."""
     host, port = way.at("http")
     requests = 0
     while not requests:		# a busy machine may have no first one in time
         before = way.cpu()
-        out = way.run([need("wrk"), "-t", "1", "-c", "64", "-d", str(bench.seconds), "--timeout", "20", "-H", "Connection: close",
-                       f"http://{host}:{port}/small"], bench.seconds + 30)
+        out = way.run([need("wrk"), "-t", "1", "-c", str(clients), "-d", str(bench.seconds), "--timeout", "20",
+                       "-H", "Connection: close", f"http://{host}:{port}/small"], bench.seconds + 30)
         errors = re.search(r"Socket errors: (.*)|Non-2xx.*", out)
         if errors:
             raise Failure(f"wrk: {errors[0]}")
@@ -160,11 +160,11 @@ def new_connections(bench, way):
     return with_cpu(way, before, requests / 1e6, {"rate": found(r"Requests/sec:\s*([\d.]+)", out, "wrk")[0]})
 
 
-def resumed_connections(bench, way):
+def resumed_connections(bench, way, clients=64):
     """The same of a way whose handshakes, if any, use an earlier one, but those before the first has ended: 64, and some whose
     association another has replaced."""
     before = way.handshakes()
-    result = new_connections(bench, way)
+    result = new_connections(bench, way, clients)
     done, resumed = (b - a for a, b in zip(before, way.handshakes()))
     check(done - resumed <= 80 + done // 100, f"{resumed} of {done} handshakes use an earlier one")
     return result
