@@ -320,8 +320,9 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		if (op != EPOLL_CTL_DEL && cookie != 0) {
 			w->epfd = epfd;
 			w->event = *event;
+			__atomic_add_fetch(
+			    &watched_cnt, 1, __ATOMIC_RELAXED); /* first, so that it is never too small */
 			__atomic_store_n(&w->cookie, cookie, __ATOMIC_RELEASE);
-			__atomic_add_fetch(&watched_cnt, 1, __ATOMIC_RELAXED);
 		}
 	}
 	errno = before;

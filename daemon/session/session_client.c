@@ -61,14 +61,20 @@ as_address(const struct clc_client *c, union net_addr *out)
 	struct sockaddr_storage ss;
 
 	*out = (union net_addr){ .sa.sa_family = AF_UNSPEC };
-	if (c->kind == CLC_CLIENT_UNIX) {
+	switch (c->kind) {
+	case CLC_CLIENT_NONE:
+		break;
+	case CLC_CLIENT_UNIX:
 		out->un = (struct net_unix){ .family = AF_UNIX, .uid = c->uid };
-	} else if (c->kind == CLC_CLIENT_V4) {
+		break;
+	case CLC_CLIENT_V4:
 		out->in4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(c->port) };
 		memcpy(&out->in4.sin_addr, c->addr, sizeof(out->in4.sin_addr));
-	} else if (c->kind == CLC_CLIENT_V6) {
+		break;
+	case CLC_CLIENT_V6:
 		addr_from_v6(c->addr, c->port, &ss);
 		net_addr_set(out, &ss);
+		break;
 	}
 }
 

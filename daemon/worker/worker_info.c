@@ -113,7 +113,6 @@ void
 worker_stats(const struct worker *w, struct worker_stats *stats)
 {
 	const struct spin_counters *spin = loop_spin_counters(w->env.loop);
-
 	const uint64_t *failed = tls_counts()->failed;
 
 	*stats = w->sessions.stats;

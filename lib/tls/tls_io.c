@@ -418,7 +418,6 @@ tls_io_write(struct tls_io *io, const void *buf, size_t len, bool more)
 	size_t taken;
 
 	io->more = more;
-
 	if (io->failed != 0)
 		return io->failed;
 	ERR_clear_error();

@@ -36,17 +36,17 @@ struct sctp_rival {
 	struct ddp_rival ddp;
 	enum sctp_rival_state state;
 	enum sctp_ddp_profile profile;
-	bool active;           /* we have dialled */
-	unsigned setup;        /* SETUP_* */
-	bool deaf;             /* nothing is acknowledged or answered */
-	uint16_t port, peer;   /* of SCTP and UDP */
-	uint16_t peer_sctp;    /* SCTP port of the device, when it has dialled: another one */
-	uint32_t own_tag, tag; /* in packets to us, to the device */
-	uint32_t tsn;          /* next one of ours */
-	uint32_t first, heard; /* TSN of the device's first chunk; how many were heard, in order */
-	uint16_t messages;     /* of the device, likewise */
-	uint8_t *parts;        /* of a message in several chunks; parts_len: so far */
-	size_t parts_len;
+	bool active;                   /* we have dialled */
+	unsigned setup;                /* SETUP_* */
+	bool deaf;                     /* nothing is acknowledged or answered */
+	uint16_t port, peer;           /* of SCTP and UDP */
+	uint16_t peer_sctp;            /* SCTP port of the device, when it has dialled: another one */
+	uint32_t own_tag, tag;         /* in packets to us, to the device */
+	uint32_t tsn;                  /* next one of ours */
+	uint32_t first, heard;         /* TSN of the device's first chunk; how many were heard, in order */
+	uint16_t messages;             /* of the device, likewise */
+	uint8_t *parts;                /* of a message in several chunks */
+	size_t parts_len;              /* so far */
 	bool said_last;                /* the device: Terminate, or Reject */
 	struct mpa_pdata pdata;        /* of the device */
 	uint16_t ssn;                  /* DDP-SSN of our next message */

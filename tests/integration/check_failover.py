@@ -17,7 +17,7 @@ import time								# noqa: E402
 import zlib								# noqa: E402
 
 from harness import (PATIENCE, SANITIZERS, WORKERS, Daemon, Failure, case, check, equal, hostport, in_thread,	# noqa: E402
-                     main, logs, need, pattern, set_reset_on_close, wait_until)
+                     logs, main, need, pattern, set_reset_on_close, wait_until)
 from load import Echo, Probe, Stream					# noqa: E402
 from programs import Iperf3, Postgres, Redis, RedisClient, postgres_bin, wait_port	# noqa: E402
 
@@ -28,8 +28,8 @@ ROUNDS = 30 if not SANITIZERS else 9
 class Gateways:
     """client -> a (here) == SMC-R over every pair of the net == b (over there) -> servers over there."""
 
-    # Between two losses one link is left, which a process that stands still for a second must not cost.
     def __init__(self, t, servers, pairs=2, links_max=2, v6=False, last_link="1m"):
+        """last_link: between two losses one link is left, which a process that stands still for a second must not cost."""
         self.t = t
         self.net = Net(t, pairs)
         devices = self.net.add_v6() if v6 else {side: self.net.devices(side) for side in "ab"}

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 
-from harness import connect_to, hostport, listener, need, need_built_with, pair_to, wait_until
+from harness import connect_to, hostport, listener, logs, need, need_built_with, pair_to, wait_until
 
 COUNTERS = {
     "tls_not_spoken": ("our ClientHello", "does not speak TLS", "not TLS, refused", "ALPN"),
@@ -125,7 +125,7 @@ class Relay:
 
 def says(d, words):
     """A failure of TLS in words of its cause is in its counter as well."""
-    wait_until(lambda: words in d.log(), f"daemon {d.name} says {words!r}; its log: ...{d.log()[-3000:]}")
+    logs(d, words)
     for counter, causes in COUNTERS.items():
         if any(cause in words for cause in causes):
             wait_until(lambda c=counter: d.counters()[c] > 0, f"{words!r} of daemon {d.name} in {counter}")

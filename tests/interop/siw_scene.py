@@ -10,11 +10,11 @@ import threading
 import time
 
 import pyiwarp as iw
+from pyiwarp import SOON
 from pysmc import Pdata
 from harness import PATIENCE, TOP_BUILD, Failure, case, check, equal, pattern, same_bytes, wait_until
 
 SIW_HOST = os.path.join(TOP_BUILD, "tests", "interop", "siw_host")
-SOON = 5 * PATIENCE
 MS = int(250 * PATIENCE)		# the device's patience
 
 

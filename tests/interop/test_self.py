@@ -14,9 +14,8 @@ import pyiwarp as iw
 import pysctp as sctp
 import pysctp_ddp as ddp
 import pysmc as smc
-from harness import PATIENCE, TOP_SRC, Failure, case, check, equal, in_thread, main, pattern, same_bytes, wait_until
-
-SOON = 5 * PATIENCE
+from pyiwarp import SOON
+from harness import TOP_SRC, Failure, case, check, equal, in_thread, main, pattern, same_bytes, wait_until
 
 
 def h(text):

@@ -6,6 +6,7 @@
 #include "smcr/group/llc_impl.h"
 
 #define FYI_EVERY_NS (1000 * MS)
+_Static_assert(LLC_MAX_GIDS <= CLC_MAX_GIDS, "those of REQUEST ADD LINK fit where those of a Proposal are kept");
 
 void
 llc_want_link(struct lgr *lgr)
