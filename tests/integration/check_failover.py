@@ -10,6 +10,7 @@ enter()
 import array								# noqa: E402
 import fcntl								# noqa: E402
 import json								# noqa: E402
+import re								# noqa: E402
 import signal								# noqa: E402
 import sys								# noqa: E402
 import termios								# noqa: E402
@@ -476,8 +477,8 @@ def _(t):
         break_pair(gw.net, pair, how)
         set_reset_on_close(c)
         c.close()
-        wait_until(lambda: "read" in reader.log(), f"{how}: the reader's stream ends", 20)
-        equal(reader.log().split()[-4:], ["read", str(len(data)), str(zlib.crc32(data)), "ConnectionResetError"], how)
+        line = wait_until(lambda: re.search("^read .*\n", reader.log(), re.M), f"{how}: the reader's stream ends", 20)
+        equal(line[0].split(), ["read", str(len(data)), str(zlib.crc32(data)), "ConnectionResetError"], how)
         equal(keeps.call("PING"), b"PONG", "the other connection")
         for d in (gw.a, gw.b):
             check(d.counters()["failovers"] > 0, f"{how}: the connections of daemon {d.name} have moved")

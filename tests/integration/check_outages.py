@@ -121,11 +121,12 @@ def _(t):
     def talking(s):
         s.sendall(b"-ERR unknown command\r\n")
         silent(s)
-    for handler, words in ((silent, "no answer to the Proposal"), (talking, "no CLC message where one was expected")):
+    for handler, limit, words in ((silent, "300ms", "no answer to the Proposal"),
+                                  (talking, "10s", "no CLC message where one was expected")):
         server = Server(t, handler)
         port = t.port()
         a = Daemon(t, "a", {"devices": [{"type": "siw", "address": t.addr}],
-                            "smcr": {"clc_timeout": "300ms"}, "ingress": [
+                            "smcr": {"clc_timeout": limit}, "ingress": [
             {"name": "x", "listen": hostport(t.addr, port), "to": hostport(*server.at), "fallback": "refuse"}]})
         check(turned_away(connect_to, (t.addr, port)), "at the client")
         logged_once(a, "not available", "peer not available", "service=x", "peer=" + hostport(*server.at),

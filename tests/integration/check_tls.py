@@ -379,6 +379,7 @@ def _(t):
             suites = ({"suites": x} if x else {} for x in (ours, theirs))
             pair = secure_pair(t, echo, *({**x, **more} for x, more in zip((a, b), suites)), [B], [A], links=links)
             for resumed in (0, 1):
+                pair.quiet()
                 with pair.connect() as c:
                     works(c)
                     for d in (pair.a, pair.b):
