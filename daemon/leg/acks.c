@@ -37,11 +37,10 @@ acks_reload(struct session_pool *pool)
 static bool
 is_silent(struct session_pool *pool, struct leg *leg, uint32_t limit_s)
 {
-	int64_t now_ns = pool->env->now_ns, limit_ns = limit_s * 1000 * NS_PER_MS;
-	bool silent = leg_is_silent(leg, now_ns, limit_ns, pool->cfg->keepalive.probes);
+	bool silent = leg_is_silent(leg, pool->env->now_ns, limit_s * 1000 * NS_PER_MS, pool->cfg->keepalive.probes);
 
 	pool->acks.waits |= (leg->flags & LEG_SENT) != 0;
-	return silent && now_ns - pool->acks.from_ns >= limit_ns;
+	return silent;
 }
 
 /* With data on SMC-R nothing is sent on the CLC connection, and each step of the set-up has its own limit. */
@@ -69,8 +68,6 @@ acks_on_time(struct timer *t)
 	uint32_t limit_s = net_ack_limit_s(&pool->cfg->keepalive);
 	struct session *s = NULL;
 
-	if (pool->env->now_ns - t->at_ns > limit_s * 1000 / ROUNDS * NS_PER_MS)
-		a->from_ns = pool->env->now_ns;
 	for (unsigned n = 0; n < SESSIONS_PER_STEP && (s = idtable_next(&pool->sessions, &a->pos)) != NULL; n++)
 		acks_look(s, limit_s);
 	if (s == NULL) {

@@ -1,5 +1,6 @@
 /* Ends sessions whose data is not acknowledged within keepalive.ack_timeout: TCP's keepalive does not run then, and TCP
- * retransmits for 15 minutes. Embedded in the pool; the timer sleeps while everything is acknowledged. */
+ * retransmits for 15 minutes. Embedded in the pool; the timer sleeps while everything is acknowledged. The loop's time
+ * leaves out what the thread stood still (loop.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +15,6 @@ struct acks {
 	struct timer timer; /* reserved by the worker */
 	uint32_t pos;       /* position in pool->sessions; 0: start of a round */
 	bool waits;         /* this round found a leg that waits for an acknowledgment */
-	int64_t from_ns;    /* the process was stalled until then: earlier time does not count */
 };
 
 void acks_init(struct acks *);

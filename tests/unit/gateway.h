@@ -64,6 +64,7 @@ struct gateway {
 	int listener; /* the server's; -1 = nobody listens */
 	int64_t give_up;
 	unsigned turns;
+	unsigned stall_us; /* the next turn takes so long, once */
 	char err[1024];
 	char dir[32]; /* of UNIX sockets; "" = none */
 };
@@ -75,6 +76,8 @@ static inline int64_t
 gw_turn(void *arg, int64_t now_ns)
 {
 	(void)arg;
+	(void)usleep(gw.stall_us);
+	gw.stall_us = 0;
 	/* loop_run begins with a turn that has waited for nothing. */
 	if (++gw.turns == 2)
 		loop_stop(gw.loop);

@@ -489,6 +489,7 @@ START_TEST(rst_on_the_middle_resets_both_app_legs_on_tcp)
 
 START_TEST(fin_on_the_middle_alone_gets_a_grace)
 {
+	gw.cfg.smcr.fin_grace_ms = 1500;
 	connected(ON_SMCR);
 	shutdown(gw_session(GW_IN)->mid.io.fd, SHUT_WR);
 	UNTIL((gw_session(GW_OUT)->flags & SF_MID_FIN) != 0);
@@ -543,7 +544,7 @@ START_LOOP_TEST(a_stalled_gateway_restarts_its_count, 0, MODES)
 	tcp_vanish(client);
 	gw_say(server, "tick");
 	gw_run_ms(600);
-	usleep(4200000);
+	gw.stall_us = 4200000;
 	gw_run_ms(100);
 	tcp_come_back(client); /* the next repetition arrives */
 	gw_expect(client, "tick", GW_OPEN);
