@@ -87,7 +87,7 @@ fake_encode(uint8_t msg[FAKE_MSG_LEN], enum fake_msg type, uint8_t flags, uint32
 void
 smcr_config_init(struct smcr_config *cfg)
 {
-	*cfg = (struct smcr_config){ .conns_max = 100000, .clc_ms = 200, .fin_grace_ms = 100 };
+	*cfg = (struct smcr_config){ .conns_max = 100000, .clc_ms = 30000, .fin_grace_ms = 30000 };
 }
 
 struct smcr *

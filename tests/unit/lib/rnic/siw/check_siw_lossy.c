@@ -237,7 +237,7 @@ START_TEST(the_round_trip_is_that_of_the_path)
 	rtt[1] = b.dev->ops->path_rtt(b.qp);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_ge(rtt[i], 10000000);
-		ck_assert_int_lt(rtt[i], 150000000);
+		ck_assert_int_lt(rtt[i], 1000000000);
 	}
 	for (unsigned i = 0; i < 8; i++) {
 		post_recv(&b, i, 0, 100);
