@@ -17,17 +17,17 @@
 #include "sweep.h"
 #include "unit.h"
 
-#define PATIENCE_MS 4000
+#define PATIENCE_MS 60000
 
 static void
 begin(void)
 {
 	gw_addrs_taken = 0; /* those of the run before are free again */
 	gw_setup();
-	gw.cfg.smcr.clc_ms = gw.cfg.smcr.llc_ms = gw.cfg.smcr.confirm_link_ms = 300;
+	gw.cfg.smcr.clc_ms = gw.cfg.smcr.llc_ms = gw.cfg.smcr.confirm_link_ms = 1500;
 	gw.cfg.smcr.add_link_ms = 50;
-	gw.device.siw.connect_ms = 300;
-	gw.svc[GW_IN].connect_ms = gw.svc[GW_OUT].connect_ms = 500;
+	gw.device.siw.connect_ms = 1500;
+	gw.svc[GW_IN].connect_ms = gw.svc[GW_OUT].connect_ms = 2500;
 }
 
 /* A connection that gets through, or is refused by an end that can be seen. */
