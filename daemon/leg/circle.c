@@ -122,6 +122,18 @@ circle_connect(struct circles *all, struct circle_leg *leg, const struct sockadd
 
 /* -- sessions -- */
 
+/* Until a connect() in progress is in the table, if the session may come from it: its far end, on this host, may be quicker. */
+static void
+wait_for_connects(const struct session *s, const struct sockaddr_storage *from, const struct sockaddr_storage *at)
+{
+	struct circles *all = s->pool->place.circles;
+
+	if (s->pool->place.cnt == 1 || (s->way == NULL && !addr_is_loopback(from) && !addr_same_host(at, from)))
+		return;
+	(void)pthread_rwlock_wrlock(&all->connecting);
+	(void)pthread_rwlock_unlock(&all->connecting);
+}
+
 void
 circle_accepted(struct session *s, int fd, const union net_addr *peer)
 {
@@ -132,11 +144,7 @@ circle_accepted(struct session *s, int fd, const union net_addr *peer)
 	s->origin = origin_of(all, &from, &at);
 	if (s->origin == 0)
 		return;
-	/* Of this host, by the kernel's choice: its connect() may be in progress. */
-	if (s->pool->place.cnt > 1 && (s->way != NULL || addr_is_loopback(&from) || addr_same_host(&at, &from))) {
-		(void)pthread_rwlock_wrlock(&all->connecting);
-		(void)pthread_rwlock_unlock(&all->connecting);
-	}
+	wait_for_connects(s, &from, &at);
 	s->hops = (uint8_t)hops_from(all, s->origin);
 	s->circle.hops = (uint8_t)(s->hops + 1);
 }
@@ -173,6 +181,8 @@ circle_proposed(struct session *s)
 	uint8_t hops;
 
 	smcr_proposed_way(s->conn, &hops, &origin);
+	const struct sockaddr_storage from = net_addr_get(&s->mid_peer);
+	wait_for_connects(s, &from, &s->settings->cfg.listen);
 	unsigned ours = hops_from(all, origin);
 	hops = (uint8_t)min_u32(max_u32(hops, ours > 0 ? ours + 1 : 0), CIRCLE_HOPS_MAX);
 	if (hops <= s->hops)

@@ -134,6 +134,11 @@ setup_fall_back(struct session *s)
 		requested_refused(s);
 		return;
 	}
+	/* The engine may have declined at once. */
+	if (session_kind(s) == CONFIG_EGRESS && !circle_proposed(s)) {
+		session_raise(s, SEV_CIRCLE);
+		return;
+	}
 	if (session_kind(s) == CONFIG_INGRESS && s->diag.peer != 0)
 		outage_end(s->settings->svc, session_outage(s), OUTAGE_ENDED_DECLINED, &s->mid_peer);
 	/* One that is out of sync may be tried again. */

@@ -362,7 +362,7 @@ void smcr_release(struct smcr_conn *);
 
 /* Server: the peer opened the connection with smcr_open.prewarm. Known from its Proposal on. */
 bool smcr_is_prewarm(const struct smcr_conn *);
-/* Server, at SMCR_EV_PROPOSAL: the client's path (smcr_open.hops, .origin); zeros for a foreign peer. */
+/* Server, at SMCR_EV_PROPOSAL or SMCR_EV_FALLBACK: the client's path (smcr_open.hops, .origin); zeros for a foreign peer. */
 void smcr_proposed_way(const struct smcr_conn *, uint8_t *hops, uint32_t *origin);
 /* Server, at SMCR_EV_PROPOSAL and after smcr_clc_input: client and destination that the peer has sent, if any. */
 struct clc_tlvs smcr_proposed_tlvs(const struct smcr_conn *);

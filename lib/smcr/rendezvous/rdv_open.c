@@ -180,7 +180,9 @@ rdv_act_on_open(struct lgr *lgr)
 	}
 	grant_more(lgr, conn);
 	conn->ticket = msg->ticket;
-	conn->rdv->proposal.ext = (struct clc_smcrd_ext){ .present = true, .hops = msg->hops, .origin = msg->origin };
+	conn->rdv->proposal.ext.present = true;
+	conn->hops = msg->hops;
+	conn->origin = msg->origin;
 	conn->rdv->proposal.tlvs.client = open_client_get(&msg->client);
 	rdv_step(conn, RDV_WAIT_ADMIT, 0);
 	conn_raise(conn, SMCR_EV_PROPOSAL);

@@ -164,6 +164,8 @@ proposed(struct smcr_conn *conn, const struct clc_msg *msg)
 	conn->rdv->proposal = msg->proposal;
 	conn->prewarm = p->ext.present && (p->ext.transports & CLC_TRANSPORT_PREWARM) != 0;
 	conn->rdv->measure = conn->prewarm && (p->ext.features & CLC_FEATURE_MEASURE) != 0;
+	conn->hops = p->ext.hops;
+	conn->origin = p->ext.origin;
 	if (p->tlvs.unknown != 0) { /* what it asks for must not be left out, so not by TCP either */
 		rdv_protocol_error(conn, "Proposal asks for something that this version does not know");
 		return;

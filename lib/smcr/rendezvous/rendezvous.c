@@ -293,10 +293,8 @@ smcr_is_prewarm(const struct smcr_conn *conn)
 void
 smcr_proposed_way(const struct smcr_conn *conn, uint8_t *hops, uint32_t *origin)
 {
-	const struct clc_smcrd_ext *ext = conn->rdv != NULL ? &conn->rdv->proposal.ext : NULL;
-
-	*hops = ext != NULL && ext->present ? ext->hops : 0;
-	*origin = ext != NULL && ext->present ? ext->origin : 0;
+	*hops = conn->hops;
+	*origin = conn->origin;
 }
 
 struct clc_tlvs

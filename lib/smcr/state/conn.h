@@ -147,7 +147,7 @@ struct smcr_conn {
 	bool dest_used;     /* client: ... to smcr_open.dest. Server: smcr_take_dest was called */
 	bool dest_refused;  /* the server refuses the connection because of its destination */
 	bool not_opened;    /* server, over_link: its user did not admit it, so A says that no program has a byte */
-	uint8_t hops;       /* client, over_link: of its OPEN, as the next two */
+	uint8_t hops;       /* server: of the client's path; client, over_link: of its OPEN, as the next two */
 	uint32_t origin;
 	struct open_client client;
 	uint32_t ticket;        /* at a server, of the service */
