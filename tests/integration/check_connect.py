@@ -14,7 +14,7 @@ import sys								# noqa: E402
 
 import who								# noqa: E402
 from clc import read_message						# noqa: E402
-from harness import (PATIENCE, SMCRCTL, Daemon, Failure, case, check, connect_to, equal, hostport, main, need, pattern, recv_all,	# noqa: E402
+from harness import (PATIENCE, SMCRCTL, Daemon, Failure, case, check, connect_to, equal, hostport, logs, main, need, pattern, recv_all,	# noqa: E402
                      same_bytes, turned_away, wait_until)
 from programs import Postgres						# noqa: E402
 
@@ -193,8 +193,7 @@ def _(t):
     for _ in range(2):
         g.refused()
     words = f"the server's answers to {CLIENT} do not come back here: see smcrctl routes x"
-    says(g.b, words)
-    equal(g.b.log().count(words), 1, f"lines of the log with {words!r}")
+    logs(g.b, words, times=1)
     check(words in str(g.b.ctl("service", "x")), "smcrctl has it")
     check(words in g.b.ctl_text("events"), "the event has it")
     out = t.run([SMCRCTL, "--socket", g.b.control, "doctor"], status=None).decode()

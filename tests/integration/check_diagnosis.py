@@ -6,7 +6,7 @@ import time
 
 import netns
 from harness import (PATIENCE, SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, listener,
-                     main, need, pair_to, recv_exact, same_bytes, soft_device, wait_until)
+                     logs, main, need, pair_to, recv_exact, same_bytes, soft_device, wait_until)
 from netns import Net
 from programs import Redis
 
@@ -53,7 +53,7 @@ def _(t):
     wait_until(lambda: not pair.b.connections(), "no connection is left")
     served = pair.b.services()[0]
     equal((served["accepted"], served["resets"], served["fallbacks"]), (0, 0, 0), "a check is no client")
-    equal(pair.b.log().count("probe by the peer's daemon ended"), 3, "in the log")
+    logs(pair.b, "probe by the peer's daemon ended", times=3)
     check("connection closed" not in pair.b.log(), "nor a client there")
     works(pair.connect())
     wait_until(lambda: pair.b.services()[0]["accepted"] == 1, "a client is counted")

@@ -42,7 +42,7 @@ def only(daemon, kind, **fields):
             check(value.search(str(got[0][key])), f"{daemon.name}: {kind}: {key} is {got[0][key]!r}")
         else:
             equal(got[0][key], value, f"{daemon.name}: {kind}: {key}")
-    equal(daemon.log().count(f"{got[0]['level']}: {got[0]['text']}\n"), 1, f"{daemon.name}: {got[0]['text']} in the log")
+    logs(daemon, f"{got[0]['level']}: {got[0]['text']}\n", times=1)
     return got[0]
 
 
@@ -175,7 +175,7 @@ def _(t):
         wait_until(lambda: "warning: accepting paused: service=x " in gw.a.log(), "it is logged")
         asked = [in_thread(gw.a.status), in_thread(get, metrics, "/healthz")]
         time.sleep(1.5)		# raw: for what must not come
-        equal(gw.a.log().count("accepting "), 1, "lines about accepting, however often it is tried")
+        logs(gw.a, "accepting ", times=1)	# however often it is tried
         there.sendall(b"world")
         same_bytes(recv_exact(there, 5), b"world", "echo of one that was there before")
         limit.over()

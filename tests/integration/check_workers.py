@@ -279,7 +279,7 @@ def _(t):
     equal([s["name"] for s in pair.a.services()], ["x"], "services")
     for s in socks:
         works(s)
-    equal(pair.a.log().count("service removed: service=new"), 1, "said once in the log")
+    logs(pair.a, "service removed: service=new", times=1)
 
 
 def on_unix(svc, path, **kw):

@@ -10,7 +10,7 @@ import tempfile
 import time
 import traceback
 
-from basics import LIBC, PATIENCE, PDEATHSIG, Failure, Skip, shorten, wait_until
+from basics import LIBC, PATIENCE, PDEATHSIG, Failure, Skip, check, shorten, wait_until
 
 
 def _own_address():
@@ -23,10 +23,11 @@ def _child_setup():
     LIBC.prctl(PDEATHSIG, signal.SIGKILL)
 
 
-def logs(proc, *words):
-    """A line may come after what it reports was seen."""
+def logs(proc, *words, times=None):
+    """A line may come after what it reports was seen. times: so often, and not once more."""
     for one in words:
-        wait_until(lambda one=one: one in proc.log(), f"{one!r} in the log of {proc.name}")
+        wait_until(lambda one=one: proc.log().count(one) >= (times or 1), f"{one!r} in the log of {proc.name}")
+        check(times in (None, proc.log().count(one)), f"more than {times} lines in the log of {proc.name}: {one!r}")
 
 
 class Proc:

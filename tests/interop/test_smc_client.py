@@ -826,7 +826,7 @@ def never_reads(s):
         fill.result()
     except (iw.Timeout, smc.SmcError):
         pass
-    check(c.head == c.rx.usable, f"{c.head} bytes came, room is for {c.rx.usable}")
+    c.link.wait(f"{c.rx.usable} bytes, all that there is room for", lambda: c.head == c.rx.usable)
     s.joined(c)
     c.abort()
     c.wait_state(smc.ABORT, SOON)
