@@ -97,6 +97,13 @@ def lines(daemon, *texts):
     return [x for x in daemon.log().splitlines() if all(text in x for text in texts)]
 
 
+def logged(daemon, *texts, times=None):
+    """Lines with all these texts, as logs()."""
+    got = wait_until(lambda: len(x := lines(daemon, *texts)) >= (times or 1) and x, f"{texts} in the log of {daemon.name}")
+    check(times in (None, len(got)), f"more than {times}: {got}")
+    return got
+
+
 def server(t, text, host, port):
     return Server(t, says(text), host=host, port=port)
 
@@ -121,8 +128,8 @@ def _(t):
     dns.names["db.test"] = Name(a=[HOST_A])
     wait_until(lambda: n.service("y")["waiting"] == "", "it is looked up again by itself", PATIENT)
     equal(n.who("y"), b"a", "works")
-    equal(len(lines(n.b, "name not found", "db.test")), 1, "logged once")
-    equal(len(lines(n.b, "name found again", "db.test")), 1, "logged once")
+    logged(n.b, "name not found", "db.test", times=1)
+    logged(n.b, "name found again", "db.test", times=1)
     with connect_to((t.addr, n.ports["y"]), PATIENT) as s:
         equal(s.recv(1), b"a", "a connection from before the change")
         dns.names["db.test"] = Name(a=[HOST_B])
@@ -278,7 +285,7 @@ def _(t):
     n.again()
     wait_until(lambda: dns.count("both.test") >= 4, "it is looked up again", PATIENT)
     for x in ("lo.test", "both.test"):
-        told = lines(n.b, "address of a name left out", f"name={x}:{port}", f"address=127.0.0.1:{port}")
+        told = logged(n.b, "address of a name left out", f"name={x}:{port}", f"address=127.0.0.1:{port}")
         equal(len(told), 1, f"{x} is logged once: {told}")
 
 
@@ -299,7 +306,7 @@ def _(t):
         except ConnectionError:
             pass
     check(sum(s["accepted"] for s in n.b.services()) <= 1, "one connection")
-    equal(len(lines(n.b, "address of a name left out", "this daemon itself listens there")), 1, "logged once")
+    logged(n.b, "address of a name left out", "this daemon itself listens there", times=1)
     dns.names["other.test"] = Name(a=[HOST_B])
     n.again()
     wait_until(lambda: "where this daemon itself listens" in n.name_error("y"), "y would lead to x", PATIENT)
@@ -386,8 +393,8 @@ def dies_and_comes_back(t, policy):
     equal(len(load.lost), len(lost), "lost while it came back")
     state = a.ctl("service", "x")["addresses"]
     equal([x["state"] for x in state], ["ok", "ok"], "states")
-    check(lines(a, "target failed", hostport(t.addr, middles[0])), "logged")
-    check(lines(a, "target works again", hostport(t.addr, middles[0])), "logged")
+    logged(a, "target failed", hostport(t.addr, middles[0]))
+    logged(a, "target works again", hostport(t.addr, middles[0]))
     equal(load.done.count(b"2") > 60, True, "the other one served meanwhile")
     return load
 
@@ -462,7 +469,7 @@ def _(t):
     load = Load(t, port)
     load.more(b"2", 40)
     equal(load.lost, [], "no client notices")
-    equal(len(lines(a, "target failed", hostport(t.addr, middles[0]))), 1, "logged once")
+    logged(a, "target failed", hostport(t.addr, middles[0]), times=1)
     servers[0] = Server(t, says(b"1"), host=host, port=at)
     load.more(b"1", 3)
     load.stop()

@@ -189,9 +189,8 @@ def _(t):
     check(turned_away(connect_to, (OTHER, SERVED)), "a destination whose peer does not listen")
     works(g.connect(), 1)
     check(turned_away(connect_to, (OTHER, SERVED)), "a destination whose peer does not listen")
-    log = [line for line in g.a.log().split("\n") if "peer not available" in line]
-    equal(len(log), 1, "outages begin")
-    check(f"peer={OTHER}:{MIDDLE}" in log[0], log[0])
+    logs(g.a, "peer not available", times=1)
+    logs(g.a, f"peer={OTHER}:{MIDDLE}")
     check("peer available again" not in g.a.log(), "no outage ends")
     text = g.a.ctl_text("service", "all")
     check(f"{OTHER}:{MIDDLE}" in text, text)
