@@ -3,7 +3,7 @@
 chain to a server is no circle."""
 import json
 
-from harness import (SANITIZERS, SMCRCTL, VALGRIND, Daemon, Server, Skip, case, check, connect_to, echo, hostport, main, need,
+from harness import (SANITIZERS, SMCRCTL, VALGRIND, Daemon, Server, Skip, case, check, connect_to, echo, equal, hostport, main, need,
                      recv_exact, same_bytes, soft_device, wait_until)
 
 HOPS_MAX = 8
@@ -103,8 +103,9 @@ def _(t):
 def _(t):
     """Where b says that there is no SMC-R: the Proposal has been sent."""
     front, middle = t.port(), t.port()
-    Hosts(t, [("ingress", "a", front, middle), ("egress", "b", middle, front)], 
-          b={"devices": [{"type": "siw", "interface": "none0"}]}).is_broken_at(front)
+    hosts = Hosts(t, [("ingress", "a", front, middle), ("egress", "b", middle, front)], b={"devices": [{"type": "siw", "interface": "none0"}]})
+    hosts.is_broken_at(front)
+    equal([d.established() for d in hosts.daemons.values()], [0, 0], "connections on SMC-R")
 
 
 @case("with several workers")
@@ -123,8 +124,10 @@ def _(t):
         f.write(LATE)
     t.run([need("cc"), "-shared", "-fPIC", "-w", "-o", library, source, "-ldl"])
     front, middle = t.port(), t.port()
-    Hosts(t, [("ingress", "a", front, middle), ("egress", "b", middle, front)], env={"LD_PRELOAD": library}, workers=3).is_broken_at(
-        front, clients=6, most=2 * HOPS_MAX)
+    hosts = Hosts(t, [("ingress", "a", front, middle), ("egress", "b", middle, front)], env={"LD_PRELOAD": library}, workers=3)
+    with open(f"/proc/{hosts.daemons['b'].pid}/maps") as f:
+        check(library in f.read(), "the library is loaded")
+    hosts.is_broken_at(front, clients=6, most=2 * HOPS_MAX)
 
 
 @case("a chain of four pairs of services within two daemons reaches the server")

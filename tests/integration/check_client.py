@@ -85,12 +85,13 @@ def _(t):
 
 @case("a peer that names no client is reset, on SMC-R and on TCP")
 def _(t):
-    for make in (Pair, unlinkable_pair):
+    for b in ({}, {"devices": [{"type": "siw", "interface": "none0"}]}):
         seen = []
-        pair = forwarding(t, "v2", read_v2, seen, ingress={"forward_client": "off"}, make=make)
+        pair = forwarding(t, "v2", read_v2, seen, ingress={"forward_client": "off"}, b=b)
         for _ in range(3):
             check(pair.turned_away(), "a client without a name")
         equal(seen, [], "connections at the server")
+        equal(pair.b.services()[0]["fallbacks"], 3 if b else 0, "connections that are declined first")
         logs(pair.b, "names no client")
 
 

@@ -30,7 +30,7 @@ NET_RAW = 1 << 13
 class Gateways:
     """server: its address in b; rules: lines of ip there."""
 
-    def __init__(self, t, server="127.0.0.1", rules=(), ingress=None, egress=None, v6=False, to=None, b=None):
+    def __init__(self, t, server="127.0.0.1", rules=(), ingress=None, egress=None, v6=False, to=None, linkable=True):
         self.t = t
         self.net = Net(t, 1)
         devices = self.net.add_v6() if v6 else {side: self.net.devices(side) for side in "ab"}
@@ -40,9 +40,11 @@ class Gateways:
         self.net.b.run([need("ip"), "-6" if v6 else "-4", "-batch", "-"], input="".join(f"{x}\n" for x in rules).encode())
         self.at = (host_a, PORT)
         self.server = who.start(self.net.b, server, SERVER) if server else None
-        common = {"log_level": "info", "smcr": {"hold_off": "100ms", "hold_off_max": "1s"}}
+        common = {"log_level": "info", "smcr": {"hold_off": "100ms" if linkable else "1m", "hold_off_max": "1m"}}
+        if not linkable:	# no kind of RTR message in common
+            devices = {side: [{**x, "rtr": [rtr]} for x in devices[side]] for side, rtr in (("a", "send"), ("b", "read"))}
         self.b = Daemon(t, "b", {
-            **common, "devices": devices["b"], **(b or {}),
+            **common, "devices": devices["b"],
             "egress": [{"name": "x", "listen": hostport(host_b, MIDDLE), "to": hostport(*(to or (server, SERVER))), "client_address": "connect",
                         "clients": CLIENTS, "connect_timeout": "2s", **(egress or {})}]}, wrap=self.net.b.wrap())
         self.a = Daemon(t, "a", {
@@ -102,10 +104,12 @@ case("the same on IPv6")(lambda t: serves(t, True))
 
 @case("on TCP as well: after a first contact that failed, and while the peer is held off")
 def _(t):
-    g = Gateways(t, rules=RULE, b={"devices": [{"type": "siw", "address": "127.0.0.9"}]})
-    for _ in range(3):
+    g = Gateways(t, rules=RULE, linkable=False)
+    for _ in range(4):
         g.works()
-    equal(sum(s["fallbacks"] for s in g.b.services()), 3, "fallbacks")
+    equal(sum(s["fallbacks"] for s in g.b.services()), 4, "fallbacks")
+    counters = g.a.counters()
+    check(counters["first_contacts_failed"] > 0 and counters["fallback_held_off"] > 0, f"in both ways: {counters}")
 
 
 @case("who may not be named: addresses outside of clients, special ones, this host's, unless they are listed")

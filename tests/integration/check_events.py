@@ -10,11 +10,10 @@ enter()
 import json								# noqa: E402
 import os								# noqa: E402
 import re								# noqa: E402
-import resource								# noqa: E402
 import socket								# noqa: E402
 import time								# noqa: E402
 
-from harness import (SMCRCTL, Daemon, Server, case, check, connect_to, echo, equal, hostport, in_thread,	# noqa: E402
+from harness import (SMCRCTL, Daemon, NoFiles, Server, case, check, connect_to, echo, equal, hostport, in_thread,	# noqa: E402
                      logs, main, need, recv_exact, same_bytes, turned_away, wait_until)
 from scrape import get							# noqa: E402
 
@@ -141,20 +140,6 @@ def _(t):
     check(gw.refused(), "no server")
     e = only(gw.a, "peer-unreachable", service="x", host="localhost", peer=re.compile(r"^(127\.0\.0\.1|\[::1\]):13000$"))
     check(f"peer={e['peer']} host=localhost reason=" in e["text"], e["text"])
-
-
-class NoFiles:
-    """No further descriptor for a daemon than `free`; those that it has stay."""
-
-    def __init__(self, daemon, free=0):
-        self.pid = daemon.pid
-        self.before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
-        used = {int(fd) for fd in os.listdir(f"/proc/{self.pid}/fd")}
-        unused = [fd for fd in range(len(used) + free + 1) if fd not in used]
-        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (unused[free], self.before[1]))
-
-    def over(self):
-        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, self.before)
 
 
 @case("exhausted descriptors: logged once for services, control and metrics, and once at the end; doctor reports it")

@@ -58,6 +58,11 @@ def ends_by_reset(s, sent, what):
     check(kind == "reset" or UNIX, f"{what}: the stream ends by {kind}")  # of a UNIX socket only if something was left unread
 
 
+def over(pair):
+    pair.quiet()
+    pair.as_made()
+
+
 for name, make in MAKERS.items():
     @case(f"{name}: a line and a close with the greeting unread, by many clients")
     def _(t, make=make):
@@ -75,7 +80,7 @@ for name, make in MAKERS.items():
             want.add(b"line %d\n" % n)
         wait_until(lambda: {line for _, line in lines} == want, "all lines have come")
         wait_until(lambda: UNIX or {kind for kind, _ in lines} == {"reset"}, "all ended by a reset")
-        pair.quiet()
+        over(pair)
 
     @case(f"{name}: a line of the server, and a close with the request unread")
     def _(t, make=make):
@@ -88,7 +93,7 @@ for name, make in MAKERS.items():
             c.sendall(b"EHLO client.example\r\n")
             ends_by_reset(c, GREETING, "at the client")
             c.close()
-        pair.quiet()
+        over(pair)
 
     @case(f"{name}: before data may flow")
     def _(t, make=make):
@@ -103,7 +108,7 @@ for name, make in MAKERS.items():
         wait_until(lambda: len(got) == 60 // SHRINK, "all have come")
         equal({data for _, data in got}, {b"%d" % n for n in range(60 // SHRINK)}, "bytes")
         check(UNIX or {kind for kind, _ in got} == {"reset"}, "all end by a reset")
-        pair.quiet()
+        over(pair)
 
     @case(f"{name}: bulk, with a slow reader")
     def _(t, make=make):
@@ -127,7 +132,7 @@ for name, make in MAKERS.items():
             except ConnectionResetError:
                 pass
             same_bytes(bytes(got), data[first:], f"client resets: {way}: the last bytes")
-            pair.quiet()
+            over(pair)
 
     @case(f"{name}: after the other end's end of data")
     def _(t, make=make):
@@ -138,7 +143,7 @@ for name, make in MAKERS.items():
             a.sendall(b"last words")
             reset(a)
             ends_by_reset(b, b"last words", f"client resets: {way}")
-            pair.quiet()
+            over(pair)
 
     @case(f"{name}: a program that does not read delays a reset for reset_grace")
     def _(t, make=make):
@@ -155,7 +160,7 @@ for name, make in MAKERS.items():
             start = time.monotonic()
             set_reset_on_close(a) if not UNIX else None
             a.close()
-            pair.quiet()
+            over(pair)
             check(time.monotonic() - start > 1.4, f"the connection ended after {time.monotonic() - start:.3f} s")
             kind, got = outcome(b)
             check(kind == "reset" or UNIX, f"client resets: {way}: the stream ends by {kind}")

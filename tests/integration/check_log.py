@@ -70,7 +70,7 @@ def _(t):
         check(up and isinstance(up[0]["group"], int) and up[0]["role"] in ("client", "server"), f"an event: {up}")
 
 
-@case("connections that were refused or are on TCP have their lines and reasons; one without a byte, too")
+@case("connections on TCP have their lines and reasons; one without a byte, too")
 def _(t):
     pair = unlinkable_pair(t, {"x": Server(t, echo).at}, a=JSON, b=JSON)
     kept = pair.connect()

@@ -248,10 +248,12 @@ class Beyond:
                       "devices": NO_DEVICE if fallback else [{"type": "siw", "address": "127.0.0.1"}]}
             Daemon(t, f"b{port}", dict(common, egress=[
                 {"name": "x", "listen": f"127.0.0.1:{middle}", "to": f"10.77.3.1:{server.port}"}]), wrap=self.net.b.wrap())
-            Daemon(t, f"a{port}", dict(common, ingress=[
+            d = Daemon(t, f"a{port}", dict(common, ingress=[
                 {"name": "x", "listen": f"10.77.1.2:{port}", "to": f"127.0.0.1:{middle}"}]), wrap=self.net.b.wrap())
             self.clients[fallback] = connect_to(("10.77.1.2", port), 60)
             t.later(self.clients[fallback].close)
+            mode = "tcp" if fallback else "smcr"
+            wait_until(lambda d=d, mode=mode: [c["mode"] for c in d.connections()] == [mode], f"the connection is on {mode}")
 
 
 @case("the client's host disappears while the server sends occasionally: the server is released")

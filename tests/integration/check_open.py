@@ -87,6 +87,7 @@ def _(t):
     for _ in range(4):
         with connect_to((t.addr, port), PATIENT) as s:
             exchange(s, b"hello")
+    check(a.counters()["not_opened_client"] > 0, "the first target has refused one that opened over its link")
 
 
 @case("workers: one at the client, two at the server")
@@ -209,7 +210,7 @@ def _(t):
     equal(opened(pair)[1], 1, "refused over the link")
 
 
-@case("a file descriptor in the first bytes of a local client: a reset, and no byte behind it")
+@case("a file descriptor in the first bytes of a local client: a reset, and no byte behind it", one_worker="another one has no ticket yet")
 def _(t):
     got = []
 
@@ -233,6 +234,7 @@ def _(t):
     check(outcome(c)[0] in ("reset", "end"), "the client's connection ends")
     pair.quiet()
     equal(got, [b"warm"], "what the server got")
+    equal(opened(pair)[0], 1, "opened over the link")
 
 
 # Whatever an egress or ingress does with a connection, it does with one that opens over a link: what clients see, what the server

@@ -212,6 +212,7 @@ def attack_all(t, records, a, b, a_names, b_names, ingress=None, egress=None, **
             d.write_conf({**conf, "smcr": {**conf["smcr"], "clc_timeout": limit}})
             d.ctl("reload")
     equal(talk(), ("end", DATA), "without an attack")
+    (pair.only_smcr if kw.get("links", True) else pair.only_tcp)()
     recorded = {way: bytes(path.seen[way]) for way in ("up", "down")}
     ends = {"end": 0, "reset": 0}
     wait_for_silence("300ms")

@@ -78,6 +78,7 @@ def _(t):
 @case("a name that a reload takes away: connections on TCP end")
 def _(t):
     _, g = three(t, links=False)
+    g.pair.only_tcp(2)
     g.permit(C)
     g.a_has_lost(f"peer is '{A}', not one of peer_names", smcr=False)
 

@@ -128,6 +128,7 @@ def _(t):
             c.shutdown(socket.SHUT_WR)
             same_bytes(task.result(), answer, "answer")
             c.close()
+            pair.as_made()
             pair.quiet()
             server.ok()
 

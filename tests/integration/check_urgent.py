@@ -139,6 +139,7 @@ def _(t):
 def _(t):
     e = Ends(t, a={"smcr": {"rfc_cursors": True}}, b={"smcr": {"rfc_cursors": True}})
     run_ends(e)
+    check(all(g["rfc_cursors"] for g in e.pair.a.groups() + e.pair.b.groups()), "the cursors of the groups")
     e.pair.only_smcr()
 
 

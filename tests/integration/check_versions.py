@@ -31,7 +31,8 @@ def pair_of(t, a, b):
     return pair
 
 
-@case("the version before as ingress and as egress: connections use SMC-R, the first one and those over the link", timeout=60)
+@case("the version before as ingress and as egress: connections use SMC-R, the first one and those over the link", timeout=60,
+      one_worker="another one has no ticket yet")
 def _(t):
     old = before(t)
     for programs in ((old, SMCRD), (SMCRD, old)):
@@ -41,6 +42,8 @@ def _(t):
                 works(s, i, 300000)
         wait_until(lambda pair=pair: not pair.a.connections(), "their ends")
         pair.only_smcr(4)
+        counters = pair.a.counters()
+        check(counters["opened_client"] > counters["not_opened_client"], f"some open over the link: {counters}")
         for d in (pair.a, pair.b):
             d.finish()
 

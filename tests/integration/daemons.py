@@ -3,6 +3,7 @@ import copy
 import json
 import os
 import re
+import resource
 import signal
 import socket
 
@@ -239,6 +240,20 @@ def in_tls(t, conf, level):
     return {**conf, "tls": t.tls, **{kind: [secured(s) for s in conf[kind]] for kind in ("ingress", "egress") if conf.get(kind)}}
 
 
+class NoFiles:
+    """No further descriptor for a daemon than `free`; those that it has stay."""
+
+    def __init__(self, daemon, free=0):
+        self.pid = daemon.pid
+        self.before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+        used = {int(fd) for fd in os.listdir(f"/proc/{self.pid}/fd")}
+        unused = [fd for fd in range(len(used) + free + 1) if fd not in used]
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (unused[free], self.before[1]))
+
+    def over(self):
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, self.before)
+
+
 class Pair:
     """Two daemons and what is behind them: client -> a (ingress) == SMC-R == b (egress) -> server.
 
@@ -248,6 +263,7 @@ class Pair:
     """
 
     path = {}	# of UNIX sockets, by name: without any, clients connect to ports
+    linkable = True
 
     def __init__(self, t, servers, ingress=None, egress=None, a=None, b=None, host=None, start=True, unix=None):
         self.t = t
@@ -319,6 +335,17 @@ class Pair:
             done = d.established()
             check(done >= at_least, f"daemon {d.name}: {done} connections on SMC-R, expected {at_least} or more")
 
+    def only_tcp(self, at_least=1):
+        """Everything since the start of the pair fell back to TCP, and at_least connections a side there were."""
+        for d in (self.a, self.b):
+            equal(d.established(), 0, f"daemon {d.name}: connections on SMC-R")
+            fallbacks = sum(s["fallbacks"] for s in d.services())
+            check(fallbacks >= at_least, f"daemon {d.name}: {fallbacks} connections fell back, expected {at_least} or more")
+
+    def as_made(self, at_least=1):
+        """Everything went by what the pair is for."""
+        (self.only_smcr if self.linkable else self.only_tcp)(at_least)
+
     def ended_well(self, at_least=1):
         """quiet(), the server had nothing to complain of, and only_smcr()."""
         self.quiet()
@@ -345,4 +372,6 @@ def unlinkable_pair(t, servers, **kw):
     ends in a Decline."""
     a = {"devices": [{"type": "siw", "address": t.addr, "rtr": ["send"]}], **kw.pop("a", {})}
     b = {"devices": [{"type": "siw", "address": t.addr, "rtr": ["read"]}], **kw.pop("b", {})}
-    return Pair(t, servers, a=a, b=b, **kw)
+    pair = Pair(t, servers, a=a, b=b, **kw)
+    pair.linkable = False
+    return pair

@@ -13,11 +13,10 @@ from netns import Net, enter					# noqa: E402
 
 enter()
 
-import resource							# noqa: E402
 import signal							# noqa: E402
 import time							# noqa: E402
 
-from harness import Daemon, case, check, connect_to, equal, main, soft_device, wait_until	# noqa: E402
+from harness import Daemon, NoFiles, case, check, connect_to, equal, logs, main, soft_device, wait_until	# noqa: E402
 from live import KINDS, Live, LiveServer, socket_in		# noqa: E402
 
 NEAR, FAR = "10.77.1.1", "10.77.1.2"
@@ -81,10 +80,12 @@ def _(t):
 
 @case("packets of the CLC connection are dropped, and keepalive detects it")
 def _(t):
-    w = World(t, keepalive={"idle": 1, "interval": 1, "probes": 3, "smcr_idle_min": 1})
+    w = World(t, keepalive={"idle": 1, "interval": 1, "probes": 3, "smcr_idle_min": 1}, smcr={"open_over_link": False})
     w.rules("add", str(MIDDLE))
     for_a_while(LONG)
     w.as_directly("while it is dropped")
+    for d in (w.a, w.b):
+        logs(d, "CLC connection lost")
     w.rules("del", str(MIDDLE))
     w.as_directly("afterwards")
 
@@ -96,6 +97,7 @@ def _(t):
     for_a_while(LONG)
     w.rules("del", MPA)
     w.as_directly("afterwards")
+    logs(w.a, "link silent")
 
 
 @case("the wire is silent for a while: link, CLC connection and direct connections")
@@ -131,13 +133,13 @@ def _(t):
 def _(t):
     w = World(t)
     for d in (w.a, w.b):
-        old = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
-        resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (d.fds(), old[1]))
+        limit = NoFiles(d)
         new = Live("echo", w.connect(("127.0.0.1", CLIENTS)))
         for_a_while(1)
         w.as_directly(f"while {d.name} has none")
-        resource.prlimit(d.pid, resource.RLIMIT_NOFILE, old)
+        limit.over()
         if d is w.a:
+            check(d.counters()["accept_pauses"] > 0, "nothing was accepted meanwhile")
             equal(new.goes_on(), "alive", "the one that waited")
         wait_until(lambda: Live("echo", w.connect(("127.0.0.1", CLIENTS))).goes_on() == "alive", "a new one works")
 

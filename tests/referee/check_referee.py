@@ -14,7 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, "integration")]
 
-from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, equal, main
+from harness import LOCAL_LIBRARY, PATIENCE, SHRINK, TRANSPORT, case, check, equal, main
 from referee import Referee
 from ways import direct, through
 
@@ -52,6 +52,11 @@ def judge(t, unix, *modes, most=150):
         carried = pair.a.counters()
         t.note(f"{mode}: {carried['established_client']} on SMC-R, {carried['opened_client']} of them opened over a link, "
                f"{carried['not_opened_client']} not")
+        pair.as_made(r.played // 4)
+        if "open" in mode:
+            check(carried["opened_client"] > r.played // 4, "they open over a link")
+        if "tls" in mode:
+            check(all(d.counters()["tls_handshakes"] > 0 for d in (pair.a, pair.b)), "they are in TLS")
         if mode == "local":
             equal(pair.accepted_local()[1], 0, "connections of clients on TCP")
     for f in found:

@@ -9,7 +9,7 @@ import sys
 from collections import defaultdict
 
 TOP = os.environ.get("top_srcdir") or os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir)
-LINES = 78340			# of the product
+LINES = 78360			# of the product
 WORDS = 82230			# of documents and manual pages, without those generated from tables
 LONG_FUNCTIONS = 1		# of more than 60 lines
 LONG_FILES = 0			# of more than 600 lines
