@@ -40,7 +40,7 @@ class Gateways:
         smcr = {"links_max": links_max, "test_link_interval": f"{INTERVAL_MS}ms", "test_link_timeout": f"{ANSWER_MS}ms",
                 "llc_timeout": "1s", "last_link_timeout": last_link, "add_link_retry": "200ms", "hold_off": "100ms", "hold_off_max": "1s"}
         common = {"log_level": "info", "smcr": smcr}
-        device = {"answer_timeout": "500ms", "connect_timeout": "1s"}
+        device = {"answer_timeout": "500ms", "connect_timeout": f"{max(1000, 1000 * PATIENCE / 6):.0f}ms"}
         self.a = Daemon(t, "a", {
             **common, "devices": [dict(d, **device) for d in devices["a"]],
             "ingress": [{"name": n, "listen": f"{ADDR_A}:{self.port[n]}", "to": f"{ADDR_B}:{middle[n]}"}

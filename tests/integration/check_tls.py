@@ -131,6 +131,7 @@ def _(t):
         wait_until(lambda d=d: [g["protection"] for g in d.groups()] == ["required"], f"prewarmed at {d.name}")
     links_in_tls(pair, 1)
     for over_link in (False, True):		# a ticket comes with the first client's rendezvous
+        pair.quiet()
         with pair.connect() as c:
             works(c)
             equal([x["over_link"] for d in (pair.a, pair.b) for x in d.connections()], [over_link] * 2, "opened over the link")
