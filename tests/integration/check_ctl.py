@@ -79,7 +79,7 @@ def _(t):
 
 @case("the last ten minutes: what came about is in the samples of both ends, added up over workers")
 def _(t):
-    pair = Pair(t, {"x": Server(t, echo).at, "quiet": (t.addr, t.port())})
+    pair = Pair(t, {"x": Server(t, echo).at, "quiet": (t.addr, t.port())}, a={"workers": 3}, b={"workers": 3})
     conns = [pair.connect("x") for _ in range(6)]
     for s in conns:
         works(s, 1, 50000)

@@ -258,7 +258,7 @@ def _(t):
     came = []
     server = Server(t, lambda s: came.append(s.recv(1)), unix=False)
     ways = [{**QUICK, "interval": "1m"}] * 3 + [{**QUICK, "interval": "2m"}]
-    d = Daemon(t, "b", {"devices": [soft_device(t.addr)], "egress": [
+    d = Daemon(t, "b", {"workers": 3, "devices": [soft_device(t.addr)], "egress": [
         {"name": f"x{i}", "listen": hostport(t.addr, t.port()), "to": hostport(*server.at), "probe": p} for i, p in enumerate(ways)]})
     for i in range(len(ways)):
         becomes(d, "up", f"x{i}")

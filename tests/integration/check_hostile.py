@@ -194,6 +194,11 @@ class Client:
                                       "ingress": [{"name": "r", "listen": hostport(*self.at),
                                                    "to": hostport(*relay.at)}]})
 
+    def again(self):
+        """Nothing is left of what it knew: its next connection is a first contact."""
+        self.daemon.stop()
+        self.daemon.start()
+
     def attempt(self):
         """True when an echo came back, False when the client was turned away; never a client left waiting."""
         try:
@@ -204,7 +209,7 @@ class Client:
             return False
 
 
-def harm(t, relay, client, lengths):
+def harm(t, relay, client, lengths, before_each=lambda: None):
     """Every way to cut the relay's connections; each attempt of the client ends in time, the next one after the harm
     works."""
     def attempt():
@@ -223,6 +228,7 @@ def harm(t, relay, client, lengths):
                 relay.limit = {"up": None, "down": None, way: limit}
                 relay.how = how
                 what = f"{way} {how} {limit}"
+                before_each()
                 try:
                     results[what] = attempt()
                 except TimeoutError:
@@ -241,6 +247,9 @@ def _(t):
     client = Client(t, relay)
     wait_until(client.attempt, "without any harm it works")
     harm(t, relay, client, [0, 1, 4, 7, 8, 9, 40, 60, 91, 92, 93, 95, 96, 97, 120, 150, 187, 188, 189, 220])
+    before = scene.pair.b.counters()["first_contacts"]
+    harm(t, relay, client, [1, 40, 92, 97, 150, 188, 220], client.again)
+    check(scene.pair.b.counters()["first_contacts"] > before + 5, "first contacts were cut, too")
     scene.finish(groups=1)
 
 

@@ -240,7 +240,14 @@ def _(t):
 
 @case("spin: a loop that polls before it sleeps carries the same bytes")
 def _(t):
-    bulk(t, echo_pair(t, a={"spin": "200us"}, b={"spin": "200us"}))
+    pair = echo_pair(t, a={"spin": "200us"}, b={"spin": "200us"})
+    bulk(t, pair)
+    c = pair.connect()
+
+    def polled():
+        works(c)
+        return pair.a.counters()["spins"] > 0
+    wait_until(polled, "the loop polls")
 
 
 @case("freebind: a service listens on an address that no interface has yet")

@@ -223,14 +223,14 @@ def _(t):
     with pair.connect() as c:
         exchange(c, b"warm")
     pair.quiet()
-    os.kill(pair.a.pid, signal.SIGSTOP)		# so that both writes are there when it looks
+    pair.a.suspend()	# so that both writes are there when it looks
     try:
         c = pair.connect()
         r, _ = os.pipe()
         c.sendmsg([b"AAAA"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [r]))])
         c.sendall(b"BBBB")
     finally:
-        os.kill(pair.a.pid, signal.SIGCONT)
+        pair.a.send_signal(signal.SIGCONT)
     check(outcome(c)[0] in ("reset", "end"), "the client's connection ends")
     pair.quiet()
     equal(got, [b"warm"], "what the server got")

@@ -239,7 +239,7 @@ def _(t):
 
 @case("log-level for all workers, and over a reload")
 def _(t):
-    pair = pair_to(t, echo)
+    pair = pair_to(t, echo, a={"workers": 3})
     equal(pair.a.ctl_text("log-level").strip(), "info", "as configured")
     check("session state" not in pair.a.log(), "no debug lines")
     pair.a.ctl_text("log-level", "debug")

@@ -46,7 +46,7 @@ def _(t):
         check(d.counters()["started_over"] > 200, f"{d.name}: {d.counters()['started_over']} times")
 
 
-@case("short memory: smaller elements, then TCP; existing connections continue",
+@case("short memory: smaller elements; existing connections continue",
       one_worker="each worker has its part of the limit")
 def _(t):
     little = {"smcr": {"rmb_memory_max": "24M"}}

@@ -51,6 +51,15 @@ class Proc:
         with open(self.log_path, "rb") as f:
             return f.read().decode(errors="replace")
 
+    def suspend(self):
+        """Until SIGCONT. The signal is there before the threads have stopped."""
+        self.send_signal(signal.SIGSTOP)
+
+        def stopped():
+            tasks = os.listdir(f"/proc/{self.pid}/task")
+            return all(open(f"/proc/{self.pid}/task/{x}/stat").read().rpartition(")")[2].split()[0] == "T" for x in tasks)
+        wait_until(stopped, f"{self.name} stands still")
+
     def send_signal(self, sig):
         if self.alive():
             self.popen.send_signal(sig)
