@@ -102,7 +102,7 @@ case("a server on loopback sees its clients, on SMC-R and over open links")(lamb
 case("the same on IPv6")(lambda t: serves(t, True))
 
 
-@case("on TCP as well: after a first contact that failed, and while the peer is held off")
+@case("on TCP as well: after a first contact that failed, and while the peer is held off", one_worker="each holds it off by itself")
 def _(t):
     g = Gateways(t, rules=RULE, linkable=False)
     for _ in range(4):
