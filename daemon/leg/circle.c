@@ -64,14 +64,29 @@ circles_fini(struct circles *all)
 
 /* -- the table -- */
 
-/* 0: not a leg of this process. */
-static unsigned
-hops_from(struct circles *all, uint32_t origin)
+/* A leg whose connect() is in progress is not in the table yet: its far end, on this host, may be quicker. */
+static void
+wait_for_connects(const struct session *s, const struct sockaddr_storage *from, const struct sockaddr_storage *at)
 {
+	struct circles *all = s->pool->place.circles;
+
+	if (s->pool->place.cnt == 1 || (s->way == NULL && !addr_is_loopback(from) && !addr_same_host(at, from)))
+		return;
+	(void)pthread_rwlock_wrlock(&all->connecting);
+	(void)pthread_rwlock_unlock(&all->connecting);
+}
+
+/* Of the leg that the session comes from, at these addresses. 0: not a leg of this process. */
+static unsigned
+hops_from(
+    const struct session *s, uint32_t origin, const struct sockaddr_storage *from, const struct sockaddr_storage *at)
+{
+	struct circles *all = s->pool->place.circles;
 	unsigned hops = 0;
 
 	if (origin == 0)
 		return 0;
+	wait_for_connects(s, from, at);
 	(void)pthread_mutex_lock(&all->lock);
 	for (const struct circle_leg *l = all->at[origin % CIRCLE_PLACES]; l != NULL; l = l->next)
 		if (l->origin == origin)
@@ -122,18 +137,6 @@ circle_connect(struct circles *all, struct circle_leg *leg, const struct sockadd
 
 /* -- sessions -- */
 
-/* Until a connect() in progress is in the table, if the session may come from it: its far end, on this host, may be quicker. */
-static void
-wait_for_connects(const struct session *s, const struct sockaddr_storage *from, const struct sockaddr_storage *at)
-{
-	struct circles *all = s->pool->place.circles;
-
-	if (s->pool->place.cnt == 1 || (s->way == NULL && !addr_is_loopback(from) && !addr_same_host(at, from)))
-		return;
-	(void)pthread_rwlock_wrlock(&all->connecting);
-	(void)pthread_rwlock_unlock(&all->connecting);
-}
-
 void
 circle_accepted(struct session *s, int fd, const union net_addr *peer)
 {
@@ -144,8 +147,7 @@ circle_accepted(struct session *s, int fd, const union net_addr *peer)
 	s->origin = origin_of(all, &from, &at);
 	if (s->origin == 0)
 		return;
-	wait_for_connects(s, &from, &at);
-	s->hops = (uint8_t)hops_from(all, s->origin);
+	s->hops = (uint8_t)hops_from(s, s->origin, &from, &at);
 	s->circle.hops = (uint8_t)(s->hops + 1);
 }
 
@@ -182,8 +184,7 @@ circle_proposed(struct session *s)
 
 	smcr_proposed_way(s->conn, &hops, &origin);
 	const struct sockaddr_storage from = net_addr_get(&s->mid_peer);
-	wait_for_connects(s, &from, &s->settings->cfg.listen);
-	unsigned ours = hops_from(all, origin);
+	unsigned ours = hops_from(s, origin, &from, &s->settings->cfg.listen);
 	hops = (uint8_t)min_u32(max_u32(hops, ours > 0 ? ours + 1 : 0), CIRCLE_HOPS_MAX);
 	if (hops <= s->hops)
 		return true;

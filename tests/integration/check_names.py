@@ -10,7 +10,7 @@ import threading
 
 import netns
 from dns import REFUSED, SERVFAIL, Name, NameServer
-from harness import (SMCRD, Daemon, Pair, Server, case, check, connect_to, echo, equal, hostport, in_thread, main,
+from harness import (SMCRD, Daemon, Pair, Server, case, check, connect_to, echo, equal, hostport, in_thread, logged, main,
                      need, need_built_with, recv_exact, same_bytes, soft_device, wait_until)
 
 CONF = "/etc/resolv.conf"
@@ -95,13 +95,6 @@ class Names:
 
 def lines(daemon, *texts):
     return [x for x in daemon.log().splitlines() if all(text in x for text in texts)]
-
-
-def logged(daemon, *texts, times=None):
-    """Lines with all these texts, as logs()."""
-    got = wait_until(lambda: len(x := lines(daemon, *texts)) >= (times or 1) and x, f"{texts} in the log of {daemon.name}")
-    check(times in (None, len(got)), f"more than {times}: {got}")
-    return got
 
 
 def server(t, text, host, port):

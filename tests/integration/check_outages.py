@@ -2,7 +2,7 @@
 """What the logs say at the default level when something is out: on both hosts, once when it begins, once when it is over."""
 import socket
 
-from harness import (Daemon, Pair, connect_to, pair_to, Server, case, check, echo, equal, hostport, main, recv_exact,
+from harness import (Daemon, Pair, connect_to, pair_to, Server, case, check, echo, equal, hostport, logged, main, recv_exact,
                      same_bytes, turned_away, wait_until)
 
 DEFAULT = {"log_level": None}		# as if the file said nothing
@@ -14,11 +14,9 @@ def lines(daemon, text):
 
 def logged_once(daemon, text, *words):
     """One line with this phrase, and all the words in it."""
-    wait_until(lambda: lines(daemon, text), f'"{text}" in the log of {daemon.name}')
-    got = lines(daemon, text)
-    check(len(got) == 1, f"{daemon.name} says it {len(got)} times:\n" + "\n".join(got))
+    [got] = logged(daemon, text, times=1)
     for w in words:
-        check(w in got[0], f"{w} in: {got[0]}")
+        check(w in got, f"{w} in: {got}")
 
 
 def works(pair):

@@ -30,6 +30,15 @@ def logs(proc, *words, times=None):
         check(times in (None, proc.log().count(one)), f"more than {times} lines in the log of {proc.name}: {one!r}")
 
 
+def logged(proc, *words, times=None):
+    """The lines with all these words, as logs()."""
+    def found():
+        return [line for line in proc.log().splitlines() if all(w in line for w in words)]
+    got = wait_until(lambda: len(x := found()) >= (times or 1) and x, f"{words} in the log of {proc.name}")
+    check(times in (None, len(got)), f"more than {times} lines in the log of {proc.name}:\n" + "\n".join(got))
+    return got
+
+
 class Proc:
     """A child process with its output in a file."""
 

@@ -76,7 +76,8 @@ static inline int64_t
 gw_turn(void *arg, int64_t now_ns)
 {
 	(void)arg;
-	(void)usleep(gw.stall_us);
+	if (gw.stall_us > 0)
+		(void)usleep(gw.stall_us);
 	gw.stall_us = 0;
 	/* loop_run begins with a turn that has waited for nothing. */
 	if (++gw.turns == 2)
