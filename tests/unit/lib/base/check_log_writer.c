@@ -43,7 +43,7 @@ take_until(const char *what)
 	struct pollfd p = { .fd = from, .events = POLLIN };
 
 	while (what == NULL || strstr(text, what) == NULL) {
-		ck_assert_int_eq(poll(&p, 1, 60000), 1);
+		ck_assert_msg(poll(&p, 1, 60000) == 1, "nothing for a minute, behind %zu bytes", text_len);
 		ssize_t n = read(from, text + text_len, sizeof(text) - 1 - text_len);
 		if (n < 0 && errno == EAGAIN)
 			continue;
