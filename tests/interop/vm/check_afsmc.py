@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# needs: linux-image-6.12-amd64
+# kernel: linux-image-6.12-amd64
 # cards: 2
 # takes: 55 s
 # load: 90

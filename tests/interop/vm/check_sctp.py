@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-# takes: 60 s
-# load: 55
+# kernel: user-mode-linux
+# takes: 45 s
+# load: 40
 """The soft iWARP device over SCTP by usrsctp in UDP, against a peer in Python whose SCTP is the kernel's: neither stack is a
 copy of the other. In both roles and both profiles, also over a wire that loses and reorders."""
 import ksctp

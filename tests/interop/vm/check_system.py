@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
+# kernel: user-mode-linux
 # needs: system
-# takes: 220 s
-# load: 80
+# takes: 130 s
+# load: 70
 """
 The package on a Debian that has booted: systemd is the first process, apt installs what tests/package/build made. The cases are
 one story, from the installation to the purge, and each finds what the one before it left.

@@ -1,7 +1,8 @@
 #!/bin/bash
 # kernel.sh CACHE [PACKAGE]: makes CACHE/PACKAGE/ with the kernel, the modules that the laboratory may need, and the
 # initramfs. Nothing is installed. PACKAGE is a kernel image of Debian, or the package that depends on the present one.
-# The last line says which, and whether it was there; status 3: it cannot be had, the last line says why.
+# user-mode-linux is one that runs as a process of the host. The last line says which, and whether it was there; status 3: it
+# cannot be had, the last line says why.
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +14,7 @@ cannot() { echo "$*"; exit 3; }
 
 # The image that a package stands for, as far as apt knows.
 image_of() {
-	case $1 in linux-image-[0-9]*.*.*-*) echo "$1"; return;; esac
+	case $1 in linux-image-[0-9]*.*.*-*|user-mode-linux) echo "$1"; return;; esac
 	apt-cache depends "$1" 2> /dev/null | awk '$1 == "Depends:" && $2 ~ /^linux-image-[0-9]/ { print $2; exit }'
 }
 
@@ -25,18 +26,34 @@ fetch() {
 	(cd "$tmp/deb" && timeout 300 apt-get -q -o APT::Sandbox::User=root download "$1") > "$tmp/log" 2>&1 < /dev/null ||
 		cannot "$1 cannot be downloaded: $(grep -m 1 '^E:' "$tmp/log" || tail -n 1 "$tmp/log")"
 	deb=$(ls "$tmp"/deb/*.deb)
-	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tmp/new" --wildcards --no-wildcards-match-slash \
-		'./boot/vmlinuz-*' './lib/modules/*/modules.*' './lib/modules/*/kernel/arch' './lib/modules/*/kernel/crypto' \
-		'./lib/modules/*/kernel/lib' './lib/modules/*/kernel/net' './lib/modules/*/kernel/fs/9p' \
-		'./lib/modules/*/kernel/fs/netfs' './lib/modules/*/kernel/fs/overlayfs' './lib/modules/*/kernel/fs/fscache' './lib/modules/*/kernel/fs/configfs' \
-		'./lib/modules/*/kernel/drivers/infiniband' './lib/modules/*/kernel/drivers/virtio' \
-		'./lib/modules/*/kernel/drivers/char/hw_random' './lib/modules/*/kernel/drivers/net/*.ko*' 2> "$tmp/log" ||
-		grep -q 'Not found in archive' "$tmp/log" || { cat "$tmp/log"; exit 1; }
-	unpack "$tmp"/new/boot/vmlinuz-* > "$tmp/new/kernel"
-	rm -r "$tmp/new/boot"
+	if [ "$1" = user-mode-linux ]; then
+		extract "$deb" './usr/bin/linux.uml' './usr/lib/uml/modules/*/modules.*' './usr/lib/uml/modules/*/kernel/fs/overlayfs' \
+			'./usr/lib/uml/modules/*/kernel/net' './usr/lib/uml/modules/*/kernel/drivers/net/*.ko' \
+			'./usr/lib/uml/modules/*/kernel/lib' './usr/lib/uml/modules/*/kernel/crypto'
+		mv "$tmp/new/usr/bin/linux.uml" "$tmp/new/kernel"
+		mv "$tmp/new/usr/lib/uml" "$tmp/new/lib"
+		rm -r "$tmp/new/usr"
+	else
+		extract "$deb" './boot/vmlinuz-*' './lib/modules/*/modules.*' './lib/modules/*/kernel/arch' './lib/modules/*/kernel/crypto' \
+			'./lib/modules/*/kernel/lib' './lib/modules/*/kernel/net' './lib/modules/*/kernel/fs/9p' \
+			'./lib/modules/*/kernel/fs/netfs' './lib/modules/*/kernel/fs/overlayfs' './lib/modules/*/kernel/fs/fscache' './lib/modules/*/kernel/fs/configfs' \
+			'./lib/modules/*/kernel/drivers/infiniband' './lib/modules/*/kernel/drivers/virtio' \
+			'./lib/modules/*/kernel/drivers/char/hw_random' './lib/modules/*/kernel/drivers/net/*.ko*'
+		unpack "$tmp"/new/boot/vmlinuz-* > "$tmp/new/kernel"
+		rm -r "$tmp/new/boot"
+	fi
 	prepare "$tmp/new"
+	[ "$1" != user-mode-linux ] || runs_here "$tmp/new" || cannot "$1 does not run on this host: $(tail -n 1 "$tmp/log")"
 	rm -rf "${cache:?}/$1"
 	mv "$tmp/new" "$cache/$1"
+}
+
+# extract DEB PATTERN...: the files that there are of these.
+extract() {
+	local deb=$1
+	shift
+	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tmp/new" --wildcards --no-wildcards-match-slash "$@" 2> "$tmp/log" ||
+		grep -q 'Not found in archive' "$tmp/log" || { cat "$tmp/log"; exit 1; }
 }
 
 # unpack BZIMAGE: the ELF file in it (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length; the last
@@ -56,6 +73,13 @@ prepare() {
 	find "$1/lib/modules" -name '*.ko' -exec strip -g {} +
 	depmod -b "$1" "$(ls "$1/lib/modules")"
 	initramfs "$1"
+}
+
+# runs_here DIR: until init misses the host's files. A processor may have registers that a kernel in user mode does not restore.
+runs_here() {
+	timeout -k 5 60 "$1/kernel" mem=128M "initrd=$1/initrd" con=null con0=null,fd:1 LAB_SHARE=/nonexistent quiet \
+		> "$tmp/log" 2>&1 < /dev/null || true
+	grep -q 'no files of the host' "$tmp/log"
 }
 
 # initramfs DIR: what is needed to mount the host's files; everything else the guest takes from there.
