@@ -1,24 +1,15 @@
 #!/usr/bin/env python3
 """nginx through a pair with curl and wrk: large files both ways, ranges, many connections."""
 import hashlib
-import re
 
 from harness import Pair, case, check, equal, main, need, pattern, same_bytes, SECONDS, SHRINK
-from programs import Nginx
+from programs import Nginx, wrk
 
 
 def setup(t):
     server = Nginx(t)
     pair = Pair(t, {"http": (server.host, server.port)})
     return server, pair, f"http://{pair.host}:{pair.port['http']}"
-
-
-def wrk(t, url, connections, seconds, *extra):
-    """Requests done; every one of them answered, none with an error."""
-    out = t.run([need("wrk"), "-t", "1", "-c", str(connections), "-d", str(seconds), *extra, url],
-                timeout=seconds + 30).decode()
-    check("Socket errors" not in out and "Non-2xx" not in out, f"wrk: {out}")
-    return int(re.search(r"(\d+) requests in", out)[1])
 
 
 @case("curl: 100 MiB down and up, and ranges", timeout=120)
@@ -58,14 +49,14 @@ def _(t):
 @case("wrk: 100 kept connections", timeout=60)
 def _(t):
     _, pair, url = setup(t)
-    t.note(f"{wrk(t, url + '/small', 100, SECONDS + 1)} requests in {SECONDS + 1} s")
+    t.note(f"{wrk(t.run, url + '/small', 100, SECONDS + 1)} requests in {SECONDS + 1} s")
     pair.only_smcr(100)
 
 
 @case("wrk: a new connection for every request", timeout=60)
 def _(t):
     _, pair, url = setup(t)
-    done = wrk(t, url + "/small", 20, SECONDS + 1, "-H", "Connection: close")
+    done = wrk(t.run, url + "/small", 20, SECONDS + 1, "-H", "Connection: close")
     t.note(f"{done} connections in {SECONDS + 1} s")
     pair.only_smcr(done)
     pair.quiet()

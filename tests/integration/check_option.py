@@ -418,7 +418,7 @@ def _(t):
                         "ingress": [{"name": "i", "listen": hostport(t.addr, t.port()), "to": hostport(*server.at),
                                      "peer": "auto", "prewarm": True}]})
     check(d.ctl("check", hostport(*at))["possible"], "an egress with auto")
-    wait_until(lambda: "prewarming failed" in d.log(), "prewarming has failed")
+    wait_until(lambda: "prewarming failed" in d.log() and server.got, "prewarming has failed, and the server had it")
     # Others are the egress's, which says in a check whether its server works.
     equal({bytes(x) for x in server.got}, {b""}, "a check and prewarming send a plain server nothing")
     if has_bpf(t):

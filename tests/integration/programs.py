@@ -8,10 +8,11 @@ import io
 import json
 import os
 import pwd
+import re
 import shutil
 import socket
 
-from harness import UNIX, Failure, Skip, check, connect_to, need, recv_all, unix_connect, wait_until
+from harness import PATIENCE, UNIX, Failure, Skip, check, connect_to, need, recv_all, unix_connect, wait_until
 
 
 def listens(host, port, pid="self"):
@@ -185,6 +186,15 @@ class MariaDB:
 
     def sql(self, text):
         return self.t.run([self.client, f"--socket={self.path}", "--user=root", "-Ne", text]).decode()
+
+
+def wrk(run, url, clients, seconds, *extra):
+    """Requests done; every one of them answered, none with an error. run(argv) has what a program says. Without a limit of ours wrk
+    takes an answer after more than 2 s for an error."""
+    out = run([need("wrk"), "-t", "1", "-c", str(clients), "-d", str(seconds), "--timeout", f"{60 * PATIENCE:.0f}", *extra, url])
+    out = out if isinstance(out, str) else out.decode()
+    check("Socket errors" not in out and "Non-2xx" not in out, f"wrk: {out}")
+    return int(re.search(r"(\d+) requests in", out)[1])
 
 
 class Nginx:

@@ -35,6 +35,7 @@ config(void)
 	siw_config_init(&c);
 	c.transport = OVER_SCTP ? SIW_SCTP : SIW_TCP;
 	c.sctp_stack = SCTP_STACK;
+	c.connect_ms = 30000; /* a busy machine lets 2 s pass in one turn */
 	ck_assert_int_eq(addr_parse("127.0.0.1", &c.addr), 0);
 	return c;
 }

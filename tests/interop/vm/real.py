@@ -4,10 +4,9 @@ results are plain. preload: their TCP sockets are AF_SMC ones (preload_smc.c).
 """
 import hashlib
 import os
-import re
 
 import programs
-from harness import TOP_BUILD, Skip, check, need, pattern, same_bytes
+from harness import TOP_BUILD, Skip, need, pattern, same_bytes
 
 PRELOAD = os.path.abspath(os.path.join(TOP_BUILD, "tests", "interop", "vm", "preload_smc.so"))
 FILE = pattern(100000, 3)
@@ -93,9 +92,7 @@ class Real:
 
     def wrk(self, url, preload, connections, seconds, *extra):
         """Requests done, none of them with an error."""
-        out = self._case(preload).run([need("wrk"), "-t", "1", "-c", str(connections), "-d", str(seconds), *extra, url]).decode()
-        check("Socket errors" not in out and "Non-2xx" not in out, f"wrk: {out}")
-        return int(re.search(r"(\d+) requests in", out)[1])
+        return programs.wrk(self._case(preload).run, url, connections, seconds, *extra)
 
     def iperf3_client(self, host, port, preload, reverse, streams):
         """Bytes sent, bytes received, bits per second."""
