@@ -1618,6 +1618,9 @@ START_TEST(an_empty_file_is_all_defaults)
 	ck_assert_uint_eq(cfg->control_readonly_mode, 0666);
 	ck_assert_uint_eq(cfg->drain_ms, 30000);
 	ck_assert(cfg->keepalive.enabled);
+	/* An idle CLC connection has its probe before common firewalls forget it, after 240 s or 350 s. */
+	ck_assert_uint_le(cfg->keepalive.idle_s, 120);
+	ck_assert_uint_le(cfg->keepalive.smcr_min_s, 120);
 	config_free(cfg);
 }
 

@@ -1028,6 +1028,7 @@ START_LOOP_TEST(a_confirm_of_later_contact_is_never_declined, 0, 3)
 	ck_assert(!IS(s[1], FALLBACK));
 	ck_assert_int_eq(IS(s[1], ESTABLISHED), rows[_i].goes_on);
 	ck_assert_int_eq(IS(s[1], CLOSED), !rows[_i].goes_on);
+	ck_assert_uint_eq(smcr_counters(d.eng[B])->elems_quarantined, !rows[_i].goes_on);
 	ck_assert_uint_eq(s[1].out_len, 0);
 }
 
