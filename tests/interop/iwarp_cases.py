@@ -236,7 +236,7 @@ def _(host):
     ep.close()
 
 
-@shared("garbage: no crash, no hang", crc=0)
+@shared("garbage: no crash, no hang", crc=0, connect_ms=20 * MS)
 def _(host):
     seed = int.from_bytes(os.urandom(4), "big")
     host.t.note(f"seed {seed}")

@@ -30,6 +30,13 @@ start() {
 	wait_for test -S "$sock" && wait_for test -S "$sock.ro"
 }
 
+# begin ARGUMENT...: runs smcrctl in the background. What the one before has written is gone when it begins, not at some time.
+begin() {
+	: >"$dir/out" 2>"$dir/err"
+	"$ctl" --socket "$sock" "$@" >"$dir/out" 2>"$dir/err" &
+	pid=$!
+}
+
 # run STATUS ARGUMENT...: runs smcrctl, output in $dir/out and $dir/err
 run() {
 	local want=$1
@@ -145,8 +152,7 @@ run 0 reload && grep -q reloaded "$dir/out" && run 1 reload && grep -q 'smcrd.co
 	grep -q 'old one stays' "$dir/err" && [ ! -s "$dir/out" ]
 result "reload: well is 0, refused is 1 with the reason" $?
 
-"$ctl" --socket "$sock" trace --llc >"$dir/out" 2>"$dir/err" &
-pid=$!
+begin trace --llc
 wait_for grep -q ' > 1/1 LLC TEST LINK' "$dir/out"
 status=$?
 kill "$pid"
@@ -168,24 +174,21 @@ run 0 events && grep -q 'warning: link down: service=web group=3 link=1 reason="
 	run 2 events --kind weather && grep -q 'must be one of peer-unreachable ' "$dir/err"
 result "events prints those that are kept; filters that match nothing say so" $?
 
-"$ctl" --socket "$sock" events -f --group 3 >"$dir/out" 2>"$dir/err" &
-pid=$!
+begin events -f --group 3
 wait_for grep -q 'link up: group=3 link=2' "$dir/out" && kill -0 "$pid"
 status=$?
 kill "$pid"
 wait "$pid" 2>/dev/null
 result "events --follow goes on" $status
 
-"$ctl" --socket "$sock" --watch=0.1 status >"$dir/out" 2>"$dir/err" &
-pid=$!
+begin --watch=0.1 status
 wait_for eval '[ "$(grep -c "^smcrd " "$dir/out")" -ge 3 ]'
 status=$?
 kill "$pid"
 wait "$pid" 2>/dev/null
 result "watch shows again and again" $status
 
-"$ctl" --socket "$sock" top --watch=0.1 >"$dir/out" 2>"$dir/err" &
-pid=$!
+begin top --watch=0.1
 wait_for eval '[ "$(grep -c "^smcrd " "$dir/out")" -ge 3 ]'
 status=$?
 kill "$pid"
@@ -213,10 +216,8 @@ result "retry: 0 if anything waited, 1 if nothing did" $?
 [ $? -eq 2 ] && grep -q 'cannot write' "$dir/err"
 result "output that cannot be written is an error" $?
 
-: >"$dir/out"
 kill -STOP "$daemon"
-"$ctl" --socket "$sock" --watch=0.1 links >"$dir/out" 2>"$dir/err" &
-pid=$!
+begin --watch=0.1 links
 kill -CONT "$daemon"
 wait_for test -s "$dir/out"
 kill "$daemon"
