@@ -504,11 +504,33 @@ def other_package(t, version, program=None):
     return new + ".deb"
 
 
-@case("apt upgrades and downgrades by take-overs; of a version that does not start, the old one goes on")
+class Links:
+    """What the user smcrd leaves where it may write: links to a directory of root and to a file there. Root follows none."""
+
+    def __init__(self, t, *directories):
+        self.victim = "/srv/victim"
+        write(f"{self.victim}/file", "root's\n")
+        os.chmod(self.victim, 0o700)
+        self.before = self._look()
+        for directory in directories:
+            for name, to in (("a-directory", self.victim), ("a-file", f"{self.victim}/file"), ("control.new", f"{self.victim}/file")):
+                t.run(["runuser", "-u", "smcrd", "--", "ln", "-sfn", to, f"{directory}/{name}"])
+
+    def _look(self):
+        stats = [os.stat(p) for p in (self.victim, f"{self.victim}/file")]
+        with open(f"{self.victim}/file", encoding="ascii") as f:
+            return [(s.st_mode, s.st_uid, s.st_gid) for s in stats], os.listdir(self.victim), f.read()
+
+    def check(self, when):
+        equal(self._look(), self.before, f"root's files {when}")
+
+
+@case("apt upgrades and downgrades by take-overs; of a version that does not start, the old one goes on; links lead root nowhere")
 def _(t):
     server(t)
     load = Load()
     systemctl(t, "start", "smcrd@two")
+    links = Links(t, "/run/smcrd", "/run/smcrd-two")
     with connect(8100) as second:
         talk(second)
         for version, program in (("+lab1", None), ("+lab2", "#!/bin/sh\nexit 1\n"), ("", None)):
@@ -518,6 +540,7 @@ def _(t):
             status = json.loads(t.run(["smcrctl", "-i", "two", "--json", "status"]))["data"]
             check(status["predecessors"], "the instance was taken over as well")
             talk(second)
+            links.check("after an upgrade")
     systemctl(t, "stop", "smcrd@two")
     load.end(t)
     with connect() as s:
@@ -532,6 +555,7 @@ def _(t):
     systemctl(t, "daemon-reload")
     systemctl(t, "reload", "smcrd")
     pids = processes()
+    links = Links(t, "/run/smcrd")
     with connect() as s:
         talk(s)
         systemctl(t, "restart", "smcrd")
@@ -544,7 +568,9 @@ def _(t):
     check(os.path.exists(CONF) and not os.path.exists("/usr/sbin/smcrd"), "the configuration is there, the program is not")
     if os.path.exists("/etc/smcrd/two.conf"):	# of the instance: an administrator's file stays
         os.remove("/etc/smcrd/two.conf")
+    links.check("when the package is removed")
     apt(t, "purge", "smcrd")
+    links.check("when it is purged")
     left = [p for p in ("/etc/smcrd", "/run/smcrd/control", "/etc/apparmor.d/smcrd", "/etc/apparmor.d/local/smcrd", "/etc/systemd/system/multi-user.target.wants/smcrd.service")
             if os.path.lexists(p)]
     equal(left, [], "what purge leaves")
