@@ -30,11 +30,6 @@ def counted(d, what):
     return d.ctl("devices")["devices"][0]["stats"][what]
 
 
-def init(tag=1, streams=1, adaptation=1):
-    body = struct.pack(">IIHHI", tag, sctp.WINDOW, streams, streams, 1)
-    return sctp.Chunk(sctp.INIT, 0, body + sctp.parameter(sctp.ADAPTATION, struct.pack(">I", adaptation)))
-
-
 class Raw:
     """A UDP socket that says whatever the test wants, and remembers nothing but the peer's tag."""
 
@@ -77,7 +72,7 @@ class Raw:
             return None
 
     def cookie(self):
-        answer = self.asked(lambda: self.send(init(self.tag), tag=0), sctp.INIT_ACK)
+        answer = self.asked(lambda: self.send(ddp.init(self.tag), tag=0), sctp.INIT_ACK)
         self.peer_tag = sctp.read_init(answer)[0]
         return sctp.cookie_of(answer)
 
@@ -96,7 +91,7 @@ def storm(at, source, seconds):
     """INITs, as many as one core can make; how many."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind((source, 0))	# raw: held from here on
-        packet = sctp.encode_packet(sock.getsockname()[1], at[1], 0, init())
+        packet = sctp.encode_packet(sock.getsockname()[1], at[1], 0, ddp.init())
         end, n = time.monotonic() + seconds, 0
         while time.monotonic() < end:
             for _ in range(100):
@@ -146,38 +141,11 @@ def _(s):
     s.bound(s.b, rss=4 * MIB)
 
 
-def swarm(at, source, seconds):
-    """Associations from one UDP address, as many as one core can make, each with a first message that is none; how many."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind((source, 0))	# raw: held from here on
-        sock.setblocking(False)
-        rnd, wrong = random.Random(1), sctp.Data(1, 0, 0, ddp.RFC5043.control, b"\0\0garbage!")
-        end, begun, made = time.monotonic() + seconds, 0, 0
-
-        def send(port, tag, *chunks):
-            sock.sendto(sctp.encode_packet(port, at[1], tag, *chunks), at)
-
-        while time.monotonic() < end:
-            for _ in range(8):
-                begun += 1
-                send(1 + begun % 65535, 0, init(rnd.randrange(1, 1 << 32)))
-            try:
-                while True:
-                    data = sock.recv(1 << 16)
-                    port, chunk = struct.unpack_from(">H", data, 2)[0], sctp.chunks_of(data[12:])[0]
-                    if chunk.type == sctp.INIT_ACK:
-                        send(port, sctp.read_init(chunk)[0], sctp.Chunk(sctp.COOKIE_ECHO, 0, sctp.cookie_of(chunk)), wrong)
-                    made += chunk.type == sctp.COOKIE_ACK
-            except BlockingIOError:
-                pass
-        return made
-
-
 @scene_case("successive refused associations from one UDP address: other links continue", smcr=EVERYBODY)
 def _(s):
     bad, start = counted(s.b, "mpa_bad"), time.monotonic()
     bystander = s.connected(s.peer(60))
-    floods = [s.t.fork(swarm, sctp_at(s), stranger(s.t), SECONDS + 1) for _ in range(3)]
+    floods = [s.t.fork(ddp.swarm, sctp_at(s), stranger(s.t), SECONDS + 1) for _ in range(3)]
     echoes = 0
     while any(flood.alive() for flood in floods):
         s.echoes(bystander, 100)
@@ -192,7 +160,7 @@ def _(s):
 
 @scene_case("refused associations without acknowledgements: lingering ones are bounded over all addresses", smcr=EVERYBODY)
 def _(s):
-    floods = [s.t.fork(swarm, sctp_at(s), stranger(s.t, 1 + i), SECONDS + 1) for i in range(4)]
+    floods = [s.t.fork(ddp.swarm, sctp_at(s), stranger(s.t, 1 + i), SECONDS + 1) for i in range(4)]
     wait_until(lambda: counted(s.b, "linger_refused") > 0, "some have to go before their time")
     made = sum(flood.result() for flood in floods)
     s.t.note(f"{made} associations, {counted(s.b, 'linger_refused')} ended early")
@@ -218,7 +186,7 @@ def _(s):
     raw = Raw(s)
 
     def ask(unknown):
-        body = init(raw.tag).body + b"".join(sctp.parameter(0xc100 + i, b"") for i in range(unknown))
+        body = ddp.init(raw.tag).body + b"".join(sctp.parameter(0xc100 + i, b"") for i in range(unknown))
         raw.send(sctp.Chunk(sctp.INIT, 0, body), tag=0)
 
     before = counted(s.b, "strangers_limited")
@@ -233,7 +201,7 @@ def _(s):
     if os.geteuid() != 0:
         raise Skip("only root can send under the address of others")
     peer, at = (s.t.addr, s.mpa_ports()[0]), sctp_at(s)	# from which the link of the witness comes
-    packets = [sctp.encode_packet(1024 + i, at[1], 0, init(i + 1)) for i in range(50)]
+    packets = [sctp.encode_packet(1024 + i, at[1], 0, ddp.init(i + 1)) for i in range(50)]
     packets += [sctp.encode_packet(1024 + i, at[1], 99, sctp.Chunk(type, 0, os.urandom(64)))
                 for i in range(10) for type in (sctp.COOKIE_ECHO, sctp.DATA, sctp.HEARTBEAT, sctp.ABORT, sctp.SHUTDOWN_ACK)]
     before, echoes = counted(s.b, "strangers_limited"), s.witness.turns
@@ -385,7 +353,7 @@ def _(s):
         for bit in range(32):
             assoc.send_chunk(chunk, tag=assoc.peer_tag ^ 1 << bit)
     for tag in range(20):
-        assoc.send_chunk(init(tag + 1), tag=0)	# as if its host restarted, and then was silent
+        assoc.send_chunk(ddp.init(tag + 1), tag=0)	# as if its host restarted, and then was silent
         assoc.send_chunk(sctp.Chunk(sctp.COOKIE_ECHO, 0, os.urandom(200)))
     s.echoes(c)
 

@@ -7,7 +7,10 @@ DDP over SCTP in Python: RFC 5043 with RFC 6581 section 7, and draft-ietf-rddp-s
     Session      the DDP stream session on an association: an Llp, whose messages are put in order by their DDP-SSN
     connect()    the active side
     Listener     the passive side
+    swarm()      a hostile one
 """
+import random
+import socket
 import struct
 import time
 
@@ -314,3 +317,40 @@ class Listener:
         if reply.enhanced and reply.enhanced.p2p and wait_rtr:
             ep.rtr_seen = ep.next(timeout)
         return ep
+
+
+def init(tag=1, streams=1, adaptation=RFC5043.adaptation):
+    """An INIT chunk."""
+    body = struct.pack(">IIHHI", tag, sctp.WINDOW, streams, streams, 1)
+    return sctp.Chunk(sctp.INIT, 0, body + sctp.parameter(sctp.ADAPTATION, struct.pack(">I", adaptation)))
+
+
+def swarm(at, source, seconds):
+    """Associations from one UDP address, as many as one core can make, each with a first message that is none and nothing behind it,
+    not even an acknowledgement; how many."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind((source, 0))	# raw: held from here on
+        sock.setblocking(False)
+        rnd, wrong = random.Random(1), sctp.Data(1, 0, 0, RFC5043.control, b"\0\0garbage!")
+        end, begun, made = time.monotonic() + seconds, 0, 0
+
+        def send(port, tag, *chunks):
+            try:
+                sock.sendto(sctp.encode_packet(port, at[1], tag, *chunks), at)
+            except BlockingIOError:
+                pass	# as if it was lost
+
+        while time.monotonic() < end:
+            for _ in range(8):
+                begun += 1
+                send(1 + begun % 65535, 0, init(rnd.randrange(1, 1 << 32)))
+            try:
+                while True:
+                    data = sock.recv(1 << 16)
+                    port, chunk = struct.unpack_from(">H", data, 2)[0], sctp.chunks_of(data[12:])[0]
+                    if chunk.type == sctp.INIT_ACK:
+                        send(port, sctp.read_init(chunk)[0], sctp.Chunk(sctp.COOKIE_ECHO, 0, sctp.cookie_of(chunk)), wrong)
+                    made += chunk.type == sctp.COOKIE_ACK
+            except BlockingIOError:
+                pass
+        return made

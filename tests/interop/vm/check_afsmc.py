@@ -4,8 +4,8 @@
 # takes: 55 s
 # load: 90
 """Linux's own SMC in one machine, and smcrd in the other one: bytes, and how connections begin and end."""
-from afsmc import Scene
-from harness import case, check, equal, main
+from afsmc import HOSTILE_NAME, Scene
+from harness import case, check, equal, logs, main
 
 MIB = 1 << 20
 WAYS = ("in", "out")
@@ -20,6 +20,20 @@ def _(t):
         t.note(f"{way}: {took:.1f} s")
     over = scene.over_smcr("b")
     equal((over["client 2"], over["server 2"]), (1, 1), "connections by version 2 of SMC-R in the kernel")
+
+
+@case("a host name of escape sequences reaches no terminal, and makes no line of the log")
+def _(t):
+    scene = Scene(t, "smcrd", group_idle="30s")
+    for way in WAYS:
+        scene.run(way, "bulk", size=1000)
+    d, shown = scene.daemons[0], "".join(chr(x) if 0x20 < x < 0x7f else "?" for x in HOSTILE_NAME)
+    equal({g["peer_host"] for g in d.ctl("groups")["groups"]}, {shown}, "the peer's host")
+    logs(d, f" host={shown} ")
+    for text in (d.log(), d.ctl_text("groups"), d.ctl_text("--json", "groups"), d.ctl_text("events")):
+        left = {x for x in text if x != "\n" and not 0x20 <= ord(x) < 0x7f}
+        equal(left, set(), f"characters that are none to be shown: {text}")
+        check(not any(line.startswith("notice: evil") for line in text.split("\n")), "a line of the peer's own")
 
 
 @case("200 round trips of one byte", timeout=40)
