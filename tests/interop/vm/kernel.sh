@@ -77,7 +77,7 @@ prepare() {
 
 # runs_here DIR: until init misses the host's files. A processor may have registers that a kernel in user mode does not restore.
 runs_here() {
-	timeout -k 5 60 "$1/kernel" mem=128M "initrd=$1/initrd" con=null con0=null,fd:1 LAB_SHARE=/nonexistent quiet \
+	TMPDIR=/dev/shm timeout -k 5 60 "$1/kernel" mem=128M "initrd=$1/initrd" quiet con=null con0=null,fd:1 "uml_dir=$tmp" LAB_SHARE=/nonexistent \
 		> "$tmp/log" 2>&1 < /dev/null || true
 	grep -q 'no files of the host' "$tmp/log"
 }

@@ -131,10 +131,10 @@ class Machine:
         """The machine's processes are the host's, and would go on as such if their kernel alone was killed: they have a namespace, of
         which it is the first. On one processor: each call of a guest's process is two switches, dear between processors."""
         rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-        return ["unshare", *rights, "--pid", "--fork", "--kill-child", "taskset", "-c", str(next(PROCESSORS)),
+        return ["env", "TMPDIR=/dev/shm", "unshare", *rights, "--pid", "--fork", "--kill-child", "taskset", "-c", str(next(PROCESSORS)),
                 os.path.join(self.kernel, "kernel"), f"mem={os.environ.get('SMCRD_VM_MEMORY', MEMORY)}",
                 f"initrd={os.path.join(self.kernel, 'initrd')}", "con=null", "con0=null,fd:1", "ssl=null",
-                *f"oops=panic quiet net.ifnames=0 {AUDIT[bool(self.system)]} LAB_SHARE={self.share}".split()]
+                *f"oops=panic quiet net.ifnames=0 {AUDIT[bool(self.system)]} LAB_SHARE={self.share} uml_dir={self.share}".split()]
 
     def _spawn(self):
         for name in ("up", "out", "status", "dmesg"):
