@@ -254,6 +254,7 @@ gw_init(void)
 	ck_assert_ptr_nonnull(gw.loop);
 #ifdef GATEWAY_REAL
 	siw_config_init(&gw.device.siw);
+	gw.device.siw.connect_ms = 30000;
 	gw.device.addr = gw.server_addrs[0];
 	gw.cfg.devices = &gw.device;
 	gw.cfg.device_cnt = 1;
