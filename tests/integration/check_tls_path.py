@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """An attacker on the path between two gateways with secure = "required": it changes, drops, repeats, replays, reflects, cuts and forges.
 A program's stream is whole up to where it ends, the daemons go on, and no byte of a program's is on the path in clear."""
+import contextlib
 import functools
 import secrets
 import socket
@@ -98,14 +99,16 @@ def cut(where, at, how):
             except OSError:
                 pass
         threading.Thread(target=back, daemon=True).start()
-        while done < at and (part := a.recv(at - done)):
-            path.seen[where] += part
-            done += len(part)
-            b.sendall(part)
+        with contextlib.suppress(OSError):	# a gateway has reset it before
+            while done < at and (part := a.recv(at - done)):
+                path.seen[where] += part
+                done += len(part)
+                b.sendall(part)
         for end in (a, b):
             if how == "reset":
                 set_reset_on_close(end)
-            end.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)	# the other thread reads it: close() alone would not end it
         up.close()
     return attack
 

@@ -40,7 +40,7 @@ MESSAGES = {"SYN": [*SYN, (33, 0x02, 0x12)], "SYN/ACK": [*SYN, (33, 0x12, 0x12)]
                for name, kind in (("CONFIRM LINK", 0x21), ("ADD LINK", 0x22)) for reply in ("", " reply")}}
 
 
-# What the peer's kernel says of itself in version 2. A terminal would take it for orders, a log for a line.
+# For check_afsmc.py's peer, whose kernel says it of itself in version 2. A terminal would take it for orders, a log for a line.
 HOSTILE_NAME = b"\x1b]2;x\x07\x1b[31m\r\nnotice: evil"
 
 
@@ -56,8 +56,6 @@ class Host(rxe.Devices):
     def __init__(self, t, side):
         super().__init__(t)
         self.side = side
-        if side == "b":
-            socket.sethostname(HOSTILE_NAME)	# the kernel's SMC has it from when its module is loaded
         rxe.modprobe("smc", "smc_diag", "sch_netem")
         if os.path.exists(f"/sys/class/net/{side}1"):
             return
