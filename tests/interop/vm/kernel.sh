@@ -43,7 +43,7 @@ fetch() {
 		rm -r "$tmp/new/boot"
 	fi
 	prepare "$tmp/new"
-	[ "$1" != user-mode-linux ] || runs_here "$tmp/new" || cannot "$1 does not run on this host: $(tail -n 1 "$tmp/log")"
+	[ "$1" != user-mode-linux ] || runs_here "$tmp/new" || cannot "$1 does not run on this host: $(grep -m 1 -i panic "$tmp/log" || tail -n 1 "$tmp/log")"
 	rm -rf "${cache:?}/$1"
 	mv "$tmp/new" "$cache/$1"
 }

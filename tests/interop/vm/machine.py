@@ -19,7 +19,7 @@ TOP_SRC = os.environ.get("top_srcdir") or os.path.dirname(os.path.dirname(os.pat
 TOP_SRC = os.path.abspath(TOP_SRC)
 TOP_BUILD = os.path.abspath(os.environ.get("top_builddir") or os.path.join(TOP_SRC, "build"))
 QEMU = "qemu-system-x86_64"
-USER_MODE = "user-mode-linux"	# three times as fast, but without RDMA and AF_SMC
+USER_MODE = "user-mode-linux"	# twice as fast, but without RDMA and AF_SMC
 MEMORY = "1G"
 CPUS = 1		# one is quicker than two where the host has two, and tests run beside each other
 CPU = "max,erms=off"	# kernel and libc would copy and clear by "rep movsb", which the emulator does byte by byte
@@ -141,7 +141,7 @@ class Machine:
             if os.path.exists(self.path(name)):
                 os.unlink(self.path(name))
         argv = self._user_mode() if self.user_mode else self._qemu()
-        with open(self.path("qemu"), "wb") as out:	# the console of a kernel in user mode as well
+        with open(self.path("console" if self.user_mode else "qemu"), "wb") as out:
             self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=_child_setup)
 
     def boot(self):

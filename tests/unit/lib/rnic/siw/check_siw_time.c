@@ -162,7 +162,6 @@ START_TEST(far_away_a_full_send_buffer_is_filled_again_early)
 START_TEST(a_short_path_is_not_looked_at)
 {
 	struct siw_config c = config();
-
 	struct siw_tcp *t;
 	int64_t from;
 	unsigned tries = 0;
