@@ -510,7 +510,7 @@ def _(s):
     s.run("CONFIRM RKEY not answered, nor TEST LINK", rkey_exchange, None, False)
     s.run("CONFIRM RKEY answered no", rkey_exchange, lambda link, m: link.send(smc.as_response(m, smc.NEGATIVE)))
     s.run("CONFIRM RKEY answered for another RMB", rkey_exchange, lambda link, m: link.send(
-        m.raw[:3] + bytes((smc.RESPONSE,)) + m.raw[4:8] + b"\xee" + m.raw[9:]))
+        m.raw[:3] + bytes((smc.RESPONSE,)) + m.raw[4:8] + bytes((m.raw[8] ^ 1,)) + m.raw[9:]))
 
 
 def delete_last(s):
