@@ -51,6 +51,10 @@ class Died(Exception):
     """The machine ended before it should; the text is what its console said last."""
 
 
+class Ended(Died):
+    """The machine is not wanted any more."""
+
+
 class Hangs(Exception):
     """The script does not end."""
 
@@ -89,6 +93,8 @@ class Machine:
         self.system = system and os.path.abspath(system)
         self.user_mode = os.path.basename(self.kernel) == USER_MODE
         self.proc = None
+        self.ended = False
+        self.spawning = threading.Lock()
         self.boot_s = None
         self.cpu_s = 0
 
@@ -128,15 +134,22 @@ class Machine:
                 "-device", "virtio-rng-pci", *(self.qemu_args or ["-nic", "none"])]
 
     def _user_mode(self):
-        """The machine's processes are the host's, and would go on as such if their kernel alone was killed: they have a namespace, of
-        which it is the first. On one processor: each call of a guest's process is two switches, dear between processors."""
+        """The machine's processes are the host's, and would go on as such if their kernel alone was killed: they have a namespace. Its
+        first process is a shell, as a kernel that panics ends by a signal, which a first process does not get. On one processor:
+        each call of a guest's process is two switches, dear between processors."""
         rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-        return ["env", "TMPDIR=/dev/shm", "unshare", *rights, "--pid", "--fork", "--kill-child", "taskset", "-c", str(next(PROCESSORS)),
-                os.path.join(self.kernel, "kernel"), f"mem={os.environ.get('SMCRD_VM_MEMORY', MEMORY)}",
-                f"initrd={os.path.join(self.kernel, 'initrd')}", "con=null", "con0=null,fd:1", "ssl=null",
+        return ["env", "TMPDIR=/dev/shm", "unshare", *rights, "--pid", "--fork", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh",
+                "taskset", "-c", str(next(PROCESSORS)), os.path.join(self.kernel, "kernel"),
+                f"mem={os.environ.get('SMCRD_VM_MEMORY', MEMORY)}", f"initrd={os.path.join(self.kernel, 'initrd')}", "con=null", "con0=null,fd:1", "ssl=null",
                 *f"oops=panic quiet net.ifnames=0 {AUDIT[bool(self.system)]} LAB_SHARE={self.share} uml_dir={self.share}".split()]
 
     def _spawn(self):
+        with self.spawning:
+            if self.ended:
+                raise Ended(f"{self.name} is ended")
+            self._begin()
+
+    def _begin(self):
         for name in ("up", "out", "status", "dmesg"):
             if os.path.exists(self.path(name)):
                 os.unlink(self.path(name))
@@ -185,12 +198,12 @@ class Machine:
         return self.read("out").split("\n")
 
     def note_cpu(self):
-        """Of the processor, in seconds so far; it is known as long as qemu lives, or the kernel behind `unshare`."""
+        """Of the processor, in seconds so far; it is known as long as qemu lives, or the kernel behind `unshare` and its shell."""
         pid = self.proc.pid
         try:
-            if self.user_mode:
+            for _ in range(2 if self.user_mode else 0):
                 with open(f"/proc/{pid}/task/{pid}/children") as f:
-                    pid = int(f.read() or pid)
+                    pid = int((f.read().split() or [pid])[0])
             with open(f"/proc/{pid}/stat") as f:
                 ticks = f.read().rsplit(")", 1)[1].split()[11:15]
             self.cpu_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
@@ -210,11 +223,17 @@ class Machine:
         return Died(f"ended in the middle of {self.script}; {self.last_words()}")
 
     def kill(self):
-        """As a power failure does."""
+        """As a power failure does; it can boot again."""
         if self.proc and self.proc.poll() is None:
             self.proc.kill()
         if self.proc:
             self.proc.wait()
+
+    def end(self):
+        """For good, also while another thread boots it: that gets Ended."""
+        with self.spawning:
+            self.ended = True
+        self.kill()
 
 
 class Peer:
