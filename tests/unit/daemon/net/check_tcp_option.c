@@ -125,9 +125,11 @@ look(void)
 
 		if (n < 0)
 			return s;
-		if (from.sll_pkttype != PACKET_OUTGOING)
+		bool v4 = p[0] >> 4 == 4;
+		size_t head = v4 ? (p[0] & 0xfu) * 4 : 40;
+		/* Hosts say more than TCP: ARP, neighbours and routers of IPv6. */
+		if (from.sll_pkttype != PACKET_OUTGOING || (v4 ? p[9] : p[6]) != IPPROTO_TCP)
 			continue;
-		size_t head = p[0] >> 4 == 4 ? (p[0] & 0xfu) * 4 : 40;
 		uint8_t flags = p[head + 13];
 		bool with = tcp_option_in_segment((struct span){ p, (size_t)n });
 		if ((flags & 0x12) == 0x02) {
