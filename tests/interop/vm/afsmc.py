@@ -70,7 +70,7 @@ class Host(rxe.Devices):
             self.up(i)
             self.plug(side, i)
         # For the filters below. While a qdisc comes or goes, packets are dropped, and soft RoCE ends the queue pair of one it cannot send.
-        self._tc("qdisc add dev {0} clsact")
+        self.tc("qdisc add dev {0} clsact")
         self.active(*[(side, i) for i in self.pairs])
 
     def up(self, i):
@@ -140,7 +140,7 @@ class Host(rxe.Devices):
         nops = [word for at in (60, 64) for word in ("munge", "offset", str(at), "u32", "set", "0x01010101")]
         self._treat(message, "action", "pedit", *nops, "pipe", "action", "csum", "tcp")
 
-    def _tc(self, line, *option):
+    def tc(self, line, *option):
         """For each card, all in one go: a program takes its time to start here."""
         lines = "".join(line.format(f"{self.side}{i}") + "\n" for i in self.pairs)
         return self.t.run([need("tc"), *option, "-batch", "-"], input=lines.encode(),
@@ -155,14 +155,14 @@ class Host(rxe.Devices):
         return words
 
     def _treat(self, message, *how):
-        self._tc(f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*self._match(message), *how])}")
+        self.tc(f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*self._match(message), *how])}")
 
     def lost(self):
         """How many packets were."""
-        return sum(int(x) for x in re.findall(r"dropped (\d+)", self._tc("filter show dev {0} ingress", "-s")))
+        return sum(int(x) for x in re.findall(r"dropped (\d+)", self.tc("filter show dev {0} ingress", "-s")))
 
     def lose_nothing(self):
-        self._tc("filter del dev {0} ingress", "-force")
+        self.tc("filter del dev {0} ingress", "-force")
 
     def reset(self, port):
         """Every TCP connection of this machine with that port, here or there, at both ends. One whose ACK was lost in front of the

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # kernel: linux-image-6.12-amd64
 # cards: 2
-# takes: 120 s
+# takes: 160 s
 # load: 60
 """
 First contact between smcrd and Linux's own SMC, interrupted at each step, with smcrd as client and as server at the same time: a
 message does not arrive and is repeated without success; smcrd is killed then, or stands still, the program on Linux is
 killed, or the TCP connection reset. The programs get TCP or a reset, in time, what arrives is right, nothing is left of it, and the
-next connection is on SMC-R.
+next connection is on SMC-R. And Linux lies, in LLC of version 2 at any time.
 """
+import random
 import signal
 
 from afsmc import UEID, Scene, address
 from harness import SMCRCTL, Daemon, case, check, equal, hostport, main, wait_until
+from liar import Liar
 
 WAYS = ("in", "out")
 # A link that is lost is missed soon, which by default takes TEST LINK 30 s, at both ends; a round is not held off by those before it.
@@ -21,14 +23,16 @@ QUICK = {"links": 2, "testlink_s": 2, "test_link_interval": "1s", "test_link_tim
 GONE = {"ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "ENOTCONN", "end"}
 IN_TIME_S = 20		# no timer in question is longer than 6 s, but some follow one another
 TCP = {"echo"}
+SMCR = {"in": "echo", "out": "echo"}, {"client 2": 1, "server 2": 1}
+LIAR_ROUNDS, LIAR_IN_TIME_S = 8, 60	# timers of ADD LINK and DELETE LINK as well
 
 
 class Contact:
     """Clients of both ways whose first contact comes to nothing."""
 
-    def __init__(self, t):
+    def __init__(self, t, **smcr):
         self.t = t
-        self.scene = Scene(t, "smcrd", **QUICK)
+        self.scene = Scene(t, "smcrd", **QUICK, **smcr)
         self.flows = {way: self.scene.start(way, "echo", service={"connect_timeout": "4s"}) for way in WAYS}
         self.daemon = self.scene.daemons[0]
         self.port, self.out = 0, None		# the server that is killed, and where its clients connect
@@ -57,13 +61,13 @@ class Contact:
         for host in self.scene.hosts.values():
             host.lose_nothing()
 
-    def ends(self, when):
+    def ends(self, when, in_time_s=IN_TIME_S):
         """How it ended for each client: "echo" or an error."""
         out = {}
         for way, flow in self.flows.items():
             got = flow.wait(self.tried[way])
             self.t.note(f"{when}, {way}: {got['how']} after {got['over']:.1f} s")
-            check(got["over"] < IN_TIME_S, f"{when}, {way}: {got}")
+            check(got["over"] < in_time_s, f"{when}, {way}: {got}")
             out[way] = got["how"]
         return out
 
@@ -76,14 +80,17 @@ class Contact:
         wait_until(lambda: not d.connections() and not d.groups(), "smcrd has nothing left", 20)
         wait_until(lambda: not b.groups(), "Linux has nothing left", 20)
 
-    def next_is_smcr(self):
-        self.nothing_left()
+    def seen(self, in_time_s):
+        """How the next ones end, and how many Linux had on SMC-R."""
         before = self.scene.over_smcr("b")
         self.begin()
-        equal(self.ends("the next connection"), {"in": "echo", "out": "echo"}, "the next connection")
+        ends = self.ends("the next connection", in_time_s)
         now = self.scene.over_smcr("b")
-        equal({k: now[k] - before[k] for k in ("client 2", "server 2")}, {"client 2": 1, "server 2": 1},
-              "connections on SMC-R afterwards")
+        return ends, {k: now[k] - before[k] for k in ("client 2", "server 2")}
+
+    def next_is_smcr(self):
+        self.nothing_left()
+        equal(self.seen(IN_TIME_S), SMCR, "the next connection")
 
 
 def lost(contact, messages, **want):
@@ -231,6 +238,39 @@ def _(t):
     d.send_signal(signal.SIGCONT)
     contact.ends("RoCE packet, stands still")
     contact.next_is_smcr()
+
+
+@case("Linux lies on its links of version 2: a plain client goes on, nothing is left, SMC-R goes on", timeout=300)
+def _(t):
+    contact = Contact(t, last_link_timeout="2s")
+    d, flow = contact.daemon, contact.flows["in"]
+    seed = random.randrange(1 << 31)
+    t.note(f"seed {seed}")
+    liar = Liar(t, contact.scene.hosts["a"], seed)
+    contact.scene.until("over", False)
+    bystander = flow.client("busy", kind="plain", count=1, size=100, until="over")
+    wait_until(lambda: min(flow.rounds(), default=0) > 1, "the plain client has had answers")
+    resident = d.rss()
+    liar.lies = True
+    for n in range(LIAR_ROUNDS):
+        contact.begin()
+        for way, how in contact.ends(f"round {n}", LIAR_IN_TIME_S).items():
+            check(how in GONE | TCP | {"EPROTO"}, f"round {n}, {way}: {how}")
+        before = flow.rounds()[0]
+        wait_until(lambda: flow.rounds()[0] > before, "the plain client has an answer")	# noqa: B023
+    liar.lies = False
+    liar.end()
+    contact.scene.until("over", True)
+    equal(flow.wait(bystander), ["done"], "the plain client")
+    c = d.counters()
+    t.note(f"lies: {dict(liar.told)}; counters: {({k: n for k, n in c.items() if n})}")
+    check(c["bad_llc"] > 0, "the daemon has found wrong messages")
+    contact.nothing_left()
+    # Linux may need a while, of which smcrd is not the cause.
+    wait_until(lambda: contact.seen(LIAR_IN_TIME_S) == SMCR, "the next connection is on SMC-R", 60)
+    contact.nothing_left()
+    grown = d.rss() - resident
+    check(grown < 16 << 20, f"memory grows by {grown} bytes")
 
 
 main()
