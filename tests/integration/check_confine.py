@@ -3,7 +3,6 @@
 The daemon confines itself without systemd: what the kernel says of its threads, what smcrctl and -t say, and what that
 means for reloads. Every other test runs confined, too (harness.py).
 """
-import contextlib
 import ctypes
 import os
 import socket
@@ -23,12 +22,11 @@ LANDLOCK_CREATE_RULESET = 444
 def kernel_says(d):
     """Fields of /proc/PID/task/*/status that matter here: a set of values for each."""
     out = {}
-    for tid in os.listdir(f"/proc/{d.pid}/task"):
-        with contextlib.suppress(FileNotFoundError), open(f"/proc/{d.pid}/task/{tid}/status", encoding="ascii") as f:
-            for line in f:  # a thread that has ended meanwhile says nothing
-                key, _, value = line.partition(":")
-                if key in ("NoNewPrivs", "Seccomp", "CapPrm", "CapEff", "CapInh", "CapAmb"):
-                    out.setdefault(key, set()).add(value.strip())
+    for status in d.threads("status").values():
+        for line in status.split("\n"):
+            key, _, value = line.partition(":")
+            if key in ("NoNewPrivs", "Seccomp", "CapPrm", "CapEff", "CapInh", "CapAmb"):
+                out.setdefault(key, set()).add(value.strip())
     return out
 
 

@@ -78,11 +78,8 @@ class Gateways:
 
 def rights(d):
     """Of each thread: permitted and effective."""
-    found = set()
-    for tid in os.listdir(f"/proc/{d.pid}/task"):
-        with open(f"/proc/{d.pid}/task/{tid}/status", encoding="ascii") as f:
-            found |= {int(line.split()[1], 16) for line in f if line.startswith(("CapPrm", "CapEff"))}
-    return found
+    return {int(line.split()[1], 16) for status in d.threads("status").values() for line in status.split("\n")
+            if line.startswith(("CapPrm", "CapEff"))}
 
 
 def serves(t, v6):

@@ -7,7 +7,6 @@ from netns import ADDR_A, ADDR_B, Net, enter
 
 enter()
 
-import glob								# noqa: E402
 import time								# noqa: E402
 
 from harness import PATIENCE, Daemon, Server, case, check, echo, equal, main, recv_exact, wait_until	# noqa: E402
@@ -52,11 +51,8 @@ def took(t, what, start, limit_ms):
 
 def wakes(d):
     """How often the threads of a daemon have slept."""
-    total = 0
-    for path in glob.glob(f"/proc/{d.popen.pid}/task/*/status"):
-        with open(path) as f:
-            total += sum(int(line.split()[1]) for line in f if line.startswith("voluntary_ctxt_switches"))
-    return total
+    return sum(int(line.split()[1]) for status in d.threads("status").values() for line in status.split("\n")
+               if line.startswith("voluntary_ctxt_switches"))
 
 
 def talk(s, data):

@@ -402,8 +402,7 @@ class Stopped:
     """One thread of a daemon stands still, as in a debugger."""
 
     def __init__(self, t, d, name):
-        tasks = f"/proc/{d.pid}/task"
-        self.tid = next(int(tid) for tid in os.listdir(tasks) if open(f"{tasks}/{tid}/comm").read().strip() == name)
+        self.tid = next(tid for tid, comm in d.threads("comm").items() if comm.strip() == name)
         LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         LIBC.ptrace.restype = ctypes.c_long
         if LIBC.ptrace(PTRACE_SEIZE, self.tid, None, None) != 0:
@@ -490,9 +489,8 @@ def _(t):
     open_all(pair, 10)
     for d in (pair.a, pair.b):
         seen = {}
-        for tid in os.listdir(f"/proc/{d.pid}/task"):
-            with open(f"/proc/{d.pid}/task/{tid}/status") as f:
-                status = dict(line.split(":\t", 1) for line in f.read().strip().split("\n") if ":\t" in line)
+        for text in d.threads("status").values():
+            status = dict(line.split(":\t", 1) for line in text.strip().split("\n") if ":\t" in line)
             seen[status["Name"]] = tuple(status[k].strip() for k in ("CapEff", "CapPrm", "NoNewPrivs", "Seccomp"))
         check({f"smcrd-worker-{n}" for n in (1, 2, 3)} <= set(seen), f"threads: {sorted(seen)}")
         equal(len(set(seen.values())), 1, f"rights of all threads: {seen}")

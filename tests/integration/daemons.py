@@ -1,4 +1,5 @@
 """Daemons with generated configurations, and pairs of them; see harness.py."""
+import contextlib
 import copy
 import json
 import os
@@ -189,15 +190,11 @@ class Daemon(Proc):
     def log(self):
         """All that was logged by now: the daemon's thread that writes it has nothing left, or waits for a reader."""
         def written():
-            try:
-                tasks = f"/proc/{self.pid}/task"
-                for tid in os.listdir(tasks):
-                    with open(f"{tasks}/{tid}/stat") as f:
-                        name, state = re.fullmatch(r"\d+ \((.*)\) (.) .*", f.read(), re.S).groups()
+            with contextlib.suppress(OSError):		# it has ended
+                for stat in self.threads("stat").values():
+                    name, state = re.fullmatch(r"\d+ \((.*)\) (.) .*", stat, re.S).groups()
                     if name == "smcrd-log":
                         return state not in "RD"
-            except OSError:		# it has ended
-                pass
             return True
         wait_until(written, f"daemon {self.name} has written its log")
         return super().log()

@@ -1,4 +1,5 @@
 """Processes that are always ended, and the test case that owns them; see harness.py."""
+import contextlib
 import json
 import os
 import select
@@ -64,10 +65,7 @@ class Proc:
         """Until SIGCONT. The signal is there before the threads have stopped."""
         self.send_signal(signal.SIGSTOP)
 
-        def stopped():
-            tasks = os.listdir(f"/proc/{self.pid}/task")
-            return all(open(f"/proc/{self.pid}/task/{x}/stat").read().rpartition(")")[2].split()[0] == "T" for x in tasks)
-        wait_until(stopped, f"{self.name} stands still")
+        wait_until(lambda: all(x.rpartition(")")[2].split()[0] == "T" for x in self.threads("stat").values()), f"{self.name} stands still")
 
     def send_signal(self, sig):
         if self.alive():
@@ -93,6 +91,14 @@ class Proc:
 
     # -- what /proc says --
 
+    def threads(self, name):
+        """The file of this name of each thread, by thread; those that end meanwhile have none."""
+        found = {}
+        for tid in os.listdir(f"/proc/{self.pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{self.pid}/task/{tid}/{name}") as f:
+                found[int(tid)] = f.read()
+        return found
+
     def rss(self):
         """Resident memory in bytes."""
         with open(f"/proc/{self.pid}/statm") as f:
@@ -109,11 +115,7 @@ class Proc:
 
     def cpu(self):
         """Time on a processor so far of the threads that there are, in seconds; a running one's is a tick old at most."""
-        total = 0
-        for task in os.listdir(f"/proc/{self.pid}/task"):
-            with open(f"/proc/{self.pid}/task/{task}/schedstat") as f:
-                total += int(f.read().split()[0])
-        return total / 1e9
+        return sum(int(x.split()[0]) for x in self.threads("schedstat").values()) / 1e9
 
     def fds(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))

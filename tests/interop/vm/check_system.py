@@ -7,6 +7,7 @@
 The package on a Debian that has booted: systemd is the first process, apt installs what tests/package/build made. The cases are
 one story, from the installation to the purge, and each finds what the one before it left.
 """
+import contextlib
 import glob
 import json
 import os
@@ -148,8 +149,8 @@ def is_taken_over(t, load, act, failed=False):
 def confined():
     """Of the unit's processes those that the profile does not confine, as each is confined."""
     found = {}
-    for pid in processes():
-        with open(f"/proc/{pid}/attr/current", encoding="ascii") as f:
+    for pid in processes():		# of which one may end meanwhile
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/attr/current", encoding="ascii") as f:
             found[pid] = f.read().strip()
     return {pid: word for pid, word in found.items() if word != "smcrd (enforce)"}
 
