@@ -65,7 +65,8 @@ class Proc:
         """Until SIGCONT. The signal is there before the threads have stopped."""
         self.send_signal(signal.SIGSTOP)
 
-        wait_until(lambda: all(x.rpartition(")")[2].split()[0] == "T" for x in self.threads("stat").values()), f"{self.name} stands still")
+        wait_until(lambda: all(x.rpartition(")")[2].split()[0] == "T" for x in self.threads("stat").values()),
+                   f"{self.name} stands still")
 
     def send_signal(self, sig):
         if self.alive():
