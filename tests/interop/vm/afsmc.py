@@ -37,7 +37,8 @@ LLC = [(9, 17, 0xff), (22, 4791, 0xffff)]
 MESSAGES = {"SYN": [*SYN, (33, 0x02, 0x12)], "SYN/ACK": [*SYN, (33, 0x12, 0x12)], "Proposal": [*CLC, (56, 1, 0xff)],
             "Accept": [*CLC, (56, 2, 0xff)], "Confirm": [*CLC, (56, 3, 0xff)], "Decline": [*CLC, (56, 4, 0xff)], "RoCE packet": LLC,
             **{f"{name}{reply}": [*LLC, (28, 4, 0xff), (40, kind, 0xff), (43, 0x80 if reply else 0, 0x80)]
-               for name, kind in (("CONFIRM LINK", 0x21), ("ADD LINK", 0x22)) for reply in ("", " reply")}}
+               for name, kind in (("CONFIRM LINK", 0x21), ("ADD LINK", 0x22)) for reply in ("", " reply")},
+            "LLC": [*LLC, (1, 0, 0xff), (28, 4, 0xff), (40, 0x20, 0xf0)]}	# of type of service 0: see liar.py
 
 
 # For check_afsmc.py's peer, whose kernel says it of itself in version 2. A terminal would take it for orders, a log for a line.
@@ -70,7 +71,7 @@ class Host(rxe.Devices):
             self.up(i)
             self.plug(side, i)
         # For the filters below. While a qdisc comes or goes, packets are dropped, and soft RoCE ends the queue pair of one it cannot send.
-        self.tc("qdisc add dev {0} clsact")
+        self._tc("qdisc add dev {0} clsact")
         self.active(*[(side, i) for i in self.pairs])
 
     def up(self, i):
@@ -140,7 +141,16 @@ class Host(rxe.Devices):
         nops = [word for at in (60, 64) for word in ("munge", "offset", str(at), "u32", "set", "0x01010101")]
         self._treat(message, "action", "pedit", *nops, "pipe", "action", "csum", "tcp")
 
-    def tc(self, line, *option):
+    def divert(self, message, prefix):
+        """Messages of this kind that arrive leave by the card's tap, whose name is the card's behind a prefix; what comes in by
+        a tap arrives at its card, with IP's checksum made right."""
+        tap = prefix + "{0}"
+        self._tc(f"qdisc add dev {tap} clsact")
+        self._tc(f"filter add dev {tap} ingress protocol ip prio 1 u32 match u8 0 0 at 0 action csum ip4h pipe "
+                 "action mirred ingress redirect dev {0}")
+        self._treat(message, "action", "mirred", "egress", "redirect", "dev", tap)
+
+    def _tc(self, line, *option):
         """For each card, all in one go: a program takes its time to start here."""
         lines = "".join(line.format(f"{self.side}{i}") + "\n" for i in self.pairs)
         return self.t.run([need("tc"), *option, "-batch", "-"], input=lines.encode(),
@@ -155,14 +165,14 @@ class Host(rxe.Devices):
         return words
 
     def _treat(self, message, *how):
-        self.tc(f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*self._match(message), *how])}")
+        self._tc(f"filter add dev {{0}} ingress protocol ip prio 1 u32 {' '.join([*self._match(message), *how])}")
 
     def lost(self):
         """How many packets were."""
-        return sum(int(x) for x in re.findall(r"dropped (\d+)", self.tc("filter show dev {0} ingress", "-s")))
+        return sum(int(x) for x in re.findall(r"dropped (\d+)", self._tc("filter show dev {0} ingress", "-s")))
 
     def lose_nothing(self):
-        self.tc("filter del dev {0} ingress", "-force")
+        self._tc("filter del dev {0} ingress", "-force")
 
     def reset(self, port):
         """Every TCP connection of this machine with that port, here or there, at both ends. One whose ACK was lost in front of the

@@ -80,7 +80,7 @@ class Contact:
         wait_until(lambda: not d.connections() and not d.groups(), "smcrd has nothing left", 20)
         wait_until(lambda: not b.groups(), "Linux has nothing left", 20)
 
-    def seen(self, in_time_s):
+    def next_ends(self, in_time_s):
         """How the next ones end, and how many Linux had on SMC-R."""
         before = self.scene.over_smcr("b")
         self.begin()
@@ -90,7 +90,7 @@ class Contact:
 
     def next_is_smcr(self):
         self.nothing_left()
-        equal(self.seen(IN_TIME_S), SMCR, "the next connection")
+        equal(self.next_ends(IN_TIME_S), SMCR, "the next connection")
 
 
 def lost(contact, messages, **want):
@@ -257,7 +257,7 @@ def _(t):
         for way, how in contact.ends(f"round {n}", LIAR_IN_TIME_S).items():
             check(how in GONE | TCP | {"EPROTO"}, f"round {n}, {way}: {how}")
         before = flow.rounds()[0]
-        wait_until(lambda: flow.rounds()[0] > before, "the plain client has an answer")	# noqa: B023
+        wait_until(lambda before=before: flow.rounds()[0] > before, "the plain client has an answer")
     liar.lies = False
     liar.end()
     contact.scene.until("over", True)
@@ -267,7 +267,7 @@ def _(t):
     check(c["bad_llc"] > 0, "the daemon has found wrong messages")
     contact.nothing_left()
     # Linux may need a while, of which smcrd is not the cause.
-    wait_until(lambda: contact.seen(LIAR_IN_TIME_S) == SMCR, "the next connection is on SMC-R", 60)
+    wait_until(lambda: contact.next_ends(LIAR_IN_TIME_S) == SMCR, "the next connection is on SMC-R", 60)
     contact.nothing_left()
     grown = d.rss() - resident
     check(SANITIZERS or grown < 16 << 20, f"memory grows by {grown} bytes")

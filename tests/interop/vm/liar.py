@@ -15,12 +15,12 @@ import threading
 import zlib
 
 import rxe
-from harness import Failure, equal
+from harness import equal, in_thread
 
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
 ETH, IP, UDP, BTH, ICRC = 14, 20, 8, 12, 4
-SEEN = 4		# type of service
-SEND_ONLY = 4
+SEEN = 4		# type of service; afsmc.MESSAGES["LLC"] has 0
+PREFIX = "liar-"	# of the taps' names
 LLC_V2 = (0x21, 0x22, 0x24, 0x25, 0x26, 0x27, 0x29)
 CONFIRM_RKEY = 0x26
 NOT_LLC_V2 = (0x20, 0x23, 0x28, 0x2f, *range(10), 0xff)
@@ -37,22 +37,14 @@ def icrc(packet):
     return struct.pack("<I", zlib.crc32(b"\xff" * 8 + head + packet[IP + UDP + BTH:]))
 
 
-def ip_checksum(head):
-    total = sum(struct.unpack(">10H", head))
-    total = (total & 0xffff) + (total >> 16)
-    return struct.pack(">H", ~(total + (total >> 16)) & 0xffff)
-
-
 def with_message(frame, msg):
-    """The frame with this message, whatever was its length."""
+    """The frame with this message, whatever was its length. The checksum of IP is left to tc."""
     pad = -len(msg) % 4
     ip, udp, bth = (bytearray(frame[at:at + n]) for at, n in ((ETH, IP), (ETH + IP, UDP), (ETH + IP + UDP, BTH)))
     bth[1] = bth[1] & ~0x30 | pad << 4
     udp[4:6] = struct.pack(">H", UDP + BTH + len(msg) + pad + ICRC)
     ip[2:4] = struct.pack(">H", IP + UDP + BTH + len(msg) + pad + ICRC)
     ip[1] = SEEN
-    ip[10:12] = b"\0\0"
-    ip[10:12] = ip_checksum(ip)
     packet = bytes(ip + udp + bth) + msg + bytes(pad)
     return frame[:ETH] + packet + icrc(packet)
 
@@ -65,25 +57,19 @@ class Liar:
         self.rng = random.Random(seed)
         self.lies = False
         self.told = collections.Counter()
-        self.failure = None
-        self.known = []		# messages of the peer, most of which are good ones for some other moment
+        self.known = collections.deque(maxlen=50)		# messages of the peer, most of which are good ones for some other moment
         self.ending = threading.Event()
         rxe.modprobe("tun")
         self.taps = [self._tap(f"{host.side}{i}") for i in host.pairs]
-        host.tc("qdisc add dev l{0} clsact")
-        host.tc(f"filter add dev l{{0}} ingress protocol ip prio 1 u32 match u8 {SEEN} 0xff at 1 action mirred ingress redirect dev {{0}}")
-        host.tc("filter add dev {0} ingress protocol ip prio 2 u32 match u8 17 0xff at 9 match u16 4791 0xffff at 22 "
-                f"match u8 {SEND_ONLY} 0xff at 28 match u8 0 0xff at 1 match u8 0x20 0xf0 at 40 "
-                "action mirred egress redirect dev l{0}")
-        self.thread = threading.Thread(target=self._run, daemon=True)
+        host.divert("LLC", PREFIX)
+        self.task = in_thread(self._run)
         t.later(self.end)
-        self.thread.start()
 
     def _tap(self, card):
         fd = os.open("/dev/net/tun", os.O_RDWR)
-        fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", f"l{card}".encode(), IFF_TAP | IFF_NO_PI))
+        fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", f"{PREFIX}{card}".encode(), IFF_TAP | IFF_NO_PI))
         with open(f"/sys/class/net/{card}/address") as f:
-            self.host.ip(f"link set l{card} address {f.read().strip()} up")
+            self.host.ip(f"link set {PREFIX}{card} address {f.read().strip()} up")
         return fd
 
     def end(self):
@@ -92,21 +78,18 @@ class Liar:
             return
         self.host.lose_nothing()
         self.ending.set()
-        self.thread.join()
-        for fd in self.taps:
-            os.close(fd)
-        if self.failure:
-            raise self.failure
+        try:
+            self.task.result()
+        finally:
+            for fd in self.taps:
+                os.close(fd)
 
     def _run(self):
-        try:
-            while not self.ending.is_set():
-                for fd in select.select(self.taps, [], [], 0.1)[0]:
-                    frame = os.read(fd, 9000)
-                    if frame[12:14] == b"\x08\x00" and frame[ETH + 9] == 17:
-                        os.write(fd, with_message(frame, self._message(frame)))
-        except (OSError, Failure) as e:
-            self.failure = e
+        while not self.ending.is_set():
+            for fd in select.select(self.taps, [], [], 0.1)[0]:
+                frame = os.read(fd, 9000)
+                if frame[12:14] == b"\x08\x00" and frame[ETH + 9] == 17:
+                    os.write(fd, with_message(frame, self._message(frame)))
 
     def _message(self, frame):
         packet = frame[ETH:]
@@ -114,7 +97,7 @@ class Liar:
         body, pad = packet[:size - ICRC], packet[IP + UDP + 1] >> 4 & 3
         equal(packet[size - ICRC:size].hex(), icrc(body).hex(), "ICRC of a packet of Linux")
         msg = body[IP + UDP + BTH:len(body) - pad]
-        self.known = [*self.known, msg][-50:]
+        self.known.append(msg)
         if not self.lies or self.rng.random() < 0.6:
             return msg
         name = self.rng.choice(sorted(LIES))
