@@ -51,10 +51,6 @@ class Died(Exception):
     """The machine ended before it should; the text is what its console said last."""
 
 
-class Ended(Died):
-    """The machine is not wanted any more."""
-
-
 class Hangs(Exception):
     """The script does not end."""
 
@@ -140,21 +136,18 @@ class Machine:
         rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         return ["env", "TMPDIR=/dev/shm", "unshare", *rights, "--pid", "--fork", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh",
                 "taskset", "-c", str(next(PROCESSORS)), os.path.join(self.kernel, "kernel"),
-                f"mem={os.environ.get('SMCRD_VM_MEMORY', MEMORY)}", f"initrd={os.path.join(self.kernel, 'initrd')}", "con=null", "con0=null,fd:1", "ssl=null",
+                f"mem={os.environ.get('SMCRD_VM_MEMORY', MEMORY)}", f"initrd={os.path.join(self.kernel, 'initrd')}",
+                "con=null", "con0=null,fd:1", "ssl=null",
                 *f"oops=panic quiet net.ifnames=0 {AUDIT[bool(self.system)]} LAB_SHARE={self.share} uml_dir={self.share}".split()]
 
     def _spawn(self):
-        with self.spawning:
-            if self.ended:
-                raise Ended(f"{self.name} is ended")
-            self._begin()
-
-    def _begin(self):
         for name in ("up", "out", "status", "dmesg"):
             if os.path.exists(self.path(name)):
                 os.unlink(self.path(name))
         argv = self._user_mode() if self.user_mode else self._qemu()
-        with open(self.path("console" if self.user_mode else "qemu"), "wb") as out:
+        with open(self.path("console" if self.user_mode else "qemu"), "wb") as out, self.spawning:
+            if self.ended:
+                raise Died("ended from outside")
             self.proc = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=_child_setup)
 
     def boot(self):
@@ -230,7 +223,7 @@ class Machine:
             self.proc.wait()
 
     def end(self):
-        """For good, also while another thread boots it: that gets Ended."""
+        """For good, also while another thread boots it: boot() raises Died there."""
         with self.spawning:
             self.ended = True
         self.kill()
