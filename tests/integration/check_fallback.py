@@ -197,7 +197,7 @@ def _(t):
         t.later(c.close)
         c.setblocking(False)
         c.connect_ex(slow.getsockname())
-    pair = Pair(t, {"x": slow.getsockname()}, a={"smcr": {"clc_timeout": "6s"}}, b={"smcr": {"clc_timeout": "6s"}})
+    pair = Pair(t, {"x": slow.getsockname()})
     c = pair.connect()
     c.sendall(b"hello")
     wait_until(lambda: [x["mode"] for x in pair.a.connections()] == ["tcp"], "the ingress has fallen back")

@@ -93,7 +93,7 @@ def storm(at, source, seconds):
         sock.bind((source, 0))	# raw: held from here on
         packet = sctp.encode_packet(sock.getsockname()[1], at[1], 0, ddp.init())
         end, n = time.monotonic() + seconds, 0
-        while n == 0 or time.monotonic() < end:
+        while time.monotonic() < end:
             for _ in range(100):
                 sock.sendto(packet, at)
             n += 100
@@ -116,7 +116,7 @@ def through_storm(s, turned_away, words):
     # A line names the last one; others are turned away meanwhile, too, where no address may connect.
 
     def named():
-        storm(sctp_at(s), stranger(s.t), 0)
+        storm(sctp_at(s), stranger(s.t), 0.01)
         return stranger(s.t) in [x.rsplit(":", 1)[0] for x in refused_ones(s.b, words)]
     wait_until(named, "its address is logged", 30)
     s.bound(s.b, rss=4 * MIB)

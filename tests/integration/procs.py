@@ -64,7 +64,6 @@ class Proc:
     def suspend(self):
         """Until SIGCONT. The signal is there before the threads have stopped."""
         self.send_signal(signal.SIGSTOP)
-
         wait_until(lambda: all(x.rpartition(")")[2].split()[0] == "T" for x in self.threads("stat").values()),
                    f"{self.name} stands still")
 
