@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "daemon/net/net.h"
 #include "some_documents.h"
@@ -197,9 +198,10 @@ START_LOOP_TEST(connect_has_one_answer, 0, 4)
 START_TEST(one_collection_serves_all)
 {
 	begin(NULL, 0);
+	const int64_t from = clock_ms();
 	for (int i = 0; i < 20; i++)
 		ck_assert_int_eq(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), 200);
-	ck_assert_int_le(wants, 4);
+	ck_assert_int_le(wants, 4 + (clock_ms() - from) / HTTP_FRESH_MS);
 }
 
 START_TEST(an_address_that_is_not_allowed)
@@ -343,14 +345,15 @@ START_TEST(a_request_has_its_time)
 	begin(NULL, 0);
 	int fd = dial();
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int ms = 0;
+	const int64_t from = clock_ms();
+	int ms = 0; /* the waits alone, which the machine's own pauses do not lengthen */
 
 	say(fd, "GET /metrics HTTP/1.1\r\n");
 	while (ms < 3 * HTTP_REQUEST_MS && poll(&p, 1, 100) == 0) {
 		say(fd, "X-A: b\r\n");
 		ms += 100;
 	}
-	ck_assert_int_gt(ms, HTTP_REQUEST_MS / 2);
+	ck_assert_int_gt(clock_ms() - from, HTTP_REQUEST_MS / 2);
 	ck_assert_int_lt(ms, 2 * HTTP_REQUEST_MS);
 	close(fd);
 }
