@@ -4,8 +4,8 @@ import datetime
 import json
 import random
 
-from harness import (Server, case, check, connect_to, echo, equal, exchange, in_thread, main, pair_to, pattern, unlinkable_pair,
-                     wait_until, works)
+from harness import (PATIENCE, Server, case, check, connect_to, echo, equal, exchange, in_thread, main, pair_to, pattern,
+                     unlinkable_pair, wait_until, works)
 
 JSON = {"log": {"format": "json", "connections": True}, "log_level": "notice"}
 OWN = {"time", "level", "message"}
@@ -42,7 +42,7 @@ def closed(d, cnt):
     for e in out:
         check(all(isinstance(e.get(k), v) for k, v in CLOSED.items()), f"types: {e}")
         took = moment(e["time"]) - moment(e["start"])
-        check(abs(took.total_seconds() * 1000 - e["duration_ms"]) < 2000, f"from start to end: {e}")
+        check(abs(took.total_seconds() * 1000 - e["duration_ms"]) < 2000 * PATIENCE, f"from start to end: {e}")
     return out
 
 

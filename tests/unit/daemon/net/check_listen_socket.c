@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "unit.h"
 
 static char dir[64], path[96], text[512];
@@ -113,40 +113,41 @@ START_LOOP_TEST(a_lock_is_waited_for_where_that_may_be, 0, 2)
 		.what = "s", .path = path, .mode = 0600, .owner = (uid_t)-1, .group = (gid_t)-1, .waits = _i == 1
 	};
 	int fd = open(dir, O_RDONLY | O_DIRECTORY);
-	struct timespec from, to;
 	struct listen_socket l;
+	int64_t ms = 0;
 
 	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	ck_assert_int_eq(listen_socket_open(&l, &file, stderr), 0);
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	int64_t ms = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+	for (int i = 0; i < 5; i++) {
+		const int64_t from = clock_ms();
+		ck_assert_int_eq(listen_socket_open(&l, &file, stderr), 0);
+		ms = clock_ms() - from;
+		listen_socket_close(&l);
+		if (_i == 1 || ms < 500)
+			break; /* else the machine itself may have stood still */
+	}
 	ck_assert_msg(_i == 1 ? ms >= 900 : ms < 500, "%lld ms", (long long)ms);
-	listen_socket_close(&l);
 	close(fd);
 }
 
-/* Nobody who listens is disturbed, not even by a connection. */
-/* He delays a start with many sockets by a second in all, not for each. */
+/* It delays a start with many sockets by a second in all, not for each. */
 START_TEST(a_lock_is_waited_for_once)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY);
-	struct timespec from, to;
 
 	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-	clock_gettime(CLOCK_MONOTONIC, &from);
+	const int64_t from = clock_ms();
 	for (unsigned i = 0; i < 10; i++) {
 		struct listen_socket l = open_here();
 
 		listen_socket_close(&l);
 	}
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	long ms = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+	const int64_t ms = clock_ms() - from;
 	ck_assert_int_ge(ms, 990);
 	ck_assert_int_lt(ms, 8000);
 	close(fd);
 }
 
+/* A process that listens is not disturbed, not even by a connection. */
 START_TEST(a_live_socket_is_left_alone)
 {
 	struct listen_socket l = open_here(), other;
