@@ -172,14 +172,16 @@ class MariaDB:
     def __init__(self, t, conf, path):
         """conf: lines of its configuration, which say where it listens."""
         server, install, self.client = need("mariadbd"), need("mariadb-install-db"), need("mysql")
-        self.t, self.path, data, file = t, path, t.path("mariadb"), t.path("my.cnf")
+        self.t, self.path, data, tmp, file = t, path, t.path("mariadb"), t.path("mariadb.tmp"), t.path("my.cnf")
         os.mkdir(data)
+        os.mkdir(tmp)	# of its own: each server that starts removes the temporary tables of all others there
         kw = {}
         if os.getuid() == 0:
             os.chown(data, self.uid, self.uid)
+            os.chown(tmp, self.uid, self.uid)
             kw = dict(user=self.uid, group=self.uid, extra_groups=[])
         with open(file, "w") as f:
-            f.write("\n".join([*conf, f"datadir = {data}", "innodb-log-file-size = 4M", "innodb-flush-method = nosync", ""]))
+            f.write("\n".join([*conf, f"datadir = {data}", f"tmpdir = {tmp}", "innodb-log-file-size = 4M", "innodb-flush-method = nosync", ""]))
         t.run([install, f"--defaults-file={file}", "--auth-root-authentication-method=normal", "--skip-test-db"], cwd="/", **kw)
         self.proc = t.spawn([server, f"--defaults-file={file}"], cwd="/", **kw)
         wait_socket(self.proc, path)
