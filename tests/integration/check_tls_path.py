@@ -96,8 +96,10 @@ def cut(where, at, how):
             try:
                 while part := b.recv(65536):
                     a.sendall(part)
+                a.shutdown(socket.SHUT_WR)
             except OSError:
-                pass
+                with contextlib.suppress(OSError):
+                    a.shutdown(socket.SHUT_RDWR)
         threading.Thread(target=back, daemon=True).start()
         with contextlib.suppress(OSError):	# a gateway has reset it before
             while done < at and (part := a.recv(at - done)):
