@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Up or down: what the egress says of its server, and what both hosts show of a target, since when and why."""
+import contextlib
 import json
 import socket
 import threading
@@ -25,7 +26,9 @@ def pump(a, b):
             b.sendall(data)
         b.shutdown(socket.SHUT_WR)
     except OSError:
-        pass
+        for s in (a, b):
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
 
 
 def tampering(at, change):
