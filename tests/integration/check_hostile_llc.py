@@ -167,7 +167,7 @@ def _(s):
     c.link.closing = True	# no reader
     c.link.thread.join()
     c.link.ep.settimeout(0.5)	# raw: until nothing goes
-    end, sent = time.monotonic() + 1.5, 0
+    end, sent = time.monotonic() + 1.5 * PATIENCE, 0
     try:
         while time.monotonic() < end:
             c.link.ep.send(smc.llc_test_link(bytes(16)), iw.SEND_SE)

@@ -55,7 +55,7 @@ def _(t):
     pair = Pair(t, {"iperf3": (server.host, server.port)})
     out = iperf3(t, pair.host, pair.port["iperf3"], seconds=SECONDS, extra=["-b", "20M"])
     rate = out["end"]["sum_received"]["bits_per_second"] / 1e6
-    check(15 < rate < 25, f"{rate} Mbit/s for 20")
+    check(15 / PATIENCE < rate < 25, f"{rate} Mbit/s for 20")
     equal(out["end"]["sum_sent"]["bytes"] >= out["end"]["sum_received"]["bytes"], True, "sent at least what arrived")
     pair.only_smcr(2)
 

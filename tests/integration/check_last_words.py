@@ -9,7 +9,7 @@ import socket
 import termios
 import time
 
-from harness import (PATIENCE, SHRINK, UNIX, Pair, Server, case, check, equal, in_thread, listener, main, outcome, pattern,
+from harness import (PATIENCE, SHRINK, UNIX, Pair, Server, case, check, equal, fill, in_thread, listener, main, outcome, pattern,
                      recv_exact, same_bytes, set_reset_on_close, unix_listener, unlinkable_pair, wait_until)
 
 MAKERS = {"on SMC-R": Pair, "on TCP": unlinkable_pair}
@@ -150,13 +150,7 @@ for name, make in MAKERS.items():
         grace = {"smcr": {"reset_grace": "1500ms"}}
         for pair, a, b, way in each_way(t, make, a=grace, b=grace):
             b.sendall(b"for nobody")
-            a.settimeout(0.5)	# raw: it is to stop
-            sent = 0
-            try:
-                while True:
-                    sent += a.send(bytes(1 << 16))
-            except TimeoutError:
-                pass
+            sent = fill(a, b)
             start = time.monotonic()
             set_reset_on_close(a) if not UNIX else None
             a.close()

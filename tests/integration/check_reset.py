@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """RST through the pair both ways, dead servers, an absent peer, a peer daemon that is killed."""
-from harness import (Pair, pair_to, Server, case, check, echo, equal, in_thread, listener, main, outcome, pattern,
+from harness import (Pair, pair_to, Server, case, check, echo, equal, fill, in_thread, listener, main, outcome, pattern,
                      recv_exact, same_bytes, set_reset_on_close, wait_until, SHRINK)
 
 
@@ -79,12 +79,7 @@ def _(t):
 @case("reset while the other side does not read and every buffer is full")
 def _(t):
     pair, client, server = pair_with_ends(t)
-    client.settimeout(0.5)	# raw: until every buffer is full
-    try:
-        while True:
-            client.sendall(bytes(1 << 20))
-    except TimeoutError:
-        pass
+    fill(client, server)
     set_reset_on_close(client)
     client.close()
     pair.quiet()

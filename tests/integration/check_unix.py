@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import (PATIENCE, SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal, hostport,
+from harness import (PATIENCE, SMCRD, Daemon, Failure, Pair, Server, Skip, case, check, connect_to, echo, equal, fill, hostport,
                      in_thread, listener, logs, main, need, outcome, pair_to, pattern, recv_all, recv_exact, same_bytes,
                      set_reset_on_close, unix_connect, unix_listener, unlinkable_pair, wait_until, works)
 from programs import Postgres, Redis, postgres_bin
@@ -161,13 +161,7 @@ def _(t):
     equal(outcome(client), ("end", b""), "at a client that has said nothing since")
 
     client, server = ends()
-    client.settimeout(0.5)	# raw: until every buffer is full
-    try:
-        while True:
-            client.sendall(bytes(1 << 20))	# until every buffer is full
-    except TimeoutError:
-        pass
-    client.settimeout(20 * PATIENCE)
+    fill(client, server)
     set_reset_on_close(server)
     server.close()
     equal(outcome(client), ("reset", b""), "at a client whose words were not read")

@@ -474,7 +474,7 @@ def _(t):
             except TimeoutError:
                 break
         return cnt
-    check(heard(1.5) >= 3, "signs of life")
+    wait_until(lambda: heard(1.5) >= 3, "signs of life")
     still = Stopped(t, pair.a, "smcrd-worker-2")
     heard(0.5)	# one may have been under way
     equal(heard(1), 0, "signs of life of a daemon with a worker that stands still")

@@ -4,6 +4,8 @@ import os
 import select
 import socket
 import struct
+import sys
+import termios
 import threading
 import traceback
 
@@ -62,6 +64,27 @@ def read_marked(s, total):
             break
         out += part
     return bytes(out), marks
+
+
+def unread(s):
+    """Bytes that have arrived."""
+    return int.from_bytes(fcntl.ioctl(s, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def fill(s, reader):
+    """Sends zeros until nothing goes on to the other end, `reader`, which does not read: how many. A gateway that gets no time from
+    the machine takes nothing for a while, too; so nothing may arrive from one wait to the next."""
+    before, sent, had = s.gettimeout(), 0, 0
+    s.settimeout(0.5 * PATIENCE)
+    while True:
+        try:
+            sent += s.send(bytes(1 << 16))
+        except TimeoutError:
+            if 0 < had == unread(reader):
+                break
+            had = unread(reader)
+    s.settimeout(before)	# raw: as it was
+    return sent
 
 
 def set_reset_on_close(s):
