@@ -36,7 +36,11 @@ class Path:
         return text in self.seen["up"] or text in self.seen["down"]
 
 
-def forward(path, s, hook=lambda way, record: [record]):
+def unchanged(_, record):
+    return [record]
+
+
+def forward(path, s, hook=unchanged):
     """By records; hook(way, record) gives those to send, or None: a reset of both ends."""
     up = connect_to(path.to, 20)
     ways = [threading.Thread(target=move, args=(path, way, a, b, hook), daemon=True) for way, a, b in (("up", s, up), ("down", up, s))]
@@ -90,17 +94,8 @@ def cut(where, at, how):
     def attack(path, s):
         up = connect_to(path.to, 20)
         a, b = (s, up) if where == "up" else (up, s)
-        done = 0
-
-        def back():
-            try:
-                while part := b.recv(65536):
-                    a.sendall(part)
-                a.shutdown(socket.SHUT_WR)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    a.shutdown(socket.SHUT_RDWR)
-        threading.Thread(target=back, daemon=True).start()
+        done, back = 0, "down" if where == "up" else "up"
+        threading.Thread(target=move, args=(path, back, b, a, unchanged), daemon=True).start()
         with contextlib.suppress(OSError):	# a gateway has reset it before
             while done < at and (part := a.recv(at - done)):
                 path.seen[where] += part

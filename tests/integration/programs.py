@@ -173,13 +173,11 @@ class MariaDB:
         """conf: lines of its configuration, which say where it listens."""
         server, install, self.client = need("mariadbd"), need("mariadb-install-db"), need("mysql")
         self.t, self.path, data, tmp, file = t, path, t.path("mariadb"), t.path("mariadb.tmp"), t.path("my.cnf")
-        os.mkdir(data)
-        os.mkdir(tmp)	# of its own: each server that starts removes the temporary tables of all others there
-        kw = {}
-        if os.getuid() == 0:
-            os.chown(data, self.uid, self.uid)
-            os.chown(tmp, self.uid, self.uid)
-            kw = dict(user=self.uid, group=self.uid, extra_groups=[])
+        kw = dict(user=self.uid, group=self.uid, extra_groups=[]) if os.getuid() == 0 else {}
+        for made in (data, tmp):	# tmp of its own: each server that starts removes the temporary tables of all others there
+            os.mkdir(made)
+            if kw:
+                os.chown(made, self.uid, self.uid)
         with open(file, "w") as f:
             f.write("\n".join([*conf, f"datadir = {data}", f"tmpdir = {tmp}", "innodb-log-file-size = 4M", "innodb-flush-method = nosync", ""]))
         t.run([install, f"--defaults-file={file}", "--auth-root-authentication-method=normal", "--skip-test-db"], cwd="/", **kw)

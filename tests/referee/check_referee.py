@@ -54,7 +54,7 @@ def judge(t, unix, *modes, most=150):
                f"{carried['not_opened_client']} not")
         pair.as_made(r.played // 4)
         if "open" in mode:
-            check(carried["opened_client"] > r.played / (4 * PATIENCE), "they open over a link")	# fewer the later a link has places
+            check(carried["opened_client"] > r.played / (4 * PATIENCE), "they open over a link")	# a slow machine has fewer
         if "tls" in mode:
             check(all(d.counters()["tls_handshakes"] > 0 for d in (pair.a, pair.b)), "they are in TLS")
         if mode == "local":

@@ -8,10 +8,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "daemon/net/net.h"
 #include "tcp_pair.h"
 #include "unit.h"
@@ -579,15 +579,6 @@ START_TEST(a_descriptor_cannot_be_passed)
 }
 
 /* -- what the other end acknowledges -- */
-
-static int64_t
-clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
-}
 
 static bool
 silent_for(int64_t ms)

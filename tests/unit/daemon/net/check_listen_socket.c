@@ -129,7 +129,7 @@ START_LOOP_TEST(a_lock_is_waited_for_where_that_may_be, 0, 2)
 	close(fd);
 }
 
-/* It delays a start with many sockets by a second in all, not for each. */
+/* A lock delays a start with many sockets by a second in all, not for each. */
 START_TEST(a_lock_is_waited_for_once)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY);
