@@ -237,7 +237,7 @@ START_TEST(the_round_trip_is_that_of_the_path)
 	rtt[1] = b.dev->ops->path_rtt(b.qp);
 	for (unsigned i = 0; i < 2; i++) {
 		ck_assert_int_ge(rtt[i], 10000000);
-		ck_assert_int_lt(rtt[i], 1000000000);
+		ck_assert_int_lt(rtt[i], 5000000000);
 	}
 	for (unsigned i = 0; i < 8; i++) {
 		post_recv(&b, i, 0, 100);
@@ -246,8 +246,9 @@ START_TEST(the_round_trip_is_that_of_the_path)
 		UNTIL(rnic_conn_info(a.qp).unacked == 0);
 	}
 	run_ms(1000); /* so long an answer is good */
-	ck_assert_int_le(a.dev->ops->path_rtt(a.qp), rtt[0]);
-	ck_assert_uint_ge(rnic_conn_info(a.qp).paths[0].rtt_us * 1000, (uint64_t)rtt[0]);
+	int64_t later = a.dev->ops->path_rtt(a.qp);
+	ck_assert_int_le(later, rtt[0]);
+	ck_assert_uint_ge(rnic_conn_info(a.qp).paths[0].rtt_us * 1000, (uint64_t)later);
 }
 
 /* Each profile is a language of its own. */
