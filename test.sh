@@ -127,6 +127,7 @@ burn() {
 
 # suite DIR PATIENCE [MAKE-ARGUMENT...]: runs the tests there and adds up what they say. Most of them wait most of their time, so
 # six share a processor, four with sanitizers, three beside burners, and deadlines are longer than where a test has one of its own.
+# config.h is older than its stamp: make would run a command for it, and begin what needs it, each unit test, behind the scripts.
 suite() {
 	local turn
 	for turn in $(seq "$times"); do
@@ -166,8 +167,8 @@ suite_once() {
 	[ "$beside" -eq 0 ] || share=3
 	patience=$((patience * (4 + beside) / 4))
 	rm -f "$log"
-	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 $((2400 * (1 + beside))) make -s -j$((share * jobs)) -k check "$@" ) \
-		> "$dir/check.log" 2>&1 < /dev/null
+	( cd "$dir" && SMCRD_PATIENCE=$patience timeout -k 60 $((2400 * (1 + beside))) \
+		make -s -j$((share * jobs)) -k check AM_MAKEFLAGS="-o config.h" "$@" ) > "$dir/check.log" 2>&1 < /dev/null
 	grep -E '^(FAIL|ERROR|XPASS):' "$dir/check.log"
 	if [ ! -f "$log" ]; then
 		tail -n 40 "$dir/check.log"
