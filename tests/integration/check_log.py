@@ -106,22 +106,23 @@ def _(t):
     works(pair.connect())
     conf = pair.a.conf
 
-    def reload(log):
+    def reload(log, lines):
         before = len(pair.a.log())
         pair.a.write_conf(dict(conf, log=log))
         out = pair.a.ctl_text("reload")
         pair.connect().close()
         with pair.connect() as s:
             works(s)
-        wait_until(lambda: pair.a.status()["connections"]["smcr"] <= 1, "it has ended")
+        wait_until(lambda: sum(pair.a.status()["connections"].values()) == 1, "both have ended")
+        wait_until(lambda: pair.a.log()[before:].count("connection closed") >= lines, "their lines")
         return out, pair.a.log()[before:]
 
-    out, text = reload({"format": "json", "connections": True})
+    out, text = reload({"format": "json", "connections": True}, 2)
     check("setting log.format changed" in out and "setting log.connections changed" in out, out)
     check('"message":"connection closed","id":' in text, text)
-    out, text = reload({"connections": True})
+    out, text = reload({"connections": True}, 2)
     check(" notice: connection closed: id=" in text and " start=20" in text, text)
-    out, text = reload({})
+    out, text = reload({}, 0)
     check("connection closed" not in text, text)
 
 
