@@ -31,7 +31,19 @@ class Opener:
         self.ticket = c.accept.ext.ticket
         check(self.ticket != 0, "the server gives a ticket")
         self.link.wait_llc(smc.GRANT, timeout=SOON)
-        self.granted = [e for m in list(self.link.llc_log) if m.type == smc.GRANT for e in m.elems]
+        self.granted, self.known = [], 0
+        self.more()
+
+    def more(self):
+        """Adds what has been granted since, by one GRANT after another; what is left."""
+        elems = [e for m in list(self.link.llc_log) if m.type == smc.GRANT for e in m.elems]
+        self.granted += elems[self.known:]
+        self.known = len(elems)
+        return self.granted
+
+    def elem(self):
+        """One that was granted, as soon as there is one."""
+        return self.link.wait("a granted element", self.more, SOON).pop()
 
     def message(self, conn, elem, own=None, **lies):
         own = conn.elem() if own is None else own
@@ -44,7 +56,7 @@ class Opener:
 
     def open(self, own=None, change=None, **lies):
         """own: changes of our element; change: of the bytes."""
-        elem = self.granted.pop()
+        elem = self.elem()
         conn = self.conn_for(elem)
         e = conn.elem()
         for k, v in (own or {}).items():
@@ -123,7 +135,7 @@ def _(s):
 @scene_case("OPENs for connections that are there, and for those of another peer", **ON)
 def _(s):
     a, b = Opener(s, 1), Opener(s, 2)
-    elem = a.granted.pop()
+    elem = a.elem()
     conn = a.conn_for(elem)
     for token in (a.first.remote.token, b.first.remote.token, *(e.token for e in b.granted)):
         a.link.send(a.message(conn, elem, granted=token))
@@ -142,7 +154,7 @@ def _(s):
 @scene_case("CDC messages and data for an element before its OPEN", **ON)
 def _(s):
     c = Opener(s)
-    elem = c.granted.pop()
+    elem = c.elem()
     conn = c.conn_for(elem)
     conn.write_at(0, b"early")
     for state in (0, smc.DONE, smc.CLOSED, smc.ABORT):
@@ -174,16 +186,13 @@ def _(s):
 @scene_case("all that is granted, again and again", **ON)
 def _(s):
     c = Opener(s)
-    end, seen, n = time.monotonic() + 1.5, 0, 0
+    end, n = time.monotonic() + 1.5, 0
     while time.monotonic() < end and len(c.link.conns) < 50:
-        log = [m for m in list(c.link.llc_log) if m.type == smc.GRANT]
-        c.granted += [e for m in log[seen:] for e in m.elems] if seen else []
-        seen = len(log)
-        while c.granted and len(c.link.conns) < 50:
+        while c.more() and len(c.link.conns) < 50:
             c.open(left=0)
             n += 1
         time.sleep(0.01)	# raw: its pace
-    s.t.note(f"{n} opened, {seen} GRANTs")
+    s.t.note(f"{n} opened, {c.known} elements granted")
     still(s, c.first)
     s.bound(s.b, connections=60)
 
@@ -191,7 +200,7 @@ def _(s):
 @scene_case("OPENs at the rate of the link", **ON)
 def _(s):
     c = Opener(s)
-    elem = c.granted.pop()
+    elem = c.elem()
     conn = c.conn_for(elem)
     start, sent = time.monotonic(), 0
     while time.monotonic() < start + 1.5:
