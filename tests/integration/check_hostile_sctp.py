@@ -330,7 +330,7 @@ def _(s):
 
 
 # SCTP itself passes over some of them: then the peer ends as any that takes nothing.
-@scene_case("forged messages on a link, beside a healthy link", smcr={"last_link_timeout": "1s"})
+@scene_case("forged messages on a link, beside a healthy link")
 def _(s):
     bystander = s.connected(s.peer(2))
     for name, lie in LIES.items():
