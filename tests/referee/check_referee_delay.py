@@ -31,7 +31,7 @@ def _(t):
     far, pid = namespace(t)
     a, b = delayed_wire(t, far, pid, DELAY_MS)
     at = {f"x{i}": (("127.0.0.1", t.port()), (b, t.port()), (b, t.port())) for i in range(SLOTS)}
-    common = {"log_level": "warning", "smcr": {"open_over_link": True}}
+    common = {"log_level": "notice", "smcr": {"open_over_link": True}}
     pair = (Daemon(t, "b", {**common, "devices": [soft_device(b)], "egress": [
                 {"name": name, "listen": hostport(*middle), "to": hostport(*server)} for name, (_, middle, server) in at.items()]},
                 wrap=far.wrap()),

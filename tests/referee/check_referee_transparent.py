@@ -39,7 +39,7 @@ def _(t):
     net.ip("a", f"addr replace {CLIENT}/32 dev lo")
     t.run([need("nft"), "-f", "-"], input=RULES.encode())
     net.ip("b", f"route add {CLIENT} via 10.77.1.1")	# of direct connections
-    common = {"log_level": "warning", "smcr": {"open_over_link": True}}
+    common = {"log_level": "notice", "smcr": {"open_over_link": True}}
     b = Daemon(t, "b", {**common, "devices": net.devices("b"), "egress": [
         {"name": "any", "listen": hostport(ADDR_B, MIDDLE), "to": "requested", "to_allow": [f"{ADDR_B}:{PORTS}"], "allow": ["10.77.0.0/16"],
          "client_address": "connect", "clients": ["10.78.0.0/16"], "socket_mark": 0x5d}]}, wrap=net.b.wrap())

@@ -90,7 +90,7 @@ def through(t, mode, unix, count, local=None):
         need_source()
         source = SOURCE
         more = {"ingress": {"forward_client": "required"}, "egress": {"client_address": "connect", "clients": [SOURCE]}}
-    conf = {"log_level": "warning", "smcr": {"open_over_link": "open" in mode}}
+    conf = {"log_level": "notice", "smcr": {"open_over_link": "open" in mode}}
     pair = make(t, servers, unix=unix, a=conf, b=conf, start=False, **more)
     if local:
         pair.listen_local(local)

@@ -151,7 +151,11 @@ is_connected(struct siw_qp *qp)
 	if (qp->secured)
 		n = t->wire.tls != NULL ? tls_io_handshake(t->wire.tls) : -ENOMEM;
 	if (n < 0)
-		siw_qp_break(qp, "no TLS with the peer's MPA port: see what its log says", RNIC_WC_FLUSHED, NULL);
+		siw_qp_break(qp,
+		    n == -EPROTO       ? "no TLS with the peer's MPA port: see what its log says"
+		        : n == -ENOMEM ? "TLS with the peer's MPA port cannot begin: out of memory"
+		                       : "the peer's MPA port ended the TLS handshake: see what its log says",
+		    RNIC_WC_FLUSHED, NULL);
 	return n > 0;
 }
 

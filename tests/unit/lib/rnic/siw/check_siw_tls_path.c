@@ -194,6 +194,10 @@ START_LOOP_TEST(ends_with_other_keys_do_not_meet, 0, 3)
 	UNTIL(stats(&b).mpa_bad + stats(&b).mpa_refused_token == 1);
 	ck_assert_uint_eq(b.connected, 0);
 	ck_assert_uint_eq(stats(&b).mpa_refused_token, _i == 2);
+	if (_i < 2)
+		ck_assert_str_eq(a.why,
+		    _i == 0 ? "no TLS with the peer's MPA port: see what its log says"
+		            : "the peer's MPA port ended the TLS handshake: see what its log says");
 }
 
 /* The key is that of one queue pair: it opens no other one of its group. */
