@@ -49,7 +49,7 @@ def _(t):
 @case("on TCP: after a first contact that failed, and while the peer is held off")
 def _(t):
     seen = []
-    pair = forwarding(t, "v2", read_v2, seen, make=unlinkable_pair, a={"workers": 1}, b={"workers": 1})
+    pair = forwarding(t, "v2", read_v2, seen, make=unlinkable_pair, a={"workers": 1, "smcr": {"hold_off": "1m"}}, b={"workers": 1})
     rounds(pair, seen, 4)
     check(pair.a.counters()["fallback_held_off"] > 0, "the peer was held off")
     equal(sum(s["fallbacks"] for s in pair.b.services()), 4, "fallbacks")

@@ -14,7 +14,7 @@ def send_some(s):
 def gateways(t, a, b):
     """With devices of these transports, or with more settings of each."""
     def daemon(devices):
-        return {"workers": 1,
+        return {"workers": 1, "smcr": {"hold_off": "1m"},
                 "devices": [soft_device(t.addr, **(x if isinstance(x, dict) else {"transport": x})) for x in devices]}
     return pair_to(t, echo, a=daemon(a), b=daemon(b))
 
