@@ -106,7 +106,7 @@ def _(t):
     works(pair.connect())
     conf = pair.a.conf
 
-    def reload(log, lines):
+    def reload(log):
         before = len(pair.a.log())
         pair.a.write_conf(dict(conf, log=log))
         out = pair.a.ctl_text("reload")
@@ -114,15 +114,15 @@ def _(t):
         with pair.connect() as s:
             works(s)
         wait_until(lambda: sum(pair.a.status()["connections"].values()) == 1, "both have ended")
-        wait_until(lambda: pair.a.log()[before:].count("connection closed") >= lines, "their lines")
+        wait_until(lambda: pair.a.log()[before:].count("connection closed") >= 2 or "connections" not in log, "their lines")
         return out, pair.a.log()[before:]
 
-    out, text = reload({"format": "json", "connections": True}, 2)
+    out, text = reload({"format": "json", "connections": True})
     check("setting log.format changed" in out and "setting log.connections changed" in out, out)
     check('"message":"connection closed","id":' in text, text)
-    out, text = reload({"connections": True}, 2)
+    out, text = reload({"connections": True})
     check(" notice: connection closed: id=" in text and " start=20" in text, text)
-    out, text = reload({}, 0)
+    out, text = reload({})
     check("connection closed" not in text, text)
 
 
