@@ -26,6 +26,10 @@
 
 static const char identity_eye[8] = { 's', 'm', 'c', 'r', 'd', '-', 'L', '1' };
 
+/* Of all links; never freed. No file is read for them. */
+static struct tls_ctx links = { .refs = 1 };
+static EVP_KDF *hkdf;
+
 /* -- keys -- */
 
 int
@@ -48,8 +52,7 @@ static bool
 expand(const uint8_t secret[TLS_SECRET_LEN], const void *info, size_t info_len, uint8_t *out, size_t len)
 {
 	int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
-	EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
-	EVP_KDF_CTX *ctx = kdf != NULL ? EVP_KDF_CTX_new(kdf) : NULL;
+	EVP_KDF_CTX *ctx = hkdf != NULL ? EVP_KDF_CTX_new(hkdf) : NULL;
 	const OSSL_PARAM params[] = {
 		OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
 		OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char[]){ "SHA256" }, 0),
@@ -60,7 +63,6 @@ expand(const uint8_t secret[TLS_SECRET_LEN], const void *info, size_t info_len, 
 	bool ok = ctx != NULL && EVP_KDF_derive(ctx, out, len, params) == 1;
 
 	EVP_KDF_CTX_free(ctx);
-	EVP_KDF_free(kdf);
 	return ok;
 }
 
@@ -130,12 +132,10 @@ find_key(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **out)
 
 /* -- streams -- */
 
-/* Of all links; never freed. No file is read for it. */
-static struct tls_ctx links = { .refs = 1 };
-
 static void
 make_links(void)
 {
+	hkdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
 	links.client = tls_ctx_new(true, ANY_SUITE);
 	links.server = tls_ctx_new(false, ANY_SUITE);
 	if (links.client != NULL) {
