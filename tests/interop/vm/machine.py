@@ -169,8 +169,8 @@ class Machine:
 
     def last_words(self):
         console = self.read("console").replace("\r", "")
-        said = [x for x in console.split("\n") if re.search(r"Oops|BUG|panic|RIP:|no files", x)] or console.split("\n")[-6:]
-        return " / ".join(x for x in [self.read("qemu").strip(), *said[:8]] if x)
+        said = [x for x in console.split("\n") if re.search(r"Oops|BUG|panic|Comm:|RIP:|RSP:|CR2:|no files", x)] or console.split("\n")[-6:]
+        return " / ".join(x for x in [self.read("qemu").strip(), *said[:12]] if x)
 
     def finish(self, watch=lambda: None):
         """Waits until the script has ended, and the machine is off: the lines that the script has said. Raises Died, Hangs, and
