@@ -6,7 +6,7 @@ import time
 
 from harness import (Client, case, check, connect_to, equal, hostport, in_thread, main, soft_device, wait_until, Daemon, SANITIZERS,
                      SHRINK)
-from hostile import MIB, Scene
+from hostile import MIB, Scene, goes_on
 from scrape import get, scrape, value
 
 FDS = 128	# of http.h: 32 clients, 64 more that are sent away and not gone yet, and what others need meanwhile
@@ -186,7 +186,7 @@ def _(t):
 
     def ask():
         n = 0
-        while time.monotonic() < until:
+        while goes_on(until, n, 1):
             try:
                 n += get(at)[0] == 200
             except OSError:
