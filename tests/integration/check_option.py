@@ -229,7 +229,7 @@ def _(t):
     server = Recorder(t)
     at = (t.addr, t.port())
     d = Daemon(t, "e", {"log_level": "info", "devices": device(t), "egress": [
-        {"name": "e", "listen": hostport(*at), "to": hostport(*server.at), "peer": "auto", "idle_timeout": "1s"}]})
+        {"name": "e", "listen": hostport(*at), "to": hostport(*server.at), "peer": "auto", "idle_timeout": f"{1 + PATIENCE // 4:.0f}s"}]})
     with connect_to(at, 20) as s:
         wait_until(lambda: server.got, "the server has the connection")
         c = d.connections()[0]
