@@ -194,7 +194,7 @@ def _(t):
         return n
     asking = [in_thread(ask) for _ in range(3)]
     n = sum(a.result() for a in asking)
-    t.note(f"{n} scrapes in 2 s")
+    t.note(f"{n} scrapes")
     check(n >= 3, "scrapes")
     finish(t, scene, at)
 
